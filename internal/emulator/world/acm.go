@@ -1,0 +1,49 @@
+package world
+
+import (
+	"time"
+
+	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
+)
+
+// ACMState holds the certificates of one account and region, by ARN.
+type ACMState struct {
+	Certificates map[string]*Certificate
+}
+
+// NewACMState returns an empty state.
+func NewACMState() *ACMState {
+	return &ACMState{Certificates: map[string]*Certificate{}}
+}
+
+// Certificate is an imported or requested certificate.
+type Certificate struct {
+	ARN       string
+	Domain    string
+	Names     []string // subject alternative names, the domain included
+	Type      acmtypes.CertificateType
+	Status    acmtypes.CertificateStatus
+	Algorithm acmtypes.KeyAlgorithm // with underscores, as in the enumeration
+	Signature string
+	Issuer    string
+	Subject   string
+	Serial    string
+	Authority string // ARN of a private authority
+
+	Created   time.Time
+	Issued    time.Time
+	Imported  time.Time
+	NotBefore time.Time
+	NotAfter  time.Time
+
+	// PEM blocks. The key of a requested certificate is made by the emulator.
+	CertificatePEM string
+	ChainPEM       string
+	KeyPEM         string
+
+	Validation acmtypes.ValidationMethod
+	Domains    []acmtypes.DomainValidation
+	Options    *acmtypes.CertificateOptions
+	Token      string // idempotency token of the request
+	Tags       map[string]string
+}

@@ -1,0 +1,106 @@
+package world
+
+import (
+	"time"
+
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+)
+
+// Target is one registration in a target group, identified by ID and port.
+type Target struct {
+	ID           string
+	Port         int32  // 0 for lambda
+	Zone         string // zone name, "all", or empty where none applies
+	QUICServerID string
+	Registered   time.Time
+	// DrainUntil is when a deregistered target leaves; zero while registered.
+	DrainUntil time.Time
+	// Verdict is the last result of the data plane or of a test; nil if none
+	// came since registration.
+	Verdict *Verdict
+}
+
+// Verdict is what health checks found.
+type Verdict struct {
+	State       elbtypes.TargetHealthStateEnum
+	Reason      elbtypes.TargetHealthReasonEnum
+	Description string
+}
+
+// Draining tells whether the target was deregistered and has not left yet.
+func (t *Target) Draining() bool { return !t.DrainUntil.IsZero() }
+
+// Target returns the registration of an ID and port, nil if there is none.
+func (g *TargetGroup) Target(id string, port int32) *Target {
+	for _, t := range g.Targets {
+		if t.ID == id && t.Port == port {
+			return t
+		}
+	}
+	return nil
+}
+
+// Settle removes the targets whose draining has ended.
+func (g *TargetGroup) Settle(now time.Time) {
+	kept := g.Targets[:0]
+	for _, t := range g.Targets {
+		if !t.Draining() || now.Before(t.DrainUntil) {
+			kept = append(kept, t)
+		}
+	}
+	clear(g.Targets[len(kept):])
+	g.Targets = kept
+}
+
+// Forwards calls visit for the ARN of every target group that the actions
+// forward to.
+func Forwards(actions []elbtypes.Action, visit func(arn string)) {
+	for _, a := range actions {
+		if a.Type != elbtypes.ActionTypeEnumForward {
+			continue
+		}
+		if a.ForwardConfig == nil {
+			continue
+		}
+		for _, t := range a.ForwardConfig.TargetGroups {
+			if t.TargetGroupArn != nil {
+				visit(*t.TargetGroupArn)
+			}
+		}
+	}
+}
+
+// Reattach recomputes which load balancer uses each target group. It must be
+// called after each change of listeners or rules.
+func (s *ELBState) Reattach(now time.Time) {
+	users := s.Users()
+	for arn, g := range s.TargetGroups {
+		lb := users[arn]
+		switch {
+		case lb == g.LoadBalancer:
+			continue
+		case lb == "":
+			g.Detached = now
+		default:
+			g.Attached = now
+			for _, t := range g.Targets {
+				t.Verdict = nil // a verdict is that of the load balancer which checked
+			}
+		}
+		g.LoadBalancer = lb
+	}
+}
+
+// Users maps the ARN of each target group that is in use to the load
+// balancer's.
+func (s *ELBState) Users() map[string]string {
+	users := map[string]string{}
+	for _, r := range s.Rules {
+		l := s.Listeners[r.Listener]
+		if l == nil {
+			continue
+		}
+		Forwards(r.Actions, func(arn string) { users[arn] = l.LoadBalancer })
+	}
+	return users
+}

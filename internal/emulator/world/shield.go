@@ -1,0 +1,23 @@
+package world
+
+import "time"
+
+// ShieldState is what Shield Advanced knows of an account.
+type ShieldState struct {
+	Subscribed  time.Time              // zero: no subscription
+	Protections map[string]*Protection // by id
+}
+
+// NewShieldState returns a state without subscription.
+func NewShieldState() *ShieldState {
+	return &ShieldState{Protections: map[string]*Protection{}}
+}
+
+// Protection is a protected resource.
+type Protection struct {
+	ID       string
+	ARN      string
+	Name     string
+	Resource string // ARN
+	Tags     map[string]string
+}
