@@ -11,8 +11,8 @@ type ACMState struct {
 	Certificates map[string]*Certificate
 }
 
-// NewACMState returns an empty state.
-func NewACMState() *ACMState {
+// newACMState returns an empty state.
+func newACMState() *ACMState {
 	return &ACMState{Certificates: map[string]*Certificate{}}
 }
 

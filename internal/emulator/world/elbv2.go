@@ -16,8 +16,8 @@ type ELBState struct {
 	TrustStores   map[string]*TrustStore
 }
 
-// NewELBState returns an empty state.
-func NewELBState() *ELBState {
+// newELBState returns an empty state.
+func newELBState() *ELBState {
 	return &ELBState{
 		LoadBalancers: map[string]*LoadBalancer{},
 		Listeners:     map[string]*Listener{},
@@ -80,11 +80,11 @@ type LoadBalancerZone struct {
 
 // CapacityReservation is the reserved minimum of LCUs.
 type CapacityReservation struct {
-	Units             int32 // 0: none
-	Changed           time.Time
-	Ready             time.Time // pending until then
-	DecreasesDay      string    // day that Decreases counts, as 2006-01-02
-	Decreases         int32
+	Units        int32 // 0: none
+	Changed      time.Time
+	Ready        time.Time // pending until then
+	DecreasesDay string    // day that Decreases counts, as 2006-01-02
+	Decreases    int32
 }
 
 // State tells the state at a time, and the reason of a forced one.
@@ -187,15 +187,15 @@ type HealthCheck struct {
 
 // TrustStore is a bundle of certificate authorities for mutual TLS.
 type TrustStore struct {
-	ARN          string
-	Name         string
-	Bucket       string
-	Key          string
-	Version      string
-	Active       time.Time // CREATING until then
-	Revocations  []TrustStoreRevocation
+	ARN            string
+	Name           string
+	Bucket         string
+	Key            string
+	Version        string
+	Active         time.Time // CREATING until then
+	Revocations    []TrustStoreRevocation
 	NextRevocation int64
-	Tags         map[string]string
+	Tags           map[string]string
 }
 
 // TrustStoreRevocation is one revocation list of a trust store.

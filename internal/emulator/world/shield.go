@@ -8,8 +8,8 @@ type ShieldState struct {
 	Protections map[string]*Protection // by id
 }
 
-// NewShieldState returns a state without subscription.
-func NewShieldState() *ShieldState {
+// newShieldState returns a state without subscription.
+func newShieldState() *ShieldState {
 	return &ShieldState{Protections: map[string]*Protection{}}
 }
 

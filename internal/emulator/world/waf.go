@@ -13,8 +13,8 @@ type WAFv2State struct {
 	Associations map[string]string
 }
 
-// NewWAFv2State returns an empty state.
-func NewWAFv2State() *WAFv2State {
+// newWAFv2State returns an empty state.
+func newWAFv2State() *WAFv2State {
 	return &WAFv2State{ACLs: map[string]*WebACL{}, Associations: map[string]string{}}
 }
 
@@ -34,8 +34,8 @@ type WAFRegionalState struct {
 	Associations map[string]string
 }
 
-// NewWAFRegionalState returns an empty state.
-func NewWAFRegionalState() *WAFRegionalState {
+// newWAFRegionalState returns an empty state.
+func newWAFRegionalState() *WAFRegionalState {
 	return &WAFRegionalState{ACLs: map[string]*ClassicWebACL{}, Associations: map[string]string{}}
 }
 

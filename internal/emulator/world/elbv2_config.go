@@ -1,0 +1,61 @@
+package world
+
+import "time"
+
+// ELBConfig adjusts Elastic Load Balancing.
+type ELBConfig struct {
+	// ProvisioningDelay is how long a new load balancer stays provisioning.
+	ProvisioningDelay time.Duration
+	// RegistrationDelay is how long a target's registration stays in
+	// progress, on an ALB and on an NLB.
+	RegistrationDelayALB time.Duration
+	RegistrationDelayNLB time.Duration
+	// TargetGroupLinger is how long a target group still counts as in use
+	// after its last listener or rule has gone.
+	TargetGroupLinger time.Duration
+	// TrustStoreDelay is how long a new trust store stays CREATING.
+	TrustStoreDelay time.Duration
+	// CapacityDelay is how long a capacity reservation stays pending.
+	CapacityDelay time.Duration
+	// Disabled makes the account one that may not create load balancers.
+	Disabled bool
+	// UnsupportedNLBZones are zones in which an NLB cannot be made.
+	UnsupportedNLBZones []string
+	// DeniedLogBuckets are S3 buckets that load balancers may not write to.
+	DeniedLogBuckets []string
+}
+
+func defaultELBConfig() ELBConfig {
+	return ELBConfig{
+		ProvisioningDelay:    time.Second,
+		RegistrationDelayALB: 200 * time.Millisecond,
+		RegistrationDelayNLB: 200 * time.Millisecond,
+	}
+}
+
+// ACMConfig adjusts the certificate manager.
+type ACMConfig struct {
+	// ValidationDelay is how long a requested certificate stays
+	// PENDING_VALIDATION before it counts as validated; negative means that it
+	// stays so until the validation is forced.
+	ValidationDelay time.Duration
+	// RecordDelay is how long the validation record of a requested certificate
+	// is missing from the description.
+	RecordDelay time.Duration
+}
+
+func defaultACMConfig() ACMConfig {
+	return ACMConfig{ValidationDelay: 5 * time.Second, RecordDelay: time.Second}
+}
+
+// WAFConfig adjusts WAFv2 and WAF Classic.
+type WAFConfig struct {
+	// PropagationDelay is how long a fresh load balancer or web ACL cannot be
+	// associated (WAFUnavailableEntityException).
+	PropagationDelay time.Duration
+	// ReadDelay is how long a Get right after Associate or Disassociate shows
+	// the old state.
+	ReadDelay time.Duration
+}
+
+func defaultWAFConfig() WAFConfig { return WAFConfig{} }
