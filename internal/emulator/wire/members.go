@@ -1,0 +1,93 @@
+package wire
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// checkMembers reports a declared path that does not exist in t.
+func checkMembers(t reflect.Type, members Members) error {
+	for _, path := range members {
+		at := t
+		for _, name := range strings.Split(path, ".") {
+			f, ok := structOf(at).FieldByName(name)
+			if !ok {
+				return fmt.Errorf("no member %q in %s", path, t)
+			}
+			at = f.Type
+		}
+	}
+	return nil
+}
+
+// structOf looks through pointers and lists for the structure inside; it
+// returns an empty structure's type for anything else.
+func structOf(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return reflect.TypeFor[struct{}]()
+	}
+	return t
+}
+
+// Unhandled returns the path of the first non-zero member that is not
+// declared, empty if there is none.
+func Unhandled(in any, members Members) string {
+	return unhandled(reflect.ValueOf(in), members, "")
+}
+
+func unhandled(v reflect.Value, members Members, prefix string) string {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return ""
+		}
+		return unhandled(v.Elem(), members, prefix)
+	case reflect.Slice:
+		for i := range v.Len() {
+			if path := unhandled(v.Index(i), members, prefix); path != "" {
+				return path
+			}
+		}
+		return ""
+	case reflect.Struct:
+	default:
+		return strings.TrimSuffix(prefix, ".")
+	}
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if !f.IsExported() || skipField(f) || v.Field(i).IsZero() {
+			continue
+		}
+		path := prefix + f.Name
+		switch whole, inside := declared(members, path); {
+		case whole:
+		case inside:
+			if bad := unhandled(v.Field(i), members, path+"."); bad != "" {
+				return bad
+			}
+		default:
+			return path
+		}
+	}
+	return ""
+}
+
+// declared tells whether a member is handled as a whole, or at least in part.
+func declared(members Members, path string) (whole, inside bool) {
+	for _, m := range members {
+		if m == path {
+			return true, true
+		}
+		if strings.HasPrefix(m, path+".") {
+			inside = true
+		}
+	}
+	return false, inside
+}
+
+// skipField leaves out the members that are the SDK's own and not the API's.
+func skipField(f reflect.StructField) bool { return f.Name == "ResultMetadata" }

@@ -1,0 +1,49 @@
+package wire
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// Members names the input members that an operation handles. "Filters" stands
+// for the member with everything in it; "Placement.AvailabilityZone" for one
+// member of a structure, or of each structure of a list.
+type Members []string
+
+// Handles is how an operation declares its members. A request that sets any
+// other member is refused by name.
+func Handles(members ...string) Members { return Members(members) }
+
+// Operation is one API call: its name, its types and what serves it.
+type Operation struct {
+	Name    string
+	Members Members
+	// Input and Output are the SDK's structures.
+	Input, Output reflect.Type
+	// Call serves a request; in points to an Input, the result to an Output.
+	Call func(c *world.Call, in any) (any, error)
+}
+
+// Op makes an operation of a handler. It panics when a declared member does
+// not exist, which is a mistake in the emulator itself.
+func Op[I, O any](name string, fn func(*world.Call, *I) (*O, error), handles Members) Operation {
+	op := Operation{
+		Name:    name,
+		Members: handles,
+		Input:   reflect.TypeFor[I](),
+		Output:  reflect.TypeFor[O](),
+		Call: func(c *world.Call, in any) (any, error) {
+			out, err := fn(c, in.(*I))
+			if err != nil {
+				return nil, err
+			}
+			return out, nil
+		},
+	}
+	if err := checkMembers(op.Input, handles); err != nil {
+		panic(fmt.Sprintf("operation %s: %v", name, err))
+	}
+	return op
+}

@@ -1,0 +1,44 @@
+package world
+
+import "regexp"
+
+// Role is an IAM role that can be assumed. Roles that were never registered
+// can be assumed by anybody, as long as their account is well formed.
+type Role struct {
+	ARN string
+	// ExternalID must be given by the caller; empty means none is needed.
+	ExternalID string
+	// Trusted are the accounts that may assume the role; empty means all.
+	Trusted []string
+}
+
+var accountInKey = regexp.MustCompile(`(?:^|[^0-9])([0-9]{12})(?:[^0-9]|$)`)
+
+// AddAccessKey says which account an access key belongs to.
+func (w *World) AddAccessKey(key, account string) { w.accessKeys[key] = account }
+
+// AccountOf returns the account of an access key: the registered one, else
+// the twelve digits within the key (AKIA111122223333), else the default
+// account. known is false only for a key that was neither registered nor has
+// such digits.
+func (w *World) AccountOf(key string) (account string, known bool) {
+	if account, ok := w.accessKeys[key]; ok {
+		return account, true
+	}
+	if m := accountInKey.FindStringSubmatch(key); m != nil {
+		return m[1], true
+	}
+	return w.account, false
+}
+
+// DefaultAccount is the account of access keys that say nothing else.
+func (w *World) DefaultAccount() string { return w.account }
+
+// PutRole registers a role.
+func (w *World) PutRole(r Role) { w.roles[r.ARN] = r }
+
+// RoleByARN finds a registered role.
+func (w *World) RoleByARN(arn string) (Role, bool) {
+	r, ok := w.roles[arn]
+	return r, ok
+}

@@ -1,0 +1,98 @@
+package world
+
+import "time"
+
+// HealthPolicy says where target health comes from.
+type HealthPolicy string
+
+const (
+	// HealthAssumed makes a registered target healthy after
+	// [Config.InitialHealthDelay], without any check.
+	HealthAssumed HealthPolicy = "assumed"
+	// HealthReported takes health from World.ReportHealth alone, which the
+	// data plane calls after real checks.
+	HealthReported HealthPolicy = "reported"
+)
+
+// Config holds what can be adjusted while the emulator runs. Read and write
+// it under the world's lock. It has a JSON form for the admin API; durations
+// there are nanoseconds.
+type Config struct {
+	// Quotas overrides default quotas by their name in AWS, such as
+	// "rules-per-application-load-balancer". Names: the operation packages.
+	Quotas map[string]int
+	// PageSize caps the length of every page of every paginated operation,
+	// to make clients follow tokens. 0 means the service's own limits.
+	PageSize int
+	// Shuffle makes lists that AWS leaves unordered come in a seeded random
+	// order, to expose clients that rely on one.
+	Shuffle bool
+	// Strict also applies rules that are not confirmed from AWS.
+	Strict bool
+	// Health says where target health comes from.
+	Health HealthPolicy
+	// InitialHealthDelay is how long a target stays initial under
+	// [HealthAssumed].
+	InitialHealthDelay time.Duration
+	// Delays of the states that move by themselves, 0 for at once.
+	Delays Delays
+	// RequireKnownKeys refuses access keys that were not registered with
+	// [World.AddAccessKey].
+	RequireKnownKeys bool
+
+	ELB ELBConfig
+	ACM ACMConfig
+	WAF WAFConfig
+}
+
+// Delays says how long things of the network take in the background.
+type Delays struct {
+	// InterfaceLinger is how long the network interfaces of a deleted load
+	// balancer stay behind and block the deletion of security groups.
+	InterfaceLinger time.Duration
+	// Instance is how long an instance stays pending, stopping or shutting
+	// down.
+	Instance time.Duration
+	// TerminatedVisible is how long a terminated instance is still listed.
+	TerminatedVisible time.Duration
+	// TagIndex is how long the tagging service lags behind tag changes.
+	TagIndex time.Duration
+}
+
+// DefaultConfig is a quick and faithful cloud: AWS's quotas, short delays,
+// shuffled lists.
+func DefaultConfig() Config {
+	return Config{
+		Quotas:             map[string]int{},
+		Shuffle:            true,
+		Strict:             true,
+		Health:             HealthAssumed,
+		InitialHealthDelay: time.Second,
+		Delays:             Delays{TerminatedVisible: time.Hour},
+		ELB:                defaultELBConfig(),
+		ACM:                defaultACMConfig(),
+		WAF:                defaultWAFConfig(),
+	}
+}
+
+// Quota returns the quota of that name, def unless it was overridden.
+func (w *World) Quota(name string, def int) int {
+	if v, ok := w.Config.Quotas[name]; ok {
+		return v
+	}
+	return def
+}
+
+// PageLimit returns how many items the next page may have: the least of what
+// the caller asked for (0 means nothing asked), the service's maximum and
+// [Config.PageSize].
+func (w *World) PageLimit(asked, max int) int {
+	limit := max
+	if asked > 0 && asked < limit {
+		limit = asked
+	}
+	if w.Config.PageSize > 0 && w.Config.PageSize < limit {
+		limit = w.Config.PageSize
+	}
+	return limit
+}

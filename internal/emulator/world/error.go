@@ -1,0 +1,23 @@
+package world
+
+import "fmt"
+
+// Error is a refusal as AWS gives it. The code is the contract; the message
+// is for people.
+type Error struct {
+	// Code is the code on the wire, such as "PriorityInUse".
+	Code string
+	// Message is the text beside it.
+	Message string
+	// Status is the HTTP status; 0 means the default of the protocol (400).
+	Status int
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Code + ": " + e.Message }
+
+// Errorf makes an error with a formatted message and the protocol's default
+// status.
+func Errorf(code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,48 @@
+package world
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Hex returns n random lower-case hexadecimal digits.
+func (w *World) Hex(n int) string {
+	var b strings.Builder
+	for b.Len() < n {
+		fmt.Fprintf(&b, "%016x", w.Rand.Uint64())
+	}
+	return b.String()[:n]
+}
+
+// Decimal returns a random decimal number of up to n digits, as in the DNS
+// names of load balancers.
+func (w *World) Decimal(n int) string {
+	max := uint64(1)
+	for range n {
+		max *= 10
+	}
+	return fmt.Sprint(w.Rand.Uint64N(max))
+}
+
+// NewID returns an EC2 identifier: the prefix, which ends with a hyphen, and
+// 17 hexadecimal digits. AWS's begin with 0 since they grew to that length.
+func (w *World) NewID(prefix string) string { return prefix + "0" + w.Hex(16) }
+
+// UUID returns a random UUID of version 4.
+func (w *World) UUID() string {
+	h := w.Hex(32)
+	return h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-a" + h[17:20] + "-" + h[20:]
+}
+
+// ShuffleStrings orders a list that AWS leaves unordered, if the
+// configuration says so. The argument is changed in place and returned.
+func (w *World) ShuffleStrings(s []string) []string { return Shuffle(w, s) }
+
+// Shuffle orders any list that AWS leaves unordered, in place, if the
+// configuration says so.
+func Shuffle[T any](w *World, s []T) []T {
+	if w.Config.Shuffle {
+		w.Rand.Shuffle(len(s), func(i, j int) { s[i], s[j] = s[j], s[i] })
+	}
+	return s
+}

@@ -1,0 +1,80 @@
+package world
+
+import "time"
+
+// Partition is all that one account has in one region. Its maps are keyed by
+// identifier.
+type Partition struct {
+	Account, Region string
+
+	VPCs              map[string]*VPC
+	Subnets           map[string]*Subnet
+	SecurityGroups    map[string]*SecurityGroup
+	Instances         map[string]*Instance
+	NetworkInterfaces map[string]*NetworkInterface
+	RouteTables       map[string]*RouteTable
+	InternetGateways  map[string]*InternetGateway
+	Addresses         map[string]*Address
+	PrefixLists       map[string]*PrefixList
+	IPAMPools         map[string]*IPAMPool
+	CoIPPools         map[string]*CoIPPool
+	// Tags of EC2 resources, by resource identifier.
+	Tags map[string]map[string]string
+	// Zones in order of their names.
+	Zones []*Zone
+
+	ELB         *ELBState
+	ACM         *ACMState
+	WAFv2       *WAFv2State
+	WAFRegional *WAFRegionalState
+	Shield      *ShieldState
+
+	world *World
+}
+
+func newPartition(w *World, account, region string) *Partition {
+	p := &Partition{Account: account, Region: region}
+	p.init(w)
+	p.Zones = defaultZones(region)
+	p.ELB = newELBState()
+	p.ACM = newACMState()
+	p.WAFv2 = newWAFv2State()
+	p.WAFRegional = newWAFRegionalState()
+	p.Shield = newShieldState()
+	return p
+}
+
+// init ties the partition to its world and makes the maps that are missing,
+// which is also what a restored snapshot needs.
+func (p *Partition) init(w *World) {
+	p.world = w
+	ensure(&p.VPCs)
+	ensure(&p.Subnets)
+	ensure(&p.SecurityGroups)
+	ensure(&p.Instances)
+	ensure(&p.NetworkInterfaces)
+	ensure(&p.RouteTables)
+	ensure(&p.InternetGateways)
+	ensure(&p.Addresses)
+	ensure(&p.PrefixLists)
+	ensure(&p.IPAMPools)
+	ensure(&p.CoIPPools)
+	ensure(&p.Tags)
+}
+
+func ensure[V any](m *map[string]V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+}
+
+// World returns the world that p belongs to.
+func (p *Partition) World() *World { return p.world }
+
+func (p *Partition) now() time.Time { return p.world.Clock.Now() }
+
+// ARN returns the name of an EC2 resource, such as
+// arn:aws:ec2:us-west-2:123456789012:subnet/subnet-0….
+func (p *Partition) ARN(service, resource string) string {
+	return "arn:aws:" + service + ":" + p.Region + ":" + p.Account + ":" + resource
+}

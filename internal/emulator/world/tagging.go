@@ -1,0 +1,17 @@
+package world
+
+// TaggedResource is a resource as the tagging service lists it.
+type TaggedResource struct {
+	ARN string
+	// Type is service and resource type, such as
+	// elasticloadbalancing:targetgroup.
+	Type string
+	Tags map[string]string
+}
+
+// TagSource lists the taggable resources of one service in a partition, those
+// without tags included. The service packages implement it; the result may be
+// in any order and is not kept.
+type TagSource interface {
+	TaggedResources(p *Partition) []TaggedResource
+}
