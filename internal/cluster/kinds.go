@@ -1,0 +1,44 @@
+package cluster
+
+// Kind is a Kubernetes kind that translators read.
+type Kind string
+
+// The kinds.
+const (
+	KindIngress            Kind = "Ingress"
+	KindIngressClass       Kind = "IngressClass"
+	KindIngressClassParams Kind = "IngressClassParams"
+	KindService            Kind = "Service"
+	KindSecret             Kind = "Secret"
+	KindNamespace          Kind = "Namespace"
+	KindNode               Kind = "Node"
+	KindPod                Kind = "Pod"
+	KindEndpointSlice      Kind = "EndpointSlice"
+	KindBinding            Kind = "TargetGroupBinding"
+)
+
+// Index names a way to look objects up by something else than their name. IndexValues computes
+// the values of an object.
+type Index string
+
+// The indexes.
+const (
+	// IngressByGroup: value of the group.name annotation.
+	IngressByGroup Index = "group"
+	// IngressByFinalizer: each finalizer of ours that the Ingress carries.
+	IngressByFinalizer Index = "finalizer"
+	// IngressByClass: spec.ingressClassName, or "" if unset.
+	IngressByClass Index = "class"
+	// ClassByParams: name of the IngressClassParams that an IngressClass names.
+	ClassByParams Index = "params"
+	// ParamsByGroup: spec.group.name of IngressClassParams.
+	ParamsByGroup Index = "paramsGroup"
+	// SliceByService: "namespace/service" of an EndpointSlice.
+	SliceByService Index = "service"
+	// BindingByService: "namespace/service" of a TargetGroupBinding.
+	BindingByService Index = "bindingService"
+	// BindingByStack: "prefix|stack id" from the stack labels of a TargetGroupBinding.
+	BindingByStack Index = "stack"
+	// PodByGate: "namespace/binding" of each readiness gate of ours on a Pod.
+	PodByGate Index = "gate"
+)

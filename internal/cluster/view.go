@@ -1,0 +1,129 @@
+// Package cluster gives translators their only way to read Kubernetes: a View that remembers what
+// it was asked for, so that an event for any object finds exactly the stacks that asked. It knows
+// API types but no client; sources (informers, YAML files) stand behind an interface.
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Object is any typed Kubernetes object.
+type Object = client.Object
+
+// Ref names one object of a kind.
+type Ref struct {
+	Kind      Kind
+	Namespace string
+	Name      string
+}
+
+// Query is a list by index: all objects of a kind whose index function yields the value. An empty
+// Index means all of the kind (in the namespace, if one is given).
+type Query struct {
+	Kind      Kind
+	Namespace string
+	Index     Index
+	Value     string
+}
+
+// Source is where a View reads from. Implementations must be safe for concurrent use and must
+// not let callers change what they return (views never do).
+type Source interface {
+	// Get returns the object, or nil if there is none.
+	Get(ref Ref) (Object, error)
+	// List returns the objects in ascending order of namespace and name.
+	List(q Query) ([]Object, error)
+}
+
+// View reads through a Source and remembers every question, found or not. The first error of the
+// source sticks: later reads return nothing, and the caller looks at Err once at the end.
+type View struct {
+	src     Source
+	refs    map[Ref]struct{}
+	queries map[Query]struct{}
+	err     error
+}
+
+// NewView returns an empty-handed view of the source.
+func NewView(src Source) *View {
+	return &View{src: src, refs: map[Ref]struct{}{}, queries: map[Query]struct{}{}}
+}
+
+// Err is the first error that the source gave, nil if none. A translation made from a view with
+// an error must not be acted on.
+func (v *View) Err() error { return v.err }
+
+// Refs are the objects asked for by name, in order.
+func (v *View) Refs() []Ref {
+	out := make([]Ref, 0, len(v.refs))
+	for r := range v.refs {
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b Ref) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// Queries are the lists asked for, in order.
+func (v *View) Queries() []Query {
+	out := make([]Query, 0, len(v.queries))
+	for q := range v.queries {
+		out = append(out, q)
+	}
+	slices.SortFunc(out, func(a, b Query) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace),
+			cmp.Compare(a.Index, b.Index), cmp.Compare(a.Value, b.Value))
+	})
+	return out
+}
+
+// Get reads one object; false if there is none (or the view has failed).
+func Get[T Object](v *View, kind Kind, namespace, name string) (T, bool) {
+	var none T
+	ref := Ref{Kind: kind, Namespace: namespace, Name: name}
+	v.refs[ref] = struct{}{}
+	if v.err != nil {
+		return none, false
+	}
+	obj, err := v.src.Get(ref)
+	if err != nil {
+		v.err = fmt.Errorf("read %s %s/%s: %w", kind, namespace, name, err)
+		return none, false
+	}
+	if obj == nil {
+		return none, false
+	}
+	t, ok := obj.(T)
+	if !ok {
+		v.err = fmt.Errorf("read %s %s/%s: the source holds a %T", kind, namespace, name, obj)
+	}
+	return t, ok
+}
+
+// List reads all objects that a query selects, in ascending order of namespace and name.
+func List[T Object](v *View, q Query) []T {
+	v.queries[q] = struct{}{}
+	if v.err != nil {
+		return nil
+	}
+	objs, err := v.src.List(q)
+	if err != nil {
+		v.err = fmt.Errorf("list %s by %q %q: %w", q.Kind, q.Index, q.Value, err)
+		return nil
+	}
+	out := make([]T, 0, len(objs))
+	for _, o := range objs {
+		t, ok := o.(T)
+		if !ok {
+			v.err = fmt.Errorf("list %s: the source holds a %T", q.Kind, o)
+			return nil
+		}
+		out = append(out, t)
+	}
+	return out
+}

@@ -1,0 +1,94 @@
+// Package engine runs the one line of Fulcrum, for every dialect alike: read, translate, observe,
+// plan, apply, report. It owns fencing, panics caught per stack, and the mapping of failures to
+// what happens next. It knows no client library.
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// Frontend is one way of writing load balancers in Kubernetes.
+type Frontend interface {
+	// Stacks says which stacks an object belongs to, by what it is now and by the finalizers that
+	// it still carries. Translation errors make no difference here.
+	Stacks(v *cluster.View, obj cluster.Object) []model.StackID
+	// Translate never fails: faults are findings. A stack that nobody wants is empty.
+	Translate(v *cluster.View, id model.StackID) (model.Stack, finding.List)
+	// Report says what to write back after a run.
+	Report(v *cluster.View, o Outcome) []cluster.Patch
+}
+
+// Cloud is AWS. Apply never waits; a lost answer is found again by the next Observe.
+type Cloud interface {
+	// Observe reads what exists for a stack and answers questions.
+	Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error)
+	// Apply carries one step out. Ids of things made by earlier steps are in known.
+	Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error)
+	// Class sorts an error of Observe or Apply.
+	Class(err error) Class
+}
+
+// Cluster is Kubernetes.
+type Cluster interface {
+	// View returns a fresh view of the synced cache.
+	View() *cluster.View
+	// Bindings returns the TargetGroupBindings of a stack as observed things.
+	Bindings(v *cluster.View, id model.StackID) []observed.Binding
+	// Apply carries out finalizer and binding steps.
+	Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error)
+	// Write sends status patches and events; it skips what is already so.
+	Write(ctx context.Context, patches []cluster.Patch) error
+	// Class sorts an error of Apply or Write.
+	Class(err error) Class
+}
+
+// Class says what kind of failure an error is and so what to do next.
+type Class int
+
+// The classes.
+const (
+	Unknown   Class = iota // retry with back-off
+	Throttled              // retry with back-off, lower the pace
+	Denied                 // wait for a change of input, retry slowly
+	Conflict               // the plan was made from an old view: plan again now
+	Quota                  // free first, then try again; retry slowly
+	Invalid                // AWS refuses the value: wait for a change of input
+	Gone                   // the thing is not there (any more): plan again now
+	InUse                  // a dependent still exists: retry soon, quietly
+	NotReady               // something made a moment ago is not visible yet: retry soon, quietly
+	Fenced                 // this process must not write any more
+)
+
+// Outcome is what a run brought about.
+type Outcome struct {
+	ID       model.StackID
+	Stack    model.Stack
+	Findings finding.List
+	Plan     plan.Plan
+	// Done says that every step was carried out and nothing is waited for.
+	Done bool
+	// Changed says that at least one step was carried out.
+	Changed bool
+	// DNSName of the load balancer, lower case; empty if there is none.
+	DNSName string
+	// RetryAfter is when to look again; zero: only on a change or resync.
+	RetryAfter time.Duration
+	// Failed are steps that failed, with their errors as findings on those to blame.
+	Failed []FailedStep
+	// Err is set when the run as a whole failed (reading, or an unknown failure): back off.
+	Err error
+}
+
+// FailedStep is a step and why it failed.
+type FailedStep struct {
+	Step  plan.Step
+	Class Class
+	Err   error
+}

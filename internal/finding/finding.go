@@ -1,0 +1,163 @@
+// Package finding holds what is to be said about objects that users wrote: which object, which
+// field, why, how to mend it and how far the fault reaches. It decides nothing and prints nothing
+// by itself: conditions, events, the command line and admission answers are made from the same
+// findings elsewhere.
+package finding
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Ref names one Kubernetes object. Namespace is empty for cluster-scoped kinds.
+type Ref struct {
+	Kind      string
+	Namespace string
+	Name      string
+}
+
+// String is "Kind namespace/name", the form used in messages and plans.
+func (r Ref) String() string {
+	if r.Namespace == "" {
+		return r.Kind + " " + r.Name
+	}
+	return r.Kind + " " + r.Namespace + "/" + r.Name
+}
+
+// IsZero says that the reference names nothing.
+func (r Ref) IsZero() bool { return r == Ref{} }
+
+// Compare orders references by kind, namespace and name.
+func (r Ref) Compare(o Ref) int {
+	return cmp.Or(cmp.Compare(r.Kind, o.Kind), cmp.Compare(r.Namespace, o.Namespace), cmp.Compare(r.Name, o.Name))
+}
+
+// Origin says where a value came from: an object and the field (or annotation) in it. The zero
+// Origin means the built-in default.
+type Origin struct {
+	Object Ref
+	Field  string
+}
+
+// String names the origin for people, "built-in default" for the zero value.
+func (o Origin) String() string {
+	switch {
+	case o.Object.IsZero() && o.Field == "":
+		return "built-in default"
+	case o.Object.IsZero():
+		return o.Field
+	case o.Field == "":
+		return o.Object.String()
+	}
+	return o.Field + " of " + o.Object.String()
+}
+
+// Reach says how much of a stack a finding blocks. What is blocked is held: it stays as it is
+// live, and is not made where nothing is live.
+type Reach int
+
+// The reaches, in rising order.
+const (
+	BlocksNothing  Reach = iota // the finding is advice, or a conflict that another member won
+	BlocksRule                  // one rule of one listener
+	BlocksListener              // one listener
+	BlocksMember                // everything that one Ingress or one route contributes
+	BlocksStack                 // the whole load balancer
+)
+
+// String is the word used in documents: nothing, rule, listener, member or stack.
+func (r Reach) String() string {
+	return [...]string{"nothing", "rule", "listener", "member", "stack"}[r]
+}
+
+// Severity ranks findings for people.
+type Severity int
+
+// The severities.
+const (
+	Warning Severity = iota
+	Error
+)
+
+// String is "warning" or "error".
+func (s Severity) String() string {
+	if s == Error {
+		return "error"
+	}
+	return "warning"
+}
+
+// Finding is one thing to be said about one object.
+type Finding struct {
+	Object   Ref      // the culprit, the object that has to be changed
+	Field    string   // path or annotation key inside the object
+	Reason   Reason   // stable, documented code
+	Severity Severity // Error where Blocks is more than nothing
+	Message  string   // what is wrong, with the offending value
+	Fix      string   // the way out, in the imperative
+	Blocks   Reach
+}
+
+// String is one line: severity, reason, object, field, message and fix.
+func (f Finding) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s %s", f.Severity, f.Reason, f.Object)
+	if f.Field != "" {
+		fmt.Fprintf(&b, " %s", f.Field)
+	}
+	fmt.Fprintf(&b, ": %s", f.Text())
+	return b.String()
+}
+
+// Text is the message and the fix as one sentence group, as events and conditions carry it.
+func (f Finding) Text() string {
+	if f.Fix == "" {
+		return f.Message
+	}
+	return f.Message + "; " + f.Fix
+}
+
+// List is a set of findings in the order they were made.
+type List []Finding
+
+// Add appends findings. The severity of a finding that blocks something is raised to Error.
+func (l *List) Add(fs ...Finding) {
+	for _, f := range fs {
+		if f.Blocks > BlocksNothing {
+			f.Severity = Error
+		}
+		*l = append(*l, f)
+	}
+}
+
+// Sorted returns the findings ordered by object, field, reason and message, without repeats.
+func (l List) Sorted() List {
+	out := slices.Clone(l)
+	slices.SortStableFunc(out, func(a, b Finding) int {
+		return cmp.Or(a.Object.Compare(b.Object), cmp.Compare(a.Field, b.Field),
+			cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message))
+	})
+	return slices.Compact(out)
+}
+
+// On returns the findings about one object.
+func (l List) On(r Ref) List {
+	var out List
+	for _, f := range l {
+		if f.Object == r {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// Reach is the widest reach of the list.
+func (l List) Reach() Reach {
+	r := BlocksNothing
+	for _, f := range l {
+		r = max(r, f.Blocks)
+	}
+	return r
+}

@@ -1,0 +1,90 @@
+package finding
+
+// Reason is a stable code that tools and people may match on. Each has a row in Reasons.
+type Reason string
+
+// The reasons.
+const (
+	AnnotationInvalid      Reason = "AnnotationInvalid"
+	AnnotationConflict     Reason = "AnnotationConflict"
+	GroupNameInvalid       Reason = "GroupNameInvalid"
+	GroupOrderInvalid      Reason = "GroupOrderInvalid"
+	IngressClassInvalid    Reason = "IngressClassInvalid"
+	NamespaceNotAllowed    Reason = "NamespaceNotAllowed"
+	BackendNotFound        Reason = "BackendNotFound"
+	BackendUnsupported     Reason = "BackendUnsupported"
+	BackendPortNotFound    Reason = "BackendPortNotFound"
+	BackendTypeUnsupported Reason = "BackendTypeUnsupported"
+	ActionNotFound         Reason = "ActionNotFound"
+	PathInvalid            Reason = "PathInvalid"
+	CertificateNotFound    Reason = "CertificateNotFound"
+	CertificateMissing     Reason = "CertificateMissing"
+	SubnetsNotFound        Reason = "SubnetsNotFound"
+	SubnetsUnsuitable      Reason = "SubnetsUnsuitable"
+	SecurityGroupNotFound  Reason = "SecurityGroupNotFound"
+	TargetGroupNotFound    Reason = "TargetGroupNotFound"
+	ListenerConflict       Reason = "ListenerConflict"
+	RedirectPortInvalid    Reason = "RedirectPortInvalid"
+	SecretNotFound         Reason = "SecretNotFound"
+	SecretInvalid          Reason = "SecretInvalid"
+	TagReserved            Reason = "TagReserved"
+	TagInvalid             Reason = "TagInvalid"
+	NameInvalid            Reason = "NameInvalid"
+	NameTaken              Reason = "NameTaken"
+	DeletionProtected      Reason = "DeletionProtected"
+	FeatureDisabled        Reason = "FeatureDisabled"
+	Unsupported            Reason = "Unsupported"
+	AccessDenied           Reason = "AccessDenied"
+	QuotaReached           Reason = "QuotaReached"
+	RejectedByAWS          Reason = "RejectedByAWS"
+	WaitingForTargets      Reason = "WaitingForTargets"
+	RemovalNotTrusted      Reason = "RemovalNotTrusted"
+	ListenerMissing        Reason = "ListenerMissing"
+)
+
+// Explanation documents one reason. The findings page of the documentation is made from it.
+type Explanation struct {
+	Reason  Reason
+	Means   string
+	WayOut  string
+	Reaches Reach // the usual reach
+}
+
+// Reasons lists every reason with its meaning, in alphabetical order.
+var Reasons = []Explanation{
+	{AccessDenied, "AWS refused a call for want of permission.", "Add the named action to the controller's IAM policy.", BlocksNothing},
+	{ActionNotFound, "A backend says use-annotation, but the actions annotation of that name does not exist, and missing actions are not tolerated.", "Add the annotation or change the backend.", BlocksRule},
+	{AnnotationConflict, "Members of a group give different values for something the load balancer has once; the first member in group order wins.", "Give all members the same value, or remove it from all but one.", BlocksNothing},
+	{AnnotationInvalid, "An annotation or class parameter does not have the expected form.", "Write the value in the form that the message shows.", BlocksMember},
+	{BackendNotFound, "A backend names a Service that does not exist where this is not tolerated.", "Create the Service or correct its name.", BlocksRule},
+	{BackendPortNotFound, "A backend names a port that its Service does not have.", "Use a port number or port name of the Service.", BlocksRule},
+	{BackendTypeUnsupported, "Instance targets need a Service of type NodePort or LoadBalancer.", "Change the Service's type, or use target type ip.", BlocksRule},
+	{BackendUnsupported, "A backend is something other than a Service.", "Use a Service backend or an action annotation.", BlocksRule},
+	{CertificateMissing, "A listener serves TLS but no certificate was given and there is no host to find one by.", "Set certificate-arn, or give the rules hosts.", BlocksMember},
+	{CertificateNotFound, "A certificate does not exist, or no issued certificate covers a host.", "Request or import the certificate in ACM, or correct certificate-arn.", BlocksMember},
+	{DeletionProtected, "The load balancer would have to be deleted but is protected.", "Switch the protection off first.", BlocksStack},
+	{FeatureDisabled, "A setting needs a feature gate or flag that is off.", "Ask the operator to switch it on, or remove the setting.", BlocksRule},
+	{GroupNameInvalid, "A group name is not made of lower-case letters, digits, dots and hyphens, or is longer than 63 characters.", "Choose a valid group name.", BlocksMember},
+	{GroupOrderInvalid, "group.order is not a whole number from -1000 to 1000.", "Correct the number.", BlocksMember},
+	{IngressClassInvalid, "The IngressClass or its parameters do not exist or do not fit.", "Create or correct the class.", BlocksMember},
+	{ListenerConflict, "Members of a group want different things of one port; the first member in group order wins.", "Use the same protocol and settings, or another port.", BlocksMember},
+	{ListenerMissing, "Something refers to a listener port that nobody listens on.", "Add the port to listen-ports.", BlocksNothing},
+	{NameInvalid, "A load balancer name is too long or has characters that AWS does not allow.", "Use at most 32 letters, digits and hyphens.", BlocksNothing},
+	{NameTaken, "A resource of that name exists and belongs to somebody else.", "Choose another name, or remove the other resource.", BlocksStack},
+	{NamespaceNotAllowed, "The class does not admit Ingresses of this namespace.", "Use another class, or label the namespace as the class demands.", BlocksMember},
+	{PathInvalid, "A path has wildcards where its type does not allow them, or a path type is unknown.", "Use ImplementationSpecific for wildcards.", BlocksRule},
+	{QuotaReached, "An AWS quota is reached.", "Ask AWS for a higher quota, or remove what is not needed.", BlocksNothing},
+	{RedirectPortInvalid, "ssl-redirect names a port that is not an HTTPS listener of the group.", "Add the HTTPS port to listen-ports, or correct ssl-redirect.", BlocksNothing},
+	{RejectedByAWS, "AWS refused a value.", "Correct the value that AWS names.", BlocksNothing},
+	{RemovalNotTrusted, "Nearly everything would be removed at once while the view of the cluster may be incomplete.", "Nothing to do if the cluster view becomes complete; otherwise check the API server.", BlocksStack},
+	{SecretInvalid, "A Secret lacks a needed key or label.", "Add the key or label.", BlocksRule},
+	{SecretNotFound, "A Secret does not exist.", "Create the Secret in the namespace of the Ingress.", BlocksRule},
+	{SecurityGroupNotFound, "A security group given by id or name does not exist in the VPC.", "Correct the id or name.", BlocksStack},
+	{SubnetsNotFound, "No subnet fits, or a subnet given by id or name does not exist.", "Tag subnets for load balancers, or name existing subnets.", BlocksStack},
+	{SubnetsUnsuitable, "The subnets that were given or found cannot carry the load balancer.", "Choose subnets in different zones with enough free addresses.", BlocksStack},
+	{TagInvalid, "A tag is longer than AWS allows or uses a reserved prefix.", "Correct the tag.", BlocksNothing},
+	{TagReserved, "A tag key is managed by somebody else or by the controller.", "Remove the tag.", BlocksNothing},
+	{TargetGroupNotFound, "A target group given by name does not exist.", "Correct the name, or create the target group.", BlocksRule},
+	{Unsupported, "The configuration is valid but this version cannot build it yet.", "Remove the setting.", BlocksRule},
+	{WaitingForTargets, "Traffic stays where it is until the new targets are healthy.", "Check the pods and the health check if this does not pass.", BlocksNothing},
+}

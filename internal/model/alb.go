@@ -1,0 +1,166 @@
+package model
+
+import "github.com/fulcrum-lb/fulcrum/internal/finding"
+
+// Scheme says whether a load balancer has public addresses.
+type Scheme string
+
+// The schemes.
+const (
+	Internal       Scheme = "internal"
+	InternetFacing Scheme = "internet-facing"
+)
+
+// AddressType is the IP address type of a load balancer or target group.
+type AddressType string
+
+// The address types. IPv6 is for target groups only.
+const (
+	IPv4                       AddressType = "ipv4"
+	IPv6                       AddressType = "ipv6"
+	DualStack                  AddressType = "dualstack"
+	DualStackWithoutPublicIPv4 AddressType = "dualstack-without-public-ipv4"
+)
+
+// HasIPv6 says whether clients may come by IPv6.
+func (t AddressType) HasIPv6() bool { return t == DualStack || t == DualStackWithoutPublicIPv4 }
+
+// ALB is an application load balancer. Tags hold user and default tags; tracking tags are added
+// when the plan is made. Attributes hold only what was asked for; others are left alone.
+type ALB struct {
+	Name           string
+	Scheme         Scheme
+	AddressType    AddressType
+	Subnets        SubnetChoice
+	SecurityGroups GroupChoice
+	CoIPPool       string
+	IPAMPool       string
+	Attributes     map[string]string
+	Capacity       *int32 // LCU; nil: not managed, 0: none
+	Tags           map[string]string
+	Listeners      []Listener // ascending by port
+	// Origin of settings that a plan explains, by field name ("scheme", "subnets", ...).
+	Origins map[string]finding.Origin
+}
+
+// SubnetChoice says how the subnets are found: SubnetsNamed, SubnetsTagged or SubnetsDiscovered.
+type SubnetChoice interface{ subnetChoice() }
+
+// SubnetsNamed are subnets by id (subnet-…) or value of their Name tag, in the order given.
+type SubnetsNamed struct {
+	Refs []string
+	Of   finding.Origin
+}
+
+// SubnetsTagged are subnets that carry, for each key, one of the values.
+type SubnetsTagged struct {
+	Tags map[string][]string
+	Of   finding.Origin
+}
+
+// SubnetsDiscovered keeps the subnets of the live load balancer if its scheme fits, and otherwise
+// looks for subnets with the role tag of the scheme.
+type SubnetsDiscovered struct{}
+
+func (SubnetsNamed) subnetChoice()      {}
+func (SubnetsTagged) subnetChoice()     {}
+func (SubnetsDiscovered) subnetChoice() {}
+
+// GroupChoice says which security groups the load balancer gets: GroupsManaged or GroupsGiven.
+type GroupChoice interface{ groupChoice() }
+
+// GroupsManaged asks for a security group of the stack's own.
+type GroupsManaged struct {
+	Group SecurityGroup
+	// Backend adds the shared backend group.
+	Backend bool
+}
+
+// GroupsGiven are groups by id (sg-…) or value of their Name tag.
+type GroupsGiven struct {
+	Refs []string
+	Of   finding.Origin
+	// Backend adds the shared backend group, so that rules of nodes and pods can be managed.
+	Backend bool
+}
+
+func (GroupsManaged) groupChoice() {}
+func (GroupsGiven) groupChoice()   {}
+
+// SecurityGroup is a group that belongs to the stack. All its ingress rules are owned.
+type SecurityGroup struct {
+	Name        string
+	Description string
+	Tags        map[string]string
+	Ingress     []IngressRule
+}
+
+// IngressRule admits one source. Exactly one of CIDR, PrefixList and Group is set; a Group of
+// BackendGroup or ManagedGroup stands for the id of that group.
+type IngressRule struct {
+	Protocol    string // tcp, udp, icmp, icmpv6
+	From, To    int32
+	CIDR        string // canonical, IPv4 or IPv6
+	PrefixList  string
+	Group       string
+	Description string
+}
+
+// Listener of an ALB.
+type Listener struct {
+	Port int32
+	// TLS is nil for plain HTTP.
+	TLS *TLS
+	// Default is what happens when no rule matches. DefaultHeld keeps the live default action.
+	Default     []Action
+	DefaultHeld bool
+	DefaultOf   finding.Origin
+	Rules       []Rule // in order of precedence; priorities are 1, 2, 3, …
+	Attributes  map[string]string
+	Tags        map[string]string
+	// Members that listen on this port, in group order.
+	Members []finding.Ref
+}
+
+// Protocol is HTTP or HTTPS.
+func (l Listener) Protocol() string {
+	if l.TLS != nil {
+		return "HTTPS"
+	}
+	return "HTTP"
+}
+
+// TLS is what a secure listener has besides its port.
+type TLS struct {
+	Policy string
+	// Certificates by member in group order; the plan merges them into one list.
+	Certificates []CertChoice
+	MutualAuth   *MutualAuth
+}
+
+// CertChoice is one member's contribution to a listener's certificates: CertARNs or CertHosts.
+type CertChoice interface{ certChoice() }
+
+// CertARNs are certificates named outright.
+type CertARNs struct {
+	Member finding.Ref
+	ARNs   []string
+	Field  string
+}
+
+// CertHosts asks for all issued certificates that cover the hosts.
+type CertHosts struct {
+	Member finding.Ref
+	Hosts  []string // sorted, unique
+}
+
+func (CertARNs) certChoice()  {}
+func (CertHosts) certChoice() {}
+
+// MutualAuth is the client certificate setting of a listener.
+type MutualAuth struct {
+	Mode         string // off, passthrough, verify
+	TrustStore   string // ARN or name
+	IgnoreExpiry *bool
+	AdvertiseCA  string // on, off or empty
+}

@@ -1,0 +1,103 @@
+package model
+
+import "slices"
+
+// Question is something that only AWS can answer and that the plan needs to know besides the
+// stack's own resources. Questions are comparable by their text form (Key).
+type Question interface {
+	// Key identifies the question, for de-duplication.
+	Key() string
+}
+
+// AskSubnets asks for subnets by id or name, by tags, or by discovery for a scheme.
+type AskSubnets struct {
+	Refs     string // joined by commas, "" if not by reference
+	Tags     string // canonical "k=v1|v2,k2=v3", "" if not by tags
+	Discover Scheme // "" if not by discovery
+	Choice   SubnetChoice
+}
+
+// AskGroups asks for security groups by id or name.
+type AskGroups struct {
+	Refs string
+	List []string
+}
+
+// AskCertificates asks for the certificates that ACM holds, with their domains.
+type AskCertificates struct{}
+
+// AskTargetGroup asks for a target group by name.
+type AskTargetGroup struct{ Name string }
+
+// AskBackendGroup asks for the shared backend security group of the cluster.
+type AskBackendGroup struct{}
+
+// AskHealth asks for the health of the targets of a target group of the stack, by ARN.
+type AskHealth struct{ ARN string }
+
+// Key implements Question.
+func (q AskSubnets) Key() string { return "subnets " + q.Refs + q.Tags + string(q.Discover) }
+
+// Key implements Question.
+func (q AskGroups) Key() string { return "groups " + q.Refs }
+
+// Key implements Question.
+func (AskCertificates) Key() string { return "certificates" }
+
+// Key implements Question.
+func (q AskTargetGroup) Key() string { return "targetgroup " + q.Name }
+
+// Key implements Question.
+func (AskBackendGroup) Key() string { return "backendgroup" }
+
+// Key implements Question.
+func (q AskHealth) Key() string { return "health " + q.ARN }
+
+// Questions lists what the plan of the stack needs to know, without repeats.
+func (s Stack) Questions() []Question {
+	var qs []Question
+	add := func(q Question) {
+		if !slices.ContainsFunc(qs, func(o Question) bool { return o.Key() == q.Key() }) {
+			qs = append(qs, q)
+		}
+	}
+	if s.BackendGroup.Given == "" {
+		add(AskBackendGroup{})
+	}
+	if s.ALB == nil {
+		return qs
+	}
+	add(subnetQuestion(s.ALB.Subnets, s.ALB.Scheme))
+	if g, ok := s.ALB.SecurityGroups.(GroupsGiven); ok {
+		add(AskGroups{Refs: joinRefs(g.Refs), List: g.Refs})
+	}
+	for _, l := range s.ALB.Listeners {
+		if l.TLS != nil && slices.ContainsFunc(l.TLS.Certificates, func(c CertChoice) bool {
+			_, byHost := c.(CertHosts)
+			return byHost
+		}) {
+			add(AskCertificates{})
+		}
+		for _, a := range l.Default {
+			askGroups(a, add)
+		}
+		for _, r := range l.Rules {
+			for _, a := range r.Actions {
+				askGroups(a, add)
+			}
+		}
+	}
+	return qs
+}
+
+func askGroups(a Action, add func(Question)) {
+	f, ok := a.(Forward)
+	if !ok {
+		return
+	}
+	for _, g := range f.Groups {
+		if g.Group.Name != "" {
+			add(AskTargetGroup{Name: g.Group.Name})
+		}
+	}
+}

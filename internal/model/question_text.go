@@ -1,0 +1,23 @@
+package model
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+func joinRefs(refs []string) string { return strings.Join(refs, ",") }
+
+func subnetQuestion(c SubnetChoice, scheme Scheme) AskSubnets {
+	switch c := c.(type) {
+	case SubnetsNamed:
+		return AskSubnets{Refs: joinRefs(c.Refs), Choice: c}
+	case SubnetsTagged:
+		var parts []string
+		for _, k := range slices.Sorted(maps.Keys(c.Tags)) {
+			parts = append(parts, k+"="+strings.Join(c.Tags[k], "|"))
+		}
+		return AskSubnets{Tags: strings.Join(parts, ","), Choice: c}
+	}
+	return AskSubnets{Discover: scheme, Choice: SubnetsDiscovered{}}
+}

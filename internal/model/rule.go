@@ -1,0 +1,195 @@
+package model
+
+import "github.com/fulcrum-lb/fulcrum/internal/finding"
+
+// Rule of a listener. Its priority is its place in the listener's list.
+type Rule struct {
+	Conditions []Condition
+	Transforms []Transform
+	Actions    []Action // an optional authentication, then the outcome
+	Tags       map[string]string
+	Origin     finding.Origin
+	Member     finding.Ref
+	// Held says that the rule could not be built, or that its member is blocked: a live rule
+	// with the same hosts and paths is kept as it is; without one a fixed 503 takes its place.
+	Held bool
+}
+
+// Hosts and Paths of the rule's own conditions, plain and regex values together.
+func (r Rule) Hosts() []string { return hosts(r.Conditions) }
+
+// Paths of the rule's conditions, plain and regex values together.
+func (r Rule) Paths() []string { return paths(r.Conditions) }
+
+func hosts(cs []Condition) []string {
+	var out []string
+	for _, c := range cs {
+		if h, ok := c.(HostHeader); ok {
+			out = append(append(out, h.Values...), h.Regex...)
+		}
+	}
+	return out
+}
+
+func paths(cs []Condition) []string {
+	var out []string
+	for _, c := range cs {
+		if p, ok := c.(PathPattern); ok {
+			out = append(append(out, p.Values...), p.Regex...)
+		}
+	}
+	return out
+}
+
+// Condition is one of HostHeader, PathPattern, HTTPHeader, RequestMethod, QueryString, SourceIP.
+// All conditions of a rule must hold; a condition holds if one of its values does.
+type Condition interface{ condition() }
+
+// HostHeader matches the Host header, case-insensitively; Values may have wildcards * and ?.
+type HostHeader struct{ Values, Regex []string }
+
+// PathPattern matches the path, case-sensitively; Values may have wildcards * and ?.
+type PathPattern struct{ Values, Regex []string }
+
+// HTTPHeader matches a header by name.
+type HTTPHeader struct {
+	Name          string
+	Values, Regex []string
+}
+
+// RequestMethod matches the method exactly.
+type RequestMethod struct{ Values []string }
+
+// QueryString matches parameters; an empty Key matches any.
+type QueryString struct{ Pairs []QueryPair }
+
+// QueryPair is a parameter of a QueryString condition.
+type QueryPair struct{ Key, Value string }
+
+// SourceIP matches the client's address against CIDR ranges.
+type SourceIP struct{ CIDRs []string }
+
+func (HostHeader) condition()    {}
+func (PathPattern) condition()   {}
+func (HTTPHeader) condition()    {}
+func (RequestMethod) condition() {}
+func (QueryString) condition()   {}
+func (SourceIP) condition()      {}
+
+// Transform rewrites the host or the path of a request before it is forwarded.
+type Transform struct {
+	Kind     TransformKind
+	Rewrites []Rewrite
+}
+
+// TransformKind is AWS's name of a transform.
+type TransformKind string
+
+// The transforms.
+const (
+	HostRewrite TransformKind = "host-header-rewrite"
+	URLRewrite  TransformKind = "url-rewrite"
+)
+
+// Rewrite replaces what Regex matches.
+type Rewrite struct{ Regex, Replace string }
+
+// Action is a step of a rule: Forward, Redirect, FixedResponse (outcomes, exactly one and last),
+// or AuthOIDC, AuthCognito, ValidateJWT (before the outcome, TLS listeners only).
+type Action interface{ action() }
+
+// Forward sends the request to one of the target groups by weight.
+type Forward struct {
+	Groups     []WeightedGroup
+	Stickiness *GroupStickiness
+}
+
+// WeightedGroup is a target group of a forward action.
+type WeightedGroup struct {
+	Group GroupRef
+	// Weight is nil where none was given.
+	Weight *int32
+}
+
+// GroupRef names a target group: exactly one field is set.
+type GroupRef struct {
+	ID   string // logical id of a target group of this stack
+	ARN  string // a target group that somebody else owns
+	Name string // the same, by name; the plan resolves it
+}
+
+// GroupStickiness keeps a client on the target group that it got first.
+type GroupStickiness struct {
+	Enabled  *bool
+	Duration *int32 // seconds
+}
+
+// Redirect answers 301 or 302. Empty fields keep the request's value.
+type Redirect struct {
+	Host, Path, Port, Protocol, Query string
+	Status                            string // HTTP_301 or HTTP_302
+}
+
+// FixedResponse answers by itself.
+type FixedResponse struct {
+	Status      string
+	ContentType string
+	Body        string
+}
+
+// AuthCommon is what both authentications have.
+type AuthCommon struct {
+	OnUnauthenticated string
+	Scope             string
+	SessionCookie     string
+	SessionTimeout    int64 // seconds
+	ExtraParams       map[string]string
+}
+
+// AuthOIDC authenticates against an OpenID Connect provider.
+type AuthOIDC struct {
+	AuthCommon
+	Issuer, AuthorizationEndpoint, TokenEndpoint, UserInfoEndpoint string
+	ClientID                                                       Secret
+	ClientSecret                                                   Secret
+}
+
+// AuthCognito authenticates against an Amazon Cognito user pool.
+type AuthCognito struct {
+	AuthCommon
+	UserPoolARN, ClientID, Domain string
+}
+
+// ValidateJWT checks a bearer token.
+type ValidateJWT struct {
+	JWKSEndpoint, Issuer string
+	Claims               []JWTClaim
+}
+
+// JWTClaim is an additional claim to check.
+type JWTClaim struct {
+	Format, Name string
+	Values       []string
+}
+
+func (Forward) action()       {}
+func (Redirect) action()      {}
+func (FixedResponse) action() {}
+func (AuthOIDC) action()      {}
+func (AuthCognito) action()   {}
+func (ValidateJWT) action()   {}
+
+// Secret is a text that is never printed.
+type Secret string
+
+// String hides the value.
+func (Secret) String() string { return "[redacted]" }
+
+// GoString hides the value from %#v.
+func (Secret) GoString() string { return "[redacted]" }
+
+// MarshalText hides the value from encoders.
+func (Secret) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
+
+// Reveal returns the value, for the one call that needs it.
+func (s Secret) Reveal() string { return string(s) }

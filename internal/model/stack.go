@@ -1,0 +1,122 @@
+package model
+
+import (
+	"cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// Kind is the dialect that a stack is written in. It decides the prefix of the tracking tags.
+type Kind string
+
+// The kinds of stacks.
+const (
+	Ingress    Kind = "Ingress"
+	Service    Kind = "Service"
+	ALBGateway Kind = "ALBGateway"
+	NLBGateway Kind = "NLBGateway"
+)
+
+// TagPrefix is the prefix of the tracking tags and stack labels of the kind.
+func (k Kind) TagPrefix() string {
+	switch k {
+	case Ingress:
+		return "ingress.k8s.aws"
+	case Service:
+		return "service.k8s.aws"
+	case ALBGateway:
+		return "gateway.k8s.aws.alb"
+	case NLBGateway:
+		return "gateway.k8s.aws.nlb"
+	}
+	panic("unknown stack kind " + string(k))
+}
+
+// StackID names a stack: the key of the work queue and, as String, the value of the stack tag.
+// An explicit Ingress group has no namespace.
+type StackID struct {
+	Kind      Kind
+	Namespace string
+	Name      string
+}
+
+// String is the value of the stack tag: "name" or "namespace/name".
+func (id StackID) String() string {
+	if id.Namespace == "" {
+		return id.Name
+	}
+	return id.Namespace + "/" + id.Name
+}
+
+// Compare orders stack ids by kind, namespace and name.
+func (id StackID) Compare(o StackID) int {
+	return cmp.Or(cmp.Compare(id.Kind, o.Kind), cmp.Compare(id.Namespace, o.Namespace), cmp.Compare(id.Name, o.Name))
+}
+
+// Logical ids of the resources that a stack has at most once. They are values of the resource tag
+// and part of the compatibility contract.
+const (
+	LoadBalancerID  = "LoadBalancer"
+	ManagedGroupID  = "ManagedLBSecurityGroup"
+	FrontendNLBID   = "FrontendNlb"
+	BackendGroupTag = "backend-sg"
+)
+
+// Stack is the whole wish for one load balancer. A stack whose ALB is nil wants nothing to exist.
+type Stack struct {
+	ID StackID
+	// ALB is the application load balancer; nil when the stack is to be empty.
+	ALB *ALB
+	// TargetGroups in ascending order of ID.
+	TargetGroups []TargetGroup
+	// Members are the objects that make up the stack, in group order, the held ones included.
+	Members []Member
+	// Leaving are objects that carry the stack's finalizer but do not belong to it any more.
+	Leaving []Member
+	// Held lists members whose ports or rules could not be read well enough to say where they
+	// belong; whatever live rule matches is kept.
+	Held []HeldRule
+	// Hold keeps the whole stack as it is live: nothing is made, changed or deleted. Set by a
+	// finding that blocks the stack, or when every member is blocked.
+	Hold bool
+	// DeletionGuard is set when a member under deletion asked for deletion protection; the load
+	// balancer must then not be deleted.
+	DeletionGuard *finding.Finding
+	// BackendGroup says whether the shared backend security group is used here and by others.
+	BackendGroup BackendGroupUse
+}
+
+// Empty says that the stack wants nothing to exist.
+func (s Stack) Empty() bool { return s.ALB == nil }
+
+// Member is an object that takes part in a stack.
+type Member struct {
+	Ref       finding.Ref
+	Finalizer string
+	// Claimed says that the object carries the finalizer already.
+	Claimed bool
+	// Deleting says that the object has a deletion timestamp.
+	Deleting bool
+	// Blocked says that a finding blocks everything that the member contributes.
+	Blocked bool
+}
+
+// BackendGroupUse tells the plan what may happen to the shared backend security group.
+type BackendGroupUse struct {
+	// Given is the id of a group that the operator provides; it is never made, tagged or deleted.
+	Given string
+	// Needed by this stack.
+	Needed bool
+	// OthersLive says that another object that is not being deleted may need the group.
+	OthersLive bool
+	// Tags are those wanted on the group besides the tracking tags.
+	Tags map[string]string
+}
+
+// HeldRule is a rule of a blocked member that could not be placed: it is kept on every live
+// listener where one with the same hosts and paths exists.
+type HeldRule struct {
+	Member finding.Ref
+	Hosts  []string
+	Paths  []string
+}

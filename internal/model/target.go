@@ -1,0 +1,84 @@
+package model
+
+import (
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// TargetType says what is registered in a target group.
+type TargetType string
+
+// The target types.
+const (
+	InstanceTargets TargetType = "instance"
+	IPTargets       TargetType = "ip"
+	ALBTargets      TargetType = "alb"
+)
+
+// TargetGroup of a stack, with the binding that fills it.
+type TargetGroup struct {
+	ID              string // logical id, value of the resource tag
+	Name            string // generated; not compared with what is live
+	Type            TargetType
+	Port            int32
+	Protocol        string // HTTP, HTTPS, TCP, …
+	ProtocolVersion string // HTTP1, HTTP2, GRPC or empty
+	AddressType     AddressType
+	ControlPort     *int32
+	HealthCheck     HealthCheck
+	Attributes      map[string]string
+	Tags            map[string]string
+	Binding         *Binding
+	// Members whose rules use the group.
+	Members []finding.Ref
+	Origin  finding.Origin
+}
+
+// HealthCheck of a target group. Zero numbers and empty texts are not sent and not compared.
+type HealthCheck struct {
+	Port               string // traffic-port or a number
+	Protocol           string
+	Path               string
+	HTTPCodes          string
+	GRPCCodes          string
+	IntervalSeconds    int32
+	TimeoutSeconds     int32
+	HealthyThreshold   int32
+	UnhealthyThreshold int32
+}
+
+// Binding is the TargetGroupBinding that fills a target group. Its name is the target group's.
+type Binding struct {
+	Namespace    string
+	Name         string
+	Service      string
+	Port         intstr.IntOrString
+	NodeSelector *metav1.LabelSelector
+	MultiCluster bool
+	// Networking is nil when rules of nodes and pods are not managed.
+	Networking []BindingRule
+	// Managed says that rules are asked for: an empty Networking then differs from none.
+	Managed bool
+}
+
+// BindingRule asks for the ports to be open from the peers.
+type BindingRule struct {
+	From  []Peer
+	Ports []PeerPort
+}
+
+// Peer is the shared backend group, the stack's managed group, or an address range.
+type Peer struct {
+	BackendGroup bool
+	ManagedGroup bool
+	CIDR         string
+}
+
+// PeerPort is a port of a BindingRule; a nil Port means all.
+type PeerPort struct {
+	Protocol string // TCP or UDP
+	Port     *intstr.IntOrString
+}

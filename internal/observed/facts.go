@@ -1,0 +1,69 @@
+package observed
+
+import "time"
+
+// Facts are answers to a stack's questions.
+type Facts struct {
+	Region  string
+	Account string // empty where no ARN has told it yet
+	VPC     string
+	// Subnets that were asked for, by question key.
+	Subnets map[string]SubnetAnswer
+	// Groups that were asked for by id or name, by question key.
+	Groups map[string]GroupAnswer
+	// Certificates that ACM holds; nil if not asked.
+	Certificates []Certificate
+	// CertificatesAsked tells an empty list from one that was not asked for.
+	CertificatesAsked bool
+	// TargetGroups that were asked for by name: ARN, or "" if there is none of that name.
+	TargetGroups map[string]string
+	// BackendGroup is the shared backend group, nil if there is none.
+	BackendGroup *SecurityGroup
+	// BackendGroupUsers are the load balancers of the cluster, other than the stack's own, that
+	// carry the backend group.
+	BackendGroupUsers int
+	// Health by target group ARN, for those asked.
+	Health map[string]Health
+	// Now is the time of the observation.
+	Now time.Time
+}
+
+// SubnetAnswer are the candidates for one question, with what the choice needs to know.
+type SubnetAnswer struct {
+	Candidates []Subnet
+	// ByReachability says that no subnet had the role tag and the candidates were found by route.
+	ByReachability bool
+	// Missing are references that matched nothing.
+	Missing []string
+}
+
+// Subnet is a candidate.
+type Subnet struct {
+	ID        string
+	Name      string // tag Name
+	Zone      string // name of the zone
+	ZoneID    string
+	ZoneType  string // availability-zone, local-zone, wavelength-zone
+	Outpost   string // ARN
+	FreeIPs   int32
+	CIDR      string
+	IPv6CIDRs []string // in state associated
+	Tags      map[string]string
+	VPC       string
+}
+
+// GroupAnswer maps each reference (id or name) to the ids found, in AWS's order.
+type GroupAnswer struct {
+	ByID    []string
+	ByName  map[string][]string
+	Missing []string
+}
+
+// Certificate of ACM.
+type Certificate struct {
+	ARN     string
+	Domains []string
+	Status  string // ISSUED, …
+	CA      string // ARN of a private CA
+	Managed bool   // carries our tracking tags
+}

@@ -1,0 +1,159 @@
+package observed
+
+import (
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// Stack is all that exists for one stack, and the facts that its questions asked for.
+type Stack struct {
+	LoadBalancers  []LoadBalancer  // with our tags, of any resource id, ascending by ARN
+	TargetGroups   []TargetGroup   // likewise
+	SecurityGroups []SecurityGroup // managed groups of the stack, ascending by id
+	Bindings       []Binding       // TargetGroupBindings with the stack's labels
+	Facts          Facts
+}
+
+// Live returns the load balancer with the resource id, nil if there is none. With several, the
+// first by ARN is returned and the others are surplus.
+func (s Stack) Live(resourceID string) *LoadBalancer {
+	for i := range s.LoadBalancers {
+		if s.LoadBalancers[i].ResourceID == resourceID {
+			return &s.LoadBalancers[i]
+		}
+	}
+	return nil
+}
+
+// LoadBalancer as it is. Attributes hold all attributes that AWS reports; nil means that they
+// were not read because nothing asked for them.
+type LoadBalancer struct {
+	ARN            string
+	ResourceID     string
+	Name           string
+	Type           string // application, network
+	Scheme         model.Scheme
+	AddressType    model.AddressType
+	DNSName        string
+	State          string // provisioning, active, active_impaired, failed
+	VPC            string
+	Subnets        []string // sorted
+	SecurityGroups []string // sorted
+	CoIPPool       string
+	IPAMPool       string
+	Attributes     map[string]string
+	Capacity       *int32
+	Tags           map[string]string
+	Listeners      []Listener // ascending by port
+}
+
+// Listener as it is.
+type Listener struct {
+	ARN          string
+	Port         int32
+	Protocol     string
+	Policy       string
+	Certificate  string   // default
+	Certificates []string // additional ones, sorted, the default again where it is attached twice
+	MutualAuth   *model.MutualAuth
+	Default      []Action
+	Rules        []Rule // without the default rule, ascending by priority
+	Attributes   map[string]string
+	Tags         map[string]string
+}
+
+// Rule as it is.
+type Rule struct {
+	ARN        string
+	Priority   int32
+	Conditions []model.Condition
+	Transforms []model.Transform
+	Actions    []Action
+	Tags       map[string]string
+}
+
+// Action is a model action in which every target group is named by ARN.
+type Action = model.Action
+
+// TargetGroup as it is.
+type TargetGroup struct {
+	ARN             string
+	ResourceID      string
+	Name            string
+	Type            model.TargetType
+	Port            int32
+	Protocol        string
+	ProtocolVersion string
+	AddressType     model.AddressType
+	ControlPort     *int32
+	HealthCheck     model.HealthCheck
+	Attributes      map[string]string
+	LoadBalancers   []string // ARNs of load balancers that use it
+	Tags            map[string]string
+}
+
+// SecurityGroup as it is; one rule per source.
+type SecurityGroup struct {
+	ID         string
+	ResourceID string
+	Name       string
+	VPC        string
+	Tags       map[string]string
+	Ingress    []model.IngressRule
+}
+
+// Binding is a TargetGroupBinding with the stack's labels.
+type Binding struct {
+	Namespace, Name string
+	ARN             string
+	Type            model.TargetType
+	Protocol        string
+	AddressType     model.AddressType
+	VPC             string
+	Service         model.Binding // service, port, selector, multi-cluster
+	// Networking with security groups by id; nil when absent.
+	Networking    []BindingRule
+	HasNetworking bool
+	Deleting      bool
+	// Settled says that the targets of the present generation are registered.
+	Settled bool
+	// Labels and Annotations that the controller owns or finds.
+	Labels map[string]string
+}
+
+// BindingRule is a networking rule whose peers are ids and ranges.
+type BindingRule struct {
+	Groups []string
+	CIDRs  []string
+	Ports  []model.PeerPort
+}
+
+// Target is one registered target and its health.
+type Target struct {
+	ID          string
+	Port        int32
+	Zone        string
+	State       string // initial, healthy, unhealthy, unused, draining, unavailable
+	Reason      string
+	Description string
+}
+
+// Health is the state of a target group's targets.
+type Health struct {
+	Targets []Target
+	At      time.Time
+}
+
+// Count returns how many targets are in one of the states.
+func (h Health) Count(states ...string) int {
+	n := 0
+	for _, t := range h.Targets {
+		for _, s := range states {
+			if t.State == s {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,27 @@
+package plan
+
+// Options are the operator's settings that a plan depends on.
+type Options struct {
+	Cluster string
+	VPC     string
+	// DefaultTagsLow is not here: tags of the model are complete but for tracking tags.
+	// ExternalTags are keys that are never added nor removed.
+	ExternalTags []string
+	// RuleTags says that listeners and rules carry tags.
+	RuleTags bool
+	// SubnetClusterCheck, SingleSubnet: see the feature gates of these names.
+	SubnetClusterCheck bool
+	SingleSubnet       bool
+	// EnhancedDefaults resets listener settings that are not wished for any more.
+	EnhancedDefaults bool
+	// StrictGroups lets one fault stop the whole group.
+	StrictGroups bool
+	// AllowedCAs limits certificate discovery to these private CAs; empty admits all.
+	AllowedCAs []string
+	// SkipManagedCertificates leaves certificates with our tracking tags out of discovery.
+	SkipManagedCertificates bool
+	// DefaultTags for the shared backend group.
+	DefaultTags map[string]string
+	// Tight deletes before it creates; set after AWS has reported a full quota.
+	Tight bool
+}

@@ -1,0 +1,355 @@
+package plan
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// ResourceKind is the kind of thing that a step acts on.
+type ResourceKind string
+
+// The kinds, in the order in which a plan is printed.
+const (
+	Finalizer     ResourceKind = "finalizer"
+	BackendGroup  ResourceKind = "backend-security-group"
+	SecurityGroup ResourceKind = "security-group"
+	TargetGroup   ResourceKind = "target-group"
+	LoadBalancer  ResourceKind = "load-balancer"
+	Listener      ResourceKind = "listener"
+	Rule          ResourceKind = "rule"
+	Binding       ResourceKind = "binding"
+)
+
+// Address names a thing within a stack: a kind and an id that stays the same over its life. The
+// id of a live resource that the stack does not want any more is its ARN or group id.
+type Address struct {
+	Kind ResourceKind
+	ID   string
+}
+
+// String is "kind/id".
+func (a Address) String() string { return string(a.Kind) + "/" + a.ID }
+
+// Compare orders addresses by kind and id.
+func (a Address) Compare(b Address) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
+}
+
+// Verb says what a step does to its address.
+type Verb string
+
+// The verbs.
+const (
+	Create Verb = "create"
+	Update Verb = "update"
+	Delete Verb = "delete"
+)
+
+// Impact says what traffic may feel.
+type Impact string
+
+// The impacts.
+const (
+	NoImpact      Impact = "none"
+	BriefImpact   Impact = "brief"   // some requests may be answered differently for a moment
+	ReplaceImpact Impact = "replace" // a new resource takes the place of this one
+	DeleteImpact  Impact = "delete"  // whatever used it will fail
+)
+
+// Change is one field that a step changes, as text for people.
+type Change struct{ Path, From, To string }
+
+// StepID names a step within its plan: its address and what it does.
+type StepID string
+
+// Step is one write. Its position in the plan is a valid order; After holds the edges that matter
+// when an earlier step fails.
+type Step struct {
+	ID      StepID
+	Address Address
+	Verb    Verb
+	Do      Action
+	Changes []Change
+	Why     string
+	Impact  Impact
+	// After are steps that must have succeeded.
+	After []StepID
+	// Wait, if not empty, says for what the step has to wait; it is not carried out in this run.
+	Wait string
+	// Blames are the objects whose wish the step carries out; a refusal by AWS is reported there.
+	Blames []finding.Ref
+}
+
+// Plan is an ordered list of steps for one stack.
+type Plan struct {
+	Stack model.StackID
+	Steps []Step
+	// Asks are questions whose answers the plan still needs; the caller observes again with them
+	// and makes the plan anew.
+	Asks []model.Question
+	// Known holds the addresses that exist already.
+	Known Known
+	// LoadBalancer is the address whose DNS name the status shows, zero if there is none.
+	LoadBalancer Address
+	// Ports that the load balancer listens on when the plan is done, ascending.
+	Ports []int32
+}
+
+// Empty says that there is nothing to do, not even to wait for.
+func (p Plan) Empty() bool { return len(p.Steps) == 0 }
+
+// Known maps addresses to the ids that AWS gave: ARNs, group ids.
+type Known map[Address]string
+
+// Result is what a step brought about.
+type Result struct {
+	// ID is the ARN or id of what was created.
+	ID string
+	// DNSName of a created load balancer.
+	DNSName string
+	// Note is something for the event or log, such as rules that were revoked.
+	Note string
+}
+
+// Action is what a step does; it holds all that the call needs, except ids that only exist once
+// an earlier step is done, which are looked up in Known by address.
+type Action interface{ action() }
+
+// GroupAddress of a forward action's group: by id of this stack.
+func GroupAddress(id string) Address { return Address{Kind: TargetGroup, ID: id} }
+
+// Tags of a resource, complete, tracking tags included.
+type Tags map[string]string
+
+// --- Kubernetes ---
+
+// ClaimFinalizer adds the stack's finalizer to a member.
+type ClaimFinalizer struct {
+	Ref       finding.Ref
+	Finalizer string
+}
+
+// ReleaseFinalizer removes it. With ClearStatus the load balancer status goes first.
+type ReleaseFinalizer struct {
+	Ref         finding.Ref
+	Finalizer   string
+	ClearStatus bool
+}
+
+// PutBinding creates a TargetGroupBinding, or updates the one named Existing.
+type PutBinding struct {
+	Existing *model.Binding // namespace and name only; nil to create
+	Binding  model.Binding
+	Group    Address // the target group, in Known
+	Type     model.TargetType
+	Protocol string
+	Address  model.AddressType
+	VPC      string
+	Labels   map[string]string
+	// BackendGroup and ManagedGroup are the addresses behind peers.
+	BackendGroup Address
+	ManagedGroup Address
+}
+
+// DeleteBinding deletes a TargetGroupBinding; its own finalizer takes the targets out.
+type DeleteBinding struct{ Namespace, Name string }
+
+// --- EC2 ---
+
+// CreateSecurityGroup makes a group with its tags, without rules.
+type CreateSecurityGroup struct {
+	Name, Description string
+	Tags              Tags
+}
+
+// ChangeIngress authorizes and revokes rules of a group, in this order.
+type ChangeIngress struct {
+	Group     Address
+	Authorize []model.IngressRule
+	Revoke    []model.IngressRule
+}
+
+// DeleteSecurityGroup deletes a group; a dependency violation means "later".
+type DeleteSecurityGroup struct{ GroupID string }
+
+// --- ELBv2 ---
+
+// CreateLoadBalancer makes an ALB with tags; attributes follow in a step of their own.
+type CreateLoadBalancer struct {
+	Name           string
+	Scheme         model.Scheme
+	AddressType    model.AddressType
+	Subnets        []string
+	SecurityGroups []GroupID
+	CoIPPool       string
+	IPAMPool       string
+	Tags           Tags
+}
+
+// GroupID is a security group by id, or by address when it is made by an earlier step.
+type GroupID struct {
+	ID      string
+	Address Address
+}
+
+// SetSecurityGroups replaces the groups of a load balancer.
+type SetSecurityGroups struct {
+	LoadBalancer Address
+	Groups       []GroupID
+}
+
+// SetSubnets replaces the subnets of a load balancer.
+type SetSubnets struct {
+	LoadBalancer Address
+	Subnets      []string
+}
+
+// SetAddressType changes the IP address type of a load balancer.
+type SetAddressType struct {
+	LoadBalancer Address
+	Type         model.AddressType
+}
+
+// SetIPAMPool sets the IPv4 pool of a load balancer; an empty pool removes it.
+type SetIPAMPool struct {
+	LoadBalancer Address
+	Pool         string
+}
+
+// SetAttributes changes attributes of a load balancer, listener or target group.
+type SetAttributes struct {
+	Of     Address
+	Values map[string]string
+}
+
+// SetTags adds and removes tags of any resource.
+type SetTags struct {
+	Of     Address
+	Put    Tags
+	Remove []string
+	// RemoveFirst frees room at the limit of tags.
+	RemoveFirst bool
+}
+
+// DeleteLoadBalancer deletes a load balancer and with it its listeners and rules.
+type DeleteLoadBalancer struct{ ARN string }
+
+// CreateTargetGroup makes a target group with tags.
+type CreateTargetGroup struct {
+	Group model.TargetGroup
+	Tags  Tags
+}
+
+// SetHealthCheck changes the health check of a target group.
+type SetHealthCheck struct {
+	Group Address
+	Check model.HealthCheck
+}
+
+// DeleteTargetGroup deletes a target group; "in use" means "later".
+type DeleteTargetGroup struct{ ARN string }
+
+// ListenerSettings are what CreateListener and ModifyListener send.
+type ListenerSettings struct {
+	Port        int32
+	Protocol    string
+	Policy      string
+	Certificate string
+	MutualAuth  *model.MutualAuth // trust store by ARN
+	Default     []model.Action
+}
+
+// CreateListener makes a listener.
+type CreateListener struct {
+	LoadBalancer Address
+	Settings     ListenerSettings
+	Tags         Tags
+}
+
+// ModifyListener changes a listener's settings.
+type ModifyListener struct {
+	Listener Address
+	Settings ListenerSettings
+}
+
+// AddCertificate attaches a certificate to a listener.
+type AddCertificate struct {
+	Listener Address
+	ARN      string
+}
+
+// RemoveCertificate detaches one.
+type RemoveCertificate struct {
+	Listener Address
+	ARN      string
+}
+
+// DeleteListener deletes a listener and its rules.
+type DeleteListener struct{ ARN string }
+
+// CreateRule makes a rule at a priority.
+type CreateRule struct {
+	Listener Address
+	Priority int32
+	Rule     model.Rule
+	Tags     Tags
+}
+
+// ModifyRule changes what a rule matches or does.
+type ModifyRule struct {
+	Rule       Address
+	Conditions []model.Condition
+	Actions    []model.Action
+	Transforms []model.Transform
+}
+
+// SetPriorities moves rules, all at once. Rules are named by address.
+type SetPriorities struct{ Priorities map[Address]int32 }
+
+// DeleteRule deletes a rule.
+type DeleteRule struct{ ARN string }
+
+func (ClaimFinalizer) action()      {}
+func (ReleaseFinalizer) action()    {}
+func (PutBinding) action()          {}
+func (DeleteBinding) action()       {}
+func (CreateSecurityGroup) action() {}
+func (ChangeIngress) action()       {}
+func (DeleteSecurityGroup) action() {}
+func (CreateLoadBalancer) action()  {}
+func (SetSecurityGroups) action()   {}
+func (SetSubnets) action()          {}
+func (SetAddressType) action()      {}
+func (SetIPAMPool) action()         {}
+func (SetAttributes) action()       {}
+func (SetTags) action()             {}
+func (DeleteLoadBalancer) action()  {}
+func (CreateTargetGroup) action()   {}
+func (SetHealthCheck) action()      {}
+func (DeleteTargetGroup) action()   {}
+func (CreateListener) action()      {}
+func (ModifyListener) action()      {}
+func (AddCertificate) action()      {}
+func (RemoveCertificate) action()   {}
+func (DeleteListener) action()      {}
+func (CreateRule) action()          {}
+func (ModifyRule) action()          {}
+func (SetPriorities) action()       {}
+func (DeleteRule) action()          {}
+
+// InKubernetes says whether the action is carried out by the cluster side.
+func InKubernetes(a Action) bool {
+	switch a.(type) {
+	case ClaimFinalizer, ReleaseFinalizer, PutBinding, DeleteBinding:
+		return true
+	}
+	return false
+}
+
+// stepID makes the id of a step from what it does and to what.
+func stepID(what string, a Address, more ...string) StepID {
+	return StepID(strings.Join(append([]string{what, a.String()}, more...), " "))
+}
