@@ -1,0 +1,156 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// TargetType says what is registered in a target group.
+//
+// +kubebuilder:validation:Enum=instance;ip
+type TargetType string
+
+// The target types.
+const (
+	TargetTypeInstance TargetType = "instance"
+	TargetTypeIP       TargetType = "ip"
+)
+
+// NetworkingProtocol is the protocol of a networking rule.
+//
+// +kubebuilder:validation:Enum=TCP;UDP
+type NetworkingProtocol string
+
+// The protocols of networking rules.
+const (
+	NetworkingProtocolTCP NetworkingProtocol = "TCP"
+	NetworkingProtocolUDP NetworkingProtocol = "UDP"
+)
+
+// ServiceReference names a port of a Service in the binding's own namespace.
+type ServiceReference struct {
+	// Name of the Service.
+	Name string `json:"name"`
+
+	// Port of the Service, by number or by name.
+	Port intstr.IntOrString `json:"port"`
+}
+
+// IPBlock is a range of addresses.
+type IPBlock struct {
+	// CIDR of IPv4 or IPv6.
+	CIDR string `json:"cidr"`
+}
+
+// SecurityGroup is a security group of AWS.
+type SecurityGroup struct {
+	// GroupID of the security group.
+	GroupID string `json:"groupID"`
+}
+
+// NetworkingPeer is a source of traffic: a range or a security group, not both.
+type NetworkingPeer struct {
+	// IPBlock is a range of source addresses.
+	// +optional
+	IPBlock *IPBlock `json:"ipBlock,omitempty"`
+
+	// SecurityGroup is a security group whose members are sources.
+	// +optional
+	SecurityGroup *SecurityGroup `json:"securityGroup,omitempty"`
+}
+
+// NetworkingPort is a port to open.
+type NetworkingPort struct {
+	// Protocol is TCP if not given.
+	// +optional
+	Protocol *NetworkingProtocol `json:"protocol,omitempty"`
+
+	// Port is a number or, for ip targets, the name of a container port; all ports if not given.
+	// +optional
+	Port *intstr.IntOrString `json:"port,omitempty"`
+}
+
+// NetworkingIngressRule opens ports to peers.
+type NetworkingIngressRule struct {
+	// From lists the sources.
+	From []NetworkingPeer `json:"from"`
+
+	// Ports lists the ports; an empty list means every TCP port.
+	Ports []NetworkingPort `json:"ports"`
+}
+
+// TargetGroupBindingNetworking asks for rules in the security groups of the targets.
+type TargetGroupBindingNetworking struct {
+	// Ingress lists the rules.
+	// +optional
+	Ingress []NetworkingIngressRule `json:"ingress,omitempty"`
+}
+
+// TargetGroupBindingSpec is what is wanted.
+type TargetGroupBindingSpec struct {
+	// TargetGroupARN is the ARN of the target group; it wins over the name.
+	// +optional
+	TargetGroupARN string `json:"targetGroupARN,omitempty"`
+
+	// TargetGroupName is the name of the target group.
+	// +optional
+	TargetGroupName string `json:"targetGroupName,omitempty"`
+
+	// MultiClusterTargetGroup says that several clusters register targets in the group.
+	// +optional
+	MultiClusterTargetGroup bool `json:"multiClusterTargetGroup,omitempty"`
+
+	// TargetType of the target group; taken from AWS if not given.
+	// +optional
+	TargetType *TargetType `json:"targetType,omitempty"`
+
+	// ServiceRef names the Service and port whose endpoints are registered.
+	ServiceRef ServiceReference `json:"serviceRef"`
+
+	// Networking asks for rules in the security groups of the targets.
+	// +optional
+	Networking *TargetGroupBindingNetworking `json:"networking,omitempty"`
+
+	// IamRoleArnToAssume is the role for calls on a target group of another account.
+	// +optional
+	IamRoleArnToAssume string `json:"iamRoleArnToAssume,omitempty"`
+
+	// AssumeRoleExternalId is the external id that goes with the role.
+	// +optional
+	AssumeRoleExternalId string `json:"assumeRoleExternalId,omitempty"` //nolint:revive // wire name
+}
+
+// TargetGroupBindingStatus is what has come of it.
+type TargetGroupBindingStatus struct {
+	// ObservedGeneration is the newest generation whose targets were registered.
+	// +optional
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+}
+
+// TargetGroupBinding keeps the targets of one target group equal to the endpoints of one Service
+// port.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="SERVICE-NAME",type="string",JSONPath=".spec.serviceRef.name",description="The Kubernetes Service's name"
+// +kubebuilder:printcolumn:name="SERVICE-PORT",type="string",JSONPath=".spec.serviceRef.port",description="The Kubernetes Service's port"
+// +kubebuilder:printcolumn:name="TARGET-TYPE",type="string",JSONPath=".spec.targetType",description="The target group's target type"
+// +kubebuilder:printcolumn:name="ARN",type="string",JSONPath=".spec.targetGroupARN",description="The target group's ARN",priority=1
+// +kubebuilder:printcolumn:name="NAME",type="string",JSONPath=".spec.targetGroupName",description="The target group's name",priority=2
+// +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
+type TargetGroupBinding struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   TargetGroupBindingSpec   `json:"spec,omitempty"`
+	Status TargetGroupBindingStatus `json:"status,omitempty"`
+}
+
+// TargetGroupBindingList is a list of TargetGroupBindings.
+//
+// +kubebuilder:object:root=true
+type TargetGroupBindingList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []TargetGroupBinding `json:"items"`
+}

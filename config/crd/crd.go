@@ -1,0 +1,34 @@
+// Package crd holds the custom resource definitions as files, generated from the types in api/,
+// and gives them to whoever installs them. It installs nothing itself.
+package crd
+
+import (
+	"embed"
+	"io/fs"
+)
+
+//go:generate go tool -modfile=../../tools/go.mod controller-gen object paths=../../api/elbv2/...
+//go:generate go tool -modfile=../../tools/go.mod controller-gen crd paths=../../api/elbv2/... output:crd:dir=.
+
+//go:embed *.yaml
+var files embed.FS
+
+// Files is a file system with one YAML file per definition.
+func Files() fs.FS { return files }
+
+// Documents returns the YAML of every definition, in order of file name.
+func Documents() ([][]byte, error) {
+	names, err := fs.Glob(files, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]byte, 0, len(names))
+	for _, name := range names {
+		b, err := files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
