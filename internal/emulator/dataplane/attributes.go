@@ -1,0 +1,182 @@
+package dataplane
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// attributes reads typed values out of AWS's string map and collects what does
+// not parse, so that one bad value is reported with its key.
+type attributes struct {
+	of     string
+	values map[string]string
+	errs   []error
+}
+
+func (a *attributes) text(key, byDefault string) string {
+	if v, ok := a.values[key]; ok {
+		return v
+	}
+	return byDefault
+}
+
+func (a *attributes) bool(key string, byDefault bool) bool {
+	v, ok := a.values[key]
+	if !ok {
+		return byDefault
+	}
+	b, err := strconv.ParseBool(v)
+	if err != nil {
+		a.errs = append(a.errs, fmt.Errorf("%s: attribute %s: %q is neither true nor false", a.of, key, v))
+		return byDefault
+	}
+	return b
+}
+
+// number accepts "off", which stands for 0.
+func (a *attributes) number(key string, byDefault int) int {
+	v, ok := a.values[key]
+	if !ok {
+		return byDefault
+	}
+	if v == "off" {
+		return 0
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 0 {
+		a.errs = append(a.errs, fmt.Errorf("%s: attribute %s: %q is not a number", a.of, key, v))
+		return byDefault
+	}
+	return n
+}
+
+func (a *attributes) seconds(key string, byDefault int) time.Duration {
+	return time.Duration(a.number(key, byDefault)) * time.Second
+}
+
+// lbAttributes are the attributes of a load balancer that concern traffic.
+type lbAttributes struct {
+	idleTimeout       time.Duration
+	clientKeepAlive   time.Duration
+	http2             bool
+	dropInvalidHeader bool
+	preserveHost      bool
+	tlsHeaders        bool
+	clientPort        bool
+	forwardedFor      string
+	desyncMode        string
+	crossZone         bool
+}
+
+func parseLBAttributes(of string, values map[string]string) (lbAttributes, []error) {
+	a := &attributes{of: of, values: values}
+	return lbAttributes{
+		idleTimeout:       a.seconds("idle_timeout.timeout_seconds", 60),
+		clientKeepAlive:   a.seconds("client_keep_alive.seconds", 3600),
+		http2:             a.bool("routing.http2.enabled", true),
+		dropInvalidHeader: a.bool("routing.http.drop_invalid_header_fields.enabled", false),
+		preserveHost:      a.bool("routing.http.preserve_host_header.enabled", false),
+		tlsHeaders:        a.bool("routing.http.x_amzn_tls_version_and_cipher_suite.enabled", false),
+		clientPort:        a.bool("routing.http.xff_client_port.enabled", false),
+		forwardedFor:      a.text("routing.http.xff_header_processing.mode", "append"),
+		desyncMode:        a.text("routing.http.desync_mitigation_mode", "defensive"),
+		crossZone:         a.bool("load_balancing.cross_zone.enabled", true),
+	}, a.errs
+}
+
+// tgAttributes are the attributes of a target group that concern traffic.
+type tgAttributes struct {
+	algorithm      string
+	slowStart      time.Duration
+	sticky         bool
+	stickyType     string
+	lbCookieFor    time.Duration
+	appCookie      string
+	appCookieFor   time.Duration
+	crossZone      string
+	minHealthy     int
+	minHealthyPart int // per cent, 0: off
+}
+
+func parseTGAttributes(of string, values map[string]string) (tgAttributes, []error) {
+	a := &attributes{of: of, values: values}
+	return tgAttributes{
+		algorithm:      a.text("load_balancing.algorithm.type", "round_robin"),
+		slowStart:      a.seconds("slow_start.duration_seconds", 0),
+		sticky:         a.bool("stickiness.enabled", false),
+		stickyType:     a.text("stickiness.type", "lb_cookie"),
+		lbCookieFor:    a.seconds("stickiness.lb_cookie.duration_seconds", 86400),
+		appCookie:      a.text("stickiness.app_cookie.cookie_name", ""),
+		appCookieFor:   a.seconds("stickiness.app_cookie.duration_seconds", 86400),
+		crossZone:      a.text("load_balancing.cross_zone.enabled", "use_load_balancer_configuration"),
+		minHealthy:     a.number("target_group_health.unhealthy_state_routing.minimum_healthy_targets.count", 1),
+		minHealthyPart: a.number("target_group_health.unhealthy_state_routing.minimum_healthy_targets.percentage", 0),
+	}, a.errs
+}
+
+// listenerAttributes are the headers that a listener adds or renames.
+type listenerAttributes struct {
+	hideServer bool
+	// response maps header names to the values that are put into responses.
+	response map[string]string
+	// request maps the default names of headers that targets receive to the
+	// names chosen by the user.
+	request map[string]string
+}
+
+// responseHeaders maps the middle part of a listener attribute's key to the
+// header that it sets.
+var responseHeaders = map[string]string{
+	"strict_transport_security":        "Strict-Transport-Security",
+	"access_control_allow_origin":      "Access-Control-Allow-Origin",
+	"access_control_allow_methods":     "Access-Control-Allow-Methods",
+	"access_control_allow_headers":     "Access-Control-Allow-Headers",
+	"access_control_allow_credentials": "Access-Control-Allow-Credentials",
+	"access_control_expose_headers":    "Access-Control-Expose-Headers",
+	"access_control_max_age":           "Access-Control-Max-Age",
+	"content_security_policy":          "Content-Security-Policy",
+	"x_content_type_options":           "X-Content-Type-Options",
+	"x_frame_options":                  "X-Frame-Options",
+}
+
+// requestHeaders maps the middle part of a listener attribute's key to the
+// header that it renames.
+var requestHeaders = map[string]string{
+	"x_amzn_mtls_clientcert_serial_number": headerClientCertSerial,
+	"x_amzn_mtls_clientcert_issuer":        headerClientCertIssuer,
+	"x_amzn_mtls_clientcert_subject":       headerClientCertSubject,
+	"x_amzn_mtls_clientcert_validity":      headerClientCertValidity,
+	"x_amzn_mtls_clientcert_leaf":          headerClientCertLeaf,
+	"x_amzn_mtls_clientcert":               headerClientCert,
+	"x_amzn_tls_version":                   headerTLSVersion,
+	"x_amzn_tls_cipher_suite":              headerTLSCipher,
+}
+
+func parseListenerAttributes(of string, values map[string]string) (listenerAttributes, []error) {
+	a := &attributes{of: of, values: values}
+	l := listenerAttributes{
+		hideServer: !a.bool("routing.http.response.server.enabled", true),
+		response:   map[string]string{},
+		request:    map[string]string{},
+	}
+	for part, header := range responseHeaders {
+		if v := a.text("routing.http.response."+part+".header_value", ""); v != "" {
+			l.response[header] = v
+		}
+	}
+	for part, header := range requestHeaders {
+		if v := a.text("routing.http.request."+part+".header_name", ""); v != "" {
+			l.request[header] = v
+		}
+	}
+	return l, a.errs
+}
+
+// requestHeader is the name under which targets get a header.
+func (l listenerAttributes) requestHeader(name string) string {
+	if renamed, ok := l.request[name]; ok {
+		return renamed
+	}
+	return name
+}

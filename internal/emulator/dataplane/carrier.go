@@ -1,0 +1,135 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"time"
+)
+
+// Limits of what is accepted from clients and targets.
+const (
+	maxHeaderBytes         = 64 << 10
+	maxHeaderLine          = 16 << 10
+	maxTargetHeaderBytes   = 32 << 10
+	targetHandshakeTimeout = 10 * time.Second
+)
+
+// errConnect marks a failure before any byte of the request was sent.
+type errConnect struct{ error }
+
+func (e errConnect) Unwrap() error { return e.error }
+
+// carrier holds the connections from one node to the targets of one group.
+type carrier struct {
+	idle time.Duration
+	*http.Transport
+}
+
+// carrier returns the node's connections. They are made anew when the idle
+// timeout has changed.
+func (g *group) carrier(p *Plane, node netip.Addr, v *groupView, idle time.Duration) *carrier {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if c := g.carriers[node]; c != nil {
+		if c.idle == idle {
+			return c
+		}
+		c.CloseIdleConnections()
+	}
+	dialer := p.dialer(node)
+	c := &carrier{idle: idle, Transport: &http.Transport{
+		Protocols:              transportProtocols(v.cfg.Protocol, v.cfg.ProtocolVersion),
+		TLSClientConfig:        targetTLS(),
+		TLSHandshakeTimeout:    targetHandshakeTimeout,
+		DisableCompression:     true,
+		MaxIdleConnsPerHost:    64,
+		IdleConnTimeout:        idle,
+		ResponseHeaderTimeout:  idle,
+		MaxResponseHeaderBytes: maxTargetHeaderBytes,
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			at, err := netip.ParseAddrPort(addr)
+			if err != nil {
+				return nil, errConnect{err}
+			}
+			conn, err := dialer.DialContext(ctx, network, p.opt.Dial(at).String())
+			if err != nil {
+				return nil, errConnect{err}
+			}
+			return &idleConn{Conn: conn, limit: idle}, nil
+		},
+	}}
+	g.carriers[node] = c
+	return c
+}
+
+// dropCarriers lets idle connections go, and with them their settings.
+func (g *group) dropCarriers() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for node, c := range g.carriers {
+		c.CloseIdleConnections()
+		delete(g.carriers, node)
+	}
+}
+
+// transportProtocols chooses how a target of a protocol version is spoken to:
+// HTTP/2 without TLS is spoken with prior knowledge.
+func transportProtocols(protocol Protocol, version ProtocolVersion) *http.Protocols {
+	var p http.Protocols
+	switch {
+	case version != HTTP2 && version != GRPC:
+		p.SetHTTP1(true)
+	case protocol == HTTPS:
+		p.SetHTTP2(true)
+	default:
+		p.SetUnencryptedHTTP2(true)
+	}
+	return &p
+}
+
+// dialer connects from the address of a node, as targets see it. A node whose
+// address is not one of this machine's leaves the choice to the system.
+func (p *Plane) dialer(node netip.Addr) *net.Dialer {
+	d := &net.Dialer{Timeout: p.opt.ConnectTimeout}
+	if local := Loopback(node); local.IsLoopback() {
+		d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(local, 0))
+	}
+	return d
+}
+
+// idleConn fails when nothing was read or written for the limit.
+type idleConn struct {
+	net.Conn
+	limit time.Duration
+}
+
+func (c *idleConn) extend() error {
+	if c.limit <= 0 {
+		return nil
+	}
+	return c.SetDeadline(time.Now().Add(c.limit))
+}
+
+func (c *idleConn) Read(b []byte) (int, error) {
+	if err := c.extend(); err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(b)
+}
+
+func (c *idleConn) Write(b []byte) (int, error) {
+	if err := c.extend(); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(b)
+}
+
+// isTimeout reports whether a request to a target failed because of time.
+func isTimeout(err error) bool {
+	var netErr net.Error
+	return errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &netErr) && netErr.Timeout()
+}

@@ -1,0 +1,138 @@
+package dataplane
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"time"
+)
+
+// chooseGroup draws one of the groups by weight. The health of targets plays
+// no part. It returns "" when all weights are 0.
+func chooseGroup(groups []WeightedGroup) string {
+	if len(groups) == 1 {
+		return groups[0].ARN
+	}
+	sum := 0
+	for _, g := range groups {
+		sum += g.Weight
+	}
+	if sum <= 0 {
+		return ""
+	}
+	n := rand.IntN(sum)
+	for _, g := range groups {
+		if n -= g.Weight; n < 0 {
+			return g.ARN
+		}
+	}
+	return ""
+}
+
+// place is where a request has arrived.
+type place struct {
+	node      netip.Addr
+	zone      string
+	crossZone bool
+}
+
+// candidates are the members that may get a request: the healthy ones, or all
+// when too few are healthy. Members without a verdict yet are not among them.
+func (v *groupView) candidates(at place) []member {
+	cross := at.crossZone
+	switch v.attr.crossZone {
+	case "true":
+		cross = true
+	case "false":
+		cross = false
+	}
+	var healthy, all []member
+	for _, m := range v.members {
+		if !m.inService() || !cross && m.zone != "all" && m.zone != "" && m.zone != at.zone {
+			continue
+		}
+		switch m.health() {
+		case StateHealthy:
+			healthy = append(healthy, m)
+			all = append(all, m)
+		case StateUnhealthy:
+			all = append(all, m)
+		}
+	}
+	if len(healthy) < max(v.attr.minHealthy, 1) || len(healthy)*100 < v.attr.minHealthyPart*len(all) {
+		return all
+	}
+	return healthy
+}
+
+// choose picks the target of a request, or nil when there is none.
+func (g *group) choose(v *groupView, at place, now time.Time) *target {
+	from := v.candidates(at)
+	if len(from) == 0 {
+		return nil
+	}
+	if v.attr.algorithm == "least_outstanding_requests" {
+		return leastLoaded(from)
+	}
+	if weights, uneven := slowStartWeights(from, v.attr.slowStart, now); uneven {
+		return from[drawWeighted(weights)].target
+	}
+	if v.attr.algorithm == "weighted_random" {
+		return from[rand.IntN(len(from))].target
+	}
+	n := g.turn(at.node).Add(1) - 1
+	return from[n%uint64(len(from))].target
+}
+
+// leastLoaded picks among those with the fewest open requests at random.
+func leastLoaded(from []member) *target {
+	best, count := from[0].target, 0
+	fewest := int64(-1)
+	for _, m := range from {
+		n := m.inflight.Load()
+		switch {
+		case fewest < 0 || n < fewest:
+			best, fewest, count = m.target, n, 1
+		case n == fewest:
+			count++
+			if rand.IntN(count) == 0 {
+				best = m.target
+			}
+		}
+	}
+	return best
+}
+
+// slowStartWeights gives members that became healthy less than the duration
+// ago a share that grows linearly. It is even when nobody is ramping up, and
+// also when everybody is, since then there is nobody to take the rest.
+func slowStartWeights(from []member, d time.Duration, now time.Time) (weights []float64, uneven bool) {
+	if d <= 0 {
+		return nil, false
+	}
+	ready := false
+	for _, m := range from {
+		w := 1.0
+		if age := m.healthyFor(now); age < d && m.health() == StateHealthy {
+			w = max(float64(age)/float64(d), 0.01)
+			uneven = true
+		} else {
+			ready = true
+		}
+		weights = append(weights, w)
+	}
+	return weights, uneven && ready
+}
+
+func drawWeighted(weights []float64) int {
+	sum := 0.0
+	for _, w := range weights {
+		sum += w
+	}
+	n := rand.Float64() * sum
+	for i, w := range weights {
+		if n -= w; n < 0 {
+			return i
+		}
+	}
+	return len(weights) - 1
+}

@@ -1,0 +1,142 @@
+package dataplane
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// route is everything that one request on one node needs. It is immutable and
+// replaced as a whole.
+type route struct {
+	lb       *lbView
+	listener *listenerView
+	node     netip.Addr
+	zone     string
+	groups   map[string]*group
+}
+
+type lbView struct {
+	arn  string
+	attr lbAttributes
+}
+
+type listenerView struct {
+	arn      string
+	port     uint16
+	protocol Protocol
+	attr     listenerAttributes
+	tls      *tls.Config // nil for HTTP
+	mutual   *MutualTLS
+	rules    []ruleView // the default rule last
+}
+
+type ruleView struct {
+	arn          string
+	matcher      *Matcher
+	authenticate []Authenticator
+	then         Outcome
+	transforms   []rewrite
+}
+
+// compile turns the configuration into routes by VPC address and port. What
+// does not compile is left out and named.
+func (p *Plane) compile(cfg Config) (map[netip.AddrPort]*route, []error) {
+	var errs []error
+	routes := map[netip.AddrPort]*route{}
+	groups := make(map[string]*group, len(p.groups))
+	for arn, g := range p.groups {
+		groups[arn] = g
+	}
+	for _, lb := range cfg.LoadBalancers {
+		attr, attrErrs := parseLBAttributes("load balancer "+lb.ARN, lb.Attributes)
+		errs = append(errs, attrErrs...)
+		lbv := &lbView{arn: lb.ARN, attr: attr}
+		for _, l := range lb.Listeners {
+			lv, listenerErrs := compileListener(l, attr)
+			errs = append(errs, listenerErrs...)
+			if lv == nil {
+				continue
+			}
+			for _, n := range lb.Nodes {
+				at := netip.AddrPortFrom(n.Address, l.Port)
+				if other, taken := routes[at]; taken {
+					errs = append(errs, fmt.Errorf("listener %s: %s is already served by %s", l.ARN, at, other.listener.arn))
+					continue
+				}
+				routes[at] = &route{lb: lbv, listener: lv, node: n.Address, zone: n.Zone, groups: groups}
+			}
+		}
+	}
+	return routes, errs
+}
+
+// compileListener returns nil if the listener cannot be served at all. A rule
+// that does not compile is left out alone.
+func compileListener(l Listener, lb lbAttributes) (*listenerView, []error) {
+	of := "listener " + l.ARN
+	attr, errs := parseListenerAttributes(of, l.Attributes)
+	lv := &listenerView{arn: l.ARN, port: l.Port, protocol: l.Protocol, attr: attr, mutual: l.MutualTLS}
+	switch l.Protocol {
+	case HTTP:
+	case HTTPS:
+		cfg, err := tlsConfig(l, lb)
+		if err != nil {
+			return nil, append(errs, fmt.Errorf("%s: %w", of, err))
+		}
+		lv.tls = cfg
+	default:
+		return nil, append(errs, fmt.Errorf("%s: protocol %q is not supported by the data plane", of, l.Protocol))
+	}
+	rules := slices.Clone(l.Rules)
+	slices.SortStableFunc(rules, func(a, b Rule) int { return cmp.Compare(a.Priority, b.Priority) })
+	last := l.Default
+	last.Conditions = nil
+	for _, r := range append(rules, last) {
+		rv, err := compileRule(r)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: rule %s: %w", of, r.ARN, err))
+			continue
+		}
+		lv.rules = append(lv.rules, rv)
+	}
+	return lv, errs
+}
+
+func compileRule(r Rule) (ruleView, error) {
+	m, err := Compile(r.Conditions)
+	if err != nil {
+		return ruleView{}, err
+	}
+	t, err := compileTransforms(r.Transforms)
+	if err != nil {
+		return ruleView{}, err
+	}
+	switch r.Then.(type) {
+	case Forward, Redirect, FixedResponse:
+	default:
+		return ruleView{}, fmt.Errorf("outcome %T is not supported", r.Then)
+	}
+	for _, a := range r.Authenticate {
+		switch a.(type) {
+		case OIDC, Cognito, JWTValidation:
+		default:
+			return ruleView{}, fmt.Errorf("authenticator %T is not supported", a)
+		}
+	}
+	return ruleView{arn: r.ARN, matcher: m, authenticate: r.Authenticate, then: r.Then, transforms: t}, nil
+}
+
+// leafOf parses the leaf of a key pair.
+func leafOf(c *tls.Certificate) (*x509.Certificate, error) {
+	if c.Leaf != nil {
+		return c.Leaf, nil
+	}
+	if len(c.Certificate) == 0 {
+		return nil, fmt.Errorf("the certificate is empty")
+	}
+	return x509.ParseCertificate(c.Certificate[0])
+}

@@ -1,0 +1,99 @@
+package dataplane
+
+import (
+	"crypto/tls"
+	"net/netip"
+)
+
+// Config is everything that the data plane serves. Slices may be in any order;
+// the data plane does not keep or modify them after Apply has returned.
+type Config struct {
+	LoadBalancers []LoadBalancer
+	TargetGroups  []TargetGroup
+}
+
+// LoadBalancer is one Application Load Balancer.
+type LoadBalancer struct {
+	ARN     string
+	Name    string
+	DNSName string
+	// Nodes holds one node per enabled Availability Zone.
+	Nodes []Node
+	// Attributes are load balancer attributes under their AWS keys, for
+	// example "idle_timeout.timeout_seconds". Absent keys have AWS's defaults;
+	// keys that do not concern traffic are ignored.
+	Attributes map[string]string
+	Listeners  []Listener
+}
+
+// Node is the presence of a load balancer in one zone.
+type Node struct {
+	Zone string
+	// Address is the node's private address in the VPC. The listening socket
+	// is bound to Loopback(Address).
+	Address netip.Addr
+}
+
+// Protocol of a listener or a target group: "HTTP" or "HTTPS".
+type Protocol string
+
+// Protocols that an Application Load Balancer speaks.
+const (
+	HTTP  Protocol = "HTTP"
+	HTTPS Protocol = "HTTPS"
+)
+
+// Listener is one port of a load balancer.
+type Listener struct {
+	ARN      string
+	Port     uint16
+	Protocol Protocol
+	// Certificates of an HTTPS listener; the first is the default.
+	Certificates []Certificate
+	// SSLPolicy is the name of the security policy, empty meaning
+	// ELBSecurityPolicy-2016-08.
+	SSLPolicy string
+	// MutualTLS is nil when client certificates are not asked for.
+	MutualTLS *MutualTLS
+	// Attributes are listener attributes under their AWS keys.
+	Attributes map[string]string
+	// Default is what happens to requests that no rule matches. Its Conditions
+	// and Priority are ignored.
+	Default Rule
+	Rules   []Rule
+}
+
+// Certificate is a server certificate with its private key.
+type Certificate struct {
+	ARN string
+	// TLS is the key pair, chain included, leaf first.
+	TLS tls.Certificate
+	// Domains are the names that the certificate is chosen for by SNI, with
+	// a leading "*." standing for one label. When empty they are read from
+	// the leaf.
+	Domains []string
+}
+
+// MutualTLSMode says what is done with a client certificate.
+type MutualTLSMode string
+
+// Modes of client authentication.
+const (
+	// Passthrough hands any client certificate to the target in a header.
+	Passthrough MutualTLSMode = "passthrough"
+	// Verify requires a certificate that chains to the trust store.
+	Verify MutualTLSMode = "verify"
+)
+
+// MutualTLS is the client authentication of an HTTPS listener.
+type MutualTLS struct {
+	Mode MutualTLSMode
+	// CABundle is the trust store's content in PEM. Used by Verify only.
+	CABundle []byte
+	// RevocationLists are certificate revocation lists, PEM or DER.
+	RevocationLists [][]byte
+	// IgnoreExpiry accepts client certificates outside their validity.
+	IgnoreExpiry bool
+	// AdvertiseCANames sends the subject names of the trust store to clients.
+	AdvertiseCANames bool
+}

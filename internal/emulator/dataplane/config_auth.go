@@ -1,0 +1,71 @@
+package dataplane
+
+import "time"
+
+// Authenticator is OIDC, Cognito or JWTValidation.
+type Authenticator interface{ authenticator() }
+
+// OnUnauthenticated says what happens to a request without a session.
+type OnUnauthenticated string
+
+// Answers to a request without a session; the empty value means Authenticate.
+const (
+	// Authenticate sends the client to the identity provider.
+	Authenticate OnUnauthenticated = "authenticate"
+	// Allow forwards the request without claims.
+	Allow OnUnauthenticated = "allow"
+	// Deny answers 401.
+	Deny OnUnauthenticated = "deny"
+)
+
+// OIDC authenticates users with an OpenID Connect provider.
+type OIDC struct {
+	Issuer                string
+	AuthorizationEndpoint string
+	TokenEndpoint         string
+	UserInfoEndpoint      string
+	ClientID              string
+	ClientSecret          string
+	// Scope defaults to "openid".
+	Scope string
+	// SessionCookie defaults to "AWSELBAuthSessionCookie".
+	SessionCookie string
+	// SessionTimeout defaults to 7 days.
+	SessionTimeout    time.Duration
+	ExtraParams       map[string]string
+	OnUnauthenticated OnUnauthenticated
+}
+
+// Cognito authenticates users with a Cognito user pool.
+type Cognito struct {
+	UserPoolARN string
+	// Domain is the prefix of the pool's domain, or a whole custom domain.
+	Domain            string
+	ClientID          string
+	ClientSecret      string
+	Scope             string
+	SessionCookie     string
+	SessionTimeout    time.Duration
+	ExtraParams       map[string]string
+	OnUnauthenticated OnUnauthenticated
+}
+
+// JWTValidation requires a valid bearer token.
+type JWTValidation struct {
+	Issuer       string
+	JWKSEndpoint string
+	Claims       []Claim
+}
+
+// Claim is a claim that a token must have.
+type Claim struct {
+	Name string
+	// Format is "single-string", "string-array" or "space-separated-values".
+	Format string
+	// Values of which the token must carry one (single-string) or all.
+	Values []string
+}
+
+func (OIDC) authenticator()          {}
+func (Cognito) authenticator()       {}
+func (JWTValidation) authenticator() {}

@@ -1,0 +1,120 @@
+package dataplane
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Rule is one rule of a listener. A rule matches when all of its conditions
+// hold; the matching rule with the lowest priority number wins.
+type Rule struct {
+	ARN        string
+	Priority   int
+	Conditions []Condition
+	// Authenticate is passed in order before Then; usually it has at most one
+	// element.
+	Authenticate []Authenticator
+	Then         Outcome
+	// Transforms change the request that a target receives.
+	Transforms []Transform
+}
+
+// Condition is one of HostHeader, PathPattern, HTTPHeader, Method,
+// QueryString and SourceIP. It holds when any of its values matches.
+type Condition interface{ condition() }
+
+// HostHeader compares the host name of the request, without port and without
+// regard to case.
+type HostHeader struct {
+	// Values are globs: "*" is any text, "?" any one character.
+	Values []string
+	// Regexes are regular expressions in RE2 syntax, searched unanchored.
+	Regexes []string
+}
+
+// PathPattern compares the path as it was sent, with regard to case.
+type PathPattern struct {
+	Values  []string
+	Regexes []string
+}
+
+// HTTPHeader compares each value of a request header, without regard to case.
+type HTTPHeader struct {
+	Name    string
+	Values  []string
+	Regexes []string
+}
+
+// Method compares the request method exactly.
+type Method struct{ Values []string }
+
+// QueryString compares the parameters of the query, without regard to case
+// and without percent-decoding.
+type QueryString struct{ Values []QueryPair }
+
+// QueryPair is a pair of globs. An empty Key stands for any key. "\*" and
+// "\?" stand for the characters themselves.
+type QueryPair struct{ Key, Value string }
+
+// SourceIP compares the address of the TCP peer.
+type SourceIP struct{ Values []netip.Prefix }
+
+func (HostHeader) condition()  {}
+func (PathPattern) condition() {}
+func (HTTPHeader) condition()  {}
+func (Method) condition()      {}
+func (QueryString) condition() {}
+func (SourceIP) condition()    {}
+
+// Outcome is one of Forward, Redirect and FixedResponse.
+type Outcome interface{ outcome() }
+
+// Forward sends the request to a target of one of the groups.
+type Forward struct {
+	Groups []WeightedGroup
+	// StickyFor is how long a client stays with the group it was given. 0
+	// means that each request chooses anew.
+	StickyFor time.Duration
+}
+
+// WeightedGroup names a target group by its ARN. Of several groups each gets
+// its share of the sum of weights; a group of weight 0 gets nothing. With a
+// single group the weight has no meaning.
+type WeightedGroup struct {
+	ARN    string
+	Weight int
+}
+
+// Redirect answers with a Location. The placeholders #{protocol}, #{host},
+// #{port}, #{path} and #{query} stand for the parts of the request. An empty
+// Protocol, Host, Port or Path keeps the request's; Query is taken as it is,
+// so that an empty one drops the request's.
+type Redirect struct {
+	Protocol, Host, Port, Path, Query string
+	// Status is 301 or 302.
+	Status int
+}
+
+// FixedResponse answers with a given text.
+type FixedResponse struct {
+	Status      int
+	ContentType string
+	Body        string
+}
+
+func (Forward) outcome()       {}
+func (Redirect) outcome()      {}
+func (FixedResponse) outcome() {}
+
+// Transform is HostRewrite or URLRewrite. It replaces what Regex matches by
+// Replace, in which $1 to $9 stand for the groups of the expression.
+type Transform interface{ transform() }
+
+// HostRewrite changes the Host header.
+type HostRewrite struct{ Regex, Replace string }
+
+// URLRewrite changes path and query.
+type URLRewrite struct{ Regex, Replace string }
+
+func (HostRewrite) transform() {}
+func (URLRewrite) transform()  {}

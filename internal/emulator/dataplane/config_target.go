@@ -1,0 +1,93 @@
+package dataplane
+
+import (
+	"net/netip"
+	"time"
+)
+
+// ProtocolVersion is the version of HTTP that targets speak.
+type ProtocolVersion string
+
+// Protocol versions; the empty value means HTTP1.
+const (
+	HTTP1 ProtocolVersion = "HTTP1"
+	HTTP2 ProtocolVersion = "HTTP2"
+	GRPC  ProtocolVersion = "GRPC"
+)
+
+// TargetGroup is a set of targets that share protocol, attributes and checks.
+type TargetGroup struct {
+	ARN             string
+	Protocol        Protocol
+	ProtocolVersion ProtocolVersion
+	// Attributes are target group attributes under their AWS keys.
+	Attributes  map[string]string
+	HealthCheck HealthCheck
+	Targets     []Target
+}
+
+// HealthCheck says how targets are probed. Durations are real time, so that a
+// control plane with a scaled clock can scale them.
+type HealthCheck struct {
+	// Disabled means that every target counts as healthy.
+	Disabled bool
+	Protocol Protocol
+	// Port is the port to probe; 0 stands for the port of the target.
+	Port uint16
+	// Path defaults to "/", for GRPC to "/AWS.ALB/healthcheck".
+	Path string
+	// Matcher lists the codes of success, such as "200,202" or "200-299". It
+	// defaults to "200", for GRPC to "12".
+	Matcher string
+	// Interval defaults to 30 s and Timeout to 5 s.
+	Interval, Timeout time.Duration
+	// HealthyThreshold defaults to 5 and UnhealthyThreshold to 2.
+	HealthyThreshold, UnhealthyThreshold int
+}
+
+// State of a target.
+type State string
+
+// States of a target. StateUnused is a target that gets neither traffic nor
+// checks, for example because its zone is not enabled.
+const (
+	StateInitial   State = "initial"
+	StateHealthy   State = "healthy"
+	StateUnhealthy State = "unhealthy"
+	StateDraining  State = "draining"
+	StateUnused    State = "unused"
+)
+
+// Target is one registration. (ID, Port) is its identity in the group.
+type Target struct {
+	// ID is the registered id (an address or an instance id). Results of
+	// health checks name it.
+	ID string
+	// Address and Port receive the traffic.
+	Address netip.Addr
+	Port    uint16
+	// Zone is an Availability Zone or "all".
+	Zone string
+	// State is what the control plane knows. StateDraining and StateUnused
+	// are obeyed; between the others the data plane's own checks decide, and
+	// the given state is only where they start from.
+	State State
+	// Epoch distinguishes registrations of the same target: when it changes,
+	// health checking starts again.
+	Epoch string
+}
+
+// HealthResult is a verdict about a target. It is reported when the state or
+// its reason has changed.
+type HealthResult struct {
+	TargetGroup string
+	ID          string
+	Port        uint16
+	Epoch       string
+	// State is StateHealthy or StateUnhealthy.
+	State State
+	// Reason and Description are AWS's, for example "Target.Timeout" and
+	// "Request timed out". They are empty for a healthy target.
+	Reason      string
+	Description string
+}

@@ -1,0 +1,198 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// forward sends the request to a target of one of the groups.
+func (x *exchange) forward(to Forward) {
+	now := x.started
+	choice := x.chooseGroup(to, now)
+	g := x.route.groups[choice.arn]
+	if g == nil {
+		x.answer(http.StatusServiceUnavailable)
+		return
+	}
+	x.entry.TargetGroup = g.arn
+	v := g.view.Load()
+	if !x.speaks(v.cfg.ProtocolVersion) {
+		x.answer(464)
+		return
+	}
+	host, target, ok := transform(x.rule.transforms, x.r.Host, requestTarget(x.r))
+	if !ok {
+		x.answer(http.StatusInternalServerError)
+		return
+	}
+	at := place{node: x.route.node, zone: x.route.zone, crossZone: x.route.lb.attr.crossZone}
+	t, stay := x.stickyTarget(g, v, at, now)
+	if t == nil {
+		t = g.choose(v, at, now)
+	}
+	if t == nil {
+		x.answer(http.StatusServiceUnavailable)
+		return
+	}
+	x.entry.Target = t.addr
+
+	ctx, end := x.plane.calls.begin(x.r.Context(), t)
+	defer end()
+	body := &requestBody{ReadCloser: x.r.Body, ctl: http.NewResponseController(x.w)}
+	if x.r.ProtoMajor == 1 {
+		body.limit = x.route.lb.attr.idleTimeout
+	}
+	in := x.r.WithContext(ctx)
+	if x.r.Body != nil && x.r.Body != http.NoBody {
+		in.Body = body
+	}
+	proxy := httputil.ReverseProxy{
+		Transport:     g.carrier(x.plane, x.route.node, v, x.route.lb.attr.idleTimeout),
+		FlushInterval: -1,
+		ErrorLog:      log.New(io.Discard, "", 0),
+		Rewrite: func(pr *httputil.ProxyRequest) {
+			x.rewrite(pr, v, t, host, target)
+		},
+		ModifyResponse: func(resp *http.Response) error {
+			x.receive(resp, choice, stay, g, v, t)
+			return nil
+		},
+		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) {
+			x.fail(ctx, body, err)
+		},
+	}
+	proxy.ServeHTTP(x.w, in)
+}
+
+// speaks compares what the client speaks with what the group's targets do.
+func (x *exchange) speaks(version ProtocolVersion) bool {
+	switch version {
+	case GRPC:
+		return x.r.ProtoMajor == 2 && x.r.Method == http.MethodPost
+	case HTTP2:
+		return x.r.ProtoMajor == 2
+	default:
+		return !x.grpc
+	}
+}
+
+// rewrite makes the request that the target gets.
+func (x *exchange) rewrite(pr *httputil.ProxyRequest, v *groupView, t *target, host, target string) {
+	out := pr.Out
+	out.URL = targetURL(strings.ToLower(string(v.cfg.Protocol)), t.addr.String(), target)
+	out.Host = host
+	if host == x.r.Host && !x.route.lb.attr.preserveHost {
+		out.Host = targetHost(host, x.route.listener.port)
+	}
+	// The proxy has taken headers away that only the first proxy may set.
+	if f := pr.In.Header["Forwarded"]; f != nil {
+		out.Header["Forwarded"] = f
+	}
+	if f := pr.In.Header["X-Forwarded-Host"]; f != nil {
+		out.Header["X-Forwarded-Host"] = f
+	}
+	out.Header.Del("Expect") // answered by this side
+	x.setForwarded(out.Header, pr.In.Header)
+	x.setTLSHeaders(out.Header)
+	for _, name := range claimHeaders {
+		out.Header.Del(name)
+	}
+	for name, values := range x.claims {
+		out.Header[name] = values
+	}
+	if _, ok := out.Header["User-Agent"]; !ok {
+		out.Header.Set("User-Agent", "") // net/http would name itself
+	}
+}
+
+// targetURL keeps path and query byte for byte where net/url can, which is
+// everywhere but in a path that begins with two slashes and has characters
+// that should be encoded.
+func targetURL(scheme, host, target string) *url.URL {
+	path, query, hasQuery := strings.Cut(target, "?")
+	u := &url.URL{Scheme: scheme, Host: host, RawQuery: query, ForceQuery: hasQuery && query == ""}
+	if parsed, err := url.PathUnescape(path); err == nil {
+		u.Path, u.RawPath = parsed, path
+	} else {
+		u.Path = path
+	}
+	if u.EscapedPath() != path && !strings.HasPrefix(path, "//") {
+		u.Opaque = path
+	}
+	return u
+}
+
+// receive changes the target's response before the client gets it.
+func (x *exchange) receive(resp *http.Response, choice groupChoice, stay bool, g *group, v *groupView, t *target) {
+	x.addResponseHeaders(resp.Header)
+	if x.route.listener.attr.hideServer {
+		resp.Header.Del("Server")
+	}
+	for _, c := range x.stickyCookies(resp, choice, stay, g, v, t) {
+		resp.Header.Add("Set-Cookie", c.String())
+	}
+}
+
+// fail answers for a target that did not.
+func (x *exchange) fail(ctx context.Context, body *requestBody, err error) {
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(cause, errRemoved), errors.Is(cause, errClosed):
+		x.answer(http.StatusBadGateway)
+	case body.timedOut():
+		x.w.Header().Set("Connection", "close")
+		x.answer(http.StatusRequestTimeout)
+	case x.r.Context().Err() != nil:
+		x.entry.Status = 460 // nobody is left to tell
+		panic(http.ErrAbortHandler)
+	case body.broken():
+		x.w.Header().Set("Connection", "close")
+		x.answer(http.StatusBadRequest)
+	case isTimeout(err):
+		x.answer(http.StatusGatewayTimeout)
+	default:
+		x.answer(http.StatusBadGateway)
+	}
+}
+
+// requestBody reads the client's body and remembers whether the client failed
+// to send it.
+type requestBody struct {
+	io.ReadCloser
+	// limit is the time for each read, 0 for any: a stream of HTTP/2 may be
+	// quiet in one direction while the other is busy.
+	limit time.Duration
+	ctl   *http.ResponseController
+	state bodyState
+}
+
+func (b *requestBody) Read(p []byte) (int, error) {
+	if b.limit > 0 {
+		_ = b.ctl.SetReadDeadline(time.Now().Add(b.limit))
+	}
+	n, err := b.ReadCloser.Read(p)
+	if err == nil {
+		return n, nil
+	}
+	if b.limit > 0 {
+		_ = b.ctl.SetReadDeadline(time.Time{})
+	}
+	if err != io.EOF {
+		if isTimeout(err) {
+			b.state.set(bodyTimedOut)
+		} else {
+			b.state.set(bodyBroken)
+		}
+	}
+	return n, err
+}
+
+func (b *requestBody) timedOut() bool { return b.state.get() == bodyTimedOut }
+func (b *requestBody) broken() bool   { return b.state.get() == bodyBroken }

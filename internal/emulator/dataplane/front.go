@@ -1,0 +1,212 @@
+package dataplane
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// front is the open socket of one listener on one node. The socket lives as
+// long as the listener; what is done with requests follows route, and what is
+// done with connections (TLS, timeouts) belongs to a generation of the server
+// that is replaced when one of these settings changes.
+type front struct {
+	plane *Plane
+	real  netip.AddrPort
+	ln    net.Listener
+	route atomic.Pointer[route]
+
+	mu      sync.Mutex
+	closed  bool
+	current *generation
+}
+
+// generation serves the connections that were accepted under one serverKey.
+type generation struct {
+	key  serverKey
+	feed *feed
+	srv  *http.Server
+}
+
+// serverKey holds the settings that net/http fixes per server.
+type serverKey struct {
+	protocol Protocol
+	idle     time.Duration
+}
+
+// open binds the socket for a VPC address and starts to accept.
+func (p *Plane) open(at netip.AddrPort, r *route) (*front, error) {
+	bind := p.opt.Bind(at)
+	ln, err := net.Listen("tcp", bind.String())
+	if errors.Is(err, syscall.EACCES) && bind.Port() != 0 && bind.Port() < 1024 {
+		bind = netip.AddrPortFrom(bind.Addr(), bind.Port()+p.opt.PortOffset)
+		ln, err = net.Listen("tcp", bind.String())
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := &front{plane: p, ln: ln, real: ln.Addr().(*net.TCPAddr).AddrPort()}
+	f.use(r)
+	p.work.Go(f.accept)
+	return f, nil
+}
+
+// use changes the route, and the server generation if it has to be.
+func (f *front) use(r *route) {
+	f.route.Store(r)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := serverKey{protocol: r.listener.protocol, idle: r.lb.attr.idleTimeout}
+	if f.closed || f.current != nil && f.current.key == key {
+		return
+	}
+	if f.current != nil {
+		old := f.current
+		f.plane.work.Go(func() { old.retire(f.plane.life) })
+	}
+	f.current = f.start(key)
+}
+
+func (f *front) start(key serverKey) *generation {
+	g := &generation{key: key, feed: newFeed(f.ln.Addr())}
+	g.srv = &http.Server{
+		Handler:           http.HandlerFunc(f.serve),
+		ReadHeaderTimeout: key.idle,
+		IdleTimeout:       key.idle,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          log.New(io.Discard, "", 0),
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 128},
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, clientConnKey{}, &clientConn{since: time.Now()})
+		},
+	}
+	f.plane.work.Go(func() {
+		defer func() { _ = g.feed.Close() }()
+		if key.protocol == HTTPS {
+			g.srv.TLSConfig = &tls.Config{GetConfigForClient: f.tlsConfig}
+			_ = g.srv.ServeTLS(g.feed, "", "")
+			return
+		}
+		_ = g.srv.Serve(g.feed)
+	})
+	return g
+}
+
+// retire lets requests finish, then closes what is left.
+func (g *generation) retire(life lifetime) {
+	ctx, cancel := context.WithTimeout(life, g.key.idle)
+	defer cancel()
+	if g.srv.Shutdown(ctx) != nil {
+		_ = g.srv.Close()
+	}
+}
+
+func (f *front) accept() {
+	for {
+		conn, err := f.ln.Accept()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			continue // one connection failed while it was accepted
+		}
+		conn = &cannedConn{Conn: conn}
+		for {
+			f.mu.Lock()
+			g, closed := f.current, f.closed
+			f.mu.Unlock()
+			if closed {
+				_ = conn.Close()
+				break
+			}
+			if g.feed.put(conn) {
+				break
+			}
+		}
+	}
+}
+
+// close stops accepting at once. While the data plane goes on, requests that
+// are being handled may finish; otherwise they are cut.
+func (f *front) close(work *sync.WaitGroup) {
+	f.mu.Lock()
+	f.closed = true
+	g := f.current
+	f.mu.Unlock()
+	_ = f.ln.Close()
+	if f.plane.closed {
+		_ = g.srv.Close()
+		return
+	}
+	work.Go(func() { g.retire(f.plane.life) })
+}
+
+// tlsConfig is asked at every handshake, so that certificates and policies
+// follow the route.
+func (f *front) tlsConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
+	cfg := f.route.Load().listener.tls
+	if cfg == nil {
+		return nil, errors.New("this listener no longer speaks TLS")
+	}
+	return cfg, nil
+}
+
+// clientConn is what is remembered about a client's connection.
+type clientConn struct {
+	since    time.Time
+	requests atomic.Int64
+}
+
+type clientConnKey struct{}
+
+// feed is a net.Listener whose connections come from front.accept.
+type feed struct {
+	addr  net.Addr
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newFeed(addr net.Addr) *feed {
+	return &feed{addr: addr, conns: make(chan net.Conn), done: make(chan struct{})}
+}
+
+// put hands a connection over. It returns false when nobody takes it anymore.
+func (f *feed) put(c net.Conn) bool {
+	select {
+	case <-f.done:
+		return false
+	default:
+	}
+	select {
+	case f.conns <- c:
+		return true
+	case <-f.done:
+		return false
+	}
+}
+
+func (f *feed) Accept() (net.Conn, error) {
+	select {
+	case c := <-f.conns:
+		return c, nil
+	case <-f.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (f *feed) Close() error {
+	f.once.Do(func() { close(f.done) })
+	return nil
+}
+
+func (f *feed) Addr() net.Addr { return f.addr }

@@ -1,0 +1,201 @@
+package dataplane
+
+import (
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// group is a target group at work. It outlives changes of its configuration,
+// which arrive as new views.
+type group struct {
+	arn  string
+	view atomic.Pointer[groupView]
+
+	mu       sync.Mutex
+	turns    map[netip.Addr]*atomic.Uint64
+	carriers map[netip.Addr]*carrier
+}
+
+// groupView is a target group's configuration at one time. It is not modified
+// once it is published.
+type groupView struct {
+	cfg     TargetGroup
+	attr    tgAttributes
+	matcher codeMatcher
+	members []member
+}
+
+// member is a target with what the configuration says about it.
+type member struct {
+	*target
+	zone string
+	// declared is the state of the configuration.
+	declared State
+}
+
+type targetKey struct {
+	id   string
+	port uint16
+}
+
+// target is one registration at work.
+type target struct {
+	key      targetKey
+	epoch    string
+	addr     netip.AddrPort
+	inflight atomic.Int64
+
+	mu    sync.Mutex
+	state State // StateInitial, StateHealthy or StateUnhealthy
+	since time.Time
+	stop  func() // ends the health checker; nil while there is none
+	kick  chan struct{}
+}
+
+// health is the target's state by the latest verdict.
+func (t *target) health() State {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.state
+}
+
+// healthyFor is how long the target has been healthy.
+func (t *target) healthyFor(now time.Time) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state != StateHealthy {
+		return 0
+	}
+	return now.Sub(t.since)
+}
+
+func (t *target) set(s State, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state != s {
+		t.state, t.since = s, now
+	}
+}
+
+// inService reports whether the member may get new requests at all.
+func (m member) inService() bool {
+	return m.declared != StateDraining && m.declared != StateUnused
+}
+
+// applyGroups brings the groups in line with the configuration.
+func (p *Plane) applyGroups(cfg Config) []error {
+	var errs []error
+	wanted := map[string]bool{}
+	for _, tg := range cfg.TargetGroups {
+		if wanted[tg.ARN] {
+			errs = append(errs, fmt.Errorf("target group %s is given twice", tg.ARN))
+			continue
+		}
+		wanted[tg.ARN] = true
+		g := p.groups[tg.ARN]
+		if g == nil {
+			g = &group{arn: tg.ARN, turns: map[netip.Addr]*atomic.Uint64{}, carriers: map[netip.Addr]*carrier{}}
+		}
+		old := g.view.Load()
+		view, viewErrs := p.newGroupView(tg, old)
+		errs = append(errs, viewErrs...)
+		g.view.Store(view)
+		p.groups[tg.ARN] = g
+		if old == nil {
+			continue
+		}
+		if old.cfg.Protocol != tg.Protocol || old.cfg.ProtocolVersion != tg.ProtocolVersion {
+			g.dropCarriers()
+		}
+		for _, m := range old.members {
+			if !view.has(m.target) {
+				m.target.unwatch()
+				p.calls.cancel(errRemoved, m.target)
+			} else if old.cfg.HealthCheck != tg.HealthCheck {
+				m.target.wake()
+			}
+		}
+	}
+	for arn, g := range p.groups {
+		if !wanted[arn] {
+			g.close()
+			delete(p.groups, arn)
+		}
+	}
+	return errs
+}
+
+// newGroupView keeps the targets of the view before it that are still the same
+// registrations.
+func (p *Plane) newGroupView(tg TargetGroup, old *groupView) (*groupView, []error) {
+	attr, errs := parseTGAttributes("target group "+tg.ARN, tg.Attributes)
+	switch tg.Protocol {
+	case HTTP, HTTPS:
+	default:
+		errs = append(errs, fmt.Errorf("target group %s: protocol %q is not supported by the data plane", tg.ARN, tg.Protocol))
+	}
+	check := tg.HealthCheck.withDefaults(tg)
+	tg.HealthCheck = check
+	matcher, err := parseCodeMatcher(check.Matcher)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("target group %s: %w", tg.ARN, err))
+	}
+	view := &groupView{cfg: tg, attr: attr, matcher: matcher}
+	known := map[targetKey]*target{}
+	if old != nil {
+		for _, m := range old.members {
+			known[m.key] = m.target
+		}
+	}
+	seen := map[targetKey]bool{}
+	for _, t := range tg.Targets {
+		key := targetKey{id: t.ID, port: t.Port}
+		if seen[key] {
+			errs = append(errs, fmt.Errorf("target group %s: target %s:%d is given twice", tg.ARN, t.ID, t.Port))
+			continue
+		}
+		seen[key] = true
+		addr := netip.AddrPortFrom(t.Address, t.Port)
+		one := known[key]
+		if one == nil || one.epoch != t.Epoch || one.addr != addr {
+			state := t.State
+			if state != StateHealthy && state != StateUnhealthy {
+				state = StateInitial
+			}
+			one = &target{key: key, epoch: t.Epoch, addr: addr, state: state, since: time.Now(), kick: make(chan struct{}, 1)}
+		}
+		view.members = append(view.members, member{target: one, zone: t.Zone, declared: t.State})
+	}
+	return view, errs
+}
+
+func (v *groupView) has(t *target) bool {
+	for _, m := range v.members {
+		if m.target == t {
+			return true
+		}
+	}
+	return false
+}
+
+// turn is the round-robin counter of a node.
+func (g *group) turn(node netip.Addr) *atomic.Uint64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.turns[node] == nil {
+		g.turns[node] = &atomic.Uint64{}
+	}
+	return g.turns[node]
+}
+
+// close ends health checks and lets idle connections go. Requests that are
+// being handled go on.
+func (g *group) close() {
+	for _, m := range g.view.Load().members {
+		m.target.unwatch()
+	}
+	g.dropCarriers()
+}

@@ -1,0 +1,108 @@
+package dataplane
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Headers that targets receive.
+const (
+	headerForwardedFor   = "X-Forwarded-For"
+	headerForwardedProto = "X-Forwarded-Proto"
+	headerForwardedPort  = "X-Forwarded-Port"
+	headerTrace          = "X-Amzn-Trace-Id"
+	headerTLSVersion     = "X-Amzn-Tls-Version"
+	headerTLSCipher      = "X-Amzn-Tls-Cipher-Suite"
+)
+
+// setForwarded describes the client to the target. in are the headers as the
+// client has sent them.
+func (x *exchange) setForwarded(out, in http.Header) {
+	attr := x.route.lb.attr
+	if v := forwardedFor(attr.forwardedFor, attr.clientPort, in[headerForwardedFor], x.client); v != "" {
+		out.Set(headerForwardedFor, v)
+	} else {
+		out.Del(headerForwardedFor)
+	}
+	out.Set(headerForwardedProto, strings.ToLower(string(x.route.listener.protocol)))
+	out.Set(headerForwardedPort, strconv.Itoa(int(x.route.listener.port)))
+	out.Set(headerTrace, traceID(in.Get(headerTrace), x.started, newTraceSuffix()))
+}
+
+// forwardedFor is the value of X-Forwarded-For for a processing mode: append,
+// preserve or remove.
+func forwardedFor(mode string, withPort bool, existing []string, client netip.AddrPort) string {
+	before := strings.Join(existing, ", ")
+	switch mode {
+	case "preserve":
+		return before
+	case "remove":
+		return ""
+	}
+	self := client.Addr().String()
+	if withPort {
+		self = client.String()
+	}
+	if before == "" {
+		return self
+	}
+	return before + ", " + self
+}
+
+// traceID continues a trace, or starts one. A field Self of an earlier load
+// balancer is replaced.
+func traceID(existing string, now time.Time, suffix string) string {
+	own := fmt.Sprintf("1-%08x-%s", now.Unix(), suffix)
+	var fields []string
+	hasRoot := false
+	for field := range strings.SplitSeq(existing, ";") {
+		field = strings.TrimSpace(field)
+		if field == "" || strings.HasPrefix(field, "Self=") {
+			continue
+		}
+		hasRoot = hasRoot || strings.HasPrefix(field, "Root=")
+		fields = append(fields, field)
+	}
+	name := "Root="
+	if hasRoot {
+		name = "Self="
+	}
+	return strings.Join(append([]string{name + own}, fields...), ";")
+}
+
+func newTraceSuffix() string {
+	var b [12]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// targetHost is the Host header that the target receives unless the load
+// balancer preserves it: without port on the default ports, with it on others.
+func targetHost(host string, port uint16) string {
+	bare := hostForURL(host)
+	if port == 80 || port == 443 {
+		return bare
+	}
+	if hasPort(host) {
+		return host
+	}
+	return bare + ":" + strconv.Itoa(int(port))
+}
+
+func hasPort(host string) bool {
+	colon := strings.LastIndexByte(host, ':')
+	return colon > strings.LastIndexByte(host, ']') && strings.Count(host[strings.LastIndexByte(host, ']')+1:], ":") == 1
+}
+
+// addResponseHeaders puts the listener's own headers into an answer.
+func (x *exchange) addResponseHeaders(h http.Header) {
+	for name, value := range x.route.listener.attr.response {
+		h.Set(name, value)
+	}
+}

@@ -1,0 +1,200 @@
+package dataplane
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"time"
+)
+
+// withDefaults fills what the configuration leaves open.
+func (h HealthCheck) withDefaults(tg TargetGroup) HealthCheck {
+	path, matcher := "/", "200"
+	if tg.ProtocolVersion == GRPC {
+		path, matcher = "/AWS.ALB/healthcheck", "12"
+	}
+	if h.Protocol == "" {
+		h.Protocol = tg.Protocol
+	}
+	if h.Path == "" {
+		h.Path = path
+	}
+	if h.Matcher == "" {
+		h.Matcher = matcher
+	}
+	if h.Interval <= 0 {
+		h.Interval = 30 * time.Second
+	}
+	if h.Timeout <= 0 {
+		h.Timeout = 5 * time.Second
+	}
+	if h.HealthyThreshold <= 0 {
+		h.HealthyThreshold = 5
+	}
+	if h.UnhealthyThreshold <= 0 {
+		h.UnhealthyThreshold = 2
+	}
+	return h
+}
+
+// superviseChecks starts and stops health checkers: one per target in service
+// of each group that an action refers to.
+func (p *Plane) superviseChecks(cfg Config) {
+	from := checkSources(cfg)
+	for arn, g := range p.groups {
+		source, referenced := from[arn]
+		v := g.view.Load()
+		for _, m := range v.members {
+			if referenced && m.inService() && !v.cfg.HealthCheck.Disabled {
+				p.watch(g, m.target, source)
+			} else {
+				m.target.unwatch()
+			}
+			if v.cfg.HealthCheck.Disabled {
+				m.target.set(StateHealthy, time.Now())
+			}
+		}
+	}
+}
+
+// checkSources maps each group that is in use to the node that probes its
+// targets.
+func checkSources(cfg Config) map[string]netip.Addr {
+	from := map[string]netip.Addr{}
+	for _, lb := range cfg.LoadBalancers {
+		if len(lb.Nodes) == 0 {
+			continue
+		}
+		for _, l := range lb.Listeners {
+			for _, r := range append([]Rule{l.Default}, l.Rules...) {
+				f, ok := r.Then.(Forward)
+				if !ok {
+					continue
+				}
+				for _, g := range f.Groups {
+					if _, known := from[g.ARN]; !known {
+						from[g.ARN] = lb.Nodes[0].Address
+					}
+				}
+			}
+		}
+	}
+	return from
+}
+
+// watch starts the checker of a target unless it runs.
+func (p *Plane) watch(g *group, t *target, source netip.Addr) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stop != nil {
+		return
+	}
+	life := newLifetime()
+	t.stop = life.end
+	c := &checker{plane: p, group: g, target: t, source: source, life: life, state: t.state}
+	p.work.Go(c.run)
+}
+
+// unwatch ends the checker. A target that is watched again later starts anew.
+func (t *target) unwatch() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stop != nil {
+		t.stop()
+		t.stop = nil
+		t.state, t.since = StateInitial, time.Now()
+	}
+}
+
+// wake makes the checker look at its settings.
+func (t *target) wake() {
+	select {
+	case t.kick <- struct{}{}:
+	default:
+	}
+}
+
+// checker probes one target. Its fields belong to the goroutine of run.
+type checker struct {
+	plane  *Plane
+	group  *group
+	target *target
+	source netip.Addr
+	life   lifetime
+
+	state               State
+	successes, failures int
+	told                outcome
+}
+
+// outcome is the result of a probe; the zero value is a success.
+type outcome struct{ reason, description string }
+
+func (c *checker) run() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-c.life.done:
+			return
+		case <-c.target.kick:
+		case <-timer.C:
+			v := c.group.view.Load()
+			out := c.probe(v)
+			if c.life.Err() != nil {
+				return
+			}
+			c.note(v.cfg.HealthCheck, out)
+		}
+		timer.Reset(jitter(c.group.view.Load().cfg.HealthCheck.Interval))
+	}
+}
+
+// jitter spreads probes over time, by up to a tenth of the interval.
+func jitter(d time.Duration) time.Duration {
+	return d - time.Duration(rand.Int64N(int64(d)/10+1))
+}
+
+// note counts a result and reports the verdict when it is news. One success is
+// enough for a target that was never judged.
+func (c *checker) note(h HealthCheck, out outcome) {
+	verdict := c.state
+	if out == (outcome{}) {
+		c.successes++
+		c.failures = 0
+		if c.state == StateInitial || c.successes >= h.HealthyThreshold {
+			verdict = StateHealthy
+		}
+	} else {
+		c.failures++
+		c.successes = 0
+		if c.failures >= h.UnhealthyThreshold {
+			verdict = StateUnhealthy
+		}
+	}
+	if verdict == StateInitial || verdict == StateHealthy && out != (outcome{}) || verdict == StateUnhealthy && out == (outcome{}) {
+		return // too early for another verdict
+	}
+	if verdict == c.state && out == c.told {
+		return
+	}
+	c.state, c.told = verdict, out
+	c.publish(verdict, out)
+}
+
+// publish acts on a verdict unless the checker was stopped meanwhile.
+func (c *checker) publish(verdict State, out outcome) {
+	t := c.target
+	t.mu.Lock()
+	if c.life.Err() != nil {
+		t.mu.Unlock()
+		return
+	}
+	if t.state != verdict {
+		t.state, t.since = verdict, time.Now()
+	}
+	t.mu.Unlock()
+	c.plane.opt.Health(HealthResult{
+		TargetGroup: c.group.arn, ID: t.key.id, Port: t.key.port, Epoch: t.epoch,
+		State: verdict, Reason: out.reason, Description: out.description,
+	})
+}

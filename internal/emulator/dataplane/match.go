@@ -1,0 +1,165 @@
+package dataplane
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Facts is what rules can see of a request.
+type Facts struct {
+	// Host as sent, with or without a port.
+	Host string
+	// Path as sent: not decoded, not cleaned, without query.
+	Path string
+	// Query as sent, without the question mark.
+	Query  string
+	Method string
+	Header http.Header
+	// Source is the address of the TCP peer.
+	Source netip.Addr
+}
+
+// Matcher is a rule's conditions ready for use.
+type Matcher struct{ tests []func(Facts) bool }
+
+// Match reports whether all conditions hold. No conditions always match.
+func (m *Matcher) Match(f Facts) bool {
+	for _, holds := range m.tests {
+		if !holds(f) {
+			return false
+		}
+	}
+	return true
+}
+
+// Match reports whether the rule's conditions hold for a request. It depends
+// on nothing but its arguments. The error names a regular expression that does
+// not compile.
+func Match(rule Rule, f Facts) (bool, error) {
+	m, err := Compile(rule.Conditions)
+	if err != nil {
+		return false, err
+	}
+	return m.Match(f), nil
+}
+
+// Compile prepares conditions for matching many requests.
+func Compile(conditions []Condition) (*Matcher, error) {
+	m := &Matcher{}
+	for i, c := range conditions {
+		test, err := compileCondition(c)
+		if err != nil {
+			return nil, fmt.Errorf("condition %d: %w", i+1, err)
+		}
+		m.tests = append(m.tests, test)
+	}
+	return m, nil
+}
+
+func compileCondition(c Condition) (func(Facts) bool, error) {
+	switch c := c.(type) {
+	case HostHeader:
+		any, err := compileTexts(c.Values, c.Regexes, foldCase)
+		return func(f Facts) bool { return any(hostWithoutPort(f.Host)) }, err
+	case PathPattern:
+		any, err := compileTexts(c.Values, c.Regexes, keepCase)
+		return func(f Facts) bool { return any(f.Path) }, err
+	case HTTPHeader:
+		any, err := compileTexts(c.Values, c.Regexes, foldCase)
+		name := http.CanonicalHeaderKey(c.Name)
+		return func(f Facts) bool { return slices.ContainsFunc(f.Header[name], any) }, err
+	case Method:
+		values := slices.Clone(c.Values)
+		return func(f Facts) bool { return slices.Contains(values, f.Method) }, nil
+	case QueryString:
+		values := slices.Clone(c.Values)
+		return func(f Facts) bool { return matchQuery(values, f.Query) }, nil
+	case SourceIP:
+		values := slices.Clone(c.Values)
+		return func(f Facts) bool {
+			source := f.Source.Unmap()
+			return slices.ContainsFunc(values, func(p netip.Prefix) bool { return p.Contains(source) })
+		}, nil
+	case nil:
+		return nil, errors.New("no condition given")
+	default:
+		return nil, fmt.Errorf("unknown kind %T", c)
+	}
+}
+
+// caseRule says whether letters of different case are equal.
+type caseRule bool
+
+const (
+	keepCase caseRule = false
+	foldCase caseRule = true
+)
+
+// compileTexts returns a test that holds when any glob or expression matches.
+func compileTexts(globs, expressions []string, fold caseRule) (func(string) bool, error) {
+	globs = slices.Clone(globs)
+	if fold {
+		for i := range globs {
+			globs[i] = strings.ToLower(globs[i])
+		}
+	}
+	var res []*regexp.Regexp
+	for _, e := range expressions {
+		if fold {
+			e = "(?i:" + e + ")"
+		}
+		re, err := regexp.Compile(e)
+		if err != nil {
+			return nil, err
+		}
+		res = append(res, re)
+	}
+	return func(s string) bool {
+		text := s
+		if fold {
+			text = strings.ToLower(s)
+		}
+		return slices.ContainsFunc(globs, func(g string) bool { return glob(g, text, literalBackslash) }) ||
+			slices.ContainsFunc(res, func(re *regexp.Regexp) bool { return re.MatchString(s) })
+	}, nil
+}
+
+// matchQuery looks for a parameter that fits one of the pairs. Parameters are
+// split at "&" and, into key and value, at the first "=".
+func matchQuery(pairs []QueryPair, query string) bool {
+	if query == "" {
+		return false
+	}
+	for param := range strings.SplitSeq(strings.ToLower(query), "&") {
+		key, value, _ := strings.Cut(param, "=")
+		for _, p := range pairs {
+			if p.Key != "" && !glob(strings.ToLower(p.Key), key, escapingBackslash) {
+				continue
+			}
+			if glob(strings.ToLower(p.Value), value, escapingBackslash) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hostWithoutPort strips the port of a Host header, and the brackets of an
+// IPv6 address.
+func hostWithoutPort(host string) string {
+	if strings.HasPrefix(host, "[") {
+		if end := strings.IndexByte(host, ']'); end > 0 {
+			return host[1:end]
+		}
+		return host
+	}
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && strings.IndexByte(host, ':') == i {
+		return host[:i]
+	}
+	return host
+}

@@ -1,0 +1,168 @@
+package dataplane
+
+import (
+	"net/http"
+	"net/netip"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestMatch(t *testing.T) {
+	values := func(v ...string) []string { return v }
+	host := func(v ...string) Condition { return HostHeader{Values: v} }
+	path := func(v ...string) Condition { return PathPattern{Values: v} }
+	query := func(key, value string) Condition { return QueryString{Values: []QueryPair{{key, value}}} }
+	cases := map[string]struct {
+		conditions []Condition
+		facts      Facts
+		want       bool
+	}{
+		"no condition matches everything": {nil, Facts{}, true},
+
+		"host is compared without regard to case":     {[]Condition{host("example.com")}, Facts{Host: "Example.COM"}, true},
+		"host is compared without its port":           {[]Condition{host("example.com")}, Facts{Host: "example.com:8443"}, true},
+		"host values may have capitals":               {[]Condition{host("Example.com")}, Facts{Host: "example.com"}, true},
+		"host star matches one label":                 {[]Condition{host("*.example.com")}, Facts{Host: "a.example.com"}, true},
+		"host star spans dots":                        {[]Condition{host("*.example.com")}, Facts{Host: "a.b.example.com"}, true},
+		"host star does not match the bare name":      {[]Condition{host("*.example.com")}, Facts{Host: "example.com"}, false},
+		"host star does not match another suffix":     {[]Condition{host("*.example.com")}, Facts{Host: "a.example.com.evil.org"}, false},
+		"host question mark is one character":         {[]Condition{host("a?.example.com")}, Facts{Host: "a1.example.com"}, true},
+		"host question mark is not nothing":           {[]Condition{host("a?.example.com")}, Facts{Host: "a.example.com"}, false},
+		"host second value":                           {[]Condition{host("a.org", "b.org")}, Facts{Host: "b.org"}, true},
+		"host regex ignores case":                     {[]Condition{HostHeader{Regexes: values(`^[a-z]+\.example\.com$`)}}, Facts{Host: "WWW.example.com:80"}, true},
+		"host regex is not anchored":                  {[]Condition{HostHeader{Regexes: values(`ample`)}}, Facts{Host: "example.com"}, true},
+		"host IPv6 literal":                           {[]Condition{host("*::1*")}, Facts{Host: "[::1]:80"}, true},
+		"path is compared with regard to case":        {[]Condition{path("/Img")}, Facts{Path: "/img"}, false},
+		"path star matches nothing":                   {[]Condition{path("/img/*")}, Facts{Path: "/img/"}, true},
+		"path star spans slashes":                     {[]Condition{path("/img/*")}, Facts{Path: "/img/a/b"}, true},
+		"path star does not match the folder itself":  {[]Condition{path("/img/*")}, Facts{Path: "/img"}, false},
+		"path is compared whole":                      {[]Condition{path("/img")}, Facts{Path: "/img/a"}, false},
+		"path is not decoded":                         {[]Condition{path("/a b")}, Facts{Path: "/a%20b"}, false},
+		"path is not cleaned":                         {[]Condition{path("/b")}, Facts{Path: "/a/../b"}, false},
+		"path backslash is literal":                   {[]Condition{path(`/\*`)}, Facts{Path: `/\x`}, true},
+		"path several stars":                          {[]Condition{path("/*/x/*/y")}, Facts{Path: "/1/x/2/x/3/y"}, true},
+		"path regex":                                  {[]Condition{PathPattern{Regexes: values(`^/v[0-9]+/`)}}, Facts{Path: "/v12/a"}, true},
+		"path regex minds case":                       {[]Condition{PathPattern{Regexes: values(`^/V`)}}, Facts{Path: "/v"}, false},
+		"method is exact":                             {[]Condition{Method{values("GET")}}, Facts{Method: "GET"}, true},
+		"method minds case":                           {[]Condition{Method{values("GET")}}, Facts{Method: "get"}, false},
+		"method HEAD is not GET":                      {[]Condition{Method{values("GET")}}, Facts{Method: "HEAD"}, false},
+		"query key and value":                         {[]Condition{query("version", "v1")}, Facts{Query: "a=b&version=v1"}, true},
+		"query ignores case":                          {[]Condition{query("Version", "V1")}, Facts{Query: "vERSION=v1"}, true},
+		"query key of another parameter":              {[]Condition{query("a", "c")}, Facts{Query: "a=b&d=c"}, false},
+		"query without key matches any value":         {[]Condition{query("", "*example*")}, Facts{Query: "x=1&y=an-example-2"}, true},
+		"query without key does not look at keys":     {[]Condition{query("", "example")}, Facts{Query: "example=1"}, false},
+		"query escaped star is a star":                {[]Condition{query("", `a\*b`)}, Facts{Query: "x=a*b"}, true},
+		"query escaped star is only a star":           {[]Condition{query("", `a\*b`)}, Facts{Query: "x=aXb"}, false},
+		"query escaped question mark":                 {[]Condition{query("q", `a\?`)}, Facts{Query: "q=a?"}, true},
+		"query parameter without value":               {[]Condition{query("debug", "")}, Facts{Query: "debug"}, true},
+		"query empty":                                 {[]Condition{query("", "*")}, Facts{Query: ""}, false},
+		"query is not decoded":                        {[]Condition{query("a", "x y")}, Facts{Query: "a=x%20y"}, false},
+		"query value has equal signs":                 {[]Condition{query("a", "b=c")}, Facts{Query: "a=b=c"}, true},
+		"header ignores case of name and value":       {[]Condition{HTTPHeader{Name: "user-AGENT", Values: values("*Chrome*")}}, Facts{Header: http.Header{"User-Agent": {"some chrome"}}}, true},
+		"header repeated":                             {[]Condition{HTTPHeader{Name: "X-A", Values: values("2")}}, Facts{Header: http.Header{"X-A": {"1", "2"}}}, true},
+		"header is not split at commas":               {[]Condition{HTTPHeader{Name: "X-A", Values: values("2")}}, Facts{Header: http.Header{"X-A": {"1,2"}}}, false},
+		"header absent":                               {[]Condition{HTTPHeader{Name: "X-A", Values: values("*")}}, Facts{}, false},
+		"header regex":                                {[]Condition{HTTPHeader{Name: "X-A", Regexes: values("^b+$")}}, Facts{Header: http.Header{"X-A": {"BBB"}}}, true},
+		"source inside":                               {[]Condition{SourceIP{[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}, Facts{Source: netip.MustParseAddr("10.1.2.3")}, true},
+		"source outside":                              {[]Condition{SourceIP{[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}, Facts{Source: netip.MustParseAddr("11.1.2.3")}, false},
+		"source with host bits in the prefix":         {[]Condition{SourceIP{[]netip.Prefix{netip.MustParsePrefix("10.9.9.9/8")}}}, Facts{Source: netip.MustParseAddr("10.1.2.3")}, true},
+		"source IPv4 in IPv6":                         {[]Condition{SourceIP{[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}, Facts{Source: netip.MustParseAddr("::ffff:10.1.2.3")}, true},
+		"source is never taken from X-Forwarded-For":  {[]Condition{SourceIP{[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}, Facts{Source: netip.MustParseAddr("1.1.1.1"), Header: http.Header{"X-Forwarded-For": {"10.1.1.1"}}}, false},
+		"all conditions have to hold":                 {[]Condition{host("a.org"), path("/x")}, Facts{Host: "a.org", Path: "/y"}, false},
+		"all conditions hold":                         {[]Condition{host("a.org"), path("/x")}, Facts{Host: "a.org", Path: "/x"}, true},
+		"values of one condition are alternatives":    {[]Condition{path("/x", "/y"), host("a.org", "b.org")}, Facts{Host: "b.org", Path: "/x"}, true},
+		"a condition without values never holds":      {[]Condition{path()}, Facts{Path: "/"}, false},
+		"two conditions on different headers combine": {[]Condition{HTTPHeader{Name: "A", Values: values("1")}, HTTPHeader{Name: "B", Values: values("2")}}, Facts{Header: http.Header{"A": {"1"}, "B": {"2"}}}, true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := Match(Rule{Conditions: c.conditions}, c.facts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != c.want {
+				t.Errorf("want %v, got %v", c.want, got)
+			}
+		})
+	}
+}
+
+func TestMatchNamesBadRegex(t *testing.T) {
+	_, err := Match(Rule{Conditions: []Condition{Method{}, PathPattern{Regexes: []string{"("}}}}, Facts{})
+	if err == nil || !strings.Contains(err.Error(), "condition 2") {
+		t.Errorf("want an error about condition 2, got %v", err)
+	}
+}
+
+// FuzzGlob compares the matcher with the same pattern as a regular expression.
+func FuzzGlob(f *testing.F) {
+	f.Add("/img/*", "/img/a", false)
+	f.Add("*a*b?c", "xaybzc", false)
+	f.Add(`\*?`, "*x", true)
+	f.Add("**", "", true)
+	f.Add(`a\`, `a\`, true)
+	f.Fuzz(func(t *testing.T, pattern, text string, escape bool) {
+		if len(pattern) > 200 || len(text) > 200 {
+			t.Skip()
+		}
+		var re strings.Builder
+		re.WriteString(`(?s)\A`)
+		for i := 0; i < len(pattern); i++ {
+			switch c := pattern[i]; {
+			case escape && c == '\\' && i+1 < len(pattern) && strings.IndexByte("*?", pattern[i+1]) >= 0:
+				i++
+				re.WriteString(hexByte(pattern[i]))
+			case c == '*':
+				re.WriteString(".*")
+			case c == '?':
+				re.WriteString(".")
+			default:
+				re.WriteString(hexByte(c))
+			}
+		}
+		re.WriteString(`\z`)
+		// One rune per byte, so that the expression counts bytes too.
+		want := regexp.MustCompile(re.String()).MatchString(latin1(text))
+		if got := glob(pattern, text, backslashRule(escape)); got != want {
+			t.Errorf("glob(%q, %q, %v): want %v, got %v", pattern, text, escape, want, got)
+		}
+	})
+}
+
+func hexByte(c byte) string {
+	const digits = "0123456789abcdef"
+	return `\x{` + string([]byte{digits[c>>4], digits[c&15]}) + `}`
+}
+
+func latin1(s string) string {
+	r := make([]rune, len(s))
+	for i := range len(s) {
+		r[i] = rune(s[i])
+	}
+	return string(r)
+}
+
+// FuzzMatch looks for requests on which matching panics or is not a function.
+func FuzzMatch(f *testing.F) {
+	f.Add("*.example.com", "/a*", "k", "v?", "a.example.com:80", "/ab", "k=v1&x")
+	f.Fuzz(func(t *testing.T, hostGlob, pathGlob, key, value, host, path, query string) {
+		rule := Rule{Conditions: []Condition{
+			HostHeader{Values: []string{hostGlob}}, PathPattern{Values: []string{pathGlob}},
+			QueryString{Values: []QueryPair{{key, value}}},
+		}}
+		facts := Facts{Host: host, Path: path, Query: query}
+		first, err := Match(rule, facts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := true
+		for _, c := range rule.Conditions {
+			one, _ := Match(Rule{Conditions: []Condition{c}}, facts)
+			all = all && one
+		}
+		if first != all {
+			t.Errorf("together %v, one by one %v", first, all)
+		}
+	})
+}

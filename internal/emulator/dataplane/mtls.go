@@ -1,0 +1,161 @@
+package dataplane
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Headers that describe the client's certificate.
+const (
+	headerClientCert         = "X-Amzn-Mtls-Clientcert"
+	headerClientCertSerial   = "X-Amzn-Mtls-Clientcert-Serial-Number"
+	headerClientCertIssuer   = "X-Amzn-Mtls-Clientcert-Issuer"
+	headerClientCertSubject  = "X-Amzn-Mtls-Clientcert-Subject"
+	headerClientCertValidity = "X-Amzn-Mtls-Clientcert-Validity"
+	headerClientCertLeaf     = "X-Amzn-Mtls-Clientcert-Leaf"
+)
+
+var clientCertHeaders = []string{
+	headerClientCert, headerClientCertSerial, headerClientCertIssuer,
+	headerClientCertSubject, headerClientCertValidity, headerClientCertLeaf,
+}
+
+// maxChainDepth is how many certificates a client's chain may have.
+const maxChainDepth = 4
+
+// requireClientCertificates makes a handshake ask for a certificate. Sessions
+// are not resumed, so that each connection shows one.
+func requireClientCertificates(cfg *tls.Config, m MutualTLS) error {
+	cfg.SessionTicketsDisabled = true
+	switch m.Mode {
+	case Passthrough:
+		cfg.ClientAuth = tls.RequestClientCert
+		return nil
+	case Verify:
+	default:
+		return fmt.Errorf("mutual TLS mode %q is not supported", m.Mode)
+	}
+	store, err := newTrustStore(m)
+	if err != nil {
+		return err
+	}
+	cfg.ClientAuth = tls.RequireAnyClientCert
+	if m.AdvertiseCANames {
+		cfg.ClientCAs = store.roots
+	}
+	cfg.VerifyConnection = func(s tls.ConnectionState) error { return store.verify(s.PeerCertificates, time.Now()) }
+	return nil
+}
+
+// trustStore verifies client certificates.
+type trustStore struct {
+	roots        *x509.CertPool
+	revoked      map[string]bool // issuer and serial number
+	ignoreExpiry bool
+}
+
+func newTrustStore(m MutualTLS) (*trustStore, error) {
+	s := &trustStore{roots: x509.NewCertPool(), revoked: map[string]bool{}, ignoreExpiry: m.IgnoreExpiry}
+	if !s.roots.AppendCertsFromPEM(m.CABundle) {
+		return nil, errors.New("the trust store has no certificate")
+	}
+	for i, raw := range m.RevocationLists {
+		der := raw
+		if block, _ := pem.Decode(raw); block != nil {
+			der = block.Bytes
+		}
+		list, err := x509.ParseRevocationList(der)
+		if err != nil {
+			return nil, fmt.Errorf("revocation list %d: %w", i+1, err)
+		}
+		for _, e := range list.RevokedCertificateEntries {
+			s.revoked[string(list.RawIssuer)+e.SerialNumber.String()] = true
+		}
+	}
+	return s, nil
+}
+
+func (s *trustStore) verify(sent []*x509.Certificate, now time.Time) error {
+	if len(sent) == 0 {
+		return errors.New("no client certificate")
+	}
+	between := x509.NewCertPool()
+	for _, c := range sent[1:] {
+		between.AddCert(c)
+	}
+	if s.ignoreExpiry {
+		now = sent[0].NotBefore.Add(sent[0].NotAfter.Sub(sent[0].NotBefore) / 2)
+	}
+	chains, err := sent[0].Verify(x509.VerifyOptions{
+		Roots: s.roots, Intermediates: between, CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	if err != nil {
+		return err
+	}
+	for _, chain := range chains {
+		if len(chain) <= maxChainDepth && !s.hasRevoked(chain) {
+			return nil
+		}
+	}
+	return errors.New("the client certificate is revoked or its chain too long")
+}
+
+func (s *trustStore) hasRevoked(chain []*x509.Certificate) bool {
+	for _, c := range chain {
+		if s.revoked[string(c.RawIssuer)+c.SerialNumber.String()] {
+			return true
+		}
+	}
+	return false
+}
+
+// setTLSHeaders tells the target about the client's connection and
+// certificate. What clients send under these names is dropped.
+func (x *exchange) setTLSHeaders(out http.Header) {
+	l := x.route.listener
+	for _, name := range clientCertHeaders {
+		out.Del(l.attr.requestHeader(name))
+	}
+	s := x.r.TLS
+	if s == nil {
+		return
+	}
+	set := func(name, value string) { out.Set(l.attr.requestHeader(name), value) }
+	if x.route.lb.attr.tlsHeaders {
+		set(headerTLSVersion, versionNames[s.Version])
+		set(headerTLSCipher, opensslNames[s.CipherSuite])
+	}
+	if l.mutual == nil || len(s.PeerCertificates) == 0 {
+		return
+	}
+	if l.mutual.Mode == Passthrough {
+		set(headerClientCert, escapePEM(s.PeerCertificates...))
+		return
+	}
+	leaf := s.PeerCertificates[0]
+	set(headerClientCertSerial, strings.ToUpper(leaf.SerialNumber.Text(16)))
+	set(headerClientCertIssuer, leaf.Issuer.String())
+	set(headerClientCertSubject, leaf.Subject.String())
+	set(headerClientCertValidity, "NotBefore="+leaf.NotBefore.UTC().Format(time.RFC3339)+";NotAfter="+leaf.NotAfter.UTC().Format(time.RFC3339))
+	set(headerClientCertLeaf, escapePEM(leaf))
+}
+
+// escapePEM writes certificates in PEM and percent-encodes the text except for
+// the characters + = /.
+func escapePEM(certs ...*x509.Certificate) string {
+	var text bytes.Buffer
+	for _, c := range certs {
+		_ = pem.Encode(&text, &pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}) // a buffer takes everything
+	}
+	escaped := url.PathEscape(text.String())
+	return strings.NewReplacer("%2F", "/", "%2B", "+", "%3D", "=").Replace(escaped)
+}

@@ -1,0 +1,64 @@
+package dataplane
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+)
+
+// serverName is what AWS's load balancers call themselves.
+const serverName = "awselb/2.0"
+
+// statusTexts are the reason phrases of pages where they differ from
+// net/http's.
+var statusTexts = map[int]string{
+	http.StatusServiceUnavailable: "Service Temporarily Unavailable",
+	http.StatusGatewayTimeout:     "Gateway Time-out",
+	http.StatusRequestTimeout:     "Request Time-out",
+	http.StatusRequestURITooLong:  "Request-URI Too Large",
+	463:                           "",
+	464:                           "",
+	561:                           "Unauthorized",
+}
+
+// page is the body of an answer that the load balancer makes itself.
+func page(status int) string {
+	title := strconv.Itoa(status)
+	text, ok := statusTexts[status]
+	if !ok {
+		text = http.StatusText(status)
+	}
+	if text != "" {
+		title += " " + text
+	}
+	return fmt.Sprintf("<html>\r\n<head><title>%s</title></head>\r\n<body>\r\n"+
+		"<center><h1>%s</h1></center>\r\n</body>\r\n</html>\r\n", title, title)
+}
+
+// answer writes a page. Clients that speak gRPC also learn the failure in
+// their own terms: UNAVAILABLE.
+func (x *exchange) answer(status int) {
+	h := x.w.Header()
+	if x.grpc && status != 464 && status >= 500 {
+		h.Set("Content-Type", "application/grpc")
+		h.Set("Grpc-Status", "14")
+		x.finish(status, "")
+		return
+	}
+	h.Set("Content-Type", "text/html")
+	x.finish(status, page(status))
+}
+
+// finish writes an answer of the load balancer's own.
+func (x *exchange) finish(status int, body string) {
+	h := x.w.Header()
+	if !x.route.listener.attr.hideServer {
+		h.Set("Server", serverName)
+	}
+	x.addResponseHeaders(h)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	x.w.WriteHeader(status)
+	if x.r.Method != http.MethodHead {
+		_, _ = x.w.Write([]byte(body))
+	}
+}

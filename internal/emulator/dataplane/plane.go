@@ -1,0 +1,190 @@
+package dataplane
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Options are the seams between the data plane and its surroundings. The zero
+// value works.
+type Options struct {
+	// Health receives the verdicts of health checks, from any goroutine and
+	// without a lock held. It may call Apply, but Close waits for it.
+	Health func(HealthResult)
+	// Access receives one entry per finished request. It must not block.
+	Access func(AccessEntry)
+	// Bind says where a listener on a VPC address really listens. The default
+	// keeps the port and takes Loopback of the address. Port 0 takes a free
+	// port, which Endpoints tells.
+	Bind func(netip.AddrPort) netip.AddrPort
+	// Dial says where a target is really reached. The default keeps the port
+	// and takes Loopback of the address.
+	Dial func(netip.AddrPort) netip.AddrPort
+	// Client says which address conditions and headers see for a TCP peer.
+	// The default is the peer's address.
+	Client func(netip.Addr) netip.Addr
+	// PortOffset is added to ports that this process may not bind. Defaults
+	// to 8000.
+	PortOffset uint16
+	// ConnectTimeout for targets, 10 s by default.
+	ConnectTimeout time.Duration
+	// Identity is used to talk to identity providers and to fetch JWKS
+	// documents. The default verifies certificates and gives up after 10 s.
+	Identity *http.Client
+	// Log receives what an operator of the emulator wants to know. Default:
+	// nothing is logged.
+	Log *slog.Logger
+}
+
+// Plane is a running data plane.
+type Plane struct {
+	opt     Options
+	life    lifetime
+	secrets *secrets
+	keys    *keyCache
+	calls   calls
+
+	mu     sync.Mutex
+	closed bool
+	groups map[string]*group
+	fronts map[netip.AddrPort]*front
+	work   sync.WaitGroup
+}
+
+// New returns a data plane that serves nothing until Apply is called.
+func New(opt Options) *Plane {
+	loopback := func(at netip.AddrPort) netip.AddrPort {
+		return netip.AddrPortFrom(Loopback(at.Addr()), at.Port())
+	}
+	if opt.Bind == nil {
+		opt.Bind = loopback
+	}
+	if opt.Dial == nil {
+		opt.Dial = loopback
+	}
+	if opt.Client == nil {
+		opt.Client = func(a netip.Addr) netip.Addr { return a }
+	}
+	if opt.Health == nil {
+		opt.Health = func(HealthResult) {}
+	}
+	if opt.PortOffset == 0 {
+		opt.PortOffset = 8000
+	}
+	if opt.ConnectTimeout == 0 {
+		opt.ConnectTimeout = 10 * time.Second
+	}
+	if opt.Identity == nil {
+		opt.Identity = &http.Client{Timeout: 10 * time.Second}
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Plane{
+		opt:     opt,
+		life:    newLifetime(),
+		secrets: newSecrets(),
+		keys:    newKeyCache(opt.Identity),
+		groups:  map[string]*group{},
+		fronts:  map[netip.AddrPort]*front{},
+	}
+}
+
+// Apply makes the data plane serve a configuration. Applying the same one
+// again changes nothing. Connections and requests that the change does not
+// concern go on. What cannot be served (a port in use, a bad attribute) is
+// left out and named in the error, and everything else is served
+// nevertheless; a later Apply tries again.
+func (p *Plane) Apply(cfg Config) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return errors.New("the data plane is closed")
+	}
+	errs := p.applyGroups(cfg)
+	wanted, compileErrs := p.compile(cfg)
+	errs = append(errs, compileErrs...)
+	p.superviseChecks(cfg)
+
+	for at, f := range p.fronts {
+		if _, keep := wanted[at]; !keep {
+			delete(p.fronts, at)
+			f.close(&p.work)
+		}
+	}
+	for _, at := range sortedAddrPorts(wanted) {
+		if f, ok := p.fronts[at]; ok {
+			f.use(wanted[at])
+			continue
+		}
+		f, err := p.open(at, wanted[at])
+		if err != nil {
+			errs = append(errs, fmt.Errorf("listener %s: %w", wanted[at].listener.arn, err))
+			continue
+		}
+		p.fronts[at] = f
+	}
+	return errors.Join(errs...)
+}
+
+// Endpoint tells where a listener of a node really listens.
+type Endpoint struct {
+	LoadBalancer string // ARN
+	Listener     string // ARN
+	Zone         string
+	// Node is the VPC address and the listener's port.
+	Node netip.AddrPort
+	// Real is the address of the socket.
+	Real netip.AddrPort
+}
+
+// Endpoints lists the open listeners, ordered by node address and port.
+func (p *Plane) Endpoints() []Endpoint {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []Endpoint
+	for _, at := range sortedAddrPorts(p.fronts) {
+		f := p.fronts[at]
+		r := f.route.Load()
+		all = append(all, Endpoint{
+			LoadBalancer: r.lb.arn, Listener: r.listener.arn, Zone: r.zone, Node: at, Real: f.real,
+		})
+	}
+	return all
+}
+
+// Close ends all connections, requests and health checks. When it returns no
+// listener is open and Options.Health is not called anymore.
+func (p *Plane) Close() {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return
+	}
+	p.closed = true
+	p.life.end()
+	p.calls.cancel(errClosed, nil)
+	for _, f := range p.fronts {
+		f.close(&p.work)
+	}
+	for _, g := range p.groups {
+		g.close()
+	}
+	p.mu.Unlock()
+	p.work.Wait()
+}
+
+func sortedAddrPorts[V any](m map[netip.AddrPort]V) []netip.AddrPort {
+	keys := make([]netip.AddrPort, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, netip.AddrPort.Compare)
+	return keys
+}

@@ -1,0 +1,126 @@
+package dataplane
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// codeMatcher is a set of ranges of status codes.
+type codeMatcher [][2]int
+
+// parseCodeMatcher reads "200", "200,202" and "200-299".
+func parseCodeMatcher(s string) (codeMatcher, error) {
+	var m codeMatcher
+	for part := range strings.SplitSeq(s, ",") {
+		low, high, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		if !isRange {
+			high = low
+		}
+		a, errA := strconv.Atoi(low)
+		b, errB := strconv.Atoi(high)
+		if errA != nil || errB != nil || a > b {
+			return nil, fmt.Errorf("health check matcher %q is not a list of codes", s)
+		}
+		m = append(m, [2]int{a, b})
+	}
+	return m, nil
+}
+
+func (m codeMatcher) has(code int) bool {
+	for _, r := range m {
+		if r[0] <= code && code <= r[1] {
+			return true
+		}
+	}
+	return false
+}
+
+// probe asks the target once, on a connection of its own.
+func (c *checker) probe(v *groupView) outcome {
+	h := v.cfg.HealthCheck
+	ctx, cancel := context.WithTimeout(c.life, h.Timeout)
+	defer cancel()
+	code, err := c.ask(ctx, v.cfg)
+	var netErr net.Error
+	switch {
+	case err == nil && v.matcher.has(code):
+		return outcome{}
+	case err == nil:
+		return outcome{"Target.ResponseCodeMismatch", fmt.Sprintf("Health checks failed with these codes: [%d]", code)}
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
+		return outcome{"Target.Timeout", "Request timed out"}
+	default:
+		return outcome{"Target.FailedHealthChecks", "Health checks failed"}
+	}
+}
+
+// ask makes the request of a health check and returns the code to compare: the
+// HTTP status, or for gRPC the status of the call.
+func (c *checker) ask(ctx context.Context, tg TargetGroup) (int, error) {
+	h := tg.HealthCheck
+	at := c.target.addr
+	if h.Port != 0 {
+		at = netip.AddrPortFrom(at.Addr(), h.Port)
+	}
+	version := tg.ProtocolVersion
+	tr := &http.Transport{
+		Protocols:          transportProtocols(h.Protocol, version),
+		TLSClientConfig:    targetTLS(),
+		DisableCompression: true,
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return c.plane.dialer(c.source).DialContext(ctx, network, c.plane.opt.Dial(at).String())
+		},
+	}
+	defer tr.CloseIdleConnections()
+	method, body := http.MethodGet, io.Reader(nil)
+	if version == GRPC {
+		// An empty message: not compressed, length 0.
+		method, body = http.MethodPost, bytes.NewReader(make([]byte, 5))
+	}
+	req, err := http.NewRequestWithContext(ctx, method, strings.ToLower(string(h.Protocol))+"://"+at.String()+h.Path, body)
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("User-Agent", "ELB-HealthChecker/2.0")
+	if version == GRPC {
+		req.Header.Set("Content-Type", "application/grpc")
+		req.Header.Set("Te", "trailers")
+	} else if version != HTTP2 {
+		req.Close = true
+	}
+	resp, err := tr.RoundTrip(req)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if version != GRPC {
+		return resp.StatusCode, nil
+	}
+	if _, err := io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)); err != nil {
+		return 0, err
+	}
+	status := resp.Trailer.Get("Grpc-Status")
+	if status == "" {
+		status = resp.Header.Get("Grpc-Status")
+	}
+	code, err := strconv.Atoi(status)
+	if err != nil {
+		return 0, fmt.Errorf("HTTP status %d without a gRPC status", resp.StatusCode)
+	}
+	return code, nil
+}
+
+// targetTLS accepts any certificate: load balancers do not verify targets.
+func targetTLS() *tls.Config {
+	return &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10}
+}

@@ -1,0 +1,52 @@
+package dataplane
+
+import (
+	"cmp"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// redirect answers with the location that the rule describes.
+func (x *exchange) redirect(to Redirect) {
+	status := to.Status
+	if status == 0 {
+		status = http.StatusFound
+	}
+	x.w.Header().Set("Location", location(to, requestParts{
+		protocol: strings.ToLower(string(x.route.listener.protocol)),
+		host:     hostForURL(x.r.Host),
+		port:     strconv.Itoa(int(x.route.listener.port)),
+		path:     strings.TrimPrefix(x.path, "/"),
+		query:    x.query,
+	}))
+	x.answer(status)
+}
+
+// requestParts are the values of the placeholders.
+type requestParts struct{ protocol, host, port, path, query string }
+
+// location fills the placeholders. The port is always written, and nothing is
+// percent-encoded.
+func location(to Redirect, from requestParts) string {
+	fill := strings.NewReplacer(
+		"#{protocol}", from.protocol, "#{host}", from.host, "#{port}", from.port,
+		"#{path}", from.path, "#{query}", from.query,
+	).Replace
+	url := strings.ToLower(fill(cmp.Or(to.Protocol, "#{protocol}"))) + "://" +
+		fill(cmp.Or(to.Host, "#{host}")) + ":" + fill(cmp.Or(to.Port, "#{port}")) +
+		fill(cmp.Or(to.Path, "/#{path}"))
+	if query := fill(to.Query); query != "" {
+		url += "?" + query
+	}
+	return url
+}
+
+// hostForURL is the host without its port, an IPv6 address in brackets.
+func hostForURL(host string) string {
+	host = hostWithoutPort(host)
+	if strings.Contains(host, ":") {
+		return "[" + host + "]"
+	}
+	return host
+}

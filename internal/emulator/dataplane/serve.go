@@ -1,0 +1,220 @@
+package dataplane
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// maxRequestsPerConn is after how many requests AWS closes a connection.
+const maxRequestsPerConn = 10000
+
+// AccessEntry describes a finished request.
+type AccessEntry struct {
+	LoadBalancer, Listener, Rule string // ARNs
+	TargetGroup                  string // ARN, empty if not forwarded
+	Target                       netip.AddrPort
+	Client                       netip.AddrPort
+	Method, Host, URI            string
+	// Status that the client got, or 460 when it did not wait for one.
+	Status int
+	Took   time.Duration
+}
+
+// exchange is one request on its way through the load balancer.
+type exchange struct {
+	plane *Plane
+	route *route
+	rule  *ruleView
+	w     *statusWriter
+	r     *http.Request
+
+	client netip.AddrPort // as conditions and headers see it
+	path   string         // as sent
+	query  string         // as sent
+	grpc   bool
+
+	// claims are headers that authentication adds for the target.
+	claims  http.Header
+	entry   AccessEntry
+	started time.Time
+}
+
+// serve handles one request.
+func (f *front) serve(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{
+		plane: f.plane, route: f.route.Load(), r: r, started: time.Now(),
+		w: &statusWriter{ResponseWriter: w}, claims: http.Header{},
+	}
+	x.client = f.plane.clientAddress(r.RemoteAddr)
+	x.path, x.query, _ = strings.Cut(requestTarget(r), "?")
+	x.grpc = r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc")
+	x.entry = AccessEntry{
+		LoadBalancer: x.route.lb.arn, Listener: x.route.listener.arn, Client: x.client,
+		Method: r.Method, Host: r.Host, URI: r.RequestURI,
+	}
+	defer x.log()
+	x.limitConnection()
+	if status := x.refuse(); status != 0 {
+		w.Header().Set("Connection", "close")
+		x.answer(status)
+		return
+	}
+	x.dropInvalidHeaders()
+	if x.finishLogin() {
+		return
+	}
+	facts := Facts{Host: r.Host, Path: x.path, Query: x.query, Method: r.Method, Header: r.Header, Source: x.client.Addr()}
+	rules := x.route.listener.rules
+	for i := range rules {
+		if !rules[i].matcher.Match(facts) {
+			continue
+		}
+		x.rule = &rules[i]
+		x.entry.Rule = x.rule.arn
+		break
+	}
+	if x.rule == nil {
+		x.answer(http.StatusInternalServerError) // the default rule did not compile
+		return
+	}
+	for _, a := range x.rule.authenticate {
+		if !x.authenticate(a) {
+			return
+		}
+	}
+	switch then := x.rule.then.(type) {
+	case FixedResponse:
+		x.fixed(then)
+	case Redirect:
+		x.redirect(then)
+	case Forward:
+		x.forward(then)
+	}
+}
+
+// requestTarget is path and query as the client has sent them.
+func requestTarget(r *http.Request) string {
+	uri := r.RequestURI
+	if strings.HasPrefix(uri, "/") || uri == "*" {
+		return uri
+	}
+	if _, rest, absolute := strings.Cut(uri, "://"); absolute {
+		if i := strings.IndexAny(rest, "/?"); i >= 0 {
+			if rest[i] == '?' {
+				return "/" + rest[i:]
+			}
+			return rest[i:]
+		}
+	}
+	return "/"
+}
+
+// refuse returns the status for requests that are not let in, or 0.
+func (x *exchange) refuse() int {
+	r := x.r
+	if len(r.RequestURI) > maxHeaderLine {
+		return http.StatusRequestURITooLong
+	}
+	if r.Method == http.MethodTrace {
+		return http.StatusMethodNotAllowed
+	}
+	for name, values := range r.Header {
+		for _, v := range values {
+			if len(name)+len(v) > maxHeaderLine {
+				return http.StatusBadRequest
+			}
+		}
+	}
+	forwarded := strings.Join(r.Header["X-Forwarded-For"], ",")
+	if strings.Count(forwarded, ",") >= 30 {
+		return 463
+	}
+	if x.route.listener.protocol == HTTPS && r.TLS == nil {
+		return http.StatusBadRequest
+	}
+	return 0
+}
+
+var validHeaderName = regexp.MustCompile(`^[-A-Za-z0-9]+$`)
+
+// dropInvalidHeaders removes headers with unusual names if the load balancer
+// is configured so, before rules can see them.
+func (x *exchange) dropInvalidHeaders() {
+	if !x.route.lb.attr.dropInvalidHeader {
+		return
+	}
+	for name := range x.r.Header {
+		if !validHeaderName.MatchString(name) {
+			x.r.Header.Del(name)
+			delete(x.r.Header, name)
+		}
+	}
+}
+
+// limitConnection asks the server to close the connection after this request
+// when it is too old or was used too often.
+func (x *exchange) limitConnection() {
+	c, ok := x.r.Context().Value(clientConnKey{}).(*clientConn)
+	if !ok {
+		return
+	}
+	if c.requests.Add(1) >= maxRequestsPerConn || x.started.Sub(c.since) > x.route.lb.attr.clientKeepAlive {
+		x.w.Header().Set("Connection", "close")
+	}
+}
+
+// fixed answers with the text of the rule.
+func (x *exchange) fixed(f FixedResponse) {
+	contentType := f.ContentType
+	if contentType == "" {
+		contentType = "text/plain"
+	}
+	if f.Body != "" {
+		x.w.Header().Set("Content-Type", contentType+"; charset=utf-8")
+	} else {
+		x.w.Header()["Content-Type"] = nil
+	}
+	x.finish(f.Status, f.Body)
+}
+
+func (x *exchange) log() {
+	if x.plane.opt.Access == nil {
+		return
+	}
+	if x.entry.Status == 0 {
+		x.entry.Status = x.w.status
+	}
+	x.entry.Took = time.Since(x.started)
+	x.plane.opt.Access(x.entry)
+}
+
+// clientAddress reads a connection's remote address.
+func (p *Plane) clientAddress(remote string) netip.AddrPort {
+	at, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		host, _, _ := net.SplitHostPort(remote)
+		addr, _ := netip.ParseAddr(host)
+		at = netip.AddrPortFrom(addr, 0)
+	}
+	return netip.AddrPortFrom(p.opt.Client(at.Addr().Unmap()), at.Port())
+}
+
+// statusWriter remembers the status. Unwrap gives http.ResponseController,
+// and with it flushing and hijacking, the writer below.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	if status >= 200 || status == http.StatusSwitchingProtocols {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

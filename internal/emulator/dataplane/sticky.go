@@ -1,0 +1,133 @@
+package dataplane
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Names of the cookies that load balancers set. The CORS variants carry the
+// same value for requests from other sites.
+const (
+	cookieGroup      = "AWSALBTG"
+	cookieGroupCORS  = "AWSALBTGCORS"
+	cookieTarget     = "AWSALB"
+	cookieTargetCORS = "AWSALBCORS"
+	cookieApp        = "AWSALBAPP-0"
+)
+
+// cookieLife is how long browsers keep the cookies. How long they bind is
+// another matter and stands in the value.
+const cookieLife = 7 * 24 * time.Hour
+
+// stay is what a stickiness cookie says. The value is sealed, so clients can
+// neither read nor make it.
+type stay struct {
+	Group  string    `json:"g"`
+	ID     string    `json:"i,omitempty"`
+	Port   uint16    `json:"p,omitempty"`
+	Issued time.Time `json:"t"`
+}
+
+// groupChoice is the target group of a request. A sticky choice is told to the
+// client.
+type groupChoice struct {
+	arn    string
+	sticky bool
+}
+
+// chooseGroup follows the client's cookie while it binds, and draws a group by
+// weight otherwise.
+func (x *exchange) chooseGroup(to Forward, now time.Time) groupChoice {
+	sticky := to.StickyFor > 0
+	if sticky {
+		s, ok := x.readStay("tg", cookieGroup, cookieGroupCORS)
+		known := slices.ContainsFunc(to.Groups, func(g WeightedGroup) bool { return g.ARN == s.Group })
+		if ok && known && now.Sub(s.Issued) < to.StickyFor {
+			return groupChoice{arn: s.Group, sticky: true}
+		}
+	}
+	return groupChoice{arn: chooseGroup(to.Groups), sticky: sticky}
+}
+
+// stickyTarget is the target that the client's cookie names, or nil when there
+// is none that can take the request. stays reports whether it was found.
+func (x *exchange) stickyTarget(g *group, v *groupView, at place, now time.Time) (t *target, stays bool) {
+	if !v.attr.sticky {
+		return nil, false
+	}
+	var s stay
+	var ok bool
+	limit := v.attr.lbCookieFor
+	if v.attr.stickyType == "app_cookie" {
+		if _, err := x.r.Cookie(v.attr.appCookie); err != nil {
+			return nil, false
+		}
+		limit = v.attr.appCookieFor
+		s, ok = x.readStay("app", cookieApp)
+	} else {
+		s, ok = x.readStay("lb", cookieTarget, cookieTargetCORS)
+	}
+	if !ok || s.Group != g.arn || now.Sub(s.Issued) >= limit {
+		return nil, false
+	}
+	for _, m := range v.candidates(at) {
+		if m.key == (targetKey{id: s.ID, port: s.Port}) {
+			return m.target, true
+		}
+	}
+	return nil, false
+}
+
+// stickyCookies are the cookies to add to a target's response.
+func (x *exchange) stickyCookies(resp *http.Response, choice groupChoice, stays bool, g *group, v *groupView, t *target) []*http.Cookie {
+	now := x.started
+	var out []*http.Cookie
+	if choice.sticky {
+		value := x.sealStay("tg", stay{Group: choice.arn, Issued: now})
+		out = append(out, cookiePair(cookieGroup, cookieGroupCORS, value, now)...)
+	}
+	if !v.attr.sticky {
+		return out
+	}
+	here := stay{Group: g.arn, ID: t.key.id, Port: t.key.port, Issued: now}
+	if v.attr.stickyType != "app_cookie" {
+		return append(out, cookiePair(cookieTarget, cookieTargetCORS, x.sealStay("lb", here), now)...)
+	}
+	sets := slices.ContainsFunc(resp.Cookies(), func(c *http.Cookie) bool { return c.Name == v.attr.appCookie })
+	if !sets && !stays {
+		return out
+	}
+	return append(out, &http.Cookie{Name: cookieApp, Value: x.sealStay("app", here), Path: "/", Expires: now.Add(cookieLife)})
+}
+
+func cookiePair(name, cors, value string, now time.Time) []*http.Cookie {
+	expires := now.Add(cookieLife)
+	return []*http.Cookie{
+		{Name: name, Value: value, Path: "/", Expires: expires},
+		{Name: cors, Value: value, Path: "/", Expires: expires, SameSite: http.SameSiteNoneMode, Secure: true},
+	}
+}
+
+// readStay opens the first of the named cookies that is genuine.
+func (x *exchange) readStay(kind string, names ...string) (stay, bool) {
+	for _, name := range names {
+		for _, c := range x.r.CookiesNamed(name) {
+			raw, ok := x.plane.secrets.open(kind+x.route.lb.arn, c.Value)
+			var s stay
+			if ok && json.Unmarshal(raw, &s) == nil {
+				return s, true
+			}
+		}
+	}
+	return stay{}, false
+}
+
+func (x *exchange) sealStay(kind string, s stay) string {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // strings and a time always marshal
+	}
+	return x.plane.secrets.seal(kind+x.route.lb.arn, raw)
+}

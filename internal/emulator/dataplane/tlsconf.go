@@ -1,0 +1,161 @@
+package dataplane
+
+import (
+	"cmp"
+	"crypto/ecdsa"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// tlsConfig is what an HTTPS listener does at a handshake.
+func tlsConfig(l Listener, lb lbAttributes) (*tls.Config, error) {
+	policy, err := parseSSLPolicy(l.SSLPolicy)
+	if err != nil {
+		return nil, err
+	}
+	chooser, err := newCertificates(l.Certificates)
+	if err != nil {
+		return nil, err
+	}
+	cfg := &tls.Config{
+		MinVersion:     policy.min,
+		MaxVersion:     policy.max,
+		CipherSuites:   policy.suites,
+		GetCertificate: chooser.choose,
+		NextProtos:     []string{"http/1.1"},
+	}
+	if lb.http2 {
+		cfg.NextProtos = []string{"h2", "http/1.1"}
+	}
+	if l.MutualTLS != nil {
+		if err := requireClientCertificates(cfg, *l.MutualTLS); err != nil {
+			return nil, err
+		}
+	}
+	return cfg, nil
+}
+
+// certificates chooses among the certificates of a listener.
+type certificates struct {
+	byDefault *tls.Certificate
+	list      []servingCertificate // best first
+}
+
+type servingCertificate struct {
+	pair    *tls.Certificate
+	domains []string // lower case
+}
+
+func newCertificates(all []Certificate) (*certificates, error) {
+	if len(all) == 0 {
+		return nil, errors.New("an HTTPS listener needs a certificate")
+	}
+	c := &certificates{}
+	for _, one := range all {
+		pair := one.TLS
+		leaf, err := leafOf(&pair)
+		if err != nil {
+			return nil, fmt.Errorf("certificate %s: %w", one.ARN, err)
+		}
+		if pair.PrivateKey == nil {
+			return nil, fmt.Errorf("certificate %s has no private key", one.ARN)
+		}
+		pair.Leaf = leaf
+		domains := slices.Clone(one.Domains)
+		if len(domains) == 0 {
+			domains = append(domains, leaf.DNSNames...)
+			if len(domains) == 0 && leaf.Subject.CommonName != "" {
+				domains = append(domains, leaf.Subject.CommonName)
+			}
+		}
+		for i := range domains {
+			domains[i] = strings.ToLower(domains[i])
+		}
+		if c.byDefault == nil {
+			c.byDefault = &pair
+		}
+		c.list = append(c.list, servingCertificate{pair: &pair, domains: domains})
+	}
+	slices.SortStableFunc(c.list, func(a, b servingCertificate) int { return betterCertificate(a.pair.Leaf, b.pair.Leaf) })
+	return c, nil
+}
+
+// choose takes the best certificate for the name that the client asks for and
+// whose kind of key the client understands. Without a match it is the default.
+func (c *certificates) choose(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	name := strings.ToLower(strings.TrimSuffix(hello.ServerName, "."))
+	if name == "" {
+		return c.byDefault, nil
+	}
+	var fallback *tls.Certificate
+	for _, one := range c.list {
+		if !slices.ContainsFunc(one.domains, func(d string) bool { return coversName(d, name) }) {
+			continue
+		}
+		if hello.SupportsCertificate(one.pair) == nil {
+			return one.pair, nil
+		}
+		if fallback == nil {
+			fallback = one.pair
+		}
+	}
+	return cmp.Or(fallback, c.byDefault), nil
+}
+
+// coversName compares a certificate's name, perhaps with a wildcard for its
+// first label, with a host name.
+func coversName(domain, name string) bool {
+	if domain == name {
+		return true
+	}
+	suffix, wild := strings.CutPrefix(domain, "*")
+	if !wild || !strings.HasPrefix(suffix, ".") {
+		return false
+	}
+	i := strings.IndexByte(name, '.')
+	return i > 0 && name[i:] == suffix
+}
+
+// betterCertificate orders by key type, hash, key length and validity.
+func betterCertificate(a, b *x509.Certificate) int {
+	return cmp.Or(
+		cmp.Compare(keyRank(b), keyRank(a)),
+		cmp.Compare(hashRank(b), hashRank(a)),
+		cmp.Compare(keyBits(b), keyBits(a)),
+		cmp.Compare(b.NotAfter.Sub(b.NotBefore), a.NotAfter.Sub(a.NotBefore)),
+	)
+}
+
+func keyRank(c *x509.Certificate) int {
+	if _, ok := c.PublicKey.(*ecdsa.PublicKey); ok {
+		return 1
+	}
+	return 0
+}
+
+func hashRank(c *x509.Certificate) int {
+	switch c.SignatureAlgorithm {
+	case x509.SHA512WithRSA, x509.ECDSAWithSHA512, x509.SHA512WithRSAPSS:
+		return 3
+	case x509.SHA384WithRSA, x509.ECDSAWithSHA384, x509.SHA384WithRSAPSS:
+		return 2
+	case x509.SHA256WithRSA, x509.ECDSAWithSHA256, x509.SHA256WithRSAPSS:
+		return 1
+	}
+	return 0
+}
+
+func keyBits(c *x509.Certificate) int {
+	switch k := c.PublicKey.(type) {
+	case *rsa.PublicKey:
+		return k.N.BitLen()
+	case *ecdsa.PublicKey:
+		return k.Curve.Params().BitSize
+	}
+	return 0
+}
