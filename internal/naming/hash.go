@@ -1,0 +1,46 @@
+package naming
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// hexHash is the lower-case hex SHA-256 of the parts, joined without separators.
+func hexHash(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write([]byte(p))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// sanitize drops all but ASCII letters and digits and cuts what is left.
+func sanitize(s string, limit int) string {
+	out := make([]byte, 0, limit)
+	for i := 0; i < len(s) && len(out) < limit; i++ {
+		c := s[i]
+		if c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}
+
+// namespaced is "k8s-<ns>-<name>-<hash>", at most 32 characters.
+func namespaced(namespace, name string, hashed ...string) string {
+	return "k8s-" + sanitize(namespace, 8) + "-" + sanitize(name, 8) + "-" + hexHash(hashed...)[:10]
+}
+
+// grouped is "k8s-<group>-<hash>", at most 32 characters.
+func grouped(group string, hashed ...string) string {
+	return "k8s-" + sanitize(group, 17) + "-" + hexHash(hashed...)[:10]
+}
+
+// fit shortens a text that is longer than limit to a prefix and a hash of the whole, so that
+// different texts stay different. Texts that fit are returned as they are.
+func fit(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return s[:limit-11] + "-" + hexHash(s)[:10]
+}

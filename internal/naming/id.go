@@ -1,0 +1,49 @@
+package naming
+
+import (
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// tagValueLimit is AWS's limit of a tag value, in characters. Ids are tag values.
+const tagValueLimit = 256
+
+// IngressTargetGroupID is the logical id of a target group of an Ingress stack. The Service lives
+// in the Ingress' namespace, and port is as referenced: a number or a name.
+func IngressTargetGroupID(ns, ingress, service, port string) string {
+	return fit(ns+"/"+ingress+"-"+service+":"+port, tagValueLimit)
+}
+
+// ServiceTargetGroupID is the logical id of a target group of a Service stack.
+func ServiceTargetGroupID(ns, service string, port int32) string {
+	return fit(ns+"/"+service+":"+number(port), tagValueLimit)
+}
+
+// GatewayTargetGroupID is the logical id of a target group of a Gateway stack; port is the port
+// that identifies the backend.
+func GatewayTargetGroupID(gateway, route, backend finding.Ref, port string) string {
+	return fit(gateway.Namespace+"/"+gateway.Name+":"+route.Namespace+"-"+route.Name+":"+route.Kind+"-"+
+		backend.Namespace+"-"+backend.Name+":"+port, tagValueLimit)
+}
+
+// FrontendTargetGroupID is the logical id of the target group behind a frontend NLB's port.
+func FrontendTargetGroupID(port int32) string { return model.FrontendNLBID + "-tg-TCP-" + number(port) }
+
+// FrontendListenerID is the logical id of a frontend NLB's listener.
+func FrontendListenerID(port int32) string { return model.FrontendNLBID + "-ls-TCP-" + number(port) }
+
+// ListenerID is the logical id of a listener.
+func ListenerID(port int32) string { return number(port) }
+
+// RuleID is the logical id of a listener rule.
+func RuleID(port, priority int32) string { return number(port) + ":" + number(priority) }
+
+// CertificateID is the logical id of a certificate that the controller requests for an Ingress;
+// kind is amazon_issued or private, host the first of its hosts in lexical order.
+func CertificateID(kind string, ingress finding.Ref, host string) string {
+	domain := host
+	if len(host) > 0 && host[0] == '*' {
+		domain = "wildcard" + host[1:]
+	}
+	return fit(kind+"/"+domain+"-"+hexHash(ingress.Namespace, "/", ingress.Name)[:8], tagValueLimit)
+}

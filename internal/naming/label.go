@@ -1,0 +1,72 @@
+package naming
+
+import "github.com/fulcrum-lb/fulcrum/internal/model"
+
+// labelLimit is Kubernetes' limit of a label value, in characters.
+const labelLimit = 63
+
+// StackLabels are the labels of a stack's TargetGroupBindings. A name that is too long for a
+// label value is shortened to a prefix and a hash.
+func StackLabels(id model.StackID) map[string]string {
+	prefix := id.Kind.TagPrefix()
+	if id.Namespace == "" {
+		return map[string]string{prefix + "/stack": fit(id.Name, labelLimit)}
+	}
+	return map[string]string{
+		prefix + "/stack-namespace": id.Namespace,
+		prefix + "/stack-name":      fit(id.Name, labelLimit),
+	}
+}
+
+// LabelStack is the stack as its labels tell it: the id itself unless its name is too long for a
+// label. StackFromLabels(StackLabels(id)) equals it, so an index by labels has to use it as key.
+func LabelStack(id model.StackID) model.StackID {
+	id.Name = fit(id.Name, labelLimit)
+	return id
+}
+
+// StackFromLabels reads the stack from a TargetGroupBinding's labels; false if there is none.
+func StackFromLabels(labels map[string]string) (model.StackID, bool) {
+	for _, k := range []model.Kind{model.Ingress, model.Service, model.ALBGateway, model.NLBGateway} {
+		prefix := k.TagPrefix()
+		if name := labels[prefix+"/stack"]; name != "" {
+			return model.StackID{Kind: k, Name: name}, true
+		}
+		ns, name := labels[prefix+"/stack-namespace"], labels[prefix+"/stack-name"]
+		if ns != "" && name != "" {
+			return model.StackID{Kind: k, Namespace: ns, Name: name}, true
+		}
+	}
+	return model.StackID{}, false
+}
+
+// Finalizers.
+const (
+	// BindingFinalizer is on TargetGroupBindings.
+	BindingFinalizer = "elbv2.k8s.aws/resources"
+	// ImplicitFinalizer is on an Ingress that is a group of its own.
+	ImplicitFinalizer = "ingress.k8s.aws/resources"
+	// ExplicitFinalizerPrefix and the group's name are on members of an explicit group.
+	ExplicitFinalizerPrefix = "group.ingress.k8s.aws/"
+	// ServiceFinalizer is on Services with a load balancer.
+	ServiceFinalizer = "service.k8s.aws/resources"
+	// ALBGatewayFinalizer and NLBGatewayFinalizer are on Gateways.
+	ALBGatewayFinalizer = "gateway.k8s.aws/alb"
+	NLBGatewayFinalizer = "gateway.k8s.aws/nlb"
+)
+
+// Finalizer is what the objects that make up a stack carry while it exists.
+func Finalizer(id model.StackID) string {
+	switch id.Kind {
+	case model.Service:
+		return ServiceFinalizer
+	case model.ALBGateway:
+		return ALBGatewayFinalizer
+	case model.NLBGateway:
+		return NLBGatewayFinalizer
+	}
+	if id.Namespace == "" {
+		return ExplicitFinalizerPrefix + id.Name
+	}
+	return ImplicitFinalizer
+}

@@ -1,0 +1,55 @@
+package naming
+
+import (
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// forStack uses the short form for an explicit Ingress group and the namespaced one otherwise.
+func forStack(id model.StackID, hashed ...string) string {
+	if id.Namespace == "" {
+		return grouped(id.Name, hashed...)
+	}
+	return namespaced(id.Namespace, id.Name, hashed...)
+}
+
+// LoadBalancer is the generated name of an Ingress stack's load balancer. A change of scheme
+// changes it, so that the new one can be made beside the old.
+func LoadBalancer(cluster string, id model.StackID, scheme model.Scheme) string {
+	return forStack(id, cluster, id.String(), string(scheme))
+}
+
+// OwnedLoadBalancer is the generated name of the load balancer of a Service or a Gateway, which
+// depends on the object's uid rather than its name.
+func OwnedLoadBalancer(cluster string, id model.StackID, uid string, scheme model.Scheme) string {
+	return namespaced(id.Namespace, id.Name, cluster, uid, string(scheme))
+}
+
+// FrontendNLB is the name of the network load balancer in front of an ALB of the given name.
+func FrontendNLB(alb string) string {
+	if len(alb) > 28 {
+		alb = alb[:28]
+	}
+	return alb + "-nlb"
+}
+
+// LoadBalancerNameFault says what AWS would not accept in a load balancer's name, "" if nothing.
+func LoadBalancerNameFault(name string) string {
+	switch {
+	case name == "":
+		return "it is empty"
+	case len(name) > 32:
+		return "it is longer than 32 characters"
+	case strings.HasPrefix(name, "internal-"):
+		return "it begins with internal-"
+	case strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-"):
+		return "it begins or ends with a hyphen"
+	}
+	for i := 0; i < len(name); i++ {
+		if c := name[i]; c != '-' && sanitize(string(rune(c)), 1) == "" {
+			return "it has a character other than letters, digits and hyphens"
+		}
+	}
+	return ""
+}

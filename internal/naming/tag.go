@@ -1,0 +1,79 @@
+package naming
+
+import (
+	"maps"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// Keys of the tags that are the same for every dialect.
+const (
+	// ClusterTag is on every resource; its value is the cluster's name.
+	ClusterTag = "elbv2.k8s.aws/cluster"
+	// BackendTag marks the shared backend group; its value is model.BackendGroupTag.
+	BackendTag = "elbv2.k8s.aws/resource"
+)
+
+// StackTag is the key of the tag that holds the stack's id.
+func StackTag(k model.Kind) string { return k.TagPrefix() + "/stack" }
+
+// ResourceTag is the key of the tag that holds the logical id of a resource.
+func ResourceTag(k model.Kind) string { return k.TagPrefix() + "/resource" }
+
+// StackTagValue is the value of the stack tag, which AWS limits to 256 characters.
+func StackTagValue(id model.StackID) string { return fit(id.String(), tagValueLimit) }
+
+// StackTags are the tags that everything of a stack carries, and by which it is found.
+func StackTags(cluster string, id model.StackID) map[string]string {
+	return map[string]string{ClusterTag: cluster, StackTag(id.Kind): StackTagValue(id)}
+}
+
+// LegacyStackTags are those by which resources of the first generation of controllers are found.
+func LegacyStackTags(cluster string, id model.StackID) map[string]string {
+	return map[string]string{legacyClusterTag: cluster, StackTag(id.Kind): StackTagValue(id)}
+}
+
+// ResourceTags are all tags of a resource. Tracking tags win over what users wish.
+func ResourceTags(cluster string, id model.StackID, resourceID string, user map[string]string) map[string]string {
+	tags := map[string]string{}
+	maps.Copy(tags, user)
+	maps.Copy(tags, StackTags(cluster, id))
+	tags[ResourceTag(id.Kind)] = resourceID
+	return tags
+}
+
+// BackendGroupTags are all tags of the shared backend group.
+func BackendGroupTags(cluster string, defaults map[string]string) map[string]string {
+	tags := map[string]string{}
+	maps.Copy(tags, defaults)
+	tags[ClusterTag] = cluster
+	tags[BackendTag] = model.BackendGroupTag
+	return tags
+}
+
+const legacyClusterTag = "ingress.k8s.aws/cluster"
+
+// ReservedTag says whether a tag key is one of the tracking keys, which nobody but the controller
+// may set.
+func ReservedTag(key string) bool {
+	if key == ClusterTag || key == BackendTag {
+		return true
+	}
+	for _, k := range []model.Kind{model.Ingress, model.Service, model.ALBGateway, model.NLBGateway} {
+		if key == StackTag(k) || key == ResourceTag(k) {
+			return true
+		}
+	}
+	return false
+}
+
+// LegacyTag says whether a tag key was set by the first generation of controllers. Such tags are
+// left alone on load balancers, target groups and security groups.
+func LegacyTag(cluster, key string) bool {
+	switch key {
+	case "kubernetes.io/cluster/" + cluster, "kubernetes.io/cluster-name", "kubernetes.io/namespace",
+		"kubernetes.io/ingress-name", "kubernetes.io/service-name", "kubernetes.io/service-port", legacyClusterTag:
+		return true
+	}
+	return false
+}
