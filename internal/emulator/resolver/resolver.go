@@ -1,0 +1,226 @@
+// Package resolver is a small DNS server for the names of emulated load
+// balancers. It answers A and AAAA questions from a callback, over UDP and
+// TCP, and denies all other names: it does not forward, cache or know zones.
+package resolver
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// TTL of all answers, in seconds.
+const TTL = 60
+
+// Lookup returns the addresses of a name, which is in lower case and without
+// the trailing dot, and whether the name exists. It is called from many
+// goroutines.
+type Lookup func(name string) (addresses []netip.Addr, exists bool)
+
+// maxUDP is the largest answer that a client without EDNS accepts over UDP.
+const maxUDP = 512
+
+// tcpIdle is how long a TCP client may be silent.
+const tcpIdle = 10 * time.Second
+
+// Server is a running resolver.
+type Server struct {
+	lookup Lookup
+	udp    *net.UDPConn
+	tcp    *net.TCPListener
+	work   sync.WaitGroup
+
+	mu    sync.Mutex
+	conns map[net.Conn]struct{} // nil once closed
+}
+
+// Start listens on the address, for example "127.0.0.1:0", with UDP and TCP on
+// the same port. Port 0 takes a port that is free for both.
+func Start(address string, lookup Lookup) (*Server, error) {
+	want, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("resolver address: %w", err)
+	}
+	const attempts = 20 // a port that is free for TCP can be taken for UDP
+	for range attempts {
+		var s *Server
+		if s, err = listen(want, lookup); err == nil {
+			s.work.Go(s.serveUDP)
+			s.work.Go(s.serveTCP)
+			return s, nil
+		}
+		if want.Port() != 0 {
+			break
+		}
+	}
+	return nil, err
+}
+
+func listen(at netip.AddrPort, lookup Lookup) (*Server, error) {
+	tcp, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
+	if err != nil {
+		return nil, err
+	}
+	udp, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(tcp.Addr().(*net.TCPAddr).AddrPort()))
+	if err != nil {
+		_ = tcp.Close()
+		return nil, err
+	}
+	return &Server{lookup: lookup, udp: udp, tcp: tcp, conns: map[net.Conn]struct{}{}}, nil
+}
+
+// Addr is where the resolver listens.
+func (s *Server) Addr() netip.AddrPort { return s.tcp.Addr().(*net.TCPAddr).AddrPort() }
+
+// Close stops the server and waits for it.
+func (s *Server) Close() {
+	_ = s.udp.Close()
+	_ = s.tcp.Close()
+	s.mu.Lock()
+	for c := range s.conns {
+		_ = c.Close()
+	}
+	s.conns = nil
+	s.mu.Unlock()
+	s.work.Wait()
+}
+
+func (s *Server) serveUDP() {
+	buf := make([]byte, 4096)
+	for {
+		n, from, err := s.udp.ReadFromUDPAddrPort(buf)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue // a client's port was unreachable
+		}
+		if reply := answer(buf[:n], s.lookup, maxUDP); reply != nil {
+			_, _ = s.udp.WriteToUDPAddrPort(reply, from)
+		}
+	}
+}
+
+func (s *Server) serveTCP() {
+	for {
+		conn, err := s.tcp.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue
+		}
+		if !s.keep(conn) {
+			_ = conn.Close()
+			return
+		}
+		s.work.Go(func() {
+			defer s.drop(conn)
+			s.talk(conn)
+		})
+	}
+}
+
+// talk answers the questions of one TCP connection, each with its length
+// before it.
+func (s *Server) talk(conn net.Conn) {
+	for {
+		_ = conn.SetDeadline(time.Now().Add(tcpIdle))
+		var size [2]byte
+		if _, err := io.ReadFull(conn, size[:]); err != nil {
+			return
+		}
+		question := make([]byte, binary.BigEndian.Uint16(size[:]))
+		if _, err := io.ReadFull(conn, question); err != nil {
+			return
+		}
+		reply := answer(question, s.lookup, 1<<16-1)
+		if reply == nil {
+			return
+		}
+		if _, err := conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(reply))), reply...)); err != nil {
+			return
+		}
+	}
+}
+
+func (s *Server) keep(c net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conns == nil {
+		return false
+	}
+	s.conns[c] = struct{}{}
+	return true
+}
+
+func (s *Server) drop(c net.Conn) {
+	_ = c.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+}
+
+// answer makes the reply to a message, or nil when it is not a question. A
+// reply longer than the limit is cut and marked so, for the client to ask
+// again over TCP.
+func answer(message []byte, lookup Lookup, limit int) []byte {
+	var p dnsmessage.Parser
+	head, err := p.Start(message)
+	if err != nil || head.Response {
+		return nil
+	}
+	reply := dnsmessage.Message{Header: dnsmessage.Header{
+		ID: head.ID, Response: true, OpCode: head.OpCode, Authoritative: true, RecursionDesired: head.RecursionDesired,
+	}}
+	q, err := p.Question()
+	switch {
+	case err != nil:
+		reply.RCode = dnsmessage.RCodeFormatError
+	case head.OpCode != 0:
+		reply.RCode = dnsmessage.RCodeNotImplemented
+	default:
+		reply.Questions = []dnsmessage.Question{q}
+		fill(&reply, q, lookup)
+	}
+	packed, err := reply.Pack()
+	if err == nil && len(packed) > limit {
+		reply.Truncated, reply.Answers = true, nil
+		packed, err = reply.Pack()
+	}
+	if err != nil {
+		return nil
+	}
+	return packed
+}
+
+// fill answers a question. A name that exists but has no address of the kind
+// asked for gets an empty answer.
+func fill(reply *dnsmessage.Message, q dnsmessage.Question, lookup Lookup) {
+	addresses, exists := lookup(strings.ToLower(strings.TrimSuffix(q.Name.String(), ".")))
+	if !exists {
+		reply.RCode = dnsmessage.RCodeNameError
+		return
+	}
+	if q.Class != dnsmessage.ClassINET {
+		return
+	}
+	head := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: TTL}
+	for _, a := range addresses {
+		a = a.Unmap()
+		switch {
+		case q.Type == dnsmessage.TypeA && a.Is4():
+			reply.Answers = append(reply.Answers, dnsmessage.Resource{Header: head, Body: &dnsmessage.AResource{A: a.As4()}})
+		case q.Type == dnsmessage.TypeAAAA && a.Is6():
+			reply.Answers = append(reply.Answers, dnsmessage.Resource{Header: head, Body: &dnsmessage.AAAAResource{AAAA: a.As16()}})
+		}
+	}
+}
