@@ -1,0 +1,97 @@
+package agent
+
+import (
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fulcrum-lb/fulcrum/local/loopback"
+)
+
+// endpoints are where a connection to a node port may go, as addresses to
+// dial: the ready endpoints, on this node only where the Service wants it.
+// Where none is ready, those that terminate but still serve are used.
+func (a *agent) endpoints(key frontKey) []string {
+	s, err := a.services.Services(key.service.Namespace).Get(key.service.Name)
+	if err != nil {
+		return nil
+	}
+	var ready, leaving []string
+	a.eachEndpoint(key, func(e discoveryv1.Endpoint, port int) {
+		if localOnly(s) && (e.NodeName == nil || *e.NodeName != key.node) {
+			return
+		}
+		for _, text := range e.Addresses {
+			addr, err := netip.ParseAddr(text)
+			if err != nil {
+				continue
+			}
+			switch {
+			case isTrue(e.Conditions.Ready, true):
+				ready = append(ready, loopback.HostPort(addr, port))
+			case isTrue(e.Conditions.Terminating, false) && isTrue(e.Conditions.Serving, false):
+				leaving = append(leaving, loopback.HostPort(addr, port))
+			}
+		}
+	})
+	if len(ready) == 0 {
+		return leaving
+	}
+	return ready
+}
+
+// localEndpoints counts the ready endpoints of a Service on the key's node.
+func (a *agent) localEndpoints(key frontKey) int {
+	seen := map[string]bool{}
+	for _, slice := range a.slicesOf(key) {
+		for _, e := range slice.Endpoints {
+			if e.NodeName != nil && *e.NodeName == key.node && isTrue(e.Conditions.Ready, true) {
+				for _, addr := range e.Addresses {
+					seen[addr] = true
+				}
+			}
+		}
+	}
+	return len(seen)
+}
+
+func (a *agent) eachEndpoint(key frontKey, f func(e discoveryv1.Endpoint, port int)) {
+	for _, slice := range a.slicesOf(key) {
+		for _, p := range slice.Ports {
+			name := ""
+			if p.Name != nil {
+				name = *p.Name
+			}
+			if name != key.portName || p.Port == nil || (p.Protocol != nil && *p.Protocol != corev1.ProtocolTCP) {
+				continue
+			}
+			for _, e := range slice.Endpoints {
+				f(e, int(*p.Port))
+			}
+		}
+	}
+}
+
+func (a *agent) slicesOf(key frontKey) []*discoveryv1.EndpointSlice {
+	of := labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: key.service.Name})
+	slices, err := a.slices.EndpointSlices(key.service.Namespace).List(of)
+	if err != nil {
+		return nil
+	}
+	var v4 []*discoveryv1.EndpointSlice
+	for _, s := range slices {
+		if s.AddressType == discoveryv1.AddressTypeIPv4 {
+			v4 = append(v4, s)
+		}
+	}
+	return v4
+}
+
+func isTrue(b *bool, unset bool) bool {
+	if b == nil {
+		return unset
+	}
+	return *b
+}

@@ -1,0 +1,130 @@
+package agent
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fulcrum-lb/fulcrum/local/echo"
+)
+
+// ports are the TCP ports that a pod's program opens: those its containers
+// declare, and numbers that Services send to it (declaring is optional in
+// Kubernetes).
+func (a *agent) ports(pod *corev1.Pod) []int {
+	set := map[int]bool{}
+	for _, c := range pod.Spec.Containers {
+		for _, p := range c.Ports {
+			if isTCP(p.Protocol) {
+				set[int(p.ContainerPort)] = true
+			}
+		}
+	}
+	for _, s := range a.servicesOf(pod) {
+		for _, p := range s.Spec.Ports {
+			if n := targetPort(pod, p); n > 0 && isTCP(p.Protocol) {
+				set[n] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+func isTCP(p corev1.Protocol) bool { return p == corev1.ProtocolTCP || p == "" }
+
+// targetPort resolves where a Service's port leads in a pod, 0 for nowhere.
+func targetPort(pod *corev1.Pod, p corev1.ServicePort) int {
+	if p.TargetPort.Type == intstr.Int {
+		return cmp.Or(int(p.TargetPort.IntVal), int(p.Port))
+	}
+	for _, c := range pod.Spec.Containers {
+		for _, cp := range c.Ports {
+			if cp.Name == p.TargetPort.StrVal {
+				return int(cp.ContainerPort)
+			}
+		}
+	}
+	return 0
+}
+
+// protocol is what a port of a pod speaks: what the name of the container port
+// says, else what a Service's appProtocol or port name says, else HTTP.
+func (a *agent) protocol(key string, port int) echo.Protocol {
+	pod, err := a.lookup(key)
+	if err != nil {
+		return echo.HTTP
+	}
+	for _, c := range pod.Spec.Containers {
+		for _, p := range c.Ports {
+			if int(p.ContainerPort) != port {
+				continue
+			}
+			if known, ok := echo.ProtocolOf(p.Name); ok {
+				return known
+			}
+		}
+	}
+	for _, s := range a.servicesOf(pod) {
+		for _, p := range s.Spec.Ports {
+			if targetPort(pod, p) != port {
+				continue
+			}
+			if p.AppProtocol != nil {
+				if known, ok := echo.ProtocolOf(*p.AppProtocol); ok {
+					return known
+				}
+			}
+		}
+	}
+	return echo.HTTP
+}
+
+// servicesOf are the Services that select a pod, by name.
+func (a *agent) servicesOf(pod *corev1.Pod) []*corev1.Service {
+	all, err := a.services.Services(pod.Namespace).List(labels.Everything())
+	if err != nil {
+		return nil
+	}
+	var out []*corev1.Service
+	for _, s := range all {
+		if len(s.Spec.Selector) > 0 && labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(pod.Labels)) {
+			out = append(out, s)
+		}
+	}
+	slices.SortFunc(out, func(x, y *corev1.Service) int { return cmp.Compare(x.Name, y.Name) })
+	return out
+}
+
+// enqueueSelected looks again at the pods of a Service, whose ports may be new.
+func (a *agent) enqueueSelected(s *corev1.Service) {
+	if len(s.Spec.Selector) == 0 {
+		return
+	}
+	pods, err := a.pods.Pods(s.Namespace).List(labels.SelectorFromSet(s.Spec.Selector))
+	if err != nil {
+		return
+	}
+	for _, p := range pods {
+		a.podQueue.Add(p.Namespace + "/" + p.Name)
+	}
+}
+
+// identity is what a pod's answers say about it.
+func (a *agent) identity(key string, c *container) echo.Identity {
+	id := echo.Identity{Node: c.node, Address: c.address.String()}
+	pod, err := a.lookup(key)
+	if err != nil {
+		return id
+	}
+	id.Pod, id.Namespace = pod.Name, pod.Namespace
+	id.Labels = pod.Labels
+	id.App = cmp.Or(pod.Labels["app.kubernetes.io/name"], pod.Labels["app"])
+	if s := a.servicesOf(pod); len(s) > 0 {
+		id.Service = s[0].Name
+	}
+	return id
+}

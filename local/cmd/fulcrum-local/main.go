@@ -1,0 +1,48 @@
+// Command fulcrum-local is a whole small world in one binary: a Kubernetes
+// control plane, nodes and pods, an AWS, and Fulcrum between them.
+//
+// `fulcrum-local up` starts the world and keeps it running until it is
+// interrupted. Every other subcommand is one role of that world, run as a
+// process of its own, so that any of them can be killed at any instant; the
+// roles are started by `up` and are of little use alone.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"k8s.io/component-base/cli"
+)
+
+func main() {
+	if len(os.Args) < 2 {
+		usage(os.Stderr)
+		os.Exit(2)
+	}
+	name := os.Args[1]
+	// The roles read os.Args themselves, as their own binaries do.
+	os.Args = append([]string{name}, os.Args[2:]...)
+	if run, ok := roles()[name]; ok {
+		os.Exit(run())
+	}
+	switch name {
+	case "up":
+		os.Exit(cli.Run(newUpCommand()))
+	case "help", "-h", "--help":
+		usage(os.Stdout)
+	default:
+		fmt.Fprintf(os.Stderr, "fulcrum-local: unknown subcommand %q\n\n", name)
+		usage(os.Stderr)
+		os.Exit(2)
+	}
+}
+
+func usage(w *os.File) {
+	fmt.Fprintln(w, `fulcrum-local: Kubernetes, an AWS and Fulcrum on the loopback interface
+
+  fulcrum-local up [flags]   start a world, show how to reach it, run until Ctrl-C
+  fulcrum-local up --help    flags of up
+
+Roles, started by up, one process each:
+  etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok, agent, aws`)
+}

@@ -1,0 +1,120 @@
+package echo
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Identity says which pod answers.
+type Identity struct {
+	Pod       string `json:"pod"`
+	Namespace string `json:"namespace"`
+	// Service is the name of a Service that the pod belongs to; the first by
+	// name where there are several, empty where there is none.
+	Service string            `json:"service,omitempty"`
+	App     string            `json:"app,omitempty"`
+	Node    string            `json:"node"`
+	Address string            `json:"address"`
+	Labels  map[string]string `json:"labels,omitempty"`
+}
+
+// Answer is the body of an HTTP response.
+type Answer struct {
+	Identity
+	Port     int         `json:"port"`
+	Protocol string      `json:"protocol"` // HTTP/1.1, HTTP/2.0 or gRPC
+	TLS      bool        `json:"tls"`
+	Method   string      `json:"method"`
+	Host     string      `json:"host"`
+	Path     string      `json:"path"`
+	Query    string      `json:"query,omitempty"`
+	Client   string      `json:"client"`
+	Headers  http.Header `json:"headers"`
+	Body     string      `json:"body,omitempty"` // at most 64 KiB
+}
+
+func (s *Server) answerHTTP(w http.ResponseWriter, r *http.Request) {
+	a := Answer{
+		Identity: s.cfg.Identity(),
+		Port:     localPort(r),
+		Protocol: r.Proto,
+		TLS:      r.TLS != nil,
+		Method:   r.Method,
+		Host:     r.Host,
+		Path:     r.URL.EscapedPath(),
+		Query:    r.URL.RawQuery,
+		Client:   r.RemoteAddr,
+		Headers:  r.Header,
+	}
+	if r.URL.Path == "/ws" && isWebSocket(r) {
+		s.answerWebSocket(w, r, a)
+		return
+	}
+	body, _ := io.ReadAll(io.LimitReader(r.Body, 64<<10))
+	a.Body = string(body)
+	io.Copy(io.Discard, r.Body)
+
+	status := http.StatusOK
+	if s.cfg.Status != nil {
+		if forced := s.cfg.Status(); forced != 0 {
+			status = forced
+		}
+	}
+	switch verb, arg := splitPath(r.URL.Path); verb {
+	case "fail":
+		status = http.StatusInternalServerError
+	case "status":
+		if n, err := strconv.Atoi(arg); err == nil && n >= 200 && n <= 599 {
+			status = n
+		}
+	case "delay":
+		if d, err := time.ParseDuration(arg); err == nil {
+			t := time.NewTimer(min(d, time.Minute))
+			defer t.Stop()
+			select {
+			case <-t.C:
+			case <-r.Context().Done():
+				return
+			}
+		}
+	case "size":
+		if n, err := strconv.Atoi(arg); err == nil && n >= 0 && n <= 64<<20 {
+			w.Header().Set("Content-Type", "text/plain")
+			w.Header().Set("Content-Length", strconv.Itoa(n))
+			w.WriteHeader(status)
+			io.CopyN(w, letters{}, int64(n))
+			return
+		}
+	}
+	b, err := json.MarshalIndent(a, "", "  ")
+	if err != nil {
+		http.Error(w, fmt.Sprint(err), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Fulcrum-Pod", a.Namespace+"/"+a.Pod)
+	w.WriteHeader(status)
+	w.Write(append(b, '\n'))
+}
+
+// splitPath takes the first two elements of a path.
+func splitPath(p string) (first, second string) {
+	first, second, _ = strings.Cut(strings.TrimPrefix(p, "/"), "/")
+	second, _, _ = strings.Cut(second, "/")
+	return first, second
+}
+
+// letters is an endless text.
+type letters struct{}
+
+func (letters) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'a' + byte(i%26)
+	}
+	return len(p), nil
+}

@@ -1,0 +1,24 @@
+// Package echo is the program that runs in every pod of the local world: a
+// server that answers each request with who it is and what it was asked. It
+// knows nothing of Kubernetes; who it is it is told.
+//
+// # Answers
+//
+// HTTP requests get a JSON [Answer], whatever the method. Some paths do more:
+//
+//	/fail           500
+//	/status/NNN     that status
+//	/delay/D        waits D (a Go duration, at most a minute) before it answers
+//	/size/N         N bytes of text instead of JSON (at most 64 MiB)
+//	/ws             a WebSocket: first the Answer, then every message back
+//
+// gRPC calls of any method get the request message back, and the Answer as
+// JSON in the header metadata "fulcrum-echo". The method grpc.health.v1.
+// Health/Check answers SERVING. A method called Fail answers INTERNAL.
+//
+// # Protocols
+//
+// A port speaks what it is told and nothing else, as a program of that kind
+// would: a plain HTTP port does not take TLS, an HTTP port does not take
+// HTTP/2 in clear text.
+package echo

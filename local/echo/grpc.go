@@ -1,0 +1,96 @@
+package echo
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"path"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+)
+
+// MetadataKey is the header of gRPC answers that holds an Answer as JSON.
+const MetadataKey = "fulcrum-echo"
+
+// newGRPC makes a server that knows the health service and answers every
+// other method alike.
+func (s *Server) newGRPC() *grpc.Server {
+	srv := grpc.NewServer(
+		grpc.ForceServerCodecV2(rawCodec{proto: encoding.GetCodecV2("proto")}),
+		grpc.UnknownServiceHandler(s.answerGRPC),
+	)
+	healthpb.RegisterHealthServer(srv, health.NewServer())
+	return srv
+}
+
+func (s *Server) answerGRPC(_ any, stream grpc.ServerStream) error {
+	ctx := stream.Context()
+	method, _ := grpc.MethodFromServerStream(stream)
+	md, _ := metadata.FromIncomingContext(ctx)
+	a := Answer{
+		Identity: s.cfg.Identity(),
+		Protocol: "gRPC",
+		Method:   http.MethodPost,
+		Path:     method,
+		Headers:  http.Header(md),
+	}
+	if h := md.Get(":authority"); len(h) > 0 {
+		a.Host = h[0]
+	}
+	if p, ok := peer.FromContext(ctx); ok {
+		a.Client = p.Addr.String()
+	}
+	b, err := json.Marshal(a)
+	if err != nil {
+		return status.Error(codes.Internal, err.Error())
+	}
+	if err := stream.SetHeader(metadata.Pairs(MetadataKey, string(b))); err != nil {
+		return err
+	}
+	if path.Base(method) == "Fail" {
+		return status.Error(codes.Internal, "asked to fail")
+	}
+	for {
+		var message raw
+		if err := stream.RecvMsg(&message); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := stream.SendMsg(&message); err != nil {
+			return err
+		}
+	}
+}
+
+// raw is a message that is passed on unread.
+type raw []byte
+
+// rawCodec leaves raw messages alone and gives the rest to protobuf.
+type rawCodec struct{ proto encoding.CodecV2 }
+
+func (c rawCodec) Marshal(v any) (mem.BufferSlice, error) {
+	if r, ok := v.(*raw); ok {
+		return mem.BufferSlice{mem.SliceBuffer(*r)}, nil
+	}
+	return c.proto.Marshal(v)
+}
+
+func (c rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
+	if r, ok := v.(*raw); ok {
+		*r = data.Materialize()
+		return nil
+	}
+	return c.proto.Unmarshal(data, v)
+}
+
+func (c rawCodec) Name() string { return "proto" }

@@ -1,0 +1,41 @@
+package echo
+
+import "strings"
+
+// Protocol is what a port speaks.
+type Protocol string
+
+const (
+	HTTP  Protocol = "http"  // HTTP/1.1 in clear text
+	HTTPS Protocol = "https" // HTTP/1.1 or HTTP/2 by ALPN
+	H2C   Protocol = "h2c"   // HTTP/2 in clear text, by prior knowledge
+	GRPC  Protocol = "grpc"  // gRPC in clear text
+	GRPCS Protocol = "grpcs" // gRPC over TLS
+	TCP   Protocol = "tcp"   // every byte back
+)
+
+// ProtocolOf reads a protocol from the name of a port ("https", "grpc-admin")
+// or from an application protocol ("kubernetes.io/h2c", "HTTPS"). ok is false
+// where the name says nothing.
+func ProtocolOf(name string) (p Protocol, ok bool) {
+	name = strings.ToLower(name)
+	name = strings.TrimPrefix(name, "kubernetes.io/")
+	name, _, _ = strings.Cut(name, "-")
+	switch name {
+	case "http", "http1", "ws", "web":
+		return HTTP, true
+	case "https", "tls", "ssl", "wss":
+		return HTTPS, true
+	case "h2c", "http2":
+		return H2C, true
+	case "grpc":
+		return GRPC, true
+	case "grpcs":
+		return GRPCS, true
+	case "tcp":
+		return TCP, true
+	}
+	return "", false
+}
+
+func (p Protocol) tls() bool { return p == HTTPS || p == GRPCS }

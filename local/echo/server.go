@@ -1,0 +1,227 @@
+package echo
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/fulcrum-lb/fulcrum/local/loopback"
+)
+
+// Config is a server's identity. The functions are asked for each connection
+// or request, so that changes are seen at once.
+type Config struct {
+	// Address is the address of the pod in the VPC; the server listens on its
+	// loopback mirror.
+	Address netip.Addr
+	// Identity is who answers.
+	Identity func() Identity
+	// Protocol says what a port speaks.
+	Protocol func(port int) Protocol
+	// Status, if not zero, is the status of every HTTP answer: a program that
+	// runs and fails.
+	Status func() int
+	// Certificate is shown on ports that speak TLS.
+	Certificate tls.Certificate
+}
+
+// Server is one pod's program. Make it with New, open ports with Listen.
+type Server struct {
+	cfg   Config
+	http1 *http.Server
+	http2 *http.Server
+	rpc   *grpc.Server
+	tls   *tls.Config
+	// Connections reach the servers above through these.
+	conns1, conns2, connsRPC *funnel
+
+	mu        sync.Mutex
+	listeners map[int]net.Listener
+	raw       map[net.Conn]struct{}
+	closed    bool
+	wg        sync.WaitGroup
+}
+
+// New makes a server that listens nowhere yet.
+func New(cfg Config) *Server {
+	s := &Server{
+		cfg:       cfg,
+		listeners: map[int]net.Listener{},
+		raw:       map[net.Conn]struct{}{},
+		conns1:    newFunnel(),
+		conns2:    newFunnel(),
+		connsRPC:  newFunnel(),
+	}
+	s.tls = &tls.Config{
+		Certificates: []tls.Certificate{cfg.Certificate},
+		NextProtos:   []string{"h2", "http/1.1"},
+		MinVersion:   tls.VersionTLS12,
+	}
+	handler := http.HandlerFunc(s.answerHTTP)
+	var p1, p2 http.Protocols
+	p1.SetHTTP1(true)
+	p1.SetHTTP2(true) // Over TLS only.
+	p2.SetUnencryptedHTTP2(true)
+	s.http1 = &http.Server{Handler: handler, Protocols: &p1, ReadHeaderTimeout: time.Minute}
+	s.http2 = &http.Server{Handler: handler, Protocols: &p2, ReadHeaderTimeout: time.Minute}
+	s.rpc = s.newGRPC()
+	s.wg.Go(func() { s.http1.Serve(s.conns1) })
+	s.wg.Go(func() { s.http2.Serve(s.conns2) })
+	s.wg.Go(func() { s.rpc.Serve(s.connsRPC) })
+	return s
+}
+
+// Listen opens a port. One that is open already stays as it is.
+func (s *Server) Listen(port int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return net.ErrClosed
+	}
+	if s.listeners[port] != nil {
+		return nil
+	}
+	l, err := net.Listen("tcp4", loopback.HostPort(s.cfg.Address, port))
+	if err != nil {
+		return err
+	}
+	s.listeners[port] = l
+	s.wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s.wg.Go(func() { s.dispatch(c, port) })
+		}
+	})
+	return nil
+}
+
+// dispatch hands a connection to the server of its port's protocol.
+func (s *Server) dispatch(c net.Conn, port int) {
+	protocol := s.cfg.Protocol(port)
+	if protocol.tls() {
+		// A client that never finishes its handshake must not hold the pod.
+		c.SetDeadline(time.Now().Add(10 * time.Second))
+		t := tls.Server(c, s.tls)
+		if err := t.Handshake(); err != nil {
+			c.Close()
+			return
+		}
+		c.SetDeadline(time.Time{})
+		if protocol == HTTPS {
+			s.conns1.put(t) // Chooses by the negotiated protocol.
+			return
+		}
+		s.connsRPC.put(t)
+		return
+	}
+	switch protocol {
+	case H2C:
+		s.conns2.put(c)
+	case GRPC:
+		s.connsRPC.put(c)
+	case TCP:
+		s.echoRaw(c)
+	default:
+		s.conns1.put(c)
+	}
+}
+
+func (s *Server) echoRaw(c net.Conn) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		c.Close()
+		return
+	}
+	s.raw[c] = struct{}{}
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.raw, c)
+		s.mu.Unlock()
+		c.Close()
+	}()
+	io.Copy(c, c)
+}
+
+// Shutdown closes the ports, lets requests that are being answered finish
+// until ctx ends, then drops every connection.
+func (s *Server) Shutdown(ctx context.Context) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
+	s.closed = true
+	for _, l := range s.listeners {
+		l.Close()
+	}
+	s.mu.Unlock()
+
+	var wg sync.WaitGroup
+	for _, h := range []*http.Server{s.http1, s.http2} {
+		wg.Go(func() {
+			if err := h.Shutdown(ctx); errors.Is(err, ctx.Err()) {
+				h.Close()
+			}
+		})
+	}
+	wg.Go(func() {
+		stop := context.AfterFunc(ctx, s.rpc.Stop)
+		defer stop()
+		s.rpc.GracefulStop()
+	})
+	wg.Wait()
+	s.mu.Lock()
+	for c := range s.raw {
+		c.Close()
+	}
+	s.mu.Unlock()
+	s.wg.Wait()
+}
+
+// funnel is a listener whose connections come from elsewhere.
+type funnel struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newFunnel() *funnel {
+	return &funnel{conns: make(chan net.Conn), done: make(chan struct{})}
+}
+
+func (f *funnel) put(c net.Conn) {
+	select {
+	case f.conns <- c:
+	case <-f.done:
+		c.Close()
+	}
+}
+
+func (f *funnel) Accept() (net.Conn, error) {
+	select {
+	case c := <-f.conns:
+		return c, nil
+	case <-f.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (f *funnel) Close() error {
+	f.once.Do(func() { close(f.done) })
+	return nil
+}
+
+func (f *funnel) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4zero} }

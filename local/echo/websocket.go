@@ -1,0 +1,51 @@
+package echo
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/gorilla/websocket"
+)
+
+func isWebSocket(r *http.Request) bool {
+	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+}
+
+// answerWebSocket sends the answer and then every message back.
+func (s *Server) answerWebSocket(w http.ResponseWriter, r *http.Request, a Answer) {
+	up := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
+	c, err := up.Upgrade(w, r, nil)
+	if err != nil {
+		return // Upgrade has answered.
+	}
+	raw := c.NetConn()
+	s.mu.Lock()
+	s.raw[raw] = struct{}{}
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.raw, raw)
+		s.mu.Unlock()
+		c.Close()
+	}()
+	b, err := json.Marshal(a)
+	if err != nil || c.WriteMessage(websocket.TextMessage, b) != nil {
+		return
+	}
+	for {
+		kind, message, err := c.ReadMessage()
+		if err != nil || c.WriteMessage(kind, message) != nil {
+			return
+		}
+	}
+}
+
+// localPort is the port that the request came in on.
+func localPort(r *http.Request) int {
+	if a, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
+		return a.Port
+	}
+	return 0
+}

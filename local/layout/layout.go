@@ -1,0 +1,122 @@
+// Package layout says which addresses, subnets and nodes a local world has. It
+// only holds the plan and the identifiers that AWS gave to its parts; making
+// them is the work of package vpc, and of the agent.
+package layout
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+)
+
+// Layout is one world as AWS and Kubernetes both see it.
+type Layout struct {
+	Cluster string `json:"cluster"`
+	Region  string `json:"region"`
+	// AWS is the endpoint of the emulator. Empty: a world without AWS, whose
+	// identifiers are invented.
+	AWS     string       `json:"aws,omitempty"`
+	VPC     string       `json:"vpc"`
+	CIDR    netip.Prefix `json:"cidr"`
+	NodeSG  string       `json:"nodeSecurityGroup"`
+	Public  []Subnet     `json:"publicSubnets"`
+	Private []Subnet     `json:"privateSubnets"`
+	Nodes   []Node       `json:"nodes"`
+	// Certificates are ARNs in ACM by main domain.
+	Certificates map[string]string `json:"certificates,omitempty"`
+}
+
+// Subnet is one of a pair in each zone.
+type Subnet struct {
+	ID   string       `json:"id"`
+	Name string       `json:"name"`
+	Zone string       `json:"zone"`
+	CIDR netip.Prefix `json:"cidr"`
+}
+
+// Node is an instance in a private subnet and the Kubernetes node on it.
+type Node struct {
+	Name     string     `json:"name"`
+	Zone     string     `json:"zone"`
+	Subnet   int        `json:"subnet"` // index into Private
+	Address  netip.Addr `json:"address"`
+	Instance string     `json:"instance"`
+	// Interface is the instance's network interface; pods are its secondary
+	// addresses.
+	Interface string `json:"interface"`
+	// Pods is the range of the addresses of its pods, inside the subnet.
+	Pods netip.Prefix `json:"pods"`
+}
+
+// ProviderID is the node's name for the cloud, as Kubernetes writes it.
+func (n Node) ProviderID() string { return fmt.Sprintf("aws:///%s/%s", n.Zone, n.Instance) }
+
+const zones = 3
+
+// maxNodes is what the ranges below have room for: in each zone, pod ranges
+// from the fifth /24 of the subnet to its last.
+const maxNodes = zones * 12
+
+// Plan lays out world number n with the given count of nodes, in three zones.
+// Identifiers are invented ones; package vpc puts real ones in their place.
+func Plan(n int, cluster, region string, nodes int) (Layout, error) {
+	if nodes < 1 || nodes > maxNodes {
+		return Layout{}, fmt.Errorf("%d nodes: a world has 1 to %d", nodes, maxNodes)
+	}
+	l := Layout{
+		Cluster: cluster,
+		Region:  region,
+		VPC:     "vpc-local",
+		CIDR:    prefix(n, 0, 16),
+		NodeSG:  "sg-local",
+	}
+	for z := range zones {
+		zone := region + string(rune('a'+z))
+		l.Public = append(l.Public, Subnet{
+			ID: "subnet-public-" + zone, Name: "public-" + zone, Zone: zone, CIDR: prefix(n, 16*z, 20),
+		})
+		l.Private = append(l.Private, Subnet{
+			ID: "subnet-private-" + zone, Name: "private-" + zone, Zone: zone, CIDR: prefix(n, 128+16*z, 20),
+		})
+	}
+	for i := range nodes {
+		z, inZone := i%zones, i/zones
+		l.Nodes = append(l.Nodes, Node{
+			Name:      fmt.Sprintf("node-%d", i),
+			Zone:      l.Private[z].Zone,
+			Subnet:    z,
+			Address:   netip.AddrFrom4([4]byte{10, byte(n), byte(128 + 16*z), byte(200 + inZone)}),
+			Instance:  fmt.Sprintf("i-local%011x", i),
+			Interface: fmt.Sprintf("eni-local%d", i),
+			Pods:      prefix(n, 132+16*z+inZone, 24),
+		})
+	}
+	return l, nil
+}
+
+func prefix(n, x, bits int) netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(n), byte(x), 0}), bits)
+}
+
+// Write stores the layout as JSON.
+func (l Layout) Write(path string) error {
+	b, err := json.MarshalIndent(l, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, b, 0o600)
+}
+
+// Read loads what Write stored.
+func Read(path string) (Layout, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return Layout{}, fmt.Errorf("read layout: %w", err)
+	}
+	var l Layout
+	if err := json.Unmarshal(b, &l); err != nil {
+		return Layout{}, fmt.Errorf("read layout %s: %w", path, err)
+	}
+	return l, nil
+}

@@ -1,0 +1,103 @@
+// Package manifest reads Kubernetes YAML and applies it to an API server, as
+// `kubectl apply --server-side` does. It does not wait for what the objects
+// bring about, CRDs excepted.
+package manifest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// Load reads files and, in name order, the *.yaml and *.yml files of
+// directories (not of directories below them).
+func Load(paths ...string) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, p := range paths {
+		files, err := expand(p)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			b, err := os.ReadFile(f)
+			if err != nil {
+				return nil, err
+			}
+			objects, err := Parse(b)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", f, err)
+			}
+			out = append(out, objects...)
+		}
+	}
+	return out, nil
+}
+
+func expand(path string) ([]string, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.IsDir() {
+		return []string{path}, nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); !e.IsDir() && (ext == ".yaml" || ext == ".yml") {
+			out = append(out, filepath.Join(path, e.Name()))
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// Parse reads the documents of a YAML stream. Empty documents are skipped,
+// lists are taken apart.
+func Parse(b []byte) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	r := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(b)))
+	for n := 1; ; n++ {
+		doc, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		object := map[string]any{}
+		if err := yaml.Unmarshal(doc, &object); err != nil {
+			return nil, fmt.Errorf("document %d: %w", n, err)
+		}
+		if len(object) == 0 {
+			continue
+		}
+		u := &unstructured.Unstructured{Object: object}
+		if u.GetKind() == "" || u.GetAPIVersion() == "" {
+			return nil, fmt.Errorf("document %d: no apiVersion and kind", n)
+		}
+		if !u.IsList() || !strings.HasSuffix(u.GetKind(), "List") {
+			out = append(out, u)
+			continue
+		}
+		list, err := u.ToList()
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", n, err)
+		}
+		for i := range list.Items {
+			out = append(out, &list.Items[i])
+		}
+	}
+}

@@ -1,0 +1,312 @@
+package world_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/local/echo"
+	"github.com/fulcrum-lb/fulcrum/local/loopback"
+	"github.com/fulcrum-lb/fulcrum/local/manifest"
+	"github.com/fulcrum-lb/fulcrum/local/world"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+const webManifest = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      terminationGracePeriodSeconds: 3
+      topologySpreadConstraints:
+      - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}}
+      containers:
+      - {name: web, image: "echo", ports: [{name: http, containerPort: 8080}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: default}
+spec:
+  type: NodePort
+  selector: {app: web}
+  ports: [{name: http, port: 80, targetPort: http}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web-local, namespace: default}
+spec:
+  type: NodePort
+  externalTrafficPolicy: Local
+  selector: {app: web}
+  ports: [{name: http, port: 80, targetPort: 8080}]
+`
+
+// TestClusterServesPods proves the Kubernetes half of the world: workloads
+// become pods with addresses in the VPC, real servers answer there and through
+// node ports, and readiness and deletion show as in a cluster.
+func TestClusterServesPods(t *testing.T) {
+	w := worldtest.Start(t, world.Options{WithoutAWS: true})
+	c := &cluster{t: t, w: w}
+	c.apply(webManifest)
+	pods := c.runningPods("app=web", 3)
+
+	t.Run("a pod answers at its address, inside its node's subnet", func(t *testing.T) {
+		for _, p := range pods {
+			ip := netip.MustParseAddr(p.Status.PodIP)
+			for _, n := range w.Layout().Nodes {
+				if n.Name == p.Spec.NodeName && !w.Layout().Private[n.Subnet].CIDR.Contains(ip) {
+					t.Errorf("pod %s has %s, outside of %s", p.Name, ip, w.Layout().Private[n.Subnet].CIDR)
+				}
+			}
+			a, err := c.get(ip, 8080)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.Pod != p.Name || a.Namespace != "default" || a.Service != "web" || a.App != "web" || a.Node != p.Spec.NodeName {
+				t.Errorf("%s answers as %+v", p.Name, a.Identity)
+			}
+		}
+	})
+
+	t.Run("a node port reaches every ready pod from every node", func(t *testing.T) {
+		port := c.nodePort("web")
+		for _, n := range w.Layout().Nodes {
+			c.settles(n.Address, port, names(pods))
+		}
+	})
+
+	t.Run("a node port with local policy reaches pods of its node alone", func(t *testing.T) {
+		port := c.nodePort("web-local")
+		for _, n := range w.Layout().Nodes {
+			var want []string
+			for _, p := range pods {
+				if p.Spec.NodeName == n.Name {
+					want = append(want, p.Name)
+				}
+			}
+			c.settles(n.Address, port, want)
+		}
+	})
+
+	t.Run("a pod whose probes fail gets no traffic, and gets it back", func(t *testing.T) {
+		victim := pods[0]
+		others := names(pods[1:])
+		c.annotate(victim.Name, "local.fulcrum/ready", "false")
+		c.settles(w.Layout().Nodes[0].Address, c.nodePort("web"), others)
+		c.annotate(victim.Name, "local.fulcrum/ready", "true")
+		c.settles(w.Layout().Nodes[0].Address, c.nodePort("web"), names(pods))
+	})
+
+	t.Run("a deleted pod serves until its grace period is over", func(t *testing.T) {
+		victim := pods[0]
+		ip := netip.MustParseAddr(victim.Status.PodIP)
+		began := time.Now()
+		if err := w.Kube().CoreV1().Pods("default").Delete(t.Context(), victim.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for time.Since(began) < time.Second {
+			if _, err := c.get(ip, 8080); err != nil {
+				t.Fatalf("after %s: %v", time.Since(began), err)
+			}
+		}
+		worldtest.Eventually(t, 10*time.Second, func(ctx context.Context) error {
+			_, err := w.Kube().CoreV1().Pods("default").Get(ctx, victim.Name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return fmt.Errorf("pod is still there: %v", err)
+		})
+		if took := time.Since(began); took < 2*time.Second {
+			t.Errorf("gone after %s; its grace period is 3 s", took)
+		}
+		if _, err := c.get(ip, 8080); err == nil {
+			t.Error("a pod that is gone answers")
+		}
+		c.runningPods("app=web", 3)
+	})
+
+	t.Run("killed roles come back and nothing is lost", func(t *testing.T) {
+		before := c.runningPods("app=web", 3)
+		for _, role := range []string{world.RoleAgent, world.RoleAPIServer, world.RoleKwok} {
+			if err := w.Kill(role); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.StartRole(t.Context(), role); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.settles(w.Layout().Nodes[1].Address, c.nodePort("web"), names(before))
+	})
+}
+
+// TestReadinessGateHoldsPod: Ready is all gates and all containers.
+func TestReadinessGateHoldsPod(t *testing.T) {
+	w := worldtest.Start(t, world.Options{WithoutAWS: true, Nodes: 1})
+	c := &cluster{t: t, w: w}
+	c.apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: gated, namespace: default, labels: {app: gated}}
+spec:
+  readinessGates: [{conditionType: example.com/gate}]
+  containers: [{name: web, image: echo, ports: [{containerPort: 80}]}]
+`)
+	ready := func(want corev1.ConditionStatus, reason string) {
+		t.Helper()
+		worldtest.Eventually(t, 10*time.Second, func(ctx context.Context) error {
+			p, err := w.Kube().CoreV1().Pods("default").Get(ctx, "gated", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			for _, c := range p.Status.Conditions {
+				if c.Type == corev1.PodReady && c.Status == want && c.Reason == reason {
+					return nil
+				}
+			}
+			return fmt.Errorf("conditions: %+v", p.Status.Conditions)
+		})
+	}
+	gate := func(status corev1.ConditionStatus) {
+		t.Helper()
+		patch := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"example.com/gate","status":%q}]}}`, status)
+		_, err := w.Kube().CoreV1().Pods("default").Patch(t.Context(), "gated", types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ready(corev1.ConditionFalse, "ReadinessGatesNotReady")
+	gate(corev1.ConditionTrue)
+	ready(corev1.ConditionTrue, "")
+	gate(corev1.ConditionFalse)
+	ready(corev1.ConditionFalse, "ReadinessGatesNotReady")
+}
+
+// cluster has the verbs of these tests.
+type cluster struct {
+	t *testing.T
+	w *world.World
+}
+
+func (c *cluster) apply(text string) {
+	c.t.Helper()
+	objects, err := manifest.Parse([]byte(text))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	a, err := manifest.NewApplier(c.w.RESTConfig())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := a.Apply(c.t.Context(), objects); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// runningPods waits for exactly n ready pods, none of them ending.
+func (c *cluster) runningPods(selector string, n int) []corev1.Pod {
+	c.t.Helper()
+	var out []corev1.Pod
+	worldtest.Eventually(c.t, 20*time.Second, func(ctx context.Context) error {
+		list, err := c.w.Kube().CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: selector})
+		if err != nil {
+			return err
+		}
+		out = nil
+		for _, p := range list.Items {
+			if p.DeletionTimestamp != nil {
+				continue
+			}
+			for _, cond := range p.Status.Conditions {
+				if cond.Type == corev1.PodReady && cond.Status == corev1.ConditionTrue {
+					out = append(out, p)
+				}
+			}
+		}
+		if len(out) != n {
+			return fmt.Errorf("%d of %d pods are ready", len(out), n)
+		}
+		return nil
+	})
+	return out
+}
+
+func (c *cluster) nodePort(service string) int {
+	c.t.Helper()
+	s, err := c.w.Kube().CoreV1().Services("default").Get(c.t.Context(), service, metav1.GetOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return int(s.Spec.Ports[0].NodePort)
+}
+
+func (c *cluster) annotate(pod, key, value string) {
+	c.t.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value)
+	_, err := c.w.Kube().CoreV1().Pods("default").Patch(c.t.Context(), pod, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// get asks an address in the VPC, over a connection of its own.
+func (c *cluster) get(addr netip.Addr, port int) (echo.Answer, error) {
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Get("http://" + loopback.HostPort(addr, port) + "/some/path")
+	if err != nil {
+		return echo.Answer{}, err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		return echo.Answer{}, err
+	}
+	var a echo.Answer
+	return a, json.Unmarshal(b, &a)
+}
+
+// settles waits until a round of connections sees exactly these pods.
+func (c *cluster) settles(addr netip.Addr, port int, want []string) {
+	c.t.Helper()
+	worldtest.Eventually(c.t, 20*time.Second, func(context.Context) error {
+		seen := map[string]bool{}
+		for range 30 {
+			a, err := c.get(addr, port)
+			if err != nil {
+				return err
+			}
+			seen[a.Pod] = true
+		}
+		if len(seen) != len(want) {
+			return fmt.Errorf("reached %v, want %v", seen, want)
+		}
+		for _, name := range want {
+			if !seen[name] {
+				return fmt.Errorf("reached %v, want %v", seen, want)
+			}
+		}
+		return nil
+	})
+}
+
+func names(pods []corev1.Pod) []string {
+	var out []string
+	for _, p := range pods {
+		out = append(out, p.Name)
+	}
+	return out
+}

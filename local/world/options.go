@@ -1,0 +1,85 @@
+package world
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Options describe a world. The zero value of each field but Binary has a
+// meaning.
+type Options struct {
+	// Binary is the path of fulcrum-local, whose subcommands are the roles.
+	Binary string
+	// Cluster is the cluster's name in tags. Default: local.
+	Cluster string
+	// Region is where the world pretends to be. Default: us-west-2.
+	Region string
+	// Nodes is the count of nodes, over three zones. Default: 3.
+	Nodes int
+	// WithoutAWS leaves the emulator out: a cluster with nodes and pods whose
+	// instances exist nowhere. No controller can run in it.
+	WithoutAWS bool
+	// Domains get one certificate each in ACM, valid for the domain and all
+	// its direct subdomains. Default: example.com and app.test.
+	Domains []string
+	// Manifests are files or directories of YAML, applied once the cluster is
+	// up and before any controller runs: CRDs, classes.
+	Manifests []string
+	// Base is the directory of all worlds of this user. Default: one under
+	// the system's directory for temporary files.
+	Base string
+	// Keep leaves the state directory, with the logs, when the world ends.
+	// The next world that takes the same number removes it.
+	Keep bool
+	// Timeout is how long Start may take. Default: two minutes.
+	Timeout time.Duration
+	// Progress is told what has been reached, from one goroutine at a time.
+	// Default: nobody.
+	Progress func(Step)
+}
+
+// Step is one thing that Start has done.
+type Step struct {
+	Name string
+	// Took is the time since Start was called.
+	Took time.Duration
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Binary == "" {
+		return o, errors.New("world: Options.Binary, the path of fulcrum-local, is not set")
+	}
+	path, err := filepath.Abs(o.Binary)
+	if err != nil {
+		return o, err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return o, fmt.Errorf("world: the fulcrum-local binary: %w", err)
+	}
+	o.Binary = path
+	if o.Cluster == "" {
+		o.Cluster = "local"
+	}
+	if o.Region == "" {
+		o.Region = "us-west-2"
+	}
+	if o.Nodes == 0 {
+		o.Nodes = 3
+	}
+	if o.Domains == nil {
+		o.Domains = []string{"example.com", "app.test"}
+	}
+	if o.Base == "" {
+		o.Base = filepath.Join(os.TempDir(), fmt.Sprintf("fulcrum-local-%d", os.Getuid()))
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 2 * time.Minute
+	}
+	if o.Progress == nil {
+		o.Progress = func(Step) {}
+	}
+	return o, nil
+}

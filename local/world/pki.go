@@ -1,0 +1,169 @@
+package world
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// credentials are what the parts of one world trust each other by. They exist
+// as long as the world; nothing outside of it accepts them.
+type credentials struct {
+	dir    string
+	caPEM  []byte
+	caCert *x509.Certificate
+	caKey  crypto.Signer
+	tokens map[string]string // by user
+}
+
+// Users of the API server. Both are cluster admins: the local world is about
+// load balancers, not about the rights of its parts. Two names keep the
+// controller apart in audit and managed fields.
+const (
+	userAdmin      = "fulcrum-local"
+	userController = "fulcrum-controller"
+)
+
+// newCredentials makes a CA, the API server's certificate, the key of service
+// account tokens and a bearer token for each user, as files in dir.
+func newCredentials(dir string, server net.IP) (*credentials, error) {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make credentials: %w", err)
+	}
+	c := &credentials{dir: dir, tokens: map[string]string{}}
+	if err := c.makeCA(); err != nil {
+		return nil, fmt.Errorf("make CA: %w", err)
+	}
+	names := []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
+	ips := []net.IP{server, net.IPv4(127, 0, 0, 1), net.IPv4(10, servicesSlot, 0, 1)}
+	if err := c.issue("apiserver", names, ips); err != nil {
+		return nil, fmt.Errorf("make API server certificate: %w", err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.writeKey("service-accounts.key", key); err != nil {
+		return nil, err
+	}
+	return c, c.makeTokens()
+}
+
+func (c *credentials) path(name string) string { return filepath.Join(c.dir, name) }
+
+func (c *credentials) makeCA() error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	template := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: "fulcrum-local"},
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().AddDate(1, 0, 0),
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return err
+	}
+	if c.caCert, err = x509.ParseCertificate(der); err != nil {
+		return err
+	}
+	c.caKey = key
+	c.caPEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return os.WriteFile(c.path("ca.crt"), c.caPEM, 0o600)
+}
+
+// issue makes name.crt and name.key for a server.
+func (c *credentials) issue(name string, dns []string, ips []net.IP) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 100))
+	if err != nil {
+		return err
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: name},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     c.caCert.NotAfter,
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames:     dns,
+		IPAddresses:  ips,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, c.caCert, key.Public(), c.caKey)
+	if err != nil {
+		return err
+	}
+	crt := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	if err := os.WriteFile(c.path(name+".crt"), crt, 0o600); err != nil {
+		return err
+	}
+	return c.writeKey(name+".key", key)
+}
+
+func (c *credentials) writeKey(name string, key *ecdsa.PrivateKey) error {
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(c.path(name), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), 0o600)
+}
+
+// makeTokens writes the API server's table of static tokens.
+func (c *credentials) makeTokens() error {
+	var table string
+	for _, u := range []struct{ name, groups string }{
+		{userAdmin, "system:masters"},
+		{userController, "system:masters"},
+	} {
+		var b [24]byte
+		if _, err := rand.Read(b[:]); err != nil {
+			return err
+		}
+		c.tokens[u.name] = hex.EncodeToString(b[:])
+		table += fmt.Sprintf("%s,%s,%s,%q\n", c.tokens[u.name], u.name, u.name, u.groups)
+	}
+	return os.WriteFile(c.path("tokens.csv"), []byte(table), 0o600)
+}
+
+// writeKubeconfig writes a kubeconfig for one user. It holds the CA itself, not
+// its path: Go clients keep connections by that path, and the next world may
+// have the same one.
+func (c *credentials) writeKubeconfig(path, server, user string) error {
+	const form = `apiVersion: v1
+kind: Config
+clusters:
+- name: fulcrum-local
+  cluster:
+    server: %s
+    certificate-authority-data: %s
+users:
+- name: %[3]s
+  user:
+    token: %[4]s
+contexts:
+- name: fulcrum-local
+  context: {cluster: fulcrum-local, user: %[3]s}
+current-context: fulcrum-local
+`
+	return os.WriteFile(path, fmt.Appendf(nil, form, server, base64.StdEncoding.EncodeToString(c.caPEM), user, c.tokens[user]), 0o600)
+}

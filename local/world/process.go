@@ -1,0 +1,183 @@
+package world
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// pidDir is where, in the state directory, each living process has a file.
+const pidDir = "pids"
+
+// process is one child. It is started once; to start it again, make another.
+type process struct {
+	name    string
+	cmd     *exec.Cmd
+	logPath string
+	pidPath string
+	exited  chan struct{}
+	err     error // valid once exited is closed
+}
+
+// launcher starts children from one thread that lives as long as the world:
+// the kernel's "die with your parent" is tied to the thread that forked, and
+// the runtime may end any other one.
+type launcher struct {
+	jobs chan func()
+	once sync.Once
+}
+
+func newLauncher() *launcher {
+	l := &launcher{jobs: make(chan func())}
+	go func() {
+		lockThread()
+		for job := range l.jobs {
+			job()
+		}
+	}()
+	return l
+}
+
+func (l *launcher) close() { l.once.Do(func() { close(l.jobs) }) }
+
+// start runs a program in its own process group, its output in logPath.
+func (l *launcher) start(name, stateDir, path string, args, env []string) (*process, error) {
+	p := &process{
+		name:    name,
+		logPath: filepath.Join(stateDir, "logs", name+".log"),
+		pidPath: filepath.Join(stateDir, pidDir, name),
+		exited:  make(chan struct{}),
+	}
+	log, err := os.OpenFile(p.logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open log of %s: %w", name, err)
+	}
+	defer log.Close()
+	p.cmd = exec.Command(path, args...)
+	p.cmd.Dir = stateDir
+	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	p.cmd.SysProcAttr = childAttributes()
+
+	started := make(chan error, 1)
+	l.jobs <- func() { started <- p.cmd.Start() }
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	if err := recordPID(p.pidPath, p.cmd.Process.Pid); err != nil {
+		p.signal(syscall.SIGKILL)
+		p.cmd.Wait()
+		return nil, err
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		os.Remove(p.pidPath)
+		close(p.exited)
+	}()
+	return p, nil
+}
+
+func (p *process) alive() bool {
+	select {
+	case <-p.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// signal reaches the whole process group.
+func (p *process) signal(s syscall.Signal) {
+	if p.alive() {
+		syscall.Kill(-p.cmd.Process.Pid, s)
+	}
+}
+
+// kill ends the process at once, as a crash would, and waits for its end.
+func (p *process) kill() {
+	p.signal(syscall.SIGKILL)
+	<-p.exited
+}
+
+// stop asks the process to end and kills it if it has not by the deadline.
+func (p *process) stop(ctx context.Context, grace time.Duration) {
+	p.signal(syscall.SIGTERM)
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case <-p.exited:
+	case <-t.C:
+		p.kill()
+	case <-ctx.Done():
+		p.kill()
+	}
+}
+
+// died describes an exit that nobody asked for, with the end of the log.
+func (p *process) died() error {
+	return fmt.Errorf("%s ended by itself (%v); the end of its log:\n%s", p.name, p.err, tail(p.logPath, 15))
+}
+
+// tail returns the last lines of a file, indented.
+func tail(path string, lines int) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return "    (" + err.Error() + ")"
+	}
+	defer f.Close()
+	const most = 16 << 10
+	if st, err := f.Stat(); err == nil && st.Size() > most {
+		f.Seek(-most, io.SeekEnd)
+	}
+	b, _ := io.ReadAll(f)
+	all := strings.Split(string(bytes.TrimSpace(b)), "\n")
+	if len(all) > lines {
+		all = all[len(all)-lines:]
+	}
+	return "    " + strings.Join(all, "\n    ")
+}
+
+// recordPID notes a process with the time of its start, by which a later
+// process that got the same number is told apart.
+func recordPID(path string, pid int) error {
+	start, err := startTime(pid)
+	if err != nil {
+		start = "unknown"
+	}
+	if err := os.WriteFile(path, []byte(strconv.Itoa(pid)+" "+start), 0o600); err != nil {
+		return fmt.Errorf("record process: %w", err)
+	}
+	return nil
+}
+
+// killRecorded ends the processes noted in dir that still are what they were
+// when they were noted.
+func killRecorded(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			continue
+		}
+		pidText, noted, _ := strings.Cut(strings.TrimSpace(string(b)), " ")
+		pid, err := strconv.Atoi(pidText)
+		if err != nil || pid <= 1 {
+			continue
+		}
+		if now, err := startTime(pid); err == nil && now == noted {
+			syscall.Kill(-pid, syscall.SIGKILL)
+		}
+	}
+}

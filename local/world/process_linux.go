@@ -1,0 +1,38 @@
+package world
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+)
+
+// childAttributes puts a child in its own process group, so that Ctrl-C in a
+// terminal reaches the supervisor alone, and lets it die with the supervisor.
+func childAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+func lockThread() { runtime.LockOSThread() }
+
+// startTime returns the time a process started, in the kernel's ticks.
+func startTime(pid int) (string, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", err
+	}
+	// The second field is the program's name in parentheses and may hold
+	// anything, so fields are counted from its end. The start time is the
+	// 22nd field of the line, the 20th after the name.
+	at := strings.LastIndex(string(b), ") ")
+	if at < 0 {
+		return "", errors.New("unexpected form of /proc/<pid>/stat")
+	}
+	fields := strings.Fields(string(b[at+2:]))
+	if len(fields) < 20 {
+		return "", errors.New("unexpected form of /proc/<pid>/stat")
+	}
+	return fields[19], nil
+}

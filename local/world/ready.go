@@ -1,0 +1,113 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// condition is nil once what is waited for is true; otherwise it says what is
+// missing. An error that wraps errNever ends the wait.
+type condition func(ctx context.Context) error
+
+var errNever = errors.New("will not come true")
+
+// pollInterval is short because everything asked is on this machine.
+const pollInterval = 40 * time.Millisecond
+
+// await asks until the condition is true, ctx ends, or one of the processes
+// that it depends on has ended by itself.
+func (w *World) await(ctx context.Context, what string, ready condition, roles ...string) error {
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		last := ready(ctx)
+		if last == nil {
+			return nil
+		}
+		if errors.Is(last, errNever) {
+			return fmt.Errorf("%s: %w", what, last)
+		}
+		for _, role := range roles {
+			if p := w.process(role); p != nil && !p.alive() {
+				return p.died()
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w; last seen: %w", what, context.Cause(ctx), last)
+		}
+	}
+}
+
+// readiness is how a role shows that it is of use. Roles without an entry are
+// waited for by their effects.
+func (w *World) readiness(role string) (condition, bool) {
+	switch role {
+	case RoleEtcd:
+		return httpOK("http://" + w.at(portEtcd) + "/health"), true
+	case RoleAPIServer:
+		return w.apiServerReady, true
+	case RoleAWS:
+		return httpOK("http://" + w.at(portAWS) + awsHealthPath), true
+	}
+	return nil, false
+}
+
+func httpOK(url string) condition {
+	return func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return errors.Join(errNever, err)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s answers %s", url, res.Status)
+		}
+		return nil
+	}
+}
+
+func (w *World) apiServerReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	_, err := w.kube.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+	return err
+}
+
+func (w *World) nodesReady(ctx context.Context) error {
+	nodes, err := w.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	ready := 0
+	for _, n := range nodes.Items {
+		for _, c := range n.Status.Conditions {
+			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+				ready++
+			}
+		}
+	}
+	if ready < w.opts.Nodes {
+		return fmt.Errorf("%d of %d are ready", ready, w.opts.Nodes)
+	}
+	return nil
+}
+
+// defaultAccount is there: without it no pod can be made in the namespace.
+func (w *World) defaultAccount(ctx context.Context) error {
+	_, err := w.kube.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+	return err
+}

@@ -1,0 +1,156 @@
+package world
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Roles: the processes of a world. Each but the controller is a subcommand of
+// fulcrum-local.
+const (
+	RoleEtcd              = "etcd"
+	RoleAPIServer         = "kube-apiserver"
+	RoleControllerManager = "kube-controller-manager"
+	RoleScheduler         = "kube-scheduler"
+	RoleKwok              = "kwok"
+	RoleAgent             = "agent"
+	RoleAWS               = "aws"
+	RoleController        = "controller"
+)
+
+// Ports on the control address of a world. The address is the world's own, so
+// they are fixed.
+const (
+	portEtcd              = 2379
+	portEtcdPeer          = 2380
+	portAPIServer         = 6443
+	portControllerManager = 10257
+	portScheduler         = 10259
+	portAWS               = 4566
+	portResolver          = 5353
+	portMetrics           = 8080
+	portHealth            = 8081
+	portWebhook           = 9443
+)
+
+// at is a host:port on the control address.
+func (w *World) at(port int) string {
+	return net.JoinHostPort(w.control.String(), strconv.Itoa(port))
+}
+
+func (w *World) file(name ...string) string {
+	return filepath.Join(append([]string{w.slot.dir}, name...)...)
+}
+
+// roleCommand returns the arguments and the additional environment of a role.
+func (w *World) roleCommand(role string) (args, env []string) {
+	switch role {
+	case RoleEtcd:
+		client, peer := "http://"+w.at(portEtcd), "http://"+w.at(portEtcdPeer)
+		args = []string{
+			"--name=local",
+			"--data-dir=" + w.file("etcd"),
+			"--listen-client-urls=" + client,
+			"--advertise-client-urls=" + client,
+			"--listen-peer-urls=" + peer,
+			"--initial-advertise-peer-urls=" + peer,
+			"--initial-cluster=local=" + peer,
+			// The data need not outlive the machine.
+			"--unsafe-no-fsync",
+			"--log-level=warn",
+		}
+	case RoleAPIServer:
+		args = []string{
+			"--bind-address=" + w.control.String(),
+			"--secure-port=" + strconv.Itoa(portAPIServer),
+			// Nothing in the world dials the advertised address, but a
+			// loopback address is refused here.
+			"--advertise-address=" + w.slot.Addr(255, 1).String(),
+			"--endpoint-reconciler-type=none",
+			"--etcd-servers=http://" + w.at(portEtcd),
+			"--cert-dir=" + w.file("pki"),
+			"--tls-cert-file=" + w.creds.path("apiserver.crt"),
+			"--tls-private-key-file=" + w.creds.path("apiserver.key"),
+			"--client-ca-file=" + w.creds.path("ca.crt"),
+			"--token-auth-file=" + w.creds.path("tokens.csv"),
+			"--authorization-mode=RBAC",
+			"--service-account-issuer=https://kubernetes.default.svc",
+			"--service-account-key-file=" + w.creds.path("service-accounts.key"),
+			"--service-account-signing-key-file=" + w.creds.path("service-accounts.key"),
+			fmt.Sprintf("--service-cluster-ip-range=10.%d.0.0/16", servicesSlot),
+			"--allow-privileged=true",
+			"--enable-priority-and-fairness=false",
+			"--profiling=false",
+			"--shutdown-delay-duration=0s",
+			// A node taints itself until a controller has seen it ready; these
+			// nodes are ready when they are made.
+			"--disable-admission-plugins=TaintNodesByCondition",
+		}
+	case RoleControllerManager:
+		args = []string{
+			"--kubeconfig=" + w.kubeconfig,
+			"--bind-address=" + w.control.String(),
+			"--secure-port=" + strconv.Itoa(portControllerManager),
+			"--leader-elect=false",
+			"--service-account-private-key-file=" + w.creds.path("service-accounts.key"),
+			"--root-ca-file=" + w.creds.path("ca.crt"),
+			"--controllers=" + strings.Join(kubeControllers, ","),
+			"--concurrent-gc-syncs=5",
+			"--profiling=false",
+			// What happens in a second in a cluster shall not take five here.
+			"--endpointslice-updates-batch-period=0s",
+			"--endpoint-updates-batch-period=0s",
+			"--kube-api-qps=200", "--kube-api-burst=400",
+		}
+	case RoleScheduler:
+		args = []string{
+			"--kubeconfig=" + w.kubeconfig,
+			"--bind-address=" + w.control.String(),
+			"--secure-port=" + strconv.Itoa(portScheduler),
+			"--leader-elect=false",
+			"--profiling=false",
+			"--kube-api-qps=200", "--kube-api-burst=400",
+		}
+	case RoleKwok:
+		args = []string{
+			"--kubeconfig=" + w.kubeconfig,
+			"--config=" + w.file("kwok.yaml"),
+			"--manage-all-nodes",
+			"--node-lease-duration-seconds=40",
+		}
+		env = []string{"KWOK_WORKDIR=" + w.file("kwok")}
+	case RoleAgent:
+		args = []string{
+			"--kubeconfig=" + w.kubeconfig,
+			"--layout=" + w.file("layout.json"),
+			"--certificate=" + w.creds.path("echo.crt"),
+			"--key=" + w.creds.path("echo.key"),
+		}
+	}
+	return append([]string{role}, args...), env
+}
+
+// kubeControllers are the parts of kube-controller-manager that a world with
+// workloads, Services and nodes needs.
+var kubeControllers = []string{
+	"daemonset-controller",
+	"deployment-controller",
+	"disruption-controller",
+	"endpoints-controller",
+	"endpointslice-controller",
+	"endpointslice-mirroring-controller",
+	"garbage-collector-controller",
+	"job-controller",
+	"namespace-controller",
+	"node-lifecycle-controller",
+	"pod-garbage-collector-controller",
+	"replicaset-controller",
+	"root-ca-certificate-publisher-controller",
+	"serviceaccount-controller",
+	"serviceaccount-token-controller",
+	"statefulset-controller",
+	"taint-eviction-controller",
+}

@@ -1,0 +1,131 @@
+package world
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/fulcrum-lb/fulcrum/local/loopback"
+)
+
+// Numbers that a world may have. 127.0 is the host's own, the numbers below 16
+// are left to whatever else uses the loopback range, and 10.96.0.0/16 holds
+// the cluster IPs of Services.
+const (
+	firstSlot    = 16
+	lastSlot     = 254
+	servicesSlot = 96
+)
+
+// slot is the reservation of a number, and with it of 10.N.0.0/16, its
+// loopback mirror, and a state directory.
+type slot struct {
+	n    int
+	dir  string
+	lock *os.File
+}
+
+// Addr returns an address of the slot's VPC range.
+func (s *slot) Addr(x, y byte) netip.Addr {
+	return netip.AddrFrom4([4]byte{10, byte(s.n), x, y})
+}
+
+// takeSlot reserves the first free number under base and gives it an empty
+// state directory. Leftovers of worlds that died are removed on the way, of
+// all of them and not only of the number taken.
+func takeSlot(base string) (*slot, error) {
+	if err := os.MkdirAll(base, 0o700); err != nil {
+		return nil, fmt.Errorf("make base directory: %w", err)
+	}
+	sweep(base)
+	for n := firstSlot; n <= lastSlot; n++ {
+		if n == servicesSlot {
+			continue
+		}
+		lock, err := tryLock(lockPath(base, n))
+		if errors.Is(err, errLocked) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		s := &slot{n: n, dir: statePath(base, n), lock: lock}
+		if !s.usable() {
+			s.release()
+			continue
+		}
+		if err := os.Mkdir(s.dir, 0o700); err != nil {
+			s.release()
+			return nil, fmt.Errorf("make state directory: %w", err)
+		}
+		return s, nil
+	}
+	return nil, fmt.Errorf("no free world number under %s: all %d are in use", base, lastSlot-firstSlot)
+}
+
+// usable tells whether the slot's addresses are free, too: another user of
+// the machine has locks of their own.
+func (s *slot) usable() bool {
+	l, err := net.Listen("tcp4", net.JoinHostPort(loopback.Addr(s.Addr(255, 1)).String(), strconv.Itoa(portAPIServer)))
+	if err != nil {
+		return false
+	}
+	return l.Close() == nil
+}
+
+// release gives the number back. The state directory is the caller's.
+func (s *slot) release() {
+	// Closing the file drops the lock. The file stays: removing it would let
+	// two processes hold locks on two files of the same name.
+	s.lock.Close()
+}
+
+func lockPath(base string, n int) string  { return filepath.Join(base, strconv.Itoa(n)+".lock") }
+func statePath(base string, n int) string { return filepath.Join(base, strconv.Itoa(n)) }
+
+var errLocked = errors.New("locked by another process")
+
+// tryLock takes an exclusive lock, which ends with the process at the latest.
+func tryLock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open lock file: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, errLocked
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return f, nil
+}
+
+// sweep removes what dead worlds left: processes first, then state. A world
+// whose lock is held is alive and left alone.
+func sweep(base string) {
+	entries, err := os.ReadDir(base)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		n, err := strconv.Atoi(strings.TrimSpace(e.Name()))
+		if err != nil || !e.IsDir() {
+			continue
+		}
+		lock, err := tryLock(lockPath(base, n))
+		if err != nil {
+			continue
+		}
+		dir := statePath(base, n)
+		killRecorded(filepath.Join(dir, pidDir))
+		os.RemoveAll(dir)
+		lock.Close()
+	}
+}

@@ -1,0 +1,290 @@
+package world
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fulcrum-lb/fulcrum/local/layout"
+	"github.com/fulcrum-lb/fulcrum/local/loopback"
+	"github.com/fulcrum-lb/fulcrum/local/manifest"
+)
+
+//go:embed kwok.yaml
+var kwokStages []byte
+
+// World is a running world. Its methods may be called from any goroutine.
+type World struct {
+	opts       Options
+	began      time.Time
+	slot       *slot
+	control    netip.Addr // where the control plane listens
+	creds      *credentials
+	kubeconfig string
+	rest       *rest.Config
+	kube       kubernetes.Interface
+	layout     layout.Layout
+	launch     *launcher
+
+	mu        sync.Mutex
+	processes map[string]*process
+	closed    bool
+}
+
+// Start starts a world and returns when it can be used: the API server
+// answers, the nodes are ready, the manifests are applied. No controller runs
+// yet. On an error, or when ctx ends while starting, nothing is left behind;
+// afterwards the world lives until Close, whatever becomes of ctx.
+func Start(ctx context.Context, opts Options) (*World, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, opts.Timeout)
+	defer cancel()
+
+	w := &World{opts: opts, began: time.Now(), processes: map[string]*process{}}
+	if w.slot, err = takeSlot(opts.Base); err != nil {
+		return nil, err
+	}
+	w.launch = newLauncher()
+	w.control = loopback.Addr(w.slot.Addr(255, 1))
+	if err := w.start(ctx); err != nil {
+		// The deadline says less than what was being waited for.
+		w.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *World) start(ctx context.Context) error {
+	if err := w.prepare(); err != nil {
+		return err
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return w.startCluster(gctx) })
+	if !w.opts.WithoutAWS {
+		g.Go(func() error { return w.startAWS(gctx) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	if err := w.layout.Write(w.file("layout.json")); err != nil {
+		return err
+	}
+	if err := w.StartRole(ctx, RoleAgent); err != nil {
+		return err
+	}
+	g, gctx = errgroup.WithContext(ctx)
+	g.Go(func() error {
+		if err := w.await(gctx, "nodes", w.nodesReady, RoleAgent, RoleKwok); err != nil {
+			return err
+		}
+		w.step("nodes are ready")
+		return nil
+	})
+	g.Go(func() error {
+		return w.await(gctx, "default service account", w.defaultAccount, RoleControllerManager)
+	})
+	g.Go(func() error { return w.applyManifests(gctx) })
+	return g.Wait()
+}
+
+// prepare makes everything that needs no running process.
+func (w *World) prepare() error {
+	for _, d := range []string{"logs", pidDir, "kwok"} {
+		if err := os.Mkdir(w.file(d), 0o700); err != nil {
+			return err
+		}
+	}
+	var err error
+	if w.creds, err = newCredentials(w.file("pki"), w.control.AsSlice()); err != nil {
+		return err
+	}
+	// Pods that speak TLS show one certificate, whoever asks.
+	if err := w.creds.issue("echo", []string{"echo.fulcrum.local"}, nil); err != nil {
+		return err
+	}
+	server := "https://" + w.at(portAPIServer)
+	w.kubeconfig = w.file("kubeconfig")
+	if err := w.creds.writeKubeconfig(w.kubeconfig, server, userAdmin); err != nil {
+		return err
+	}
+	if err := w.creds.writeKubeconfig(w.file("controller.kubeconfig"), server, userController); err != nil {
+		return err
+	}
+	if err := os.WriteFile(w.file("kwok.yaml"), kwokStages, 0o600); err != nil {
+		return err
+	}
+	if w.layout, err = layout.Plan(w.slot.n, w.opts.Cluster, w.opts.Region, w.opts.Nodes); err != nil {
+		return err
+	}
+	if w.rest, err = clientcmd.BuildConfigFromFlags("", w.kubeconfig); err != nil {
+		return err
+	}
+	w.rest.QPS, w.rest.Burst = 200, 400
+	w.kube, err = kubernetes.NewForConfig(w.rest)
+	return err
+}
+
+func (w *World) startCluster(ctx context.Context) error {
+	if err := w.StartRole(ctx, RoleEtcd); err != nil {
+		return err
+	}
+	w.step("etcd answers")
+	if err := w.StartRole(ctx, RoleAPIServer); err != nil {
+		return err
+	}
+	w.step("the API server answers")
+	// These three wait for nobody and are waited for by their effects.
+	for _, role := range []string{RoleControllerManager, RoleScheduler, RoleKwok} {
+		if err := w.StartRole(ctx, role); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *World) applyManifests(ctx context.Context) error {
+	if len(w.opts.Manifests) == 0 {
+		return nil
+	}
+	objects, err := manifest.Load(w.opts.Manifests...)
+	if err != nil {
+		return err
+	}
+	applier, err := manifest.NewApplier(w.rest)
+	if err != nil {
+		return err
+	}
+	if err := applier.Apply(ctx, objects); err != nil {
+		return err
+	}
+	w.step(fmt.Sprintf("%d objects are applied", len(objects)))
+	return nil
+}
+
+func (w *World) step(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.opts.Progress(Step{Name: name, Took: time.Since(w.began)})
+}
+
+// StartRole starts a role that is not running and waits until it is of use.
+func (w *World) StartRole(ctx context.Context, role string) error {
+	args, env := w.roleCommand(role)
+	if len(args) == 1 {
+		return fmt.Errorf("world: no role %q", role)
+	}
+	if err := w.run(role, w.opts.Binary, args, env); err != nil {
+		return err
+	}
+	ready, ok := w.readiness(role)
+	if !ok {
+		return nil
+	}
+	return w.await(ctx, role, ready, role)
+}
+
+func (w *World) run(role, path string, args, env []string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return errors.New("world: closed")
+	}
+	if p := w.processes[role]; p != nil && p.alive() {
+		return fmt.Errorf("world: %s is already running", role)
+	}
+	p, err := w.launch.start(role, w.slot.dir, path, args, env)
+	if err != nil {
+		return err
+	}
+	w.processes[role] = p
+	return nil
+}
+
+func (w *World) process(role string) *process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.processes[role]
+}
+
+// Kill ends a role as a crash would (SIGKILL) and returns when it is gone. It
+// stays gone until StartRole or StartController.
+func (w *World) Kill(role string) error {
+	p := w.process(role)
+	if p == nil || !p.alive() {
+		return fmt.Errorf("world: %s is not running", role)
+	}
+	p.kill()
+	return nil
+}
+
+// Alive tells whether a role's process runs.
+func (w *World) Alive(role string) bool {
+	p := w.process(role)
+	return p != nil && p.alive()
+}
+
+// Log is the path of a role's log.
+func (w *World) Log(role string) string { return w.file("logs", role+".log") }
+
+// Close ends all processes and removes the state. It may be called twice.
+func (w *World) Close() error {
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return nil
+	}
+	w.closed = true
+	processes := make([]*process, 0, len(w.processes))
+	for _, p := range w.processes {
+		processes = append(processes, p)
+	}
+	w.mu.Unlock()
+	// State is thrown away, so nobody needs time to save any.
+	var wg sync.WaitGroup
+	for _, p := range processes {
+		wg.Go(p.kill)
+	}
+	wg.Wait()
+	w.launch.close()
+	var err error
+	if !w.opts.Keep {
+		err = os.RemoveAll(w.slot.dir)
+	}
+	w.slot.release()
+	return err
+}
+
+// Kubeconfig is the path of a kubeconfig for a cluster admin.
+func (w *World) Kubeconfig() string { return w.kubeconfig }
+
+// RESTConfig is the same for Go clients. The caller gets a copy.
+func (w *World) RESTConfig() *rest.Config { return rest.CopyConfig(w.rest) }
+
+// Kube is a client of the API server.
+func (w *World) Kube() kubernetes.Interface { return w.kube }
+
+// Layout is what the world consists of in AWS.
+func (w *World) Layout() layout.Layout { return w.layout }
+
+// Number is the world's number: its VPC is 10.Number.0.0/16.
+func (w *World) Number() int { return w.slot.n }
+
+// Dir is the state directory, gone after Close unless Options.Keep is set.
+func (w *World) Dir() string { return w.slot.dir }
+
+// CA is the path of the certificate that signed everything in the world,
+// also the certificates in ACM.
+func (w *World) CA() string { return w.creds.path("ca.crt") }

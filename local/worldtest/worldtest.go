@@ -1,0 +1,80 @@
+// Package worldtest makes local worlds for tests. It is not for production
+// code and asserts nothing itself.
+package worldtest
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/local/world"
+)
+
+// BinaryVariable names an environment variable that holds the path of a
+// ready-made fulcrum-local. Without it, Binary builds one.
+const BinaryVariable = "FULCRUM_LOCAL"
+
+// Binary returns the path of fulcrum-local. It is kept between runs, and made
+// anew only if its sources have changed; the first time takes minutes.
+func Binary(t testing.TB) string {
+	t.Helper()
+	if p := os.Getenv(BinaryVariable); p != "" {
+		return p
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(cache, "fulcrum", "fulcrum-local")
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", path,
+		"github.com/fulcrum-lb/fulcrum/local/cmd/fulcrum-local")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build fulcrum-local: %v\n%s", err, out)
+	}
+	return path
+}
+
+// Start starts a world that ends with the test.
+func Start(t testing.TB, opts world.Options) *world.World {
+	t.Helper()
+	if opts.Binary == "" {
+		opts.Binary = Binary(t)
+	}
+	if opts.Progress == nil {
+		opts.Progress = func(s world.Step) { t.Logf("%5.1fs %s", s.Took.Seconds(), s.Name) }
+	}
+	w, err := world.Start(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// Eventually asks until check returns nil, and fails the test if that takes
+// longer than limit.
+func Eventually(t testing.TB, limit time.Duration, check func(ctx context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := check(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("not within %s: %v", limit, err)
+		case <-tick.C:
+		}
+	}
+}
