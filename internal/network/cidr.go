@@ -1,0 +1,27 @@
+package network
+
+import "net/netip"
+
+// CanonicalCIDR is the form in which EC2 keeps a range: host bits cleared, IPv6 compressed.
+func CanonicalCIDR(s string) (string, error) {
+	p, err := netip.ParsePrefix(s)
+	if err != nil {
+		return "", err
+	}
+	return p.Masked().String(), nil
+}
+
+// InRanges says whether an address is in one of the ranges; ranges that cannot be read hold
+// nothing.
+func InRanges(ip string, cidrs []string) bool {
+	addr, err := netip.ParseAddr(ip)
+	if err != nil {
+		return false
+	}
+	for _, c := range cidrs {
+		if p, err := netip.ParsePrefix(c); err == nil && p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,190 @@
+package network
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// minFreeIPs is how many free addresses AWS demands of a subnet of a new load balancer.
+const minFreeIPs = 8
+
+// clusterTagPrefix begins the tags that say which clusters a subnet is meant for.
+const clusterTagPrefix = "kubernetes.io/cluster"
+
+// SubnetRequest is what the choice of subnets depends on besides the candidates.
+type SubnetRequest struct {
+	Choice      model.SubnetChoice
+	Scheme      model.Scheme
+	AddressType model.AddressType
+	// Cluster is the cluster's name, which tags of subnets may mention.
+	Cluster string
+	// ClusterTagCheck refuses subnets that are tagged for other clusters only.
+	ClusterTagCheck bool
+	// SingleSubnet lets an ALB live in one regular zone.
+	SingleSubnet bool
+	ALB          bool
+	// Blame is the object to which faults are put down unless the choice has an origin.
+	Blame finding.Ref
+}
+
+// Subnets is the answer: the subnets of the load balancer and why each other candidate was not
+// taken. IDs are in the order asked for by name, and ascending otherwise.
+type Subnets struct {
+	IDs     []string
+	Refused []Refusal
+}
+
+// Refusal says why a candidate was not taken.
+type Refusal struct{ ID, Why string }
+
+// ChooseSubnets picks the subnets out of the candidates. It returns a finding that blocks the
+// stack if they cannot carry the load balancer; the refusals are filled in even then.
+func ChooseSubnets(r SubnetRequest, a observed.SubnetAnswer) (Subnets, *finding.Finding) {
+	if c, ok := r.Choice.(model.SubnetsNamed); ok {
+		return chooseNamed(r, c, a)
+	}
+	return chooseBest(r, a)
+}
+
+// chooseBest takes one eligible subnet of each zone.
+func chooseBest(r SubnetRequest, a observed.SubnetAnswer) (Subnets, *finding.Finding) {
+	var out Subnets
+	var count refusals
+	best := map[string]observed.Subnet{}
+	candidates := slices.Clone(a.Candidates)
+	slices.SortFunc(candidates, func(x, y observed.Subnet) int {
+		return cmp.Or(cmp.Compare(r.rank(x), r.rank(y)), cmp.Compare(x.ID, y.ID))
+	})
+	for _, s := range candidates {
+		if why := r.refuse(s, &count); why != "" {
+			out.Refused = append(out.Refused, Refusal{s.ID, why})
+			continue
+		}
+		if taken, ok := best[s.Zone]; ok {
+			out.Refused = append(out.Refused, Refusal{s.ID, fmt.Sprintf("zone %s is served by %s", s.Zone, taken.ID)})
+			continue
+		}
+		best[s.Zone] = s
+	}
+	slices.SortFunc(out.Refused, func(x, y Refusal) int { return cmp.Compare(x.ID, y.ID) })
+	chosen := make([]observed.Subnet, 0, len(best))
+	for _, s := range best {
+		chosen = append(chosen, s)
+	}
+	slices.SortFunc(chosen, func(x, y observed.Subnet) int { return cmp.Compare(x.ID, y.ID) })
+	if len(chosen) == 0 {
+		return out, r.none(a, count)
+	}
+	if f := r.check(chosen); f != nil {
+		return out, f
+	}
+	out.IDs = ids(chosen)
+	return out, nil
+}
+
+// rank puts subnets that are tagged for this cluster first.
+func (r SubnetRequest) rank(s observed.Subnet) int {
+	if _, ours := s.Tags[clusterTagPrefix+"/"+r.Cluster]; ours {
+		return 0
+	}
+	return 1
+}
+
+// refusals counts candidates by the class that refused them.
+type refusals struct{ otherCluster, fewIPs, noIPv6 int }
+
+// refuse names the first reason against a candidate, "" if there is none.
+func (r SubnetRequest) refuse(s observed.Subnet, count *refusals) string {
+	switch {
+	case r.ClusterTagCheck && r.forOthers(s):
+		count.otherCluster++
+		return "it is tagged for other clusters only"
+	case s.FreeIPs < minFreeIPs:
+		count.fewIPs++
+		return fmt.Sprintf("it has %d free addresses, and %d are needed", s.FreeIPs, minFreeIPs)
+	case r.AddressType.HasIPv6() && len(s.IPv6CIDRs) == 0:
+		count.noIPv6++
+		return "it has no IPv6 range"
+	}
+	return ""
+}
+
+// forOthers says that a subnet is tagged for clusters, but not for this one.
+func (r SubnetRequest) forOthers(s observed.Subnet) bool {
+	if r.rank(s) == 0 {
+		return false
+	}
+	for key := range s.Tags {
+		if strings.HasPrefix(key, clusterTagPrefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r SubnetRequest) none(a observed.SubnetAnswer, count refusals) *finding.Finding {
+	if len(a.Candidates) == 0 {
+		return r.fault(finding.SubnetsNotFound, "no subnet of the VPC fits "+r.wanted(), r.remedy())
+	}
+	msg := fmt.Sprintf("none of the %d subnets for %s can be used: %d are tagged for other clusters, %d have fewer than %d free addresses",
+		len(a.Candidates), r.wanted(), count.otherCluster, count.fewIPs, minFreeIPs)
+	if r.AddressType.HasIPv6() {
+		msg += fmt.Sprintf(", %d have no IPv6 range", count.noIPv6)
+	}
+	return r.fault(finding.SubnetsUnsuitable, msg, r.remedy())
+}
+
+// wanted describes the load balancer or the tags that subnets were looked for.
+func (r SubnetRequest) wanted() string {
+	if _, ok := r.Choice.(model.SubnetsTagged); ok {
+		return "the subnet tags"
+	}
+	return fmt.Sprintf("a load balancer of scheme %s", r.Scheme)
+}
+
+func (r SubnetRequest) remedy() string {
+	if _, ok := r.Choice.(model.SubnetsTagged); ok {
+		return "tag suitable subnets so, or correct the tags"
+	}
+	return fmt.Sprintf("tag suitable subnets with %s=1, or name them", RoleTag(r.Scheme))
+}
+
+// RoleTag is the key of the tag by which subnets for load balancers of a scheme are discovered.
+func RoleTag(s model.Scheme) string {
+	if s == model.InternetFacing {
+		return "kubernetes.io/role/elb"
+	}
+	return "kubernetes.io/role/internal-elb"
+}
+
+func (r SubnetRequest) fault(reason finding.Reason, message, fix string) *finding.Finding {
+	f := finding.Finding{
+		Object: r.Blame, Reason: reason, Severity: finding.Error, Message: message, Fix: fix, Blocks: finding.BlocksStack,
+	}
+	var of finding.Origin
+	switch c := r.Choice.(type) {
+	case model.SubnetsNamed:
+		of = c.Of
+	case model.SubnetsTagged:
+		of = c.Of
+	}
+	f.Field = of.Field
+	if !of.Object.IsZero() {
+		f.Object = of.Object
+	}
+	return &f
+}
+
+func ids(subnets []observed.Subnet) []string {
+	out := make([]string, len(subnets))
+	for i, s := range subnets {
+		out[i] = s.ID
+	}
+	return out
+}
