@@ -1,0 +1,166 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// Memory is a small Kubernetes API in memory: a Source that is always synced, with the write rules
+// of the API server that controllers depend on (resource versions, generations, finalizers,
+// deletion timestamps, status as a subresource). It has no admission, no garbage collection and no
+// goroutine. Objects handed out must not be changed.
+type Memory struct {
+	scheme *runtime.Scheme
+	now    func() time.Time
+
+	mu      sync.Mutex
+	version int64
+	serial  int64
+	objects map[Ref]Object
+	sorted  map[Kind][]Ref // ascending by namespace and name
+
+	watchers []*watcher
+	pending  []event
+	draining bool
+}
+
+type watcher struct {
+	notify func(old, new Object)
+	gone   bool
+}
+
+type event struct{ old, new Object }
+
+// NewMemory returns a store that holds nothing. now gives creation and deletion times; nil means
+// that time stands still.
+func NewMemory(now func() time.Time) (*Memory, error) {
+	s, err := NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	if now == nil {
+		now = func() time.Time { return time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC) }
+	}
+	return &Memory{scheme: s, now: now, objects: map[Ref]Object{}, sorted: map[Kind][]Ref{}}, nil
+}
+
+// Scheme returns the types that the store can hold.
+func (m *Memory) Scheme() *runtime.Scheme { return m.scheme }
+
+// Get implements Source.
+func (m *Memory) Get(ref Ref) (Object, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o, ok := m.objects[ref]; ok {
+		return o, nil
+	}
+	return nil, nil
+}
+
+// List implements Source.
+func (m *Memory) List(q Query) ([]Object, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []Object
+	for _, ref := range m.sorted[q.Kind] {
+		if o := m.objects[ref]; q.Selects(o) {
+			out = append(out, o)
+		}
+	}
+	return out, nil
+}
+
+// All returns every object of a kind, also of kinds that translators do not read (such as Event).
+func (m *Memory) All(kind Kind) []Object {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]Object, 0, len(m.sorted[kind]))
+	for _, ref := range m.sorted[kind] {
+		out = append(out, m.objects[ref])
+	}
+	return out
+}
+
+// Watch calls notify after each change, in the order of the changes and before the write that
+// caused it returns, unless another goroutine is telling the watchers at that moment and takes the
+// event along. old is nil for a new object, new for one that is gone. A watcher may write. The
+// returned function ends the watch.
+func (m *Memory) Watch(notify func(old, new Object)) (stop func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w := &watcher{notify: notify}
+	m.watchers = append(m.watchers, w)
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		w.gone = true
+		m.watchers = slices.DeleteFunc(m.watchers, func(o *watcher) bool { return o == w })
+	}
+}
+
+// store replaces an object (new nil: removes it) and notes the event. The lock is held.
+func (m *Memory) store(ref Ref, obj Object) {
+	old, had := m.objects[ref]
+	order := func(a, b Ref) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	}
+	switch at, found := slices.BinarySearchFunc(m.sorted[ref.Kind], ref, order); {
+	case obj == nil && found:
+		delete(m.objects, ref)
+		m.sorted[ref.Kind] = slices.Delete(m.sorted[ref.Kind], at, at+1)
+	case obj != nil:
+		m.objects[ref] = obj
+		if !found {
+			m.sorted[ref.Kind] = slices.Insert(m.sorted[ref.Kind], at, ref)
+		}
+	}
+	e := event{new: obj}
+	if had {
+		e.old = old
+	}
+	m.pending = append(m.pending, e)
+}
+
+// tell delivers what is pending. It is called without the lock.
+func (m *Memory) tell() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.draining {
+		return
+	}
+	m.draining = true
+	defer func() { m.draining = false }()
+	for len(m.pending) > 0 {
+		e := m.pending[0]
+		m.pending = m.pending[1:]
+		for _, w := range slices.Clone(m.watchers) {
+			if w.gone {
+				continue
+			}
+			m.mu.Unlock()
+			w.notify(e.old, e.new)
+			m.mu.Lock()
+		}
+	}
+}
+
+// refOf names any object that the scheme knows.
+func (m *Memory) refOf(obj Object) (Ref, schema.GroupResource, error) {
+	gvk, err := apiutil.GVKForObject(obj, m.scheme)
+	if err != nil {
+		return Ref{}, schema.GroupResource{}, err
+	}
+	return Ref{Kind: Kind(gvk.Kind), Namespace: obj.GetNamespace(), Name: obj.GetName()},
+		schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, nil
+}
+
+func notFound(ref Ref) error {
+	return apierrors.NewNotFound(schema.GroupResource{Resource: string(ref.Kind)}, ref.Name)
+}

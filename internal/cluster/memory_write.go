@@ -1,0 +1,275 @@
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+)
+
+// Part is what a write may change of an object.
+type Part int
+
+// The parts.
+const (
+	Main   Part = iota // everything but the status
+	Status             // the status subresource
+)
+
+// Put stores objects as they are, status and deletion timestamp included, to set a scene. What is
+// missing of UID, generation and creation time is filled in.
+func (m *Memory) Put(objs ...Object) error {
+	for _, obj := range objs {
+		ref, _, err := m.refOf(obj)
+		if err != nil {
+			return err
+		}
+		m.mu.Lock()
+		o := obj.DeepCopyObject().(Object)
+		m.born(o)
+		m.store(ref, o)
+		m.mu.Unlock()
+		m.tell()
+	}
+	return nil
+}
+
+// Create adds an object and returns it as stored. It fails with AlreadyExists.
+func (m *Memory) Create(obj Object) (Object, error) {
+	o := obj.DeepCopyObject().(Object)
+	m.mu.Lock()
+	if o.GetName() == "" && o.GetGenerateName() != "" {
+		m.serial++
+		o.SetName(fmt.Sprintf("%s%05d", o.GetGenerateName(), m.serial))
+	}
+	ref, res, err := m.refOf(o)
+	if err == nil && m.objects[ref] != nil {
+		err = apierrors.NewAlreadyExists(res, ref.Name)
+	}
+	if err != nil {
+		m.mu.Unlock()
+		return nil, err
+	}
+	o.SetUID("")
+	o.SetGeneration(0)
+	o.SetDeletionTimestamp(nil)
+	o.SetCreationTimestamp(metav1.Time{})
+	keepStatus(o, nil)
+	m.born(o)
+	m.store(ref, o)
+	m.mu.Unlock()
+	m.tell()
+	return o, nil
+}
+
+// born fills in what the API server gives to a new object. The lock is held.
+func (m *Memory) born(o Object) {
+	m.version++
+	o.SetResourceVersion(strconv.FormatInt(m.version, 10))
+	if o.GetUID() == "" {
+		m.serial++
+		o.SetUID(types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", m.serial)))
+	}
+	if o.GetGeneration() == 0 {
+		o.SetGeneration(1)
+	}
+	if at := o.GetCreationTimestamp(); at.IsZero() {
+		o.SetCreationTimestamp(metav1.Time{Time: m.now()})
+	}
+}
+
+// Update changes a part of an object and returns it as stored. A resource version in the object
+// must be the present one. A write that changes nothing is no event. An object under deletion
+// goes away with its last finalizer.
+func (m *Memory) Update(obj Object, part Part) (Object, error) {
+	return m.change(obj, part, func(Object) (Object, error) { return obj.DeepCopyObject().(Object), nil })
+}
+
+// Patch applies a JSON merge patch or a strategic merge patch to a part of the object that obj
+// names. A uid or resourceVersion in the patch must be the present one.
+func (m *Memory) Patch(obj Object, part Part, kind types.PatchType, data []byte) (Object, error) {
+	return m.change(obj, part, func(cur Object) (Object, error) {
+		before, err := json.Marshal(cur)
+		if err != nil {
+			return nil, err
+		}
+		var after []byte
+		switch kind {
+		case types.MergePatchType:
+			after, err = jsonpatch.MergePatch(before, data)
+		case types.StrategicMergePatchType:
+			after, err = strategicpatch.StrategicMergePatch(before, data, cur)
+		default:
+			err = fmt.Errorf("patch type %s is not supported", kind)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("patch %s: %w", RefOf(cur), err)
+		}
+		gvk := cur.GetObjectKind().GroupVersionKind()
+		out, err := m.newLike(cur)
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(after, out); err != nil {
+			return nil, fmt.Errorf("patch %s: %w", RefOf(cur), err)
+		}
+		out.GetObjectKind().SetGroupVersionKind(gvk)
+		return out, nil
+	})
+}
+
+func (m *Memory) newLike(obj Object) (Object, error) {
+	kinds, _, err := m.scheme.ObjectKinds(obj)
+	if err != nil {
+		return nil, err
+	}
+	o, err := m.scheme.New(kinds[0])
+	if err != nil {
+		return nil, err
+	}
+	return o.(Object), nil
+}
+
+func (m *Memory) change(obj Object, part Part, make func(cur Object) (Object, error)) (Object, error) {
+	ref, res, err := m.refOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := func() (Object, error) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		cur := m.objects[ref]
+		if cur == nil {
+			return nil, apierrors.NewNotFound(res, ref.Name)
+		}
+		next, err := make(cur)
+		if err != nil {
+			return nil, err
+		}
+		if v := next.GetResourceVersion(); v != "" && v != cur.GetResourceVersion() {
+			return nil, apierrors.NewConflict(res, ref.Name, fmt.Errorf("the object has been modified"))
+		}
+		if u := next.GetUID(); u != "" && u != cur.GetUID() {
+			return nil, apierrors.NewConflict(res, ref.Name, fmt.Errorf("uid %s is not the present one", u))
+		}
+		if part == Status {
+			status := next
+			next = cur.DeepCopyObject().(Object)
+			keepStatus(next, status)
+		} else {
+			keepStatus(next, cur)
+		}
+		return m.replace(ref, cur, next), nil
+	}()
+	m.tell()
+	return stored, err
+}
+
+// replace stores what follows on cur, if it differs. The lock is held.
+func (m *Memory) replace(ref Ref, cur, next Object) Object {
+	next.SetUID(cur.GetUID())
+	next.SetResourceVersion(cur.GetResourceVersion())
+	next.SetGeneration(cur.GetGeneration())
+	next.SetCreationTimestamp(cur.GetCreationTimestamp())
+	next.SetDeletionTimestamp(cur.GetDeletionTimestamp())
+	next.GetObjectKind().SetGroupVersionKind(cur.GetObjectKind().GroupVersionKind())
+	if equality.Semantic.DeepEqual(cur, next) {
+		return cur
+	}
+	if cur.GetDeletionTimestamp() != nil && len(next.GetFinalizers()) == 0 {
+		m.version++
+		m.store(ref, nil)
+		return next
+	}
+	if !equality.Semantic.DeepEqual(specOf(cur), specOf(next)) {
+		next.SetGeneration(cur.GetGeneration() + 1)
+	}
+	m.version++
+	next.SetResourceVersion(strconv.FormatInt(m.version, 10))
+	m.store(ref, next)
+	return next
+}
+
+// Delete removes an object, or marks it as being deleted while it has finalizers.
+func (m *Memory) Delete(ref Ref) error {
+	err := func() error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		cur := m.objects[ref]
+		switch {
+		case cur == nil:
+			return notFound(ref)
+		case len(cur.GetFinalizers()) == 0:
+			m.version++
+			m.store(ref, nil)
+		case cur.GetDeletionTimestamp() == nil:
+			next := cur.DeepCopyObject().(Object)
+			next.SetDeletionTimestamp(&metav1.Time{Time: m.now()})
+			next.SetGeneration(cur.GetGeneration() + 1)
+			m.version++
+			next.SetResourceVersion(strconv.FormatInt(m.version, 10))
+			m.store(ref, next)
+		}
+		return nil
+	}()
+	m.tell()
+	return err
+}
+
+// keepStatus gives dst the status of src (nil: none), for kinds whose status is a subresource.
+func keepStatus(dst, src Object) {
+	switch d := dst.(type) {
+	case *networkingv1.Ingress:
+		d.Status = networkingv1.IngressStatus{}
+		if s, ok := src.(*networkingv1.Ingress); ok {
+			s.Status.DeepCopyInto(&d.Status)
+		}
+	case *corev1.Service:
+		d.Status = corev1.ServiceStatus{}
+		if s, ok := src.(*corev1.Service); ok {
+			s.Status.DeepCopyInto(&d.Status)
+		}
+	case *corev1.Pod:
+		d.Status = corev1.PodStatus{}
+		if s, ok := src.(*corev1.Pod); ok {
+			s.Status.DeepCopyInto(&d.Status)
+		}
+	case *corev1.Node:
+		d.Status = corev1.NodeStatus{}
+		if s, ok := src.(*corev1.Node); ok {
+			s.Status.DeepCopyInto(&d.Status)
+		}
+	case *elbv2.TargetGroupBinding:
+		d.Status = elbv2.TargetGroupBindingStatus{}
+		if s, ok := src.(*elbv2.TargetGroupBinding); ok {
+			s.Status.DeepCopyInto(&d.Status)
+		}
+	}
+}
+
+// specOf is the part of an object whose changes count up the generation.
+func specOf(obj Object) any {
+	switch o := obj.(type) {
+	case *networkingv1.Ingress:
+		return o.Spec
+	case *networkingv1.IngressClass:
+		return o.Spec
+	case *elbv2.TargetGroupBinding:
+		return o.Spec
+	case *elbv2.IngressClassParams:
+		return o.Spec
+	case *corev1.Pod:
+		return o.Spec
+	}
+	return nil
+}

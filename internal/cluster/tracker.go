@@ -1,0 +1,161 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+)
+
+// Tracker knows what each consumer asked for in its last view, and so whom an event concerns. It
+// is safe for concurrent use.
+type Tracker[K comparable] struct {
+	mu      sync.Mutex
+	seq     uint64
+	order   map[K]uint64 // first recording, which fixes the order of answers
+	asked   map[K]questions
+	byRef   map[Ref]map[K]struct{}
+	byQuery map[Query]map[K]struct{}
+}
+
+type questions struct {
+	refs    []Ref
+	queries []Query
+}
+
+// NewTracker returns a tracker that knows nobody.
+func NewTracker[K comparable]() *Tracker[K] {
+	return &Tracker[K]{
+		order: map[K]uint64{}, asked: map[K]questions{},
+		byRef: map[Ref]map[K]struct{}{}, byQuery: map[Query]map[K]struct{}{},
+	}
+}
+
+// Record replaces what is known of a consumer by the questions of the views, which together make
+// up its last run. A consumer that asked for nothing is forgotten.
+func (t *Tracker[K]) Record(k K, views ...*View) {
+	var q questions
+	for _, v := range views {
+		q.refs = append(q.refs, v.Refs()...)
+		q.queries = append(q.queries, v.Queries()...)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.forget(k)
+	if len(q.refs) == 0 && len(q.queries) == 0 {
+		delete(t.order, k)
+		return
+	}
+	if _, ok := t.order[k]; !ok {
+		t.seq++
+		t.order[k] = t.seq
+	}
+	t.asked[k] = q
+	for _, r := range q.refs {
+		add(t.byRef, r, k)
+	}
+	for _, s := range q.queries {
+		add(t.byQuery, s, k)
+	}
+}
+
+// Forget drops a consumer that is gone.
+func (t *Tracker[K]) Forget(k K) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.forget(k)
+	delete(t.order, k)
+}
+
+func (t *Tracker[K]) forget(k K) {
+	q := t.asked[k]
+	for _, r := range q.refs {
+		remove(t.byRef, r, k)
+	}
+	for _, s := range q.queries {
+		remove(t.byQuery, s, k)
+	}
+	delete(t.asked, k)
+}
+
+// Affected returns the consumers that a change concerns: those that asked for the object by name,
+// and those with a query that the object enters, leaves or changes within. old is nil for an
+// object that appeared, new for one that is gone. The order is that of first recording.
+func (t *Tracker[K]) Affected(old, new Object) []K {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	hit := map[K]struct{}{}
+	for _, obj := range []Object{old, new} {
+		if obj == nil {
+			continue
+		}
+		kind, ok := KindOf(obj)
+		if !ok {
+			continue
+		}
+		collect(hit, t.byRef[RefOf(obj)])
+		for _, q := range queriesOf(kind, obj) {
+			collect(hit, t.byQuery[q])
+		}
+	}
+	out := make([]K, 0, len(hit))
+	for k := range hit {
+		out = append(out, k)
+	}
+	slices.SortFunc(out, func(a, b K) int { return cmp.Compare(t.order[a], t.order[b]) })
+	return out
+}
+
+// Asked says whether any consumer asked for the object by name.
+func (t *Tracker[K]) Asked(r Ref) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.byRef[r]) > 0
+}
+
+// queriesOf lists every query whose answer holds the object.
+func queriesOf(kind Kind, obj Object) []Query {
+	typ, _ := TypeOf(kind)
+	spaces := []string{""}
+	if obj.GetNamespace() != "" {
+		spaces = append(spaces, obj.GetNamespace())
+	}
+	var out []Query
+	for _, ns := range spaces {
+		out = append(out, Query{Kind: kind, Namespace: ns})
+		for _, ix := range typ.Indexes {
+			for _, val := range IndexValues(kind, ix, obj) {
+				out = append(out, Query{Kind: kind, Namespace: ns, Index: ix, Value: val})
+			}
+		}
+	}
+	return out
+}
+
+// Selects says whether an object belongs to the answer of a query.
+func (q Query) Selects(obj Object) bool {
+	kind, ok := KindOf(obj)
+	if !ok || kind != q.Kind || q.Namespace != "" && q.Namespace != obj.GetNamespace() {
+		return false
+	}
+	return q.Index == "" || slices.Contains(IndexValues(kind, q.Index, obj), q.Value)
+}
+
+func add[Q, K comparable](m map[Q]map[K]struct{}, q Q, k K) {
+	if m[q] == nil {
+		m[q] = map[K]struct{}{}
+	}
+	m[q][k] = struct{}{}
+}
+
+func remove[Q, K comparable](m map[Q]map[K]struct{}, q Q, k K) {
+	delete(m[q], k)
+	if len(m[q]) == 0 {
+		delete(m, q)
+	}
+}
+
+func collect[K comparable](into, from map[K]struct{}) {
+	for k := range from {
+		into[k] = struct{}{}
+	}
+}

@@ -1,0 +1,187 @@
+package cluster
+
+import (
+	"fmt"
+	"math/rand"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+)
+
+func meta(ns, name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: ns, Name: name} }
+
+func TestIndexValues(t *testing.T) {
+	class := "public"
+	tests := map[string]struct {
+		index Index
+		obj   Object
+		want  []string
+	}{
+		"group annotation": {IngressByGroup, &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{
+			Annotations: map[string]string{"alb.ingress.kubernetes.io/group.name": "shop"}}}, []string{"shop"}},
+		"an empty group annotation is a value": {IngressByGroup, &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{
+			Annotations: map[string]string{"alb.ingress.kubernetes.io/group.name": ""}}}, []string{""}},
+		"no group annotation": {IngressByGroup, &networkingv1.Ingress{}, nil},
+		"finalizers of others are left out": {IngressByFinalizer, &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{
+			Finalizers: []string{"other/x", "ingress.k8s.aws/resources", "group.ingress.k8s.aws/a", "group.ingress.k8s.aws/a"}}},
+			[]string{"group.ingress.k8s.aws/a", "ingress.k8s.aws/resources"}},
+		"class":    {IngressByClass, &networkingv1.Ingress{Spec: networkingv1.IngressSpec{IngressClassName: &class}}, []string{"public"}},
+		"no class": {IngressByClass, &networkingv1.Ingress{}, []string{""}},
+		"params of a class": {ClassByParams, &networkingv1.IngressClass{Spec: networkingv1.IngressClassSpec{
+			Parameters: &networkingv1.IngressClassParametersReference{Name: "p"}}}, []string{"p"}},
+		"group of params": {ParamsByGroup, &elbv2.IngressClassParams{Spec: elbv2.IngressClassParamsSpec{
+			Group: &elbv2.IngressGroup{Name: "g"}}}, []string{"g"}},
+		"service of a slice": {SliceByService, &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Labels: map[string]string{"kubernetes.io/service-name": "web"}}}, []string{"shop/web"}},
+		"slice without a service": {SliceByService, &discoveryv1.EndpointSlice{}, nil},
+		"service of a binding": {BindingByService, &elbv2.TargetGroupBinding{ObjectMeta: meta("shop", "b"),
+			Spec: elbv2.TargetGroupBindingSpec{ServiceRef: elbv2.ServiceReference{Name: "web"}}}, []string{"shop/web"}},
+		"implicit stack": {BindingByStack, &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
+			"ingress.k8s.aws/stack-namespace": "shop", "ingress.k8s.aws/stack-name": "web"}}}, []string{"ingress.k8s.aws|shop/web"}},
+		"explicit stack": {BindingByStack, &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
+			"ingress.k8s.aws/stack": "team"}}}, []string{"ingress.k8s.aws|team"}},
+		"gates of both spellings": {PodByGate, &corev1.Pod{ObjectMeta: meta("shop", "p"), Spec: corev1.PodSpec{
+			ReadinessGates: []corev1.PodReadinessGate{
+				{ConditionType: "target-health.elbv2.k8s.aws/b"}, {ConditionType: "target-health.alb.ingress.k8s.aws/a"},
+				{ConditionType: "other/c"}, {ConditionType: "target-health.elbv2.k8s.aws/b"}}}}, []string{"shop/a", "shop/b"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			kind, _ := KindOf(tc.obj)
+			if d := cmp.Diff(tc.want, IndexValues(kind, tc.index, tc.obj)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestEveryIndexHasAKind(t *testing.T) {
+	var all []Index
+	for _, typ := range Types() {
+		all = append(all, typ.Indexes...)
+		if k, ok := KindOf(typ.New()); !ok || k != typ.Kind {
+			t.Errorf("KindOf of a new %s is %s", typ.Kind, k)
+		}
+	}
+	slices.Sort(all)
+	want := []Index{IngressByGroup, IngressByFinalizer, IngressByClass, ClassByParams, ParamsByGroup,
+		SliceByService, BindingByService, BindingByStack, PodByGate}
+	slices.Sort(want)
+	if d := cmp.Diff(want, all); d != "" {
+		t.Error(d)
+	}
+}
+
+// A consumer in this test asks for an Ingress, and then for what that one names: the questions
+// depend on the answers, as in a translator.
+func consume(v *View, ns string) string {
+	var seen []string
+	note := func(o Object) { seen = append(seen, RefOf(o).String()+"@"+o.GetResourceVersion()) }
+	for _, g := range []string{"a", "b"} {
+		for _, ing := range List[*networkingv1.Ingress](v, Query{Kind: KindIngress, Namespace: ns, Index: IngressByGroup, Value: g}) {
+			note(ing)
+			if ing.Spec.DefaultBackend != nil {
+				if s, ok := Get[*corev1.Service](v, KindService, ing.Namespace, ing.Spec.DefaultBackend.Service.Name); ok {
+					note(s)
+				}
+			}
+		}
+		if ns == "n1" {
+			break
+		}
+	}
+	if ns == "" {
+		for _, n := range List[*corev1.Node](v, Query{Kind: KindNode}) {
+			note(n)
+		}
+	}
+	return fmt.Sprint(seen)
+}
+
+// Whatever happens to the cluster, the consumers whose answers change are among those that the
+// tracker names, and those it names had asked about the object.
+func TestTrackerNamesExactlyThoseWhoAsked(t *testing.T) {
+	for seed := range int64(200) {
+		rnd := rand.New(rand.NewSource(seed))
+		m, err := NewMemory(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tracker := NewTracker[string]()
+		consumers := []string{"", "n1", "n2"}
+		answers, views := map[string]string{}, map[string]*View{}
+		run := func(k string) {
+			v := NewView(m)
+			answers[k], views[k] = consume(v, k), v
+			tracker.Record(k, v)
+		}
+		for _, k := range consumers {
+			run(k)
+		}
+		m.Watch(func(old, new Object) {
+			affected := tracker.Affected(old, new)
+			for _, k := range consumers {
+				asked := false
+				for _, o := range []Object{old, new} {
+					if o == nil {
+						continue
+					}
+					asked = asked || slices.Contains(views[k].Refs(), RefOf(o)) ||
+						slices.ContainsFunc(views[k].Queries(), func(q Query) bool { return q.Selects(o) })
+				}
+				if named := slices.Contains(affected, k); named != asked {
+					t.Fatalf("seed %d: %v -> %v: consumer %q named %v, asked %v", seed, old, new, k, named, asked)
+				}
+				if fresh := consume(NewView(m), k); fresh != answers[k] && !slices.Contains(affected, k) {
+					t.Fatalf("seed %d: the answers of %q changed from %s to %s unnoticed", seed, k, answers[k], fresh)
+				}
+			}
+			for _, k := range affected {
+				run(k)
+			}
+		})
+		for range 60 {
+			disturb(t, rnd, m)
+		}
+	}
+}
+
+func disturb(t *testing.T, rnd *rand.Rand, m *Memory) {
+	t.Helper()
+	pick := func(s ...string) string { return s[rnd.Intn(len(s))] }
+	var obj Object
+	switch rnd.Intn(4) {
+	case 0:
+		obj = &corev1.Service{ObjectMeta: meta(pick("n1", "n2"), pick("s1", "s2"))}
+		obj.SetLabels(map[string]string{"rev": pick("1", "2", "3")})
+	case 1:
+		obj = &corev1.Node{ObjectMeta: meta("", pick("x", "y"))}
+		obj.SetLabels(map[string]string{"rev": pick("1", "2")})
+	default:
+		ing := &networkingv1.Ingress{ObjectMeta: meta(pick("n1", "n2"), pick("i1", "i2", "i3"))}
+		ing.Annotations = map[string]string{groupNameAnnotation: pick("a", "b", "c")}
+		ing.Spec.DefaultBackend = &networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{Name: pick("s1", "s2", "s3")}}
+		obj = ing
+	}
+	ref := RefOf(obj)
+	have, _ := m.Get(ref)
+	var err error
+	switch {
+	case have == nil:
+		_, err = m.Create(obj)
+	case rnd.Intn(3) == 0:
+		err = m.Delete(ref)
+	default:
+		_, err = m.Update(obj, Main)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,151 @@
+package cluster
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	syaml "sigs.k8s.io/yaml"
+)
+
+// Loaded is what a file held.
+type Loaded struct {
+	Objects []Object
+	// Skipped are documents of kinds that translators do not read, as "apiVersion Kind name".
+	Skipped []string
+}
+
+// LoadYAML reads the objects of a YAML or JSON stream: several documents, lists among them.
+// Unknown and repeated fields of the kinds that are read are errors. Namespaced objects without a
+// namespace are put into "default", and the defaults that the API server would fill in and that
+// translators look at are filled in.
+func LoadYAML(data []byte) (Loaded, error) {
+	scheme, err := NewScheme()
+	if err != nil {
+		return Loaded{}, err
+	}
+	decode := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
+	var out Loaded
+	docs := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for n := 1; ; n++ {
+		doc, err := docs.Read()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err == nil {
+			err = out.add(decode, doc)
+		}
+		if err != nil {
+			return Loaded{}, fmt.Errorf("document %d: %w", n, err)
+		}
+	}
+}
+
+func (l *Loaded) add(decode runtime.Decoder, doc []byte) error {
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Metadata   struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+		Items []map[string]any `json:"items"`
+	}
+	if len(bytes.TrimSpace(doc)) == 0 {
+		return nil
+	}
+	if err := syaml.Unmarshal(doc, &head); err != nil {
+		return err
+	}
+	if head.Kind == "" && head.APIVersion == "" {
+		return nil // only comments
+	}
+	if len(head.Items) > 0 {
+		for i, item := range head.Items {
+			raw, err := syaml.Marshal(item)
+			if err == nil {
+				err = l.add(decode, raw)
+			}
+			if err != nil {
+				return fmt.Errorf("item %d: %w", i+1, err)
+			}
+		}
+		return nil
+	}
+	typ, ok := TypeOf(Kind(head.Kind))
+	if gv, k := typ.GVK.ToAPIVersionAndKind(); !ok || gv != head.APIVersion || k != head.Kind {
+		l.Skipped = append(l.Skipped, fmt.Sprintf("%s %s %s", head.APIVersion, head.Kind, head.Metadata.Name))
+		return nil
+	}
+	obj, _, err := decode.Decode(doc, nil, nil)
+	if err != nil {
+		return err
+	}
+	o, ok := obj.(Object)
+	if !ok {
+		return fmt.Errorf("%s has no metadata", head.Kind)
+	}
+	if typ.Namespaced && o.GetNamespace() == "" {
+		o.SetNamespace("default")
+	}
+	fillDefaults(o)
+	l.Objects = append(l.Objects, o)
+	return nil
+}
+
+// fillDefaults does what the API server does to new objects, as far as translators notice.
+func fillDefaults(obj Object) {
+	switch o := obj.(type) {
+	case *corev1.Service:
+		if o.Spec.Type == "" {
+			o.Spec.Type = corev1.ServiceTypeClusterIP
+		}
+		for i := range o.Spec.Ports {
+			p := &o.Spec.Ports[i]
+			if p.Protocol == "" {
+				p.Protocol = corev1.ProtocolTCP
+			}
+			if p.TargetPort == (intstr.IntOrString{}) {
+				p.TargetPort = intstr.FromInt32(p.Port)
+			}
+		}
+	case *corev1.Namespace:
+		if o.Labels == nil {
+			o.Labels = map[string]string{}
+		}
+		o.Labels[corev1.LabelMetadataName] = o.Name
+	case *corev1.Secret:
+		for k, v := range o.StringData {
+			if o.Data == nil {
+				o.Data = map[string][]byte{}
+			}
+			o.Data[k] = []byte(v)
+		}
+		o.StringData = nil
+	}
+}
+
+// FromYAML returns a store with the objects of the streams. now is as for NewMemory.
+func FromYAML(now func() time.Time, streams ...[]byte) (*Memory, error) {
+	m, err := NewMemory(now)
+	if err != nil {
+		return nil, err
+	}
+	for _, data := range streams {
+		l, err := LoadYAML(data)
+		if err != nil {
+			return nil, err
+		}
+		if err := m.Put(l.Objects...); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
