@@ -47,6 +47,7 @@ type Plane struct {
 	opt     Options
 	life    lifetime
 	secrets *secrets
+	signer  *signer
 	keys    *keyCache
 	calls   calls
 
@@ -90,6 +91,7 @@ func New(opt Options) *Plane {
 		opt:     opt,
 		life:    newLifetime(),
 		secrets: newSecrets(),
+		signer:  newSigner(),
 		keys:    newKeyCache(opt.Identity),
 		groups:  map[string]*group{},
 		fronts:  map[netip.AddrPort]*front{},

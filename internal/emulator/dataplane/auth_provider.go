@@ -1,0 +1,127 @@
+package dataplane
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// statusProvider is what a user sees when the identity provider reports an
+// error.
+const statusProvider = 561
+
+// maxClaims is the size in bytes that a user's claims may have.
+const maxClaims = 11 << 10
+
+var errProvider = errors.New("the identity provider reported an error")
+
+// redeem exchanges the code for tokens and asks who the user is. A status
+// other than 0 is the answer to a login that failed.
+func (p *Plane) redeem(ctx context.Context, l login, code, callback string, now time.Time) (session, int) {
+	form := url.Values{
+		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {callback},
+		"client_id": {l.clientID}, "client_secret": {l.clientSecret},
+	}
+	s, err := p.fetchTokens(ctx, l, form, now)
+	if err == nil {
+		s.Until = now.Add(l.timeout)
+		err = p.fetchClaims(ctx, l, &s)
+	}
+	switch {
+	case errors.Is(err, errProvider):
+		return session{}, statusProvider
+	case err != nil:
+		p.opt.Log.Debug("login failed", "issuer", l.issuer, "error", err)
+		return session{}, http.StatusInternalServerError
+	}
+	return s, 0
+}
+
+// refresh renews tokens that have expired.
+func (p *Plane) refresh(ctx context.Context, l login, old session, now time.Time) (session, error) {
+	form := url.Values{
+		"grant_type": {"refresh_token"}, "refresh_token": {old.Refresh},
+		"client_id": {l.clientID}, "client_secret": {l.clientSecret},
+	}
+	s, err := p.fetchTokens(ctx, l, form, now)
+	if err != nil {
+		return session{}, err
+	}
+	if s.Refresh == "" {
+		s.Refresh = old.Refresh
+	}
+	s.Until = old.Until
+	return s, p.fetchClaims(ctx, l, &s)
+}
+
+func (p *Plane) fetchTokens(ctx context.Context, l login, form url.Values, now time.Time) (session, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.token, strings.NewReader(form.Encode()))
+	if err != nil {
+		return session{}, err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	raw, err := p.askProvider(req)
+	if err != nil {
+		return session{}, err
+	}
+	var tokens struct {
+		Access  string `json:"access_token"`
+		Refresh string `json:"refresh_token"`
+		Expires int64  `json:"expires_in"`
+	}
+	if err := json.Unmarshal(raw, &tokens); err != nil || tokens.Access == "" {
+		return session{}, errProvider
+	}
+	s := session{Access: tokens.Access, Refresh: tokens.Refresh}
+	if tokens.Expires > 0 {
+		s.Fresh = now.Add(time.Duration(tokens.Expires) * time.Second)
+	}
+	return s, nil
+}
+
+func (p *Plane) fetchClaims(ctx context.Context, l login, s *session) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.userInfo, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+s.Access)
+	raw, err := p.askProvider(req)
+	if err != nil {
+		return err
+	}
+	var claims map[string]any
+	if err := json.Unmarshal(raw, &claims); err != nil {
+		return errProvider
+	}
+	if s.Claims, err = json.Marshal(claims); err != nil {
+		return err
+	}
+	if len(s.Claims) > maxClaims {
+		return errors.New("the claims of the user are too large")
+	}
+	s.Subject, _ = claims["sub"].(string)
+	return nil
+}
+
+// askProvider returns the body of a successful answer. An answer of any other
+// status is the provider's error; everything else is ours.
+func (p *Plane) askProvider(req *http.Request) ([]byte, error) {
+	resp, err := p.opt.Identity.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode/100 != 2 {
+		return nil, errProvider
+	}
+	return raw, nil
+}

@@ -1,0 +1,139 @@
+package dataplane
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// How long fetched keys are used, and how soon an unknown key id may cause
+// another fetch.
+const (
+	keysFor      = 10 * time.Minute
+	keysAtMostBy = time.Second
+)
+
+// publicKey is one key of a JWKS document.
+type publicKey struct {
+	id, algorithm string
+	key           any // *rsa.PublicKey or *ecdsa.PublicKey
+}
+
+// keyCache remembers JWKS documents.
+type keyCache struct {
+	client *http.Client
+	mu     sync.Mutex
+	sets   map[string]keySet
+}
+
+type keySet struct {
+	keys    []publicKey
+	fetched time.Time
+}
+
+func newKeyCache(client *http.Client) *keyCache {
+	return &keyCache{client: client, sets: map[string]keySet{}}
+}
+
+// get returns the keys of an endpoint, fetched anew when they are old or do
+// not contain the id.
+func (c *keyCache) get(ctx context.Context, endpoint, id string) ([]publicKey, error) {
+	c.mu.Lock()
+	set, ok := c.sets[endpoint]
+	c.mu.Unlock()
+	age := time.Since(set.fetched)
+	knows := id == "" || slices.ContainsFunc(set.keys, func(k publicKey) bool { return k.id == id })
+	if ok && age < keysFor && (knows || age < keysAtMostBy) {
+		return set.keys, nil
+	}
+	keys, err := c.fetch(ctx, endpoint)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sets[endpoint] = keySet{keys: keys, fetched: time.Now()}
+	return keys, nil
+}
+
+func (c *keyCache) fetch(ctx context.Context, endpoint string) ([]publicKey, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s", endpoint, resp.Status)
+	}
+	var doc struct {
+		Keys []jwk `json:"keys"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&doc); err != nil {
+		return nil, fmt.Errorf("%s: %w", endpoint, err)
+	}
+	var keys []publicKey
+	for _, k := range doc.Keys {
+		if key, ok := k.public(); ok {
+			keys = append(keys, publicKey{id: k.KeyID, algorithm: k.Algorithm, key: key})
+		}
+	}
+	return keys, nil
+}
+
+// jwk is a JSON web key.
+type jwk struct {
+	Type      string `json:"kty"`
+	KeyID     string `json:"kid"`
+	Algorithm string `json:"alg"`
+	Curve     string `json:"crv"`
+	N         string `json:"n"`
+	E         string `json:"e"`
+	X         string `json:"x"`
+	Y         string `json:"y"`
+}
+
+// public returns false for kinds of keys that load balancers do not use.
+func (k jwk) public() (any, bool) {
+	switch k.Type {
+	case "RSA":
+		n, okN := number(k.N)
+		e, okE := number(k.E)
+		if !okN || !okE || !e.IsInt64() || e.Int64() > 1<<31-1 {
+			return nil, false
+		}
+		return &rsa.PublicKey{N: n, E: int(e.Int64())}, true
+	case "EC":
+		curves := map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": elliptic.P384(), "P-521": elliptic.P521()}
+		x, okX := number(k.X)
+		y, okY := number(k.Y)
+		curve, okC := curves[k.Curve]
+		if !okX || !okY || !okC {
+			return nil, false
+		}
+		key := &ecdsa.PublicKey{Curve: curve, X: x, Y: y}
+		if _, err := key.ECDH(); err != nil { // not a point of the curve
+			return nil, false
+		}
+		return key, true
+	}
+	return nil, false
+}
+
+func number(text string) (*big.Int, bool) {
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	return new(big.Int).SetBytes(raw), err == nil && len(raw) > 0
+}
