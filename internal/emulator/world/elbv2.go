@@ -122,7 +122,7 @@ type Listener struct {
 	Port         int32
 	Protocol     elbtypes.ProtocolEnum
 	SSLPolicy    string
-	ALPN         string   // empty: none was set
+	ALPN         []string // one policy; empty: none was set
 	Certificate  string   // default certificate, empty if none
 	SNI          []string // certificate list in the order of addition
 	Mutual       *elbtypes.MutualAuthenticationAttributes

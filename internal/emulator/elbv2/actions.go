@@ -1,0 +1,184 @@
+package elbv2
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+var (
+	statusPattern   = regexp.MustCompile(`^(2|4|5)\d\d$`)
+	protocolPattern = regexp.MustCompile(`^(HTTPS?|#\{protocol\})$`)
+)
+
+// actionScope is where actions are going to stand.
+type actionScope struct {
+	p        *world.Partition
+	lb       *world.LoadBalancer
+	protocol types.ProtocolEnum // of the listener
+	// replaced is the rule whose actions are replaced, nil when one is made.
+	// Its client secret may be kept.
+	replaced *world.Rule
+	// onDefault is whether these are the default actions of a listener.
+	onDefault bool
+}
+
+// shapeActions checks the form of actions in the member of that name.
+func (s *shape) shapeActions(member string, actions []types.Action) {
+	for i, a := range actions {
+		at := fmt.Sprintf("%s.%d.member.", member, i+1)
+		s.required(at+"type", a.Type != "")
+		oneOf(s, at+"type", a.Type, a.Type.Values())
+		s.between(at+"order", a.Order, 1, 50000)
+		if f := a.FixedResponseConfig; f != nil {
+			s.required(at+"fixedResponseConfig.statusCode", f.StatusCode != nil)
+			s.matches(at+"fixedResponseConfig.statusCode", f.StatusCode, statusPattern)
+			s.length(at+"fixedResponseConfig.messageBody", f.MessageBody, 0, 1024)
+			s.length(at+"fixedResponseConfig.contentType", f.ContentType, 0, 32)
+		}
+		if r := a.RedirectConfig; r != nil {
+			s.required(at+"redirectConfig.statusCode", r.StatusCode != "")
+			oneOf(s, at+"redirectConfig.statusCode", r.StatusCode, r.StatusCode.Values())
+			s.matches(at+"redirectConfig.protocol", r.Protocol, protocolPattern)
+			s.length(at+"redirectConfig.host", r.Host, 1, 128)
+			s.length(at+"redirectConfig.path", r.Path, 1, 128)
+			s.length(at+"redirectConfig.query", r.Query, 0, 128)
+		}
+	}
+}
+
+// checkActions judges the actions of a rule or listener and returns them in
+// the form in which they read back, with the client secret.
+func (s *Service) checkActions(sc actionScope, in []types.Action) ([]types.Action, error) {
+	if len(in) == 0 {
+		return nil, invalid("An action must be specified")
+	}
+	actions, err := orderActions(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkActionTypes(actions); err != nil {
+		return nil, err
+	}
+	last := actions[len(actions)-1]
+	if !sc.lb.IsALB() && (last.Type != types.ActionTypeEnumForward || len(actions) > 1) {
+		return nil, fail(codeAction, "Actions of type '%s' are not supported on load balancers with type 'network'", actions[0].Type)
+	}
+	out := make([]types.Action, 0, len(actions))
+	for i, a := range actions {
+		if err := checkActionConfig(a); err != nil {
+			return nil, err
+		}
+		done := types.Action{Type: a.Type, Order: a.Order}
+		if done.Order == nil && !sc.onDefault {
+			done.Order = ptr(int32(i + 1))
+		}
+		if err := s.checkAction(sc, a, &done); err != nil {
+			return nil, err
+		}
+		out = append(out, done)
+	}
+	return out, s.checkForwards(sc, out)
+}
+
+// orderActions returns the actions sorted by their order, which must be given
+// when there are several.
+func orderActions(in []types.Action) ([]types.Action, error) {
+	if len(in) == 1 {
+		return in, nil
+	}
+	seen := map[int32]bool{}
+	for _, a := range in {
+		if a.Order == nil {
+			return nil, invalid("An order must be specified for each action when there is more than one action")
+		}
+		if seen[*a.Order] {
+			return nil, invalid("The order '%d' was specified for more than one action", *a.Order)
+		}
+		seen[*a.Order] = true
+	}
+	out := slices.Clone(in)
+	slices.SortFunc(out, func(a, b types.Action) int { return cmp.Compare(*a.Order, *b.Order) })
+	return out, nil
+}
+
+func isRouting(t types.ActionTypeEnum) bool {
+	return t == types.ActionTypeEnumForward || t == types.ActionTypeEnumRedirect || t == types.ActionTypeEnumFixedResponse
+}
+
+// checkActionTypes demands exactly one routing action, at the end, and at
+// most one authentication and one validation before it.
+func checkActionTypes(actions []types.Action) error {
+	routing, auth, jwt := 0, 0, 0
+	for _, a := range actions {
+		switch {
+		case isRouting(a.Type):
+			routing++
+		case a.Type == types.ActionTypeEnumJwtValidation:
+			jwt++
+		default:
+			auth++
+		}
+	}
+	switch {
+	case routing == 0:
+		return fail(codeAction, "The actions must end with an action of type 'forward', 'redirect' or 'fixed-response'")
+	case routing > 1 || auth > 1 || jwt > 1:
+		return fail("TooManyActions", "There can be only one action of each kind, but there are %d", len(actions))
+	case !isRouting(actions[len(actions)-1].Type):
+		return fail(codeAction, "The action of type 'forward', 'redirect' or 'fixed-response' must be the last one")
+	}
+	return nil
+}
+
+// checkActionConfig demands the configuration of the action's own type only.
+func checkActionConfig(a types.Action) error {
+	given := []struct {
+		kind types.ActionTypeEnum
+		name string
+		set  bool
+	}{
+		{types.ActionTypeEnumForward, "ForwardConfig", a.ForwardConfig != nil || a.TargetGroupArn != nil},
+		{types.ActionTypeEnumRedirect, "RedirectConfig", a.RedirectConfig != nil},
+		{types.ActionTypeEnumFixedResponse, "FixedResponseConfig", a.FixedResponseConfig != nil},
+		{types.ActionTypeEnumAuthenticateOidc, "AuthenticateOidcConfig", a.AuthenticateOidcConfig != nil},
+		{types.ActionTypeEnumAuthenticateCognito, "AuthenticateCognitoConfig", a.AuthenticateCognitoConfig != nil},
+		{types.ActionTypeEnumJwtValidation, "JwtValidationConfig", a.JwtValidationConfig != nil},
+	}
+	for _, g := range given {
+		switch {
+		case g.set && g.kind != a.Type:
+			return invalid("'%s' cannot be specified for an action of type '%s'", g.name, a.Type)
+		case !g.set && g.kind == a.Type:
+			return invalid("'%s' must be specified for an action of type '%s'", g.name, a.Type)
+		}
+	}
+	return nil
+}
+
+// checkAction judges one action and fills in what reads back.
+func (s *Service) checkAction(sc actionScope, a types.Action, done *types.Action) (err error) {
+	if !isRouting(a.Type) && sc.protocol != types.ProtocolEnumHttps {
+		return fail(codeAction, "Actions of type '%s' are supported only on HTTPS listeners", a.Type)
+	}
+	switch a.Type {
+	case types.ActionTypeEnumForward:
+		return s.checkForward(sc, a, done)
+	case types.ActionTypeEnumRedirect:
+		done.RedirectConfig, err = checkRedirect(sc, *a.RedirectConfig)
+	case types.ActionTypeEnumFixedResponse:
+		done.FixedResponseConfig, err = checkFixedResponse(*a.FixedResponseConfig)
+	case types.ActionTypeEnumAuthenticateOidc:
+		done.AuthenticateOidcConfig, err = checkOIDC(sc, *a.AuthenticateOidcConfig)
+	case types.ActionTypeEnumAuthenticateCognito:
+		done.AuthenticateCognitoConfig, err = checkCognito(sc, *a.AuthenticateCognitoConfig)
+	case types.ActionTypeEnumJwtValidation:
+		done.JwtValidationConfig, err = checkJWT(*a.JwtValidationConfig)
+	}
+	return err
+}

@@ -1,0 +1,166 @@
+package elbv2
+
+import (
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+)
+
+const (
+	sessionCookie       = "AWSELBAuthSessionCookie"
+	sessionScope        = "openid"
+	sessionTimeout      = 604800
+	extraParamsMost     = 10
+	jwtTextLength       = 256
+	jwtClaims           = 10
+	jwtValuesPerClaim   = 10
+	onUnauthenticatedBy = "authenticate"
+)
+
+var userPoolPattern = regexp.MustCompile(`^arn:aws[a-z-]*:cognito-idp:([a-z0-9-]+):\d{12}:userpool/[\w-]+$`)
+
+func checkSession(timeout *int64, params map[string]string) error {
+	if timeout != nil && (*timeout < 1 || *timeout > sessionTimeout) {
+		return invalid("The session timeout '%d' must be between '1-%d' inclusive", *timeout, sessionTimeout)
+	}
+	if len(params) > extraParamsMost {
+		return invalid("You cannot specify more than '%d' authentication request extra parameters", extraParamsMost)
+	}
+	return nil
+}
+
+func httpsURL(what string, u *string) error {
+	parsed, err := url.Parse(val(u))
+	if err != nil || parsed.Scheme != "https" || parsed.Host == "" {
+		return fail(codeAction, "The %s '%s' must be a valid HTTPS URL", what, val(u))
+	}
+	return nil
+}
+
+func orText(p *string, def string) *string {
+	if p == nil {
+		return ptr(def)
+	}
+	return ptr(*p)
+}
+
+func checkOIDC(sc actionScope, o types.AuthenticateOidcActionConfig) (*types.AuthenticateOidcActionConfig, error) {
+	for _, u := range []struct {
+		what string
+		at   *string
+	}{
+		{"issuer", o.Issuer}, {"authorization endpoint", o.AuthorizationEndpoint},
+		{"token endpoint", o.TokenEndpoint}, {"user info endpoint", o.UserInfoEndpoint},
+	} {
+		if err := httpsURL(u.what, u.at); err != nil {
+			return nil, err
+		}
+	}
+	if val(o.ClientId) == "" {
+		return nil, invalid("A client ID must be specified")
+	}
+	if err := checkSession(o.SessionTimeout, o.AuthenticationRequestExtraParams); err != nil {
+		return nil, err
+	}
+	secret := o.ClientSecret
+	if val(o.UseExistingClientSecret) {
+		if secret != nil {
+			return nil, invalid("You cannot specify a client secret and use the existing one")
+		}
+		if secret = existingSecret(sc); secret == nil {
+			return nil, invalid("There is no existing client secret to use")
+		}
+	}
+	if val(secret) == "" {
+		return nil, invalid("A client secret must be specified")
+	}
+	return &types.AuthenticateOidcActionConfig{
+		Issuer: ptr(*o.Issuer), AuthorizationEndpoint: ptr(*o.AuthorizationEndpoint), TokenEndpoint: ptr(*o.TokenEndpoint),
+		UserInfoEndpoint: ptr(*o.UserInfoEndpoint), ClientId: ptr(*o.ClientId), ClientSecret: ptr(*secret),
+		AuthenticationRequestExtraParams: maps.Clone(o.AuthenticationRequestExtraParams),
+		OnUnauthenticatedRequest:         orElse(o.OnUnauthenticatedRequest, onUnauthenticatedBy),
+		Scope:                            orText(o.Scope, sessionScope), SessionCookieName: orText(o.SessionCookieName, sessionCookie),
+		SessionTimeout: orTimeout(o.SessionTimeout),
+	}, nil
+}
+
+func orTimeout(t *int64) *int64 {
+	if t == nil {
+		return ptr(int64(sessionTimeout))
+	}
+	return ptr(*t)
+}
+
+// existingSecret returns the client secret of the rule that is modified.
+func existingSecret(sc actionScope) *string {
+	if sc.replaced == nil {
+		return nil
+	}
+	for _, a := range sc.replaced.Actions {
+		if a.AuthenticateOidcConfig != nil {
+			return a.AuthenticateOidcConfig.ClientSecret
+		}
+	}
+	return nil
+}
+
+func checkCognito(sc actionScope, o types.AuthenticateCognitoActionConfig) (*types.AuthenticateCognitoActionConfig, error) {
+	m := userPoolPattern.FindStringSubmatch(val(o.UserPoolArn))
+	if m == nil {
+		return nil, fail(codeAction, "The user pool ARN '%s' is not valid", val(o.UserPoolArn))
+	}
+	if m[1] != sc.p.Region {
+		return nil, fail(codeAction, "The user pool '%s' must be in the region '%s'", *o.UserPoolArn, sc.p.Region)
+	}
+	if val(o.UserPoolClientId) == "" || val(o.UserPoolDomain) == "" {
+		return nil, invalid("A user pool client ID and a user pool domain must be specified")
+	}
+	if err := checkSession(o.SessionTimeout, o.AuthenticationRequestExtraParams); err != nil {
+		return nil, err
+	}
+	return &types.AuthenticateCognitoActionConfig{
+		UserPoolArn: ptr(*o.UserPoolArn), UserPoolClientId: ptr(*o.UserPoolClientId), UserPoolDomain: ptr(*o.UserPoolDomain),
+		AuthenticationRequestExtraParams: maps.Clone(o.AuthenticationRequestExtraParams),
+		OnUnauthenticatedRequest:         orElse(o.OnUnauthenticatedRequest, onUnauthenticatedBy),
+		Scope:                            orText(o.Scope, sessionScope), SessionCookieName: orText(o.SessionCookieName, sessionCookie),
+		SessionTimeout: orTimeout(o.SessionTimeout),
+	}, nil
+}
+
+func checkJWT(j types.JwtValidationActionConfig) (*types.JwtValidationActionConfig, error) {
+	if u, err := url.Parse(val(j.JwksEndpoint)); err != nil || u.Scheme != "https" || u.Host == "" || len(*j.JwksEndpoint) > jwtTextLength {
+		return nil, invalid("The JWKS endpoint '%s' must be an HTTPS URL of at most %d characters", val(j.JwksEndpoint), jwtTextLength)
+	}
+	if n := len(val(j.Issuer)); n == 0 || n > jwtTextLength {
+		return nil, invalid("The issuer must have between 1 and %d characters", jwtTextLength)
+	}
+	if len(j.AdditionalClaims) > jwtClaims {
+		return nil, invalid("You cannot specify more than '%d' additional claims", jwtClaims)
+	}
+	out := &types.JwtValidationActionConfig{JwksEndpoint: ptr(*j.JwksEndpoint), Issuer: ptr(*j.Issuer)}
+	for _, c := range j.AdditionalClaims {
+		name := val(c.Name)
+		if name == "" || slices.Contains([]string{"exp", "iss", "nbf", "iat"}, name) {
+			return nil, invalid("The additional claim '%s' is not allowed", name)
+		}
+		if !slices.Contains(c.Format.Values(), c.Format) {
+			return nil, invalid("The format '%s' of the additional claim '%s' is not valid", c.Format, name)
+		}
+		if n := len(c.Values); n == 0 || n > jwtValuesPerClaim {
+			return nil, invalid("The additional claim '%s' must have between 1 and %d values", name, jwtValuesPerClaim)
+		}
+		for _, v := range c.Values {
+			if len(v) > jwtTextLength || strings.TrimSpace(v) == "" {
+				return nil, invalid("A value of the additional claim '%s' is not valid", name)
+			}
+		}
+		out.AdditionalClaims = append(out.AdditionalClaims, types.JwtValidationActionAdditionalClaim{
+			Name: ptr(name), Format: c.Format, Values: slices.Clone(c.Values),
+		})
+	}
+	return out, nil
+}

@@ -1,0 +1,246 @@
+package elbv2
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// checkForward judges a forward action by itself and against its groups.
+func (s *Service) checkForward(sc actionScope, a types.Action, done *types.Action) error {
+	tuples, sticky, err := forwardTuples(a)
+	if err != nil {
+		return err
+	}
+	name := quotaGroupsPerActionALB
+	if !sc.lb.IsALB() {
+		name = quotaGroupsPerActionNLB
+	}
+	if most := s.quota(name); len(tuples) > most {
+		return fail("TooManyTargetGroups", "You cannot specify more than '%d' target groups per action", most)
+	}
+	groups, err := forwardGroups(sc, tuples)
+	if err != nil {
+		return err
+	}
+	if err := checkWeights(tuples); err != nil {
+		return err
+	}
+	if err := checkGroupStickiness(sticky, groups); err != nil {
+		return err
+	}
+	if err := checkFit(sc, groups); err != nil {
+		return err
+	}
+	done.ForwardConfig = &types.ForwardActionConfig{}
+	for i, t := range tuples {
+		out := types.TargetGroupTuple{TargetGroupArn: ptr(groups[i].ARN)}
+		switch {
+		case t.Weight != nil:
+			out.Weight = ptr(*t.Weight)
+		case sc.lb.IsALB():
+			out.Weight = ptr(int32(1))
+		}
+		done.ForwardConfig.TargetGroups = append(done.ForwardConfig.TargetGroups, out)
+	}
+	if sc.lb.IsALB() || sticky != nil {
+		done.ForwardConfig.TargetGroupStickinessConfig = &types.TargetGroupStickinessConfig{Enabled: ptr(false)}
+		if sticky != nil {
+			kept := *sticky
+			kept.Enabled = ptr(val(sticky.Enabled))
+			done.ForwardConfig.TargetGroupStickinessConfig = &kept
+		}
+	}
+	if len(tuples) == 1 {
+		done.TargetGroupArn = ptr(groups[0].ARN)
+	}
+	return nil
+}
+
+// forwardTuples returns the target groups of an action, whichever way they
+// are given.
+func forwardTuples(a types.Action) ([]types.TargetGroupTuple, *types.TargetGroupStickinessConfig, error) {
+	if a.ForwardConfig == nil {
+		return []types.TargetGroupTuple{{TargetGroupArn: a.TargetGroupArn}}, nil, nil
+	}
+	tuples := a.ForwardConfig.TargetGroups
+	if len(tuples) == 0 {
+		return nil, nil, invalid("A target group must be specified for an action of type 'forward'")
+	}
+	if a.TargetGroupArn != nil && (len(tuples) != 1 || val(tuples[0].TargetGroupArn) != *a.TargetGroupArn) {
+		return nil, nil, invalid("The target group ARN of an action of type 'forward' must be the only target group of its forward configuration")
+	}
+	return tuples, a.ForwardConfig.TargetGroupStickinessConfig, nil
+}
+
+func forwardGroups(sc actionScope, tuples []types.TargetGroupTuple) ([]*world.TargetGroup, error) {
+	var out []*world.TargetGroup
+	for _, t := range tuples {
+		arn := val(t.TargetGroupArn)
+		if !kindTargetGroup.pattern.MatchString(arn) {
+			return nil, malformed(kindTargetGroup, arn)
+		}
+		g := sc.p.ELB.TargetGroups[arn]
+		if g == nil {
+			if sc.onDefault {
+				return nil, noTargetGroup()
+			}
+			return nil, fail("TargetGroupNotFound", "Target group '%s' not found", arn)
+		}
+		if slices.Contains(out, g) {
+			return nil, invalid("Target group '%s' was specified more than once in one action", arn)
+		}
+		out = append(out, g)
+	}
+	return out, nil
+}
+
+func checkWeights(tuples []types.TargetGroupTuple) error {
+	for _, t := range tuples {
+		if t.Weight == nil {
+			if len(tuples) > 1 {
+				return invalid("A weight must be specified for each target group when there is more than one target group")
+			}
+			continue
+		}
+		if *t.Weight < 0 || *t.Weight > 999 {
+			return invalid("The weight for each target group must be between 0 and 999, inclusive")
+		}
+	}
+	return nil
+}
+
+func checkGroupStickiness(sticky *types.TargetGroupStickinessConfig, groups []*world.TargetGroup) error {
+	on := sticky != nil && val(sticky.Enabled)
+	if on && sticky.DurationSeconds == nil {
+		return invalid("A duration must be specified to enable target group stickiness")
+	}
+	if sticky != nil && sticky.DurationSeconds != nil && (*sticky.DurationSeconds < 1 || *sticky.DurationSeconds > 604800) {
+		return invalid("The target group stickiness duration '%d' must be between '1-604800' inclusive", *sticky.DurationSeconds)
+	}
+	if len(groups) < 2 {
+		return nil
+	}
+	for _, g := range groups {
+		if g.Attributes[attrStickiness] != "true" {
+			continue
+		}
+		if g.Attributes[attrStickinessType] == "app_cookie" {
+			return fail(codeAction, "When configuring a rule with multiple target groups, none of them can have stickiness of type 'app_cookie' enabled")
+		}
+		if !on {
+			return fail(codeAction, "You must enable target group stickiness on a rule with multiple target groups if one of them has stickiness enabled")
+		}
+	}
+	return nil
+}
+
+// checkFit judges network, addresses and protocols of the groups.
+func checkFit(sc actionScope, groups []*world.TargetGroup) error {
+	var foreign, unfit []string
+	for _, g := range groups {
+		if g.VPC != "" && g.VPC != sc.lb.VPC {
+			foreign = append(foreign, g.ARN)
+		}
+		if !fits(sc, g) {
+			unfit = append(unfit, g.ARN)
+		}
+		if g.Addressing != "" && groups[0].Addressing != "" && g.Addressing != groups[0].Addressing {
+			return misconfigured("All target groups of an action must have the same IP address type")
+		}
+		if g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 && sc.lb.Addressing == types.IpAddressTypeIpv4 {
+			return misconfigured("The target group '%s' with IP address type 'ipv6' cannot be used with a load balancer with IP address type 'ipv4'", g.ARN)
+		}
+	}
+	if len(foreign) > 0 {
+		return invalid("The following target groups do not belong to VPC '%s': %s", sc.lb.VPC, strings.Join(foreign, ", "))
+	}
+	if len(unfit) > 0 {
+		return fail("IncompatibleProtocols", "The listener and the following target groups have incompatible protocols: %s", strings.Join(unfit, ", "))
+	}
+	return nil
+}
+
+// fits tells whether a listener may forward to a group.
+func fits(sc actionScope, g *world.TargetGroup) bool {
+	if g.Type == types.TargetTypeEnumLambda {
+		return isHTTP(sc.protocol)
+	}
+	if isHTTP(sc.protocol) {
+		return isHTTP(g.Protocol) && (sc.protocol == types.ProtocolEnumHttps || g.ProtocolVersion == versionHTTP1)
+	}
+	if g.Type == types.TargetTypeEnumAlb {
+		return sc.protocol == types.ProtocolEnumTcp
+	}
+	allowed := map[types.ProtocolEnum][]types.ProtocolEnum{
+		types.ProtocolEnumTcp:     {types.ProtocolEnumTcp, types.ProtocolEnumTcpUdp},
+		types.ProtocolEnumTls:     {types.ProtocolEnumTcp, types.ProtocolEnumTls},
+		types.ProtocolEnumUdp:     {types.ProtocolEnumUdp, types.ProtocolEnumTcpUdp},
+		types.ProtocolEnumTcpUdp:  {types.ProtocolEnumTcpUdp},
+		types.ProtocolEnumQuic:    {types.ProtocolEnumQuic, types.ProtocolEnumTcpQuic},
+		types.ProtocolEnumTcpQuic: {types.ProtocolEnumTcpQuic},
+	}
+	return slices.Contains(allowed[sc.protocol], g.Protocol)
+}
+
+// checkForwards judges what the actions would attach to the load balancer.
+func (s *Service) checkForwards(sc actionScope, actions []types.Action) error {
+	st := sc.p.ELB
+	var taken, versioned []string
+	var joining []*world.TargetGroup
+	unique := map[string]bool{}
+	for _, r := range st.Rules {
+		if l := st.Listeners[r.Listener]; l != nil && l.LoadBalancer == sc.lb.ARN && r != sc.replaced {
+			world.Forwards(r.Actions, func(arn string) { unique[arn] = true })
+		}
+	}
+	world.Forwards(actions, func(arn string) {
+		g := st.TargetGroups[arn]
+		if g.LoadBalancer != "" && g.LoadBalancer != sc.lb.ARN {
+			taken = append(taken, arn)
+		}
+		if g.LoadBalancer == "" && !slices.Contains(joining, g) {
+			joining = append(joining, g)
+		}
+		if g.ProtocolVersion == versionGRPC || g.ProtocolVersion == versionHTTP2 {
+			versioned = append(versioned, arn)
+		}
+		unique[arn] = true
+	})
+	if len(versioned) > 0 && len(actions) > 1 {
+		return fail(codeAction, "Only actions of type 'forward' are supported with the target groups '%s' of protocol version HTTP2 or GRPC", strings.Join(versioned, ", "))
+	}
+	if len(taken) > 0 {
+		return fail("TargetGroupAssociationLimit", "The following target groups cannot be associated with more than one load balancer: %s", strings.Join(taken, ", "))
+	}
+	if most := s.quota(quotaTargetGroupsPerALB); sc.lb.IsALB() && len(unique) > most {
+		return fail("TooManyUniqueTargetGroupsPerLoadBalancer", "You cannot use more than '%d' unique target groups on load balancer '%s'", most, sc.lb.ARN)
+	}
+	if len(joining) == 0 {
+		return nil
+	}
+	return s.roomOnLoadBalancer(st, sc.lb, joining, 0, nil)
+}
+
+// describeActions is the form in which AWS describes actions: without
+// secrets, target groups in no particular order.
+func (s *Service) describeActions(in []types.Action) []types.Action {
+	out := make([]types.Action, 0, len(in))
+	for _, a := range in {
+		if a.AuthenticateOidcConfig != nil {
+			oidc := *a.AuthenticateOidcConfig
+			oidc.ClientSecret = nil
+			a.AuthenticateOidcConfig = &oidc
+		}
+		if a.ForwardConfig != nil {
+			forward := *a.ForwardConfig
+			forward.TargetGroups = world.Shuffle(s.w, slices.Clone(forward.TargetGroups))
+			a.ForwardConfig = &forward
+		}
+		out = append(out, a)
+	}
+	return out
+}

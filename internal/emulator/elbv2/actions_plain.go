@@ -1,0 +1,69 @@
+package elbv2
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+)
+
+const (
+	keepProtocol = "#{protocol}"
+	keepHost     = "#{host}"
+	keepPort     = "#{port}"
+	keepPath     = "/#{path}"
+	keepQuery    = "#{query}"
+)
+
+// checkRedirect fills in the placeholders of what is not given. A redirect
+// must change protocol, host, port or path.
+func checkRedirect(sc actionScope, r types.RedirectActionConfig) (*types.RedirectActionConfig, error) {
+	out := &types.RedirectActionConfig{StatusCode: r.StatusCode}
+	for _, f := range []struct {
+		to   **string
+		from *string
+		keep string
+	}{
+		{&out.Protocol, r.Protocol, keepProtocol}, {&out.Host, r.Host, keepHost}, {&out.Port, r.Port, keepPort},
+		{&out.Path, r.Path, keepPath}, {&out.Query, r.Query, keepQuery},
+	} {
+		value := f.keep
+		if f.from != nil {
+			value = *f.from
+		}
+		*f.to = &value
+	}
+	if !strings.HasPrefix(*out.Path, "/") {
+		return nil, invalid("The redirect path '%s' must begin with a '/' character", *out.Path)
+	}
+	if n, err := strconv.Atoi(*out.Port); *out.Port != keepPort && (err != nil || n < 1 || n > 65535) {
+		return nil, invalid("The redirect port '%s' must be '%s' or between '1-65535' inclusive", *out.Port, keepPort)
+	}
+	sameProtocol := *out.Protocol == keepProtocol || *out.Protocol == string(sc.protocol)
+	if sameProtocol && *out.Host == keepHost && *out.Port == keepPort && *out.Path == keepPath {
+		return nil, fail(codeAction, "The redirect configuration is not valid because it creates a loop")
+	}
+	if sc.protocol == types.ProtocolEnumHttps && *out.Protocol == string(types.ProtocolEnumHttp) {
+		return nil, fail(codeAction, "The redirect configuration is not valid because it redirects from HTTPS to HTTP")
+	}
+	return out, nil
+}
+
+func checkFixedResponse(f types.FixedResponseActionConfig) (*types.FixedResponseActionConfig, error) {
+	out := &types.FixedResponseActionConfig{StatusCode: ptr(*f.StatusCode)}
+	if f.MessageBody != nil {
+		out.MessageBody = ptr(*f.MessageBody)
+	}
+	kinds := []string{"text/html", "application/json", "application/javascript", "text/css", "text/plain"}
+	switch {
+	case val(f.ContentType) != "":
+		if !slices.Contains(kinds, *f.ContentType) {
+			return nil, fail(codeAction, "The ContentType must be one of:'text/html', 'application/json', 'application/javascript', 'text/css', 'text/plain'")
+		}
+		out.ContentType = ptr(*f.ContentType)
+	case val(f.MessageBody) != "":
+		out.ContentType = ptr("text/plain")
+	}
+	return out, nil
+}

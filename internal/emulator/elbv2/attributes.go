@@ -1,0 +1,140 @@
+package elbv2
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// attribute is a key of a load balancer, target group or listener, with the
+// value it has until it is set and the check of a new one.
+type attribute struct {
+	key     string
+	initial string
+	check   func(key, value string) error
+}
+
+var attributeKeyPattern = regexp.MustCompile(`^[a-zA-Z0-9._]+$`)
+
+// setting is a key and value as a modify operation carries them.
+type setting struct {
+	key, value *string
+}
+
+// shapeSettings checks the form of an attribute list.
+func (s *shape) shapeSettings(in []setting, most int) {
+	s.count("attributes", len(in), 1, most)
+	for i, a := range in {
+		at := fmt.Sprintf("attributes.%d.member.", i+1)
+		s.length(at+"key", a.key, 0, 256)
+		s.matches(at+"key", a.key, attributeKeyPattern)
+		s.length(at+"value", a.value, 0, 1024)
+	}
+}
+
+// attributeSpace says which keys there are and which of them apply.
+type attributeSpace struct {
+	title     string // as in messages: "Load balancer", "Target group", "Listener"
+	known     []attribute
+	supported func(key string) bool
+	// refuse makes the error of a key that is known but does not apply.
+	refuse func(key string) error
+}
+
+// find returns the attribute of a key.
+func (sp attributeSpace) find(key string) (attribute, bool) {
+	for _, a := range sp.known {
+		if a.key == key {
+			return a, true
+		}
+	}
+	return attribute{}, false
+}
+
+// merge returns have with the settings applied, or the first fault. The
+// result is a new map: nothing changes if a setting is refused.
+func (sp attributeSpace) merge(have map[string]string, in []setting) (map[string]string, error) {
+	next := make(map[string]string, len(have))
+	for k, v := range have {
+		next[k] = v
+	}
+	seen := map[string]bool{}
+	for _, a := range in {
+		key, value := val(a.key), val(a.value)
+		known, ok := sp.find(key)
+		if !ok {
+			return nil, invalid("%s attribute key '%s' is not recognized", sp.title, key)
+		}
+		if seen[key] {
+			return nil, invalid("Attribute key '%s' has been specified more than once", key)
+		}
+		seen[key] = true
+		if !sp.supported(key) {
+			return nil, sp.refuse(key)
+		}
+		if err := known.check(key, value); err != nil {
+			return nil, err
+		}
+		next[key] = value
+	}
+	return next, nil
+}
+
+// initial returns the attributes of a new resource.
+func (sp attributeSpace) initial() map[string]string {
+	out := map[string]string{}
+	for _, a := range sp.known {
+		if sp.supported(a.key) {
+			out[a.key] = a.initial
+		}
+	}
+	return out
+}
+
+func anyText(string, string) error { return nil }
+
+func boolean(key, value string) error {
+	if value != "true" && value != "false" {
+		return invalid("The value of '%s' must be 'true' or 'false', but was '%s'", key, value)
+	}
+	return nil
+}
+
+func numberIn(low, high int) func(key, value string) error {
+	return func(key, value string) error {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < low || n > high {
+			return invalid("'%s' value '%s' must be between '%d-%d' inclusive", key, value, low, high)
+		}
+		return nil
+	}
+}
+
+func zeroOrIn(low, high int) func(key, value string) error {
+	return func(key, value string) error {
+		if value == "0" {
+			return nil
+		}
+		return numberIn(low, high)(key, value)
+	}
+}
+
+func offOrIn(low, high int) func(key, value string) error {
+	return func(key, value string) error {
+		if value == "off" {
+			return nil
+		}
+		return numberIn(low, high)(key, value)
+	}
+}
+
+func among(values ...string) func(key, value string) error {
+	return func(key, value string) error {
+		if !slices.Contains(values, value) {
+			return invalid("The value of '%s' must be one of '%s', but was '%s'", key, strings.Join(values, ", "), value)
+		}
+		return nil
+	}
+}

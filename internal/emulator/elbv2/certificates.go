@@ -1,0 +1,163 @@
+package elbv2
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+var (
+	acmPattern = regexp.MustCompile(`^arn:aws[a-z-]*:acm:([a-z0-9-]+):(\d{12}):certificate/[\w-]+$`)
+	iamPattern = regexp.MustCompile(`^arn:aws[a-z-]*:iam::(\d{12}):server-certificate/.+$`)
+)
+
+// checkCertificate judges a certificate for use on a listener. Server
+// certificates of IAM are taken on trust: there is no IAM here.
+func checkCertificate(p *world.Partition, c *world.Call, arn string) error {
+	if iamPattern.MatchString(arn) {
+		return nil
+	}
+	m := acmPattern.FindStringSubmatch(arn)
+	if m == nil || m[1] != p.Region {
+		return invalid("Certificate ARN '%s' is not valid", arn)
+	}
+	cert := p.ACM.Certificates[arn]
+	if cert == nil {
+		return fail("CertificateNotFound", "Certificate '%s' not found", arn)
+	}
+	if p.CertificateStatus(cert, c.Now) != acmtypes.CertificateStatusIssued || !strings.Contains(cert.Domain, ".") || !supportedKey(cert.Algorithm) {
+		return fail("UnsupportedCertificate", "The certificate '%s' must have a fully-qualified domain name, a supported signature, and a supported key size.", arn)
+	}
+	return nil
+}
+
+func supportedKey(k acmtypes.KeyAlgorithm) bool {
+	return slices.Contains([]acmtypes.KeyAlgorithm{
+		acmtypes.KeyAlgorithmRsa2048, acmtypes.KeyAlgorithmRsa3072, acmtypes.KeyAlgorithmRsa4096,
+		acmtypes.KeyAlgorithmEcPrime256v1, acmtypes.KeyAlgorithmEcSecp384r1, acmtypes.KeyAlgorithmEcSecp521r1,
+	}, k)
+}
+
+// oneCertificate returns the certificate that a call carries, and whether it
+// carries one.
+func oneCertificate(in []types.Certificate) (arn string, given bool, err error) {
+	for _, c := range in {
+		if c.IsDefault != nil {
+			return "", false, invalid("'IsDefault' cannot be specified for a certificate")
+		}
+	}
+	switch {
+	case len(in) == 0:
+		return "", false, nil
+	case len(in) > 1:
+		return "", false, fail("TooManyCertificates", "Only one certificate may be provided")
+	}
+	return val(in[0].CertificateArn), true, nil
+}
+
+// AddListenerCertificates adds a certificate to the list for SNI. One that is
+// there already changes nothing.
+func (s *Service) AddListenerCertificates(c *world.Call, in *elb.AddListenerCertificatesInput) (*elb.AddListenerCertificatesOutput, error) {
+	var sh shape
+	sh.required("listenerArn", in.ListenerArn != nil)
+	sh.required("certificates", in.Certificates != nil)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	p, st := s.partition(c), s.state(c)
+	l, err := findListener(st, in.ListenerArn)
+	if err != nil {
+		return nil, err
+	}
+	if !isSecure(l.Protocol) {
+		return nil, invalid("Certificates cannot be specified for %s listeners", l.Protocol)
+	}
+	arn, given, err := oneCertificate(in.Certificates)
+	if err != nil {
+		return nil, err
+	}
+	if !given {
+		return nil, invalid("A certificate must be specified")
+	}
+	if err := checkCertificate(p, c, arn); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(l.SNI, arn) {
+		lb := st.LoadBalancers[l.LoadBalancer]
+		name := quotaCertificatesALB
+		if !lb.IsALB() {
+			name = quotaCertificatesNLB
+		}
+		n := 0
+		for _, other := range listenersOf(st, lb.ARN) {
+			n += len(other.SNI)
+		}
+		if n >= s.quota(name) {
+			return nil, fail("TooManyCertificates", "You've reached the limit on the number of certificates per load balancer")
+		}
+		l.SNI = append(l.SNI, arn)
+	}
+	return &elb.AddListenerCertificatesOutput{Certificates: []types.Certificate{{CertificateArn: ptr(arn), IsDefault: ptr(false)}}}, nil
+}
+
+// RemoveListenerCertificates takes certificates off the list for SNI.
+func (s *Service) RemoveListenerCertificates(c *world.Call, in *elb.RemoveListenerCertificatesInput) (*elb.RemoveListenerCertificatesOutput, error) {
+	var sh shape
+	sh.required("listenerArn", in.ListenerArn != nil)
+	sh.required("certificates", in.Certificates != nil)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	l, err := findListener(s.state(c), in.ListenerArn)
+	if err != nil {
+		return nil, err
+	}
+	var drop []string
+	for _, cert := range in.Certificates {
+		arn := val(cert.CertificateArn)
+		if !slices.Contains(l.SNI, arn) && arn == l.Certificate {
+			return nil, fail(codeNotPermitted, "Default certificate '%s' cannot be removed", arn)
+		}
+		drop = append(drop, arn)
+	}
+	l.SNI = slices.DeleteFunc(l.SNI, func(arn string) bool { return slices.Contains(drop, arn) })
+	return &elb.RemoveListenerCertificatesOutput{}, nil
+}
+
+// DescribeListenerCertificates lists the default certificate and the list for
+// SNI. A certificate that is both comes twice.
+func (s *Service) DescribeListenerCertificates(c *world.Call, in *elb.DescribeListenerCertificatesInput) (*elb.DescribeListenerCertificatesOutput, error) {
+	var sh shape
+	sh.required("listenerArn", in.ListenerArn != nil)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	l, err := findListener(s.state(c), in.ListenerArn)
+	if err != nil {
+		return nil, err
+	}
+	var all []types.Certificate
+	if l.Certificate != "" {
+		all = append(all, types.Certificate{CertificateArn: ptr(l.Certificate), IsDefault: ptr(true)})
+	}
+	for _, arn := range l.SNI {
+		all = append(all, types.Certificate{CertificateArn: ptr(arn), IsDefault: ptr(false)})
+	}
+	key := func(c types.Certificate) string {
+		if *c.IsDefault {
+			return "default " + *c.CertificateArn
+		}
+		return "list " + *c.CertificateArn
+	}
+	all, next, err := page(s.w, all, key, unordered, in.Marker, in.PageSize)
+	if err != nil {
+		return nil, err
+	}
+	return &elb.DescribeListenerCertificatesOutput{Certificates: all, NextMarker: next}, nil
+}

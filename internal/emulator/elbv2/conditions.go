@@ -1,0 +1,351 @@
+package elbv2
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+)
+
+const (
+	fieldHost   = "host-header"
+	fieldPath   = "path-pattern"
+	fieldHeader = "http-header"
+	fieldMethod = "http-request-method"
+	fieldQuery  = "query-string"
+	fieldSource = "source-ip"
+
+	conditionValueLength = 128
+	conditionNameLength  = 40
+)
+
+var (
+	hostPattern   = regexp.MustCompile(`^[A-Za-z0-9\-._*?]*$`)
+	hostTail      = regexp.MustCompile(`\.[A-Za-z*?]+$`)
+	pathPattern   = regexp.MustCompile(`^[A-Za-z0-9_\-.$/~"'@:+&*?]*$`)
+	headerPattern = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+\\-.^_`|~]+$")
+	methodPattern = regexp.MustCompile(`^[A-Z_-]+$`)
+	valuePattern  = regexp.MustCompile(`^[\x20-\x7e]*$`)
+)
+
+// conditionFields are the fields in the order of AWS's message.
+func conditionFields() []string {
+	return []string{fieldPath, fieldHost, fieldHeader, fieldMethod, fieldQuery, fieldSource}
+}
+
+// configName is the member that carries a field's values.
+func configName(field string) string {
+	switch field {
+	case fieldHost:
+		return "HostHeaderConfig"
+	case fieldPath:
+		return "PathPatternConfig"
+	case fieldHeader:
+		return "HttpHeaderConfig"
+	case fieldMethod:
+		return "HttpRequestMethodConfig"
+	case fieldQuery:
+		return "QueryStringConfig"
+	}
+	return "SourceIpConfig"
+}
+
+// conditionsBudget counts what is limited over all conditions of a rule.
+type conditionsBudget struct {
+	values, wildcards int
+}
+
+// checkConditions judges the conditions of a rule on an ALB and returns them
+// in the form in which they read back.
+func (s *Service) checkConditions(in []types.RuleCondition) ([]types.RuleCondition, error) {
+	var sh shape
+	for i, c := range in {
+		sh.length(fmt.Sprintf("conditions.%d.member.field", i+1), c.Field, 0, 64)
+	}
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	if len(in) == 0 {
+		return nil, invalid("A condition must be specified")
+	}
+	var budget conditionsBudget
+	seen := map[string]bool{}
+	out := make([]types.RuleCondition, 0, len(in))
+	for _, c := range in {
+		field := val(c.Field)
+		if !slices.Contains(conditionFields(), field) {
+			return nil, invalid("Condition field '%s' must be one of '[%s]'", field, strings.Join(conditionFields(), ","))
+		}
+		if seen[field] && field != fieldHeader && field != fieldQuery {
+			return nil, invalid("A rule can only have one '%s' condition", field)
+		}
+		seen[field] = true
+		if err := checkForm(c, field); err != nil {
+			return nil, err
+		}
+		done, err := checkCondition(c, field, &budget)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, done)
+	}
+	if most := s.quota(quotaConditionValues); budget.values > most {
+		return nil, invalid("A rule can only have '%d' condition values and regex values", most)
+	}
+	if most := s.quota(quotaConditionWildcards); budget.wildcards > most {
+		return nil, invalid("A rule can only have '%d' condition wildcards", most)
+	}
+	return out, nil
+}
+
+// checkForm judges which members of a condition are given.
+func checkForm(c types.RuleCondition, field string) error {
+	configs := map[string]bool{
+		fieldHost: c.HostHeaderConfig != nil, fieldPath: c.PathPatternConfig != nil, fieldHeader: c.HttpHeaderConfig != nil,
+		fieldMethod: c.HttpRequestMethodConfig != nil, fieldQuery: c.QueryStringConfig != nil, fieldSource: c.SourceIpConfig != nil,
+	}
+	for _, other := range conditionFields() {
+		if other != field && configs[other] {
+			return invalid("The '%s' field is not compatible with '%s'", configName(other), field)
+		}
+	}
+	legacy := field == fieldHost || field == fieldPath
+	if !legacy && len(c.Values) > 0 {
+		return invalid("The 'Values' field is not compatible with '%s'", field)
+	}
+	if !legacy && len(c.RegexValues) > 0 {
+		return invalid("'RegexValues' is not supported for a condition of type '%s'", field)
+	}
+	top := len(c.Values) > 0 || len(c.RegexValues) > 0
+	switch {
+	case top && configs[field]:
+		return invalid("You cannot provide both Values and '%s' for a condition of type '%s'", configName(field), field)
+	case !top && !configs[field] && legacy:
+		return invalid("For conditions of type '%s', you must specify the following fields: 'Values or RegexValues or %s'", field, configName(field))
+	case !configs[field] && !legacy:
+		return invalid("For conditions of type '%s', you must specify the following fields: '%s'", field, configName(field))
+	case len(c.Values) > 1:
+		return invalid("The '%s' field contains too many values; the limit is '1'", field)
+	case len(c.Values) > 0 && len(c.RegexValues) > 0:
+		return exactlyOne(field)
+	}
+	return nil
+}
+
+func exactlyOne(field string) error {
+	return invalid("You must provide exactly one of the following: ['Values' 'RegexValues'] for config of type '%s'", configName(field))
+}
+
+func checkCondition(c types.RuleCondition, field string, b *conditionsBudget) (types.RuleCondition, error) {
+	out := types.RuleCondition{Field: ptr(field), Values: []string{}}
+	values, regexes := c.Values, c.RegexValues
+	switch field {
+	case fieldHost:
+		if c.HostHeaderConfig != nil {
+			values, regexes = c.HostHeaderConfig.Values, c.HostHeaderConfig.RegexValues
+		}
+		if err := checkPatterns(field, values, regexes, b, hostValue); err != nil {
+			return out, err
+		}
+		out.Values, out.RegexValues = clone(values), slices.Clone(regexes)
+		out.HostHeaderConfig = &types.HostHeaderConditionConfig{Values: clone(values), RegexValues: slices.Clone(regexes)}
+	case fieldPath:
+		if c.PathPatternConfig != nil {
+			values, regexes = c.PathPatternConfig.Values, c.PathPatternConfig.RegexValues
+		}
+		if err := checkPatterns(field, values, regexes, b, pathValue); err != nil {
+			return out, err
+		}
+		out.Values, out.RegexValues = clone(values), slices.Clone(regexes)
+		out.PathPatternConfig = &types.PathPatternConditionConfig{Values: clone(values), RegexValues: slices.Clone(regexes)}
+	case fieldHeader:
+		h := c.HttpHeaderConfig
+		if err := headerName(val(h.HttpHeaderName)); err != nil {
+			return out, err
+		}
+		if err := checkPatterns(field, h.Values, h.RegexValues, b, plainValue); err != nil {
+			return out, err
+		}
+		out.HttpHeaderConfig = &types.HttpHeaderConditionConfig{
+			HttpHeaderName: ptr(*h.HttpHeaderName), Values: clone(h.Values), RegexValues: slices.Clone(h.RegexValues),
+		}
+	case fieldMethod:
+		if err := checkMethods(c.HttpRequestMethodConfig.Values, b); err != nil {
+			return out, err
+		}
+		out.HttpRequestMethodConfig = &types.HttpRequestMethodConditionConfig{Values: clone(c.HttpRequestMethodConfig.Values)}
+	case fieldQuery:
+		pairs, err := checkQuery(c.QueryStringConfig.Values, b)
+		if err != nil {
+			return out, err
+		}
+		out.QueryStringConfig = &types.QueryStringConditionConfig{Values: pairs}
+	case fieldSource:
+		if err := checkSources(c.SourceIpConfig, b); err != nil {
+			return out, err
+		}
+		out.SourceIpConfig = &types.SourceIpConditionConfig{Values: clone(c.SourceIpConfig.Values)}
+	}
+	return out, nil
+}
+
+// clone copies a list; the copy of nothing is an empty list, as AWS sends it.
+func clone(in []string) []string { return append([]string{}, in...) }
+
+// checkPatterns judges values or regular expressions of a field that has both.
+func checkPatterns(field string, values, regexes []string, b *conditionsBudget, check func(string) error) error {
+	if len(values) > 0 && len(regexes) > 0 || values == nil && regexes == nil {
+		return exactlyOne(field)
+	}
+	if len(values) == 0 && len(regexes) == 0 {
+		return invalid("A condition value must be specified")
+	}
+	for _, v := range values {
+		if err := tooLong(field, v, conditionValueLength); err != nil {
+			return err
+		}
+		if v == "" {
+			return invalid("A condition value must be specified")
+		}
+		if err := check(v); err != nil {
+			return err
+		}
+		b.wildcards += strings.Count(v, "*") + strings.Count(v, "?")
+	}
+	for _, v := range regexes {
+		if err := tooLong(field, v, conditionValueLength); err != nil {
+			return err
+		}
+		if err := checkRegex(v); err != nil {
+			return err
+		}
+	}
+	b.values += len(values) + len(regexes)
+	return nil
+}
+
+// checkRegex judges a regular expression: AWS's dialect has what RE2 has,
+// without Unicode classes.
+func checkRegex(v string) error {
+	if _, err := regexp.Compile(v); err != nil || strings.Contains(v, `\p`) || strings.Contains(v, `\P`) {
+		return invalid("The regular expression '%s' is not valid", v)
+	}
+	return nil
+}
+
+func tooLong(field, v string, most int) error {
+	if len(v) > most {
+		return invalid("Condition value for '%s' cannot contain more than %d characters", field, most)
+	}
+	return nil
+}
+
+func badCharacter(v string) error {
+	return invalid("Condition value '%s' contains a character that is not valid", v)
+}
+
+// hostValue demands at least one dot, and only letters or wildcards after the
+// last one.
+func hostValue(v string) error {
+	if !hostPattern.MatchString(v) || !hostTail.MatchString(v) {
+		return badCharacter(v)
+	}
+	return nil
+}
+
+func pathValue(v string) error {
+	if !pathPattern.MatchString(v) {
+		return badCharacter(v)
+	}
+	return nil
+}
+
+func plainValue(v string) error {
+	if !valuePattern.MatchString(v) {
+		return badCharacter(v)
+	}
+	return nil
+}
+
+func headerName(name string) error {
+	if err := tooLong(fieldHeader, name, conditionNameLength); err != nil {
+		return err
+	}
+	if !headerPattern.MatchString(name) || strings.EqualFold(name, "host") {
+		return invalid("HTTP header name '%s' is not valid", name)
+	}
+	return nil
+}
+
+func checkMethods(values []string, b *conditionsBudget) error {
+	if len(values) == 0 {
+		return invalid("A condition value must be specified")
+	}
+	for _, v := range values {
+		if err := tooLong(fieldMethod, v, conditionNameLength); err != nil {
+			return err
+		}
+		if !methodPattern.MatchString(v) {
+			return badCharacter(v)
+		}
+	}
+	b.values += len(values)
+	return nil
+}
+
+func checkQuery(pairs []types.QueryStringKeyValuePair, b *conditionsBudget) ([]types.QueryStringKeyValuePair, error) {
+	if len(pairs) == 0 {
+		return nil, invalid("A condition value must be specified")
+	}
+	out := make([]types.QueryStringKeyValuePair, 0, len(pairs))
+	for _, kv := range pairs {
+		if kv.Value == nil || *kv.Value == "" {
+			return nil, invalid("A condition value must be specified")
+		}
+		for _, v := range []string{val(kv.Key), *kv.Value} {
+			if err := tooLong(fieldQuery, v, conditionValueLength); err != nil {
+				return nil, err
+			}
+			if !valuePattern.MatchString(v) {
+				return nil, badCharacter(v)
+			}
+			b.wildcards += queryWildcards(v)
+		}
+		out = append(out, types.QueryStringKeyValuePair{Key: text(val(kv.Key)), Value: ptr(*kv.Value)})
+	}
+	b.values += len(pairs)
+	return out, nil
+}
+
+// queryWildcards counts wildcards; a backslash makes the next one literal.
+func queryWildcards(v string) int {
+	n := 0
+	for i := 0; i < len(v); i++ {
+		switch v[i] {
+		case '\\':
+			i++
+		case '*', '?':
+			n++
+		}
+	}
+	return n
+}
+
+func checkSources(c *types.SourceIpConditionConfig, b *conditionsBudget) error {
+	if c.IpAddressType != "" {
+		return invalid("The 'IpAddressType' field of 'SourceIpConfig' is only supported for listeners of Network Load Balancers")
+	}
+	if len(c.Values) == 0 {
+		return invalid("A condition value must be specified")
+	}
+	for _, v := range c.Values {
+		if _, err := netip.ParsePrefix(v); err != nil || v == "255.255.255.255/32" {
+			return invalid("The specified value '%s' is not a valid CIDR block", v)
+		}
+	}
+	b.values += len(c.Values)
+	return nil
+}

@@ -1,0 +1,14 @@
+// Package elbv2 holds the operations of Elastic Load Balancing v2: load
+// balancers, listeners, rules, target groups, targets, trust stores, tags,
+// capacity reservations and quotas.
+//
+// Operations are plain methods on the SDK's input and output types. They check
+// what AWS checks, in its order and with its codes, and keep what they accept
+// in the form in which AWS reads it back. State lives in the world package;
+// traffic and real health checks are the data plane's.
+//
+// Not checked, for want of the services behind them: the contents of S3
+// objects (trust stores, log buckets other than those configured as denied),
+// Lambda functions, and Cognito user pools beyond their ARN. Gateway Load
+// Balancers are refused.
+package elbv2

@@ -1,0 +1,174 @@
+package elbv2
+
+import (
+	"slices"
+	"strconv"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+const (
+	attrDeletionProtection = "deletion_protection.enabled"
+	attrCrossZone          = "load_balancing.cross_zone.enabled"
+	attrDenyIGW            = "ipv6.deny_all_igw_traffic"
+	attrZonalShift         = "zonal_shift.config.enabled"
+	attrSecondaryIPs       = "secondary_ips.auto_assigned.per_subnet"
+)
+
+// loadBalancerAttributes lists all keys of both types.
+func loadBalancerAttributes() []attribute {
+	return []attribute{
+		{attrDeletionProtection, "false", boolean},
+		{"access_logs.s3.enabled", "false", boolean},
+		{"access_logs.s3.bucket", "", anyText},
+		{"access_logs.s3.prefix", "", anyText},
+		{attrCrossZone, "false", boolean},
+		{attrDenyIGW, "false", boolean},
+		{attrZonalShift, "false", boolean},
+
+		{"idle_timeout.timeout_seconds", "60", numberIn(1, 4000)},
+		{"client_keep_alive.seconds", "3600", numberIn(60, 604800)},
+		{"connection_logs.s3.enabled", "false", boolean},
+		{"connection_logs.s3.bucket", "", anyText},
+		{"connection_logs.s3.prefix", "", anyText},
+		{"health_check_logs.s3.enabled", "false", boolean},
+		{"health_check_logs.s3.bucket", "", anyText},
+		{"health_check_logs.s3.prefix", "", anyText},
+		{"routing.http.desync_mitigation_mode", "defensive", among("monitor", "defensive", "strictest")},
+		{"routing.http.drop_invalid_header_fields.enabled", "false", boolean},
+		{"routing.http.preserve_host_header.enabled", "false", boolean},
+		{"routing.http.x_amzn_tls_version_and_cipher_suite.enabled", "false", boolean},
+		{"routing.http.xff_client_port.enabled", "false", boolean},
+		{"routing.http.xff_header_processing.mode", "append", among("append", "preserve", "remove")},
+		{"routing.http2.enabled", "true", boolean},
+		{"waf.fail_open.enabled", "false", boolean},
+
+		{"dns_record.client_routing_policy", "any_availability_zone",
+			among("any_availability_zone", "availability_zone_affinity", "partial_availability_zone_affinity")},
+		{attrSecondaryIPs, "0", numberIn(0, 7)},
+	}
+}
+
+// loadBalancerSpace says what applies to a load balancer.
+func loadBalancerSpace(lb *world.LoadBalancer) attributeSpace {
+	common := []string{
+		attrDeletionProtection, "access_logs.s3.enabled", "access_logs.s3.bucket", "access_logs.s3.prefix",
+		attrCrossZone, attrDenyIGW, attrZonalShift,
+	}
+	network := []string{"dns_record.client_routing_policy", attrSecondaryIPs}
+	return attributeSpace{
+		title: "Load balancer",
+		known: loadBalancerAttributes(),
+		supported: func(key string) bool {
+			if slices.Contains(common, key) {
+				return true
+			}
+			return slices.Contains(network, key) != lb.IsALB()
+		},
+		refuse: func(key string) error {
+			return misconfigured("Load balancer attribute key '%s' is not supported on load balancers with type '%s'", key, lb.Type)
+		},
+	}
+}
+
+// initialLoadBalancerAttributes are the attributes of a new load balancer.
+func initialLoadBalancerAttributes(lb *world.LoadBalancer) map[string]string {
+	out := loadBalancerSpace(lb).initial()
+	if lb.IsALB() {
+		out[attrCrossZone] = "true"
+	}
+	if lb.Scheme == types.LoadBalancerSchemeEnumInternal {
+		out[attrDenyIGW] = "true"
+	}
+	return out
+}
+
+// loadBalancerAttributeList is what the operations return: everything, but
+// the gateway switch of IPv6 only where there is IPv6.
+func (s *Service) loadBalancerAttributeList(lb *world.LoadBalancer) []types.LoadBalancerAttribute {
+	var out []types.LoadBalancerAttribute
+	for _, k := range sortedKeys(lb.Attributes) {
+		if k == attrDenyIGW && lb.Addressing == types.IpAddressTypeIpv4 {
+			continue
+		}
+		out = append(out, types.LoadBalancerAttribute{Key: ptr(k), Value: ptr(lb.Attributes[k])})
+	}
+	return world.Shuffle(s.w, out)
+}
+
+// DescribeLoadBalancerAttributes returns all attributes.
+func (s *Service) DescribeLoadBalancerAttributes(c *world.Call, in *elb.DescribeLoadBalancerAttributesInput) (*elb.DescribeLoadBalancerAttributesOutput, error) {
+	var sh shape
+	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	lb, err := findLoadBalancer(s.state(c), in.LoadBalancerArn)
+	if err != nil {
+		return nil, err
+	}
+	return &elb.DescribeLoadBalancerAttributesOutput{Attributes: s.loadBalancerAttributeList(lb)}, nil
+}
+
+// ModifyLoadBalancerAttributes sets some attributes, all or none.
+func (s *Service) ModifyLoadBalancerAttributes(c *world.Call, in *elb.ModifyLoadBalancerAttributesInput) (*elb.ModifyLoadBalancerAttributesOutput, error) {
+	settings := make([]setting, len(in.Attributes))
+	for i, a := range in.Attributes {
+		settings[i] = setting{a.Key, a.Value}
+	}
+	var sh shape
+	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
+	sh.required("attributes", in.Attributes != nil)
+	sh.shapeSettings(settings, 20)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	lb, err := findLoadBalancer(s.state(c), in.LoadBalancerArn)
+	if err != nil {
+		return nil, err
+	}
+	next, err := loadBalancerSpace(lb).merge(lb.Attributes, settings)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkLoadBalancerAttributes(lb, next); err != nil {
+		return nil, err
+	}
+	lb.Attributes = next
+	return &elb.ModifyLoadBalancerAttributesOutput{Attributes: s.loadBalancerAttributeList(lb)}, nil
+}
+
+// checkLoadBalancerAttributes judges the attributes together.
+func (s *Service) checkLoadBalancerAttributes(lb *world.LoadBalancer, next map[string]string) error {
+	if lb.IsALB() && next[attrCrossZone] != "true" {
+		return misconfigured("Cross-zone load balancing cannot be turned off for load balancers with type 'application'")
+	}
+	for _, log := range []string{"access_logs", "connection_logs", "health_check_logs"} {
+		if next[log+".s3.enabled"] != "true" {
+			continue
+		}
+		bucket := next[log+".s3.bucket"]
+		if bucket == "" {
+			return misconfigured("The value of '%s.s3.bucket' cannot be empty when '%s.s3.enabled' is 'true'", log, log)
+		}
+		if slices.Contains(s.w.Config.ELB.DeniedLogBuckets, bucket) {
+			return misconfigured("Access Denied for bucket: %s. Please check S3bucket permission", bucket)
+		}
+	}
+	if now, before := atoi(next[attrSecondaryIPs]), atoi(lb.Attributes[attrSecondaryIPs]); now < before {
+		return misconfigured("The value of '%s' cannot be decreased from '%d' to '%d'", attrSecondaryIPs, before, now)
+	}
+	return nil
+}
+
+// atoi reads a number that was checked when it was stored.
+func atoi(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 0
+	}
+	return n
+}

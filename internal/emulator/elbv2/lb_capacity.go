@@ -1,0 +1,119 @@
+package elbv2
+
+import (
+	"time"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// decreasesPerDay is how often a day a reservation may be lowered.
+const decreasesPerDay = 2
+
+// capacityView is what both operations return.
+type capacityView struct {
+	zones     []types.ZonalCapacityReservationState
+	remaining *int32
+	changed   *time.Time
+	minimum   *types.MinimumLoadBalancerCapacity
+}
+
+func (s *Service) capacity(c *world.Call, lb *world.LoadBalancer) capacityView {
+	r := lb.Capacity
+	left := int32(decreasesPerDay)
+	if r.DecreasesDay == day(c.Now) {
+		left -= r.Decreases
+	}
+	v := capacityView{remaining: &left}
+	if !r.Changed.IsZero() {
+		v.changed = ptr(r.Changed)
+	}
+	if r.Units == 0 {
+		return v
+	}
+	v.minimum = &types.MinimumLoadBalancerCapacity{CapacityUnits: ptr(r.Units)}
+	state, units := types.CapacityReservationStateEnumProvisioned, float64(r.Units)/float64(len(lb.Zones))
+	if c.Now.Before(r.Ready) {
+		state, units = types.CapacityReservationStateEnumPending, 0
+	}
+	for _, z := range lb.Zones {
+		v.zones = append(v.zones, types.ZonalCapacityReservationState{
+			AvailabilityZone: ptr(z.Zone), EffectiveCapacityUnits: ptr(units), State: &types.CapacityReservationStatus{Code: state},
+		})
+	}
+	world.Shuffle(s.w, v.zones)
+	return v
+}
+
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+// DescribeCapacityReservation returns the reserved minimum, if any.
+func (s *Service) DescribeCapacityReservation(c *world.Call, in *elb.DescribeCapacityReservationInput) (*elb.DescribeCapacityReservationOutput, error) {
+	var sh shape
+	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	lb, err := findLoadBalancer(s.state(c), in.LoadBalancerArn)
+	if err != nil {
+		return nil, err
+	}
+	v := s.capacity(c, lb)
+	return &elb.DescribeCapacityReservationOutput{
+		CapacityReservationState: v.zones, DecreaseRequestsRemaining: v.remaining,
+		LastModifiedTime: v.changed, MinimumLoadBalancerCapacity: v.minimum,
+	}, nil
+}
+
+// ModifyCapacityReservation sets or resets the reserved minimum.
+func (s *Service) ModifyCapacityReservation(c *world.Call, in *elb.ModifyCapacityReservationInput) (*elb.ModifyCapacityReservationOutput, error) {
+	var sh shape
+	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	lb, err := findLoadBalancer(s.state(c), in.LoadBalancerArn)
+	if err != nil {
+		return nil, err
+	}
+	set := in.MinimumLoadBalancerCapacity != nil && in.MinimumLoadBalancerCapacity.CapacityUnits != nil
+	reset := val(in.ResetCapacityReservation)
+	if set == reset {
+		return nil, invalid("You must specify either MinimumLoadBalancerCapacity or ResetCapacityReservation")
+	}
+	units := int32(0)
+	if set {
+		units = *in.MinimumLoadBalancerCapacity.CapacityUnits
+		if units < 1 {
+			return nil, invalid("The capacity units must be at least '1'")
+		}
+	}
+	if most := s.quota(quotaCapacity); int(units) > most {
+		return nil, fail("CapacityUnitsLimitExceeded", "The maximum number of capacity units '%d' has been exceeded", most)
+	}
+	r := lb.Capacity
+	if c.Now.Before(r.Ready) {
+		return nil, &world.Error{Code: "PriorRequestNotComplete", Status: 429, Message: "A prior capacity reservation request for load balancer '" + lb.ARN + "' is not complete"}
+	}
+	if units < r.Units {
+		if r.DecreasesDay != day(c.Now) {
+			r.DecreasesDay, r.Decreases = day(c.Now), 0
+		}
+		if r.Decreases >= decreasesPerDay {
+			return nil, fail("CapacityDecreaseRequestLimitExceeded", "The capacity reservation of load balancer '%s' cannot be decreased again today", lb.ARN)
+		}
+		r.Decreases++
+	}
+	r.Units, r.Changed, r.Ready = units, c.Now, time.Time{}
+	if units > 0 {
+		r.Ready = c.Now.Add(s.w.Config.ELB.CapacityDelay)
+	}
+	lb.Capacity = r
+	v := s.capacity(c, lb)
+	return &elb.ModifyCapacityReservationOutput{
+		CapacityReservationState: v.zones, DecreaseRequestsRemaining: v.remaining,
+		LastModifiedTime: v.changed, MinimumLoadBalancerCapacity: v.minimum,
+	}, nil
+}

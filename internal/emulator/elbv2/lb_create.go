@@ -1,0 +1,230 @@
+package elbv2
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+var (
+	namePattern     = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+	ipamPoolPattern = regexp.MustCompile(`^(ipam-pool-)[a-zA-Z0-9]+$`)
+	coipPoolPattern = regexp.MustCompile(`^(ipv4pool-coip-)[a-zA-Z0-9]+$`)
+)
+
+// CreateLoadBalancer makes an ALB or NLB, or returns the one of that name if
+// it has the same settings.
+func (s *Service) CreateLoadBalancer(c *world.Call, in *elb.CreateLoadBalancerInput) (*elb.CreateLoadBalancerOutput, error) {
+	if err := shapeCreateLoadBalancer(in); err != nil {
+		return nil, err
+	}
+	p, st := s.partition(c), s.state(c)
+	lb := &world.LoadBalancer{
+		Name: *in.Name, Type: orElse(in.Type, types.LoadBalancerTypeEnumApplication),
+		Scheme:     orElse(in.Scheme, types.LoadBalancerSchemeEnumInternetFacing),
+		Addressing: orElse(in.IpAddressType, types.IpAddressTypeIpv4),
+		Created:    c.Now, Active: c.Now.Add(s.w.Config.ELB.ProvisioningDelay),
+		CustomerPool: val(in.CustomerOwnedIpv4Pool),
+	}
+	if in.IpamPools != nil {
+		lb.IPAMPool = val(in.IpamPools.Ipv4IpamPoolId)
+	}
+	if err := checkLoadBalancerName(lb.Name); err != nil {
+		return nil, err
+	}
+	if lb.Type == types.LoadBalancerTypeEnumGateway {
+		return nil, invalid("Load balancers with type 'gateway' are not supported by this emulator")
+	}
+	want := placement{
+		lb: lb, subnets: in.Subnets, mappings: in.SubnetMappings, addressing: lb.Addressing,
+		prefixNAT: in.EnablePrefixForIpv6SourceNat,
+	}
+	zones, err := s.chooseSubnets(p, want)
+	if err != nil {
+		return nil, err
+	}
+	lb.Zones, lb.VPC = zones, p.Subnets[zones[0].Subnet].VPCID
+	lb.SecurityGroups = dedupe(in.SecurityGroups)
+	if len(lb.SecurityGroups) == 0 && lb.IsALB() {
+		if sg := p.DefaultSecurityGroup(lb.VPC); sg != nil {
+			lb.SecurityGroups = []string{sg.ID}
+		}
+	}
+	if !lb.IsALB() {
+		lb.PrefixForSourceNAT = orElse(in.EnablePrefixForIpv6SourceNat, types.EnablePrefixForIpv6SourceNatEnumOff)
+	}
+	if lb.Tags, err = newTags(in.Tags); err != nil {
+		return nil, err
+	}
+	for _, other := range st.LoadBalancers {
+		if other.Name != lb.Name {
+			continue
+		}
+		if !sameLoadBalancer(other, lb) {
+			return nil, fail("DuplicateLoadBalancerName", "A load balancer with the same name '%s' exists, but with different settings", lb.Name)
+		}
+		return &elb.CreateLoadBalancerOutput{LoadBalancers: []types.LoadBalancer{s.loadBalancer(c, other)}}, nil
+	}
+	if err := s.checkPlacement(p, want, lb.VPC, zones); err != nil {
+		return nil, err
+	}
+	if err := checkSecurityGroups(p, lb.VPC, lb.SecurityGroups); err != nil {
+		return nil, err
+	}
+	if lb.IPAMPool != "" && !lb.IsALB() {
+		return nil, misconfigured("IPAM pools are not supported for load balancers with type 'network'")
+	}
+	if s.w.Config.ELB.Disabled {
+		return nil, fail(codeNotPermitted, "This AWS account currently does not support creating load balancers. For more information, please contact AWS Support.")
+	}
+	if err := s.roomForLoadBalancer(st, lb); err != nil {
+		return nil, err
+	}
+	s.nameLoadBalancer(p, lb)
+	if err := s.makeNodes(p, lb, lb.Zones); err != nil {
+		return nil, err
+	}
+	lb.BornWithGroups = len(lb.SecurityGroups) > 0
+	if !lb.IsALB() && lb.BornWithGroups {
+		lb.EnforcePrivateLink = "on"
+	}
+	lb.Attributes = initialLoadBalancerAttributes(lb)
+	st.LoadBalancers[lb.ARN] = lb
+	return &elb.CreateLoadBalancerOutput{LoadBalancers: []types.LoadBalancer{s.loadBalancer(c, lb)}}, nil
+}
+
+func shapeCreateLoadBalancer(in *elb.CreateLoadBalancerInput) error {
+	var sh shape
+	sh.required("name", in.Name != nil)
+	oneOf(&sh, "type", in.Type, in.Type.Values())
+	oneOf(&sh, "scheme", in.Scheme, in.Scheme.Values())
+	oneOf(&sh, "ipAddressType", in.IpAddressType, in.IpAddressType.Values())
+	oneOf(&sh, "enablePrefixForIpv6SourceNat", in.EnablePrefixForIpv6SourceNat, in.EnablePrefixForIpv6SourceNat.Values())
+	sh.length("customerOwnedIpv4Pool", in.CustomerOwnedIpv4Pool, 0, 256)
+	sh.matches("customerOwnedIpv4Pool", in.CustomerOwnedIpv4Pool, coipPoolPattern)
+	if in.IpamPools != nil {
+		sh.length("ipamPools.ipv4IpamPoolId", in.IpamPools.Ipv4IpamPoolId, 0, 1000)
+		sh.matches("ipamPools.ipv4IpamPoolId", in.IpamPools.Ipv4IpamPoolId, ipamPoolPattern)
+	}
+	sh.shapeTags(in.Tags)
+	return sh.err()
+}
+
+func checkLoadBalancerName(name string) error {
+	switch {
+	case len(name) > 32:
+		return invalid("The load balancer name '%s' cannot be longer than '32' characters", name)
+	case !namePattern.MatchString(name):
+		return invalid("The load balancer name '%s' can only contain characters that are alphanumeric characters and hyphens(-)", name)
+	case strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-"):
+		return invalid("The load balancer name '%s' cannot begin or end with a hyphen(-)", name)
+	case strings.HasPrefix(name, "internal-"):
+		return invalid("The load balancer name '%s' cannot begin with 'internal-'", name)
+	}
+	return nil
+}
+
+// sameLoadBalancer tells whether a create operation asks for what is there.
+func sameLoadBalancer(have, want *world.LoadBalancer) bool {
+	place := func(lb *world.LoadBalancer) []world.LoadBalancerZone {
+		out := slices.Clone(lb.Zones)
+		for i := range out {
+			out[i].ENI, out[i].Address, out[i].PublicIP = "", "", ""
+		}
+		return out
+	}
+	return have.Type == want.Type && have.Scheme == want.Scheme && have.Addressing == want.Addressing &&
+		have.IPAMPool == want.IPAMPool && have.CustomerPool == want.CustomerPool &&
+		have.PrefixForSourceNAT == want.PrefixForSourceNAT &&
+		slices.Equal(place(have), place(want)) &&
+		slices.Equal(slices.Sorted(slices.Values(have.SecurityGroups)), slices.Sorted(slices.Values(want.SecurityGroups))) &&
+		maps.Equal(have.Tags, want.Tags)
+}
+
+// roomForLoadBalancer checks the quota of the type.
+func (s *Service) roomForLoadBalancer(st *world.ELBState, lb *world.LoadBalancer) error {
+	n := 0
+	for _, other := range st.LoadBalancers {
+		if other.Type == lb.Type {
+			n++
+		}
+	}
+	name := quotaALBs
+	if !lb.IsALB() {
+		name = quotaNLBs
+	}
+	if most := s.quota(name); n >= most {
+		return fail("TooManyLoadBalancers", "The maximum number of load balancers with type '%s' has been reached: '%d'", lb.Type, most)
+	}
+	return nil
+}
+
+// nameLoadBalancer gives the ARN, the DNS name and the hosted zone.
+func (s *Service) nameLoadBalancer(p *world.Partition, lb *world.LoadBalancer) {
+	lb.ID = s.w.Hex(16)
+	lb.ARN = newARN(p, fmt.Sprintf("loadbalancer/%s/%s/%s", shortType(lb), lb.Name, lb.ID))
+	if lb.IsALB() {
+		lb.DNSName = fmt.Sprintf("%s-%s.%s.elb.amazonaws.com", lb.Name, s.w.Decimal(10), p.Region)
+		if lb.Scheme == types.LoadBalancerSchemeEnumInternal {
+			lb.DNSName = "internal-" + lb.DNSName
+		}
+	} else {
+		lb.DNSName = fmt.Sprintf("%s-%s.elb.%s.amazonaws.com", lb.Name, lb.ID, p.Region)
+	}
+	lb.HostedZone = hostedZone(p.Region, lb.IsALB())
+}
+
+// shortType is the type's abbreviation in ARNs.
+func shortType(lb *world.LoadBalancer) string {
+	if lb.IsALB() {
+		return "app"
+	}
+	return "net"
+}
+
+// hostedZone returns the Route 53 zone of load balancer names: the published
+// ones where they are known, else one made up of the region's name.
+func hostedZone(region string, alb bool) string {
+	known := map[string][2]string{
+		"us-east-1": {"Z35SXDOTRQ7X7K", "Z26RNL4JYFTOTI"},
+		"us-east-2": {"Z3AADJGX6KTTL2", "ZLMOA37VPKANP"},
+		"us-west-1": {"Z368ELLRRE2KJ0", "Z24FKFUX50B4VW"},
+		"us-west-2": {"Z1H1FL5HABSF5", "Z18D5FSROUN65G"},
+	}
+	pair, ok := known[region]
+	if !ok {
+		pair = [2]string{
+			fmt.Sprintf("Z%013X", mix(1, region)&0xfffffffffffff), fmt.Sprintf("Z%013X", mix(2, region)&0xfffffffffffff),
+		}
+	}
+	if alb {
+		return pair[0]
+	}
+	return pair[1]
+}
+
+// orElse returns v, or def if v is empty.
+func orElse[E ~string](v, def E) E {
+	if v == "" {
+		return def
+	}
+	return v
+}
+
+// dedupe drops repetitions and keeps the order.
+func dedupe(in []string) []string {
+	var out []string
+	for _, v := range in {
+		if !slices.Contains(out, v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}

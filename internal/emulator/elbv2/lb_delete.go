@@ -1,0 +1,49 @@
+package elbv2
+
+import (
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// DeleteLoadBalancer deletes a load balancer with its listeners, rules and
+// associations. Target groups stay. An unknown ARN succeeds. The network
+// interfaces linger as configured.
+func (s *Service) DeleteLoadBalancer(c *world.Call, in *elb.DeleteLoadBalancerInput) (*elb.DeleteLoadBalancerOutput, error) {
+	var sh shape
+	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	arn := *in.LoadBalancerArn
+	if !kindLoadBalancer.pattern.MatchString(arn) {
+		return nil, malformed(kindLoadBalancer, arn)
+	}
+	p, st := s.partition(c), s.state(c)
+	lb := st.LoadBalancers[arn]
+	if lb == nil {
+		return &elb.DeleteLoadBalancerOutput{}, nil
+	}
+	if lb.Attributes[attrDeletionProtection] == "true" {
+		return nil, fail(codeNotPermitted, "Load balancer '%s' cannot be deleted because deletion protection is enabled", arn)
+	}
+	for _, g := range st.TargetGroups {
+		g.Settle(c.Now)
+		for _, t := range g.Targets {
+			if t.ID == arn && !t.Draining() {
+				return nil, fail(codeInUse, "Load balancer '%s' cannot be deleted because it is currently registered as a target", arn)
+			}
+		}
+	}
+	for _, l := range listenersOf(st, arn) {
+		dropListener(st, l)
+	}
+	st.Reattach(c.Now)
+	for _, z := range lb.Zones {
+		p.DeleteServiceENI(z.ENI, s.w.Config.Delays.InterfaceLinger)
+	}
+	delete(st.LoadBalancers, arn)
+	delete(p.WAFv2.Associations, arn)
+	delete(p.WAFRegional.Associations, arn)
+	return &elb.DeleteLoadBalancerOutput{}, nil
+}

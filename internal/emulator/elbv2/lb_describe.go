@@ -1,0 +1,99 @@
+package elbv2
+
+import (
+	"slices"
+	"strings"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// namesPerCall is how many load balancers one call can ask for.
+const namesPerCall = 20
+
+// DescribeLoadBalancers lists load balancers: all, by ARN or by name.
+func (s *Service) DescribeLoadBalancers(c *world.Call, in *elb.DescribeLoadBalancersInput) (*elb.DescribeLoadBalancersOutput, error) {
+	st := s.state(c)
+	if len(in.LoadBalancerArns) > 0 && len(in.Names) > 0 {
+		return nil, invalid("Load balancer names and load balancer ARNs cannot be specified at the same time")
+	}
+	if n := max(len(in.LoadBalancerArns), len(in.Names)); n > namesPerCall {
+		return nil, invalid("Cannot have more than %d load balancers described", namesPerCall)
+	}
+	found, err := findAll(kindLoadBalancer, st.LoadBalancers, in.LoadBalancerArns)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(in.Names) > 0:
+		var missing []string
+		for _, name := range dedupe(in.Names) {
+			if lb := loadBalancerNamed(st, name); lb != nil {
+				found = append(found, lb)
+			} else {
+				missing = append(missing, name)
+			}
+		}
+		if len(missing) > 0 {
+			return nil, fail("LoadBalancerNotFound", "Load balancers '[%s]' not found", strings.Join(missing, ", "))
+		}
+	case len(in.LoadBalancerArns) == 0:
+		found = mapValues(st.LoadBalancers)
+	}
+	found, next, err := page(s.w, found, func(lb *world.LoadBalancer) string { return lb.ARN }, unordered, in.Marker, in.PageSize)
+	if err != nil {
+		return nil, err
+	}
+	out := &elb.DescribeLoadBalancersOutput{NextMarker: next}
+	for _, lb := range found {
+		out.LoadBalancers = append(out.LoadBalancers, s.loadBalancer(c, lb))
+	}
+	return out, nil
+}
+
+func loadBalancerNamed(st *world.ELBState, name string) *world.LoadBalancer {
+	for _, lb := range st.LoadBalancers {
+		if lb.Name == name {
+			return lb
+		}
+	}
+	return nil
+}
+
+// loadBalancer is the form in which AWS describes one.
+func (s *Service) loadBalancer(c *world.Call, lb *world.LoadBalancer) types.LoadBalancer {
+	state, reason := lb.State(c.Now)
+	out := types.LoadBalancer{
+		LoadBalancerArn: ptr(lb.ARN), LoadBalancerName: ptr(lb.Name), DNSName: ptr(lb.DNSName),
+		CanonicalHostedZoneId: ptr(lb.HostedZone), CreatedTime: ptr(lb.Created), Type: lb.Type, Scheme: lb.Scheme,
+		IpAddressType: lb.Addressing, VpcId: ptr(lb.VPC), AvailabilityZones: s.zones(lb),
+		SecurityGroups: s.w.ShuffleStrings(slices.Clone(lb.SecurityGroups)),
+		State:          &types.LoadBalancerState{Code: state, Reason: text(reason)},
+		IpamPools:      ipamPools(lb), CustomerOwnedIpv4Pool: text(lb.CustomerPool),
+		EnablePrefixForIpv6SourceNat: lb.PrefixForSourceNAT,
+	}
+	if lb.EnforcePrivateLink != "" {
+		out.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic = ptr(lb.EnforcePrivateLink)
+	}
+	return out
+}
+
+func (s *Service) zones(lb *world.LoadBalancer) []types.AvailabilityZone {
+	out := make([]types.AvailabilityZone, 0, len(lb.Zones))
+	for _, z := range lb.Zones {
+		az := types.AvailabilityZone{ZoneName: ptr(z.Zone), SubnetId: ptr(z.Subnet), LoadBalancerAddresses: []types.LoadBalancerAddress{}}
+		if z.Allocation != "" || z.PrivateIPv4 != "" || z.IPv6 != "" {
+			az.LoadBalancerAddresses = append(az.LoadBalancerAddresses, types.LoadBalancerAddress{
+				AllocationId: text(z.Allocation), IpAddress: text(z.PublicIP),
+				PrivateIPv4Address: text(z.PrivateIPv4), IPv6Address: text(z.IPv6),
+			})
+		}
+		if z.SourceNATIPv6Prefix != "" {
+			az.SourceNatIpv6Prefixes = []string{z.SourceNATIPv6Prefix}
+		}
+		out = append(out, az)
+	}
+	return world.Shuffle(s.w, out)
+}

@@ -1,0 +1,109 @@
+package elbv2
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+const requester = "amazon-elb"
+
+// makeNodes gives each of the zones a network interface. If one cannot be
+// made, none is left behind.
+func (s *Service) makeNodes(p *world.Partition, lb *world.LoadBalancer, zones []world.LoadBalancerZone) error {
+	for i := range zones {
+		if err := s.makeNode(p, lb, &zones[i]); err != nil {
+			for j := range i {
+				p.DeleteServiceENI(zones[j].ENI, 0)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) makeNode(p *world.Partition, lb *world.LoadBalancer, z *world.LoadBalancerZone) error {
+	want := world.ServiceInterface{
+		Description: fmt.Sprintf("ELB %s/%s/%s", shortType(lb), lb.Name, lb.ID),
+		Requester:   requester, SubnetID: z.Subnet, Groups: lb.SecurityGroups,
+		IPv6: lb.Addressing != types.IpAddressTypeIpv4,
+	}
+	if !lb.IsALB() {
+		want.Type, want.InstanceOwner = "network_load_balancer", "amazon-aws"
+	}
+	if z.PrivateIPv4 != "" {
+		want.Address, _ = netip.ParseAddr(z.PrivateIPv4) // checked before
+		if p.ClaimIPv4(p.Subnets[z.Subnet], want.Address) != nil {
+			// AWS finds out only while it provisions.
+			lb.ForcedState = types.LoadBalancerStateEnumFailed
+			lb.ForcedReason = fmt.Sprintf("The IP address %s is already in use", z.PrivateIPv4)
+			want.Address = netip.Addr{}
+		}
+	}
+	eni, refusal := p.CreateServiceInterface(want)
+	if refusal != nil {
+		return fail("InvalidSubnet", "%s", refusal.Message)
+	}
+	z.ENI = eni.ID
+	if len(eni.Private) > 0 {
+		z.Address = eni.Private[0].Addr.String()
+	}
+	if z.IPv6 != "" {
+		if a, err := netip.ParseAddr(z.IPv6); err == nil {
+			eni.IPv6 = []netip.Addr{a}
+		}
+	}
+	if z.Allocation != "" {
+		a, refusal := p.AssociateAddress(z.Allocation, eni.ID)
+		if refusal != nil {
+			p.DeleteServiceENI(eni.ID, 0)
+			return fail(codeInUse, "The allocation IDs '%s' are not available for use", z.Allocation)
+		}
+		z.PublicIP = a.PublicIP.String()
+	}
+	return nil
+}
+
+// replaceNodes moves a load balancer to other zones: nodes of subnets that
+// stay are kept.
+func (s *Service) replaceNodes(p *world.Partition, lb *world.LoadBalancer, zones []world.LoadBalancerZone) error {
+	kept := map[string]world.LoadBalancerZone{}
+	for _, z := range lb.Zones {
+		kept[z.Subnet] = z
+	}
+	var fresh []world.LoadBalancerZone
+	for _, z := range zones {
+		if _, ok := kept[z.Subnet]; !ok {
+			fresh = append(fresh, z)
+		}
+	}
+	if err := s.makeNodes(p, lb, fresh); err != nil {
+		return err
+	}
+	made := map[string]world.LoadBalancerZone{}
+	for _, z := range fresh {
+		made[z.Subnet] = z
+	}
+	next := make([]world.LoadBalancerZone, 0, len(zones))
+	for _, z := range zones {
+		if have, ok := kept[z.Subnet]; ok {
+			if z.SourceNATIPv6Prefix != "" {
+				have.SourceNATIPv6Prefix = z.SourceNATIPv6Prefix
+			}
+			next = append(next, have)
+			delete(kept, z.Subnet)
+			continue
+		}
+		next = append(next, made[z.Subnet])
+	}
+	for _, z := range lb.Zones {
+		if _, gone := kept[z.Subnet]; gone {
+			p.DeleteServiceENI(z.ENI, s.w.Config.Delays.InterfaceLinger)
+		}
+	}
+	lb.Zones = next
+	return nil
+}

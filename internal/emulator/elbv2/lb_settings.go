@@ -1,0 +1,162 @@
+package elbv2
+
+import (
+	"slices"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// groupsPerLoadBalancer is how many security groups fit.
+const groupsPerLoadBalancer = 5
+
+// checkSecurityGroups judges a list of security groups.
+func checkSecurityGroups(p *world.Partition, vpc string, groups []string) error {
+	for _, id := range groups {
+		sg := p.SecurityGroups[id]
+		if sg == nil {
+			return fail("InvalidSecurityGroup", "Security group '%s' does not exist", id)
+		}
+		if sg.VPCID != vpc {
+			return misconfigured("One or more security groups are invalid")
+		}
+	}
+	if len(groups) > groupsPerLoadBalancer {
+		return misconfigured("You cannot specify more than '%d' security groups", groupsPerLoadBalancer)
+	}
+	return nil
+}
+
+// SetSecurityGroups replaces the security groups, and those of the nodes'
+// network interfaces.
+func (s *Service) SetSecurityGroups(c *world.Call, in *elb.SetSecurityGroupsInput) (*elb.SetSecurityGroupsOutput, error) {
+	enforce := in.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic
+	var sh shape
+	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
+	sh.required("securityGroups", in.SecurityGroups != nil)
+	oneOf(&sh, "enforceSecurityGroupInboundRulesOnPrivateLinkTraffic", enforce, enforce.Values())
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	p := s.partition(c)
+	lb, err := findLoadBalancer(s.state(c), in.LoadBalancerArn)
+	if err != nil {
+		return nil, err
+	}
+	if !lb.IsALB() && !lb.BornWithGroups {
+		return nil, misconfigured("You cannot set security groups on a Network Load Balancer that was created without security groups")
+	}
+	if lb.IsALB() && enforce != "" {
+		return nil, misconfigured("'EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic' is not supported for load balancers with type 'application'")
+	}
+	groups := dedupe(in.SecurityGroups)
+	if len(groups) == 0 {
+		return nil, misconfigured("At least one security group must be specified")
+	}
+	if err := checkSecurityGroups(p, lb.VPC, groups); err != nil {
+		return nil, err
+	}
+	lb.SecurityGroups = groups
+	if enforce != "" {
+		lb.EnforcePrivateLink = string(enforce)
+	}
+	for _, z := range lb.Zones {
+		p.SetENISecurityGroups(z.ENI, groups)
+	}
+	return &elb.SetSecurityGroupsOutput{
+		SecurityGroupIds: s.w.ShuffleStrings(slices.Clone(groups)),
+		EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic: types.EnforceSecurityGroupInboundRulesOnPrivateLinkTrafficEnum(lb.EnforcePrivateLink),
+	}, nil
+}
+
+// SetIpAddressType changes between IPv4 and the dual-stack kinds.
+func (s *Service) SetIpAddressType(c *world.Call, in *elb.SetIpAddressTypeInput) (*elb.SetIpAddressTypeOutput, error) {
+	var sh shape
+	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
+	sh.required("ipAddressType", in.IpAddressType != "")
+	oneOf(&sh, "ipAddressType", in.IpAddressType, in.IpAddressType.Values())
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	p, st := s.partition(c), s.state(c)
+	lb, err := findLoadBalancer(st, in.LoadBalancerArn)
+	if err != nil {
+		return nil, err
+	}
+	if in.IpAddressType != lb.Addressing {
+		if err := s.checkNewAddressing(p, st, lb, in.IpAddressType, lb.Zones, lb.PrefixForSourceNAT); err != nil {
+			return nil, err
+		}
+		lb.Addressing = in.IpAddressType
+	}
+	return &elb.SetIpAddressTypeOutput{IpAddressType: lb.Addressing}, nil
+}
+
+// checkNewAddressing judges a change of the IP address type.
+func (s *Service) checkNewAddressing(p *world.Partition, st *world.ELBState, lb *world.LoadBalancer, want types.IpAddressType, zones []world.LoadBalancerZone, prefix types.EnablePrefixForIpv6SourceNatEnum) error {
+	if err := checkAddressing(p, lb, want, zones); err != nil {
+		return err
+	}
+	if want == types.IpAddressTypeIpv4 {
+		for _, g := range st.TargetGroups {
+			if g.LoadBalancer == lb.ARN && g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 {
+				return misconfigured("The IP address type cannot be 'ipv4' while the target group '%s' with IP address type 'ipv6' is in use", g.ARN)
+			}
+		}
+		return nil
+	}
+	for _, l := range listenersOf(st, lb.ARN) {
+		udp := l.Protocol == types.ProtocolEnumUdp || l.Protocol == types.ProtocolEnumTcpUdp
+		if udp && prefix != types.EnablePrefixForIpv6SourceNatEnumOn || isQUIC(l.Protocol) {
+			return misconfigured("You cannot set IP address type '%s' on a load balancer with %s listeners", want, l.Protocol)
+		}
+	}
+	return nil
+}
+
+func isQUIC(p types.ProtocolEnum) bool {
+	return p == types.ProtocolEnumQuic || p == types.ProtocolEnumTcpQuic
+}
+
+// ModifyIpPools sets or removes the pool of public IPv4 addresses of an ALB.
+func (s *Service) ModifyIpPools(c *world.Call, in *elb.ModifyIpPoolsInput) (*elb.ModifyIpPoolsOutput, error) {
+	var sh shape
+	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
+	if in.IpamPools != nil {
+		sh.length("ipamPools.ipv4IpamPoolId", in.IpamPools.Ipv4IpamPoolId, 0, 1000)
+		sh.matches("ipamPools.ipv4IpamPoolId", in.IpamPools.Ipv4IpamPoolId, ipamPoolPattern)
+	}
+	for _, r := range in.RemoveIpamPools {
+		oneOf(&sh, "removeIpamPools", r, r.Values())
+	}
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	lb, err := findLoadBalancer(s.state(c), in.LoadBalancerArn)
+	if err != nil {
+		return nil, err
+	}
+	if !lb.IsALB() {
+		return nil, misconfigured("IPAM pools are not supported for load balancers with type 'network'")
+	}
+	set := in.IpamPools != nil && in.IpamPools.Ipv4IpamPoolId != nil
+	if set && len(in.RemoveIpamPools) > 0 {
+		return nil, invalid("You cannot set and remove an IPAM pool in one call")
+	}
+	if set {
+		lb.IPAMPool = *in.IpamPools.Ipv4IpamPoolId
+	}
+	if len(in.RemoveIpamPools) > 0 {
+		lb.IPAMPool = ""
+	}
+	return &elb.ModifyIpPoolsOutput{IpamPools: ipamPools(lb)}, nil
+}
+
+func ipamPools(lb *world.LoadBalancer) *types.IpamPools {
+	if lb.IPAMPool == "" {
+		return nil
+	}
+	return &types.IpamPools{Ipv4IpamPoolId: ptr(lb.IPAMPool)}
+}

@@ -1,0 +1,286 @@
+package elbv2
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// freeAddresses is how many IPv4 addresses a subnet must have left.
+const freeAddresses = 8
+
+const zoneTypeAvailability = "availability-zone"
+
+// placement is a request for subnets, of a new load balancer or of one that
+// exists.
+type placement struct {
+	lb         *world.LoadBalancer
+	subnets    []string
+	mappings   []types.SubnetMapping
+	addressing types.IpAddressType
+	prefixNAT  types.EnablePrefixForIpv6SourceNatEnum
+}
+
+// chooseSubnets resolves the subnets of a request to zones, sorted by zone.
+// It checks how many there are and that they exist.
+func (s *Service) chooseSubnets(p *world.Partition, want placement) ([]world.LoadBalancerZone, error) {
+	if (len(want.subnets) == 0) == (len(want.mappings) == 0) {
+		return nil, invalid("You must specify either subnets or subnet mappings")
+	}
+	mappings := want.mappings
+	for _, id := range want.subnets {
+		mappings = append(mappings, types.SubnetMapping{SubnetId: ptr(id)})
+	}
+	var zones []world.LoadBalancerZone
+	var unknown []string
+	ordinary := true // no Outpost, Local or Wavelength zone
+	for _, m := range mappings {
+		sub := p.Subnets[val(m.SubnetId)]
+		if sub == nil {
+			unknown = append(unknown, val(m.SubnetId))
+			continue
+		}
+		if z := p.ZoneNamed(sub.Zone); sub.OutpostARN != "" || z != nil && z.Type != zoneTypeAvailability {
+			ordinary = false
+		}
+		zones = append(zones, world.LoadBalancerZone{
+			Zone: sub.Zone, Subnet: sub.ID, Allocation: val(m.AllocationId), PrivateIPv4: val(m.PrivateIPv4Address),
+			IPv6: val(m.IPv6Address), SourceNATIPv6Prefix: val(m.SourceNatIpv6Prefix),
+		})
+	}
+	if want.lb.IsALB() && ordinary && len(mappings) < 2 {
+		return nil, invalid("At least two subnets in two different Availability Zones must be specified")
+	}
+	if len(unknown) == 1 {
+		return nil, fail("SubnetNotFound", "The subnet ID '%s' does not exist", unknown[0])
+	}
+	if len(unknown) > 1 {
+		return nil, fail("SubnetNotFound", "The subnet IDs '%s' do not exist", strings.Join(unknown, ", "))
+	}
+	slices.SortFunc(zones, func(a, b world.LoadBalancerZone) int { return strings.Compare(a.Zone, b.Zone) })
+	for i := 1; i < len(zones); i++ {
+		if zones[i].Zone == zones[i-1].Zone {
+			return nil, misconfigured("A load balancer cannot be attached to multiple subnets in the same Availability Zone")
+		}
+	}
+	return zones, nil
+}
+
+// checkPlacement judges the zones that were chosen. Zones that the load
+// balancer serves from the same subnet already need no room.
+func (s *Service) checkPlacement(p *world.Partition, want placement, vpc string, zones []world.LoadBalancerZone) error {
+	lb := want.lb
+	for _, z := range zones {
+		if p.Subnets[z.Subnet].VPCID != vpc {
+			return misconfigured("The subnets must all belong to the same VPC, but '%s' is not in '%s'", z.Subnet, vpc)
+		}
+	}
+	for _, z := range zones {
+		sub := p.Subnets[z.Subnet]
+		kept := slices.ContainsFunc(lb.Zones, func(have world.LoadBalancerZone) bool { return have.ENI != "" && have.Subnet == z.Subnet })
+		if kept {
+			continue
+		}
+		if sub.IPv6Native() || z.PrivateIPv4 == "" && p.FreeIPv4(sub) < freeAddresses {
+			return fail("InvalidSubnet", "Not enough IP space available in %s. ELB requires at least %d free IP addresses in each subnet.", sub.ID, freeAddresses)
+		}
+	}
+	if lb.Scheme == types.LoadBalancerSchemeEnumInternetFacing && !p.HasInternetGateway(vpc) {
+		return fail("InvalidSubnet", "VPC %s has no internet gateway", vpc)
+	}
+	if err := checkAddresses(p, lb, zones); err != nil {
+		return err
+	}
+	if err := checkAddressing(p, lb, want.addressing, zones); err != nil {
+		return err
+	}
+	if err := checkSourceNAT(p, want, zones); err != nil {
+		return err
+	}
+	return s.checkNLBZones(p, lb, zones)
+}
+
+// checkAddresses judges elastic IPs and private addresses.
+func checkAddresses(p *world.Partition, lb *world.LoadBalancer, zones []world.LoadBalancerZone) error {
+	internal := lb.Scheme == types.LoadBalancerSchemeEnumInternal
+	elastic, private := 0, 0
+	for _, z := range zones {
+		sub := p.Subnets[z.Subnet]
+		if z.Allocation != "" {
+			elastic++
+			if lb.IsALB() {
+				return misconfigured("Elastic IPs are not supported for load balancers with type 'application'")
+			}
+			if internal {
+				return misconfigured("Elastic IPs are not supported for load balancers with scheme 'internal'")
+			}
+			if z.PrivateIPv4 != "" {
+				return misconfigured("You cannot specify both an allocation ID and a private IPv4 address for subnet '%s'", z.Subnet)
+			}
+		}
+		if z.PrivateIPv4 != "" {
+			private++
+			if lb.IsALB() || !internal {
+				return misconfigured("You can only specify private IPv4 addresses for Network Load Balancers with scheme 'internal'.")
+			}
+			a, err := netip.ParseAddr(z.PrivateIPv4)
+			if err != nil || !a.Is4() || !sub.CIDR.Contains(a) {
+				return misconfigured("The private IPv4 address '%s' is not in the range of subnet '%s'", z.PrivateIPv4, z.Subnet)
+			}
+		}
+		if z.IPv6 != "" {
+			a, err := netip.ParseAddr(z.IPv6)
+			if lb.IsALB() || err != nil || len(sub.IPv6) == 0 || !sub.IPv6[0].Block.Contains(a) {
+				return misconfigured("The IPv6 address '%s' cannot be used in subnet '%s'", z.IPv6, z.Subnet)
+			}
+		}
+	}
+	if elastic > 0 && elastic < len(zones) {
+		return misconfigured("You must specify an allocation ID for all subnets or for none")
+	}
+	if private > 0 && private < len(zones) {
+		return misconfigured("You must specify a private IPv4 address for all subnets or for none")
+	}
+	seen := map[string]bool{}
+	for _, z := range zones {
+		if z.Allocation == "" {
+			continue
+		}
+		a := p.Addresses[z.Allocation]
+		if a == nil {
+			return fail("AllocationIdNotFound", "The allocation ID '%s' does not exist", z.Allocation)
+		}
+		ours := slices.ContainsFunc(lb.Zones, func(have world.LoadBalancerZone) bool { return have.ENI != "" && have.Allocation == z.Allocation })
+		if seen[z.Allocation] || a.AssociationID != "" && !ours {
+			return fail(codeInUse, "The allocation IDs '%s' are not available for use", z.Allocation)
+		}
+		seen[z.Allocation] = true
+	}
+	return nil
+}
+
+// checkAddressing judges the IP address type against subnets and load
+// balancer.
+func checkAddressing(p *world.Partition, lb *world.LoadBalancer, want types.IpAddressType, zones []world.LoadBalancerZone) error {
+	if want == types.IpAddressTypeIpv4 {
+		return nil
+	}
+	for _, z := range zones {
+		if len(p.Subnets[z.Subnet].IPv6) == 0 {
+			return fail("InvalidSubnet", "You must specify subnets with an associated IPv6 CIDR block.")
+		}
+	}
+	if want == types.IpAddressTypeDualstackWithoutPublicIpv4 && (!lb.IsALB() || lb.Scheme == types.LoadBalancerSchemeEnumInternal) {
+		return misconfigured("IP address type '%s' is only supported for internet-facing load balancers with type 'application'", want)
+	}
+	return nil
+}
+
+// checkSourceNAT judges the IPv6 prefixes for source NAT of an NLB.
+func checkSourceNAT(p *world.Partition, want placement, zones []world.LoadBalancerZone) error {
+	if want.prefixNAT != "" && want.lb.IsALB() {
+		return misconfigured("'EnablePrefixForIpv6SourceNat' can only be specified for LoadBalancer type 'network'.")
+	}
+	if want.prefixNAT == types.EnablePrefixForIpv6SourceNatEnumOn && want.addressing != types.IpAddressTypeDualstack {
+		return misconfigured("'EnablePrefixForIpv6SourceNat' can only be specified when using IpAddressType 'dualstack'.")
+	}
+	for _, z := range zones {
+		if z.SourceNATIPv6Prefix == "" || z.SourceNATIPv6Prefix == "auto_assigned" {
+			continue
+		}
+		block, err := netip.ParsePrefix(z.SourceNATIPv6Prefix)
+		sub := p.Subnets[z.Subnet]
+		if err != nil || block.Bits() != 80 || len(sub.IPv6) == 0 || !sub.IPv6[0].Block.Contains(block.Addr()) {
+			return misconfigured("'%s' is not a valid source NAT prefix for subnet '%s': it must be 'auto_assigned' or a /80 of the subnet", z.SourceNATIPv6Prefix, z.Subnet)
+		}
+	}
+	return nil
+}
+
+// checkNLBZones refuses zones where an NLB cannot be.
+func (s *Service) checkNLBZones(p *world.Partition, lb *world.LoadBalancer, zones []world.LoadBalancerZone) error {
+	if lb.IsALB() {
+		return nil
+	}
+	for _, z := range zones {
+		zone := p.ZoneNamed(z.Zone)
+		if slices.Contains(s.w.Config.ELB.UnsupportedNLBZones, z.Zone) || zone != nil && zone.Type != zoneTypeAvailability {
+			return fail("AvailabilityZoneNotSupported", "Load balancers with type 'network' are not supported in %s", z.Zone)
+		}
+	}
+	return nil
+}
+
+// SetSubnets replaces the subnets, and with them the nodes of changed zones.
+func (s *Service) SetSubnets(c *world.Call, in *elb.SetSubnetsInput) (*elb.SetSubnetsOutput, error) {
+	var sh shape
+	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
+	oneOf(&sh, "ipAddressType", in.IpAddressType, in.IpAddressType.Values())
+	oneOf(&sh, "enablePrefixForIpv6SourceNat", in.EnablePrefixForIpv6SourceNat, in.EnablePrefixForIpv6SourceNat.Values())
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	p, st := s.partition(c), s.state(c)
+	lb, err := findLoadBalancer(st, in.LoadBalancerArn)
+	if err != nil {
+		return nil, err
+	}
+	want := placement{
+		lb: lb, subnets: in.Subnets, mappings: in.SubnetMappings,
+		addressing: orElse(in.IpAddressType, lb.Addressing), prefixNAT: in.EnablePrefixForIpv6SourceNat,
+	}
+	zones, err := s.chooseSubnets(p, want)
+	if err != nil {
+		return nil, err
+	}
+	if c.Now.Before(lb.Capacity.Ready) {
+		return nil, fail("CapacityReservationPending", "There is a pending capacity reservation on load balancer '%s'", lb.ARN)
+	}
+	if err := s.checkPlacement(p, want, lb.VPC, zones); err != nil {
+		return nil, err
+	}
+	if err := s.checkMoves(lb, zones); err != nil {
+		return nil, err
+	}
+	if want.addressing != lb.Addressing {
+		if err := s.checkNewAddressing(p, st, lb, want.addressing, zones, in.EnablePrefixForIpv6SourceNat); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.replaceNodes(p, lb, zones); err != nil {
+		return nil, err
+	}
+	lb.Addressing = want.addressing
+	if in.EnablePrefixForIpv6SourceNat != "" {
+		lb.PrefixForSourceNAT = in.EnablePrefixForIpv6SourceNat
+	}
+	return &elb.SetSubnetsOutput{
+		AvailabilityZones: s.zones(lb), IpAddressType: lb.Addressing, EnablePrefixForIpv6SourceNat: lb.PrefixForSourceNAT,
+	}, nil
+}
+
+// checkMoves refuses what an NLB cannot change about a zone that stays.
+func (s *Service) checkMoves(lb *world.LoadBalancer, zones []world.LoadBalancerZone) error {
+	if lb.IsALB() {
+		return nil
+	}
+	for _, z := range zones {
+		for _, have := range lb.Zones {
+			if have.Zone != z.Zone {
+				continue
+			}
+			if have.Subnet != z.Subnet {
+				return misconfigured("The subnet of Availability Zone '%s' cannot be replaced while the zone is enabled", z.Zone)
+			}
+			if z.Allocation != "" && have.Allocation != z.Allocation || z.PrivateIPv4 != "" && have.PrivateIPv4 != z.PrivateIPv4 {
+				return misconfigured("The addresses of subnet '%s' cannot be changed", z.Subnet)
+			}
+		}
+	}
+	return nil
+}

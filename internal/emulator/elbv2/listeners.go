@@ -1,0 +1,253 @@
+package elbv2
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// listenersOf returns the listeners of a load balancer by port.
+func listenersOf(st *world.ELBState, lb string) []*world.Listener {
+	var out []*world.Listener
+	for _, l := range st.Listeners {
+		if l.LoadBalancer == lb {
+			out = append(out, l)
+		}
+	}
+	slices.SortFunc(out, func(a, b *world.Listener) int { return cmp.Compare(a.Port, b.Port) })
+	return out
+}
+
+// dropListener forgets a listener with its rules; Reattach must follow.
+func dropListener(st *world.ELBState, l *world.Listener) {
+	for arn, r := range st.Rules {
+		if r.Listener == l.ARN {
+			delete(st.Rules, arn)
+		}
+	}
+	delete(st.Listeners, l.ARN)
+}
+
+// CreateListener makes a listener with its default rule, or returns the one
+// of that port if it has the same settings.
+func (s *Service) CreateListener(c *world.Call, in *elb.CreateListenerInput) (*elb.CreateListenerOutput, error) {
+	var sh shape
+	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
+	sh.required("defaultActions", in.DefaultActions != nil)
+	oneOf(&sh, "protocol", in.Protocol, in.Protocol.Values())
+	sh.between("port", in.Port, 1, 65535)
+	sh.shapeActions("defaultActions", in.DefaultActions)
+	sh.shapeTags(in.Tags)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	p, st := s.partition(c), s.state(c)
+	lb, err := findLoadBalancer(st, in.LoadBalancerArn)
+	if err != nil {
+		return nil, err
+	}
+	if in.Port == nil {
+		return nil, invalid("A listener port must be specified")
+	}
+	if in.Protocol == "" {
+		return nil, invalid("A listener protocol must be specified")
+	}
+	l := &world.Listener{LoadBalancer: lb.ARN, Port: *in.Port, Protocol: in.Protocol}
+	if err := s.setSecurity(c, p, lb, l, securitySettings{in.SslPolicy, in.AlpnPolicy, in.Certificates, in.MutualAuthentication}); err != nil {
+		return nil, err
+	}
+	if l.Tags, err = newTags(in.Tags); err != nil {
+		return nil, err
+	}
+	sc := actionScope{p: p, lb: lb, protocol: l.Protocol, onDefault: true}
+	actions, err := s.checkActions(sc, in.DefaultActions)
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range listenersOf(st, lb.ARN) {
+		if other.Port != l.Port {
+			continue
+		}
+		if !sameListener(st, other, l, actions) {
+			return nil, fail("DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)
+		}
+		return &elb.CreateListenerOutput{Listeners: []types.Listener{s.listener(st, other)}}, nil
+	}
+	if err := s.roomForListener(st, lb, l); err != nil {
+		return nil, err
+	}
+	l.ID = s.w.Hex(16)
+	l.ARN = newARN(p, fmt.Sprintf("listener/%s/%s/%s/%s", shortType(lb), lb.Name, lb.ID, l.ID))
+	l.Attributes = listenerSpace(lb, l).initial()
+	rule := &world.Rule{ARN: s.ruleARN(p, lb, l), Listener: l.ARN, Actions: actions, Tags: map[string]string{}}
+	l.DefaultRule = rule.ARN
+	st.Listeners[l.ARN], st.Rules[rule.ARN] = l, rule
+	st.Reattach(c.Now)
+	return &elb.CreateListenerOutput{Listeners: []types.Listener{s.listener(st, l)}}, nil
+}
+
+// sameListener tells whether a create operation asks for what is there.
+func sameListener(st *world.ELBState, have, want *world.Listener, actions []types.Action) bool {
+	mutual := func(l *world.Listener) types.MutualAuthenticationAttributes {
+		if l.Mutual == nil {
+			return types.MutualAuthenticationAttributes{}
+		}
+		return *l.Mutual
+	}
+	return have.Protocol == want.Protocol && have.SSLPolicy == want.SSLPolicy && have.Certificate == want.Certificate &&
+		slices.Equal(have.ALPN, want.ALPN) && equalJSON(mutual(have), mutual(want)) && equalJSON(have.Tags, want.Tags) &&
+		equalJSON(st.Rules[have.DefaultRule].Actions, actions)
+}
+
+// roomForListener checks the quotas of a new listener.
+func (s *Service) roomForListener(st *world.ELBState, lb *world.LoadBalancer, l *world.Listener) error {
+	name := quotaListenersALB
+	if !lb.IsALB() {
+		name = quotaListenersNLB
+	}
+	if most := s.quota(name); len(listenersOf(st, lb.ARN)) >= most {
+		return fail("TooManyListeners", "The maximum number of listeners per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
+	}
+	return nil
+}
+
+// ModifyListener changes what is given and keeps the rest.
+func (s *Service) ModifyListener(c *world.Call, in *elb.ModifyListenerInput) (*elb.ModifyListenerOutput, error) {
+	var sh shape
+	sh.required("listenerArn", in.ListenerArn != nil)
+	oneOf(&sh, "protocol", in.Protocol, in.Protocol.Values())
+	sh.between("port", in.Port, 1, 65535)
+	sh.shapeActions("defaultActions", in.DefaultActions)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	p, st := s.partition(c), s.state(c)
+	l, err := findListener(st, in.ListenerArn)
+	if err != nil {
+		return nil, err
+	}
+	lb, rule := st.LoadBalancers[l.LoadBalancer], st.Rules[l.DefaultRule]
+	next := *l
+	next.SNI = slices.Clone(l.SNI)
+	if in.Port != nil {
+		next.Port = *in.Port
+	}
+	next.Protocol = orElse(in.Protocol, l.Protocol)
+	for _, other := range listenersOf(st, lb.ARN) {
+		if other != l && other.Port == next.Port {
+			return nil, fail("DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)
+		}
+	}
+	if !isSecure(next.Protocol) {
+		next.SSLPolicy, next.Certificate, next.SNI, next.ALPN, next.Mutual = "", "", nil, nil, nil
+	}
+	if err := s.setSecurity(c, p, lb, &next, securitySettings{in.SslPolicy, in.AlpnPolicy, in.Certificates, in.MutualAuthentication}); err != nil {
+		return nil, err
+	}
+	if next.Protocol != l.Protocol {
+		if err := s.recheckRules(p, lb, &next, in.DefaultActions != nil); err != nil {
+			return nil, err
+		}
+		next.Attributes = keepAttributes(listenerSpace(lb, &next), l.Attributes)
+	}
+	actions := rule.Actions
+	if in.DefaultActions != nil {
+		sc := actionScope{p: p, lb: lb, protocol: next.Protocol, replaced: rule, onDefault: true}
+		if actions, err = s.checkActions(sc, in.DefaultActions); err != nil {
+			return nil, err
+		}
+	}
+	*l = next
+	rule.Actions = actions
+	st.Reattach(c.Now)
+	return &elb.ModifyListenerOutput{Listeners: []types.Listener{s.listener(st, l)}}, nil
+}
+
+// recheckRules judges the actions that stay when a listener changes its
+// protocol.
+func (s *Service) recheckRules(p *world.Partition, lb *world.LoadBalancer, l *world.Listener, newDefault bool) error {
+	for _, r := range rulesOf(p.ELB, l.ARN) {
+		if r.IsDefault() && newDefault {
+			continue
+		}
+		sc := actionScope{p: p, lb: lb, protocol: l.Protocol, replaced: r, onDefault: r.IsDefault()}
+		if _, err := s.checkActions(sc, r.Actions); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeleteListener deletes a listener with its rules.
+func (s *Service) DeleteListener(c *world.Call, in *elb.DeleteListenerInput) (*elb.DeleteListenerOutput, error) {
+	var sh shape
+	sh.required("listenerArn", in.ListenerArn != nil)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	st := s.state(c)
+	l, err := findListener(st, in.ListenerArn)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range st.TargetGroups {
+		g.Settle(c.Now)
+		if t := g.Target(l.LoadBalancer, l.Port); t != nil && !t.Draining() {
+			return nil, fail(codeInUse, "Listener port '%d' is in use by registered target '%s' and cannot be removed", l.Port, l.LoadBalancer)
+		}
+	}
+	dropListener(st, l)
+	st.Reattach(c.Now)
+	return &elb.DeleteListenerOutput{}, nil
+}
+
+// DescribeListeners lists the listeners of a load balancer, or by ARN.
+func (s *Service) DescribeListeners(c *world.Call, in *elb.DescribeListenersInput) (*elb.DescribeListenersOutput, error) {
+	st := s.state(c)
+	if (in.LoadBalancerArn == nil) == (len(in.ListenerArns) == 0) {
+		return nil, invalid("You must specify either listener ARNs or a load balancer ARN")
+	}
+	var found []*world.Listener
+	if in.LoadBalancerArn != nil {
+		lb, err := findLoadBalancer(st, in.LoadBalancerArn)
+		if err != nil {
+			return nil, err
+		}
+		found = listenersOf(st, lb.ARN)
+	} else {
+		var err error
+		if found, err = findAll(kindListener, st.Listeners, in.ListenerArns); err != nil {
+			return nil, err
+		}
+	}
+	found, next, err := page(s.w, found, func(l *world.Listener) string { return l.ARN }, unordered, in.Marker, in.PageSize)
+	if err != nil {
+		return nil, err
+	}
+	out := &elb.DescribeListenersOutput{NextMarker: next}
+	for _, l := range found {
+		out.Listeners = append(out.Listeners, s.listener(st, l))
+	}
+	return out, nil
+}
+
+// listener is the form in which AWS describes one.
+func (s *Service) listener(st *world.ELBState, l *world.Listener) types.Listener {
+	out := types.Listener{
+		ListenerArn: ptr(l.ARN), LoadBalancerArn: ptr(l.LoadBalancer), Port: ptr(l.Port), Protocol: l.Protocol,
+		SslPolicy: text(l.SSLPolicy), AlpnPolicy: slices.Clone(l.ALPN), DefaultActions: s.describeActions(st.Rules[l.DefaultRule].Actions),
+	}
+	if l.Certificate != "" {
+		out.Certificates = []types.Certificate{{CertificateArn: ptr(l.Certificate)}}
+	}
+	if l.Mutual != nil {
+		m := *l.Mutual
+		out.MutualAuthentication = &m
+	}
+	return out
+}

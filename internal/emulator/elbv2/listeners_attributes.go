@@ -1,0 +1,161 @@
+package elbv2
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+const attrTCPIdle = "tcp.idle_timeout.seconds"
+
+func responseHeader(name string) string {
+	return "routing.http.response." + name + ".header_value"
+}
+
+func requestHeader(name string) string {
+	return "routing.http.request." + name + ".header_name"
+}
+
+// requestHeaders are the headers about TLS that a listener can rename.
+func requestHeaders() []attribute {
+	var out []attribute
+	for _, n := range []string{
+		"x_amzn_mtls_clientcert_serial_number", "x_amzn_mtls_clientcert_issuer", "x_amzn_mtls_clientcert_subject",
+		"x_amzn_mtls_clientcert_validity", "x_amzn_mtls_clientcert_leaf", "x_amzn_mtls_clientcert",
+		"x_amzn_tls_version", "x_amzn_tls_cipher_suite",
+	} {
+		out = append(out, attribute{requestHeader(n), "", anyText})
+	}
+	return out
+}
+
+// listenerAttributes lists all keys of all protocols.
+func listenerAttributes() []attribute {
+	return append([]attribute{
+		{attrTCPIdle, "350", numberIn(60, 6000)},
+		{"routing.http.response.server.enabled", "true", boolean},
+		{responseHeader("strict_transport_security"), "", anyText},
+		{responseHeader("access_control_allow_origin"), "", anyText},
+		{responseHeader("access_control_allow_methods"), "", allowMethods},
+		{responseHeader("access_control_allow_headers"), "", anyText},
+		{responseHeader("access_control_allow_credentials"), "", among("", "true")},
+		{responseHeader("access_control_expose_headers"), "", anyText},
+		{responseHeader("access_control_max_age"), "", maxAge},
+		{responseHeader("content_security_policy"), "", anyText},
+		{responseHeader("x_content_type_options"), "", among("", "nosniff")},
+		{responseHeader("x_frame_options"), "", frameOptions},
+	}, requestHeaders()...)
+}
+
+func allowMethods(key, value string) error {
+	if value == "" || value == "*" {
+		return nil
+	}
+	for m := range strings.SplitSeq(value, ",") {
+		if err := among("GET", "HEAD", "POST", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PUT", "PATCH")(key, strings.TrimSpace(m)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func maxAge(key, value string) error {
+	if n, err := strconv.Atoi(value); value != "" && (err != nil || n < 0 || n > 86400) {
+		return invalid("'%s' value '%s' must be between '0-86400' inclusive", key, value)
+	}
+	return nil
+}
+
+// frameOptions also takes ALLOW-FROM with an origin.
+func frameOptions(key, value string) error {
+	if strings.HasPrefix(value, "ALLOW-FROM ") {
+		return nil
+	}
+	return among("", "DENY", "SAMEORIGIN")(key, value)
+}
+
+// listenerSpace says which attributes a listener has.
+func listenerSpace(lb *world.LoadBalancer, l *world.Listener) attributeSpace {
+	return attributeSpace{
+		title: "Listener",
+		known: listenerAttributes(),
+		supported: func(key string) bool {
+			if key == attrTCPIdle {
+				return l.Protocol == types.ProtocolEnumTcp || l.Protocol == types.ProtocolEnumTcpUdp
+			}
+			if !lb.IsALB() {
+				return false
+			}
+			tlsOnly := slices.ContainsFunc(requestHeaders(), func(a attribute) bool { return a.key == key })
+			return !tlsOnly || l.Protocol == types.ProtocolEnumHttps
+		},
+		refuse: func(key string) error {
+			return misconfigured("Listener attribute key '%s' is not supported for %s listeners on load balancers with type '%s'", key, l.Protocol, lb.Type)
+		},
+	}
+}
+
+// keepAttributes returns the attributes of a space, with the values of those
+// that were there before.
+func keepAttributes(sp attributeSpace, have map[string]string) map[string]string {
+	out := sp.initial()
+	for k := range out {
+		if v, ok := have[k]; ok {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+func (s *Service) listenerAttributeList(l *world.Listener) []types.ListenerAttribute {
+	var out []types.ListenerAttribute
+	for _, k := range sortedKeys(l.Attributes) {
+		out = append(out, types.ListenerAttribute{Key: ptr(k), Value: ptr(l.Attributes[k])})
+	}
+	return world.Shuffle(s.w, out)
+}
+
+// DescribeListenerAttributes returns all attributes.
+func (s *Service) DescribeListenerAttributes(c *world.Call, in *elb.DescribeListenerAttributesInput) (*elb.DescribeListenerAttributesOutput, error) {
+	var sh shape
+	sh.required("listenerArn", in.ListenerArn != nil)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	l, err := findListener(s.state(c), in.ListenerArn)
+	if err != nil {
+		return nil, err
+	}
+	return &elb.DescribeListenerAttributesOutput{Attributes: s.listenerAttributeList(l)}, nil
+}
+
+// ModifyListenerAttributes sets some attributes, all or none.
+func (s *Service) ModifyListenerAttributes(c *world.Call, in *elb.ModifyListenerAttributesInput) (*elb.ModifyListenerAttributesOutput, error) {
+	settings := make([]setting, len(in.Attributes))
+	for i, a := range in.Attributes {
+		settings[i] = setting{a.Key, a.Value}
+	}
+	var sh shape
+	sh.required("listenerArn", in.ListenerArn != nil)
+	sh.required("attributes", in.Attributes != nil)
+	sh.shapeSettings(settings, 1<<20)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	st := s.state(c)
+	l, err := findListener(st, in.ListenerArn)
+	if err != nil {
+		return nil, err
+	}
+	next, err := listenerSpace(st.LoadBalancers[l.LoadBalancer], l).merge(l.Attributes, settings)
+	if err != nil {
+		return nil, err
+	}
+	l.Attributes = next
+	return &elb.ModifyListenerAttributesOutput{Attributes: s.listenerAttributeList(l)}, nil
+}

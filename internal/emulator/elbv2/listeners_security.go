@@ -1,0 +1,165 @@
+package elbv2
+
+import (
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+const (
+	mutualOff         = "off"
+	mutualPassthrough = "passthrough"
+	mutualVerify      = "verify"
+)
+
+// isSecure tells the protocols that carry certificates.
+func isSecure(p types.ProtocolEnum) bool {
+	return p == types.ProtocolEnumHttps || p == types.ProtocolEnumTls
+}
+
+// securitySettings are the members of a call that concern protocol and TLS.
+type securitySettings struct {
+	policy       *string
+	alpn         []string
+	certificates []types.Certificate
+	mutual       *types.MutualAuthenticationAttributes
+}
+
+// setSecurity judges the protocol of a listener with its TLS settings and
+// applies them to it.
+func (s *Service) setSecurity(c *world.Call, p *world.Partition, lb *world.LoadBalancer, l *world.Listener, in securitySettings) error {
+	if err := checkListenerProtocol(lb, l.Protocol); err != nil {
+		return err
+	}
+	if !isSecure(l.Protocol) {
+		switch {
+		case len(in.certificates) > 0:
+			return invalid("Certificates cannot be specified for %s listeners", l.Protocol)
+		case val(in.policy) != "":
+			return invalid("An SSL policy cannot be specified for %s listeners.", l.Protocol)
+		}
+	}
+	arn, given, err := oneCertificate(in.certificates)
+	if err != nil {
+		return err
+	}
+	if given {
+		if err := checkCertificate(p, c, arn); err != nil {
+			return err
+		}
+		l.Certificate = arn
+	}
+	if isSecure(l.Protocol) {
+		if l.Certificate == "" {
+			return invalid("A certificate must be specified for %s listeners", l.Protocol)
+		}
+		if val(in.policy) != "" {
+			l.SSLPolicy = *in.policy
+		}
+		if l.SSLPolicy == "" {
+			l.SSLPolicy = policyDefault
+		}
+		if !isSSLPolicy(l.SSLPolicy) {
+			return fail("SSLPolicyNotFound", "SSL policy '%s' not found", l.SSLPolicy)
+		}
+	}
+	if err := setALPN(lb, l, in.alpn); err != nil {
+		return err
+	}
+	return s.setMutual(c, p, lb, l, in.mutual)
+}
+
+// checkListenerProtocol judges a protocol against the load balancer.
+func checkListenerProtocol(lb *world.LoadBalancer, p types.ProtocolEnum) error {
+	if lb.IsALB() {
+		if !isHTTP(p) {
+			return invalid("Listener protocol '%s' must be one of 'HTTP, HTTPS'", p)
+		}
+		return nil
+	}
+	if isHTTP(p) || p == types.ProtocolEnumGeneve {
+		return invalid("Listener protocol '%s' must be one of 'UDP, TCP, TLS, TCP_UDP, QUIC, TCP_QUIC'", p)
+	}
+	if lb.Addressing == types.IpAddressTypeIpv4 {
+		return nil
+	}
+	if isQUIC(p) || isUDP(p) && lb.PrefixForSourceNAT != types.EnablePrefixForIpv6SourceNatEnumOn {
+		return misconfigured("%s listeners are not supported on load balancers with IP address type '%s'", p, lb.Addressing)
+	}
+	return nil
+}
+
+func setALPN(lb *world.LoadBalancer, l *world.Listener, alpn []string) error {
+	if len(alpn) == 0 {
+		return nil
+	}
+	if l.Protocol != types.ProtocolEnumTls {
+		return invalid("You cannot set ALPN policy on load balancers of type '%s'", lb.Type)
+	}
+	known := []string{"HTTP1Only", "HTTP2Only", "HTTP2Optional", "HTTP2Preferred", "None"}
+	if len(alpn) > 1 {
+		return invalid("You can specify only one ALPN policy")
+	}
+	if !slices.Contains(known, alpn[0]) {
+		return fail("ALPNPolicyNotFound", "ALPN policy '%s' not found", alpn[0])
+	}
+	l.ALPN = slices.Clone(alpn)
+	return nil
+}
+
+// setMutual judges mutual TLS and applies it. A HTTPS listener without it
+// reads back as off.
+func (s *Service) setMutual(c *world.Call, p *world.Partition, lb *world.LoadBalancer, l *world.Listener, in *types.MutualAuthenticationAttributes) error {
+	if l.Protocol != types.ProtocolEnumHttps {
+		if in != nil {
+			return invalid("Mutual authentication cannot be specified for %s listeners", l.Protocol)
+		}
+		return nil
+	}
+	if in == nil {
+		if l.Mutual == nil {
+			l.Mutual = &types.MutualAuthenticationAttributes{Mode: ptr(mutualOff)}
+		}
+		return nil
+	}
+	mode := val(in.Mode)
+	if !slices.Contains([]string{mutualOff, mutualPassthrough, mutualVerify}, mode) {
+		return invalid("Mutual authentication mode '%s' must be one of 'off, passthrough, verify'", mode)
+	}
+	if mode != mutualVerify {
+		if val(in.TrustStoreArn) != "" || in.IgnoreClientCertificateExpiry != nil && *in.IgnoreClientCertificateExpiry ||
+			in.AdvertiseTrustStoreCaNames == types.AdvertiseTrustStoreCaNamesEnumOn {
+			return invalid("A trust store and its settings can only be specified with mutual authentication mode 'verify'")
+		}
+		l.Mutual = &types.MutualAuthenticationAttributes{Mode: ptr(mode)}
+		return nil
+	}
+	if val(in.TrustStoreArn) == "" {
+		return invalid("A trust store must be specified with mutual authentication mode 'verify'")
+	}
+	store, err := findTrustStore(p.ELB, in.TrustStoreArn)
+	if err != nil {
+		return err
+	}
+	if c.Now.Before(store.Active) {
+		return fail("TrustStoreNotReady", "Trust store '%s' is not active", store.ARN)
+	}
+	if l.Mutual == nil || val(l.Mutual.Mode) != mutualVerify {
+		n := 0
+		for _, other := range listenersOf(p.ELB, lb.ARN) {
+			if other.Mutual != nil && val(other.Mutual.Mode) == mutualVerify {
+				n++
+			}
+		}
+		if most := s.quota(quotaVerifyListeners); n >= most {
+			return misconfigured("The maximum number of listeners with mutual authentication mode 'verify' '%d' has been reached on load balancer '%s'", most, lb.ARN)
+		}
+	}
+	l.Mutual = &types.MutualAuthenticationAttributes{
+		Mode: ptr(mode), TrustStoreArn: ptr(store.ARN), IgnoreClientCertificateExpiry: ptr(val(in.IgnoreClientCertificateExpiry)),
+		AdvertiseTrustStoreCaNames: orElse(in.AdvertiseTrustStoreCaNames, types.AdvertiseTrustStoreCaNamesEnumOff),
+	}
+	return nil
+}

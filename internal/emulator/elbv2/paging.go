@@ -1,0 +1,116 @@
+package elbv2
+
+import (
+	"encoding/base64"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// pageMax is the largest page, and the page of those who do not ask.
+const pageMax = 400
+
+// unordered is the order of lists that AWS does not order: random, but the
+// same for all pages of one listing. Ordered lists keep theirs.
+const (
+	unordered = false
+	ordered   = true
+)
+
+// page cuts one page out of a list. key tells an item apart from the others.
+// The marker remembers the order and the last key, so that items which come
+// and go between pages neither repeat nor hide others.
+func page[T any](w *world.World, items []T, key func(T) string, inOrder bool, marker *string, size *int32) ([]T, *string, error) {
+	var sh shape
+	sh.between("pageSize", size, 1, pageMax)
+	if err := sh.err(); err != nil {
+		return nil, nil, err
+	}
+	salt, after := uint64(0), ""
+	if !inOrder && w.Config.Shuffle {
+		salt = w.Rand.Uint64() | 1
+	}
+	if marker != nil {
+		var err error
+		if salt, after, err = parseMarker(*marker); err != nil {
+			return nil, nil, err
+		}
+	}
+	items = slices.Clone(items)
+	if salt != 0 {
+		rank := map[string]uint64{}
+		for _, it := range items {
+			rank[key(it)] = mix(salt, key(it))
+		}
+		slices.SortFunc(items, func(a, b T) int {
+			ka, kb := key(a), key(b)
+			if rank[ka] != rank[kb] {
+				if rank[ka] < rank[kb] {
+					return -1
+				}
+				return 1
+			}
+			return strings.Compare(ka, kb)
+		})
+	}
+	if marker != nil {
+		items = items[position(items, key, salt, after):]
+	}
+	limit := w.PageLimit(int(val(size)), pageMax)
+	if len(items) <= limit {
+		return items, nil, nil
+	}
+	items = items[:limit]
+	next := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%x|%s", salt, key(items[limit-1])))
+	return items, &next, nil
+}
+
+// position returns where the page after the item with that key begins, even
+// if the item has gone meanwhile.
+func position[T any](items []T, key func(T) string, salt uint64, after string) int {
+	for i, it := range items {
+		if key(it) == after {
+			return i + 1
+		}
+	}
+	if salt != 0 {
+		for i, it := range items {
+			if mix(salt, key(it)) > mix(salt, after) {
+				return i
+			}
+		}
+		return len(items)
+	}
+	for i, it := range items {
+		if key(it) > after {
+			return i
+		}
+	}
+	return len(items)
+}
+
+func parseMarker(marker string) (salt uint64, after string, err error) {
+	raw, err := base64.RawURLEncoding.DecodeString(marker)
+	if err == nil {
+		head, tail, ok := strings.Cut(string(raw), "|")
+		if salt, err = strconv.ParseUint(head, 16, 64); ok && err == nil {
+			return salt, tail, nil
+		}
+	}
+	return 0, "", invalid("'%s' is not a valid marker", marker)
+}
+
+func mix(salt uint64, key string) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%x|%s", salt, key)
+	return h.Sum64()
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	return slices.Sorted(maps.Keys(m))
+}

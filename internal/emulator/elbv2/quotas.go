@@ -1,0 +1,83 @@
+package elbv2
+
+import (
+	"strconv"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// Names of quotas, as DescribeAccountLimits gives them. World.Config.Quotas
+// overrides them by these names.
+const (
+	quotaALBs               = "application-load-balancers"
+	quotaNLBs               = "network-load-balancers"
+	quotaListenersALB       = "listeners-per-application-load-balancer"
+	quotaListenersNLB       = "listeners-per-network-load-balancer"
+	quotaRules              = "rules-per-application-load-balancer"
+	quotaTargetGroups       = "target-groups"
+	quotaTargetGroupsPerALB = "target-groups-per-application-load-balancer"
+	quotaGroupsPerActionALB = "target-groups-per-action-on-application-load-balancer"
+	quotaGroupsPerActionNLB = "target-groups-per-action-on-network-load-balancer"
+	quotaTargetsALB         = "targets-per-application-load-balancer"
+	quotaTargetsNLB         = "targets-per-network-load-balancer"
+	quotaTargetsPerZoneNLB  = "targets-per-availability-zone-per-network-load-balancer"
+	quotaTargetsPerGroup    = "targets-per-target-group"
+	quotaRegistrations      = "target-id-registrations-per-application-load-balancer"
+	quotaCertificatesALB    = "certificates-per-application-load-balancer"
+	quotaCertificatesNLB    = "certificates-per-network-load-balancer"
+	quotaConditionValues    = "condition-values-per-alb-rule"
+	quotaConditionWildcards = "condition-wildcards-per-alb-rule"
+	quotaTrustStores        = "trust-stores-per-account"
+	quotaVerifyListeners    = "mtls-verify-listeners-per-application-load-balancer"
+	quotaRevocationEntries  = "revocation-entries-per-trust-store"
+	quotaCapacity           = "reserved-capacity-units-per-application-load-balancer"
+)
+
+// quotaDefaults lists the quotas with the values of a new account.
+func quotaDefaults() []struct {
+	name  string
+	value int
+} {
+	return []struct {
+		name  string
+		value int
+	}{
+		{quotaALBs, 50}, {quotaNLBs, 50},
+		{quotaListenersALB, 50}, {quotaListenersNLB, 50},
+		{quotaRules, 100},
+		{quotaTargetGroups, 3000}, {quotaTargetGroupsPerALB, 100},
+		{quotaGroupsPerActionALB, 5}, {quotaGroupsPerActionNLB, 5},
+		{quotaTargetsALB, 1000}, {quotaTargetsNLB, 3000}, {quotaTargetsPerZoneNLB, 500},
+		{quotaTargetsPerGroup, 1000}, {quotaRegistrations, 1000},
+		{quotaCertificatesALB, 25}, {quotaCertificatesNLB, 25},
+		{quotaConditionValues, 5}, {quotaConditionWildcards, 5},
+		{quotaTrustStores, 20}, {quotaVerifyListeners, 2}, {quotaRevocationEntries, 500000},
+		{quotaCapacity, 15000},
+	}
+}
+
+// quota returns a quota's present value.
+func (s *Service) quota(name string) int {
+	for _, q := range quotaDefaults() {
+		if q.name == name {
+			return s.w.Quota(name, q.value)
+		}
+	}
+	return s.w.Quota(name, 0)
+}
+
+// DescribeAccountLimits lists the quotas.
+func (s *Service) DescribeAccountLimits(c *world.Call, in *elb.DescribeAccountLimitsInput) (*elb.DescribeAccountLimitsOutput, error) {
+	var all []types.Limit
+	for _, q := range quotaDefaults() {
+		all = append(all, types.Limit{Name: ptr(q.name), Max: ptr(strconv.Itoa(s.w.Quota(q.name, q.value)))})
+	}
+	all, next, err := page(s.w, all, func(l types.Limit) string { return *l.Name }, unordered, in.Marker, in.PageSize)
+	if err != nil {
+		return nil, err
+	}
+	return &elb.DescribeAccountLimitsOutput{Limits: all, NextMarker: next}, nil
+}

@@ -1,0 +1,283 @@
+package elbv2
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+const priorityMost = 50000
+
+// ruleARN names a new rule.
+func (s *Service) ruleARN(p *world.Partition, lb *world.LoadBalancer, l *world.Listener) string {
+	return newARN(p, fmt.Sprintf("listener-rule/%s/%s/%s/%s/%s", shortType(lb), lb.Name, lb.ID, l.ID, s.w.Hex(16)))
+}
+
+// rulesOf returns the rules of a listener by priority, the default rule last.
+func rulesOf(st *world.ELBState, listener string) []*world.Rule {
+	var out []*world.Rule
+	for _, r := range st.Rules {
+		if r.Listener == listener {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b *world.Rule) int { return cmp.Compare(rank(a), rank(b)) })
+	return out
+}
+
+// rank is the place of a rule in its listener.
+func rank(r *world.Rule) int32 {
+	if r.IsDefault() {
+		return priorityMost + 1
+	}
+	return r.Priority
+}
+
+// equalJSON compares values of the SDK's types, which have unexported
+// members, by what they say.
+func equalJSON(a, b any) bool {
+	left, errA := json.Marshal(a)
+	right, errB := json.Marshal(b)
+	return errA == nil && errB == nil && string(left) == string(right)
+}
+
+// CreateRule makes a rule at a free priority.
+func (s *Service) CreateRule(c *world.Call, in *elb.CreateRuleInput) (*elb.CreateRuleOutput, error) {
+	var sh shape
+	sh.required("listenerArn", in.ListenerArn != nil)
+	sh.required("conditions", in.Conditions != nil)
+	sh.required("priority", in.Priority != nil)
+	sh.required("actions", in.Actions != nil)
+	sh.between("priority", in.Priority, 1, priorityMost)
+	sh.shapeActions("actions", in.Actions)
+	sh.shapeTags(in.Tags)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	p, st := s.partition(c), s.state(c)
+	l, err := findListener(st, in.ListenerArn)
+	if err != nil {
+		return nil, err
+	}
+	lb := st.LoadBalancers[l.LoadBalancer]
+	if !lb.IsALB() {
+		return nil, fail("UnsupportedProtocol", "Rules on listeners of Network Load Balancers are not supported by this emulator")
+	}
+	r := &world.Rule{Listener: l.ARN, Priority: *in.Priority}
+	if r.Conditions, err = s.checkConditions(in.Conditions); err != nil {
+		return nil, err
+	}
+	if r.Transforms, err = checkTransforms(in.Transforms); err != nil {
+		return nil, err
+	}
+	if r.Tags, err = newTags(in.Tags); err != nil {
+		return nil, err
+	}
+	if r.Actions, err = s.checkActions(actionScope{p: p, lb: lb, protocol: l.Protocol}, in.Actions); err != nil {
+		return nil, err
+	}
+	for _, other := range rulesOf(st, l.ARN) {
+		if other.Priority == r.Priority {
+			return nil, fail("PriorityInUse", "Priority '%d' is currently in use", r.Priority)
+		}
+	}
+	if err := s.roomForRule(st, lb); err != nil {
+		return nil, err
+	}
+	r.ARN = s.ruleARN(p, lb, l)
+	st.Rules[r.ARN] = r
+	st.Reattach(c.Now)
+	return &elb.CreateRuleOutput{Rules: []types.Rule{s.rule(r)}}, nil
+}
+
+// roomForRule checks the quota of rules, which counts over all listeners and
+// leaves out default rules.
+func (s *Service) roomForRule(st *world.ELBState, lb *world.LoadBalancer) error {
+	n := 0
+	for _, r := range st.Rules {
+		if l := st.Listeners[r.Listener]; l != nil && l.LoadBalancer == lb.ARN && !r.IsDefault() {
+			n++
+		}
+	}
+	if most := s.quota(quotaRules); n >= most {
+		return fail("TooManyRules", "The maximum number of rules per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
+	}
+	return nil
+}
+
+// ModifyRule replaces conditions, actions or transforms, each as a whole.
+func (s *Service) ModifyRule(c *world.Call, in *elb.ModifyRuleInput) (*elb.ModifyRuleOutput, error) {
+	var sh shape
+	sh.required("ruleArn", in.RuleArn != nil)
+	sh.shapeActions("actions", in.Actions)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	p, st := s.partition(c), s.state(c)
+	r, err := findRule(st, in.RuleArn)
+	if err != nil {
+		return nil, err
+	}
+	if r.IsDefault() {
+		return nil, fail(codeNotPermitted, "Default rule '%s' cannot be modified", r.ARN)
+	}
+	reset := val(in.ResetTransforms)
+	if in.Conditions == nil && in.Actions == nil && in.Transforms == nil && !reset {
+		return nil, invalid("Either conditions or actions must be specified")
+	}
+	if reset && len(in.Transforms) > 0 {
+		return nil, invalid("You cannot specify transforms and reset them in one call")
+	}
+	next := *r
+	if in.Conditions != nil {
+		if next.Conditions, err = s.checkConditions(in.Conditions); err != nil {
+			return nil, err
+		}
+	}
+	if in.Transforms != nil || reset {
+		if next.Transforms, err = checkTransforms(in.Transforms); err != nil {
+			return nil, err
+		}
+	}
+	if in.Actions != nil {
+		l := st.Listeners[r.Listener]
+		sc := actionScope{p: p, lb: st.LoadBalancers[l.LoadBalancer], protocol: l.Protocol, replaced: r}
+		if next.Actions, err = s.checkActions(sc, in.Actions); err != nil {
+			return nil, err
+		}
+	}
+	*r = next
+	st.Reattach(c.Now)
+	return &elb.ModifyRuleOutput{Rules: []types.Rule{s.rule(r)}}, nil
+}
+
+// DeleteRule deletes a rule other than a default rule.
+func (s *Service) DeleteRule(c *world.Call, in *elb.DeleteRuleInput) (*elb.DeleteRuleOutput, error) {
+	var sh shape
+	sh.required("ruleArn", in.RuleArn != nil)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	st := s.state(c)
+	r, err := findRule(st, in.RuleArn)
+	if err != nil {
+		return nil, err
+	}
+	if r.IsDefault() {
+		return nil, fail(codeNotPermitted, "Default rule '%s' cannot be deleted", r.ARN)
+	}
+	delete(st.Rules, r.ARN)
+	st.Reattach(c.Now)
+	return &elb.DeleteRuleOutput{}, nil
+}
+
+// SetRulePriorities moves rules, all at once: only the final state must be
+// free of clashes.
+func (s *Service) SetRulePriorities(c *world.Call, in *elb.SetRulePrioritiesInput) (*elb.SetRulePrioritiesOutput, error) {
+	var sh shape
+	sh.required("rulePriorities", in.RulePriorities != nil)
+	for i, pair := range in.RulePriorities {
+		sh.between(fmt.Sprintf("rulePriorities.%d.member.priority", i+1), pair.Priority, 1, priorityMost)
+	}
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	if len(in.RulePriorities) == 0 {
+		return nil, invalid("A rule priority must be specified")
+	}
+	st := s.state(c)
+	moved := map[*world.Rule]int32{}
+	wanted := map[int32]bool{}
+	var order []*world.Rule
+	for _, pair := range in.RulePriorities {
+		r, err := findRule(st, pair.RuleArn)
+		if err != nil {
+			return nil, err
+		}
+		if pair.Priority == nil {
+			return nil, invalid("A priority must be specified for rule '%s'", r.ARN)
+		}
+		if _, twice := moved[r]; twice {
+			return nil, invalid("Rule '%s' was provided multiple times", r.ARN)
+		}
+		if wanted[*pair.Priority] {
+			return nil, invalid("Priority '%d' was provided multiple times", *pair.Priority)
+		}
+		if r.IsDefault() {
+			return nil, fail(codeNotPermitted, "The priority of default rule '%s' cannot be changed", r.ARN)
+		}
+		if len(order) > 0 && order[0].Listener != r.Listener {
+			return nil, invalid("The rules must all belong to the same listener")
+		}
+		moved[r], wanted[*pair.Priority] = *pair.Priority, true
+		order = append(order, r)
+	}
+	for _, other := range rulesOf(st, order[0].Listener) {
+		if _, moves := moved[other]; !moves && wanted[other.Priority] {
+			return nil, fail("PriorityInUse", "Priority '%d' is currently in use", other.Priority)
+		}
+	}
+	out := &elb.SetRulePrioritiesOutput{}
+	for _, r := range order {
+		r.Priority = moved[r]
+		out.Rules = append(out.Rules, s.rule(r))
+	}
+	return out, nil
+}
+
+// DescribeRules lists the rules of a listener in order, or rules by ARN.
+func (s *Service) DescribeRules(c *world.Call, in *elb.DescribeRulesInput) (*elb.DescribeRulesOutput, error) {
+	st := s.state(c)
+	if in.ListenerArn == nil && len(in.RuleArns) == 0 {
+		return nil, invalid("You must specify either listener rule ARNs or a listener ARN")
+	}
+	if in.ListenerArn != nil && len(in.RuleArns) > 0 {
+		return nil, invalid("Listener rule ARNs and a listener ARN cannot be specified at the same time")
+	}
+	var found []*world.Rule
+	inOrder := unordered
+	key := func(r *world.Rule) string { return r.ARN }
+	if in.ListenerArn != nil {
+		l, err := findListener(st, in.ListenerArn)
+		if err != nil {
+			return nil, err
+		}
+		found, inOrder = rulesOf(st, l.ARN), ordered
+		key = func(r *world.Rule) string { return fmt.Sprintf("%05d", rank(r)) }
+	} else {
+		var err error
+		if found, err = findAll(kindRule, st.Rules, in.RuleArns); err != nil {
+			return nil, err
+		}
+	}
+	found, next, err := page(s.w, found, key, inOrder, in.Marker, in.PageSize)
+	if err != nil {
+		return nil, err
+	}
+	out := &elb.DescribeRulesOutput{NextMarker: next}
+	for _, r := range found {
+		out.Rules = append(out.Rules, s.rule(r))
+	}
+	return out, nil
+}
+
+// rule is the form in which AWS describes one.
+func (s *Service) rule(r *world.Rule) types.Rule {
+	priority := "default"
+	if !r.IsDefault() {
+		priority = strconv.Itoa(int(r.Priority))
+	}
+	out := types.Rule{
+		RuleArn: ptr(r.ARN), Priority: ptr(priority), IsDefault: ptr(r.IsDefault()),
+		Conditions: append([]types.RuleCondition{}, r.Conditions...), Actions: s.describeActions(r.Actions),
+		Transforms: slices.Clone(r.Transforms),
+	}
+	return out
+}

@@ -1,0 +1,92 @@
+package elbv2
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// shape collects violations of the service model's constraints. AWS checks
+// them all before anything else and reports them together.
+type shape struct {
+	faults []string
+}
+
+func (s *shape) add(value any, path, constraint string) {
+	s.faults = append(s.faults, fmt.Sprintf("Value '%v' at '%s' failed to satisfy constraint: Member must %s", value, path, constraint))
+}
+
+// required reports a member that is null.
+func (s *shape) required(path string, present bool) {
+	if !present {
+		s.faults = append(s.faults, fmt.Sprintf("Value null at '%s' failed to satisfy constraint: Member must not be null", path))
+	}
+}
+
+// between checks a number; null passes.
+func (s *shape) between(path string, v *int32, low, high int32) {
+	switch {
+	case v == nil:
+	case *v < low:
+		s.add(*v, path, fmt.Sprintf("satisfy value greater than or equal to %d", low))
+	case *v > high:
+		s.add(*v, path, fmt.Sprintf("satisfy value less than or equal to %d", high))
+	}
+}
+
+// length checks the characters of a text; null passes.
+func (s *shape) length(path string, v *string, low, high int) {
+	if v == nil {
+		return
+	}
+	n := utf8.RuneCountInString(*v)
+	switch {
+	case n < low:
+		s.add(*v, path, fmt.Sprintf("satisfy length greater than or equal to %d", low))
+	case n > high:
+		s.add(*v, path, fmt.Sprintf("satisfy length less than or equal to %d", high))
+	}
+}
+
+// matches checks a text against a pattern; null passes.
+func (s *shape) matches(path string, v *string, re *regexp.Regexp) {
+	if v != nil && !re.MatchString(*v) {
+		s.add(*v, path, "satisfy regular expression pattern: "+re.String())
+	}
+}
+
+// count checks the length of a list that is present.
+func (s *shape) count(path string, n, low, high int) {
+	switch {
+	case n < low:
+		s.add("[]", path, fmt.Sprintf("satisfy length greater than or equal to %d", low))
+	case n > high:
+		s.add(fmt.Sprintf("[%d items]", n), path, fmt.Sprintf("satisfy length less than or equal to %d", high))
+	}
+}
+
+// oneOf checks an enumeration; the empty value stands for null and passes.
+func oneOf[E ~string](s *shape, path string, v E, allowed []E) {
+	if v == "" || slices.Contains(allowed, v) {
+		return
+	}
+	names := make([]string, len(allowed))
+	for i, a := range allowed {
+		names[i] = string(a)
+	}
+	s.add(v, path, "satisfy enum value set: ["+strings.Join(names, ", ")+"]")
+}
+
+// err returns the violations as one error, nil if there are none.
+func (s *shape) err() error {
+	switch n := len(s.faults); n {
+	case 0:
+		return nil
+	case 1:
+		return invalid("1 validation error detected: %s", s.faults[0])
+	default:
+		return invalid("%d validation errors detected: %s", n, strings.Join(s.faults, "; "))
+	}
+}

@@ -1,0 +1,212 @@
+package elbv2
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+const (
+	tagsPerResource  = 50
+	arnsPerTagsCall  = 20
+	reservedTagSpace = "aws:"
+)
+
+var tagPattern = regexp.MustCompile(`^([\p{L}\p{Z}\p{N}_.:/=+\-@]*)$`)
+
+// shapeTags checks the form of a tag list; an absent one passes.
+func (s *shape) shapeTags(tags []types.Tag) {
+	if tags == nil {
+		return
+	}
+	s.count("tags", len(tags), 1, 1<<20)
+	for i, t := range tags {
+		at := fmt.Sprintf("tags.%d.member.", i+1)
+		s.required(at+"key", t.Key != nil)
+		s.length(at+"key", t.Key, 1, 128)
+		s.matches(at+"key", t.Key, tagPattern)
+		s.length(at+"value", t.Value, 0, 256)
+		s.matches(at+"value", t.Value, tagPattern)
+	}
+}
+
+// newTags checks the tags of a create operation and returns them as a map.
+func newTags(tags []types.Tag) (map[string]string, error) {
+	return addTags(map[string]string{}, tags)
+}
+
+// addTags returns have with the tags added, or why that cannot be.
+func addTags(have map[string]string, tags []types.Tag) (map[string]string, error) {
+	out := maps.Clone(have)
+	if out == nil {
+		out = map[string]string{}
+	}
+	seen := map[string]bool{}
+	for _, t := range tags {
+		k := val(t.Key)
+		if seen[k] {
+			return nil, fail("DuplicateTagKeys", "Tag key '%s' was specified more than once", k)
+		}
+		seen[k] = true
+		if strings.HasPrefix(strings.ToLower(k), reservedTagSpace) {
+			return nil, invalid("Tag keys beginning with '%s' are reserved: '%s'", reservedTagSpace, k)
+		}
+		out[k] = val(t.Value)
+	}
+	if len(out) > tagsPerResource {
+		return nil, fail("TooManyTags", "The maximum number of tags per resource is '%d'", tagsPerResource)
+	}
+	return out, nil
+}
+
+// tagList returns tags in no particular order.
+func (s *Service) tagList(tags map[string]string) []types.Tag {
+	out := make([]types.Tag, 0, len(tags))
+	for _, k := range sortedKeys(tags) {
+		out = append(out, types.Tag{Key: ptr(k), Value: ptr(tags[k])})
+	}
+	return world.Shuffle(s.w, out)
+}
+
+// tagsOf finds the tags of any taggable resource.
+func tagsOf(st *world.ELBState, arn string) (*map[string]string, error) {
+	switch {
+	case kindLoadBalancer.pattern.MatchString(arn):
+		r, err := find(kindLoadBalancer, st.LoadBalancers, arn)
+		if err != nil {
+			return nil, err
+		}
+		return &r.Tags, nil
+	case kindTargetGroup.pattern.MatchString(arn):
+		r, err := find(kindTargetGroup, st.TargetGroups, arn)
+		if err != nil {
+			return nil, err
+		}
+		return &r.Tags, nil
+	case kindListener.pattern.MatchString(arn):
+		r, err := find(kindListener, st.Listeners, arn)
+		if err != nil {
+			return nil, err
+		}
+		return &r.Tags, nil
+	case kindRule.pattern.MatchString(arn):
+		r, err := find(kindRule, st.Rules, arn)
+		if err != nil {
+			return nil, err
+		}
+		return &r.Tags, nil
+	case kindTrustStore.pattern.MatchString(arn):
+		r, err := find(kindTrustStore, st.TrustStores, arn)
+		if err != nil {
+			return nil, err
+		}
+		return &r.Tags, nil
+	}
+	for _, k := range []struct {
+		mark string
+		kind kind
+	}{
+		{":loadbalancer/", kindLoadBalancer}, {":targetgroup/", kindTargetGroup},
+		{":listener/", kindListener}, {":listener-rule/", kindRule}, {":truststore/", kindTrustStore},
+	} {
+		if strings.Contains(arn, k.mark) {
+			return nil, malformed(k.kind, arn)
+		}
+	}
+	return nil, invalid("'%s' is not a valid ARN", arn)
+}
+
+// tagMaps finds the tags of several resources of one call.
+func tagMaps(st *world.ELBState, arns []string) ([]*map[string]string, error) {
+	if len(arns) > arnsPerTagsCall {
+		return nil, invalid("Cannot have more than %d resources described", arnsPerTagsCall)
+	}
+	out := make([]*map[string]string, len(arns))
+	for i, arn := range arns {
+		tags, err := tagsOf(st, arn)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = tags
+	}
+	return out, nil
+}
+
+// AddTags adds or replaces tags on one or several resources, on all or none.
+func (s *Service) AddTags(c *world.Call, in *elb.AddTagsInput) (*elb.AddTagsOutput, error) {
+	var sh shape
+	sh.required("resourceArns", in.ResourceArns != nil)
+	sh.required("tags", in.Tags != nil)
+	sh.shapeTags(in.Tags)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	have, err := tagMaps(s.state(c), in.ResourceArns)
+	if err != nil {
+		return nil, err
+	}
+	next := make([]map[string]string, len(have))
+	for i, tags := range have {
+		if next[i], err = addTags(*tags, in.Tags); err != nil {
+			return nil, err
+		}
+	}
+	for i, tags := range have {
+		*tags = next[i]
+	}
+	return &elb.AddTagsOutput{}, nil
+}
+
+// RemoveTags removes tags; keys that are not there are ignored.
+func (s *Service) RemoveTags(c *world.Call, in *elb.RemoveTagsInput) (*elb.RemoveTagsOutput, error) {
+	var sh shape
+	sh.required("resourceArns", in.ResourceArns != nil)
+	sh.required("tagKeys", in.TagKeys != nil)
+	for i := range in.TagKeys {
+		sh.length(fmt.Sprintf("tagKeys.%d.member", i+1), &in.TagKeys[i], 1, 128)
+	}
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	have, err := tagMaps(s.state(c), in.ResourceArns)
+	if err != nil {
+		return nil, err
+	}
+	for _, tags := range have {
+		for _, k := range in.TagKeys {
+			delete(*tags, k)
+		}
+	}
+	return &elb.RemoveTagsOutput{}, nil
+}
+
+// DescribeTags returns the tags of up to 20 resources.
+func (s *Service) DescribeTags(c *world.Call, in *elb.DescribeTagsInput) (*elb.DescribeTagsOutput, error) {
+	var sh shape
+	sh.required("resourceArns", in.ResourceArns != nil)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	have, err := tagMaps(s.state(c), in.ResourceArns)
+	if err != nil {
+		return nil, err
+	}
+	out := &elb.DescribeTagsOutput{}
+	seen := map[string]bool{}
+	for i, tags := range have {
+		arn := in.ResourceArns[i]
+		if seen[arn] {
+			continue
+		}
+		seen[arn] = true
+		out.TagDescriptions = append(out.TagDescriptions, types.TagDescription{ResourceArn: ptr(arn), Tags: s.tagList(*tags)})
+	}
+	world.Shuffle(s.w, out.TagDescriptions)
+	return out, nil
+}

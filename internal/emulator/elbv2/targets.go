@@ -1,0 +1,260 @@
+package elbv2
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+const zoneAll = world.ZoneAll
+
+var (
+	instancePattern = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
+	lambdaPattern   = regexp.MustCompile(`^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:.+$`)
+	quicPattern     = regexp.MustCompile(`^0x[0-9a-f]{16}$`)
+)
+
+// RegisterTargets registers targets, all or none. Registering what is
+// registered changes nothing; a draining target starts anew.
+func (s *Service) RegisterTargets(c *world.Call, in *elb.RegisterTargetsInput) (*elb.RegisterTargetsOutput, error) {
+	var sh shape
+	sh.required("targetGroupArn", in.TargetGroupArn != nil)
+	sh.required("targets", in.Targets != nil)
+	sh.shapeTargets(in.Targets)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	p, st := s.partition(c), s.state(c)
+	g, err := findTargetGroup(st, in.TargetGroupArn)
+	if err != nil {
+		return nil, err
+	}
+	g.Settle(c.Now)
+	fresh, err := s.checkTargets(c, p, g, in.Targets)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.roomForTargets(st, g, fresh); err != nil {
+		return nil, err
+	}
+	for _, t := range fresh {
+		if have := g.Target(t.ID, t.Port); have != nil {
+			if have.Draining() {
+				*have = t
+			}
+			continue
+		}
+		g.Targets = append(g.Targets, &t)
+	}
+	return &elb.RegisterTargetsOutput{}, nil
+}
+
+func (s *shape) shapeTargets(targets []types.TargetDescription) {
+	for i, t := range targets {
+		at := fmt.Sprintf("targets.%d.member.", i+1)
+		s.required(at+"id", t.Id != nil)
+		s.between(at+"port", t.Port, 1, 65535)
+		s.length(at+"quicServerId", t.QuicServerId, 1, 256)
+	}
+}
+
+// checkTargets judges the targets of a call and returns their registrations.
+func (s *Service) checkTargets(c *world.Call, p *world.Partition, g *world.TargetGroup, targets []types.TargetDescription) ([]world.Target, error) {
+	var out []world.Target
+	var foreign, stopped []string
+	for _, d := range targets {
+		t := world.Target{ID: *d.Id, Port: g.Port, Registered: c.Now, QUICServerID: val(d.QuicServerId)}
+		if d.Port != nil {
+			t.Port = *d.Port
+		}
+		if err := checkQUIC(g, t.QUICServerID); err != nil {
+			return nil, err
+		}
+		if d.AvailabilityZone != nil && g.Type != types.TargetTypeEnumIp {
+			return nil, invalid("An Availability Zone cannot be specified for target groups with target type '%s'", g.Type)
+		}
+		var err error
+		switch g.Type {
+		case types.TargetTypeEnumInstance:
+			if !instancePattern.MatchString(t.ID) {
+				return nil, invalid("Instance ID '%s' is not valid", t.ID)
+			}
+			i := p.Instances[t.ID]
+			if i == nil || i.VPCID != g.VPC {
+				foreign = append(foreign, t.ID)
+			} else if p.InstanceState(i) != world.InstanceRunning {
+				stopped = append(stopped, t.ID)
+			}
+		case types.TargetTypeEnumIp:
+			t.ID, t.Zone, err = ipTarget(p, g, t.ID, val(d.AvailabilityZone))
+		case types.TargetTypeEnumLambda:
+			err = checkLambda(g, t.ID, d.Port != nil)
+			t.Port = 0
+		case types.TargetTypeEnumAlb:
+			err = checkALBTarget(p, g, t)
+		}
+		if err != nil {
+			return nil, err
+		}
+		same := func(other world.Target) bool { return other.ID == t.ID && other.Port == t.Port }
+		if !slices.ContainsFunc(out, same) {
+			out = append(out, t)
+		}
+	}
+	if len(foreign) > 0 {
+		return nil, fail(codeTarget, "The following targets are not in the target group VPC '%s': '%s'", g.VPC, strings.Join(foreign, ", "))
+	}
+	if len(stopped) > 0 {
+		return nil, fail(codeTarget, "The following targets are not in a running state and cannot be registered: '%s'", strings.Join(stopped, ", "))
+	}
+	return out, nil
+}
+
+func checkQUIC(g *world.TargetGroup, id string) error {
+	switch {
+	case isQUIC(g.Protocol) && !quicPattern.MatchString(id):
+		return invalid("A QUIC server ID of the form 0x and 16 hexadecimal digits must be specified for target groups with the %s protocol", g.Protocol)
+	case !isQUIC(g.Protocol) && id != "":
+		return invalid("A QUIC server ID cannot be specified for target groups with the %s protocol", g.Protocol)
+	}
+	return nil
+}
+
+// ipTarget judges an IP target and returns its canonical address and zone.
+func ipTarget(p *world.Partition, g *world.TargetGroup, id, zone string) (address, detected string, err error) {
+	v6 := g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6
+	a, parse := netip.ParseAddr(id)
+	if parse != nil || a.Is4() == v6 || a.Zone() != "" {
+		family := "IPv4"
+		if v6 {
+			family = "IPv6"
+		}
+		return "", "", invalid("The IP address '%s' is not a valid %s address", id, family)
+	}
+	vpc := p.VPCs[g.VPC]
+	if vpc != nil && vpc.Contains(netip.PrefixFrom(a, a.BitLen())) {
+		return a.String(), zoneOfAddress(p, g.VPC, a), nil
+	}
+	if !privateAddress(a) {
+		return "", "", invalid("The IP address '%s' is not within the VPC '%s' or a range that is allowed outside of it", id, g.VPC)
+	}
+	http := isHTTP(g.Protocol)
+	crossZoneOff := http && g.Attributes[attrCrossZone] == "false"
+	if zone == "" || crossZoneOff && zone == zoneAll {
+		return "", "", invalid("The IP address '%s' is not within the VPC '%s', so you must specify an Availability Zone", id, g.VPC)
+	}
+	if zone != zoneAll && p.ZoneNamed(zone) == nil {
+		return "", "", invalid("The Availability Zone '%s' is not valid", zone)
+	}
+	if http && !crossZoneOff {
+		zone = zoneAll
+	}
+	return a.String(), zone, nil
+}
+
+// zoneOfAddress returns the zone of the subnet that has the address.
+func zoneOfAddress(p *world.Partition, vpc string, a netip.Addr) string {
+	for _, id := range sortedKeys(p.Subnets) {
+		sub := p.Subnets[id]
+		if sub.VPCID != vpc {
+			continue
+		}
+		if sub.CIDR.IsValid() && sub.CIDR.Contains(a) {
+			return sub.Zone
+		}
+		for _, block := range sub.IPv6 {
+			if block.Block.Contains(a) {
+				return sub.Zone
+			}
+		}
+	}
+	return ""
+}
+
+// privateAddress tells whether an address may be a target outside of the VPC.
+func privateAddress(a netip.Addr) bool {
+	shared := netip.MustParsePrefix("100.64.0.0/10")
+	return a.Is6() && a.IsGlobalUnicast() || a.Is4() && (a.IsPrivate() || shared.Contains(a))
+}
+
+func checkLambda(g *world.TargetGroup, id string, port bool) error {
+	if !lambdaPattern.MatchString(id) {
+		return invalid("Lambda function ARN '%s' is not valid", id)
+	}
+	if port {
+		return invalid("A port cannot be specified for target groups with target type 'lambda'")
+	}
+	return nil
+}
+
+// checkALBTarget judges an ALB as the target of an NLB.
+func checkALBTarget(p *world.Partition, g *world.TargetGroup, t world.Target) error {
+	lb := p.ELB.LoadBalancers[t.ID]
+	if lb == nil || !lb.IsALB() || lb.VPC != g.VPC {
+		return fail(codeTarget, "The following targets are not Application Load Balancers in the target group VPC '%s': '%s'", g.VPC, t.ID)
+	}
+	if t.Port != g.Port {
+		return invalid("The port of an Application Load Balancer target must be the target group's port '%d'", g.Port)
+	}
+	for _, l := range listenersOf(p.ELB, lb.ARN) {
+		if l.Port == g.Port {
+			return nil
+		}
+	}
+	return fail(codeTarget, "The Application Load Balancer '%s' has no listener on the port '%d' of the target group", t.ID, g.Port)
+}
+
+// DeregisterTargets takes targets out. What is not registered is ignored. A
+// target that could serve drains first.
+func (s *Service) DeregisterTargets(c *world.Call, in *elb.DeregisterTargetsInput) (*elb.DeregisterTargetsOutput, error) {
+	var sh shape
+	sh.required("targetGroupArn", in.TargetGroupArn != nil)
+	sh.required("targets", in.Targets != nil)
+	sh.shapeTargets(in.Targets)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	p := s.partition(c)
+	g, err := findTargetGroup(p.ELB, in.TargetGroupArn)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range in.Targets {
+		if g.Type == types.TargetTypeEnumInstance && !instancePattern.MatchString(*d.Id) {
+			return nil, invalid("Instance ID '%s' is not valid", *d.Id)
+		}
+		if _, err := netip.ParseAddr(*d.Id); g.Type == types.TargetTypeEnumIp && err != nil {
+			return nil, invalid("The IP address '%s' is not a valid IPv4 address", *d.Id)
+		}
+	}
+	g.Settle(c.Now)
+	for _, d := range in.Targets {
+		if t := g.Target(targetKey(g, d)); t != nil && !t.Draining() {
+			t.DrainUntil = c.Now.Add(drainTime(p, g, t, c))
+		}
+	}
+	g.Settle(c.Now)
+	return &elb.DeregisterTargetsOutput{}, nil
+}
+
+// targetKey returns the id and port that identify a registration.
+func targetKey(g *world.TargetGroup, d types.TargetDescription) (id string, port int32) {
+	id, port = val(d.Id), g.Port
+	if d.Port != nil {
+		port = *d.Port
+	}
+	if a, err := netip.ParseAddr(id); err == nil && g.Type == types.TargetTypeEnumIp {
+		id = a.String()
+	}
+	if g.Type == types.TargetTypeEnumLambda {
+		port = 0
+	}
+	return id, port
+}

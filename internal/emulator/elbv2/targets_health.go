@@ -1,0 +1,92 @@
+package elbv2
+
+import (
+	"slices"
+	"strconv"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// DescribeTargetHealth tells the health of all targets of a group, or of
+// those asked for.
+func (s *Service) DescribeTargetHealth(c *world.Call, in *elb.DescribeTargetHealthInput) (*elb.DescribeTargetHealthOutput, error) {
+	var sh shape
+	sh.required("targetGroupArn", in.TargetGroupArn != nil)
+	for _, i := range in.Include {
+		oneOf(&sh, "include", i, i.Values())
+	}
+	sh.shapeTargets(in.Targets)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	p := s.partition(c)
+	g, err := findTargetGroup(p.ELB, in.TargetGroupArn)
+	if err != nil {
+		return nil, err
+	}
+	g.Settle(c.Now)
+	anomaly := slices.Contains(in.Include, types.DescribeTargetHealthInputIncludeEnumAnomaly) ||
+		slices.Contains(in.Include, types.DescribeTargetHealthInputIncludeEnumAll)
+	out := &elb.DescribeTargetHealthOutput{}
+	if len(in.Targets) == 0 {
+		for _, t := range g.Targets {
+			out.TargetHealthDescriptions = append(out.TargetHealthDescriptions, s.health(c, p, g, t, anomaly))
+		}
+		world.Shuffle(s.w, out.TargetHealthDescriptions)
+		return out, nil
+	}
+	for _, d := range in.Targets {
+		id, port := targetKey(g, d)
+		if t := g.Target(id, port); t != nil {
+			out.TargetHealthDescriptions = append(out.TargetHealthDescriptions, s.health(c, p, g, t, anomaly))
+			continue
+		}
+		target := &types.TargetDescription{Id: d.Id}
+		if port != 0 {
+			target.Port = ptr(port)
+		}
+		out.TargetHealthDescriptions = append(out.TargetHealthDescriptions, types.TargetHealthDescription{
+			Target: target,
+			TargetHealth: &types.TargetHealth{
+				State: types.TargetHealthStateEnumUnused, Reason: types.TargetHealthReasonEnumNotRegistered,
+				Description: ptr("Target is not registered to the target group"),
+			},
+		})
+	}
+	return out, nil
+}
+
+// health is the form in which AWS tells the health of one target.
+func (s *Service) health(c *world.Call, p *world.Partition, g *world.TargetGroup, t *world.Target, anomaly bool) types.TargetHealthDescription {
+	v := p.TargetHealth(g, t, c.Now)
+	out := types.TargetHealthDescription{
+		Target:       &types.TargetDescription{Id: ptr(t.ID), QuicServerId: text(t.QUICServerID)},
+		TargetHealth: &types.TargetHealth{State: v.State, Reason: v.Reason, Description: text(v.Description)},
+	}
+	if t.Port != 0 {
+		out.Target.Port = ptr(t.Port)
+	}
+	if g.Type == types.TargetTypeEnumIp {
+		out.Target.AvailabilityZone = text(t.Zone)
+	}
+	switch {
+	case g.Check.Port != trafficPort:
+		out.HealthCheckPort = text(g.Check.Port)
+	case t.Port != 0:
+		out.HealthCheckPort = ptr(strconv.Itoa(int(t.Port)))
+	}
+	lb := p.ELB.LoadBalancers[g.LoadBalancer]
+	if lb != nil && lb.Attributes[attrZonalShift] == "true" {
+		out.AdministrativeOverride = &types.AdministrativeOverride{
+			State: types.TargetAdministrativeOverrideStateEnumNoOverride, Reason: types.TargetAdministrativeOverrideReasonEnumNoOverrideEngaged,
+			Description: ptr("No override is currently active on target"),
+		}
+	}
+	if anomaly && lb != nil && isHTTP(g.Protocol) {
+		out.AnomalyDetection = &types.AnomalyDetection{Result: types.AnomalyResultEnumNormal, MitigationInEffect: types.MitigationInEffectEnumNo}
+	}
+	return out
+}

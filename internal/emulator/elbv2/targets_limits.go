@@ -1,0 +1,107 @@
+package elbv2
+
+import (
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// drainTime is how long a target stays draining. One that gets no traffic, or
+// never got any, leaves at once.
+func drainTime(p *world.Partition, g *world.TargetGroup, t *world.Target, c *world.Call) time.Duration {
+	switch p.TargetHealth(g, t, c.Now).State {
+	case types.TargetHealthStateEnumUnused, types.TargetHealthStateEnumInitial, types.TargetHealthStateEnumUnavailable:
+		return 0
+	}
+	return time.Duration(atoi(g.Attributes[attrDeregDelay])) * time.Second
+}
+
+// roomForTargets checks the quotas of the group and of its load balancer.
+func (s *Service) roomForTargets(st *world.ELBState, g *world.TargetGroup, fresh []world.Target) error {
+	var added []world.Target
+	for _, t := range fresh {
+		if have := g.Target(t.ID, t.Port); have == nil || have.Draining() {
+			added = append(added, t)
+		}
+	}
+	total := registered(g) + len(added)
+	switch g.Type {
+	case types.TargetTypeEnumLambda:
+		if total > 1 {
+			return fail("TooManyTargets", "Up to '1' Lambda function target(s) can be registered, but '%d' were specified", total)
+		}
+	case types.TargetTypeEnumAlb:
+		if total > 1 {
+			return fail("TooManyTargets", "Up to '1' Application Load Balancer target(s) can be registered, but '%d' were specified", total)
+		}
+	}
+	if most := s.quota(quotaTargetsPerGroup); total > most {
+		return fail("TooManyTargets", "The maximum number of targets per target group '%d' has been reached on target group '%s'", most, g.ARN)
+	}
+	lb := st.LoadBalancers[g.LoadBalancer]
+	if lb == nil {
+		return nil
+	}
+	return s.roomOnLoadBalancer(st, lb, nil, len(added), added)
+}
+
+// registered counts the targets of a group that are not draining.
+func registered(g *world.TargetGroup) int {
+	n := 0
+	for _, t := range g.Targets {
+		if !t.Draining() {
+			n++
+		}
+	}
+	return n
+}
+
+// albTargetCost is what an ALB counts for as a target of an NLB.
+const albTargetCost = 50
+
+// roomOnLoadBalancer checks the quotas of targets per load balancer with
+// groups to be attached and targets to be added.
+func (s *Service) roomOnLoadBalancer(st *world.ELBState, lb *world.LoadBalancer, joining []*world.TargetGroup, extra int, added []world.Target) error {
+	total := extra
+	byID := map[string]int{}
+	for _, t := range added {
+		byID[t.ID]++
+	}
+	groups := joining
+	for _, g := range st.TargetGroups {
+		if g.LoadBalancer == lb.ARN {
+			groups = append(groups, g)
+		}
+	}
+	for _, g := range groups {
+		for _, t := range g.Targets {
+			if t.Draining() {
+				continue
+			}
+			byID[t.ID]++
+			if g.Type == types.TargetTypeEnumAlb {
+				total += albTargetCost - 1
+			}
+			total++
+		}
+	}
+	name := quotaTargetsALB
+	if !lb.IsALB() {
+		name = quotaTargetsNLB
+	}
+	if most := s.quota(name); total > most {
+		return fail("TooManyTargets", "The maximum number of targets per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
+	}
+	if !lb.IsALB() {
+		return nil
+	}
+	most := s.quota(quotaRegistrations)
+	for _, id := range sortedKeys(byID) {
+		if byID[id] > most {
+			return fail("TooManyRegistrationsForTargetId", "The maximum number of registrations '%d' of target '%s' has been reached on load balancer '%s'", most, id, lb.ARN)
+		}
+	}
+	return nil
+}

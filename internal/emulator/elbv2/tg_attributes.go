@@ -1,0 +1,256 @@
+package elbv2
+
+import (
+	"slices"
+	"strings"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+const (
+	attrDeregDelay        = "deregistration_delay.timeout_seconds"
+	attrDeregTermination  = "deregistration_delay.connection_termination.enabled"
+	attrStickiness        = "stickiness.enabled"
+	attrStickinessType    = "stickiness.type"
+	attrStickyLB          = "stickiness.lb_cookie.duration_seconds"
+	attrStickyAppName     = "stickiness.app_cookie.cookie_name"
+	attrStickyApp         = "stickiness.app_cookie.duration_seconds"
+	attrSlowStart         = "slow_start.duration_seconds"
+	attrAlgorithm         = "load_balancing.algorithm.type"
+	attrAnomaly           = "load_balancing.algorithm.anomaly_mitigation"
+	attrDNSCount          = "target_group_health.dns_failover.minimum_healthy_targets.count"
+	attrDNSPercent        = "target_group_health.dns_failover.minimum_healthy_targets.percentage"
+	attrRoutingCount      = "target_group_health.unhealthy_state_routing.minimum_healthy_targets.count"
+	attrRoutingPercent    = "target_group_health.unhealthy_state_routing.minimum_healthy_targets.percentage"
+	attrPreserveIP        = "preserve_client_ip.enabled"
+	attrProxyProtocol     = "proxy_protocol_v2.enabled"
+	attrUnhealthyTerm     = "target_health_state.unhealthy.connection_termination.enabled"
+	attrUnhealthyDraining = "target_health_state.unhealthy.draining_interval_seconds"
+	attrLambdaHeaders     = "lambda.multi_value_headers.enabled"
+
+	crossZoneInherited = "use_load_balancer_configuration"
+)
+
+// targetGroupAttributes lists all keys of all kinds of groups.
+func targetGroupAttributes() []attribute {
+	return []attribute{
+		{attrDeregDelay, "300", numberIn(0, 3600)},
+		{attrDeregTermination, "false", boolean},
+		{attrStickiness, "false", boolean},
+		{attrStickinessType, "lb_cookie", among("lb_cookie", "app_cookie", "source_ip", "source_ip_dest_ip", "source_ip_dest_ip_proto")},
+		{attrStickyLB, "86400", numberIn(1, 604800)},
+		{attrStickyAppName, "", appCookieName},
+		{attrStickyApp, "86400", numberIn(1, 604800)},
+		{attrSlowStart, "0", zeroOrIn(30, 900)},
+		{attrAlgorithm, "round_robin", among("round_robin", "least_outstanding_requests", "weighted_random")},
+		{attrAnomaly, "off", among("on", "off")},
+		{attrCrossZone, crossZoneInherited, among("true", "false", crossZoneInherited)},
+		{attrDNSCount, "1", offOrIn(1, 1000000)},
+		{attrDNSPercent, "off", offOrIn(1, 100)},
+		{attrRoutingCount, "1", numberIn(1, 1000000)},
+		{attrRoutingPercent, "off", offOrIn(1, 100)},
+		{attrPreserveIP, "true", boolean},
+		{attrProxyProtocol, "false", boolean},
+		{attrUnhealthyTerm, "true", boolean},
+		{attrUnhealthyDraining, "0", numberIn(0, 360000)},
+		{attrLambdaHeaders, "false", boolean},
+	}
+}
+
+// appCookieName refuses the names of the load balancer's own cookies.
+func appCookieName(key, value string) error {
+	if strings.HasPrefix(value, "AWSALB") {
+		return invalid("The value of '%s' cannot begin with 'AWSALB', but was '%s'", key, value)
+	}
+	return nil
+}
+
+func isUDP(p types.ProtocolEnum) bool {
+	return p == types.ProtocolEnumUdp || p == types.ProtocolEnumTcpUdp
+}
+
+// targetGroupKeys are the keys that a group has.
+func targetGroupKeys(g *world.TargetGroup) []string {
+	health := []string{attrDNSCount, attrDNSPercent, attrRoutingCount, attrRoutingPercent}
+	switch {
+	case g.Type == types.TargetTypeEnumLambda:
+		return []string{attrCrossZone, attrLambdaHeaders}
+	case g.Type == types.TargetTypeEnumAlb:
+		return append(health, attrDeregDelay, attrCrossZone)
+	case isHTTP(g.Protocol):
+		return append(health, attrDeregDelay, attrStickiness, attrStickinessType, attrStickyLB, attrStickyAppName, attrStickyApp,
+			attrSlowStart, attrAlgorithm, attrAnomaly, attrCrossZone)
+	}
+	keys := append(health, attrDeregDelay, attrDeregTermination, attrStickiness, attrStickinessType, attrCrossZone,
+		attrPreserveIP, attrProxyProtocol, attrUnhealthyTerm)
+	if !isUDP(g.Protocol) && !isQUIC(g.Protocol) {
+		keys = append(keys, attrUnhealthyDraining)
+	}
+	return keys
+}
+
+func targetGroupSpace(g *world.TargetGroup) attributeSpace {
+	keys := targetGroupKeys(g)
+	return attributeSpace{
+		title:     "Target group",
+		known:     targetGroupAttributes(),
+		supported: func(key string) bool { return slices.Contains(keys, key) },
+		refuse: func(key string) error {
+			if g.Type == types.TargetTypeEnumLambda {
+				return misconfigured("A target group with target type 'lambda' does not support the attribute %s", key)
+			}
+			return misconfigured("The provided target group attribute is not supported")
+		},
+	}
+}
+
+// initialTargetGroupAttributes are the attributes of a new group.
+func initialTargetGroupAttributes(g *world.TargetGroup) map[string]string {
+	out := targetGroupSpace(g).initial()
+	if g.Type == types.TargetTypeEnumLambda {
+		out[attrCrossZone] = "true"
+		return out
+	}
+	if isHTTP(g.Protocol) || g.Type == types.TargetTypeEnumAlb {
+		return out
+	}
+	out[attrStickinessType] = "source_ip"
+	if isUDP(g.Protocol) {
+		out[attrDeregTermination], out[attrUnhealthyTerm] = "true", "false"
+	}
+	if g.Type == types.TargetTypeEnumIp && (g.Protocol == types.ProtocolEnumTcp || g.Protocol == types.ProtocolEnumTls) {
+		out[attrPreserveIP] = "false"
+	}
+	return out
+}
+
+func (s *Service) targetGroupAttributeList(g *world.TargetGroup) []types.TargetGroupAttribute {
+	var out []types.TargetGroupAttribute
+	for _, k := range sortedKeys(g.Attributes) {
+		out = append(out, types.TargetGroupAttribute{Key: ptr(k), Value: ptr(g.Attributes[k])})
+	}
+	return world.Shuffle(s.w, out)
+}
+
+// DescribeTargetGroupAttributes returns all attributes.
+func (s *Service) DescribeTargetGroupAttributes(c *world.Call, in *elb.DescribeTargetGroupAttributesInput) (*elb.DescribeTargetGroupAttributesOutput, error) {
+	var sh shape
+	sh.required("targetGroupArn", in.TargetGroupArn != nil)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	g, err := findTargetGroup(s.state(c), in.TargetGroupArn)
+	if err != nil {
+		return nil, err
+	}
+	return &elb.DescribeTargetGroupAttributesOutput{Attributes: s.targetGroupAttributeList(g)}, nil
+}
+
+// ModifyTargetGroupAttributes sets some attributes, all or none.
+func (s *Service) ModifyTargetGroupAttributes(c *world.Call, in *elb.ModifyTargetGroupAttributesInput) (*elb.ModifyTargetGroupAttributesOutput, error) {
+	settings := make([]setting, len(in.Attributes))
+	for i, a := range in.Attributes {
+		settings[i] = setting{a.Key, a.Value}
+	}
+	var sh shape
+	sh.required("targetGroupArn", in.TargetGroupArn != nil)
+	sh.required("attributes", in.Attributes != nil)
+	sh.shapeSettings(settings, 1<<20)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	g, err := findTargetGroup(s.state(c), in.TargetGroupArn)
+	if err != nil {
+		return nil, err
+	}
+	next, err := targetGroupSpace(g).merge(g.Attributes, settings)
+	if err != nil {
+		return nil, err
+	}
+	if g.Type == types.TargetTypeEnumAlb && len(settings) > 0 {
+		return nil, misconfigured("The provided target group attribute is not supported")
+	}
+	if err := checkTargetGroupAttributes(g, next); err != nil {
+		return nil, err
+	}
+	g.Attributes = next
+	return &elb.ModifyTargetGroupAttributesOutput{Attributes: s.targetGroupAttributeList(g)}, nil
+}
+
+// checkTargetGroupAttributes judges the attributes together.
+func checkTargetGroupAttributes(g *world.TargetGroup, next map[string]string) error {
+	if err := checkHealthThresholds(next); err != nil {
+		return err
+	}
+	switch {
+	case g.Type == types.TargetTypeEnumLambda:
+		return nil
+	case isHTTP(g.Protocol):
+		return checkHTTPGroupAttributes(g, next)
+	}
+	return checkTCPGroupAttributes(g, next)
+}
+
+func checkHTTPGroupAttributes(g *world.TargetGroup, next map[string]string) error {
+	kind := next[attrStickinessType]
+	sticky := next[attrStickiness] == "true"
+	if kind != "lb_cookie" && kind != "app_cookie" {
+		return misconfigured("Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
+	}
+	if sticky && kind == "app_cookie" && next[attrStickyAppName] == "" {
+		return misconfigured("You must set an application cookie name to enable stickiness of type 'app_cookie'")
+	}
+	if next[attrSlowStart] != "0" && next[attrAlgorithm] != "round_robin" {
+		return misconfigured("Slow start cannot be enabled with the load balancing algorithm '%s'", next[attrAlgorithm])
+	}
+	if next[attrAnomaly] == "on" && next[attrAlgorithm] != "weighted_random" {
+		return misconfigured("Anomaly mitigation can only be enabled with the load balancing algorithm 'weighted_random'")
+	}
+	if next[attrCrossZone] == "false" {
+		if sticky {
+			return misconfigured("Stickiness cannot be enabled when cross-zone load balancing is off")
+		}
+		for _, t := range g.Targets {
+			if t.Zone == zoneAll {
+				return misconfigured("Cross-zone load balancing cannot be turned off while a target is registered with Availability Zone 'all'")
+			}
+		}
+	}
+	return nil
+}
+
+func checkTCPGroupAttributes(g *world.TargetGroup, next map[string]string) error {
+	if kind, ok := next[attrStickinessType]; ok && kind != "source_ip" {
+		return misconfigured("Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
+	}
+	if next[attrStickiness] == "true" && g.Protocol == types.ProtocolEnumTls {
+		return misconfigured("You cannot enable stickiness on target groups with the TLS protocol")
+	}
+	if next[attrPreserveIP] == "false" && (isUDP(g.Protocol) || isQUIC(g.Protocol)) {
+		return misconfigured("You cannot disable client IP preservation on target groups with the %s protocol", g.Protocol)
+	}
+	if next[attrUnhealthyTerm] == "true" && isUDP(g.Protocol) {
+		return misconfigured("You cannot enable connection termination for unhealthy targets on target groups with the %s protocol", g.Protocol)
+	}
+	if d := next[attrUnhealthyDraining]; d != "" && d != "0" && next[attrUnhealthyTerm] == "true" {
+		return misconfigured("You must disable '%s' to set '%s'", attrUnhealthyTerm, attrUnhealthyDraining)
+	}
+	return nil
+}
+
+// checkHealthThresholds demands that DNS fails over no later than routing.
+func checkHealthThresholds(next map[string]string) error {
+	for _, pair := range [][2]string{{attrDNSCount, attrRoutingCount}, {attrDNSPercent, attrRoutingPercent}} {
+		dns, routing := next[pair[0]], next[pair[1]]
+		if dns == "" || dns == "off" || routing == "" || routing == "off" {
+			continue
+		}
+		if atoi(dns) < atoi(routing) {
+			return misconfigured("The value of '%s' must be greater than or equal to the value of '%s'", pair[0], pair[1])
+		}
+	}
+	return nil
+}

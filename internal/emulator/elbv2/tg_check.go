@@ -1,0 +1,214 @@
+package elbv2
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+const trafficPort = "traffic-port"
+
+// checkSettings are the health check members of a create or modify
+// operation; absent ones are nil or empty.
+type checkSettings struct {
+	enabled            *bool
+	protocol           types.ProtocolEnum
+	port, path         *string
+	interval, timeout  *int32
+	healthy, unhealthy *int32
+	matcher            *types.Matcher
+}
+
+func (s *shape) shapeCheck(in checkSettings) {
+	oneOf(s, "healthCheckProtocol", in.protocol, in.protocol.Values())
+	s.between("healthCheckIntervalSeconds", in.interval, 5, 300)
+	s.between("healthCheckTimeoutSeconds", in.timeout, 2, 120)
+	s.between("healthyThresholdCount", in.healthy, 2, 10)
+	s.between("unhealthyThresholdCount", in.unhealthy, 2, 10)
+	s.length("healthCheckPath", in.path, 1, 1024)
+}
+
+// newCheck returns the health check of a new group.
+func newCheck(g *world.TargetGroup, in checkSettings) (world.HealthCheck, error) {
+	h := world.HealthCheck{
+		Enabled: true, Protocol: types.ProtocolEnumHttp, Port: trafficPort,
+		IntervalSeconds: 30, HealthyThreshold: 5, UnhealthyThreshold: 2,
+	}
+	switch {
+	case g.Type == types.TargetTypeEnumLambda:
+		h.Enabled, h.Protocol, h.Port, h.IntervalSeconds = false, "", "", 35
+	case g.Type != types.TargetTypeEnumAlb && !isHTTP(g.Protocol):
+		h.Protocol = types.ProtocolEnumTcp
+	}
+	return mergeCheck(g, h, in)
+}
+
+// mergeCheck applies settings to a health check and judges the result. A
+// member that the check does not have yet gets the default of its kind.
+func mergeCheck(g *world.TargetGroup, h world.HealthCheck, in checkSettings) (world.HealthCheck, error) {
+	none := world.HealthCheck{}
+	lambda := g.Type == types.TargetTypeEnumLambda
+	if lambda && (in.protocol != "" || in.port != nil) {
+		return none, misconfigured("A health check protocol or port cannot be specified for target groups with target type 'lambda'")
+	}
+	if in.enabled != nil {
+		h.Enabled = *in.enabled
+	}
+	if !lambda && !h.Enabled {
+		return none, misconfigured("Health checks must be enabled for target groups with target type '%s'", g.Type)
+	}
+	if in.protocol != "" && in.protocol != h.Protocol {
+		h.Protocol = in.protocol
+		if h.Protocol == types.ProtocolEnumTcp {
+			h.Path, h.HTTPCodes, h.GRPCCodes = "", "", ""
+		}
+	}
+	if err := checkCheckProtocol(g, h.Protocol); err != nil {
+		return none, err
+	}
+	tcp := h.Protocol == types.ProtocolEnumTcp
+	if in.port != nil {
+		h.Port = *in.port
+		if n, err := strconv.Atoi(h.Port); h.Port != trafficPort && (err != nil || n < 1 || n > 65535) {
+			return none, invalid("Health check port '%s' must be '%s' or between '1-65535' inclusive", h.Port, trafficPort)
+		}
+	}
+	if in.path != nil {
+		if tcp {
+			return none, misconfigured("Health check paths are not supported for health checks for target groups with the TCP protocol")
+		}
+		if !strings.HasPrefix(*in.path, "/") {
+			return none, invalid("Health check path '%s' must begin with a '/' character", *in.path)
+		}
+		h.Path = *in.path
+	}
+	for _, n := range []struct {
+		to   *int32
+		from *int32
+	}{
+		{&h.IntervalSeconds, in.interval}, {&h.TimeoutSeconds, in.timeout},
+		{&h.HealthyThreshold, in.healthy}, {&h.UnhealthyThreshold, in.unhealthy},
+	} {
+		if n.from != nil {
+			*n.to = *n.from
+		}
+	}
+	if err := mergeMatcher(g, &h, in.matcher); err != nil {
+		return none, err
+	}
+	fillCheck(g, &h)
+	return h, checkTimes(g, h)
+}
+
+// checkCheckProtocol judges the protocol of health checks against the group's.
+func checkCheckProtocol(g *world.TargetGroup, p types.ProtocolEnum) error {
+	switch {
+	case g.Type == types.TargetTypeEnumLambda, isHTTP(p):
+		return nil
+	case p != types.ProtocolEnumTcp:
+		return misconfigured("Health check protocol '%s' must be one of 'HTTP, HTTPS, TCP'", p)
+	case isHTTP(g.Protocol) || g.Type == types.TargetTypeEnumAlb:
+		return misconfigured("Health check protocol 'TCP' is not supported for target groups with the %s protocol and target type '%s'", g.Protocol, g.Type)
+	}
+	return nil
+}
+
+// fillCheck sets the defaults of what is still open.
+func fillCheck(g *world.TargetGroup, h *world.HealthCheck) {
+	lambda := g.Type == types.TargetTypeEnumLambda
+	grpc := g.ProtocolVersion == versionGRPC
+	if h.Path == "" && (lambda || isHTTP(h.Protocol)) {
+		h.Path = "/"
+		if grpc {
+			h.Path = "/AWS.ALB/healthcheck"
+		}
+	}
+	if h.HTTPCodes == "" && h.GRPCCodes == "" {
+		switch {
+		case grpc:
+			h.GRPCCodes = "12"
+		case lambda || isHTTP(g.Protocol):
+			h.HTTPCodes = "200"
+		case isHTTP(h.Protocol):
+			h.HTTPCodes = "200-399"
+		}
+	}
+	if h.TimeoutSeconds == 0 {
+		switch {
+		case lambda:
+			h.TimeoutSeconds = 30
+		case isHTTP(g.Protocol):
+			h.TimeoutSeconds = 5
+		case h.Protocol == types.ProtocolEnumHttp:
+			h.TimeoutSeconds = 6
+		default:
+			h.TimeoutSeconds = 10
+		}
+	}
+}
+
+// mergeMatcher applies the success codes of a request.
+func mergeMatcher(g *world.TargetGroup, h *world.HealthCheck, m *types.Matcher) error {
+	if m == nil || m.HttpCode == nil && m.GrpcCode == nil {
+		return nil
+	}
+	if h.Protocol == types.ProtocolEnumTcp {
+		return misconfigured("Custom health check matchers are not supported for health checks for target groups with the TCP protocol")
+	}
+	grpc := g.ProtocolVersion == versionGRPC
+	if m.HttpCode != nil && m.GrpcCode != nil {
+		return invalid("You cannot specify both an HTTP code and a gRPC code in a health check matcher")
+	}
+	if grpc != (m.GrpcCode != nil) {
+		return invalid("The health check matcher does not fit the protocol version of the target group")
+	}
+	switch {
+	case grpc:
+		if !codesWithin(*m.GrpcCode, 0, 99) {
+			return invalid("Health check matcher GRPC code '%s' must be within '0-99' inclusive", *m.GrpcCode)
+		}
+		h.GRPCCodes = *m.GrpcCode
+	default:
+		low, high := 200, 499
+		if !isHTTP(g.Protocol) && g.Type != types.TargetTypeEnumLambda {
+			high = 599
+		}
+		if !codesWithin(*m.HttpCode, low, high) {
+			return invalid("Health check matcher HTTP code '%s' must be within '%d-%d' inclusive", *m.HttpCode, low, high)
+		}
+		h.HTTPCodes = *m.HttpCode
+	}
+	return nil
+}
+
+// codesWithin checks a list of codes and ranges such as 200,202 or 200-299.
+func codesWithin(list string, low, high int) bool {
+	for _, part := range strings.Split(list, ",") {
+		from, to, isRange := strings.Cut(part, "-")
+		if !isRange {
+			to = from
+		}
+		a, errA := strconv.Atoi(from)
+		b, errB := strconv.Atoi(to)
+		if errA != nil || errB != nil || a < low || b > high || a > b {
+			return false
+		}
+	}
+	return true
+}
+
+// checkTimes compares timeout and interval.
+func checkTimes(g *world.TargetGroup, h world.HealthCheck) error {
+	t, i := h.TimeoutSeconds, h.IntervalSeconds
+	strict := isHTTP(g.Protocol) || g.Type == types.TargetTypeEnumLambda
+	switch {
+	case strict && t >= i:
+		return invalid("Health check timeout '%d' must be smaller than the interval '%d'", t, i)
+	case t > i:
+		return invalid("Health check timeout '%d' must be smaller than or equal to the interval '%d'", t, i)
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package elbv2
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+const (
+	versionHTTP1 = "HTTP1"
+	versionHTTP2 = "HTTP2"
+	versionGRPC  = "GRPC"
+)
+
+// CreateTargetGroup makes a target group, or returns the one of that name if
+// it has the same settings.
+func (s *Service) CreateTargetGroup(c *world.Call, in *elb.CreateTargetGroupInput) (*elb.CreateTargetGroupOutput, error) {
+	check := checkSettings{
+		enabled: in.HealthCheckEnabled, protocol: in.HealthCheckProtocol, port: in.HealthCheckPort, path: in.HealthCheckPath,
+		interval: in.HealthCheckIntervalSeconds, timeout: in.HealthCheckTimeoutSeconds,
+		healthy: in.HealthyThresholdCount, unhealthy: in.UnhealthyThresholdCount, matcher: in.Matcher,
+	}
+	var sh shape
+	sh.required("name", in.Name != nil)
+	oneOf(&sh, "protocol", in.Protocol, in.Protocol.Values())
+	oneOf(&sh, "targetType", in.TargetType, in.TargetType.Values())
+	oneOf(&sh, "ipAddressType", in.IpAddressType, in.IpAddressType.Values())
+	sh.between("port", in.Port, 1, 65535)
+	sh.between("targetControlPort", in.TargetControlPort, 1, 65535)
+	sh.shapeCheck(check)
+	sh.shapeTags(in.Tags)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	p, st := s.partition(c), s.state(c)
+	g := &world.TargetGroup{
+		Name: *in.Name, Protocol: in.Protocol, ProtocolVersion: val(in.ProtocolVersion), Port: val(in.Port),
+		ControlPort: val(in.TargetControlPort), VPC: val(in.VpcId),
+		Type: orElse(in.TargetType, types.TargetTypeEnumInstance), Addressing: in.IpAddressType,
+	}
+	if err := checkTargetGroupName(g.Name); err != nil {
+		return nil, err
+	}
+	if err := checkTargetGroupKind(p, g, in); err != nil {
+		return nil, err
+	}
+	var err error
+	if g.Check, err = newCheck(g, check); err != nil {
+		return nil, err
+	}
+	if g.Tags, err = newTags(in.Tags); err != nil {
+		return nil, err
+	}
+	for _, other := range st.TargetGroups {
+		if other.Name != g.Name {
+			continue
+		}
+		if !sameTargetGroup(other, g) {
+			return nil, fail("DuplicateTargetGroupName", "A target group with the same name '%s' exists, but with different settings", g.Name)
+		}
+		return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{describeTargetGroup(other)}}, nil
+	}
+	if most := s.quota(quotaTargetGroups); len(st.TargetGroups) >= most {
+		return nil, fail("TooManyTargetGroups", "The maximum number of target groups has been reached: '%d'", most)
+	}
+	g.ID = s.w.Hex(16)
+	g.ARN = newARN(p, fmt.Sprintf("targetgroup/%s/%s", g.Name, g.ID))
+	g.Attributes = initialTargetGroupAttributes(g)
+	st.TargetGroups[g.ARN] = g
+	return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{describeTargetGroup(g)}}, nil
+}
+
+func checkTargetGroupName(name string) error {
+	switch {
+	case len(name) > 32:
+		return invalid("Target group name '%s' cannot be longer than '32' characters", name)
+	case !namePattern.MatchString(name):
+		return invalid("Target group name '%s' can only contain characters that are alphanumeric characters or hyphens(-)", name)
+	case strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-"):
+		return invalid("Target group name '%s' cannot begin or end with '-'", name)
+	case strings.Contains(name, "--"):
+		return invalid("Target group name '%s' cannot contain '--'", name)
+	}
+	return nil
+}
+
+// checkTargetGroupKind judges type, protocol, port, network and version, and
+// fills in their defaults.
+func checkTargetGroupKind(p *world.Partition, g *world.TargetGroup, in *elb.CreateTargetGroupInput) error {
+	if g.Type == types.TargetTypeEnumLambda {
+		for _, bad := range []struct {
+			given bool
+			what  string
+		}{
+			{g.Protocol != "", "Protocol"}, {in.Port != nil, "Port"}, {in.VpcId != nil, "VPC ID"},
+			{in.ProtocolVersion != nil, "Protocol version"}, {in.TargetControlPort != nil, "Target control port"},
+		} {
+			if bad.given {
+				return invalid("%s cannot be specified for target groups with target type 'lambda'", bad.what)
+			}
+		}
+		if g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 {
+			return invalid("IP address type 'ipv6' is not supported for target groups with target type 'lambda'")
+		}
+		return nil
+	}
+	if g.Protocol == "" || in.Port == nil {
+		return invalid("A target group of type '%s' must have a protocol and a port", g.Type)
+	}
+	if g.Protocol == types.ProtocolEnumGeneve {
+		return invalid("Target groups with the GENEVE protocol are not supported by this emulator")
+	}
+	if g.VPC == "" {
+		return invalid("A VPC ID must be specified")
+	}
+	if p.VPCs[g.VPC] == nil {
+		return invalid("The VPC ID '%s' is not found", g.VPC)
+	}
+	if g.Type == types.TargetTypeEnumAlb && g.Protocol != types.ProtocolEnumTcp {
+		return invalid("Target groups with target type 'alb' must have the TCP protocol")
+	}
+	switch {
+	case isHTTP(g.Protocol):
+		if in.ProtocolVersion == nil {
+			g.ProtocolVersion = versionHTTP1
+		}
+		if v := g.ProtocolVersion; v != versionHTTP1 && v != versionHTTP2 && v != versionGRPC {
+			return invalid("Protocol version '%s' must be one of 'GRPC, HTTP1, HTTP2'", v)
+		}
+	case in.ProtocolVersion != nil:
+		return invalid("Protocol version cannot be specified for target groups with the %s protocol", g.Protocol)
+	case in.TargetControlPort != nil:
+		return invalid("A target control port cannot be specified for target groups with the %s protocol", g.Protocol)
+	}
+	if g.Addressing == "" {
+		g.Addressing = types.TargetGroupIpAddressTypeEnumIpv4
+	}
+	if g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 && g.Type == types.TargetTypeEnumAlb {
+		return invalid("IP address type 'ipv6' is not supported for target groups with target type 'alb'")
+	}
+	return nil
+}
+
+func isHTTP(p types.ProtocolEnum) bool {
+	return p == types.ProtocolEnumHttp || p == types.ProtocolEnumHttps
+}
+
+// sameTargetGroup tells whether a create operation asks for what is there.
+func sameTargetGroup(have, want *world.TargetGroup) bool {
+	return have.Protocol == want.Protocol && have.ProtocolVersion == want.ProtocolVersion && have.Port == want.Port &&
+		have.ControlPort == want.ControlPort && have.VPC == want.VPC && have.Type == want.Type &&
+		have.Addressing == want.Addressing && have.Check == want.Check && maps.Equal(have.Tags, want.Tags)
+}
+
+// describeTargetGroup is the form in which AWS describes one.
+func describeTargetGroup(g *world.TargetGroup) types.TargetGroup {
+	h := g.Check
+	out := types.TargetGroup{
+		TargetGroupArn: ptr(g.ARN), TargetGroupName: ptr(g.Name), TargetType: g.Type, Protocol: g.Protocol,
+		ProtocolVersion: text(g.ProtocolVersion), VpcId: text(g.VPC), IpAddressType: g.Addressing,
+		HealthCheckEnabled: ptr(h.Enabled), HealthCheckProtocol: h.Protocol, HealthCheckPort: text(h.Port), HealthCheckPath: text(h.Path),
+		HealthCheckIntervalSeconds: ptr(h.IntervalSeconds), HealthCheckTimeoutSeconds: ptr(h.TimeoutSeconds),
+		HealthyThresholdCount: ptr(h.HealthyThreshold), UnhealthyThresholdCount: ptr(h.UnhealthyThreshold),
+		LoadBalancerArns: []string{},
+	}
+	if g.Port != 0 {
+		out.Port = ptr(g.Port)
+	}
+	if g.ControlPort != 0 {
+		out.TargetControlPort = ptr(g.ControlPort)
+	}
+	if g.LoadBalancer != "" {
+		out.LoadBalancerArns = append(out.LoadBalancerArns, g.LoadBalancer)
+	}
+	if h.HTTPCodes != "" || h.GRPCCodes != "" {
+		out.Matcher = &types.Matcher{HttpCode: text(h.HTTPCodes), GrpcCode: text(h.GRPCCodes)}
+	}
+	return out
+}

@@ -1,0 +1,118 @@
+package elbv2
+
+import (
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// DescribeTargetGroups lists target groups: all, by ARN, by name, or those of
+// a load balancer.
+func (s *Service) DescribeTargetGroups(c *world.Call, in *elb.DescribeTargetGroupsInput) (*elb.DescribeTargetGroupsOutput, error) {
+	st := s.state(c)
+	ways := 0
+	for _, given := range []bool{in.LoadBalancerArn != nil, len(in.Names) > 0, len(in.TargetGroupArns) > 0} {
+		if given {
+			ways++
+		}
+	}
+	if ways > 1 {
+		return nil, invalid("Target group names, target group ARNs, and a load balancer ARN cannot be specified at the same time")
+	}
+	var found []*world.TargetGroup
+	switch {
+	case in.LoadBalancerArn != nil:
+		lb, err := findLoadBalancer(st, in.LoadBalancerArn)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range mapValues(st.TargetGroups) {
+			if g.LoadBalancer == lb.ARN {
+				found = append(found, g)
+			}
+		}
+	case len(in.Names) > 0:
+		for _, name := range dedupe(in.Names) {
+			g := targetGroupNamed(st, name)
+			if g == nil {
+				return nil, noTargetGroup()
+			}
+			found = append(found, g)
+		}
+	case len(in.TargetGroupArns) > 0:
+		var err error
+		if found, err = findAll(kindTargetGroup, st.TargetGroups, in.TargetGroupArns); err != nil {
+			return nil, err
+		}
+	default:
+		found = mapValues(st.TargetGroups)
+	}
+	found, next, err := page(s.w, found, func(g *world.TargetGroup) string { return g.ARN }, unordered, in.Marker, in.PageSize)
+	if err != nil {
+		return nil, err
+	}
+	out := &elb.DescribeTargetGroupsOutput{NextMarker: next}
+	for _, g := range found {
+		out.TargetGroups = append(out.TargetGroups, describeTargetGroup(g))
+	}
+	return out, nil
+}
+
+func targetGroupNamed(st *world.ELBState, name string) *world.TargetGroup {
+	for _, g := range st.TargetGroups {
+		if g.Name == name {
+			return g
+		}
+	}
+	return nil
+}
+
+// ModifyTargetGroup changes health check settings; nothing else can change.
+func (s *Service) ModifyTargetGroup(c *world.Call, in *elb.ModifyTargetGroupInput) (*elb.ModifyTargetGroupOutput, error) {
+	check := checkSettings{
+		enabled: in.HealthCheckEnabled, protocol: in.HealthCheckProtocol, port: in.HealthCheckPort, path: in.HealthCheckPath,
+		interval: in.HealthCheckIntervalSeconds, timeout: in.HealthCheckTimeoutSeconds,
+		healthy: in.HealthyThresholdCount, unhealthy: in.UnhealthyThresholdCount, matcher: in.Matcher,
+	}
+	var sh shape
+	sh.required("targetGroupArn", in.TargetGroupArn != nil)
+	sh.shapeCheck(check)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	g, err := findTargetGroup(s.state(c), in.TargetGroupArn)
+	if err != nil {
+		return nil, err
+	}
+	next, err := mergeCheck(g, g.Check, check)
+	if err != nil {
+		return nil, err
+	}
+	g.Check = next
+	return &elb.ModifyTargetGroupOutput{TargetGroups: []types.TargetGroup{describeTargetGroup(g)}}, nil
+}
+
+// DeleteTargetGroup deletes a group that no listener or rule uses. An unknown
+// ARN succeeds.
+func (s *Service) DeleteTargetGroup(c *world.Call, in *elb.DeleteTargetGroupInput) (*elb.DeleteTargetGroupOutput, error) {
+	var sh shape
+	sh.required("targetGroupArn", in.TargetGroupArn != nil)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	st, arn := s.state(c), *in.TargetGroupArn
+	if !kindTargetGroup.pattern.MatchString(arn) {
+		return nil, malformed(kindTargetGroup, arn)
+	}
+	g := st.TargetGroups[arn]
+	if g == nil {
+		return &elb.DeleteTargetGroupOutput{}, nil
+	}
+	lingers := !g.Detached.IsZero() && c.Now.Before(g.Detached.Add(s.w.Config.ELB.TargetGroupLinger))
+	if g.LoadBalancer != "" || lingers {
+		return nil, fail(codeInUse, "Target group '%s' is currently in use by a listener or a rule", arn)
+	}
+	delete(st.TargetGroups, arn)
+	return &elb.DeleteTargetGroupOutput{}, nil
+}

@@ -1,0 +1,221 @@
+package elbv2
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+var trustStorePattern = regexp.MustCompile(`^([a-zA-Z0-9]+-)*[a-zA-Z0-9]+$`)
+
+// CreateTrustStore makes a trust store. The bundle's contents are not read.
+func (s *Service) CreateTrustStore(c *world.Call, in *elb.CreateTrustStoreInput) (*elb.CreateTrustStoreOutput, error) {
+	var sh shape
+	sh.required("name", in.Name != nil)
+	sh.required("caCertificatesBundleS3Bucket", in.CaCertificatesBundleS3Bucket != nil)
+	sh.required("caCertificatesBundleS3Key", in.CaCertificatesBundleS3Key != nil)
+	sh.length("name", in.Name, 1, 32)
+	sh.matches("name", in.Name, trustStorePattern)
+	sh.shapeTags(in.Tags)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	p, st := s.partition(c), s.state(c)
+	tags, err := newTags(in.Tags)
+	if err != nil {
+		return nil, err
+	}
+	t := &world.TrustStore{
+		Name: *in.Name, Bucket: *in.CaCertificatesBundleS3Bucket, Key: *in.CaCertificatesBundleS3Key,
+		Version: val(in.CaCertificatesBundleS3ObjectVersion), Active: c.Now.Add(s.w.Config.ELB.TrustStoreDelay), Tags: tags,
+	}
+	for _, other := range st.TrustStores {
+		if other.Name == t.Name {
+			if other.Bucket == t.Bucket && other.Key == t.Key && other.Version == t.Version && equalJSON(other.Tags, t.Tags) {
+				return &elb.CreateTrustStoreOutput{TrustStores: []types.TrustStore{describeTrustStore(c, other)}}, nil
+			}
+			return nil, fail("DuplicateTrustStoreName", "A trust store with the same name '%s' exists", t.Name)
+		}
+	}
+	if most := s.quota(quotaTrustStores); len(st.TrustStores) >= most {
+		return nil, fail("TooManyTrustStores", "The maximum number of trust stores '%d' has been reached", most)
+	}
+	t.ARN = newARN(p, fmt.Sprintf("truststore/%s/%s", t.Name, s.w.Hex(16)))
+	st.TrustStores[t.ARN] = t
+	return &elb.CreateTrustStoreOutput{TrustStores: []types.TrustStore{describeTrustStore(c, t)}}, nil
+}
+
+// ModifyTrustStore replaces the bundle.
+func (s *Service) ModifyTrustStore(c *world.Call, in *elb.ModifyTrustStoreInput) (*elb.ModifyTrustStoreOutput, error) {
+	var sh shape
+	sh.required("trustStoreArn", in.TrustStoreArn != nil)
+	sh.required("caCertificatesBundleS3Bucket", in.CaCertificatesBundleS3Bucket != nil)
+	sh.required("caCertificatesBundleS3Key", in.CaCertificatesBundleS3Key != nil)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	t, err := findTrustStore(s.state(c), in.TrustStoreArn)
+	if err != nil {
+		return nil, err
+	}
+	t.Bucket, t.Key, t.Version = *in.CaCertificatesBundleS3Bucket, *in.CaCertificatesBundleS3Key, val(in.CaCertificatesBundleS3ObjectVersion)
+	return &elb.ModifyTrustStoreOutput{TrustStores: []types.TrustStore{describeTrustStore(c, t)}}, nil
+}
+
+// trustStoreUsers returns the ARNs of the listeners that verify with a store.
+func trustStoreUsers(st *world.ELBState, arn string) []string {
+	var out []string
+	for _, l := range mapValues(st.Listeners) {
+		if l.Mutual != nil && val(l.Mutual.TrustStoreArn) == arn {
+			out = append(out, l.ARN)
+		}
+	}
+	return out
+}
+
+// DeleteTrustStore deletes a trust store that no listener uses.
+func (s *Service) DeleteTrustStore(c *world.Call, in *elb.DeleteTrustStoreInput) (*elb.DeleteTrustStoreOutput, error) {
+	var sh shape
+	sh.required("trustStoreArn", in.TrustStoreArn != nil)
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
+	st := s.state(c)
+	t, err := findTrustStore(st, in.TrustStoreArn)
+	if err != nil {
+		return nil, err
+	}
+	if len(trustStoreUsers(st, t.ARN)) > 0 {
+		return nil, fail("TrustStoreInUse", "Trust store '%s' is currently in use by a listener", t.ARN)
+	}
+	delete(st.TrustStores, t.ARN)
+	return &elb.DeleteTrustStoreOutput{}, nil
+}
+
+// DescribeTrustStores lists trust stores: all, by ARN or by name.
+func (s *Service) DescribeTrustStores(c *world.Call, in *elb.DescribeTrustStoresInput) (*elb.DescribeTrustStoresOutput, error) {
+	st := s.state(c)
+	if len(in.Names) > 0 && len(in.TrustStoreArns) > 0 {
+		return nil, invalid("Trust store names and trust store ARNs cannot be specified at the same time")
+	}
+	found, err := findAll(kindTrustStore, st.TrustStores, in.TrustStoreArns)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range dedupe(in.Names) {
+		i := slices.IndexFunc(mapValues(st.TrustStores), func(t *world.TrustStore) bool { return t.Name == name })
+		if i < 0 {
+			return nil, noTrustStore()
+		}
+		found = append(found, mapValues(st.TrustStores)[i])
+	}
+	if len(in.Names) == 0 && len(in.TrustStoreArns) == 0 {
+		found = mapValues(st.TrustStores)
+	}
+	found, next, err := page(s.w, found, func(t *world.TrustStore) string { return t.ARN }, unordered, in.Marker, in.PageSize)
+	if err != nil {
+		return nil, err
+	}
+	out := &elb.DescribeTrustStoresOutput{NextMarker: next}
+	for _, t := range found {
+		out.TrustStores = append(out.TrustStores, describeTrustStore(c, t))
+	}
+	return out, nil
+}
+
+func describeTrustStore(c *world.Call, t *world.TrustStore) types.TrustStore {
+	status, entries := types.TrustStoreStatusActive, int64(0)
+	if c.Now.Before(t.Active) {
+		status = types.TrustStoreStatusCreating
+	}
+	for _, r := range t.Revocations {
+		entries += r.Entries
+	}
+	return types.TrustStore{
+		TrustStoreArn: ptr(t.ARN), Name: ptr(t.Name), Status: status,
+		NumberOfCaCertificates: ptr(int32(1)), TotalRevokedEntries: ptr(entries),
+	}
+}
+
+// DescribeTrustStoreAssociations lists the listeners that use a trust store.
+func (s *Service) DescribeTrustStoreAssociations(c *world.Call, in *elb.DescribeTrustStoreAssociationsInput) (*elb.DescribeTrustStoreAssociationsOutput, error) {
+	st := s.state(c)
+	t, err := findTrustStore(st, in.TrustStoreArn)
+	if err != nil {
+		return nil, err
+	}
+	users, next, err := page(s.w, trustStoreUsers(st, t.ARN), func(arn string) string { return arn }, unordered, in.Marker, in.PageSize)
+	if err != nil {
+		return nil, err
+	}
+	out := &elb.DescribeTrustStoreAssociationsOutput{NextMarker: next}
+	for _, arn := range users {
+		out.TrustStoreAssociations = append(out.TrustStoreAssociations, types.TrustStoreAssociation{ResourceArn: ptr(arn)})
+	}
+	return out, nil
+}
+
+// AddTrustStoreRevocations adds revocation lists. Their contents are not
+// read: each counts as one entry.
+func (s *Service) AddTrustStoreRevocations(c *world.Call, in *elb.AddTrustStoreRevocationsInput) (*elb.AddTrustStoreRevocationsOutput, error) {
+	t, err := findTrustStore(s.state(c), in.TrustStoreArn)
+	if err != nil {
+		return nil, err
+	}
+	if most := s.quota(quotaRevocationEntries); len(t.Revocations)+len(in.RevocationContents) > most {
+		return nil, fail("TooManyTrustStoreRevocationEntries", "The maximum number of revocation entries '%d' has been reached on trust store '%s'", most, t.ARN)
+	}
+	out := &elb.AddTrustStoreRevocationsOutput{}
+	for _, r := range in.RevocationContents {
+		if val(r.S3Bucket) == "" || val(r.S3Key) == "" {
+			return nil, fail("RevocationContentNotFound", "The revocation content must name an S3 bucket and key")
+		}
+	}
+	for _, r := range in.RevocationContents {
+		t.NextRevocation++
+		t.Revocations = append(t.Revocations, world.TrustStoreRevocation{
+			ID: t.NextRevocation, Bucket: *r.S3Bucket, Key: *r.S3Key, Version: val(r.S3ObjectVersion), Entries: 1,
+		})
+		out.TrustStoreRevocations = append(out.TrustStoreRevocations, types.TrustStoreRevocation{
+			TrustStoreArn: ptr(t.ARN), RevocationId: ptr(t.NextRevocation), RevocationType: types.RevocationTypeCrl, NumberOfRevokedEntries: ptr(int64(1)),
+		})
+	}
+	return out, nil
+}
+
+// DescribeTrustStoreRevocations lists the revocation lists of a trust store.
+func (s *Service) DescribeTrustStoreRevocations(c *world.Call, in *elb.DescribeTrustStoreRevocationsInput) (*elb.DescribeTrustStoreRevocationsOutput, error) {
+	t, err := findTrustStore(s.state(c), in.TrustStoreArn)
+	if err != nil {
+		return nil, err
+	}
+	var found []world.TrustStoreRevocation
+	for _, id := range in.RevocationIds {
+		i := slices.IndexFunc(t.Revocations, func(r world.TrustStoreRevocation) bool { return r.ID == id })
+		if i < 0 {
+			return nil, fail("RevocationIdNotFound", "Revocation '%d' not found", id)
+		}
+		found = append(found, t.Revocations[i])
+	}
+	if len(in.RevocationIds) == 0 {
+		found = slices.Clone(t.Revocations)
+	}
+	slices.SortFunc(found, func(a, b world.TrustStoreRevocation) int { return cmp.Compare(a.ID, b.ID) })
+	found, next, err := page(s.w, found, func(r world.TrustStoreRevocation) string { return fmt.Sprintf("%012d", r.ID) }, unordered, in.Marker, in.PageSize)
+	if err != nil {
+		return nil, err
+	}
+	out := &elb.DescribeTrustStoreRevocationsOutput{NextMarker: next}
+	for _, r := range found {
+		out.TrustStoreRevocations = append(out.TrustStoreRevocations, types.DescribeTrustStoreRevocation{
+			TrustStoreArn: ptr(t.ARN), RevocationId: ptr(r.ID), RevocationType: types.RevocationTypeCrl, NumberOfRevokedEntries: ptr(r.Entries),
+		})
+	}
+	return out, nil
+}
