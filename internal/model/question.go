@@ -35,6 +35,19 @@ type AskBackendGroup struct{}
 // AskHealth asks for the health of the targets of a target group of the stack, by ARN.
 type AskHealth struct{ ARN string }
 
+// AskAttributes asks for the attributes of a live resource of the stack: Of is "load-balancer",
+// "listener" or "target-group". The answer stands in the observed resource itself.
+type AskAttributes struct{ Of, ARN string }
+
+// AskCapacity asks for the capacity reservation of a live load balancer.
+type AskCapacity struct{ ARN string }
+
+// Key implements Question.
+func (q AskAttributes) Key() string { return "attributes " + q.Of + " " + q.ARN }
+
+// Key implements Question.
+func (q AskCapacity) Key() string { return "capacity " + q.ARN }
+
 // Key implements Question.
 func (q AskSubnets) Key() string { return "subnets " + q.Refs + q.Tags + string(q.Discover) }
 

@@ -219,6 +219,12 @@ type SetIPAMPool struct {
 	Pool         string
 }
 
+// SetCapacity sets the capacity reservation of a load balancer; 0 units remove it.
+type SetCapacity struct {
+	LoadBalancer Address
+	Units        int32
+}
+
 // SetAttributes changes attributes of a load balancer, listener or target group.
 type SetAttributes struct {
 	Of     Address
@@ -324,6 +330,7 @@ func (SetSecurityGroups) action()   {}
 func (SetSubnets) action()          {}
 func (SetAddressType) action()      {}
 func (SetIPAMPool) action()         {}
+func (SetCapacity) action()         {}
 func (SetAttributes) action()       {}
 func (SetTags) action()             {}
 func (DeleteLoadBalancer) action()  {}

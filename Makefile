@@ -1,0 +1,78 @@
+# Fulcrum. The two commands: "make demo" and "make test". Both do all their own set-up from a
+# machine that has Go, gcc, make and git.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+TOOLS := $(CURDIR)/bin/tools
+GO_FILES := $(shell git ls-files '*.go')
+# Packages in which goroutines meet; the race detector runs there.
+RACE := ./internal/cluster/... ./internal/controller/... ./internal/engine/... ./internal/emulator/dataplane/... ./internal/emulator/resolver/... ./internal/kube/...
+
+## help: list the targets
+.PHONY: help
+help:
+	@sed -n 's/^## //p' $(MAKEFILE_LIST) | awk -F': ' '{printf "  %-10s %s\n", $$1, $$2}'
+
+## demo: a local Kubernetes, an AWS emulator, Fulcrum and two applications; traffic is shown
+.PHONY: demo
+demo: build
+	bin/fulcrum-demo
+
+## test: lint, unit tests, goldens, laws, emulator round trips, recorded cases, end-to-end scripts
+.PHONY: test
+test: lint test-unit test-race test-local
+
+.PHONY: test-unit
+test-unit:
+	go test ./...
+
+.PHONY: test-race
+test-race:
+	go test -race $(RACE)
+
+# The recorded cases and the end-to-end scripts run against a real API server.
+.PHONY: test-local
+test-local: build
+	cd local && FULCRUM_BIN=$(CURDIR)/bin go test -timeout 40m ./...
+
+## lint: gofmt, go vet, staticcheck and govulncheck over both modules
+.PHONY: lint
+lint: $(TOOLS)
+	@out=$$(gofmt -l $(GO_FILES)); if [ -n "$$out" ]; then echo "gofmt is needed for:"; echo "$$out"; exit 1; fi
+	go vet ./...
+	cd local && go vet ./...
+	$(TOOLS)/staticcheck ./...
+	cd local && $(TOOLS)/staticcheck ./...
+	tools/govulncheck.sh
+
+$(TOOLS): tools/go.mod tools/go.sum
+	cd tools && GOBIN=$(TOOLS) go install tool
+	@touch $(TOOLS)
+
+## bench: benchmarks, with AWS calls counted
+.PHONY: bench
+bench:
+	go test -run '^$$' -bench . -benchmem ./...
+
+## cases: compare with the recorded behaviour; a line per case and the sums
+.PHONY: cases
+cases: build
+	cd local && FULCRUM_BIN=$(CURDIR)/bin go test -count=1 -timeout 30m -run TestCases -v ./cases | grep -E '^(CASE|SUM|ok|FAIL|---)' 
+
+## generate: CRDs, deep copies and the reference pages
+.PHONY: generate
+generate:
+	go generate ./...
+
+## build: all programs, into bin/
+.PHONY: build
+build:
+	go build -o bin/ ./cmd/...
+	cd local && go build -o ../bin/ ./cmd/...
+
+## clean: remove what was built
+.PHONY: clean
+clean:
+	rm -rf bin

@@ -1,0 +1,184 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// run is one reconcile.
+type run struct {
+	e   *Engine
+	out *Outcome
+	v   *cluster.View
+}
+
+// converge drafts and applies. Where AWS refuses the wish of one member, that wish is held and the
+// rest goes on; where the plan turns out to stand on an old view, it is made anew.
+func (r *run) converge(ctx context.Context, stack model.Stack, found finding.List) error {
+	var rejected finding.List
+	options := r.e.Options
+	for n := 0; ; n++ {
+		engine := *r.e
+		engine.Options = options
+		d, err := engine.draft(ctx, r.v, stack, found)
+		if err != nil {
+			return err
+		}
+		r.out.Stack, r.out.Plan = d.Stack, d.Plan
+		r.out.Findings = append(slices.Clone(d.Findings), rejected...).Sorted()
+		if live := d.Have.Live(d.Plan.LoadBalancer.ID); live != nil {
+			r.out.DNSName = live.DNSName
+		}
+		r.out.Failed, r.out.RetryAfter = nil, 0
+		start := r.e.now()
+		err = r.apply(ctx, d.Plan)
+		r.e.phase(stack.ID.Kind, "apply", start)
+		if err != nil {
+			return err
+		}
+		again := false
+		for _, f := range r.out.Failed {
+			switch f.Class {
+			case Gone, Conflict:
+				again = true
+			case Quota:
+				if !options.Tight && isRule(f.Step) {
+					options.Tight, again = true, true
+				}
+			case Invalid:
+				if next, ok := hold(stack, f.Step); ok {
+					rejected.Add(findings(f, finding.BlocksRule)...)
+					stack, again = next, true
+				}
+			}
+		}
+		if !again || n == maxReplans {
+			r.settle()
+			return nil
+		}
+	}
+}
+
+// apply carries out the steps of a plan that have nothing to wait for. A failed step stops those
+// that need it and no others.
+func (r *run) apply(ctx context.Context, p plan.Plan) error {
+	known := maps.Clone(p.Known)
+	done := map[plan.StepID]bool{}
+	waiting := ""
+	for _, s := range p.Steps {
+		if s.Wait != "" {
+			waiting = s.Wait
+			continue
+		}
+		if slices.ContainsFunc(s.After, func(id plan.StepID) bool { return !done[id] }) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := r.e.fence(); err != nil {
+			return err
+		}
+		res, err := r.step(ctx, s, known)
+		if r.e.Stepped != nil {
+			r.e.Stepped(p.Stack, s, res, err)
+		}
+		if err != nil {
+			c := r.class(s, err)
+			if c == Fenced {
+				return err
+			}
+			r.out.Failed = append(r.out.Failed, FailedStep{Step: s, Class: c, Err: err})
+			continue
+		}
+		done[s.ID] = true
+		r.out.Changed = true
+		if res.ID != "" {
+			known[s.Address] = res.ID
+		}
+		if s.Address == p.LoadBalancer && res.DNSName != "" {
+			r.out.DNSName = res.DNSName
+		}
+	}
+	if waiting != "" {
+		r.out.RetryAfter = polling
+	}
+	r.out.Done = waiting == "" && len(r.out.Failed) == 0
+	return nil
+}
+
+func (r *run) step(ctx context.Context, s plan.Step, known plan.Known) (plan.Result, error) {
+	var res plan.Result
+	var err error
+	if plan.InKubernetes(s.Do) {
+		res, err = r.e.Cluster.Apply(ctx, r.out.ID, s, known)
+	} else {
+		res, err = r.e.Cloud.Apply(ctx, r.out.ID, s, known)
+	}
+	if err != nil {
+		return res, fmt.Errorf("%s %s: %w", s.Verb, s.Address, err)
+	}
+	return res, nil
+}
+
+func (r *run) class(s plan.Step, err error) Class {
+	if errors.Is(err, errStopped) {
+		return Fenced
+	}
+	if plan.InKubernetes(s.Do) {
+		return r.e.Cluster.Class(err)
+	}
+	return r.e.Cloud.Class(err)
+}
+
+// settle turns what failed at last into findings, and says when to look again.
+func (r *run) settle() {
+	retry := func(d time.Duration) {
+		if r.out.RetryAfter == 0 || d < r.out.RetryAfter {
+			r.out.RetryAfter = d
+		}
+	}
+	for _, f := range r.out.Failed {
+		switch f.Class {
+		case InUse, NotReady:
+			retry(soon)
+		case Invalid, Denied, Quota:
+			retry(patience)
+			r.out.Findings.Add(findings(f, finding.BlocksNothing)...)
+		case Gone, Conflict:
+			retry(soon)
+		default:
+			// Throttled and unknown: the queue's back-off decides.
+			r.out.Err = errors.Join(r.out.Err, f.Err)
+		}
+	}
+	r.out.Findings = r.out.Findings.Sorted()
+}
+
+// findings blames those whose wish a failed step was.
+func findings(f FailedStep, reach finding.Reach) finding.List {
+	reason, fix := finding.RejectedByAWS, "correct the value that AWS names"
+	switch f.Class {
+	case Denied:
+		reason, fix = finding.AccessDenied, "add the action to the controller's IAM policy"
+	case Quota:
+		reason, fix = finding.QuotaReached, "ask AWS for a higher quota, or remove what is not needed"
+	}
+	var out finding.List
+	for _, ref := range f.Step.Blames {
+		out.Add(finding.Finding{
+			Object: ref, Field: string(f.Step.Address.Kind), Reason: reason, Severity: finding.Error,
+			Message: f.Err.Error(), Fix: fix, Blocks: reach,
+		})
+	}
+	return out
+}

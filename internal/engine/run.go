@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// Config is what an Engine needs. Cloud, Cluster and at least one frontend are required.
+type Config struct {
+	Cloud     Cloud
+	Cluster   Cluster
+	Frontends map[model.Kind]Frontend
+	Options   plan.Options
+	// Fence returns an error once this process must not write any more, because another one may
+	// have taken over. It is asked before every write. Nil means that there is no other process.
+	Fence func() error
+	// Viewed is told which questions a translation asked, before anything is done with the answer,
+	// so that an event that comes meanwhile is not missed. Nil to ignore.
+	Viewed func(id model.StackID, v *cluster.View)
+	// Phase is told how long a phase of a run took: view, observe, plan, apply, report.
+	Phase func(kind model.Kind, phase string, took time.Duration)
+	// Stepped is told of each step that was carried out, with its error. Nil to ignore.
+	Stepped func(id model.StackID, s plan.Step, r plan.Result, err error)
+	// Now is the clock of the phases; nil means that they are not measured.
+	Now func() time.Time
+}
+
+// Engine runs stacks. It keeps nothing from one run to the next.
+type Engine struct{ Config }
+
+// New returns an engine.
+func New(c Config) *Engine { return &Engine{Config: c} }
+
+// Draft is a plan that was made and not carried out.
+type Draft struct {
+	Stack    model.Stack
+	Have     observed.Stack
+	Plan     plan.Plan
+	Findings finding.List
+}
+
+// How soon a run is repeated that waits for something.
+const (
+	soon       = 2 * time.Second  // for what AWS settles by itself, such as released interfaces
+	polling    = 3 * time.Second  // for targets to become healthy or to drain
+	patience   = 15 * time.Minute // for a value that AWS refused and only a change of input mends
+	maxReplans = 4                // within one run
+)
+
+// errStopped ends a run whose process lost its right to write.
+var errStopped = errors.New("another process may have taken over; nothing more is written")
+
+// Draft makes the plan of a stack without carrying anything out.
+func (e *Engine) Draft(ctx context.Context, id model.StackID) (Draft, error) {
+	v := e.Cluster.View()
+	stack, found, err := e.translate(v, id)
+	if err != nil {
+		return Draft{}, err
+	}
+	return e.draft(ctx, v, stack, found)
+}
+
+// Frontend returns the frontend of a kind of stack, nil if the kind is switched off.
+func (e *Engine) frontend(id model.StackID) (Frontend, error) {
+	f := e.Frontends[id.Kind]
+	if f == nil {
+		return nil, fmt.Errorf("no frontend for stacks of kind %s", id.Kind)
+	}
+	return f, nil
+}
+
+func (e *Engine) translate(v *cluster.View, id model.StackID) (model.Stack, finding.List, error) {
+	f, err := e.frontend(id)
+	if err != nil {
+		return model.Stack{}, nil, err
+	}
+	stack, found := f.Translate(v, id)
+	if e.Viewed != nil {
+		e.Viewed(id, v)
+	}
+	if err := v.Err(); err != nil {
+		return model.Stack{}, nil, err
+	}
+	return stack, found, nil
+}
+
+// draft observes and plans until the plan asks nothing more.
+func (e *Engine) draft(ctx context.Context, v *cluster.View, stack model.Stack, found finding.List) (Draft, error) {
+	questions := stack.Questions()
+	d := Draft{Stack: stack}
+	for range 4 {
+		start := e.now()
+		have, err := e.Cloud.Observe(ctx, stack.ID, questions)
+		e.phase(stack.ID.Kind, "observe", start)
+		if err != nil {
+			return d, fmt.Errorf("observe %s: %w", stack.ID, err)
+		}
+		have.Bindings = e.Cluster.Bindings(v, stack.ID)
+		start = e.now()
+		p, more := plan.Make(stack, have, e.Options)
+		if e.Options.StrictGroups && !stack.Hold && slices.ContainsFunc(append(slices.Clone(found), more...), isError) {
+			stack.Hold = true
+			p, _ = plan.Make(stack, have, e.Options)
+		}
+		e.phase(stack.ID.Kind, "plan", start)
+		d.Stack, d.Have, d.Plan = stack, have, p
+		d.Findings = append(slices.Clone(found), more...).Sorted()
+		news := false
+		for _, q := range p.Asks {
+			if !slices.ContainsFunc(questions, func(o model.Question) bool { return o.Key() == q.Key() }) {
+				questions, news = append(questions, q), true
+			}
+		}
+		if !news {
+			return d, v.Err()
+		}
+	}
+	return d, fmt.Errorf("plan %s: the plan keeps asking for facts", stack.ID)
+}
+
+func isError(f finding.Finding) bool { return f.Severity == finding.Error }
+
+// Reconcile brings one stack to what is wished, as far as this is possible now. The error is that
+// of the run as a whole; faults of users and of single steps are in the outcome.
+func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, err error) {
+	out.ID = id
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("reconcile %s: panic: %v\n%s", id, p, debug.Stack())
+			out.Err = err
+		}
+	}()
+	start := e.now()
+	v := e.Cluster.View()
+	stack, found, err := e.translate(v, id)
+	e.phase(id.Kind, "view", start)
+	if err != nil {
+		return e.failed(out, err)
+	}
+	run := run{e: e, out: &out, v: v}
+	if err := run.converge(ctx, stack, found); err != nil {
+		out.Findings = append(found, out.Findings...).Sorted()
+		return e.failed(out, err)
+	}
+	start = e.now()
+	f, err := e.frontend(id)
+	if err != nil {
+		return e.failed(out, err)
+	}
+	err = e.report(ctx, f, v, out)
+	e.phase(id.Kind, "report", start)
+	if err != nil {
+		return e.failed(out, err)
+	}
+	return out, nil
+}
+
+func (e *Engine) failed(out Outcome, err error) (Outcome, error) {
+	out.Err = err
+	switch e.Cloud.Class(err) {
+	case InUse, NotReady:
+		out.RetryAfter = soon
+	}
+	return out, err
+}
+
+func (e *Engine) report(ctx context.Context, f Frontend, v *cluster.View, out Outcome) error {
+	patches := f.Report(v, out)
+	if len(patches) == 0 {
+		return nil
+	}
+	if err := e.fence(); err != nil {
+		return err
+	}
+	if err := e.Cluster.Write(ctx, patches); err != nil {
+		return fmt.Errorf("report %s: %w", out.ID, err)
+	}
+	return nil
+}
+
+func (e *Engine) fence() error {
+	if e.Fence == nil {
+		return nil
+	}
+	if err := e.Fence(); err != nil {
+		return errors.Join(errStopped, err)
+	}
+	return nil
+}
+
+func (e *Engine) now() time.Time {
+	if e.Now == nil {
+		return time.Time{}
+	}
+	return e.Now()
+}
+
+func (e *Engine) phase(kind model.Kind, phase string, start time.Time) {
+	if e.Phase != nil && e.Now != nil {
+		e.Phase(kind, phase, e.Now().Sub(start))
+	}
+}

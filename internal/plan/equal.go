@@ -1,0 +1,284 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// The comparisons of this file say when a live value needs no write. They follow what AWS treats
+// as the same, so that a cluster that is taken over is left alone.
+
+// attributeEqual compares two attribute values: booleans whatever their case, whole numbers by
+// value, anything else as text.
+func attributeEqual(a, b string) bool {
+	if a == b || strings.EqualFold(a, b) && (strings.EqualFold(a, "true") || strings.EqualFold(a, "false")) {
+		return true
+	}
+	x, errX := strconv.ParseInt(a, 10, 64)
+	y, errY := strconv.ParseInt(b, 10, 64)
+	return errX == nil && errY == nil && x == y
+}
+
+// attributeDrift returns the wanted attributes that differ from the live ones.
+func attributeDrift(want, have map[string]string) map[string]string {
+	out := map[string]string{}
+	for k, v := range want {
+		if h, ok := have[k]; !ok || !attributeEqual(v, h) {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// sameSet says whether two lists hold the same members, whatever their order and repetition.
+func sameSet(a, b []string) bool {
+	return slices.Equal(sortedUnique(a), sortedUnique(b))
+}
+
+func sortedUnique(in []string) []string {
+	out := slices.Clone(in)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// healthCheckDrift says whether a wanted health check differs from the live one. Fields without a
+// wish are not compared.
+func healthCheckDrift(want, have model.HealthCheck) []Change {
+	var out []Change
+	text := func(path, w, h string) {
+		if w != "" && w != h {
+			out = append(out, Change{Path: path, From: h, To: w})
+		}
+	}
+	number := func(path string, w, h int32) {
+		if w != 0 && w != h {
+			out = append(out, Change{Path: path, From: strconv.Itoa(int(h)), To: strconv.Itoa(int(w))})
+		}
+	}
+	text("healthCheck.port", want.Port, have.Port)
+	text("healthCheck.protocol", want.Protocol, have.Protocol)
+	text("healthCheck.path", want.Path, have.Path)
+	if want.HTTPCodes != "" || want.GRPCCodes != "" {
+		if want.HTTPCodes != have.HTTPCodes || want.GRPCCodes != have.GRPCCodes {
+			out = append(out, Change{Path: "healthCheck.matcher", From: have.HTTPCodes + have.GRPCCodes, To: want.HTTPCodes + want.GRPCCodes})
+		}
+	}
+	number("healthCheck.interval", want.IntervalSeconds, have.IntervalSeconds)
+	number("healthCheck.timeout", want.TimeoutSeconds, have.TimeoutSeconds)
+	number("healthCheck.healthyThreshold", want.HealthyThreshold, have.HealthyThreshold)
+	number("healthCheck.unhealthyThreshold", want.UnhealthyThreshold, have.UnhealthyThreshold)
+	return out
+}
+
+// resolver turns a reference to a target group into the ARN of a live group, "" if there is none
+// yet.
+type resolver func(model.GroupRef) string
+
+// sameActions says whether the wanted actions are what the live ones are.
+func sameActions(want, have []model.Action, arn resolver) bool {
+	return slices.EqualFunc(want, have, func(w, h model.Action) bool { return sameAction(w, h, arn) })
+}
+
+func sameAction(want, have model.Action, arn resolver) bool {
+	switch w := want.(type) {
+	case model.Forward:
+		h, ok := have.(model.Forward)
+		return ok && sameForward(w, h, arn)
+	case model.Redirect:
+		h, ok := have.(model.Redirect)
+		return ok && normalRedirect(w) == normalRedirect(h)
+	case model.FixedResponse:
+		h, ok := have.(model.FixedResponse)
+		return ok && w == h
+	case model.AuthOIDC:
+		h, ok := have.(model.AuthOIDC)
+		// AWS never tells the client secret, so it takes no part.
+		return ok && sameAuth(w.AuthCommon, h.AuthCommon) && w.Issuer == h.Issuer &&
+			w.AuthorizationEndpoint == h.AuthorizationEndpoint && w.TokenEndpoint == h.TokenEndpoint &&
+			w.UserInfoEndpoint == h.UserInfoEndpoint && w.ClientID == h.ClientID
+	case model.AuthCognito:
+		h, ok := have.(model.AuthCognito)
+		return ok && sameAuth(w.AuthCommon, h.AuthCommon) && w.UserPoolARN == h.UserPoolARN &&
+			w.ClientID == h.ClientID && w.Domain == h.Domain
+	case model.ValidateJWT:
+		h, ok := have.(model.ValidateJWT)
+		return ok && w.JWKSEndpoint == h.JWKSEndpoint && w.Issuer == h.Issuer &&
+			slices.EqualFunc(w.Claims, h.Claims, func(a, b model.JWTClaim) bool {
+				return a.Format == b.Format && a.Name == b.Name && slices.Equal(a.Values, b.Values)
+			})
+	}
+	return false
+}
+
+func sameAuth(a, b model.AuthCommon) bool {
+	return a.OnUnauthenticated == b.OnUnauthenticated && a.Scope == b.Scope && a.SessionCookie == b.SessionCookie &&
+		a.SessionTimeout == b.SessionTimeout && maps.Equal(a.ExtraParams, b.ExtraParams)
+}
+
+// normalRedirect fills in what AWS puts in place of unset fields.
+func normalRedirect(r model.Redirect) model.Redirect {
+	r.Host = cmp.Or(r.Host, "#{host}")
+	r.Path = cmp.Or(r.Path, "/#{path}")
+	r.Port = cmp.Or(r.Port, "#{port}")
+	r.Protocol = cmp.Or(r.Protocol, "#{protocol}")
+	r.Query = cmp.Or(r.Query, "#{query}")
+	return r
+}
+
+// weight is a target group's weight as AWS reads it: 1 where none is given.
+func weight(w *int32) int32 {
+	if w == nil {
+		return 1
+	}
+	return *w
+}
+
+func sameForward(want, have model.Forward, arn resolver) bool {
+	if len(want.Groups) != len(have.Groups) {
+		return false
+	}
+	live := map[string]int32{}
+	for _, g := range have.Groups {
+		live[g.Group.ARN] = weight(g.Weight)
+	}
+	for _, g := range want.Groups {
+		a := arn(g.Group)
+		w, ok := live[a]
+		if a == "" || !ok {
+			return false
+		}
+		if len(want.Groups) > 1 && w != weight(g.Weight) {
+			return false
+		}
+	}
+	return want.Stickiness == nil || sameStickiness(want.Stickiness, have.Stickiness)
+}
+
+func sameStickiness(a, b *model.GroupStickiness) bool {
+	on := func(s *model.GroupStickiness) bool { return s != nil && s.Enabled != nil && *s.Enabled }
+	if on(a) != on(b) {
+		return false
+	}
+	if !on(a) {
+		return true
+	}
+	d := func(s *model.GroupStickiness) int32 {
+		if s.Duration == nil {
+			return 0
+		}
+		return *s.Duration
+	}
+	return d(a) == d(b)
+}
+
+// sameConditions compares condition lists: the order of conditions and of values means nothing to
+// an ALB.
+func sameConditions(a, b []model.Condition) bool {
+	return slices.Equal(conditionKeys(a), conditionKeys(b))
+}
+
+func conditionKeys(cs []model.Condition) []string {
+	out := make([]string, 0, len(cs))
+	for _, c := range cs {
+		out = append(out, conditionKey(c))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func conditionKey(c model.Condition) string {
+	list := func(vs []string, fold bool) string {
+		vs = slices.Clone(vs)
+		if fold {
+			for i := range vs {
+				vs[i] = strings.ToLower(vs[i])
+			}
+		}
+		return strconv.Quote(strings.Join(sortedUnique(vs), "\x00"))
+	}
+	switch c := c.(type) {
+	case model.HostHeader:
+		return "host " + list(c.Values, true) + list(c.Regex, false)
+	case model.PathPattern:
+		return "path " + list(c.Values, false) + list(c.Regex, false)
+	case model.HTTPHeader:
+		return "header " + strings.ToLower(c.Name) + " " + list(c.Values, false) + list(c.Regex, false)
+	case model.RequestMethod:
+		return "method " + list(c.Values, false)
+	case model.QueryString:
+		var vs []string
+		for _, p := range c.Pairs {
+			vs = append(vs, p.Key+"\x01"+p.Value)
+		}
+		return "query " + list(vs, false)
+	case model.SourceIP:
+		return "source " + list(c.CIDRs, true)
+	}
+	return "unknown"
+}
+
+func sameTransforms(a, b []model.Transform) bool {
+	byKind := func(ts []model.Transform) []model.Transform {
+		ts = slices.Clone(ts)
+		slices.SortStableFunc(ts, func(x, y model.Transform) int { return cmp.Compare(x.Kind, y.Kind) })
+		return ts
+	}
+	return slices.EqualFunc(byKind(a), byKind(b), func(x, y model.Transform) bool {
+		return x.Kind == y.Kind && slices.Equal(x.Rewrites, y.Rewrites)
+	})
+}
+
+// samePlace says whether a rule with the hosts and paths lives where another does: the match that
+// keeps a held rule's live action.
+func samePlace(hosts, paths, liveHosts, livePaths []string) bool {
+	lower := func(in []string) []string {
+		out := make([]string, len(in))
+		for i, s := range in {
+			out[i] = strings.ToLower(s)
+		}
+		return out
+	}
+	everywhere := func(ps []string) []string {
+		if len(ps) == 0 {
+			return []string{"/*"}
+		}
+		return ps
+	}
+	return sameSet(lower(hosts), lower(liveHosts)) && sameSet(everywhere(paths), everywhere(livePaths))
+}
+
+// sameSelector compares node selectors; none and an empty one differ, as they select differently.
+func sameSelector(a, b *metav1.LabelSelector) bool {
+	if (a == nil) != (b == nil) {
+		return false
+	}
+	return a == nil || metav1.FormatLabelSelector(a) == metav1.FormatLabelSelector(b)
+}
+
+func sameMutualAuth(want, have *model.MutualAuth, enhanced bool) bool {
+	mode := func(m *model.MutualAuth) string {
+		if m == nil || m.Mode == "" {
+			return "off"
+		}
+		return m.Mode
+	}
+	if want == nil {
+		return !enhanced || mode(have) == "off"
+	}
+	if mode(want) != mode(have) {
+		return false
+	}
+	if mode(want) != "verify" {
+		return true
+	}
+	flag := func(b *bool) bool { return b != nil && *b }
+	return want.TrustStore == have.TrustStore && flag(want.IgnoreExpiry) == flag(have.IgnoreExpiry) &&
+		cmp.Or(want.AdvertiseCA, "off") == cmp.Or(have.AdvertiseCA, "off")
+}

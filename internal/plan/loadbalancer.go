@@ -1,0 +1,170 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// planLoadBalancer makes the load balancer, or changes the live one where it differs. It returns
+// the steps that listeners and target groups have to wait for.
+func (b *builder) planLoadBalancer(after []StepID) []StepID {
+	want := b.want.ALB
+	tags := b.tags(model.LoadBalancerID, want.Tags)
+	if b.live == nil {
+		return b.createLoadBalancer(tags, after)
+	}
+	live := b.live
+	if live.IPAMPool != "" && want.IPAMPool == "" {
+		b.setPool("", live.IPAMPool, after)
+	}
+	b.retag(loadBalancerAddress, tags, live.Tags, true, after, b.members())
+	if ids, complete := b.groupIDs(); !complete || !sameSet(ids, live.SecurityGroups) {
+		b.add(Step{
+			ID: stepID("security-groups", loadBalancerAddress), Address: loadBalancerAddress, Verb: Update,
+			Do:      SetSecurityGroups{LoadBalancer: loadBalancerAddress, Groups: b.groups},
+			Changes: []Change{{Path: "securityGroups", From: strings.Join(live.SecurityGroups, ", "), To: groupsText(b.groups)}},
+			Why:     b.origin("securityGroups"), After: after, Impact: BriefImpact, Blames: b.members(),
+		})
+	}
+	var subnets StepID
+	if !sameSet(b.subnets, live.Subnets) {
+		subnets = b.add(Step{
+			ID: stepID("subnets", loadBalancerAddress), Address: loadBalancerAddress, Verb: Update,
+			Do:      SetSubnets{LoadBalancer: loadBalancerAddress, Subnets: b.subnets},
+			Changes: []Change{{Path: "subnets", From: strings.Join(live.Subnets, ", "), To: strings.Join(b.subnets, ", ")}},
+			Why:     b.origin("subnets"), After: after, Impact: BriefImpact, Blames: b.members(),
+		})
+	}
+	if want.AddressType != live.AddressType {
+		b.add(Step{
+			ID: stepID("address-type", loadBalancerAddress), Address: loadBalancerAddress, Verb: Update,
+			Do:      SetAddressType{LoadBalancer: loadBalancerAddress, Type: want.AddressType},
+			Changes: []Change{{Path: "ipAddressType", From: string(live.AddressType), To: string(want.AddressType)}},
+			Why:     b.origin("ipAddressType"), After: append(slices.Clone(after), subnets), Blames: b.members(),
+		})
+	}
+	b.planAttributes(loadBalancerAddress, live.ARN, want.Attributes, live.Attributes, true, after, b.members())
+	if want.IPAMPool != "" && want.IPAMPool != live.IPAMPool {
+		b.setPool(want.IPAMPool, live.IPAMPool, after)
+	}
+	b.planCapacity(live.ARN, live.Capacity, after)
+	b.replaceSurplus(after)
+	return after
+}
+
+func (b *builder) createLoadBalancer(tags Tags, after []StepID) []StepID {
+	want := b.want.ALB
+	// A target group can serve one load balancer only, and an explicit name can be had once: the
+	// old one goes first.
+	gone := b.deleteLoadBalancers("the load balancer has to be replaced, because its scheme or type cannot be changed", after)
+	id := b.add(Step{
+		ID: stepID("create", loadBalancerAddress), Address: loadBalancerAddress, Verb: Create,
+		Do: CreateLoadBalancer{
+			Name: want.Name, Scheme: want.Scheme, AddressType: want.AddressType, Subnets: b.subnets,
+			SecurityGroups: b.groups, CoIPPool: want.CoIPPool, IPAMPool: want.IPAMPool, Tags: tags,
+		},
+		Why: "the stack has no load balancer", After: append(slices.Clone(after), gone...), Blames: b.members(),
+	})
+	b.planAttributes(loadBalancerAddress, "", want.Attributes, nil, false, []StepID{id}, b.members())
+	if want.Capacity != nil && *want.Capacity > 0 {
+		b.planCapacity("", nil, []StepID{id})
+	}
+	return []StepID{id}
+}
+
+func (b *builder) setPool(pool, from string, after []StepID) {
+	b.add(Step{
+		ID: stepID("ipam-pool", loadBalancerAddress, pool), Address: loadBalancerAddress, Verb: Update,
+		Do:      SetIPAMPool{LoadBalancer: loadBalancerAddress, Pool: pool},
+		Changes: []Change{{Path: "ipamPool", From: from, To: pool}},
+		Why:     b.origin("ipamPool"), After: after, Blames: b.members(),
+	})
+}
+
+// planCapacity compares the capacity reservation, which is asked for only if one is wished.
+func (b *builder) planCapacity(arn string, have *int32, after []StepID) {
+	want := b.want.ALB.Capacity
+	if want == nil {
+		return
+	}
+	if arn != "" && have == nil {
+		b.ask(model.AskCapacity{ARN: arn})
+		return
+	}
+	if arn != "" && *have == *want {
+		return
+	}
+	b.add(Step{
+		ID: stepID("capacity", loadBalancerAddress), Address: loadBalancerAddress, Verb: Update,
+		Do:  SetCapacity{LoadBalancer: loadBalancerAddress, Units: *want},
+		Why: b.origin("capacity"), After: after, Blames: b.members(),
+	})
+}
+
+// planAttributes changes the attributes that differ; those of a live resource have to be read
+// first. Attributes that nobody asks for are left alone.
+func (b *builder) planAttributes(a Address, arn string, want, have map[string]string, live bool, after []StepID, blames []finding.Ref) {
+	if len(want) == 0 {
+		return
+	}
+	if live && have == nil {
+		b.ask(model.AskAttributes{Of: string(a.Kind), ARN: arn})
+		return
+	}
+	drift := attributeDrift(want, have)
+	if len(drift) == 0 {
+		return
+	}
+	b.add(Step{
+		ID: stepID("attributes", a), Address: a, Verb: Update, Do: SetAttributes{Of: a, Values: drift},
+		Changes: changesOf("attributes.", drift, have), Why: "attributes differ", After: after, Blames: blames,
+	})
+}
+
+// replaceSurplus deletes further load balancers of the stack; they cannot come from this product.
+func (b *builder) replaceSurplus(after []StepID) {
+	b.deleteLoadBalancers("another load balancer serves the stack", after)
+}
+
+// deleteLoadBalancers deletes what the wish does not keep.
+func (b *builder) deleteLoadBalancers(why string, after []StepID) []StepID {
+	var out []StepID
+	for _, lb := range b.surplus {
+		if lb.ResourceID == model.FrontendNLBID && !b.want.Empty() {
+			// An NLB in front of the ALB is left alone while this version cannot plan it.
+			continue
+		}
+		out = append(out, b.deleteLoadBalancer(lb, why, after))
+	}
+	return out
+}
+
+func (b *builder) deleteLoadBalancer(lb observed.LoadBalancer, why string, after []StepID) StepID {
+	a := Address{Kind: LoadBalancer, ID: lb.ARN}
+	return b.add(Step{
+		ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteLoadBalancer{ARN: lb.ARN},
+		Changes: []Change{{Path: "name", From: lb.Name}},
+		Why:     why, After: after, Impact: DeleteImpact, Blames: b.members(),
+	})
+}
+
+// origin explains a setting by where it was written.
+func (b *builder) origin(field string) string {
+	return "from " + b.want.ALB.Origins[field].String()
+}
+
+func groupsText(gs []GroupID) string {
+	var out []string
+	for _, g := range gs {
+		if g.ID != "" {
+			out = append(out, g.ID)
+		} else {
+			out = append(out, g.Address.String())
+		}
+	}
+	return strings.Join(out, ", ")
+}

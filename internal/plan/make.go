@@ -1,0 +1,353 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// Make computes what has to be done so that the wish comes true, in an order in which every
+// prefix leaves a working load balancer. Findings are faults that only AWS facts could show. A
+// plan with Asks is preliminary: answer them and make it again.
+func Make(want model.Stack, have observed.Stack, opt Options) (Plan, finding.List) {
+	b := &builder{
+		want: want, have: have, opt: opt,
+		known:    Known{},
+		groupARN: map[string]string{},
+		kept:     map[string]bool{},
+	}
+	b.plan.Stack = want.ID
+	b.matchLive()
+	b.claim()
+	switch {
+	case want.Hold || b.guarded():
+		// What is live stays; nothing is made.
+	case want.Empty():
+		b.tearDown()
+	default:
+		b.build()
+	}
+	b.plan.Known = b.known
+	if lb := have.Live(model.LoadBalancerID); lb != nil || !want.Empty() && !want.Hold && !b.held {
+		b.plan.LoadBalancer = loadBalancerAddress
+	}
+	return b.plan, b.found
+}
+
+var (
+	loadBalancerAddress = Address{Kind: LoadBalancer, ID: model.LoadBalancerID}
+	managedGroupAddress = Address{Kind: SecurityGroup, ID: model.ManagedGroupID}
+	backendGroupAddress = Address{Kind: BackendGroup, ID: model.BackendGroupTag}
+)
+
+// builder carries what the parts of Make share. It lives for one call.
+type builder struct {
+	want  model.Stack
+	have  observed.Stack
+	opt   Options
+	plan  Plan
+	found finding.List
+	known Known
+
+	// live is the load balancer that the wish keeps; nil if one has to be made.
+	live *observed.LoadBalancer
+	// surplus are load balancers that the wish does not keep.
+	surplus []observed.LoadBalancer
+	// groupARN maps logical ids of target groups to the live groups that stay.
+	groupARN map[string]string
+	// liveGroups are those groups by ARN.
+	liveGroups map[string]observed.TargetGroup
+	// kept are ARNs of target groups that held rules use, and so must not be deleted.
+	kept map[string]bool
+	// held says that nothing can be made for want of a choice or of a rule to serve.
+	held bool
+
+	subnets     []string
+	groups      []GroupID
+	listeners   []listenerPlan
+	unusedAfter []StepID // steps after which surplus target groups are free
+}
+
+func (b *builder) add(s Step) StepID {
+	if s.Impact == "" {
+		s.Impact = NoImpact
+	}
+	s.After = slices.DeleteFunc(s.After, func(id StepID) bool { return id == "" })
+	b.plan.Steps = append(b.plan.Steps, s)
+	return s.ID
+}
+
+func (b *builder) ask(q model.Question) {
+	if !slices.ContainsFunc(b.plan.Asks, func(o model.Question) bool { return o.Key() == q.Key() }) {
+		b.plan.Asks = append(b.plan.Asks, q)
+	}
+}
+
+// tags are the complete tags of a resource of the stack.
+func (b *builder) tags(resourceID string, user map[string]string) Tags {
+	return naming.ResourceTags(b.opt.Cluster, b.want.ID, resourceID, user)
+}
+
+// members are the objects that wish for the stack, to be blamed for what concerns all of it.
+func (b *builder) members() []finding.Ref {
+	var out []finding.Ref
+	for _, m := range b.want.Members {
+		out = append(out, m.Ref)
+	}
+	return out
+}
+
+// matchLive decides which live resources the wish keeps.
+func (b *builder) matchLive() {
+	for i := range b.have.LoadBalancers {
+		lb := &b.have.LoadBalancers[i]
+		fits := !b.want.Empty() && lb.ResourceID == model.LoadBalancerID && lb.Type == "application" && lb.Scheme == b.want.ALB.Scheme
+		if b.want.Hold {
+			fits = lb.ResourceID == model.LoadBalancerID
+		}
+		if fits && b.live == nil {
+			b.live = lb
+			b.known[loadBalancerAddress] = lb.ARN
+			continue
+		}
+		b.surplus = append(b.surplus, *lb)
+	}
+	b.liveGroups = map[string]observed.TargetGroup{}
+	for _, w := range b.want.TargetGroups {
+		for _, h := range b.have.TargetGroups {
+			if h.ResourceID == w.ID && sameGroup(w, h) {
+				b.groupARN[w.ID] = h.ARN
+				b.liveGroups[h.ARN] = h
+				b.known[GroupAddress(w.ID)] = h.ARN
+				break
+			}
+		}
+	}
+	if g := b.managedGroup(); g != nil {
+		b.known[managedGroupAddress] = g.ID
+	}
+	if id := b.want.BackendGroup.Given; id != "" {
+		b.known[backendGroupAddress] = id
+	} else if g := b.have.Facts.BackendGroup; g != nil {
+		b.known[backendGroupAddress] = g.ID
+	}
+	for _, lb := range b.have.LoadBalancers {
+		b.known[Address{Kind: LoadBalancer, ID: lb.ARN}] = lb.ARN
+		for _, l := range lb.Listeners {
+			b.known[Address{Kind: Listener, ID: l.ARN}] = l.ARN
+			if b.live != nil && lb.ARN == b.live.ARN {
+				b.known[listenerAddress(l.Port)] = l.ARN
+			}
+			for _, r := range l.Rules {
+				b.known[ruleAddress(r.ARN)] = r.ARN
+			}
+		}
+	}
+	for _, g := range b.have.TargetGroups {
+		b.known[Address{Kind: TargetGroup, ID: g.ARN}] = g.ARN
+	}
+}
+
+// sameGroup says whether a live target group can serve the wish, or has to be replaced because
+// of something that AWS cannot change.
+func sameGroup(w model.TargetGroup, h observed.TargetGroup) bool {
+	control := func(p *int32) int32 {
+		if p == nil {
+			return 0
+		}
+		return *p
+	}
+	return w.Type == h.Type && w.Protocol == h.Protocol &&
+		(w.ProtocolVersion == "" || w.ProtocolVersion == h.ProtocolVersion) &&
+		control(w.ControlPort) == control(h.ControlPort) &&
+		(w.AddressType == "" || h.AddressType == "" || w.AddressType == h.AddressType)
+}
+
+func listenerAddress(port int32) Address {
+	return Address{Kind: Listener, ID: naming.ListenerID(port)}
+}
+
+// ruleAddress names a live rule; rules that are yet to be made are named by port and priority.
+func ruleAddress(arn string) Address { return Address{Kind: Rule, ID: arn} }
+
+// arn resolves a forward action's group.
+func (b *builder) arn(r model.GroupRef) string {
+	switch {
+	case r.ARN != "":
+		return r.ARN
+	case r.Name != "":
+		return b.have.Facts.TargetGroups[r.Name]
+	}
+	return b.groupARN[r.ID]
+}
+
+// claim makes the members carry the finalizer before anything is made for them.
+func (b *builder) claim() {
+	for _, m := range b.want.Members {
+		if m.Claimed || m.Deleting {
+			continue
+		}
+		a := Address{Kind: Finalizer, ID: m.Ref.String()}
+		b.add(Step{
+			ID: stepID("claim", a), Address: a, Verb: Create,
+			Do:  ClaimFinalizer{Ref: m.Ref, Finalizer: m.Finalizer},
+			Why: "so that what is made for it is removed with it", Blames: []finding.Ref{m.Ref},
+		})
+	}
+}
+
+func (b *builder) claims() []StepID {
+	var out []StepID
+	for _, s := range b.plan.Steps {
+		if _, ok := s.Do.(ClaimFinalizer); ok {
+			out = append(out, s.ID)
+		}
+	}
+	return out
+}
+
+// release lets go of members that left, after everything that must be gone first.
+func (b *builder) release(after []StepID, wait string) {
+	for _, m := range b.want.Leaving {
+		a := Address{Kind: Finalizer, ID: m.Ref.String()}
+		why := "nothing is left that was made for it"
+		if !b.want.Empty() {
+			why = "it does not belong to this load balancer any more"
+		}
+		b.add(Step{
+			ID: stepID("release", a), Address: a, Verb: Delete,
+			Do:  ReleaseFinalizer{Ref: m.Ref, Finalizer: m.Finalizer, ClearStatus: !m.Deleting},
+			Why: why, After: after, Wait: wait, Blames: []finding.Ref{m.Ref},
+		})
+	}
+}
+
+// build plans towards a stack that wants a load balancer.
+func (b *builder) build() {
+	b.resolveSubnets()
+	b.resolveGroups()
+	b.resolveListeners()
+	if b.live == nil && !b.held && !b.serves() {
+		b.held = true
+	}
+	if b.held {
+		b.release(b.claims(), "")
+		return
+	}
+	first := b.claims()
+	sg := b.planManagedGroup(first)
+	backend := b.planBackendGroup(first)
+	lb := b.planLoadBalancer(append(slices.Clone(first), append(sg, backend...)...))
+	groups := b.planTargetGroups(lb, append(sg, backend...))
+	b.planListeners(lb, groups)
+	done := b.allSteps()
+	b.removeSurplusGroups(b.unusedAfter)
+	b.removeSurplusSecurityGroups(done)
+	b.release(b.lastSteps(), b.waits())
+}
+
+// serves says whether a new load balancer would have anything to serve: a rule or default action
+// that is not held, or no rule at all.
+func (b *builder) serves() bool {
+	held, made := 0, 0
+	for _, l := range b.listeners {
+		if !l.make {
+			continue
+		}
+		made++
+		if l.redirectsAll {
+			return true
+		}
+		for _, r := range l.rules {
+			if r.held {
+				held++
+				continue
+			}
+			return true
+		}
+		if l.ownDefault {
+			return true
+		}
+	}
+	return made > 0 && held == 0
+}
+
+func (b *builder) allSteps() []StepID {
+	var out []StepID
+	for _, s := range b.plan.Steps {
+		out = append(out, s.ID)
+	}
+	return out
+}
+
+// lastSteps are the steps that a release has to wait for: all that change AWS or bindings.
+func (b *builder) lastSteps() []StepID { return b.allSteps() }
+
+// waits is the first reason for which a step of the plan has to wait, "" if none has.
+func (b *builder) waits() string {
+	for _, s := range b.plan.Steps {
+		if s.Wait != "" {
+			return s.Wait
+		}
+	}
+	return ""
+}
+
+// changesOf lists differences of two maps for people.
+func changesOf(prefix string, put map[string]string, have map[string]string) []Change {
+	var out []Change
+	for _, k := range slices.Sorted(maps.Keys(put)) {
+		out = append(out, Change{Path: prefix + k, From: have[k], To: put[k]})
+	}
+	return out
+}
+
+// retag plans the change of a resource's tags, if there is one.
+func (b *builder) retag(a Address, want Tags, have map[string]string, legacy bool, after []StepID, blames []finding.Ref) StepID {
+	put, remove := b.tagDrift(want, have, legacy)
+	if len(put) == 0 && len(remove) == 0 {
+		return ""
+	}
+	changes := changesOf("tags.", put, have)
+	for _, k := range remove {
+		changes = append(changes, Change{Path: "tags." + k, From: have[k]})
+	}
+	return b.add(Step{
+		ID: stepID("tag", a), Address: a, Verb: Update, Changes: changes,
+		Do:  SetTags{Of: a, Put: put, Remove: remove, RemoveFirst: len(have)+len(put) > 50},
+		Why: "tags differ", After: after, Blames: blames,
+	})
+}
+
+// tagDrift says which tags to put and which to remove. Keys of AWS, keys that somebody else
+// manages and, for removal, keys of the older controller are left alone.
+func (b *builder) tagDrift(want Tags, have map[string]string, legacy bool) (Tags, []string) {
+	ignored := func(k string) bool {
+		return len(k) >= 4 && k[:4] == "aws:" || slices.Contains(b.opt.ExternalTags, k)
+	}
+	put := Tags{}
+	for k, v := range want {
+		if h, ok := have[k]; !ignored(k) && (!ok || h != v) {
+			put[k] = v
+		}
+	}
+	var remove []string
+	for _, k := range slices.Sorted(maps.Keys(have)) {
+		if _, wanted := want[k]; !wanted && !ignored(k) && !(legacy && naming.LegacyTag(b.opt.Cluster, k)) {
+			remove = append(remove, k)
+		}
+	}
+	return put, remove
+}
+
+func describe(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -1,0 +1,131 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
+)
+
+// resolveSubnets chooses the subnets. A choice that fails keeps the live ones; without a live
+// load balancer nothing can be made.
+func (b *builder) resolveSubnets() {
+	alb := b.want.ALB
+	if _, discovered := alb.Subnets.(model.SubnetsDiscovered); discovered && b.live != nil {
+		b.subnets = b.live.Subnets
+		return
+	}
+	key := ""
+	for _, q := range b.want.Questions() {
+		if s, ok := q.(model.AskSubnets); ok {
+			key = s.Key()
+		}
+	}
+	blame := finding.Ref{}
+	if len(b.want.Members) > 0 {
+		blame = b.want.Members[0].Ref
+	}
+	switch c := alb.Subnets.(type) {
+	case model.SubnetsNamed:
+		blame = c.Of.Object
+	case model.SubnetsTagged:
+		blame = c.Of.Object
+	}
+	chosen, fault := network.ChooseSubnets(network.SubnetRequest{
+		Choice: alb.Subnets, Scheme: alb.Scheme, AddressType: alb.AddressType, ALB: true,
+		Cluster: b.opt.Cluster, ClusterTagCheck: b.opt.SubnetClusterCheck, SingleSubnet: b.opt.SingleSubnet,
+		Blame: b.blameable(blame),
+	}, b.have.Facts.Subnets[key])
+	if fault == nil {
+		b.subnets = chosen.IDs
+		return
+	}
+	b.found.Add(*fault)
+	if b.live != nil {
+		b.subnets = b.live.Subnets
+		return
+	}
+	b.held = true
+}
+
+// blameable returns the object if it is a member, and otherwise the first member, since class
+// parameters and defaults get no events.
+func (b *builder) blameable(r finding.Ref) finding.Ref {
+	for _, m := range b.want.Members {
+		if m.Ref == r {
+			return r
+		}
+	}
+	if len(b.want.Members) > 0 {
+		return b.want.Members[0].Ref
+	}
+	return r
+}
+
+// resolveGroups finds the security groups that the load balancer gets.
+func (b *builder) resolveGroups() {
+	backend := false
+	switch c := b.want.ALB.SecurityGroups.(type) {
+	case model.GroupsManaged:
+		b.groups = append(b.groups, GroupID{Address: managedGroupAddress})
+		backend = c.Backend
+	case model.GroupsGiven:
+		backend = c.Backend
+		var ask model.AskGroups
+		for _, q := range b.want.Questions() {
+			if g, ok := q.(model.AskGroups); ok {
+				ask = g
+			}
+		}
+		answer, ok := b.have.Facts.Groups[ask.Key()]
+		if !ok || len(answer.Missing) > 0 {
+			missing := answer.Missing
+			if !ok {
+				missing = c.Refs
+			}
+			b.found.Add(finding.Finding{
+				Object: b.blameable(c.Of.Object), Field: c.Of.Field, Reason: finding.SecurityGroupNotFound,
+				Message: fmt.Sprintf("no security group in the VPC has the id or Name tag %s", strings.Join(missing, ", ")),
+				Fix:     "correct the id or name, or create the group", Blocks: finding.BlocksStack,
+			})
+			if b.live == nil {
+				b.held = true
+				return
+			}
+			for _, id := range b.live.SecurityGroups {
+				b.groups = append(b.groups, GroupID{ID: id})
+			}
+			return
+		}
+		ids := slices.Clone(answer.ByID)
+		for _, ref := range c.Refs {
+			ids = append(ids, answer.ByName[ref]...)
+		}
+		for _, id := range ids {
+			b.groups = append(b.groups, GroupID{ID: id})
+		}
+	}
+	if backend {
+		b.groups = append(b.groups, GroupID{ID: b.want.BackendGroup.Given, Address: backendGroupAddress})
+	}
+}
+
+// groupIDs are the ids of the chosen groups as far as they exist.
+func (b *builder) groupIDs() (ids []string, complete bool) {
+	complete = true
+	for _, g := range b.groups {
+		id := g.ID
+		if id == "" {
+			id = b.known[g.Address]
+		}
+		if id == "" {
+			complete = false
+			continue
+		}
+		ids = append(ids, id)
+	}
+	return ids, complete
+}

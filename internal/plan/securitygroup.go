@@ -1,0 +1,123 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// managedGroup is the live security group of the stack that is kept: the one that the load
+// balancer carries, else the first by id.
+func (b *builder) managedGroup() *observed.SecurityGroup {
+	var first *observed.SecurityGroup
+	for i := range b.have.SecurityGroups {
+		g := &b.have.SecurityGroups[i]
+		if g.ResourceID != model.ManagedGroupID {
+			continue
+		}
+		if b.live != nil && slices.Contains(b.live.SecurityGroups, g.ID) {
+			return g
+		}
+		if first == nil {
+			first = g
+		}
+	}
+	return first
+}
+
+// planManagedGroup makes the stack's own group fit: tags first, then rules.
+func (b *builder) planManagedGroup(after []StepID) []StepID {
+	choice, ok := b.want.ALB.SecurityGroups.(model.GroupsManaged)
+	if !ok {
+		return nil
+	}
+	want := choice.Group
+	tags := b.tags(model.ManagedGroupID, want.Tags)
+	live := b.managedGroup()
+	var steps []StepID
+	var have []model.IngressRule
+	if live == nil {
+		id := b.add(Step{
+			ID: stepID("create", managedGroupAddress), Address: managedGroupAddress, Verb: Create,
+			Do:  CreateSecurityGroup{Name: want.Name, Description: want.Description, Tags: tags},
+			Why: "the load balancer has no security group of its own", After: after, Blames: b.members(),
+		})
+		steps = append(steps, id)
+	} else {
+		have = live.Ingress
+		if id := b.retag(managedGroupAddress, tags, live.Tags, true, after, b.members()); id != "" {
+			steps = append(steps, id)
+		}
+	}
+	authorize, revoke := network.RuleDiff(want.Ingress, have)
+	if len(authorize)+len(revoke) == 0 {
+		return steps
+	}
+	id := b.add(Step{
+		ID: stepID("rules", managedGroupAddress), Address: managedGroupAddress, Verb: Update,
+		Do:      ChangeIngress{Group: managedGroupAddress, Authorize: authorize, Revoke: revoke},
+		Changes: ruleChanges(authorize, revoke),
+		Why:     "clients must reach the listeners, and nothing else", Blames: b.members(),
+		After: append(slices.Clone(after), steps...),
+	})
+	return append(steps, id)
+}
+
+func ruleChanges(authorize, revoke []model.IngressRule) []Change {
+	var out []Change
+	for _, r := range authorize {
+		out = append(out, Change{Path: "ingress", To: ruleText(r)})
+	}
+	for _, r := range revoke {
+		out = append(out, Change{Path: "ingress", From: ruleText(r)})
+	}
+	return out
+}
+
+func ruleText(r model.IngressRule) string {
+	return fmt.Sprintf("%s %d-%d %s", r.Protocol, r.From, r.To, strings.Join([]string{r.CIDR, r.PrefixList, r.Group}, ""))
+}
+
+// planBackendGroup makes the cluster's shared group where it is needed and missing.
+func (b *builder) planBackendGroup(after []StepID) []StepID {
+	use := b.want.BackendGroup
+	if !use.Needed || use.Given != "" || b.have.Facts.BackendGroup != nil {
+		return nil
+	}
+	return []StepID{b.add(Step{
+		ID: stepID("create", backendGroupAddress), Address: backendGroupAddress, Verb: Create,
+		Do: CreateSecurityGroup{
+			Name: naming.BackendGroup(b.opt.Cluster), Description: naming.BackendGroupDescription,
+			Tags: naming.BackendGroupTags(b.opt.Cluster, use.Tags),
+		},
+		Why: "nodes and pods admit load balancers by this group", After: after, Blames: b.members(),
+	})}
+}
+
+// removeSurplusSecurityGroups deletes groups of the stack that the load balancer does not carry
+// any more.
+func (b *builder) removeSurplusSecurityGroups(after []StepID) {
+	var keep string
+	if _, managed := b.want.ALB.SecurityGroups.(model.GroupsManaged); managed {
+		keep = b.known[managedGroupAddress]
+	}
+	for _, g := range b.have.SecurityGroups {
+		if g.ID == keep || b.live != nil && b.held {
+			continue
+		}
+		b.deleteGroup(g.ID, "the load balancer does not carry it any more", after)
+	}
+}
+
+func (b *builder) deleteGroup(id, why string, after []StepID) StepID {
+	a := Address{Kind: SecurityGroup, ID: id}
+	return b.add(Step{
+		ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteSecurityGroup{GroupID: id},
+		Why: why, After: after, Impact: DeleteImpact, Blames: b.members(),
+	})
+}

@@ -1,0 +1,210 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// planTargetGroups makes target groups and their bindings, so that targets are on their way
+// before traffic is. It returns the last step for each group.
+func (b *builder) planTargetGroups(lb, groups []StepID) map[string][]StepID {
+	done := map[string][]StepID{}
+	for _, w := range b.want.TargetGroups {
+		if !b.used(w.ID) && b.groupARN[w.ID] == "" {
+			continue // only held rules would use it
+		}
+		done[w.ID] = b.planTargetGroup(w, lb, groups)
+	}
+	return done
+}
+
+// used says whether a rule or default action that is not held forwards to the group, or the group
+// stands for itself (a rule that the optimizer dropped may have asked for it).
+func (b *builder) used(id string) bool {
+	heldOnly := false
+	uses := func(as []model.Action) bool {
+		return slices.ContainsFunc(as, func(a model.Action) bool {
+			f, ok := a.(model.Forward)
+			return ok && slices.ContainsFunc(f.Groups, func(g model.WeightedGroup) bool { return g.Group.ID == id })
+		})
+	}
+	for _, l := range b.listeners {
+		if uses(l.defaults) {
+			return true
+		}
+		for _, r := range l.rules {
+			if uses(r.wish.Actions) {
+				if !r.held {
+					return true
+				}
+				heldOnly = true
+			}
+		}
+	}
+	return !heldOnly
+}
+
+func (b *builder) planTargetGroup(w model.TargetGroup, lb, groups []StepID) []StepID {
+	a := GroupAddress(w.ID)
+	tags := b.tags(w.ID, w.Tags)
+	live, exists := b.liveGroups[b.groupARN[w.ID]]
+	var last []StepID
+	if !exists {
+		id := b.add(Step{
+			ID: stepID("create", a), Address: a, Verb: Create, Do: CreateTargetGroup{Group: w, Tags: tags},
+			Why: b.groupReason(w), After: lb, Blames: blameOf(w),
+		})
+		last = []StepID{id}
+		b.planAttributes(a, "", w.Attributes, nil, false, last, blameOf(w))
+	} else {
+		b.retag(a, tags, live.Tags, true, lb, blameOf(w))
+		if changes := healthCheckDrift(w.HealthCheck, live.HealthCheck); len(changes) > 0 {
+			b.add(Step{
+				ID: stepID("health-check", a), Address: a, Verb: Update, Do: SetHealthCheck{Group: a, Check: w.HealthCheck},
+				Changes: changes, Why: "the health check differs", After: lb, Blames: blameOf(w),
+			})
+		}
+		b.planAttributes(a, live.ARN, w.Attributes, live.Attributes, true, lb, blameOf(w))
+	}
+	b.planBinding(w, append(slices.Clone(groups), last...))
+	return last
+}
+
+// blameOf is whom a target group's troubles are reported to.
+func blameOf(w model.TargetGroup) []finding.Ref { return w.Members }
+
+func (b *builder) groupReason(w model.TargetGroup) string {
+	for _, h := range b.have.TargetGroups {
+		if h.ResourceID == w.ID {
+			return "it takes the place of " + h.Name + ", whose type or protocol cannot be changed"
+		}
+	}
+	return "a rule forwards to it, " + w.Origin.String()
+}
+
+// planBinding makes the TargetGroupBinding of a group fit.
+func (b *builder) planBinding(w model.TargetGroup, after []StepID) {
+	if w.Binding == nil {
+		return
+	}
+	a := Address{Kind: Binding, ID: w.ID}
+	arn := b.groupARN[w.ID]
+	var live *observed.Binding
+	for i := range b.have.Bindings {
+		if arn != "" && b.have.Bindings[i].ARN == arn {
+			live = &b.have.Bindings[i]
+		}
+	}
+	put := PutBinding{
+		Binding: *w.Binding, Group: GroupAddress(w.ID), Type: w.Type, Protocol: w.Protocol, Address: w.AddressType,
+		VPC: b.opt.VPC, Labels: naming.StackLabels(b.want.ID),
+		BackendGroup: backendGroupAddress, ManagedGroup: managedGroupAddress,
+	}
+	verb, why := Create, "targets have to be registered"
+	if live != nil {
+		if live.Deleting || b.sameBinding(put, *live) {
+			return
+		}
+		put.Existing = &model.Binding{Namespace: live.Namespace, Name: live.Name}
+		verb, why = Update, "the binding differs"
+	}
+	b.add(Step{
+		ID: stepID("bind", a), Address: a, Verb: verb, Do: put, Why: why, After: after, Blames: blameOf(w),
+	})
+}
+
+// sameBinding compares what the controller owns of a binding.
+func (b *builder) sameBinding(w PutBinding, h observed.Binding) bool {
+	for k, v := range w.Labels {
+		if h.Labels[k] != v {
+			return false
+		}
+	}
+	if w.Type != h.Type || w.Protocol != h.Protocol || w.Address != h.AddressType || w.VPC != h.VPC ||
+		w.Binding.Service != h.Service.Service || w.Binding.Port != h.Service.Port ||
+		w.Binding.MultiCluster != h.Service.MultiCluster || !sameSelector(w.Binding.NodeSelector, h.Service.NodeSelector) {
+		return false
+	}
+	if w.Binding.Managed != h.HasNetworking {
+		return false
+	}
+	return slices.EqualFunc(w.Binding.Networking, h.Networking, func(x model.BindingRule, y observed.BindingRule) bool {
+		var groups, cidrs []string
+		for _, p := range x.From {
+			switch {
+			case p.BackendGroup:
+				groups = append(groups, b.known[backendGroupAddress])
+			case p.ManagedGroup:
+				groups = append(groups, b.known[managedGroupAddress])
+			default:
+				cidrs = append(cidrs, p.CIDR)
+			}
+		}
+		return slices.Equal(groups, y.Groups) && slices.Equal(cidrs, y.CIDRs) &&
+			slices.EqualFunc(x.Ports, y.Ports, func(p, q model.PeerPort) bool {
+				return p.Protocol == q.Protocol && (p.Port == nil) == (q.Port == nil) && (p.Port == nil || *p.Port == *q.Port)
+			})
+	})
+}
+
+// removeSurplusGroups deletes bindings and target groups that nothing uses any more: the binding
+// first, whose own finalizer takes the targets out, then, when these have drained, the group.
+func (b *builder) removeSurplusGroups(after []StepID) {
+	keep := map[string]bool{}
+	for _, arn := range b.groupARN {
+		keep[arn] = true
+	}
+	for _, g := range b.have.TargetGroups {
+		if keep[g.ARN] || b.kept[g.ARN] || g.Type == model.ALBTargets && !b.want.Empty() {
+			continue
+		}
+		b.deleteTargetGroup(g, after, len(b.have.LoadBalancers) > 0 && !b.want.Empty())
+	}
+	// Bindings of target groups that are gone.
+	for _, h := range b.have.Bindings {
+		if !h.Deleting && !slices.ContainsFunc(b.have.TargetGroups, func(g observed.TargetGroup) bool { return g.ARN == h.ARN }) {
+			b.unbind(h, "its target group is gone", after)
+		}
+	}
+}
+
+func (b *builder) unbind(h observed.Binding, why string, after []StepID) StepID {
+	a := Address{Kind: Binding, ID: h.Namespace + "/" + h.Name}
+	return b.add(Step{
+		ID: stepID("unbind", a), Address: a, Verb: Delete, Do: DeleteBinding{Namespace: h.Namespace, Name: h.Name},
+		Why: why, After: after, Blames: b.members(),
+	})
+}
+
+func (b *builder) deleteTargetGroup(g observed.TargetGroup, after []StepID, drain bool) {
+	a := Address{Kind: TargetGroup, ID: g.ARN}
+	s := Step{
+		ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteTargetGroup{ARN: g.ARN},
+		Changes: []Change{{Path: "name", From: g.Name}},
+		Why:     "nothing forwards to it any more", After: slices.Clone(after), Impact: DeleteImpact, Blames: b.members(),
+	}
+	for _, h := range b.have.Bindings {
+		if h.ARN != g.ARN {
+			continue
+		}
+		if !h.Deleting {
+			s.After = append(s.After, b.unbind(h, "its target group is not used any more", after))
+		}
+		s.Wait = "binding " + h.Namespace + "/" + h.Name + " to let go of its targets"
+	}
+	if drain && s.Wait == "" {
+		health, asked := b.have.Facts.Health[g.ARN]
+		switch {
+		case !asked:
+			b.ask(model.AskHealth{ARN: g.ARN})
+			s.Wait = "the state of its targets"
+		case health.Count("draining") > 0:
+			s.Wait = describe(health.Count("draining"), "target") + " to drain"
+		}
+	}
+	b.add(s)
+}

@@ -1,0 +1,54 @@
+package plan
+
+import (
+	"slices"
+)
+
+// tearDown plans towards nothing: the load balancer, which ends the traffic and frees everything
+// else, then bindings, target groups, security groups, and last the members' finalizers.
+func (b *builder) tearDown() {
+	lbs := b.deleteLoadBalancers("no object wants the load balancer any more", nil)
+	b.removeSurplusGroups(lbs)
+	b.deleteGroups(b.allSteps(), lbs)
+	b.release(b.allSteps(), b.waits())
+}
+
+func (b *builder) deleteGroups(bindings, lbs []StepID) {
+	for _, g := range b.have.SecurityGroups {
+		b.deleteGroup(g.ID, "no load balancer carries it any more", lbs)
+	}
+	use := b.want.BackendGroup
+	g := b.have.Facts.BackendGroup
+	if use.Given != "" || use.OthersLive || use.Needed || g == nil || b.have.Facts.BackendGroupUsers > 0 {
+		return
+	}
+	// The rules of nodes and pods name the group as their source; they go with the bindings.
+	s := Step{
+		ID: stepID("delete", backendGroupAddress), Address: backendGroupAddress, Verb: Delete,
+		Do: DeleteSecurityGroup{GroupID: g.ID}, Impact: DeleteImpact,
+		Why: "no load balancer of the cluster needs it any more", After: slices.Clone(bindings), Blames: b.members(),
+	}
+	if len(b.have.Bindings) > 0 {
+		s.Wait = "bindings to take their rules back"
+	}
+	b.add(s)
+}
+
+// guarded says whether a load balancer that would be deleted is protected: by the wish of a
+// member that is being deleted, or in AWS itself.
+func (b *builder) guarded() bool {
+	if len(b.surplus) == 0 {
+		return false
+	}
+	if g := b.want.DeletionGuard; g != nil && b.want.Empty() {
+		b.found.Add(*g)
+		return true
+	}
+	if b.want.Empty() && len(b.want.Leaving) == 0 {
+		// Nobody asks for the removal: the objects went without their finalizers being served, or
+		// the view is incomplete. What is there stays until somebody decides.
+		return true
+	}
+	return false
+}
+
