@@ -1,0 +1,125 @@
+package model
+
+import (
+	"slices"
+	"strconv"
+)
+
+// Optimize returns the listener's rules without those that can do nothing: redirects of requests
+// to themselves, which would never end, and rules whose requests an earlier redirect takes already
+// (redirects of everything to HTTPS are the usual case). Held rules are kept, because their
+// conditions may be known in part only. The listener is not changed.
+func Optimize(l Listener) []Rule {
+	var kept []Rule
+	var redirects []Rule
+	for _, r := range l.Rules {
+		if r.Held {
+			kept = append(kept, r)
+			continue
+		}
+		target, isRedirect := redirectOf(r)
+		if isRedirect && redirectsToItself(l, r, target) {
+			continue
+		}
+		if slices.ContainsFunc(redirects, func(e Rule) bool { return shadows(e, r) }) {
+			continue
+		}
+		kept = append(kept, r)
+		if isRedirect {
+			redirects = append(redirects, r)
+		}
+	}
+	return kept
+}
+
+func redirectOf(r Rule) (Redirect, bool) {
+	for _, a := range r.Actions {
+		if to, ok := a.(Redirect); ok {
+			return to, true
+		}
+	}
+	return Redirect{}, false
+}
+
+// redirectsToItself says that a redirect leads back to the rule. A rule with several hosts or
+// paths counts as a whole as soon as one of them is the target.
+func redirectsToItself(l Listener, r Rule, to Redirect) bool {
+	var hosts, paths []string
+	for _, c := range r.Conditions {
+		switch c := c.(type) {
+		case HostHeader:
+			hosts = append(hosts, c.Values...)
+		case PathPattern:
+			if len(c.Regex) > 0 {
+				return false
+			}
+			paths = append(paths, c.Values...)
+		}
+	}
+	keeps := func(value string, same ...string) bool { return value == "" || slices.Contains(same, value) }
+	return keeps(to.Host, append(hosts, "#{host}")...) &&
+		keeps(to.Path, append(paths, "/#{path}")...) &&
+		keeps(to.Port, "#{port}", strconv.FormatInt(int64(l.Port), 10)) &&
+		keeps(to.Protocol, "#{protocol}", l.Protocol()) &&
+		keeps(to.Query, "#{query}")
+}
+
+// shadows says that every request of rule r meets the earlier redirect e first. Values are
+// compared as they are written; a wildcard that covers another value is not looked for, except the
+// path that covers all.
+func shadows(e, r Rule) bool {
+	for _, c := range e.Conditions {
+		switch c.(type) {
+		case HostHeader, PathPattern:
+		default:
+			return false
+		}
+	}
+	if !covers(hostValues(e), hostValues(r)) {
+		return false
+	}
+	paths := pathValues(e)
+	return slices.Contains(paths.plain, "/*") || covers(paths, pathValues(r))
+}
+
+// values of the conditions on one field. Plain and regex values are different things: the same
+// text means something else as the other.
+type values struct{ plain, regex []string }
+
+func (v values) empty() bool { return len(v.plain)+len(v.regex) == 0 }
+
+func hostValues(r Rule) (out values) {
+	for _, c := range r.Conditions {
+		if h, ok := c.(HostHeader); ok {
+			out.plain, out.regex = append(out.plain, h.Values...), append(out.regex, h.Regex...)
+		}
+	}
+	return out
+}
+
+func pathValues(r Rule) (out values) {
+	for _, c := range r.Conditions {
+		if p, ok := c.(PathPattern); ok {
+			out.plain, out.regex = append(out.plain, p.Values...), append(out.regex, p.Regex...)
+		}
+	}
+	return out
+}
+
+// covers says that what the values of r admit, those of e admit. No value at all admits
+// everything.
+func covers(e, r values) bool {
+	if e.empty() {
+		return true
+	}
+	return !r.empty() && contains(e.plain, r.plain) && contains(e.regex, r.regex)
+}
+
+func contains(all, some []string) bool {
+	for _, s := range some {
+		if !slices.Contains(all, s) {
+			return false
+		}
+	}
+	return true
+}
