@@ -36,7 +36,7 @@ func cannedStatus(b []byte) int {
 	}
 	const version = "HTTP/1.1 "
 	line, rest, ok := bytes.Cut(b, cannedHead)
-	if !ok || len(line) > 64 || !bytes.HasPrefix(line, []byte(version)) || bytes.ContainsAny(line, "\r\n") || len(rest) > 256 {
+	if !ok || len(line) > 256 || !bytes.HasPrefix(line, []byte(version)) || bytes.ContainsAny(line, "\r\n") || len(rest) > 256 {
 		return 0
 	}
 	code, err := strconv.Atoi(string(line[len(version) : len(version)+3]))

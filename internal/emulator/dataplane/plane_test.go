@@ -1,0 +1,357 @@
+package dataplane
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestEndpointsFollowApply(t *testing.T) {
+	p := startPlane(t)
+	cfg := one(Listener{Default: Rule{Then: FixedResponse{Status: 200}}})
+	cfg.LoadBalancers[0].Nodes = append(cfg.LoadBalancers[0].Nodes, Node{Zone: "b", Address: netip.MustParseAddr("10.250.2.5")})
+	apply(t, p, cfg)
+	type short struct{ Listener, Zone, Node string }
+	list := func() []short {
+		var out []short
+		for _, e := range p.Endpoints() {
+			out = append(out, short{e.Listener, e.Zone, e.Node.String()})
+			if e.Real.Addr() != Loopback(e.Node.Addr()) || e.Real.Port() == 0 {
+				t.Errorf("%s listens on %s", e.Node, e.Real)
+			}
+		}
+		return out
+	}
+	want := []short{{"listener", "a", "10.250.1.5:80"}, {"listener", "b", "10.250.2.5:80"}}
+	if diff := cmp.Diff(want, list()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	before := p.Endpoints()
+	apply(t, p, cfg)
+	if diff := cmp.Diff(before, p.Endpoints(), cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })); diff != "" {
+		t.Errorf("applying again moved sockets (-want +got):\n%s", diff)
+	}
+	gone := before[1].Real.String()
+	cfg.LoadBalancers[0].Nodes = cfg.LoadBalancers[0].Nodes[:1]
+	apply(t, p, cfg)
+	if diff := cmp.Diff(want[:1], list()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if conn, err := net.Dial("tcp", gone); err == nil {
+		_ = conn.Close()
+		t.Error("the socket of a removed node is still open")
+	}
+	p.Close()
+	if err := p.Apply(cfg); err == nil {
+		t.Error("a closed data plane accepted a configuration")
+	}
+}
+
+// TestConnectionsSurviveChanges uses one connection while rules, targets and
+// other listeners change.
+func TestConnectionsSurviveChanges(t *testing.T) {
+	a, b := startBackend(t, "a"), startBackend(t, "b")
+	p := startPlane(t)
+	cfg := one(Listener{Default: Rule{Then: to("a")}}, groupOf("a", a), groupOf("b", b))
+	apply(t, p, cfg)
+	conn, err := net.Dial("tcp", where(t, p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	r := bufio.NewReader(conn)
+	say := func() string {
+		t.Helper()
+		_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		if resp.StatusCode != 200 {
+			return resp.Status
+		}
+		return reply{resp, string(body)}.echo(t).Name
+	}
+	var got []string
+	got = append(got, say())
+	cfg.LoadBalancers[0].Listeners[0].Default.Then = to("b")
+	apply(t, p, cfg)
+	got = append(got, say())
+	cfg.LoadBalancers[0].Listeners = append(cfg.LoadBalancers[0].Listeners, Listener{ARN: "second", Port: 81, Protocol: HTTP, Default: Rule{Then: FixedResponse{Status: 200}}})
+	apply(t, p, cfg)
+	got = append(got, say())
+	cfg.LoadBalancers[0].Listeners = cfg.LoadBalancers[0].Listeners[:1]
+	cfg.TargetGroups[1].Targets = nil
+	apply(t, p, cfg)
+	got = append(got, say())
+	if diff := cmp.Diff([]string{"a", "b", "b", "503 Service Unavailable"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestProtocolOfListenerChanges(t *testing.T) {
+	ca := newIssuer(t)
+	p := startPlane(t)
+	cfg := one(Listener{Default: Rule{Then: FixedResponse{Status: 200}}})
+	apply(t, p, cfg)
+	if got := get(t, p, "x", "/"); got.StatusCode != 200 {
+		t.Errorf("HTTP: %d", got.StatusCode)
+	}
+	l := https(ca, t)
+	l.ARN, l.Port, l.Default = "listener", 80, Rule{Then: FixedResponse{Status: 201}}
+	cfg.LoadBalancers[0].Listeners[0] = l
+	apply(t, p, cfg)
+	if got := send(t, browser(t, true), request(t, "GET", "https://"+where(t, p)+"/", nil)); got.StatusCode != 201 {
+		t.Errorf("HTTPS: %d", got.StatusCode)
+	}
+}
+
+func TestWhatCannotBeServedIsNamed(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.250.1.5:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	port := taken.Addr().(*net.TCPAddr).AddrPort().Port()
+	p := startPlane(t, func(o *Options) {
+		free := o.Bind
+		o.Bind = func(at netip.AddrPort) netip.AddrPort {
+			if at.Port() == port {
+				return netip.AddrPortFrom(Loopback(at.Addr()), port)
+			}
+			return free(at)
+		}
+	})
+	cfg := one(Listener{ARN: "good", Default: Rule{Then: FixedResponse{Status: 200}}, Rules: []Rule{
+		{ARN: "bad-rule", Priority: 1, Conditions: []Condition{PathPattern{Regexes: []string{"("}}}, Then: FixedResponse{Status: 500}},
+		{ARN: "no-outcome", Priority: 2},
+	}})
+	cfg.LoadBalancers[0].Listeners = append(cfg.LoadBalancers[0].Listeners,
+		Listener{ARN: "taken", Port: port, Protocol: HTTP, Default: Rule{Then: FixedResponse{Status: 200}}},
+		Listener{ARN: "tcp", Port: 5, Protocol: "TCP", Default: Rule{Then: FixedResponse{Status: 200}}},
+		Listener{ARN: "no-certificate", Port: 6, Protocol: HTTPS, Default: Rule{Then: FixedResponse{Status: 200}}},
+		Listener{ARN: "no-policy", Port: 7, Protocol: HTTPS, SSLPolicy: "x", Default: Rule{Then: FixedResponse{Status: 200}}},
+	)
+	err = p.Apply(cfg)
+	for _, want := range []string{"bad-rule", "no-outcome", "taken", "tcp", "no-certificate", "no-policy"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not name %s: %v", want, err)
+		}
+	}
+	if got := get(t, p, "x", "/"); got.StatusCode != 200 || len(p.Endpoints()) != 1 {
+		t.Errorf("the good listener: %d, endpoints %v", got.StatusCode, p.Endpoints())
+	}
+	_ = taken.Close()
+	if err := p.Apply(cfg); err == nil || strings.Contains(err.Error(), "listener taken") {
+		t.Errorf("the port is free now: %v", err)
+	}
+}
+
+func TestTargetFailures(t *testing.T) {
+	refused := startBackend(t, "refused")
+	_ = refused.srv.Close()
+	broken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = broken.Close() }()
+	answers := make(chan string, 1)
+	go func() {
+		for {
+			conn, err := broken.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 4096))
+			_, _ = io.WriteString(conn, <-answers)
+			_ = conn.Close()
+		}
+	}()
+	p := startPlane(t)
+	at := broken.Addr().(*net.TCPAddr).AddrPort()
+	bad := TargetGroup{ARN: "broken", Protocol: HTTP, HealthCheck: HealthCheck{Disabled: true},
+		Targets: []Target{{ID: "x", Address: at.Addr(), Port: at.Port()}}}
+	apply(t, p, one(Listener{
+		Default: Rule{Then: to("refused")},
+		Rules:   []Rule{{Priority: 1, Conditions: []Condition{PathPattern{Values: []string{"/broken"}}}, Then: to("broken")}},
+	}, groupOf("refused", refused), bad))
+	if got := get(t, p, "x", "/"); got.StatusCode != 502 || len(got.body) != 122 {
+		t.Errorf("refused: %d %q", got.StatusCode, got.body)
+	}
+	for name, text := range map[string]string{
+		"closed without an answer": "",
+		"not HTTP":                 "nonsense\r\n\r\n",
+		"headers too large":        "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("a", 40<<10) + "\r\n\r\n",
+	} {
+		answers <- text
+		req := request(t, http.MethodPost, "http://"+where(t, p)+"/broken", strings.NewReader("x"))
+		if got := send(t, client, req); got.StatusCode != 502 {
+			t.Errorf("%s: want 502, got %d", name, got.StatusCode)
+		}
+	}
+}
+
+func TestSilentTargetIsTimedOut(t *testing.T) {
+	hold := make(chan struct{})
+	defer close(hold)
+	b := startBackend(t, "b", func(b *backend) {
+		b.handle = func(_ http.ResponseWriter, r *http.Request) {
+			select {
+			case <-hold:
+			case <-r.Context().Done():
+			}
+		}
+	})
+	p := startPlane(t)
+	cfg := one(Listener{Default: Rule{Then: to("g")}}, groupOf("g", b))
+	cfg.LoadBalancers[0].Attributes = map[string]string{"idle_timeout.timeout_seconds": "1"}
+	apply(t, p, cfg)
+	var both sync.WaitGroup
+	both.Go(func() {
+		if got := get(t, p, "x", "/"); got.StatusCode != 504 || !strings.Contains(got.body, "504 Gateway Time-out") {
+			t.Errorf("silent target: %d %q", got.StatusCode, got.body)
+		}
+	})
+	both.Go(func() {
+		got := raw(t, where(t, p), "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc")
+		if !strings.HasPrefix(got, "HTTP/1.1 408 ") && !strings.HasPrefix(got, "HTTP/1.1 504 ") {
+			t.Errorf("silent client: %q", got)
+		}
+	})
+	both.Wait()
+}
+
+func TestRemovedTargetEndsItsRequests(t *testing.T) {
+	started, hold := make(chan struct{}), make(chan struct{})
+	defer close(hold)
+	b := startBackend(t, "b", func(b *backend) {
+		b.handle = func(_ http.ResponseWriter, _ *http.Request) {
+			close(started)
+			<-hold
+		}
+	})
+	var mu sync.Mutex
+	var log []AccessEntry
+	p := startPlane(t, func(o *Options) {
+		o.Access = func(e AccessEntry) {
+			mu.Lock()
+			defer mu.Unlock()
+			log = append(log, e)
+		}
+	})
+	cfg := one(Listener{Default: Rule{ARN: "rule", Then: to("g")}}, groupOf("g", b))
+	apply(t, p, cfg)
+	status := make(chan int, 1)
+	go func() {
+		resp, err := http.Get("http://" + where(t, p) + "/")
+		if err != nil {
+			status <- 0
+			return
+		}
+		_ = resp.Body.Close()
+		status <- resp.StatusCode
+	}()
+	<-started
+	cfg.TargetGroups[0].Targets[0].State = StateDraining
+	apply(t, p, cfg)
+	if got := get(t, p, "x", "/"); got.StatusCode != 503 {
+		t.Errorf("only a draining target is left: want 503, got %d", got.StatusCode)
+	}
+	select {
+	case s := <-status:
+		t.Fatalf("draining cut a request with %d", s)
+	default:
+	}
+	cfg.TargetGroups[0].Targets = nil
+	apply(t, p, cfg)
+	if s := <-status; s != 502 {
+		t.Errorf("after the registration ended: want 502, got %d", s)
+	}
+	eventually(t, "both logged", func() bool { mu.Lock(); defer mu.Unlock(); return len(log) == 2 })
+	if last := log[1]; last.Status != 502 || last.Rule != "rule" || last.TargetGroup != "g" || last.Target != b.addr {
+		t.Errorf("access entry %+v", last)
+	}
+}
+
+func TestClientThatLeavesIsLogged(t *testing.T) {
+	started := make(chan struct{})
+	b := startBackend(t, "b", func(b *backend) {
+		b.handle = func(_ http.ResponseWriter, r *http.Request) {
+			close(started)
+			<-r.Context().Done()
+		}
+	})
+	entries := make(chan AccessEntry, 1)
+	p := startPlane(t, func(o *Options) { o.Access = func(e AccessEntry) { entries <- e } })
+	apply(t, p, one(Listener{Default: Rule{Then: to("g")}}, groupOf("g", b)))
+	conn, err := net.Dial("tcp", where(t, p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	<-started
+	_ = conn.Close()
+	if e := <-entries; e.Status != 460 {
+		t.Errorf("want 460, got %+v", e)
+	}
+}
+
+func TestHeaderAttributes(t *testing.T) {
+	b := startBackend(t, "b")
+	p := startPlane(t)
+	cfg := one(Listener{
+		Default: Rule{Then: to("g")},
+		Attributes: map[string]string{
+			"routing.http.response.server.enabled":                                "false",
+			"routing.http.response.strict_transport_security.header_value":        "max-age=1",
+			"routing.http.response.access_control_allow_origin.header_value":      "*",
+			"routing.http.response.x_frame_options.header_value":                  "DENY",
+			"routing.http.response.access_control_allow_credentials.header_value": "",
+		},
+		Rules: []Rule{{Priority: 1, Conditions: []Condition{PathPattern{Values: []string{"/fixed"}}}, Then: FixedResponse{Status: 200}}},
+	}, groupOf("g", b))
+	cfg.LoadBalancers[0].Attributes = map[string]string{
+		"routing.http.preserve_host_header.enabled":       "true",
+		"routing.http.drop_invalid_header_fields.enabled": "true",
+		"routing.http.xff_client_port.enabled":            "true",
+	}
+	apply(t, p, cfg)
+	for _, target := range []string{"/", "/fixed"} {
+		got := get(t, p, "x", target)
+		if got.Header.Get("Server") != "" || got.Header.Get("Strict-Transport-Security") != "max-age=1" ||
+			got.Header.Get("Access-Control-Allow-Origin") != "*" || got.Header.Get("X-Frame-Options") != "DENY" {
+			t.Errorf("%s: %v", target, got.Header)
+		}
+	}
+	req := request(t, http.MethodGet, "http://"+where(t, p)+"/", nil)
+	req.Host = "X.org:81"
+	req.Header["Bad_name"] = []string{"x"}
+	req.Header.Set("Good-Name", "x")
+	e := send(t, client, req).echo(t)
+	if e.Host != "X.org:81" || e.Header.Get("Good-Name") != "x" || e.Header["Bad_name"] != nil || !strings.Contains(e.Header.Get("X-Forwarded-For"), ":") {
+		t.Errorf("request arrived as %+v", e)
+	}
+}
+
+func TestSourceAddressCondition(t *testing.T) {
+	p := startPlane(t, func(o *Options) {
+		o.Client = func(netip.Addr) netip.Addr { return netip.MustParseAddr("203.0.113.9") }
+	})
+	apply(t, p, one(Listener{
+		Default: Rule{Then: FixedResponse{Status: 403}},
+		Rules:   []Rule{{Priority: 1, Conditions: []Condition{SourceIP{[]netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}}}, Then: FixedResponse{Status: 200}}},
+	}))
+	if got := get(t, p, "x", "/"); got.StatusCode != 200 {
+		t.Errorf("got %d", got.StatusCode)
+	}
+}
