@@ -44,6 +44,7 @@ func (s *Service) DeleteLoadBalancer(c *world.Call, in *elb.DeleteLoadBalancerIn
 	}
 	delete(st.LoadBalancers, arn)
 	delete(p.WAFv2.Associations, arn)
+	delete(p.WAFv2.Changes, arn)
 	delete(p.WAFRegional.Associations, arn)
 	return &elb.DeleteLoadBalancerOutput{}, nil
 }

@@ -1,0 +1,163 @@
+package acm
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	"github.com/aws/aws-sdk-go-v2/service/acm/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// namesInSummary is how many names a listing shows.
+const namesInSummary = 100
+
+// ListCertificates lists certificates. Without key types, only those with
+// small RSA keys: that is AWS's default.
+func (s *Service) ListCertificates(c *world.Call, in *acm.ListCertificatesInput) (*acm.ListCertificatesOutput, error) {
+	p := s.partition(c)
+	if in.SortBy != "" && in.SortOrder == "" || in.SortBy == "" && in.SortOrder != "" {
+		return nil, fail("InvalidArgsException", "SortBy and SortOrder must be given together")
+	}
+	kinds := []types.KeyAlgorithm{types.KeyAlgorithmRsa1024, types.KeyAlgorithmRsa2048}
+	if in.Includes != nil && len(in.Includes.KeyTypes) > 0 {
+		kinds = in.Includes.KeyTypes
+		for _, k := range kinds {
+			if !slices.Contains(k.Values(), k) {
+				return nil, invalid("1 validation error detected: Value '[%s]' at 'includes.keyTypes' failed to satisfy constraint: Member must satisfy enum value set", k)
+			}
+		}
+	}
+	var all []*world.Certificate
+	for _, arn := range world.SortedKeys(p.ACM.Certificates) {
+		cert := p.ACM.Certificates[arn]
+		wanted := len(in.CertificateStatuses) == 0 || slices.Contains(in.CertificateStatuses, p.CertificateStatus(cert, c.Now))
+		if wanted && cert.Domain != "" && slices.Contains(kinds, cert.Algorithm) {
+			all = append(all, cert)
+		}
+	}
+	if in.SortBy == types.SortByCreatedAt {
+		slices.SortStableFunc(all, func(a, b *world.Certificate) int {
+			if in.SortOrder == types.SortOrderDescending {
+				a, b = b, a
+			}
+			return cmp.Compare(a.Created.UnixNano(), b.Created.UnixNano())
+		})
+	}
+	all, next, err := s.nextPage(all, in.NextToken, in.MaxItems)
+	if err != nil {
+		return nil, err
+	}
+	out := &acm.ListCertificatesOutput{NextToken: next, CertificateSummaryList: []types.CertificateSummary{}}
+	for _, cert := range all {
+		out.CertificateSummaryList = append(out.CertificateSummaryList, summary(p, cert, c.Now))
+	}
+	if in.SortBy == "" {
+		world.Shuffle(s.w, out.CertificateSummaryList)
+	}
+	return out, nil
+}
+
+func summary(p *world.Partition, cert *world.Certificate, now time.Time) types.CertificateSummary {
+	d := describe(p, cert, now)
+	out := types.CertificateSummary{
+		CertificateArn: d.CertificateArn, DomainName: d.DomainName, Status: d.Status, Type: d.Type, KeyAlgorithm: cert.Algorithm,
+		InUse: ptr(len(d.InUseBy) > 0), CreatedAt: d.CreatedAt, IssuedAt: d.IssuedAt, ImportedAt: d.ImportedAt,
+		NotBefore: d.NotBefore, NotAfter: d.NotAfter, RenewalEligibility: d.RenewalEligibility,
+		SubjectAlternativeNameSummaries: d.SubjectAlternativeNames, HasAdditionalSubjectAlternativeNames: ptr(false),
+	}
+	if len(out.SubjectAlternativeNameSummaries) > namesInSummary {
+		out.SubjectAlternativeNameSummaries = out.SubjectAlternativeNameSummaries[:namesInSummary]
+		out.HasAdditionalSubjectAlternativeNames = ptr(true)
+	}
+	return out
+}
+
+// DescribeCertificate tells everything about a certificate.
+func (s *Service) DescribeCertificate(c *world.Call, in *acm.DescribeCertificateInput) (*acm.DescribeCertificateOutput, error) {
+	p := s.partition(c)
+	cert, err := find(p, in.CertificateArn)
+	if err != nil {
+		return nil, err
+	}
+	d := describe(p, cert, c.Now)
+	s.w.ShuffleStrings(d.InUseBy)
+	return &acm.DescribeCertificateOutput{Certificate: &d}, nil
+}
+
+// describe is the form in which AWS describes a certificate.
+func describe(p *world.Partition, cert *world.Certificate, now time.Time) types.CertificateDetail {
+	status := p.CertificateStatus(cert, now)
+	d := types.CertificateDetail{
+		CertificateArn: ptr(cert.ARN), DomainName: ptr(cert.Domain), SubjectAlternativeNames: slices.Clone(cert.Names),
+		Type: cert.Type, Status: status, InUseBy: p.CertificateUsers(cert.ARN),
+		// The description has a hyphen where the enumeration has an underscore.
+		KeyAlgorithm: types.KeyAlgorithm(strings.Replace(string(cert.Algorithm), "_", "-", 1)),
+		Options:      cert.Options,
+		CreatedAt:    when(cert.Created), ImportedAt: when(cert.Imported),
+		CertificateAuthorityArn: text(cert.Authority),
+	}
+	if cert.Type != types.CertificateTypeImported {
+		d.RenewalEligibility = types.RenewalEligibilityIneligible
+		if len(d.InUseBy) > 0 {
+			d.RenewalEligibility = types.RenewalEligibilityEligible
+		}
+	}
+	if status != types.CertificateStatusPendingValidation && status != types.CertificateStatusValidationTimedOut {
+		d.Issuer, d.Subject, d.Serial, d.SignatureAlgorithm = text(cert.Issuer), text(cert.Subject), text(cert.Serial), text(cert.Signature)
+		d.NotBefore, d.NotAfter, d.IssuedAt = when(cert.NotBefore), when(cert.NotAfter), when(cert.Issued)
+	}
+	recordAt := cert.Created.Add(p.World().Config.ACM.RecordDelay)
+	for _, v := range cert.Domains {
+		if now.Before(recordAt) {
+			v.ResourceRecord = nil
+		}
+		switch status {
+		case types.CertificateStatusPendingValidation:
+			v.ValidationStatus = types.DomainStatusPendingValidation
+		case types.CertificateStatusValidationTimedOut:
+			v.ValidationStatus = types.DomainStatusFailed
+		default:
+			v.ValidationStatus = types.DomainStatusSuccess
+		}
+		d.DomainValidationOptions = append(d.DomainValidationOptions, v)
+	}
+	return d
+}
+
+func when(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// GetCertificate returns the certificate and its chain as PEM.
+func (s *Service) GetCertificate(c *world.Call, in *acm.GetCertificateInput) (*acm.GetCertificateOutput, error) {
+	p := s.partition(c)
+	cert, err := find(p, in.CertificateArn)
+	if err != nil {
+		return nil, err
+	}
+	switch status := p.CertificateStatus(cert, c.Now); status {
+	case types.CertificateStatusIssued, types.CertificateStatusExpired:
+	default:
+		return nil, fail("RequestInProgressException", "The certificate %s is in the status %s", cert.ARN, status)
+	}
+	if err := Materialise(cert); err != nil {
+		return nil, fail("InternalFailure", "%v", err)
+	}
+	return &acm.GetCertificateOutput{Certificate: ptr(cert.CertificatePEM), CertificateChain: text(cert.ChainPEM)}, nil
+}
+
+// ListTagsForCertificate lists the tags of a certificate.
+func (s *Service) ListTagsForCertificate(c *world.Call, in *acm.ListTagsForCertificateInput) (*acm.ListTagsForCertificateOutput, error) {
+	cert, err := find(s.partition(c), in.CertificateArn)
+	if err != nil {
+		return nil, err
+	}
+	return &acm.ListTagsForCertificateOutput{Tags: s.tagList(cert.Tags)}, nil
+}

@@ -1,0 +1,152 @@
+package acm
+
+import (
+	"encoding/base64"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/acm/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// Service serves the operations.
+type Service struct {
+	w *world.World
+}
+
+// New returns the service of a world.
+func New(w *world.World) *Service { return &Service{w: w} }
+
+// Operations lists what the service can do.
+func (s *Service) Operations() []wire.Operation {
+	h := wire.Handles
+	return []wire.Operation{
+		wire.Op("ListCertificates", s.ListCertificates, h("CertificateStatuses", "Includes.KeyTypes", "MaxItems", "NextToken", "SortBy", "SortOrder")),
+		wire.Op("DescribeCertificate", s.DescribeCertificate, h("CertificateArn")),
+		wire.Op("GetCertificate", s.GetCertificate, h("CertificateArn")),
+		wire.Op("ImportCertificate", s.ImportCertificate, h("Certificate", "PrivateKey", "CertificateArn", "CertificateChain", "Tags")),
+		wire.Op("RequestCertificate", s.RequestCertificate, h("DomainName", "CertificateAuthorityArn", "DomainValidationOptions",
+			"IdempotencyToken", "KeyAlgorithm", "Options", "SubjectAlternativeNames", "Tags", "ValidationMethod")),
+		wire.Op("DeleteCertificate", s.DeleteCertificate, h("CertificateArn")),
+		wire.Op("ListTagsForCertificate", s.ListTagsForCertificate, h("CertificateArn")),
+		wire.Op("AddTagsToCertificate", s.AddTagsToCertificate, h("CertificateArn", "Tags")),
+		wire.Op("RemoveTagsFromCertificate", s.RemoveTagsFromCertificate, h("CertificateArn", "Tags")),
+	}
+}
+
+// TaggedResources lists certificates for the tagging service.
+func (s *Service) TaggedResources(p *world.Partition) []world.TaggedResource {
+	var out []world.TaggedResource
+	for _, arn := range world.SortedKeys(p.ACM.Certificates) {
+		out = append(out, world.TaggedResource{ARN: arn, Type: "acm:certificate", Tags: p.ACM.Certificates[arn].Tags})
+	}
+	return out
+}
+
+func (s *Service) partition(c *world.Call) *world.Partition {
+	if c.Partition != nil {
+		return c.Partition
+	}
+	return s.w.Partition(c.Account, c.Region)
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func val[T any](p *T) T {
+	var zero T
+	if p == nil {
+		return zero
+	}
+	return *p
+}
+
+func text(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func fail(code, format string, args ...any) error { return world.Errorf(code, format, args...) }
+
+func invalid(format string, args ...any) error { return fail("ValidationException", format, args...) }
+
+var arnPattern = regexp.MustCompile(`^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate/[\w-]+$`)
+
+// find looks up a certificate by its ARN.
+func find(p *world.Partition, arn *string) (*world.Certificate, error) {
+	if arn == nil {
+		return nil, invalid("1 validation error detected: Value null at 'certificateArn' failed to satisfy constraint: Member must not be null")
+	}
+	if !arnPattern.MatchString(*arn) {
+		return nil, fail("InvalidArnException", "The certificate ARN '%s' is not valid", *arn)
+	}
+	c := p.ACM.Certificates[*arn]
+	if c == nil {
+		return nil, fail("ResourceNotFoundException", "Could not find certificate %s.", *arn)
+	}
+	return c, nil
+}
+
+const tagsPerCertificate = 50
+
+// mergeTags returns have with the tags added, or why that cannot be.
+func mergeTags(have map[string]string, tags []types.Tag) (map[string]string, error) {
+	out := maps.Clone(have)
+	if out == nil {
+		out = map[string]string{}
+	}
+	for _, t := range tags {
+		key := val(t.Key)
+		if key == "" || len(key) > 128 || len(val(t.Value)) > 256 || strings.HasPrefix(strings.ToLower(key), "aws:") {
+			return nil, fail("InvalidTagException", "The tag '%s' is not valid", key)
+		}
+		out[key] = val(t.Value)
+	}
+	if len(out) > tagsPerCertificate {
+		return nil, fail("TooManyTagsException", "A certificate cannot have more than %d tags", tagsPerCertificate)
+	}
+	return out, nil
+}
+
+// tagList returns tags in no particular order.
+func (s *Service) tagList(tags map[string]string) []types.Tag {
+	out := make([]types.Tag, 0, len(tags))
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		out = append(out, types.Tag{Key: ptr(k), Value: ptr(tags[k])})
+	}
+	return world.Shuffle(s.w, out)
+}
+
+// nextPage cuts a page out of a list of certificates: those after the token.
+// The list is ordered by ARN unless the caller sorted it otherwise; the token
+// is the last ARN.
+func (s *Service) nextPage(all []*world.Certificate, token *string, size *int32) ([]*world.Certificate, *string, error) {
+	if size != nil && (*size < 1 || *size > 1000) {
+		return nil, nil, invalid("1 validation error detected: Value '%d' at 'maxItems' failed to satisfy constraint: Member must have value between 1 and 1000", *size)
+	}
+	if token != nil {
+		raw, err := base64.RawURLEncoding.DecodeString(*token)
+		at := slices.IndexFunc(all, func(c *world.Certificate) bool { return c.ARN == string(raw) })
+		if err != nil || !arnPattern.Match(raw) {
+			return nil, nil, fail("InvalidArgsException", "The token '%s' is not valid", *token)
+		}
+		if at < 0 { // it was deleted meanwhile
+			at = slices.IndexFunc(all, func(c *world.Certificate) bool { return c.ARN > string(raw) }) - 1
+			if at < -1 {
+				at = len(all) - 1
+			}
+		}
+		all = all[at+1:]
+	}
+	limit := s.w.PageLimit(int(val(size)), 1000)
+	if len(all) <= limit {
+		return all, nil, nil
+	}
+	all = all[:limit]
+	return all, ptr(base64.RawURLEncoding.EncodeToString([]byte(all[limit-1].ARN))), nil
+}

@@ -1,0 +1,233 @@
+package acm
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	"github.com/aws/aws-sdk-go-v2/service/acm/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+const (
+	quotaNames = "domain-names-per-certificate"
+	quotaCerts = "certificates"
+
+	// issuedFor is how long a certificate of AWS's own is valid.
+	issuedFor = 395 * 24 * time.Hour
+	// tokenLife is how long an idempotency token counts.
+	tokenLife = time.Hour
+)
+
+var (
+	domainPattern = regexp.MustCompile(`^(\*\.)?([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]$`)
+	tokenPattern  = regexp.MustCompile(`^\w{1,32}$`)
+)
+
+// ImportCertificate takes a certificate with its key, or replaces the one of
+// an imported certificate.
+func (s *Service) ImportCertificate(c *world.Call, in *acm.ImportCertificateInput) (*acm.ImportCertificateOutput, error) {
+	p := s.partition(c)
+	parsed, err := parse(in.Certificate, in.PrivateKey, in.CertificateChain)
+	if err != nil {
+		return nil, invalid("%v", err)
+	}
+	if c.Now.Before(parsed.NotBefore) || c.Now.After(parsed.NotAfter) {
+		return nil, invalid("The certificate is not valid now: it is valid from %s to %s", parsed.NotBefore, parsed.NotAfter)
+	}
+	if in.CertificateArn != nil {
+		have, err := find(p, in.CertificateArn)
+		if err != nil {
+			return nil, err
+		}
+		if have.Type != types.CertificateTypeImported {
+			return nil, invalid("The certificate %s was not imported", have.ARN)
+		}
+		if len(in.Tags) > 0 {
+			return nil, invalid("You cannot specify tags when you import a certificate again")
+		}
+		parsed.ARN, parsed.Created, parsed.Imported, parsed.Issued, parsed.Tags = have.ARN, have.Created, c.Now, time.Time{}, have.Tags
+		*have = *parsed
+		return &acm.ImportCertificateOutput{CertificateArn: ptr(have.ARN)}, nil
+	}
+	if parsed.Tags, err = mergeTags(nil, in.Tags); err != nil {
+		return nil, err
+	}
+	if err := s.room(p); err != nil {
+		return nil, err
+	}
+	parsed.ARN = p.ARN("acm", "certificate/"+s.w.UUID())
+	parsed.Created, parsed.Imported = c.Now, c.Now
+	p.ACM.Certificates[parsed.ARN] = parsed
+	return &acm.ImportCertificateOutput{CertificateArn: ptr(parsed.ARN)}, nil
+}
+
+func (s *Service) room(p *world.Partition) error {
+	if most := s.w.Quota(quotaCerts, 2500); len(p.ACM.Certificates) >= most {
+		return fail("LimitExceededException", "The maximum number of certificates '%d' has been reached", most)
+	}
+	return nil
+}
+
+// RequestCertificate asks for a certificate. A public one is issued after its
+// validation, a private one at once.
+func (s *Service) RequestCertificate(c *world.Call, in *acm.RequestCertificateInput) (*acm.RequestCertificateOutput, error) {
+	p := s.partition(c)
+	names, err := s.requestedNames(in)
+	if err != nil {
+		return nil, err
+	}
+	if in.IdempotencyToken != nil && !tokenPattern.MatchString(*in.IdempotencyToken) {
+		return nil, fail("InvalidParameterException", "The idempotency token is not valid")
+	}
+	cert := &world.Certificate{
+		Domain: names[0], Names: names, Type: types.CertificateTypeAmazonIssued, Status: types.CertificateStatusPendingValidation,
+		Algorithm: in.KeyAlgorithm, Validation: in.ValidationMethod, Options: in.Options, Token: val(in.IdempotencyToken),
+		Authority: val(in.CertificateAuthorityArn), Created: c.Now,
+	}
+	if cert.Algorithm == "" {
+		cert.Algorithm = types.KeyAlgorithmRsa2048
+	}
+	if !slices.Contains(cert.Algorithm.Values(), cert.Algorithm) {
+		return nil, invalid("The key algorithm '%s' is not valid", cert.Algorithm)
+	}
+	if cert.Validation == "" {
+		cert.Validation = types.ValidationMethodEmail
+	}
+	if !slices.Contains(cert.Validation.Values(), cert.Validation) {
+		return nil, invalid("The validation method '%s' is not valid", cert.Validation)
+	}
+	if cert.Tags, err = mergeTags(nil, in.Tags); err != nil {
+		return nil, err
+	}
+	if again := sameRequest(p, cert, c.Now); again != nil {
+		return &acm.RequestCertificateOutput{CertificateArn: ptr(again.ARN)}, nil
+	}
+	if err := s.room(p); err != nil {
+		return nil, err
+	}
+	issuer := "Amazon"
+	validAt := c.Now.Add(max(0, s.w.Config.ACM.ValidationDelay))
+	if cert.Authority != "" {
+		cert.Type, cert.Status, cert.Validation, issuer, validAt = types.CertificateTypePrivate, types.CertificateStatusIssued, "", "Private CA", c.Now
+	} else if cert.Domains, err = s.validations(in, cert); err != nil {
+		return nil, err
+	}
+	cert.ARN = p.ARN("acm", "certificate/"+s.w.UUID())
+	cert.Issuer, cert.Subject, cert.Serial, cert.Signature = issuer, "CN="+cert.Domain, serial(s.w.Hex(32)), "SHA256WITHRSA"
+	cert.Issued, cert.NotBefore, cert.NotAfter = validAt, validAt, validAt.Add(issuedFor)
+	p.ACM.Certificates[cert.ARN] = cert
+	return &acm.RequestCertificateOutput{CertificateArn: ptr(cert.ARN)}, nil
+}
+
+// requestedNames returns the names of a request, the domain name first.
+func (s *Service) requestedNames(in *acm.RequestCertificateInput) ([]string, error) {
+	var names []string
+	for _, n := range append([]string{val(in.DomainName)}, in.SubjectAlternativeNames...) {
+		if len(n) > 253 || !domainPattern.MatchString(n) {
+			return nil, invalid("The domain name '%s' is not valid", n)
+		}
+		if !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	if most := s.w.Quota(quotaNames, 10); len(names) > most {
+		return nil, fail("LimitExceededException", "A certificate cannot have more than %d domain names", most)
+	}
+	return names, nil
+}
+
+// sameRequest finds a certificate that was requested with the same token and
+// names a short while ago.
+func sameRequest(p *world.Partition, want *world.Certificate, now time.Time) *world.Certificate {
+	if want.Token == "" {
+		return nil
+	}
+	for _, c := range p.ACM.Certificates {
+		if c.Token == want.Token && now.Sub(c.Created) < tokenLife && slices.Equal(c.Names, want.Names) && c.Authority == want.Authority {
+			return c
+		}
+	}
+	return nil
+}
+
+// validations makes the validation options of a request.
+func (s *Service) validations(in *acm.RequestCertificateInput, cert *world.Certificate) ([]types.DomainValidation, error) {
+	var out []types.DomainValidation
+	for _, n := range cert.Names {
+		base := strings.TrimPrefix(n, "*.")
+		v := types.DomainValidation{DomainName: ptr(n), ValidationDomain: ptr(base), ValidationMethod: cert.Validation}
+		if cert.Validation == types.ValidationMethodDns {
+			v.ResourceRecord = &types.ResourceRecord{
+				Name: ptr(fmt.Sprintf("_%s.%s.", s.w.Hex(32), base)), Type: types.RecordTypeCname,
+				Value: ptr(fmt.Sprintf("_%s.%s.acm-validations.aws.", s.w.Hex(32), s.w.Hex(10))),
+			}
+		}
+		out = append(out, v)
+	}
+	for _, o := range in.DomainValidationOptions {
+		i := slices.IndexFunc(out, func(v types.DomainValidation) bool { return *v.DomainName == val(o.DomainName) })
+		super := val(o.ValidationDomain)
+		if i < 0 || !strings.HasSuffix("."+strings.TrimPrefix(val(o.DomainName), "*."), "."+super) {
+			return nil, fail("InvalidDomainValidationOptionsException", "The validation domain '%s' is not a superdomain of '%s'", super, val(o.DomainName))
+		}
+		out[i].ValidationDomain = ptr(super)
+	}
+	return out, nil
+}
+
+// serial writes hexadecimal digits as AWS writes a serial number.
+func serial(digits string) string {
+	var pairs []string
+	for i := 0; i+1 < len(digits); i += 2 {
+		pairs = append(pairs, digits[i:i+2])
+	}
+	return strings.Join(pairs, ":")
+}
+
+// DeleteCertificate deletes a certificate that no load balancer uses.
+func (s *Service) DeleteCertificate(c *world.Call, in *acm.DeleteCertificateInput) (*acm.DeleteCertificateOutput, error) {
+	p := s.partition(c)
+	cert, err := find(p, in.CertificateArn)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.CertificateUsers(cert.ARN)) > 0 {
+		return nil, fail("ResourceInUseException", "Certificate %s in account %s is in use.", cert.ARN, p.Account)
+	}
+	delete(p.ACM.Certificates, cert.ARN)
+	return &acm.DeleteCertificateOutput{}, nil
+}
+
+// AddTagsToCertificate adds or replaces tags.
+func (s *Service) AddTagsToCertificate(c *world.Call, in *acm.AddTagsToCertificateInput) (*acm.AddTagsToCertificateOutput, error) {
+	cert, err := find(s.partition(c), in.CertificateArn)
+	if err != nil {
+		return nil, err
+	}
+	next, err := mergeTags(cert.Tags, in.Tags)
+	if err != nil {
+		return nil, err
+	}
+	cert.Tags = next
+	return &acm.AddTagsToCertificateOutput{}, nil
+}
+
+// RemoveTagsFromCertificate removes tags. With a value, only if it is equal.
+func (s *Service) RemoveTagsFromCertificate(c *world.Call, in *acm.RemoveTagsFromCertificateInput) (*acm.RemoveTagsFromCertificateOutput, error) {
+	cert, err := find(s.partition(c), in.CertificateArn)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range in.Tags {
+		have, ok := cert.Tags[val(t.Key)]
+		if ok && (t.Value == nil || *t.Value == have) {
+			delete(cert.Tags, val(t.Key))
+		}
+	}
+	return &acm.RemoveTagsFromCertificateOutput{}, nil
+}

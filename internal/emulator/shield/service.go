@@ -1,0 +1,215 @@
+// Package shield holds the operations of Shield Advanced that protect load
+// balancers and elastic IPs. The service is global: its state is that of the
+// account in us-east-1, whatever the region of the call.
+package shield
+
+import (
+	"encoding/base64"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/shield"
+	"github.com/aws/aws-sdk-go-v2/service/shield/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+const (
+	home             = "us-east-1"
+	quotaProtections = "shield-protections-per-resource-type"
+	pageMost         = 1000
+)
+
+var (
+	namePattern = regexp.MustCompile(`^[ a-zA-Z0-9_\.\-]{1,128}$`)
+	arnPattern  = regexp.MustCompile(`^arn:aws[a-z-]*:([a-z0-9-]+):([a-z0-9-]*):(\d{12}):(.+)$`)
+)
+
+// Service serves the operations.
+type Service struct {
+	w *world.World
+}
+
+// New returns the service of a world.
+func New(w *world.World) *Service { return &Service{w: w} }
+
+// Operations lists what the service can do.
+func (s *Service) Operations() []wire.Operation {
+	h := wire.Handles
+	return []wire.Operation{
+		wire.Op("GetSubscriptionState", s.GetSubscriptionState, h()),
+		wire.Op("CreateSubscription", s.CreateSubscription, h()),
+		wire.Op("CreateProtection", s.CreateProtection, h("Name", "ResourceArn", "Tags")),
+		wire.Op("DescribeProtection", s.DescribeProtection, h("ProtectionId", "ResourceArn")),
+		wire.Op("DeleteProtection", s.DeleteProtection, h("ProtectionId")),
+		wire.Op("ListProtections", s.ListProtections, h("InclusionFilters.ResourceArns", "MaxResults", "NextToken")),
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func val[T any](p *T) T {
+	var zero T
+	if p == nil {
+		return zero
+	}
+	return *p
+}
+
+func fail(code, format string, args ...any) error { return world.Errorf(code, format, args...) }
+
+func missing() error {
+	return fail("ResourceNotFoundException", "The referenced protection does not exist.")
+}
+
+// state returns the account's state, rid of the protections whose resource
+// has gone.
+func (s *Service) state(c *world.Call) *world.ShieldState {
+	st := s.w.Partition(c.Account, home).Shield
+	for id, p := range st.Protections {
+		if s.check(c, p.Resource) != nil {
+			delete(st.Protections, id)
+		}
+	}
+	return st
+}
+
+// check tells why a resource cannot be protected, nil if it can.
+func (s *Service) check(c *world.Call, arn string) error {
+	m := arnPattern.FindStringSubmatch(arn)
+	if m == nil {
+		return fail("InvalidParameterException", "The resource ARN '%s' is not valid", arn)
+	}
+	service, region, account, resource := m[1], m[2], m[3], m[4]
+	notThere := fail("ResourceNotFoundException", "The referenced resource '%s' does not exist.", arn)
+	if account != c.Account {
+		return notThere
+	}
+	switch {
+	case service == "elasticloadbalancing" && strings.HasPrefix(resource, "loadbalancer/app/"):
+		if s.w.Partition(account, region).ELB.LoadBalancers[arn] == nil {
+			return notThere
+		}
+		return nil
+	case service == "ec2" && strings.HasPrefix(resource, "eip-allocation/"):
+		if s.w.Partition(account, region).Addresses[strings.TrimPrefix(resource, "eip-allocation/")] == nil {
+			return notThere
+		}
+		return nil
+	}
+	return fail("InvalidOperationException", "Resources of the type of '%s' cannot be protected.", arn)
+}
+
+// GetSubscriptionState tells whether the account has Shield Advanced.
+func (s *Service) GetSubscriptionState(c *world.Call, _ *shield.GetSubscriptionStateInput) (*shield.GetSubscriptionStateOutput, error) {
+	out := &shield.GetSubscriptionStateOutput{SubscriptionState: types.SubscriptionStateInactive}
+	if !s.state(c).Subscribed.IsZero() {
+		out.SubscriptionState = types.SubscriptionStateActive
+	}
+	return out, nil
+}
+
+// CreateSubscription subscribes the account.
+func (s *Service) CreateSubscription(c *world.Call, _ *shield.CreateSubscriptionInput) (*shield.CreateSubscriptionOutput, error) {
+	st := s.state(c)
+	if !st.Subscribed.IsZero() {
+		return nil, fail("ResourceAlreadyExistsException", "The subscription already exists.")
+	}
+	st.Subscribed = c.Now
+	return &shield.CreateSubscriptionOutput{}, nil
+}
+
+// CreateProtection protects a load balancer or an elastic IP.
+func (s *Service) CreateProtection(c *world.Call, in *shield.CreateProtectionInput) (*shield.CreateProtectionOutput, error) {
+	st := s.state(c)
+	if !namePattern.MatchString(val(in.Name)) {
+		return nil, fail("InvalidParameterException", "The protection name '%s' is not valid", val(in.Name))
+	}
+	if st.Subscribed.IsZero() {
+		return nil, fail("ResourceNotFoundException", "The subscription does not exist.")
+	}
+	if err := s.check(c, val(in.ResourceArn)); err != nil {
+		return nil, err
+	}
+	for _, p := range st.Protections {
+		if p.Resource == *in.ResourceArn {
+			return nil, fail("ResourceAlreadyExistsException", "The protection already exists.")
+		}
+	}
+	if most := s.w.Quota(quotaProtections, 1000); len(st.Protections) >= most {
+		return nil, fail("LimitsExceededException", "The maximum number of protections '%d' has been reached", most)
+	}
+	id := s.w.UUID()
+	p := &world.Protection{
+		ID: id, ARN: "arn:aws:shield::" + c.Account + ":protection/" + id, Name: *in.Name, Resource: *in.ResourceArn, Tags: map[string]string{},
+	}
+	for _, t := range in.Tags {
+		p.Tags[val(t.Key)] = val(t.Value)
+	}
+	st.Protections[id] = p
+	return &shield.CreateProtectionOutput{ProtectionId: ptr(id)}, nil
+}
+
+func describe(p *world.Protection) types.Protection {
+	return types.Protection{Id: ptr(p.ID), ProtectionArn: ptr(p.ARN), Name: ptr(p.Name), ResourceArn: ptr(p.Resource), HealthCheckIds: []string{}}
+}
+
+// DescribeProtection returns a protection by id or by its resource.
+func (s *Service) DescribeProtection(c *world.Call, in *shield.DescribeProtectionInput) (*shield.DescribeProtectionOutput, error) {
+	if (in.ProtectionId == nil) == (in.ResourceArn == nil) {
+		return nil, fail("InvalidParameterException", "You must specify either a protection ID or a resource ARN")
+	}
+	st := s.state(c)
+	for _, id := range world.SortedKeys(st.Protections) {
+		p := st.Protections[id]
+		if in.ProtectionId != nil && p.ID == *in.ProtectionId || in.ResourceArn != nil && p.Resource == *in.ResourceArn {
+			return &shield.DescribeProtectionOutput{Protection: ptr(describe(p))}, nil
+		}
+	}
+	return nil, missing()
+}
+
+// DeleteProtection deletes a protection.
+func (s *Service) DeleteProtection(c *world.Call, in *shield.DeleteProtectionInput) (*shield.DeleteProtectionOutput, error) {
+	st := s.state(c)
+	if st.Protections[val(in.ProtectionId)] == nil {
+		return nil, missing()
+	}
+	delete(st.Protections, *in.ProtectionId)
+	return &shield.DeleteProtectionOutput{}, nil
+}
+
+// ListProtections lists protections page by page, in no particular order
+// within a page.
+func (s *Service) ListProtections(c *world.Call, in *shield.ListProtectionsInput) (*shield.ListProtectionsOutput, error) {
+	st := s.state(c)
+	var wanted []string
+	if in.InclusionFilters != nil {
+		wanted = in.InclusionFilters.ResourceArns
+	}
+	after := ""
+	if in.NextToken != nil {
+		raw, err := base64.RawURLEncoding.DecodeString(*in.NextToken)
+		if err != nil {
+			return nil, fail("InvalidPaginationTokenException", "The token is not valid")
+		}
+		after = string(raw)
+	}
+	limit := s.w.PageLimit(int(val(in.MaxResults)), pageMost)
+	out := &shield.ListProtectionsOutput{Protections: []types.Protection{}}
+	for _, id := range world.SortedKeys(st.Protections) {
+		p := st.Protections[id]
+		if id <= after || len(wanted) > 0 && !slices.Contains(wanted, p.Resource) {
+			continue
+		}
+		if len(out.Protections) == limit {
+			out.NextToken = ptr(base64.RawURLEncoding.EncodeToString([]byte(*out.Protections[limit-1].Id)))
+			break
+		}
+		out.Protections = append(out.Protections, describe(p))
+	}
+	world.Shuffle(s.w, out.Protections)
+	return out, nil
+}

@@ -1,0 +1,192 @@
+// Package wafregional holds the operations of WAF Classic (regional) that tie
+// web ACLs to load balancers, and those that make and list web ACLs. Rules do
+// not exist here.
+package wafregional
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	waf "github.com/aws/aws-sdk-go-v2/service/wafregional"
+	"github.com/aws/aws-sdk-go-v2/service/wafregional/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+const (
+	quotaACLs = "classic-web-acls-per-region"
+	pageMost  = 100
+)
+
+var metricPattern = regexp.MustCompile(`^[A-Za-z0-9]{1,128}$`)
+
+// Service serves the operations.
+type Service struct {
+	w *world.World
+}
+
+// New returns the service of a world.
+func New(w *world.World) *Service { return &Service{w: w} }
+
+// Operations lists what the service can do.
+func (s *Service) Operations() []wire.Operation {
+	h := wire.Handles
+	return []wire.Operation{
+		wire.Op("AssociateWebACL", s.AssociateWebACL, h("ResourceArn", "WebACLId")),
+		wire.Op("DisassociateWebACL", s.DisassociateWebACL, h("ResourceArn")),
+		wire.Op("GetWebACLForResource", s.GetWebACLForResource, h("ResourceArn")),
+		wire.Op("CreateWebACL", s.CreateWebACL, h("ChangeToken", "DefaultAction", "MetricName", "Name", "Tags")),
+		wire.Op("ListWebACLs", s.ListWebACLs, h("Limit", "NextMarker")),
+		wire.Op("GetChangeToken", s.GetChangeToken, h()),
+	}
+}
+
+func (s *Service) partition(c *world.Call) *world.Partition {
+	if c.Partition != nil {
+		return c.Partition
+	}
+	return s.w.Partition(c.Account, c.Region)
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func val[T any](p *T) T {
+	var zero T
+	if p == nil {
+		return zero
+	}
+	return *p
+}
+
+func fail(code, format string, args ...any) error { return world.Errorf(code, format, args...) }
+
+func missing() error {
+	return fail("WAFNonexistentItemException", "The referenced item does not exist.")
+}
+
+func unavailable() error {
+	return fail("WAFUnavailableEntityException", "The operation failed because the entity referenced is temporarily unavailable. Retry your request.")
+}
+
+// loadBalancer checks that an ARN names a load balancer that can have a web
+// ACL.
+func (s *Service) loadBalancer(c *world.Call, arn string) error {
+	if !strings.HasPrefix(arn, "arn:") || strings.Contains(arn, ":elasticloadbalancing:") && !strings.Contains(arn, ":loadbalancer/app/") {
+		return fail("WAFInvalidParameterException", "The resource ARN '%s' is not valid", arn)
+	}
+	lb := s.partition(c).ELB.LoadBalancers[arn]
+	if lb == nil {
+		return missing()
+	}
+	if c.Now.Before(lb.Created.Add(s.w.Config.WAF.PropagationDelay)) {
+		return unavailable()
+	}
+	return nil
+}
+
+// AssociateWebACL gives a load balancer a web ACL, in the place of the one it
+// may have.
+func (s *Service) AssociateWebACL(c *world.Call, in *waf.AssociateWebACLInput) (*waf.AssociateWebACLOutput, error) {
+	p, resource := s.partition(c), val(in.ResourceArn)
+	if err := s.loadBalancer(c, resource); err != nil {
+		return nil, err
+	}
+	if p.WAFRegional.ACLs[val(in.WebACLId)] == nil {
+		return nil, missing()
+	}
+	if p.WAFv2.Associations[resource] != "" && s.w.Config.Strict {
+		return nil, unavailable()
+	}
+	p.WAFRegional.Associations[resource] = *in.WebACLId
+	return &waf.AssociateWebACLOutput{}, nil
+}
+
+// DisassociateWebACL takes the web ACL off a load balancer, if it has one.
+func (s *Service) DisassociateWebACL(c *world.Call, in *waf.DisassociateWebACLInput) (*waf.DisassociateWebACLOutput, error) {
+	if err := s.loadBalancer(c, val(in.ResourceArn)); err != nil {
+		return nil, err
+	}
+	delete(s.partition(c).WAFRegional.Associations, *in.ResourceArn)
+	return &waf.DisassociateWebACLOutput{}, nil
+}
+
+// GetWebACLForResource returns the web ACL of a load balancer; without one,
+// the answer has none.
+func (s *Service) GetWebACLForResource(c *world.Call, in *waf.GetWebACLForResourceInput) (*waf.GetWebACLForResourceOutput, error) {
+	if err := s.loadBalancer(c, val(in.ResourceArn)); err != nil {
+		return nil, err
+	}
+	st := s.partition(c).WAFRegional
+	out := &waf.GetWebACLForResourceOutput{}
+	if acl := st.ACLs[st.Associations[*in.ResourceArn]]; acl != nil {
+		out.WebACLSummary = &types.WebACLSummary{WebACLId: ptr(acl.ID), Name: ptr(acl.Name)}
+	}
+	return out, nil
+}
+
+// GetChangeToken gives out a token that one change may use.
+func (s *Service) GetChangeToken(c *world.Call, _ *waf.GetChangeTokenInput) (*waf.GetChangeTokenOutput, error) {
+	st := s.partition(c).WAFRegional
+	if st.Tokens == nil {
+		st.Tokens = map[string]bool{}
+	}
+	token := s.w.UUID()
+	st.Tokens[token] = true
+	return &waf.GetChangeTokenOutput{ChangeToken: ptr(token)}, nil
+}
+
+// CreateWebACL makes a web ACL without rules.
+func (s *Service) CreateWebACL(c *world.Call, in *waf.CreateWebACLInput) (*waf.CreateWebACLOutput, error) {
+	p := s.partition(c)
+	st := p.WAFRegional
+	if !st.Tokens[val(in.ChangeToken)] {
+		return nil, fail("WAFStaleDataException", "The input token is no longer current.")
+	}
+	if val(in.Name) == "" || len(*in.Name) > 128 || !metricPattern.MatchString(val(in.MetricName)) {
+		return nil, fail("WAFInvalidParameterException", "The name or the metric name is not valid")
+	}
+	if in.DefaultAction == nil || !slices.Contains(in.DefaultAction.Type.Values(), in.DefaultAction.Type) {
+		return nil, fail("WAFInvalidParameterException", "The default action is not valid")
+	}
+	if most := s.w.Quota(quotaACLs, 50); len(st.ACLs) >= most {
+		return nil, fail("WAFLimitsExceededException", "Operation would result in exceeding resource limits: '%d'", most)
+	}
+	delete(st.Tokens, *in.ChangeToken)
+	id := s.w.UUID()
+	acl := &world.ClassicWebACL{
+		ID: id, ARN: p.ARN("waf-regional", "webacl/"+id), Name: *in.Name, Metric: *in.MetricName,
+		Default: string(in.DefaultAction.Type), Tags: map[string]string{},
+	}
+	for _, t := range in.Tags {
+		acl.Tags[val(t.Key)] = val(t.Value)
+	}
+	st.ACLs[id] = acl
+	return &waf.CreateWebACLOutput{ChangeToken: in.ChangeToken, WebACL: &types.WebACL{
+		WebACLId: ptr(id), WebACLArn: ptr(acl.ARN), Name: ptr(acl.Name), MetricName: ptr(acl.Metric),
+		DefaultAction: &types.WafAction{Type: in.DefaultAction.Type}, Rules: []types.ActivatedRule{},
+	}}, nil
+}
+
+// ListWebACLs lists web ACLs page by page; the marker is the last id.
+func (s *Service) ListWebACLs(c *world.Call, in *waf.ListWebACLsInput) (*waf.ListWebACLsOutput, error) {
+	st := s.partition(c).WAFRegional
+	if in.Limit < 0 || in.Limit > pageMost {
+		return nil, fail("WAFInvalidParameterException", "The limit '%d' must be between 0 and %d", in.Limit, pageMost)
+	}
+	limit := s.w.PageLimit(int(in.Limit), pageMost)
+	out := &waf.ListWebACLsOutput{WebACLs: []types.WebACLSummary{}}
+	for _, id := range world.SortedKeys(st.ACLs) {
+		if in.NextMarker != nil && id <= *in.NextMarker {
+			continue
+		}
+		if len(out.WebACLs) == limit {
+			out.NextMarker = out.WebACLs[limit-1].WebACLId
+			break
+		}
+		out.WebACLs = append(out.WebACLs, types.WebACLSummary{WebACLId: ptr(id), Name: ptr(st.ACLs[id].Name)})
+	}
+	world.Shuffle(s.w, out.WebACLs)
+	return out, nil
+}

@@ -1,0 +1,145 @@
+package wafv2
+
+import (
+	"regexp"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/wafv2"
+	"github.com/aws/aws-sdk-go-v2/service/wafv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+const (
+	quotaACLs = "web-acls-per-region"
+	pageMost  = 100
+)
+
+var namePattern = regexp.MustCompile(`^[\w-]{1,128}$`)
+
+func (s *Service) scope(given types.Scope) error {
+	switch {
+	case given == types.ScopeRegional:
+		return nil
+	case slices.Contains(given.Values(), given):
+		return fail("WAFInvalidParameterException", "The scope '%s' is not supported by this emulator", given)
+	}
+	return badParameter("SCOPE_VALUE", string(given))
+}
+
+// CreateWebACL makes a web ACL of regional scope.
+func (s *Service) CreateWebACL(c *world.Call, in *wafv2.CreateWebACLInput) (*wafv2.CreateWebACLOutput, error) {
+	if err := s.scope(in.Scope); err != nil {
+		return nil, err
+	}
+	p := s.partition(c)
+	name := val(in.Name)
+	if !namePattern.MatchString(name) {
+		return nil, badParameter("NAME", name)
+	}
+	if in.DefaultAction == nil || in.VisibilityConfig == nil {
+		return nil, badParameter("DEFAULT_ACTION", "")
+	}
+	for _, acl := range p.WAFv2.ACLs {
+		if val(acl.ACL.Name) == name {
+			return nil, fail("WAFDuplicateItemException", "AWS WAF couldn’t perform the operation because some resource in your request is a duplicate of an existing one.")
+		}
+	}
+	if most := s.w.Quota(quotaACLs, 100); len(p.WAFv2.ACLs) >= most {
+		return nil, fail("WAFLimitsExceededException", "AWS WAF couldn’t perform the operation because you exceeded your resource limit: '%d'", most)
+	}
+	id := s.w.UUID()
+	arn := p.ARN("wafv2", "regional/webacl/"+name+"/"+id)
+	tags := map[string]string{}
+	for _, t := range in.Tags {
+		tags[val(t.Key)] = val(t.Value)
+	}
+	p.WAFv2.ACLs[arn] = &world.WebACL{
+		ACL: types.WebACL{
+			ARN: ptr(arn), Id: ptr(id), Name: ptr(name), DefaultAction: in.DefaultAction, VisibilityConfig: in.VisibilityConfig,
+			Description: in.Description, Rules: in.Rules, AssociationConfig: in.AssociationConfig, CaptchaConfig: in.CaptchaConfig,
+			ChallengeConfig: in.ChallengeConfig, CustomResponseBodies: in.CustomResponseBodies, TokenDomains: in.TokenDomains,
+			Capacity: int64(len(in.Rules)), LabelNamespace: ptr("awswaf:" + p.Account + ":webacl:" + name + ":"),
+		},
+		Scope: in.Scope, LockToken: s.w.UUID(), Created: c.Now, Tags: tags,
+	}
+	return &wafv2.CreateWebACLOutput{Summary: ptr(summary(p.WAFv2.ACLs[arn]))}, nil
+}
+
+func summary(a *world.WebACL) types.WebACLSummary {
+	return types.WebACLSummary{ARN: a.ACL.ARN, Id: a.ACL.Id, Name: a.ACL.Name, Description: a.ACL.Description, LockToken: ptr(a.LockToken)}
+}
+
+// named finds a web ACL by name and id.
+func named(p *world.Partition, name, id *string) *world.WebACL {
+	for _, acl := range p.WAFv2.ACLs {
+		if val(acl.ACL.Name) == val(name) && val(acl.ACL.Id) == val(id) {
+			return acl
+		}
+	}
+	return nil
+}
+
+// GetWebACL returns a web ACL by ARN, or by name and id.
+func (s *Service) GetWebACL(c *world.Call, in *wafv2.GetWebACLInput) (*wafv2.GetWebACLOutput, error) {
+	p := s.partition(c)
+	acl := p.WAFv2.ACLs[val(in.ARN)]
+	if in.ARN == nil {
+		if err := s.scope(in.Scope); err != nil {
+			return nil, err
+		}
+		acl = named(p, in.Name, in.Id)
+	}
+	if acl == nil {
+		return nil, missing()
+	}
+	copied := acl.ACL
+	return &wafv2.GetWebACLOutput{WebACL: &copied, LockToken: ptr(acl.LockToken)}, nil
+}
+
+// DeleteWebACL deletes a web ACL that no load balancer has.
+func (s *Service) DeleteWebACL(c *world.Call, in *wafv2.DeleteWebACLInput) (*wafv2.DeleteWebACLOutput, error) {
+	if err := s.scope(in.Scope); err != nil {
+		return nil, err
+	}
+	p := s.partition(c)
+	acl := named(p, in.Name, in.Id)
+	if acl == nil {
+		return nil, missing()
+	}
+	if val(in.LockToken) != acl.LockToken {
+		return nil, fail("WAFOptimisticLockException", "AWS WAF couldn’t save your changes because someone changed the resource after you started to edit it. Reapply your changes.")
+	}
+	for _, arn := range p.WAFv2.Associations {
+		if arn == *acl.ACL.ARN {
+			return nil, fail("WAFAssociatedItemException", "AWS WAF couldn’t perform the operation because your resource is being used by another resource or it’s associated with another resource.")
+		}
+	}
+	delete(p.WAFv2.ACLs, *acl.ACL.ARN)
+	return &wafv2.DeleteWebACLOutput{}, nil
+}
+
+// ListWebACLs lists web ACLs page by page; the marker is the last ARN.
+func (s *Service) ListWebACLs(c *world.Call, in *wafv2.ListWebACLsInput) (*wafv2.ListWebACLsOutput, error) {
+	if err := s.scope(in.Scope); err != nil {
+		return nil, err
+	}
+	p := s.partition(c)
+	if n := val(in.Limit); in.Limit != nil && (n < 1 || n > pageMost) {
+		return nil, badParameter("LIMIT", "")
+	}
+	limit := s.w.PageLimit(int(val(in.Limit)), pageMost)
+	out := &wafv2.ListWebACLsOutput{WebACLs: []types.WebACLSummary{}}
+	for _, arn := range world.SortedKeys(p.WAFv2.ACLs) {
+		if in.NextMarker != nil && arn <= *in.NextMarker {
+			continue
+		}
+		if len(out.WebACLs) == limit {
+			out.NextMarker = out.WebACLs[limit-1].ARN
+			break
+		}
+		out.WebACLs = append(out.WebACLs, summary(p.WAFv2.ACLs[arn]))
+	}
+	world.Shuffle(s.w, out.WebACLs)
+	return out, nil
+}

@@ -1,0 +1,105 @@
+package wafv2
+
+import (
+	"regexp"
+
+	"github.com/aws/aws-sdk-go-v2/service/wafv2"
+	"github.com/aws/aws-sdk-go-v2/service/wafv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+var aclPattern = regexp.MustCompile(`^arn:aws[a-z-]*:wafv2:([a-z0-9-]+):\d{12}:(regional|global)/webacl/[\w-]+/[\w-]+$`)
+
+// AssociateWebACL gives a load balancer a web ACL, in the place of the one it
+// may have.
+func (s *Service) AssociateWebACL(c *world.Call, in *wafv2.AssociateWebACLInput) (*wafv2.AssociateWebACLOutput, error) {
+	p := s.partition(c)
+	arn, resource := val(in.WebACLArn), val(in.ResourceArn)
+	if m := aclPattern.FindStringSubmatch(arn); m == nil || m[2] != "regional" || m[1] != p.Region {
+		return nil, badParameter("WEB_ACL_ARN", arn)
+	}
+	if err := s.loadBalancer(c, resource); err != nil {
+		return nil, err
+	}
+	acl := p.WAFv2.ACLs[arn]
+	if acl == nil {
+		return nil, missing()
+	}
+	if c.Now.Before(acl.Created.Add(s.w.Config.WAF.PropagationDelay)) {
+		return nil, unavailable()
+	}
+	if p.WAFRegional.Associations[resource] != "" && s.w.Config.Strict {
+		return nil, fail("WAFInvalidOperationException", "The resource '%s' is associated with a web ACL of AWS WAF Classic", resource)
+	}
+	s.change(c, p.WAFv2, resource, arn)
+	return &wafv2.AssociateWebACLOutput{}, nil
+}
+
+// DisassociateWebACL takes the web ACL off a load balancer, if it has one.
+func (s *Service) DisassociateWebACL(c *world.Call, in *wafv2.DisassociateWebACLInput) (*wafv2.DisassociateWebACLOutput, error) {
+	resource := val(in.ResourceArn)
+	if err := s.loadBalancer(c, resource); err != nil {
+		return nil, err
+	}
+	s.change(c, s.partition(c).WAFv2, resource, "")
+	return &wafv2.DisassociateWebACLOutput{}, nil
+}
+
+// change sets the web ACL of a resource and remembers the one before.
+func (s *Service) change(c *world.Call, st *world.WAFv2State, resource, acl string) {
+	before := st.Associations[resource]
+	if before == acl {
+		return
+	}
+	if s.w.Config.WAF.ReadDelay > 0 {
+		if st.Changes == nil {
+			st.Changes = map[string]world.AssociationChange{}
+		}
+		st.Changes[resource] = world.AssociationChange{Previous: before, At: c.Now}
+	}
+	if acl == "" {
+		delete(st.Associations, resource)
+		return
+	}
+	st.Associations[resource] = acl
+}
+
+// GetWebACLForResource returns the web ACL of a load balancer; without one,
+// the answer has none.
+func (s *Service) GetWebACLForResource(c *world.Call, in *wafv2.GetWebACLForResourceInput) (*wafv2.GetWebACLForResourceOutput, error) {
+	st := s.partition(c).WAFv2
+	resource := val(in.ResourceArn)
+	if err := s.loadBalancer(c, resource); err != nil {
+		return nil, err
+	}
+	arn := st.Associations[resource]
+	if ch, ok := st.Changes[resource]; ok && c.Now.Before(ch.At.Add(s.w.Config.WAF.ReadDelay)) {
+		arn = ch.Previous
+	}
+	out := &wafv2.GetWebACLForResourceOutput{}
+	if acl := st.ACLs[arn]; acl != nil {
+		copied := acl.ACL
+		out.WebACL = &copied
+	}
+	return out, nil
+}
+
+// ListResourcesForWebACL lists the load balancers that have a web ACL.
+func (s *Service) ListResourcesForWebACL(c *world.Call, in *wafv2.ListResourcesForWebACLInput) (*wafv2.ListResourcesForWebACLOutput, error) {
+	st := s.partition(c).WAFv2
+	if st.ACLs[val(in.WebACLArn)] == nil {
+		return nil, missing()
+	}
+	out := &wafv2.ListResourcesForWebACLOutput{ResourceArns: []string{}}
+	if in.ResourceType != "" && in.ResourceType != types.ResourceTypeApplicationLoadBalancer {
+		return out, nil
+	}
+	for _, resource := range world.SortedKeys(st.Associations) {
+		if st.Associations[resource] == *in.WebACLArn {
+			out.ResourceArns = append(out.ResourceArns, resource)
+		}
+	}
+	s.w.ShuffleStrings(out.ResourceArns)
+	return out, nil
+}

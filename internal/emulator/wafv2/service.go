@@ -1,0 +1,85 @@
+// Package wafv2 holds the operations of WAFv2 that tie web ACLs to load
+// balancers, and those that make and list web ACLs of regional scope. Rules
+// are stored, not evaluated.
+package wafv2
+
+import (
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// Service serves the operations.
+type Service struct {
+	w *world.World
+}
+
+// New returns the service of a world.
+func New(w *world.World) *Service { return &Service{w: w} }
+
+// Operations lists what the service can do.
+func (s *Service) Operations() []wire.Operation {
+	h := wire.Handles
+	return []wire.Operation{
+		wire.Op("AssociateWebACL", s.AssociateWebACL, h("ResourceArn", "WebACLArn")),
+		wire.Op("DisassociateWebACL", s.DisassociateWebACL, h("ResourceArn")),
+		wire.Op("GetWebACLForResource", s.GetWebACLForResource, h("ResourceArn")),
+		wire.Op("ListResourcesForWebACL", s.ListResourcesForWebACL, h("ResourceType", "WebACLArn")),
+		wire.Op("CreateWebACL", s.CreateWebACL, h("Name", "Scope", "DefaultAction", "VisibilityConfig", "Description", "Rules", "Tags",
+			"AssociationConfig", "CaptchaConfig", "ChallengeConfig", "CustomResponseBodies", "TokenDomains")),
+		wire.Op("DeleteWebACL", s.DeleteWebACL, h("Id", "LockToken", "Name", "Scope")),
+		wire.Op("GetWebACL", s.GetWebACL, h("ARN", "Id", "Name", "Scope")),
+		wire.Op("ListWebACLs", s.ListWebACLs, h("Limit", "NextMarker", "Scope")),
+	}
+}
+
+func (s *Service) partition(c *world.Call) *world.Partition {
+	if c.Partition != nil {
+		return c.Partition
+	}
+	return s.w.Partition(c.Account, c.Region)
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func val[T any](p *T) T {
+	var zero T
+	if p == nil {
+		return zero
+	}
+	return *p
+}
+
+func fail(code, format string, args ...any) error { return world.Errorf(code, format, args...) }
+
+func badParameter(field, value string) error {
+	return fail("WAFInvalidParameterException", "Error reason: The parameter contains formatting that is not valid., field: %s, parameter: %s", field, value)
+}
+
+func missing() error {
+	return fail("WAFNonexistentItemException", "AWS WAF couldn’t perform the operation because your resource doesn’t exist.")
+}
+
+func unavailable() error {
+	return fail("WAFUnavailableEntityException", "AWS WAF couldn’t retrieve a resource that you specified for this operation. If you’ve just created a resource that you’re using in this operation, you might just need to wait a few minutes.")
+}
+
+// loadBalancer checks that an ARN names a load balancer that can have a web
+// ACL.
+func (s *Service) loadBalancer(c *world.Call, arn string) error {
+	if !strings.HasPrefix(arn, "arn:") || len(arn) < 20 {
+		return badParameter("RESOURCE_ARN", arn)
+	}
+	if strings.Contains(arn, ":elasticloadbalancing:") && !strings.Contains(arn, ":loadbalancer/app/") {
+		return badParameter("RESOURCE_ARN", arn)
+	}
+	lb := s.partition(c).ELB.LoadBalancers[arn]
+	if lb == nil {
+		return missing()
+	}
+	if c.Now.Before(lb.Created.Add(s.w.Config.WAF.PropagationDelay)) {
+		return unavailable()
+	}
+	return nil
+}
