@@ -18,11 +18,6 @@ const (
 	targetHandshakeTimeout = 10 * time.Second
 )
 
-// errConnect marks a failure before any byte of the request was sent.
-type errConnect struct{ error }
-
-func (e errConnect) Unwrap() error { return e.error }
-
 // carrier holds the connections from one node to the targets of one group.
 type carrier struct {
 	idle time.Duration
@@ -40,7 +35,6 @@ func (g *group) carrier(p *Plane, node netip.Addr, v *groupView, idle time.Durat
 		}
 		c.CloseIdleConnections()
 	}
-	dialer := p.dialer(node)
 	c := &carrier{idle: idle, Transport: &http.Transport{
 		Protocols:              transportProtocols(v.cfg.Protocol, v.cfg.ProtocolVersion),
 		TLSClientConfig:        targetTLS(),
@@ -53,11 +47,11 @@ func (g *group) carrier(p *Plane, node netip.Addr, v *groupView, idle time.Durat
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			at, err := netip.ParseAddrPort(addr)
 			if err != nil {
-				return nil, errConnect{err}
+				return nil, err
 			}
-			conn, err := dialer.DialContext(ctx, network, p.opt.Dial(at).String())
+			conn, err := p.dialTarget(ctx, network, node, at)
 			if err != nil {
-				return nil, errConnect{err}
+				return nil, err
 			}
 			return &idleConn{Conn: conn, limit: idle}, nil
 		},
@@ -89,16 +83,6 @@ func transportProtocols(protocol Protocol, version ProtocolVersion) *http.Protoc
 		p.SetUnencryptedHTTP2(true)
 	}
 	return &p
-}
-
-// dialer connects from the address of a node, as targets see it. A node whose
-// address is not one of this machine's leaves the choice to the system.
-func (p *Plane) dialer(node netip.Addr) *net.Dialer {
-	d := &net.Dialer{Timeout: p.opt.ConnectTimeout}
-	if local := Loopback(node); local.IsLoopback() {
-		d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(local, 0))
-	}
-	return d
 }
 
 // idleConn fails when nothing was read or written for the limit.

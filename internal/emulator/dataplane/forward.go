@@ -181,10 +181,11 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	if err == nil {
 		return n, nil
 	}
-	if b.limit > 0 {
-		_ = b.ctl.SetReadDeadline(time.Time{})
-	}
-	if err != io.EOF {
+	if err == io.EOF {
+		if b.limit > 0 {
+			_ = b.ctl.SetReadDeadline(time.Time{})
+		}
+	} else {
 		if isTimeout(err) {
 			b.state.set(bodyTimedOut)
 		} else {

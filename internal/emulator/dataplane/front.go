@@ -119,6 +119,10 @@ func (f *front) accept() {
 			}
 			continue // one connection failed while it was accepted
 		}
+		if !f.admits(conn) {
+			f.plane.work.Go(func() { f.swallow(conn) })
+			continue
+		}
 		conn = &cannedConn{Conn: conn}
 		for {
 			f.mu.Lock()

@@ -29,6 +29,11 @@ type Options struct {
 	// Client says which address conditions and headers see for a TCP peer.
 	// The default is the peer's address.
 	Client func(netip.Addr) netip.Addr
+	// Permit says whether packets pass between two addresses of the emulated
+	// network: from a client to a listener and from a node to a target. It
+	// stands for security groups. Packets that do not pass are dropped, not
+	// refused. By default all pass.
+	Permit func(from netip.Addr, to netip.AddrPort) bool
 	// PortOffset is added to ports that this process may not bind. Defaults
 	// to 8000.
 	PortOffset uint16
@@ -71,6 +76,9 @@ func New(opt Options) *Plane {
 	}
 	if opt.Client == nil {
 		opt.Client = func(a netip.Addr) netip.Addr { return a }
+	}
+	if opt.Permit == nil {
+		opt.Permit = func(netip.Addr, netip.AddrPort) bool { return true }
 	}
 	if opt.Health == nil {
 		opt.Health = func(HealthResult) {}

@@ -78,7 +78,7 @@ func (c *checker) ask(ctx context.Context, tg TargetGroup) (int, error) {
 		TLSClientConfig:    targetTLS(),
 		DisableCompression: true,
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return c.plane.dialer(c.source).DialContext(ctx, network, c.plane.opt.Dial(at).String())
+			return c.plane.dialTarget(ctx, network, c.source, at)
 		},
 	}
 	defer tr.CloseIdleConnections()
