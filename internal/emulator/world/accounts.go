@@ -1,6 +1,9 @@
 package world
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+)
 
 // Role is an IAM role that can be assumed. Roles that were never registered
 // can be assumed by anybody, as long as their account is well formed.
@@ -41,4 +44,9 @@ func (w *World) PutRole(r Role) { w.roles[r.ARN] = r }
 func (w *World) RoleByARN(arn string) (Role, bool) {
 	r, ok := w.roles[arn]
 	return r, ok
+}
+
+// Trusts tells whether an account may assume the role.
+func (r Role) Trusts(account string) bool {
+	return len(r.Trusted) == 0 || slices.Contains(r.Trusted, account)
 }

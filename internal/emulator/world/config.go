@@ -55,8 +55,6 @@ type Delays struct {
 	Instance time.Duration
 	// TerminatedVisible is how long a terminated instance is still listed.
 	TerminatedVisible time.Duration
-	// TagIndex is how long the tagging service lags behind tag changes.
-	TagIndex time.Duration
 }
 
 // DefaultConfig is a quick and faithful cloud: AWS's quotas, short delays,

@@ -229,3 +229,11 @@ func (p *Partition) ZoneNamed(name string) *Zone {
 	}
 	return nil
 }
+
+// CIDR returns the rule's block if it is of that family, else nothing.
+func (r SecurityGroupRule) CIDR(v4 bool) string {
+	if r.Peer.CIDR.IsValid() && r.Peer.CIDR.Addr().Is4() == v4 {
+		return r.Peer.CIDR.String()
+	}
+	return ""
+}

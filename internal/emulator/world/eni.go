@@ -94,7 +94,7 @@ func (p *Partition) NewInterface(s *Subnet) *NetworkInterface {
 }
 
 func (p *Partition) newENI(s *Subnet) *NetworkInterface {
-	n := p.world.Rand.Uint64()
+	n := p.world.ids.Uint64()
 	return &NetworkInterface{
 		ID: p.world.NewID("eni-"), SubnetID: s.ID, VPCID: s.VPCID, Zone: s.Zone,
 		Type: "interface", Owner: p.Account, SourceDestCheck: true, Created: p.now(),

@@ -9,7 +9,7 @@ import (
 func (w *World) Hex(n int) string {
 	var b strings.Builder
 	for b.Len() < n {
-		fmt.Fprintf(&b, "%016x", w.Rand.Uint64())
+		fmt.Fprintf(&b, "%016x", w.ids.Uint64())
 	}
 	return b.String()[:n]
 }
@@ -21,16 +21,23 @@ func (w *World) Decimal(n int) string {
 	for range n {
 		max *= 10
 	}
-	return fmt.Sprint(w.Rand.Uint64N(max))
+	return fmt.Sprint(w.ids.Uint64N(max))
 }
 
 // NewID returns an EC2 identifier: the prefix, which ends with a hyphen, and
 // 17 hexadecimal digits. AWS's begin with 0 since they grew to that length.
 func (w *World) NewID(prefix string) string { return prefix + "0" + w.Hex(16) }
 
+// RequestID returns the identifier of a response. It does not come from the
+// stream of identifiers.
+func (w *World) RequestID() string {
+	return uuid(fmt.Sprintf("%016x%016x", w.Rand.Uint64(), w.Rand.Uint64()))
+}
+
 // UUID returns a random UUID of version 4.
-func (w *World) UUID() string {
-	h := w.Hex(32)
+func (w *World) UUID() string { return uuid(w.Hex(32)) }
+
+func uuid(h string) string {
 	return h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-a" + h[17:20] + "-" + h[20:]
 }
 

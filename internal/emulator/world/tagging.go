@@ -1,5 +1,7 @@
 package world
 
+import "maps"
+
 // TaggedResource is a resource as the tagging service lists it.
 type TaggedResource struct {
 	ARN string
@@ -14,4 +16,15 @@ type TaggedResource struct {
 // in any order and is not kept.
 type TagSource interface {
 	TaggedResources(p *Partition) []TaggedResource
+}
+
+// Tag sets tags of an EC2 resource, beside those it has.
+func (p *Partition) Tag(id string, tags map[string]string) {
+	if len(tags) == 0 {
+		return
+	}
+	if p.Tags[id] == nil {
+		p.Tags[id] = map[string]string{}
+	}
+	maps.Copy(p.Tags[id], tags)
 }

@@ -26,9 +26,15 @@ type Options struct {
 // World is a whole cloud. Everything but Lock, Unlock, Generation, Wait and
 // the clock is to be used with the lock held.
 type World struct {
-	Clock  Clock
+	Clock Clock
+	// Rand orders lists and makes whatever else need not be repeatable when
+	// only the number of reads differs.
 	Rand   *rand.Rand
 	Config Config
+
+	// ids makes identifiers. It is a stream of its own, so that more or fewer
+	// reads do not change the names of what is created.
+	ids *rand.Rand
 
 	mu         sync.Mutex
 	account    string
@@ -64,6 +70,7 @@ func New(o Options) *World {
 
 func (w *World) clear() {
 	w.Rand = rand.New(rand.NewPCG(w.seed, w.seed^0x9e3779b97f4a7c15))
+	w.ids = rand.New(rand.NewPCG(w.seed, w.seed+1))
 	w.partitions = map[partitionKey]*Partition{}
 	w.accessKeys = map[string]string{}
 	w.roles = map[string]Role{}

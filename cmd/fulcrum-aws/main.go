@@ -1,0 +1,89 @@
+// Command fulcrum-aws is the AWS emulator alone: the APIs, the instance
+// metadata and the admin paths under /_fulcrum/ on one address. It begins
+// with what a new account has, a default VPC.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "fulcrum-aws:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("fulcrum-aws", flag.ContinueOnError)
+	listen := flags.String("listen", "127.0.0.1:4566", "address to listen on")
+	account := flags.String("account", world.DefaultAccount, "account of access keys that say nothing else")
+	seed := flags.Uint64("seed", uint64(time.Now().UnixNano()), "seed of identifiers and orders; the time if not given")
+	state := flags.String("state", "", "file with an exported state to begin with")
+	clock := flags.String("clock", "real", "real, or manual: moved by POST /_fulcrum/clock alone")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return nil
+		}
+		return err
+	}
+	o := emulator.Options{Seed: *seed, Account: *account}
+	switch *clock {
+	case "real":
+	case "manual":
+		o.Clock = world.NewManualClock(time.Now())
+	default:
+		return fmt.Errorf("--clock must be real or manual, not %q", *clock)
+	}
+	em := emulator.New(o)
+	if *state != "" {
+		if err := restore(em, *state); err != nil {
+			return err
+		}
+	}
+	return serve(ctx, em, *listen)
+}
+
+func restore(em *emulator.Emulator, file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	em.World().Lock()
+	defer em.World().Unlock()
+	return em.World().Restore(text)
+}
+
+// serve answers until ctx ends.
+func serve(ctx context.Context, em *emulator.Emulator, address string) error {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: em.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	fmt.Printf("fulcrum-aws: AWS at http://%s, admin at http://%s/_fulcrum/\n", l.Addr(), l.Addr())
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	return server.Shutdown(grace)
+}

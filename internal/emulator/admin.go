@@ -1,0 +1,288 @@
+package emulator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/imds"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+const adminPrefix = "/_fulcrum/"
+
+// AdminFunc serves one admin path. body is the request's; the result is
+// rendered as JSON, an error as {"error": …} with status 400.
+type AdminFunc func(r *http.Request, body []byte) (any, error)
+
+// HandleAdmin adds a path below /_fulcrum/, such as "loadbalancers". It
+// replaces one of the same name.
+func (em *Emulator) HandleAdmin(name string, f AdminFunc) {
+	em.adminMu.Lock()
+	defer em.adminMu.Unlock()
+	em.admin[name] = f
+}
+
+func (em *Emulator) registerAdmin() {
+	em.HandleAdmin("reset", em.adminReset)
+	em.HandleAdmin("state", em.adminState)
+	em.HandleAdmin("calls", em.adminCalls)
+	em.HandleAdmin("faults", em.adminFaults)
+	em.HandleAdmin("limits", em.adminLimits)
+	em.HandleAdmin("clock", em.adminClock)
+	em.HandleAdmin("config", em.adminConfig)
+	em.HandleAdmin("accounts", em.adminAccounts)
+	em.HandleAdmin("imds", em.adminIMDS)
+	em.HandleAdmin("check", em.adminCheck)
+}
+
+func (em *Emulator) serveAdmin(r *http.Request) wire.Response {
+	name := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, adminPrefix), "/")
+	em.adminMu.Lock()
+	f := em.admin[name]
+	names := world.SortedKeys(em.admin)
+	em.adminMu.Unlock()
+	if f == nil {
+		return jsonResponse(404, map[string]any{"error": "no admin path " + name, "paths": names})
+	}
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(http.MaxBytesReader(nil, r.Body, 256<<20)); err != nil {
+			return jsonResponse(400, map[string]string{"error": err.Error()})
+		}
+	}
+	out, err := f(r, body)
+	if err != nil {
+		return jsonResponse(400, map[string]string{"error": err.Error()})
+	}
+	return jsonResponse(200, out)
+}
+
+func jsonResponse(status int, v any) wire.Response {
+	if raw, ok := v.(json.RawMessage); ok {
+		return wire.Response{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: raw}
+	}
+	body, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		status, body = 500, fmt.Appendf(nil, `{"error": %q}`, err)
+	}
+	return wire.Response{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: append(body, '\n')}
+}
+
+var errMethod = errors.New("this method means nothing here")
+
+var done = map[string]bool{"ok": true}
+
+// adminReset: POST forgets everything.
+func (em *Emulator) adminReset(r *http.Request, _ []byte) (any, error) {
+	if r.Method != http.MethodPost {
+		return nil, errMethod
+	}
+	em.Reset()
+	return done, nil
+}
+
+// adminState: GET exports the state, PUT restores an exported one.
+func (em *Emulator) adminState(r *http.Request, body []byte) (any, error) {
+	em.world.Lock()
+	defer em.world.Unlock()
+	switch r.Method {
+	case http.MethodGet:
+		state, err := em.world.Export()
+		return json.RawMessage(state), err
+	case http.MethodPut:
+		if err := em.world.Restore(body); err != nil {
+			return nil, err
+		}
+		em.world.Bump()
+		return done, nil
+	}
+	return nil, errMethod
+}
+
+// adminCalls: GET lists the calls, filtered by the parameters service,
+// operation and mutating (true); DELETE empties the log.
+func (em *Emulator) adminCalls(r *http.Request, _ []byte) (any, error) {
+	switch r.Method {
+	case http.MethodDelete:
+		em.calls.Reset()
+		return done, nil
+	case http.MethodGet:
+	default:
+		return nil, errMethod
+	}
+	q := r.URL.Query()
+	calls := []Entry{}
+	for _, e := range em.calls.Entries() {
+		if s := q.Get("service"); s != "" && s != e.Service {
+			continue
+		}
+		if o := q.Get("operation"); o != "" && o != e.Operation {
+			continue
+		}
+		if q.Get("mutating") == "true" && !e.Mutating {
+			continue
+		}
+		calls = append(calls, e)
+	}
+	return map[string]any{
+		"total": em.calls.Total(), "mutating": em.calls.Mutating(),
+		"counts": em.calls.Counts(), "throttled": em.faults.Throttled(), "calls": calls,
+	}, nil
+}
+
+// adminFaults: GET lists the rules, POST adds one (the JSON form of
+// fault.Rule), DELETE removes all faults and limits.
+func (em *Emulator) adminFaults(r *http.Request, body []byte) (any, error) {
+	switch r.Method {
+	case http.MethodGet:
+		return map[string]any{"rules": em.faults.Rules(), "limits": em.faults.Limits(), "throttled": em.faults.Throttled()}, nil
+	case http.MethodPost:
+		var rule fault.Rule
+		if err := strict(body, &rule); err != nil {
+			return nil, err
+		}
+		em.faults.Add(rule)
+		return done, nil
+	case http.MethodDelete:
+		em.faults.Reset()
+		return done, nil
+	}
+	return nil, errMethod
+}
+
+// adminLimits: PUT installs token buckets: {"name": "documented" |
+// "documented-2025" | "off", "factor": 1}, or {"buckets": […]}.
+func (em *Emulator) adminLimits(r *http.Request, body []byte) (any, error) {
+	switch r.Method {
+	case http.MethodGet:
+		return em.faults.Limits(), nil
+	case http.MethodPut:
+	default:
+		return nil, errMethod
+	}
+	in := struct {
+		Name    string
+		Factor  float64
+		Buckets []fault.Bucket
+	}{Factor: 1}
+	if err := strict(body, &in); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(in.Buckets) > 0:
+		em.faults.SetLimits(fault.Limits{Name: in.Name, Buckets: in.Buckets})
+	case in.Name == "documented":
+		em.faults.SetLimits(fault.Documented(in.Factor))
+	case in.Name == "documented-2025":
+		em.faults.SetLimits(fault.Documented2025(in.Factor))
+	case in.Name == "off":
+		em.faults.SetLimits(fault.Limits{})
+	default:
+		return nil, fmt.Errorf("no limits are called %q", in.Name)
+	}
+	return done, nil
+}
+
+// advancer is a clock that can be moved.
+type advancer interface{ Advance(time.Duration) }
+
+// adminClock: GET shows the time, POST {"advance": "30s"} moves a manual
+// clock.
+func (em *Emulator) adminClock(r *http.Request, body []byte) (any, error) {
+	if r.Method == http.MethodPost {
+		clock, ok := em.world.Clock.(advancer)
+		if !ok {
+			return nil, errors.New("the clock is not a manual one")
+		}
+		var in struct{ Advance string }
+		if err := strict(body, &in); err != nil {
+			return nil, err
+		}
+		d, err := time.ParseDuration(in.Advance)
+		if err != nil {
+			return nil, err
+		}
+		clock.Advance(d)
+		em.world.Bump()
+	}
+	_, manual := em.world.Clock.(advancer)
+	return map[string]any{"now": em.world.Clock.Now(), "manual": manual}, nil
+}
+
+// adminConfig: GET shows the configuration, PATCH changes the members given.
+func (em *Emulator) adminConfig(r *http.Request, body []byte) (any, error) {
+	em.world.Lock()
+	defer em.world.Unlock()
+	if r.Method == http.MethodPatch {
+		cfg := em.world.Config
+		cfg.Quotas = map[string]int{}
+		for name, n := range em.world.Config.Quotas {
+			cfg.Quotas[name] = n
+		}
+		if err := strict(body, &cfg); err != nil {
+			return nil, err
+		}
+		em.world.Config = cfg
+		em.world.Bump()
+	}
+	return em.world.Config, nil
+}
+
+// adminAccounts: POST {"accessKeys": {key: account}, "roles": [world.Role]}
+// registers keys and roles.
+func (em *Emulator) adminAccounts(r *http.Request, body []byte) (any, error) {
+	if r.Method != http.MethodPost {
+		return nil, errMethod
+	}
+	var in struct {
+		AccessKeys map[string]string
+		Roles      []world.Role
+	}
+	if err := strict(body, &in); err != nil {
+		return nil, err
+	}
+	em.world.Lock()
+	defer em.world.Unlock()
+	for key, account := range in.AccessKeys {
+		em.world.AddAccessKey(key, account)
+	}
+	for _, role := range in.Roles {
+		em.world.PutRole(role)
+	}
+	return done, nil
+}
+
+// adminIMDS: GET shows whose metadata is served, PUT sets it.
+func (em *Emulator) adminIMDS(r *http.Request, body []byte) (any, error) {
+	if r.Method == http.MethodPut {
+		var in imds.Identity
+		if err := strict(body, &in); err != nil {
+			return nil, err
+		}
+		em.imds.SetIdentity(in)
+	}
+	return em.imds.Identity(), nil
+}
+
+// adminCheck: GET lists the invariants that the state breaks.
+func (em *Emulator) adminCheck(*http.Request, []byte) (any, error) {
+	em.world.Lock()
+	defer em.world.Unlock()
+	broken := em.world.Check()
+	return map[string]any{"ok": len(broken) == 0, "broken": broken}, nil
+}
+
+// strict decodes JSON and refuses members that do not exist.
+func strict(body []byte, v any) error {
+	d := json.NewDecoder(strings.NewReader(string(body)))
+	d.DisallowUnknownFields()
+	return d.Decode(v)
+}

@@ -1,0 +1,116 @@
+package emulator
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxEntries is how many calls the log keeps; counts never forget.
+const maxEntries = 100_000
+
+// Entry is one call in the log.
+type Entry struct {
+	Sequence  int
+	Time      time.Time
+	Service   string // signing name
+	Operation string
+	Account   string `json:",omitempty"`
+	Region    string
+	AccessKey string `json:",omitempty"`
+	Mutating  bool
+	RequestID string
+	// Input is the SDK's input structure, nil if it could not be decoded.
+	Input any `json:",omitempty"`
+	// Status, Code and Message are those of the answer; the code is empty for
+	// success.
+	Status        int
+	Code, Message string `json:",omitempty"`
+	// Fault is what was made to go wrong: throttled, error, reset, lost,
+	// stale, abandoned.
+	Fault string `json:",omitempty"`
+}
+
+// Calls is the log of all calls. It is safe for concurrent use.
+type Calls struct {
+	mu       sync.Mutex
+	sequence int
+	entries  []Entry
+	counts   map[string]int
+	mutating int
+}
+
+func newCalls() *Calls { return &Calls{counts: map[string]int{}} }
+
+func (c *Calls) add(e Entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sequence++
+	e.Sequence = c.sequence
+	c.counts[e.Service+":"+e.Operation]++
+	if e.Mutating {
+		c.mutating++
+	}
+	if len(c.entries) >= maxEntries {
+		c.entries = slices.Delete(c.entries, 0, maxEntries/10)
+	}
+	c.entries = append(c.entries, e)
+}
+
+// Total counts all calls.
+func (c *Calls) Total() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sequence
+}
+
+// Mutating counts the calls that were to change something, refused ones
+// included.
+func (c *Calls) Mutating() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mutating
+}
+
+// Count counts the calls of an operation: "CreateRule" in any service, or
+// "elasticloadbalancing:CreateRule" in one.
+func (c *Calls) Count(operation string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for name, count := range c.counts {
+		_, op, _ := strings.Cut(name, ":")
+		if name == operation || op == operation {
+			n += count
+		}
+	}
+	return n
+}
+
+// Counts returns how often each operation was called, by service and name
+// ("ec2:DescribeSubnets").
+func (c *Calls) Counts() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make(map[string]int, len(c.counts))
+	for name, n := range c.counts {
+		out[name] = n
+	}
+	return out
+}
+
+// Entries returns the log, oldest first. It is a copy; inputs are shared and
+// not to be changed.
+func (c *Calls) Entries() []Entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.entries)
+}
+
+// Reset empties log and counts.
+func (c *Calls) Reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sequence, c.mutating, c.entries, c.counts = 0, 0, nil, map[string]int{}
+}

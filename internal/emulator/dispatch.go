@@ -1,0 +1,198 @@
+package emulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// errBroken is a connection that closed without an answer.
+var errBroken = errors.New("connection reset by peer")
+
+// dispatch serves one API request. Its errors mean that no answer arrives.
+func (em *Emulator) dispatch(ctx context.Context, r *http.Request) (wire.Response, error) {
+	requestID := em.newRequestID()
+	req, refused := em.identify(r)
+	if refused != nil {
+		codec := wire.Query("")
+		if req.service != nil {
+			codec = req.service.codec
+		}
+		return codec.Fail(refused, requestID), nil
+	}
+	entry := Entry{
+		Time: em.world.Clock.Now(), Service: req.service.name, Operation: req.operation,
+		Region: req.region, AccessKey: req.accessKey, Mutating: Mutating(req.service.name, req.operation),
+		RequestID: requestID,
+	}
+	resp, err := em.serve(ctx, req, &entry)
+	entry.Status = resp.Status
+	em.calls.add(entry)
+	return resp, err
+}
+
+// serve runs an identified request and fills in what the log should say.
+func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.Response, error) {
+	fail := func(err *world.Error) wire.Response {
+		entry.Code, entry.Message = err.Code, err.Message
+		return req.service.codec.Fail(err, entry.RequestID)
+	}
+	account, refused := em.authorize(req)
+	if refused != nil {
+		return fail(refused), nil
+	}
+	entry.Account = account
+	op, ok := req.service.operations[req.operation]
+	if !ok {
+		return fail(unknownOperation(req.service, req.operation)), nil
+	}
+	in := reflect.New(op.Input).Interface()
+	if err := req.service.codec.Decode(req.body, in); err != nil {
+		return fail(asError(err)), nil
+	}
+	// The log gets a copy of its own: operations may keep parts of their input.
+	logged := reflect.New(op.Input).Interface()
+	_ = req.service.codec.Decode(req.body, logged) // it went well above
+	entry.Input = logged
+	if member := wire.Unhandled(in, op.Members); member != "" {
+		return fail(wire.Unsupported(op.Name, member)), nil
+	}
+
+	act := em.faults.Decide(fault.Call{
+		Service: entry.Service, Operation: op.Name, Account: account, Region: req.region,
+		Mutating: entry.Mutating, Unfiltered: unfiltered(in), Time: entry.Time,
+	})
+	if act.After != nil {
+		defer act.After()
+	}
+	if act.Latency > 0 {
+		if err := em.sleep(ctx, act.Latency); err != nil {
+			entry.Fault = "abandoned"
+			return wire.Response{}, err
+		}
+	}
+	switch {
+	case act.Reset:
+		entry.Fault = "reset"
+		return wire.Response{}, errBroken
+	case act.Error != nil:
+		entry.Fault = "error"
+		if act.Throttle {
+			entry.Fault = "throttled"
+		}
+		return fail(act.Error), nil
+	}
+
+	call := world.Call{
+		Account: account, Region: req.region, RequestID: entry.RequestID, AccessKey: req.accessKey,
+		Service: entry.Service, Operation: op.Name,
+	}
+	if entry.Mutating {
+		em.rememberFirst()
+	}
+	resp, failure := em.execute(req.service, op, call, in, act.Stale)
+	if act.Stale > 0 {
+		entry.Fault = "stale"
+	}
+	if failure != nil {
+		resp = fail(failure)
+	} else if entry.Mutating {
+		em.remember()
+		em.world.Bump()
+	}
+	if act.Lose {
+		entry.Fault = "lost"
+		return resp, errBroken
+	}
+	return resp, nil
+}
+
+// execute runs an operation under the lock and renders its output there, for
+// outputs may share memory with the state.
+func (em *Emulator) execute(s *service, op wire.Operation, call world.Call, in any, stale time.Duration) (resp wire.Response, failure *world.Error) {
+	w := em.world
+	w.Lock()
+	defer w.Unlock()
+	if stale > 0 && !Mutating(s.name, op.Name) {
+		if past := em.past(stale); past != nil {
+			w, op = past.world, past.operation(s.name, op.Name)
+		}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			failure = &world.Error{Code: "InternalFailure", Message: fmt.Sprintf("bug in the emulator: %v\n%s", p, debug.Stack()), Status: 500}
+		}
+	}()
+	call.Now = w.Clock.Now()
+	call.Partition = w.Partition(call.Account, call.Region)
+	out, err := op.Call(&call, in)
+	if err != nil {
+		return wire.Response{}, asError(err)
+	}
+	resp, err = s.codec.Encode(op.Name, out, call.RequestID)
+	if err != nil {
+		return wire.Response{}, asError(err)
+	}
+	return resp, nil
+}
+
+// asError gives an unexpected error the form of AWS's.
+func asError(err error) *world.Error {
+	if e, ok := errors.AsType[*world.Error](err); ok {
+		return e
+	}
+	return &world.Error{Code: "InternalFailure", Message: err.Error(), Status: 500}
+}
+
+// sleep waits on the emulator's clock.
+func (em *Emulator) sleep(ctx context.Context, d time.Duration) error {
+	done := make(chan struct{})
+	stop := em.world.Clock.AfterFunc(d, func() { close(done) })
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		stop()
+		return ctx.Err()
+	}
+}
+
+func (em *Emulator) newRequestID() string {
+	em.world.Lock()
+	defer em.world.Unlock()
+	return em.world.RequestID()
+}
+
+// Mutating tells a call that changes something from one that only looks.
+func Mutating(service, operation string) bool {
+	if service == "sts" {
+		return false
+	}
+	for _, prefix := range []string{"Describe", "Get", "List", "Search"} {
+		if strings.HasPrefix(operation, prefix) {
+			return false
+		}
+	}
+	return true
+}
+
+// unfiltered tells a describe call that asks for everything at once.
+func unfiltered(in any) bool {
+	v := reflect.ValueOf(in).Elem()
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if f.IsExported() && f.Name != "DryRun" && !v.Field(i).IsZero() {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,15 @@
+// Package emulator is a small AWS in one process: it takes the requests of
+// the official SDK and command line, over HTTP or in memory, and answers from
+// a state machine that behaves as AWS does.
+//
+//	em := emulator.New(emulator.Options{Seed: 1})
+//	cfg := aws.Config{Region: "us-west-2", HTTPClient: em.Client(), Credentials: …}
+//
+// This package finds the service and operation of a request, lets faults
+// happen, runs the operation under the world's lock, and logs the call. What
+// operations do is in the packages below; traffic through load balancers is
+// in dataplane and serve.
+//
+// It starts no goroutine of its own and takes the time from the given clock,
+// so it can be used inside a testing/synctest bubble.
+package emulator

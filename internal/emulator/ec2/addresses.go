@@ -1,0 +1,116 @@
+package ec2
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// AllocateAddress gives out an elastic IP.
+func (s *Service) AllocateAddress(c *world.Call, in *ec2.AllocateAddressInput) (*ec2.AllocateAddressOutput, error) {
+	p := c.Partition
+	if in.Domain != "" && in.Domain != types.DomainTypeVpc {
+		return nil, world.Errorf("InvalidParameterValue", "Value (%s) for parameter domain is invalid", in.Domain)
+	}
+	if len(p.Addresses) >= s.w.Quota("elastic-ips", 100) {
+		return nil, world.Errorf("AddressLimitExceeded", "The maximum number of addresses has been reached.")
+	}
+	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeElasticIp)
+	if err != nil {
+		return nil, err
+	}
+	a := &world.Address{AllocationID: s.w.NewID("eipalloc-"), PublicIP: freePublic(p)}
+	p.Addresses[a.AllocationID] = a
+	p.Tag(a.AllocationID, tags)
+	return &ec2.AllocateAddressOutput{
+		AllocationId: aws.String(a.AllocationID), PublicIp: aws.String(a.PublicIP.String()), Domain: types.DomainTypeVpc,
+		NetworkBorderGroup: aws.String(c.Region), PublicIpv4Pool: aws.String("amazon"),
+	}, nil
+}
+
+// freePublic finds a free public address. They come from a range that is
+// reserved for documentation and benchmarks, so that none is anybody's.
+func freePublic(p *world.Partition) netip.Addr {
+	taken := map[netip.Addr]bool{}
+	for _, a := range p.Addresses {
+		taken[a.PublicIP] = true
+	}
+	block := netip.MustParsePrefix("198.18.0.0/15")
+	for n := 1; ; n++ {
+		if a := world.IPv4At(block, n); !taken[a] {
+			return a
+		}
+	}
+}
+
+// ReleaseAddress gives an elastic IP back.
+func (s *Service) ReleaseAddress(c *world.Call, in *ec2.ReleaseAddressInput) (*ec2.ReleaseAddressOutput, error) {
+	a, err := find(kindAddress, c.Partition.Addresses, in.AllocationId)
+	if err != nil {
+		return nil, err
+	}
+	if a.AssociationID != "" {
+		return nil, world.Errorf("InvalidIPAddress.InUse", "Address %s is in use.", a.PublicIP)
+	}
+	delete(c.Partition.Addresses, a.AllocationID)
+	delete(c.Partition.Tags, a.AllocationID)
+	return &ec2.ReleaseAddressOutput{}, nil
+}
+
+// DescribeAddresses lists elastic IPs; the operation has no pages.
+func (s *Service) DescribeAddresses(c *world.Call, in *ec2.DescribeAddressesInput) (*ec2.DescribeAddressesOutput, error) {
+	p := c.Partition
+	if err := checkIDs(kindAddress, p.Addresses, in.AllocationIds); err != nil {
+		return nil, err
+	}
+	ids := world.SortedKeys(p.Addresses)
+	if len(in.AllocationIds) > 0 {
+		ids = slices.Compact(slices.Sorted(slices.Values(in.AllocationIds)))
+	}
+	for _, ip := range in.PublicIps {
+		if !slices.ContainsFunc(ids, func(id string) bool { return p.Addresses[id].PublicIP.String() == ip }) {
+			return nil, world.Errorf("InvalidAddress.NotFound", "Address '%s' not found.", ip)
+		}
+	}
+	if len(in.PublicIps) > 0 {
+		ids = without(ids, func(id string) bool { return !slices.Contains(in.PublicIps, p.Addresses[id].PublicIP.String()) })
+	}
+	ids, err := selectBy(ids, in.Filters, filters[string]{
+		"allocation-id":        func(id string) []string { return one(id) },
+		"association-id":       func(id string) []string { return one(p.Addresses[id].AssociationID) },
+		"public-ip":            func(id string) []string { return one(p.Addresses[id].PublicIP.String()) },
+		"network-interface-id": func(id string) []string { return one(p.Addresses[id].InterfaceID) },
+		"private-ip-address":   func(id string) []string { return one(privateOf(p.Addresses[id])) },
+		"domain":               func(string) []string { return one("vpc") },
+	}, func(id string) map[string]string { return p.Tags[id] })
+	if err != nil {
+		return nil, err
+	}
+	out := &ec2.DescribeAddressesOutput{Addresses: []types.Address{}}
+	for _, id := range ids {
+		a := p.Addresses[id]
+		item := types.Address{
+			AllocationId: aws.String(a.AllocationID), PublicIp: aws.String(a.PublicIP.String()), Domain: types.DomainTypeVpc,
+			AssociationId: some(a.AssociationID), NetworkInterfaceId: some(a.InterfaceID), PrivateIpAddress: some(privateOf(a)),
+			NetworkBorderGroup: aws.String(c.Region), PublicIpv4Pool: aws.String("amazon"), Tags: s.tagList(p, id),
+		}
+		if eni := p.NetworkInterfaces[a.InterfaceID]; eni != nil {
+			item.NetworkInterfaceOwnerId = aws.String(eni.Owner)
+		}
+		out.Addresses = append(out.Addresses, item)
+	}
+	world.Shuffle(s.w, out.Addresses)
+	return out, nil
+}
+
+func privateOf(a *world.Address) string {
+	if !a.PrivateIP.IsValid() {
+		return ""
+	}
+	return a.PrivateIP.String()
+}

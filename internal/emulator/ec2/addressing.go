@@ -1,0 +1,263 @@
+package ec2
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// interfaceRequest is what an interface is to have.
+type interfaceRequest struct {
+	groups        []string
+	description   string
+	kind          string
+	primary       *string
+	addresses     []string // secondary IPv4
+	secondary     int      // that many more of the subnet's choice
+	ipv6          int
+	ipv6Addresses []string
+	prefixes      []string
+}
+
+// newInterface makes an interface; on error nothing is left behind.
+func (s *Service) newInterface(p *world.Partition, sub *world.Subnet, want interfaceRequest) (*world.NetworkInterface, *world.Error) {
+	groups, err := s.checkGroups(p, sub.VPCID, want.groups)
+	if err != nil {
+		return nil, err
+	}
+	eni := p.NewInterface(sub)
+	eni.Groups, eni.Description = groups, want.description
+	if want.kind != "" {
+		eni.Type = want.kind
+	}
+	if err := s.address(p, sub, eni, want); err != nil {
+		p.RemoveInterface(eni.ID)
+		return nil, err
+	}
+	return eni, nil
+}
+
+func (s *Service) address(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface, want interfaceRequest) *world.Error {
+	if want.primary != nil {
+		if err := addPrivate(p, sub, eni, []string{*want.primary}); err != nil {
+			return err
+		}
+	} else if !sub.IPv6Native() {
+		if err := takePrivate(p, sub, eni, 1); err != nil {
+			return err
+		}
+	}
+	if err := addPrivate(p, sub, eni, want.addresses); err != nil {
+		return err
+	}
+	if err := takePrivate(p, sub, eni, want.secondary); err != nil {
+		return err
+	}
+	if err := addPrefixes(p, sub, eni, want.prefixes); err != nil {
+		return err
+	}
+	n := want.ipv6
+	if n == 0 && len(want.ipv6Addresses) == 0 && (sub.AssignIPv6 || sub.IPv6Native()) {
+		n = 1
+	}
+	return addIPv6(p, sub, eni, want.ipv6Addresses, n)
+}
+
+// addPrivate gives an interface certain private addresses.
+func addPrivate(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface, texts []string) *world.Error {
+	for _, text := range texts {
+		a, err := netip.ParseAddr(text)
+		if err != nil || !a.Is4() {
+			return world.Errorf("InvalidParameterValue", "invalid value for parameter address: %s", text)
+		}
+		if err := p.ClaimIPv4(sub, a); err != nil {
+			return err
+		}
+		eni.Private = append(eni.Private, world.PrivateAddress{Addr: a, Primary: len(eni.Private) == 0})
+	}
+	return nil
+}
+
+// takePrivate gives an interface n free private addresses.
+func takePrivate(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface, n int) *world.Error {
+	if n == 0 {
+		return nil
+	}
+	addrs, err := p.TakeIPv4(sub, n)
+	if err != nil {
+		return err
+	}
+	for _, a := range addrs {
+		eni.Private = append(eni.Private, world.PrivateAddress{Addr: a, Primary: len(eni.Private) == 0})
+	}
+	return nil
+}
+
+func addIPv6(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface, texts []string, n int) *world.Error {
+	for _, text := range texts {
+		a, err := netip.ParseAddr(text)
+		if err != nil || len(sub.IPv6) == 0 || !sub.IPv6[0].Block.Contains(a) {
+			return world.Errorf("InvalidParameterValue", "Address %s does not fall within the subnet's address range", text)
+		}
+		eni.IPv6 = append(eni.IPv6, a)
+	}
+	if n == 0 {
+		return nil
+	}
+	addrs, err := p.TakeIPv6(sub, n)
+	if err != nil {
+		return err
+	}
+	eni.IPv6 = append(eni.IPv6, addrs...)
+	return nil
+}
+
+// addPrefixes gives an interface /28 or /80 blocks of the subnet.
+func addPrefixes(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface, texts []string) *world.Error {
+	for _, text := range texts {
+		block, err := netip.ParsePrefix(text)
+		if err != nil {
+			return world.Errorf("InvalidParameterValue", "invalid value for parameter prefix: %s", text)
+		}
+		block = block.Masked()
+		switch {
+		case block.Addr().Is4() && block.Bits() == 28 && sub.CIDR.IsValid() && sub.CIDR.Contains(block.Addr()):
+			for a := block.Addr(); block.Contains(a); a = a.Next() {
+				if err := p.ClaimIPv4(sub, a); err != nil {
+					return err
+				}
+			}
+			eni.IPv4Prefixes = append(eni.IPv4Prefixes, block)
+		case block.Addr().Is6() && block.Bits() == 80 && len(sub.IPv6) > 0 && sub.IPv6[0].Block.Contains(block.Addr()):
+			eni.IPv6Prefixes = append(eni.IPv6Prefixes, block)
+		default:
+			return world.Errorf("InvalidParameterValue", "The prefix %s is not a /28 or /80 of the subnet", text)
+		}
+	}
+	return nil
+}
+
+// AssignPrivateIpAddresses adds secondary addresses, certain ones or a number
+// of free ones. It is all or nothing.
+func (s *Service) AssignPrivateIpAddresses(c *world.Call, in *ec2.AssignPrivateIpAddressesInput) (*ec2.AssignPrivateIpAddressesOutput, error) {
+	p := c.Partition
+	eni, err := find(kindInterface, p.NetworkInterfaces, in.NetworkInterfaceId)
+	if err != nil {
+		return nil, err
+	}
+	if eni.RequesterManaged {
+		return nil, managedByService(eni)
+	}
+	sub := p.Subnets[eni.SubnetID]
+	before, prefixes := slices.Clone(eni.Private), slices.Clone(eni.IPv4Prefixes)
+	if err := s.assign(p, sub, eni, in); err != nil {
+		eni.Private, eni.IPv4Prefixes = before, prefixes
+		return nil, err
+	}
+	out := &ec2.AssignPrivateIpAddressesOutput{NetworkInterfaceId: aws.String(eni.ID)}
+	for _, a := range eni.Private[len(before):] {
+		out.AssignedPrivateIpAddresses = append(out.AssignedPrivateIpAddresses, types.AssignedPrivateIpAddress{PrivateIpAddress: aws.String(a.Addr.String())})
+	}
+	for _, b := range eni.IPv4Prefixes[len(prefixes):] {
+		out.AssignedIpv4Prefixes = append(out.AssignedIpv4Prefixes, types.Ipv4PrefixSpecification{Ipv4Prefix: aws.String(b.String())})
+	}
+	return out, nil
+}
+
+func (s *Service) assign(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface, in *ec2.AssignPrivateIpAddressesInput) *world.Error {
+	if aws.ToBool(in.AllowReassignment) {
+		for _, text := range in.PrivateIpAddresses {
+			release(p, eni, text)
+		}
+	}
+	if err := addPrivate(p, sub, eni, in.PrivateIpAddresses); err != nil {
+		return err
+	}
+	if err := takePrivate(p, sub, eni, int(aws.ToInt32(in.SecondaryPrivateIpAddressCount))); err != nil {
+		return err
+	}
+	if err := addPrefixes(p, sub, eni, in.Ipv4Prefixes); err != nil {
+		return err
+	}
+	for range aws.ToInt32(in.Ipv4PrefixCount) {
+		block, err := freePrefix(p, sub)
+		if err != nil {
+			return err
+		}
+		eni.IPv4Prefixes = append(eni.IPv4Prefixes, block)
+	}
+	return nil
+}
+
+// release takes a secondary address from any other interface of the subnet.
+func release(p *world.Partition, keep *world.NetworkInterface, text string) {
+	for _, eni := range p.NetworkInterfaces {
+		if eni != keep && eni.SubnetID == keep.SubnetID {
+			eni.Private = without(eni.Private, func(a world.PrivateAddress) bool { return !a.Primary && a.Addr.String() == text })
+		}
+	}
+}
+
+// freePrefix finds a /28 of the subnet in which every address is free.
+func freePrefix(p *world.Partition, sub *world.Subnet) (netip.Prefix, *world.Error) {
+	for n := 16; n+16 <= 1<<(32-sub.CIDR.Bits()); n += 16 {
+		block := netip.PrefixFrom(world.IPv4At(sub.CIDR, n), 28)
+		free := true
+		for a := block.Addr(); free && block.Contains(a); a = a.Next() {
+			free = p.ClaimIPv4(sub, a) == nil
+		}
+		if free {
+			return block, nil
+		}
+	}
+	return netip.Prefix{}, world.Errorf("InsufficientCidrBlocks", "The specified subnet does not have enough free cidr blocks to satisfy the request.")
+}
+
+// UnassignPrivateIpAddresses removes secondary addresses.
+func (s *Service) UnassignPrivateIpAddresses(c *world.Call, in *ec2.UnassignPrivateIpAddressesInput) (*ec2.UnassignPrivateIpAddressesOutput, error) {
+	eni, err := find(kindInterface, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)
+	if err != nil {
+		return nil, err
+	}
+	if eni.RequesterManaged {
+		return nil, managedByService(eni)
+	}
+	for _, text := range in.PrivateIpAddresses {
+		i := slices.IndexFunc(eni.Private, func(a world.PrivateAddress) bool { return a.Addr.String() == text })
+		if i < 0 || eni.Private[i].Primary {
+			return nil, world.Errorf("InvalidParameterValue", "Some of the specified addresses are not assigned to interface %s", eni.ID)
+		}
+	}
+	for _, text := range in.Ipv4Prefixes {
+		if !slices.ContainsFunc(eni.IPv4Prefixes, func(b netip.Prefix) bool { return b.String() == text }) {
+			return nil, world.Errorf("InvalidParameterValue", "Some of the specified prefixes are not assigned to interface %s", eni.ID)
+		}
+	}
+	eni.Private = without(eni.Private, func(a world.PrivateAddress) bool { return slices.Contains(in.PrivateIpAddresses, a.Addr.String()) })
+	eni.IPv4Prefixes = without(eni.IPv4Prefixes, func(b netip.Prefix) bool { return slices.Contains(in.Ipv4Prefixes, b.String()) })
+	return &ec2.UnassignPrivateIpAddressesOutput{}, nil
+}
+
+// AssignIpv6Addresses adds IPv6 addresses.
+func (s *Service) AssignIpv6Addresses(c *world.Call, in *ec2.AssignIpv6AddressesInput) (*ec2.AssignIpv6AddressesOutput, error) {
+	p := c.Partition
+	eni, err := find(kindInterface, p.NetworkInterfaces, in.NetworkInterfaceId)
+	if err != nil {
+		return nil, err
+	}
+	before := slices.Clone(eni.IPv6)
+	if err := addIPv6(p, p.Subnets[eni.SubnetID], eni, in.Ipv6Addresses, int(aws.ToInt32(in.Ipv6AddressCount))); err != nil {
+		eni.IPv6 = before
+		return nil, err
+	}
+	out := &ec2.AssignIpv6AddressesOutput{NetworkInterfaceId: aws.String(eni.ID)}
+	for _, a := range eni.IPv6[len(before):] {
+		out.AssignedIpv6Addresses = append(out.AssignedIpv6Addresses, a.String())
+	}
+	return out, nil
+}

@@ -1,0 +1,122 @@
+package ec2
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+const maxFilterValues = 200
+
+// filters are the filters of one describe operation: by name, the values that
+// a resource has for it. A filter matches if one of its values matches one of
+// them.
+type filters[T any] map[string]func(T) []string
+
+// selectBy returns the items that match all filters. tags returns the tags of
+// an item; it is nil for what has none.
+func selectBy[T any](items []T, asked []types.Filter, known filters[T], tags func(T) map[string]string) ([]T, *world.Error) {
+	values := 0
+	for _, f := range asked {
+		name := aws.ToString(f.Name)
+		isTag := tags != nil && (strings.HasPrefix(name, "tag:") || name == "tag-key" || name == "tag-value")
+		if _, ok := known[name]; !ok && !isTag {
+			return nil, world.Errorf("InvalidParameterValue", "The filter '%s' is invalid", name)
+		}
+		if len(f.Values) == 0 {
+			return nil, world.Errorf("InvalidParameterValue", "The filter '%s' must have at least one value", name)
+		}
+		values += len(f.Values)
+	}
+	if values > maxFilterValues {
+		return nil, world.Errorf("FilterLimitExceeded", "The maximum length for a filter value list is %d", maxFilterValues)
+	}
+	var out []T
+	for _, item := range items {
+		if matchesAll(item, asked, known, tags) {
+			out = append(out, item)
+		}
+	}
+	return out, nil
+}
+
+func matchesAll[T any](item T, asked []types.Filter, known filters[T], tags func(T) map[string]string) bool {
+	for _, f := range asked {
+		if !slices.ContainsFunc(valuesFor(item, *f.Name, known, tags), func(have string) bool {
+			return slices.ContainsFunc(f.Values, func(want string) bool { return wildcard(want, have) })
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+func valuesFor[T any](item T, name string, known filters[T], tags func(T) map[string]string) []string {
+	if values, ok := known[name]; ok {
+		return values(item)
+	}
+	have := tags(item)
+	if key, ok := strings.CutPrefix(name, "tag:"); ok {
+		if value, ok := have[key]; ok {
+			return []string{value}
+		}
+		return nil
+	}
+	var out []string
+	for _, key := range world.SortedKeys(have) {
+		if name == "tag-key" {
+			out = append(out, key)
+		} else {
+			out = append(out, have[key])
+		}
+	}
+	return out
+}
+
+// wildcard matches a filter value: * is any run of characters, ? any one, and
+// a backslash takes their meaning away.
+func wildcard(pattern, s string) bool {
+	for pattern != "" {
+		switch pattern[0] {
+		case '*':
+			for i := 0; i <= len(s); i++ {
+				if wildcard(pattern[1:], s[i:]) {
+					return true
+				}
+			}
+			return false
+		case '?':
+			if s == "" {
+				return false
+			}
+			_, size := utf8.DecodeRuneInString(s)
+			pattern, s = pattern[1:], s[size:]
+			continue
+		case '\\':
+			if len(pattern) > 1 {
+				pattern = pattern[1:]
+			}
+		}
+		if s == "" || s[0] != pattern[0] {
+			return false
+		}
+		pattern, s = pattern[1:], s[1:]
+	}
+	return s == ""
+}
+
+// one and yes make filter values of a string and a boolean.
+func one(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+func yes(b bool) []string { return []string{strconv.FormatBool(b)} }

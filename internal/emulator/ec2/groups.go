@@ -1,0 +1,175 @@
+package ec2
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// groupText are the characters of names and descriptions.
+var groupText = regexp.MustCompile(`^[a-zA-Z0-9. _\-:/()#,@\[\]+=&;{}!$*]*$`)
+
+// CreateSecurityGroup makes a group that lets nothing in and everything out.
+func (s *Service) CreateSecurityGroup(c *world.Call, in *ec2.CreateSecurityGroupInput) (*ec2.CreateSecurityGroupOutput, error) {
+	p := c.Partition
+	name, description := aws.ToString(in.GroupName), aws.ToString(in.Description)
+	if name == "" {
+		return nil, world.Errorf("MissingParameter", "The request must contain the parameter GroupName")
+	}
+	if description == "" {
+		return nil, world.Errorf("MissingParameter", "The request must contain the parameter GroupDescription")
+	}
+	if err := checkGroupName(name); err != nil {
+		return nil, err
+	}
+	if len(description) > 255 || !groupText.MatchString(description) {
+		return nil, world.Errorf("InvalidParameterValue", "Value (%s) for parameter GroupDescription is invalid. Character sets beyond ASCII are not supported.", description)
+	}
+	v, err := s.groupVPC(c, in.VpcId)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range p.SecurityGroups {
+		if g.VPCID == v.ID && strings.EqualFold(g.Name, name) {
+			return nil, world.Errorf("InvalidGroup.Duplicate", "The security group '%s' already exists for VPC '%s'", name, v.ID)
+		}
+	}
+	if len(p.SecurityGroups) >= s.w.Quota("security-groups-per-region", 2500) {
+		return nil, world.Errorf("SecurityGroupLimitExceeded", "The maximum number of security groups has been reached.")
+	}
+	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeSecurityGroup)
+	if err != nil {
+		return nil, err
+	}
+	g := p.CreateSecurityGroup(v.ID, name, description)
+	p.Tag(g.ID, tags)
+	return &ec2.CreateSecurityGroupOutput{
+		GroupId: aws.String(g.ID), Tags: s.tagList(p, g.ID),
+		SecurityGroupArn: aws.String(p.ARN("ec2", "security-group/"+g.ID)),
+	}, nil
+}
+
+func checkGroupName(name string) *world.Error {
+	switch {
+	case strings.EqualFold(name, "default"):
+		return world.Errorf("InvalidGroup.Reserved", "The security group '%s' is reserved", name)
+	case strings.HasPrefix(name, "sg-"):
+		return world.Errorf("InvalidParameterValue", "Value (%s) for parameter GroupName is invalid. Group names may not be in the format sg-*.", name)
+	case len(name) > 255 || !groupText.MatchString(name):
+		return world.Errorf("InvalidParameterValue", "Value (%s) for parameter GroupName is invalid. Character sets beyond ASCII are not supported.", name)
+	}
+	return nil
+}
+
+// groupVPC finds the VPC of a request, the default one if none is named.
+func (s *Service) groupVPC(c *world.Call, id *string) (*world.VPC, *world.Error) {
+	if id != nil {
+		return find(kindVPC, c.Partition.VPCs, id)
+	}
+	if v := c.Partition.DefaultVPC(); v != nil {
+		return v, nil
+	}
+	return nil, world.Errorf("VPCIdNotSpecified", "No default VPC for this user")
+}
+
+// groupNamed finds a group by identifier, or by name in the default VPC.
+func (s *Service) groupNamed(c *world.Call, id, name *string) (*world.SecurityGroup, *world.Error) {
+	if id != nil {
+		return find(kindGroup, c.Partition.SecurityGroups, id)
+	}
+	if name == nil {
+		return nil, world.Errorf("MissingParameter", "The request must contain the parameter groupName or groupId")
+	}
+	v := c.Partition.DefaultVPC()
+	for _, g := range c.Partition.SecurityGroups {
+		if v != nil && g.VPCID == v.ID && g.Name == *name {
+			return g, nil
+		}
+	}
+	return nil, world.Errorf("InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC", *name)
+}
+
+// DeleteSecurityGroup removes a group that no interface carries and no other
+// group names.
+func (s *Service) DeleteSecurityGroup(c *world.Call, in *ec2.DeleteSecurityGroupInput) (*ec2.DeleteSecurityGroupOutput, error) {
+	p := c.Partition
+	g, err := s.groupNamed(c, in.GroupId, in.GroupName)
+	if err != nil {
+		return nil, err
+	}
+	if g.Name == "default" {
+		return nil, world.Errorf("CannotDelete", "the specified group: \"%s\" name: \"default\" cannot be deleted by a user", g.ID)
+	}
+	if len(p.SecurityGroupUsers(g.ID)) > 0 {
+		return nil, world.Errorf("DependencyViolation", "resource %s has a dependent object", g.ID)
+	}
+	for _, r := range append(g.Ingress, g.Egress...) {
+		delete(p.Tags, r.ID)
+	}
+	delete(p.SecurityGroups, g.ID)
+	delete(p.Tags, g.ID)
+	return &ec2.DeleteSecurityGroupOutput{Return: aws.Bool(true), GroupId: aws.String(g.ID)}, nil
+}
+
+// DescribeSecurityGroups lists groups with their rules.
+func (s *Service) DescribeSecurityGroups(c *world.Call, in *ec2.DescribeSecurityGroupsInput) (*ec2.DescribeSecurityGroupsOutput, error) {
+	p := c.Partition
+	type group = world.SecurityGroup
+	ids := in.GroupIds
+	for _, name := range in.GroupNames {
+		g, err := s.groupNamed(c, nil, aws.String(name))
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, g.ID)
+	}
+	known := filters[*group]{
+		"group-id":    func(g *group) []string { return one(g.ID) },
+		"group-name":  func(g *group) []string { return one(g.Name) },
+		"vpc-id":      func(g *group) []string { return one(g.VPCID) },
+		"owner-id":    func(*group) []string { return one(c.Account) },
+		"description": func(g *group) []string { return one(g.Description) },
+	}
+	addRuleFilters(known, "ip-permission.", func(g *group) []world.SecurityGroupRule { return g.Ingress })
+	addRuleFilters(known, "egress.ip-permission.", func(g *group) []world.SecurityGroupRule { return g.Egress })
+	items, next, err := describe(s, c, kindGroup, p.SecurityGroups, query{ids, in.Filters, in.MaxResults, in.NextToken}, known)
+	if err != nil {
+		return nil, err
+	}
+	out := &ec2.DescribeSecurityGroupsOutput{NextToken: next, SecurityGroups: []types.SecurityGroup{}}
+	for _, g := range items {
+		out.SecurityGroups = append(out.SecurityGroups, types.SecurityGroup{
+			GroupId: aws.String(g.ID), GroupName: aws.String(g.Name), Description: aws.String(g.Description),
+			VpcId: aws.String(g.VPCID), OwnerId: aws.String(c.Account),
+			SecurityGroupArn: aws.String(p.ARN("ec2", "security-group/"+g.ID)),
+			IpPermissions:    s.permissions(g.Ingress), IpPermissionsEgress: s.permissions(g.Egress),
+			Tags: s.tagList(p, g.ID),
+		})
+	}
+	return out, nil
+}
+
+// addRuleFilters adds the filters over one direction of a group's rules.
+func addRuleFilters(known filters[*world.SecurityGroup], prefix string, rules func(*world.SecurityGroup) []world.SecurityGroupRule) {
+	add := func(name string, what func(world.SecurityGroupRule) string) {
+		known[prefix+name] = func(g *world.SecurityGroup) (out []string) {
+			for _, r := range rules(g) {
+				out = append(out, one(what(r))...)
+			}
+			return out
+		}
+	}
+	add("cidr", func(r world.SecurityGroupRule) string { return r.CIDR(true) })
+	add("ipv6-cidr", func(r world.SecurityGroupRule) string { return r.CIDR(false) })
+	add("from-port", func(r world.SecurityGroupRule) string { return number(r.From) })
+	add("to-port", func(r world.SecurityGroupRule) string { return number(r.To) })
+	add("protocol", func(r world.SecurityGroupRule) string { return r.Protocol })
+	add("group-id", func(r world.SecurityGroupRule) string { return r.Peer.Group })
+	add("user-id", func(r world.SecurityGroupRule) string { return r.Peer.GroupOwner })
+	add("prefix-list-id", func(r world.SecurityGroupRule) string { return r.Peer.PrefixList })
+}

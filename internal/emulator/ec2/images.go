@@ -1,0 +1,43 @@
+package ec2
+
+import (
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// image is the only machine image that there is to find.
+var image = types.Image{
+	ImageId: aws.String("ami-0123456789abcdef0"), Name: aws.String("fulcrum-node"), Description: aws.String("A node that runs nothing"),
+	State: types.ImageStateAvailable, Architecture: types.ArchitectureValuesX8664, OwnerId: aws.String("amazon"),
+	ImageOwnerAlias: aws.String("amazon"), ImageType: types.ImageTypeValuesMachine, Public: aws.Bool(true),
+	RootDeviceType: types.DeviceTypeEbs, RootDeviceName: aws.String("/dev/xvda"), VirtualizationType: types.VirtualizationTypeHvm,
+	CreationDate: aws.String("2025-01-01T00:00:00.000Z"),
+}
+
+// DescribeImages finds the one image, whatever owner is asked for.
+func (s *Service) DescribeImages(_ *world.Call, in *ec2.DescribeImagesInput) (*ec2.DescribeImagesOutput, error) {
+	for _, id := range in.ImageIds {
+		if id != *image.ImageId {
+			return nil, world.Errorf("InvalidAMIID.NotFound", "The image id '[%s]' does not exist", id)
+		}
+	}
+	images, err := selectBy([]types.Image{image}, in.Filters, filters[types.Image]{
+		"image-id":            func(i types.Image) []string { return one(*i.ImageId) },
+		"name":                func(i types.Image) []string { return one(*i.Name) },
+		"state":               func(i types.Image) []string { return one(string(i.State)) },
+		"architecture":        func(i types.Image) []string { return one(string(i.Architecture)) },
+		"owner-id":            func(i types.Image) []string { return one(*i.OwnerId) },
+		"owner-alias":         func(i types.Image) []string { return one(*i.ImageOwnerAlias) },
+		"root-device-type":    func(i types.Image) []string { return one(string(i.RootDeviceType)) },
+		"virtualization-type": func(i types.Image) []string { return one(string(i.VirtualizationType)) },
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &ec2.DescribeImagesOutput{Images: slices.Clone(images)}, nil
+}

@@ -1,0 +1,233 @@
+package ec2
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// RunInstances makes instances, each with one interface. Any image will do.
+func (s *Service) RunInstances(c *world.Call, in *ec2.RunInstancesInput) (*ec2.RunInstancesOutput, error) {
+	p := c.Partition
+	count, err := launchCount(in)
+	if err != nil {
+		return nil, err
+	}
+	if token := aws.ToString(in.ClientToken); token != "" {
+		var again []*world.Instance
+		for _, id := range world.SortedKeys(p.Instances) {
+			if i := p.Instances[id]; i.ClientToken == token {
+				again = append(again, i)
+			}
+		}
+		if len(again) > 0 {
+			return s.launched(c, again), nil
+		}
+	}
+	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeInstance, types.ResourceTypeNetworkInterface, types.ResourceTypeVolume)
+	if err != nil {
+		return nil, err
+	}
+	eniTags, err := tagsFor(in.TagSpecifications, types.ResourceTypeNetworkInterface, types.ResourceTypeInstance, types.ResourceTypeVolume)
+	if err != nil {
+		return nil, err
+	}
+	sub, want, err := s.launchNetwork(c, in)
+	if err != nil {
+		return nil, err
+	}
+	reservation := s.w.NewID("r-")
+	var made []*world.Instance
+	for n := range count {
+		eni, err := s.newInterface(p, sub, want)
+		if err != nil {
+			for _, i := range made {
+				p.RemoveInterface(i.Interfaces[0])
+				delete(p.Instances, i.ID)
+				delete(p.Tags, i.ID)
+			}
+			return nil, err
+		}
+		i := &world.Instance{
+			ID: s.w.NewID("i-"), ReservationID: reservation, Type: cmp.Or(string(in.InstanceType), "m1.small"),
+			ImageID: aws.ToString(in.ImageId), SubnetID: sub.ID, VPCID: sub.VPCID, Zone: sub.Zone,
+			KeyName: aws.ToString(in.KeyName), Launched: c.Now, LaunchIndex: int32(n),
+			HTTPTokens: "optional", HopLimit: 1, ClientToken: aws.ToString(in.ClientToken),
+		}
+		if len(eni.Private) > 0 {
+			i.PrivateDNS = p.PrivateDNS(eni.Private[0])
+		}
+		if m := in.MetadataOptions; m != nil {
+			i.HTTPTokens = cmp.Or(string(m.HttpTokens), i.HTTPTokens)
+			i.HopLimit = cmp.Or(aws.ToInt32(m.HttpPutResponseHopLimit), i.HopLimit)
+		}
+		p.MoveInstance(i, world.InstancePending, world.InstanceRunning)
+		p.Instances[i.ID] = i
+		s.attach(c, eni, i, 0, true)
+		p.Tag(i.ID, tags)
+		p.Tag(eni.ID, eniTags)
+		made = append(made, i)
+	}
+	return s.launched(c, made), nil
+}
+
+func launchCount(in *ec2.RunInstancesInput) (int, *world.Error) {
+	low, high := int(aws.ToInt32(in.MinCount)), int(aws.ToInt32(in.MaxCount))
+	if aws.ToString(in.ImageId) == "" {
+		return 0, world.Errorf("MissingParameter", "The request must contain the parameter ImageId")
+	}
+	if low < 1 || high < low || high > 1000 {
+		return 0, world.Errorf("InvalidParameterValue", "The values for minCount and maxCount are invalid: %d, %d", low, high)
+	}
+	if high > 1 && (in.PrivateIpAddress != nil || len(in.NetworkInterfaces) > 0 && in.NetworkInterfaces[0].PrivateIpAddress != nil) {
+		return 0, world.Errorf("InvalidParameterCombination", "The parameter PrivateIpAddress cannot be used with more than one instance")
+	}
+	return high, nil
+}
+
+// launchNetwork finds the subnet of a launch and what its interface is to have.
+func (s *Service) launchNetwork(c *world.Call, in *ec2.RunInstancesInput) (*world.Subnet, interfaceRequest, *world.Error) {
+	p := c.Partition
+	subnet, want := in.SubnetId, interfaceRequest{
+		groups: in.SecurityGroupIds, primary: in.PrivateIpAddress, ipv6: int(aws.ToInt32(in.Ipv6AddressCount)),
+	}
+	switch {
+	case len(in.NetworkInterfaces) > 1:
+		return nil, want, world.Errorf("UnsupportedParameter", "more than one network interface at launch is not supported by this emulator")
+	case len(in.NetworkInterfaces) == 1:
+		spec := in.NetworkInterfaces[0]
+		if in.SubnetId != nil || len(in.SecurityGroupIds) > 0 {
+			return nil, want, world.Errorf("InvalidParameterCombination", "Network interfaces and an instance-level subnet ID may not be specified on the same request")
+		}
+		if aws.ToInt32(spec.DeviceIndex) != 0 {
+			return nil, want, world.Errorf("InvalidParameterValue", "The first network interface must have device index 0")
+		}
+		subnet = spec.SubnetId
+		want.groups, want.primary = spec.Groups, spec.PrivateIpAddress
+		want.description = aws.ToString(spec.Description)
+		want.secondary = int(aws.ToInt32(spec.SecondaryPrivateIpAddressCount))
+	}
+	for _, name := range in.SecurityGroups {
+		g, err := s.groupNamed(c, nil, aws.String(name))
+		if err != nil {
+			return nil, want, err
+		}
+		want.groups = append(want.groups, g.ID)
+	}
+	if subnet != nil {
+		sub, err := find(kindSubnet, p.Subnets, subnet)
+		return sub, want, err
+	}
+	var zone string
+	if in.Placement != nil {
+		zone = aws.ToString(in.Placement.AvailabilityZone)
+	}
+	for _, id := range world.SortedKeys(p.Subnets) {
+		if sub := p.Subnets[id]; sub.IsDefault && (zone == "" || sub.Zone == zone) {
+			return sub, want, nil
+		}
+	}
+	return nil, want, world.Errorf("MissingInput", "No subnets found for the default VPC. Please specify a subnet.")
+}
+
+func (s *Service) launched(c *world.Call, list []*world.Instance) *ec2.RunInstancesOutput {
+	out := &ec2.RunInstancesOutput{ReservationId: aws.String(list[0].ReservationID), OwnerId: aws.String(c.Account)}
+	for _, i := range list {
+		item := s.instance(c.Partition, i)
+		if i.Since.Equal(c.Now) {
+			item.State = instanceState(i.From) // a launch always answers pending
+		}
+		out.Instances = append(out.Instances, item)
+	}
+	return out
+}
+
+// StartInstances starts stopped instances.
+func (s *Service) StartInstances(c *world.Call, in *ec2.StartInstancesInput) (*ec2.StartInstancesOutput, error) {
+	changes, err := s.move(c, in.InstanceIds, world.InstanceStopped, world.InstancePending, world.InstanceRunning)
+	if err != nil {
+		return nil, err
+	}
+	return &ec2.StartInstancesOutput{StartingInstances: changes}, nil
+}
+
+// StopInstances stops running instances.
+func (s *Service) StopInstances(c *world.Call, in *ec2.StopInstancesInput) (*ec2.StopInstancesOutput, error) {
+	changes, err := s.move(c, in.InstanceIds, world.InstanceRunning, world.InstanceStopping, world.InstanceStopped)
+	if err != nil {
+		return nil, err
+	}
+	return &ec2.StopInstancesOutput{StoppingInstances: changes}, nil
+}
+
+// TerminateInstances ends instances; their interfaces go with them.
+func (s *Service) TerminateInstances(c *world.Call, in *ec2.TerminateInstancesInput) (*ec2.TerminateInstancesOutput, error) {
+	p := c.Partition
+	changes, err := s.move(c, in.InstanceIds, "", world.InstanceShuttingDown, world.InstanceTerminated)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range in.InstanceIds {
+		i := p.Instances[id]
+		if !i.TerminatedAt.IsZero() {
+			continue
+		}
+		i.TerminatedAt = c.Now
+		for _, eniID := range slices.Clone(i.Interfaces) {
+			eni := p.NetworkInterfaces[eniID]
+			if eni == nil {
+				continue
+			}
+			deleted := eni.Attachment.DeleteOnEnd
+			detach(p, eni)
+			if deleted {
+				p.RemoveInterface(eniID)
+			}
+		}
+	}
+	return &ec2.TerminateInstancesOutput{TerminatingInstances: changes}, nil
+}
+
+// move begins a transition of instances that are in a state; an empty from is
+// any. Instances that are on their way or there already stay as they are.
+func (s *Service) move(c *world.Call, ids []string, from, through, to string) ([]types.InstanceStateChange, *world.Error) {
+	p := c.Partition
+	if len(ids) == 0 {
+		return nil, world.Errorf("MissingParameter", "The request must contain the parameter InstanceId")
+	}
+	if err := checkIDs(kindInstance, p.Instances, ids); err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		state := p.InstanceState(p.Instances[id])
+		if from != "" && state != from && state != through && state != to {
+			return nil, world.Errorf("IncorrectInstanceState", "The instance '%s' is not in a state from which it can be %s.", id, to)
+		}
+	}
+	var out []types.InstanceStateChange
+	for _, id := range ids {
+		i := p.Instances[id]
+		before := p.InstanceState(i)
+		change := types.InstanceStateChange{InstanceId: aws.String(id), PreviousState: instanceState(before), CurrentState: instanceState(before)}
+		if before != through && before != to {
+			p.MoveInstance(i, through, to)
+			change.CurrentState = instanceState(through)
+		}
+		out = append(out, change)
+	}
+	return out, nil
+}
+
+var stateCodes = map[string]int32{
+	world.InstancePending: 0, world.InstanceRunning: 16, world.InstanceShuttingDown: 32,
+	world.InstanceTerminated: 48, world.InstanceStopping: 64, world.InstanceStopped: 80,
+}
+
+func instanceState(name string) *types.InstanceState {
+	return &types.InstanceState{Code: aws.Int32(stateCodes[name]), Name: types.InstanceStateName(name)}
+}

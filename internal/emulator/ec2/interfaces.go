@@ -1,0 +1,197 @@
+package ec2
+
+import (
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// CreateNetworkInterface makes an interface with its addresses.
+func (s *Service) CreateNetworkInterface(c *world.Call, in *ec2.CreateNetworkInterfaceInput) (*ec2.CreateNetworkInterfaceOutput, error) {
+	p := c.Partition
+	sub, err := find(kindSubnet, p.Subnets, in.SubnetId)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeNetworkInterface)
+	if err != nil {
+		return nil, err
+	}
+	want := interfaceRequest{
+		groups: in.Groups, description: aws.ToString(in.Description), kind: string(in.InterfaceType),
+		primary: in.PrivateIpAddress, secondary: int(aws.ToInt32(in.SecondaryPrivateIpAddressCount)),
+		ipv6: int(aws.ToInt32(in.Ipv6AddressCount)),
+	}
+	for _, a := range in.PrivateIpAddresses {
+		if aws.ToBool(a.Primary) {
+			want.primary = a.PrivateIpAddress
+		} else {
+			want.addresses = append(want.addresses, aws.ToString(a.PrivateIpAddress))
+		}
+	}
+	for _, a := range in.Ipv6Addresses {
+		want.ipv6Addresses = append(want.ipv6Addresses, aws.ToString(a.Ipv6Address))
+	}
+	for _, x := range in.Ipv4Prefixes {
+		want.prefixes = append(want.prefixes, aws.ToString(x.Ipv4Prefix))
+	}
+	for _, x := range in.Ipv6Prefixes {
+		want.prefixes = append(want.prefixes, aws.ToString(x.Ipv6Prefix))
+	}
+	eni, err := s.newInterface(p, sub, want)
+	if err != nil {
+		return nil, err
+	}
+	p.Tag(eni.ID, tags)
+	out := s.networkInterface(p, eni)
+	return &ec2.CreateNetworkInterfaceOutput{NetworkInterface: &out, ClientToken: in.ClientToken}, nil
+}
+
+// checkGroups checks the groups of an interface in a VPC; none means the
+// default group.
+func (s *Service) checkGroups(p *world.Partition, vpcID string, ids []string) ([]string, *world.Error) {
+	if len(ids) == 0 {
+		if g := p.DefaultSecurityGroup(vpcID); g != nil {
+			return []string{g.ID}, nil
+		}
+		return nil, nil
+	}
+	if len(ids) > s.w.Quota("security-groups-per-interface", 5) {
+		return nil, world.Errorf("SecurityGroupsPerInterfaceLimitExceeded", "The maximum number of security groups per interface has been reached.")
+	}
+	var out []string
+	for _, id := range ids {
+		g, err := find(kindGroup, p.SecurityGroups, aws.String(id))
+		if err != nil {
+			return nil, err
+		}
+		if g.VPCID != vpcID {
+			return nil, world.Errorf("InvalidGroup.NotFound", "You have specified two resources that belong to different networks.")
+		}
+		if slices.Contains(out, id) {
+			return nil, world.Errorf("InvalidParameterValue", "The same security group must not appear multiple times: %s", id)
+		}
+		out = append(out, id)
+	}
+	return out, nil
+}
+
+// DeleteNetworkInterface removes an interface that is attached to nothing.
+func (s *Service) DeleteNetworkInterface(c *world.Call, in *ec2.DeleteNetworkInterfaceInput) (*ec2.DeleteNetworkInterfaceOutput, error) {
+	eni, err := find(kindInterface, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)
+	if err != nil {
+		return nil, err
+	}
+	if eni.RequesterManaged {
+		return nil, managedByService(eni)
+	}
+	if eni.Attachment != nil {
+		return nil, world.Errorf("InvalidParameterValue", "Network interface '%s' is currently in use.", eni.ID)
+	}
+	for _, a := range c.Partition.Addresses {
+		if a.InterfaceID == eni.ID {
+			a.Release()
+		}
+	}
+	c.Partition.RemoveInterface(eni.ID)
+	return &ec2.DeleteNetworkInterfaceOutput{}, nil
+}
+
+func managedByService(eni *world.NetworkInterface) *world.Error {
+	return &world.Error{Code: "AuthFailure", Status: 403,
+		Message: "You do not have permission to access the specified resource: " + eni.ID + " is managed by a service"}
+}
+
+// AttachNetworkInterface gives an interface to an instance in the same zone.
+func (s *Service) AttachNetworkInterface(c *world.Call, in *ec2.AttachNetworkInterfaceInput) (*ec2.AttachNetworkInterfaceOutput, error) {
+	p := c.Partition
+	eni, err := find(kindInterface, p.NetworkInterfaces, in.NetworkInterfaceId)
+	if err != nil {
+		return nil, err
+	}
+	i, err := find(kindInstance, p.Instances, in.InstanceId)
+	if err != nil {
+		return nil, err
+	}
+	if eni.Attachment != nil {
+		return nil, world.Errorf("InvalidParameterValue", "Interface: [%s] in use.", eni.ID)
+	}
+	if eni.Zone != i.Zone {
+		return nil, world.Errorf("InvalidParameterCombination", "You may not attach a network interface to an instance if they are not in the same availability zone")
+	}
+	if in.DeviceIndex == nil {
+		return nil, world.Errorf("MissingParameter", "The request must contain the parameter deviceIndex")
+	}
+	for _, id := range i.Interfaces {
+		if other := p.NetworkInterfaces[id]; other != nil && other.Attachment.DeviceIndex == *in.DeviceIndex {
+			return nil, world.Errorf("InvalidParameterValue", "Instance '%s' already has an interface attached at device index '%d'.", i.ID, *in.DeviceIndex)
+		}
+	}
+	s.attach(c, eni, i, *in.DeviceIndex, false)
+	return &ec2.AttachNetworkInterfaceOutput{AttachmentId: aws.String(eni.Attachment.ID), NetworkCardIndex: aws.Int32(0)}, nil
+}
+
+func (s *Service) attach(c *world.Call, eni *world.NetworkInterface, i *world.Instance, index int32, deleteOnEnd bool) {
+	eni.Attachment = &world.Attachment{
+		ID: s.w.NewID("eni-attach-"), InstanceID: i.ID, InstanceOwner: c.Account,
+		DeviceIndex: index, AttachTime: c.Now, DeleteOnEnd: deleteOnEnd,
+	}
+	i.Interfaces = append(i.Interfaces, eni.ID)
+	slices.SortFunc(i.Interfaces, func(a, b string) int {
+		return int(c.Partition.NetworkInterfaces[a].Attachment.DeviceIndex - c.Partition.NetworkInterfaces[b].Attachment.DeviceIndex)
+	})
+}
+
+// DetachNetworkInterface takes an interface from its instance.
+func (s *Service) DetachNetworkInterface(c *world.Call, in *ec2.DetachNetworkInterfaceInput) (*ec2.DetachNetworkInterfaceOutput, error) {
+	id := aws.ToString(in.AttachmentId)
+	for _, eni := range c.Partition.NetworkInterfaces {
+		if eni.Attachment == nil || eni.Attachment.ID != id {
+			continue
+		}
+		if eni.RequesterManaged {
+			return nil, managedByService(eni)
+		}
+		if eni.Attachment.DeviceIndex == 0 {
+			return nil, world.Errorf("OperationNotPermitted", "The network interface at device index 0 cannot be detached.")
+		}
+		detach(c.Partition, eni)
+		return &ec2.DetachNetworkInterfaceOutput{}, nil
+	}
+	return nil, world.Errorf("InvalidAttachmentID.NotFound", "The attachment '%s' does not exist", id)
+}
+
+func detach(p *world.Partition, eni *world.NetworkInterface) {
+	if i := p.Instances[eni.Attachment.InstanceID]; i != nil {
+		i.Interfaces = without(i.Interfaces, func(id string) bool { return id == eni.ID })
+	}
+	eni.Attachment = nil
+}
+
+// ModifyNetworkInterfaceAttribute sets groups, description or the
+// source/destination check.
+func (s *Service) ModifyNetworkInterfaceAttribute(c *world.Call, in *ec2.ModifyNetworkInterfaceAttributeInput) (*ec2.ModifyNetworkInterfaceAttributeOutput, error) {
+	eni, err := find(kindInterface, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)
+	if err != nil {
+		return nil, err
+	}
+	if eni.RequesterManaged {
+		return nil, managedByService(eni)
+	}
+	if len(in.Groups) > 0 {
+		if eni.Groups, err = s.checkGroups(c.Partition, eni.VPCID, in.Groups); err != nil {
+			return nil, err
+		}
+	}
+	if in.Description != nil {
+		eni.Description = aws.ToString(in.Description.Value)
+	}
+	if in.SourceDestCheck != nil {
+		eni.SourceDestCheck = aws.ToBool(in.SourceDestCheck.Value)
+	}
+	return &ec2.ModifyNetworkInterfaceAttributeOutput{}, nil
+}

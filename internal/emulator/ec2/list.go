@@ -1,0 +1,194 @@
+package ec2
+
+import (
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// kind is a type of resource with an identifier.
+type kind struct {
+	prefix string // of identifiers, with the hyphen
+	// code is the stem of its errors: code + ".NotFound".
+	code, malformed string
+	// noun as in "The subnet ID 'x' does not exist".
+	noun string
+	// min and max of MaxResults.
+	min, max int
+}
+
+var (
+	kindVPC           = kind{"vpc-", "InvalidVpcID", "InvalidVpcID", "vpc ID", 5, 1000}
+	kindSubnet        = kind{"subnet-", "InvalidSubnetID", "InvalidSubnetID", "subnet ID", 5, 1000}
+	kindGroup         = kind{"sg-", "InvalidGroup", "InvalidGroupId", "security group", 5, 1000}
+	kindGroupRule     = kind{"sgr-", "InvalidSecurityGroupRuleId", "InvalidSecurityGroupRuleId", "security group rule ID", 5, 1000}
+	kindInstance      = kind{"i-", "InvalidInstanceID", "InvalidInstanceID", "instance ID", 5, 1000}
+	kindInterface     = kind{"eni-", "InvalidNetworkInterfaceID", "InvalidNetworkInterfaceId", "networkInterface ID", 5, 1000}
+	kindRouteTable    = kind{"rtb-", "InvalidRouteTableID", "InvalidRouteTableId", "routeTable ID", 5, 100}
+	kindGateway       = kind{"igw-", "InvalidInternetGatewayID", "InvalidInternetGatewayId", "internetGateway ID", 5, 1000}
+	kindAddress       = kind{"eipalloc-", "InvalidAllocationID", "InvalidAllocationID", "allocation ID", 5, 1000}
+	kindPrefixList    = kind{"pl-", "InvalidPrefixListID", "InvalidPrefixListId", "prefix list ID", 1, 100}
+	kindPool          = kind{"ipam-pool-", "InvalidIpamPoolId", "InvalidIpamPoolId", "ipam pool ID", 5, 1000}
+	kindCoIP          = kind{"ipv4pool-coip-", "InvalidPoolID", "InvalidPoolID", "pool ID", 5, 1000}
+	kindTag           = kind{max: 1000, min: 5}
+	idDigits          = regexp.MustCompile(`^([0-9a-f]{8}|[0-9a-f]{17})$`)
+	kindsByIdentifier = []kind{kindVPC, kindSubnet, kindGroup, kindGroupRule, kindInstance, kindInterface, kindRouteTable, kindGateway, kindAddress, kindPrefixList, kindPool, kindCoIP}
+)
+
+func (k kind) notFound(ids ...string) *world.Error {
+	if len(ids) == 1 {
+		return world.Errorf(k.code+".NotFound", "The %s '%s' does not exist", k.noun, ids[0])
+	}
+	return world.Errorf(k.code+".NotFound", "The %ss '%s' do not exist", k.noun, strings.Join(ids, ", "))
+}
+
+func (k kind) checkID(id string) *world.Error {
+	digits, ok := strings.CutPrefix(id, k.prefix)
+	if !ok || !idDigits.MatchString(digits) {
+		return world.Errorf(k.malformed+".Malformed", "Invalid id: \"%s\" (expecting \"%s...\")", id, k.prefix)
+	}
+	return nil
+}
+
+// find returns the resource of an identifier, or the errors of its kind.
+func find[T any](k kind, all map[string]*T, id *string) (*T, *world.Error) {
+	if aws.ToString(id) == "" {
+		return nil, world.Errorf("MissingParameter", "The request must contain the parameter %s", strings.ReplaceAll(k.noun, " ", ""))
+	}
+	if err := k.checkID(*id); err != nil {
+		return nil, err
+	}
+	item := all[*id]
+	if item == nil {
+		return nil, k.notFound(*id)
+	}
+	return item, nil
+}
+
+// query is what the describe operations have in common.
+type query struct {
+	ids     []string
+	filters []types.Filter
+	max     *int32
+	token   *string
+}
+
+// describe answers a query over the resources of one kind: identifiers must
+// exist, filters narrow, then comes a page.
+func describe[T any](s *Service, c *world.Call, k kind, all map[string]*T, q query, known filters[*T]) (items []*T, next *string, err error) {
+	ids := world.SortedKeys(all)
+	if len(q.ids) > 0 {
+		if q.max != nil {
+			return nil, nil, world.Errorf("InvalidParameterCombination", "The parameter MaxResults cannot be used with the parameter of identifiers")
+		}
+		if err := checkIDs(k, all, q.ids); err != nil {
+			return nil, nil, err
+		}
+		ids = slices.Compact(slices.Sorted(slices.Values(q.ids)))
+	}
+	tags := func(id string) map[string]string { return c.Partition.Tags[id] }
+	byID := filters[string]{}
+	for name, values := range known {
+		byID[name] = func(id string) []string { return values(all[id]) }
+	}
+	ids, refused := selectBy(ids, q.filters, byID, tags)
+	if refused != nil {
+		return nil, nil, refused
+	}
+	if len(q.ids) == 0 {
+		if ids, next, refused = page(s.w, k, ids, q.max, q.token); refused != nil {
+			return nil, nil, refused
+		}
+	}
+	items = make([]*T, 0, len(ids))
+	for _, id := range ids {
+		items = append(items, all[id])
+	}
+	return world.Shuffle(s.w, items), next, nil
+}
+
+func checkIDs[T any](k kind, all map[string]*T, ids []string) *world.Error {
+	var missing []string
+	for _, id := range ids {
+		if err := k.checkID(id); err != nil {
+			return err
+		}
+		if all[id] == nil && !slices.Contains(missing, id) {
+			missing = append(missing, id)
+		}
+	}
+	if len(missing) > 0 {
+		return k.notFound(missing...)
+	}
+	return nil
+}
+
+// page cuts a page out of sorted keys. The token is the last key of the page
+// before, so that it stays valid while resources come and go.
+func page(w *world.World, k kind, keys []string, asked *int32, token *string) (cut []string, next *string, err *world.Error) {
+	limit := len(keys)
+	if asked != nil {
+		if int(*asked) < k.min || int(*asked) > k.max {
+			return nil, nil, world.Errorf("InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value between %d and %d.", *asked, k.min, k.max)
+		}
+		limit = int(*asked)
+	}
+	if after := aws.ToString(token); after != "" {
+		last, err := base64.StdEncoding.DecodeString(after)
+		if err != nil {
+			return nil, nil, world.Errorf("InvalidNextToken", "The token '%s' is invalid", after)
+		}
+		from, found := slices.BinarySearch(keys, string(last))
+		if found {
+			from++
+		}
+		keys = keys[from:]
+	}
+	if limit > 0 {
+		limit = w.PageLimit(limit, max(limit, 1))
+	}
+	if limit >= len(keys) || limit == 0 {
+		return keys, nil, nil
+	}
+	keys = keys[:limit]
+	return keys, aws.String(base64.StdEncoding.EncodeToString([]byte(keys[limit-1]))), nil
+}
+
+// resourceType names the type of an identifier as tags and ARNs have it.
+func resourceType(id string) string {
+	prefix := id[:strings.LastIndex(id, "-")+1]
+	switch prefix {
+	case "vpc-":
+		return "vpc"
+	case "subnet-":
+		return "subnet"
+	case "sg-":
+		return "security-group"
+	case "sgr-":
+		return "security-group-rule"
+	case "i-":
+		return "instance"
+	case "eni-":
+		return "network-interface"
+	case "rtb-":
+		return "route-table"
+	case "igw-":
+		return "internet-gateway"
+	case "eipalloc-":
+		return "elastic-ip"
+	case "pl-":
+		return "prefix-list"
+	case "ipam-pool-":
+		return "ipam-pool"
+	case "ipv4pool-coip-":
+		return "coip-pool"
+	}
+	return fmt.Sprintf("unknown (%s)", prefix)
+}

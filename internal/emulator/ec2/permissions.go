@@ -1,0 +1,249 @@
+package ec2
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// protocolNames are the numbers that have names.
+var protocolNames = map[string]string{"6": "tcp", "17": "udp", "1": "icmp", "58": "icmpv6", "all": "-1"}
+
+// ruleKey is what makes two rules the same: the description is not part of it.
+type ruleKey struct {
+	protocol, from, to string
+	peer               world.Peer
+}
+
+func keyOf(r world.SecurityGroupRule) ruleKey {
+	return ruleKey{r.Protocol, number(r.From), number(r.To), r.Peer}
+}
+
+func number(n *int32) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.Itoa(int(*n))
+}
+
+// readPermissions turns the permissions of a request into rules in canonical
+// form, one per peer.
+func (s *Service) readPermissions(c *world.Call, g *world.SecurityGroup, list []types.IpPermission) ([]world.SecurityGroupRule, *world.Error) {
+	if len(list) == 0 {
+		return nil, world.Errorf("MissingParameter", "The request must contain the parameter ipPermissions")
+	}
+	var rules []world.SecurityGroupRule
+	for _, perm := range list {
+		base, err := readProtocol(perm)
+		if err != nil {
+			return nil, err
+		}
+		peers, err := s.readPeers(c, g, perm)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range peers {
+			r := base
+			r.Peer, r.Description = p.Peer, p.Description
+			rules = append(rules, r)
+		}
+	}
+	seen := map[ruleKey]bool{}
+	for _, r := range rules {
+		if seen[keyOf(r)] {
+			return nil, world.Errorf("InvalidParameterValue", "The same permission must not appear multiple times")
+		}
+		seen[keyOf(r)] = true
+	}
+	return rules, nil
+}
+
+// readProtocol reads protocol and ports.
+func readProtocol(perm types.IpPermission) (world.SecurityGroupRule, *world.Error) {
+	var r world.SecurityGroupRule
+	protocol := strings.ToLower(aws.ToString(perm.IpProtocol))
+	if protocol == "" {
+		return r, world.Errorf("MissingParameter", "The request must contain the parameter ipProtocol")
+	}
+	if name, ok := protocolNames[protocol]; ok {
+		protocol = name
+	}
+	r.Protocol = protocol
+	switch protocol {
+	case "tcp", "udp":
+		if perm.FromPort == nil || perm.ToPort == nil {
+			return r, world.Errorf("InvalidParameterValue", "Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.")
+		}
+		from, to := *perm.FromPort, *perm.ToPort
+		if from == -1 && to == -1 { // all ports
+			from, to = 0, 65535
+		}
+		if from < 0 || to > 65535 || from > to {
+			return r, world.Errorf("InvalidParameterValue", "Invalid value '%d-%d' for portRange. Ports must be between 0 and 65535, the first not above the last.", from, to)
+		}
+		r.From, r.To = aws.Int32(from), aws.Int32(to)
+	case "icmp", "icmpv6":
+		r.From, r.To = aws.Int32(-1), aws.Int32(-1)
+		if perm.FromPort != nil {
+			r.From = aws.Int32(*perm.FromPort)
+		}
+		if perm.ToPort != nil {
+			r.To = aws.Int32(*perm.ToPort)
+		}
+	case "-1":
+	default:
+		if n, err := strconv.Atoi(protocol); err != nil || n < 0 || n > 255 {
+			return r, world.Errorf("InvalidParameterValue", "Invalid value '%s' for IP protocol. Unknown protocol.", protocol)
+		}
+	}
+	return r, nil
+}
+
+// described is a peer with its description.
+type described struct {
+	Peer        world.Peer
+	Description string
+}
+
+func (s *Service) readPeers(c *world.Call, g *world.SecurityGroup, perm types.IpPermission) ([]described, *world.Error) {
+	var out []described
+	add := func(p world.Peer, description *string) *world.Error {
+		text := aws.ToString(description)
+		if len(text) > 255 || !groupText.MatchString(text) {
+			return world.Errorf("InvalidParameterValue", "Invalid rule description. Valid descriptions are strings less than 256 characters from the following set:  a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*")
+		}
+		out = append(out, described{p, text})
+		return nil
+	}
+	for _, r := range perm.IpRanges {
+		block, err := readCIDR(aws.ToString(r.CidrIp), true)
+		if err != nil {
+			return nil, err
+		}
+		if err := add(world.Peer{CIDR: block}, r.Description); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range perm.Ipv6Ranges {
+		block, err := readCIDR(aws.ToString(r.CidrIpv6), false)
+		if err != nil {
+			return nil, err
+		}
+		if err := add(world.Peer{CIDR: block}, r.Description); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range perm.PrefixListIds {
+		list, err := find(kindPrefixList, c.Partition.PrefixLists, r.PrefixListId)
+		if err != nil {
+			return nil, err
+		}
+		if err := add(world.Peer{PrefixList: list.ID}, r.Description); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range perm.UserIdGroupPairs {
+		peer, err := s.readGroupPeer(c, g, r)
+		if err != nil {
+			return nil, err
+		}
+		if err := add(peer, r.Description); err != nil {
+			return nil, err
+		}
+	}
+	if len(out) == 0 {
+		return nil, world.Errorf("MissingParameter", "The request must contain a peer: a CIDR block, a prefix list or a security group")
+	}
+	return out, nil
+}
+
+func readCIDR(text string, v4 bool) (netip.Prefix, *world.Error) {
+	block, err := netip.ParsePrefix(text)
+	if err != nil || block.Addr().Is4() != v4 {
+		return netip.Prefix{}, world.Errorf("InvalidParameterValue", "CIDR block %s is malformed", text)
+	}
+	return block.Masked(), nil
+}
+
+// readGroupPeer reads a reference to another group, possibly one of another
+// account.
+func (s *Service) readGroupPeer(c *world.Call, g *world.SecurityGroup, pair types.UserIdGroupPair) (world.Peer, *world.Error) {
+	owner := aws.ToString(pair.UserId)
+	if owner == "" {
+		owner = c.Account
+	}
+	p := s.w.Partition(owner, c.Region)
+	if pair.GroupId == nil && pair.GroupName != nil {
+		for _, other := range p.SecurityGroups {
+			if other.Name == *pair.GroupName && other.VPCID == g.VPCID {
+				return world.Peer{Group: other.ID, GroupOwner: owner}, nil
+			}
+		}
+		return world.Peer{}, world.Errorf("InvalidGroup.NotFound", "The security group '%s' does not exist", *pair.GroupName)
+	}
+	other, err := find(kindGroup, p.SecurityGroups, pair.GroupId)
+	if err != nil {
+		return world.Peer{}, err
+	}
+	if owner == c.Account && other.VPCID != g.VPCID {
+		return world.Peer{}, world.Errorf("InvalidGroup.NotFound", "You have specified two resources that belong to different networks.")
+	}
+	return world.Peer{Group: other.ID, GroupOwner: owner}, nil
+}
+
+// permissions renders rules as AWS reads them back: one permission per
+// protocol and ports, with all peers in it.
+func (s *Service) permissions(rules []world.SecurityGroupRule) []types.IpPermission {
+	byPorts := map[string]*types.IpPermission{}
+	for _, r := range rules {
+		key := fmt.Sprintf("%s %s %s", r.Protocol, number(r.From), number(r.To))
+		perm := byPorts[key]
+		if perm == nil {
+			perm = &types.IpPermission{
+				IpProtocol: aws.String(r.Protocol), FromPort: r.From, ToPort: r.To,
+				IpRanges: []types.IpRange{}, Ipv6Ranges: []types.Ipv6Range{},
+				PrefixListIds: []types.PrefixListId{}, UserIdGroupPairs: []types.UserIdGroupPair{},
+			}
+			byPorts[key] = perm
+		}
+		description := some(r.Description)
+		switch {
+		case r.Peer.Group != "":
+			perm.UserIdGroupPairs = append(perm.UserIdGroupPairs, types.UserIdGroupPair{
+				GroupId: aws.String(r.Peer.Group), UserId: aws.String(r.Peer.GroupOwner), Description: description})
+		case r.Peer.PrefixList != "":
+			perm.PrefixListIds = append(perm.PrefixListIds, types.PrefixListId{
+				PrefixListId: aws.String(r.Peer.PrefixList), Description: description})
+		case r.Peer.CIDR.Addr().Is4():
+			perm.IpRanges = append(perm.IpRanges, types.IpRange{CidrIp: aws.String(r.CIDR(true)), Description: description})
+		default:
+			perm.Ipv6Ranges = append(perm.Ipv6Ranges, types.Ipv6Range{CidrIpv6: aws.String(r.CIDR(false)), Description: description})
+		}
+	}
+	out := make([]types.IpPermission, 0, len(byPorts))
+	for _, key := range world.SortedKeys(byPorts) {
+		out = append(out, *byPorts[key])
+	}
+	return world.Shuffle(s.w, out)
+}
+
+// describeRule is how error messages spell a rule.
+func describeRule(r world.SecurityGroupRule) string {
+	peer := r.Peer.Group + r.Peer.PrefixList
+	if r.Peer.CIDR.IsValid() {
+		peer = r.Peer.CIDR.String()
+	}
+	if r.Protocol == "-1" {
+		return fmt.Sprintf("peer: %s, ALL, ALLOW", peer)
+	}
+	if r.From == nil {
+		return fmt.Sprintf("peer: %s, %s, ALLOW", peer, strings.ToUpper(r.Protocol))
+	}
+	return fmt.Sprintf("peer: %s, %s, from port: %d, to port: %d, ALLOW", peer, strings.ToUpper(r.Protocol), *r.From, *r.To)
+}

@@ -1,0 +1,82 @@
+package ec2
+
+import (
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// CreateIpamPool makes a pool by name; it has no addresses of its own.
+func (s *Service) CreateIpamPool(c *world.Call, in *ec2.CreateIpamPoolInput) (*ec2.CreateIpamPoolOutput, error) {
+	p := c.Partition
+	if in.AddressFamily == "" || aws.ToString(in.IpamScopeId) == "" {
+		return nil, world.Errorf("MissingParameter", "The request must contain the parameters IpamScopeId and AddressFamily")
+	}
+	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeIpamPool)
+	if err != nil {
+		return nil, err
+	}
+	pool := &world.IPAMPool{
+		ID: s.w.NewID("ipam-pool-"), ScopeID: *in.IpamScopeId, Family: string(in.AddressFamily),
+		Description: aws.ToString(in.Description), Locale: aws.ToString(in.Locale),
+	}
+	p.IPAMPools[pool.ID] = pool
+	p.Tag(pool.ID, tags)
+	out := s.ipamPool(p, pool)
+	return &ec2.CreateIpamPoolOutput{IpamPool: &out}, nil
+}
+
+// DescribeIpamPools lists pools.
+func (s *Service) DescribeIpamPools(c *world.Call, in *ec2.DescribeIpamPoolsInput) (*ec2.DescribeIpamPoolsOutput, error) {
+	p := c.Partition
+	items, next, err := describe(s, c, kindPool, p.IPAMPools, query{in.IpamPoolIds, in.Filters, in.MaxResults, in.NextToken}, filters[*world.IPAMPool]{
+		"ipam-pool-id":   func(x *world.IPAMPool) []string { return one(x.ID) },
+		"ipam-scope-id":  func(x *world.IPAMPool) []string { return one(x.ScopeID) },
+		"address-family": func(x *world.IPAMPool) []string { return one(x.Family) },
+		"locale":         func(x *world.IPAMPool) []string { return one(x.Locale) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &ec2.DescribeIpamPoolsOutput{NextToken: next, IpamPools: []types.IpamPool{}}
+	for _, x := range items {
+		out.IpamPools = append(out.IpamPools, s.ipamPool(p, x))
+	}
+	return out, nil
+}
+
+func (s *Service) ipamPool(p *world.Partition, x *world.IPAMPool) types.IpamPool {
+	return types.IpamPool{
+		IpamPoolId: aws.String(x.ID), AddressFamily: types.AddressFamily(x.Family), Description: some(x.Description),
+		IpamPoolArn: aws.String("arn:aws:ec2::" + p.Account + ":ipam-pool/" + x.ID), Locale: some(x.Locale),
+		OwnerId: aws.String(p.Account), IpamRegion: aws.String(p.Region), State: types.IpamPoolStateCreateComplete,
+		Tags: s.tagList(p, x.ID),
+	}
+}
+
+// DescribeCoipPools lists the pools of customer-owned addresses, which come
+// with an Outpost and cannot be made through this API's create operations.
+func (s *Service) DescribeCoipPools(c *world.Call, in *ec2.DescribeCoipPoolsInput) (*ec2.DescribeCoipPoolsOutput, error) {
+	p := c.Partition
+	items, next, err := describe(s, c, kindCoIP, p.CoIPPools, query{in.PoolIds, in.Filters, in.MaxResults, in.NextToken}, filters[*world.CoIPPool]{
+		"coip-pool.pool-id":                      func(x *world.CoIPPool) []string { return one(x.ID) },
+		"coip-pool.local-gateway-route-table-id": func(x *world.CoIPPool) []string { return one(x.RouteTableID) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &ec2.DescribeCoipPoolsOutput{NextToken: next, CoipPools: []types.CoipPool{}}
+	for _, x := range items {
+		item := types.CoipPool{
+			PoolId: aws.String(x.ID), LocalGatewayRouteTableId: some(x.RouteTableID),
+			PoolArn: aws.String(p.ARN("ec2", "coip-pool/"+x.ID)), Tags: s.tagList(p, x.ID),
+		}
+		for _, b := range x.CIDRs {
+			item.PoolCidrs = append(item.PoolCidrs, b.String())
+		}
+		out.CoipPools = append(out.CoipPools, item)
+	}
+	return out, nil
+}

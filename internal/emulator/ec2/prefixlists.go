@@ -1,0 +1,120 @@
+package ec2
+
+import (
+	"net/netip"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// CreateManagedPrefixList makes a prefix list of the caller's.
+func (s *Service) CreateManagedPrefixList(c *world.Call, in *ec2.CreateManagedPrefixListInput) (*ec2.CreateManagedPrefixListOutput, error) {
+	p := c.Partition
+	list := &world.PrefixList{
+		Name: aws.ToString(in.PrefixListName), Family: aws.ToString(in.AddressFamily),
+		MaxEntries: aws.ToInt32(in.MaxEntries), Version: 1, Owner: c.Account,
+	}
+	if list.Name == "" || list.MaxEntries == 0 {
+		return nil, world.Errorf("MissingParameter", "The request must contain the parameters PrefixListName and MaxEntries")
+	}
+	if list.Family != "IPv4" && list.Family != "IPv6" {
+		return nil, world.Errorf("InvalidParameterValue", "Value (%s) for parameter AddressFamily is invalid.", list.Family)
+	}
+	if len(in.Entries) > int(list.MaxEntries) {
+		return nil, world.Errorf("PrefixListMaxEntriesExceeded", "The number of entries exceeds the maximum of the prefix list")
+	}
+	for _, e := range in.Entries {
+		block, err := netip.ParsePrefix(aws.ToString(e.Cidr))
+		if err != nil || block.Addr().Is4() != (list.Family == "IPv4") {
+			return nil, world.Errorf("InvalidParameterValue", "CIDR block %s is malformed", aws.ToString(e.Cidr))
+		}
+		list.Entries = append(list.Entries, world.PrefixListEntry{Block: block.Masked(), Description: aws.ToString(e.Description)})
+	}
+	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypePrefixList)
+	if err != nil {
+		return nil, err
+	}
+	list.ID = s.w.NewID("pl-")
+	p.PrefixLists[list.ID] = list
+	p.Tag(list.ID, tags)
+	out := s.prefixList(p, list)
+	return &ec2.CreateManagedPrefixListOutput{PrefixList: &out}, nil
+}
+
+// DeleteManagedPrefixList removes a list that no rule names.
+func (s *Service) DeleteManagedPrefixList(c *world.Call, in *ec2.DeleteManagedPrefixListInput) (*ec2.DeleteManagedPrefixListOutput, error) {
+	p := c.Partition
+	list, err := find(kindPrefixList, p.PrefixLists, in.PrefixListId)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range p.SecurityGroups {
+		for _, rules := range [][]world.SecurityGroupRule{g.Ingress, g.Egress} {
+			for _, r := range rules {
+				if r.Peer.PrefixList == list.ID {
+					return nil, world.Errorf("PrefixListInUse", "The prefix list '%s' is in use", list.ID)
+				}
+			}
+		}
+	}
+	delete(p.PrefixLists, list.ID)
+	delete(p.Tags, list.ID)
+	out := s.prefixList(p, list)
+	out.State = types.PrefixListStateDeleteComplete
+	return &ec2.DeleteManagedPrefixListOutput{PrefixList: &out}, nil
+}
+
+// DescribeManagedPrefixLists lists prefix lists without their entries.
+func (s *Service) DescribeManagedPrefixLists(c *world.Call, in *ec2.DescribeManagedPrefixListsInput) (*ec2.DescribeManagedPrefixListsOutput, error) {
+	p := c.Partition
+	items, next, err := describe(s, c, kindPrefixList, p.PrefixLists, query{in.PrefixListIds, in.Filters, in.MaxResults, in.NextToken}, filters[*world.PrefixList]{
+		"owner-id":         func(l *world.PrefixList) []string { return one(l.Owner) },
+		"prefix-list-id":   func(l *world.PrefixList) []string { return one(l.ID) },
+		"prefix-list-name": func(l *world.PrefixList) []string { return one(l.Name) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &ec2.DescribeManagedPrefixListsOutput{NextToken: next, PrefixLists: []types.ManagedPrefixList{}}
+	for _, l := range items {
+		out.PrefixLists = append(out.PrefixLists, s.prefixList(p, l))
+	}
+	return out, nil
+}
+
+// GetManagedPrefixListEntries lists the blocks of a list.
+func (s *Service) GetManagedPrefixListEntries(c *world.Call, in *ec2.GetManagedPrefixListEntriesInput) (*ec2.GetManagedPrefixListEntriesOutput, error) {
+	list, err := find(kindPrefixList, c.Partition.PrefixLists, in.PrefixListId)
+	if err != nil {
+		return nil, err
+	}
+	if v := in.TargetVersion; v != nil && *v != list.Version {
+		return nil, world.Errorf("InvalidPrefixListVersion.NotFound", "The prefix list '%s' has no version %s", list.ID, strconv.FormatInt(*v, 10))
+	}
+	byBlock := map[string]world.PrefixListEntry{}
+	for _, e := range list.Entries {
+		byBlock[e.Block.String()] = e
+	}
+	keys, next, err := page(s.w, kindPrefixList, world.SortedKeys(byBlock), in.MaxResults, in.NextToken)
+	if err != nil {
+		return nil, err
+	}
+	out := &ec2.GetManagedPrefixListEntriesOutput{NextToken: next, Entries: []types.PrefixListEntry{}}
+	for _, k := range keys {
+		out.Entries = append(out.Entries, types.PrefixListEntry{Cidr: aws.String(k), Description: some(byBlock[k].Description)})
+	}
+	return out, nil
+}
+
+func (s *Service) prefixList(p *world.Partition, l *world.PrefixList) types.ManagedPrefixList {
+	return types.ManagedPrefixList{
+		PrefixListId: aws.String(l.ID), PrefixListName: aws.String(l.Name), AddressFamily: aws.String(l.Family),
+		MaxEntries: aws.Int32(l.MaxEntries), Version: aws.Int64(l.Version), OwnerId: aws.String(l.Owner),
+		PrefixListArn: aws.String(p.ARN("ec2", "prefix-list/"+l.ID)), State: types.PrefixListStateCreateComplete,
+		Tags: s.tagList(p, l.ID),
+	}
+}

@@ -1,0 +1,323 @@
+package ec2
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// CreateInternetGateway makes a gateway that is attached to nothing yet.
+func (s *Service) CreateInternetGateway(c *world.Call, in *ec2.CreateInternetGatewayInput) (*ec2.CreateInternetGatewayOutput, error) {
+	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeInternetGateway)
+	if err != nil {
+		return nil, err
+	}
+	g := &world.InternetGateway{ID: s.w.NewID("igw-")}
+	c.Partition.InternetGateways[g.ID] = g
+	c.Partition.Tag(g.ID, tags)
+	out := s.gateway(c.Partition, g)
+	return &ec2.CreateInternetGatewayOutput{InternetGateway: &out}, nil
+}
+
+// AttachInternetGateway attaches a gateway to a VPC, which has one at most.
+func (s *Service) AttachInternetGateway(c *world.Call, in *ec2.AttachInternetGatewayInput) (*ec2.AttachInternetGatewayOutput, error) {
+	g, err := find(kindGateway, c.Partition.InternetGateways, in.InternetGatewayId)
+	if err != nil {
+		return nil, err
+	}
+	v, err := find(kindVPC, c.Partition.VPCs, in.VpcId)
+	if err != nil {
+		return nil, err
+	}
+	if g.VPCID != "" {
+		return nil, world.Errorf("Resource.AlreadyAssociated", "resource %s is already attached to network %s", g.ID, g.VPCID)
+	}
+	if c.Partition.HasInternetGateway(v.ID) {
+		return nil, world.Errorf("InvalidParameterValue", "Network %s already has an internet gateway attached", v.ID)
+	}
+	g.VPCID = v.ID
+	return &ec2.AttachInternetGatewayOutput{}, nil
+}
+
+// DetachInternetGateway frees a gateway.
+func (s *Service) DetachInternetGateway(c *world.Call, in *ec2.DetachInternetGatewayInput) (*ec2.DetachInternetGatewayOutput, error) {
+	g, err := find(kindGateway, c.Partition.InternetGateways, in.InternetGatewayId)
+	if err != nil {
+		return nil, err
+	}
+	if g.VPCID == "" || g.VPCID != aws.ToString(in.VpcId) {
+		return nil, world.Errorf("Gateway.NotAttached", "resource %s is not attached to network %s", g.ID, aws.ToString(in.VpcId))
+	}
+	g.VPCID = ""
+	return &ec2.DetachInternetGatewayOutput{}, nil
+}
+
+// DeleteInternetGateway removes a detached gateway.
+func (s *Service) DeleteInternetGateway(c *world.Call, in *ec2.DeleteInternetGatewayInput) (*ec2.DeleteInternetGatewayOutput, error) {
+	g, err := find(kindGateway, c.Partition.InternetGateways, in.InternetGatewayId)
+	if err != nil {
+		return nil, err
+	}
+	if g.VPCID != "" {
+		return nil, world.Errorf("DependencyViolation", "The internetGateway '%s' has dependencies and cannot be deleted.", g.ID)
+	}
+	delete(c.Partition.InternetGateways, g.ID)
+	delete(c.Partition.Tags, g.ID)
+	return &ec2.DeleteInternetGatewayOutput{}, nil
+}
+
+// DescribeInternetGateways lists gateways.
+func (s *Service) DescribeInternetGateways(c *world.Call, in *ec2.DescribeInternetGatewaysInput) (*ec2.DescribeInternetGatewaysOutput, error) {
+	type igw = world.InternetGateway
+	items, next, err := describe(s, c, kindGateway, c.Partition.InternetGateways, query{in.InternetGatewayIds, in.Filters, in.MaxResults, in.NextToken}, filters[*igw]{
+		"internet-gateway-id": func(g *igw) []string { return one(g.ID) },
+		"attachment.vpc-id":   func(g *igw) []string { return one(g.VPCID) },
+		"attachment.state": func(g *igw) []string {
+			if g.VPCID == "" {
+				return nil
+			}
+			return one("available")
+		},
+		"owner-id": func(*igw) []string { return one(c.Account) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &ec2.DescribeInternetGatewaysOutput{NextToken: next, InternetGateways: []types.InternetGateway{}}
+	for _, g := range items {
+		out.InternetGateways = append(out.InternetGateways, s.gateway(c.Partition, g))
+	}
+	return out, nil
+}
+
+func (s *Service) gateway(p *world.Partition, g *world.InternetGateway) types.InternetGateway {
+	out := types.InternetGateway{InternetGatewayId: aws.String(g.ID), OwnerId: aws.String(p.Account), Tags: s.tagList(p, g.ID)}
+	if g.VPCID != "" {
+		// "available" is what the API says of an attached internet gateway; the
+		// enumeration has no such value.
+		out.Attachments = []types.InternetGatewayAttachment{{VpcId: aws.String(g.VPCID), State: "available"}}
+	}
+	return out
+}
+
+// CreateRouteTable makes a table with the local routes of its VPC.
+func (s *Service) CreateRouteTable(c *world.Call, in *ec2.CreateRouteTableInput) (*ec2.CreateRouteTableOutput, error) {
+	v, err := find(kindVPC, c.Partition.VPCs, in.VpcId)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeRouteTable)
+	if err != nil {
+		return nil, err
+	}
+	t := &world.RouteTable{ID: s.w.NewID("rtb-"), VPCID: v.ID}
+	for _, a := range slices.Concat(v.CIDRs, v.IPv6) {
+		t.Routes = append(t.Routes, world.Route{Destination: a.Block, Gateway: "local", Origin: "CreateRouteTable"})
+	}
+	c.Partition.RouteTables[t.ID] = t
+	c.Partition.Tag(t.ID, tags)
+	out := s.routeTable(c.Partition, t)
+	return &ec2.CreateRouteTableOutput{RouteTable: &out}, nil
+}
+
+// CreateRoute adds a line to a table.
+func (s *Service) CreateRoute(c *world.Call, in *ec2.CreateRouteInput) (*ec2.CreateRouteOutput, error) {
+	p := c.Partition
+	t, err := find(kindRouteTable, p.RouteTables, in.RouteTableId)
+	if err != nil {
+		return nil, err
+	}
+	r := world.Route{
+		PrefixList: aws.ToString(in.DestinationPrefixListId),
+		NATGateway: aws.ToString(in.NatGatewayId), Interface: aws.ToString(in.NetworkInterfaceId),
+		Peering: aws.ToString(in.VpcPeeringConnectionId), TransitGateway: aws.ToString(in.TransitGatewayId),
+		EgressOnly: aws.ToString(in.EgressOnlyInternetGatewayId), Gateway: aws.ToString(in.GatewayId), Origin: "CreateRoute",
+	}
+	for _, text := range []*string{in.DestinationCidrBlock, in.DestinationIpv6CidrBlock} {
+		if text == nil {
+			continue
+		}
+		block, parse := netip.ParsePrefix(*text)
+		if parse != nil {
+			return nil, world.Errorf("InvalidParameterValue", "Value (%s) for parameter destinationCidrBlock is invalid. This is not a valid CIDR block.", *text)
+		}
+		r.Destination = block.Masked()
+	}
+	if !r.Destination.IsValid() && r.PrefixList == "" {
+		return nil, world.Errorf("MissingParameter", "The request must contain the parameter destinationCidrBlock or destinationIpv6CidrBlock or destinationPrefixListId")
+	}
+	if targets := without([]string{r.Gateway, r.NATGateway, r.Interface, r.Peering, r.TransitGateway, r.EgressOnly}, func(s string) bool { return s == "" }); len(targets) != 1 {
+		return nil, world.Errorf("InvalidParameterCombination", "Exactly one of the route's targets must be given")
+	}
+	if r.Gateway != "" {
+		g, err := find(kindGateway, p.InternetGateways, in.GatewayId)
+		if err != nil {
+			return nil, err
+		}
+		if g.VPCID != t.VPCID {
+			return nil, world.Errorf("InvalidParameterValue", "route table %s and network gateway %s belong to different networks", t.ID, g.ID)
+		}
+	}
+	if slices.ContainsFunc(t.Routes, func(have world.Route) bool {
+		return have.Destination == r.Destination && have.PrefixList == r.PrefixList
+	}) {
+		return nil, world.Errorf("RouteAlreadyExists", "The route identified by %s already exists.", r.Destination)
+	}
+	t.Routes = append(t.Routes, r)
+	return &ec2.CreateRouteOutput{Return: aws.Bool(true)}, nil
+}
+
+// AssociateRouteTable gives a subnet its own table.
+func (s *Service) AssociateRouteTable(c *world.Call, in *ec2.AssociateRouteTableInput) (*ec2.AssociateRouteTableOutput, error) {
+	p := c.Partition
+	t, err := find(kindRouteTable, p.RouteTables, in.RouteTableId)
+	if err != nil {
+		return nil, err
+	}
+	sub, err := find(kindSubnet, p.Subnets, in.SubnetId)
+	if err != nil {
+		return nil, err
+	}
+	if sub.VPCID != t.VPCID {
+		return nil, world.Errorf("InvalidParameterValue", "Route table %s and subnet %s belong to different networks", t.ID, sub.ID)
+	}
+	for _, other := range p.RouteTables {
+		for _, a := range other.Associations {
+			if a.SubnetID != sub.ID {
+				continue
+			}
+			if other == t {
+				return &ec2.AssociateRouteTableOutput{AssociationId: aws.String(a.ID), AssociationState: associated()}, nil
+			}
+			return nil, world.Errorf("Resource.AlreadyAssociated", "the specified association for route table %s conflicts with an existing association", t.ID)
+		}
+	}
+	a := world.RouteTableAssociation{ID: s.w.NewID("rtbassoc-"), SubnetID: sub.ID}
+	t.Associations = append(t.Associations, a)
+	return &ec2.AssociateRouteTableOutput{AssociationId: aws.String(a.ID), AssociationState: associated()}, nil
+}
+
+func associated() *types.RouteTableAssociationState {
+	return &types.RouteTableAssociationState{State: types.RouteTableAssociationStateCodeAssociated}
+}
+
+// DisassociateRouteTable gives a subnet back to the main table.
+func (s *Service) DisassociateRouteTable(c *world.Call, in *ec2.DisassociateRouteTableInput) (*ec2.DisassociateRouteTableOutput, error) {
+	id := aws.ToString(in.AssociationId)
+	for _, t := range c.Partition.RouteTables {
+		for _, a := range t.Associations {
+			if a.ID != id {
+				continue
+			}
+			if a.Main {
+				return nil, world.Errorf("InvalidParameterValue", "cannot disassociate the main route table association %s", id)
+			}
+			t.Associations = without(t.Associations, func(x world.RouteTableAssociation) bool { return x.ID == id })
+			return &ec2.DisassociateRouteTableOutput{}, nil
+		}
+	}
+	return nil, world.Errorf("InvalidAssociationID.NotFound", "The association ID '%s' does not exist", id)
+}
+
+// DeleteRouteTable removes a table that nothing is associated with.
+func (s *Service) DeleteRouteTable(c *world.Call, in *ec2.DeleteRouteTableInput) (*ec2.DeleteRouteTableOutput, error) {
+	t, err := find(kindRouteTable, c.Partition.RouteTables, in.RouteTableId)
+	if err != nil {
+		return nil, err
+	}
+	if len(t.Associations) > 0 {
+		return nil, world.Errorf("DependencyViolation", "The routeTable '%s' has dependencies and cannot be deleted.", t.ID)
+	}
+	delete(c.Partition.RouteTables, t.ID)
+	delete(c.Partition.Tags, t.ID)
+	return &ec2.DeleteRouteTableOutput{}, nil
+}
+
+// DescribeRouteTables lists tables. A subnet without a table of its own does
+// not appear: it uses the main one.
+func (s *Service) DescribeRouteTables(c *world.Call, in *ec2.DescribeRouteTablesInput) (*ec2.DescribeRouteTablesOutput, error) {
+	type table = world.RouteTable
+	assoc := func(what func(world.RouteTableAssociation) []string) func(*table) []string {
+		return func(t *table) (out []string) {
+			for _, a := range t.Associations {
+				out = append(out, what(a)...)
+			}
+			return out
+		}
+	}
+	route := func(what func(world.Route) string) func(*table) []string {
+		return func(t *table) (out []string) {
+			for _, r := range t.Routes {
+				out = append(out, one(what(r))...)
+			}
+			return out
+		}
+	}
+	items, next, err := describe(s, c, kindRouteTable, c.Partition.RouteTables, query{in.RouteTableIds, in.Filters, in.MaxResults, in.NextToken}, filters[*table]{
+		"vpc-id":                                 func(t *table) []string { return one(t.VPCID) },
+		"route-table-id":                         func(t *table) []string { return one(t.ID) },
+		"owner-id":                               func(*table) []string { return one(c.Account) },
+		"association.subnet-id":                  assoc(func(a world.RouteTableAssociation) []string { return one(a.SubnetID) }),
+		"association.main":                       assoc(func(a world.RouteTableAssociation) []string { return yes(a.Main) }),
+		"association.route-table-association-id": assoc(func(a world.RouteTableAssociation) []string { return one(a.ID) }),
+		"association.route-table-id": func(t *table) []string {
+			if len(t.Associations) == 0 {
+				return nil
+			}
+			return one(t.ID)
+		},
+		"route.gateway-id":             route(func(r world.Route) string { return r.Gateway }),
+		"route.nat-gateway-id":         route(func(r world.Route) string { return r.NATGateway }),
+		"route.destination-cidr-block": route(func(r world.Route) string { return r.Destination.String() }),
+		"route.origin":                 route(func(r world.Route) string { return r.Origin }),
+		"route.state":                  route(func(world.Route) string { return "active" }),
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &ec2.DescribeRouteTablesOutput{NextToken: next, RouteTables: []types.RouteTable{}}
+	for _, t := range items {
+		out.RouteTables = append(out.RouteTables, s.routeTable(c.Partition, t))
+	}
+	return out, nil
+}
+
+func (s *Service) routeTable(p *world.Partition, t *world.RouteTable) types.RouteTable {
+	out := types.RouteTable{RouteTableId: aws.String(t.ID), VpcId: aws.String(t.VPCID), OwnerId: aws.String(p.Account), Tags: s.tagList(p, t.ID)}
+	for _, r := range t.Routes {
+		line := types.Route{
+			GatewayId: some(r.Gateway), NatGatewayId: some(r.NATGateway), NetworkInterfaceId: some(r.Interface),
+			VpcPeeringConnectionId: some(r.Peering), TransitGatewayId: some(r.TransitGateway),
+			EgressOnlyInternetGatewayId: some(r.EgressOnly), DestinationPrefixListId: some(r.PrefixList),
+			Origin: types.RouteOrigin(r.Origin), State: types.RouteStateActive,
+		}
+		switch {
+		case !r.Destination.IsValid():
+		case r.Destination.Addr().Is4():
+			line.DestinationCidrBlock = aws.String(r.Destination.String())
+		default:
+			line.DestinationIpv6CidrBlock = aws.String(r.Destination.String())
+		}
+		out.Routes = append(out.Routes, line)
+	}
+	for _, a := range t.Associations {
+		out.Associations = append(out.Associations, types.RouteTableAssociation{
+			RouteTableAssociationId: aws.String(a.ID), RouteTableId: aws.String(t.ID), Main: aws.Bool(a.Main),
+			SubnetId: some(a.SubnetID), AssociationState: associated(),
+		})
+	}
+	return out
+}
+
+// some is a pointer to a string, nil for an empty one.
+func some(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

@@ -1,0 +1,292 @@
+package ec2
+
+import (
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// AuthorizeSecurityGroupIngress adds rules, all or none.
+func (s *Service) AuthorizeSecurityGroupIngress(c *world.Call, in *ec2.AuthorizeSecurityGroupIngressInput) (*ec2.AuthorizeSecurityGroupIngressOutput, error) {
+	g, err := s.groupNamed(c, in.GroupId, in.GroupName)
+	if err != nil {
+		return nil, err
+	}
+	list, err := simplePermission(in.IpPermissions, in.IpProtocol, in.FromPort, in.ToPort, in.CidrIp)
+	if err != nil {
+		return nil, err
+	}
+	added, err := s.authorize(c, g, &g.Ingress, list, in.TagSpecifications)
+	if err != nil {
+		return nil, err
+	}
+	return &ec2.AuthorizeSecurityGroupIngressOutput{Return: aws.Bool(true), SecurityGroupRules: s.ruleList(c.Partition, g, added, false)}, nil
+}
+
+// AuthorizeSecurityGroupEgress adds rules, all or none.
+func (s *Service) AuthorizeSecurityGroupEgress(c *world.Call, in *ec2.AuthorizeSecurityGroupEgressInput) (*ec2.AuthorizeSecurityGroupEgressOutput, error) {
+	g, err := s.groupNamed(c, in.GroupId, nil)
+	if err != nil {
+		return nil, err
+	}
+	added, err := s.authorize(c, g, &g.Egress, in.IpPermissions, in.TagSpecifications)
+	if err != nil {
+		return nil, err
+	}
+	return &ec2.AuthorizeSecurityGroupEgressOutput{Return: aws.Bool(true), SecurityGroupRules: s.ruleList(c.Partition, g, added, true)}, nil
+}
+
+// simplePermission lets the plain parameters stand for one permission.
+func simplePermission(list []types.IpPermission, protocol *string, from, to *int32, cidr *string) ([]types.IpPermission, *world.Error) {
+	if protocol == nil && from == nil && to == nil && cidr == nil {
+		return list, nil
+	}
+	if len(list) > 0 {
+		return nil, world.Errorf("InvalidParameterCombination", "The parameter ipPermissions cannot be used with the parameters ipProtocol, fromPort, toPort and cidrIp")
+	}
+	return []types.IpPermission{{IpProtocol: protocol, FromPort: from, ToPort: to, IpRanges: []types.IpRange{{CidrIp: cidr}}}}, nil
+}
+
+func (s *Service) authorize(c *world.Call, g *world.SecurityGroup, have *[]world.SecurityGroupRule, list []types.IpPermission, specs []types.TagSpecification) ([]world.SecurityGroupRule, *world.Error) {
+	add, err := s.readPermissions(c, g, list)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := tagsFor(specs, types.ResourceTypeSecurityGroupRule)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range add {
+		if slices.ContainsFunc(*have, func(old world.SecurityGroupRule) bool { return keyOf(old) == keyOf(r) }) {
+			return nil, world.Errorf("InvalidPermission.Duplicate", "the specified rule \"%s\" already exists", describeRule(r))
+		}
+	}
+	if err := s.checkRuleQuota(c.Partition, slices.Concat(*have, add)); err != nil {
+		return nil, err
+	}
+	for i := range add {
+		add[i].ID = s.w.NewID("sgr-")
+		c.Partition.Tag(add[i].ID, tags)
+	}
+	*have = slices.Concat(*have, add)
+	return add, nil
+}
+
+// checkRuleQuota counts rules per address family. A rule with a group counts
+// in both, one with a prefix list as often as that may have entries.
+func (s *Service) checkRuleQuota(p *world.Partition, rules []world.SecurityGroupRule) *world.Error {
+	v4, v6 := 0, 0
+	for _, r := range rules {
+		switch {
+		case r.Peer.Group != "":
+			v4++
+			v6++
+		case r.Peer.PrefixList != "":
+			list := p.PrefixLists[r.Peer.PrefixList]
+			if list == nil {
+				continue
+			}
+			if list.Family == "IPv6" {
+				v6 += int(list.MaxEntries)
+			} else {
+				v4 += int(list.MaxEntries)
+			}
+		case r.Peer.CIDR.Addr().Is4():
+			v4++
+		default:
+			v6++
+		}
+	}
+	if max(v4, v6) > s.w.Quota("rules-per-security-group", 60) {
+		return world.Errorf("RulesPerSecurityGroupLimitExceeded", "The maximum number of rules per security group has been reached.")
+	}
+	return nil
+}
+
+// RevokeSecurityGroupIngress removes rules by what they are or by identifier.
+func (s *Service) RevokeSecurityGroupIngress(c *world.Call, in *ec2.RevokeSecurityGroupIngressInput) (*ec2.RevokeSecurityGroupIngressOutput, error) {
+	g, err := s.groupNamed(c, in.GroupId, in.GroupName)
+	if err != nil {
+		return nil, err
+	}
+	list, err := simplePermission(in.IpPermissions, in.IpProtocol, in.FromPort, in.ToPort, in.CidrIp)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.revoke(c, g, &g.Ingress, list, in.SecurityGroupRuleIds, false)
+	if err != nil {
+		return nil, err
+	}
+	return &ec2.RevokeSecurityGroupIngressOutput{Return: aws.Bool(true), RevokedSecurityGroupRules: r.revoked, UnknownIpPermissions: r.unknown}, nil
+}
+
+// RevokeSecurityGroupEgress removes rules by what they are or by identifier.
+func (s *Service) RevokeSecurityGroupEgress(c *world.Call, in *ec2.RevokeSecurityGroupEgressInput) (*ec2.RevokeSecurityGroupEgressOutput, error) {
+	g, err := s.groupNamed(c, in.GroupId, nil)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.revoke(c, g, &g.Egress, in.IpPermissions, in.SecurityGroupRuleIds, true)
+	if err != nil {
+		return nil, err
+	}
+	return &ec2.RevokeSecurityGroupEgressOutput{Return: aws.Bool(true), RevokedSecurityGroupRules: r.revoked, UnknownIpPermissions: r.unknown}, nil
+}
+
+type revocation struct {
+	revoked []types.RevokedSecurityGroupRule
+	unknown []types.IpPermission
+}
+
+func (s *Service) revoke(c *world.Call, g *world.SecurityGroup, have *[]world.SecurityGroupRule, list []types.IpPermission, ids []string, egress bool) (revocation, *world.Error) {
+	var out revocation
+	drop := map[string]bool{}
+	for _, id := range ids {
+		if err := kindGroupRule.checkID(id); err != nil {
+			return out, err
+		}
+		if !slices.ContainsFunc(*have, func(r world.SecurityGroupRule) bool { return r.ID == id }) {
+			return out, kindGroupRule.notFound(id)
+		}
+		drop[id] = true
+	}
+	if len(ids) == 0 || len(list) > 0 {
+		unwanted, err := s.readPermissions(c, g, list)
+		if err != nil {
+			return out, err
+		}
+		var unknown []world.SecurityGroupRule
+		for _, r := range unwanted {
+			i := slices.IndexFunc(*have, func(old world.SecurityGroupRule) bool { return keyOf(old) == keyOf(r) })
+			if i < 0 {
+				unknown = append(unknown, r)
+				continue
+			}
+			drop[(*have)[i].ID] = true
+		}
+		if v := c.Partition.VPCs[g.VPCID]; len(unknown) > 0 && (v == nil || !v.IsDefault) {
+			return out, world.Errorf("InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
+		}
+		out.unknown = s.permissions(unknown)
+	}
+	var kept []world.SecurityGroupRule
+	for _, r := range *have {
+		if !drop[r.ID] {
+			kept = append(kept, r)
+			continue
+		}
+		delete(c.Partition.Tags, r.ID)
+		out.revoked = append(out.revoked, types.RevokedSecurityGroupRule{
+			GroupId: aws.String(g.ID), SecurityGroupRuleId: aws.String(r.ID), IsEgress: aws.Bool(egress),
+			IpProtocol: aws.String(r.Protocol), FromPort: portOrAll(r.From), ToPort: portOrAll(r.To),
+			CidrIpv4: some(r.CIDR(true)), CidrIpv6: some(r.CIDR(false)), PrefixListId: some(r.Peer.PrefixList),
+			ReferencedGroupId: some(r.Peer.Group), Description: some(r.Description),
+		})
+	}
+	*have = kept
+	return out, nil
+}
+
+// UpdateSecurityGroupRuleDescriptionsIngress changes descriptions of rules
+// that exist.
+func (s *Service) UpdateSecurityGroupRuleDescriptionsIngress(c *world.Call, in *ec2.UpdateSecurityGroupRuleDescriptionsIngressInput) (*ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput, error) {
+	g, err := s.groupNamed(c, in.GroupId, nil)
+	if err != nil {
+		return nil, err
+	}
+	texts := map[string]string{}
+	for _, d := range in.SecurityGroupRuleDescriptions {
+		id := aws.ToString(d.SecurityGroupRuleId)
+		if !slices.ContainsFunc(g.Ingress, func(r world.SecurityGroupRule) bool { return r.ID == id }) {
+			return nil, kindGroupRule.notFound(id)
+		}
+		texts[id] = aws.ToString(d.Description)
+	}
+	if len(texts) == 0 || len(in.IpPermissions) > 0 {
+		rules, err := s.readPermissions(c, g, in.IpPermissions)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rules {
+			i := slices.IndexFunc(g.Ingress, func(old world.SecurityGroupRule) bool { return keyOf(old) == keyOf(r) })
+			if i < 0 {
+				return nil, world.Errorf("InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
+			}
+			texts[g.Ingress[i].ID] = r.Description
+		}
+	}
+	for i, r := range g.Ingress {
+		if text, ok := texts[r.ID]; ok {
+			g.Ingress[i].Description = text
+		}
+	}
+	return &ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput{Return: aws.Bool(true)}, nil
+}
+
+// DescribeSecurityGroupRules lists rules as resources of their own.
+func (s *Service) DescribeSecurityGroupRules(c *world.Call, in *ec2.DescribeSecurityGroupRulesInput) (*ec2.DescribeSecurityGroupRulesOutput, error) {
+	all := map[string]*types.SecurityGroupRule{}
+	for _, g := range c.Partition.SecurityGroups {
+		for _, list := range [][]types.SecurityGroupRule{s.ruleList(c.Partition, g, g.Ingress, false), s.ruleList(c.Partition, g, g.Egress, true)} {
+			for _, r := range list {
+				all[*r.SecurityGroupRuleId] = &r
+			}
+		}
+	}
+	items, next, err := describe(s, c, kindGroupRule, all, query{in.SecurityGroupRuleIds, in.Filters, in.MaxResults, in.NextToken}, filters[*types.SecurityGroupRule]{
+		"group-id":               func(r *types.SecurityGroupRule) []string { return one(*r.GroupId) },
+		"security-group-rule-id": func(r *types.SecurityGroupRule) []string { return one(*r.SecurityGroupRuleId) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &ec2.DescribeSecurityGroupRulesOutput{NextToken: next, SecurityGroupRules: []types.SecurityGroupRule{}}
+	for _, r := range items {
+		out.SecurityGroupRules = append(out.SecurityGroupRules, *r)
+	}
+	return out, nil
+}
+
+func (s *Service) ruleList(p *world.Partition, g *world.SecurityGroup, rules []world.SecurityGroupRule, egress bool) []types.SecurityGroupRule {
+	out := make([]types.SecurityGroupRule, 0, len(rules))
+	for _, r := range rules {
+		item := types.SecurityGroupRule{
+			SecurityGroupRuleId: aws.String(r.ID), GroupId: aws.String(g.ID), GroupOwnerId: aws.String(p.Account),
+			SecurityGroupRuleArn: aws.String(p.ARN("ec2", "security-group-rule/"+r.ID)),
+			IsEgress:             aws.Bool(egress), IpProtocol: aws.String(r.Protocol),
+			FromPort: portOrAll(r.From), ToPort: portOrAll(r.To),
+			CidrIpv4: some(r.CIDR(true)), CidrIpv6: some(r.CIDR(false)), PrefixListId: some(r.Peer.PrefixList),
+			Description: some(r.Description), Tags: s.tagList(p, r.ID),
+		}
+		if r.Peer.Group != "" {
+			item.ReferencedGroupInfo = &types.ReferencedSecurityGroup{GroupId: aws.String(r.Peer.Group), UserId: aws.String(r.Peer.GroupOwner)}
+		}
+		out = append(out, item)
+	}
+	return out
+}
+
+// portOrAll is -1 where a rule has no ports, which is how a rule by itself
+// says so (a permission leaves them out).
+func portOrAll(n *int32) *int32 {
+	if n == nil {
+		return aws.Int32(-1)
+	}
+	return n
+}
+
+// findRule finds a rule by identifier.
+func findRule(p *world.Partition, id string) (*world.SecurityGroup, world.SecurityGroupRule, bool) {
+	for _, g := range p.SecurityGroups {
+		for _, r := range slices.Concat(g.Ingress, g.Egress) {
+			if r.ID == id {
+				return g, r, true
+			}
+		}
+	}
+	return nil, world.SecurityGroupRule{}, false
+}

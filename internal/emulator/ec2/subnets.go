@@ -1,0 +1,249 @@
+package ec2
+
+import (
+	"net/netip"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// CreateSubnet makes a subnet inside its VPC's blocks.
+func (s *Service) CreateSubnet(c *world.Call, in *ec2.CreateSubnetInput) (*ec2.CreateSubnetOutput, error) {
+	p := c.Partition
+	v, err := find(kindVPC, p.VPCs, in.VpcId)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeSubnet)
+	if err != nil {
+		return nil, err
+	}
+	z, err := zoneOf(p, in.AvailabilityZone, in.AvailabilityZoneId)
+	if err != nil {
+		return nil, err
+	}
+	sub := &world.Subnet{VPCID: v.ID, Zone: z.Name, ZoneID: z.ID, OutpostARN: aws.ToString(in.OutpostArn)}
+	if !aws.ToBool(in.Ipv6Native) {
+		if sub.CIDR, err = subnetBlock(p, v, in.CidrBlock); err != nil {
+			return nil, err
+		}
+	} else if in.CidrBlock != nil || in.Ipv6CidrBlock == nil {
+		return nil, world.Errorf("InvalidParameterCombination", "An IPv6-only subnet needs an IPv6 CIDR block and no IPv4 CIDR block")
+	}
+	if in.Ipv6CidrBlock != nil {
+		block, err := subnetIPv6Block(p, v, *in.Ipv6CidrBlock)
+		if err != nil {
+			return nil, err
+		}
+		sub.IPv6 = []world.CIDRAssociation{{ID: s.w.NewID("subnet-cidr-assoc-"), Block: block}}
+	}
+	sub.ID = s.w.NewID("subnet-")
+	p.Subnets[sub.ID] = sub
+	p.Tag(sub.ID, tags)
+	return &ec2.CreateSubnetOutput{Subnet: s.subnet(p, sub)}, nil
+}
+
+// zoneOf finds a zone by name or identifier; the first one if none is named.
+func zoneOf(p *world.Partition, name, id *string) (*world.Zone, *world.Error) {
+	if name == nil && id == nil {
+		return p.Zones[0], nil
+	}
+	for _, z := range p.Zones {
+		if name != nil && z.Name == *name || id != nil && z.ID == *id {
+			return z, nil
+		}
+	}
+	return nil, world.Errorf("InvalidParameterValue", "Value (%s) for parameter availabilityZone is invalid.", aws.ToString(name)+aws.ToString(id))
+}
+
+func subnetBlock(p *world.Partition, v *world.VPC, text *string) (netip.Prefix, *world.Error) {
+	if aws.ToString(text) == "" {
+		return netip.Prefix{}, world.Errorf("MissingParameter", "The request must contain the parameter cidrBlock")
+	}
+	block, parse := netip.ParsePrefix(*text)
+	if parse != nil || !block.Addr().Is4() {
+		return netip.Prefix{}, world.Errorf("InvalidParameterValue", "Value (%s) for parameter cidrBlock is invalid. This is not a valid CIDR block.", *text)
+	}
+	block = block.Masked()
+	if block.Bits() < 16 || block.Bits() > 28 || !v.Contains(block) {
+		return netip.Prefix{}, world.Errorf("InvalidSubnet.Range", "The CIDR '%s' is invalid.", *text)
+	}
+	for _, other := range p.Subnets {
+		if other.VPCID == v.ID && other.CIDR.IsValid() && other.CIDR.Overlaps(block) {
+			return netip.Prefix{}, world.Errorf("InvalidSubnet.Conflict", "The CIDR '%s' conflicts with another subnet", *text)
+		}
+	}
+	return block, nil
+}
+
+// subnetIPv6Block reads a /64 of the VPC that no other subnet has.
+func subnetIPv6Block(p *world.Partition, v *world.VPC, text string) (netip.Prefix, *world.Error) {
+	block, parse := netip.ParsePrefix(text)
+	if parse != nil || !block.Addr().Is6() {
+		return netip.Prefix{}, world.Errorf("InvalidParameterValue", "Value (%s) for parameter ipv6CidrBlock is invalid. This is not a valid CIDR block.", text)
+	}
+	block = block.Masked()
+	if block.Bits() != 64 || !v.Contains(block) {
+		return netip.Prefix{}, world.Errorf("InvalidSubnet.Range", "The CIDR '%s' is invalid.", text)
+	}
+	for _, other := range p.Subnets {
+		for _, a := range other.IPv6 {
+			if other.VPCID == v.ID && a.Block.Overlaps(block) {
+				return netip.Prefix{}, world.Errorf("InvalidSubnet.Conflict", "The CIDR '%s' conflicts with another subnet", text)
+			}
+		}
+	}
+	return block, nil
+}
+
+// AssociateSubnetCidrBlock gives a subnet its IPv6 block.
+func (s *Service) AssociateSubnetCidrBlock(c *world.Call, in *ec2.AssociateSubnetCidrBlockInput) (*ec2.AssociateSubnetCidrBlockOutput, error) {
+	p := c.Partition
+	sub, err := find(kindSubnet, p.Subnets, in.SubnetId)
+	if err != nil {
+		return nil, err
+	}
+	if len(sub.IPv6) > 0 {
+		return nil, world.Errorf("InvalidSubnet.Conflict", "The subnet '%s' already has an IPv6 CIDR block", sub.ID)
+	}
+	block, err := subnetIPv6Block(p, p.VPCs[sub.VPCID], aws.ToString(in.Ipv6CidrBlock))
+	if err != nil {
+		return nil, err
+	}
+	sub.IPv6 = []world.CIDRAssociation{{ID: s.w.NewID("subnet-cidr-assoc-"), Block: block}}
+	return &ec2.AssociateSubnetCidrBlockOutput{
+		SubnetId: aws.String(sub.ID), Ipv6CidrBlockAssociation: &subnetIPv6(sub)[0],
+	}, nil
+}
+
+// ModifySubnetAttribute sets one attribute, as the API demands.
+func (s *Service) ModifySubnetAttribute(c *world.Call, in *ec2.ModifySubnetAttributeInput) (*ec2.ModifySubnetAttributeOutput, error) {
+	sub, err := find(kindSubnet, c.Partition.Subnets, in.SubnetId)
+	if err != nil {
+		return nil, err
+	}
+	if in.MapPublicIpOnLaunch != nil {
+		sub.PublicIP = aws.ToBool(in.MapPublicIpOnLaunch.Value)
+	}
+	if in.AssignIpv6AddressOnCreation != nil {
+		sub.AssignIPv6 = aws.ToBool(in.AssignIpv6AddressOnCreation.Value)
+	}
+	return &ec2.ModifySubnetAttributeOutput{}, nil
+}
+
+// DeleteSubnet removes a subnet without network interfaces.
+func (s *Service) DeleteSubnet(c *world.Call, in *ec2.DeleteSubnetInput) (*ec2.DeleteSubnetOutput, error) {
+	p := c.Partition
+	sub, err := find(kindSubnet, p.Subnets, in.SubnetId)
+	if err != nil {
+		return nil, err
+	}
+	for _, eni := range p.NetworkInterfaces {
+		if eni.SubnetID == sub.ID {
+			return nil, world.Errorf("DependencyViolation", "The subnet '%s' has dependencies and cannot be deleted.", sub.ID)
+		}
+	}
+	for _, t := range p.RouteTables {
+		t.Associations = without(t.Associations, func(a world.RouteTableAssociation) bool { return a.SubnetID == sub.ID })
+	}
+	delete(p.Subnets, sub.ID)
+	delete(p.Tags, sub.ID)
+	return &ec2.DeleteSubnetOutput{}, nil
+}
+
+// DescribeSubnets lists subnets.
+func (s *Service) DescribeSubnets(c *world.Call, in *ec2.DescribeSubnetsInput) (*ec2.DescribeSubnetsOutput, error) {
+	p := c.Partition
+	type sub = world.Subnet
+	ipv6 := func(what func(world.CIDRAssociation) string) func(*sub) []string {
+		return func(x *sub) []string {
+			var out []string
+			for _, a := range x.IPv6 {
+				out = append(out, what(a))
+			}
+			return out
+		}
+	}
+	cidr := func(x *sub) []string {
+		if x.IPv6Native() {
+			return nil
+		}
+		return one(x.CIDR.String())
+	}
+	zone := func(x *sub) []string { return one(x.Zone) }
+	zoneID := func(x *sub) []string { return one(x.ZoneID) }
+	items, next, err := describe(s, c, kindSubnet, p.Subnets, query{in.SubnetIds, in.Filters, in.MaxResults, in.NextToken}, filters[*sub]{
+		"subnet-id":               func(x *sub) []string { return one(x.ID) },
+		"subnet-arn":              func(x *sub) []string { return one(p.ARN("ec2", "subnet/"+x.ID)) },
+		"vpc-id":                  func(x *sub) []string { return one(x.VPCID) },
+		"availability-zone":       zone,
+		"availabilityZone":        zone,
+		"availability-zone-id":    zoneID,
+		"availabilityZoneId":      zoneID,
+		"cidr-block":              cidr,
+		"cidr":                    cidr,
+		"cidrBlock":               cidr,
+		"state":                   func(*sub) []string { return one("available") },
+		"outpost-arn":             func(x *sub) []string { return one(x.OutpostARN) },
+		"map-public-ip-on-launch": func(x *sub) []string { return yes(x.PublicIP) },
+		"default-for-az":          func(x *sub) []string { return yes(x.IsDefault) },
+		"defaultForAz":            func(x *sub) []string { return yes(x.IsDefault) },
+		"owner-id":                func(*sub) []string { return one(c.Account) },
+		"ipv6-native":             func(x *sub) []string { return yes(x.IPv6Native()) },
+		"ipv6-cidr-block-association.ipv6-cidr-block": ipv6(func(a world.CIDRAssociation) string { return a.Block.String() }),
+		"ipv6-cidr-block-association.association-id":  ipv6(func(a world.CIDRAssociation) string { return a.ID }),
+		"ipv6-cidr-block-association.state":           ipv6(func(world.CIDRAssociation) string { return "associated" }),
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &ec2.DescribeSubnetsOutput{NextToken: next, Subnets: []types.Subnet{}}
+	for _, x := range items {
+		out.Subnets = append(out.Subnets, *s.subnet(p, x))
+	}
+	return out, nil
+}
+
+func (s *Service) subnet(p *world.Partition, x *world.Subnet) *types.Subnet {
+	out := &types.Subnet{
+		SubnetId: aws.String(x.ID), VpcId: aws.String(x.VPCID),
+		AvailabilityZone: aws.String(x.Zone), AvailabilityZoneId: aws.String(x.ZoneID),
+		AvailableIpAddressCount: aws.Int32(int32(p.FreeIPv4(x))), State: types.SubnetStateAvailable,
+		MapPublicIpOnLaunch: aws.Bool(x.PublicIP), AssignIpv6AddressOnCreation: aws.Bool(x.AssignIPv6),
+		DefaultForAz: aws.Bool(x.IsDefault), Ipv6Native: aws.Bool(x.IPv6Native()), EnableDns64: aws.Bool(false),
+		OwnerId: aws.String(p.Account), SubnetArn: aws.String(p.ARN("ec2", "subnet/"+x.ID)),
+		Ipv6CidrBlockAssociationSet: subnetIPv6(x), Tags: s.tagList(p, x.ID),
+	}
+	if !x.IPv6Native() {
+		out.CidrBlock = aws.String(x.CIDR.String())
+	}
+	if x.OutpostARN != "" {
+		out.OutpostArn = aws.String(x.OutpostARN)
+	}
+	return out
+}
+
+func subnetIPv6(x *world.Subnet) []types.SubnetIpv6CidrBlockAssociation {
+	var out []types.SubnetIpv6CidrBlockAssociation
+	for _, a := range x.IPv6 {
+		out = append(out, types.SubnetIpv6CidrBlockAssociation{
+			AssociationId: aws.String(a.ID), Ipv6CidrBlock: aws.String(a.Block.String()),
+			Ipv6CidrBlockState: &types.SubnetCidrBlockState{State: types.SubnetCidrBlockStateCodeAssociated},
+		})
+	}
+	return out
+}
+
+// without returns the items that drop does not name, in a new list.
+func without[T any](list []T, drop func(T) bool) []T {
+	var out []T
+	for _, item := range list {
+		if !drop(item) {
+			out = append(out, item)
+		}
+	}
+	return out
+}

@@ -1,0 +1,241 @@
+package ec2
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+const (
+	maxTags        = 50
+	maxTagKey      = 128
+	maxTagValue    = 256
+	maxTagResource = 1000
+)
+
+// CreateTags sets tags on resources, all or nothing.
+func (s *Service) CreateTags(c *world.Call, in *ec2.CreateTagsInput) (*ec2.CreateTagsOutput, error) {
+	if err := s.checkTaggable(c, in.Resources); err != nil {
+		return nil, err
+	}
+	if len(in.Tags) == 0 {
+		return nil, world.Errorf("MissingParameter", "The request must contain the parameter tag")
+	}
+	add, err := readTags(in.Tags)
+	if err != nil {
+		return nil, err
+	}
+	p := c.Partition
+	for _, id := range in.Resources {
+		after := maps.Clone(p.Tags[id])
+		if after == nil {
+			after = map[string]string{}
+		}
+		maps.Copy(after, add)
+		if userTags(after) > maxTags {
+			return nil, tagLimit()
+		}
+	}
+	for _, id := range in.Resources {
+		p.Tag(id, add)
+	}
+	return &ec2.CreateTagsOutput{}, nil
+}
+
+// DeleteTags removes tags. A key with a value is removed only if it has that
+// value; without any tags in the request all user tags go.
+func (s *Service) DeleteTags(c *world.Call, in *ec2.DeleteTagsInput) (*ec2.DeleteTagsOutput, error) {
+	if err := s.checkTaggable(c, in.Resources); err != nil {
+		return nil, err
+	}
+	for _, id := range in.Resources {
+		have := c.Partition.Tags[id]
+		if len(in.Tags) == 0 {
+			maps.DeleteFunc(have, func(key, _ string) bool { return !reserved(key) })
+		}
+		for _, t := range in.Tags {
+			key := aws.ToString(t.Key)
+			if reserved(key) {
+				return nil, reservedTag()
+			}
+			if t.Value == nil || have[key] == *t.Value {
+				delete(have, key)
+			}
+		}
+		if len(have) == 0 {
+			delete(c.Partition.Tags, id)
+		}
+	}
+	return &ec2.DeleteTagsOutput{}, nil
+}
+
+// DescribeTags lists tags as resources of their own.
+func (s *Service) DescribeTags(c *world.Call, in *ec2.DescribeTagsInput) (*ec2.DescribeTagsOutput, error) {
+	byKey := map[string]types.TagDescription{}
+	for id, tags := range c.Partition.Tags {
+		for key, value := range tags {
+			byKey[id+"\x00"+key] = types.TagDescription{
+				Key: aws.String(key), Value: aws.String(value), ResourceId: aws.String(id),
+				ResourceType: types.ResourceType(resourceType(id)),
+			}
+		}
+	}
+	keys, err := selectBy(world.SortedKeys(byKey), in.Filters, filters[string]{
+		"key":           func(k string) []string { return one(*byKey[k].Key) },
+		"value":         func(k string) []string { return []string{*byKey[k].Value} },
+		"resource-id":   func(k string) []string { return one(*byKey[k].ResourceId) },
+		"resource-type": func(k string) []string { return one(string(byKey[k].ResourceType)) },
+	}, func(k string) map[string]string {
+		t := byKey[k]
+		return map[string]string{*t.Key: *t.Value}
+	})
+	if err != nil {
+		return nil, err
+	}
+	keys, next, err := page(s.w, kindTag, keys, in.MaxResults, in.NextToken)
+	if err != nil {
+		return nil, err
+	}
+	out := &ec2.DescribeTagsOutput{NextToken: next, Tags: []types.TagDescription{}}
+	for _, k := range keys {
+		out.Tags = append(out.Tags, byKey[k])
+	}
+	world.Shuffle(s.w, out.Tags)
+	return out, nil
+}
+
+func (s *Service) checkTaggable(c *world.Call, ids []string) *world.Error {
+	if len(ids) == 0 {
+		return world.Errorf("MissingParameter", "The request must contain the parameter resourceIdSet")
+	}
+	if len(ids) > maxTagResource {
+		return world.Errorf("InvalidParameterValue", "The maximum number of resources is %d", maxTagResource)
+	}
+	for _, id := range ids {
+		i := slices.IndexFunc(kindsByIdentifier, func(k kind) bool { return strings.HasPrefix(id, k.prefix) })
+		if i < 0 {
+			return world.Errorf("InvalidID", "The ID '%s' is not valid", id)
+		}
+		k := kindsByIdentifier[i]
+		if err := k.checkID(id); err != nil {
+			return err
+		}
+		if !exists(c.Partition, id) {
+			return k.notFound(id)
+		}
+	}
+	return nil
+}
+
+func exists(p *world.Partition, id string) bool {
+	switch resourceType(id) {
+	case "vpc":
+		return p.VPCs[id] != nil
+	case "subnet":
+		return p.Subnets[id] != nil
+	case "security-group":
+		return p.SecurityGroups[id] != nil
+	case "security-group-rule":
+		_, _, ok := findRule(p, id)
+		return ok
+	case "instance":
+		return p.Instances[id] != nil
+	case "network-interface":
+		return p.NetworkInterfaces[id] != nil
+	case "route-table":
+		return p.RouteTables[id] != nil
+	case "internet-gateway":
+		return p.InternetGateways[id] != nil
+	case "elastic-ip":
+		return p.Addresses[id] != nil
+	case "prefix-list":
+		return p.PrefixLists[id] != nil
+	case "ipam-pool":
+		return p.IPAMPools[id] != nil
+	case "coip-pool":
+		return p.CoIPPools[id] != nil
+	}
+	return false
+}
+
+func reserved(key string) bool { return strings.HasPrefix(strings.ToLower(key), "aws:") }
+
+func reservedTag() *world.Error {
+	return world.Errorf("InvalidParameterValue", "Tag keys starting with 'aws:' are reserved for internal use")
+}
+
+func tagLimit() *world.Error {
+	return world.Errorf("TagLimitExceeded", "The maximum number of Tags for a resource has been reached.")
+}
+
+func userTags(tags map[string]string) int {
+	n := 0
+	for key := range tags {
+		if !reserved(key) {
+			n++
+		}
+	}
+	return n
+}
+
+// readTags checks the tags of a request.
+func readTags(list []types.Tag) (map[string]string, *world.Error) {
+	out := map[string]string{}
+	for _, t := range list {
+		key, value := aws.ToString(t.Key), aws.ToString(t.Value)
+		switch {
+		case key == "":
+			return nil, world.Errorf("InvalidParameterValue", "Tag key cannot be empty")
+		case reserved(key):
+			return nil, reservedTag()
+		case utf8.RuneCountInString(key) > maxTagKey:
+			return nil, world.Errorf("InvalidParameterValue", "Tag key exceeds the maximum length of %d characters", maxTagKey)
+		case utf8.RuneCountInString(value) > maxTagValue:
+			return nil, world.Errorf("InvalidParameterValue", "Tag value exceeds the maximum length of %d characters", maxTagValue)
+		}
+		if _, twice := out[key]; twice {
+			return nil, world.Errorf("InvalidParameterValue", "Duplicate tag key '%s' specified.", key)
+		}
+		out[key] = value
+	}
+	if len(out) > maxTags {
+		return nil, tagLimit()
+	}
+	return out, nil
+}
+
+// tagsFor returns the tags that a create request gives a type of resource.
+// others are the types that the operation may tag besides.
+func tagsFor(specs []types.TagSpecification, wanted types.ResourceType, others ...types.ResourceType) (map[string]string, *world.Error) {
+	var list []types.Tag
+	for _, spec := range specs {
+		if spec.ResourceType == "" {
+			return nil, world.Errorf("MissingParameter", "The request must contain the parameter resourceType")
+		}
+		if spec.ResourceType == wanted {
+			list = append(list, spec.Tags...)
+			continue
+		}
+		if !slices.Contains(others, spec.ResourceType) {
+			return nil, world.Errorf("InvalidParameterValue", "'%s' is not a valid taggable resource type for this operation.", spec.ResourceType)
+		}
+	}
+	return readTags(list)
+}
+
+// tagList renders the tags of a resource.
+func (s *Service) tagList(p *world.Partition, id string) []types.Tag {
+	tags := p.Tags[id]
+	out := make([]types.Tag, 0, len(tags))
+	for _, key := range world.SortedKeys(tags) {
+		out = append(out, types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})
+	}
+	return world.Shuffle(s.w, out)
+}

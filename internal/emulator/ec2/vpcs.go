@@ -1,0 +1,214 @@
+package ec2
+
+import (
+	"net/netip"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// CreateVpc makes a VPC with its main route table and default security group.
+func (s *Service) CreateVpc(c *world.Call, in *ec2.CreateVpcInput) (*ec2.CreateVpcOutput, error) {
+	block, err := readVPCBlock(in.CidrBlock)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeVpc)
+	if err != nil {
+		return nil, err
+	}
+	v := c.Partition.CreateVPC(block)
+	if in.InstanceTenancy != "" {
+		v.Tenancy = string(in.InstanceTenancy)
+	}
+	if aws.ToBool(in.AmazonProvidedIpv6CidrBlock) {
+		s.addIPv6(c.Partition, v)
+	}
+	c.Partition.Tag(v.ID, tags)
+	return &ec2.CreateVpcOutput{Vpc: s.vpc(c.Partition, v)}, nil
+}
+
+// readVPCBlock reads an IPv4 block of /16 to /28.
+func readVPCBlock(text *string) (netip.Prefix, *world.Error) {
+	if aws.ToString(text) == "" {
+		return netip.Prefix{}, world.Errorf("MissingParameter", "The request must contain the parameter CidrBlock")
+	}
+	block, err := netip.ParsePrefix(*text)
+	if err != nil || !block.Addr().Is4() {
+		return netip.Prefix{}, world.Errorf("InvalidParameterValue", "Value (%s) for parameter cidrBlock is invalid. This is not a valid CIDR block.", *text)
+	}
+	if block.Bits() < 16 || block.Bits() > 28 {
+		return netip.Prefix{}, world.Errorf("InvalidVpc.Range", "The CIDR '%s' is invalid.", *text)
+	}
+	return block.Masked(), nil
+}
+
+// addIPv6 gives a VPC a /56 of its own out of Amazon's addresses.
+func (s *Service) addIPv6(p *world.Partition, v *world.VPC) {
+	// The block's number among all of the partition keeps blocks apart.
+	n := 0
+	for _, other := range p.VPCs {
+		n += len(other.IPv6)
+	}
+	block := netip.PrefixFrom(netip.AddrFrom16([16]byte{0x26, 0x00, 0x1f, 0x13, byte(n >> 8), byte(n), 0x0a}), 56)
+	v.IPv6 = append(v.IPv6, world.CIDRAssociation{ID: s.w.NewID("vpc-cidr-assoc-"), Block: block})
+	for _, t := range p.RouteTables {
+		if t.VPCID == v.ID {
+			t.Routes = append(t.Routes, world.Route{Destination: block, Gateway: "local", Origin: "CreateRouteTable"})
+		}
+	}
+}
+
+// AssociateVpcCidrBlock adds an address block.
+func (s *Service) AssociateVpcCidrBlock(c *world.Call, in *ec2.AssociateVpcCidrBlockInput) (*ec2.AssociateVpcCidrBlockOutput, error) {
+	v, err := find(kindVPC, c.Partition.VPCs, in.VpcId)
+	if err != nil {
+		return nil, err
+	}
+	out := &ec2.AssociateVpcCidrBlockOutput{VpcId: aws.String(v.ID)}
+	if aws.ToBool(in.AmazonProvidedIpv6CidrBlock) {
+		s.addIPv6(c.Partition, v)
+		a := ipv6Associations(v, c.Region)
+		out.Ipv6CidrBlockAssociation = &a[len(a)-1]
+		return out, nil
+	}
+	block, err := readVPCBlock(in.CidrBlock)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range v.CIDRs {
+		if a.Block.Overlaps(block) {
+			return nil, world.Errorf("InvalidVpc.Range", "The CIDR '%s' conflicts with an existing CIDR of the VPC", block)
+		}
+	}
+	v.CIDRs = append(v.CIDRs, world.CIDRAssociation{ID: s.w.NewID("vpc-cidr-assoc-"), Block: block})
+	for _, t := range c.Partition.RouteTables {
+		if t.VPCID == v.ID {
+			t.Routes = append(t.Routes, world.Route{Destination: block, Gateway: "local", Origin: "CreateRouteTable"})
+		}
+	}
+	a := associations(v)
+	out.CidrBlockAssociation = &a[len(a)-1]
+	return out, nil
+}
+
+// ModifyVpcAttribute sets one of the name service attributes.
+func (s *Service) ModifyVpcAttribute(c *world.Call, in *ec2.ModifyVpcAttributeInput) (*ec2.ModifyVpcAttributeOutput, error) {
+	v, err := find(kindVPC, c.Partition.VPCs, in.VpcId)
+	if err != nil {
+		return nil, err
+	}
+	if in.EnableDnsHostnames != nil {
+		v.DNSHostnames = aws.ToBool(in.EnableDnsHostnames.Value)
+	}
+	if in.EnableDnsSupport != nil {
+		v.DNSSupport = aws.ToBool(in.EnableDnsSupport.Value)
+	}
+	return &ec2.ModifyVpcAttributeOutput{}, nil
+}
+
+// DeleteVpc removes a VPC in which nothing is left but what came with it.
+func (s *Service) DeleteVpc(c *world.Call, in *ec2.DeleteVpcInput) (*ec2.DeleteVpcOutput, error) {
+	p := c.Partition
+	v, err := find(kindVPC, p.VPCs, in.VpcId)
+	if err != nil {
+		return nil, err
+	}
+	used := p.HasInternetGateway(v.ID)
+	for _, sub := range p.Subnets {
+		used = used || sub.VPCID == v.ID
+	}
+	for _, g := range p.SecurityGroups {
+		used = used || g.VPCID == v.ID && g.Name != "default"
+	}
+	main := p.MainRouteTable(v.ID)
+	for _, t := range p.RouteTables {
+		used = used || t.VPCID == v.ID && t != main
+	}
+	if used {
+		return nil, world.Errorf("DependencyViolation", "The vpc '%s' has dependencies and cannot be deleted.", v.ID)
+	}
+	if g := p.DefaultSecurityGroup(v.ID); g != nil {
+		delete(p.SecurityGroups, g.ID)
+		delete(p.Tags, g.ID)
+	}
+	if main != nil {
+		delete(p.RouteTables, main.ID)
+		delete(p.Tags, main.ID)
+	}
+	delete(p.VPCs, v.ID)
+	delete(p.Tags, v.ID)
+	return &ec2.DeleteVpcOutput{}, nil
+}
+
+// DescribeVpcs lists VPCs.
+func (s *Service) DescribeVpcs(c *world.Call, in *ec2.DescribeVpcsInput) (*ec2.DescribeVpcsOutput, error) {
+	blocks := func(list []world.CIDRAssociation, what func(world.CIDRAssociation) string) []string {
+		var out []string
+		for _, a := range list {
+			out = append(out, what(a))
+		}
+		return out
+	}
+	block := func(a world.CIDRAssociation) string { return a.Block.String() }
+	id := func(a world.CIDRAssociation) string { return a.ID }
+	state := func(world.CIDRAssociation) string { return "associated" }
+	items, next, err := describe(s, c, kindVPC, c.Partition.VPCs, query{in.VpcIds, in.Filters, in.MaxResults, in.NextToken}, filters[*world.VPC]{
+		"vpc-id":                                func(v *world.VPC) []string { return one(v.ID) },
+		"cidr":                                  func(v *world.VPC) []string { return one(v.CIDRs[0].Block.String()) },
+		"is-default":                            func(v *world.VPC) []string { return yes(v.IsDefault) },
+		"isDefault":                             func(v *world.VPC) []string { return yes(v.IsDefault) },
+		"owner-id":                              func(*world.VPC) []string { return one(c.Account) },
+		"state":                                 func(*world.VPC) []string { return one("available") },
+		"cidr-block-association.cidr-block":     func(v *world.VPC) []string { return blocks(v.CIDRs, block) },
+		"cidr-block-association.association-id": func(v *world.VPC) []string { return blocks(v.CIDRs, id) },
+		"cidr-block-association.state":          func(v *world.VPC) []string { return blocks(v.CIDRs, state) },
+		"ipv6-cidr-block-association.ipv6-cidr-block": func(v *world.VPC) []string { return blocks(v.IPv6, block) },
+		"ipv6-cidr-block-association.association-id":  func(v *world.VPC) []string { return blocks(v.IPv6, id) },
+		"ipv6-cidr-block-association.state":           func(v *world.VPC) []string { return blocks(v.IPv6, state) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &ec2.DescribeVpcsOutput{NextToken: next, Vpcs: []types.Vpc{}}
+	for _, v := range items {
+		out.Vpcs = append(out.Vpcs, *s.vpc(c.Partition, v))
+	}
+	return out, nil
+}
+
+func (s *Service) vpc(p *world.Partition, v *world.VPC) *types.Vpc {
+	return &types.Vpc{
+		VpcId: aws.String(v.ID), CidrBlock: aws.String(v.CIDRs[0].Block.String()),
+		CidrBlockAssociationSet: associations(v), Ipv6CidrBlockAssociationSet: ipv6Associations(v, p.Region),
+		DhcpOptionsId: aws.String("default"), InstanceTenancy: types.Tenancy(v.Tenancy),
+		IsDefault: aws.Bool(v.IsDefault), OwnerId: aws.String(p.Account),
+		State: types.VpcStateAvailable, Tags: s.tagList(p, v.ID),
+	}
+}
+
+func associations(v *world.VPC) []types.VpcCidrBlockAssociation {
+	var out []types.VpcCidrBlockAssociation
+	for _, a := range v.CIDRs {
+		out = append(out, types.VpcCidrBlockAssociation{
+			AssociationId: aws.String(a.ID), CidrBlock: aws.String(a.Block.String()),
+			CidrBlockState: &types.VpcCidrBlockState{State: types.VpcCidrBlockStateCodeAssociated},
+		})
+	}
+	return out
+}
+
+func ipv6Associations(v *world.VPC, region string) []types.VpcIpv6CidrBlockAssociation {
+	var out []types.VpcIpv6CidrBlockAssociation
+	for _, a := range v.IPv6 {
+		out = append(out, types.VpcIpv6CidrBlockAssociation{
+			AssociationId: aws.String(a.ID), Ipv6CidrBlock: aws.String(a.Block.String()),
+			Ipv6CidrBlockState: &types.VpcCidrBlockState{State: types.VpcCidrBlockStateCodeAssociated},
+			Ipv6Pool:           aws.String("Amazon"), NetworkBorderGroup: aws.String(region),
+		})
+	}
+	return out
+}

@@ -1,0 +1,86 @@
+package ec2
+
+import (
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// DescribeAvailabilityZones lists zones; those not opted in only on demand.
+func (s *Service) DescribeAvailabilityZones(c *world.Call, in *ec2.DescribeAvailabilityZonesInput) (*ec2.DescribeAvailabilityZonesOutput, error) {
+	all := aws.ToBool(in.AllAvailabilityZones)
+	var zones []*world.Zone
+	for _, z := range c.Partition.Zones {
+		if all || z.OptIn != "not-opted-in" {
+			zones = append(zones, z)
+		}
+	}
+	if len(in.ZoneNames)+len(in.ZoneIds) > 0 {
+		var named []*world.Zone
+		for _, z := range zones {
+			if slices.Contains(in.ZoneNames, z.Name) || slices.Contains(in.ZoneIds, z.ID) {
+				named = append(named, z)
+			}
+		}
+		for _, name := range in.ZoneNames {
+			if !slices.ContainsFunc(named, func(z *world.Zone) bool { return z.Name == name }) {
+				return nil, world.Errorf("InvalidParameterValue", "Invalid availability zone: [%s]", name)
+			}
+		}
+		for _, id := range in.ZoneIds {
+			if !slices.ContainsFunc(named, func(z *world.Zone) bool { return z.ID == id }) {
+				return nil, world.Errorf("InvalidParameterValue", "Invalid availability zone-id: [%s]", id)
+			}
+		}
+		zones = named
+	}
+	zones, err := selectBy(zones, in.Filters, filters[*world.Zone]{
+		"zone-name":        func(z *world.Zone) []string { return one(z.Name) },
+		"zone-id":          func(z *world.Zone) []string { return one(z.ID) },
+		"zone-type":        func(z *world.Zone) []string { return one(z.Type) },
+		"state":            func(z *world.Zone) []string { return one(z.State) },
+		"opt-in-status":    func(z *world.Zone) []string { return one(z.OptIn) },
+		"region-name":      func(*world.Zone) []string { return one(c.Region) },
+		"group-name":       func(z *world.Zone) []string { return one(z.Group) },
+		"parent-zone-name": func(z *world.Zone) []string { return one(z.Parent) },
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := &ec2.DescribeAvailabilityZonesOutput{AvailabilityZones: []types.AvailabilityZone{}}
+	for _, z := range zones {
+		az := types.AvailabilityZone{
+			ZoneName: aws.String(z.Name), ZoneId: aws.String(z.ID), ZoneType: aws.String(z.Type),
+			State: types.AvailabilityZoneState(z.State), RegionName: aws.String(c.Region),
+			OptInStatus: types.AvailabilityZoneOptInStatus(z.OptIn), GroupName: aws.String(z.Group),
+			NetworkBorderGroup: aws.String(z.BorderGroup),
+		}
+		if z.Parent != "" {
+			az.ParentZoneName = aws.String(z.Parent)
+		}
+		out.AvailabilityZones = append(out.AvailabilityZones, az)
+	}
+	world.Shuffle(s.w, out.AvailabilityZones)
+	return out, nil
+}
+
+// DescribeRegions lists the caller's region and the two global ones: the
+// emulator has every region, so a list of all would mean nothing.
+func (s *Service) DescribeRegions(c *world.Call, in *ec2.DescribeRegionsInput) (*ec2.DescribeRegionsOutput, error) {
+	names := in.RegionNames
+	if len(names) == 0 {
+		names = slices.Compact(slices.Sorted(slices.Values([]string{c.Region, "us-east-1", "us-west-2"})))
+	}
+	out := &ec2.DescribeRegionsOutput{}
+	for _, name := range names {
+		out.Regions = append(out.Regions, types.Region{
+			RegionName: aws.String(name), Endpoint: aws.String("ec2." + name + ".amazonaws.com"),
+			OptInStatus: aws.String("opt-in-not-required"),
+		})
+	}
+	return out, nil
+}

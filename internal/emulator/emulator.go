@@ -1,0 +1,83 @@
+package emulator
+
+import (
+	"net/http"
+	"sync"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/imds"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// Options set up an emulator. The zero value is a quick AWS in real time.
+type Options struct {
+	// Clock defaults to the time package.
+	Clock world.Clock
+	// Seed of identifiers and of the order of lists.
+	Seed uint64
+	// Config defaults to world.DefaultConfig.
+	Config *world.Config
+	// Account of access keys that say nothing else, "123456789012" if empty.
+	Account string
+}
+
+// Emulator is an AWS. It is safe for concurrent use.
+type Emulator struct {
+	world    *world.World
+	services []*service
+	faults   *fault.Set
+	calls    *Calls
+	imds     *imds.Server
+
+	historyMu sync.Mutex
+	history   []pastState
+
+	adminMu sync.Mutex
+	admin   map[string]AdminFunc
+}
+
+// New returns an emulator with nothing in it but the default VPC that each
+// account has in each region.
+func New(o Options) *Emulator {
+	w := world.New(world.Options{Clock: o.Clock, Seed: o.Seed, Config: o.Config, Account: o.Account})
+	em := &Emulator{
+		world:    w,
+		services: services(w),
+		faults:   fault.NewSet(),
+		calls:    newCalls(),
+		imds:     imds.New(w),
+		admin:    map[string]AdminFunc{},
+	}
+	em.registerAdmin()
+	return em
+}
+
+// World is the state behind the API. Lock it before use.
+func (em *Emulator) World() *world.World { return em.world }
+
+// Faults says what goes wrong.
+func (em *Emulator) Faults() *fault.Set { return em.faults }
+
+// Calls is the log of all calls.
+func (em *Emulator) Calls() *Calls { return em.calls }
+
+// IMDS is the instance metadata service.
+func (em *Emulator) IMDS() *imds.Server { return em.imds }
+
+// Reset forgets state, calls and faults; clock and configuration stay.
+func (em *Emulator) Reset() {
+	em.world.Lock()
+	em.world.Reset()
+	em.world.Unlock()
+	em.faults.Reset()
+	em.calls.Reset()
+	em.imds.Reset()
+	em.historyMu.Lock()
+	em.history = nil
+	em.historyMu.Unlock()
+	em.world.Bump()
+}
+
+// Client returns an HTTP client that reaches the emulator in memory, whatever
+// the host of a request.
+func (em *Emulator) Client() *http.Client { return &http.Client{Transport: em.RoundTripper()} }

@@ -1,0 +1,233 @@
+package fault
+
+import (
+	"path"
+	"sync"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// Call is what a decision may depend on. All numbers count from 1 since the
+// emulator began, or since the last Reset of the set.
+type Call struct {
+	Service, Operation string
+	Account, Region    string
+	// Mutating is false for Describe, Get, List, Search and all of STS.
+	Mutating bool
+	// Unfiltered is a describe call without filter, identifiers and paging.
+	Unfiltered bool
+	// Number counts the calls of this operation, Sequence all calls, and
+	// Mutation the mutating ones (0 for a read).
+	Number, Sequence, Mutation int
+	Time                       time.Time
+}
+
+// Action is what goes wrong. The zero value is nothing.
+type Action struct {
+	// Error refuses the call before it has any effect.
+	Error *world.Error `json:",omitempty"`
+	// Throttle refuses it with the throttling error of its service.
+	Throttle bool `json:",omitempty"`
+	// Latency passes before the call takes effect.
+	Latency time.Duration `json:",omitempty"`
+	// Reset closes the connection before the call has any effect.
+	Reset bool `json:",omitempty"`
+	// Lose lets the call take effect and closes the connection instead of
+	// answering.
+	Lose bool `json:",omitempty"`
+	// Stale makes a read show the state of so long ago. See Set.KeepHistory.
+	Stale time.Duration `json:",omitempty"`
+	// After runs once the call has taken its effect (or was refused), before
+	// the answer leaves. It must not block.
+	After func() `json:"-"`
+}
+
+func (a Action) fails() bool { return a.Error != nil || a.Throttle || a.Reset || a.Lose }
+
+// Hook decides about each call. It runs without the world's lock, from the
+// goroutine that serves the call, and must not block.
+type Hook func(Call) Action
+
+// Rule applies an action to some calls.
+type Rule struct {
+	// Service and Operation are patterns as of path.Match; empty is any.
+	Service, Operation string
+	// MutatingOnly skips reads.
+	MutatingOnly bool `json:",omitempty"`
+	// Skip lets so many matching calls pass first, then Count calls are hit;
+	// 0 means all that follow.
+	Skip, Count int
+	Action      Action
+
+	seen int
+}
+
+// Set is all that goes wrong in an emulator. It is safe for concurrent use.
+type Set struct {
+	mu        sync.Mutex
+	hook      Hook
+	rules     []*Rule
+	limits    Limits
+	levels    map[bucketKey]*level
+	numbers   map[string]int
+	sequence  int
+	mutation  int
+	throttled map[string]int
+	history   time.Duration
+}
+
+// NewSet returns a set in which nothing goes wrong.
+func NewSet() *Set {
+	s := &Set{}
+	s.Reset()
+	return s
+}
+
+// Reset removes all faults and begins counting anew.
+func (s *Set) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hook, s.rules, s.limits, s.history = nil, nil, Limits{}, 0
+	s.levels = map[bucketKey]*level{}
+	s.numbers = map[string]int{}
+	s.throttled = map[string]int{}
+	s.sequence, s.mutation = 0, 0
+}
+
+// SetHook installs the hook; nil removes it. The numbers in Call begin anew,
+// so that "the n-th call from now on" is simple to say.
+func (s *Set) SetHook(h Hook) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hook = h
+	s.numbers, s.sequence, s.mutation = map[string]int{}, 0, 0
+}
+
+// Add installs a rule behind those that exist. The first rule that fails a
+// call wins; latencies of all matching rules add up.
+func (s *Set) Add(r Rule) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rules = append(s.rules, &r)
+	s.history = max(s.history, r.Action.Stale)
+}
+
+// Rules returns a copy of the installed rules.
+func (s *Set) Rules() []Rule {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]Rule, 0, len(s.rules))
+	for _, r := range s.rules {
+		out = append(out, *r)
+	}
+	return out
+}
+
+// ClearRules removes the rules; hook and limits stay.
+func (s *Set) ClearRules() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rules = nil
+}
+
+// SetLimits installs token buckets, all of them full.
+func (s *Set) SetLimits(l Limits) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limits = l
+	s.levels = map[bucketKey]*level{}
+}
+
+// Limits returns the installed token buckets.
+func (s *Set) Limits() Limits {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.limits
+}
+
+// Throttled counts the calls that were throttled so far, by service and
+// operation ("ec2:DescribeSubnets").
+func (s *Set) Throttled() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string]int{}
+	for k, v := range s.throttled {
+		out[k] = v
+	}
+	return out
+}
+
+// KeepHistory makes the emulator remember its state for so long, which a hook
+// that returns Stale needs from before the first stale read. Rules ask for
+// what they need themselves.
+func (s *Set) KeepHistory(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.history = max(s.history, d)
+}
+
+// History is for how long states are remembered; 0 means not at all.
+func (s *Set) History() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.history
+}
+
+// Decide counts a call and says what goes wrong with it. The caller fills in
+// everything but the numbers. A throttled call comes back with Error set.
+func (s *Set) Decide(c Call) Action {
+	s.mu.Lock()
+	name := c.Service + ":" + c.Operation
+	s.sequence++
+	s.numbers[name]++
+	c.Sequence, c.Number = s.sequence, s.numbers[name]
+	if c.Mutating {
+		s.mutation++
+		c.Mutation = s.mutation
+	}
+	out := Action{Throttle: s.overLimit(c)}
+	for _, r := range s.rules {
+		if !out.fails() && r.matches(c) {
+			out = merge(out, r.Action)
+		}
+	}
+	hook := s.hook
+	s.mu.Unlock()
+
+	if hook != nil && !out.fails() {
+		out = merge(out, hook(c))
+	}
+	if out.Throttle {
+		out.Error = Throttle(c.Service)
+		s.mu.Lock()
+		s.throttled[name]++
+		s.mu.Unlock()
+	}
+	return out
+}
+
+func merge(a, b Action) Action {
+	b.Latency += a.Latency
+	b.Stale = max(a.Stale, b.Stale)
+	if b.After == nil {
+		b.After = a.After
+	}
+	return b
+}
+
+func (r *Rule) matches(c Call) bool {
+	if r.MutatingOnly && !c.Mutating || !glob(r.Service, c.Service) || !glob(r.Operation, c.Operation) {
+		return false
+	}
+	r.seen++
+	return r.seen > r.Skip && (r.Count == 0 || r.seen <= r.Skip+r.Count)
+}
+
+func glob(pattern, s string) bool {
+	if pattern == "" {
+		return true
+	}
+	ok, err := path.Match(pattern, s)
+	return ok && err == nil
+}

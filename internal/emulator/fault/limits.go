@@ -1,0 +1,148 @@
+package fault
+
+import (
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// Bucket is a token bucket of one account in one region. Each call takes one
+// token; with none left the call is throttled.
+type Bucket struct {
+	Service string
+	// Name tells the buckets of a service apart. With PerOperation each
+	// operation has its own.
+	Name         string
+	PerOperation bool
+	// Operations are patterns as of path.Match.
+	Operations []string
+	// UnfilteredOnly matches describe calls without filter and paging.
+	UnfilteredOnly bool
+	// Capacity is the most tokens it holds, Refill how many come per second.
+	Capacity, Refill float64
+	// Shared is drawn from in addition to the bucket of the operation.
+	Shared bool
+}
+
+// Limits is a list of buckets. The first that matches a call serves it, and
+// every shared one.
+type Limits struct {
+	Name    string
+	Buckets []Bucket
+}
+
+type bucketKey struct{ account, region, service, name string }
+
+// level is how full a bucket was at a time.
+type level struct {
+	tokens float64
+	at     time.Time
+}
+
+// overLimit takes the tokens of a call; it reports whether one was missing.
+func (s *Set) overLimit(c Call) bool {
+	over, served := false, false
+	for _, b := range s.limits.Buckets {
+		if b.Service != c.Service || (served && !b.Shared) || !b.matches(c) {
+			continue
+		}
+		if !b.Shared {
+			served = true
+		}
+		name := b.Name
+		if b.PerOperation {
+			name += ":" + c.Operation
+		}
+		key := bucketKey{c.Account, c.Region, c.Service, name}
+		l := s.levels[key]
+		if l == nil {
+			l = &level{tokens: b.Capacity, at: c.Time}
+			s.levels[key] = l
+		}
+		l.tokens = min(b.Capacity, l.tokens+b.Refill*c.Time.Sub(l.at).Seconds())
+		l.at = c.Time
+		if l.tokens < 1 {
+			over = true
+			continue
+		}
+		l.tokens--
+	}
+	return over
+}
+
+func (b Bucket) matches(c Call) bool {
+	if b.UnfilteredOnly && !c.Unfiltered {
+		return false
+	}
+	for _, pattern := range b.Operations {
+		if glob(pattern, c.Operation) {
+			return true
+		}
+	}
+	return false
+}
+
+var reads = []string{"Describe*", "Get*", "List*", "Search*"}
+
+// Documented is what AWS documents today, with every rate and capacity
+// multiplied by factor (accounts can have their limits raised).
+func Documented(factor float64) Limits { return documented("documented", 200, 50, factor) }
+
+// Documented2025 is what AWS documented until March 2026, which older
+// accounts and regions may still have: fewer reads of load balancers.
+func Documented2025(factor float64) Limits { return documented("documented-2025", 40, 10, factor) }
+
+func documented(name string, elbReads, elbReadRate, factor float64) Limits {
+	const ec2, elb = "ec2", "elasticloadbalancing"
+	l := Limits{Name: name, Buckets: []Bucket{
+		{Service: ec2, Name: "unfiltered", PerOperation: true, UnfilteredOnly: true, Capacity: 50, Refill: 10, Operations: []string{
+			"DescribeInstances", "DescribeInstanceStatus", "DescribeVolumes", "DescribeNetworkInterfaces", "DescribeSecurityGroups"}},
+		{Service: ec2, Name: "references", PerOperation: true, Capacity: 20, Refill: 5, Operations: []string{
+			"DescribeSecurityGroupReferences", "DescribeStaleSecurityGroups"}},
+		{Service: ec2, Name: "read", PerOperation: true, Capacity: 100, Refill: 20, Operations: reads},
+		{Service: ec2, Name: "tags", PerOperation: true, Capacity: 100, Refill: 10, Operations: []string{"CreateTags", "DeleteTags"}},
+		{Service: ec2, Name: "interfaces", PerOperation: true, Capacity: 100, Refill: 5, Operations: []string{
+			"CreateNetworkInterface", "DeleteNetworkInterface", "AssignPrivateIpAddresses", "UnassignPrivateIpAddresses",
+			"AssignIpv6Addresses", "ModifyNetworkInterfaceAttribute", "TerminateInstances"}},
+		{Service: ec2, Name: "launch", PerOperation: true, Capacity: 5, Refill: 2, Operations: []string{"RunInstances", "StartInstances"}},
+		{Service: ec2, Name: "write", PerOperation: true, Capacity: 50, Refill: 5, Operations: []string{"*"}},
+
+		{Service: elb, Name: "all", Shared: true, Capacity: elbReads, Refill: elbReadRate, Operations: []string{"*"}},
+		{Service: elb, Name: "intensive", Capacity: 10, Refill: 0.2, Operations: []string{"CreateLoadBalancer", "SetSubnets"}},
+		{Service: elb, Name: "registration", Capacity: 20, Refill: 4, Operations: []string{"RegisterTargets", "DeregisterTargets"}},
+		{Service: elb, Name: "create-trust-store", Capacity: 10, Refill: 0.2, Operations: []string{"CreateTrustStore"}},
+		{Service: elb, Name: "read-trust-stores", Capacity: 40, Refill: 10, Operations: []string{"DescribeTrustStore*"}},
+		{Service: elb, Name: "write-trust-stores", Capacity: 10, Refill: 0.2, Operations: []string{
+			"ModifyTrustStore", "DeleteTrustStore", "AddTrustStoreRevocations", "RemoveTrustStoreRevocations"}},
+		{Service: elb, Name: "read", Capacity: elbReads, Refill: elbReadRate, Operations: reads},
+		{Service: elb, Name: "write", Capacity: 20, Refill: 3, Operations: []string{"*"}},
+
+		{Service: "wafv2", Name: "associate", PerOperation: true, Capacity: 1, Refill: 0.5, Operations: []string{"AssociateWebACL", "DisassociateWebACL"}},
+		{Service: "wafv2", Name: "read", PerOperation: true, Capacity: 1, Refill: 1, Operations: []string{"GetWebACLForResource", "ListResourcesForWebACL"}},
+		{Service: "waf-regional", Name: "associate", PerOperation: true, Capacity: 1, Refill: 0.5, Operations: []string{"AssociateWebACL", "DisassociateWebACL"}},
+		{Service: "waf-regional", Name: "read", PerOperation: true, Capacity: 1, Refill: 1, Operations: []string{"GetWebACLForResource"}},
+		{Service: "acm", Name: "list", Capacity: 8, Refill: 8, Operations: []string{"ListCertificates"}},
+		{Service: "acm", Name: "describe", PerOperation: true, Capacity: 10, Refill: 10, Operations: []string{"DescribeCertificate", "ListTagsForCertificate"}},
+		{Service: "acm", Name: "request", Capacity: 5, Refill: 5, Operations: []string{"RequestCertificate"}},
+		{Service: "tagging", Name: "read", Capacity: 15, Refill: 15, Operations: []string{"GetResources"}},
+		{Service: "sts", Name: "all", Capacity: 600, Refill: 600, Operations: []string{"*"}},
+	}}
+	for i := range l.Buckets {
+		l.Buckets[i].Capacity *= factor
+		l.Buckets[i].Refill *= factor
+	}
+	return l
+}
+
+// Throttle returns the throttling error of a service.
+func Throttle(service string) *world.Error {
+	switch service {
+	case "ec2":
+		return &world.Error{Code: "RequestLimitExceeded", Message: "Request limit exceeded.", Status: 503}
+	case "elasticloadbalancing", "sts", "iam":
+		return &world.Error{Code: "Throttling", Message: "Rate exceeded", Status: 400}
+	case "tagging":
+		return &world.Error{Code: "ThrottledException", Message: "Rate exceeded", Status: 400}
+	}
+	return &world.Error{Code: "ThrottlingException", Message: "Rate exceeded", Status: 400}
+}

@@ -1,0 +1,105 @@
+package emulator
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// pastState is what the world looked like after a change.
+type pastState struct {
+	at    time.Time
+	state []byte
+}
+
+// remember keeps the present state if stale reads need it. It must be called
+// without the lock.
+func (em *Emulator) remember() {
+	keep := em.faults.History()
+	if keep <= 0 {
+		return
+	}
+	em.world.Lock()
+	now := em.world.Clock.Now()
+	em.world.Unlock()
+	em.rememberAt(now, keep)
+}
+
+// rememberFirst keeps the state before the first change, as that of all time
+// before.
+func (em *Emulator) rememberFirst() {
+	keep := em.faults.History()
+	if keep <= 0 {
+		return
+	}
+	em.historyMu.Lock()
+	first := len(em.history) == 0
+	em.historyMu.Unlock()
+	if first {
+		em.rememberAt(time.Time{}, keep)
+	}
+}
+
+func (em *Emulator) rememberAt(now time.Time, keep time.Duration) {
+	em.world.Lock()
+	state, err := em.world.Export()
+	em.world.Unlock()
+	if err != nil {
+		panic(fmt.Sprintf("the state cannot be exported: %v", err))
+	}
+	em.historyMu.Lock()
+	defer em.historyMu.Unlock()
+	em.history = append(em.history, pastState{now, state})
+	// One state older than the window is the one that was valid when it began.
+	for len(em.history) > 1 && now.Sub(em.history[1].at) > keep {
+		em.history = em.history[1:]
+	}
+}
+
+// pastWorld is an AWS as it was.
+type pastWorld struct {
+	world    *world.World
+	services []*service
+}
+
+// past returns the world as it was so long ago, nil if nothing changed since.
+// The caller holds the lock of the present.
+func (em *Emulator) past(ago time.Duration) *pastWorld {
+	em.historyMu.Lock()
+	defer em.historyMu.Unlock()
+	then := em.world.Clock.Now().Add(-ago)
+	found := -1
+	for i, p := range em.history {
+		if !p.at.After(then) {
+			found = i
+		}
+	}
+	if found < 0 || found == len(em.history)-1 {
+		return nil
+	}
+	cfg := em.world.Config
+	w := world.New(world.Options{Clock: frozenClock{em.world.Clock, then}, Config: &cfg, Account: em.world.DefaultAccount()})
+	if err := w.Restore(em.history[found].state); err != nil {
+		panic(fmt.Sprintf("a remembered state cannot be restored: %v", err))
+	}
+	return &pastWorld{world: w, services: services(w)}
+}
+
+func (p *pastWorld) operation(service, name string) wire.Operation {
+	for _, s := range p.services {
+		if s.name == service {
+			return s.operations[name]
+		}
+	}
+	return wire.Operation{}
+}
+
+// frozenClock shows one instant for ever.
+type frozenClock struct {
+	world.Clock
+	at time.Time
+}
+
+func (c frozenClock) Now() time.Time { return c.at }

@@ -1,0 +1,143 @@
+package emulator
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// maxBody is more than the largest request that AWS takes on these APIs.
+const maxBody = 16 << 20
+
+// request is an HTTP request after a first look.
+type request struct {
+	service   *service
+	operation string
+	accessKey string // empty: unsigned
+	region    string
+	body      []byte
+}
+
+// identify finds the service and operation of a request. The service is nil
+// if it cannot even be told which protocol to answer in.
+func (em *Emulator) identify(r *http.Request) (request, *world.Error) {
+	var out request
+	body, err := readBody(r)
+	if err != nil {
+		return out, world.Errorf("InvalidRequest", "The request body cannot be read: %v", err)
+	}
+	out.body = body
+	scope := credentialScope(r.Header.Get("Authorization"))
+	out.accessKey, out.region = scope.accessKey, scope.region
+
+	if target := r.Header.Get("X-Amz-Target"); target != "" {
+		prefix, operation, _ := strings.Cut(target, ".")
+		for _, s := range em.services {
+			if s.target == prefix {
+				out.service, out.operation = s, operation
+				return out, nil
+			}
+		}
+		out.service = &service{name: scope.service, codec: wire.JSON()}
+		return out, world.Errorf("UnknownOperationException", "The operation %s is not known to this emulator", target)
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return out, world.Errorf("MalformedQueryString", "The body is not a form: %v", err)
+	}
+	version := form.Get("Version")
+	out.operation = form.Get("Action")
+	for _, s := range em.services {
+		if s.name == scope.service {
+			out.service = s
+			break
+		}
+		if out.service == nil && s.version != "" && s.version == version {
+			out.service = s
+		}
+	}
+	if out.service == nil {
+		out.service = &service{name: scope.service, codec: wire.Query("")}
+		return out, world.Errorf("InvalidAction", "The service '%s', version '%s', is not known to this emulator", scope.service, version)
+	}
+	return out, nil
+}
+
+func readBody(r *http.Request) ([]byte, error) {
+	if r.Body == nil {
+		return nil, nil
+	}
+	var from io.Reader = http.MaxBytesReader(nil, r.Body, maxBody)
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		z, err := gzip.NewReader(from)
+		if err != nil {
+			return nil, err
+		}
+		from = z
+	}
+	var b bytes.Buffer
+	if _, err := io.Copy(&b, from); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+type scope struct{ accessKey, region, service string }
+
+// credentialScope reads who signed a request for what; the signature itself
+// is not looked at.
+func credentialScope(authorization string) scope {
+	_, rest, ok := strings.Cut(authorization, "Credential=")
+	if !ok {
+		return scope{}
+	}
+	credential, _, _ := strings.Cut(rest, ",")
+	f := strings.Split(strings.TrimSpace(credential), "/")
+	if len(f) != 5 {
+		return scope{}
+	}
+	return scope{accessKey: f[0], region: f[2], service: f[3]}
+}
+
+// authorize finds the account of a request, or refuses it.
+func (em *Emulator) authorize(r request) (account string, refused *world.Error) {
+	json := r.service.target != ""
+	if r.accessKey == "" {
+		if r.service.unsigned[r.operation] {
+			return em.world.DefaultAccount(), nil
+		}
+		code := "MissingAuthenticationToken"
+		if json {
+			code += "Exception"
+		}
+		return "", &world.Error{Code: code, Message: "Request is missing Authentication Token", Status: 403}
+	}
+	em.world.Lock()
+	defer em.world.Unlock()
+	account, known := em.world.AccountOf(r.accessKey)
+	if known || !em.world.Config.RequireKnownKeys {
+		return account, nil
+	}
+	switch {
+	case json:
+		return "", &world.Error{Code: "UnrecognizedClientException", Message: "The security token included in the request is invalid.", Status: 403}
+	case r.service.name == "ec2":
+		return "", &world.Error{Code: "AuthFailure", Message: "AWS was not able to validate the provided access credentials", Status: 401}
+	}
+	return "", &world.Error{Code: "InvalidClientTokenId", Message: "The security token included in the request is invalid.", Status: 403}
+}
+
+// unknownOperation refuses an operation in the words of the protocol.
+func unknownOperation(s *service, operation string) *world.Error {
+	if s.target != "" {
+		return &world.Error{Code: "UnknownOperationException", Message: fmt.Sprintf("The operation %s of %s is not known to this emulator", operation, s.name)}
+	}
+	return &world.Error{Code: "InvalidAction", Message: fmt.Sprintf("Could not find operation %s for version %s", operation, s.version)}
+}

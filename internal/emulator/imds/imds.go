@@ -1,0 +1,243 @@
+package imds
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+const (
+	tokenHeader = "X-Aws-Ec2-Metadata-Token"
+	ttlHeader   = "X-Aws-Ec2-Metadata-Token-Ttl-Seconds"
+	maxTTL      = 21600
+)
+
+// Identity says whose metadata is served.
+type Identity struct {
+	// Account and Region hold the instance; the account defaults to the
+	// world's.
+	Account, Region string
+	// InstanceID defaults to the first running instance.
+	InstanceID string
+	// Role is the name of the instance profile's role; empty: none.
+	Role string
+	// Disabled answers 403 to everything.
+	Disabled bool
+	// OneOnly knows no tokens, as version 1 did.
+	OneOnly bool
+	// Unreachable drops every request, as for a pod beyond the hop limit.
+	Unreachable bool
+}
+
+// ErrUnreachable is a request that gets no answer.
+var ErrUnreachable = errors.New("no route to the metadata service")
+
+// Server is the metadata service. It is safe for concurrent use.
+type Server struct {
+	world *world.World
+
+	mu       sync.Mutex
+	identity Identity
+	tokens   map[string]time.Time // when they expire
+}
+
+// New returns a service that speaks for the default account in us-west-2
+// until it is told otherwise.
+func New(w *world.World) *Server {
+	s := &Server{world: w}
+	s.Reset()
+	return s
+}
+
+// Reset forgets identity and tokens.
+func (s *Server) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.identity, s.tokens = Identity{Region: "us-west-2"}, map[string]time.Time{}
+}
+
+// SetIdentity says whose metadata is served from now on.
+func (s *Server) SetIdentity(i Identity) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i.Region == "" {
+		i.Region = "us-west-2"
+	}
+	s.identity = i
+}
+
+// Identity returns whose metadata is served.
+func (s *Server) Identity() Identity {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.identity
+}
+
+// Serve answers a request under /latest/. An error means that no answer
+// arrives.
+func (s *Server) Serve(r *http.Request) (wire.Response, error) {
+	id := s.Identity()
+	switch {
+	case id.Unreachable:
+		return wire.Response{}, ErrUnreachable
+	case id.Disabled:
+		return plain(403, "Forbidden"), nil
+	case r.URL.Path == "/latest/api/token":
+		return s.token(r, id), nil
+	case r.Method != http.MethodGet:
+		return plain(405, "Method Not Allowed"), nil
+	}
+	s.world.Lock()
+	defer s.world.Unlock()
+	md := s.metadata(id)
+	token := r.Header.Get(tokenHeader)
+	if token != "" && !s.valid(token) || token == "" && md.tokensRequired {
+		return plain(401, "Unauthorized"), nil
+	}
+	return md.read(r.URL.Path), nil
+}
+
+func (s *Server) token(r *http.Request, id Identity) wire.Response {
+	if id.OneOnly {
+		return plain(404, "Not Found")
+	}
+	if r.Method != http.MethodPut {
+		return plain(405, "Method Not Allowed")
+	}
+	ttl, err := strconv.Atoi(r.Header.Get(ttlHeader))
+	if err != nil || ttl < 1 || ttl > maxTTL {
+		return plain(400, "Bad Request")
+	}
+	s.world.Lock()
+	token, expires := s.world.RequestID(), s.world.Clock.Now().Add(time.Duration(ttl)*time.Second)
+	s.world.Unlock()
+	s.mu.Lock()
+	s.tokens[token] = expires
+	s.mu.Unlock()
+	resp := plain(200, token)
+	resp.Header.Set(ttlHeader, strconv.Itoa(ttl))
+	return resp
+}
+
+func (s *Server) valid(token string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	expires, ok := s.tokens[token]
+	return ok && s.world.Clock.Now().Before(expires)
+}
+
+// metadata is the tree of paths below /latest/.
+type metadata struct {
+	paths          map[string]string
+	tokensRequired bool
+}
+
+// metadata builds the tree for an identity; the caller holds the world's lock.
+func (s *Server) metadata(id Identity) metadata {
+	account := id.Account
+	if account == "" {
+		account = s.world.DefaultAccount()
+	}
+	p := s.world.Partition(account, id.Region)
+	md := metadata{paths: map[string]string{"meta-data/placement/region": id.Region}}
+	document := map[string]string{"version": "2017-09-30", "accountId": account, "region": id.Region}
+	if i := find(p, id.InstanceID); i != nil {
+		md.tokensRequired = i.HTTPTokens == "required"
+		md.paths["meta-data/instance-id"] = i.ID
+		md.paths["meta-data/instance-type"] = i.Type
+		md.paths["meta-data/placement/availability-zone"] = i.Zone
+		if z := p.ZoneNamed(i.Zone); z != nil {
+			md.paths["meta-data/placement/availability-zone-id"] = z.ID
+		}
+		document["instanceId"], document["availabilityZone"] = i.ID, i.Zone
+		document["instanceType"], document["imageId"] = i.Type, i.ImageID
+		for n, eniID := range i.Interfaces {
+			eni := p.NetworkInterfaces[eniID]
+			if eni == nil {
+				continue
+			}
+			at := "meta-data/network/interfaces/macs/" + eni.MAC + "/"
+			md.paths[at+"vpc-id"] = eni.VPCID
+			md.paths[at+"subnet-id"] = eni.SubnetID
+			md.paths[at+"interface-id"] = eni.ID
+			md.paths[at+"device-number"] = strconv.Itoa(n)
+			if n == 0 {
+				md.paths["meta-data/mac"] = eni.MAC
+				if len(eni.Private) > 0 {
+					md.paths["meta-data/local-ipv4"] = eni.Private[0].Addr.String()
+					document["privateIp"] = eni.Private[0].Addr.String()
+				}
+			}
+		}
+	}
+	if id.Role != "" {
+		md.paths["meta-data/iam/security-credentials/"+id.Role] = credentials(s.world.Clock.Now(), account)
+	}
+	text, _ := json.MarshalIndent(document, "", "  ") // strings always marshal
+	md.paths["dynamic/instance-identity/document"] = string(text)
+	return md
+}
+
+// find returns the instance of that identifier, or the first running one.
+func find(p *world.Partition, id string) *world.Instance {
+	if id != "" {
+		return p.Instances[id]
+	}
+	for _, id := range world.SortedKeys(p.Instances) {
+		if i := p.Instances[id]; p.InstanceState(i) == world.InstanceRunning {
+			return i
+		}
+	}
+	return nil
+}
+
+func credentials(now time.Time, account string) string {
+	text, _ := json.Marshal(map[string]string{
+		"Code": "Success", "Type": "AWS-HMAC",
+		"LastUpdated": now.UTC().Format(time.RFC3339),
+		"Expiration":  now.Add(6 * time.Hour).UTC().Format(time.RFC3339),
+		"AccessKeyId": "ASIA" + account + "NODE", "SecretAccessKey": "secret", "Token": "token",
+	})
+	return string(text)
+}
+
+// read answers a path: a value, or the listing of a directory, in which
+// directories end with a slash.
+func (md metadata) read(path string) wire.Response {
+	path = strings.TrimPrefix(path, "/latest/")
+	if value, ok := md.paths[strings.TrimSuffix(path, "/")]; ok {
+		return plain(200, value)
+	}
+	prefix := strings.TrimSuffix(path, "/") + "/"
+	var names []string
+	for _, p := range world.SortedKeys(md.paths) {
+		rest, ok := strings.CutPrefix(p, prefix)
+		if !ok {
+			continue
+		}
+		name, _, deeper := strings.Cut(rest, "/")
+		if deeper {
+			name += "/"
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return plain(404, "Not Found")
+	}
+	return plain(200, strings.Join(slices.Compact(names), "\n"))
+}
+
+func plain(status int, body string) wire.Response {
+	h := http.Header{}
+	h.Set("Content-Type", "text/plain")
+	h.Set("Server", "EC2ws")
+	return wire.Response{Status: status, Header: h, Body: []byte(body)}
+}

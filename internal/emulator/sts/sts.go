@@ -1,0 +1,151 @@
+package sts
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/aws-sdk-go-v2/service/sts/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// Service serves the operations.
+type Service struct{ w *world.World }
+
+// New returns the service of a world.
+func New(w *world.World) *Service { return &Service{w} }
+
+// Operations lists what the service can do.
+func (s *Service) Operations() []wire.Operation {
+	return []wire.Operation{
+		wire.Op("GetCallerIdentity", s.GetCallerIdentity, wire.Handles()),
+		wire.Op("AssumeRole", s.AssumeRole, wire.Handles("RoleArn", "RoleSessionName", "ExternalId", "DurationSeconds")),
+		wire.Op("AssumeRoleWithWebIdentity", s.AssumeRoleWithWebIdentity,
+			wire.Handles("RoleArn", "RoleSessionName", "WebIdentityToken", "DurationSeconds", "ProviderId")),
+	}
+}
+
+// GetCallerIdentity tells the caller's account.
+func (s *Service) GetCallerIdentity(c *world.Call, _ *sts.GetCallerIdentityInput) (*sts.GetCallerIdentityOutput, error) {
+	id := "AIDAFULCRUM" + c.Account
+	return &sts.GetCallerIdentityOutput{
+		Account: aws.String(c.Account), UserId: aws.String(id),
+		Arn: aws.String(callerARN(c)),
+	}, nil
+}
+
+func callerARN(c *world.Call) string { return "arn:aws:iam::" + c.Account + ":user/" + c.AccessKey }
+
+var (
+	roleARN     = regexp.MustCompile(`^arn:aws[a-z-]*:iam::([0-9]{12}):role/([\w+=,.@/-]+)$`)
+	sessionName = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
+)
+
+// AssumeRole gives credentials of the role's account.
+func (s *Service) AssumeRole(c *world.Call, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, error) {
+	account, name, err := checkRole(in.RoleArn, in.RoleSessionName, in.DurationSeconds)
+	if err != nil {
+		return nil, err
+	}
+	external := aws.ToString(in.ExternalId)
+	if in.ExternalId != nil && (len(external) < 2 || len(external) > 1224) {
+		return nil, invalid("externalId", external, "length between 2 and 1224")
+	}
+	denied := &world.Error{Code: "AccessDenied", Status: 403, Message: fmt.Sprintf(
+		"User: %s is not authorized to perform: sts:AssumeRole on resource: %s", callerARN(c), *in.RoleArn)}
+	if role, ok := s.w.RoleByARN(*in.RoleArn); ok {
+		if role.ExternalID != "" && role.ExternalID != external || !role.Trusts(c.Account) {
+			return nil, denied
+		}
+	}
+	creds := s.credentials(c, account, in.DurationSeconds)
+	return &sts.AssumeRoleOutput{Credentials: creds, AssumedRoleUser: s.user(account, name, *in.RoleSessionName)}, nil
+}
+
+// AssumeRoleWithWebIdentity gives credentials of the role's account to the
+// bearer of a token. The token's signature is not checked; its expiry is.
+func (s *Service) AssumeRoleWithWebIdentity(c *world.Call, in *sts.AssumeRoleWithWebIdentityInput) (*sts.AssumeRoleWithWebIdentityOutput, error) {
+	account, name, err := checkRole(in.RoleArn, in.RoleSessionName, in.DurationSeconds)
+	if err != nil {
+		return nil, err
+	}
+	subject, tokenErr := readToken(aws.ToString(in.WebIdentityToken), c.Now)
+	if tokenErr != nil {
+		return nil, tokenErr
+	}
+	return &sts.AssumeRoleWithWebIdentityOutput{
+		Credentials:                 s.credentials(c, account, in.DurationSeconds),
+		AssumedRoleUser:             s.user(account, name, *in.RoleSessionName),
+		SubjectFromWebIdentityToken: aws.String(subject),
+	}, nil
+}
+
+func checkRole(arn, session *string, duration *int32) (account, name string, err error) {
+	m := roleARN.FindStringSubmatch(aws.ToString(arn))
+	if m == nil {
+		return "", "", &world.Error{Code: "ValidationError", Message: aws.ToString(arn) + " is invalid"}
+	}
+	if !sessionName.MatchString(aws.ToString(session)) {
+		return "", "", invalid("roleSessionName", aws.ToString(session), `regular expression pattern: [\w+=,.@-]*`)
+	}
+	if duration != nil && (*duration < 900 || *duration > 43200) {
+		return "", "", invalid("durationSeconds", fmt.Sprint(*duration), "value between 900 and 43200")
+	}
+	return m[1], m[2], nil
+}
+
+func invalid(member, value, constraint string) *world.Error {
+	return world.Errorf("ValidationError",
+		"1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: Member must satisfy %s", value, member, constraint)
+}
+
+func (s *Service) credentials(c *world.Call, account string, duration *int32) *types.Credentials {
+	seconds := aws.ToInt32(duration)
+	if seconds == 0 {
+		seconds = 3600
+	}
+	key := "ASIA" + strings.ToUpper(s.w.Hex(16))
+	s.w.AddAccessKey(key, account)
+	return &types.Credentials{
+		AccessKeyId: aws.String(key), SecretAccessKey: aws.String(s.w.Hex(40)), SessionToken: aws.String(s.w.Hex(64)),
+		Expiration: aws.Time(c.Now.Add(time.Duration(seconds) * time.Second)),
+	}
+}
+
+func (s *Service) user(account, role, session string) *types.AssumedRoleUser {
+	return &types.AssumedRoleUser{
+		AssumedRoleId: aws.String("AROA" + strings.ToUpper(s.w.Hex(16)) + ":" + session),
+		Arn:           aws.String("arn:aws:sts::" + account + ":assumed-role/" + role + "/" + session),
+	}
+}
+
+// readToken reads the claims of a JWT; its subject is returned.
+func readToken(token string, now time.Time) (string, *world.Error) {
+	parts := strings.Split(token, ".")
+	bad := &world.Error{Code: "InvalidIdentityToken", Message: "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)"}
+	if len(parts) != 3 {
+		return "", bad
+	}
+	text, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return "", bad
+	}
+	var claims struct {
+		Subject string  `json:"sub"`
+		Expires float64 `json:"exp"`
+	}
+	if err := json.Unmarshal(text, &claims); err != nil {
+		return "", bad
+	}
+	if claims.Expires != 0 && now.Unix() >= int64(claims.Expires) {
+		return "", &world.Error{Code: "ExpiredTokenException", Message: "Token expired"}
+	}
+	return claims.Subject, nil
+}

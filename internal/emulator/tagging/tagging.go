@@ -1,0 +1,185 @@
+package tagging
+
+import (
+	"encoding/base64"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	rgt "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
+	"github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+const (
+	defaultPage   = 50
+	maxPage       = 100
+	maxFilters    = 50
+	maxValues     = 20
+	maxARNs       = 100
+	tokenLifetime = 15 * time.Minute
+)
+
+// Service serves the operations.
+type Service struct {
+	w       *world.World
+	sources []world.TagSource
+}
+
+// New returns the service over what the sources list.
+func New(w *world.World, sources ...world.TagSource) *Service { return &Service{w, sources} }
+
+// Operations lists what the service can do.
+func (s *Service) Operations() []wire.Operation {
+	return []wire.Operation{
+		wire.Op("GetResources", s.GetResources,
+			wire.Handles("TagFilters", "ResourceTypeFilters", "ResourceARNList", "ResourcesPerPage", "PaginationToken")),
+	}
+}
+
+// GetResources lists the tagged resources of a region.
+func (s *Service) GetResources(c *world.Call, in *rgt.GetResourcesInput) (*rgt.GetResourcesOutput, error) {
+	if err := check(in); err != nil {
+		return nil, err
+	}
+	after, err := readToken(aws.ToString(in.PaginationToken), c.Now)
+	if err != nil {
+		return nil, err
+	}
+	var found []world.TaggedResource
+	for _, source := range s.sources {
+		for _, r := range source.TaggedResources(c.Partition) {
+			if wanted(in, r) {
+				found = append(found, r)
+			}
+		}
+	}
+	// Pages follow the order of names, so that a token stays valid while
+	// resources come and go; within a page the order means nothing.
+	sort.Slice(found, func(i, j int) bool { return found[i].ARN < found[j].ARN })
+	from, _ := slices.BinarySearchFunc(found, after, func(r world.TaggedResource, arn string) int {
+		if after != "" && r.ARN <= arn {
+			return -1
+		}
+		return 1
+	})
+	found = found[from:]
+	out := &rgt.GetResourcesOutput{PaginationToken: aws.String(""), ResourceTagMappingList: []types.ResourceTagMapping{}}
+	if len(in.ResourceARNList) == 0 {
+		asked := int(aws.ToInt32(in.ResourcesPerPage))
+		if asked == 0 {
+			asked = defaultPage
+		}
+		if limit := s.w.PageLimit(asked, maxPage); len(found) > limit {
+			found = found[:limit]
+			out.PaginationToken = aws.String(token(found[limit-1].ARN, c.Now))
+		}
+	}
+	for _, r := range found {
+		m := types.ResourceTagMapping{ResourceARN: aws.String(r.ARN)}
+		for _, key := range world.SortedKeys(r.Tags) {
+			m.Tags = append(m.Tags, types.Tag{Key: aws.String(key), Value: aws.String(r.Tags[key])})
+		}
+		world.Shuffle(s.w, m.Tags)
+		out.ResourceTagMappingList = append(out.ResourceTagMappingList, m)
+	}
+	world.Shuffle(s.w, out.ResourceTagMappingList)
+	return out, nil
+}
+
+func check(in *rgt.GetResourcesInput) *world.Error {
+	bad := func(message string) *world.Error { return world.Errorf("InvalidParameterException", "%s", message) }
+	if len(in.TagFilters) > maxFilters {
+		return bad("There are too many tag filters; the limit is 50.")
+	}
+	for _, f := range in.TagFilters {
+		if aws.ToString(f.Key) == "" {
+			return bad("Each tag filter must have a key.")
+		}
+		if len(f.Values) > maxValues {
+			return bad("There are too many values in a tag filter; the limit is 20.")
+		}
+	}
+	if n := in.ResourcesPerPage; n != nil && (*n < 1 || *n > maxPage) {
+		return bad("ResourcesPerPage must be between 1 and 100.")
+	}
+	if len(in.ResourceARNList) > 0 {
+		if len(in.TagFilters) > 0 || len(in.ResourceTypeFilters) > 0 || in.ResourcesPerPage != nil || in.PaginationToken != nil {
+			return bad("ResourceARNList cannot be combined with filters or pagination.")
+		}
+		if len(in.ResourceARNList) > maxARNs {
+			return bad("There are too many ARNs; the limit is 100.")
+		}
+	}
+	for _, f := range in.ResourceTypeFilters {
+		if service, _, _ := strings.Cut(f, ":"); service == "" {
+			return bad("'" + f + "' is not a resource type.")
+		}
+	}
+	return nil
+}
+
+// wanted tells whether a request asks for a resource. Resources without any
+// tag are never listed.
+func wanted(in *rgt.GetResourcesInput, r world.TaggedResource) bool {
+	if len(r.Tags) == 0 {
+		return false
+	}
+	if len(in.ResourceARNList) > 0 {
+		return slices.Contains(in.ResourceARNList, r.ARN)
+	}
+	if len(in.ResourceTypeFilters) > 0 && !slices.ContainsFunc(in.ResourceTypeFilters, func(f string) bool { return ofType(r, f) }) {
+		return false
+	}
+	for _, f := range in.TagFilters {
+		value, ok := r.Tags[*f.Key]
+		if !ok || len(f.Values) > 0 && !slices.Contains(f.Values, value) {
+			return false
+		}
+	}
+	return true
+}
+
+// ofType tells whether a filter such as "ec2", "ec2:security-group" or
+// "elasticloadbalancing:loadbalancer/app" covers a resource.
+func ofType(r world.TaggedResource, filter string) bool {
+	if r.Type == filter {
+		return true
+	}
+	service, kind, _ := strings.Cut(filter, ":")
+	arn := strings.SplitN(r.ARN, ":", 6)
+	if len(arn) < 6 || arn[2] != service {
+		return false
+	}
+	return kind == "" || strings.HasPrefix(arn[5], kind+"/")
+}
+
+// token names the last resource of a page and when the page was made.
+func token(arn string, now time.Time) string {
+	return base64.StdEncoding.EncodeToString([]byte(strconv.FormatInt(now.Unix(), 10) + " " + arn))
+}
+
+func readToken(token string, now time.Time) (arn string, refused *world.Error) {
+	if token == "" {
+		return "", nil
+	}
+	bad := world.Errorf("InvalidParameterException", "The pagination token is not valid.")
+	text, err := base64.StdEncoding.DecodeString(token)
+	if err != nil {
+		return "", bad
+	}
+	at, arn, ok := strings.Cut(string(text), " ")
+	made, err := strconv.ParseInt(at, 10, 64)
+	if !ok || err != nil {
+		return "", bad
+	}
+	if now.Sub(time.Unix(made, 0)) > tokenLifetime {
+		return "", world.Errorf("PaginationTokenExpiredException", "The pagination token has expired.")
+	}
+	return arn, nil
+}

@@ -1,0 +1,67 @@
+package emulator
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
+)
+
+// handle serves any request: API, admin or instance metadata.
+func (em *Emulator) handle(r *http.Request) (wire.Response, error) {
+	switch {
+	case strings.HasPrefix(r.URL.Path, adminPrefix):
+		return em.serveAdmin(r), nil
+	case strings.HasPrefix(r.URL.Path, "/latest/"):
+		return em.imds.Serve(r)
+	}
+	return em.dispatch(r.Context(), r)
+}
+
+// Handler serves the emulator over HTTP. A lost answer closes the connection.
+func (em *Emulator) Handler() http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		resp, err := em.handle(r)
+		if err != nil {
+			// The way net/http offers to close a connection without a word.
+			panic(http.ErrAbortHandler)
+		}
+		for name, values := range resp.Header {
+			rw.Header()[name] = values
+		}
+		rw.WriteHeader(resp.Status)
+		_, _ = rw.Write(resp.Body) // the client may have gone
+	})
+}
+
+// RoundTripper serves requests in memory, without socket or goroutine.
+func (em *Emulator) RoundTripper() http.RoundTripper { return roundTripper{em} }
+
+type roundTripper struct{ em *Emulator }
+
+// RoundTrip implements http.RoundTripper. A lost answer is a connection reset.
+func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		defer r.Body.Close()
+	}
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	resp, err := t.em.handle(r)
+	if ctxErr := r.Context().Err(); ctxErr != nil {
+		return nil, ctxErr // the caller left while the call was served
+	}
+	if err != nil {
+		return nil, &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+	}
+	return &http.Response{
+		StatusCode: resp.Status, Status: http.StatusText(resp.Status),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: resp.Header, Body: io.NopCloser(bytes.NewReader(resp.Body)),
+		ContentLength: int64(len(resp.Body)), Request: r,
+	}, nil
+}

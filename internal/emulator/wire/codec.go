@@ -1,0 +1,68 @@
+package wire
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// Codec is one of AWS's protocols.
+type Codec interface {
+	// Decode fills in, a pointer to an SDK input structure, from a request
+	// body. Its errors are *world.Error and name the member at fault.
+	Decode(body []byte, in any) error
+	// Encode renders the response of an operation; out points to an SDK
+	// output structure.
+	Encode(operation string, out any, requestID string) (Response, error)
+	// Fail renders a refusal.
+	Fail(err *world.Error, requestID string) Response
+}
+
+// Response is what goes back over HTTP.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+func newResponse(status int, contentType, requestID string, body []byte) Response {
+	h := http.Header{}
+	h.Set("Content-Type", contentType)
+	h.Set("X-Amzn-Requestid", requestID)
+	return Response{Status: status, Header: h, Body: body}
+}
+
+// Codes of requests that the emulator cannot serve faithfully. They are not
+// AWS's, so that no client takes them for something it knows.
+const (
+	// CodeUnknownParameter refuses a request member that does not exist.
+	CodeUnknownParameter = "UnknownParameter"
+	// CodeUnsupportedParameter refuses a member that exists in AWS and is not
+	// built here.
+	CodeUnsupportedParameter = "UnsupportedParameter"
+	// CodeMalformedParameter refuses a value that is not of its type.
+	CodeMalformedParameter = "MalformedParameter"
+)
+
+func unknownParameter(path string) *world.Error {
+	return world.Errorf(CodeUnknownParameter, "The parameter %s is not recognized", path)
+}
+
+func malformed(path, value, want string) *world.Error {
+	return world.Errorf(CodeMalformedParameter, "The value '%s' of parameter %s is not %s", value, strings.TrimSuffix(path, "."), want)
+}
+
+// Unsupported is the refusal of a member that the operation has not declared.
+func Unsupported(operation, member string) *world.Error {
+	return world.Errorf(CodeUnsupportedParameter, "the parameter %s of %s is not supported by this emulator", member, operation)
+}
+
+// timestamp is the form of times in both XML protocols.
+func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// unencodable marks a Go type that no protocol here can carry: a mistake in
+// the emulator.
+func unencodable(v any) error { return fmt.Errorf("cannot encode a %T", v) }

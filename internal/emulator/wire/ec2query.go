@@ -1,0 +1,56 @@
+package wire
+
+import (
+	"encoding/xml"
+	"reflect"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire/ec2names"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// EC2Query returns the codec of EC2.
+func EC2Query(namespace string) Codec { return ec2Query{namespace} }
+
+type ec2Query struct{ namespace string }
+
+func (ec2Query) Decode(body []byte, in any) error {
+	root, err := parseForm(body)
+	if err != nil {
+		return err
+	}
+	d := dialect{name: ec2names.Request}
+	if err := d.decodeStruct(root, reflect.ValueOf(in).Elem(), ""); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (q ec2Query) Encode(operation string, out any, requestID string) (Response, error) {
+	d := &document{name: ec2names.Response, item: "item"}
+	d.WriteString(`<` + operation + `Response xmlns="` + q.namespace + `">`)
+	d.text("requestId", requestID)
+	any, err := d.members(reflect.ValueOf(out).Elem())
+	if err != nil {
+		return Response{}, err
+	}
+	if !any {
+		d.text("return", "true")
+	}
+	d.close(operation + "Response")
+	return newResponse(200, "text/xml;charset=UTF-8", requestID, d.Bytes()), nil
+}
+
+func (ec2Query) Fail(err *world.Error, requestID string) Response {
+	status := err.Status
+	if status == 0 {
+		status = 400
+	}
+	body := struct {
+		XMLName   xml.Name `xml:"Response"`
+		Code      string   `xml:"Errors>Error>Code"`
+		Message   string   `xml:"Errors>Error>Message"`
+		RequestID string   `xml:"RequestID"`
+	}{Code: err.Code, Message: err.Message, RequestID: requestID}
+	text, _ := xml.Marshal(body) // strings alone always marshal
+	return newResponse(status, "text/xml;charset=UTF-8", requestID, text)
+}

@@ -1,0 +1,223 @@
+package wire
+
+import (
+	"net/url"
+	"reflect"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// node is a form as a tree: "A.B.1=x" is x under 1 under B under A.
+type node struct {
+	value    string
+	set      bool // a value was given here
+	children map[string]*node
+}
+
+func (n *node) child(name string) *node {
+	if n.children == nil {
+		n.children = map[string]*node{}
+	}
+	c := n.children[name]
+	if c == nil {
+		c = &node{}
+		n.children[name] = c
+	}
+	return c
+}
+
+// names of the children, in order.
+func (n *node) names() []string { return world.SortedKeys(n.children) }
+
+// parseForm makes a tree of a form body, without Action and Version.
+func parseForm(body []byte) (*node, *world.Error) {
+	values, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, world.Errorf("MalformedQueryString", "The query string is malformed: %v", err)
+	}
+	root := &node{}
+	for key, list := range values {
+		if key == "Action" || key == "Version" {
+			continue
+		}
+		at := root
+		for _, part := range strings.Split(key, ".") {
+			at = at.child(part)
+		}
+		at.value, at.set = list[len(list)-1], true
+	}
+	return root, nil
+}
+
+// dialect is in what the two form protocols differ.
+type dialect struct {
+	// name of a member in a request.
+	name func(structure, member string) string
+	// wrapper is the level between a list's name and its index, or empty.
+	wrapper string
+}
+
+func (d dialect) decodeStruct(n *node, v reflect.Value, path string) *world.Error {
+	fields := map[string]int{}
+	t := v.Type()
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.IsExported() && !skipField(f) {
+			fields[d.name(t.Name(), f.Name)] = i
+		}
+	}
+	for _, name := range n.names() {
+		i, ok := fields[name]
+		if !ok {
+			return unknownParameter(path + name)
+		}
+		if err := d.decode(n.children[name], v.Field(i), path+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d dialect) decode(n *node, v reflect.Value, path string) *world.Error {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.Type() == reflect.TypeFor[*time.Time]() {
+			t, err := time.Parse(time.RFC3339, n.value)
+			if err != nil {
+				return malformed(path, n.value, "a timestamp")
+			}
+			v.Set(reflect.ValueOf(&t))
+			return nil
+		}
+		p := reflect.New(v.Type().Elem())
+		if err := d.decode(n, p.Elem(), path); err != nil {
+			return err
+		}
+		v.Set(p)
+		return nil
+	case reflect.Struct:
+		if n.set && n.value != "" {
+			return malformed(path, n.value, "a structure")
+		}
+		return d.decodeStruct(n, v, path+".")
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			v.SetBytes([]byte(n.value))
+			return nil
+		}
+		return d.decodeList(n, v, path)
+	case reflect.Map:
+		return d.decodeMap(n, v, path)
+	}
+	if len(n.children) > 0 {
+		return unknownParameter(path + "." + n.names()[0])
+	}
+	return decodeScalar(n.value, v, path)
+}
+
+func (d dialect) decodeList(n *node, v reflect.Value, path string) *world.Error {
+	v.Set(reflect.MakeSlice(v.Type(), 0, len(n.children)))
+	items := n
+	if d.wrapper != "" {
+		for _, name := range n.names() {
+			if name != d.wrapper {
+				return unknownParameter(path + "." + name)
+			}
+		}
+		items = n.children[d.wrapper]
+		path += "." + d.wrapper
+	}
+	if items == nil { // "Name=": present and empty
+		return nil
+	}
+	order, err := indices(items, path)
+	if err != nil {
+		return err
+	}
+	for _, index := range order {
+		name := strconv.Itoa(index)
+		item := reflect.New(v.Type().Elem()).Elem()
+		if err := d.decode(items.children[name], item, path+"."+name); err != nil {
+			return err
+		}
+		v.Set(reflect.Append(v, item))
+	}
+	return nil
+}
+
+func (d dialect) decodeMap(n *node, v reflect.Value, path string) *world.Error {
+	v.Set(reflect.MakeMap(v.Type()))
+	entries := n.children["entry"]
+	if entries == nil {
+		return nil
+	}
+	order, err := indices(entries, path+".entry")
+	if err != nil {
+		return err
+	}
+	for _, index := range order {
+		name := strconv.Itoa(index)
+		entry := entries.children[name]
+		at := path + ".entry." + name
+		key, value := entry.children["key"], entry.children["value"]
+		if key == nil {
+			return world.Errorf(CodeMalformedParameter, "The map entry %s has no key", at)
+		}
+		k := reflect.New(v.Type().Key()).Elem()
+		k.SetString(key.value)
+		item := reflect.New(v.Type().Elem()).Elem()
+		if value != nil {
+			if err := d.decode(value, item, at+".value"); err != nil {
+				return err
+			}
+		}
+		v.SetMapIndex(k, item)
+	}
+	return nil
+}
+
+// indices returns the numbers of a list's items in order.
+func indices(n *node, path string) ([]int, *world.Error) {
+	var out []int
+	for name := range n.children {
+		i, err := strconv.Atoi(name)
+		if err != nil || i < 1 || strconv.Itoa(i) != name {
+			return nil, unknownParameter(path + "." + name)
+		}
+		out = append(out, i)
+	}
+	sort.Ints(out)
+	return out, nil
+}
+
+func decodeScalar(s string, v reflect.Value, path string) *world.Error {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(s)
+	case reflect.Bool:
+		b, err := strconv.ParseBool(s)
+		if err != nil {
+			return malformed(path, s, "a boolean")
+		}
+		v.SetBool(b)
+	case reflect.Int32, reflect.Int64:
+		i, err := strconv.ParseInt(s, 10, v.Type().Bits())
+		if err != nil {
+			return malformed(path, s, "an integer")
+		}
+		v.SetInt(i)
+	case reflect.Float32, reflect.Float64:
+		f, err := strconv.ParseFloat(s, v.Type().Bits())
+		if err != nil {
+			return malformed(path, s, "a number")
+		}
+		v.SetFloat(f)
+	default:
+		return world.Errorf(CodeUnsupportedParameter, "the parameter %s is of a type that this emulator cannot read", path)
+	}
+	return nil
+}

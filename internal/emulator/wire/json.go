@@ -1,0 +1,234 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// JSON returns the codec of awsJson1_1 services.
+func JSON() Codec { return jsonCodec{} }
+
+type jsonCodec struct{}
+
+const jsonType = "application/x-amz-json-1.1"
+
+func (jsonCodec) Decode(body []byte, in any) error {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil
+	}
+	var tree any
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	if err := d.Decode(&tree); err != nil {
+		return world.Errorf("SerializationException", "The request body is not JSON: %v", err)
+	}
+	if err := fromJSON(tree, reflect.ValueOf(in).Elem(), ""); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (jsonCodec) Encode(_ string, out any, requestID string) (Response, error) {
+	tree, err := toJSON(reflect.ValueOf(out).Elem())
+	if err != nil {
+		return Response{}, err
+	}
+	body, err := json.Marshal(tree)
+	if err != nil {
+		return Response{}, err
+	}
+	return newResponse(200, jsonType, requestID, body), nil
+}
+
+func (jsonCodec) Fail(err *world.Error, requestID string) Response {
+	status := err.Status
+	if status == 0 {
+		status = 400
+	}
+	body, _ := json.Marshal(map[string]string{"__type": err.Code, "message": err.Message})
+	r := newResponse(status, jsonType, requestID, body)
+	r.Header.Set("X-Amzn-Errortype", err.Code)
+	return r
+}
+
+// fromJSON sets v to what a parsed document says. A null is absent.
+func fromJSON(tree any, v reflect.Value, path string) *world.Error {
+	if tree == nil {
+		return nil
+	}
+	if v.Kind() == reflect.Pointer {
+		p := reflect.New(v.Type().Elem())
+		if err := fromJSON(tree, p.Elem(), path); err != nil {
+			return err
+		}
+		v.Set(p)
+		return nil
+	}
+	if v.Type() == reflect.TypeFor[time.Time]() {
+		n, ok := tree.(json.Number)
+		if !ok {
+			return malformed(path, text(tree), "a timestamp")
+		}
+		seconds, err := n.Float64()
+		if err != nil {
+			return malformed(path, n.String(), "a timestamp")
+		}
+		whole, part := math.Modf(seconds)
+		v.Set(reflect.ValueOf(time.Unix(int64(whole), int64(math.Round(part*1e3))*1e6).UTC()))
+		return nil
+	}
+	switch tree := tree.(type) {
+	case map[string]any:
+		return fromObject(tree, v, path)
+	case []any:
+		return fromArray(tree, v, path)
+	case string:
+		if v.Type() == reflect.TypeFor[[]byte]() {
+			b, err := base64.StdEncoding.DecodeString(tree)
+			if err != nil {
+				return malformed(path, tree, "base64")
+			}
+			v.SetBytes(b)
+			return nil
+		}
+		if v.Kind() == reflect.String {
+			v.SetString(tree)
+			return nil
+		}
+	case bool:
+		if v.Kind() == reflect.Bool {
+			v.SetBool(tree)
+			return nil
+		}
+	case json.Number:
+		if v.CanInt() || v.CanFloat() {
+			return decodeScalar(tree.String(), v, path)
+		}
+	}
+	return malformed(path, text(tree), "a "+v.Type().String())
+}
+
+func fromObject(tree map[string]any, v reflect.Value, path string) *world.Error {
+	switch v.Kind() {
+	case reflect.Struct:
+		for _, name := range world.SortedKeys(tree) {
+			// Some members of ACM begin with a small letter, so case does not
+			// matter here.
+			f, ok := v.Type().FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
+			if !ok || !f.IsExported() || skipField(f) {
+				return unknownParameter(path + name)
+			}
+			if err := fromJSON(tree[name], v.FieldByIndex(f.Index), path+name+"."); err != nil {
+				return err
+			}
+		}
+		return nil
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		for _, name := range world.SortedKeys(tree) {
+			item := reflect.New(v.Type().Elem()).Elem()
+			if err := fromJSON(tree[name], item, path+name+"."); err != nil {
+				return err
+			}
+			v.SetMapIndex(reflect.ValueOf(name).Convert(v.Type().Key()), item)
+		}
+		return nil
+	case reflect.Interface:
+		return world.Errorf(CodeUnsupportedParameter, "the parameter %s is of a type that this emulator cannot read", strings.TrimSuffix(path, "."))
+	}
+	return malformed(path, "{…}", "a "+v.Type().String())
+}
+
+func fromArray(tree []any, v reflect.Value, path string) *world.Error {
+	if v.Kind() != reflect.Slice || v.Type().Elem().Kind() == reflect.Uint8 {
+		return malformed(path, "[…]", "a "+v.Type().String())
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(tree), len(tree)))
+	for i, item := range tree {
+		if err := fromJSON(item, v.Index(i), path+strconv.Itoa(i+1)+"."); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func text(tree any) string {
+	b, _ := json.Marshal(tree) // it was parsed from JSON
+	return string(b)
+}
+
+// toJSON turns an SDK structure into what encoding/json renders as AWS does:
+// absent members left out, times as seconds. It returns nil for what is
+// absent.
+func toJSON(v reflect.Value) (any, error) {
+	if t, ok := v.Interface().(time.Time); ok {
+		return json.Number(strconv.FormatFloat(float64(t.UnixMilli())/1e3, 'f', -1, 64)), nil
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil, nil
+		}
+		return toJSON(v.Elem())
+	case reflect.Struct:
+		out := map[string]any{}
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			if !f.IsExported() || skipField(f) || absent(v.Field(i)) {
+				continue
+			}
+			item, err := toJSON(v.Field(i))
+			if err != nil {
+				return nil, err
+			}
+			out[f.Name] = item
+		}
+		return out, nil
+	case reflect.Slice:
+		if b, ok := v.Interface().([]byte); ok {
+			return b, nil // encoding/json writes base64
+		}
+		out := []any{}
+		for i := range v.Len() {
+			item, err := toJSON(v.Index(i))
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, item)
+		}
+		return out, nil
+	case reflect.Map:
+		out := map[string]any{}
+		for _, k := range v.MapKeys() {
+			item, err := toJSON(v.MapIndex(k))
+			if err != nil {
+				return nil, err
+			}
+			out[k.String()] = item
+		}
+		return out, nil
+	case reflect.String, reflect.Bool, reflect.Int32, reflect.Int64, reflect.Float32, reflect.Float64:
+		return v.Interface(), nil
+	}
+	return nil, unencodable(v.Interface())
+}
+
+// absent tells a member without value. Plain numbers and booleans always have
+// one: the SDK makes them plain because the service always sends them.
+func absent(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
+		return v.IsNil()
+	case reflect.String:
+		return v.String() == ""
+	}
+	return false
+}

@@ -1,0 +1,64 @@
+package wire
+
+import (
+	"encoding/xml"
+	"reflect"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// Query returns the codec of awsQuery services (ELBv2, STS). namespace is the
+// XML namespace of responses.
+func Query(namespace string) Codec { return query{namespace} }
+
+type query struct{ namespace string }
+
+func verbatim(_, member string) string { return member }
+
+func (query) Decode(body []byte, in any) error {
+	root, err := parseForm(body)
+	if err != nil {
+		return err
+	}
+	d := dialect{name: verbatim, wrapper: "member"}
+	if err := d.decodeStruct(root, reflect.ValueOf(in).Elem(), ""); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (q query) Encode(operation string, out any, requestID string) (Response, error) {
+	d := &document{name: verbatim, item: "member"}
+	d.WriteString(`<` + operation + `Response xmlns="` + q.namespace + `">`)
+	d.open(operation + "Result")
+	if _, err := d.members(reflect.ValueOf(out).Elem()); err != nil {
+		return Response{}, err
+	}
+	d.close(operation + "Result")
+	d.open("ResponseMetadata")
+	d.text("RequestId", requestID)
+	d.close("ResponseMetadata")
+	d.close(operation + "Response")
+	return newResponse(200, "text/xml", requestID, d.Bytes()), nil
+}
+
+func (q query) Fail(err *world.Error, requestID string) Response {
+	status := err.Status
+	if status == 0 {
+		status = 400
+	}
+	kind := "Sender"
+	if status >= 500 {
+		kind = "Receiver"
+	}
+	body := struct {
+		XMLName   xml.Name `xml:"ErrorResponse"`
+		Namespace string   `xml:"xmlns,attr"`
+		Type      string   `xml:"Error>Type"`
+		Code      string   `xml:"Error>Code"`
+		Message   string   `xml:"Error>Message"`
+		RequestID string   `xml:"RequestId"`
+	}{Namespace: q.namespace, Type: kind, Code: err.Code, Message: err.Message, RequestID: requestID}
+	text, _ := xml.Marshal(body) // strings alone always marshal
+	return newResponse(status, "text/xml", requestID, text)
+}

@@ -1,0 +1,128 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/xml"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// document writes XML the way AWS does: an element per member, absent members
+// left out, one element per list item.
+type document struct {
+	bytes.Buffer
+	// name of a member in a response.
+	name func(structure, member string) string
+	// item is the element of list items.
+	item string
+}
+
+func (d *document) open(name string)  { d.WriteString("<" + name + ">") }
+func (d *document) close(name string) { d.WriteString("</" + name + ">") }
+
+func (d *document) text(name, value string) {
+	d.open(name)
+	_ = xml.EscapeText(d, []byte(value)) // a buffer does not fail
+	d.close(name)
+}
+
+// members writes the members of a structure, without an element around them.
+// It reports whether the structure has any members at all.
+func (d *document) members(v reflect.Value) (any bool, err error) {
+	t := v.Type()
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if !f.IsExported() || skipField(f) {
+			continue
+		}
+		any = true
+		if err := d.element(d.name(t.Name(), f.Name), v.Field(i)); err != nil {
+			return any, err
+		}
+	}
+	return any, nil
+}
+
+func (d *document) element(name string, v reflect.Value) error {
+	if t, ok := v.Interface().(time.Time); ok {
+		d.text(name, timestamp(t))
+		return nil
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
+		return d.element(name, v.Elem())
+	case reflect.Struct:
+		d.open(name)
+		defer d.close(name)
+		_, err := d.members(v)
+		return err
+	case reflect.Slice:
+		if v.IsNil() {
+			return nil
+		}
+		if b, ok := v.Interface().([]byte); ok {
+			d.text(name, base64.StdEncoding.EncodeToString(b))
+			return nil
+		}
+		d.open(name)
+		defer d.close(name)
+		for i := range v.Len() {
+			if err := d.listItem(v.Index(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	case reflect.Map:
+		if v.IsNil() {
+			return nil
+		}
+		return d.mapping(name, v)
+	case reflect.String:
+		// An enumeration without value is absent.
+		if v.String() != "" || v.Type() == reflect.TypeFor[string]() {
+			d.text(name, v.String())
+		}
+	case reflect.Bool:
+		d.text(name, strconv.FormatBool(v.Bool()))
+	case reflect.Int32, reflect.Int64:
+		d.text(name, strconv.FormatInt(v.Int(), 10))
+	case reflect.Float32, reflect.Float64:
+		d.text(name, strconv.FormatFloat(v.Float(), 'g', -1, v.Type().Bits()))
+	default:
+		return unencodable(v.Interface())
+	}
+	return nil
+}
+
+func (d *document) listItem(v reflect.Value) error {
+	if v.Kind() == reflect.String {
+		d.text(d.item, v.String()) // an empty string is an item too
+		return nil
+	}
+	return d.element(d.item, v)
+}
+
+func (d *document) mapping(name string, v reflect.Value) error {
+	byKey := map[string]reflect.Value{}
+	for _, k := range v.MapKeys() {
+		byKey[k.String()] = v.MapIndex(k)
+	}
+	d.open(name)
+	defer d.close(name)
+	for _, k := range world.SortedKeys(byKey) {
+		d.open("entry")
+		d.text("key", k)
+		if err := d.element("value", byKey[k]); err != nil {
+			return err
+		}
+		d.close("entry")
+	}
+	return nil
+}
