@@ -273,3 +273,31 @@ func specOf(obj Object) any {
 	}
 	return nil
 }
+
+// Read copies the stored object of the same kind and name into obj. It fails with NotFound.
+func (m *Memory) Read(obj Object) error {
+	ref, res, err := m.refOf(obj)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	cur := m.objects[ref]
+	if cur == nil {
+		return apierrors.NewNotFound(res, ref.Name)
+	}
+	data, err := json.Marshal(cur)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, obj)
+}
+
+// Remove deletes the object of the same kind and name, as Delete does.
+func (m *Memory) Remove(obj Object) error {
+	ref, _, err := m.refOf(obj)
+	if err != nil {
+		return err
+	}
+	return m.Delete(ref)
+}

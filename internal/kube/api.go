@@ -1,0 +1,80 @@
+package kube
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// API is what Cluster needs of an API server. Errors are those of apimachinery's api/errors. obj
+// names the object to act on; Patch and Delete read nothing else of it.
+type API interface {
+	// Read fetches an object past every cache, into obj.
+	Read(ctx context.Context, obj cluster.Object) error
+	Create(ctx context.Context, obj cluster.Object) error
+	Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error
+	Update(ctx context.Context, obj cluster.Object) error
+	Delete(ctx context.Context, obj cluster.Object) error
+}
+
+// Live is an API server, reached by a client without a cache.
+type Live struct{ Client client.Client }
+
+var _ API = Live{}
+
+// Read implements API.
+func (l Live) Read(ctx context.Context, obj cluster.Object) error {
+	return l.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+}
+
+// Create implements API.
+func (l Live) Create(ctx context.Context, obj cluster.Object) error { return l.Client.Create(ctx, obj) }
+
+// Update implements API.
+func (l Live) Update(ctx context.Context, obj cluster.Object) error { return l.Client.Update(ctx, obj) }
+
+// Delete implements API.
+func (l Live) Delete(ctx context.Context, obj cluster.Object) error { return l.Client.Delete(ctx, obj) }
+
+// Patch implements API.
+func (l Live) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	// The client writes the answer into the object it is given; the caller's stays as it is.
+	into := obj.DeepCopyObject().(cluster.Object)
+	p := client.RawPatch(kind, data)
+	if part == cluster.Status {
+		return l.Client.Status().Patch(ctx, into, p)
+	}
+	return l.Client.Patch(ctx, into, p)
+}
+
+// InMemory is a store in memory seen as an API server.
+type InMemory struct{ Store *cluster.Memory }
+
+var _ API = InMemory{}
+
+// Read implements API.
+func (m InMemory) Read(_ context.Context, obj cluster.Object) error { return m.Store.Read(obj) }
+
+// Create implements API.
+func (m InMemory) Create(_ context.Context, obj cluster.Object) error {
+	_, err := m.Store.Create(obj)
+	return err
+}
+
+// Update implements API.
+func (m InMemory) Update(_ context.Context, obj cluster.Object) error {
+	_, err := m.Store.Update(obj, cluster.Main)
+	return err
+}
+
+// Patch implements API.
+func (m InMemory) Patch(_ context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	_, err := m.Store.Patch(obj, part, kind, data)
+	return err
+}
+
+// Delete implements API.
+func (m InMemory) Delete(_ context.Context, obj cluster.Object) error { return m.Store.Remove(obj) }

@@ -1,0 +1,162 @@
+package kube
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// wantedBinding is the object that a step asks for. Ids of the target group and of the security
+// groups behind peers are looked up in known.
+func wantedBinding(p plan.PutBinding, known plan.Known) (*elbv2.TargetGroupBinding, error) {
+	arn := known[p.Group]
+	if arn == "" {
+		return nil, fmt.Errorf("%s does not exist yet", p.Group)
+	}
+	typ, protocol, address := elbv2.TargetType(p.Type), elbv2.Protocol(p.Protocol), elbv2.TargetGroupIPAddressType(p.Address)
+	b := &elbv2.TargetGroupBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Binding.Namespace, Name: p.Binding.Name, Labels: maps.Clone(p.Labels)},
+		Spec: elbv2.TargetGroupBindingSpec{
+			TargetGroupARN:          arn,
+			MultiClusterTargetGroup: p.Binding.MultiCluster,
+			TargetType:              &typ,
+			ServiceRef:              elbv2.ServiceReference{Name: p.Binding.Service, Port: p.Binding.Port},
+			NodeSelector:            p.Binding.NodeSelector.DeepCopy(),
+			VpcID:                   p.VPC,
+		},
+	}
+	if protocol != "" {
+		b.Spec.TargetGroupProtocol = &protocol
+	}
+	if address != "" {
+		b.Spec.IPAddressType = &address
+	}
+	if p.Existing != nil {
+		b.Namespace, b.Name = p.Existing.Namespace, p.Existing.Name
+	}
+	if !p.Binding.Managed {
+		return b, nil
+	}
+	b.Spec.Networking = &elbv2.TargetGroupBindingNetworking{}
+	for _, r := range p.Binding.Networking {
+		rule, err := wantedRule(r, p, known)
+		if err != nil {
+			return nil, err
+		}
+		b.Spec.Networking.Ingress = append(b.Spec.Networking.Ingress, rule)
+	}
+	return b, nil
+}
+
+func wantedRule(r model.BindingRule, p plan.PutBinding, known plan.Known) (elbv2.NetworkingIngressRule, error) {
+	rule := elbv2.NetworkingIngressRule{From: []elbv2.NetworkingPeer{}, Ports: []elbv2.NetworkingPort{}}
+	for _, peer := range r.From {
+		if peer.CIDR != "" {
+			rule.From = append(rule.From, elbv2.NetworkingPeer{IPBlock: &elbv2.IPBlock{CIDR: peer.CIDR}})
+			continue
+		}
+		address := p.BackendGroup
+		if peer.ManagedGroup {
+			address = p.ManagedGroup
+		}
+		id := known[address]
+		if id == "" {
+			return rule, fmt.Errorf("%s does not exist yet", address)
+		}
+		rule.From = append(rule.From, elbv2.NetworkingPeer{SecurityGroup: &elbv2.SecurityGroup{GroupID: id}})
+	}
+	for _, port := range r.Ports {
+		protocol := elbv2.NetworkingProtocol(port.Protocol)
+		out := elbv2.NetworkingPort{Protocol: &protocol}
+		if port.Port != nil {
+			n := *port.Port
+			out.Port = &n
+		}
+		rule.Ports = append(rule.Ports, out)
+	}
+	return rule, nil
+}
+
+// observedBinding is the reverse: the object as a plan compares it.
+func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
+	out := observed.Binding{
+		Namespace: b.Namespace, Name: b.Name,
+		ARN: b.Spec.TargetGroupARN, VPC: b.Spec.VpcID,
+		Service: model.Binding{
+			Namespace: b.Namespace, Name: b.Name,
+			Service: b.Spec.ServiceRef.Name, Port: b.Spec.ServiceRef.Port,
+			NodeSelector: b.Spec.NodeSelector, MultiCluster: b.Spec.MultiClusterTargetGroup,
+		},
+		HasNetworking: b.Spec.Networking != nil,
+		Deleting:      b.DeletionTimestamp != nil,
+		Settled:       b.Status.ObservedGeneration != nil && *b.Status.ObservedGeneration >= b.Generation,
+		Labels:        b.Labels,
+	}
+	if t := b.Spec.TargetType; t != nil {
+		out.Type = model.TargetType(*t)
+	}
+	if p := b.Spec.TargetGroupProtocol; p != nil {
+		out.Protocol = string(*p)
+	}
+	if a := b.Spec.IPAddressType; a != nil {
+		out.AddressType = model.AddressType(*a)
+	}
+	if b.Spec.Networking == nil {
+		return out
+	}
+	for _, r := range b.Spec.Networking.Ingress {
+		var rule observed.BindingRule
+		for _, p := range r.From {
+			if p.SecurityGroup != nil {
+				rule.Groups = append(rule.Groups, p.SecurityGroup.GroupID)
+			}
+			if p.IPBlock != nil {
+				rule.CIDRs = append(rule.CIDRs, p.IPBlock.CIDR)
+			}
+		}
+		for _, p := range r.Ports {
+			port := model.PeerPort{Protocol: string(elbv2NetworkingTCP)}
+			if p.Protocol != nil {
+				port.Protocol = string(*p.Protocol)
+			}
+			if p.Port != nil {
+				n := *p.Port
+				port.Port = &n
+			}
+			rule.Ports = append(rule.Ports, port)
+		}
+		out.Networking = append(out.Networking, rule)
+	}
+	return out
+}
+
+// elbv2NetworkingTCP is what a port without a protocol means.
+const elbv2NetworkingTCP elbv2.NetworkingProtocol = "TCP"
+
+// mergeInto gives a live binding the wanted spec and labels and leaves what others wrote beside
+// them. It reports whether anything differs.
+func mergeInto(live, want *elbv2.TargetGroupBinding, same func(a, b any) bool) bool {
+	changed := false
+	for _, k := range slices.Sorted(maps.Keys(want.Labels)) {
+		if v, ok := live.Labels[k]; ok && v == want.Labels[k] {
+			continue
+		}
+		if live.Labels == nil {
+			live.Labels = map[string]string{}
+		}
+		live.Labels[k] = want.Labels[k]
+		changed = true
+	}
+	if !same(live.Spec, want.Spec) {
+		live.Spec = *want.Spec.DeepCopy()
+		changed = true
+	}
+	return changed
+}

@@ -1,0 +1,110 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// Cluster reads through a source and writes through an API. It implements engine.Cluster.
+type Cluster struct {
+	source cluster.Source
+	api    API
+	now    func() time.Time
+	events events
+	serial atomic.Uint64
+}
+
+var _ engine.Cluster = (*Cluster)(nil)
+
+// New returns a cluster. now is the clock of event times.
+func New(source cluster.Source, api API, now func() time.Time) *Cluster {
+	return &Cluster{source: source, api: api, now: now}
+}
+
+// View implements engine.Cluster.
+func (c *Cluster) View() *cluster.View { return cluster.NewView(c.source) }
+
+// Class implements engine.Cluster.
+func (c *Cluster) Class(err error) engine.Class { return Classify(err) }
+
+// Bindings implements engine.Cluster.
+func (c *Cluster) Bindings(v *cluster.View, id model.StackID) []observed.Binding {
+	label := naming.LabelStack(id)
+	found := cluster.List[*elbv2.TargetGroupBinding](v, cluster.Query{
+		Kind: cluster.KindBinding, Index: cluster.BindingByStack,
+		Value: cluster.StackValue(id.Kind.TagPrefix(), label.Namespace, label.Name),
+	})
+	out := make([]observed.Binding, 0, len(found))
+	for _, b := range found {
+		out = append(out, observedBinding(b))
+	}
+	return out
+}
+
+// Apply implements engine.Cluster. Every step may be repeated: one that is carried out already
+// succeeds without a write.
+func (c *Cluster) Apply(ctx context.Context, _ model.StackID, s plan.Step, known plan.Known) (plan.Result, error) {
+	switch do := s.Do.(type) {
+	case plan.ClaimFinalizer:
+		return plan.Result{}, c.claim(ctx, do)
+	case plan.ReleaseFinalizer:
+		return plan.Result{}, c.release(ctx, do)
+	case plan.PutBinding:
+		return c.putBinding(ctx, do, known)
+	case plan.DeleteBinding:
+		b := &elbv2.TargetGroupBinding{}
+		b.Namespace, b.Name = do.Namespace, do.Name
+		return plan.Result{}, ignoreNotFound(c.api.Delete(ctx, b))
+	}
+	return plan.Result{}, fmt.Errorf("step %s is not one for Kubernetes", s.ID)
+}
+
+// Write implements engine.Cluster. An event that cannot be written is logged and forgotten: it
+// must not keep a load balancer from being reconciled.
+func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
+	var errs []error
+	for _, p := range patches {
+		switch p := p.(type) {
+		case cluster.IngressStatus:
+			errs = append(errs, c.writeIngressStatus(ctx, p))
+		case cluster.Event:
+			c.writeEvent(ctx, p)
+		default:
+			errs = append(errs, fmt.Errorf("cannot write a %T", p))
+		}
+	}
+	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
+}
+
+func (c *Cluster) writeEvent(ctx context.Context, ev cluster.Event) {
+	obj, err := c.source.Get(ev.Ref)
+	if err != nil || obj == nil || !c.events.fresh(obj.GetUID(), ev) {
+		return
+	}
+	if err := c.api.Create(ctx, eventFor(obj, ev, c.now(), c.serial.Add(1))); err != nil {
+		c.events.unsay(obj.GetUID(), ev)
+		log.FromContext(ctx).V(1).Info("an event was not recorded", "object", ev.Ref.String(), "reason", ev.Reason, "error", err.Error())
+	}
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

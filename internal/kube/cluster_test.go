@@ -1,0 +1,237 @@
+package kube
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+var (
+	shopWeb = model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
+	member  = finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
+)
+
+func world(t *testing.T, objs ...cluster.Object) (*Cluster, *cluster.Memory) {
+	t.Helper()
+	m, err := cluster.NewMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Put(objs...); err != nil {
+		t.Fatal(err)
+	}
+	return New(m, InMemory{m}, func() time.Time { return time.Unix(1700000000, 0) }), m
+}
+
+func ingress(finalizers ...string) *networkingv1.Ingress {
+	return &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Finalizers: finalizers}}
+}
+
+func apply(t *testing.T, c *Cluster, do plan.Action, known plan.Known) error {
+	t.Helper()
+	_, err := c.Apply(context.Background(), shopWeb, plan.Step{ID: "x", Do: do}, known)
+	return err
+}
+
+func get[T cluster.Object](t *testing.T, m *cluster.Memory, kind cluster.Kind, name string) T {
+	t.Helper()
+	o, ok := cluster.Get[T](cluster.NewView(m), kind, "shop", name)
+	if !ok {
+		t.Fatalf("%s %s is gone", kind, name)
+	}
+	return o
+}
+
+func TestFinalizersOfOthersStay(t *testing.T) {
+	c, m := world(t, ingress("other/x"))
+	for range 2 {
+		if err := apply(t, c, plan.ClaimFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web")
+	if d := cmp.Diff([]string{"other/x", "ingress.k8s.aws/resources"}, got.Finalizers); d != "" {
+		t.Error(d)
+	}
+	if err := m.Delete(cluster.RefOf(got)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := apply(t, c, plan.ReleaseFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff([]string{"other/x"}, get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web").Finalizers); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestClaimRefusesWhatIsBeingDeleted(t *testing.T) {
+	c, m := world(t, ingress("other/x"))
+	if err := m.Remove(ingress()); err != nil {
+		t.Fatal(err)
+	}
+	err := apply(t, c, plan.ClaimFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer}, nil)
+	if c.Class(err) != engine.Conflict {
+		t.Errorf("class %v of %v", c.Class(err), err)
+	}
+}
+
+func TestReleaseClearsTheStatusOfTheLastLoadBalancer(t *testing.T) {
+	ing := ingress(naming.ImplicitFinalizer)
+	ing.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{Hostname: "h"}}
+	c, m := world(t, ing)
+	if err := apply(t, c, plan.ReleaseFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer, ClearStatus: true}, nil); err != nil {
+		t.Fatal(err)
+	}
+	got := get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web")
+	if len(got.Status.LoadBalancer.Ingress) != 0 || len(got.Finalizers) != 0 {
+		t.Errorf("%+v %+v", got.Finalizers, got.Status)
+	}
+	// An Ingress that has moved to another group keeps what that one wrote.
+	moved := ing.DeepCopy()
+	moved.Finalizers = append(moved.Finalizers, "group.ingress.k8s.aws/team")
+	c, m = world(t, moved)
+	if err := apply(t, c, plan.ReleaseFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer, ClearStatus: true}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web"); len(got.Status.LoadBalancer.Ingress) != 1 {
+		t.Error("the status of the other load balancer is gone")
+	}
+}
+
+func putStep() (plan.PutBinding, plan.Known) {
+	port := intstr.FromInt32(8080)
+	backend, group := plan.Address{Kind: plan.BackendGroup, ID: "b"}, plan.GroupAddress("web:80")
+	return plan.PutBinding{
+		Binding: model.Binding{
+			Namespace: "shop", Name: "k8s-shop-web-1", Service: "web", Port: intstr.FromInt32(80), Managed: true,
+			Networking: []model.BindingRule{{From: []model.Peer{{BackendGroup: true}, {CIDR: "10.0.0.0/8"}},
+				Ports: []model.PeerPort{{Protocol: "TCP", Port: &port}}}},
+		},
+		Group: group, Type: model.IPTargets, Protocol: "HTTP", Address: model.IPv4, VPC: "vpc-1",
+		Labels: naming.StackLabels(shopWeb), BackendGroup: backend,
+	}, plan.Known{group: "arn:tg", backend: "sg-1"}
+}
+
+func TestBindingIsWrittenAndSeenAgain(t *testing.T) {
+	c, m := world(t)
+	put, known := putStep()
+	for range 2 { // the second finds it made: the answer to the first was lost
+		if err := apply(t, c, put, known); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := c.Bindings(c.View(), shopWeb)
+	if len(seen) != 1 || seen[0].ARN != "arn:tg" || seen[0].Settled || seen[0].Networking[0].Groups[0] != "sg-1" ||
+		seen[0].Networking[0].CIDRs[0] != "10.0.0.0/8" || seen[0].Service.Service != "web" || seen[0].Protocol != "HTTP" {
+		t.Errorf("%+v", seen)
+	}
+	before := get[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, "k8s-shop-web-1")
+
+	// What others wrote stays; a change of ours is one patch, and a nil networking removes the field.
+	foreign := before.DeepCopy()
+	foreign.Labels["team"] = "a"
+	foreign.Annotations = map[string]string{"elbv2.k8s.aws/checkpoint": "x"}
+	if _, err := m.Update(foreign, cluster.Main); err != nil {
+		t.Fatal(err)
+	}
+	put.Existing = &model.Binding{Namespace: "shop", Name: "k8s-shop-web-1"}
+	put.Binding.Managed, put.Binding.Networking = false, nil
+	if err := apply(t, c, put, known); err != nil {
+		t.Fatal(err)
+	}
+	after := get[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, "k8s-shop-web-1")
+	if after.Labels["team"] != "a" || after.Annotations["elbv2.k8s.aws/checkpoint"] != "x" || after.Spec.Networking != nil || after.Generation != 2 {
+		t.Errorf("%+v", after)
+	}
+	version := after.ResourceVersion
+	if err := apply(t, c, put, known); err != nil {
+		t.Fatal(err)
+	}
+	if again := get[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, "k8s-shop-web-1"); again.ResourceVersion != version {
+		t.Error("a write without a change")
+	}
+
+	for range 2 {
+		if err := apply(t, c, plan.DeleteBinding{Namespace: "shop", Name: "k8s-shop-web-1"}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if seen := c.Bindings(c.View(), shopWeb); len(seen) != 0 {
+		t.Errorf("%+v", seen)
+	}
+}
+
+func TestBindingOfAnotherTargetGroupIsLeftAlone(t *testing.T) {
+	c, _ := world(t)
+	put, known := putStep()
+	if err := apply(t, c, put, known); err != nil {
+		t.Fatal(err)
+	}
+	known[put.Group] = "arn:other"
+	if err := apply(t, c, put, known); c.Class(err) != engine.InUse {
+		t.Errorf("class %v of %v", c.Class(err), err)
+	}
+	delete(known, put.Group)
+	if err := apply(t, c, put, known); err == nil {
+		t.Error("a binding without a target group")
+	}
+}
+
+func TestStatusIsWrittenOnce(t *testing.T) {
+	c, m := world(t, ingress())
+	p := []cluster.Patch{cluster.IngressStatus{Namespace: "shop", Name: "web",
+		Entries: []cluster.IngressEntry{{Hostname: "h", Ports: []int32{80, 443}}}}}
+	writes := 0
+	m.Watch(func(_, _ cluster.Object) { writes++ })
+	for range 2 {
+		if err := c.Write(context.Background(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web").Status.LoadBalancer.Ingress
+	want := []networkingv1.IngressLoadBalancerIngress{{Hostname: "h", Ports: []networkingv1.IngressPortStatus{
+		{Port: 80, Protocol: "TCP"}, {Port: 443, Protocol: "TCP"}}}}
+	if d := cmp.Diff(want, got); d != "" || writes != 1 {
+		t.Errorf("%d writes, %s", writes, d)
+	}
+}
+
+func TestWarningsAreNotRepeatedUntilSomethingHappens(t *testing.T) {
+	c, m := world(t, ingress())
+	ref := cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}
+	a := cluster.Event{Ref: ref, Warning: true, Reason: "FailedBuildModel", Message: "a"}
+	b := cluster.Event{Ref: ref, Warning: true, Reason: "FailedBuildModel", Message: "b"}
+	good := cluster.Event{Ref: ref, Reason: "SuccessfullyReconciled", Message: "Successfully reconciled"}
+	nobody := cluster.Event{Ref: cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "none"}, Reason: "x"}
+	if err := c.Write(context.Background(), []cluster.Patch{a, b, a, b, nobody, good, good, a}); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, o := range m.All("Event") {
+		e := o.(*corev1.Event)
+		got[e.Type+" "+e.Message]++
+		if e.InvolvedObject.Kind != "Ingress" || e.Source.Component != "ingress" {
+			t.Errorf("%+v", e)
+		}
+	}
+	want := map[string]int{"Warning a": 2, "Warning b": 1, "Normal Successfully reconciled": 2}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}

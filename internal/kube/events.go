@@ -1,0 +1,101 @@
+package kube
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// events decides which events are worth writing. A warning is written once per object; it is
+// written again only after a normal event, which says that something has happened since. Normal
+// events are always written: they are made only where something changed.
+type events struct {
+	mu   sync.Mutex
+	said map[types.UID]map[said]struct{}
+}
+
+type said struct{ reason, message string }
+
+// The memory of events is bounded. Losing it costs repeated events and nothing else.
+const maxRemembered, maxPerObject = 20000, 32
+
+// fresh says whether the event is to be written, and remembers it.
+func (e *events) fresh(uid types.UID, ev cluster.Event) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.said == nil || len(e.said) > maxRemembered {
+		e.said = map[types.UID]map[said]struct{}{}
+	}
+	if !ev.Warning {
+		delete(e.said, uid)
+		return true
+	}
+	key := said{ev.Reason, ev.Message}
+	if _, ok := e.said[uid][key]; ok {
+		return false
+	}
+	if e.said[uid] == nil || len(e.said[uid]) >= maxPerObject {
+		e.said[uid] = map[said]struct{}{}
+	}
+	e.said[uid][key] = struct{}{}
+	return true
+}
+
+// unsay forgets an event that could not be written.
+func (e *events) unsay(uid types.UID, ev cluster.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.said[uid], said{ev.Reason, ev.Message})
+}
+
+// maxEventMessage is the API server's limit in bytes.
+const maxEventMessage = 1024
+
+// eventFor makes the Event object about obj.
+func eventFor(obj cluster.Object, ev cluster.Event, at time.Time, serial uint64) *corev1.Event {
+	typ, _ := cluster.TypeOf(ev.Ref.Kind)
+	namespace := obj.GetNamespace()
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	kind := corev1.EventTypeNormal
+	if ev.Warning {
+		kind = corev1.EventTypeWarning
+	}
+	message := ev.Message
+	if len(message) > maxEventMessage {
+		message = message[:maxEventMessage-len("…")] + "…"
+	}
+	when := metav1.NewTime(at)
+	name := fmt.Sprintf("%s.%s%s", obj.GetName(), strconv.FormatInt(at.UnixNano(), 16), strconv.FormatUint(serial, 16))
+	apiVersion, k := typ.GVK.ToAPIVersionAndKind()
+	return &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: apiVersion, Kind: k, Namespace: obj.GetNamespace(), Name: obj.GetName(),
+			UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(),
+		},
+		Type: kind, Reason: ev.Reason, Message: message, Count: 1,
+		FirstTimestamp: when, LastTimestamp: when,
+		Source:              corev1.EventSource{Component: component(ev.Ref.Kind)},
+		ReportingController: component(ev.Ref.Kind),
+	}
+}
+
+// component is the name under which events about a kind are recorded.
+func component(k cluster.Kind) string {
+	switch k {
+	case cluster.KindService:
+		return "service"
+	case cluster.KindBinding:
+		return "targetGroupBinding"
+	}
+	return "ingress"
+}

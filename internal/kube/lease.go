@@ -1,0 +1,143 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// Timings of the lease. A successor waits for LeaseDuration after the last renewal that it saw, so
+// a holder that stops writing ownTime after the beginning of its last successful renewal can never
+// write at the same time.
+const (
+	LeaseDuration = 15 * time.Second
+	RenewDeadline = 10 * time.Second
+	RetryPeriod   = 2 * time.Second
+	ownTime       = 12 * time.Second
+)
+
+// Lease is a Lease object used as a lock that also knows how long this process may still write.
+type Lease struct {
+	resourcelock.Interface
+	ctx             context.Context
+	namespace, name string
+	events          corev1client.EventsGetter
+	now             func() time.Time
+
+	mu      sync.Mutex
+	renewed time.Time
+}
+
+// serviceAccountNamespace is where a pod finds its own namespace.
+const serviceAccountNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// NewLease returns the lock. An empty namespace means that of the pod; outside a cluster it must
+// be given. ctx bounds the writing of events.
+func NewLease(ctx context.Context, cfg *rest.Config, namespace, name string, now func() time.Time) (*Lease, error) {
+	if namespace == "" {
+		data, err := os.ReadFile(serviceAccountNamespace)
+		if err != nil {
+			return nil, fmt.Errorf("--leader-election-namespace is needed outside a cluster: %w", err)
+		}
+		namespace = strings.TrimSpace(string(data))
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("host name for leader election: %w", err)
+	}
+	cfg = rest.AddUserAgent(rest.CopyConfig(cfg), "leader-election")
+	// One hanging request must not use up the time in which the lease can be renewed.
+	cfg.Timeout = RenewDeadline / 2
+	core, err := corev1client.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("client for leader election: %w", err)
+	}
+	coordination, err := coordinationv1client.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("client for leader election: %w", err)
+	}
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, namespace, name, core, coordination,
+		resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())})
+	if err != nil {
+		return nil, fmt.Errorf("lease %s/%s: %w", namespace, name, err)
+	}
+	return fenced(ctx, lock, namespace, name, core, now), nil
+}
+
+func fenced(ctx context.Context, lock resourcelock.Interface, namespace, name string, events corev1client.EventsGetter, now func() time.Time) *Lease {
+	return &Lease{Interface: lock, ctx: ctx, namespace: namespace, name: name, events: events, now: now}
+}
+
+// errNotLeader is what Fence returns.
+var errNotLeader = errors.New("the lease is not held by this process")
+
+// Fence returns an error unless the lease is held and was renewed recently enough that nobody else
+// can have taken it.
+func (l *Lease) Fence() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.renewed.IsZero() || l.now().Sub(l.renewed) >= ownTime {
+		return errNotLeader
+	}
+	return nil
+}
+
+// Create implements the lock.
+func (l *Lease) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	return l.note(r, func() error { return l.Interface.Create(ctx, r) })
+}
+
+// Update implements the lock.
+func (l *Lease) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	return l.note(r, func() error { return l.Interface.Update(ctx, r) })
+}
+
+// note remembers when a write that gives or keeps the lease was begun.
+func (l *Lease) note(r resourcelock.LeaderElectionRecord, write func() error) error {
+	mine := r.HolderIdentity == l.Identity()
+	begun := l.now()
+	if !mine {
+		l.set(time.Time{}) // giving it up: nothing may be written from here on
+	}
+	err := write()
+	if err == nil && mine {
+		l.set(begun)
+	}
+	return err
+}
+
+func (l *Lease) set(t time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.renewed = t
+}
+
+// RecordEvent implements the lock.
+func (l *Lease) RecordEvent(what string) {
+	if l.events == nil {
+		return
+	}
+	ctx, done := context.WithTimeout(l.ctx, RetryPeriod)
+	defer done()
+	at := metav1.NewTime(l.now())
+	_, _ = l.events.Events(l.namespace).Create(ctx, &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: l.name + ".", Namespace: l.namespace},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: l.namespace, Name: l.name,
+		},
+		Type: corev1.EventTypeNormal, Reason: "LeaderElection", Message: l.Identity() + " " + what,
+		Count: 1, FirstTimestamp: at, LastTimestamp: at, Source: corev1.EventSource{Component: l.Identity()},
+	}, metav1.CreateOptions{})
+}

@@ -1,0 +1,57 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// lock answers as an API server that is there or not.
+type lock struct{ err error }
+
+func (l *lock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	return nil, nil, l.err
+}
+func (l *lock) Create(context.Context, resourcelock.LeaderElectionRecord) error { return l.err }
+func (l *lock) Update(context.Context, resourcelock.LeaderElectionRecord) error { return l.err }
+func (l *lock) RecordEvent(string)                                              {}
+func (l *lock) Identity() string                                                { return "me" }
+func (l *lock) Describe() string                                                { return "lock" }
+
+func TestFenceClosesBeforeAnybodyElseMayWrite(t *testing.T) {
+	at := time.Unix(1000, 0)
+	server := &lock{}
+	l := fenced(context.Background(), server, "ns", "name", nil, func() time.Time { return at })
+	open := func() bool { return l.Fence() == nil }
+	mine := resourcelock.LeaderElectionRecord{HolderIdentity: "me"}
+
+	if open() {
+		t.Error("open before the lease is held")
+	}
+	if err := l.Create(context.Background(), mine); err != nil || !open() {
+		t.Errorf("closed although the lease is held: %v", err)
+	}
+	at = at.Add(ownTime - time.Second)
+	if !open() {
+		t.Error("closed too early")
+	}
+	at = at.Add(time.Second)
+	if open() {
+		t.Error("open although the lease was not renewed")
+	}
+	if err := l.Update(context.Background(), mine); err != nil || !open() {
+		t.Errorf("closed although the lease is renewed: %v", err)
+	}
+	server.err = errors.New("no answer")
+	at = at.Add(time.Second)
+	if _ = l.Update(context.Background(), mine); !open() {
+		t.Error("one failed renewal closes the fence")
+	}
+	// Giving it up closes at once, even if the answer is lost.
+	if _ = l.Update(context.Background(), resourcelock.LeaderElectionRecord{}); open() {
+		t.Error("open after the lease was given up")
+	}
+}

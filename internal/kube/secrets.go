@@ -1,0 +1,130 @@
+package kube
+
+import (
+	"context"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// Secrets reads Secrets one by one, and watches each one that was read, so that rights to all
+// Secrets are never needed and no others are held. A Secret whose watch is not running (yet, or
+// for want of rights) is read live each time.
+type Secrets struct {
+	ctx    context.Context
+	client corev1client.SecretsGetter
+
+	mu      sync.Mutex
+	watched map[cluster.Ref]*oneSecret
+	tell    []*listener
+}
+
+type oneSecret struct {
+	informer toolscache.SharedIndexInformer
+	stop     context.CancelFunc
+}
+
+type listener struct{ notify func(Event) }
+
+// NewSecrets returns a reader whose watches end with ctx.
+func NewSecrets(ctx context.Context, c corev1client.SecretsGetter) *Secrets {
+	return &Secrets{ctx: ctx, client: c, watched: map[cluster.Ref]*oneSecret{}}
+}
+
+// Get reads one Secret and sees to it that it is watched from now on; nil if there is none.
+func (s *Secrets) Get(ctx context.Context, ref cluster.Ref) (cluster.Object, error) {
+	w := s.watchOne(ref)
+	if w.informer.HasSynced() {
+		obj, ok, err := w.informer.GetStore().GetByKey(ref.Namespace + "/" + ref.Name)
+		if err != nil || !ok {
+			return nil, err
+		}
+		return obj.(*corev1.Secret), nil
+	}
+	obj, err := s.client.Secrets(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return obj, nil
+}
+
+func (s *Secrets) watchOne(ref cluster.Ref) *oneSecret {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w, ok := s.watched[ref]; ok {
+		return w
+	}
+	ctx, stop := context.WithCancel(s.ctx)
+	only := fields.OneTermEqualSelector(metav1.ObjectNameField, ref.Name).String()
+	w := &oneSecret{stop: stop, informer: toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.FieldSelector = only
+			return s.client.Secrets(ref.Namespace).List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.FieldSelector = only
+			return s.client.Secrets(ref.Namespace).Watch(ctx, o)
+		},
+	}, &corev1.Secret{}, 0, nil)}
+	// Both calls fail only on an informer that has been started.
+	_ = w.informer.SetTransform(toolscache.TransformFunc(func(in any) (any, error) {
+		if o, ok := in.(cluster.Object); ok {
+			return cluster.Reduce(o, ""), nil
+		}
+		return in, nil
+	}))
+	_, _ = w.informer.AddEventHandler(handler{s.fan})
+	s.watched[ref] = w
+	go w.informer.RunWithContext(ctx)
+	return w
+}
+
+// Retain ends the watches of Secrets that nobody asks for any more.
+func (s *Secrets) Retain(wanted func(cluster.Ref) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for ref, w := range s.watched {
+		if !wanted(ref) {
+			w.stop()
+			delete(s.watched, ref)
+		}
+	}
+}
+
+func (s *Secrets) watch(ctx context.Context, notify func(Event)) {
+	l := &listener{notify}
+	s.mu.Lock()
+	s.tell = append(s.tell, l)
+	s.mu.Unlock()
+	context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for i, o := range s.tell {
+			if o == l {
+				s.tell = append(s.tell[:i:i], s.tell[i+1:]...)
+				return
+			}
+		}
+	})
+}
+
+func (s *Secrets) fan(e Event) {
+	s.mu.Lock()
+	tell := s.tell
+	s.mu.Unlock()
+	for _, l := range tell {
+		l.notify(e)
+	}
+}

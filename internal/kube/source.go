@@ -1,0 +1,213 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// CacheOptions says what the informers hold. namespace, if not empty, is the only one whose
+// objects are seen; cluster-scoped kinds are seen in any case. quicEnv is the environment variable
+// of containers that pods keep.
+func CacheOptions(scheme *runtime.Scheme, namespace string, resync time.Duration, quicEnv string) cache.Options {
+	plain := true
+	o := cache.Options{
+		Scheme: scheme,
+		// Views never change what they read, so nothing has to be copied for them.
+		DefaultUnsafeDisableDeepCopy: &plain,
+		ReaderFailOnMissingInformer:  true,
+		DefaultTransform: func(in any) (any, error) {
+			if obj, ok := in.(cluster.Object); ok {
+				return cluster.Reduce(obj, quicEnv), nil
+			}
+			return in, nil
+		},
+	}
+	if resync > 0 {
+		o.SyncPeriod = &resync
+	}
+	if namespace != "" {
+		o.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+	}
+	return o
+}
+
+// Event is a change of an object that a source holds.
+type Event struct {
+	Old, New cluster.Object // nil: it was not there, or is not there any more
+	// Stale says that nothing has changed: a resync, or an object of the first listing.
+	Stale bool
+}
+
+// Source reads from informers. It implements cluster.Source. Before it is synced it returns
+// errors: what it does not hold yet must not be taken for something that does not exist.
+type Source struct {
+	ctx     context.Context
+	cache   cache.Cache
+	kinds   map[cluster.Kind]cluster.Type
+	synced  atomic.Bool
+	secrets *Secrets
+}
+
+var _ cluster.Source = (*Source)(nil)
+
+// errNotSynced is returned by reads that come too early.
+var errNotSynced = errors.New("the cache of the cluster is not complete yet")
+
+// NewSource registers informers and indexes for the kinds. The cache must be started by somebody
+// else; ctx bounds reads. secrets may be nil if no Secret will be read.
+func NewSource(ctx context.Context, c cache.Cache, kinds []cluster.Kind, secrets *Secrets) (*Source, error) {
+	s := &Source{ctx: ctx, cache: c, kinds: map[cluster.Kind]cluster.Type{}, secrets: secrets}
+	for _, k := range kinds {
+		typ, ok := cluster.TypeOf(k)
+		if !ok || k == cluster.KindSecret {
+			return nil, fmt.Errorf("kind %s cannot be cached", k)
+		}
+		if _, err := c.GetInformer(ctx, typ.New(), cache.BlockUntilSynced(false)); err != nil {
+			return nil, fmt.Errorf("watch %s: %w", k, err)
+		}
+		for _, ix := range typ.Indexes {
+			values := func(o client.Object) []string { return cluster.IndexValues(k, ix, o) }
+			if err := c.IndexField(ctx, typ.New(), string(ix), values); err != nil {
+				return nil, fmt.Errorf("index %s by %s: %w", k, ix, err)
+			}
+		}
+		s.kinds[k] = typ
+	}
+	return s, nil
+}
+
+// WaitForSync blocks until every informer has its first listing, or the context ends.
+func (s *Source) WaitForSync(ctx context.Context) error {
+	if !s.cache.WaitForCacheSync(ctx) {
+		return errNotSynced
+	}
+	s.synced.Store(true)
+	return nil
+}
+
+// Synced says whether every informer has its first listing.
+func (s *Source) Synced() bool { return s.synced.Load() }
+
+// Get implements cluster.Source.
+func (s *Source) Get(ref cluster.Ref) (cluster.Object, error) {
+	if ref.Kind == cluster.KindSecret {
+		if s.secrets == nil {
+			return nil, fmt.Errorf("secrets are not read here")
+		}
+		return s.secrets.Get(s.ctx, ref)
+	}
+	typ, ok := s.kinds[ref.Kind]
+	if !ok {
+		return nil, fmt.Errorf("kind %s is not watched", ref.Kind)
+	}
+	if !s.Synced() {
+		return nil, errNotSynced
+	}
+	obj := typ.New()
+	err := s.cache.Get(s.ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, obj)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return obj, nil
+}
+
+// List implements cluster.Source.
+func (s *Source) List(q cluster.Query) ([]cluster.Object, error) {
+	typ, ok := s.kinds[q.Kind]
+	if !ok {
+		return nil, fmt.Errorf("kind %s is not watched", q.Kind)
+	}
+	if !s.Synced() {
+		return nil, errNotSynced
+	}
+	list := typ.NewList()
+	opts := &client.ListOptions{Namespace: q.Namespace}
+	if q.Index != "" {
+		opts.FieldSelector = fields.OneTermEqualSelector(string(q.Index), q.Value)
+	}
+	if err := s.cache.List(s.ctx, list, opts); err != nil {
+		return nil, err
+	}
+	return objectsOf(list)
+}
+
+// Watch calls notify for every event of the kinds, from one goroutine per kind, beginning with the
+// objects that are there already. It returns at once; the calls end with the context.
+func (s *Source) Watch(ctx context.Context, kinds []cluster.Kind, notify func(Event)) error {
+	for _, k := range kinds {
+		if k == cluster.KindSecret {
+			if s.secrets != nil {
+				s.secrets.watch(ctx, notify)
+			}
+			continue
+		}
+		typ, ok := s.kinds[k]
+		if !ok {
+			return fmt.Errorf("kind %s is not watched", k)
+		}
+		informer, err := s.cache.GetInformer(ctx, typ.New(), cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("watch %s: %w", k, err)
+		}
+		h, err := informer.AddEventHandler(handler{notify})
+		if err != nil {
+			return fmt.Errorf("watch %s: %w", k, err)
+		}
+		go func() {
+			<-ctx.Done()
+			_ = informer.RemoveEventHandler(h)
+		}()
+	}
+	return nil
+}
+
+// handler turns an informer's callbacks into events.
+type handler struct{ notify func(Event) }
+
+var _ toolscache.ResourceEventHandler = handler{}
+
+// OnAdd implements the informer's handler.
+func (h handler) OnAdd(obj any, first bool) {
+	if o, ok := obj.(cluster.Object); ok {
+		h.notify(Event{New: o, Stale: first})
+	}
+}
+
+// OnUpdate implements the informer's handler.
+func (h handler) OnUpdate(old, obj any) {
+	a, ok1 := old.(cluster.Object)
+	b, ok2 := obj.(cluster.Object)
+	if !ok1 || !ok2 {
+		return
+	}
+	resync := a.GetResourceVersion() == b.GetResourceVersion()
+	if !resync && cluster.Same(a, b) {
+		return // only what nobody reads has changed
+	}
+	h.notify(Event{Old: a, New: b, Stale: resync})
+}
+
+// OnDelete implements the informer's handler.
+func (h handler) OnDelete(obj any) {
+	if gone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	if o, ok := obj.(cluster.Object); ok {
+		h.notify(Event{Old: o})
+	}
+}

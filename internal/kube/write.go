@@ -1,0 +1,189 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// attempts of a read and a write that must fit together.
+const attempts = 5
+
+// editFinalizers changes the finalizers of an object by a fresh read and a patch that holds only
+// if nobody else wrote meanwhile.
+func (c *Cluster) editFinalizers(ctx context.Context, ref cluster.Ref, edit func(obj cluster.Object) ([]string, error)) error {
+	typ, ok := cluster.TypeOf(ref.Kind)
+	if !ok {
+		return fmt.Errorf("%s has no finalizers of ours", ref)
+	}
+	for n := 1; ; n++ {
+		obj := typ.New()
+		obj.SetNamespace(ref.Namespace)
+		obj.SetName(ref.Name)
+		if err := c.api.Read(ctx, obj); err != nil {
+			return err
+		}
+		want, err := edit(obj)
+		if err != nil || slices.Equal(want, obj.GetFinalizers()) {
+			return err
+		}
+		data, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"resourceVersion": obj.GetResourceVersion(), "finalizers": want,
+		}})
+		if err != nil {
+			return err
+		}
+		err = c.api.Patch(ctx, obj, cluster.Main, types.MergePatchType, data)
+		if err == nil || !apierrors.IsConflict(err) || n == attempts {
+			return err
+		}
+	}
+}
+
+func (c *Cluster) claim(ctx context.Context, do plan.ClaimFinalizer) error {
+	ref := refOf(do.Ref)
+	return c.editFinalizers(ctx, ref, func(obj cluster.Object) ([]string, error) {
+		have := obj.GetFinalizers()
+		if slices.Contains(have, do.Finalizer) {
+			return have, nil
+		}
+		if obj.GetDeletionTimestamp() != nil {
+			return nil, apierrors.NewConflict(schema.GroupResource{Resource: string(ref.Kind)}, ref.Name,
+				fmt.Errorf("it is being deleted"))
+		}
+		return append(slices.Clone(have), do.Finalizer), nil
+	})
+}
+
+func (c *Cluster) release(ctx context.Context, do plan.ReleaseFinalizer) error {
+	ref := refOf(do.Ref)
+	if do.ClearStatus {
+		if err := c.clearStatus(ctx, ref); err != nil {
+			return err
+		}
+	}
+	return ignoreNotFound(c.editFinalizers(ctx, ref, func(obj cluster.Object) ([]string, error) {
+		return slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(f string) bool { return f == do.Finalizer }), nil
+	}))
+}
+
+// clearStatus removes the load balancer from a status, unless the object carries more than one
+// finalizer of ours: then another load balancer has written its own name there.
+func (c *Cluster) clearStatus(ctx context.Context, ref cluster.Ref) error {
+	obj, err := c.source.Get(ref)
+	if err != nil || obj == nil {
+		return err
+	}
+	empty := true
+	switch o := obj.(type) {
+	case *networkingv1.Ingress:
+		empty = len(o.Status.LoadBalancer.Ingress) == 0 ||
+			len(cluster.IndexValues(cluster.KindIngress, cluster.IngressByFinalizer, o)) > 1
+	case *corev1.Service:
+		empty = len(o.Status.LoadBalancer.Ingress) == 0
+	}
+	if empty {
+		return nil
+	}
+	return ignoreNotFound(c.api.Patch(ctx, obj, cluster.Status, types.MergePatchType,
+		[]byte(`{"status":{"loadBalancer":{"ingress":null}}}`)))
+}
+
+func (c *Cluster) writeIngressStatus(ctx context.Context, p cluster.IngressStatus) error {
+	obj, err := c.source.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: p.Namespace, Name: p.Name})
+	if err != nil || obj == nil {
+		return err
+	}
+	var want []networkingv1.IngressLoadBalancerIngress
+	for _, e := range p.Entries {
+		in := networkingv1.IngressLoadBalancerIngress{Hostname: e.Hostname}
+		for _, port := range e.Ports {
+			in.Ports = append(in.Ports, networkingv1.IngressPortStatus{Port: port, Protocol: corev1.ProtocolTCP})
+		}
+		want = append(want, in)
+	}
+	if equality.Semantic.DeepEqual(want, obj.(*networkingv1.Ingress).Status.LoadBalancer.Ingress) {
+		return nil
+	}
+	data, err := json.Marshal(map[string]any{"status": map[string]any{"loadBalancer": map[string]any{"ingress": want}}})
+	if err != nil {
+		return err
+	}
+	if err := ignoreNotFound(c.api.Patch(ctx, obj, cluster.Status, types.MergePatchType, data)); err != nil {
+		return fmt.Errorf("update status of ingress %s/%s: %w", p.Namespace, p.Name, err)
+	}
+	return nil
+}
+
+// putBinding creates or updates a TargetGroupBinding.
+func (c *Cluster) putBinding(ctx context.Context, do plan.PutBinding, known plan.Known) (plan.Result, error) {
+	want, err := wantedBinding(do, known)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	res := plan.Result{ID: want.Namespace + "/" + want.Name}
+	if do.Existing == nil {
+		err := c.api.Create(ctx, want.DeepCopy())
+		if !apierrors.IsAlreadyExists(err) {
+			return res, err
+		}
+	}
+	for n := 1; ; n++ {
+		err := c.updateBinding(ctx, want)
+		if err == nil || !apierrors.IsConflict(err) || n == attempts {
+			return res, err
+		}
+	}
+}
+
+// updateBinding changes the binding that has the wanted name. One that fills another target group
+// is left alone: it has to be deleted first, and its own finalizer takes its targets out.
+func (c *Cluster) updateBinding(ctx context.Context, want *elbv2.TargetGroupBinding) error {
+	live := &elbv2.TargetGroupBinding{}
+	live.Namespace, live.Name = want.Namespace, want.Name
+	if err := c.api.Read(ctx, live); err != nil {
+		return err
+	}
+	if live.DeletionTimestamp != nil || live.Spec.TargetGroupARN != want.Spec.TargetGroupARN {
+		return fmt.Errorf("targetGroupBinding %s/%s of target group %s: %w", live.Namespace, live.Name, live.Spec.TargetGroupARN, errTaken)
+	}
+	next := live.DeepCopy()
+	if !mergeInto(next, want, equality.Semantic.DeepEqual) {
+		return nil
+	}
+	before, err := json.Marshal(live)
+	if err != nil {
+		return err
+	}
+	after, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	data, err := jsonpatch.CreateMergePatch(before, after)
+	if err != nil {
+		return err
+	}
+	data, err = jsonpatch.MergeMergePatches(data, []byte(fmt.Sprintf(`{"metadata":{"resourceVersion":%q}}`, live.ResourceVersion)))
+	if err != nil {
+		return err
+	}
+	return c.api.Patch(ctx, live, cluster.Main, types.MergePatchType, data)
+}
+
+func refOf(r finding.Ref) cluster.Ref {
+	return cluster.Ref{Kind: cluster.Kind(r.Kind), Namespace: r.Namespace, Name: r.Name}
+}
