@@ -1,0 +1,94 @@
+package bindings
+
+import (
+	"context"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// MaxTargets is how many targets one call registers or deregisters at most.
+const MaxTargets = 200
+
+// Cloud is AWS as bindings need it. No method waits for AWS to settle. Slices and maps passed in
+// belong to the caller and are not kept.
+type Cloud interface {
+	TargetGroups
+	EndpointGroups
+	// Class sorts an error of any method.
+	Class(err error) engine.Class
+}
+
+// TargetGroups reads and changes the targets of target groups.
+type TargetGroups interface {
+	// TargetGroup describes a target group by ARN or, if that is empty, by name. An error of class
+	// Gone says that there is none. Answers may be cached.
+	TargetGroup(ctx context.Context, arn, name string) (TargetGroup, error)
+	// TargetHealth lists all targets of a target group, draining ones included. The answer may be
+	// as old as maxAge; our own writes since are laid over it. Zero reads anew.
+	TargetHealth(ctx context.Context, arn string, maxAge time.Duration) (observed.Health, error)
+	// Register adds at most MaxTargets targets. It is idempotent.
+	Register(ctx context.Context, arn string, targets []Target) error
+	// Deregister takes at most MaxTargets targets out, as they were listed. It is idempotent;
+	// targets that are not registered are no error.
+	Deregister(ctx context.Context, arn string, targets []observed.Target) error
+	// VPCRanges returns the IPv4 and IPv6 ranges associated with a VPC. The answer may be some
+	// minutes old.
+	VPCRanges(ctx context.Context, vpc string) ([]string, error)
+}
+
+// TargetGroup is what has to be known of a target group that a person made.
+type TargetGroup struct {
+	ARN         string
+	Type        model.TargetType
+	Protocol    string
+	AddressType model.AddressType
+	VPC         string
+}
+
+// Target is to be registered.
+type Target struct {
+	ID   string // instance id or address
+	Port int32
+	Zone string // "all" or a zone's name; empty: AWS finds out
+}
+
+// EndpointGroups reads network interfaces, and reads and changes the rules of the security groups
+// of nodes and pods.
+type EndpointGroups interface {
+	// Interfaces finds network interfaces. What is not there is left out of the answer, without an
+	// error. Answers may be some minutes old, but not for something that was not found.
+	Interfaces(ctx context.Context, q InterfaceQuery) (Interfaces, error)
+	// EndpointGroups returns the security groups of the VPC that are tagged for the cluster
+	// (kubernetes.io/cluster/<name> owned or shared) and those of the given ids, with all their
+	// ingress rules, one per source. Groups that do not exist are left out. The answer may be some
+	// minutes old; our own writes since are laid over it.
+	EndpointGroups(ctx context.Context, ids []string) ([]EndpointGroup, error)
+	// ChangeEndpointRules authorizes and then revokes rules of one group, each in one call; an
+	// error of the first keeps it from the second. Where the group is not as it was last read (a
+	// rule to add exists, one to revoke does not) it is read anew, so that a repetition works out.
+	ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error
+}
+
+// InterfaceQuery asks for network interfaces.
+type InterfaceQuery struct {
+	Instances []string // by instance id
+	IDs       []string // by id of the interface
+	Addresses []string // by a private IPv4 or IPv6 address of the interface itself
+}
+
+// Interfaces is the answer. An instance's interfaces include their addresses and prefixes.
+type Interfaces struct {
+	OfInstance map[string][]network.Interface
+	ByID       map[string]network.Interface
+	ByAddress  map[string]network.Interface
+}
+
+// EndpointGroup is a security group of nodes or pods.
+type EndpointGroup struct {
+	ID      string
+	Ingress []model.IngressRule
+}

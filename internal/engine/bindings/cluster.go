@@ -1,0 +1,69 @@
+package bindings
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Key names a TargetGroupBinding.
+type Key = types.NamespacedName
+
+// Cluster is Kubernetes as bindings need it.
+type Cluster interface {
+	// View returns a fresh view of the synced cache. It must not be given out before the cache
+	// holds everything, because what is missing in it is taken out of target groups.
+	View() *cluster.View
+	// Change carries one write out. An object that is gone is no error, except for ClaimFinalizer.
+	// A write that changes nothing is left out.
+	Change(ctx context.Context, w Write) error
+	// Write records events.
+	Write(ctx context.Context, patches []cluster.Patch) error
+}
+
+// Write is one write to Kubernetes: one of the types below.
+type Write interface{ write() }
+
+// ClaimFinalizer adds naming.BindingFinalizer to a binding, by a fresh read and a merge patch with
+// optimistic lock.
+type ClaimFinalizer struct{ Binding Key }
+
+// ReleaseFinalizer removes it likewise.
+type ReleaseFinalizer struct{ Binding Key }
+
+// SetCheckpoint sets the checkpoint annotations of a binding by a merge patch without lock. The
+// time is in Unix seconds.
+type SetCheckpoint struct {
+	Binding Key
+	Value   string
+	Time    int64
+}
+
+// SetStatus changes the status of a binding by a merge patch of the subresource.
+type SetStatus struct {
+	Binding Key
+	// ObservedGeneration is left as it is if nil.
+	ObservedGeneration *int64
+	// Conditions is the whole list.
+	Conditions []metav1.Condition
+}
+
+// SetPodCondition sets one condition of a pod by a strategic merge patch of its status, which
+// applies only to the pod of that UID. LastTransitionTime moves when the status changes.
+type SetPodCondition struct {
+	Namespace, Name string
+	UID             types.UID
+	Type            string
+	Status          string // True, False, Unknown
+	Reason, Message string
+}
+
+func (ClaimFinalizer) write()   {}
+func (ReleaseFinalizer) write() {}
+func (SetCheckpoint) write()    {}
+func (SetStatus) write()        {}
+func (SetPodCondition) write()  {}

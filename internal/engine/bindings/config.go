@@ -1,0 +1,83 @@
+package bindings
+
+import (
+	"sync"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
+)
+
+// Config is what a Reconciler needs.
+type Config struct {
+	Cloud   Cloud
+	Cluster Cluster
+	// ClusterName is the name that tags of security groups may mention.
+	ClusterName string
+	// VPC of the controller, for bindings that name none.
+	VPC string
+	// Targets says how endpoints are chosen.
+	Targets targets.Options
+	// MaxTargets per target group; 0 for no limit.
+	MaxTargets int
+	// UnmergedRules keeps every rule of an endpoint group apart instead of joining the ports of one
+	// source to a range.
+	UnmergedRules bool
+	// GroupTags tell the group that carries endpoint rules from others of an interface.
+	GroupTags map[string]string
+	// Requeue is how long to wait for AWS once the first fast looks are over; 15 s if zero.
+	Requeue time.Duration
+	// Resync is how often unchanged bindings are compared with AWS; 10 h if zero.
+	Resync time.Duration
+	// FirstLook is how long after a start bindings that did not change are left alone; up to a
+	// half is added, spread over the bindings. 30 min if zero.
+	FirstLook time.Duration
+	// Fence returns an error once this process must not write any more. Nil: there is no other.
+	Fence func() error
+	// Viewed is told which questions the run of a binding asked, before anything is done with the
+	// answers. The view is nil once the binding is gone, which is then to be forgotten.
+	Viewed func(key Key, v *cluster.View)
+	// Observe is told of a phase of a run: view, health, rules, apply, report. Nil to ignore.
+	Phase func(phase string, took time.Duration)
+	// PodReady is told how long a pod's readiness gate took to become true. Nil to ignore.
+	PodReady func(binding Key, took time.Duration)
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Reconciler runs bindings. What it remembers saves calls and decides nothing.
+type Reconciler struct {
+	Config
+
+	mu      sync.Mutex
+	due     map[Key]time.Time // next comparison with AWS of an unchanged binding
+	missing map[Key]time.Time // since when a backend has not been seen
+
+	rules chan struct{} // holds one token: who has it may change endpoint rules
+}
+
+// Outcome is what a run brought about.
+type Outcome struct {
+	// RetryAfter is when to look again; zero: on a change or resync only.
+	RetryAfter time.Duration
+	// Changed says that something was written to AWS.
+	Changed bool
+	// Deferred says that nothing had changed since the last complete run, so nothing was done.
+	Deferred bool
+	Findings finding.List
+}
+
+// New returns a Reconciler.
+func New(c Config) *Reconciler {
+	if c.Requeue == 0 {
+		c.Requeue = 15 * time.Second
+	}
+	if c.Resync == 0 {
+		c.Resync = 10 * time.Hour
+	}
+	if c.FirstLook == 0 {
+		c.FirstLook = 30 * time.Minute
+	}
+	return &Reconciler{Config: c, due: map[Key]time.Time{}, missing: map[Key]time.Time{}, rules: make(chan struct{}, 1)}
+}
