@@ -97,6 +97,7 @@ type tgAttributes struct {
 	crossZone      string
 	minHealthy     int
 	minHealthyPart int // per cent, 0: off
+	multiValue     bool
 }
 
 func parseTGAttributes(of string, values map[string]string) (tgAttributes, []error) {
@@ -112,6 +113,7 @@ func parseTGAttributes(of string, values map[string]string) (tgAttributes, []err
 		crossZone:      a.text("load_balancing.cross_zone.enabled", "use_load_balancer_configuration"),
 		minHealthy:     a.number("target_group_health.unhealthy_state_routing.minimum_healthy_targets.count", 1),
 		minHealthyPart: a.number("target_group_health.unhealthy_state_routing.minimum_healthy_targets.percentage", 0),
+		multiValue:     a.bool("lambda.multi_value_headers.enabled", false),
 	}, a.errs
 }
 

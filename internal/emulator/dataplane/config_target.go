@@ -20,6 +20,10 @@ type TargetGroup struct {
 	ARN             string
 	Protocol        Protocol
 	ProtocolVersion ProtocolVersion
+	// Lambda is set for a group whose target is a function. It has no
+	// protocol and no health checks; the target's ID is the function's ARN,
+	// handed to Options.Invoke.
+	Lambda bool
 	// Attributes are target group attributes under their AWS keys.
 	Attributes  map[string]string
 	HealthCheck HealthCheck

@@ -45,6 +45,10 @@ func (x *exchange) forward(to Forward) {
 
 	ctx, end := x.plane.calls.begin(x.r.Context(), t)
 	defer end()
+	if v.cfg.Lambda {
+		x.invoke(ctx, g, v, t, target)
+		return
+	}
 	body := &requestBody{ReadCloser: x.r.Body, ctl: http.NewResponseController(x.w)}
 	if x.r.ProtoMajor == 1 {
 		body.limit = x.route.lb.attr.idleTimeout

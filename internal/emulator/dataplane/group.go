@@ -132,9 +132,9 @@ func (p *Plane) applyGroups(cfg Config) []error {
 // registrations.
 func (p *Plane) newGroupView(tg TargetGroup, old *groupView) (*groupView, []error) {
 	attr, errs := parseTGAttributes("target group "+tg.ARN, tg.Attributes)
-	switch tg.Protocol {
-	case HTTP, HTTPS:
-	default:
+	if tg.Lambda {
+		tg.HealthCheck.Disabled = true
+	} else if tg.Protocol != HTTP && tg.Protocol != HTTPS {
 		errs = append(errs, fmt.Errorf("target group %s: protocol %q is not supported by the data plane", tg.ARN, tg.Protocol))
 	}
 	check := tg.HealthCheck.withDefaults(tg)

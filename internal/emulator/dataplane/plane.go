@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -34,6 +35,10 @@ type Options struct {
 	// stands for security groups. Packets that do not pass are dropped, not
 	// refused. By default all pass.
 	Permit func(from netip.Addr, to netip.AddrPort) bool
+	// Invoke calls a function with the event of a request and returns its
+	// response, in the forms that Lambda and load balancers use. Without it,
+	// requests to functions are answered with 502.
+	Invoke func(ctx context.Context, function string, event []byte) ([]byte, error)
 	// PortOffset is added to ports that this process may not bind. Defaults
 	// to 8000.
 	PortOffset uint16
@@ -82,6 +87,11 @@ func New(opt Options) *Plane {
 	}
 	if opt.Health == nil {
 		opt.Health = func(HealthResult) {}
+	}
+	if opt.Invoke == nil {
+		opt.Invoke = func(context.Context, string, []byte) ([]byte, error) {
+			return nil, errors.New("functions cannot be called here")
+		}
 	}
 	if opt.PortOffset == 0 {
 		opt.PortOffset = 8000

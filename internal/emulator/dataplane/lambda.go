@@ -1,0 +1,163 @@
+package dataplane
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// maxLambdaBody is the size of a request or response body of a function.
+const maxLambdaBody = 1 << 20
+
+// lambdaEvent is a request as functions get it.
+type lambdaEvent struct {
+	RequestContext struct {
+		ELB struct {
+			TargetGroup string `json:"targetGroupArn"`
+		} `json:"elb"`
+	} `json:"requestContext"`
+	Method       string              `json:"httpMethod"`
+	Path         string              `json:"path"`
+	Query        map[string]string   `json:"queryStringParameters,omitempty"`
+	MultiQuery   map[string][]string `json:"multiValueQueryStringParameters,omitempty"`
+	Headers      map[string]string   `json:"headers,omitempty"`
+	MultiHeaders map[string][]string `json:"multiValueHeaders,omitempty"`
+	Body         string              `json:"body"`
+	Base64       bool                `json:"isBase64Encoded"`
+}
+
+// lambdaResponse is what functions return.
+type lambdaResponse struct {
+	Status       int                 `json:"statusCode"`
+	Headers      map[string]string   `json:"headers"`
+	MultiHeaders map[string][]string `json:"multiValueHeaders"`
+	Body         string              `json:"body"`
+	Base64       bool                `json:"isBase64Encoded"`
+}
+
+var errBodyTooLarge = errors.New("the body is too large for a function")
+
+// invoke lets a function answer the request. target is path and query after
+// transforms.
+func (x *exchange) invoke(ctx context.Context, g *group, v *groupView, t *target, target string) {
+	if x.r.Header.Get("Upgrade") != "" {
+		x.answer(http.StatusBadRequest)
+		return
+	}
+	event, err := x.lambdaEvent(g.arn, v.attr.multiValue, target)
+	if errors.Is(err, errBodyTooLarge) {
+		x.answer(http.StatusRequestEntityTooLarge)
+		return
+	}
+	if err != nil {
+		x.answer(http.StatusBadRequest)
+		return
+	}
+	raw, err := x.plane.opt.Invoke(ctx, t.key.id, event)
+	var out lambdaResponse
+	if err != nil || json.Unmarshal(raw, &out) != nil || out.Status < 100 || out.Status > 999 {
+		x.answer(http.StatusBadGateway)
+		return
+	}
+	body := []byte(out.Body)
+	if out.Base64 {
+		if body, err = base64.StdEncoding.DecodeString(out.Body); err != nil {
+			x.answer(http.StatusBadGateway)
+			return
+		}
+	}
+	if len(body) > maxLambdaBody {
+		x.answer(http.StatusBadGateway)
+		return
+	}
+	h := x.w.Header()
+	if v.attr.multiValue {
+		for name, values := range out.MultiHeaders {
+			for _, value := range values {
+				h.Add(name, value)
+			}
+		}
+	} else {
+		for name, value := range out.Headers {
+			h.Set(name, value)
+		}
+	}
+	h.Del("Connection")
+	h.Del("Transfer-Encoding")
+	x.finish(out.Status, string(body))
+}
+
+// lambdaEvent describes the request. Query parameters stay encoded, header
+// names are in lower case, and of repeated ones the last value wins unless the
+// group asks for all.
+func (x *exchange) lambdaEvent(group string, multi bool, target string) ([]byte, error) {
+	path, query, _ := strings.Cut(target, "?")
+	e := lambdaEvent{Method: x.r.Method, Path: path}
+	e.RequestContext.ELB.TargetGroup = group
+	body, err := io.ReadAll(io.LimitReader(x.r.Body, maxLambdaBody+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > maxLambdaBody {
+		return nil, errBodyTooLarge
+	}
+	headers := x.r.Header.Clone()
+	for _, name := range claimHeaders {
+		headers.Del(name)
+	}
+	maps.Copy(headers, x.claims)
+	headers.Set("Host", x.r.Host)
+	x.setForwarded(headers, x.r.Header)
+	x.setTLSHeaders(headers)
+	e.Body, e.Base64 = lambdaBody(body, headers)
+
+	allHeaders, allParams := map[string][]string{}, map[string][]string{}
+	for name, values := range headers {
+		allHeaders[strings.ToLower(name)] = values
+	}
+	if query != "" {
+		for param := range strings.SplitSeq(query, "&") {
+			key, value, _ := strings.Cut(param, "=")
+			allParams[key] = append(allParams[key], value)
+		}
+	}
+	if multi {
+		e.MultiHeaders, e.MultiQuery = allHeaders, allParams
+	} else {
+		e.Headers, e.Query = lastValues(allHeaders), lastValues(allParams)
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	err = enc.Encode(e)
+	return out.Bytes(), err
+}
+
+func lastValues(all map[string][]string) map[string]string {
+	out := map[string]string{}
+	for name, values := range all {
+		if len(values) > 0 {
+			out[name] = values[len(values)-1]
+		}
+	}
+	return out
+}
+
+// lambdaBody keeps text as it is and encodes everything else.
+func lambdaBody(body []byte, h http.Header) (text string, encoded bool) {
+	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	isText := strings.HasPrefix(kind, "text/") ||
+		slices.Contains([]string{"application/json", "application/javascript", "application/xml"}, kind)
+	if len(body) == 0 || isText && h.Get("Content-Encoding") == "" {
+		return string(body), false
+	}
+	return base64.StdEncoding.EncodeToString(body), true
+}
