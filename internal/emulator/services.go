@@ -1,9 +1,14 @@
 package emulator
 
 import (
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/acm"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/ec2"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/elbv2"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/shield"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/sts"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/tagging"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/wafregional"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/wafv2"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
@@ -23,12 +28,33 @@ type service struct {
 
 // services lists everything that the emulator speaks.
 func services(w *world.World) []*service {
-	ec2s := ec2.New(w)
+	networks, balancers, certificates := ec2.New(w), elbv2.New(w), acm.New(w)
 	return []*service{
 		{
 			name: "ec2", version: "2016-11-15",
 			codec:      wire.EC2Query("http://ec2.amazonaws.com/doc/2016-11-15/"),
-			operations: byName(ec2s.Operations()),
+			operations: byName(networks.Operations()),
+		},
+		{
+			name: "elasticloadbalancing", version: "2015-12-01",
+			codec:      wire.Query("http://elasticloadbalancing.amazonaws.com/doc/2015-12-01/"),
+			operations: byName(balancers.Operations()),
+		},
+		{
+			name: "acm", target: "CertificateManager", codec: wire.JSON(),
+			operations: byName(certificates.Operations()),
+		},
+		{
+			name: "wafv2", target: "AWSWAF_20190729", codec: wire.JSON(),
+			operations: byName(wafv2.New(w).Operations()),
+		},
+		{
+			name: "waf-regional", target: "AWSWAF_Regional_20161128", codec: wire.JSON(),
+			operations: byName(wafregional.New(w).Operations()),
+		},
+		{
+			name: "shield", target: "AWSShield_20160616", codec: wire.JSON(),
+			operations: byName(shield.New(w).Operations()),
 		},
 		{
 			name: "sts", version: "2011-06-15",
@@ -37,9 +63,8 @@ func services(w *world.World) []*service {
 			unsigned:   map[string]bool{"AssumeRoleWithWebIdentity": true},
 		},
 		{
-			name: "tagging", target: "ResourceGroupsTaggingAPI_20170126",
-			codec:      wire.JSON(),
-			operations: byName(tagging.New(w, ec2s).Operations()),
+			name: "tagging", target: "ResourceGroupsTaggingAPI_20170126", codec: wire.JSON(),
+			operations: byName(tagging.New(w, networks, balancers, certificates).Operations()),
 		},
 	}
 }

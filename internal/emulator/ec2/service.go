@@ -3,6 +3,8 @@ package ec2
 import (
 	"reflect"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
@@ -99,19 +101,25 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-// op makes an operation that also understands DryRun.
+// op makes an operation that also understands DryRun, where the API has it.
 func op[I, O any](name string, fn func(*world.Call, *I) (*O, error), members ...string) wire.Operation {
-	dry := func(c *world.Call, in *I) (*O, error) {
-		if asked := reflect.ValueOf(in).Elem().FieldByName("DryRun"); !asked.IsNil() && asked.Elem().Bool() {
-			return nil, &world.Error{
-				Code: "DryRunOperation", Status: 412,
-				Message: "Request would have succeeded, but DryRun flag is set.",
+	field, ok := reflect.TypeFor[I]().FieldByName("DryRun")
+	if ok {
+		members = append([]string{field.Name}, members...)
+	}
+	return wire.Op(name, func(c *world.Call, in *I) (*O, error) {
+		if ok {
+			asked, _ := reflect.ValueOf(in).Elem().FieldByIndex(field.Index).Interface().(*bool)
+			if aws.ToBool(asked) {
+				return nil, &world.Error{
+					Code: "DryRunOperation", Status: 412,
+					Message: "Request would have succeeded, but DryRun flag is set.",
+				}
 			}
 		}
 		c.Partition.Reap()
 		return fn(c, in)
-	}
-	return wire.Op(name, dry, wire.Handles(append([]string{"DryRun"}, members...)...))
+	}, wire.Handles(members...))
 }
 
 // TaggedResources implements world.TagSource.
