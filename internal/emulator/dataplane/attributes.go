@@ -65,7 +65,6 @@ type lbAttributes struct {
 	tlsHeaders        bool
 	clientPort        bool
 	forwardedFor      string
-	desyncMode        string
 	crossZone         bool
 }
 
@@ -80,7 +79,6 @@ func parseLBAttributes(of string, values map[string]string) (lbAttributes, []err
 		tlsHeaders:        a.bool("routing.http.x_amzn_tls_version_and_cipher_suite.enabled", false),
 		clientPort:        a.bool("routing.http.xff_client_port.enabled", false),
 		forwardedFor:      a.text("routing.http.xff_header_processing.mode", "append"),
-		desyncMode:        a.text("routing.http.desync_mitigation_mode", "defensive"),
 		crossZone:         a.bool("load_balancing.cross_zone.enabled", true),
 	}, a.errs
 }

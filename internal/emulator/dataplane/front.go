@@ -45,12 +45,7 @@ type serverKey struct {
 
 // open binds the socket for a VPC address and starts to accept.
 func (p *Plane) open(at netip.AddrPort, r *route) (*front, error) {
-	bind := p.opt.Bind(at)
-	ln, err := net.Listen("tcp", bind.String())
-	if errors.Is(err, syscall.EACCES) && bind.Port() != 0 && bind.Port() < 1024 {
-		bind = netip.AddrPortFrom(bind.Addr(), bind.Port()+p.opt.PortOffset)
-		ln, err = net.Listen("tcp", bind.String())
-	}
+	ln, err := listen(p.opt.Bind(at), p.opt.PortOffset, net.Listen)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +53,16 @@ func (p *Plane) open(at netip.AddrPort, r *route) (*front, error) {
 	f.use(r)
 	p.work.Go(f.accept)
 	return f, nil
+}
+
+// listen binds an address, and the port shifted by the offset when this process
+// may not bind the port itself.
+func listen(at netip.AddrPort, offset uint16, bind func(network, address string) (net.Listener, error)) (net.Listener, error) {
+	ln, err := bind("tcp", at.String())
+	if errors.Is(err, syscall.EACCES) && at.Port() != 0 && at.Port() < 1024 {
+		return bind("tcp", netip.AddrPortFrom(at.Addr(), at.Port()+offset).String())
+	}
+	return ln, err
 }
 
 // use changes the route, and the server generation if it has to be.

@@ -132,7 +132,7 @@ func TestFailuresAreNamed(t *testing.T) {
 	var got results
 	p := startPlane(t, func(o *Options) { o.Health = got.add })
 	g := checked("g", refused, silent)
-	g.HealthCheck.Timeout = 20 * time.Millisecond
+	g.HealthCheck.Timeout = 150 * time.Millisecond
 	apply(t, p, one(Listener{Default: Rule{Then: to("g")}}, g))
 	eventually(t, "two verdicts", func() bool { return len(got.list()) == 2 })
 	reasons := map[uint16]string{}

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -60,6 +61,7 @@ type Plane struct {
 	signer  *signer
 	keys    *keyCache
 	calls   calls
+	names   atomic.Pointer[map[string][]netip.Addr]
 
 	mu     sync.Mutex
 	closed bool
@@ -131,6 +133,7 @@ func (p *Plane) Apply(cfg Config) error {
 	wanted, compileErrs := p.compile(cfg)
 	errs = append(errs, compileErrs...)
 	p.superviseChecks(cfg)
+	p.applyNames(cfg)
 
 	for at, f := range p.fronts {
 		if _, keep := wanted[at]; !keep {

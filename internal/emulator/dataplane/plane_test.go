@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,6 +53,27 @@ func TestEndpointsFollowApply(t *testing.T) {
 	p.Close()
 	if err := p.Apply(cfg); err == nil {
 		t.Error("a closed data plane accepted a configuration")
+	}
+}
+
+func TestForbiddenPortIsShifted(t *testing.T) {
+	forbidden := func(network, address string) (net.Listener, error) {
+		if strings.HasSuffix(address, ":80") || strings.HasSuffix(address, ":2000") {
+			return nil, &net.OpError{Op: "listen", Net: network, Err: syscall.EACCES}
+		}
+		_, port, _ := net.SplitHostPort(address)
+		if port != "8080" {
+			t.Errorf("tried %s", address)
+		}
+		return net.Listen(network, "127.0.0.1:0")
+	}
+	ln, err := listen(netip.MustParseAddrPort("127.1.2.3:80"), 8000, forbidden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = ln.Close()
+	if _, err := listen(netip.MustParseAddrPort("127.1.2.3:2000"), 8000, forbidden); err == nil {
+		t.Error("only ports below 1024 are shifted")
 	}
 }
 
