@@ -2,12 +2,93 @@ package world
 
 import (
 	"context"
-	"errors"
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"os"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fulcrum-lb/fulcrum/local/awsclient"
+	"github.com/fulcrum-lb/fulcrum/local/vpc"
 )
 
 // awsHealthPath answers once the emulator serves.
-const awsHealthPath = "/_fulcrum/health"
+const awsHealthPath = "/_fulcrum/clock"
 
-func (w *World) startAWS(context.Context) error {
-	return errors.New("world: the AWS emulator is not part of this build; set Options.WithoutAWS")
+// AWSEndpoint is the URL of the emulator's API, for every service, and of its
+// admin API below /_fulcrum/. Empty in a world without AWS.
+func (w *World) AWSEndpoint() string {
+	if w.opts.WithoutAWS {
+		return ""
+	}
+	return "http://" + w.at(portAWS)
+}
+
+// Resolver is the host:port of a DNS server, UDP and TCP, that knows the names
+// of the world's load balancers.
+func (w *World) Resolver() string { return w.at(portResolver) }
+
+func (w *World) startAWS(ctx context.Context) error {
+	var certs []vpc.Certificate
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return w.StartRole(gctx, RoleAWS) })
+	g.Go(func() (err error) {
+		certs, err = w.acmCertificates()
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	w.layout.AWS = w.AWSEndpoint()
+	if err := vpc.Setup(ctx, awsclient.Config(w.layout.AWS, w.layout.Region), &w.layout, certs); err != nil {
+		return err
+	}
+	w.step("AWS answers, with a VPC and instances")
+	return nil
+}
+
+// acmCertificates makes a certificate for each domain of the options. The keys
+// are RSA, as what ACM lists without being asked for other kinds.
+func (w *World) acmCertificates() ([]vpc.Certificate, error) {
+	out := make([]vpc.Certificate, len(w.opts.Domains))
+	var g errgroup.Group
+	for i, domain := range w.opts.Domains {
+		g.Go(func() error {
+			key, err := rsa.GenerateKey(rand.Reader, 2048)
+			if err != nil {
+				return err
+			}
+			name := "acm-" + domain
+			if err := w.creds.issueFor(name, key, []string{domain, "*." + domain}, nil); err != nil {
+				return fmt.Errorf("make certificate of %s: %w", domain, err)
+			}
+			c := vpc.Certificate{Domain: domain, Chain: w.creds.caPEM}
+			if c.Cert, err = os.ReadFile(w.creds.path(name + ".crt")); err != nil {
+				return err
+			}
+			c.Key, err = os.ReadFile(w.creds.path(name + ".key"))
+			out[i] = c
+			return err
+		})
+	}
+	return out, g.Wait()
+}
+
+// encodeKey writes a private key in the form that OpenSSL reads everywhere.
+func encodeKey(key any) ([]byte, error) {
+	switch k := key.(type) {
+	case *rsa.PrivateKey:
+		return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(k)}), nil
+	case *ecdsa.PrivateKey:
+		der, err := x509.MarshalECPrivateKey(k)
+		if err != nil {
+			return nil, err
+		}
+		return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
+	}
+	return nil, fmt.Errorf("keys of type %T are not written", key)
 }

@@ -95,13 +95,17 @@ func (c *credentials) issue(name string, dns []string, ips []net.IP) error {
 	if err != nil {
 		return err
 	}
+	return c.issueFor(name, key, dns, ips)
+}
+
+func (c *credentials) issueFor(name string, key crypto.Signer, dns []string, ips []net.IP) error {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 100))
 	if err != nil {
 		return err
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial,
-		Subject:      pkix.Name{CommonName: name},
+		Subject:      pkix.Name{CommonName: dns[0]},
 		NotBefore:    time.Now().Add(-time.Hour),
 		NotAfter:     c.caCert.NotAfter,
 		KeyUsage:     x509.KeyUsageDigitalSignature,
@@ -120,12 +124,12 @@ func (c *credentials) issue(name string, dns []string, ips []net.IP) error {
 	return c.writeKey(name+".key", key)
 }
 
-func (c *credentials) writeKey(name string, key *ecdsa.PrivateKey) error {
-	der, err := x509.MarshalECPrivateKey(key)
+func (c *credentials) writeKey(name string, key crypto.Signer) error {
+	b, err := encodeKey(key)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(c.path(name), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), 0o600)
+	return os.WriteFile(c.path(name), b, 0o600)
 }
 
 // makeTokens writes the API server's table of static tokens.

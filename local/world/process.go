@@ -2,7 +2,6 @@ package world
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -108,16 +107,14 @@ func (p *process) kill() {
 	<-p.exited
 }
 
-// stop asks the process to end and kills it if it has not by the deadline.
-func (p *process) stop(ctx context.Context, grace time.Duration) {
+// stop asks the process to end, waits, and kills it when the grace is over.
+func (p *process) stop(grace time.Duration) {
 	p.signal(syscall.SIGTERM)
 	t := time.NewTimer(grace)
 	defer t.Stop()
 	select {
 	case <-p.exited:
 	case <-t.C:
-		p.kill()
-	case <-ctx.Done():
 		p.kill()
 	}
 }

@@ -129,6 +129,13 @@ func (w *World) roleCommand(role string) (args, env []string) {
 			"--certificate=" + w.creds.path("echo.crt"),
 			"--key=" + w.creds.path("echo.key"),
 		}
+	case RoleAWS:
+		args = []string{
+			"--listen=" + w.at(portAWS),
+			"--resolver=" + w.at(portResolver),
+			"--state=" + w.file("aws.json"),
+			"--seed=" + strconv.Itoa(w.slot.n),
+		}
 	}
 	return append([]string{role}, args...), env
 }

@@ -220,11 +220,17 @@ func (w *World) process(role string) *process {
 }
 
 // Kill ends a role as a crash would (SIGKILL) and returns when it is gone. It
-// stays gone until StartRole or StartController.
+// stays gone until StartRole or StartController. AWS is the exception: it ends
+// in order and has forgotten nothing when it is started again, for that is
+// what an outage of AWS is like.
 func (w *World) Kill(role string) error {
 	p := w.process(role)
 	if p == nil || !p.alive() {
 		return fmt.Errorf("world: %s is not running", role)
+	}
+	if role == RoleAWS {
+		p.stop(10 * time.Second)
+		return nil
 	}
 	p.kill()
 	return nil

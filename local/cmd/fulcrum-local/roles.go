@@ -16,6 +16,7 @@ import (
 	kwoksignals "sigs.k8s.io/kwok/pkg/utils/signals"
 
 	"github.com/fulcrum-lb/fulcrum/local/agent"
+	"github.com/fulcrum-lb/fulcrum/local/awsrole"
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
@@ -37,6 +38,9 @@ func roles() map[string]func() int {
 			return cli.Run(scheduler.NewSchedulerCommand())
 		},
 		world.RoleKwok: runKwok,
+		world.RoleAWS: func() int {
+			return cli.Run(awsrole.NewCommand())
+		},
 		world.RoleAgent: func() int {
 			return cli.Run(agent.NewCommand())
 		},

@@ -1,0 +1,27 @@
+// Package awsclient points the AWS SDK at the emulator of a local world. It
+// holds no clients of services.
+package awsclient
+
+import (
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+)
+
+// Credentials of the world's only account. The emulator takes any; the
+// controller gets the same through its environment.
+const (
+	AccessKey = "FULCRUMLOCAL"
+	SecretKey = "fulcrum-local"
+)
+
+// Config is what every SDK client of a world is made from.
+func Config(endpoint, region string) aws.Config {
+	return aws.Config{
+		Region:       region,
+		BaseEndpoint: aws.String(endpoint),
+		Credentials:  credentials.NewStaticCredentialsProvider(AccessKey, SecretKey, ""),
+		HTTPClient:   &http.Client{},
+	}
+}

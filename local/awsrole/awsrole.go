@@ -1,0 +1,115 @@
+// Package awsrole is the AWS of a local world as a process: the emulator of
+// the parent module with its load balancers really listening. What it does
+// with a request is the emulator's business.
+package awsrole
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+)
+
+type flags struct {
+	listen, resolver, state string
+	seed                    uint64
+}
+
+// NewCommand is the role's command line.
+func NewCommand() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:          "aws",
+		Short:        "the AWS of a local world, with load balancers that forward",
+		Args:         cobra.NoArgs,
+		SilenceUsage: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return f.run(ctx)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:4566", "address of the API")
+	fl.StringVar(&f.resolver, "resolver", "", "address of the DNS server for load balancers")
+	fl.StringVar(&f.state, "state", "", "file that the state is read from at the start, if it exists, and written to at the end")
+	fl.Uint64Var(&f.seed, "seed", 0, "seed of identifiers and orders")
+	return cmd
+}
+
+func (f flags) run(ctx context.Context) error {
+	em := emulator.New(emulator.Options{Seed: f.seed})
+	if err := f.load(em); err != nil {
+		return err
+	}
+	stop, err := startDataPlane(ctx, em, f.resolver)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	l, err := net.Listen("tcp", f.listen)
+	if err != nil {
+		return err
+	}
+	srv := &http.Server{Handler: em.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(l) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	// Calls under way are part of the state that is kept.
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+	defer cancel()
+	if err := srv.Shutdown(limit); err != nil {
+		srv.Close()
+	}
+	return f.save(em)
+}
+
+// load takes up what an earlier process of the same world saved: an AWS that
+// was away for a while has not forgotten anything.
+func (f flags) load(em *emulator.Emulator) error {
+	if f.state == "" {
+		return nil
+	}
+	b, err := os.ReadFile(f.state)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read state: %w", err)
+	}
+	w := em.World()
+	w.Lock()
+	defer w.Unlock()
+	if err := w.Restore(b); err != nil {
+		return fmt.Errorf("read state %s: %w", f.state, err)
+	}
+	return nil
+}
+
+func (f flags) save(em *emulator.Emulator) error {
+	if f.state == "" {
+		return nil
+	}
+	w := em.World()
+	w.Lock()
+	b, err := w.Export()
+	w.Unlock()
+	if err != nil {
+		return fmt.Errorf("save state: %w", err)
+	}
+	return os.WriteFile(f.state, b, 0o600)
+}

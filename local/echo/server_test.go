@@ -1,0 +1,258 @@
+package echo
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+)
+
+// address is one that no world has: their numbers begin at 16.
+var address = netip.AddrFrom4([4]byte{10, 3, 0, 9})
+
+// start runs a server whose port speaks p, and returns host:port.
+func start(t *testing.T, p Protocol, change func(*Config)) (*Server, string) {
+	t.Helper()
+	cfg := Config{
+		Address:     address,
+		Identity:    func() Identity { return Identity{Pod: "web-0", Namespace: "shop", Service: "web"} },
+		Protocol:    func(int) Protocol { return p },
+		Certificate: certificate(t),
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	s := New(cfg)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		s.Shutdown(ctx)
+	})
+	// A free port of the address, found by asking for one.
+	l, err := net.Listen("tcp4", "127.3.0.9:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	if err := s.Listen(port); err != nil {
+		t.Fatal(err)
+	}
+	return s, fmt.Sprintf("127.3.0.9:%d", port)
+}
+
+func client(protocols func(*http.Protocols)) *http.Client {
+	var p http.Protocols
+	protocols(&p)
+	return &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+		Protocols:       &p,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+	}}
+}
+
+var (
+	http1 = client(func(p *http.Protocols) { p.SetHTTP1(true) })
+	http2 = client(func(p *http.Protocols) { p.SetHTTP2(true) })
+	h2c   = client(func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) })
+)
+
+func TestPortsSpeakTheirProtocolAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		port   Protocol
+		scheme string
+		client *http.Client
+		want   string // protocol of the answer; empty: no answer
+	}{
+		"http takes HTTP/1.1":      {HTTP, "http", http1, "HTTP/1.1"},
+		"http refuses h2c":         {HTTP, "http", h2c, ""},
+		"http refuses TLS":         {HTTP, "https", http1, ""},
+		"https takes HTTP/1.1":     {HTTPS, "https", http1, "HTTP/1.1"},
+		"https takes HTTP/2":       {HTTPS, "https", http2, "HTTP/2.0"},
+		"https refuses clear text": {HTTPS, "http", http1, ""},
+		"h2c takes HTTP/2":         {H2C, "http", h2c, "HTTP/2.0"},
+		"h2c refuses HTTP/1.1":     {H2C, "http", http1, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, at := start(t, c.port, nil)
+			res, err := c.client.Post(c.scheme+"://"+at+"/a%2Fb?c=d", "text/plain", strings.NewReader("hello"))
+			if c.want == "" {
+				if err == nil {
+					defer res.Body.Close()
+					if res.StatusCode == http.StatusOK {
+						t.Errorf("answers %s over %s", res.Status, res.Proto)
+					}
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			var a Answer
+			if err := json.NewDecoder(res.Body).Decode(&a); err != nil {
+				t.Fatal(err)
+			}
+			if a.Pod != "web-0" || a.Namespace != "shop" || a.Service != "web" {
+				t.Errorf("answers as %+v", a.Identity)
+			}
+			if a.Protocol != c.want || a.TLS != (c.scheme == "https") || a.Host != at ||
+				a.Method != "POST" || a.Path != "/a%2Fb" || a.Query != "c=d" || a.Body != "hello" {
+				t.Errorf("saw %+v", a)
+			}
+		})
+	}
+}
+
+func TestPathsAndForcedStatus(t *testing.T) {
+	forced := 0
+	_, at := start(t, HTTP, func(c *Config) { c.Status = func() int { return forced } })
+	get := func(path string) (int, string) {
+		t.Helper()
+		res, err := http1.Get("http://" + at + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, string(b)
+	}
+	for path, want := range map[string]int{"/": 200, "/fail": 500, "/status/418": 418, "/status/none": 200, "/delay/1ms": 200} {
+		if got, _ := get(path); got != want {
+			t.Errorf("%s gives %d, want %d", path, got, want)
+		}
+	}
+	if _, body := get("/size/30"); len(body) != 30 {
+		t.Errorf("/size/30 gives %d bytes", len(body))
+	}
+	forced = 503
+	if got, _ := get("/"); got != 503 {
+		t.Errorf("a program that fails gives %d", got)
+	}
+}
+
+func TestWebSocketEchoes(t *testing.T) {
+	_, at := start(t, HTTP, nil)
+	c, _, err := websocket.DefaultDialer.Dial("ws://"+at+"/ws", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var a Answer
+	if err := c.ReadJSON(&a); err != nil || a.Pod != "web-0" {
+		t.Fatalf("first message: %v, %+v", err, a)
+	}
+	if err := c.WriteMessage(websocket.BinaryMessage, []byte{1, 2, 3}); err != nil {
+		t.Fatal(err)
+	}
+	if kind, b, err := c.ReadMessage(); err != nil || kind != websocket.BinaryMessage || string(b) != "\x01\x02\x03" {
+		t.Fatalf("got %d %v, %v", kind, b, err)
+	}
+}
+
+func TestGRPCAnswersAnyMethod(t *testing.T) {
+	_, at := start(t, GRPC, nil)
+	conn, err := grpc.NewClient(at, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	check, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{})
+	if err != nil || check.Status != healthpb.HealthCheckResponse_SERVING {
+		t.Fatalf("health: %v, %v", check, err)
+	}
+	var header metadata.MD
+	in, out := &healthpb.HealthCheckRequest{Service: "any message"}, &healthpb.HealthCheckRequest{}
+	if err := conn.Invoke(ctx, "/shop.Cart/Add", in, out, grpc.Header(&header)); err != nil {
+		t.Fatal(err)
+	}
+	if out.Service != in.Service {
+		t.Errorf("message came back as %q", out.Service)
+	}
+	var a Answer
+	if err := json.Unmarshal([]byte(strings.Join(header.Get(MetadataKey), "")), &a); err != nil {
+		t.Fatal(err)
+	}
+	if a.Pod != "web-0" || a.Path != "/shop.Cart/Add" || a.Protocol != "gRPC" {
+		t.Errorf("answers %+v", a)
+	}
+	if err := conn.Invoke(ctx, "/shop.Cart/Fail", in, out); err == nil {
+		t.Error("Fail succeeds")
+	}
+}
+
+func TestShutdownFinishesWhatIsUnderWay(t *testing.T) {
+	s, at := start(t, HTTP, nil)
+	type result struct {
+		status int
+		err    error
+	}
+	results := make(chan result, 1)
+	under := make(chan struct{})
+	go func() {
+		body, w := io.Pipe()
+		go func() {
+			w.Write([]byte("x"))
+			close(under) // The server has read the head and part of the body.
+			w.Write([]byte("y"))
+			w.Close()
+		}()
+		res, err := http1.Post("http://"+at+"/delay/200ms", "text/plain", body)
+		if err != nil {
+			results <- result{err: err}
+			return
+		}
+		res.Body.Close()
+		results <- result{status: res.StatusCode}
+	}()
+	<-under
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	s.Shutdown(ctx)
+	if r := <-results; r.err != nil || r.status != http.StatusOK {
+		t.Errorf("a request under way ended with %+v", r)
+	}
+	if c, err := net.Dial("tcp4", at); err == nil {
+		c.Close()
+		t.Error("the port is still open")
+	}
+	if err := s.Listen(1); err == nil {
+		t.Error("a server that is shut down opens ports")
+	}
+}
+
+func certificate(t *testing.T) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"echo"}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}

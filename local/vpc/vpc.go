@@ -1,0 +1,203 @@
+// Package vpc makes a world's network in AWS, through the same API that anyone
+// uses: a VPC with public and private subnets in three zones, instances for
+// the nodes, certificates. It is run once for a world, in an empty account.
+package vpc
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/local/layout"
+)
+
+// Certificate is imported into ACM.
+type Certificate struct {
+	Domain           string
+	Cert, Key, Chain []byte // PEM
+}
+
+// Setup makes what the layout plans and writes the identifiers that AWS gives
+// into it. The addresses of nodes are AWS's choice, too.
+func Setup(ctx context.Context, cfg aws.Config, l *layout.Layout, certificates []Certificate) error {
+	s := setup{ec2: ec2.NewFromConfig(cfg), acm: acm.NewFromConfig(cfg), l: l}
+	for _, step := range []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"VPC", s.vpc},
+		{"subnets", s.subnets},
+		{"internet gateway", s.gateway},
+		{"security group", s.securityGroup},
+		{"instances", s.instances},
+	} {
+		if err := step.run(ctx); err != nil {
+			return fmt.Errorf("set up AWS: %s: %w", step.name, err)
+		}
+	}
+	l.Certificates = map[string]string{}
+	for _, c := range certificates {
+		out, err := s.acm.ImportCertificate(ctx, &acm.ImportCertificateInput{
+			Certificate:      c.Cert,
+			PrivateKey:       c.Key,
+			CertificateChain: c.Chain,
+			Tags:             []acmtypes.Tag{{Key: aws.String("Name"), Value: aws.String(c.Domain)}},
+		})
+		if err != nil {
+			return fmt.Errorf("set up AWS: certificate of %s: %w", c.Domain, err)
+		}
+		l.Certificates[c.Domain] = aws.ToString(out.CertificateArn)
+	}
+	return nil
+}
+
+type setup struct {
+	ec2 *ec2.Client
+	acm *acm.Client
+	l   *layout.Layout
+}
+
+// clusterTag marks what belongs to the cluster.
+func (s *setup) clusterTag(value string) types.Tag {
+	return types.Tag{Key: aws.String("kubernetes.io/cluster/" + s.l.Cluster), Value: aws.String(value)}
+}
+
+func named(name string) types.Tag {
+	return types.Tag{Key: aws.String("Name"), Value: aws.String(name)}
+}
+
+func tags(of types.ResourceType, t ...types.Tag) []types.TagSpecification {
+	return []types.TagSpecification{{ResourceType: of, Tags: t}}
+}
+
+func (s *setup) vpc(ctx context.Context) error {
+	out, err := s.ec2.CreateVpc(ctx, &ec2.CreateVpcInput{
+		CidrBlock:         aws.String(s.l.CIDR.String()),
+		TagSpecifications: tags(types.ResourceTypeVpc, named(s.l.Cluster), s.clusterTag("owned")),
+	})
+	if err != nil {
+		return err
+	}
+	s.l.VPC = aws.ToString(out.Vpc.VpcId)
+	return nil
+}
+
+func (s *setup) subnets(ctx context.Context) error {
+	for _, kind := range []struct {
+		subnets []layout.Subnet
+		role    string
+	}{
+		{s.l.Public, "kubernetes.io/role/elb"},
+		{s.l.Private, "kubernetes.io/role/internal-elb"},
+	} {
+		for i := range kind.subnets {
+			sub := &kind.subnets[i]
+			out, err := s.ec2.CreateSubnet(ctx, &ec2.CreateSubnetInput{
+				VpcId:            aws.String(s.l.VPC),
+				CidrBlock:        aws.String(sub.CIDR.String()),
+				AvailabilityZone: aws.String(sub.Zone),
+				TagSpecifications: tags(types.ResourceTypeSubnet, named(sub.Name),
+					types.Tag{Key: aws.String(kind.role), Value: aws.String("1")}, s.clusterTag("shared")),
+			})
+			if err != nil {
+				return fmt.Errorf("%s: %w", sub.Name, err)
+			}
+			sub.ID = aws.ToString(out.Subnet.SubnetId)
+		}
+	}
+	return nil
+}
+
+// gateway makes the public subnets public: a route to the internet. The
+// private ones stay with the VPC's main route table.
+func (s *setup) gateway(ctx context.Context) error {
+	igw, err := s.ec2.CreateInternetGateway(ctx, &ec2.CreateInternetGatewayInput{
+		TagSpecifications: tags(types.ResourceTypeInternetGateway, named(s.l.Cluster)),
+	})
+	if err != nil {
+		return err
+	}
+	id := igw.InternetGateway.InternetGatewayId
+	if _, err := s.ec2.AttachInternetGateway(ctx, &ec2.AttachInternetGatewayInput{
+		InternetGatewayId: id, VpcId: aws.String(s.l.VPC),
+	}); err != nil {
+		return err
+	}
+	table, err := s.ec2.CreateRouteTable(ctx, &ec2.CreateRouteTableInput{
+		VpcId:             aws.String(s.l.VPC),
+		TagSpecifications: tags(types.ResourceTypeRouteTable, named("public")),
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := s.ec2.CreateRoute(ctx, &ec2.CreateRouteInput{
+		RouteTableId:         table.RouteTable.RouteTableId,
+		DestinationCidrBlock: aws.String("0.0.0.0/0"),
+		GatewayId:            id,
+	}); err != nil {
+		return err
+	}
+	for _, sub := range s.l.Public {
+		if _, err := s.ec2.AssociateRouteTable(ctx, &ec2.AssociateRouteTableInput{
+			RouteTableId: table.RouteTable.RouteTableId, SubnetId: aws.String(sub.ID),
+		}); err != nil {
+			return fmt.Errorf("associate %s: %w", sub.Name, err)
+		}
+	}
+	return nil
+}
+
+func (s *setup) securityGroup(ctx context.Context) error {
+	out, err := s.ec2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
+		GroupName:         aws.String("nodes"),
+		Description:       aws.String("nodes"),
+		VpcId:             aws.String(s.l.VPC),
+		TagSpecifications: tags(types.ResourceTypeSecurityGroup, named("nodes"), s.clusterTag("owned")),
+	})
+	if err != nil {
+		return err
+	}
+	s.l.NodeSG = aws.ToString(out.GroupId)
+	return nil
+}
+
+func (s *setup) instances(ctx context.Context) error {
+	images, err := s.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{})
+	if err != nil {
+		return fmt.Errorf("find an image: %w", err)
+	}
+	if len(images.Images) == 0 {
+		return fmt.Errorf("find an image: there is none")
+	}
+	for i := range s.l.Nodes {
+		n := &s.l.Nodes[i]
+		out, err := s.ec2.RunInstances(ctx, &ec2.RunInstancesInput{
+			ImageId:           images.Images[0].ImageId,
+			InstanceType:      types.InstanceTypeM5Large,
+			MinCount:          aws.Int32(1),
+			MaxCount:          aws.Int32(1),
+			SubnetId:          aws.String(s.l.Private[n.Subnet].ID),
+			SecurityGroupIds:  []string{s.l.NodeSG},
+			TagSpecifications: tags(types.ResourceTypeInstance, named(n.Name), s.clusterTag("owned")),
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", n.Name, err)
+		}
+		if len(out.Instances) != 1 || len(out.Instances[0].NetworkInterfaces) == 0 {
+			return fmt.Errorf("%s: RunInstances gave no instance with a network interface", n.Name)
+		}
+		instance := out.Instances[0]
+		n.Instance = aws.ToString(instance.InstanceId)
+		n.Interface = aws.ToString(instance.NetworkInterfaces[0].NetworkInterfaceId)
+		if n.Address, err = netip.ParseAddr(aws.ToString(instance.PrivateIpAddress)); err != nil {
+			return fmt.Errorf("%s: private address: %w", n.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/local/awsclient"
+)
+
+// awsServices are the names by which controllers know the services that the
+// emulator has, in the flag --aws-api-endpoints.
+var awsServices = []string{
+	"EC2", "Elastic Load Balancing v2", "ACM", "WAFV2", "WAF Regional", "Shield",
+	"Resource Groups Tagging API", "STS",
+}
+
+// ControllerArgs are the arguments by which a controller finds its way in this
+// world: cluster, account, endpoints, ports of its own.
+func (w *World) ControllerArgs() []string {
+	var endpoints []string
+	for _, s := range awsServices {
+		endpoints = append(endpoints, s+"="+w.AWSEndpoint())
+	}
+	return []string{
+		"--kubeconfig=" + w.file("controller.kubeconfig"),
+		"--cluster-name=" + w.layout.Cluster,
+		"--aws-region=" + w.layout.Region,
+		"--aws-vpc-id=" + w.layout.VPC,
+		"--aws-api-endpoints=" + strings.Join(endpoints, ","),
+		"--metrics-bind-addr=" + w.at(portMetrics),
+		"--health-probe-bind-addr=" + w.at(portHealth),
+		"--webhook-bind-port=" + strconv.Itoa(portWebhook),
+		"--enable-leader-election=false",
+	}
+}
+
+// controllerEnv gives AWS credentials and keeps the SDK from looking for any
+// in the surroundings.
+func (w *World) controllerEnv() []string {
+	return []string{
+		"AWS_ACCESS_KEY_ID=" + awsclient.AccessKey,
+		"AWS_SECRET_ACCESS_KEY=" + awsclient.SecretKey,
+		"AWS_SESSION_TOKEN=",
+		"AWS_PROFILE=",
+		"AWS_REGION=" + w.layout.Region,
+		"AWS_EC2_METADATA_DISABLED=true",
+		"AWS_CONFIG_FILE=" + w.file("no-aws-config"),
+		"AWS_SHARED_CREDENTIALS_FILE=" + w.file("no-aws-credentials"),
+	}
+}
+
+// StartController starts a controller with ControllerArgs and then args, which
+// win where both set a flag. It returns once the process lives; readiness is
+// for the caller to ask, with ControllerReady.
+func (w *World) StartController(binary string, args ...string) error {
+	if w.opts.WithoutAWS {
+		return errors.New("world: no controller without AWS")
+	}
+	path, err := filepath.Abs(binary)
+	if err != nil {
+		return err
+	}
+	return w.run(RoleController, path, append(w.ControllerArgs(), args...), w.controllerEnv())
+}
+
+// ControllerReady waits until the controller's readiness endpoint says so.
+func (w *World) ControllerReady(ctx context.Context) error {
+	return w.await(ctx, "controller", httpOK("http://"+w.at(portHealth)+"/readyz"), RoleController)
+}
+
+// StopController asks the controller to end and waits for it, half a minute at
+// most.
+func (w *World) StopController() error {
+	p := w.process(RoleController)
+	if p == nil || !p.alive() {
+		return errors.New("world: no controller is running")
+	}
+	p.stop(30 * time.Second)
+	return nil
+}
+
+// KillController ends the controller as a crash would.
+func (w *World) KillController() error { return w.Kill(RoleController) }
+
+// ControllerMetrics is the URL of the controller's metrics.
+func (w *World) ControllerMetrics() string {
+	return fmt.Sprintf("http://%s/metrics", w.at(portMetrics))
+}
