@@ -40,6 +40,12 @@ const (
 	WaitingForTargets      Reason = "WaitingForTargets"
 	RemovalNotTrusted      Reason = "RemovalNotTrusted"
 	ListenerMissing        Reason = "ListenerMissing"
+	NodeUnusable           Reason = "NodeUnusable"
+	EndpointIgnored        Reason = "EndpointIgnored"
+	EndpointGroupUnclear   Reason = "EndpointGroupUnclear"
+	NetworkingInvalid      Reason = "NetworkingInvalid"
+	TargetGroupShared      Reason = "TargetGroupShared"
+	TargetsCapped          Reason = "TargetsCapped"
 )
 
 // Explanation documents one reason. The findings page of the documentation is made from it.
@@ -63,6 +69,8 @@ var Reasons = []Explanation{
 	{CertificateMissing, "A listener serves TLS but no certificate was given and there is no host to find one by.", "Set certificate-arn, or give the rules hosts.", BlocksMember},
 	{CertificateNotFound, "A certificate does not exist, or no issued certificate covers a host.", "Request or import the certificate in ACM, or correct certificate-arn.", BlocksMember},
 	{DeletionProtected, "The load balancer would have to be deleted but is protected.", "Switch the protection off first.", BlocksStack},
+	{EndpointGroupUnclear, "The network interface of a node or pod, or the one of its security groups that is to carry rules, cannot be told.", "Tag exactly one security group of the interface kubernetes.io/cluster/<cluster name>.", BlocksNothing},
+	{EndpointIgnored, "An EndpointSlice names an address that is not one of a pod of its namespace; it is not registered.", "Check who writes the EndpointSlices of the Service.", BlocksNothing},
 	{FeatureDisabled, "A setting needs a feature gate or flag that is off.", "Ask the operator to switch it on, or remove the setting.", BlocksRule},
 	{GroupNameInvalid, "A group name is not made of lower-case letters, digits, dots and hyphens, or is longer than 63 characters.", "Choose a valid group name.", BlocksMember},
 	{GroupOrderInvalid, "group.order is not a whole number from -1000 to 1000.", "Correct the number.", BlocksMember},
@@ -73,6 +81,8 @@ var Reasons = []Explanation{
 	{NameTaken, "A resource of that name exists and belongs to somebody else.", "Choose another name, or remove the other resource.", BlocksStack},
 	{NamespaceNotAllowed, "The class does not admit Ingresses of this namespace.", "Use another class, or label the namespace as the class demands.", BlocksMember},
 	{PathInvalid, "A path has wildcards where its type does not allow them, or a path type is unknown.", "Use ImplementationSpecific for wildcards.", BlocksRule},
+	{NetworkingInvalid, "A networking rule of a TargetGroupBinding cannot be turned into security group rules.", "Correct the peer or the port that the message names.", BlocksNothing},
+	{NodeUnusable, "A node is not an EC2 instance and so cannot be an instance target; it is left out.", "Exclude the node by label, or use target type ip.", BlocksNothing},
 	{QuotaReached, "An AWS quota is reached.", "Ask AWS for a higher quota, or remove what is not needed.", BlocksNothing},
 	{RedirectPortInvalid, "ssl-redirect names a port that is not an HTTPS listener of the group.", "Add the HTTPS port to listen-ports, or correct ssl-redirect.", BlocksNothing},
 	{RejectedByAWS, "AWS refused a value.", "Correct the value that AWS names.", BlocksNothing},
@@ -85,6 +95,8 @@ var Reasons = []Explanation{
 	{TagInvalid, "A tag is longer than AWS allows or uses a reserved prefix.", "Correct the tag.", BlocksNothing},
 	{TagReserved, "A tag key is managed by somebody else or by the controller.", "Remove the tag.", BlocksNothing},
 	{TargetGroupNotFound, "A target group given by name does not exist.", "Correct the name, or create the target group.", BlocksRule},
+	{TargetGroupShared, "Another TargetGroupBinding fills the same target group; the older one is served.", "Delete one of the two, or give each a target group of its own.", BlocksStack},
+	{TargetsCapped, "A target group has as many targets as the operator allows; the other endpoints are not registered.", "Raise --max-targets-per-target-group, or run fewer pods.", BlocksNothing},
 	{Unsupported, "The configuration is valid but this version cannot build it yet.", "Remove the setting.", BlocksRule},
 	{WaitingForTargets, "Traffic stays where it is until the new targets are healthy.", "Check the pods and the health check if this does not pass.", BlocksNothing},
 }
