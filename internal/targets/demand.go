@@ -1,0 +1,238 @@
+package targets
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
+)
+
+// Demand is what one binding asks of the security groups of its endpoints.
+type Demand struct {
+	Needs []Need
+	// Faulty says that some rules cannot be told, so that none may be taken away from the groups
+	// of these endpoints.
+	Faulty bool
+	// Lost says that the place of an endpoint cannot be told at all.
+	Lost     bool
+	Findings finding.List
+}
+
+// Need is what one endpoint asks for: the rules, and the ways in which its interface is found, of
+// which the first that leads to one counts.
+type Need struct {
+	Endpoint string // for messages
+	Places   []Place
+	Rules    []model.IngressRule
+}
+
+// Place is a way to find a network interface. Exactly one of Interface, Instance and Address is
+// set.
+type Place struct {
+	Interface string // the id of the interface itself
+	// Instance is the node's instance. The interface is its first one, or the one that carries
+	// the address On.
+	Instance string
+	// Address is a private address of the interface; with On the interface must carry that too.
+	Address string
+	On      string
+}
+
+// Ask says which rules a binding needs; nothing for one without networking.
+func Ask(v *cluster.View, b *elbv2.TargetGroupBinding, endpoints []Endpoint) Demand {
+	var d Demand
+	if b.Spec.Networking == nil {
+		return d
+	}
+	warnEmptyPorts(b, &d)
+	seen := map[string]bool{}
+	for _, e := range endpoints {
+		if e.Node != nil {
+			d.Needs = append(d.Needs, Need{e.Node.Name, []Place{{Instance: e.ID}}, d.rules(b, nil)})
+			continue
+		}
+		if seen[e.Pod.Name] {
+			continue // a pod with several addresses or ports asks once
+		}
+		seen[e.Pod.Name] = true
+		node, ok := cluster.Get[*corev1.Node](v, cluster.KindNode, "", e.Pod.Spec.NodeName)
+		if !ok {
+			d.lose(b, fmt.Sprintf("node %q of pod %s does not exist", e.Pod.Spec.NodeName, e.Pod.Name))
+			continue
+		}
+		places, hasOne := podPlaces(e, node)
+		if !hasOne {
+			continue
+		}
+		if len(places) == 0 {
+			d.lose(b, fmt.Sprintf("node %s of pod %s is not an EC2 instance", node.Name, e.Pod.Name))
+			continue
+		}
+		d.Needs = append(d.Needs, Need{e.Pod.Name, places, d.rules(b, e.Pod)})
+	}
+	d.Findings = d.Findings.Sorted()
+	return d
+}
+
+func (d *Demand) lose(b *elbv2.TargetGroupBinding, why string) {
+	d.Lost = true
+	d.Findings.Add(finding.Finding{
+		Object: Ref(b), Field: "spec.networking", Reason: finding.EndpointGroupUnclear, Severity: finding.Error,
+		Message: why + ", so its security group is not known", Fix: "check the node",
+	})
+}
+
+// podPlaces lists the ways to a pod's interface. False says that it has none in this VPC.
+func podPlaces(e Endpoint, n *corev1.Node) ([]Place, bool) {
+	switch {
+	case n.Labels[computeType] == "fargate":
+		return []Place{{Address: e.ID}}, true
+	case n.Labels["sagemaker.amazonaws.com/compute-type"] == "hyperpod":
+		out := []Place{{Address: e.ID}}
+		for _, a := range n.Status.Addresses {
+			if a.Type == corev1.NodeInternalIP {
+				return append(out, Place{Address: a.Address, On: e.ID}), true
+			}
+		}
+		return out, true
+	case n.Labels[computeType] == "hybrid":
+		return nil, false
+	}
+	if id, ok := branchInterface(e); ok {
+		return []Place{{Interface: id}}, true
+	}
+	if id, ok := InstanceID(n); ok {
+		return []Place{{Instance: id, On: e.ID}}, true
+	}
+	return nil, true
+}
+
+// branchInterface reads the interface of a pod with security groups of its own.
+func branchInterface(e Endpoint) (string, bool) {
+	var entries []struct {
+		ID string `json:"eniId"`
+		V4 string `json:"privateIp"`
+		V6 string `json:"ipv6Addr"`
+	}
+	if json.Unmarshal([]byte(e.Pod.Annotations["vpc.amazonaws.com/pod-eni"]), &entries) != nil {
+		return "", false
+	}
+	for _, i := range entries {
+		if i.ID != "" && (canonicalIP(i.V4) == canonicalIP(e.ID) || i.V6 != "" && canonicalIP(i.V6) == canonicalIP(e.ID)) {
+			return i.ID, true
+		}
+	}
+	return "", false
+}
+
+// rules of one endpoint; pod is nil for a node.
+func (d *Demand) rules(b *elbv2.TargetGroupBinding, pod *corev1.Pod) []model.IngressRule {
+	out := map[model.IngressRule]bool{}
+	for i, in := range b.Spec.Networking.Ingress {
+		field := fmt.Sprintf("spec.networking.ingress[%d]", i)
+		for _, port := range in.Ports {
+			rule, err := portRange(port, pod)
+			if err != nil {
+				d.reject(b, field, err.Error())
+				continue
+			}
+			for _, peer := range in.From {
+				r := rule
+				if err := setPeer(&r, peer); err != nil {
+					d.reject(b, field, err.Error())
+					continue
+				}
+				out[r] = true
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(out), func(a, b model.IngressRule) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.CIDR, b.CIDR), cmp.Compare(a.Protocol, b.Protocol),
+			cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+	})
+}
+
+func (d *Demand) reject(b *elbv2.TargetGroupBinding, field, why string) {
+	d.Faulty = true
+	d.Findings.Add(finding.Finding{
+		Object: Ref(b), Field: field, Reason: finding.NetworkingInvalid, Severity: finding.Error,
+		Message: why, Fix: "correct the rule",
+	})
+}
+
+func warnEmptyPorts(b *elbv2.TargetGroupBinding, d *Demand) {
+	for i, in := range b.Spec.Networking.Ingress {
+		if len(in.Ports) == 0 {
+			d.Findings.Add(finding.Finding{
+				Object: Ref(b), Field: fmt.Sprintf("spec.networking.ingress[%d].ports", i), Reason: finding.NetworkingInvalid,
+				Severity: finding.Warning, Message: "the rule has no ports and opens none", Fix: "list the ports, or a port without number for all",
+			})
+		}
+	}
+}
+
+func portRange(p elbv2.NetworkingPort, pod *corev1.Pod) (model.IngressRule, error) {
+	r := model.IngressRule{Protocol: "tcp", To: 65535, Description: network.SharedDescription}
+	if p.Protocol != nil {
+		r.Protocol = strings.ToLower(string(*p.Protocol))
+	}
+	switch {
+	case p.Port == nil:
+	case p.Port.Type == intstr.Int:
+		r.From, r.To = p.Port.IntVal, p.Port.IntVal
+	case pod == nil:
+		return r, fmt.Errorf("port %q has to be a number for instance targets", p.Port.StrVal)
+	default:
+		number, ok := containerPort(pod, p.Port.StrVal)
+		if !ok {
+			return r, fmt.Errorf("pod %s has no container port %q", pod.Name, p.Port.StrVal)
+		}
+		r.From, r.To = number, number
+	}
+	return r, nil
+}
+
+// containerPort finds a port by name in the containers that run beside each other.
+func containerPort(pod *corev1.Pod, name string) (int32, bool) {
+	containers := slices.Clone(pod.Spec.Containers)
+	for _, c := range pod.Spec.InitContainers {
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			containers = append(containers, c)
+		}
+	}
+	for _, c := range containers {
+		for _, p := range c.Ports {
+			if p.Name == name {
+				return p.ContainerPort, true
+			}
+		}
+	}
+	return 0, false
+}
+
+func setPeer(r *model.IngressRule, p elbv2.NetworkingPeer) error {
+	switch {
+	case p.SecurityGroup != nil:
+		r.Group = p.SecurityGroup.GroupID
+	case p.IPBlock != nil:
+		cidr, err := network.CanonicalCIDR(p.IPBlock.CIDR)
+		if err != nil {
+			return fmt.Errorf("%q is not a range of addresses", p.IPBlock.CIDR)
+		}
+		r.CIDR = cidr
+	default:
+		return fmt.Errorf("a peer is neither a range nor a security group")
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package targets
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// Pair is an endpoint and the target that stands for it.
+type Pair struct {
+	Endpoint Endpoint
+	Target   observed.Target
+}
+
+// Diff is what has to happen to a target group. All lists are in ascending order of identity.
+type Diff struct {
+	Matched    []Pair
+	Register   []Endpoint
+	Deregister []observed.Target
+	// Over says how many endpoints are not registered for want of room.
+	Over int
+}
+
+// Empty says that every endpoint is registered and nothing else is.
+func (d Diff) Empty() bool { return len(d.Register) == 0 && len(d.Deregister) == 0 && d.Over == 0 }
+
+// Compare says how to get from the targets that are there to the endpoints that are wanted. A
+// target that is draining is not there any more; if it is wanted it is registered again. No more
+// than limit targets are registered in all, draining ones included; 0 means no limit.
+func Compare(want []Endpoint, have []observed.Target, limit int) Diff {
+	endpoints := map[string]Endpoint{}
+	for _, e := range want {
+		endpoints[e.key()] = e
+	}
+	var d Diff
+	matched := map[string]bool{}
+	for _, t := range have {
+		if Draining(t) {
+			continue
+		}
+		key := targetKey(t.ID, t.Port)
+		if e, ok := endpoints[key]; ok && !matched[key] {
+			matched[key] = true
+			d.Matched = append(d.Matched, Pair{e, t})
+		} else if !ok {
+			d.Deregister = append(d.Deregister, t)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(endpoints)) {
+		if !matched[key] {
+			d.Register = append(d.Register, endpoints[key])
+		}
+	}
+	if room := max(0, limit-len(have)); limit > 0 && len(d.Register) > room {
+		d.Over = len(d.Register) - room
+		d.Register = d.Register[:room]
+	}
+	slices.SortFunc(d.Matched, func(a, b Pair) int { return cmp.Compare(a.Endpoint.Identity(), b.Endpoint.Identity()) })
+	slices.SortFunc(d.Deregister, func(a, b observed.Target) int {
+		return cmp.Compare(targetKey(a.ID, a.Port), targetKey(b.ID, b.Port))
+	})
+	return d
+}
+
+// Draining says that a target was taken out and only finishes what it has.
+func Draining(t observed.Target) bool { return t.State == "draining" || t.State == "unhealthy.draining" }

@@ -1,0 +1,89 @@
+package targets
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// Endpoint is one thing to be registered: a port of a pod's address, or a node port of a node.
+type Endpoint struct {
+	ID   string // address or instance id
+	Port int32
+	Pod  *corev1.Pod  // nil for a node
+	Node *corev1.Node // nil for a pod
+}
+
+// Identity is what an endpoint and a registered target are matched by: "id:port". IPv6 addresses
+// have no brackets.
+func (e Endpoint) Identity() string { return e.ID + ":" + strconv.FormatInt(int64(e.Port), 10) }
+
+// stamped is the identity with the creation time in milliseconds, so that a pod that comes back
+// with the address of another is a new endpoint.
+func (e Endpoint) stamped() string {
+	var at int64
+	switch {
+	case e.Pod != nil:
+		at = e.Pod.CreationTimestamp.UnixMilli()
+	case e.Node != nil:
+		at = e.Node.CreationTimestamp.UnixMilli()
+	}
+	return e.Identity() + ":" + strconv.FormatInt(at, 10)
+}
+
+// key is the identity in a form in which equal addresses are equal texts.
+func (e Endpoint) key() string { return targetKey(e.ID, e.Port) }
+
+func targetKey(id string, port int32) string {
+	if addr, err := netip.ParseAddr(id); err == nil {
+		id = addr.String()
+	}
+	return id + ":" + strconv.FormatInt(int64(port), 10)
+}
+
+// Resolution is what the cluster says about the endpoints of a binding.
+type Resolution struct {
+	// Endpoints in ascending order of identity. One identity may appear more than once.
+	Endpoints []Endpoint
+	// NotFound says that the Service or its port does not exist: nothing is to be registered.
+	NotFound bool
+	// Faulty says that the endpoints cannot be told: what is registered stays.
+	Faulty bool
+	// Unsure says that an endpoint was left out because the view does not agree with itself yet.
+	// The view has asked for what is missing, so its coming is an event.
+	Unsure   bool
+	Findings finding.List
+}
+
+// Resolve finds the endpoints of a binding whose target type is known.
+func Resolve(v *cluster.View, b *elbv2.TargetGroupBinding, o Options) Resolution {
+	var r Resolution
+	svc, port, ok := servicePort(v, b, &r)
+	if !ok {
+		return r
+	}
+	if IsInstance(b) {
+		resolveNodes(v, b, svc, port, o, &r)
+	} else {
+		resolvePods(v, b, svc, port, o, &r)
+	}
+	slices.SortStableFunc(r.Endpoints, func(a, b Endpoint) int { return cmp.Compare(a.Identity(), b.Identity()) })
+	return r
+}
+
+// IsInstance says whether nodes are registered rather than pods.
+func IsInstance(b *elbv2.TargetGroupBinding) bool {
+	return b.Spec.TargetType != nil && *b.Spec.TargetType == elbv2.TargetTypeInstance
+}
+
+// Ref names a binding in findings.
+func Ref(b *elbv2.TargetGroupBinding) finding.Ref {
+	return finding.Ref{Kind: string(cluster.KindBinding), Namespace: b.Namespace, Name: b.Name}
+}

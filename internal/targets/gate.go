@@ -1,0 +1,76 @@
+package targets
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// GatePrefix and a binding's name make up the type of a pod's readiness gate and condition.
+const GatePrefix = "target-health.elbv2.k8s.aws/"
+
+// GateType is the type of the readiness gate of a binding.
+func GateType(b *elbv2.TargetGroupBinding) corev1.PodConditionType {
+	return corev1.PodConditionType(GatePrefix + b.Name)
+}
+
+// Gated says whether a pod waits for the gate.
+func Gated(p *corev1.Pod, gate corev1.PodConditionType) bool {
+	for _, g := range p.Spec.ReadinessGates {
+		if g.ConditionType == gate {
+			return true
+		}
+	}
+	return false
+}
+
+// Condition is what a pod's condition is to say.
+type Condition struct {
+	Status          corev1.ConditionStatus
+	Reason, Message string
+}
+
+// Registering is the condition of a pod whose target was registered a moment ago.
+var Registering = Condition{corev1.ConditionFalse, "Elb.RegistrationInProgress", "Target registration is in progress"}
+
+// Released is the condition of a pod whose binding is gone, so that nothing waits for it.
+var Released = Condition{corev1.ConditionTrue, "", "Target Group Binding is deleted"}
+
+// ConditionOf says what a target's health means for its pod.
+func ConditionOf(t observed.Target) Condition {
+	switch t.State {
+	case "":
+		return Condition{corev1.ConditionUnknown, "", ""}
+	case "healthy":
+		return Condition{corev1.ConditionTrue, t.Reason, t.Description}
+	}
+	return Condition{corev1.ConditionFalse, t.Reason, t.Description}
+}
+
+// Shown returns the condition that the pod has, with the time of its last change of status; false
+// if it has none of that type.
+func Shown(p *corev1.Pod, gate corev1.PodConditionType) (Condition, time.Time, bool) {
+	for _, c := range p.Status.Conditions {
+		if c.Type == gate {
+			return Condition{c.Status, c.Reason, c.Message}, c.LastTransitionTime.Time, true
+		}
+	}
+	return Condition{}, time.Time{}, false
+}
+
+// Waiting says that a pod of the endpoints has the gate's condition and it is not true. A gate
+// without a condition does not count: the endpoint may have been done before the gate was known.
+func Waiting(endpoints []Endpoint, gate corev1.PodConditionType) bool {
+	for _, e := range endpoints {
+		if e.Pod == nil {
+			continue
+		}
+		if c, _, ok := Shown(e.Pod, gate); ok && c.Status != corev1.ConditionTrue {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,122 @@
+package targets
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// computeType is the label that says what a node is made of.
+const computeType = "eks.amazonaws.com/compute-type"
+
+// resolveNodes takes every node that can forward to the Service's node port.
+func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service, port corev1.ServicePort, o Options, r *Resolution) {
+	fault := func(f finding.Finding) {
+		f.Object, f.Severity = Ref(b), finding.Error
+		r.Faulty = true
+		r.Findings.Add(f)
+	}
+	if t := svc.Spec.Type; t != corev1.ServiceTypeNodePort && t != corev1.ServiceTypeLoadBalancer {
+		fault(finding.Finding{
+			Field: "spec.serviceRef", Reason: finding.BackendTypeUnsupported,
+			Message: fmt.Sprintf("Service %s/%s is of type %s, which has no node ports", svc.Namespace, svc.Name, t),
+			Fix:     "make the Service of type NodePort, or use target type ip",
+		})
+		return
+	}
+	if port.NodePort == 0 {
+		fault(finding.Finding{
+			Field: "spec.serviceRef.port", Reason: finding.BackendTypeUnsupported,
+			Message: fmt.Sprintf("port %d of Service %s/%s has no node port", port.Port, svc.Namespace, svc.Name),
+			Fix:     "let the Service allocate node ports, or use target type ip",
+		})
+		return
+	}
+	selector, err := nodeSelector(b.Spec.NodeSelector)
+	if err != nil {
+		fault(finding.Finding{
+			Field: "spec.nodeSelector", Reason: finding.AnnotationInvalid,
+			Message: err.Error(), Fix: "correct the selector",
+		})
+		return
+	}
+	var ready, unknown []Endpoint
+	for _, n := range cluster.List[*corev1.Node](v, cluster.Query{Kind: cluster.KindNode}) {
+		if !selector.Matches(labels.Set(n.Labels)) || leaving(n) {
+			continue
+		}
+		status := nodeReady(n)
+		if status != corev1.ConditionTrue && status != corev1.ConditionUnknown {
+			continue
+		}
+		id, ok := InstanceID(n)
+		if !ok {
+			r.Findings.Add(finding.Finding{
+				Object: finding.Ref{Kind: string(cluster.KindNode), Name: n.Name}, Field: "spec.providerID",
+				Reason: finding.NodeUnusable, Severity: finding.Warning,
+				Message: fmt.Sprintf("node %s with provider id %q is not an EC2 instance and is left out", n.Name, n.Spec.ProviderID),
+				Fix:     "label the node node.kubernetes.io/exclude-from-external-load-balancers if this is meant to be so",
+			})
+			continue
+		}
+		e := Endpoint{ID: id, Port: port.NodePort, Node: n}
+		if status == corev1.ConditionTrue {
+			ready = append(ready, e)
+		} else {
+			unknown = append(unknown, e)
+		}
+	}
+	r.Endpoints = ready
+	if len(ready) == 0 && o.FailOpen {
+		r.Endpoints = unknown
+	}
+}
+
+// nodeSelector joins the binding's selector with what excludes a node from all load balancers.
+func nodeSelector(s *metav1.LabelSelector) (labels.Selector, error) {
+	all := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: "node-role.kubernetes.io/master", Operator: metav1.LabelSelectorOpDoesNotExist},
+		{Key: "node.kubernetes.io/exclude-from-external-load-balancers", Operator: metav1.LabelSelectorOpDoesNotExist},
+		{Key: "alpha.service-controller.kubernetes.io/exclude-balancer", Operator: metav1.LabelSelectorOpDoesNotExist},
+		{Key: computeType, Operator: metav1.LabelSelectorOpNotIn, Values: []string{"fargate"}},
+	}}
+	if s != nil {
+		all.MatchLabels = s.MatchLabels
+		all.MatchExpressions = append(all.MatchExpressions, s.MatchExpressions...)
+	}
+	return metav1.LabelSelectorAsSelector(all)
+}
+
+// leaving says that an autoscaler is about to remove the node.
+func leaving(n *corev1.Node) bool {
+	for _, t := range n.Spec.Taints {
+		if t.Key == "ToBeDeletedByClusterAutoscaler" || t.Key == "karpenter.sh/disrupted" && t.Effect == corev1.TaintEffectNoSchedule {
+			return true
+		}
+	}
+	return false
+}
+
+// nodeReady is the status of the Ready condition, "" if the node has none.
+func nodeReady(n *corev1.Node) corev1.ConditionStatus {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status
+		}
+	}
+	return ""
+}
+
+// InstanceID reads the EC2 instance id from a node's provider id; false if it is not one, as for
+// hybrid and Fargate nodes.
+func InstanceID(n *corev1.Node) (string, bool) {
+	id := n.Spec.ProviderID[strings.LastIndexByte(n.Spec.ProviderID, '/')+1:]
+	return id, strings.HasPrefix(id, "i-") && !strings.HasPrefix(n.Spec.ProviderID, "eks-hybrid://")
+}

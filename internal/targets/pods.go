@@ -1,0 +1,152 @@
+package targets
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// resolvePods takes the pods behind the Service that are ready, and those that are unready for no
+// other reason than a readiness gate.
+func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service, port corev1.ServicePort, o Options, r *Resolution) {
+	family := discoveryv1.AddressTypeIPv4
+	if t := b.Spec.IPAddressType; t != nil && *t == elbv2.TargetGroupIPAddressTypeIPv6 {
+		family = discoveryv1.AddressTypeIPv6
+	}
+	slices := cluster.List[*discoveryv1.EndpointSlice](v, cluster.Query{
+		Kind: cluster.KindEndpointSlice, Namespace: b.Namespace, Index: cluster.SliceByService, Value: svc.Namespace + "/" + svc.Name,
+	})
+	var ready, unknown []Endpoint
+	for _, s := range slices {
+		if s.AddressType != family {
+			continue
+		}
+		for _, number := range portNumbers(s, port) {
+			for _, e := range s.Endpoints {
+				pod, state := podOf(v, b, e, r)
+				switch at := (Endpoint{Port: number, Pod: pod}); state {
+				case usable:
+					at.ID = e.Addresses[0]
+					ready = append(ready, at)
+				case doubtful:
+					at.ID = e.Addresses[0]
+					unknown = append(unknown, at)
+				}
+			}
+		}
+	}
+	r.Endpoints = ready
+	if len(ready) == 0 && o.FailOpen {
+		r.Endpoints = unknown
+	}
+}
+
+// portNumbers are the ports of a slice that belong to the Service's port. They are resolved: a
+// named target port may be another number in each slice.
+func portNumbers(s *discoveryv1.EndpointSlice, port corev1.ServicePort) []int32 {
+	var out []int32
+	for _, p := range s.Ports {
+		name := ""
+		if p.Name != nil {
+			name = *p.Name
+		}
+		if p.Port != nil && (port.Name == "" || name == port.Name) {
+			out = append(out, *p.Port)
+		}
+	}
+	return out
+}
+
+// state of an endpoint.
+type state int
+
+const (
+	leftOut  state = iota
+	usable         // to be registered
+	doubtful       // on a node of unknown state: only if nothing better is left
+)
+
+// podOf finds the pod of an endpoint and judges whether it is to be registered. An endpoint counts
+// only if it is an address of a pod of the binding's own namespace: anybody may write slices.
+func podOf(v *cluster.View, b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, r *Resolution) (*corev1.Pod, state) {
+	ref := e.TargetRef
+	if ref == nil || ref.Kind != "Pod" || len(e.Addresses) == 0 {
+		return nil, leftOut
+	}
+	if ref.Namespace != "" && ref.Namespace != b.Namespace {
+		ignored(b, e, r, fmt.Sprintf("it names a pod of namespace %s", ref.Namespace))
+		return nil, leftOut
+	}
+	pod, ok := cluster.Get[*corev1.Pod](v, cluster.KindPod, b.Namespace, ref.Name)
+	if !ok || ref.UID != "" && pod.UID != ref.UID || len(podIPs(pod)) == 0 {
+		r.Unsure = true
+		return nil, leftOut
+	}
+	if !slices.Contains(podIPs(pod), canonicalIP(e.Addresses[0])) {
+		r.Unsure = true
+		ignored(b, e, r, fmt.Sprintf("pod %s has another address", pod.Name))
+		return nil, leftOut
+	}
+	if c := e.Conditions; c.Ready == nil || *c.Ready {
+		return pod, usable
+	}
+	if podCondition(pod, corev1.ContainersReady) != corev1.ConditionTrue {
+		return pod, leftOut
+	}
+	node, ok := cluster.Get[*corev1.Node](v, cluster.KindNode, "", pod.Spec.NodeName)
+	if !ok {
+		return pod, leftOut
+	}
+	terminating := e.Conditions.Terminating != nil && *e.Conditions.Terminating
+	switch nodeReady(node) {
+	case corev1.ConditionTrue:
+		if !terminating {
+			return pod, usable
+		}
+	case corev1.ConditionUnknown:
+		return pod, doubtful
+	}
+	return pod, leftOut
+}
+
+func ignored(b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, r *Resolution, why string) {
+	r.Findings.Add(finding.Finding{
+		Object: Ref(b), Field: "spec.serviceRef", Reason: finding.EndpointIgnored, Severity: finding.Warning,
+		Message: fmt.Sprintf("endpoint %s of pod %s is left out: %s", e.Addresses[0], e.TargetRef.Name, why),
+		Fix:     "check who writes the EndpointSlices of the Service",
+	})
+}
+
+func podIPs(p *corev1.Pod) []string {
+	var out []string
+	for _, ip := range p.Status.PodIPs {
+		out = append(out, canonicalIP(ip.IP))
+	}
+	if len(out) == 0 && p.Status.PodIP != "" {
+		out = append(out, canonicalIP(p.Status.PodIP))
+	}
+	return out
+}
+
+func canonicalIP(s string) string {
+	if addr, err := netip.ParseAddr(s); err == nil {
+		return addr.String()
+	}
+	return s
+}
+
+func podCondition(p *corev1.Pod, t corev1.PodConditionType) corev1.ConditionStatus {
+	for _, c := range p.Status.Conditions {
+		if c.Type == t {
+			return c.Status
+		}
+	}
+	return ""
+}

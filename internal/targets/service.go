@@ -1,0 +1,39 @@
+package targets
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// servicePort finds the binding's Service and port, or says in the resolution what is missing.
+func servicePort(v *cluster.View, b *elbv2.TargetGroupBinding, r *Resolution) (*corev1.Service, corev1.ServicePort, bool) {
+	name := b.Spec.ServiceRef.Name
+	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, b.Namespace, name)
+	if !ok {
+		r.NotFound = true
+		r.Findings.Add(finding.Finding{
+			Object: Ref(b), Field: "spec.serviceRef.name", Reason: finding.BackendNotFound, Severity: finding.Error,
+			Message: fmt.Sprintf("there is no Service %s/%s", b.Namespace, name), Fix: "create the Service or correct its name",
+		})
+		return nil, corev1.ServicePort{}, false
+	}
+	want := b.Spec.ServiceRef.Port
+	for _, p := range svc.Spec.Ports {
+		if want.Type == intstr.String && p.Name == want.StrVal || want.Type == intstr.Int && p.Port == want.IntVal {
+			return svc, p, true
+		}
+	}
+	r.NotFound = true
+	r.Findings.Add(finding.Finding{
+		Object: Ref(b), Field: "spec.serviceRef.port", Reason: finding.BackendPortNotFound, Severity: finding.Error,
+		Message: fmt.Sprintf("Service %s/%s has no port %s", b.Namespace, name, want.String()),
+		Fix:     "use a port number or port name of the Service",
+	})
+	return nil, corev1.ServicePort{}, false
+}
