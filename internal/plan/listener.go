@@ -297,10 +297,17 @@ func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][
 	}
 	var steps []StepID
 	var made []StepID // the listener itself, for everything on it
+	// A new listener of a load balancer that has clients must not answer with its default backend
+	// what its rules, which come one by one, are for.
+	veiled := b.live != nil && l.live == nil && len(l.rules) > 0 && forwardOf(l.defaults) != nil
 	if l.live == nil {
+		first := settings
+		if veiled {
+			first.Default = []model.Action{unavailable}
+		}
 		id := b.add(Step{
 			ID: stepID("create", a), Address: a, Verb: Create,
-			Do:  CreateListener{LoadBalancer: loadBalancerAddress, Settings: settings, Tags: b.ruleTags(tags)},
+			Do:  CreateListener{LoadBalancer: loadBalancerAddress, Settings: first, Tags: b.ruleTags(tags)},
 			Why: "objects listen on this port", Blames: l.wish.Members,
 			After: append(slices.Clone(lb), groupSteps(l.defaults, groups)...),
 		})
@@ -317,6 +324,13 @@ func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][
 	// New rules come before a default action that gives something up, and deletions after one
 	// that takes something over.
 	middle := func(after []StepID) ([]StepID, string) {
+		if veiled {
+			return []StepID{b.add(Step{
+				ID: stepID("default", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: settings},
+				Changes: []Change{{Path: "default", From: actionsText([]model.Action{unavailable}), To: actionsText(l.defaults)}},
+				Why:     "all rules are in place", After: append(after, made...), Blames: l.wish.Members,
+			})}, ""
+		}
 		if l.live == nil {
 			return nil, ""
 		}

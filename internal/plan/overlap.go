@@ -80,4 +80,3 @@ func tail(p string) string {
 	}
 	return p
 }
-

@@ -30,6 +30,9 @@ import (
 // A new rule whose targets are not healthy yet, and whose requests an old rule answers now, stays
 // below until they are. Deletions wait for it.
 
+// stagePriority is where rules wait for their targets, out of the way of all others.
+const stagePriority = 40000
+
 // topPriority is the highest priority that AWS takes.
 const topPriority = 50000
 
@@ -40,7 +43,8 @@ type ruleChange struct {
 	live     *observed.Rule // nil: to be created
 	actions  []model.Action // to be set now
 	modify   bool           // conditions stay, actions or transforms change
-	wait     string         // for what the final actions, or the move to the final place, wait
+	wait     string         // for what the final actions wait
+	below    string         // for what the move to the final place waits
 	at       int32          // where a new rule is created
 	step     StepID         // that creates or changes it
 }
@@ -51,14 +55,17 @@ type ruleSet struct {
 	deleted []observed.Rule // ascending by priority
 }
 
-func (s *ruleSet) fresh() []*ruleChange {
-	var out []*ruleChange
-	for i := range s.wished {
-		if s.wished[i].live == nil {
-			out = append(out, &s.wished[i])
-		}
+// at is where the rule stands, or will be created.
+func (w *ruleChange) place() int32 {
+	if w.live != nil {
+		return w.live.Priority
 	}
-	return out
+	return w.at
+}
+
+// comes says whether a rule is new, or not at its place because it waits.
+func (s *ruleSet) comes() bool {
+	return slices.ContainsFunc(s.wished, func(w ruleChange) bool { return w.live == nil || w.below != "" })
 }
 
 // pairRules finds for each wished rule the live one that it is, or grows out of.
@@ -120,7 +127,7 @@ func (b *builder) pairRules(l *listenerPlan) ruleSet {
 func (s *ruleSet) inOrder() bool {
 	last := int32(0)
 	for _, w := range s.wished {
-		if w.live == nil {
+		if w.live == nil || w.below != "" {
 			continue
 		}
 		if w.live.Priority < last {
@@ -134,7 +141,7 @@ func (s *ruleSet) inOrder() bool {
 // split turns a modification that other changes could interfere with into a new rule and a
 // deletion. It says whether modifications that remain have to come last.
 func (s *ruleSet) split() (modifyLast bool) {
-	fresh, ordered := len(s.fresh()) > 0, s.inOrder()
+	fresh, ordered := s.comes(), s.inOrder()
 	if ordered && (!fresh || len(s.deleted) == 0) {
 		return fresh
 	}
@@ -155,47 +162,61 @@ func (s *ruleSet) split() (modifyLast bool) {
 func (s *ruleSet) interferes(w *ruleChange, ordered bool) bool {
 	for i := range s.wished {
 		o := &s.wished[i]
-		if o != w && (o.live == nil || !ordered) && overlap(o.plan.wish.Conditions, w.plan.wish.Conditions) {
+		if o != w && (o.live == nil || o.below != "" || !ordered) && overlap(o.plan.wish.Conditions, w.plan.wish.Conditions) {
 			return true
 		}
 	}
 	return slices.ContainsFunc(s.deleted, func(o observed.Rule) bool { return overlap(o.Conditions, w.plan.wish.Conditions) })
 }
 
-// stage decides which new rules have to stay below until their targets are healthy.
+// stage decides which rules have to stay below until their targets are healthy: those that would
+// take requests from rules that answer them now with healthy targets. A new rule whose requests
+// the default action answers now begins with that answer.
 func (b *builder) stage(l *listenerPlan, s *ruleSet) {
 	if l.live == nil {
 		return
 	}
 	for i := range s.wished {
-		n := &s.wished[i]
-		if n.live != nil {
+		w := &s.wished[i]
+		w.below = ""
+		f := forwardOf(w.plan.wish.Actions)
+		if f == nil || w.live != nil && w.live.Priority == w.priority {
+			w.below = s.behind(i)
 			continue
 		}
-		f := forwardOf(n.plan.wish.Actions)
-		if f == nil {
-			n.wait = ""
-			continue
+		if w.live == nil && !w.plan.held {
+			w.actions, w.wait = b.shift(w.plan.wish.Actions, l.live.Default)
 		}
-		old := s.answering(i)
-		if len(old) == 0 || !b.serving(old) {
-			n.wait = s.behindStaged(i)
-			continue
+		old, masked := s.answering(i)
+		if masked {
+			// What it answers for now is not for requests that other rules answer.
+			w.below = w.wait
 		}
-		for _, g := range f.Groups {
-			if weight(g.Weight) > 0 && !b.ready(b.arn(g.Group)) {
-				n.wait = "healthy targets in " + refText(g.Group)
+		if len(old) > 0 {
+			for _, g := range f.Groups {
+				if arn := b.arn(g.Group); weight(g.Weight) > 0 && !slices.Contains(old, arn) && !b.ready(arn) && b.serving(old) {
+					w.below = "healthy targets in " + refText(g.Group)
+				}
 			}
 		}
-		n.wait = cmp.Or(n.wait, s.behindStaged(i))
+		w.below = cmp.Or(w.below, s.behind(i))
 	}
 }
 
-// answering lists the target groups of live rules that answer requests of the i-th wished rule now.
-func (s *ruleSet) answering(i int) []string {
-	var out []string
+// answering lists the target groups of live rules that stand before the i-th wished rule now, may
+// match its requests, and will not stand before it any more. Masked says that there are such
+// rules, whatever they do.
+func (s *ruleSet) answering(i int) (out []string, masked bool) {
+	me := &s.wished[i]
 	note := func(o observed.Rule) {
-		if f := forwardOf(o.Actions); f != nil && overlap(o.Conditions, s.wished[i].plan.wish.Conditions) {
+		if me.live != nil && me.live.Priority < o.Priority {
+			return
+		}
+		if !overlap(o.Conditions, me.plan.wish.Conditions) {
+			return
+		}
+		masked = true
+		if f := forwardOf(o.Actions); f != nil {
 			for _, g := range f.Groups {
 				out = append(out, g.Group.ARN)
 			}
@@ -209,15 +230,20 @@ func (s *ruleSet) answering(i int) []string {
 	for _, d := range s.deleted {
 		note(d)
 	}
-	return out
+	return out, masked
 }
 
-// behindStaged is the reason for which a rule has to stay behind one of higher precedence.
-func (s *ruleSet) behindStaged(i int) string {
+// behind is the reason for which a rule that moves or is new has to stay behind one of higher
+// precedence that stays below.
+func (s *ruleSet) behind(i int) string {
+	me := &s.wished[i]
 	for j := range i {
 		o := &s.wished[j]
-		if o.live == nil && o.wait != "" && overlap(o.plan.wish.Conditions, s.wished[i].plan.wish.Conditions) {
-			return o.wait
+		if o.below == "" || !overlap(o.plan.wish.Conditions, me.plan.wish.Conditions) {
+			continue
+		}
+		if me.live == nil || o.live != nil && me.live.Priority > o.live.Priority {
+			return o.below
 		}
 	}
 	return ""
@@ -236,20 +262,26 @@ func (s *ruleSet) place(live []observed.Rule) {
 		if n.live != nil {
 			continue
 		}
-		if n.wait == "" && !used[n.priority] && s.fits(i) {
+		switch {
+		case n.below != "":
+			n.at = free(used, max(stagePriority, bottom+1))
+			bottom = n.at
+		case !used[n.priority] && s.fits(i):
 			n.at = n.priority
-		} else {
-			bottom++
-			if bottom > topPriority {
-				bottom = int32(len(s.wished)) + 1
-			}
-			for used[bottom] {
-				bottom++
-			}
-			n.at = bottom
+		default:
+			n.at = free(used, bottom+1)
+			bottom = n.at
 		}
 		used[n.at] = true
 	}
+}
+
+// free returns the first priority from the given one on that no rule has.
+func free(used map[int32]bool, from int32) int32 {
+	for used[from] {
+		from++
+	}
+	return from
 }
 
 // fits says whether the i-th rule's own place is between its neighbours that stay.
@@ -267,6 +299,7 @@ func (s *ruleSet) fits(i int) bool {
 
 func (b *builder) planRules(l *listenerPlan, listener []StepID, groups map[string][]StepID, middle func(after []StepID) ([]StepID, string)) []StepID {
 	s := b.pairRules(l)
+	b.stage(l, &s)
 	modifyLast := s.split()
 	b.stage(l, &s)
 	var live []observed.Rule
@@ -289,6 +322,7 @@ func (b *builder) planRules(l *listenerPlan, listener []StepID, groups map[strin
 	if modifyLast {
 		r.modify()
 	}
+	r.later()
 	if !b.opt.Tight {
 		r.remove(r.steps, wait)
 	}
@@ -371,13 +405,30 @@ func (r *rulePlanner) modify() {
 			ID: stepID("modify", a), Address: a, Verb: Update,
 			Do:      ModifyRule{Rule: a, Conditions: w.plan.wish.Conditions, Actions: w.actions, Transforms: w.plan.wish.Transforms},
 			Changes: []Change{{Path: "actions", From: actionsText(w.live.Actions), To: actionsText(w.actions)}},
+			Wait:    r.ahead(i),
 			Why:     ruleReason(w), After: append(groupSteps(w.actions, r.groups), r.steps...), Blames: r.blame(w),
 		})
 		r.steps = append(r.steps, w.step)
 	}
+}
+
+// ahead says for what a modification waits: a rule of higher precedence that is to take some of
+// its requests, and stays below for now.
+func (r *rulePlanner) ahead(i int) string {
+	for j := range i {
+		o := &r.s.wished[j]
+		if o.below != "" && overlap(o.plan.wish.Conditions, r.s.wished[i].plan.wish.Conditions) {
+			return o.below
+		}
+	}
+	return ""
+}
+
+// later emits the changes of actions that wait.
+func (r *rulePlanner) later() {
 	for i := range r.s.wished {
 		w := &r.s.wished[i]
-		if w.live == nil || w.wait == "" {
+		if w.wait == "" {
 			continue
 		}
 		a := r.address(w)
@@ -389,17 +440,47 @@ func (r *rulePlanner) modify() {
 	}
 }
 
-// late says whether a rule that is to go still answers for one that waits below.
+// late says for what the reordering and the deletions have to wait: a rule whose new form is not
+// in force yet, where a rule that is to go, or to move, answers its requests.
 func (r *rulePlanner) late() string {
+	ordered := r.s.inOrder()
 	for i := range r.s.wished {
 		w := &r.s.wished[i]
-		if w.wait == "" || w.live != nil {
+		wait := cmp.Or(w.wait, w.below)
+		if wait == "" {
 			continue
+		}
+		if !ordered && w.wait != "" {
+			return wait
 		}
 		for _, d := range r.s.deleted {
 			if overlap(d.Conditions, w.plan.wish.Conditions) {
-				return w.wait
+				return wait
 			}
+		}
+	}
+	return ""
+}
+
+// fallThrough says for what deletions have to wait when their requests will reach a default
+// action whose targets are not healthy yet.
+func (r *rulePlanner) fallThrough() string {
+	f := forwardOf(r.l.defaults)
+	if f == nil || len(r.s.deleted) == 0 {
+		return ""
+	}
+	var old []string
+	for _, d := range r.s.deleted {
+		if o := forwardOf(d.Actions); o != nil {
+			for _, g := range o.Groups {
+				old = append(old, g.Group.ARN)
+			}
+		}
+	}
+	for _, g := range f.Groups {
+		arn := r.b.arn(g.Group)
+		if weight(g.Weight) > 0 && !slices.Contains(old, arn) && len(old) > 0 && !r.b.ready(arn) && r.b.serving(old) {
+			return "healthy targets in " + refText(g.Group)
 		}
 	}
 	return ""
@@ -412,37 +493,59 @@ func (r *rulePlanner) reorder() {
 	var after, afterLater []StepID
 	for i := range r.s.wished {
 		w := &r.s.wished[i]
-		at := w.at
-		if w.live != nil {
-			at = w.live.Priority
-		}
-		if w.live == nil && w.wait != "" {
+		if w.below != "" {
 			later[r.address(w)] = w.priority
 			afterLater = append(afterLater, w.step)
-			wait = w.wait
+			wait = w.below
 			continue
 		}
 		final[w.priority] = true
-		if at != w.priority {
+		if w.place() != w.priority {
 			now[r.address(w)] = w.priority
-			if w.live == nil {
-				after = append(after, w.step)
-			}
+			after = append(after, w.step)
 		}
 	}
 	if len(now) > 0 {
-		pushed := int32(topPriority)
-		if slices.ContainsFunc(r.s.deleted, func(d observed.Rule) bool { return final[d.Priority] }) {
-			for _, d := range slices.Backward(r.s.deleted) {
-				now[ruleAddress(d.ARN)] = pushed
-				pushed--
-			}
-		}
-		r.moved = append(r.moved, r.prioritise("order", now, r.late(), append(slices.Clone(r.listener), after...)))
+		r.push(now)
+		r.moved = append(r.moved, r.prioritise("order", now, cmp.Or(r.late(), r.inTheWay(final)), append(slices.Clone(r.listener), after...)))
 		r.steps = append(r.steps, r.moved...)
 	}
 	if len(later) > 0 {
+		if len(now) == 0 {
+			r.push(later)
+		}
 		r.steps = append(r.steps, r.prioritise("switch-order", later, wait, append(afterLater, r.moved...)))
+	}
+}
+
+// inTheWay says for what the order waits when a live rule that stays where it is has a place that
+// another needs, or would be passed by one that answers its requests.
+func (r *rulePlanner) inTheWay(final map[int32]bool) string {
+	for i := range r.s.wished {
+		b := &r.s.wished[i]
+		if b.below == "" || b.live == nil {
+			continue
+		}
+		if final[b.live.Priority] {
+			return b.below
+		}
+		for j := range r.s.wished {
+			w := &r.s.wished[j]
+			passes := w.below == "" && (w.place() < b.live.Priority) != (w.priority < b.live.Priority)
+			if passes && w.live != nil && overlap(w.plan.wish.Conditions, b.plan.wish.Conditions) {
+				return b.below
+			}
+		}
+	}
+	return ""
+}
+
+// push moves what is to be deleted below everything, in order.
+func (r *rulePlanner) push(to map[Address]int32) {
+	p := int32(topPriority)
+	for _, d := range slices.Backward(r.s.deleted) {
+		to[ruleAddress(d.ARN)] = p
+		p--
 	}
 }
 
@@ -460,7 +563,7 @@ func (r *rulePlanner) prioritise(what string, to map[Address]int32, wait string,
 }
 
 func (r *rulePlanner) remove(after []StepID, wait string) []StepID {
-	wait = cmp.Or(r.late(), wait)
+	wait = cmp.Or(r.late(), wait, r.fallThrough())
 	var out []StepID
 	for _, d := range slices.Backward(r.s.deleted) {
 		a := ruleAddress(d.ARN)
@@ -493,8 +596,8 @@ func (r *rulePlanner) retag() {
 func (r *rulePlanner) report() {
 	for i := range r.s.wished {
 		w := &r.s.wished[i]
-		if w.wait != "" && !w.plan.held {
-			r.b.waitForTargets(w.plan.wish.Origin, r.blame(w), fmt.Sprintf("a rule of port %d", r.l.wish.Port), w.wait)
+		if wait := cmp.Or(w.wait, w.below); wait != "" && !w.plan.held {
+			r.b.waitForTargets(w.plan.wish.Origin, r.blame(w), fmt.Sprintf("a rule of port %d", r.l.wish.Port), wait)
 		}
 	}
 }

@@ -51,4 +51,3 @@ func (b *builder) guarded() bool {
 	}
 	return false
 }
-

@@ -1,0 +1,347 @@
+package plan
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+var (
+	testStack   = model.StackID{Kind: model.Ingress, Name: "shop"}
+	testOptions = Options{Cluster: "rig", VPC: "vpc-1", RuleTags: true, SubnetClusterCheck: true}
+	testMember  = finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
+)
+
+var hostChoice = []string{"", "a.example.com", "b.example.com", "*.example.com"}
+var pathChoice = []string{"/*", "/a", "/a/*", "/b/*", "/a/x"}
+var groupChoice = []string{"g1", "g2", "g3", "g4"}
+
+// randomWish makes a load balancer with one or two listeners and few hosts, paths and groups, so
+// that rules often cover each other.
+func randomWish(r *rand.Rand) model.Stack {
+	s := model.Stack{ID: testStack, Members: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true}}}
+	alb := &model.ALB{
+		Name: "lb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
+		SecurityGroups: model.GroupsManaged{Group: model.SecurityGroup{Name: "sg"}, Backend: true},
+	}
+	s.BackendGroup.Needed = true
+	used := map[string]bool{}
+	forward := func() []model.Action {
+		f := model.Forward{}
+		n := 1 + r.IntN(2)
+		for _, i := range r.Perm(len(groupChoice))[:n] {
+			g := groupChoice[i]
+			used[g] = true
+			w := model.WeightedGroup{Group: model.GroupRef{ID: g}}
+			if n > 1 {
+				x := int32(1 + r.IntN(3))
+				w.Weight = &x
+			}
+			f.Groups = append(f.Groups, w)
+		}
+		return []model.Action{f}
+	}
+	for _, port := range []int32{80, 443}[:1+r.IntN(2)] {
+		l := model.Listener{Port: port, Default: []model.Action{notFound}, Members: []finding.Ref{testMember}}
+		if r.IntN(4) == 0 {
+			l.Default = forward()
+			l.DefaultOf = finding.Origin{Object: testMember, Field: "spec.defaultBackend"}
+		}
+		for range r.IntN(6) {
+			var cs []model.Condition
+			if h := hostChoice[r.IntN(len(hostChoice))]; h != "" {
+				cs = append(cs, model.HostHeader{Values: []string{h}})
+			}
+			cs = append(cs, model.PathPattern{Values: []string{pathChoice[r.IntN(len(pathChoice))]}})
+			if slices.ContainsFunc(l.Rules, func(o model.Rule) bool { return sameConditions(o.Conditions, cs) }) {
+				continue
+			}
+			l.Rules = append(l.Rules, model.Rule{
+				Conditions: cs, Actions: forward(), Member: testMember,
+				Origin: finding.Origin{Object: testMember, Field: fmt.Sprintf("rule %d", len(l.Rules))},
+				Held:   r.IntN(12) == 0,
+			})
+		}
+		alb.Listeners = append(alb.Listeners, l)
+	}
+	// A group of the same name may want another target type, which replaces it.
+	for _, g := range groupChoice {
+		if used[g] {
+			s.TargetGroups = append(s.TargetGroups, model.TargetGroup{
+				ID: g, Name: g, Type: []model.TargetType{model.IPTargets, model.InstanceTargets}[r.IntN(2)], Port: 80, Protocol: "HTTP",
+				Binding: &model.Binding{Namespace: "shop", Name: g, Service: g}, Members: []finding.Ref{testMember},
+			})
+		}
+	}
+	s.ALB = alb
+	return s
+}
+
+func testFacts() observed.Facts {
+	f := observed.Facts{VPC: "vpc-1", Health: map[string]observed.Health{}}
+	key := model.Stack{ALB: &model.ALB{Scheme: model.Internal, Subnets: model.SubnetsDiscovered{}}}.Questions()
+	f.Subnets = map[string]observed.SubnetAnswer{}
+	for _, q := range key {
+		if _, ok := q.(model.AskSubnets); ok {
+			f.Subnets[q.Key()] = observed.SubnetAnswer{Candidates: []observed.Subnet{
+				{ID: "subnet-a", Zone: "a", ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1"},
+				{ID: "subnet-b", Zone: "b", ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1"},
+			}}
+		}
+	}
+	return f
+}
+
+// answer gives the health that the plan asks for; healthy says whether the targets are.
+func answer(have *observed.Stack, asks []model.Question, state func(arn string) string) {
+	for _, q := range asks {
+		if h, ok := q.(model.AskHealth); ok {
+			have.Facts.Health[h.ARN] = observed.Health{Targets: []observed.Target{{ID: "t", Port: 1, State: state(h.ARN)}}}
+		}
+	}
+}
+
+// settled plans until the plan asks nothing more.
+func settled(t *testing.T, want model.Stack, have *observed.Stack, state func(string) string) Plan {
+	t.Helper()
+	for range 10 {
+		p, _ := Make(want, *have, testOptions)
+		if len(p.Asks) == 0 {
+			return p
+		}
+		answer(have, p.Asks, state)
+	}
+	t.Fatal("the plan keeps asking")
+	return Plan{}
+}
+
+func runnable(p Plan) []Step {
+	done := map[StepID]bool{}
+	var out []Step
+	for _, s := range p.Steps {
+		if s.Wait != "" || slices.ContainsFunc(s.After, func(id StepID) bool { return !done[id] }) {
+			continue
+		}
+		done[s.ID] = true
+		out = append(out, s)
+	}
+	return out
+}
+
+// converge carries plans out until there is nothing to do, with all targets healthy.
+func converge(t *testing.T, want model.Stack, have observed.Stack) observed.Stack {
+	t.Helper()
+	healthy := func(string) string { return "healthy" }
+	for range 20 {
+		have.Facts.Health = map[string]observed.Health{}
+		p := settled(t, want, &have, healthy)
+		steps := runnable(p)
+		if len(steps) == 0 {
+			if len(p.Steps) > 0 {
+				t.Fatalf("the plan waits for ever:\n%s", p.Text())
+			}
+			return have
+		}
+		have = Simulate(have, p.Known, steps)
+	}
+	p := settled(t, want, &have, healthy)
+	t.Fatalf("no end of the plan:\n%s", p.Text())
+	return have
+}
+
+type request struct {
+	port       int32
+	host, path string
+}
+
+func requests() []request {
+	var out []request
+	for _, port := range []int32{80, 443} {
+		for _, h := range []string{"a.example.com", "b.example.com", "c.example.com", "other.test"} {
+			for _, p := range []string{"/", "/a", "/a/x", "/a/y", "/b/z"} {
+				out = append(out, request{port, h, p})
+			}
+		}
+	}
+	return out
+}
+
+// outcome says what a listener answers to a request, by the carried target groups or the status.
+func outcome(have observed.Stack, q request) string {
+	lb := have.Live(model.LoadBalancerID)
+	if lb == nil {
+		return "nothing"
+	}
+	for _, l := range lb.Listeners {
+		if l.Port != q.port {
+			continue
+		}
+		for _, r := range l.Rules {
+			if matches(r.Conditions, q) {
+				return carried(r.Actions)
+			}
+		}
+		return carried(l.Default)
+	}
+	return "nothing"
+}
+
+func matches(cs []model.Condition, q request) bool {
+	for _, c := range cs {
+		var values []string
+		subject := q.path
+		switch c := c.(type) {
+		case model.HostHeader:
+			values, subject = c.Values, q.host
+		case model.PathPattern:
+			values = c.Values
+		}
+		if !slices.ContainsFunc(values, func(v string) bool { return glob(v, subject) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func glob(pattern, s string) bool {
+	// path.Match lets no * cross a slash, so slashes are taken out on both sides.
+	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "|"), strings.ReplaceAll(s, "/", "|"))
+	return err == nil && ok
+}
+
+func carried(as []model.Action) string {
+	switch a := as[len(as)-1].(type) {
+	case model.Forward:
+		var out []string
+		for _, g := range a.Groups {
+			if weight(g.Weight) > 0 {
+				out = append(out, fmt.Sprintf("%s:%d", g.Group.ARN, weight(g.Weight)))
+			}
+		}
+		if len(out) == 1 {
+			out[0], _, _ = strings.Cut(out[0], ":")
+		}
+		slices.Sort(out)
+		return strings.Join(out, " ")
+	case model.FixedResponse:
+		return "fixed " + a.Status
+	}
+	return "redirect"
+}
+
+func TestPlanAfterItsOwnStepsIsEmpty(t *testing.T) {
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		have := observed.Stack{Facts: testFacts()}
+		for range 3 {
+			have = converge(t, randomWish(r), have)
+		}
+		empty := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+		for range 4 {
+			p := settled(t, empty, &have, func(string) string { return "healthy" })
+			have = Simulate(have, p.Known, runnable(p))
+		}
+		if len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups)+len(have.Bindings) > 0 || have.Facts.BackendGroup != nil {
+			t.Fatalf("seed %d: deletion leaves %s", seed, cmp.Diff(observed.Stack{}, have))
+		}
+	}
+}
+
+func TestEveryPrefixOfAPlanAnswersOldOrNew(t *testing.T) {
+	for seed := range uint64(10000) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		have := converge(t, randomWish(r), observed.Stack{Facts: testFacts()})
+		before := have
+		want := randomWish(r)
+		// In the first pass some of the target groups have no healthy target yet.
+		sick := groupChoice[r.IntN(len(groupChoice))]
+		if r.IntN(3) == 0 {
+			sick = "none"
+		}
+		var worlds []observed.Stack
+		var notes []string
+		for pass := range 20 {
+			have.Facts.Health = map[string]observed.Health{}
+			p := settled(t, want, &have, func(arn string) string {
+				if pass < 3 && strings.Contains(arn, sick) {
+					return "initial"
+				}
+				return "healthy"
+			})
+			steps := runnable(p)
+			for i := range steps {
+				worlds = append(worlds, Simulate(have, p.Known, steps[:i+1]))
+				notes = append(notes, fmt.Sprintf("pass %d, after %s of\n%s", pass, steps[i].ID, p.Text()))
+			}
+			if len(steps) > 0 {
+				have = worlds[len(worlds)-1]
+			} else if len(p.Steps) == 0 {
+				break
+			}
+		}
+		for i, now := range worlds {
+			for _, q := range requests() {
+				was, is, will := outcome(before, q), outcome(now, q), outcome(have, q)
+				// Nobody asks a listener or load balancer that is being made.
+				if was == "nothing" && (before.Live(model.LoadBalancerID) == nil || strings.HasPrefix(is, "fixed")) {
+					continue
+				}
+				if is != was && is != will {
+					t.Fatalf("seed %d: %v is answered by %q; before by %q, at the end by %q\n%s", seed, q, is, was, will, notes[i])
+				}
+			}
+		}
+	}
+}
+
+func TestTrafficStaysUntilTheNewTargetsAreHealthy(t *testing.T) {
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		first := randomWish(r)
+		have := converge(t, first, observed.Stack{Facts: testFacts()})
+		old := map[string]bool{}
+		for _, g := range have.TargetGroups {
+			old[g.ARN] = true
+		}
+		have.Facts.Health = map[string]observed.Health{}
+		state := func(arn string) string {
+			if old[arn] {
+				return "healthy"
+			}
+			return "initial"
+		}
+		p := settled(t, randomWish(r), &have, state)
+		now := Simulate(have, p.Known, runnable(p))
+		for _, q := range requests() {
+			was, is := outcome(have, q), outcome(now, q)
+			if is == was || !forwardsTo(was, old) {
+				continue
+			}
+			for _, part := range strings.Fields(is) {
+				arn, _, _ := strings.Cut(part, ":")
+				if strings.HasPrefix(arn, "target-group/") && !old[arn] {
+					t.Fatalf("seed %d: %v moved from %q to %q, which has no healthy target\n%s", seed, q, was, is, p.Text())
+				}
+			}
+		}
+	}
+}
+
+func forwardsTo(outcome string, groups map[string]bool) bool {
+	for _, part := range strings.Fields(outcome) {
+		arn, _, _ := strings.Cut(part, ":")
+		if groups[arn] || groups[part] {
+			return true
+		}
+	}
+	return false
+}

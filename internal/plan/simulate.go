@@ -1,0 +1,355 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// Simulate says what would be there after the steps, without AWS: each step does to a copy of what
+// is there what the call would do. New resources get an id made from their address. Steps
+// that wait are carried out too; callers leave them out if they want the world before.
+func Simulate(have observed.Stack, known Known, steps []Step) observed.Stack {
+	s := simulation{have: clone(have), known: maps.Clone(known)}
+	for _, st := range steps {
+		s.step(st)
+	}
+	return s.have
+}
+
+type simulation struct {
+	have  observed.Stack
+	known Known
+}
+
+func clone(h observed.Stack) observed.Stack {
+	h.LoadBalancers = slices.Clone(h.LoadBalancers)
+	for i := range h.LoadBalancers {
+		lb := &h.LoadBalancers[i]
+		lb.Tags, lb.Attributes = maps.Clone(lb.Tags), maps.Clone(lb.Attributes)
+		lb.Listeners = slices.Clone(lb.Listeners)
+		for j := range lb.Listeners {
+			l := &lb.Listeners[j]
+			l.Rules, l.Certificates = slices.Clone(l.Rules), slices.Clone(l.Certificates)
+			l.Tags, l.Attributes = maps.Clone(l.Tags), maps.Clone(l.Attributes)
+			for k := range l.Rules {
+				l.Rules[k].Tags = maps.Clone(l.Rules[k].Tags)
+			}
+		}
+	}
+	h.TargetGroups = slices.Clone(h.TargetGroups)
+	for i := range h.TargetGroups {
+		h.TargetGroups[i].Tags = maps.Clone(h.TargetGroups[i].Tags)
+		h.TargetGroups[i].Attributes = maps.Clone(h.TargetGroups[i].Attributes)
+	}
+	h.SecurityGroups = slices.Clone(h.SecurityGroups)
+	for i := range h.SecurityGroups {
+		h.SecurityGroups[i].Tags = maps.Clone(h.SecurityGroups[i].Tags)
+		h.SecurityGroups[i].Ingress = slices.Clone(h.SecurityGroups[i].Ingress)
+	}
+	h.Bindings = slices.Clone(h.Bindings)
+	h.Facts.Health = maps.Clone(h.Facts.Health)
+	return h
+}
+
+func (s *simulation) id(a Address) string { return cmp.Or(s.known[a], a.String()) }
+
+// made gives a new resource an id that no other has.
+func (s *simulation) made(a Address) string {
+	id := a.String()
+	for s.taken(id) {
+		id += "'"
+	}
+	s.known[a] = id
+	return id
+}
+
+func (s *simulation) taken(id string) bool {
+	for _, lb := range s.have.LoadBalancers {
+		if lb.ARN == id {
+			return true
+		}
+		for _, l := range lb.Listeners {
+			if l.ARN == id || slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return r.ARN == id }) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(s.have.TargetGroups, func(g observed.TargetGroup) bool { return g.ARN == id }) ||
+		slices.ContainsFunc(s.have.SecurityGroups, func(g observed.SecurityGroup) bool { return g.ID == id })
+}
+
+func (s *simulation) lb(a Address) *observed.LoadBalancer {
+	for i := range s.have.LoadBalancers {
+		if s.have.LoadBalancers[i].ARN == s.id(a) {
+			return &s.have.LoadBalancers[i]
+		}
+	}
+	panic("simulate: no load balancer " + a.String())
+}
+
+func (s *simulation) listener(a Address) *observed.Listener {
+	for i := range s.have.LoadBalancers {
+		for j := range s.have.LoadBalancers[i].Listeners {
+			if l := &s.have.LoadBalancers[i].Listeners[j]; l.ARN == s.id(a) {
+				return l
+			}
+		}
+	}
+	panic("simulate: no listener " + a.String())
+}
+
+func (s *simulation) rule(a Address) *observed.Rule {
+	for i := range s.have.LoadBalancers {
+		for j := range s.have.LoadBalancers[i].Listeners {
+			l := &s.have.LoadBalancers[i].Listeners[j]
+			for k := range l.Rules {
+				if l.Rules[k].ARN == s.id(a) {
+					return &l.Rules[k]
+				}
+			}
+		}
+	}
+	panic("simulate: no rule " + a.String())
+}
+
+func (s *simulation) group(a Address) *observed.TargetGroup {
+	for i := range s.have.TargetGroups {
+		if s.have.TargetGroups[i].ARN == s.id(a) {
+			return &s.have.TargetGroups[i]
+		}
+	}
+	panic("simulate: no target group " + a.String())
+}
+
+func (s *simulation) securityGroup(a Address) *observed.SecurityGroup {
+	for i := range s.have.SecurityGroups {
+		if s.have.SecurityGroups[i].ID == s.id(a) {
+			return &s.have.SecurityGroups[i]
+		}
+	}
+	panic("simulate: no security group " + a.String())
+}
+
+func (s *simulation) actions(as []model.Action) []model.Action {
+	out := slices.Clone(as)
+	for i, a := range out {
+		f, ok := a.(model.Forward)
+		if !ok {
+			continue
+		}
+		f.Groups = slices.Clone(f.Groups)
+		for j, g := range f.Groups {
+			switch {
+			case g.Group.ID != "":
+				f.Groups[j].Group = model.GroupRef{ARN: s.id(GroupAddress(g.Group.ID))}
+			case g.Group.Name != "":
+				f.Groups[j].Group = model.GroupRef{ARN: s.have.Facts.TargetGroups[g.Group.Name]}
+			}
+		}
+		out[i] = f
+	}
+	return out
+}
+
+func (s *simulation) groupIDs(gs []GroupID) []string {
+	var out []string
+	for _, g := range gs {
+		out = append(out, cmp.Or(g.ID, s.id(g.Address)))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (s *simulation) step(st Step) {
+	switch do := st.Do.(type) {
+	case CreateSecurityGroup:
+		g := observed.SecurityGroup{ID: s.made(st.Address), ResourceID: st.Address.ID, Name: do.Name, Tags: maps.Clone(do.Tags)}
+		if st.Address == backendGroupAddress {
+			s.have.Facts.BackendGroup = &g
+			return
+		}
+		s.have.SecurityGroups = append(s.have.SecurityGroups, g)
+	case ChangeIngress:
+		g := s.securityGroup(do.Group)
+		g.Ingress = append(g.Ingress, do.Authorize...)
+		g.Ingress = slices.DeleteFunc(g.Ingress, func(r model.IngressRule) bool { return slices.Contains(do.Revoke, r) })
+	case DeleteSecurityGroup:
+		if st.Address == backendGroupAddress {
+			s.have.Facts.BackendGroup = nil
+			return
+		}
+		s.have.SecurityGroups = slices.DeleteFunc(s.have.SecurityGroups, func(g observed.SecurityGroup) bool { return g.ID == do.GroupID })
+	case CreateLoadBalancer:
+		s.have.LoadBalancers = append(s.have.LoadBalancers, observed.LoadBalancer{
+			ARN: s.made(st.Address), ResourceID: st.Address.ID, Name: do.Name, Type: "application", Scheme: do.Scheme,
+			AddressType: do.AddressType, Subnets: sortedUnique(do.Subnets), SecurityGroups: s.groupIDs(do.SecurityGroups),
+			CoIPPool: do.CoIPPool, IPAMPool: do.IPAMPool, Tags: maps.Clone(do.Tags), Attributes: map[string]string{},
+			State: "active", DNSName: do.Name + ".example",
+		})
+	case SetSecurityGroups:
+		s.lb(do.LoadBalancer).SecurityGroups = s.groupIDs(do.Groups)
+	case SetSubnets:
+		s.lb(do.LoadBalancer).Subnets = sortedUnique(do.Subnets)
+	case SetAddressType:
+		s.lb(do.LoadBalancer).AddressType = do.Type
+	case SetIPAMPool:
+		s.lb(do.LoadBalancer).IPAMPool = do.Pool
+	case SetCapacity:
+		s.lb(do.LoadBalancer).Capacity = &do.Units
+	case DeleteLoadBalancer:
+		s.have.LoadBalancers = slices.DeleteFunc(s.have.LoadBalancers, func(l observed.LoadBalancer) bool { return l.ARN == do.ARN })
+	case SetAttributes:
+		s.attributes(do)
+	case SetTags:
+		s.tags(do)
+	case CreateTargetGroup:
+		w := do.Group
+		s.have.TargetGroups = append(s.have.TargetGroups, observed.TargetGroup{
+			ARN: s.made(st.Address), ResourceID: w.ID, Name: w.Name, Type: w.Type, Port: w.Port, Protocol: w.Protocol,
+			ProtocolVersion: w.ProtocolVersion, AddressType: w.AddressType, ControlPort: w.ControlPort,
+			HealthCheck: w.HealthCheck, Tags: maps.Clone(do.Tags), Attributes: map[string]string{},
+		})
+	case SetHealthCheck:
+		s.group(do.Group).HealthCheck = do.Check
+	case DeleteTargetGroup:
+		s.have.TargetGroups = slices.DeleteFunc(s.have.TargetGroups, func(g observed.TargetGroup) bool { return g.ARN == do.ARN })
+	case PutBinding:
+		s.bind(do)
+	case DeleteBinding:
+		s.have.Bindings = slices.DeleteFunc(s.have.Bindings, func(h observed.Binding) bool { return h.Namespace == do.Namespace && h.Name == do.Name })
+	default:
+		s.listeners(st)
+	}
+}
+
+func (s *simulation) listeners(st Step) {
+	switch do := st.Do.(type) {
+	case CreateListener:
+		lb := s.lb(do.LoadBalancer)
+		l := observed.Listener{ARN: s.made(st.Address), Port: do.Settings.Port, Tags: maps.Clone(do.Tags), Attributes: map[string]string{}}
+		lb.Listeners = append(lb.Listeners, l)
+		s.settings(&lb.Listeners[len(lb.Listeners)-1], do.Settings)
+		slices.SortFunc(lb.Listeners, func(a, b observed.Listener) int { return cmp.Compare(a.Port, b.Port) })
+	case ModifyListener:
+		s.settings(s.listener(do.Listener), do.Settings)
+	case AddCertificate:
+		l := s.listener(do.Listener)
+		l.Certificates = sortedUnique(append(l.Certificates, do.ARN))
+	case RemoveCertificate:
+		l := s.listener(do.Listener)
+		l.Certificates = slices.DeleteFunc(l.Certificates, func(a string) bool { return a == do.ARN })
+	case DeleteListener:
+		for i := range s.have.LoadBalancers {
+			lb := &s.have.LoadBalancers[i]
+			lb.Listeners = slices.DeleteFunc(lb.Listeners, func(l observed.Listener) bool { return l.ARN == do.ARN })
+		}
+	case CreateRule:
+		l := s.listener(do.Listener)
+		if slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return r.Priority == do.Priority }) {
+			panic(fmt.Sprintf("simulate: priority %d of port %d is in use", do.Priority, l.Port))
+		}
+		l.Rules = append(l.Rules, observed.Rule{
+			ARN: s.made(st.Address), Priority: do.Priority, Conditions: do.Rule.Conditions,
+			Transforms: do.Rule.Transforms, Actions: s.actions(do.Rule.Actions), Tags: maps.Clone(do.Tags),
+		})
+		sortRules(l)
+	case ModifyRule:
+		r := s.rule(do.Rule)
+		r.Conditions, r.Transforms, r.Actions = do.Conditions, do.Transforms, s.actions(do.Actions)
+	case SetPriorities:
+		for a, p := range do.Priorities {
+			s.rule(a).Priority = p
+		}
+		for i := range s.have.LoadBalancers {
+			for j := range s.have.LoadBalancers[i].Listeners {
+				sortRules(&s.have.LoadBalancers[i].Listeners[j])
+			}
+		}
+	case DeleteRule:
+		for i := range s.have.LoadBalancers {
+			for j := range s.have.LoadBalancers[i].Listeners {
+				l := &s.have.LoadBalancers[i].Listeners[j]
+				l.Rules = slices.DeleteFunc(l.Rules, func(r observed.Rule) bool { return r.ARN == do.ARN })
+			}
+		}
+	}
+}
+
+func sortRules(l *observed.Listener) {
+	slices.SortFunc(l.Rules, func(a, b observed.Rule) int { return cmp.Compare(a.Priority, b.Priority) })
+	for i := 1; i < len(l.Rules); i++ {
+		if l.Rules[i-1].Priority == l.Rules[i].Priority {
+			panic(fmt.Sprintf("simulate: two rules of port %d have priority %d", l.Port, l.Rules[i].Priority))
+		}
+	}
+}
+
+func (s *simulation) settings(l *observed.Listener, set ListenerSettings) {
+	l.Protocol, l.Policy, l.Certificate = set.Protocol, set.Policy, set.Certificate
+	l.MutualAuth, l.Default = set.MutualAuth, s.actions(set.Default)
+}
+
+func (s *simulation) attributes(do SetAttributes) {
+	var to map[string]string
+	switch do.Of.Kind {
+	case LoadBalancer:
+		to = s.lb(do.Of).Attributes
+	case Listener:
+		to = s.listener(do.Of).Attributes
+	default:
+		to = s.group(do.Of).Attributes
+	}
+	maps.Copy(to, do.Values)
+}
+
+func (s *simulation) tags(do SetTags) {
+	var to map[string]string
+	switch do.Of.Kind {
+	case LoadBalancer:
+		to = s.lb(do.Of).Tags
+	case Listener:
+		to = s.listener(do.Of).Tags
+	case Rule:
+		to = s.rule(do.Of).Tags
+	case TargetGroup:
+		to = s.group(do.Of).Tags
+	default:
+		to = s.securityGroup(do.Of).Tags
+	}
+	maps.Copy(to, do.Put)
+	for _, k := range do.Remove {
+		delete(to, k)
+	}
+}
+
+func (s *simulation) bind(do PutBinding) {
+	h := observed.Binding{
+		Namespace: do.Binding.Namespace, Name: do.Binding.Name, ARN: s.id(do.Group), Type: do.Type, Protocol: do.Protocol,
+		AddressType: do.Address, VPC: do.VPC, Service: do.Binding, HasNetworking: do.Binding.Managed, Labels: do.Labels, Settled: true,
+	}
+	for _, r := range do.Binding.Networking {
+		rule := observed.BindingRule{Ports: r.Ports}
+		for _, p := range r.From {
+			switch {
+			case p.BackendGroup:
+				rule.Groups = append(rule.Groups, s.id(do.BackendGroup))
+			case p.ManagedGroup:
+				rule.Groups = append(rule.Groups, s.id(do.ManagedGroup))
+			default:
+				rule.CIDRs = append(rule.CIDRs, p.CIDR)
+			}
+		}
+		h.Networking = append(h.Networking, rule)
+	}
+	if do.Existing != nil {
+		s.have.Bindings = slices.DeleteFunc(s.have.Bindings, func(o observed.Binding) bool {
+			return o.Namespace == do.Existing.Namespace && o.Name == do.Existing.Name
+		})
+	}
+	s.have.Bindings = append(s.have.Bindings, h)
+}

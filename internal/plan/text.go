@@ -1,0 +1,43 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Text is the plan for people: a line per step with its reason, and a line per changed field.
+// Signs: + create, ~ change, - delete, . wait.
+func (p Plan) Text() string {
+	if p.Empty() {
+		return "no changes\n"
+	}
+	var b strings.Builder
+	for _, s := range p.Steps {
+		sign := map[Verb]string{Create: "+", Update: "~", Delete: "-"}[s.Verb]
+		if s.Wait != "" {
+			sign = "."
+		}
+		fmt.Fprintf(&b, "%s %s", sign, s.ID)
+		if s.Why != "" {
+			fmt.Fprintf(&b, "   because %s", s.Why)
+		}
+		if s.Wait != "" {
+			fmt.Fprintf(&b, "   waits for %s", s.Wait)
+		}
+		if s.Impact == DeleteImpact || s.Impact == ReplaceImpact || s.Impact == BriefImpact {
+			fmt.Fprintf(&b, "   (impact: %s)", s.Impact)
+		}
+		b.WriteByte('\n')
+		for _, c := range s.Changes {
+			switch {
+			case c.From == "":
+				fmt.Fprintf(&b, "    %s: %s\n", c.Path, c.To)
+			case c.To == "":
+				fmt.Fprintf(&b, "    %s: %s removed\n", c.Path, c.From)
+			default:
+				fmt.Fprintf(&b, "    %s: %s -> %s\n", c.Path, c.From, c.To)
+			}
+		}
+	}
+	return b.String()
+}
