@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -60,7 +60,7 @@ func (x *exchange) forward(to Forward) {
 	proxy := httputil.ReverseProxy{
 		Transport:     g.carrier(x.plane, x.route.node, v, x.route.lb.attr.idleTimeout),
 		FlushInterval: -1,
-		ErrorLog:      log.New(io.Discard, "", 0),
+		ErrorLog:      slog.NewLogLogger(x.plane.opt.Log.Handler(), slog.LevelDebug),
 		Rewrite: func(pr *httputil.ProxyRequest) {
 			x.rewrite(pr, v, t, host, target)
 		},

@@ -36,7 +36,7 @@ func TestForwardByRules(t *testing.T) {
 	}
 	fixed := get(t, p, "x.org", "/fixed")
 	if fixed.StatusCode != 418 || fixed.body != "{}" || fixed.Header.Get("Server") != "awselb/2.0" ||
-		!strings.HasPrefix(fixed.Header.Get("Content-Type"), "application/json") {
+		fixed.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("fixed response: %d %q %v", fixed.StatusCode, fixed.body, fixed.Header)
 	}
 	for _, target := range []string{"/empty", "/unknown"} {

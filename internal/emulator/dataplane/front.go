@@ -4,8 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -88,7 +87,7 @@ func (f *front) start(key serverKey) *generation {
 		ReadHeaderTimeout: key.idle,
 		IdleTimeout:       key.idle,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          log.New(io.Discard, "", 0),
+		ErrorLog:          slog.NewLogLogger(f.plane.opt.Log.Handler(), slog.LevelDebug),
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 128},
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, clientConnKey{}, &clientConn{since: time.Now()})

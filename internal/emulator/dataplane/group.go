@@ -114,7 +114,7 @@ func (p *Plane) applyGroups(cfg Config) []error {
 			if !view.has(m.target) {
 				m.target.unwatch()
 				p.calls.cancel(errRemoved, m.target)
-			} else if old.cfg.HealthCheck != tg.HealthCheck {
+			} else if old.cfg.HealthCheck != view.cfg.HealthCheck {
 				m.target.wake()
 			}
 		}

@@ -182,6 +182,34 @@ func TestNewEpochStartsAnew(t *testing.T) {
 	}
 }
 
+func TestFrequentChangesDoNotStopChecks(t *testing.T) {
+	var status, seen atomic.Int64
+	status.Store(200)
+	b := startBackend(t, "b", failable(&status, &seen))
+	p := startPlane(t)
+	g := checked("g", b)
+	g.HealthCheck = HealthCheck{Path: "/healthz", Interval: 40 * time.Millisecond} // the rest by default
+	cfg := one(Listener{Default: Rule{Then: to("g")}}, g)
+	eventually(t, "four checks", func() bool {
+		apply(t, p, cfg)
+		return seen.Load() >= 4
+	})
+}
+
+func TestNewIntervalTakesEffectAtOnce(t *testing.T) {
+	var status, seen atomic.Int64
+	status.Store(200)
+	b := startBackend(t, "b", failable(&status, &seen))
+	p := startPlane(t)
+	cfg := one(Listener{Default: Rule{Then: to("g")}}, checked("g", b))
+	cfg.TargetGroups[0].HealthCheck.Interval = time.Hour
+	apply(t, p, cfg)
+	eventually(t, "first check", func() bool { return seen.Load() == 1 })
+	cfg.TargetGroups[0].HealthCheck.Interval = 10 * time.Millisecond
+	apply(t, p, cfg)
+	eventually(t, "more checks", func() bool { return seen.Load() >= 3 })
+}
+
 func TestCodeMatcher(t *testing.T) {
 	for _, c := range []struct {
 		text string

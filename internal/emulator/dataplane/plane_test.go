@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -118,6 +119,70 @@ func TestConnectionsSurviveChanges(t *testing.T) {
 	got = append(got, say())
 	if diff := cmp.Diff([]string{"a", "b", "b", "503 Service Unavailable"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestNoRequestFailsWhileConfigurationChanges keeps sending while groups,
+// rules, attributes and listeners change.
+func TestNoRequestFailsWhileConfigurationChanges(t *testing.T) {
+	a, b := startBackend(t, "a"), startBackend(t, "b")
+	p := startPlane(t)
+	cfg := one(Listener{Default: Rule{Then: to("g")}}, groupOf("g", a, b))
+	apply(t, p, cfg)
+	at := "http://" + where(t, p) + "/"
+	stop := make(chan struct{})
+	var sent atomic.Int64
+	var senders sync.WaitGroup
+	for range 4 {
+		senders.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				resp, err := client.Get(at)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = resp.Body.Close()
+				if resp.StatusCode != 200 {
+					t.Errorf("status %d", resp.StatusCode)
+				}
+				sent.Add(1)
+			}
+		})
+	}
+	for i := range 40 {
+		lb := &cfg.LoadBalancers[0]
+		lb.Listeners = lb.Listeners[:1]
+		cfg.TargetGroups[0].Targets = []Target{a.target(), b.target()}
+		switch i % 4 {
+		case 0:
+			cfg.TargetGroups[0].Targets[i/4%2].State = StateDraining
+		case 1:
+			lb.Listeners = append(lb.Listeners, Listener{ARN: "other", Port: 81, Protocol: HTTP, Default: Rule{Then: FixedResponse{Status: 200}}})
+		case 2:
+			lb.Attributes = map[string]string{"routing.http.xff_client_port.enabled": "true"}
+		case 3:
+			lb.Listeners[0].Rules = []Rule{{Priority: i + 1, Conditions: []Condition{PathPattern{Values: []string{"/"}}}, Then: to("g")}}
+		}
+		apply(t, p, cfg)
+		next := sent.Load() + 8
+		eventually(t, "requests after the change", func() bool { return sent.Load() >= next || t.Failed() })
+	}
+	close(stop)
+	senders.Wait()
+}
+
+func TestOldConnectionsAreClosed(t *testing.T) {
+	p := startPlane(t)
+	cfg := one(Listener{Default: Rule{Then: FixedResponse{Status: 200}}})
+	cfg.LoadBalancers[0].Attributes = map[string]string{"client_keep_alive.seconds": "0"}
+	apply(t, p, cfg)
+	if got := raw(t, where(t, p), "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); !strings.Contains(got, "\r\nConnection: close\r\n") {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -169,14 +169,13 @@ func (x *exchange) limitConnection() {
 
 // fixed answers with the text of the rule.
 func (x *exchange) fixed(f FixedResponse) {
-	contentType := f.ContentType
-	if contentType == "" {
-		contentType = "text/plain"
-	}
-	if f.Body != "" {
-		x.w.Header().Set("Content-Type", contentType+"; charset=utf-8")
-	} else {
-		x.w.Header()["Content-Type"] = nil
+	switch {
+	case f.ContentType != "":
+		x.w.Header().Set("Content-Type", f.ContentType)
+	case f.Body != "":
+		x.w.Header().Set("Content-Type", "text/plain")
+	default:
+		x.w.Header()["Content-Type"] = nil // net/http would guess one
 	}
 	x.finish(f.Status, f.Body)
 }
