@@ -1,0 +1,139 @@
+package config
+
+import "time"
+
+// Config is everything that an operator can set. Default has the defaults of all fields.
+type Config struct {
+	// ClusterName stands in names and tags of AWS resources; required.
+	ClusterName string
+	LogLevel    string
+	Kubernetes  Kubernetes
+	AWS         AWS
+	Defaults    Defaults
+	Ingress     Ingress
+	Security    Security
+	Targets     Targets
+	Workers     Workers
+	Election    Election
+	Serving     Serving
+	Later       Later
+	// StrictGroups lets one fault of a member stop its whole group.
+	StrictGroups bool
+	Gates        Gates
+}
+
+// Kubernetes says how to reach the API server and what to see of it.
+type Kubernetes struct {
+	Kubeconfig     string // empty: in-cluster
+	WatchNamespace string // empty: all
+	SyncPeriod     time.Duration
+	// RequiredSecretsLabel is key=value, which Secrets must carry.
+	RequiredSecretsLabel string
+}
+
+// AWS says how to reach AWS. Empty region and VPC are discovered.
+type AWS struct {
+	Region     string
+	VPC        string
+	VPCTags    map[string]string
+	VPCTagKey  string
+	MaxRetries int // attempts per call
+	Endpoints  map[string]string
+	Throttle   string
+}
+
+// Defaults are used where users say nothing.
+type Defaults struct {
+	Tags                map[string]string
+	ExternalManagedTags []string
+	TargetType          string
+	Scheme              string
+	SSLPolicy           string
+}
+
+// Ingress are settings of the Ingress frontend.
+type Ingress struct {
+	Class                  string
+	TolerateMissingService bool
+	TolerateMissingAction  bool
+	CertificateAuthorities []string
+}
+
+// Security are settings about security groups.
+type Security struct {
+	BackendGroup       bool
+	BackendGroupID     string
+	ManageBackendRules bool
+	Unrestricted       bool
+	ENIGroupTags       map[string]string
+}
+
+// Targets are settings of target registration.
+type Targets struct {
+	MaxPerGroup     int // 0: no limit
+	RequeueDuration time.Duration
+	MaxBackoff      time.Duration
+	QUICVariable    string
+}
+
+// Workers are how many items each controller works on at a time.
+type Workers struct {
+	Ingress int
+	Binding int
+}
+
+// Election is about the Lease.
+type Election struct {
+	Enabled   bool
+	ID        string
+	Namespace string // empty: that of the pod
+}
+
+// Serving are the addresses that the process listens on.
+type Serving struct {
+	Metrics         string // "0": none
+	Probes          string
+	WebhookPort     int
+	WebhookCertDir  string
+	WebhookCertFile string
+	WebhookKeyFile  string
+	WebhookClientCA string
+}
+
+// Later are flags that are accepted so that the command line of an installation stays valid, and
+// that have no effect in this version. Setting one to something else than its default is reported
+// at start.
+type Later struct {
+	ServiceWorkers, ALBGatewayWorkers, NLBGatewayWorkers, GatewayClassWorkers, AcceleratorWorkers int
+	AcceleratorMaxBackoff                                                                         time.Duration
+	EndpointSlices                                                                                bool
+	StabilizationInterval                                                                         time.Duration
+	DisableClassAnnotation, DisableGroupAnnotation                                                bool
+	DefaultPCA                                                                                    string
+	WAF, WAFv2, Shield                                                                            bool
+	LoadBalancerClass                                                                             string
+	ReadinessGateInjection                                                                        bool
+}
+
+// Default returns the defaults.
+func Default() Config {
+	return Config{
+		LogLevel:   "info",
+		Kubernetes: Kubernetes{SyncPeriod: 10 * time.Hour},
+		AWS:        AWS{VPCTagKey: "Name", MaxRetries: 10},
+		Defaults:   Defaults{TargetType: "instance", Scheme: "internal", SSLPolicy: "ELBSecurityPolicy-2016-08"},
+		Ingress:    Ingress{Class: "alb", TolerateMissingService: true, TolerateMissingAction: true},
+		Security:   Security{BackendGroup: true},
+		Targets: Targets{
+			RequeueDuration: 15 * time.Second, MaxBackoff: 1000 * time.Second, QUICVariable: "AWS_LBC_QUIC_SERVER_ID",
+		},
+		Workers:  Workers{Ingress: 3, Binding: 3},
+		Election: Election{Enabled: true, ID: "aws-load-balancer-controller-leader"},
+		Serving:  Serving{Metrics: ":8080", Probes: ":61779", WebhookPort: 9443},
+		Later: Later{
+			ServiceWorkers: 3, ALBGatewayWorkers: 3, NLBGatewayWorkers: 3, GatewayClassWorkers: 3, AcceleratorWorkers: 1,
+			AcceleratorMaxBackoff: 1000 * time.Second, EndpointSlices: true, StabilizationInterval: 2 * time.Minute,
+			WAF: true, WAFv2: true, Shield: true, LoadBalancerClass: "service.k8s.aws/nlb", ReadinessGateInjection: true,
+		},
+	}
+}

@@ -1,0 +1,124 @@
+package config
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+func parse(t *testing.T, args ...string) (Config, error) {
+	t.Helper()
+	c := Default()
+	fs := pflag.NewFlagSet("t", pflag.ContinueOnError)
+	c.Bind(fs)
+	err := fs.Parse(args)
+	return c, err
+}
+
+func TestValidateFindsTheFirstFault(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"fine":                    {[]string{"--cluster-name=c"}, ""},
+		"no cluster name":         {nil, "--cluster-name must be given"},
+		"the name is first":       {[]string{"--default-target-type=pod"}, "--cluster-name must be given"},
+		"reserved default tag":    {[]string{"--cluster-name=c", "--default-tags=elbv2.k8s.aws/cluster=x"}, "--default-tags: the key elbv2.k8s.aws/cluster is set by the controller itself"},
+		"reserved external tag":   {[]string{"--cluster-name=c", "--external-managed-tags=ingress.k8s.aws/stack"}, "--external-managed-tags: the key ingress.k8s.aws/stack is set by the controller itself"},
+		"a key in both":           {[]string{"--cluster-name=c", "--default-tags=a=b", "--external-managed-tags=a"}, "the tag key a is in both --default-tags and --external-managed-tags"},
+		"target type":             {[]string{"--cluster-name=c", "--default-target-type=pod"}, `--default-target-type: "pod" is neither instance nor ip`},
+		"scheme":                  {[]string{"--cluster-name=c", "--default-load-balancer-scheme=x"}, `--default-load-balancer-scheme: "x" is neither internal nor internet-facing`},
+		"backend group":           {[]string{"--cluster-name=c", "--backend-security-group=x"}, `--backend-security-group: "x" is not the id of a security group`},
+		"rules without the group": {[]string{"--cluster-name=c", "--enable-backend-security-group=false", "--enable-manage-backend-security-group-rules"}, "--enable-manage-backend-security-group-rules needs --enable-backend-security-group"},
+		"label":                   {[]string{"--cluster-name=c", "--required-secrets-label=a="}, `--required-secrets-label: "a=" is not key=value`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, err := parse(t, tc.args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if err := c.Validate(); err != nil {
+				got = err.Error()
+			}
+			if d := cmp.Diff(tc.want, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestGates(t *testing.T) {
+	c, err := parse(t, "--feature-gates= WeightedTargetGroups=F ,,EnableTCPUDPListenerType=1", "--feature-gates=ALBSingleSubnet=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Gates.On(WeightedTargetGroups) || !c.Gates.On(EnableTCPUDPListener) || !c.Gates.On(ALBSingleSubnet) || !c.Gates.On(EndpointsFailOpen) {
+		t.Errorf("gates: %s", c.Gates.String())
+	}
+	if !c.Gates.Explicit(WeightedTargetGroups) || c.Gates.Explicit(EndpointsFailOpen) {
+		t.Error("explicit and defaulted gates are mixed up")
+	}
+	for _, bad := range []string{"Unknown=true", "WeightedTargetGroups", "WeightedTargetGroups=maybe"} {
+		if _, err := parse(t, "--feature-gates="+bad); err == nil {
+			t.Errorf("%q was accepted", bad)
+		}
+	}
+}
+
+func TestUnsupportedSettingsAreNamed(t *testing.T) {
+	c, err := parse(t, "--service-max-concurrent-reconciles=9", "--enable-waf=false", "--default-pca-arn=", "--enable-endpoint-slices=false",
+		"--feature-gates=EnableRGTAPI=true,EnableServiceController=false,ALBSingleSubnet=true", "--aws-vpc-tag-key=X", "--aws-vpc-tags=a=b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"--enable-endpoint-slices=false", "--service-max-concurrent-reconciles=9", "--aws-vpc-tag-key=X", "feature gate EnableRGTAPI=true"}
+	if d := cmp.Diff(want, c.Unsupported()); d != "" {
+		t.Error(d)
+	}
+	if c := Default(); len(c.Unsupported()) > 0 {
+		t.Errorf("the defaults are said to be unsupported: %v", c.Unsupported())
+	}
+}
+
+// Every flag of the controller that Fulcrum takes the place of is accepted with its default, and
+// nothing else is but our own.
+func TestFlagsAndDefaults(t *testing.T) {
+	want := map[string]string{
+		"cluster-name": "", "log-level": "info", "default-tags": "[]", "external-managed-tags": "[]",
+		"default-target-type": "instance", "default-load-balancer-scheme": "internal",
+		"default-ssl-policy": "ELBSecurityPolicy-2016-08", "enable-backend-security-group": "true",
+		"backend-security-group": "", "enable-manage-backend-security-group-rules": "false",
+		"disable-restricted-sg-rules": "false", "service-target-eni-security-group-tags": "[]",
+		"enable-endpoint-slices": "true", "max-targets-per-target-group": "0",
+		"targetgroupbinding-requeue-duration": "15s", "lb-stabilization-monitor-interval": "2m0s",
+		"required-secrets-label": "", "feature-gates": "", "ingress-max-concurrent-reconciles": "3",
+		"service-max-concurrent-reconciles": "3", "targetgroupbinding-max-concurrent-reconciles": "3",
+		"alb-gateway-max-concurrent-reconciles": "3", "nlb-gateway-max-concurrent-reconciles": "3",
+		"gateway-class-max-concurrent-reconciles": "3", "globalaccelerator-max-concurrent-reconciles": "1",
+		"targetgroupbinding-max-exponential-backoff-delay": "16m40s",
+		"globalaccelerator-max-exponential-backoff-delay":  "16m40s", "ingress-class": "alb",
+		"disable-ingress-class-annotation": "false", "disable-ingress-group-name-annotation": "false",
+		"tolerate-non-existent-backend-service": "true", "tolerate-non-existent-backend-action": "true",
+		"allowed-certificate-authority-arns": "[]", "default-pca-arn": "", "enable-waf": "true",
+		"enable-wafv2": "true", "enable-shield": "true", "load-balancer-class": "service.k8s.aws/nlb",
+		"enable-pod-readiness-gate-inject": "true", "quic-environment-variable-name": "AWS_LBC_QUIC_SERVER_ID",
+		"aws-region": "", "aws-vpc-id": "", "aws-vpc-tags": "[]", "aws-vpc-tag-key": "Name", "aws-max-retries": "10",
+		"aws-api-endpoints": "[]", "aws-api-throttle": "", "kubeconfig": "", "metrics-bind-addr": ":8080",
+		"health-probe-bind-addr": ":61779", "webhook-bind-port": "9443", "webhook-cert-dir": "",
+		"webhook-cert-file": "", "webhook-key-file": "", "kube-ca-pem-filepath": "", "enable-leader-election": "true",
+		"leader-election-id": "aws-load-balancer-controller-leader", "leader-election-namespace": "",
+		"watch-namespace": "", "sync-period": "10h0m0s",
+		"strict-groups": "false",
+	}
+	c := Default()
+	fs := pflag.NewFlagSet("t", pflag.ContinueOnError)
+	c.Bind(fs)
+	got := map[string]string{}
+	fs.VisitAll(func(f *pflag.Flag) { got[f.Name] = f.DefValue })
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}

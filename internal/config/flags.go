@@ -1,0 +1,127 @@
+package config
+
+import (
+	"slices"
+
+	"github.com/spf13/pflag"
+)
+
+// Bind registers every flag. The defaults are what c holds.
+func (c *Config) Bind(fs *pflag.FlagSet) {
+	fs.SortFlags = true
+	fs.StringVar(&c.ClusterName, "cluster-name", c.ClusterName, "name of the cluster, used in names and tags of AWS resources (required)")
+	fs.StringVar(&c.LogLevel, "log-level", c.LogLevel, "info or debug")
+	fs.Var(&c.Gates, "feature-gates", c.Gates.describe())
+	fs.BoolVar(&c.StrictGroups, "strict-groups", c.StrictGroups, "let one fault of an Ingress stop its whole group")
+
+	k := &c.Kubernetes
+	fs.StringVar(&k.Kubeconfig, "kubeconfig", k.Kubeconfig, "path of a kubeconfig; in-cluster configuration if empty")
+	fs.StringVar(&k.WatchNamespace, "watch-namespace", k.WatchNamespace, "the only namespace to watch; all if empty")
+	fs.DurationVar(&k.SyncPeriod, "sync-period", k.SyncPeriod, "how often everything is looked at again")
+	fs.StringVar(&k.RequiredSecretsLabel, "required-secrets-label", k.RequiredSecretsLabel, "key=value that Secrets must carry")
+
+	a := &c.AWS
+	fs.StringVar(&a.Region, "aws-region", a.Region, "region; discovered if empty")
+	fs.StringVar(&a.VPC, "aws-vpc-id", a.VPC, "VPC of the cluster; discovered if empty")
+	fs.StringToStringVar(&a.VPCTags, "aws-vpc-tags", a.VPCTags, "tags that find the VPC")
+	fs.StringVar(&a.VPCTagKey, "aws-vpc-tag-key", a.VPCTagKey, "deprecated, no effect")
+	fs.IntVar(&a.MaxRetries, "aws-max-retries", a.MaxRetries, "attempts per AWS call")
+	fs.StringToStringVar(&a.Endpoints, "aws-api-endpoints", a.Endpoints, "serviceID=URL pairs that override AWS endpoints")
+	fs.StringVar(&a.Throttle, "aws-api-throttle", a.Throttle, "serviceID:operationRegex=rate:burst,... limits of AWS calls")
+
+	d := &c.Defaults
+	fs.StringToStringVar(&d.Tags, "default-tags", d.Tags, "tags of all AWS resources")
+	fs.StringSliceVar(&d.ExternalManagedTags, "external-managed-tags", d.ExternalManagedTags, "tag keys that are neither added nor removed")
+	fs.StringVar(&d.TargetType, "default-target-type", d.TargetType, "instance or ip")
+	fs.StringVar(&d.Scheme, "default-load-balancer-scheme", d.Scheme, "internal or internet-facing")
+	fs.StringVar(&d.SSLPolicy, "default-ssl-policy", d.SSLPolicy, "TLS policy of HTTPS listeners")
+
+	i := &c.Ingress
+	fs.StringVar(&i.Class, "ingress-class", i.Class, "value of the kubernetes.io/ingress.class annotation to serve")
+	fs.BoolVar(&i.TolerateMissingService, "tolerate-non-existent-backend-service", i.TolerateMissingService, "answer 503 for a missing Service instead of holding the rule")
+	fs.BoolVar(&i.TolerateMissingAction, "tolerate-non-existent-backend-action", i.TolerateMissingAction, "answer 503 for a missing action instead of holding the rule")
+	fs.StringSliceVar(&i.CertificateAuthorities, "allowed-certificate-authority-arns", i.CertificateAuthorities, "private CAs whose certificates may be discovered; all if empty")
+
+	s := &c.Security
+	fs.BoolVar(&s.BackendGroup, "enable-backend-security-group", s.BackendGroup, "use a shared security group for traffic to targets")
+	fs.StringVar(&s.BackendGroupID, "backend-security-group", s.BackendGroupID, "id of the shared security group; made if empty")
+	fs.BoolVar(&s.ManageBackendRules, "enable-manage-backend-security-group-rules", s.ManageBackendRules, "manage rules of targets also where users give the security groups")
+	fs.BoolVar(&s.Unrestricted, "disable-restricted-sg-rules", s.Unrestricted, "open all ports of targets instead of the needed ones")
+	fs.StringToStringVar(&s.ENIGroupTags, "service-target-eni-security-group-tags", s.ENIGroupTags, "further tags that choose the security group of a target's interface")
+
+	t := &c.Targets
+	fs.IntVar(&t.MaxPerGroup, "max-targets-per-target-group", t.MaxPerGroup, "most targets of a target group; 0: no limit")
+	fs.DurationVar(&t.RequeueDuration, "targetgroupbinding-requeue-duration", t.RequeueDuration, "when to look again at targets that are not healthy yet")
+	fs.DurationVar(&t.MaxBackoff, "targetgroupbinding-max-exponential-backoff-delay", t.MaxBackoff, "longest wait after failures")
+	fs.StringVar(&t.QUICVariable, "quic-environment-variable-name", t.QUICVariable, "environment variable of pods with the QUIC server id")
+
+	w := &c.Workers
+	fs.IntVar(&w.Ingress, "ingress-max-concurrent-reconciles", w.Ingress, "load balancers of Ingresses worked on at a time")
+	fs.IntVar(&w.Binding, "targetgroupbinding-max-concurrent-reconciles", w.Binding, "TargetGroupBindings worked on at a time")
+
+	e := &c.Election
+	fs.BoolVar(&e.Enabled, "enable-leader-election", e.Enabled, "let one of several processes write")
+	fs.StringVar(&e.ID, "leader-election-id", e.ID, "name of the Lease")
+	fs.StringVar(&e.Namespace, "leader-election-namespace", e.Namespace, "namespace of the Lease; that of the pod if empty")
+
+	v := &c.Serving
+	fs.StringVar(&v.Metrics, "metrics-bind-addr", v.Metrics, "address of metrics; 0: none")
+	fs.StringVar(&v.Probes, "health-probe-bind-addr", v.Probes, "address of probes")
+	fs.IntVar(&v.WebhookPort, "webhook-bind-port", v.WebhookPort, "port of webhooks")
+	fs.StringVar(&v.WebhookCertDir, "webhook-cert-dir", v.WebhookCertDir, "directory of the webhooks' certificate")
+	fs.StringVar(&v.WebhookCertFile, "webhook-cert-file", v.WebhookCertFile, "file of the certificate; tls.crt if empty")
+	fs.StringVar(&v.WebhookKeyFile, "webhook-key-file", v.WebhookKeyFile, "file of the key; tls.key if empty")
+	fs.StringVar(&v.WebhookClientCA, "kube-ca-pem-filepath", v.WebhookClientCA, "CA that callers of webhooks must have a certificate of")
+
+	c.bindLater(fs)
+}
+
+// bindLater registers the flags that have no effect yet.
+func (c *Config) bindLater(fs *pflag.FlagSet) {
+	l := &c.Later
+	const note = " (accepted; no effect in this version)"
+	fs.IntVar(&l.ServiceWorkers, "service-max-concurrent-reconciles", l.ServiceWorkers, "Services worked on at a time"+note)
+	fs.IntVar(&l.ALBGatewayWorkers, "alb-gateway-max-concurrent-reconciles", l.ALBGatewayWorkers, "ALB Gateways worked on at a time"+note)
+	fs.IntVar(&l.NLBGatewayWorkers, "nlb-gateway-max-concurrent-reconciles", l.NLBGatewayWorkers, "NLB Gateways worked on at a time"+note)
+	fs.IntVar(&l.GatewayClassWorkers, "gateway-class-max-concurrent-reconciles", l.GatewayClassWorkers, "GatewayClasses worked on at a time"+note)
+	fs.IntVar(&l.AcceleratorWorkers, "globalaccelerator-max-concurrent-reconciles", l.AcceleratorWorkers, "GlobalAccelerators worked on at a time"+note)
+	fs.DurationVar(&l.AcceleratorMaxBackoff, "globalaccelerator-max-exponential-backoff-delay", l.AcceleratorMaxBackoff, "longest wait after failures"+note)
+	fs.BoolVar(&l.EndpointSlices, "enable-endpoint-slices", l.EndpointSlices, "read EndpointSlices; Endpoints are not read"+note)
+	fs.DurationVar(&l.StabilizationInterval, "lb-stabilization-monitor-interval", l.StabilizationInterval, "when to look again at a load balancer that is provisioning"+note)
+	fs.BoolVar(&l.DisableClassAnnotation, "disable-ingress-class-annotation", l.DisableClassAnnotation, "deny new uses of kubernetes.io/ingress.class"+note)
+	fs.BoolVar(&l.DisableGroupAnnotation, "disable-ingress-group-name-annotation", l.DisableGroupAnnotation, "deny new uses of group.name"+note)
+	fs.StringVar(&l.DefaultPCA, "default-pca-arn", l.DefaultPCA, "private CA of requested certificates"+note)
+	fs.BoolVar(&l.WAF, "enable-waf", l.WAF, "manage WAF Classic associations"+note)
+	fs.BoolVar(&l.WAFv2, "enable-wafv2", l.WAFv2, "manage WAFv2 associations"+note)
+	fs.BoolVar(&l.Shield, "enable-shield", l.Shield, "manage Shield protections"+note)
+	fs.StringVar(&l.LoadBalancerClass, "load-balancer-class", l.LoadBalancerClass, "class of Services to serve"+note)
+	fs.BoolVar(&l.ReadinessGateInjection, "enable-pod-readiness-gate-inject", l.ReadinessGateInjection, "inject readiness gates into pods"+note)
+}
+
+// switchedOff are flags without effect whose other value asks for nothing: what is not built is
+// off in any case.
+var switchedOff = []string{"enable-waf", "enable-wafv2", "enable-shield", "enable-pod-readiness-gate-inject"}
+
+// Unsupported lists what was set on the command line and has no effect in this version, as
+// "--flag=value" and "feature gate Name=value".
+func (c Config) Unsupported() []string {
+	var out []string
+	d := Default()
+	fs, given := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
+	d.bindLater(fs)
+	c.bindLater(given)
+	given.VisitAll(func(f *pflag.Flag) {
+		if v := f.Value.String(); v != fs.Lookup(f.Name).DefValue && !slices.Contains(switchedOff, f.Name) {
+			out = append(out, "--"+f.Name+"="+v)
+		}
+	})
+	if c.AWS.VPCTagKey != Default().AWS.VPCTagKey && len(c.AWS.VPCTags) > 0 {
+		out = append(out, "--aws-vpc-tag-key="+c.AWS.VPCTagKey)
+	}
+	for _, r := range gateTable {
+		if r.later && c.Gates.On(r.gate) != r.on && c.Gates.On(r.gate) {
+			out = append(out, "feature gate "+string(r.gate)+"=true")
+		}
+	}
+	return out
+}

@@ -1,0 +1,158 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Gate is the name of a feature gate.
+type Gate string
+
+// The gates.
+const (
+	ListenerRulesTagging          Gate = "ListenerRulesTagging"
+	WeightedTargetGroups          Gate = "WeightedTargetGroups"
+	ServiceTypeLoadBalancerOnly   Gate = "ServiceTypeLoadBalancerOnly"
+	EndpointsFailOpen             Gate = "EndpointsFailOpen"
+	EnableServiceController       Gate = "EnableServiceController"
+	EnableIPTargetType            Gate = "EnableIPTargetType"
+	EnableTCPUDPListener          Gate = "EnableTCPUDPListener"
+	EnableRGTAPI                  Gate = "EnableRGTAPI"
+	SubnetsClusterTagCheck        Gate = "SubnetsClusterTagCheck"
+	NLBHealthCheckAdvancedConfig  Gate = "NLBHealthCheckAdvancedConfig"
+	NLBSecurityGroup              Gate = "NLBSecurityGroup"
+	ALBSingleSubnet               Gate = "ALBSingleSubnet"
+	LBCapacityReservation         Gate = "LBCapacityReservation"
+	SubnetDiscoveryByReachability Gate = "SubnetDiscoveryByReachability"
+	NLBGatewayAPI                 Gate = "NLBGatewayAPI"
+	ALBGatewayAPI                 Gate = "ALBGatewayAPI"
+	GatewayListenerSet            Gate = "GatewayListenerSet"
+	GlobalAcceleratorController   Gate = "GlobalAcceleratorController"
+	EnhancedDefaultBehavior       Gate = "EnhancedDefaultBehavior"
+	EnableDefaultTagsLowPriority  Gate = "EnableDefaultTagsLowPriority"
+	ALBTargetControlAgent         Gate = "ALBTargetControlAgent"
+	EnableCertificateManagement   Gate = "EnableCertificateManagement"
+	IngressPlanAnnotation         Gate = "IngressPlanAnnotation"
+)
+
+// gateRow is what there is to say about a gate.
+type gateRow struct {
+	gate  Gate
+	on    bool // by default
+	later bool // known, and without effect in this version
+	does  string
+}
+
+var gateTable = []gateRow{
+	{ListenerRulesTagging, true, false, "tag listeners and rules"},
+	{WeightedTargetGroups, true, false, "forward actions with several target groups"},
+	{ServiceTypeLoadBalancerOnly, false, true, "serve only Services of type LoadBalancer"},
+	{EndpointsFailOpen, true, false, "register endpoints whose readiness is unknown"},
+	{EnableServiceController, true, true, "serve Services"},
+	{EnableIPTargetType, true, false, "admit target type ip"},
+	{EnableTCPUDPListener, false, true, "merge equal TCP and UDP ports"},
+	{EnableRGTAPI, false, true, "list resources by the Resource Groups Tagging API"},
+	{SubnetsClusterTagCheck, true, false, "skip subnets that are tagged only for other clusters"},
+	{NLBHealthCheckAdvancedConfig, true, true, "health-check matcher and timeout of NLB target groups"},
+	{NLBSecurityGroup, true, true, "security groups of NLBs"},
+	{ALBSingleSubnet, false, false, "admit ALBs with one subnet"},
+	{LBCapacityReservation, true, false, "reserve capacity"},
+	{SubnetDiscoveryByReachability, true, false, "find subnets by their routes where none has a role tag"},
+	{NLBGatewayAPI, true, true, "serve Gateways with NLBs"},
+	{ALBGatewayAPI, true, true, "serve Gateways with ALBs"},
+	{GatewayListenerSet, true, true, "serve ListenerSets"},
+	{GlobalAcceleratorController, false, true, "serve GlobalAccelerators"},
+	{EnhancedDefaultBehavior, false, false, "reset settings whose annotation was removed"},
+	{EnableDefaultTagsLowPriority, false, false, "let tags of annotations win over --default-tags"},
+	{ALBTargetControlAgent, false, true, "inject the target control agent into pods"},
+	{EnableCertificateManagement, false, true, "request certificates from ACM"},
+	{IngressPlanAnnotation, false, true, "write the plan into an annotation of the Ingress"},
+}
+
+// aliases are spellings that documents of other controllers use.
+var aliases = map[string]Gate{
+	"NLBHealthCheckAdvancedConfiguration": NLBHealthCheckAdvancedConfig,
+	"EnableTCPUDPListenerType":            EnableTCPUDPListener,
+}
+
+// Gates are the feature gates. The zero value has all defaults. It is a flag value.
+type Gates struct{ set map[Gate]bool }
+
+// On says whether a gate is on.
+func (g Gates) On(gate Gate) bool {
+	if v, ok := g.set[gate]; ok {
+		return v
+	}
+	for _, row := range gateTable {
+		if row.gate == gate {
+			return row.on
+		}
+	}
+	return false
+}
+
+// Explicit says whether the operator has set the gate.
+func (g Gates) Explicit(gate Gate) bool {
+	_, ok := g.set[gate]
+	return ok
+}
+
+// Set implements the flag value: a comma list of Name=bool, added to what was set before.
+func (g *Gates) Set(s string) error {
+	next := map[Gate]bool{}
+	for k, v := range g.set {
+		next[k] = v
+	}
+	for _, item := range strings.Split(s, ",") {
+		item = strings.TrimSpace(item)
+		if item == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(item, "=")
+		if !ok {
+			return fmt.Errorf("feature gate %q: write it as Name=true or Name=false", item)
+		}
+		name = strings.TrimSpace(name)
+		gate := Gate(name)
+		if a, ok := aliases[name]; ok {
+			gate = a
+		}
+		if !slices.ContainsFunc(gateTable, func(r gateRow) bool { return r.gate == gate }) {
+			return fmt.Errorf("feature gate %q is not known", name)
+		}
+		on, err := strconv.ParseBool(strings.TrimSpace(value))
+		if err != nil {
+			return fmt.Errorf("feature gate %s: %q is neither true nor false", name, value)
+		}
+		next[gate] = on
+	}
+	g.set = next
+	return nil
+}
+
+// String implements the flag value: what was set, by name.
+func (g *Gates) String() string {
+	var out []string
+	for k, v := range g.set {
+		out = append(out, string(k)+"="+strconv.FormatBool(v))
+	}
+	slices.Sort(out)
+	return strings.Join(out, ",")
+}
+
+// Type implements the flag value.
+func (*Gates) Type() string { return "mapStringBool" }
+
+// describe lists the gates for --help.
+func (g Gates) describe() string {
+	var b strings.Builder
+	b.WriteString("comma list of Name=bool. The gates and their defaults:")
+	rows := slices.Clone(gateTable)
+	slices.SortFunc(rows, func(x, y gateRow) int { return strings.Compare(string(x.gate), string(y.gate)) })
+	for _, r := range rows {
+		fmt.Fprintf(&b, "\n%s=%t (%s)", r.gate, r.on, r.does)
+	}
+	return b.String()
+}

@@ -1,0 +1,59 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+// Validate checks the configuration; the first fault is returned, in a fixed order.
+func (c Config) Validate() error {
+	if c.ClusterName == "" {
+		return fmt.Errorf("--cluster-name must be given")
+	}
+	for _, k := range slices.Sorted(maps.Keys(c.Defaults.Tags)) {
+		if naming.ReservedTag(k) {
+			return fmt.Errorf("--default-tags: the key %s is set by the controller itself", k)
+		}
+	}
+	for _, k := range c.Defaults.ExternalManagedTags {
+		if naming.ReservedTag(k) {
+			return fmt.Errorf("--external-managed-tags: the key %s is set by the controller itself", k)
+		}
+	}
+	for _, k := range c.Defaults.ExternalManagedTags {
+		if _, both := c.Defaults.Tags[k]; both {
+			return fmt.Errorf("the tag key %s is in both --default-tags and --external-managed-tags", k)
+		}
+	}
+	if t := c.Defaults.TargetType; t != "instance" && t != "ip" {
+		return fmt.Errorf("--default-target-type: %q is neither instance nor ip", t)
+	}
+	if s := c.Defaults.Scheme; s != "internal" && s != "internet-facing" {
+		return fmt.Errorf("--default-load-balancer-scheme: %q is neither internal nor internet-facing", s)
+	}
+	if id := c.Security.BackendGroupID; id != "" && !strings.HasPrefix(id, "sg-") {
+		return fmt.Errorf("--backend-security-group: %q is not the id of a security group", id)
+	}
+	if c.Security.ManageBackendRules && !c.Security.BackendGroup {
+		return fmt.Errorf("--enable-manage-backend-security-group-rules needs --enable-backend-security-group")
+	}
+	if l := c.Kubernetes.RequiredSecretsLabel; l != "" {
+		if _, _, ok := c.SecretsLabel(); !ok {
+			return fmt.Errorf("--required-secrets-label: %q is not key=value", l)
+		}
+	}
+	return nil
+}
+
+// SecretsLabel returns the label that Secrets must carry; false if none is demanded.
+func (c Config) SecretsLabel() (key, value string, ok bool) {
+	key, value, ok = strings.Cut(c.Kubernetes.RequiredSecretsLabel, "=")
+	return key, value, ok && key != "" && value != ""
+}
+
+// AtLeastOne is the number of workers for a setting: zero and less mean one.
+func AtLeastOne(n int) int { return max(n, 1) }
