@@ -1,0 +1,58 @@
+package assemble
+
+import (
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// BindingRequest asks for the binding of a finished target group.
+type BindingRequest struct {
+	Group      Group
+	Namespace  string
+	Service    string
+	Port       intstr.IntOrString // as the backend names it
+	NodeLabels map[string]string
+	// MultiCluster leaves targets of others alone.
+	MultiCluster bool
+	// Peer is where traffic comes from; nil asks for no rules on nodes and pods.
+	Peer *model.Peer
+	// AllPorts asks for one rule over all TCP ports instead of one per port.
+	AllPorts bool
+}
+
+// Binding builds the binding of a target group behind an application load balancer.
+func Binding(r BindingRequest) *model.Binding {
+	b := &model.Binding{
+		Namespace: r.Namespace, Name: r.Group.Name, Service: r.Service, Port: r.Port,
+		MultiCluster: r.MultiCluster, Managed: r.Peer != nil,
+	}
+	if r.Group.Type == model.InstanceTargets && len(r.NodeLabels) > 0 {
+		b.NodeSelector = &metav1.LabelSelector{MatchLabels: r.NodeLabels}
+	}
+	if r.Peer == nil {
+		return b
+	}
+	rule := func(port *intstr.IntOrString) {
+		b.Networking = append(b.Networking, model.BindingRule{
+			From: []model.Peer{*r.Peer}, Ports: []model.PeerPort{{Protocol: "TCP", Port: port}},
+		})
+	}
+	if r.AllPorts {
+		rule(nil)
+		return b
+	}
+	// One rule per port, equal ports included: the list is compared as it stands with what older
+	// controllers wrote.
+	rule(&r.Group.Data)
+	if n, err := strconv.ParseInt(r.Group.HealthCheck.Port, 10, 32); err == nil {
+		rule(new(intstr.FromInt32(int32(n))))
+	}
+	if r.Group.ControlPort != nil {
+		rule(new(intstr.FromInt32(*r.Group.ControlPort)))
+	}
+	return b
+}

@@ -1,0 +1,32 @@
+package assemble
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// ServicePort finds a port of a Service by number or name, nil if it has none.
+func ServicePort(svc *corev1.Service, port intstr.IntOrString) *corev1.ServicePort {
+	for i := range svc.Spec.Ports {
+		p := &svc.Spec.Ports[i]
+		if port.Type == intstr.String && p.Name == port.StrVal || port.Type == intstr.Int && p.Port == port.IntVal {
+			return p
+		}
+	}
+	return nil
+}
+
+// targetPort is where the pods of a Service listen: a number, or the name of a container port.
+func targetPort(p *corev1.ServicePort) intstr.IntOrString {
+	if p.TargetPort == (intstr.IntOrString{}) {
+		return intstr.FromInt32(p.Port)
+	}
+	return p.TargetPort
+}
+
+// hasIPv6 says whether the Service gives IPv6 addresses to its endpoints, dual-stack included.
+func hasIPv6(svc *corev1.Service) bool {
+	return slices.Contains(svc.Spec.IPFamilies, corev1.IPv6Protocol)
+}

@@ -1,0 +1,172 @@
+package assemble
+
+import (
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
+)
+
+// GroupRequest asks for the target group of one Service port.
+type GroupRequest struct {
+	Service *corev1.Service
+	// Port as the backend names it, by number or name.
+	Port intstr.IntOrString
+	// Settings in which those of the Service are laid over those of the referring object.
+	Settings settings.TargetGroup
+	// Type decides over Settings where it is set.
+	Type settings.Opt[model.TargetType]
+	// DefaultType where nobody says anything.
+	DefaultType model.TargetType
+	// NoIPTargets refuses ip targets.
+	NoIPTargets bool
+	// ControlPort of the target control agent.
+	ControlPort settings.Opt[int32]
+	// LoadBalancer is the address type of the load balancer.
+	LoadBalancer model.AddressType
+	// Origin is the backend reference.
+	Origin finding.Origin
+}
+
+// Group is a target group without id, name, tags and binding, which depend on the dialect, and
+// the ports that have to be open for it.
+type Group struct {
+	model.TargetGroup
+	// Data is where traffic goes: a port of nodes, or of pods (possibly by name).
+	Data intstr.IntOrString
+}
+
+// TargetGroup builds a target group. Findings hold the rules that use it; with any of them the
+// group is not usable.
+func TargetGroup(r GroupRequest) (Group, finding.List) {
+	var found finding.List
+	for _, f := range r.Settings.Faults() {
+		found.Add(f.Finding(finding.BlocksRule))
+	}
+	if f := r.ControlPort.Check(); f != nil {
+		found.Add(f.Finding(finding.BlocksRule))
+	}
+	port := ServicePort(r.Service, r.Port)
+	if port == nil {
+		found.Add(r.fault(finding.BackendPortNotFound,
+			fmt.Sprintf("Service %s/%s has no port %s", r.Service.Namespace, r.Service.Name, r.Port.String()),
+			"use a port number or port name of the Service"))
+	}
+	if len(found) > 0 {
+		return Group{}, found
+	}
+	out := Group{TargetGroup: model.TargetGroup{
+		Type:            r.targetType(),
+		Protocol:        r.Settings.Protocol.Or("HTTP"),
+		ProtocolVersion: r.Settings.ProtocolVersion.Or("HTTP1"),
+		AddressType:     model.IPv4,
+		Attributes:      r.Settings.Attributes.Value,
+		Origin:          r.Origin,
+	}}
+	out.place(r, port, &found)
+	out.check(r, &found)
+	if hasIPv6(r.Service) {
+		out.AddressType = model.IPv6
+		if !r.LoadBalancer.HasIPv6() {
+			found.Add(r.fault(finding.BackendTypeUnsupported,
+				fmt.Sprintf("Service %s/%s has IPv6 endpoints, which a load balancer of address type %s cannot reach", r.Service.Namespace, r.Service.Name, r.LoadBalancer),
+				"set ip-address-type to dualstack, or give the Service the family IPv4 only"))
+		}
+	}
+	return out, found
+}
+
+func (r GroupRequest) targetType() model.TargetType {
+	return r.Type.Or(r.Settings.Type.Or(r.DefaultType))
+}
+
+func (r GroupRequest) fault(reason finding.Reason, message, fix string) finding.Finding {
+	return finding.Finding{Object: r.Origin.Object, Field: r.Origin.Field, Reason: reason, Message: message, Fix: fix, Blocks: finding.BlocksRule}
+}
+
+// place fills in what depends on the target type.
+func (g *Group) place(r GroupRequest, port *corev1.ServicePort, found *finding.List) {
+	if g.Type == model.InstanceTargets {
+		g.Port, g.Data = port.NodePort, intstr.FromInt32(port.NodePort)
+		if port.NodePort == 0 {
+			found.Add(r.fault(finding.BackendTypeUnsupported,
+				fmt.Sprintf("Service %s/%s is of type %s and has no node port, which instance targets need", r.Service.Namespace, r.Service.Name, r.Service.Spec.Type),
+				"change its type to NodePort, or set target-type to ip"))
+		}
+		if r.ControlPort.Set {
+			found.Add(finding.Finding{Object: r.ControlPort.Origin.Object, Field: r.ControlPort.Origin.Field, Reason: finding.AnnotationInvalid,
+				Message: "a target control port needs ip targets", Fix: "set target-type to ip, or remove the annotation", Blocks: finding.BlocksRule})
+		}
+		return
+	}
+	if r.NoIPTargets {
+		found.Add(r.fault(finding.FeatureDisabled, "ip targets are switched off", "use target type instance, or ask the operator for feature gate EnableIPTargetType"))
+	}
+	g.Data = targetPort(port)
+	g.Port = g.Data.IntVal
+	if g.Data.Type == intstr.String {
+		// Pods may differ in what the name stands for; each target carries its own port.
+		g.Port = 1
+	}
+	if r.ControlPort.Set {
+		g.ControlPort = new(r.ControlPort.Value)
+	}
+}
+
+// check fills in the health check.
+func (g *Group) check(r GroupRequest, found *finding.List) {
+	s := r.Settings
+	grpc := g.ProtocolVersion == "GRPC"
+	path := "/"
+	if grpc {
+		path = "/AWS.ALB/healthcheck"
+	}
+	g.HealthCheck = model.HealthCheck{
+		Port:               g.checkPort(r, found),
+		Protocol:           s.HealthProtocol.Or(g.Protocol),
+		Path:               s.HealthPath.Or(path),
+		IntervalSeconds:    s.HealthInterval.Or(15),
+		TimeoutSeconds:     s.HealthTimeout.Or(5),
+		HealthyThreshold:   s.HealthyThreshold.Or(2),
+		UnhealthyThreshold: s.UnhealthyThreshold.Or(2),
+	}
+	if grpc {
+		g.HealthCheck.GRPCCodes = s.SuccessCodes.Or("12")
+	} else {
+		g.HealthCheck.HTTPCodes = s.SuccessCodes.Or("200")
+	}
+}
+
+// TrafficPort says that a health check goes where the traffic goes.
+const TrafficPort = "traffic-port"
+
+func (g *Group) checkPort(r GroupRequest, found *finding.List) string {
+	wish := r.Settings.HealthPort
+	raw := wish.Or(TrafficPort)
+	if raw == TrafficPort {
+		return raw
+	}
+	if n, err := strconv.ParseInt(raw, 10, 32); err == nil {
+		return strconv.FormatInt(n, 10)
+	}
+	fault := func(message, fix string) {
+		found.Add(finding.Finding{Object: wish.Origin.Object, Field: wish.Origin.Field, Reason: finding.AnnotationInvalid, Message: message, Fix: fix, Blocks: finding.BlocksRule})
+	}
+	port := ServicePort(r.Service, intstr.FromString(raw))
+	switch {
+	case port == nil:
+		fault(fmt.Sprintf("Service %s/%s has no port named %q", r.Service.Namespace, r.Service.Name, raw), "use traffic-port, a number or a port name of the Service")
+	case g.Type == model.InstanceTargets:
+		return strconv.Itoa(int(port.NodePort))
+	case targetPort(port).Type == intstr.String:
+		fault(fmt.Sprintf("port %q of Service %s/%s has a named target port, which a health check cannot use", raw, r.Service.Namespace, r.Service.Name), "use traffic-port or a number")
+	default:
+		return strconv.Itoa(int(targetPort(port).IntVal))
+	}
+	return ""
+}

@@ -1,0 +1,121 @@
+package ingress
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
+)
+
+// authenticate builds what comes before an outcome on an HTTPS listener: nothing, one
+// authentication, or a token check. service is the backend whose annotations come first.
+func (t *translation) authenticate(m *member, service *corev1.Service, at finding.Origin) ([]model.Action, bool) {
+	s := m.set.Auth
+	if service != nil {
+		ref := finding.Ref{Kind: "Service", Namespace: service.Namespace, Name: service.Name}
+		s = settings.ParseService(service.Annotations, ref).Auth.Over(s)
+	}
+	jwt := m.set.JWT
+	faults := append(s.Faults(), settings.Faults(jwt.Check())...)
+	for _, f := range faults {
+		t.fault(m, f, finding.BlocksRule)
+	}
+	if len(faults) > 0 {
+		return nil, false
+	}
+	kind := s.Type.Or(settings.AuthNone)
+	if jwt.Set && kind != settings.AuthNone {
+		t.found.Add(finding.Finding{
+			Object: m.ref, Field: fieldOn(m.ref, jwt.Origin), Reason: finding.AnnotationInvalid,
+			Message: fmt.Sprintf("%s has both jwt-validation and auth-type %s, of which AWS allows one", at.Field, kind),
+			Fix:     "remove one of them", Blocks: finding.BlocksRule,
+		})
+		return nil, false
+	}
+	common := model.AuthCommon{
+		OnUnauthenticated: s.OnUnauthenticated.Or("authenticate"), Scope: s.Scope.Or("openid"),
+		SessionCookie: s.SessionCookie.Or("AWSELBAuthSessionCookie"), SessionTimeout: s.SessionTimeout.Or(604800),
+	}
+	switch {
+	case jwt.Set:
+		return []model.Action{jwt.Value}, true
+	case kind == settings.AuthCognito:
+		return t.cognito(m, s, common)
+	case kind == settings.AuthOIDC:
+		return t.oidc(m, s, common)
+	}
+	return nil, true
+}
+
+// lacks reports an authentication without its provider.
+func (t *translation) lacks(m *member, s settings.Auth, key string) ([]model.Action, bool) {
+	object, field := s.Type.Origin.Object, s.Type.Origin.Field
+	t.found.Add(finding.Finding{
+		Object: object, Field: field, Reason: finding.AnnotationInvalid,
+		Message: fmt.Sprintf("auth-type %s needs annotation %s%s", s.Type.Value, settings.Prefix, key),
+		Fix:     "add the annotation", Blocks: finding.BlocksRule,
+	})
+	return nil, false
+}
+
+func (t *translation) cognito(m *member, s settings.Auth, common model.AuthCommon) ([]model.Action, bool) {
+	if !s.Cognito.Set {
+		return t.lacks(m, s, "auth-idp-cognito")
+	}
+	c := s.Cognito.Value
+	common.ExtraParams = c.AuthenticationRequestExtraParams
+	return []model.Action{model.AuthCognito{AuthCommon: common, UserPoolARN: c.UserPoolARN, ClientID: c.UserPoolClientID, Domain: c.UserPoolDomain}}, true
+}
+
+func (t *translation) oidc(m *member, s settings.Auth, common model.AuthCommon) ([]model.Action, bool) {
+	if !s.OIDC.Set {
+		return t.lacks(m, s, "auth-idp-oidc")
+	}
+	c := s.OIDC.Value
+	common.ExtraParams = c.AuthenticationRequestExtraParams
+	id, secret, ok := t.clientSecret(m, s.OIDC)
+	if !ok {
+		return nil, false
+	}
+	return []model.Action{model.AuthOIDC{
+		AuthCommon: common, Issuer: c.Issuer, AuthorizationEndpoint: c.AuthorizationEndpoint, TokenEndpoint: c.TokenEndpoint,
+		UserInfoEndpoint: c.UserInfoEndpoint, ClientID: id, ClientSecret: secret,
+	}}, true
+}
+
+// clientSecret reads client id and secret from the Secret, in the namespace of the Ingress.
+func (t *translation) clientSecret(m *member, o settings.Opt[settings.OIDCIDP]) (id, secret model.Secret, ok bool) {
+	name := o.Value.SecretName
+	fault := func(reason finding.Reason, message, fix string) {
+		t.found.Add(finding.Finding{
+			Object: o.Origin.Object, Field: o.Origin.Field, Reason: reason, Message: message, Fix: fix, Blocks: finding.BlocksRule,
+		})
+	}
+	s, exists := cluster.Get[*corev1.Secret](t.view, cluster.KindSecret, m.ref.Namespace, name)
+	if !exists {
+		fault(finding.SecretNotFound, fmt.Sprintf("Secret %s/%s does not exist", m.ref.Namespace, name), "create the Secret")
+		return "", "", false
+	}
+	if l := t.opt.SecretLabel; l.Key != "" && s.Labels[l.Key] != l.Value {
+		fault(finding.SecretInvalid, fmt.Sprintf("Secret %s/%s lacks the label %s=%s that the operator demands", m.ref.Namespace, name, l.Key, l.Value), "add the label")
+		return "", "", false
+	}
+	rawID, hasID := s.Data["clientID"]
+	if !hasID {
+		rawID, hasID = s.Data["clientId"]
+	}
+	rawSecret, hasSecret := s.Data["clientSecret"]
+	if !hasID || !hasSecret {
+		fault(finding.SecretInvalid, fmt.Sprintf("Secret %s/%s needs the keys clientID and clientSecret", m.ref.Namespace, name), "add the keys")
+		return "", "", false
+	}
+	// A newline at the end of a file is no part of a credential.
+	return model.Secret(strings.TrimRightFunc(string(rawID), unicode.IsSpace)),
+		model.Secret(strings.TrimRightFunc(string(rawSecret), unicode.IsControl)), true
+}

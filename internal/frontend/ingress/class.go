@@ -1,0 +1,126 @@
+package ingress
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+const (
+	controllerName      = "ingress.k8s.aws/alb"
+	classAnnotation     = "kubernetes.io/ingress.class"
+	defaultAnnotation   = "ingressclass.kubernetes.io/is-default-class"
+	defaultClass        = "alb"
+	paramsGroup         = "elbv2.k8s.aws"
+	paramsKind          = "IngressClassParams"
+	classNameField      = "spec.ingressClassName"
+	fieldOfClassDefault = "spec.ingressClassName (default class)"
+)
+
+// classified says whether an Ingress is served here, and by which class parameters. With a fault
+// it is not known.
+type classified struct {
+	managed bool
+	params  *v1beta1.IngressClassParams
+	fault   *finding.Finding
+}
+
+// classify decides whether the Ingress is ours. Deletion makes no difference here.
+func (f *Frontend) classify(v *cluster.View, ing *networkingv1.Ingress) classified {
+	if class, ok := ing.Annotations[classAnnotation]; ok {
+		return classified{managed: class == f.opt.Class || f.opt.Class == "" && class == defaultClass}
+	}
+	if name := ing.Spec.IngressClassName; name != nil {
+		class, ok := cluster.Get[*networkingv1.IngressClass](v, cluster.KindIngressClass, "", *name)
+		if !ok {
+			return unclassified(ing, finding.IngressClassInvalid, classNameField,
+				fmt.Sprintf("IngressClass %s does not exist", *name), "create the class or name another")
+		}
+		return f.byClass(v, ing, class)
+	}
+	return f.byDefault(v, ing)
+}
+
+// byDefault looks for the class of Ingresses that name none. Several default classes are a fault
+// of the Ingress if one of them is ours, and none of our business otherwise.
+func (f *Frontend) byDefault(v *cluster.View, ing *networkingv1.Ingress) classified {
+	var defaults []*networkingv1.IngressClass
+	ours := false
+	for _, c := range cluster.List[*networkingv1.IngressClass](v, cluster.Query{Kind: cluster.KindIngressClass}) {
+		if c.Annotations[defaultAnnotation] == "true" {
+			defaults = append(defaults, c)
+			ours = ours || c.Spec.Controller == controllerName
+		}
+	}
+	switch {
+	case len(defaults) == 0:
+		return classified{managed: f.opt.Class == ""}
+	case len(defaults) == 1:
+		return f.byClass(v, ing, defaults[0])
+	case !ours:
+		return classified{}
+	}
+	return unclassified(ing, finding.IngressClassInvalid, fieldOfClassDefault,
+		fmt.Sprintf("no class is named and %d classes are marked as default, %s and %s among them", len(defaults), defaults[0].Name, defaults[1].Name),
+		"set spec.ingressClassName, or leave one default class")
+}
+
+func (f *Frontend) byClass(v *cluster.View, ing *networkingv1.Ingress, class *networkingv1.IngressClass) classified {
+	if class.Spec.Controller != controllerName {
+		return classified{}
+	}
+	ref := class.Spec.Parameters
+	if ref == nil {
+		return classified{managed: true}
+	}
+	if ref.APIGroup == nil || *ref.APIGroup != paramsGroup || ref.Kind != paramsKind {
+		return unclassified(ing, finding.IngressClassInvalid, classNameField,
+			fmt.Sprintf("IngressClass %s has parameters of a kind other than %s of %s", class.Name, paramsKind, paramsGroup), "correct spec.parameters of the class")
+	}
+	params, ok := cluster.Get[*v1beta1.IngressClassParams](v, cluster.KindIngressClassParams, "", ref.Name)
+	if !ok {
+		return unclassified(ing, finding.IngressClassInvalid, classNameField,
+			fmt.Sprintf("IngressClass %s has parameters %s, which do not exist", class.Name, ref.Name), "create the IngressClassParams or correct the class")
+	}
+	if fault := admits(v, ing, class.Name, params); fault != nil {
+		return classified{fault: fault}
+	}
+	return classified{managed: true, params: params}
+}
+
+// admits checks the namespace selector of class parameters.
+func admits(v *cluster.View, ing *networkingv1.Ingress, class string, p *v1beta1.IngressClassParams) *finding.Finding {
+	sel := p.Spec.NamespaceSelector
+	if sel == nil || len(sel.MatchLabels) == 0 && len(sel.MatchExpressions) == 0 {
+		return nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(sel)
+	if err != nil {
+		return unclassified(ing, finding.IngressClassInvalid, classNameField,
+			fmt.Sprintf("IngressClassParams %s has a namespaceSelector that cannot be read: %v", p.Name, err), "correct the selector").fault
+	}
+	ns, ok := cluster.Get[*corev1.Namespace](v, cluster.KindNamespace, "", ing.Namespace)
+	if !ok || !selector.Matches(labels.Set(ns.Labels)) {
+		return unclassified(ing, finding.NamespaceNotAllowed, classNameField,
+			fmt.Sprintf("IngressClass %s does not admit Ingresses of namespace %s", class, ing.Namespace), "use another class, or label the namespace as the class demands").fault
+	}
+	return nil
+}
+
+func unclassified(ing *networkingv1.Ingress, reason finding.Reason, field, message, fix string) classified {
+	return classified{fault: &finding.Finding{
+		Object: refOf(ing), Field: field, Reason: reason, Severity: finding.Error,
+		Message: message, Fix: fix, Blocks: finding.BlocksMember,
+	}}
+}
+
+func refOf(ing *networkingv1.Ingress) finding.Ref {
+	return finding.Ref{Kind: string(cluster.KindIngress), Namespace: ing.Namespace, Name: ing.Name}
+}

@@ -1,0 +1,189 @@
+package ingress
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
+)
+
+// placed says where an Ingress belongs. With a fault that is not known.
+type placed struct {
+	classified
+	id  model.StackID
+	set settings.Ingress
+}
+
+var groupName = regexp.MustCompile(`^([a-z0-9][-a-z0-9.]*)?[a-z0-9]$`)
+
+// place finds the stack of an Ingress that is not being deleted.
+func (f *Frontend) place(v *cluster.View, ing *networkingv1.Ingress) placed {
+	p := placed{classified: f.classify(v, ing), id: implicit(ing)}
+	if p.fault == nil && !p.managed {
+		return p
+	}
+	p.set = settings.ParseIngress(ing.Annotations, refOf(ing)).WithClass(p.params)
+	if g := p.set.GroupName; p.fault == nil && g.Set {
+		p.id = explicit(g.Value)
+		if len(g.Value) > 63 || !groupName.MatchString(g.Value) {
+			p.fault = &finding.Finding{
+				Object: refOf(ing), Field: fieldOn(refOf(ing), g.Origin), Reason: finding.GroupNameInvalid, Severity: finding.Error,
+				Message: fmt.Sprintf("group name %q is not made of lower-case letters, digits, dots and hyphens, at most 63 of them", g.Value),
+				Fix:     "choose a valid group name", Blocks: finding.BlocksMember,
+			}
+		}
+	}
+	return p
+}
+
+// member is an Ingress that takes part in the stack.
+type member struct {
+	ing   *networkingv1.Ingress
+	ref   finding.Ref
+	set   settings.Ingress
+	order int32
+	// tags of the class alone, and those over the member's own.
+	classTags, tags map[string]string
+	// blocked says that everything the member contributes is held; lost that it is not even known
+	// which ports and parameters it has.
+	blocked, lost bool
+	ports         []settings.ListenPort
+}
+
+// group is what was found for a stack.
+type group struct {
+	members []*member // in group order
+	leaving []model.Member
+	found   finding.List
+	guard   *finding.Finding
+	// astray says that an Ingress of the stack's name cannot be placed and was never claimed.
+	astray bool
+}
+
+// load finds the members of a stack by indexes.
+func (f *Frontend) load(v *cluster.View, id model.StackID) group {
+	var g group
+	for _, ing := range f.candidates(v, id) {
+		f.add(v, &g, id, ing)
+	}
+	slices.SortFunc(g.members, func(a, b *member) int {
+		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.ref.Namespace+"/"+a.ref.Name, b.ref.Namespace+"/"+b.ref.Name))
+	})
+	slices.SortFunc(g.leaving, func(a, b model.Member) int { return a.Ref.Compare(b.Ref) })
+	return g
+}
+
+// candidates are the Ingresses that may belong to the stack, or did.
+func (f *Frontend) candidates(v *cluster.View, id model.StackID) []*networkingv1.Ingress {
+	if id.Namespace != "" {
+		if ing, ok := cluster.Get[*networkingv1.Ingress](v, cluster.KindIngress, id.Namespace, id.Name); ok {
+			return []*networkingv1.Ingress{ing}
+		}
+		return nil
+	}
+	by := func(index cluster.Index, value string) []*networkingv1.Ingress {
+		return cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress, Index: index, Value: value})
+	}
+	all := append(by(cluster.IngressByGroup, id.Name), by(cluster.IngressByFinalizer, naming.Finalizer(id))...)
+	for _, p := range cluster.List[*v1beta1.IngressClassParams](v, cluster.Query{Kind: cluster.KindIngressClassParams, Index: cluster.ParamsByGroup, Value: id.Name}) {
+		for _, c := range cluster.List[*networkingv1.IngressClass](v, cluster.Query{Kind: cluster.KindIngressClass, Index: cluster.ClassByParams, Value: p.Name}) {
+			all = append(all, by(cluster.IngressByClass, c.Name)...)
+			if c.Annotations[defaultAnnotation] == "true" {
+				all = append(all, by(cluster.IngressByClass, "")...)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b *networkingv1.Ingress) int { return refOf(a).Compare(refOf(b)) })
+	return slices.CompactFunc(all, func(a, b *networkingv1.Ingress) bool { return refOf(a) == refOf(b) })
+}
+
+// add sorts one candidate in: a member, one that leaves, or unrelated.
+func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *networkingv1.Ingress) {
+	finalizer := naming.Finalizer(id)
+	claimed := slices.Contains(ing.Finalizers, finalizer)
+	leave := model.Member{Ref: refOf(ing), Finalizer: finalizer, Claimed: true, Deleting: ing.DeletionTimestamp != nil}
+	if ing.DeletionTimestamp != nil {
+		if claimed {
+			g.leaving = append(g.leaving, leave)
+			g.guard = cmp.Or(g.guard, deletionGuard(ing))
+		}
+		return
+	}
+	p := f.place(v, ing)
+	switch {
+	case p.fault != nil && claimed:
+		// What it had stays: a class deleted by accident must not tear rules down.
+		g.found.Add(*p.fault)
+		m := newMember(ing, p.set)
+		m.blocked, m.lost = true, true
+		g.members = append(g.members, m)
+	case p.fault != nil:
+		if id == implicit(ing) && len(claimedBy(ing)) == 0 {
+			g.found.Add(*p.fault)
+			g.astray = true
+		}
+	case p.managed && p.id == id:
+		m := newMember(ing, p.set)
+		if o := p.set.GroupOrder.Check(); o != nil {
+			m.blocked = true
+			fault := o.Finding(finding.BlocksMember)
+			fault.Reason = finding.GroupOrderInvalid
+			g.found.Add(fault)
+		}
+		g.members = append(g.members, m)
+	case claimed:
+		g.leaving = append(g.leaving, leave)
+	}
+}
+
+func newMember(ing *networkingv1.Ingress, set settings.Ingress) *member {
+	return &member{ing: ing, ref: refOf(ing), set: set, order: set.GroupOrder.Or(0)}
+}
+
+const protectionAttribute = "deletion_protection.enabled"
+
+// deletionGuard says why the load balancer must not go with the Ingress: it asks for protection,
+// or what it says about protection cannot be read.
+func deletionGuard(ing *networkingv1.Ingress) *finding.Finding {
+	key := settings.Prefix + "load-balancer-attributes"
+	raw := ing.Annotations[key]
+	if !strings.Contains(raw, protectionAttribute) {
+		return nil
+	}
+	attributes, err := settings.Map(raw)
+	if err == nil {
+		value, ok := attributes[protectionAttribute]
+		if !ok {
+			return nil
+		}
+		on, parseErr := strconv.ParseBool(value)
+		if parseErr == nil && !on {
+			return nil
+		}
+	}
+	return &finding.Finding{
+		Object: refOf(ing), Field: key, Reason: finding.DeletionProtected, Severity: finding.Error,
+		Message: "the Ingress is being deleted while it asks for deletion protection of its load balancer",
+		Fix:     "set " + protectionAttribute + "=false first", Blocks: finding.BlocksStack,
+	}
+}
+
+// fieldOn names an origin as a field of the object that gets the finding: class parameters get no
+// events, so what is wrong in them is reported on the Ingress.
+func fieldOn(ref finding.Ref, o finding.Origin) string {
+	if o.Object == ref {
+		return o.Field
+	}
+	return o.String()
+}

@@ -1,0 +1,165 @@
+package ingress
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
+)
+
+const defaultBackendField = "spec.defaultBackend"
+
+// listener builds one port with its default action and rules.
+func (t *translation) listener(p *port) model.Listener {
+	l := model.Listener{Port: p.number, Tags: t.sharedTags(p.members), Attributes: t.listenerAttributes(p)}
+	for _, m := range p.members {
+		l.Members = append(l.Members, m.ref)
+	}
+	if p.tls {
+		l.TLS = t.tls(p)
+	}
+	if t.redirects(l) {
+		l.Default = []model.Action{model.Redirect{Protocol: "HTTPS", Port: fmt.Sprint(t.redirect.Value), Status: "HTTP_301"}}
+		return l
+	}
+	t.defaultAction(p, &l)
+	var rules []model.Rule
+	for _, m := range p.all(t.members) {
+		held := m.blocked || slices.Contains(p.outvoted, m)
+		for _, path := range pathsOf(m.ing) {
+			if r, ok := t.rule(m, p, path, held); ok {
+				rules = append(rules, r)
+			}
+		}
+	}
+	o := assemble.Optimizer{Port: p.number, Protocol: p.protocol(), RegexHostsCover: !t.opt.ExactRegexHosts}
+	l.Rules = o.Optimize(rules)
+	return l
+}
+
+func (t *translation) listenerAttributes(p *port) map[string]string {
+	return agreeKeys(t, p.members, "listener-attributes."+p.key(), func(m *member) settings.Opt[map[string]string] {
+		return m.set.ListenerAttributes[p.key()]
+	}, p.members[0].set.Class.ListenerAttributes[p.key()])
+}
+
+func (t *translation) tls(p *port) *model.TLS {
+	policy := perPort(t, p, "ssl-policy", func(m *member) settings.Opt[string] { return written(m.set.SSLPolicy) }, equal[string])
+	out := &model.TLS{Policy: policy.Or(t.opt.DefaultSSLPolicy)}
+	mutual := perPort(t, p, "mutual-authentication", func(m *member) settings.Opt[model.MutualAuth] {
+		o := m.set.MutualAuth
+		if a, ok := o.Value[p.number]; ok {
+			return settings.Of(a, o.Origin)
+		}
+		return settings.Opt[model.MutualAuth]{}
+	}, func(a, b model.MutualAuth) bool { return reflect.DeepEqual(a, b) })
+	if mutual.Set {
+		out.MutualAuth = &mutual.Value
+	}
+	for _, m := range p.members {
+		if c := m.set.Certificates; len(c.Value) > 0 {
+			out.Certificates = append(out.Certificates, model.CertARNs{Member: m.ref, ARNs: c.Value, Field: fieldOn(m.ref, c.Origin)})
+		} else if hosts := hostsOf(m.ing); len(hosts) > 0 {
+			out.Certificates = append(out.Certificates, model.CertHosts{Member: m.ref, Hosts: hosts})
+		}
+	}
+	return out
+}
+
+// hostsOf are the hosts that an Ingress wants certificates for.
+func hostsOf(ing *networkingv1.Ingress) []string {
+	var out []string
+	for _, r := range ing.Spec.Rules {
+		if r.Host != "" {
+			out = append(out, r.Host)
+		}
+	}
+	for _, s := range ing.Spec.TLS {
+		out = append(out, s.Hosts...)
+	}
+	return sorted(out)
+}
+
+// defaultAction is the default backend of the first member that has one, and otherwise a 404.
+func (t *translation) defaultAction(p *port, l *model.Listener) {
+	l.Default = []model.Action{model.FixedResponse{Status: "404", ContentType: "text/plain"}}
+	var winner *member
+	for _, m := range p.members {
+		if m.ing.Spec.DefaultBackend == nil {
+			continue
+		}
+		if winner != nil {
+			t.conflict(m, finding.Origin{Object: m.ref, Field: defaultBackendField}, finding.ListenerConflict,
+				fmt.Sprintf("the default backend of port %d", p.number), winner.ref)
+			continue
+		}
+		winner = m
+	}
+	if winner == nil {
+		return
+	}
+	l.DefaultOf = finding.Origin{Object: winner.ref, Field: defaultBackendField}
+	if winner.blocked {
+		l.DefaultHeld = true
+		return
+	}
+	actions, ok := t.actions(winner, p, *winner.ing.Spec.DefaultBackend, l.DefaultOf)
+	if !ok {
+		l.DefaultHeld = true
+		return
+	}
+	l.Default = actions
+}
+
+// rulePath is one path of an Ingress, at its place in the order of precedence.
+type rulePath struct {
+	host  string
+	path  networkingv1.HTTPIngressPath
+	kind  networkingv1.PathType
+	field string
+}
+
+// pathsOf lists the paths of an Ingress in order of precedence: rules as written, and within each
+// the exact paths, then prefixes, longest first, then the others.
+func pathsOf(ing *networkingv1.Ingress) []rulePath {
+	var out []rulePath
+	for i, r := range ing.Spec.Rules {
+		if r.HTTP == nil {
+			continue
+		}
+		var paths []rulePath
+		for j, p := range r.HTTP.Paths {
+			kind := networkingv1.PathTypeImplementationSpecific
+			if p.PathType != nil {
+				kind = *p.PathType
+			}
+			paths = append(paths, rulePath{host: r.Host, path: p, kind: kind, field: fmt.Sprintf("spec.rules[%d].http.paths[%d]", i, j)})
+		}
+		slices.SortStableFunc(paths, func(a, b rulePath) int {
+			rank := cmp.Compare(a.rank(), b.rank())
+			if rank == 0 && a.kind == networkingv1.PathTypePrefix {
+				return cmp.Compare(len(b.path.Path), len(a.path.Path))
+			}
+			return rank
+		})
+		out = append(out, paths...)
+	}
+	return out
+}
+
+func (p rulePath) rank() int {
+	switch p.kind {
+	case networkingv1.PathTypeExact:
+		return 0
+	case networkingv1.PathTypePrefix:
+		return 1
+	}
+	return 2
+}

@@ -1,0 +1,165 @@
+package ingress
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
+)
+
+// loadBalancer merges what the members say about the load balancer as a whole.
+func (t *translation) loadBalancer() *model.ALB {
+	first := t.members[0].set.Class
+	scheme := guarded(t, "scheme", func(m *member) settings.Opt[model.Scheme] { return m.set.Scheme })
+	address := guarded(t, "ip-address-type", func(m *member) settings.Opt[model.AddressType] { return m.set.AddressType })
+	alb := &model.ALB{
+		Scheme:      scheme.Or(t.opt.DefaultScheme),
+		AddressType: address.Or(model.IPv4),
+		CoIPPool: agree(t, t.members, "customer-owned-ipv4-pool", func(m *member) settings.Opt[string] {
+			return m.set.CoIPPool
+		}, equal[string]).Value,
+		IPAMPool: first.IPAMPool,
+		Attributes: agreeKeys(t, t.members, "load-balancer-attributes", func(m *member) settings.Opt[map[string]string] {
+			return m.set.LoadBalancer.Attributes
+		}, first.Attributes),
+		Capacity: t.capacity(first),
+		Tags:     t.sharedTags(t.members),
+		Origins:  map[string]finding.Origin{},
+	}
+	if alb.IPAMPool == "" {
+		alb.IPAMPool = agree(t, t.members, "ipam-ipv4-pool-id", func(m *member) settings.Opt[string] {
+			return written(m.set.IPAMPool)
+		}, equal[string]).Value
+	}
+	name := agree(t, t.members, "load-balancer-name", func(m *member) settings.Opt[string] { return written(m.set.Name) }, equal[string])
+	alb.Name = cmp.Or(name.Value, naming.LoadBalancer(t.opt.Cluster, t.id, alb.Scheme))
+	alb.Subnets = t.subnets()
+	alb.SecurityGroups = t.securityGroups(alb)
+	t.origin(alb, "scheme", scheme.Origin)
+	t.origin(alb, "addressType", address.Origin)
+	t.origin(alb, "name", name.Origin)
+	return alb
+}
+
+func (t *translation) origin(alb *model.ALB, field string, o finding.Origin) {
+	if o != (finding.Origin{}) {
+		alb.Origins[field] = o
+	}
+}
+
+// written takes an empty text for none.
+func written(o settings.Opt[string]) settings.Opt[string] {
+	if o.Value == "" {
+		return settings.Opt[string]{}
+	}
+	return o
+}
+
+// guarded merges a setting that must not be guessed: where the only members that say something
+// cannot be read, the stack is held.
+func guarded[T comparable](t *translation, key string, get func(*member) settings.Opt[T]) settings.Opt[T] {
+	won := agree(t, t.members, key, get, equal[T])
+	if won.Set {
+		return won
+	}
+	for _, m := range t.members {
+		if f := get(m).Check(); f != nil {
+			t.escalate(m, *f)
+		}
+	}
+	return won
+}
+
+// capacity is the reservation, nil if nobody speaks of one. Parameters of the first member's
+// class decide alone.
+func (t *translation) capacity(class settings.Class) *int32 {
+	if t.opt.NoCapacity {
+		return nil
+	}
+	if class.Capacity != nil {
+		return class.Capacity
+	}
+	units := agreeKeys(t, t.members, "minimum-load-balancer-capacity", func(m *member) settings.Opt[map[string]string] {
+		return m.set.LoadBalancer.Capacity
+	}, nil)
+	raw, ok := units["CapacityUnits"]
+	n, err := strconv.ParseInt(raw, 10, 32)
+	if !ok || err != nil {
+		return nil
+	}
+	return new(int32(n))
+}
+
+// subnetWish is one member's way to find subnets.
+type subnetWish struct {
+	ids  []string
+	tags map[string][]string
+}
+
+func (w subnetWish) same(o subnetWish) bool {
+	return sameSet(w.ids, o.ids) && len(w.tags) == len(o.tags) && !slices.ContainsFunc(sortedKeys(w.tags), func(k string) bool {
+		return !slices.Equal(w.tags[k], o.tags[k])
+	})
+}
+
+func (t *translation) subnets() model.SubnetChoice {
+	wish := agree(t, t.members, "subnets", func(m *member) settings.Opt[subnetWish] {
+		c := m.set.Class
+		from := c.Origin
+		switch s := some(m.set.Subnets); {
+		case len(c.SubnetIDs) > 0:
+			from.Field = "spec.subnets.ids"
+			return settings.Of(subnetWish{ids: c.SubnetIDs}, from)
+		case len(c.SubnetTags) > 0:
+			from.Field = "spec.subnets.tags"
+			return settings.Of(subnetWish{tags: c.SubnetTags}, from)
+		case s.Set:
+			return settings.Of(subnetWish{ids: s.Value}, s.Origin)
+		}
+		return settings.Opt[subnetWish]{}
+	}, subnetWish.same)
+	switch {
+	case !wish.Set:
+		return model.SubnetsDiscovered{}
+	case len(wish.Value.ids) > 0:
+		return model.SubnetsNamed{Refs: wish.Value.ids, Of: wish.Origin}
+	}
+	return model.SubnetsTagged{Tags: wish.Value.tags, Of: wish.Origin}
+}
+
+// securityGroups decides who guards the load balancer and from which group its targets see it.
+func (t *translation) securityGroups(alb *model.ALB) model.GroupChoice {
+	given := agree(t, t.members, "security-groups", func(m *member) settings.Opt[[]string] { return some(m.set.SecurityGroups) }, slices.Equal)
+	manage := agree(t, t.members, "manage-backend-security-group-rules", func(m *member) settings.Opt[bool] { return m.set.ManageBackendRules }, equal[bool])
+	backend := !t.opt.NoBackendGroup
+	var sources []model.IngressRule
+	for _, p := range t.ports {
+		sources = append(sources, t.sources(p, alb.AddressType.HasIPv6(), !given.Set)...)
+	}
+	defer func() { t.stack.BackendGroup.Needed = t.peer != nil && t.peer.BackendGroup }()
+	if given.Set {
+		choice := model.GroupsGiven{Refs: given.Value, Of: given.Origin, Backend: manage.Or(t.opt.ManageBackendRules)}
+		if choice.Backend && !backend {
+			m := t.members[0]
+			t.found.Add(finding.Finding{
+				Object: m.ref, Field: fieldOn(m.ref, manage.Origin), Reason: finding.FeatureDisabled,
+				Message: "rules of nodes and pods cannot be managed, since the shared backend security group is switched off",
+				Fix:     "set manage-backend-security-group-rules to false", Blocks: finding.BlocksStack,
+			})
+		}
+		if choice.Backend {
+			t.peer = &model.Peer{BackendGroup: true}
+		}
+		return choice
+	}
+	t.peer = &model.Peer{BackendGroup: backend, ManagedGroup: !backend}
+	return model.GroupsManaged{Backend: backend, Group: model.SecurityGroup{
+		Name: naming.ManagedGroup(t.opt.Cluster, t.id), Description: naming.ManagedGroupDescription,
+		Tags: assemble.Overlay(alb.Tags), Ingress: sources,
+	}}
+}

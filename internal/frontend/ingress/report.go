@@ -1,0 +1,92 @@
+package ingress
+
+import (
+	"slices"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// The reasons of events. They are those that older controllers gave, since alerts are built on
+// them; the message begins with the reason of the finding.
+const (
+	eventReconciled = "SuccessfullyReconciled"
+	eventLoad       = "FailedLoadGroupID"
+	eventBuild      = "FailedBuildModel"
+	eventDeploy     = "FailedDeployModel"
+)
+
+// Report writes the status of the members and an event for each finding on the object to blame,
+// and for success where something changed.
+func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
+	var out []cluster.Patch
+	for _, x := range o.Findings.Sorted() {
+		if e, ok := eventOf(x); ok {
+			out = append(out, e)
+		}
+	}
+	if o.Err != nil {
+		return out
+	}
+	out = append(out, statuses(v, o)...)
+	if o.Done && o.Changed && len(o.Failed) == 0 {
+		for _, m := range o.Stack.Members {
+			if !m.Blocked && !faulty(o.Findings.On(m.Ref)) {
+				out = append(out, cluster.Event{Ref: refTo(m.Ref), Reason: eventReconciled, Message: "Successfully reconciled"})
+			}
+		}
+	}
+	return out
+}
+
+// faulty says whether something of the object is held.
+func faulty(found finding.List) bool { return found.Reach() > finding.BlocksNothing }
+
+func refTo(r finding.Ref) cluster.Ref {
+	return cluster.Ref{Kind: cluster.Kind(r.Kind), Namespace: r.Namespace, Name: r.Name}
+}
+
+func eventOf(x finding.Finding) (cluster.Event, bool) {
+	if x.Object.IsZero() || x.Object.Namespace == "" {
+		return cluster.Event{}, false
+	}
+	e := cluster.Event{Ref: refTo(x.Object), Warning: true, Reason: eventBuild, Message: string(x.Reason) + ": " + x.Text()}
+	if x.Field != "" {
+		e.Message = string(x.Reason) + ": " + x.Field + ": " + x.Text()
+	}
+	switch x.Reason {
+	case finding.IngressClassInvalid, finding.NamespaceNotAllowed, finding.GroupNameInvalid, finding.GroupOrderInvalid:
+		e.Reason = eventLoad
+	case finding.AccessDenied, finding.QuotaReached, finding.RejectedByAWS, finding.NameTaken, finding.RemovalNotTrusted:
+		e.Reason = eventDeploy
+	case finding.WaitingForTargets:
+		e.Warning, e.Reason = false, string(x.Reason)
+	}
+	return e, true
+}
+
+// statuses shows the load balancer's name on every member. A blocked member that shows nothing
+// yet is not served and keeps showing nothing.
+func statuses(v *cluster.View, o engine.Outcome) []cluster.Patch {
+	if o.DNSName == "" || len(o.Failed) > 0 || o.Stack.Hold {
+		return nil
+	}
+	entry := cluster.IngressEntry{Hostname: o.DNSName, Ports: slices.Clone(o.Plan.Ports)}
+	var out []cluster.Patch
+	for _, m := range o.Stack.Members {
+		if m.Blocked && !shown(v, m) {
+			continue
+		}
+		out = append(out, cluster.IngressStatus{Namespace: m.Ref.Namespace, Name: m.Ref.Name, Entries: []cluster.IngressEntry{entry}})
+	}
+	return out
+}
+
+func shown(v *cluster.View, m model.Member) bool {
+	ing, ok := cluster.Get[*networkingv1.Ingress](v, cluster.KindIngress, m.Ref.Namespace, m.Ref.Name)
+	return ok && len(ing.Status.LoadBalancer.Ingress) > 0
+}

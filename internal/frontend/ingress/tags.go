@@ -1,0 +1,64 @@
+package ingress
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
+)
+
+func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
+
+// memberTags settles a member's tags, those of its class over its own.
+func (t *translation) memberTags(m *member) {
+	own := t.allowed(m, m.set.Tags.Value, m.set.Tags.Origin)
+	class := m.set.Class.Origin
+	class.Field = "spec.tags"
+	m.classTags = t.allowed(m, m.set.Class.Tags, class)
+	m.tags = assemble.Overlay(own, m.classTags)
+}
+
+// allowed leaves out tags that nobody may set here, and reports them.
+func (t *translation) allowed(m *member, tags map[string]string, from finding.Origin) map[string]string {
+	out := map[string]string{}
+	for _, k := range sortedKeys(tags) {
+		reason, why := finding.TagReserved, ""
+		switch {
+		case slices.Contains(t.opt.ExternalTags, k):
+			why = "is managed outside of the cluster"
+		case naming.ReservedTag(k):
+			why = "is used by the controller"
+		case strings.HasPrefix(strings.ToLower(k), "aws:"):
+			reason, why = finding.TagInvalid, "begins with aws:, which AWS reserves"
+		case len([]rune(k)) > 128 || len([]rune(tags[k])) > 256:
+			reason, why = finding.TagInvalid, "is longer than 128 characters, or its value longer than 256"
+		default:
+			out[k] = tags[k]
+			continue
+		}
+		object, field := m.ref, fieldOn(m.ref, from)
+		if from.Object.Kind == "Service" {
+			object, field = from.Object, from.Field
+		}
+		t.found.Add(finding.Finding{Object: object, Field: field, Reason: reason, Severity: finding.Error,
+			Message: fmt.Sprintf("tag %q %s and is left out", k, why), Fix: "remove the tag"})
+	}
+	return out
+}
+
+// sharedTags are the tags of what several members share.
+func (t *translation) sharedTags(members []*member) map[string]string {
+	tags := agreeKeys(t, members, "tags", func(m *member) settings.Opt[map[string]string] {
+		return settings.Of(m.tags, m.set.Tags.Origin)
+	}, nil)
+	return t.withDefaults(tags)
+}
+
+func (t *translation) withDefaults(tags map[string]string) map[string]string {
+	return assemble.Tags(tags, t.opt.DefaultTags, t.opt.DefaultTagsLow)
+}

@@ -1,0 +1,135 @@
+package ingress
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
+)
+
+// groupKey names a target group of a stack without ambiguity.
+type groupKey struct {
+	ingress finding.Ref
+	service string
+	port    intstr.IntOrString
+}
+
+func (k groupKey) compare(o groupKey) int {
+	return cmp.Or(k.ingress.Compare(o.ingress), cmp.Compare(k.service, o.service), cmp.Compare(k.port.String(), o.port.String()), cmp.Compare(k.port.Type, o.port.Type))
+}
+
+// targetGroup is one that rules asked for; group is nil if it could not be built.
+type targetGroup struct {
+	key groupKey
+	// handle stands for the id in actions until ids are settled.
+	handle string
+	group  *model.TargetGroup
+}
+
+// group builds the target group of a Service port, once per stack. nil if it is at fault.
+func (t *translation) group(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) *targetGroup {
+	key := groupKey{ingress: m.ref, service: svc.Name, port: port}
+	if g, ok := t.groups[key]; ok {
+		if g.group == nil {
+			// The fault is one of each rule that uses the group.
+			t.buildGroup(m, svc, port, at)
+			return nil
+		}
+		return g
+	}
+	g := &targetGroup{key: key, handle: strconv.Itoa(len(t.groups)), group: t.buildGroup(m, svc, port, at)}
+	t.groups[key] = g
+	if g.group == nil {
+		return nil
+	}
+	return g
+}
+
+func (t *translation) buildGroup(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) *model.TargetGroup {
+	ref := finding.Ref{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name}
+	own := settings.ParseService(svc.Annotations, ref)
+	s := own.Target.Over(m.set.Target)
+	g, found := assemble.TargetGroup(assemble.GroupRequest{
+		Service: svc, Port: port, Settings: s, Type: m.set.Class.TargetType, DefaultType: t.opt.DefaultTargetType,
+		NoIPTargets: t.opt.NoIPTargets, ControlPort: s.ControlPorts[svc.Name+"."+port.String()],
+		LoadBalancer: t.addressType(), Origin: at,
+	})
+	if f := own.Tags.Check(); f != nil {
+		found.Add(f.Finding(finding.BlocksRule))
+	}
+	if len(found) > 0 {
+		t.found.Add(found...)
+		return nil
+	}
+	g.ID = naming.IngressTargetGroupID(m.ref.Namespace, m.ref.Name, svc.Name, port.String())
+	g.Name = naming.IngressTargetGroup{
+		Cluster: t.opt.Cluster, Stack: t.id, Ingress: m.ref, Service: ref, ServiceUID: string(svc.UID), ServicePort: port.String(),
+		Port: g.Port, Type: g.Type, Protocol: g.Protocol, Version: g.ProtocolVersion, ControlPort: g.ControlPort,
+	}.Name()
+	// The tags of a member are those of its class over its own; a Service's stand between them.
+	g.Tags = t.withDefaults(assemble.Overlay(m.tags, t.allowed(m, own.Tags.Value, own.Tags.Origin), m.classTags))
+	g.Members = []finding.Ref{m.ref}
+	g.Binding = assemble.Binding(assemble.BindingRequest{
+		Group: g, Namespace: svc.Namespace, Service: svc.Name, Port: port, NodeLabels: s.NodeLabels.Value,
+		MultiCluster: s.MultiCluster.Or(false), Peer: t.peer, AllPorts: t.opt.UnrestrictedRules,
+	})
+	return &g.TargetGroup
+}
+
+func (t *translation) addressType() model.AddressType { return t.stack.ALB.AddressType }
+
+// finishGroups gives the target groups their ids and puts these into the actions. Two groups
+// whose parts are divided differently can spell the same id ("a"+"b-c", "a-b"+"c"): the first in
+// order keeps it and the others get one of their own.
+func (t *translation) finishGroups() {
+	var all []*targetGroup
+	for _, g := range t.groups {
+		if g.group != nil {
+			all = append(all, g)
+		}
+	}
+	slices.SortFunc(all, func(a, b *targetGroup) int { return a.key.compare(b.key) })
+	taken := map[string]bool{}
+	ids := map[string]string{}
+	for _, g := range all {
+		if taken[g.group.ID] {
+			sum := sha256.Sum256([]byte(g.key.ingress.String() + "\x00" + g.key.service + "\x00" + g.key.port.String()))
+			g.group.ID += ":" + hex.EncodeToString(sum[:4])
+		}
+		taken[g.group.ID] = true
+		ids[g.handle] = g.group.ID
+		t.stack.TargetGroups = append(t.stack.TargetGroups, *g.group)
+	}
+	slices.SortFunc(t.stack.TargetGroups, func(a, b model.TargetGroup) int { return cmp.Compare(a.ID, b.ID) })
+	for i := range t.stack.ALB.Listeners {
+		l := &t.stack.ALB.Listeners[i]
+		settle(l.Default, ids)
+		for j := range l.Rules {
+			settle(l.Rules[j].Actions, ids)
+		}
+	}
+}
+
+func settle(actions []model.Action, ids map[string]string) {
+	for _, a := range actions {
+		f, ok := a.(model.Forward)
+		if !ok {
+			continue
+		}
+		for i := range f.Groups {
+			if id := f.Groups[i].Group.ID; id != "" {
+				f.Groups[i].Group.ID = ids[id]
+			}
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package goldentest
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+var update = flag.Bool("update", false, "rewrite the outputs of golden files")
+
+// File is a named part of a case.
+type File struct{ Name, Text string }
+
+// Case is one archive.
+type Case struct {
+	// Name is the file's name without ".txtar".
+	Name    string
+	archive *txtar.Archive
+}
+
+// Text returns a part, "" if the case has none of that name.
+func (c Case) Text(name string) string {
+	for _, f := range c.archive.Files {
+		if f.Name == name {
+			return string(f.Data)
+		}
+	}
+	return ""
+}
+
+// Has says whether the case has a part of that name.
+func (c Case) Has(name string) bool {
+	return slices.ContainsFunc(c.archive.Files, func(f txtar.File) bool { return f.Name == name })
+}
+
+// Run runs each case that matches the pattern (such as "testdata/*.txtar") as a subtest: produce
+// returns every output in the order of the file; an output without text is left out of it.
+func Run(t *testing.T, pattern string, produce func(t *testing.T, c Case) []File) {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no golden files match %s (%v)", pattern, err)
+	}
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
+		t.Run(name, func(t *testing.T) {
+			archive, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := Case{Name: name, archive: archive}
+			got := produce(t, c)
+			if *update {
+				rewrite(t, path, c, got)
+				return
+			}
+			for _, f := range got {
+				if diff := cmp.Diff(c.Text(f.Name), ended(f.Text)); diff != "" {
+					t.Errorf("%s differs (-want +got); -update rewrites it\n%s", f.Name, diff)
+				}
+			}
+		})
+	}
+}
+
+// rewrite replaces the outputs where they stand, puts new ones at the end and drops empty ones.
+func rewrite(t *testing.T, path string, c Case, got []File) {
+	t.Helper()
+	out := &txtar.Archive{Comment: c.archive.Comment}
+	index := func(name string) int { return slices.IndexFunc(got, func(g File) bool { return g.Name == name }) }
+	for _, f := range c.archive.Files {
+		if index(f.Name) < 0 {
+			out.Files = append(out.Files, f)
+		}
+	}
+	for _, g := range got {
+		if g.Text != "" {
+			out.Files = append(out.Files, txtar.File{Name: g.Name, Data: []byte(ended(g.Text))})
+		}
+	}
+	if err := os.WriteFile(path, txtar.Format(out), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ended makes a text end with one newline, as archives store it.
+func ended(s string) string {
+	if s == "" {
+		return ""
+	}
+	return strings.TrimRight(s, "\n") + "\n"
+}

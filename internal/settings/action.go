@@ -1,0 +1,135 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// Action is what an actions annotation asks for: an answer of its own (Direct), or a forward to
+// Targets when Direct is nil.
+type Action struct {
+	Direct     model.Action // Redirect or FixedResponse
+	Targets    []ActionTarget
+	Stickiness *model.GroupStickiness
+}
+
+// ActionTarget is a Service port of the Ingress's namespace, or a target group that exists
+// already, by ARN or name.
+type ActionTarget struct {
+	Service   string
+	Port      intstr.IntOrString
+	ARN, Name string
+	Weight    *int32
+}
+
+type actionJSON struct {
+	Type                string
+	TargetGroupARN      string
+	TargetGroupName     string
+	FixedResponseConfig *struct {
+		ContentType, MessageBody, StatusCode string
+	}
+	RedirectConfig *struct {
+		Host, Path, Port, Protocol, Query, StatusCode string
+	}
+	ForwardConfig *struct {
+		TargetGroups                []actionTargetJSON
+		TargetGroupStickinessConfig *struct {
+			Enabled         *bool
+			DurationSeconds *int32
+		}
+	}
+}
+
+type actionTargetJSON struct {
+	ServiceName     string
+	ServicePort     *intstr.IntOrString
+	TargetGroupARN  string
+	TargetGroupName string
+	Weight          *int32
+}
+
+// ParseAction reads an actions annotation.
+func ParseAction(raw string) (Action, error) {
+	var in actionJSON
+	if err := decode(raw, &in); err != nil {
+		return Action{}, err
+	}
+	switch in.Type {
+	case "fixed-response":
+		c := in.FixedResponseConfig
+		if c == nil || c.StatusCode == "" {
+			return Action{}, errors.New("fixed-response needs a fixedResponseConfig with a statusCode")
+		}
+		return Action{Direct: model.FixedResponse{Status: c.StatusCode, ContentType: c.ContentType, Body: c.MessageBody}}, nil
+	case "redirect":
+		c := in.RedirectConfig
+		if c == nil || c.StatusCode == "" {
+			return Action{}, errors.New("redirect needs a redirectConfig with a statusCode")
+		}
+		return Action{Direct: model.Redirect{Host: c.Host, Path: c.Path, Port: c.Port, Protocol: c.Protocol, Query: c.Query, Status: c.StatusCode}}, nil
+	case "forward":
+		return parseForward(in)
+	}
+	return Action{}, fmt.Errorf("type %q is not one of forward, redirect, fixed-response", in.Type)
+}
+
+func parseForward(in actionJSON) (Action, error) {
+	simple := in.TargetGroupARN != "" || in.TargetGroupName != ""
+	if simple == (in.ForwardConfig != nil) {
+		return Action{}, errors.New("forward needs either targetGroupARN or targetGroupName or a forwardConfig, and only one of them")
+	}
+	if simple {
+		return Action{Targets: []ActionTarget{external(in.TargetGroupARN, in.TargetGroupName, nil)}}, nil
+	}
+	var out Action
+	for i, t := range in.ForwardConfig.TargetGroups {
+		target, err := parseTarget(t)
+		if err != nil {
+			return Action{}, fmt.Errorf("targetGroups[%d] %w", i, err)
+		}
+		if t.Weight == nil && len(in.ForwardConfig.TargetGroups) > 1 {
+			return Action{}, fmt.Errorf("targetGroups[%d] needs a weight, as there is more than one", i)
+		}
+		out.Targets = append(out.Targets, target)
+	}
+	if len(out.Targets) == 0 {
+		return Action{}, errors.New("forwardConfig has no targetGroups")
+	}
+	if s := in.ForwardConfig.TargetGroupStickinessConfig; s != nil {
+		out.Stickiness = &model.GroupStickiness{Enabled: s.Enabled, Duration: s.DurationSeconds}
+	}
+	return out, nil
+}
+
+func parseTarget(t actionTargetJSON) (ActionTarget, error) {
+	byGroup := t.TargetGroupARN != "" || t.TargetGroupName != ""
+	switch {
+	case byGroup && t.ServiceName != "":
+		return ActionTarget{}, errors.New("names both a Service and a target group")
+	case byGroup:
+		return external(t.TargetGroupARN, t.TargetGroupName, t.Weight), nil
+	case t.ServiceName == "":
+		return ActionTarget{}, errors.New("names neither a Service nor a target group")
+	case t.ServicePort == nil:
+		return ActionTarget{}, errors.New("has a serviceName without a servicePort")
+	}
+	port := *t.ServicePort
+	if port.Type == intstr.String {
+		// A number in quotes means the same port, and must give the same target group.
+		port = intstr.Parse(port.StrVal)
+	}
+	return ActionTarget{Service: t.ServiceName, Port: port, Weight: t.Weight}, nil
+}
+
+// external names a target group of somebody else; the ARN wins over the name.
+func external(arn, name string, weight *int32) ActionTarget {
+	if arn != "" {
+		name = ""
+	}
+	return ActionTarget{ARN: arn, Name: name, Weight: weight}
+}

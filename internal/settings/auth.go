@@ -1,0 +1,99 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// AuthType says which authentication comes before an outcome.
+type AuthType string
+
+// The authentications.
+const (
+	AuthNone    AuthType = "none"
+	AuthOIDC    AuthType = "oidc"
+	AuthCognito AuthType = "cognito"
+)
+
+// Auth are the settings of authentication.
+type Auth struct {
+	Type              Opt[AuthType]
+	Cognito           Opt[CognitoIDP]
+	OIDC              Opt[OIDCIDP]
+	OnUnauthenticated Opt[string]
+	Scope             Opt[string]
+	SessionCookie     Opt[string]
+	SessionTimeout    Opt[int64] // seconds
+}
+
+// Over overlays: each setting comes from a where it is present there, and otherwise from b.
+func (a Auth) Over(b Auth) Auth {
+	return Auth{
+		Type: First(a.Type, b.Type), Cognito: First(a.Cognito, b.Cognito), OIDC: First(a.OIDC, b.OIDC),
+		OnUnauthenticated: First(a.OnUnauthenticated, b.OnUnauthenticated), Scope: First(a.Scope, b.Scope),
+		SessionCookie: First(a.SessionCookie, b.SessionCookie), SessionTimeout: First(a.SessionTimeout, b.SessionTimeout),
+	}
+}
+
+// Faults are the settings that could not be read.
+func (a Auth) Faults() []Fault {
+	return Faults(a.Type.Check(), a.Cognito.Check(), a.OIDC.Check(), a.OnUnauthenticated.Check(), a.Scope.Check(),
+		a.SessionCookie.Check(), a.SessionTimeout.Check())
+}
+
+// CognitoIDP is a user pool.
+type CognitoIDP struct {
+	UserPoolARN, UserPoolClientID, UserPoolDomain string
+	AuthenticationRequestExtraParams              map[string]string
+}
+
+// OIDCIDP is an OpenID Connect provider. The Secret of the name holds client id and secret.
+type OIDCIDP struct {
+	Issuer, AuthorizationEndpoint, TokenEndpoint, UserInfoEndpoint, SecretName string
+	AuthenticationRequestExtraParams                                           map[string]string
+}
+
+// ParseCognito reads an auth-idp-cognito annotation.
+func ParseCognito(raw string) (CognitoIDP, error) {
+	var c CognitoIDP
+	if err := decode(raw, &c); err != nil {
+		return CognitoIDP{}, err
+	}
+	return c, nil
+}
+
+// ParseOIDC reads an auth-idp-oidc annotation.
+func ParseOIDC(raw string) (OIDCIDP, error) {
+	var c OIDCIDP
+	if err := decode(raw, &c); err != nil {
+		return OIDCIDP{}, err
+	}
+	return c, nil
+}
+
+// JWT reads a jwt-validation annotation.
+func JWT(raw string) (model.ValidateJWT, error) {
+	var in struct {
+		JWKSEndpoint, Issuer string
+		AdditionalClaims     []struct {
+			Format, Name string
+			Values       []string
+		}
+	}
+	if err := decode(raw, &in); err != nil {
+		return model.ValidateJWT{}, err
+	}
+	if in.JWKSEndpoint == "" || in.Issuer == "" {
+		return model.ValidateJWT{}, errors.New("needs a jwksEndpoint and an issuer")
+	}
+	out := model.ValidateJWT{JWKSEndpoint: in.JWKSEndpoint, Issuer: in.Issuer}
+	for i, c := range in.AdditionalClaims {
+		if c.Format == "" || c.Name == "" || len(c.Values) == 0 {
+			return model.ValidateJWT{}, fmt.Errorf("additionalClaims[%d] needs a format, a name and values", i)
+		}
+		out.Claims = append(out.Claims, model.JWTClaim{Format: c.Format, Name: c.Name, Values: c.Values})
+	}
+	return out, nil
+}

@@ -1,0 +1,157 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// WithClass lays class parameters over the annotations: a parameter that is given replaces the
+// annotation as a whole, and the annotation's faults with it.
+func (in Ingress) WithClass(p *v1beta1.IngressClassParams) Ingress {
+	if p == nil {
+		return in
+	}
+	c := overlay{in: &in, object: finding.Ref{Kind: "IngressClassParams", Name: p.Name}}
+	s := p.Spec
+	in.Class = Class{Origin: c.origin("")}
+	if s.Group != nil {
+		in.GroupName = Of(s.Group.Name, c.origin("spec.group.name"))
+	}
+	if s.LoadBalancerName != "" {
+		replace(c, "load-balancer-name", "spec.loadBalancerName", maxBytes(32), s.LoadBalancerName, &in.Name)
+	}
+	if s.Scheme != nil {
+		replace(c, "scheme", "spec.scheme", Enum(model.Internal, model.InternetFacing), string(*s.Scheme), &in.Scheme)
+	}
+	if s.IPAddressType != nil {
+		replace(c, "ip-address-type", "spec.ipAddressType", Enum(model.IPv4, model.DualStack, model.DualStackWithoutPublicIPv4), string(*s.IPAddressType), &in.AddressType)
+	}
+	if len(s.CertificateArn) > 0 {
+		in.Certificates = Of(slices.Clone(s.CertificateArn), c.origin("spec.certificateArn"))
+	}
+	if s.SSLPolicy != "" {
+		in.SSLPolicy = Of(s.SSLPolicy, c.origin("spec.sslPolicy"))
+	}
+	if s.SSLRedirectPort != "" {
+		replace(c, "ssl-redirect", "spec.sslRedirectPort", Int, s.SSLRedirectPort, &in.SSLRedirect)
+	}
+	c.sources(s)
+	c.subnets(s.Subnets)
+	c.keys(s)
+	if s.TargetType != nil {
+		in.Class.TargetType = Of(model.TargetType(*s.TargetType), c.origin("spec.targetType"))
+	}
+	if s.MinimumLoadBalancerCapacity != nil {
+		in.Class.Capacity = new(s.MinimumLoadBalancerCapacity.CapacityUnits)
+	}
+	if s.IPAMConfiguration != nil && s.IPAMConfiguration.IPv4IPAMPoolId != nil {
+		in.Class.IPAMPool = *s.IPAMConfiguration.IPv4IPAMPoolId
+	}
+	c.webACL(s)
+	return in
+}
+
+// overlay is one use of WithClass.
+type overlay struct {
+	in     *Ingress
+	object finding.Ref
+}
+
+func (c overlay) origin(field string) finding.Origin {
+	return finding.Origin{Object: c.object, Field: field}
+}
+
+// replace parses a parameter in place of an annotation. A parameter at fault holds the member as
+// the annotation would.
+func replace[T any](c overlay, key, field string, parse func(string) (T, error), raw string, at *Opt[T]) {
+	from := c.origin(field)
+	c.in.drop(key)
+	v, err := parse(raw)
+	if err == nil {
+		*at = Of(v, from)
+		return
+	}
+	err = invalid(raw, err)
+	*at = Opt[T]{Fault: err, Origin: from}
+	c.in.faults = append(c.in.faults, Fault{Origin: from, Err: err})
+}
+
+func (c overlay) sources(s v1beta1.IngressClassParamsSpec) {
+	if len(s.InboundCIDRs) > 0 {
+		from := c.origin("spec.inboundCIDRs")
+		c.in.drop("inbound-cidrs")
+		var out []string
+		for _, cidr := range s.InboundCIDRs {
+			one, err := CIDRs(cidr)
+			if err == nil && len(one) != 1 {
+				err = errors.New("not one address range")
+			}
+			if err != nil {
+				c.in.faults = append(c.in.faults, Fault{Origin: from, Err: invalid(cidr, err)})
+				continue
+			}
+			out = append(out, one...)
+		}
+		c.in.InboundCIDRs = Of(out, from)
+	}
+	lists, field := s.PrefixListsIDs, "spec.prefixListsIDs"
+	if len(lists) == 0 {
+		lists, field = s.PrefixListsIDsLegacy, "spec.PrefixListsIDs"
+	}
+	if len(lists) > 0 {
+		c.in.PrefixLists = Of(slices.Clone(lists), c.origin(field))
+	}
+}
+
+func (c overlay) subnets(s *v1beta1.SubnetSelector) {
+	if s == nil {
+		return
+	}
+	for _, id := range s.IDs {
+		c.in.Class.SubnetIDs = append(c.in.Class.SubnetIDs, string(id))
+	}
+	c.in.Class.SubnetTags = s.Tags
+	c.in.Subnets = Opt[[]string]{}
+}
+
+func (c overlay) keys(s v1beta1.IngressClassParamsSpec) {
+	c.in.Class.Tags = map[string]string{}
+	for _, t := range s.Tags {
+		c.in.Class.Tags[t.Key] = t.Value
+	}
+	c.in.Class.Attributes = map[string]string{}
+	for _, a := range s.LoadBalancerAttributes {
+		c.in.Class.Attributes[a.Key] = a.Value
+	}
+	c.in.Class.ListenerAttributes = map[string]map[string]string{}
+	for _, l := range s.Listeners {
+		key := fmt.Sprintf("%s-%d", l.Protocol, l.Port)
+		if _, seen := c.in.Class.ListenerAttributes[key]; seen {
+			continue
+		}
+		attrs := map[string]string{}
+		for _, a := range l.ListenerAttributes {
+			attrs[a.Key] = a.Value
+		}
+		c.in.Class.ListenerAttributes[key] = attrs
+	}
+}
+
+// webACL lets either parameter switch off both annotations, so that users cannot leave a web ACL
+// that the class pins.
+func (c overlay) webACL(s v1beta1.IngressClassParamsSpec) {
+	if s.WAFv2ACLArn == "" && s.WAFv2ACLName == "" {
+		return
+	}
+	c.in.WAFv2ARN, c.in.WAFv2Name = Opt[string]{}, Opt[string]{}
+	if s.WAFv2ACLName != "" {
+		c.in.WAFv2Name = Of(s.WAFv2ACLName, c.origin("spec.wafv2AclName"))
+		return
+	}
+	c.in.WAFv2ARN = Of(s.WAFv2ACLArn, c.origin("spec.wafv2AclArn"))
+}

@@ -1,0 +1,187 @@
+package settings
+
+import (
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// Prefix of every annotation that is read from Ingresses, and from Services as their backends.
+const Prefix = "alb.ingress.kubernetes.io/"
+
+// Ingress holds what one Ingress says, its class parameters laid over it once WithClass was
+// called. The embedded Backend can also come from a Service.
+type Ingress struct {
+	Object finding.Ref
+
+	// Placement.
+	GroupName  Opt[string] // as written, not checked
+	GroupOrder Opt[int32]
+
+	LoadBalancer
+	Listeners
+	Rules
+	Backend
+	AddOns
+	Frontend
+
+	// Class holds class parameters that do more than replace an annotation.
+	Class Class
+	// faults of this source, in the order of the table.
+	faults []Fault
+}
+
+// LoadBalancer are settings that a load balancer has once.
+type LoadBalancer struct {
+	Name               Opt[string]
+	Scheme             Opt[model.Scheme]
+	AddressType        Opt[model.AddressType]
+	Subnets            Opt[[]string]
+	SecurityGroups     Opt[[]string]
+	ManageBackendRules Opt[bool]
+	CoIPPool           Opt[string]
+	IPAMPool           Opt[string]
+	Attributes         Opt[map[string]string]
+	Capacity           Opt[map[string]string]
+}
+
+// Listeners are settings of the ports that a member listens on.
+type Listeners struct {
+	ListenPorts Opt[[]ListenPort]
+	SSLRedirect Opt[int32]
+	SSLPolicy   Opt[string]
+	MutualAuth  Opt[map[int32]model.MutualAuth]
+	// Certificates are ARNs.
+	Certificates      Opt[[]string]
+	CreateCertificate Opt[bool]
+	CertificateCA     Opt[string]
+	InboundCIDRs      Opt[[]string]
+	PrefixLists       Opt[[]string]
+	// ListenerAttributes by "HTTPS-443".
+	ListenerAttributes map[string]Opt[map[string]string]
+}
+
+// Rules are settings that only matter to a member's own rules, by the name that backends use.
+type Rules struct {
+	Actions    map[string]Opt[Action]
+	Conditions map[string]Opt[[]model.Condition]
+	Transforms map[string]Opt[[]model.Transform]
+	RegexPaths Opt[bool]
+	JWT        Opt[model.ValidateJWT]
+}
+
+// Backend are settings that a Service may carry too; those of the Service come first.
+type Backend struct {
+	Tags   Opt[map[string]string]
+	Target TargetGroup
+	Auth   Auth
+}
+
+// TargetGroup are settings of the target groups that a backend needs.
+type TargetGroup struct {
+	Type            Opt[model.TargetType]
+	NodeLabels      Opt[map[string]string]
+	Protocol        Opt[string]
+	ProtocolVersion Opt[string]
+	Attributes      Opt[map[string]string]
+	MultiCluster    Opt[bool]
+	// ControlPorts by "service.port".
+	ControlPorts map[string]Opt[int32]
+
+	HealthPort         Opt[string] // traffic-port, a number or a port name
+	HealthProtocol     Opt[string]
+	HealthPath         Opt[string]
+	HealthInterval     Opt[int32] // seconds
+	HealthTimeout      Opt[int32] // seconds
+	HealthyThreshold   Opt[int32]
+	UnhealthyThreshold Opt[int32]
+	SuccessCodes       Opt[string]
+}
+
+// Over overlays: each setting, as a whole, comes from t where it is present there, and otherwise
+// from b. MultiCluster is on where either says so.
+func (t TargetGroup) Over(b TargetGroup) TargetGroup {
+	out := TargetGroup{
+		Type: First(t.Type, b.Type), NodeLabels: First(t.NodeLabels, b.NodeLabels),
+		Protocol: First(t.Protocol, b.Protocol), ProtocolVersion: First(t.ProtocolVersion, b.ProtocolVersion),
+		Attributes: First(t.Attributes, b.Attributes), MultiCluster: First(t.MultiCluster, b.MultiCluster),
+		ControlPorts: map[string]Opt[int32]{},
+		HealthPort:   First(t.HealthPort, b.HealthPort), HealthProtocol: First(t.HealthProtocol, b.HealthProtocol),
+		HealthPath: First(t.HealthPath, b.HealthPath), HealthInterval: First(t.HealthInterval, b.HealthInterval),
+		HealthTimeout: First(t.HealthTimeout, b.HealthTimeout), HealthyThreshold: First(t.HealthyThreshold, b.HealthyThreshold),
+		UnhealthyThreshold: First(t.UnhealthyThreshold, b.UnhealthyThreshold), SuccessCodes: First(t.SuccessCodes, b.SuccessCodes),
+	}
+	if b.MultiCluster.Or(false) {
+		out.MultiCluster = b.MultiCluster
+	}
+	for _, from := range []map[string]Opt[int32]{b.ControlPorts, t.ControlPorts} {
+		for k, v := range from {
+			out.ControlPorts[k] = v
+		}
+	}
+	return out
+}
+
+// Faults are the settings that could not be read, except control ports, which are read by port.
+func (t TargetGroup) Faults() []Fault {
+	return Faults(t.Type.Check(), t.NodeLabels.Check(), t.Protocol.Check(), t.ProtocolVersion.Check(),
+		t.Attributes.Check(), t.MultiCluster.Check(), t.HealthPort.Check(), t.HealthProtocol.Check(),
+		t.HealthPath.Check(), t.HealthInterval.Check(), t.HealthTimeout.Check(), t.HealthyThreshold.Check(),
+		t.UnhealthyThreshold.Check(), t.SuccessCodes.Check())
+}
+
+// AddOns are associations with other AWS services.
+type AddOns struct {
+	WAFv2ARN   Opt[string]
+	WAFv2Name  Opt[string]
+	WAFClassic Opt[string] // waf-acl-id, or web-acl-id where that is absent
+	Shield     Opt[bool]
+}
+
+// Frontend are settings of a network load balancer in front of the application load balancer.
+type Frontend struct {
+	FrontendNLB Opt[bool]
+	// FrontendKeys are the keys of all frontend-nlb annotations that are present.
+	FrontendKeys []string
+}
+
+// Class holds class parameters that win per key, that win over Services as well, or that have no
+// annotation.
+type Class struct {
+	Origin     finding.Origin
+	Tags       map[string]string
+	TargetType Opt[model.TargetType]
+	// Attributes of the load balancer.
+	Attributes map[string]string
+	// ListenerAttributes by "HTTPS-443".
+	ListenerAttributes map[string]map[string]string
+	Capacity           *int32
+	IPAMPool           string
+	// SubnetIDs or SubnetTags choose subnets; both empty means that the class does not.
+	SubnetIDs  []string
+	SubnetTags map[string][]string
+}
+
+// ParseIngress reads the annotations of an Ingress.
+func ParseIngress(annotations map[string]string, object finding.Ref) Ingress {
+	in := Ingress{Object: object}
+	in.read(annotations, object, false)
+	return in
+}
+
+// ParseService reads those annotations of a Service that speak of it as a backend.
+func ParseService(annotations map[string]string, object finding.Ref) Backend {
+	in := Ingress{Object: object}
+	in.read(annotations, object, true)
+	return in.Backend
+}
+
+// Fault returns the fault of an annotation of the Ingress itself by its key without prefix, nil
+// if it is readable.
+func (in Ingress) Fault(key string) *Fault {
+	for i := range in.faults {
+		if in.faults[i].Origin.Field == Prefix+key {
+			return &in.faults[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package settings
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// ListenPort is a port that a member listens on.
+type ListenPort struct {
+	Port int32
+	TLS  bool
+}
+
+// Protocol is HTTP or HTTPS.
+func (p ListenPort) Protocol() string {
+	if p.TLS {
+		return "HTTPS"
+	}
+	return "HTTP"
+}
+
+// ListenPorts reads [{"HTTP":80},{"HTTPS":443}] into ports in ascending order without repeats.
+func ListenPorts(raw string) ([]ListenPort, error) {
+	var entries []map[string]int64
+	if err := decode(raw, &entries); err != nil {
+		return nil, err
+	}
+	byPort := map[int32]bool{}
+	for _, e := range entries {
+		for _, proto := range slices.Sorted(maps.Keys(e)) {
+			port := e[proto]
+			if proto != "HTTP" && proto != "HTTPS" {
+				return nil, fmt.Errorf("protocol %s is neither HTTP nor HTTPS", proto)
+			}
+			if port < 1 || port > 65535 {
+				return nil, fmt.Errorf("port %d is not from 1 to 65535", port)
+			}
+			tls, seen := byPort[int32(port)]
+			if seen && tls != (proto == "HTTPS") {
+				return nil, fmt.Errorf("port %d is given both as HTTP and as HTTPS", port)
+			}
+			byPort[int32(port)] = proto == "HTTPS"
+		}
+	}
+	if len(byPort) == 0 {
+		return nil, errors.New("no port is given")
+	}
+	var out []ListenPort
+	for port, tls := range byPort {
+		out = append(out, ListenPort{Port: port, TLS: tls})
+	}
+	slices.SortFunc(out, func(a, b ListenPort) int { return cmp.Compare(a.Port, b.Port) })
+	return out, nil
+}
+
+// MutualAuth reads [{"port":443,"mode":"verify","trustStore":"..."}] by port; the last entry for a
+// port wins.
+func MutualAuth(raw string) (map[int32]model.MutualAuth, error) {
+	var entries []struct {
+		Port                          int64
+		Mode                          string
+		TrustStore                    string
+		IgnoreClientCertificateExpiry *bool
+		AdvertiseTrustStoreCaNames    string
+	}
+	if err := decode(raw, &entries); err != nil {
+		return nil, err
+	}
+	if len(entries) == 0 {
+		return nil, errors.New("the list is empty")
+	}
+	out := map[int32]model.MutualAuth{}
+	for _, e := range entries {
+		if e.Port < 1 || e.Port > 65535 {
+			return nil, fmt.Errorf("port %d is not from 1 to 65535", e.Port)
+		}
+		m := model.MutualAuth{Mode: e.Mode, TrustStore: e.TrustStore, IgnoreExpiry: e.IgnoreClientCertificateExpiry, AdvertiseCA: e.AdvertiseTrustStoreCaNames}
+		if err := checkMutualAuth(&m); err != nil {
+			return nil, fmt.Errorf("port %d: %w", e.Port, err)
+		}
+		out[int32(e.Port)] = m
+	}
+	return out, nil
+}
+
+func checkMutualAuth(m *model.MutualAuth) error {
+	switch m.Mode {
+	case "verify":
+		if m.TrustStore == "" {
+			return errors.New("mode verify needs a trustStore")
+		}
+		if m.IgnoreExpiry == nil {
+			m.IgnoreExpiry = new(bool)
+		}
+		switch m.AdvertiseCA {
+		case "":
+			m.AdvertiseCA = "off"
+		case "on", "off":
+		default:
+			return fmt.Errorf("advertiseTrustStoreCaNames %q is neither on nor off", m.AdvertiseCA)
+		}
+	case "off", "passthrough":
+		if m.TrustStore != "" || m.IgnoreExpiry != nil || m.AdvertiseCA != "" {
+			return fmt.Errorf("mode %s takes neither trustStore nor ignoreClientCertificateExpiry nor advertiseTrustStoreCaNames", m.Mode)
+		}
+	default:
+		return fmt.Errorf("mode %q is not one of off, passthrough, verify", m.Mode)
+	}
+	return nil
+}

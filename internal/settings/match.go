@@ -1,0 +1,137 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+type valuesJSON struct{ Values, RegexValues []string }
+
+// exactlyOne checks that plain or regex values are given, and not both.
+func (v *valuesJSON) exactlyOne() error {
+	if v == nil || (len(v.Values) == 0) == (len(v.RegexValues) == 0) {
+		return errors.New("needs a config with either values or regexValues")
+	}
+	return nil
+}
+
+type conditionJSON struct {
+	Field            string
+	HostHeaderConfig *valuesJSON
+	PathConfig       *valuesJSON `json:"pathPatternConfig"`
+	HTTPHeaderConfig *struct {
+		HTTPHeaderName      string
+		Values, RegexValues []string
+	}
+	HTTPRequestMethodConfig *struct{ Values []string }
+	QueryStringConfig       *struct {
+		Values []struct{ Key, Value string }
+	}
+	SourceIPConfig *struct{ Values []string }
+}
+
+// Conditions reads a conditions annotation, in its order.
+func Conditions(raw string) ([]model.Condition, error) {
+	var in []conditionJSON
+	if err := decode(raw, &in); err != nil {
+		return nil, err
+	}
+	var out []model.Condition
+	for i, c := range in {
+		cond, err := c.condition()
+		if err != nil {
+			return nil, fmt.Errorf("condition %d (%s) %w", i, c.Field, err)
+		}
+		out = append(out, cond)
+	}
+	return out, nil
+}
+
+func (c conditionJSON) condition() (model.Condition, error) {
+	switch c.Field {
+	case "host-header":
+		if err := c.HostHeaderConfig.exactlyOne(); err != nil {
+			return nil, err
+		}
+		return model.HostHeader{Values: c.HostHeaderConfig.Values, Regex: c.HostHeaderConfig.RegexValues}, nil
+	case "path-pattern":
+		if err := c.PathConfig.exactlyOne(); err != nil {
+			return nil, err
+		}
+		return model.PathPattern{Values: c.PathConfig.Values, Regex: c.PathConfig.RegexValues}, nil
+	case "http-header":
+		h := c.HTTPHeaderConfig
+		if h == nil {
+			return nil, errors.New("needs an httpHeaderConfig")
+		}
+		if err := (&valuesJSON{h.Values, h.RegexValues}).exactlyOne(); err != nil {
+			return nil, err
+		}
+		return model.HTTPHeader{Name: h.HTTPHeaderName, Values: h.Values, Regex: h.RegexValues}, nil
+	case "http-request-method":
+		if c.HTTPRequestMethodConfig == nil || len(c.HTTPRequestMethodConfig.Values) == 0 {
+			return nil, errors.New("needs an httpRequestMethodConfig with values")
+		}
+		return model.RequestMethod{Values: c.HTTPRequestMethodConfig.Values}, nil
+	case "query-string":
+		return c.query()
+	case "source-ip":
+		if c.SourceIPConfig == nil || len(c.SourceIPConfig.Values) == 0 {
+			return nil, errors.New("needs a sourceIPConfig with values")
+		}
+		return model.SourceIP{CIDRs: c.SourceIPConfig.Values}, nil
+	}
+	return nil, fmt.Errorf("is of no known field")
+}
+
+func (c conditionJSON) query() (model.Condition, error) {
+	if c.QueryStringConfig == nil || len(c.QueryStringConfig.Values) == 0 {
+		return nil, errors.New("needs a queryStringConfig with values")
+	}
+	var q model.QueryString
+	for _, p := range c.QueryStringConfig.Values {
+		if p.Value == "" {
+			return nil, errors.New("has an entry without a value")
+		}
+		q.Pairs = append(q.Pairs, model.QueryPair{Key: p.Key, Value: p.Value})
+	}
+	return q, nil
+}
+
+// Transforms reads a transforms annotation, in its order.
+func Transforms(raw string) ([]model.Transform, error) {
+	type rewrites struct {
+		Rewrites []struct{ Regex, Replace string }
+	}
+	var in []struct {
+		Type                    string
+		URLRewriteConfig        *rewrites
+		HostHeaderRewriteConfig *rewrites
+	}
+	if err := decode(raw, &in); err != nil {
+		return nil, err
+	}
+	var out []model.Transform
+	for i, t := range in {
+		var config *rewrites
+		switch model.TransformKind(t.Type) {
+		case model.URLRewrite:
+			config = t.URLRewriteConfig
+		case model.HostRewrite:
+			config = t.HostHeaderRewriteConfig
+		default:
+			return nil, fmt.Errorf("transform %d: type %q is neither url-rewrite nor host-header-rewrite", i, t.Type)
+		}
+		if config == nil || len(config.Rewrites) == 0 {
+			return nil, fmt.Errorf("transform %d (%s) needs a config with rewrites", i, t.Type)
+		}
+		tr := model.Transform{Kind: model.TransformKind(t.Type)}
+		for _, r := range config.Rewrites {
+			tr.Rewrites = append(tr.Rewrites, model.Rewrite{Regex: r.Regex, Replace: r.Replace})
+		}
+		out = append(out, tr)
+	}
+	return out, nil
+}

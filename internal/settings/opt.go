@@ -1,0 +1,88 @@
+package settings
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// Opt is a setting in one of three states: unset (the zero value), set to a Value, or present but
+// unreadable, in which case Fault says why and Value means nothing.
+type Opt[T any] struct {
+	Value  T
+	Set    bool
+	Fault  error
+	Origin finding.Origin
+}
+
+// Of returns a setting with a value.
+func Of[T any](v T, from finding.Origin) Opt[T] { return Opt[T]{Value: v, Set: true, Origin: from} }
+
+// Present says that somebody wrote the setting, readable or not.
+func (o Opt[T]) Present() bool { return o.Set || o.Fault != nil }
+
+// Or returns the value, or the default where the setting has none.
+func (o Opt[T]) Or(def T) T {
+	if o.Set {
+		return o.Value
+	}
+	return def
+}
+
+// First returns the first setting that is present; a fault counts, since what its author meant
+// must not be replaced by somebody else's value.
+func First[T any](opts ...Opt[T]) Opt[T] {
+	for _, o := range opts {
+		if o.Present() {
+			return o
+		}
+	}
+	return Opt[T]{}
+}
+
+// Fault is a setting that could not be read.
+type Fault struct {
+	Origin finding.Origin
+	Err    error
+}
+
+// Finding reports the fault.
+func (f Fault) Finding(blocks finding.Reach) finding.Finding {
+	return finding.Finding{
+		Object: f.Origin.Object, Field: f.Origin.Field, Reason: finding.AnnotationInvalid,
+		Severity: finding.Error, Message: f.Err.Error(),
+		Fix: "correct the value or remove it", Blocks: blocks,
+	}
+}
+
+// Check returns the fault of a setting, nil if it is unset or readable.
+func (o Opt[T]) Check() *Fault {
+	if o.Fault == nil {
+		return nil
+	}
+	return &Fault{Origin: o.Origin, Err: o.Fault}
+}
+
+// Faults collects the faults among checks.
+func Faults(checks ...*Fault) []Fault {
+	var out []Fault
+	for _, c := range checks {
+		if c != nil {
+			out = append(out, *c)
+		}
+	}
+	return out
+}
+
+// Sorted returns the entries of a keyed setting in order of their keys.
+func Sorted[T any](m map[string]Opt[T]) []string { return slices.Sorted(maps.Keys(m)) }
+
+// invalid wraps a parser's complaint with the value that it is about, cut to a readable length.
+func invalid(raw string, err error) error {
+	if r := []rune(raw); len(r) > 80 {
+		raw = string(r[:77]) + "..."
+	}
+	return fmt.Errorf("%q: %w", raw, err)
+}

@@ -1,0 +1,125 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// String accepts any text as it is.
+func String(raw string) (string, error) { return raw, nil }
+
+// Bool accepts the spellings of Go's ParseBool, without trimming.
+func Bool(raw string) (bool, error) {
+	b, err := strconv.ParseBool(raw)
+	if err != nil {
+		return false, errors.New("not a boolean, write true or false")
+	}
+	return b, nil
+}
+
+// Int accepts a whole decimal number of 32 bits, without trimming.
+func Int(raw string) (int32, error) {
+	n, err := strconv.ParseInt(raw, 10, 32)
+	if err != nil {
+		return 0, errors.New("not a whole number")
+	}
+	return int32(n), nil
+}
+
+// Int64 accepts a whole decimal number of 64 bits, without trimming.
+func Int64(raw string) (int64, error) {
+	n, err := strconv.ParseInt(raw, 10, 64)
+	if err != nil {
+		return 0, errors.New("not a whole number")
+	}
+	return n, nil
+}
+
+// Enum accepts one of the words.
+func Enum[T ~string](words ...T) func(string) (T, error) {
+	return func(raw string) (T, error) {
+		if slices.Contains(words, T(raw)) {
+			return T(raw), nil
+		}
+		names := make([]string, len(words))
+		for i, w := range words {
+			names[i] = string(w)
+		}
+		return "", fmt.Errorf("must be one of %s", strings.Join(names, ", "))
+	}
+}
+
+// List splits at commas, trims the items and drops empty ones.
+func List(raw string) ([]string, error) {
+	items := []string{}
+	for item := range strings.SplitSeq(raw, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, item)
+		}
+	}
+	return items, nil
+}
+
+// CIDRs is a List of address ranges. Host bits are allowed; the canonical form has none.
+func CIDRs(raw string) ([]string, error) {
+	items, _ := List(raw)
+	for i, item := range items {
+		p, err := netip.ParsePrefix(item)
+		if err != nil {
+			return nil, fmt.Errorf("%s is not an address range such as 10.0.0.0/8", item)
+		}
+		items[i] = p.Masked().String()
+	}
+	return items, nil
+}
+
+// Map reads "k1=v1,k2=v2". A backslash makes the next character literal, so that a value can hold
+// a comma; a comma also belongs to the value where no further "=" follows it as blank rest. Later
+// duplicates win. Empty text is an empty map, blank text is a fault.
+func Map(raw string) (map[string]string, error) {
+	out := map[string]string{}
+	if raw == "" {
+		return out, nil
+	}
+	for _, item := range mapItems(raw) {
+		k, v, ok := strings.Cut(item, "=")
+		k, v = strings.TrimSpace(k), strings.TrimSpace(v)
+		if !ok || k == "" {
+			return nil, fmt.Errorf("%q is not key=value", strings.TrimSpace(item))
+		}
+		out[k] = v
+	}
+	return out, nil
+}
+
+// mapItems cuts the text of a Map into its items, with escapes resolved.
+func mapItems(raw string) []string {
+	var items []string
+	var item strings.Builder
+	for i := 0; i < len(raw); i++ {
+		c := raw[i]
+		if c == '\\' && i+1 < len(raw) {
+			i++
+			item.WriteByte(raw[i])
+			continue
+		}
+		if c != ',' {
+			item.WriteByte(c)
+			continue
+		}
+		switch rest := strings.TrimSpace(raw[i+1:]); {
+		case strings.Contains(rest, "="):
+			items = append(items, item.String())
+			item.Reset()
+		case rest == "":
+			item.WriteByte(c)
+		default:
+			return append(items, item.String(), rest)
+		}
+	}
+	return append(items, item.String())
+}
