@@ -13,14 +13,21 @@ func Query(namespace string) Codec { return query{namespace} }
 
 type query struct{ namespace string }
 
-func verbatim(_, member string) string { return member }
+// queryName is a member's own name, with the one exception among the services
+// here: the policies of STS.
+func queryName(structure, member string) string {
+	if structure == "PolicyDescriptorType" && member == "Arn" {
+		return "arn"
+	}
+	return member
+}
 
 func (query) Decode(body []byte, in any) error {
 	root, err := parseForm(body)
 	if err != nil {
 		return err
 	}
-	d := dialect{name: verbatim, wrapper: "member"}
+	d := dialect{name: queryName, wrapper: "member"}
 	if err := d.decodeStruct(root, reflect.ValueOf(in).Elem(), ""); err != nil {
 		return err
 	}
@@ -28,7 +35,7 @@ func (query) Decode(body []byte, in any) error {
 }
 
 func (q query) Encode(operation string, out any, requestID string) (Response, error) {
-	d := &document{name: verbatim, item: "member"}
+	d := &document{name: queryName, item: "member"}
 	d.WriteString(`<` + operation + `Response xmlns="` + q.namespace + `">`)
 	d.open(operation + "Result")
 	if _, err := d.members(reflect.ValueOf(out).Elem()); err != nil {
