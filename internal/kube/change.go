@@ -1,0 +1,127 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+var _ bindings.Cluster = (*Cluster)(nil)
+
+// Annotations that hold the checkpoint of a TargetGroupBinding.
+const (
+	checkpointAnnotation     = "elbv2.k8s.aws/checkpoint"
+	checkpointTimeAnnotation = "elbv2.k8s.aws/checkpoint-timestamp"
+)
+
+// Change implements bindings.Cluster.
+func (c *Cluster) Change(ctx context.Context, w bindings.Write) error {
+	switch w := w.(type) {
+	case bindings.ClaimFinalizer:
+		return c.claim(ctx, plan.ClaimFinalizer{Ref: bindingRef(w.Binding), Finalizer: naming.BindingFinalizer})
+	case bindings.ReleaseFinalizer:
+		return c.release(ctx, plan.ReleaseFinalizer{Ref: bindingRef(w.Binding), Finalizer: naming.BindingFinalizer})
+	case bindings.SetCheckpoint:
+		return c.setCheckpoint(ctx, w)
+	case bindings.SetStatus:
+		return c.setStatus(ctx, w)
+	case bindings.SetPodCondition:
+		return c.setPodCondition(ctx, w)
+	}
+	return fmt.Errorf("cannot carry out a %T", w)
+}
+
+func bindingRef(k bindings.Key) finding.Ref {
+	return finding.Ref{Kind: string(cluster.KindBinding), Namespace: k.Namespace, Name: k.Name}
+}
+
+// cachedBinding is the binding as the source has it, nil if there is none.
+func (c *Cluster) cachedBinding(k bindings.Key) (*elbv2.TargetGroupBinding, error) {
+	obj, err := c.source.Get(refOf(bindingRef(k)))
+	if err != nil || obj == nil {
+		return nil, err
+	}
+	return obj.(*elbv2.TargetGroupBinding), nil
+}
+
+func (c *Cluster) setCheckpoint(ctx context.Context, w bindings.SetCheckpoint) error {
+	b, err := c.cachedBinding(w.Binding)
+	if err != nil || b == nil {
+		return err
+	}
+	want := map[string]string{checkpointAnnotation: w.Value, checkpointTimeAnnotation: strconv.FormatInt(w.Time, 10)}
+	return c.patch(ctx, b, cluster.Main, map[string]any{"metadata": map[string]any{"annotations": want}})
+}
+
+func (c *Cluster) setStatus(ctx context.Context, w bindings.SetStatus) error {
+	b, err := c.cachedBinding(w.Binding)
+	if err != nil || b == nil {
+		return err
+	}
+	status := map[string]any{}
+	if g := w.ObservedGeneration; g != nil && (b.Status.ObservedGeneration == nil || *b.Status.ObservedGeneration != *g) {
+		status["observedGeneration"] = *g
+	}
+	if !equality.Semantic.DeepEqual(w.Conditions, b.Status.Conditions) {
+		status["conditions"] = w.Conditions
+	}
+	if len(status) == 0 {
+		return nil
+	}
+	return c.patch(ctx, b, cluster.Status, map[string]any{"status": status})
+}
+
+func (c *Cluster) patch(ctx context.Context, obj cluster.Object, part cluster.Part, body map[string]any) error {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	return ignoreNotFound(c.api.Patch(ctx, obj, part, types.MergePatchType, data))
+}
+
+func (c *Cluster) setPodCondition(ctx context.Context, w bindings.SetPodCondition) error {
+	obj, err := c.source.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: w.Namespace, Name: w.Name})
+	if err != nil || obj == nil || obj.GetUID() != w.UID {
+		return err
+	}
+	conditions := obj.(*corev1.Pod).Status.Conditions
+	changed := metav1.NewTime(c.now())
+	if i := slices.IndexFunc(conditions, func(p corev1.PodCondition) bool { return string(p.Type) == w.Type }); i >= 0 {
+		have := conditions[i]
+		if string(have.Status) == w.Status {
+			if have.Reason == w.Reason && have.Message == w.Message {
+				return nil
+			}
+			changed = have.LastTransitionTime
+		}
+	}
+	data, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": w.UID},
+		"status": map[string]any{"conditions": []map[string]any{{
+			"type": w.Type, "status": w.Status, "reason": w.Reason, "message": w.Message, "lastTransitionTime": changed,
+		}}},
+	})
+	if err != nil {
+		return err
+	}
+	err = c.api.Patch(ctx, obj, cluster.Status, types.StrategicMergePatchType, data)
+	if apierrors.IsConflict(err) {
+		return nil // another pod has taken the name
+	}
+	return ignoreNotFound(err)
+}
