@@ -1,0 +1,202 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// Apply implements engine.Cloud. Each step is one write, or two where AWS knows no one call for
+// it. What a write brought about is entered in the inventory; where a failed write may have
+// brought about something the resource is forgotten, so that the next look reads it.
+func (c *Cloud) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error) {
+	res, err := c.apply(ctx, id, s, known)
+	if err != nil {
+		return res, fmt.Errorf("%s %s: %w", s.Verb, s.Address, err)
+	}
+	return res, nil
+}
+
+func (c *Cloud) apply(ctx context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error) {
+	none := func(err error) (plan.Result, error) { return plan.Result{}, err }
+	switch a := s.Do.(type) {
+	case plan.CreateSecurityGroup:
+		return c.createSecurityGroup(ctx, a)
+	case plan.ChangeIngress:
+		return none(c.changeIngress(ctx, a, known))
+	case plan.DeleteSecurityGroup:
+		return none(c.deleteSecurityGroup(ctx, a))
+	case plan.CreateLoadBalancer:
+		return c.createLoadBalancer(ctx, id, a, known)
+	case plan.SetSecurityGroups:
+		return none(c.setSecurityGroups(ctx, a, known))
+	case plan.SetSubnets:
+		return none(c.setSubnets(ctx, a, known))
+	case plan.SetAddressType:
+		return none(c.setAddressType(ctx, a, known))
+	case plan.SetIPAMPool:
+		return none(c.setIPAMPool(ctx, a, known))
+	case plan.SetCapacity:
+		return none(c.modifyCapacity(ctx, a, known))
+	case plan.SetAttributes:
+		return none(c.modifyAttributes(ctx, a, known))
+	case plan.SetTags:
+		return none(c.setTags(ctx, a, known))
+	case plan.DeleteLoadBalancer:
+		return none(c.deleteLoadBalancer(ctx, a))
+	case plan.CreateTargetGroup:
+		return c.createTargetGroup(ctx, id, a)
+	case plan.SetHealthCheck:
+		return none(c.setHealthCheck(ctx, a, known))
+	case plan.DeleteTargetGroup:
+		return none(c.deleteTargetGroup(ctx, a))
+	case plan.CreateListener:
+		return c.createListener(ctx, a, known)
+	case plan.ModifyListener:
+		return none(c.modifyListener(ctx, a, known))
+	case plan.AddCertificate:
+		return none(c.addCertificate(ctx, a, known))
+	case plan.RemoveCertificate:
+		return none(c.removeCertificate(ctx, a, known))
+	case plan.DeleteListener:
+		return none(c.deleteListener(ctx, a))
+	case plan.CreateRule:
+		return c.createRule(ctx, a, known)
+	case plan.ModifyRule:
+		return none(c.modifyRule(ctx, a, known))
+	case plan.SetPriorities:
+		return none(c.setPriorities(ctx, a, known))
+	case plan.DeleteRule:
+		return none(c.deleteRule(ctx, a))
+	}
+	return none(failed(engine.Unknown, string(s.ID), "AWS has no part in a step of type %T", s.Do))
+}
+
+// lookup finds the id of something that an earlier step made or that was there before.
+func lookup(known plan.Known, a plan.Address) (string, error) {
+	if id := known[a]; id != "" {
+		return id, nil
+	}
+	return "", failed(engine.Conflict, a.String(), "its id is not known, since what makes it was not carried out")
+}
+
+// failure settles a failed write on a resource. forget is run under the lock of the inventory if
+// what is known of the resource cannot be trusted any more; made is when it was made from here.
+func (c *Cloud) failure(what string, err error, made time.Time, forget func(v *inventory)) error {
+	class := classify(err)
+	if class == engine.Gone && c.younger(made, grace) {
+		return &Error{What: what, class: engine.NotReady, err: err}
+	}
+	if forget != nil && (mayHaveHappened(err) || class == engine.Gone || class == engine.Conflict) {
+		c.inv.with(func() { forget(c.inv) })
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// Of each write the inventory is asked first whether the resource is ours, so that a mistake
+// elsewhere cannot reach what belongs to somebody else.
+
+func (c *Cloud) ownedLoadBalancer(arn string) (e lbEntry, err error) {
+	c.inv.with(func() {
+		x := c.inv.lbs[arn]
+		if x == nil {
+			err = failed(engine.Gone, arn, "the load balancer is not there any more")
+			return
+		}
+		if e = *x; !c.ours(e.lb.Tags) {
+			err = failed(engine.Invalid, arn, "the load balancer does not carry the tag of cluster %s, so it is left alone", c.cfg.Cluster)
+		}
+	})
+	return e, err
+}
+
+func (c *Cloud) ownedGroup(arn string) (e groupEntry, err error) {
+	c.inv.with(func() {
+		x := c.inv.groups[arn]
+		if x == nil {
+			err = failed(engine.Gone, arn, "the target group is not there any more")
+			return
+		}
+		if e = *x; !c.ours(e.g.Tags) {
+			err = failed(engine.Invalid, arn, "the target group does not carry the tag of cluster %s, so it is left alone", c.cfg.Cluster)
+		}
+	})
+	return e, err
+}
+
+func (c *Cloud) ownedSecurityGroup(id string) (e sgEntry, err error) {
+	c.inv.with(func() {
+		x := c.inv.sgs[id]
+		if x == nil {
+			// Only groups of the cluster are in the inventory.
+			err = failed(engine.Gone, id, "no security group of cluster %s has this id", c.cfg.Cluster)
+			return
+		}
+		e = *x
+	})
+	return e, err
+}
+
+// ownedListener answers for listeners by their load balancer.
+func (c *Cloud) ownedListener(arn string) (made time.Time, err error) {
+	c.inv.with(func() {
+		e, le := c.inv.listener(arn)
+		switch {
+		case le == nil:
+			err = failed(engine.Gone, arn, "the listener is not there any more")
+		case !c.ours(e.lb.Tags):
+			err = failed(engine.Invalid, arn, "the listener's load balancer does not carry the tag of cluster %s, so it is left alone", c.cfg.Cluster)
+		default:
+			made = le.made
+		}
+	})
+	return made, err
+}
+
+func (c *Cloud) ownedRule(arn string) (err error) {
+	c.inv.with(func() {
+		e, le := c.inv.rule(arn)
+		switch {
+		case le == nil:
+			err = failed(engine.Gone, arn, "the rule is not there any more")
+		case !c.ours(e.lb.Tags):
+			err = failed(engine.Invalid, arn, "the rule's load balancer does not carry the tag of cluster %s, so it is left alone", c.cfg.Cluster)
+		}
+	})
+	return err
+}
+
+// forgetDetail makes the next look read a load balancer's listeners again.
+func forgetDetail(lb string) func(*inventory) {
+	return func(v *inventory) {
+		if e := v.lbs[lb]; e != nil {
+			e.detailAt = time.Time{}
+		}
+	}
+}
+
+// forgetListener does so for the load balancer of a listener.
+func forgetListener(arn string) func(*inventory) {
+	return func(v *inventory) {
+		if e, _ := v.listener(arn); e != nil {
+			e.detailAt = time.Time{}
+		}
+	}
+}
+
+// forgetRule does so for the load balancer of a rule.
+func forgetRule(arn string) func(*inventory) {
+	return func(v *inventory) {
+		if e, _ := v.rule(arn); e != nil {
+			e.detailAt = time.Time{}
+		}
+	}
+}
+
+func forgetLoadBalancers(v *inventory)  { v.lbsAt = time.Time{} }
+func forgetTargetGroups(v *inventory)   { v.groupsAt = time.Time{} }
+func forgetSecurityGroups(v *inventory) { v.sgsAt = time.Time{} }

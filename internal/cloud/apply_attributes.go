@@ -1,0 +1,103 @@
+package cloud
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// attributeBatch is how many attributes AWS takes in one call.
+const attributeBatch = 20
+
+// modifyAttributes changes attributes. AWS answers with all of them, so that they need not be
+// read afterwards.
+func (c *Cloud) modifyAttributes(ctx context.Context, a plan.SetAttributes, known plan.Known) error {
+	id, err := lookup(known, a.Of)
+	if err != nil {
+		return err
+	}
+	if err := c.owned(a.Of.Kind, id); err != nil {
+		return err
+	}
+	q := model.AskAttributes{Of: string(a.Of.Kind), ARN: id}
+	keys := slices.Sorted(maps.Keys(a.Values))
+	for batch := range slices.Chunk(keys, attributeBatch) {
+		now := c.cfg.Now()
+		all, err := c.sendAttributes(ctx, q, batch, a.Values)
+		if err != nil {
+			c.forgetAttributes(q)
+			if isGone(err) {
+				c.forgetResource(q)
+			}
+			return c.failure("set attributes of "+id, err, c.madeAt(a.Of.Kind, id), nil)
+		}
+		c.setAttributes(q, all, now)
+	}
+	return nil
+}
+
+func (c *Cloud) sendAttributes(ctx context.Context, q model.AskAttributes, keys []string, values map[string]string) (map[string]string, error) {
+	switch plan.ResourceKind(q.Of) {
+	case plan.LoadBalancer:
+		in := &elb.ModifyLoadBalancerAttributesInput{LoadBalancerArn: aws.String(q.ARN)}
+		for _, k := range keys {
+			in.Attributes = append(in.Attributes, elbtypes.LoadBalancerAttribute{Key: aws.String(k), Value: aws.String(values[k])})
+		}
+		out, err := c.api.elb.ModifyLoadBalancerAttributes(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return lbAttributes(out.Attributes), nil
+	case plan.Listener:
+		in := &elb.ModifyListenerAttributesInput{ListenerArn: aws.String(q.ARN)}
+		for _, k := range keys {
+			in.Attributes = append(in.Attributes, elbtypes.ListenerAttribute{Key: aws.String(k), Value: aws.String(values[k])})
+		}
+		out, err := c.api.elb.ModifyListenerAttributes(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return listenerAttributes(out.Attributes), nil
+	case plan.TargetGroup:
+		in := &elb.ModifyTargetGroupAttributesInput{TargetGroupArn: aws.String(q.ARN)}
+		for _, k := range keys {
+			in.Attributes = append(in.Attributes, elbtypes.TargetGroupAttribute{Key: aws.String(k), Value: aws.String(values[k])})
+		}
+		out, err := c.api.elb.ModifyTargetGroupAttributes(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return groupAttributes(out.Attributes), nil
+	}
+	return nil, failed(engine.Unknown, q.ARN, "a %s has no attributes", q.Of)
+}
+
+// madeAt is when a resource was made from here, zero if it was not.
+func (c *Cloud) madeAt(kind plan.ResourceKind, id string) (at time.Time) {
+	c.inv.with(func() {
+		switch kind {
+		case plan.LoadBalancer:
+			if e := c.inv.lbs[id]; e != nil {
+				at = e.made
+			}
+		case plan.TargetGroup:
+			if e := c.inv.groups[id]; e != nil {
+				at = e.made
+			}
+		case plan.Listener:
+			if _, le := c.inv.listener(id); le != nil {
+				at = le.made
+			}
+		}
+	})
+	return at
+}

@@ -1,0 +1,263 @@
+package cloud
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// newborn is how old a load balancer that AWS calls created may be, clocks apart.
+const newborn = 5 * time.Minute
+
+func groupIDs(groups []plan.GroupID, known plan.Known) ([]string, error) {
+	var out []string
+	for _, g := range groups {
+		id := g.ID
+		if id == "" {
+			var err error
+			if id, err = lookup(known, g.Address); err != nil {
+				return nil, err
+			}
+		}
+		if !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out, nil
+}
+
+func (c *Cloud) createLoadBalancer(ctx context.Context, id model.StackID, a plan.CreateLoadBalancer, known plan.Known) (plan.Result, error) {
+	groups, err := groupIDs(a.SecurityGroups, known)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	in := &elb.CreateLoadBalancerInput{
+		Name: aws.String(a.Name), Type: elbtypes.LoadBalancerTypeEnumApplication, Scheme: elbtypes.LoadBalancerSchemeEnum(a.Scheme),
+		IpAddressType: elbtypes.IpAddressType(a.AddressType), SecurityGroups: groups,
+		CustomerOwnedIpv4Pool: optional(a.CoIPPool), Tags: tagsToAWS(a.Tags),
+	}
+	for _, s := range a.Subnets {
+		in.SubnetMappings = append(in.SubnetMappings, elbtypes.SubnetMapping{SubnetId: aws.String(s)})
+	}
+	if a.IPAMPool != "" {
+		in.IpamPools = &elbtypes.IpamPools{Ipv4IpamPoolId: aws.String(a.IPAMPool)}
+	}
+	what := "create load balancer " + a.Name
+	out, err := c.api.elb.CreateLoadBalancer(ctx, in)
+	if code(err) == "DuplicateLoadBalancerName" {
+		return plan.Result{}, c.loadBalancerNameTaken(ctx, id, a.Name, what)
+	}
+	if err != nil {
+		return plan.Result{}, c.failure(what, err, time.Time{}, forgetLoadBalancers)
+	}
+	if len(out.LoadBalancers) != 1 {
+		return plan.Result{}, failed(engine.Unknown, what, "AWS told of %d load balancers", len(out.LoadBalancers))
+	}
+	made := out.LoadBalancers[0]
+	lb := loadBalancerFromAWS(made)
+	// AWS gives the existing load balancer if one has the name and all the same settings.
+	if err := c.checkLoadBalancer(ctx, id, lb.ARN, aws.ToTime(made.CreatedTime), what); err != nil {
+		return plan.Result{}, err
+	}
+	now := c.cfg.Now()
+	lb.Tags = a.Tags
+	c.inv.with(func() {
+		if c.inv.lbs[lb.ARN] != nil {
+			return // ours, and known better than from this answer
+		}
+		c.inv.setAccount(lb.ARN)
+		c.inv.lbs[lb.ARN] = &lbEntry{lb: lb, tagsAt: now, detailAt: now, made: now, written: now, listeners: map[string]*listenerEntry{}}
+	})
+	return plan.Result{ID: lb.ARN, DNSName: lb.DNSName}, nil
+}
+
+// checkLoadBalancer refuses a load balancer that was there before and is not the stack's.
+func (c *Cloud) checkLoadBalancer(ctx context.Context, id model.StackID, arn string, created time.Time, what string) error {
+	var tags map[string]string
+	c.inv.with(func() {
+		if e := c.inv.lbs[arn]; e != nil {
+			tags = e.lb.Tags
+		}
+	})
+	if tags == nil {
+		if c.cfg.Now().Sub(created) < newborn {
+			return nil
+		}
+		got, err := c.describeTags(ctx, []string{arn})
+		if err != nil {
+			c.inv.with(func() { forgetLoadBalancers(c.inv) })
+			return err
+		}
+		tags = got[arn]
+		c.inv.with(func() { forgetLoadBalancers(c.inv) }) // it has listeners that are not known
+	}
+	if !carries(tags, naming.StackTags(c.cfg.Cluster, id)) {
+		return nameTaken(what, "a load balancer of this name exists and belongs to %s", ownerOf(tags))
+	}
+	return nil
+}
+
+// loadBalancerNameTaken finds out who has the name. If the stack has it already, a lost answer
+// is the cause, and a new plan will see it.
+func (c *Cloud) loadBalancerNameTaken(ctx context.Context, id model.StackID, name, what string) error {
+	out, err := c.api.elb.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{Names: []string{name}})
+	if err != nil {
+		return c.failure(what, err, time.Time{}, forgetLoadBalancers)
+	}
+	if len(out.LoadBalancers) != 1 {
+		return failed(engine.Conflict, what, "the name was taken a moment ago")
+	}
+	arn := aws.ToString(out.LoadBalancers[0].LoadBalancerArn)
+	tags, err := c.describeTags(ctx, []string{arn})
+	if err != nil {
+		return err
+	}
+	known := false
+	c.inv.with(func() { known = c.inv.lbs[arn] != nil })
+	if !known && carries(tags[arn], naming.StackTags(c.cfg.Cluster, id)) {
+		c.inv.with(func() { forgetLoadBalancers(c.inv) })
+		return failed(engine.Conflict, what, "it exists already")
+	}
+	return nameTaken(what, "a load balancer of this name exists and belongs to %s", ownerOf(tags[arn]))
+}
+
+func nameTaken(what, format string, args ...any) error {
+	err := failed(engine.Invalid, what, format, args...)
+	err.reason = finding.NameTaken
+	return err
+}
+
+// ownerOf says in words whose a resource is by its tags.
+func ownerOf(tags map[string]string) string {
+	cluster := tags[naming.ClusterTag]
+	if cluster == "" {
+		return "somebody else, as it carries no tag of a cluster"
+	}
+	for _, k := range []model.Kind{model.Ingress, model.Service, model.ALBGateway, model.NLBGateway} {
+		if s := tags[naming.StackTag(k)]; s != "" {
+			return string(k) + " " + s + " of cluster " + cluster
+		}
+	}
+	return "cluster " + cluster
+}
+
+// changeLoadBalancer runs a write on a load balancer and enters its result.
+func (c *Cloud) changeLoadBalancer(known plan.Known, a plan.Address, what string, write func(arn string) (func(*lbEntry), error)) error {
+	arn, err := lookup(known, a)
+	if err != nil {
+		return err
+	}
+	owned, err := c.ownedLoadBalancer(arn)
+	if err != nil {
+		return err
+	}
+	enter, err := write(arn)
+	if err != nil {
+		return c.failure(what+" of "+arn, err, owned.made, forgetLoadBalancers)
+	}
+	c.inv.with(func() {
+		if e := c.inv.lbs[arn]; e != nil {
+			enter(e)
+			e.written = c.cfg.Now()
+		}
+	})
+	return nil
+}
+
+func (c *Cloud) setSecurityGroups(ctx context.Context, a plan.SetSecurityGroups, known plan.Known) error {
+	groups, err := groupIDs(a.Groups, known)
+	if err != nil {
+		return err
+	}
+	return c.changeLoadBalancer(known, a.LoadBalancer, "set the security groups", func(arn string) (func(*lbEntry), error) {
+		_, err := c.api.elb.SetSecurityGroups(ctx, &elb.SetSecurityGroupsInput{LoadBalancerArn: aws.String(arn), SecurityGroups: groups})
+		return func(e *lbEntry) { e.lb.SecurityGroups = slices.Sorted(slices.Values(groups)) }, err
+	})
+}
+
+func (c *Cloud) setSubnets(ctx context.Context, a plan.SetSubnets, known plan.Known) error {
+	return c.changeLoadBalancer(known, a.LoadBalancer, "set the subnets", func(arn string) (func(*lbEntry), error) {
+		in := &elb.SetSubnetsInput{LoadBalancerArn: aws.String(arn)}
+		for _, s := range a.Subnets {
+			in.SubnetMappings = append(in.SubnetMappings, elbtypes.SubnetMapping{SubnetId: aws.String(s)})
+		}
+		_, err := c.api.elb.SetSubnets(ctx, in)
+		return func(e *lbEntry) { e.lb.Subnets = slices.Sorted(slices.Values(a.Subnets)) }, err
+	})
+}
+
+func (c *Cloud) setAddressType(ctx context.Context, a plan.SetAddressType, known plan.Known) error {
+	return c.changeLoadBalancer(known, a.LoadBalancer, "set the address type", func(arn string) (func(*lbEntry), error) {
+		_, err := c.api.elb.SetIpAddressType(ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: aws.String(arn), IpAddressType: elbtypes.IpAddressType(a.Type)})
+		return func(e *lbEntry) { e.lb.AddressType = a.Type }, err
+	})
+}
+
+func (c *Cloud) setIPAMPool(ctx context.Context, a plan.SetIPAMPool, known plan.Known) error {
+	return c.changeLoadBalancer(known, a.LoadBalancer, "set the address pool", func(arn string) (func(*lbEntry), error) {
+		in := &elb.ModifyIpPoolsInput{LoadBalancerArn: aws.String(arn)}
+		if a.Pool == "" {
+			in.RemoveIpamPools = []elbtypes.RemoveIpamPoolEnum{elbtypes.RemoveIpamPoolEnumIpv4}
+		} else {
+			in.IpamPools = &elbtypes.IpamPools{Ipv4IpamPoolId: aws.String(a.Pool)}
+		}
+		_, err := c.api.elb.ModifyIpPools(ctx, in)
+		return func(e *lbEntry) { e.lb.IPAMPool = a.Pool }, err
+	})
+}
+
+func (c *Cloud) modifyCapacity(ctx context.Context, a plan.SetCapacity, known plan.Known) error {
+	units := a.Units
+	return c.changeLoadBalancer(known, a.LoadBalancer, "set the capacity", func(arn string) (func(*lbEntry), error) {
+		in := &elb.ModifyCapacityReservationInput{LoadBalancerArn: aws.String(arn)}
+		if units == 0 {
+			in.ResetCapacityReservation = aws.Bool(true)
+		} else {
+			in.MinimumLoadBalancerCapacity = &elbtypes.MinimumLoadBalancerCapacity{CapacityUnits: aws.Int32(units)}
+		}
+		_, err := c.api.elb.ModifyCapacityReservation(ctx, in)
+		if err != nil {
+			c.inv.with(func() {
+				if e := c.inv.lbs[arn]; e != nil {
+					e.capacityAt = time.Time{}
+				}
+			})
+		}
+		return func(e *lbEntry) { e.lb.Capacity, e.capacityAt = &units, c.cfg.Now() }, err
+	})
+}
+
+// deleteLoadBalancer deletes with the load balancer its listeners and rules. One that is gone
+// already is a success.
+func (c *Cloud) deleteLoadBalancer(ctx context.Context, a plan.DeleteLoadBalancer) error {
+	if _, err := c.ownedLoadBalancer(a.ARN); err != nil {
+		if isGone(err) {
+			return nil
+		}
+		return err
+	}
+	what := "delete load balancer " + a.ARN
+	_, err := c.api.elb.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: aws.String(a.ARN)})
+	switch {
+	case code(err) == "OperationNotPermitted":
+		e := &Error{What: what, class: engine.Invalid, reason: finding.DeletionProtected, err: err}
+		return e
+	case err != nil && !isGone(err):
+		return c.failure(what, err, time.Time{}, forgetLoadBalancers)
+	}
+	c.inv.with(func() {
+		c.inv.dropLoadBalancer(a.ARN)
+		c.inv.bury(a.ARN, c.cfg.Now())
+	})
+	return nil
+}

@@ -1,0 +1,244 @@
+package cloud
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// certificateList is the one certificate that a call may carry, nil if there is none.
+func certificateList(arn string) []elbtypes.Certificate {
+	if arn == "" {
+		return nil
+	}
+	return []elbtypes.Certificate{{CertificateArn: aws.String(arn)}}
+}
+
+func (c *Cloud) createListener(ctx context.Context, a plan.CreateListener, known plan.Known) (plan.Result, error) {
+	lb, err := lookup(known, a.LoadBalancer)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	owned, err := c.ownedLoadBalancer(lb)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	actions, err := actionsToAWS(a.Settings.Default, known)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	auth, err := c.mutualAuth(ctx, a.Settings.MutualAuth)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	what := "create a listener on " + lb
+	out, err := c.api.elb.CreateListener(ctx, &elb.CreateListenerInput{
+		LoadBalancerArn: aws.String(lb), Port: aws.Int32(a.Settings.Port), Protocol: elbtypes.ProtocolEnum(a.Settings.Protocol),
+		SslPolicy: optional(a.Settings.Policy), Certificates: certificateList(a.Settings.Certificate),
+		MutualAuthentication: mutualAuthToAWS(auth), DefaultActions: actions, Tags: tagsToAWS(a.Tags),
+	})
+	if err != nil {
+		forget := forgetDetail(lb)
+		if isGone(err) {
+			forget = forgetBoth(lb)
+		}
+		return plan.Result{}, c.failure(what, err, c.latest(owned.made, a.Settings.Default, known), forget)
+	}
+	if len(out.Listeners) != 1 {
+		return plan.Result{}, failed(engine.Unknown, what, "AWS told of %d listeners", len(out.Listeners))
+	}
+	l := listenerFromAWS(out.Listeners[0])
+	if a.Tags != nil {
+		l.Tags = a.Tags
+	}
+	now := c.cfg.Now()
+	c.inv.with(func() {
+		e := c.inv.lbs[lb]
+		if e == nil {
+			return
+		}
+		if e.listeners[l.ARN] != nil {
+			e.detailAt = time.Time{} // it was there before, with rules that are not known
+		}
+		c.inv.putListener(e, &listenerEntry{l: l, made: now, rules: map[string]observed.Rule{}})
+		e.written = now
+	})
+	return plan.Result{ID: l.ARN}, nil
+}
+
+// forgetBoth is for a not-found that may mean the load balancer or a target group.
+func forgetBoth(lb string) func(*inventory) {
+	return func(v *inventory) {
+		forgetDetail(lb)(v)
+		forgetLoadBalancers(v)
+		forgetTargetGroups(v)
+	}
+}
+
+// latest is when the youngest of the things that actions need was made from here.
+func (c *Cloud) latest(made time.Time, actions []model.Action, known plan.Known) time.Time {
+	for _, a := range actions {
+		f, ok := a.(model.Forward)
+		if !ok {
+			continue
+		}
+		for _, g := range f.Groups {
+			arn, err := groupARN(g.Group, known)
+			if err != nil {
+				continue
+			}
+			c.inv.with(func() {
+				if e := c.inv.groups[arn]; e != nil && e.made.After(made) {
+					made = e.made
+				}
+			})
+		}
+	}
+	return made
+}
+
+// mutualAuth names the trust store by ARN.
+func (c *Cloud) mutualAuth(ctx context.Context, m *model.MutualAuth) (*model.MutualAuth, error) {
+	if m == nil || m.TrustStore == "" || strings.HasPrefix(m.TrustStore, "arn:") {
+		return m, nil
+	}
+	arn, err := c.trustStore(ctx, m.TrustStore)
+	if err != nil {
+		return nil, err
+	}
+	out := *m
+	out.TrustStore = arn
+	return &out, nil
+}
+
+func (c *Cloud) trustStore(ctx context.Context, name string) (string, error) {
+	out, err := c.api.elb.DescribeTrustStores(ctx, &elb.DescribeTrustStoresInput{Names: []string{name}})
+	if err != nil {
+		return "", c.failure("find trust store "+name, err, time.Time{}, nil)
+	}
+	if len(out.TrustStores) != 1 {
+		return "", failed(engine.Invalid, "find trust store "+name, "it does not exist")
+	}
+	return aws.ToString(out.TrustStores[0].TrustStoreArn), nil
+}
+
+func (c *Cloud) modifyListener(ctx context.Context, a plan.ModifyListener, known plan.Known) error {
+	arn, err := lookup(known, a.Listener)
+	if err != nil {
+		return err
+	}
+	made, err := c.ownedListener(arn)
+	if err != nil {
+		return err
+	}
+	actions, err := actionsToAWS(a.Settings.Default, known)
+	if err != nil {
+		return err
+	}
+	auth, err := c.mutualAuth(ctx, a.Settings.MutualAuth)
+	if err != nil {
+		return err
+	}
+	in := &elb.ModifyListenerInput{
+		ListenerArn: aws.String(arn), Port: aws.Int32(a.Settings.Port), Protocol: elbtypes.ProtocolEnum(a.Settings.Protocol),
+		SslPolicy: optional(a.Settings.Policy), Certificates: certificateList(a.Settings.Certificate),
+		MutualAuthentication: mutualAuthToAWS(auth), DefaultActions: actions,
+	}
+	out, err := c.api.elb.ModifyListener(ctx, in)
+	if err != nil {
+		return c.failure("modify listener "+arn, err, c.latest(made, a.Settings.Default, known), forgetListener(arn))
+	}
+	now := c.cfg.Now()
+	c.inv.with(func() {
+		e, le := c.inv.listener(arn)
+		if le == nil || len(out.Listeners) != 1 {
+			return
+		}
+		l := listenerFromAWS(out.Listeners[0])
+		l.Certificates, l.Tags, l.Attributes = le.l.Certificates, le.l.Tags, le.l.Attributes
+		if l.Protocol != le.l.Protocol {
+			// Certificates come or go with the protocol, and attributes with them.
+			e.detailAt, le.attributesAt = time.Time{}, time.Time{}
+		}
+		le.l = l
+		e.written = now
+		c.inv.relink(e)
+	})
+	return nil
+}
+
+// changeCertificates runs a write on a listener's additional certificates and enters the result.
+func (c *Cloud) changeCertificates(known plan.Known, a plan.Address, what string, write func(listener string) error, next func([]string) []string) error {
+	arn, err := lookup(known, a)
+	if err != nil {
+		return err
+	}
+	made, err := c.ownedListener(arn)
+	if err != nil {
+		return err
+	}
+	if err := write(arn); err != nil {
+		return c.failure(what, err, made, forgetListener(arn))
+	}
+	c.inv.with(func() {
+		if e, le := c.inv.listener(arn); le != nil {
+			le.l.Certificates = next(le.l.Certificates)
+			e.written = c.cfg.Now()
+		}
+	})
+	return nil
+}
+
+func (c *Cloud) addCertificate(ctx context.Context, a plan.AddCertificate, known plan.Known) error {
+	return c.changeCertificates(known, a.Listener, "attach certificate "+a.ARN, func(arn string) error {
+		_, err := c.api.elb.AddListenerCertificates(ctx, &elb.AddListenerCertificatesInput{ListenerArn: aws.String(arn), Certificates: certificateList(a.ARN)})
+		return err
+	}, func(have []string) []string { return unique(append(slices.Clone(have), a.ARN)) })
+}
+
+func (c *Cloud) removeCertificate(ctx context.Context, a plan.RemoveCertificate, known plan.Known) error {
+	return c.changeCertificates(known, a.Listener, "detach certificate "+a.ARN, func(arn string) error {
+		_, err := c.api.elb.RemoveListenerCertificates(ctx, &elb.RemoveListenerCertificatesInput{ListenerArn: aws.String(arn), Certificates: certificateList(a.ARN)})
+		return err
+	}, func(have []string) []string {
+		return slices.DeleteFunc(slices.Clone(have), func(s string) bool { return s == a.ARN })
+	})
+}
+
+// deleteListener deletes a listener with its rules; one that is gone already is a success.
+func (c *Cloud) deleteListener(ctx context.Context, a plan.DeleteListener) error {
+	if _, err := c.ownedListener(a.ARN); err != nil {
+		if isGone(err) {
+			return nil
+		}
+		return err
+	}
+	_, err := c.api.elb.DeleteListener(ctx, &elb.DeleteListenerInput{ListenerArn: aws.String(a.ARN)})
+	if err != nil && !isGone(err) {
+		return c.failure("delete listener "+a.ARN, err, time.Time{}, forgetListener(a.ARN))
+	}
+	c.inv.with(func() {
+		e, le := c.inv.listener(a.ARN)
+		if le == nil {
+			return
+		}
+		for r := range le.rules {
+			delete(c.inv.parent, r)
+		}
+		delete(c.inv.parent, a.ARN)
+		delete(e.listeners, a.ARN)
+		e.written = c.cfg.Now()
+		c.inv.relink(e)
+	})
+	return nil
+}

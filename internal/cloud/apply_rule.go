@@ -1,0 +1,168 @@
+package cloud
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+func (c *Cloud) createRule(ctx context.Context, a plan.CreateRule, known plan.Known) (plan.Result, error) {
+	listener, err := lookup(known, a.Listener)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	made, err := c.ownedListener(listener)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	in := &elb.CreateRuleInput{ListenerArn: aws.String(listener), Priority: aws.Int32(a.Priority), Tags: tagsToAWS(a.Tags)}
+	if in.Conditions, err = conditionsToAWS(a.Rule.Conditions); err != nil {
+		return plan.Result{}, err
+	}
+	if in.Transforms, err = transformsToAWS(a.Rule.Transforms); err != nil {
+		return plan.Result{}, err
+	}
+	if in.Actions, err = actionsToAWS(a.Rule.Actions, known); err != nil {
+		return plan.Result{}, err
+	}
+	what := "create a rule on " + listener
+	out, err := c.api.elb.CreateRule(ctx, in)
+	if err != nil {
+		return plan.Result{}, c.failure(what, err, c.latest(made, a.Rule.Actions, known), forgetListener(listener))
+	}
+	if len(out.Rules) != 1 {
+		return plan.Result{}, failed(engine.Unknown, what, "AWS told of %d rules", len(out.Rules))
+	}
+	r, err := ruleFromAWS(out.Rules[0])
+	if err != nil {
+		c.inv.with(func() { forgetListener(listener)(c.inv) })
+		return plan.Result{}, err
+	}
+	if a.Tags != nil {
+		r.Tags = a.Tags
+	}
+	c.inv.with(func() {
+		if _, le := c.inv.listener(listener); le != nil {
+			c.putRule(listener, r)
+			c.inv.parent[r.ARN] = listener
+		}
+	})
+	return plan.Result{ID: r.ARN}, nil
+}
+
+// putRule enters a rule of a listener. Called under the lock.
+func (c *Cloud) putRule(listener string, r observed.Rule) {
+	e, le := c.inv.listener(listener)
+	if le.rules == nil {
+		le.rules = map[string]observed.Rule{}
+	}
+	le.rules[r.ARN] = r
+	e.written = c.cfg.Now()
+	c.inv.relink(e)
+}
+
+func (c *Cloud) modifyRule(ctx context.Context, a plan.ModifyRule, known plan.Known) error {
+	arn, err := lookup(known, a.Rule)
+	if err != nil {
+		return err
+	}
+	if err := c.ownedRule(arn); err != nil {
+		return err
+	}
+	in := &elb.ModifyRuleInput{RuleArn: aws.String(arn)}
+	if in.Conditions, err = conditionsToAWS(a.Conditions); err != nil {
+		return err
+	}
+	if in.Actions, err = actionsToAWS(a.Actions, known); err != nil {
+		return err
+	}
+	if in.Transforms, err = transformsToAWS(a.Transforms); err != nil {
+		return err
+	}
+	if len(in.Transforms) == 0 {
+		in.ResetTransforms = aws.Bool(true)
+	}
+	out, err := c.api.elb.ModifyRule(ctx, in)
+	if err != nil {
+		return c.failure("modify rule "+arn, err, c.latest(time.Time{}, a.Actions, known), forgetRule(arn))
+	}
+	return c.enterRules(out.Rules)
+}
+
+// enterRules enters what AWS tells of rules after a change; their tags stay.
+func (c *Cloud) enterRules(rules []elbtypes.Rule) error {
+	for _, x := range rules {
+		r, err := ruleFromAWS(x)
+		if err != nil {
+			return err
+		}
+		c.inv.with(func() {
+			if _, le := c.inv.rule(r.ARN); le != nil {
+				r.Tags = le.rules[r.ARN].Tags
+				c.putRule(c.inv.parent[r.ARN], r)
+			}
+		})
+	}
+	return nil
+}
+
+// setPriorities moves rules in one call, which AWS carries out as a whole.
+func (c *Cloud) setPriorities(ctx context.Context, a plan.SetPriorities, known plan.Known) error {
+	in := &elb.SetRulePrioritiesInput{}
+	var first string
+	for _, addr := range slices.SortedFunc(maps.Keys(a.Priorities), plan.Address.Compare) {
+		arn, err := lookup(known, addr)
+		if err != nil {
+			return err
+		}
+		if err := c.ownedRule(arn); err != nil {
+			return err
+		}
+		if first == "" {
+			first = arn
+		}
+		in.RulePriorities = append(in.RulePriorities, elbtypes.RulePriorityPair{RuleArn: aws.String(arn), Priority: aws.Int32(a.Priorities[addr])})
+	}
+	if first == "" {
+		return nil
+	}
+	out, err := c.api.elb.SetRulePriorities(ctx, in)
+	if err != nil {
+		return c.failure("set rule priorities", err, time.Time{}, forgetRule(first))
+	}
+	return c.enterRules(out.Rules)
+}
+
+// deleteRule deletes a rule; one that is gone already is a success.
+func (c *Cloud) deleteRule(ctx context.Context, a plan.DeleteRule) error {
+	if err := c.ownedRule(a.ARN); err != nil {
+		if isGone(err) {
+			return nil
+		}
+		return err
+	}
+	_, err := c.api.elb.DeleteRule(ctx, &elb.DeleteRuleInput{RuleArn: aws.String(a.ARN)})
+	if err != nil && !isGone(err) {
+		return c.failure("delete rule "+a.ARN, err, time.Time{}, forgetRule(a.ARN))
+	}
+	c.inv.with(func() {
+		e, le := c.inv.rule(a.ARN)
+		if le == nil {
+			return
+		}
+		delete(le.rules, a.ARN)
+		delete(c.inv.parent, a.ARN)
+		e.written = c.cfg.Now()
+		c.inv.relink(e)
+	})
+	return nil
+}

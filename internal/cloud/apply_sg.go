@@ -1,0 +1,172 @@
+package cloud
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+func (c *Cloud) createSecurityGroup(ctx context.Context, a plan.CreateSecurityGroup) (plan.Result, error) {
+	what := "create security group " + a.Name
+	out, err := c.api.ec2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
+		GroupName: aws.String(a.Name), Description: aws.String(a.Description), VpcId: aws.String(c.vpc),
+		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: ec2TagsToAWS(a.Tags)}},
+	})
+	if code(err) == "InvalidGroup.Duplicate" {
+		return plan.Result{}, c.groupNameTaken(ctx, a, what)
+	}
+	if err != nil {
+		return plan.Result{}, c.failure(what, err, time.Time{}, forgetSecurityGroups)
+	}
+	g := observed.SecurityGroup{ID: aws.ToString(out.GroupId), Name: a.Name, VPC: c.vpc, Tags: a.Tags}
+	now := c.cfg.Now()
+	c.inv.with(func() { c.inv.sgs[g.ID] = &sgEntry{g: g, made: now, written: now} })
+	return plan.Result{ID: g.ID}, nil
+}
+
+// groupNameTaken finds out who has the name. If it is the group that was to be made, a lost
+// answer is the cause, and a new plan will see it.
+func (c *Cloud) groupNameTaken(ctx context.Context, a plan.CreateSecurityGroup, what string) error {
+	out, err := c.api.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
+		Filters: append(filters("vpc-id", c.vpc), filter("group-name", a.Name)),
+	})
+	if err != nil {
+		return c.failure(what, err, time.Time{}, forgetSecurityGroups)
+	}
+	if len(out.SecurityGroups) == 0 {
+		return failed(engine.Conflict, what, "the name was taken a moment ago")
+	}
+	g := groupFromAWS(out.SecurityGroups[0])
+	known := false
+	c.inv.with(func() { known = c.inv.sgs[g.ID] != nil })
+	if !known && carries(g.Tags, tracking(a.Tags)) {
+		c.inv.with(func() { c.inv.sgs[g.ID] = &sgEntry{g: g, written: c.cfg.Now()} })
+		return failed(engine.Conflict, what, "it exists already")
+	}
+	return nameTaken(what, "a security group of this name exists and belongs to %s", ownerOf(g.Tags))
+}
+
+// changeIngress admits sources before it shuts others out. At the limit of rules it is the other
+// way round.
+func (c *Cloud) changeIngress(ctx context.Context, a plan.ChangeIngress, known plan.Known) error {
+	id, err := lookup(known, a.Group)
+	if err != nil {
+		return err
+	}
+	if _, err := c.ownedSecurityGroup(id); err != nil {
+		return err
+	}
+	authorize, err := resolveSources(a.Authorize, known)
+	if err != nil {
+		return err
+	}
+	revoke, err := resolveSources(a.Revoke, known)
+	if err != nil {
+		return err
+	}
+	err = c.authorize(ctx, id, authorize)
+	if code(err) == "RulesPerSecurityGroupLimitExceeded" && len(revoke) > 0 {
+		if err := c.revoke(ctx, id, revoke); err != nil {
+			return err
+		}
+		return c.authorize(ctx, id, authorize)
+	}
+	if err != nil {
+		return err
+	}
+	return c.revoke(ctx, id, revoke)
+}
+
+// resolveSources puts ids in the place of the names that stand for the stack's groups.
+func resolveSources(rules []model.IngressRule, known plan.Known) ([]model.IngressRule, error) {
+	out := slices.Clone(rules)
+	for i, r := range out {
+		var a plan.Address
+		switch r.Group {
+		case model.ManagedGroupID:
+			a = plan.Address{Kind: plan.SecurityGroup, ID: model.ManagedGroupID}
+		case model.BackendGroupTag:
+			a = plan.Address{Kind: plan.BackendGroup, ID: model.BackendGroupTag}
+		default:
+			continue
+		}
+		id, err := lookup(known, a)
+		if err != nil {
+			return nil, err
+		}
+		out[i].Group = id
+	}
+	return out, nil
+}
+
+func (c *Cloud) authorize(ctx context.Context, id string, rules []model.IngressRule) error {
+	if len(rules) == 0 {
+		return nil
+	}
+	_, err := c.api.ec2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(id), IpPermissions: ingressToAWS(rules)})
+	return c.ingressChanged(id, "admit sources to "+id, err, func(have []model.IngressRule) []model.IngressRule {
+		return append(slices.Clone(have), rules...)
+	})
+}
+
+func (c *Cloud) revoke(ctx context.Context, id string, rules []model.IngressRule) error {
+	if len(rules) == 0 {
+		return nil
+	}
+	_, err := c.api.ec2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: aws.String(id), IpPermissions: ingressToAWS(rules)})
+	return c.ingressChanged(id, "shut sources out of "+id, err, func(have []model.IngressRule) []model.IngressRule {
+		return slices.DeleteFunc(slices.Clone(have), func(h model.IngressRule) bool {
+			return slices.ContainsFunc(rules, func(r model.IngressRule) bool { return compareIngress(h, r) == 0 })
+		})
+	})
+}
+
+// ingressChanged enters a change of a group's rules, or settles its failure.
+func (c *Cloud) ingressChanged(id, what string, err error, next func([]model.IngressRule) []model.IngressRule) error {
+	var made time.Time
+	c.inv.with(func() {
+		e := c.inv.sgs[id]
+		if e == nil {
+			return
+		}
+		made = e.made
+		if err == nil {
+			e.g.Ingress = next(e.g.Ingress)
+			slices.SortFunc(e.g.Ingress, compareIngress)
+			e.written = c.cfg.Now()
+		}
+	})
+	if err != nil {
+		return c.failure(what, err, made, forgetSecurityGroups)
+	}
+	return nil
+}
+
+// deleteSecurityGroup deletes a group; one that is gone already is a success. While network
+// interfaces of a deleted load balancer linger AWS answers that it is in use.
+func (c *Cloud) deleteSecurityGroup(ctx context.Context, a plan.DeleteSecurityGroup) error {
+	if _, err := c.ownedSecurityGroup(a.GroupID); err != nil {
+		if isGone(err) {
+			return nil
+		}
+		return err
+	}
+	_, err := c.api.ec2.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: aws.String(a.GroupID)})
+	if err != nil && !isGone(err) {
+		return c.failure("delete security group "+a.GroupID, err, time.Time{}, forgetSecurityGroups)
+	}
+	c.inv.with(func() {
+		delete(c.inv.sgs, a.GroupID)
+		c.inv.bury(a.GroupID, c.cfg.Now())
+	})
+	return nil
+}

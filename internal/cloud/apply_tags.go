@@ -1,0 +1,168 @@
+package cloud
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// tracking are the tags among others that say whose a resource is.
+func tracking(tags map[string]string) map[string]string {
+	out := map[string]string{}
+	for k, v := range tags {
+		if naming.ReservedTag(k) {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// setTags puts and removes tags. Nothing is sent for a resource that is not the cluster's.
+func (c *Cloud) setTags(ctx context.Context, a plan.SetTags, known plan.Known) error {
+	id, err := lookup(known, a.Of)
+	if err != nil {
+		return err
+	}
+	if err := c.owned(a.Of.Kind, id); err != nil {
+		return err
+	}
+	put := func() error {
+		if len(a.Put) == 0 {
+			return nil
+		}
+		return c.putTags(ctx, a.Of.Kind, id, a.Put)
+	}
+	remove := func() error {
+		if len(a.Remove) == 0 {
+			return nil
+		}
+		return c.removeTags(ctx, a.Of.Kind, id, a.Remove)
+	}
+	if a.RemoveFirst {
+		put, remove = remove, put
+	}
+	if err := put(); err != nil {
+		return err
+	}
+	return remove()
+}
+
+// owned refuses a resource that is not the cluster's.
+func (c *Cloud) owned(kind plan.ResourceKind, id string) error {
+	var err error
+	switch kind {
+	case plan.LoadBalancer:
+		_, err = c.ownedLoadBalancer(id)
+	case plan.TargetGroup:
+		_, err = c.ownedGroup(id)
+	case plan.Listener:
+		_, err = c.ownedListener(id)
+	case plan.Rule:
+		err = c.ownedRule(id)
+	case plan.SecurityGroup, plan.BackendGroup:
+		_, err = c.ownedSecurityGroup(id)
+	default:
+		err = failed(engine.Unknown, id, "a %s is not a resource of AWS", kind)
+	}
+	return err
+}
+
+func (c *Cloud) putTags(ctx context.Context, kind plan.ResourceKind, id string, put plan.Tags) error {
+	var err error
+	if kind == plan.SecurityGroup || kind == plan.BackendGroup {
+		_, err = c.api.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: ec2TagsToAWS(put)})
+	} else {
+		_, err = c.api.elb.AddTags(ctx, &elb.AddTagsInput{ResourceArns: []string{id}, Tags: tagsToAWS(put)})
+	}
+	return c.tagsChanged(kind, id, "put tags on "+id, err, put, nil)
+}
+
+func (c *Cloud) removeTags(ctx context.Context, kind plan.ResourceKind, id string, keys []string) error {
+	var err error
+	if kind == plan.SecurityGroup || kind == plan.BackendGroup {
+		in := &ec2.DeleteTagsInput{Resources: []string{id}}
+		for _, k := range keys {
+			in.Tags = append(in.Tags, ec2types.Tag{Key: aws.String(k)})
+		}
+		_, err = c.api.ec2.DeleteTags(ctx, in)
+	} else {
+		_, err = c.api.elb.RemoveTags(ctx, &elb.RemoveTagsInput{ResourceArns: []string{id}, TagKeys: keys})
+	}
+	return c.tagsChanged(kind, id, "remove tags from "+id, err, nil, keys)
+}
+
+// tagsChanged enters a change of tags, or settles its failure.
+func (c *Cloud) tagsChanged(kind plan.ResourceKind, id, what string, err error, put map[string]string, remove []string) error {
+	now := c.cfg.Now()
+	var made time.Time
+	c.inv.with(func() {
+		v := c.inv
+		switch kind {
+		case plan.LoadBalancer:
+			if e := v.lbs[id]; e != nil {
+				made = e.made
+				if err == nil {
+					e.lb.Tags, e.written = change(e.lb.Tags, put, remove), now
+				}
+			}
+		case plan.TargetGroup:
+			if e := v.groups[id]; e != nil {
+				made = e.made
+				if err == nil {
+					e.g.Tags, e.written = change(e.g.Tags, put, remove), now
+				}
+			}
+		case plan.Listener:
+			if e, le := v.listener(id); le != nil {
+				made = le.made
+				if err == nil {
+					le.l.Tags, e.written = change(le.l.Tags, put, remove), now
+				}
+			}
+		case plan.Rule:
+			if e, le := v.rule(id); le != nil && err == nil {
+				r := le.rules[id]
+				r.Tags = change(r.Tags, put, remove)
+				le.rules[id], e.written = r, now
+			}
+		case plan.SecurityGroup, plan.BackendGroup:
+			if e := v.sgs[id]; e != nil {
+				made = e.made
+				if err == nil {
+					e.g.Tags, e.written = change(e.g.Tags, put, remove), now
+				}
+			}
+		}
+	})
+	if err == nil {
+		return nil
+	}
+	return c.failure(what, err, made, func(v *inventory) {
+		switch kind {
+		case plan.LoadBalancer:
+			if e := v.lbs[id]; e != nil {
+				e.tagsAt = time.Time{}
+			}
+			v.lbsAt = time.Time{}
+		case plan.TargetGroup:
+			if e := v.groups[id]; e != nil {
+				e.tagsAt = time.Time{}
+			}
+			v.groupsAt = time.Time{}
+		case plan.Listener:
+			forgetListener(id)(v)
+		case plan.Rule:
+			forgetRule(id)(v)
+		default:
+			forgetSecurityGroups(v)
+		}
+	})
+}

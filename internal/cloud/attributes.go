@@ -1,0 +1,189 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// askAttributes reads the attributes of a resource, which is done only where a plan wants them.
+func (c *Cloud) askAttributes(ctx context.Context, q model.AskAttributes) error {
+	return c.once(ctx, q.Key(), q.ARN, func() time.Time { return c.attributesAt(q) }, func() error {
+		start := c.cfg.Now()
+		got, err := c.describeAttributes(ctx, q)
+		if isGone(err) {
+			c.forgetResource(q)
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", q.Key(), err)
+		}
+		c.setAttributes(q, got, start)
+		return nil
+	})
+}
+
+func (c *Cloud) describeAttributes(ctx context.Context, q model.AskAttributes) (map[string]string, error) {
+	switch plan.ResourceKind(q.Of) {
+	case plan.LoadBalancer:
+		out, err := c.api.elb.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: aws.String(q.ARN)})
+		if err != nil {
+			return nil, err
+		}
+		return lbAttributes(out.Attributes), nil
+	case plan.Listener:
+		out, err := c.api.elb.DescribeListenerAttributes(ctx, &elb.DescribeListenerAttributesInput{ListenerArn: aws.String(q.ARN)})
+		if err != nil {
+			return nil, err
+		}
+		return listenerAttributes(out.Attributes), nil
+	case plan.TargetGroup:
+		out, err := c.api.elb.DescribeTargetGroupAttributes(ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: aws.String(q.ARN)})
+		if err != nil {
+			return nil, err
+		}
+		return groupAttributes(out.Attributes), nil
+	}
+	return nil, fmt.Errorf("a %s has no attributes", q.Of)
+}
+
+// attributesAt is when the attributes were read.
+func (c *Cloud) attributesAt(q model.AskAttributes) (at time.Time) {
+	c.inv.with(func() {
+		switch plan.ResourceKind(q.Of) {
+		case plan.LoadBalancer:
+			if e := c.inv.lbs[q.ARN]; e != nil {
+				at = e.attributesAt
+			}
+		case plan.Listener:
+			if _, le := c.inv.listener(q.ARN); le != nil {
+				at = le.attributesAt
+			}
+		case plan.TargetGroup:
+			if e := c.inv.groups[q.ARN]; e != nil {
+				at = e.attributesAt
+			}
+		}
+	})
+	return at
+}
+
+// setAttributes enters all attributes of a resource.
+func (c *Cloud) setAttributes(q model.AskAttributes, got map[string]string, at time.Time) {
+	c.inv.with(func() {
+		switch plan.ResourceKind(q.Of) {
+		case plan.LoadBalancer:
+			if e := c.inv.lbs[q.ARN]; e != nil {
+				e.lb.Attributes, e.attributesAt = got, at
+			}
+		case plan.Listener:
+			if _, le := c.inv.listener(q.ARN); le != nil {
+				le.l.Attributes, le.attributesAt = got, at
+			}
+		case plan.TargetGroup:
+			if e := c.inv.groups[q.ARN]; e != nil {
+				e.g.Attributes, e.attributesAt = got, at
+			}
+		}
+	})
+}
+
+// forgetAttributes makes the next plan ask for the attributes again.
+func (c *Cloud) forgetAttributes(q model.AskAttributes) { c.setAttributes(q, nil, time.Time{}) }
+
+// forgetResource makes the next look read whether a resource is still there.
+func (c *Cloud) forgetResource(q model.AskAttributes) {
+	c.inv.with(func() {
+		switch plan.ResourceKind(q.Of) {
+		case plan.LoadBalancer:
+			c.inv.lbsAt = time.Time{}
+		case plan.Listener:
+			if e, _ := c.inv.listener(q.ARN); e != nil {
+				e.detailAt = time.Time{}
+			}
+		case plan.TargetGroup:
+			c.inv.groupsAt = time.Time{}
+		}
+	})
+}
+
+// askCapacity reads a capacity reservation; 0 stands for none.
+func (c *Cloud) askCapacity(ctx context.Context, q model.AskCapacity) error {
+	at := func() (at time.Time) {
+		c.inv.with(func() {
+			if e := c.inv.lbs[q.ARN]; e != nil {
+				at = e.capacityAt
+			}
+		})
+		return at
+	}
+	return c.once(ctx, q.Key(), q.ARN, at, func() error {
+		start := c.cfg.Now()
+		out, err := c.api.elb.DescribeCapacityReservation(ctx, &elb.DescribeCapacityReservationInput{LoadBalancerArn: aws.String(q.ARN)})
+		if isGone(err) {
+			c.inv.with(func() { c.inv.lbsAt = time.Time{} })
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", q.Key(), err)
+		}
+		c.setCapacity(q.ARN, out.MinimumLoadBalancerCapacity, start)
+		return nil
+	})
+}
+
+func (c *Cloud) setCapacity(arn string, m *elbtypes.MinimumLoadBalancerCapacity, at time.Time) {
+	units := int32(0)
+	if m != nil {
+		units = aws.ToInt32(m.CapacityUnits)
+	}
+	c.inv.with(func() {
+		if e := c.inv.lbs[arn]; e != nil {
+			e.lb.Capacity, e.capacityAt = &units, at
+		}
+	})
+}
+
+// once reads something of the resource with the id unless it is fresh, shared among those who ask at the same time.
+func (c *Cloud) once(ctx context.Context, key, id string, at func() time.Time, read func() error) error {
+	if c.fresh(at(), id) {
+		return nil
+	}
+	return c.flight.do(ctx, key, func() error {
+		if c.fresh(at(), id) {
+			return nil
+		}
+		return read()
+	})
+}
+
+func lbAttributes(as []elbtypes.LoadBalancerAttribute) map[string]string {
+	out := make(map[string]string, len(as))
+	for _, a := range as {
+		out[aws.ToString(a.Key)] = aws.ToString(a.Value)
+	}
+	return out
+}
+
+func listenerAttributes(as []elbtypes.ListenerAttribute) map[string]string {
+	out := make(map[string]string, len(as))
+	for _, a := range as {
+		out[aws.ToString(a.Key)] = aws.ToString(a.Value)
+	}
+	return out
+}
+
+func groupAttributes(as []elbtypes.TargetGroupAttribute) map[string]string {
+	out := make(map[string]string, len(as))
+	for _, a := range as {
+		out[aws.ToString(a.Key)] = aws.ToString(a.Value)
+	}
+	return out
+}

@@ -1,0 +1,78 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/smithy-go/middleware"
+)
+
+// clients are the service clients of one set of credentials.
+type clients struct {
+	elb *elasticloadbalancingv2.Client
+	ec2 *ec2.Client
+	acm *acm.Client
+}
+
+// sdkConfig is the SDK's configuration for the region.
+func sdkConfig(ctx context.Context, c Config) (aws.Config, error) {
+	retryer := func() aws.Retryer {
+		return retry.NewStandard(func(o *retry.StandardOptions) {
+			o.MaxAttempts = c.MaxAttempts
+			o.MaxBackoff = c.MaxBackoff
+			o.RateLimiter = ratelimit.None
+		})
+	}
+	if c.Credentials != nil {
+		out := aws.Config{Region: c.Region, Credentials: c.Credentials, Retryer: retryer}
+		if c.HTTP != nil {
+			out.HTTPClient = c.HTTP
+		}
+		return out, nil
+	}
+	options := []func(*awsconfig.LoadOptions) error{awsconfig.WithRegion(c.Region), awsconfig.WithRetryer(retryer)}
+	if c.HTTP != nil {
+		options = append(options, awsconfig.WithHTTPClient(c.HTTP))
+	}
+	out, err := awsconfig.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return aws.Config{}, fmt.Errorf("load the SDK's configuration: %w", err)
+	}
+	return out, nil
+}
+
+// newClients makes the clients. Every call goes through the same stack: fence, pace, report.
+func newClients(base aws.Config, c Config, p *pacer) clients {
+	base = base.Copy()
+	base.APIOptions = append(base.APIOptions, func(s *middleware.Stack) error { return instrument(s, c, p) })
+	endpoint := func(service string) *string {
+		if u := c.Endpoints[service]; u != "" {
+			return aws.String(u)
+		}
+		return nil
+	}
+	return clients{
+		elb: elasticloadbalancingv2.NewFromConfig(base, func(o *elasticloadbalancingv2.Options) {
+			if e := endpoint(serviceELB); e != nil {
+				o.BaseEndpoint = e
+			}
+		}),
+		ec2: ec2.NewFromConfig(base, func(o *ec2.Options) {
+			if e := endpoint(serviceEC2); e != nil {
+				o.BaseEndpoint = e
+			}
+		}),
+		acm: acm.NewFromConfig(base, func(o *acm.Options) {
+			if e := endpoint(serviceACM); e != nil {
+				o.BaseEndpoint = e
+			}
+		}),
+	}
+}

@@ -1,0 +1,138 @@
+package cloud
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+)
+
+// Service ids as the SDK spells them. They are the keys of endpoint overrides and throttle tables
+// and the labels of metrics.
+const (
+	serviceELB         = "Elastic Load Balancing v2"
+	serviceEC2         = "EC2"
+	serviceACM         = "ACM"
+	serviceWAFv2       = "WAFV2"
+	serviceWAFRegional = "WAF Regional"
+	serviceShield      = "Shield"
+	serviceTagging     = "Resource Groups Tagging API"
+	serviceSTS         = "STS"
+	serviceRoute53     = "Route 53"
+	serviceGlobal      = "Global Accelerator"
+	serviceIMDS        = "ec2imds"
+)
+
+// services are the ids that a configuration may name.
+var services = []string{
+	serviceELB, serviceEC2, serviceACM, serviceWAFv2, serviceWAFRegional, serviceShield, serviceTagging,
+	serviceSTS, serviceRoute53, serviceGlobal, serviceIMDS,
+}
+
+// Config is what New needs to know. Only Cluster is required.
+type Config struct {
+	// Cluster is the cluster's name, by whose tag resources are known as ours.
+	Cluster string
+	// Region and VPC are asked from the environment and the instance metadata where empty.
+	Region string
+	VPC    string
+	// VPCTags find the VPC by its tags, if VPC is empty.
+	VPCTags map[string]string
+	// Env reads an environment variable; nil reads none. It is only asked by New.
+	Env func(string) string
+
+	// Endpoints overrides the address of a service, by service id.
+	Endpoints map[string]string
+	// Credentials default to the SDK's chain: environment, web identity, shared files, metadata.
+	Credentials aws.CredentialsProvider
+	// HTTP defaults to the SDK's client. With one whose transport is the emulator's, nothing
+	// leaves the process.
+	HTTP *http.Client
+	// MaxAttempts of a call, 10 if zero. Negative: no limit.
+	MaxAttempts int
+	// MaxBackoff between attempts, 20 s if zero.
+	MaxBackoff time.Duration
+	// Paces is the client-side throttle table; nil means DefaultPaces, an empty one none.
+	Paces []Pace
+	// MaxWait is how long a call waits for its turn before it is put off instead; 15 s if zero.
+	MaxWait time.Duration
+	// Version is told to AWS in the user agent.
+	Version string
+
+	// Refresh is how long what was read is taken as so, give or take a tenth; 10 min if zero.
+	Refresh time.Duration
+	// RuleTags says that the tags of listeners and rules are wanted.
+	RuleTags bool
+	// Reachability looks for subnets by their routes where none has the role tag.
+	Reachability bool
+	// ManagedCertificates tells certificates with tracking tags from others, at one call for
+	// each certificate.
+	ManagedCertificates bool
+
+	// Now is the clock, time.Now if nil.
+	Now func() time.Time
+	// Fence is asked before every mutating call; an error stops it. Nil admits all.
+	Fence func() error
+	// OnCall is told of every call when it is done, retries and waiting included: the service
+	// id, the operation, AWS's error code ("" on success, "internal" for other errors), and the
+	// HTTP status, 0 if there was no answer.
+	OnCall func(c Call)
+	// OnRequest is told of every attempt likewise.
+	OnRequest func(c Call)
+}
+
+// Call is one call to AWS, or one attempt at it.
+type Call struct {
+	Service   string
+	Operation string
+	Code      string
+	Status    int
+	Duration  time.Duration
+	// Attempts that the call took.
+	Attempts int
+}
+
+// withDefaults fills in what was left out and refuses what cannot be meant.
+func (c Config) withDefaults() (Config, error) {
+	if c.Cluster == "" {
+		return c, fmt.Errorf("the cluster name is missing")
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.Endpoints)) {
+		if !slices.Contains(services, id) {
+			return c, fmt.Errorf("endpoint override: no service has the id %q; the ids are %s", id, strings.Join(services, ", "))
+		}
+		if u, err := url.Parse(c.Endpoints[id]); err != nil || u.Scheme == "" || u.Host == "" {
+			return c, fmt.Errorf("endpoint override: %q of %s is not a URL", c.Endpoints[id], id)
+		}
+	}
+	if c.MaxAttempts == 0 {
+		c.MaxAttempts = 10
+	}
+	if c.MaxAttempts < 0 {
+		c.MaxAttempts = 0 // the SDK's way to say "no limit"
+	}
+	if c.MaxBackoff == 0 {
+		c.MaxBackoff = 20 * time.Second
+	}
+	if c.Paces == nil {
+		c.Paces = DefaultPaces()
+	}
+	if c.MaxWait == 0 {
+		c.MaxWait = 15 * time.Second
+	}
+	if c.Refresh == 0 {
+		c.Refresh = 10 * time.Minute
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Env == nil {
+		c.Env = func(string) string { return "" }
+	}
+	return c, nil
+}

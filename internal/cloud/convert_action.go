@@ -1,0 +1,246 @@
+package cloud
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// AWS shows redirect fields that keep the request's value by these placeholders.
+const (
+	keepHost     = "#{host}"
+	keepPath     = "/#{path}"
+	keepPort     = "#{port}"
+	keepProtocol = "#{protocol}"
+	keepQuery    = "#{query}"
+)
+
+// actionsToAWS converts the actions of a rule or a listener. Target groups of the stack are
+// looked up in known.
+func actionsToAWS(actions []model.Action, known plan.Known) ([]elbtypes.Action, error) {
+	out := make([]elbtypes.Action, 0, len(actions))
+	for i, a := range actions {
+		x, err := actionToAWS(a, known)
+		if err != nil {
+			return nil, err
+		}
+		x.Order = aws.Int32(int32(i + 1))
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+func actionToAWS(a model.Action, known plan.Known) (elbtypes.Action, error) {
+	switch a := a.(type) {
+	case model.Forward:
+		return forwardToAWS(a, known)
+	case model.Redirect:
+		return elbtypes.Action{Type: elbtypes.ActionTypeEnumRedirect, RedirectConfig: &elbtypes.RedirectActionConfig{
+			StatusCode: elbtypes.RedirectActionStatusCodeEnum(a.Status),
+			Host:       optional(a.Host), Path: optional(a.Path), Port: optional(a.Port),
+			Protocol: optional(a.Protocol), Query: optional(a.Query),
+		}}, nil
+	case model.FixedResponse:
+		return elbtypes.Action{Type: elbtypes.ActionTypeEnumFixedResponse, FixedResponseConfig: &elbtypes.FixedResponseActionConfig{
+			StatusCode: aws.String(a.Status), ContentType: optional(a.ContentType), MessageBody: optional(a.Body),
+		}}, nil
+	case model.AuthOIDC:
+		return elbtypes.Action{Type: elbtypes.ActionTypeEnumAuthenticateOidc, AuthenticateOidcConfig: oidcToAWS(a)}, nil
+	case model.AuthCognito:
+		return elbtypes.Action{Type: elbtypes.ActionTypeEnumAuthenticateCognito, AuthenticateCognitoConfig: &elbtypes.AuthenticateCognitoActionConfig{
+			UserPoolArn: aws.String(a.UserPoolARN), UserPoolClientId: aws.String(a.ClientID), UserPoolDomain: aws.String(a.Domain),
+			AuthenticationRequestExtraParams: maps.Clone(a.ExtraParams),
+			OnUnauthenticatedRequest:         elbtypes.AuthenticateCognitoActionConditionalBehaviorEnum(a.OnUnauthenticated),
+			Scope:                            optional(a.Scope), SessionCookieName: optional(a.SessionCookie),
+			SessionTimeout: optionalNumber(a.SessionTimeout),
+		}}, nil
+	case model.ValidateJWT:
+		c := &elbtypes.JwtValidationActionConfig{JwksEndpoint: aws.String(a.JWKSEndpoint), Issuer: aws.String(a.Issuer)}
+		for _, k := range a.Claims {
+			c.AdditionalClaims = append(c.AdditionalClaims, elbtypes.JwtValidationActionAdditionalClaim{
+				Format: elbtypes.JwtValidationActionAdditionalClaimFormatEnum(k.Format), Name: aws.String(k.Name), Values: slices.Clone(k.Values),
+			})
+		}
+		return elbtypes.Action{Type: elbtypes.ActionTypeEnumJwtValidation, JwtValidationConfig: c}, nil
+	}
+	return elbtypes.Action{}, fmt.Errorf("action %T has no form in AWS", a)
+}
+
+func oidcToAWS(a model.AuthOIDC) *elbtypes.AuthenticateOidcActionConfig {
+	c := &elbtypes.AuthenticateOidcActionConfig{
+		Issuer: aws.String(a.Issuer), AuthorizationEndpoint: aws.String(a.AuthorizationEndpoint),
+		TokenEndpoint: aws.String(a.TokenEndpoint), UserInfoEndpoint: aws.String(a.UserInfoEndpoint),
+		ClientId:                         aws.String(a.ClientID.Reveal()),
+		AuthenticationRequestExtraParams: maps.Clone(a.ExtraParams),
+		OnUnauthenticatedRequest:         elbtypes.AuthenticateOidcActionConditionalBehaviorEnum(a.OnUnauthenticated),
+		Scope:                            optional(a.Scope), SessionCookieName: optional(a.SessionCookie),
+		SessionTimeout: optionalNumber(a.SessionTimeout),
+	}
+	// A live action that is written back as it was read has no secret: AWS never tells it, but
+	// keeps the one that it has.
+	if a.ClientSecret == "" {
+		c.UseExistingClientSecret = aws.Bool(true)
+	} else {
+		c.ClientSecret = aws.String(a.ClientSecret.Reveal())
+	}
+	return c
+}
+
+// forwardToAWS always writes a forward config, never the older top-level target group.
+func forwardToAWS(a model.Forward, known plan.Known) (elbtypes.Action, error) {
+	c := &elbtypes.ForwardActionConfig{}
+	for _, g := range a.Groups {
+		arn, err := groupARN(g.Group, known)
+		if err != nil {
+			return elbtypes.Action{}, err
+		}
+		t := elbtypes.TargetGroupTuple{TargetGroupArn: aws.String(arn)}
+		if g.Weight != nil {
+			t.Weight = aws.Int32(*g.Weight)
+		} else if len(a.Groups) > 1 {
+			t.Weight = aws.Int32(1) // AWS demands a weight from each of several groups
+		}
+		c.TargetGroups = append(c.TargetGroups, t)
+	}
+	if s := a.Stickiness; s != nil {
+		c.TargetGroupStickinessConfig = &elbtypes.TargetGroupStickinessConfig{Enabled: s.Enabled, DurationSeconds: s.Duration}
+	}
+	return elbtypes.Action{Type: elbtypes.ActionTypeEnumForward, ForwardConfig: c}, nil
+}
+
+// groupARN resolves a reference to a target group.
+func groupARN(r model.GroupRef, known plan.Known) (string, error) {
+	switch {
+	case r.ARN != "":
+		return r.ARN, nil
+	case r.ID != "":
+		return lookup(known, plan.GroupAddress(r.ID))
+	}
+	return "", fmt.Errorf("target group %s was not resolved to an ARN", r.Name)
+}
+
+// actionsFromAWS converts what AWS shows of a rule's or listener's actions, in their order. An
+// action that the model cannot carry is kept as an opaque one that equals nothing.
+func actionsFromAWS(actions []elbtypes.Action) []model.Action {
+	sorted := slices.Clone(actions)
+	slices.SortStableFunc(sorted, func(a, b elbtypes.Action) int {
+		if a.Order == nil || b.Order == nil {
+			return 0
+		}
+		return int(*a.Order) - int(*b.Order)
+	})
+	out := make([]model.Action, 0, len(sorted))
+	for _, a := range sorted {
+		out = append(out, actionFromAWS(a))
+	}
+	return out
+}
+
+func actionFromAWS(a elbtypes.Action) model.Action {
+	switch {
+	case a.Type == elbtypes.ActionTypeEnumForward:
+		return forwardFromAWS(a)
+	case a.Type == elbtypes.ActionTypeEnumRedirect && a.RedirectConfig != nil:
+		c := a.RedirectConfig
+		return model.Redirect{
+			Host: without(c.Host, keepHost), Path: without(c.Path, keepPath), Port: without(c.Port, keepPort),
+			Protocol: without(c.Protocol, keepProtocol), Query: without(c.Query, keepQuery), Status: string(c.StatusCode),
+		}
+	case a.Type == elbtypes.ActionTypeEnumFixedResponse && a.FixedResponseConfig != nil:
+		c := a.FixedResponseConfig
+		return model.FixedResponse{Status: aws.ToString(c.StatusCode), ContentType: aws.ToString(c.ContentType), Body: aws.ToString(c.MessageBody)}
+	case a.Type == elbtypes.ActionTypeEnumAuthenticateOidc && a.AuthenticateOidcConfig != nil:
+		c := a.AuthenticateOidcConfig
+		return model.AuthOIDC{
+			AuthCommon: model.AuthCommon{
+				OnUnauthenticated: string(c.OnUnauthenticatedRequest), Scope: aws.ToString(c.Scope),
+				SessionCookie: aws.ToString(c.SessionCookieName), SessionTimeout: aws.ToInt64(c.SessionTimeout),
+				ExtraParams: params(c.AuthenticationRequestExtraParams),
+			},
+			Issuer: aws.ToString(c.Issuer), AuthorizationEndpoint: aws.ToString(c.AuthorizationEndpoint),
+			TokenEndpoint: aws.ToString(c.TokenEndpoint), UserInfoEndpoint: aws.ToString(c.UserInfoEndpoint),
+			ClientID: model.Secret(aws.ToString(c.ClientId)),
+		}
+	case a.Type == elbtypes.ActionTypeEnumAuthenticateCognito && a.AuthenticateCognitoConfig != nil:
+		c := a.AuthenticateCognitoConfig
+		return model.AuthCognito{
+			AuthCommon: model.AuthCommon{
+				OnUnauthenticated: string(c.OnUnauthenticatedRequest), Scope: aws.ToString(c.Scope),
+				SessionCookie: aws.ToString(c.SessionCookieName), SessionTimeout: aws.ToInt64(c.SessionTimeout),
+				ExtraParams: params(c.AuthenticationRequestExtraParams),
+			},
+			UserPoolARN: aws.ToString(c.UserPoolArn), ClientID: aws.ToString(c.UserPoolClientId), Domain: aws.ToString(c.UserPoolDomain),
+		}
+	case a.Type == elbtypes.ActionTypeEnumJwtValidation && a.JwtValidationConfig != nil:
+		c := a.JwtValidationConfig
+		out := model.ValidateJWT{JWKSEndpoint: aws.ToString(c.JwksEndpoint), Issuer: aws.ToString(c.Issuer)}
+		for _, k := range c.AdditionalClaims {
+			out.Claims = append(out.Claims, model.JWTClaim{Format: string(k.Format), Name: aws.ToString(k.Name), Values: k.Values})
+		}
+		return out
+	}
+	// Equal to no wish, since no wish has an empty status: the rule will be put right.
+	return model.FixedResponse{Body: "unknown action of type " + string(a.Type)}
+}
+
+// forwardFromAWS reads the forward config, and the top-level group only where there is none. A
+// stickiness that is off is none.
+func forwardFromAWS(a elbtypes.Action) model.Forward {
+	if a.ForwardConfig == nil {
+		return model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: aws.ToString(a.TargetGroupArn)}}}}
+	}
+	var out model.Forward
+	for _, t := range a.ForwardConfig.TargetGroups {
+		out.Groups = append(out.Groups, model.WeightedGroup{Group: model.GroupRef{ARN: aws.ToString(t.TargetGroupArn)}, Weight: t.Weight})
+	}
+	slices.SortStableFunc(out.Groups, func(x, y model.WeightedGroup) int {
+		switch {
+		case x.Group.ARN < y.Group.ARN:
+			return -1
+		case x.Group.ARN > y.Group.ARN:
+			return 1
+		}
+		return 0
+	})
+	if s := a.ForwardConfig.TargetGroupStickinessConfig; s != nil && (aws.ToBool(s.Enabled) || s.DurationSeconds != nil) {
+		out.Stickiness = &model.GroupStickiness{Enabled: s.Enabled, Duration: s.DurationSeconds}
+	}
+	return out
+}
+
+// params gives nil for an empty map, which AWS does not tell from none.
+func params(m map[string]string) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	return maps.Clone(m)
+}
+
+// optional is nil for an empty text, so that it is not sent.
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func optionalNumber[T int32 | int64](n T) *T {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+// without is the text, empty where it is the one that stands for "unchanged".
+func without(s *string, unchanged string) string {
+	if aws.ToString(s) == unchanged {
+		return ""
+	}
+	return aws.ToString(s)
+}

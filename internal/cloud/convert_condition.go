@@ -1,0 +1,167 @@
+package cloud
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// AWS's names of the condition fields.
+const (
+	hostField   = "host-header"
+	pathField   = "path-pattern"
+	headerField = "http-header"
+	methodField = "http-request-method"
+	queryField  = "query-string"
+	sourceField = "source-ip"
+)
+
+func conditionsToAWS(cs []model.Condition) ([]elbtypes.RuleCondition, error) {
+	out := make([]elbtypes.RuleCondition, 0, len(cs))
+	for _, c := range cs {
+		x, err := conditionToAWS(c)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+func conditionToAWS(c model.Condition) (elbtypes.RuleCondition, error) {
+	switch c := c.(type) {
+	case model.HostHeader:
+		return elbtypes.RuleCondition{Field: aws.String(hostField), HostHeaderConfig: &elbtypes.HostHeaderConditionConfig{Values: c.Values, RegexValues: c.Regex}}, nil
+	case model.PathPattern:
+		return elbtypes.RuleCondition{Field: aws.String(pathField), PathPatternConfig: &elbtypes.PathPatternConditionConfig{Values: c.Values, RegexValues: c.Regex}}, nil
+	case model.HTTPHeader:
+		return elbtypes.RuleCondition{Field: aws.String(headerField), HttpHeaderConfig: &elbtypes.HttpHeaderConditionConfig{
+			HttpHeaderName: aws.String(c.Name), Values: c.Values, RegexValues: c.Regex,
+		}}, nil
+	case model.RequestMethod:
+		return elbtypes.RuleCondition{Field: aws.String(methodField), HttpRequestMethodConfig: &elbtypes.HttpRequestMethodConditionConfig{Values: c.Values}}, nil
+	case model.QueryString:
+		q := &elbtypes.QueryStringConditionConfig{}
+		for _, p := range c.Pairs {
+			q.Values = append(q.Values, elbtypes.QueryStringKeyValuePair{Key: optional(p.Key), Value: aws.String(p.Value)})
+		}
+		return elbtypes.RuleCondition{Field: aws.String(queryField), QueryStringConfig: q}, nil
+	case model.SourceIP:
+		return elbtypes.RuleCondition{Field: aws.String(sourceField), SourceIpConfig: &elbtypes.SourceIpConditionConfig{Values: c.CIDRs}}, nil
+	}
+	return elbtypes.RuleCondition{}, fmt.Errorf("condition %T has no form in AWS", c)
+}
+
+// conditionsFromAWS reads the typed configs; the top-level values are their older copies and
+// count only where a config is missing.
+func conditionsFromAWS(cs []elbtypes.RuleCondition) []model.Condition {
+	var out []model.Condition
+	for _, c := range cs {
+		out = append(out, conditionFromAWS(c))
+	}
+	return out
+}
+
+func conditionFromAWS(c elbtypes.RuleCondition) model.Condition {
+	switch aws.ToString(c.Field) {
+	case hostField:
+		if c.HostHeaderConfig == nil {
+			return model.HostHeader{Values: list(c.Values), Regex: list(c.RegexValues)}
+		}
+		return model.HostHeader{Values: list(c.HostHeaderConfig.Values), Regex: list(c.HostHeaderConfig.RegexValues)}
+	case pathField:
+		if c.PathPatternConfig == nil {
+			return model.PathPattern{Values: list(c.Values), Regex: list(c.RegexValues)}
+		}
+		return model.PathPattern{Values: list(c.PathPatternConfig.Values), Regex: list(c.PathPatternConfig.RegexValues)}
+	case headerField:
+		if c.HttpHeaderConfig != nil {
+			return model.HTTPHeader{Name: aws.ToString(c.HttpHeaderConfig.HttpHeaderName), Values: list(c.HttpHeaderConfig.Values), Regex: list(c.HttpHeaderConfig.RegexValues)}
+		}
+	case methodField:
+		if c.HttpRequestMethodConfig != nil {
+			return model.RequestMethod{Values: list(c.HttpRequestMethodConfig.Values)}
+		}
+	case queryField:
+		if c.QueryStringConfig != nil {
+			var q model.QueryString
+			for _, p := range c.QueryStringConfig.Values {
+				q.Pairs = append(q.Pairs, model.QueryPair{Key: aws.ToString(p.Key), Value: aws.ToString(p.Value)})
+			}
+			return q
+		}
+	case sourceField:
+		if c.SourceIpConfig != nil {
+			return model.SourceIP{CIDRs: list(c.SourceIpConfig.Values)}
+		}
+	}
+	// Equal to no wish: the rule will be put right.
+	return model.HTTPHeader{Name: "", Values: []string{"unknown condition " + aws.ToString(c.Field)}}
+}
+
+// list gives nil for an empty list, which AWS does not tell from none.
+func list(in []string) []string {
+	if len(in) == 0 {
+		return nil
+	}
+	return slices.Clone(in)
+}
+
+func transformsToAWS(ts []model.Transform) ([]elbtypes.RuleTransform, error) {
+	var out []elbtypes.RuleTransform
+	for _, t := range ts {
+		var rewrites []elbtypes.RewriteConfig
+		for _, r := range t.Rewrites {
+			rewrites = append(rewrites, elbtypes.RewriteConfig{Regex: aws.String(r.Regex), Replace: aws.String(r.Replace)})
+		}
+		x := elbtypes.RuleTransform{Type: elbtypes.TransformTypeEnum(t.Kind)}
+		switch t.Kind {
+		case model.HostRewrite:
+			x.HostHeaderRewriteConfig = &elbtypes.HostHeaderRewriteConfig{Rewrites: rewrites}
+		case model.URLRewrite:
+			x.UrlRewriteConfig = &elbtypes.UrlRewriteConfig{Rewrites: rewrites}
+		default:
+			return nil, fmt.Errorf("transform %s has no form in AWS", t.Kind)
+		}
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+func transformsFromAWS(ts []elbtypes.RuleTransform) []model.Transform {
+	var out []model.Transform
+	for _, t := range ts {
+		x := model.Transform{Kind: model.TransformKind(t.Type)}
+		var rewrites []elbtypes.RewriteConfig
+		if t.HostHeaderRewriteConfig != nil {
+			rewrites = t.HostHeaderRewriteConfig.Rewrites
+		}
+		if t.UrlRewriteConfig != nil {
+			rewrites = t.UrlRewriteConfig.Rewrites
+		}
+		for _, r := range rewrites {
+			x.Rewrites = append(x.Rewrites, model.Rewrite{Regex: aws.ToString(r.Regex), Replace: aws.ToString(r.Replace)})
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// ruleFromAWS converts a rule; tags are read apart from it. The default rule has no number for a
+// priority and must not be given.
+func ruleFromAWS(r elbtypes.Rule) (observed.Rule, error) {
+	p, err := strconv.ParseInt(aws.ToString(r.Priority), 10, 32)
+	if err != nil {
+		return observed.Rule{}, fmt.Errorf("rule %s has priority %q", aws.ToString(r.RuleArn), aws.ToString(r.Priority))
+	}
+	return observed.Rule{
+		ARN: aws.ToString(r.RuleArn), Priority: int32(p), Conditions: conditionsFromAWS(r.Conditions),
+		Transforms: transformsFromAWS(r.Transforms), Actions: actionsFromAWS(r.Actions),
+	}, nil
+}

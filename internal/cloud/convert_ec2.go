@@ -1,0 +1,129 @@
+package cloud
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// groupFromAWS converts a security group with its ingress rules.
+func groupFromAWS(g ec2types.SecurityGroup) observed.SecurityGroup {
+	return observed.SecurityGroup{
+		ID: aws.ToString(g.GroupId), Name: aws.ToString(g.GroupName), VPC: aws.ToString(g.VpcId),
+		Tags: ec2TagsFromAWS(g.Tags), Ingress: ingressFromAWS(g.IpPermissions),
+	}
+}
+
+// ingressFromAWS splits permissions, which EC2 groups by protocol and ports, into one rule per
+// source, in a fixed order.
+func ingressFromAWS(ps []ec2types.IpPermission) []model.IngressRule {
+	var out []model.IngressRule
+	for _, p := range ps {
+		r := model.IngressRule{Protocol: aws.ToString(p.IpProtocol), From: aws.ToInt32(p.FromPort), To: aws.ToInt32(p.ToPort)}
+		for _, x := range p.IpRanges {
+			n := r
+			n.CIDR, n.Description = aws.ToString(x.CidrIp), aws.ToString(x.Description)
+			out = append(out, n)
+		}
+		for _, x := range p.Ipv6Ranges {
+			n := r
+			n.CIDR, n.Description = aws.ToString(x.CidrIpv6), aws.ToString(x.Description)
+			out = append(out, n)
+		}
+		for _, x := range p.PrefixListIds {
+			n := r
+			n.PrefixList, n.Description = aws.ToString(x.PrefixListId), aws.ToString(x.Description)
+			out = append(out, n)
+		}
+		for _, x := range p.UserIdGroupPairs {
+			n := r
+			n.Group, n.Description = aws.ToString(x.GroupId), aws.ToString(x.Description)
+			out = append(out, n)
+		}
+	}
+	slices.SortFunc(out, compareIngress)
+	return out
+}
+
+func compareIngress(a, b model.IngressRule) int {
+	return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To),
+		cmp.Compare(a.CIDR, b.CIDR), cmp.Compare(a.PrefixList, b.PrefixList), cmp.Compare(a.Group, b.Group))
+}
+
+// ingressToAWS writes one permission for each rule.
+func ingressToAWS(rules []model.IngressRule) []ec2types.IpPermission {
+	out := make([]ec2types.IpPermission, 0, len(rules))
+	for _, r := range rules {
+		p := ec2types.IpPermission{IpProtocol: aws.String(r.Protocol), FromPort: aws.Int32(r.From), ToPort: aws.Int32(r.To)}
+		d := optional(r.Description)
+		switch {
+		case r.Group != "":
+			p.UserIdGroupPairs = []ec2types.UserIdGroupPair{{GroupId: aws.String(r.Group), Description: d}}
+		case r.PrefixList != "":
+			p.PrefixListIds = []ec2types.PrefixListId{{PrefixListId: aws.String(r.PrefixList), Description: d}}
+		case isIPv6(r.CIDR):
+			p.Ipv6Ranges = []ec2types.Ipv6Range{{CidrIpv6: aws.String(r.CIDR), Description: d}}
+		default:
+			p.IpRanges = []ec2types.IpRange{{CidrIp: aws.String(r.CIDR), Description: d}}
+		}
+		if r.Protocol == allProtocols {
+			p.FromPort, p.ToPort = nil, nil
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// allProtocols is EC2's number for any protocol; such rules have no ports.
+const allProtocols = "-1"
+
+func isIPv6(cidr string) bool {
+	for i := range len(cidr) {
+		if cidr[i] == ':' {
+			return true
+		}
+	}
+	return false
+}
+
+func ec2TagsToAWS(tags map[string]string) []ec2types.Tag {
+	var out []ec2types.Tag
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		out = append(out, ec2types.Tag{Key: aws.String(k), Value: aws.String(tags[k])})
+	}
+	return out
+}
+
+func ec2TagsFromAWS(tags []ec2types.Tag) map[string]string {
+	out := make(map[string]string, len(tags))
+	for _, t := range tags {
+		out[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	return out
+}
+
+// subnetFromAWS converts a subnet; zone types are filled in by the caller.
+func subnetFromAWS(s ec2types.Subnet) observed.Subnet {
+	out := observed.Subnet{
+		ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), ZoneID: aws.ToString(s.AvailabilityZoneId),
+		Outpost: aws.ToString(s.OutpostArn), FreeIPs: aws.ToInt32(s.AvailableIpAddressCount), CIDR: aws.ToString(s.CidrBlock),
+		Tags: ec2TagsFromAWS(s.Tags), VPC: aws.ToString(s.VpcId),
+	}
+	out.Name = out.Tags[nameTag]
+	for _, a := range s.Ipv6CidrBlockAssociationSet {
+		if a.Ipv6CidrBlockState != nil && a.Ipv6CidrBlockState.State == ec2types.SubnetCidrBlockStateCodeAssociated {
+			out.IPv6CIDRs = append(out.IPv6CIDRs, aws.ToString(a.Ipv6CidrBlock))
+		}
+	}
+	slices.Sort(out.IPv6CIDRs)
+	return out
+}
+
+// nameTag is what people name EC2 resources by.
+const nameTag = "Name"

@@ -1,0 +1,127 @@
+package cloud
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// loadBalancerFromAWS converts a load balancer without tags, attributes and listeners, which are
+// read apart from it.
+func loadBalancerFromAWS(lb elbtypes.LoadBalancer) observed.LoadBalancer {
+	out := observed.LoadBalancer{
+		ARN: aws.ToString(lb.LoadBalancerArn), Name: aws.ToString(lb.LoadBalancerName), Type: string(lb.Type),
+		Scheme: model.Scheme(lb.Scheme), AddressType: model.AddressType(lb.IpAddressType),
+		DNSName: strings.ToLower(aws.ToString(lb.DNSName)), VPC: aws.ToString(lb.VpcId),
+		SecurityGroups: slices.Sorted(slices.Values(lb.SecurityGroups)), CoIPPool: aws.ToString(lb.CustomerOwnedIpv4Pool),
+		Subnets: subnetsFromAWS(lb.AvailabilityZones),
+	}
+	if lb.State != nil {
+		out.State = string(lb.State.Code)
+	}
+	if lb.IpamPools != nil {
+		out.IPAMPool = aws.ToString(lb.IpamPools.Ipv4IpamPoolId)
+	}
+	return out
+}
+
+func subnetsFromAWS(zones []elbtypes.AvailabilityZone) []string {
+	var out []string
+	for _, z := range zones {
+		out = append(out, aws.ToString(z.SubnetId))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// listenerFromAWS converts a listener without rules, additional certificates, tags and
+// attributes. Mutual authentication that is off is none; settings that only count in mode verify
+// are left out in others.
+func listenerFromAWS(l elbtypes.Listener) observed.Listener {
+	out := observed.Listener{
+		ARN: aws.ToString(l.ListenerArn), Port: aws.ToInt32(l.Port), Protocol: string(l.Protocol),
+		Policy: aws.ToString(l.SslPolicy), Default: actionsFromAWS(l.DefaultActions),
+	}
+	if len(l.Certificates) > 0 {
+		out.Certificate = aws.ToString(l.Certificates[0].CertificateArn)
+	}
+	if m := l.MutualAuthentication; m != nil && aws.ToString(m.Mode) != "" && aws.ToString(m.Mode) != mutualOff {
+		out.MutualAuth = &model.MutualAuth{Mode: aws.ToString(m.Mode)}
+		if out.MutualAuth.Mode == mutualVerify {
+			out.MutualAuth.TrustStore = aws.ToString(m.TrustStoreArn)
+			out.MutualAuth.IgnoreExpiry = m.IgnoreClientCertificateExpiry
+			out.MutualAuth.AdvertiseCA = string(m.AdvertiseTrustStoreCaNames)
+		}
+	}
+	return out
+}
+
+// Modes of mutual authentication.
+const (
+	mutualOff    = "off"
+	mutualVerify = "verify"
+)
+
+func mutualAuthToAWS(m *model.MutualAuth) *elbtypes.MutualAuthenticationAttributes {
+	if m == nil {
+		return nil
+	}
+	out := &elbtypes.MutualAuthenticationAttributes{Mode: aws.String(m.Mode)}
+	if m.Mode == mutualVerify {
+		out.TrustStoreArn = optional(m.TrustStore)
+		out.IgnoreClientCertificateExpiry = m.IgnoreExpiry
+		out.AdvertiseTrustStoreCaNames = elbtypes.AdvertiseTrustStoreCaNamesEnum(m.AdvertiseCA)
+	}
+	return out
+}
+
+// targetGroupFromAWS converts a target group without tags and attributes.
+func targetGroupFromAWS(g elbtypes.TargetGroup) observed.TargetGroup {
+	out := observed.TargetGroup{
+		ARN: aws.ToString(g.TargetGroupArn), Name: aws.ToString(g.TargetGroupName), Type: model.TargetType(g.TargetType),
+		Port: aws.ToInt32(g.Port), Protocol: string(g.Protocol), ProtocolVersion: aws.ToString(g.ProtocolVersion),
+		AddressType: model.AddressType(g.IpAddressType), ControlPort: g.TargetControlPort,
+		LoadBalancers: slices.Sorted(slices.Values(g.LoadBalancerArns)),
+		HealthCheck: model.HealthCheck{
+			Port: aws.ToString(g.HealthCheckPort), Protocol: string(g.HealthCheckProtocol), Path: aws.ToString(g.HealthCheckPath),
+			IntervalSeconds: aws.ToInt32(g.HealthCheckIntervalSeconds), TimeoutSeconds: aws.ToInt32(g.HealthCheckTimeoutSeconds),
+			HealthyThreshold: aws.ToInt32(g.HealthyThresholdCount), UnhealthyThreshold: aws.ToInt32(g.UnhealthyThresholdCount),
+		},
+	}
+	if g.Matcher != nil {
+		out.HealthCheck.HTTPCodes = aws.ToString(g.Matcher.HttpCode)
+		out.HealthCheck.GRPCCodes = aws.ToString(g.Matcher.GrpcCode)
+	}
+	return out
+}
+
+func matcherToAWS(h model.HealthCheck) *elbtypes.Matcher {
+	if h.HTTPCodes == "" && h.GRPCCodes == "" {
+		return nil
+	}
+	return &elbtypes.Matcher{HttpCode: optional(h.HTTPCodes), GrpcCode: optional(h.GRPCCodes)}
+}
+
+// tagsToAWS is sorted by key.
+func tagsToAWS(tags map[string]string) []elbtypes.Tag {
+	var out []elbtypes.Tag
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		out = append(out, elbtypes.Tag{Key: aws.String(k), Value: aws.String(tags[k])})
+	}
+	return out
+}
+
+// tagsFromAWS is never nil, so that no tags differ from tags that were not read.
+func tagsFromAWS(tags []elbtypes.Tag) map[string]string {
+	out := make(map[string]string, len(tags))
+	for _, t := range tags {
+		out[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	return out
+}

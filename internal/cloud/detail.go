@@ -1,0 +1,161 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// detail makes sure that a load balancer's listeners with their rules, certificates and tags are
+// known. One that is gone is dropped.
+func (c *Cloud) detail(ctx context.Context, arn string) error {
+	stale := func() (out bool) {
+		c.inv.with(func() {
+			e := c.inv.lbs[arn]
+			out = e != nil && !c.fresh(e.detailAt, arn)
+		})
+		return out
+	}
+	if !stale() {
+		return nil
+	}
+	err := c.flight.do(ctx, "detail "+arn, func() error {
+		if !stale() {
+			return nil
+		}
+		return c.readDetail(ctx, arn)
+	})
+	if isGone(err) {
+		c.inv.with(func() { c.inv.dropLoadBalancer(arn) })
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read listeners of %s: %w", arn, err)
+	}
+	return nil
+}
+
+func (c *Cloud) readDetail(ctx context.Context, arn string) error {
+	start := c.cfg.Now()
+	listeners := map[string]*listenerEntry{}
+	pages := elb.NewDescribeListenersPaginator(c.api.elb, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(arn)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, l := range page.Listeners {
+			x := listenerFromAWS(l)
+			listeners[x.ARN] = &listenerEntry{l: x}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(listeners)) {
+		le := listeners[id]
+		if le.l.Protocol == string(elbtypes.ProtocolEnumHttp) || le.l.Protocol == string(elbtypes.ProtocolEnumHttps) {
+			rules, err := c.describeRules(ctx, id)
+			if err != nil {
+				return err
+			}
+			le.rules = rules
+		}
+		if le.l.Policy != "" {
+			certs, err := c.describeCertificates(ctx, id)
+			if err != nil {
+				return err
+			}
+			le.l.Certificates = certs
+		}
+	}
+	if c.cfg.RuleTags {
+		if err := c.tagDetail(ctx, listeners); err != nil {
+			return err
+		}
+	}
+	c.inv.with(func() {
+		e := c.inv.lbs[arn]
+		if e == nil || e.written.After(start) {
+			return // the next look reads again
+		}
+		for id, le := range listeners {
+			if old := e.listeners[id]; old != nil {
+				le.l.Attributes, le.attributesAt, le.made = old.l.Attributes, old.attributesAt, old.made
+			}
+		}
+		c.inv.setListeners(e, listeners)
+		e.detailAt = start
+	})
+	return nil
+}
+
+// describeRules reads the rules of a listener without the default rule, whose actions are the
+// listener's own.
+func (c *Cloud) describeRules(ctx context.Context, listener string) (map[string]observed.Rule, error) {
+	out := map[string]observed.Rule{}
+	pages := elb.NewDescribeRulesPaginator(c.api.elb, &elb.DescribeRulesInput{ListenerArn: aws.String(listener)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page.Rules {
+			if aws.ToBool(r.IsDefault) {
+				continue
+			}
+			x, err := ruleFromAWS(r)
+			if err != nil {
+				return nil, err
+			}
+			out[x.ARN] = x
+		}
+	}
+	return out, nil
+}
+
+// describeCertificates reads the additional certificates of a listener. AWS shows the default
+// certificate a second time if it is among them.
+func (c *Cloud) describeCertificates(ctx context.Context, listener string) ([]string, error) {
+	var out []string
+	pages := elb.NewDescribeListenerCertificatesPaginator(c.api.elb, &elb.DescribeListenerCertificatesInput{ListenerArn: aws.String(listener)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range page.Certificates {
+			if !aws.ToBool(x.IsDefault) {
+				out = append(out, aws.ToString(x.CertificateArn))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// tagDetail reads the tags of listeners and rules, all in common batches.
+func (c *Cloud) tagDetail(ctx context.Context, listeners map[string]*listenerEntry) error {
+	var arns []string
+	for id, le := range listeners {
+		arns = append(arns, id)
+		arns = slices.AppendSeq(arns, maps.Keys(le.rules))
+	}
+	slices.Sort(arns)
+	tags, err := c.describeTags(ctx, arns)
+	if err != nil {
+		return err
+	}
+	for id, le := range listeners {
+		le.l.Tags = tags[id]
+		for arn, r := range le.rules {
+			r.Tags = tags[arn]
+			le.rules[arn] = r
+		}
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// metadata is the client of the instance metadata service. On a host that has no IPv4 address but
+// loopback it is asked over IPv6.
+func metadata(c Config) *imds.Client {
+	o := imds.Options{Endpoint: c.Endpoints[serviceIMDS]}
+	if c.HTTP != nil {
+		o.HTTPClient = c.HTTP
+	}
+	if o.Endpoint == "" && c.HTTP == nil && onlyIPv6() {
+		o.EndpointMode = imds.EndpointModeStateIPv6
+	}
+	return imds.New(o)
+}
+
+func onlyIPv6() bool {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && !n.IP.IsLoopback() {
+			return false
+		}
+	}
+	return true
+}
+
+// findRegion is the first of: the setting, two environment variables, the instance metadata.
+func findRegion(ctx context.Context, c Config) (string, error) {
+	for _, r := range []string{c.Region, c.Env("AWS_DEFAULT_REGION"), c.Env("AWS_REGION")} {
+		if r != "" {
+			return r, nil
+		}
+	}
+	out, err := metadata(c).GetRegion(ctx, &imds.GetRegionInput{})
+	if err != nil {
+		return "", fmt.Errorf("the region is not known: set --aws-region, as neither the environment nor the instance metadata tells it: %w", err)
+	}
+	return out.Region, nil
+}
+
+// findVPC is the first of: the setting, the VPC with the tags, the instance metadata, the VPC of
+// the instance that the node is named after.
+func findVPC(ctx context.Context, c Config, cl *ec2.Client) (string, error) {
+	if c.VPC != "" {
+		return c.VPC, nil
+	}
+	if len(c.VPCTags) > 0 {
+		return vpcByTags(ctx, cl, c.VPCTags)
+	}
+	vpc, errMeta := vpcByMetadata(ctx, c)
+	if errMeta == nil {
+		return vpc, nil
+	}
+	var errNode error
+	if node := c.Env("NODENAME"); strings.HasPrefix(node, "i-") {
+		if vpc, errNode = vpcByInstance(ctx, cl, node); errNode == nil {
+			return vpc, nil
+		}
+	}
+	return "", fmt.Errorf("the VPC is not known: set --aws-vpc-id or --aws-vpc-tags: %w", errors.Join(errMeta, errNode))
+}
+
+func vpcByTags(ctx context.Context, cl *ec2.Client, tags map[string]string) (string, error) {
+	in := &ec2.DescribeVpcsInput{}
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		in.Filters = append(in.Filters, filter("tag:"+k, tags[k]))
+	}
+	out, err := cl.DescribeVpcs(ctx, in)
+	if err != nil {
+		return "", fmt.Errorf("find the VPC by tags: %w", err)
+	}
+	switch len(out.Vpcs) {
+	case 0:
+		return "", fmt.Errorf("no VPC has the tags %v", tags)
+	case 1:
+		return aws.ToString(out.Vpcs[0].VpcId), nil
+	}
+	return "", fmt.Errorf("%d VPCs have the tags %v", len(out.Vpcs), tags)
+}
+
+func vpcByMetadata(ctx context.Context, c Config) (string, error) {
+	m := metadata(c)
+	mac, err := readMetadata(ctx, m, "mac")
+	if err != nil {
+		return "", err
+	}
+	return readMetadata(ctx, m, "network/interfaces/macs/"+mac+"/vpc-id")
+}
+
+func readMetadata(ctx context.Context, m *imds.Client, path string) (string, error) {
+	out, err := m.GetMetadata(ctx, &imds.GetMetadataInput{Path: path})
+	if err != nil {
+		return "", fmt.Errorf("instance metadata %s: %w", path, err)
+	}
+	defer out.Content.Close()
+	b, err := io.ReadAll(out.Content)
+	if err != nil {
+		return "", fmt.Errorf("instance metadata %s: %w", path, err)
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+func vpcByInstance(ctx context.Context, cl *ec2.Client, id string) (string, error) {
+	out, err := cl.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
+	if err != nil {
+		return "", fmt.Errorf("find the VPC by instance %s: %w", id, err)
+	}
+	if len(out.Reservations) != 1 || len(out.Reservations[0].Instances) != 1 {
+		return "", fmt.Errorf("find the VPC by instance %s: it is not there", id)
+	}
+	return aws.ToString(out.Reservations[0].Instances[0].VpcId), nil
+}
+
+// filter of an EC2 describe call.
+func filter(name string, values ...string) ec2types.Filter {
+	return ec2types.Filter{Name: aws.String(name), Values: values}
+}
+
+func filters(name string, values ...string) []ec2types.Filter {
+	return []ec2types.Filter{filter(name, values...)}
+}

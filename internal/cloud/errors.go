@@ -1,0 +1,223 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// Error is a failure whose class is known better than from AWS's code alone, or one that did not
+// come from AWS.
+type Error struct {
+	// What was attempted, such as "create load balancer k8s-shop".
+	What  string
+	class engine.Class
+	// reason is the finding that tells users, "" if there is none beside the class.
+	reason finding.Reason
+	// after is when to try again, 0 if not known.
+	after time.Duration
+	err   error
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.What + ": " + e.err.Error() }
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.err }
+
+// Class is what to do about the error.
+func (e *Error) Class() engine.Class { return e.class }
+
+// Reason is the finding that tells users about the error, "" if the class says it all.
+func (e *Error) Reason() finding.Reason { return e.reason }
+
+// RetryAfter is when a call that had to be put off can be made, 0 if not known.
+func (e *Error) RetryAfter() time.Duration { return e.after }
+
+// failed builds an Error of a class.
+func failed(class engine.Class, what, format string, args ...any) *Error {
+	return &Error{What: what, class: class, err: fmt.Errorf(format, args...)}
+}
+
+// errFenced is what a mutating call fails with when this process must not write any more.
+var errFenced = errors.New("this process must not write to AWS any more")
+
+// Class implements engine.Cloud.
+func (c *Cloud) Class(err error) engine.Class { return classify(err) }
+
+func classify(err error) engine.Class {
+	var own *Error
+	var api smithy.APIError
+	var response *smithyhttp.ResponseError
+	switch {
+	case err == nil:
+		return engine.Unknown
+	case errors.Is(err, errFenced):
+		return engine.Fenced
+	case errors.As(err, &own):
+		return own.class
+	case errors.As(err, &api):
+		if class, ok := codes[api.ErrorCode()]; ok {
+			return class
+		}
+		if errors.As(err, &response) && (response.HTTPStatusCode() == 401 || response.HTTPStatusCode() == 403) {
+			return engine.Denied
+		}
+	}
+	return engine.Unknown
+}
+
+// code is AWS's code of an error, "" if the error is not AWS's.
+func code(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+// mayHaveHappened says whether a call that failed may have taken effect all the same: its answer
+// did not arrive, or AWS failed on the way.
+func mayHaveHappened(err error) bool {
+	if err == nil || errors.Is(err, errFenced) {
+		return false
+	}
+	var own *Error
+	if errors.As(err, &own) && own.class == engine.Throttled {
+		return false
+	}
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		// A request that was given up before it left is told by nobody.
+		return true
+	}
+	if api.ErrorFault() == smithy.FaultServer {
+		return true
+	}
+	switch api.ErrorCode() {
+	case "InternalFailure", "InternalError", "ServiceUnavailable", "RequestTimeout", "Unavailable":
+		return true
+	}
+	return false
+}
+
+// interrupted says whether an error only tells that the caller gave up.
+func interrupted(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// codes sorts the codes of all services that are called. A code means the same in each of them,
+// or is not in the table.
+var codes = map[string]engine.Class{
+	"Throttling":                             engine.Throttled,
+	"ThrottlingException":                    engine.Throttled,
+	"ThrottledException":                     engine.Throttled,
+	"RequestThrottled":                       engine.Throttled,
+	"RequestThrottledException":              engine.Throttled,
+	"TooManyRequestsException":               engine.Throttled,
+	"RequestLimitExceeded":                   engine.Throttled,
+	"BandwidthLimitExceeded":                 engine.Throttled,
+	"EC2ThrottledException":                  engine.Throttled,
+	"SlowDown":                               engine.Throttled,
+	"PriorRequestNotComplete":                engine.Throttled,
+	"ProvisionedThroughputExceededException": engine.Throttled,
+
+	"AccessDenied":                        engine.Denied,
+	"AccessDeniedException":               engine.Denied,
+	"UnauthorizedOperation":               engine.Denied,
+	"UnauthorizedAccess":                  engine.Denied,
+	"AuthFailure":                         engine.Denied,
+	"OptInRequired":                       engine.Denied,
+	"InvalidClientTokenId":                engine.Denied,
+	"UnrecognizedClientException":         engine.Denied,
+	"SignatureDoesNotMatch":               engine.Denied,
+	"MissingAuthenticationToken":          engine.Denied,
+	"MissingAuthenticationTokenException": engine.Denied,
+	"ExpiredToken":                        engine.Denied,
+	"ExpiredTokenException":               engine.Denied,
+
+	"TooManyLoadBalancers":                     engine.Quota,
+	"TooManyTargetGroups":                      engine.Quota,
+	"TooManyListeners":                         engine.Quota,
+	"TooManyRules":                             engine.Quota,
+	"TooManyCertificates":                      engine.Quota,
+	"TooManyTargets":                           engine.Quota,
+	"TooManyRegistrationsForTargetId":          engine.Quota,
+	"TooManyUniqueTargetGroupsPerLoadBalancer": engine.Quota,
+	"TargetGroupAssociationLimit":              engine.Quota,
+	"TooManyTags":                              engine.Quota,
+	"TagLimitExceeded":                         engine.Quota,
+	"SecurityGroupLimitExceeded":               engine.Quota,
+	"RulesPerSecurityGroupLimitExceeded":       engine.Quota,
+	"SecurityGroupsPerInterfaceLimitExceeded":  engine.Quota,
+	"CapacityUnitsLimitExceeded":               engine.Quota,
+	"CapacityDecreaseRequestLimitExceeded":     engine.Quota,
+	"InsufficientCapacity":                     engine.Quota,
+	"LimitExceededException":                   engine.Quota,
+	"LimitsExceededException":                  engine.Quota,
+	"WAFLimitsExceededException":               engine.Quota,
+
+	"PriorityInUse":               engine.Conflict,
+	"DuplicateListener":           engine.Conflict,
+	"DuplicateTagKeys":            engine.Invalid,
+	"InvalidGroup.Duplicate":      engine.Conflict,
+	"InvalidPermission.Duplicate": engine.Conflict,
+	"InvalidPermission.NotFound":  engine.Conflict,
+	"InvalidGroup.InUse":          engine.InUse,
+
+	"ResourceInUse":              engine.InUse,
+	"ResourceInUseException":     engine.InUse,
+	"DependencyViolation":        engine.InUse,
+	"CapacityReservationPending": engine.InUse,
+
+	"LoadBalancerNotFound":            engine.Gone,
+	"TargetGroupNotFound":             engine.Gone,
+	"ListenerNotFound":                engine.Gone,
+	"RuleNotFound":                    engine.Gone,
+	"InvalidGroup.NotFound":           engine.Gone,
+	"InvalidGroupId.NotFound":         engine.Gone,
+	"InvalidSecurityGroupID.NotFound": engine.Gone,
+	"ResourceNotFoundException":       engine.Gone,
+
+	"TrustStoreNotReady":  engine.NotReady,
+	"HealthUnavailable":   engine.NotReady,
+	"InternalUnavailable": engine.NotReady,
+
+	"ValidationError":              engine.Invalid,
+	"ValidationException":          engine.Invalid,
+	"InvalidConfigurationRequest":  engine.Invalid,
+	"InvalidLoadBalancerAction":    engine.Invalid,
+	"InvalidScheme":                engine.Invalid,
+	"InvalidSecurityGroup":         engine.Invalid,
+	"InvalidSubnet":                engine.Invalid,
+	"SubnetNotFound":               engine.Invalid,
+	"InvalidSubnetID.NotFound":     engine.Invalid,
+	"AllocationIdNotFound":         engine.Invalid,
+	"AvailabilityZoneNotSupported": engine.Invalid,
+	"InvalidTarget":                engine.Invalid,
+	"IncompatibleProtocols":        engine.Invalid,
+	"UnsupportedProtocol":          engine.Invalid,
+	"UnsupportedCertificate":       engine.Invalid,
+	"CertificateNotFound":          engine.Invalid,
+	"SSLPolicyNotFound":            engine.Invalid,
+	"ALPNPolicyNotFound":           engine.Invalid,
+	"TrustStoreNotFound":           engine.Invalid,
+	"TooManyActions":               engine.Invalid,
+	"OperationNotPermitted":        engine.Invalid,
+	"InvalidParameterValue":        engine.Invalid,
+	"InvalidParameterCombination":  engine.Invalid,
+	"MissingParameter":             engine.Invalid,
+	"InvalidGroup.Reserved":        engine.Invalid,
+	"InvalidParameter":             engine.Invalid,
+	"InvalidArnException":          engine.Invalid,
+	"DuplicateLoadBalancerName":    engine.Invalid,
+	"DuplicateTargetGroupName":     engine.Invalid,
+	"TagPolicyException":           engine.Invalid,
+}

@@ -1,0 +1,274 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// How long answers are kept. An answer that says "there is none" is what a user is about to
+// mend, so it is kept for a short time.
+const (
+	noneFor   = 30 * time.Second
+	healthFor = time.Second
+)
+
+// factCache keeps answers about things that are not the controller's own.
+type factCache struct {
+	mu sync.Mutex
+
+	subnets   []observed.Subnet // of the VPC
+	subnetsAt time.Time
+	zoneTypes map[string]string // by zone id; they never change
+	public    map[string]bool   // by subnet id: a route leads to an internet gateway
+	publicAt  time.Time
+	foreign   map[string]foundSubnet // subnets of other VPCs, by id
+
+	groups map[string]foundGroups // by question
+	names  map[string]foundName   // target groups by name
+	health map[string]observed.Health
+	certs  certificateCache
+}
+
+type foundSubnet struct {
+	subnet *observed.Subnet
+	at     time.Time
+}
+
+type foundGroups struct {
+	answer observed.GroupAnswer
+	at     time.Time
+}
+
+type foundName struct {
+	arn string
+	at  time.Time
+}
+
+func newFactCache() *factCache {
+	f := &factCache{}
+	f.reset()
+	return f
+}
+
+func (f *factCache) reset() {
+	f.with(func() {
+		f.subnets, f.subnetsAt, f.public, f.publicAt = nil, time.Time{}, nil, time.Time{}
+		f.zoneTypes, f.foreign = map[string]string{}, map[string]foundSubnet{}
+		f.groups, f.names, f.health = map[string]foundGroups{}, map[string]foundName{}, map[string]observed.Health{}
+		f.certs = newCertificateCache()
+	})
+}
+
+// with runs fn under the lock. fn must not call AWS.
+func (f *factCache) with(fn func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fn()
+}
+
+// younger says whether something was read no longer ago than the age.
+func (c *Cloud) younger(at time.Time, age time.Duration) bool {
+	return !at.IsZero() && c.cfg.Now().Sub(at) < age
+}
+
+// askGroups resolves security groups by id or by their Name tag in the VPC.
+func (c *Cloud) askGroups(ctx context.Context, q model.AskGroups) (observed.GroupAnswer, error) {
+	valid := func() (out observed.GroupAnswer, ok bool) {
+		c.facts.with(func() {
+			f := c.facts.groups[q.Key()]
+			age := c.cfg.Refresh
+			if len(f.answer.Missing) > 0 {
+				age = noneFor
+			}
+			out, ok = f.answer, c.younger(f.at, age)
+		})
+		return out, ok
+	}
+	if out, ok := valid(); ok {
+		return out, nil
+	}
+	err := c.flight.do(ctx, q.Key(), func() error {
+		if _, ok := valid(); ok {
+			return nil
+		}
+		start := c.cfg.Now()
+		answer, err := c.readGroups(ctx, q)
+		if err != nil {
+			return err
+		}
+		c.facts.with(func() { c.facts.groups[q.Key()] = foundGroups{answer, start} })
+		return nil
+	})
+	out, _ := valid()
+	return out, err
+}
+
+func (c *Cloud) readGroups(ctx context.Context, q model.AskGroups) (observed.GroupAnswer, error) {
+	var ids, names []string
+	for _, r := range q.List {
+		if strings.HasPrefix(r, "sg-") {
+			ids = append(ids, r)
+		} else {
+			names = append(names, r)
+		}
+	}
+	out := observed.GroupAnswer{ByName: map[string][]string{}}
+	// By filter, since one id that does not exist would make the whole call fail.
+	if len(ids) > 0 {
+		err := c.eachGroup(ctx, filters("group-id", unique(ids)...), func(id, _ string) { out.ByID = append(out.ByID, id) })
+		if err != nil {
+			return out, err
+		}
+	}
+	if len(names) > 0 {
+		f := append(filters("vpc-id", c.vpc), filter("tag:"+nameTag, unique(names)...))
+		err := c.eachGroup(ctx, f, func(id, name string) { out.ByName[name] = append(out.ByName[name], id) })
+		if err != nil {
+			return out, err
+		}
+	}
+	// The order given, whatever order AWS chose.
+	slices.SortFunc(out.ByID, func(a, b string) int { return slices.Index(ids, a) - slices.Index(ids, b) })
+	for _, found := range out.ByName {
+		slices.Sort(found)
+	}
+	for _, r := range q.List {
+		if !slices.Contains(out.ByID, r) && len(out.ByName[r]) == 0 {
+			out.Missing = append(out.Missing, r)
+		}
+	}
+	return out, nil
+}
+
+func (c *Cloud) eachGroup(ctx context.Context, f []ec2types.Filter, do func(id, name string)) error {
+	pages := ec2.NewDescribeSecurityGroupsPaginator(c.api.ec2, &ec2.DescribeSecurityGroupsInput{Filters: f})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return fmt.Errorf("find security groups: %w", err)
+		}
+		for _, g := range page.SecurityGroups {
+			do(aws.ToString(g.GroupId), ec2TagsFromAWS(g.Tags)[nameTag])
+		}
+	}
+	return nil
+}
+
+// askTargetGroup finds a target group of any owner by name, "" if there is none. Most are in the
+// inventory.
+func (c *Cloud) askTargetGroup(ctx context.Context, name string) (string, error) {
+	known := func() (arn string, ok bool) {
+		c.inv.with(func() {
+			for a, e := range c.inv.groups {
+				if e.g.Name == name {
+					arn, ok = a, true
+				}
+			}
+		})
+		if ok {
+			return arn, ok
+		}
+		c.facts.with(func() {
+			f := c.facts.names[name]
+			arn, ok = f.arn, c.younger(f.at, noneFor)
+		})
+		return arn, ok
+	}
+	if arn, ok := known(); ok {
+		return arn, nil
+	}
+	err := c.flight.do(ctx, "target group "+name, func() error {
+		if _, ok := known(); ok {
+			return nil
+		}
+		start := c.cfg.Now()
+		out, err := c.api.elb.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{Names: []string{name}})
+		if err != nil && !isGone(err) {
+			return fmt.Errorf("find target group %s: %w", name, err)
+		}
+		found := foundName{at: start}
+		if err == nil && len(out.TargetGroups) == 1 {
+			found.arn = aws.ToString(out.TargetGroups[0].TargetGroupArn)
+		}
+		c.facts.with(func() { c.facts.names[name] = found })
+		return nil
+	})
+	arn, _ := known()
+	return arn, err
+}
+
+// askHealth reads the health of a target group's targets. It is kept only so long that those who
+// ask at the same time share one call.
+func (c *Cloud) askHealth(ctx context.Context, arn string) (observed.Health, error) {
+	cached := func() (h observed.Health, ok bool) {
+		c.facts.with(func() { h = c.facts.health[arn] })
+		return h, c.younger(h.At, healthFor)
+	}
+	if h, ok := cached(); ok {
+		return h, nil
+	}
+	err := c.flight.do(ctx, "health "+arn, func() error {
+		if _, ok := cached(); ok {
+			return nil
+		}
+		return c.readHealth(ctx, arn)
+	})
+	if isGone(err) {
+		c.inv.with(func() { c.inv.groupsAt = time.Time{} })
+		return observed.Health{At: c.cfg.Now()}, nil
+	}
+	h, _ := cached()
+	return h, err
+}
+
+func (c *Cloud) readHealth(ctx context.Context, arn string) error {
+	start := c.cfg.Now()
+	out, err := c.api.elb.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(arn)})
+	if err != nil {
+		return fmt.Errorf("read health of %s: %w", arn, err)
+	}
+	h := observed.Health{At: start}
+	for _, d := range out.TargetHealthDescriptions {
+		t := observed.Target{}
+		if d.Target != nil {
+			t.ID, t.Port, t.Zone = aws.ToString(d.Target.Id), aws.ToInt32(d.Target.Port), aws.ToString(d.Target.AvailabilityZone)
+		}
+		if d.TargetHealth != nil {
+			t.State, t.Reason, t.Description = string(d.TargetHealth.State), string(d.TargetHealth.Reason), aws.ToString(d.TargetHealth.Description)
+		}
+		h.Targets = append(h.Targets, t)
+	}
+	slices.SortFunc(h.Targets, func(a, b observed.Target) int {
+		if n := strings.Compare(a.ID, b.ID); n != 0 {
+			return n
+		}
+		return int(a.Port) - int(b.Port)
+	})
+	c.facts.with(func() {
+		for k, old := range c.facts.health {
+			if !c.younger(old.At, time.Minute) {
+				delete(c.facts.health, k)
+			}
+		}
+		c.facts.health[arn] = h
+	})
+	return nil
+}
+
+func unique(in []string) []string {
+	out := slices.Clone(in)
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,167 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// How long what ACM says is kept. The domains of an imported certificate change when it is
+// imported again; those of others never do.
+const (
+	certificatesFor    = time.Minute
+	importedDomainsFor = 5 * time.Minute
+	issuedDomainsFor   = 10 * time.Hour
+	certificateTagsFor = 10 * time.Minute
+)
+
+type certificateCache struct {
+	list   []observed.Certificate
+	listAt time.Time
+	// details and tags by ARN.
+	details map[string]certificateDetail
+	tags    map[string]certificateTags
+}
+
+type certificateDetail struct {
+	domains []string
+	ca      string
+	until   time.Time
+}
+
+type certificateTags struct {
+	managed bool
+	at      time.Time
+}
+
+func newCertificateCache() certificateCache {
+	return certificateCache{details: map[string]certificateDetail{}, tags: map[string]certificateTags{}}
+}
+
+// askCertificates reads the issued certificates of the region with their domains.
+func (c *Cloud) askCertificates(ctx context.Context) ([]observed.Certificate, error) {
+	cached := func() (out []observed.Certificate, ok bool) {
+		c.facts.with(func() { out, ok = c.facts.certs.list, c.younger(c.facts.certs.listAt, certificatesFor) })
+		return out, ok
+	}
+	if out, ok := cached(); ok {
+		return out, nil
+	}
+	err := c.flight.do(ctx, model.AskCertificates{}.Key(), func() error {
+		if _, ok := cached(); ok {
+			return nil
+		}
+		start := c.cfg.Now()
+		list, err := c.readCertificates(ctx)
+		if err != nil {
+			return err
+		}
+		c.facts.with(func() { c.facts.certs.list, c.facts.certs.listAt = list, start })
+		return nil
+	})
+	out, _ := cached()
+	return out, err
+}
+
+func (c *Cloud) readCertificates(ctx context.Context) ([]observed.Certificate, error) {
+	var out []observed.Certificate
+	// Without key types ACM tells only of short RSA keys.
+	pages := acm.NewListCertificatesPaginator(c.api.acm, &acm.ListCertificatesInput{
+		CertificateStatuses: []acmtypes.CertificateStatus{acmtypes.CertificateStatusIssued},
+		Includes:            &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list certificates: %w", err)
+		}
+		for _, s := range page.CertificateSummaryList {
+			x, err := c.certificate(ctx, s)
+			if isGone(err) {
+				continue // it went between the two calls
+			}
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, x)
+		}
+	}
+	slices.SortFunc(out, func(a, b observed.Certificate) int { return strings.Compare(a.ARN, b.ARN) })
+	return out, nil
+}
+
+// certificate completes what the list says. The list has the domains, unless there are many, and
+// lacks only the authority of private certificates.
+func (c *Cloud) certificate(ctx context.Context, s acmtypes.CertificateSummary) (observed.Certificate, error) {
+	out := observed.Certificate{ARN: aws.ToString(s.CertificateArn), Status: string(acmtypes.CertificateStatusIssued), Domains: s.SubjectAlternativeNameSummaries}
+	if s.Status != "" {
+		out.Status = string(s.Status)
+	}
+	if len(out.Domains) == 0 || aws.ToBool(s.HasAdditionalSubjectAlternativeNames) || s.Type == acmtypes.CertificateTypePrivate {
+		d, err := c.certificateDetail(ctx, out.ARN, s.Type)
+		if err != nil {
+			return out, err
+		}
+		out.Domains, out.CA = d.domains, d.ca
+	}
+	if !c.cfg.ManagedCertificates {
+		return out, nil
+	}
+	managed, err := c.certificateManaged(ctx, out.ARN)
+	out.Managed = managed
+	return out, err
+}
+
+func (c *Cloud) certificateDetail(ctx context.Context, arn string, kind acmtypes.CertificateType) (certificateDetail, error) {
+	var d certificateDetail
+	c.facts.with(func() { d = c.facts.certs.details[arn] })
+	now := c.cfg.Now()
+	if now.Before(d.until) {
+		return d, nil
+	}
+	out, err := c.api.acm.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: aws.String(arn)})
+	if err != nil {
+		return d, fmt.Errorf("read certificate %s: %w", arn, err)
+	}
+	d = certificateDetail{until: now.Add(issuedDomainsFor)}
+	if kind == acmtypes.CertificateTypeImported {
+		d.until = now.Add(importedDomainsFor)
+	}
+	if x := out.Certificate; x != nil {
+		d.domains, d.ca = x.SubjectAlternativeNames, aws.ToString(x.CertificateAuthorityArn)
+	}
+	c.facts.with(func() { c.facts.certs.details[arn] = d })
+	return d, nil
+}
+
+// certificateManaged says whether a certificate was requested by a controller for an Ingress.
+func (c *Cloud) certificateManaged(ctx context.Context, arn string) (bool, error) {
+	var t certificateTags
+	c.facts.with(func() { t = c.facts.certs.tags[arn] })
+	if c.younger(t.at, certificateTagsFor) {
+		return t.managed, nil
+	}
+	t.at = c.cfg.Now()
+	out, err := c.api.acm.ListTagsForCertificate(ctx, &acm.ListTagsForCertificateInput{CertificateArn: aws.String(arn)})
+	if err != nil {
+		return false, fmt.Errorf("read tags of certificate %s: %w", arn, err)
+	}
+	cluster, stack := false, false
+	for _, x := range out.Tags {
+		cluster = cluster || aws.ToString(x.Key) == naming.ClusterTag
+		stack = stack || aws.ToString(x.Key) == naming.StackTag(model.Ingress)
+	}
+	t.managed = cluster && stack
+	c.facts.with(func() { c.facts.certs.tags[arn] = t })
+	return t.managed, nil
+}

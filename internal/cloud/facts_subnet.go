@@ -1,0 +1,305 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// Role tags say what kind of load balancer a subnet is for.
+const (
+	roleInternal = "kubernetes.io/role/internal-elb"
+	rolePublic   = "kubernetes.io/role/elb"
+)
+
+// askSubnets finds the candidates among all subnets of the VPC, which one call reads for all
+// questions of all stacks. An answer that lacks something is not given from an old reading.
+func (c *Cloud) askSubnets(ctx context.Context, q model.AskSubnets, patience time.Duration) (observed.SubnetAnswer, error) {
+	for {
+		all, err := c.subnets(ctx, patience)
+		if err != nil {
+			return observed.SubnetAnswer{}, err
+		}
+		out, err := c.matchSubnets(ctx, q, all, patience)
+		if err != nil {
+			return observed.SubnetAnswer{}, err
+		}
+		if (len(out.Missing) == 0 && len(out.Candidates) > 0) || patience <= noneFor {
+			return out, nil
+		}
+		patience = noneFor
+	}
+}
+
+func (c *Cloud) matchSubnets(ctx context.Context, q model.AskSubnets, all []observed.Subnet, patience time.Duration) (observed.SubnetAnswer, error) {
+	var out observed.SubnetAnswer
+	pick := func(fits func(observed.Subnet) bool) {
+		for _, s := range all {
+			if fits(s) {
+				out.Candidates = append(out.Candidates, s)
+			}
+		}
+	}
+	switch choice := q.Choice.(type) {
+	case model.SubnetsNamed:
+		return c.namedSubnets(ctx, choice.Refs, all)
+	case model.SubnetsTagged:
+		pick(func(s observed.Subnet) bool { return tagged(s.Tags, choice.Tags) })
+	default:
+		role := map[string][]string{rolePublic: {"", "1"}}
+		if q.Discover == model.Internal {
+			role = map[string][]string{roleInternal: {"", "1"}}
+		}
+		pick(func(s observed.Subnet) bool { return tagged(s.Tags, role) })
+		if len(out.Candidates) > 0 || !c.cfg.Reachability {
+			return out, nil
+		}
+		public, err := c.publicSubnets(ctx, all, patience)
+		if err != nil {
+			return out, err
+		}
+		out.ByReachability = true
+		pick(func(s observed.Subnet) bool { return public[s.ID] == (q.Discover == model.InternetFacing) })
+	}
+	return out, nil
+}
+
+// namedSubnets finds subnets by id, also outside the VPC, or by name in it.
+func (c *Cloud) namedSubnets(ctx context.Context, refs []string, all []observed.Subnet) (observed.SubnetAnswer, error) {
+	var out observed.SubnetAnswer
+	add := func(s observed.Subnet) {
+		if !slices.ContainsFunc(out.Candidates, func(o observed.Subnet) bool { return o.ID == s.ID }) {
+			out.Candidates = append(out.Candidates, s)
+		}
+	}
+	for _, r := range refs {
+		found := false
+		for _, s := range all {
+			byID := strings.HasPrefix(r, "subnet-")
+			if byID && s.ID == r || !byID && s.Name == r {
+				add(s)
+				found = true
+			}
+		}
+		if !found && strings.HasPrefix(r, "subnet-") {
+			s, err := c.foreignSubnet(ctx, r)
+			if err != nil {
+				return out, err
+			}
+			if s != nil {
+				add(*s)
+				found = true
+			}
+		}
+		if !found && !slices.Contains(out.Missing, r) {
+			out.Missing = append(out.Missing, r)
+		}
+	}
+	return out, nil
+}
+
+// tagged says whether tags have each key with one of its values; a key without values only has
+// to be there. Values may hold the wildcards * and ?, as in AWS's own filters.
+func tagged(tags map[string]string, want map[string][]string) bool {
+	for k, values := range want {
+		have, ok := tags[k]
+		if !ok || len(values) > 0 && !slices.ContainsFunc(values, func(v string) bool { return glob(v, have) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// glob matches text against a pattern with * and ?; a backslash takes the next character as it
+// is.
+func glob(pattern, text string) bool {
+	if pattern == "" {
+		return text == ""
+	}
+	switch pattern[0] {
+	case '*':
+		return glob(pattern[1:], text) || text != "" && glob(pattern, text[1:])
+	case '?':
+		return text != "" && glob(pattern[1:], text[1:])
+	case '\\':
+		if len(pattern) > 1 {
+			pattern = pattern[1:]
+		}
+	}
+	return text != "" && pattern[0] == text[0] && glob(pattern[1:], text[1:])
+}
+
+// subnets are all subnets of the VPC, by id, with the types of their zones.
+func (c *Cloud) subnets(ctx context.Context, patience time.Duration) ([]observed.Subnet, error) {
+	cached := func() (out []observed.Subnet, ok bool) {
+		c.facts.with(func() { out, ok = c.facts.subnets, c.younger(c.facts.subnetsAt, patience) })
+		return out, ok
+	}
+	if out, ok := cached(); ok {
+		return out, nil
+	}
+	err := c.flight.do(ctx, "subnets", func() error {
+		if _, ok := cached(); ok {
+			return nil
+		}
+		start := c.cfg.Now()
+		all, err := c.readSubnets(ctx, "vpc-id", c.vpc)
+		if err != nil {
+			return err
+		}
+		c.facts.with(func() { c.facts.subnets, c.facts.subnetsAt = all, start })
+		return nil
+	})
+	var out []observed.Subnet
+	c.facts.with(func() { out = c.facts.subnets })
+	return out, err
+}
+
+func (c *Cloud) readSubnets(ctx context.Context, name, value string) ([]observed.Subnet, error) {
+	var out []observed.Subnet
+	pages := ec2.NewDescribeSubnetsPaginator(c.api.ec2, &ec2.DescribeSubnetsInput{Filters: filters(name, value)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("read subnets: %w", err)
+		}
+		for _, s := range page.Subnets {
+			out = append(out, subnetFromAWS(s))
+		}
+	}
+	slices.SortFunc(out, func(a, b observed.Subnet) int { return strings.Compare(a.ID, b.ID) })
+	return out, c.setZoneTypes(ctx, out)
+}
+
+// foreignSubnet looks for a subnet outside the VPC, nil if there is none.
+func (c *Cloud) foreignSubnet(ctx context.Context, id string) (*observed.Subnet, error) {
+	cached := func() (s *observed.Subnet, ok bool) {
+		c.facts.with(func() {
+			f := c.facts.foreign[id]
+			s, ok = f.subnet, c.younger(f.at, noneFor)
+		})
+		return s, ok
+	}
+	if s, ok := cached(); ok {
+		return s, nil
+	}
+	err := c.flight.do(ctx, "subnet "+id, func() error {
+		if _, ok := cached(); ok {
+			return nil
+		}
+		found := foundSubnet{at: c.cfg.Now()}
+		got, err := c.readSubnets(ctx, "subnet-id", id)
+		if err != nil {
+			return err
+		}
+		if len(got) == 1 {
+			found.subnet = &got[0]
+		}
+		c.facts.with(func() { c.facts.foreign[id] = found })
+		return nil
+	})
+	s, _ := cached()
+	return s, err
+}
+
+// setZoneTypes fills in the types of the subnets' zones; those of zones seen for the first time
+// are read.
+func (c *Cloud) setZoneTypes(ctx context.Context, subnets []observed.Subnet) error {
+	var unknown []string
+	c.facts.with(func() {
+		for _, s := range subnets {
+			if _, ok := c.facts.zoneTypes[s.ZoneID]; !ok && s.ZoneID != "" {
+				unknown = append(unknown, s.ZoneID)
+			}
+		}
+	})
+	if unknown = unique(unknown); len(unknown) > 0 {
+		out, err := c.api.ec2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{Filters: filters("zone-id", unknown...)})
+		if err != nil {
+			return fmt.Errorf("read availability zones: %w", err)
+		}
+		c.facts.with(func() {
+			for _, z := range out.AvailabilityZones {
+				c.facts.zoneTypes[aws.ToString(z.ZoneId)] = aws.ToString(z.ZoneType)
+			}
+		})
+	}
+	c.facts.with(func() {
+		for i := range subnets {
+			subnets[i].ZoneType = c.facts.zoneTypes[subnets[i].ZoneID]
+		}
+	})
+	return nil
+}
+
+// publicSubnets tells which subnets have a route to an internet gateway: by the route table that
+// is associated with the subnet, else by the VPC's main one.
+func (c *Cloud) publicSubnets(ctx context.Context, all []observed.Subnet, patience time.Duration) (map[string]bool, error) {
+	cached := func() (out map[string]bool, ok bool) {
+		c.facts.with(func() { out, ok = c.facts.public, c.younger(c.facts.publicAt, patience) })
+		return out, ok
+	}
+	if out, ok := cached(); ok {
+		return out, nil
+	}
+	err := c.flight.do(ctx, "routes", func() error {
+		if _, ok := cached(); ok {
+			return nil
+		}
+		start := c.cfg.Now()
+		public, err := c.readRoutes(ctx, all)
+		if err != nil {
+			return err
+		}
+		c.facts.with(func() { c.facts.public, c.facts.publicAt = public, start })
+		return nil
+	})
+	out, _ := cached()
+	return out, err
+}
+
+func (c *Cloud) readRoutes(ctx context.Context, all []observed.Subnet) (map[string]bool, error) {
+	explicit := map[string]bool{}
+	main, hasMain := false, false
+	pages := ec2.NewDescribeRouteTablesPaginator(c.api.ec2, &ec2.DescribeRouteTablesInput{Filters: filters("vpc-id", c.vpc)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("read route tables: %w", err)
+		}
+		for _, t := range page.RouteTables {
+			public := false
+			for _, r := range t.Routes {
+				public = public || strings.HasPrefix(aws.ToString(r.GatewayId), "igw")
+			}
+			for _, a := range t.Associations {
+				if aws.ToBool(a.Main) {
+					main, hasMain = public, true
+				} else if a.SubnetId != nil {
+					explicit[*a.SubnetId] = public
+				}
+			}
+		}
+	}
+	out := map[string]bool{}
+	for _, s := range all {
+		public, ok := explicit[s.ID]
+		switch {
+		case ok:
+			out[s.ID] = public
+		case hasMain:
+			out[s.ID] = main
+		default:
+			return nil, fmt.Errorf("VPC %s has no main route table, and subnet %s has none of its own", c.vpc, s.ID)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,190 @@
+package cloud
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// Observe implements engine.Cloud.
+func (c *Cloud) Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
+	if err := c.list(ctx); err != nil {
+		return observed.Stack{}, err
+	}
+	for _, arn := range c.loadBalancersOf(id) {
+		if err := c.detail(ctx, arn); err != nil {
+			return observed.Stack{}, err
+		}
+	}
+	for _, q := range questions {
+		var err error
+		switch q := q.(type) {
+		case model.AskAttributes:
+			err = c.askAttributes(ctx, q)
+		case model.AskCapacity:
+			err = c.askCapacity(ctx, q)
+		}
+		if err != nil {
+			return observed.Stack{}, err
+		}
+	}
+	out := c.snapshot(id)
+	if err := c.answer(ctx, &out, questions); err != nil {
+		return observed.Stack{}, fmt.Errorf("read facts: %w", err)
+	}
+	return out, nil
+}
+
+// belongs says whether tags mark a resource of the stack, by today's tags or those of the first
+// generation. What has no resource id cannot be matched and does not count.
+func (c *Cloud) belongs(id model.StackID, tags map[string]string) bool {
+	if tags[naming.ResourceTag(id.Kind)] == "" {
+		return false
+	}
+	return carries(tags, naming.StackTags(c.cfg.Cluster, id)) || carries(tags, naming.LegacyStackTags(c.cfg.Cluster, id))
+}
+
+// carries says whether tags hold all of the wanted ones.
+func carries(tags, want map[string]string) bool {
+	for k, v := range want {
+		if have, ok := tags[k]; !ok || have != v {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Cloud) loadBalancersOf(id model.StackID) (out []string) {
+	c.inv.with(func() {
+		for arn, e := range c.inv.lbs {
+			if e.lb.VPC == c.vpc && c.belongs(id, e.lb.Tags) {
+				out = append(out, arn)
+			}
+		}
+	})
+	slices.Sort(out)
+	return out
+}
+
+// snapshot is what the inventory holds of a stack, with the facts that need no asking.
+func (c *Cloud) snapshot(id model.StackID) observed.Stack {
+	out := observed.Stack{Facts: observed.Facts{
+		Region: c.region, VPC: c.vpc, Now: c.cfg.Now(),
+		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{},
+		TargetGroups: map[string]string{}, Health: map[string]observed.Health{},
+	}}
+	key := naming.ResourceTag(id.Kind)
+	c.inv.with(func() {
+		out.Facts.Account = c.inv.account
+		for _, e := range c.inv.lbs {
+			if e.lb.VPC == c.vpc && c.belongs(id, e.lb.Tags) {
+				lb := e.view(c.fresh)
+				lb.ResourceID = lb.Tags[key]
+				out.LoadBalancers = append(out.LoadBalancers, lb)
+			}
+		}
+		for arn, e := range c.inv.groups {
+			if e.vpc == c.vpc && c.belongs(id, e.g.Tags) {
+				g := e.g
+				g.ResourceID = g.Tags[key]
+				if !c.fresh(e.attributesAt, arn) {
+					g.Attributes = nil
+				}
+				out.TargetGroups = append(out.TargetGroups, g)
+			}
+		}
+		for _, e := range c.inv.sgs {
+			if c.belongs(id, e.g.Tags) {
+				g := e.g
+				g.ResourceID = g.Tags[key]
+				out.SecurityGroups = append(out.SecurityGroups, g)
+			}
+		}
+	})
+	slices.SortFunc(out.LoadBalancers, func(a, b observed.LoadBalancer) int { return strings.Compare(a.ARN, b.ARN) })
+	slices.SortFunc(out.TargetGroups, func(a, b observed.TargetGroup) int { return strings.Compare(a.ARN, b.ARN) })
+	slices.SortFunc(out.SecurityGroups, func(a, b observed.SecurityGroup) int { return strings.Compare(a.ID, b.ID) })
+	return out
+}
+
+// answer fills in the facts that the questions ask for.
+func (c *Cloud) answer(ctx context.Context, out *observed.Stack, questions []model.Question) error {
+	for _, q := range questions {
+		var err error
+		switch q := q.(type) {
+		case model.AskSubnets:
+			if q.Discover != "" && serves(*out, q.Discover) {
+				continue // what is live keeps its subnets
+			}
+			out.Facts.Subnets[q.Key()], err = c.askSubnets(ctx, q, c.patience(*out))
+		case model.AskGroups:
+			out.Facts.Groups[q.Key()], err = c.askGroups(ctx, q)
+		case model.AskCertificates:
+			out.Facts.Certificates, err = c.askCertificates(ctx)
+			out.Facts.CertificatesAsked = true
+		case model.AskTargetGroup:
+			out.Facts.TargetGroups[q.Name], err = c.askTargetGroup(ctx, q.Name)
+		case model.AskBackendGroup:
+			c.backendGroup(out)
+		case model.AskHealth:
+			out.Facts.Health[q.ARN], err = c.askHealth(ctx, q.ARN)
+		case model.AskAttributes, model.AskCapacity:
+			// Their answers stand in the resources.
+		default:
+			err = fmt.Errorf("question %q is not known", q.Key())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serves says whether the stack has its load balancer with the scheme.
+func serves(s observed.Stack, scheme model.Scheme) bool {
+	lb := s.Live(model.LoadBalancerID)
+	return lb != nil && lb.Scheme == scheme && lb.Type == "application"
+}
+
+// patience is how old facts of the network may be: where nothing is to be made they only confirm
+// what is there.
+func (c *Cloud) patience(s observed.Stack) time.Duration {
+	if s.Live(model.LoadBalancerID) != nil {
+		return c.cfg.Refresh
+	}
+	return time.Minute
+}
+
+// backendGroup finds the shared group by its two tags, the lowest id if there are several, and
+// counts the load balancers of other stacks that carry it.
+func (c *Cloud) backendGroup(out *observed.Stack) {
+	want := map[string]string{naming.ClusterTag: c.cfg.Cluster, naming.BackendTag: model.BackendGroupTag}
+	own := map[string]bool{}
+	for _, lb := range out.LoadBalancers {
+		own[lb.ARN] = true
+	}
+	c.inv.with(func() {
+		for _, id := range slices.SortedFunc(maps.Keys(c.inv.sgs), cmp.Compare[string]) {
+			if g := c.inv.sgs[id].g; carries(g.Tags, want) {
+				out.Facts.BackendGroup = &g
+				break
+			}
+		}
+		if out.Facts.BackendGroup == nil {
+			return
+		}
+		for arn, e := range c.inv.lbs {
+			if !own[arn] && c.ours(e.lb.Tags) && slices.Contains(e.lb.SecurityGroups, out.Facts.BackendGroup.ID) {
+				out.Facts.BackendGroupUsers++
+			}
+		}
+	})
+}
