@@ -1,0 +1,341 @@
+package elbv2_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// sdk makes cmp look through the SDK's types.
+func sdk() cmp.Option {
+	return cmpopts.IgnoreUnexported(
+		types.Action{}, types.ForwardActionConfig{}, types.TargetGroupTuple{}, types.TargetGroupStickinessConfig{}, types.RedirectActionConfig{},
+		types.FixedResponseActionConfig{}, types.AuthenticateOidcActionConfig{}, types.RuleCondition{}, types.HostHeaderConditionConfig{},
+		types.PathPatternConditionConfig{}, types.HttpHeaderConditionConfig{}, types.QueryStringConditionConfig{}, types.QueryStringKeyValuePair{},
+		types.SourceIpConditionConfig{}, types.HttpRequestMethodConditionConfig{}, types.RuleTransform{}, types.UrlRewriteConfig{}, types.RewriteConfig{},
+		types.MutualAuthenticationAttributes{},
+	)
+}
+
+func redirect(c types.RedirectActionConfig) []types.Action {
+	return []types.Action{{Type: types.ActionTypeEnumRedirect, RedirectConfig: &c}}
+}
+
+func toHTTPS() []types.Action {
+	return redirect(types.RedirectActionConfig{Protocol: aws.String("HTTPS"), Port: aws.String("443"), StatusCode: "HTTP_301"})
+}
+
+func TestCreateListenerRefusals(t *testing.T) {
+	r := newRig(t)
+	lb, net := r.alb("app"), r.nlb("net")
+	cert := r.certificate(false, "example.com")
+	grpc, tcp := r.tg("grpc", version("GRPC")), r.tg("tcp", protocol("TCP"))
+	r.listener(lb.LoadBalancerArn, 8080, fixed("404"))
+	taken := r.tg("taken")
+	second := r.alb("second")
+	r.listener(second.LoadBalancerArn, 80, forward(taken.TargetGroupArn))
+	secure := func(in *elb.CreateListenerInput) {
+		in.Protocol, in.Certificates = "HTTPS", []types.Certificate{{CertificateArn: &cert}}
+	}
+	unknown := "arn:aws:acm:us-west-2:123456789012:certificate/none"
+	tests := map[string]struct {
+		edit          func(in *elb.CreateListenerInput)
+		code, message string
+	}{
+		"no port":        {func(in *elb.CreateListenerInput) { in.Port = nil }, "ValidationError", "A listener port must be specified"},
+		"no protocol":    {func(in *elb.CreateListenerInput) { in.Protocol = "" }, "ValidationError", "A listener protocol must be specified"},
+		"port in use":    {func(in *elb.CreateListenerInput) { in.Port, in.DefaultActions = aws.Int32(8080), fixed("410") }, "DuplicateListener", "A listener already exists on this port"},
+		"TCP on an ALB":  {func(in *elb.CreateListenerInput) { in.Protocol = "TCP" }, "ValidationError", "Listener protocol 'TCP' must be one of 'HTTP, HTTPS'"},
+		"HTTP on an NLB": {func(in *elb.CreateListenerInput) { in.LoadBalancerArn = net.LoadBalancerArn }, "ValidationError", "Listener protocol 'HTTP' must be one of 'UDP, TCP, TLS"},
+		"no certificate": {func(in *elb.CreateListenerInput) { in.Protocol = "HTTPS" }, "ValidationError", "A certificate must be specified for HTTPS listeners"},
+		"certificate on HTTP": {func(in *elb.CreateListenerInput) {
+			secure(in)
+			in.Protocol = "HTTP"
+		}, "ValidationError", "Certificates cannot be specified for HTTP listeners"},
+		"two certificates": {func(in *elb.CreateListenerInput) {
+			secure(in)
+			in.Certificates = append(in.Certificates, in.Certificates...)
+		}, "TooManyCertificates", ""},
+		"unknown certificate": {func(in *elb.CreateListenerInput) {
+			in.Protocol, in.Certificates = "HTTPS", []types.Certificate{{CertificateArn: &unknown}}
+		}, "CertificateNotFound", "Certificate '" + unknown + "' not found"},
+		"certificate of another region": {func(in *elb.CreateListenerInput) {
+			in.Protocol, in.Certificates = "HTTPS", []types.Certificate{{CertificateArn: aws.String("arn:aws:acm:us-east-1:123456789012:certificate/none")}}
+		}, "ValidationError", "is not valid"},
+		"policy on HTTP": {func(in *elb.CreateListenerInput) { in.SslPolicy = aws.String("ELBSecurityPolicy-2016-08") }, "ValidationError", "An SSL policy cannot be specified for HTTP listeners."},
+		"unknown policy": {func(in *elb.CreateListenerInput) { secure(in); in.SslPolicy = aws.String("mine") }, "SSLPolicyNotFound", "SSL policy 'mine' not found"},
+		"ALPN on HTTPS":  {func(in *elb.CreateListenerInput) { secure(in); in.AlpnPolicy = []string{"HTTP2Only"} }, "ValidationError", "You cannot set ALPN policy"},
+		"mTLS on HTTP": {func(in *elb.CreateListenerInput) {
+			in.MutualAuthentication = &types.MutualAuthenticationAttributes{Mode: aws.String("off")}
+		}, "ValidationError", ""},
+		"verify without store": {func(in *elb.CreateListenerInput) {
+			secure(in)
+			in.MutualAuthentication = &types.MutualAuthenticationAttributes{Mode: aws.String("verify")}
+		}, "ValidationError", "trust store"},
+		"fixed response on an NLB": {func(in *elb.CreateListenerInput) { in.LoadBalancerArn, in.Protocol = net.LoadBalancerArn, "TCP" }, "InvalidLoadBalancerAction", ""},
+		"TCP group":                {func(in *elb.CreateListenerInput) { in.DefaultActions = forward(tcp.TargetGroupArn) }, "IncompatibleProtocols", *tcp.TargetGroupArn},
+		"gRPC group on HTTP":       {func(in *elb.CreateListenerInput) { in.DefaultActions = forward(grpc.TargetGroupArn) }, "IncompatibleProtocols", *grpc.TargetGroupArn},
+		"group of another load balancer": {func(in *elb.CreateListenerInput) { in.DefaultActions = forward(taken.TargetGroupArn) },
+			"TargetGroupAssociationLimit", "cannot be associated with more than one load balancer: " + *taken.TargetGroupArn},
+		"unknown load balancer": {func(in *elb.CreateListenerInput) {
+			in.LoadBalancerArn = aws.String("arn:aws:elasticloadbalancing:us-west-2:123456789012:loadbalancer/app/x/0123456789abcdef")
+		}, "LoadBalancerNotFound", "One or more load balancers not found"},
+		"unknown group": {func(in *elb.CreateListenerInput) {
+			in.DefaultActions = forward(aws.String("arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef"))
+		}, "TargetGroupNotFound", "One or more target groups not found"},
+		"login on HTTP": {func(in *elb.CreateListenerInput) {
+			in.DefaultActions = append(oidc(1, nil), ordered(fixed("404"), 2)...)
+		},
+			"InvalidLoadBalancerAction", "Actions of type 'authenticate-oidc' are supported only on HTTPS listeners"},
+		"loop": {func(in *elb.CreateListenerInput) {
+			in.DefaultActions = redirect(types.RedirectActionConfig{Query: aws.String("a=b"), StatusCode: "HTTP_302"})
+		}, "InvalidLoadBalancerAction", "creates a loop"},
+		"status of fixed response": {func(in *elb.CreateListenerInput) { in.DefaultActions = fixed("302") }, "ValidationError", "'defaultActions.1.member.fixedResponseConfig.statusCode'"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := &elb.CreateListenerInput{LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(80), Protocol: "HTTP", DefaultActions: fixed("404")}
+			tt.edit(in)
+			_, err := r.elb.CreateListener(r.ctx, in)
+			wantError(t, err, tt.code, tt.message)
+		})
+	}
+	r.sound()
+}
+
+func ordered(actions []types.Action, order int32) []types.Action {
+	actions[0].Order = &order
+	return actions
+}
+
+func oidc(order int32, secret *string) []types.Action {
+	return []types.Action{{Type: types.ActionTypeEnumAuthenticateOidc, Order: &order, AuthenticateOidcConfig: &types.AuthenticateOidcActionConfig{
+		Issuer: aws.String("https://id.example.com"), AuthorizationEndpoint: aws.String("https://id.example.com/auth"),
+		TokenEndpoint: aws.String("https://id.example.com/token"), UserInfoEndpoint: aws.String("https://id.example.com/me"),
+		ClientId: aws.String("me"), ClientSecret: secret,
+	}}}
+}
+
+func TestListenerReadsBack(t *testing.T) {
+	r := newRig(t)
+	lb, g := r.alb("app"), r.tg("web")
+	cert := r.certificate(false, "example.com", "*.example.com")
+	r.listener(lb.LoadBalancerArn, 80, toHTTPS())
+	r.https(lb.LoadBalancerArn, 443, cert, forward(g.TargetGroupArn))
+	got := map[int32]types.Listener{}
+	for _, l := range must(r.elb.DescribeListeners(r.ctx, &elb.DescribeListenersInput{LoadBalancerArn: lb.LoadBalancerArn}))(t).Listeners {
+		got[*l.Port] = l
+	}
+	wantRedirect := redirect(types.RedirectActionConfig{
+		Protocol: aws.String("HTTPS"), Port: aws.String("443"), Host: aws.String("#{host}"), Path: aws.String("/#{path}"),
+		Query: aws.String("#{query}"), StatusCode: "HTTP_301",
+	})
+	if d := cmp.Diff(wantRedirect, got[80].DefaultActions, sdk()); d != "" {
+		t.Errorf("redirect (-want +got):\n%s", d)
+	}
+	wantForward := []types.Action{{Type: "forward", TargetGroupArn: g.TargetGroupArn, ForwardConfig: &types.ForwardActionConfig{
+		TargetGroups:                []types.TargetGroupTuple{{TargetGroupArn: g.TargetGroupArn, Weight: aws.Int32(1)}},
+		TargetGroupStickinessConfig: &types.TargetGroupStickinessConfig{Enabled: aws.Bool(false)},
+	}}}
+	if d := cmp.Diff(wantForward, got[443].DefaultActions, sdk()); d != "" {
+		t.Errorf("forward (-want +got):\n%s", d)
+	}
+	l := got[443]
+	if *l.SslPolicy != "ELBSecurityPolicy-2016-08" || *l.Certificates[0].CertificateArn != cert || l.Certificates[0].IsDefault != nil || *l.MutualAuthentication.Mode != "off" {
+		t.Errorf("HTTPS listener %+v", l)
+	}
+	again := r.https(lb.LoadBalancerArn, 443, cert, forward(g.TargetGroupArn))
+	if *again.ListenerArn != *l.ListenerArn {
+		t.Error("the same listener was made twice")
+	}
+	r.sound()
+}
+
+func TestModifyListener(t *testing.T) {
+	r := newRig(t)
+	lb, g := r.alb("app"), r.tg("web")
+	cert, other := r.certificate(false, "a.example.com"), r.certificate(true, "b.example.com")
+	l := r.https(lb.LoadBalancerArn, 443, cert, forward(g.TargetGroupArn))
+	r.listener(lb.LoadBalancerArn, 80, fixed("404"))
+	rule := r.rule(l.ListenerArn, 1, "/a", forward(g.TargetGroupArn))
+	must(r.elb.AddListenerCertificates(r.ctx, &elb.AddListenerCertificatesInput{ListenerArn: l.ListenerArn, Certificates: []types.Certificate{{CertificateArn: &other}}}))(t)
+	modify := func(in elb.ModifyListenerInput) (types.Listener, error) {
+		in.ListenerArn = l.ListenerArn
+		out, err := r.elb.ModifyListener(r.ctx, &in)
+		if err != nil {
+			return types.Listener{}, err
+		}
+		return out.Listeners[0], nil
+	}
+	_, err := modify(elb.ModifyListenerInput{Port: aws.Int32(80)})
+	wantError(t, err, "DuplicateListener", "")
+	got := must(modify(elb.ModifyListenerInput{Port: aws.Int32(8443), SslPolicy: aws.String("ELBSecurityPolicy-TLS13-1-2-2021-06")}))(t)
+	if *got.Port != 8443 || *got.ListenerArn != *l.ListenerArn || *got.SslPolicy != "ELBSecurityPolicy-TLS13-1-2-2021-06" || *got.Certificates[0].CertificateArn != cert {
+		t.Errorf("after the change: %+v", got)
+	}
+	got = must(modify(elb.ModifyListenerInput{Protocol: "HTTP", DefaultActions: fixed("503")}))(t)
+	if got.SslPolicy != nil || len(got.Certificates) != 0 || got.MutualAuthentication != nil {
+		t.Errorf("HTTP listener kept TLS: %+v", got)
+	}
+	certs := must(r.elb.DescribeListenerCertificates(r.ctx, &elb.DescribeListenerCertificatesInput{ListenerArn: l.ListenerArn}))(t)
+	if len(certs.Certificates) != 0 {
+		t.Errorf("certificates left: %+v", certs.Certificates)
+	}
+	rules := must(r.elb.DescribeRules(r.ctx, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn}))(t).Rules
+	if len(rules) != 2 || *rules[0].RuleArn != *rule.RuleArn || *rules[1].Actions[0].FixedResponseConfig.StatusCode != "503" {
+		t.Errorf("rules %+v", rules)
+	}
+	_, err = modify(elb.ModifyListenerInput{Protocol: "HTTPS"})
+	wantError(t, err, "ValidationError", "A certificate must be specified for HTTPS listeners")
+	r.sound()
+}
+
+func TestListenerCertificates(t *testing.T) {
+	r := newRig(t)
+	lb := r.alb("app")
+	first, second := r.certificate(false, "a.example.com"), r.certificate(true, "b.example.com")
+	l := r.https(lb.LoadBalancerArn, 443, first, fixed("404"))
+	add := func(arn string) error {
+		_, err := r.elb.AddListenerCertificates(r.ctx, &elb.AddListenerCertificatesInput{ListenerArn: l.ListenerArn, Certificates: []types.Certificate{{CertificateArn: &arn}}})
+		return err
+	}
+	remove := func(arn string) error {
+		_, err := r.elb.RemoveListenerCertificates(r.ctx, &elb.RemoveListenerCertificatesInput{ListenerArn: l.ListenerArn, Certificates: []types.Certificate{{CertificateArn: &arn}}})
+		return err
+	}
+	list := func() []string {
+		var out []string
+		for _, c := range must(r.elb.DescribeListenerCertificates(r.ctx, &elb.DescribeListenerCertificatesInput{ListenerArn: l.ListenerArn}))(t).Certificates {
+			out = append(out, fmt.Sprint(*c.CertificateArn == first, *c.IsDefault))
+		}
+		slices.Sort(out)
+		return out
+	}
+	for _, arn := range []string{first, first, second} {
+		if err := add(arn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff([]string{"false false", "true false", "true true"}, list()); d != "" {
+		t.Errorf("certificates, first and default (-want +got):\n%s", d)
+	}
+	_, err := r.acm.DeleteCertificate(r.ctx, &acm.DeleteCertificateInput{CertificateArn: &second})
+	wantError(t, err, "ResourceInUseException", "")
+	for _, arn := range []string{first, second} {
+		if err := remove(arn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantError(t, remove(first), "OperationNotPermitted", "")
+	must(r.acm.DeleteCertificate(r.ctx, &acm.DeleteCertificateInput{CertificateArn: &second}))(t)
+	wantError(t, add(second), "CertificateNotFound", "")
+	r.em.World().Config.Quotas["certificates-per-application-load-balancer"] = 0
+	wantError(t, add(first), "TooManyCertificates", "")
+}
+
+func TestListenerAttributes(t *testing.T) {
+	r := newRig(t)
+	lb, net := r.alb("app"), r.nlb("net")
+	tcp := r.tg("tcp", protocol("TCP"))
+	plain := r.listener(lb.LoadBalancerArn, 80, fixed("404"))
+	stream := must(r.elb.CreateListener(r.ctx, &elb.CreateListenerInput{
+		LoadBalancerArn: net.LoadBalancerArn, Port: aws.Int32(80), Protocol: "TCP", DefaultActions: forward(tcp.TargetGroupArn),
+	}))(t).Listeners[0]
+	got := must(r.elb.DescribeListenerAttributes(r.ctx, &elb.DescribeListenerAttributesInput{ListenerArn: stream.ListenerArn}))(t).Attributes
+	if len(got) != 1 || *got[0].Key != "tcp.idle_timeout.seconds" || *got[0].Value != "350" {
+		t.Errorf("attributes of the TCP listener %+v", got)
+	}
+	set := func(l types.Listener, key, value string) error {
+		_, err := r.elb.ModifyListenerAttributes(r.ctx, &elb.ModifyListenerAttributesInput{ListenerArn: l.ListenerArn, Attributes: []types.ListenerAttribute{{Key: &key, Value: &value}}})
+		return err
+	}
+	for _, tt := range []struct {
+		l                         types.Listener
+		key, value, code, message string
+	}{
+		{plain, "foo", "1", "ValidationError", "Listener attribute key 'foo' is not recognized"},
+		{plain, "tcp.idle_timeout.seconds", "100", "InvalidConfigurationRequest", ""},
+		{plain, "routing.http.request.x_amzn_tls_version.header_name", "X", "InvalidConfigurationRequest", ""},
+		{plain, "routing.http.response.access_control_allow_methods.header_value", "GET,FETCH", "ValidationError", "FETCH"},
+		{stream, "tcp.idle_timeout.seconds", "10", "ValidationError", "'60-6000'"},
+	} {
+		wantError(t, set(tt.l, tt.key, tt.value), tt.code, tt.message)
+	}
+	if err := set(plain, "routing.http.response.x_frame_options.header_value", "DENY"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTrustStores(t *testing.T) {
+	r := newRig(t)
+	lb := r.alb("app")
+	cert := r.certificate(false, "example.com")
+	r.em.World().Config.ELB.TrustStoreDelay = 1
+	make := func(name string) (*elb.CreateTrustStoreOutput, error) {
+		return r.elb.CreateTrustStore(r.ctx, &elb.CreateTrustStoreInput{Name: &name, CaCertificatesBundleS3Bucket: aws.String("b"), CaCertificatesBundleS3Key: aws.String(name)})
+	}
+	store := must(make("roots"))(t).TrustStores[0]
+	_, err := make("bad name")
+	wantError(t, err, "ValidationError", "regular expression pattern")
+	create := func() error {
+		_, err := r.elb.CreateListener(r.ctx, &elb.CreateListenerInput{
+			LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(443), Protocol: "HTTPS", DefaultActions: fixed("404"),
+			Certificates:         []types.Certificate{{CertificateArn: &cert}},
+			MutualAuthentication: &types.MutualAuthenticationAttributes{Mode: aws.String("verify"), TrustStoreArn: store.TrustStoreArn},
+		})
+		return err
+	}
+	wantError(t, create(), "TrustStoreNotReady", "")
+	r.clock.Advance(1)
+	if err := create(); err != nil {
+		t.Fatal(err)
+	}
+	got := must(r.elb.DescribeListeners(r.ctx, &elb.DescribeListenersInput{LoadBalancerArn: lb.LoadBalancerArn}))(t).Listeners[0]
+	want := &types.MutualAuthenticationAttributes{
+		Mode: aws.String("verify"), TrustStoreArn: store.TrustStoreArn, IgnoreClientCertificateExpiry: aws.Bool(false), AdvertiseTrustStoreCaNames: "off",
+	}
+	if d := cmp.Diff(want, got.MutualAuthentication, sdk()); d != "" {
+		t.Errorf("mutual authentication (-want +got):\n%s", d)
+	}
+	users := must(r.elb.DescribeTrustStoreAssociations(r.ctx, &elb.DescribeTrustStoreAssociationsInput{TrustStoreArn: store.TrustStoreArn}))(t)
+	if len(users.TrustStoreAssociations) != 1 || *users.TrustStoreAssociations[0].ResourceArn != *got.ListenerArn {
+		t.Errorf("associations %+v", users.TrustStoreAssociations)
+	}
+	drop := &elb.DeleteTrustStoreInput{TrustStoreArn: store.TrustStoreArn}
+	_, err = r.elb.DeleteTrustStore(r.ctx, drop)
+	wantError(t, err, "TrustStoreInUse", "")
+	_, err = r.elb.DescribeTrustStores(r.ctx, &elb.DescribeTrustStoresInput{Names: []string{"nobody"}})
+	wantError(t, err, "TrustStoreNotFound", "")
+	must(r.elb.AddTrustStoreRevocations(r.ctx, &elb.AddTrustStoreRevocationsInput{TrustStoreArn: store.TrustStoreArn, RevocationContents: []types.RevocationContent{{S3Bucket: aws.String("b"), S3Key: aws.String("crl")}}}))(t)
+	lists := must(r.elb.DescribeTrustStoreRevocations(r.ctx, &elb.DescribeTrustStoreRevocationsInput{TrustStoreArn: store.TrustStoreArn}))(t)
+	if len(lists.TrustStoreRevocations) != 1 {
+		t.Errorf("revocations %+v", lists.TrustStoreRevocations)
+	}
+	must(r.elb.ModifyTrustStore(r.ctx, &elb.ModifyTrustStoreInput{TrustStoreArn: store.TrustStoreArn, CaCertificatesBundleS3Bucket: aws.String("b"), CaCertificatesBundleS3Key: aws.String("new")}))(t)
+	must(r.elb.DeleteListener(r.ctx, &elb.DeleteListenerInput{ListenerArn: got.ListenerArn}))(t)
+	must(r.elb.DeleteTrustStore(r.ctx, drop))(t)
+}
+
+func TestReferenceLists(t *testing.T) {
+	r := newRig(t)
+	out := must(r.elb.DescribeSSLPolicies(r.ctx, &elb.DescribeSSLPoliciesInput{Names: []string{"ELBSecurityPolicy-TLS13-1-2-2021-06"}}))(t)
+	if d := cmp.Diff([]string{"TLSv1.3", "TLSv1.2"}, out.SslPolicies[0].SslProtocols); d != "" || len(out.SslPolicies[0].Ciphers) != 11 {
+		t.Errorf("policy with %d ciphers (-want +got):\n%s", len(out.SslPolicies[0].Ciphers), d)
+	}
+	_, err := r.elb.DescribeSSLPolicies(r.ctx, &elb.DescribeSSLPoliciesInput{Names: []string{"x"}})
+	wantError(t, err, "SSLPolicyNotFound", "")
+	limits := map[string]string{}
+	for _, l := range must(r.elb.DescribeAccountLimits(r.ctx, &elb.DescribeAccountLimitsInput{}))(t).Limits {
+		limits[*l.Name] = *l.Max
+	}
+	if limits["rules-per-application-load-balancer"] != "100" {
+		t.Errorf("limits %v", limits)
+	}
+}

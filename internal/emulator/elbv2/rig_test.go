@@ -1,0 +1,232 @@
+package elbv2_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+const region = "us-west-2"
+
+// rig is an emulator with a network, reached with the SDK in memory.
+type rig struct {
+	t     *testing.T
+	ctx   context.Context
+	em    *emulator.Emulator
+	clock *world.ManualClock
+	cfg   aws.Config
+
+	elb *elb.Client
+	ec2 *ec2.Client
+	acm *acm.Client
+
+	vpc       string
+	subnets   []string // public, zones a, b, c
+	group     string
+	instances []string // one per subnet
+}
+
+// newRig makes a VPC with a gateway, three subnets with IPv6, a security
+// group and an instance in each subnet.
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	clock := world.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	em := emulator.New(emulator.Options{Clock: clock, Seed: 7})
+	cfg := aws.Config{
+		Region: region, HTTPClient: em.Client(), RetryMaxAttempts: 1,
+		Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", ""),
+	}
+	r := &rig{
+		t: t, ctx: t.Context(), em: em, clock: clock, cfg: cfg,
+		elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), acm: acm.NewFromConfig(cfg),
+	}
+	vpc := must(r.ec2.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16"), AmazonProvidedIpv6CidrBlock: aws.Bool(true)}))(t)
+	r.vpc = *vpc.Vpc.VpcId
+	igw := must(r.ec2.CreateInternetGateway(r.ctx, &ec2.CreateInternetGatewayInput{}))(t)
+	must(r.ec2.AttachInternetGateway(r.ctx, &ec2.AttachInternetGatewayInput{InternetGatewayId: igw.InternetGateway.InternetGatewayId, VpcId: &r.vpc}))(t)
+	for i, zone := range []string{"a", "b", "c"} {
+		r.subnets = append(r.subnets, r.subnet(zone, []string{"10.0.0.0/20", "10.0.16.0/20", "10.0.32.0/20"}[i]))
+	}
+	r.group = r.securityGroup("web")
+	for _, s := range r.subnets {
+		run := must(r.ec2.RunInstances(r.ctx, &ec2.RunInstancesInput{
+			ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &s, InstanceType: ec2types.InstanceTypeM5Large,
+		}))(t)
+		r.instances = append(r.instances, *run.Instances[0].InstanceId)
+	}
+	r.clock.Advance(time.Minute)
+	return r
+}
+
+func (r *rig) subnet(zone, cidr string) string {
+	r.t.Helper()
+	out := must(r.ec2.CreateSubnet(r.ctx, &ec2.CreateSubnetInput{VpcId: &r.vpc, CidrBlock: &cidr, AvailabilityZone: aws.String(region + zone)}))(r.t)
+	return *out.Subnet.SubnetId
+}
+
+func (r *rig) securityGroup(name string) string {
+	r.t.Helper()
+	out := must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{GroupName: &name, Description: &name, VpcId: &r.vpc}))(r.t)
+	return *out.GroupId
+}
+
+// alb makes an internet-facing ALB.
+func (r *rig) alb(name string) types.LoadBalancer {
+	r.t.Helper()
+	out := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: &name, Subnets: r.subnets[:2], SecurityGroups: []string{r.group}}))(r.t)
+	return out.LoadBalancers[0]
+}
+
+func (r *rig) nlb(name string, groups ...string) types.LoadBalancer {
+	r.t.Helper()
+	out := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
+		Name: &name, Subnets: r.subnets[:2], SecurityGroups: groups, Type: types.LoadBalancerTypeEnumNetwork,
+	}))(r.t)
+	return out.LoadBalancers[0]
+}
+
+// tg makes a target group of type ip and protocol HTTP, changed by edit.
+func (r *rig) tg(name string, edit ...func(*elb.CreateTargetGroupInput)) types.TargetGroup {
+	r.t.Helper()
+	return must(r.elb.CreateTargetGroup(r.ctx, r.tgInput(name, edit...)))(r.t).TargetGroups[0]
+}
+
+func (r *rig) tgInput(name string, edit ...func(*elb.CreateTargetGroupInput)) *elb.CreateTargetGroupInput {
+	in := &elb.CreateTargetGroupInput{
+		Name: &name, Protocol: types.ProtocolEnumHttp, Port: aws.Int32(80), VpcId: &r.vpc, TargetType: types.TargetTypeEnumIp,
+	}
+	for _, e := range edit {
+		e(in)
+	}
+	return in
+}
+
+func forward(arn *string) []types.Action {
+	return []types.Action{{Type: types.ActionTypeEnumForward, TargetGroupArn: arn}}
+}
+
+func fixed(status string) []types.Action {
+	return []types.Action{{Type: types.ActionTypeEnumFixedResponse, FixedResponseConfig: &types.FixedResponseActionConfig{StatusCode: &status}}}
+}
+
+// listener makes a HTTP listener.
+func (r *rig) listener(lb *string, port int32, actions []types.Action) types.Listener {
+	r.t.Helper()
+	out := must(r.elb.CreateListener(r.ctx, &elb.CreateListenerInput{
+		LoadBalancerArn: lb, Port: &port, Protocol: types.ProtocolEnumHttp, DefaultActions: actions,
+	}))(r.t)
+	return out.Listeners[0]
+}
+
+// https makes a HTTPS listener with a certificate.
+func (r *rig) https(lb *string, port int32, cert string, actions []types.Action) types.Listener {
+	r.t.Helper()
+	out := must(r.elb.CreateListener(r.ctx, &elb.CreateListenerInput{
+		LoadBalancerArn: lb, Port: &port, Protocol: types.ProtocolEnumHttps, DefaultActions: actions,
+		Certificates: []types.Certificate{{CertificateArn: &cert}},
+	}))(r.t)
+	return out.Listeners[0]
+}
+
+func pathIs(values ...string) []types.RuleCondition {
+	return []types.RuleCondition{{Field: aws.String("path-pattern"), PathPatternConfig: &types.PathPatternConditionConfig{Values: values}}}
+}
+
+func (r *rig) rule(listener *string, priority int32, path string, actions []types.Action) types.Rule {
+	r.t.Helper()
+	out := must(r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: listener, Priority: &priority, Conditions: pathIs(path), Actions: actions}))(r.t)
+	return out.Rules[0]
+}
+
+// certificate imports a self-signed certificate.
+func (r *rig) certificate(ec bool, names ...string) string {
+	r.t.Helper()
+	var key any
+	var public any
+	if ec {
+		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		key, public = k, &k.PublicKey
+	} else {
+		k, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		key, public = k, &k.PublicKey
+	}
+	now := r.clock.Now()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: names[0]}, DNSNames: names,
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(100 * 24 * time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, public, key)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	out := must(r.acm.ImportCertificate(r.ctx, &acm.ImportCertificateInput{
+		Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		PrivateKey:  pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}),
+	}))(r.t)
+	return *out.CertificateArn
+}
+
+// must returns a result or ends the test.
+func must[T any](v T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// wantError checks the code of an error, and a part of its message.
+func wantError(t *testing.T, err error, code, message string) {
+	t.Helper()
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		t.Fatalf("want error %s, got %v", code, err)
+	}
+	if api.ErrorCode() != code || !strings.Contains(api.ErrorMessage(), message) {
+		t.Fatalf("want error %s %q, got %s %q", code, message, api.ErrorCode(), api.ErrorMessage())
+	}
+}
+
+// sound checks the invariants of the world at the end of a test.
+func (r *rig) sound() {
+	r.t.Helper()
+	r.em.World().Lock()
+	defer r.em.World().Unlock()
+	for _, broken := range r.em.World().Check() {
+		r.t.Error(broken)
+	}
+}

@@ -1,0 +1,258 @@
+package elbv2_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/google/go-cmp/cmp"
+)
+
+func hostIs(values ...string) []types.RuleCondition {
+	return []types.RuleCondition{{Field: aws.String("host-header"), HostHeaderConfig: &types.HostHeaderConditionConfig{Values: values}}}
+}
+
+func TestRulePriorities(t *testing.T) {
+	r := newRig(t)
+	lb := r.alb("app")
+	l := r.listener(lb.LoadBalancerArn, 80, fixed("404"))
+	a, b := r.rule(l.ListenerArn, 1, "/a", fixed("200")), r.rule(l.ListenerArn, 2, "/b", fixed("201"))
+	_, err := r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: pathIs("/a"), Actions: fixed("200")})
+	wantError(t, err, "PriorityInUse", "Priority '1' is currently in use")
+	set := func(pairs ...types.RulePriorityPair) error {
+		_, err := r.elb.SetRulePriorities(r.ctx, &elb.SetRulePrioritiesInput{RulePriorities: pairs})
+		return err
+	}
+	pair := func(arn *string, n int32) types.RulePriorityPair {
+		return types.RulePriorityPair{RuleArn: arn, Priority: &n}
+	}
+	order := func() []string {
+		var out []string
+		for _, rule := range must(r.elb.DescribeRules(r.ctx, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn}))(t).Rules {
+			name := "default"
+			if len(rule.Conditions) > 0 {
+				name = rule.Conditions[0].Values[0]
+			}
+			out = append(out, *rule.Priority+" "+name)
+		}
+		return out
+	}
+	if err := set(pair(a.RuleArn, 2), pair(b.RuleArn, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"1 /b", "2 /a", "default default"}, order()); d != "" {
+		t.Errorf("after the swap (-want +got):\n%s", d)
+	}
+	rules := must(r.elb.DescribeRules(r.ctx, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn}))(t).Rules
+	byDefault := rules[2].RuleArn
+	wantError(t, set(pair(a.RuleArn, 1)), "PriorityInUse", "")
+	wantError(t, set(pair(a.RuleArn, 5), pair(b.RuleArn, 5)), "ValidationError", "Priority '5' was provided multiple times")
+	wantError(t, set(pair(a.RuleArn, 5), pair(a.RuleArn, 6)), "ValidationError", "multiple times")
+	wantError(t, set(pair(byDefault, 5)), "OperationNotPermitted", "")
+	wantError(t, set(pair(a.RuleArn, 50001)), "ValidationError", "Value '50001'")
+	_, err = r.elb.DeleteRule(r.ctx, &elb.DeleteRuleInput{RuleArn: byDefault})
+	wantError(t, err, "OperationNotPermitted", "cannot be deleted")
+	_, err = r.elb.ModifyRule(r.ctx, &elb.ModifyRuleInput{RuleArn: byDefault, Actions: fixed("200")})
+	wantError(t, err, "OperationNotPermitted", "")
+	r.em.World().Config.PageSize = 1
+	if d := cmp.Diff([]string{"1 /b"}, order()); d != "" {
+		t.Errorf("first page (-want +got):\n%s", d)
+	}
+	var paged []string
+	for p := elb.NewDescribeRulesPaginator(r.elb, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn}); p.HasMorePages(); {
+		for _, rule := range must(p.NextPage(r.ctx))(t).Rules {
+			paged = append(paged, *rule.Priority)
+		}
+	}
+	if d := cmp.Diff([]string{"1", "2", "default"}, paged); d != "" {
+		t.Errorf("pages (-want +got):\n%s", d)
+	}
+	r.em.World().Config.Quotas["rules-per-application-load-balancer"] = 2
+	_, err = r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(9), Conditions: pathIs("/a"), Actions: fixed("200")})
+	wantError(t, err, "TooManyRules", "")
+	r.sound()
+}
+
+func TestConditionRefusals(t *testing.T) {
+	r := newRig(t)
+	l := r.listener(r.alb("app").LoadBalancerArn, 80, fixed("404"))
+	field := func(name string) types.RuleCondition { return types.RuleCondition{Field: &name} }
+	long := strings.Repeat("a", 129)
+	tests := map[string]struct {
+		conditions []types.RuleCondition
+		message    string
+	}{
+		"none":          {[]types.RuleCondition{}, "A condition must be specified"},
+		"unknown field": {[]types.RuleCondition{field("color")}, "Condition field 'color' must be one of '[path-pattern,host-header,http-header,http-request-method,query-string,source-ip]'"},
+		"six values":    {append(hostIs("a.com", "b.com", "c.com"), pathIs("/a", "/b", "/c")...), "A rule can only have '5' condition values and regex values"},
+		"six wildcards": {pathIs("/*/*/*", "/?/?/?"), "A rule can only have '5' condition wildcards"},
+		"two paths":     {append(pathIs("/a"), pathIs("/b")...), "A rule can only have one 'path-pattern' condition"},
+		"no values":     {pathIs([]string{}...), "A condition value must be specified"},
+		"no config":     {[]types.RuleCondition{field("host-header")}, "For conditions of type 'host-header', you must specify the following fields: 'Values or RegexValues or HostHeaderConfig'"},
+		"values and config": {[]types.RuleCondition{{Field: aws.String("path-pattern"), Values: []string{"/a"}, PathPatternConfig: &types.PathPatternConditionConfig{Values: []string{"/a"}}}},
+			"You cannot provide both Values and 'PathPatternConfig'"},
+		"values of a header": {[]types.RuleCondition{{Field: aws.String("http-header"), Values: []string{"a"}}}, "The 'Values' field is not compatible with 'http-header'"},
+		"legacy two values":  {[]types.RuleCondition{{Field: aws.String("path-pattern"), Values: []string{"/a", "/b"}}}, "The 'path-pattern' field contains too many values; the limit is '1'"},
+		"regex of source":    {[]types.RuleCondition{{Field: aws.String("source-ip"), RegexValues: []string{"a"}}}, "'RegexValues' is not supported for a condition of type 'source-ip'"},
+		"long path":          {pathIs("/" + long), "Condition value for 'path-pattern' cannot contain more than 128 characters"},
+		"path character":     {pathIs("/a b"), "Condition value '/a b' contains a character that is not valid"},
+		"host without dot":   {hostIs("localhost"), "not valid"},
+		"host with digits":   {hostIs("10.0.0.1"), "not valid"},
+		"host header": {[]types.RuleCondition{{Field: aws.String("http-header"), HttpHeaderConfig: &types.HttpHeaderConditionConfig{HttpHeaderName: aws.String("Host"), Values: []string{"a"}}}},
+			"'Host' is not valid"},
+		"long header name": {[]types.RuleCondition{{Field: aws.String("http-header"), HttpHeaderConfig: &types.HttpHeaderConditionConfig{HttpHeaderName: &long, Values: []string{"a"}}}},
+			"Condition value for 'http-header' cannot contain more than 40 characters"},
+		"method": {[]types.RuleCondition{{Field: aws.String("http-request-method"), HttpRequestMethodConfig: &types.HttpRequestMethodConditionConfig{Values: []string{"get"}}}}, "'get' contains a character"},
+		"cidr":   {[]types.RuleCondition{{Field: aws.String("source-ip"), SourceIpConfig: &types.SourceIpConditionConfig{Values: []string{"10.0.0.1"}}}}, "The specified value '10.0.0.1' is not a valid CIDR block"},
+		"look-ahead": {[]types.RuleCondition{{Field: aws.String("path-pattern"), PathPatternConfig: &types.PathPatternConditionConfig{RegexValues: []string{"^/(?=a)"}}}},
+			"regular expression"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: tt.conditions, Actions: fixed("200")})
+			wantError(t, err, "ValidationError", tt.message)
+		})
+	}
+}
+
+func TestConditionsReadBack(t *testing.T) {
+	r := newRig(t)
+	l := r.listener(r.alb("app").LoadBalancerArn, 80, fixed("404"))
+	sent := []types.RuleCondition{
+		{Field: aws.String("path-pattern"), Values: []string{"/old/*"}},
+		hostIs("*.Example.com")[0],
+		{Field: aws.String("http-header"), HttpHeaderConfig: &types.HttpHeaderConditionConfig{HttpHeaderName: aws.String("X-A"), Values: []string{"one"}}},
+		{Field: aws.String("query-string"), QueryStringConfig: &types.QueryStringConditionConfig{Values: []types.QueryStringKeyValuePair{{Value: aws.String(`\*a`)}}}},
+		{Field: aws.String("source-ip"), SourceIpConfig: &types.SourceIpConditionConfig{Values: []string{"10.1.2.3/8"}}},
+	}
+	want := []types.RuleCondition{
+		{Field: aws.String("path-pattern"), Values: []string{"/old/*"}, PathPatternConfig: &types.PathPatternConditionConfig{Values: []string{"/old/*"}}},
+		{Field: aws.String("host-header"), Values: []string{"*.Example.com"}, HostHeaderConfig: &types.HostHeaderConditionConfig{Values: []string{"*.Example.com"}}},
+		{Field: aws.String("http-header"), Values: []string{}, HttpHeaderConfig: sent[2].HttpHeaderConfig},
+		{Field: aws.String("query-string"), Values: []string{}, QueryStringConfig: sent[3].QueryStringConfig},
+		{Field: aws.String("source-ip"), Values: []string{}, SourceIpConfig: sent[4].SourceIpConfig},
+	}
+	rewrite := []types.RuleTransform{{Type: types.TransformTypeEnumUrlRewrite, UrlRewriteConfig: &types.UrlRewriteConfig{
+		Rewrites: []types.RewriteConfig{{Regex: aws.String("^/old/(.*)$"), Replace: aws.String("/new/$1")}},
+	}}}
+	made := must(r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(3), Conditions: sent, Actions: fixed("200"), Transforms: rewrite}))(t).Rules[0]
+	got := must(r.elb.DescribeRules(r.ctx, &elb.DescribeRulesInput{RuleArns: []string{*made.RuleArn}}))(t).Rules[0]
+	if d := cmp.Diff(want, got.Conditions, sdk()); d != "" {
+		t.Errorf("conditions (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(rewrite, got.Transforms, sdk()); d != "" {
+		t.Errorf("transforms (-want +got):\n%s", d)
+	}
+	if *got.Priority != "3" || *got.Actions[0].Order != 1 {
+		t.Errorf("priority %s, order %v", *got.Priority, got.Actions[0].Order)
+	}
+	_, err := r.elb.ModifyRule(r.ctx, &elb.ModifyRuleInput{RuleArn: made.RuleArn})
+	wantError(t, err, "ValidationError", "Either conditions or actions must be specified")
+	_, err = r.elb.ModifyRule(r.ctx, &elb.ModifyRuleInput{RuleArn: made.RuleArn, ResetTransforms: aws.Bool(true), Transforms: rewrite})
+	wantError(t, err, "ValidationError", "")
+	got = must(r.elb.ModifyRule(r.ctx, &elb.ModifyRuleInput{RuleArn: made.RuleArn, ResetTransforms: aws.Bool(true)}))(t).Rules[0]
+	if len(got.Transforms) != 0 || len(got.Conditions) != 5 {
+		t.Errorf("after the reset: %+v", got)
+	}
+	_, err = r.elb.DescribeRules(r.ctx, &elb.DescribeRulesInput{})
+	wantError(t, err, "ValidationError", "You must specify either listener rule ARNs or a listener ARN")
+	must(r.elb.DeleteRule(r.ctx, &elb.DeleteRuleInput{RuleArn: made.RuleArn}))(t)
+	_, err = r.elb.DeleteRule(r.ctx, &elb.DeleteRuleInput{RuleArn: made.RuleArn})
+	wantError(t, err, "RuleNotFound", "One or more rules not found")
+}
+
+func TestForwardRefusals(t *testing.T) {
+	r := newRig(t)
+	l := r.listener(r.alb("app").LoadBalancerArn, 80, fixed("404"))
+	a, b := r.tg("a"), r.tg("b")
+	set := func(g types.TargetGroup, kv ...string) {
+		var in []types.TargetGroupAttribute
+		for i := 0; i < len(kv); i += 2 {
+			in = append(in, types.TargetGroupAttribute{Key: &kv[i], Value: &kv[i+1]})
+		}
+		must(r.elb.ModifyTargetGroupAttributes(r.ctx, &elb.ModifyTargetGroupAttributesInput{TargetGroupArn: g.TargetGroupArn, Attributes: in}))(t)
+	}
+	sticky, app := r.tg("sticky"), r.tg("app-cookie")
+	set(sticky, "stickiness.enabled", "true")
+	set(app, "stickiness.enabled", "true", "stickiness.type", "app_cookie", "stickiness.app_cookie.cookie_name", "sid")
+	weighted := func(s *types.TargetGroupStickinessConfig, tuples ...types.TargetGroupTuple) []types.Action {
+		return []types.Action{{Type: "forward", ForwardConfig: &types.ForwardActionConfig{TargetGroups: tuples, TargetGroupStickinessConfig: s}}}
+	}
+	tuple := func(g types.TargetGroup, w int32) types.TargetGroupTuple {
+		return types.TargetGroupTuple{TargetGroupArn: g.TargetGroupArn, Weight: &w}
+	}
+	tests := map[string]struct {
+		actions       []types.Action
+		code, message string
+	}{
+		"no group":         {[]types.Action{{Type: "forward"}}, "ValidationError", ""},
+		"weight":           {weighted(nil, tuple(a, 1000)), "ValidationError", "The weight for each target group must be between 0 and 999, inclusive"},
+		"missing weight":   {weighted(nil, tuple(a, 1), types.TargetGroupTuple{TargetGroupArn: b.TargetGroupArn}), "ValidationError", "weight"},
+		"twice":            {weighted(nil, tuple(a, 1), tuple(a, 1)), "ValidationError", "more than once"},
+		"no duration":      {weighted(&types.TargetGroupStickinessConfig{Enabled: aws.Bool(true)}, tuple(a, 1)), "ValidationError", "duration"},
+		"app cookie":       {weighted(nil, tuple(a, 1), tuple(app, 1)), "InvalidLoadBalancerAction", "none of them can have stickiness of type 'app_cookie' enabled"},
+		"group stickiness": {weighted(nil, tuple(a, 1), tuple(sticky, 1)), "InvalidLoadBalancerAction", "must enable target group stickiness"},
+		"two forwards":     {append(ordered(forward(a.TargetGroupArn), 1), ordered(forward(b.TargetGroupArn), 2)...), "TooManyActions", ""},
+		"no order":         {append(forward(a.TargetGroupArn), fixed("200")...), "ValidationError", "order"},
+		"path of redirect": {redirect(types.RedirectActionConfig{Path: aws.String("a"), StatusCode: "HTTP_301"}), "ValidationError", "begin with a '/'"},
+		"port of redirect": {redirect(types.RedirectActionConfig{Port: aws.String("x"), StatusCode: "HTTP_301"}), "ValidationError", "'x'"},
+		"content type": {[]types.Action{{Type: "fixed-response", FixedResponseConfig: &types.FixedResponseActionConfig{StatusCode: aws.String("200"), ContentType: aws.String("image/png")}}},
+			"InvalidLoadBalancerAction", "The ContentType must be one of:'text/html'"},
+		"unknown type": {[]types.Action{{Type: "teapot"}}, "ValidationError", "'actions.1.member.type' failed to satisfy constraint: Member must satisfy enum value set: ["},
+		"unknown group": {forward(aws.String("arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef")),
+			"TargetGroupNotFound", "Target group 'arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef' not found"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: pathIs("/a"), Actions: tt.actions})
+			wantError(t, err, tt.code, tt.message)
+		})
+	}
+	on := &types.TargetGroupStickinessConfig{Enabled: aws.Bool(true), DurationSeconds: aws.Int32(60)}
+	made := must(r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: pathIs("/a"), Actions: weighted(on, tuple(a, 0), tuple(sticky, 9))}))(t).Rules[0]
+	action := made.Actions[0]
+	if action.TargetGroupArn != nil || len(action.ForwardConfig.TargetGroups) != 2 {
+		t.Errorf("two groups read back as %+v", action)
+	}
+	if d := cmp.Diff(on, action.ForwardConfig.TargetGroupStickinessConfig, sdk()); d != "" {
+		t.Errorf("stickiness (-want +got):\n%s", d)
+	}
+	r.em.World().Config.Quotas["target-groups-per-application-load-balancer"] = 2
+	_, err := r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(2), Conditions: pathIs("/b"), Actions: forward(b.TargetGroupArn)})
+	wantError(t, err, "TooManyUniqueTargetGroupsPerLoadBalancer", "")
+	must(r.elb.ModifyRule(r.ctx, &elb.ModifyRuleInput{RuleArn: made.RuleArn, Actions: weighted(nil, tuple(a, 1), tuple(b, 1))}))(t)
+	r.sound()
+}
+
+func TestLoginActions(t *testing.T) {
+	r := newRig(t)
+	cert := r.certificate(false, "example.com")
+	g := r.tg("web")
+	l := r.https(r.alb("app").LoadBalancerArn, 443, cert, fixed("404"))
+	then := ordered(forward(g.TargetGroupArn), 2)
+	create := func(actions []types.Action) (*elb.CreateRuleOutput, error) {
+		return r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: pathIs("/a"), Actions: append(actions, then...)})
+	}
+	_, err := create(oidc(1, nil))
+	wantError(t, err, "ValidationError", "client secret")
+	_, err = create(oidc(3, aws.String("s")))
+	wantError(t, err, "InvalidLoadBalancerAction", "must be the last one")
+	_, err = create([]types.Action{{Type: "authenticate-cognito", Order: aws.Int32(1), AuthenticateCognitoConfig: &types.AuthenticateCognitoActionConfig{
+		UserPoolArn: aws.String("arn:aws:cognito-idp:us-east-1:123456789012:userpool/us-east-1_a"), UserPoolClientId: aws.String("c"), UserPoolDomain: aws.String("d"),
+	}}})
+	wantError(t, err, "InvalidLoadBalancerAction", "region")
+	_, err = create([]types.Action{{Type: "jwt-validation", Order: aws.Int32(1), JwtValidationConfig: &types.JwtValidationActionConfig{JwksEndpoint: aws.String("http://a"), Issuer: aws.String("a")}}})
+	wantError(t, err, "ValidationError", "JWKS")
+	made := must(create(oidc(1, aws.String("s"))))(t).Rules[0]
+	want := *oidc(1, nil)[0].AuthenticateOidcConfig
+	want.SessionCookieName, want.Scope, want.SessionTimeout = aws.String("AWSELBAuthSessionCookie"), aws.String("openid"), aws.Int64(604800)
+	want.OnUnauthenticatedRequest = "authenticate"
+	if d := cmp.Diff(&want, made.Actions[0].AuthenticateOidcConfig, sdk()); d != "" {
+		t.Errorf("login reads back (-want +got):\n%s", d)
+	}
+	again := oidc(1, nil)
+	again[0].AuthenticateOidcConfig.UseExistingClientSecret = aws.Bool(true)
+	must(r.elb.ModifyRule(r.ctx, &elb.ModifyRuleInput{RuleArn: made.RuleArn, Actions: append(again, then...)}))(t)
+}

@@ -1,0 +1,76 @@
+package elbv2_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/google/go-cmp/cmp"
+)
+
+func tag(k, v string) types.Tag { return types.Tag{Key: &k, Value: &v} }
+
+func TestTags(t *testing.T) {
+	r := newRig(t)
+	lb, g := r.alb("app"), r.tg("web")
+	l := r.listener(lb.LoadBalancerArn, 80, fixed("404"))
+	rule := r.rule(l.ListenerArn, 1, "/a", forward(g.TargetGroupArn))
+	all := []string{*lb.LoadBalancerArn, *g.TargetGroupArn, *l.ListenerArn, *rule.RuleArn}
+	add := func(arns []string, tags ...types.Tag) error {
+		_, err := r.elb.AddTags(r.ctx, &elb.AddTagsInput{ResourceArns: arns, Tags: tags})
+		return err
+	}
+	if err := add(all, tag("a", "1"), tag("b", "")); err != nil {
+		t.Fatal(err)
+	}
+	if err := add(all[:1], tag("a", "2")); err != nil {
+		t.Fatal(err)
+	}
+	must(r.elb.RemoveTags(r.ctx, &elb.RemoveTagsInput{ResourceArns: all[1:2], TagKeys: []string{"b", "nothing"}}))(t)
+	got := map[string][]string{}
+	for _, d := range must(r.elb.DescribeTags(r.ctx, &elb.DescribeTagsInput{ResourceArns: all}))(t).TagDescriptions {
+		var tags []string
+		for _, kv := range d.Tags {
+			tags = append(tags, *kv.Key+"="+*kv.Value)
+		}
+		slices.Sort(tags)
+		got[*d.ResourceArn] = tags
+	}
+	want := map[string][]string{all[0]: {"a=2", "b="}, all[1]: {"a=1"}, all[2]: {"a=1", "b="}, all[3]: {"a=1", "b="}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("tags (-want +got):\n%s", d)
+	}
+
+	gone := "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef"
+	wantError(t, add([]string{all[0], gone}, tag("c", "1")), "TargetGroupNotFound", "")
+	wantError(t, add(all[:1], tag("c", "1"), tag("c", "2")), "DuplicateTagKeys", "")
+	wantError(t, add(all[:1], tag("aws:c", "1")), "ValidationError", "reserved")
+	wantError(t, add(all[:1], tag("c!", "1")), "ValidationError", "Value 'c!' at 'tags.1.member.key'")
+	wantError(t, add([]string{"arn:aws:elasticloadbalancing:us-west-2:123456789012:listener/x"}, tag("c", "1")), "ValidationError", "is not a valid listener ARN")
+	var many []types.Tag
+	for i := range 49 {
+		many = append(many, tag(fmt.Sprint("k", i), "v"))
+	}
+	wantError(t, add(all[:1], many...), "TooManyTags", "")
+	_, err := r.elb.DescribeTags(r.ctx, &elb.DescribeTagsInput{ResourceArns: slices.Repeat(all[:1], 21)})
+	wantError(t, err, "ValidationError", "Cannot have more than 20 resources described")
+	_, err = r.elb.DescribeTags(r.ctx, &elb.DescribeTagsInput{ResourceArns: []string{all[0], gone}})
+	wantError(t, err, "TargetGroupNotFound", "")
+}
+
+func TestAccountsDoNotSeeEachOther(t *testing.T) {
+	r := newRig(t)
+	lb := r.alb("app")
+	cfg := r.cfg.Copy()
+	cfg.Region = "eu-west-1"
+	elsewhere := elb.NewFromConfig(cfg)
+	out := must(elsewhere.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{}))(t)
+	if len(out.LoadBalancers) != 0 {
+		t.Errorf("another region shows %d load balancers", len(out.LoadBalancers))
+	}
+	_, err := elsewhere.DescribeTags(r.ctx, &elb.DescribeTagsInput{ResourceArns: []string{aws.ToString(lb.LoadBalancerArn)}})
+	wantError(t, err, "LoadBalancerNotFound", "")
+}
