@@ -1,0 +1,131 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+)
+
+// Line is one controller: a queue of items and what to do with each.
+type Line[K comparable] struct {
+	// Name stands in logs, metrics and the queue.
+	Name     string
+	Workers  int
+	MaxDelay time.Duration // longest wait after failures
+	Triggers *Triggers[K]
+	// Run works on one item. Waiting is the returned time; an error means to back off.
+	Run func(ctx context.Context, k K) (retryAfter time.Duration, err error)
+	// Label names an item in logs.
+	Label func(k K) []any
+}
+
+// firstDelay is the wait after the first failure of an item; it doubles with each further one.
+const firstDelay = 5 * time.Millisecond
+
+// stopGrace is how long a run may go on after the process was told to stop. Pods are killed 10 s
+// after that by the chart's default.
+const stopGrace = 7 * time.Second
+
+// Add registers the line with the manager. Workers run while this process leads.
+func (l Line[K]) Add(mgr manager.Manager, src *kube.Source, kinds []cluster.Kind, log logr.Logger) error {
+	log = log.WithName(l.Name).WithValues("controller", l.Name)
+	c, err := controller.NewTyped(l.Name, mgr, controller.TypedOptions[K]{
+		MaxConcurrentReconciles: max(l.Workers, 1),
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[K](firstDelay, max(l.MaxDelay, firstDelay)),
+		Reconciler:              reconcile.TypedFunc[K](l.reconcile),
+		LogConstructor: func(k *K) logr.Logger {
+			if k == nil || l.Label == nil {
+				return log
+			}
+			return log.WithValues(l.Label(*k)...)
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("controller %s: %w", l.Name, err)
+	}
+	return c.Watch(&feed[K]{line: l, source: src, kinds: kinds, log: log, ready: make(chan error, 1)})
+}
+
+func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
+	// A run that has begun is brought to its end if there is time, rather than cut between two
+	// steps. The fence still keeps it from writing once the lease is lost.
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		t := time.AfterFunc(stopGrace, cancel)
+		context.AfterFunc(run, func() { t.Stop() })
+	})()
+	l.Triggers.Begin(k)
+	after, err := l.Run(run, k)
+	again := l.Triggers.End(k)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if again {
+		after = time.Nanosecond
+	}
+	// What waits for something has been begun, and goes on before what has not changed at all.
+	lane := laneEdits
+	return reconcile.Result{RequeueAfter: after, Priority: &lane}, nil
+}
+
+// feed turns events into items of the queue. It implements the source of a controller.
+type feed[K comparable] struct {
+	line   Line[K]
+	source *kube.Source
+	kinds  []cluster.Kind
+	log    logr.Logger
+	ready  chan error
+}
+
+// String names the source in logs.
+func (f *feed[K]) String() string { return "cluster events" }
+
+// Start implements the source. Events are taken up once the cache is complete, so that no answer
+// is found from half of it.
+func (f *feed[K]) Start(ctx context.Context, q workqueue.TypedRateLimitingInterface[K]) error {
+	queue, ok := q.(priorityqueue.PriorityQueue[K])
+	if !ok {
+		return fmt.Errorf("the queue of %s has no lanes", f.line.Name)
+	}
+	go func() {
+		err := f.source.WaitForSync(ctx)
+		if err == nil {
+			err = f.source.Watch(ctx, f.kinds, func(e kube.Event) { f.take(queue, e) })
+		}
+		f.ready <- err
+	}()
+	return nil
+}
+
+// WaitForSync blocks until events are taken up.
+func (f *feed[K]) WaitForSync(ctx context.Context) error {
+	select {
+	case err := <-f.ready:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("the cache of the cluster did not become complete: %w", ctx.Err())
+	}
+}
+
+func (f *feed[K]) take(queue priorityqueue.PriorityQueue[K], e kube.Event) {
+	keys, err := f.line.Triggers.Concerned(e.Old, e.New)
+	if err != nil {
+		f.log.Error(err, "an event was taken up in part")
+	}
+	if len(keys) == 0 {
+		return
+	}
+	lane := laneOf(e)
+	queue.AddWithOpts(priorityqueue.AddOpts{Priority: &lane}, keys...)
+}

@@ -1,0 +1,163 @@
+package controller
+
+import (
+	"fmt"
+	"math/rand"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// The dialect of these tests: an Ingress belongs to the group that its class names by a label, and
+// a group serves the Services that its Ingresses name.
+
+func group(v *cluster.View, ing *networkingv1.Ingress) (string, bool) {
+	if ing.Spec.IngressClassName == nil {
+		return "", false
+	}
+	class, ok := cluster.Get[*networkingv1.IngressClass](v, cluster.KindIngressClass, "", *ing.Spec.IngressClassName)
+	if !ok {
+		return "", false
+	}
+	return class.Labels["group"], class.Labels["group"] != ""
+}
+
+func groupsOf(v *cluster.View, obj cluster.Object) []string {
+	if ing, ok := obj.(*networkingv1.Ingress); ok {
+		if g, ok := group(v, ing); ok {
+			return []string{g}
+		}
+	}
+	return nil
+}
+
+func translate(v *cluster.View, g string) string {
+	out := ""
+	for _, ing := range cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress}) {
+		if of, ok := group(v, ing); !ok || of != g {
+			continue
+		}
+		out += ing.Name + ">"
+		if svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, ing.Namespace, ing.Annotations["service"]); ok {
+			out += svc.Name + "@" + svc.ResourceVersion
+		}
+		out += " "
+	}
+	return out
+}
+
+// What an item is made from never changes without the item being named.
+func TestNoChangeGoesUnnoticed(t *testing.T) {
+	for seed := range int64(150) {
+		rnd := rand.New(rand.NewSource(seed))
+		m, err := cluster.NewMemory(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		view := func() *cluster.View { return cluster.NewView(m) }
+		tr := NewTriggers(view, cluster.KindIngress, groupsOf)
+		made := map[string]string{}
+		run := func(g string) {
+			v := view()
+			tr.Begin(g)
+			made[g] = translate(v, g)
+			tr.Ran(g, v)
+			if tr.End(g) {
+				t.Errorf("seed %d: group %s is to run again although nothing happened", seed, g)
+			}
+			if made[g] == "" && rnd.Intn(2) == 0 {
+				tr.Gone(g)
+			}
+		}
+		m.Watch(func(old, new cluster.Object) {
+			concerned, err := tr.Concerned(old, new)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, g := range []string{"red", "blue"} {
+				if now := translate(view(), g); now != made[g] && !slices.Contains(concerned, g) {
+					t.Fatalf("seed %d: %s went from %q to %q unnoticed", seed, g, made[g], now)
+				}
+			}
+			for _, g := range concerned {
+				run(g)
+			}
+		})
+		for range 50 {
+			disturb(t, rnd, m)
+		}
+	}
+}
+
+func disturb(t *testing.T, rnd *rand.Rand, m *cluster.Memory) {
+	t.Helper()
+	pick := func(s ...string) string { return s[rnd.Intn(len(s))] }
+	var obj cluster.Object
+	switch rnd.Intn(3) {
+	case 0:
+		obj = &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: pick("s1", "s2"), Labels: map[string]string{"rev": pick("1", "2")}}}
+	case 1:
+		obj = &networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: pick("c1", "c2"), Labels: map[string]string{"group": pick("red", "blue", "")}}}
+	default:
+		class := pick("c1", "c2", "c3")
+		obj = &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: pick("i1", "i2"),
+			Annotations: map[string]string{"service": pick("s1", "s2")}}, Spec: networkingv1.IngressSpec{IngressClassName: &class}}
+	}
+	have, err := m.Get(cluster.RefOf(obj))
+	switch {
+	case err == nil && have == nil:
+		_, err = m.Create(obj)
+	case rnd.Intn(3) == 0:
+		err = m.Delete(cluster.RefOf(obj))
+	default:
+		_, err = m.Update(obj, cluster.Main)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAChangeWhileReadingIsNotLost(t *testing.T) {
+	m, err := cluster.NewMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := func() *cluster.View { return cluster.NewView(m) }
+	tr := NewTriggers(view, cluster.KindIngress, groupsOf)
+	var concerned []string
+	m.Watch(func(old, new cluster.Object) {
+		keys, err := tr.Concerned(old, new)
+		if err != nil {
+			t.Fatal(err)
+		}
+		concerned = append(concerned, keys...)
+	})
+	service := func(name string) *corev1.Service {
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name}}
+	}
+	for n, asked := range []string{"a", "b"} {
+		tr.Begin("g")
+		v := view()
+		cluster.Get[*corev1.Service](v, cluster.KindService, "n", asked)
+		if _, err := m.Create(service(fmt.Sprint("a", n))); err != nil { // nobody asked for it
+			t.Fatal(err)
+		}
+		if asked == "a" {
+			if _, err := m.Create(service("a")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tr.Ran("g", v)
+		if again := tr.End("g"); again != (asked == "a") {
+			t.Errorf("asked for %s: run again is %v", asked, again)
+		}
+	}
+	if len(concerned) > 0 {
+		t.Errorf("named although it had not told what it read: %v", concerned)
+	}
+}
