@@ -1,0 +1,81 @@
+package cloud_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+func TestCreateReadsLittleAndRemembersItsWrites(t *testing.T) {
+	r := newRig(t)
+	want := wish(web)
+	p, _, found := r.draft(want)
+	if len(found) > 0 {
+		t.Fatalf("findings: %v", found)
+	}
+	if err := r.apply(p); err != nil {
+		t.Fatal(err)
+	}
+	expect := strings.Join([]string{
+		"AuthorizeSecurityGroupIngress 1", "CreateListener 1", "CreateLoadBalancer 1", "CreateRule 2", "CreateSecurityGroup 1", "CreateTargetGroup 2",
+		"DescribeAvailabilityZones 1", "DescribeLoadBalancers 1", "DescribeSecurityGroups 1", "DescribeSubnets 1", "DescribeTargetGroups 1",
+	}, "\n")
+	if diff := cmp.Diff(expect, r.calls()); diff != "" {
+		t.Errorf("calls of the first creation (-want +got):\n%s", diff)
+	}
+	r.settled(want)
+	if got := r.calls(); got != "" {
+		t.Errorf("a look after our own writes costs calls:\n%s", got)
+	}
+	// Another one needs no reading at all.
+	p, _, _ = r.draft(wish(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "second"}))
+	if got := r.calls(); got != "" {
+		t.Errorf("planning another one costs calls:\n%s", got)
+	}
+	if err := r.apply(p); err != nil {
+		t.Fatal(err)
+	}
+	if n := r.em.Calls().Total(); n != 8 {
+		t.Errorf("another one took %d calls:\n%s", n, r.calls())
+	}
+}
+
+func TestNoChangeCostsNothingWithinTheRefreshPeriod(t *testing.T) {
+	r := newRig(t)
+	r.reach(wish(web))
+	r.calls()
+	for range 8 {
+		r.clock.Advance(time.Minute)
+		r.settled(wish(web))
+	}
+	if got := r.calls(); got != "" {
+		t.Errorf("calls:\n%s", got)
+	}
+	r.clock.Advance(5 * time.Minute)
+	r.settled(wish(web))
+	expect := strings.Join([]string{
+		"DescribeListeners 1", "DescribeLoadBalancers 1", "DescribeRules 1", "DescribeSecurityGroups 1", "DescribeTags 1", "DescribeTargetGroups 1",
+	}, "\n")
+	if diff := cmp.Diff(expect, r.calls()); diff != "" {
+		t.Errorf("calls after the period (-want +got):\n%s", diff)
+	}
+}
+
+func TestDeleteLeavesNothing(t *testing.T) {
+	r := newRig(t)
+	r.reach(wish(web))
+	for range 10 {
+		p, _, _ := r.draft(empty(web))
+		_ = r.apply(p) // "in use" while interfaces linger
+		r.clock.Advance(10 * time.Second)
+	}
+	r.cloud.Forget()
+	_, have, _ := r.draft(empty(web))
+	if n := len(have.LoadBalancers) + len(have.TargetGroups) + len(have.SecurityGroups); n != 0 {
+		t.Errorf("left behind: %+v", have)
+	}
+}
