@@ -65,4 +65,6 @@ func Compare(want []Endpoint, have []observed.Target, limit int) Diff {
 }
 
 // Draining says that a target was taken out and only finishes what it has.
-func Draining(t observed.Target) bool { return t.State == "draining" || t.State == "unhealthy.draining" }
+func Draining(t observed.Target) bool {
+	return t.State == "draining" || t.State == "unhealthy.draining"
+}

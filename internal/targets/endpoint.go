@@ -54,7 +54,8 @@ type Resolution struct {
 	Endpoints []Endpoint
 	// NotFound says that the Service or its port does not exist: nothing is to be registered.
 	NotFound bool
-	// Faulty says that the endpoints cannot be told: what is registered stays.
+	// Faulty says that the endpoints cannot be told, and those given are only where they may be:
+	// what is registered stays.
 	Faulty bool
 	// Unsure says that an endpoint was left out because the view does not agree with itself yet.
 	// The view has asked for what is missing, so its coming is an event.

@@ -16,7 +16,8 @@ import (
 // computeType is the label that says what a node is made of.
 const computeType = "eks.amazonaws.com/compute-type"
 
-// resolveNodes takes every node that can forward to the Service's node port.
+// resolveNodes takes every node that can forward to the Service's node port. The nodes are named
+// even where the port cannot be, as targets that stay registered keep needing their rules.
 func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service, port corev1.ServicePort, o Options, r *Resolution) {
 	fault := func(f finding.Finding) {
 		f.Object, f.Severity = Ref(b), finding.Error
@@ -29,15 +30,12 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 			Message: fmt.Sprintf("Service %s/%s is of type %s, which has no node ports", svc.Namespace, svc.Name, t),
 			Fix:     "make the Service of type NodePort, or use target type ip",
 		})
-		return
-	}
-	if port.NodePort == 0 {
+	} else if port.NodePort == 0 {
 		fault(finding.Finding{
 			Field: "spec.serviceRef.port", Reason: finding.BackendTypeUnsupported,
 			Message: fmt.Sprintf("port %d of Service %s/%s has no node port", port.Port, svc.Namespace, svc.Name),
 			Fix:     "let the Service allocate node ports, or use target type ip",
 		})
-		return
 	}
 	selector, err := nodeSelector(b.Spec.NodeSelector)
 	if err != nil {
@@ -45,7 +43,7 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 			Field: "spec.nodeSelector", Reason: finding.AnnotationInvalid,
 			Message: err.Error(), Fix: "correct the selector",
 		})
-		return
+		selector, _ = nodeSelector(nil)
 	}
 	var ready, unknown []Endpoint
 	for _, n := range cluster.List[*corev1.Node](v, cluster.Query{Kind: cluster.KindNode}) {

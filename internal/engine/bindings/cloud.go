@@ -76,6 +76,9 @@ type EndpointGroups interface {
 // InterfaceQuery asks for network interfaces.
 type InterfaceQuery struct {
 	Instances []string // by instance id
+	// Carried are addresses that the interfaces of an instance are expected to carry. Addresses
+	// come and go with pods, so an answer from memory that lacks one has to be read anew.
+	Carried   map[string][]string
 	IDs       []string // by id of the interface
 	Addresses []string // by a private IPv4 or IPv6 address of the interface itself
 }

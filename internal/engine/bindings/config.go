@@ -38,7 +38,7 @@ type Config struct {
 	// Viewed is told which questions the run of a binding asked, before anything is done with the
 	// answers. The view is nil once the binding is gone, which is then to be forgotten.
 	Viewed func(key Key, v *cluster.View)
-	// Observe is told of a phase of a run: view, health, rules, apply, report. Nil to ignore.
+	// Phase is told how long a phase of a run took: health, rules, apply. Nil to ignore.
 	Phase func(phase string, took time.Duration)
 	// PodReady is told how long a pod's readiness gate took to become true. Nil to ignore.
 	PodReady func(binding Key, took time.Duration)
@@ -53,6 +53,8 @@ type Reconciler struct {
 	mu      sync.Mutex
 	due     map[Key]time.Time // next comparison with AWS of an unchanged binding
 	missing map[Key]time.Time // since when a backend has not been seen
+	opened  map[Key]string    // the state, as a checkpoint, whose rules are there
+	groups  map[string]bool   // groups that have carried rules
 
 	rules chan struct{} // holds one token: who has it may change endpoint rules
 }
@@ -79,5 +81,5 @@ func New(c Config) *Reconciler {
 	if c.FirstLook == 0 {
 		c.FirstLook = 30 * time.Minute
 	}
-	return &Reconciler{Config: c, due: map[Key]time.Time{}, missing: map[Key]time.Time{}, rules: make(chan struct{}, 1)}
+	return &Reconciler{Config: c, due: map[Key]time.Time{}, missing: map[Key]time.Time{}, opened: map[Key]string{}, groups: map[string]bool{}, rules: make(chan struct{}, 1)}
 }

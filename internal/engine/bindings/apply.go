@@ -1,0 +1,221 @@
+package bindings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
+)
+
+// apply brings the target group to the endpoints that were found: rules first, then new targets,
+// then the old ones out. With anew, AWS is asked instead of what is remembered of it.
+func (p *pass) apply(ctx context.Context, want string, anew bool) error {
+	arn, gate := p.w.Spec.TargetGroupARN, targets.GateType(p.b)
+	gated := !targets.IsInstance(p.w)
+	age := healthAge
+	switch {
+	case anew:
+		age = 0
+	case gated && targets.Waiting(p.found.Endpoints, gate):
+		age = time.Second
+	}
+	start := p.r.Now()
+	health, err := p.r.Cloud.TargetHealth(ctx, arn, age)
+	p.r.phase("health", start)
+	if err != nil {
+		return p.failed(ctx, fmt.Errorf("list targets of %s: %w", arn, err))
+	}
+	d := targets.Compare(p.found.Endpoints, health.Targets, p.r.MaxTargets)
+	pending := gated && slices.ContainsFunc(d.Matched, func(m targets.Pair) bool {
+		return targets.Gated(m.Endpoint.Pod, gate) && targets.ConditionOf(m.Target).Status != "True"
+	})
+
+	open := p.openRules(ctx, want, anew)
+	if !d.Empty() || pending || !open.done {
+		if err := p.setCheckpoint(ctx, ""); err != nil {
+			return err
+		}
+	}
+	start = p.r.Now()
+	failed := p.move(ctx, arn, d)
+	p.r.phase("apply", start)
+	if d.Over > 0 {
+		p.out.Findings.Add(finding.Finding{
+			Object: targets.Ref(p.b), Reason: finding.TargetsCapped, Severity: finding.Warning,
+			Message: fmt.Sprintf("%d endpoints are not registered, as %d targets are the limit of a target group", d.Over, p.r.MaxTargets),
+			Fix:     "raise --max-targets-per-target-group",
+		})
+	}
+	waiting := noGate
+	if gated {
+		registered := d.Register
+		if failed != nil {
+			registered = nil
+		}
+		if waiting, err = p.showHealth(ctx, gate, d.Matched, registered); err != nil {
+			return err
+		}
+	}
+	if failed != nil {
+		return p.failed(ctx, failed)
+	}
+	reason := ""
+	if !open.done {
+		reason = reasonFailedNetwork
+	}
+	if err := p.report(ctx, reason, true); err != nil {
+		return err
+	}
+	if err := p.events(ctx, reason); err != nil {
+		return err
+	}
+	p.retry(!open.done && !open.faulty || open.again || d.Over > 0, p.r.Requeue)
+	p.retry(open.faulty, patience)
+	p.retry(waiting > noGate, p.r.poll(waiting))
+	if !open.done || d.Over > 0 || waiting > noGate || p.found.Unsure {
+		return nil
+	}
+	p.r.compared(p.key)
+	p.retry(true, p.r.dueIn(p.key))
+	return p.setCheckpoint(ctx, want)
+}
+
+// retry asks for another run after a time, if none is asked for sooner.
+func (p *pass) retry(needed bool, after time.Duration) {
+	if needed && (p.out.RetryAfter == 0 || after < p.out.RetryAfter) {
+		p.out.RetryAfter = after
+	}
+}
+
+// setCheckpoint writes the checkpoint unless it is so already.
+func (p *pass) setCheckpoint(ctx context.Context, value string) error {
+	if p.checkpoint == value {
+		return nil
+	}
+	if err := p.r.change(ctx, SetCheckpoint{p.key, value, p.r.Now().Unix()}); err != nil {
+		return fmt.Errorf("write checkpoint: %w", err)
+	}
+	p.checkpoint = value
+	return nil
+}
+
+// opening is what became of the rules.
+type opening struct {
+	done   bool // those of this binding are there
+	faulty bool // some cannot be told until the binding is mended
+	again  bool // those of others are not there
+}
+
+// openRules brings about the rules of the endpoints before targets are registered.
+func (p *pass) openRules(ctx context.Context, want string, anew bool) opening {
+	if !anew && p.r.ruled(p.key, want) {
+		return opening{done: true}
+	}
+	start := p.r.Now()
+	defer func() { p.r.phase("rules", start) }()
+	report, err := p.r.syncRules(ctx, p.key, false)
+	if err != nil {
+		// Rules are in the way of health checks at worst. Registering goes on, so that the new
+		// targets are there when the rules are.
+		p.out.Findings.Add(finding.Finding{
+			Object: targets.Ref(p.b), Field: "spec.networking", Reason: finding.EndpointGroupUnclear, Severity: finding.Error,
+			Message: err.Error(), Fix: "this is tried again",
+		})
+		return opening{}
+	}
+	p.out.Findings.Add(report.findings...)
+	p.out.Changed = p.out.Changed || report.changed
+	if report.mine {
+		p.r.noteRuled(p.key, want)
+	}
+	return opening{done: report.mine, faulty: report.faulty, again: report.others}
+}
+
+// move registers and deregisters. The old targets go after the new ones have come; if those cannot
+// come, old ones go only while others remain.
+func (p *pass) move(ctx context.Context, arn string, d targets.Diff) error {
+	add, err := p.targetsOf(ctx, d.Register)
+	if err != nil {
+		return err
+	}
+	left, failed := p.register(ctx, arn, add)
+	if len(left) > 0 && len(d.Matched)+len(add)-len(left) == 0 && p.r.Cloud.Class(failed) != engine.Quota {
+		return failed
+	}
+	for chunk := range slices.Chunk(d.Deregister, MaxTargets) {
+		if err := p.r.fence(); err != nil {
+			return err
+		}
+		if err := p.r.Cloud.Deregister(ctx, arn, chunk); err != nil {
+			return errors.Join(failed, fmt.Errorf("deregister %d targets of %s: %w", len(chunk), arn, err))
+		}
+		p.out.Changed = true
+	}
+	if len(left) > 0 && len(d.Deregister) > 0 && p.r.Cloud.Class(failed) == engine.Quota {
+		_, failed = p.register(ctx, arn, left) // there is room now
+	}
+	return failed
+}
+
+// register adds targets and returns those that could not be added, with the last error. A target
+// that AWS refuses does not keep the others out.
+func (p *pass) register(ctx context.Context, arn string, add []Target) (left []Target, failed error) {
+	queue := slices.Collect(slices.Chunk(add, MaxTargets))
+	for len(queue) > 0 {
+		chunk := queue[0]
+		queue = queue[1:]
+		if err := p.r.fence(); err != nil {
+			return append(left, chunk...), err
+		}
+		err := p.r.Cloud.Register(ctx, arn, chunk)
+		if err == nil {
+			p.out.Changed = true
+			continue
+		}
+		if p.r.Cloud.Class(err) == engine.Invalid && len(chunk) > 1 {
+			queue = append(queue, chunk[:len(chunk)/2], chunk[len(chunk)/2:])
+			continue
+		}
+		left = append(left, chunk...)
+		failed = fmt.Errorf("register %s and %d more targets in %s: %w", chunk[0].ID, len(chunk)-1, arn, err)
+	}
+	return left, failed
+}
+
+// targetsOf turns endpoints into targets. An address outside of the VPC has to be registered for
+// all zones.
+func (p *pass) targetsOf(ctx context.Context, endpoints []targets.Endpoint) ([]Target, error) {
+	if len(endpoints) == 0 {
+		return nil, nil
+	}
+	var ranges []string
+	if !targets.IsInstance(p.w) {
+		vpc := p.w.Spec.VpcID
+		if vpc == "" {
+			vpc = p.r.VPC
+		}
+		var err error
+		if ranges, err = p.r.Cloud.VPCRanges(ctx, vpc); err != nil {
+			return nil, fmt.Errorf("read ranges of VPC %s: %w", vpc, err)
+		}
+	}
+	out := make([]Target, 0, len(endpoints))
+	for _, e := range endpoints {
+		t := Target{ID: e.ID, Port: e.Port}
+		if e.Pod != nil && !network.InRanges(e.ID, ranges) {
+			t.Zone = "all"
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// isActive leaves out targets that were taken out already.
+func isActive(t observed.Target) bool { return !targets.Draining(t) }

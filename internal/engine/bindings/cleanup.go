@@ -1,0 +1,137 @@
+package bindings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
+)
+
+// delete takes everything out that a binding put in and lets the object go.
+func (p *pass) delete(ctx context.Context) error {
+	if !slices.Contains(p.b.Finalizers, naming.BindingFinalizer) {
+		return nil
+	}
+	if f := unsupported(p.b); f != nil {
+		p.out.RetryAfter = patience
+		return p.stop(ctx, reasonFailedCleanup, *f)
+	}
+	if err := p.cleanUp(ctx); err != nil {
+		p.out.Findings.Add(finding.Finding{
+			Object: targets.Ref(p.b), Reason: finding.RejectedByAWS, Severity: finding.Error, Message: err.Error(), Fix: "this is tried again",
+		})
+		return errors.Join(err, p.report(ctx, reasonFailedCleanup, false),
+			p.events(ctx, reasonFailedCleanup))
+	}
+	if err := p.r.change(ctx, ReleaseFinalizer{p.key}); err != nil {
+		return p.note(ctx, err, "FailedRemoveFinalizer", "Failed remove finalizer due to ")
+	}
+	p.r.forget(p.key)
+	return nil
+}
+
+// withdraw takes everything out for a Service that is not there, and keeps the binding.
+func (p *pass) withdraw(ctx context.Context) error {
+	if p.r.absent(p.key) < grace {
+		// The Service may have been made a moment ago and not have arrived here.
+		p.out.RetryAfter = grace
+		return nil
+	}
+	if err := p.setCheckpoint(ctx, ""); err != nil {
+		return err
+	}
+	if err := p.cleanUp(ctx); err != nil {
+		return p.failed(ctx, err)
+	}
+	if err := p.report(ctx, reasonBackendNotFound, true); err != nil {
+		return err
+	}
+	return p.events(ctx, reasonBackendNotFound)
+}
+
+// cleanUp deregisters all targets, drops the rules and lets waiting pods go. A target group that
+// is gone is no obstacle.
+func (p *pass) cleanUp(ctx context.Context) error {
+	if err := p.describe(ctx); err != nil {
+		if !p.past(err) {
+			return err
+		}
+	} else if err := p.emptyGroup(ctx, p.w.Spec.TargetGroupARN); err != nil {
+		return err
+	}
+	p.r.noteRuled(p.key, "")
+	report, err := p.r.syncRules(ctx, p.key, true)
+	if err != nil {
+		return err
+	}
+	p.out.Changed = p.out.Changed || report.changed
+	return p.releasePods(ctx)
+}
+
+// emptyGroup deregisters whatever is registered, unless another binding was there first.
+func (p *pass) emptyGroup(ctx context.Context, arn string) error {
+	if rival, err := p.r.rival(p.b); err != nil || rival != nil {
+		return err
+	}
+	health, err := p.r.Cloud.TargetHealth(ctx, arn, healthAge)
+	if err != nil {
+		if p.past(err) {
+			return nil
+		}
+		return fmt.Errorf("list targets of %s: %w", arn, err)
+	}
+	out := slices.DeleteFunc(slices.Clone(health.Targets), func(t observed.Target) bool { return !isActive(t) })
+	for chunk := range slices.Chunk(out, MaxTargets) {
+		if err := p.r.fence(); err != nil {
+			return err
+		}
+		if err := p.r.Cloud.Deregister(ctx, arn, chunk); err != nil && !p.past(err) {
+			return fmt.Errorf("deregister %d targets of %s: %w", len(chunk), arn, err)
+		}
+		p.out.Changed = true
+	}
+	return nil
+}
+
+// past says that an error is about something that is not there any more.
+func (p *pass) past(err error) bool {
+	switch p.r.Cloud.Class(err) {
+	case engine.Gone, engine.Invalid:
+		return true
+	}
+	return false
+}
+
+// releasePods lets pods go that wait for a target group that nobody fills any more.
+func (p *pass) releasePods(ctx context.Context) error {
+	gate := corev1.PodConditionType(targets.GatePrefix + p.key.Name)
+	v := p.r.Cluster.View() // not of the run: nothing has to happen when these pods change
+	pods := cluster.List[*corev1.Pod](v, cluster.Query{
+		Kind: cluster.KindPod, Namespace: p.key.Namespace, Index: cluster.PodByGate, Value: p.key.Namespace + "/" + p.key.Name,
+	})
+	if err := v.Err(); err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		if shown, _, ok := targets.Shown(pod, gate); !targets.Gated(pod, gate) || ok && shown == targets.Released {
+			continue
+		}
+		err := p.r.change(ctx, SetPodCondition{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Type: string(gate),
+			Status: string(targets.Released.Status), Reason: targets.Released.Reason, Message: targets.Released.Message,
+		})
+		if err != nil {
+			return fmt.Errorf("release pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package bindings
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// dueIn is how long an unchanged binding may still be left alone; zero or less: it is to be
+// compared with AWS now.
+func (r *Reconciler) dueIn(key Key) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at, ok := r.due[key]
+	if !ok {
+		at = r.Now().Add(r.FirstLook + spread(key, r.FirstLook/2))
+		r.due[key] = at
+	}
+	return at.Sub(r.Now())
+}
+
+// compared notes that a binding was compared with AWS and is complete.
+func (r *Reconciler) compared(key Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.due[key] = r.Now().Add(r.Resync + spread(key, r.FirstLook/2))
+}
+
+// absent notes that a backend is not there, and says since how long.
+func (r *Reconciler) absent(key Key) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	since, ok := r.missing[key]
+	if !ok {
+		since = r.Now()
+		r.missing[key] = since
+	}
+	return r.Now().Sub(since)
+}
+
+// seen notes that the backend is there.
+func (r *Reconciler) seen(key Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.missing, key)
+}
+
+// ruled says whether the rules for this state of a binding were brought about already.
+func (r *Reconciler) ruled(key Key, checkpoint string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.opened[key] == checkpoint
+}
+
+// noteRuled remembers the state of a binding whose rules are there; "" forgets.
+func (r *Reconciler) noteRuled(key Key, checkpoint string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.opened[key] = checkpoint
+}
+
+func (r *Reconciler) forget(key Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.due, key)
+	delete(r.missing, key)
+	delete(r.opened, key)
+}
+
+// spread is a part of the span that depends on the key alone, so that bindings do not come at once.
+func spread(key Key, span time.Duration) time.Duration {
+	h := fnv.New32a()
+	fmt.Fprint(h, key.String())
+	return time.Duration(float64(span) * float64(h.Sum32()) / float64(1<<32))
+}
+
+func (r *Reconciler) viewed(key Key, v *cluster.View) {
+	if r.Viewed != nil {
+		r.Viewed(key, v)
+	}
+}
+
+func (r *Reconciler) fence() error {
+	if r.Fence == nil {
+		return nil
+	}
+	if err := r.Fence(); err != nil {
+		return fmt.Errorf("another process may have taken over, nothing more is written: %w", err)
+	}
+	return nil
+}
+
+// change carries one write to Kubernetes out, unless this process must not write any more.
+func (r *Reconciler) change(ctx context.Context, w Write) error {
+	if err := r.fence(); err != nil {
+		return err
+	}
+	return r.Cluster.Change(ctx, w)
+}
+
+func (r *Reconciler) write(ctx context.Context, patches []cluster.Patch) error {
+	if len(patches) == 0 {
+		return nil
+	}
+	if err := r.fence(); err != nil {
+		return err
+	}
+	return r.Cluster.Write(ctx, patches)
+}
+
+func (r *Reconciler) phase(name string, start time.Time) {
+	if r.Phase != nil {
+		r.Phase(name, r.Now().Sub(start))
+	}
+}

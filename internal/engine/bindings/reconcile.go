@@ -1,0 +1,211 @@
+package bindings
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
+)
+
+// How soon a run is repeated.
+const (
+	patience = 5 * time.Minute // for what AWS refused and only a change of input mends
+	grace    = 5 * time.Second // before the absence of a backend is believed
+)
+
+// healthAge is how old a list of targets may be that changes are made from. Our own writes are
+// always in it.
+const healthAge = 5 * time.Minute
+
+// pass is one run over a binding.
+type pass struct {
+	r   *Reconciler
+	key Key
+	v   *cluster.View
+	b   *elbv2.TargetGroupBinding // as stored
+	// w is the binding with what only AWS knows filled in.
+	w          *elbv2.TargetGroupBinding
+	found      targets.Resolution
+	out        *Outcome
+	checkpoint string // as last written
+}
+
+// Reconcile brings the targets of one binding, and the rules in front of them, to what is wanted.
+// What users did wrong is in the outcome; an error is to be tried again with back-off.
+func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("reconcile binding %s: panic: %v\n%s", key, p, debug.Stack())
+		}
+	}()
+	p := &pass{r: r, key: key, v: r.Cluster.View(), out: &out}
+	b, ok := cluster.Get[*elbv2.TargetGroupBinding](p.v, cluster.KindBinding, key.Namespace, key.Name)
+	if err := p.v.Err(); err != nil {
+		return out, err
+	}
+	if !ok {
+		return out, p.gone(ctx)
+	}
+	p.b, p.w, p.checkpoint = b, b, b.Annotations[targets.CheckpointAnnotation]
+	if b.DeletionTimestamp != nil {
+		r.viewed(key, p.v)
+		return out, p.delete(ctx)
+	}
+	return out, p.converge(ctx)
+}
+
+// gone tidies up after a binding that disappeared with or without our doing.
+func (p *pass) gone(ctx context.Context) error {
+	p.r.forget(p.key)
+	p.r.viewed(p.key, nil)
+	if err := p.releasePods(ctx); err != nil {
+		return err
+	}
+	_, err := p.r.syncRules(ctx, p.key, true)
+	return err
+}
+
+// converge is a run over a binding that is to stay.
+func (p *pass) converge(ctx context.Context) error {
+	if f := unsupported(p.b); f != nil {
+		p.r.viewed(p.key, p.v)
+		return p.stop(ctx, reasonFailedReconcile, *f)
+	}
+	describeErr := p.describe(ctx)
+	if describeErr == nil {
+		p.found = targets.Resolve(p.v, p.w, p.r.Targets)
+		targets.Ask(p.v, p.w, p.found.Endpoints) // so that what the rules depend on is watched
+	}
+	p.r.viewed(p.key, p.v)
+	if err := p.v.Err(); err != nil {
+		return err
+	}
+	if describeErr != nil {
+		return p.failed(ctx, describeErr)
+	}
+	p.out.Findings.Add(p.found.Findings...)
+	want, err := targets.Checkpoint(p.found.Endpoints, p.b.Spec)
+	if err != nil {
+		return err
+	}
+	due := p.r.dueIn(p.key)
+	if p.unchanged(want) && due > 0 {
+		p.out.Deferred, p.out.RetryAfter = true, due
+		return nil
+	}
+	if !slices.Contains(p.b.Finalizers, naming.BindingFinalizer) {
+		if err := p.r.change(ctx, ClaimFinalizer{p.key}); err != nil {
+			return p.note(ctx, err, "FailedAddFinalizer", "Failed add finalizer due to ")
+		}
+	}
+	rival, err := p.r.rival(p.b)
+	if err != nil {
+		return err
+	}
+	switch {
+	case rival != nil:
+		p.out.RetryAfter = p.r.Requeue
+		return p.stop(ctx, reasonFailedReconcile, shared(p.b, rival))
+	case p.found.NotFound:
+		return p.withdraw(ctx)
+	case p.found.Faulty:
+		p.r.seen(p.key)
+		return p.stop(ctx, reasonFailedReconcile)
+	}
+	p.r.seen(p.key)
+	return p.apply(ctx, want, due <= 0)
+}
+
+// unchanged says that nothing has changed since the last complete run.
+func (p *pass) unchanged(want string) bool {
+	if p.found.NotFound || p.found.Faulty || p.found.Unsure || p.checkpoint != want {
+		return false
+	}
+	if seen := p.b.Status.ObservedGeneration; seen == nil || *seen < p.b.Generation {
+		return false
+	}
+	return targets.IsInstance(p.w) || !targets.Waiting(p.found.Endpoints, targets.GateType(p.b))
+}
+
+// describe asks AWS for what the binding leaves open.
+func (p *pass) describe(ctx context.Context) error {
+	w, err := p.r.described(ctx, p.b)
+	if err != nil {
+		return err
+	}
+	p.w = w
+	return nil
+}
+
+// described is the binding with its ARN and target type.
+func (r *Reconciler) described(ctx context.Context, b *elbv2.TargetGroupBinding) (*elbv2.TargetGroupBinding, error) {
+	if b.Spec.TargetGroupARN != "" && b.Spec.TargetType != nil {
+		return b, nil
+	}
+	g, err := r.Cloud.TargetGroup(ctx, b.Spec.TargetGroupARN, b.Spec.TargetGroupName)
+	if err != nil {
+		return nil, fmt.Errorf("look up target group %s%s: %w", b.Spec.TargetGroupARN, b.Spec.TargetGroupName, err)
+	}
+	w := b.DeepCopy()
+	w.Spec.TargetGroupARN = g.ARN
+	if w.Spec.TargetType == nil {
+		t := elbv2.TargetType(g.Type)
+		w.Spec.TargetType = &t
+	}
+	if w.Spec.IPAddressType == nil && g.AddressType != "" {
+		t := elbv2.TargetGroupIPAddressType(g.AddressType)
+		w.Spec.IPAddressType = &t
+	}
+	if w.Spec.VpcID == "" {
+		w.Spec.VpcID = g.VPC
+	}
+	return w, nil
+}
+
+// failed sorts an error: what only a change of input mends becomes a finding and waits.
+func (p *pass) failed(ctx context.Context, err error) error {
+	f := finding.Finding{Object: targets.Ref(p.b), Severity: finding.Error, Message: err.Error()}
+	p.out.RetryAfter = patience
+	switch p.r.Cloud.Class(err) {
+	case engine.Denied:
+		f.Reason, f.Fix = finding.AccessDenied, "add the action to the controller's IAM policy"
+	case engine.Quota:
+		f.Reason, f.Fix = finding.QuotaReached, "ask AWS for a higher quota"
+	case engine.Invalid:
+		f.Reason, f.Fix = finding.RejectedByAWS, "correct what AWS names"
+	case engine.Gone:
+		p.out.RetryAfter = p.r.Requeue
+		f.Reason, f.Fix = finding.TargetGroupNotFound, "create the target group, or delete the binding"
+	default:
+		p.out.RetryAfter = 0
+		return p.note(ctx, err, reasonFailedReconcile, "Failed reconcile due to ")
+	}
+	return p.stop(ctx, reasonFailedReconcile, f)
+}
+
+// stop ends a run whose faults are to be mended by a person.
+func (p *pass) stop(ctx context.Context, reason string, fs ...finding.Finding) error {
+	p.out.Findings.Add(fs...)
+	p.out.Findings = p.out.Findings.Sorted()
+	if err := p.report(ctx, reason, false); err != nil {
+		return err
+	}
+	return p.events(ctx, reason)
+}
+
+// note writes an event about an error and returns the error.
+func (p *pass) note(ctx context.Context, err error, reason, prefix string) error {
+	e := cluster.Event{Ref: cluster.RefOf(p.b), Warning: true, Reason: reason, Message: prefix + err.Error()}
+	if werr := p.r.write(ctx, []cluster.Patch{e}); werr != nil {
+		return fmt.Errorf("%w (and the event could not be written: %v)", err, werr)
+	}
+	return err
+}
