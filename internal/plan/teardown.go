@@ -34,20 +34,17 @@ func (b *builder) deleteGroups(bindings, lbs []StepID) {
 	b.add(s)
 }
 
-// guarded says whether a load balancer that would be deleted is protected: by the wish of a
-// member that is being deleted, or in AWS itself.
+// guarded says whether what is live has to stay although nobody wants it: because a member that is
+// being deleted asked for protection, or because nobody asks for the removal.
 func (b *builder) guarded() bool {
-	if len(b.surplus) == 0 {
+	if !b.want.Empty() {
 		return false
 	}
-	if g := b.want.DeletionGuard; g != nil && b.want.Empty() {
+	if g := b.want.DeletionGuard; g != nil && len(b.surplus) > 0 {
 		b.found.Add(*g)
 		return true
 	}
-	if b.want.Empty() && len(b.want.Leaving) == 0 {
-		// Nobody asks for the removal: the objects went without their finalizers being served, or
-		// the view is incomplete. What is there stays until somebody decides.
-		return true
-	}
-	return false
+	// Without an object that carries the finalizer, the objects went without being served, or the
+	// view is incomplete. What is there stays until somebody decides.
+	return len(b.want.Leaving) == 0
 }

@@ -1,0 +1,161 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// wishOf makes a load balancer with one listener of the given rules.
+func wishOf(rules ...model.Rule) model.Stack {
+	s := model.Stack{
+		ID: testStack, Members: []model.Member{{Ref: testMember, Finalizer: "f"}},
+		BackendGroup: model.BackendGroupUse{Needed: true},
+		ALB: &model.ALB{
+			Name: "lb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
+			SecurityGroups: model.GroupsManaged{Backend: true, Group: model.SecurityGroup{
+				Name: "sg", Ingress: []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "0.0.0.0/0"}},
+			}},
+			Listeners: []model.Listener{{Port: 80, Default: []model.Action{notFound}, Rules: rules, Members: []finding.Ref{testMember}}},
+		},
+	}
+	for _, r := range rules {
+		for _, a := range r.Actions {
+			if f, ok := a.(model.Forward); ok {
+				for _, g := range f.Groups {
+					s.TargetGroups = append(s.TargetGroups, model.TargetGroup{
+						ID: g.Group.ID, Name: g.Group.ID, Type: model.IPTargets, Port: 80, Protocol: "HTTP", AddressType: model.IPv4,
+						Binding: &model.Binding{Namespace: "shop", Name: g.Group.ID, Service: g.Group.ID}, Members: []finding.Ref{testMember},
+					})
+				}
+			}
+		}
+	}
+	return s
+}
+
+func ruleTo(path, group string) model.Rule {
+	return model.Rule{
+		Conditions: []model.Condition{model.PathPattern{Values: []string{path}}},
+		Actions:    []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: group}}}}},
+		Member:     testMember, Origin: finding.Origin{Object: testMember, Field: "spec.rules[0].http.paths[0]"},
+	}
+}
+
+// claimed is the wish once its members carry the finalizer.
+func claimed(s model.Stack) model.Stack {
+	for i := range s.Members {
+		s.Members[i].Claimed = true
+	}
+	return s
+}
+
+func stepIDs(p Plan) string {
+	var out []string
+	for _, s := range p.Steps {
+		out = append(out, string(s.ID))
+	}
+	return strings.Join(out, "\n")
+}
+
+func TestFirstPlanClaimsThenMakesEverythingInOrder(t *testing.T) {
+	p, found := Make(wishOf(ruleTo("/*", "g1")), observed.Stack{Facts: testFacts()}, testOptions)
+	if len(found) > 0 {
+		t.Fatalf("findings: %v", found)
+	}
+	want := strings.Join([]string{
+		"claim finalizer/Ingress shop/web",
+		"create security-group/ManagedLBSecurityGroup",
+		"rules security-group/ManagedLBSecurityGroup",
+		"create backend-security-group/backend-sg",
+		"create load-balancer/LoadBalancer",
+		"create target-group/g1",
+		"bind binding/g1",
+		"create listener/80",
+		"create rule/80:1",
+	}, "\n")
+	if got := stepIDs(p); got != want {
+		t.Errorf("want\n%s\ngot\n%s", want, got)
+	}
+}
+
+func TestNothingIsDeletedWhenNobodyAsksForIt(t *testing.T) {
+	have := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	if p, _ := Make(model.Stack{ID: testStack}, have, testOptions); !p.Empty() {
+		t.Errorf("want no steps, got\n%s", p.Text())
+	}
+}
+
+func TestDeletionGoesByDependencyAndReleasesLast(t *testing.T) {
+	have := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	gone := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+	p, _ := Make(gone, have, testOptions)
+	order := []string{"delete load-balancer/", "unbind binding/", "delete target-group/", "delete security-group/", "delete backend-security-group/", "release finalizer/"}
+	at := -1
+	ids := stepIDs(p)
+	for _, o := range order {
+		i := strings.Index(ids, o)
+		if i <= at {
+			t.Fatalf("%q is not in its place:\n%s", o, ids)
+		}
+		at = i
+	}
+	for _, s := range runnable(p) {
+		if s.Address.Kind == Finalizer {
+			t.Errorf("the finalizer is released while a binding is still there:\n%s", p.Text())
+		}
+	}
+}
+
+func TestProtectionOfADeletedMemberKeepsTheLoadBalancer(t *testing.T) {
+	have := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	guard := finding.Finding{Object: testMember, Reason: finding.DeletionProtected, Blocks: finding.BlocksStack}
+	gone := model.Stack{ID: testStack, DeletionGuard: &guard, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+	p, found := Make(gone, have, testOptions)
+	if !p.Empty() || len(found) != 1 || found[0].Reason != finding.DeletionProtected {
+		t.Errorf("want no steps and one finding, got %v and\n%s", found, p.Text())
+	}
+}
+
+func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
+	other := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "tenth"}
+	wish := wishOf(ruleTo("/a", "g1"))
+	l := &wish.ALB.Listeners[0]
+	l.Port = 443
+	l.TLS = &model.TLS{Policy: "p", Certificates: []model.CertChoice{
+		model.CertARNs{Member: testMember, ARNs: []string{"arn:aws:acm:us-west-2:1:certificate/good"}},
+		model.CertARNs{Member: other, ARNs: []string{"arn:aws:acm:us-west-2:1:certificate/gone"}, Field: "certificate-arn"},
+	}}
+	bad := ruleTo("/b", "g2")
+	bad.Member = other
+	l.Rules = append(l.Rules, bad)
+	facts := testFacts()
+	facts.Region, facts.Account, facts.CertificatesAsked = "us-west-2", "1", true
+	facts.Certificates = []observed.Certificate{{ARN: "arn:aws:acm:us-west-2:1:certificate/good", Status: "ISSUED"}}
+	p, found := Make(wish, observed.Stack{Facts: facts}, testOptions)
+	if len(found) != 1 || found[0].Object != other || found[0].Reason != finding.CertificateNotFound {
+		t.Fatalf("want one finding on %s, got %v", other, found)
+	}
+	for _, s := range p.Steps {
+		c, ok := s.Do.(CreateRule)
+		if !ok {
+			continue
+		}
+		_, held := c.Rule.Actions[0].(model.FixedResponse)
+		if held != (c.Rule.Member == other) {
+			t.Errorf("rule of %s: held is %v", c.Rule.Member, held)
+		}
+	}
+}
+
+func TestNothingIsMadeWhenEveryRuleIsHeld(t *testing.T) {
+	bad := ruleTo("/b", "g2")
+	bad.Held = true
+	p, _ := Make(wishOf(bad), observed.Stack{Facts: testFacts()}, testOptions)
+	if got, want := stepIDs(p), "claim finalizer/Ingress shop/web"; got != want {
+		t.Errorf("want\n%s\ngot\n%s", want, got)
+	}
+}
