@@ -9,107 +9,151 @@ import (
 	"strings"
 )
 
-// Dump writes a value as indented text that looks like YAML: fields in their order, without those
-// that are zero; maps by key; values behind interfaces with the name of their type; values that
-// have a text form of their own (String, MarshalText) in that form.
+// Dump writes a value as YAML for people: fields in their order, without those that are empty;
+// maps by key; values behind interfaces under the name of their type; values that have a text
+// form of their own (MarshalText, String) in that form.
 func Dump(v any) string {
-	var d dumper
-	d.value(reflect.ValueOf(v), 0, "")
-	return strings.TrimLeft(d.String(), "\n")
+	return strings.Join(lines(reflect.ValueOf(v)), "\n") + "\n"
 }
 
-type dumper struct{ strings.Builder }
-
-// value writes v after "label" (what stands on the line already, such as "Name:" or "-").
-func (d *dumper) value(v reflect.Value, depth int, label string) {
+// lines renders a value; a scalar is exactly one line without a colon or dash of ours.
+func lines(v reflect.Value) []string {
 	for v.IsValid() && v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()
 	}
-	if !v.IsValid() {
-		d.line(depth, label, "null")
-		return
+	if !v.IsValid() || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil() {
+		return []string{"null"}
 	}
 	if text, ok := textOf(v); ok {
-		d.line(depth, label, quoted(text))
-		return
+		return []string{quoted(text)}
 	}
 	switch v.Kind() {
 	case reflect.Interface:
-		d.variant(v.Elem(), depth, label)
+		return variant(v.Elem())
 	case reflect.Struct:
-		d.fields(v, depth, label)
+		return fields(v)
 	case reflect.Map:
-		d.entries(v, depth, label)
+		return entries(v)
 	case reflect.Slice, reflect.Array:
-		if v.Len() == 0 {
-			d.line(depth, label, "[]")
-			return
-		}
-		d.line(depth, label, "")
-		for i := range v.Len() {
-			d.value(v.Index(i), depth+1, "-")
-		}
+		return items(v)
 	case reflect.String:
-		d.line(depth, label, quoted(v.String()))
-	default:
-		d.line(depth, label, fmt.Sprint(v.Interface()))
+		return []string{quoted(v.String())}
 	}
+	return []string{fmt.Sprint(v.Interface())}
+}
+
+// scalar says whether a kind of value is written on one line behind its key.
+func scalar(v reflect.Value) bool {
+	for v.IsValid() && v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	if !v.IsValid() || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil() {
+		return true
+	}
+	if _, ok := textOf(v); ok {
+		return true
+	}
+	switch v.Kind() {
+	case reflect.Interface:
+		e := v.Elem()
+		return e.Kind() == reflect.Struct && blank(e)
+	case reflect.Struct:
+		return blank(v)
+	case reflect.Map, reflect.Slice, reflect.Array:
+		return v.Len() == 0
+	}
+	return true
+}
+
+// blank says whether a value has nothing to show.
+func blank(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Map, reflect.Slice:
+		return v.Len() == 0
+	case reflect.Struct:
+		if _, ok := textOf(v); ok {
+			return v.IsZero()
+		}
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() && !blank(v.Field(i)) {
+				return false
+			}
+		}
+		return true
+	}
+	return v.IsZero()
+}
+
+func under(key string, v reflect.Value) []string {
+	inner := lines(v)
+	if scalar(v) {
+		return []string{key + ": " + inner[0]}
+	}
+	out := []string{key + ":"}
+	for _, l := range inner {
+		out = append(out, "  "+l)
+	}
+	return out
 }
 
 // variant writes a value behind an interface under the name of its type.
-func (d *dumper) variant(v reflect.Value, depth int, label string) {
-	if !v.IsValid() {
-		d.line(depth, label, "null")
-		return
-	}
+func variant(v reflect.Value) []string {
 	for v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}
-	if v.Kind() == reflect.Struct && v.IsZero() {
-		d.line(depth, label, v.Type().Name())
-		return
+	if v.Kind() == reflect.Struct && blank(v) {
+		return []string{v.Type().Name()}
 	}
-	d.value(v, depth, strings.TrimSpace(label+" "+v.Type().Name()+":"))
+	return under(v.Type().Name(), v)
 }
 
-func (d *dumper) fields(v reflect.Value, depth int, label string) {
-	d.line(depth, label, "")
-	if label != "" {
-		depth++
-	}
+func fields(v reflect.Value) []string {
+	var out []string
 	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		if !f.IsExported() || v.Field(i).IsZero() {
-			continue
+		if f := v.Type().Field(i); f.IsExported() && !blank(v.Field(i)) {
+			out = append(out, under(f.Name, v.Field(i))...)
 		}
-		d.value(v.Field(i), depth, f.Name+":")
 	}
+	if out == nil {
+		return []string{"{}"}
+	}
+	return out
 }
 
-func (d *dumper) entries(v reflect.Value, depth int, label string) {
+func entries(v reflect.Value) []string {
 	if v.Len() == 0 {
-		d.line(depth, label, "{}")
-		return
+		return []string{"{}"}
 	}
-	d.line(depth, label, "")
-	keys := map[string]reflect.Value{}
+	byName := map[string]reflect.Value{}
 	var names []string
 	for _, k := range v.MapKeys() {
 		name := fmt.Sprint(k.Interface())
-		keys[name] = k
+		byName[name] = v.MapIndex(k)
 		names = append(names, name)
 	}
 	slices.Sort(names)
+	var out []string
 	for _, name := range names {
-		d.value(v.MapIndex(keys[name]), depth+1, quoted(name)+":")
+		out = append(out, under(quoted(name), byName[name])...)
 	}
+	return out
 }
 
-func (d *dumper) line(depth int, label, text string) {
-	if label == "" && text == "" {
-		return
+func items(v reflect.Value) []string {
+	if v.Len() == 0 {
+		return []string{"[]"}
 	}
-	d.WriteString(strings.Repeat("  ", depth) + strings.TrimSpace(label+" "+text) + "\n")
+	var out []string
+	for i := range v.Len() {
+		for j, l := range lines(v.Index(i)) {
+			lead := "  "
+			if j == 0 {
+				lead = "- "
+			}
+			out = append(out, lead+l)
+		}
+	}
+	return out
 }
 
 // textOf is the text form of a value that has one.
@@ -117,24 +161,26 @@ func textOf(v reflect.Value) (string, bool) {
 	if !v.CanInterface() {
 		return "", false
 	}
-	switch x := v.Interface().(type) {
+	x := v.Interface()
+	if v.CanAddr() && v.Kind() == reflect.Struct {
+		if s, ok := v.Addr().Interface().(fmt.Stringer); ok {
+			return s.String(), true
+		}
+	}
+	switch x := x.(type) {
 	case encoding.TextMarshaler:
 		b, err := x.MarshalText()
 		return string(b), err == nil
 	case fmt.Stringer:
 		return x.String(), true
 	}
-	if v.CanAddr() {
-		if x, ok := v.Addr().Interface().(fmt.Stringer); ok && v.Kind() == reflect.Struct {
-			return x.String(), true
-		}
-	}
 	return "", false
 }
 
-// quoted quotes a text only where it would be misread.
+// quoted quotes a text only where YAML would misread it.
 func quoted(s string) string {
-	if s == "" || strings.ContainsAny(s, "\n\t\"") || strings.TrimSpace(s) != s {
+	if s == "" || strings.ContainsAny(s, "\n\t\"") || strings.TrimSpace(s) != s ||
+		strings.ContainsAny(s[:1], "[]{}*&!|>%@`'#?-,") || strings.Contains(s, ": ") || strings.Contains(s, " #") || strings.HasSuffix(s, ":") {
 		return strconv.Quote(s)
 	}
 	return s

@@ -1,0 +1,86 @@
+package ingress_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
+	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// options are those of the case: options.json laid over a plain controller.
+func options(t *testing.T, c goldentest.Case) ingress.Options {
+	t.Helper()
+	opt := ingress.Options{Cluster: "rig", Class: "alb"}
+	if raw := c.Text("options.json"); raw != "" {
+		d := json.NewDecoder(strings.NewReader(raw))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&opt); err != nil {
+			t.Fatalf("options.json: %v", err)
+		}
+	}
+	return opt
+}
+
+// stacks are all stacks that the Ingresses of a source belong to.
+func stacks(t *testing.T, f *ingress.Frontend, src cluster.Source) []model.StackID {
+	t.Helper()
+	v := cluster.NewView(src)
+	var out []model.StackID
+	seen := map[model.StackID]bool{}
+	objs, err := src.List(cluster.Query{Kind: cluster.KindIngress})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objs {
+		for _, id := range f.Stacks(v, o) {
+			if !seen[id] {
+				seen[id] = true
+				out = append(out, id)
+			}
+		}
+	}
+	if v.Err() != nil {
+		t.Fatal(v.Err())
+	}
+	return out
+}
+
+func translate(t *testing.T, f *ingress.Frontend, src cluster.Source, id model.StackID) (model.Stack, finding.List) {
+	t.Helper()
+	v := cluster.NewView(src)
+	stack, found := f.Translate(v, id)
+	if v.Err() != nil {
+		t.Fatal(v.Err())
+	}
+	return stack, found
+}
+
+func load(t *testing.T, yaml string) *cluster.Memory {
+	t.Helper()
+	m, err := cluster.FromYAML(nil, []byte(yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestTranslate(t *testing.T) {
+	goldentest.Run(t, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+		src := load(t, c.Text("cluster.yaml"))
+		f := ingress.New(options(t, c))
+		var models, findings strings.Builder
+		for _, id := range stacks(t, f, src) {
+			stack, found := translate(t, f, src, id)
+			models.WriteString("--- # stack " + id.String() + "\n" + goldentest.Dump(stack))
+			for _, x := range found {
+				findings.WriteString(x.String() + " (blocks " + x.Blocks.String() + ")\n")
+			}
+		}
+		return []goldentest.File{{Name: "model.yaml", Text: models.String()}, {Name: "findings.txt", Text: findings.String()}}
+	})
+}
