@@ -26,7 +26,7 @@ type Options struct {
 	// its direct subdomains. Default: example.com and app.test.
 	Domains []string
 	// Manifests are files or directories of YAML, applied once the cluster is
-	// up and before any controller runs: CRDs, classes.
+	// up, after Fulcrum's own CRDs and before any controller runs.
 	Manifests []string
 	// Base is the directory of all worlds of this user. Default: one under
 	// the system's directory for temporary files.

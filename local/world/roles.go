@@ -24,6 +24,7 @@ const (
 // Ports on the control address of a world. The address is the world's own, so
 // they are fixed.
 const (
+	portClaim             = 1999 // open as long as the world lives, says nothing
 	portEtcd              = 2379
 	portEtcdPeer          = 2380
 	portAPIServer         = 6443
@@ -160,4 +161,11 @@ var kubeControllers = []string{
 	"serviceaccount-token-controller",
 	"statefulset-controller",
 	"taint-eviction-controller",
+}
+
+// Roles lists all roles in the order in which they are started.
+func Roles() []string {
+	return []string{
+		RoleEtcd, RoleAWS, RoleAPIServer, RoleControllerManager, RoleScheduler, RoleKwok, RoleAgent, RoleController,
+	}
 }

@@ -29,6 +29,10 @@ type slot struct {
 	n    int
 	dir  string
 	lock *os.File
+	// claim is an open port on the slot's control address. The lock file keeps
+	// worlds of one base directory apart, this one all others: those of other
+	// users, or of tests with directories of their own.
+	claim net.Listener
 }
 
 // Addr returns an address of the slot's VPC range.
@@ -56,7 +60,7 @@ func takeSlot(base string) (*slot, error) {
 			return nil, err
 		}
 		s := &slot{n: n, dir: statePath(base, n), lock: lock}
-		if !s.usable() {
+		if !s.takeAddresses() {
 			s.release()
 			continue
 		}
@@ -69,10 +73,16 @@ func takeSlot(base string) (*slot, error) {
 	return nil, fmt.Errorf("no free world number under %s: all %d are in use", base, lastSlot-firstSlot)
 }
 
-// usable tells whether the slot's addresses are free, too: another user of
-// the machine has locks of their own.
-func (s *slot) usable() bool {
-	l, err := net.Listen("tcp4", net.JoinHostPort(loopback.Addr(s.Addr(255, 1)).String(), strconv.Itoa(portAPIServer)))
+// takeAddresses claims the slot's addresses and tells whether they are free.
+func (s *slot) takeAddresses() bool {
+	at := func(port int) string { return loopback.HostPort(s.Addr(255, 1), port) }
+	claim, err := net.Listen("tcp4", at(portClaim))
+	if err != nil {
+		return false
+	}
+	s.claim = claim
+	// The API server stands for whoever uses the range without asking.
+	l, err := net.Listen("tcp4", at(portAPIServer))
 	if err != nil {
 		return false
 	}
@@ -81,6 +91,9 @@ func (s *slot) usable() bool {
 
 // release gives the number back. The state directory is the caller's.
 func (s *slot) release() {
+	if s.claim != nil {
+		s.claim.Close()
+	}
 	// Closing the file drops the lock. The file stays: removing it would let
 	// two processes hold locks on two files of the same name.
 	s.lock.Close()

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/fulcrum-lb/fulcrum/config/crd"
 	"github.com/fulcrum-lb/fulcrum/local/layout"
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
@@ -155,13 +157,30 @@ func (w *World) startCluster(ctx context.Context) error {
 	return nil
 }
 
+// applyManifests applies Fulcrum's CRDs, which any controller for AWS load
+// balancers uses, and what the options name.
 func (w *World) applyManifests(ctx context.Context) error {
-	if len(w.opts.Manifests) == 0 {
-		return nil
+	var objects []*unstructured.Unstructured
+	if !w.opts.WithoutAWS {
+		documents, err := crd.Documents()
+		if err != nil {
+			return err
+		}
+		for _, d := range documents {
+			parsed, err := manifest.Parse(d)
+			if err != nil {
+				return err
+			}
+			objects = append(objects, parsed...)
+		}
 	}
-	objects, err := manifest.Load(w.opts.Manifests...)
+	named, err := manifest.Load(w.opts.Manifests...)
 	if err != nil {
 		return err
+	}
+	objects = append(objects, named...)
+	if len(objects) == 0 {
+		return nil
 	}
 	applier, err := manifest.NewApplier(w.rest)
 	if err != nil {
@@ -241,6 +260,9 @@ func (w *World) Alive(role string) bool {
 	p := w.process(role)
 	return p != nil && p.alive()
 }
+
+// Started tells whether a role was ever started, running now or not.
+func (w *World) Started(role string) bool { return w.process(role) != nil }
 
 // Log is the path of a role's log.
 func (w *World) Log(role string) string { return w.file("logs", role+".log") }

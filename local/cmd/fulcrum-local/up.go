@@ -1,11 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -14,16 +18,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
+// noController is the value of --controller for a world without one.
+const noController = "none"
+
 type upFlags struct {
-	opts world.Options
+	opts           world.Options
+	controller     string
+	controllerArgs []string
 }
 
 // newUpCommand starts a world and keeps it until it is interrupted.
 func newUpCommand() *cobra.Command {
 	var f upFlags
 	cmd := &cobra.Command{
-		Use:          "up",
-		Short:        "start a world, show how to reach it, run until Ctrl-C",
+		Use:   "up",
+		Short: "start a world, show how to reach it, run until Ctrl-C",
+		Example: `  fulcrum-local up -f examples/shop
+  fulcrum-local up --controller ./my-controller --controller-args=--log-level=debug
+  fulcrum-local up --controller none`,
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -34,10 +46,14 @@ func newUpCommand() *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVarP(&f.opts.Manifests, "filename", "f", nil, "file or directory of YAML to apply; may be repeated")
+	fl.StringVar(&f.controller, "controller", "", `path of the controller, or "none" (default: fulcrum beside this program)`)
+	fl.StringArrayVar(&f.controllerArgs, "controller-args", nil, "argument for the controller; may be repeated")
 	fl.StringVar(&f.opts.Cluster, "cluster-name", "local", "name of the cluster in tags")
 	fl.StringVar(&f.opts.Region, "region", "us-west-2", "region that the world pretends to be in")
 	fl.IntVar(&f.opts.Nodes, "nodes", 3, "count of nodes, over three zones")
+	fl.StringArrayVar(&f.opts.Domains, "domain", nil, "domain with a certificate in ACM, for itself and its subdomains; may be repeated (default: example.com, app.test)")
 	fl.BoolVar(&f.opts.WithoutAWS, "without-aws", false, "a cluster alone, without AWS and controller")
+	fl.StringVar(&f.opts.Base, "base", "", "directory of the state of all worlds (default: one in the temporary directory)")
 	fl.BoolVar(&f.opts.Keep, "keep", false, "leave the state directory with its logs when done")
 	fl.DurationVar(&f.opts.Timeout, "timeout", 2*time.Minute, "how long starting may take")
 	return cmd
@@ -48,17 +64,48 @@ func (f *upFlags) up(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	f.opts.Binary = binary
-	f.opts.Progress = func(s world.Step) {
-		fmt.Fprintf(out, "%6.1fs  %s\n", s.Took.Seconds(), s.Name)
+	controller, err := f.controllerPath(binary)
+	if err != nil {
+		return err
 	}
+	began := time.Now()
+	progress := func(s world.Step) { fmt.Fprintf(out, "%6.1fs  %s\n", s.Took.Seconds(), s.Name) }
+	f.opts.Binary = binary
+	f.opts.Progress = progress
 	w, err := world.Start(ctx, f.opts)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	fmt.Fprintf(out, "\nexport KUBECONFIG=%s\n", w.Kubeconfig())
-	<-ctx.Done()
+	if controller != noController {
+		if err := w.StartController(controller, f.controllerArgs...); err != nil {
+			return err
+		}
+		limit, cancel := context.WithTimeout(ctx, cmp.Or(f.opts.Timeout, time.Minute))
+		defer cancel()
+		if err := w.ControllerReady(limit); err != nil {
+			return err
+		}
+		progress(world.Step{Name: filepath.Base(controller) + " is ready", Took: time.Since(began)})
+	}
+	printAccess(out, w)
+	watchWorld(ctx, out, w, controller != noController)
 	fmt.Fprintln(out, "\nstopping")
 	return w.Close()
+}
+
+// controllerPath finds the controller. One that is not there is an error
+// before anything is started.
+func (f *upFlags) controllerPath(self string) (string, error) {
+	if f.opts.WithoutAWS || f.controller == noController {
+		return noController, nil
+	}
+	path := cmp.Or(f.controller, filepath.Join(filepath.Dir(self), "fulcrum"))
+	if _, err := os.Stat(path); err != nil {
+		if errors.Is(err, fs.ErrNotExist) && f.controller == "" {
+			return "", fmt.Errorf("no controller at %s; build it there, or use --controller PATH or --controller none", path)
+		}
+		return "", fmt.Errorf("controller: %w", err)
+	}
+	return path, nil
 }

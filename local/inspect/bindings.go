@@ -1,0 +1,32 @@
+package inspect
+
+import (
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+)
+
+var bindings = schema.GroupVersionResource{Group: "elbv2.k8s.aws", Version: "v1beta1", Resource: "targetgroupbindings"}
+
+// TargetGroupsOf returns the ARNs of the target groups that are bound to a
+// Service, sorted.
+func TargetGroupsOf(ctx context.Context, client dynamic.Interface, namespace, service string) ([]string, error) {
+	list, err := client.Resource(bindings).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, b := range list.Items {
+		name, _, _ := unstructured.NestedString(b.Object, "spec", "serviceRef", "name")
+		arn, _, _ := unstructured.NestedString(b.Object, "spec", "targetGroupARN")
+		if name == service && arn != "" {
+			out = append(out, arn)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}

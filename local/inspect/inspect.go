@@ -1,0 +1,186 @@
+// Package inspect reads what a controller has made in the AWS of a local
+// world, through AWS's own API, in the words in which a person would ask. It
+// changes nothing.
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+)
+
+// Inspector asks one AWS about one VPC.
+type Inspector struct {
+	elb *elb.Client
+	ec2 *ec2.Client
+	vpc string
+}
+
+// New makes an inspector of a VPC.
+func New(cfg aws.Config, vpc string) *Inspector {
+	return &Inspector{elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), vpc: vpc}
+}
+
+// Inventory is a sorted list of what exists, one line for each thing.
+type Inventory []string
+
+// Minus is what is in the inventory and not in the other.
+func (i Inventory) Minus(other Inventory) Inventory {
+	var out Inventory
+	for _, line := range i {
+		if !slices.Contains(other, line) {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// Inventory lists the load balancers and target groups, and in the VPC the
+// security groups with their rules and the network interfaces that AWS itself
+// keeps for load balancers.
+func (in *Inspector) Inventory(ctx context.Context) (Inventory, error) {
+	var out Inventory
+	for _, part := range []func(context.Context) (Inventory, error){
+		in.balancers, in.groups, in.securityGroups, in.interfaces,
+	} {
+		lines, err := part(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, lines...)
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+func (in *Inspector) balancers(ctx context.Context) (Inventory, error) {
+	var out Inventory
+	pages := elb.NewDescribeLoadBalancersPaginator(in.elb, &elb.DescribeLoadBalancersInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range page.LoadBalancers {
+			out = append(out, "load balancer "+aws.ToString(l.LoadBalancerName))
+		}
+	}
+	return out, nil
+}
+
+func (in *Inspector) groups(ctx context.Context) (Inventory, error) {
+	var out Inventory
+	pages := elb.NewDescribeTargetGroupsPaginator(in.elb, &elb.DescribeTargetGroupsInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range page.TargetGroups {
+			out = append(out, "target group "+aws.ToString(g.TargetGroupName))
+		}
+	}
+	return out, nil
+}
+
+func (in *Inspector) inVPC() []ec2types.Filter {
+	return []ec2types.Filter{{Name: aws.String("vpc-id"), Values: []string{in.vpc}}}
+}
+
+func (in *Inspector) securityGroups(ctx context.Context) (Inventory, error) {
+	var out Inventory
+	pages := ec2.NewDescribeSecurityGroupsPaginator(in.ec2, &ec2.DescribeSecurityGroupsInput{Filters: in.inVPC()})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range page.SecurityGroups {
+			name := aws.ToString(g.GroupName)
+			out = append(out, "security group "+name)
+			for _, p := range g.IpPermissions {
+				for _, source := range sources(p) {
+					out = append(out, fmt.Sprintf("rule of security group %s: %s %d-%d from %s", name,
+						aws.ToString(p.IpProtocol), aws.ToInt32(p.FromPort), aws.ToInt32(p.ToPort), source))
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+func sources(p ec2types.IpPermission) []string {
+	var out []string
+	for _, r := range p.IpRanges {
+		out = append(out, aws.ToString(r.CidrIp))
+	}
+	for _, r := range p.Ipv6Ranges {
+		out = append(out, aws.ToString(r.CidrIpv6))
+	}
+	for _, r := range p.PrefixListIds {
+		out = append(out, aws.ToString(r.PrefixListId))
+	}
+	for _, r := range p.UserIdGroupPairs {
+		out = append(out, aws.ToString(r.GroupId))
+	}
+	return out
+}
+
+func (in *Inspector) interfaces(ctx context.Context) (Inventory, error) {
+	var out Inventory
+	pages := ec2.NewDescribeNetworkInterfacesPaginator(in.ec2, &ec2.DescribeNetworkInterfacesInput{Filters: in.inVPC()})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range page.NetworkInterfaces {
+			if aws.ToBool(e.RequesterManaged) {
+				out = append(out, "network interface "+aws.ToString(e.Description)+" in "+aws.ToString(e.AvailabilityZone))
+			}
+		}
+	}
+	return out, nil
+}
+
+// Target is one target of a target group.
+type Target struct {
+	ID     string // an address or an instance
+	Port   int
+	State  string // healthy, initial, draining, …
+	Reason string
+}
+
+func (t Target) String() string {
+	s := fmt.Sprintf("%s:%d %s", t.ID, t.Port, t.State)
+	if t.Reason != "" {
+		s += " (" + t.Reason + ")"
+	}
+	return s
+}
+
+// Targets lists the targets of target groups, sorted.
+func (in *Inspector) Targets(ctx context.Context, arns []string) ([]Target, error) {
+	var out []Target
+	for _, arn := range arns {
+		health, err := in.elb.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(arn)})
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range health.TargetHealthDescriptions {
+			t := Target{ID: aws.ToString(h.Target.Id), Port: int(aws.ToInt32(h.Target.Port))}
+			if h.TargetHealth != nil {
+				t.State, t.Reason = string(h.TargetHealth.State), string(h.TargetHealth.Reason)
+			}
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, func(a, b Target) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Port, b.Port)) })
+	return out, nil
+}
