@@ -1,0 +1,67 @@
+package controller
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+// census counts objects of the cluster when metrics are scraped, so there is nothing to keep up to
+// date and series end with their objects.
+type census struct {
+	source cluster.Source
+	synced func() bool
+}
+
+var (
+	objectsDesc = prometheus.NewDesc("awslbc_controller_cache_object_total", "Objects in the cache.", []string{"resource"}, nil)
+	groupDesc   = prometheus.NewDesc("aws_target_group_info", "Target groups that TargetGroupBindings of the controller fill.",
+		[]string{"namespace", "service", "target_group"}, nil)
+)
+
+// Describe implements the collector.
+func (census) Describe(ch chan<- *prometheus.Desc) { ch <- objectsDesc; ch <- groupDesc }
+
+// Collect implements the collector.
+func (c census) Collect(ch chan<- prometheus.Metric) {
+	if !c.synced() {
+		return
+	}
+	for kind, label := range map[cluster.Kind]string{
+		cluster.KindService: "service", cluster.KindIngress: "ingress", cluster.KindBinding: "targetgroupbinding",
+	} {
+		objs, err := c.source.List(cluster.Query{Kind: kind})
+		if err != nil {
+			continue
+		}
+		ch <- prometheus.MustNewConstMetric(objectsDesc, prometheus.GaugeValue, float64(len(objs)), label)
+		if kind == cluster.KindBinding {
+			c.groups(ch, objs)
+		}
+	}
+}
+
+func (c census) groups(ch chan<- prometheus.Metric, objs []cluster.Object) {
+	var seen [][3]string
+	for _, o := range objs {
+		b, ok := o.(*elbv2.TargetGroupBinding)
+		if !ok {
+			continue
+		}
+		if _, ours := naming.StackFromLabels(b.Labels); !ours {
+			continue
+		}
+		arn := b.Spec.TargetGroupARN
+		row := [3]string{b.Namespace, b.Spec.ServiceRef.Name, arn[strings.LastIndex(arn, ":")+1:]}
+		if slices.Contains(seen, row) {
+			continue // a metric may appear only once
+		}
+		seen = append(seen, row)
+		ch <- prometheus.MustNewConstMetric(groupDesc, prometheus.GaugeValue, 1, row[:]...)
+	}
+}

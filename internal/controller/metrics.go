@@ -1,0 +1,140 @@
+package controller
+
+import (
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// Metrics are the numbers of this process, besides those that controller-runtime keeps. Names and
+// labels are part of the compatibility contract.
+type Metrics struct {
+	calls, requests       *prometheus.CounterVec
+	callTime, requestTime *prometheus.HistogramVec
+	retries               *prometheus.HistogramVec
+	denied, limited       *prometheus.CounterVec
+	throttled, invalid    *prometheus.CounterVec
+	readiness, stage      *prometheus.HistogramVec
+	errors                *prometheus.CounterVec
+	collectors            []prometheus.Collector
+}
+
+// NewMetrics makes the metrics without registering them.
+func NewMetrics() *Metrics {
+	m := &Metrics{}
+	full := []string{"service", "operation", "status_code", "error_code"}
+	short := []string{"service", "operation"}
+	counter := func(subsystem, name, help string, labels []string) *prometheus.CounterVec {
+		v := prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: name, Help: help}, labels)
+		m.collectors = append(m.collectors, v)
+		return v
+	}
+	histogram := func(subsystem, name, help string, buckets []float64, labels []string) *prometheus.HistogramVec {
+		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Subsystem: subsystem, Name: name, Help: help, Buckets: buckets}, labels)
+		m.collectors = append(m.collectors, v)
+		return v
+	}
+	m.calls = counter("aws", "api_calls_total", "Calls to AWS, retries counted as one.", full)
+	m.callTime = histogram("aws", "api_call_duration_seconds", "Duration of calls, with retries and waiting.", prometheus.DefBuckets, short)
+	m.retries = histogram("aws", "api_call_retries", "Retries of a call.", prometheus.LinearBuckets(0, 1, 11), short)
+	m.requests = counter("aws", "api_requests_total", "HTTP requests to AWS.", full)
+	m.requestTime = histogram("aws", "api_request_duration_seconds", "Duration of one HTTP request.", prometheus.DefBuckets, short)
+	m.denied = counter("aws", "api_call_permission_errors_total", "Calls that failed for want of permission.", full)
+	m.limited = counter("aws", "api_call_service_limit_exceeded_errors_total", "Calls that failed at a quota.", full)
+	m.throttled = counter("aws", "api_call_throttled_errors_total", "Calls that failed because AWS throttled them.", full)
+	m.invalid = counter("aws", "api_call_validation_errors_total", "Calls whose values AWS refused.", full)
+	m.readiness = histogram("awslbc", "readiness_gate_ready_seconds", "Time from the registration of a pod to its readiness gate being true.",
+		[]float64{10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600}, []string{"namespace", "name"})
+	m.errors = counter("awslbc", "controller_reconcile_errors_total", "Runs that failed, by what failed.", []string{"controller", "error_category"})
+	m.stage = histogram("awslbc", "controller_reconcile_stage_duration", "Duration of a phase of a run, in seconds.", prometheus.DefBuckets, []string{"controller", "reconcile_stage"})
+	return m
+}
+
+// Register adds the metrics to a registry.
+func (m *Metrics) Register(r prometheus.Registerer) error {
+	for _, c := range m.collectors {
+		if err := r.Register(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Call is a call to AWS, or one HTTP request of it. Code is AWS's error code, empty on success.
+type Call struct {
+	Service, Operation, Status, Code string
+	Took                             time.Duration
+	Attempts                         int
+}
+
+// throttleCodes are AWS's ways to say "slower". Some contain LimitExceeded, so they are looked at
+// before quotas.
+var throttleCodes = map[string]bool{
+	"Throttling": true, "ThrottlingException": true, "ThrottledException": true, "RequestThrottledException": true,
+	"TooManyRequestsException": true, "ProvisionedThroughputExceededException": true, "TransactionInProgressException": true,
+	"RequestLimitExceeded": true, "BandwidthLimitExceeded": true, "LimitExceededException": true, "RequestThrottled": true,
+	"SlowDown": true, "PriorRequestNotComplete": true, "EC2ThrottledException": true,
+}
+
+// Called counts a call.
+func (m *Metrics) Called(c Call) {
+	labels := []string{c.Service, c.Operation, c.Status, c.Code}
+	m.calls.WithLabelValues(labels...).Inc()
+	m.callTime.WithLabelValues(c.Service, c.Operation).Observe(c.Took.Seconds())
+	m.retries.WithLabelValues(c.Service, c.Operation).Observe(float64(max(c.Attempts-1, 0)))
+	switch {
+	case c.Code == "":
+	case c.Status == "401", c.Status == "403", c.Code == "AccessDeniedException", c.Code == "AuthFailure":
+		m.denied.WithLabelValues(labels...).Inc()
+	case throttleCodes[c.Code]:
+		m.throttled.WithLabelValues(labels...).Inc()
+	case strings.Contains(c.Code, "LimitExceeded"):
+		m.limited.WithLabelValues(labels...).Inc()
+	case c.Code == "ValidationError":
+		m.invalid.WithLabelValues(labels...).Inc()
+	}
+}
+
+// Requested counts one HTTP request.
+func (m *Metrics) Requested(c Call) {
+	m.requests.WithLabelValues(c.Service, c.Operation, c.Status, c.Code).Inc()
+	m.requestTime.WithLabelValues(c.Service, c.Operation).Observe(c.Took.Seconds())
+}
+
+// stages maps phases of the engine to the stages that dashboards know, by controller.
+var stages = map[string]map[string]string{
+	ingressController: {
+		"view": "fetch_ingress", "plan": "build_model", "apply": "deploy_model", "report": "dns_resolve_and_update_status",
+	},
+	bindingController: {"apply": "reconcile_targetgroupbinding", "view": "fetch_targetGroupBinding", "report": "update_status"},
+}
+
+// phase measures a phase of a run. Phases without a known stage keep their own name.
+func (m *Metrics) phase(controller, phase string, took time.Duration) {
+	if s, ok := stages[controller][phase]; ok {
+		phase = s
+	}
+	m.stage.WithLabelValues(controller, phase).Observe(took.Seconds())
+}
+
+// The names of the controllers in logs, metrics and queues.
+const (
+	ingressController = "ingress"
+	bindingController = "targetGroupBinding"
+)
+
+// controllerOf is the controller that works on stacks of a kind.
+func controllerOf(k model.Kind) string {
+	switch k {
+	case model.Service:
+		return "service"
+	case model.ALBGateway:
+		return "gateway.k8s.aws/alb"
+	case model.NLBGateway:
+		return "gateway.k8s.aws/nlb"
+	}
+	return ingressController
+}

@@ -1,0 +1,214 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/config"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// AWS is what the controller needs of it.
+type AWS struct {
+	Stacks  engine.Cloud
+	Targets bindings.Cloud
+	VPC     string
+}
+
+// Setup is what Run needs.
+type Setup struct {
+	Config config.Config
+	REST   *rest.Config
+	Log    logr.Logger
+	// Connect makes the AWS side. fence is to be asked before every mutating call; calls are to be
+	// told to the metrics.
+	Connect func(ctx context.Context, fence func() error, m *Metrics) (AWS, error)
+}
+
+// kinds that are watched. Secrets are watched one by one, as they are asked for.
+var kinds = []cluster.Kind{
+	cluster.KindIngress, cluster.KindIngressClass, cluster.KindIngressClassParams, cluster.KindService,
+	cluster.KindNamespace, cluster.KindNode, cluster.KindPod, cluster.KindEndpointSlice, cluster.KindBinding,
+}
+
+// pruneEvery is how often watches of Secrets that nobody asks for any more are ended.
+const pruneEvery = 5 * time.Minute
+
+// Run is the controller. It returns when ctx ends and everything has stopped, or with the error
+// that made it stop. The process must end after that.
+func Run(ctx context.Context, s Setup) error {
+	// Requests are limited by the API server's own fairness, not here.
+	s.REST.QPS = -1
+	metrics := NewMetrics()
+	if err := metrics.Register(ctrlmetrics.Registry); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	var lease *kube.Lease
+	fence := func() error { return nil }
+	if s.Config.Election.Enabled {
+		var err error
+		lease, err = kube.NewLease(ctx, s.REST, s.Config.Election.Namespace, s.Config.Election.ID, time.Now)
+		if err != nil {
+			return err
+		}
+		fence = lease.Fence
+	}
+	aws, err := s.Connect(ctx, fence, metrics)
+	if err != nil {
+		return fmt.Errorf("AWS: %w", err)
+	}
+	mgr, err := newManager(s, lease)
+	if err != nil {
+		return err
+	}
+	source, secrets, err := newSource(ctx, s, mgr)
+	if err != nil {
+		return err
+	}
+	if err := ctrlmetrics.Registry.Register(census{source, source.Synced}); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	if err := addProbes(mgr, source); err != nil {
+		return err
+	}
+	live, err := client.New(s.REST, client.Options{Scheme: mgr.GetScheme(), HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("client of the API server: %w", err)
+	}
+	cl := kube.New(source, kube.Live{Client: live}, time.Now)
+
+	st := newStacks(engine.Config{
+		Cloud: aws.Stacks, Cluster: cl, Frontends: Frontends(s.Config),
+		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Now: time.Now,
+	}, cl, metrics, s.Log.WithName("deploy"))
+	watched := append([]cluster.Kind{cluster.KindSecret}, kinds...)
+	lines := s.Log.WithName("controllers")
+	err = Line[model.StackID]{
+		Name: ingressController, Workers: config.AtLeastOne(s.Config.Workers.Ingress), MaxDelay: maxDelay,
+		Triggers: st.triggers, Run: st.run, Label: st.label,
+	}.Add(mgr, source, watched, lines)
+	if err != nil {
+		return err
+	}
+	bc := BindingConfig(s.Config, aws.VPC)
+	bc.Cloud, bc.Cluster, bc.Fence, bc.Now = aws.Targets, cl, fence, time.Now
+	tg := newRegistrations(bc, cl, metrics)
+	err = Line[bindings.Key]{
+		Name: bindingController, Workers: config.AtLeastOne(s.Config.Workers.Binding), MaxDelay: s.Config.Targets.MaxBackoff,
+		Triggers: tg.triggers, Run: tg.run, Label: tg.label,
+	}.Add(mgr, source, kinds, lines)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(always{manager.RunnableFunc(func(ctx context.Context) error {
+		return tend(ctx, source, secrets, st.triggers.Asked)
+	})}); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// maxDelay is the longest wait of a load balancer after failures.
+const maxDelay = 1000 * time.Second
+
+// newManager makes what starts and stops everything: servers first, then caches, then, once this
+// process leads, controllers. The lease is given up after these have stopped.
+func newManager(s Setup, lease *kube.Lease) (manager.Manager, error) {
+	scheme, err := cluster.NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	if err := coordinationv1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	c, k := s.Config, s.Config.Kubernetes
+	leaseDuration, renew, retry := kube.LeaseDuration, kube.RenewDeadline, kube.RetryPeriod
+	opts := manager.Options{
+		Scheme: scheme, Logger: s.Log,
+		Cache:                  kube.CacheOptions(scheme, k.WatchNamespace, k.SyncPeriod, c.Targets.QUICVariable),
+		Metrics:                metricsserver.Options{BindAddress: c.Serving.Metrics},
+		HealthProbeBindAddress: c.Serving.Probes,
+		LeaseDuration:          &leaseDuration, RenewDeadline: &renew, RetryPeriod: &retry,
+		LeaderElectionReleaseOnCancel: true,
+		WebhookServer: webhook.NewServer(webhook.Options{
+			Port: c.Serving.WebhookPort, CertDir: c.Serving.WebhookCertDir, CertName: c.Serving.WebhookCertFile,
+			KeyName: c.Serving.WebhookKeyFile, ClientCAName: c.Serving.WebhookClientCA,
+		}),
+	}
+	if lease != nil {
+		opts.LeaderElection, opts.LeaderElectionResourceLockInterface = true, lease
+		opts.LeaderElectionID = c.Election.ID
+	}
+	mgr, err := manager.New(s.REST, opts)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	return mgr, nil
+}
+
+func newSource(ctx context.Context, s Setup, mgr manager.Manager) (*kube.Source, *kube.Secrets, error) {
+	core, err := corev1client.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
+	if err != nil {
+		return nil, nil, fmt.Errorf("client of secrets: %w", err)
+	}
+	secrets := kube.NewSecrets(ctx, core)
+	source, err := kube.NewSource(ctx, mgr.GetCache(), kinds, secrets)
+	if meta.IsNoMatchError(err) {
+		return nil, nil, fmt.Errorf("the custom resource definitions of elbv2.k8s.aws are not installed: %w", err)
+	}
+	return source, secrets, err
+}
+
+// addProbes serves liveness, which is always given, and readiness, which is the completeness of
+// the cache. Neither depends on leadership.
+func addProbes(mgr manager.Manager, source *kube.Source) error {
+	if err := mgr.AddHealthzCheck("health-ping", func(*http.Request) error { return nil }); err != nil {
+		return err
+	}
+	return mgr.AddReadyzCheck("ready-cache", func(*http.Request) error {
+		if !source.Synced() {
+			return fmt.Errorf("the cache of the cluster is not complete yet")
+		}
+		return nil
+	})
+}
+
+// tend marks the cache as complete once it is, and ends watches that nobody needs any more.
+func tend(ctx context.Context, source *kube.Source, secrets *kube.Secrets, asked func(cluster.Ref) bool) error {
+	if err := source.WaitForSync(ctx); err != nil {
+		return nil //nolint:nilerr // the process is stopping
+	}
+	tick := time.NewTicker(pruneEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			secrets.Retain(asked)
+		}
+	}
+}
+
+// always is something that runs whether this process leads or not.
+type always struct{ manager.Runnable }
+
+// NeedLeaderElection implements the manager's question.
+func (always) NeedLeaderElection() bool { return false }

@@ -1,0 +1,163 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/config"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// Frontends are the dialects that the configuration switches on.
+func Frontends(c config.Config) map[model.Kind]engine.Frontend {
+	key, value, _ := c.SecretsLabel()
+	return map[model.Kind]engine.Frontend{
+		model.Ingress: ingress.New(ingress.Options{
+			Cluster: c.ClusterName, Class: c.Ingress.Class,
+			DefaultScheme:     model.Scheme(c.Defaults.Scheme),
+			DefaultTargetType: model.TargetType(c.Defaults.TargetType),
+			DefaultSSLPolicy:  c.Defaults.SSLPolicy,
+			DefaultTags:       c.Defaults.Tags, DefaultTagsLow: c.Gates.On(config.EnableDefaultTagsLowPriority),
+			ExternalTags: c.Defaults.ExternalManagedTags,
+			BackendGroup: c.Security.BackendGroupID, NoBackendGroup: !c.Security.BackendGroup,
+			ManageBackendRules: c.Security.ManageBackendRules, UnrestrictedRules: c.Security.Unrestricted,
+			RequireServices: !c.Ingress.TolerateMissingService, RequireActions: !c.Ingress.TolerateMissingAction,
+			SecretLabel: ingress.Label{Key: key, Value: value},
+			NoIPTargets: !c.Gates.On(config.EnableIPTargetType), NoCapacity: !c.Gates.On(config.LBCapacityReservation),
+			NoWeights: !c.Gates.On(config.WeightedTargetGroups), StrictGroups: c.StrictGroups,
+		}),
+	}
+}
+
+// PlanOptions are the settings that plans depend on.
+func PlanOptions(c config.Config, vpc string) plan.Options {
+	return plan.Options{
+		Cluster: c.ClusterName, VPC: vpc, ExternalTags: c.Defaults.ExternalManagedTags,
+		RuleTags:           c.Gates.On(config.ListenerRulesTagging),
+		SubnetClusterCheck: c.Gates.On(config.SubnetsClusterTagCheck),
+		SingleSubnet:       c.Gates.On(config.ALBSingleSubnet),
+		EnhancedDefaults:   c.Gates.On(config.EnhancedDefaultBehavior),
+		StrictGroups:       c.StrictGroups,
+		AllowedCAs:         c.Ingress.CertificateAuthorities,
+		DefaultTags:        c.Defaults.Tags,
+	}
+}
+
+// stacks is the line of load balancers.
+type stacks struct {
+	engine   *engine.Engine
+	cluster  *kube.Cluster
+	triggers *Triggers[model.StackID]
+	metrics  *Metrics
+
+	mu    sync.Mutex
+	views map[model.StackID]*cluster.View // of the runs under way
+}
+
+func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *stacks {
+	s := &stacks{cluster: cl, metrics: m, views: map[model.StackID]*cluster.View{}}
+	kinds := slices.Sorted(maps.Keys(cfg.Frontends))
+	s.triggers = NewTriggers(cl.View, cluster.KindIngress, func(v *cluster.View, obj cluster.Object) []model.StackID {
+		var out []model.StackID
+		for _, k := range kinds {
+			out = append(out, cfg.Frontends[k].Stacks(v, obj)...)
+		}
+		return out
+	})
+	cfg.Viewed = s.viewed
+	cfg.Phase = func(k model.Kind, phase string, took time.Duration) { m.phase(controllerOf(k), phase, took) }
+	cfg.Stepped = logStep(log)
+	s.engine = engine.New(cfg)
+	return s
+}
+
+// viewed notes what a translation read, together with the bindings that the plan will look at.
+func (s *stacks) viewed(id model.StackID, v *cluster.View) {
+	s.cluster.Bindings(v, id)
+	s.triggers.Ran(id, v)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.views[id] = v
+}
+
+// run reconciles one stack.
+func (s *stacks) run(ctx context.Context, id model.StackID) (time.Duration, error) {
+	out, err := s.engine.Reconcile(ctx, id)
+	s.mu.Lock()
+	v := s.views[id]
+	delete(s.views, id)
+	s.mu.Unlock()
+	switch {
+	case out.Stack.Empty() && out.Done && err == nil && len(out.Stack.Leaving) == 0:
+		s.triggers.Gone(id)
+	case v != nil:
+		s.triggers.Ran(id, v) // with what the report has read
+	}
+	logr.FromContextOrDiscard(ctx).V(1).Info("reconciled", "changed", out.Changed, "done", out.Done,
+		"retryAfter", out.RetryAfter.String(), "findings", len(out.Findings))
+	if out.Changed && out.Done {
+		logr.FromContextOrDiscard(ctx).Info("successfully deployed model")
+	}
+	if err == nil {
+		err = out.Err
+	} else if out.RetryAfter > 0 {
+		return out.RetryAfter, nil // waiting, not failing
+	}
+	if err != nil {
+		s.metrics.errors.WithLabelValues(controllerOf(id.Kind), "deploy_model_error").Inc()
+		return 0, err
+	}
+	return out.RetryAfter, nil
+}
+
+// label names a stack in logs.
+func (s *stacks) label(id model.StackID) []any {
+	return []any{"ingressGroup", id.String(), "namespace", id.Namespace, "name", id.Name}
+}
+
+// logStep writes a line per step that was carried out. Messages and keys are those that operators
+// search for.
+func logStep(log logr.Logger) func(model.StackID, plan.Step, plan.Result, error) {
+	return func(id model.StackID, s plan.Step, r plan.Result, err error) {
+		keys := []any{"stackID", id.String(), "resourceID", s.Address.ID, "step", string(s.ID), "why", s.Why}
+		if r.ID != "" {
+			keys = append(keys, "arn", r.ID)
+		}
+		if r.Note != "" {
+			keys = append(keys, "note", r.Note)
+		}
+		name := stepNoun(s.Address.Kind)
+		if err != nil {
+			log.Info(fmt.Sprintf("failed to %s %s", s.Verb, name), append(keys, "error", err.Error())...)
+			return
+		}
+		log.Info(map[plan.Verb]string{plan.Create: "created ", plan.Update: "modified ", plan.Delete: "deleted "}[s.Verb]+name, keys...)
+	}
+}
+
+func stepNoun(k plan.ResourceKind) string {
+	switch k {
+	case plan.LoadBalancer:
+		return "loadBalancer"
+	case plan.TargetGroup:
+		return "targetGroup"
+	case plan.Rule:
+		return "listener rule"
+	case plan.SecurityGroup, plan.BackendGroup:
+		return "securityGroup"
+	case plan.Binding:
+		return "targetGroupBinding"
+	}
+	return string(k)
+}

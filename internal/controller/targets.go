@@ -1,0 +1,71 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/config"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
+)
+
+// registrations is the line of TargetGroupBindings.
+type registrations struct {
+	reconciler *bindings.Reconciler
+	triggers   *Triggers[bindings.Key]
+	metrics    *Metrics
+}
+
+// BindingConfig is what the configuration says about bindings; clients and hooks are to be added.
+func BindingConfig(c config.Config, vpc string) bindings.Config {
+	return bindings.Config{
+		ClusterName: c.ClusterName, VPC: vpc,
+		Targets:    targets.Options{FailOpen: c.Gates.On(config.EndpointsFailOpen)},
+		MaxTargets: c.Targets.MaxPerGroup, GroupTags: c.Security.ENIGroupTags,
+		Requeue: c.Targets.RequeueDuration, Resync: c.Kubernetes.SyncPeriod,
+		// Unrestricted rules are whole port ranges as they are; nothing is to be joined.
+	}
+}
+
+func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics) *registrations {
+	r := &registrations{metrics: m}
+	r.triggers = NewTriggers(cl.View, cluster.KindBinding, func(_ *cluster.View, obj cluster.Object) []bindings.Key {
+		if k, _ := cluster.KindOf(obj); k == cluster.KindBinding {
+			return []bindings.Key{{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
+		}
+		return nil
+	})
+	cfg.Viewed = func(k bindings.Key, v *cluster.View) {
+		if v == nil {
+			r.triggers.Gone(k)
+			return
+		}
+		r.triggers.Ran(k, v)
+	}
+	cfg.Phase = func(phase string, took time.Duration) { m.phase(bindingController, phase, took) }
+	cfg.PodReady = func(k bindings.Key, took time.Duration) {
+		m.readiness.WithLabelValues(k.Namespace, k.Name).Observe(took.Seconds())
+	}
+	r.reconciler = bindings.New(cfg)
+	return r
+}
+
+// run reconciles one binding.
+func (r *registrations) run(ctx context.Context, k bindings.Key) (time.Duration, error) {
+	out, err := r.reconciler.Reconcile(ctx, k)
+	if err != nil {
+		r.metrics.errors.WithLabelValues(bindingController, "reconcile_targetgroupbinding_error").Inc()
+		return 0, err
+	}
+	logr.FromContextOrDiscard(ctx).V(1).Info("reconciled", "changed", out.Changed, "deferred", out.Deferred,
+		"retryAfter", out.RetryAfter.String(), "findings", len(out.Findings))
+	return out.RetryAfter, nil
+}
+
+func (r *registrations) label(k bindings.Key) []any {
+	return []any{"tgb", k.String(), "namespace", k.Namespace, "name", k.Name}
+}
