@@ -42,11 +42,11 @@ func (s *Service) RunInstances(c *world.Call, in *ec2.RunInstancesInput) (*ec2.R
 		return nil, err
 	}
 	reservation := s.w.NewID("r-")
-	var made []*world.Instance
+	var fresh []*world.Instance
 	for n := range count {
 		eni, err := s.newInterface(p, sub, want)
 		if err != nil {
-			for _, i := range made {
+			for _, i := range fresh {
 				p.RemoveInterface(i.Interfaces[0])
 				delete(p.Instances, i.ID)
 				delete(p.Tags, i.ID)
@@ -71,9 +71,9 @@ func (s *Service) RunInstances(c *world.Call, in *ec2.RunInstancesInput) (*ec2.R
 		s.attach(c, eni, i, 0, true)
 		p.Tag(i.ID, tags)
 		p.Tag(eni.ID, eniTags)
-		made = append(made, i)
+		fresh = append(fresh, i)
 	}
-	return s.launched(c, made), nil
+	return s.launched(c, fresh), nil
 }
 
 func launchCount(in *ec2.RunInstancesInput) (int, *world.Error) {

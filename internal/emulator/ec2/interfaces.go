@@ -13,6 +13,10 @@ import (
 // CreateNetworkInterface makes an interface with its addresses.
 func (s *Service) CreateNetworkInterface(c *world.Call, in *ec2.CreateNetworkInterfaceInput) (*ec2.CreateNetworkInterfaceOutput, error) {
 	p := c.Partition
+	if eni := made(c, p.NetworkInterfaces, in.ClientToken); eni != nil {
+		out := s.networkInterface(p, eni)
+		return &ec2.CreateNetworkInterfaceOutput{NetworkInterface: &out, ClientToken: in.ClientToken}, nil
+	}
 	sub, err := find(kindSubnet, p.Subnets, in.SubnetId)
 	if err != nil {
 		return nil, err
@@ -47,6 +51,7 @@ func (s *Service) CreateNetworkInterface(c *world.Call, in *ec2.CreateNetworkInt
 		return nil, err
 	}
 	p.Tag(eni.ID, tags)
+	making(c, in.ClientToken, eni.ID)
 	out := s.networkInterface(p, eni)
 	return &ec2.CreateNetworkInterfaceOutput{NetworkInterface: &out, ClientToken: in.ClientToken}, nil
 }

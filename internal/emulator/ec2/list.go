@@ -192,3 +192,19 @@ func resourceType(id string) string {
 	}
 	return fmt.Sprintf("unknown (%s)", prefix)
 }
+
+// made returns what an earlier request with the same client token has made,
+// nil if there was none or it is gone.
+func made[T any](c *world.Call, all map[string]*T, token *string) *T {
+	if aws.ToString(token) == "" {
+		return nil
+	}
+	return all[c.Partition.Tokens[c.Operation+" "+*token]]
+}
+
+// making remembers what a request with a client token makes.
+func making(c *world.Call, token *string, id string) {
+	if aws.ToString(token) != "" {
+		c.Partition.Tokens[c.Operation+" "+*token] = id
+	}
+}

@@ -11,6 +11,10 @@ import (
 // CreateIpamPool makes a pool by name; it has no addresses of its own.
 func (s *Service) CreateIpamPool(c *world.Call, in *ec2.CreateIpamPoolInput) (*ec2.CreateIpamPoolOutput, error) {
 	p := c.Partition
+	if pool := made(c, p.IPAMPools, in.ClientToken); pool != nil {
+		out := s.ipamPool(p, pool)
+		return &ec2.CreateIpamPoolOutput{IpamPool: &out}, nil
+	}
 	if in.AddressFamily == "" || aws.ToString(in.IpamScopeId) == "" {
 		return nil, world.Errorf("MissingParameter", "The request must contain the parameters IpamScopeId and AddressFamily")
 	}
@@ -24,6 +28,7 @@ func (s *Service) CreateIpamPool(c *world.Call, in *ec2.CreateIpamPoolInput) (*e
 	}
 	p.IPAMPools[pool.ID] = pool
 	p.Tag(pool.ID, tags)
+	making(c, in.ClientToken, pool.ID)
 	out := s.ipamPool(p, pool)
 	return &ec2.CreateIpamPoolOutput{IpamPool: &out}, nil
 }

@@ -14,6 +14,10 @@ import (
 // CreateManagedPrefixList makes a prefix list of the caller's.
 func (s *Service) CreateManagedPrefixList(c *world.Call, in *ec2.CreateManagedPrefixListInput) (*ec2.CreateManagedPrefixListOutput, error) {
 	p := c.Partition
+	if l := made(c, p.PrefixLists, in.ClientToken); l != nil {
+		out := s.prefixList(p, l)
+		return &ec2.CreateManagedPrefixListOutput{PrefixList: &out}, nil
+	}
 	list := &world.PrefixList{
 		Name: aws.ToString(in.PrefixListName), Family: aws.ToString(in.AddressFamily),
 		MaxEntries: aws.ToInt32(in.MaxEntries), Version: 1, Owner: c.Account,
@@ -41,6 +45,7 @@ func (s *Service) CreateManagedPrefixList(c *world.Call, in *ec2.CreateManagedPr
 	list.ID = s.w.NewID("pl-")
 	p.PrefixLists[list.ID] = list
 	p.Tag(list.ID, tags)
+	making(c, in.ClientToken, list.ID)
 	out := s.prefixList(p, list)
 	return &ec2.CreateManagedPrefixListOutput{PrefixList: &out}, nil
 }

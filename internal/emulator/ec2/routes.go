@@ -107,6 +107,10 @@ func (s *Service) gateway(p *world.Partition, g *world.InternetGateway) types.In
 
 // CreateRouteTable makes a table with the local routes of its VPC.
 func (s *Service) CreateRouteTable(c *world.Call, in *ec2.CreateRouteTableInput) (*ec2.CreateRouteTableOutput, error) {
+	if t := made(c, c.Partition.RouteTables, in.ClientToken); t != nil {
+		out := s.routeTable(c.Partition, t)
+		return &ec2.CreateRouteTableOutput{RouteTable: &out, ClientToken: in.ClientToken}, nil
+	}
 	v, err := find(kindVPC, c.Partition.VPCs, in.VpcId)
 	if err != nil {
 		return nil, err
@@ -121,8 +125,9 @@ func (s *Service) CreateRouteTable(c *world.Call, in *ec2.CreateRouteTableInput)
 	}
 	c.Partition.RouteTables[t.ID] = t
 	c.Partition.Tag(t.ID, tags)
+	making(c, in.ClientToken, t.ID)
 	out := s.routeTable(c.Partition, t)
-	return &ec2.CreateRouteTableOutput{RouteTable: &out}, nil
+	return &ec2.CreateRouteTableOutput{RouteTable: &out, ClientToken: in.ClientToken}, nil
 }
 
 // CreateRoute adds a line to a table.

@@ -42,7 +42,7 @@ func (s *Service) Operations() []wire.Operation {
 		op("DeleteInternetGateway", s.DeleteInternetGateway, "InternetGatewayId"),
 		op("DescribeInternetGateways", s.DescribeInternetGateways, with("InternetGatewayIds")...),
 
-		op("CreateRouteTable", s.CreateRouteTable, "VpcId", "TagSpecifications"),
+		op("CreateRouteTable", s.CreateRouteTable, "VpcId", "TagSpecifications", "ClientToken"),
 		op("CreateRoute", s.CreateRoute, "RouteTableId", "DestinationCidrBlock", "DestinationIpv6CidrBlock", "DestinationPrefixListId",
 			"GatewayId", "NatGatewayId", "NetworkInterfaceId", "VpcPeeringConnectionId", "TransitGatewayId", "EgressOnlyInternetGatewayId"),
 		op("AssociateRouteTable", s.AssociateRouteTable, "RouteTableId", "SubnetId"),

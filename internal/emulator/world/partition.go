@@ -20,6 +20,9 @@ type Partition struct {
 	CoIPPools         map[string]*CoIPPool
 	// Tags of EC2 resources, by resource identifier.
 	Tags map[string]map[string]string
+	// Tokens remembers what the client tokens of creations made, so that a
+	// repeated request makes nothing new: operation and token to identifier.
+	Tokens map[string]string
 	// Zones in order of their names.
 	Zones []*Zone
 
@@ -60,6 +63,7 @@ func (p *Partition) init(w *World) {
 	ensure(&p.IPAMPools)
 	ensure(&p.CoIPPools)
 	ensure(&p.Tags)
+	ensure(&p.Tokens)
 }
 
 func ensure[V any](m *map[string]V) {

@@ -1,0 +1,113 @@
+package ec2_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// cloud is an emulator with a client of one account.
+type cloud struct {
+	*ec2.Client
+	t  *testing.T
+	em *emulator.Emulator
+}
+
+func newCloud(t *testing.T) cloud {
+	em := emulator.New(emulator.Options{Seed: 1})
+	return cloud{t: t, em: em, Client: ec2.NewFromConfig(aws.Config{
+		Region: "us-west-2", HTTPClient: em.Client(), RetryMaxAttempts: 1,
+		Credentials: credentials.NewStaticCredentialsProvider("AKIA111122223333", "secret", ""),
+	})}
+}
+
+// partition locks the world for the rest of f.
+func (c cloud) partition(f func(p *world.Partition)) {
+	c.em.World().Lock()
+	defer c.em.World().Unlock()
+	f(c.em.World().Partition("111122223333", "us-west-2"))
+}
+
+func (c cloud) vpc(block string) string {
+	c.t.Helper()
+	out, err := c.CreateVpc(c.t.Context(), &ec2.CreateVpcInput{CidrBlock: &block, AmazonProvidedIpv6CidrBlock: aws.Bool(true)})
+	return *must(c.t, out, err).Vpc.VpcId
+}
+
+func (c cloud) subnet(vpc, block, zone string, tags ...string) string {
+	c.t.Helper()
+	out, err := c.CreateSubnet(c.t.Context(), &ec2.CreateSubnetInput{
+		VpcId: &vpc, CidrBlock: &block, AvailabilityZone: &zone, TagSpecifications: tagSpec(types.ResourceTypeSubnet, tags...),
+	})
+	return *must(c.t, out, err).Subnet.SubnetId
+}
+
+func (c cloud) group(vpc, name string, tags ...string) string {
+	c.t.Helper()
+	out, err := c.CreateSecurityGroup(c.t.Context(), &ec2.CreateSecurityGroupInput{
+		VpcId: &vpc, GroupName: &name, Description: aws.String("a group"), TagSpecifications: tagSpec(types.ResourceTypeSecurityGroup, tags...),
+	})
+	return *must(c.t, out, err).GroupId
+}
+
+func (c cloud) launch(subnet string, n int32, groups ...string) []types.Instance {
+	c.t.Helper()
+	out, err := c.RunInstances(c.t.Context(), &ec2.RunInstancesInput{
+		ImageId: aws.String("ami-1"), MinCount: &n, MaxCount: &n, InstanceType: types.InstanceTypeM5Large,
+		SubnetId: &subnet, SecurityGroupIds: groups,
+	})
+	return must(c.t, out, err).Instances
+}
+
+func tagSpec(kind types.ResourceType, tags ...string) []types.TagSpecification {
+	if len(tags) == 0 {
+		return nil
+	}
+	return []types.TagSpecification{{ResourceType: kind, Tags: tagList(tags...)}}
+}
+
+func tagList(tags ...string) []types.Tag {
+	var list []types.Tag
+	for i := 0; i < len(tags); i += 2 {
+		list = append(list, types.Tag{Key: &tags[i], Value: &tags[i+1]})
+	}
+	return list
+}
+
+func filter(name string, values ...string) types.Filter {
+	return types.Filter{Name: &name, Values: values}
+}
+
+func must[T any](t *testing.T, out T, err error) T {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// code is the code of an AWS error, "" for none.
+func code(err error) string {
+	if err == nil {
+		return ""
+	}
+	if e, ok := errors.AsType[smithy.APIError](err); ok {
+		return e.ErrorCode()
+	}
+	return err.Error()
+}
+
+func wantCode(t *testing.T, want string, err error) {
+	t.Helper()
+	if got := code(err); got != want {
+		t.Errorf("want %q, got %v", want, err)
+	}
+}
