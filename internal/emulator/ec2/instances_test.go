@@ -1,0 +1,276 @@
+package ec2_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+func TestInstanceLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, ctx := newCloud(t), t.Context()
+		c.partition(func(p *world.Partition) {
+			p.World().Config.Delays.Instance = 10 * time.Second
+			p.World().Config.Delays.TerminatedVisible = time.Hour
+		})
+		vpc := c.vpc("10.0.0.0/16")
+		subnet, g := c.subnet(vpc, "10.0.0.0/24", "us-west-2b"), c.group(vpc, "nodes")
+		i := c.launch(subnet, 1, g)[0]
+		id := *i.InstanceId
+		state := func() string {
+			out, err := c.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
+			return string(must(t, out, err).Reservations[0].Instances[0].State.Name)
+		}
+		step := func(want string, after time.Duration) {
+			t.Helper()
+			time.Sleep(after)
+			if got := state(); got != want {
+				t.Errorf("want %s, got %s", want, got)
+			}
+		}
+		if i.State.Name != types.InstanceStateNamePending || *i.State.Code != 0 {
+			t.Errorf("launched as %s", i.State.Name)
+		}
+		step("pending", 9*time.Second)
+		step("running", time.Second)
+		stop, err := c.StopInstances(ctx, &ec2.StopInstancesInput{InstanceIds: []string{id}})
+		if ch := must(t, stop, err).StoppingInstances[0]; ch.PreviousState.Name != "running" || ch.CurrentState.Name != "stopping" {
+			t.Errorf("%+v", ch)
+		}
+		step("stopping", 0)
+		_, err = c.StartInstances(ctx, &ec2.StartInstancesInput{InstanceIds: []string{id}})
+		wantCode(t, "IncorrectInstanceState", err)
+		step("stopped", 10*time.Second)
+		_, err = c.StartInstances(ctx, &ec2.StartInstancesInput{InstanceIds: []string{id}})
+		wantCode(t, "", err)
+		step("running", 10*time.Second)
+		_, err = c.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
+		wantCode(t, "", err)
+		step("shutting-down", 0)
+		step("terminated", 10*time.Second)
+		time.Sleep(time.Hour)
+		_, err = c.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
+		wantCode(t, "InvalidInstanceID.NotFound", err)
+	})
+}
+
+func TestInstanceNetwork(t *testing.T) {
+	c, ctx := newCloud(t), t.Context()
+	vpc := c.vpc("10.0.0.0/16")
+	subnet, g := c.subnet(vpc, "10.0.0.0/24", "us-west-2b"), c.group(vpc, "nodes")
+	launched := c.launch(subnet, 2, g)
+	var got []string
+	for _, i := range launched {
+		eni := i.NetworkInterfaces[0]
+		got = append(got, fmt.Sprintf("%s %s %s %s %d", *i.PrivateIpAddress, *i.PrivateDnsName, *i.Placement.AvailabilityZone, *i.SecurityGroups[0].GroupName, *eni.Attachment.DeviceIndex))
+	}
+	slices.Sort(got)
+	want := []string{
+		"10.0.0.4 ip-10-0-0-4.us-west-2.compute.internal us-west-2b nodes 0",
+		"10.0.0.5 ip-10-0-0-5.us-west-2.compute.internal us-west-2b nodes 0",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	count := func(filters ...types.Filter) int {
+		out, err := c.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: filters})
+		n := 0
+		for _, r := range must(t, out, err).Reservations {
+			n += len(r.Instances)
+		}
+		return n
+	}
+	for _, tc := range []struct {
+		name, value string
+		want        int
+	}{
+		{"private-ip-address", "10.0.0.4", 1}, {"private-dns-name", "ip-10-0-0-*", 2}, {"instance-state-name", "running", 2},
+		{"instance-state-name", "stopped", 0}, {"vpc-id", vpc, 2}, {"subnet-id", subnet, 2}, {"availability-zone", "us-west-2a", 0},
+		{"network-interface.group-id", g, 2}, {"network-interface.addresses.private-ip-address", "10.0.0.5", 1},
+	} {
+		if got := count(filter(tc.name, tc.value)); got != tc.want {
+			t.Errorf("%s=%s: want %d, got %d", tc.name, tc.value, tc.want, got)
+		}
+	}
+	subnets, err := c.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: []string{subnet}})
+	if n := *must(t, subnets, err).Subnets[0].AvailableIpAddressCount; n != 249 {
+		t.Errorf("want 256-5-2 free addresses, got %d", n)
+	}
+}
+
+func TestRunInstancesRefusals(t *testing.T) {
+	c, ctx := newCloud(t), t.Context()
+	vpc := c.vpc("10.0.0.0/16")
+	subnet, far := c.subnet(vpc, "10.0.0.0/28", "us-west-2a"), c.group(c.vpc("10.1.0.0/16"), "far")
+	run := func(change func(*ec2.RunInstancesInput)) error {
+		in := &ec2.RunInstancesInput{ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &subnet}
+		change(in)
+		_, err := c.RunInstances(ctx, in)
+		return err
+	}
+	cases := map[string]struct {
+		change func(*ec2.RunInstancesInput)
+		want   string
+	}{
+		"more than the subnet holds": {func(in *ec2.RunInstancesInput) { in.MaxCount = aws.Int32(12) }, "InsufficientFreeAddressesInSubnet"},
+		"group of another VPC":       {func(in *ec2.RunInstancesInput) { in.SecurityGroupIds = []string{far} }, "InvalidGroup.NotFound"},
+		"unknown subnet":             {func(in *ec2.RunInstancesInput) { in.SubnetId = aws.String("subnet-0123456789abcdef0") }, "InvalidSubnetID.NotFound"},
+		"reserved address":           {func(in *ec2.RunInstancesInput) { in.PrivateIpAddress = aws.String("10.0.0.1") }, "InvalidParameterValue"},
+		"counts backwards":           {func(in *ec2.RunInstancesInput) { in.MinCount = aws.Int32(2) }, "InvalidParameterValue"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			wantCode(t, tc.want, run(tc.change))
+			c.partition(func(p *world.Partition) {
+				if len(p.Instances) != 0 || len(p.NetworkInterfaces) != 0 {
+					t.Errorf("left behind: %d instances, %d interfaces", len(p.Instances), len(p.NetworkInterfaces))
+				}
+			})
+		})
+	}
+	token := func(in *ec2.RunInstancesInput) { in.ClientToken = aws.String("once") }
+	wantCode(t, "", run(token))
+	wantCode(t, "", run(token))
+	c.partition(func(p *world.Partition) {
+		if len(p.Instances) != 1 {
+			t.Errorf("one token launched %d instances", len(p.Instances))
+		}
+	})
+	images, err := c.DescribeImages(ctx, &ec2.DescribeImagesInput{Owners: []string{"amazon"}})
+	if len(must(t, images, err).Images) == 0 {
+		t.Error("no image")
+	}
+	_, err = c.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: []string{"ami-0"}})
+	wantCode(t, "InvalidAMIID.NotFound", err)
+}
+
+func TestInterfaces(t *testing.T) {
+	c, ctx := newCloud(t), t.Context()
+	vpc := c.vpc("10.0.0.0/16")
+	subnet, g := c.subnet(vpc, "10.0.0.0/24", "us-west-2a"), c.group(vpc, "pods")
+	node := *c.launch(subnet, 1)[0].InstanceId
+	created, err := c.CreateNetworkInterface(ctx, &ec2.CreateNetworkInterfaceInput{
+		SubnetId: &subnet, Groups: []string{g}, Description: aws.String("aws-K8S-" + node), SecondaryPrivateIpAddressCount: aws.Int32(2),
+		TagSpecifications: tagSpec(types.ResourceTypeNetworkInterface, "node.k8s.amazonaws.com/instance_id", node),
+	})
+	eni := *must(t, created, err).NetworkInterface.NetworkInterfaceId
+	if s := created.NetworkInterface.Status; s != types.NetworkInterfaceStatusAvailable {
+		t.Errorf("status %s", s)
+	}
+	attached, err := c.AttachNetworkInterface(ctx, &ec2.AttachNetworkInterfaceInput{NetworkInterfaceId: &eni, InstanceId: &node, DeviceIndex: aws.Int32(1)})
+	attachment := must(t, attached, err).AttachmentId
+	_, err = c.AttachNetworkInterface(ctx, &ec2.AttachNetworkInterfaceInput{NetworkInterfaceId: &eni, InstanceId: &node, DeviceIndex: aws.Int32(2)})
+	wantCode(t, "InvalidParameterValue", err)
+	_, err = c.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &eni})
+	wantCode(t, "InvalidParameterValue", err)
+
+	assign := func(ips ...string) error {
+		_, err := c.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: &eni, PrivateIpAddresses: ips})
+		return err
+	}
+	wantCode(t, "", assign("10.0.0.50", "10.0.0.51"))
+	wantCode(t, "InvalidIPAddress.InUse", assign("10.0.0.52", "10.0.0.4"))
+	wantCode(t, "InvalidParameterValue", assign("10.0.0.255"))
+	wantCode(t, "InvalidParameterValue", assign("10.0.1.1"))
+	_, err = c.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: &eni, Ipv4Prefixes: []string{"10.0.0.64/28"}})
+	wantCode(t, "", err)
+	_, err = c.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: &eni, SecondaryPrivateIpAddressCount: aws.Int32(300)})
+	wantCode(t, "InsufficientFreeAddressesInSubnet", err)
+
+	read := func(filters ...types.Filter) []string {
+		out, err := c.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{Filters: filters})
+		var addrs []string
+		for _, e := range must(t, out, err).NetworkInterfaces {
+			for _, a := range e.PrivateIpAddresses {
+				addrs = append(addrs, *a.PrivateIpAddress)
+			}
+			for _, b := range e.Ipv4Prefixes {
+				addrs = append(addrs, *b.Ipv4Prefix)
+			}
+		}
+		return addrs
+	}
+	want := []string{"10.0.0.5", "10.0.0.6", "10.0.0.7", "10.0.0.50", "10.0.0.51", "10.0.0.64/28"}
+	for name, f := range map[string]types.Filter{
+		"a secondary address": filter("addresses.private-ip-address", "10.0.0.51"),
+		"group":               filter("group-id", g),
+		"description":         filter("description", "aws-K8S-*"),
+		"tag":                 filter("tag:node.k8s.amazonaws.com/instance_id", node),
+	} {
+		if diff := cmp.Diff(want, read(f)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if got := read(filter("attachment.instance-id", node), filter("attachment.device-index", "1"), filter("status", "in-use")); len(got) != len(want) {
+		t.Errorf("by attachment: %v", got)
+	}
+
+	_, err = c.UnassignPrivateIpAddresses(ctx, &ec2.UnassignPrivateIpAddressesInput{NetworkInterfaceId: &eni, PrivateIpAddresses: []string{"10.0.0.5"}})
+	wantCode(t, "InvalidParameterValue", err) // the primary one
+	_, err = c.UnassignPrivateIpAddresses(ctx, &ec2.UnassignPrivateIpAddressesInput{NetworkInterfaceId: &eni, PrivateIpAddresses: []string{"10.0.0.50"}})
+	wantCode(t, "", err)
+	wantCode(t, "", assign("10.0.0.50"))
+
+	_, err = c.AssignIpv6Addresses(ctx, &ec2.AssignIpv6AddressesInput{NetworkInterfaceId: &eni, Ipv6AddressCount: aws.Int32(1)})
+	wantCode(t, "InvalidParameterValue", err) // the subnet has no IPv6 block
+
+	other := c.group(vpc, "other")
+	_, err = c.ModifyNetworkInterfaceAttribute(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &eni, Groups: []string{other}})
+	wantCode(t, "", err)
+	if got := read(filter("group-id", other)); len(got) == 0 {
+		t.Error("groups did not change")
+	}
+	_, err = c.DetachNetworkInterface(ctx, &ec2.DetachNetworkInterfaceInput{AttachmentId: attachment})
+	wantCode(t, "", err)
+	_, err = c.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &eni})
+	wantCode(t, "", err)
+}
+
+func TestTooManyGroupsOnAnInterface(t *testing.T) {
+	c := newCloud(t)
+	vpc := c.vpc("10.0.0.0/16")
+	subnet := c.subnet(vpc, "10.0.0.0/24", "us-west-2a")
+	var groups []string
+	for i := range 6 {
+		groups = append(groups, c.group(vpc, fmt.Sprint("g", i)))
+	}
+	_, err := c.CreateNetworkInterface(t.Context(), &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet, Groups: groups})
+	wantCode(t, "SecurityGroupsPerInterfaceLimitExceeded", err)
+}
+
+func TestServiceInterfacesAreTheServices(t *testing.T) {
+	c, ctx := newCloud(t), t.Context()
+	vpc := c.vpc("10.0.0.0/16")
+	subnet, g := c.subnet(vpc, "10.0.0.0/24", "us-west-2a"), c.group(vpc, "lb")
+	var id string
+	c.partition(func(p *world.Partition) {
+		eni, err := p.CreateServiceENI("ELB app/web/0123456789abcdef", "amazon-elb", subnet, []string{g})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id = eni.ID
+	})
+	out, err := c.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{
+		Filters: []types.Filter{filter("requester-managed", "true"), filter("attachment.instance-owner-id", "amazon-elb"), filter("description", "ELB app/*")},
+	})
+	e := must(t, out, err).NetworkInterfaces[0]
+	if *e.NetworkInterfaceId != id || *e.RequesterId != "amazon-elb" || *e.PrivateIpAddress != "10.0.0.4" || *e.Groups[0].GroupId != g {
+		t.Errorf("%+v", e)
+	}
+	_, err = c.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &id})
+	wantCode(t, "AuthFailure", err)
+	c.partition(func(p *world.Partition) {
+		if broken := p.World().Check(); len(broken) != 0 {
+			t.Error(broken)
+		}
+	})
+}
