@@ -1,0 +1,247 @@
+package emulator_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	rgt "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
+	"github.com/aws/aws-sdk-go-v2/service/shield"
+	"github.com/aws/aws-sdk-go-v2/service/wafv2"
+	waftypes "github.com/aws/aws-sdk-go-v2/service/wafv2/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+)
+
+// selfSigned makes a certificate for a domain, and its key, as PEM.
+func selfSigned(t *testing.T, domain string) (cert, key []byte) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: domain}, DNSNames: []string{domain},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret})
+}
+
+// stack is an ALB with all that hangs on it.
+type stack struct{ vpc, group, balancer, listener, rule, targets, certificate string }
+
+// buildStack makes a load balancer in a VPC of its own, all through the SDK.
+func buildStack(t *testing.T, em *emulator.Emulator) stack {
+	t.Helper()
+	cfg, ctx := config(em, key), t.Context()
+	network, balancing := ec2.NewFromConfig(cfg), elb.NewFromConfig(cfg)
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var s stack
+	var err error
+	s.vpc, err = createVPC(t, network)
+	check(err)
+	var subnets []string
+	for i, zone := range []string{"us-west-2a", "us-west-2b"} {
+		out, err := network.CreateSubnet(ctx, &ec2.CreateSubnetInput{VpcId: &s.vpc, CidrBlock: aws.String(fmt.Sprintf("10.0.%d.0/24", i)), AvailabilityZone: &zone})
+		check(err)
+		subnets = append(subnets, *out.Subnet.SubnetId)
+	}
+	group, err := network.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("lb"), Description: aws.String("lb"), VpcId: &s.vpc})
+	check(err)
+	s.group = *group.GroupId
+	_, err = network.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &s.group, IpPermissions: []ec2types.IpPermission{{
+		IpProtocol: aws.String("tcp"), FromPort: aws.Int32(80), ToPort: aws.Int32(80), IpRanges: []ec2types.IpRange{{CidrIp: aws.String("0.0.0.0/0")}},
+	}}})
+	check(err)
+	cert, secret := selfSigned(t, "app.example.com")
+	imported, err := acm.NewFromConfig(cfg).ImportCertificate(ctx, &acm.ImportCertificateInput{Certificate: cert, PrivateKey: secret})
+	check(err)
+	s.certificate = *imported.CertificateArn
+	tags := []elbtypes.Tag{{Key: aws.String("stack"), Value: aws.String("default/web")}}
+	lb, err := balancing.CreateLoadBalancer(ctx, &elb.CreateLoadBalancerInput{
+		Name: aws.String("web"), Scheme: elbtypes.LoadBalancerSchemeEnumInternal, Subnets: subnets, SecurityGroups: []string{s.group}, Tags: tags,
+	})
+	check(err)
+	s.balancer = *lb.LoadBalancers[0].LoadBalancerArn
+	tg, err := balancing.CreateTargetGroup(ctx, &elb.CreateTargetGroupInput{
+		Name: aws.String("pods"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(8080), VpcId: &s.vpc, TargetType: elbtypes.TargetTypeEnumIp, Tags: tags,
+	})
+	check(err)
+	s.targets = *tg.TargetGroups[0].TargetGroupArn
+	listener, err := balancing.CreateListener(ctx, &elb.CreateListenerInput{
+		LoadBalancerArn: &s.balancer, Port: aws.Int32(443), Protocol: elbtypes.ProtocolEnumHttps,
+		Certificates: []elbtypes.Certificate{{CertificateArn: &s.certificate}}, SslPolicy: aws.String("ELBSecurityPolicy-2016-08"),
+		DefaultActions: []elbtypes.Action{{Type: elbtypes.ActionTypeEnumFixedResponse, FixedResponseConfig: &elbtypes.FixedResponseActionConfig{StatusCode: aws.String("404")}}},
+	})
+	check(err)
+	s.listener = *listener.Listeners[0].ListenerArn
+	rule, err := balancing.CreateRule(ctx, &elb.CreateRuleInput{
+		ListenerArn: &s.listener, Priority: aws.Int32(1),
+		Conditions: []elbtypes.RuleCondition{{Field: aws.String("path-pattern"), PathPatternConfig: &elbtypes.PathPatternConditionConfig{Values: []string{"/a*"}}}},
+		Actions:    []elbtypes.Action{{Type: elbtypes.ActionTypeEnumForward, TargetGroupArn: &s.targets}},
+	})
+	check(err)
+	s.rule = *rule.Rules[0].RuleArn
+	_, err = balancing.RegisterTargets(ctx, &elb.RegisterTargetsInput{TargetGroupArn: &s.targets, Targets: []elbtypes.TargetDescription{{Id: aws.String("10.0.0.77"), Port: aws.Int32(8080)}}})
+	check(err)
+	return s
+}
+
+func TestWholeStateSurvivesExport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		em := emulator.New(emulator.Options{Seed: 3})
+		s := buildStack(t, em)
+		cfg, ctx := config(em, key), t.Context()
+		time.Sleep(time.Minute) // the load balancer is active
+		acl, err := wafv2.NewFromConfig(cfg).CreateWebACL(ctx, &wafv2.CreateWebACLInput{
+			Name: aws.String("acl"), Scope: waftypes.ScopeRegional, DefaultAction: &waftypes.DefaultAction{Allow: &waftypes.AllowAction{}},
+			VisibilityConfig: &waftypes.VisibilityConfig{MetricName: aws.String("m")},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := wafv2.NewFromConfig(cfg).AssociateWebACL(ctx, &wafv2.AssociateWebACLInput{WebACLArn: acl.Summary.ARN, ResourceArn: &s.balancer}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := shield.NewFromConfig(cfg).CreateSubscription(ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+		em.World().Lock()
+		defer em.World().Unlock()
+		before, err := em.World().Export()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := em.World().Restore(before); err != nil {
+			t.Fatal(err)
+		}
+		after, err := em.World().Export()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(before), string(after)); diff != "" {
+			t.Error(diff)
+		}
+		if broken := em.World().Check(); len(broken) != 0 {
+			t.Error(broken)
+		}
+	})
+}
+
+func TestLoadBalancerHoldsItsSecurityGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		em := emulator.New(emulator.Options{})
+		em.World().Lock()
+		em.World().Config.Delays.InterfaceLinger = 30 * time.Second
+		em.World().Unlock()
+		s := buildStack(t, em)
+		cfg, ctx := config(em, key), t.Context()
+		del := func() string {
+			_, err := ec2.NewFromConfig(cfg).DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: &s.group})
+			return code(err)
+		}
+		if got := del(); got != "DependencyViolation" {
+			t.Errorf("with the load balancer: %q", got)
+		}
+		if _, err := elb.NewFromConfig(cfg).DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: &s.balancer}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(29 * time.Second)
+		if got := del(); got != "DependencyViolation" {
+			t.Errorf("while its interfaces linger: %q", got)
+		}
+		time.Sleep(time.Second)
+		if got := del(); got != "" {
+			t.Errorf("afterwards: %q", got)
+		}
+	})
+}
+
+func TestTaggingFindsLoadBalancing(t *testing.T) {
+	em := emulator.New(emulator.Options{})
+	s := buildStack(t, em)
+	out, err := rgt.NewFromConfig(config(em, key)).GetResources(t.Context(), &rgt.GetResourcesInput{
+		ResourceTypeFilters: []string{"elasticloadbalancing:loadbalancer", "elasticloadbalancing:targetgroup"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range out.ResourceTagMappingList {
+		got = append(got, *r.ResourceARN)
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{s.balancer, s.targets}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestLostResponseOfEachCall is what a fault explorer does: run the same
+// steps with the answer of each mutating call lost in turn, let the SDK
+// retry, and compare what there is in the end.
+func TestLostResponseOfEachCall(t *testing.T) {
+	steps := func(t *testing.T, em *emulator.Emulator) {
+		cfg := config(em, key)
+		cfg.RetryMaxAttempts = 3
+		c := elb.NewFromConfig(cfg)
+		if _, err := c.CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{Name: aws.String("pods"), TargetType: elbtypes.TargetTypeEnumLambda}); err != nil {
+			t.Error(err)
+		}
+	}
+	groups := func(em *emulator.Emulator) int {
+		em.World().Lock()
+		defer em.World().Unlock()
+		return len(em.World().Partition("111122223333", "us-west-2").ELB.TargetGroups)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		clean := emulator.New(emulator.Options{})
+		steps(t, clean)
+		for n := 1; n <= clean.Calls().Mutating(); n++ {
+			em := emulator.New(emulator.Options{})
+			em.Faults().SetHook(loseMutation(n))
+			steps(t, em)
+			if got, want := groups(em), groups(clean); got != want {
+				t.Errorf("answer %d lost: want %d target groups, got %d", n, want, got)
+			}
+			if em.Calls().Mutating() != clean.Calls().Mutating()+1 {
+				t.Errorf("answer %d lost: want one retry, got %d calls", n, em.Calls().Mutating())
+			}
+		}
+	})
+}
+
+// loseMutation loses the answer of the n-th mutating call.
+func loseMutation(n int) fault.Hook {
+	return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
+}
