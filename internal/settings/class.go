@@ -86,18 +86,24 @@ func (c overlay) sources(s v1beta1.IngressClassParamsSpec) {
 		from := c.origin("spec.inboundCIDRs")
 		c.in.drop("inbound-cidrs")
 		var out []string
+		var fault error
 		for _, cidr := range s.InboundCIDRs {
 			one, err := CIDRs(cidr)
 			if err == nil && len(one) != 1 {
 				err = errors.New("not one address range")
 			}
 			if err != nil {
-				c.in.faults = append(c.in.faults, Fault{Origin: from, Err: invalid(cidr, err)})
+				fault = invalid(cidr, err)
+				c.in.faults = append(c.in.faults, Fault{Origin: from, Err: fault})
 				continue
 			}
 			out = append(out, one...)
 		}
 		c.in.InboundCIDRs = Of(out, from)
+		if len(out) == 0 {
+			// No range at all must not be taken for none given, which admits everybody.
+			c.in.InboundCIDRs = Opt[[]string]{Fault: fault, Origin: from}
+		}
 	}
 	lists, field := s.PrefixListsIDs, "spec.prefixListsIDs"
 	if len(lists) == 0 {

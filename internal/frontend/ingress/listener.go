@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
 
@@ -53,15 +54,15 @@ func (t *translation) listenerAttributes(p *port) map[string]string {
 func (t *translation) tls(p *port) *model.TLS {
 	policy := perPort(t, p, "ssl-policy", func(m *member) settings.Opt[string] { return written(m.set.SSLPolicy) }, equal[string])
 	out := &model.TLS{Policy: policy.Or(t.opt.DefaultSSLPolicy)}
-	mutual := perPort(t, p, "mutual-authentication", func(m *member) settings.Opt[model.MutualAuth] {
+	mutual := perPort(t, p, "mutual-authentication", func(m *member) settings.Opt[mutualAuth] {
 		o := m.set.MutualAuth
 		if a, ok := o.Value[p.number]; ok {
-			return settings.Of(a, o.Origin)
+			return settings.Of(mutualAuth(a), o.Origin)
 		}
-		return settings.Opt[model.MutualAuth]{}
-	}, func(a, b model.MutualAuth) bool { return reflect.DeepEqual(a, b) })
+		return settings.Opt[mutualAuth]{}
+	}, func(a, b mutualAuth) bool { return reflect.DeepEqual(a, b) })
 	if mutual.Set {
-		out.MutualAuth = &mutual.Value
+		out.MutualAuth = new(model.MutualAuth(mutual.Value))
 	}
 	for _, m := range p.members {
 		if c := m.set.Certificates; len(c.Value) > 0 {
@@ -72,6 +73,12 @@ func (t *translation) tls(p *port) *model.TLS {
 	}
 	return out
 }
+
+// mutualAuth is the setting with a text for conflicts.
+type mutualAuth model.MutualAuth
+
+// String shows the mode and the trust store.
+func (m mutualAuth) String() string { return strings.TrimSpace(m.Mode + " " + m.TrustStore) }
 
 // hostsOf are the hosts that an Ingress wants certificates for.
 func hostsOf(ing *networkingv1.Ingress) []string {

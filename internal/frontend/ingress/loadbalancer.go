@@ -2,8 +2,10 @@ package ingress
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -99,6 +101,14 @@ func (t *translation) capacity(class settings.Class) *int32 {
 type subnetWish struct {
 	ids  []string
 	tags map[string][]string
+}
+
+// String shows the wish in conflicts.
+func (w subnetWish) String() string {
+	if len(w.tags) > 0 {
+		return fmt.Sprintf("by tags %v", w.tags)
+	}
+	return strings.Join(w.ids, ",")
 }
 
 func (w subnetWish) same(o subnetWish) bool {

@@ -78,7 +78,16 @@ func (t *translation) sources(p *port, ipv6, managed bool) []model.IngressRule {
 		}
 		return assemble.Sources(p.number, assemble.Everybody(), nil, ipv6)
 	}
-	return assemble.Sources(p.number, sorted(cidrs.Value), sorted(lists.Value), ipv6)
+	out := assemble.Sources(p.number, sorted(cidrs.Value), sorted(lists.Value), ipv6)
+	if len(out) == 0 && managed && cidrs.Set {
+		m := p.members[0]
+		t.found.Add(finding.Finding{
+			Object: m.ref, Field: fieldOn(m.ref, cidrs.Origin), Reason: finding.AnnotationInvalid,
+			Message: fmt.Sprintf("port %d admits nobody, since all its ranges are IPv6 and the load balancer has IPv4 only", p.number),
+			Fix:     "add an IPv4 range, or set ip-address-type to dualstack",
+		})
+	}
+	return out
 }
 
 // some takes an empty list for none.

@@ -9,6 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // The reasons of events. They are those that older controllers gave, since alerts are built on
@@ -33,9 +34,9 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 		return out
 	}
 	out = append(out, statuses(v, o)...)
-	if o.Done && o.Changed && len(o.Failed) == 0 {
+	if o.Changed && (o.Done || len(o.Failed) > 0) && !o.Stack.Hold {
 		for _, m := range o.Stack.Members {
-			if !m.Blocked && !faulty(o.Findings.On(m.Ref)) {
+			if !m.Blocked && !faulty(o, m.Ref) {
 				out = append(out, cluster.Event{Ref: refTo(m.Ref), Reason: eventReconciled, Message: "Successfully reconciled"})
 			}
 		}
@@ -43,8 +44,12 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	return out
 }
 
-// faulty says whether something of the object is held.
-func faulty(found finding.List) bool { return found.Reach() > finding.BlocksNothing }
+// faulty says whether something of the object is held or could not be carried out.
+func faulty(o engine.Outcome, ref finding.Ref) bool {
+	return o.Findings.On(ref).Reach() > finding.BlocksNothing || slices.ContainsFunc(o.Failed, func(f engine.FailedStep) bool {
+		return slices.Contains(f.Step.Blames, ref)
+	})
+}
 
 func refTo(r finding.Ref) cluster.Ref {
 	return cluster.Ref{Kind: cluster.Kind(r.Kind), Namespace: r.Namespace, Name: r.Name}
@@ -72,10 +77,11 @@ func eventOf(x finding.Finding) (cluster.Event, bool) {
 // statuses shows the load balancer's name on every member. A blocked member that shows nothing
 // yet is not served and keeps showing nothing.
 func statuses(v *cluster.View, o engine.Outcome) []cluster.Patch {
-	if o.DNSName == "" || len(o.Failed) > 0 || o.Stack.Hold {
+	ports := slices.DeleteFunc(slices.Clone(o.Plan.Ports), func(port int32) bool { return unmade(o, port) })
+	if o.DNSName == "" || len(ports) == 0 || o.Stack.Hold {
 		return nil
 	}
-	entry := cluster.IngressEntry{Hostname: o.DNSName, Ports: slices.Clone(o.Plan.Ports)}
+	entry := cluster.IngressEntry{Hostname: o.DNSName, Ports: ports}
 	var out []cluster.Patch
 	for _, m := range o.Stack.Members {
 		if m.Blocked && !shown(v, m) {
@@ -84,6 +90,14 @@ func statuses(v *cluster.View, o engine.Outcome) []cluster.Patch {
 		out = append(out, cluster.IngressStatus{Namespace: m.Ref.Namespace, Name: m.Ref.Name, Entries: []cluster.IngressEntry{entry}})
 	}
 	return out
+}
+
+// unmade says that a listener could not be made in this run.
+func unmade(o engine.Outcome, port int32) bool {
+	return slices.ContainsFunc(o.Failed, func(f engine.FailedStep) bool {
+		c, ok := f.Step.Do.(plan.CreateListener)
+		return ok && c.Settings.Port == port
+	})
 }
 
 func shown(v *cluster.View, m model.Member) bool {

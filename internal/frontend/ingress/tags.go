@@ -27,12 +27,12 @@ func (t *translation) memberTags(m *member) {
 func (t *translation) allowed(m *member, tags map[string]string, from finding.Origin) map[string]string {
 	out := map[string]string{}
 	for _, k := range sortedKeys(tags) {
-		reason, why := finding.TagReserved, ""
+		reason, severity, why := finding.TagReserved, finding.Error, ""
 		switch {
 		case slices.Contains(t.opt.ExternalTags, k):
 			why = "is managed outside of the cluster"
 		case naming.ReservedTag(k):
-			why = "is used by the controller"
+			severity, why = finding.Warning, "is used by the controller"
 		case strings.HasPrefix(strings.ToLower(k), "aws:"):
 			reason, why = finding.TagInvalid, "begins with aws:, which AWS reserves"
 		case len([]rune(k)) > 128 || len([]rune(tags[k])) > 256:
@@ -45,7 +45,7 @@ func (t *translation) allowed(m *member, tags map[string]string, from finding.Or
 		if from.Object.Kind == "Service" {
 			object, field = from.Object, from.Field
 		}
-		t.found.Add(finding.Finding{Object: object, Field: field, Reason: reason, Severity: finding.Error,
+		t.found.Add(finding.Finding{Object: object, Field: field, Reason: reason, Severity: severity,
 			Message: fmt.Sprintf("tag %q %s and is left out", k, why), Fix: "remove the tag"})
 	}
 	return out

@@ -23,9 +23,6 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID) (model.Stack, fi
 	}
 	t.stack.ID, t.stack.Leaving, t.stack.DeletionGuard = id, g.leaving, g.guard
 	t.stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
-	if g.guard != nil {
-		t.found.Add(*g.guard)
-	}
 	if len(t.members) == 0 {
 		t.stack.Hold = g.astray
 		t.stack.BackendGroup.OthersLive = f.othersLive(v, id)

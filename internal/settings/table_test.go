@@ -1,0 +1,127 @@
+package settings
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+var web = finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
+
+func parse(kv ...string) Ingress {
+	m := map[string]string{}
+	for i := 0; i < len(kv); i += 2 {
+		m[Prefix+kv[i]] = kv[i+1]
+	}
+	return ParseIngress(m, web)
+}
+
+func TestRowsAreDocumented(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range Rows() {
+		if r.Group == "" || r.Key == "" || r.Type == "" || r.Merge == "" || r.Doc == "" {
+			t.Errorf("row %q lacks documentation: %+v", r.Key, r)
+		}
+		if seen[r.Key] {
+			t.Errorf("row %q stands twice", r.Key)
+		}
+		seen[r.Key] = true
+	}
+	if len(seen) < 70 {
+		t.Errorf("only %d rows", len(seen))
+	}
+}
+
+func TestParseIngressRemembersOriginsAndFaults(t *testing.T) {
+	in := parse("scheme", "public", "tags", "a=b", "healthcheck-interval-seconds", "soon", "actions.x", "{}")
+	if in.Scheme.Set || in.Scheme.Fault == nil || !in.Scheme.Present() {
+		t.Errorf("scheme: %+v", in.Scheme)
+	}
+	want := Of(map[string]string{"a": "b"}, finding.Origin{Object: web, Field: Prefix + "tags"})
+	if diff := cmp.Diff(want, in.Tags); diff != "" {
+		t.Error(diff)
+	}
+	if in.Actions["x"].Fault == nil || in.Target.HealthInterval.Fault == nil {
+		t.Error("faults of rules and target groups are not kept")
+	}
+	var fields []string
+	for _, f := range in.MemberFaults() {
+		fields = append(fields, f.Origin.Field)
+	}
+	if diff := cmp.Diff([]string{Prefix + "scheme"}, fields); diff != "" {
+		t.Errorf("faults that hold the member: %s", diff)
+	}
+}
+
+func TestParseServiceReadsOnlyBackendAnnotations(t *testing.T) {
+	got := ParseService(map[string]string{
+		Prefix + "target-type": "ip", Prefix + "scheme": "internal", Prefix + "listen-ports": "oops",
+	}, finding.Ref{Kind: "Service", Namespace: "shop", Name: "web"})
+	if got.Target.Type.Value != model.IPTargets {
+		t.Errorf("target type: %+v", got.Target.Type)
+	}
+}
+
+func TestTargetGroupOverTakesWholeValues(t *testing.T) {
+	svc := parse("target-group-attributes", "a=1", "healthcheck-path", "/svc").Target
+	ing := parse("target-group-attributes", "b=2", "success-codes", "204", "multi-cluster-target-group", "true").Target
+	got := svc.Over(ing)
+	if diff := cmp.Diff(map[string]string{"a": "1"}, got.Attributes.Value); diff != "" {
+		t.Error(diff)
+	}
+	if got.HealthPath.Value != "/svc" || got.SuccessCodes.Value != "204" || !got.MultiCluster.Value {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	got := Unknown(map[string]string{Prefix + "shceme": "", Prefix + "scheme": "", Prefix + "actions.x": "", Prefix + "actions.": "", "other/x": ""})
+	if diff := cmp.Diff([]string{Prefix + "actions.", Prefix + "shceme"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWebACLOlderSpellingYields(t *testing.T) {
+	if got := parse("web-acl-id", "old", "waf-acl-id", "new").WAFClassic.Value; got != "new" {
+		t.Error(got)
+	}
+	if got := parse("web-acl-id", "old").WAFClassic.Value; got != "old" {
+		t.Error(got)
+	}
+}
+
+func TestClassReplacesAnnotations(t *testing.T) {
+	scheme := v1beta1.LoadBalancerSchemeInternetFacing
+	params := &v1beta1.IngressClassParams{Spec: v1beta1.IngressClassParamsSpec{
+		Group: &v1beta1.IngressGroup{Name: "g"}, Scheme: &scheme, SSLRedirectPort: "x", WAFv2ACLArn: "pinned",
+		InboundCIDRs: []string{"10.0.0.0/8", "bad"}, PrefixListsIDsLegacy: []string{"pl-1"},
+		Listeners: []v1beta1.Listener{
+			{Protocol: "HTTPS", Port: 443, ListenerAttributes: []v1beta1.Attribute{{Key: "a", Value: "1"}}},
+			{Protocol: "HTTPS", Port: 443, ListenerAttributes: []v1beta1.Attribute{{Key: "a", Value: "2"}}},
+		},
+	}}
+	params.Name = "p"
+	in := parse("scheme", "nonsense", "inbound-cidrs", "nonsense", "group.name", "other", "wafv2-acl-name", "mine", "tags", "x").WithClass(params)
+	if in.Scheme.Value != model.InternetFacing || in.GroupName.Value != "g" || in.PrefixLists.Value[0] != "pl-1" {
+		t.Errorf("%+v %+v %+v", in.Scheme, in.GroupName, in.PrefixLists)
+	}
+	if in.WAFv2Name.Set || in.WAFv2ARN.Value != "pinned" {
+		t.Error("an annotation escapes the pinned web ACL")
+	}
+	if in.Class.ListenerAttributes["HTTPS-443"]["a"] != "1" {
+		t.Error("the first entry of a listener does not count")
+	}
+	var fields []string
+	for _, f := range in.MemberFaults() {
+		fields = append(fields, f.Origin.Field)
+	}
+	slices.Sort(fields)
+	if diff := cmp.Diff([]string{Prefix + "tags", "spec.inboundCIDRs", "spec.sslRedirectPort"}, fields); diff != "" {
+		t.Errorf("faults: %s", diff)
+	}
+}

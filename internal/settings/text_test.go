@@ -1,0 +1,122 @@
+package settings
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMap(t *testing.T) {
+	for raw, want := range map[string]map[string]string{
+		"k1=v1, k2 = v2":   {"k1": "v1", "k2": "v2"},
+		"a=b=c":            {"a": "b=c"},
+		`h=x\,y,b=2`:       {"h": "x,y", "b": "2"},
+		"a=":               {"a": ""},
+		"":                 {},
+		"a=1,":             {"a": "1,"},
+		"a=1,a=2":          {"a": "2"},
+		`a=1\`:             {"a": `1\`},
+		`a=\\`:             {"a": `\`},
+		" a = 1 , b = x y": {"a": "1", "b": "x y"},
+		`k\=x=1`:           {"k": "x=1"},
+		"  ":               nil,
+		"a=1,b":            nil,
+		"a=1,,b=2":         nil,
+		"=1":               nil,
+	} {
+		t.Run(raw, func(t *testing.T) {
+			got, err := Map(raw)
+			if (err != nil) != (want == nil) {
+				t.Fatalf("error %v", err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestList(t *testing.T) {
+	for raw, want := range map[string][]string{
+		"":         {},
+		" , ,":     {},
+		"a, b ,,c": {"a", "b", "c"},
+	} {
+		got, err := List(raw)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%q: %v -want +got:\n%s", raw, err, diff)
+		}
+	}
+}
+
+func TestScalars(t *testing.T) {
+	for _, good := range []string{"1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"} {
+		if _, err := Bool(good); err != nil {
+			t.Errorf("Bool(%q): %v", good, err)
+		}
+	}
+	for _, bad := range []string{"", "yes", " true", "TrUe"} {
+		if _, err := Bool(bad); err == nil {
+			t.Errorf("Bool(%q) is accepted", bad)
+		}
+	}
+	for raw, want := range map[string]int32{"0": 0, "-5": -5, "+7": 7, "2147483647": 2147483647} {
+		if got, err := Int(raw); err != nil || got != want {
+			t.Errorf("Int(%q) = %d, %v", raw, got, err)
+		}
+	}
+	for _, bad := range []string{"", " 1", "1.0", "2147483648", "0x10", "1e3"} {
+		if _, err := Int(bad); err == nil {
+			t.Errorf("Int(%q) is accepted", bad)
+		}
+	}
+	if got, err := Int64("99999999999"); err != nil || got != 99999999999 {
+		t.Errorf("Int64 = %d, %v", got, err)
+	}
+}
+
+func TestCIDRsAreCanonical(t *testing.T) {
+	got, err := CIDRs("10.0.0.5/24, ::1/64")
+	if diff := cmp.Diff([]string{"10.0.0.0/24", "::/64"}, got); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+	for _, bad := range []string{"10.0.0.0", "10.0.0.0/33", "x"} {
+		if _, err := CIDRs(bad); err == nil {
+			t.Errorf("CIDRs(%q) is accepted", bad)
+		}
+	}
+}
+
+// The parsers must take any text without falling over.
+func FuzzParsers(f *testing.F) {
+	for _, seed := range []string{
+		"", "a=b", `a=\,b,c=d`, `[{"HTTP":80}]`, `{"type":"forward","targetGroupARN":"x"}`, "10.0.0.0/8,::/0",
+		`[{"field":"host-header","hostHeaderConfig":{"values":["a"]}}]`, `[{"port":1,"mode":"verify","trustStore":"x"}]`,
+		`[{"type":"url-rewrite","urlRewriteConfig":{"rewrites":[{"regex":"a","replace":"b"}]}}]`, `{"jwksEndpoint":"a","issuer":"b"}`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		m, err := Map(raw)
+		if _, empty := m[""]; err == nil && empty {
+			t.Error("empty key")
+		}
+		_, _ = List(raw)
+		_, _ = Bool(raw)
+		_, _ = Int(raw)
+		_, _ = Int64(raw)
+		_, _ = CIDRs(raw)
+		if ports, err := ListenPorts(raw); err == nil && len(ports) == 0 {
+			t.Error("no ports and no error")
+		}
+		_, _ = MutualAuth(raw)
+		_, _ = ParseAction(raw)
+		_, _ = Conditions(raw)
+		_, _ = Transforms(raw)
+		_, _ = JWT(raw)
+		_, _ = ParseOIDC(raw)
+		_, _ = ParseCognito(raw)
+		_, _ = capacity(raw)
+		_, _ = groupOrder(raw)
+	})
+}
