@@ -184,6 +184,7 @@ var codes = map[string]engine.Class{
 	"InvalidGroup.NotFound":           engine.Gone,
 	"InvalidGroupId.NotFound":         engine.Gone,
 	"InvalidSecurityGroupID.NotFound": engine.Gone,
+	"InvalidVpcID.NotFound":           engine.Gone,
 	"ResourceNotFoundException":       engine.Gone,
 
 	"TrustStoreNotReady":  engine.NotReady,

@@ -38,7 +38,12 @@ type factCache struct {
 	groups map[string]foundGroups // by question
 	names  map[string]foundName   // target groups by name
 	health map[string]observed.Health
+	writes map[string]int // number of own writes to a target group's targets
 	certs  certificateCache
+
+	described map[string]describedGroup
+	ranges    map[string]vpcRanges
+	endpoints endpointCache
 }
 
 type foundSubnet struct {
@@ -67,7 +72,10 @@ func (f *factCache) reset() {
 		f.subnets, f.subnetsAt, f.public, f.publicAt = nil, time.Time{}, nil, time.Time{}
 		f.zoneTypes, f.foreign = map[string]string{}, map[string]foundSubnet{}
 		f.groups, f.names, f.health = map[string]foundGroups{}, map[string]foundName{}, map[string]observed.Health{}
+		f.writes = map[string]int{}
 		f.certs = newCertificateCache()
+		f.described, f.ranges = map[string]describedGroup{}, map[string]vpcRanges{}
+		f.endpoints = newEndpointCache()
 	})
 }
 
@@ -233,11 +241,23 @@ func (c *Cloud) askHealth(ctx context.Context, arn string) (observed.Health, err
 	return h, err
 }
 
+// readHealth reads until no write of our own falls into the reading.
 func (c *Cloud) readHealth(ctx context.Context, arn string) error {
+	for {
+		again, err := c.readHealthOnce(ctx, arn)
+		if err != nil || !again {
+			return err
+		}
+	}
+}
+
+func (c *Cloud) readHealthOnce(ctx context.Context, arn string) (again bool, err error) {
 	start := c.cfg.Now()
+	writes := 0
+	c.facts.with(func() { writes = c.facts.writes[arn] })
 	out, err := c.api.elb.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(arn)})
 	if err != nil {
-		return fmt.Errorf("read health of %s: %w", arn, err)
+		return false, fmt.Errorf("read health of %s: %w", arn, err)
 	}
 	h := observed.Health{At: start}
 	for _, d := range out.TargetHealthDescriptions {
@@ -250,21 +270,20 @@ func (c *Cloud) readHealth(ctx context.Context, arn string) error {
 		}
 		h.Targets = append(h.Targets, t)
 	}
-	slices.SortFunc(h.Targets, func(a, b observed.Target) int {
-		if n := strings.Compare(a.ID, b.ID); n != 0 {
-			return n
-		}
-		return int(a.Port) - int(b.Port)
-	})
+	slices.SortFunc(h.Targets, compareTargets)
 	c.facts.with(func() {
+		if again = c.facts.writes[arn] != writes; again {
+			return
+		}
 		for k, old := range c.facts.health {
-			if !c.younger(old.At, time.Minute) {
+			if !c.younger(old.At, healthKept) {
 				delete(c.facts.health, k)
+				delete(c.facts.writes, k)
 			}
 		}
 		c.facts.health[arn] = h
 	})
-	return nil
+	return again, nil
 }
 
 func unique(in []string) []string {

@@ -14,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
@@ -106,8 +108,10 @@ func (r *rig) seed() {
 }
 
 func (r *rig) subnet(zone, cidr, name, role string) string {
+	vpc := must(r.ec2.DescribeVpcs(r.ctx, &ec2.DescribeVpcsInput{VpcIds: []string{r.vpc}}))(r.t).Vpcs[0]
+	six := strings.Replace(*vpc.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock, "00::/56", fmt.Sprintf("%02x::/64", len(r.public)*2+len(r.private)), 1)
 	out := must(r.ec2.CreateSubnet(r.ctx, &ec2.CreateSubnetInput{
-		VpcId: &r.vpc, CidrBlock: &cidr, AvailabilityZone: aws.String(region + zone),
+		VpcId: &r.vpc, Ipv6CidrBlock: &six, CidrBlock: &cidr, AvailabilityZone: aws.String(region + zone),
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSubnet, Tags: []ec2types.Tag{
 			{Key: aws.String("Name"), Value: aws.String(name + "-" + zone)}, {Key: aws.String(role), Value: aws.String("1")},
 		}}},
@@ -179,8 +183,26 @@ func (r *rig) reach(want model.Stack) {
 		r.t.Fatal(err)
 	}
 	r.settled(want)
+	remembered := r.observe(want)
 	r.cloud.Forget()
 	r.settled(want)
+	if diff := cmp.Diff(r.observe(want), remembered, cmpopts.EquateEmpty(), cmp.FilterPath(func(p cmp.Path) bool {
+		return p.Last().String() == ".State"
+	}, cmp.Ignore()), unread); diff != "" {
+		r.t.Errorf("what is remembered is not what is there (-there +remembered):\n%s", diff)
+	}
+}
+
+// unread takes attributes that one side did not read as equal.
+var unread = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Attributes" }, cmp.Comparer(func(a, b map[string]string) bool {
+	return a == nil || b == nil || maps.Equal(a, b)
+}))
+
+func (r *rig) observe(want model.Stack) observed.Stack {
+	r.t.Helper()
+	_, have, _ := r.draft(want)
+	have.Facts = observed.Facts{BackendGroup: have.Facts.BackendGroup}
+	return have
 }
 
 func (r *rig) settled(want model.Stack) {

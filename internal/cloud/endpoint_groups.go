@@ -1,0 +1,180 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// The security groups of nodes and pods are not ours: the only thing that is changed in them is
+// rules, and the caller takes away only those that bear our mark.
+
+// foundRules are the rules of a group of nodes or pods.
+type foundRules struct {
+	exists  bool
+	tagged  bool // for the cluster, by the tag that provisioning tools use
+	rules   []model.IngressRule
+	at      time.Time
+	written time.Time
+}
+
+// EndpointGroups implements bindings.EndpointGroups.
+func (c *Cloud) EndpointGroups(ctx context.Context, ids []string) ([]bindings.EndpointGroup, error) {
+	stale := func() (tagged bool, missing []string) {
+		c.facts.with(func() {
+			e := &c.facts.endpoints
+			tagged = !c.younger(e.taggedAt, c.cfg.Refresh)
+			for _, id := range ids {
+				if g := e.groups[id]; !c.younger(g.at, c.cfg.Refresh) && !(g.tagged && !tagged) {
+					missing = append(missing, id)
+				}
+			}
+		})
+		return tagged, missing
+	}
+	key := "tag:kubernetes.io/cluster/" + c.cfg.Cluster
+	for {
+		tagged, missing := stale()
+		if !tagged && len(missing) == 0 {
+			break
+		}
+		err := c.flight.do(ctx, "endpoint groups", func() error {
+			tagged, missing := stale()
+			if tagged {
+				if err := c.readEndpointGroups(ctx, append(filters("vpc-id", c.vpc), filter(key, "owned", "shared")), nil); err != nil {
+					return err
+				}
+				_, missing = stale()
+			}
+			for batch := range slices.Chunk(unique(missing), filterBatch) {
+				if err := c.readEndpointGroups(ctx, filters("group-id", batch...), batch); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read security groups of nodes and pods: %w", err)
+		}
+	}
+	var out []bindings.EndpointGroup
+	c.facts.with(func() {
+		for _, id := range slices.Sorted(maps.Keys(c.facts.endpoints.groups)) {
+			if g := c.facts.endpoints.groups[id]; g.exists && (g.tagged || slices.Contains(ids, id)) {
+				out = append(out, bindings.EndpointGroup{ID: id, Ingress: g.rules})
+			}
+		}
+	})
+	return out, nil
+}
+
+// readEndpointGroups reads groups by filter: those of the ids, or, without ids, the tagged ones.
+func (c *Cloud) readEndpointGroups(ctx context.Context, f []ec2types.Filter, ids []string) error {
+	start := c.cfg.Now()
+	found := map[string]foundRules{}
+	pages := ec2.NewDescribeSecurityGroupsPaginator(c.api.ec2, &ec2.DescribeSecurityGroupsInput{Filters: f})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, g := range page.SecurityGroups {
+			tag := ec2TagsFromAWS(g.Tags)["kubernetes.io/cluster/"+c.cfg.Cluster]
+			found[aws.ToString(g.GroupId)] = foundRules{
+				exists: true, tagged: (tag == "owned" || tag == "shared") && aws.ToString(g.VpcId) == c.vpc,
+				rules: ingressFromAWS(g.IpPermissions), at: start,
+			}
+		}
+	}
+	c.facts.with(func() {
+		e := &c.facts.endpoints
+		for id, g := range found {
+			if old := e.groups[id]; !old.written.After(start) {
+				e.groups[id] = g
+			}
+		}
+		if ids == nil {
+			e.taggedAt = start
+			for id, g := range e.groups {
+				if _, ok := found[id]; !ok && g.tagged {
+					delete(e.groups, id)
+				}
+			}
+			return
+		}
+		for _, id := range ids {
+			if _, ok := found[id]; !ok {
+				e.groups[id] = foundRules{at: start}
+			}
+		}
+	})
+	return nil
+}
+
+// ChangeEndpointRules implements bindings.EndpointGroups.
+func (c *Cloud) ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error {
+	if len(authorize) > 0 {
+		_, err := c.api.ec2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: ingressToAWS(sortedRules(authorize))})
+		if err != nil {
+			return c.endpointRulesFailed(group, fmt.Errorf("admit sources to %s: %w", group, err))
+		}
+		c.endpointRulesChanged(group, func(have []model.IngressRule) []model.IngressRule { return append(have, authorize...) })
+	}
+	if len(revoke) > 0 {
+		_, err := c.api.ec2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: ingressToAWS(sortedRules(revoke))})
+		if err != nil {
+			return c.endpointRulesFailed(group, fmt.Errorf("shut sources out of %s: %w", group, err))
+		}
+		c.endpointRulesChanged(group, func(have []model.IngressRule) []model.IngressRule {
+			return slices.DeleteFunc(have, func(h model.IngressRule) bool {
+				return slices.ContainsFunc(revoke, func(r model.IngressRule) bool { return compareIngress(h, r) == 0 })
+			})
+		})
+	}
+	return nil
+}
+
+func sortedRules(in []model.IngressRule) []model.IngressRule {
+	out := slices.Clone(in)
+	slices.SortFunc(out, compareIngress)
+	return out
+}
+
+func (c *Cloud) endpointRulesChanged(group string, change func([]model.IngressRule) []model.IngressRule) {
+	c.facts.with(func() {
+		g, ok := c.facts.endpoints.groups[group]
+		if !ok {
+			return
+		}
+		g.rules, g.written = sortedRules(change(slices.Clone(g.rules))), c.cfg.Now()
+		c.facts.endpoints.groups[group] = g
+	})
+}
+
+// endpointRulesFailed makes the group be read anew unless nothing can have changed.
+func (c *Cloud) endpointRulesFailed(group string, err error) error {
+	switch class := classify(err); {
+	case mayHaveHappened(err), class == engine.Conflict, class == engine.Gone, class == engine.Invalid, class == engine.Quota:
+		c.facts.with(func() {
+			e := &c.facts.endpoints
+			if e.groups[group].tagged {
+				e.taggedAt = time.Time{}
+			}
+			delete(e.groups, group)
+			if class == engine.Gone {
+				e.groups[group] = foundRules{at: c.cfg.Now()}
+			}
+		})
+	}
+	return err
+}

@@ -1,0 +1,316 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
+)
+
+const (
+	// interfacesFor is how long a network interface that was found is kept.
+	interfacesFor = 10 * time.Minute
+	// againAfter spares AWS the same question about what was not there a moment ago.
+	againAfter = 2 * time.Second
+	// filterBatch is how many values a filter takes, less one.
+	filterBatch = 199
+)
+
+// endpointCache keeps network interfaces and the groups of nodes and pods.
+type endpointCache struct {
+	instances  map[string]foundInterfaces
+	interfaces map[string]foundInterfaces // by id
+	addresses  map[string]foundInterfaces // by address
+	tags       map[string]foundTags       // of security groups
+
+	groups   map[string]foundRules // by id
+	taggedAt time.Time
+}
+
+// foundInterfaces is empty where there is none.
+type foundInterfaces struct {
+	list []network.Interface
+	at   time.Time
+}
+
+type foundTags struct {
+	tags map[string]string
+	at   time.Time
+}
+
+func newEndpointCache() endpointCache {
+	return endpointCache{
+		instances: map[string]foundInterfaces{}, interfaces: map[string]foundInterfaces{}, addresses: map[string]foundInterfaces{},
+		tags: map[string]foundTags{}, groups: map[string]foundRules{},
+	}
+}
+
+// Interfaces implements bindings.EndpointGroups.
+func (c *Cloud) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (bindings.Interfaces, error) {
+	kinds := []struct {
+		name string
+		keys []string
+		// lacks says that an answer is not all that is expected.
+		lacks func(key string, f foundInterfaces) bool
+		cache func() map[string]foundInterfaces
+		read  func(ctx context.Context, keys []string) (map[string][]network.Interface, error)
+	}{
+		{"instances", q.Instances, func(k string, f foundInterfaces) bool { return len(f.list) == 0 || !carry(f.list, q.Carried[k]) },
+			func() map[string]foundInterfaces { return c.facts.endpoints.instances }, c.readInstances},
+		{"interfaces", q.IDs, func(_ string, f foundInterfaces) bool { return len(f.list) == 0 },
+			func() map[string]foundInterfaces { return c.facts.endpoints.interfaces }, c.readInterfaces},
+		{"addresses", q.Addresses, func(_ string, f foundInterfaces) bool { return len(f.list) == 0 },
+			func() map[string]foundInterfaces { return c.facts.endpoints.addresses }, c.readAddresses},
+	}
+	for _, k := range kinds {
+		start := c.cfg.Now().Add(-againAfter)
+		missing := func() (out []string) {
+			c.facts.with(func() {
+				for _, key := range k.keys {
+					f := k.cache()[key]
+					if !c.younger(f.at, interfacesFor) || k.lacks(key, f) && !f.at.After(start) {
+						out = append(out, key)
+					}
+				}
+			})
+			return out
+		}
+		for len(missing()) > 0 {
+			err := c.flight.do(ctx, k.name, func() error {
+				keys := unique(missing())
+				if len(keys) == 0 {
+					return nil
+				}
+				at := c.cfg.Now()
+				got, err := k.read(ctx, keys)
+				if err != nil {
+					return err
+				}
+				c.facts.with(func() {
+					for key, f := range k.cache() {
+						if !c.younger(f.at, interfacesFor) {
+							delete(k.cache(), key)
+						}
+					}
+					for _, key := range keys {
+						k.cache()[key] = foundInterfaces{got[key], at}
+					}
+				})
+				return nil
+			})
+			if err != nil {
+				return bindings.Interfaces{}, fmt.Errorf("find network interfaces by %s: %w", k.name, err)
+			}
+		}
+	}
+	return c.interfaceAnswer(q), nil
+}
+
+// carry says whether interfaces carry all of the addresses.
+func carry(list []network.Interface, addresses []string) bool {
+	return !slices.ContainsFunc(addresses, func(a string) bool {
+		_, ok := network.InterfaceOf(a, list)
+		return !ok
+	})
+}
+
+func (c *Cloud) interfaceAnswer(q bindings.InterfaceQuery) bindings.Interfaces {
+	out := bindings.Interfaces{OfInstance: map[string][]network.Interface{}, ByID: map[string]network.Interface{}, ByAddress: map[string]network.Interface{}}
+	c.facts.with(func() {
+		e := c.facts.endpoints
+		for _, k := range q.Instances {
+			if l := e.instances[k].list; len(l) > 0 {
+				out.OfInstance[k] = l
+			}
+		}
+		for _, k := range q.IDs {
+			if l := e.interfaces[k].list; len(l) > 0 {
+				out.ByID[k] = l[0]
+			}
+		}
+		for _, k := range q.Addresses {
+			if l := e.addresses[k].list; len(l) > 0 {
+				out.ByAddress[k] = l[0]
+			}
+		}
+	})
+	return out
+}
+
+// readInstances reads by filter, since one id that does not exist would make the whole call fail.
+func (c *Cloud) readInstances(ctx context.Context, ids []string) (map[string][]network.Interface, error) {
+	out := map[string][]network.Interface{}
+	for batch := range slices.Chunk(ids, filterBatch) {
+		pages := ec2.NewDescribeInstancesPaginator(c.api.ec2, &ec2.DescribeInstancesInput{Filters: filters("instance-id", batch...)})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return nil, err
+			}
+			for _, r := range page.Reservations {
+				for _, i := range r.Instances {
+					for _, n := range i.NetworkInterfaces {
+						id := aws.ToString(i.InstanceId)
+						out[id] = append(out[id], instanceInterface(n))
+					}
+				}
+			}
+		}
+	}
+	for _, l := range out {
+		slices.SortFunc(l, func(a, b network.Interface) int { return int(a.DeviceIndex) - int(b.DeviceIndex) })
+	}
+	return out, c.setGroupTags(ctx, out)
+}
+
+func (c *Cloud) readInterfaces(ctx context.Context, ids []string) (map[string][]network.Interface, error) {
+	out := map[string][]network.Interface{}
+	for batch := range slices.Chunk(ids, filterBatch) {
+		err := c.eachInterface(ctx, filters("network-interface-id", batch...), func(i network.Interface) { out[i.ID] = []network.Interface{i} })
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, c.setGroupTags(ctx, out)
+}
+
+func (c *Cloud) readAddresses(ctx context.Context, addresses []string) (map[string][]network.Interface, error) {
+	out := map[string][]network.Interface{}
+	families := map[string][]string{}
+	for _, a := range addresses {
+		if strings.Contains(a, ":") {
+			families["ipv6-addresses.ipv6-address"] = append(families["ipv6-addresses.ipv6-address"], a)
+		} else {
+			families["addresses.private-ip-address"] = append(families["addresses.private-ip-address"], a)
+		}
+	}
+	for _, name := range []string{"addresses.private-ip-address", "ipv6-addresses.ipv6-address"} {
+		for batch := range slices.Chunk(families[name], filterBatch) {
+			err := c.eachInterface(ctx, append(filters("vpc-id", c.vpc), filter(name, batch...)), func(i network.Interface) {
+				for _, a := range batch {
+					if i.Carries(a) {
+						out[a] = append(out[a], i)
+					}
+				}
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, l := range out {
+		slices.SortFunc(l, func(a, b network.Interface) int { return strings.Compare(a.ID, b.ID) })
+	}
+	return out, c.setGroupTags(ctx, out)
+}
+
+func (c *Cloud) eachInterface(ctx context.Context, f []ec2types.Filter, do func(network.Interface)) error {
+	pages := ec2.NewDescribeNetworkInterfacesPaginator(c.api.ec2, &ec2.DescribeNetworkInterfacesInput{Filters: f})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, n := range page.NetworkInterfaces {
+			i := network.Interface{ID: aws.ToString(n.NetworkInterfaceId), Groups: interfaceGroups(n.Groups)}
+			if n.Attachment != nil {
+				i.DeviceIndex = aws.ToInt32(n.Attachment.DeviceIndex)
+			}
+			for _, a := range n.PrivateIpAddresses {
+				i.Addresses = append(i.Addresses, aws.ToString(a.PrivateIpAddress))
+			}
+			for _, a := range n.Ipv6Addresses {
+				i.Addresses = append(i.Addresses, aws.ToString(a.Ipv6Address))
+			}
+			for _, p := range n.Ipv4Prefixes {
+				i.Prefixes = append(i.Prefixes, aws.ToString(p.Ipv4Prefix))
+			}
+			for _, p := range n.Ipv6Prefixes {
+				i.Prefixes = append(i.Prefixes, aws.ToString(p.Ipv6Prefix))
+			}
+			do(i)
+		}
+	}
+	return nil
+}
+
+func instanceInterface(n ec2types.InstanceNetworkInterface) network.Interface {
+	i := network.Interface{ID: aws.ToString(n.NetworkInterfaceId), Groups: interfaceGroups(n.Groups)}
+	if n.Attachment != nil {
+		i.DeviceIndex = aws.ToInt32(n.Attachment.DeviceIndex)
+	}
+	for _, a := range n.PrivateIpAddresses {
+		i.Addresses = append(i.Addresses, aws.ToString(a.PrivateIpAddress))
+	}
+	for _, a := range n.Ipv6Addresses {
+		i.Addresses = append(i.Addresses, aws.ToString(a.Ipv6Address))
+	}
+	for _, p := range n.Ipv4Prefixes {
+		i.Prefixes = append(i.Prefixes, aws.ToString(p.Ipv4Prefix))
+	}
+	for _, p := range n.Ipv6Prefixes {
+		i.Prefixes = append(i.Prefixes, aws.ToString(p.Ipv6Prefix))
+	}
+	return i
+}
+
+func interfaceGroups(groups []ec2types.GroupIdentifier) []network.InterfaceGroup {
+	var out []network.InterfaceGroup
+	for _, g := range groups {
+		out = append(out, network.InterfaceGroup{ID: aws.ToString(g.GroupId)})
+	}
+	slices.SortFunc(out, func(a, b network.InterfaceGroup) int { return strings.Compare(a.ID, b.ID) })
+	return out
+}
+
+// setGroupTags fills in the tags of the groups of interfaces that have several, as only there the
+// tags decide.
+func (c *Cloud) setGroupTags(ctx context.Context, found map[string][]network.Interface) error {
+	each := func(do func(*network.InterfaceGroup)) {
+		for _, l := range found {
+			for i := range l {
+				if len(l[i].Groups) < 2 {
+					continue
+				}
+				for j := range l[i].Groups {
+					do(&l[i].Groups[j])
+				}
+			}
+		}
+	}
+	var unknown []string
+	c.facts.with(func() {
+		each(func(g *network.InterfaceGroup) {
+			if !c.younger(c.facts.endpoints.tags[g.ID].at, interfacesFor) {
+				unknown = append(unknown, g.ID)
+			}
+		})
+	})
+	for batch := range slices.Chunk(unique(unknown), filterBatch) {
+		start := c.cfg.Now()
+		pages := ec2.NewDescribeSecurityGroupsPaginator(c.api.ec2, &ec2.DescribeSecurityGroupsInput{Filters: filters("group-id", batch...)})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return err
+			}
+			c.facts.with(func() {
+				for _, g := range page.SecurityGroups {
+					c.facts.endpoints.tags[aws.ToString(g.GroupId)] = foundTags{ec2TagsFromAWS(g.Tags), start}
+				}
+			})
+		}
+	}
+	c.facts.with(func() {
+		each(func(g *network.InterfaceGroup) { g.Tags = c.facts.endpoints.tags[g.ID].tags })
+	})
+	return nil
+}
