@@ -27,7 +27,7 @@ func BindingConfig(c config.Config, vpc string) bindings.Config {
 		Targets:    targets.Options{FailOpen: c.Gates.On(config.EndpointsFailOpen)},
 		MaxTargets: c.Targets.MaxPerGroup, GroupTags: c.Security.ENIGroupTags,
 		Requeue: c.Targets.RequeueDuration, Resync: c.Kubernetes.SyncPeriod,
-		// Unrestricted rules are whole port ranges as they are; nothing is to be joined.
+		UnmergedRules: c.Security.Unrestricted,
 	}
 }
 

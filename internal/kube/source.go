@@ -143,7 +143,7 @@ func (s *Source) List(q cluster.Query) ([]cluster.Object, error) {
 	if err := s.cache.List(s.ctx, list, opts); err != nil {
 		return nil, err
 	}
-	return objectsOf(list)
+	return Items(list)
 }
 
 // Watch calls notify for every event of the kinds, from one goroutine per kind, beginning with the

@@ -1,0 +1,19 @@
+// Command fulcrum is the controller that makes AWS load balancers from Kubernetes objects, and the
+// commands that show what it would do.
+package main
+
+import (
+	"os"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli"
+)
+
+func main() {
+	// The first signal stops in order, the second at once.
+	ctx := signals.SetupSignalHandler()
+	os.Exit(cli.Run(ctx, cli.Environment{
+		Args: os.Args[1:], Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
+	}))
+}

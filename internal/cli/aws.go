@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/config"
+	"github.com/fulcrum-lb/fulcrum/internal/controller"
+)
+
+// cloudConfig is what the configuration says about AWS.
+func cloudConfig(c config.Config, env Environment) (cloud.Config, error) {
+	out := cloud.Config{
+		Cluster: c.ClusterName, Region: c.AWS.Region, VPC: c.AWS.VPC, VPCTags: c.AWS.VPCTags,
+		Env: env.Getenv, Endpoints: c.AWS.Endpoints, MaxAttempts: c.AWS.MaxRetries, Version: thisBuild().version,
+		RuleTags:            c.Gates.On(config.ListenerRulesTagging),
+		Reachability:        c.Gates.On(config.SubnetDiscoveryByReachability),
+		ManagedCertificates: c.Gates.On(config.EnableCertificateManagement),
+	}
+	if out.MaxAttempts <= 0 {
+		out.MaxAttempts = 3 // what the SDK does where nothing is said
+	}
+	if c.AWS.Throttle != "" {
+		paces, err := cloud.ParsePaces(c.AWS.Throttle)
+		if err != nil {
+			return out, fmt.Errorf("--aws-api-throttle: %w", err)
+		}
+		out.Paces = paces
+	}
+	return out, nil
+}
+
+// connect makes the AWS side of the controller.
+func connect(c config.Config, env Environment) func(context.Context, func() error, *controller.Metrics) (controller.AWS, error) {
+	return func(ctx context.Context, fence func() error, m *controller.Metrics) (controller.AWS, error) {
+		cc, err := cloudConfig(c, env)
+		if err != nil {
+			return controller.AWS{}, err
+		}
+		cc.Fence = fence
+		cc.OnCall = counted(m.Called)
+		cc.OnRequest = counted(m.Requested)
+		cl, err := cloud.New(ctx, cc)
+		if err != nil {
+			return controller.AWS{}, err
+		}
+		return controller.AWS{Stacks: cl, Targets: cl, VPC: cl.VPC()}, nil
+	}
+}
+
+// counted passes a call on to a counter, unless AWS never answered.
+func counted(count func(controller.Call)) func(cloud.Call) {
+	return func(c cloud.Call) {
+		if c.Status == 0 {
+			return
+		}
+		count(controller.Call{
+			Service: c.Service, Operation: c.Operation, Status: strconv.Itoa(c.Status), Code: c.Code,
+			Took: c.Duration, Attempts: c.Attempts,
+		})
+	}
+}

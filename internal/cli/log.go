@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"io"
+	"time"
+
+	"github.com/go-logr/logr"
+	"go.uber.org/zap/zapcore"
+	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+)
+
+// newLogger writes JSON lines. level is info or debug; anything else is info.
+func newLogger(w io.Writer, level string) logr.Logger {
+	at := zapcore.InfoLevel
+	if level == "debug" {
+		at = zapcore.DebugLevel
+	}
+	return zap.New(
+		zap.WriteTo(w), zap.Level(at), zap.StacktraceLevel(zapcore.PanicLevel),
+		zap.JSONEncoder(func(c *zapcore.EncoderConfig) { c.EncodeTime = zapcore.TimeEncoderOfLayout(time.RFC3339) }),
+	)
+}
+
+// shareLogger gives the logger to the client libraries, which have loggers of their own.
+func shareLogger(log logr.Logger) {
+	ctrllog.SetLogger(log)
+	klog.SetLogger(log)
+}
