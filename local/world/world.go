@@ -267,6 +267,9 @@ func (w *World) Started(role string) bool { return w.process(role) != nil }
 // Log is the path of a role's log.
 func (w *World) Log(role string) string { return w.file("logs", role+".log") }
 
+// LogTail is the end of a role's log, as text to show.
+func (w *World) LogTail(role string, lines int) string { return tail(w.Log(role), lines) }
+
 // Close ends all processes and removes the state. It may be called twice.
 func (w *World) Close() error {
 	w.mu.Lock()

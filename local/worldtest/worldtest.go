@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/local/await"
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
@@ -62,19 +63,7 @@ func Start(t testing.TB, opts world.Options) *world.World {
 // longer than limit.
 func Eventually(t testing.TB, limit time.Duration, check func(ctx context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := check(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("not within %s: %v", limit, err)
-		case <-tick.C:
-		}
+	if err := await.True(t.Context(), limit, check); err != nil {
+		t.Fatal(err)
 	}
 }

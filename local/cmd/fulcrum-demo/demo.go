@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fulcrum-lb/fulcrum/local/await"
+	"github.com/fulcrum-lb/fulcrum/local/inspect"
+	"github.com/fulcrum-lb/fulcrum/local/manifest"
+	"github.com/fulcrum-lb/fulcrum/local/scenario"
+	"github.com/fulcrum-lb/fulcrum/local/world"
+)
+
+// namespace of everything in the example.
+const namespace = "shop"
+
+// How long things may take. They are far longer than what they usually take,
+// for machines that are busy.
+const (
+	limitController = time.Minute
+	limitConverge   = 90 * time.Second
+	limitDelete     = 90 * time.Second
+)
+
+type demo struct {
+	local, controller, examples string
+	keep                        bool
+	out                         io.Writer
+
+	world    *world.World
+	see      *scenario.Scenario
+	objects  []*unstructured.Unstructured
+	applier  *manifest.Applier
+	before   inspect.Inventory
+	hostname string
+	client   *http.Client
+}
+
+// run goes through the acts and stops at the first thing that is not as it
+// should be.
+func (d *demo) run(ctx context.Context) (err error) {
+	defer func() {
+		if d.world == nil {
+			return
+		}
+		if err != nil && ctx.Err() == nil {
+			d.showLog()
+		}
+		err = errors.Join(err, d.world.Close())
+	}()
+	for _, act := range []struct {
+		title string
+		play  func(context.Context) error
+	}{
+		{"Start a world: Kubernetes, an AWS, Fulcrum", d.start},
+		{"Apply two applications behind one Ingress group", d.apply},
+		{"Send requests through the load balancer", d.request},
+		{"Scale the storefront from 2 to 3 pods", d.scale},
+		{"Delete everything", d.remove},
+	} {
+		fmt.Fprintf(d.out, "\n%s\n", act.title)
+		if err := act.play(ctx); err != nil {
+			return fmt.Errorf("%s: %w", strings.ToLower(act.title[:1])+act.title[1:], err)
+		}
+	}
+	fmt.Fprintf(d.out, "\nEach step was seen to be true.\n")
+	return nil
+}
+
+// seen prints one thing that was found true.
+func (d *demo) seen(format string, args ...any) {
+	fmt.Fprintf(d.out, "  ✓ "+format+"\n", args...)
+}
+
+func (d *demo) start(ctx context.Context) error {
+	w, err := world.Start(ctx, world.Options{
+		Binary:   d.local,
+		Keep:     d.keep,
+		Progress: func(s world.Step) { d.seen("%s (%.1f s)", s.Name, s.Took.Seconds()) },
+	})
+	if err != nil {
+		return err
+	}
+	d.world = w
+	if d.see, err = scenario.New(w); err != nil {
+		return err
+	}
+	if d.applier, err = manifest.NewApplier(w.RESTConfig()); err != nil {
+		return err
+	}
+	if d.before, err = d.see.Inspector.Inventory(ctx); err != nil {
+		return err
+	}
+	if err := w.StartController(d.controller); err != nil {
+		return err
+	}
+	limit, cancel := context.WithTimeout(ctx, limitController)
+	defer cancel()
+	if err := w.ControllerReady(limit); err != nil {
+		return err
+	}
+	d.seen("Fulcrum is ready")
+	return nil
+}
+
+func (d *demo) apply(ctx context.Context) error {
+	var err error
+	if d.objects, err = manifest.Load(d.examples); err != nil {
+		return err
+	}
+	if err := d.applier.Apply(ctx, d.objects); err != nil {
+		return err
+	}
+	for _, o := range d.objects {
+		d.seen("%s", manifest.Name(o))
+	}
+	began := time.Now()
+	err = await.True(ctx, limitConverge, func(ctx context.Context) error {
+		hosts := map[string]bool{}
+		for _, ingress := range []string{"shop", "api"} {
+			if d.hostname, err = d.see.Hostname(ctx, namespace, ingress); err != nil {
+				return err
+			}
+			hosts[d.hostname] = true
+		}
+		if len(hosts) != 1 {
+			return fmt.Errorf("the two Ingresses have %d load balancers", len(hosts))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	d.client = d.world.HTTPClient(d.hostname)
+	d.seen("both Ingresses show %s after %.1f s", d.hostname, time.Since(began).Seconds())
+	// An instance target is a node, and each node is one.
+	for service, want := range map[string]int{"shop": 2, "api": len(d.world.Layout().Nodes)} {
+		if err := await.True(ctx, limitConverge, func(ctx context.Context) error {
+			return d.see.HealthyTargets(ctx, namespace, service, want)
+		}); err != nil {
+			return err
+		}
+	}
+	return d.showTargets(ctx, "shop", "api")
+}
+
+func (d *demo) showTargets(ctx context.Context, services ...string) error {
+	for _, service := range services {
+		targets, err := d.see.Targets(ctx, namespace, service)
+		if err != nil {
+			return err
+		}
+		var text []string
+		for _, t := range targets {
+			text = append(text, t.String())
+		}
+		d.seen("targets of %s: %s", service, strings.Join(text, ", "))
+	}
+	return nil
+}
+
+func (d *demo) scale(ctx context.Context) error {
+	old, err := d.see.ReadyPods(ctx, namespace, "app=shop", 2)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := d.see.Scale(ctx, namespace, "shop", 3); err != nil {
+		return err
+	}
+	if err := await.True(ctx, limitConverge, func(ctx context.Context) error {
+		return d.see.HealthyTargets(ctx, namespace, "shop", 3)
+	}); err != nil {
+		return err
+	}
+	if err := d.showTargets(ctx, "shop"); err != nil {
+		return err
+	}
+	return await.True(ctx, limitConverge, func(ctx context.Context) error {
+		r, err := scenario.Get(ctx, d.client, "https://shop.example.com/", nil)
+		switch {
+		case err != nil:
+			return err
+		case r.Pod == nil:
+			return fmt.Errorf("no pod answered: %s", r)
+		case slices.Contains(old, r.Pod.Pod):
+			return errors.New("only the old pods have answered")
+		}
+		d.seen("the new pod answers %.1f s after it was asked for: %s", time.Since(began).Seconds(), r)
+		return nil
+	})
+}
+
+func (d *demo) remove(ctx context.Context) error {
+	began := time.Now()
+	if err := d.applier.Delete(ctx, d.objects); err != nil {
+		return err
+	}
+	if err := await.True(ctx, limitDelete, func(ctx context.Context) error {
+		for _, o := range d.objects {
+			if _, err := d.applier.Get(ctx, o); err == nil {
+				return fmt.Errorf("%s is still there", manifest.Name(o))
+			}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	d.seen("all objects are gone from Kubernetes after %.1f s", time.Since(began).Seconds())
+	if err := await.True(ctx, limitDelete, func(ctx context.Context) error {
+		now, err := d.see.Inspector.Inventory(ctx)
+		if err != nil {
+			return err
+		}
+		if left := now.Minus(d.before); len(left) > 0 {
+			return fmt.Errorf("left in AWS: %s", strings.Join(left, "; "))
+		}
+		if lost := d.before.Minus(now); len(lost) > 0 {
+			return fmt.Errorf("lost in AWS, though it was there before: %s", strings.Join(lost, "; "))
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	d.seen("AWS holds what it held before and nothing else: %s", strings.Join(d.before, ", "))
+	return nil
+}
+
+// showLog prints the end of the controller's log.
+func (d *demo) showLog() {
+	if d.world.Started(world.RoleController) {
+		fmt.Fprintf(d.out, "\nthe end of the controller's log:\n%s\n", d.world.LogTail(world.RoleController, 30))
+	}
+}

@@ -1,0 +1,61 @@
+// Command fulcrum-demo shows Fulcrum at work in a local world: an Ingress
+// group becomes a load balancer, requests reach pods, a new pod comes into
+// service, and deleting everything leaves nothing in AWS. It exits with 0 only
+// if it has seen each of these.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "\nfulcrum-demo: %v\n", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	beside := func(name string) string { return filepath.Join(filepath.Dir(self), name) }
+	var d demo
+	flag.StringVar(&d.local, "local", beside("fulcrum-local"), "path of fulcrum-local")
+	flag.StringVar(&d.controller, "controller", beside("fulcrum"), "path of the controller")
+	flag.StringVar(&d.examples, "examples", "", "directory of the example (default: examples/shop of the source tree)")
+	flag.BoolVar(&d.keep, "keep", false, "leave the state directory with its logs when done")
+	flag.Parse()
+	d.examples = cmp.Or(d.examples, findUp(filepath.Dir(self), filepath.Join("examples", "shop")))
+	if d.examples == "" {
+		return errors.New("examples/shop is not above this program; name it with --examples")
+	}
+	d.out = os.Stdout
+	return d.run(ctx)
+}
+
+// findUp looks for a path in a directory and the directories above it.
+func findUp(dir, path string) string {
+	for {
+		if _, err := os.Stat(filepath.Join(dir, path)); err == nil {
+			return filepath.Join(dir, path)
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
+		}
+		dir = parent
+	}
+}

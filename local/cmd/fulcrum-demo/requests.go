@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fulcrum-lb/fulcrum/local/await"
+	"github.com/fulcrum-lb/fulcrum/local/scenario"
+)
+
+// expectation is a request and what its answer has to be.
+type expectation struct {
+	url, what string
+	check     func(scenario.Reply) error
+}
+
+// from expects an answer from a pod of an application.
+func from(app string) func(scenario.Reply) error {
+	return func(r scenario.Reply) error {
+		if r.Status != 200 || r.Pod == nil || r.Pod.App != app {
+			return fmt.Errorf("want 200 from a pod of %s", app)
+		}
+		return nil
+	}
+}
+
+func redirect(to string) func(scenario.Reply) error {
+	return func(r scenario.Reply) error {
+		if r.Status != 301 || r.Header.Get("Location") != to {
+			return fmt.Errorf("want 301 to %s", to)
+		}
+		return nil
+	}
+}
+
+func status(want int) func(scenario.Reply) error {
+	return func(r scenario.Reply) error {
+		if r.Status != want || r.Pod != nil {
+			return fmt.Errorf("want %d from the load balancer itself", want)
+		}
+		return nil
+	}
+}
+
+func (d *demo) request(ctx context.Context) error {
+	for _, e := range []expectation{
+		{"http://shop.example.com/cart?item=1", "redirect to HTTPS", redirect("https://shop.example.com:443/cart?item=1")},
+		{"https://shop.example.com/", "default path", from("shop")},
+		{"https://shop.example.com/api/orders", "path route", from("api")},
+		{"https://api.example.com/orders", "host route", from("api")},
+		{"https://other.example.com/", "no rule", status(404)},
+	} {
+		r, err := scenario.Get(ctx, d.client, e.url, nil)
+		if err != nil {
+			return err
+		}
+		if err := e.check(r); err != nil {
+			return fmt.Errorf("GET %s gave %s: %w", e.url, r, err)
+		}
+		d.seen("%-17s GET %-40s %s", e.what, e.url, r)
+	}
+	return d.bothPods(ctx)
+}
+
+// bothPods sends requests until each pod of the storefront has answered.
+func (d *demo) bothPods(ctx context.Context) error {
+	pods, err := d.see.ReadyPods(ctx, namespace, "app=shop", 2)
+	if err != nil {
+		return err
+	}
+	count := map[string]int{}
+	err = await.True(ctx, limitConverge, func(ctx context.Context) error {
+		for range 10 {
+			r, err := scenario.Get(ctx, d.client, "https://shop.example.com/", nil)
+			if err != nil {
+				return err
+			}
+			if err := from("shop")(r); err != nil {
+				return fmt.Errorf("%s: %w", r, err)
+			}
+			count[r.Pod.Pod]++
+		}
+		if len(count) < len(pods) {
+			return errors.New("one of the pods has not answered")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, p := range pods {
+		d.seen("%d requests were answered by %s", count[p], p)
+	}
+	return nil
+}

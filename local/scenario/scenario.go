@@ -1,0 +1,182 @@
+// Package scenario has the verbs in which demonstrations and end-to-end tests
+// speak about a local world: what an Ingress got, which targets are healthy,
+// which pod answered. It starts nothing and decides nothing.
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/fulcrum-lb/fulcrum/local/echo"
+	"github.com/fulcrum-lb/fulcrum/local/inspect"
+	"github.com/fulcrum-lb/fulcrum/local/world"
+)
+
+// Scenario speaks about one world.
+type Scenario struct {
+	World     *world.World
+	Inspector *inspect.Inspector
+	dynamic   dynamic.Interface
+}
+
+// New makes a scenario in a world with AWS.
+func New(w *world.World) (*Scenario, error) {
+	client, err := dynamic.NewForConfig(w.RESTConfig())
+	if err != nil {
+		return nil, err
+	}
+	return &Scenario{World: w, Inspector: inspect.New(w.AWSConfig(), w.Layout().VPC), dynamic: client}, nil
+}
+
+// Hostname is the name of the load balancer in an Ingress's status. It is an
+// error that there is none.
+func (s *Scenario) Hostname(ctx context.Context, namespace, ingress string) (string, error) {
+	i, err := s.World.Kube().NetworkingV1().Ingresses(namespace).Get(ctx, ingress, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	for _, lb := range i.Status.LoadBalancer.Ingress {
+		if lb.Hostname != "" {
+			return lb.Hostname, nil
+		}
+	}
+	return "", fmt.Errorf("ingress %s/%s has no load balancer in its status", namespace, ingress)
+}
+
+// Targets are those of the target groups that are bound to a Service.
+func (s *Scenario) Targets(ctx context.Context, namespace, service string) ([]inspect.Target, error) {
+	arns, err := inspect.TargetGroupsOf(ctx, s.dynamic, namespace, service)
+	if err != nil {
+		return nil, err
+	}
+	return s.Inspector.Targets(ctx, arns)
+}
+
+// HealthyTargets is an error unless exactly n targets of a Service are healthy
+// and no other one is there but those that drain.
+func (s *Scenario) HealthyTargets(ctx context.Context, namespace, service string, n int) error {
+	targets, err := s.Targets(ctx, namespace, service)
+	if err != nil {
+		return err
+	}
+	healthy := 0
+	var other []string
+	for _, t := range targets {
+		switch t.State {
+		case "healthy":
+			healthy++
+		case "draining":
+		default:
+			other = append(other, t.String())
+		}
+	}
+	if healthy != n || len(other) > 0 {
+		return fmt.Errorf("%d of %d targets of %s/%s are healthy%s", healthy, n, namespace, service, list(other))
+	}
+	return nil
+}
+
+func list(items []string) string {
+	if len(items) == 0 {
+		return ""
+	}
+	return "; others: " + strings.Join(items, ", ")
+}
+
+// ReadyPods is an error unless exactly n pods that match a label selector are
+// ready; pods that are being deleted do not count.
+func (s *Scenario) ReadyPods(ctx context.Context, namespace, selector string, n int) ([]string, error) {
+	pods, err := s.World.Kube().CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, err
+	}
+	var ready []string
+	for _, p := range pods.Items {
+		if p.DeletionTimestamp == nil && isReady(p) {
+			ready = append(ready, p.Name)
+		}
+	}
+	slices.Sort(ready)
+	if len(ready) != n {
+		return ready, fmt.Errorf("%d of %d pods with %s are ready", len(ready), n, selector)
+	}
+	return ready, nil
+}
+
+func isReady(p corev1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// Scale sets the count of replicas of a Deployment.
+func (s *Scenario) Scale(ctx context.Context, namespace, deployment string, replicas int) error {
+	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
+	_, err := s.World.Kube().AppsV1().Deployments(namespace).Patch(ctx, deployment, types.MergePatchType, patch, metav1.PatchOptions{}, "scale")
+	return err
+}
+
+// Reply is the answer to a request.
+type Reply struct {
+	Status int
+	Header http.Header
+	Body   string
+	// Pod is set where a pod answered.
+	Pod *echo.Answer
+}
+
+// String says who answered, in a few words.
+func (r Reply) String() string {
+	text := fmt.Sprint(r.Status)
+	switch {
+	case r.Pod != nil:
+		text += fmt.Sprintf(" from pod %s on %s", r.Pod.Pod, r.Pod.Node)
+	case r.Header.Get("Location") != "":
+		text += " to " + r.Header.Get("Location")
+	}
+	return text
+}
+
+// Get sends a GET request.
+func Get(ctx context.Context, client *http.Client, url string, header http.Header) (Reply, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return Reply{}, err
+	}
+	for k, v := range header {
+		req.Header[http.CanonicalHeaderKey(k)] = v
+	}
+	if host := header.Get("Host"); host != "" {
+		req.Host = host
+		req.Header.Del("Host")
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return Reply{}, err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	if err != nil {
+		return Reply{}, errors.Join(errors.New("read the answer"), err)
+	}
+	r := Reply{Status: res.StatusCode, Header: res.Header, Body: string(b)}
+	var a echo.Answer
+	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") && json.Unmarshal(b, &a) == nil && a.Pod != "" {
+		r.Pod = &a
+	}
+	return r, nil
+}
