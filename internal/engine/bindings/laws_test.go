@@ -1,0 +1,135 @@
+package bindings_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// randomPods are pods with random states; names and addresses stay those of their number.
+func randomPods(r *rand.Rand) []pod {
+	var out []pod
+	for i := range 6 {
+		if r.IntN(3) == 0 {
+			continue
+		}
+		p := pod{name: fmt.Sprintf("p%d", i), ip: fmt.Sprintf("10.0.3.%d", i), node: []string{"n1", "n2"}[i%2]}
+		switch r.IntN(5) {
+		case 0:
+			p.notReady = true
+		case 1:
+			p.broken = true
+		case 2:
+			p.terminating = true
+		}
+		if r.IntN(2) == 0 {
+			p.gate = "a"
+		}
+		out = append(out, p)
+	}
+	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
+}
+
+// wanted are the targets that the pods make, when all nodes are fine.
+func wanted(pods []pod) string {
+	var out []string
+	for _, p := range pods {
+		if !p.broken && !p.terminating {
+			out = append(out, p.ip+":8080")
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+func randomWorld(t *testing.T) *world {
+	w := ipWorld(t)
+	for id, enis := range w.aws.enis {
+		for i := range 6 {
+			enis[0].Addresses = append(enis[0].Addresses, fmt.Sprintf("10.0.3.%d", i))
+		}
+		w.aws.enis[id] = enis
+	}
+	return w
+}
+
+// Whatever happens to the pods, a run brings the targets to them, and once all are healthy the
+// next run makes no call.
+func TestRunsConvergeAndThenRest(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 40 {
+		w := randomWorld(t)
+		for range 4 {
+			pods := randomPods(r)
+			w.put(podDocs("web", pods...))
+			w.run("a")
+			want(t, "targets", wanted(pods), w.aws.ids("arn/a"))
+			w.aws.setAll("arn/a", "healthy")
+			w.run("a")
+			w.aws.take()
+			if out := w.run("a"); !out.Deferred {
+				t.Fatalf("not at rest: %+v with %+v", out, pods)
+			}
+			want(t, "calls at rest", "", w.aws.take())
+			if r.IntN(2) == 0 {
+				w.restart()
+			}
+		}
+	}
+}
+
+// A call that fails at any point, and a process that dies there, change nothing of where it ends.
+func TestRunsSurviveFailedCalls(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 60 {
+		w := randomWorld(t)
+		w.aws.groups["arn/a"] = []observed.Target{{ID: "10.0.9.9", Port: 8080, State: "healthy"}}
+		pods := randomPods(r)
+		w.put(podDocs("web", pods...))
+		class := []engine.Class{engine.Throttled, engine.Unknown, engine.Denied, engine.Invalid}[r.IntN(4)]
+		for _, p := range pods {
+			if r.IntN(3) == 0 {
+				w.aws.refuse[p.ip] = class
+			}
+		}
+		if r.IntN(3) == 0 {
+			w.aws.refuse["sg-b"] = class
+		}
+		for range 3 {
+			_, _ = w.rec.Reconcile(t.Context(), keyOf("a")) // may fail, and is tried again
+			if r.IntN(2) == 0 {
+				w.restart()
+			}
+		}
+		clear(w.aws.refuse)
+		w.now = w.now.Add(time.Minute)
+		w.run("a")
+		want(t, "targets", wanted(pods), w.aws.ids("arn/a"))
+		rules := "tcp 8080-8080 sg-b"
+		if wanted(pods) == "" {
+			rules = ""
+		}
+		want(t, "rules", rules, w.aws.rulesOf("sg-node"))
+	}
+}
+
+// The order in which bindings are run makes no difference.
+func TestOrderOfBindingsMakesNoDifference(t *testing.T) {
+	end := func(order ...string) string {
+		w := newWorld(t, serviceDoc("web", "ClusterIP"), serviceDoc("np", "NodePort"), podDocs("web", p1, p2),
+			bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "np", "instance", 30080))
+		for _, name := range order {
+			w.run(name)
+		}
+		return w.aws.ids("arn/a") + "|" + w.aws.ids("arn/b") + "|" + w.aws.rulesOf("sg-node")
+	}
+	want(t, "end", end("a", "b"), end("b", "a"))
+	want(t, "end", end("a", "b"), end("b", "a", "b", "a"))
+}

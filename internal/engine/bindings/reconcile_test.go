@@ -1,0 +1,370 @@
+package bindings_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
+)
+
+func want(t *testing.T, what, want, got string) {
+	t.Helper()
+	if want != got {
+		t.Errorf("%s:\n got %s\nwant %s", what, got, want)
+	}
+}
+
+var (
+	p1 = pod{name: "p1", ip: "10.0.1.1", node: "n1"}
+	p2 = pod{name: "p2", ip: "10.0.2.1", node: "n2"}
+	p3 = pod{name: "p3", ip: "10.0.1.2", node: "n1"}
+)
+
+func ipWorld(t *testing.T, pods ...pod) *world {
+	t.Helper()
+	return newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", pods...), bindingDoc("a", "web", "ip", 8080))
+}
+
+func TestNewTargetsComeBeforeOldOnesGo(t *testing.T) {
+	w := ipWorld(t, p1, p2)
+	w.run("a")
+	want(t, "first run", "list a; authorize sg-node tcp 8080-8080 sg-b; register a 10.0.1.1:8080; register a 10.0.2.1:8080", w.aws.take())
+	want(t, "condition", "True SuccessfullyReconciled", w.ready("a"))
+	if b := w.binding("a"); b.Annotations[targets.CheckpointAnnotation] == "" || *b.Status.ObservedGeneration != b.Generation || len(b.Finalizers) != 1 {
+		t.Errorf("binding %+v", b)
+	}
+	w.put(podDocs("web", p2, p3))
+	w.run("a")
+	want(t, "swap", "list a; register a 10.0.1.2:8080; deregister a 10.0.1.1:8080", w.aws.take())
+}
+
+func TestNothingChangedCostsNothing(t *testing.T) {
+	w := ipWorld(t, p1, p2)
+	w.run("a")
+	w.aws.take()
+	for range 3 {
+		if out := w.run("a"); !out.Deferred || out.RetryAfter < 25*time.Minute {
+			t.Errorf("outcome %+v", out)
+		}
+	}
+	w.restart()
+	if out := w.run("a"); !out.Deferred {
+		t.Errorf("after a restart %+v", out)
+	}
+	want(t, "calls", "", w.aws.take())
+	w.now = w.now.Add(46 * time.Minute)
+	w.aws.groups["arn/a"] = nil // somebody else
+	w.run("a")
+	want(t, "after a while", "list a; register a 10.0.1.1:8080; register a 10.0.2.1:8080", w.aws.take())
+}
+
+func TestReadinessFollowsHealth(t *testing.T) {
+	gated := p1
+	gated.gate, gated.notReady = "a", true
+	w := ipWorld(t, gated)
+	condition := func() string {
+		obj, _ := w.store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "ns", Name: "p1"})
+		c, _, ok := targets.Shown(obj.(*corev1.Pod), "target-health.elbv2.k8s.aws/a")
+		if !ok {
+			return "none"
+		}
+		return strings.TrimSpace(string(c.Status) + " " + c.Reason)
+	}
+	out := w.run("a")
+	want(t, "after registering", "False Elb.RegistrationInProgress", condition())
+	if out.RetryAfter != 2*time.Second {
+		t.Errorf("first look after %s", out.RetryAfter)
+	}
+	b := w.binding("a")
+	if b.Annotations[targets.CheckpointAnnotation] != "" || b.Status.ObservedGeneration == nil {
+		t.Errorf("checkpoint %q, generation %v", b.Annotations[targets.CheckpointAnnotation], b.Status.ObservedGeneration)
+	}
+	w.now = w.now.Add(30 * time.Second)
+	if out := w.run("a"); out.RetryAfter != 5*time.Second {
+		t.Errorf("then after %s", out.RetryAfter)
+	}
+	w.aws.setAll("arn/a", "healthy")
+	w.aws.take()
+	w.run("a")
+	want(t, "healthy", "True", condition())
+	want(t, "calls", "list a", w.aws.take())
+	if out := w.run("a"); !out.Deferred {
+		t.Errorf("settled: %+v", out)
+	}
+	want(t, "calls when settled", "", w.aws.take())
+}
+
+func TestWhichPodsAreRegistered(t *testing.T) {
+	tests := []struct {
+		name string
+		pods []pod
+		node string // change to the nodes
+		want string
+	}{
+		{"ready", []pod{p1, p2}, "", "10.0.1.1:8080 10.0.2.1:8080"},
+		{"unready only by a gate", []pod{{name: "p1", ip: "10.0.1.1", node: "n1", notReady: true}}, "", "10.0.1.1:8080"},
+		{"containers unready", []pod{{name: "p1", ip: "10.0.1.1", node: "n1", broken: true}}, "", ""},
+		{"terminating", []pod{{name: "p1", ip: "10.0.1.1", node: "n1", terminating: true}, p2}, "", "10.0.2.1:8080"},
+		{"node unknown, nothing better", []pod{{name: "p1", ip: "10.0.1.1", node: "n1", notReady: true}}, "Unknown", "10.0.1.1:8080"},
+		{"node unknown, others there", []pod{{name: "p1", ip: "10.0.1.1", node: "n1", notReady: true}, p2}, "Unknown", "10.0.2.1:8080"},
+		{"node down", []pod{{name: "p1", ip: "10.0.1.1", node: "n1", notReady: true}}, "False", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := ipWorld(t, tt.pods...)
+			if tt.node != "" {
+				w.put(strings.ReplaceAll(nodes, `"True"`, `"`+tt.node+`"`))
+			}
+			w.run("a")
+			want(t, "targets", tt.want, w.aws.ids("arn/a"))
+		})
+	}
+}
+
+func TestForgedEndpointsAreLeftOut(t *testing.T) {
+	w := ipWorld(t, p1)
+	w.put(strings.ReplaceAll(podDocs("web", p1), `addresses: ["10.0.1.1"]`, `addresses: ["10.0.200.1"]`))
+	out := w.run("a")
+	want(t, "targets", "", w.aws.ids("arn/a"))
+	if len(out.Findings) != 1 || out.Findings[0].Reason != finding.EndpointIgnored {
+		t.Errorf("findings %v", out.Findings)
+	}
+}
+
+func TestAddressesOutsideTheVPCAreForAllZones(t *testing.T) {
+	w := ipWorld(t, pod{name: "p1", ip: "100.64.0.1", node: "n2"})
+	w.run("a")
+	if got := w.aws.take(); !strings.HasSuffix(got, "register a 100.64.0.1:8080all") {
+		t.Error(got)
+	}
+}
+
+func TestInstances(t *testing.T) {
+	w := newWorld(t, serviceDoc("web", "NodePort"), bindingDoc("a", "web", "instance", 30080))
+	w.put(`
+apiVersion: v1
+kind: Node
+metadata: {name: n3}
+spec: {providerID: "eks-hybrid:///r/c/mi-1"}
+status: {conditions: [{type: Ready, status: "True"}]}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n4, labels: {node.kubernetes.io/exclude-from-external-load-balancers: ""}}
+spec: {providerID: aws:///a/i-4}
+status: {conditions: [{type: Ready, status: "True"}]}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n5}
+spec: {providerID: aws:///a/i-5, taints: [{key: karpenter.sh/disrupted, effect: NoSchedule}]}
+status: {conditions: [{type: Ready, status: "True"}]}
+`)
+	out := w.run("a")
+	want(t, "targets", "i-1:30080 i-2:30080", w.aws.ids("arn/a"))
+	want(t, "rules", "tcp 30080-30080 sg-b", w.aws.rulesOf("sg-node"))
+	if len(out.Findings) != 1 || out.Findings[0].Reason != finding.NodeUnusable {
+		t.Errorf("findings %v", out.Findings)
+	}
+	if out := w.run("a"); !out.Deferred {
+		t.Errorf("second run %+v", out)
+	}
+	w.put(serviceDoc("web", "ClusterIP"))
+	w.run("a")
+	want(t, "targets stay when the type is wrong", "i-1:30080 i-2:30080", w.aws.ids("arn/a"))
+	want(t, "condition", "False FailedReconcile", w.ready("a"))
+}
+
+func TestRulesAreThoseOfAllBindings(t *testing.T) {
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), serviceDoc("np", "NodePort"), podDocs("web", p1),
+		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "np", "instance", 30080))
+	mine := model.IngressRule{Protocol: "tcp", From: 22, To: 22, CIDR: "10.0.0.0/8", Description: "mine"}
+	w.aws.rules["sg-node"] = []model.IngressRule{mine, {Protocol: "tcp", From: 1, To: 2, Group: "sg-b", Description: network.SharedDescription}}
+	w.run("a")
+	want(t, "one range for both, at once", "tcp 22-22 10.0.0.0/8, tcp 8080-30080 sg-b", w.aws.rulesOf("sg-node"))
+	w.run("b")
+	w.drop(cluster.KindBinding, "b")
+	w.run("b")
+	want(t, "after one is gone", "tcp 22-22 10.0.0.0/8, tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
+	want(t, "its targets", "", w.aws.ids("arn/b"))
+	if w.binding("b") != nil {
+		t.Error("the finalizer is still there")
+	}
+	w.put(podDocs("web"))
+	w.run("a")
+	want(t, "scaled to zero", "tcp 22-22 10.0.0.0/8", w.aws.rulesOf("sg-node"))
+}
+
+func TestNothingIsRevokedWhileAnEndpointIsNotUnderstood(t *testing.T) {
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
+		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
+	w.run("a")
+	w.run("b")
+	want(t, "both", "tcp 8080-9090 sg-b", w.aws.rulesOf("sg-node"))
+	w.aws.enis["i-2"] = nil // an instance that AWS does not show for now
+	w.put(strings.ReplaceAll(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}"))
+	out := w.run("a")
+	want(t, "rules", "tcp 8080-9090 sg-b, tcp 8081-8081 sg-b", w.aws.rulesOf("sg-node"))
+	if len(out.Findings) != 0 {
+		t.Errorf("blamed for another's endpoint: %v", out.Findings)
+	}
+	w.aws.enis["i-2"] = []network.Interface{{ID: "eni", Addresses: []string{"10.0.2.1"}, Groups: []network.InterfaceGroup{{ID: "sg-node"}}}}
+	if err := w.rec.SyncRules(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "once it is seen", "tcp 8081-9090 sg-b", w.aws.rulesOf("sg-node"))
+}
+
+func TestOneRefusedRuleDoesNotStopTheOthers(t *testing.T) {
+	bad := strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "sg-b", "sg-gone")
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080), bad)
+	w.aws.refuse["sg-gone"] = engine.Invalid
+	out := w.run("b")
+	want(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
+	want(t, "condition", "False FailedNetworkReconcile", w.ready("b"))
+	want(t, "targets are there all the same", "10.0.1.1:8080", w.aws.ids("arn/b"))
+	if out.RetryAfter != 15*time.Second {
+		t.Errorf("again after %s", out.RetryAfter)
+	}
+}
+
+func TestMissingServiceIsBelievedAfterAWhile(t *testing.T) {
+	w := ipWorld(t, p1)
+	w.run("a")
+	w.aws.take()
+	w.drop(cluster.KindService, "web")
+	if out := w.run("a"); out.RetryAfter == 0 {
+		t.Errorf("outcome %+v", out)
+	}
+	want(t, "at first", "", w.aws.take())
+	w.now = w.now.Add(6 * time.Second)
+	w.run("a")
+	want(t, "then", "list a; deregister a 10.0.1.1:8080; revoke sg-node tcp 8080-8080 sg-b", w.aws.take())
+	want(t, "condition", "False BackendNotFound", w.ready("a"))
+	w.put(serviceDoc("web", "ClusterIP"))
+	w.run("a")
+	want(t, "back", "10.0.1.1:8080", w.aws.ids("arn/a"))
+	want(t, "condition", "True SuccessfullyReconciled", w.ready("a"))
+}
+
+func TestDeletionLetsPodsGo(t *testing.T) {
+	gated := p1
+	gated.gate = "a"
+	w := ipWorld(t, gated)
+	w.run("a")
+	w.drop(cluster.KindBinding, "a")
+	w.run("a")
+	want(t, "targets", "", w.aws.ids("arn/a"))
+	want(t, "rules", "", w.aws.rulesOf("sg-node"))
+	obj, _ := w.store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "ns", Name: "p1"})
+	if c, _, _ := targets.Shown(obj.(*corev1.Pod), "target-health.elbv2.k8s.aws/a"); c != targets.Released {
+		t.Errorf("condition %v", c)
+	}
+	if w.binding("a") != nil {
+		t.Error("the binding is still there")
+	}
+	w.aws.take()
+	w.run("a")
+	want(t, "calls for what is gone", "", w.aws.take())
+}
+
+func TestDeletionWhenTheTargetGroupIsGone(t *testing.T) {
+	w := ipWorld(t, p1)
+	w.run("a")
+	delete(w.aws.groups, "arn/a")
+	w.drop(cluster.KindBinding, "a")
+	w.run("a")
+	if w.binding("a") != nil {
+		t.Error("the binding is still there")
+	}
+}
+
+func TestOneRefusedTargetDoesNotKeepTheOthersOut(t *testing.T) {
+	w := ipWorld(t, p1, p2, p3)
+	w.aws.refuse["10.0.2.1"] = engine.Invalid
+	w.run("a")
+	want(t, "targets", "10.0.1.1:8080 10.0.1.2:8080", w.aws.ids("arn/a"))
+	want(t, "condition", "False FailedReconcile", w.ready("a"))
+}
+
+func TestFullGroupIsEmptiedFirst(t *testing.T) {
+	w := ipWorld(t, p2)
+	w.aws.groups["arn/a"] = []observed.Target{{ID: "10.0.9.9", Port: 8080, State: "healthy"}}
+	w.aws.full = 1
+	w.run("a")
+	want(t, "targets", "10.0.2.1:8080", w.aws.ids("arn/a"))
+}
+
+func TestLastTargetsStayWhenNewOnesCannotCome(t *testing.T) {
+	w := ipWorld(t, p2)
+	w.aws.groups["arn/a"] = []observed.Target{{ID: "10.0.9.9", Port: 8080, State: "healthy"}}
+	w.aws.refuse["10.0.2.1"] = engine.Denied
+	w.run("a")
+	want(t, "targets", "10.0.9.9:8080", w.aws.ids("arn/a"))
+}
+
+func TestOlderOfTwoBindingsIsServed(t *testing.T) {
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2), bindingDoc("a", "web", "ip", 8080))
+	w.now = w.now.Add(time.Minute)
+	w.put(strings.ReplaceAll(bindingDoc("b", "other", "ip", 8080), "arn/b", "arn/a"))
+	w.run("a")
+	out := w.run("b")
+	want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/a"))
+	if len(out.Findings) != 1 || out.Findings[0].Reason != finding.TargetGroupShared {
+		t.Errorf("findings %v", out.Findings)
+	}
+	w.drop(cluster.KindBinding, "b")
+	w.run("b")
+	want(t, "targets after the younger is gone", "10.0.1.1:8080", w.aws.ids("arn/a"))
+}
+
+func TestNameAndTypeAreFoundOut(t *testing.T) {
+	doc := strings.ReplaceAll(bindingDoc("a", "web", "ip", 8080), "targetGroupARN: arn/a", "targetGroupName: a")
+	doc = strings.ReplaceAll(doc, "  targetType: ip\n", "")
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), doc)
+	w.run("a")
+	want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/a"))
+}
+
+func TestUnsupportedBindingsAreLeftAlone(t *testing.T) {
+	doc := strings.ReplaceAll(bindingDoc("a", "web", "ip", 8080), "  vpcID: vpc-1\n", "  vpcID: vpc-1\n  multiClusterTargetGroup: true\n")
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), doc)
+	out := w.run("a")
+	want(t, "calls", "", w.aws.take())
+	if len(out.Findings) != 1 || out.Findings[0].Reason != finding.Unsupported {
+		t.Errorf("findings %v", out.Findings)
+	}
+}
+
+func TestCapIsKept(t *testing.T) {
+	w := ipWorld(t, p1, p2, p3)
+	w.conf.MaxTargets = 2
+	w.restart()
+	out := w.run("a")
+	want(t, "targets", "10.0.1.1:8080 10.0.1.2:8080", w.aws.ids("arn/a"))
+	if out.RetryAfter != 15*time.Second || w.binding("a").Annotations[targets.CheckpointAnnotation] != "" {
+		t.Errorf("outcome %+v", out)
+	}
+}
+
+func TestFencedProcessWritesNothing(t *testing.T) {
+	w := ipWorld(t, p1)
+	w.conf.Fence = func() error { return classed{engine.Fenced, "lease lost"} }
+	w.restart()
+	if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); err == nil {
+		t.Error("no error")
+	}
+	want(t, "calls", "", w.aws.take())
+	if len(w.binding("a").Finalizers) != 0 {
+		t.Error("the finalizer was written")
+	}
+}

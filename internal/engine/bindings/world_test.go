@@ -1,0 +1,346 @@
+package bindings_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
+)
+
+// classed is an error of the small AWS below.
+type classed struct {
+	class engine.Class
+	text  string
+}
+
+func (e classed) Error() string { return e.text }
+
+// aws is a small AWS: target groups with targets, and security groups with rules. Registered
+// targets are "initial" until a test says otherwise.
+type aws struct {
+	groups map[string][]observed.Target
+	enis   map[string][]network.Interface
+	rules  map[string][]model.IngressRule
+	log    []string // every call that changes something, and every read of targets
+	refuse map[string]engine.Class
+	full   int // targets per group, 0 for no limit
+}
+
+func (a *aws) Class(err error) engine.Class {
+	var c classed
+	if errors.As(err, &c) {
+		return c.class
+	}
+	return engine.Unknown
+}
+
+func (a *aws) TargetGroup(_ context.Context, arn, name string) (bindings.TargetGroup, error) {
+	for _, known := range slices.Sorted(maps.Keys(a.groups)) {
+		if known == arn || arn == "" && strings.HasSuffix(known, "/"+name) {
+			return bindings.TargetGroup{ARN: known, Type: model.IPTargets, Protocol: "HTTP", AddressType: model.IPv4, VPC: "vpc-1"}, nil
+		}
+	}
+	return bindings.TargetGroup{}, classed{engine.Gone, "no such group"}
+}
+
+func (a *aws) TargetHealth(_ context.Context, arn string, _ time.Duration) (observed.Health, error) {
+	list, ok := a.groups[arn]
+	if !ok {
+		return observed.Health{}, classed{engine.Gone, "no such group"}
+	}
+	a.log = append(a.log, "list "+short(arn))
+	return observed.Health{Targets: slices.Clone(list)}, nil
+}
+
+func (a *aws) Register(_ context.Context, arn string, add []bindings.Target) error {
+	for _, t := range add {
+		if c, ok := a.refuse[t.ID]; ok {
+			return classed{c, "refused " + t.ID}
+		}
+	}
+	if a.full > 0 && len(a.groups[arn])+len(add) > a.full {
+		return classed{engine.Quota, "too many targets"}
+	}
+	for _, t := range add {
+		a.log = append(a.log, fmt.Sprintf("register %s %s:%d%s", short(arn), t.ID, t.Port, t.Zone))
+		a.groups[arn] = slices.DeleteFunc(a.groups[arn], func(o observed.Target) bool { return o.ID == t.ID && o.Port == t.Port })
+		a.groups[arn] = append(a.groups[arn], observed.Target{ID: t.ID, Port: t.Port, State: "initial", Reason: "Elb.RegistrationInProgress"})
+	}
+	return nil
+}
+
+func (a *aws) Deregister(_ context.Context, arn string, out []observed.Target) error {
+	for _, t := range out {
+		a.log = append(a.log, fmt.Sprintf("deregister %s %s:%d", short(arn), t.ID, t.Port))
+		a.groups[arn] = slices.DeleteFunc(a.groups[arn], func(o observed.Target) bool { return o.ID == t.ID && o.Port == t.Port })
+	}
+	return nil
+}
+
+func (a *aws) VPCRanges(context.Context, string) ([]string, error) {
+	return []string{"10.0.0.0/16"}, nil
+}
+
+func (a *aws) Interfaces(_ context.Context, q bindings.InterfaceQuery) (bindings.Interfaces, error) {
+	out := bindings.Interfaces{OfInstance: map[string][]network.Interface{}}
+	for _, id := range q.Instances {
+		out.OfInstance[id] = a.enis[id]
+	}
+	return out, nil
+}
+
+func (a *aws) EndpointGroups(_ context.Context, _ []string) ([]bindings.EndpointGroup, error) {
+	var out []bindings.EndpointGroup
+	for _, id := range slices.Sorted(maps.Keys(a.rules)) {
+		out = append(out, bindings.EndpointGroup{ID: id, Ingress: slices.Clone(a.rules[id])})
+	}
+	return out, nil
+}
+
+func (a *aws) ChangeEndpointRules(_ context.Context, group string, authorize, revoke []model.IngressRule) error {
+	for _, r := range authorize {
+		if c, ok := a.refuse[r.Group]; ok {
+			return classed{c, "refused " + r.Group}
+		}
+	}
+	for _, r := range authorize {
+		a.log = append(a.log, fmt.Sprintf("authorize %s %s", group, ruleText(r)))
+		a.rules[group] = append(a.rules[group], r)
+	}
+	for _, r := range revoke {
+		a.log = append(a.log, fmt.Sprintf("revoke %s %s", group, ruleText(r)))
+		a.rules[group] = slices.DeleteFunc(a.rules[group], func(o model.IngressRule) bool { return o == r })
+	}
+	return nil
+}
+
+func ruleText(r model.IngressRule) string {
+	return fmt.Sprintf("%s %d-%d %s%s", r.Protocol, r.From, r.To, r.Group, r.CIDR)
+}
+
+func short(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
+
+// setAll gives all targets of a group one state.
+func (a *aws) setAll(arn, state string) {
+	for i := range a.groups[arn] {
+		a.groups[arn][i].State, a.groups[arn][i].Reason = state, ""
+	}
+}
+
+// ids are the registered targets, sorted.
+func (a *aws) ids(arn string) string {
+	var out []string
+	for _, t := range a.groups[arn] {
+		out = append(out, fmt.Sprintf("%s:%d", t.ID, t.Port))
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+func (a *aws) rulesOf(group string) string {
+	var out []string
+	for _, r := range a.rules[group] {
+		out = append(out, ruleText(r))
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+// take returns what was called since the last time.
+func (a *aws) take() string {
+	out := strings.Join(a.log, "; ")
+	a.log = nil
+	return out
+}
+
+// world is the small AWS, a Kubernetes in memory and a reconciler in between.
+type world struct {
+	t     *testing.T
+	aws   *aws
+	store *cluster.Memory
+	now   time.Time
+	conf  bindings.Config
+	rec   *bindings.Reconciler
+}
+
+func newWorld(t *testing.T, objects ...string) *world {
+	t.Helper()
+	w := &world{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	store, err := cluster.NewMemory(func() time.Time { return w.now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	eni := func(ips ...string) []network.Interface {
+		return []network.Interface{{ID: "eni", Addresses: ips, Groups: []network.InterfaceGroup{{ID: "sg-node"}}}}
+	}
+	w.store = store
+	w.aws = &aws{
+		groups: map[string][]observed.Target{"arn/a": nil, "arn/b": nil},
+		enis:   map[string][]network.Interface{"i-1": eni("10.0.0.1", "10.0.1.1", "10.0.1.2"), "i-2": eni("10.0.0.2", "10.0.2.1", "100.64.0.1")},
+		rules:  map[string][]model.IngressRule{"sg-node": nil}, refuse: map[string]engine.Class{},
+	}
+	w.conf = bindings.Config{
+		Cloud: w.aws, Cluster: kube.New(store, kube.InMemory{Store: store}, func() time.Time { return w.now }),
+		ClusterName: "c", VPC: "vpc-1", Targets: targets.Options{FailOpen: true}, Now: func() time.Time { return w.now },
+	}
+	w.restart()
+	w.put(nodes)
+	w.put(objects...)
+	return w
+}
+
+// restart forgets what the process remembered.
+func (w *world) restart() { w.rec = bindings.New(w.conf) }
+
+func (w *world) put(docs ...string) {
+	w.t.Helper()
+	for _, doc := range docs {
+		loaded, err := cluster.LoadYAML([]byte(doc))
+		if err != nil {
+			w.t.Fatalf("%v in\n%s", err, doc)
+		}
+		if err := w.store.Put(loaded.Objects...); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+func (w *world) drop(kind cluster.Kind, name string) {
+	w.t.Helper()
+	if err := w.store.Delete(cluster.Ref{Kind: kind, Namespace: "ns", Name: name}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) run(name string) bindings.Outcome {
+	w.t.Helper()
+	out, err := w.rec.Reconcile(w.t.Context(), bindings.Key{Namespace: "ns", Name: name})
+	if err != nil {
+		w.t.Fatalf("reconcile %s: %v", name, err)
+	}
+	return out
+}
+
+func (w *world) binding(name string) *elbv2.TargetGroupBinding {
+	w.t.Helper()
+	obj, err := w.store.Get(cluster.Ref{Kind: cluster.KindBinding, Namespace: "ns", Name: name})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if obj == nil {
+		return nil
+	}
+	return obj.(*elbv2.TargetGroupBinding)
+}
+
+// ready is the Ready condition as "Status Reason".
+func (w *world) ready(name string) string {
+	w.t.Helper()
+	for _, c := range w.binding(name).Status.Conditions {
+		if c.Type == "Ready" {
+			return string(c.Status) + " " + c.Reason
+		}
+	}
+	return ""
+}
+
+const nodes = `
+apiVersion: v1
+kind: Node
+metadata: {name: n1, creationTimestamp: "2026-01-01T00:00:00Z"}
+spec: {providerID: aws:///a/i-1}
+status: {conditions: [{type: Ready, status: "True"}], addresses: [{type: InternalIP, address: 10.0.0.1}]}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n2, creationTimestamp: "2026-01-01T00:00:00Z"}
+spec: {providerID: aws:///b/i-2}
+status: {conditions: [{type: Ready, status: "True"}], addresses: [{type: InternalIP, address: 10.0.0.2}]}
+`
+
+// bindingDoc is a binding of Service web (or another) with a rule for a port from sg-b.
+func bindingDoc(name, service, targetType string, port int) string {
+	return fmt.Sprintf(`
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: TargetGroupBinding
+metadata: {namespace: ns, name: %s}
+spec:
+  targetGroupARN: arn/%s
+  targetType: %s
+  vpcID: vpc-1
+  serviceRef: {name: %s, port: 80}
+  networking: {ingress: [{from: [{securityGroup: {groupID: sg-b}}], ports: [{protocol: TCP, port: %d}]}]}
+`, name, name, targetType, service, port)
+}
+
+func serviceDoc(name, kind string) string {
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: Service
+metadata: {namespace: ns, name: %s}
+spec: {type: %s, ports: [{name: http, port: 80, targetPort: 8080, nodePort: 30080}]}
+`, name, kind)
+}
+
+// pod is one endpoint of a slice.
+type pod struct {
+	name, ip, node string
+	notReady       bool // the endpoint, while the containers are ready
+	broken         bool // containers not ready
+	terminating    bool
+	gate           string // name of a binding
+}
+
+// podDocs makes the pods and the slice of a Service.
+func podDocs(service string, pods ...pod) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {namespace: ns, name: %s-1, labels: {kubernetes.io/service-name: %s}}
+addressType: IPv4
+ports: [{name: http, port: 8080}]
+endpoints:
+`, service, service)
+	if len(pods) == 0 {
+		b.WriteString("- {addresses: [\"10.9.9.9\"]}\n")
+	}
+	for _, p := range pods {
+		fmt.Fprintf(&b, "- {addresses: [%q], conditions: {ready: %v, terminating: %v}, targetRef: {kind: Pod, namespace: ns, name: %s}}\n",
+			p.ip, !p.notReady && !p.broken && !p.terminating, p.terminating, p.name)
+	}
+	for _, p := range pods {
+		gates := ""
+		if p.gate != "" {
+			gates = fmt.Sprintf("readinessGates: [{conditionType: target-health.elbv2.k8s.aws/%s}], ", p.gate)
+		}
+		status := "True"
+		if p.broken {
+			status = "False"
+		}
+		fmt.Fprintf(&b, `---
+apiVersion: v1
+kind: Pod
+metadata: {namespace: ns, name: %s, uid: uid-%s, creationTimestamp: "2026-01-01T00:00:00Z"}
+spec: {nodeName: %s, %scontainers: [{name: c, image: i, ports: [{name: web, containerPort: 8080}]}]}
+status: {podIP: %s, podIPs: [{ip: %s}], conditions: [{type: ContainersReady, status: %q}]}
+`, p.name, p.name, p.node, gates, p.ip, p.ip, status)
+	}
+	return b.String()
+}
+
+func keyOf(name string) bindings.Key { return bindings.Key{Namespace: "ns", Name: name} }
