@@ -1,6 +1,7 @@
 package world
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"time"
@@ -98,7 +99,17 @@ type HealthReport struct {
 	TargetGroup string // ARN
 	Target      string // id as registered
 	Port        int32
-	Verdict     Verdict
+	// Epoch is that of the registration which was checked, see
+	// [TargetGroup.Epoch]. A report of an earlier registration is dropped;
+	// an empty one counts for any.
+	Epoch   string
+	Verdict Verdict
+}
+
+// Epoch tells registrations of the same target apart. It changes when the
+// target is registered anew and when the group gets another load balancer.
+func (g *TargetGroup) Epoch(t *Target) string {
+	return fmt.Sprintf("%d/%d", t.Registered.UnixNano(), g.Attached.UnixNano())
 }
 
 // ReportHealth takes a change of a target's health from the data plane or a
@@ -117,6 +128,9 @@ func (w *World) ReportHealth(r HealthReport) {
 	}
 	t := g.Target(r.Target, r.Port)
 	if t == nil || t.Draining() || t.Verdict != nil && *t.Verdict == r.Verdict {
+		return
+	}
+	if r.Epoch != "" && r.Epoch != g.Epoch(t) {
 		return
 	}
 	v := r.Verdict

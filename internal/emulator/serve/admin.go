@@ -1,0 +1,104 @@
+package serve
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"sync"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// accessKept is how many requests the access log remembers.
+const accessKept = 1000
+
+// accessLog remembers the last requests.
+type accessLog struct {
+	mu      sync.Mutex
+	entries []dataplane.AccessEntry
+}
+
+func (l *accessLog) add(e dataplane.AccessEntry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.entries) == accessKept {
+		l.entries = append(l.entries[:0], l.entries[1:]...)
+	}
+	l.entries = append(l.entries, e)
+}
+
+func (l *accessLog) list() []dataplane.AccessEntry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]dataplane.AccessEntry{}, l.entries...)
+}
+
+func (s *Server) access(e dataplane.AccessEntry) {
+	s.seen.add(e)
+	if s.opt.Plane.Access != nil {
+		s.opt.Plane.Access(e)
+	}
+}
+
+// servedLoadBalancer is a load balancer as the admin API shows it.
+type servedLoadBalancer struct {
+	ARN, Name, DNSName string
+	Scheme, State      string
+	Endpoints          []servedEndpoint
+}
+
+// servedEndpoint is a listener of one node.
+type servedEndpoint struct {
+	Listener, Protocol string
+	Zone               string
+	Node               netip.AddrPort // in the emulated network
+	Address            netip.AddrPort // on this machine
+}
+
+// registerAdmin adds what only the data plane knows to the admin API.
+func (s *Server) registerAdmin() {
+	s.em.HandleAdmin("loadbalancers", func(*http.Request, []byte) (any, error) { return s.served(), nil })
+	s.em.HandleAdmin("requests", func(*http.Request, []byte) (any, error) { return s.seen.list(), nil })
+	s.em.HandleAdmin("public-key", func(r *http.Request, _ []byte) (any, error) {
+		id := r.URL.Query().Get("id")
+		key, ok := s.plane.PublicKey(id)
+		if !ok {
+			return nil, fmt.Errorf("there is no key %q", id)
+		}
+		return map[string]string{"PEM": string(key)}, nil
+	})
+	s.em.HandleAdmin("resolver", func(*http.Request, []byte) (any, error) {
+		return map[string]netip.AddrPort{"Address": s.Resolver()}, nil
+	})
+}
+
+// served lists the load balancers of all accounts with their endpoints.
+func (s *Server) served() []servedLoadBalancer {
+	endpoints := map[string][]dataplane.Endpoint{}
+	for _, e := range s.plane.Endpoints() {
+		endpoints[e.LoadBalancer] = append(endpoints[e.LoadBalancer], e)
+	}
+	s.w.Lock()
+	defer s.w.Unlock()
+	now := s.w.Clock.Now()
+	out := []servedLoadBalancer{}
+	for _, p := range s.w.Partitions() {
+		for _, arn := range world.SortedKeys(p.ELB.LoadBalancers) {
+			lb := p.ELB.LoadBalancers[arn]
+			state, _ := lb.State(now)
+			item := servedLoadBalancer{
+				ARN: arn, Name: lb.Name, DNSName: lb.DNSName, Scheme: string(lb.Scheme), State: string(state), Endpoints: []servedEndpoint{},
+			}
+			for _, e := range endpoints[arn] {
+				shown := servedEndpoint{Listener: e.Listener, Zone: e.Zone, Node: e.Node, Address: e.Real}
+				if l := p.ELB.Listeners[e.Listener]; l != nil {
+					shown.Protocol = string(l.Protocol)
+				}
+				item.Endpoints = append(item.Endpoints, shown)
+			}
+			out = append(out, item)
+		}
+	}
+	return out
+}

@@ -1,0 +1,84 @@
+package serve
+
+import (
+	"crypto/tls"
+	"fmt"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/acm"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// keyring remembers key pairs that were read from PEM, which takes a while.
+// Only the goroutine that applies the state uses it.
+type keyring struct {
+	pairs map[string]tls.Certificate // by PEM
+}
+
+func newKeyring() *keyring { return &keyring{pairs: map[string]tls.Certificate{}} }
+
+// certificate returns a certificate of ACM with its key. One without key is
+// noted, to be made outside of the lock.
+func (b *builder) certificate(arn string) (dataplane.Certificate, error) {
+	if !strings.Contains(arn, ":acm:") {
+		return dataplane.Certificate{}, fmt.Errorf("certificate %s cannot be served: there is no IAM here to take its key from", arn)
+	}
+	c := b.p.ACM.Certificates[arn]
+	if c == nil {
+		return dataplane.Certificate{}, fmt.Errorf("certificate %s does not exist", arn)
+	}
+	if c.CertificatePEM == "" {
+		b.unmade = append(b.unmade, arn)
+		return dataplane.Certificate{}, fmt.Errorf("certificate %s has not been made yet", arn)
+	}
+	pair, err := b.s.certs.pair(c)
+	if err != nil {
+		return dataplane.Certificate{}, fmt.Errorf("certificate %s: %w", arn, err)
+	}
+	return dataplane.Certificate{ARN: arn, TLS: pair, Domains: append([]string{}, c.Names...)}, nil
+}
+
+func (k *keyring) pair(c *world.Certificate) (tls.Certificate, error) {
+	chain := strings.TrimRight(c.CertificatePEM, "\n") + "\n" + c.ChainPEM
+	if pair, ok := k.pairs[chain]; ok {
+		return pair, nil
+	}
+	pair, err := tls.X509KeyPair([]byte(chain), []byte(c.KeyPEM))
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	k.pairs[chain] = pair
+	return pair, nil
+}
+
+// make makes the keys of requested certificates without holding the lock, as
+// RSA keys take their time.
+func (k *keyring) make(w *world.World, arns []string) {
+	for _, arn := range arns {
+		var copied world.Certificate
+		w.Lock()
+		found := certificateOf(w, arn)
+		if found != nil {
+			copied = *found
+		}
+		w.Unlock()
+		if found == nil || acm.Materialise(&copied) != nil {
+			continue // the listener that needs it says so
+		}
+		w.Lock()
+		if found := certificateOf(w, arn); found != nil && found.CertificatePEM == "" {
+			found.CertificatePEM, found.KeyPEM = copied.CertificatePEM, copied.KeyPEM
+		}
+		w.Unlock()
+	}
+}
+
+func certificateOf(w *world.World, arn string) *world.Certificate {
+	for _, p := range w.Partitions() {
+		if c := p.ACM.Certificates[arn]; c != nil {
+			return c
+		}
+	}
+	return nil
+}

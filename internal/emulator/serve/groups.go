@@ -1,0 +1,92 @@
+package serve
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"time"
+
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// targetGroup converts a group with the targets that can be reached.
+func (b *builder) targetGroup(g *world.TargetGroup) dataplane.TargetGroup {
+	out := dataplane.TargetGroup{
+		ARN: g.ARN, Protocol: dataplane.Protocol(g.Protocol), ProtocolVersion: dataplane.ProtocolVersion(g.ProtocolVersion),
+		Lambda: g.Type == elbtypes.TargetTypeEnumLambda, Attributes: copied(g.Attributes), HealthCheck: healthCheck(g.Check),
+	}
+	g.Settle(b.now)
+	for _, t := range g.Targets {
+		if t.Draining() {
+			b.wakeAt(t.DrainUntil)
+		}
+		target := dataplane.Target{ID: t.ID, Port: uint16(t.Port), Zone: b.zone(g, t), State: b.state(g, t), Epoch: g.Epoch(t)}
+		if !out.Lambda {
+			address, err := b.address(g, t)
+			if err != nil {
+				if target.State != dataplane.StateUnused {
+					b.complain("target group %s: %w", g.Name, err)
+				}
+				continue
+			}
+			target.Address = address
+		}
+		out.Targets = append(out.Targets, target)
+	}
+	return out
+}
+
+func healthCheck(h world.HealthCheck) dataplane.HealthCheck {
+	out := dataplane.HealthCheck{
+		Disabled: !h.Enabled, Protocol: dataplane.Protocol(h.Protocol), Path: h.Path, Matcher: h.HTTPCodes,
+		Interval: time.Duration(h.IntervalSeconds) * time.Second, Timeout: time.Duration(h.TimeoutSeconds) * time.Second,
+		HealthyThreshold: int(h.HealthyThreshold), UnhealthyThreshold: int(h.UnhealthyThreshold),
+	}
+	if h.GRPCCodes != "" {
+		out.Matcher = h.GRPCCodes
+	}
+	if n, err := strconv.ParseUint(h.Port, 10, 16); err == nil { // else traffic-port: 0
+		out.Port = uint16(n)
+	}
+	return out
+}
+
+// state is where the data plane's own view of a target starts.
+func (b *builder) state(g *world.TargetGroup, t *world.Target) dataplane.State {
+	switch b.p.TargetHealth(g, t, b.now).State {
+	case elbtypes.TargetHealthStateEnumDraining:
+		return dataplane.StateDraining
+	case elbtypes.TargetHealthStateEnumUnused:
+		return dataplane.StateUnused
+	case elbtypes.TargetHealthStateEnumHealthy, elbtypes.TargetHealthStateEnumUnavailable:
+		return dataplane.StateHealthy
+	case elbtypes.TargetHealthStateEnumUnhealthy:
+		return dataplane.StateUnhealthy
+	}
+	return dataplane.StateInitial
+}
+
+func (b *builder) zone(g *world.TargetGroup, t *world.Target) string {
+	if i := b.p.Instances[t.ID]; g.Type == elbtypes.TargetTypeEnumInstance && i != nil {
+		return i.Zone
+	}
+	return t.Zone
+}
+
+// address is where a target is in the network: an instance at the primary
+// address of its first interface.
+func (b *builder) address(g *world.TargetGroup, t *world.Target) (netip.Addr, error) {
+	if g.Type != elbtypes.TargetTypeEnumInstance {
+		return netip.ParseAddr(t.ID)
+	}
+	i := b.p.Instances[t.ID]
+	if i != nil && len(i.Interfaces) > 0 {
+		if eni := b.p.NetworkInterfaces[i.Interfaces[0]]; eni != nil && len(eni.Private) > 0 {
+			return eni.Private[0].Addr, nil
+		}
+	}
+	return netip.Addr{}, fmt.Errorf("instance %s has no address", t.ID)
+}

@@ -1,0 +1,157 @@
+package serve
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// convertRule converts a rule as it is kept: with defaults filled in and
+// client secrets.
+func convertRule(r *world.Rule) (dataplane.Rule, error) {
+	out := dataplane.Rule{ARN: r.ARN, Priority: int(r.Priority)}
+	for _, c := range r.Conditions {
+		condition, err := convertCondition(c)
+		if err != nil {
+			return out, err
+		}
+		out.Conditions = append(out.Conditions, condition)
+	}
+	for _, a := range r.Actions {
+		if err := convertAction(a, &out); err != nil {
+			return out, err
+		}
+	}
+	if out.Then == nil {
+		return out, fmt.Errorf("no action answers requests")
+	}
+	for _, t := range r.Transforms {
+		switch {
+		case t.HostHeaderRewriteConfig != nil:
+			w := t.HostHeaderRewriteConfig.Rewrites[0]
+			out.Transforms = append(out.Transforms, dataplane.HostRewrite{Regex: str(w.Regex), Replace: str(w.Replace)})
+		case t.UrlRewriteConfig != nil:
+			w := t.UrlRewriteConfig.Rewrites[0]
+			out.Transforms = append(out.Transforms, dataplane.URLRewrite{Regex: str(w.Regex), Replace: str(w.Replace)})
+		}
+	}
+	return out, nil
+}
+
+func str(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func convertCondition(c elbtypes.RuleCondition) (dataplane.Condition, error) {
+	switch {
+	case c.HostHeaderConfig != nil:
+		return dataplane.HostHeader{Values: c.HostHeaderConfig.Values, Regexes: c.HostHeaderConfig.RegexValues}, nil
+	case c.PathPatternConfig != nil:
+		return dataplane.PathPattern{Values: c.PathPatternConfig.Values, Regexes: c.PathPatternConfig.RegexValues}, nil
+	case c.HttpHeaderConfig != nil:
+		h := c.HttpHeaderConfig
+		return dataplane.HTTPHeader{Name: str(h.HttpHeaderName), Values: h.Values, Regexes: h.RegexValues}, nil
+	case c.HttpRequestMethodConfig != nil:
+		return dataplane.Method{Values: c.HttpRequestMethodConfig.Values}, nil
+	case c.QueryStringConfig != nil:
+		var out dataplane.QueryString
+		for _, kv := range c.QueryStringConfig.Values {
+			out.Values = append(out.Values, dataplane.QueryPair{Key: str(kv.Key), Value: str(kv.Value)})
+		}
+		return out, nil
+	case c.SourceIpConfig != nil:
+		var out dataplane.SourceIP
+		for _, v := range c.SourceIpConfig.Values {
+			block, err := netip.ParsePrefix(v)
+			if err != nil {
+				return nil, err
+			}
+			out.Values = append(out.Values, block.Masked())
+		}
+		return out, nil
+	}
+	return nil, fmt.Errorf("condition %q has no configuration", str(c.Field))
+}
+
+// convertAction adds an action to a rule.
+func convertAction(a elbtypes.Action, out *dataplane.Rule) error {
+	switch a.Type {
+	case elbtypes.ActionTypeEnumForward:
+		out.Then = convertForward(a.ForwardConfig)
+	case elbtypes.ActionTypeEnumRedirect:
+		r := a.RedirectConfig
+		status, err := strconv.Atoi(strings.TrimPrefix(string(r.StatusCode), "HTTP_"))
+		if err != nil {
+			return err
+		}
+		out.Then = dataplane.Redirect{
+			Protocol: str(r.Protocol), Host: str(r.Host), Port: str(r.Port), Path: str(r.Path), Query: str(r.Query), Status: status,
+		}
+	case elbtypes.ActionTypeEnumFixedResponse:
+		f := a.FixedResponseConfig
+		status, err := strconv.Atoi(str(f.StatusCode))
+		if err != nil {
+			return err
+		}
+		out.Then = dataplane.FixedResponse{Status: status, ContentType: str(f.ContentType), Body: str(f.MessageBody)}
+	case elbtypes.ActionTypeEnumAuthenticateOidc:
+		o := a.AuthenticateOidcConfig
+		out.Authenticate = append(out.Authenticate, dataplane.OIDC{
+			Issuer: str(o.Issuer), AuthorizationEndpoint: str(o.AuthorizationEndpoint), TokenEndpoint: str(o.TokenEndpoint),
+			UserInfoEndpoint: str(o.UserInfoEndpoint), ClientID: str(o.ClientId), ClientSecret: str(o.ClientSecret),
+			Scope: str(o.Scope), SessionCookie: str(o.SessionCookieName), SessionTimeout: seconds(o.SessionTimeout),
+			ExtraParams: o.AuthenticationRequestExtraParams, OnUnauthenticated: dataplane.OnUnauthenticated(o.OnUnauthenticatedRequest),
+		})
+	case elbtypes.ActionTypeEnumAuthenticateCognito:
+		// The client's secret is known to the user pool alone, which is not
+		// emulated.
+		o := a.AuthenticateCognitoConfig
+		out.Authenticate = append(out.Authenticate, dataplane.Cognito{
+			UserPoolARN: str(o.UserPoolArn), Domain: str(o.UserPoolDomain), ClientID: str(o.UserPoolClientId),
+			Scope: str(o.Scope), SessionCookie: str(o.SessionCookieName), SessionTimeout: seconds(o.SessionTimeout),
+			ExtraParams: o.AuthenticationRequestExtraParams, OnUnauthenticated: dataplane.OnUnauthenticated(o.OnUnauthenticatedRequest),
+		})
+	case elbtypes.ActionTypeEnumJwtValidation:
+		j := a.JwtValidationConfig
+		v := dataplane.JWTValidation{Issuer: str(j.Issuer), JWKSEndpoint: str(j.JwksEndpoint)}
+		for _, c := range j.AdditionalClaims {
+			v.Claims = append(v.Claims, dataplane.Claim{Name: str(c.Name), Format: string(c.Format), Values: c.Values})
+		}
+		out.Authenticate = append(out.Authenticate, v)
+	default:
+		return fmt.Errorf("action %q is unknown", a.Type)
+	}
+	return nil
+}
+
+func convertForward(f *elbtypes.ForwardActionConfig) dataplane.Forward {
+	var out dataplane.Forward
+	for _, t := range f.TargetGroups {
+		weight := 1
+		if t.Weight != nil {
+			weight = int(*t.Weight)
+		}
+		out.Groups = append(out.Groups, dataplane.WeightedGroup{ARN: str(t.TargetGroupArn), Weight: weight})
+	}
+	if s := f.TargetGroupStickinessConfig; s != nil && s.Enabled != nil && *s.Enabled && s.DurationSeconds != nil {
+		out.StickyFor = time.Duration(*s.DurationSeconds) * time.Second
+	}
+	return out
+}
+
+func seconds(n *int64) time.Duration {
+	if n == nil {
+		return 0
+	}
+	return time.Duration(*n) * time.Second
+}

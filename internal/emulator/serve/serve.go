@@ -1,0 +1,188 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/resolver"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// retryAfter is when a configuration that could not be served whole is tried
+// again, for instance because a port was taken.
+const retryAfter = time.Second
+
+// Options are the choices of a server. The zero value works: real listeners
+// on loopback addresses, no resolver.
+type Options struct {
+	// Resolver is where the DNS server listens, such as "127.0.0.1:0"; empty
+	// for none.
+	Resolver string
+	// EnforceSecurityGroups drops connections that the security groups of
+	// load balancers and targets do not allow.
+	EnforceSecurityGroups bool
+	// Objects reads objects of S3, of which the emulator has none: bundles
+	// and revocation lists of trust stores. Without it, no client certificate
+	// is ever accepted in mode verify.
+	Objects func(bucket, key, version string) ([]byte, error)
+	// Plane are the seams of the data plane. Health is taken by the server;
+	// Access is called after it, and Permit only without
+	// EnforceSecurityGroups.
+	Plane dataplane.Options
+	// Log receives what cannot be served. Nil: nothing is logged.
+	Log *slog.Logger
+}
+
+// Server is a running data plane that follows a world.
+type Server struct {
+	em    *emulator.Emulator
+	w     *world.World
+	opt   Options
+	plane *dataplane.Plane
+	dns   *resolver.Server
+	certs *keyring
+	log   *slog.Logger
+	seen  accessLog
+
+	cancel context.CancelFunc
+	done   chan struct{}
+	close  sync.Once
+	said   string // the last trouble that was logged
+}
+
+// Start serves the emulator's load balancers until ctx ends or Close is
+// called. The health of targets comes from real checks from then on. When it
+// returns, the present state is served, or what cannot be has been logged.
+// It fails when the resolver's address cannot be used.
+func Start(ctx context.Context, em *emulator.Emulator, opt Options) (*Server, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &Server{em: em, w: em.World(), opt: opt, certs: newKeyring(), log: opt.Log, cancel: cancel, done: make(chan struct{})}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	plane := opt.Plane
+	plane.Health = s.report
+	plane.Access = s.access
+	if opt.EnforceSecurityGroups {
+		plane.Permit = s.permit
+	}
+	s.plane = dataplane.New(plane)
+	if opt.Resolver != "" {
+		dns, err := resolver.Start(opt.Resolver, s.plane.Resolve)
+		if err != nil {
+			cancel()
+			s.plane.Close()
+			return nil, fmt.Errorf("start resolver: %w", err)
+		}
+		s.dns = dns
+	}
+	s.w.Lock()
+	s.w.Config.Health = world.HealthReported
+	s.w.Unlock()
+	s.registerAdmin()
+	gen := s.w.Generation()
+	next := s.apply()
+	go s.follow(ctx, gen, next)
+	return s, nil
+}
+
+// Resolver is where the DNS server listens; invalid if there is none.
+func (s *Server) Resolver() netip.AddrPort {
+	if s.dns == nil {
+		return netip.AddrPort{}
+	}
+	return s.dns.Addr()
+}
+
+// Endpoints lists where listeners really listen.
+func (s *Server) Endpoints() []dataplane.Endpoint { return s.plane.Endpoints() }
+
+// Lookup returns the addresses of a load balancer's DNS name, and whether
+// there is such a name.
+func (s *Server) Lookup(name string) ([]netip.Addr, bool) { return s.plane.Resolve(name) }
+
+// Close stops serving and waits until all listeners are closed. It may be
+// called more than once.
+func (s *Server) Close() {
+	s.close.Do(func() {
+		s.cancel()
+		<-s.done
+		if s.dns != nil {
+			s.dns.Close()
+		}
+		s.plane.Close()
+	})
+}
+
+// follow applies the state after each change, and when something moves by
+// itself.
+func (s *Server) follow(ctx context.Context, gen uint64, next time.Duration) {
+	defer close(s.done)
+	for {
+		var err error
+		if gen, err = s.wait(ctx, gen, next); err != nil {
+			return
+		}
+		next = s.apply()
+	}
+}
+
+// wait returns after a change of the world, or after the time of the next
+// change of its own accord if that is not 0. It fails when ctx has ended.
+func (s *Server) wait(ctx context.Context, gen uint64, next time.Duration) (uint64, error) {
+	until, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if next > 0 {
+		stop := s.w.Clock.AfterFunc(next, cancel)
+		defer stop()
+	}
+	now, err := s.w.Wait(until, gen)
+	if err != nil && ctx.Err() == nil {
+		return gen, nil // it was the timer
+	}
+	return now, err
+}
+
+// apply gives the present state to the data plane. It returns after how long
+// to do so again even without a change, 0 for never.
+func (s *Server) apply() time.Duration {
+	b := s.build()
+	if len(b.unmade) > 0 {
+		s.certs.make(s.w, b.unmade)
+		b = s.build()
+	}
+	trouble := errors.Join(append(b.trouble, s.plane.Apply(b.config))...)
+	text := ""
+	if trouble != nil {
+		text = trouble.Error()
+		if b.next == 0 || b.next > retryAfter {
+			b.next = retryAfter
+		}
+	}
+	if text != s.said && text != "" {
+		s.log.Warn("not everything can be served", "error", text)
+	}
+	s.said = text
+	return b.next
+}
+
+// report brings a verdict of the data plane into the world.
+func (s *Server) report(r dataplane.HealthResult) {
+	state := elbtypes.TargetHealthStateEnumUnhealthy
+	if r.State == dataplane.StateHealthy {
+		state = elbtypes.TargetHealthStateEnumHealthy
+	}
+	s.w.ReportHealth(world.HealthReport{
+		TargetGroup: r.TargetGroup, Target: r.ID, Port: int32(r.Port), Epoch: r.Epoch,
+		Verdict: world.Verdict{State: state, Reason: elbtypes.TargetHealthReasonEnum(r.Reason), Description: r.Description},
+	})
+}
