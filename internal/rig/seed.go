@@ -1,0 +1,122 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/aws/aws-sdk-go-v2/service/shield"
+	"github.com/aws/aws-sdk-go-v2/service/wafv2"
+	waftypes "github.com/aws/aws-sdk-go-v2/service/wafv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+)
+
+// Account owns everything in a rig; AccessKey belongs to it.
+const (
+	Account   = "123456789012"
+	AccessKey = "AKIA" + Account
+)
+
+// Seeded is what a world has before anything is applied to it. Templates of test objects are
+// executed over it.
+type Seeded struct {
+	VPC string
+	// Public and Private are subnet ids in zone order.
+	Public, Private []string
+	// NodeSG and ExtraSG are the security groups "nodes" and "extra".
+	NodeSG, ExtraSG string
+	// Certs are certificate ARNs by domain: "example.com" and "app.test", each with its wildcard.
+	Certs map[string]string
+	// WebACL is an ARN, PrefixList an id, EIPs are allocation ids.
+	WebACL     string
+	PrefixList string
+	EIPs       []string
+	// TargetGroups are ARNs of target groups that no controller made, by name.
+	TargetGroups map[string]string
+	// Instances are the nodes, one in each private subnet.
+	Instances []Instance
+}
+
+// Instance is a node.
+type Instance struct {
+	ID, Zone, Address string
+}
+
+// AWSConfig is what an SDK client needs to reach the emulator as somebody else than the controller.
+func AWSConfig(em *emulator.Emulator) aws.Config {
+	return aws.Config{
+		Region: Region, HTTPClient: em.Client(),
+		Credentials: credentials.NewStaticCredentialsProvider(AccessKey, "secret", ""),
+	}
+}
+
+// Seed makes the network, the certificates and what else exists beforehand, through the API.
+func Seed(ctx context.Context, em *emulator.Emulator) (Seeded, error) {
+	cfg := AWSConfig(em)
+	s := seeder{cfg: cfg, ec2: ec2.NewFromConfig(cfg), out: Seeded{
+		Certs: map[string]string{}, TargetGroups: map[string]string{},
+	}}
+	for _, step := range []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"VPC", s.vpc},
+		{"subnets", s.subnets},
+		{"internet gateway", s.gateway},
+		{"security groups", s.securityGroups},
+		{"instances", s.instances},
+		{"prefix list", s.prefixList},
+		{"addresses", s.addresses},
+		{"certificates", s.certificates},
+		{"web ACL", s.webACL},
+		{"target group", s.targetGroup},
+		{"subscription", s.subscription},
+	} {
+		if err := step.run(ctx); err != nil {
+			return Seeded{}, fmt.Errorf("seed %s: %w", step.name, err)
+		}
+	}
+	return s.out, nil
+}
+
+type seeder struct {
+	cfg  aws.Config
+	ec2  *ec2.Client
+	ipv6 string // the VPC's block
+	out  Seeded
+}
+
+func (s *seeder) webACL(ctx context.Context) error {
+	out, err := wafv2.NewFromConfig(s.cfg).CreateWebACL(ctx, &wafv2.CreateWebACLInput{
+		Name: aws.String("rig"), Scope: waftypes.ScopeRegional,
+		DefaultAction:    &waftypes.DefaultAction{Allow: &waftypes.AllowAction{}},
+		VisibilityConfig: &waftypes.VisibilityConfig{MetricName: aws.String("rig")},
+	})
+	if err != nil {
+		return err
+	}
+	s.out.WebACL = aws.ToString(out.Summary.ARN)
+	return nil
+}
+
+func (s *seeder) targetGroup(ctx context.Context) error {
+	out, err := elasticloadbalancingv2.NewFromConfig(s.cfg).CreateTargetGroup(ctx, &elasticloadbalancingv2.CreateTargetGroupInput{
+		Name: aws.String("external"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80),
+		TargetType: elbtypes.TargetTypeEnumIp, VpcId: aws.String(s.out.VPC),
+	})
+	if err != nil {
+		return err
+	}
+	s.out.TargetGroups["external"] = aws.ToString(out.TargetGroups[0].TargetGroupArn)
+	return nil
+}
+
+func (s *seeder) subscription(ctx context.Context) error {
+	_, err := shield.NewFromConfig(s.cfg).CreateSubscription(ctx, &shield.CreateSubscriptionInput{})
+	return err
+}
