@@ -1,0 +1,205 @@
+package acm_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	"github.com/aws/aws-sdk-go-v2/service/acm/types"
+	"github.com/aws/smithy-go"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+type rig struct {
+	t      *testing.T
+	em     *emulator.Emulator
+	clock  *world.ManualClock
+	client *acm.Client
+}
+
+func newRig(t *testing.T) *rig {
+	clock := world.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	em := emulator.New(emulator.Options{Clock: clock, Seed: 7})
+	return &rig{t, em, clock, acm.NewFromConfig(aws.Config{
+		Region: "us-west-2", HTTPClient: em.Client(), RetryMaxAttempts: 1,
+		Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", ""),
+	})}
+}
+
+func must[T any](v T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func wantError(t *testing.T, err error, code string) {
+	t.Helper()
+	var api smithy.APIError
+	if !errors.As(err, &api) || api.ErrorCode() != code {
+		t.Fatalf("want error %s, got %v", code, err)
+	}
+}
+
+// material makes a self-signed certificate and its key.
+func (r *rig) material(names ...string) (certificate, key []byte) {
+	r.t.Helper()
+	k := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(r.t)
+	now := r.clock.Now()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(77), Subject: pkix.Name{CommonName: names[0]}, DNSNames: names,
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
+	}
+	der := must(x509.CreateCertificate(rand.Reader, template, template, &k.PublicKey, k))(r.t)
+	raw := must(x509.MarshalPKCS8PrivateKey(k))(r.t)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
+}
+
+func (r *rig) list(kinds ...types.KeyAlgorithm) []string {
+	r.t.Helper()
+	in := &acm.ListCertificatesInput{}
+	if len(kinds) > 0 {
+		in.Includes = &types.Filters{KeyTypes: kinds}
+	}
+	var out []string
+	for p := acm.NewListCertificatesPaginator(r.client, in); p.HasMorePages(); {
+		for _, c := range must(p.NextPage(r.t.Context()))(r.t).CertificateSummaryList {
+			out = append(out, *c.DomainName)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestImportAndList(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	cert, key := r.material("ec.example.com", "*.ec.example.com")
+	other, _ := r.material("x.example.com")
+	_, err := r.client.ImportCertificate(ctx, &acm.ImportCertificateInput{Certificate: other, PrivateKey: key})
+	wantError(t, err, "ValidationException")
+	made := must(r.client.ImportCertificate(ctx, &acm.ImportCertificateInput{Certificate: cert, PrivateKey: key, Tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("1")}}}))(t)
+	must(r.client.RequestCertificate(ctx, &acm.RequestCertificateInput{DomainName: aws.String("rsa.example.com"), ValidationMethod: types.ValidationMethodDns}))(t)
+	if d := cmp.Diff([]string{"rsa.example.com"}, r.list()); d != "" {
+		t.Errorf("without key types (-want +got):\n%s", d)
+	}
+	r.em.World().Config.PageSize = 1
+	if d := cmp.Diff([]string{"ec.example.com", "rsa.example.com"}, r.list("RSA_2048", "EC_prime256v1")); d != "" {
+		t.Errorf("with key types, by pages (-want +got):\n%s", d)
+	}
+	d := must(r.client.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: made.CertificateArn}))(t).Certificate
+	if d.KeyAlgorithm != "EC-prime256v1" || d.Type != types.CertificateTypeImported || d.Status != types.CertificateStatusIssued {
+		t.Errorf("described as %+v", d)
+	}
+	if diff := cmp.Diff([]string{"ec.example.com", "*.ec.example.com"}, d.SubjectAlternativeNames); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+	again := must(r.client.ImportCertificate(ctx, &acm.ImportCertificateInput{Certificate: cert, PrivateKey: key, CertificateArn: made.CertificateArn}))(t)
+	if *again.CertificateArn != *made.CertificateArn {
+		t.Error("importing again made another certificate")
+	}
+	got := must(r.client.GetCertificate(ctx, &acm.GetCertificateInput{CertificateArn: made.CertificateArn}))(t)
+	if *got.Certificate != string(cert) {
+		t.Error("another certificate came back")
+	}
+	r.clock.Advance(25 * time.Hour)
+	d = must(r.client.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: made.CertificateArn}))(t).Certificate
+	if d.Status != types.CertificateStatusExpired {
+		t.Errorf("status %s after its time", d.Status)
+	}
+}
+
+func TestTags(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	cert, key := r.material("a.example.com")
+	arn := must(r.client.ImportCertificate(ctx, &acm.ImportCertificateInput{Certificate: cert, PrivateKey: key}))(t).CertificateArn
+	tag := func(k, v string) []types.Tag { return []types.Tag{{Key: &k, Value: &v}} }
+	must(r.client.AddTagsToCertificate(ctx, &acm.AddTagsToCertificateInput{CertificateArn: arn, Tags: append(tag("a", "1"), tag("b", "2")...)}))(t)
+	must(r.client.RemoveTagsFromCertificate(ctx, &acm.RemoveTagsFromCertificateInput{CertificateArn: arn, Tags: append(tag("a", "other"), types.Tag{Key: aws.String("b")})}))(t)
+	got := must(r.client.ListTagsForCertificate(ctx, &acm.ListTagsForCertificateInput{CertificateArn: arn}))(t).Tags
+	if len(got) != 1 || *got[0].Key != "a" {
+		t.Errorf("tags %v", got)
+	}
+	_, err := r.client.AddTagsToCertificate(ctx, &acm.AddTagsToCertificateInput{CertificateArn: arn, Tags: tag("aws:x", "1")})
+	wantError(t, err, "InvalidTagException")
+}
+
+func TestRequestedCertificate(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	in := &acm.RequestCertificateInput{
+		DomainName: aws.String("example.com"), SubjectAlternativeNames: []string{"*.example.com"}, ValidationMethod: types.ValidationMethodDns,
+		IdempotencyToken: aws.String("once"),
+	}
+	arn := must(r.client.RequestCertificate(ctx, in))(t).CertificateArn
+	if again := must(r.client.RequestCertificate(ctx, in))(t).CertificateArn; *again != *arn {
+		t.Error("the same token made another certificate")
+	}
+	describe := func() types.CertificateDetail {
+		return *must(r.client.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: arn}))(t).Certificate
+	}
+	if d := describe(); d.Status != types.CertificateStatusPendingValidation || d.DomainValidationOptions[0].ResourceRecord != nil {
+		t.Errorf("a fresh request is %s with record %v", d.Status, d.DomainValidationOptions[0].ResourceRecord)
+	}
+	_, err := r.client.GetCertificate(ctx, &acm.GetCertificateInput{CertificateArn: arn})
+	wantError(t, err, "RequestInProgressException")
+	r.clock.Advance(time.Second)
+	if d := describe(); d.DomainValidationOptions[0].ResourceRecord == nil || d.DomainValidationOptions[0].ResourceRecord.Type != types.RecordTypeCname {
+		t.Errorf("no record after a second: %+v", d.DomainValidationOptions[0])
+	}
+	r.clock.Advance(10 * time.Second)
+	if d := describe(); d.Status != types.CertificateStatusIssued || d.DomainValidationOptions[0].ValidationStatus != types.DomainStatusSuccess {
+		t.Errorf("status %s after validation", d.Status)
+	}
+	got := must(r.client.GetCertificate(ctx, &acm.GetCertificateInput{CertificateArn: arn}))(t)
+	if !strings.HasPrefix(*got.Certificate, "-----BEGIN CERTIFICATE") {
+		t.Error("no certificate in PEM")
+	}
+	must(r.client.DeleteCertificate(ctx, &acm.DeleteCertificateInput{CertificateArn: arn}))(t)
+	_, err = r.client.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: arn})
+	wantError(t, err, "ResourceNotFoundException")
+	_, err = r.client.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: aws.String("arn:aws:acm:nonsense")})
+	wantError(t, err, "InvalidArnException")
+	_, err = r.client.RequestCertificate(ctx, &acm.RequestCertificateInput{DomainName: aws.String("no spaces.com")})
+	wantError(t, err, "ValidationException")
+	r.em.World().Config.Quotas["domain-names-per-certificate"] = 1
+	_, err = r.client.RequestCertificate(ctx, &acm.RequestCertificateInput{DomainName: aws.String("a.com"), SubjectAlternativeNames: []string{"b.com"}})
+	wantError(t, err, "LimitExceededException")
+	r.em.World().Config.ACM.ValidationDelay = -1
+	never := must(r.client.RequestCertificate(ctx, &acm.RequestCertificateInput{DomainName: aws.String("a.com")}))(t)
+	r.clock.Advance(73 * time.Hour)
+	d := must(r.client.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: never.CertificateArn}))(t).Certificate
+	if d.Status != types.CertificateStatusValidationTimedOut {
+		t.Errorf("status %s after three days", d.Status)
+	}
+}
+
+func TestPrivateCertificateIsIssuedAtOnce(t *testing.T) {
+	r := newRig(t)
+	arn := must(r.client.RequestCertificate(t.Context(), &acm.RequestCertificateInput{
+		DomainName: aws.String("a.example.com"), CertificateAuthorityArn: aws.String("arn:aws:acm-pca:us-west-2:123456789012:certificate-authority/x"),
+	}))(t).CertificateArn
+	d := must(r.client.DescribeCertificate(t.Context(), &acm.DescribeCertificateInput{CertificateArn: arn}))(t).Certificate
+	if d.Type != types.CertificateTypePrivate || d.Status != types.CertificateStatusIssued || d.CertificateAuthorityArn == nil {
+		t.Errorf("described as %+v", d)
+	}
+}
