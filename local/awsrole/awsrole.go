@@ -23,6 +23,7 @@ import (
 type flags struct {
 	listen, resolver, state string
 	seed                    uint64
+	enforce                 bool
 }
 
 // NewCommand is the role's command line.
@@ -44,6 +45,7 @@ func NewCommand() *cobra.Command {
 	fl.StringVar(&f.resolver, "resolver", "", "address of the DNS server for load balancers")
 	fl.StringVar(&f.state, "state", "", "file that the state is read from at the start, if it exists, and written to at the end")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of identifiers and orders")
+	fl.BoolVar(&f.enforce, "enforce-security-groups", true, "drop connections that security groups do not allow")
 	return cmd
 }
 
@@ -52,7 +54,7 @@ func (f flags) run(ctx context.Context) error {
 	if err := f.load(em); err != nil {
 		return err
 	}
-	stop, err := startDataPlane(ctx, em, f.resolver)
+	stop, err := f.startDataPlane(ctx, em)
 	if err != nil {
 		return err
 	}

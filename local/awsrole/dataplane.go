@@ -2,11 +2,24 @@ package awsrole
 
 import (
 	"context"
+	"log/slog"
+	"os"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/serve"
 )
 
-// startDataPlane lets load balancers listen and their names resolve.
-func startDataPlane(context.Context, *emulator.Emulator, string) (stop func(), err error) {
-	return func() {}, nil
+// startDataPlane lets load balancers listen and their names resolve. Security
+// groups are enforced: a rule that the controller forgot is a connection that
+// fails, as in AWS.
+func (f flags) startDataPlane(ctx context.Context, em *emulator.Emulator) (stop func(), err error) {
+	s, err := serve.Start(ctx, em, serve.Options{
+		Resolver:              f.resolver,
+		EnforceSecurityGroups: f.enforce,
+		Log:                   slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.Close, nil
 }

@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -14,7 +16,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
 	"github.com/fulcrum-lb/fulcrum/local/awsclient"
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
@@ -24,15 +25,16 @@ import (
 // send it a request.
 type LoadBalancer struct {
 	ARN, Name, DNSName, Scheme, State string
-	// Addresses are where it listens on this machine.
-	Addresses []netip.Addr
-	Listeners []Listener
+	Listeners                         []Listener
 }
 
 // Listener is one port of a load balancer.
 type Listener struct {
 	Protocol string
 	Port     int
+	// Real are where it listens on this machine, one for each zone. The port
+	// differs from Port where this user may not open that one.
+	Real []netip.AddrPort
 }
 
 // AWSConfig is what SDK clients for this world are made from.
@@ -40,41 +42,76 @@ func (w *World) AWSConfig() aws.Config {
 	return awsclient.Config(w.AWSEndpoint(), w.layout.Region)
 }
 
-// LoadBalancers lists the load balancers by name.
+// LoadBalancers lists the load balancers by name, with what really listens.
 func (w *World) LoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
-	client := elb.NewFromConfig(w.AWSConfig())
+	served, err := w.served(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var out []LoadBalancer
-	pages := elb.NewDescribeLoadBalancersPaginator(client, &elb.DescribeLoadBalancersInput{})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, err
+	for _, s := range served {
+		lb := LoadBalancer{ARN: s.ARN, Name: s.Name, DNSName: s.DNSName, Scheme: s.Scheme, State: s.State}
+		byPort := map[int]*Listener{}
+		for _, e := range s.Endpoints {
+			port := int(e.Node.Port())
+			if byPort[port] == nil {
+				byPort[port] = &Listener{Protocol: e.Protocol, Port: port}
+			}
+			byPort[port].Real = append(byPort[port].Real, e.Address)
 		}
-		for _, l := range page.LoadBalancers {
-			lb := LoadBalancer{
-				ARN:     aws.ToString(l.LoadBalancerArn),
-				Name:    aws.ToString(l.LoadBalancerName),
-				DNSName: aws.ToString(l.DNSName),
-				Scheme:  string(l.Scheme),
-			}
-			if l.State != nil {
-				lb.State = string(l.State.Code)
-			}
-			// A name that does not resolve yet is no reason to hide the rest.
-			lb.Addresses, _ = w.Lookup(ctx, lb.DNSName)
-			listeners, err := client.DescribeListeners(ctx, &elb.DescribeListenersInput{LoadBalancerArn: l.LoadBalancerArn})
-			if err != nil {
-				return nil, err
-			}
-			for _, li := range listeners.Listeners {
-				lb.Listeners = append(lb.Listeners, Listener{Protocol: string(li.Protocol), Port: int(aws.ToInt32(li.Port))})
-			}
-			slices.SortFunc(lb.Listeners, func(a, b Listener) int { return cmp.Compare(a.Port, b.Port) })
-			out = append(out, lb)
+		for _, port := range slices.Sorted(maps.Keys(byPort)) {
+			lb.Listeners = append(lb.Listeners, *byPort[port])
 		}
+		out = append(out, lb)
 	}
 	slices.SortFunc(out, func(a, b LoadBalancer) int { return cmp.Compare(a.Name, b.Name) })
 	return out, nil
+}
+
+// servedBalancer is what the emulator's admin API says of a load balancer.
+type servedBalancer struct {
+	ARN, Name, DNSName, Scheme, State string
+	Endpoints                         []struct {
+		Protocol      string
+		Node, Address netip.AddrPort
+	}
+}
+
+func (w *World) served(ctx context.Context) ([]servedBalancer, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.AWSEndpoint()+"/_fulcrum/loadbalancers", nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("list load balancers: %s", res.Status)
+	}
+	var out []servedBalancer
+	if err := json.NewDecoder(res.Body).Decode(&out); err != nil {
+		return nil, fmt.Errorf("list load balancers: %w", err)
+	}
+	return out, nil
+}
+
+// realEndpoint finds where a port of a load balancer's node listens, if that
+// is not where its name and port say.
+func (w *World) realEndpoint(ctx context.Context, node netip.Addr, port string) (string, bool) {
+	served, err := w.served(ctx)
+	if err != nil {
+		return "", false
+	}
+	for _, s := range served {
+		for _, e := range s.Endpoints {
+			if loopback.Addr(e.Node.Addr()) == node && fmt.Sprint(e.Node.Port()) == port && e.Address.Port() != e.Node.Port() {
+				return e.Address.String(), true
+			}
+		}
+	}
+	return "", false
 }
 
 // Lookup asks the world's resolver for the addresses of a name.
@@ -124,6 +161,11 @@ func (w *World) HTTPClient(to string) *http.Client {
 				return c, nil
 			}
 			last = err
+			if real, ok := w.realEndpoint(ctx, a, port); ok {
+				if c, err = d.DialContext(ctx, network, real); err == nil {
+					return c, nil
+				}
+			}
 		}
 		return nil, last
 	}

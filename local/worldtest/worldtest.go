@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,22 +19,42 @@ import (
 // ready-made fulcrum-local. Without it, Binary builds one.
 const BinaryVariable = "FULCRUM_LOCAL"
 
+// ControllerVariable does the same for the controller.
+const ControllerVariable = "FULCRUM"
+
 // Binary returns the path of fulcrum-local. It is kept between runs, and made
 // anew only if its sources have changed; the first time takes minutes.
 func Binary(t testing.TB) string {
 	t.Helper()
-	if p := os.Getenv(BinaryVariable); p != "" {
+	return build(t, BinaryVariable, "fulcrum-local", "github.com/fulcrum-lb/fulcrum/local/cmd/fulcrum-local", "")
+}
+
+// Controller returns the path of Fulcrum itself, built likewise, in its own
+// module: with the versions of libraries that it is released with.
+func Controller(t testing.TB) string {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/fulcrum-lb/fulcrum")
+	root, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("find the source of fulcrum: %v", err)
+	}
+	return build(t, ControllerVariable, "fulcrum", "github.com/fulcrum-lb/fulcrum/cmd/fulcrum", strings.TrimSpace(string(root)))
+}
+
+func build(t testing.TB, variable, name, pkg, dir string) string {
+	t.Helper()
+	if p := os.Getenv(variable); p != "" {
 		return p
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(cache, "fulcrum", "fulcrum-local")
-	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", path,
-		"github.com/fulcrum-lb/fulcrum/local/cmd/fulcrum-local")
+	path := filepath.Join(cache, "fulcrum", name)
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, pkg)
+	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build fulcrum-local: %v\n%s", err, out)
+		t.Fatalf("build %s: %v\n%s", name, err, out)
 	}
 	return path
 }

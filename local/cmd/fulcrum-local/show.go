@@ -77,20 +77,20 @@ func watchWorld(ctx context.Context, out io.Writer, w *world.World, controller b
 
 // curlLines has one line for each listener that takes HTTP requests.
 func curlLines(w *world.World, lb world.LoadBalancer) string {
-	if len(lb.Addresses) == 0 {
-		return ""
-	}
 	var b strings.Builder
 	for _, l := range lb.Listeners {
 		scheme, extra := "http", ""
 		switch l.Protocol {
 		case "HTTP", "TCP":
 		case "HTTPS", "TLS":
-			scheme, extra = "https", " --cacert "+w.CA()
+			// The certificate is for the hosts of rules, not for the DNS name.
+			scheme, extra = "https", " -k"
 		default:
 			continue
 		}
-		fmt.Fprintf(&b, "  curl%s --connect-to ::%s: %s://%s:%d/\n", extra, lb.Addresses[0], scheme, lb.DNSName, l.Port)
+		if len(l.Real) > 0 {
+			fmt.Fprintf(&b, "  curl%s --connect-to ::%s %s://%s:%d/\n", extra, l.Real[0], scheme, lb.DNSName, l.Port)
+		}
 	}
 	return b.String()
 }

@@ -1,0 +1,306 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/local/await"
+	"github.com/fulcrum-lb/fulcrum/local/manifest"
+	"github.com/fulcrum-lb/fulcrum/local/scenario"
+	"github.com/fulcrum-lb/fulcrum/local/world"
+)
+
+// defaultLimit is how long wait and curl -until wait.
+const defaultLimit = 60 * time.Second
+
+// commands lists what scripts can say besides testscript's own words:
+//
+//	apply FILE…                       apply YAML; $NAME in it is replaced from the environment
+//	delete FILE…                      delete its objects, without waiting for finalizers
+//	wait [-for D] THING               see waits
+//	! wait [-for D] THING             that does not become true; D is 3s by default
+//	curl [-until RE] [-via NS/INGRESS] [-H 'K: V']… [-n N] URL
+//	                                  GET; prints "STATUS pod=… app=… path=…" or "STATUS location=…",
+//	                                  then the body; -n sends N requests, which must all be answered
+//	scale NS/DEPLOYMENT N
+//	annotate NS/POD KEY=VALUE         merge an annotation into a pod; -selector chooses the first of many
+//	kill ROLE                         SIGKILL
+//	start ROLE                        start a role that was killed; waits until it is ready
+//	calls reset                       forget the AWS calls so far
+//	calls [-mutating]                 print the counts of AWS calls
+//	inventory                         print what is in AWS
+func commands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
+	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
+		"apply": func(ts *testscript.TestScript, neg bool, args []string) {
+			outcome(ts, neg, of(ts).applyFiles(ts, args))
+		},
+		"delete": func(ts *testscript.TestScript, neg bool, args []string) {
+			outcome(ts, neg, of(ts).deleteFiles(ts, args))
+		},
+		"wait": cmdWait,
+		"curl": cmdCurl,
+		"scale": func(ts *testscript.TestScript, neg bool, args []string) {
+			arguments(ts, args, 2, "scale NS/DEPLOYMENT N")
+			ns, name := split(ts, args[0])
+			s := of(ts)
+			outcome(ts, neg, s.Scale(s.ctx, ns, name, number(ts, args[1])))
+		},
+		"annotate": func(ts *testscript.TestScript, neg bool, args []string) {
+			arguments(ts, args, 2, "annotate NS/POD KEY=VALUE")
+			outcome(ts, neg, of(ts).annotate(ts, args[0], args[1]))
+		},
+		"kill": func(ts *testscript.TestScript, neg bool, args []string) {
+			arguments(ts, args, 1, "kill ROLE")
+			outcome(ts, neg, of(ts).World.Kill(args[0]))
+		},
+		"start": func(ts *testscript.TestScript, neg bool, args []string) {
+			arguments(ts, args, 1, "start ROLE")
+			outcome(ts, neg, of(ts).startRole(args[0]))
+		},
+		"calls": func(ts *testscript.TestScript, neg bool, args []string) {
+			text, err := of(ts).calls(args)
+			io.WriteString(ts.Stdout(), text)
+			outcome(ts, neg, err)
+		},
+		"inventory": func(ts *testscript.TestScript, neg bool, args []string) {
+			s := of(ts)
+			lines, err := s.Inspector.Inventory(s.ctx)
+			io.WriteString(ts.Stdout(), strings.Join(lines, "\n")+"\n")
+			outcome(ts, neg, err)
+		},
+	}
+}
+
+// outcome fails the script unless an error is there exactly where wanted.
+func outcome(ts *testscript.TestScript, neg bool, err error) {
+	switch {
+	case err == nil && neg:
+		ts.Fatalf("succeeded, but should have failed")
+	case err != nil && !neg:
+		ts.Fatalf("%v", err)
+	case err != nil:
+		fmt.Fprintln(ts.Stderr(), err)
+	}
+}
+
+func arguments(ts *testscript.TestScript, args []string, n int, usage string) {
+	if len(args) != n {
+		ts.Fatalf("usage: %s", usage)
+	}
+}
+
+func split(ts *testscript.TestScript, s string) (namespace, name string) {
+	namespace, name, ok := strings.Cut(s, "/")
+	if !ok {
+		ts.Fatalf("%q is not NAMESPACE/NAME", s)
+	}
+	return namespace, name
+}
+
+func number(ts *testscript.TestScript, s string) int {
+	n, err := strconv.Atoi(s)
+	ts.Check(err)
+	return n
+}
+
+var variable = regexp.MustCompile(`\$[A-Z][A-Za-z0-9_.]*`)
+
+// objects reads YAML files of the script.
+func objects(ts *testscript.TestScript, files []string) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, f := range files {
+		text := variable.ReplaceAllStringFunc(ts.ReadFile(f), func(v string) string { return ts.Getenv(v[1:]) })
+		parsed, err := manifest.Parse([]byte(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f, err)
+		}
+		out = append(out, parsed...)
+	}
+	return out, nil
+}
+
+func (s *stage) applyFiles(ts *testscript.TestScript, files []string) error {
+	o, err := objects(ts, files)
+	if err != nil {
+		return err
+	}
+	return s.applier.Apply(s.ctx, o)
+}
+
+func (s *stage) deleteFiles(ts *testscript.TestScript, files []string) error {
+	o, err := objects(ts, files)
+	if err != nil {
+		return err
+	}
+	return s.applier.Delete(s.ctx, o)
+}
+
+// annotate takes a pod's name, or selector=value for the first that matches.
+func (s *stage) annotate(ts *testscript.TestScript, pod, pair string) error {
+	ns, name := split(ts, pod)
+	pods := s.World.Kube().CoreV1().Pods(ns)
+	if strings.Contains(name, "=") {
+		list, err := pods.List(s.ctx, metav1.ListOptions{LabelSelector: name})
+		if err != nil {
+			return err
+		}
+		if len(list.Items) == 0 {
+			return fmt.Errorf("no pod with %s", name)
+		}
+		name = list.Items[0].Name
+	}
+	key, value, _ := strings.Cut(pair, "=")
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: value}}})
+	if err != nil {
+		return err
+	}
+	_, err = pods.Patch(s.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+func (s *stage) startRole(role string) error {
+	ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
+	defer cancel()
+	if role != world.RoleController {
+		return s.World.StartRole(ctx, role)
+	}
+	if err := s.World.StartController(s.controller); err != nil {
+		return err
+	}
+	return s.World.ControllerReady(ctx)
+}
+
+func cmdCurl(ts *testscript.TestScript, neg bool, args []string) {
+	s := of(ts)
+	var until, via string
+	var n int
+	header := http.Header{}
+	f := flag.NewFlagSet("curl", flag.ContinueOnError)
+	f.StringVar(&until, "until", "", "regular expression that the output must match at last")
+	f.StringVar(&via, "via", "", "NAMESPACE/INGRESS whose load balancer gets the request")
+	f.IntVar(&n, "n", 1, "count of requests")
+	f.Func("H", "header", func(v string) error {
+		k, v, ok := strings.Cut(v, ":")
+		if !ok {
+			return fmt.Errorf("%q is no header", v)
+		}
+		header.Add(k, strings.TrimSpace(v))
+		return nil
+	})
+	if err := f.Parse(args); err != nil || f.NArg() != 1 {
+		ts.Fatalf("usage: curl [-until RE] [-via NS/INGRESS] [-H 'K: V'] [-n N] URL")
+	}
+	pattern := regexp.MustCompile("(?m)" + until)
+	var text string
+	once := func(ctx context.Context) error {
+		host := ""
+		if via != "" {
+			ns, name := split(ts, via)
+			var err error
+			if host, err = s.Hostname(ctx, ns, name); err != nil {
+				return err
+			}
+		}
+		text = ""
+		for range n {
+			r, err := scenario.Get(ctx, s.World.HTTPClient(host), f.Arg(0), header)
+			if err != nil {
+				return err
+			}
+			text += line(r) + "\n"
+			if n == 1 {
+				text += r.Body
+			}
+		}
+		if !pattern.MatchString(text) {
+			return fmt.Errorf("answer does not match %q:\n%s", until, text)
+		}
+		return nil
+	}
+	var err error
+	if until != "" {
+		err = await.True(s.ctx, defaultLimit, once)
+	} else {
+		err = once(s.ctx)
+	}
+	io.WriteString(ts.Stdout(), text)
+	outcome(ts, neg, err)
+}
+
+// line is a reply in one line for scripts to match.
+func line(r scenario.Reply) string {
+	text := strconv.Itoa(r.Status)
+	if l := r.Header.Get("Location"); l != "" {
+		text += " location=" + l
+	}
+	if r.Pod != nil {
+		text += fmt.Sprintf(" pod=%s app=%s node=%s host=%s path=%s", r.Pod.Pod, r.Pod.App, r.Pod.Node, r.Pod.Host, r.Pod.Path)
+	}
+	return text
+}
+
+// calls speaks with the emulator's log of calls.
+func (s *stage) calls(args []string) (string, error) {
+	url := s.World.AWSEndpoint() + "/_fulcrum/calls"
+	switch strings.Join(args, " ") {
+	case "reset":
+		req, err := http.NewRequestWithContext(s.ctx, http.MethodDelete, url, nil)
+		if err != nil {
+			return "", err
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return "", err
+		}
+		return "", res.Body.Close()
+	case "-mutating":
+		return s.callLines(url + "?mutating=true")
+	case "":
+		return s.callLines(url)
+	}
+	return "", fmt.Errorf("usage: calls [reset | -mutating]")
+}
+
+// callLines prints one line for each call and a sum. What the world's own
+// agent does in EC2, addresses of pods, is left out.
+func (s *stage) callLines(url string) (string, error) {
+	req, err := http.NewRequestWithContext(s.ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	var log struct {
+		Calls []struct{ Service, Operation, Error string }
+	}
+	if err := json.NewDecoder(res.Body).Decode(&log); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	sum := 0
+	for _, c := range log.Calls {
+		if strings.HasSuffix(c.Operation, "PrivateIpAddresses") {
+			continue
+		}
+		sum++
+		fmt.Fprintf(&b, "%s %s %s\n", c.Service, c.Operation, c.Error)
+	}
+	fmt.Fprintf(&b, "sum %d\n", sum)
+	return b.String(), nil
+}

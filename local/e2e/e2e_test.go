@@ -1,0 +1,119 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/fulcrum-lb/fulcrum/local/inspect"
+	"github.com/fulcrum-lb/fulcrum/local/manifest"
+	"github.com/fulcrum-lb/fulcrum/local/scenario"
+	"github.com/fulcrum-lb/fulcrum/local/world"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+// TestScripts runs testdata/*.txtar. `go test -run Scripts/NAME` runs one.
+// FULCRUM_KEEP=1 keeps the worlds' logs.
+func TestScripts(t *testing.T) {
+	binary, controller := worldtest.Binary(t), worldtest.Controller(t)
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			return setup(env, binary, controller)
+		},
+		Cmds: commands(),
+	})
+}
+
+// stage is what a script works on.
+type stage struct {
+	*scenario.Scenario
+	ctx        context.Context
+	controller string
+	applier    *manifest.Applier
+	before     inspect.Inventory // what the world began with
+}
+
+type stageKey struct{}
+
+func setup(env *testscript.Env, binary, controller string) error {
+	// A script that hangs is ended by go test's own limit; what it started
+	// ends with the world.
+	ctx, cancel := context.WithCancel(context.Background())
+	w, err := world.Start(ctx, world.Options{Binary: binary, Keep: os.Getenv("FULCRUM_KEEP") != ""})
+	if err != nil {
+		cancel()
+		return err
+	}
+	s := &stage{ctx: ctx, controller: controller}
+	env.Defer(func() {
+		cancel()
+		if f, ok := env.T().(interface{ Failed() bool }); ok && f.Failed() && w.Started(world.RoleController) {
+			env.T().Log("the end of the controller's log:\n" + w.LogTail(world.RoleController, 40))
+		}
+		if err := w.Close(); err != nil {
+			env.T().Log(fmt.Sprint("close the world: ", err))
+		}
+	})
+	if s.Scenario, err = scenario.New(w); err != nil {
+		return err
+	}
+	if s.applier, err = manifest.NewApplier(w.RESTConfig()); err != nil {
+		return err
+	}
+	if s.before, err = s.Inspector.Inventory(ctx); err != nil {
+		return err
+	}
+	if err := s.apply([]byte(shared)); err != nil {
+		return err
+	}
+	if err := w.StartController(controller); err != nil {
+		return err
+	}
+	limit, stop := context.WithTimeout(ctx, time.Minute)
+	defer stop()
+	if err := w.ControllerReady(limit); err != nil {
+		return err
+	}
+	env.Values[stageKey{}] = s
+	l := w.Layout()
+	env.Setenv("VPC", l.VPC)
+	for i := range l.Public {
+		env.Setenv(fmt.Sprintf("PUBLIC%d", i), l.Public[i].ID)
+		env.Setenv(fmt.Sprintf("PRIVATE%d", i), l.Private[i].ID)
+	}
+	for domain, arn := range l.Certificates {
+		env.Setenv("CERT_"+domain, arn)
+	}
+	return nil
+}
+
+// shared is in every world before its script begins.
+const shared = `
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: alb}
+spec: {controller: ingress.k8s.aws/alb}
+`
+
+func (s *stage) apply(b []byte) error {
+	objects, err := manifest.Parse(b)
+	if err != nil {
+		return err
+	}
+	return s.applier.Apply(s.ctx, objects)
+}
+
+func of(ts *testscript.TestScript) *stage {
+	s, ok := ts.Value(stageKey{}).(*stage)
+	if !ok {
+		ts.Fatalf("the script has no world")
+	}
+	return s
+}

@@ -1,0 +1,150 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/local/await"
+)
+
+// waits are the things that wait can wait for:
+//
+//	wait hostname NS/INGRESS           its status shows a load balancer
+//	wait targets NS/SERVICE N          exactly N targets are healthy, others at most drain
+//	wait pods NS/LABEL=VALUE N         exactly N pods are ready
+//	wait event NS/OBJECT REASON [RE]   an event about an object of that name, its message matching RE
+//	wait gone KIND NS/NAME             an object (Ingress, Service, Namespace -/NAME) is no more
+//	wait aws empty                     AWS holds what the world began with
+//	wait lbs N                         N load balancers exist
+func (s *stage) waits(ts *testscript.TestScript, args []string) (func(context.Context) error, error) {
+	usage := errors.New("usage: wait [-for D] hostname|targets|pods|event|gone|aws|lbs …, see waits")
+	if len(args) == 0 {
+		return nil, usage
+	}
+	what, args := args[0], args[1:]
+	switch {
+	case what == "hostname" && len(args) == 1:
+		ns, name := split(ts, args[0])
+		return func(ctx context.Context) error {
+			_, err := s.Hostname(ctx, ns, name)
+			return err
+		}, nil
+	case what == "targets" && len(args) == 2:
+		ns, name := split(ts, args[0])
+		n := number(ts, args[1])
+		return func(ctx context.Context) error { return s.HealthyTargets(ctx, ns, name, n) }, nil
+	case what == "pods" && len(args) == 2:
+		ns, selector := split(ts, args[0])
+		n := number(ts, args[1])
+		return func(ctx context.Context) error {
+			_, err := s.ReadyPods(ctx, ns, selector, n)
+			return err
+		}, nil
+	case what == "event" && (len(args) == 2 || len(args) == 3):
+		ns, name := split(ts, args[0])
+		pattern := ""
+		if len(args) == 3 {
+			pattern = args[2]
+		}
+		re, err := regexp.Compile(pattern)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) error { return s.event(ctx, ns, name, args[1], re) }, nil
+	case what == "gone" && len(args) == 2:
+		ns, name := split(ts, args[1])
+		return func(ctx context.Context) error { return s.gone(ctx, args[0], ns, name) }, nil
+	case what == "aws" && len(args) == 1 && args[0] == "empty":
+		return s.awsEmpty, nil
+	case what == "lbs" && len(args) == 1:
+		n := number(ts, args[0])
+		return func(ctx context.Context) error {
+			lbs, err := s.World.LoadBalancers(ctx)
+			if err == nil && len(lbs) != n {
+				err = fmt.Errorf("%d load balancers exist", len(lbs))
+			}
+			return err
+		}, nil
+	}
+	return nil, usage
+}
+
+func cmdWait(ts *testscript.TestScript, neg bool, args []string) {
+	s := of(ts)
+	limit := defaultLimit
+	if neg {
+		limit = 3 * time.Second
+	}
+	f := flag.NewFlagSet("wait", flag.ContinueOnError)
+	f.DurationVar(&limit, "for", limit, "how long")
+	if err := f.Parse(args); err != nil {
+		ts.Fatalf("%v", err)
+	}
+	check, err := s.waits(ts, f.Args())
+	if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	outcome(ts, neg, await.True(s.ctx, limit, check))
+}
+
+func (s *stage) event(ctx context.Context, namespace, name, reason string, message *regexp.Regexp) error {
+	list, err := s.World.Kube().CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	var seen []string
+	for _, e := range list.Items {
+		if e.InvolvedObject.Name != name {
+			continue
+		}
+		if e.Reason == reason && message.MatchString(e.Message) {
+			return nil
+		}
+		seen = append(seen, e.Reason+": "+e.Message)
+	}
+	return fmt.Errorf("no event %s about %s/%s; seen: %s", reason, namespace, name, strings.Join(seen, "; "))
+}
+
+func (s *stage) gone(ctx context.Context, kind, namespace, name string) error {
+	var err error
+	switch get := (metav1.GetOptions{}); kind {
+	case "Ingress":
+		_, err = s.World.Kube().NetworkingV1().Ingresses(namespace).Get(ctx, name, get)
+	case "Service":
+		_, err = s.World.Kube().CoreV1().Services(namespace).Get(ctx, name, get)
+	case "Namespace":
+		_, err = s.World.Kube().CoreV1().Namespaces().Get(ctx, name, get)
+	default:
+		return fmt.Errorf("wait gone does not know %s", kind)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err == nil {
+		err = fmt.Errorf("%s %s/%s is still there", kind, namespace, name)
+	}
+	return err
+}
+
+func (s *stage) awsEmpty(ctx context.Context) error {
+	now, err := s.Inspector.Inventory(ctx)
+	if err != nil {
+		return err
+	}
+	if left := now.Minus(s.before); len(left) > 0 {
+		return fmt.Errorf("left in AWS: %s", strings.Join(left, "; "))
+	}
+	if lost := s.before.Minus(now); len(lost) > 0 {
+		return fmt.Errorf("lost in AWS: %s", strings.Join(lost, "; "))
+	}
+	return nil
+}
