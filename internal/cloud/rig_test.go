@@ -186,7 +186,7 @@ func (r *rig) reach(want model.Stack) {
 	remembered := r.observe(want)
 	r.cloud.Forget()
 	r.settled(want)
-	if diff := cmp.Diff(r.observe(want), remembered, cmpopts.EquateEmpty(), cmp.FilterPath(func(p cmp.Path) bool {
+	if diff := cmp.Diff(r.observe(want), remembered, emptyIsNil, cmp.FilterPath(func(p cmp.Path) bool {
 		return p.Last().String() == ".State"
 	}, cmp.Ignore()), unread); diff != "" {
 		r.t.Errorf("what is remembered is not what is there (-there +remembered):\n%s", diff)
@@ -197,6 +197,8 @@ func (r *rig) reach(want model.Stack) {
 var unread = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Attributes" }, cmp.Comparer(func(a, b map[string]string) bool {
 	return a == nil || b == nil || maps.Equal(a, b)
 }))
+
+var emptyIsNil = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() != ".Attributes" }, cmpopts.EquateEmpty())
 
 func (r *rig) observe(want model.Stack) observed.Stack {
 	r.t.Helper()

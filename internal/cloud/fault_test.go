@@ -1,0 +1,161 @@
+package cloud_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// whole is a wish that takes a call of nearly every kind to make.
+func whole() model.Stack {
+	return wish(web, func(s *model.Stack) {
+		s.ALB.Attributes = map[string]string{"idle_timeout.timeout_seconds": "120"}
+		s.TargetGroups[0].Attributes = map[string]string{"deregistration_delay.timeout_seconds": "10"}
+		g := s.ALB.SecurityGroups.(model.GroupsManaged)
+		g.Backend = true
+		s.ALB.SecurityGroups = g
+		s.BackendGroup = model.BackendGroupUse{Needed: true}
+	})
+}
+
+// changed is reached from whole by calls of nearly every other kind.
+func changed() model.Stack {
+	s := whole()
+	s.ALB.Tags = map[string]string{"cost": "7"}
+	s.ALB.AddressType = model.DualStack
+	s.TargetGroups[0].HealthCheck.Path = "/healthz"
+	l := &s.ALB.Listeners[0]
+	l.Default = []model.Action{model.FixedResponse{Status: "503", ContentType: "text/plain"}}
+	l.Rules = []model.Rule{rule(s.Members[0].Ref, "/new", "api"), l.Rules[1], l.Rules[0]}
+	g := s.ALB.SecurityGroups.(model.GroupsManaged)
+	g.Group.Ingress = g.Group.Ingress[:1]
+	s.ALB.SecurityGroups = g
+	return s
+}
+
+// converge runs until nothing is left to do; the number of runs is limited.
+func (r *rig) converge(want model.Stack) error {
+	var last error
+	for range 8 {
+		questions := want.Questions()
+		var p plan.Plan
+		ok := false
+		for range 5 {
+			have, err := r.cloud.Observe(r.ctx, want.ID, questions)
+			if err != nil {
+				last = err
+				break
+			}
+			if p, _ = plan.Make(want, have, r.options()); len(p.Asks) == 0 {
+				ok = true
+				break
+			}
+			questions = append(questions, p.Asks...)
+		}
+		if !ok {
+			continue
+		}
+		todo := 0
+		for _, s := range p.Steps {
+			if !plan.InKubernetes(s.Do) {
+				todo++
+			}
+		}
+		if todo == 0 {
+			return nil
+		}
+		if err := r.apply(p); err != nil {
+			last = err
+		}
+		r.clock.Advance(time.Second)
+	}
+	return fmt.Errorf("not reached; last error: %w", last)
+}
+
+// At every call in turn something goes wrong; what results must be the same as without.
+func TestEveryCallMayFail(t *testing.T) {
+	throttled := &world.Error{Code: "Throttling", Message: "Rate exceeded", Status: 400}
+	broken := &world.Error{Code: "InternalFailure", Message: "try again", Status: 500}
+	actions := map[string]fault.Action{
+		"lost answer": {Lose: true}, "lost call": {Reset: true}, "throttled": {Error: throttled}, "broken": {Error: broken},
+	}
+	for name, action := range actions {
+		for _, attempts := range []int{1, 3} {
+			if attempts > 1 && !action.Lose {
+				continue // the SDK tries again, and all is well
+			}
+			t.Run(fmt.Sprintf("%s, %d attempts", name, attempts), func(t *testing.T) {
+				for n := 1; ; n++ {
+					r := newRig(t, func(c *cloud.Config) { c.MaxAttempts, c.MaxBackoff = attempts, time.Nanosecond })
+					hit := false
+					r.em.Faults().SetHook(func(c fault.Call) fault.Action {
+						if c.Sequence == n {
+							hit = true
+							return action
+						}
+						return fault.Action{}
+					})
+					for i, want := range []model.Stack{whole(), changed(), whole()} {
+						if err := r.converge(want); err != nil {
+							t.Fatalf("call %d, wish %d: %v", n, i, err)
+						}
+					}
+					r.em.Faults().SetHook(nil)
+					r.cloud.Forget()
+					r.settled(whole())
+					r.counts(1, 2)
+					if !hit {
+						break
+					}
+				}
+			})
+		}
+	}
+}
+
+// counts checks that nothing was made twice.
+func (r *rig) counts(lbs, groups int) {
+	r.t.Helper()
+	l := must(r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{}))(r.t).LoadBalancers
+	g := must(r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{}))(r.t).TargetGroups
+	if len(l) != lbs || len(g) != groups {
+		r.t.Errorf("there are %d load balancers and %d target groups, want %d and %d", len(l), len(g), lbs, groups)
+	}
+}
+
+func TestDeletionMayFailAtEveryCall(t *testing.T) {
+	for name, action := range map[string]fault.Action{"lost answer": {Lose: true}, "lost call": {Reset: true}} {
+		t.Run(name, func(t *testing.T) {
+			for n := 1; ; n++ {
+				r := newRig(t)
+				if err := r.converge(whole()); err != nil {
+					t.Fatal(err)
+				}
+				hit := false
+				r.em.Faults().SetHook(func(c fault.Call) fault.Action {
+					if c.Sequence == n {
+						hit = true
+						return action
+					}
+					return fault.Action{}
+				})
+				if err := r.converge(empty(web)); err != nil {
+					t.Fatalf("call %d: %v", n, err)
+				}
+				r.em.Faults().SetHook(nil)
+				r.counts(0, 0)
+				if !hit {
+					break
+				}
+			}
+		})
+	}
+}
