@@ -39,6 +39,7 @@ func (em *Emulator) registerAdmin() {
 	em.HandleAdmin("config", em.adminConfig)
 	em.HandleAdmin("accounts", em.adminAccounts)
 	em.HandleAdmin("imds", em.adminIMDS)
+	em.HandleAdmin("force", em.adminForce)
 	em.HandleAdmin("check", em.adminCheck)
 }
 

@@ -28,6 +28,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
 // selfSigned makes a certificate for a domain, and its key, as PEM.
@@ -244,4 +245,28 @@ func TestLostResponseOfEachCall(t *testing.T) {
 // loseMutation loses the answer of the n-th mutating call.
 func loseMutation(n int) fault.Hook {
 	return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
+}
+
+func TestAdminForcesStates(t *testing.T) {
+	clock := world.NewManualClock(time.Now())
+	em, url, _ := overHTTP(t, emulator.Options{Clock: clock})
+	s := buildStack(t, em)
+	c := elb.NewFromConfig(config(em, key))
+	force := func(body string) {
+		t.Helper()
+		if status, out := admin(t, "POST", url+"/_fulcrum/force", body); status != 200 {
+			t.Fatal(out)
+		}
+	}
+	force(fmt.Sprintf(`{"LoadBalancer": %q, "State": "failed", "Reason": "no luck"}`, s.balancer))
+	lbs, err := c.DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{s.balancer}})
+	if err != nil || lbs.LoadBalancers[0].State.Code != elbtypes.LoadBalancerStateEnumFailed {
+		t.Errorf("%+v, %v", lbs, err)
+	}
+	clock.Advance(time.Minute) // the registration is over
+	force(fmt.Sprintf(`{"TargetGroup": %q, "Target": "10.0.0.77", "Port": 8080, "State": "unhealthy", "Reason": "Target.Timeout"}`, s.targets))
+	health, err := c.DescribeTargetHealth(t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: &s.targets})
+	if err != nil || health.TargetHealthDescriptions[0].TargetHealth.State != elbtypes.TargetHealthStateEnumUnhealthy {
+		t.Errorf("%+v, %v", health, err)
+	}
 }

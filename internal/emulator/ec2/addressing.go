@@ -157,6 +157,9 @@ func (s *Service) AssignPrivateIpAddresses(c *world.Call, in *ec2.AssignPrivateI
 	before, prefixes := slices.Clone(eni.Private), slices.Clone(eni.IPv4Prefixes)
 	if err := s.assign(p, sub, eni, in); err != nil {
 		eni.Private, eni.IPv4Prefixes = before, prefixes
+		if err.Code == "InvalidIPAddress.InUse" {
+			err.Code = "InvalidParameterValue" // what this operation calls it
+		}
 		return nil, err
 	}
 	out := &ec2.AssignPrivateIpAddressesOutput{NetworkInterfaceId: aws.String(eni.ID)}

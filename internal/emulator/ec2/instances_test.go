@@ -178,7 +178,7 @@ func TestInterfaces(t *testing.T) {
 		return err
 	}
 	wantCode(t, "", assign("10.0.0.50", "10.0.0.51"))
-	wantCode(t, "InvalidIPAddress.InUse", assign("10.0.0.52", "10.0.0.4"))
+	wantCode(t, "InvalidParameterValue", assign("10.0.0.52", "10.0.0.4"))
 	wantCode(t, "InvalidParameterValue", assign("10.0.0.255"))
 	wantCode(t, "InvalidParameterValue", assign("10.0.1.1"))
 	_, err = c.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: &eni, Ipv4Prefixes: []string{"10.0.0.64/28"}})
@@ -222,6 +222,9 @@ func TestInterfaces(t *testing.T) {
 
 	_, err = c.AssignIpv6Addresses(ctx, &ec2.AssignIpv6AddressesInput{NetworkInterfaceId: &eni, Ipv6AddressCount: aws.Int32(1)})
 	wantCode(t, "InvalidParameterValue", err) // the subnet has no IPv6 block
+
+	_, err = c.CreateNetworkInterface(ctx, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet, PrivateIpAddress: aws.String("10.0.0.4")})
+	wantCode(t, "InvalidIPAddress.InUse", err)
 
 	other := c.group(vpc, "other")
 	_, err = c.ModifyNetworkInterfaceAttribute(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &eni, Groups: []string{other}})

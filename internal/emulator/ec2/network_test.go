@@ -74,6 +74,23 @@ func TestVPCAndSubnets(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 
+	eni, err := c.CreateNetworkInterface(ctx, &ec2.CreateNetworkInterfaceInput{SubnetId: &id, Ipv6AddressCount: aws.Int32(1)})
+	first := must(t, eni, err).NetworkInterface
+	more, err := c.AssignIpv6Addresses(ctx, &ec2.AssignIpv6AddressesInput{NetworkInterfaceId: first.NetworkInterfaceId, Ipv6AddressCount: aws.Int32(2)})
+	if n := len(must(t, more, err).AssignedIpv6Addresses); n != 2 || len(first.Ipv6Addresses) != 1 {
+		t.Errorf("IPv6: %d at creation, %d later", len(first.Ipv6Addresses), n)
+	}
+	blocks, err := c.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: first.NetworkInterfaceId, Ipv4PrefixCount: aws.Int32(1)})
+	if b := must(t, blocks, err).AssignedIpv4Prefixes; len(b) != 1 || *b[0].Ipv4Prefix != "10.0.2.16/28" {
+		t.Errorf("prefixes %+v", b)
+	}
+	_, err = c.DeleteSubnet(ctx, &ec2.DeleteSubnetInput{SubnetId: &id})
+	wantCode(t, "DependencyViolation", err)
+	_, err = c.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: first.NetworkInterfaceId})
+	wantCode(t, "", err)
+	_, err = c.ModifyVpcAttribute(ctx, &ec2.ModifyVpcAttributeInput{VpcId: &vpc, EnableDnsHostnames: &types.AttributeBooleanValue{Value: aws.Bool(true)}})
+	wantCode(t, "", err)
+
 	_, err = c.DeleteVpc(ctx, &ec2.DeleteVpcInput{VpcId: &vpc})
 	wantCode(t, "DependencyViolation", err)
 	empty := c.vpc("10.9.0.0/16")

@@ -1,0 +1,50 @@
+package emulator
+
+import (
+	"fmt"
+	"net/http"
+
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// forced is what adminForce takes: a load balancer or a target, and the state
+// that it is to have. An empty state gives a load balancer back to the clock.
+type forced struct {
+	LoadBalancer string // ARN
+	TargetGroup  string // ARN
+	Target       string
+	Port         int32
+	State        string
+	Reason       string
+	Description  string
+}
+
+// adminForce: POST sets the state of a load balancer (failed,
+// active_impaired, …) or the health of a target.
+func (em *Emulator) adminForce(r *http.Request, body []byte) (any, error) {
+	if r.Method != http.MethodPost {
+		return nil, errMethod
+	}
+	var in forced
+	if err := strict(body, &in); err != nil {
+		return nil, err
+	}
+	if in.TargetGroup != "" {
+		em.world.ReportHealth(world.HealthReport{TargetGroup: in.TargetGroup, Target: in.Target, Port: in.Port, Verdict: world.Verdict{
+			State: elbtypes.TargetHealthStateEnum(in.State), Reason: elbtypes.TargetHealthReasonEnum(in.Reason), Description: in.Description,
+		}})
+		return done, nil
+	}
+	em.world.Lock()
+	defer em.world.Unlock()
+	for _, p := range em.world.Partitions() {
+		if lb := p.ELB.LoadBalancers[in.LoadBalancer]; lb != nil {
+			lb.ForcedState, lb.ForcedReason = elbtypes.LoadBalancerStateEnum(in.State), in.Reason
+			em.world.Bump()
+			return done, nil
+		}
+	}
+	return nil, fmt.Errorf("no load balancer %q", in.LoadBalancer)
+}

@@ -1,0 +1,220 @@
+package wire_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+var (
+	query    = wire.Query("urn:x")
+	ec2Query = wire.EC2Query("urn:x")
+	asJSON   = wire.JSON()
+)
+
+func code(err error) string {
+	if e, ok := errors.AsType[*world.Error](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+func TestDecodeRefusals(t *testing.T) {
+	cases := map[string]struct {
+		codec wire.Codec
+		body  string
+		in    any
+		code  string
+		names string // what the message must name
+	}{
+		"query: unknown member":        {query, "Colour=red", new(elb.CreateRuleInput), wire.CodeUnknownParameter, "Colour"},
+		"query: unknown inner member":  {query, "Actions.member.1.Colour=red", new(elb.CreateRuleInput), wire.CodeUnknownParameter, "Actions.member.1.Colour"},
+		"query: list without member":   {query, "Actions.1.Type=forward", new(elb.CreateRuleInput), wire.CodeUnknownParameter, "Actions.1"},
+		"query: index zero":            {query, "Actions.member.0.Type=forward", new(elb.CreateRuleInput), wire.CodeUnknownParameter, "Actions.member.0"},
+		"query: index with zeros":      {query, "Actions.member.01.Type=forward", new(elb.CreateRuleInput), wire.CodeUnknownParameter, "Actions.member.01"},
+		"query: not a number":          {query, "Priority=first", new(elb.CreateRuleInput), wire.CodeMalformedParameter, "Priority"},
+		"query: number too large":      {query, "Priority=99999999999", new(elb.CreateRuleInput), wire.CodeMalformedParameter, "Priority"},
+		"query: members of a scalar":   {query, "Priority.member.1=1", new(elb.CreateRuleInput), wire.CodeUnknownParameter, "Priority.member"},
+		"query: value for a structure": {query, "MutualAuthentication=on", new(elb.CreateListenerInput), wire.CodeMalformedParameter, "MutualAuthentication"},
+		"query: bad form":              {query, "a=%zz", new(elb.CreateRuleInput), "MalformedQueryString", ""},
+		"ec2: the SDK's plural":        {ec2Query, "Filters.1.Name=x", new(ec2.DescribeVpcsInput), wire.CodeUnknownParameter, "Filters"},
+		"ec2: not a boolean":           {ec2Query, "DryRun=maybe", new(ec2.DescribeVpcsInput), wire.CodeMalformedParameter, "DryRun"},
+		"json: unknown member":         {asJSON, `{"Colour": 1}`, new(acm.ListCertificatesInput), wire.CodeUnknownParameter, "Colour"},
+		"json: unknown inner member":   {asJSON, `{"Includes": {"Colour": 1}}`, new(acm.ListCertificatesInput), wire.CodeUnknownParameter, "Includes.Colour"},
+		"json: wrong type":             {asJSON, `{"MaxItems": "many"}`, new(acm.ListCertificatesInput), wire.CodeMalformedParameter, "MaxItems"},
+		"json: not a list":             {asJSON, `{"CertificateStatuses": "ISSUED"}`, new(acm.ListCertificatesInput), wire.CodeMalformedParameter, "CertificateStatuses"},
+		"json: not base64":             {asJSON, `{"Certificate": "%"}`, new(acm.ImportCertificateInput), wire.CodeMalformedParameter, "Certificate"},
+		"json: broken":                 {asJSON, `{`, new(acm.ListCertificatesInput), "SerializationException", ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := c.codec.Decode([]byte(c.body), c.in)
+			if code(err) != c.code || !strings.Contains(err.Error(), c.names) {
+				t.Errorf("want %s naming %q, got %v", c.code, c.names, err)
+			}
+		})
+	}
+}
+
+func TestEmptyListIsPresent(t *testing.T) {
+	in := new(elb.CreateLoadBalancerInput)
+	if err := query.Decode([]byte("Name=a&SecurityGroups="), in); err != nil {
+		t.Fatal(err)
+	}
+	if in.SecurityGroups == nil || len(in.SecurityGroups) != 0 {
+		t.Errorf("want present and empty, got %#v", in.SecurityGroups)
+	}
+	if in.Subnets != nil {
+		t.Errorf("want absent, got %#v", in.Subnets)
+	}
+}
+
+func TestListsKeepTheOrderOfTheirNumbers(t *testing.T) {
+	in := new(elb.DescribeTagsInput)
+	if err := query.Decode([]byte("ResourceArns.member.10=c&ResourceArns.member.2=b&ResourceArns.member.1=a"), in); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a", "b", "c"}, in.ResourceArns); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMaps(t *testing.T) {
+	in := new(elb.CreateRuleInput)
+	body := "Actions.member.1.AuthenticateOidcConfig.AuthenticationRequestExtraParams.entry.1.key=prompt&" +
+		"Actions.member.1.AuthenticateOidcConfig.AuthenticationRequestExtraParams.entry.1.value=login"
+	if err := query.Decode([]byte(body), in); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"prompt": "login"}
+	if diff := cmp.Diff(want, in.Actions[0].AuthenticateOidcConfig.AuthenticationRequestExtraParams); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestResponses(t *testing.T) {
+	at := time.Date(2016, 3, 25, 21, 26, 12, 920e6, time.UTC)
+	cases := map[string]struct {
+		codec wire.Codec
+		op    string
+		out   any
+		want  string
+	}{
+		"query": {query, "CreateLoadBalancer", &elb.CreateLoadBalancerOutput{LoadBalancers: []elbtypes.LoadBalancer{{
+			CreatedTime: &at, LoadBalancerName: aws.String("a<b"), SecurityGroups: []string{},
+		}}}, `<CreateLoadBalancerResponse xmlns="urn:x"><CreateLoadBalancerResult><LoadBalancers><member>` +
+			`<CreatedTime>2016-03-25T21:26:12.920Z</CreatedTime><LoadBalancerName>a&lt;b</LoadBalancerName><SecurityGroups></SecurityGroups>` +
+			`</member></LoadBalancers></CreateLoadBalancerResult><ResponseMetadata><RequestId>id</RequestId></ResponseMetadata></CreateLoadBalancerResponse>`},
+		"query, nothing to say": {query, "DeleteRule", &elb.DeleteRuleOutput{},
+			`<DeleteRuleResponse xmlns="urn:x"><DeleteRuleResult></DeleteRuleResult><ResponseMetadata><RequestId>id</RequestId></ResponseMetadata></DeleteRuleResponse>`},
+		"ec2, nothing to say": {ec2Query, "CreateTags", &ec2.CreateTagsOutput{},
+			`<CreateTagsResponse xmlns="urn:x"><requestId>id</requestId><return>true</return></CreateTagsResponse>`},
+		"ec2, names of its own": {ec2Query, "DescribeVpcs", &ec2.DescribeVpcsOutput{NextToken: aws.String("n")},
+			`<DescribeVpcsResponse xmlns="urn:x"><requestId>id</requestId><nextToken>n</nextToken></DescribeVpcsResponse>`},
+		"json, nothing to say": {asJSON, "DeleteCertificate", &acm.DeleteCertificateOutput{}, `{}`},
+		"json":                 {asJSON, "ListCertificates", &acm.ListCertificatesOutput{NextToken: aws.String("n")}, `{"NextToken":"n"}`},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			resp, err := c.codec.Encode(c.op, c.out, "id")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, string(resp.Body)); diff != "" {
+				t.Error(diff)
+			}
+			if resp.Status != 200 || resp.Header.Get("X-Amzn-Requestid") != "id" {
+				t.Errorf("status %d, header %v", resp.Status, resp.Header)
+			}
+		})
+	}
+}
+
+func TestFailures(t *testing.T) {
+	plain := &world.Error{Code: "PriorityInUse", Message: "a < b"}
+	cases := map[string]struct {
+		codec  wire.Codec
+		err    *world.Error
+		status int
+		want   string
+	}{
+		"query": {query, plain, 400,
+			`<ErrorResponse xmlns="urn:x"><Error><Type>Sender</Type><Code>PriorityInUse</Code><Message>a &lt; b</Message></Error><RequestId>id</RequestId></ErrorResponse>`},
+		"query, ours": {query, &world.Error{Code: "InternalFailure", Status: 500}, 500,
+			`<ErrorResponse xmlns="urn:x"><Error><Type>Receiver</Type><Code>InternalFailure</Code><Message></Message></Error><RequestId>id</RequestId></ErrorResponse>`},
+		"ec2":  {ec2Query, plain, 400, `<Response><Errors><Error><Code>PriorityInUse</Code><Message>a &lt; b</Message></Error></Errors><RequestID>id</RequestID></Response>`},
+		"json": {asJSON, plain, 400, `{"__type":"PriorityInUse","message":"a \u003c b"}`},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			resp := c.codec.Fail(c.err, "id")
+			if resp.Status != c.status {
+				t.Errorf("status %d", resp.Status)
+			}
+			if diff := cmp.Diff(c.want, string(resp.Body)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestUnhandledMembers(t *testing.T) {
+	in := &elb.CreateRuleInput{
+		ListenerArn: aws.String("x"),
+		Actions:     []elbtypes.Action{{Type: "forward", Order: aws.Int32(1)}, {RedirectConfig: &elbtypes.RedirectActionConfig{Host: aws.String("h")}}},
+	}
+	cases := map[string]struct {
+		members wire.Members
+		want    string
+	}{
+		"all":                    {wire.Handles("ListenerArn", "Actions"), ""},
+		"none":                   {wire.Handles(), "Actions"},
+		"a part":                 {wire.Handles("ListenerArn", "Actions.Type"), "Actions.Order"},
+		"two parts":              {wire.Handles("ListenerArn", "Actions.Type", "Actions.Order"), "Actions.RedirectConfig"},
+		"a part of the part":     {wire.Handles("ListenerArn", "Actions.Type", "Actions.Order", "Actions.RedirectConfig.Port"), "Actions.RedirectConfig.Host"},
+		"more than is there too": {wire.Handles("ListenerArn", "Actions", "Tags"), ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := wire.Unhandled(in, c.members); got != c.want {
+				t.Errorf("want %q, got %q", c.want, got)
+			}
+		})
+	}
+}
+
+func TestOpRefusesMembersThatDoNotExist(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a misspelt member was taken")
+		}
+	}()
+	wire.Op("DeleteRule", func(*world.Call, *elb.DeleteRuleInput) (*elb.DeleteRuleOutput, error) { return nil, nil }, wire.Handles("RuleARN"))
+}
+
+// FuzzDecode checks that no body makes a codec panic and that the same body is
+// always judged alike.
+func FuzzDecode(f *testing.F) {
+	f.Add("Actions.member.1.Type=forward&Priority=1")
+	f.Add("Filter.1.Name=a&Filter.1.Value.1=b")
+	f.Add(`{"Includes": {"keyTypes": ["RSA_2048"]}, "MaxItems": 1}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		for codec, in := range map[wire.Codec]any{query: new(elb.CreateRuleInput), ec2Query: new(ec2.RunInstancesInput), asJSON: new(acm.RequestCertificateInput)} {
+			once, twice := codec.Decode([]byte(body), in), codec.Decode([]byte(body), in)
+			if diff := cmp.Diff(code(once), code(twice)); diff != "" {
+				t.Errorf("decoded twice: %s", diff)
+			}
+		}
+	})
+}
