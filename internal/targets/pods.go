@@ -85,11 +85,11 @@ func podOf(v *cluster.View, b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint,
 		return nil, leftOut
 	}
 	pod, ok := cluster.Get[*corev1.Pod](v, cluster.KindPod, b.Namespace, ref.Name)
-	if !ok || ref.UID != "" && pod.UID != ref.UID || len(podIPs(pod)) == 0 {
+	if !ok || ref.UID != "" && pod.UID != ref.UID || len(Addresses(pod)) == 0 {
 		r.Unsure = true
 		return nil, leftOut
 	}
-	if !slices.Contains(podIPs(pod), canonicalIP(e.Addresses[0])) {
+	if !slices.Contains(Addresses(pod), canonicalIP(e.Addresses[0])) {
 		r.Unsure = true
 		ignored(b, e, r, fmt.Sprintf("pod %s has another address", pod.Name))
 		return nil, leftOut
@@ -124,7 +124,13 @@ func ignored(b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, r *Resolution,
 	})
 }
 
-func podIPs(p *corev1.Pod) []string {
+// Serving says that a pod is ready and not about to go.
+func Serving(p *corev1.Pod) bool {
+	return p.DeletionTimestamp == nil && podCondition(p, corev1.PodReady) == corev1.ConditionTrue
+}
+
+// Addresses of a pod, in canonical form.
+func Addresses(p *corev1.Pod) []string {
 	var out []string
 	for _, ip := range p.Status.PodIPs {
 		out = append(out, canonicalIP(ip.IP))

@@ -32,13 +32,17 @@ func (p *pass) apply(ctx context.Context, want string, anew bool) error {
 	if err != nil {
 		return p.failed(ctx, fmt.Errorf("list targets of %s: %w", arn, err))
 	}
-	d := targets.Compare(p.found.Endpoints, health.Targets, p.r.MaxTargets)
+	d, err := p.compare(ctx, health, age)
+	if err != nil {
+		return p.failed(ctx, err)
+	}
+	p.r.noteServing(p.key, len(p.retained) > 0)
 	pending := gated && slices.ContainsFunc(d.Matched, func(m targets.Pair) bool {
 		return targets.Gated(m.Endpoint.Pod, gate) && targets.ConditionOf(m.Target).Status != "True"
 	})
 
 	open := p.openRules(ctx, want, anew)
-	if !d.Empty() || pending || !open.done {
+	if !d.Empty() || len(p.retained) > 0 || pending || !open.done {
 		if err := p.setCheckpoint(ctx, ""); err != nil {
 			return err
 		}
@@ -79,12 +83,27 @@ func (p *pass) apply(ctx context.Context, want string, anew bool) error {
 	p.retry(!open.done && !open.faulty || open.again || d.Over > 0, p.r.Requeue)
 	p.retry(open.faulty, patience)
 	p.retry(waiting > noGate, p.r.poll(waiting))
-	if !open.done || d.Over > 0 || waiting > noGate || p.found.Unsure {
+	p.retry(len(p.retained) > 0, handover)
+	if !open.done || d.Over > 0 || waiting > noGate || len(p.retained) > 0 || p.found.Unsure {
 		return nil
 	}
 	p.r.compared(p.key)
 	p.retry(true, p.r.dueIn(p.key))
 	return p.setCheckpoint(ctx, want)
+}
+
+// compare says what has to happen to the target group. Whether new targets can take over from old
+// ones is judged by their present health.
+func (p *pass) compare(ctx context.Context, health observed.Health, age time.Duration) (targets.Diff, error) {
+	d, err := p.retain(targets.Compare(p.found.Endpoints, health.Targets, p.r.MaxTargets))
+	if err != nil || len(p.retained) == 0 || age <= time.Second {
+		return d, err
+	}
+	arn := p.w.Spec.TargetGroupARN
+	if health, err = p.r.Cloud.TargetHealth(ctx, arn, time.Second); err != nil {
+		return d, fmt.Errorf("list targets of %s: %w", arn, err)
+	}
+	return p.retain(targets.Compare(p.found.Endpoints, health.Targets, p.r.MaxTargets))
 }
 
 // retry asks for another run after a time, if none is asked for sooner.
@@ -132,7 +151,7 @@ func (p *pass) openRules(ctx context.Context, want string, anew bool) opening {
 	}
 	p.out.Findings.Add(report.findings...)
 	p.out.Changed = p.out.Changed || report.changed
-	if report.mine {
+	if report.mine && len(p.retained) == 0 {
 		p.r.noteRuled(p.key, want)
 	}
 	return opening{done: report.mine, faulty: report.faulty, again: report.others}
@@ -149,7 +168,13 @@ func (p *pass) move(ctx context.Context, arn string, d targets.Diff) error {
 	if len(left) > 0 && len(d.Matched)+len(add)-len(left) == 0 && p.r.Cloud.Class(failed) != engine.Quota {
 		return failed
 	}
-	for chunk := range slices.Chunk(d.Deregister, MaxTargets) {
+	quota := len(left) > 0 && p.r.Cloud.Class(failed) == engine.Quota
+	drop := d.Deregister
+	if quota {
+		drop = append(slices.Clone(drop), p.retained...) // there is no room for both
+		p.retained = nil
+	}
+	for chunk := range slices.Chunk(drop, MaxTargets) {
 		if err := p.r.fence(); err != nil {
 			return err
 		}
@@ -158,7 +183,7 @@ func (p *pass) move(ctx context.Context, arn string, d targets.Diff) error {
 		}
 		p.out.Changed = true
 	}
-	if len(left) > 0 && len(d.Deregister) > 0 && p.r.Cloud.Class(failed) == engine.Quota {
+	if quota && len(drop) > 0 {
 		_, failed = p.register(ctx, arn, left) // there is room now
 	}
 	return failed

@@ -69,6 +69,7 @@ func (p *pass) cleanUp(ctx context.Context) error {
 		return err
 	}
 	p.r.noteRuled(p.key, "")
+	p.r.noteServing(p.key, false)
 	report, err := p.r.syncRules(ctx, p.key, true)
 	if err != nil {
 		return err

@@ -54,6 +54,7 @@ type Reconciler struct {
 	due     map[Key]time.Time // next comparison with AWS of an unchanged binding
 	missing map[Key]time.Time // since when a backend has not been seen
 	opened  map[Key]string    // the state, as a checkpoint, whose rules are there
+	serving map[Key]bool      // bindings with old targets that serve on for now
 	groups  map[string]bool   // groups that have carried rules
 
 	rules chan struct{} // holds one token: who has it may change endpoint rules
@@ -81,5 +82,5 @@ func New(c Config) *Reconciler {
 	if c.FirstLook == 0 {
 		c.FirstLook = 30 * time.Minute
 	}
-	return &Reconciler{Config: c, due: map[Key]time.Time{}, missing: map[Key]time.Time{}, opened: map[Key]string{}, groups: map[string]bool{}, rules: make(chan struct{}, 1)}
+	return &Reconciler{Config: c, due: map[Key]time.Time{}, missing: map[Key]time.Time{}, opened: map[Key]string{}, serving: map[Key]bool{}, groups: map[string]bool{}, rules: make(chan struct{}, 1)}
 }

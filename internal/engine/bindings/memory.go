@@ -62,12 +62,32 @@ func (r *Reconciler) noteRuled(key Key, checkpoint string) {
 	r.opened[key] = checkpoint
 }
 
+// noteServing remembers whether old targets of a binding serve on, which need their rules although
+// they are not endpoints any more.
+func (r *Reconciler) noteServing(key Key, on bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if on {
+		r.serving[key] = true
+		return
+	}
+	delete(r.serving, key)
+}
+
+// anyServing says whether old targets of any binding serve on.
+func (r *Reconciler) anyServing() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.serving) > 0
+}
+
 func (r *Reconciler) forget(key Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.due, key)
 	delete(r.missing, key)
 	delete(r.opened, key)
+	delete(r.serving, key)
 }
 
 // spread is a part of the span that depends on the key alone, so that bindings do not come at once.

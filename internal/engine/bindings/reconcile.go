@@ -12,6 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
@@ -35,7 +36,8 @@ type pass struct {
 	w          *elbv2.TargetGroupBinding
 	found      targets.Resolution
 	out        *Outcome
-	checkpoint string // as last written
+	checkpoint string            // as last written
+	retained   []observed.Target // old targets that serve on for now
 }
 
 // Reconcile brings the targets of one binding, and the rules in front of them, to what is wanted.
@@ -110,6 +112,7 @@ func (p *pass) converge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.r.noteServing(p.key, false)
 	switch {
 	case rival != nil:
 		p.out.RetryAfter = p.r.Requeue

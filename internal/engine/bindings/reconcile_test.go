@@ -47,6 +47,65 @@ func TestNewTargetsComeBeforeOldOnesGo(t *testing.T) {
 	want(t, "swap", "list a; register a 10.0.1.2:8080; deregister a 10.0.1.1:8080", w.aws.take())
 }
 
+func TestOldPodsServeUntilNewOnesAreHealthy(t *testing.T) {
+	old, next := p1, p2
+	old.serving, next.serving = true, true
+	turned := func() *world { // the Service was turned from one pod to the other
+		w := ipWorld(t, old)
+		w.run("a")
+		w.aws.setAll("arn/a", "healthy")
+		w.put(podDocs("web", next))
+		w.aws.take()
+		return w
+	}
+	both := "10.0.1.1:8080 10.0.2.1:8080"
+	tests := []struct {
+		name   string
+		change func(w *world)
+		want   string
+	}{
+		{"the new one is checked", func(*world) {}, both},
+		{"the new one is healthy", func(w *world) { w.aws.groups["arn/a"][1].State = "healthy" }, "10.0.2.1:8080"},
+		{"the new one is unhealthy", func(w *world) { w.aws.groups["arn/a"][1].State = "unhealthy" }, "10.0.2.1:8080"},
+		{"nobody uses the group", func(w *world) { w.aws.groups["arn/a"][1].State = "unused" }, "10.0.2.1:8080"},
+		{"the old one is gone", func(w *world) { w.drop(cluster.KindPod, "p1") }, "10.0.2.1:8080"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := turned()
+			if out := w.run("a"); out.RetryAfter != 2*time.Second {
+				t.Errorf("again after %s", out.RetryAfter)
+			}
+			want(t, "at first", both, w.aws.ids("arn/a"))
+			tt.change(w)
+			w.run("a")
+			want(t, "then", tt.want, w.aws.ids("arn/a"))
+		})
+	}
+	w := turned()
+	w.put(strings.ReplaceAll(podDocs("web", next), "port: 8080", "port: 9090"), bindingDoc("a", "web", "ip", 9090))
+	w.run("a")
+	want(t, "rules while both serve", "tcp 8080-8080 sg-b, tcp 9090-9090 sg-b", w.aws.rulesOf("sg-node"))
+	w.aws.setAll("arn/a", "healthy")
+	w.run("a")
+	want(t, "rules after", "tcp 9090-9090 sg-b", w.aws.rulesOf("sg-node"))
+	w = turned()
+	w.run("a")
+	w.drop(cluster.KindBinding, "a")
+	w.run("a")
+	want(t, "deleted meanwhile", "", w.aws.ids("arn/a")+w.aws.rulesOf("sg-node"))
+	w = turned()
+	w.aws.full = 1
+	w.run("a")
+	want(t, "without room for both", "10.0.2.1:8080", w.aws.ids("arn/a"))
+	w = turned()
+	w.conf.MaxTargets = 1
+	w.restart()
+	w.run("a")
+	w.run("a")
+	want(t, "at the operator's limit", "10.0.2.1:8080", w.aws.ids("arn/a"))
+}
+
 func TestNothingChangedCostsNothing(t *testing.T) {
 	w := ipWorld(t, p1, p2)
 	w.run("a")

@@ -96,7 +96,9 @@ func (r *Reconciler) planRules(ctx context.Context, me Key, leaving bool) (rules
 	}
 	asked := map[string][]model.IngressRule{}
 	held := map[string]bool{} // groups from which nothing may be taken away
-	lost := false             // the same for all, as some endpoint's group is not known
+	// The same for all: the group of some endpoint is not known, or a target serves on that is not
+	// an endpoint any more.
+	lost := r.anyServing()
 	for _, a := range asks {
 		isMine := a.key == me
 		lost = lost || a.demand.Lost

@@ -303,6 +303,7 @@ type pod struct {
 	broken         bool // containers not ready
 	terminating    bool
 	gate           string // name of a binding
+	serving        bool   // the pod's own Ready condition
 }
 
 // podDocs makes the pods and the slice of a Service.
@@ -337,8 +338,8 @@ apiVersion: v1
 kind: Pod
 metadata: {namespace: ns, name: %s, uid: uid-%s, creationTimestamp: "2026-01-01T00:00:00Z"}
 spec: {nodeName: %s, %scontainers: [{name: c, image: i, ports: [{name: web, containerPort: 8080}]}]}
-status: {podIP: %s, podIPs: [{ip: %s}], conditions: [{type: ContainersReady, status: %q}]}
-`, p.name, p.name, p.node, gates, p.ip, p.ip, status)
+status: {podIP: %s, podIPs: [{ip: %s}], conditions: [{type: ContainersReady, status: %q}, {type: Ready, status: %q}]}
+`, p.name, p.name, p.node, gates, p.ip, p.ip, status, map[bool]string{true: "True", false: "False"}[p.serving])
 	}
 	return b.String()
 }
