@@ -1,0 +1,229 @@
+package rig
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+)
+
+const shop = `
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: alb}
+spec: {controller: ingress.k8s.aws/alb}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop, uid: 11111111-0000-4000-8000-000000000001}
+spec: {type: NodePort, selector: {app: web}, ports: [{port: 80, targetPort: 8080, nodePort: 30080}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: api, namespace: shop, uid: 11111111-0000-4000-8000-000000000002}
+spec: {type: NodePort, selector: {app: api}, ports: [{port: 80, targetPort: 8080, nodePort: 30081}]}
+`
+
+// pods are ready endpoints of a Service in namespace shop.
+func pods(service string, addresses ...string) string {
+	var b strings.Builder
+	for i, a := range addresses {
+		fmt.Fprintf(&b, `
+apiVersion: v1
+kind: Pod
+metadata: {name: %[1]s-%[2]d, namespace: shop, uid: %[1]s-%[2]d, labels: {app: %[1]s}}
+spec: {nodeName: node-%[2]d, containers: [{name: c, ports: [{containerPort: 8080}]}]}
+status: {podIP: %[3]s, phase: Running, conditions: [{type: Ready, status: "True"}, {type: ContainersReady, status: "True"}]}
+---`, service, i, a)
+	}
+	fmt.Fprintf(&b, `
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: %[1]s-1, namespace: shop, labels: {kubernetes.io/service-name: %[1]s}}
+addressType: IPv4
+ports: [{name: "", port: 8080, protocol: TCP}]
+endpoints:`, service)
+	for i, a := range addresses {
+		fmt.Fprintf(&b, `
+- {addresses: [%s], conditions: {ready: true}, targetRef: {kind: Pod, namespace: shop, name: %s-%d}}`, a, service, i)
+	}
+	return b.String() + "\n"
+}
+
+func ingressOf(annotations string, paths ...string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: web
+  namespace: shop
+  annotations: {alb.ingress.kubernetes.io/target-type: ip%s}
+spec:
+  ingressClassName: alb
+  rules:
+  - host: shop.example.com
+    http:
+      paths:`, annotations)
+	for _, p := range paths {
+		path, service, _ := strings.Cut(p, "=")
+		fmt.Fprintf(&b, `
+      - {path: %s, pathType: Prefix, backend: {service: {name: %s, port: {number: 80}}}}`, path, service)
+	}
+	return b.String() + "\n"
+}
+
+// life is a scenario in three acts; after each the world comes to rest and is written down.
+func life(t *testing.T, r *Rig) (states [][]string) {
+	t.Helper()
+	act := func() {
+		t.Helper()
+		for range 5 {
+			failed := r.Settle(30 * time.Minute)
+			if !r.Dead() {
+				if len(failed) > 0 {
+					t.Fatalf("still failing: %v", failed)
+				}
+				break
+			}
+			r.Start()
+		}
+		states = append(states, r.State())
+	}
+	r.Apply(shop, pods("web", "10.0.132.10", "10.0.132.11"), pods("api", "10.0.132.20"),
+		ingressOf("", "/=web", "/api=api"))
+	act()
+	r.Apply(ingressOf(`, alb.ingress.kubernetes.io/listen-ports: '[{"HTTP":80},{"HTTP":8080}]', alb.ingress.kubernetes.io/tags: team=a`,
+		"/=api", "/new=web", "/api=api"))
+	act()
+	if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
+		t.Fatal(err)
+	}
+	act()
+	if left := r.Store.All(cluster.KindBinding); len(left) > 0 {
+		t.Errorf("%d bindings are left after deletion", len(left))
+	}
+	if left := r.Store.All(cluster.KindIngress); len(left) > 0 {
+		t.Errorf("the Ingress is left after deletion, with finalizers %v", left[0].GetFinalizers())
+	}
+	return states
+}
+
+// clean is the life without any fault, with its AWS calls.
+func clean(t *testing.T) (states [][]string, calls, mutations int, before []string) {
+	synctest.Test(t, func(t *testing.T) {
+		r := New(t, Options{})
+		before = r.State()
+		states = life(t, r)
+		calls, mutations = r.Emulator.Calls().Total(), r.Emulator.Calls().Mutating()
+	})
+	return states, calls, mutations, before
+}
+
+func TestALifeLeavesNothingBehind(t *testing.T) {
+	states, calls, mutations, before := clean(t)
+	t.Logf("%d AWS calls, %d of them mutating", calls, mutations)
+	if diff := cmp.Diff(before, states[2]); diff != "" {
+		t.Errorf("deletion does not restore the world (-before +after):\n%s", diff)
+	}
+	for i, s := range states[:2] {
+		if !slices.ContainsFunc(s, func(l string) bool { return strings.HasPrefix(l, "rule ") && strings.Contains(l, "tg:k8s-shop") }) {
+			t.Errorf("act %d has no rule that forwards:\n%s", i, strings.Join(s, "\n"))
+		}
+	}
+}
+
+func TestASecondLookAndARestartMakeNoMutatingCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := New(t, Options{})
+		r.Apply(shop, pods("web", "10.0.132.10"), pods("api", "10.0.132.20"), ingressOf("", "/=web", "/api=api"))
+		if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
+			t.Fatal(failed)
+		}
+		want := r.State()
+		r.Emulator.Calls().Reset()
+		r.process.listAll()
+		r.Settle(5 * time.Minute)
+		if n := r.Emulator.Calls().Mutating(); n > 0 {
+			t.Errorf("a second look made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
+		}
+		r.Emulator.Calls().Reset()
+		r.Start()
+		r.Settle(2 * time.Hour)
+		if n := r.Emulator.Calls().Mutating(); n > 0 {
+			t.Errorf("a restart made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
+		}
+		if diff := cmp.Diff(want, r.State()); diff != "" {
+			t.Errorf("the state moved (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// explore runs the life once for each n below the limit, with the fault at the n-th call.
+func explore(t *testing.T, limit int, hook func(r *Rig, n int) fault.Hook) {
+	t.Helper()
+	want, _, _, _ := clean(t)
+	for n := 1; n <= limit; n++ {
+		synctest.Test(t, func(t *testing.T) {
+			r := New(t, Options{})
+			r.Emulator.Faults().SetHook(hook(r, n))
+			got := life(t, r)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("fault at call %d ends in another state (-clean +fault):\n%s", n, diff)
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func TestKilledAfterEachCall(t *testing.T) {
+	_, calls, _, _ := clean(t)
+	explore(t, calls, func(r *Rig, n int) fault.Hook {
+		return func(c fault.Call) fault.Action {
+			if c.Sequence == n {
+				r.Kill() // the call takes effect, its answer reaches nobody
+			}
+			return fault.Action{}
+		}
+	})
+}
+
+func TestKilledBeforeEachCall(t *testing.T) {
+	_, calls, _, _ := clean(t)
+	explore(t, calls, func(r *Rig, n int) fault.Hook {
+		return func(c fault.Call) fault.Action {
+			if c.Sequence == n {
+				r.Kill()
+				return fault.Action{Reset: true}
+			}
+			return fault.Action{}
+		}
+	})
+}
+
+func TestEachAnswerOfAMutatingCallLost(t *testing.T) {
+	_, _, mutations, _ := clean(t)
+	explore(t, mutations, func(_ *Rig, n int) fault.Hook {
+		return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
+	})
+}
+
+func TestEachCallThrottledOnce(t *testing.T) {
+	_, calls, _, _ := clean(t)
+	explore(t, calls, func(_ *Rig, n int) fault.Hook {
+		return func(c fault.Call) fault.Action { return fault.Action{Throttle: c.Sequence == n} }
+	})
+}

@@ -1,0 +1,268 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
+)
+
+// ClusterName and Region of every rig.
+const (
+	ClusterName = "rig"
+	Region      = "us-west-2"
+)
+
+// Options of a rig. The zero value is a controller with the documented defaults.
+type Options struct {
+	// Ingress, Plan, Cloud change settings before each start of the controller.
+	Ingress func(*ingress.Options)
+	Plan    func(*plan.Options)
+	Cloud   func(*cloud.Config)
+	// API wraps the API server, so that a test can let writes fail or the process die there.
+	API func(kube.API) kube.API
+	// Emulator options.
+	Emulator emulator.Options
+}
+
+// Rig is one world with one controller at a time.
+type Rig struct {
+	T        testing.TB
+	Emulator *emulator.Emulator
+	Store    *cluster.Memory
+	World    Seeded
+
+	opt     Options
+	process *process
+	stop    func()
+}
+
+// New makes the world and starts a controller in it.
+func New(t testing.TB, opt Options) *Rig {
+	t.Helper()
+	store, err := cluster.NewMemory(time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Rig{T: t, Emulator: emulator.New(opt.Emulator), Store: store, opt: opt}
+	if r.World, err = Seed(t.Context(), r.Emulator); err != nil {
+		t.Fatal(err)
+	}
+	if err := SeedNodes(store, r.World); err != nil {
+		t.Fatal(err)
+	}
+	r.Emulator.Calls().Reset()
+	r.Start()
+	t.Cleanup(func() { r.stop() })
+	return r
+}
+
+// Apply creates or replaces the objects of YAML documents.
+func (r *Rig) Apply(docs ...string) {
+	r.T.Helper()
+	for _, doc := range docs {
+		loaded, err := cluster.LoadYAML([]byte(doc))
+		if err != nil {
+			r.T.Fatal(err)
+		}
+		if err := r.Store.Put(loaded.Objects...); err != nil {
+			r.T.Fatal(err)
+		}
+	}
+}
+
+// process is one life of the controller: caches, queue, and nothing that outlives it.
+type process struct {
+	rig      *Rig
+	ctx      context.Context
+	kill     context.CancelFunc
+	engine   *engine.Engine
+	frontend *ingress.Frontend
+	bindings *bindings.Reconciler
+	stacks   *cluster.Tracker[model.StackID]
+	tracked  *cluster.Tracker[bindings.Key]
+	queue    queue
+}
+
+// Start begins a new life of the controller; what the one before remembered is gone.
+func (r *Rig) Start() {
+	r.T.Helper()
+	if r.stop != nil {
+		r.stop()
+	}
+	ctx, kill := context.WithCancel(context.Background())
+	p := &process{
+		rig: r, ctx: ctx, kill: kill,
+		stacks: cluster.NewTracker[model.StackID](), tracked: cluster.NewTracker[bindings.Key](),
+	}
+	cfg := cloud.Config{
+		Cluster: ClusterName, Region: Region, VPC: r.World.VPC, RuleTags: true, Reachability: true,
+		Credentials: credentials.NewStaticCredentialsProvider(AccessKey, "secret", ""),
+		HTTP:        &http.Client{Transport: transport{p}}, Now: time.Now,
+	}
+	if r.opt.Cloud != nil {
+		r.opt.Cloud(&cfg)
+	}
+	aws, err := cloud.New(ctx, cfg)
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	var api kube.API = kube.InMemory{Store: r.Store}
+	if r.opt.API != nil {
+		api = r.opt.API(api)
+	}
+	k8s := kube.New(r.Store, mortal{p, api}, time.Now)
+	in := ingress.Options{Cluster: ClusterName, Class: "alb"}
+	if r.opt.Ingress != nil {
+		r.opt.Ingress(&in)
+	}
+	p.frontend = ingress.New(in)
+	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups}
+	if r.opt.Plan != nil {
+		r.opt.Plan(&options)
+	}
+	p.engine = engine.New(engine.Config{
+		Cloud: aws, Cluster: k8s, Options: options,
+		Frontends: map[model.Kind]engine.Frontend{model.Ingress: p.frontend},
+		Viewed:    func(id model.StackID, v *cluster.View) { p.stacks.Record(id, v) },
+	})
+	p.bindings = bindings.New(bindings.Config{
+		Cloud: aws, Cluster: k8s, ClusterName: ClusterName, VPC: r.World.VPC,
+		Targets: targets.Options{FailOpen: true},
+		Viewed: func(key bindings.Key, v *cluster.View) {
+			if v == nil {
+				p.tracked.Forget(key)
+				return
+			}
+			p.tracked.Record(key, v)
+		},
+		Now: time.Now,
+	})
+	r.process = p
+	p.listAll()
+	unwatch := r.Store.Watch(p.event)
+	r.stop = func() { unwatch(); kill() }
+}
+
+// Kill ends the controller's life at once: no call of it reaches anybody any more.
+func (r *Rig) Kill() { r.process.kill() }
+
+// Dead says whether the controller was killed.
+func (r *Rig) Dead() bool { return r.process.ctx.Err() != nil }
+
+// listAll queues everything that exists, as informers do at their start.
+func (p *process) listAll() {
+	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindBinding} {
+		for _, obj := range p.rig.Store.All(kind) {
+			p.event(nil, obj)
+		}
+	}
+}
+
+// event queues who is concerned by a change.
+func (p *process) event(old, new cluster.Object) {
+	now := time.Now()
+	for _, obj := range []cluster.Object{old, new} {
+		if obj == nil {
+			continue
+		}
+		kind, ok := cluster.KindOf(obj)
+		if !ok {
+			continue
+		}
+		if kind == cluster.KindBinding {
+			p.queue.add(key{binding: bindings.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}}, now)
+		}
+		for _, id := range p.frontend.Stacks(cluster.NewView(p.rig.Store), obj) {
+			p.queue.add(key{stack: id}, now)
+		}
+	}
+	for _, id := range p.stacks.Affected(old, new) {
+		p.queue.add(key{stack: id}, now)
+	}
+	for _, k := range p.tracked.Affected(old, new) {
+		p.queue.add(key{binding: k}, now)
+	}
+}
+
+// Settle runs the controller until nothing is due within the horizon, or it is dead. It returns
+// the errors of the last run of each item.
+func (r *Rig) Settle(horizon time.Duration) map[string]error {
+	r.T.Helper()
+	p := r.process
+	end := time.Now().Add(horizon)
+	failed := map[string]error{}
+	for range 20000 {
+		k, due, ok := p.queue.next()
+		if !ok || due.After(end) || p.ctx.Err() != nil {
+			return failed
+		}
+		if wait := time.Until(due); wait > 0 {
+			time.Sleep(wait)
+		}
+		p.queue.take(k)
+		after, err := p.run(k)
+		delete(failed, k.String())
+		if err != nil {
+			failed[k.String()] = err
+			after = p.queue.backOff(k)
+		} else {
+			p.queue.forgive(k)
+		}
+		if after > 0 {
+			p.queue.add(k, time.Now().Add(after))
+		}
+	}
+	r.T.Fatalf("the controller does not come to rest; failing: %v", failed)
+	return nil
+}
+
+func (p *process) run(k key) (time.Duration, error) {
+	if k.binding != (bindings.Key{}) {
+		out, err := p.bindings.Reconcile(p.ctx, k.binding)
+		return out.RetryAfter, err
+	}
+	out, err := p.engine.Reconcile(p.ctx, k.stack)
+	if err == nil {
+		err = out.Err
+	}
+	return out.RetryAfter, err
+}
+
+// Draft returns the plan of a stack as it stands.
+func (r *Rig) Draft(id model.StackID) engine.Draft {
+	r.T.Helper()
+	d, err := r.process.engine.Draft(r.process.ctx, id)
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	return d
+}
+
+// transport reaches the emulator while the process lives.
+type transport struct{ p *process }
+
+func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := t.p.ctx.Err(); err != nil {
+		return nil, fmt.Errorf("the process is dead: %w", err)
+	}
+	res, err := t.p.rig.Emulator.RoundTripper().RoundTrip(req)
+	if dead := t.p.ctx.Err(); dead != nil {
+		return nil, fmt.Errorf("the process died before the answer came: %w", dead)
+	}
+	return res, err
+}

@@ -1,0 +1,103 @@
+package rig
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// State is what the controller has made in AWS, a line per resource in order, with generated ids
+// replaced by what the resources are for. Two worlds are equal for a user when their states are.
+func (r *Rig) State() []string {
+	w := r.Emulator.World()
+	w.Lock()
+	defer w.Unlock()
+	p := w.Partition(Account, Region)
+	names := r.names(p)
+	var out []string
+	line := func(kind string, parts ...any) {
+		text, err := json.Marshal(parts)
+		if err != nil {
+			r.T.Fatal(err)
+		}
+		out = append(out, kind+" "+names.Replace(string(text)))
+	}
+	for _, lb := range p.ELB.LoadBalancers {
+		groups := slices.Clone(lb.SecurityGroups)
+		for i := range groups {
+			groups[i] = names.Replace(groups[i])
+		}
+		slices.Sort(groups)
+		var subnets []string
+		for _, z := range lb.Zones {
+			subnets = append(subnets, z.Subnet)
+		}
+		line("load-balancer", lb.Name, lb.Type, lb.Scheme, lb.Addressing, subnets, groups, lb.Attributes, lb.Tags)
+	}
+	for _, l := range p.ELB.Listeners {
+		line("listener", l.LoadBalancer, l.Port, l.Protocol, l.SSLPolicy, l.Certificate, slices.Sorted(slices.Values(l.SNI)), l.Attributes, l.Tags)
+	}
+	for _, rule := range p.ELB.Rules {
+		l := p.ELB.Listeners[rule.Listener]
+		line("rule", l.LoadBalancer, l.Port, rule.Priority, rule.Conditions, rule.Actions, rule.Transforms, rule.Tags)
+	}
+	for _, g := range p.ELB.TargetGroups {
+		if len(g.Tags) == 0 {
+			continue // of somebody else
+		}
+		var ts []string
+		for _, t := range g.Targets {
+			if !t.Draining() {
+				ts = append(ts, fmt.Sprintf("%s:%d", t.ID, t.Port))
+			}
+		}
+		slices.Sort(ts)
+		line("target-group", g.Name, g.Type, g.Port, g.Protocol, g.ProtocolVersion, g.Check, g.Attributes, ts, g.Tags)
+	}
+	for id, g := range p.SecurityGroups {
+		var rules []string
+		for _, i := range g.Ingress {
+			peer := i.Peer.PrefixList + names.Replace(i.Peer.Group)
+			if i.Peer.CIDR.IsValid() {
+				peer = i.Peer.CIDR.String()
+			}
+			rules = append(rules, fmt.Sprintf("%s %d-%d %s", i.Protocol, deref(i.From), deref(i.To), peer))
+		}
+		slices.Sort(rules)
+		line("security-group", g.Name, rules, p.Tags[id])
+	}
+	slices.Sort(out)
+	return out
+}
+
+func deref(n *int32) int32 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// names replaces ids by names. Longer ids first, so that none is taken for a part of another.
+func (r *Rig) names(p *world.Partition) *strings.Replacer {
+	of := map[string]string{}
+	for arn, lb := range p.ELB.LoadBalancers {
+		of[arn] = "lb:" + lb.Name
+	}
+	for arn, g := range p.ELB.TargetGroups {
+		of[arn] = "tg:" + g.Name
+	}
+	for id, g := range p.SecurityGroups {
+		of[id] = "sg:" + g.Name
+	}
+	keys := slices.Collect(maps.Keys(of))
+	slices.SortFunc(keys, func(a, b string) int { return len(b) - len(a) })
+	var pairs []string
+	for _, k := range keys {
+		pairs = append(pairs, k, of[k])
+	}
+	return strings.NewReplacer(pairs...)
+}
