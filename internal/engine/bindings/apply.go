@@ -41,7 +41,7 @@ func (p *pass) apply(ctx context.Context, want string, anew bool) error {
 		return targets.Gated(m.Endpoint.Pod, gate) && targets.ConditionOf(m.Target).Status != "True"
 	})
 
-	open := p.openRules(ctx, want, anew)
+	open := p.openRules(ctx, anew)
 	if !d.Empty() || len(p.retained) > 0 || pending || !open.done {
 		if err := p.setCheckpoint(ctx, ""); err != nil {
 			return err
@@ -133,13 +133,17 @@ type opening struct {
 }
 
 // openRules brings about the rules of the endpoints before targets are registered.
-func (p *pass) openRules(ctx context.Context, want string, anew bool) opening {
-	if !anew && p.r.ruled(p.key, want) {
-		return opening{done: true}
-	}
+func (p *pass) openRules(ctx context.Context, anew bool) opening {
 	start := p.r.Now()
 	defer func() { p.r.phase("rules", start) }()
-	report, err := p.r.syncRules(ctx, p.key, false)
+	want, err := p.r.rulesText(ctx, p.demand)
+	if err == nil && !anew && want != "" && p.r.ruled(p.key, want) {
+		return opening{done: true} // other endpoints behind the same groups
+	}
+	var report ruleReport
+	if err == nil {
+		report, err = p.r.syncRules(ctx, p.key, false)
+	}
 	if err != nil {
 		// Rules are in the way of health checks at worst. Registering goes on, so that the new
 		// targets are there when the rules are.

@@ -53,7 +53,7 @@ type Reconciler struct {
 	mu      sync.Mutex
 	due     map[Key]time.Time // next comparison with AWS of an unchanged binding
 	missing map[Key]time.Time // since when a backend has not been seen
-	opened  map[Key]string    // the state, as a checkpoint, whose rules are there
+	opened  map[Key]string    // the rules, as text, that are there
 	serving map[Key]bool      // bindings with old targets that serve on for now
 	groups  map[string]bool   // groups that have carried rules
 

@@ -48,18 +48,18 @@ func (r *Reconciler) seen(key Key) {
 	delete(r.missing, key)
 }
 
-// ruled says whether the rules for this state of a binding were brought about already.
-func (r *Reconciler) ruled(key Key, checkpoint string) bool {
+// ruled says whether these rules of a binding were brought about already.
+func (r *Reconciler) ruled(key Key, rules string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.opened[key] == checkpoint
+	return r.opened[key] == rules
 }
 
-// noteRuled remembers the state of a binding whose rules are there; "" forgets.
-func (r *Reconciler) noteRuled(key Key, checkpoint string) {
+// noteRuled remembers the rules of a binding that are there; "" forgets.
+func (r *Reconciler) noteRuled(key Key, rules string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.opened[key] = checkpoint
+	r.opened[key] = rules
 }
 
 // noteServing remembers whether old targets of a binding serve on, which need their rules although

@@ -35,6 +35,7 @@ type pass struct {
 	// w is the binding with what only AWS knows filled in.
 	w          *elbv2.TargetGroupBinding
 	found      targets.Resolution
+	demand     targets.Demand
 	out        *Outcome
 	checkpoint string            // as last written
 	retained   []observed.Target // old targets that serve on for now
@@ -84,7 +85,7 @@ func (p *pass) converge(ctx context.Context) error {
 	describeErr := p.describe(ctx)
 	if describeErr == nil {
 		p.found = targets.Resolve(p.v, p.w, p.r.Targets)
-		targets.Ask(p.v, p.w, p.found.Endpoints) // so that what the rules depend on is watched
+		p.demand = targets.Ask(p.v, p.w, p.found.Endpoints)
 	}
 	p.r.viewed(p.key, p.v)
 	if err := p.v.Err(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -69,6 +70,29 @@ func (r *Reconciler) syncRules(ctx context.Context, me Key, leaving bool) (ruleR
 		return p.report, err
 	}
 	return p.report, nil
+}
+
+// rulesText is what a binding asks of which groups, as text; "" if that cannot be told. While it
+// stays the same, the rules of the cluster need not be computed anew on the binding's behalf.
+func (r *Reconciler) rulesText(ctx context.Context, d targets.Demand) (string, error) {
+	if d.Lost || d.Faulty {
+		return "", nil
+	}
+	found, err := r.Cloud.Interfaces(ctx, queryFor([]ask{{demand: d}}))
+	if err != nil {
+		return "", fmt.Errorf("find network interfaces: %w", err)
+	}
+	lines := map[string]bool{"rules": true} // not empty even where nothing is asked for
+	for _, n := range d.Needs {
+		group, _, err := r.groupOf(n, found)
+		if err != nil {
+			return "", nil
+		}
+		for _, rule := range n.Rules {
+			lines[fmt.Sprintf("%s %+v", group, rule)] = true
+		}
+	}
+	return strings.Join(slices.Sorted(maps.Keys(lines)), "\n"), nil
 }
 
 // rulesPlan is what has to change in endpoint groups.
