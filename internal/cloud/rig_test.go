@@ -2,6 +2,7 @@ package cloud_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -278,4 +279,8 @@ func empty(id model.StackID) model.Stack {
 	return model.Stack{ID: id, Leaving: []model.Member{{
 		Ref: finding.Ref{Kind: "Ingress", Namespace: id.Namespace, Name: id.Name}, Finalizer: "ingress.k8s.aws/resources", Claimed: true, Deleting: true,
 	}}}
+}
+
+func asReason(err error, target *interface{ Reason() finding.Reason }) bool {
+	return errors.As(err, target)
 }

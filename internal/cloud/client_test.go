@@ -1,0 +1,112 @@
+package cloud_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+)
+
+func TestFenceStopsWritesAndNoReads(t *testing.T) {
+	fenced := false
+	r := newRig(t, func(c *cloud.Config) {
+		c.Fence = func() error {
+			if fenced {
+				return errors.New("the lease went to somebody else")
+			}
+			return nil
+		}
+	})
+	p, _, _ := r.draft(wish(web))
+	fenced = true
+	err := r.apply(p)
+	if r.cloud.Class(err) != engine.Fenced {
+		t.Errorf("got %v", err)
+	}
+	if n := r.em.Calls().Mutating(); n != 0 {
+		t.Errorf("%d mutating calls left the process", n)
+	}
+	r.cloud.Forget()
+	r.draft(wish(web))
+	fenced = false
+	r.reach(wish(web))
+}
+
+func TestCallsAreReported(t *testing.T) {
+	var calls, requests []cloud.Call
+	r := newRig(t, func(c *cloud.Config) {
+		c.OnCall = func(x cloud.Call) { calls = append(calls, x) }
+		c.OnRequest = func(x cloud.Call) { requests = append(requests, x) }
+	})
+	r.draft(wish(web))
+	if len(calls) == 0 || len(calls) != len(requests) || len(calls) != r.em.Calls().Total() {
+		t.Fatalf("%d calls and %d requests reported, %d made", len(calls), len(requests), r.em.Calls().Total())
+	}
+	want := cloud.Call{Service: "Elastic Load Balancing v2", Operation: "DescribeLoadBalancers", Status: 200, Attempts: 1}
+	if diff := cmp.Diff(want, calls[0]); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if _, err := r.cloud.TargetGroup(r.ctx, "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/a/0123456789abcdef", ""); err == nil {
+		t.Fatal("no error")
+	}
+	if last := calls[len(calls)-1]; last.Code != "TargetGroupNotFound" || last.Status != 400 {
+		t.Errorf("got %+v", last)
+	}
+}
+
+type agentCheck struct {
+	next http.RoundTripper
+	seen map[string]bool
+}
+
+func (a agentCheck) RoundTrip(r *http.Request) (*http.Response, error) {
+	a.seen[r.Header.Get("User-Agent")] = true
+	return a.next.RoundTrip(r)
+}
+
+func TestUserAgent(t *testing.T) {
+	check := agentCheck{seen: map[string]bool{}}
+	r := newRig(t, func(c *cloud.Config) {
+		check.next = c.HTTP.Transport
+		c.HTTP = &http.Client{Transport: check}
+	})
+	r.draft(wish(web))
+	if diff := cmp.Diff(map[string]bool{"elbv2.k8s.aws/test": true}, check.seen); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	for want, c := range map[string]cloud.Config{
+		"cluster name": {},
+		"ids are":      {Cluster: "c", Endpoints: map[string]string{"ec2": "http://x"}},
+		"not a URL":    {Cluster: "c", Endpoints: map[string]string{"EC2": "x"}},
+	} {
+		_, err := cloud.New(t.Context(), c)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestVPCByTags(t *testing.T) {
+	r := newRig(t)
+	r.cfg.VPC = ""
+	r.cfg.VPCTags = map[string]string{"Name": "nobody"}
+	if _, err := cloud.New(r.ctx, r.cfg); err == nil {
+		t.Error("a VPC was found by a tag that none has")
+	}
+	r.cfg.VPCTags = nil
+	r.cfg.Region = ""
+	r.cfg.Env = func(k string) string {
+		return map[string]string{"AWS_REGION": region, "NODENAME": "ip-10-0-0-1"}[k]
+	}
+	if _, err := cloud.New(r.ctx, r.cfg); err == nil || !strings.Contains(err.Error(), "--aws-vpc-id") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,205 @@
+package cloud
+
+import (
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// What is written and read back must be what was wished.
+func TestActionsComeBackAsWished(t *testing.T) {
+	cases := map[string]struct {
+		wish model.Action
+		back model.Action // nil: the wish itself
+	}{
+		"redirect":       {wish: model.Redirect{Protocol: "HTTPS", Port: "443", Status: "HTTP_301"}},
+		"fixed response": {wish: model.FixedResponse{Status: "404", ContentType: "text/plain", Body: "no"}},
+		"forward to a group of the stack": {
+			wish: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "api"}}}},
+			back: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-api"}}}},
+		},
+		"forward by weight": {
+			wish: model.Forward{
+				Groups: []model.WeightedGroup{
+					{Group: model.GroupRef{ARN: "arn-a"}, Weight: aws.Int32(0)}, {Group: model.GroupRef{ARN: "arn-b"}, Weight: aws.Int32(9)},
+				},
+				Stickiness: &model.GroupStickiness{Enabled: aws.Bool(true), Duration: aws.Int32(60)},
+			},
+		},
+		"one of several groups without weight gets 1": {
+			wish: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}}, {Group: model.GroupRef{ARN: "arn-b"}, Weight: aws.Int32(2)}}},
+			back: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}, Weight: aws.Int32(1)}, {Group: model.GroupRef{ARN: "arn-b"}, Weight: aws.Int32(2)}}},
+		},
+		"stickiness that is off is none": {
+			wish: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}}}, Stickiness: &model.GroupStickiness{Enabled: aws.Bool(false)}},
+			back: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}}}},
+		},
+		"cognito": {wish: model.AuthCognito{
+			AuthCommon:  model.AuthCommon{OnUnauthenticated: "deny", Scope: "openid", SessionCookie: "c", SessionTimeout: 60, ExtraParams: map[string]string{"a": "b"}},
+			UserPoolARN: "p", ClientID: "i", Domain: "d",
+		}},
+		"oidc comes back without its secret": {
+			wish: model.AuthOIDC{Issuer: "i", AuthorizationEndpoint: "a", TokenEndpoint: "t", UserInfoEndpoint: "u", ClientID: "id", ClientSecret: "s"},
+			back: model.AuthOIDC{Issuer: "i", AuthorizationEndpoint: "a", TokenEndpoint: "t", UserInfoEndpoint: "u", ClientID: "id"},
+		},
+		"jwt": {wish: model.ValidateJWT{JWKSEndpoint: "j", Issuer: "i", Claims: []model.JWTClaim{{Format: "string-array", Name: "n", Values: []string{"v"}}}}},
+	}
+	known := plan.Known{plan.GroupAddress("api"): "arn-api"}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			sent, err := actionsToAWS([]model.Action{c.wish}, known)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := c.wish
+			if c.back != nil {
+				want = c.back
+			}
+			if o, ok := c.wish.(model.AuthOIDC); ok && *sent[0].AuthenticateOidcConfig.ClientSecret != o.ClientSecret.Reveal() {
+				t.Error("the secret was not sent")
+			}
+			if diff := cmp.Diff([]model.Action{want}, actionsFromAWS(sent)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestActionsAreReadAsAWSShowsThem(t *testing.T) {
+	got := actionsFromAWS([]elbtypes.Action{
+		{
+			Type: elbtypes.ActionTypeEnumForward, Order: aws.Int32(2), TargetGroupArn: aws.String("arn-old"),
+			ForwardConfig: &elbtypes.ForwardActionConfig{
+				TargetGroups:                []elbtypes.TargetGroupTuple{{TargetGroupArn: aws.String("arn-b"), Weight: aws.Int32(1)}, {TargetGroupArn: aws.String("arn-a"), Weight: aws.Int32(1)}},
+				TargetGroupStickinessConfig: &elbtypes.TargetGroupStickinessConfig{Enabled: aws.Bool(false)},
+			},
+		},
+		{Type: elbtypes.ActionTypeEnumRedirect, Order: aws.Int32(1), RedirectConfig: &elbtypes.RedirectActionConfig{
+			StatusCode: "HTTP_302", Protocol: aws.String("#{protocol}"), Host: aws.String("#{host}"), Port: aws.String("#{port}"), Path: aws.String("/#{path}"), Query: aws.String("#{query}"),
+		}},
+		{Type: elbtypes.ActionTypeEnumForward, Order: aws.Int32(3), TargetGroupArn: aws.String("arn-c")},
+	})
+	want := []model.Action{
+		model.Redirect{Status: "HTTP_302"},
+		model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}, Weight: aws.Int32(1)}, {Group: model.GroupRef{ARN: "arn-b"}, Weight: aws.Int32(1)}}},
+		model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-c"}}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestForwardToAGroupThatIsNotMadeIsAConflict(t *testing.T) {
+	_, err := actionsToAWS([]model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "missing"}}}}}, nil)
+	if err == nil {
+		t.Fatal("no error")
+	}
+}
+
+func TestConditionsAndTransformsComeBackAsWished(t *testing.T) {
+	wish := []model.Condition{
+		model.HostHeader{Values: []string{"*.example.com"}}, model.HostHeader{Regex: []string{"^a"}},
+		model.PathPattern{Values: []string{"/a", "/b/*"}}, model.PathPattern{Regex: []string{"^/x"}},
+		model.HTTPHeader{Name: "X", Values: []string{"1"}}, model.HTTPHeader{Name: "X", Regex: []string{"."}},
+		model.RequestMethod{Values: []string{"GET"}},
+		model.QueryString{Pairs: []model.QueryPair{{Key: "a", Value: "1"}, {Value: "2"}}},
+		model.SourceIP{CIDRs: []string{"10.0.0.0/8"}},
+	}
+	sent, err := conditionsToAWS(wish)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// AWS shows values of hosts and paths a second time at the top.
+	sent[0].Values, sent[2].Values = sent[0].HostHeaderConfig.Values, sent[2].PathPatternConfig.Values
+	if diff := cmp.Diff(wish, conditionsFromAWS(sent)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	transforms := []model.Transform{
+		{Kind: model.HostRewrite, Rewrites: []model.Rewrite{{Regex: "a", Replace: "b"}}}, {Kind: model.URLRewrite, Rewrites: []model.Rewrite{{Regex: "c", Replace: "$1"}}},
+	}
+	sentTransforms, err := transformsToAWS(transforms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(transforms, transformsFromAWS(sentTransforms)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestMutualAuthenticationThatIsOffIsNone(t *testing.T) {
+	cases := map[string]struct {
+		aws  *elbtypes.MutualAuthenticationAttributes
+		want *model.MutualAuth
+	}{
+		"absent": {nil, nil},
+		"off":    {&elbtypes.MutualAuthenticationAttributes{Mode: aws.String("off")}, nil},
+		"passthrough has nothing else": {
+			&elbtypes.MutualAuthenticationAttributes{Mode: aws.String("passthrough"), TrustStoreArn: aws.String(""), AdvertiseTrustStoreCaNames: "off"},
+			&model.MutualAuth{Mode: "passthrough"},
+		},
+		"verify": {
+			&elbtypes.MutualAuthenticationAttributes{Mode: aws.String("verify"), TrustStoreArn: aws.String("arn"), IgnoreClientCertificateExpiry: aws.Bool(true), AdvertiseTrustStoreCaNames: "on"},
+			&model.MutualAuth{Mode: "verify", TrustStore: "arn", IgnoreExpiry: aws.Bool(true), AdvertiseCA: "on"},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := listenerFromAWS(elbtypes.Listener{MutualAuthentication: c.aws}).MutualAuth
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if got != nil {
+				back := listenerFromAWS(elbtypes.Listener{MutualAuthentication: mutualAuthToAWS(got)}).MutualAuth
+				if diff := cmp.Diff(c.want, back); diff != "" {
+					t.Errorf("sent and read: -want +got:\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+func TestIngressRulesComeBackOnePerSource(t *testing.T) {
+	rules := []model.IngressRule{
+		{Protocol: "-1", Group: "sg-9"},
+		{Protocol: "icmp", From: 3, To: 4, CIDR: "10.0.0.0/8"},
+		{Protocol: "tcp", From: 80, To: 80, Group: "sg-1", Description: "d"},
+		{Protocol: "tcp", From: 80, To: 80, PrefixList: "pl-1"},
+		{Protocol: "tcp", From: 80, To: 80, CIDR: "0.0.0.0/0"},
+		{Protocol: "tcp", From: 80, To: 80, CIDR: "::/0"},
+	}
+	if diff := cmp.Diff(rules, ingressFromAWS(ingressToAWS(rules))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	// EC2 puts sources of the same ports together.
+	got := ingressFromAWS([]ec2types.IpPermission{{
+		IpProtocol: aws.String("tcp"), FromPort: aws.Int32(80), ToPort: aws.Int32(80),
+		IpRanges:         []ec2types.IpRange{{CidrIp: aws.String("10.0.0.0/8")}, {CidrIp: aws.String("0.0.0.0/0")}},
+		UserIdGroupPairs: []ec2types.UserIdGroupPair{{GroupId: aws.String("sg-1"), UserId: aws.String("1")}},
+	}})
+	want := []model.IngressRule{
+		{Protocol: "tcp", From: 80, To: 80, Group: "sg-1"}, {Protocol: "tcp", From: 80, To: 80, CIDR: "0.0.0.0/0"}, {Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestGlob(t *testing.T) {
+	for _, c := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"", "", true}, {"", "a", false}, {"*", "", true}, {"a*c", "abbc", true}, {"a*c", "abb", false}, {"a?c", "abc", true}, {"a?c", "ac", false},
+		{`a\*`, "a*", true}, {`a\*`, "ab", false}, {"A", "a", false},
+	} {
+		if got := glob(c.pattern, c.text); got != c.want {
+			t.Errorf("glob(%q, %q) is %v", c.pattern, c.text, got)
+		}
+	}
+}

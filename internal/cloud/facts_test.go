@@ -1,0 +1,176 @@
+package cloud_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+func (r *rig) ask(qs ...model.Question) observed.Facts {
+	r.t.Helper()
+	have, err := r.cloud.Observe(r.ctx, web, qs)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return have.Facts
+}
+
+func named(refs ...string) model.AskSubnets {
+	return model.AskSubnets{Refs: strings.Join(refs, ","), Choice: model.SubnetsNamed{Refs: refs}}
+}
+
+func ids(a observed.SubnetAnswer) []string {
+	var out []string
+	for _, s := range a.Candidates {
+		out = append(out, s.ID)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestSubnets(t *testing.T) {
+	r := newRig(t)
+	slices.Sort(r.private)
+	tagged := func(k string, vs ...string) model.AskSubnets {
+		return model.AskSubnets{Tags: k + strings.Join(vs, "|"), Choice: model.SubnetsTagged{Tags: map[string][]string{k: vs}}}
+	}
+	discover := func(s model.Scheme) model.AskSubnets {
+		return model.AskSubnets{Discover: s, Choice: model.SubnetsDiscovered{}}
+	}
+	cases := map[string]struct {
+		q       model.AskSubnets
+		want    []string
+		missing []string
+	}{
+		"public by role":       {q: discover(model.InternetFacing), want: r.public},
+		"internal by role":     {q: discover(model.Internal), want: r.private},
+		"by tag":               {q: tagged("Name", "public-a", "public-b"), want: r.public},
+		"by tag with wildcard": {q: tagged("Name", "priv*"), want: r.private},
+		"by tag's presence":    {q: tagged("kubernetes.io/role/elb"), want: r.public},
+		"by id and name":       {q: named(r.public[0], "private-a"), want: nil},
+		"missing":              {q: named("subnet-1", "nobody", r.public[0]), want: r.public[:1], missing: []string{"subnet-1", "nobody"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			a := r.ask(c.q).Subnets[c.q.Key()]
+			if c.want == nil {
+				if len(a.Candidates) != 2 || len(a.Missing) != 0 {
+					t.Errorf("got %v", a)
+				}
+				return
+			}
+			if diff := cmp.Diff(c.want, ids(a)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if diff := cmp.Diff(c.missing, a.Missing); diff != "" {
+				t.Errorf("missing: -want +got:\n%s", diff)
+			}
+		})
+	}
+	s := r.ask(discover(model.InternetFacing)).Subnets[discover(model.InternetFacing).Key()].Candidates[0]
+	if s.Zone == "" || s.ZoneType != "availability-zone" || s.FreeIPs < 4000 || len(s.IPv6CIDRs) != 1 || s.VPC != r.vpc {
+		t.Errorf("subnet %+v", s)
+	}
+	if n := r.em.Calls().Count("DescribeAvailabilityZones"); n != 1 {
+		t.Errorf("zones were read %d times", n)
+	}
+}
+
+func TestSubnetsByReachability(t *testing.T) {
+	r := newRig(t)
+	slices.Sort(r.private)
+	for _, s := range slices.Concat(r.public, r.private) {
+		must(r.ec2.DeleteTags(r.ctx, &ec2.DeleteTagsInput{Resources: []string{s}, Tags: []ec2types.Tag{{Key: aws.String("kubernetes.io/role/elb")}, {Key: aws.String("kubernetes.io/role/internal-elb")}}}))(t)
+	}
+	for scheme, want := range map[model.Scheme][]string{model.InternetFacing: r.public, model.Internal: r.private} {
+		q := model.AskSubnets{Discover: scheme, Choice: model.SubnetsDiscovered{}}
+		a := r.ask(q).Subnets[q.Key()]
+		if diff := cmp.Diff(want, ids(a)); diff != "" || !a.ByReachability {
+			t.Errorf("%s (%v): -want +got:\n%s", scheme, a.ByReachability, diff)
+		}
+	}
+}
+
+// What is missing is what somebody is about to make.
+func TestMissingSubnetIsLookedForAgain(t *testing.T) {
+	r := newRig(t)
+	r.ask(named("public-a"))
+	r.clock.Advance(20 * time.Second)
+	if a := r.ask(named("late")).Subnets[named("late").Key()]; len(a.Missing) != 1 {
+		t.Fatalf("got %v", a)
+	}
+	r.subnet("a", "10.0.64.0/20", "late", "x")
+	r.clock.Advance(31 * time.Second)
+	if a := r.ask(named("late-a")).Subnets[named("late-a").Key()]; len(a.Missing) != 0 {
+		t.Errorf("got %v", a)
+	}
+}
+
+func TestGroupsByIDAndName(t *testing.T) {
+	r := newRig(t)
+	q := model.AskGroups{Refs: "x", List: []string{r.nodes, "nodes-sg", "sg-123", "nobody"}}
+	want := observed.GroupAnswer{ByID: []string{r.nodes}, ByName: map[string][]string{"nodes-sg": {r.nodes}}, Missing: []string{"sg-123", "nobody"}}
+	if diff := cmp.Diff(want, r.ask(q).Groups[q.Key()]); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	r.em.Calls().Reset()
+	r.ask(q)
+	if n := r.em.Calls().Total(); n != 0 {
+		t.Errorf("asked again: %d calls", n)
+	}
+}
+
+func TestTargetGroupByName(t *testing.T) {
+	r := newRig(t)
+	in := &elb.CreateTargetGroupInput{Name: aws.String("external"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80), VpcId: &r.vpc, TargetType: elbtypes.TargetTypeEnumIp}
+	arn := *must(r.elb.CreateTargetGroup(r.ctx, in))(t).TargetGroups[0].TargetGroupArn
+	r.em.Calls().Reset()
+	got := r.ask(model.AskTargetGroup{Name: "external"}, model.AskTargetGroup{Name: "nobody"}).TargetGroups
+	if diff := cmp.Diff(map[string]string{"external": arn, "nobody": ""}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if n := r.em.Calls().Count("DescribeTargetGroups"); n != 2 {
+		t.Errorf("%d calls, want the list and one for the name that is not in it", n)
+	}
+}
+
+func TestNamesOfOthersAreNotTaken(t *testing.T) {
+	r := newRig(t)
+	must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("k8s-shop-web"), Subnets: r.public, SecurityGroups: []string{r.nodes}}))(t)
+	p, _, _ := r.draft(wish(web))
+	err := r.apply(p)
+	var reason interface{ Reason() finding.Reason }
+	if !asReason(err, &reason) || reason.Reason() != finding.NameTaken || r.cloud.Class(err) != engine.Invalid {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLoadBalancersOfOtherVPCsAndClustersAreNotSeen(t *testing.T) {
+	r := newRig(t)
+	r.reach(wish(web))
+	r.cfg.Cluster = "other"
+	r.restart()
+	have, err := r.cloud.Observe(r.ctx, web, nil)
+	if err != nil || len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups) != 0 {
+		t.Errorf("another cluster sees %+v, %v", have, err)
+	}
+	r.cfg.Cluster, r.cfg.VPC = cluster, "vpc-123"
+	r.restart()
+	have, err = r.cloud.Observe(r.ctx, web, nil)
+	if err != nil || len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups) != 0 {
+		t.Errorf("another VPC sees %+v, %v", have, err)
+	}
+}

@@ -1,0 +1,189 @@
+package cloud_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// groupARN is the ARN of a live target group of the wish.
+func (r *rig) groupARN(id string) string {
+	r.t.Helper()
+	_, have, _ := r.draft(wish(web))
+	for _, g := range have.TargetGroups {
+		if g.ResourceID == id {
+			return g.ARN
+		}
+	}
+	r.t.Fatalf("no target group %s", id)
+	return ""
+}
+
+func (r *rig) states(arn string, age time.Duration) map[string]string {
+	r.t.Helper()
+	h, err := r.cloud.TargetHealth(r.ctx, arn, age)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, x := range h.Targets {
+		out[x.ID] = x.State
+	}
+	return out
+}
+
+func TestTargetsAreRememberedWithOwnWrites(t *testing.T) {
+	r := newRig(t)
+	r.reach(wish(web))
+	arn := r.groupARN("api")
+	r.calls()
+	if got := r.states(arn, time.Minute); len(got) != 0 {
+		t.Fatalf("got %v", got)
+	}
+	if err := r.cloud.Register(r.ctx, arn, []bindings.Target{{ID: "10.0.128.10", Port: 8080}, {ID: "10.0.128.11", Port: 8080}}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"10.0.128.10": "initial", "10.0.128.11": "initial"}, r.states(arn, time.Minute)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if got := r.calls(); got != "DescribeTargetHealth 1\nRegisterTargets 1" {
+		t.Errorf("calls:\n%s", got)
+	}
+	r.clock.Advance(10 * time.Second)
+	if diff := cmp.Diff(map[string]string{"10.0.128.10": "healthy", "10.0.128.11": "healthy"}, r.states(arn, time.Second)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	h := must(r.cloud.TargetHealth(r.ctx, arn, time.Hour))(t)
+	i := slices.IndexFunc(h.Targets, func(x observed.Target) bool { return x.ID == "10.0.128.10" })
+	if err := r.cloud.Deregister(r.ctx, arn, h.Targets[i:i+1]); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"10.0.128.10": "draining", "10.0.128.11": "healthy"}
+	if diff := cmp.Diff(want, r.states(arn, time.Hour)); diff != "" {
+		t.Errorf("remembered: -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(want, r.states(arn, 0)); diff != "" {
+		t.Errorf("there: -want +got:\n%s", diff)
+	}
+}
+
+func TestTargetGroupOfAnybody(t *testing.T) {
+	r := newRig(t)
+	r.reach(wish(web))
+	arn := r.groupARN("api")
+	want := bindings.TargetGroup{ARN: arn, Type: model.IPTargets, Protocol: "HTTP", AddressType: model.IPv4, VPC: r.vpc}
+	for _, q := range [][2]string{{arn, ""}, {"", "k8s-web-api"}} {
+		got, err := r.cloud.TargetGroup(r.ctx, q[0], q[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+	_, err := r.cloud.TargetGroup(r.ctx, "", "nobody")
+	if r.cloud.Class(err) != engine.Gone {
+		t.Errorf("got %v", err)
+	}
+	ranges := must(r.cloud.VPCRanges(r.ctx, r.vpc))(t)
+	if len(ranges) != 2 || ranges[0] != "10.0.0.0/16" {
+		t.Errorf("got %v", ranges)
+	}
+	if _, err := r.cloud.VPCRanges(r.ctx, "vpc-00000000000000001"); r.cloud.Class(err) != engine.Gone {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestInterfaces(t *testing.T) {
+	r := newRig(t)
+	run := must(r.ec2.RunInstances(r.ctx, &ec2.RunInstancesInput{
+		ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &r.private[0],
+		SecurityGroupIds: []string{r.nodes}, InstanceType: ec2types.InstanceTypeM5Large,
+	}))(t)
+	id, eni := *run.Instances[0].InstanceId, *run.Instances[0].NetworkInterfaces[0].NetworkInterfaceId
+	own := *run.Instances[0].PrivateIpAddress
+	r.em.Calls().Reset()
+	q := bindings.InterfaceQuery{Instances: []string{id, "i-00000000000000001"}, IDs: []string{eni}, Addresses: []string{own, "10.0.0.99"}}
+	got := must(r.cloud.Interfaces(r.ctx, q))(t)
+	want := network.Interface{ID: eni, Addresses: []string{own}, Groups: []network.InterfaceGroup{{ID: r.nodes}}}
+	if diff := cmp.Diff(bindings.Interfaces{
+		OfInstance: map[string][]network.Interface{id: {want}}, ByID: map[string]network.Interface{eni: want}, ByAddress: map[string]network.Interface{own: want},
+	}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	r.calls()
+	// A pod came, with an address of its own on the interface.
+	must(r.ec2.AssignPrivateIpAddresses(r.ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: &eni, PrivateIpAddresses: []string{"10.0.128.77"}}))(t)
+	r.calls()
+	r.clock.Advance(5 * time.Second)
+	q = bindings.InterfaceQuery{Instances: []string{id}}
+	must(r.cloud.Interfaces(r.ctx, q))(t)
+	if got := r.calls(); got != "" {
+		t.Errorf("calls for what is known:\n%s", got)
+	}
+	q.Carried = map[string][]string{id: {"10.0.128.77"}}
+	got = must(r.cloud.Interfaces(r.ctx, q))(t)
+	if _, ok := network.InterfaceOf("10.0.128.77", got.OfInstance[id]); !ok {
+		t.Errorf("the new address is not seen: %v", got)
+	}
+	if got := r.calls(); got != "DescribeInstances 1" {
+		t.Errorf("calls:\n%s", got)
+	}
+}
+
+func TestEndpointRules(t *testing.T) {
+	r := newRig(t)
+	extra := *must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("extra"), Description: aws.String("x"), VpcId: &r.vpc}))(t).GroupId
+	one := model.IngressRule{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8", Description: network.SharedDescription}
+	two := model.IngressRule{Protocol: "tcp", From: 80, To: 90, Group: extra, Description: network.SharedDescription}
+	rules := func() map[string][]model.IngressRule {
+		out := map[string][]model.IngressRule{}
+		for _, g := range must(r.cloud.EndpointGroups(r.ctx, []string{extra, "sg-00000000000000001"}))(t) {
+			out[g.ID] = g.Ingress
+		}
+		return out
+	}
+	r.calls()
+	if diff := cmp.Diff(map[string][]model.IngressRule{r.nodes: nil, extra: nil}, rules()); diff != "" {
+		t.Fatalf("-want +got:\n%s", diff)
+	}
+	if err := r.cloud.ChangeEndpointRules(r.ctx, r.nodes, []model.IngressRule{two, one}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.cloud.ChangeEndpointRules(r.ctx, extra, []model.IngressRule{one}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.cloud.ChangeEndpointRules(r.ctx, r.nodes, nil, []model.IngressRule{one}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]model.IngressRule{r.nodes: {two}, extra: {one}}
+	if diff := cmp.Diff(want, rules()); diff != "" {
+		t.Errorf("remembered: -want +got:\n%s", diff)
+	}
+	if got := r.calls(); got != "AuthorizeSecurityGroupIngress 2\nDescribeSecurityGroups 2\nRevokeSecurityGroupIngress 1" {
+		t.Errorf("calls:\n%s", got)
+	}
+	// Somebody else was there first: the group is read anew.
+	err := r.cloud.ChangeEndpointRules(r.ctx, r.nodes, []model.IngressRule{two}, nil)
+	if r.cloud.Class(err) != engine.Conflict {
+		t.Errorf("got %v", err)
+	}
+	r.calls()
+	if diff := cmp.Diff(want, rules()); diff != "" {
+		t.Errorf("there: -want +got:\n%s", diff)
+	}
+	if got := r.calls(); got == "" {
+		t.Error("the group was not read anew")
+	}
+}
