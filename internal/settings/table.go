@@ -63,10 +63,13 @@ func keyed[T any](parse func(string) (T, error), at func(*Ingress) *map[string]O
 	}
 }
 
+// table never changes.
+var table = ingressRows()
+
 // Rows lists every annotation of Ingresses in the order of the reference page.
 func Rows() []Row {
 	var out []Row
-	for _, r := range ingressRows() {
+	for _, r := range table {
 		out = append(out, r.Row)
 	}
 	return out
@@ -74,10 +77,9 @@ func Rows() []Row {
 
 // Unknown lists keys with our prefix that no row knows, for advice.
 func Unknown(annotations map[string]string) []string {
-	rows := ingressRows()
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
-		if key, ours := strings.CutPrefix(k, Prefix); ours && !slices.ContainsFunc(rows, func(r row) bool {
+		if key, ours := strings.CutPrefix(k, Prefix); ours && !slices.ContainsFunc(table, func(r row) bool {
 			_, ok := r.match(key)
 			return ok
 		}) {
@@ -100,13 +102,12 @@ func (r row) match(key string) (rest string, ok bool) {
 // read parses all annotations that a row knows. Faults stay in the settings; those that hold the
 // whole member are kept in a list too.
 func (in *Ingress) read(annotations map[string]string, object finding.Ref, service bool) {
-	rows := ingressRows()
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
 		key, ours := strings.CutPrefix(k, Prefix)
 		if !ours {
 			continue
 		}
-		for _, r := range rows {
+		for _, r := range table {
 			rest, ok := r.match(key)
 			if !ok || service && !r.Service || r.read == nil {
 				continue

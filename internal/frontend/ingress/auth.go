@@ -18,8 +18,7 @@ import (
 func (t *translation) authenticate(m *member, service *corev1.Service, at finding.Origin) ([]model.Action, bool) {
 	s := m.set.Auth
 	if service != nil {
-		ref := finding.Ref{Kind: "Service", Namespace: service.Namespace, Name: service.Name}
-		s = settings.ParseService(service.Annotations, ref).Auth.Over(s)
+		s = t.backend(service).Auth.Over(s)
 	}
 	jwt := m.set.JWT
 	faults := append(s.Faults(), settings.Faults(jwt.Check())...)

@@ -127,6 +127,19 @@ func TestReport(t *testing.T) {
 			o.Done = false
 			o.Failed = []engine.FailedStep{{Step: plan.Step{Do: plan.CreateListener{Settings: plan.ListenerSettings{Port: 443}}, Blames: []finding.Ref{good}}}}
 		}), []cluster.Patch{faultEvent, status("good", 80)}},
+		"waiting for targets is news only when something moved": {with(func(o *engine.Outcome) {
+			o.Findings = finding.List{{Object: good, Reason: finding.WaitingForTargets, Message: "m"}}
+			o.Changed, o.Done = false, false
+		}), []cluster.Patch{status("good", 80, 443)}},
+		"then it is no warning": {with(func(o *engine.Outcome) {
+			o.Findings = finding.List{{Object: good, Reason: finding.WaitingForTargets, Message: "m"}}
+			o.Done = false
+		}), []cluster.Patch{event(good, false, "WaitingForTargets", "WaitingForTargets: m"), status("good", 80, 443)}},
+		"a member that AWS facts block is not shown as served": {with(func(o *engine.Outcome) {
+			o.Stack.Members = []model.Member{{Ref: good}, {Ref: bad}}
+			o.Findings = finding.List{{Object: bad, Reason: finding.CertificateNotFound, Message: "m", Blocks: finding.BlocksMember}}
+			o.Changed = false
+		}), []cluster.Patch{event(bad, true, "FailedBuildModel", "CertificateNotFound: m"), status("good", 80, 443)}},
 		"class faults keep their old event reason": {with(func(o *engine.Outcome) {
 			o.Findings = finding.List{{Object: bad, Reason: finding.IngressClassInvalid, Message: "m", Blocks: finding.BlocksMember}}
 			o.Changed = false

@@ -26,7 +26,8 @@ const (
 func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	var out []cluster.Patch
 	for _, x := range o.Findings.Sorted() {
-		if e, ok := eventOf(x); ok {
+		// What is only waited for is news when something has moved.
+		if e, ok := eventOf(x); ok && (e.Warning || o.Changed) {
 			out = append(out, e)
 		}
 	}
@@ -75,7 +76,7 @@ func eventOf(x finding.Finding) (cluster.Event, bool) {
 }
 
 // statuses shows the load balancer's name on every member. A blocked member that shows nothing
-// yet is not served and keeps showing nothing.
+// yet is not served, and keeps showing nothing.
 func statuses(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	ports := slices.DeleteFunc(slices.Clone(o.Plan.Ports), func(port int32) bool { return unmade(o, port) })
 	if o.DNSName == "" || len(ports) == 0 || o.Stack.Hold {
@@ -84,7 +85,7 @@ func statuses(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	entry := cluster.IngressEntry{Hostname: o.DNSName, Ports: ports}
 	var out []cluster.Patch
 	for _, m := range o.Stack.Members {
-		if m.Blocked && !shown(v, m) {
+		if (m.Blocked || o.Findings.On(m.Ref).Reach() >= finding.BlocksMember) && !shown(v, m) {
 			continue
 		}
 		out = append(out, cluster.IngressStatus{Namespace: m.Ref.Namespace, Name: m.Ref.Name, Entries: []cluster.IngressEntry{entry}})

@@ -57,7 +57,7 @@ func (t *translation) group(m *member, svc *corev1.Service, port intstr.IntOrStr
 
 func (t *translation) buildGroup(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) *model.TargetGroup {
 	ref := finding.Ref{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name}
-	own := settings.ParseService(svc.Annotations, ref)
+	own := t.backend(svc)
 	s := own.Target.Over(m.set.Target)
 	g, found := assemble.TargetGroup(assemble.GroupRequest{
 		Service: svc, Port: port, Settings: s, Type: m.set.Class.TargetType, DefaultType: t.opt.DefaultTargetType,
@@ -84,6 +84,17 @@ func (t *translation) buildGroup(m *member, svc *corev1.Service, port intstr.Int
 		MultiCluster: s.MultiCluster.Or(false), Peer: t.peer, AllPorts: t.opt.UnrestrictedRules,
 	})
 	return &g.TargetGroup
+}
+
+// backend reads the annotations of a Service, once per stack.
+func (t *translation) backend(svc *corev1.Service) settings.Backend {
+	ref := finding.Ref{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name}
+	if b, ok := t.backends[ref]; ok {
+		return b
+	}
+	b := settings.ParseService(svc.Annotations, ref)
+	t.backends[ref] = b
+	return b
 }
 
 func (t *translation) addressType() model.AddressType { return t.stack.ALB.AddressType }

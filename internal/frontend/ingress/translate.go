@@ -19,7 +19,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID) (model.Stack, fi
 	g := f.load(v, id)
 	t := &translation{
 		opt: f.opt, view: v, id: id, members: g.members, found: g.found,
-		groups: map[groupKey]*targetGroup{}, escalated: map[finding.Origin]bool{},
+		groups: map[groupKey]*targetGroup{}, backends: map[finding.Ref]settings.Backend{}, escalated: map[finding.Origin]bool{},
 	}
 	t.stack.ID, t.stack.Leaving, t.stack.DeletionGuard = id, g.leaving, g.guard
 	t.stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
@@ -45,6 +45,7 @@ type translation struct {
 	redirect settings.Opt[int32]
 	peer     *model.Peer
 	groups   map[groupKey]*targetGroup
+	backends map[finding.Ref]settings.Backend
 	// escalated are faults that block more than their member and have been reported.
 	escalated map[finding.Origin]bool
 }
