@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -34,7 +35,7 @@ func run(ctx context.Context, args []string) error {
 	account := flags.String("account", world.DefaultAccount, "account of access keys that say nothing else")
 	seed := flags.Uint64("seed", uint64(time.Now().UnixNano()), "seed of identifiers and orders; the time if not given")
 	state := flags.String("state", "", "file with an exported state to begin with")
-	clock := flags.String("clock", "real", "real, or manual: moved by POST /_fulcrum/clock alone")
+	clock := flags.String("clock", "real", "real, manual (moved by POST /_fulcrum/clock alone), or a factor such as 60 (a minute per second)")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return nil
@@ -42,12 +43,14 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	o := emulator.Options{Seed: *seed, Account: *account}
-	switch *clock {
-	case "real":
-	case "manual":
+	switch factor, err := strconv.ParseFloat(*clock, 64); {
+	case *clock == "real":
+	case *clock == "manual":
 		o.Clock = world.NewManualClock(time.Now())
+	case err == nil && factor > 0:
+		o.Clock = world.NewScaledClock(factor)
 	default:
-		return fmt.Errorf("--clock must be real or manual, not %q", *clock)
+		return fmt.Errorf("--clock must be real, manual or a positive factor, not %q", *clock)
 	}
 	em := emulator.New(o)
 	if *state != "" {

@@ -216,7 +216,7 @@ func TestRevoke(t *testing.T) {
 	for _, r := range must(t, listed, err).SecurityGroupRules {
 		if !*r.IsEgress {
 			ids = append(ids, *r.SecurityGroupRuleId)
-		} else if *r.FromPort != -1 || *r.CidrIpv4 != "0.0.0.0/0" {
+		} else if *r.FromPort != -1 || aws.ToString(r.CidrIpv4) != "0.0.0.0/0" && aws.ToString(r.CidrIpv6) != "::/0" {
 			t.Errorf("egress %+v", r)
 		}
 	}

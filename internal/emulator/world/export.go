@@ -2,8 +2,10 @@ package world
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 )
 
 // exported is the JSON form of a world's state.
@@ -11,24 +13,39 @@ type exported struct {
 	Partitions []*Partition
 	AccessKeys map[string]string `json:",omitempty"`
 	Roles      map[string]Role   `json:",omitempty"`
+	// Identifiers is where the stream of identifiers stands: a world that
+	// goes on from here must not give one out twice.
+	Identifiers []byte
 }
 
 // Export returns the whole state as JSON. The same state gives the same
 // bytes.
 func (w *World) Export() ([]byte, error) {
-	out, err := json.Marshal(exported{Partitions: w.Partitions(), AccessKeys: w.accessKeys, Roles: w.roles})
+	stream, err := w.idSource.MarshalBinary()
+	if err != nil {
+		return nil, fmt.Errorf("export the stream of identifiers: %w", err)
+	}
+	out, err := json.Marshal(exported{Partitions: w.Partitions(), AccessKeys: w.accessKeys, Roles: w.roles, Identifiers: stream})
 	if err != nil {
 		return nil, fmt.Errorf("export the state: %w", err)
 	}
 	return out, nil
 }
 
-// Restore replaces the state by an exported one. Clock, configuration and
-// random source stay as they are.
+// Restore replaces the state by an exported one. Clock and configuration stay
+// as they are; on error the state does too.
 func (w *World) Restore(state []byte) error {
 	var in exported
 	if err := json.Unmarshal(state, &in); err != nil {
 		return fmt.Errorf("restore the state: %w", err)
+	}
+	if slices.Contains(in.Partitions, nil) {
+		return errors.New("restore the state: a partition is null")
+	}
+	if len(in.Identifiers) > 0 {
+		if err := w.idSource.UnmarshalBinary(in.Identifiers); err != nil {
+			return fmt.Errorf("restore the stream of identifiers: %w", err)
+		}
 	}
 	w.partitions = map[partitionKey]*Partition{}
 	for _, p := range in.Partitions {

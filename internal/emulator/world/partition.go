@@ -38,17 +38,11 @@ type Partition struct {
 func newPartition(w *World, account, region string) *Partition {
 	p := &Partition{Account: account, Region: region}
 	p.init(w)
-	p.Zones = defaultZones(region)
-	p.ELB = newELBState()
-	p.ACM = newACMState()
-	p.WAFv2 = newWAFv2State()
-	p.WAFRegional = newWAFRegionalState()
-	p.Shield = newShieldState()
 	return p
 }
 
-// init ties the partition to its world and makes the maps that are missing,
-// which is also what a restored snapshot needs.
+// init ties the partition to its world and makes what is missing, which is
+// also what a restored state needs: it may be written by hand.
 func (p *Partition) init(w *World) {
 	p.world = w
 	ensure(&p.VPCs)
@@ -64,6 +58,24 @@ func (p *Partition) init(w *World) {
 	ensure(&p.CoIPPools)
 	ensure(&p.Tags)
 	ensure(&p.Tokens)
+	if p.Zones == nil {
+		p.Zones = defaultZones(p.Region)
+	}
+	if p.ELB == nil {
+		p.ELB = newELBState()
+	}
+	if p.ACM == nil {
+		p.ACM = newACMState()
+	}
+	if p.WAFv2 == nil {
+		p.WAFv2 = newWAFv2State()
+	}
+	if p.WAFRegional == nil {
+		p.WAFRegional = newWAFRegionalState()
+	}
+	if p.Shield == nil {
+		p.Shield = newShieldState()
+	}
 }
 
 func ensure[V any](m *map[string]V) {

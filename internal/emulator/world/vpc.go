@@ -2,7 +2,10 @@ package world
 
 import "net/netip"
 
-var anywhere4 = netip.MustParsePrefix("0.0.0.0/0")
+var (
+	anywhere4 = netip.MustParsePrefix("0.0.0.0/0")
+	anywhere6 = netip.MustParsePrefix("::/0")
+)
 
 // CreateVPC makes a VPC with what AWS gives every one: a main route table
 // with the local route and the security group named default.
@@ -34,6 +37,9 @@ func (p *Partition) CreateSecurityGroup(vpcID, name, description string) *Securi
 		ID: p.world.NewID("sg-"), VPCID: vpcID, Name: name, Description: description,
 		Egress:  []SecurityGroupRule{{ID: p.world.NewID("sgr-"), Protocol: "-1", Peer: Peer{CIDR: anywhere4}}},
 		Created: p.now(),
+	}
+	if v := p.VPCs[vpcID]; v != nil && len(v.IPv6) > 0 {
+		g.Egress = append(g.Egress, SecurityGroupRule{ID: p.world.NewID("sgr-"), Protocol: "-1", Peer: Peer{CIDR: anywhere6}})
 	}
 	p.SecurityGroups[g.ID] = g
 	return g

@@ -34,7 +34,8 @@ type World struct {
 
 	// ids makes identifiers. It is a stream of its own, so that more or fewer
 	// reads do not change the names of what is created.
-	ids *rand.Rand
+	ids      *rand.Rand
+	idSource *rand.PCG
 
 	mu         sync.Mutex
 	account    string
@@ -70,7 +71,8 @@ func New(o Options) *World {
 
 func (w *World) clear() {
 	w.Rand = rand.New(rand.NewPCG(w.seed, w.seed^0x9e3779b97f4a7c15))
-	w.ids = rand.New(rand.NewPCG(w.seed, w.seed+1))
+	w.idSource = rand.NewPCG(w.seed, w.seed+1)
+	w.ids = rand.New(w.idSource)
 	w.partitions = map[partitionKey]*Partition{}
 	w.accessKeys = map[string]string{}
 	w.roles = map[string]Role{}
