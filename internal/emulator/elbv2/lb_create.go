@@ -22,7 +22,7 @@ var (
 // CreateLoadBalancer makes an ALB or NLB, or returns the one of that name if
 // it has the same settings.
 func (s *Service) CreateLoadBalancer(c *world.Call, in *elb.CreateLoadBalancerInput) (*elb.CreateLoadBalancerOutput, error) {
-	if err := shapeCreateLoadBalancer(in); err != nil {
+	if err := s.shapeCreateLoadBalancer(in); err != nil {
 		return nil, err
 	}
 	p, st := s.partition(c), s.state(c)
@@ -100,8 +100,8 @@ func (s *Service) CreateLoadBalancer(c *world.Call, in *elb.CreateLoadBalancerIn
 	return &elb.CreateLoadBalancerOutput{LoadBalancers: []types.LoadBalancer{s.loadBalancer(c, lb)}}, nil
 }
 
-func shapeCreateLoadBalancer(in *elb.CreateLoadBalancerInput) error {
-	var sh shape
+func (s *Service) shapeCreateLoadBalancer(in *elb.CreateLoadBalancerInput) error {
+	sh := s.newShape()
 	sh.required("name", in.Name != nil)
 	oneOf(&sh, "type", in.Type, in.Type.Values())
 	oneOf(&sh, "scheme", in.Scheme, in.Scheme.Values())

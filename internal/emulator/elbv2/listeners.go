@@ -36,7 +36,7 @@ func dropListener(st *world.ELBState, l *world.Listener) {
 // CreateListener makes a listener with its default rule, or returns the one
 // of that port if it has the same settings.
 func (s *Service) CreateListener(c *world.Call, in *elb.CreateListenerInput) (*elb.CreateListenerOutput, error) {
-	var sh shape
+	sh := s.newShape()
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
 	sh.required("defaultActions", in.DefaultActions != nil)
 	oneOf(&sh, "protocol", in.Protocol, in.Protocol.Values())

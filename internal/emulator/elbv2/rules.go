@@ -50,7 +50,7 @@ func equalJSON(a, b any) bool {
 
 // CreateRule makes a rule at a free priority.
 func (s *Service) CreateRule(c *world.Call, in *elb.CreateRuleInput) (*elb.CreateRuleOutput, error) {
-	var sh shape
+	sh := s.newShape()
 	sh.required("listenerArn", in.ListenerArn != nil)
 	sh.required("conditions", in.Conditions != nil)
 	sh.required("priority", in.Priority != nil)

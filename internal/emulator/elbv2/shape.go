@@ -12,6 +12,13 @@ import (
 // them all before anything else and reports them together.
 type shape struct {
 	faults []string
+	// anyTags leaves the characters of tags unchecked.
+	anyTags bool
+}
+
+// newShape returns the checks of a request that carries tags.
+func (s *Service) newShape() shape {
+	return shape{anyTags: s.w.Config.ELB.AnyTagCharacters}
 }
 
 func (s *shape) add(value any, path, constraint string) {

@@ -30,9 +30,11 @@ func (s *shape) shapeTags(tags []types.Tag) {
 		at := fmt.Sprintf("tags.%d.member.", i+1)
 		s.required(at+"key", t.Key != nil)
 		s.length(at+"key", t.Key, 1, 128)
-		s.matches(at+"key", t.Key, tagPattern)
 		s.length(at+"value", t.Value, 0, 256)
-		s.matches(at+"value", t.Value, tagPattern)
+		if !s.anyTags {
+			s.matches(at+"key", t.Key, tagPattern)
+			s.matches(at+"value", t.Value, tagPattern)
+		}
 	}
 }
 
@@ -140,7 +142,7 @@ func tagMaps(st *world.ELBState, arns []string) ([]*map[string]string, error) {
 
 // AddTags adds or replaces tags on one or several resources, on all or none.
 func (s *Service) AddTags(c *world.Call, in *elb.AddTagsInput) (*elb.AddTagsOutput, error) {
-	var sh shape
+	sh := s.newShape()
 	sh.required("resourceArns", in.ResourceArns != nil)
 	sh.required("tags", in.Tags != nil)
 	sh.shapeTags(in.Tags)

@@ -91,6 +91,8 @@ func (s *Service) checkTargets(c *world.Call, p *world.Partition, g *world.Targe
 				foreign = append(foreign, t.ID)
 			} else if p.InstanceState(i) != world.InstanceRunning {
 				stopped = append(stopped, t.ID)
+			} else {
+				t.Zone = i.Zone // not shown, but counted
 			}
 		case types.TargetTypeEnumIp:
 			t.ID, t.Zone, err = ipTarget(p, g, t.ID, val(d.AvailabilityZone))

@@ -95,12 +95,46 @@ func (s *Service) roomOnLoadBalancer(st *world.ELBState, lb *world.LoadBalancer,
 		return fail("TooManyTargets", "The maximum number of targets per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
 	}
 	if !lb.IsALB() {
-		return nil
+		return s.roomInZones(lb, groups, added)
 	}
 	most := s.quota(quotaRegistrations)
 	for _, id := range sortedKeys(byID) {
 		if byID[id] > most {
 			return fail("TooManyRegistrationsForTargetId", "The maximum number of registrations '%d' of target '%s' has been reached on load balancer '%s'", most, id, lb.ARN)
+		}
+	}
+	return nil
+}
+
+// roomInZones checks the quota of an NLB per zone. With cross-zone load
+// balancing each target counts in every zone.
+func (s *Service) roomInZones(lb *world.LoadBalancer, groups []*world.TargetGroup, added []world.Target) error {
+	crossZone := lb.Attributes[attrCrossZone] == "true"
+	byZone := map[string]int{}
+	count := func(zone string) {
+		if crossZone || zone == "" || zone == zoneAll {
+			zone = ""
+		}
+		byZone[zone]++
+	}
+	for _, g := range groups {
+		for _, t := range g.Targets {
+			if !t.Draining() {
+				count(t.Zone)
+			}
+		}
+	}
+	for _, t := range added {
+		count(t.Zone)
+	}
+	most := s.quota(quotaTargetsPerZoneNLB)
+	for _, zone := range sortedKeys(byZone) {
+		n := byZone[zone]
+		if zone != "" {
+			n += byZone[""]
+		}
+		if n > most {
+			return fail("TooManyTargets", "The maximum number of targets per Availability Zone '%d' has been reached on load balancer '%s'", most, lb.ARN)
 		}
 	}
 	return nil

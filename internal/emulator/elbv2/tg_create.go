@@ -25,7 +25,7 @@ func (s *Service) CreateTargetGroup(c *world.Call, in *elb.CreateTargetGroupInpu
 		interval: in.HealthCheckIntervalSeconds, timeout: in.HealthCheckTimeoutSeconds,
 		healthy: in.HealthyThresholdCount, unhealthy: in.UnhealthyThresholdCount, matcher: in.Matcher,
 	}
-	var sh shape
+	sh := s.newShape()
 	sh.required("name", in.Name != nil)
 	oneOf(&sh, "protocol", in.Protocol, in.Protocol.Values())
 	oneOf(&sh, "targetType", in.TargetType, in.TargetType.Values())

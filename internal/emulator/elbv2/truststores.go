@@ -16,7 +16,7 @@ var trustStorePattern = regexp.MustCompile(`^([a-zA-Z0-9]+-)*[a-zA-Z0-9]+$`)
 
 // CreateTrustStore makes a trust store. The bundle's contents are not read.
 func (s *Service) CreateTrustStore(c *world.Call, in *elb.CreateTrustStoreInput) (*elb.CreateTrustStoreOutput, error) {
-	var sh shape
+	sh := s.newShape()
 	sh.required("name", in.Name != nil)
 	sh.required("caCertificatesBundleS3Bucket", in.CaCertificatesBundleS3Bucket != nil)
 	sh.required("caCertificatesBundleS3Key", in.CaCertificatesBundleS3Key != nil)

@@ -17,6 +17,9 @@ type ELBConfig struct {
 	TrustStoreDelay time.Duration
 	// CapacityDelay is how long a capacity reservation stays pending.
 	CapacityDelay time.Duration
+	// AnyTagCharacters accepts characters in tags that AWS refuses, such as a
+	// comma, to replay what was recorded where nobody checked them.
+	AnyTagCharacters bool
 	// Disabled makes the account one that may not create load balancers.
 	Disabled bool
 	// UnsupportedNLBZones are zones in which an NLB cannot be made.

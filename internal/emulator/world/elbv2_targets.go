@@ -10,7 +10,7 @@ import (
 type Target struct {
 	ID           string
 	Port         int32  // 0 for lambda
-	Zone         string // zone name, "all", or empty where none applies
+	Zone         string // zone name, "all", or empty where none is known
 	QUICServerID string
 	Registered   time.Time
 	// DrainUntil is when a deregistered target leaves; zero while registered.
