@@ -35,7 +35,23 @@ metadata: {name: api, namespace: shop, uid: 11111111-0000-4000-8000-000000000002
 spec: {type: NodePort, selector: {app: api}, ports: [{port: 80, targetPort: 8080, nodePort: 30081}]}
 `
 
-// pods are ready endpoints of a Service in namespace shop.
+// podAddresses belong to the network interfaces of the nodes, in their order.
+var podAddresses = []string{"10.0.132.10", "10.0.148.10", "10.0.164.10", "10.0.132.11", "10.0.148.11", "10.0.164.11"}
+
+// newShop is a rig whose nodes carry the addresses of pods.
+func newShop(t *testing.T) *Rig {
+	t.Helper()
+	r := New(t, Options{})
+	for i, a := range podAddresses {
+		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[i%3], a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Emulator.Calls().Reset()
+	return r
+}
+
+// pods are ready endpoints of a Service in namespace shop, on the nodes in their order.
 func pods(service string, addresses ...string) string {
 	var b strings.Builder
 	for i, a := range addresses {
@@ -101,7 +117,7 @@ func life(t *testing.T, r *Rig) (states [][]string) {
 		}
 		states = append(states, r.State())
 	}
-	r.Apply(shop, pods("web", "10.0.132.10", "10.0.132.11"), pods("api", "10.0.132.20"),
+	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]),
 		ingressOf("", "/=web", "/api=api"))
 	act()
 	r.Apply(ingressOf(`, alb.ingress.kubernetes.io/listen-ports: '[{"HTTP":80},{"HTTP":8080}]', alb.ingress.kubernetes.io/tags: team=a`,
@@ -123,7 +139,7 @@ func life(t *testing.T, r *Rig) (states [][]string) {
 // clean is the life without any fault, with its AWS calls.
 func clean(t *testing.T) (states [][]string, calls, mutations int, before []string) {
 	synctest.Test(t, func(t *testing.T) {
-		r := New(t, Options{})
+		r := newShop(t)
 		before = r.State()
 		states = life(t, r)
 		calls, mutations = r.Emulator.Calls().Total(), r.Emulator.Calls().Mutating()
@@ -146,8 +162,8 @@ func TestALifeLeavesNothingBehind(t *testing.T) {
 
 func TestASecondLookAndARestartMakeNoMutatingCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := New(t, Options{})
-		r.Apply(shop, pods("web", "10.0.132.10"), pods("api", "10.0.132.20"), ingressOf("", "/=web", "/api=api"))
+		r := newShop(t)
+		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), ingressOf("", "/=web", "/api=api"))
 		if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
 			t.Fatal(failed)
 		}
@@ -176,9 +192,18 @@ func explore(t *testing.T, limit int, hook func(r *Rig, n int) fault.Hook) {
 	want, _, _, _ := clean(t)
 	for n := 1; n <= limit; n++ {
 		synctest.Test(t, func(t *testing.T) {
-			r := New(t, Options{})
-			r.Emulator.Faults().SetHook(hook(r, n))
+			r := newShop(t)
+			fired := false
+			inner := hook(r, n)
+			r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+				a := inner(c)
+				fired = fired || a != fault.Action{} || r.Dead()
+				return a
+			})
 			got := life(t, r)
+			if !fired {
+				t.Errorf("no fault happened at call %d", n)
+			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("fault at call %d ends in another state (-clean +fault):\n%s", n, diff)
 			}
@@ -187,6 +212,7 @@ func explore(t *testing.T, limit int, hook func(r *Rig, n int) fault.Hook) {
 			return
 		}
 	}
+	t.Logf("%d points, each ends in the state of the clean run", limit)
 }
 
 func TestKilledAfterEachCall(t *testing.T) {

@@ -39,6 +39,20 @@ func (s *seeder) instances(ctx context.Context) error {
 	return nil
 }
 
+// Assign gives addresses to the network interface of a node, as the network plug-in does for pods.
+func Assign(ctx context.Context, cfg aws.Config, node Instance, addresses ...string) error {
+	api := ec2.NewFromConfig(cfg)
+	out, err := api.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{node.ID}})
+	if err != nil {
+		return err
+	}
+	_, err = api.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{
+		NetworkInterfaceId: out.Reservations[0].Instances[0].NetworkInterfaces[0].NetworkInterfaceId,
+		PrivateIpAddresses: addresses,
+	})
+	return err
+}
+
 // SeedNodes puts a ready Node for each instance into the store: "node-0" and so on.
 func SeedNodes(store *cluster.Memory, world Seeded) error {
 	for i, instance := range world.Instances {
