@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 // Memory is a small Kubernetes API in memory: a Source that is always synced, with the write rules
@@ -153,10 +152,11 @@ func (m *Memory) tell() {
 
 // refOf names any object that the scheme knows.
 func (m *Memory) refOf(obj Object) (Ref, schema.GroupResource, error) {
-	gvk, err := apiutil.GVKForObject(obj, m.scheme)
+	gvks, _, err := m.scheme.ObjectKinds(obj)
 	if err != nil {
 		return Ref{}, schema.GroupResource{}, err
 	}
+	gvk := gvks[0]
 	return Ref{Kind: Kind(gvk.Kind), Namespace: obj.GetNamespace(), Name: obj.GetName()},
 		schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, nil
 }

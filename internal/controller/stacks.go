@@ -60,13 +60,14 @@ type stacks struct {
 	cluster  *kube.Cluster
 	triggers *Triggers[model.StackID]
 	metrics  *Metrics
+	fence    func() error
 
 	mu    sync.Mutex
 	views map[model.StackID]*cluster.View // of the runs under way
 }
 
 func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *stacks {
-	s := &stacks{cluster: cl, metrics: m, views: map[model.StackID]*cluster.View{}}
+	s := &stacks{cluster: cl, metrics: m, fence: cfg.Fence, views: map[model.StackID]*cluster.View{}}
 	kinds := slices.Sorted(maps.Keys(cfg.Frontends))
 	s.triggers = NewTriggers(cl.View, cluster.KindIngress, func(v *cluster.View, obj cluster.Object) []model.StackID {
 		var out []model.StackID
@@ -77,7 +78,12 @@ func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 	})
 	cfg.Viewed = s.viewed
 	cfg.Phase = func(k model.Kind, phase string, took time.Duration) { m.phase(controllerOf(k), phase, took) }
-	cfg.Stepped = logStep(log)
+	cfg.Stepped = logStep(log, func(s plan.Step, err error) engine.Class {
+		if plan.InKubernetes(s.Do) {
+			return cl.Class(err)
+		}
+		return cfg.Cloud.Class(err)
+	})
 	s.engine = engine.New(cfg)
 	return s
 }
@@ -114,12 +120,22 @@ func (s *stacks) run(ctx context.Context, id model.StackID) (time.Duration, erro
 	} else if out.RetryAfter > 0 {
 		return out.RetryAfter, nil // waiting, not failing
 	}
+	if err != nil && s.fenced() {
+		return fencedDelay, nil
+	}
 	if err != nil {
 		s.metrics.errors.WithLabelValues(controllerOf(id.Kind), "deploy_model_error").Inc()
 		return 0, err
 	}
 	return out.RetryAfter, nil
 }
+
+// fenced says that this process may not write now. Then a run that failed did so for that reason,
+// or will be made by the process that may.
+func (s *stacks) fenced() bool { return s.fence != nil && s.fence() != nil }
+
+// fencedDelay is when to look whether the lease has been renewed after all.
+const fencedDelay = kube.RetryPeriod
 
 // label names a stack in logs.
 func (s *stacks) label(id model.StackID) []any {
@@ -128,8 +144,9 @@ func (s *stacks) label(id model.StackID) []any {
 
 // logStep writes a line per step that was carried out. Messages and keys are those that operators
 // search for.
-func logStep(log logr.Logger) func(model.StackID, plan.Step, plan.Result, error) {
+func logStep(log logr.Logger, class func(plan.Step, error) engine.Class) func(model.StackID, plan.Step, plan.Result, error) {
 	return func(id model.StackID, s plan.Step, r plan.Result, err error) {
+		log := log
 		keys := []any{"stackID", id.String(), "resourceID", s.Address.ID, "step", string(s.ID), "why", s.Why}
 		if r.ID != "" {
 			keys = append(keys, "arn", r.ID)
@@ -139,6 +156,10 @@ func logStep(log logr.Logger) func(model.StackID, plan.Step, plan.Result, error)
 		}
 		name := stepNoun(s.Address.Kind)
 		if err != nil {
+			switch class(s, err) {
+			case engine.InUse, engine.NotReady, engine.Gone, engine.Conflict:
+				log = log.V(1) // these pass by themselves
+			}
 			log.Info(fmt.Sprintf("failed to %s %s", s.Verb, name), append(keys, "error", err.Error())...)
 			return
 		}

@@ -18,6 +18,7 @@ type registrations struct {
 	reconciler *bindings.Reconciler
 	triggers   *Triggers[bindings.Key]
 	metrics    *Metrics
+	fence      func() error
 }
 
 // BindingConfig is what the configuration says about bindings; clients and hooks are to be added.
@@ -32,7 +33,7 @@ func BindingConfig(c config.Config, vpc string) bindings.Config {
 }
 
 func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics) *registrations {
-	r := &registrations{metrics: m}
+	r := &registrations{metrics: m, fence: cfg.Fence}
 	r.triggers = NewTriggers(cl.View, cluster.KindBinding, func(_ *cluster.View, obj cluster.Object) []bindings.Key {
 		if k, _ := cluster.KindOf(obj); k == cluster.KindBinding {
 			return []bindings.Key{{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
@@ -57,6 +58,9 @@ func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics) *regist
 // run reconciles one binding.
 func (r *registrations) run(ctx context.Context, k bindings.Key) (time.Duration, error) {
 	out, err := r.reconciler.Reconcile(ctx, k)
+	if err != nil && r.fence != nil && r.fence() != nil {
+		return fencedDelay, nil
+	}
 	if err != nil {
 		r.metrics.errors.WithLabelValues(bindingController, "reconcile_targetgroupbinding_error").Inc()
 		return 0, err

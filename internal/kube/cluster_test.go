@@ -219,7 +219,10 @@ func TestWarningsAreNotRepeatedUntilSomethingHappens(t *testing.T) {
 	b := cluster.Event{Ref: ref, Warning: true, Reason: "FailedBuildModel", Message: "b"}
 	good := cluster.Event{Ref: ref, Reason: "SuccessfullyReconciled", Message: "Successfully reconciled"}
 	nobody := cluster.Event{Ref: cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "none"}, Reason: "x"}
-	if err := c.Write(context.Background(), []cluster.Patch{a, b, a, b, nobody, good, good, a}); err != nil {
+	b2 := b
+	b.Message = "b, RequestID: 0e6a1b2c-0000-4000-8000-000000000001, x"
+	b2.Message = "b, RequestID: 0e6a1b2c-0000-4000-8000-000000000002, x"
+	if err := c.Write(context.Background(), []cluster.Patch{a, b, a, b2, nobody, good, good, a}); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]int{}
@@ -230,7 +233,7 @@ func TestWarningsAreNotRepeatedUntilSomethingHappens(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	}
-	want := map[string]int{"Warning a": 2, "Warning b": 1, "Normal Successfully reconciled": 2}
+	want := map[string]int{"Warning a": 2, "Warning b, RequestID: 0e6a1b2c-0000-4000-8000-000000000001, x": 1, "Normal Successfully reconciled": 2}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"sync"
 	"time"
@@ -23,6 +24,9 @@ type events struct {
 
 type said struct{ reason, message string }
 
+// requestID is the part of AWS's answers that differs each time.
+var requestID = regexp.MustCompile(`(?i)request ?id: ?[0-9a-f-]{8,}`)
+
 // The memory of events is bounded. Losing it costs repeated events and nothing else.
 const maxRemembered, maxPerObject = 20000, 32
 
@@ -37,7 +41,7 @@ func (e *events) fresh(uid types.UID, ev cluster.Event) bool {
 		delete(e.said, uid)
 		return true
 	}
-	key := said{ev.Reason, ev.Message}
+	key := said{ev.Reason, requestID.ReplaceAllString(ev.Message, "")}
 	if _, ok := e.said[uid][key]; ok {
 		return false
 	}
@@ -52,7 +56,7 @@ func (e *events) fresh(uid types.UID, ev cluster.Event) bool {
 func (e *events) unsay(uid types.UID, ev cluster.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.said[uid], said{ev.Reason, ev.Message})
+	delete(e.said[uid], said{ev.Reason, requestID.ReplaceAllString(ev.Message, "")})
 }
 
 // maxEventMessage is the API server's limit in bytes.

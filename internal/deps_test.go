@@ -1,0 +1,179 @@
+package internal
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/fulcrum-lb/fulcrum/"
+
+// layer says what the code of a package (tests left out) may import.
+type layer struct {
+	// own are the packages of this module, as patterns; API types below api/ are in addition open
+	// to every package that is marked with api.
+	own []string
+	api bool
+	// pure packages do no input or output, do not log and do not look at the clock.
+	pure bool
+	// libraries lists what a package may import of clientLibraries.
+	libraries []string
+}
+
+// clientLibraries are closed to every package that does not list them.
+var clientLibraries = []string{
+	"github.com/aws/", "k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "k8s.io/klog/",
+	"go.uber.org/zap", "github.com/prometheus/", "github.com/spf13/",
+}
+
+// impure are closed to pure packages.
+var impure = []string{"net/http", "os", "os/exec", "log", "log/slog", "math/rand", "math/rand/v2", "net"}
+
+var core = []string{"internal/finding", "internal/model", "internal/observed", "internal/naming", "internal/network", "internal/plan"}
+
+// layers is the order of the packages: who may know whom. A package that is not listed is an
+// error, so that a new one finds its place on purpose.
+var layers = map[string]layer{
+	"internal/finding":  {pure: true},
+	"internal/model":    {pure: true, own: core[:1]},
+	"internal/observed": {pure: true, own: core[:2]},
+	"internal/naming":   {pure: true, own: core[:3]},
+	"internal/network":  {pure: true, own: core[:3]},
+	"internal/plan":     {pure: true, own: core[:5]},
+	"internal/settings": {pure: true, api: true, own: core[:2]},
+	// The interface of all Kubernetes objects is controller-runtime's, without a client behind it.
+	"internal/cluster": {pure: true, api: true, libraries: []string{"sigs.k8s.io/controller-runtime/pkg/client"}},
+
+	"internal/assemble":        {pure: true, own: append([]string{"internal/settings"}, core...)},
+	"internal/targets":         {pure: true, api: true, own: append([]string{"internal/cluster"}, core...)},
+	"internal/engine":          {pure: true, own: append([]string{"internal/cluster"}, core...)},
+	"internal/engine/bindings": {pure: true, api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/targets"}, core...)},
+	"internal/frontend/*": {pure: true, api: true,
+		own: append([]string{"internal/assemble", "internal/cluster", "internal/engine", "internal/settings"}, core...)},
+
+	"internal/cloud": {own: append([]string{"internal/engine", "internal/engine/bindings"}, core...), libraries: []string{"github.com/aws/"}},
+	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/engine/bindings"}, core...),
+		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/"}},
+	"internal/config": {own: []string{"internal/naming"}, libraries: []string{"github.com/spf13/"}},
+	"internal/controller": {api: true, own: []string{"internal/*", "internal/engine/bindings", "internal/frontend/*"},
+		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/prometheus/"}},
+	"internal/cli": {api: true, own: []string{"internal/*", "internal/engine/bindings", "internal/frontend/*"},
+		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "k8s.io/klog/", "go.uber.org/zap", "github.com/spf13/"}},
+
+	// The emulator is a second opinion on AWS, so it shares nothing with the rest.
+	"internal/emulator":       {own: []string{"internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
+	"internal/emulator/*":     {own: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
+	"internal/emulator/*/*":   {own: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
+	"internal/emulator/*/*/*": {own: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
+
+	// Only tests use these; they put everything together.
+	"internal/goldentest": {},
+	"internal/cases":      {api: true, own: []string{"internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/"}},
+	"internal/rig":        {api: true, own: []string{"internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/"}},
+}
+
+func TestImportRules(t *testing.T) {
+	used := map[string]bool{}
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if d != nil && d.Name() == "testdata" {
+				return fs.SkipDir
+			}
+			return err
+		}
+		if !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {
+			return nil
+		}
+		pkg := path.Join("internal", filepath.ToSlash(filepath.Dir(p)))
+		name, rules, ok := layerOf(pkg)
+		if !ok {
+			t.Errorf("%s has no place among the layers", pkg)
+			return nil
+		}
+		used[name] = true
+		file, err := parser.ParseFile(token.NewFileSet(), p, nil, 0)
+		if err != nil {
+			return err
+		}
+		for _, fault := range rules.faults(file) {
+			t.Errorf("internal/%s: %s", filepath.ToSlash(p), fault)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range layers {
+		if !used[name] && !strings.Contains(name, "*/*") {
+			t.Errorf("the layer %s has no package", name)
+		}
+	}
+}
+
+func layerOf(pkg string) (string, layer, bool) {
+	if l, ok := layers[pkg]; ok {
+		return pkg, l, true
+	}
+	for name, l := range layers {
+		if ok, _ := path.Match(name, pkg); ok {
+			return name, l, true
+		}
+	}
+	return "", layer{}, false
+}
+
+func (l layer) faults(f *ast.File) []string {
+	var out []string
+	for _, i := range f.Imports {
+		p, err := strconv.Unquote(i.Path.Value)
+		if err != nil {
+			out = append(out, err.Error())
+			continue
+		}
+		if own, ok := strings.CutPrefix(p, module); ok {
+			if strings.HasPrefix(own, "api/") && l.api || matches(l.own, own) {
+				continue
+			}
+			out = append(out, "must not import "+own)
+			continue
+		}
+		if slices.ContainsFunc(clientLibraries, func(c string) bool { return strings.HasPrefix(p, c) }) &&
+			!slices.ContainsFunc(l.libraries, func(c string) bool {
+				return p == c || strings.HasSuffix(c, "/") && strings.HasPrefix(p, c) || c == "go.uber.org/zap" && strings.HasPrefix(p, c)
+			}) {
+			out = append(out, "must not import "+p)
+		}
+		if l.pure && slices.Contains(impure, p) {
+			out = append(out, "is pure and must not import "+p)
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if fn, ok := n.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+			out = append(out, "has an init function")
+		}
+		s, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		x, ok := s.X.(*ast.Ident)
+		if ok && l.pure && x.Name == "time" && slices.Contains([]string{"Now", "Sleep", "After", "Tick", "NewTimer", "NewTicker", "Since", "Until"}, s.Sel.Name) {
+			out = append(out, "is pure and must not look at the clock: time."+s.Sel.Name)
+		}
+		return true
+	})
+	return out
+}
+
+func matches(patterns []string, p string) bool {
+	return slices.ContainsFunc(patterns, func(pat string) bool {
+		ok, _ := path.Match(pat, p)
+		return ok
+	})
+}
