@@ -197,7 +197,7 @@ func explore(t *testing.T, limit int, hook func(r *Rig, n int) fault.Hook) {
 			inner := hook(r, n)
 			r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 				a := inner(c)
-				fired = fired || a != fault.Action{} || r.Dead()
+				fired = fired || a.Lose || a.Reset || a.Throttle || r.Dead()
 				return a
 			})
 			got := life(t, r)
