@@ -1,0 +1,98 @@
+package cases
+
+import (
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// cluster writes down what became of the objects in the cluster.
+func (rd *reader) cluster() {
+	rd.t.Helper()
+	for _, obj := range rd.rig.Store.All(cluster.KindBinding) {
+		if b, ok := obj.(*elbv2.TargetGroupBinding); ok {
+			rd.binding(b)
+		}
+	}
+	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindService} {
+		for _, obj := range rd.rig.Store.All(kind) {
+			rd.object(kind, obj)
+		}
+	}
+	rd.events()
+}
+
+func (rd *reader) binding(b *elbv2.TargetGroupBinding) {
+	rd.t.Helper()
+	group := rd.names.of(b.Spec.TargetGroupARN)
+	spec := b.Spec
+	spec.TargetGroupARN = ""
+	out := map[string]any{
+		"Spec": renameAll(exact(rd.t, spec), rd.names.replacer()), "Labels": exact(rd.t, b.Labels), "Finalizers": exact(rd.t, b.Finalizers),
+	}
+	walk(out["Spec"], func(m map[string]any) {
+		if p, ok := m["port"].(float64); ok && port(int32(p)) == "nodeport" {
+			m["port"] = "nodeport"
+		}
+		if list, ok := m["ingress"].([]any); ok {
+			m["ingress"] = sorted(list)
+		}
+	})
+	rd.out.put(bindings, strings.TrimPrefix(group, "tg:"), out)
+}
+
+// object writes down finalizers and status, unless it was never touched.
+func (rd *reader) object(kind cluster.Kind, obj cluster.Object) {
+	rd.t.Helper()
+	var status any
+	switch o := obj.(type) {
+	case *networkingv1.Ingress:
+		status = exact(rd.t, o.Status)
+	case *corev1.Service:
+		status = exact(rd.t, o.Status)
+	}
+	touched := len(obj.GetFinalizers()) > 0
+	walk(status, func(m map[string]any) {
+		if h, ok := m["hostname"]; ok {
+			touched = true
+			if h != "" {
+				m["hostname"] = "<dns>"
+			}
+		}
+		if _, ok := m["conditions"]; ok {
+			touched = true
+		}
+		delete(m, "lastTransitionTime")
+	})
+	if !touched {
+		return
+	}
+	out := map[string]any{"status": status}
+	if f := obj.GetFinalizers(); len(f) > 0 {
+		out["finalizers"] = exact(rd.t, f)
+	}
+	rd.out.put(objects, string(kind)+" "+obj.GetNamespace()+"/"+obj.GetName(), out)
+}
+
+// events keeps the last one of each object.
+func (rd *reader) events() {
+	rd.t.Helper()
+	last := map[string]int64{}
+	for _, obj := range rd.rig.Store.All("Event") {
+		e, ok := obj.(*corev1.Event)
+		if !ok || e.InvolvedObject.Kind == string(cluster.KindBinding) {
+			continue
+		}
+		version, err := strconv.ParseInt(e.ResourceVersion, 10, 64)
+		key := e.InvolvedObject.Kind + " " + e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name
+		if must(rd.t, version, err); version > last[key] {
+			last[key] = version
+			rd.out.put(events, key, map[string]any{"type": e.Type, "reason": e.Reason, "message": e.Message})
+		}
+	}
+}

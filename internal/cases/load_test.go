@@ -1,0 +1,205 @@
+package cases
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"testing"
+	"text/template"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/rig"
+)
+
+//go:embed testdata
+var testdata embed.FS
+
+// names lists the cases.
+func names(t *testing.T) []string {
+	t.Helper()
+	files, err := fs.Glob(testdata, "testdata/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, f := range files {
+		out = append(out, strings.TrimSuffix(path.Base(f), ".yaml"))
+	}
+	return out
+}
+
+// podsAnnotation on a Service says how many ready pods it has.
+const podsAnnotation = "test.fulcrum/pods"
+
+// loader puts the objects of cases into a store as an API server and the controllers beside us
+// would: with node ports, cluster addresses, pods and endpoint slices. Numbers go on from case to
+// case, so that many cases fit into one store.
+type loader struct {
+	rig      *rig.Rig
+	nodePort int32
+	address  int // of Services
+	pod      int
+}
+
+func newLoader(r *rig.Rig) *loader { return &loader{rig: r, nodePort: 30000, address: 1} }
+
+// apply creates the objects of a case in the order of its file.
+func (l *loader) apply(t *testing.T, name string) {
+	t.Helper()
+	raw, err := testdata.ReadFile("testdata/" + name + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmpl, err := template.New(name).Option("missingkey=error").Parse(string(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := tmpl.Execute(&text, l.rig.World); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := cluster.LoadYAML(text.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(loaded.Skipped) > 0 {
+		t.Fatalf("objects of unknown kinds: %v", loaded.Skipped)
+	}
+	l.namespace(t, name)
+	for _, obj := range loaded.Objects {
+		if ns := obj.GetNamespace(); ns != "" {
+			l.namespace(t, ns)
+		}
+		svc, isService := obj.(*corev1.Service)
+		if isService {
+			l.allocate(svc)
+		}
+		if _, err := l.rig.Store.Create(obj); err != nil {
+			if _, class := cluster.KindOf(obj); class && obj.GetNamespace() == "" && obj.GetName() == "alb" {
+				continue // many files repeat the class
+			}
+			t.Fatal(err)
+		}
+		if isService {
+			l.pods(t, svc)
+		}
+	}
+}
+
+// namespace makes a namespace that does not exist yet.
+func (l *loader) namespace(t *testing.T, name string) {
+	t.Helper()
+	ref := cluster.Ref{Kind: cluster.KindNamespace, Name: name}
+	if have, err := l.rig.Store.Get(ref); err != nil || have != nil {
+		return
+	}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Labels: map[string]string{corev1.LabelMetadataName: name},
+	}}
+	if _, err := l.rig.Store.Create(ns); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// allocate fills in what the API server gives to a Service.
+func (l *loader) allocate(svc *corev1.Service) {
+	s := &svc.Spec
+	if s.Type == corev1.ServiceTypeExternalName {
+		return
+	}
+	if s.ClusterIP == "" {
+		s.ClusterIP = fmt.Sprintf("10.96.%d.%d", l.address/256, l.address%256)
+		l.address++
+	}
+	s.ClusterIPs = []string{s.ClusterIP}
+	if len(s.IPFamilies) == 0 {
+		s.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
+	}
+	if s.Type == corev1.ServiceTypeClusterIP {
+		return
+	}
+	port := func() int32 { l.nodePort++; return l.nodePort - 1 }
+	for i := range s.Ports {
+		if s.Ports[i].NodePort == 0 {
+			s.Ports[i].NodePort = port()
+		}
+	}
+	if s.Type == corev1.ServiceTypeLoadBalancer && s.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal && s.HealthCheckNodePort == 0 {
+		s.HealthCheckNodePort = port()
+	}
+}
+
+// namedPort is the container port behind a target port that is a name.
+const namedPort = 8080
+
+// pods makes the ready pods of a Service and its endpoint slice.
+func (l *loader) pods(t *testing.T, svc *corev1.Service) {
+	t.Helper()
+	n, err := strconv.Atoi(svc.Annotations[podsAnnotation])
+	if err != nil {
+		if svc.Annotations[podsAnnotation] != "" {
+			t.Fatal(err)
+		}
+		return
+	}
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: svc.Namespace, Name: svc.Name + "-1",
+			Labels: map[string]string{discoveryv1.LabelServiceName: svc.Name},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+	}
+	var containerPorts []corev1.ContainerPort
+	for _, p := range svc.Spec.Ports {
+		cp := corev1.ContainerPort{ContainerPort: p.TargetPort.IntVal, Protocol: p.Protocol}
+		if p.TargetPort.Type == intstr.String {
+			cp.Name, cp.ContainerPort = p.TargetPort.StrVal, namedPort
+		}
+		containerPorts = append(containerPorts, cp)
+		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &p.Name, Port: &cp.ContainerPort, Protocol: &p.Protocol})
+	}
+	yes, no := true, false
+	for i := range n {
+		node := fmt.Sprintf("node-%d", i%len(l.rig.World.Instances))
+		zone := l.rig.World.Instances[i%len(l.rig.World.Instances)].Zone
+		name, address := fmt.Sprintf("%s-%d", svc.Name, i), fmt.Sprintf("10.0.%d.%d", 132+l.pod/250, 1+l.pod%250)
+		l.pod++
+		ready := func(of corev1.PodConditionType) corev1.PodCondition {
+			return corev1.PodCondition{Type: of, Status: corev1.ConditionTrue}
+		}
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: svc.Namespace, Name: name, Labels: svc.Spec.Selector,
+				UID: types.UID(fmt.Sprintf("00000000-0000-4000-9000-%012d", l.pod)),
+			},
+			Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c", Image: "c", Ports: containerPorts}}},
+			Status: corev1.PodStatus{
+				Phase: corev1.PodRunning, PodIP: address, PodIPs: []corev1.PodIP{{IP: address}},
+				Conditions: []corev1.PodCondition{
+					ready(corev1.PodScheduled), ready(corev1.PodInitialized), ready(corev1.ContainersReady), ready(corev1.PodReady),
+				},
+			},
+		}
+		if err := l.rig.Store.Put(pod); err != nil {
+			t.Fatal(err)
+		}
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
+			Addresses: []string{address}, NodeName: &node, Zone: &zone,
+			Conditions: discoveryv1.EndpointConditions{Ready: &yes, Serving: &yes, Terminating: &no},
+			TargetRef:  &corev1.ObjectReference{Kind: "Pod", Namespace: svc.Namespace, Name: name, UID: pod.UID},
+		})
+	}
+	if _, err := l.rig.Store.Create(slice); err != nil {
+		t.Fatal(err)
+	}
+}
