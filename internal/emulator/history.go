@@ -14,46 +14,38 @@ type pastState struct {
 	state []byte
 }
 
-// remember keeps the present state if stale reads need it. It must be called
-// without the lock.
-func (em *Emulator) remember() {
-	keep := em.faults.History()
-	if keep <= 0 {
-		return
-	}
-	em.world.Lock()
-	now := em.world.Clock.Now()
-	em.world.Unlock()
-	em.rememberAt(now, keep)
-}
+// remember keeps the present state if stale reads need it, after a change. It
+// must be called without the lock.
+func (em *Emulator) remember() { em.keep(false) }
 
 // rememberFirst keeps the state before the first change, as that of all time
 // before.
-func (em *Emulator) rememberFirst() {
-	keep := em.faults.History()
-	if keep <= 0 {
+func (em *Emulator) rememberFirst() { em.keep(true) }
+
+func (em *Emulator) keep(first bool) {
+	window := em.faults.History()
+	if window <= 0 {
 		return
 	}
-	em.historyMu.Lock()
-	first := len(em.history) == 0
-	em.historyMu.Unlock()
-	if first {
-		em.rememberAt(time.Time{}, keep)
-	}
-}
-
-func (em *Emulator) rememberAt(now time.Time, keep time.Duration) {
 	em.world.Lock()
+	defer em.world.Unlock()
+	em.historyMu.Lock()
+	defer em.historyMu.Unlock()
+	if first && len(em.history) > 0 {
+		return
+	}
+	now := em.world.Clock.Now()
+	at := now
+	if first {
+		at = time.Time{}
+	}
 	state, err := em.world.Export()
-	em.world.Unlock()
 	if err != nil {
 		panic(fmt.Sprintf("the state cannot be exported: %v", err))
 	}
-	em.historyMu.Lock()
-	defer em.historyMu.Unlock()
-	em.history = append(em.history, pastState{now, state})
+	em.history = append(em.history, pastState{at, state})
 	// One state older than the window is the one that was valid when it began.
-	for len(em.history) > 1 && now.Sub(em.history[1].at) > keep {
+	for len(em.history) > 1 && now.Sub(em.history[1].at) > window {
 		em.history = em.history[1:]
 	}
 }

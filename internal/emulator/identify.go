@@ -23,6 +23,7 @@ type request struct {
 	accessKey string // empty: unsigned
 	region    string
 	body      []byte
+	http      *http.Request
 }
 
 // identify finds the service and operation of a request. The service is nil
@@ -33,7 +34,7 @@ func (em *Emulator) identify(r *http.Request) (request, *world.Error) {
 	if err != nil {
 		return out, world.Errorf("InvalidRequest", "The request body cannot be read: %v", err)
 	}
-	out.body = body
+	out.body, out.http = body, r
 	scope := credentialScope(r.Header.Get("Authorization"))
 	out.accessKey, out.region = scope.accessKey, scope.region
 
@@ -121,6 +122,9 @@ func (em *Emulator) authorize(r request) (account string, refused *world.Error) 
 	}
 	em.world.Lock()
 	defer em.world.Unlock()
+	if err := em.verify(r); err != nil {
+		return "", err
+	}
 	account, known := em.world.AccountOf(r.accessKey)
 	if known || !em.world.Config.RequireKnownKeys {
 		return account, nil

@@ -112,9 +112,11 @@ func (s *Service) credentials(c *world.Call, account string, duration *int32) *t
 		seconds = 3600
 	}
 	key := "ASIA" + strings.ToUpper(s.w.Hex(16))
+	secret := s.w.Hex(40)
 	s.w.AddAccessKey(key, account)
+	s.w.AddSecret(key, secret)
 	return &types.Credentials{
-		AccessKeyId: aws.String(key), SecretAccessKey: aws.String(s.w.Hex(40)), SessionToken: aws.String(s.w.Hex(64)),
+		AccessKeyId: aws.String(key), SecretAccessKey: aws.String(secret), SessionToken: aws.String(s.w.Hex(64)),
 		Expiration: aws.Time(c.Now.Add(time.Duration(seconds) * time.Second)),
 	}
 }

@@ -20,6 +20,16 @@ var accountInKey = regexp.MustCompile(`(?:^|[^0-9])([0-9]{12})(?:[^0-9]|$)`)
 // AddAccessKey says which account an access key belongs to.
 func (w *World) AddAccessKey(key, account string) { w.accessKeys[key] = account }
 
+// AddSecret tells the secret of an access key, so that its signatures can be
+// verified.
+func (w *World) AddSecret(key, secret string) { w.secrets[key] = secret }
+
+// Secret returns the secret of an access key, if it is known.
+func (w *World) Secret(key string) (string, bool) {
+	secret, ok := w.secrets[key]
+	return secret, ok
+}
+
 // AccountOf returns the account of an access key: the registered one, else
 // the twelve digits within the key (AKIA111122223333), else the default
 // account. known is false only for a key that was neither registered nor has

@@ -39,6 +39,10 @@ type Config struct {
 	// RequireKnownKeys refuses access keys that were not registered with
 	// [World.AddAccessKey].
 	RequireKnownKeys bool
+	// VerifySignatures refuses requests of keys whose secret is known, see
+	// [World.AddSecret], when the signature is wrong or too old. Keys without
+	// a known secret pass.
+	VerifySignatures bool
 
 	ELB ELBConfig
 	ACM ACMConfig

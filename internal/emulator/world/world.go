@@ -42,6 +42,7 @@ type World struct {
 	seed       uint64
 	partitions map[partitionKey]*Partition
 	accessKeys map[string]string
+	secrets    map[string]string // never exported
 	roles      map[string]Role
 
 	genMu   sync.Mutex
@@ -75,6 +76,7 @@ func (w *World) clear() {
 	w.ids = rand.New(w.idSource)
 	w.partitions = map[partitionKey]*Partition{}
 	w.accessKeys = map[string]string{}
+	w.secrets = map[string]string{}
 	w.roles = map[string]Role{}
 }
 

@@ -1,0 +1,65 @@
+package emulator_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+func TestSignaturesAreVerifiedOnDemand(t *testing.T) {
+	em := emulator.New(emulator.Options{})
+	em.World().Lock()
+	em.World().Config.VerifySignatures = true
+	em.World().AddSecret(key, "secret")
+	em.World().Unlock()
+	good := config(em, key)
+	if _, err := createVPC(t, ec2.NewFromConfig(good)); err != nil {
+		t.Errorf("a form: %v", err)
+	}
+	if _, err := acm.NewFromConfig(good).ListCertificates(t.Context(), nil); err != nil {
+		t.Errorf("JSON: %v", err)
+	}
+	assumed := good.Copy()
+	assumed.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(good), role))
+	if _, err := createVPC(t, ec2.NewFromConfig(assumed)); err != nil {
+		t.Errorf("with a session token: %v", err)
+	}
+	bad := good.Copy()
+	bad.Credentials = credentials.NewStaticCredentialsProvider(key, "guess", "")
+	if _, err := createVPC(t, ec2.NewFromConfig(bad)); code(err) != "SignatureDoesNotMatch" {
+		t.Errorf("a wrong secret: %v", err)
+	}
+	stranger := config(em, "AKIA444455556666")
+	if _, err := createVPC(t, ec2.NewFromConfig(stranger)); err != nil {
+		t.Errorf("a key without a known secret: %v", err)
+	}
+}
+
+func TestOldSignaturesAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := world.NewManualClock(time.Now())
+		em := emulator.New(emulator.Options{Clock: clock})
+		em.World().Lock()
+		em.World().Config.VerifySignatures = true
+		em.World().AddSecret(key, "secret")
+		em.World().Unlock()
+		c := ec2.NewFromConfig(config(em, key))
+		if _, err := createVPC(t, c); err != nil {
+			t.Error(err)
+		}
+		clock.Advance(6 * time.Minute)
+		if _, err := createVPC(t, c); code(err) != "RequestExpired" {
+			t.Error(err)
+		}
+	})
+}
