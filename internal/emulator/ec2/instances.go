@@ -14,7 +14,7 @@ import (
 // RunInstances makes instances, each with one interface. Any image will do.
 func (s *Service) RunInstances(c *world.Call, in *ec2.RunInstancesInput) (*ec2.RunInstancesOutput, error) {
 	p := c.Partition
-	count, err := launchCount(in)
+	low, high, err := launchCount(in)
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +43,11 @@ func (s *Service) RunInstances(c *world.Call, in *ec2.RunInstancesInput) (*ec2.R
 	}
 	reservation := s.w.NewID("r-")
 	var fresh []*world.Instance
-	for n := range count {
+	for n := range high {
 		eni, err := s.newInterface(p, sub, want)
+		if err != nil && n >= low {
+			break // as many as there is room for
+		}
 		if err != nil {
 			for _, i := range fresh {
 				p.RemoveInterface(i.Interfaces[0])
@@ -76,18 +79,19 @@ func (s *Service) RunInstances(c *world.Call, in *ec2.RunInstancesInput) (*ec2.R
 	return s.launched(c, fresh), nil
 }
 
-func launchCount(in *ec2.RunInstancesInput) (int, *world.Error) {
-	low, high := int(aws.ToInt32(in.MinCount)), int(aws.ToInt32(in.MaxCount))
+// launchCount reads the least and the largest number of instances.
+func launchCount(in *ec2.RunInstancesInput) (low, high int, err *world.Error) {
+	low, high = int(aws.ToInt32(in.MinCount)), int(aws.ToInt32(in.MaxCount))
 	if aws.ToString(in.ImageId) == "" {
-		return 0, world.Errorf("MissingParameter", "The request must contain the parameter ImageId")
+		return 0, 0, world.Errorf("MissingParameter", "The request must contain the parameter ImageId")
 	}
 	if low < 1 || high < low || high > 1000 {
-		return 0, world.Errorf("InvalidParameterValue", "The values for minCount and maxCount are invalid: %d, %d", low, high)
+		return 0, 0, world.Errorf("InvalidParameterValue", "The values for minCount and maxCount are invalid: %d, %d", low, high)
 	}
 	if high > 1 && (in.PrivateIpAddress != nil || len(in.NetworkInterfaces) > 0 && in.NetworkInterfaces[0].PrivateIpAddress != nil) {
-		return 0, world.Errorf("InvalidParameterCombination", "The parameter PrivateIpAddress cannot be used with more than one instance")
+		return 0, 0, world.Errorf("InvalidParameterCombination", "The parameter PrivateIpAddress cannot be used with more than one instance")
 	}
-	return high, nil
+	return low, high, nil
 }
 
 // launchNetwork finds the subnet of a launch and what its interface is to have.

@@ -121,7 +121,7 @@ func TestRunInstancesRefusals(t *testing.T) {
 		change func(*ec2.RunInstancesInput)
 		want   string
 	}{
-		"more than the subnet holds": {func(in *ec2.RunInstancesInput) { in.MaxCount = aws.Int32(12) }, "InsufficientFreeAddressesInSubnet"},
+		"more than the subnet holds": {func(in *ec2.RunInstancesInput) { in.MinCount, in.MaxCount = aws.Int32(12), aws.Int32(12) }, "InsufficientFreeAddressesInSubnet"},
 		"group of another VPC":       {func(in *ec2.RunInstancesInput) { in.SecurityGroupIds = []string{far} }, "InvalidGroup.NotFound"},
 		"unknown subnet":             {func(in *ec2.RunInstancesInput) { in.SubnetId = aws.String("subnet-0123456789abcdef0") }, "InvalidSubnetID.NotFound"},
 		"reserved address":           {func(in *ec2.RunInstancesInput) { in.PrivateIpAddress = aws.String("10.0.0.1") }, "InvalidParameterValue"},
@@ -143,6 +143,12 @@ func TestRunInstancesRefusals(t *testing.T) {
 	c.partition(func(p *world.Partition) {
 		if len(p.Instances) != 1 {
 			t.Errorf("one token launched %d instances", len(p.Instances))
+		}
+	})
+	wantCode(t, "", run(func(in *ec2.RunInstancesInput) { in.MaxCount = aws.Int32(50) }))
+	c.partition(func(p *world.Partition) {
+		if len(p.Instances) != 11 {
+			t.Errorf("want as many as the subnet holds, got %d instances", len(p.Instances))
 		}
 	})
 	images, err := c.DescribeImages(ctx, &ec2.DescribeImagesInput{Owners: []string{"amazon"}})
