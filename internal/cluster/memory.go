@@ -143,9 +143,11 @@ func (m *Memory) tell() {
 			if w.gone {
 				continue
 			}
-			m.mu.Unlock()
-			w.notify(e.old, e.new)
-			m.mu.Lock()
+			func() {
+				m.mu.Unlock()
+				defer m.mu.Lock() // also when the watcher ends its goroutine, as a failing test does
+				w.notify(e.old, e.new)
+			}()
 		}
 	}
 }
