@@ -30,14 +30,14 @@ const defaultLimit = 60 * time.Second
 //
 //	apply FILE…                       apply YAML; $NAME in it is replaced from the environment
 //	delete FILE…                      delete its objects, without waiting for finalizers
-//	wait [-for D] THING               see waits
-//	! wait [-for D] THING             that does not become true; D is 3s by default
+//	await [-for D] THING               see awaits; testscript itself has other meanings for wait and kill
+//	! await [-for D] THING             that does not become true; D is 3s by default
 //	curl [-until RE] [-via NS/INGRESS] [-H 'K: V']… [-n N] URL
 //	                                  GET; prints "STATUS pod=… app=… path=…" or "STATUS location=…",
 //	                                  then the body; -n sends N requests, which must all be answered
 //	scale NS/DEPLOYMENT N
 //	annotate NS/POD KEY=VALUE         merge an annotation into a pod; -selector chooses the first of many
-//	kill ROLE                         SIGKILL
+//	crash ROLE                        SIGKILL
 //	start ROLE                        start a role that was killed; waits until it is ready
 //	calls reset                       forget the AWS calls so far
 //	calls [-mutating]                 print the counts of AWS calls
@@ -50,8 +50,8 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 		"delete": func(ts *testscript.TestScript, neg bool, args []string) {
 			outcome(ts, neg, of(ts).deleteFiles(ts, args))
 		},
-		"wait": cmdWait,
-		"curl": cmdCurl,
+		"await": cmdAwait,
+		"curl":  cmdCurl,
 		"scale": func(ts *testscript.TestScript, neg bool, args []string) {
 			arguments(ts, args, 2, "scale NS/DEPLOYMENT N")
 			ns, name := split(ts, args[0])
@@ -62,8 +62,8 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 			arguments(ts, args, 2, "annotate NS/POD KEY=VALUE")
 			outcome(ts, neg, of(ts).annotate(ts, args[0], args[1]))
 		},
-		"kill": func(ts *testscript.TestScript, neg bool, args []string) {
-			arguments(ts, args, 1, "kill ROLE")
+		"crash": func(ts *testscript.TestScript, neg bool, args []string) {
+			arguments(ts, args, 1, "crash ROLE")
 			outcome(ts, neg, of(ts).World.Kill(args[0]))
 		},
 		"start": func(ts *testscript.TestScript, neg bool, args []string) {

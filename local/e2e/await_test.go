@@ -16,17 +16,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/await"
 )
 
-// waits are the things that wait can wait for:
+// awaits are the things that await can wait for:
 //
-//	wait hostname NS/INGRESS           its status shows a load balancer
-//	wait targets NS/SERVICE N          exactly N targets are healthy, others at most drain
-//	wait pods NS/LABEL=VALUE N         exactly N pods are ready
-//	wait event NS/OBJECT REASON [RE]   an event about an object of that name, its message matching RE
-//	wait gone KIND NS/NAME             an object (Ingress, Service, Namespace -/NAME) is no more
-//	wait aws empty                     AWS holds what the world began with
-//	wait lbs N                         N load balancers exist
-func (s *stage) waits(ts *testscript.TestScript, args []string) (func(context.Context) error, error) {
-	usage := errors.New("usage: wait [-for D] hostname|targets|pods|event|gone|aws|lbs …, see waits")
+//	await hostname NS/INGRESS           its status shows a load balancer
+//	await targets NS/SERVICE N          exactly N targets are healthy, others at most drain
+//	await pods NS/LABEL=VALUE N         exactly N pods are ready
+//	await event NS/OBJECT REASON [RE]   an event about an object of that name, its message matching RE
+//	await gone KIND NS/NAME             an object (Ingress, Service, Namespace -/NAME) is no more
+//	await aws empty                     AWS holds what the world began with
+//	await lbs N                         N load balancers exist
+func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.Context) error, error) {
+	usage := errors.New("usage: await [-for D] hostname|targets|pods|event|gone|aws|lbs …, see awaits")
 	if len(args) == 0 {
 		return nil, usage
 	}
@@ -78,18 +78,18 @@ func (s *stage) waits(ts *testscript.TestScript, args []string) (func(context.Co
 	return nil, usage
 }
 
-func cmdWait(ts *testscript.TestScript, neg bool, args []string) {
+func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	s := of(ts)
 	limit := defaultLimit
 	if neg {
 		limit = 3 * time.Second
 	}
-	f := flag.NewFlagSet("wait", flag.ContinueOnError)
+	f := flag.NewFlagSet("await", flag.ContinueOnError)
 	f.DurationVar(&limit, "for", limit, "how long")
 	if err := f.Parse(args); err != nil {
 		ts.Fatalf("%v", err)
 	}
-	check, err := s.waits(ts, f.Args())
+	check, err := s.awaits(ts, f.Args())
 	if err != nil {
 		ts.Fatalf("%v", err)
 	}
@@ -124,7 +124,7 @@ func (s *stage) gone(ctx context.Context, kind, namespace, name string) error {
 	case "Namespace":
 		_, err = s.World.Kube().CoreV1().Namespaces().Get(ctx, name, get)
 	default:
-		return fmt.Errorf("wait gone does not know %s", kind)
+		return fmt.Errorf("await gone does not know %s", kind)
 	}
 	if apierrors.IsNotFound(err) {
 		return nil
