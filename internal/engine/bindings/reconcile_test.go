@@ -355,6 +355,18 @@ func TestOneRefusedTargetDoesNotKeepTheOthersOut(t *testing.T) {
 	want(t, "condition", "False FailedReconcile", w.ready("a"))
 }
 
+func TestTheSameFaultIsWrittenOnce(t *testing.T) {
+	w := ipWorld(t, p1)
+	w.aws.refuse["10.0.1.1"] = engine.Denied
+	w.run("a")
+	before := w.binding("a").ResourceVersion
+	out := w.run("a")
+	want(t, "version", before, w.binding("a").ResourceVersion)
+	if out.RetryAfter != 5*time.Minute {
+		t.Errorf("again after %s", out.RetryAfter)
+	}
+}
+
 func TestFullGroupIsEmptiedFirst(t *testing.T) {
 	w := ipWorld(t, p2)
 	w.aws.groups["arn/a"] = []observed.Target{{ID: "10.0.9.9", Port: 8080, State: "healthy"}}

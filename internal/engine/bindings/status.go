@@ -3,7 +3,9 @@ package bindings
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -65,11 +67,19 @@ func withCondition(list []metav1.Condition, c metav1.Condition) ([]metav1.Condit
 	return out, old != c
 }
 
-// text of the worst findings, for a condition.
+// requestID is what differs in the answers of AWS to the same call.
+var requestID = regexp.MustCompile(`(?i)(, )?request ?id: ?[0-9a-f-]{8,}`)
+
+// maxMessage is the limit of a condition's message, in bytes.
+const maxMessage = 32768
+
+// text of the first error, for a condition. It is the same for the same fault, since every write
+// of the status brings another run about.
 func text(l finding.List) string {
 	for _, f := range l {
 		if f.Severity == finding.Error {
-			return string(f.Reason) + ": " + f.Text()
+			s := string(f.Reason) + ": " + requestID.ReplaceAllString(f.Text(), "")
+			return strings.ToValidUTF8(s[:min(len(s), maxMessage)], "")
 		}
 	}
 	return "see the events"

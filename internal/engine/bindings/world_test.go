@@ -38,6 +38,7 @@ type aws struct {
 	log    []string // every call that changes something, and every read of targets
 	refuse map[string]engine.Class
 	full   int // targets per group, 0 for no limit
+	serial int // of refusals
 }
 
 func (a *aws) Class(err error) engine.Class {
@@ -69,7 +70,8 @@ func (a *aws) TargetHealth(_ context.Context, arn string, _ time.Duration) (obse
 func (a *aws) Register(_ context.Context, arn string, add []bindings.Target) error {
 	for _, t := range add {
 		if c, ok := a.refuse[t.ID]; ok {
-			return classed{c, "refused " + t.ID}
+			a.serial++
+			return classed{c, fmt.Sprintf("refused %s, RequestID: 0e6a1b2c-0000-4000-8000-%012d", t.ID, a.serial)}
 		}
 	}
 	if a.full > 0 && len(a.groups[arn])+len(add) > a.full {
