@@ -174,14 +174,3 @@ func ParseService(annotations map[string]string, object finding.Ref) Backend {
 	in.read(annotations, object, true)
 	return in.Backend
 }
-
-// Fault returns the fault of an annotation of the Ingress itself by its key without prefix, nil
-// if it is readable.
-func (in Ingress) Fault(key string) *Fault {
-	for i := range in.faults {
-		if in.faults[i].Origin.Field == Prefix+key {
-			return &in.faults[i]
-		}
-	}
-	return nil
-}

@@ -2,8 +2,6 @@ package settings
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
@@ -75,9 +73,6 @@ func Faults(checks ...*Fault) []Fault {
 	}
 	return out
 }
-
-// Sorted returns the entries of a keyed setting in order of their keys.
-func Sorted[T any](m map[string]Opt[T]) []string { return slices.Sorted(maps.Keys(m)) }
 
 // invalid wraps a parser's complaint with the value that it is about, cut to a readable length.
 func invalid(raw string, err error) error {

@@ -7,6 +7,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
+// unknown reports annotations with our prefix that nobody reads, which are spelling mistakes or
+// leftovers.
+func (t *translation) unknown() {
+	for _, m := range t.members {
+		for _, key := range settings.Unknown(m.ing.Annotations) {
+			t.found.Add(finding.Finding{
+				Object: m.ref, Field: key, Reason: finding.AnnotationInvalid,
+				Message: "there is no such annotation, so it has no effect", Fix: "correct its name or remove it",
+			})
+		}
+	}
+}
+
 // addOns reports settings that are recognised but cannot be built yet. They stop nothing else.
 func (t *translation) addOns() {
 	for _, m := range t.members {

@@ -131,6 +131,10 @@ func TestReport(t *testing.T) {
 			o.Findings = finding.List{{Object: good, Reason: finding.WaitingForTargets, Message: "m"}}
 			o.Changed, o.Done = false, false
 		}), []cluster.Patch{status("good", 80, 443)}},
+		"advice is no failed build": {with(func(o *engine.Outcome) {
+			o.Findings = finding.List{{Object: good, Reason: finding.BackendNotFound, Message: "m"}}
+			o.Changed = false
+		}), []cluster.Patch{event(good, true, "BackendNotFound", "BackendNotFound: m"), status("good", 80, 443)}},
 		"then it is no warning": {with(func(o *engine.Outcome) {
 			o.Findings = finding.List{{Object: good, Reason: finding.WaitingForTargets, Message: "m"}}
 			o.Done = false

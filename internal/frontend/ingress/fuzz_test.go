@@ -17,11 +17,10 @@ import (
 
 // Whatever one member writes, translation does not fall over and the other member is served.
 func FuzzOneMemberNeverStopsTheOther(f *testing.F) {
-	for i, r := range settings.Rows() {
+	for i := range settings.Rows() {
 		f.Add(i, "web", "x", "/", i%4)
 		f.Add(i, "HTTP-80", "", "/a*", i%4)
 		f.Add(i, "web.80", "1", "", i%4)
-		_ = r
 	}
 	rows := settings.Rows()
 	types := []networkingv1.PathType{networkingv1.PathTypeExact, networkingv1.PathTypePrefix, networkingv1.PathTypeImplementationSpecific, "Odd"}
@@ -75,7 +74,6 @@ func FuzzOneMemberNeverStopsTheOther(f *testing.F) {
 				t.Errorf("the other member is blamed: %s", x)
 			}
 		}
-		_ = fmt.Sprint(stack)
 	})
 }
 

@@ -71,6 +71,11 @@ func eventOf(x finding.Finding) (cluster.Event, bool) {
 		e.Reason = eventDeploy
 	case finding.WaitingForTargets:
 		e.Warning, e.Reason = false, string(x.Reason)
+	default:
+		if x.Severity == finding.Warning {
+			// Advice must not ring alerts on builds that failed.
+			e.Reason = string(x.Reason)
+		}
 	}
 	return e, true
 }

@@ -59,6 +59,7 @@ func (t *translation) build() {
 	t.redirect = t.sslRedirect()
 	t.memberFaults()
 	t.addOns()
+	t.unknown()
 	t.stack.ALB = alb
 	for _, p := range t.ports {
 		alb.Listeners = append(alb.Listeners, t.listener(p))
