@@ -59,7 +59,9 @@ type Config struct {
 	MaxBackoff time.Duration
 	// Paces is the client-side throttle table; nil means DefaultPaces, an empty one none.
 	Paces []Pace
-	// MaxWait is how long a call waits for its turn before it is put off instead; 15 s if zero.
+	// MaxWait is how long a call waits for its turn; 1 s if zero. One that would have to wait for
+	// longer fails at once with class Throttled and an Error that tells when to try again, so that
+	// no worker is held up.
 	MaxWait time.Duration
 	// Version is told to AWS in the user agent.
 	Version string
@@ -123,7 +125,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Paces = DefaultPaces()
 	}
 	if c.MaxWait == 0 {
-		c.MaxWait = 15 * time.Second
+		c.MaxWait = time.Second
 	}
 	if c.Refresh == 0 {
 		c.Refresh = 10 * time.Minute

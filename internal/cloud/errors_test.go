@@ -114,13 +114,13 @@ func TestPace(t *testing.T) {
 	}
 	err = p.wait(t.Context(), "EC2", "DescribeSubnets")
 	var e *Error
-	if !errors.As(err, &e) || e.Class() != engine.Throttled || e.RetryAfter() != 500*time.Millisecond {
+	if !errors.As(err, &e) || e.Class() != engine.Throttled || e.RetryAfter() != 505*time.Millisecond {
 		t.Fatalf("got %v, want to be put off for half a second", err)
 	}
 	if err := p.wait(t.Context(), "EC2", "CreateTags"); err != nil {
 		t.Errorf("another operation: %v", err)
 	}
-	now = now.Add(500 * time.Millisecond)
+	now = now.Add(505 * time.Millisecond)
 	if err := p.wait(t.Context(), "EC2", "DescribeSubnets"); err != nil {
 		t.Errorf("after the wait: %v", err)
 	}

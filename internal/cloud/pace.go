@@ -29,7 +29,9 @@ func (p Pace) String() string {
 	return fmt.Sprintf("%s:%s=%s:%d", p.Service, p.Operation, strconv.FormatFloat(p.Rate, 'g', -1, 64), p.Burst)
 }
 
-// DefaultPaces keep below what AWS admits.
+// DefaultPaces keep below what AWS admits to an account whose limits were not raised. They follow
+// AWS's own buckets, where making a load balancer is the scarcest of all, and leave some room for
+// calls that the SDK repeats.
 func DefaultPaces() []Pace {
 	p := func(service, op string, rate float64, burst int) Pace {
 		return Pace{Service: service, Operation: regexp.MustCompile(op), Rate: rate, Burst: burst}
@@ -37,7 +39,8 @@ func DefaultPaces() []Pace {
 	return []Pace{
 		p(serviceELB, "^RegisterTargets|^DeregisterTargets", 4, 20),
 		p(serviceELB, "^Describe.*", 50, 200),
-		p(serviceELB, "^Modify.*", 3, 20),
+		p(serviceELB, "^CreateLoadBalancer|^SetSubnets", 0.2, 10),
+		p(serviceELB, "^Modify|^Delete|^CreateListener|^CreateRule|^CreateTargetGroup|^SetIpAddressType|^SetSecurityGroups|^SetRulePriorities|^Add|^Remove", 3, 18),
 		p(serviceWAFv2, "^AssociateWebACL|DisassociateWebACL", 0.5, 1),
 		p(serviceWAFv2, "^GetWebACLForResource|ListResourcesForWebACL", 1, 1),
 		p(serviceWAFRegional, "^AssociateWebACL|DisassociateWebACL", 0.5, 1),
@@ -96,6 +99,9 @@ func parsePace(entry string) (Pace, error) {
 	return Pace{Service: service, Operation: re, Rate: r, Burst: b}, nil
 }
 
+// margin keeps calls a little behind the moment at which AWS has a token for them.
+const margin = 5 * time.Millisecond
+
 // bucket is a token bucket whose tokens can be had in advance: who takes one that is not there
 // yet waits for it, in the order of taking.
 type bucket struct {
@@ -118,7 +124,7 @@ func (b *bucket) take(now time.Time, limit time.Duration) (wait time.Duration, o
 		b.at = now
 	}
 	if b.tokens < 1 {
-		wait = time.Duration((1 - b.tokens) / b.Rate * float64(time.Second))
+		wait = time.Duration((1-b.tokens)/b.Rate*float64(time.Second)) + margin
 	}
 	if wait > limit {
 		return wait, false

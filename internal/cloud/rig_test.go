@@ -54,16 +54,24 @@ type rig struct {
 func newRig(t testing.TB, edit ...func(*cloud.Config)) *rig {
 	t.Helper()
 	clock := world.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	r := newRigOn(t, clock, append([]func(*cloud.Config){func(c *cloud.Config) { c.Now = clock.Now }}, edit...)...)
+	r.clock = clock
+	return r
+}
+
+// newRigOn runs on a clock; nil is the time package's.
+func newRigOn(t testing.TB, clock world.Clock, edit ...func(*cloud.Config)) *rig {
+	t.Helper()
 	em := emulator.New(emulator.Options{Clock: clock, Seed: 7})
 	cfg := aws.Config{
 		Region: region, HTTPClient: em.Client(),
 		Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", ""),
 	}
-	r := &rig{t: t, ctx: t.Context(), em: em, clock: clock, elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg)}
+	r := &rig{t: t, ctx: t.Context(), em: em, elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg)}
 	r.seed()
 	r.cfg = cloud.Config{
 		Cluster: cluster, Region: region, VPC: r.vpc, Credentials: cfg.Credentials, HTTP: em.Client(),
-		Reachability: true, RuleTags: true, Now: clock.Now, MaxAttempts: 1, Paces: []cloud.Pace{}, Version: "test",
+		Reachability: true, RuleTags: true, MaxAttempts: 1, Paces: []cloud.Pace{}, Version: "test",
 	}
 	for _, e := range edit {
 		e(&r.cfg)

@@ -1,0 +1,153 @@
+package cloud_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// live is a rig in virtual time: AWS takes 30 ms for a call and has its documented limits.
+func live(t *testing.T, edit ...func(*cloud.Config)) *rig {
+	r := newRigOn(t, nil, append([]func(*cloud.Config){func(c *cloud.Config) { c.Paces, c.MaxAttempts = nil, 10 }}, edit...)...)
+	r.em.Faults().SetLimits(fault.Documented(1))
+	r.em.Faults().Add(fault.Rule{Action: fault.Action{Latency: 30 * time.Millisecond}})
+	return r
+}
+
+// run brings one stack to its wish, and comes back when AWS wants it.
+func (r *rig) run(ctx context.Context, want model.Stack) error {
+	for {
+		questions := want.Questions()
+		var p plan.Plan
+		for {
+			have, err := r.cloud.Observe(ctx, want.ID, questions)
+			if err != nil {
+				return err
+			}
+			if p, _ = plan.Make(want, have, r.options()); len(p.Asks) == 0 {
+				break
+			}
+			questions = append(questions, p.Asks...)
+		}
+		known := maps.Clone(p.Known)
+		todo, wait := 0, time.Duration(0)
+		for _, s := range p.Steps {
+			if plan.InKubernetes(s.Do) {
+				continue
+			}
+			todo++
+			res, err := r.cloud.Apply(ctx, p.Stack, s, known)
+			var later interface{ RetryAfter() time.Duration }
+			switch {
+			case errors.As(err, &later) && later.RetryAfter() > 0:
+				wait = later.RetryAfter()
+			case err != nil:
+				return err
+			}
+			if wait > 0 {
+				break
+			}
+			if res.ID != "" {
+				known[s.Address] = res.ID
+			}
+		}
+		if todo == 0 {
+			return nil
+		}
+		time.Sleep(wait)
+	}
+}
+
+func many(n int) []model.Stack {
+	var out []model.Stack
+	for i := range n {
+		out = append(out, wish(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: fmt.Sprintf("web%d", i)}))
+	}
+	return out
+}
+
+func (r *rig) runAll(wishes []model.Stack) {
+	r.t.Helper()
+	var wg sync.WaitGroup
+	errs := make([]error, len(wishes))
+	for i, w := range wishes {
+		wg.Go(func() { errs[i] = r.run(r.ctx, w) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func TestFiftyTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := live(t)
+		r.em.World().Lock()
+		r.em.World().Config.Quotas["application-load-balancers"] = 100
+		r.em.World().Unlock()
+		start := time.Now()
+		r.runAll(many(50))
+		took := time.Since(start)
+		total := r.em.Calls().Total()
+		throttled := 0
+		for _, n := range r.em.Faults().Throttled() {
+			throttled += n
+		}
+		t.Logf("%d calls, %d throttled, %v; %.2f calls each", total, throttled, took, float64(total)/50)
+		// Registering targets comes on top: one call for each of the two services.
+		if limit := 50*8 + 10; total > limit {
+			t.Errorf("%d calls, want at most %d:\n%s", total, limit, r.calls())
+		}
+		if throttled*100 > total {
+			t.Errorf("%d of %d calls were throttled", throttled, total)
+		}
+		// 40 load balancers at 0.2 a second is what AWS imposes.
+		if took > 211*time.Second {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+func TestRestartOverManyLoadBalancers(t *testing.T) {
+	const n = 60
+	synctest.Test(t, func(t *testing.T) {
+		r := live(t)
+		r.em.World().Lock()
+		r.em.World().Config.Quotas["application-load-balancers"] = 1000
+		r.em.World().Unlock()
+		r.em.Faults().SetLimits(fault.Limits{})
+		r.cfg.Paces = []cloud.Pace{}
+		r.restart()
+		wishes := many(n)
+		r.runAll(wishes)
+		r.restart()
+		r.em.Calls().Reset()
+		// The first look at one of them costs the lists and its own detail.
+		if err := r.run(r.ctx, wishes[0]); err != nil {
+			t.Fatal(err)
+		}
+		if total := r.em.Calls().Total(); total > 1+1+1+(3*n+19)/20+3 {
+			t.Errorf("%d calls:\n%s", total, r.calls())
+		}
+		r.calls()
+		r.runAll(wishes)
+		if got := r.calls(); got != strings.Join([]string{fmt.Sprintf("DescribeListeners %d", n-1), fmt.Sprintf("DescribeRules %d", n-1), fmt.Sprintf("DescribeTags %d", n-1)}, "\n") {
+			t.Errorf("calls for the others:\n%s", got)
+		}
+		r.runAll(wishes)
+		if got := r.calls(); got != "" {
+			t.Errorf("calls for a second look at all:\n%s", got)
+		}
+	})
+}
