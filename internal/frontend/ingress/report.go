@@ -72,7 +72,7 @@ func eventOf(x finding.Finding) (cluster.Event, bool) {
 	case finding.WaitingForTargets:
 		e.Warning, e.Reason = false, string(x.Reason)
 	default:
-		if x.Severity == finding.Warning {
+		if x.Severity == finding.Warning && x.Blocks == finding.BlocksNothing {
 			// Advice must not ring alerts on builds that failed.
 			e.Reason = string(x.Reason)
 		}
