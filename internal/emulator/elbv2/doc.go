@@ -10,5 +10,5 @@
 // Not checked, for want of the services behind them: the contents of S3
 // objects (trust stores, log buckets other than those configured as denied),
 // Lambda functions, and Cognito user pools beyond their ARN. Gateway Load
-// Balancers are refused.
+// Balancers and rules on listeners of Network Load Balancers are refused.
 package elbv2
