@@ -55,6 +55,7 @@ $(TOOLS): tools/go.mod tools/go.sum
 .PHONY: bench
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
+	go test -count=1 -v -run TestCalls ./internal/rig
 
 ## cases: compare with the recorded behaviour; a line per case and the sums
 .PHONY: cases
