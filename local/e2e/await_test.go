@@ -22,11 +22,12 @@ import (
 //	await targets NS/SERVICE N          exactly N targets are healthy, others at most drain
 //	await pods NS/LABEL=VALUE N         exactly N pods are ready
 //	await event NS/OBJECT REASON [RE]   an event about an object of that name, its message matching RE
+//	await rollout NS/DEPLOYMENT         all its pods are new and available, the old ones gone
 //	await gone KIND NS/NAME             an object (Ingress, Service, Namespace -/NAME) is no more
 //	await aws empty                     AWS holds what the world began with
 //	await lbs N                         N load balancers exist
 func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.Context) error, error) {
-	usage := errors.New("usage: await [-for D] hostname|targets|pods|event|gone|aws|lbs …, see awaits")
+	usage := errors.New("usage: await [-for D] hostname|targets|pods|event|rollout|gone|aws|lbs …, see awaits")
 	if len(args) == 0 {
 		return nil, usage
 	}
@@ -60,6 +61,9 @@ func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.C
 			return nil, err
 		}
 		return func(ctx context.Context) error { return s.event(ctx, ns, name, args[1], re) }, nil
+	case what == "rollout" && len(args) == 1:
+		ns, name := split(ts, args[0])
+		return func(ctx context.Context) error { return s.rolledOut(ctx, ns, name) }, nil
 	case what == "gone" && len(args) == 2:
 		ns, name := split(ts, args[1])
 		return func(ctx context.Context) error { return s.gone(ctx, args[0], ns, name) }, nil

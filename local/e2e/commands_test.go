@@ -39,6 +39,11 @@ const defaultLimit = 60 * time.Second
 //	annotate NS/POD KEY=VALUE         merge an annotation into a pod; -selector chooses the first of many
 //	crash ROLE                        SIGKILL
 //	start ROLE                        start a role that was killed; waits until it is ready
+//	rollout NS/DEPLOYMENT             replace all its pods
+//	drain NODE                        cordon it and evict its pods
+//	uncordon NODE
+//	load start NS/INGRESS URL         send requests at a steady rate
+//	load stop                         print how many were sent and how many failed
 //	calls reset                       forget the AWS calls so far
 //	calls [-mutating]                 print the counts of AWS calls
 //	inventory                         print what is in AWS
@@ -69,6 +74,20 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 		"start": func(ts *testscript.TestScript, neg bool, args []string) {
 			arguments(ts, args, 1, "start ROLE")
 			outcome(ts, neg, of(ts).startRole(args[0]))
+		},
+		"load": cmdLoad,
+		"rollout": func(ts *testscript.TestScript, neg bool, args []string) {
+			arguments(ts, args, 1, "rollout NS/DEPLOYMENT")
+			ns, name := split(ts, args[0])
+			outcome(ts, neg, of(ts).rollout(ns, name))
+		},
+		"drain": func(ts *testscript.TestScript, neg bool, args []string) {
+			arguments(ts, args, 1, "drain NODE")
+			outcome(ts, neg, of(ts).drain(args[0]))
+		},
+		"uncordon": func(ts *testscript.TestScript, neg bool, args []string) {
+			arguments(ts, args, 1, "uncordon NODE")
+			outcome(ts, neg, of(ts).cordon(args[0], false))
 		},
 		"calls": func(ts *testscript.TestScript, neg bool, args []string) {
 			text, err := of(ts).calls(args)

@@ -38,6 +38,7 @@ type stage struct {
 	controller string
 	applier    *manifest.Applier
 	before     inspect.Inventory // what the world began with
+	load       *load             // nil: none is running
 }
 
 type stageKey struct{}
@@ -53,6 +54,9 @@ func setup(env *testscript.Env, binary, controller string) error {
 	}
 	s := &stage{ctx: ctx, controller: controller}
 	env.Defer(func() {
+		if s.load != nil {
+			s.load.end()
+		}
 		cancel()
 		if f, ok := env.T().(interface{ Failed() bool }); ok && f.Failed() && w.Started(world.RoleController) {
 			env.T().Log("the end of the controller's log:\n" + w.LogTail(world.RoleController, 40))
