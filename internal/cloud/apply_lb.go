@@ -72,7 +72,7 @@ func (c *Cloud) createLoadBalancer(ctx context.Context, id model.StackID, a plan
 	now := c.cfg.Now()
 	lb.Tags = a.Tags
 	c.inv.with(func() {
-		if c.inv.lbs[lb.ARN] != nil {
+		if e := c.inv.lbs[lb.ARN]; e != nil && e.lb.Tags != nil {
 			return // ours, and known better than from this answer
 		}
 		c.inv.setAccount(lb.ARN)

@@ -49,7 +49,7 @@ func (c *Cloud) createTargetGroup(ctx context.Context, id model.StackID, a plan.
 			seen, tags = true, e.g.Tags
 		}
 	})
-	if !seen && len(made.LoadBalancers) > 0 {
+	if seen && tags == nil || !seen && len(made.LoadBalancers) > 0 {
 		got, err := c.describeTags(ctx, []string{made.ARN})
 		if err != nil {
 			c.inv.with(func() { forgetTargetGroups(c.inv) })
@@ -63,7 +63,7 @@ func (c *Cloud) createTargetGroup(ctx context.Context, id model.StackID, a plan.
 	now := c.cfg.Now()
 	made.Tags = a.Tags
 	c.inv.with(func() {
-		if c.inv.groups[made.ARN] == nil {
+		if e := c.inv.groups[made.ARN]; e == nil || e.g.Tags == nil {
 			c.inv.setAccount(made.ARN)
 			c.inv.groups[made.ARN] = &groupEntry{g: made, vpc: c.vpc, tagsAt: now, made: now, written: now}
 		}
@@ -137,6 +137,10 @@ func (c *Cloud) deleteTargetGroup(ctx context.Context, a plan.DeleteTargetGroup)
 	c.inv.with(func() {
 		delete(c.inv.groups, a.ARN)
 		c.inv.bury(a.ARN, c.cfg.Now())
+	})
+	c.facts.with(func() {
+		delete(c.facts.health, a.ARN)
+		delete(c.facts.described, a.ARN)
 	})
 	return nil
 }

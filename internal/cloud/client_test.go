@@ -5,11 +5,18 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 func TestFenceStopsWritesAndNoReads(t *testing.T) {
@@ -108,5 +115,42 @@ func TestVPCByTags(t *testing.T) {
 	}
 	if _, err := cloud.New(r.ctx, r.cfg); err == nil || !strings.Contains(err.Error(), "--aws-vpc-id") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestRegionAndVPCFromTheInstance(t *testing.T) {
+	r := newRig(t)
+	must(r.ec2.RunInstances(r.ctx, &ec2.RunInstancesInput{
+		ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &r.private[0], InstanceType: ec2types.InstanceTypeM5Large,
+	}))(t)
+	r.clock.Advance(time.Minute)
+	r.cfg.VPC, r.cfg.Region = "", ""
+	r.restart()
+	if r.cloud.VPC() != r.vpc || r.cloud.Region() != region {
+		t.Errorf("got %s in %s, want %s in %s", r.cloud.VPC(), r.cloud.Region(), r.vpc, region)
+	}
+}
+
+// A list that is read between the effect of a write and its answer shows what is not entered yet.
+func TestListsMayOvertakeAnswers(t *testing.T) {
+	for _, op := range []string{"CreateLoadBalancer", "CreateTargetGroup", "CreateSecurityGroup", "CreateListener", "CreateRule"} {
+		t.Run(op, func(t *testing.T) {
+			r := newRig(t)
+			other := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "other"}
+			var err error
+			r.em.Faults().Add(fault.Rule{Operation: op, Count: 1, Action: fault.Action{After: func() {
+				r.clock.Advance(time.Hour)
+				_, err = r.cloud.Observe(r.ctx, other, nil)
+			}}})
+			p, _, _ := r.draft(wish(web))
+			if err := r.apply(p); err != nil {
+				t.Fatal(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.settled(wish(web))
+			r.counts(1, 2)
+		})
 	}
 }
