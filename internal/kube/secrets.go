@@ -40,7 +40,8 @@ func NewSecrets(ctx context.Context, c corev1client.SecretsGetter) *Secrets {
 	return &Secrets{ctx: ctx, client: c, watched: map[cluster.Ref]*oneSecret{}}
 }
 
-// Get reads one Secret and sees to it that it is watched from now on; nil if there is none.
+// Get reads one Secret and sees to it that it is watched from now on; nil if there is none, or none
+// that may be read. Rights that are granted later are noticed by the watch.
 func (s *Secrets) Get(ctx context.Context, ref cluster.Ref) (cluster.Object, error) {
 	w := s.watchOne(ref)
 	if w.informer.HasSynced() {
@@ -52,7 +53,9 @@ func (s *Secrets) Get(ctx context.Context, ref cluster.Ref) (cluster.Object, err
 	}
 	obj, err := s.client.Secrets(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		// A Secret that may not be read is none for the one rule that needs it. As an error it would
+		// keep the whole load balancer from being looked at.
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -78,7 +81,12 @@ func (s *Secrets) watchOne(ref cluster.Ref) *oneSecret {
 			return s.client.Secrets(ref.Namespace).Watch(ctx, o)
 		},
 	}, &corev1.Secret{}, 0, nil)}
-	// Both calls fail only on an informer that has been started.
+	// These calls fail only on an informer that has been started.
+	_ = w.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *toolscache.Reflector, err error) {
+		if !apierrors.IsForbidden(err) { // that is shown where the Secret is used
+			toolscache.DefaultWatchErrorHandler(ctx, r, err)
+		}
+	})
 	_ = w.informer.SetTransform(toolscache.TransformFunc(func(in any) (any, error) {
 		if o, ok := in.(cluster.Object); ok {
 			return cluster.Reduce(o, ""), nil
