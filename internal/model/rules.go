@@ -5,11 +5,22 @@ import (
 	"strconv"
 )
 
+// Shadowing says what an earlier redirect with regular expressions for its hosts covers.
+type Shadowing int
+
+// The kinds of shadowing.
+const (
+	// RegexHostsCoverThemselves is exact: only rules with the same expressions are covered.
+	RegexHostsCoverThemselves Shadowing = iota
+	// RegexHostsCoverAll takes such a redirect for one of every host, as older controllers did.
+	RegexHostsCoverAll
+)
+
 // Optimize returns the listener's rules without those that can do nothing: redirects of requests
 // to themselves, which would never end, and rules whose requests an earlier redirect takes already
 // (redirects of everything to HTTPS are the usual case). Held rules are kept, because their
 // conditions may be known in part only. The listener is not changed.
-func Optimize(l Listener) []Rule {
+func Optimize(l Listener, s Shadowing) []Rule {
 	var kept []Rule
 	var redirects []Rule
 	for _, r := range l.Rules {
@@ -21,7 +32,7 @@ func Optimize(l Listener) []Rule {
 		if isRedirect && redirectsToItself(l, r, target) {
 			continue
 		}
-		if slices.ContainsFunc(redirects, func(e Rule) bool { return shadows(e, r) }) {
+		if slices.ContainsFunc(redirects, func(e Rule) bool { return shadows(e, r, s) }) {
 			continue
 		}
 		kept = append(kept, r)
@@ -67,7 +78,7 @@ func redirectsToItself(l Listener, r Rule, to Redirect) bool {
 // shadows says that every request of rule r meets the earlier redirect e first. Values are
 // compared as they are written; a wildcard that covers another value is not looked for, except the
 // path that covers all.
-func shadows(e, r Rule) bool {
+func shadows(e, r Rule, s Shadowing) bool {
 	for _, c := range e.Conditions {
 		switch c.(type) {
 		case HostHeader, PathPattern:
@@ -75,7 +86,11 @@ func shadows(e, r Rule) bool {
 			return false
 		}
 	}
-	if !covers(hostValues(e), hostValues(r)) {
+	hosts := hostValues(e)
+	if s == RegexHostsCoverAll {
+		hosts.regex = nil
+	}
+	if !covers(hosts, hostValues(r)) {
 		return false
 	}
 	paths := pathValues(e)

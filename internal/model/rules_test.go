@@ -77,7 +77,7 @@ func TestOptimize(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := names(model.Optimize(model.Listener{Port: tt.port, TLS: tt.tls, Rules: tt.rules}))
+			got := names(model.Optimize(model.Listener{Port: tt.port, TLS: tt.tls, Rules: tt.rules}, model.RegexHostsCoverThemselves))
 			if got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -176,16 +176,16 @@ func checkSameOutcome(t *testing.T, r *rand.Rand) {
 		l.Rules = append(l.Rules, randomRule(r, fmt.Sprint(i)))
 	}
 	before := names(l.Rules)
-	kept := model.Optimize(l)
+	kept := model.Optimize(l, model.RegexHostsCoverThemselves)
 	if names(l.Rules) != before {
 		t.Fatal("the listener was changed")
 	}
-	if d := cmp.Diff(names(kept), names(model.Optimize(model.Listener{Port: l.Port, TLS: l.TLS, Rules: kept}))); d != "" {
+	if d := cmp.Diff(names(kept), names(model.Optimize(model.Listener{Port: l.Port, TLS: l.TLS, Rules: kept}, model.RegexHostsCoverThemselves))); d != "" {
 		t.Fatalf("a second time, -want +got\n%s", d)
 	}
 	var counted []model.Rule // all but redirects to itself, found one by one
 	for _, rule := range l.Rules {
-		counted = append(counted, model.Optimize(model.Listener{Port: l.Port, TLS: l.TLS, Rules: []model.Rule{rule}})...)
+		counted = append(counted, model.Optimize(model.Listener{Port: l.Port, TLS: l.TLS, Rules: []model.Rule{rule}}, model.RegexHostsCoverThemselves)...)
 	}
 	for _, h := range []string{"a.com", "b.com", "c.com", "d.org"} {
 		for _, p := range []string{"/", "/a", "/a/x", "/b", "/c"} {

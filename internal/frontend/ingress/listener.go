@@ -9,7 +9,6 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
-	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
@@ -40,8 +39,12 @@ func (t *translation) listener(p *port) model.Listener {
 			}
 		}
 	}
-	o := assemble.Optimizer{Port: p.number, Protocol: p.protocol(), RegexHostsCover: !t.opt.ExactRegexHosts}
-	l.Rules = o.Optimize(rules)
+	l.Rules = rules
+	shadowing := model.RegexHostsCoverAll
+	if t.opt.ExactRegexHosts {
+		shadowing = model.RegexHostsCoverThemselves
+	}
+	l.Rules = model.Optimize(l, shadowing)
 	return l
 }
 
