@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fulcrum-lb/fulcrum/local/awsclient"
 	"github.com/fulcrum-lb/fulcrum/local/world"
@@ -59,7 +63,7 @@ func watchWorld(ctx context.Context, out io.Writer, w *world.World, controller b
 		}
 		now := map[string]string{}
 		for _, lb := range balancers {
-			now[lb.Name] = curlLines(w, lb)
+			now[lb.Name] = curlLines(w, lb, hostsOf(ctx, w, lb.DNSName))
 		}
 		for name, text := range now {
 			if text != "" && shown[name] != text {
@@ -75,22 +79,65 @@ func watchWorld(ctx context.Context, out io.Writer, w *world.World, controller b
 	}
 }
 
-// curlLines has one line for each listener that takes HTTP requests.
-func curlLines(w *world.World, lb world.LoadBalancer) string {
+// curlLines has one line for each listener that takes HTTP requests. hosts are
+// those that rules want; without any, the load balancer's own name is used.
+func curlLines(w *world.World, lb world.LoadBalancer, hosts []string) string {
+	host := lb.DNSName
+	if len(hosts) > 0 {
+		host = hosts[0]
+	}
 	var b strings.Builder
 	for _, l := range lb.Listeners {
 		scheme, extra := "http", ""
 		switch l.Protocol {
 		case "HTTP", "TCP":
 		case "HTTPS", "TLS":
-			// The certificate is for the hosts of rules, not for the DNS name.
-			scheme, extra = "https", " -k"
+			scheme, extra = "https", " --cacert "+w.CA()
+			if host == lb.DNSName {
+				// The certificate is for the hosts of rules.
+				extra = " -k"
+			}
 		default:
 			continue
 		}
 		if len(l.Real) > 0 {
-			fmt.Fprintf(&b, "  curl%s --connect-to ::%s %s://%s:%d/\n", extra, l.Real[0], scheme, lb.DNSName, l.Port)
+			fmt.Fprintf(&b, "  curl%s --connect-to ::%s %s://%s/\n", extra, l.Real[0], scheme, authority(host, scheme, l.Port))
 		}
 	}
+	if len(hosts) > 1 {
+		fmt.Fprintf(&b, "  other hosts: %s\n", strings.Join(hosts[1:], ", "))
+	}
 	return b.String()
+}
+
+// authority leaves out the port that the scheme implies.
+func authority(host, scheme string, port int) string {
+	if scheme == "http" && port == 80 || scheme == "https" && port == 443 {
+		return host
+	}
+	return fmt.Sprintf("%s:%d", host, port)
+}
+
+// hostsOf are the hosts in the rules of the Ingresses that show a load
+// balancer's name, sorted.
+func hostsOf(ctx context.Context, w *world.World, dnsName string) []string {
+	list, err := w.Kube().NetworkingV1().Ingresses("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, i := range list.Items {
+		if !slices.ContainsFunc(i.Status.LoadBalancer.Ingress, func(s networkingv1.IngressLoadBalancerIngress) bool {
+			return s.Hostname == dnsName
+		}) {
+			continue
+		}
+		for _, r := range i.Spec.Rules {
+			if r.Host != "" && !strings.HasPrefix(r.Host, "*") {
+				out = append(out, r.Host)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

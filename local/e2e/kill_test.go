@@ -1,0 +1,295 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/local/await"
+	"github.com/fulcrum-lb/fulcrum/local/inspect"
+	"github.com/fulcrum-lb/fulcrum/local/manifest"
+	"github.com/fulcrum-lb/fulcrum/local/scenario"
+	"github.com/fulcrum-lb/fulcrum/local/world"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+const killedApp = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers: [{name: web, image: echo, ports: [{name: http, containerPort: 8080}]}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: default}
+spec:
+  selector: {app: web}
+  ports: [{name: http, port: 80, targetPort: http}]
+`
+
+const killedIngress = `
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: web
+  namespace: default
+  annotations:
+    alb.ingress.kubernetes.io/scheme: internet-facing
+    alb.ingress.kubernetes.io/target-type: ip
+    alb.ingress.kubernetes.io/target-group-attributes: deregistration_delay.timeout_seconds=1
+    alb.ingress.kubernetes.io/healthcheck-interval-seconds: "5"
+    alb.ingress.kubernetes.io/healthcheck-timeout-seconds: "2"
+spec:
+  ingressClassName: alb
+  rules:
+  - host: web.example.com
+    http:
+      paths:
+      - {path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}
+`
+
+// TestKilledBetweenCalls kills the controller (SIGKILL) while it makes an
+// Ingress and while it deletes it, each time with another call to AWS having
+// just taken effect and its answer lost. Every run ends in the same state.
+func TestKilledBetweenCalls(t *testing.T) {
+	controller := worldtest.Controller(t)
+	w := worldtest.Start(t, world.Options{})
+	see, err := scenario.New(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	applier, err := manifest.NewApplier(w.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &killing{t: t, w: w, see: see, applier: applier, controller: controller}
+	k.apply(killedApp, `
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: alb}
+spec: {controller: ingress.k8s.aws/alb}
+`)
+	empty := k.inventory()
+
+	k.startController()
+	k.apply(killedIngress)
+	k.served()
+	want := k.inventory()
+	k.delete(killedIngress)
+	k.holds(empty)
+	k.stopController()
+
+	for _, p := range []struct {
+		creating, deleting string // operation after which the controller dies
+	}{
+		{"CreateSecurityGroup", "DeleteLoadBalancer"},
+		{"AuthorizeSecurityGroupIngress", "DeleteTargetGroup"},
+		{"CreateTargetGroup", "DeleteSecurityGroup"},
+		{"CreateLoadBalancer", "DeregisterTargets"},
+		{"CreateListener", "RevokeSecurityGroupIngress"},
+	} {
+		t.Run("creating after "+p.creating, func(t *testing.T) {
+			k := k.in(t)
+			k.dieAfter(p.creating, func() { k.apply(killedIngress) })
+			k.startController()
+			k.served()
+			k.holds(want)
+		})
+		t.Run("deleting after "+p.deleting, func(t *testing.T) {
+			k := k.in(t)
+			k.dieAfter(p.deleting, func() { k.delete(killedIngress) })
+			k.startController()
+			k.gone()
+			k.holds(empty)
+			k.stopController()
+		})
+	}
+}
+
+// killing has the verbs of this test.
+type killing struct {
+	t          *testing.T
+	w          *world.World
+	see        *scenario.Scenario
+	applier    *manifest.Applier
+	controller string
+}
+
+func (k *killing) in(t *testing.T) *killing {
+	c := *k
+	c.t = t
+	return &c
+}
+
+func (k *killing) check(err error) {
+	k.t.Helper()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+func (k *killing) apply(texts ...string) {
+	k.t.Helper()
+	for _, text := range texts {
+		objects, err := manifest.Parse([]byte(text))
+		k.check(err)
+		k.check(k.applier.Apply(k.t.Context(), objects))
+	}
+}
+
+func (k *killing) delete(text string) {
+	k.t.Helper()
+	objects, err := manifest.Parse([]byte(text))
+	k.check(err)
+	k.check(k.applier.Delete(k.t.Context(), objects))
+}
+
+func (k *killing) startController() {
+	k.t.Helper()
+	if k.w.Alive(world.RoleController) {
+		return
+	}
+	k.check(k.w.StartController(k.controller))
+	ctx, cancel := context.WithTimeout(k.t.Context(), time.Minute)
+	defer cancel()
+	k.check(k.w.ControllerReady(ctx))
+}
+
+func (k *killing) stopController() {
+	k.t.Helper()
+	k.check(k.w.StopController())
+}
+
+// served waits until the Ingress answers from pods.
+func (k *killing) served() {
+	k.t.Helper()
+	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
+		if err := k.see.HealthyTargets(ctx, "default", "web", 2); err != nil {
+			return err
+		}
+		host, err := k.see.Hostname(ctx, "default", "web")
+		if err != nil {
+			return err
+		}
+		r, err := scenario.Get(ctx, k.w.HTTPClient(host), "http://web.example.com/", nil)
+		if err == nil && r.Pod == nil {
+			err = fmt.Errorf("got %s", r)
+		}
+		return err
+	})
+}
+
+// gone waits until the Ingress is no more: its finalizer is released.
+func (k *killing) gone() {
+	k.t.Helper()
+	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
+		_, err := k.w.Kube().NetworkingV1().Ingresses("default").Get(ctx, "web", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err == nil {
+			err = fmt.Errorf("the Ingress is still there")
+		}
+		return err
+	})
+}
+
+// generated matches what differs between two objects of the same name: parts
+// of names that hang on an object's UID, and ids.
+var generated = regexp.MustCompile(`-[0-9a-f]{10}\b|\bsg-[0-9a-f]+|/[0-9a-f]{16}\b`)
+
+func (k *killing) inventory() inspect.Inventory {
+	k.t.Helper()
+	lines, err := k.see.Inspector.Inventory(k.t.Context())
+	k.check(err)
+	return normal(lines)
+}
+
+func normal(lines inspect.Inventory) inspect.Inventory {
+	var out inspect.Inventory
+	for _, l := range lines {
+		out = append(out, generated.ReplaceAllString(l, "#"))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// holds waits until AWS holds exactly what is wanted.
+func (k *killing) holds(want inspect.Inventory) {
+	k.t.Helper()
+	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
+		lines, err := k.see.Inspector.Inventory(ctx)
+		if err != nil {
+			return err
+		}
+		if got := normal(lines); !slices.Equal(got, want) {
+			return fmt.Errorf("AWS holds\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+		}
+		return nil
+	})
+}
+
+// dieAfter does something that makes the controller work, and kills it as soon
+// as the first call of an operation has taken effect. The answer to the call
+// is lost, so nothing can follow it.
+func (k *killing) dieAfter(operation string, begin func()) {
+	k.t.Helper()
+	k.startController()
+	k.admin(http.MethodDelete, "calls", nil)
+	k.admin(http.MethodPost, "faults", map[string]any{
+		"Operation": operation, "Action": map[string]any{"Lose": true},
+	})
+	begin()
+	k.check(await.True(k.t.Context(), time.Minute, func(ctx context.Context) error {
+		if !k.called(operation) {
+			return fmt.Errorf("%s has not been called", operation)
+		}
+		return k.w.KillController()
+	}))
+	k.admin(http.MethodDelete, "faults", nil)
+}
+
+func (k *killing) called(operation string) bool {
+	k.t.Helper()
+	var log struct{ Calls []struct{ Operation string } }
+	k.check(json.Unmarshal(k.admin(http.MethodGet, "calls?operation="+operation, nil), &log))
+	return len(log.Calls) > 0
+}
+
+// admin speaks with the emulator's admin API.
+func (k *killing) admin(method, path string, body any) []byte {
+	k.t.Helper()
+	var b bytes.Buffer
+	if body != nil {
+		k.check(json.NewEncoder(&b).Encode(body))
+	}
+	req, err := http.NewRequestWithContext(k.t.Context(), method, k.w.AWSEndpoint()+"/_fulcrum/"+path, &b)
+	k.check(err)
+	res, err := http.DefaultClient.Do(req)
+	k.check(err)
+	defer res.Body.Close()
+	var out bytes.Buffer
+	_, err = out.ReadFrom(res.Body)
+	k.check(err)
+	if res.StatusCode != http.StatusOK {
+		k.t.Fatalf("%s %s: %s: %s", method, path, res.Status, out.String())
+	}
+	return out.Bytes()
+}
