@@ -20,8 +20,8 @@ type certificates struct {
 
 // resolveCertificates merges the members' choices: the default is the first certificate of the
 // first member that has one; all are attached as additional ones, because AWS serves the default
-// beside certificates of other key types only if it is in that list too. While a member is
-// blocked nothing that is live is taken away.
+// beside certificates of other key types only if it is in that list too. While a member of the
+// stack is blocked nothing that is live is taken away, because it may be that member's.
 func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener) certificates {
 	var out certificates
 	var all []string
@@ -56,7 +56,7 @@ func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener)
 			all = append(all, found...)
 		}
 	}
-	if len(out.Blocked) > 0 && live != nil {
+	if (len(out.Blocked) > 0 || b.anyBlocked()) && live != nil {
 		if live.Certificate != "" {
 			out.Default = live.Certificate
 		}
@@ -71,6 +71,11 @@ func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener)
 		}
 	}
 	return out
+}
+
+// anyBlocked says whether a member could not say all that it wishes for.
+func (b *builder) anyBlocked() bool {
+	return slices.ContainsFunc(b.want.Members, func(m model.Member) bool { return m.Blocked })
 }
 
 // certificateMissing says whether a certificate that a user named is known not to exist. Only

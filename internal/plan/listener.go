@@ -98,12 +98,14 @@ func (b *builder) resolveRules(l *listenerPlan, blocked []finding.Ref) {
 			l.defaults = l.live.Default
 		}
 	}
+	l.defaults = b.resolved(l.defaults)
 	taken := map[string]bool{}
 	for _, r := range l.wish.Rules {
 		p := rulePlan{wish: r, held: r.Held || slices.Contains(blocked, r.Member) || b.unresolved(r.Actions, r.Origin)}
 		if p.held {
 			p.hold(l.live, taken)
 		}
+		p.wish.Actions = b.resolved(p.wish.Actions)
 		l.rules = append(l.rules, p)
 	}
 	for _, h := range b.want.Held {
@@ -248,6 +250,26 @@ func (b *builder) unresolved(actions []model.Action, of finding.Origin) bool {
 		}
 	}
 	return missing
+}
+
+// resolved puts the ARNs of groups that are given by name into actions; what carries out a step has
+// nothing else to find them by.
+func (b *builder) resolved(actions []model.Action) []model.Action {
+	out := slices.Clone(actions)
+	for i, a := range out {
+		f, ok := a.(model.Forward)
+		if !ok {
+			continue
+		}
+		f.Groups = slices.Clone(f.Groups)
+		for j, g := range f.Groups {
+			if arn := b.arn(g.Group); g.Group.Name != "" && arn != "" {
+				f.Groups[j].Group = model.GroupRef{ARN: arn}
+			}
+		}
+		out[i] = f
+	}
+	return out
 }
 
 // planListeners makes listeners fit in ascending order of their ports.

@@ -26,7 +26,10 @@ func Make(want model.Stack, have observed.Stack, opt Options) (Plan, finding.Lis
 	b.claim()
 	switch {
 	case want.Hold || b.guarded():
-		// What is live stays; nothing is made.
+		// What is live stays; nothing is made. Members that left need not wait for the others.
+		if len(want.Members) > 0 {
+			b.release(b.claims(), "")
+		}
 	case want.Empty():
 		b.tearDown()
 	default:

@@ -55,6 +55,7 @@ func (b *builder) planManagedGroup(after []StepID) []StepID {
 		}
 	}
 	authorize, revoke := network.RuleDiff(want.Ingress, have)
+	revoke = slices.DeleteFunc(revoke, b.opensKept)
 	if len(authorize)+len(revoke) == 0 {
 		return steps
 	}
@@ -66,6 +67,14 @@ func (b *builder) planManagedGroup(after []StepID) []StepID {
 		After: append(slices.Clone(after), steps...),
 	})
 	return append(steps, id)
+}
+
+// opensKept says whether a rule opens a port whose live listener stays although it is not wished
+// for as it is.
+func (b *builder) opensKept(r model.IngressRule) bool {
+	return slices.ContainsFunc(b.listeners, func(l listenerPlan) bool {
+		return !l.make && l.live != nil && r.Protocol == "tcp" && r.From == l.live.Port && r.To == l.live.Port
+	})
 }
 
 func ruleChanges(authorize, revoke []model.IngressRule) []Change {
