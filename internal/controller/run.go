@@ -169,7 +169,7 @@ func newSource(ctx context.Context, s Setup, mgr manager.Manager) (*kube.Source,
 		return nil, nil, fmt.Errorf("client of secrets: %w", err)
 	}
 	secrets := kube.NewSecrets(ctx, core)
-	source, err := kube.NewSource(ctx, mgr.GetCache(), kinds, secrets)
+	source, err := kube.NewSource(ctx, mgr.GetCache(), s.Config.Kubernetes.WatchNamespace, kinds, secrets)
 	if meta.IsNoMatchError(err) {
 		return nil, nil, fmt.Errorf("the custom resource definitions of elbv2.k8s.aws are not installed: %w", err)
 	}

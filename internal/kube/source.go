@@ -56,6 +56,7 @@ type Source struct {
 	ctx     context.Context
 	cache   cache.Cache
 	kinds   map[cluster.Kind]cluster.Type
+	only    string // the only namespace that is watched; empty: all
 	synced  atomic.Bool
 	secrets *Secrets
 }
@@ -65,10 +66,11 @@ var _ cluster.Source = (*Source)(nil)
 // errNotSynced is returned by reads that come too early.
 var errNotSynced = errors.New("the cache of the cluster is not complete yet")
 
-// NewSource registers informers and indexes for the kinds. The cache must be started by somebody
-// else; ctx bounds reads. secrets may be nil if no Secret will be read.
-func NewSource(ctx context.Context, c cache.Cache, kinds []cluster.Kind, secrets *Secrets) (*Source, error) {
-	s := &Source{ctx: ctx, cache: c, kinds: map[cluster.Kind]cluster.Type{}, secrets: secrets}
+// NewSource registers informers and indexes for the kinds. The cache must be made with CacheOptions
+// of the same namespace and be started by somebody else; ctx bounds reads. secrets may be nil if no
+// Secret will be read.
+func NewSource(ctx context.Context, c cache.Cache, namespace string, kinds []cluster.Kind, secrets *Secrets) (*Source, error) {
+	s := &Source{ctx: ctx, cache: c, only: namespace, kinds: map[cluster.Kind]cluster.Type{}, secrets: secrets}
 	for _, k := range kinds {
 		typ, ok := cluster.TypeOf(k)
 		if !ok || k == cluster.KindSecret {
@@ -115,6 +117,9 @@ func (s *Source) Get(ref cluster.Ref) (cluster.Object, error) {
 	if !s.Synced() {
 		return nil, errNotSynced
 	}
+	if s.unseen(ref.Namespace) {
+		return nil, nil
+	}
 	obj := typ.New()
 	err := s.cache.Get(s.ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, obj)
 	switch {
@@ -126,6 +131,11 @@ func (s *Source) Get(ref cluster.Ref) (cluster.Object, error) {
 	return obj, nil
 }
 
+// unseen says that a namespace is not watched, so that nothing in it exists for us.
+func (s *Source) unseen(namespace string) bool {
+	return s.only != "" && namespace != "" && namespace != s.only
+}
+
 // List implements cluster.Source.
 func (s *Source) List(q cluster.Query) ([]cluster.Object, error) {
 	typ, ok := s.kinds[q.Kind]
@@ -134,6 +144,9 @@ func (s *Source) List(q cluster.Query) ([]cluster.Object, error) {
 	}
 	if !s.Synced() {
 		return nil, errNotSynced
+	}
+	if s.unseen(q.Namespace) {
+		return nil, nil
 	}
 	list := typ.NewList()
 	opts := &client.ListOptions{Namespace: q.Namespace}
