@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
 func TestGroupsGivenByNameReachTheStepsAsARNs(t *testing.T) {
@@ -15,10 +16,10 @@ func TestGroupsGivenByNameReachTheStepsAsARNs(t *testing.T) {
 	want := wishOf(rule)
 	want.TargetGroups = nil
 	want.ALB.Listeners[0].Default, want.ALB.Listeners[0].DefaultOf = named, rule.Origin
-	have := observedNothing()
+	have := observed.Stack{Facts: testFacts()}
 	have.Facts.TargetGroups = map[string]string{"external": "arn:external"}
 
-	p, found := Make(claimed(want), have, Options{})
+	p, found := Make(claimed(want), have, testOptions)
 	if len(found) > 0 {
 		t.Fatalf("findings: %v", found)
 	}
