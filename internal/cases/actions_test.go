@@ -45,8 +45,13 @@ var redirectDefaults = map[string]any{
 }
 
 // normalise brings a recorded or a read record into the one form in which they are compared: what
-// AWS takes for equal becomes equal.
+// AWS takes for equal becomes equal. The wording of events is free; others depend on type and reason.
 func normalise(r record) {
+	for _, e := range r[events] {
+		if m, ok := e.(map[string]any); ok {
+			delete(m, "message")
+		}
+	}
 	for _, section := range r {
 		walk(map[string]any(section), func(m map[string]any) {
 			normaliseAction(m)

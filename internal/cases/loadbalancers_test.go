@@ -3,6 +3,7 @@ package cases
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -136,7 +137,8 @@ func (rd *reader) listener(l elbtypes.Listener, lb elbtypes.LoadBalancer) map[st
 				all = append(all, rd.names.of(aws.ToString(c.CertificateArn)))
 			}
 		}
-		out["Certificates"] = sortedStrings(all)
+		slices.Sort(all)
+		out["Certificates"] = sortedStrings(slices.Compact(all)) // AWS lists the default one twice if it was also added
 	}
 	attrs, err := rd.elb.DescribeListenerAttributes(rd.t.Context(), &elb.DescribeListenerAttributesInput{ListenerArn: &arn})
 	values := map[string]string{}

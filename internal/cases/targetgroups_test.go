@@ -56,8 +56,8 @@ func (rd *reader) target(tg elbtypes.TargetGroup, d *elbtypes.TargetDescription)
 		name = "pod"
 	}
 	zone := aws.ToString(d.AvailabilityZone)
-	if tg.TargetType != elbtypes.TargetTypeEnumIp {
-		zone = "" // AWS fills in the zone of an instance
+	if zone != "all" {
+		zone = "" // of what is inside the VPC, AWS knows the zone by itself
 	}
 	return name + ":" + port(aws.ToInt32(d.Port)) + ":" + zone
 }

@@ -5,6 +5,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/rig"
 )
 
+// The cases were recorded against an AWS that knew less than ours. This is what they need of it.
+
 // seedTrustStore makes the trust store that a case names by a fixed ARN, which the API would not
 // give.
 func seedTrustStore(r *rig.Rig) {
@@ -13,4 +15,14 @@ func seedTrustStore(r *rig.Rig) {
 	defer w.Unlock()
 	const arn = "arn:aws:elasticloadbalancing:" + rig.Region + ":" + rig.Account + ":truststore/ts/0123456789abcdef"
 	w.Partition(rig.Account, rig.Region).ELB.TrustStores[arn] = &world.TrustStore{ARN: arn, Name: "ts", Bucket: "bucket", Key: "ca.pem"}
+}
+
+// lenient switches off checks of AWS that the recorded configurations would not pass: six values in
+// the conditions of a rule, a comma in a tag.
+func lenient(r *rig.Rig) {
+	w := r.Emulator.World()
+	w.Lock()
+	defer w.Unlock()
+	w.Config.Quotas["condition-values-per-alb-rule"] = 10
+	w.Config.ELB.AnyTagCharacters = true
 }

@@ -1,0 +1,58 @@
+package cases
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// diff lists where two values differ, a line for each place: its path, what was recorded (-) and
+// what there is (+). It is empty for equal values.
+func diff(want, got any) string {
+	r := &places{}
+	cmp.Equal(want, got, cmp.Reporter(r))
+	return r.lines.String()
+}
+
+// places is a cmp.Reporter.
+type places struct {
+	path  cmp.Path
+	lines strings.Builder
+}
+
+func (r *places) PushStep(s cmp.PathStep) { r.path = append(r.path, s) }
+func (r *places) PopStep()                { r.path = r.path[:len(r.path)-1] }
+
+func (r *places) Report(rs cmp.Result) {
+	if rs.Equal() {
+		return
+	}
+	var where []string
+	for _, s := range r.path {
+		switch s := s.(type) {
+		case cmp.MapIndex:
+			where = append(where, s.Key().String())
+		case cmp.SliceIndex:
+			i, j := s.SplitKeys()
+			where = append(where, fmt.Sprint(max(i, j)))
+		}
+	}
+	want, got := r.path.Last().Values()
+	fmt.Fprintln(&r.lines, strings.Join(where, " | "))
+	for _, side := range []struct {
+		sign string
+		v    reflect.Value
+	}{{"-", want}, {"+", got}} {
+		if !side.v.IsValid() {
+			continue
+		}
+		text, err := json.Marshal(side.v.Interface())
+		if err != nil {
+			text = []byte(err.Error())
+		}
+		fmt.Fprintf(&r.lines, "    %s %s\n", side.sign, text)
+	}
+}
