@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = Run(context.Background(), Environment{Args: args, Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }})
+	return code, out.String(), errs.String()
+}
+
+func TestExitCodes(t *testing.T) {
+	tests := map[string]struct {
+		args   []string
+		code   int
+		stderr string // a part of it
+	}{
+		"unknown flag":           {[]string{"--aws-vpc-cache-ttl=1m"}, 2, "unknown flag: --aws-vpc-cache-ttl"},
+		"unparsable value":       {[]string{"--sync-period=soon"}, 2, "invalid argument"},
+		"unknown gate":           {[]string{"--feature-gates=Nothing=true"}, 2, "not known"},
+		"help":                   {[]string{"--help"}, 0, ""},
+		"invalid configuration":  {nil, 1, "--cluster-name must be given"},
+		"stray arguments":        {[]string{"what", "ever"}, 1, "--cluster-name must be given"},
+		"bad throttle table":     {[]string{"--cluster-name=c", "--aws-api-throttle=x"}, 1, "--aws-api-throttle"},
+		"no cluster to reach":    {[]string{"--cluster-name=c"}, 1, "--kubeconfig is needed"},
+		"no such kubeconfig":     {[]string{"--cluster-name=c", "--kubeconfig=testdata/none"}, 1, "testdata/none"},
+		"version":                {[]string{"version"}, 0, ""},
+		"flags of a command":     {[]string{"plan", "--bogus"}, 2, "unknown flag: --bogus"},
+		"plan of nothing":        {[]string{"plan", "--cluster-name=c"}, 1, "give objects with -f"},
+		"plan of a missing file": {[]string{"plan", "--cluster-name=c", "-f", "testdata/none"}, 1, "testdata/none"},
+		"explain nonsense":       {[]string{"explain", "Nonsense"}, 1, "no reason is called"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			code, _, stderr := run(t, tc.args...)
+			if code != tc.code || !strings.Contains(stderr, tc.stderr) {
+				t.Errorf("exit %d, want %d; stderr: %s", code, tc.code, stderr)
+			}
+		})
+	}
+}
+
+func TestUnsupportedSettingsAreLogged(t *testing.T) {
+	_, _, stderr := run(t, "--cluster-name=c", "--default-pca-arn=arn:x", "--kubeconfig=testdata/none")
+	if !strings.Contains(stderr, `"setting":"--default-pca-arn=arn:x"`) {
+		t.Error(stderr)
+	}
+}
+
+func TestExplainKnowsEveryReason(t *testing.T) {
+	_, list, _ := run(t, "explain")
+	for _, r := range finding.Reasons {
+		if !strings.Contains(list, string(r.Reason)) {
+			t.Errorf("%s is not listed", r.Reason)
+		}
+		code, out, _ := run(t, "explain", strings.ToLower(string(r.Reason)))
+		if code != 0 || !strings.Contains(out, r.WayOut) {
+			t.Errorf("explain %s: exit %d, %s", r.Reason, code, out)
+		}
+	}
+}
