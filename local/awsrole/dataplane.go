@@ -6,7 +6,9 @@ import (
 	"os"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/serve"
+	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
 // startDataPlane lets load balancers listen and their names resolve. Security
@@ -16,6 +18,7 @@ func (f flags) startDataPlane(ctx context.Context, em *emulator.Emulator) (stop 
 	s, err := serve.Start(ctx, em, serve.Options{
 		Resolver:              f.resolver,
 		EnforceSecurityGroups: f.enforce,
+		Plane:                 dataplane.Options{Dial: loopback.Target},
 		Log:                   slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	if err != nil {

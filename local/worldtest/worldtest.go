@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,12 +52,34 @@ func build(t testing.TB, variable, name, pkg, dir string) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(cache, "fulcrum", name)
+	// Packages are tested side by side: one builds, the others wait and find
+	// it built.
+	unlock, err := lock(path + ".lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
 	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, pkg)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", name, err, out)
 	}
 	return path
+}
+
+func lock(path string) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return func() { f.Close() }, nil
 }
 
 // Start starts a world that ends with the test.

@@ -1,0 +1,79 @@
+package layout
+
+import (
+	"net/netip"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// addresses compares them as values.
+var addresses = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
+var prefixes = cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
+
+func TestPlanHasRoomForEveryone(t *testing.T) {
+	for _, nodes := range []int{1, 3, 4, maxNodes} {
+		l, err := Plan(42, "c", "us-west-2", nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var taken []netip.Prefix
+		free := func(what string, p netip.Prefix, within netip.Prefix) {
+			t.Helper()
+			if !within.Overlaps(p) || within.Bits() > p.Bits() {
+				t.Errorf("%d nodes: %s %s is outside of %s", nodes, what, p, within)
+			}
+			for _, other := range taken {
+				if other.Overlaps(p) {
+					t.Errorf("%d nodes: %s %s overlaps %s", nodes, what, p, other)
+				}
+			}
+			taken = append(taken, p)
+		}
+		control := netip.MustParsePrefix("10.42.255.0/24")
+		for _, s := range append(l.Public, l.Private...) {
+			free("subnet "+s.Name, s.CIDR, l.CIDR)
+			if s.CIDR.Overlaps(control) {
+				t.Errorf("subnet %s covers the control plane's addresses", s.Name)
+			}
+		}
+		taken = nil
+		for _, n := range l.Nodes {
+			free("pods of "+n.Name, n.Pods, l.Private[n.Subnet].CIDR)
+			if n.Zone != l.Private[n.Subnet].Zone {
+				t.Errorf("%s is in %s, its subnet in %s", n.Name, n.Zone, l.Private[n.Subnet].Zone)
+			}
+			if n.Pods.Contains(n.Address) {
+				t.Errorf("%s has its address %s among its pods", n.Name, n.Address)
+			}
+		}
+	}
+}
+
+func TestPlanRefusesWhatHasNoRoom(t *testing.T) {
+	for _, nodes := range []int{-1, 0, maxNodes + 1} {
+		if _, err := Plan(42, "c", "us-west-2", nodes); err == nil {
+			t.Errorf("%d nodes are accepted", nodes)
+		}
+	}
+}
+
+func TestLayoutSurvivesItsFile(t *testing.T) {
+	want, err := Plan(42, "c", "us-west-2", 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Certificates = map[string]string{"example.com": "arn"}
+	path := filepath.Join(t.TempDir(), "layout.json")
+	if err := want.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, addresses, prefixes); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
