@@ -157,11 +157,25 @@ func (r *run) settle() {
 		case Gone, Conflict:
 			retry(soon)
 		default:
-			// Throttled and unknown: the queue's back-off decides.
+			// Throttled and unknown: the queue's back-off decides, unless the error knows better.
+			if d := turn(f.Err); d > 0 {
+				retry(d)
+				continue
+			}
 			r.out.Err = errors.Join(r.out.Err, f.Err)
 		}
 	}
 	r.out.Findings = r.out.Findings.Sorted()
+}
+
+// turn is when a call that was not sent, because its pace is used up, would have its turn; zero if
+// the error does not say.
+func turn(err error) time.Duration {
+	var paced interface{ RetryAfter() time.Duration }
+	if errors.As(err, &paced) {
+		return paced.RetryAfter()
+	}
+	return 0
 }
 
 // findings blames those whose wish a failed step was.
@@ -173,6 +187,11 @@ func findings(f FailedStep, reach finding.Reach) finding.List {
 	case Quota:
 		reason, fix = finding.QuotaReached, "ask AWS for a higher quota, or remove what is not needed"
 	}
+	// The edge may know the reason better than the class tells.
+	var known interface{ Reason() finding.Reason }
+	if errors.As(f.Err, &known) && known.Reason() != "" {
+		reason, fix = known.Reason(), explanation(known.Reason()).WayOut
+	}
 	var out finding.List
 	for _, ref := range f.Step.Blames {
 		out.Add(finding.Finding{
@@ -181,4 +200,13 @@ func findings(f FailedStep, reach finding.Reach) finding.List {
 		})
 	}
 	return out
+}
+
+func explanation(r finding.Reason) finding.Explanation {
+	for _, e := range finding.Reasons {
+		if e.Reason == r {
+			return e
+		}
+	}
+	return finding.Explanation{Reason: r}
 }

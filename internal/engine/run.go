@@ -170,6 +170,8 @@ func (e *Engine) failed(out Outcome, err error) (Outcome, error) {
 	switch e.Cloud.Class(err) {
 	case InUse, NotReady:
 		out.RetryAfter = soon
+	default:
+		out.RetryAfter = turn(err)
 	}
 	return out, err
 }

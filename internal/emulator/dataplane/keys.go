@@ -124,11 +124,16 @@ func (k jwk) public() (any, bool) {
 		if !okX || !okY || !okC {
 			return nil, false
 		}
-		key := &ecdsa.PublicKey{Curve: curve, X: x, Y: y}
-		if _, err := key.ECDH(); err != nil { // not a point of the curve
+		size := (curve.Params().BitSize + 7) / 8
+		if x.BitLen() > size*8 || y.BitLen() > size*8 {
 			return nil, false
 		}
-		return key, true
+		point := make([]byte, 1+2*size)
+		point[0] = 4 // uncompressed
+		x.FillBytes(point[1 : 1+size])
+		y.FillBytes(point[1+size:])
+		key, err := ecdsa.ParseUncompressedPublicKey(curve, point)
+		return key, err == nil // an error: not a point of the curve
 	}
 	return nil, false
 }

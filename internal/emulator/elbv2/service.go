@@ -1,7 +1,6 @@
 package elbv2
 
 import (
-	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
@@ -29,9 +28,6 @@ func (s *Service) partition(c *world.Call) *world.Partition {
 func newARN(p *world.Partition, resource string) string {
 	return p.ARN("elasticloadbalancing", resource)
 }
-
-// lastSegment returns what stands behind the last slash.
-func lastSegment(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
 
 // ptr returns a pointer to a copy of v.
 func ptr[T any](v T) *T { return &v }
