@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +20,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
 // drafting is what the commands have in common that make plans without carrying them out.
@@ -25,6 +28,8 @@ type drafting struct {
 	env   Environment
 	cfg   config.Config
 	files []string
+	// observed and record name files with recorded answers of AWS, to read and to write.
+	observed, record string
 }
 
 // bind registers the controller's flags, since they decide what it would do, and where objects are
@@ -33,6 +38,9 @@ func (d *drafting) bind(cmd *cobra.Command) {
 	d.cfg = config.Default()
 	d.cfg.Bind(cmd.Flags())
 	cmd.Flags().StringArrayVarP(&d.files, "filename", "f", nil, "file with Kubernetes objects, - for standard input; may be repeated. Without it the cluster of --kubeconfig is read")
+	cmd.Flags().StringVar(&d.observed, "observed", "", "file with recorded answers of AWS, to be used instead of AWS")
+	cmd.Flags().StringVar(&d.record, "record", "", "file to record the answers of AWS in")
+	cmd.MarkFlagsMutuallyExclusive("observed", "record")
 }
 
 // read returns the objects to plan for.
@@ -102,23 +110,19 @@ func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(en
 	if err := d.cfg.Validate(); err != nil {
 		return err
 	}
-	cc, err := cloudConfig(d.cfg, d.env)
+	aws, vpc, err := d.connect(ctx)
 	if err != nil {
 		return err
 	}
-	errReadOnly := fmt.Errorf("this command changes nothing")
-	cc.Fence = func() error { return errReadOnly }
-	aws, err := cloud.New(ctx, cc)
-	if err != nil {
-		return err
-	}
+	rec := &recorder{Cloud: aws, answers: map[model.StackID]observed.Stack{}}
 	frontends := controller.Frontends(d.cfg)
 	eng := engine.New(engine.Config{
-		Cloud: aws, Cluster: kube.New(store, kube.InMemory{Store: store}, time.Now),
-		Frontends: frontends, Options: controller.PlanOptions(d.cfg, aws.VPC()),
-		Fence: cc.Fence,
+		Cloud: rec, Cluster: kube.New(store, kube.InMemory{Store: store}, time.Now),
+		Frontends: frontends, Options: controller.PlanOptions(d.cfg, vpc),
+		Fence: func() error { return errReadOnly },
 	})
-	for _, id := range stacksOf(store, frontends) {
+	ids := stacksOf(store, frontends)
+	for _, id := range ids {
 		draft, err := eng.Draft(ctx, id)
 		if err != nil {
 			return err
@@ -127,7 +131,63 @@ func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(en
 			return err
 		}
 	}
-	return nil
+	return d.save(vpc, ids, rec.answers)
+}
+
+var errReadOnly = errors.New("this command changes nothing")
+
+// connect returns AWS, live or recorded, and the VPC that it is about.
+func (d *drafting) connect(ctx context.Context) (engine.Cloud, string, error) {
+	if d.observed != "" {
+		return d.load()
+	}
+	cc, err := cloudConfig(d.cfg, d.env)
+	if err != nil {
+		return nil, "", err
+	}
+	cc.Fence = func() error { return errReadOnly }
+	aws, err := cloud.New(ctx, cc)
+	if err != nil {
+		return nil, "", err
+	}
+	return aws, aws.VPC(), nil
+}
+
+func (d *drafting) load() (engine.Cloud, string, error) {
+	data, err := os.ReadFile(d.observed)
+	if err != nil {
+		return nil, "", err
+	}
+	var rec recording
+	if err := json.Unmarshal(data, &rec); err != nil {
+		return nil, "", fmt.Errorf("%s: %w", d.observed, err)
+	}
+	r := replay{map[model.StackID]observed.Stack{}}
+	for _, a := range rec.Stacks {
+		if r.answers[a.Stack], err = a.Have.observed(); err != nil {
+			return nil, "", fmt.Errorf("%s: %w", d.observed, err)
+		}
+	}
+	return r, rec.VPC, nil
+}
+
+func (d *drafting) save(vpc string, ids []model.StackID, answers map[model.StackID]observed.Stack) error {
+	if d.record == "" {
+		return nil
+	}
+	rec := recording{VPC: vpc}
+	for _, id := range ids {
+		have, err := record(answers[id])
+		if err != nil {
+			return err
+		}
+		rec.Stacks = append(rec.Stacks, recordedAnswer{id, have})
+	}
+	data, err := json.MarshalIndent(rec, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(d.record, append(data, '\n'), 0o600)
 }
 
 // stacksOf lists the stacks that any object belongs to.

@@ -52,11 +52,11 @@ func showTree(w io.Writer, d engine.Draft) {
 		}
 		fmt.Fprintf(w, "    listener %s:%d\n", protocol, l.Port)
 		for _, r := range l.Rules {
-			held := ""
+			then := actionsText(r.Actions)
 			if r.Held {
-				held = " [held]"
+				then = "held: what is live is kept, and without that the answer is 503"
 			}
-			fmt.Fprintf(w, "      %s -> %s%s%s\n", conditionsText(r), actionsText(r.Actions), held, from(r.Origin))
+			fmt.Fprintf(w, "      %s -> %s%s\n", conditionsText(r), then, from(r.Origin))
 		}
 		fmt.Fprintf(w, "      otherwise -> %s\n", actionsText(l.Default))
 	}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/rig"
+)
+
+// aws starts an emulator with a network in it, and returns the flags that lead to it.
+func aws(t *testing.T) (*emulator.Emulator, []string) {
+	t.Helper()
+	em := emulator.New(emulator.Options{})
+	world, err := rig.Seed(t.Context(), em)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(em.Handler())
+	t.Cleanup(server.Close)
+	t.Setenv("AWS_ACCESS_KEY_ID", rig.AccessKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	t.Setenv("AWS_SESSION_TOKEN", "")
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	t.Setenv("AWS_CONFIG_FILE", "testdata/none")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "testdata/none")
+	var endpoints []string
+	for _, s := range []string{"EC2", "Elastic Load Balancing v2", "ACM"} {
+		endpoints = append(endpoints, s+"="+server.URL)
+	}
+	em.Calls().Reset()
+	return em, []string{"--cluster-name=" + rig.ClusterName, "--aws-region=" + rig.Region, "--aws-vpc-id=" + world.VPC,
+		"--aws-api-endpoints=" + strings.Join(endpoints, ",")}
+}
+
+func TestPlanAndTreeShowWhatWouldBeMadeAndMakeNothing(t *testing.T) {
+	goldentest.Run(t, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+		em, flags := aws(t)
+		file := filepath.Join(t.TempDir(), "cluster.yaml")
+		if err := os.WriteFile(file, []byte(c.Text("cluster.yaml")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out []goldentest.File
+		for _, command := range []string{"plan", "tree"} {
+			code, stdout, stderr := run(t, append([]string{command, "-f", file}, flags...)...)
+			if code != 0 {
+				t.Fatalf("%s: exit %d: %s", command, code, stderr)
+			}
+			out = append(out, goldentest.File{Name: command + ".txt", Text: strings.ReplaceAll(stdout, file, "cluster.yaml")})
+		}
+		if n := em.Calls().Mutating(); n > 0 {
+			t.Errorf("%d calls that change something", n)
+		}
+		return out
+	})
+}
+
+func TestARecordingGivesTheSamePlanWithoutAWS(t *testing.T) {
+	_, flags := aws(t)
+	dir := t.TempDir()
+	file, rec := filepath.Join(dir, "cluster.yaml"), filepath.Join(dir, "aws.json")
+	data, err := os.ReadFile("testdata/new.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := strings.Cut(string(data), "-- cluster.yaml --\n")
+	body, _, _ = strings.Cut(body, "-- plan.txt --")
+	if err := os.WriteFile(file, []byte(body), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, live, stderr := run(t, append([]string{"plan", "-f", file, "--record", rec}, flags...)...)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	code, offline, stderr := run(t, "plan", "-f", file, "--observed", rec, "--cluster-name="+rig.ClusterName)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	if d := cmp.Diff(live, offline); d != "" || !strings.Contains(live, "+ create load-balancer") {
+		t.Errorf("%s\n%s", live, d)
+	}
+}
+
+func TestRecordingKeepsEveryAlternative(t *testing.T) {
+	weight, enabled := int32(3), true
+	want := observed.Stack{LoadBalancers: []observed.LoadBalancer{{ARN: "lb", Listeners: []observed.Listener{{
+		ARN: "l", Port: 443,
+		Default: []model.Action{model.FixedResponse{Status: "404"}},
+		Rules: []observed.Rule{{
+			ARN: "r", Priority: 7,
+			Conditions: []model.Condition{
+				model.HostHeader{Values: []string{"a"}}, model.PathPattern{Regex: []string{"b"}}, model.HTTPHeader{Name: "c", Values: []string{"d"}},
+				model.RequestMethod{Values: []string{"GET"}}, model.QueryString{Pairs: []model.QueryPair{{Key: "k", Value: "v"}}}, model.SourceIP{CIDRs: []string{"10.0.0.0/8"}},
+			},
+			Actions: []model.Action{
+				model.AuthOIDC{Issuer: "i", ClientID: "[redacted]", ClientSecret: "[redacted]"}, model.AuthCognito{Domain: "d"}, model.ValidateJWT{Issuer: "j"}, model.Redirect{Status: "HTTP_301"},
+				model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "tg"}, Weight: &weight}}, Stickiness: &model.GroupStickiness{Enabled: &enabled}},
+			},
+		}},
+	}}}}}
+	rec, err := record(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back recordedStack
+	if err := json.Unmarshal(data, &back); err != nil {
+		t.Fatal(err)
+	}
+	got, err := back.observed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
