@@ -1,7 +1,6 @@
 package elbv2
 
 import (
-
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
