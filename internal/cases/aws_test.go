@@ -96,11 +96,14 @@ func stackKey(tags map[string]string) string {
 
 func (rd *reader) subnets() {
 	rd.t.Helper()
-	out, err := rd.ec2.DescribeSubnets(rd.t.Context(), &ec2.DescribeSubnetsInput{})
-	for _, s := range must(rd.t, out, err).Subnets {
-		for _, tag := range s.Tags {
-			if aws.ToString(tag.Key) == "Name" {
-				rd.names[aws.ToString(s.SubnetId)] = aws.ToString(tag.Value)
+	pages := ec2.NewDescribeSubnetsPaginator(rd.ec2, &ec2.DescribeSubnetsInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(rd.t.Context())
+		for _, s := range must(rd.t, page, err).Subnets {
+			for _, tag := range s.Tags {
+				if aws.ToString(tag.Key) == "Name" {
+					rd.names[aws.ToString(s.SubnetId)] = aws.ToString(tag.Value)
+				}
 			}
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"text/template"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,13 +47,34 @@ const podsAnnotation = "test.fulcrum/pods"
 // would: with node ports, cluster addresses, pods and endpoint slices. Numbers go on from case to
 // case, so that many cases fit into one store.
 type loader struct {
-	rig      *rig.Rig
-	nodePort int32
-	address  int // of Services
-	pod      int
+	rig        *rig.Rig
+	interfaces []string // of the nodes
+	nodePort   int32
+	address    int // of Services
+	pod        int
 }
 
-func newLoader(r *rig.Rig) *loader { return &loader{rig: r, nodePort: 30000, address: 1} }
+func newLoader(t *testing.T, r *rig.Rig) *loader {
+	t.Helper()
+	l := &loader{rig: r, nodePort: 30000, address: 1}
+	for _, instance := range r.World.Instances {
+		out, err := l.ec2().DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{instance.ID}})
+		l.interfaces = append(l.interfaces, aws.ToString(must(t, out, err).Reservations[0].Instances[0].NetworkInterfaces[0].NetworkInterfaceId))
+	}
+	return l
+}
+
+func (l *loader) ec2() *ec2.Client { return ec2.NewFromConfig(rig.AWSConfig(l.rig.Emulator)) }
+
+// podAddress gives a node's interface another address, as the usual network plugin does. It is not
+// one of those that were recorded, so that the rules of pods can be made; nothing else shows it.
+func (l *loader) podAddress(t *testing.T, node int) string {
+	t.Helper()
+	out, err := l.ec2().AssignPrivateIpAddresses(t.Context(), &ec2.AssignPrivateIpAddressesInput{
+		NetworkInterfaceId: &l.interfaces[node], SecondaryPrivateIpAddressCount: aws.Int32(1),
+	})
+	return aws.ToString(must(t, out, err).AssignedPrivateIpAddresses[0].PrivateIpAddress)
+}
 
 // apply creates the objects of a case in the order of its file.
 func (l *loader) apply(t *testing.T, name string) {
@@ -170,9 +193,9 @@ func (l *loader) pods(t *testing.T, svc *corev1.Service) {
 	}
 	yes, no := true, false
 	for i := range n {
-		node := fmt.Sprintf("node-%d", i%len(l.rig.World.Instances))
-		zone := l.rig.World.Instances[i%len(l.rig.World.Instances)].Zone
-		name, address := fmt.Sprintf("%s-%d", svc.Name, i), fmt.Sprintf("10.0.%d.%d", 132+l.pod/250, 1+l.pod%250)
+		n := i % len(l.rig.World.Instances)
+		node, zone := fmt.Sprintf("node-%d", n), l.rig.World.Instances[n].Zone
+		name, address := fmt.Sprintf("%s-%d", svc.Name, i), l.podAddress(t, n)
 		l.pod++
 		ready := func(of corev1.PodConditionType) corev1.PodCondition {
 			return corev1.PodCondition{Type: of, Status: corev1.ConditionTrue}
