@@ -59,8 +59,8 @@ bench:
 
 ## cases: compare with the recorded behaviour; a line per case and the sums
 .PHONY: cases
-cases: build
-	cd local && FULCRUM_BIN=$(CURDIR)/bin go test -count=1 -timeout 30m -run TestCases -v ./cases | grep -E '^(CASE|SUM|ok|FAIL|---)' 
+cases:
+	@go test -count=1 -v -run 'TestCases$$' ./internal/cases | sed -n 's/^ *[a-z_]*\.go:[0-9]*: \(CASE\|SUM\)/\1/p;/^\(ok\|FAIL\|---\)/p'
 
 ## generate: CRDs, deep copies and the reference pages
 .PHONY: generate
