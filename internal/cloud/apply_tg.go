@@ -29,6 +29,7 @@ func (c *Cloud) createTargetGroup(ctx context.Context, id model.StackID, a plan.
 		in.IpAddressType = elbtypes.TargetGroupIpAddressTypeEnum(g.AddressType)
 	}
 	what := "create target group " + g.Name
+	start := c.cfg.Now()
 	out, err := c.api.elb.CreateTargetGroup(ctx, in)
 	if code(err) == "DuplicateTargetGroupName" {
 		return plan.Result{}, c.targetGroupNameTaken(ctx, id, g.Name, what)
@@ -59,6 +60,9 @@ func (c *Cloud) createTargetGroup(ctx context.Context, id model.StackID, a plan.
 	}
 	if seen && !carries(tags, naming.StackTags(c.cfg.Cluster, id)) {
 		return plan.Result{}, nameTaken(what, "a target group of this name exists and belongs to %s", ownerOf(tags))
+	}
+	if !seen {
+		c.noteEmpty(made.ARN, start)
 	}
 	now := c.cfg.Now()
 	made.Tags = a.Tags

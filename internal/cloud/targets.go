@@ -188,6 +188,16 @@ func (c *Cloud) changeHealth(arn string, change func([]observed.Target) []observ
 	})
 }
 
+// noteEmpty remembers that a target group was made a moment ago by this process, so that whoever
+// fills it need not ask what is in it.
+func (c *Cloud) noteEmpty(arn string, at time.Time) {
+	c.facts.with(func() {
+		if _, known := c.facts.health[arn]; !known {
+			c.facts.health[arn] = observed.Health{At: at}
+		}
+	})
+}
+
 func compareTargets(a, b observed.Target) int {
 	if n := strings.Compare(a.ID, b.ID); n != 0 {
 		return n

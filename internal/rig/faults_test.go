@@ -103,6 +103,12 @@ spec:
 // life is a scenario in three acts; after each the world comes to rest and is written down.
 func life(t *testing.T, r *Rig) (states [][]string) {
 	t.Helper()
+	return lived(t, r, r.State)
+}
+
+// lived is the life, with what is written down after each act given.
+func lived(t *testing.T, r *Rig, state func() []string) (states [][]string) {
+	t.Helper()
 	act := func() {
 		t.Helper()
 		for range 5 {
@@ -115,7 +121,7 @@ func life(t *testing.T, r *Rig) (states [][]string) {
 			}
 			r.Start()
 		}
-		states = append(states, r.State())
+		states = append(states, state())
 	}
 	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]),
 		ingressOf("", "/=web", "/api=api"))
