@@ -19,12 +19,14 @@ type Metrics struct {
 	throttled, invalid    *prometheus.CounterVec
 	readiness, stage      *prometheus.HistogramVec
 	errors                *prometheus.CounterVec
+	talkers               *talkers
 	collectors            []prometheus.Collector
 }
 
-// NewMetrics makes the metrics without registering them.
-func NewMetrics() *Metrics {
-	m := &Metrics{}
+// NewMetrics makes the metrics without registering them. now is the clock of their windows.
+func NewMetrics(now func() time.Time) *Metrics {
+	m := &Metrics{talkers: newTalkers(now)}
+	m.collectors = append(m.collectors, m.talkers)
 	full := []string{"service", "operation", "status_code", "error_code"}
 	short := []string{"service", "operation"}
 	counter := func(subsystem, name, help string, labels []string) *prometheus.CounterVec {

@@ -56,7 +56,7 @@ const pruneEvery = 5 * time.Minute
 func Run(ctx context.Context, s Setup) error {
 	// Requests are limited by the API server's own fairness, not here.
 	s.REST.QPS = -1
-	metrics := NewMetrics()
+	metrics := NewMetrics(time.Now)
 	if err := metrics.Register(ctrlmetrics.Registry); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}

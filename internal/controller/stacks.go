@@ -99,6 +99,7 @@ func (s *stacks) viewed(id model.StackID, v *cluster.View) {
 
 // run reconciles one stack.
 func (s *stacks) run(ctx context.Context, id model.StackID) (time.Duration, error) {
+	s.metrics.talkers.ran(controllerOf(id.Kind), id.Namespace, id.Name)
 	out, err := s.engine.Reconcile(ctx, id)
 	s.mu.Lock()
 	v := s.views[id]

@@ -57,6 +57,7 @@ func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics) *regist
 
 // run reconciles one binding.
 func (r *registrations) run(ctx context.Context, k bindings.Key) (time.Duration, error) {
+	r.metrics.talkers.ran("targetgroupbinding", k.Namespace, k.Name)
 	out, err := r.reconciler.Reconcile(ctx, k)
 	if err != nil && r.fence != nil && r.fence() != nil {
 		return fencedDelay, nil

@@ -1,0 +1,123 @@
+package controller
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// scrape returns the samples as "name{label=value,...} number", without histograms.
+func scrape(t *testing.T, r *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetName()+"="+l.GetValue())
+			}
+			if m.Histogram == nil {
+				out[f.GetName()+"{"+strings.Join(labels, ",")+"}"] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return out
+}
+
+func TestCallsAreCountedByWhatWentWrong(t *testing.T) {
+	r := prometheus.NewRegistry()
+	m := NewMetrics(time.Now)
+	if err := m.Register(r); err != nil {
+		t.Fatal(err)
+	}
+	call := func(status, code string) {
+		m.Called(Call{Service: "EC2", Operation: "X", Status: status, Code: code, Took: time.Second, Attempts: 1})
+	}
+	call("200", "")
+	call("403", "UnauthorizedOperation")
+	call("400", "AuthFailure")
+	call("503", "RequestLimitExceeded") // a throttle, although it sounds like a quota
+	call("400", "SecurityGroupLimitExceeded")
+	call("400", "ValidationError")
+	got := map[string]float64{}
+	for k, v := range scrape(t, r) {
+		name, _, _ := strings.Cut(k, "{")
+		got[name] += v
+	}
+	want := map[string]float64{
+		"aws_api_calls_total": 6, "aws_api_call_permission_errors_total": 2, "aws_api_call_throttled_errors_total": 1,
+		"aws_api_call_service_limit_exceeded_errors_total": 1, "aws_api_call_validation_errors_total": 1,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestCensusCountsTargetGroupsOfOurBindings(t *testing.T) {
+	m, err := cluster.NewMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	binding := func(name, arn string, labels map[string]string) *elbv2.TargetGroupBinding {
+		return &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name, Labels: labels},
+			Spec: elbv2.TargetGroupBindingSpec{TargetGroupARN: arn, ServiceRef: elbv2.ServiceReference{Name: "s"}}}
+	}
+	ours := map[string]string{"ingress.k8s.aws/stack": "g"}
+	if err := m.Put(binding("a", "arn:aws:x:1:targetgroup/t/1", ours), binding("b", "arn:aws:x:1:targetgroup/t/1", ours),
+		binding("c", "arn:aws:x:1:targetgroup/t/2", nil)); err != nil {
+		t.Fatal(err)
+	}
+	r := prometheus.NewRegistry()
+	if err := r.Register(census{m, func() bool { return true }}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{
+		"awslbc_controller_cache_object_total{resource=ingress}":                    0,
+		"awslbc_controller_cache_object_total{resource=service}":                    0,
+		"awslbc_controller_cache_object_total{resource=targetgroupbinding}":         3,
+		"aws_target_group_info{namespace=n,service=s,target_group=targetgroup/t/1}": 1,
+	}
+	if d := cmp.Diff(want, scrape(t, r)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestTopTalkersOfTheLastWindow(t *testing.T) {
+	at := time.Unix(0, 0)
+	talk := newTalkers(func() time.Time { return at })
+	r := prometheus.NewRegistry()
+	if err := r.Register(talk); err != nil {
+		t.Fatal(err)
+	}
+	for name, n := range map[string]int{"a": 4, "b": 3, "c": 2, "d": 1} {
+		for range n {
+			talk.ran("ingress", "n", name)
+		}
+	}
+	if got := scrape(t, r); len(got) != 0 {
+		t.Errorf("shown before the window is over: %v", got)
+	}
+	at = at.Add(talkWindow)
+	want := map[string]float64{}
+	for name, n := range map[string]float64{"a": 4, "b": 3, "c": 2} {
+		want["awslbc_controller_top_talkers{controller=ingress,name="+name+",namespace=n}"] = n
+	}
+	if d := cmp.Diff(want, scrape(t, r)); d != "" {
+		t.Error(d)
+	}
+	at = at.Add(talkWindow)
+	if got := scrape(t, r); len(got) != 0 {
+		t.Errorf("series stay after their window: %v", got)
+	}
+}

@@ -1,0 +1,90 @@
+package controller
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// talkers finds the items that are worked on most: a loop shows here before it shows in a bill.
+// Each window of time is counted by itself; the last full one is shown.
+type talkers struct {
+	now func() time.Time
+
+	mu     sync.Mutex
+	since  time.Time
+	counts map[talker]int
+	shown  []talk
+}
+
+type talker struct{ controller, namespace, name string }
+
+type talk struct {
+	talker
+	count int
+}
+
+const (
+	talkWindow = 3 * time.Minute
+	talkTop    = 3 // of each controller
+)
+
+var talkersDesc = prometheus.NewDesc("awslbc_controller_top_talkers",
+	"The items that were worked on most in the last three minutes.", []string{"controller", "namespace", "name"}, nil)
+
+func newTalkers(now func() time.Time) *talkers {
+	return &talkers{now: now, since: now(), counts: map[talker]int{}}
+}
+
+// ran counts a run.
+func (t *talkers) ran(controller, namespace, name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.turn()
+	t.counts[talker{controller, namespace, name}]++
+}
+
+// turn begins a new window if the present one is over. The lock is held.
+func (t *talkers) turn() {
+	age := t.now().Sub(t.since)
+	if age < talkWindow {
+		return
+	}
+	t.shown = nil
+	if age < 2*talkWindow { // otherwise nothing happened in the last window
+		t.shown = top(t.counts)
+	}
+	t.counts, t.since = map[talker]int{}, t.now()
+}
+
+func top(counts map[talker]int) []talk {
+	var all []talk
+	for k, n := range counts {
+		all = append(all, talk{k, n})
+	}
+	slices.SortFunc(all, func(a, b talk) int {
+		return cmp.Or(cmp.Compare(a.controller, b.controller), cmp.Compare(b.count, a.count),
+			cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
+	})
+	taken := map[string]int{}
+	return slices.DeleteFunc(all, func(k talk) bool {
+		taken[k.controller]++
+		return taken[k.controller] > talkTop
+	})
+}
+
+// Describe implements the collector.
+func (t *talkers) Describe(ch chan<- *prometheus.Desc) { ch <- talkersDesc }
+
+// Collect implements the collector.
+func (t *talkers) Collect(ch chan<- prometheus.Metric) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.turn()
+	for _, k := range t.shown {
+		ch <- prometheus.MustNewConstMetric(talkersDesc, prometheus.GaugeValue, float64(k.count), k.controller, k.namespace, k.name)
+	}
+}
