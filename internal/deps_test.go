@@ -73,6 +73,8 @@ var layers = map[string]layer{
 	"internal/emulator/*/*":   {own: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
 	"internal/emulator/*/*/*": {own: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
 
+	"internal/reference": {pure: true, own: []string{"internal/finding", "internal/settings", "internal/model"}},
+
 	// Only tests use these; they put everything together.
 	"internal/goldentest": {},
 	"internal/cases":      {api: true, own: []string{"internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/"}},

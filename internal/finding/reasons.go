@@ -46,6 +46,10 @@ const (
 	NetworkingInvalid      Reason = "NetworkingInvalid"
 	TargetGroupShared      Reason = "TargetGroupShared"
 	TargetsCapped          Reason = "TargetsCapped"
+	WebACLNotFound         Reason = "WebACLNotFound"
+	TrustStoreNotFound     Reason = "TrustStoreNotFound"
+	ServiceUnavailable     Reason = "ServiceUnavailable"
+	RuleTooLarge           Reason = "RuleTooLarge"
 )
 
 // Explanation documents one reason. The findings page of the documentation is made from it.
@@ -80,16 +84,18 @@ var Reasons = []Explanation{
 	{NameInvalid, "A load balancer name is too long or has characters that AWS does not allow.", "Use at most 32 letters, digits and hyphens.", BlocksNothing},
 	{NameTaken, "A resource of that name exists and belongs to somebody else.", "Choose another name, or remove the other resource.", BlocksStack},
 	{NamespaceNotAllowed, "The class does not admit Ingresses of this namespace.", "Use another class, or label the namespace as the class demands.", BlocksMember},
-	{PathInvalid, "A path has wildcards where its type does not allow them, or a path type is unknown.", "Use ImplementationSpecific for wildcards.", BlocksRule},
 	{NetworkingInvalid, "A networking rule of a TargetGroupBinding cannot be turned into security group rules.", "Correct the peer or the port that the message names.", BlocksNothing},
 	{NodeUnusable, "A node is not an EC2 instance and so cannot be an instance target; it is left out.", "Exclude the node by label, or use target type ip.", BlocksNothing},
+	{PathInvalid, "A path has wildcards where its type does not allow them, or a path type is unknown.", "Use ImplementationSpecific for wildcards.", BlocksRule},
 	{QuotaReached, "An AWS quota is reached.", "Ask AWS for a higher quota, or remove what is not needed.", BlocksNothing},
 	{RedirectPortInvalid, "ssl-redirect names a port that is not an HTTPS listener of the group.", "Add the HTTPS port to listen-ports, or correct ssl-redirect.", BlocksNothing},
 	{RejectedByAWS, "AWS refused a value.", "Correct the value that AWS names.", BlocksNothing},
 	{RemovalNotTrusted, "Nearly everything would be removed at once while the view of the cluster may be incomplete.", "Nothing to do if the cluster view becomes complete; otherwise check the API server.", BlocksStack},
+	{RuleTooLarge, "A rule has more condition values or wildcards, or longer ones, than AWS takes.", "Split the rule, or shorten its values.", BlocksRule},
 	{SecretInvalid, "A Secret lacks a needed key or label.", "Add the key or label.", BlocksRule},
 	{SecretNotFound, "A Secret does not exist.", "Create the Secret in the namespace of the Ingress.", BlocksRule},
 	{SecurityGroupNotFound, "A security group given by id or name does not exist in the VPC.", "Correct the id or name.", BlocksStack},
+	{ServiceUnavailable, "Another service of AWS that a setting needs gives no answer, or the account has not subscribed to it.", "Check the service in the account and region, or remove the setting.", BlocksNothing},
 	{SubnetsNotFound, "No subnet fits, or a subnet given by id or name does not exist.", "Tag subnets for load balancers, or name existing subnets.", BlocksStack},
 	{SubnetsUnsuitable, "The subnets that were given or found cannot carry the load balancer.", "Choose subnets in different zones with enough free addresses.", BlocksStack},
 	{TagInvalid, "A tag is longer than AWS allows or uses a reserved prefix.", "Correct the tag.", BlocksNothing},
@@ -97,6 +103,8 @@ var Reasons = []Explanation{
 	{TargetGroupNotFound, "A target group given by name does not exist.", "Correct the name, or create the target group.", BlocksRule},
 	{TargetGroupShared, "Another TargetGroupBinding fills the same target group; the older one is served.", "Delete one of the two, or give each a target group of its own.", BlocksStack},
 	{TargetsCapped, "A target group has as many targets as the operator allows; the other endpoints are not registered.", "Raise --max-targets-per-target-group, or run fewer pods.", BlocksNothing},
+	{TrustStoreNotFound, "A trust store given by name does not exist.", "Correct the name, or create the trust store.", BlocksListener},
 	{Unsupported, "The configuration is valid but this version cannot build it yet.", "Remove the setting.", BlocksRule},
 	{WaitingForTargets, "Traffic stays where it is until the new targets are healthy.", "Check the pods and the health check if this does not pass.", BlocksNothing},
+	{WebACLNotFound, "A web ACL given by name does not exist. A new load balancer is not made without it; a live one keeps what it has.", "Correct the name, or create the web ACL.", BlocksStack},
 }
