@@ -31,6 +31,7 @@ type Secrets struct {
 type oneSecret struct {
 	informer toolscache.SharedIndexInformer
 	stop     context.CancelFunc
+	idle     bool // nobody asked for it when Retain looked last
 }
 
 type listener struct{ notify func(Event) }
@@ -67,6 +68,7 @@ func (s *Secrets) watchOne(ref cluster.Ref) *oneSecret {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w, ok := s.watched[ref]; ok {
+		w.idle = false
 		return w
 	}
 	ctx, stop := context.WithCancel(s.ctx)
@@ -99,14 +101,20 @@ func (s *Secrets) watchOne(ref cluster.Ref) *oneSecret {
 	return w
 }
 
-// Retain ends the watches of Secrets that nobody asks for any more.
+// Retain ends the watches of Secrets that nobody has asked for since it looked before, so that one
+// which a run has read a moment ago, and not told yet, is not lost.
 func (s *Secrets) Retain(wanted func(cluster.Ref) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for ref, w := range s.watched {
-		if !wanted(ref) {
+		switch {
+		case wanted(ref):
+			w.idle = false
+		case w.idle:
 			w.stop()
 			delete(s.watched, ref)
+		default:
+			w.idle = true
 		}
 	}
 }

@@ -1,0 +1,154 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// secretServer is as much of an API server as reading and watching one Secret needs.
+type secretServer struct {
+	mu      sync.Mutex
+	allowed bool
+	present bool
+	gets    int
+	watches []string // field selectors
+	changes chan string
+}
+
+func (s *secretServer) secret(value string) corev1.Secret {
+	return corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s", UID: "u", ResourceVersion: value}, Data: map[string][]byte{"k": []byte(value)}}
+}
+
+func (s *secretServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	allowed, present := s.allowed, s.present
+	watching := r.URL.Query().Get("watch") != ""
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/s"):
+		s.gets++
+	case watching:
+		s.watches = append(s.watches, r.URL.Query().Get("fieldSelector"))
+	}
+	s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	answer := func(v any) { _ = json.NewEncoder(w).Encode(v) }
+	switch {
+	case !allowed:
+		w.WriteHeader(http.StatusForbidden)
+		answer(metav1.Status{Status: "Failure", Reason: metav1.StatusReasonForbidden, Code: 403})
+	case strings.HasSuffix(r.URL.Path, "/s") && !present:
+		w.WriteHeader(http.StatusNotFound)
+		answer(metav1.Status{Status: "Failure", Reason: metav1.StatusReasonNotFound, Code: 404})
+	case strings.HasSuffix(r.URL.Path, "/s"):
+		answer(s.secret("1"))
+	case r.URL.Query().Get("sendInitialEvents") == "true":
+		w.WriteHeader(http.StatusUnprocessableEntity) // an API server that cannot stream lists
+		answer(metav1.Status{Status: "Failure", Reason: metav1.StatusReasonInvalid, Code: 422})
+	case !watching:
+		list := corev1.SecretList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "SecretList"},
+			ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []corev1.Secret{}}
+		if present {
+			list.Items = append(list.Items, s.secret("1"))
+		}
+		answer(list)
+	default:
+		w.(http.Flusher).Flush()
+		for {
+			select {
+			case <-r.Context().Done():
+				return
+			case v := <-s.changes:
+				answer(map[string]any{"type": "MODIFIED", "object": s.secret(v)})
+				w.(http.Flusher).Flush()
+			}
+		}
+	}
+}
+
+func newSecrets(t *testing.T, s *secretServer) *Secrets {
+	t.Helper()
+	server := httptest.NewServer(s)
+	ctx, stop := context.WithCancel(t.Context())
+	t.Cleanup(func() { stop(); server.CloseClientConnections(); server.Close() })
+	c, err := corev1client.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewSecrets(ctx, c)
+}
+
+func TestASecretIsWatchedByItsNameOnceItWasRead(t *testing.T) {
+	server := &secretServer{allowed: true, present: true, changes: make(chan string)}
+	s := newSecrets(t, server)
+	events := make(chan Event, 10)
+	s.watch(t.Context(), func(e Event) { events <- e })
+	ref := cluster.Ref{Kind: cluster.KindSecret, Namespace: "n", Name: "s"}
+	value := func() string {
+		o, err := s.Get(t.Context(), ref)
+		if err != nil || o == nil {
+			t.Fatalf("%v %v", o, err)
+		}
+		return string(o.(*corev1.Secret).Data["k"])
+	}
+	if v := value(); v != "1" {
+		t.Errorf("read %q", v)
+	}
+	if e := <-events; e.Old != nil || !e.Stale {
+		t.Errorf("first event: %+v", e)
+	}
+	server.changes <- "2"
+	if e := <-events; e.Old == nil || e.Stale {
+		t.Errorf("second event: %+v", e)
+	}
+	server.mu.Lock()
+	server.gets = 0
+	server.mu.Unlock()
+	if v := value(); v != "2" {
+		t.Errorf("read %q after the change", v)
+	}
+	server.mu.Lock()
+	if server.gets != 0 || len(server.watches) == 0 || server.watches[len(server.watches)-1] != "metadata.name=s" {
+		t.Errorf("%d live reads of a watched Secret, watches %v", server.gets, server.watches)
+	}
+	server.mu.Unlock()
+
+	never := func(cluster.Ref) bool { return false }
+	s.Retain(never)
+	value() // asked for meanwhile
+	s.Retain(never)
+	if len(s.watched) != 1 {
+		t.Error("the watch of a Secret in use was ended")
+	}
+	s.Retain(never)
+	if len(s.watched) != 0 {
+		t.Error("the watch of a Secret that nobody asks for goes on")
+	}
+}
+
+func TestASecretThatMayNotBeReadIsNone(t *testing.T) {
+	s := newSecrets(t, &secretServer{})
+	o, err := s.Get(t.Context(), cluster.Ref{Kind: cluster.KindSecret, Namespace: "n", Name: "s"})
+	if o != nil || err != nil {
+		t.Errorf("%v %v", o, err)
+	}
+}
+
+func TestAMissingSecretIsNone(t *testing.T) {
+	s := newSecrets(t, &secretServer{allowed: true, changes: make(chan string)})
+	if o, err := s.Get(t.Context(), cluster.Ref{Kind: cluster.KindSecret, Namespace: "n", Name: "s"}); o != nil || err != nil {
+		t.Errorf("%v %v", o, err)
+	}
+}
