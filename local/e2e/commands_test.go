@@ -8,11 +8,13 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -167,7 +169,8 @@ func (s *stage) deleteFiles(ts *testscript.TestScript, files []string) error {
 	return s.applier.Delete(s.ctx, o)
 }
 
-// annotate takes a pod's name, or selector=value for the first that matches.
+// annotate takes a pod's name, or selector=value for the first that matches
+// and is not being deleted.
 func (s *stage) annotate(ts *testscript.TestScript, pod, pair string) error {
 	ns, name := split(ts, pod)
 	pods := s.World.Kube().CoreV1().Pods(ns)
@@ -176,6 +179,7 @@ func (s *stage) annotate(ts *testscript.TestScript, pod, pair string) error {
 		if err != nil {
 			return err
 		}
+		list.Items = slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
 		if len(list.Items) == 0 {
 			return fmt.Errorf("no pod with %s", name)
 		}
