@@ -64,6 +64,14 @@ func (c *Cloud) Apply(ctx context.Context, id model.StackID, s plan.Step, known 
 		return none(c.setPriorities(ctx, a, known))
 	case plan.DeleteRule:
 		return none(c.deleteRule(ctx, a))
+	case plan.SetWebACL:
+		return none(c.setWebACL(ctx, a, known))
+	case plan.SetClassicACL:
+		return none(c.setClassicACL(ctx, a, known))
+	case plan.Protect:
+		return c.protect(ctx, a, known)
+	case plan.Unprotect:
+		return none(c.unprotect(ctx, a, known))
 	}
 	return none(failed(engine.Unknown, string(s.ID), "AWS has no part in a step of type %T", s.Do))
 }

@@ -3,7 +3,6 @@ package cloud
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -37,15 +36,11 @@ func (c *Cloud) createListener(ctx context.Context, a plan.CreateListener, known
 	if err != nil {
 		return plan.Result{}, err
 	}
-	auth, err := c.mutualAuth(ctx, a.Settings.MutualAuth)
-	if err != nil {
-		return plan.Result{}, err
-	}
 	what := "create a listener on " + lb
 	out, err := c.api.elb.CreateListener(ctx, &elb.CreateListenerInput{
 		LoadBalancerArn: aws.String(lb), Port: aws.Int32(a.Settings.Port), Protocol: elbtypes.ProtocolEnum(a.Settings.Protocol),
 		SslPolicy: optional(a.Settings.Policy), Certificates: certificateList(a.Settings.Certificate),
-		MutualAuthentication: mutualAuthToAWS(auth), DefaultActions: actions, Tags: tagsToAWS(a.Tags),
+		MutualAuthentication: mutualAuthToAWS(a.Settings.MutualAuth), DefaultActions: actions, Tags: tagsToAWS(a.Tags),
 	})
 	if err != nil {
 		forget := forgetDetail(lb)
@@ -107,31 +102,6 @@ func (c *Cloud) latest(made time.Time, actions []model.Action, known plan.Known)
 	return made
 }
 
-// mutualAuth names the trust store by ARN.
-func (c *Cloud) mutualAuth(ctx context.Context, m *model.MutualAuth) (*model.MutualAuth, error) {
-	if m == nil || m.TrustStore == "" || strings.HasPrefix(m.TrustStore, "arn:") {
-		return m, nil
-	}
-	arn, err := c.trustStore(ctx, m.TrustStore)
-	if err != nil {
-		return nil, err
-	}
-	out := *m
-	out.TrustStore = arn
-	return &out, nil
-}
-
-func (c *Cloud) trustStore(ctx context.Context, name string) (string, error) {
-	out, err := c.api.elb.DescribeTrustStores(ctx, &elb.DescribeTrustStoresInput{Names: []string{name}})
-	if err != nil {
-		return "", c.failure("find trust store "+name, err, time.Time{}, nil)
-	}
-	if len(out.TrustStores) != 1 {
-		return "", failed(engine.Invalid, "find trust store "+name, "it does not exist")
-	}
-	return aws.ToString(out.TrustStores[0].TrustStoreArn), nil
-}
-
 func (c *Cloud) modifyListener(ctx context.Context, a plan.ModifyListener, known plan.Known) error {
 	arn, err := lookup(known, a.Listener)
 	if err != nil {
@@ -145,14 +115,10 @@ func (c *Cloud) modifyListener(ctx context.Context, a plan.ModifyListener, known
 	if err != nil {
 		return err
 	}
-	auth, err := c.mutualAuth(ctx, a.Settings.MutualAuth)
-	if err != nil {
-		return err
-	}
 	in := &elb.ModifyListenerInput{
 		ListenerArn: aws.String(arn), Port: aws.Int32(a.Settings.Port), Protocol: elbtypes.ProtocolEnum(a.Settings.Protocol),
 		SslPolicy: optional(a.Settings.Policy), Certificates: certificateList(a.Settings.Certificate),
-		MutualAuthentication: mutualAuthToAWS(auth), DefaultActions: actions,
+		MutualAuthentication: mutualAuthToAWS(a.Settings.MutualAuth), DefaultActions: actions,
 	}
 	out, err := c.api.elb.ModifyListener(ctx, in)
 	if err != nil {

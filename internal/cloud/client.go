@@ -11,6 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/shield"
+	"github.com/aws/aws-sdk-go-v2/service/wafregional"
+	"github.com/aws/aws-sdk-go-v2/service/wafv2"
 	"github.com/aws/smithy-go/middleware"
 )
 
@@ -19,6 +22,10 @@ type clients struct {
 	elb *elasticloadbalancingv2.Client
 	ec2 *ec2.Client
 	acm *acm.Client
+
+	wafv2  *wafv2.Client
+	waf    *wafregional.Client
+	shield *shield.Client
 }
 
 // sdkConfig is the SDK's configuration for the region.
@@ -71,6 +78,21 @@ func newClients(base aws.Config, c Config, p *pacer) clients {
 		}),
 		acm: acm.NewFromConfig(base, func(o *acm.Options) {
 			if e := endpoint(serviceACM); e != nil {
+				o.BaseEndpoint = e
+			}
+		}),
+		wafv2: wafv2.NewFromConfig(base, func(o *wafv2.Options) {
+			if e := endpoint(serviceWAFv2); e != nil {
+				o.BaseEndpoint = e
+			}
+		}),
+		waf: wafregional.NewFromConfig(base, func(o *wafregional.Options) {
+			if e := endpoint(serviceWAFRegional); e != nil {
+				o.BaseEndpoint = e
+			}
+		}),
+		shield: shield.NewFromConfig(base, func(o *shield.Options) {
+			if e := endpoint(serviceShield); e != nil {
 				o.BaseEndpoint = e
 			}
 		}),

@@ -44,6 +44,7 @@ type factCache struct {
 	described map[string]describedGroup
 	ranges    map[string]vpcRanges
 	endpoints endpointCache
+	addOns    addOnCache
 }
 
 type foundSubnet struct {
@@ -76,6 +77,7 @@ func (f *factCache) reset() {
 		f.certs = newCertificateCache()
 		f.described, f.ranges = map[string]describedGroup{}, map[string]vpcRanges{}
 		f.endpoints = newEndpointCache()
+		f.addOns = newAddOnCache()
 	})
 }
 

@@ -80,6 +80,7 @@ func (c *Cloud) snapshot(id model.StackID) observed.Stack {
 		Region: c.region, VPC: c.vpc, Now: c.cfg.Now(),
 		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{},
 		TargetGroups: map[string]string{}, Health: map[string]observed.Health{},
+		AddOns: map[string]observed.AddOn{}, WebACLs: map[string]observed.WebACL{},
 	}}
 	key := naming.ResourceTag(id.Kind)
 	c.inv.with(func() {
@@ -136,6 +137,14 @@ func (c *Cloud) answer(ctx context.Context, out *observed.Stack, questions []mod
 			c.backendGroup(out)
 		case model.AskHealth:
 			out.Facts.Health[q.ARN], err = c.askHealth(ctx, q.ARN)
+		case model.AskAddOn:
+			out.Facts.AddOns[q.Key()], err = c.askAddOn(ctx, q)
+		case model.AskWebACL:
+			out.Facts.WebACLs[q.Name], err = c.askWebACL(ctx, q.Name)
+		case model.AskSubscription:
+			out.Facts.Subscription, err = c.askSubscription(ctx)
+		case model.AskTrustStores:
+			out.Facts.TrustStores, err = c.askTrustStores(ctx, strings.Split(q.Names, ","))
 		case model.AskAttributes, model.AskCapacity:
 			// Their answers stand in the resources.
 		default:

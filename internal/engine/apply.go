@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,10 +74,12 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 func (r *run) apply(ctx context.Context, p plan.Plan) error {
 	known := maps.Clone(p.Known)
 	done := map[plan.StepID]bool{}
-	waiting := ""
+	again := time.Duration(0) // 0: nothing waits
 	for _, s := range p.Steps {
 		if s.Wait != "" {
-			waiting = s.Wait
+			if due := cmp.Or(s.Again, polling); again == 0 || due < again {
+				again = due
+			}
 			continue
 		}
 		if slices.ContainsFunc(s.After, func(id plan.StepID) bool { return !done[id] }) {
@@ -109,10 +112,8 @@ func (r *run) apply(ctx context.Context, p plan.Plan) error {
 			r.out.DNSName = res.DNSName
 		}
 	}
-	if waiting != "" {
-		r.out.RetryAfter = polling
-	}
-	r.out.Done = waiting == "" && len(r.out.Failed) == 0
+	r.out.RetryAfter = again
+	r.out.Done = again == 0 && len(r.out.Failed) == 0
 	return nil
 }
 

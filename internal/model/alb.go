@@ -1,6 +1,10 @@
 package model
 
-import "github.com/fulcrum-lb/fulcrum/internal/finding"
+import (
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
 
 // Scheme says whether a load balancer has public addresses.
 type Scheme string
@@ -39,6 +43,7 @@ type ALB struct {
 	Capacity       *int32 // LCU; nil: not managed, 0: none
 	Tags           map[string]string
 	Listeners      []Listener // ascending by port
+	AddOns         AddOns
 	// Origin of settings that a plan explains, by field name ("scheme", "subnets", ...).
 	Origins map[string]finding.Origin
 }
@@ -163,4 +168,10 @@ type MutualAuth struct {
 	TrustStore   string // ARN or name
 	IgnoreExpiry *bool
 	AdvertiseCA  string // on, off or empty
+	Of           finding.Origin
+}
+
+// ByName says that the trust store is given by name.
+func (m *MutualAuth) ByName() bool {
+	return m != nil && m.TrustStore != "" && !strings.HasPrefix(m.TrustStore, "arn:")
 }

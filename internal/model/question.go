@@ -84,6 +84,12 @@ func (s Stack) Questions() []Question {
 	if g, ok := s.ALB.SecurityGroups.(GroupsGiven); ok {
 		add(AskGroups{Refs: joinRefs(g.Refs), List: g.Refs})
 	}
+	for _, q := range s.ALB.AddOns.questions() {
+		add(q)
+	}
+	if names := trustStoreNames(s.ALB.Listeners); len(names) > 0 {
+		add(AskTrustStores{Names: joinRefs(names)})
+	}
 	for _, l := range s.ALB.Listeners {
 		if l.TLS != nil && slices.ContainsFunc(l.TLS.Certificates, func(c CertChoice) bool {
 			_, byHost := c.(CertHosts)
@@ -113,4 +119,16 @@ func askGroups(a Action, add func(Question)) {
 			add(AskTargetGroup{Name: g.Group.Name})
 		}
 	}
+}
+
+// trustStoreNames are the trust stores that listeners give by name, in order and without repeats.
+func trustStoreNames(ls []Listener) []string {
+	var out []string
+	for _, l := range ls {
+		if l.TLS != nil && l.TLS.MutualAuth.ByName() {
+			out = append(out, l.TLS.MutualAuth.TrustStore)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

@@ -13,6 +13,8 @@ type Rule struct {
 	// Held says that the rule could not be built, or that its member is blocked: a live rule
 	// with the same hosts and paths is kept as it is; without one a fixed 503 takes its place.
 	Held bool
+	// Instead are the conditions of that 503 where Conditions are more than AWS takes.
+	Instead []Condition
 }
 
 // Hosts and Paths of the rule's own conditions, plain and regex values together.

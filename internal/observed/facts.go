@@ -22,6 +22,14 @@ type Facts struct {
 	// BackendGroupUsers are the load balancers of the cluster, other than the stack's own, that
 	// carry the backend group.
 	BackendGroupUsers int
+	// AddOns by question key, for those asked.
+	AddOns map[string]AddOn
+	// WebACLs of WAFv2 that were asked for by name.
+	WebACLs map[string]WebACL
+	// Subscription to Shield Advanced; nil if not asked.
+	Subscription *Subscription
+	// TrustStores that were asked for by name: ARN, or "" if there is none of that name.
+	TrustStores map[string]string
 	// Health by target group ARN, for those asked.
 	Health map[string]Health
 	// Now is the time of the observation.

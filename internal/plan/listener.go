@@ -17,6 +17,8 @@ type listenerPlan struct {
 	live  *observed.Listener
 	make  bool // false: it cannot be made, and what is live of it stays
 	certs certificates
+	// mutual is the client certificate setting with the trust store by ARN.
+	mutual *model.MutualAuth
 	// defaults is the default action to set; the live one where it is held.
 	defaults []model.Action
 	rules    []rulePlan
@@ -46,12 +48,13 @@ func (b *builder) resolveListeners() {
 				l.make = false
 				b.uncertified(w, blocked)
 			}
+			b.resolveMutualAuth(&l)
 		}
 		b.resolveRules(&l, blocked)
 		b.listeners = append(b.listeners, l)
 	}
 	for _, l := range b.listeners {
-		if l.make {
+		if l.make || l.live != nil {
 			b.plan.Ports = append(b.plan.Ports, l.wish.Port)
 		}
 	}
@@ -135,6 +138,9 @@ func (p *rulePlan) hold(live *observed.Listener, taken map[string]bool) {
 		return
 	}
 	p.wish.Actions, p.wish.Transforms = []model.Action{unavailable}, nil
+	if p.wish.Instead != nil {
+		p.wish.Conditions = p.wish.Instead
+	}
 	if len(p.wish.Conditions) == 0 {
 		p.wish.Conditions = []model.Condition{model.PathPattern{Values: []string{"/*"}}}
 	}
@@ -315,7 +321,7 @@ func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][
 	tags := b.tags(naming.ListenerID(l.wish.Port), l.wish.Tags)
 	settings := ListenerSettings{Port: l.wish.Port, Protocol: l.wish.Protocol(), Default: l.defaults}
 	if t := l.wish.TLS; t != nil {
-		settings.Policy, settings.Certificate, settings.MutualAuth = t.Policy, l.certs.Default, t.MutualAuth
+		settings.Policy, settings.Certificate, settings.MutualAuth = t.Policy, l.certs.Default, l.mutual
 	}
 	var steps []StepID
 	var made []StepID // the listener itself, for everything on it

@@ -72,7 +72,10 @@ type builder struct {
 
 	subnets     []string
 	groups      []GroupID
+	webACL      *string         // resolved; nil: left as it is
+	aclFault    *observed.Fault // why the wished web ACL is not known
 	listeners   []listenerPlan
+	later       []Step   // that wait for something, and that nothing depends on
 	unusedAfter []StepID // steps after which surplus target groups are free
 }
 
@@ -235,11 +238,14 @@ func (b *builder) build() {
 	b.resolveSubnets()
 	b.resolveGroups()
 	b.resolveListeners()
+	b.resolveAddOns()
 	if b.live == nil && !b.held && !b.serves() {
 		b.held = true
 	}
 	if b.held {
 		b.release(b.claims(), "")
+		b.planAddOns()
+		b.waitLater()
 		return
 	}
 	first := b.claims()
@@ -252,6 +258,8 @@ func (b *builder) build() {
 	b.removeSurplusGroups(b.unusedAfter)
 	b.removeSurplusSecurityGroups(done)
 	b.release(b.lastSteps(), b.waits())
+	b.planAddOns()
+	b.waitLater()
 }
 
 // serves says whether a new load balancer would have anything to serve: a rule or default action
@@ -278,6 +286,13 @@ func (b *builder) serves() bool {
 		}
 	}
 	return made > 0 && held == 0
+}
+
+// waitLater adds what is looked at again, after everything that could otherwise wait for it.
+func (b *builder) waitLater() {
+	for _, s := range b.later {
+		b.add(s)
+	}
 }
 
 func (b *builder) allSteps() []StepID {

@@ -52,7 +52,7 @@ func clone(h observed.Stack) observed.Stack {
 		h.SecurityGroups[i].Ingress = slices.Clone(h.SecurityGroups[i].Ingress)
 	}
 	h.Bindings = slices.Clone(h.Bindings)
-	h.Facts.Health = maps.Clone(h.Facts.Health)
+	h.Facts.Health, h.Facts.AddOns = maps.Clone(h.Facts.Health), maps.Clone(h.Facts.AddOns)
 	return h
 }
 
@@ -229,6 +229,8 @@ func (s *simulation) step(st Step) {
 
 func (s *simulation) listeners(st Step) {
 	switch do := st.Do.(type) {
+	case SetWebACL, SetClassicACL, Protect, Unprotect:
+		s.addOn(st)
 	case CreateListener:
 		lb := s.lb(do.LoadBalancer)
 		l := observed.Listener{ARN: s.made(st.Address), Port: do.Settings.Port, Tags: maps.Clone(do.Tags), Attributes: map[string]string{}}

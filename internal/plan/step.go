@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -79,6 +80,8 @@ type Step struct {
 	After []StepID
 	// Wait, if not empty, says for what the step has to wait; it is not carried out in this run.
 	Wait string
+	// Again is when a step that waits is worth another look; 0: as soon as is usual.
+	Again time.Duration
 	// Blames are the objects whose wish the step carries out; a refusal by AWS is reported there.
 	Blames []finding.Ref
 }

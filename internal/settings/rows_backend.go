@@ -100,19 +100,19 @@ func healthRows() []row {
 func addOnRows() []row {
 	const group = "WAF and Shield"
 	return []row{
-		{Row: Row{Group: group, Key: "wafv2-acl-arn", Type: "string", Merge: mergeOne, Planned: true,
+		{Row: Row{Group: group, Key: "wafv2-acl-arn", Type: "string", Merge: mergeOne,
 			Doc: "Web ACL by ARN; none dissociates."},
 			read: field(String, func(in *Ingress) *Opt[string] { return &in.WAFv2ARN })},
-		{Row: Row{Group: group, Key: "wafv2-acl-name", Type: "string", Merge: mergeOne, Planned: true,
+		{Row: Row{Group: group, Key: "wafv2-acl-name", Type: "string", Merge: mergeOne,
 			Doc: "Web ACL by name; none dissociates."},
 			read: field(String, func(in *Ingress) *Opt[string] { return &in.WAFv2Name })},
-		{Row: Row{Group: group, Key: "waf-acl-id", Type: "string", Merge: mergeOne, Planned: true,
+		{Row: Row{Group: group, Key: "waf-acl-id", Type: "string", Merge: mergeOne,
 			Doc: "WAF Classic web ACL; none dissociates."},
 			read: field(String, func(in *Ingress) *Opt[string] { return &in.WAFClassic })},
-		{Row: Row{Group: group, Key: "web-acl-id", Type: "string", Merge: mergeOne, Planned: true,
+		{Row: Row{Group: group, Key: "web-acl-id", Type: "string", Merge: mergeOne,
 			Doc: "Older spelling of waf-acl-id, read where that is absent."},
 			read: webACL},
-		{Row: Row{Group: group, Key: "shield-advanced-protection", Type: "bool", Merge: mergeOne, Planned: true,
+		{Row: Row{Group: group, Key: "shield-advanced-protection", Type: "bool", Merge: mergeOne,
 			Doc: "Shield Advanced protection of the load balancer."},
 			read: field(Bool, func(in *Ingress) *Opt[bool] { return &in.Shield })},
 	}

@@ -1,9 +1,8 @@
 package ingress
 
 import (
-	"fmt"
-
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -20,20 +19,82 @@ func (t *translation) unknown() {
 	}
 }
 
-// addOns reports settings that are recognised but cannot be built yet. They stop nothing else.
-func (t *translation) addOns() {
+// addOns merges what the members say about other services that the load balancer is tied to.
+func (t *translation) addOns(alb *model.ALB) {
 	for _, m := range t.members {
-		s := m.set
-		for _, o := range []settings.Opt[string]{written(s.WAFv2ARN), written(s.WAFv2Name), written(s.WAFClassic)} {
-			if o.Set {
-				t.unsupported(m, o.Origin, fmt.Sprintf("web ACL %s is not associated", o.Value))
-			}
-		}
-		for _, f := range settings.Faults(s.Shield.Check(), s.FrontendNLB.Check(), s.CreateCertificate.Check()) {
+		for _, f := range settings.Faults(m.set.Shield.Check(), m.set.CreateCertificate.Check()) {
 			t.fault(m, f, finding.BlocksNothing)
 		}
-		if s.Shield.Set {
-			t.unsupported(m, s.Shield.Origin, "Shield Advanced protection is left as it is")
+	}
+	alb.AddOns.WebACL = t.webACL()
+	classic := agree(t, t.members, "waf-acl-id", func(m *member) settings.Opt[string] { return written(m.set.WAFClassic) }, equal[string])
+	if classic.Set && t.switchedOn(classic.Origin, !t.opt.NoWAFClassic, "--enable-waf") {
+		alb.AddOns.ClassicACL = &model.ClassicACL{ID: unlessNone(classic.Value), Of: classic.Origin}
+	}
+	shield := agree(t, t.members, "shield-advanced-protection", func(m *member) settings.Opt[bool] { return m.set.Shield }, equal[bool])
+	if shield.Set && t.switchedOn(shield.Origin, !t.opt.NoShield, "--enable-shield") {
+		alb.AddOns.Shield = &model.Shield{On: shield.Value, Of: shield.Origin}
+	}
+}
+
+// noACL in place of a web ACL asks for there to be none.
+const noACL = "none"
+
+func unlessNone(s string) string {
+	if s == noACL {
+		return ""
+	}
+	return s
+}
+
+// webACL is the wished web ACL. If any member gives a name, ARNs do not count.
+func (t *translation) webACL() *model.WebACL {
+	var out *model.WebACL
+	name := agree(t, t.members, "wafv2-acl-name", func(m *member) settings.Opt[string] { return written(m.set.WAFv2Name) }, equal[string])
+	if name.Set {
+		out = &model.WebACL{Name: unlessNone(name.Value), Of: name.Origin}
+	} else {
+		arn := agree(t, t.members, "wafv2-acl-arn", func(m *member) settings.Opt[string] { return written(m.set.WAFv2ARN) }, equal[string])
+		if !arn.Set {
+			return nil
+		}
+		out = &model.WebACL{ARN: unlessNone(arn.Value), Of: arn.Origin}
+	}
+	if !t.switchedOn(out.Of, !t.opt.NoWAFv2, "--enable-wafv2") {
+		return nil
+	}
+	return out
+}
+
+// switchedOn reports a setting whose flag is off.
+func (t *translation) switchedOn(o finding.Origin, on bool, flag string) bool {
+	if !on {
+		ref := t.refOf(o)
+		t.found.Add(finding.Finding{
+			Object: ref, Field: fieldOn(ref, o), Reason: finding.FeatureDisabled,
+			Message: "this is switched off by " + flag + "=false, so nothing is changed", Fix: "ask the operator, or remove the setting",
+		})
+	}
+	return on
+}
+
+// refOf is the member that an origin belongs to; class parameters get no events, so what is written
+// there is reported on the first member.
+func (t *translation) refOf(o finding.Origin) finding.Ref {
+	for _, m := range t.members {
+		if m.ref == o.Object {
+			return m.ref
+		}
+	}
+	return t.members[0].ref
+}
+
+// planned reports settings that are recognised but cannot be built yet. They stop nothing else.
+func (t *translation) planned() {
+	for _, m := range t.members {
+		s := m.set
+		for _, f := range settings.Faults(s.FrontendNLB.Check()) {
+			t.fault(m, f, finding.BlocksNothing)
 		}
 		if s.FrontendNLB.Or(false) {
 			t.unsupported(m, s.FrontendNLB.Origin, "no network load balancer is put in front")

@@ -66,6 +66,7 @@ func (t *translation) tls(p *port) *model.TLS {
 	}, func(a, b mutualAuth) bool { return reflect.DeepEqual(a, b) })
 	if mutual.Set {
 		out.MutualAuth = new(model.MutualAuth(mutual.Value))
+		out.MutualAuth.Of = mutual.Origin
 	}
 	for _, m := range p.members {
 		if c := m.set.Certificates; len(c.Value) > 0 {

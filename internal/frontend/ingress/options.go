@@ -45,6 +45,13 @@ type Options struct {
 	NoIPTargets bool
 	NoCapacity  bool
 	NoWeights   bool
+	// ConditionValues and ConditionWildcards are how many AWS takes in a rule; 5 of each if 0.
+	ConditionValues    int
+	ConditionWildcards int
+	// NoWAFv2, NoWAFClassic and NoShield leave web ACLs and protections alone.
+	NoWAFv2      bool
+	NoWAFClassic bool
+	NoShield     bool
 	// StrictGroups lets one fault stop the whole group.
 	StrictGroups bool
 	// ExactRegexHosts keeps rules behind a redirect whose only hosts are regular expressions,
@@ -59,5 +66,7 @@ func (o Options) filled() Options {
 	o.DefaultScheme = cmp.Or(o.DefaultScheme, model.Internal)
 	o.DefaultTargetType = cmp.Or(o.DefaultTargetType, model.InstanceTargets)
 	o.DefaultSSLPolicy = cmp.Or(o.DefaultSSLPolicy, "ELBSecurityPolicy-2016-08")
+	o.ConditionValues = cmp.Or(o.ConditionValues, conditionValues)
+	o.ConditionWildcards = cmp.Or(o.ConditionWildcards, conditionWildcards)
 	return o
 }

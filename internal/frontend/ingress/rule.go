@@ -20,6 +20,15 @@ func (t *translation) rule(m *member, p *port, path rulePath, held bool) (model.
 	}
 	conditions, ok := t.conditions(m, path)
 	r.Conditions = conditions
+	if ok && !t.fits(m, path, conditions) {
+		// A live rule of these conditions may stay; a new one has to be made of less.
+		r.Held, r.Instead = true, t.ownConditions(m, path)
+		if t.limits().excess(r.Instead) != "" {
+			t.stack.Held = append(t.stack.Held, model.HeldRule{Member: m.ref, Hosts: r.Hosts(), Paths: r.Paths()})
+			return model.Rule{}, false
+		}
+		return r, true
+	}
 	if ok {
 		r.Held = held
 	} else if pathFault(path) != "" {
@@ -95,6 +104,14 @@ func (t *translation) conditions(m *member, p rulePath) ([]model.Condition, bool
 		return base, false
 	}
 	return compose(others, host, path), ok
+}
+
+// ownConditions are the path's host and path alone.
+func (t *translation) ownConditions(m *member, p rulePath) []model.Condition {
+	alone := p
+	alone.path.Backend = networkingv1.IngressBackend{}
+	own, _ := t.conditions(m, alone)
+	return own
 }
 
 // compose orders conditions as they are sent; a rule without any matches every path.

@@ -58,7 +58,8 @@ func (t *translation) build() {
 	alb := t.loadBalancer()
 	t.redirect = t.sslRedirect()
 	t.memberFaults()
-	t.addOns()
+	t.addOns(alb)
+	t.planned()
 	t.unknown()
 	t.stack.ALB = alb
 	for _, p := range t.ports {

@@ -1,0 +1,349 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/shield"
+	shieldtypes "github.com/aws/aws-sdk-go-v2/service/shield/types"
+	waf "github.com/aws/aws-sdk-go-v2/service/wafregional"
+	"github.com/aws/aws-sdk-go-v2/service/wafv2"
+	waftypes "github.com/aws/aws-sdk-go-v2/service/wafv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// How long answers of other services are kept. What a load balancer is tied to is kept for the
+// refresh period.
+const (
+	webACLNameFor   = time.Hour
+	subscriptionFor = 2 * time.Hour
+	trustStoreFor   = 10 * time.Minute
+	outageFor       = 5 * time.Second // trouble that may pass by itself
+	refusedFor      = 4 * time.Minute // trouble that somebody has to mend
+	addOnsKept      = 3 * time.Hour
+)
+
+// addOnPatience is how long another service may take to answer; a worker must not hang on one that
+// cannot be reached.
+const addOnPatience = 10 * time.Second
+
+// addOnCache keeps what other services have said.
+type addOnCache struct {
+	ties         map[string]tieEntry // by question
+	acls         map[string]aclEntry // by name
+	stores       map[string]foundName
+	subscription *observed.Subscription
+	subscribedAt time.Time
+}
+
+type tieEntry struct {
+	tie observed.AddOn
+	at  time.Time
+}
+
+type aclEntry struct {
+	acl observed.WebACL
+	at  time.Time
+}
+
+func newAddOnCache() addOnCache {
+	return addOnCache{ties: map[string]tieEntry{}, acls: map[string]aclEntry{}, stores: map[string]foundName{}}
+}
+
+// faultKept is how long an answer is kept that was none.
+func faultKept(f *observed.Fault) time.Duration {
+	if f.Reason == "" {
+		return outageFor
+	}
+	return refusedFor
+}
+
+// faultOf turns the failure of another service into an answer. An error is given back only where
+// the caller gave up.
+func faultOf(ctx context.Context, what string, err error) (*observed.Fault, error) {
+	if err == nil {
+		return nil, nil
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	f := &observed.Fault{Message: what + ": " + err.Error()}
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &dns) && dns.IsNotFound:
+		f.Reason = finding.ServiceUnavailable
+		f.Message = what + ": the service has no endpoint in this region"
+	case classify(err) == engine.Denied:
+		f.Reason = finding.AccessDenied
+	case interrupted(err):
+		f.Message = fmt.Sprintf("%s: no answer within %s", what, addOnPatience)
+	}
+	return f, nil
+}
+
+// askAddOn reads what a load balancer is tied to.
+func (c *Cloud) askAddOn(ctx context.Context, q model.AskAddOn) (observed.AddOn, error) {
+	cached := func() (out observed.AddOn, ok bool) {
+		c.facts.with(func() {
+			e, there := c.facts.addOns.ties[q.Key()]
+			out = e.tie
+			switch {
+			case !there:
+			case e.tie.Fault != nil:
+				ok = c.younger(e.at, faultKept(e.tie.Fault))
+			default:
+				ok = c.fresh(e.at, q.Key())
+			}
+		})
+		return out, ok
+	}
+	if out, ok := cached(); ok {
+		return out, nil
+	}
+	err := c.flight.do(ctx, q.Key(), func() error {
+		if _, ok := cached(); ok {
+			return nil
+		}
+		short, cancel := context.WithTimeout(ctx, addOnPatience)
+		defer cancel()
+		tie, err := c.readAddOn(short, q)
+		if tie.Fault, err = faultOf(ctx, "ask "+string(q.Of)+" about the load balancer", err); err != nil {
+			return err
+		}
+		c.setTie(q, tie)
+		return nil
+	})
+	out, _ := cached()
+	return out, err
+}
+
+// setTie notes what a load balancer is tied to, and forgets what nobody has asked for in a while.
+func (c *Cloud) setTie(q model.AskAddOn, tie observed.AddOn) {
+	now := c.cfg.Now()
+	c.facts.with(func() {
+		ties := c.facts.addOns.ties
+		for k, e := range ties {
+			if now.Sub(e.at) > addOnsKept {
+				delete(ties, k)
+			}
+		}
+		ties[q.Key()] = tieEntry{tie, now}
+	})
+}
+
+func (c *Cloud) forgetTie(q model.AskAddOn) {
+	c.facts.with(func() { delete(c.facts.addOns.ties, q.Key()) })
+}
+
+func (c *Cloud) readAddOn(ctx context.Context, q model.AskAddOn) (out observed.AddOn, err error) {
+	switch q.Of {
+	case model.WAFv2:
+		res, err := c.api.wafv2.GetWebACLForResource(ctx, &wafv2.GetWebACLForResourceInput{ResourceArn: aws.String(q.ARN)})
+		if err == nil && res.WebACL != nil {
+			out.ID, out.Name = aws.ToString(res.WebACL.ARN), aws.ToString(res.WebACL.Name)
+		}
+		return out, err
+	case model.WAFClassic:
+		res, err := c.api.waf.GetWebACLForResource(ctx, &waf.GetWebACLForResourceInput{ResourceArn: aws.String(q.ARN)})
+		if err == nil && res.WebACLSummary != nil {
+			out.ID, out.Name = aws.ToString(res.WebACLSummary.WebACLId), aws.ToString(res.WebACLSummary.Name)
+		}
+		return out, err
+	case model.ShieldPlan:
+		res, err := c.api.shield.DescribeProtection(ctx, &shield.DescribeProtectionInput{ResourceArn: aws.String(q.ARN)})
+		if isGone(err) {
+			return out, nil
+		}
+		if err == nil && res.Protection != nil {
+			out.ID, out.Name = aws.ToString(res.Protection.Id), aws.ToString(res.Protection.Name)
+		}
+		return out, err
+	}
+	return out, failed(engine.Unknown, q.Key(), "there is no such service")
+}
+
+// askWebACL finds a web ACL by name among those of the region.
+func (c *Cloud) askWebACL(ctx context.Context, name string) (observed.WebACL, error) {
+	cached := func() (out observed.WebACL, ok bool) {
+		c.facts.with(func() {
+			e := c.facts.addOns.acls[name]
+			age := webACLNameFor
+			switch out = e.acl; {
+			case out.Fault != nil:
+				age = faultKept(out.Fault)
+			case out.ARN == "":
+				age = noneFor
+			}
+			ok = c.younger(e.at, age)
+		})
+		return out, ok
+	}
+	if out, ok := cached(); ok {
+		return out, nil
+	}
+	err := c.flight.do(ctx, "web acls", func() error {
+		if _, ok := cached(); ok {
+			return nil
+		}
+		start := c.cfg.Now()
+		short, cancel := context.WithTimeout(ctx, addOnPatience)
+		defer cancel()
+		all, err := c.listWebACLs(short)
+		fault, err := faultOf(ctx, "list web ACLs", err)
+		if err != nil {
+			return err
+		}
+		c.facts.with(func() {
+			for n, arn := range all {
+				c.facts.addOns.acls[n] = aclEntry{observed.WebACL{ARN: arn}, start}
+			}
+			if all[name] == "" {
+				c.facts.addOns.acls[name] = aclEntry{observed.WebACL{Fault: fault}, start}
+			}
+		})
+		return nil
+	})
+	if err != nil {
+		return observed.WebACL{}, err
+	}
+	out, ok := cached()
+	if !ok {
+		// Another caller's listing was shared, and this name was not in it.
+		c.facts.with(func() { out = c.facts.addOns.acls[name].acl })
+	}
+	return out, nil
+}
+
+func (c *Cloud) listWebACLs(ctx context.Context) (map[string]string, error) {
+	out := map[string]string{}
+	in := &wafv2.ListWebACLsInput{Scope: waftypes.ScopeRegional, Limit: aws.Int32(100)}
+	for {
+		page, err := c.api.wafv2.ListWebACLs(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range page.WebACLs {
+			out[aws.ToString(a.Name)] = aws.ToString(a.ARN)
+		}
+		if aws.ToString(page.NextMarker) == "" {
+			return out, nil
+		}
+		in.NextMarker = page.NextMarker
+	}
+}
+
+// askSubscription says whether the account has Shield Advanced.
+func (c *Cloud) askSubscription(ctx context.Context) (*observed.Subscription, error) {
+	cached := func() (out *observed.Subscription, ok bool) {
+		c.facts.with(func() {
+			out = c.facts.addOns.subscription
+			switch {
+			case out == nil:
+			case out.Fault != nil:
+				ok = c.younger(c.facts.addOns.subscribedAt, faultKept(out.Fault))
+			default:
+				ok = c.younger(c.facts.addOns.subscribedAt, subscriptionFor)
+			}
+		})
+		return out, ok
+	}
+	if out, ok := cached(); ok {
+		return out, nil
+	}
+	err := c.flight.do(ctx, model.AskSubscription{}.Key(), func() error {
+		if _, ok := cached(); ok {
+			return nil
+		}
+		short, cancel := context.WithTimeout(ctx, addOnPatience)
+		defer cancel()
+		got := &observed.Subscription{}
+		res, err := c.api.shield.GetSubscriptionState(short, &shield.GetSubscriptionStateInput{})
+		if err == nil {
+			got.Active = res.SubscriptionState == shieldtypes.SubscriptionStateActive
+		}
+		if got.Fault, err = faultOf(ctx, "ask Shield for the subscription", err); err != nil {
+			return err
+		}
+		c.facts.with(func() { c.facts.addOns.subscription, c.facts.addOns.subscribedAt = got, c.cfg.Now() })
+		return nil
+	})
+	out, _ := cached()
+	return out, err
+}
+
+// askTrustStores finds trust stores by name: those that are not known in one call, or one by one
+// if one of them does not exist, since AWS then refuses the whole call.
+func (c *Cloud) askTrustStores(ctx context.Context, names []string) (map[string]string, error) {
+	unknown := func() (out map[string]string, rest []string) {
+		out = map[string]string{}
+		c.facts.with(func() {
+			for _, n := range names {
+				f := c.facts.addOns.stores[n]
+				age := trustStoreFor
+				if f.arn == "" {
+					age = noneFor
+				}
+				if out[n] = f.arn; !c.younger(f.at, age) {
+					rest = append(rest, n)
+				}
+			}
+		})
+		return out, rest
+	}
+	out, rest := unknown()
+	if len(rest) == 0 {
+		return out, nil
+	}
+	err := c.flight.do(ctx, "trust stores "+strings.Join(rest, ","), func() error {
+		if err := c.readTrustStores(ctx, rest); !isMissingStore(err) {
+			return err
+		}
+		for _, n := range rest {
+			if err := c.readTrustStores(ctx, []string{n}); err != nil && !isMissingStore(err) {
+				return err
+			}
+		}
+		return nil
+	})
+	out, _ = unknown()
+	return out, err
+}
+
+func isMissingStore(err error) bool { return code(err) == "TrustStoreNotFound" }
+
+func (c *Cloud) readTrustStores(ctx context.Context, names []string) error {
+	start := c.cfg.Now()
+	found := map[string]foundName{}
+	for _, n := range names {
+		found[n] = foundName{at: start}
+	}
+	pages := elb.NewDescribeTrustStoresPaginator(c.api.elb, &elb.DescribeTrustStoresInput{Names: names})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			if isMissingStore(err) && len(names) == 1 {
+				c.facts.with(func() { c.facts.addOns.stores[names[0]] = found[names[0]] })
+			}
+			return fmt.Errorf("find trust stores: %w", err)
+		}
+		for _, s := range page.TrustStores {
+			found[aws.ToString(s.Name)] = foundName{aws.ToString(s.TrustStoreArn), start}
+		}
+	}
+	c.facts.with(func() {
+		for n, f := range found {
+			c.facts.addOns.stores[n] = f
+		}
+	})
+	return nil
+}

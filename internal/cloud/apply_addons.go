@@ -1,0 +1,109 @@
+package cloud
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/shield"
+	waf "github.com/aws/aws-sdk-go-v2/service/wafregional"
+	"github.com/aws/aws-sdk-go-v2/service/wafv2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// tie runs a write that ties a load balancer to something, and notes the result. After a failure
+// nothing is known any more.
+func (c *Cloud) tie(ctx context.Context, known plan.Known, a plan.Address, of model.AddOn, what string, write func(ctx context.Context, arn string) (observed.AddOn, error)) error {
+	arn, err := lookup(known, a)
+	if err != nil {
+		return err
+	}
+	owned, err := c.ownedLoadBalancer(arn)
+	if err != nil {
+		return err
+	}
+	q := model.AskAddOn{Of: of, ARN: arn}
+	short, cancel := context.WithTimeout(ctx, addOnPatience)
+	defer cancel()
+	got, err := write(short, arn)
+	if err != nil {
+		c.forgetTie(q)
+		return c.tieFailure(what, err, owned.made)
+	}
+	c.setTie(q, got)
+	return nil
+}
+
+// tieFailure tells apart what a new load balancer, which the other service has not heard of yet,
+// makes look alike.
+func (c *Cloud) tieFailure(what string, err error, made time.Time) error {
+	switch code(err) {
+	case "WAFNonexistentItemException", "ResourceNotFoundException":
+		class := engine.Invalid
+		if c.younger(made, grace) {
+			class = engine.NotReady
+		}
+		return &Error{What: what, class: class, err: err}
+	}
+	return c.failure(what, err, made, nil)
+}
+
+func (c *Cloud) setWebACL(ctx context.Context, a plan.SetWebACL, known plan.Known) error {
+	what := "associate web ACL " + a.ARN
+	if a.ARN == "" {
+		what = "dissociate the web ACL"
+	}
+	return c.tie(ctx, known, a.LoadBalancer, model.WAFv2, what, func(ctx context.Context, arn string) (observed.AddOn, error) {
+		var err error
+		if a.ARN == "" {
+			_, err = c.api.wafv2.DisassociateWebACL(ctx, &wafv2.DisassociateWebACLInput{ResourceArn: aws.String(arn)})
+		} else {
+			_, err = c.api.wafv2.AssociateWebACL(ctx, &wafv2.AssociateWebACLInput{ResourceArn: aws.String(arn), WebACLArn: aws.String(a.ARN)})
+		}
+		return observed.AddOn{ID: a.ARN}, err
+	})
+}
+
+func (c *Cloud) setClassicACL(ctx context.Context, a plan.SetClassicACL, known plan.Known) error {
+	what := "associate classic web ACL " + a.ID
+	if a.ID == "" {
+		what = "dissociate the classic web ACL"
+	}
+	return c.tie(ctx, known, a.LoadBalancer, model.WAFClassic, what, func(ctx context.Context, arn string) (observed.AddOn, error) {
+		var err error
+		if a.ID == "" {
+			_, err = c.api.waf.DisassociateWebACL(ctx, &waf.DisassociateWebACLInput{ResourceArn: aws.String(arn)})
+		} else {
+			_, err = c.api.waf.AssociateWebACL(ctx, &waf.AssociateWebACLInput{ResourceArn: aws.String(arn), WebACLId: aws.String(a.ID)})
+		}
+		return observed.AddOn{ID: a.ID}, err
+	})
+}
+
+func (c *Cloud) protect(ctx context.Context, a plan.Protect, known plan.Known) (plan.Result, error) {
+	var id string
+	err := c.tie(ctx, known, a.LoadBalancer, model.ShieldPlan, "protect the load balancer", func(ctx context.Context, arn string) (observed.AddOn, error) {
+		out, err := c.api.shield.CreateProtection(ctx, &shield.CreateProtectionInput{Name: aws.String(a.Name), ResourceArn: aws.String(arn)})
+		if err != nil {
+			return observed.AddOn{}, err
+		}
+		id = aws.ToString(out.ProtectionId)
+		return observed.AddOn{ID: id, Name: a.Name}, nil
+	})
+	return plan.Result{ID: id}, err
+}
+
+// unprotect takes a protection away; one that is gone already is a success.
+func (c *Cloud) unprotect(ctx context.Context, a plan.Unprotect, known plan.Known) error {
+	return c.tie(ctx, known, a.LoadBalancer, model.ShieldPlan, "end the protection of the load balancer", func(ctx context.Context, _ string) (observed.AddOn, error) {
+		_, err := c.api.shield.DeleteProtection(ctx, &shield.DeleteProtectionInput{ProtectionId: aws.String(a.ID)})
+		if isGone(err) {
+			err = nil
+		}
+		return observed.AddOn{}, err
+	})
+}

@@ -1,0 +1,78 @@
+package model
+
+import "github.com/fulcrum-lb/fulcrum/internal/finding"
+
+// AddOns tie a load balancer to other services of AWS. What is nil is left as it is: an
+// association that somebody made by other means stays.
+type AddOns struct {
+	WebACL     *WebACL
+	ClassicACL *ClassicACL
+	Shield     *Shield
+}
+
+// WebACL is the wished web ACL of WAFv2, by ARN or by name. With neither there is to be none.
+type WebACL struct {
+	ARN, Name string
+	Of        finding.Origin
+}
+
+// ClassicACL is the wished web ACL of WAF Classic by id. Without one there is to be none.
+type ClassicACL struct {
+	ID string
+	Of finding.Origin
+}
+
+// Shield says whether Shield Advanced is to protect the load balancer.
+type Shield struct {
+	On bool
+	Of finding.Origin
+}
+
+// AddOn names a service that a load balancer can be tied to.
+type AddOn string
+
+// The add-ons.
+const (
+	WAFv2      AddOn = "wafv2"
+	WAFClassic AddOn = "waf-regional"
+	ShieldPlan AddOn = "shield"
+)
+
+// AskAddOn asks what a live load balancer is tied to.
+type AskAddOn struct {
+	Of  AddOn
+	ARN string
+}
+
+// AskWebACL asks for a web ACL of WAFv2 by name.
+type AskWebACL struct{ Name string }
+
+// AskSubscription asks whether the account has subscribed to Shield Advanced.
+type AskSubscription struct{}
+
+// AskTrustStores asks for trust stores by name.
+type AskTrustStores struct{ Names string } // sorted, unique, joined by commas
+
+// Key implements Question.
+func (q AskAddOn) Key() string { return "add-on " + string(q.Of) + " " + q.ARN }
+
+// Key implements Question.
+func (q AskWebACL) Key() string { return "web acl " + q.Name }
+
+// Key implements Question.
+func (AskSubscription) Key() string { return "shield subscription" }
+
+// Key implements Question.
+func (q AskTrustStores) Key() string { return "trust stores " + q.Names }
+
+// questions are those that do not depend on what is live.
+func (a AddOns) questions() []Question {
+	var out []Question
+	if a.WebACL != nil && a.WebACL.Name != "" {
+		out = append(out, AskWebACL{Name: a.WebACL.Name})
+	}
+	if a.Shield != nil && a.Shield.On {
+		out = append(out, AskSubscription{})
+	}
+	return out
+}

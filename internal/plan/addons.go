@@ -1,0 +1,263 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// The kinds of what a load balancer is tied to in other services.
+const (
+	WebACL     ResourceKind = "web-acl"
+	ClassicACL ResourceKind = "classic-web-acl"
+	Protection ResourceKind = "protection"
+)
+
+var (
+	webACLAddress     = Address{Kind: WebACL, ID: model.LoadBalancerID}
+	classicACLAddress = Address{Kind: ClassicACL, ID: model.LoadBalancerID}
+	protectionAddress = Address{Kind: Protection, ID: model.LoadBalancerID}
+)
+
+// Names of protections that a controller made. The first is given to new ones; no other protection
+// is ever taken away.
+const (
+	ProtectionName       = "managed by aws-load-balancer-controller"
+	legacyProtectionName = "managed by aws-alb-ingress-controller"
+)
+
+// SetWebACL ties a load balancer to a web ACL of WAFv2 in place of the one it may have; an empty
+// ARN unties it.
+type SetWebACL struct {
+	LoadBalancer Address
+	ARN          string
+}
+
+// SetClassicACL does so with a web ACL of WAF Classic, by id.
+type SetClassicACL struct {
+	LoadBalancer Address
+	ID           string
+}
+
+// Protect has Shield Advanced protect a load balancer.
+type Protect struct {
+	LoadBalancer Address
+	Name         string
+}
+
+// Unprotect takes a protection away.
+type Unprotect struct {
+	LoadBalancer Address
+	ID           string
+}
+
+func (SetWebACL) action()     {}
+func (SetClassicACL) action() {}
+func (Protect) action()       {}
+func (Unprotect) action()     {}
+
+// When to look again at what another service of AWS did not answer.
+const (
+	outageWait  = 10 * time.Second
+	missingWait = time.Minute
+	deniedWait  = 5 * time.Minute
+)
+
+// resolveAddOns finds the web ACL that is given by name. A new load balancer is not made before it
+// is found, as it would serve unguarded.
+func (b *builder) resolveAddOns() {
+	w := b.want.ALB.AddOns.WebACL
+	if w == nil {
+		return
+	}
+	if w.Name == "" {
+		b.webACL = &w.ARN
+		return
+	}
+	q := model.AskWebACL{Name: w.Name}
+	got, asked := b.have.Facts.WebACLs[w.Name]
+	switch {
+	case !asked:
+		b.ask(q)
+	case got.Fault != nil:
+		b.aclFault = got.Fault
+	case got.ARN == "":
+		b.aclFault = &observed.Fault{Reason: finding.WebACLNotFound, Message: fmt.Sprintf("no web ACL of this region is named %s", w.Name)}
+	default:
+		b.webACL = &got.ARN
+		return
+	}
+	b.held = b.held || b.live == nil
+}
+
+// planAddOns ties the load balancer to other services. What does not answer there holds up nothing
+// else, so these steps come last and nothing depends on them.
+func (b *builder) planAddOns() {
+	if b.aclFault != nil {
+		w := b.want.ALB.AddOns.WebACL
+		b.unanswered(webACLAddress, w.Of, SetWebACL{LoadBalancer: loadBalancerAddress}, *b.aclFault)
+	}
+	if b.held && b.live == nil {
+		return
+	}
+	plans := []func(){b.planWebACL, b.planClassicACL, b.planProtection}
+	if c := b.want.ALB.AddOns.ClassicACL; c != nil && c.ID == "" {
+		// A load balancer has one web ACL, new or classic: the old one has to go first.
+		plans[0], plans[1] = plans[1], plans[0]
+	}
+	for _, p := range plans {
+		p()
+	}
+}
+
+func (b *builder) planWebACL() {
+	if b.webACL == nil {
+		return
+	}
+	w := b.want.ALB.AddOns.WebACL
+	do := SetWebACL{LoadBalancer: loadBalancerAddress, ARN: *b.webACL}
+	if have, ok := b.tied(model.WAFv2, webACLAddress, w.Of, do); ok && have.ID != do.ARN {
+		b.tie(webACLAddress, do.ARN != "", do, w.Of, Change{Path: "webACL", From: have.ID, To: do.ARN})
+	}
+}
+
+func (b *builder) planClassicACL() {
+	w := b.want.ALB.AddOns.ClassicACL
+	if w == nil {
+		return
+	}
+	do := SetClassicACL{LoadBalancer: loadBalancerAddress, ID: w.ID}
+	if have, ok := b.tied(model.WAFClassic, classicACLAddress, w.Of, do); ok && have.ID != w.ID {
+		b.tie(classicACLAddress, w.ID != "", do, w.Of, Change{Path: "classicWebACL", From: have.ID, To: w.ID})
+	}
+}
+
+func (b *builder) planProtection() {
+	w := b.want.ALB.AddOns.Shield
+	if w == nil {
+		return
+	}
+	do := Protect{LoadBalancer: loadBalancerAddress, Name: ProtectionName}
+	if w.On && !b.subscribed(w.Of, do) {
+		return
+	}
+	have, ok := b.tied(model.ShieldPlan, protectionAddress, w.Of, do)
+	ours := have.Name == ProtectionName || have.Name == legacyProtectionName
+	switch {
+	case !ok:
+	case w.On && have.ID == "":
+		b.tie(protectionAddress, true, do, w.Of, Change{Path: "protection", To: do.Name})
+	case !w.On && have.ID != "" && ours:
+		b.tie(protectionAddress, false, Unprotect{LoadBalancer: loadBalancerAddress, ID: have.ID}, w.Of, Change{Path: "protection", From: have.Name})
+	}
+}
+
+// subscribed says whether protections can be made at all.
+func (b *builder) subscribed(of finding.Origin, do Action) bool {
+	s := b.have.Facts.Subscription
+	switch {
+	case s == nil:
+		b.ask(model.AskSubscription{})
+	case s.Fault != nil:
+		b.unanswered(protectionAddress, of, do, *s.Fault)
+	case !s.Active:
+		b.found.Add(finding.Finding{
+			Object: b.blameable(of.Object), Field: of.Field, Reason: finding.ServiceUnavailable,
+			Message: "the account has not subscribed to Shield Advanced, so the load balancer is not protected",
+			Fix:     "subscribe the account, or remove the setting",
+		})
+	default:
+		return true
+	}
+	return false
+}
+
+// tied says what the load balancer is tied to; false if that is not known.
+func (b *builder) tied(to model.AddOn, a Address, of finding.Origin, do Action) (observed.AddOn, bool) {
+	if b.live == nil {
+		return observed.AddOn{}, true
+	}
+	q := model.AskAddOn{Of: to, ARN: b.live.ARN}
+	have, asked := b.have.Facts.AddOns[q.Key()]
+	switch {
+	case !asked:
+		b.ask(q)
+		return have, false
+	case have.Fault != nil:
+		b.unanswered(a, of, do, *have.Fault)
+		return have, false
+	}
+	return have, true
+}
+
+func (b *builder) tie(a Address, on bool, do Action, of finding.Origin, change Change) {
+	what, verb := "associate", Create
+	if !on {
+		what, verb = "dissociate", Delete
+	}
+	var after []StepID
+	if b.live == nil {
+		after = []StepID{stepID("create", loadBalancerAddress)}
+	}
+	b.add(Step{
+		ID: stepID(what, a), Address: a, Verb: verb, Do: do, Changes: []Change{change},
+		Why: "from " + of.String(), After: after, Blames: []finding.Ref{b.blameable(of.Object)},
+	})
+}
+
+// unanswered reports that a service could not say what there is, and has it asked again later.
+func (b *builder) unanswered(a Address, of finding.Origin, do Action, fault observed.Fault) {
+	f := finding.Finding{
+		Object: b.blameable(of.Object), Field: of.Field, Reason: fault.Reason, Message: fault.Message,
+		Fix: "check the service in the account and region, or remove the setting",
+	}
+	again := outageWait
+	switch fault.Reason {
+	case "":
+		f.Reason = finding.ServiceUnavailable
+	case finding.AccessDenied:
+		f.Fix, f.Severity, again = "add the action to the controller's IAM policy", finding.Error, deniedWait
+	case finding.WebACLNotFound:
+		f.Fix, f.Severity, again = "correct the name, or create the web ACL", finding.Error, missingWait
+	default:
+		again = deniedWait
+	}
+	if b.held && b.live == nil {
+		f.Blocks = finding.BlocksStack
+		f.Message += ", and without it the load balancer is not made"
+	} else {
+		f.Message += ", so that what the load balancer has stays"
+	}
+	b.found.Add(f)
+	if slices.ContainsFunc(b.plan.Steps, func(s Step) bool { return s.ID == stepID("associate", a) }) {
+		return
+	}
+	b.add(Step{
+		ID: stepID("associate", a), Address: a, Verb: Update, Do: do, Wait: "an answer to " + of.Field, Again: again,
+		Why: "from " + of.String(), Blames: []finding.Ref{f.Object},
+	})
+}
+
+// addOn does to the facts what the call of a step would do.
+func (s *simulation) addOn(st Step) {
+	set := func(lb Address, of model.AddOn, v observed.AddOn) {
+		if s.have.Facts.AddOns == nil {
+			s.have.Facts.AddOns = map[string]observed.AddOn{}
+		}
+		s.have.Facts.AddOns[model.AskAddOn{Of: of, ARN: s.lb(lb).ARN}.Key()] = v
+	}
+	switch do := st.Do.(type) {
+	case SetWebACL:
+		set(do.LoadBalancer, model.WAFv2, observed.AddOn{ID: do.ARN})
+	case SetClassicACL:
+		set(do.LoadBalancer, model.WAFClassic, observed.AddOn{ID: do.ID})
+	case Protect:
+		set(do.LoadBalancer, model.ShieldPlan, observed.AddOn{ID: st.Address.String(), Name: do.Name})
+	case Unprotect:
+		set(do.LoadBalancer, model.ShieldPlan, observed.AddOn{})
+	}
+}

@@ -1,0 +1,52 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// verify is the mode in which AWS checks client certificates.
+const verify = "verify"
+
+// resolveMutualAuth finds the trust store that is given by name. While there is none, a listener
+// that checks clients goes on with the store that it has; one that does not is left as it is, and
+// a new one is not made, as it would let everybody in.
+func (b *builder) resolveMutualAuth(l *listenerPlan) {
+	wish := l.wish.TLS.MutualAuth
+	if wish == nil {
+		return
+	}
+	m := *wish
+	m.Of = finding.Origin{}
+	l.mutual = &m
+	if !wish.ByName() {
+		return
+	}
+	arn, asked := b.have.Facts.TrustStores[wish.TrustStore]
+	if arn != "" {
+		m.TrustStore = arn
+		return
+	}
+	l.mutual = nil
+	if l.live != nil && l.live.MutualAuth != nil && l.live.MutualAuth.Mode == verify {
+		l.mutual = l.live.MutualAuth
+	} else {
+		l.make = false
+	}
+	if !asked {
+		b.ask(model.AskTrustStores{Names: wish.TrustStore})
+		return
+	}
+	b.found.Add(finding.Finding{
+		Object: b.blameable(wish.Of.Object), Field: wish.Of.Field, Reason: finding.TrustStoreNotFound,
+		Message: fmt.Sprintf("no trust store is named %s, so port %d stays as it is", wish.TrustStore, l.wish.Port),
+		Fix:     "correct the name, or create the trust store", Blocks: finding.BlocksListener,
+	})
+	a := listenerAddress(l.wish.Port)
+	b.later = append(b.later, Step{
+		ID: stepID("mutual", a), Address: a, Verb: Update, Wait: "trust store " + wish.TrustStore, Again: missingWait,
+		Do: ModifyListener{Listener: a}, Why: "from " + wish.Of.String(), Blames: l.wish.Members,
+	})
+}
