@@ -121,7 +121,15 @@ func (c *Cluster) setPodCondition(ctx context.Context, w bindings.SetPodConditio
 	}
 	err = c.api.Patch(ctx, obj, cluster.Status, types.StrategicMergePatchType, data)
 	if apierrors.IsConflict(err) {
-		return nil // another pod has taken the name
+		// Another pod may have taken the name; otherwise the write is lost and has to be repeated.
+		live := &corev1.Pod{}
+		live.Namespace, live.Name = w.Namespace, w.Name
+		if rerr := c.api.Read(ctx, live); rerr == nil && live.UID == w.UID {
+			return err
+		} else if rerr != nil {
+			return ignoreNotFound(rerr)
+		}
+		return nil
 	}
 	return ignoreNotFound(err)
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -95,8 +97,8 @@ func conflict(*writeFaults, func() error) error {
 	return apierrors.NewConflict(schema.GroupResource{Resource: "objects"}, "it", errors.New("the object has been modified"))
 }
 
-// unavailable takes effect, and the answer gets lost.
-func unavailable(_ *writeFaults, write func() error) error {
+// lost lets the write take effect, and its answer not arrive.
+func lost(_ *writeFaults, write func() error) error {
 	if err := write(); err != nil {
 		return err
 	}
@@ -168,7 +170,75 @@ func wholeLife(t *testing.T, r *Rig) [][]string {
 	return lived(t, r, func() []string { return append(r.State(), clusterState(r)...) })
 }
 
-func TestKilledBeforeEachWrite(t *testing.T)       { exploreWrites(t, wholeLife, dieBefore) }
-func TestKilledAfterEachWrite(t *testing.T)        { exploreWrites(t, wholeLife, dieAfter) }
-func TestEachWriteRefusedByAConflict(t *testing.T) { exploreWrites(t, wholeLife, conflict) }
-func TestEachAnswerOfAWriteLost(t *testing.T)      { exploreWrites(t, wholeLife, unavailable) }
+// gatedLife is that of pods that wait for their targets, until their Ingress goes.
+func gatedLife(t *testing.T, r *Rig) (states [][]string) {
+	t.Helper()
+	act := func() {
+		t.Helper()
+		for range 5 {
+			failed := r.Settle(10 * time.Minute)
+			if !r.Dead() {
+				if len(failed) > 0 {
+					t.Fatalf("still failing: %v", failed)
+				}
+				break
+			}
+			r.Start()
+		}
+		states = append(states, append(r.State(), clusterState(r)...))
+	}
+	r.Apply(shop, ingressOf("", "/=web"))
+	act()
+	all := r.Store.All(cluster.KindBinding)
+	if len(all) != 1 {
+		t.Fatalf("there are %d bindings", len(all))
+	}
+	gated := strings.NewReplacer(
+		"spec: {nodeName", "spec: {readinessGates: [{conditionType: "+targets.GatePrefix+all[0].GetName()+"}], nodeName",
+		`{type: Ready, status: "True"}`, `{type: Ready, status: "False"}`, "{ready: true}", "{ready: false}")
+	r.Apply(gated.Replace(pods("web", podAddresses[:2]...)))
+	act()
+	if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
+		t.Fatal(err)
+	}
+	act()
+	return states
+}
+
+func TestReadinessGatesFollowTargets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := newFaultyShop(t, 0, nil)
+		states := gatedLife(t, r)
+		for i, want := range []string{"", "=True  \n", "=True  Target Group Binding is deleted\n"} {
+			var got string
+			for _, l := range states[i] {
+				if strings.HasPrefix(l, "pod ") {
+					got += l + "\n"
+				}
+			}
+			if n := strings.Count(got, want); want != "" && n != 2 {
+				t.Errorf("act %d: %s", i, got)
+			}
+		}
+	})
+}
+
+func TestKilledBeforeEachWrite(t *testing.T) {
+	exploreWrites(t, wholeLife, dieBefore)
+	exploreWrites(t, gatedLife, dieBefore)
+}
+
+func TestKilledAfterEachWrite(t *testing.T) {
+	exploreWrites(t, wholeLife, dieAfter)
+	exploreWrites(t, gatedLife, dieAfter)
+}
+
+func TestEachWriteRefusedByAConflict(t *testing.T) {
+	exploreWrites(t, wholeLife, conflict)
+	exploreWrites(t, gatedLife, conflict)
+}
+
+func TestEachAnswerOfAWriteLost(t *testing.T) {
+	exploreWrites(t, wholeLife, lost)
+	exploreWrites(t, gatedLife, lost)
+}

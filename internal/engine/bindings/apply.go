@@ -93,17 +93,28 @@ func (p *pass) apply(ctx context.Context, want string, anew bool) error {
 }
 
 // compare says what has to happen to the target group. Whether new targets can take over from old
-// ones is judged by their present health.
+// ones is judged by their present health: what is remembered of a target that became healthy since
+// it was registered is that it is in its first checks.
 func (p *pass) compare(ctx context.Context, health observed.Health, age time.Duration) (targets.Diff, error) {
-	d, err := p.retain(targets.Compare(p.found.Endpoints, health.Targets, p.r.MaxTargets))
-	if err != nil || len(p.retained) == 0 || age <= time.Second {
-		return d, err
+	d := p.diff(health)
+	if age > time.Second {
+		serving, err := p.handingOver(d)
+		if err != nil {
+			return d, err
+		}
+		if len(serving) > 0 {
+			arn := p.w.Spec.TargetGroupARN
+			if health, err = p.r.Cloud.TargetHealth(ctx, arn, time.Second); err != nil {
+				return d, fmt.Errorf("list targets of %s: %w", arn, err)
+			}
+			d = p.diff(health)
+		}
 	}
-	arn := p.w.Spec.TargetGroupARN
-	if health, err = p.r.Cloud.TargetHealth(ctx, arn, time.Second); err != nil {
-		return d, fmt.Errorf("list targets of %s: %w", arn, err)
-	}
-	return p.retain(targets.Compare(p.found.Endpoints, health.Targets, p.r.MaxTargets))
+	return p.retain(d)
+}
+
+func (p *pass) diff(health observed.Health) targets.Diff {
+	return targets.Compare(p.found.Endpoints, health.Targets, p.r.MaxTargets)
 }
 
 // retry asks for another run after a time, if none is asked for sooner.

@@ -21,26 +21,9 @@ const handover = 2 * time.Second
 // however they end; nor where there is no room for both.
 func (p *pass) retain(d targets.Diff) (targets.Diff, error) {
 	p.retained = nil
-	if targets.IsInstance(p.w) || d.Over > 0 || len(d.Deregister) == 0 || len(d.Register)+len(d.Matched) == 0 {
-		return d, nil
-	}
-	for _, m := range d.Matched {
-		if m.Target.State != "initial" && m.Target.State != "" {
-			return d, nil
-		}
-	}
-	v := p.r.Cluster.View() // only the pods found are watched, not all of the namespace
-	pods := cluster.List[*corev1.Pod](v, cluster.Query{Kind: cluster.KindPod, Namespace: p.key.Namespace})
-	if err := v.Err(); err != nil {
+	serving, err := p.handingOver(d)
+	if err != nil || len(serving) == 0 {
 		return d, err
-	}
-	serving := map[string]*corev1.Pod{}
-	for _, pod := range pods {
-		if targets.Serving(pod) {
-			for _, ip := range targets.Addresses(pod) {
-				serving[ip] = pod
-			}
-		}
 	}
 	d.Deregister = slices.DeleteFunc(slices.Clone(d.Deregister), func(t observed.Target) bool {
 		pod := serving[t.ID]
@@ -55,4 +38,34 @@ func (p *pass) retain(d targets.Diff) (targets.Diff, error) {
 		p.r.viewed(p.key, p.v)
 	}
 	return d, nil
+}
+
+// handingOver finds, by address, the pods of the targets to be taken out that could serve on;
+// none if the targets that stay are enough.
+func (p *pass) handingOver(d targets.Diff) (map[string]*corev1.Pod, error) {
+	if targets.IsInstance(p.w) || d.Over > 0 || len(d.Deregister) == 0 || len(d.Register)+len(d.Matched) == 0 {
+		return nil, nil
+	}
+	for _, m := range d.Matched {
+		if m.Target.State != "initial" && m.Target.State != "" {
+			return nil, nil
+		}
+	}
+	v := p.r.Cluster.View() // only the pods found are watched, not all of the namespace
+	pods := cluster.List[*corev1.Pod](v, cluster.Query{Kind: cluster.KindPod, Namespace: p.key.Namespace})
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	serving := map[string]*corev1.Pod{}
+	for _, pod := range pods {
+		if !targets.Serving(pod) {
+			continue
+		}
+		for _, ip := range targets.Addresses(pod) {
+			if slices.ContainsFunc(d.Deregister, func(t observed.Target) bool { return t.ID == ip }) {
+				serving[ip] = pod
+			}
+		}
+	}
+	return serving, nil
 }
