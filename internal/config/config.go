@@ -57,6 +57,8 @@ type Ingress struct {
 	TolerateMissingService bool
 	TolerateMissingAction  bool
 	CertificateAuthorities []string
+	// WAFv2, WAFClassic and Shield let the annotations of these services have effect.
+	WAFv2, WAFClassic, Shield bool
 }
 
 // Security are settings about security groups.
@@ -110,7 +112,6 @@ type Later struct {
 	StabilizationInterval                                                                         time.Duration
 	DisableClassAnnotation, DisableGroupAnnotation                                                bool
 	DefaultPCA                                                                                    string
-	WAF, WAFv2, Shield                                                                            bool
 	LoadBalancerClass                                                                             string
 	ReadinessGateInjection                                                                        bool
 }
@@ -122,7 +123,7 @@ func Default() Config {
 		Kubernetes: Kubernetes{SyncPeriod: 10 * time.Hour},
 		AWS:        AWS{VPCTagKey: "Name", MaxRetries: 10},
 		Defaults:   Defaults{TargetType: "instance", Scheme: "internal", SSLPolicy: "ELBSecurityPolicy-2016-08"},
-		Ingress:    Ingress{Class: "alb", TolerateMissingService: true, TolerateMissingAction: true},
+		Ingress:    Ingress{Class: "alb", TolerateMissingService: true, TolerateMissingAction: true, WAFv2: true, WAFClassic: true, Shield: true},
 		Security:   Security{BackendGroup: true},
 		Targets: Targets{
 			RequeueDuration: 15 * time.Second, MaxBackoff: 1000 * time.Second, QUICVariable: "AWS_LBC_QUIC_SERVER_ID",
@@ -133,7 +134,7 @@ func Default() Config {
 		Later: Later{
 			ServiceWorkers: 3, ALBGatewayWorkers: 3, NLBGatewayWorkers: 3, GatewayClassWorkers: 3, AcceleratorWorkers: 1,
 			AcceleratorMaxBackoff: 1000 * time.Second, EndpointSlices: true, StabilizationInterval: 2 * time.Minute,
-			WAF: true, WAFv2: true, Shield: true, LoadBalancerClass: "service.k8s.aws/nlb", ReadinessGateInjection: true,
+			LoadBalancerClass: "service.k8s.aws/nlb", ReadinessGateInjection: true,
 		},
 	}
 }

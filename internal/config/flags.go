@@ -41,6 +41,9 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&i.TolerateMissingService, "tolerate-non-existent-backend-service", i.TolerateMissingService, "answer 503 for a missing Service instead of holding the rule")
 	fs.BoolVar(&i.TolerateMissingAction, "tolerate-non-existent-backend-action", i.TolerateMissingAction, "answer 503 for a missing action instead of holding the rule")
 	fs.StringSliceVar(&i.CertificateAuthorities, "allowed-certificate-authority-arns", i.CertificateAuthorities, "private CAs whose certificates may be discovered; all if empty")
+	fs.BoolVar(&i.WAFv2, "enable-wafv2", i.WAFv2, "associate web ACLs of WAFv2 where asked for")
+	fs.BoolVar(&i.WAFClassic, "enable-waf", i.WAFClassic, "associate web ACLs of WAF Classic where asked for")
+	fs.BoolVar(&i.Shield, "enable-shield", i.Shield, "manage Shield Advanced protections where asked for")
 
 	s := &c.Security
 	fs.BoolVar(&s.BackendGroup, "enable-backend-security-group", s.BackendGroup, "use a shared security group for traffic to targets")
@@ -91,16 +94,13 @@ func (c *Config) bindLater(fs *pflag.FlagSet) {
 	fs.BoolVar(&l.DisableClassAnnotation, "disable-ingress-class-annotation", l.DisableClassAnnotation, "deny new uses of kubernetes.io/ingress.class"+note)
 	fs.BoolVar(&l.DisableGroupAnnotation, "disable-ingress-group-name-annotation", l.DisableGroupAnnotation, "deny new uses of group.name"+note)
 	fs.StringVar(&l.DefaultPCA, "default-pca-arn", l.DefaultPCA, "private CA of requested certificates"+note)
-	fs.BoolVar(&l.WAF, "enable-waf", l.WAF, "manage WAF Classic associations"+note)
-	fs.BoolVar(&l.WAFv2, "enable-wafv2", l.WAFv2, "manage WAFv2 associations"+note)
-	fs.BoolVar(&l.Shield, "enable-shield", l.Shield, "manage Shield protections"+note)
 	fs.StringVar(&l.LoadBalancerClass, "load-balancer-class", l.LoadBalancerClass, "class of Services to serve"+note)
 	fs.BoolVar(&l.ReadinessGateInjection, "enable-pod-readiness-gate-inject", l.ReadinessGateInjection, "inject readiness gates into pods"+note)
 }
 
 // switchedOff are flags without effect whose other value asks for nothing: what is not built is
 // off in any case.
-var switchedOff = []string{"enable-waf", "enable-wafv2", "enable-shield", "enable-pod-readiness-gate-inject"}
+var switchedOff = []string{"enable-pod-readiness-gate-inject"}
 
 // Unsupported lists what was set on the command line and has no effect in this version, as
 // "--flag=value" and "feature gate Name=value".

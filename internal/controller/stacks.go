@@ -36,6 +36,7 @@ func Frontends(c config.Config) map[model.Kind]engine.Frontend {
 			SecretLabel: ingress.Label{Key: key, Value: value},
 			NoIPTargets: !c.Gates.On(config.EnableIPTargetType), NoCapacity: !c.Gates.On(config.LBCapacityReservation),
 			NoWeights: !c.Gates.On(config.WeightedTargetGroups), StrictGroups: c.StrictGroups,
+			NoWAFv2: !c.Ingress.WAFv2, NoWAFClassic: !c.Ingress.WAFClassic, NoShield: !c.Ingress.Shield,
 		}),
 	}
 }
