@@ -61,7 +61,7 @@ func TestCasesTogether(t *testing.T) {
 
 func newWorld(t *testing.T) *rig.Rig {
 	t.Helper()
-	r := rig.New(t, rig.Options{})
+	r := rig.New(t, rig.Options{Ingress: raised})
 	seedTrustStore(r)
 	lenient(r)
 	return r

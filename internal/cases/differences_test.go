@@ -59,22 +59,6 @@ var later = map[string]difference{
 			setEvent(r, "Ingress ingress-frontend-nlb/web", "Warning", "Unsupported")
 		},
 	},
-	"ingress-wafv2": {
-		what: "no web ACL",
-		why:  "associations are not made yet, which an event says",
-		change: func(r record) {
-			walk(map[string]any(r[loadBalancers]), func(m map[string]any) { delete(m, "WebACL") })
-			setEvent(r, "Ingress ingress-wafv2/web", "Warning", "Unsupported")
-		},
-	},
-	"ingress-shield": {
-		what: "no protection",
-		why:  "protections are not made yet, which an event says",
-		change: func(r record) {
-			walk(map[string]any(r[loadBalancers]), func(m map[string]any) { delete(m, "Shield") })
-			setEvent(r, "Ingress ingress-shield/web", "Warning", "Unsupported")
-		},
-	},
 }
 
 // lastEvent is the difference that the last event about an object is another one.

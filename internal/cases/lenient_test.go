@@ -2,6 +2,7 @@ package cases
 
 import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/rig"
 )
 
@@ -16,6 +17,9 @@ func seedTrustStore(r *rig.Rig) {
 	const arn = "arn:aws:elasticloadbalancing:" + rig.Region + ":" + rig.Account + ":truststore/ts/0123456789abcdef"
 	w.Partition(rig.Account, rig.Region).ELB.TrustStores[arn] = &world.TrustStore{ARN: arn, Name: "ts", Bucket: "bucket", Key: "ca.pem"}
 }
+
+// raised tells the controller of the quota that lenient raises.
+func raised(o *ingress.Options) { o.ConditionValues = 10 }
 
 // lenient switches off checks of AWS that the recorded configurations would not pass: six values in
 // the conditions of a rule, a comma in a tag.

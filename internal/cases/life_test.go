@@ -21,7 +21,7 @@ func TestCasesLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := world.DefaultConfig()
 		config.PageSize = 3
-		r := rig.New(t, rig.Options{Emulator: emulator.Options{Seed: 7, Config: &config}})
+		r := rig.New(t, rig.Options{Ingress: raised, Emulator: emulator.Options{Seed: 7, Config: &config}})
 		seedTrustStore(r)
 		lenient(r)
 		before := r.State()
