@@ -137,7 +137,12 @@ func (s *Service) ModifyLoadBalancerAttributes(c *world.Call, in *elb.ModifyLoad
 	if err := s.checkLoadBalancerAttributes(lb, next); err != nil {
 		return nil, err
 	}
+	before := lb.Attributes
 	lb.Attributes = next
+	if err := s.settleAddresses(s.partition(c), lb); err != nil {
+		lb.Attributes = before
+		return nil, err
+	}
 	return &elb.ModifyLoadBalancerAttributesOutput{Attributes: s.loadBalancerAttributeList(lb)}, nil
 }
 

@@ -163,6 +163,23 @@ func (s *Service) roomForLoadBalancer(st *world.ELBState, lb *world.LoadBalancer
 	if most := s.quota(name); n >= most {
 		return fail("TooManyLoadBalancers", "The maximum number of load balancers with type '%s' has been reached: '%d'", lb.Type, most)
 	}
+	return s.roomForInterfaces(st, lb, len(lb.Zones))
+}
+
+// roomForInterfaces checks the quota of interfaces that NLBs have in a VPC.
+func (s *Service) roomForInterfaces(st *world.ELBState, lb *world.LoadBalancer, more int) error {
+	if lb.IsALB() {
+		return nil
+	}
+	n := more
+	for _, other := range st.LoadBalancers {
+		if !other.IsALB() && other.VPC == lb.VPC {
+			n += len(other.Zones)
+		}
+	}
+	if most := s.quota(quotaInterfacesNLB); n > most {
+		return misconfigured("The maximum number of Network Load Balancer network interfaces '%d' has been reached for VPC '%s'", most, lb.VPC)
+	}
 	return nil
 }
 

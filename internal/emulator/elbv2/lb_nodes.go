@@ -93,6 +93,9 @@ func (s *Service) replaceNodes(p *world.Partition, lb *world.LoadBalancer, zones
 			if z.SourceNATIPv6Prefix != "" {
 				have.SourceNATIPv6Prefix = z.SourceNATIPv6Prefix
 			}
+			if z.IPv6 != "" {
+				have.IPv6 = z.IPv6
+			}
 			next = append(next, have)
 			delete(kept, z.Subnet)
 			continue
@@ -105,5 +108,49 @@ func (s *Service) replaceNodes(p *world.Partition, lb *world.LoadBalancer, zones
 		}
 	}
 	lb.Zones = next
+	return nil
+}
+
+// settleAddresses gives the nodes the addresses that the load balancer's
+// settings call for: IPv6 on a dual-stack one only, and secondary private
+// addresses on an NLB that has them assigned automatically. If one cannot be
+// had, nothing changes.
+func (s *Service) settleAddresses(p *world.Partition, lb *world.LoadBalancer) error {
+	var changes []func()
+	for i := range lb.Zones {
+		z := &lb.Zones[i]
+		eni, sub := p.NetworkInterfaces[z.ENI], p.Subnets[z.Subnet]
+		if eni == nil || sub == nil {
+			continue
+		}
+		switch {
+		case lb.Addressing == types.IpAddressTypeIpv4:
+			changes = append(changes, func() { eni.IPv6, z.IPv6 = nil, "" })
+		case z.IPv6 != "":
+			if a, err := netip.ParseAddr(z.IPv6); err == nil {
+				changes = append(changes, func() { eni.IPv6 = []netip.Addr{a} })
+			}
+		case len(eni.IPv6) == 0:
+			free, refusal := p.TakeIPv6(sub, 1)
+			if refusal != nil {
+				return fail("InvalidSubnet", "%s", refusal.Message)
+			}
+			changes = append(changes, func() { eni.IPv6 = free })
+		}
+		if missing := 1 + atoi(lb.Attributes[attrSecondaryIPs]) - len(eni.Private); !lb.IsALB() && missing > 0 {
+			free, refusal := p.TakeIPv4(sub, missing)
+			if refusal != nil {
+				return misconfigured("%s", refusal.Message)
+			}
+			changes = append(changes, func() {
+				for _, a := range free {
+					eni.Private = append(eni.Private, world.PrivateAddress{Addr: a})
+				}
+			})
+		}
+	}
+	for _, change := range changes {
+		change()
+	}
 	return nil
 }

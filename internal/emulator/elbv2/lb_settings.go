@@ -90,6 +90,9 @@ func (s *Service) SetIpAddressType(c *world.Call, in *elb.SetIpAddressTypeInput)
 			return nil, err
 		}
 		lb.Addressing = in.IpAddressType
+		if err := s.settleAddresses(p, lb); err != nil {
+			return nil, err
+		}
 	}
 	return &elb.SetIpAddressTypeOutput{IpAddressType: lb.Addressing}, nil
 }

@@ -93,7 +93,7 @@ func (s *Service) checkPlacement(p *world.Partition, want placement, vpc string,
 	if lb.Scheme == types.LoadBalancerSchemeEnumInternetFacing && !p.HasInternetGateway(vpc) {
 		return fail("InvalidSubnet", "VPC %s has no internet gateway", vpc)
 	}
-	if err := checkAddresses(p, lb, zones); err != nil {
+	if err := checkAddresses(p, lb, want.addressing, zones); err != nil {
 		return err
 	}
 	if err := checkAddressing(p, lb, want.addressing, zones); err != nil {
@@ -106,7 +106,7 @@ func (s *Service) checkPlacement(p *world.Partition, want placement, vpc string,
 }
 
 // checkAddresses judges elastic IPs and private addresses.
-func checkAddresses(p *world.Partition, lb *world.LoadBalancer, zones []world.LoadBalancerZone) error {
+func checkAddresses(p *world.Partition, lb *world.LoadBalancer, addressing types.IpAddressType, zones []world.LoadBalancerZone) error {
 	internal := lb.Scheme == types.LoadBalancerSchemeEnumInternal
 	elastic, private := 0, 0
 	for _, z := range zones {
@@ -135,7 +135,7 @@ func checkAddresses(p *world.Partition, lb *world.LoadBalancer, zones []world.Lo
 		}
 		if z.IPv6 != "" {
 			a, err := netip.ParseAddr(z.IPv6)
-			if lb.IsALB() || err != nil || len(sub.IPv6) == 0 || !sub.IPv6[0].Block.Contains(a) {
+			if lb.IsALB() || addressing != types.IpAddressTypeDualstack || err != nil || len(sub.IPv6) == 0 || !sub.IPv6[0].Block.Contains(a) {
 				return misconfigured("The IPv6 address '%s' cannot be used in subnet '%s'", z.IPv6, z.Subnet)
 			}
 		}
@@ -241,10 +241,14 @@ func (s *Service) SetSubnets(c *world.Call, in *elb.SetSubnetsInput) (*elb.SetSu
 	if c.Now.Before(lb.Capacity.Ready) {
 		return nil, fail("CapacityReservationPending", "There is a pending capacity reservation on load balancer '%s'", lb.ARN)
 	}
-	if err := s.checkPlacement(p, want, lb.VPC, zones); err != nil {
+	if err := s.checkMoves(lb, zones); err != nil {
 		return nil, err
 	}
-	if err := s.checkMoves(lb, zones); err != nil {
+	if err := s.roomForInterfaces(st, lb, max(len(zones)-len(lb.Zones), 0)); err != nil {
+		return nil, err
+	}
+	inheritAddresses(lb, zones)
+	if err := s.checkPlacement(p, want, lb.VPC, zones); err != nil {
 		return nil, err
 	}
 	if want.addressing != lb.Addressing {
@@ -256,6 +260,9 @@ func (s *Service) SetSubnets(c *world.Call, in *elb.SetSubnetsInput) (*elb.SetSu
 		return nil, err
 	}
 	lb.Addressing = want.addressing
+	if err := s.settleAddresses(p, lb); err != nil {
+		return nil, err
+	}
 	if in.EnablePrefixForIpv6SourceNat != "" {
 		lb.PrefixForSourceNAT = in.EnablePrefixForIpv6SourceNat
 	}
@@ -277,10 +284,26 @@ func (s *Service) checkMoves(lb *world.LoadBalancer, zones []world.LoadBalancerZ
 			if have.Subnet != z.Subnet {
 				return misconfigured("The subnet of Availability Zone '%s' cannot be replaced while the zone is enabled", z.Zone)
 			}
-			if z.Allocation != "" && have.Allocation != z.Allocation || z.PrivateIPv4 != "" && have.PrivateIPv4 != z.PrivateIPv4 {
+			if z.Allocation != "" && have.Allocation != z.Allocation || z.PrivateIPv4 != "" && have.PrivateIPv4 != z.PrivateIPv4 ||
+				z.IPv6 != "" && have.IPv6 != "" && have.IPv6 != z.IPv6 {
 				return misconfigured("The addresses of subnet '%s' cannot be changed", z.Subnet)
 			}
 		}
 	}
 	return nil
+}
+
+// inheritAddresses gives zones that stay the addresses that they have, where
+// the request does not repeat them.
+func inheritAddresses(lb *world.LoadBalancer, zones []world.LoadBalancerZone) {
+	if lb.IsALB() {
+		return
+	}
+	for i := range zones {
+		for _, have := range lb.Zones {
+			if have.Subnet == zones[i].Subnet {
+				zones[i].Allocation, zones[i].PrivateIPv4 = have.Allocation, have.PrivateIPv4
+			}
+		}
+	}
 }

@@ -32,6 +32,8 @@ const (
 	quotaConditionWildcards = "condition-wildcards-per-alb-rule"
 	quotaTrustStores        = "trust-stores-per-account"
 	quotaVerifyListeners    = "mtls-verify-listeners-per-application-load-balancer"
+	quotaInterfacesNLB      = "network-load-balancer-enis-per-vpc"
+	quotaNLBsPerALB         = "network-load-balancers-per-application-load-balancer"
 	quotaRevocationEntries  = "revocation-entries-per-trust-store"
 	quotaCapacity           = "reserved-capacity-units-per-application-load-balancer"
 )
@@ -53,6 +55,7 @@ func quotaDefaults() []struct {
 		{quotaTargetsALB, 1000}, {quotaTargetsNLB, 3000}, {quotaTargetsPerZoneNLB, 500},
 		{quotaTargetsPerGroup, 1000}, {quotaRegistrations, 1000},
 		{quotaCertificatesALB, 25}, {quotaCertificatesNLB, 25},
+		{quotaInterfacesNLB, 1200}, {quotaNLBsPerALB, 2},
 		{quotaConditionValues, 5}, {quotaConditionWildcards, 5},
 		{quotaTrustStores, 20}, {quotaVerifyListeners, 2}, {quotaRevocationEntries, 500000},
 		{quotaCapacity, 15000},

@@ -100,15 +100,19 @@ func (s *Service) checkTargets(c *world.Call, p *world.Partition, g *world.Targe
 			err = checkLambda(g, t.ID, d.Port != nil)
 			t.Port = 0
 		case types.TargetTypeEnumAlb:
-			err = checkALBTarget(p, g, t)
+			err = s.checkALBTarget(p, g, t)
 		}
 		if err != nil {
 			return nil, err
 		}
 		same := func(other world.Target) bool { return other.ID == t.ID && other.Port == t.Port }
-		if !slices.ContainsFunc(out, same) {
-			out = append(out, t)
+		if slices.ContainsFunc(out, same) {
+			continue
 		}
+		if isQUIC(g.Protocol) && serverIDTaken(p.ELB, g, t, out) {
+			return nil, invalid("The QUIC server ID '%s' is used by another target", t.QUICServerID)
+		}
+		out = append(out, t)
 	}
 	if len(foreign) > 0 {
 		return nil, fail(codeTarget, "The following targets are not in the target group VPC '%s': '%s'", g.VPC, strings.Join(foreign, ", "))
@@ -127,6 +131,26 @@ func checkQUIC(g *world.TargetGroup, id string) error {
 		return invalid("A QUIC server ID cannot be specified for target groups with the %s protocol", g.Protocol)
 	}
 	return nil
+}
+
+// serverIDTaken tells whether another target of the load balancer, or of the
+// same call, has the QUIC server ID already.
+func serverIDTaken(st *world.ELBState, g *world.TargetGroup, t world.Target, added []world.Target) bool {
+	same := func(other world.Target) bool {
+		return other.QUICServerID == t.QUICServerID && (other.ID != t.ID || other.Port != t.Port)
+	}
+	if slices.ContainsFunc(added, same) {
+		return true
+	}
+	for _, other := range st.TargetGroups {
+		if other != g && (g.LoadBalancer == "" || other.LoadBalancer != g.LoadBalancer) {
+			continue
+		}
+		if slices.ContainsFunc(other.Targets, func(have *world.Target) bool { return !have.Draining() && same(*have) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // ipTarget judges an IP target and returns its canonical address and zone.
@@ -197,13 +221,22 @@ func checkLambda(g *world.TargetGroup, id string, port bool) error {
 }
 
 // checkALBTarget judges an ALB as the target of an NLB.
-func checkALBTarget(p *world.Partition, g *world.TargetGroup, t world.Target) error {
+func (s *Service) checkALBTarget(p *world.Partition, g *world.TargetGroup, t world.Target) error {
 	lb := p.ELB.LoadBalancers[t.ID]
 	if lb == nil || !lb.IsALB() || lb.VPC != g.VPC {
 		return fail(codeTarget, "The following targets are not Application Load Balancers in the target group VPC '%s': '%s'", g.VPC, t.ID)
 	}
 	if t.Port != g.Port {
 		return invalid("The port of an Application Load Balancer target must be the target group's port '%d'", g.Port)
+	}
+	fronts := map[string]bool{g.LoadBalancer: true}
+	for _, other := range p.ELB.TargetGroups {
+		if other.LoadBalancer != "" && other.Type == types.TargetTypeEnumAlb && other.Target(lb.ARN, other.Port) != nil {
+			fronts[other.LoadBalancer] = true
+		}
+	}
+	if most := s.quota(quotaNLBsPerALB); len(fronts) > most {
+		return fail(codeTarget, "The Application Load Balancer '%s' cannot be registered behind more than '%d' Network Load Balancers", t.ID, most)
 	}
 	for _, l := range listenersOf(p.ELB, lb.ARN) {
 		if l.Port == g.Port {

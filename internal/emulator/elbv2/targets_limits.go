@@ -44,7 +44,11 @@ func (s *Service) roomForTargets(st *world.ELBState, g *world.TargetGroup, fresh
 	if lb == nil {
 		return nil
 	}
-	return s.roomOnLoadBalancer(st, lb, nil, len(added), added)
+	extra := len(added)
+	if g.Type == types.TargetTypeEnumAlb {
+		extra *= albTargetCost(lb)
+	}
+	return s.roomOnLoadBalancer(st, lb, nil, extra, added)
 }
 
 // registered counts the targets of a group that are not draining.
@@ -59,7 +63,12 @@ func registered(g *world.TargetGroup) int {
 }
 
 // albTargetCost is what an ALB counts for as a target of an NLB.
-const albTargetCost = 50
+func albTargetCost(lb *world.LoadBalancer) int {
+	if lb.Attributes[attrCrossZone] == "true" {
+		return 100
+	}
+	return 50
+}
 
 // roomOnLoadBalancer checks the quotas of targets per load balancer with
 // groups to be attached and targets to be added.
@@ -82,7 +91,7 @@ func (s *Service) roomOnLoadBalancer(st *world.ELBState, lb *world.LoadBalancer,
 			}
 			byID[t.ID]++
 			if g.Type == types.TargetTypeEnumAlb {
-				total += albTargetCost - 1
+				total += albTargetCost(lb) - 1
 			}
 			total++
 		}

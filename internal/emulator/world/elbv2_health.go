@@ -3,6 +3,7 @@ package world
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,12 +54,36 @@ func (p *Partition) TargetHealth(g *TargetGroup, t *Target, now time.Time) Verdi
 		return Verdict{elbtypes.TargetHealthStateEnumInitial, elbtypes.TargetHealthReasonEnumRegistrationInProgress, "Target registration is in progress"}
 	}
 	if t.Verdict != nil {
-		return *t.Verdict
+		return g.drained(lb, t, now)
 	}
 	if p.world.Config.Health == HealthAssumed && !now.Before(start.Add(delay+p.world.Config.InitialHealthDelay)) {
 		return Verdict{State: elbtypes.TargetHealthStateEnumHealthy}
 	}
 	return Verdict{elbtypes.TargetHealthStateEnumInitial, elbtypes.TargetHealthReasonEnumInitialHealthChecking, "Initial health checks in progress"}
+}
+
+// UnhealthyDrainsUntil is until when a target that a Network Load Balancer
+// found unhealthy keeps its connections; zero if it does not.
+func (g *TargetGroup) UnhealthyDrainsUntil(t *Target) time.Time {
+	const termination, interval = "target_health_state.unhealthy.connection_termination.enabled", "target_health_state.unhealthy.draining_interval_seconds"
+	if t.Verdict == nil || t.Verdict.State != elbtypes.TargetHealthStateEnumUnhealthy || g.Attributes[termination] != "false" {
+		return time.Time{}
+	}
+	n, err := strconv.Atoi(g.Attributes[interval])
+	if err != nil || n == 0 {
+		return time.Time{}
+	}
+	return t.Judged.Add(time.Duration(n) * time.Second)
+}
+
+// drained is the verdict on a target, which an unhealthy one that still keeps
+// its connections shows.
+func (g *TargetGroup) drained(lb *LoadBalancer, t *Target, now time.Time) Verdict {
+	v := *t.Verdict
+	if !lb.IsALB() && now.Before(g.UnhealthyDrainsUntil(t)) {
+		v.State = elbtypes.TargetHealthStateEnumUnhealthyDraining
+	}
+	return v
 }
 
 func notInUse(why string) Verdict {
@@ -134,6 +159,9 @@ func (w *World) ReportHealth(r HealthReport) {
 		return
 	}
 	v := r.Verdict
+	if t.Verdict == nil || t.Verdict.State != v.State {
+		t.Judged = w.Clock.Now()
+	}
 	t.Verdict = &v
 	w.Bump()
 }

@@ -18,6 +18,8 @@ type Target struct {
 	// Verdict is the last result of the data plane or of a test; nil if none
 	// came since registration.
 	Verdict *Verdict
+	// Judged is when the state of the verdict last changed.
+	Judged time.Time
 }
 
 // Verdict is what health checks found.
