@@ -1,0 +1,214 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+const (
+	agentInjector       = "albTargetControlAgentInjector"
+	agentName           = "alb-target-control-agent"
+	agentNamespaceLabel = "elbv2.k8s.aws/alb-target-control-agent-injection"
+	agentPodLabel       = "elbv2.k8s.aws/alb-target-control-agent-inject"
+	agentAnnotation     = "elbv2.k8s.aws/alb-target-control-agent-"
+	agentInjected       = agentAnnotation + "injected"
+	agentDefaultsFrom   = "kube-system"
+)
+
+// AgentConfigName is the name of the ALBTargetControlConfig that is looked for.
+const AgentConfigName = "aws-load-balancer-controller-alb-target-control-agent-config"
+
+// injectAgent puts the target control agent into new pods that ask for it, by themselves or through
+// their namespace. Without a configuration there is no agent to inject.
+func (c Config) injectAgent(ctx context.Context, r Request) (Answer, error) {
+	pod := &corev1.Pod{}
+	if err := decode(r.Object, pod); err != nil {
+		return Answer{}, err
+	}
+	if c.AgentConfig == nil || r.Operation != admissionv1.Create {
+		return Answer{}, nil
+	}
+	v := cluster.NewView(c.Source)
+	wanted := wantsAgent(v, r.Namespace, pod)
+	if v.Err() != nil || !wanted {
+		return Answer{}, v.Err()
+	}
+	cfg, err := c.AgentConfig(ctx, r.Namespace)
+	if err == nil && cfg == nil && r.Namespace != agentDefaultsFrom {
+		cfg, err = c.AgentConfig(ctx, agentDefaultsFrom)
+	}
+	if err != nil || cfg == nil {
+		return Answer{}, err
+	}
+	changes, err := InjectAgent(pod, cfg.Spec)
+	if err != nil {
+		return deny(agentInjector, "%v", err), nil
+	}
+	return Answer{Changes: changes}, nil
+}
+
+func wantsAgent(v *cluster.View, namespace string, pod *corev1.Pod) bool {
+	switch pod.Labels[agentPodLabel] {
+	case "false":
+		return false
+	case "true":
+		return true
+	}
+	ns, ok := cluster.Get[*corev1.Namespace](v, cluster.KindNamespace, "", namespace)
+	return ok && ns.Labels[agentNamespaceLabel] == "enabled"
+}
+
+// InjectAgent returns the changes that add the agent to a pod which has none. Annotations of the pod
+// win over the configuration; one that cannot be used is an error.
+func InjectAgent(pod *corev1.Pod, cfg v1beta1.ALBTargetControlConfigSpec) ([]Change, error) {
+	if slices.ContainsFunc(pod.Spec.Containers, func(con corev1.Container) bool { return con.Name == agentName }) {
+		return nil, nil
+	}
+	agent, err := agentContainer(pod.Annotations, *cfg.DeepCopy())
+	if err != nil {
+		return nil, err
+	}
+	mark := set("/metadata/annotations/"+pointer(agentInjected), "true")
+	if len(pod.Annotations) == 0 {
+		mark = set("/metadata/annotations", map[string]string{agentInjected: "true"})
+	}
+	return []Change{set("/spec/containers/-", agent), mark}, nil
+}
+
+// agentSetting is a setting of the agent: where it is overridden, where it goes, and what it may be.
+type agentSetting struct {
+	annotation, variable, value string
+	check                       func(string) error
+	always                      bool
+}
+
+func agentContainer(annotations map[string]string, cfg v1beta1.ALBTargetControlConfigSpec) (corev1.Container, error) {
+	concurrency := int32(1)
+	if cfg.MaxConcurrency != nil {
+		concurrency = *cfg.MaxConcurrency
+	}
+	const data, control = 0, 1
+	settings := []agentSetting{
+		{"data-address", "TARGET_CONTROL_DATA_ADDRESS", cfg.DataAddress, literalAddress, true},
+		{"control-address", "TARGET_CONTROL_CONTROL_ADDRESS", cfg.ControlAddress, literalAddress, true},
+		{"destination-address", "TARGET_CONTROL_DESTINATION_ADDRESS", cfg.DestinationAddress, literalAddress, true},
+		{"max-concurrency", "TARGET_CONTROL_MAX_CONCURRENCY", strconv.Itoa(int(concurrency)), upToThousand, true},
+		{"tls-cert-path", "TARGET_CONTROL_TLS_CERT_PATH", text(cfg.TLSCertPath), nil, false},
+		{"tls-key-path", "TARGET_CONTROL_TLS_KEY_PATH", text(cfg.TLSKeyPath), nil, false},
+		{"tls-security-policy", "TARGET_CONTROL_TLS_SECURITY_POLICY", text(cfg.TLSSecurityPolicy), nil, false},
+		{"protocol-version", "TARGET_CONTROL_PROTOCOL_VERSION", text(cfg.ProtocolVersion), oneOf("HTTP1", "HTTP2", "GRPC"), false},
+		{"rust-log", "RUST_LOG", text(cfg.RustLog), oneOf("debug", "info", "error"), false},
+	}
+	agent := corev1.Container{Name: agentName, Image: cfg.Image, Resources: agentResources(annotations, cfg.Resources)}
+	if image := annotations[agentAnnotation+"image"]; image != "" {
+		agent.Image = image
+	}
+	for i, s := range settings {
+		if v := annotations[agentAnnotation+s.annotation]; v != "" {
+			if s.check != nil {
+				if err := s.check(v); err != nil {
+					return corev1.Container{}, fmt.Errorf("annotation %s%s: %q %w", agentAnnotation, s.annotation, v, err)
+				}
+			}
+			settings[i].value = v
+		}
+		if v := settings[i].value; v != "" || s.always {
+			agent.Env = append(agent.Env, corev1.EnvVar{Name: s.variable, Value: v})
+		}
+	}
+	for _, p := range []struct {
+		name string
+		of   int
+	}{{"data", data}, {"control", control}} {
+		port, err := portOf(settings[p.of].value)
+		if err != nil {
+			return corev1.Container{}, fmt.Errorf("%s address of the target control agent: %w", p.name, err)
+		}
+		agent.Ports = append(agent.Ports, corev1.ContainerPort{Name: p.name, ContainerPort: port, Protocol: corev1.ProtocolTCP})
+	}
+	return agent, nil
+}
+
+// agentResources lays annotations over the configured resources; what cannot be read is passed over.
+func agentResources(annotations map[string]string, cfg *corev1.ResourceRequirements) corev1.ResourceRequirements {
+	out := corev1.ResourceRequirements{}
+	if cfg != nil {
+		out = *cfg
+	}
+	for _, s := range []struct {
+		annotation string
+		list       *corev1.ResourceList
+		name       corev1.ResourceName
+	}{
+		{"cpu-request", &out.Requests, corev1.ResourceCPU}, {"cpu-limit", &out.Limits, corev1.ResourceCPU},
+		{"memory-request", &out.Requests, corev1.ResourceMemory}, {"memory-limit", &out.Limits, corev1.ResourceMemory},
+	} {
+		q, err := resource.ParseQuantity(annotations[agentAnnotation+s.annotation])
+		if err != nil {
+			continue
+		}
+		if *s.list == nil {
+			*s.list = corev1.ResourceList{}
+		}
+		(*s.list)[s.name] = q
+	}
+	return out
+}
+
+func literalAddress(s string) error {
+	host, _, err := net.SplitHostPort(s)
+	if err == nil {
+		_, err = netip.ParseAddr(host)
+	}
+	if err == nil {
+		_, err = portOf(s)
+	}
+	if err != nil {
+		return errors.New("is not an IP address and a port, such as 127.0.0.1:80")
+	}
+	return nil
+}
+
+func portOf(address string) (int32, error) {
+	n, err := strconv.ParseUint(address[strings.LastIndexByte(address, ':')+1:], 10, 16)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("%q has no usable port", address)
+	}
+	return int32(n), nil
+}
+
+func upToThousand(s string) error {
+	if n, err := strconv.Atoi(s); err != nil || n < 0 || n > 1000 {
+		return errors.New("is not a number from 0 to 1000")
+	}
+	return nil
+}
+
+func oneOf(values ...string) func(string) error {
+	return func(s string) error {
+		if !slices.Contains(values, s) {
+			return fmt.Errorf("is not one of %s", strings.Join(values, ", "))
+		}
+		return nil
+	}
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

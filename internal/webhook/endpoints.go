@@ -1,0 +1,115 @@
+package webhook
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/go-logr/logr"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// The paths. They are part of the compatibility contract.
+const (
+	PathPodGate        = "/mutate-v1-pod"
+	PathPodServerID    = "/mutate-v1-pod-server-id"
+	PathPodAgentByNS   = "/mutate-alb-target-control-namespace-v1-pod"
+	PathPodAgentByPod  = "/mutate-alb-target-control-object-v1-pod"
+	PathService        = "/mutate-v1-service"
+	PathBindingDefault = "/mutate-elbv2-k8s-aws-v1beta1-targetgroupbinding"
+	PathBinding        = "/validate-elbv2-k8s-aws-v1beta1-targetgroupbinding"
+	PathParams         = "/validate-elbv2-k8s-aws-v1beta1-ingressclassparams"
+	PathIngress        = "/validate-networking-v1-ingress"
+)
+
+// Translator is the dialect that Ingresses are written in.
+type Translator interface {
+	Stacks(v *cluster.View, obj cluster.Object) []model.StackID
+	Translate(v *cluster.View, id model.StackID) (model.Stack, finding.List)
+	// MayServe says whether the Ingress is ours, or cannot be told to be somebody else's.
+	MayServe(v *cluster.View, ing *networkingv1.Ingress) bool
+}
+
+// TargetGroups describes target groups by ARN or, if that is empty, by name. Answers may be cached.
+type TargetGroups interface {
+	TargetGroup(ctx context.Context, arn, name string) (bindings.TargetGroup, error)
+}
+
+// Config is what the rules need. A feature that is off leaves objects as they are; its path is
+// served all the same, so that no request fails for want of one.
+type Config struct {
+	// Source is asked for everything but Secrets.
+	Source cluster.Source
+	// Namespace is the only one that Source knows; empty: all. Requests of others are none of ours.
+	Namespace string
+	// Ingress translates Ingresses. IngressClass is the annotation value that it serves.
+	Ingress      Translator
+	IngressClass string
+	// DenyClassAnnotation and DenyGroupName forbid new uses of the annotations.
+	DenyClassAnnotation, DenyGroupName bool
+
+	// TargetGroups is AWS; VPC is the controller's own.
+	TargetGroups TargetGroups
+	VPC          string
+
+	// ReadinessGates switches their injection on.
+	ReadinessGates bool
+	// ServerIDs gives QUIC server ids, which go into ServerIDVariable; nil for none.
+	ServerIDs        ServerIDs
+	ServerIDVariable string
+	// AgentConfig reads the configuration of the target control agent in a namespace, nil if there
+	// is none. A nil function switches the injection off.
+	AgentConfig func(ctx context.Context, namespace string) (*v1beta1.ALBTargetControlConfig, error)
+	// LoadBalancerClass is given to Services of type LoadBalancer without a class; empty leaves
+	// Services alone.
+	LoadBalancerClass string
+
+	Log     logr.Logger
+	Metrics *Metrics
+}
+
+// watched says whether objects of the namespace are served.
+func (c Config) watched(namespace string) bool { return c.Namespace == "" || c.Namespace == namespace }
+
+// Endpoint is a path with what answers there.
+type Endpoint struct {
+	Path    string
+	Handler http.Handler
+}
+
+// Endpoints returns all paths, in a fixed order.
+func Endpoints(c Config) []Endpoint {
+	table := []struct {
+		path    string
+		mutates bool
+		rule    rule
+		// as is the name under which refusals are counted where that is another path.
+		as string
+	}{
+		{path: PathPodGate, mutates: true, rule: c.injectGates},
+		{path: PathPodServerID, mutates: true, rule: c.injectServerIDs},
+		{path: PathPodAgentByNS, mutates: true, rule: c.injectAgent},
+		{path: PathPodAgentByPod, mutates: true, rule: c.injectAgent, as: PathPodAgentByNS},
+		{path: PathService, mutates: true, rule: c.completeService},
+		{path: PathBindingDefault, mutates: true, rule: c.completeBinding},
+		{path: PathBinding, rule: c.validateBinding},
+		{path: PathParams, rule: c.validateParams},
+		{path: PathIngress, rule: c.validateIngress},
+	}
+	var out []Endpoint
+	for _, e := range table {
+		counted := e.path
+		if e.as != "" {
+			counted = e.as
+		}
+		out = append(out, Endpoint{e.path, handler{
+			rule: e.rule, log: c.Log.WithValues("path", e.path), refused: c.Metrics.refused(counted, e.mutates),
+		}})
+	}
+	return out
+}

@@ -1,0 +1,109 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// maxReview holds two objects of the largest size that the API server takes, and some more.
+	maxReview = 7 << 20
+	// patience is how long an answer may take. The API server waits ten seconds.
+	patience = 9 * time.Second
+)
+
+// handler serves one path.
+type handler struct {
+	rule rule
+	log  logr.Logger
+	// refused counts a refusal.
+	refused func(check string)
+}
+
+// ServeHTTP takes an AdmissionReview and answers with one. What is no AdmissionReview, and what
+// cannot be judged for a reason that lies here, is answered with an HTTP error instead, so that the
+// failure policy of the webhook decides.
+func (h handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if t, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err != nil || t != "application/json" {
+		http.Error(w, "an AdmissionReview as application/json is expected", http.StatusUnsupportedMediaType)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxReview))
+	if err != nil {
+		code := http.StatusBadRequest
+		if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+			code = http.StatusRequestEntityTooLarge
+		}
+		http.Error(w, err.Error(), code)
+		return
+	}
+	var in admissionv1.AdmissionReview
+	if err := json.Unmarshal(body, &in); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if in.APIVersion != admissionv1.SchemeGroupVersion.String() || in.Kind != "AdmissionReview" || in.Request == nil {
+		http.Error(w, "an AdmissionReview of "+admissionv1.SchemeGroupVersion.String()+" with a request is expected", http.StatusBadRequest)
+		return
+	}
+	q := in.Request
+	ctx, cancel := context.WithTimeout(req.Context(), patience)
+	defer cancel()
+	log := h.log.WithValues("namespace", q.Namespace, "name", q.Name, "resource", q.Resource.Resource, "operation", q.Operation)
+	a, err := h.judge(ctx, Request{Operation: q.Operation, Namespace: q.Namespace, Object: q.Object.Raw, Old: q.OldObject.Raw})
+	out := &admissionv1.AdmissionResponse{UID: q.UID, Warnings: a.Warnings}
+	var bad undecodable
+	switch {
+	case errors.As(err, &bad):
+		out.Result = failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, bad.Error())
+	case err != nil:
+		log.Error(err, "an admission request could not be judged")
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	case a.Refusal != nil:
+		h.refused(a.Refusal.Check)
+		log.V(1).Info("denied", "check", a.Refusal.Check, "message", a.Refusal.Message)
+		out.Result = failure(http.StatusForbidden, metav1.StatusReasonForbidden, a.Refusal.Message)
+	default:
+		out.Allowed = true
+		if len(a.Changes) > 0 {
+			if out.Patch, err = json.Marshal(a.Changes); err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
+			kind := admissionv1.PatchTypeJSONPatch
+			out.PatchType = &kind
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	// The answer can only fail to be written where the API server has gone away.
+	_ = json.NewEncoder(w).Encode(admissionv1.AdmissionReview{TypeMeta: in.TypeMeta, Response: out})
+}
+
+// judge applies the rule to what may change something. Requests of other kinds are allowed.
+func (h handler) judge(ctx context.Context, r Request) (a Answer, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	if r.Operation != admissionv1.Create && r.Operation != admissionv1.Update {
+		return Answer{}, nil
+	}
+	return h.rule(ctx, r)
+}
+
+func failure(code int32, reason metav1.StatusReason, message string) *metav1.Status {
+	return &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}
+}

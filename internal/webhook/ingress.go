@@ -1,0 +1,192 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// What the rules know of annotations; everything else about them is the translator's.
+const (
+	prefix              = "alb.ingress.kubernetes.io/"
+	groupAnnotation     = prefix + "group.name"
+	conditionAnnotation = prefix + "conditions."
+	classAnnotation     = "kubernetes.io/ingress.class"
+	anyClass            = "alb"
+	severalDefaults     = "spec.ingressClassName (default class)"
+)
+
+// The checks of Ingresses.
+const (
+	checkClass           = "checkIngressClass"
+	checkClassAnnotation = "checkIngressClassAnnotationUsage"
+	checkGroupName       = "checkGroupNameAnnotationUsage"
+	checkConditions      = "checkIngressAnnotationConditions"
+)
+
+// maxWarnings keeps an answer readable, and below what the API server cuts off.
+const maxWarnings = 10
+
+// validateIngress denies what can never work, or is not allowed, and warns of everything else that
+// the translation finds. An object that is being deleted, or whose change says nothing new, passes:
+// finalizers have to be removable whatever became of the class.
+func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
+	ing, err := ingressOf(r, r.Object)
+	if err != nil {
+		return Answer{}, err
+	}
+	var old *networkingv1.Ingress
+	if len(r.Old) > 0 {
+		if old, err = ingressOf(r, r.Old); err != nil {
+			return Answer{}, err
+		}
+	}
+	if !c.watched(r.Namespace) || ing.DeletionTimestamp != nil || old != nil && saysTheSame(ing, old) {
+		return Answer{}, nil
+	}
+	v := cluster.NewView(propose(c.Source, ing))
+	found := c.findings(v, ing)
+	served := c.Ingress.MayServe(v, ing)
+	before := old != nil && c.Ingress.MayServe(v, old)
+	if v.Err() != nil {
+		return Answer{}, v.Err()
+	}
+	if !served {
+		return Answer{}, nil
+	}
+	out := Answer{Warnings: warnings(found)}
+	refuse := func(check, message string) (Answer, error) {
+		out.Refusal = &Refusal{Check: check, Message: message}
+		return out, nil
+	}
+	if text := refusals(found, checkClass); text != "" {
+		return refuse(checkClass, text)
+	}
+	if c.DenyClassAnnotation && c.ourClass(ing) && (old == nil || !c.ourClass(old)) {
+		return refuse(checkClassAnnotation, "new usage of `"+classAnnotation+"` annotation is forbidden")
+	}
+	if group, ok := ing.Annotations[groupAnnotation]; c.DenyGroupName && ok {
+		had, hadAny := "", false
+		if before {
+			had, hadAny = old.Annotations[groupAnnotation]
+		}
+		if !hadAny || had != group {
+			return refuse(checkGroupName, "new usage of `"+groupAnnotation+"` annotation is forbidden")
+		}
+	}
+	if text := refusals(found, checkConditions); text != "" {
+		return refuse(checkConditions, text)
+	}
+	if path := resourceBackend(ing); path != "" {
+		return refuse(checkConditions, path+": the backend is not a Service")
+	}
+	return out, nil
+}
+
+func ingressOf(r Request, raw []byte) (*networkingv1.Ingress, error) {
+	ing := &networkingv1.Ingress{}
+	if err := decode(raw, ing); err != nil {
+		return nil, err
+	}
+	ing.Namespace = r.Namespace
+	if ing.Name == "" {
+		ing.Name = ing.GenerateName // the real one is not known yet
+	}
+	return ing, nil
+}
+
+// findings translates every stack that the Ingress takes part in and returns what is said of it.
+func (c Config) findings(v *cluster.View, ing *networkingv1.Ingress) finding.List {
+	var out finding.List
+	ref := finding.Ref{Kind: string(cluster.KindIngress), Namespace: ing.Namespace, Name: ing.Name}
+	for _, id := range c.Ingress.Stacks(v, ing) {
+		_, found := c.Ingress.Translate(v, id)
+		out = append(out, found.On(ref)...)
+	}
+	return out.Sorted()
+}
+
+// Check returns the check that denies an Ingress for a finding, "" if it is no reason to. A class
+// or class parameters that do not exist may follow later, so they are none.
+func Check(f finding.Finding) string {
+	switch {
+	case f.Reason == finding.NamespaceNotAllowed, f.Reason == finding.IngressClassInvalid && f.Field == severalDefaults:
+		return checkClass
+	case f.Blocks > finding.BlocksNothing && strings.HasPrefix(f.Field, conditionAnnotation):
+		return checkConditions
+	case f.Reason == finding.BackendUnsupported && strings.HasPrefix(f.Field, "spec.rules"):
+		return checkConditions
+	}
+	return ""
+}
+
+func refusals(found finding.List, check string) string {
+	var out []string
+	for _, f := range found {
+		if Check(f) == check {
+			out = append(out, say(f))
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// warnings are the faults that do not deny. Secrets are not read here, so nothing can be said of
+// them.
+func warnings(found finding.List) []string {
+	var out []string
+	for _, f := range found {
+		if f.Severity != finding.Error || Check(f) != "" || f.Reason == finding.SecretNotFound || f.Reason == finding.SecretInvalid {
+			continue
+		}
+		out = append(out, say(f))
+	}
+	if more := len(out) - maxWarnings; more > 0 {
+		out = append(out[:maxWarnings], fmt.Sprintf("and %d more", more))
+	}
+	return out
+}
+
+func say(f finding.Finding) string { return f.Field + ": " + f.Text() }
+
+// saysTheSame says that two states differ at most in metadata that nobody reads.
+func saysTheSame(a, b *networkingv1.Ingress) bool {
+	return maps.Equal(said(a), said(b)) && equality.Semantic.DeepEqual(a.Spec, b.Spec)
+}
+
+func said(ing *networkingv1.Ingress) map[string]string {
+	out := map[string]string{}
+	for k, v := range ing.Annotations {
+		if k == classAnnotation || strings.HasPrefix(k, prefix) {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// ourClass says whether the class annotation makes the Ingress ours.
+func (c Config) ourClass(ing *networkingv1.Ingress) bool {
+	class, ok := ing.Annotations[classAnnotation]
+	return ok && (class == c.IngressClass || c.IngressClass == "" && class == anyClass)
+}
+
+// resourceBackend is the first path whose backend is not a Service. The translation does not look
+// at backends of members that are held for another reason.
+func resourceBackend(ing *networkingv1.Ingress) string {
+	for i, rule := range ing.Spec.Rules {
+		if rule.HTTP == nil {
+			continue
+		}
+		if j := slices.IndexFunc(rule.HTTP.Paths, func(p networkingv1.HTTPIngressPath) bool { return p.Backend.Service == nil }); j >= 0 {
+			return fmt.Sprintf("spec.rules[%d].http.paths[%d].backend", i, j)
+		}
+	}
+	return ""
+}

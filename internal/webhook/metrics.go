@@ -1,0 +1,36 @@
+package webhook
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Metrics count refusals. Names and labels are part of the compatibility contract; webhook_name is
+// the path, error_category the check.
+type Metrics struct {
+	validation, mutation *prometheus.CounterVec
+}
+
+// NewMetrics makes the metrics without registering them.
+func NewMetrics() *Metrics {
+	counter := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: "awslbc", Name: name, Help: help}, []string{"webhook_name", "error_category"})
+	}
+	return &Metrics{
+		validation: counter("webhook_validation_failure_total", "Objects that validation refused, by the check that refused."),
+		mutation:   counter("webhook_mutation_failure_total", "Objects that could not be completed, by what failed."),
+	}
+}
+
+// Register adds the metrics to a registry.
+func (m *Metrics) Register(r prometheus.Registerer) error {
+	if err := r.Register(m.validation); err != nil {
+		return err
+	}
+	return r.Register(m.mutation)
+}
+
+func (m *Metrics) refused(path string, mutates bool) func(check string) {
+	v := m.validation
+	if mutates {
+		v = m.mutation
+	}
+	return func(check string) { v.WithLabelValues(path, check).Inc() }
+}

@@ -1,0 +1,90 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+)
+
+// The checks of IngressClassParams.
+const (
+	checkInboundCIDRs    = "checkInboundCIDRs"
+	checkSubnetSelectors = "checkSubnetSelectors"
+)
+
+// validateParams denies class parameters with unusable ranges or subnets, all faults in one answer.
+func (c Config) validateParams(_ context.Context, r Request) (Answer, error) {
+	p := &v1beta1.IngressClassParams{}
+	if err := decode(r.Object, p); err != nil {
+		return Answer{}, err
+	}
+	if p.DeletionTimestamp != nil {
+		return Answer{}, nil
+	}
+	spec := field.NewPath("spec")
+	ranges := inboundCIDRs(spec.Child("inboundCIDRs"), p.Spec.InboundCIDRs)
+	subnets := subnetSelector(spec.Child("subnets"), p.Spec.Subnets)
+	all := append(ranges, subnets...)
+	if len(all) == 0 {
+		return Answer{}, nil
+	}
+	check := checkSubnetSelectors
+	if len(ranges) > 0 {
+		check = checkInboundCIDRs
+	}
+	return deny(check, "%s", all.ToAggregate().Error()), nil
+}
+
+// inboundCIDRs checks ranges, with a hint at what was probably meant.
+func inboundCIDRs(at *field.Path, cidrs []string) field.ErrorList {
+	var out field.ErrorList
+	for i, cidr := range cidrs {
+		p, err := netip.ParsePrefix(cidr)
+		switch {
+		case err == nil && p != p.Masked():
+			out = append(out, field.Invalid(at.Index(i), cidr, fmt.Sprintf("has bits beyond its prefix; did you mean %s?", p.Masked())))
+		case err != nil:
+			detail := "is not an address range such as 10.0.0.0/8"
+			if a, err := netip.ParseAddr(cidr); err == nil {
+				detail += fmt.Sprintf("; did you mean %s/%d?", a, a.BitLen())
+			}
+			out = append(out, field.Invalid(at.Index(i), cidr, detail))
+		}
+	}
+	return out
+}
+
+// subnetSelector checks that subnets are chosen in exactly one way, and nothing twice.
+func subnetSelector(at *field.Path, s *v1beta1.SubnetSelector) field.ErrorList {
+	var out field.ErrorList
+	switch {
+	case s == nil:
+		return nil
+	case s.IDs == nil && s.Tags == nil:
+		return append(out, field.Required(at, "needs ids or tags"))
+	case s.IDs != nil && s.Tags != nil:
+		return append(out, field.Forbidden(at.Child("tags"), "ids are given, so tags may not be"))
+	case s.Tags != nil && len(s.Tags) == 0:
+		return append(out, field.Required(at.Child("tags"), "needs at least one tag"))
+	}
+	for i, id := range s.IDs {
+		if slices.Contains(s.IDs[:i], id) {
+			out = append(out, field.Duplicate(at.Child("ids").Index(i), string(id)))
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(s.Tags), strings.Compare) {
+		for i, value := range s.Tags[key] {
+			if slices.Contains(s.Tags[key][:i], value) {
+				out = append(out, field.Duplicate(at.Child("tags").Key(key).Index(i), value))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,72 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+)
+
+// Request is one question of the API server.
+type Request struct {
+	Operation admissionv1.Operation
+	// Namespace of the request; that of the object itself can be empty.
+	Namespace string
+	// Object is the proposed state, Old the stored one, which only updates have.
+	Object, Old json.RawMessage
+}
+
+// Answer is what the API server is told. The zero value allows without a word.
+type Answer struct {
+	Refusal *Refusal
+	// Warnings are shown to who made the request, whatever the answer.
+	Warnings []string
+	// Changes are made to the object, in this order.
+	Changes []Change
+}
+
+// Refusal is why a request is denied.
+type Refusal struct {
+	// Check names what refused, as metrics count it.
+	Check   string
+	Message string
+}
+
+// Change is an operation of a JSON patch. Only "add" is used: on a member that exists it replaces.
+// Changes are written by hand rather than found by comparing two encodings, so that fields which
+// this version does not know stay as they are.
+type Change struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// set adds or replaces a member, or adds an item where the path ends in "/-".
+func set(path string, value any) Change { return Change{Op: "add", Path: path, Value: value} }
+
+// pointer escapes a key for use in a path.
+func pointer(key string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}
+
+// rule decides on a request. An error is a fault of ours: it is no answer, and the failure policy
+// of the webhook says what becomes of the request.
+type rule func(ctx context.Context, r Request) (Answer, error)
+
+func deny(check, format string, args ...any) Answer {
+	return Answer{Refusal: &Refusal{Check: check, Message: fmt.Sprintf(format, args...)}}
+}
+
+// undecodable is an object that is not what it claims to be.
+type undecodable struct{ err error }
+
+func (u undecodable) Error() string { return "the object cannot be decoded: " + u.err.Error() }
+
+func decode(raw json.RawMessage, into any) error {
+	if err := json.Unmarshal(raw, into); err != nil {
+		return undecodable{err}
+	}
+	return nil
+}

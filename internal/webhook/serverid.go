@@ -1,0 +1,81 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// ServerIDs gives QUIC server ids, each one once.
+type ServerIDs interface {
+	Next(ctx context.Context) (string, error)
+}
+
+const (
+	quicAnnotation   = "service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers"
+	serverIDInjector = "serverIDInjector"
+)
+
+// injectServerIDs gives the containers that a new pod names a server id each. A pod without one
+// could not be told from others behind a QUIC listener, so failing to make one denies the pod.
+func (c Config) injectServerIDs(ctx context.Context, r Request) (Answer, error) {
+	pod := &corev1.Pod{}
+	if err := decode(r.Object, pod); err != nil {
+		return Answer{}, err
+	}
+	if c.ServerIDs == nil || r.Operation != admissionv1.Create {
+		return Answer{}, nil
+	}
+	changes, err := InjectServerIDs(pod, c.ServerIDVariable, func() (string, error) { return c.ServerIDs.Next(ctx) })
+	if err != nil {
+		return deny(serverIDInjector, "a QUIC server id could not be made: %v", err), nil
+	}
+	return Answer{Changes: changes}, nil
+}
+
+// InjectServerIDs returns the changes that give every named container the environment variable that
+// it lacks. next is called once for each.
+func InjectServerIDs(pod *corev1.Pod, variable string, next func() (string, error)) ([]Change, error) {
+	named := map[string]bool{}
+	for _, n := range strings.Split(pod.Annotations[quicAnnotation], ",") {
+		if n = strings.TrimSpace(n); n != "" {
+			named[n] = true
+		}
+	}
+	var out []Change
+	for _, list := range []struct {
+		path string
+		of   []corev1.Container
+	}{{"/spec/containers", pod.Spec.Containers}, {"/spec/initContainers", pod.Spec.InitContainers}} {
+		for i, con := range list.of {
+			if !named[con.Name] || hasVariable(con, variable) {
+				continue
+			}
+			id, err := next()
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, setVariable(fmt.Sprintf("%s/%d/env", list.path, i), con, corev1.EnvVar{Name: variable, Value: id}))
+		}
+	}
+	return out, nil
+}
+
+func hasVariable(con corev1.Container, name string) bool {
+	for _, e := range con.Env {
+		if e.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func setVariable(path string, con corev1.Container, v corev1.EnvVar) Change {
+	if len(con.Env) == 0 {
+		return set(path, []corev1.EnvVar{v})
+	}
+	return set(path+"/-", v)
+}

@@ -1,0 +1,133 @@
+package serving
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"time"
+)
+
+const (
+	// lifetime of what is made here. The key of a CA is thrown away once it has signed one
+	// certificate, so a CA lives as long as its certificate.
+	lifetime = 365 * 24 * time.Hour
+	// renewal is how long before its end a certificate is replaced.
+	renewal = lifetime / 3
+	// skew is how far the clocks of others may be behind.
+	skew = time.Hour
+	// maxAuthorities keeps the bundle from growing without end where replacements fail halfway.
+	maxAuthorities = 4
+)
+
+// identity is a serving certificate with its key, and the CAs to trust, all in PEM.
+type identity struct{ CA, Cert, Key []byte }
+
+// newIdentity makes a CA and a certificate for the names. CAs of the former bundle that are still
+// valid stay in the new one, so that replicas which serve the former certificate are trusted until
+// they have taken up the new one.
+func newIdentity(names []string, former []byte, now time.Time) (identity, error) {
+	ca := &x509.Certificate{
+		Subject: pkix.Name{CommonName: "fulcrum-webhook-ca"}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	leaf := &x509.Certificate{
+		Subject: pkix.Name{CommonName: "fulcrum-webhook"}, DNSNames: names,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	for _, c := range []*x509.Certificate{ca, leaf} {
+		serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+		if err != nil {
+			return identity{}, fmt.Errorf("serial number: %w", err)
+		}
+		c.SerialNumber, c.NotBefore, c.NotAfter = serial, now.Add(-skew), now.Add(lifetime)
+	}
+	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return identity{}, fmt.Errorf("key of the CA: %w", err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return identity{}, fmt.Errorf("key: %w", err)
+	}
+	caDER, err := x509.CreateCertificate(rand.Reader, ca, ca, caKey.Public(), caKey)
+	if err != nil {
+		return identity{}, fmt.Errorf("sign the CA: %w", err)
+	}
+	if ca, err = x509.ParseCertificate(caDER); err != nil {
+		return identity{}, fmt.Errorf("read the CA: %w", err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, leaf, ca, key.Public(), caKey)
+	if err != nil {
+		return identity{}, fmt.Errorf("sign the certificate: %w", err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return identity{}, fmt.Errorf("encode the key: %w", err)
+	}
+	bundle := encode("CERTIFICATE", caDER)
+	for i, old := range authorities(former) {
+		if i+1 < maxAuthorities && old.NotAfter.After(now) {
+			bundle = append(bundle, encode("CERTIFICATE", old.Raw)...)
+		}
+	}
+	return identity{CA: bundle, Cert: encode("CERTIFICATE", der), Key: encode("PRIVATE KEY", keyDER)}, nil
+}
+
+func encode(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}
+
+// authorities reads a bundle as far as it can be read.
+func authorities(bundle []byte) []*x509.Certificate {
+	var out []*x509.Certificate
+	for {
+		var block *pem.Block
+		if block, bundle = pem.Decode(bundle); block == nil {
+			return out
+		}
+		if c, err := x509.ParseCertificate(block.Bytes); err == nil {
+			out = append(out, c)
+		}
+	}
+}
+
+// load makes the identity usable. It fails where the parts do not belong together.
+func (i identity) load() (*tls.Certificate, error) {
+	c, err := tls.X509KeyPair(i.Cert, i.Key)
+	if err != nil {
+		return nil, err
+	}
+	if c.Leaf == nil {
+		if c.Leaf, err = x509.ParseCertificate(c.Certificate[0]); err != nil {
+			return nil, err
+		}
+	}
+	return &c, nil
+}
+
+// fit says whether a certificate can be served for the names for some time to come, and that the
+// bundle vouches for it.
+func (i identity) fit(c *tls.Certificate, names []string, now time.Time) bool {
+	if c.Leaf.NotAfter.Sub(now) < renewal || now.Before(c.Leaf.NotBefore) {
+		return false
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(i.CA)
+	for _, n := range names {
+		if _, err := c.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: n, CurrentTime: now}); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (i identity) equal(o identity) bool {
+	return bytes.Equal(i.CA, o.CA) && bytes.Equal(i.Cert, o.Cert) && bytes.Equal(i.Key, o.Key)
+}

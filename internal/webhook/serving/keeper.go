@@ -1,0 +1,195 @@
+package serving
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+const (
+	managedBy = "app.kubernetes.io/managed-by"
+	manager   = "fulcrum"
+	caKey     = "ca.crt"
+)
+
+// Keeper keeps a self-made certificate. Replicas share it through a Secret of type
+// kubernetes.io/tls with the bundle of CAs under ca.crt. A Secret that somebody else has made is
+// served but never changed.
+//
+// Nobody serves a certificate before the webhook configurations carry its CA: the bundle is written
+// first. To keep an older bundle from overwriting a newer one, configurations are read before the
+// Secret and written only if they have not changed since.
+type Keeper struct {
+	// Secrets and Hooks are the API server; nil Secrets keep the certificate in memory, unknown to
+	// the API server.
+	Secrets corev1client.SecretInterface
+	Hooks   admissionclient.AdmissionregistrationV1Interface
+	// Secret, Service and Configuration are names, the first two in Namespace. Both webhook
+	// configurations have the same name; in them, only webhooks that are reached through the Service
+	// are given the bundle.
+	Namespace, Secret, Service, Configuration string
+	Now                                       func() time.Time
+	Log                                       logr.Logger
+
+	served atomic.Pointer[tls.Certificate]
+	kept   identity
+	told   map[string]bool
+}
+
+// Certificate is the one to serve; nil before the first Sync.
+func (k *Keeper) Certificate() *tls.Certificate { return k.served.Load() }
+
+// Sync brings Secret, bundle and certificate up to date. After an error, what was served before is
+// served on, and there is always something to serve. It must not be called by two at a time.
+func (k *Keeper) Sync(ctx context.Context) error {
+	err := k.sync(ctx)
+	if k.Certificate() == nil {
+		err = errors.Join(err, k.alone())
+	}
+	return err
+}
+
+func (k *Keeper) sync(ctx context.Context) error {
+	if k.Secrets == nil {
+		return k.alone()
+	}
+	hooks, err := k.readHooks(ctx)
+	if err != nil {
+		return err
+	}
+	id, err := k.agree(ctx)
+	if apierrors.IsForbidden(err) {
+		k.once("secret", "the webhooks' certificate cannot be shared or trusted: no right to the Secret; give a certificate in --webhook-cert-dir, or the right", "secret", k.Secret)
+		return k.alone()
+	}
+	if err != nil {
+		return err
+	}
+	cert, err := id.load()
+	if err != nil {
+		return fmt.Errorf("secret %s holds no usable certificate: %w", k.Secret, err)
+	}
+	for _, h := range hooks {
+		err := h.trust(ctx, k.Namespace, k.Service, id.CA)
+		if apierrors.IsForbidden(err) {
+			k.onceBundle()
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("write the CA bundle into the webhook configuration: %w", err)
+		}
+	}
+	k.serve(id, cert)
+	return nil
+}
+
+// names are those by which the API server may call.
+func (k *Keeper) names() []string {
+	n := k.Service + "." + k.Namespace
+	return []string{n, n + ".svc", n + ".svc.cluster.local"}
+}
+
+// agree returns what the replicas share, after making or replacing it where that is needed.
+func (k *Keeper) agree(ctx context.Context) (identity, error) {
+	for range 3 {
+		have, err := k.Secrets.Get(ctx, k.Secret, metav1.GetOptions{})
+		missing := apierrors.IsNotFound(err)
+		if err != nil && !missing {
+			return identity{}, fmt.Errorf("read secret %s: %w", k.Secret, err)
+		}
+		if missing {
+			have = &corev1.Secret{Type: corev1.SecretTypeTLS, ObjectMeta: metav1.ObjectMeta{
+				Name: k.Secret, Labels: map[string]string{managedBy: manager},
+			}}
+		}
+		id := identity{CA: have.Data[caKey], Cert: have.Data[corev1.TLSCertKey], Key: have.Data[corev1.TLSPrivateKeyKey]}
+		cert, err := id.load()
+		if err == nil && id.fit(cert, k.names(), k.Now()) {
+			return id, nil
+		}
+		if have.Labels[managedBy] != manager {
+			k.once("foreign", "the webhooks' certificate expires soon, does not cover the webhooks' names, or is not signed by its ca.crt; it was not made here and is not replaced", "secret", k.Secret)
+			return id, nil
+		}
+		if id, err = newIdentity(k.names(), id.CA, k.Now()); err != nil {
+			return identity{}, err
+		}
+		next := have.DeepCopy()
+		next.Data = map[string][]byte{caKey: id.CA, corev1.TLSCertKey: id.Cert, corev1.TLSPrivateKeyKey: id.Key}
+		if missing {
+			_, err = k.Secrets.Create(ctx, next, metav1.CreateOptions{})
+		} else {
+			_, err = k.Secrets.Update(ctx, next, metav1.UpdateOptions{})
+		}
+		switch {
+		case err == nil:
+			k.Log.Info("made a certificate for the webhooks", "secret", k.Secret, "until", k.Now().Add(lifetime))
+			return id, nil
+		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err):
+			return identity{}, fmt.Errorf("write secret %s: %w", k.Secret, err)
+		}
+		// Another replica was faster; its certificate is as good.
+	}
+	return identity{}, fmt.Errorf("secret %s is changed by somebody else all the time", k.Secret)
+}
+
+// alone serves a certificate that nobody else knows.
+func (k *Keeper) alone() error {
+	if c := k.Certificate(); c != nil && c.Leaf.NotAfter.Sub(k.Now()) > renewal {
+		return nil
+	}
+	id, err := newIdentity(k.names(), nil, k.Now())
+	if err != nil {
+		return err
+	}
+	cert, err := id.load()
+	if err != nil {
+		return err
+	}
+	k.serve(id, cert)
+	return nil
+}
+
+func (k *Keeper) serve(id identity, cert *tls.Certificate) {
+	if !k.kept.equal(id) || k.Certificate() == nil {
+		k.kept = id
+		k.served.Store(cert)
+	}
+}
+
+// once logs a message the first time it would be logged.
+func (k *Keeper) once(what, message string, values ...any) {
+	if k.told == nil {
+		k.told = map[string]bool{}
+	}
+	if !k.told[what] {
+		k.told[what] = true
+		k.Log.Info("warning: "+message, values...)
+	}
+}
+
+// unread passes over configurations that do not exist or may not be read.
+func (k *Keeper) unread(err error) error {
+	switch {
+	case err == nil, apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsForbidden(err):
+		k.onceBundle()
+		return nil
+	}
+	return fmt.Errorf("read the webhook configuration: %w", err)
+}
+
+func (k *Keeper) onceBundle() {
+	k.once("bundle", "the bundle of the webhook configuration cannot be kept: no right to it; write ca.crt of the Secret there", "configuration", k.Configuration)
+}

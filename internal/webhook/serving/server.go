@@ -1,0 +1,163 @@
+package serving
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+)
+
+const (
+	// fileInterval is how often a certificate in files is looked for while there is none.
+	fileInterval = 10 * time.Second
+	// syncInterval is how often the self-made certificate is looked after; after a failure it is
+	// fileInterval.
+	syncInterval = 10 * time.Minute
+)
+
+// Options of a server.
+type Options struct {
+	// Host to listen on; all addresses if empty.
+	Host string
+	Port int
+	// CertDir, CertFile and KeyFile name the certificate; empty ones have the usual defaults.
+	CertDir, CertFile, KeyFile string
+	// ClientCA is a file with the CA that callers must have a certificate of; empty: anybody may
+	// call.
+	ClientCA string
+	// Own makes a certificate while there is none in files.
+	Own *Keeper
+	Log logr.Logger
+}
+
+// Server is a TLS server that keeps its own certificate.
+type Server struct {
+	webhook.Server
+	certs *certificates
+}
+
+// NewServer returns a server, which has to be given its paths and to be started.
+func NewServer(o Options) (*Server, error) {
+	if o.CertDir == "" {
+		o.CertDir = filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs")
+	}
+	certs := &certificates{
+		cert: filepath.Join(o.CertDir, cmp.Or(o.CertFile, "tls.crt")), key: filepath.Join(o.CertDir, cmp.Or(o.KeyFile, "tls.key")),
+		own: o.Own, log: o.Log,
+	}
+	var callers *x509.CertPool
+	if o.ClientCA != "" {
+		data, err := os.ReadFile(o.ClientCA)
+		if err != nil {
+			return nil, fmt.Errorf("CA of webhook callers: %w", err)
+		}
+		callers = x509.NewCertPool()
+		if !callers.AppendCertsFromPEM(data) {
+			return nil, fmt.Errorf("CA of webhook callers: %s holds no certificate", o.ClientCA)
+		}
+	}
+	server := webhook.NewServer(webhook.Options{Host: o.Host, Port: o.Port, TLSOpts: []func(*tls.Config){func(c *tls.Config) {
+		c.MinVersion = tls.VersionTLS12
+		c.NextProtos = []string{"h2", "http/1.1"}
+		c.CipherSuites = []uint16{
+			tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+			tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+			tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+			tls.TLS_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_RSA_WITH_AES_256_GCM_SHA384,
+		}
+		c.GetCertificate = certs.get
+		if callers != nil {
+			c.ClientCAs, c.ClientAuth = callers, tls.RequireAndVerifyClientCert
+		}
+	}}})
+	return &Server{server, certs}, nil
+}
+
+// Start serves until the context ends.
+func (s *Server) Start(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.certs.keep(ctx)
+	}()
+	err := s.Server.Start(ctx)
+	cancel()
+	<-ended
+	return err
+}
+
+// certificates chooses the certificate to serve: that of the files once they exist, before that the
+// self-made one.
+type certificates struct {
+	cert, key string
+	own       *Keeper
+	log       logr.Logger
+	files     atomic.Pointer[certwatcher.CertWatcher]
+}
+
+func (c *certificates) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if w := c.files.Load(); w != nil {
+		return w.GetCertificate(hello)
+	}
+	if own := c.own.Certificate(); own != nil {
+		return own, nil
+	}
+	return nil, errors.New("there is no certificate yet")
+}
+
+// keep looks after the certificate until the context ends.
+func (c *certificates) keep(ctx context.Context) {
+	var due time.Time
+	tick := time.NewTicker(fileInterval)
+	defer tick.Stop()
+	for {
+		w, err := c.readFiles()
+		switch now := c.own.Now(); {
+		case err == nil:
+			c.files.Store(w)
+			if err := w.Start(ctx); err != nil && ctx.Err() == nil {
+				c.log.Error(err, "changes of the webhooks' certificate files are not noticed")
+			}
+			<-ctx.Done()
+			return
+		case !errors.Is(err, fs.ErrNotExist):
+			// Whoever gives files keeps the bundle as well, so it is left alone.
+			c.log.Error(err, "the certificate files of the webhooks cannot be used")
+			if err := c.own.alone(); err != nil {
+				c.log.Error(err, "no certificate for the webhooks could be made")
+			}
+		case !now.Before(due):
+			due = now.Add(syncInterval)
+			if err := c.own.Sync(ctx); err != nil && ctx.Err() == nil {
+				c.log.Error(err, "the certificate of the webhooks could not be looked after")
+				due = now
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (c *certificates) readFiles() (*certwatcher.CertWatcher, error) {
+	for _, f := range []string{c.cert, c.key} {
+		if _, err := os.Stat(f); err != nil {
+			return nil, err
+		}
+	}
+	return certwatcher.New(c.cert, c.key)
+}

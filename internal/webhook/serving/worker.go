@@ -1,0 +1,56 @@
+package serving
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+// Where the next worker number is kept, for all processes of a cluster.
+const (
+	WorkerNamespace = "kube-system"
+	workerMap       = "quic-server-id-worker-tracker"
+	workerKey       = "nextWorkerId"
+)
+
+// ClaimWorker takes a worker number below limit that no other process has, and notes the next one.
+// The first number ever is random.
+func ClaimWorker(ctx context.Context, maps corev1client.ConfigMapInterface, limit int, random func(n int) int) (uint32, error) {
+	for range 10 {
+		have, err := maps.Get(ctx, workerMap, metav1.GetOptions{})
+		missing := apierrors.IsNotFound(err)
+		if missing {
+			have = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: workerMap}}
+		} else if err != nil {
+			return 0, err
+		}
+		n := random(limit)
+		if text, ok := have.Data[workerKey]; ok {
+			if n, err = strconv.Atoi(text); err != nil || n < 0 || n >= limit {
+				return 0, fmt.Errorf("%s of ConfigMap %s/%s is %q, not a number below %d", workerKey, WorkerNamespace, workerMap, text, limit)
+			}
+		}
+		next := have.DeepCopy()
+		if next.Data == nil {
+			next.Data = map[string]string{}
+		}
+		next.Data[workerKey] = strconv.Itoa((n + 1) % (limit - 1))
+		if missing {
+			_, err = maps.Create(ctx, next, metav1.CreateOptions{})
+		} else {
+			_, err = maps.Update(ctx, next, metav1.UpdateOptions{})
+		}
+		switch {
+		case err == nil:
+			return uint32(n), nil
+		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err):
+			return 0, err
+		}
+	}
+	return 0, fmt.Errorf("ConfigMap %s/%s is changed by others all the time", WorkerNamespace, workerMap)
+}
