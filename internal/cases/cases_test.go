@@ -28,13 +28,13 @@ const horizon = 5 * time.Minute
 // TestCases runs each case in a world of its own.
 func TestCases(t *testing.T) {
 	var sum summary
-	for _, name := range names(t) {
+	for _, name := range Names(t) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newWorld(t)
-				newLoader(t, r).apply(t, name)
+				NewLoader(t, r).Apply(t, name)
 				failed := r.Settle(horizon)
-				sum.judge(t, name, read(t, r), failed)
+				sum.judge(t, name, Read(t, r), failed)
 			})
 		})
 	}
@@ -46,13 +46,13 @@ func TestCasesTogether(t *testing.T) {
 	var sum summary
 	synctest.Test(t, func(t *testing.T) {
 		r := newWorld(t)
-		l := newLoader(t, r)
-		for _, name := range names(t) {
-			l.apply(t, name)
+		l := NewLoader(t, r)
+		for _, name := range Names(t) {
+			l.Apply(t, name)
 		}
 		failed := r.Settle(horizon)
-		all := read(t, r)
-		for _, name := range names(t) {
+		all := Read(t, r)
+		for _, name := range Names(t) {
 			sum.judge(t, name, of(all, name), failed)
 		}
 	})
@@ -62,8 +62,8 @@ func TestCasesTogether(t *testing.T) {
 func newWorld(t *testing.T) *rig.Rig {
 	t.Helper()
 	r := rig.New(t, rig.Options{Ingress: raised})
-	seedTrustStore(r)
-	lenient(r)
+	SeedTrustStore(r)
+	Lenient(r)
 	return r
 }
 
@@ -73,17 +73,17 @@ func TestStrictGroups(t *testing.T) {
 	const name = "ingress-group-conflict-scheme"
 	synctest.Test(t, func(t *testing.T) {
 		r := rig.New(t, rig.Options{Ingress: func(o *ingress.Options) { o.StrictGroups = true }})
-		newLoader(t, r).apply(t, name)
+		NewLoader(t, r).Apply(t, name)
 		r.Settle(horizon)
-		want, got := recorded(t, name), read(t, r)
+		want, got := Recorded(t, name), Read(t, r)
 		for _, d := range everywhere {
 			d.change(want)
 		}
-		normalise(want)
-		normalise(got)
+		Normalise(want)
+		Normalise(got)
 		// Nothing is built, but only who is at fault is told.
 		delete(want[events], "Ingress "+name+"/a")
-		if found := diff(exact(t, want), exact(t, got)); found != "" {
+		if found := Diff(Exact(t, want), Exact(t, got)); found != "" {
 			t.Errorf("(-recorded +got):\n%s", found)
 		}
 	})
@@ -97,10 +97,10 @@ func (s summary) String() string {
 }
 
 // judge compares what a case has become with what was recorded.
-func (s *summary) judge(t *testing.T, name string, got record, failed map[string]error) {
+func (s *summary) judge(t *testing.T, name string, got Record, failed map[string]error) {
 	t.Helper()
-	want := recorded(t, name)
-	said := exact(t, got[events])
+	want := Recorded(t, name)
+	said := Exact(t, got[events])
 	for _, d := range everywhere {
 		d.change(want)
 	}
@@ -108,26 +108,26 @@ func (s *summary) judge(t *testing.T, name string, got record, failed map[string
 	if d, ok := later[name]; ok {
 		own = []difference{d}
 	}
-	normalise(want)
-	normalise(got)
-	if len(own) > 0 && diff(exact(t, want), exact(t, got)) == "" {
+	Normalise(want)
+	Normalise(got)
+	if len(own) > 0 && Diff(Exact(t, want), Exact(t, got)) == "" {
 		s.failed++
 		t.Errorf("CASE %s is equal to what was recorded: remove it from the table of differences", name)
 		return
 	}
 	for _, d := range own {
-		before := exact(t, want)
-		if d.change(want); cmp.Equal(before, exact(t, want)) {
+		before := Exact(t, want)
+		if d.change(want); cmp.Equal(before, Exact(t, want)) {
 			t.Errorf("%s: the difference changes nothing: %s", name, d.what)
 		}
 	}
-	normalise(want)
+	Normalise(want)
 	if file := "testdata/" + name + ".fulcrum.json"; *update && exists(file) {
-		if err := os.WriteFile(file, []byte(text(exact(t, got))+"\n"), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(text(Exact(t, got))+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	found := diff(exact(t, want), exact(t, got))
+	found := Diff(Exact(t, want), Exact(t, got))
 	_, isLater := later[name]
 	switch {
 	case found != "":
@@ -153,23 +153,23 @@ func (s *summary) judge(t *testing.T, name string, got record, failed map[string
 	}
 }
 
-// recorded reads the expectation of a case.
-func recorded(t *testing.T, name string) record {
+// Recorded reads the expectation of a case.
+func Recorded(t *testing.T, name string) Record {
 	t.Helper()
 	raw, err := testdata.ReadFile("testdata/" + name + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out record
+	var out Record
 	if err := json.Unmarshal(raw, &out); err != nil {
 		t.Fatal(err)
 	}
 	return out
 }
 
-// of takes what belongs to one case out of a record of many.
-func of(all record, name string) record {
-	out := record{bindings: {}, objects: {}, events: {}}
+// of takes what belongs to one case out of a Record of many.
+func of(all Record, name string) Record {
+	out := Record{bindings: {}, objects: {}, events: {}}
 	for section, items := range all {
 		for key, v := range items {
 			rest := key

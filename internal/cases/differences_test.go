@@ -9,7 +9,7 @@ import (
 // narrow as possible, so that everything else of the case still counts.
 type difference struct {
 	what, why string
-	change    func(record)
+	change    func(Record)
 }
 
 // everywhere holds for all cases; of some it changes nothing.
@@ -17,7 +17,7 @@ var everywhere = []difference{
 	{
 		what: "the protocol of ports in the status of an Ingress is TCP, not empty",
 		why:  "the field is required; API servers of newer versions refuse a status without it",
-		change: func(r record) {
+		change: func(r Record) {
 			walk(map[string]any(r[objects]), func(m map[string]any) {
 				if _, ok := m["port"]; ok && m["protocol"] == "" {
 					m["protocol"] = "TCP"
@@ -36,7 +36,7 @@ var onPurpose = map[string][]difference{
 	"ingress-group-conflict-scheme": {{
 		what: "the group is built with the scheme of its first member, and the second one is told",
 		why:  "one member must not take a whole group down; TestStrictGroups shows the recorded behaviour, which is an option",
-		change: func(r record) {
+		change: func(r Record) {
 			replace(r, "ingress-group-conflict-scheme")
 		},
 	}},
@@ -48,7 +48,7 @@ var later = map[string]difference{
 	"ingress-frontend-nlb": {
 		what: "no NLB in front of the ALB",
 		why:  "it is not built yet, which an event says",
-		change: func(r record) {
+		change: func(r Record) {
 			delete(r[loadBalancers], "ingress-frontend-nlb/web:FrontendNlb")
 			delete(r[targetGroups], "ingress-frontend-nlb/web:FrontendNlb-tg-TCP-80")
 			walk(map[string]any(r[objects]), func(m map[string]any) {
@@ -65,19 +65,19 @@ var later = map[string]difference{
 func lastEvent(object, kind, reason, why string) difference {
 	return difference{
 		what: "the last event is " + kind + " " + reason, why: why,
-		change: func(r record) { setEvent(r, object, kind, reason) },
+		change: func(r Record) { setEvent(r, object, kind, reason) },
 	}
 }
 
-func setEvent(r record, object, kind, reason string) {
+func setEvent(r Record, object, kind, reason string) {
 	r.put(events, object, map[string]any{"type": kind, "reason": reason})
 }
 
 // replace puts the expectation that is written in testdata/<name>.fulcrum.json into the place of
 // the recorded one.
-func replace(r record, name string) {
+func replace(r Record, name string) {
 	raw, err := testdata.ReadFile("testdata/" + name + ".fulcrum.json")
-	var own record
+	var own Record
 	if err == nil {
 		err = json.Unmarshal(raw, &own)
 	}

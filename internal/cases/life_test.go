@@ -22,17 +22,17 @@ func TestCasesLive(t *testing.T) {
 		config := world.DefaultConfig()
 		config.PageSize = 3
 		r := rig.New(t, rig.Options{Ingress: raised, Emulator: emulator.Options{Seed: 7, Config: &config}})
-		seedTrustStore(r)
-		lenient(r)
+		SeedTrustStore(r)
+		Lenient(r)
 		before := r.State()
-		l := newLoader(t, r)
-		for _, name := range slices.Backward(names(t)) {
-			l.apply(t, name)
+		l := NewLoader(t, r)
+		for _, name := range slices.Backward(Names(t)) {
+			l.Apply(t, name)
 		}
 		r.Settle(horizon)
 		var sum summary
-		made := read(t, r)
-		for _, name := range names(t) {
+		made := Read(t, r)
+		for _, name := range Names(t) {
 			sum.judge(t, name, of(made, name), nil)
 		}
 		t.Log(sum.String())

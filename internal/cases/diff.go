@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// diff lists where two values differ, a line for each place: its path, what was recorded (-) and
+// Diff lists where two values differ, a line for each place: its path, what was recorded (-) and
 // what there is (+). It is empty for equal values.
-func diff(want, got any) string {
+func Diff(want, got any) string {
 	r := &places{}
 	cmp.Equal(want, got, cmp.Reporter(r))
 	return r.lines.String()

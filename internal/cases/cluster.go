@@ -33,7 +33,7 @@ func (rd *reader) binding(b *elbv2.TargetGroupBinding) {
 	spec := b.Spec
 	spec.TargetGroupARN = ""
 	out := map[string]any{
-		"Spec": renameAll(exact(rd.t, spec), rd.names.replacer()), "Labels": exact(rd.t, b.Labels), "Finalizers": exact(rd.t, b.Finalizers),
+		"Spec": renameAll(Exact(rd.t, spec), rd.names.replacer()), "Labels": Exact(rd.t, b.Labels), "Finalizers": Exact(rd.t, b.Finalizers),
 	}
 	walk(out["Spec"], func(m map[string]any) {
 		if p, ok := m["port"].(float64); ok && port(int32(p)) == "nodeport" {
@@ -52,9 +52,9 @@ func (rd *reader) object(kind cluster.Kind, obj cluster.Object) {
 	var status any
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:
-		status = exact(rd.t, o.Status)
+		status = Exact(rd.t, o.Status)
 	case *corev1.Service:
-		status = exact(rd.t, o.Status)
+		status = Exact(rd.t, o.Status)
 	}
 	touched := len(obj.GetFinalizers()) > 0
 	walk(status, func(m map[string]any) {
@@ -74,7 +74,7 @@ func (rd *reader) object(kind cluster.Kind, obj cluster.Object) {
 	}
 	out := map[string]any{"status": status}
 	if f := obj.GetFinalizers(); len(f) > 0 {
-		out["finalizers"] = exact(rd.t, f)
+		out["finalizers"] = Exact(rd.t, f)
 	}
 	rd.out.put(objects, string(kind)+" "+obj.GetNamespace()+"/"+obj.GetName(), out)
 }

@@ -26,8 +26,8 @@ import (
 //go:embed testdata
 var testdata embed.FS
 
-// names lists the cases.
-func names(t *testing.T) []string {
+// Names lists the cases.
+func Names(t *testing.T) []string {
 	t.Helper()
 	files, err := fs.Glob(testdata, "testdata/*.yaml")
 	if err != nil {
@@ -43,10 +43,10 @@ func names(t *testing.T) []string {
 // podsAnnotation on a Service says how many ready pods it has.
 const podsAnnotation = "test.fulcrum/pods"
 
-// loader puts the objects of cases into a store as an API server and the controllers beside us
+// Loader puts the objects of cases into a store as an API server and the controllers beside us
 // would: with node ports, cluster addresses, pods and endpoint slices. Numbers go on from case to
 // case, so that many cases fit into one store.
-type loader struct {
+type Loader struct {
 	rig        *rig.Rig
 	interfaces []string // of the nodes
 	nodePort   int32
@@ -54,9 +54,9 @@ type loader struct {
 	pod        int
 }
 
-func newLoader(t *testing.T, r *rig.Rig) *loader {
+func NewLoader(t *testing.T, r *rig.Rig) *Loader {
 	t.Helper()
-	l := &loader{rig: r, nodePort: 30000, address: 1}
+	l := &Loader{rig: r, nodePort: 30000, address: 1}
 	for _, instance := range r.World.Instances {
 		out, err := l.ec2().DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{instance.ID}})
 		l.interfaces = append(l.interfaces, aws.ToString(must(t, out, err).Reservations[0].Instances[0].NetworkInterfaces[0].NetworkInterfaceId))
@@ -64,11 +64,11 @@ func newLoader(t *testing.T, r *rig.Rig) *loader {
 	return l
 }
 
-func (l *loader) ec2() *ec2.Client { return ec2.NewFromConfig(rig.AWSConfig(l.rig.Emulator)) }
+func (l *Loader) ec2() *ec2.Client { return ec2.NewFromConfig(rig.AWSConfig(l.rig.Emulator)) }
 
 // podAddress gives a node's interface another address, as the usual network plugin does. It is not
 // one of those that were recorded, so that the rules of pods can be made; nothing else shows it.
-func (l *loader) podAddress(t *testing.T, node int) string {
+func (l *Loader) podAddress(t *testing.T, node int) string {
 	t.Helper()
 	out, err := l.ec2().AssignPrivateIpAddresses(t.Context(), &ec2.AssignPrivateIpAddressesInput{
 		NetworkInterfaceId: &l.interfaces[node], SecondaryPrivateIpAddressCount: aws.Int32(1),
@@ -76,8 +76,8 @@ func (l *loader) podAddress(t *testing.T, node int) string {
 	return aws.ToString(must(t, out, err).AssignedPrivateIpAddresses[0].PrivateIpAddress)
 }
 
-// apply creates the objects of a case in the order of its file.
-func (l *loader) apply(t *testing.T, name string) {
+// Apply creates the objects of a case in the order of its file.
+func (l *Loader) Apply(t *testing.T, name string) {
 	t.Helper()
 	raw, err := testdata.ReadFile("testdata/" + name + ".yaml")
 	if err != nil {
@@ -120,7 +120,7 @@ func (l *loader) apply(t *testing.T, name string) {
 }
 
 // namespace makes a namespace that does not exist yet.
-func (l *loader) namespace(t *testing.T, name string) {
+func (l *Loader) namespace(t *testing.T, name string) {
 	t.Helper()
 	ref := cluster.Ref{Kind: cluster.KindNamespace, Name: name}
 	if have, err := l.rig.Store.Get(ref); err != nil || have != nil {
@@ -135,7 +135,7 @@ func (l *loader) namespace(t *testing.T, name string) {
 }
 
 // allocate fills in what the API server gives to a Service.
-func (l *loader) allocate(svc *corev1.Service) {
+func (l *Loader) allocate(svc *corev1.Service) {
 	s := &svc.Spec
 	if s.Type == corev1.ServiceTypeExternalName {
 		return
@@ -166,7 +166,7 @@ func (l *loader) allocate(svc *corev1.Service) {
 const namedPort = 8080
 
 // pods makes the ready pods of a Service and its endpoint slice.
-func (l *loader) pods(t *testing.T, svc *corev1.Service) {
+func (l *Loader) pods(t *testing.T, svc *corev1.Service) {
 	t.Helper()
 	n, err := strconv.Atoi(svc.Annotations[podsAnnotation])
 	if err != nil {

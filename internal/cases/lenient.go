@@ -8,9 +8,9 @@ import (
 
 // The cases were recorded against an AWS that knew less than ours. This is what they need of it.
 
-// seedTrustStore makes the trust store that a case names by a fixed ARN, which the API would not
+// SeedTrustStore makes the trust store that a case names by a fixed ARN, which the API would not
 // give.
-func seedTrustStore(r *rig.Rig) {
+func SeedTrustStore(r *rig.Rig) {
 	w := r.Emulator.World()
 	w.Lock()
 	defer w.Unlock()
@@ -21,9 +21,9 @@ func seedTrustStore(r *rig.Rig) {
 // raised tells the controller of the quota that lenient raises.
 func raised(o *ingress.Options) { o.ConditionValues = 10 }
 
-// lenient switches off checks of AWS that the recorded configurations would not pass: six values in
+// Lenient switches off checks of AWS that the recorded configurations would not pass: six values in
 // the conditions of a rule, a comma in a tag.
-func lenient(r *rig.Rig) {
+func Lenient(r *rig.Rig) {
 	w := r.Emulator.World()
 	w.Lock()
 	defer w.Unlock()

@@ -24,7 +24,7 @@ func (rd *reader) loadBalancer(lb elbtypes.LoadBalancer) {
 	}
 	out := map[string]any{
 		"Name": aws.ToString(lb.LoadBalancerName), "Type": string(lb.Type), "Scheme": string(lb.Scheme),
-		"IpAddressType": string(lb.IpAddressType), "Tags": exact(rd.t, rd.tags[arn]),
+		"IpAddressType": string(lb.IpAddressType), "Tags": Exact(rd.t, rd.tags[arn]),
 	}
 	if v := lb.EnablePrefixForIpv6SourceNat; v != "" && v != elbtypes.EnablePrefixForIpv6SourceNatEnumOff {
 		out["EnablePrefixForIpv6SourceNat"] = string(v)

@@ -15,11 +15,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/rig"
 )
 
-// record is what became of the objects of one case or of many, in the form of the recorded files:
+// Record is what became of the objects of one case or of many, in the form of the recorded files:
 // section, key, value.
-type record map[string]map[string]any
+type Record map[string]map[string]any
 
-func (r record) put(section, key string, value any) {
+func (r Record) put(section, key string, value any) {
 	if r[section] == nil {
 		r[section] = map[string]any{}
 	}
@@ -47,17 +47,17 @@ type reader struct {
 
 	names nameTable
 	tags  map[string]map[string]string // of load balancers, listeners, rules and target groups
-	out   record
+	out   Record
 }
 
-// read writes down everything that a controller has made in a world.
-func read(t *testing.T, r *rig.Rig) record {
+// Read writes down everything that a controller has made in a world.
+func Read(t *testing.T, r *rig.Rig) Record {
 	t.Helper()
 	cfg := rig.AWSConfig(r.Emulator)
 	rd := &reader{
 		t: t, rig: r, names: seededNames(r.World), tags: map[string]map[string]string{},
 		elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), wafv2: wafv2.NewFromConfig(cfg), shield: shield.NewFromConfig(cfg),
-		out: record{bindings: {}, objects: {}, events: {}},
+		out: Record{bindings: {}, objects: {}, events: {}},
 	}
 	rd.subnets()
 	groups := rd.groups()

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// A record is written as JSON, and values here are what encoding/json makes of it.
+// A Record is written as JSON, and values here are what encoding/json makes of it.
 
 // plain turns any value into maps, lists, strings and numbers, without nulls, empty texts and
 // empty collections.
 func plain(t *testing.T, v any) any {
 	t.Helper()
-	return prune(exact(t, v))
+	return prune(Exact(t, v))
 }
 
 // plainMap is plain for structs.
@@ -25,8 +25,8 @@ func plainMap(t *testing.T, v any) map[string]any {
 	return m
 }
 
-// exact is plain without leaving anything out.
-func exact(t *testing.T, v any) any {
+// Exact is plain without leaving anything out.
+func Exact(t *testing.T, v any) any {
 	t.Helper()
 	data, err := json.Marshal(v)
 	if err != nil {
