@@ -34,7 +34,8 @@ func (w *World) ControllerArgs() []string {
 		"--aws-api-endpoints=" + strings.Join(endpoints, ","),
 		"--metrics-bind-addr=" + w.at(portMetrics),
 		"--health-probe-bind-addr=" + w.at(portHealth),
-		"--webhook-bind-port=" + strconv.Itoa(portWebhook),
+		// Webhooks are served on all addresses, so the port tells worlds apart.
+		"--webhook-bind-port=" + strconv.Itoa(portWebhook+w.slot.n),
 		"--enable-leader-election=false",
 	}
 }

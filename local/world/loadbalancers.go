@@ -174,6 +174,7 @@ func (w *World) HTTPClient(to string) *http.Client {
 		Transport: &http.Transport{
 			DialContext:       dial,
 			DisableKeepAlives: true,
+			ForceAttemptHTTP2: true, // over TLS, as browsers do
 			TLSClientConfig:   &tls.Config{RootCAs: pool},
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
