@@ -104,6 +104,12 @@ func testFacts() observed.Facts {
 // answer gives the health that the plan asks for; healthy says whether the targets are.
 func answer(have *observed.Stack, asks []model.Question, state func(arn string) string) {
 	for _, q := range asks {
+		if a, ok := q.(model.AskAddOn); ok {
+			if have.Facts.AddOns == nil {
+				have.Facts.AddOns = map[string]observed.AddOn{}
+			}
+			have.Facts.AddOns[a.Key()] = observed.AddOn{}
+		}
 		if h, ok := q.(model.AskHealth); ok {
 			have.Facts.Health[h.ARN] = observed.Health{Targets: []observed.Target{{ID: "t", Port: 1, State: state(h.ARN)}}}
 		}

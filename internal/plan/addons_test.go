@@ -1,0 +1,149 @@
+package plan
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+func randomAddOns(r *rand.Rand) model.AddOns {
+	var out model.AddOns
+	if r.IntN(2) == 0 {
+		out.WebACL = []*model.WebACL{{}, {ARN: "arn:1"}, {ARN: "arn:2"}, {Name: "edge"}}[r.IntN(4)]
+	}
+	if r.IntN(2) == 0 {
+		out.ClassicACL = []*model.ClassicACL{{}, {ID: "old"}}[r.IntN(2)]
+	}
+	if r.IntN(2) == 0 {
+		out.Shield = &model.Shield{On: r.IntN(2) == 0}
+	}
+	return out
+}
+
+func addOnFacts() observed.Facts {
+	f := testFacts()
+	f.WebACLs = map[string]observed.WebACL{"edge": {ARN: "arn:edge"}}
+	f.Subscription = &observed.Subscription{Active: true}
+	f.TrustStores = map[string]string{"clients": "arn:clients", "missing": ""}
+	return f
+}
+
+func TestAddOnsBecomeWhatIsWishedAndThenStay(t *testing.T) {
+	for seed := range uint64(500) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		have := observed.Stack{Facts: addOnFacts()}
+		wished := map[model.AddOn]string{}
+		for range 4 {
+			want := randomWish(r)
+			want.ALB.AddOns = randomAddOns(r)
+			have = converge(t, want, have)
+			lb := have.Live(model.LoadBalancerID)
+			if lb == nil {
+				continue
+			}
+			if w := want.ALB.AddOns.WebACL; w != nil {
+				wished[model.WAFv2] = strings.Replace(w.ARN+w.Name, "edge", "arn:edge", 1)
+			}
+			if w := want.ALB.AddOns.ClassicACL; w != nil {
+				wished[model.WAFClassic] = w.ID
+			}
+			if w := want.ALB.AddOns.Shield; w != nil {
+				wished[model.ShieldPlan] = ""
+				if w.On {
+					wished[model.ShieldPlan] = protectionAddress.String()
+				}
+			}
+			for of, id := range wished {
+				if got := have.Facts.AddOns[model.AskAddOn{Of: of, ARN: lb.ARN}.Key()].ID; got != id {
+					t.Fatalf("seed %d: %s is %q, want %q", seed, of, got, id)
+				}
+			}
+		}
+	}
+}
+
+func TestAddOnsOfOthers(t *testing.T) {
+	live := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: addOnFacts()})
+	arn := live.Live(model.LoadBalancerID).ARN
+	of := finding.Origin{Object: testMember, Field: "x"}
+	for name, c := range map[string]struct {
+		wish  model.AddOns
+		have  map[model.AddOn]observed.AddOn
+		steps string
+	}{
+		"nothing wished leaves everything": {
+			have: map[model.AddOn]observed.AddOn{model.WAFv2: {ID: "arn"}, model.ShieldPlan: {ID: "1", Name: ProtectionName}},
+		},
+		"a protection of somebody else stays": {
+			wish: model.AddOns{Shield: &model.Shield{Of: of}},
+			have: map[model.AddOn]observed.AddOn{model.ShieldPlan: {ID: "1", Name: "security team"}},
+		},
+		"a protection of an older controller goes": {
+			wish:  model.AddOns{Shield: &model.Shield{Of: of}},
+			have:  map[model.AddOn]observed.AddOn{model.ShieldPlan: {ID: "1", Name: legacyProtectionName}},
+			steps: "dissociate protection/LoadBalancer",
+		},
+		"a protection of anybody is enough": {
+			wish: model.AddOns{Shield: &model.Shield{On: true, Of: of}},
+			have: map[model.AddOn]observed.AddOn{model.ShieldPlan: {ID: "1", Name: "security team"}},
+		},
+		"a classic web ACL goes before a new one comes": {
+			wish:  model.AddOns{WebACL: &model.WebACL{ARN: "arn", Of: of}, ClassicACL: &model.ClassicACL{Of: of}},
+			have:  map[model.AddOn]observed.AddOn{model.WAFv2: {}, model.WAFClassic: {ID: "old"}},
+			steps: "dissociate classic-web-acl/LoadBalancer\nassociate web-acl/LoadBalancer",
+		},
+		"a service that does not answer is asked again": {
+			wish:  model.AddOns{WebACL: &model.WebACL{ARN: "arn", Of: of}},
+			have:  map[model.AddOn]observed.AddOn{model.WAFv2: {Fault: &observed.Fault{Message: "down"}}},
+			steps: "associate web-acl/LoadBalancer",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			have := live
+			have.Facts.AddOns = map[string]observed.AddOn{}
+			for of, v := range c.have {
+				have.Facts.AddOns[model.AskAddOn{Of: of, ARN: arn}.Key()] = v
+			}
+			want := claimed(wishOf(ruleTo("/*", "g1")))
+			want.ALB.AddOns = c.wish
+			p, _ := Make(want, have, testOptions)
+			if diff := cmp.Diff(c.steps, stepIDs(p)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if strings.Contains(name, "asked again") && (len(p.Steps) != 1 || p.Steps[0].Again != outageWait) {
+				t.Errorf("it does not wait:\n%s", p.Text())
+			}
+		})
+	}
+}
+
+func TestTrustStoreByName(t *testing.T) {
+	wish := func(store string) model.Stack {
+		s := claimed(wishOf(ruleTo("/*", "g1")))
+		s.ALB.Listeners[0].TLS = &model.TLS{
+			Policy: "p", Certificates: []model.CertChoice{model.CertARNs{Member: testMember, ARNs: []string{"iam"}}},
+			MutualAuth: &model.MutualAuth{Mode: "verify", TrustStore: store, Of: finding.Origin{Object: testMember, Field: "mutual"}},
+		}
+		return s
+	}
+	have := converge(t, wish("clients"), observed.Stack{Facts: addOnFacts()})
+	got := have.Live(model.LoadBalancerID).Listeners[0].MutualAuth
+	if diff := cmp.Diff(&model.MutualAuth{Mode: "verify", TrustStore: "arn:clients"}, got); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+	p, found := Make(wish("missing"), have, testOptions)
+	if len(runnable(p)) > 0 || found.Reach() != finding.BlocksListener {
+		t.Errorf("an unknown trust store is not held: %v\n%s", found, p.Text())
+	}
+	open := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: addOnFacts()})
+	p, _ = Make(wish("missing"), open, testOptions)
+	if len(runnable(p)) > 0 {
+		t.Errorf("a listener without mutual authentication changes:\n%s", p.Text())
+	}
+}

@@ -1,0 +1,52 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// planCertificates attaches additional certificates before it detaches others.
+func (b *builder) planCertificates(l *listenerPlan, a Address, after []StepID) []StepID {
+	var live []string
+	if l.live != nil {
+		live = l.live.Certificates
+	}
+	if l.wish.TLS == nil {
+		return nil
+	}
+	var steps []StepID
+	for _, arn := range l.certs.Extra {
+		if !slices.Contains(live, arn) {
+			steps = append(steps, b.add(Step{
+				ID: stepID("certificate", a, arn), Address: a, Verb: Update, Do: AddCertificate{Listener: a, ARN: arn},
+				Changes: []Change{{Path: "certificates", To: arn}}, Why: "hosts of the listener need it", After: after, Blames: b.certificateOwners(l, arn),
+			}))
+		}
+	}
+	added := append(slices.Clone(after), steps...)
+	for _, arn := range live {
+		if !slices.Contains(l.certs.Extra, arn) {
+			steps = append(steps, b.add(Step{
+				ID: stepID("uncertificate", a, arn), Address: a, Verb: Update, Do: RemoveCertificate{Listener: a, ARN: arn},
+				Changes: []Change{{Path: "certificates", From: arn}}, Why: "no object asks for it any more", After: added, Blames: l.wish.Members,
+			}))
+		}
+	}
+	return steps
+}
+
+// certificateOwners are the members that named a certificate, or all of the listener.
+func (b *builder) certificateOwners(l *listenerPlan, arn string) []finding.Ref {
+	var out []finding.Ref
+	for _, c := range l.wish.TLS.Certificates {
+		if c, ok := c.(model.CertARNs); ok && slices.Contains(c.ARNs, arn) {
+			out = append(out, c.Member)
+		}
+	}
+	if len(out) == 0 {
+		return l.wish.Members
+	}
+	return out
+}

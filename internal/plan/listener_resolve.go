@@ -1,0 +1,142 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// resolveListeners settles certificates, external target groups and held rules.
+func (b *builder) resolveListeners() {
+	for _, w := range b.want.ALB.Listeners {
+		l := listenerPlan{wish: w, make: true, live: b.liveListener(w.Port)}
+		var blocked []finding.Ref
+		if w.TLS != nil {
+			l.certs = b.resolveCertificates(w, l.live)
+			blocked = l.certs.Blocked
+			if l.certs.Default == "" {
+				l.make = false
+				b.uncertified(w, blocked)
+			}
+			b.resolveMutualAuth(&l)
+		}
+		b.resolveRules(&l, blocked)
+		b.listeners = append(b.listeners, l)
+	}
+	for _, l := range b.listeners {
+		if l.make || l.live != nil {
+			b.plan.Ports = append(b.plan.Ports, l.wish.Port)
+		}
+	}
+	b.keepHeldElsewhere()
+}
+
+// uncertified reports a secure listener that has no certificate to serve. It waits while the
+// certificates are still to be asked for.
+func (b *builder) uncertified(w model.Listener, blocked []finding.Ref) {
+	if len(blocked) > 0 || len(b.plan.Asks) > 0 || len(w.Members) == 0 {
+		return
+	}
+	b.found.Add(finding.Finding{
+		Object: w.Members[0], Field: "spec.tls", Reason: finding.CertificateMissing,
+		Message: fmt.Sprintf("port %d serves HTTPS, but no certificate is given and there is no host to find one by", w.Port),
+		Fix:     "set the certificate-arn annotation, or give the rules a host", Blocks: finding.BlocksMember,
+	})
+}
+
+func (b *builder) liveListener(port int32) *observed.Listener {
+	if b.live == nil {
+		return nil
+	}
+	for i := range b.live.Listeners {
+		if b.live.Listeners[i].Port == port {
+			return &b.live.Listeners[i]
+		}
+	}
+	return nil
+}
+
+func (b *builder) resolveRules(l *listenerPlan, blocked []finding.Ref) {
+	l.defaults = l.wish.Default
+	l.ownDefault = !l.wish.DefaultOf.Object.IsZero()
+	for _, a := range l.wish.Default {
+		if _, ok := a.(model.Redirect); ok && len(l.wish.Rules) == 0 {
+			l.redirectsAll = true
+		}
+	}
+	if l.wish.DefaultHeld || l.ownDefault && slices.Contains(blocked, l.wish.DefaultOf.Object) || b.unresolved(l.wish.Default, l.wish.DefaultOf) {
+		l.ownDefault = false
+		l.defaults = []model.Action{notFound}
+		if l.live != nil {
+			l.defaults = l.live.Default
+		}
+	}
+	l.defaults = b.resolved(l.defaults)
+	taken := map[string]bool{}
+	for _, r := range l.wish.Rules {
+		p := rulePlan{wish: r, held: r.Held || slices.Contains(blocked, r.Member) || b.unresolved(r.Actions, r.Origin)}
+		if p.held {
+			p.hold(l.live, taken)
+		}
+		p.wish.Actions = b.resolved(p.wish.Actions)
+		l.rules = append(l.rules, p)
+	}
+	for _, h := range b.want.Held {
+		b.insertHeld(l, h, taken)
+	}
+	b.keep(l.defaults)
+	for _, r := range l.rules {
+		if r.held {
+			b.keep(r.wish.Actions)
+		}
+	}
+}
+
+func (b *builder) wishes(port int32) bool {
+	return slices.ContainsFunc(b.want.ALB.Listeners, func(l model.Listener) bool { return l.Port == port })
+}
+
+// unresolved says whether an action names a target group that does not exist, and reports it.
+func (b *builder) unresolved(actions []model.Action, of finding.Origin) bool {
+	missing := false
+	for _, a := range actions {
+		f, ok := a.(model.Forward)
+		if !ok {
+			continue
+		}
+		for _, g := range f.Groups {
+			if g.Group.Name != "" && b.arn(g.Group) == "" {
+				missing = true
+				b.found.Add(finding.Finding{
+					Object: of.Object, Field: of.Field, Reason: finding.TargetGroupNotFound,
+					Message: fmt.Sprintf("target group %s does not exist", g.Group.Name),
+					Fix:     "correct targetGroupName, or create the target group", Blocks: finding.BlocksRule,
+				})
+			}
+		}
+	}
+	return missing
+}
+
+// resolved puts the ARNs of groups that are given by name into actions; what carries out a step has
+// nothing else to find them by.
+func (b *builder) resolved(actions []model.Action) []model.Action {
+	out := slices.Clone(actions)
+	for i, a := range out {
+		f, ok := a.(model.Forward)
+		if !ok {
+			continue
+		}
+		f.Groups = slices.Clone(f.Groups)
+		for j, g := range f.Groups {
+			if arn := b.arn(g.Group); g.Group.Name != "" && arn != "" {
+				f.Groups[j].Group = model.GroupRef{ARN: arn}
+			}
+		}
+		out[i] = f
+	}
+	return out
+}
