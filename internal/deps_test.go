@@ -61,9 +61,6 @@ var layers = map[string]layer{
 	"internal/cloud": {own: append([]string{"internal/engine", "internal/engine/bindings"}, core...), libraries: []string{"github.com/aws/"}},
 	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/engine/bindings"}, core...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/"}},
-	"internal/webhook": {api: true, own: append([]string{"internal/cluster", "internal/engine/bindings", "internal/targets"}, core...),
-		libraries: []string{"github.com/go-logr/", "github.com/prometheus/"}},
-	"internal/webhook/serving": {libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/"}},
 	"internal/config": {own: []string{"internal/naming"}, libraries: []string{"github.com/spf13/"}},
 	"internal/controller": {api: true, own: []string{"internal/*", "internal/engine/bindings", "internal/frontend/*", "internal/webhook/serving"},
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/prometheus/"}},
@@ -122,7 +119,7 @@ func TestImportRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name := range layers {
-		if !used[name] && !strings.Contains(name, "*/*") && !strings.HasPrefix(name, "internal/webhook") {
+		if !used[name] && !strings.Contains(name, "*/*") {
 			t.Errorf("the layer %s has no package", name)
 		}
 	}

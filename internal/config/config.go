@@ -16,6 +16,7 @@ type Config struct {
 	Workers     Workers
 	Election    Election
 	Serving     Serving
+	Admission   Admission
 	Later       Later
 	// StrictGroups lets one fault of a member stop its whole group.
 	StrictGroups bool
@@ -102,6 +103,12 @@ type Serving struct {
 	WebhookClientCA string
 }
 
+// Admission says what webhooks do besides their fixed checks.
+type Admission struct {
+	DisableClassAnnotation, DisableGroupAnnotation bool
+	ReadinessGates                                 bool
+}
+
 // Later are flags that are accepted so that the command line of an installation stays valid, and
 // that have no effect in this version. Setting one to something else than its default is reported
 // at start.
@@ -110,10 +117,8 @@ type Later struct {
 	AcceleratorMaxBackoff                                                                         time.Duration
 	EndpointSlices                                                                                bool
 	StabilizationInterval                                                                         time.Duration
-	DisableClassAnnotation, DisableGroupAnnotation                                                bool
 	DefaultPCA                                                                                    string
 	LoadBalancerClass                                                                             string
-	ReadinessGateInjection                                                                        bool
 }
 
 // Default returns the defaults.
@@ -128,13 +133,14 @@ func Default() Config {
 		Targets: Targets{
 			RequeueDuration: 15 * time.Second, MaxBackoff: 1000 * time.Second, QUICVariable: "AWS_LBC_QUIC_SERVER_ID",
 		},
-		Workers:  Workers{Ingress: 3, Binding: 3},
-		Election: Election{Enabled: true, ID: "aws-load-balancer-controller-leader"},
-		Serving:  Serving{Metrics: ":8080", Probes: ":61779", WebhookPort: 9443},
+		Workers:   Workers{Ingress: 3, Binding: 3},
+		Election:  Election{Enabled: true, ID: "aws-load-balancer-controller-leader"},
+		Serving:   Serving{Metrics: ":8080", Probes: ":61779", WebhookPort: 9443},
+		Admission: Admission{ReadinessGates: true},
 		Later: Later{
 			ServiceWorkers: 3, ALBGatewayWorkers: 3, NLBGatewayWorkers: 3, GatewayClassWorkers: 3, AcceleratorWorkers: 1,
 			AcceleratorMaxBackoff: 1000 * time.Second, EndpointSlices: true, StabilizationInterval: 2 * time.Minute,
-			LoadBalancerClass: "service.k8s.aws/nlb", ReadinessGateInjection: true,
+			LoadBalancerClass: "service.k8s.aws/nlb",
 		},
 	}
 }

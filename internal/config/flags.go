@@ -76,6 +76,11 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&v.WebhookKeyFile, "webhook-key-file", v.WebhookKeyFile, "file of the key; tls.key if empty")
 	fs.StringVar(&v.WebhookClientCA, "kube-ca-pem-filepath", v.WebhookClientCA, "CA that callers of webhooks must have a certificate of")
 
+	m := &c.Admission
+	fs.BoolVar(&m.DisableClassAnnotation, "disable-ingress-class-annotation", m.DisableClassAnnotation, "deny new uses of the annotation kubernetes.io/ingress.class")
+	fs.BoolVar(&m.DisableGroupAnnotation, "disable-ingress-group-name-annotation", m.DisableGroupAnnotation, "deny new and changed uses of the annotation group.name")
+	fs.BoolVar(&m.ReadinessGates, "enable-pod-readiness-gate-inject", m.ReadinessGates, "inject readiness gates into pods")
+
 	c.bindLater(fs)
 }
 
@@ -91,11 +96,8 @@ func (c *Config) bindLater(fs *pflag.FlagSet) {
 	fs.DurationVar(&l.AcceleratorMaxBackoff, "globalaccelerator-max-exponential-backoff-delay", l.AcceleratorMaxBackoff, "longest wait after failures"+note)
 	fs.BoolVar(&l.EndpointSlices, "enable-endpoint-slices", l.EndpointSlices, "read EndpointSlices; Endpoints are not read"+note)
 	fs.DurationVar(&l.StabilizationInterval, "lb-stabilization-monitor-interval", l.StabilizationInterval, "when to look again at a load balancer that is provisioning"+note)
-	fs.BoolVar(&l.DisableClassAnnotation, "disable-ingress-class-annotation", l.DisableClassAnnotation, "deny new uses of kubernetes.io/ingress.class"+note)
-	fs.BoolVar(&l.DisableGroupAnnotation, "disable-ingress-group-name-annotation", l.DisableGroupAnnotation, "deny new uses of group.name"+note)
 	fs.StringVar(&l.DefaultPCA, "default-pca-arn", l.DefaultPCA, "private CA of requested certificates"+note)
 	fs.StringVar(&l.LoadBalancerClass, "load-balancer-class", l.LoadBalancerClass, "class of Services to serve"+note)
-	fs.BoolVar(&l.ReadinessGateInjection, "enable-pod-readiness-gate-inject", l.ReadinessGateInjection, "inject readiness gates into pods"+note)
 }
 
 // switchedOff are flags without effect whose other value asks for nothing: what is not built is

@@ -66,7 +66,7 @@ var gateTable = []gateRow{
 	{GlobalAcceleratorController, false, true, "serve GlobalAccelerators"},
 	{EnhancedDefaultBehavior, false, false, "reset settings whose annotation was removed"},
 	{EnableDefaultTagsLowPriority, false, false, "let tags of annotations win over --default-tags"},
-	{ALBTargetControlAgent, false, true, "inject the target control agent into pods"},
+	{ALBTargetControlAgent, false, false, "inject the target control agent into pods"},
 	{EnableCertificateManagement, false, true, "request certificates from ACM"},
 	{IngressPlanAnnotation, false, true, "write the plan into an annotation of the Ingress"},
 }

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/config"
@@ -92,10 +91,14 @@ func Run(ctx context.Context, s Setup) error {
 	if err != nil {
 		return fmt.Errorf("client of the API server: %w", err)
 	}
+	frontends := Frontends(s.Config)
+	if err := addWebhooks(s, mgr, source, live, aws, frontends); err != nil {
+		return err
+	}
 	cl := kube.New(source, kube.Live{Client: live}, time.Now)
 
 	st := newStacks(engine.Config{
-		Cloud: aws.Stacks, Cluster: cl, Frontends: Frontends(s.Config),
+		Cloud: aws.Stacks, Cluster: cl, Frontends: frontends,
 		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Now: time.Now,
 	}, cl, metrics, s.Log.WithName("deploy"))
 	watched := append([]cluster.Kind{cluster.KindSecret}, kinds...)
@@ -147,10 +150,6 @@ func newManager(s Setup, lease *kube.Lease) (manager.Manager, error) {
 		HealthProbeBindAddress: c.Serving.Probes,
 		LeaseDuration:          &leaseDuration, RenewDeadline: &renew, RetryPeriod: &retry,
 		LeaderElectionReleaseOnCancel: true,
-		WebhookServer: webhook.NewServer(webhook.Options{
-			Port: c.Serving.WebhookPort, CertDir: c.Serving.WebhookCertDir, CertName: c.Serving.WebhookCertFile,
-			KeyName: c.Serving.WebhookKeyFile, ClientCAName: c.Serving.WebhookClientCA,
-		}),
 	}
 	if lease != nil {
 		opts.LeaderElection, opts.LeaderElectionResourceLockInterface = true, lease

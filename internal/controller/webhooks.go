@@ -1,0 +1,142 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/config"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/webhook"
+	"github.com/fulcrum-lb/fulcrum/internal/webhook/serving"
+)
+
+// The objects that webhooks hang on, by the names that installations have.
+const (
+	webhookService       = "aws-load-balancer-webhook-service"
+	webhookSecret        = "aws-load-balancer-tls"
+	webhookConfiguration = "aws-load-balancer-webhook"
+	ownNamespaceFile     = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+)
+
+// addWebhooks serves admission, on every replica, and adds its readiness check.
+func addWebhooks(s Setup, mgr manager.Manager, source cluster.Source, live client.Reader, aws AWS, frontends map[model.Kind]engine.Frontend) error {
+	log := s.Log.WithName("webhooks")
+	core, err := corev1client.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("client of webhooks: %w", err)
+	}
+	hooks, err := admissionclient.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("client of webhooks: %w", err)
+	}
+	keeper := &serving.Keeper{
+		Hooks: hooks, Secret: webhookSecret, Service: webhookService, Configuration: webhookConfiguration, Now: time.Now, Log: log,
+	}
+	keeper.Namespace, err = ownNamespace()
+	if err != nil {
+		return err
+	}
+	if keeper.Namespace != "" {
+		keeper.Secrets = core.Secrets(keeper.Namespace)
+	}
+	v := s.Config.Serving
+	server, err := serving.NewServer(serving.Options{
+		Port: v.WebhookPort, CertDir: v.WebhookCertDir, CertFile: v.WebhookCertFile, KeyFile: v.WebhookKeyFile,
+		ClientCA: v.WebhookClientCA, Own: keeper, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	rules, err := webhookRules(s.Config, aws, frontends)
+	if err != nil {
+		return err
+	}
+	rules.Source, rules.Log, rules.Metrics = source, log, webhook.NewMetrics()
+	if err := rules.Metrics.Register(ctrlmetrics.Registry); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	maps := core.ConfigMaps(serving.WorkerNamespace)
+	rules.ServerIDs = &webhook.Clock{
+		Worker: func(ctx context.Context) (uint32, error) {
+			return serving.ClaimWorker(ctx, maps, webhook.Workers, rand.IntN)
+		},
+		Now: time.Now, Random: rand.IntN, Wait: wait,
+	}
+	if s.Config.Gates.On(config.ALBTargetControlAgent) {
+		rules.AgentConfig = func(ctx context.Context, namespace string) (*v1beta1.ALBTargetControlConfig, error) {
+			return agentConfig(ctx, live, namespace)
+		}
+	}
+	for _, e := range webhook.Endpoints(rules) {
+		server.Register(e.Path, e.Handler)
+	}
+	if err := mgr.AddReadyzCheck("ready-webhook", server.StartedChecker()); err != nil {
+		return err
+	}
+	return mgr.Add(server)
+}
+
+// webhookRules are the settings of admission.
+func webhookRules(c config.Config, aws AWS, frontends map[model.Kind]engine.Frontend) (webhook.Config, error) {
+	ingresses, ok := frontends[model.Ingress].(webhook.Translator)
+	if !ok {
+		return webhook.Config{}, errors.New("there is no translation of Ingresses")
+	}
+	out := webhook.Config{
+		Namespace: c.Kubernetes.WatchNamespace, Ingress: ingresses, IngressClass: c.Ingress.Class,
+		DenyClassAnnotation: c.Admission.DisableClassAnnotation, DenyGroupName: c.Admission.DisableGroupAnnotation,
+		TargetGroups: aws.Targets, VPC: aws.VPC,
+		ReadinessGates: c.Admission.ReadinessGates, ServerIDVariable: c.Targets.QUICVariable,
+	}
+	// A Service that is given our class is served by nobody else, so that waits for us to serve it.
+	if frontends[model.Service] != nil {
+		out.LoadBalancerClass = c.Later.LoadBalancerClass
+	}
+	return out, nil
+}
+
+// agentConfig reads the configuration of the target control agent, nil if there is none.
+func agentConfig(ctx context.Context, live client.Reader, namespace string) (*v1beta1.ALBTargetControlConfig, error) {
+	out := &v1beta1.ALBTargetControlConfig{}
+	err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: webhook.AgentConfigName}, out)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return out, err
+}
+
+// ownNamespace is that of the pod, empty outside a cluster.
+func ownNamespace() (string, error) {
+	data, err := os.ReadFile(ownNamespaceFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("namespace of the pod: %w", err)
+	}
+	return strings.TrimSpace(string(data)), nil
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
