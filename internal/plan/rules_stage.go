@@ -7,25 +7,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// How the rules of a listener are changed without a gap
-//
-// Between any two steps every request must get its old or its new answer. AWS changes one rule a
-// call, except that SetRulePriorities moves any number at once. With O the live rules and N the
-// wished ones:
-//
-//  1. Rules that are in both (same conditions, transforms, actions) are only moved.
-//  2. New rules are created from the top of N down: at their own place where that is free and in
-//     order, else below everything, where an old rule that covers them still answers.
-//  3. One SetRulePriorities brings N into order and pushes what is not in N below it, in order.
-//  4. What is not in N is deleted from the bottom up.
-//
-// A rule whose conditions stay and whose action changes is modified in place where no other
-// changing rule could match the same request: before (3) if nothing is new, at the end if nothing
-// is deleted or reordered. Otherwise the new form is created and the old one deleted.
-//
-// A new rule whose targets are not healthy yet, and whose requests an old rule answers now, stays
-// below until they are. Deletions wait for it.
-
 // stagePriority is where rules wait for their targets, out of the way of all others.
 const stagePriority = 40000
 
