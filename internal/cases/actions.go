@@ -44,7 +44,7 @@ var redirectDefaults = map[string]any{
 	"Protocol": "#{protocol}", "Port": "#{port}", "Host": "#{host}", "Path": "/#{path}", "Query": "#{query}",
 }
 
-// Normalise brings a recorded or a read Record into the one form in which they are compared: what
+// Normalise brings a recorded or a read record into the one form in which they are compared: what
 // AWS takes for equal becomes equal. The wording of events is free; others depend on type and reason.
 func Normalise(r Record) {
 	for _, e := range r[events] {

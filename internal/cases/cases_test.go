@@ -31,7 +31,7 @@ func TestCases(t *testing.T) {
 	for _, name := range Names(t) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newWorld(t)
+				r := NewWorld(t, rig.Options{})
 				NewLoader(t, r).Apply(t, name)
 				failed := r.Settle(horizon)
 				sum.judge(t, name, Read(t, r), failed)
@@ -45,7 +45,7 @@ func TestCases(t *testing.T) {
 func TestCasesTogether(t *testing.T) {
 	var sum summary
 	synctest.Test(t, func(t *testing.T) {
-		r := newWorld(t)
+		r := NewWorld(t, rig.Options{})
 		l := NewLoader(t, r)
 		for _, name := range Names(t) {
 			l.Apply(t, name)
@@ -57,14 +57,6 @@ func TestCasesTogether(t *testing.T) {
 		}
 	})
 	t.Log(sum.String())
-}
-
-func newWorld(t *testing.T) *rig.Rig {
-	t.Helper()
-	r := rig.New(t, rig.Options{Ingress: raised})
-	SeedTrustStore(r)
-	Lenient(r)
-	return r
 }
 
 // TestStrictGroups shows what was recorded where it is an option: one member that disagrees stops
@@ -153,21 +145,7 @@ func (s *summary) judge(t *testing.T, name string, got Record, failed map[string
 	}
 }
 
-// Recorded reads the expectation of a case.
-func Recorded(t *testing.T, name string) Record {
-	t.Helper()
-	raw, err := testdata.ReadFile("testdata/" + name + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out Record
-	if err := json.Unmarshal(raw, &out); err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-// of takes what belongs to one case out of a Record of many.
+// of takes what belongs to one case out of a record of many.
 func of(all Record, name string) Record {
 	out := Record{bindings: {}, objects: {}, events: {}}
 	for section, items := range all {

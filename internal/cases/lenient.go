@@ -1,6 +1,8 @@
 package cases
 
 import (
+	"testing"
+
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/rig"
@@ -8,9 +10,26 @@ import (
 
 // The cases were recorded against an AWS that knew less than ours. This is what they need of it.
 
-// SeedTrustStore makes the trust store that a case names by a fixed ARN, which the API would not
+// NewWorld is a world in which the cases can be applied, with a controller that does nothing before
+// it is asked to settle.
+func NewWorld(t *testing.T, o rig.Options) *rig.Rig {
+	t.Helper()
+	own := o.Ingress
+	o.Ingress = func(in *ingress.Options) {
+		raised(in)
+		if own != nil {
+			own(in)
+		}
+	}
+	r := rig.New(t, o)
+	seedTrustStore(r)
+	lenient(r)
+	return r
+}
+
+// seedTrustStore makes the trust store that a case names by a fixed ARN, which the API would not
 // give.
-func SeedTrustStore(r *rig.Rig) {
+func seedTrustStore(r *rig.Rig) {
 	w := r.Emulator.World()
 	w.Lock()
 	defer w.Unlock()
@@ -21,9 +40,9 @@ func SeedTrustStore(r *rig.Rig) {
 // raised tells the controller of the quota that lenient raises.
 func raised(o *ingress.Options) { o.ConditionValues = 10 }
 
-// Lenient switches off checks of AWS that the recorded configurations would not pass: six values in
+// lenient switches off checks of AWS that the recorded configurations would not pass: six values in
 // the conditions of a rule, a comma in a tag.
-func Lenient(r *rig.Rig) {
+func lenient(r *rig.Rig) {
 	w := r.Emulator.World()
 	w.Lock()
 	defer w.Unlock()

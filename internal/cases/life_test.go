@@ -21,9 +21,7 @@ func TestCasesLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := world.DefaultConfig()
 		config.PageSize = 3
-		r := rig.New(t, rig.Options{Ingress: raised, Emulator: emulator.Options{Seed: 7, Config: &config}})
-		SeedTrustStore(r)
-		Lenient(r)
+		r := NewWorld(t, rig.Options{Emulator: emulator.Options{Seed: 7, Config: &config}})
 		before := r.State()
 		l := NewLoader(t, r)
 		for _, name := range slices.Backward(Names(t)) {

@@ -3,6 +3,7 @@ package cases
 import (
 	"bytes"
 	"embed"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"path"
@@ -36,6 +37,20 @@ func Names(t *testing.T) []string {
 	var out []string
 	for _, f := range files {
 		out = append(out, strings.TrimSuffix(path.Base(f), ".yaml"))
+	}
+	return out
+}
+
+// Recorded reads the expectation of a case.
+func Recorded(t *testing.T, name string) Record {
+	t.Helper()
+	raw, err := testdata.ReadFile("testdata/" + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out Record
+	if err := json.Unmarshal(raw, &out); err != nil {
+		t.Fatal(err)
 	}
 	return out
 }

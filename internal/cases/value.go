@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A Record is written as JSON, and values here are what encoding/json makes of it.
+// A record is written as JSON, and values here are what encoding/json makes of it.
 
 // plain turns any value into maps, lists, strings and numbers, without nulls, empty texts and
 // empty collections.
