@@ -16,36 +16,41 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// BinaryVariable names an environment variable that holds the path of a
-// ready-made fulcrum-local. Without it, Binary builds one.
-const BinaryVariable = "FULCRUM_LOCAL"
+// BinVariable names an environment variable with a directory of programs that
+// are built already, as `make build` does. Without it, they are built when a
+// test needs them.
+const BinVariable = "FULCRUM_BIN"
 
-// ControllerVariable does the same for the controller.
-const ControllerVariable = "FULCRUM"
+// ControllerVariable names one with the path of a controller to test instead
+// of Fulcrum.
+const ControllerVariable = "FULCRUM_CONTROLLER"
 
 // Binary returns the path of fulcrum-local. It is kept between runs, and made
 // anew only if its sources have changed; the first time takes minutes.
 func Binary(t testing.TB) string {
 	t.Helper()
-	return build(t, BinaryVariable, "fulcrum-local", "github.com/fulcrum-lb/fulcrum/local/cmd/fulcrum-local", "")
+	return build(t, "fulcrum-local", "github.com/fulcrum-lb/fulcrum/local/cmd/fulcrum-local", "")
 }
 
 // Controller returns the path of Fulcrum itself, built likewise, in its own
 // module: with the versions of libraries that it is released with.
 func Controller(t testing.TB) string {
 	t.Helper()
+	if p := os.Getenv(ControllerVariable); p != "" {
+		return p
+	}
 	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/fulcrum-lb/fulcrum")
 	root, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("find the source of fulcrum: %v", err)
 	}
-	return build(t, ControllerVariable, "fulcrum", "github.com/fulcrum-lb/fulcrum/cmd/fulcrum", strings.TrimSpace(string(root)))
+	return build(t, "fulcrum", "github.com/fulcrum-lb/fulcrum/cmd/fulcrum", strings.TrimSpace(string(root)))
 }
 
-func build(t testing.TB, variable, name, pkg, dir string) string {
+func build(t testing.TB, name, pkg, dir string) string {
 	t.Helper()
-	if p := os.Getenv(variable); p != "" {
-		return p
+	if bin := os.Getenv(BinVariable); bin != "" {
+		return filepath.Join(bin, name)
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
