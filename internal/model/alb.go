@@ -44,6 +44,9 @@ type ALB struct {
 	Tags           map[string]string
 	Listeners      []Listener // ascending by port
 	AddOns         AddOns
+	// UnsureScheme and UnsureAddressType say that the only members that set these cannot be read: a
+	// live load balancer keeps what it has, as a guess could replace it.
+	UnsureScheme, UnsureAddressType bool
 	// Origin of settings that a plan explains, by field name ("scheme", "subnets", ...).
 	Origins map[string]finding.Origin
 }
@@ -98,6 +101,9 @@ type SecurityGroup struct {
 	Description string
 	Tags        map[string]string
 	Ingress     []IngressRule
+	// KeepPorts are ports whose sources cannot be read: their live rules stay, and none are added,
+	// as a guess could admit clients that nobody asked for.
+	KeepPorts []int32
 }
 
 // IngressRule admits one source. Exactly one of CIDR, PrefixList and Group is set; a Group of

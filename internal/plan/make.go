@@ -16,7 +16,7 @@ import (
 // plan with Asks is preliminary: answer them and make it again.
 func Make(want model.Stack, have observed.Stack, opt Options) (Plan, finding.List) {
 	b := &builder{
-		want: want, have: have, opt: opt,
+		want: certain(want, have), have: have, opt: opt,
 		known:    Known{},
 		groupARN: map[string]string{},
 		kept:     map[string]bool{},
@@ -77,6 +77,23 @@ type builder struct {
 	listeners   []listenerPlan
 	later       []Step   // that wait for something, and that nothing depends on
 	unusedAfter []StepID // steps after which surplus target groups are free
+}
+
+// certain is the wish with what its members could not say clearly as it is live.
+func certain(want model.Stack, have observed.Stack) model.Stack {
+	live := have.Live(model.LoadBalancerID)
+	if want.ALB == nil || live == nil || !want.ALB.UnsureScheme && !want.ALB.UnsureAddressType {
+		return want
+	}
+	alb := *want.ALB
+	if alb.UnsureScheme {
+		alb.Scheme = live.Scheme
+	}
+	if alb.UnsureAddressType {
+		alb.AddressType = live.AddressType
+	}
+	want.ALB = &alb
+	return want
 }
 
 func (b *builder) add(s Step) StepID {

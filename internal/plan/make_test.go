@@ -159,3 +159,28 @@ func TestNothingIsMadeWhenEveryRuleIsHeld(t *testing.T) {
 		t.Errorf("want\n%s\ngot\n%s", want, got)
 	}
 }
+
+func TestUnsureSettingsStayAsTheyAreLive(t *testing.T) {
+	first := claimed(wishOf(ruleTo("/*", "g1")))
+	first.ALB.Scheme = model.InternetFacing
+	first.ALB.SecurityGroups = model.GroupsManaged{Backend: true, Group: model.SecurityGroup{
+		Name: "sg", Ingress: []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}},
+	}}
+	have := converge(t, first, observed.Stack{Facts: publicFacts()})
+	unsure := claimed(wishOf(ruleTo("/*", "g1")))
+	unsure.ALB.UnsureScheme = true
+	unsure.ALB.SecurityGroups = model.GroupsManaged{Backend: true, Group: model.SecurityGroup{Name: "sg", KeepPorts: []int32{80}}}
+	if p, _ := Make(unsure, have, testOptions); !p.Empty() {
+		t.Errorf("want no steps, got\n%s", p.Text())
+	}
+}
+
+// publicFacts are those of testFacts, found for an internet-facing load balancer.
+func publicFacts() observed.Facts {
+	f := testFacts()
+	for _, answer := range f.Subnets {
+		q := model.AskSubnets{Discover: model.InternetFacing}
+		f.Subnets[q.Key()] = answer
+	}
+	return f
+}

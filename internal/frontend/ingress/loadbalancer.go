@@ -17,10 +17,11 @@ import (
 // loadBalancer merges what the members say about the load balancer as a whole.
 func (t *translation) loadBalancer() *model.ALB {
 	first := t.members[0].set.Class
-	scheme := guarded(t, "scheme", func(m *member) settings.Opt[model.Scheme] { return m.set.Scheme })
-	address := guarded(t, "ip-address-type", func(m *member) settings.Opt[model.AddressType] { return m.set.AddressType })
+	scheme, unsureScheme := guarded(t, "scheme", func(m *member) settings.Opt[model.Scheme] { return m.set.Scheme })
+	address, unsureAddress := guarded(t, "ip-address-type", func(m *member) settings.Opt[model.AddressType] { return m.set.AddressType })
 	alb := &model.ALB{
-		Scheme:      scheme.Or(t.opt.DefaultScheme),
+		Scheme:       scheme.Or(t.opt.DefaultScheme),
+		UnsureScheme: unsureScheme, UnsureAddressType: unsureAddress,
 		AddressType: address.Or(model.IPv4),
 		CoIPPool: agree(t, t.members, "customer-owned-ipv4-pool", func(m *member) settings.Opt[string] {
 			return m.set.CoIPPool
@@ -62,19 +63,11 @@ func written(o settings.Opt[string]) settings.Opt[string] {
 	return o
 }
 
-// guarded merges a setting that must not be guessed: where the only members that say something
-// cannot be read, the stack is held.
-func guarded[T comparable](t *translation, key string, get func(*member) settings.Opt[T]) settings.Opt[T] {
-	won := agree(t, t.members, key, get, equal[T])
-	if won.Set {
-		return won
-	}
-	for _, m := range t.members {
-		if f := get(m).Check(); f != nil {
-			t.escalate(m, *f)
-		}
-	}
-	return won
+// guarded merges a setting that must not be guessed while something is live. It is unsure where the
+// only members that say something cannot be read.
+func guarded[T comparable](t *translation, key string, get func(*member) settings.Opt[T]) (won settings.Opt[T], unsure bool) {
+	won = agree(t, t.members, key, get, equal[T])
+	return won, !won.Set && slices.ContainsFunc(t.members, func(m *member) bool { return get(m).Check() != nil })
 }
 
 // capacity is the reservation, nil if nobody speaks of one. Parameters of the first member's
@@ -148,8 +141,13 @@ func (t *translation) securityGroups(alb *model.ALB) model.GroupChoice {
 	manage := agree(t, t.members, "manage-backend-security-group-rules", func(m *member) settings.Opt[bool] { return m.set.ManageBackendRules }, equal[bool])
 	backend := !t.opt.NoBackendGroup
 	var sources []model.IngressRule
+	var unsure []int32
 	for _, p := range t.ports {
-		sources = append(sources, t.sources(p, alb.AddressType.HasIPv6(), !given.Set)...)
+		rules, unknown := t.sources(p, alb.AddressType.HasIPv6(), !given.Set)
+		sources = append(sources, rules...)
+		if unknown {
+			unsure = append(unsure, p.number)
+		}
 	}
 	defer func() { t.stack.BackendGroup.Needed = t.peer != nil && t.peer.BackendGroup }()
 	if given.Set {
@@ -170,6 +168,6 @@ func (t *translation) securityGroups(alb *model.ALB) model.GroupChoice {
 	t.peer = &model.Peer{BackendGroup: backend, ManagedGroup: !backend}
 	return model.GroupsManaged{Backend: backend, Group: model.SecurityGroup{
 		Name: naming.ManagedGroup(t.opt.Cluster, t.id), Description: naming.ManagedGroupDescription,
-		Tags: assemble.Overlay(alb.Tags), Ingress: sources,
+		Tags: assemble.Overlay(alb.Tags), Ingress: sources, KeepPorts: unsure,
 	}}
 }

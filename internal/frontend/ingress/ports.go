@@ -64,19 +64,17 @@ func (t *translation) mergePorts() {
 }
 
 // sources are the clients that a managed security group admits to a port. Where groups are given
-// the answer is not used, but what the members disagree on is still worth saying.
-func (t *translation) sources(p *port, ipv6, managed bool) []model.IngressRule {
+// the answer is not used, but what the members disagree on is still worth saying. It is unsure where
+// the only members that say something cannot be read.
+func (t *translation) sources(p *port, ipv6, managed bool) (rules []model.IngressRule, unsure bool) {
 	cidrs := perPort(t, p, "inbound-cidrs", func(m *member) settings.Opt[[]string] { return some(m.set.InboundCIDRs) }, sameSet)
 	lists := perPort(t, p, "security-group-prefix-lists", func(m *member) settings.Opt[[]string] { return some(m.set.PrefixLists) }, sameSet)
 	if !cidrs.Set && !lists.Set {
-		for _, m := range p.members {
-			if f := m.set.InboundCIDRs.Check(); f != nil && managed {
-				// To open the port to everybody would be worse than to change nothing.
-				t.escalate(m, *f)
-				return nil
-			}
+		if managed && slices.ContainsFunc(p.members, func(m *member) bool { return m.set.InboundCIDRs.Check() != nil }) {
+			// To open the port to everybody would be worse than to change nothing.
+			return nil, true
 		}
-		return assemble.Sources(p.number, assemble.Everybody(), nil, ipv6)
+		return assemble.Sources(p.number, assemble.Everybody(), nil, ipv6), false
 	}
 	out := assemble.Sources(p.number, sorted(cidrs.Value), sorted(lists.Value), ipv6)
 	if len(out) == 0 && managed && cidrs.Set {
@@ -87,7 +85,7 @@ func (t *translation) sources(p *port, ipv6, managed bool) []model.IngressRule {
 			Fix:     "add an IPv4 range, or set ip-address-type to dualstack",
 		})
 	}
-	return out
+	return out, false
 }
 
 // some takes an empty list for none.

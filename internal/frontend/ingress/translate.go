@@ -19,7 +19,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID) (model.Stack, fi
 	g := f.load(v, id)
 	t := &translation{
 		opt: f.opt, view: v, id: id, members: g.members, found: g.found,
-		groups: map[groupKey]*targetGroup{}, backends: map[finding.Ref]settings.Backend{}, escalated: map[finding.Origin]bool{},
+		groups: map[groupKey]*targetGroup{}, backends: map[finding.Ref]settings.Backend{},
 	}
 	t.stack.ID, t.stack.Leaving, t.stack.DeletionGuard = id, g.leaving, g.guard
 	t.stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
@@ -46,8 +46,6 @@ type translation struct {
 	peer     *model.Peer
 	groups   map[groupKey]*targetGroup
 	backends map[finding.Ref]settings.Backend
-	// escalated are faults that block more than their member and have been reported.
-	escalated map[finding.Origin]bool
 }
 
 func (t *translation) build() {
@@ -104,14 +102,11 @@ func (t *translation) prepare(m *member) {
 	}
 }
 
-// memberFaults reports faults that hold whole members, unless they were already found to hold the
-// stack.
+// memberFaults reports faults that hold whole members.
 func (t *translation) memberFaults() {
 	for _, m := range t.members {
 		for _, f := range m.set.MemberFaults() {
-			if !t.escalated[f.Origin] {
-				t.fault(m, f, finding.BlocksMember)
-			}
+			t.fault(m, f, finding.BlocksMember)
 		}
 	}
 }
@@ -123,13 +118,6 @@ func (t *translation) fault(m *member, f settings.Fault, reach finding.Reach) {
 		x.Object, x.Field = m.ref, fieldOn(m.ref, f.Origin)
 	}
 	t.found.Add(x)
-}
-
-// escalate reports a fault that must hold the whole stack, because acting without the value could
-// replace the load balancer or admit clients that nobody asked for.
-func (t *translation) escalate(m *member, f settings.Fault) {
-	t.escalated[f.Origin] = true
-	t.fault(m, f, finding.BlocksStack)
 }
 
 // conflict reports that a member disagrees with an earlier one, which wins.
