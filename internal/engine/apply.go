@@ -193,11 +193,16 @@ func findings(f FailedStep, reach finding.Reach) finding.List {
 	if errors.As(f.Err, &known) && known.Reason() != "" {
 		reason, fix = known.Reason(), explanation(known.Reason()).WayOut
 	}
+	message := f.Err.Error()
+	if do, ok := f.Step.Do.(plan.ChangeIngress); ok && f.Class == Quota {
+		message += fmt.Sprintf("; the group would have %d rules", do.Total)
+		fix = "give fewer inbound-cidrs or listen-ports, name a prefix list instead, or ask AWS for a higher quota"
+	}
 	var out finding.List
 	for _, ref := range f.Step.Blames {
 		out.Add(finding.Finding{
 			Object: ref, Field: string(f.Step.Address.Kind), Reason: reason, Severity: finding.Error,
-			Message: f.Err.Error(), Fix: fix, Blocks: reach,
+			Message: message, Fix: fix, Blocks: reach,
 		})
 	}
 	return out

@@ -63,7 +63,7 @@ func (b *builder) planManagedGroup(after []StepID) []StepID {
 	}
 	id := b.add(Step{
 		ID: stepID("rules", managedGroupAddress), Address: managedGroupAddress, Verb: Update,
-		Do:      ChangeIngress{Group: managedGroupAddress, Authorize: authorize, Revoke: revoke},
+		Do:      ChangeIngress{Group: managedGroupAddress, Authorize: authorize, Revoke: revoke, Total: len(have) + len(authorize) - len(revoke)},
 		Changes: ruleChanges(authorize, revoke),
 		Why:     "clients must reach the listeners, and nothing else", Blames: b.members(),
 		After: append(slices.Clone(after), steps...),

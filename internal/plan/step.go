@@ -173,6 +173,8 @@ type ChangeIngress struct {
 	Group     Address
 	Authorize []model.IngressRule
 	Revoke    []model.IngressRule
+	// Total is how many rules the group has then; AWS admits 60 unless asked for more.
+	Total int
 }
 
 // DeleteSecurityGroup deletes a group; a dependency violation means "later".

@@ -27,7 +27,7 @@ func (p *pass) apply(ctx context.Context, want string, anew bool) error {
 		age = time.Second
 	}
 	start := p.r.Now()
-	health, err := p.r.Cloud.TargetHealth(ctx, arn, age)
+	health, err := p.groups().TargetHealth(ctx, arn, age)
 	p.r.phase("health", start)
 	if err != nil {
 		return p.failed(ctx, fmt.Errorf("list targets of %s: %w", arn, err))
@@ -104,7 +104,7 @@ func (p *pass) compare(ctx context.Context, health observed.Health, age time.Dur
 		}
 		if len(serving) > 0 {
 			arn := p.w.Spec.TargetGroupARN
-			if health, err = p.r.Cloud.TargetHealth(ctx, arn, time.Second); err != nil {
+			if health, err = p.groups().TargetHealth(ctx, arn, time.Second); err != nil {
 				return d, fmt.Errorf("list targets of %s: %w", arn, err)
 			}
 			d = p.diff(health)
@@ -193,7 +193,7 @@ func (p *pass) move(ctx context.Context, arn string, d targets.Diff) error {
 		if err := p.r.fence(); err != nil {
 			return err
 		}
-		if err := p.r.Cloud.Deregister(ctx, arn, chunk); err != nil {
+		if err := p.groups().Deregister(ctx, arn, chunk); err != nil {
 			return errors.Join(failed, fmt.Errorf("deregister %d targets of %s: %w", len(chunk), arn, err))
 		}
 		p.out.Changed = true
@@ -214,7 +214,7 @@ func (p *pass) register(ctx context.Context, arn string, add []Target) (left []T
 		if err := p.r.fence(); err != nil {
 			return append(left, chunk...), err
 		}
-		err := p.r.Cloud.Register(ctx, arn, chunk)
+		err := p.groups().Register(ctx, arn, chunk)
 		if err == nil {
 			p.out.Changed = true
 			continue

@@ -83,7 +83,7 @@ func (p *pass) emptyGroup(ctx context.Context, arn string) error {
 	if rival, err := p.r.rival(p.b); err != nil || rival != nil {
 		return err
 	}
-	health, err := p.r.Cloud.TargetHealth(ctx, arn, healthAge)
+	health, err := p.groups().TargetHealth(ctx, arn, healthAge)
 	if err != nil {
 		if p.past(err) {
 			return nil
@@ -95,7 +95,7 @@ func (p *pass) emptyGroup(ctx context.Context, arn string) error {
 		if err := p.r.fence(); err != nil {
 			return err
 		}
-		if err := p.r.Cloud.Deregister(ctx, arn, chunk); err != nil && !p.past(err) {
+		if err := p.groups().Deregister(ctx, arn, chunk); err != nil && !p.past(err) {
 			return fmt.Errorf("deregister %d targets of %s: %w", len(chunk), arn, err)
 		}
 		p.out.Changed = true

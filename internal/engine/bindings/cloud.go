@@ -2,6 +2,7 @@ package bindings
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -16,11 +17,21 @@ const MaxTargets = 200
 // Cloud is AWS as bindings need it. No method waits for AWS to settle. Slices and maps passed in
 // belong to the caller and are not kept.
 type Cloud interface {
-	TargetGroups
+	// As gives the target groups of an account. It makes no call; the role is assumed when it is
+	// needed.
+	As(a Account) TargetGroups
+	// VPCRanges returns the IPv4 and IPv6 ranges associated with a VPC, as the controller's own
+	// account sees it. An error of class Gone says that it does not see it. The answer may be some
+	// minutes old.
+	VPCRanges(ctx context.Context, vpc string) ([]string, error)
 	EndpointGroups
 	// Class sorts an error of any method.
 	Class(err error) engine.Class
 }
+
+// ErrZoneNeeded is in the error of Register where AWS wants to be told the zone of an address that
+// is outside of the VPC, and not that it is in all of them.
+var ErrZoneNeeded = errors.New("the zone of the target has to be given")
 
 // TargetGroups reads and changes the targets of target groups.
 type TargetGroups interface {
@@ -35,9 +46,6 @@ type TargetGroups interface {
 	// Deregister takes at most MaxTargets targets out, as they were listed. It is idempotent;
 	// targets that are not registered are no error.
 	Deregister(ctx context.Context, arn string, targets []observed.Target) error
-	// VPCRanges returns the IPv4 and IPv6 ranges associated with a VPC. The answer may be some
-	// minutes old.
-	VPCRanges(ctx context.Context, vpc string) ([]string, error)
 }
 
 // TargetGroup is what has to be known of a target group that a person made.
@@ -54,6 +62,8 @@ type Target struct {
 	ID   string // instance id or address
 	Port int32
 	Zone string // "all" or a zone's name; empty: AWS finds out
+	// ServerID is the QUIC server id, "0x" and 16 hexadecimal digits; for QUIC groups only.
+	ServerID string
 }
 
 // EndpointGroups reads network interfaces, and reads and changes the rules of the security groups

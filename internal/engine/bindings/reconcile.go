@@ -41,6 +41,9 @@ type pass struct {
 	retained   []observed.Target // old targets that serve on for now
 }
 
+// groups are the target groups that the binding's account reaches.
+func (p *pass) groups() TargetGroups { return p.r.Cloud.As(accountOf(p.b)) }
+
 // Reconcile brings the targets of one binding, and the rules in front of them, to what is wanted.
 // What users did wrong is in the outcome; an error is to be tried again with back-off.
 func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err error) {
@@ -154,7 +157,7 @@ func (r *Reconciler) described(ctx context.Context, b *elbv2.TargetGroupBinding)
 	if b.Spec.TargetGroupARN != "" && b.Spec.TargetType != nil {
 		return b, nil
 	}
-	g, err := r.Cloud.TargetGroup(ctx, b.Spec.TargetGroupARN, b.Spec.TargetGroupName)
+	g, err := r.Cloud.As(accountOf(b)).TargetGroup(ctx, b.Spec.TargetGroupARN, b.Spec.TargetGroupName)
 	if err != nil {
 		return nil, fmt.Errorf("look up target group %s%s: %w", b.Spec.TargetGroupARN, b.Spec.TargetGroupName, err)
 	}

@@ -49,6 +49,8 @@ func (a *aws) Class(err error) engine.Class {
 	return engine.Unknown
 }
 
+func (a *aws) As(bindings.Account) bindings.TargetGroups { return a }
+
 func (a *aws) TargetGroup(_ context.Context, arn, name string) (bindings.TargetGroup, error) {
 	for _, known := range slices.Sorted(maps.Keys(a.groups)) {
 		if known == arn || arn == "" && strings.HasSuffix(known, "/"+name) {
