@@ -30,6 +30,8 @@ type listenerPlan struct {
 // rulePlan is a rule at its place in the order of precedence.
 type rulePlan struct {
 	wish model.Rule
+	// wished are the actions as the member wrote them.
+	wished []model.Action
 	// held says that the rule is not what its member wished; kept is then the live rule whose
 	// action stays, nil if there is none.
 	held bool

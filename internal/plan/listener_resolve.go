@@ -77,7 +77,7 @@ func (b *builder) resolveRules(l *listenerPlan, blocked []finding.Ref) {
 	l.defaults = b.resolved(l.defaults)
 	taken := map[string]bool{}
 	for _, r := range l.wish.Rules {
-		p := rulePlan{wish: r, held: r.Held || slices.Contains(blocked, r.Member) || b.unresolved(r.Actions, r.Origin)}
+		p := rulePlan{wish: r, wished: r.Actions, held: r.Held || slices.Contains(blocked, r.Member) || b.unresolved(r.Actions, r.Origin)}
 		if p.held {
 			p.hold(l.live, taken)
 		}

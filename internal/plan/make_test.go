@@ -184,3 +184,12 @@ func publicFacts() observed.Facts {
 	}
 	return f
 }
+
+func TestNoTargetGroupIsMadeForAHeldRuleAlone(t *testing.T) {
+	bad := ruleTo("/b", "g2")
+	bad.Held = true
+	p, _ := Make(claimed(wishOf(ruleTo("/a", "g1"), bad)), observed.Stack{Facts: testFacts()}, testOptions)
+	if ids := stepIDs(p); strings.Contains(ids, "g2") || !strings.Contains(ids, "create target-group/g1") {
+		t.Errorf("want g1 and not g2, got\n%s", ids)
+	}
+}

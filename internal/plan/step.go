@@ -97,6 +97,8 @@ type Plan struct {
 	Known Known
 	// LoadBalancer is the address whose DNS name the status shows, zero if there is none.
 	LoadBalancer Address
+	// Front is that of the network load balancer in front of it, zero if there is none.
+	Front Address
 	// Ports that the load balancer listens on when the plan is done, ascending.
 	Ports []int32
 }
@@ -182,8 +184,9 @@ type DeleteSecurityGroup struct{ GroupID string }
 
 // --- ELBv2 ---
 
-// CreateLoadBalancer makes an ALB with tags; attributes follow in a step of their own.
+// CreateLoadBalancer makes a load balancer with tags; attributes follow in a step of their own.
 type CreateLoadBalancer struct {
+	Type           string // application if empty, or network
 	Name           string
 	Scheme         model.Scheme
 	AddressType    model.AddressType
@@ -191,6 +194,7 @@ type CreateLoadBalancer struct {
 	SecurityGroups []GroupID
 	CoIPPool       string
 	IPAMPool       string
+	Addresses      []string // allocation ids, one per subnet, or none
 	Tags           Tags
 }
 

@@ -14,7 +14,7 @@ import (
 func (b *builder) planTargetGroups(lb, groups []StepID) map[string][]StepID {
 	done := map[string][]StepID{}
 	for _, w := range b.want.TargetGroups {
-		if !b.used(w.ID) && b.groupARN[w.ID] == "" {
+		if !b.used(w) && b.groupARN[w.ID] == "" {
 			continue // only held rules would use it
 		}
 		done[w.ID] = b.planTargetGroup(w, lb, groups)
@@ -22,30 +22,33 @@ func (b *builder) planTargetGroups(lb, groups []StepID) map[string][]StepID {
 	return done
 }
 
-// used says whether a rule or default action that is not held forwards to the group, or the group
-// stands for itself (a rule that the optimizer dropped may have asked for it).
-func (b *builder) used(id string) bool {
-	heldOnly := false
+// used says whether something forwards to the group that is not held, or the group stands for
+// itself: a rule that was dropped because another covers it may have asked for it.
+func (b *builder) used(w model.TargetGroup) bool {
 	uses := func(as []model.Action) bool {
 		return slices.ContainsFunc(as, func(a model.Action) bool {
 			f, ok := a.(model.Forward)
-			return ok && slices.ContainsFunc(f.Groups, func(g model.WeightedGroup) bool { return g.Group.ID == id })
+			return ok && slices.ContainsFunc(f.Groups, func(g model.WeightedGroup) bool { return g.Group.ID == w.ID })
 		})
 	}
+	heldOnly := false
 	for _, l := range b.listeners {
 		if uses(l.defaults) {
 			return true
 		}
 		for _, r := range l.rules {
 			if uses(r.wish.Actions) {
-				if !r.held {
-					return true
-				}
-				heldOnly = true
+				return true
 			}
+			heldOnly = heldOnly || r.held && uses(r.wished)
 		}
 	}
-	return !heldOnly
+	return !heldOnly && slices.ContainsFunc(w.Members, func(m finding.Ref) bool { return !b.blocked(m) })
+}
+
+// blocked says whether everything that a member contributes is held.
+func (b *builder) blocked(m finding.Ref) bool {
+	return slices.ContainsFunc(b.want.Members, func(x model.Member) bool { return x.Ref == m && x.Blocked })
 }
 
 func (b *builder) planTargetGroup(w model.TargetGroup, lb, groups []StepID) []StepID {
