@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/shield"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/aws-sdk-go-v2/service/wafregional"
 	"github.com/aws/aws-sdk-go-v2/service/wafv2"
 	"github.com/aws/smithy-go/middleware"
@@ -22,6 +23,7 @@ type clients struct {
 	elb *elasticloadbalancingv2.Client
 	ec2 *ec2.Client
 	acm *acm.Client
+	sts *sts.Client
 
 	wafv2  *wafv2.Client
 	waf    *wafregional.Client
@@ -73,6 +75,11 @@ func newClients(base aws.Config, c Config, p *pacer) clients {
 		}),
 		ec2: ec2.NewFromConfig(base, func(o *ec2.Options) {
 			if e := endpoint(serviceEC2); e != nil {
+				o.BaseEndpoint = e
+			}
+		}),
+		sts: sts.NewFromConfig(base, func(o *sts.Options) {
+			if e := endpoint(serviceSTS); e != nil {
 				o.BaseEndpoint = e
 			}
 		}),

@@ -3,6 +3,8 @@ package cloud
 import (
 	"context"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 )
 
@@ -15,6 +17,8 @@ type Cloud struct {
 	inv    *inventory
 	facts  *factCache
 	flight flight
+	base   aws.Config // for clients of other accounts
+	roles  roleCache
 }
 
 var _ engine.Cloud = (*Cloud)(nil)
@@ -33,7 +37,7 @@ func New(ctx context.Context, cfg Config) (*Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cloud{cfg: cfg, region: cfg.Region, inv: newInventory(), facts: newFactCache()}
+	c := &Cloud{cfg: cfg, region: cfg.Region, inv: newInventory(), facts: newFactCache(), base: base}
 	c.api = newClients(base, cfg, newPacer(cfg.Paces, cfg.Now, cfg.MaxWait))
 	if c.vpc, err = findVPC(ctx, cfg, c.api.ec2); err != nil {
 		return nil, err

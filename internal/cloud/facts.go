@@ -233,7 +233,7 @@ func (c *Cloud) askHealth(ctx context.Context, arn string) (observed.Health, err
 		if _, ok := cached(); ok {
 			return nil
 		}
-		return c.readHealth(ctx, arn)
+		return c.own().readHealth(ctx, arn)
 	})
 	if isGone(err) {
 		c.inv.with(func() { c.inv.groupsAt = time.Time{} })
@@ -241,51 +241,6 @@ func (c *Cloud) askHealth(ctx context.Context, arn string) (observed.Health, err
 	}
 	h, _ := cached()
 	return h, err
-}
-
-// readHealth reads until no write of our own falls into the reading.
-func (c *Cloud) readHealth(ctx context.Context, arn string) error {
-	for {
-		again, err := c.readHealthOnce(ctx, arn)
-		if err != nil || !again {
-			return err
-		}
-	}
-}
-
-func (c *Cloud) readHealthOnce(ctx context.Context, arn string) (again bool, err error) {
-	start := c.cfg.Now()
-	writes := 0
-	c.facts.with(func() { writes = c.facts.writes[arn] })
-	out, err := c.api.elb.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(arn)})
-	if err != nil {
-		return false, fmt.Errorf("read health of %s: %w", arn, err)
-	}
-	h := observed.Health{At: start}
-	for _, d := range out.TargetHealthDescriptions {
-		t := observed.Target{}
-		if d.Target != nil {
-			t.ID, t.Port, t.Zone = aws.ToString(d.Target.Id), aws.ToInt32(d.Target.Port), aws.ToString(d.Target.AvailabilityZone)
-		}
-		if d.TargetHealth != nil {
-			t.State, t.Reason, t.Description = string(d.TargetHealth.State), string(d.TargetHealth.Reason), aws.ToString(d.TargetHealth.Description)
-		}
-		h.Targets = append(h.Targets, t)
-	}
-	slices.SortFunc(h.Targets, compareTargets)
-	c.facts.with(func() {
-		if again = c.facts.writes[arn] != writes; again {
-			return
-		}
-		for k, old := range c.facts.health {
-			if !c.younger(old.At, healthKept) {
-				delete(c.facts.health, k)
-				delete(c.facts.writes, k)
-			}
-		}
-		c.facts.health[arn] = h
-	})
-	return again, nil
 }
 
 func unique(in []string) []string {

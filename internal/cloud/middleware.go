@@ -64,7 +64,7 @@ func instrument(s *middleware.Stack, c Config, p *pacer) error {
 
 // mutating says whether an operation changes anything.
 func mutating(operation string) bool {
-	for _, p := range []string{"Describe", "Get", "List", "Search"} {
+	for _, p := range []string{"Describe", "Get", "List", "Search", "AssumeRole"} {
 		if strings.HasPrefix(operation, p) {
 			return false
 		}

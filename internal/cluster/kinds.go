@@ -14,6 +14,7 @@ const (
 	KindNode               Kind = "Node"
 	KindPod                Kind = "Pod"
 	KindEndpointSlice      Kind = "EndpointSlice"
+	KindEndpoints          Kind = "Endpoints"
 	KindBinding            Kind = "TargetGroupBinding"
 )
 

@@ -8,8 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// podENIAnnotation lists the network interfaces of a pod that has security groups of its own.
-const podENIAnnotation = "vpc.amazonaws.com/pod-eni"
+// keptAnnotations of pods: the network interfaces of one that has security groups of its own, and
+// its containers that serve QUIC.
+var keptAnnotations = []string{
+	"vpc.amazonaws.com/pod-eni", "service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers",
+}
 
 // Reduce drops from an object what no translator reads, so that a cache stays small and changes
 // of no interest are not seen as changes. It is idempotent, and changes the object it is given.
@@ -34,8 +37,10 @@ func reducePod(p *corev1.Pod, quicEnv string) *corev1.Pod {
 		Name: p.Name, Namespace: p.Namespace, UID: p.UID, ResourceVersion: p.ResourceVersion,
 		CreationTimestamp: p.CreationTimestamp, DeletionTimestamp: p.DeletionTimestamp,
 	}
-	if v, ok := p.Annotations[podENIAnnotation]; ok {
-		meta.Annotations = map[string]string{podENIAnnotation: v}
+	for _, k := range keptAnnotations {
+		if v, ok := p.Annotations[k]; ok {
+			metav1.SetMetaDataAnnotation(&meta, k, v)
+		}
 	}
 	spec := corev1.PodSpec{
 		NodeName: p.Spec.NodeName, HostNetwork: p.Spec.HostNetwork,

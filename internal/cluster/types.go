@@ -52,6 +52,9 @@ var (
 			func() Object { return &corev1.Pod{} }, func() client.ObjectList { return &corev1.PodList{} }},
 		{KindEndpointSlice, discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), true, []Index{SliceByService},
 			func() Object { return &discoveryv1.EndpointSlice{} }, func() client.ObjectList { return &discoveryv1.EndpointSliceList{} }},
+		// Kubernetes has deprecated Endpoints; operators may still choose them.
+		{KindEndpoints, coreV1.WithKind("Endpoints"), true, nil,
+			func() Object { return &corev1.Endpoints{} }, func() client.ObjectList { return &corev1.EndpointsList{} }}, //nolint:staticcheck // see above
 		{KindBinding, elbv2.GroupVersion.WithKind("TargetGroupBinding"), true, []Index{BindingByService, BindingByStack},
 			func() Object { return &elbv2.TargetGroupBinding{} }, func() client.ObjectList { return &elbv2.TargetGroupBindingList{} }},
 	}
@@ -88,6 +91,8 @@ func KindOf(obj Object) (Kind, bool) {
 		return KindPod, true
 	case *discoveryv1.EndpointSlice:
 		return KindEndpointSlice, true
+	case *corev1.Endpoints: //nolint:staticcheck // operators may still choose them
+		return KindEndpoints, true
 	case *elbv2.TargetGroupBinding:
 		return KindBinding, true
 	}

@@ -137,6 +137,8 @@ type Target struct {
 	State       string // initial, healthy, unhealthy, unused, draining, unavailable
 	Reason      string
 	Description string
+	// ServerID is the QUIC server id, empty for other protocols.
+	ServerID string
 }
 
 // Health is the state of a target group's targets.

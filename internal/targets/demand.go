@@ -205,13 +205,7 @@ func portRange(p elbv2.NetworkingPort, pod *corev1.Pod) (model.IngressRule, erro
 
 // containerPort finds a port by name in the containers that run beside each other.
 func containerPort(pod *corev1.Pod, name string) (int32, bool) {
-	containers := slices.Clone(pod.Spec.Containers)
-	for _, c := range pod.Spec.InitContainers {
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			containers = append(containers, c)
-		}
-	}
-	for _, c := range containers {
+	for _, c := range lasting(pod) {
 		for _, p := range c.Ports {
 			if p.Name == name {
 				return p.ContainerPort, true
@@ -219,6 +213,17 @@ func containerPort(pod *corev1.Pod, name string) (int32, bool) {
 		}
 	}
 	return 0, false
+}
+
+// lasting are the containers that run beside each other.
+func lasting(pod *corev1.Pod) []corev1.Container {
+	containers := slices.Clone(pod.Spec.Containers)
+	for _, c := range pod.Spec.InitContainers {
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			containers = append(containers, c)
+		}
+	}
+	return containers
 }
 
 func setPeer(r *model.IngressRule, p elbv2.NetworkingPeer) error {

@@ -40,7 +40,7 @@ func Compare(want []Endpoint, have []observed.Target, limit int) Diff {
 		if Draining(t) {
 			continue
 		}
-		key := targetKey(t.ID, t.Port)
+		key := targetKey(t)
 		if e, ok := endpoints[key]; ok && !matched[key] {
 			matched[key] = true
 			d.Matched = append(d.Matched, Pair{e, t})
@@ -59,7 +59,7 @@ func Compare(want []Endpoint, have []observed.Target, limit int) Diff {
 	}
 	slices.SortFunc(d.Matched, func(a, b Pair) int { return cmp.Compare(a.Endpoint.Identity(), b.Endpoint.Identity()) })
 	slices.SortFunc(d.Deregister, func(a, b observed.Target) int {
-		return cmp.Compare(targetKey(a.ID, a.Port), targetKey(b.ID, b.Port))
+		return cmp.Compare(targetKey(a), targetKey(b))
 	})
 	return d
 }

@@ -2,7 +2,6 @@ package targets
 
 import (
 	"cmp"
-	"net/netip"
 	"slices"
 	"strconv"
 
@@ -11,6 +10,7 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
 // Endpoint is one thing to be registered: a port of a pod's address, or a node port of a node.
@@ -19,11 +19,24 @@ type Endpoint struct {
 	Port int32
 	Pod  *corev1.Pod  // nil for a node
 	Node *corev1.Node // nil for a pod
+	// ServerID is the QUIC server id, for targets of QUIC groups; empty if the pod has none.
+	ServerID string
 }
 
-// Identity is what an endpoint and a registered target are matched by: "id:port". IPv6 addresses
-// have no brackets.
-func (e Endpoint) Identity() string { return e.ID + ":" + strconv.FormatInt(int64(e.Port), 10) }
+// Identity is what an endpoint and a registered target are matched by: "id:port", and the QUIC
+// server id where there is one. IPv6 addresses have no brackets.
+func (e Endpoint) Identity() string { return identity(e.ID, e.Port, e.ServerID) }
+
+// IdentityOf is the identity of a registered target.
+func IdentityOf(t observed.Target) string { return identity(t.ID, t.Port, t.ServerID) }
+
+func identity(id string, port int32, server string) string {
+	out := id + ":" + strconv.FormatInt(int64(port), 10)
+	if server != "" {
+		out += ":" + server
+	}
+	return out
+}
 
 // stamped is the identity with the creation time in milliseconds, so that a pod that comes back
 // with the address of another is a new endpoint.
@@ -39,14 +52,9 @@ func (e Endpoint) stamped() string {
 }
 
 // key is the identity in a form in which equal addresses are equal texts.
-func (e Endpoint) key() string { return targetKey(e.ID, e.Port) }
+func (e Endpoint) key() string { return identity(canonicalIP(e.ID), e.Port, e.ServerID) }
 
-func targetKey(id string, port int32) string {
-	if addr, err := netip.ParseAddr(id); err == nil {
-		id = addr.String()
-	}
-	return id + ":" + strconv.FormatInt(int64(port), 10)
-}
+func targetKey(t observed.Target) string { return identity(canonicalIP(t.ID), t.Port, t.ServerID) }
 
 // Resolution is what the cluster says about the endpoints of a binding.
 type Resolution struct {
@@ -74,6 +82,11 @@ func Resolve(v *cluster.View, b *elbv2.TargetGroupBinding, o Options) Resolution
 		resolveNodes(v, b, svc, port, o, &r)
 	} else {
 		resolvePods(v, b, svc, port, o, &r)
+		if IsQUIC(b) {
+			for i, e := range r.Endpoints {
+				r.Endpoints[i].ServerID = serverID(e.Pod, e.Port, o.QUICVariable)
+			}
+		}
 	}
 	slices.SortStableFunc(r.Endpoints, func(a, b Endpoint) int { return cmp.Compare(a.Identity(), b.Identity()) })
 	return r

@@ -4,4 +4,12 @@ package targets
 type Options struct {
 	// FailOpen takes endpoints on nodes of unknown state where no others are left.
 	FailOpen bool
+	// Endpoints reads the Endpoints object of a Service instead of its EndpointSlices.
+	Endpoints bool
+	// QUICVariable is the environment variable of containers that holds their QUIC server id;
+	// DefaultQUICVariable if empty.
+	QUICVariable string
 }
+
+// DefaultQUICVariable is the variable that pods get their QUIC server id in.
+const DefaultQUICVariable = "AWS_LBC_QUIC_SERVER_ID"

@@ -16,18 +16,16 @@ import (
 // resolvePods takes the pods behind the Service that are ready, and those that are unready for no
 // other reason than a readiness gate.
 func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service, port corev1.ServicePort, o Options, r *Resolution) {
-	family := discoveryv1.AddressTypeIPv4
-	if t := b.Spec.IPAddressType; t != nil && *t == elbv2.TargetGroupIPAddressTypeIPv6 {
-		family = discoveryv1.AddressTypeIPv6
-	}
-	slices := cluster.List[*discoveryv1.EndpointSlice](v, cluster.Query{
-		Kind: cluster.KindEndpointSlice, Namespace: b.Namespace, Index: cluster.SliceByService, Value: svc.Namespace + "/" + svc.Name,
-	})
-	var ready, unknown []Endpoint
-	for _, s := range slices {
-		if s.AddressType != family {
-			continue
+	var found []*discoveryv1.EndpointSlice
+	if o.Endpoints {
+		if found = endpointsObject(v, b, svc, r); r.NotFound {
+			return
 		}
+	} else {
+		found = endpointSlices(v, b, svc)
+	}
+	var ready, unknown []Endpoint
+	for _, s := range found {
 		for _, number := range portNumbers(s, port) {
 			for _, e := range s.Endpoints {
 				pod, state := podOf(v, b, e, r)
@@ -46,6 +44,18 @@ func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Servi
 	if len(ready) == 0 && o.FailOpen {
 		r.Endpoints = unknown
 	}
+}
+
+// endpointSlices are those of the Service with addresses of the target group's family.
+func endpointSlices(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service) []*discoveryv1.EndpointSlice {
+	family := discoveryv1.AddressTypeIPv4
+	if t := b.Spec.IPAddressType; t != nil && *t == elbv2.TargetGroupIPAddressTypeIPv6 {
+		family = discoveryv1.AddressTypeIPv6
+	}
+	all := cluster.List[*discoveryv1.EndpointSlice](v, cluster.Query{
+		Kind: cluster.KindEndpointSlice, Namespace: b.Namespace, Index: cluster.SliceByService, Value: svc.Namespace + "/" + svc.Name,
+	})
+	return slices.DeleteFunc(slices.Clone(all), func(s *discoveryv1.EndpointSlice) bool { return s.AddressType != family })
 }
 
 // portNumbers are the ports of a slice that belong to the Service's port. They are resolved: a

@@ -1,0 +1,128 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// zoneNeeded is in AWS's message, which has no code of its own.
+const zoneNeeded = "you must specify an Availability Zone"
+
+// Register implements bindings.TargetGroups.
+func (t targetGroups) Register(ctx context.Context, arn string, targets []bindings.Target) error {
+	api, err := t.api(ctx)
+	if err != nil {
+		return err
+	}
+	in := &elb.RegisterTargetsInput{TargetGroupArn: aws.String(arn)}
+	for _, n := range targets {
+		in.Targets = append(in.Targets, elbtypes.TargetDescription{
+			Id: aws.String(n.ID), Port: optionalNumber(n.Port), AvailabilityZone: optional(n.Zone), QuicServerId: optional(n.ServerID),
+		})
+	}
+	if _, err = api.RegisterTargets(ctx, in); err != nil {
+		if code(err) == "ValidationError" && strings.Contains(err.Error(), zoneNeeded) {
+			err = errors.Join(bindings.ErrZoneNeeded, err)
+		}
+		return t.targetsFailed(arn, fmt.Errorf("register targets in %s: %w", arn, err))
+	}
+	t.changeHealth(arn, func(have []observed.Target) []observed.Target {
+		for _, add := range targets {
+			i := slices.IndexFunc(have, func(h observed.Target) bool { return h.ID == add.ID && h.Port == add.Port })
+			n := observed.Target{ID: add.ID, Port: add.Port, Zone: add.Zone, ServerID: add.ServerID, State: string(elbtypes.TargetHealthStateEnumInitial), Reason: string(elbtypes.TargetHealthReasonEnumRegistrationInProgress)}
+			switch {
+			case i < 0:
+				have = append(have, n)
+			case have[i].State == string(elbtypes.TargetHealthStateEnumDraining):
+				have[i] = n
+			}
+		}
+		slices.SortFunc(have, compareTargets)
+		return have
+	})
+	return nil
+}
+
+// Deregister implements bindings.TargetGroups.
+func (t targetGroups) Deregister(ctx context.Context, arn string, targets []observed.Target) error {
+	api, err := t.api(ctx)
+	if err != nil {
+		return err
+	}
+	in := &elb.DeregisterTargetsInput{TargetGroupArn: aws.String(arn)}
+	for _, o := range targets {
+		in.Targets = append(in.Targets, elbtypes.TargetDescription{
+			Id: aws.String(o.ID), Port: optionalNumber(o.Port), AvailabilityZone: optional(o.Zone), QuicServerId: optional(o.ServerID),
+		})
+	}
+	if _, err = api.DeregisterTargets(ctx, in); err != nil {
+		return t.targetsFailed(arn, fmt.Errorf("deregister targets of %s: %w", arn, err))
+	}
+	t.changeHealth(arn, func(have []observed.Target) []observed.Target {
+		for i, h := range have {
+			if slices.ContainsFunc(targets, func(o observed.Target) bool { return o.ID == h.ID && o.Port == h.Port }) {
+				have[i].State = string(elbtypes.TargetHealthStateEnumDraining)
+				have[i].Reason = string(elbtypes.TargetHealthReasonEnumDeregistrationInProgress)
+				have[i].Description = ""
+			}
+		}
+		return have
+	})
+	return nil
+}
+
+// targetsFailed forgets the targets of a group where they cannot be trusted any more.
+func (t targetGroups) targetsFailed(arn string, err error) error {
+	class := classify(err)
+	if mayHaveHappened(err) || class == engine.Gone || class == engine.Conflict || class == engine.Invalid {
+		f := t.c.facts
+		f.with(func() {
+			delete(f.health, t.key(arn))
+			delete(f.described, t.key(arn))
+		})
+	}
+	return err
+}
+
+// changeHealth lays an own write over the remembered targets.
+func (t targetGroups) changeHealth(arn string, change func([]observed.Target) []observed.Target) {
+	f, key := t.c.facts, t.key(arn)
+	f.with(func() {
+		h, ok := f.health[key]
+		if !ok {
+			return
+		}
+		f.writes[key]++
+		h.Targets = change(slices.Clone(h.Targets))
+		f.health[key] = h
+	})
+}
+
+// noteEmpty remembers that a target group was made a moment ago by this process, so that whoever
+// fills it need not ask what is in it.
+func (c *Cloud) noteEmpty(arn string, at time.Time) {
+	c.facts.with(func() {
+		if _, known := c.facts.health[arn]; !known {
+			c.facts.health[arn] = observed.Health{At: at}
+		}
+	})
+}
+
+func compareTargets(a, b observed.Target) int {
+	if n := strings.Compare(a.ID, b.ID); n != 0 {
+		return n
+	}
+	return int(a.Port) - int(b.Port)
+}

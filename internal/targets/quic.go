@@ -1,0 +1,60 @@
+package targets
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+
+	corev1 "k8s.io/api/core/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+)
+
+// QUICAnnotation names the containers of a pod that serve QUIC, separated by commas.
+const QUICAnnotation = "service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers"
+
+// IsQUIC says whether the targets of a binding need QUIC server ids, by which a load balancer finds
+// the pod of a connection whose client has moved.
+func IsQUIC(b *elbv2.TargetGroupBinding) bool {
+	p := b.Spec.TargetGroupProtocol
+	return p != nil && (*p == elbv2.ProtocolQUIC || *p == elbv2.ProtocolTCPQUIC)
+}
+
+// serverID is the id of the container that has a port, or the first of the pod for a port that no
+// container declares; empty if there is none.
+func serverID(p *corev1.Pod, port int32, variable string) string {
+	if _, ok := p.Annotations[QUICAnnotation]; !ok {
+		return ""
+	}
+	first := ""
+	for _, c := range lasting(p) {
+		id := containerID(c, variable)
+		if id == "" {
+			continue
+		}
+		for _, declared := range c.Ports {
+			if declared.ContainerPort == port {
+				return id
+			}
+		}
+		if first == "" {
+			first = id
+		}
+	}
+	return first
+}
+
+// containerID reads the id of a container. One that is to be found at run time is not known here.
+func containerID(c corev1.Container, variable string) string {
+	if variable == "" {
+		variable = DefaultQUICVariable
+	}
+	for _, e := range c.Env {
+		if e.Name != variable || e.ValueFrom != nil {
+			continue
+		}
+		if raw, err := base64.StdEncoding.DecodeString(e.Value); err == nil && len(raw) > 0 {
+			return "0x" + hex.EncodeToString(raw)
+		}
+	}
+	return ""
+}
