@@ -1,0 +1,109 @@
+package takeover
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+)
+
+func (b *builder) rule(listener *string, priority string, r rule) {
+	b.t.Helper()
+	n, err := strconv.ParseInt(priority, 10, 32)
+	must(b.t, n, err)
+	_, err = b.elb.CreateRule(b.ctx(), &elb.CreateRuleInput{
+		ListenerArn: listener, Priority: aws.Int32(int32(n)), Conditions: b.conditions(r.Conditions), Actions: b.actions(r.Actions),
+		Transforms: r.Transforms, Tags: b.tags(r.Tags),
+	})
+	must(b.t, 0, err)
+}
+
+func (b *builder) conditions(list []elbtypes.RuleCondition) []elbtypes.RuleCondition {
+	out := slices.Clone(list)
+	if !b.odd.shuffled {
+		return out
+	}
+	slices.Reverse(out)
+	for _, c := range out {
+		if c.HostHeaderConfig != nil {
+			slices.Reverse(c.HostHeaderConfig.Values)
+		}
+		if c.PathPatternConfig != nil {
+			slices.Reverse(c.PathPatternConfig.Values)
+		}
+		if c.HttpHeaderConfig != nil {
+			slices.Reverse(c.HttpHeaderConfig.Values)
+		}
+		if c.HttpRequestMethodConfig != nil {
+			slices.Reverse(c.HttpRequestMethodConfig.Values)
+		}
+		if c.SourceIpConfig != nil {
+			slices.Reverse(c.SourceIpConfig.Values)
+		}
+		if c.QueryStringConfig != nil {
+			slices.Reverse(c.QueryStringConfig.Values)
+		}
+	}
+	return out
+}
+
+// actions are as recorded, with ids for names, and the order that AWS wants where there are many.
+func (b *builder) actions(list []elbtypes.Action) []elbtypes.Action {
+	b.t.Helper()
+	out := slices.Clone(list)
+	for i := range out {
+		a := &out[i]
+		if len(out) > 1 || b.odd.spelled {
+			a.Order = aws.Int32(int32(i + 1))
+		}
+		if a.ForwardConfig != nil {
+			b.forward(a)
+		}
+		if a.RedirectConfig != nil && b.odd.spelled {
+			a.RedirectConfig = spelled(*a.RedirectConfig)
+		}
+	}
+	return out
+}
+
+func (b *builder) forward(a *elbtypes.Action) {
+	b.t.Helper()
+	f := *a.ForwardConfig
+	f.TargetGroups = slices.Clone(f.TargetGroups)
+	for i := range f.TargetGroups {
+		f.TargetGroups[i].TargetGroupArn = aws.String(b.id(aws.ToString(f.TargetGroups[i].TargetGroupArn)))
+	}
+	if b.odd.shuffled {
+		slices.Reverse(f.TargetGroups)
+	}
+	a.ForwardConfig = &f
+	if len(f.TargetGroups) > 1 {
+		return
+	}
+	switch {
+	case b.odd.short && f.TargetGroupStickinessConfig == nil:
+		a.TargetGroupArn, a.ForwardConfig = f.TargetGroups[0].TargetGroupArn, nil
+	case b.odd.spelled:
+		f.TargetGroups[0].Weight = aws.Int32(1)
+		if f.TargetGroupStickinessConfig == nil {
+			f.TargetGroupStickinessConfig = &elbtypes.TargetGroupStickinessConfig{Enabled: aws.Bool(false)}
+		}
+	}
+}
+
+// spelled is a redirect with all its fields.
+func spelled(r elbtypes.RedirectActionConfig) *elbtypes.RedirectActionConfig {
+	for _, f := range []struct {
+		field **string
+		value string
+	}{
+		{&r.Protocol, "#{protocol}"}, {&r.Port, "#{port}"}, {&r.Host, "#{host}"}, {&r.Path, "/#{path}"}, {&r.Query, "#{query}"},
+	} {
+		if *f.field == nil {
+			*f.field = aws.String(f.value)
+		}
+	}
+	return &r
+}
