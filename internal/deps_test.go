@@ -51,10 +51,11 @@ var layers = map[string]layer{
 	// The interface of all Kubernetes objects is controller-runtime's, without a client behind it.
 	"internal/cluster": {pure: true, api: true, libraries: []string{"sigs.k8s.io/controller-runtime/pkg/client"}},
 
-	"internal/assemble":        {pure: true, own: append([]string{"internal/settings"}, core...)},
-	"internal/targets":         {pure: true, api: true, own: append([]string{"internal/cluster"}, core...)},
-	"internal/engine":          {pure: true, own: append([]string{"internal/cluster"}, core...)},
-	"internal/engine/bindings": {pure: true, api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/targets"}, core...)},
+	"internal/assemble":          {pure: true, own: append([]string{"internal/settings"}, core...)},
+	"internal/targets":           {pure: true, api: true, own: append([]string{"internal/cluster"}, core...)},
+	"internal/engine/checkpoint": {pure: true, own: core[:2]},
+	"internal/engine":            {pure: true, own: append([]string{"internal/cluster", "internal/engine/checkpoint"}, core...)},
+	"internal/engine/bindings":   {pure: true, api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/targets"}, core...)},
 	"internal/frontend/*": {pure: true, api: true,
 		own: append([]string{"internal/assemble", "internal/cluster", "internal/engine", "internal/settings"}, core...)},
 
@@ -62,7 +63,7 @@ var layers = map[string]layer{
 	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/engine/bindings"}, core...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/"}},
 	"internal/config": {own: []string{"internal/naming"}, libraries: []string{"github.com/spf13/"}},
-	"internal/controller": {api: true, own: []string{"internal/*", "internal/engine/bindings", "internal/frontend/*", "internal/webhook/serving"},
+	"internal/controller": {api: true, own: []string{"internal/*", "internal/engine/bindings", "internal/engine/checkpoint", "internal/frontend/*", "internal/webhook/serving"},
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "github.com/prometheus/"}},
 	"internal/cli": {api: true, own: []string{"internal/*", "internal/engine/bindings", "internal/frontend/*"},
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/", "k8s.io/klog/", "go.uber.org/zap", "github.com/spf13/"}},

@@ -23,10 +23,29 @@ type Line[K comparable] struct {
 	Workers  int
 	MaxDelay time.Duration // longest wait after failures
 	Triggers *Triggers[K]
-	// Run works on one item. Waiting is the returned time; an error means to back off.
-	Run func(ctx context.Context, k K) (retryAfter time.Duration, err error)
+	// Prepare, if not nil, is called once this process leads, before the first item is worked on.
+	Prepare func(ctx context.Context)
+	// Run works on one item. An error means to back off.
+	Run func(ctx context.Context, k K) (Next, error)
 	// Label names an item in logs.
 	Label func(k K) []any
+}
+
+// Next says when an item is worked on again.
+type Next struct {
+	// After is how long to wait; zero: until something changes.
+	After time.Duration
+	// Idle says that nothing is known to be left to do for the item, so that all others go before.
+	Idle bool
+}
+
+// Source is where events come from.
+type Source interface {
+	// WaitForSync blocks until reading gives whole answers.
+	WaitForSync(ctx context.Context) error
+	// Watch calls notify for every event of the kinds, beginning with the objects that are there.
+	// It returns at once; the calls end with the context.
+	Watch(ctx context.Context, kinds []cluster.Kind, notify func(kube.Event)) error
 }
 
 // firstDelay is the wait after the first failure of an item; it doubles with each further one.
@@ -37,9 +56,31 @@ const firstDelay = 5 * time.Millisecond
 const stopGrace = 7 * time.Second
 
 // Add registers the line with the manager. Workers run while this process leads.
-func (l Line[K]) Add(mgr manager.Manager, src *kube.Source, kinds []cluster.Kind, log logr.Logger) error {
+func (l Line[K]) Add(mgr manager.Manager, src Source, kinds []cluster.Kind, log logr.Logger) error {
+	opts := l.options(log)
+	opts.DefaultFromConfig(mgr.GetControllerOptions())
+	c, err := l.controller(src, kinds, opts, log)
+	if err != nil {
+		return err
+	}
+	return mgr.Add(c)
+}
+
+// Start runs the line without a manager until ctx ends and its workers have stopped. Its name may
+// be in use elsewhere.
+func (l Line[K]) Start(ctx context.Context, src Source, kinds []cluster.Kind, log logr.Logger) error {
+	opts, lanes := l.options(log), true
+	opts.SkipNameValidation, opts.UsePriorityQueue = &lanes, &lanes
+	c, err := l.controller(src, kinds, opts, log)
+	if err != nil {
+		return err
+	}
+	return c.Start(ctx)
+}
+
+func (l Line[K]) options(log logr.Logger) controller.TypedOptions[K] {
 	log = log.WithName(l.Name).WithValues("controller", l.Name)
-	c, err := controller.NewTyped(l.Name, mgr, controller.TypedOptions[K]{
+	return controller.TypedOptions[K]{
 		MaxConcurrentReconciles: max(l.Workers, 1),
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[K](firstDelay, max(l.MaxDelay, firstDelay)),
 		Reconciler:              reconcile.TypedFunc[K](l.reconcile),
@@ -49,11 +90,19 @@ func (l Line[K]) Add(mgr manager.Manager, src *kube.Source, kinds []cluster.Kind
 			}
 			return log.WithValues(l.Label(*k)...)
 		},
-	})
-	if err != nil {
-		return fmt.Errorf("controller %s: %w", l.Name, err)
 	}
-	return c.Watch(&feed[K]{line: l, source: src, kinds: kinds, log: log, ready: make(chan error, 1)})
+}
+
+func (l Line[K]) controller(src Source, kinds []cluster.Kind, opts controller.TypedOptions[K], log logr.Logger) (controller.TypedController[K], error) {
+	c, err := controller.NewTypedUnmanaged(l.Name, opts)
+	if err != nil {
+		return nil, fmt.Errorf("controller %s: %w", l.Name, err)
+	}
+	f := &feed[K]{line: l, source: src, kinds: kinds, log: log.WithName(l.Name), ready: make(chan error, 1)}
+	if err := c.Watch(f); err != nil {
+		return nil, fmt.Errorf("controller %s: %w", l.Name, err)
+	}
+	return c, nil
 }
 
 func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
@@ -66,23 +115,26 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 		context.AfterFunc(run, func() { t.Stop() })
 	})()
 	l.Triggers.Begin(k)
-	after, err := l.Run(run, k)
+	next, err := l.Run(run, k)
 	again := l.Triggers.End(k)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if again {
-		after = time.Nanosecond
+		next = Next{After: time.Nanosecond}
 	}
 	// What waits for something has been begun, and goes on before what has not changed at all.
 	lane := laneEdits
-	return reconcile.Result{RequeueAfter: after, Priority: &lane}, nil
+	if next.Idle {
+		lane = laneResync
+	}
+	return reconcile.Result{RequeueAfter: next.After, Priority: &lane}, nil
 }
 
 // feed turns events into items of the queue. It implements the source of a controller.
 type feed[K comparable] struct {
 	line   Line[K]
-	source *kube.Source
+	source Source
 	kinds  []cluster.Kind
 	log    logr.Logger
 	ready  chan error
@@ -100,6 +152,9 @@ func (f *feed[K]) Start(ctx context.Context, q workqueue.TypedRateLimitingInterf
 	}
 	go func() {
 		err := f.source.WaitForSync(ctx)
+		if err == nil && f.line.Prepare != nil {
+			f.line.Prepare(ctx)
+		}
 		if err == nil {
 			err = f.source.Watch(ctx, f.kinds, func(e kube.Event) { f.take(queue, e) })
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/config"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
@@ -97,15 +98,20 @@ func Run(ctx context.Context, s Setup) error {
 	}
 	cl := kube.New(source, kube.Live{Client: live}, time.Now)
 
+	book := checkpoint.New(time.Now)
 	st := newStacks(engine.Config{
 		Cloud: aws.Stacks, Cluster: cl, Frontends: frontends,
-		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Now: time.Now,
+		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Now: time.Now, Checkpoints: book,
 	}, cl, metrics, s.Log.WithName("deploy"))
+	prepare, err := keep(s, mgr, live, book, fence)
+	if err != nil {
+		return err
+	}
 	watched := append([]cluster.Kind{cluster.KindSecret}, kinds...)
 	lines := s.Log.WithName("controllers")
 	err = Line[model.StackID]{
 		Name: ingressController, Workers: config.AtLeastOne(s.Config.Workers.Ingress), MaxDelay: maxDelay,
-		Triggers: st.triggers, Run: st.run, Label: st.label,
+		Triggers: st.triggers, Prepare: prepare, Run: st.run, Label: st.label,
 	}.Add(mgr, source, watched, lines)
 	if err != nil {
 		return err
@@ -126,6 +132,22 @@ func Run(ctx context.Context, s Setup) error {
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+// keep stores the book while this process leads. Without a namespace, which a process outside of
+// a cluster that elects no leader may not have, nothing is kept.
+func keep(s Setup, mgr manager.Manager, live client.Client, book *checkpoint.Book, fence func() error) (prepare func(context.Context), err error) {
+	log := s.Log.WithName("checkpoints")
+	namespace, err := kube.LeaseNamespace(s.Config.Election.Namespace)
+	if err != nil {
+		log.V(1).Info("checkpoints are not kept", "reason", err.Error())
+		return nil, nil
+	}
+	c := &Checkpoints{
+		Book: book, Fence: fence, Log: log,
+		Store: kube.Checkpoints{API: kube.Live{Client: live}, Namespace: namespace},
+	}
+	return c.Load, mgr.Add(c)
 }
 
 // maxDelay is the longest wait of a load balancer after failures.

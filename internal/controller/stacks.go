@@ -99,7 +99,7 @@ func (s *stacks) viewed(id model.StackID, v *cluster.View) {
 }
 
 // run reconciles one stack.
-func (s *stacks) run(ctx context.Context, id model.StackID) (time.Duration, error) {
+func (s *stacks) run(ctx context.Context, id model.StackID) (Next, error) {
 	s.metrics.talkers.ran(controllerOf(id.Kind), id.Namespace, id.Name)
 	out, err := s.engine.Reconcile(ctx, id)
 	s.mu.Lock()
@@ -107,6 +107,8 @@ func (s *stacks) run(ctx context.Context, id model.StackID) (time.Duration, erro
 	delete(s.views, id)
 	s.mu.Unlock()
 	switch {
+	case out.Deferred:
+		return Next{out.RetryAfter, true}, nil
 	case out.Stack.Empty() && out.Done && err == nil && len(out.Stack.Leaving) == 0:
 		s.triggers.Gone(id)
 	case v != nil:
@@ -120,16 +122,16 @@ func (s *stacks) run(ctx context.Context, id model.StackID) (time.Duration, erro
 	if err == nil {
 		err = out.Err
 	} else if out.RetryAfter > 0 {
-		return out.RetryAfter, nil // waiting, not failing
+		return Next{After: out.RetryAfter}, nil // waiting, not failing
 	}
 	if err != nil && s.fenced() {
-		return fencedDelay, nil
+		return Next{After: fencedDelay}, nil
 	}
 	if err != nil {
 		s.metrics.errors.WithLabelValues(controllerOf(id.Kind), "deploy_model_error").Inc()
-		return 0, err
+		return Next{}, err
 	}
-	return out.RetryAfter, nil
+	return Next{After: out.RetryAfter}, nil
 }
 
 // fenced says that this process may not write now. Then a run that failed did so for that reason,

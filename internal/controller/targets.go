@@ -32,14 +32,17 @@ func BindingConfig(c config.Config, vpc string) bindings.Config {
 	}
 }
 
+// BindingOf says which binding an object is.
+func BindingOf(_ *cluster.View, obj cluster.Object) []bindings.Key {
+	if k, _ := cluster.KindOf(obj); k == cluster.KindBinding {
+		return []bindings.Key{{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
+	}
+	return nil
+}
+
 func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics) *registrations {
 	r := &registrations{metrics: m, fence: cfg.Fence}
-	r.triggers = NewTriggers(cl.View, cluster.KindBinding, func(_ *cluster.View, obj cluster.Object) []bindings.Key {
-		if k, _ := cluster.KindOf(obj); k == cluster.KindBinding {
-			return []bindings.Key{{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
-		}
-		return nil
-	})
+	r.triggers = NewTriggers(cl.View, cluster.KindBinding, BindingOf)
 	cfg.Viewed = func(k bindings.Key, v *cluster.View) {
 		if v == nil {
 			r.triggers.Gone(k)
@@ -56,19 +59,19 @@ func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics) *regist
 }
 
 // run reconciles one binding.
-func (r *registrations) run(ctx context.Context, k bindings.Key) (time.Duration, error) {
+func (r *registrations) run(ctx context.Context, k bindings.Key) (Next, error) {
 	r.metrics.talkers.ran("targetgroupbinding", k.Namespace, k.Name)
 	out, err := r.reconciler.Reconcile(ctx, k)
 	if err != nil && r.fence != nil && r.fence() != nil {
-		return fencedDelay, nil
+		return Next{After: fencedDelay}, nil
 	}
 	if err != nil {
 		r.metrics.errors.WithLabelValues(bindingController, "reconcile_targetgroupbinding_error").Inc()
-		return 0, err
+		return Next{}, err
 	}
 	logr.FromContextOrDiscard(ctx).V(1).Info("reconciled", "changed", out.Changed, "deferred", out.Deferred,
 		"retryAfter", out.RetryAfter.String(), "findings", len(out.Findings))
-	return out.RetryAfter, nil
+	return Next{out.RetryAfter, out.Deferred}, nil
 }
 
 func (r *registrations) label(k bindings.Key) []any {

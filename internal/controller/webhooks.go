@@ -21,7 +21,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/config"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
-	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 	"github.com/fulcrum-lb/fulcrum/internal/webhook/serving"
@@ -102,7 +101,7 @@ func webhookRules(c config.Config, aws AWS, frontends map[model.Kind]engine.Fron
 	out := webhook.Config{
 		Namespace: c.Kubernetes.WatchNamespace, Ingress: ingresses, IngressClass: c.Ingress.Class,
 		DenyClassAnnotation: c.Admission.DisableClassAnnotation, DenyGroupName: c.Admission.DisableGroupAnnotation,
-		TargetGroups: aws.Targets.As(bindings.Account{}), VPC: aws.VPC,
+		Accounts: aws.Targets, VPC: aws.VPC,
 		ReadinessGates: c.Admission.ReadinessGates, ServerIDVariable: c.Targets.QUICVariable,
 	}
 	// A Service that is given our class is served by nobody else, so that waits for us to serve it.

@@ -76,8 +76,13 @@ type Outcome struct {
 	Done bool
 	// Changed says that at least one step was carried out.
 	Changed bool
+	// Deferred says that the stack's wish is the one that was brought about before this process
+	// began, and that its turn to be compared with AWS has not come. Nothing was done.
+	Deferred bool
 	// DNSName of the load balancer, lower case; empty if there is none.
 	DNSName string
+	// FrontDNSName is that of the network load balancer in front of it.
+	FrontDNSName string
 	// RetryAfter is when to look again; zero: only on a change or resync.
 	RetryAfter time.Duration
 	// Failed are steps that failed, with their errors as findings on those to blame.

@@ -31,8 +31,19 @@ type Config struct {
 	Phase func(kind model.Kind, phase string, took time.Duration)
 	// Stepped is told of each step that was carried out, with its error. Nil to ignore.
 	Stepped func(id model.StackID, s plan.Step, r plan.Result, err error)
+	// Checkpoints put off the first look at stacks that did not change. Nil: all are looked at.
+	Checkpoints Checkpoints
 	// Now is the clock of the phases; nil means that they are not measured.
 	Now func() time.Time
+}
+
+// Checkpoints remember the wishes that were brought about completely, as hashes. They decide when a
+// stack is looked at and nothing else.
+type Checkpoints interface {
+	// PutOff says for how long a stack with this wish may be left alone; zero: look at it now.
+	PutOff(id model.StackID, wish string) time.Duration
+	// Note remembers a wish that was brought about completely; "" forgets the stack.
+	Note(id model.StackID, wish string)
 }
 
 // Engine runs stacks. It keeps nothing from one run to the next.
@@ -147,6 +158,13 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	if err != nil {
 		return e.failed(out, err)
 	}
+	wish := e.digest(v, stack, found)
+	if d := e.putOff(stack, wish); d > 0 {
+		out.Stack, out.Findings, out.Deferred, out.RetryAfter = stack, found.Sorted(), true, d
+		return out, nil
+	}
+	reported := false
+	defer func() { e.note(out, reported, found, wish) }()
 	run := run{e: e, out: &out, v: v}
 	if err := run.converge(ctx, stack, found); err != nil {
 		out.Findings = append(found, out.Findings...).Sorted()
@@ -162,6 +180,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	if err != nil {
 		return e.failed(out, err)
 	}
+	reported = true
 	return out, nil
 }
 

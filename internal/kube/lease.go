@@ -43,15 +43,24 @@ type Lease struct {
 // serviceAccountNamespace is where a pod finds its own namespace.
 const serviceAccountNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
+// LeaseNamespace is the namespace that was given, or else that of the pod.
+func LeaseNamespace(given string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	data, err := os.ReadFile(serviceAccountNamespace)
+	if err != nil {
+		return "", fmt.Errorf("--leader-election-namespace is needed outside a cluster: %w", err)
+	}
+	return strings.TrimSpace(string(data)), nil
+}
+
 // NewLease returns the lock. An empty namespace means that of the pod; outside a cluster it must
 // be given. ctx bounds the writing of events.
 func NewLease(ctx context.Context, cfg *rest.Config, namespace, name string, now func() time.Time) (*Lease, error) {
-	if namespace == "" {
-		data, err := os.ReadFile(serviceAccountNamespace)
-		if err != nil {
-			return nil, fmt.Errorf("--leader-election-namespace is needed outside a cluster: %w", err)
-		}
-		namespace = strings.TrimSpace(string(data))
+	namespace, err := LeaseNamespace(namespace)
+	if err != nil {
+		return nil, err
 	}
 	host, err := os.Hostname()
 	if err != nil {

@@ -11,9 +11,11 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -35,6 +37,9 @@ type Options struct {
 	Cloud   func(*cloud.Config)
 	// API wraps the API server, so that a test can let writes fail or the process die there.
 	API func(kube.API) kube.API
+	// Checkpoints are kept over restarts, as the real controller does. Otherwise every start looks
+	// at everything at once, which most tests are about.
+	Checkpoints bool
 	// Emulator options.
 	Emulator emulator.Options
 }
@@ -93,22 +98,23 @@ type process struct {
 	engine   *engine.Engine
 	frontend *ingress.Frontend
 	bindings *bindings.Reconciler
-	stacks   *cluster.Tracker[model.StackID]
-	tracked  *cluster.Tracker[bindings.Key]
+	stacks   *controller.Triggers[model.StackID]
+	tracked  *controller.Triggers[bindings.Key]
 	queue    queue
+
+	checkpoints *controller.Checkpoints // nil: none are kept
+	saved       time.Time
 }
 
 // Start begins a new life of the controller; what the one before remembered is gone.
 func (r *Rig) Start() {
 	r.T.Helper()
 	if r.stop != nil {
+		r.process.save()
 		r.stop()
 	}
 	ctx, kill := context.WithCancel(context.Background())
-	p := &process{
-		rig: r, ctx: ctx, kill: kill,
-		stacks: cluster.NewTracker[model.StackID](), tracked: cluster.NewTracker[bindings.Key](),
-	}
+	p := &process{rig: r, ctx: ctx, kill: kill}
 	cfg := cloud.Config{
 		Cluster: ClusterName, Region: Region, VPC: r.World.VPC, RuleTags: true, Reachability: true,
 		Credentials: credentials.NewStaticCredentialsProvider(AccessKey, "secret", ""),
@@ -131,24 +137,34 @@ func (r *Rig) Start() {
 		r.opt.Ingress(&in)
 	}
 	p.frontend = ingress.New(in)
+	p.stacks = controller.NewTriggers(k8s.View, cluster.KindIngress, p.frontend.Stacks)
+	p.tracked = controller.NewTriggers(k8s.View, cluster.KindBinding, controller.BindingOf)
 	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups}
 	if r.opt.Plan != nil {
 		r.opt.Plan(&options)
 	}
-	p.engine = engine.New(engine.Config{
+	line := engine.Config{
 		Cloud: aws, Cluster: k8s, Options: options,
 		Frontends: map[model.Kind]engine.Frontend{model.Ingress: p.frontend},
-		Viewed:    func(id model.StackID, v *cluster.View) { p.stacks.Record(id, v) },
-	})
+		Viewed:    p.stacks.Ran,
+	}
+	if r.opt.Checkpoints {
+		book := checkpoint.New(time.Now)
+		p.checkpoints = &controller.Checkpoints{Book: book, Store: kube.Checkpoints{API: mortal{p, api}, Namespace: "kube-system"}}
+		p.checkpoints.Load(ctx)
+		p.saved = time.Now()
+		line.Checkpoints = book
+	}
+	p.engine = engine.New(line)
 	p.bindings = bindings.New(bindings.Config{
 		Cloud: aws, Cluster: k8s, ClusterName: ClusterName, VPC: r.World.VPC,
 		Targets: targets.Options{FailOpen: true},
 		Viewed: func(key bindings.Key, v *cluster.View) {
 			if v == nil {
-				p.tracked.Forget(key)
+				p.tracked.Gone(key)
 				return
 			}
-			p.tracked.Record(key, v)
+			p.tracked.Ran(key, v)
 		},
 		Now: time.Now,
 	})
@@ -180,22 +196,31 @@ func (p *process) event(old, new cluster.Object) {
 		if obj == nil {
 			continue
 		}
-		kind, ok := cluster.KindOf(obj)
-		if !ok {
-			continue
-		}
-		if kind == cluster.KindBinding {
-			p.queue.add(key{binding: bindings.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}}, now)
-		}
-		for _, id := range p.frontend.Stacks(cluster.NewView(p.rig.Store), obj) {
-			p.queue.add(key{stack: id}, now)
+		if _, ok := cluster.KindOf(obj); !ok {
+			return // nobody reads it
 		}
 	}
-	for _, id := range p.stacks.Affected(old, new) {
+	stacks, err := p.stacks.Concerned(old, new)
+	if err != nil {
+		p.rig.T.Error(err)
+	}
+	for _, id := range stacks {
 		p.queue.add(key{stack: id}, now)
 	}
-	for _, k := range p.tracked.Affected(old, new) {
+	keys, err := p.tracked.Concerned(old, new)
+	if err != nil {
+		p.rig.T.Error(err)
+	}
+	for _, k := range keys {
 		p.queue.add(key{binding: k}, now)
+	}
+}
+
+// save stores the checkpoints, as a process does from time to time and at its end.
+func (p *process) save() {
+	if p.checkpoints != nil && p.ctx.Err() == nil {
+		p.checkpoints.Save(p.ctx)
+		p.saved = time.Now()
 	}
 }
 
@@ -215,6 +240,9 @@ func (r *Rig) Settle(horizon time.Duration) map[string]error {
 			time.Sleep(wait)
 		}
 		p.queue.take(k)
+		if time.Since(p.saved) >= controller.CheckpointEvery {
+			p.save()
+		}
 		after, err := p.run(k)
 		delete(failed, k.String())
 		if err != nil {
@@ -239,6 +267,9 @@ func (p *process) run(k key) (time.Duration, error) {
 	out, err := p.engine.Reconcile(p.ctx, k.stack)
 	if err == nil {
 		err = out.Err
+		if out.Stack.Empty() && out.Done && err == nil && len(out.Stack.Leaving) == 0 {
+			p.stacks.Gone(k.stack)
+		}
 	}
 	return out.RetryAfter, err
 }

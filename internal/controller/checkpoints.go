@@ -1,0 +1,78 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
+)
+
+// CheckpointStore keeps a text from one process to the next.
+type CheckpointStore interface {
+	Read(ctx context.Context) (string, error)
+	Write(ctx context.Context, text string) error
+}
+
+// Checkpoints keep the book of stacks beyond the life of a process. Whatever goes wrong with the
+// store costs calls to AWS and nothing else, so it is said once and not tried harder.
+type Checkpoints struct {
+	Book  *checkpoint.Book
+	Store CheckpointStore
+	// Fence, if not nil, keeps a process that leads no more from writing over what its successor
+	// has written.
+	Fence func() error
+	Log   logr.Logger
+
+	failed bool
+}
+
+// How often the book is written at most, and how long the last writing may take.
+const (
+	CheckpointEvery = 30 * time.Second
+	checkpointLast  = 3 * time.Second
+)
+
+// Load reads the book. It is to be called once this process leads and before the first item is
+// worked on: the one that led before has written until then.
+func (c *Checkpoints) Load(ctx context.Context) {
+	text, err := c.Store.Read(ctx)
+	if err != nil {
+		c.Log.Info("checkpoints cannot be read, so everything is compared with AWS at once", "error", err.Error())
+	}
+	c.Book.Begin(text)
+}
+
+// Save writes the book if it has news.
+func (c *Checkpoints) Save(ctx context.Context) {
+	text, news := c.Book.Text()
+	if !news || c.Fence != nil && c.Fence() != nil {
+		return
+	}
+	err := c.Store.Write(ctx, text)
+	if err == nil {
+		c.Book.Stored(text)
+	} else if !c.failed {
+		c.Log.Info("checkpoints cannot be written, so the next start compares everything with AWS at once", "error", err.Error())
+	}
+	c.failed = err != nil
+}
+
+// Start saves the book until ctx ends, and then for the last time. It implements a runnable of the
+// manager that runs while this process leads.
+func (c *Checkpoints) Start(ctx context.Context) error {
+	tick := time.NewTicker(CheckpointEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			c.Save(ctx)
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkpointLast)
+			defer cancel()
+			c.Save(last)
+			return nil
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package checkpoint
+
+import (
+	"bufio"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// When stacks that did not change are looked at after a start: not in the first minute, which
+// belongs to those that did, and all within three quarters of an hour, a few every minute.
+const (
+	Quiet = time.Minute
+	Lane  = 44 * time.Minute
+)
+
+// Book holds the marks of stacks. It is safe for use by several goroutines.
+type Book struct {
+	now func() time.Time
+
+	mu     sync.Mutex
+	begun  time.Time
+	marks  map[model.StackID]string
+	looked map[model.StackID]bool
+	// news says that the marks differ from those that were stored last.
+	news bool
+}
+
+// New returns an empty book: until Begin, every stack is looked at when its turn comes.
+func New(now func() time.Time) *Book {
+	return &Book{now: now, marks: map[model.StackID]string{}, looked: map[model.StackID]bool{}}
+}
+
+// Begin starts the time of a process that leads, with what the one before has stored. Lines that
+// cannot be read are left out.
+func (b *Book) Begin(stored string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.begun, b.news = b.now(), false
+	b.marks, b.looked = parse(stored), map[model.StackID]bool{}
+}
+
+// PutOff says for how long a stack may still be left alone; zero: it is to be looked at now. A
+// stack that was looked at once since Begin is never put off again.
+func (b *Book) PutOff(id model.StackID, wish string) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.looked[id] && !b.begun.IsZero() && wish != "" && b.marks[id] == wish {
+		if d := b.begun.Add(slot(id)).Sub(b.now()); d > 0 {
+			return d
+		}
+	}
+	b.looked[id] = true
+	return 0
+}
+
+// Note remembers the wish with which a stack was brought about completely; "" forgets the stack,
+// which is not complete or is gone.
+func (b *Book) Note(id model.StackID, wish string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.marks[id] == wish {
+		return
+	}
+	b.news = true
+	if wish == "" {
+		delete(b.marks, id)
+		return
+	}
+	b.marks[id] = wish
+}
+
+// Text is what is to be stored, and whether it differs from what was stored last. A text that does
+// not fit into one object is left out altogether.
+func (b *Book) Text() (text string, news bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out strings.Builder
+	for _, id := range slices.SortedFunc(maps.Keys(b.marks), model.StackID.Compare) {
+		fmt.Fprintf(&out, "%s %s %s\n", id.Kind, id, b.marks[id])
+	}
+	if out.Len() > maxText {
+		return "", b.news
+	}
+	return out.String(), b.news
+}
+
+// Stored notes that a text was stored.
+func (b *Book) Stored(text string) {
+	now, _ := b.Text()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.news = now != text
+}
+
+// maxText keeps below what Kubernetes takes for one object, 1 MiB.
+const maxText = 900 << 10
+
+func parse(text string) map[model.StackID]string {
+	out := map[model.StackID]string{}
+	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
+		f := strings.Fields(lines.Text())
+		if len(f) != 3 {
+			continue
+		}
+		id := model.StackID{Kind: model.Kind(f[0]), Name: f[1]}
+		if namespace, name, ok := strings.Cut(f[1], "/"); ok {
+			id.Namespace, id.Name = namespace, name
+		}
+		out[id] = f[2]
+	}
+	return out
+}
+
+// slot is a stack's place in the slow lane. It depends on the stack alone, so that a process that
+// starts again and again keeps to it.
+func slot(id model.StackID) time.Duration {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%s %s", id.Kind, id) // a hash takes everything
+	x := h.Sum64()
+	x ^= x >> 33 // names that differ in their last letter only would else stand side by side
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	return Quiet + time.Duration(float64(Lane)*(float64(x>>11)/(1<<53)))
+}

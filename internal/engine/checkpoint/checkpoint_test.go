@@ -1,0 +1,168 @@
+package checkpoint
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+func wish(edit func(*model.Stack)) model.Stack {
+	s := model.Stack{
+		ID: model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"},
+		ALB: &model.ALB{
+			Name: "web", Scheme: model.Internal, Subnets: model.SubnetsNamed{Refs: []string{"subnet-1", "subnet-2"}},
+			Attributes: map[string]string{"a": "1", "b": "2", "c": "3"},
+			Listeners: []model.Listener{{Port: 443, TLS: &model.TLS{}, Rules: []model.Rule{{
+				Conditions: []model.Condition{model.PathPattern{Values: []string{"/"}}},
+				Actions:    []model.Action{model.AuthOIDC{ClientSecret: "one"}, model.FixedResponse{Status: "200"}},
+			}}}},
+		},
+	}
+	if edit != nil {
+		edit(&s)
+	}
+	return s
+}
+
+func TestDigestTellsWishesApart(t *testing.T) {
+	seven := int32(7)
+	wishes := map[string]func(*model.Stack){
+		"as it is":           nil,
+		"another attribute":  func(s *model.Stack) { s.ALB.Attributes["c"] = "4" },
+		"attributes swapped": func(s *model.Stack) { s.ALB.Attributes["a"], s.ALB.Attributes["b"] = "2", "1" },
+		"another secret": func(s *model.Stack) {
+			s.ALB.Listeners[0].Rules[0].Actions[0] = model.AuthOIDC{ClientSecret: "two"}
+		},
+		"secret as id": func(s *model.Stack) { s.ALB.Listeners[0].Rules[0].Actions[0] = model.AuthOIDC{ClientID: "one"} },
+		"another kind of condition": func(s *model.Stack) {
+			s.ALB.Listeners[0].Rules[0].Conditions[0] = model.HostHeader{Values: []string{"/"}}
+		},
+		"texts joined": func(s *model.Stack) { s.ALB.Subnets = model.SubnetsNamed{Refs: []string{"subnet-1subnet-2"}} },
+		"no TLS":       func(s *model.Stack) { s.ALB.Listeners[0].TLS = nil },
+		"capacity":     func(s *model.Stack) { s.ALB.Capacity = &seven },
+		"empty":        func(s *model.Stack) { s.ALB = nil },
+	}
+	seen := map[string]string{}
+	for name, edit := range wishes {
+		d := Digest(wish(edit), finding.List(nil))
+		if other, ok := seen[d]; ok {
+			t.Errorf("%q and %q have one digest", name, other)
+		}
+		seen[d] = name
+		for range 20 {
+			if again := Digest(wish(edit), finding.List(nil)); again != d {
+				t.Fatalf("%q has two digests", name)
+			}
+		}
+	}
+	if Digest(wish(nil), finding.List{{Reason: finding.AccessDenied}}) == Digest(wish(nil), finding.List(nil)) {
+		t.Error("a finding makes no difference")
+	}
+}
+
+func TestDigestIsTheSameInEveryProcess(t *testing.T) {
+	got := Digest("a", map[string]int{"x": 1, "y": 2}, []string{"b"}, model.Secret("s"))
+	if want := Digest("a", map[string]int{"y": 2, "x": 1}, []string{"b"}, "s"); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if strings.Contains(got, "=") || len(got) != 22 {
+		t.Errorf("the digest %q does not fit its place", got)
+	}
+}
+
+func many(n int) (out []model.StackID) {
+	for i := range n {
+		out = append(out, model.StackID{Kind: model.Ingress, Namespace: "shop", Name: fmt.Sprintf("web%d", i)})
+	}
+	return out
+}
+
+func TestUnchangedStacksComeSlowly(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	clock := func() time.Time { return now }
+	before := New(clock)
+	ids := append(many(300), model.StackID{Kind: model.Ingress, Name: "group"})
+	before.Begin("")
+	for _, id := range ids {
+		if d := before.PutOff(id, "w"); d != 0 {
+			t.Fatalf("without a mark %s is put off by %v", id, d)
+		}
+		before.Note(id, "w")
+	}
+	text, news := before.Text()
+	if !news {
+		t.Fatal("there is nothing to store")
+	}
+	before.Stored(text)
+	if _, news := before.Text(); news {
+		t.Error("what was stored is to be stored again")
+	}
+
+	b := New(clock)
+	b.Begin(text)
+	perMinute := map[int]int{}
+	for _, id := range ids {
+		d := b.PutOff(id, "w")
+		if d <= 0 || d > Quiet+Lane {
+			t.Errorf("%s is put off by %v", id, d)
+		}
+		perMinute[int(d/time.Minute)]++
+	}
+	if perMinute[0] > 0 {
+		t.Errorf("%d come in the first minute", perMinute[0])
+	}
+	for m, n := range perMinute {
+		if n > 20 {
+			t.Errorf("%d come in minute %d", n, m)
+		}
+	}
+	if d := b.PutOff(ids[0], "other"); d != 0 {
+		t.Errorf("one whose wish changed is put off by %v", d)
+	}
+	if d := b.PutOff(ids[0], "w"); d != 0 {
+		t.Errorf("one that was looked at is put off by %v", d)
+	}
+	now = now.Add(Quiet + Lane)
+	for _, id := range ids {
+		if d := b.PutOff(id, "w"); d > 0 {
+			t.Errorf("%s is put off by %v more", id, d)
+		}
+	}
+}
+
+func TestMarksSurviveAsText(t *testing.T) {
+	b := New(time.Now)
+	b.Begin("")
+	b.Note(model.StackID{Kind: model.Ingress, Name: "group"}, "g")
+	b.Note(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, "w")
+	b.Note(model.StackID{Kind: model.Service, Namespace: "shop", Name: "web"}, "s")
+	b.Note(model.StackID{Kind: model.Service, Namespace: "shop", Name: "old"}, "s")
+	b.Note(model.StackID{Kind: model.Service, Namespace: "shop", Name: "old"}, "")
+	text, _ := b.Text()
+	want := "Ingress group g\nIngress shop/web w\nService shop/web s\n"
+	if diff := cmp.Diff(want, text); diff != "" {
+		t.Fatal(diff)
+	}
+	again := New(time.Now)
+	again.Begin(text + "Service half")
+	if got, news := again.Text(); got != want || news {
+		t.Errorf("read as %q, news %v", got, news)
+	}
+}
+
+func TestTooMuchIsNotStored(t *testing.T) {
+	b := New(time.Now)
+	b.Begin("")
+	for _, id := range many(30000) {
+		b.Note(id, Digest(id))
+	}
+	if text, _ := b.Text(); text != "" {
+		t.Errorf("%d bytes are to be stored", len(text))
+	}
+}

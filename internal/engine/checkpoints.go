@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// digest is a hash of all that a run is made from, except for AWS itself: the wish, what is wrong
+// with it, the settings, and what stands in Kubernetes already. It is empty if nobody wants it.
+func (e *Engine) digest(v *cluster.View, stack model.Stack, found finding.List) string {
+	if e.Checkpoints == nil {
+		return ""
+	}
+	return checkpoint.Digest(stack, found.Sorted(), e.Options, e.Cluster.Bindings(v, stack.ID))
+}
+
+// putOff says for how long a stack may be left alone. One that is to be emptied never waits.
+func (e *Engine) putOff(stack model.Stack, wish string) time.Duration {
+	if e.Checkpoints == nil {
+		return 0
+	}
+	if stack.Empty() {
+		wish = ""
+	}
+	return e.Checkpoints.PutOff(stack.ID, wish)
+}
+
+// note remembers a wish that was brought about completely, and forgets every other. What the
+// translation alone found wrong stays as it is until somebody mends it; what AWS refused may be
+// taken the next time.
+func (e *Engine) note(out Outcome, reported bool, found finding.List, wish string) {
+	if e.Checkpoints == nil {
+		return
+	}
+	if !reported || out.Err != nil || !out.Done || out.Stack.Empty() || faults(out.Findings) > faults(found.Sorted()) {
+		wish = ""
+	}
+	e.Checkpoints.Note(out.ID, wish)
+}
+
+func faults(found finding.List) (n int) {
+	for _, f := range found {
+		if isError(f) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,53 @@
+package kube_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+)
+
+func TestCheckpointsStayInTheirConfigMap(t *testing.T) {
+	store, err := cluster.NewMemory(time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := kube.Checkpoints{API: kube.InMemory{Store: store}, Namespace: "kube-system"}
+	read := func() string {
+		t.Helper()
+		text, err := c.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	if got := read(); got != "" {
+		t.Errorf("before anything was written: %q", got)
+	}
+	for _, text := range []string{"one", "two", ""} {
+		if err := c.Write(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(); got != text {
+			t.Errorf("%q, want %q", got, text)
+		}
+	}
+	other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: kube.CheckpointsName}, Data: map[string]string{"note": "of a person"}}
+	if _, err := store.Update(other, cluster.Main); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Write(t.Context(), "three"); err != nil {
+		t.Fatal(err)
+	}
+	m := &corev1.ConfigMap{ObjectMeta: other.ObjectMeta}
+	if err := store.Read(m); err != nil {
+		t.Fatal(err)
+	}
+	if m.Data["note"] == "" || read() != "three" {
+		t.Errorf("the ConfigMap holds %v", m.Data)
+	}
+}
