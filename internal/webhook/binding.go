@@ -1,9 +1,12 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
@@ -36,10 +39,19 @@ func bindingOf(r Request, raw []byte) (*v1beta1.TargetGroupBinding, error) {
 }
 
 // asking describes the target group of one binding, asking AWS at most once by each of name and
-// ARN.
+// ARN, and with the rights of the role that the binding names.
 type asking struct {
-	from  TargetGroups
+	from  bindings.TargetGroups
+	class func(error) engine.Class
 	known *bindings.TargetGroup
+}
+
+func (c Config) asking(b *v1beta1.TargetGroupBinding) *asking {
+	var a bindings.Account
+	if b.Spec.IamRoleArnToAssume != "" {
+		a = bindings.Account{Role: b.Spec.IamRoleArnToAssume, ExternalID: bindings.Secret(b.Spec.AssumeRoleExternalId)}
+	}
+	return &asking{from: c.Accounts.As(a), class: c.Accounts.Class}
 }
 
 func (a *asking) byName(ctx context.Context, name string) (bindings.TargetGroup, error) {
@@ -55,14 +67,24 @@ func (a *asking) byARN(ctx context.Context, arn string) (bindings.TargetGroup, e
 
 func (a *asking) ask(ctx context.Context, arn, name string) (bindings.TargetGroup, error) {
 	g, err := a.from.TargetGroup(ctx, arn, name)
-	if err == nil {
-		a.known = &g
+	if err != nil {
+		return g, a.explain(cmp.Or(arn, name), err)
 	}
-	return g, err
+	a.known = &g
+	return g, nil
 }
 
-// foreign says that the target group is to be reached by a role. What our own credentials see is
-// then another group, or none, so AWS is not asked.
-func foreign(b *v1beta1.TargetGroupBinding) bool { return b.Spec.IamRoleArnToAssume != "" }
-
-const foreignWarning = "spec.iamRoleArnToAssume: target groups of other accounts are not served by this version, so nothing was compared with AWS"
+// explain says in words what came of a look-up.
+func (a *asking) explain(what string, err error) error {
+	switch a.class(err) {
+	case engine.Gone:
+		return fmt.Errorf("target group %s does not exist", what)
+	case engine.Invalid:
+		return fmt.Errorf("AWS does not take %s for a target group", what)
+	case engine.Denied:
+		return fmt.Errorf("AWS denies the right to look up target group %s", what)
+	case engine.Throttled:
+		return fmt.Errorf("AWS is too busy to look up target group %s; try again", what)
+	}
+	return err
+}

@@ -19,7 +19,7 @@ func (c Config) completeBinding(ctx context.Context, r Request) (Answer, error) 
 	if b.DeletionTimestamp != nil {
 		return Answer{}, nil
 	}
-	ask := &asking{from: c.TargetGroups}
+	ask := c.asking(b)
 	if r.Operation == admissionv1.Update {
 		old, err := bindingOf(r, r.Old)
 		if err != nil {
@@ -32,12 +32,10 @@ func (c Config) completeBinding(ctx context.Context, r Request) (Answer, error) 
 
 func restoreARN(ctx context.Context, ask *asking, b, old *v1beta1.TargetGroupBinding) Answer {
 	switch {
-	case b.Spec.TargetGroupARN != "" || b.Spec.TargetGroupName == "" || foreign(b) && old.Spec.TargetGroupARN == "":
+	case b.Spec.TargetGroupARN != "" || b.Spec.TargetGroupName == "":
 		return Answer{} // whatever is missing then is for the validation to say
 	case old.Spec.TargetGroupARN != "" && old.Spec.TargetGroupName == b.Spec.TargetGroupName:
 		return Answer{Changes: []Change{set("/spec/targetGroupARN", old.Spec.TargetGroupARN)}}
-	case foreign(b):
-		return Answer{}
 	}
 	g, err := ask.byName(ctx, b.Spec.TargetGroupName)
 	if err != nil {
@@ -50,9 +48,6 @@ func complete(ctx context.Context, ask *asking, b *v1beta1.TargetGroupBinding) A
 	s := b.Spec
 	if s.TargetGroupARN == "" && s.TargetGroupName == "" {
 		return deny(checkARNOrName, "spec: either targetGroupARN or targetGroupName must be given")
-	}
-	if foreign(b) {
-		return Answer{} // the validation says what is missing
 	}
 	var out Answer
 	arn := s.TargetGroupARN

@@ -25,7 +25,7 @@ func (c Config) validateBinding(ctx context.Context, r Request) (Answer, error) 
 	if b.DeletionTimestamp != nil {
 		return Answer{}, nil
 	}
-	ask := &asking{from: c.TargetGroups}
+	ask := c.asking(b)
 	var old *v1beta1.TargetGroupBinding
 	if r.Operation == admissionv1.Update {
 		if old, err = bindingOf(r, r.Old); err != nil {
@@ -70,8 +70,6 @@ func required(ctx context.Context, ask *asking, b *v1beta1.TargetGroupBinding) (
 	switch {
 	case arn == "" && s.TargetGroupName == "":
 		return "", deny(checkRequired, "spec: either targetGroupARN or targetGroupName must be given")
-	case arn == "" && foreign(b):
-		return "", deny(checkRequired, "spec.targetGroupARN: must be given together with iamRoleArnToAssume in this version")
 	case s.TargetType == nil:
 		return "", deny(checkRequired, "spec.targetType: must be given")
 	case arn == "":
@@ -122,7 +120,7 @@ func (c Config) rival(b *v1beta1.TargetGroupBinding, arn string) (*v1beta1.Targe
 }
 
 func assumedRole(b *v1beta1.TargetGroupBinding) Answer {
-	if foreign(b) && isType(b, v1beta1.TargetTypeInstance) {
+	if b.Spec.IamRoleArnToAssume != "" && isType(b, v1beta1.TargetTypeInstance) {
 		return deny(checkRole, "spec.iamRoleArnToAssume: is for target type ip only")
 	}
 	return Answer{}
@@ -131,12 +129,6 @@ func assumedRole(b *v1beta1.TargetGroupBinding) Answer {
 // againstAWS checks a new binding against the target group as it is.
 func againstAWS(ctx context.Context, ask *asking, b *v1beta1.TargetGroupBinding, arn string) Answer {
 	s := b.Spec
-	if foreign(b) {
-		if a := assumedRole(b); a.Refusal != nil {
-			return a
-		}
-		return Answer{Warnings: []string{foreignWarning}}
-	}
 	g, err := ask.byARN(ctx, arn)
 	if err != nil {
 		return deny(checkAddressType, "spec.targetGroupARN: %v", err)
@@ -156,6 +148,9 @@ func againstAWS(ctx context.Context, ask *asking, b *v1beta1.TargetGroupBinding,
 	}
 	if s.VpcID != "" && s.VpcID != g.VPC {
 		return differs(checkVPC, "spec.vpcID", s.VpcID, g.VPC)
+	}
+	if a := assumedRole(b); a.Refusal != nil {
+		return a
 	}
 	p := s.TargetGroupProtocol
 	if p != nil && string(*p) != g.Protocol {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -35,9 +36,10 @@ type Translator interface {
 	MayServe(v *cluster.View, ing *networkingv1.Ingress) bool
 }
 
-// TargetGroups describes target groups by ARN or, if that is empty, by name. Answers may be cached.
-type TargetGroups interface {
-	TargetGroup(ctx context.Context, arn, name string) (bindings.TargetGroup, error)
+// Accounts gives the target groups of an account, without a call, and sorts the errors of look-ups.
+type Accounts interface {
+	As(a bindings.Account) bindings.TargetGroups
+	Class(err error) engine.Class
 }
 
 // Config is what the rules need. A feature that is off leaves objects as they are; its path is
@@ -53,9 +55,9 @@ type Config struct {
 	// DenyClassAnnotation and DenyGroupName forbid new uses of the annotations.
 	DenyClassAnnotation, DenyGroupName bool
 
-	// TargetGroups is AWS; VPC is the controller's own.
-	TargetGroups TargetGroups
-	VPC          string
+	// Accounts is AWS, of which target groups are described; VPC is the controller's own.
+	Accounts Accounts
+	VPC      string
 
 	// ReadinessGates switches their injection on.
 	ReadinessGates bool

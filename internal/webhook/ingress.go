@@ -12,6 +12,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
 // What the rules know of annotations; everything else about them is the translator's.
@@ -82,11 +83,12 @@ func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 			return refuse(checkGroupName, "new usage of `"+groupAnnotation+"` annotation is forbidden")
 		}
 	}
+	// Without its class the Ingress may be somebody else's; the translation knows if it has been ours.
+	if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Reason == finding.IngressClassInvalid }) {
+		found = append(found, ofPaths(ing)...).Sorted()
+	}
 	if text := refusals(found, checkConditions); text != "" {
 		return refuse(checkConditions, text)
-	}
-	if path := resourceBackend(ing); path != "" {
-		return refuse(checkConditions, path+": the backend is not a Service")
 	}
 	return out, nil
 }
@@ -177,16 +179,27 @@ func (c Config) ourClass(ing *networkingv1.Ingress) bool {
 	return ok && (class == c.IngressClass || c.IngressClass == "" && class == anyClass)
 }
 
-// resourceBackend is the first path whose backend is not a Service. The translation does not look
-// at backends of members that are held for another reason.
-func resourceBackend(ing *networkingv1.Ingress) string {
+// ofPaths are the findings that deny for what a path says. The translation makes the same, except
+// where it does not come to the paths because the Ingress is held for another reason.
+func ofPaths(ing *networkingv1.Ingress) finding.List {
+	ref := finding.Ref{Kind: string(cluster.KindIngress), Namespace: ing.Namespace, Name: ing.Name}
+	said := settings.ParseIngress(ing.Annotations, ref)
+	var out finding.List
 	for i, rule := range ing.Spec.Rules {
 		if rule.HTTP == nil {
 			continue
 		}
-		if j := slices.IndexFunc(rule.HTTP.Paths, func(p networkingv1.HTTPIngressPath) bool { return p.Backend.Service == nil }); j >= 0 {
-			return fmt.Sprintf("spec.rules[%d].http.paths[%d].backend", i, j)
+		for j, path := range rule.HTTP.Paths {
+			svc := path.Backend.Service
+			if svc == nil {
+				out.Add(finding.Finding{
+					Object: ref, Field: fmt.Sprintf("spec.rules[%d].http.paths[%d]", i, j), Reason: finding.BackendUnsupported,
+					Message: "the backend is not a Service", Fix: "use a Service, or an actions annotation with port use-annotation", Blocks: finding.BlocksRule,
+				})
+			} else if f := said.Conditions[svc.Name].Check(); f != nil {
+				out.Add(f.Finding(finding.BlocksRule))
+			}
 		}
 	}
-	return ""
+	return out
 }

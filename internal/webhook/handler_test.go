@@ -1,0 +1,104 @@
+package webhook_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/webhook"
+)
+
+// broken is a source that cannot be read, as a cache that is not complete yet.
+type broken struct{ fail func() error }
+
+func (b broken) Get(cluster.Ref) (cluster.Object, error)      { return nil, b.fail() }
+func (b broken) List(cluster.Query) ([]cluster.Object, error) { return nil, b.fail() }
+
+// A fault of ours is no answer: with one, the failure policy would not be asked.
+func TestFaultsAreNoAnswers(t *testing.T) {
+	pod := question{Path: webhook.PathPodGate, Operation: admissionv1.Create, Namespace: "shop", Object: object(t, "{metadata: {name: a}, spec: {}}")}
+	ing := question{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "shop", Object: object(t, "{metadata: {name: a}, spec: {ingressClassName: alb}}")}
+	for name, src := range map[string]broken{
+		"error": {func() error { return errors.New("not complete yet") }},
+		"panic": {func() error { panic("a bug") }},
+	} {
+		for _, q := range []question{pod, ing} {
+			w := post(t, server(rules(src)), q)
+			if w.Code != http.StatusInternalServerError {
+				t.Errorf("%s at %s: HTTP %d %s", name, q.Path, w.Code, w.Body)
+			}
+		}
+	}
+}
+
+func TestWhatIsNoReviewIsRefused(t *testing.T) {
+	h := server(rules(store(t, "")))
+	for name, tc := range map[string]struct {
+		kind, body string
+		want       int
+	}{
+		"no type":         {"", "{}", http.StatusUnsupportedMediaType},
+		"another type":    {"text/plain", "{}", http.StatusUnsupportedMediaType},
+		"no JSON":         {"application/json", "x", http.StatusBadRequest},
+		"another kind":    {"application/json", `{"apiVersion":"v1","kind":"Pod"}`, http.StatusBadRequest},
+		"another version": {"application/json", `{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{}}`, http.StatusBadRequest},
+		"no request":      {"application/json", `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`, http.StatusBadRequest},
+		"too large":       {"application/json", strings.Repeat(" ", 8<<20), http.StatusRequestEntityTooLarge},
+		"with a charset":  {"application/json; charset=utf-8", `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"a"}}`, http.StatusOK},
+	} {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, webhook.PathIngress, strings.NewReader(tc.body))
+		if tc.kind != "" {
+			req.Header.Set("Content-Type", tc.kind)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, req)
+		if w.Code != tc.want {
+			t.Errorf("%s: HTTP %d, want %d", name, w.Code, tc.want)
+		}
+	}
+}
+
+func TestRefusalsAreCountedAndSkipsAreNot(t *testing.T) {
+	c := rules(store(t, ""))
+	c.DenyClassAnnotation = true
+	registry := prometheus.NewRegistry()
+	if err := c.Metrics.Register(registry); err != nil {
+		t.Fatal(err)
+	}
+	h := server(c)
+	for _, class := range []string{"alb", "nginx", "alb"} {
+		ask(t, h, question{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "a",
+			Object: object(t, "{metadata: {name: a, annotations: {kubernetes.io/ingress.class: "+class+"}}, spec: {}}")})
+	}
+	want := `
+# HELP awslbc_webhook_validation_failure_total Objects that validation refused, by the check that refused.
+# TYPE awslbc_webhook_validation_failure_total counter
+awslbc_webhook_validation_failure_total{error_category="checkIngressClassAnnotationUsage",webhook_name="/validate-networking-v1-ingress"} 2
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+}
+
+// With one namespace watched, nothing is known of others, and nothing may break there.
+func TestOtherNamespacesThanTheWatchedOnePass(t *testing.T) {
+	c := rules(broken{func() error { return errors.New("an unknown namespace") }})
+	c.Namespace = "shop"
+	h := server(c)
+	for _, q := range []question{
+		{Path: webhook.PathPodGate, Object: object(t, "{metadata: {name: a}, spec: {}}")},
+		{Path: webhook.PathIngress, Object: object(t, "{metadata: {name: a}, spec: {ingressClassName: alb}}")},
+	} {
+		q.Operation, q.Namespace = admissionv1.Create, "other"
+		if a := ask(t, h, q); !a.Allowed || len(a.Patch) > 0 {
+			t.Errorf("%s: %+v", q.Path, a)
+		}
+	}
+}

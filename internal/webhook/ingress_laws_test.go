@@ -1,0 +1,166 @@
+package webhook_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	admissionv1 "k8s.io/api/admission/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
+	"github.com/fulcrum-lb/fulcrum/internal/webhook"
+)
+
+// Whatever is admitted has, once it is stored, no finding that denies and, read without the
+// translation, no path that denies; what is denied has one. The corpus is that of the translation, with changes made by chance.
+func TestAdmittedIngressesHaveNoFindingThatDenies(t *testing.T) {
+	paths, err := filepath.Glob("../frontend/ingress/testdata/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no corpus", err)
+	}
+	admitted, denied := 0, 0
+	for _, path := range paths {
+		a, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range a.Files {
+			if f.Name != "cluster.yaml" {
+				continue
+			}
+			for seed := range uint64(8) {
+				mem := store(t, string(f.Data))
+				for _, o := range mem.All(cluster.KindIngress) {
+					ing := o.DeepCopyObject().(*networkingv1.Ingress)
+					if ing.DeletionTimestamp != nil {
+						continue
+					}
+					if seed > 0 {
+						disturb(rand.New(rand.NewPCG(seed, uint64(len(path)))), ing)
+					}
+					if judge(t, filepath.Base(path), mem, o, ing) {
+						admitted++
+					} else {
+						denied++
+					}
+				}
+			}
+		}
+	}
+	if admitted < 100 || denied < 100 {
+		t.Errorf("%d admitted and %d denied prove little", admitted, denied)
+	}
+}
+
+// judge asks about an Ingress in place of the stored one, before it is stored, and compares with
+// what the translation says after.
+func judge(t *testing.T, name string, mem *cluster.Memory, stored cluster.Object, ing *networkingv1.Ingress) bool {
+	t.Helper()
+	c := rules(mem)
+	data, err := json.Marshal(ing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := ask(t, server(c), question{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: ing.Namespace, Object: object(t, string(data))})
+	if err := mem.Put(ing); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := mem.Put(stored); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	var reasons finding.List
+	known := true // whose Ingress it is
+	v := cluster.NewView(mem)
+	for _, id := range c.Ingress.Stacks(v, ing) {
+		_, found := c.Ingress.Translate(v, id)
+		for _, f := range found.On(finding.Ref{Kind: "Ingress", Namespace: ing.Namespace, Name: ing.Name}) {
+			known = known && f.Reason != finding.IngressClassInvalid
+			if webhook.Check(f) != "" {
+				reasons.Add(f)
+			}
+		}
+	}
+	served := c.Ingress.MayServe(v, ing)
+	if v.Err() != nil {
+		t.Fatal(v.Err())
+	}
+	switch {
+	case a.Allowed && served && (len(reasons) > 0 || known && unreadable(ing)):
+		t.Errorf("%s: %s/%s was admitted, with %v", name, ing.Namespace, ing.Name, reasons)
+	case !a.Allowed && len(reasons) == 0 && !unreadable(ing):
+		t.Errorf("%s: %s/%s was denied for no reason: %s", name, ing.Namespace, ing.Name, a.Result.Message)
+	}
+	return a.Allowed
+}
+
+// unreadable says, without the translation, whether a path has a backend or conditions that cannot be used.
+func unreadable(ing *networkingv1.Ingress) bool {
+	return eachBackend(ing, func(b networkingv1.IngressBackend) bool {
+		if b.Service == nil {
+			return true
+		}
+		raw, ok := ing.Annotations["alb.ingress.kubernetes.io/conditions."+b.Service.Name]
+		if !ok {
+			return false
+		}
+		_, err := settings.Conditions(raw)
+		return err != nil
+	})
+}
+
+func eachBackend(ing *networkingv1.Ingress, is func(networkingv1.IngressBackend) bool) bool {
+	for _, r := range ing.Spec.Rules {
+		if r.HTTP == nil {
+			continue
+		}
+		for _, p := range r.HTTP.Paths {
+			if is(p.Backend) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// disturb changes an Ingress a little.
+func disturb(r *rand.Rand, ing *networkingv1.Ingress) {
+	if ing.Annotations == nil {
+		ing.Annotations = map[string]string{}
+	}
+	const p = "alb.ingress.kubernetes.io/"
+	service := "web"
+	eachBackend(ing, func(b networkingv1.IngressBackend) bool {
+		if b.Service != nil {
+			service = b.Service.Name
+		}
+		return r.IntN(2) == 0
+	})
+	conditions := []string{
+		`[{"field":"source-ip","sourceIpConfig":{"values":["10.0.0.0/8"]}}]`, `[{"field":"moon"}]`, `nonsense`, ``, `[]`,
+		`[{"field":"host-header","hostHeaderConfig":{"regexValues":["a.*"]}}]`, `[{"field":"query-string","queryStringConfig":{"values":[{"value":""}]}}]`,
+	}
+	for range 1 + r.IntN(3) {
+		switch r.IntN(8) {
+		case 0, 1, 2:
+			ing.Annotations[p+"conditions."+service] = conditions[r.IntN(len(conditions))]
+		case 3:
+			ing.Annotations[p+"listen-ports"] = []string{`[{"HTTP":80}]`, `[{"HTTPS":443}]`, `nonsense`}[r.IntN(3)]
+		case 4:
+			ing.Annotations[p+"group.name"] = []string{"shared", "Not Valid"}[r.IntN(2)]
+		case 5:
+			ing.Annotations["kubernetes.io/ingress.class"] = []string{"alb", "nginx"}[r.IntN(2)]
+		case 6:
+			ing.Spec.IngressClassName = new([]string{"alb", "missing"}[r.IntN(2)])
+		case 7:
+			ing.Annotations[p+fmt.Sprintf("actions.%s", service)] = "nonsense"
+		}
+	}
+}
