@@ -14,9 +14,11 @@ import (
 // built is a configuration with what came up while it was made.
 type built struct {
 	config  dataplane.Config
-	unmade  []string      // ARNs of certificates that have no key yet
-	trouble []error       // what had to be left out
-	next    time.Duration // until the state moves by itself, 0 for never
+	idle    []dataplane.TargetGroup // exist, but no load balancer uses them
+	unmade  []string                // ARNs of certificates that have no key yet
+	trouble []error                 // what had to be left out
+	made    time.Time               // by the world's clock
+	next    time.Duration           // until the state moves by itself, 0 for never
 }
 
 // builder makes the configuration of one partition. The world is locked.
@@ -32,8 +34,8 @@ type builder struct {
 func (s *Server) build() built {
 	s.w.Lock()
 	defer s.w.Unlock()
-	var out built
 	now := s.w.Clock.Now()
+	out := built{made: now}
 	for _, p := range s.w.Partitions() {
 		b := builder{built: &out, s: s, p: p, now: now, rules: map[string][]*world.Rule{}}
 		for _, arn := range world.SortedKeys(p.ELB.Rules) {
@@ -64,8 +66,11 @@ func (b *builder) partition() {
 		b.config.LoadBalancers = append(b.config.LoadBalancers, b.loadBalancer(lb))
 	}
 	for _, arn := range world.SortedKeys(b.p.ELB.TargetGroups) {
-		if g := b.p.ELB.TargetGroups[arn]; serving[g.LoadBalancer] {
+		switch g := b.p.ELB.TargetGroups[arn]; {
+		case serving[g.LoadBalancer]:
 			b.config.TargetGroups = append(b.config.TargetGroups, b.targetGroup(g))
+		case b.s.late.delay > 0:
+			b.idle = append(b.idle, b.targetGroup(g))
 		}
 	}
 }

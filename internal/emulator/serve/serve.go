@@ -30,6 +30,11 @@ type Options struct {
 	// EnforceSecurityGroups drops connections that the security groups of
 	// load balancers and targets do not allow.
 	EnforceSecurityGroups bool
+	// PropagationDelay is how long it takes until listeners, rules, target
+	// groups and registrations that the API has accepted have reached the
+	// nodes of load balancers. What is deleted, deregistered or made to drain
+	// is out of use at once. 0 for no delay.
+	PropagationDelay time.Duration
 	// Objects reads objects of S3, of which the emulator has none: bundles
 	// and revocation lists of trust stores. Without it, no client certificate
 	// is ever accepted in mode verify.
@@ -50,6 +55,7 @@ type Server struct {
 	plane *dataplane.Plane
 	dns   *resolver.Server
 	certs *keyring
+	late  propagation // used by the goroutine that applies the state
 	log   *slog.Logger
 	seen  accessLog
 
@@ -75,6 +81,7 @@ func Start(ctx context.Context, em *emulator.Emulator, opt Options) (*Server, er
 	if opt.EnforceSecurityGroups {
 		plane.Permit = s.permit
 	}
+	s.late.delay = opt.PropagationDelay
 	s.plane = dataplane.New(plane)
 	if opt.Resolver != "" {
 		dns, err := resolver.Start(opt.Resolver, s.plane.Resolve)
@@ -160,7 +167,11 @@ func (s *Server) apply() time.Duration {
 		s.certs.make(s.w, b.unmade)
 		b = s.build()
 	}
-	trouble := errors.Join(append(b.trouble, s.plane.Apply(b.config))...)
+	config, wait := s.late.at(b)
+	if wait > 0 && (b.next == 0 || wait < b.next) {
+		b.next = wait
+	}
+	trouble := errors.Join(append(b.trouble, s.plane.Apply(config))...)
 	text := ""
 	if trouble != nil {
 		text = trouble.Error()

@@ -1,0 +1,105 @@
+package serve
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
+)
+
+var addresses = cmpopts.EquateComparable(netip.Addr{})
+
+// forwarding is a configuration with one listener that forwards to a group.
+func forwarding(group string, groups ...dataplane.TargetGroup) dataplane.Config {
+	then := dataplane.Forward{Groups: []dataplane.WeightedGroup{{ARN: group, Weight: 1}}}
+	return dataplane.Config{
+		LoadBalancers: []dataplane.LoadBalancer{{ARN: "lb", Listeners: []dataplane.Listener{{ARN: "l", Default: dataplane.Rule{Then: then}}}}},
+		TargetGroups:  groups,
+	}
+}
+
+func group(arn string, targets ...dataplane.Target) dataplane.TargetGroup {
+	return dataplane.TargetGroup{ARN: arn, Targets: targets}
+}
+
+func target(id string, state dataplane.State) dataplane.Target {
+	return dataplane.Target{ID: id, State: state}
+}
+
+func TestNodesLearnLateWhatIsNewAndAtOnceWhatIsGone(t *testing.T) {
+	a, b := target("a", dataplane.StateHealthy), target("b", dataplane.StateHealthy)
+	for name, c := range map[string]struct {
+		latest built
+		want   dataplane.Config
+	}{
+		"a rule keeps its old group, which no listener uses any more": {
+			built{config: forwarding("new", group("new", b)), idle: []dataplane.TargetGroup{group("old", target("a", dataplane.StateUnused))}},
+			forwarding("old", group("old", a)),
+		},
+		"a deleted group is gone from under the old rule": {
+			built{config: forwarding("new", group("new", b))},
+			forwarding("old"),
+		},
+		"a new target is not known yet": {
+			built{config: forwarding("old", group("old", a, b))},
+			forwarding("old", group("old", a)),
+		},
+		"a target that drains gets nothing more": {
+			built{config: forwarding("old", group("old", target("a", dataplane.StateDraining), b))},
+			forwarding("old", group("old", target("a", dataplane.StateDraining))),
+		},
+		"a target whose health has changed is the checks' affair": {
+			built{config: forwarding("old", group("old", target("a", dataplane.StateUnhealthy)))},
+			forwarding("old", group("old", a)),
+		},
+		"a deleted load balancer is gone": {
+			built{},
+			dataplane.Config{},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := propagation{delay: time.Second}
+			start := time.Unix(1000, 0)
+			first := built{config: forwarding("old", group("old", a)), made: start}
+			got, wait := p.at(first)
+			if diff := cmp.Diff(first.config, got, addresses); diff != "" || wait != 0 {
+				t.Errorf("the first configuration is not in force at once (-want +got):\n%s", diff)
+			}
+			c.latest.made = start.Add(10 * time.Second)
+			got, wait = p.at(c.latest)
+			if diff := cmp.Diff(c.want, got, addresses); diff != "" {
+				t.Errorf("at once (-want +got):\n%s", diff)
+			}
+			c.latest.made = c.latest.made.Add(wait)
+			got, wait = p.at(c.latest)
+			if diff := cmp.Diff(c.latest.config, got, addresses); diff != "" {
+				t.Errorf("after the delay (-want +got):\n%s", diff)
+			}
+			if wait > time.Second+time.Millisecond {
+				t.Errorf("more is to come after %v", wait)
+			}
+		})
+	}
+}
+
+func TestChangesArriveInOrder(t *testing.T) {
+	p := propagation{delay: time.Second}
+	start := time.Unix(1000, 0)
+	groups := []dataplane.TargetGroup{group("0"), group("1"), group("2")}
+	for i, at := range []time.Duration{0, 10 * time.Second, 10*time.Second + 600*time.Millisecond} {
+		p.at(built{config: forwarding(groups[i].ARN, groups...), made: start.Add(at)})
+	}
+	for _, step := range []struct {
+		at   time.Duration
+		want string
+	}{{10*time.Second + 900*time.Millisecond, "0"}, {11*time.Second + 100*time.Millisecond, "1"}, {12 * time.Second, "2"}} {
+		got, _ := p.at(built{config: forwarding("2", groups...), made: start.Add(step.at)})
+		if diff := cmp.Diff(forwarding(step.want, groups...), got, addresses); diff != "" {
+			t.Errorf("after %v (-want +got):\n%s", step.at, diff)
+		}
+	}
+}
