@@ -1,5 +1,7 @@
 package cluster
 
+//lint:file-ignore SA1019 Endpoints objects are read where --enable-endpoint-slices=false asks for them.
+
 import (
 	"fmt"
 	"slices"

@@ -104,6 +104,12 @@ func testFacts() observed.Facts {
 // answer gives the health that the plan asks for; healthy says whether the targets are.
 func answer(have *observed.Stack, asks []model.Question, state func(arn string) string) {
 	for _, q := range asks {
+		if a, ok := q.(model.AskALBTargets); ok {
+			if have.Facts.ALBTargets == nil {
+				have.Facts.ALBTargets = map[string][]observed.Target{}
+			}
+			have.Facts.ALBTargets[a.ARN] = nil
+		}
 		if a, ok := q.(model.AskAddOn); ok {
 			if have.Facts.AddOns == nil {
 				have.Facts.AddOns = map[string]observed.AddOn{}
@@ -245,6 +251,7 @@ func carried(as []model.Action) string {
 }
 
 func TestPlanAfterItsOwnStepsIsEmpty(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		have := observed.Stack{Facts: testFacts()}
@@ -263,6 +270,7 @@ func TestPlanAfterItsOwnStepsIsEmpty(t *testing.T) {
 }
 
 func TestEveryPrefixOfAPlanAnswersOldOrNew(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(10000) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		have := converge(t, randomWish(r), observed.Stack{Facts: testFacts()})
@@ -310,6 +318,7 @@ func TestEveryPrefixOfAPlanAnswersOldOrNew(t *testing.T) {
 }
 
 func TestTrafficStaysUntilTheNewTargetsAreHealthy(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		first := randomWish(r)
