@@ -81,7 +81,11 @@ func (c *Cloud) newRoleClient(ctx context.Context, a bindings.Account) error {
 		return err
 	}
 	if err != nil {
-		return &Error{What: what, class: classify(err), err: withoutSecret(err, a.ExternalID)}
+		class := classify(err)
+		if class == engine.Invalid || class == engine.Gone {
+			class = engine.Denied // says nothing about the target group, which may be there
+		}
+		return &Error{What: what, class: class, err: withoutSecret(err, a.ExternalID)}
 	}
 	if out.Credentials == nil || out.Credentials.Expiration == nil {
 		return failed(engine.Unknown, what, "AWS gave no credentials")

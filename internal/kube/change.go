@@ -42,6 +42,10 @@ func (c *Cluster) Change(ctx context.Context, w bindings.Write) error {
 		return c.setStatus(ctx, w)
 	case bindings.SetPodCondition:
 		return c.setPodCondition(ctx, w)
+	case bindings.SetOwnedTargets:
+		return c.setOwned(ctx, w)
+	case bindings.DropOwnedTargets:
+		return c.dropOwned(ctx, w)
 	}
 	return fmt.Errorf("cannot carry out a %T", w)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -29,6 +30,19 @@ func (e Endpoint) Identity() string { return identity(e.ID, e.Port, e.ServerID) 
 
 // IdentityOf is the identity of a registered target.
 func IdentityOf(t observed.Target) string { return identity(t.ID, t.Port, t.ServerID) }
+
+// CanonicalIdentity brings an identity into the form in which equal addresses are equal texts.
+func CanonicalIdentity(s string) string {
+	rest, server := s, ""
+	if i := strings.LastIndexByte(s, ':'); i >= 0 && strings.HasPrefix(s[i+1:], "0x") {
+		rest, server = s[:i], s[i:]
+	}
+	i := strings.LastIndexByte(rest, ':')
+	if i < 0 {
+		return s
+	}
+	return canonicalIP(rest[:i]) + rest[i:] + server
+}
 
 func identity(id string, port int32, server string) string {
 	out := id + ":" + strconv.FormatInt(int64(port), 10)

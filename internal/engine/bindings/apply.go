@@ -9,7 +9,6 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
-	"github.com/fulcrum-lb/fulcrum/internal/network"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
@@ -25,6 +24,9 @@ func (p *pass) apply(ctx context.Context, want string, anew bool) error {
 		age = 0
 	case gated && targets.Waiting(p.found.Endpoints, gate):
 		age = time.Second
+	}
+	if err := p.loadOwned(ctx); err != nil {
+		return err
 	}
 	start := p.r.Now()
 	health, err := p.groups().TargetHealth(ctx, arn, age)
@@ -47,9 +49,15 @@ func (p *pass) apply(ctx context.Context, want string, anew bool) error {
 			return err
 		}
 	}
+	if len(d.Register) > 0 {
+		if err := p.claim(ctx); err != nil {
+			return err
+		}
+	}
 	start = p.r.Now()
 	failed := p.move(ctx, arn, d)
 	p.r.phase("apply", start)
+	p.tellUnidentified()
 	if d.Over > 0 {
 		p.out.Findings.Add(finding.Finding{
 			Object: targets.Ref(p.b), Reason: finding.TargetsCapped, Severity: finding.Warning,
@@ -69,6 +77,9 @@ func (p *pass) apply(ctx context.Context, want string, anew bool) error {
 	}
 	if failed != nil {
 		return p.failed(ctx, failed)
+	}
+	if err := p.settle(ctx); err != nil {
+		return err
 	}
 	reason := ""
 	if !open.done {
@@ -114,7 +125,33 @@ func (p *pass) compare(ctx context.Context, health observed.Health, age time.Dur
 }
 
 func (p *pass) diff(health observed.Health) targets.Diff {
-	return targets.Compare(p.found.Endpoints, health.Targets, p.r.MaxTargets)
+	d := targets.Compare(p.registrable(), health.Targets, p.r.MaxTargets)
+	d.Deregister = p.owned.mine(d.Deregister)
+	return d
+}
+
+// registrable are the endpoints that AWS takes: in QUIC groups those that have a server id.
+func (p *pass) registrable() []targets.Endpoint {
+	if !targets.IsQUIC(p.w) {
+		return p.found.Endpoints
+	}
+	return slices.DeleteFunc(slices.Clone(p.found.Endpoints), func(e targets.Endpoint) bool { return e.ServerID == "" })
+}
+
+// tellUnidentified tells of endpoints that were left out for want of a server id.
+func (p *pass) tellUnidentified() {
+	n := len(p.found.Endpoints) - len(p.registrable())
+	if n == 0 {
+		return
+	}
+	p.out.Findings.Add(finding.Finding{
+		Object: targets.Ref(p.b), Reason: finding.EndpointIgnored, Severity: finding.Warning,
+		Message: fmt.Sprintf("%d endpoints have no QUIC server id and are left out", n),
+		Fix:     "name their containers in the annotation " + targets.QUICAnnotation + " and let the ids be injected",
+	})
+	if p.r.NoServerID != nil {
+		p.r.NoServerID(p.key, n)
+	}
 }
 
 // retry asks for another run after a time, if none is asked for sooner.
@@ -173,30 +210,28 @@ func (p *pass) openRules(ctx context.Context, anew bool) opening {
 }
 
 // move registers and deregisters. The old targets go after the new ones have come; if those cannot
-// come, old ones go only while others remain.
+// come, old ones go only while others remain. An old target with the address and port of a new one
+// has to go first, as AWS would take the new one for the old.
 func (p *pass) move(ctx context.Context, arn string, d targets.Diff) error {
-	add, err := p.targetsOf(ctx, d.Register)
-	if err != nil {
+	replaced := func(t observed.Target) bool {
+		return slices.ContainsFunc(d.Register, func(e targets.Endpoint) bool { return e.ID == t.ID && e.Port == t.Port })
+	}
+	before := slices.DeleteFunc(slices.Clone(d.Deregister), func(t observed.Target) bool { return !replaced(t) })
+	drop := slices.DeleteFunc(slices.Clone(d.Deregister), replaced)
+	if err := p.deregister(ctx, arn, before); err != nil {
 		return err
 	}
-	left, failed := p.register(ctx, arn, add)
-	if len(left) > 0 && len(d.Matched)+len(add)-len(left) == 0 && p.r.Cloud.Class(failed) != engine.Quota {
+	left, failed := p.register(ctx, arn, d.Register)
+	if len(left) > 0 && len(d.Matched)+len(d.Register)-len(left) == 0 && p.r.Cloud.Class(failed) != engine.Quota {
 		return failed
 	}
 	quota := len(left) > 0 && p.r.Cloud.Class(failed) == engine.Quota
-	drop := d.Deregister
 	if quota {
-		drop = append(slices.Clone(drop), p.retained...) // there is no room for both
+		drop = append(drop, p.retained...) // there is no room for both
 		p.retained = nil
 	}
-	for chunk := range slices.Chunk(drop, MaxTargets) {
-		if err := p.r.fence(); err != nil {
-			return err
-		}
-		if err := p.groups().Deregister(ctx, arn, chunk); err != nil {
-			return errors.Join(failed, fmt.Errorf("deregister %d targets of %s: %w", len(chunk), arn, err))
-		}
-		p.out.Changed = true
+	if err := p.deregister(ctx, arn, drop); err != nil {
+		return errors.Join(failed, err)
 	}
 	if quota && len(drop) > 0 {
 		_, failed = p.register(ctx, arn, left) // there is room now
@@ -204,17 +239,37 @@ func (p *pass) move(ctx context.Context, arn string, d targets.Diff) error {
 	return failed
 }
 
-// register adds targets and returns those that could not be added, with the last error. A target
-// that AWS refuses does not keep the others out.
-func (p *pass) register(ctx context.Context, arn string, add []Target) (left []Target, failed error) {
+func (p *pass) deregister(ctx context.Context, arn string, drop []observed.Target) error {
+	for chunk := range slices.Chunk(drop, MaxTargets) {
+		if err := p.r.fence(); err != nil {
+			return err
+		}
+		if err := p.groups().Deregister(ctx, arn, chunk); err != nil {
+			return fmt.Errorf("deregister %d targets of %s: %w", len(chunk), arn, err)
+		}
+		p.out.Changed = true
+	}
+	return nil
+}
+
+// register adds endpoints and returns those that could not be added, with the last error. One that
+// AWS refuses does not keep the others out.
+func (p *pass) register(ctx context.Context, arn string, add []targets.Endpoint) (left []targets.Endpoint, failed error) {
 	queue := slices.Collect(slices.Chunk(add, MaxTargets))
 	for len(queue) > 0 {
 		chunk := queue[0]
-		queue = queue[1:]
-		if err := p.r.fence(); err != nil {
-			return append(left, chunk...), err
+		list, err := p.targetsOf(ctx, chunk)
+		if err == nil {
+			err = p.r.fence()
 		}
-		err := p.groups().Register(ctx, arn, chunk)
+		if err != nil {
+			return append(left, slices.Concat(queue...)...), err
+		}
+		if err = p.groups().Register(ctx, arn, list); errors.Is(err, ErrZoneNeeded) && accountOf(p.b) == (Account{}) && !p.r.wantsZones(p.key) {
+			p.r.noteZones(p.key)
+			continue
+		}
+		queue = queue[1:]
 		if err == nil {
 			p.out.Changed = true
 			continue
@@ -227,34 +282,6 @@ func (p *pass) register(ctx context.Context, arn string, add []Target) (left []T
 		failed = fmt.Errorf("register %s and %d more targets in %s: %w", chunk[0].ID, len(chunk)-1, arn, err)
 	}
 	return left, failed
-}
-
-// targetsOf turns endpoints into targets. An address outside of the VPC has to be registered for
-// all zones.
-func (p *pass) targetsOf(ctx context.Context, endpoints []targets.Endpoint) ([]Target, error) {
-	if len(endpoints) == 0 {
-		return nil, nil
-	}
-	var ranges []string
-	if !targets.IsInstance(p.w) {
-		vpc := p.w.Spec.VpcID
-		if vpc == "" {
-			vpc = p.r.VPC
-		}
-		var err error
-		if ranges, err = p.r.Cloud.VPCRanges(ctx, vpc); err != nil {
-			return nil, fmt.Errorf("read ranges of VPC %s: %w", vpc, err)
-		}
-	}
-	out := make([]Target, 0, len(endpoints))
-	for _, e := range endpoints {
-		t := Target{ID: e.ID, Port: e.Port}
-		if e.Pod != nil && !network.InRanges(e.ID, ranges) {
-			t.Zone = "all"
-		}
-		out = append(out, t)
-	}
-	return out, nil
 }
 
 // isActive leaves out targets that were taken out already.

@@ -21,10 +21,6 @@ func (p *pass) delete(ctx context.Context) error {
 	if !slices.Contains(p.b.Finalizers, naming.BindingFinalizer) {
 		return nil
 	}
-	if f := unsupported(p.b); f != nil {
-		p.out.RetryAfter = patience
-		return p.stop(ctx, reasonFailedCleanup, *f)
-	}
 	if err := p.cleanUp(ctx); err != nil {
 		p.out.Findings.Add(finding.Finding{
 			Object: targets.Ref(p.b), Reason: finding.RejectedByAWS, Severity: finding.Error, Message: err.Error(), Fix: "this is tried again",
@@ -68,6 +64,11 @@ func (p *pass) cleanUp(ctx context.Context) error {
 	} else if err := p.emptyGroup(ctx, p.w.Spec.TargetGroupARN); err != nil {
 		return err
 	}
+	if p.b.Spec.MultiClusterTargetGroup {
+		if err := p.r.change(ctx, DropOwnedTargets{p.key}); err != nil {
+			return fmt.Errorf("drop the record of own targets: %w", err)
+		}
+	}
 	p.r.noteRuled(p.key, "")
 	p.r.noteServing(p.key, false)
 	report, err := p.r.syncRules(ctx, p.key, true)
@@ -78,9 +79,13 @@ func (p *pass) cleanUp(ctx context.Context) error {
 	return p.releasePods(ctx)
 }
 
-// emptyGroup deregisters whatever is registered, unless another binding was there first.
+// emptyGroup deregisters whatever is registered, unless another binding was there first. In a group
+// that several clusters fill, it is what this one has registered.
 func (p *pass) emptyGroup(ctx context.Context, arn string) error {
 	if rival, err := p.r.rival(p.b); err != nil || rival != nil {
+		return err
+	}
+	if err := p.loadOwned(ctx); err != nil {
 		return err
 	}
 	health, err := p.groups().TargetHealth(ctx, arn, healthAge)
@@ -90,7 +95,7 @@ func (p *pass) emptyGroup(ctx context.Context, arn string) error {
 		}
 		return fmt.Errorf("list targets of %s: %w", arn, err)
 	}
-	out := slices.DeleteFunc(slices.Clone(health.Targets), func(t observed.Target) bool { return !isActive(t) })
+	out := slices.DeleteFunc(slices.Clone(p.owned.mine(health.Targets)), func(t observed.Target) bool { return !isActive(t) })
 	for chunk := range slices.Chunk(out, MaxTargets) {
 		if err := p.r.fence(); err != nil {
 			return err

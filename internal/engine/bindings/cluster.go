@@ -21,6 +21,9 @@ type Cluster interface {
 	// Change carries one write out. An object that is gone is no error, except for ClaimFinalizer.
 	// A write that changes nothing is left out.
 	Change(ctx context.Context, w Write) error
+	// OwnedTargets reads, past every cache, the record of the targets that this cluster is
+	// responsible for in a target group that several clusters fill; false if there is none.
+	OwnedTargets(ctx context.Context, binding Key) (identities []string, recorded bool, err error)
 	// Write records events.
 	Write(ctx context.Context, patches []cluster.Patch) error
 }
@@ -61,6 +64,18 @@ type SetPodCondition struct {
 	Status          string // True, False, Unknown
 	Reason, Message string
 }
+
+// SetOwnedTargets records the targets that this cluster is responsible for.
+type SetOwnedTargets struct {
+	Binding    Key
+	Identities []string // ascending
+}
+
+// DropOwnedTargets removes the record.
+type DropOwnedTargets struct{ Binding Key }
+
+func (SetOwnedTargets) write()  {}
+func (DropOwnedTargets) write() {}
 
 func (ClaimFinalizer) write()   {}
 func (ReleaseFinalizer) write() {}

@@ -42,6 +42,9 @@ type Config struct {
 	Phase func(phase string, took time.Duration)
 	// PodReady is told how long a pod's readiness gate took to become true. Nil to ignore.
 	PodReady func(binding Key, took time.Duration)
+	// NoServerID is told how many endpoints of a QUIC target group were left out for want of a
+	// server id. Nil to ignore.
+	NoServerID func(binding Key, endpoints int)
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -56,6 +59,7 @@ type Reconciler struct {
 	opened  map[Key]string    // the rules, as text, that are there
 	serving map[Key]bool      // bindings with old targets that serve on for now
 	groups  map[string]bool   // groups that have carried rules
+	zoned   map[Key]time.Time // when AWS asked for the zones of targets
 
 	rules chan struct{} // holds one token: who has it may change endpoint rules
 }
@@ -82,5 +86,5 @@ func New(c Config) *Reconciler {
 	if c.FirstLook == 0 {
 		c.FirstLook = 30 * time.Minute
 	}
-	return &Reconciler{Config: c, due: map[Key]time.Time{}, missing: map[Key]time.Time{}, opened: map[Key]string{}, serving: map[Key]bool{}, groups: map[string]bool{}, rules: make(chan struct{}, 1)}
+	return &Reconciler{Config: c, due: map[Key]time.Time{}, missing: map[Key]time.Time{}, opened: map[Key]string{}, serving: map[Key]bool{}, groups: map[string]bool{}, zoned: map[Key]time.Time{}, rules: make(chan struct{}, 1)}
 }

@@ -88,6 +88,7 @@ func (r *Reconciler) forget(key Key) {
 	delete(r.missing, key)
 	delete(r.opened, key)
 	delete(r.serving, key)
+	delete(r.zoned, key)
 }
 
 // spread is a part of the span that depends on the key alone, so that bindings do not come at once.

@@ -39,6 +39,7 @@ type pass struct {
 	out        *Outcome
 	checkpoint string            // as last written
 	retained   []observed.Target // old targets that serve on for now
+	owned      *owned            // what may be taken out; nil: all
 }
 
 // groups are the target groups that the binding's account reaches.
@@ -81,10 +82,6 @@ func (p *pass) gone(ctx context.Context) error {
 
 // converge is a run over a binding that is to stay.
 func (p *pass) converge(ctx context.Context) error {
-	if f := unsupported(p.b); f != nil {
-		p.r.viewed(p.key, p.v)
-		return p.stop(ctx, reasonFailedReconcile, *f)
-	}
 	describeErr := p.describe(ctx)
 	if describeErr == nil {
 		p.found = targets.Resolve(p.v, p.w, p.r.Targets)
@@ -96,6 +93,9 @@ func (p *pass) converge(ctx context.Context) error {
 	}
 	if describeErr != nil {
 		return p.failed(ctx, describeErr)
+	}
+	if f := impossible(p.w); f != nil {
+		return p.stop(ctx, reasonFailedReconcile, *f)
 	}
 	p.out.Findings.Add(p.found.Findings...)
 	want, err := targets.Checkpoint(p.found.Endpoints, p.b.Spec)
@@ -167,6 +167,10 @@ func (r *Reconciler) described(ctx context.Context, b *elbv2.TargetGroupBinding)
 		t := elbv2.TargetType(g.Type)
 		w.Spec.TargetType = &t
 	}
+	if w.Spec.TargetGroupProtocol == nil && g.Protocol != "" {
+		t := elbv2.Protocol(g.Protocol)
+		w.Spec.TargetGroupProtocol = &t
+	}
 	if w.Spec.IPAddressType == nil && g.AddressType != "" {
 		t := elbv2.TargetGroupIPAddressType(g.AddressType)
 		w.Spec.IPAddressType = &t
@@ -184,6 +188,9 @@ func (p *pass) failed(ctx context.Context, err error) error {
 	switch p.r.Cloud.Class(err) {
 	case engine.Denied:
 		f.Reason, f.Fix = finding.AccessDenied, "add the action to the controller's IAM policy"
+		if role := p.b.Spec.IamRoleArnToAssume; role != "" {
+			f.Fix = "let the controller assume the role, and add the action to its policy"
+		}
 	case engine.Quota:
 		f.Reason, f.Fix = finding.QuotaReached, "ask AWS for a higher quota"
 	case engine.Invalid:

@@ -406,13 +406,20 @@ func TestNameAndTypeAreFoundOut(t *testing.T) {
 	want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/a"))
 }
 
-func TestUnsupportedBindingsAreLeftAlone(t *testing.T) {
-	doc := strings.ReplaceAll(bindingDoc("a", "web", "ip", 8080), "  vpcID: vpc-1\n", "  vpcID: vpc-1\n  multiClusterTargetGroup: true\n")
-	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), doc)
-	out := w.run("a")
-	want(t, "calls", "", w.aws.take())
-	if len(out.Findings) != 1 || out.Findings[0].Reason != finding.Unsupported {
-		t.Errorf("findings %v", out.Findings)
+func TestImpossibleBindingsAreLeftAlone(t *testing.T) {
+	for name, line := range map[string]string{
+		"instances of another account": "  iamRoleArnToAssume: arn:aws:iam::1:role/r\n",
+		"instances for QUIC":           "  targetGroupProtocol: QUIC\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc := strings.ReplaceAll(bindingDoc("a", "web", "instance", 30080), "  vpcID: vpc-1\n", "  vpcID: vpc-1\n"+line)
+			w := newWorld(t, serviceDoc("web", "NodePort"), doc)
+			out := w.run("a")
+			want(t, "calls", "", w.aws.take())
+			if len(out.Findings) != 1 || out.Findings[0].Reason != finding.Unsupported {
+				t.Errorf("findings %v", out.Findings)
+			}
+		})
 	}
 }
 

@@ -11,12 +11,13 @@ import (
 )
 
 // rival finds another binding that fills the same target group and was there first. Two bindings
-// would take each other's targets out for ever.
+// would take each other's targets out for ever, unless both know that the group is shared.
 func (r *Reconciler) rival(b *elbv2.TargetGroupBinding) (*elbv2.TargetGroupBinding, error) {
 	v := r.Cluster.View()
 	var first *elbv2.TargetGroupBinding
 	for _, o := range cluster.List[*elbv2.TargetGroupBinding](v, cluster.Query{Kind: cluster.KindBinding}) {
-		if o.Namespace == b.Namespace && o.Name == b.Name || !sameGroup(o, b) || !before(o, b) || o.Spec.MultiClusterTargetGroup {
+		if o.Namespace == b.Namespace && o.Name == b.Name || !sameGroup(o, b) || !before(o, b) ||
+			o.Spec.MultiClusterTargetGroup && b.Spec.MultiClusterTargetGroup {
 			continue
 		}
 		if first == nil || before(o, first) {
@@ -45,21 +46,22 @@ func shared(b, first *elbv2.TargetGroupBinding) finding.Finding {
 	}
 }
 
-// unsupported says what this version cannot do for a binding, nil if nothing.
-func unsupported(b *elbv2.TargetGroupBinding) *finding.Finding {
+// impossible says what AWS cannot do for a binding as it stands, nil if nothing.
+func impossible(b *elbv2.TargetGroupBinding) *finding.Finding {
+	if !targets.IsInstance(b) {
+		return nil
+	}
 	var field, what string
-	switch p := b.Spec.TargetGroupProtocol; {
-	case b.Spec.MultiClusterTargetGroup:
-		field, what = "spec.multiClusterTargetGroup", "target groups shared by several clusters"
+	switch {
 	case b.Spec.IamRoleArnToAssume != "":
-		field, what = "spec.iamRoleArnToAssume", "target groups of other accounts"
-	case p != nil && (*p == elbv2.ProtocolQUIC || *p == elbv2.ProtocolTCPQUIC):
-		field, what = "spec.targetGroupProtocol", "QUIC targets"
+		field, what = "spec.iamRoleArnToAssume", "instances of one account cannot be targets in another"
+	case targets.IsQUIC(b):
+		field, what = "spec.targetGroupProtocol", "QUIC target groups have no instance targets"
 	default:
 		return nil
 	}
 	return &finding.Finding{
 		Object: targets.Ref(b), Field: field, Reason: finding.Unsupported, Severity: finding.Error,
-		Message: what + " cannot be handled yet; the targets stay as they are", Fix: "remove the setting",
+		Message: what + "; the targets stay as they are", Fix: "use target type ip",
 	}
 }

@@ -37,8 +37,9 @@ type aws struct {
 	rules  map[string][]model.IngressRule
 	log    []string // every call that changes something, and every read of targets
 	refuse map[string]engine.Class
-	full   int // targets per group, 0 for no limit
-	serial int // of refusals
+	full   int  // targets per group, 0 for no limit
+	zonal  bool // addresses outside of the VPC need the name of a zone
+	serial int  // of refusals
 }
 
 func (a *aws) Class(err error) engine.Class {
@@ -49,7 +50,12 @@ func (a *aws) Class(err error) engine.Class {
 	return engine.Unknown
 }
 
-func (a *aws) As(bindings.Account) bindings.TargetGroups { return a }
+func (a *aws) As(account bindings.Account) bindings.TargetGroups {
+	if account.Role != "" {
+		a.log = append(a.log, "as "+account.Role+" "+string(account.ExternalID))
+	}
+	return a
+}
 
 func (a *aws) TargetGroup(_ context.Context, arn, name string) (bindings.TargetGroup, error) {
 	for _, known := range slices.Sorted(maps.Keys(a.groups)) {
@@ -80,9 +86,15 @@ func (a *aws) Register(_ context.Context, arn string, add []bindings.Target) err
 		return classed{engine.Quota, "too many targets"}
 	}
 	for _, t := range add {
-		a.log = append(a.log, fmt.Sprintf("register %s %s:%d%s", short(arn), t.ID, t.Port, t.Zone))
+		if a.zonal && t.Zone == "all" {
+			a.log = append(a.log, "refuse "+t.ID+" "+t.Zone)
+			return errors.Join(bindings.ErrZoneNeeded, classed{engine.Invalid, "you must specify an Availability Zone"})
+		}
+	}
+	for _, t := range add {
+		a.log = append(a.log, fmt.Sprintf("register %s %s:%d%s%s", short(arn), t.ID, t.Port, t.Zone, t.ServerID))
 		a.groups[arn] = slices.DeleteFunc(a.groups[arn], func(o observed.Target) bool { return o.ID == t.ID && o.Port == t.Port })
-		a.groups[arn] = append(a.groups[arn], observed.Target{ID: t.ID, Port: t.Port, State: "initial", Reason: "Elb.RegistrationInProgress"})
+		a.groups[arn] = append(a.groups[arn], observed.Target{ID: t.ID, Port: t.Port, ServerID: t.ServerID, State: "initial", Reason: "Elb.RegistrationInProgress"})
 	}
 	return nil
 }
@@ -95,7 +107,10 @@ func (a *aws) Deregister(_ context.Context, arn string, out []observed.Target) e
 	return nil
 }
 
-func (a *aws) VPCRanges(context.Context, string) ([]string, error) {
+func (a *aws) VPCRanges(_ context.Context, vpc string) ([]string, error) {
+	if vpc == "vpc-unseen" {
+		return nil, classed{engine.Gone, "no such VPC"}
+	}
 	return []string{"10.0.0.0/16"}, nil
 }
 
@@ -194,7 +209,7 @@ func newWorld(t *testing.T, objects ...string) *world {
 	w.store = store
 	w.aws = &aws{
 		groups: map[string][]observed.Target{"arn/a": nil, "arn/b": nil},
-		enis:   map[string][]network.Interface{"i-1": eni("10.0.0.1", "10.0.1.1", "10.0.1.2"), "i-2": eni("10.0.0.2", "10.0.2.1", "100.64.0.1")},
+		enis:   map[string][]network.Interface{"i-1": eni("10.0.0.1", "10.0.1.1", "10.0.1.2"), "i-2": eni("10.0.0.2", "10.0.2.1", "10.0.2.2", "100.64.0.1", "100.64.0.2")},
 		rules:  map[string][]model.IngressRule{"sg-node": nil}, refuse: map[string]engine.Class{},
 	}
 	w.conf = bindings.Config{

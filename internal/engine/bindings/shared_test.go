@@ -1,0 +1,209 @@
+package bindings_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// with is a binding document with more lines in its spec.
+func with(doc string, lines ...string) string {
+	return strings.Replace(doc, "  vpcID: vpc-1\n", "  vpcID: vpc-1\n  "+strings.Join(lines, "\n  ")+"\n", 1)
+}
+
+// sharedWorld is a binding whose target group other clusters fill too.
+func sharedWorld(t *testing.T, pods ...pod) *world {
+	t.Helper()
+	return newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", pods...),
+		with(bindingDoc("a", "web", "ip", 8080), "multiClusterTargetGroup: true"))
+}
+
+// recorded is the record of a binding's own targets, "none" if there is none.
+func (w *world) recorded(name string) string {
+	w.t.Helper()
+	for _, o := range w.store.All("ConfigMap") {
+		if m := o.(*corev1.ConfigMap); m.Name == "aws-lbc-targets-"+name {
+			return m.Data["targets"]
+		}
+	}
+	return "none"
+}
+
+func (w *world) record(targets string) {
+	w.t.Helper()
+	m := &corev1.ConfigMap{Data: map[string]string{"targets": targets}}
+	m.Namespace, m.Name = "ns", "aws-lbc-targets-a"
+	if err := w.store.Put(m); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestOnlyOwnTargetsOfASharedGroupAreTakenOut(t *testing.T) {
+	foreign := observed.Target{ID: "10.9.0.1", Port: 8080, State: "healthy"}
+	w := sharedWorld(t, p1, p2)
+	w.aws.groups["arn/a"] = []observed.Target{foreign}
+	w.run("a")
+	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080 10.9.0.1:8080", w.aws.ids("arn/a"))
+	want(t, "record", "10.0.1.1:8080,10.0.2.1:8080", w.recorded("a"))
+	w.aws.setAll("arn/a", "healthy")
+	w.put(podDocs("web", p1))
+	w.drop(cluster.KindPod, p2.name)
+	w.run("a")
+	want(t, "targets after one went", "10.0.1.1:8080 10.9.0.1:8080", w.aws.ids("arn/a"))
+	want(t, "record after one went", "10.0.1.1:8080", w.recorded("a"))
+	w.aws.take()
+	w.run("a")
+	want(t, "calls without change", "", w.aws.take())
+	w.drop(cluster.KindBinding, "a")
+	w.run("a")
+	want(t, "targets after the binding went", "10.9.0.1:8080", w.aws.ids("arn/a"))
+	want(t, "record after the binding went", "none", w.recorded("a"))
+}
+
+func TestTheFirstRunOverASharedGroupTakesNothingOut(t *testing.T) {
+	w := sharedWorld(t, p1)
+	w.aws.groups["arn/a"] = []observed.Target{{ID: "10.0.2.1", Port: 8080, State: "healthy"}, {ID: "10.0.1.1", Port: 8080, State: "healthy"}}
+	w.run("a")
+	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+	want(t, "record", "10.0.1.1:8080", w.recorded("a"))
+}
+
+func TestARecordOfAnyOrderIsTakenOver(t *testing.T) {
+	w := sharedWorld(t, p1, p2)
+	w.aws.groups["arn/a"] = []observed.Target{
+		{ID: "10.0.1.1", Port: 8080, State: "healthy"}, {ID: "10.0.2.1", Port: 8080, State: "healthy"}, {ID: "10.0.1.9", Port: 8080, State: "healthy"},
+	}
+	w.record("10.0.2.1:8080,10.0.1.1:8080")
+	w.run("a")
+	want(t, "record", "10.0.2.1:8080,10.0.1.1:8080", w.recorded("a"))
+	want(t, "targets", "10.0.1.1:8080 10.0.1.9:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+}
+
+// A process that dies between registering and the answer leaves targets that the next one knows.
+func TestOwnTargetsAreRecordedBeforeTheyAreRegistered(t *testing.T) {
+	w := sharedWorld(t, p1)
+	w.aws.refuse["10.0.1.1"] = 0
+	if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); err == nil {
+		t.Fatal("no error")
+	}
+	want(t, "record", "10.0.1.1:8080", w.recorded("a"))
+}
+
+func TestTwoBindingsShareAGroupIfBothSaySo(t *testing.T) {
+	second := strings.ReplaceAll(bindingDoc("b", "other", "ip", 8080), "arn/b", "arn/a")
+	for name, c := range map[string]struct {
+		doc, targets string
+		findings     int
+	}{
+		"both":     {with(second, "multiClusterTargetGroup: true"), "10.0.1.1:8080 10.0.2.2:8080", 0},
+		"only one": {second, "10.0.1.1:8080", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := sharedWorld(t, p1)
+			other := pod{name: "o1", ip: "10.0.2.2", node: "n2"}
+			w.now = w.now.Add(1e9)
+			w.put(serviceDoc("other", "ClusterIP"), podDocs("other", other), c.doc)
+			w.run("a")
+			out := w.run("b")
+			w.run("a")
+			want(t, "targets", c.targets, w.aws.ids("arn/a"))
+			if len(out.Findings) != c.findings || c.findings > 0 && out.Findings[0].Reason != finding.TargetGroupShared {
+				t.Errorf("findings %v", out.Findings)
+			}
+		})
+	}
+}
+
+func TestTheRoleIsUsedForEveryCallAndTargetsHaveAllZones(t *testing.T) {
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), strings.Replace(
+		with(bindingDoc("a", "web", "ip", 8080), "iamRoleArnToAssume: role", "assumeRoleExternalId: word"), "vpc-1", "vpc-unseen", 1))
+	w.run("a")
+	want(t, "calls", "as role word; list a; authorize sg-node tcp 8080-8080 sg-b; as role word; register a 10.0.1.1:8080all", w.aws.take())
+}
+
+func TestZonesAreGivenOnceAWSAsksForThem(t *testing.T) {
+	outside := pod{name: "q1", ip: "100.64.0.1", node: "n2"}
+	w := ipWorld(t, p1, outside)
+	w.aws.zonal = true
+	w.put(strings.Replace(nodes, "metadata: {name: n2,", "metadata: {name: n2, labels: {topology.kubernetes.io/zone: zone-b},", 1))
+	w.run("a")
+	want(t, "calls", "list a; authorize sg-node tcp 8080-8080 sg-b; refuse 100.64.0.1 all; register a 10.0.1.1:8080; register a 100.64.0.1:8080zone-b", w.aws.take())
+	w.put(podDocs("web", p1, outside, pod{name: "q2", ip: "100.64.0.2", node: "n2"}))
+	w.run("a")
+	want(t, "calls while that is remembered", "list a; register a 100.64.0.2:8080zone-b", w.aws.take())
+}
+
+func TestSecretsAreNotShown(t *testing.T) {
+	a := bindings.Account{Role: "role", ExternalID: "word"}
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		if got := fmt.Sprintf(format, a); strings.Contains(got, "word") || strings.Contains(got, "776f7264") {
+			t.Errorf("%s: %s", format, got)
+		}
+	}
+}
+
+// quicDocs gives the pods of documents server ids, by name.
+func quicDocs(doc string, ids map[string]string) string {
+	for name, id := range ids {
+		doc = strings.Replace(doc, "name: "+name+", uid", "name: "+name+
+			", annotations: {service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers: c}, uid", 1)
+		at := strings.Index(doc, "uid-"+name)
+		doc = doc[:at] + strings.Replace(doc[at:], "image: i,", "image: i, env: [{name: AWS_LBC_QUIC_SERVER_ID, value: "+id+"}],", 1)
+	}
+	return doc
+}
+
+func TestQUICTargetsHaveServerIDs(t *testing.T) {
+	docs := podDocs("web", p1, p2)
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), quicDocs(docs, map[string]string{p1.name: "HHF+gAAAFQU="}),
+		with(bindingDoc("a", "web", "ip", 8080), "targetGroupProtocol: TCP_QUIC"))
+	lacking := 0
+	w.conf.NoServerID = func(_ bindings.Key, n int) { lacking += n }
+	w.restart()
+	out := w.run("a")
+	want(t, "calls", "list a; authorize sg-node tcp 8080-8080 sg-b; register a 10.0.1.1:80800x1c717e8000001505", w.aws.take())
+	if len(out.Findings) != 1 || lacking != 1 {
+		t.Errorf("%d endpoints are told of, findings %v", lacking, out.Findings)
+	}
+	// A pod with the same address and another id is another target; the old one has to go first.
+	w.put(quicDocs(docs, map[string]string{p1.name: "HHF+gAAAFQY=", p2.name: "HHF+gAAAFQc="}))
+	w.run("a")
+	want(t, "calls after the ids changed", "list a; deregister a 10.0.1.1:8080; register a 10.0.1.1:80800x1c717e8000001506; register a 10.0.2.1:80800x1c717e8000001507", w.aws.take())
+	w.aws.setAll("arn/a", "healthy")
+	w.run("a")
+	w.aws.take()
+	w.run("a")
+	want(t, "calls without change", "", w.aws.take())
+}
+
+func TestEndpointsObjectsAreReadIfTheOperatorWants(t *testing.T) {
+	object := func(ready, notReady string) string {
+		at := func(ip, name string) string {
+			return fmt.Sprintf("[{ip: %s, targetRef: {kind: Pod, namespace: ns, name: %s}}]", ip, name)
+		}
+		return fmt.Sprintf(`
+apiVersion: v1
+kind: Endpoints
+metadata: {namespace: ns, name: web}
+subsets: [{ports: [{name: http, port: 8080}, {name: other, port: 9090}], addresses: %s, notReadyAddresses: %s}]
+`, at("10.0.1.1", ready), at("10.0.2.1", notReady))
+	}
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1, p2, p3), bindingDoc("a", "web", "ip", 8080))
+	w.conf.Targets.Endpoints = true
+	w.restart()
+	out := w.run("a")
+	want(t, "targets without the object", "", w.aws.ids("arn/a"))
+	if len(out.Findings) == 0 && out.RetryAfter == 0 {
+		t.Errorf("outcome %+v", out)
+	}
+	w.put(object(p1.name, p2.name))
+	w.run("a")
+	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+}
