@@ -125,6 +125,10 @@ type oddities struct {
 	// described gives rules of security groups descriptions by other people, and the nodes a rule
 	// that is nobody's business.
 	described bool
+	// fewer leaves load balancers in two zones, as before the cluster had a third.
+	fewer bool
+	// tuned sets by hand what no annotation speaks of.
+	tuned bool
 	// stale bindings have no checkpoint, as after a change just before the take-over.
 	stale bool
 }
@@ -248,6 +252,10 @@ func (b *builder) loadBalancer(key string, lb loadBalancer) {
 		Name: aws.String(b.name(lb.Name)), Type: elbtypes.LoadBalancerTypeEnum(lb.Type), Scheme: elbtypes.LoadBalancerSchemeEnum(lb.Scheme),
 		IpAddressType: elbtypes.IpAddressType(lb.IpAddressType), Tags: b.tags(lb.Tags),
 	}
+	if len(lb.AvailabilityZones) > 2 && b.odd.fewer {
+		lb.AvailabilityZones = lb.AvailabilityZones[:2]
+	}
+	lb.Attributes = b.tuned(lb.Attributes, "routing.http.xff_client_port.enabled", "true", lb.Type == "application")
 	for _, z := range lb.AvailabilityZones {
 		in.Subnets = append(in.Subnets, b.id(z))
 	}
@@ -309,6 +317,7 @@ func (b *builder) listener(lb *string, l listener) {
 		})
 		must(b.t, 0, err)
 	}
+	l.Attributes = b.tuned(l.Attributes, "routing.http.response.server.enabled", "false", l.Protocol != "TCP")
 	if len(l.Attributes) > 0 {
 		in := &elb.ModifyListenerAttributesInput{ListenerArn: arn}
 		for _, k := range slices.Sorted(maps.Keys(l.Attributes)) {
@@ -322,7 +331,17 @@ func (b *builder) listener(lb *string, l listener) {
 	}
 }
 
-// serviceOf returns the Service behind a binding, which is in its namespace.
+// tuned sets an attribute by hand, unless it is set already.
+func (b *builder) tuned(have map[string]string, key, value string, known bool) map[string]string {
+	if !b.odd.tuned || !known || have[key] != "" {
+		return have
+	}
+	out := map[string]string{key: value}
+	maps.Copy(out, have)
+	return out
+}
+
+// service returns the Service behind a binding, which is in its namespace.
 func (b *builder) service(namespace, name string) *corev1.Service {
 	b.t.Helper()
 	obj, err := b.rig.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: namespace, Name: name})

@@ -127,6 +127,7 @@ func (b *builder) targetGroup(key string, g targetGroup, bound binding) {
 	out, err := b.elb.CreateTargetGroup(b.ctx(), in)
 	arn := must(b.t, out, err).TargetGroups[0].TargetGroupArn
 	b.ids["tg:"+key] = *arn
+	g.Attributes = b.tuned(g.Attributes, "deregistration_delay.timeout_seconds", "77", g.TargetType != "alb")
 	if len(g.Attributes) > 0 {
 		in := &elb.ModifyTargetGroupAttributesInput{TargetGroupArn: arn}
 		for _, k := range slices.Sorted(maps.Keys(g.Attributes)) {
