@@ -68,8 +68,8 @@ type lbAttributes struct {
 	crossZone         bool
 }
 
-func parseLBAttributes(of string, values map[string]string) (lbAttributes, []error) {
-	a := &attributes{of: of, values: values}
+func parseLBAttributes(of string, lb LoadBalancer) (lbAttributes, []error) {
+	a := &attributes{of: of, values: lb.Attributes}
 	return lbAttributes{
 		idleTimeout:       a.seconds("idle_timeout.timeout_seconds", 60),
 		clientKeepAlive:   a.seconds("client_keep_alive.seconds", 3600),
@@ -79,7 +79,7 @@ func parseLBAttributes(of string, values map[string]string) (lbAttributes, []err
 		tlsHeaders:        a.bool("routing.http.x_amzn_tls_version_and_cipher_suite.enabled", false),
 		clientPort:        a.bool("routing.http.xff_client_port.enabled", false),
 		forwardedFor:      a.text("routing.http.xff_header_processing.mode", "append"),
-		crossZone:         a.bool("load_balancing.cross_zone.enabled", true),
+		crossZone:         a.bool("load_balancing.cross_zone.enabled", !lb.Network),
 	}, a.errs
 }
 
@@ -96,11 +96,20 @@ type tgAttributes struct {
 	minHealthy     int
 	minHealthyPart int // per cent, 0: off
 	multiValue     bool
+
+	// Of groups of Network Load Balancers. The stickiness of these is always
+	// that of source addresses.
+	dnsHealthy     int
+	preserveClient bool
+	proxyProtocol  bool
+	resetRemoved   bool // reset connections when deregistration ends
+	resetUnhealthy bool // reset connections when a target becomes unhealthy
 }
 
-func parseTGAttributes(of string, values map[string]string) (tgAttributes, []error) {
-	a := &attributes{of: of, values: values}
-	return tgAttributes{
+func parseTGAttributes(of string, tg TargetGroup) (tgAttributes, []error) {
+	a := &attributes{of: of, values: tg.Attributes}
+	udp := tg.Protocol.datagrams()
+	attr := tgAttributes{
 		algorithm:      a.text("load_balancing.algorithm.type", "round_robin"),
 		slowStart:      a.seconds("slow_start.duration_seconds", 0),
 		sticky:         a.bool("stickiness.enabled", false),
@@ -112,7 +121,17 @@ func parseTGAttributes(of string, values map[string]string) (tgAttributes, []err
 		minHealthy:     a.number("target_group_health.unhealthy_state_routing.minimum_healthy_targets.count", 1),
 		minHealthyPart: a.number("target_group_health.unhealthy_state_routing.minimum_healthy_targets.percentage", 0),
 		multiValue:     a.bool("lambda.multi_value_headers.enabled", false),
-	}, a.errs
+
+		dnsHealthy:     a.number("target_group_health.dns_failover.minimum_healthy_targets.count", 1),
+		preserveClient: a.bool("preserve_client_ip.enabled", udp),
+		proxyProtocol:  a.bool("proxy_protocol_v2.enabled", false),
+		resetRemoved:   a.bool("deregistration_delay.connection_termination.enabled", udp),
+		resetUnhealthy: a.bool("target_health_state.unhealthy.connection_termination.enabled", !udp),
+	}
+	if tg.ALB {
+		attr.preserveClient, attr.proxyProtocol = true, false
+	}
+	return attr, a.errs
 }
 
 // listenerAttributes are the headers that a listener adds or renames.
@@ -120,6 +139,8 @@ type listenerAttributes struct {
 	hideServer bool
 	// response maps header names to the values that are put into responses.
 	response map[string]string
+	// tcpIdle is after how long a connection without traffic is reset.
+	tcpIdle time.Duration
 	// request maps the default names of headers that targets receive to the
 	// names chosen by the user.
 	request map[string]string
@@ -158,6 +179,7 @@ func parseListenerAttributes(of string, values map[string]string) (listenerAttri
 	l := listenerAttributes{
 		hideServer: !a.bool("routing.http.response.server.enabled", true),
 		response:   map[string]string{},
+		tcpIdle:    a.seconds("tcp.idle_timeout.seconds", 350),
 		request:    map[string]string{},
 	}
 	for part, header := range responseHeaders {

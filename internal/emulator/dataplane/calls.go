@@ -10,6 +10,8 @@ import (
 var (
 	errClosed  = errors.New("the data plane was closed")
 	errRemoved = errors.New("the target was removed while it handled the request")
+	// errUnhealthy ends the connections of a Network Load Balancer only.
+	errUnhealthy = errors.New("the target became unhealthy")
 )
 
 // calls are the requests that targets are handling right now.

@@ -49,7 +49,7 @@ func (g *group) carrier(p *Plane, node netip.Addr, v *groupView, idle time.Durat
 			if err != nil {
 				return nil, err
 			}
-			conn, err := p.dialTarget(ctx, network, node, at)
+			conn, err := p.dialTarget(ctx, network, origin{node: node}, at)
 			if err != nil {
 				return nil, err
 			}

@@ -9,6 +9,12 @@ import (
 // chooseGroup draws one of the groups by weight. The health of targets plays
 // no part. It returns "" when all weights are 0.
 func chooseGroup(groups []WeightedGroup) string {
+	return groupAt(groups, rand.IntN)
+}
+
+// groupAt returns the group at the place that draw gives in the sum of
+// weights.
+func groupAt(groups []WeightedGroup, draw func(sum int) int) string {
 	if len(groups) == 1 {
 		return groups[0].ARN
 	}
@@ -19,7 +25,7 @@ func chooseGroup(groups []WeightedGroup) string {
 	if sum <= 0 {
 		return ""
 	}
-	n := rand.IntN(sum)
+	n := draw(sum)
 	for _, g := range groups {
 		if n -= g.Weight; n < 0 {
 			return g.ARN

@@ -20,8 +20,9 @@ type route struct {
 }
 
 type lbView struct {
-	arn  string
-	attr lbAttributes
+	arn     string
+	network bool
+	attr    lbAttributes
 }
 
 type listenerView struct {
@@ -29,9 +30,14 @@ type listenerView struct {
 	port     uint16
 	protocol Protocol
 	attr     listenerAttributes
-	tls      *tls.Config // nil for HTTP
+	tls      *tls.Config // nil without TLS
 	mutual   *MutualTLS
 	rules    []ruleView // the default rule last
+	// forward is what a listener of a Network Load Balancer does instead.
+	forward Forward
+	// targetTLS is the highest version of TLS that is spoken to targets of a
+	// Network Load Balancer.
+	targetTLS uint16
 }
 
 type ruleView struct {
@@ -52,11 +58,15 @@ func (p *Plane) compile(cfg Config) (map[netip.AddrPort]*route, []error) {
 		groups[arn] = g
 	}
 	for _, lb := range cfg.LoadBalancers {
-		attr, attrErrs := parseLBAttributes("load balancer "+lb.ARN, lb.Attributes)
+		attr, attrErrs := parseLBAttributes("load balancer "+lb.ARN, lb)
 		errs = append(errs, attrErrs...)
-		lbv := &lbView{arn: lb.ARN, attr: attr}
+		lbv := &lbView{arn: lb.ARN, network: lb.Network, attr: attr}
+		compileOne := compileListener
+		if lb.Network {
+			compileOne = compileStream
+		}
 		for _, l := range lb.Listeners {
-			lv, listenerErrs := compileListener(l, attr)
+			lv, listenerErrs := compileOne(l, attr)
 			errs = append(errs, listenerErrs...)
 			if lv == nil {
 				continue

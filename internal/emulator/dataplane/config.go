@@ -12,11 +12,14 @@ type Config struct {
 	TargetGroups  []TargetGroup
 }
 
-// LoadBalancer is one Application Load Balancer.
+// LoadBalancer is one load balancer.
 type LoadBalancer struct {
 	ARN     string
 	Name    string
 	DNSName string
+	// Network tells a Network Load Balancer from an Application Load Balancer.
+	// Of the listeners of one, only Default counts, which must be a Forward.
+	Network bool
 	// Nodes holds one node per enabled Availability Zone.
 	Nodes []Node
 	// Attributes are load balancer attributes under their AWS keys, for
@@ -34,7 +37,7 @@ type Node struct {
 	Address netip.Addr
 }
 
-// Protocol of a listener or a target group: "HTTP" or "HTTPS".
+// Protocol of a listener, a target group or a health check.
 type Protocol string
 
 // Protocols that an Application Load Balancer speaks.
@@ -43,16 +46,40 @@ const (
 	HTTPS Protocol = "HTTPS"
 )
 
+// Protocols that a Network Load Balancer speaks.
+const (
+	TCP     Protocol = "TCP"
+	TLS     Protocol = "TLS"
+	UDP     Protocol = "UDP"
+	TCPUDP  Protocol = "TCP_UDP"
+	QUIC    Protocol = "QUIC"
+	TCPQUIC Protocol = "TCP_QUIC"
+)
+
+// network reports whether the protocol is one of a Network Load Balancer.
+func (p Protocol) network() bool { return p.stream() || p.datagrams() }
+
+// stream reports whether the protocol has connections.
+func (p Protocol) stream() bool { return p == TCP || p == TLS || p == TCPUDP || p == TCPQUIC }
+
+// datagrams reports whether the protocol has datagrams.
+func (p Protocol) datagrams() bool { return p == UDP || p == TCPUDP || p.quic() }
+
+func (p Protocol) quic() bool { return p == QUIC || p == TCPQUIC }
+
 // Listener is one port of a load balancer.
 type Listener struct {
 	ARN      string
 	Port     uint16
 	Protocol Protocol
-	// Certificates of an HTTPS listener; the first is the default.
+	// Certificates of an HTTPS or TLS listener; the first is the default.
 	Certificates []Certificate
 	// SSLPolicy is the name of the security policy, empty meaning
 	// ELBSecurityPolicy-2016-08.
 	SSLPolicy string
+	// ALPN is the policy of a TLS listener, such as "HTTP2Preferred"; empty
+	// means "None".
+	ALPN string
 	// MutualTLS is nil when client certificates are not asked for.
 	MutualTLS *MutualTLS
 	// Attributes are listener attributes under their AWS keys.

@@ -24,6 +24,8 @@ type TargetGroup struct {
 	// protocol and no health checks; the target's ID is the function's ARN,
 	// handed to Options.Invoke.
 	Lambda bool
+	// ALB is set for a group whose target is an Application Load Balancer.
+	ALB bool
 	// Attributes are target group attributes under their AWS keys.
 	Attributes  map[string]string
 	HealthCheck HealthCheck
@@ -41,7 +43,8 @@ type HealthCheck struct {
 	// Path defaults to "/", for GRPC to "/AWS.ALB/healthcheck".
 	Path string
 	// Matcher lists the codes of success, such as "200,202" or "200-299". It
-	// defaults to "200", for GRPC to "12".
+	// defaults to "200", for GRPC to "12", for groups of a Network Load
+	// Balancer to "200-399".
 	Matcher string
 	// Interval defaults to 30 s and Timeout to 5 s.
 	Interval, Timeout time.Duration
@@ -70,6 +73,11 @@ type Target struct {
 	// Address and Port receive the traffic.
 	Address netip.Addr
 	Port    uint16
+	// Nodes replaces Address and Zone of an Application Load Balancer.
+	Nodes []Node
+	// QUICServerID, such as "0x0123456789abcdef", is that part of connection
+	// IDs which leads to the target. Used with QUIC only.
+	QUICServerID string
 	// Zone is an Availability Zone or "all".
 	Zone string
 	// State is what the control plane knows. StateDraining and StateUnused

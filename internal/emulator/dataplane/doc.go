@@ -1,11 +1,17 @@
-// Package dataplane moves traffic as an Application Load Balancer does: it
-// listens on one loopback address per load balancer node, evaluates listener
-// rules, and forwards requests to targets whose health it checks itself.
+// Package dataplane moves traffic as Application and Network Load Balancers
+// do: it listens on one loopback address per load balancer node, evaluates
+// listener rules or hashes flows, and forwards requests, connections and
+// datagrams to targets whose health it checks itself.
 //
 // It is driven by plain configuration values (Config) that the emulator's
-// control plane derives from its state. It knows no AWS API, validates nothing
-// that the control plane has validated already, and does not implement Network
-// Load Balancers.
+// control plane derives from its state. It knows no AWS API and validates
+// nothing that the control plane has validated already.
+//
+// A Network Load Balancer here is a forwarder in user space, so a few things
+// differ from packets that are rewritten: a listener without targets accepts a
+// connection and resets it; with client IP preservation a target sees the
+// client's address if that is one of this machine's, but not its port; nodes
+// have no IPv6 addresses; proxy protocol headers stand before each datagram.
 //
 // Three liberties come from building on net/http: names of HTTP/1 headers
 // reach targets in canonical case, a client that sends no complete header

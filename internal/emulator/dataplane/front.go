@@ -123,8 +123,9 @@ func (f *front) accept() {
 			}
 			continue // one connection failed while it was accepted
 		}
-		if !f.admits(conn) {
-			f.plane.work.Go(func() { f.swallow(conn) })
+		client := f.plane.clientAddress(conn.RemoteAddr().String())
+		if !f.route.Load().admits(f.plane, client.Addr(), false) {
+			f.plane.work.Go(func() { f.plane.swallow(conn) })
 			continue
 		}
 		conn = &cannedConn{Conn: conn}

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,7 +46,9 @@ type targetKey struct {
 type target struct {
 	key      targetKey
 	epoch    string
-	addr     netip.AddrPort
+	addr     netip.AddrPort // the port alone for an Application Load Balancer
+	nodes    []Node         // of an Application Load Balancer
+	server   string         // QUIC server ID, as it stands in packets
 	inflight atomic.Int64
 
 	mu    sync.Mutex
@@ -113,7 +116,9 @@ func (p *Plane) applyGroups(cfg Config) []error {
 		for _, m := range old.members {
 			if !view.has(m.target) {
 				m.target.unwatch()
-				p.calls.cancel(errRemoved, m.target)
+				if !tg.Protocol.network() || view.attr.resetRemoved && !view.hasKey(m.key) {
+					p.calls.cancel(errRemoved, m.target)
+				}
 			} else if old.cfg.HealthCheck != view.cfg.HealthCheck {
 				m.target.wake()
 			}
@@ -131,10 +136,10 @@ func (p *Plane) applyGroups(cfg Config) []error {
 // newGroupView keeps the targets of the view before it that are still the same
 // registrations.
 func (p *Plane) newGroupView(tg TargetGroup, old *groupView) (*groupView, []error) {
-	attr, errs := parseTGAttributes("target group "+tg.ARN, tg.Attributes)
+	attr, errs := parseTGAttributes("target group "+tg.ARN, tg)
 	if tg.Lambda {
 		tg.HealthCheck.Disabled = true
-	} else if tg.Protocol != HTTP && tg.Protocol != HTTPS {
+	} else if tg.Protocol != HTTP && tg.Protocol != HTTPS && !tg.Protocol.network() {
 		errs = append(errs, fmt.Errorf("target group %s: protocol %q is not supported by the data plane", tg.ARN, tg.Protocol))
 	}
 	check := tg.HealthCheck.withDefaults(tg)
@@ -160,16 +165,23 @@ func (p *Plane) newGroupView(tg TargetGroup, old *groupView) (*groupView, []erro
 		seen[key] = true
 		addr := netip.AddrPortFrom(t.Address, t.Port)
 		one := known[key]
-		if one == nil || one.epoch != t.Epoch || one.addr != addr {
+		if one == nil || one.epoch != t.Epoch || one.addr != addr || !slices.Equal(one.nodes, t.Nodes) || one.server != serverID(t.QUICServerID) {
 			state := t.State
 			if state != StateHealthy && state != StateUnhealthy {
 				state = StateInitial
 			}
-			one = &target{key: key, epoch: t.Epoch, addr: addr, state: state, since: time.Now(), kick: make(chan struct{}, 1)}
+			one = &target{
+				key: key, epoch: t.Epoch, addr: addr, nodes: slices.Clone(t.Nodes), server: serverID(t.QUICServerID),
+				state: state, since: time.Now(), kick: make(chan struct{}, 1),
+			}
 		}
 		view.members = append(view.members, member{target: one, zone: t.Zone, declared: t.State})
 	}
 	return view, errs
+}
+
+func (v *groupView) hasKey(key targetKey) bool {
+	return slices.ContainsFunc(v.members, func(m member) bool { return m.key == key })
 }
 
 func (v *groupView) has(t *target) bool {

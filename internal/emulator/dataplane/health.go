@@ -9,6 +9,14 @@ import (
 // withDefaults fills what the configuration leaves open.
 func (h HealthCheck) withDefaults(tg TargetGroup) HealthCheck {
 	path, matcher := "/", "200"
+	if tg.Protocol.network() {
+		matcher = "200-399"
+		if h.Protocol == "" && !tg.ALB {
+			h.Protocol = TCP
+		} else if h.Protocol == "" {
+			h.Protocol = HTTP
+		}
+	}
 	if tg.ProtocolVersion == GRPC {
 		path, matcher = "/AWS.ALB/healthcheck", "12"
 	}
@@ -56,10 +64,17 @@ func (p *Plane) superviseChecks(cfg Config) {
 	}
 }
 
+// checkSource is who probes the targets of a group.
+type checkSource struct {
+	node netip.AddrPort // a node with the port of a listener
+	// network is whether it is a Network Load Balancer.
+	network bool
+}
+
 // checkSources maps each group that is in use to the node that probes its
 // targets.
-func checkSources(cfg Config) map[string]netip.Addr {
-	from := map[string]netip.Addr{}
+func checkSources(cfg Config) map[string]checkSource {
+	from := map[string]checkSource{}
 	for _, lb := range cfg.LoadBalancers {
 		if len(lb.Nodes) == 0 {
 			continue
@@ -72,7 +87,7 @@ func checkSources(cfg Config) map[string]netip.Addr {
 				}
 				for _, g := range f.Groups {
 					if _, known := from[g.ARN]; !known {
-						from[g.ARN] = lb.Nodes[0].Address
+						from[g.ARN] = checkSource{netip.AddrPortFrom(lb.Nodes[0].Address, l.Port), lb.Network}
 					}
 				}
 			}
@@ -82,7 +97,7 @@ func checkSources(cfg Config) map[string]netip.Addr {
 }
 
 // watch starts the checker of a target unless it runs.
-func (p *Plane) watch(g *group, t *target, source netip.Addr) {
+func (p *Plane) watch(g *group, t *target, source checkSource) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stop != nil {
@@ -118,11 +133,12 @@ type checker struct {
 	plane  *Plane
 	group  *group
 	target *target
-	source netip.Addr
+	source checkSource
 	life   lifetime
 
 	state               State
 	successes, failures int
+	probes              int
 	told                outcome
 }
 
@@ -145,9 +161,17 @@ func (c *checker) run() {
 			}
 			c.note(v.cfg.HealthCheck, out)
 		}
-		timer.Reset(jitter(c.group.view.Load().cfg.HealthCheck.Interval))
+		interval := c.group.view.Load().cfg.HealthCheck.Interval
+		if c.source.network && c.state == StateInitial {
+			interval /= newTargetPace
+		}
+		timer.Reset(jitter(interval))
 	}
 }
+
+// newTargetPace is how many times faster a Network Load Balancer probes a
+// target that it has not judged yet: many of its parts do so on their own.
+const newTargetPace = 10
 
 // jitter spreads probes over time, by up to a tenth of the interval.
 func jitter(d time.Duration) time.Duration {
@@ -155,13 +179,14 @@ func jitter(d time.Duration) time.Duration {
 }
 
 // note counts a result and reports the verdict when it is news. One success is
-// enough for a target that was never judged.
+// enough for a target that was never judged, except on a Network Load
+// Balancer.
 func (c *checker) note(h HealthCheck, out outcome) {
 	verdict := c.state
 	if out == (outcome{}) {
 		c.successes++
 		c.failures = 0
-		if c.state == StateInitial || c.successes >= h.HealthyThreshold {
+		if c.state == StateInitial && !c.source.network || c.successes >= h.HealthyThreshold {
 			verdict = StateHealthy
 		}
 	} else {
@@ -189,10 +214,14 @@ func (c *checker) publish(verdict State, out outcome) {
 		t.mu.Unlock()
 		return
 	}
-	if t.state != verdict {
+	changed := t.state != verdict
+	if changed {
 		t.state, t.since = verdict, time.Now()
 	}
 	t.mu.Unlock()
+	if changed && verdict == StateUnhealthy && c.source.network && c.group.view.Load().attr.resetUnhealthy {
+		c.plane.calls.cancel(errUnhealthy, t)
+	}
 	c.plane.opt.Health(HealthResult{
 		TargetGroup: c.group.arn, ID: t.key.id, Port: t.key.port, Epoch: t.epoch,
 		State: verdict, Reason: out.reason, Description: out.description,

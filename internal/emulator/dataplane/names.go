@@ -2,35 +2,115 @@ package dataplane
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 )
 
+// nameView is a load balancer as its DNS name sees it. It is immutable.
+type nameView struct {
+	nodes []nodeName
+	// zonal is whether this is the name of one node.
+	zonal bool
+	// groups are those that a Network Load Balancer forwards to.
+	groups    []*group
+	crossZone bool
+}
+
+type nodeName struct {
+	zone    string
+	address netip.Addr // of this machine
+}
+
 // Resolve returns the addresses of this machine at which a load balancer is
 // reached by its DNS name, and whether the name is one. It has the form of
-// resolver.Lookup. AWS leaves nodes out whose zone has no healthy target; here
-// all are given.
+// resolver.Lookup. A Network Load Balancer leaves nodes out whose zone has too
+// few healthy targets, unless all have; AWS does the same for Application Load
+// Balancers, of which all nodes are given here.
 func (p *Plane) Resolve(name string) ([]netip.Addr, bool) {
 	names := p.names.Load()
 	if names == nil {
 		return nil, false
 	}
 	name = strings.TrimPrefix(strings.ToLower(strings.TrimSuffix(name, ".")), "dualstack.")
-	addresses, ok := (*names)[name]
-	return addresses, ok
+	view, ok := (*names)[name]
+	if !ok {
+		return nil, false
+	}
+	all, healthy := []netip.Addr{}, []netip.Addr{}
+	for _, n := range view.nodes {
+		all = append(all, n.address)
+		if view.zonal || view.healthy(n.zone) {
+			healthy = append(healthy, n.address)
+		}
+	}
+	if len(healthy) == 0 {
+		return all, true
+	}
+	return healthy, true
 }
 
-// applyNames publishes the names of a configuration.
+// healthy reports whether the zone has enough healthy targets in each group
+// that has targets at all.
+func (v nameView) healthy(zone string) bool {
+	for _, g := range v.groups {
+		view := g.view.Load()
+		cross := view.crosses(place{zone: zone, crossZone: v.crossZone})
+		good, registered := 0, 0
+		for _, m := range view.members {
+			if !m.inService() {
+				continue
+			}
+			registered++
+			if m.health() == StateHealthy && m.serves(zone, cross) {
+				good++
+			}
+		}
+		if registered > 0 && good < max(view.attr.dnsHealthy, 1) {
+			return false
+		}
+	}
+	return true
+}
+
+// applyNames publishes the names of a configuration, those of single zones
+// included, which only Network Load Balancers have.
 func (p *Plane) applyNames(cfg Config) {
-	names := map[string][]netip.Addr{}
+	names := map[string]nameView{}
 	for _, lb := range cfg.LoadBalancers {
 		if lb.DNSName == "" {
 			continue
 		}
-		addresses := []netip.Addr{}
+		name := strings.ToLower(lb.DNSName)
+		attr, _ := parseLBAttributes("", lb) // faults are reported where listeners are compiled
+		view := nameView{crossZone: attr.crossZone}
 		for _, n := range lb.Nodes {
-			addresses = append(addresses, p.opt.Bind(netip.AddrPortFrom(n.Address, 0)).Addr())
+			node := nodeName{n.Zone, p.opt.Bind(netip.AddrPortFrom(n.Address, 0)).Addr()}
+			view.nodes = append(view.nodes, node)
+			if lb.Network {
+				names[n.Zone+"."+name] = nameView{nodes: []nodeName{node}, zonal: true}
+			}
 		}
-		names[strings.ToLower(lb.DNSName)] = addresses
+		if lb.Network {
+			view.groups = p.forwarded(lb)
+		}
+		names[name] = view
 	}
 	p.names.Store(&names)
+}
+
+// forwarded are the groups that the listeners of a load balancer forward to.
+func (p *Plane) forwarded(lb LoadBalancer) []*group {
+	var out []*group
+	for _, l := range lb.Listeners {
+		f, ok := l.Default.Then.(Forward)
+		if !ok {
+			continue
+		}
+		for _, w := range f.Groups {
+			if g := p.groups[w.ARN]; g != nil && !slices.Contains(out, g) {
+				out = append(out, g)
+			}
+		}
+	}
+	return out
 }

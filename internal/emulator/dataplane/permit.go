@@ -8,35 +8,85 @@ import (
 	"os"
 )
 
+// Packet is what Options.Permit decides about: the first packet of a
+// connection or flow in the emulated network.
+type Packet struct {
+	From netip.Addr
+	// Via is the node that forwards the packet with the client's address as
+	// its source. It is invalid for packets from where they say.
+	Via netip.Addr
+	To  netip.AddrPort
+	UDP bool
+}
+
 // admits reports whether the client may reach the listener.
-func (f *front) admits(conn net.Conn) bool {
-	r := f.route.Load()
-	client := f.plane.clientAddress(conn.RemoteAddr().String())
-	return f.plane.opt.Permit(client.Addr(), netip.AddrPortFrom(r.node, r.listener.port))
+func (r *route) admits(p *Plane, client netip.Addr, udp bool) bool {
+	return p.opt.Permit(Packet{From: client, To: netip.AddrPortFrom(r.node, r.listener.port), UDP: udp})
 }
 
 // swallow leaves a client without any answer, for as long as it waits. The
 // connection itself could only be kept from being established by the kernel.
-func (f *front) swallow(conn net.Conn) {
-	stop := context.AfterFunc(f.plane.life, func() { _ = conn.Close() })
+func (p *Plane) swallow(conn net.Conn) {
+	stop := context.AfterFunc(p.life, func() { _ = conn.Close() })
 	defer stop()
 	_, _ = io.Copy(io.Discard, conn)
 	_ = conn.Close()
 }
 
+// origin is where packets to a target come from.
+type origin struct {
+	node netip.Addr
+	// client is the client's address in the emulated network and local the
+	// one on this machine. Both are invalid where targets see the node.
+	client, local netip.Addr
+}
+
+func (o origin) packet(to netip.AddrPort, udp bool) Packet {
+	if o.client.IsValid() {
+		return Packet{From: o.client, Via: o.node, To: to, UDP: udp}
+	}
+	return Packet{From: o.node, To: to, UDP: udp}
+}
+
+// hairpin reports whether the target itself is the client whose address is
+// preserved: it would get packets from its own address, and drops them. The
+// common loopback address stands for clients outside, not for a target.
+func (o origin) hairpin(to netip.AddrPort) bool {
+	return o.local.IsValid() && o.local != netip.AddrFrom4([4]byte{127, 0, 0, 1}) && o.local == Loopback(to.Addr())
+}
+
+// source is the address of this machine that a target reached there sees;
+// invalid where the system chooses.
+func (o origin) source(there netip.Addr) netip.Addr {
+	for _, a := range []netip.Addr{o.local, Loopback(o.node)} {
+		if a.IsLoopback() && a.Is4() == there.Unmap().Is4() {
+			return a
+		}
+	}
+	return netip.Addr{}
+}
+
 // dialTarget connects to a target from the address of a node, as targets see
 // it. A node whose address is not one of this machine's leaves the choice of
-// the address to the system. Where packets do not pass, connecting times out.
-func (p *Plane) dialTarget(ctx context.Context, network string, node netip.Addr, at netip.AddrPort) (net.Conn, error) {
-	if !p.opt.Permit(node, at) {
-		ctx, cancel := context.WithTimeout(ctx, p.opt.ConnectTimeout)
-		defer cancel()
-		<-ctx.Done()
+// the address to the system. Where packets do not pass, connecting times out;
+// for datagrams, which nobody waits for, it fails at once.
+func (p *Plane) dialTarget(ctx context.Context, network string, from origin, at netip.AddrPort) (net.Conn, error) {
+	udp := network == "udp"
+	if from.hairpin(at) || !p.opt.Permit(from.packet(at, udp)) {
+		if !udp {
+			ctx, cancel := context.WithTimeout(ctx, p.opt.ConnectTimeout)
+			defer cancel()
+			<-ctx.Done()
+		}
 		return nil, &net.OpError{Op: "dial", Net: network, Err: os.ErrDeadlineExceeded}
 	}
 	d := net.Dialer{Timeout: p.opt.ConnectTimeout}
-	if local := Loopback(node); local.IsLoopback() {
+	there := p.reach(at)
+	if local := from.source(there.Addr()); local.IsValid() {
 		d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(local, 0))
+		if udp {
+			d.LocalAddr = net.UDPAddrFromAddrPort(netip.AddrPortFrom(local, 0))
+		}
 	}
-	return d.DialContext(ctx, network, p.opt.Dial(at).String())
+	return d.DialContext(ctx, network, there.String())
 }

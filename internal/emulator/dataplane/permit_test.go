@@ -18,11 +18,11 @@ func TestPermitDropsPackets(t *testing.T) {
 		o.Health = got.add
 		o.ConnectTimeout = 50 * time.Millisecond
 		o.Client = func(netip.Addr) netip.Addr { return netip.MustParseAddr("203.0.113.9") }
-		o.Permit = func(from netip.Addr, to netip.AddrPort) bool {
-			if from == node {
-				return to != b.addr
+		o.Permit = func(pk Packet) bool {
+			if pk.From == node {
+				return pk.To != b.addr
 			}
-			return from == netip.MustParseAddr("203.0.113.9") && to == netip.AddrPortFrom(node, 80)
+			return pk.From == netip.MustParseAddr("203.0.113.9") && pk.To == netip.AddrPortFrom(node, 80)
 		}
 	})
 	cfg := one(Listener{Default: Rule{Then: to("g")}}, checked("g", b))

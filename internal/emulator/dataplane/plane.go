@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -35,7 +36,10 @@ type Options struct {
 	// network: from a client to a listener and from a node to a target. It
 	// stands for security groups. Packets that do not pass are dropped, not
 	// refused. By default all pass.
-	Permit func(from netip.Addr, to netip.AddrPort) bool
+	Permit func(Packet) bool
+	// UDPIdleTimeout is after how long without packets a Network Load
+	// Balancer forgets a flow of datagrams, 120 s by default.
+	UDPIdleTimeout time.Duration
 	// Invoke calls a function with the event of a request and returns its
 	// response, in the forms that Lambda and load balancers use. Without it,
 	// requests to functions are answered with 502.
@@ -61,13 +65,16 @@ type Plane struct {
 	signer  *signer
 	keys    *keyCache
 	calls   calls
-	names   atomic.Pointer[map[string][]netip.Addr]
+	names   atomic.Pointer[map[string]nameView]
+	sockets atomic.Pointer[map[netip.AddrPort]netip.AddrPort]
+	seed    maphash.Seed
 
-	mu     sync.Mutex
-	closed bool
-	groups map[string]*group
-	fronts map[netip.AddrPort]*front
-	work   sync.WaitGroup
+	mu      sync.Mutex
+	closed  bool
+	groups  map[string]*group
+	fronts  map[netip.AddrPort]*front
+	streams map[netip.AddrPort]*stream
+	work    sync.WaitGroup
 }
 
 // New returns a data plane that serves nothing until Apply is called.
@@ -85,10 +92,13 @@ func New(opt Options) *Plane {
 		opt.Client = func(a netip.Addr) netip.Addr { return a }
 	}
 	if opt.Permit == nil {
-		opt.Permit = func(netip.Addr, netip.AddrPort) bool { return true }
+		opt.Permit = func(Packet) bool { return true }
 	}
 	if opt.Health == nil {
 		opt.Health = func(HealthResult) {}
+	}
+	if opt.UDPIdleTimeout == 0 {
+		opt.UDPIdleTimeout = 120 * time.Second
 	}
 	if opt.Invoke == nil {
 		opt.Invoke = func(context.Context, string, []byte) ([]byte, error) {
@@ -115,6 +125,8 @@ func New(opt Options) *Plane {
 		keys:    newKeyCache(opt.Identity),
 		groups:  map[string]*group{},
 		fronts:  map[netip.AddrPort]*front{},
+		streams: map[netip.AddrPort]*stream{},
+		seed:    maphash.MakeSeed(),
 	}
 }
 
@@ -136,12 +148,24 @@ func (p *Plane) Apply(cfg Config) error {
 	p.applyNames(cfg)
 
 	for at, f := range p.fronts {
-		if _, keep := wanted[at]; !keep {
+		if r, keep := wanted[at]; !keep || r.lb.network {
 			delete(p.fronts, at)
 			f.close(&p.work)
 		}
 	}
+	for at, s := range p.streams {
+		if r, keep := wanted[at]; !keep || !r.lb.network {
+			delete(p.streams, at)
+			s.close()
+		}
+	}
 	for _, at := range sortedAddrPorts(wanted) {
+		if wanted[at].lb.network {
+			if err := p.applyStream(at, wanted[at]); err != nil {
+				errs = append(errs, fmt.Errorf("listener %s: %w", wanted[at].listener.arn, err))
+			}
+			continue
+		}
 		if f, ok := p.fronts[at]; ok {
 			f.use(wanted[at])
 			continue
@@ -153,6 +177,7 @@ func (p *Plane) Apply(cfg Config) error {
 		}
 		p.fronts[at] = f
 	}
+	p.publishSockets()
 	return errors.Join(errs...)
 }
 
@@ -165,6 +190,8 @@ type Endpoint struct {
 	Node netip.AddrPort
 	// Real is the address of the socket.
 	Real netip.AddrPort
+	// UDP tells a socket for datagrams from one for connections.
+	UDP bool
 }
 
 // Endpoints lists the open listeners, ordered by node address and port.
@@ -173,13 +200,37 @@ func (p *Plane) Endpoints() []Endpoint {
 	defer p.mu.Unlock()
 	var all []Endpoint
 	for _, at := range sortedAddrPorts(p.fronts) {
-		f := p.fronts[at]
-		r := f.route.Load()
-		all = append(all, Endpoint{
-			LoadBalancer: r.lb.arn, Listener: r.listener.arn, Zone: r.zone, Node: at, Real: f.real,
-		})
+		all = append(all, p.fronts[at].route.Load().endpoint(at, p.fronts[at].real))
 	}
+	for _, at := range sortedAddrPorts(p.streams) {
+		all = append(all, p.streams[at].endpoints(at)...)
+	}
+	slices.SortStableFunc(all, func(a, b Endpoint) int { return a.Node.Compare(b.Node) })
 	return all
+}
+
+func (r *route) endpoint(at, real netip.AddrPort) Endpoint {
+	return Endpoint{LoadBalancer: r.lb.arn, Listener: r.listener.arn, Zone: r.zone, Node: at, Real: real}
+}
+
+// publishSockets notes where listeners really listen, for connections from
+// one load balancer to another.
+func (p *Plane) publishSockets() {
+	sockets := make(map[netip.AddrPort]netip.AddrPort, len(p.fronts))
+	for at, f := range p.fronts {
+		sockets[at] = f.real
+	}
+	p.sockets.Store(&sockets)
+}
+
+// reach is where an address of the emulated network is on this machine.
+func (p *Plane) reach(at netip.AddrPort) netip.AddrPort {
+	if sockets := p.sockets.Load(); sockets != nil {
+		if real, ok := (*sockets)[at]; ok {
+			return real
+		}
+	}
+	return p.opt.Dial(at)
 }
 
 // Close ends all connections, requests and health checks. When it returns no
@@ -195,6 +246,9 @@ func (p *Plane) Close() {
 	p.calls.cancel(errClosed, nil)
 	for _, f := range p.fronts {
 		f.close(&p.work)
+	}
+	for _, s := range p.streams {
+		s.close()
 	}
 	for _, g := range p.groups {
 		g.close()

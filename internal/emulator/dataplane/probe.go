@@ -50,11 +50,19 @@ func (c *checker) probe(v *groupView) outcome {
 	h := v.cfg.HealthCheck
 	ctx, cancel := context.WithTimeout(c.life, h.Timeout)
 	defer cancel()
-	code, err := c.ask(ctx, v.cfg)
+	if h.Protocol == TCP {
+		if c.connect(ctx, v) == nil {
+			return outcome{}
+		}
+		return outcome{"Target.FailedHealthChecks", "Health checks failed"}
+	}
+	code, err := c.ask(ctx, v)
 	var netErr net.Error
 	switch {
 	case err == nil && v.matcher.has(code):
 		return outcome{}
+	case c.source.network: // which tells no more
+		return outcome{"Target.FailedHealthChecks", "Health checks failed"}
 	case err == nil:
 		return outcome{"Target.ResponseCodeMismatch", fmt.Sprintf("Health checks failed with these codes: [%d]", code)}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
@@ -64,21 +72,59 @@ func (c *checker) probe(v *groupView) outcome {
 	}
 }
 
-// ask makes the request of a health check and returns the code to compare: the
-// HTTP status, or for gRPC the status of the call.
-func (c *checker) ask(ctx context.Context, tg TargetGroup) (int, error) {
-	h := tg.HealthCheck
+// where is the address to probe: of the nodes of an Application Load Balancer
+// each in turn.
+func (c *checker) where(h HealthCheck) netip.AddrPort {
 	at := c.target.addr
+	if n := len(c.target.nodes); n > 0 {
+		at = netip.AddrPortFrom(c.target.nodes[c.probes%n].Address, at.Port())
+		c.probes++
+	}
 	if h.Port != 0 {
 		at = netip.AddrPortFrom(at.Addr(), h.Port)
 	}
+	return at
+}
+
+// dial connects to the target, with the proxy protocol's header if the group
+// has that.
+func (c *checker) dial(ctx context.Context, v *groupView, at netip.AddrPort) (net.Conn, error) {
+	conn, err := c.plane.dialTarget(ctx, "tcp", origin{node: c.source.node.Addr()}, at)
+	if err != nil || !v.attr.proxyProtocol {
+		return conn, err
+	}
+	if _, err := conn.Write(proxyLocal()); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// connect is the health check by TCP.
+func (c *checker) connect(ctx context.Context, v *groupView) error {
+	conn, err := c.dial(ctx, v, c.where(v.cfg.HealthCheck))
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// ask makes the request of a health check and returns the code to compare: the
+// HTTP status, or for gRPC the status of the call.
+func (c *checker) ask(ctx context.Context, v *groupView) (int, error) {
+	tg, h := v.cfg, v.cfg.HealthCheck
+	at := c.where(h)
 	version := tg.ProtocolVersion
+	secure := targetTLS()
+	if c.source.network {
+		secure.MaxVersion = tls.VersionTLS12 // targets with TLS 1.3 alone fail
+	}
 	tr := &http.Transport{
 		Protocols:          transportProtocols(h.Protocol, version),
-		TLSClientConfig:    targetTLS(),
+		TLSClientConfig:    secure,
 		DisableCompression: true,
-		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return c.plane.dialTarget(ctx, network, c.source, at)
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return c.dial(ctx, v, at)
 		},
 	}
 	defer tr.CloseIdleConnections()
@@ -92,6 +138,9 @@ func (c *checker) ask(ctx context.Context, tg TargetGroup) (int, error) {
 		return 0, err
 	}
 	req.Header.Set("User-Agent", "ELB-HealthChecker/2.0")
+	if c.source.network {
+		req.Host = c.source.node.String()
+	}
 	if version == GRPC {
 		req.Header.Set("Content-Type", "application/grpc")
 		req.Header.Set("Te", "trailers")

@@ -54,6 +54,7 @@ type servedEndpoint struct {
 	Zone               string
 	Node               netip.AddrPort // in the emulated network
 	Address            netip.AddrPort // on this machine
+	UDP                bool           // takes datagrams, not connections
 }
 
 // registerAdmin adds what only the data plane knows to the admin API.
@@ -91,7 +92,7 @@ func (s *Server) served() []servedLoadBalancer {
 				ARN: arn, Name: lb.Name, DNSName: lb.DNSName, Scheme: string(lb.Scheme), State: string(state), Endpoints: []servedEndpoint{},
 			}
 			for _, e := range endpoints[arn] {
-				shown := servedEndpoint{Listener: e.Listener, Zone: e.Zone, Node: e.Node, Address: e.Real}
+				shown := servedEndpoint{Listener: e.Listener, Zone: e.Zone, Node: e.Node, Address: e.Real, UDP: e.UDP}
 				if l := p.ELB.Listeners[e.Listener]; l != nil {
 					shown.Protocol = string(l.Protocol)
 				}

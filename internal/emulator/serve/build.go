@@ -52,9 +52,6 @@ func (b *builder) partition() {
 	serving := map[string]bool{}
 	for _, arn := range world.SortedKeys(b.p.ELB.LoadBalancers) {
 		lb := b.p.ELB.LoadBalancers[arn]
-		if !lb.IsALB() {
-			continue
-		}
 		switch state, _ := lb.State(b.now); state {
 		case elbtypes.LoadBalancerStateEnumProvisioning:
 			b.wakeAt(lb.Active)
@@ -90,15 +87,8 @@ func (b *builder) complain(format string, args ...any) {
 }
 
 func (b *builder) loadBalancer(lb *world.LoadBalancer) dataplane.LoadBalancer {
-	out := dataplane.LoadBalancer{ARN: lb.ARN, Name: lb.Name, DNSName: lb.DNSName, Attributes: copied(lb.Attributes)}
-	for _, z := range lb.Zones {
-		address, err := netip.ParseAddr(z.Address)
-		if err != nil {
-			b.complain("load balancer %s has no address in %s", lb.Name, z.Zone)
-			continue
-		}
-		out.Nodes = append(out.Nodes, dataplane.Node{Zone: z.Zone, Address: address})
-	}
+	out := dataplane.LoadBalancer{ARN: lb.ARN, Name: lb.Name, DNSName: lb.DNSName, Network: !lb.IsALB(), Attributes: copied(lb.Attributes)}
+	out.Nodes = b.nodes(lb)
 	for _, arn := range world.SortedKeys(b.p.ELB.Listeners) {
 		l := b.p.ELB.Listeners[arn]
 		if l.LoadBalancer != lb.ARN {
@@ -111,12 +101,32 @@ func (b *builder) loadBalancer(lb *world.LoadBalancer) dataplane.LoadBalancer {
 	return out
 }
 
+// nodes are the nodes of a load balancer; none of one that does not exist.
+func (b *builder) nodes(lb *world.LoadBalancer) []dataplane.Node {
+	if lb == nil {
+		return nil
+	}
+	var out []dataplane.Node
+	for _, z := range lb.Zones {
+		address, err := netip.ParseAddr(z.Address)
+		if err != nil {
+			b.complain("load balancer %s has no address in %s", lb.Name, z.Zone)
+			continue
+		}
+		out = append(out, dataplane.Node{Zone: z.Zone, Address: address})
+	}
+	return out
+}
+
 // listener returns false for one that cannot be served.
 func (b *builder) listener(l *world.Listener) (dataplane.Listener, bool) {
 	out := dataplane.Listener{
 		ARN: l.ARN, Port: uint16(l.Port), Protocol: dataplane.Protocol(l.Protocol), SSLPolicy: l.SSLPolicy, Attributes: copied(l.Attributes),
 	}
-	if l.Protocol == elbtypes.ProtocolEnumHttps {
+	if len(l.ALPN) > 0 {
+		out.ALPN = l.ALPN[0]
+	}
+	if l.Protocol == elbtypes.ProtocolEnumHttps || l.Protocol == elbtypes.ProtocolEnumTls {
 		for i, arn := range append([]string{l.Certificate}, l.SNI...) {
 			cert, err := b.certificate(arn)
 			if err != nil {

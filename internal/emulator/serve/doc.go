@@ -3,6 +3,6 @@
 // the configuration of the data plane, brings health back into the world, and
 // answers the DNS names of load balancers.
 //
-// It serves Application Load Balancers. It decides nothing: what a request
-// gets is the data plane's business, what may be configured the operations'.
+// It decides nothing: what a request gets is the data plane's business, what
+// may be configured the operations'.
 package serve

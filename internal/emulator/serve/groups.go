@@ -16,15 +16,21 @@ import (
 func (b *builder) targetGroup(g *world.TargetGroup) dataplane.TargetGroup {
 	out := dataplane.TargetGroup{
 		ARN: g.ARN, Protocol: dataplane.Protocol(g.Protocol), ProtocolVersion: dataplane.ProtocolVersion(g.ProtocolVersion),
-		Lambda: g.Type == elbtypes.TargetTypeEnumLambda, Attributes: copied(g.Attributes), HealthCheck: healthCheck(g.Check),
+		Lambda: g.Type == elbtypes.TargetTypeEnumLambda, ALB: g.Type == elbtypes.TargetTypeEnumAlb, Attributes: copied(g.Attributes), HealthCheck: healthCheck(g.Check),
 	}
 	g.Settle(b.now)
 	for _, t := range g.Targets {
 		if t.Draining() {
 			b.wakeAt(t.DrainUntil)
 		}
-		target := dataplane.Target{ID: t.ID, Port: uint16(t.Port), Zone: b.zone(g, t), State: b.state(g, t), Epoch: g.Epoch(t)}
-		if !out.Lambda {
+		target := dataplane.Target{
+			ID: t.ID, Port: uint16(t.Port), Zone: b.zone(g, t), State: b.state(g, t), Epoch: g.Epoch(t), QUICServerID: t.QUICServerID,
+		}
+		switch {
+		case out.Lambda:
+		case out.ALB:
+			target.Nodes = b.nodes(b.p.ELB.LoadBalancers[t.ID])
+		default:
 			address, err := b.address(g, t)
 			if err != nil {
 				if target.State != dataplane.StateUnused {
@@ -63,7 +69,7 @@ func (b *builder) state(g *world.TargetGroup, t *world.Target) dataplane.State {
 		return dataplane.StateUnused
 	case elbtypes.TargetHealthStateEnumHealthy, elbtypes.TargetHealthStateEnumUnavailable:
 		return dataplane.StateHealthy
-	case elbtypes.TargetHealthStateEnumUnhealthy:
+	case elbtypes.TargetHealthStateEnumUnhealthy, elbtypes.TargetHealthStateEnumUnhealthyDraining:
 		return dataplane.StateUnhealthy
 	}
 	return dataplane.StateInitial

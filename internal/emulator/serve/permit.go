@@ -8,17 +8,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// permit tells whether the security groups let a TCP connection pass. An
-// address without network interface is outside of the network and has no
-// groups.
-func (s *Server) permit(from netip.Addr, to netip.AddrPort) bool {
+// permit tells whether the security groups let a connection or a flow of
+// datagrams pass. An address without network interface is outside of the
+// network and has no groups. Of packets that a Network Load Balancer forwards
+// with the client's address, the target's groups may name either the client's
+// address or the groups of the load balancer.
+func (s *Server) permit(pk dataplane.Packet) bool {
 	s.w.Lock()
 	defer s.w.Unlock()
 	for _, p := range s.w.Partitions() {
-		target := interfaceAt(p, to.Addr())
+		target := interfaceAt(p, pk.To.Addr())
 		if target == nil {
 			continue
 		}
+		from := pk.From
 		source := interfaceAt(p, from)
 		if source == nil {
 			// A client on this machine may stand for an address of the network.
@@ -26,10 +29,21 @@ func (s *Server) permit(from netip.Addr, to netip.AddrPort) bool {
 				from = source.Private[0].Addr
 			}
 		}
-		if source != nil && !allows(p, source, target, to.Addr(), to.Port(), egress) {
+		sender := source
+		if pk.Via.IsValid() {
+			sender = interfaceAt(p, pk.Via)
+		}
+		there := passage{port: pk.To.Port(), udp: pk.UDP, address: pk.To.Addr(), others: []*world.NetworkInterface{target}}
+		if sender != nil && !there.allowed(p, sender, egress) {
 			return false
 		}
-		return allows(p, target, source, from, to.Port(), ingress)
+		back := passage{port: pk.To.Port(), udp: pk.UDP, address: from}
+		for _, eni := range []*world.NetworkInterface{source, sender} {
+			if eni != nil {
+				back.others = append(back.others, eni)
+			}
+		}
+		return back.allowed(p, target, ingress)
 	}
 	return true
 }
@@ -61,20 +75,29 @@ type direction func(*world.SecurityGroup) []world.SecurityGroupRule
 func ingress(g *world.SecurityGroup) []world.SecurityGroupRule { return g.Ingress }
 func egress(g *world.SecurityGroup) []world.SecurityGroupRule  { return g.Egress }
 
-// allows tells whether the groups of an interface let a connection with the
-// other side pass. Interfaces without groups, as those of some load
-// balancers, let everything pass.
-func allows(p *world.Partition, eni, other *world.NetworkInterface, address netip.Addr, port uint16, rules direction) bool {
+// passage is what rules are compared with: a port of the receiver, and the
+// other side by its address and by the interfaces that stand for it.
+type passage struct {
+	port    uint16
+	udp     bool
+	address netip.Addr
+	others  []*world.NetworkInterface
+}
+
+// allowed tells whether the groups of an interface let something pass.
+// Interfaces without groups, as those of some load balancers, let everything
+// pass.
+func (g passage) allowed(p *world.Partition, eni *world.NetworkInterface, rules direction) bool {
 	if len(eni.Groups) == 0 {
 		return true
 	}
 	for _, id := range eni.Groups {
-		g := p.SecurityGroups[id]
-		if g == nil {
+		sg := p.SecurityGroups[id]
+		if sg == nil {
 			continue
 		}
-		for _, r := range rules(g) {
-			if covers(r, port) && reaches(p, r.Peer, other, address) {
+		for _, r := range rules(sg) {
+			if g.covered(r) && g.reached(p, r.Peer) {
 				return true
 			}
 		}
@@ -82,27 +105,31 @@ func allows(p *world.Partition, eni, other *world.NetworkInterface, address neti
 	return false
 }
 
-// covers tells whether a rule is about TCP on the port.
-func covers(r world.SecurityGroupRule, port uint16) bool {
+// covered tells whether a rule is about the protocol and the port.
+func (g passage) covered(r world.SecurityGroupRule) bool {
+	protocol := "tcp"
+	if g.udp {
+		protocol = "udp"
+	}
 	switch r.Protocol {
 	case "-1":
 		return true
-	case "tcp":
-		return r.From == nil || r.To == nil || int32(port) >= *r.From && int32(port) <= *r.To
+	case protocol:
+		return r.From == nil || r.To == nil || int32(g.port) >= *r.From && int32(g.port) <= *r.To
 	}
 	return false
 }
 
-// reaches tells whether the other side is the peer of a rule.
-func reaches(p *world.Partition, peer world.Peer, other *world.NetworkInterface, address netip.Addr) bool {
+// reached tells whether the other side is the peer of a rule.
+func (g passage) reached(p *world.Partition, peer world.Peer) bool {
 	switch {
 	case peer.CIDR.IsValid():
-		return peer.CIDR.Contains(address)
+		return peer.CIDR.Contains(g.address)
 	case peer.Group != "":
-		return other != nil && slices.Contains(other.Groups, peer.Group)
+		return slices.ContainsFunc(g.others, func(eni *world.NetworkInterface) bool { return slices.Contains(eni.Groups, peer.Group) })
 	case peer.PrefixList != "":
 		list := p.PrefixLists[peer.PrefixList]
-		return list != nil && slices.ContainsFunc(list.Entries, func(e world.PrefixListEntry) bool { return e.Block.Contains(address) })
+		return list != nil && slices.ContainsFunc(list.Entries, func(e world.PrefixListEntry) bool { return e.Block.Contains(g.address) })
 	}
 	return false
 }

@@ -1,0 +1,201 @@
+package dataplane
+
+import (
+	"hash/maphash"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// flow is a connection or an exchange of datagrams on its way through a
+// Network Load Balancer. It keeps its target until it ends.
+type flow struct {
+	plane  *Plane
+	route  *route
+	client netip.AddrPort // in the emulated network
+	peer   netip.AddrPort // on this machine
+	// salt stands for the TCP sequence number in the hash of connections; it
+	// is 0 for datagrams.
+	salt uint64
+
+	group   *group
+	view    *groupView
+	target  *target
+	at      netip.AddrPort // of the target, in the emulated network
+	started time.Time
+}
+
+// flowHash is what a target is chosen by. Of a flow that sticks to its source
+// address only that counts.
+type flowHash struct {
+	source netip.Addr
+	port   uint16
+	node   netip.AddrPort
+	salt   uint64
+	group  string
+	target targetKey
+}
+
+// newFlow prepares a flow of a client that was let in.
+func (s *stream) newFlow(peer netip.AddrPort, salt uint64) *flow {
+	peer = netip.AddrPortFrom(peer.Addr().Unmap(), peer.Port())
+	return &flow{
+		plane: s.plane, route: s.route.Load(), peer: peer, salt: salt, started: time.Now(),
+		client: netip.AddrPortFrom(s.plane.opt.Client(peer.Addr()), peer.Port()),
+	}
+}
+
+// choose picks the target. It returns false when there is none. A QUIC server
+// ID leads to its target wherever the hash leads.
+func (f *flow) choose(server string) bool {
+	f.group = f.route.groups[f.chooseGroup()]
+	if f.group == nil {
+		return false
+	}
+	f.view = f.group.view.Load()
+	l := f.route.listener
+	from := f.view.flowCandidates(f.place())
+	if server != "" {
+		from = slices.DeleteFunc(from, func(m member) bool { return m.target.server != server })
+	}
+	if len(from) == 0 {
+		return false
+	}
+	h := flowHash{
+		source: f.client.Addr(), port: f.client.Port(), node: netip.AddrPortFrom(f.route.node, l.port), salt: f.salt, group: f.group.arn,
+	}
+	if f.view.attr.sticky {
+		h = flowHash{source: h.source, group: h.group}
+	}
+	// The target with the highest hash wins, so that few flows move when
+	// targets come and go.
+	var best uint64
+	for _, m := range from {
+		h.target = m.key
+		if n := maphash.Comparable(f.plane.seed, h); f.target == nil || n > best {
+			f.target, best = m.target, n
+		}
+	}
+	f.at = f.target.addr
+	if len(f.target.nodes) > 0 {
+		nodes := f.target.nodesFor(f.place(), f.view)
+		h.target = targetKey{}
+		at := nodes[maphash.Comparable(f.plane.seed, h)%uint64(len(nodes))]
+		f.at = netip.AddrPortFrom(at.Address, f.target.addr.Port())
+	}
+	return true
+}
+
+func (f *flow) place() place {
+	return place{node: f.route.node, zone: f.route.zone, crossZone: f.route.lb.attr.crossZone}
+}
+
+// chooseGroup draws a group by weight: for each flow, or with stickiness for
+// each source address.
+func (f *flow) chooseGroup() string {
+	forward := f.route.listener.forward
+	if forward.StickyFor == 0 {
+		return chooseGroup(forward.Groups)
+	}
+	n := maphash.Comparable(f.plane.seed, flowHash{source: f.client.Addr(), group: f.route.listener.arn})
+	return groupAt(forward.Groups, func(sum int) int { return int(n % uint64(sum)) })
+}
+
+// origin is what the target sees as the other side.
+func (f *flow) origin() origin {
+	o := origin{node: f.route.node}
+	if f.view.attr.preserveClient && f.client.Addr().Is4() == f.at.Addr().Unmap().Is4() {
+		o.client = f.client.Addr()
+		if f.peer.Addr().IsLoopback() {
+			o.local = f.peer.Addr()
+		}
+	}
+	return o
+}
+
+// log reports the finished flow.
+func (f *flow) log() {
+	if f.plane.opt.Access == nil {
+		return
+	}
+	entry := AccessEntry{
+		LoadBalancer: f.route.lb.arn, Listener: f.route.listener.arn, Client: f.client, Took: time.Since(f.started),
+	}
+	if f.target != nil {
+		entry.TargetGroup, entry.Target = f.group.arn, f.at
+	}
+	f.plane.opt.Access(entry)
+}
+
+// newSalt makes the part of the hash that tells connections of one client
+// apart.
+func newSalt() uint64 { return rand.Uint64() | 1 }
+
+// crosses reports whether targets of other zones may be used.
+func (v *groupView) crosses(at place) bool {
+	switch v.attr.crossZone {
+	case "true":
+		return true
+	case "false":
+		return false
+	}
+	return at.crossZone
+}
+
+// serves reports whether a node of the zone may use the member.
+func (m member) serves(zone string, cross bool) bool {
+	if cross {
+		return true
+	}
+	if len(m.target.nodes) > 0 {
+		return slices.ContainsFunc(m.target.nodes, func(n Node) bool { return n.Zone == zone })
+	}
+	return m.zone == "all" || m.zone == "" || m.zone == zone
+}
+
+// nodesFor are the nodes of an Application Load Balancer that a node may
+// use: with cross-zone load balancing all, else those of its zone.
+func (t *target) nodesFor(at place, v *groupView) []Node {
+	if v.crosses(at) {
+		return t.nodes
+	}
+	var own []Node
+	for _, n := range t.nodes {
+		if n.Zone == at.zone {
+			own = append(own, n)
+		}
+	}
+	return own
+}
+
+// flowCandidates are the members that may get a flow on a node of a Network
+// Load Balancer: the healthy ones, or all when too few are healthy. A node of
+// a zone without healthy targets refuses while another zone has some.
+func (v *groupView) flowCandidates(at place) []member {
+	cross := v.crosses(at)
+	var healthy, all []member
+	elsewhere := false
+	for _, m := range v.members {
+		if !m.inService() {
+			continue
+		}
+		state, here := m.health(), m.serves(at.zone, cross)
+		switch {
+		case state == StateHealthy && here:
+			healthy = append(healthy, m)
+			all = append(all, m)
+		case state == StateHealthy:
+			elsewhere = true
+		case state == StateUnhealthy && here:
+			all = append(all, m)
+		}
+	}
+	switch {
+	case len(healthy) == 0 && elsewhere:
+		return nil
+	case len(healthy) < max(v.attr.minHealthy, 1) || len(healthy)*100 < v.attr.minHealthyPart*len(all):
+		return all
+	}
+	return healthy
+}

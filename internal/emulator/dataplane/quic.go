@@ -1,0 +1,40 @@
+package dataplane
+
+import "encoding/hex"
+
+// quicServerBytes is the length of the server ID in connection IDs.
+const quicServerBytes = 8
+
+// serverID turns the form of the configuration, 0x and 16 hexadecimal digits,
+// into what stands in packets; empty if there is none.
+func serverID(s string) string {
+	if len(s) != 2+2*quicServerBytes {
+		return ""
+	}
+	raw, err := hex.DecodeString(s[2:])
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}
+
+// quicServer reads the server ID out of a packet's destination connection ID:
+// the eight bytes after its first. It is empty if the ID is too short for one.
+func quicServer(packet []byte) string {
+	const longHeader = 0x80
+	if len(packet) == 0 {
+		return ""
+	}
+	id := packet[1:] // of unknown length in a short header
+	if packet[0]&longHeader != 0 {
+		const before = 6 // flags, version, length of the ID
+		if len(packet) < before || len(packet) < before+int(packet[5]) {
+			return ""
+		}
+		id = packet[before : before+int(packet[5])]
+	}
+	if len(id) < 1+quicServerBytes {
+		return ""
+	}
+	return string(id[1 : 1+quicServerBytes])
+}

@@ -1,0 +1,172 @@
+package dataplane
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// tcpSocket accepts the connections of a listener.
+type tcpSocket struct {
+	stream *stream
+	ln     net.Listener
+	life   lifetime
+}
+
+func (s *tcpSocket) real() netip.AddrPort { return s.ln.Addr().(*net.TCPAddr).AddrPort() }
+
+// close stops accepting and resets the connections.
+func (s *tcpSocket) close() {
+	_ = s.ln.Close()
+	s.life.end()
+}
+
+func (s *tcpSocket) accept() {
+	p := s.stream.plane
+	for {
+		conn, err := s.ln.Accept()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			continue // one connection failed while it was accepted
+		}
+		p.work.Go(func() { s.serve(conn.(*net.TCPConn)) })
+	}
+}
+
+// serve carries one connection to its end.
+func (s *tcpSocket) serve(conn *net.TCPConn) {
+	p := s.stream.plane
+	f := s.stream.newFlow(conn.RemoteAddr().(*net.TCPAddr).AddrPort(), newSalt())
+	if !f.route.admits(p, f.client.Addr(), false) {
+		p.swallow(conn)
+		return
+	}
+	defer f.log()
+	if !f.choose("") {
+		reset(conn)
+		return
+	}
+	ctx, end := p.calls.begin(s.life, f.target)
+	defer end()
+	stop := context.AfterFunc(ctx, func() { reset(conn) })
+	defer stop()
+
+	client := duplex(conn)
+	if cfg := f.route.listener.tls; cfg != nil {
+		secure := tls.Server(conn, cfg)
+		if err := handshake(ctx, secure); err != nil {
+			_ = conn.Close()
+			return
+		}
+		client = secure
+	}
+	raw, err := p.dialTarget(ctx, "tcp", f.origin(), f.at)
+	if err != nil {
+		reset(conn)
+		return
+	}
+	there := raw.(*net.TCPConn)
+	stopThere := context.AfterFunc(ctx, func() { reset(there) })
+	defer stopThere()
+	target, err := f.dress(ctx, there, client)
+	if err != nil {
+		reset(conn)
+		reset(there)
+		return
+	}
+	pipe(client, target, f.route.listener.attr.tcpIdle, func() {
+		reset(conn)
+		reset(there)
+	})
+}
+
+// dress adds to a target's connection what stands before the client's bytes:
+// the proxy protocol's header, and TLS to the target.
+func (f *flow) dress(ctx context.Context, conn *net.TCPConn, client duplex) (duplex, error) {
+	if f.view.attr.proxyProtocol {
+		listener := netip.AddrPortFrom(f.route.node, f.route.listener.port)
+		if _, err := conn.Write(proxyHeader(f.client, listener, false)); err != nil {
+			return nil, err
+		}
+	}
+	if f.view.cfg.Protocol != TLS {
+		return conn, nil
+	}
+	cfg := targetTLS()
+	cfg.MaxVersion = f.route.listener.targetTLS
+	if secure, ok := client.(*tls.Conn); ok {
+		if chosen := secure.ConnectionState().NegotiatedProtocol; chosen != "" {
+			cfg.NextProtos = []string{chosen}
+		}
+	}
+	secure := tls.Client(conn, cfg)
+	return secure, handshake(ctx, secure)
+}
+
+// handshake gives a handshake its time.
+func handshake(ctx context.Context, conn *tls.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, targetHandshakeTimeout)
+	defer cancel()
+	return conn.HandshakeContext(ctx)
+}
+
+// duplex is a connection whose two directions end on their own.
+type duplex interface {
+	net.Conn
+	CloseWrite() error
+}
+
+// reset closes a connection so that the peer sees it reset.
+func reset(conn *net.TCPConn) {
+	_ = conn.SetLinger(0)
+	_ = conn.Close()
+}
+
+// pipe carries bytes both ways until both sides have finished. A failure of
+// either side, and a connection that is idle for too long, is cut.
+func pipe(a, b duplex, idle time.Duration, cut func()) {
+	timer := time.AfterFunc(idle, cut)
+	defer timer.Stop()
+	done := make(chan error, 1)
+	one := func(to, from duplex) error {
+		err := carry(to, from, func() { timer.Reset(idle) })
+		if err != nil {
+			cut()
+		}
+		return err
+	}
+	go func() { done <- one(b, a) }()
+	err := one(a, b)
+	if other := <-done; err == nil && other == nil {
+		_ = a.Close()
+		_ = b.Close()
+	}
+}
+
+// carry copies one direction and passes its end on.
+func carry(to, from duplex, moved func()) error {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			moved()
+			if _, err := to.Write(buf[:n]); err != nil {
+				return err
+			}
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			_ = to.CloseWrite()
+			return nil
+		default:
+			return err
+		}
+	}
+}

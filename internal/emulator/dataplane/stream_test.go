@@ -1,0 +1,632 @@
+package dataplane
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// peer is a target that speaks TCP. It greets with its name and the address
+// that it sees, then echoes.
+type peer struct {
+	name string
+	addr netip.AddrPort
+}
+
+func startPeer(t *testing.T, name, host string, wrap ...func(net.Listener) net.Listener) *peer {
+	t.Helper()
+	ln, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := ln.Addr().(*net.TCPAddr).AddrPort()
+	for _, w := range wrap {
+		ln = w(ln)
+	}
+	t.Cleanup(func() { _ = ln.Close() })
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { _ = conn.Close() })
+			go func() {
+				seen := conn.RemoteAddr().(*net.TCPAddr).IP
+				_, _ = fmt.Fprintf(conn, "%s %s\n", name, seen)
+				_, _ = io.Copy(conn, conn)
+				_ = conn.Close()
+			}()
+		}
+	}()
+	return &peer{name, addr}
+}
+
+// streamGroup is a group without health checks.
+func streamGroup(arn string, p Protocol, peers ...*peer) TargetGroup {
+	g := TargetGroup{ARN: arn, Protocol: p, HealthCheck: HealthCheck{Disabled: true}, Attributes: map[string]string{}}
+	for _, p := range peers {
+		g.Targets = append(g.Targets, Target{
+			ID: p.addr.Addr().String(), Address: p.addr.Addr(), Port: p.addr.Port(), Zone: "a", State: StateHealthy,
+		})
+	}
+	return g
+}
+
+// network is a configuration with one Network Load Balancer in one zone.
+func network(l Listener, groups ...TargetGroup) Config {
+	if l.Protocol == "" {
+		l.Protocol = TCP
+	}
+	cfg := one(l, groups...)
+	cfg.LoadBalancers[0].Network = true
+	return cfg
+}
+
+// line is a connection through the load balancer.
+type line struct {
+	net.Conn
+	*bufio.Reader
+}
+
+// Read resolves what both embedded types have.
+func (l line) Read(b []byte) (int, error) { return l.Reader.Read(b) }
+
+func connect(t *testing.T, at string) line {
+	t.Helper()
+	conn, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lineOf(t, conn)
+}
+
+func lineOf(t *testing.T, conn net.Conn) line {
+	t.Helper()
+	t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	return line{conn, bufio.NewReader(conn)}
+}
+
+// greeting reads the name of the target and the address that it sees.
+func (l line) greeting(t *testing.T) (name, seen string) {
+	t.Helper()
+	text, err := l.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, seen, _ = strings.Cut(strings.TrimSpace(text), " ")
+	return name, seen
+}
+
+// echoes demands that the other side is still there.
+func (l line) echoes(t *testing.T, text string) {
+	t.Helper()
+	if _, err := io.WriteString(l.Conn, text+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := l.ReadString('\n'); err != nil || got != text+"\n" {
+		t.Fatalf("sent %q, got %q, %v", text, got, err)
+	}
+}
+
+// wantReset demands that the connection is reset.
+func (l line) wantReset(t *testing.T) {
+	t.Helper()
+	if _, err := io.Copy(io.Discard, l); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("want a reset, got %v", err)
+	}
+}
+
+// wantRefused demands that a connection is reset, perhaps while it is made.
+func wantRefused(t *testing.T, at string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", at)
+	if errors.Is(err, syscall.ECONNRESET) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lineOf(t, conn).wantReset(t)
+}
+
+func TestTCPPassesThrough(t *testing.T) {
+	a := startPeer(t, "a", "127.0.0.1")
+	p := startPlane(t)
+	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, streamGroup("g", TCP, a)))
+	l := connect(t, where(t, p))
+	if name, seen := l.greeting(t); name != "a" || seen != "127.250.1.5" {
+		t.Errorf("target %s saw %s, want the node", name, seen)
+	}
+	l.echoes(t, "hello")
+	// The end of one direction is passed on, and the rest still arrives.
+	if _, err := io.WriteString(l.Conn, "last words"); err != nil {
+		t.Fatal(err)
+	}
+	_ = l.Conn.(*net.TCPConn).CloseWrite()
+	if rest, err := io.ReadAll(l); err != nil || string(rest) != "last words" {
+		t.Errorf("after the end of one direction: %q, %v", rest, err)
+	}
+}
+
+func TestTLSPassesThroughTCPListener(t *testing.T) {
+	ca := newIssuer(t)
+	secure := startPeer(t, "secure", "127.0.0.1", func(ln net.Listener) net.Listener {
+		return tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{ca.issue(t, 0, "target.example.com")}})
+	})
+	p := startPlane(t)
+	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, streamGroup("g", TCP, secure)))
+	conn, err := tls.Dial("tcp", where(t, p), &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lineOf(t, conn).greeting(t)
+	if got := conn.ConnectionState().PeerCertificates[0].DNSNames[0]; got != "target.example.com" {
+		t.Errorf("certificate of %s, want the target's own", got)
+	}
+}
+
+func TestListenerWithoutTargetsResets(t *testing.T) {
+	p := startPlane(t)
+	gone := startPeer(t, "gone", "127.0.0.1")
+	groups := map[string]TargetGroup{
+		"no target":         streamGroup("g", TCP),
+		"draining target":   streamGroup("g", TCP, gone),
+		"target in no zone": streamGroup("g", TCP, gone),
+		"no verdict yet":    streamGroup("g", TCP, gone),
+	}
+	groups["draining target"].Targets[0].State = StateDraining
+	groups["target in no zone"].Targets[0].Zone = "b"
+	fresh := groups["no verdict yet"]
+	fresh.HealthCheck = HealthCheck{Interval: time.Hour, HealthyThreshold: 10}
+	fresh.Targets[0].State, fresh.Targets[0].Epoch = StateInitial, "new"
+	groups["no verdict yet"] = fresh
+	for name, g := range groups {
+		t.Run(name, func(t *testing.T) {
+			apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
+			wantRefused(t, where(t, p))
+		})
+	}
+	apply(t, p, network(Listener{Default: Rule{Then: Forward{Groups: []WeightedGroup{{"g", 0}, {"h", 0}}}}}, streamGroup("g", TCP, gone), streamGroup("h", TCP, gone)))
+	wantRefused(t, where(t, p))
+}
+
+func TestTargetThatRefusesResetsTheClient(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := &peer{"dead", ln.Addr().(*net.TCPAddr).AddrPort()}
+	_ = ln.Close()
+	p := startPlane(t)
+	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, streamGroup("g", TCP, dead)))
+	wantRefused(t, where(t, p))
+}
+
+// greeters opens n connections and counts which targets greet.
+func greeters(t *testing.T, p *Plane, n int) map[string]int {
+	t.Helper()
+	got := map[string]int{}
+	for range n {
+		l := connect(t, where(t, p))
+		name, _ := l.greeting(t)
+		got[name]++
+		_ = l.Conn.Close()
+	}
+	return got
+}
+
+func TestFlowsSpreadUnlessTheyStick(t *testing.T) {
+	a, b := startPeer(t, "a", "127.0.0.1"), startPeer(t, "b", "127.0.0.1")
+	g := streamGroup("g", TCP, a, b)
+	p := startPlane(t)
+	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
+	if got := greeters(t, p, 60); len(got) != 2 {
+		t.Errorf("60 connections went to %v", got)
+	}
+	g.Attributes["stickiness.enabled"], g.Attributes["stickiness.type"] = "true", "source_ip"
+	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
+	if got := greeters(t, p, 20); len(got) != 1 {
+		t.Errorf("sticky connections went to %v", got)
+	}
+}
+
+func TestWeightsOfGroups(t *testing.T) {
+	a, b := startPeer(t, "a", "127.0.0.1"), startPeer(t, "b", "127.0.0.1")
+	groups := []TargetGroup{streamGroup("ga", TCP, a), streamGroup("gb", TCP, b)}
+	p := startPlane(t)
+	use := func(f Forward) { apply(t, p, network(Listener{Default: Rule{Then: f}}, groups...)) }
+	use(Forward{Groups: []WeightedGroup{{"ga", 1}, {"gb", 0}}})
+	if got := greeters(t, p, 20); got["b"] != 0 {
+		t.Errorf("a group of weight 0 got connections: %v", got)
+	}
+	use(Forward{Groups: []WeightedGroup{{"ga", 50}, {"gb", 50}}})
+	if got := greeters(t, p, 60); len(got) != 2 {
+		t.Errorf("even weights gave %v", got)
+	}
+	use(Forward{Groups: []WeightedGroup{{"ga", 50}, {"gb", 50}}, StickyFor: time.Hour})
+	if got := greeters(t, p, 20); len(got) != 1 {
+		t.Errorf("a sticky forward gave %v", got)
+	}
+}
+
+func TestClientAddressIsPreserved(t *testing.T) {
+	a := startPeer(t, "a", "127.0.0.1")
+	g := streamGroup("g", TCP, a)
+	g.Attributes["preserve_client_ip.enabled"] = "true"
+	p := startPlane(t)
+	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 9, 8, 7)}}
+	conn, err := d.Dial("tcp", where(t, p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, seen := lineOf(t, conn).greeting(t); seen != "127.9.8.7" {
+		t.Errorf("the target saw %s", seen)
+	}
+}
+
+func TestHairpinTimesOut(t *testing.T) {
+	a := startPeer(t, "a", "127.9.8.7")
+	g := streamGroup("g", TCP, a)
+	g.Attributes["preserve_client_ip.enabled"] = "true"
+	p := startPlane(t, func(o *Options) { o.ConnectTimeout = 20 * time.Millisecond })
+	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 9, 8, 7)}}
+	conn, err := d.Dial("tcp", where(t, p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lineOf(t, conn).wantReset(t)
+}
+
+// readProxy reads a header of the proxy protocol and checks its sum.
+func readProxy(t *testing.T, r io.Reader) (command byte, family byte, from, to string) {
+	t.Helper()
+	head := make([]byte, 16)
+	if _, err := io.ReadFull(r, head); err != nil {
+		t.Fatal(err)
+	}
+	if string(head[:12]) != "\r\n\r\n\x00\r\nQUIT\n" {
+		t.Fatalf("signature %q", head[:12])
+	}
+	body := make([]byte, binary.BigEndian.Uint16(head[14:]))
+	if _, err := io.ReadFull(r, body); err != nil {
+		t.Fatal(err)
+	}
+	whole := append(bytes.Clone(head), body...)
+	sum := binary.BigEndian.Uint32(whole[len(whole)-4:])
+	copy(whole[len(whole)-4:], []byte{0, 0, 0, 0})
+	if want := crc32.Checksum(whole, crc32.MakeTable(crc32.Castagnoli)); sum != want {
+		t.Errorf("checksum %08x, want %08x", sum, want)
+	}
+	if len(body) >= 12 {
+		address := func(ip, port []byte) string {
+			a, _ := netip.AddrFromSlice(ip)
+			return netip.AddrPortFrom(a, binary.BigEndian.Uint16(port)).String()
+		}
+		from, to = address(body[:4], body[8:]), address(body[4:8], body[10:])
+	}
+	return head[12], head[13], from, to
+}
+
+func TestProxyProtocol(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ln.Close() }()
+	g := streamGroup("g", TCP, &peer{"raw", ln.Addr().(*net.TCPAddr).AddrPort()})
+	g.Attributes["proxy_protocol_v2.enabled"] = "true"
+	p := startPlane(t, func(o *Options) {
+		o.Client = func(netip.Addr) netip.Addr { return netip.MustParseAddr("203.0.113.9") }
+	})
+	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
+	client := connect(t, where(t, p))
+	if _, err := io.WriteString(client.Conn, "payload"); err != nil {
+		t.Fatal(err)
+	}
+	_ = client.Conn.(*net.TCPConn).CloseWrite()
+	conn, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := lineOf(t, conn)
+	command, family, from, dest := readProxy(t, target)
+	port := client.LocalAddr().(*net.TCPAddr).Port
+	want := []any{byte(0x21), byte(0x11), fmt.Sprintf("203.0.113.9:%d", port), "10.250.1.5:80"}
+	if d := cmp.Diff(want, []any{command, family, from, dest}); d != "" {
+		t.Errorf("header (-want +got):\n%s", d)
+	}
+	if rest, _ := io.ReadAll(target); string(rest) != "payload" {
+		t.Errorf("after the header: %q", rest)
+	}
+	// Health checks have a header without addresses.
+	g.HealthCheck = HealthCheck{Protocol: TCP, Interval: time.Hour}
+	g.Targets[0].Epoch = "checked"
+	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
+	if conn, err = ln.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	if command, family, _, _ := readProxy(t, lineOf(t, conn)); command != 0x20 || family != 0 {
+		t.Errorf("header of a health check: %02x %02x", command, family)
+	}
+}
+
+func TestTLSListener(t *testing.T) {
+	ca := newIssuer(t)
+	offered := make(chan []string, 1)
+	plain := startPeer(t, "plain", "127.0.0.1")
+	secure := startPeer(t, "secure", "127.0.0.1", func(ln net.Listener) net.Listener {
+		return tls.NewListener(ln, &tls.Config{
+			Certificates: []tls.Certificate{ca.issue(t, 0, "target")}, NextProtos: []string{"h2", "http/1.1"},
+			GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) { offered <- h.SupportedProtos; return nil, nil },
+		})
+	})
+	base := Listener{
+		Protocol: TLS, SSLPolicy: "ELBSecurityPolicy-TLS13-1-2-2021-06",
+		Certificates: []Certificate{{ARN: "first", TLS: ca.issue(t, 0, "first.example.com")}, {ARN: "second", TLS: ca.issue(t, 0, "*.second.example.com")}},
+	}
+	p := startPlane(t)
+	use := func(alpn string, g TargetGroup) {
+		l := base
+		l.ALPN, l.Default = alpn, Rule{Then: to("g")}
+		apply(t, p, network(l, g))
+	}
+	dial := func(name string, protos ...string) (*tls.Conn, error) {
+		return tls.Dial("tcp", where(t, p), &tls.Config{InsecureSkipVerify: true, ServerName: name, NextProtos: protos})
+	}
+	tests := map[string]struct {
+		policy, server string
+		offer          []string
+		cert, chosen   string
+	}{
+		"first certificate by default": {"None", "other.example.com", nil, "first.example.com", ""},
+		"certificate by name":          {"None", "a.second.example.com", nil, "*.second.example.com", ""},
+		"no policy":                    {"", "first.example.com", []string{"h2"}, "first.example.com", ""},
+		"HTTP2Only":                    {"HTTP2Only", "first.example.com", []string{"http/1.1", "h2"}, "first.example.com", "h2"},
+		"HTTP2Only, nothing in common": {"HTTP2Only", "first.example.com", []string{"http/1.1"}, "first.example.com", ""},
+		"HTTP1Only":                    {"HTTP1Only", "first.example.com", []string{"h2", "http/1.1"}, "first.example.com", "http/1.1"},
+		"HTTP2Optional":                {"HTTP2Optional", "first.example.com", []string{"h2", "http/1.1"}, "first.example.com", "http/1.1"},
+		"HTTP2Preferred":               {"HTTP2Preferred", "first.example.com", []string{"http/1.1", "h2"}, "first.example.com", "h2"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			use(tt.policy, streamGroup("g", TCP, plain))
+			conn, err := dial(tt.server, tt.offer...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := lineOf(t, conn)
+			l.greeting(t)
+			l.echoes(t, "secret")
+			state := conn.ConnectionState()
+			if d := cmp.Diff([]string{tt.cert, tt.chosen}, []string{state.PeerCertificates[0].DNSNames[0], state.NegotiatedProtocol}); d != "" {
+				t.Errorf("certificate and protocol (-want +got):\n%s", d)
+			}
+		})
+	}
+	t.Run("TLS to the target", func(t *testing.T) {
+		use("HTTP2Preferred", streamGroup("g", TLS, secure))
+		conn, err := dial("first.example.com", "h2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name, _ := lineOf(t, conn).greeting(t); name != "secure" {
+			t.Errorf("%s answered", name)
+		}
+		if d := cmp.Diff([]string{"h2"}, <-offered); d != "" {
+			t.Errorf("protocols offered to the target (-want +got):\n%s", d)
+		}
+	})
+	t.Run("version below the policy", func(t *testing.T) {
+		use("", streamGroup("g", TCP, plain))
+		_, err := tls.Dial("tcp", where(t, p), &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11})
+		if err == nil {
+			t.Error("TLS 1.1 was accepted")
+		}
+	})
+}
+
+func TestFlowsKeepTheirTarget(t *testing.T) {
+	a, b := startPeer(t, "a", "127.0.0.1"), startPeer(t, "b", "127.0.0.1")
+	p := startPlane(t)
+	old := streamGroup("g", TCP, a)
+	listener := Listener{Default: Rule{Then: to("g")}}
+	apply(t, p, network(listener, old))
+	l := connect(t, where(t, p))
+	l.greeting(t)
+
+	drained := streamGroup("g", TCP, a, b)
+	drained.Targets[0].State = StateDraining
+	apply(t, p, network(listener, drained))
+	l.echoes(t, "while it drains")
+	if got := greeters(t, p, 10); got["a"] != 0 {
+		t.Errorf("new flows went to a draining target: %v", got)
+	}
+	apply(t, p, network(listener, streamGroup("g", TCP, b)))
+	l.echoes(t, "after it has left")
+
+	other := connect(t, where(t, p))
+	other.greeting(t)
+	ending := streamGroup("g", TCP, a)
+	ending.Attributes["deregistration_delay.connection_termination.enabled"] = "true"
+	apply(t, p, network(listener, ending))
+	other.wantReset(t)
+	l.echoes(t, "which concerns others")
+
+	apply(t, p, Config{})
+	l.wantReset(t)
+	if n := len(p.Endpoints()); n != 0 {
+		t.Errorf("%d sockets are open", n)
+	}
+}
+
+func TestIdleConnectionsAreReset(t *testing.T) {
+	a := startPeer(t, "a", "127.0.0.1")
+	p := startPlane(t)
+	apply(t, p, network(Listener{
+		Default: Rule{Then: to("g")}, Attributes: map[string]string{"tcp.idle_timeout.seconds": "1"},
+	}, streamGroup("g", TCP, a)))
+	l := connect(t, where(t, p))
+	l.greeting(t)
+	l.wantReset(t)
+}
+
+func TestFlowsThatAreNotPermittedHearNothing(t *testing.T) {
+	a := startPeer(t, "a", "127.0.0.1")
+	seen := make(chan Packet, 1)
+	p := startPlane(t, func(o *Options) {
+		o.Permit = func(pk Packet) bool { seen <- pk; return pk.To.Port() != 80 }
+	})
+	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, streamGroup("g", TCP, a)))
+	l := connect(t, where(t, p))
+	_ = l.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	var timeout net.Error
+	if _, err := l.ReadByte(); !errors.As(err, &timeout) || !timeout.Timeout() {
+		t.Errorf("want silence, got %v", err)
+	}
+	want := Packet{From: netip.MustParseAddr("127.0.0.1"), To: netip.MustParseAddrPort("10.250.1.5:80")}
+	if got := <-seen; got != want {
+		t.Errorf("packet %+v, want %+v", got, want)
+	}
+}
+
+func TestNetworkHealthChecks(t *testing.T) {
+	a := startPeer(t, "a", "127.0.0.1")
+	var got results
+	p := startPlane(t, func(o *Options) { o.Health = got.add })
+	g := streamGroup("g", TCP, a)
+	g.Attributes["target_health_state.unhealthy.connection_termination.enabled"] = "true"
+	g.HealthCheck = HealthCheck{Interval: 50 * time.Millisecond, Timeout: time.Second, HealthyThreshold: 3, UnhealthyThreshold: 2}
+	g.Targets[0].State = StateInitial
+	web := startBackend(t, "web", func(b *backend) {
+		b.handle = func(w http.ResponseWriter, r *http.Request) {
+			if r.Host != "10.250.1.5:80" || r.URL.Path != "/ready" {
+				t.Errorf("health check of %s%s", r.Host, r.URL.Path)
+			}
+			w.WriteHeader(404)
+		}
+	})
+	h := streamGroup("h", TCP)
+	h.Targets = []Target{web.target()}
+	h.Targets[0].State = StateInitial
+	h.HealthCheck = HealthCheck{Protocol: HTTP, Path: "/ready", Interval: 50 * time.Millisecond, Timeout: time.Second, UnhealthyThreshold: 2}
+	apply(t, p, network(Listener{Default: Rule{Then: Forward{Groups: []WeightedGroup{{"g", 1}, {"h", 0}}}}}, g, h))
+	eventually(t, "two verdicts", func() bool { return len(got.list()) == 2 })
+	verdicts := map[string]string{}
+	for _, r := range got.list() {
+		verdicts[r.TargetGroup] = fmt.Sprintf("%s %s", r.State, r.Reason)
+	}
+	if d := cmp.Diff(map[string]string{"g": "healthy ", "h": "unhealthy Target.FailedHealthChecks"}, verdicts); d != "" {
+		t.Errorf("verdicts (-want +got):\n%s", d)
+	}
+	l := connect(t, where(t, p))
+	l.greeting(t)
+	// A port that nobody listens on makes the target unhealthy, which ends its
+	// connections.
+	g.HealthCheck.Port = 1
+	apply(t, p, network(Listener{Default: Rule{Then: Forward{Groups: []WeightedGroup{{"g", 1}, {"h", 0}}}}}, g, h))
+	l.wantReset(t)
+	again := connect(t, where(t, p)) // all are unhealthy: fail open
+	again.greeting(t)
+}
+
+func TestZonesOfNetworkLoadBalancers(t *testing.T) {
+	a, b := startPeer(t, "a", "127.0.0.1"), startPeer(t, "b", "127.0.0.1")
+	g := streamGroup("g", TCP, a, b)
+	g.Targets[1].Zone = "b"
+	cfg := network(Listener{Default: Rule{Then: to("g")}}, g)
+	lb := &cfg.LoadBalancers[0]
+	lb.DNSName = "Net-1.elb.us-west-2.amazonaws.com"
+	lb.Nodes = append(lb.Nodes, Node{Zone: "b", Address: netip.MustParseAddr("10.250.2.5")})
+	p := startPlane(t)
+	apply(t, p, cfg)
+	resolve := func(name string) string {
+		all, _ := p.Resolve(name)
+		return fmt.Sprint(all)
+	}
+	if got := greeters(t, p, 20); got["b"] != 0 {
+		t.Errorf("the node of zone a used %v", got)
+	}
+	for name, want := range map[string]string{
+		"net-1.elb.us-west-2.amazonaws.com":   "[127.250.1.5 127.250.2.5]",
+		"b.net-1.elb.us-west-2.amazonaws.com": "[127.250.2.5]",
+	} {
+		if got := resolve(name); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+	lb.Attributes = map[string]string{"load_balancing.cross_zone.enabled": "true"}
+	apply(t, p, cfg)
+	if got := greeters(t, p, 60); len(got) != 2 {
+		t.Errorf("across zones the node used %v", got)
+	}
+	lb.Attributes = nil
+	cfg.TargetGroups[0].Targets = cfg.TargetGroups[0].Targets[1:]
+	apply(t, p, cfg)
+	wantRefused(t, where(t, p))
+	if got := resolve("net-1.elb.us-west-2.amazonaws.com"); got != "[127.250.2.5]" {
+		t.Errorf("with targets in zone b alone the name is %s", got)
+	}
+}
+
+func TestApplicationLoadBalancerBehindNetworkLoadBalancer(t *testing.T) {
+	web := startBackend(t, "web")
+	cfg := one(Listener{ARN: "inner", Port: 8080, Default: Rule{Then: to("web")}}, groupOf("web", web))
+	front := network(Listener{ARN: "outer", Default: Rule{Then: to("alb")}})
+	front.LoadBalancers[0].ARN = "nlb"
+	front.LoadBalancers[0].Nodes[0].Address = netip.MustParseAddr("10.250.3.5")
+	cfg.LoadBalancers = append(cfg.LoadBalancers, front.LoadBalancers...)
+	cfg.TargetGroups = append(cfg.TargetGroups, TargetGroup{
+		ARN: "alb", Protocol: TCP, ALB: true, Targets: []Target{{ID: "lb", Port: 8080, State: StateInitial, Nodes: cfg.LoadBalancers[0].Nodes}},
+		HealthCheck: HealthCheck{Protocol: HTTP, Interval: 20 * time.Millisecond, HealthyThreshold: 2},
+	})
+	var got results
+	p := startPlane(t, func(o *Options) { o.Health = got.add })
+	apply(t, p, cfg)
+	eventually(t, "the ALB is healthy", func() bool { return len(got.list()) > 0 && got.list()[len(got.list())-1].State == StateHealthy })
+	var outer string
+	for _, e := range p.Endpoints() {
+		if e.Listener == "outer" {
+			outer = e.Real.String()
+		}
+	}
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 9, 8, 7)}}
+	c := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true, DialContext: d.DialContext}}
+	e := send(t, c, request(t, http.MethodGet, "http://"+outer+"/path", nil)).echo(t)
+	if d := cmp.Diff([]string{"web", "/path", "127.9.8.7"}, []string{e.Name, e.URI, e.Header.Get("X-Forwarded-For")}); d != "" {
+		t.Errorf("request at the target (-want +got):\n%s", d)
+	}
+}
+
+func TestFinishedFlowsAreReported(t *testing.T) {
+	a := startPeer(t, "a", "127.0.0.1")
+	entries := make(chan AccessEntry, 1)
+	p := startPlane(t, func(o *Options) { o.Access = func(e AccessEntry) { entries <- e } })
+	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, streamGroup("g", TCP, a)))
+	l := connect(t, where(t, p))
+	l.greeting(t)
+	_ = l.Conn.(*net.TCPConn).CloseWrite()
+	_, _ = io.Copy(io.Discard, l)
+	e := <-entries
+	want := []string{"lb", "listener", "g", a.addr.String(), l.LocalAddr().String()}
+	if d := cmp.Diff(want, []string{e.LoadBalancer, e.Listener, e.TargetGroup, e.Target.String(), e.Client.String()}); d != "" {
+		t.Errorf("entry (-want +got):\n%s", d)
+	}
+}

@@ -1,0 +1,58 @@
+package dataplane
+
+import (
+	"crypto/tls"
+	"fmt"
+	"slices"
+)
+
+// terminate prepares a TLS listener.
+func (lv *listenerView) terminate(l Listener) error {
+	policy, err := parseSSLPolicy(l.SSLPolicy)
+	if err != nil {
+		return err
+	}
+	chooser, err := newCertificates(l.Certificates)
+	if err != nil {
+		return err
+	}
+	protocols, err := alpnProtocols(l.ALPN)
+	if err != nil {
+		return err
+	}
+	bare := &tls.Config{
+		MinVersion: policy.min, MaxVersion: policy.max, CipherSuites: policy.suites, GetCertificate: chooser.choose,
+	}
+	with := bare.Clone()
+	with.NextProtos = protocols
+	lv.tls = &tls.Config{
+		MinVersion: policy.min, MaxVersion: policy.max,
+		// Where policy and client have no protocol in common there is no ALPN,
+		// which would otherwise end the handshake.
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			if slices.ContainsFunc(protocols, func(p string) bool { return slices.Contains(hello.SupportedProtos, p) }) {
+				return with, nil
+			}
+			return bare, nil
+		},
+	}
+	lv.targetTLS = policy.max
+	return nil
+}
+
+// alpnProtocols are the protocols of a policy, the preferred ones first.
+func alpnProtocols(policy string) ([]string, error) {
+	switch policy {
+	case "", "None":
+		return nil, nil
+	case "HTTP1Only":
+		return []string{"http/1.1", "http/1.0"}, nil
+	case "HTTP2Only":
+		return []string{"h2"}, nil
+	case "HTTP2Optional":
+		return []string{"http/1.1", "http/1.0", "h2"}, nil
+	case "HTTP2Preferred":
+		return []string{"h2", "http/1.1", "http/1.0"}, nil
+	}
+	return nil, fmt.Errorf("unknown ALPN policy %q", policy)
+}

@@ -1,0 +1,155 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// maxDatagram is the largest payload of UDP over IPv4.
+const maxDatagram = 65507
+
+// udpSocket receives the datagrams of a listener and knows its flows.
+type udpSocket struct {
+	stream *stream
+	conn   *net.UDPConn
+	life   lifetime
+
+	mu    sync.Mutex
+	flows map[udpKey]*udpFlow
+}
+
+// udpKey is a client, together with the QUIC server ID that led elsewhere
+// than the client's first datagram.
+type udpKey struct {
+	peer   netip.AddrPort
+	server string
+}
+
+// udpFlow is a client's way to one target.
+type udpFlow struct {
+	*flow
+	conn net.Conn
+	idle *time.Timer
+	// prefix stands before each datagram: the proxy protocol's header, if any.
+	prefix []byte
+}
+
+func (s *udpSocket) real() netip.AddrPort { return s.conn.LocalAddr().(*net.UDPAddr).AddrPort() }
+
+// close ends the flows, and by that the socket.
+func (s *udpSocket) close() {
+	_ = s.conn.Close()
+	s.life.end()
+}
+
+func (s *udpSocket) read() {
+	buf := make([]byte, maxDatagram)
+	for {
+		n, peer, err := s.conn.ReadFromUDPAddrPort(buf)
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			continue
+		}
+		if f := s.flowOf(peer, buf[:n]); f != nil {
+			f.send(buf[:n])
+		}
+	}
+}
+
+// flowOf returns the flow of a datagram, a new one if need be, or nil when
+// the datagram is dropped.
+func (s *udpSocket) flowOf(peer netip.AddrPort, packet []byte) *udpFlow {
+	server := ""
+	if s.stream.route.Load().listener.protocol.quic() {
+		server = quicServer(packet)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := s.flows[udpKey{peer: peer}]
+	if first != nil && (server == "" || first.target.server == server) {
+		return first
+	}
+	if server != "" {
+		if known := s.flows[udpKey{peer, server}]; known != nil {
+			return known
+		}
+		if f := s.open(udpKey{peer, server}); f != nil {
+			return f
+		}
+		// It only looked like a server ID: a client chooses its first
+		// connection ID freely.
+		if first != nil {
+			return first
+		}
+	}
+	return s.open(udpKey{peer: peer})
+}
+
+// open starts a flow; the caller holds the lock.
+func (s *udpSocket) open(key udpKey) *udpFlow {
+	p := s.stream.plane
+	f := &udpFlow{flow: s.stream.newFlow(key.peer, 0)}
+	if !f.route.admits(p, f.client.Addr(), true) || !f.choose(key.server) {
+		return nil
+	}
+	ctx, end := p.calls.begin(s.life, f.target)
+	conn, err := p.dialTarget(ctx, "udp", f.origin(), f.at)
+	if err != nil {
+		end()
+		return nil
+	}
+	f.conn = conn
+	f.idle = time.AfterFunc(p.opt.UDPIdleTimeout, func() { _ = conn.Close() })
+	if f.view.attr.proxyProtocol {
+		f.prefix = proxyHeader(f.client, netip.AddrPortFrom(f.route.node, f.route.listener.port), true)
+	}
+	s.flows[key] = f
+	p.work.Go(func() {
+		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+		defer stop()
+		defer end()
+		s.answer(key, f)
+	})
+	return f
+}
+
+// answer carries the target's datagrams to the client until the flow ends.
+func (s *udpSocket) answer(key udpKey, f *udpFlow) {
+	buf := make([]byte, maxDatagram)
+	for {
+		n, err := f.conn.Read(buf)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			continue // nobody listens there; the client does not learn that
+		}
+		if err != nil {
+			break
+		}
+		f.idle.Reset(s.stream.plane.opt.UDPIdleTimeout)
+		_, _ = s.conn.WriteToUDPAddrPort(buf[:n], key.peer)
+	}
+	f.idle.Stop()
+	_ = f.conn.Close()
+	s.mu.Lock()
+	if s.flows[key] == f {
+		delete(s.flows, key)
+	}
+	s.mu.Unlock()
+	f.log()
+}
+
+// send carries a client's datagram. What cannot be sent is lost, as datagrams
+// may be.
+func (f *udpFlow) send(packet []byte) {
+	f.idle.Reset(f.plane.opt.UDPIdleTimeout)
+	if len(f.prefix) > 0 {
+		packet = append(append([]byte{}, f.prefix...), packet...)
+	}
+	_, _ = f.conn.Write(packet)
+}

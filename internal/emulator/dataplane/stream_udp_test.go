@@ -1,0 +1,238 @@
+package dataplane
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// startDatagrams is a target that answers each datagram with its name, the
+// address that it sees and the payload.
+func startDatagrams(t *testing.T, name, at string) *peer {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	go func() {
+		buf := make([]byte, maxDatagram)
+		for {
+			n, from, err := conn.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			_, _ = conn.WriteTo(fmt.Appendf(nil, "%s %s %s", name, from.(*net.UDPAddr).IP, buf[:n]), from)
+		}
+	}()
+	return &peer{name, conn.LocalAddr().(*net.UDPAddr).AddrPort()}
+}
+
+// caller is a client with one socket.
+type caller struct {
+	t    *testing.T
+	conn net.Conn
+}
+
+func dialUDP(t *testing.T, at netip.AddrPort, local string) caller {
+	t.Helper()
+	d := net.Dialer{}
+	if local != "" {
+		d.LocalAddr = &net.UDPAddr{IP: net.ParseIP(local)}
+	}
+	conn, err := d.Dial("udp", at.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return caller{t, conn}
+}
+
+// ask sends a datagram and returns name and payload of the answer, or "" when
+// none comes in time.
+func (c caller) ask(payload string, wait time.Duration) (name, seen, rest string) {
+	c.t.Helper()
+	if _, err := c.conn.Write([]byte(payload)); err != nil {
+		c.t.Fatal(err)
+	}
+	_ = c.conn.SetReadDeadline(time.Now().Add(wait))
+	buf := make([]byte, maxDatagram)
+	n, err := c.conn.Read(buf)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return "", "", ""
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	parts := strings.SplitN(string(buf[:n]), " ", 3)
+	return parts[0], parts[1], parts[2]
+}
+
+func udpEndpoint(t *testing.T, p *Plane) netip.AddrPort {
+	t.Helper()
+	for _, e := range p.Endpoints() {
+		if e.UDP {
+			return e.Real
+		}
+	}
+	t.Fatal("no socket for datagrams is open")
+	return netip.AddrPort{}
+}
+
+func TestDatagramsFlow(t *testing.T) {
+	a, b := startDatagrams(t, "a", "127.0.0.1:0"), startDatagrams(t, "b", "127.0.0.1:0")
+	p := startPlane(t)
+	apply(t, p, network(Listener{Protocol: UDP, Default: Rule{Then: to("g")}}, streamGroup("g", UDP, a, b)))
+	at := udpEndpoint(t, p)
+	used := map[string]bool{}
+	for range 40 {
+		c := dialUDP(t, at, "127.9.8.7")
+		first, seen, rest := c.ask("one", patience)
+		second, _, _ := c.ask("two", patience)
+		if first == "" || first != second || seen != "127.9.8.7" || rest != "one" {
+			t.Fatalf("a flow went to %q, then %q; the target saw %s and %q", first, second, seen, rest)
+		}
+		used[first] = true
+	}
+	if len(used) != 2 {
+		t.Errorf("40 flows went to %v", used)
+	}
+	large := strings.Repeat("x", 20000)
+	if _, _, rest := dialUDP(t, at, "").ask(large, patience); rest != large {
+		t.Errorf("a large datagram came back with %d bytes", len(rest))
+	}
+}
+
+func TestDatagramsWithoutTargetAreDropped(t *testing.T) {
+	p := startPlane(t)
+	apply(t, p, network(Listener{Protocol: UDP, Default: Rule{Then: to("g")}}, streamGroup("g", UDP)))
+	if name, _, _ := dialUDP(t, udpEndpoint(t, p), "").ask("x", 50*time.Millisecond); name != "" {
+		t.Errorf("%s answered", name)
+	}
+}
+
+func TestFlowOfDatagramsEndsWithItsTarget(t *testing.T) {
+	a, b := startDatagrams(t, "a", "127.0.0.1:0"), startDatagrams(t, "b", "127.0.0.1:0")
+	p := startPlane(t)
+	listener := Listener{Protocol: UDP, Default: Rule{Then: to("g")}}
+	apply(t, p, network(listener, streamGroup("g", UDP, a)))
+	c := dialUDP(t, udpEndpoint(t, p), "")
+	wantName := func(want string) {
+		t.Helper()
+		eventually(t, want+" answers", func() bool {
+			name, _, _ := c.ask("x", 100*time.Millisecond)
+			return name == want
+		})
+	}
+	wantName("a")
+	draining := streamGroup("g", UDP, a, b)
+	draining.Targets[0].State = StateDraining
+	apply(t, p, network(listener, draining))
+	if name, _, _ := c.ask("x", patience); name != "a" {
+		t.Errorf("a flow moved to %q while its target drains", name)
+	}
+	apply(t, p, network(listener, streamGroup("g", UDP, b)))
+	wantName("b")
+}
+
+func TestIdleFlowsOfDatagramsAreForgotten(t *testing.T) {
+	a := startDatagrams(t, "a", "127.0.0.1:0")
+	entries := make(chan AccessEntry, 1)
+	p := startPlane(t, func(o *Options) {
+		o.UDPIdleTimeout = 20 * time.Millisecond
+		o.Access = func(e AccessEntry) { entries <- e }
+	})
+	apply(t, p, network(Listener{Protocol: UDP, Default: Rule{Then: to("g")}}, streamGroup("g", UDP, a)))
+	if name, _, _ := dialUDP(t, udpEndpoint(t, p), "").ask("x", patience); name != "a" {
+		t.Fatalf("%q answered", name)
+	}
+	if e := <-entries; e.TargetGroup != "g" || e.Target != a.addr {
+		t.Errorf("entry %+v", e)
+	}
+}
+
+func TestTCPAndUDPOnOnePort(t *testing.T) {
+	a := startPeer(t, "a", "127.0.0.1")
+	startDatagrams(t, "a", a.addr.String())
+	p := startPlane(t)
+	apply(t, p, network(Listener{Protocol: TCPUDP, Default: Rule{Then: to("g")}}, streamGroup("g", TCPUDP, a)))
+	e := p.Endpoints()
+	if len(e) != 2 || e[0].Real != e[1].Real {
+		t.Fatalf("sockets %+v", e)
+	}
+	connect(t, where(t, p)).greeting(t)
+	if name, _, _ := dialUDP(t, udpEndpoint(t, p), "").ask("x", patience); name != "a" {
+		t.Errorf("%q answered", name)
+	}
+	apply(t, p, network(Listener{Protocol: TCP, Default: Rule{Then: to("g")}}, streamGroup("g", TCPUDP, a)))
+	if e := p.Endpoints(); len(e) != 1 || e[0].UDP {
+		t.Errorf("a TCP listener has the sockets %+v", e)
+	}
+}
+
+func TestProxyProtocolBeforeDatagrams(t *testing.T) {
+	a := startDatagrams(t, "a", "127.0.0.1:0")
+	g := streamGroup("g", UDP, a)
+	g.Attributes["proxy_protocol_v2.enabled"] = "true"
+	p := startPlane(t)
+	apply(t, p, network(Listener{Protocol: UDP, Default: Rule{Then: to("g")}}, g))
+	c := dialUDP(t, udpEndpoint(t, p), "")
+	for _, payload := range []string{"one", "two"} {
+		_, _, rest := c.ask(payload, patience)
+		r := bytes.NewReader([]byte(rest))
+		command, family, from, dest := readProxy(t, r)
+		left := make([]byte, r.Len())
+		_, _ = r.Read(left)
+		if command != 0x21 || family != 0x12 || from != c.conn.LocalAddr().String() || dest != "10.250.1.5:80" || string(left) != payload {
+			t.Errorf("header %02x %02x %s %s, payload %q", command, family, from, dest, left)
+		}
+	}
+}
+
+func TestQUICGoesByServerID(t *testing.T) {
+	a, b := startDatagrams(t, "a", "127.0.0.1:0"), startDatagrams(t, "b", "127.0.0.1:0")
+	ids := []string{"0x0123456789abcdef", "0xfedcba9876543210"}
+	g := streamGroup("g", QUIC, a, b)
+	for i := range g.Targets {
+		g.Targets[i].QUICServerID = ids[i]
+	}
+	p := startPlane(t)
+	apply(t, p, network(Listener{Protocol: QUIC, Default: Rule{Then: to("g")}}, g))
+	at := udpEndpoint(t, p)
+	raw := func(id string) string {
+		text, err := hex.DecodeString(id[2:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for i, want := range []string{"a", "b"} {
+		short := "\x40\x08" + raw(ids[i]) + "nonce"
+		long := "\xc0\x00\x00\x00\x01\x0c\x08" + raw(ids[i]) + "abc" + "\x00"
+		for range 5 {
+			for _, packet := range []string{short, long} {
+				if name, _, _ := dialUDP(t, at, "").ask(packet, patience); name != want {
+					t.Errorf("a packet for %s went to %q", want, name)
+				}
+			}
+		}
+	}
+	// One client whose connection ID changes over to the other target.
+	c := dialUDP(t, at, "")
+	first, _, _ := c.ask("\xc0\x00\x00\x00\x01\x08abcdefgh\x00", patience)
+	again, _, _ := c.ask("\xc0\x00\x00\x00\x01\x08abcdefgh\x00", patience)
+	if first == "" || first != again {
+		t.Errorf("a flow without server ID went to %q, then %q", first, again)
+	}
+	other := map[string]int{"a": 1, "b": 0}[first]
+	if name, _, _ := c.ask("\x40\x08"+raw(ids[other])+"nonce", patience); name == first {
+		t.Errorf("the server ID was ignored")
+	}
+}
