@@ -44,22 +44,7 @@ var onPurpose = map[string][]difference{
 
 // later are cases whose feature does not exist yet: what is missing, and how that changes the
 // expectation. Everything else of them counts.
-var later = map[string]difference{
-	"ingress-frontend-nlb": {
-		what: "no NLB in front of the ALB",
-		why:  "it is not built yet, which an event says",
-		change: func(r Record) {
-			delete(r[loadBalancers], "ingress-frontend-nlb/web:FrontendNlb")
-			delete(r[targetGroups], "ingress-frontend-nlb/web:FrontendNlb-tg-TCP-80")
-			walk(map[string]any(r[objects]), func(m map[string]any) {
-				if list, ok := m["ingress"].([]any); ok {
-					m["ingress"] = list[:1]
-				}
-			})
-			setEvent(r, "Ingress ingress-frontend-nlb/web", "Warning", "Unsupported")
-		},
-	},
-}
+var later = map[string]difference{}
 
 // lastEvent is the difference that the last event about an object is another one.
 func lastEvent(object, kind, reason, why string) difference {

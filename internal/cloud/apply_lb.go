@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -36,19 +37,30 @@ func groupIDs(groups []plan.GroupID, known plan.Known) ([]string, error) {
 	return out, nil
 }
 
+// subnetMappings gives each subnet its elastic address, where there are any.
+func subnetMappings(subnets, addresses []string) []elbtypes.SubnetMapping {
+	var out []elbtypes.SubnetMapping
+	for i, s := range subnets {
+		m := elbtypes.SubnetMapping{SubnetId: aws.String(s)}
+		if i < len(addresses) {
+			m.AllocationId = aws.String(addresses[i])
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
 func (c *Cloud) createLoadBalancer(ctx context.Context, id model.StackID, a plan.CreateLoadBalancer, known plan.Known) (plan.Result, error) {
 	groups, err := groupIDs(a.SecurityGroups, known)
 	if err != nil {
 		return plan.Result{}, err
 	}
 	in := &elb.CreateLoadBalancerInput{
-		Name: aws.String(a.Name), Type: elbtypes.LoadBalancerTypeEnumApplication, Scheme: elbtypes.LoadBalancerSchemeEnum(a.Scheme),
+		Name: aws.String(a.Name), Type: elbtypes.LoadBalancerTypeEnum(cmp.Or(a.Type, "application")), Scheme: elbtypes.LoadBalancerSchemeEnum(a.Scheme),
 		IpAddressType: elbtypes.IpAddressType(a.AddressType), SecurityGroups: groups,
 		CustomerOwnedIpv4Pool: optional(a.CoIPPool), Tags: tagsToAWS(a.Tags),
 	}
-	for _, s := range a.Subnets {
-		in.SubnetMappings = append(in.SubnetMappings, elbtypes.SubnetMapping{SubnetId: aws.String(s)})
-	}
+	in.SubnetMappings = subnetMappings(a.Subnets, a.Addresses)
 	if a.IPAMPool != "" {
 		in.IpamPools = &elbtypes.IpamPools{Ipv4IpamPoolId: aws.String(a.IPAMPool)}
 	}
@@ -188,9 +200,7 @@ func (c *Cloud) setSecurityGroups(ctx context.Context, a plan.SetSecurityGroups,
 func (c *Cloud) setSubnets(ctx context.Context, a plan.SetSubnets, known plan.Known) error {
 	return c.changeLoadBalancer(known, a.LoadBalancer, "set the subnets", func(arn string) (func(*lbEntry), error) {
 		in := &elb.SetSubnetsInput{LoadBalancerArn: aws.String(arn)}
-		for _, s := range a.Subnets {
-			in.SubnetMappings = append(in.SubnetMappings, elbtypes.SubnetMapping{SubnetId: aws.String(s)})
-		}
+		in.SubnetMappings = subnetMappings(a.Subnets, a.Addresses)
 		_, err := c.api.elb.SetSubnets(ctx, in)
 		return func(e *lbEntry) { e.lb.Subnets = slices.Sorted(slices.Values(a.Subnets)) }, err
 	})

@@ -144,6 +144,7 @@ func (c *Cloud) deleteTargetGroup(ctx context.Context, a plan.DeleteTargetGroup)
 	})
 	c.facts.with(func() {
 		delete(c.facts.health, a.ARN)
+		delete(c.facts.albTargets, a.ARN)
 		delete(c.facts.described, a.ARN)
 	})
 	return nil

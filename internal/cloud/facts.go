@@ -45,6 +45,8 @@ type factCache struct {
 	ranges    map[string]vpcRanges
 	endpoints endpointCache
 	addOns    addOnCache
+
+	albTargets map[string]albTargetsEntry // by target group
 }
 
 type foundSubnet struct {
@@ -78,6 +80,7 @@ func (f *factCache) reset() {
 		f.described, f.ranges = map[string]describedGroup{}, map[string]vpcRanges{}
 		f.endpoints = newEndpointCache()
 		f.addOns = newAddOnCache()
+		f.albTargets = map[string]albTargetsEntry{}
 	})
 }
 

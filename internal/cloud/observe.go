@@ -80,7 +80,7 @@ func (c *Cloud) snapshot(id model.StackID) observed.Stack {
 		Region: c.region, VPC: c.vpc, Now: c.cfg.Now(),
 		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{},
 		TargetGroups: map[string]string{}, Health: map[string]observed.Health{},
-		AddOns: map[string]observed.AddOn{}, WebACLs: map[string]observed.WebACL{},
+		ALBTargets: map[string][]observed.Target{}, AddOns: map[string]observed.AddOn{}, WebACLs: map[string]observed.WebACL{},
 	}}
 	key := naming.ResourceTag(id.Kind)
 	c.inv.with(func() {
@@ -122,7 +122,7 @@ func (c *Cloud) answer(ctx context.Context, out *observed.Stack, questions []mod
 		var err error
 		switch q := q.(type) {
 		case model.AskSubnets:
-			if q.Discover != "" && serves(*out, q.Discover) {
+			if q.Discover != "" && serves(*out, q) {
 				continue // what is live keeps its subnets
 			}
 			out.Facts.Subnets[q.Key()], err = c.askSubnets(ctx, q, c.patience(*out))
@@ -137,6 +137,8 @@ func (c *Cloud) answer(ctx context.Context, out *observed.Stack, questions []mod
 			c.backendGroup(out)
 		case model.AskHealth:
 			out.Facts.Health[q.ARN], err = c.askHealth(ctx, q.ARN)
+		case model.AskALBTargets:
+			out.Facts.ALBTargets[q.ARN], err = c.askALBTargets(ctx, q)
 		case model.AskAddOn:
 			out.Facts.AddOns[q.Key()], err = c.askAddOn(ctx, q)
 		case model.AskWebACL:
@@ -157,10 +159,14 @@ func (c *Cloud) answer(ctx context.Context, out *observed.Stack, questions []mod
 	return nil
 }
 
-// serves says whether the stack has its load balancer with the scheme.
-func serves(s observed.Stack, scheme model.Scheme) bool {
-	lb := s.Live(model.LoadBalancerID)
-	return lb != nil && lb.Scheme == scheme && lb.Type == "application"
+// serves says whether the stack has the load balancer of the scheme that subnets are asked for.
+func serves(s observed.Stack, q model.AskSubnets) bool {
+	id, kind := model.LoadBalancerID, "application"
+	if q.NLB {
+		id, kind = model.FrontendNLBID, "network"
+	}
+	lb := s.Live(id)
+	return lb != nil && lb.Scheme == q.Discover && lb.Type == kind
 }
 
 // patience is how old facts of the network may be: where nothing is to be made they only confirm

@@ -39,6 +39,9 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		if live := d.Have.Live(d.Plan.LoadBalancer.ID); live != nil {
 			r.out.DNSName = live.DNSName
 		}
+		if live := d.Have.Live(d.Plan.Front.ID); live != nil {
+			r.out.FrontDNSName = live.DNSName
+		}
 		r.out.Failed, r.out.RetryAfter = nil, 0
 		start := r.e.now()
 		err = r.apply(ctx, d.Plan)
@@ -108,8 +111,12 @@ func (r *run) apply(ctx context.Context, p plan.Plan) error {
 		if res.ID != "" {
 			known[s.Address] = res.ID
 		}
-		if s.Address == p.LoadBalancer && res.DNSName != "" {
+		switch {
+		case res.DNSName == "":
+		case s.Address == p.LoadBalancer:
 			r.out.DNSName = res.DNSName
+		case s.Address == p.Front:
+			r.out.FrontDNSName = res.DNSName
 		}
 	}
 	r.out.RetryAfter = again

@@ -15,6 +15,8 @@ type AskSubnets struct {
 	Tags     string // canonical "k=v1|v2,k2=v3", "" if not by tags
 	Discover Scheme // "" if not by discovery
 	Choice   SubnetChoice
+	// NLB says that they are for the network load balancer in front.
+	NLB bool
 }
 
 // AskGroups asks for security groups by id or name.
@@ -49,7 +51,13 @@ func (q AskAttributes) Key() string { return "attributes " + q.Of + " " + q.ARN 
 func (q AskCapacity) Key() string { return "capacity " + q.ARN }
 
 // Key implements Question.
-func (q AskSubnets) Key() string { return "subnets " + q.Refs + q.Tags + string(q.Discover) }
+func (q AskSubnets) Key() string {
+	key := "subnets " + q.Refs + q.Tags + string(q.Discover)
+	if q.NLB {
+		key += " of the NLB"
+	}
+	return key
+}
 
 // Key implements Question.
 func (q AskGroups) Key() string { return "groups " + q.Refs }
@@ -82,7 +90,10 @@ func (s Stack) Questions() []Question {
 	}
 	add(subnetQuestion(s.ALB.Subnets, s.ALB.Scheme))
 	if g, ok := s.ALB.SecurityGroups.(GroupsGiven); ok {
-		add(AskGroups{Refs: joinRefs(g.Refs), List: g.Refs})
+		add(GroupQuestion(g))
+	}
+	for _, q := range s.Front.questions() {
+		add(q)
 	}
 	for _, q := range s.ALB.AddOns.questions() {
 		add(q)

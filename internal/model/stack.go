@@ -67,6 +67,8 @@ type Stack struct {
 	ID StackID
 	// ALB is the application load balancer; nil when the stack is to be empty.
 	ALB *ALB
+	// Front is a network load balancer in front of the ALB; nil if there is to be none.
+	Front *FrontNLB
 	// TargetGroups in ascending order of ID.
 	TargetGroups []TargetGroup
 	// Members are the objects that make up the stack, in group order, the held ones included.

@@ -40,15 +40,20 @@ type FrontendTargetGroup struct {
 	Cluster        string
 	Stack          model.StackID
 	Port           int32 // of the NLB
+	Target         int32 // of the ALB
 	Protocol       string
 	HealthPort     string // traffic-port or a number
 	HealthProtocol string
 }
 
-// Name is at most 32 characters.
+// Name is at most 32 characters. A target group of type alb has the port of its ALB, so one that
+// leads elsewhere is another group and needs a name of its own.
 func (g FrontendTargetGroup) Name() string {
-	return forStack(g.Stack, g.Cluster, g.Stack.String(), number(g.Port), string(model.ALBTargets), g.Protocol,
-		g.HealthPort, g.HealthProtocol)
+	hashed := []string{g.Cluster, g.Stack.String(), number(g.Port), string(model.ALBTargets), g.Protocol, g.HealthPort, g.HealthProtocol}
+	if g.Target != 0 && g.Target != g.Port {
+		hashed = append(hashed, number(g.Target))
+	}
+	return forStack(g.Stack, hashed...)
 }
 
 // ServiceTargetGroup is what the name of a target group of a Service stack is made of.

@@ -30,6 +30,9 @@ type Facts struct {
 	Subscription *Subscription
 	// TrustStores that were asked for by name: ARN, or "" if there is none of that name.
 	TrustStores map[string]string
+	// ALBTargets are the load balancers in target groups of type alb, by the group's ARN, for those
+	// asked. Those that are on their way out do not count.
+	ALBTargets map[string][]Target
 	// Health by target group ARN, for those asked.
 	Health map[string]Health
 	// Now is the time of the observation.

@@ -45,12 +45,11 @@ func (b *builder) planListeners(lb []StepID, groups map[string][]StepID) {
 	if b.live != nil {
 		for _, l := range b.live.Listeners {
 			if !slices.ContainsFunc(b.listeners, func(p listenerPlan) bool { return p.wish.Port == l.Port }) {
-				a := Address{Kind: Listener, ID: l.ARN}
-				gone = append(gone, b.add(Step{
-					ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteListener{ARN: l.ARN},
-					Changes: []Change{{Path: "port", From: fmt.Sprint(l.Port)}},
-					Why:     "no object listens on this port any more", Impact: DeleteImpact, After: lb, Blames: b.members(),
-				}))
+				if b.leadsTo(l.Port) {
+					b.front.postponed = append(b.front.postponed, l)
+					continue
+				}
+				gone = append(gone, b.deleteListener(l, lb))
 			}
 		}
 	}
@@ -61,6 +60,15 @@ func (b *builder) planListeners(lb []StepID, groups map[string][]StepID) {
 		}
 	}
 	b.unusedAfter = append(gone, steps...)
+}
+
+func (b *builder) deleteListener(l observed.Listener, after []StepID) StepID {
+	a := Address{Kind: Listener, ID: l.ARN}
+	return b.add(Step{
+		ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteListener{ARN: l.ARN},
+		Changes: []Change{{Path: "port", From: fmt.Sprint(l.Port)}},
+		Why:     "no object listens on this port any more", Impact: DeleteImpact, After: after, Blames: b.members(),
+	})
 }
 
 // after are the steps that make the groups of actions.

@@ -133,12 +133,23 @@ func (b *builder) replaceSurplus(after []StepID) {
 // deleteLoadBalancers deletes what the wish does not keep.
 func (b *builder) deleteLoadBalancers(why string, after []StepID) []StepID {
 	var out []StepID
-	for _, lb := range b.surplus {
+	surplus := slices.Clone(b.surplus)
+	// Those in front go before what they lead to.
+	slices.SortStableFunc(surplus, func(x, y observed.LoadBalancer) int { return strings.Compare(y.Type, x.Type) })
+	for _, lb := range surplus {
 		if lb.ResourceID == model.FrontendNLBID && !b.want.Empty() {
-			// An NLB in front of the ALB is left alone while this version cannot plan it.
+			if b.frontStays() {
+				continue
+			}
+			why := "nobody wants a network load balancer in front any more"
+			if b.want.Front != nil {
+				why = "the network load balancer has to be replaced, because its scheme cannot be changed"
+			}
+			out = append(out, b.deleteLoadBalancer(lb, why, after))
 			continue
 		}
-		out = append(out, b.deleteLoadBalancer(lb, why, after))
+		free := append(slices.Clone(after), b.detachEverywhere(lb.ARN, after)...)
+		out = append(out, b.deleteLoadBalancer(lb, why, free))
 	}
 	return out
 }

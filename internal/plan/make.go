@@ -39,6 +39,9 @@ func Make(want model.Stack, have observed.Stack, opt Options) (Plan, finding.Lis
 	if lb := have.Live(model.LoadBalancerID); lb != nil || !want.Empty() && !want.Hold && !b.held {
 		b.plan.LoadBalancer = loadBalancerAddress
 	}
+	if b.showsFront() {
+		b.plan.Front = frontAddress
+	}
 	return b.plan, b.found
 }
 
@@ -75,6 +78,7 @@ type builder struct {
 	webACL      *string         // resolved; nil: left as it is
 	aclFault    *observed.Fault // why the wished web ACL is not known
 	listeners   []listenerPlan
+	front       front
 	later       []Step   // that wait for something, and that nothing depends on
 	unusedAfter []StepID // steps after which surplus target groups are free
 }
@@ -129,6 +133,11 @@ func (b *builder) members() []finding.Ref {
 func (b *builder) matchLive() {
 	for i := range b.have.LoadBalancers {
 		lb := &b.have.LoadBalancers[i]
+		if b.isFront(lb) {
+			b.front.live = lb
+			b.known[frontAddress] = lb.ARN
+			continue
+		}
 		fits := !b.want.Empty() && lb.ResourceID == model.LoadBalancerID && lb.Type == "application" && lb.Scheme == b.want.ALB.Scheme
 		if b.want.Hold {
 			fits = lb.ResourceID == model.LoadBalancerID
@@ -143,7 +152,7 @@ func (b *builder) matchLive() {
 	b.liveGroups = map[string]observed.TargetGroup{}
 	for _, w := range b.want.TargetGroups {
 		for _, h := range b.have.TargetGroups {
-			if h.ResourceID == w.ID && sameGroup(w, h) {
+			if h.ResourceID == w.ID && sameGroup(w, h) && b.sameALBGroup(w, h) {
 				b.groupARN[w.ID] = h.ARN
 				b.liveGroups[h.ARN] = h
 				b.known[GroupAddress(w.ID)] = h.ARN
@@ -165,6 +174,9 @@ func (b *builder) matchLive() {
 			b.known[Address{Kind: Listener, ID: l.ARN}] = l.ARN
 			if b.live != nil && lb.ARN == b.live.ARN {
 				b.known[listenerAddress(l.Port)] = l.ARN
+			}
+			if b.front.live != nil && lb.ARN == b.front.live.ARN {
+				b.known[frontListenerAddress(l.Port)] = l.ARN
 			}
 			for _, r := range l.Rules {
 				b.known[ruleAddress(r.ARN)] = r.ARN
@@ -256,6 +268,7 @@ func (b *builder) build() {
 	b.resolveGroups()
 	b.resolveListeners()
 	b.resolveAddOns()
+	b.resolveFront()
 	if b.live == nil && !b.held && !b.serves() {
 		b.held = true
 	}
@@ -271,8 +284,10 @@ func (b *builder) build() {
 	lb := b.planLoadBalancer(append(slices.Clone(first), append(sg, backend...)...))
 	groups := b.planTargetGroups(lb, append(sg, backend...))
 	b.planListeners(lb, groups)
+	b.planFront(append(slices.Clone(first), append(sg, backend...)...))
 	done := b.allSteps()
 	b.removeSurplusGroups(b.unusedAfter)
+	b.deletePostponed()
 	b.removeSurplusSecurityGroups(done)
 	b.release(b.lastSteps(), b.waits())
 	b.planAddOns()

@@ -20,7 +20,7 @@ func (b *builder) resolveSubnets() {
 	}
 	key := ""
 	for _, q := range b.want.Questions() {
-		if s, ok := q.(model.AskSubnets); ok {
+		if s, ok := q.(model.AskSubnets); ok && !s.NLB {
 			key = s.Key()
 		}
 	}
@@ -74,12 +74,7 @@ func (b *builder) resolveGroups() {
 		backend = c.Backend
 	case model.GroupsGiven:
 		backend = c.Backend
-		var ask model.AskGroups
-		for _, q := range b.want.Questions() {
-			if g, ok := q.(model.AskGroups); ok {
-				ask = g
-			}
-		}
+		ask := model.GroupQuestion(c)
 		answer, ok := b.have.Facts.Groups[ask.Key()]
 		if !ok || len(answer.Missing) > 0 {
 			missing := answer.Missing
@@ -114,9 +109,12 @@ func (b *builder) resolveGroups() {
 }
 
 // groupIDs are the ids of the chosen groups as far as they exist.
-func (b *builder) groupIDs() (ids []string, complete bool) {
+func (b *builder) groupIDs() (ids []string, complete bool) { return b.idsOf(b.groups) }
+
+// idsOf are the ids of groups as far as they exist.
+func (b *builder) idsOf(groups []GroupID) (ids []string, complete bool) {
 	complete = true
-	for _, g := range b.groups {
+	for _, g := range groups {
 		id := g.ID
 		if id == "" {
 			id = b.known[g.Address]

@@ -52,6 +52,7 @@ func clone(h observed.Stack) observed.Stack {
 		h.SecurityGroups[i].Ingress = slices.Clone(h.SecurityGroups[i].Ingress)
 	}
 	h.Bindings = slices.Clone(h.Bindings)
+	h.Facts.ALBTargets = maps.Clone(h.Facts.ALBTargets)
 	h.Facts.Health, h.Facts.AddOns = maps.Clone(h.Facts.Health), maps.Clone(h.Facts.AddOns)
 	return h
 }
@@ -186,7 +187,7 @@ func (s *simulation) step(st Step) {
 		s.have.SecurityGroups = slices.DeleteFunc(s.have.SecurityGroups, func(g observed.SecurityGroup) bool { return g.ID == do.GroupID })
 	case CreateLoadBalancer:
 		s.have.LoadBalancers = append(s.have.LoadBalancers, observed.LoadBalancer{
-			ARN: s.made(st.Address), ResourceID: st.Address.ID, Name: do.Name, Type: "application", Scheme: do.Scheme,
+			ARN: s.made(st.Address), ResourceID: st.Address.ID, Name: do.Name, Type: cmp.Or(do.Type, "application"), Scheme: do.Scheme,
 			AddressType: do.AddressType, Subnets: sortedUnique(do.Subnets), SecurityGroups: s.groupIDs(do.SecurityGroups),
 			CoIPPool: do.CoIPPool, IPAMPool: do.IPAMPool, Tags: maps.Clone(do.Tags), Attributes: map[string]string{},
 			State: "active", DNSName: do.Name + ".example",
@@ -202,6 +203,7 @@ func (s *simulation) step(st Step) {
 	case SetCapacity:
 		s.lb(do.LoadBalancer).Capacity = &do.Units
 	case DeleteLoadBalancer:
+		s.isTarget(do.ARN, 0)
 		s.have.LoadBalancers = slices.DeleteFunc(s.have.LoadBalancers, func(l observed.LoadBalancer) bool { return l.ARN == do.ARN })
 	case SetAttributes:
 		s.attributes(do)
@@ -217,6 +219,7 @@ func (s *simulation) step(st Step) {
 	case SetHealthCheck:
 		s.group(do.Group).HealthCheck = do.Check
 	case DeleteTargetGroup:
+		delete(s.have.Facts.ALBTargets, do.ARN)
 		s.have.TargetGroups = slices.DeleteFunc(s.have.TargetGroups, func(g observed.TargetGroup) bool { return g.ARN == do.ARN })
 	case PutBinding:
 		s.bind(do)
@@ -231,6 +234,8 @@ func (s *simulation) listeners(st Step) {
 	switch do := st.Do.(type) {
 	case SetWebACL, SetClassicACL, Protect, Unprotect:
 		s.addOn(st)
+	case RegisterALB, DeregisterALB:
+		s.albTarget(st)
 	case CreateListener:
 		lb := s.lb(do.LoadBalancer)
 		l := observed.Listener{ARN: s.made(st.Address), Port: do.Settings.Port, Tags: maps.Clone(do.Tags), Attributes: map[string]string{}}
@@ -248,6 +253,11 @@ func (s *simulation) listeners(st Step) {
 	case DeleteListener:
 		for i := range s.have.LoadBalancers {
 			lb := &s.have.LoadBalancers[i]
+			for _, l := range lb.Listeners {
+				if l.ARN == do.ARN {
+					s.isTarget(lb.ARN, l.Port)
+				}
+			}
 			lb.Listeners = slices.DeleteFunc(lb.Listeners, func(l observed.Listener) bool { return l.ARN == do.ARN })
 		}
 	case CreateRule:

@@ -214,6 +214,7 @@ type SetSecurityGroups struct {
 type SetSubnets struct {
 	LoadBalancer Address
 	Subnets      []string
+	Addresses    []string // allocation ids, one per subnet, or none
 }
 
 // SetAddressType changes the IP address type of a load balancer.

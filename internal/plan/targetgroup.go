@@ -14,6 +14,9 @@ import (
 func (b *builder) planTargetGroups(lb, groups []StepID) map[string][]StepID {
 	done := map[string][]StepID{}
 	for _, w := range b.want.TargetGroups {
+		if w.Type == model.ALBTargets {
+			continue // made with what leads to it
+		}
 		if !b.used(w) && b.groupARN[w.ID] == "" {
 			continue // only held rules would use it
 		}
@@ -162,7 +165,11 @@ func (b *builder) removeSurplusGroups(after []StepID) {
 		keep[arn] = true
 	}
 	for _, g := range b.have.TargetGroups {
-		if keep[g.ARN] || b.kept[g.ARN] || g.Type == model.ALBTargets && !b.want.Empty() {
+		if keep[g.ARN] || b.kept[g.ARN] {
+			continue
+		}
+		if g.Type == model.ALBTargets {
+			b.removeALBGroup(g, after)
 			continue
 		}
 		b.deleteTargetGroup(g, after, len(b.have.LoadBalancers) > 0 && !b.want.Empty())

@@ -139,9 +139,30 @@ type AddOns struct {
 
 // Frontend are settings of a network load balancer in front of the application load balancer.
 type Frontend struct {
-	FrontendNLB Opt[bool]
-	// FrontendKeys are the keys of all frontend-nlb annotations that are present.
-	FrontendKeys []string
+	FrontendNLB        Opt[bool]
+	FrontendScheme     Opt[model.Scheme]
+	FrontendSubnets    Opt[[]string]
+	FrontendGroups     Opt[[]string]
+	FrontendPorts      Opt[map[int32]int32] // of it -> of the application load balancer
+	FrontendAddresses  Opt[[]string]        // allocation ids
+	FrontendAttributes Opt[map[string]string]
+	FrontendTags       Opt[map[string]string]
+	FrontendHealth     FrontendHealth
+}
+
+// FrontendHealth is how a network load balancer checks the application load balancer.
+type FrontendHealth struct {
+	Port, Protocol, Path, Codes           Opt[string]
+	Interval, Timeout, Healthy, Unhealthy Opt[int32]
+}
+
+// Faults are the settings that could not be read, the switch itself left out.
+func (f Frontend) Faults() []Fault {
+	h := f.FrontendHealth
+	return Faults(f.FrontendScheme.Check(), f.FrontendSubnets.Check(), f.FrontendGroups.Check(), f.FrontendPorts.Check(),
+		f.FrontendAddresses.Check(), f.FrontendAttributes.Check(), f.FrontendTags.Check(),
+		h.Port.Check(), h.Protocol.Check(), h.Path.Check(), h.Codes.Check(),
+		h.Interval.Check(), h.Timeout.Check(), h.Healthy.Check(), h.Unhealthy.Check())
 }
 
 // Class holds class parameters that win per key, that win over Services as well, or that have no

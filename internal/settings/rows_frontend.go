@@ -1,9 +1,12 @@
 package settings
 
 import (
-	"strings"
+	"errors"
+	"fmt"
+	"strconv"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // webACL reads the older spelling. Keys are read in ascending order, so that the newer one, which
@@ -15,37 +18,122 @@ func webACL(in *Ingress, _, raw string, from finding.Origin) error {
 	return nil
 }
 
-// frontendKey notes that an annotation of the frontend load balancer is there. Its value is not
-// read before it can be built.
-func frontendKey(in *Ingress, _, _ string, from finding.Origin) error {
-	in.FrontendKeys = append(in.FrontendKeys, strings.TrimPrefix(from.Field, Prefix))
-	return nil
+// PortMap reads "80=443,8080=80": ports of the network load balancer and where they lead.
+func PortMap(raw string) (map[int32]int32, error) {
+	m, err := Map(raw)
+	if err != nil {
+		return nil, err
+	}
+	out := map[int32]int32{}
+	for from, to := range m {
+		f, errF := Port(from)
+		t, errT := Port(to)
+		if err := errors.Join(errF, errT); err != nil {
+			return nil, fmt.Errorf("%s=%s: not ports", from, to)
+		}
+		out[f] = t
+	}
+	return out, nil
+}
+
+// Port accepts a port number.
+func Port(raw string) (int32, error) {
+	n, err := strconv.ParseInt(raw, 10, 32)
+	if err != nil || n < 1 || n > 65535 {
+		return 0, errors.New("not a port from 1 to 65535")
+	}
+	return int32(n), nil
+}
+
+// checkPort accepts traffic-port or a port number.
+func checkPort(raw string) (string, error) {
+	if raw == "traffic-port" {
+		return raw, nil
+	}
+	n, err := Port(raw)
+	if err != nil {
+		return "", errors.New("neither traffic-port nor a port from 1 to 65535")
+	}
+	return strconv.Itoa(int(n)), nil
+}
+
+// routingPolicy is the one attribute whose values are checked before AWS does.
+const routingPolicy = "dns_record.client_routing_policy"
+
+func frontAttributes(raw string) (map[string]string, error) {
+	m, err := Map(raw)
+	if err != nil {
+		return nil, err
+	}
+	if v, ok := m[routingPolicy]; ok {
+		_, err = Enum("availability_zone_affinity", "partial_availability_zone_affinity", "any_availability_zone")(v)
+		if err != nil {
+			return nil, fmt.Errorf("%s %w", routingPolicy, err)
+		}
+	}
+	return m, nil
 }
 
 func frontendRows() []row {
 	const group = "Network load balancer in front"
-	rows := []row{{Row: Row{Group: group, Key: "enable-frontend-nlb", Type: "bool", Default: "false", Merge: mergeOne, Planned: true,
-		Doc: "Puts a network load balancer in front of the application load balancer."},
-		read: field(Bool, func(in *Ingress) *Opt[bool] { return &in.FrontendNLB })}}
-	for _, r := range []Row{
-		{Key: "scheme", Type: "internal, internet-facing", Default: "--default-load-balancer-scheme", Merge: mergeOne, Doc: "Scheme."},
-		{Key: "subnets", Type: "list", Default: "discovery", Merge: mergeOne, Doc: "Subnets by id or Name tag."},
-		{Key: "security-groups", Type: "list", Default: "those of the application load balancer", Merge: mergeOne, Doc: "Security groups by id or Name tag."},
-		{Key: "listener-port-mapping", Type: "map", Default: "the same ports", Merge: mergePort, Doc: "Port of the network load balancer = port of the application load balancer."},
-		{Key: "eip-allocations", Type: "list", Merge: mergeOne, Doc: "Elastic addresses, one per subnet."},
-		{Key: "healthcheck-port", Type: "int or traffic-port", Default: "traffic-port", Merge: mergePort, Doc: "Port of the check."},
-		{Key: "healthcheck-protocol", Type: "HTTP, HTTPS", Default: "HTTP", Merge: mergePort, Doc: "Protocol of the check."},
-		{Key: "healthcheck-path", Type: "string", Default: "/", Merge: mergePort, Doc: "Path of the check."},
-		{Key: "healthcheck-interval-seconds", Type: "int", Default: "15", Merge: mergePort, Doc: "Time between checks."},
-		{Key: "healthcheck-timeout-seconds", Type: "int", Default: "5", Merge: mergePort, Doc: "Time after which a check has failed."},
-		{Key: "healthcheck-healthy-threshold-count", Type: "int", Default: "2", Merge: mergePort, Doc: "Checks that must succeed in a row."},
-		{Key: "healthcheck-unhealthy-threshold-count", Type: "int", Default: "2", Merge: mergePort, Doc: "Checks that must fail in a row."},
-		{Key: "healthcheck-success-codes", Type: "string", Default: "200", Merge: mergePort, Doc: "Codes that mean success."},
-		{Key: "attributes", Type: "map", Merge: mergeOne, Doc: "Attributes."},
-		{Key: "tags", Type: "map", Default: "those of the application load balancer", Merge: mergeOne, Doc: "Tags."},
-	} {
-		r.Group, r.Key, r.Planned = group, "frontend-nlb-"+r.Key, true
-		rows = append(rows, row{Row: r, read: frontendKey})
+	text := func(at func(*Frontend) *Opt[string]) func(*Ingress) *Opt[string] {
+		return func(in *Ingress) *Opt[string] { return at(&in.Frontend) }
+	}
+	num := func(at func(*Frontend) *Opt[int32]) func(*Ingress) *Opt[int32] {
+		return func(in *Ingress) *Opt[int32] { return at(&in.Frontend) }
+	}
+	rows := []row{
+		{Row: Row{Key: "enable-frontend-nlb", Type: "bool", Default: "false", Merge: mergeOne,
+			Doc: "Puts a network load balancer in front of the application load balancer."},
+			read: field(Bool, func(in *Ingress) *Opt[bool] { return &in.FrontendNLB })},
+		{Row: Row{Key: "frontend-nlb-scheme", Type: "internal, internet-facing", Default: "--default-load-balancer-scheme", Merge: mergeOne,
+			Doc: "Scheme."},
+			read: field(Enum(model.Internal, model.InternetFacing), func(in *Ingress) *Opt[model.Scheme] { return &in.FrontendScheme })},
+		{Row: Row{Key: "frontend-nlb-subnets", Type: "list", Default: "discovery", Merge: mergeOne,
+			Doc: "Subnets by id or Name tag."},
+			read: field(List, func(in *Ingress) *Opt[[]string] { return &in.FrontendSubnets })},
+		{Row: Row{Key: "frontend-nlb-security-groups", Type: "list", Default: "those of the application load balancer", Merge: mergeOne,
+			Doc: "Security groups by id or Name tag."},
+			read: field(List, func(in *Ingress) *Opt[[]string] { return &in.FrontendGroups })},
+		{Row: Row{Key: "frontend-nlb-listener-port-mapping", Type: "map", Default: "the same ports", Merge: mergePort,
+			Doc: "Port of the network load balancer = port of the application load balancer."},
+			read: field(PortMap, func(in *Ingress) *Opt[map[int32]int32] { return &in.FrontendPorts })},
+		{Row: Row{Key: "frontend-nlb-eip-allocations", Type: "list", Merge: mergeOne,
+			Doc: "Elastic addresses, one per subnet."},
+			read: field(List, func(in *Ingress) *Opt[[]string] { return &in.FrontendAddresses })},
+		{Row: Row{Key: "frontend-nlb-healthcheck-port", Type: "int or traffic-port", Default: "traffic-port", Merge: mergePort,
+			Doc: "Port of the check."},
+			read: field(checkPort, text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Port }))},
+		{Row: Row{Key: "frontend-nlb-healthcheck-protocol", Type: "HTTP, HTTPS", Default: "HTTP", Merge: mergePort,
+			Doc: "Protocol of the check."},
+			read: field(Enum("HTTP", "HTTPS"), text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Protocol }))},
+		{Row: Row{Key: "frontend-nlb-healthcheck-path", Type: "string", Default: "/", Merge: mergePort,
+			Doc: "Path of the check."},
+			read: field(String, text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Path }))},
+		{Row: Row{Key: "frontend-nlb-healthcheck-interval-seconds", Type: "int", Default: "15", Merge: mergePort,
+			Doc: "Time between checks."},
+			read: field(Int, num(func(f *Frontend) *Opt[int32] { return &f.FrontendHealth.Interval }))},
+		{Row: Row{Key: "frontend-nlb-healthcheck-timeout-seconds", Type: "int", Default: "5", Merge: mergePort,
+			Doc: "Time after which a check has failed."},
+			read: field(Int, num(func(f *Frontend) *Opt[int32] { return &f.FrontendHealth.Timeout }))},
+		{Row: Row{Key: "frontend-nlb-healthcheck-healthy-threshold-count", Type: "int", Default: "2", Merge: mergePort,
+			Doc: "Checks that must succeed in a row."},
+			read: field(Int, num(func(f *Frontend) *Opt[int32] { return &f.FrontendHealth.Healthy }))},
+		{Row: Row{Key: "frontend-nlb-healthcheck-unhealthy-threshold-count", Type: "int", Default: "2", Merge: mergePort,
+			Doc: "Checks that must fail in a row."},
+			read: field(Int, num(func(f *Frontend) *Opt[int32] { return &f.FrontendHealth.Unhealthy }))},
+		{Row: Row{Key: "frontend-nlb-healthcheck-success-codes", Type: "string", Default: "200", Merge: mergePort,
+			Doc: "Codes that mean success."},
+			read: field(String, text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Codes }))},
+		{Row: Row{Key: "frontend-nlb-attributes", Type: "map", Merge: mergeOne,
+			Doc: "Attributes; those not named are left alone."},
+			read: field(frontAttributes, func(in *Ingress) *Opt[map[string]string] { return &in.FrontendAttributes })},
+		{Row: Row{Key: "frontend-nlb-tags", Type: "map", Default: "those of the application load balancer", Merge: mergeOne,
+			Doc: "Tags of the network load balancer, its listeners and target groups."},
+			read: field(Map, func(in *Ingress) *Opt[map[string]string] { return &in.FrontendTags })},
+	}
+	for i := range rows {
+		rows[i].Group = group
 	}
 	return rows
 }

@@ -93,15 +93,6 @@ func (t *translation) refOf(o finding.Origin) finding.Ref {
 func (t *translation) planned() {
 	for _, m := range t.members {
 		s := m.set
-		for _, f := range settings.Faults(s.FrontendNLB.Check()) {
-			t.fault(m, f, finding.BlocksNothing)
-		}
-		if s.FrontendNLB.Or(false) {
-			t.unsupported(m, s.FrontendNLB.Origin, "no network load balancer is put in front")
-			for _, key := range s.FrontendKeys {
-				t.unsupported(m, finding.Origin{Object: m.ref, Field: settings.Prefix + key}, "it has no effect without a network load balancer in front")
-			}
-		}
 		if s.CreateCertificate.Or(false) && len(s.Certificates.Value) == 0 {
 			t.unsupported(m, s.CreateCertificate.Origin, "no certificate is requested; existing ones are looked for by host")
 		}

@@ -87,13 +87,16 @@ func statuses(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	if o.DNSName == "" || len(ports) == 0 || o.Stack.Hold {
 		return nil
 	}
-	entry := cluster.IngressEntry{Hostname: o.DNSName, Ports: ports}
+	entries := []cluster.IngressEntry{{Hostname: o.DNSName, Ports: ports}}
+	if o.FrontDNSName != "" {
+		entries = append(entries, cluster.IngressEntry{Hostname: o.FrontDNSName})
+	}
 	var out []cluster.Patch
 	for _, m := range o.Stack.Members {
 		if (m.Blocked || o.Findings.On(m.Ref).Reach() >= finding.BlocksMember) && !shown(v, m) {
 			continue
 		}
-		out = append(out, cluster.IngressStatus{Namespace: m.Ref.Namespace, Name: m.Ref.Name, Entries: []cluster.IngressEntry{entry}})
+		out = append(out, cluster.IngressStatus{Namespace: m.Ref.Namespace, Name: m.Ref.Name, Entries: entries})
 	}
 	return out
 }
@@ -102,7 +105,7 @@ func statuses(v *cluster.View, o engine.Outcome) []cluster.Patch {
 func unmade(o engine.Outcome, port int32) bool {
 	return slices.ContainsFunc(o.Failed, func(f engine.FailedStep) bool {
 		c, ok := f.Step.Do.(plan.CreateListener)
-		return ok && c.Settings.Port == port
+		return ok && c.Settings.Port == port && c.LoadBalancer.ID != model.FrontendNLBID
 	})
 }
 

@@ -60,6 +60,8 @@ func (t *translation) build() {
 	t.planned()
 	t.unknown()
 	t.stack.ALB = alb
+	t.stack.Front = t.front(alb)
+	t.frontSources(alb, t.stack.Front)
 	for _, p := range t.ports {
 		alb.Listeners = append(alb.Listeners, t.listener(p))
 	}

@@ -1,0 +1,121 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+type albTargetsEntry struct {
+	targets []observed.Target
+	at      time.Time
+}
+
+// askALBTargets reads which load balancers are the targets of a target group of type alb. Nobody
+// else registers targets there, so the answer is kept for as long as other readings.
+func (c *Cloud) askALBTargets(ctx context.Context, q model.AskALBTargets) ([]observed.Target, error) {
+	at := func() (at time.Time) {
+		c.facts.with(func() { at = c.facts.albTargets[q.ARN].at })
+		return at
+	}
+	err := c.once(ctx, q.Key(), q.ARN, at, func() error {
+		start := c.cfg.Now()
+		out, err := c.api.elb.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(q.ARN)})
+		if isGone(err) {
+			c.inv.with(func() { forgetTargetGroups(c.inv) })
+			out, err = &elb.DescribeTargetHealthOutput{}, nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", q.Key(), err)
+		}
+		var targets []observed.Target
+		for _, d := range out.TargetHealthDescriptions {
+			if d.Target == nil || d.TargetHealth != nil && d.TargetHealth.State == elbtypes.TargetHealthStateEnumDraining {
+				continue
+			}
+			targets = append(targets, observed.Target{ID: aws.ToString(d.Target.Id), Port: aws.ToInt32(d.Target.Port)})
+		}
+		slices.SortFunc(targets, compareTargets)
+		c.facts.with(func() { c.facts.albTargets[q.ARN] = albTargetsEntry{targets, start} })
+		return nil
+	})
+	var out []observed.Target
+	c.facts.with(func() { out = c.facts.albTargets[q.ARN].targets })
+	return out, err
+}
+
+// changeALBTargets runs a write on the targets of a target group of type alb.
+func (c *Cloud) changeALBTargets(known plan.Known, a plan.Address, what string, write func(group string) error, next func([]observed.Target) []observed.Target) error {
+	arn, err := lookup(known, a)
+	if err != nil {
+		return err
+	}
+	owned, err := c.ownedGroup(arn)
+	if err != nil {
+		return err
+	}
+	if err := write(arn); err != nil {
+		c.facts.with(func() { delete(c.facts.albTargets, arn) })
+		return c.failure(what+" "+arn, err, owned.made, forgetTargetGroups)
+	}
+	c.facts.with(func() {
+		if e, ok := c.facts.albTargets[arn]; ok || c.younger(owned.made, grace) {
+			if !ok {
+				e.at = c.cfg.Now() // made from here, so nothing else is in it
+			}
+			c.facts.albTargets[arn] = albTargetsEntry{next(slices.Clone(e.targets)), e.at}
+		}
+	})
+	return nil
+}
+
+func (c *Cloud) registerALB(ctx context.Context, a plan.RegisterALB, known plan.Known) error {
+	lb, err := lookup(known, a.LoadBalancer)
+	if err != nil {
+		return err
+	}
+	owned, err := c.ownedLoadBalancer(lb)
+	if err != nil {
+		return err
+	}
+	what := "register the application load balancer in"
+	err = c.changeALBTargets(known, a.Group, what, func(group string) error {
+		_, err := c.api.elb.RegisterTargets(ctx, &elb.RegisterTargetsInput{
+			TargetGroupArn: aws.String(group), Targets: []elbtypes.TargetDescription{{Id: aws.String(lb), Port: aws.Int32(a.Port)}},
+		})
+		return err
+	}, func(have []observed.Target) []observed.Target {
+		return append(have, observed.Target{ID: lb, Port: a.Port})
+	})
+	if code(err) == "InvalidTarget" && c.younger(owned.made, newborn) {
+		// A load balancer that is being made is not accepted yet.
+		return &Error{What: what, class: engine.NotReady, err: err}
+	}
+	return err
+}
+
+// deregisterALB takes a load balancer out; a group that is gone is a success.
+func (c *Cloud) deregisterALB(ctx context.Context, a plan.DeregisterALB, known plan.Known) error {
+	err := c.changeALBTargets(known, a.Group, "deregister the application load balancer from", func(group string) error {
+		_, err := c.api.elb.DeregisterTargets(ctx, &elb.DeregisterTargetsInput{
+			TargetGroupArn: aws.String(group), Targets: []elbtypes.TargetDescription{{Id: aws.String(a.ARN), Port: aws.Int32(a.Port)}},
+		})
+		return err
+	}, func(have []observed.Target) []observed.Target {
+		return slices.DeleteFunc(have, func(t observed.Target) bool { return t.ID == a.ARN && t.Port == a.Port })
+	})
+	if isGone(err) {
+		return nil
+	}
+	return err
+}

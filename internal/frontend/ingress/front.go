@@ -1,0 +1,193 @@
+package ingress
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
+)
+
+// frontPort is a port of the network load balancer in front, with the members that asked for it.
+type frontPort struct {
+	number, target int32
+	members        []*member
+}
+
+// front builds the network load balancer in front of the ALB, nil if nobody wants one. What cannot
+// be read of it holds it as it is; the ALB is served all the same.
+func (t *translation) front(alb *model.ALB) *model.FrontNLB {
+	on := agree(t, t.members, "enable-frontend-nlb", func(m *member) settings.Opt[bool] { return m.set.FrontendNLB }, equal[bool])
+	hold := false
+	for _, m := range t.members {
+		if f := m.set.FrontendNLB.Check(); f != nil {
+			t.fault(m, *f, finding.BlocksNothing)
+			hold = hold || !on.Set // perhaps one is wanted: what is there must not go
+		}
+	}
+	if !on.Value && !hold {
+		return nil
+	}
+	scheme := agree(t, t.members, "frontend-nlb-scheme", func(m *member) settings.Opt[model.Scheme] { return m.set.FrontendScheme }, equal[model.Scheme])
+	out := &model.FrontNLB{
+		Name: naming.FrontendNLB(alb.Name), Scheme: scheme.Or(t.opt.DefaultScheme), AddressType: alb.AddressType,
+		Subnets: model.SubnetsDiscovered{}, Tags: alb.Tags, Hold: hold, Of: on.Origin, Origins: map[string]finding.Origin{},
+	}
+	note := func(field string, o finding.Origin) {
+		if o != (finding.Origin{}) {
+			out.Origins[field] = o
+		}
+	}
+	note("scheme", scheme.Origin)
+	for _, m := range t.members {
+		out.Partial = out.Partial || m.lost
+		for _, f := range m.set.Frontend.Faults() {
+			t.fault(m, f, finding.BlocksNothing)
+			out.Hold = true
+		}
+	}
+	if s := agree(t, t.members, "frontend-nlb-subnets", func(m *member) settings.Opt[[]string] { return some(m.set.FrontendSubnets) }, sameSet); s.Set {
+		out.Subnets = model.SubnetsNamed{Refs: s.Value, Of: s.Origin}
+		note("subnets", s.Origin)
+	}
+	if g := agree(t, t.members, "frontend-nlb-security-groups", func(m *member) settings.Opt[[]string] { return some(m.set.FrontendGroups) }, slices.Equal); g.Set {
+		out.Groups = &model.GroupsGiven{Refs: g.Value, Of: g.Origin}
+		note("securityGroups", g.Origin)
+	}
+	t.frontAddresses(out)
+	same := func(a, b map[string]string) bool { return maps.Equal(a, b) }
+	out.Attributes = agree(t, t.members, "frontend-nlb-attributes", func(m *member) settings.Opt[map[string]string] { return m.set.FrontendAttributes }, same).Value
+	if tags := agree(t, t.members, "frontend-nlb-tags", func(m *member) settings.Opt[map[string]string] { return m.set.FrontendTags }, same); tags.Set {
+		out.Tags = t.allowed(t.memberOf(tags.Origin), tags.Value, tags.Origin)
+	}
+	for _, p := range t.frontPorts(out) {
+		t.frontListener(out, p)
+	}
+	return out
+}
+
+func (t *translation) memberOf(o finding.Origin) *member {
+	for _, m := range t.members {
+		if m.ref == o.Object {
+			return m
+		}
+	}
+	return t.members[0]
+}
+
+// frontFault holds the network load balancer for something that was written wrong.
+func (t *translation) frontFault(out *model.FrontNLB, o finding.Origin, message, fix string) {
+	ref := t.refOf(o)
+	t.found.Add(finding.Finding{
+		Object: ref, Field: fieldOn(ref, o), Reason: finding.AnnotationInvalid, Severity: finding.Error,
+		Message: message + ", so the network load balancer in front stays as it is", Fix: fix,
+	})
+	out.Hold = true
+}
+
+func (t *translation) frontAddresses(out *model.FrontNLB) {
+	eips := agree(t, t.members, "frontend-nlb-eip-allocations", func(m *member) settings.Opt[[]string] { return some(m.set.FrontendAddresses) }, sameSet)
+	out.Addresses = eips.Value
+	if !eips.Set {
+		return
+	}
+	out.Origins["addresses"] = eips.Origin
+	if out.Scheme != model.InternetFacing {
+		t.frontFault(out, eips.Origin, "elastic addresses need scheme internet-facing", "set frontend-nlb-scheme, or remove the addresses")
+	}
+}
+
+// frontPorts unites what the members map; of two targets of one port the first member's stays.
+func (t *translation) frontPorts(out *model.FrontNLB) []*frontPort {
+	byNumber := map[int32]*frontPort{}
+	var unmatched []string
+	for _, m := range t.members {
+		wish := m.set.FrontendPorts.Value
+		if len(wish) == 0 {
+			wish = map[int32]int32{}
+			for _, p := range m.ports {
+				wish[p.Port] = p.Port
+			}
+		}
+		for _, number := range slices.Sorted(maps.Keys(wish)) {
+			target := wish[number]
+			if !slices.ContainsFunc(m.ports, func(p settings.ListenPort) bool { return p.Port == target }) {
+				unmatched = append(unmatched, fmt.Sprintf("%d (%s)", target, m.ref))
+				continue
+			}
+			p := byNumber[number]
+			if p == nil {
+				p = &frontPort{number: number, target: target}
+				byNumber[number] = p
+			}
+			if p.target != target {
+				t.conflict(m, m.set.FrontendPorts.Origin, finding.AnnotationConflict, fmt.Sprintf("frontend-nlb-listener-port-mapping: %d=%d (not %d=%d)", number, target, number, p.target), p.members[0].ref)
+				continue
+			}
+			p.members = append(p.members, m)
+		}
+	}
+	if len(byNumber) == 0 && !out.Partial {
+		t.frontFault(out, out.Of, "nobody listens on the mapped ports "+strings.Join(unmatched, ", "), "map to ports of listen-ports")
+	}
+	return slices.SortedFunc(maps.Values(byNumber), func(a, b *frontPort) int { return cmp.Compare(a.number, b.number) })
+}
+
+func (t *translation) frontListener(out *model.FrontNLB, p *frontPort) {
+	text := func(key string, get func(settings.FrontendHealth) settings.Opt[string]) string {
+		return agree(t, p.members, fmt.Sprintf("%s on port %d", key, p.number), func(m *member) settings.Opt[string] { return get(m.set.FrontendHealth) }, equal[string]).Value
+	}
+	num := func(key string, get func(settings.FrontendHealth) settings.Opt[int32], def int32) int32 {
+		return agree(t, p.members, fmt.Sprintf("%s on port %d", key, p.number), func(m *member) settings.Opt[int32] { return get(m.set.FrontendHealth) }, equal[int32]).Or(def)
+	}
+	const key = "frontend-nlb-healthcheck-"
+	check := model.HealthCheck{
+		Port:               cmp.Or(text(key+"port", func(h settings.FrontendHealth) settings.Opt[string] { return h.Port }), assemble.TrafficPort),
+		Protocol:           cmp.Or(text(key+"protocol", func(h settings.FrontendHealth) settings.Opt[string] { return h.Protocol }), "HTTP"),
+		Path:               cmp.Or(text(key+"path", func(h settings.FrontendHealth) settings.Opt[string] { return h.Path }), "/"),
+		HTTPCodes:          cmp.Or(text(key+"success-codes", func(h settings.FrontendHealth) settings.Opt[string] { return h.Codes }), "200"),
+		IntervalSeconds:    num(key+"interval-seconds", func(h settings.FrontendHealth) settings.Opt[int32] { return h.Interval }, 15),
+		TimeoutSeconds:     num(key+"timeout-seconds", func(h settings.FrontendHealth) settings.Opt[int32] { return h.Timeout }, 5),
+		HealthyThreshold:   num(key+"healthy-threshold-count", func(h settings.FrontendHealth) settings.Opt[int32] { return h.Healthy }, 2),
+		UnhealthyThreshold: num(key+"unhealthy-threshold-count", func(h settings.FrontendHealth) settings.Opt[int32] { return h.Unhealthy }, 2),
+	}
+	l := model.FrontListener{Port: p.number, Target: p.target, Group: naming.FrontendTargetGroupID(p.number)}
+	for _, m := range p.members {
+		l.Members = append(l.Members, m.ref)
+	}
+	out.Listeners = append(out.Listeners, l)
+	t.stack.TargetGroups = append(t.stack.TargetGroups, model.TargetGroup{
+		ID: l.Group, Type: model.ALBTargets, Port: p.target, Protocol: "TCP", AddressType: model.IPv4,
+		Name: naming.FrontendTargetGroup{
+			Cluster: t.opt.Cluster, Stack: t.id, Port: p.number, Target: p.target, Protocol: "TCP", HealthPort: check.Port, HealthProtocol: check.Protocol,
+		}.Name(),
+		HealthCheck: check, Tags: out.Tags, Members: l.Members, Origin: out.Of,
+	})
+}
+
+// frontSources are the clients of the network load balancer, where it carries the ALB's managed
+// group: those of the ALB port that a port of its own leads to.
+func (t *translation) frontSources(alb *model.ALB, front *model.FrontNLB) {
+	managed, ok := alb.SecurityGroups.(model.GroupsManaged)
+	if !ok || front == nil || front.Hold || front.Groups != nil {
+		return
+	}
+	for _, l := range front.Listeners {
+		if slices.ContainsFunc(t.ports, func(p *port) bool { return p.number == l.Port }) {
+			continue
+		}
+		for _, r := range slices.Clone(managed.Group.Ingress) {
+			if r.From == l.Target {
+				r.From, r.To = l.Port, l.Port
+				managed.Group.Ingress = append(managed.Group.Ingress, r)
+			}
+		}
+	}
+	alb.SecurityGroups = managed
+}

@@ -1,0 +1,145 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// ALBTarget is the kind of an ALB as the target of a target group.
+const ALBTarget ResourceKind = "alb-target"
+
+// RegisterALB makes a port of a load balancer the target of a target group of type alb.
+type RegisterALB struct {
+	Group        Address
+	LoadBalancer Address
+	Port         int32
+}
+
+// DeregisterALB takes one out, by its ARN.
+type DeregisterALB struct {
+	Group Address
+	ARN   string
+	Port  int32
+}
+
+func (RegisterALB) action()   {}
+func (DeregisterALB) action() {}
+
+// albTargets are the load balancers in a target group of type alb; false if that is not known.
+func (b *builder) albTargets(group string) ([]observed.Target, bool) {
+	targets, asked := b.have.Facts.ALBTargets[group]
+	if !asked {
+		b.ask(model.AskALBTargets{ARN: group})
+	}
+	return targets, asked
+}
+
+func targetKey(group string, t observed.Target) string {
+	return fmt.Sprintf("%s %s:%d", group, t.ID, t.Port)
+}
+
+// detach takes a load balancer out of a target group, once.
+func (b *builder) detach(group string, t observed.Target, after []StepID) StepID {
+	key := targetKey(group, t)
+	if id, done := b.front.detached[key]; done {
+		return id
+	}
+	a := Address{Kind: ALBTarget, ID: group}
+	id := b.add(Step{
+		ID: stepID("deregister", a, fmt.Sprint(t.Port)), Address: a, Verb: Delete,
+		Do:      DeregisterALB{Group: Address{Kind: TargetGroup, ID: group}, ARN: t.ID, Port: t.Port},
+		Changes: []Change{{Path: "target", From: fmt.Sprintf("%s:%d", t.ID, t.Port)}},
+		Why:     "nothing leads to it this way any more", After: after, Blames: b.members(),
+	})
+	if b.front.detached == nil {
+		b.front.detached = map[string]StepID{}
+	}
+	b.front.detached[key] = id
+	return id
+}
+
+// detachEverywhere takes a load balancer that is to be deleted out of all target groups, as AWS
+// deletes none that is a target.
+func (b *builder) detachEverywhere(lb string, after []StepID) []StepID {
+	var out []StepID
+	for _, g := range b.have.TargetGroups {
+		if g.Type != model.ALBTargets {
+			continue
+		}
+		targets, _ := b.albTargets(g.ARN)
+		for _, t := range targets {
+			if t.ID == lb {
+				out = append(out, b.detach(g.ARN, t, after))
+			}
+		}
+	}
+	return out
+}
+
+// sameALBGroup says whether a live target group can go on to serve: it has the port of the ALB, or
+// has the right target all the same.
+func (b *builder) sameALBGroup(w model.TargetGroup, h observed.TargetGroup) bool {
+	if w.Type != model.ALBTargets || w.Port == h.Port {
+		return true
+	}
+	targets, known := b.albTargets(h.ARN)
+	return !known || slices.ContainsFunc(targets, func(t observed.Target) bool { return t.Port == w.Port })
+}
+
+// removeALBGroup deletes a target group of type alb that nothing uses any more, when its target has
+// gone.
+func (b *builder) removeALBGroup(g observed.TargetGroup, after []StepID) {
+	if b.frontStays() || b.want.Front != nil && b.want.Front.Partial {
+		return
+	}
+	targets, known := b.albTargets(g.ARN)
+	if !known {
+		return
+	}
+	gone := slices.Clone(after)
+	for _, t := range targets {
+		gone = append(gone, b.detach(g.ARN, t, after))
+	}
+	b.deleteTargetGroup(g, gone, false)
+}
+
+// albTarget does to the facts what the call of a step would do.
+func (s *simulation) albTarget(st Step) {
+	if s.have.Facts.ALBTargets == nil {
+		s.have.Facts.ALBTargets = map[string][]observed.Target{}
+	}
+	all := s.have.Facts.ALBTargets
+	switch do := st.Do.(type) {
+	case RegisterALB:
+		g := s.group(do.Group)
+		if g.Port != do.Port {
+			panic(fmt.Sprintf("simulate: %s has port %d, its target %d", g.Name, g.Port, do.Port))
+		}
+		if len(all[g.ARN]) > 0 {
+			panic("simulate: " + g.Name + " has a target already")
+		}
+		lb := s.lb(do.LoadBalancer)
+		if !slices.ContainsFunc(lb.Listeners, func(l observed.Listener) bool { return l.Port == do.Port }) {
+			panic(fmt.Sprintf("simulate: nobody listens on port %d", do.Port))
+		}
+		all[g.ARN] = append(slices.Clone(all[g.ARN]), observed.Target{ID: lb.ARN, Port: do.Port})
+	case DeregisterALB:
+		g := s.group(do.Group)
+		all[g.ARN] = slices.DeleteFunc(slices.Clone(all[g.ARN]), func(t observed.Target) bool { return t.ID == do.ARN && t.Port == do.Port })
+	}
+}
+
+// isTarget panics if a load balancer, or one of its ports if given, is the target of a group: AWS
+// would not delete it.
+func (s *simulation) isTarget(lb string, port int32) {
+	for group, ts := range s.have.Facts.ALBTargets {
+		for _, t := range ts {
+			if t.ID == lb && (port == 0 || port == t.Port) {
+				panic(fmt.Sprintf("simulate: %s port %d is a target of %s", lb, port, group))
+			}
+		}
+	}
+}

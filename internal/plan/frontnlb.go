@@ -1,0 +1,314 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// network is AWS's word for the type of an NLB.
+const networkType = "network"
+
+var frontAddress = Address{Kind: LoadBalancer, ID: model.FrontendNLBID}
+
+func frontListenerAddress(port int32) Address {
+	return Address{Kind: Listener, ID: naming.FrontendListenerID(port)}
+}
+
+// front is what the plan knows of the network load balancer in front.
+type front struct {
+	live *observed.LoadBalancer
+	// held says that what is wished of it cannot be resolved; it stays as it is.
+	held    bool
+	subnets []string
+	groups  []GroupID
+	// postponed are ALB listeners to be deleted once nothing leads to them any more.
+	postponed []observed.Listener
+	// detached are targets that a step takes out already.
+	detached map[string]StepID
+}
+
+// isFront says whether a load balancer is the one in front that the wish keeps.
+func (b *builder) isFront(lb *observed.LoadBalancer) bool {
+	w := b.want.Front
+	if b.front.live != nil || lb.ResourceID != model.FrontendNLBID || lb.Type != networkType {
+		return false
+	}
+	return b.want.Hold || w != nil && (w.Hold || w.Scheme == lb.Scheme)
+}
+
+// frontStays says that nothing about the one in front may change.
+func (b *builder) frontStays() bool {
+	return b.want.Front != nil && (b.want.Front.Hold || b.front.held)
+}
+
+// showsFront says whether its name is to be shown.
+func (b *builder) showsFront() bool {
+	return b.want.Front != nil && (b.front.live != nil || !b.frontStays() && !b.held)
+}
+
+// resolveFront settles subnets, addresses and groups. A choice that fails holds it alone.
+func (b *builder) resolveFront() {
+	w := b.want.Front
+	if w == nil || w.Hold {
+		return
+	}
+	fault := func(f finding.Finding) {
+		f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
+		f.Message += ", so the network load balancer in front stays as it is"
+		b.found.Add(f)
+		b.front.held = true
+	}
+	if _, discovered := w.Subnets.(model.SubnetsDiscovered); discovered && b.front.live != nil {
+		b.front.subnets = b.front.live.Subnets
+	} else {
+		chosen, f := network.ChooseSubnets(network.SubnetRequest{
+			Choice: w.Subnets, Scheme: w.Scheme, AddressType: w.AddressType,
+			Cluster: b.opt.Cluster, ClusterTagCheck: b.opt.SubnetClusterCheck, Blame: b.blameable(w.Of.Object),
+		}, b.have.Facts.Subnets[model.SubnetQuestion(w.Subnets, w.Scheme, true).Key()])
+		if f != nil {
+			fault(*f)
+			return
+		}
+		b.front.subnets = chosen.IDs
+	}
+	if n := len(w.Addresses); n > 0 && n != len(b.front.subnets) {
+		of := w.Origins["addresses"]
+		fault(finding.Finding{
+			Object: b.blameable(of.Object), Field: of.Field, Reason: finding.SubnetsUnsuitable,
+			Message: fmt.Sprintf("%s for %s", describe(n, "elastic address"), describe(len(b.front.subnets), "subnet")), Fix: "give one address for each subnet",
+		})
+		return
+	}
+	if w.Groups == nil {
+		b.front.groups = b.groups
+		return
+	}
+	answer, asked := b.have.Facts.Groups[model.GroupQuestion(*w.Groups).Key()]
+	missing := answer.Missing
+	if !asked {
+		missing = w.Groups.Refs
+	}
+	if len(missing) > 0 {
+		fault(finding.Finding{
+			Object: b.blameable(w.Groups.Of.Object), Field: w.Groups.Of.Field, Reason: finding.SecurityGroupNotFound,
+			Message: fmt.Sprintf("no security group in the VPC has the id or Name tag %s", strings.Join(missing, ", ")),
+			Fix:     "correct the id or name, or create the group",
+		})
+		return
+	}
+	ids := slices.Clone(answer.ByID)
+	for _, ref := range w.Groups.Refs {
+		ids = append(ids, answer.ByName[ref]...)
+	}
+	for _, id := range ids {
+		b.front.groups = append(b.front.groups, GroupID{ID: id})
+	}
+}
+
+// planFront makes the network load balancer in front fit, once the ALB has its listeners.
+func (b *builder) planFront(after []StepID) {
+	w := b.want.Front
+	if w == nil || b.frontStays() {
+		return
+	}
+	nlb := b.planFrontNLB(after)
+	var steps []StepID
+	for _, l := range w.Listeners {
+		steps = append(steps, b.planFrontListener(l, nlb)...)
+	}
+	if b.front.live != nil && !w.Partial {
+		for _, l := range b.front.live.Listeners {
+			if slices.ContainsFunc(w.Listeners, func(x model.FrontListener) bool { return x.Port == l.Port }) {
+				continue
+			}
+			a := Address{Kind: Listener, ID: l.ARN}
+			steps = append(steps, b.add(Step{
+				ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteListener{ARN: l.ARN},
+				Changes: []Change{{Path: "port", From: fmt.Sprint(l.Port)}},
+				Why:     "no object wants this port of the network load balancer any more", Impact: DeleteImpact, Blames: b.members(),
+			}))
+		}
+	}
+	b.unusedAfter = append(b.unusedAfter, steps...)
+}
+
+func (b *builder) planFrontNLB(after []StepID) []StepID {
+	w, live := b.want.Front, b.front.live
+	tags := b.tags(model.FrontendNLBID, w.Tags)
+	why := func(field string) string { return "from " + w.Origins[field].String() }
+	if live == nil {
+		id := b.add(Step{
+			ID: stepID("create", frontAddress), Address: frontAddress, Verb: Create,
+			Do: CreateLoadBalancer{
+				Type: networkType, Name: w.Name, Scheme: w.Scheme, AddressType: w.AddressType, Subnets: b.front.subnets,
+				SecurityGroups: b.front.groups, Addresses: w.Addresses, Tags: tags,
+			},
+			Why: "from " + w.Of.String(), After: append(slices.Clone(after), b.deletions()...), Blames: b.members(),
+		})
+		b.planAttributes(frontAddress, "", w.Attributes, nil, false, []StepID{id}, b.members())
+		return []StepID{id}
+	}
+	b.retag(frontAddress, tags, live.Tags, true, after, b.members())
+	if ids, complete := b.idsOf(b.front.groups); !complete || !sameSet(ids, live.SecurityGroups) {
+		b.add(Step{
+			ID: stepID("security-groups", frontAddress), Address: frontAddress, Verb: Update,
+			Do:      SetSecurityGroups{LoadBalancer: frontAddress, Groups: b.front.groups},
+			Changes: []Change{{Path: "securityGroups", From: strings.Join(live.SecurityGroups, ", "), To: groupsText(b.front.groups)}},
+			Why:     why("securityGroups"), After: after, Impact: BriefImpact, Blames: b.members(),
+		})
+	}
+	var subnets StepID
+	if !sameSet(b.front.subnets, live.Subnets) {
+		subnets = b.add(Step{
+			ID: stepID("subnets", frontAddress), Address: frontAddress, Verb: Update,
+			Do:      SetSubnets{LoadBalancer: frontAddress, Subnets: b.front.subnets, Addresses: w.Addresses},
+			Changes: []Change{{Path: "subnets", From: strings.Join(live.Subnets, ", "), To: strings.Join(b.front.subnets, ", ")}},
+			Why:     why("subnets"), After: after, Impact: BriefImpact, Blames: b.members(),
+		})
+	}
+	if w.AddressType != live.AddressType {
+		b.add(Step{
+			ID: stepID("address-type", frontAddress), Address: frontAddress, Verb: Update,
+			Do:      SetAddressType{LoadBalancer: frontAddress, Type: w.AddressType},
+			Changes: []Change{{Path: "ipAddressType", From: string(live.AddressType), To: string(w.AddressType)}},
+			Why:     "it is that of the application load balancer", After: append(slices.Clone(after), subnets), Blames: b.members(),
+		})
+	}
+	b.planAttributes(frontAddress, live.ARN, w.Attributes, live.Attributes, true, after, b.members())
+	return nil
+}
+
+// deletions are the steps that delete load balancers; one of the same name may have to go first.
+func (b *builder) deletions() []StepID {
+	var out []StepID
+	for _, s := range b.plan.Steps {
+		if _, ok := s.Do.(DeleteLoadBalancer); ok {
+			out = append(out, s.ID)
+		}
+	}
+	return out
+}
+
+// planFrontListener leads a port to a port of the ALB: target group, target, listener.
+func (b *builder) planFrontListener(l model.FrontListener, nlb []StepID) []StepID {
+	at := slices.IndexFunc(b.listeners, func(p listenerPlan) bool { return p.wish.Port == l.Target && (p.make || p.live != nil) })
+	g := slices.IndexFunc(b.want.TargetGroups, func(w model.TargetGroup) bool { return w.ID == l.Group })
+	if at < 0 || g < 0 {
+		return nil // there is nothing to lead to yet
+	}
+	group := b.want.TargetGroups[g]
+	ready := append(b.planTargetGroup(group, nil, nil), nlb...)
+	if id := b.registerALB(l, b.listeners[at], ready); id != "" {
+		ready = append(ready, id)
+	}
+	a := frontListenerAddress(l.Port)
+	tags := b.tags(naming.FrontendListenerID(l.Port), b.want.Front.Tags)
+	settings := ListenerSettings{Port: l.Port, Protocol: "TCP", Default: []model.Action{
+		model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: l.Group}}}},
+	}}
+	live := b.frontLiveListener(l.Port)
+	if live == nil {
+		return []StepID{b.add(Step{
+			ID: stepID("create", a), Address: a, Verb: Create,
+			Do:  CreateListener{LoadBalancer: frontAddress, Settings: settings, Tags: b.ruleTags(tags)},
+			Why: fmt.Sprintf("it leads to port %d", l.Target), After: ready, Blames: l.Members,
+		})}
+	}
+	if b.opt.RuleTags {
+		b.retag(a, tags, live.Tags, false, nil, l.Members)
+	}
+	if live.Protocol == settings.Protocol && sameActions(settings.Default, live.Default, b.arn) {
+		return nil
+	}
+	return []StepID{b.add(Step{
+		ID: stepID("modify", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: settings},
+		Changes: []Change{{Path: "default", From: actionsText(live.Default), To: actionsText(settings.Default)}},
+		Why:     fmt.Sprintf("it leads to port %d", l.Target), After: ready, Impact: BriefImpact, Blames: l.Members,
+	})}
+}
+
+func (b *builder) frontLiveListener(port int32) *observed.Listener {
+	if b.front.live == nil {
+		return nil
+	}
+	for i := range b.front.live.Listeners {
+		if b.front.live.Listeners[i].Port == port {
+			return &b.front.live.Listeners[i]
+		}
+	}
+	return nil
+}
+
+// registerALB makes the ALB the target of a group, in place of what else is in it.
+func (b *builder) registerALB(l model.FrontListener, to listenerPlan, after []StepID) StepID {
+	if arn := b.groupARN[l.Group]; arn != "" {
+		targets, known := b.albTargets(arn)
+		if !known {
+			return ""
+		}
+		for _, t := range targets {
+			if b.live != nil && t.ID == b.live.ARN && t.Port == l.Target {
+				return ""
+			}
+		}
+		for _, t := range targets {
+			after = append(after, b.detach(arn, t, nil))
+		}
+	}
+	if b.live == nil {
+		after = append(after, stepID("create", loadBalancerAddress))
+	}
+	if to.live == nil {
+		after = append(after, stepID("create", listenerAddress(l.Target)))
+	}
+	a := Address{Kind: ALBTarget, ID: l.Group}
+	return b.add(Step{
+		ID: stepID("register", a), Address: a, Verb: Create,
+		Do:      RegisterALB{Group: GroupAddress(l.Group), LoadBalancer: loadBalancerAddress, Port: l.Target},
+		Changes: []Change{{Path: "target", To: fmt.Sprintf("%s:%d", model.LoadBalancerID, l.Target)}},
+		Why:     "the network load balancer leads to the application load balancer", After: after, Blames: l.Members,
+	})
+}
+
+// deletePostponed deletes ALB listeners that the network load balancer has led to so far. One that
+// it still leads to stays.
+func (b *builder) deletePostponed() {
+	for _, l := range b.front.postponed {
+		var after []StepID
+		free := true
+		for _, g := range b.have.TargetGroups {
+			for _, t := range b.have.Facts.ALBTargets[g.ARN] {
+				if t.ID != b.live.ARN || t.Port != l.Port {
+					continue
+				}
+				id, ok := b.front.detached[targetKey(g.ARN, t)]
+				free = free && ok
+				after = append(after, id)
+			}
+		}
+		if free {
+			b.deleteListener(l, after)
+		}
+	}
+}
+
+// leadsTo says whether a port of the live ALB is the target of a target group.
+func (b *builder) leadsTo(port int32) bool {
+	for _, g := range b.have.TargetGroups {
+		if g.Type != model.ALBTargets {
+			continue
+		}
+		targets, _ := b.albTargets(g.ARN)
+		if slices.ContainsFunc(targets, func(t observed.Target) bool { return t.ID == b.live.ARN && t.Port == port }) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,146 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// fronted puts a network load balancer in front of a wish that maps its ports to ports of the ALB.
+func fronted(s model.Stack, scheme model.Scheme, ports map[int32]int32) model.Stack {
+	s.Front = &model.FrontNLB{Name: "lb-nlb", Scheme: scheme, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{}}
+	for _, p := range slices.Sorted(maps.Keys(ports)) {
+		l := model.FrontListener{Port: p, Target: ports[p], Group: naming.FrontendTargetGroupID(p), Members: []finding.Ref{testMember}}
+		s.Front.Listeners = append(s.Front.Listeners, l)
+		s.TargetGroups = append(s.TargetGroups, model.TargetGroup{
+			ID: l.Group, Name: fmt.Sprintf("front-%d-%d", p, l.Target), Type: model.ALBTargets, Port: l.Target, Protocol: "TCP", AddressType: model.IPv4,
+			Members: l.Members,
+		})
+	}
+	return s
+}
+
+func frontFacts() observed.Facts {
+	f := addOnFacts()
+	answer := f.Subnets[model.SubnetQuestion(model.SubnetsDiscovered{}, model.Internal, false).Key()]
+	for _, scheme := range []model.Scheme{model.Internal, model.InternetFacing} {
+		for _, nlb := range []bool{false, true} {
+			f.Subnets[model.SubnetQuestion(model.SubnetsDiscovered{}, scheme, nlb).Key()] = answer
+		}
+	}
+	f.ALBTargets = map[string][]observed.Target{}
+	return f
+}
+
+// leads tells where each port of the network load balancer leads.
+func leads(have observed.Stack) map[int32]int32 {
+	lb := have.Live(model.FrontendNLBID)
+	if lb == nil {
+		return nil
+	}
+	out := map[int32]int32{}
+	for _, l := range lb.Listeners {
+		arn := l.Default[0].(model.Forward).Groups[0].Group.ARN
+		for _, t := range have.Facts.ALBTargets[arn] {
+			if t.ID == have.Live(model.LoadBalancerID).ARN {
+				out[l.Port] = t.Port
+			}
+		}
+	}
+	return out
+}
+
+func randomFront(r *rand.Rand, s model.Stack) model.Stack {
+	if r.IntN(4) == 0 {
+		return s
+	}
+	ports := map[int32]int32{}
+	for _, l := range s.ALB.Listeners {
+		for _, p := range []int32{80, 443, 8443}[:1+r.IntN(3)] {
+			ports[p] = l.Port
+		}
+	}
+	return fronted(s, []model.Scheme{model.Internal, model.InternetFacing}[r.IntN(2)], ports)
+}
+
+func TestTheOneInFrontBecomesWhatIsWishedAndLeavesNothing(t *testing.T) {
+	for seed := range uint64(1000) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		have := observed.Stack{Facts: frontFacts()}
+		for range 4 {
+			want := randomWish(r)
+			want.ALB.Scheme = []model.Scheme{model.Internal, model.InternetFacing}[r.IntN(2)]
+			want = randomFront(r, want)
+			have = converge(t, want, have)
+			if lb := have.Live(model.LoadBalancerID); lb == nil || lb.Scheme != want.ALB.Scheme {
+				continue // all rules are held, so there is nothing to serve
+			}
+			wished := map[int32]int32(nil)
+			if want.Front != nil {
+				wished = map[int32]int32{}
+				for _, l := range want.Front.Listeners {
+					wished[l.Port] = l.Target
+				}
+			}
+			if got := leads(have); !maps.Equal(got, wished) {
+				t.Fatalf("seed %d: want %v, got %v", seed, wished, got)
+			}
+		}
+		empty := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+		for range 4 {
+			p := settled(t, empty, &have, func(string) string { return "healthy" })
+			have = Simulate(have, p.Known, runnable(p))
+		}
+		if len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups)+len(have.Bindings) > 0 {
+			t.Fatalf("seed %d: deletion leaves %d load balancers, %d target groups", seed, len(have.LoadBalancers), len(have.TargetGroups))
+		}
+	}
+}
+
+func TestWhatCannotBeReadOfTheOneInFrontHoldsItAlone(t *testing.T) {
+	first := claimed(wishOf(ruleTo("/*", "g1")))
+	have := converge(t, fronted(first, model.InternetFacing, map[int32]int32{80: 80}), observed.Stack{Facts: frontFacts()})
+	for name, edit := range map[string]func(*model.FrontNLB){
+		"held":            func(f *model.FrontNLB) { f.Hold = true },
+		"missing subnets": func(f *model.FrontNLB) { f.Subnets = model.SubnetsNamed{Refs: []string{"subnet-x"}} },
+		"missing group":   func(f *model.FrontNLB) { f.Groups = &model.GroupsGiven{Refs: []string{"sg-x"}} },
+		"too few addresses": func(f *model.FrontNLB) {
+			f.Addresses = []string{"eipalloc-1"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := fronted(claimed(wishOf(ruleTo("/*", "g1"), ruleTo("/b", "g2"))), model.Internal, nil)
+			edit(want.Front)
+			if want.Front.Hold {
+				want.Front.Scheme = model.InternetFacing
+			}
+			p := settled(t, want, &have, func(string) string { return "healthy" })
+			for _, s := range p.Steps {
+				if strings.Contains(string(s.ID), "Frontend") || strings.Contains(string(s.ID), "delete") {
+					t.Errorf("a step touches it: %s", s.ID)
+				}
+			}
+			if !strings.Contains(stepIDs(p), "create target-group/g2") {
+				t.Errorf("the ALB is not served:\n%s", p.Text())
+			}
+		})
+	}
+}
+
+func TestThePortsOfMembersThatCannotBeReadStay(t *testing.T) {
+	want := fronted(claimed(wishOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80, 8080: 80})
+	have := converge(t, want, observed.Stack{Facts: frontFacts()})
+	want = fronted(claimed(wishOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80})
+	want.Front.Partial = true
+	if p := settled(t, want, &have, func(string) string { return "healthy" }); !p.Empty() {
+		t.Errorf("want no steps, got\n%s", p.Text())
+	}
+}
