@@ -77,6 +77,11 @@ type Targets struct {
 	RequeueDuration time.Duration
 	MaxBackoff      time.Duration
 	QUICVariable    string
+	// EndpointSlices are read; otherwise Endpoints objects.
+	EndpointSlices bool
+	// Deferral is how long after a start bindings that have not changed are left alone; above zero.
+	// Up to a half is added, so that they do not come at once.
+	Deferral time.Duration
 }
 
 // Workers are how many items each controller works on at a time.
@@ -115,7 +120,6 @@ type Admission struct {
 type Later struct {
 	ServiceWorkers, ALBGatewayWorkers, NLBGatewayWorkers, GatewayClassWorkers, AcceleratorWorkers int
 	AcceleratorMaxBackoff                                                                         time.Duration
-	EndpointSlices                                                                                bool
 	StabilizationInterval                                                                         time.Duration
 	DefaultPCA                                                                                    string
 	LoadBalancerClass                                                                             string
@@ -132,6 +136,7 @@ func Default() Config {
 		Security:   Security{BackendGroup: true},
 		Targets: Targets{
 			RequeueDuration: 15 * time.Second, MaxBackoff: 1000 * time.Second, QUICVariable: "AWS_LBC_QUIC_SERVER_ID",
+			EndpointSlices: true, Deferral: 30 * time.Minute,
 		},
 		Workers:   Workers{Ingress: 3, Binding: 3},
 		Election:  Election{Enabled: true, ID: "aws-load-balancer-controller-leader"},
@@ -139,7 +144,7 @@ func Default() Config {
 		Admission: Admission{ReadinessGates: true},
 		Later: Later{
 			ServiceWorkers: 3, ALBGatewayWorkers: 3, NLBGatewayWorkers: 3, GatewayClassWorkers: 3, AcceleratorWorkers: 1,
-			AcceleratorMaxBackoff: 1000 * time.Second, EndpointSlices: true, StabilizationInterval: 2 * time.Minute,
+			AcceleratorMaxBackoff: 1000 * time.Second, StabilizationInterval: 2 * time.Minute,
 			LoadBalancerClass: "service.k8s.aws/nlb",
 		},
 	}

@@ -31,6 +31,8 @@ func TestValidateFindsTheFirstFault(t *testing.T) {
 		"scheme":                  {[]string{"--cluster-name=c", "--default-load-balancer-scheme=x"}, `--default-load-balancer-scheme: "x" is neither internal nor internet-facing`},
 		"backend group":           {[]string{"--cluster-name=c", "--backend-security-group=x"}, `--backend-security-group: "x" is not the id of a security group`},
 		"rules without the group": {[]string{"--cluster-name=c", "--enable-backend-security-group=false", "--enable-manage-backend-security-group-rules"}, "--enable-manage-backend-security-group-rules needs --enable-backend-security-group"},
+		"targets":                 {[]string{"--cluster-name=c", "--max-targets-per-target-group=-1"}, "--max-targets-per-target-group: -1 is less than zero"},
+		"deferral":                {[]string{"--cluster-name=c", "--targetgroupbinding-deferral-window=0s"}, "--targetgroupbinding-deferral-window: 0s is not above zero"},
 		"label":                   {[]string{"--cluster-name=c", "--required-secrets-label=a="}, `--required-secrets-label: "a=" is not key=value`},
 	}
 	for name, tc := range tests {
@@ -69,12 +71,12 @@ func TestGates(t *testing.T) {
 }
 
 func TestUnsupportedSettingsAreNamed(t *testing.T) {
-	c, err := parse(t, "--service-max-concurrent-reconciles=9", "--enable-waf=false", "--default-pca-arn=", "--enable-endpoint-slices=false",
+	c, err := parse(t, "--service-max-concurrent-reconciles=9", "--enable-waf=false", "--default-pca-arn=", "--load-balancer-class=mine",
 		"--feature-gates=EnableRGTAPI=true,EnableServiceController=false,ALBSingleSubnet=true", "--aws-vpc-tag-key=X", "--aws-vpc-tags=a=b")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"--enable-endpoint-slices=false", "--service-max-concurrent-reconciles=9", "--aws-vpc-tag-key=X", "feature gate EnableRGTAPI=true"}
+	want := []string{"--load-balancer-class=mine", "--service-max-concurrent-reconciles=9", "--aws-vpc-tag-key=X", "feature gate EnableRGTAPI=true"}
 	if d := cmp.Diff(want, c.Unsupported()); d != "" {
 		t.Error(d)
 	}
@@ -111,7 +113,7 @@ func TestFlagsAndDefaults(t *testing.T) {
 		"webhook-cert-file": "", "webhook-key-file": "", "kube-ca-pem-filepath": "", "enable-leader-election": "true",
 		"leader-election-id": "aws-load-balancer-controller-leader", "leader-election-namespace": "",
 		"watch-namespace": "", "sync-period": "10h0m0s",
-		"strict-groups": "false",
+		"strict-groups": "false", "targetgroupbinding-deferral-window": "30m0s",
 	}
 	c := Default()
 	fs := pflag.NewFlagSet("t", pflag.ContinueOnError)

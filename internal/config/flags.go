@@ -56,6 +56,8 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.IntVar(&t.MaxPerGroup, "max-targets-per-target-group", t.MaxPerGroup, "most targets of a target group; 0: no limit")
 	fs.DurationVar(&t.RequeueDuration, "targetgroupbinding-requeue-duration", t.RequeueDuration, "when to look again at targets that are not healthy yet")
 	fs.DurationVar(&t.MaxBackoff, "targetgroupbinding-max-exponential-backoff-delay", t.MaxBackoff, "longest wait after failures")
+	fs.BoolVar(&t.EndpointSlices, "enable-endpoint-slices", t.EndpointSlices, "find pods by EndpointSlices; by Endpoints objects if false")
+	fs.DurationVar(&t.Deferral, "targetgroupbinding-deferral-window", t.Deferral, "how long after a start unchanged TargetGroupBindings are not compared with AWS; up to a half is added")
 	fs.StringVar(&t.QUICVariable, "quic-environment-variable-name", t.QUICVariable, "environment variable of pods with the QUIC server id")
 
 	w := &c.Workers
@@ -94,7 +96,6 @@ func (c *Config) bindLater(fs *pflag.FlagSet) {
 	fs.IntVar(&l.GatewayClassWorkers, "gateway-class-max-concurrent-reconciles", l.GatewayClassWorkers, "GatewayClasses worked on at a time"+note)
 	fs.IntVar(&l.AcceleratorWorkers, "globalaccelerator-max-concurrent-reconciles", l.AcceleratorWorkers, "GlobalAccelerators worked on at a time"+note)
 	fs.DurationVar(&l.AcceleratorMaxBackoff, "globalaccelerator-max-exponential-backoff-delay", l.AcceleratorMaxBackoff, "longest wait after failures"+note)
-	fs.BoolVar(&l.EndpointSlices, "enable-endpoint-slices", l.EndpointSlices, "read EndpointSlices; Endpoints are not read"+note)
 	fs.DurationVar(&l.StabilizationInterval, "lb-stabilization-monitor-interval", l.StabilizationInterval, "when to look again at a load balancer that is provisioning"+note)
 	fs.StringVar(&l.DefaultPCA, "default-pca-arn", l.DefaultPCA, "private CA of requested certificates"+note)
 	fs.StringVar(&l.LoadBalancerClass, "load-balancer-class", l.LoadBalancerClass, "class of Services to serve"+note)

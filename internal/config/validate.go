@@ -41,6 +41,12 @@ func (c Config) Validate() error {
 	if c.Security.ManageBackendRules && !c.Security.BackendGroup {
 		return fmt.Errorf("--enable-manage-backend-security-group-rules needs --enable-backend-security-group")
 	}
+	if n := c.Targets.MaxPerGroup; n < 0 {
+		return fmt.Errorf("--max-targets-per-target-group: %d is less than zero", n)
+	}
+	if d := c.Targets.Deferral; d <= 0 {
+		return fmt.Errorf("--targetgroupbinding-deferral-window: %s is not above zero", d)
+	}
 	if l := c.Kubernetes.RequiredSecretsLabel; l != "" {
 		if _, _, ok := c.SecretsLabel(); !ok {
 			return fmt.Errorf("--required-secrets-label: %q is not key=value", l)
