@@ -135,6 +135,7 @@ func targetURL(scheme, host, target string) *url.URL {
 
 // receive changes the target's response before the client gets it.
 func (x *exchange) receive(resp *http.Response, choice groupChoice, stay bool, g *group, v *groupView, t *target) {
+	x.w.whole = resp.ContentLength == 0
 	x.addResponseHeaders(resp.Header)
 	if x.route.listener.attr.hideServer {
 		resp.Header.Del("Server")

@@ -207,6 +207,18 @@ func (p *Plane) clientAddress(remote string) netip.AddrPort {
 type statusWriter struct {
 	http.ResponseWriter
 	status int
+	// whole is set when nothing follows the headers. They must then not be
+	// flushed on their own: over HTTP/2 they would no longer be the end of the
+	// stream, which is how gRPC tells an error.
+	whole bool
+}
+
+// FlushError is what http.ResponseController calls.
+func (w *statusWriter) FlushError() error {
+	if w.whole {
+		return nil
+	}
+	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
 func (w *statusWriter) WriteHeader(status int) {
