@@ -1,0 +1,261 @@
+package serve_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/serve"
+)
+
+// nlb makes a Network Load Balancer in both zones, which is then what the rig
+// listens with.
+func (r *rig) nlb(groups ...string) types.LoadBalancer {
+	r.t.Helper()
+	r.em.World().Lock()
+	r.em.World().Config.ELB.RegistrationDelayNLB = 0
+	r.em.World().Unlock()
+	return must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
+		Name: aws.String("Net"), Type: "network", Subnets: r.subnets, SecurityGroups: groups,
+	}))(r.t).LoadBalancers[0]
+}
+
+// stream makes a listener of an NLB.
+func (r *rig) stream(lb types.LoadBalancer, p types.ProtocolEnum, groups ...types.TargetGroup) {
+	r.t.Helper()
+	in := &elb.CreateListenerInput{LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(port), Protocol: p, DefaultActions: forward(groups[0].TargetGroupArn)}
+	must(r.elb.CreateListener(r.ctx, in))(r.t)
+}
+
+// streamGroup makes a target group of IP targets with quick checks by TCP.
+func (r *rig) streamGroup(name string, p types.ProtocolEnum, edit ...func(*elb.CreateTargetGroupInput)) types.TargetGroup {
+	r.t.Helper()
+	in := &elb.CreateTargetGroupInput{
+		Name: &name, Protocol: p, Port: aws.Int32(9090), VpcId: &r.vpc, TargetType: "ip",
+		HealthCheckIntervalSeconds: aws.Int32(5), HealthCheckTimeoutSeconds: aws.Int32(2),
+		HealthyThresholdCount: aws.Int32(2), UnhealthyThresholdCount: aws.Int32(2),
+	}
+	for _, e := range edit {
+		e(in)
+	}
+	return must(r.elb.CreateTargetGroup(r.ctx, in))(r.t).TargetGroups[0]
+}
+
+func (r *rig) attribute(g types.TargetGroup, key, value string) {
+	r.t.Helper()
+	must(r.elb.ModifyTargetGroupAttributes(r.ctx, &elb.ModifyTargetGroupAttributesInput{
+		TargetGroupArn: g.TargetGroupArn, Attributes: []types.TargetGroupAttribute{{Key: &key, Value: &value}},
+	}))(r.t)
+}
+
+// greeter runs a target that greets each connection with its address and that
+// of its peer, then echoes. It answers datagrams likewise.
+func (r *rig) greeter(host string) string {
+	r.t.Helper()
+	address := r.net + "." + host
+	at := netip.AddrPortFrom(dataplane.Loopback(netip.MustParseAddr(address)), 9090).String()
+	l, err := net.Listen("tcp", at)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			r.t.Cleanup(func() { conn.Close() })
+			go func() {
+				fmt.Fprintf(conn, "%s %s\n", address, conn.RemoteAddr().(*net.TCPAddr).IP)
+				io.Copy(conn, conn)
+				conn.Close()
+			}()
+		}
+	}()
+	u, err := net.ListenPacket("udp", at)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { u.Close() })
+	go func() {
+		buf := make([]byte, 1500)
+		for {
+			_, from, err := u.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			fmt.Fprintf(writerTo{u, from}, "%s %s\n", address, from.(*net.UDPAddr).IP)
+		}
+	}()
+	return address
+}
+
+// writerTo writes datagrams to one address.
+type writerTo struct {
+	net.PacketConn
+	to net.Addr
+}
+
+func (w writerTo) Write(b []byte) (int, error) { return w.WriteTo(b, w.to) }
+
+// dial connects to a node of the load balancer.
+func (r *rig) dial(network string, lb types.LoadBalancer, local string) (net.Conn, *bufio.Reader, error) {
+	found, ok := r.srv.Lookup(*lb.DNSName)
+	if !ok || len(found) == 0 {
+		return nil, nil, errors.New("no such name")
+	}
+	d := net.Dialer{Timeout: time.Second}
+	if local != "" {
+		d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(local)}
+		if network == "udp" {
+			d.LocalAddr = &net.UDPAddr{IP: net.ParseIP(local)}
+		}
+	}
+	conn, err := d.Dial(network, netip.AddrPortFrom(found[0], port).String())
+	if err != nil {
+		return nil, nil, err
+	}
+	r.t.Cleanup(func() { conn.Close() })
+	return conn, bufio.NewReader(conn), conn.SetDeadline(time.Now().Add(time.Second))
+}
+
+// greeted waits until a connection is greeted with what holds.
+func (r *rig) greeted(network string, lb types.LoadBalancer, local, want string) (net.Conn, *bufio.Reader) {
+	r.t.Helper()
+	var conn net.Conn
+	var in *bufio.Reader
+	r.eventually("greeted with "+want, func() (err error) {
+		if conn, in, err = r.dial(network, lb, local); err != nil {
+			return err
+		}
+		if network == "udp" {
+			if _, err := io.WriteString(conn, "hello"); err != nil {
+				return err
+			}
+		}
+		text, err := in.ReadString('\n')
+		if err == nil && strings.TrimSpace(text) != want {
+			err = fmt.Errorf("it is %q", text)
+		}
+		return err
+	})
+	return conn, in
+}
+
+func TestNetworkLoadBalancerFollowsTheControlPlane(t *testing.T) {
+	r := newRig(t, serve.Options{})
+	lb := r.nlb()
+	g := r.streamGroup("tcp", "TCP")
+	r.stream(lb, "TCP", g)
+	r.eventually("without targets, connections are reset", func() error {
+		_, in, err := r.dial("tcp", lb, "")
+		if err == nil {
+			_, err = in.ReadByte()
+		}
+		if !errors.Is(err, syscall.ECONNRESET) {
+			return fmt.Errorf("it is %w", err)
+		}
+		return nil
+	})
+	r.attribute(g, "load_balancing.cross_zone.enabled", "true")
+	first := r.greeter("0.60")
+	r.register(g, first)
+	r.state(g, first, "healthy")
+	found, _ := r.srv.Lookup(*lb.DNSName)
+	conn, in := r.greeted("tcp", lb, "", first+" "+found[0].String())
+	r.attribute(g, "preserve_client_ip.enabled", "true")
+	r.greeted("tcp", lb, "127.9.8.7", first+" 127.9.8.7")
+
+	second := r.greeter("0.61")
+	r.register(g, second)
+	r.state(g, second, "healthy")
+	must(r.elb.DeregisterTargets(r.ctx, &elb.DeregisterTargetsInput{TargetGroupArn: g.TargetGroupArn, Targets: []types.TargetDescription{{Id: &first}}}))(t)
+	r.state(g, first, "draining Target.DeregistrationInProgress")
+	for range 5 {
+		r.greeted("tcp", lb, "127.9.8.7", second+" 127.9.8.7")
+	}
+	conn.SetDeadline(time.Now().Add(5 * time.Second))
+	fmt.Fprintln(conn, "still here")
+	if text, err := in.ReadString('\n'); err != nil || text != "still here\n" {
+		t.Errorf("a connection to a draining target gives %q, %v", text, err)
+	}
+	must(r.elb.DeleteLoadBalancer(r.ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: lb.LoadBalancerArn}))(t)
+	if _, err := in.ReadByte(); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("a connection of a deleted load balancer gives %v", err)
+	}
+}
+
+func TestDatagramsFollowTheControlPlane(t *testing.T) {
+	r := newRig(t, serve.Options{})
+	lb, g := r.nlb(), r.streamGroup("udp", "UDP")
+	r.stream(lb, "UDP", g)
+	target := r.greeter("0.62")
+	r.register(g, target)
+	r.state(g, target, "healthy")
+	r.greeted("udp", lb, "127.9.8.7", target+" 127.9.8.7")
+}
+
+func TestApplicationLoadBalancerAsTarget(t *testing.T) {
+	r := newRig(t, serve.Options{})
+	r.listen(fixed("200"))
+	lb := r.nlb()
+	g := r.streamGroup("behind", "TCP", func(in *elb.CreateTargetGroupInput) { in.TargetType, in.Port = "alb", aws.Int32(port) })
+	r.stream(lb, "TCP", g)
+	must(r.elb.RegisterTargets(r.ctx, &elb.RegisterTargetsInput{TargetGroupArn: g.TargetGroupArn, Targets: []types.TargetDescription{{Id: r.lb.LoadBalancerArn}}}))(t)
+	r.state(g, *r.lb.LoadBalancerArn, "healthy")
+	r.eventually("the ALB answers", func() error {
+		resp, err := r.client(nil).Get(fmt.Sprintf("http://%s:%d/", *lb.DNSName, port))
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return errors.New(resp.Status)
+		}
+		return nil
+	})
+}
+
+func TestGroupsOfNetworkLoadBalancersAndTargetsAreEnforced(t *testing.T) {
+	r := newRig(t, serve.Options{EnforceSecurityGroups: true})
+	lb, g := r.nlb(r.group), r.streamGroup("tcp", "TCP")
+	r.stream(lb, "TCP", g)
+	r.attribute(g, "preserve_client_ip.enabled", "true")
+	// The target has an interface whose group names the load balancer's.
+	address := r.greeter("0.63")
+	own := *must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("pods"), Description: aws.String("pods"), VpcId: &r.vpc}))(t).GroupId
+	must(r.ec2.CreateNetworkInterface(r.ctx, &ec2.CreateNetworkInterfaceInput{SubnetId: &r.subnets[0], PrivateIpAddress: &address, Groups: []string{own}}))(t)
+	must(r.ec2.AuthorizeSecurityGroupIngress(r.ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &own, IpPermissions: []ec2types.IpPermission{{
+		IpProtocol: aws.String("tcp"), FromPort: aws.Int32(9090), ToPort: aws.Int32(9090), UserIdGroupPairs: []ec2types.UserIdGroupPair{{GroupId: &r.group}},
+	}}}))(t)
+	r.register(g, address)
+	r.state(g, address, "healthy")
+	conn, in, err := r.dial("tcp", lb, "127.9.8.7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.SetDeadline(time.Now().Add(100 * time.Millisecond))
+	if _, err := in.ReadByte(); err == nil || errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("a group without rules lets in, or answers: %v", err)
+	}
+	must(r.ec2.AuthorizeSecurityGroupIngress(r.ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &r.group, IpPermissions: []ec2types.IpPermission{{
+		IpProtocol: aws.String("tcp"), FromPort: aws.Int32(port), ToPort: aws.Int32(port), IpRanges: []ec2types.IpRange{{CidrIp: aws.String("127.9.8.7/32")}},
+	}}}))(t)
+	r.greeted("tcp", lb, "127.9.8.7", address+" 127.9.8.7")
+}
