@@ -1,0 +1,167 @@
+package serving
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+)
+
+// api is an API server that keeps what it is given by its path, with versions and rights, and
+// nothing else.
+type api struct {
+	t   *testing.T
+	url string
+
+	mu        sync.Mutex
+	version   int
+	objects   map[string]map[string]any
+	forbidden string // part of paths that may not be used
+	// before is called ahead of a write, to let something else come first. It is called once.
+	before func()
+}
+
+const (
+	secretPath = "/api/v1/namespaces/ns/secrets/tls"
+	mutating   = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/hooks"
+	validating = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/hooks"
+)
+
+func newAPI(t *testing.T) *api {
+	a := &api{t: t, objects: map[string]map[string]any{}}
+	s := httptest.NewServer(a)
+	t.Cleanup(s.Close)
+	a.url = s.URL
+	return a
+}
+
+func (a *api) core() corev1client.CoreV1Interface {
+	c, err := corev1client.NewForConfig(&rest.Config{Host: a.url, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return c
+}
+
+func (a *api) hooks() admissionclient.AdmissionregistrationV1Interface {
+	c, err := admissionclient.NewForConfig(&rest.Config{Host: a.url, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return c
+}
+
+// put stores an object as it is.
+func (a *api) put(path string, obj map[string]any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.store(path, obj)
+}
+
+func (a *api) get(path string) map[string]any {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.objects[path]
+}
+
+func (a *api) store(path string, obj map[string]any) {
+	a.version++
+	meta, _ := obj["metadata"].(map[string]any)
+	if meta == nil {
+		meta = map[string]any{}
+		obj["metadata"] = meta
+	}
+	meta["resourceVersion"] = strconv.Itoa(a.version)
+	a.objects[path] = obj
+}
+
+func versionOf(obj map[string]any) any {
+	meta, _ := obj["metadata"].(map[string]any)
+	return meta["resourceVersion"]
+}
+
+// ServeHTTP implements the API.
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		a.t.Error(err)
+	}
+	a.mu.Lock()
+	before := a.before
+	if r.Method != http.MethodGet {
+		a.before = nil
+	}
+	a.mu.Unlock()
+	if before != nil && r.Method != http.MethodGet {
+		before()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	fail := func(code int, reason metav1.StatusReason) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		_ = json.NewEncoder(w).Encode(metav1.Status{
+			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: string(reason),
+		})
+	}
+	path := r.URL.Path
+	if a.forbidden != "" && strings.Contains(path, a.forbidden) {
+		fail(http.StatusForbidden, metav1.StatusReasonForbidden)
+		return
+	}
+	var in map[string]any
+	if len(body) > 0 && r.Method != http.MethodPatch {
+		if err := json.Unmarshal(body, &in); err != nil {
+			a.t.Error(err)
+		}
+	}
+	if r.Method == http.MethodPost {
+		path += "/" + in["metadata"].(map[string]any)["name"].(string)
+		if a.objects[path] != nil {
+			fail(http.StatusConflict, metav1.StatusReasonAlreadyExists)
+			return
+		}
+		a.store(path, in)
+	} else if a.objects[path] == nil {
+		fail(http.StatusNotFound, metav1.StatusReasonNotFound)
+		return
+	}
+	switch r.Method {
+	case http.MethodPut:
+		if versionOf(in) != versionOf(a.objects[path]) {
+			fail(http.StatusConflict, metav1.StatusReasonConflict)
+			return
+		}
+		a.store(path, in)
+	case http.MethodPatch:
+		data, err := json.Marshal(a.objects[path])
+		if err != nil {
+			a.t.Error(err)
+		}
+		patch, err := jsonpatch.DecodePatch(body)
+		if err == nil {
+			data, err = patch.Apply(data)
+		}
+		if err != nil {
+			fail(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
+			return
+		}
+		var next map[string]any
+		if err := json.Unmarshal(data, &next); err != nil {
+			a.t.Error(err)
+		}
+		a.store(path, next)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(a.objects[path])
+}

@@ -1,0 +1,220 @@
+package serving
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+const dnsName = "svc.ns.svc"
+
+func (a *api) keeper(now func() time.Time) *Keeper {
+	return &Keeper{
+		Secrets: a.core().Secrets("ns"), Hooks: a.hooks(), Namespace: "ns", Secret: "tls", Service: "svc", Configuration: "hooks",
+		Now: now, Log: logr.Discard(),
+	}
+}
+
+// configure makes webhook configurations: one webhook of ours and one of somebody else.
+func (a *api) configure(annotations map[string]any) {
+	client := func(service string) map[string]any {
+		return map[string]any{"name": service + ".test", "clientConfig": map[string]any{"service": map[string]any{"name": service, "namespace": "ns"}}}
+	}
+	for _, path := range []string{mutating, validating} {
+		a.put(path, map[string]any{
+			"metadata": map[string]any{"name": "hooks", "annotations": annotations},
+			"webhooks": []any{client("svc"), client("other")},
+		})
+	}
+}
+
+// bundle is that of a webhook, nil if it has none.
+func (a *api) bundle(path string, i int) []byte {
+	client := a.get(path)["webhooks"].([]any)[i].(map[string]any)["clientConfig"].(map[string]any)
+	text, _ := client["caBundle"].(string)
+	out, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return out
+}
+
+// trusts says whether somebody with the bundle accepts the certificate.
+func trusts(bundle []byte, c *tls.Certificate, now time.Time) bool {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(bundle)
+	_, err := c.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: dnsName, CurrentTime: now})
+	return err == nil
+}
+
+func (a *api) mustSync(k *Keeper) {
+	a.t.Helper()
+	if err := k.Sync(a.t.Context()); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func clock() (*time.Time, func() time.Time) {
+	now := start
+	return &now, func() time.Time { return now }
+}
+
+func TestReplicasShareATrustedCertificate(t *testing.T) {
+	a := newAPI(t)
+	a.configure(nil)
+	_, now := clock()
+	one, two := a.keeper(now), a.keeper(now)
+	a.mustSync(one)
+	a.mustSync(two)
+	if !bytes.Equal(one.Certificate().Certificate[0], two.Certificate().Certificate[0]) {
+		t.Error("two replicas serve two certificates")
+	}
+	for _, path := range []string{mutating, validating} {
+		if !trusts(a.bundle(path, 0), one.Certificate(), start) {
+			t.Errorf("%s does not trust it", path)
+		}
+		if len(a.bundle(path, 1)) > 0 {
+			t.Errorf("%s: the webhook of another service was touched", path)
+		}
+	}
+	if got := a.get(secretPath)["type"]; got != "kubernetes.io/tls" {
+		t.Errorf("the Secret is of type %v", got)
+	}
+	version := a.version
+	a.mustSync(one)
+	if a.version != version {
+		t.Error("something is written though nothing has changed")
+	}
+}
+
+// Certificates are replaced early, and at no time does the API server meet one that it does not
+// trust, whichever replica it reaches.
+func TestRotationLeavesNoGap(t *testing.T) {
+	a := newAPI(t)
+	a.configure(nil)
+	at, now := clock()
+	replicas := []*Keeper{a.keeper(now), a.keeper(now)}
+	for _, k := range replicas {
+		a.mustSync(k)
+	}
+	first := replicas[0].Certificate()
+	for day := range 3 * 365 {
+		*at = start.Add(time.Duration(day) * 24 * time.Hour)
+		a.mustSync(replicas[day%2])
+		for i, k := range replicas {
+			if !trusts(a.bundle(mutating, 0), k.Certificate(), *at) {
+				t.Fatalf("day %d: replica %d is not trusted", day, i)
+			}
+		}
+	}
+	if replicas[0].Certificate() == first {
+		t.Error("the certificate was never replaced")
+	}
+	if n := len(authorities(a.bundle(mutating, 0))); n > maxAuthorities {
+		t.Errorf("the bundle has grown to %d CAs", n)
+	}
+}
+
+// Of two that make a certificate at the same time one wins, and the other takes it over.
+func TestTheSlowerReplicaTakesOver(t *testing.T) {
+	a := newAPI(t)
+	a.configure(nil)
+	_, now := clock()
+	slow, fast := a.keeper(now), a.keeper(now)
+	a.before = func() { a.mustSync(fast) }
+	err := slow.Sync(t.Context())
+	if err == nil {
+		t.Log("no conflict was met")
+	} else {
+		// It read the configuration before the other one wrote the bundle. It says so, and serves
+		// meanwhile what nobody trusts; the next look finds all in order.
+		a.mustSync(slow)
+	}
+	if !bytes.Equal(slow.Certificate().Certificate[0], fast.Certificate().Certificate[0]) || !trusts(a.bundle(validating, 0), slow.Certificate(), start) {
+		t.Error("the slower replica serves something else")
+	}
+}
+
+func TestWithoutRightsThereIsACertificateAllTheSame(t *testing.T) {
+	for name, forbidden := range map[string]string{"no right to the Secret": "/secrets", "no rights": "/"} {
+		a := newAPI(t)
+		a.configure(nil)
+		a.forbidden = forbidden
+		at, now := clock()
+		k := a.keeper(now)
+		a.mustSync(k)
+		if k.Certificate() == nil || a.get(secretPath) != nil || len(a.bundle(mutating, 0)) > 0 {
+			t.Errorf("%s: there is no certificate, or something was written", name)
+		}
+		was := k.Certificate()
+		*at = at.Add(lifetime - renewal + time.Hour)
+		a.mustSync(k)
+		if k.Certificate() == was {
+			t.Errorf("%s: it is never replaced", name)
+		}
+	}
+	a := newAPI(t)
+	a.configure(nil)
+	a.forbidden = "webhookconfigurations"
+	_, now := clock()
+	k := a.keeper(now)
+	a.mustSync(k)
+	if !trusts([]byte(secretData(t, a, "ca.crt")), k.Certificate(), start) {
+		t.Error("no right to the configurations: what is served is not what the Secret holds")
+	}
+}
+
+func TestAnUnreachableAPIServerIsNoObstacle(t *testing.T) {
+	_, now := clock()
+	a := newAPI(t)
+	k := a.keeper(now)
+	a.url = "http://127.0.0.1:1" // nobody listens there
+	k.Secrets, k.Hooks = a.core().Secrets("ns"), a.hooks()
+	if err := k.Sync(t.Context()); err == nil || k.Certificate() == nil {
+		t.Errorf("error %v, certificate %v", err, k.Certificate())
+	}
+}
+
+func TestWhatSomebodyElseKeepsIsLeftAlone(t *testing.T) {
+	a := newAPI(t)
+	a.configure(map[string]any{certManager: "ns/cert"})
+	id, err := newIdentity([]string{"another.name"}, nil, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc := base64.StdEncoding.EncodeToString
+	a.put(secretPath, map[string]any{
+		"metadata": map[string]any{"name": "tls", "namespace": "ns"}, "type": "kubernetes.io/tls",
+		"data": map[string]any{"ca.crt": enc(id.CA), "tls.crt": enc(id.Cert), "tls.key": enc(id.Key)},
+	})
+	version := a.version
+	_, now := clock()
+	k := a.keeper(now)
+	a.mustSync(k)
+	want, err := id.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(k.Certificate().Certificate[0], want.Certificate[0]) {
+		t.Error("the certificate of the Secret is not served")
+	}
+	if a.version != version {
+		t.Error("something was written")
+	}
+}
+
+func secretData(t *testing.T, a *api, key string) string {
+	t.Helper()
+	data, err := base64.StdEncoding.DecodeString(a.get(secretPath)["data"].(map[string]any)[key].(string))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

@@ -1,0 +1,162 @@
+package serving
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// run starts a server with one path and waits until it is ready.
+func run(t *testing.T, o Options) (address string) {
+	t.Helper()
+	o.Host, o.Port, o.Log = "127.0.0.1", freePort(t), logr.Discard()
+	s, err := NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Register("/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	deadline := time.Now().Add(20 * time.Second)
+	for ready := s.StartedChecker(); ready(nil) != nil; {
+		if time.Now().After(deadline) {
+			t.Fatal("the server does not become ready")
+		}
+	}
+	return net.JoinHostPort(o.Host, strconv.Itoa(o.Port))
+}
+
+// call asks the server as the API server does.
+func call(t *testing.T, address string, c *tls.Config) (*http.Response, error) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: c, ForceAttemptHTTP2: true, DisableKeepAlives: true}}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := client.Do(req)
+	if err == nil {
+		res.Body.Close()
+	}
+	return res, err
+}
+
+func pool(pem []byte) *x509.CertPool {
+	p := x509.NewCertPool()
+	p.AppendCertsFromPEM(pem)
+	return p
+}
+
+func TestServesWithoutAnyCertificateOfOthers(t *testing.T) {
+	a := newAPI(t)
+	a.configure(nil)
+	address := run(t, Options{CertDir: t.TempDir(), Own: a.keeper(time.Now)})
+	res, err := call(t, address, &tls.Config{RootCAs: pool(a.bundle(mutating, 0)), ServerName: dnsName})
+	if err != nil || res.ProtoMajor != 2 || res.TLS.Version < tls.VersionTLS12 {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if _, err := call(t, address, &tls.Config{RootCAs: pool(a.bundle(mutating, 0)), ServerName: dnsName, MaxVersion: tls.VersionTLS11}); err == nil {
+		t.Error("an old version of TLS is accepted")
+	}
+}
+
+// write puts a certificate where the server looks for it. Real ones are valid now.
+func write(t *testing.T, dir string) identity {
+	t.Helper()
+	id, err := newIdentity([]string{dnsName}, nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"c.pem": id.Cert, "k.pem": id.Key} {
+		next := filepath.Join(dir, name+".next")
+		if err := os.WriteFile(next, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(next, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return id
+}
+
+func TestFilesAreServedAndReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	first := write(t, dir)
+	a := newAPI(t)
+	address := run(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", Own: a.keeper(time.Now)})
+	if _, err := call(t, address, &tls.Config{RootCAs: pool(first.CA), ServerName: dnsName}); err != nil {
+		t.Error(err)
+	}
+	if a.get(secretPath) != nil {
+		t.Error("a certificate was made though there is one")
+	}
+	second := write(t, dir)
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		_, err := call(t, address, &tls.Config{RootCAs: pool(second.CA), ServerName: dnsName})
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the new certificate is not taken up: %v", err)
+		}
+	}
+}
+
+func TestCallersMustShowACertificateWhereACAIsGiven(t *testing.T) {
+	dir := t.TempDir()
+	server := write(t, dir)
+	caller, err := callerIdentity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca := filepath.Join(t.TempDir(), "callers.pem")
+	if err := os.WriteFile(ca, caller.CA, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := newAPI(t)
+	address := run(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", ClientCA: ca, Own: a.keeper(time.Now)})
+	cert, err := caller.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := &tls.Config{RootCAs: pool(server.CA), ServerName: dnsName, Certificates: []tls.Certificate{*cert}}
+	if _, err := call(t, address, with); err != nil {
+		t.Error(err)
+	}
+	if _, err := call(t, address, &tls.Config{RootCAs: pool(server.CA), ServerName: dnsName}); err == nil {
+		t.Error("a caller without a certificate is served")
+	}
+	for name, path := range map[string]string{"missing": filepath.Join(dir, "nothing"), "not a certificate": filepath.Join(dir, "k.pem")} {
+		if _, err := NewServer(Options{CertDir: dir, ClientCA: path, Own: a.keeper(time.Now)}); err == nil {
+			t.Errorf("a CA file that is %s is accepted", name)
+		}
+	}
+}

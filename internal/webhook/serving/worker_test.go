@@ -1,0 +1,36 @@
+package serving
+
+import (
+	"testing"
+)
+
+const workerPath = "/api/v1/namespaces/kube-system/configmaps/quic-server-id-worker-tracker"
+
+func TestWorkerNumbersAreClaimedOnce(t *testing.T) {
+	a := newAPI(t)
+	maps := a.core().ConfigMaps(WorkerNamespace)
+	claim := func() uint32 {
+		t.Helper()
+		n, err := ClaimWorker(t.Context(), maps, 131072, func(int) int { return 131070 })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := claim(); n != 131070 {
+		t.Errorf("the first is %d, not the random one", n)
+	}
+	if n := claim(); n != 0 {
+		t.Errorf("after the last comes %d", n)
+	}
+	// Another process claims between our reading and writing.
+	var other uint32
+	a.before = func() { other = claim() }
+	if n := claim(); n == other || n != 2 {
+		t.Errorf("claimed %d after another claimed %d", n, other)
+	}
+	a.put(workerPath, map[string]any{"metadata": map[string]any{"name": "quic-server-id-worker-tracker"}, "data": map[string]any{"nextWorkerId": "x"}})
+	if _, err := ClaimWorker(t.Context(), maps, 131072, func(int) int { return 0 }); err == nil {
+		t.Error("a number that cannot be read is passed over")
+	}
+}
