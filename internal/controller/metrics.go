@@ -18,7 +18,7 @@ type Metrics struct {
 	denied, limited       *prometheus.CounterVec
 	throttled, invalid    *prometheus.CounterVec
 	readiness, stage      *prometheus.HistogramVec
-	errors                *prometheus.CounterVec
+	errors, noServerID    *prometheus.CounterVec
 	talkers               *talkers
 	collectors            []prometheus.Collector
 }
@@ -50,6 +50,8 @@ func NewMetrics(now func() time.Time) *Metrics {
 	m.invalid = counter("aws", "api_call_validation_errors_total", "Calls whose values AWS refused.", full)
 	m.readiness = histogram("awslbc", "readiness_gate_ready_seconds", "Time from the registration of a pod to its readiness gate being true.",
 		[]float64{10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600}, []string{"namespace", "name"})
+	m.noServerID = counter("awslbc", "quic_target_missing_server_id", "Endpoints that were left out of a QUIC target group, as their pods have no server id.",
+		[]string{"namespace", "name"})
 	m.errors = counter("awslbc", "controller_reconcile_errors_total", "Runs that failed, by what failed.", []string{"controller", "error_category"})
 	m.stage = histogram("awslbc", "controller_reconcile_stage_duration", "Duration of a phase of a run, in seconds.", prometheus.DefBuckets, []string{"controller", "reconcile_stage"})
 	return m

@@ -22,7 +22,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
-	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // AWS is what the controller needs of it.
@@ -99,7 +98,7 @@ func Run(ctx context.Context, s Setup) error {
 	cl := kube.New(source, kube.Live{Client: live}, time.Now)
 
 	book := checkpoint.New(time.Now)
-	st := newStacks(engine.Config{
+	st := StackLine(engine.Config{
 		Cloud: aws.Stacks, Cluster: cl, Frontends: frontends,
 		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Now: time.Now, Checkpoints: book,
 	}, cl, metrics, s.Log.WithName("deploy"))
@@ -107,27 +106,26 @@ func Run(ctx context.Context, s Setup) error {
 	if err != nil {
 		return err
 	}
-	watched := append([]cluster.Kind{cluster.KindSecret}, kinds...)
+	st.Workers, st.Prepare = config.AtLeastOne(s.Config.Workers.Ingress), prepare
 	lines := s.Log.WithName("controllers")
-	err = Line[model.StackID]{
-		Name: ingressController, Workers: config.AtLeastOne(s.Config.Workers.Ingress), MaxDelay: maxDelay,
-		Triggers: st.triggers, Prepare: prepare, Run: st.run, Label: st.label,
-	}.Add(mgr, source, watched, lines)
-	if err != nil {
+	if err := st.Add(mgr, source, withEndpoints(s.Config, StackKinds()), lines); err != nil {
 		return err
 	}
-	bc := BindingConfig(s.Config, aws.VPC)
-	bc.Cloud, bc.Cluster, bc.Fence, bc.Now = aws.Targets, cl, fence, time.Now
-	tg := newRegistrations(bc, cl, metrics)
-	err = Line[bindings.Key]{
-		Name: bindingController, Workers: config.AtLeastOne(s.Config.Workers.Binding), MaxDelay: s.Config.Targets.MaxBackoff,
-		Triggers: tg.triggers, Run: tg.run, Label: tg.label,
-	}.Add(mgr, source, kinds, lines)
-	if err != nil {
+	bc := BindingConfig(s.Config, aws.VPC, fence)
+	bc.Cloud, bc.Cluster, bc.Now = aws.Targets, cl, time.Now
+	reg := newRegistrations(bc, cl, metrics)
+	tg := reg.line()
+	tg.Workers, tg.MaxDelay = config.AtLeastOne(s.Config.Workers.Binding), s.Config.Targets.MaxBackoff
+	if err := tg.Add(mgr, source, withEndpoints(s.Config, BindingKinds()), lines); err != nil {
+		return err
+	}
+	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		return tidyRules(ctx, source.WaitForSync, reg.reconciler.SyncRules, lines.WithName(bindingController))
+	})); err != nil {
 		return err
 	}
 	if err := mgr.Add(always{manager.RunnableFunc(func(ctx context.Context) error {
-		return tend(ctx, source, secrets, st.triggers.Asked)
+		return tend(ctx, source, secrets, st.Triggers.Asked)
 	})}); err != nil {
 		return err
 	}
@@ -190,7 +188,7 @@ func newSource(ctx context.Context, s Setup, mgr manager.Manager) (*kube.Source,
 		return nil, nil, fmt.Errorf("client of secrets: %w", err)
 	}
 	secrets := kube.NewSecrets(ctx, core)
-	source, err := kube.NewSource(ctx, mgr.GetCache(), s.Config.Kubernetes.WatchNamespace, kinds, secrets)
+	source, err := kube.NewSource(ctx, mgr.GetCache(), s.Config.Kubernetes.WatchNamespace, withEndpoints(s.Config, kinds), secrets)
 	if meta.IsNoMatchError(err) {
 		return nil, nil, fmt.Errorf("the custom resource definitions of elbv2.k8s.aws are not installed: %w", err)
 	}

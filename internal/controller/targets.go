@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -22,12 +23,15 @@ type registrations struct {
 }
 
 // BindingConfig is what the configuration says about bindings; clients and hooks are to be added.
-func BindingConfig(c config.Config, vpc string) bindings.Config {
+// fence is asked before every write, as in bindings.Config.
+func BindingConfig(c config.Config, vpc string, fence func() error) bindings.Config {
 	return bindings.Config{
-		ClusterName: c.ClusterName, VPC: vpc,
-		Targets:    targets.Options{FailOpen: c.Gates.On(config.EndpointsFailOpen)},
+		ClusterName: c.ClusterName, VPC: vpc, Fence: fence,
+		Targets: targets.Options{
+			FailOpen: c.Gates.On(config.EndpointsFailOpen), Endpoints: !c.Targets.EndpointSlices, QUICVariable: c.Targets.QUICVariable,
+		},
 		MaxTargets: c.Targets.MaxPerGroup, GroupTags: c.Security.ENIGroupTags,
-		Requeue: c.Targets.RequeueDuration, Resync: c.Kubernetes.SyncPeriod,
+		Requeue: c.Targets.RequeueDuration, Resync: c.Kubernetes.SyncPeriod, FirstLook: c.Targets.Deferral,
 		UnmergedRules: c.Security.Unrestricted,
 	}
 }
@@ -39,6 +43,18 @@ func BindingOf(_ *cluster.View, obj cluster.Object) []bindings.Key {
 	}
 	return nil
 }
+
+// BindingLine is the controller of bindings. What cfg is told of runs is taken by the line.
+func BindingLine(cfg bindings.Config, cl *kube.Cluster, m *Metrics) Line[bindings.Key] {
+	return newRegistrations(cfg, cl, m).line()
+}
+
+func (r *registrations) line() Line[bindings.Key] {
+	return Line[bindings.Key]{Name: bindingController, Triggers: r.triggers, Run: r.run, Label: r.label}
+}
+
+// BindingKinds are the kinds that the targets of bindings are found from.
+func BindingKinds() []cluster.Kind { return slices.Clone(kinds) }
 
 func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics) *registrations {
 	r := &registrations{metrics: m, fence: cfg.Fence}
@@ -53,6 +69,9 @@ func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics) *regist
 	cfg.Phase = func(phase string, took time.Duration) { m.phase(bindingController, phase, took) }
 	cfg.PodReady = func(k bindings.Key, took time.Duration) {
 		m.readiness.WithLabelValues(k.Namespace, k.Name).Observe(took.Seconds())
+	}
+	cfg.NoServerID = func(k bindings.Key, n int) {
+		m.noServerID.WithLabelValues(k.Namespace, k.Name).Add(float64(n))
 	}
 	r.reconciler = bindings.New(cfg)
 	return r

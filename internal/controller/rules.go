@@ -1,0 +1,52 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/config"
+)
+
+// How long to wait before rules are tried again, at first and at most.
+const (
+	firstTidy = 5 * time.Second
+	lastTidy  = 5 * time.Minute
+)
+
+// tidyRules brings the rules of nodes and pods up to date once after the start, so that rules go
+// whose last binding went while no process was there to see it. Without a complete cache every
+// rule would seem to be unwanted.
+func tidyRules(ctx context.Context, synced, sync func(context.Context) error, log logr.Logger) error {
+	if err := synced(ctx); err != nil {
+		return nil //nolint:nilerr // the process is stopping
+	}
+	for wait := firstTidy; ; wait = min(2*wait, lastTidy) {
+		err := sync(ctx)
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		log.V(1).Info("the rules of targets are not up to date yet", "error", err.Error(), "retryAfter", wait.String())
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+	}
+}
+
+// withEndpoints are the kinds with the one that the operator wants pods to be found by.
+func withEndpoints(c config.Config, kinds []cluster.Kind) []cluster.Kind {
+	out := make([]cluster.Kind, 0, len(kinds))
+	for _, k := range kinds {
+		if k == cluster.KindEndpointSlice && !c.Targets.EndpointSlices {
+			k = cluster.KindEndpoints
+		}
+		out = append(out, k)
+	}
+	return out
+}

@@ -1,0 +1,72 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/config"
+)
+
+func TestRulesAreTidiedOnceTheCacheIsComplete(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		complete := false
+		synced := func(context.Context) error {
+			time.Sleep(time.Minute)
+			complete = true
+			return nil
+		}
+		start, tries := time.Now(), 0
+		sync := func(context.Context) error {
+			if tries++; !complete {
+				t.Error("the cache is not complete")
+			}
+			if tries < 4 {
+				return errors.New("throttled")
+			}
+			return nil
+		}
+		if err := tidyRules(t.Context(), synced, sync, logr.Discard()); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); tries != 4 || took != time.Minute+35*time.Second {
+			t.Errorf("%d tries in %s", tries, took)
+		}
+	})
+}
+
+func TestTidyingEndsWithTheProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		never := func(context.Context) error { return errors.New("denied") }
+		at := func(context.Context) error { return nil }
+		if err := tidyRules(ctx, at, never, logr.Discard()); err != nil {
+			t.Fatal(err)
+		}
+		if err := tidyRules(ctx, never, func(context.Context) error { t.Error("synced"); return nil }, logr.Discard()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestPodsAreFoundByWhatTheOperatorWants(t *testing.T) {
+	c := config.Default()
+	if got := withEndpoints(c, kinds); !slices.Equal(got, kinds) {
+		t.Errorf("by default %v", got)
+	}
+	c.Targets.EndpointSlices = false
+	got := withEndpoints(c, kinds)
+	if slices.Contains(got, cluster.KindEndpointSlice) || !slices.Contains(got, cluster.KindEndpoints) || len(got) != len(kinds) {
+		t.Errorf("without slices %v", got)
+	}
+	if b := BindingConfig(c, "vpc-1", func() error { return errors.New("no") }); !b.Targets.Endpoints || b.Fence() == nil || b.FirstLook != 30*time.Minute {
+		t.Errorf("binding config %+v", b)
+	}
+}
