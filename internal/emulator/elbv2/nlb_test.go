@@ -353,12 +353,23 @@ func TestApplicationLoadBalancerAsTarget(t *testing.T) {
 	r.listener(app.LoadBalancerArn, 80, fixed("404"))
 	r.listener(second.LoadBalancerArn, 80, fixed("404"))
 	wantError(t, r.register(g, target(*front.LoadBalancerArn)), "InvalidTarget", "not Application Load Balancers")
-	wantError(t, r.register(g, targetAt(*app.LoadBalancerArn, 81)), "ValidationError", "target group's port '80'")
+	wantError(t, r.register(g, targetAt(*app.LoadBalancerArn, 81)), "InvalidTarget", "no listener on the port '81'")
 	wantError(t, r.register(g, types.TargetDescription{Id: app.LoadBalancerArn, AvailabilityZone: aws.String("all")}), "ValidationError", "Availability Zone")
 	if err := r.register(g, target(*app.LoadBalancerArn)); err != nil {
 		t.Fatal(err)
 	}
 	wantError(t, r.register(g, target(*second.LoadBalancerArn)), "TooManyTargets", "Up to '1'")
+	// A group's port may lead to another port of the ALB.
+	secure := r.listener(app.LoadBalancerArn, 8080, fixed("404"))
+	mapped := r.tg("mapped", protocol("TCP"), targetType("alb"))
+	must(r.stream(front, 81, "TCP", mapped))(t)
+	if err := r.register(mapped, targetAt(*app.LoadBalancerArn, 8080)); err != nil {
+		t.Fatal(err)
+	}
+	_, inUse := r.elb.DeleteListener(r.ctx, &elb.DeleteListenerInput{ListenerArn: secure.ListenerArn})
+	wantError(t, inUse, "ResourceInUse", "Listener port '8080'")
+	r.deregister(mapped, targetAt(*app.LoadBalancerArn, 8080))
+	r.wantHealth(mapped, map[string]string{})
 	r.wantHealth(g, map[string]string{*app.LoadBalancerArn + ":80": "initial Elb.RegistrationInProgress"})
 	r.clock.Advance(time.Minute)
 	r.wantHealth(g, map[string]string{*app.LoadBalancerArn + ":80": "healthy "})

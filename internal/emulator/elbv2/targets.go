@@ -220,18 +220,18 @@ func checkLambda(g *world.TargetGroup, id string, port bool) error {
 	return nil
 }
 
-// checkALBTarget judges an ALB as the target of an NLB.
+// checkALBTarget judges an ALB as the target of an NLB. The port may be another
+// one than the target group's.
 func (s *Service) checkALBTarget(p *world.Partition, g *world.TargetGroup, t world.Target) error {
 	lb := p.ELB.LoadBalancers[t.ID]
 	if lb == nil || !lb.IsALB() || lb.VPC != g.VPC {
 		return fail(codeTarget, "The following targets are not Application Load Balancers in the target group VPC '%s': '%s'", g.VPC, t.ID)
 	}
-	if t.Port != g.Port {
-		return invalid("The port of an Application Load Balancer target must be the target group's port '%d'", g.Port)
-	}
 	fronts := map[string]bool{g.LoadBalancer: true}
 	for _, other := range p.ELB.TargetGroups {
-		if other.LoadBalancer != "" && other.Type == types.TargetTypeEnumAlb && other.Target(lb.ARN, other.Port) != nil {
+		if other.LoadBalancer != "" && other.Type == types.TargetTypeEnumAlb && slices.ContainsFunc(other.Targets, func(have *world.Target) bool {
+			return have.ID == lb.ARN && !have.Draining()
+		}) {
 			fronts[other.LoadBalancer] = true
 		}
 	}
@@ -239,11 +239,11 @@ func (s *Service) checkALBTarget(p *world.Partition, g *world.TargetGroup, t wor
 		return fail(codeTarget, "The Application Load Balancer '%s' cannot be registered behind more than '%d' Network Load Balancers", t.ID, most)
 	}
 	for _, l := range listenersOf(p.ELB, lb.ARN) {
-		if l.Port == g.Port {
+		if l.Port == t.Port {
 			return nil
 		}
 	}
-	return fail(codeTarget, "The Application Load Balancer '%s' has no listener on the port '%d' of the target group", t.ID, g.Port)
+	return fail(codeTarget, "The Application Load Balancer '%s' has no listener on the port '%d' of the target", t.ID, t.Port)
 }
 
 // DeregisterTargets takes targets out. What is not registered is ignored. A
