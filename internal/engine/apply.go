@@ -30,6 +30,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 	for n := 0; ; n++ {
 		engine := *r.e
 		engine.Options = options
+		engine.Options.Unsettled = r.e.routes.unsettled(r.out.ID, r.e.now(), options.Propagation)
 		d, err := engine.draft(ctx, r.v, stack, found)
 		if err != nil {
 			return err
@@ -131,6 +132,10 @@ func (r *run) step(ctx context.Context, s plan.Step, known plan.Known) (plan.Res
 		res, err = r.e.Cluster.Apply(ctx, r.out.ID, s, known)
 	} else {
 		res, err = r.e.Cloud.Apply(ctx, r.out.ID, s, known)
+	}
+	if plan.Reroutes(s.Do) {
+		// Also after an error: the answer may be lost and the effect be there.
+		r.e.routes.note(r.out.ID, r.e.now(), r.e.Options.Propagation)
 	}
 	if err != nil {
 		return res, fmt.Errorf("%s %s: %w", s.Verb, s.Address, err)

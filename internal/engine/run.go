@@ -46,11 +46,15 @@ type Checkpoints interface {
 	Note(id model.StackID, wish string)
 }
 
-// Engine runs stacks. It keeps nothing from one run to the next.
-type Engine struct{ Config }
+// Engine runs stacks. It keeps nothing from one run to the next but when it changed routes, and
+// what it does not know of these it takes for recent.
+type Engine struct {
+	Config
+	routes *routes
+}
 
 // New returns an engine.
-func New(c Config) *Engine { return &Engine{Config: c} }
+func New(c Config) *Engine { return &Engine{Config: c, routes: &routes{}} }
 
 // Draft is a plan that was made and not carried out.
 type Draft struct {
@@ -152,6 +156,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 		}
 	}()
 	start := e.now()
+	e.routes.begin(start)
 	v := e.Cluster.View()
 	stack, found, err := e.translate(v, id)
 	e.phase(id.Kind, "view", start)

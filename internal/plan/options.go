@@ -1,5 +1,7 @@
 package plan
 
+import "time"
+
 // Options are the operator's settings that a plan depends on.
 type Options struct {
 	Cluster string
@@ -22,6 +24,11 @@ type Options struct {
 	SkipManagedCertificates bool
 	// DefaultTags for the shared backend group.
 	DefaultTags map[string]string
+	// Propagation is how long a change of listeners and rules takes to reach the nodes of a load
+	// balancer. Until then they send requests the old way, so what was in use is left alone.
+	Propagation time.Duration
+	// Unsettled is for how long earlier changes of the stack may not have reached all nodes yet.
+	Unsettled time.Duration
 	// Tight deletes before it creates; set after AWS has reported a full quota.
 	Tight bool
 }

@@ -325,6 +325,15 @@ type ModifyRule struct {
 // SetPriorities moves rules, all at once. Rules are named by address.
 type SetPriorities struct{ Priorities map[Address]int32 }
 
+// Reroutes says whether an action changes where requests go.
+func Reroutes(do Action) bool {
+	switch do.(type) {
+	case CreateListener, ModifyListener, DeleteListener, CreateRule, ModifyRule, SetPriorities, DeleteRule:
+		return true
+	}
+	return false
+}
+
 // DeleteRule deletes a rule.
 type DeleteRule struct{ ARN string }
 

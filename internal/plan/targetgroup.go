@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -190,6 +191,21 @@ func (b *builder) unbind(h observed.Binding, why string, after []StepID) StepID 
 	})
 }
 
+// settling is what the end of a target group waits for: a node that does not know yet that
+// nothing forwards to the group would have no target for the requests it sends there.
+const settling = "the nodes of the load balancer to know that nothing forwards there"
+
+// unsettled is for how long nodes of the load balancer may still use what the listeners and rules
+// do not use any more, once the steps are carried out.
+func (b *builder) unsettled(steps []StepID) time.Duration {
+	for _, s := range b.plan.Steps {
+		if Reroutes(s.Do) && slices.Contains(steps, s.ID) {
+			return b.opt.Propagation
+		}
+	}
+	return b.opt.Unsettled
+}
+
 func (b *builder) deleteTargetGroup(g observed.TargetGroup, after []StepID, drain bool) {
 	a := Address{Kind: TargetGroup, ID: g.ARN}
 	s := Step{
@@ -203,8 +219,14 @@ func (b *builder) deleteTargetGroup(g observed.TargetGroup, after []StepID, drai
 		}
 		if !h.Deleting {
 			s.After = append(s.After, b.unbind(h, "its target group is not used any more", after))
+			if unbind := &b.plan.Steps[len(b.plan.Steps)-1]; drain && b.unsettled(after) > 0 {
+				unbind.Wait, unbind.Again = settling, b.unsettled(after)
+			}
 		}
 		s.Wait = "binding " + h.Namespace + "/" + h.Name + " to let go of its targets"
+	}
+	if d := b.unsettled(after); drain && d > 0 && s.Wait == "" {
+		s.Wait, s.Again = settling, d
 	}
 	if drain && s.Wait == "" {
 		health, asked := b.have.Facts.Health[g.ARN]

@@ -1,0 +1,86 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// planned plans with all targets healthy until the plan asks nothing more.
+func planned(t *testing.T, want model.Stack, have *observed.Stack, opt Options) Plan {
+	t.Helper()
+	for range 10 {
+		p, _ := Make(want, *have, opt)
+		if len(p.Asks) == 0 {
+			return p
+		}
+		answer(have, p.Asks, func(string) string { return "healthy" })
+	}
+	t.Fatal("the plan keeps asking")
+	return Plan{}
+}
+
+func frees(s Step) bool {
+	switch s.Do.(type) {
+	case DeleteBinding, DeleteTargetGroup:
+		return true
+	}
+	return false
+}
+
+func TestTargetsStayUntilAllNodesKnowTheNewRoutes(t *testing.T) {
+	have := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	want := claimed(wishOf(ruleTo("/*", "g2")))
+	opt := testOptions
+	opt.Propagation = 10 * time.Second
+	rerouted := false
+	for {
+		have.Facts.Health = map[string]observed.Health{}
+		p := planned(t, want, &have, opt)
+		steps := runnable(p)
+		if len(steps) == 0 {
+			break
+		}
+		for _, s := range steps {
+			if frees(s) {
+				t.Fatalf("%s is carried out too early:\n%s", s.ID, p.Text())
+			}
+			if Reroutes(s.Do) {
+				rerouted, opt.Unsettled = true, 10*time.Second
+			}
+		}
+		have = Simulate(have, p.Known, steps)
+	}
+	if !rerouted {
+		t.Fatal("the rule does not lead to the new targets")
+	}
+	opt.Unsettled = 4 * time.Second
+	p := planned(t, want, &have, opt)
+	waiting := 0
+	for _, s := range p.Steps {
+		if frees(s) && s.Again == 4*time.Second {
+			waiting++
+		}
+	}
+	if waiting == 0 || len(runnable(p)) > 0 {
+		t.Errorf("want the end of the old targets to wait 4s:\n%s", p.Text())
+	}
+	opt.Unsettled = 0
+	if p := planned(t, want, &have, opt); len(runnable(p)) == 0 || !frees(runnable(p)[0]) {
+		t.Errorf("want the end of the old targets:\n%s", p.Text())
+	}
+}
+
+func TestDeletionOfALoadBalancerDoesNotWaitForItsNodes(t *testing.T) {
+	have := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	gone := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+	opt := testOptions
+	opt.Propagation, opt.Unsettled = 10*time.Second, 10*time.Second
+	for _, s := range planned(t, gone, &have, opt).Steps {
+		if s.Again > 0 {
+			t.Errorf("%s waits %s", s.ID, s.Again)
+		}
+	}
+}
