@@ -47,11 +47,6 @@ type targetGroups struct {
 // As implements bindings.Cloud.
 func (c *Cloud) As(a bindings.Account) bindings.TargetGroups { return targetGroups{c, a} }
 
-// TargetGroup describes a target group that the controller's own rights reach.
-func (c *Cloud) TargetGroup(ctx context.Context, arn, name string) (bindings.TargetGroup, error) {
-	return c.own().TargetGroup(ctx, arn, name)
-}
-
 // own are those that the controller's own rights reach.
 func (c *Cloud) own() targetGroups { return targetGroups{c: c} }
 

@@ -1,0 +1,4 @@
+package cloud
+
+// SessionName is opened to tests.
+var SessionName = sessionName

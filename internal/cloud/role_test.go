@@ -1,0 +1,148 @@
+package cloud_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+)
+
+const theirAccount = "999988887777"
+
+// theirs makes a target group in another account, and a role that may fill it.
+func (r *rig) theirs() (bindings.Account, string) {
+	r.t.Helper()
+	cfg := aws.Config{
+		Region: "us-west-2", HTTPClient: r.em.Client(), Credentials: credentials.NewStaticCredentialsProvider("AKIA"+theirAccount, "secret", ""),
+	}
+	vpc := must(ec2.NewFromConfig(cfg).CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.50.0.0/16")}))(r.t)
+	made := must(elb.NewFromConfig(cfg).CreateTargetGroup(r.ctx, &elb.CreateTargetGroupInput{
+		Name: aws.String("theirs"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80), TargetType: elbtypes.TargetTypeEnumIp, VpcId: vpc.Vpc.VpcId,
+	}))(r.t)
+	a := bindings.Account{Role: "arn:aws:iam::" + theirAccount + ":role/fill", ExternalID: "open-sesame"}
+	w := r.em.World()
+	w.Lock()
+	defer w.Unlock()
+	w.PutRole(world.Role{ARN: a.Role, ExternalID: string(a.ExternalID)})
+	return a, aws.ToString(made.TargetGroups[0].TargetGroupArn)
+}
+
+func TestARoleIsAssumedUntilItsCredentialsAreAboutToEnd(t *testing.T) {
+	r := newRig(t)
+	account, arn := r.theirs()
+	r.calls()
+	read := func() {
+		t.Helper()
+		if _, err := r.cloud.As(account).TargetHealth(r.ctx, arn, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read()
+	read()
+	if got := r.calls(); got != "AssumeRole 1\nDescribeTargetHealth 2" {
+		t.Errorf("calls:\n%s", got)
+	}
+	r.clock.Advance(time.Hour - 31*time.Second)
+	read()
+	if got := r.calls(); got != "DescribeTargetHealth 1" {
+		t.Errorf("calls before the end:\n%s", got)
+	}
+	r.clock.Advance(time.Second)
+	read()
+	if got := r.calls(); got != "AssumeRole 1\nDescribeTargetHealth 1" {
+		t.Errorf("calls 30 s before the end:\n%s", got)
+	}
+}
+
+func TestWhatOneAccountReadIsNotShownToAnother(t *testing.T) {
+	r := newRig(t)
+	account, arn := r.theirs()
+	if err := r.cloud.As(account).Register(r.ctx, arn, []bindings.Target{{ID: "10.50.0.1", Port: 80}}); err != nil {
+		t.Fatal(err)
+	}
+	must(r.cloud.As(account).TargetHealth(r.ctx, arn, 0))(t)
+	must(r.cloud.As(account).TargetGroup(r.ctx, arn, ""))(t)
+	wrong := bindings.Account{Role: account.Role, ExternalID: "guess"}
+	for name, a := range map[string]bindings.Account{"our own": {}, "wrong external id": wrong} {
+		if h, err := r.cloud.As(a).TargetHealth(r.ctx, arn, time.Hour); err == nil {
+			t.Errorf("%s: read %v", name, h)
+		}
+		if g, err := r.cloud.As(a).TargetGroup(r.ctx, arn, ""); err == nil {
+			t.Errorf("%s: read %v", name, g)
+		}
+	}
+}
+
+func TestErrorsOfARoleDoNotTellTheExternalID(t *testing.T) {
+	r := newRig(t)
+	account, arn := r.theirs()
+	for _, word := range []string{"guess-work", strings.Repeat("guess-work", 130), "#"} {
+		account.ExternalID = bindings.Secret(word)
+		_, err := r.cloud.As(account).TargetHealth(r.ctx, arn, 0)
+		if err == nil || r.cloud.Class(err) != engine.Denied {
+			t.Fatalf("error %v, class %v", err, r.cloud.Class(err))
+		}
+		if len(word) > 1 && strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), word) {
+			t.Errorf("told: %v", err)
+		}
+	}
+}
+
+func TestTheSessionIsNamedAfterTheCluster(t *testing.T) {
+	for name, want := range map[string]string{
+		"shop":                   "AWS-LBC-shop",
+		"a b/c:d=e@f.g_h-i":      "AWS-LBC-abcd=e@f.g_h-i",
+		strings.Repeat("x", 100): "AWS-LBC-" + strings.Repeat("x", 56),
+	} {
+		if got := cloud.SessionName(name); got != want {
+			t.Errorf("%s: want %s, got %s", name, want, got)
+		}
+	}
+}
+
+func TestAVPCThatIsNotSeenIsRememberedForAWhile(t *testing.T) {
+	r := newRig(t)
+	r.calls()
+	for range 2 {
+		if _, err := r.cloud.VPCRanges(r.ctx, "vpc-00000000000000000"); r.cloud.Class(err) != engine.Gone {
+			t.Fatalf("error %v", err)
+		}
+	}
+	if got := r.calls(); got != "DescribeVpcs 1" {
+		t.Errorf("calls:\n%s", got)
+	}
+	r.clock.Advance(6 * time.Minute)
+	_, _ = r.cloud.VPCRanges(r.ctx, "vpc-00000000000000000")
+	if got := r.calls(); got != "DescribeVpcs 1" {
+		t.Errorf("calls after five minutes:\n%s", got)
+	}
+}
+
+func TestAWSAsksForZones(t *testing.T) {
+	r := newRig(t)
+	r.reach(wish(web))
+	arn := r.groupARN("api")
+	err := r.cloud.As(bindings.Account{}).Register(r.ctx, arn, []bindings.Target{{ID: "100.64.0.1", Port: 80}})
+	if !errors.Is(err, bindings.ErrZoneNeeded) || r.cloud.Class(err) != engine.Invalid {
+		t.Errorf("error %v", err)
+	}
+	if err := r.cloud.As(bindings.Account{}).Register(r.ctx, arn, []bindings.Target{{ID: "100.64.0.1", Port: 80, Zone: "all"}}); err != nil {
+		t.Error(err)
+	}
+	err = r.cloud.As(bindings.Account{}).Register(r.ctx, arn, []bindings.Target{{ID: "8.8.8.8", Port: 80, Zone: "all"}})
+	if err == nil || errors.Is(err, bindings.ErrZoneNeeded) {
+		t.Errorf("error %v", err)
+	}
+}
