@@ -1,0 +1,235 @@
+package e2e
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/local/manifest"
+	"github.com/fulcrum-lb/fulcrum/local/world"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+const hookedObjects = `
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: alb}
+spec: {controller: ingress.k8s.aws/alb}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop, labels: {elbv2.k8s.aws/pod-readiness-gate-inject: enabled}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: 8080}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web, namespace: shop, annotations: {alb.ingress.kubernetes.io/target-type: ip}}
+spec:
+  ingressClassName: alb
+  rules: [{http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]
+`
+
+// TestAdmission: a real API server asks the webhooks of config/webhook, and what is exempt from them
+// goes on while nobody answers.
+func TestAdmission(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a world")
+	}
+	dir := t.TempDir()
+	ca := selfSigned(t, dir)
+	w := worldtest.Start(t, world.Options{Cluster: "hooks", Nodes: 1})
+	port := openPort(t)
+	args := []string{"--webhook-cert-dir=" + dir, "--webhook-bind-port=" + strconv.Itoa(port)}
+	if err := w.StartController(worldtest.Controller(t), args...); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.ControllerReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	applier, err := manifest.NewApplier(w.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply := func(docs string) error {
+		t.Helper()
+		objects, err := manifest.Parse([]byte(docs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return applier.Apply(t.Context(), objects)
+	}
+	hooks, err := manifest.Load("../../config/webhook/manifests.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range hooks {
+		reachLocally(t, h, port, ca)
+	}
+	if err := applier.Apply(t.Context(), hooks); err != nil {
+		t.Fatal(err)
+	}
+	ingress := func(annotations string) string {
+		return `{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: other, namespace: shop, annotations: {` + annotations + `}},
+			spec: {ingressClassName: alb, rules: [{http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}}`
+	}
+	if err := apply(hookedObjects); err != nil {
+		t.Fatal(err)
+	}
+	// The API server takes up new webhooks within a second or so.
+	bad := `{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {subnets: {}}}`
+	eventually(t, "class parameters are denied", func() error {
+		return deniedWith(apply(bad), "spec.subnets: Required value")
+	})
+	for what, c := range map[string]struct{ docs, want string }{
+		"conditions":    {ingress(`alb.ingress.kubernetes.io/conditions.web: nonsense`), "conditions.web"},
+		"no ARN":        {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: TargetGroupBinding, metadata: {name: a, namespace: shop}, spec: {serviceRef: {name: web, port: 80}}}`, "targetGroupARN or targetGroupName"},
+		"no such group": {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: TargetGroupBinding, metadata: {name: a, namespace: shop}, spec: {targetGroupName: nobody, serviceRef: {name: web, port: 80}}}`, "does not exist"},
+	} {
+		if err := deniedWith(apply(c.docs), c.want); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	pods := w.Kube().CoreV1().Pods("shop")
+	pod := func(name string) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "web"}},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "echo"}}}}
+		return p
+	}
+	n := 0
+	eventually(t, "pods wait for the target group", func() error {
+		n++
+		made, err := pods.Create(t.Context(), pod("web-"+strconv.Itoa(n)), metav1.CreateOptions{})
+		if err == nil && (len(made.Spec.ReadinessGates) != 1 || !strings.HasPrefix(string(made.Spec.ReadinessGates[0].ConditionType), "target-health.elbv2.k8s.aws/k8s-shop-web-")) {
+			err = fmt.Errorf("the gates are %v", made.Spec.ReadinessGates)
+		}
+		return err
+	})
+
+	if err := w.KillController(); err != nil {
+		t.Fatal(err)
+	}
+	ingresses := w.Kube().NetworkingV1().Ingresses("shop")
+	patch := func(data string) error {
+		_, err := ingresses.Patch(t.Context(), "web", types.MergePatchType, []byte(data), metav1.PatchOptions{})
+		return err
+	}
+	if err := patch(`{"metadata":{"annotations":{"alb.ingress.kubernetes.io/scheme":"internal"}}}`); err == nil {
+		t.Error("an Ingress is changed though nobody could judge it")
+	}
+	if err := patch(`{"metadata":{"labels":{"a":"b"}}}`); err != nil {
+		t.Errorf("a label cannot be set while no webhook answers: %v", err)
+	}
+	if _, err := pods.Create(t.Context(), pod("last"), metav1.CreateOptions{}); err != nil {
+		t.Errorf("a pod cannot be made while no webhook answers: %v", err)
+	}
+	if err := ingresses.Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
+	if err := patch(`{"metadata":{"finalizers":null}}`); err != nil {
+		t.Errorf("an Ingress cannot be let go while no webhook answers: %v", err)
+	}
+}
+
+func eventually(t *testing.T, what string, try func() error) {
+	t.Helper()
+	var err error
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		if err = try(); err == nil {
+			return
+		}
+	}
+	t.Fatalf("%s: %v", what, err)
+}
+
+func deniedWith(err error, want string) error {
+	if err == nil || !strings.Contains(err.Error(), "denied the request") || !strings.Contains(err.Error(), want) {
+		return fmt.Errorf("got %v, want a denial with %q", err, want)
+	}
+	return nil
+}
+
+// reachLocally lets the API server find the webhooks on this machine instead of behind a Service.
+func reachLocally(t *testing.T, u *unstructured.Unstructured, port int, ca []byte) {
+	t.Helper()
+	list, found, err := unstructured.NestedSlice(u.Object, "webhooks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !found {
+		return
+	}
+	for _, item := range list {
+		hook := item.(map[string]any)
+		path, _, err := unstructured.NestedString(hook, "clientConfig", "service", "path")
+		if err != nil {
+			t.Fatal(err)
+		}
+		hook["clientConfig"] = map[string]any{
+			"url": fmt.Sprintf("https://127.0.0.1:%d%s", port, path), "caBundle": base64.StdEncoding.EncodeToString(ca),
+		}
+	}
+	if err := unstructured.SetNestedSlice(u.Object, list, "webhooks"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// selfSigned writes a certificate for this machine and returns it.
+func selfSigned(t *testing.T, dir string) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "webhooks"}, IsCA: true, BasicConstraintsValid: true,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	for name, data := range map[string][]byte{"tls.crt": cert, "tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert
+}
+
+func openPort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
