@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/netip"
@@ -628,5 +629,73 @@ func TestFinishedFlowsAreReported(t *testing.T) {
 	want := []string{"lb", "listener", "g", a.addr.String(), l.LocalAddr().String()}
 	if d := cmp.Diff(want, []string{e.LoadBalancer, e.Listener, e.TargetGroup, e.Target.String(), e.Client.String()}); d != "" {
 		t.Errorf("entry (-want +got):\n%s", d)
+	}
+}
+
+func TestNetworkHealthChecksOverHTTPS(t *testing.T) {
+	ca := newIssuer(t)
+	target := func(from uint16) Target {
+		ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+			Certificates: []tls.Certificate{ca.issue(t, 0, "anything")}, MinVersion: from,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv := &http.Server{Handler: http.NotFoundHandler(), ErrorLog: log.New(io.Discard, "", 0)}
+		go func() { _ = srv.Serve(ln) }()
+		t.Cleanup(func() { _ = srv.Close() })
+		at := ln.Addr().(*net.TCPAddr).AddrPort()
+		return Target{ID: fmt.Sprintf("from %x", from), Address: at.Addr(), Port: at.Port(), State: StateInitial}
+	}
+	g := streamGroup("g", TLS)
+	g.Targets = []Target{target(tls.VersionTLS12), target(tls.VersionTLS13)}
+	g.HealthCheck = HealthCheck{Protocol: HTTPS, Matcher: "200-499", Interval: 50 * time.Millisecond, Timeout: time.Second, HealthyThreshold: 2, UnhealthyThreshold: 2}
+	var got results
+	p := startPlane(t, func(o *Options) { o.Health = got.add })
+	apply(t, p, network(Listener{Default: Rule{Then: to("g")}}, g))
+	eventually(t, "two verdicts", func() bool { return len(got.list()) == 2 })
+	verdicts := map[string]State{}
+	for _, r := range got.list() {
+		verdicts[r.ID] = r.State
+	}
+	if d := cmp.Diff(map[string]State{"from 303": StateHealthy, "from 304": StateUnhealthy}, verdicts); d != "" {
+		t.Errorf("verdicts (-want +got):\n%s", d)
+	}
+}
+
+func TestProxyHeaderOfIPv6(t *testing.T) {
+	h := proxyHeader(netip.MustParseAddrPort("[2001:db8::1]:4660"), netip.MustParseAddrPort("10.0.0.1:80"), false)
+	if h[13] != 0x21 || binary.BigEndian.Uint16(h[14:]) != 36+7 || len(h) != 16+36+7 {
+		t.Errorf("header % x", h)
+	}
+	if from, dest := netip.AddrFrom16([16]byte(h[16:32])), netip.AddrFrom16([16]byte(h[32:48])).Unmap(); from.String() != "2001:db8::1" || dest.String() != "10.0.0.1" {
+		t.Errorf("from %s to %s", from, dest)
+	}
+}
+
+func TestSharesOfHealthyTargets(t *testing.T) {
+	at := place{zone: "a"}
+	one := func(zone string, s State) member {
+		return member{target: &target{state: s}, zone: zone, declared: s}
+	}
+	with := func(attr tgAttributes, members ...member) *groupView { return &groupView{attr: attr, members: members} }
+	for name, tt := range map[string]struct {
+		view *groupView
+		want int
+	}{
+		"healthy ones of the zone":     {with(tgAttributes{}, one("a", StateHealthy), one("a", StateUnhealthy), one("b", StateHealthy)), 1},
+		"all of the zone fail open":    {with(tgAttributes{}, one("a", StateUnhealthy), one("a", StateUnhealthy), one("b", StateUnhealthy)), 2},
+		"another zone serves":          {with(tgAttributes{}, one("a", StateUnhealthy), one("b", StateHealthy)), 0},
+		"across zones":                 {with(tgAttributes{crossZone: "true"}, one("a", StateUnhealthy), one("b", StateHealthy)), 1},
+		"targets of any zone":          {with(tgAttributes{}, one("all", StateHealthy), one("", StateHealthy)), 2},
+		"fewer than the threshold":     {with(tgAttributes{minHealthy: 2}, one("a", StateHealthy), one("a", StateUnhealthy)), 2},
+		"less than the share":          {with(tgAttributes{minHealthyPart: 60}, one("a", StateHealthy), one("a", StateUnhealthy)), 2},
+		"draining, unused and unknown": {with(tgAttributes{}, one("a", StateDraining), one("a", StateUnused), one("a", StateInitial)), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := len(tt.view.flowCandidates(at)); got != tt.want {
+				t.Errorf("%d candidates, want %d", got, tt.want)
+			}
+		})
 	}
 }
