@@ -24,6 +24,7 @@ type Memory struct {
 	serial  int64
 	objects map[Ref]Object
 	sorted  map[Kind][]Ref // ascending by namespace and name
+	indexed map[indexKey]map[Ref]struct{}
 
 	watchers []*watcher
 	pending  []event
@@ -47,7 +48,7 @@ func NewMemory(now func() time.Time) (*Memory, error) {
 	if now == nil {
 		now = func() time.Time { return time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC) }
 	}
-	return &Memory{scheme: s, now: now, objects: map[Ref]Object{}, sorted: map[Kind][]Ref{}}, nil
+	return &Memory{scheme: s, now: now, objects: map[Ref]Object{}, sorted: map[Kind][]Ref{}, indexed: map[indexKey]map[Ref]struct{}{}}, nil
 }
 
 // Scheme returns the types that the store can hold.
@@ -68,7 +69,7 @@ func (m *Memory) List(q Query) ([]Object, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []Object
-	for _, ref := range m.sorted[q.Kind] {
+	for _, ref := range m.candidates(q) {
 		if o := m.objects[ref]; q.Selects(o) {
 			out = append(out, o)
 		}
@@ -107,10 +108,8 @@ func (m *Memory) Watch(notify func(old, new Object)) (stop func()) {
 // store replaces an object (new nil: removes it) and notes the event. The lock is held.
 func (m *Memory) store(ref Ref, obj Object) {
 	old, had := m.objects[ref]
-	order := func(a, b Ref) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	}
-	switch at, found := slices.BinarySearchFunc(m.sorted[ref.Kind], ref, order); {
+	m.reindex(ref, old, obj)
+	switch at, found := slices.BinarySearchFunc(m.sorted[ref.Kind], ref, byName); {
 	case obj == nil && found:
 		delete(m.objects, ref)
 		m.sorted[ref.Kind] = slices.Delete(m.sorted[ref.Kind], at, at+1)
@@ -125,6 +124,10 @@ func (m *Memory) store(ref Ref, obj Object) {
 		e.old = old
 	}
 	m.pending = append(m.pending, e)
+}
+
+func byName(a, b Ref) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 // tell delivers what is pending. It is called without the lock.

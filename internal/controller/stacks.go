@@ -36,6 +36,7 @@ func Frontends(c config.Config) map[model.Kind]engine.Frontend {
 			SecretLabel: ingress.Label{Key: key, Value: value},
 			NoIPTargets: !c.Gates.On(config.EnableIPTargetType), NoCapacity: !c.Gates.On(config.LBCapacityReservation),
 			NoWeights: !c.Gates.On(config.WeightedTargetGroups), StrictGroups: c.StrictGroups,
+			ManageCertificates: c.Gates.On(config.EnableCertificateManagement), DefaultCA: c.Ingress.DefaultPCA,
 			NoWAFv2: !c.Ingress.WAFv2, NoWAFClassic: !c.Ingress.WAFClassic, NoShield: !c.Ingress.Shield,
 		}),
 	}
@@ -51,8 +52,9 @@ func PlanOptions(c config.Config, vpc string) plan.Options {
 		EnhancedDefaults:   c.Gates.On(config.EnhancedDefaultBehavior),
 		StrictGroups:       c.StrictGroups,
 		AllowedCAs:         c.Ingress.CertificateAuthorities,
-		DefaultTags:        c.Defaults.Tags,
-		Propagation:        propagation,
+		ManageCertificates: c.Gates.On(config.EnableCertificateManagement), SkipManagedCertificates: c.Gates.On(config.EnableCertificateManagement),
+		DefaultTags: c.Defaults.Tags,
+		Propagation: propagation,
 	}
 }
 
@@ -71,6 +73,17 @@ type stacks struct {
 	mu    sync.Mutex
 	views map[model.StackID]*cluster.View // of the runs under way
 }
+
+// StackLine is the controller of load balancers. What cfg is told of runs is taken by the line.
+func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) Line[model.StackID] {
+	s := newStacks(cfg, cl, m, log)
+	return Line[model.StackID]{
+		Name: ingressController, MaxDelay: maxDelay, Triggers: s.triggers, Run: s.run, Label: s.label,
+	}
+}
+
+// StackKinds are the kinds that load balancers are made from.
+func StackKinds() []cluster.Kind { return append([]cluster.Kind{cluster.KindSecret}, kinds...) }
 
 func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *stacks {
 	s := &stacks{cluster: cl, metrics: m, fence: cfg.Fence, views: map[model.StackID]*cluster.View{}}

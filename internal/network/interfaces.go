@@ -3,6 +3,7 @@ package network
 import (
 	"net/netip"
 	"slices"
+	"strings"
 )
 
 // Interface is a network interface with what it carries. Addresses and Prefixes may be of either
@@ -24,6 +25,9 @@ func (i Interface) Carries(ip string) bool {
 func sameAddress(a, b string) bool {
 	if a == b {
 		return true
+	}
+	if !strings.Contains(a, ":") || !strings.Contains(b, ":") {
+		return false // IPv4 has one way
 	}
 	x, err := netip.ParseAddr(a)
 	if err != nil {

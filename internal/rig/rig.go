@@ -40,6 +40,9 @@ type Options struct {
 	// Checkpoints are kept over restarts, as the real controller does. Otherwise every start looks
 	// at everything at once, which most tests are about.
 	Checkpoints bool
+	// Workers runs the controller's own queues with so many workers each, instead of one item
+	// after the other by Settle.
+	Workers int
 	// Emulator options.
 	Emulator emulator.Options
 }
@@ -102,6 +105,10 @@ type process struct {
 	tracked  *controller.Triggers[bindings.Key]
 	queue    queue
 
+	k8s  *kube.Cluster
+	line engine.Config
+	fill bindings.Config
+
 	checkpoints *controller.Checkpoints // nil: none are kept
 	saved       time.Time
 }
@@ -146,17 +153,21 @@ func (r *Rig) Start() {
 	line := engine.Config{
 		Cloud: aws, Cluster: k8s, Options: options,
 		Frontends: map[model.Kind]engine.Frontend{model.Ingress: p.frontend},
-		Viewed:    p.stacks.Ran,
+		Viewed: func(id model.StackID, v *cluster.View) {
+			k8s.Bindings(v, id) // the plan will look at them
+			p.stacks.Ran(id, v)
+		},
 	}
 	if r.opt.Checkpoints {
 		book := checkpoint.New(time.Now)
 		p.checkpoints = &controller.Checkpoints{Book: book, Store: kube.Checkpoints{API: mortal{p, api}, Namespace: "kube-system"}}
-		p.checkpoints.Load(ctx)
+		if r.opt.Workers == 0 {
+			p.checkpoints.Load(ctx)
+		}
 		p.saved = time.Now()
 		line.Checkpoints = book
 	}
-	p.engine = engine.New(line)
-	p.bindings = bindings.New(bindings.Config{
+	fill := bindings.Config{
 		Cloud: aws, Cluster: k8s, ClusterName: ClusterName, VPC: r.World.VPC,
 		Targets: targets.Options{FailOpen: true},
 		Viewed: func(key bindings.Key, v *cluster.View) {
@@ -167,8 +178,14 @@ func (r *Rig) Start() {
 			p.tracked.Ran(key, v)
 		},
 		Now: time.Now,
-	})
+	}
+	p.k8s, p.line, p.fill = k8s, line, fill
 	r.process = p
+	if r.opt.Workers > 0 {
+		r.stop = p.work(r.opt.Workers)
+		return
+	}
+	p.engine, p.bindings = engine.New(line), bindings.New(fill)
 	p.listAll()
 	unwatch := r.Store.Watch(p.event)
 	r.stop = func() { unwatch(); kill() }

@@ -184,9 +184,13 @@ type opening struct {
 func (p *pass) openRules(ctx context.Context, anew bool) opening {
 	start := p.r.Now()
 	defer func() { p.r.phase("rules", start) }()
-	want, err := p.r.rulesText(ctx, p.demand)
-	if err == nil && !anew && want != "" && p.r.ruled(p.key, want) {
-		return opening{done: true} // other endpoints behind the same groups
+	var want string
+	var err error
+	if !anew && p.r.hasRules(p.key) {
+		want, err = p.r.rulesText(ctx, p.demand)
+		if err == nil && want != "" && p.r.ruled(p.key, want) {
+			return opening{done: true} // other endpoints behind the same groups
+		}
 	}
 	var report ruleReport
 	if err == nil {
@@ -204,6 +208,9 @@ func (p *pass) openRules(ctx context.Context, anew bool) opening {
 	p.out.Findings.Add(report.findings...)
 	p.out.Changed = p.out.Changed || report.changed
 	if report.mine && len(p.retained) == 0 {
+		if want == "" { // only now, as it is then told from what was read for all bindings together
+			want, _ = p.r.rulesText(ctx, p.demand) // without it the rules are computed once more
+		}
 		p.r.noteRuled(p.key, want)
 	}
 	return opening{done: report.mine, faulty: report.faulty, again: report.others}

@@ -55,6 +55,9 @@ func (r *Reconciler) ruled(key Key, rules string) bool {
 	return r.opened[key] == rules
 }
 
+// hasRules says whether any rules of a binding are remembered.
+func (r *Reconciler) hasRules(key Key) bool { return !r.ruled(key, "") }
+
 // noteRuled remembers the rules of a binding that are there; "" forgets.
 func (r *Reconciler) noteRuled(key Key, rules string) {
 	r.mu.Lock()

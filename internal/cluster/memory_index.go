@@ -1,0 +1,42 @@
+package cluster
+
+import (
+	"maps"
+	"slices"
+)
+
+// indexKey is a value of an index of a kind.
+type indexKey struct {
+	kind  Kind
+	index Index
+	value string
+}
+
+// reindex moves an object to its present values of all indexes of its kind. The lock is held.
+func (m *Memory) reindex(ref Ref, old, new Object) {
+	typ, ok := TypeOf(ref.Kind)
+	if !ok {
+		return
+	}
+	for _, ix := range typ.Indexes {
+		if old != nil {
+			for _, v := range IndexValues(ref.Kind, ix, old) {
+				remove(m.indexed, indexKey{ref.Kind, ix, v}, ref)
+			}
+		}
+		if new != nil {
+			for _, v := range IndexValues(ref.Kind, ix, new) {
+				add(m.indexed, indexKey{ref.Kind, ix, v}, ref)
+			}
+		}
+	}
+}
+
+// candidates are the objects among which the answer of a query is, in order. The lock is held.
+func (m *Memory) candidates(q Query) []Ref {
+	typ, ok := TypeOf(q.Kind)
+	if !ok || !slices.Contains(typ.Indexes, q.Index) {
+		return m.sorted[q.Kind]
+	}
+	return slices.SortedFunc(maps.Keys(m.indexed[indexKey{q.Kind, q.Index, q.Value}]), byName)
+}

@@ -1,0 +1,79 @@
+package rig
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/controller"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+)
+
+// work starts the controller's own queues over the store. stop ends them and waits for the workers.
+func (p *process) work(workers int) (stop func()) {
+	metrics := controller.NewMetrics(time.Now)
+	src := stored{p.rig.Store}
+	stacks := controller.StackLine(p.line, p.k8s, metrics, logr.Discard())
+	stacks.Workers = workers
+	fill := controller.BindingLine(p.fill, p.k8s, metrics)
+	fill.Workers, fill.MaxDelay = workers, 1000*time.Second
+	var running sync.WaitGroup
+	if p.checkpoints != nil {
+		stacks.Prepare = p.checkpoints.Load
+		running.Go(func() {
+			if err := p.checkpoints.Start(p.ctx); err != nil {
+				p.rig.T.Error(err)
+			}
+		})
+	}
+	running.Go(func() {
+		if err := stacks.Start(p.ctx, src, controller.StackKinds(), logr.Discard()); err != nil {
+			p.rig.T.Error(err)
+		}
+	})
+	running.Go(func() {
+		if err := fill.Start(p.ctx, src, controller.BindingKinds(), logr.Discard()); err != nil {
+			p.rig.T.Error(err)
+		}
+	})
+	return func() {
+		p.kill()
+		running.Wait()
+	}
+}
+
+// stored is a store in memory seen as a source of events.
+type stored struct{ store *cluster.Memory }
+
+// WaitForSync returns at once: a store in memory is always complete.
+func (stored) WaitForSync(context.Context) error { return nil }
+
+// Watch tells of everything that is there and of every change of what is read, as informers do.
+func (s stored) Watch(ctx context.Context, kinds []cluster.Kind, notify func(kube.Event)) error {
+	read := map[cluster.Kind]bool{}
+	for _, k := range kinds {
+		read[k] = true
+	}
+	of := func(obj cluster.Object) bool {
+		k, ok := cluster.KindOf(obj)
+		return ok && read[k]
+	}
+	stop := s.store.Watch(func(old, new cluster.Object) {
+		switch {
+		case old != nil && !of(old), new != nil && !of(new):
+		case old != nil && new != nil && cluster.Same(old, new):
+		default:
+			notify(kube.Event{Old: old, New: new})
+		}
+	})
+	context.AfterFunc(ctx, stop)
+	for _, k := range kinds {
+		for _, obj := range s.store.All(k) {
+			notify(kube.Event{New: obj, Stale: true})
+		}
+	}
+	return nil
+}
