@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/fulcrum-lb/fulcrum/internal/webhook/serving"
+	"github.com/fulcrum-lb/fulcrum/local/manifest"
+	"github.com/fulcrum-lb/fulcrum/local/world"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+// TestWebhookCertificate: with the rights of config/webhook and no others, the self-made certificate
+// is shared, trusted and replaced.
+func TestWebhookCertificate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a world")
+	}
+	w := worldtest.Start(t, world.Options{Cluster: "certificates", Nodes: 1, WithoutAWS: true})
+	applier, err := manifest.NewApplier(w.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := manifest.Load("../../config/rbac", "../../config/webhook/rbac.yaml", "../../config/webhook/manifests.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := applier.Apply(t.Context(), objects); err != nil {
+		t.Fatal(err)
+	}
+	cfg := w.RESTConfig()
+	cfg.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:kube-system:fulcrum", Groups: []string{"system:serviceaccounts", "system:authenticated"},
+	}
+	own, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	keeper := func() *serving.Keeper {
+		return &serving.Keeper{
+			Secrets: own.CoreV1().Secrets("kube-system"), Hooks: own.AdmissionregistrationV1(), Namespace: "kube-system",
+			Secret: "aws-load-balancer-tls", Service: "aws-load-balancer-webhook-service", Configuration: "aws-load-balancer-webhook",
+			Now: func() time.Time { return now }, Log: logr.Discard(),
+		}
+	}
+	one, two := keeper(), keeper()
+	for round := range 3 {
+		for _, k := range []*serving.Keeper{one, two, one} {
+			if err := k.Sync(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(one.Certificate().Certificate[0], two.Certificate().Certificate[0]) {
+			t.Errorf("round %d: two replicas serve two certificates", round)
+		}
+		var bundles [][]byte
+		v, err := w.Kube().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "aws-load-balancer-webhook", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range v.Webhooks {
+			bundles = append(bundles, h.ClientConfig.CABundle)
+		}
+		m, err := w.Kube().AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "aws-load-balancer-webhook", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range m.Webhooks {
+			bundles = append(bundles, h.ClientConfig.CABundle)
+		}
+		for _, b := range bundles {
+			roots := x509.NewCertPool()
+			roots.AppendCertsFromPEM(b)
+			_, err := one.Certificate().Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "aws-load-balancer-webhook-service.kube-system.svc", CurrentTime: now})
+			if err != nil {
+				t.Errorf("round %d: the certificate is not trusted: %v", round, err)
+			}
+			if n := blocks(b); n != round+1 && (round < 2 || n != 2) {
+				t.Errorf("round %d: the bundle holds %d CAs", round, n)
+			}
+		}
+		if len(bundles) != 6 {
+			t.Errorf("%d webhooks", len(bundles))
+		}
+		now = now.Add(250 * 24 * time.Hour)
+	}
+}
+
+func blocks(b []byte) (n int) {
+	for block, rest := pem.Decode(b); block != nil; block, rest = pem.Decode(rest) {
+		n++
+	}
+	return n
+}
