@@ -15,12 +15,95 @@ var notFound = model.FixedResponse{Status: "404", ContentType: "text/plain"}
 // for it do not fall through to a rule that was never meant for them.
 var unavailable = model.FixedResponse{Status: "503", ContentType: "text/plain", Body: "Rule is held because its configuration is not valid"}
 
-// hold keeps the live rule of the same place, or puts a 503 there.
-func (p *rulePlan) hold(live *observed.Listener, taken map[string]bool) {
-	if r := findPlace(live, p.wish.Hosts(), p.wish.Paths(), taken); r != nil {
-		taken[r.ARN] = true
-		p.kept = r
-		p.wish.Conditions, p.wish.Transforms, p.wish.Actions = r.Conditions, r.Transforms, r.Actions
+// holdRules finds for each held rule the live one that it keeps, and returns what is spoken for.
+// Rules of several members may have the same hosts and paths, and nothing live says whose it is.
+// Where there are as many live rules at a place as wished ones, they are taken for each other in
+// order. Otherwise a live rule that is just what another member wishes is that member's.
+func (b *builder) holdRules(l *listenerPlan) map[string]bool {
+	taken := map[string]bool{}
+	if l.live == nil {
+		for i := range l.rules {
+			if l.rules[i].held {
+				l.rules[i].hold(nil)
+			}
+		}
+		return taken
+	}
+	own := b.ownRules(l)
+	wishes := slices.Clone(l.rules)
+	for i := range l.rules {
+		p := &l.rules[i]
+		if !p.held {
+			continue
+		}
+		hosts, paths := p.wish.Hosts(), p.wish.Paths()
+		rank, count := 0, 0
+		for j, o := range wishes {
+			if samePlace(hosts, paths, o.wish.Hosts(), o.wish.Paths()) {
+				if j < i {
+					rank++
+				}
+				count++
+			}
+		}
+		var there, free []*observed.Rule
+		for j := range l.live.Rules {
+			r := &l.live.Rules[j]
+			if m := (model.Rule{Conditions: r.Conditions}); samePlace(hosts, paths, m.Hosts(), m.Paths()) {
+				there = append(there, r)
+				if _, others := own[r.ARN]; !others && !taken[r.ARN] {
+					free = append(free, r)
+				}
+			}
+		}
+		switch {
+		case len(there) == count && !taken[there[rank].ARN]:
+			taken[there[rank].ARN] = true
+			p.hold(there[rank])
+		case len(free) > 0:
+			taken[free[0].ARN] = true
+			p.hold(free[0])
+		default:
+			p.hold(nil)
+			// Who comes first must not take away what others serve there now.
+			for _, r := range there {
+				if at, others := own[r.ARN]; others && at > i && sameConditions(p.wish.Conditions, r.Conditions) {
+					p.wish.Actions, p.wish.Transforms = r.Actions, r.Transforms
+					break
+				}
+			}
+		}
+	}
+	for arn := range own {
+		taken[arn] = true
+	}
+	return taken
+}
+
+// ownRules are the live rules that rules which are not held wish for just so, with the places of
+// these among the wished ones.
+func (b *builder) ownRules(l *listenerPlan) map[string]int {
+	out := map[string]int{}
+	for i, p := range l.rules {
+		if p.held {
+			continue
+		}
+		for _, o := range l.live.Rules {
+			if _, gone := out[o.ARN]; !gone && sameConditions(p.wish.Conditions, o.Conditions) &&
+				sameActions(p.wish.Actions, o.Actions, b.arn) && sameTransforms(p.wish.Transforms, o.Transforms) {
+				out[o.ARN] = i
+				break
+			}
+		}
+	}
+	return out
+}
+
+// hold keeps a live rule, or without one puts a 503 in its place.
+func (p *rulePlan) hold(live *observed.Rule) {
+	if live != nil {
+		p.kept = live
+		p.wish.Conditions, p.wish.Transforms, p.wish.Actions = live.Conditions, live.Transforms, live.Actions
 		return
 	}
 	p.wish.Actions, p.wish.Transforms = []model.Action{unavailable}, nil

@@ -75,14 +75,16 @@ func (b *builder) resolveRules(l *listenerPlan, blocked []finding.Ref) {
 		}
 	}
 	l.defaults = b.resolved(l.defaults)
-	taken := map[string]bool{}
 	for _, r := range l.wish.Rules {
 		p := rulePlan{wish: r, wished: r.Actions, held: r.Held || slices.Contains(blocked, r.Member) || b.unresolved(r.Actions, r.Origin)}
-		if p.held {
-			p.hold(l.live, taken)
+		if !p.held {
+			p.wish.Actions = b.resolved(p.wish.Actions)
 		}
-		p.wish.Actions = b.resolved(p.wish.Actions)
 		l.rules = append(l.rules, p)
+	}
+	taken := b.holdRules(l)
+	for i := range l.rules {
+		l.rules[i].wish.Actions = b.resolved(l.rules[i].wish.Actions)
 	}
 	for _, h := range b.want.Held {
 		b.insertHeld(l, h, taken)

@@ -36,11 +36,13 @@ type ruleChange struct {
 	priority int32          // wished
 	live     *observed.Rule // nil: to be created
 	actions  []model.Action // to be set now
-	modify   bool           // conditions stay, actions or transforms change
-	wait     string         // for what the final actions wait
-	below    string         // for what the move to the final place waits
-	at       int32          // where a new rule is created
-	step     StepID         // that creates or changes it
+	// transforms to be set now: those of the traffic that the actions carry.
+	transforms []model.Transform
+	modify     bool   // conditions stay, actions or transforms change
+	wait       string // for what the final actions wait
+	below      string // for what the move to the final place waits
+	at         int32  // where a new rule is created
+	step       StepID // that creates or changes it
 }
 
 // ruleSet is the difference of one listener's rules.
@@ -71,7 +73,7 @@ func (b *builder) pairRules(l *listenerPlan) ruleSet {
 	}
 	taken := make([]bool, len(live))
 	for i := range l.rules {
-		s.wished = append(s.wished, ruleChange{plan: &l.rules[i], priority: int32(i + 1), actions: l.rules[i].wish.Actions})
+		s.wished = append(s.wished, ruleChange{plan: &l.rules[i], priority: int32(i + 1), actions: l.rules[i].wish.Actions, transforms: l.rules[i].wish.Transforms})
 	}
 	pass := func(fits func(w *ruleChange, o observed.Rule) bool) {
 		for i := range s.wished {
@@ -110,6 +112,9 @@ func (b *builder) pairRules(l *listenerPlan) ruleSet {
 		}
 		now, wait := b.shift(w.plan.wish.Actions, w.live.Actions)
 		w.wait = wait
+		if wait != "" {
+			w.transforms = w.live.Transforms
+		}
 		if wait == "" || !sameActions(now, w.live.Actions, b.arn) {
 			w.modify, w.actions = true, now
 		}

@@ -27,6 +27,10 @@ func (b *builder) stage(l *listenerPlan, s *ruleSet) {
 		}
 		if w.live == nil && !w.plan.held {
 			w.actions, w.wait = b.shift(w.plan.wish.Actions, l.live.Default)
+			w.transforms = w.plan.wish.Transforms
+			if w.wait != "" {
+				w.transforms = nil // default actions have none
+			}
 		}
 		old, masked := s.answering(i)
 		if masked {

@@ -55,7 +55,7 @@ func (r *rulePlanner) create(after []StepID) {
 			}
 		}
 		rule := w.plan.wish
-		rule.Actions = w.actions
+		rule.Actions, rule.Transforms = w.actions, w.transforms
 		w.step = r.b.add(Step{
 			ID: stepID("create", a), Address: a, Verb: Create,
 			Do:  CreateRule{Listener: listenerAddress(r.l.wish.Port), Priority: w.at, Rule: rule, Tags: r.b.ruleTags(r.tags(w))},
@@ -81,7 +81,7 @@ func (r *rulePlanner) modify() {
 		a := r.address(w)
 		w.step = r.b.add(Step{
 			ID: stepID("modify", a), Address: a, Verb: Update,
-			Do:      ModifyRule{Rule: a, Conditions: w.plan.wish.Conditions, Actions: w.actions, Transforms: w.plan.wish.Transforms},
+			Do:      ModifyRule{Rule: a, Conditions: w.plan.wish.Conditions, Actions: w.actions, Transforms: w.transforms},
 			Changes: []Change{{Path: "actions", From: actionsText(w.live.Actions), To: actionsText(w.actions)}},
 			Wait:    r.ahead(i),
 			Why:     ruleReason(w), After: append(groupSteps(w.actions, r.groups), r.steps...), Blames: r.blame(w),
