@@ -24,6 +24,7 @@ type flags struct {
 	listen, resolver, state string
 	seed                    uint64
 	enforce                 bool
+	propagation             time.Duration
 }
 
 // NewCommand is the role's command line.
@@ -46,6 +47,7 @@ func NewCommand() *cobra.Command {
 	fl.StringVar(&f.state, "state", "", "file that the state is read from at the start, if it exists, and written to at the end")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of identifiers and orders")
 	fl.BoolVar(&f.enforce, "enforce-security-groups", true, "drop connections that security groups do not allow")
+	fl.DurationVar(&f.propagation, "propagation-delay", 0, "how late load balancers learn of changes that the API has accepted")
 	return cmd
 }
 

@@ -18,6 +18,7 @@ func (f flags) startDataPlane(ctx context.Context, em *emulator.Emulator) (stop 
 	s, err := serve.Start(ctx, em, serve.Options{
 		Resolver:              f.resolver,
 		EnforceSecurityGroups: f.enforce,
+		PropagationDelay:      f.propagation,
 		Plane:                 dataplane.Options{Dial: loopback.Target},
 		Log:                   slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})

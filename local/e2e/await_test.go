@@ -26,8 +26,10 @@ import (
 //	await gone KIND NS/NAME             an object (Ingress, Service, Namespace -/NAME) is no more
 //	await aws empty                     AWS holds what the world began with
 //	await lbs N                         N load balancers exist
+//	await groups N                      N target groups exist
+//	await call OPERATION                AWS has been called so since the last reset of calls
 func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.Context) error, error) {
-	usage := errors.New("usage: await [-for D] hostname|targets|pods|event|rollout|gone|aws|lbs …, see awaits")
+	usage := errors.New("usage: await [-for D] hostname|targets|pods|event|rollout|gone|aws|lbs|groups|call …, see awaits")
 	if len(args) == 0 {
 		return nil, usage
 	}
@@ -78,6 +80,17 @@ func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.C
 			}
 			return err
 		}, nil
+	case what == "groups" && len(args) == 1:
+		n := number(ts, args[0])
+		return func(ctx context.Context) error { return s.targetGroups(ctx, n) }, nil
+	case what == "call" && len(args) == 1:
+		return func(context.Context) error {
+			lines, err := s.calls(nil)
+			if err == nil && !strings.Contains(lines, " "+args[0]+" \n") {
+				err = fmt.Errorf("%s has not been called", args[0])
+			}
+			return err
+		}, nil
 	}
 	return nil, usage
 }
@@ -100,6 +113,34 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	outcome(ts, neg, await.True(s.ctx, limit, check))
 }
 
+// cmdHold fails as soon as a thing is not true.
+func cmdHold(ts *testscript.TestScript, neg bool, args []string) {
+	s := of(ts)
+	f := flag.NewFlagSet("hold", flag.ContinueOnError)
+	limit := f.Duration("for", 3*time.Second, "how long")
+	if err := f.Parse(args); err != nil || neg {
+		ts.Fatalf("usage: hold [-for D] THING")
+	}
+	check, err := s.awaits(ts, f.Args())
+	if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	began := time.Now()
+	// The error of await would be that it stays true until the end.
+	var broken error
+	_ = await.True(s.ctx, *limit, func(ctx context.Context) error {
+		err := check(ctx)
+		if err == nil || ctx.Err() != nil {
+			return errHolds
+		}
+		broken = fmt.Errorf("after %s: %w", time.Since(began).Round(time.Millisecond), err)
+		return nil
+	})
+	outcome(ts, false, broken)
+}
+
+var errHolds = errors.New("it still holds")
+
 func (s *stage) event(ctx context.Context, namespace, name, reason string, message *regexp.Regexp) error {
 	list, err := s.World.Kube().CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -116,6 +157,23 @@ func (s *stage) event(ctx context.Context, namespace, name, reason string, messa
 		seen = append(seen, e.Reason+": "+e.Message)
 	}
 	return fmt.Errorf("no event %s about %s/%s; seen: %s", reason, namespace, name, strings.Join(seen, "; "))
+}
+
+func (s *stage) targetGroups(ctx context.Context, n int) error {
+	lines, err := s.Inspector.Inventory(ctx)
+	if err != nil {
+		return err
+	}
+	var groups []string
+	for _, l := range lines {
+		if strings.HasPrefix(l, "target group ") {
+			groups = append(groups, l)
+		}
+	}
+	if len(groups) != n {
+		return fmt.Errorf("%d target groups exist: %s", len(groups), strings.Join(groups, "; "))
+	}
+	return nil
 }
 
 func (s *stage) gone(ctx context.Context, kind, namespace, name string) error {

@@ -34,9 +34,12 @@ const defaultLimit = 60 * time.Second
 //	delete FILE…                      delete its objects, without waiting for finalizers
 //	await [-for D] THING               see awaits; testscript itself has other meanings for wait and kill
 //	! await [-for D] THING             that does not become true; D is 3s by default
+//	hold [-for D] THING               that is true and stays so; D is 3s by default
 //	curl [-until RE] [-via NS/INGRESS] [-H 'K: V']… [-n N] URL
 //	                                  GET; prints "STATUS pod=… app=… path=…" or "STATUS location=…",
-//	                                  then the body; -n sends N requests, which must all be answered
+//	                                  with certificate=… over TLS, then the body; -n sends N requests, which must all be answered
+//	grpc [-until RE] NS/INGRESS HOST METHOD
+//	                                  call /PACKAGE.SERVICE/METHOD over TLS; prints "CODE pod=… app=… path=…"
 //	scale NS/DEPLOYMENT N
 //	annotate NS/POD KEY=VALUE         merge an annotation into a pod; -selector chooses the first of many
 //	crash ROLE                        SIGKILL
@@ -44,8 +47,10 @@ const defaultLimit = 60 * time.Second
 //	rollout NS/DEPLOYMENT             replace all its pods
 //	drain NODE                        cordon it and evict its pods
 //	uncordon NODE
-//	load start NS/INGRESS URL         send requests at a steady rate
-//	load stop                         print how many were sent and how many failed
+//	load start [-app APP] NS/INGRESS URL
+//	                                  send requests at a steady rate, beside those of earlier loads; an
+//	                                  answer from another application than APP counts as failure
+//	load stop                         end all loads; print how many were sent and how many failed
 //	calls reset                       forget the AWS calls so far
 //	calls [-mutating]                 print the counts of AWS calls
 //	inventory                         print what is in AWS
@@ -58,7 +63,9 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 			outcome(ts, neg, of(ts).deleteFiles(ts, args))
 		},
 		"await": cmdAwait,
+		"hold":  cmdHold,
 		"curl":  cmdCurl,
+		"grpc":  cmdGRPC,
 		"scale": func(ts *testscript.TestScript, neg bool, args []string) {
 			arguments(ts, args, 2, "scale NS/DEPLOYMENT N")
 			ns, name := split(ts, args[0])
@@ -271,6 +278,9 @@ func line(r scenario.Reply) string {
 	}
 	if r.Pod != nil {
 		text += fmt.Sprintf(" pod=%s app=%s node=%s host=%s path=%s", r.Pod.Pod, r.Pod.App, r.Pod.Node, r.Pod.Host, r.Pod.Path)
+	}
+	if r.Certificate != "" {
+		text += " certificate=" + r.Certificate
 	}
 	return text
 }

@@ -2,12 +2,16 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fulcrum-lb/fulcrum/local/inspect"
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
@@ -38,7 +42,9 @@ type stage struct {
 	controller string
 	applier    *manifest.Applier
 	before     inspect.Inventory // what the world began with
-	load       *load             // nil: none is running
+	loads      []*load           // those that run
+
+	propagation time.Duration // how late load balancers learn of changes
 }
 
 type stageKey struct{}
@@ -47,16 +53,20 @@ func setup(env *testscript.Env, binary, controller string) error {
 	// A script that hangs is ended by go test's own limit; what it started
 	// ends with the world.
 	ctx, cancel := context.WithCancel(context.Background())
-	w, err := world.Start(ctx, world.Options{Binary: binary, Keep: os.Getenv("FULCRUM_KEEP") != ""})
+	opts, err := options(env)
 	if err != nil {
 		cancel()
 		return err
 	}
-	s := &stage{ctx: ctx, controller: controller}
+	opts.Binary, opts.Keep = binary, os.Getenv("FULCRUM_KEEP") != ""
+	w, err := world.Start(ctx, opts)
+	if err != nil {
+		cancel()
+		return err
+	}
+	s := &stage{ctx: ctx, controller: controller, propagation: opts.PropagationDelay}
 	env.Defer(func() {
-		if s.load != nil {
-			s.load.end()
-		}
+		s.endLoads()
 		cancel()
 		if f, ok := env.T().(interface{ Failed() bool }); ok && f.Failed() && w.Started(world.RoleController) {
 			env.T().Log("the end of the controller's log:\n" + w.LogTail(world.RoleController, 40))
@@ -96,6 +106,32 @@ func setup(env *testscript.Env, binary, controller string) error {
 		env.Setenv("CERT_"+domain, arn)
 	}
 	return nil
+}
+
+// options reads world.yaml of a script, which says how its world differs from
+// others.
+func options(env *testscript.Env) (world.Options, error) {
+	var file struct {
+		Domains          []string `json:"domains"`
+		PropagationDelay string   `json:"propagationDelay"`
+	}
+	b, err := os.ReadFile(filepath.Join(env.WorkDir, "world.yaml"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return world.Options{}, nil
+	}
+	if err != nil {
+		return world.Options{}, err
+	}
+	if err := yaml.UnmarshalStrict(b, &file); err != nil {
+		return world.Options{}, fmt.Errorf("world.yaml: %w", err)
+	}
+	opts := world.Options{Domains: file.Domains}
+	if file.PropagationDelay != "" {
+		if opts.PropagationDelay, err = time.ParseDuration(file.PropagationDelay); err != nil {
+			return opts, fmt.Errorf("world.yaml: %w", err)
+		}
+	}
+	return opts, nil
 }
 
 // shared is in every world before its script begins.

@@ -2,9 +2,12 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -17,40 +20,63 @@ import (
 )
 
 // loadInterval is the time between two requests of a load.
-const loadInterval = 10 * time.Millisecond
+const loadInterval = 20 * time.Millisecond
+
+// settling is how long loads go on after the last change is known to have
+// reached the load balancers.
+const settling = 300 * time.Millisecond
 
 // load sends requests at a steady rate, whatever becomes of them.
 type load struct {
-	stop context.CancelFunc
-	done sync.WaitGroup
+	url, app string // of any application if app is empty
+	began    time.Time
+	stop     context.CancelFunc
+	done     sync.WaitGroup
 
 	mu       sync.Mutex
-	outcomes map[string]int
+	served   int
+	failures map[string]*failure
 }
 
-// cmdLoad: `load start NS/INGRESS URL` begins, `load stop` ends and prints
-// "requests N failed M" and a line for each kind of failure.
+// failure is one kind of unwanted answer.
+type failure struct {
+	times       int
+	first, last time.Duration // when the requests were sent
+}
+
+// cmdLoad: `load start` begins, `load stop` ends and prints "requests N failed
+// M" and a line for each kind of failure.
 func cmdLoad(ts *testscript.TestScript, neg bool, args []string) {
 	s := of(ts)
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: load start [-app APP] NS/INGRESS URL, later load stop")
+	}
+	f := flag.NewFlagSet("load", flag.ContinueOnError)
+	app := f.String("app", "", "the application that has to answer")
+	if err := f.Parse(args[1:]); err != nil {
+		ts.Fatalf("%v", err)
+	}
 	switch {
-	case neg:
-	case len(args) == 3 && args[0] == "start" && s.load == nil:
-		ns, name := split(ts, args[1])
+	case args[0] == "start" && f.NArg() == 2:
+		ns, name := split(ts, f.Arg(0))
 		host, err := s.Hostname(s.ctx, ns, name)
 		ts.Check(err)
-		s.load = s.startLoad(host, args[2])
-		return
-	case len(args) == 1 && args[0] == "stop" && s.load != nil:
-		fmt.Fprint(ts.Stdout(), s.load.end())
-		s.load = nil
-		return
+		s.loads = append(s.loads, s.startLoad(host, f.Arg(1), *app))
+	case args[0] == "stop" && f.NArg() == 0 && len(s.loads) > 0:
+		// The last change has not reached the load balancers yet.
+		select {
+		case <-s.ctx.Done():
+		case <-time.After(s.propagation + settling):
+		}
+		fmt.Fprint(ts.Stdout(), s.endLoads())
+	default:
+		ts.Fatalf("usage: load start [-app APP] NS/INGRESS URL, later load stop")
 	}
-	ts.Fatalf("usage: load start NS/INGRESS URL, later load stop")
 }
 
-func (s *stage) startLoad(host, url string) *load {
+func (s *stage) startLoad(host, url, app string) *load {
 	ctx, cancel := context.WithCancel(s.ctx)
-	l := &load{stop: cancel, outcomes: map[string]int{}}
+	l := &load{url: url, app: app, began: time.Now(), stop: cancel, failures: map[string]*failure{}}
 	client := s.World.HTTPClient(host)
 	l.done.Go(func() {
 		tick := time.NewTicker(loadInterval)
@@ -62,34 +88,65 @@ func (s *stage) startLoad(host, url string) *load {
 			case <-tick.C:
 			}
 			l.done.Go(func() {
+				sent := time.Since(l.began)
 				// A request under way when the load ends still counts.
 				r, err := scenario.Get(context.WithoutCancel(ctx), client, url, nil)
-				outcome := fmt.Sprint(r.Status)
-				if err != nil {
-					outcome = err.Error()
-				}
-				l.mu.Lock()
-				defer l.mu.Unlock()
-				l.outcomes[outcome]++
+				l.note(sent, l.fault(r, err))
 			})
 		}
 	})
 	return l
 }
 
-func (l *load) end() string {
-	l.stop()
-	l.done.Wait()
+// fault says what is wrong with an answer; empty if nothing is.
+func (l *load) fault(r scenario.Reply, err error) string {
+	switch {
+	case err != nil:
+		return err.Error()
+	case r.Status != http.StatusOK:
+		return strconv.Itoa(r.Status)
+	case l.app != "" && r.Pod == nil:
+		return "an answer from no application"
+	case l.app != "" && r.Pod.App != l.app:
+		return "an answer from application " + r.Pod.App
+	}
+	return ""
+}
+
+func (l *load) note(sent time.Duration, fault string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if fault == "" {
+		l.served++
+		return
+	}
+	f := l.failures[fault]
+	if f == nil {
+		f = &failure{first: sent, last: sent}
+		l.failures[fault] = f
+	}
+	f.times++
+	f.first, f.last = min(f.first, sent), max(f.last, sent)
+}
+
+// endLoads ends all loads and sums up what has become of their requests.
+func (s *stage) endLoads() string {
+	for _, l := range s.loads {
+		l.stop()
+	}
 	var all, failed int
 	var b strings.Builder
-	for _, outcome := range slices.Sorted(maps.Keys(l.outcomes)) {
-		n := l.outcomes[outcome]
-		all += n
-		if outcome != "200" {
-			failed += n
-			fmt.Fprintf(&b, "%d times %s\n", n, outcome)
+	for _, l := range s.loads {
+		l.done.Wait()
+		all += l.served
+		for _, fault := range slices.Sorted(maps.Keys(l.failures)) {
+			f := l.failures[fault]
+			all, failed = all+f.times, failed+f.times
+			fmt.Fprintf(&b, "%s: %d times %s, %.1fs to %.1fs after %s\n",
+				l.url, f.times, fault, f.first.Seconds(), f.last.Seconds(), l.began.Format("15:04:05.0"))
 		}
 	}
+	s.loads = nil
 	return fmt.Sprintf("requests %d failed %d\n%s", all, failed, b.String())
 }
 

@@ -21,6 +21,10 @@ import (
 // MetadataKey is the header of gRPC answers that holds an Answer as JSON.
 const MetadataKey = "fulcrum-echo"
 
+// healthMethod is what load balancers call where nothing else is said; they
+// expect the answer of a server that does not know it.
+const healthMethod = "/AWS.ALB/healthcheck"
+
 // newGRPC makes a server that knows the health service and answers every
 // other method alike.
 func (s *Server) newGRPC() *grpc.Server {
@@ -55,6 +59,9 @@ func (s *Server) answerGRPC(_ any, stream grpc.ServerStream) error {
 	}
 	if err := stream.SetHeader(metadata.Pairs(MetadataKey, string(b))); err != nil {
 		return err
+	}
+	if method == healthMethod {
+		return status.Error(codes.Unimplemented, "no service has this method")
 	}
 	if path.Base(method) == "Fail" {
 		return status.Error(codes.Internal, "asked to fail")

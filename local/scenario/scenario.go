@@ -135,6 +135,9 @@ type Reply struct {
 	Status int
 	Header http.Header
 	Body   string
+	// Certificate names what the server's certificate is for; empty without
+	// TLS.
+	Certificate string
 	// Pod is set where a pod answered.
 	Pod *echo.Answer
 }
@@ -174,6 +177,9 @@ func Get(ctx context.Context, client *http.Client, url string, header http.Heade
 		return Reply{}, errors.Join(errors.New("read the answer"), err)
 	}
 	r := Reply{Status: res.StatusCode, Header: res.Header, Body: string(b)}
+	if res.TLS != nil && len(res.TLS.PeerCertificates) > 0 {
+		r.Certificate = strings.Join(res.TLS.PeerCertificates[0].DNSNames, ",")
+	}
 	var a echo.Answer
 	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") && json.Unmarshal(b, &a) == nil && a.Pod != "" {
 		r.Pod = &a

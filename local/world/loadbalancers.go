@@ -142,9 +142,28 @@ func (w *World) Lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 // to, if not empty, is the name of the load balancer that every request goes
 // to whatever its host, as a DNS record for the host would have it.
 func (w *World) HTTPClient(to string) *http.Client {
+	return &http.Client{
+		Timeout: 30 * time.Second,
+		Transport: &http.Transport{
+			DialContext:       w.Dialer(to),
+			DisableKeepAlives: true,
+			ForceAttemptHTTP2: true, // over TLS, as browsers do
+			TLSClientConfig:   &tls.Config{RootCAs: w.RootCAs()},
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// RootCAs trusts the certificates of load balancers.
+func (w *World) RootCAs() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(w.creds.caPEM)
-	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+	return pool
+}
+
+// Dialer opens connections to load balancers by name. to is as in HTTPClient.
+func (w *World) Dialer(to string) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		host, port, err := net.SplitHostPort(address)
 		if err != nil {
 			return nil, err
@@ -168,15 +187,5 @@ func (w *World) HTTPClient(to string) *http.Client {
 			}
 		}
 		return nil, last
-	}
-	return &http.Client{
-		Timeout: 30 * time.Second,
-		Transport: &http.Transport{
-			DialContext:       dial,
-			DisableKeepAlives: true,
-			ForceAttemptHTTP2: true, // over TLS, as browsers do
-			TLSClientConfig:   &tls.Config{RootCAs: pool},
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

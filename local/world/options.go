@@ -22,6 +22,11 @@ type Options struct {
 	// WithoutAWS leaves the emulator out: a cluster with nodes and pods whose
 	// instances exist nowhere. No controller can run in it.
 	WithoutAWS bool
+	// PropagationDelay is how late load balancers learn of changes that AWS
+	// has accepted: new listeners, rules, target groups and targets. What is
+	// taken away is gone at once, so that nothing hides behind the delay.
+	// Default: none.
+	PropagationDelay time.Duration
 	// Domains get one certificate each in ACM, valid for the domain and all
 	// its direct subdomains. Default: example.com and app.test.
 	Domains []string

@@ -52,6 +52,7 @@ func newUpCommand() *cobra.Command {
 	fl.StringVar(&f.opts.Region, "region", "us-west-2", "region that the world pretends to be in")
 	fl.IntVar(&f.opts.Nodes, "nodes", 3, "count of nodes, over three zones")
 	fl.StringArrayVar(&f.opts.Domains, "domain", nil, "domain with a certificate in ACM, for itself and its subdomains; may be repeated (default: example.com, app.test)")
+	fl.DurationVar(&f.opts.PropagationDelay, "propagation-delay", 0, "how late load balancers learn of changes that AWS has accepted")
 	fl.BoolVar(&f.opts.WithoutAWS, "without-aws", false, "a cluster alone, without AWS and controller")
 	fl.StringVar(&f.opts.Base, "base", "", "directory of the state of all worlds (default: one in the temporary directory)")
 	fl.BoolVar(&f.opts.Keep, "keep", false, "leave the state directory with its logs when done")
