@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -36,10 +37,21 @@ func BindingConfig(c config.Config, vpc string, fence func() error) bindings.Con
 	}
 }
 
-// BindingOf says which binding an object is.
+// BindingOf says which bindings an object concerns in any case: the binding itself, and those that
+// the readiness gates of a pod name. A binding that does not exist has asked for no pod, and yet
+// somebody has to open its gate.
 func BindingOf(_ *cluster.View, obj cluster.Object) []bindings.Key {
-	if k, _ := cluster.KindOf(obj); k == cluster.KindBinding {
+	switch k, _ := cluster.KindOf(obj); k {
+	case cluster.KindBinding:
 		return []bindings.Key{{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
+	case cluster.KindPod:
+		var out []bindings.Key
+		for _, v := range cluster.IndexValues(k, cluster.PodByGate, obj) {
+			if namespace, name, ok := strings.Cut(v, "/"); ok {
+				out = append(out, bindings.Key{Namespace: namespace, Name: name})
+			}
+		}
+		return out
 	}
 	return nil
 }

@@ -119,20 +119,32 @@ func (p *pass) past(err error) bool {
 
 // releasePods lets pods go that wait for a target group that nobody fills any more.
 func (p *pass) releasePods(ctx context.Context) error {
-	gate := corev1.PodConditionType(targets.GatePrefix + p.key.Name)
+	waiting, err := p.waitingPods()
+	if err != nil {
+		return err
+	}
+	return p.open(ctx, waiting)
+}
+
+// waitingPods are those with the binding's gate that were not let go yet.
+func (p *pass) waitingPods() ([]*corev1.Pod, error) {
+	gate := p.gate()
 	v := p.r.Cluster.View() // not of the run: nothing has to happen when these pods change
 	pods := cluster.List[*corev1.Pod](v, cluster.Query{
 		Kind: cluster.KindPod, Namespace: p.key.Namespace, Index: cluster.PodByGate, Value: p.key.Namespace + "/" + p.key.Name,
 	})
-	if err := v.Err(); err != nil {
-		return err
-	}
+	out := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
+		shown, _, ok := targets.Shown(pod, gate)
+		return !targets.Gated(pod, gate) || ok && shown == targets.Released
+	})
+	return out, v.Err()
+}
+
+// open sets the gates of pods.
+func (p *pass) open(ctx context.Context, pods []*corev1.Pod) error {
 	for _, pod := range pods {
-		if shown, _, ok := targets.Shown(pod, gate); !targets.Gated(pod, gate) || ok && shown == targets.Released {
-			continue
-		}
 		err := p.r.change(ctx, SetPodCondition{
-			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Type: string(gate),
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Type: string(p.gate()),
 			Status: string(targets.Released.Status), Reason: targets.Released.Reason, Message: targets.Released.Message,
 		})
 		if err != nil {
@@ -140,4 +152,8 @@ func (p *pass) releasePods(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (p *pass) gate() corev1.PodConditionType {
+	return corev1.PodConditionType(targets.GatePrefix + p.key.Name)
 }

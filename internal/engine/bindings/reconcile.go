@@ -39,6 +39,7 @@ type pass struct {
 	out        *Outcome
 	checkpoint string            // as last written
 	retained   []observed.Target // old targets that serve on for now
+	later      bool              // a call waits for its turn
 	owned      *owned            // what may be taken out; nil: all
 }
 
@@ -69,14 +70,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err e
 	return out, p.converge(ctx)
 }
 
-// gone tidies up after a binding that disappeared with or without our doing.
+// gone tidies up after a binding that disappeared with or without our doing, or that was never
+// there although pods have its readiness gate. A binding that is only on its way to us must not
+// have its gates opened.
 func (p *pass) gone(ctx context.Context) error {
-	p.r.forget(p.key)
 	p.r.viewed(p.key, nil)
-	if err := p.releasePods(ctx); err != nil {
+	waiting, err := p.waitingPods()
+	if err != nil {
 		return err
 	}
-	_, err := p.r.syncRules(ctx, p.key, true)
+	if len(waiting) > 0 && p.r.absent(p.key) < grace {
+		p.out.RetryAfter = grace
+	} else {
+		if err := p.open(ctx, waiting); err != nil {
+			return err
+		}
+		p.r.forget(p.key)
+	}
+	_, err = p.r.syncRules(ctx, p.key, true)
 	return err
 }
 
