@@ -64,6 +64,10 @@ func (c *Cloud) Apply(ctx context.Context, id model.StackID, s plan.Step, known 
 		return none(c.setPriorities(ctx, a, known))
 	case plan.DeleteRule:
 		return none(c.deleteRule(ctx, a))
+	case plan.RequestCertificate:
+		return c.requestCertificate(ctx, a)
+	case plan.DeleteCertificate:
+		return none(c.deleteCertificate(ctx, a))
 	case plan.RegisterALB:
 		return none(c.registerALB(ctx, a, known))
 	case plan.DeregisterALB:

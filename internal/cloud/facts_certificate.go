@@ -31,6 +31,9 @@ type certificateCache struct {
 	// details and tags by ARN.
 	details map[string]certificateDetail
 	tags    map[string]certificateTags
+	// own are those of the cluster, in any state.
+	own   []ownCertificate
+	ownAt time.Time
 }
 
 type certificateDetail struct {
@@ -40,8 +43,8 @@ type certificateDetail struct {
 }
 
 type certificateTags struct {
-	managed bool
-	at      time.Time
+	tags map[string]string
+	at   time.Time
 }
 
 func newCertificateCache() certificateCache {
@@ -146,22 +149,27 @@ func (c *Cloud) certificateDetail(ctx context.Context, arn string, kind acmtypes
 
 // certificateManaged says whether a certificate was requested by a controller for an Ingress.
 func (c *Cloud) certificateManaged(ctx context.Context, arn string) (bool, error) {
+	tags, err := c.certificateTags(ctx, arn)
+	_, cluster := tags[naming.ClusterTag]
+	_, stack := tags[naming.StackTag(model.Ingress)]
+	return cluster && stack, err
+}
+
+// certificateTags reads the tags of a certificate.
+func (c *Cloud) certificateTags(ctx context.Context, arn string) (map[string]string, error) {
 	var t certificateTags
 	c.facts.with(func() { t = c.facts.certs.tags[arn] })
 	if c.younger(t.at, certificateTagsFor) {
-		return t.managed, nil
+		return t.tags, nil
 	}
-	t.at = c.cfg.Now()
+	t = certificateTags{tags: map[string]string{}, at: c.cfg.Now()}
 	out, err := c.api.acm.ListTagsForCertificate(ctx, &acm.ListTagsForCertificateInput{CertificateArn: aws.String(arn)})
 	if err != nil {
-		return false, fmt.Errorf("read tags of certificate %s: %w", arn, err)
+		return nil, fmt.Errorf("read tags of certificate %s: %w", arn, err)
 	}
-	cluster, stack := false, false
 	for _, x := range out.Tags {
-		cluster = cluster || aws.ToString(x.Key) == naming.ClusterTag
-		stack = stack || aws.ToString(x.Key) == naming.StackTag(model.Ingress)
+		t.tags[aws.ToString(x.Key)] = aws.ToString(x.Value)
 	}
-	t.managed = cluster && stack
 	c.facts.with(func() { c.facts.certs.tags[arn] = t })
-	return t.managed, nil
+	return t.tags, nil
 }

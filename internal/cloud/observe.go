@@ -37,7 +37,7 @@ func (c *Cloud) Observe(ctx context.Context, id model.StackID, questions []model
 		}
 	}
 	out := c.snapshot(id)
-	if err := c.answer(ctx, &out, questions); err != nil {
+	if err := c.answer(ctx, id, &out, questions); err != nil {
 		return observed.Stack{}, fmt.Errorf("read facts: %w", err)
 	}
 	return out, nil
@@ -117,7 +117,7 @@ func (c *Cloud) snapshot(id model.StackID) observed.Stack {
 }
 
 // answer fills in the facts that the questions ask for.
-func (c *Cloud) answer(ctx context.Context, out *observed.Stack, questions []model.Question) error {
+func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stack, questions []model.Question) error {
 	for _, q := range questions {
 		var err error
 		switch q := q.(type) {
@@ -137,6 +137,9 @@ func (c *Cloud) answer(ctx context.Context, out *observed.Stack, questions []mod
 			c.backendGroup(out)
 		case model.AskHealth:
 			out.Facts.Health[q.ARN], err = c.askHealth(ctx, q.ARN)
+		case model.AskOwnCertificates:
+			out.Facts.OwnCertificates, err = c.askOwnCertificates(ctx, id)
+			out.Facts.OwnCertificatesAsked = true
 		case model.AskALBTargets:
 			out.Facts.ALBTargets[q.ARN], err = c.askALBTargets(ctx, q)
 		case model.AskAddOn:

@@ -58,6 +58,8 @@ type Ingress struct {
 	TolerateMissingService bool
 	TolerateMissingAction  bool
 	CertificateAuthorities []string
+	// DefaultPCA is the private CA of requested certificates.
+	DefaultPCA string
 	// WAFv2, WAFClassic and Shield let the annotations of these services have effect.
 	WAFv2, WAFClassic, Shield bool
 }
@@ -121,7 +123,6 @@ type Later struct {
 	ServiceWorkers, ALBGatewayWorkers, NLBGatewayWorkers, GatewayClassWorkers, AcceleratorWorkers int
 	AcceleratorMaxBackoff                                                                         time.Duration
 	StabilizationInterval                                                                         time.Duration
-	DefaultPCA                                                                                    string
 	LoadBalancerClass                                                                             string
 }
 

@@ -41,6 +41,7 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&i.TolerateMissingService, "tolerate-non-existent-backend-service", i.TolerateMissingService, "answer 503 for a missing Service instead of holding the rule")
 	fs.BoolVar(&i.TolerateMissingAction, "tolerate-non-existent-backend-action", i.TolerateMissingAction, "answer 503 for a missing action instead of holding the rule")
 	fs.StringSliceVar(&i.CertificateAuthorities, "allowed-certificate-authority-arns", i.CertificateAuthorities, "private CAs whose certificates may be discovered; all if empty")
+	fs.StringVar(&i.DefaultPCA, "default-pca-arn", i.DefaultPCA, "private CA of requested certificates; they are public if empty")
 	fs.BoolVar(&i.WAFv2, "enable-wafv2", i.WAFv2, "associate web ACLs of WAFv2 where asked for")
 	fs.BoolVar(&i.WAFClassic, "enable-waf", i.WAFClassic, "associate web ACLs of WAF Classic where asked for")
 	fs.BoolVar(&i.Shield, "enable-shield", i.Shield, "manage Shield Advanced protections where asked for")
@@ -97,7 +98,6 @@ func (c *Config) bindLater(fs *pflag.FlagSet) {
 	fs.IntVar(&l.AcceleratorWorkers, "globalaccelerator-max-concurrent-reconciles", l.AcceleratorWorkers, "GlobalAccelerators worked on at a time"+note)
 	fs.DurationVar(&l.AcceleratorMaxBackoff, "globalaccelerator-max-exponential-backoff-delay", l.AcceleratorMaxBackoff, "longest wait after failures"+note)
 	fs.DurationVar(&l.StabilizationInterval, "lb-stabilization-monitor-interval", l.StabilizationInterval, "when to look again at a load balancer that is provisioning"+note)
-	fs.StringVar(&l.DefaultPCA, "default-pca-arn", l.DefaultPCA, "private CA of requested certificates"+note)
 	fs.StringVar(&l.LoadBalancerClass, "load-balancer-class", l.LoadBalancerClass, "class of Services to serve"+note)
 }
 

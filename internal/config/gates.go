@@ -67,7 +67,7 @@ var gateTable = []gateRow{
 	{EnhancedDefaultBehavior, false, false, "reset settings whose annotation was removed"},
 	{EnableDefaultTagsLowPriority, false, false, "let tags of annotations win over --default-tags"},
 	{ALBTargetControlAgent, false, false, "inject the target control agent into pods"},
-	{EnableCertificateManagement, false, true, "request certificates from ACM"},
+	{EnableCertificateManagement, false, false, "request certificates from ACM"},
 	{IngressPlanAnnotation, false, true, "write the plan into an annotation of the Ingress"},
 }
 

@@ -50,6 +50,7 @@ const (
 	TrustStoreNotFound     Reason = "TrustStoreNotFound"
 	ServiceUnavailable     Reason = "ServiceUnavailable"
 	RuleTooLarge           Reason = "RuleTooLarge"
+	CertificatePending     Reason = "CertificatePending"
 )
 
 // Explanation documents one reason. The findings page of the documentation is made from it.
@@ -72,6 +73,7 @@ var Reasons = []Explanation{
 	{BackendUnsupported, "A backend is something other than a Service.", "Use a Service backend or an action annotation.", BlocksRule},
 	{CertificateMissing, "A listener serves TLS but no certificate was given and there is no host to find one by.", "Set certificate-arn, or give the rules hosts.", BlocksMember},
 	{CertificateNotFound, "A certificate does not exist, or no issued certificate covers a host.", "Request or import the certificate in ACM, or correct certificate-arn.", BlocksMember},
+	{CertificatePending, "A certificate that was requested is not issued yet.", "Create the DNS records that the message names.", BlocksNothing},
 	{DeletionProtected, "The load balancer would have to be deleted but is protected.", "Switch the protection off first.", BlocksStack},
 	{EndpointGroupUnclear, "The network interface of a node or pod, or the one of its security groups that is to carry rules, cannot be told.", "Tag exactly one security group of the interface kubernetes.io/cluster/<cluster name>.", BlocksNothing},
 	{EndpointIgnored, "An EndpointSlice names an address that is not one of a pod of its namespace; it is not registered.", "Check who writes the EndpointSlices of the Service.", BlocksNothing},

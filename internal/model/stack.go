@@ -71,6 +71,10 @@ type Stack struct {
 	Front *FrontNLB
 	// TargetGroups in ascending order of ID.
 	TargetGroups []TargetGroup
+	// Certificates that are requested for members, ascending by ID. With CertificatesPartial members
+	// that cannot be read may want others; none is deleted.
+	Certificates        []ManagedCertificate
+	CertificatesPartial bool
 	// Members are the objects that make up the stack, in group order, the held ones included.
 	Members []Member
 	// Leaving are objects that carry the stack's finalizer but do not belong to it any more.

@@ -33,6 +33,9 @@ type Facts struct {
 	// ALBTargets are the load balancers in target groups of type alb, by the group's ARN, for those
 	// asked. Those that are on their way out do not count.
 	ALBTargets map[string][]Target
+	// OwnCertificates are those that the controller requested for the stack, ascending by ARN.
+	OwnCertificates      []OwnCertificate
+	OwnCertificatesAsked bool
 	// Health by target group ARN, for those asked.
 	Health map[string]Health
 	// Now is the time of the observation.

@@ -40,6 +40,12 @@ func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener)
 				}
 				all = append(all, arn)
 			}
+		case model.CertManaged:
+			if arn := b.own[c.ID]; arn != "" {
+				all = append(all, arn)
+			} else {
+				out.Blocked = append(out.Blocked, c.Member)
+			}
 		case model.CertHosts:
 			found, missing := b.discover(c.Hosts)
 			for _, host := range missing {

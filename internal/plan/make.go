@@ -79,8 +79,10 @@ type builder struct {
 	aclFault    *observed.Fault // why the wished web ACL is not known
 	listeners   []listenerPlan
 	front       front
-	later       []Step   // that wait for something, and that nothing depends on
-	unusedAfter []StepID // steps after which surplus target groups are free
+	own         map[string]string // ARNs of managed certificates that serve, by id
+	ownKept     map[string]bool   // ARNs of those that must not be deleted
+	later       []Step            // that wait for something, and that nothing depends on
+	unusedAfter []StepID          // steps after which surplus target groups are free
 }
 
 // certain is the wish with what its members could not say clearly as it is live.
@@ -266,6 +268,7 @@ func (b *builder) release(after []StepID, wait string) {
 func (b *builder) build() {
 	b.resolveSubnets()
 	b.resolveGroups()
+	b.resolveOwnCertificates()
 	b.resolveListeners()
 	b.resolveAddOns()
 	b.resolveFront()
@@ -288,6 +291,7 @@ func (b *builder) build() {
 	done := b.allSteps()
 	b.removeSurplusGroups(b.unusedAfter)
 	b.deletePostponed()
+	b.removeOwnCertificates(done)
 	b.removeSurplusSecurityGroups(done)
 	b.release(b.lastSteps(), b.waits())
 	b.planAddOns()

@@ -22,6 +22,8 @@ type Options struct {
 	AllowedCAs []string
 	// SkipManagedCertificates leaves certificates with our tracking tags out of discovery.
 	SkipManagedCertificates bool
+	// ManageCertificates requests and deletes certificates where members ask for it.
+	ManageCertificates bool
 	// DefaultTags for the shared backend group.
 	DefaultTags map[string]string
 	// Propagation is how long a change of listeners and rules takes to reach the nodes of a load

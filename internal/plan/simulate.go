@@ -236,6 +236,8 @@ func (s *simulation) listeners(st Step) {
 		s.addOn(st)
 	case RegisterALB, DeregisterALB:
 		s.albTarget(st)
+	case RequestCertificate, DeleteCertificate:
+		s.ownCertificate(st)
 	case CreateListener:
 		lb := s.lb(do.LoadBalancer)
 		l := observed.Listener{ARN: s.made(st.Address), Port: do.Settings.Port, Tags: maps.Clone(do.Tags), Attributes: map[string]string{}}
@@ -304,6 +306,9 @@ func sortRules(l *observed.Listener) {
 func (s *simulation) settings(l *observed.Listener, set ListenerSettings) {
 	l.Protocol, l.Policy, l.Certificate = set.Protocol, set.Policy, set.Certificate
 	l.MutualAuth, l.Default = set.MutualAuth, s.actions(set.Default)
+	if set.Certificate == "" {
+		l.Certificates = nil // they go with TLS
+	}
 }
 
 func (s *simulation) attributes(do SetAttributes) {

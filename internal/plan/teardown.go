@@ -9,6 +9,7 @@ import (
 func (b *builder) tearDown() {
 	lbs := b.deleteLoadBalancers("no object wants the load balancer any more", nil)
 	b.removeSurplusGroups(lbs)
+	b.removeOwnCertificates(lbs)
 	b.deleteGroups(b.allSteps(), lbs)
 	b.release(b.allSteps(), b.waits())
 }

@@ -135,10 +135,10 @@ func listenerRows() []row {
 		{whole: true, Row: Row{Group: group, Key: "listener-attributes.<protocol-port>", Type: "map", Merge: mergeKey,
 			Doc: "Attributes of a listener, such as listener-attributes.HTTPS-443."},
 			read: keyed(Map, func(in *Ingress) *map[string]Opt[map[string]string] { return &in.ListenerAttributes })},
-		{Row: Row{Group: group, Key: "create-acm-cert", Type: "bool", Default: "false", Merge: mergeOwn, Planned: true,
+		{Row: Row{Group: group, Key: "create-acm-cert", Type: "bool", Default: "false", Merge: mergeOwn,
 			Doc: "Requests a certificate in ACM for the hosts."},
 			read: field(Bool, func(in *Ingress) *Opt[bool] { return &in.CreateCertificate })},
-		{Row: Row{Group: group, Key: "acm-pca-arn", Type: "string", Default: "--default-pca-arn", Merge: mergeOwn, Planned: true,
+		{Row: Row{Group: group, Key: "acm-pca-arn", Type: "string", Default: "--default-pca-arn", Merge: mergeOwn,
 			Doc: "Private CA of a requested certificate."},
 			read: field(String, func(in *Ingress) *Opt[string] { return &in.CertificateCA })},
 	}

@@ -88,20 +88,3 @@ func (t *translation) refOf(o finding.Origin) finding.Ref {
 	}
 	return t.members[0].ref
 }
-
-// planned reports settings that are recognised but cannot be built yet. They stop nothing else.
-func (t *translation) planned() {
-	for _, m := range t.members {
-		s := m.set
-		if s.CreateCertificate.Or(false) && len(s.Certificates.Value) == 0 {
-			t.unsupported(m, s.CreateCertificate.Origin, "no certificate is requested; existing ones are looked for by host")
-		}
-	}
-}
-
-func (t *translation) unsupported(m *member, o finding.Origin, what string) {
-	t.found.Add(finding.Finding{
-		Object: m.ref, Field: fieldOn(m.ref, o), Reason: finding.Unsupported,
-		Message: "this version cannot build this yet: " + what, Fix: "remove the setting, or wait for a version that can",
-	})
-}

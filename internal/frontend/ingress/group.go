@@ -59,6 +59,9 @@ type member struct {
 	// which ports and parameters it has.
 	blocked, lost bool
 	ports         []settings.ListenPort
+	// certificate is one to be requested; secure says that one was asked for.
+	certificate *model.ManagedCertificate
+	secure      bool
 }
 
 // group is what was found for a stack.

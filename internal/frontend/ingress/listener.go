@@ -69,10 +69,8 @@ func (t *translation) tls(p *port) *model.TLS {
 		out.MutualAuth.Of = mutual.Origin
 	}
 	for _, m := range p.members {
-		if c := m.set.Certificates; len(c.Value) > 0 {
-			out.Certificates = append(out.Certificates, model.CertARNs{Member: m.ref, ARNs: c.Value, Field: fieldOn(m.ref, c.Origin)})
-		} else if hosts := hostsOf(m.ing); len(hosts) > 0 {
-			out.Certificates = append(out.Certificates, model.CertHosts{Member: m.ref, Hosts: hosts})
+		if c := certificates(m); c != nil {
+			out.Certificates = append(out.Certificates, c)
 		}
 	}
 	return out

@@ -48,6 +48,10 @@ type Options struct {
 	// ConditionValues and ConditionWildcards are how many AWS takes in a rule; 5 of each if 0.
 	ConditionValues    int
 	ConditionWildcards int
+	// ManageCertificates requests certificates where members ask for them, from DefaultCA, the ARN of
+	// a private authority, where neither names one.
+	ManageCertificates bool
+	DefaultCA          string
 	// NoWAFv2, NoWAFClassic and NoShield leave web ACLs and protections alone.
 	NoWAFv2      bool
 	NoWAFClassic bool

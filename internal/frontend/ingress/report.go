@@ -71,6 +71,8 @@ func eventOf(x finding.Finding) (cluster.Event, bool) {
 		e.Reason = eventDeploy
 	case finding.WaitingForTargets:
 		e.Warning, e.Reason = false, string(x.Reason)
+	case finding.CertificatePending:
+		e.Reason = string(x.Reason)
 	default:
 		if x.Severity == finding.Warning && x.Blocks == finding.BlocksNothing {
 			// Advice must not ring alerts on builds that failed.

@@ -57,7 +57,6 @@ func (t *translation) build() {
 	t.redirect = t.sslRedirect()
 	t.memberFaults()
 	t.addOns(alb)
-	t.planned()
 	t.unknown()
 	t.stack.ALB = alb
 	t.stack.Front = t.front(alb)
@@ -67,6 +66,7 @@ func (t *translation) build() {
 	}
 	t.holdLost()
 	t.finishGroups()
+	t.requested()
 	blocked := 0
 	for _, m := range t.members {
 		if m.blocked {
@@ -91,16 +91,15 @@ func (t *translation) prepare(m *member) {
 		m.blocked = true
 	}
 	t.memberTags(m)
+	t.requestCertificate(m)
 	switch p := m.set.ListenPorts; {
 	case m.lost:
 	case p.Fault != nil:
 		m.lost = true
 	case p.Set:
 		m.ports = p.Value
-	case len(m.set.Certificates.Value) > 0:
-		m.ports = []settings.ListenPort{{Port: 443, TLS: true}}
 	default:
-		m.ports = []settings.ListenPort{{Port: 80}}
+		m.ports = defaultPorts(m)
 	}
 }
 

@@ -1,0 +1,140 @@
+package plan
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+var managing = func() Options {
+	o := testOptions
+	o.ManageCertificates = true
+	return o
+}()
+
+// certified serves a wish over TLS with a managed certificate for the hosts.
+func certified(s model.Stack, hosts ...string) model.Stack {
+	const id = "amazon_issued/x-1"
+	s.Certificates = []model.ManagedCertificate{{ID: id, Member: testMember, Domain: hosts[0], Hosts: hosts, Of: finding.Origin{Object: testMember, Field: "create"}}}
+	for i := range s.ALB.Listeners {
+		l := &s.ALB.Listeners[i]
+		l.TLS = &model.TLS{Policy: "p", Certificates: []model.CertChoice{model.CertManaged{Member: testMember, ID: id}}}
+	}
+	return s
+}
+
+func ownFacts(own ...observed.OwnCertificate) observed.Facts {
+	f := addOnFacts()
+	f.OwnCertificatesAsked, f.OwnCertificates = true, own
+	f.Now = time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	return f
+}
+
+func TestManagedCertificatesFollowTheirHosts(t *testing.T) {
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 6))
+		have := observed.Stack{Facts: ownFacts()}
+		hosts := []string{"a", "b", "c"}
+		for range 4 {
+			want := randomWish(r)
+			n := r.IntN(3)
+			if n > 0 {
+				want = certified(want, hosts[:n]...)
+			}
+			for range 10 {
+				have.Facts.Health = map[string]observed.Health{}
+				p, _ := Make(want, have, managing)
+				for range 5 {
+					answer(&have, p.Asks, func(string) string { return "healthy" })
+					p, _ = Make(want, have, managing)
+				}
+				have = Simulate(have, p.Known, runnable(p))
+			}
+			lb := have.Live(model.LoadBalancerID)
+			if lb == nil || n == 0 {
+				continue
+			}
+			if len(have.Facts.OwnCertificates) != 1 || !slices.Equal(have.Facts.OwnCertificates[0].Domains, hosts[:n]) {
+				t.Fatalf("seed %d: want one certificate for %v, got %v", seed, hosts[:n], have.Facts.OwnCertificates)
+			}
+			if want.ALB.Listeners[0].Port == lb.Listeners[0].Port && lb.Listeners[0].Certificate != have.Facts.OwnCertificates[0].ARN {
+				t.Fatalf("seed %d: the listener has %s", seed, lb.Listeners[0].Certificate)
+			}
+		}
+		empty := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
+		for range 4 {
+			p, _ := Make(empty, have, managing)
+			answer(&have, p.Asks, func(string) string { return "healthy" })
+			have = Simulate(have, p.Known, runnable(p))
+		}
+		if len(have.Facts.OwnCertificates) > 0 {
+			t.Fatalf("seed %d: deletion leaves %v", seed, have.Facts.OwnCertificates)
+		}
+	}
+}
+
+func TestManagedCertificatesByState(t *testing.T) {
+	const id = "amazon_issued/x-1"
+	now := ownFacts().Now
+	cert := func(arn, status string, age time.Duration, hosts ...string) observed.OwnCertificate {
+		return observed.OwnCertificate{ARN: arn, ResourceID: id, Status: status, Domains: hosts, Created: now.Add(-age)}
+	}
+	request, issue := "request certificate/"+id, "issue certificate/"+id
+	for name, c := range map[string]struct {
+		own   []observed.OwnCertificate
+		steps []string // about certificates
+		made  bool     // a load balancer
+		again time.Duration
+	}{
+		"none is requested first":              {steps: []string{request, issue}, again: issueWait},
+		"one on its way is waited for":         {own: []observed.OwnCertificate{cert("1", "PENDING_VALIDATION", time.Hour, "a")}, steps: []string{issue}, again: issueWait},
+		"one that is issued serves":            {own: []observed.OwnCertificate{cert("1", "ISSUED", time.Hour, "a")}, made: true},
+		"one that failed now is left":          {own: []observed.OwnCertificate{cert("1", "FAILED", time.Minute, "a")}, steps: []string{issue}, again: recordWait},
+		"one that failed long ago is repeated": {own: []observed.OwnCertificate{cert("1", "VALIDATION_TIMED_OUT", 73*time.Hour, "a")}, steps: []string{request, issue}, again: issueWait},
+		"one for other hosts serves meanwhile": {own: []observed.OwnCertificate{cert("1", "ISSUED", time.Hour, "b")}, steps: []string{request, issue}, made: true, again: issueWait},
+		"a failed one beside an issued one goes": {own: []observed.OwnCertificate{cert("1", "FAILED", time.Hour, "a"), cert("2", "ISSUED", time.Hour, "a")},
+			steps: []string{"delete certificate/1"}, made: true},
+		"of two one serves": {own: []observed.OwnCertificate{cert("1", "ISSUED", time.Hour, "a"), cert("2", "ISSUED", time.Hour, "a")},
+			steps: []string{"delete certificate/2"}, made: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := certified(claimed(wishOf(ruleTo("/*", "g1"))), "a")
+			p, _ := Make(want, observed.Stack{Facts: ownFacts(c.own...)}, managing)
+			var got []string
+			made := false
+			for _, s := range p.Steps {
+				made = made || s.ID == "create load-balancer/LoadBalancer"
+				if s.Address.Kind == Certificate {
+					got = append(got, string(s.ID))
+				}
+				if s.Wait != "" && s.Again != c.again {
+					t.Errorf("looks again after %s, want %s", s.Again, c.again)
+				}
+			}
+			if diff := cmp.Diff(c.steps, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if made != c.made {
+				t.Errorf("a load balancer is made: %t", made)
+			}
+		})
+	}
+}
+
+func TestPendingCertificatesNameTheirRecords(t *testing.T) {
+	want := certified(claimed(wishOf(ruleTo("/*", "g1"))), "a")
+	own := observed.OwnCertificate{ARN: "1", ResourceID: want.Certificates[0].ID, Status: "PENDING_VALIDATION", Domains: []string{"a"},
+		Records: []observed.DNSRecord{{Name: "_x.a.", Value: "_y.aws."}}}
+	p, found := Make(want, observed.Stack{Facts: ownFacts(own)}, managing)
+	if len(found) != 1 || !strings.Contains(found[0].Message, "_x.a. CNAME _y.aws.") || found.Reach() != finding.BlocksNothing {
+		t.Errorf("findings %v\n%s", found, p.Text())
+	}
+}
