@@ -432,6 +432,26 @@ func TestCapIsKept(t *testing.T) {
 	if out.RetryAfter != 15*time.Second || w.binding("a").Annotations[targets.CheckpointAnnotation] != "" {
 		t.Errorf("outcome %+v", out)
 	}
+	// Room that comes free is used by the next look.
+	w.put(podDocs("web", p2, p3))
+	w.run("a")
+	w.run("a")
+	want(t, "targets after one went", "10.0.1.2:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+	if w.binding("a").Annotations[targets.CheckpointAnnotation] == "" {
+		t.Error("there is no checkpoint although all endpoints are registered")
+	}
+}
+
+func TestMoreTargetsThanTheCapAreLeftToBe(t *testing.T) {
+	w := ipWorld(t, p1)
+	w.conf.MaxTargets = 1
+	w.restart()
+	w.aws.groups["arn/a"] = []observed.Target{{ID: "10.9.9.1", Port: 1, State: "draining"}, {ID: "10.9.9.2", Port: 1, State: "draining"}}
+	out := w.run("a")
+	want(t, "targets", "10.9.9.1:1 10.9.9.2:1", w.aws.ids("arn/a"))
+	if out.RetryAfter != 15*time.Second || len(out.Findings) != 1 || out.Findings[0].Reason != finding.TargetsCapped {
+		t.Errorf("outcome %+v", out)
+	}
 }
 
 func TestFencedProcessWritesNothing(t *testing.T) {
