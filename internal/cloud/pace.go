@@ -102,18 +102,28 @@ func parsePace(entry string) (Pace, error) {
 // margin keeps calls a little behind the moment at which AWS has a token for them.
 const margin = 5 * time.Millisecond
 
+// patient says that an operation gives way to others of its bucket: a new target that is not yet
+// registered gets no requests, while an old one is found out by its health checks at the latest.
+func patient(operation string) bool { return operation == "DeregisterTargets" }
+
+// yielding is how long operations that give way may get nothing at all.
+const yielding = 5 * time.Second
+
 // bucket is a token bucket whose tokens can be had in advance: who takes one that is not there
-// yet waits for it, in the order of taking.
+// yet waits for it, in the order of taking. Who gives way never waits and leaves half of the
+// bucket to the others, but for one call every few seconds.
 type bucket struct {
 	Pace
 	mu     sync.Mutex
 	tokens float64
 	at     time.Time
+	// refused is since when those who give way have had nothing; zero: they have.
+	refused time.Time
 }
 
 // take takes a token and says how long to wait for it. If that were longer than limit no token is
 // taken and ok is false.
-func (b *bucket) take(now time.Time, limit time.Duration) (wait time.Duration, ok bool) {
+func (b *bucket) take(now time.Time, limit time.Duration, patient bool) (wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.at.IsZero() {
@@ -123,14 +133,30 @@ func (b *bucket) take(now time.Time, limit time.Duration) (wait time.Duration, o
 		b.tokens = min(float64(b.Burst), b.tokens+d.Seconds()*b.Rate)
 		b.at = now
 	}
-	if b.tokens < 1 {
-		wait = time.Duration((1-b.tokens)/b.Rate*float64(time.Second)) + margin
+	if patient && (b.refused.IsZero() || now.Sub(b.refused) < yielding) {
+		if wait := b.until(1 + float64(b.Burst/2)); wait > 0 {
+			if b.refused.IsZero() {
+				b.refused = now
+			}
+			return wait, false
+		}
 	}
-	if wait > limit {
+	if wait = b.until(1); wait > limit {
 		return wait, false
 	}
 	b.tokens--
+	if patient {
+		b.refused = time.Time{}
+	}
 	return wait, true
+}
+
+// until is how long it takes until the bucket holds so many tokens. The lock is held.
+func (b *bucket) until(tokens float64) time.Duration {
+	if b.tokens >= tokens {
+		return 0
+	}
+	return time.Duration((tokens-b.tokens)/b.Rate*float64(time.Second)) + margin
 }
 
 func (b *bucket) giveBack() {
@@ -163,7 +189,7 @@ func (p *pacer) wait(ctx context.Context, service, operation string) error {
 		if b.Service != service || !b.Operation.MatchString(operation) {
 			continue
 		}
-		d, ok := b.take(p.now(), p.limit)
+		d, ok := b.take(p.now(), p.limit, patient(operation))
 		if !ok {
 			for _, t := range taken {
 				t.giveBack()

@@ -32,11 +32,11 @@ func (p *pass) apply(ctx context.Context, want string, anew bool) error {
 	health, err := p.groups().TargetHealth(ctx, arn, age)
 	p.r.phase("health", start)
 	if err != nil {
-		return p.failed(ctx, fmt.Errorf("list targets of %s: %w", arn, err))
+		return p.stopped(ctx, fmt.Errorf("list targets of %s: %w", arn, err))
 	}
 	d, err := p.compare(ctx, health, age)
 	if err != nil {
-		return p.failed(ctx, err)
+		return p.stopped(ctx, err)
 	}
 	p.r.noteServing(p.key, len(p.retained) > 0)
 	pending := gated && slices.ContainsFunc(d.Matched, func(m targets.Pair) bool {
@@ -76,7 +76,7 @@ func (p *pass) apply(ctx context.Context, want string, anew bool) error {
 		}
 	}
 	if failed != nil {
-		return p.failed(ctx, failed)
+		return p.stopped(ctx, failed)
 	}
 	if err := p.settle(ctx); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (p *pass) apply(ctx context.Context, want string, anew bool) error {
 	p.retry(open.faulty, patience)
 	p.retry(waiting > noGate, p.r.poll(waiting))
 	p.retry(len(p.retained) > 0, handover)
-	if !open.done || d.Over > 0 || waiting > noGate || len(p.retained) > 0 || p.found.Unsure {
+	if p.later || !open.done || d.Over > 0 || waiting > noGate || len(p.retained) > 0 || p.found.Unsure {
 		return nil
 	}
 	p.r.compared(p.key)
@@ -238,6 +238,9 @@ func (p *pass) move(ctx context.Context, arn string, d targets.Diff) error {
 		p.retained = nil
 	}
 	if err := p.deregister(ctx, arn, drop); err != nil {
+		if p.putOff(err) {
+			return failed // the new targets are there, the old ones go later
+		}
 		return errors.Join(failed, err)
 	}
 	if quota && len(drop) > 0 {

@@ -46,7 +46,7 @@ func (p *pass) withdraw(ctx context.Context) error {
 		return err
 	}
 	if err := p.cleanUp(ctx); err != nil {
-		return p.failed(ctx, err)
+		return p.stopped(ctx, err)
 	}
 	if err := p.report(ctx, reasonBackendNotFound, true); err != nil {
 		return err
