@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	admissionmetrics "sigs.k8s.io/controller-runtime/pkg/webhook/admission/metrics"
 
 	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -68,6 +69,7 @@ func addWebhooks(s Setup, mgr manager.Manager, source cluster.Source, live clien
 		return err
 	}
 	rules.Source, rules.Log, rules.Metrics = source, log, webhook.NewMetrics()
+	rules.Panicked = func() { admissionmetrics.WebhookPanics.WithLabelValues().Inc() }
 	if err := rules.Metrics.Register(ctrlmetrics.Registry); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}

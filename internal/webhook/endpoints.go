@@ -73,6 +73,8 @@ type Config struct {
 
 	Log     logr.Logger
 	Metrics *Metrics
+	// Panicked is told of bugs; nil to ignore.
+	Panicked func()
 }
 
 // watched says whether objects of the namespace are served.
@@ -110,7 +112,7 @@ func Endpoints(c Config) []Endpoint {
 			counted = e.as
 		}
 		out = append(out, Endpoint{e.path, handler{
-			rule: e.rule, log: c.Log.WithValues("path", e.path), refused: c.Metrics.refused(counted, e.mutates),
+			rule: e.rule, log: c.Log.WithValues("path", e.path), refused: c.Metrics.refused(counted, e.mutates), panicked: c.Panicked,
 		}})
 	}
 	return out

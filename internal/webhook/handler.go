@@ -27,8 +27,9 @@ const (
 type handler struct {
 	rule rule
 	log  logr.Logger
-	// refused counts a refusal.
-	refused func(check string)
+	// refused counts a refusal, panicked a bug.
+	refused  func(check string)
+	panicked func()
 }
 
 // ServeHTTP takes an AdmissionReview and answers with one. What is no AdmissionReview, and what
@@ -61,7 +62,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	ctx, cancel := context.WithTimeout(req.Context(), patience)
 	defer cancel()
 	log := h.log.WithValues("namespace", q.Namespace, "name", q.Name, "resource", q.Resource.Resource, "operation", q.Operation)
-	a, err := h.judge(ctx, Request{Operation: q.Operation, Namespace: q.Namespace, Object: q.Object.Raw, Old: q.OldObject.Raw})
+	a, err := h.judge(ctx, log, Request{Operation: q.Operation, Namespace: q.Namespace, Object: q.Object.Raw, Old: q.OldObject.Raw})
 	out := &admissionv1.AdmissionResponse{UID: q.UID, Warnings: a.Warnings}
 	var bad undecodable
 	switch {
@@ -92,10 +93,14 @@ func (h handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // judge applies the rule to what may change something. Requests of other kinds are allowed.
-func (h handler) judge(ctx context.Context, r Request) (a Answer, err error) {
+func (h handler) judge(ctx context.Context, log logr.Logger, r Request) (a Answer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			err = errors.New("a bug of the controller, which its log describes")
+			log.Error(fmt.Errorf("panic: %v", p), "bug", "stack", string(debug.Stack()))
+			if h.panicked != nil {
+				h.panicked()
+			}
 		}
 	}()
 	if r.Operation != admissionv1.Create && r.Operation != admissionv1.Update {

@@ -30,9 +30,14 @@ func TestFaultsAreNoAnswers(t *testing.T) {
 		"panic": {func() error { panic("a bug") }},
 	} {
 		for _, q := range []question{pod, ing} {
-			w := post(t, server(rules(src)), q)
-			if w.Code != http.StatusInternalServerError {
+			c, panics := rules(src), 0
+			c.Panicked = func() { panics++ }
+			w := post(t, server(c), q)
+			if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "goroutine") {
 				t.Errorf("%s at %s: HTTP %d %s", name, q.Path, w.Code, w.Body)
+			}
+			if (panics == 1) != (name == "panic") {
+				t.Errorf("%s at %s: %d panics are counted", name, q.Path, panics)
 			}
 		}
 	}

@@ -34,7 +34,7 @@ func TestAdmittedIngressesHaveNoFindingThatDenies(t *testing.T) {
 			if f.Name != "cluster.yaml" {
 				continue
 			}
-			for seed := range uint64(8) {
+			for seed := range uint64(4) {
 				mem := store(t, string(f.Data))
 				for _, o := range mem.All(cluster.KindIngress) {
 					ing := o.DeepCopyObject().(*networkingv1.Ingress)
