@@ -112,6 +112,12 @@ func (b *builder) resolveFront() {
 	}
 }
 
+// opensFront says whether a rule opens a live port of it that stays although it is not wished for.
+func (b *builder) opensFront(r model.IngressRule) bool {
+	return b.front.live != nil && (b.frontStays() || b.want.Front != nil && b.want.Front.Partial) &&
+		slices.ContainsFunc(b.front.live.Listeners, func(l observed.Listener) bool { return l.Port == r.From && l.Port == r.To })
+}
+
 // planFront makes the network load balancer in front fit, once the ALB has its listeners.
 func (b *builder) planFront(after []StepID) {
 	w := b.want.Front

@@ -140,6 +140,7 @@ func TestThePortsOfMembersThatCannotBeReadStay(t *testing.T) {
 	have := converge(t, want, observed.Stack{Facts: frontFacts()})
 	want = fronted(claimed(wishOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80})
 	want.Front.Partial = true
+	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, model.IngressRule{Protocol: "tcp", From: 8080, To: 8080, CIDR: "10.0.0.0/8"})
 	if p := settled(t, want, &have, func(string) string { return "healthy" }); !p.Empty() {
 		t.Errorf("want no steps, got\n%s", p.Text())
 	}

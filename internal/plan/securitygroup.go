@@ -56,7 +56,7 @@ func (b *builder) planManagedGroup(after []StepID) []StepID {
 	}
 	authorize, revoke := network.RuleDiff(want.Ingress, have)
 	revoke = slices.DeleteFunc(revoke, func(r model.IngressRule) bool {
-		return b.opensKept(r) || r.From == r.To && slices.Contains(want.KeepPorts, r.From)
+		return b.opensKept(r) || b.opensFront(r) || r.From == r.To && slices.Contains(want.KeepPorts, r.From)
 	})
 	if len(authorize)+len(revoke) == 0 {
 		return steps
