@@ -69,6 +69,7 @@ spec:
 // Ingress and while it deletes it, each time with another call to AWS having
 // just taken effect and its answer lost. Every run ends in the same state.
 func TestKilledBetweenCalls(t *testing.T) {
+	t.Parallel()
 	controller := worldtest.Controller(t)
 	w := worldtest.Start(t, world.Options{})
 	see, err := scenario.New(w)
