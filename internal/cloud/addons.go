@@ -15,6 +15,7 @@ import (
 	waf "github.com/aws/aws-sdk-go-v2/service/wafregional"
 	"github.com/aws/aws-sdk-go-v2/service/wafv2"
 	waftypes "github.com/aws/aws-sdk-go-v2/service/wafv2/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -29,7 +30,7 @@ const (
 	subscriptionFor = 2 * time.Hour
 	trustStoreFor   = 10 * time.Minute
 	outageFor       = 5 * time.Second // trouble that may pass by itself
-	refusedFor      = 4 * time.Minute // trouble that somebody has to mend
+	unmendedFor     = 4 * time.Minute // trouble that somebody has to mend
 	addOnsKept      = 3 * time.Hour
 )
 
@@ -65,7 +66,7 @@ func faultKept(f *observed.Fault) time.Duration {
 	if f.Reason == "" {
 		return outageFor
 	}
-	return refusedFor
+	return unmendedFor
 }
 
 // faultOf turns the failure of another service into an answer. An error is given back only where
@@ -79,7 +80,14 @@ func faultOf(ctx context.Context, what string, err error) (*observed.Fault, erro
 	}
 	f := &observed.Fault{Message: what + ": " + err.Error()}
 	var dns *net.DNSError
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		// Without the id of the request, so that the same trouble is told in the same words.
+		f.Message = fmt.Sprintf("%s: %s: %s", what, api.ErrorCode(), api.ErrorMessage())
+	}
 	switch {
+	case classify(err) == engine.Throttled:
+		f.Message = "" // its turn will come
 	case errors.As(err, &dns) && dns.IsNotFound:
 		f.Reason = finding.ServiceUnavailable
 		f.Message = what + ": the service has no endpoint in this region"
@@ -191,37 +199,37 @@ func (c *Cloud) askWebACL(ctx context.Context, name string) (observed.WebACL, er
 	if out, ok := cached(); ok {
 		return out, nil
 	}
-	err := c.flight.do(ctx, "web acls", func() error {
-		if _, ok := cached(); ok {
-			return nil
+	for range 3 {
+		// Where another caller's listing was shared this name was perhaps not looked for.
+		if err := c.flight.do(ctx, "web acls", func() error { return c.findWebACL(ctx, name) }); err != nil {
+			return observed.WebACL{}, err
 		}
-		start := c.cfg.Now()
-		short, cancel := context.WithTimeout(ctx, addOnPatience)
-		defer cancel()
-		all, err := c.listWebACLs(short)
-		fault, err := faultOf(ctx, "list web ACLs", err)
-		if err != nil {
-			return err
+		if out, ok := cached(); ok {
+			return out, nil
 		}
-		c.facts.with(func() {
-			for n, arn := range all {
-				c.facts.addOns.acls[n] = aclEntry{observed.WebACL{ARN: arn}, start}
-			}
-			if all[name] == "" {
-				c.facts.addOns.acls[name] = aclEntry{observed.WebACL{Fault: fault}, start}
-			}
-		})
-		return nil
-	})
+	}
+	return observed.WebACL{Fault: &observed.Fault{}}, nil
+}
+
+// findWebACL lists the web ACLs and notes what became of a name.
+func (c *Cloud) findWebACL(ctx context.Context, name string) error {
+	start := c.cfg.Now()
+	short, cancel := context.WithTimeout(ctx, addOnPatience)
+	defer cancel()
+	all, err := c.listWebACLs(short)
+	fault, err := faultOf(ctx, "list web ACLs", err)
 	if err != nil {
-		return observed.WebACL{}, err
+		return err
 	}
-	out, ok := cached()
-	if !ok {
-		// Another caller's listing was shared, and this name was not in it.
-		c.facts.with(func() { out = c.facts.addOns.acls[name].acl })
-	}
-	return out, nil
+	c.facts.with(func() {
+		for n, arn := range all {
+			c.facts.addOns.acls[n] = aclEntry{observed.WebACL{ARN: arn}, start}
+		}
+		if all[name] == "" {
+			c.facts.addOns.acls[name] = aclEntry{observed.WebACL{Fault: fault}, c.cfg.Now()}
+		}
+	})
+	return nil
 }
 
 func (c *Cloud) listWebACLs(ctx context.Context) (map[string]string, error) {

@@ -29,6 +29,7 @@ type Subscription struct {
 // of the answer, so that trouble there stops nothing else.
 type Fault struct {
 	// Reason is AccessDenied, ServiceUnavailable, or empty for what may pass by itself soon.
-	Reason  finding.Reason
+	Reason finding.Reason
+	// Message is empty where there is nothing to tell, because only the pace of calls is kept.
 	Message string
 }

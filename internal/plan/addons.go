@@ -62,7 +62,7 @@ func (Unprotect) action()     {}
 
 // When to look again at what another service of AWS did not answer.
 const (
-	outageWait  = 10 * time.Second
+	outageWait  = 30 * time.Second
 	missingWait = time.Minute
 	deniedWait  = 5 * time.Minute
 )
@@ -232,7 +232,9 @@ func (b *builder) unanswered(a Address, of finding.Origin, do Action, fault obse
 	} else {
 		f.Message += ", so that what the load balancer has stays"
 	}
-	b.found.Add(f)
+	if fault.Message != "" {
+		b.found.Add(f)
+	}
 	if slices.ContainsFunc(b.plan.Steps, func(s Step) bool { return s.ID == stepID("associate", a) }) {
 		return
 	}
