@@ -33,6 +33,7 @@ type roleCache struct {
 
 type roleClient struct {
 	elb   *elb.Client
+	err   error // what AWS said instead
 	until time.Time
 }
 
@@ -45,23 +46,34 @@ func (r *roleCache) with(fn func()) {
 	fn()
 }
 
+// put keeps a client, and drops those that have ended.
+func (r *roleCache) put(a bindings.Account, client roleClient, now time.Time) {
+	r.with(func() {
+		for k, old := range r.clients {
+			if !now.Before(old.until) {
+				delete(r.clients, k)
+			}
+		}
+		r.clients[a] = client
+	})
+}
+
 // assume returns a client with the rights of a role. The role is assumed when there is none, or
 // when the credentials are about to end.
 func (c *Cloud) assume(ctx context.Context, a bindings.Account) (*elb.Client, error) {
-	cached := func() (out *elb.Client) {
+	cached := func() (r roleClient, ok bool) {
 		c.roles.with(func() {
-			if r := c.roles.clients[a]; c.cfg.Now().Before(r.until) {
-				out = r.elb
-			}
+			r = c.roles.clients[a]
+			ok = c.cfg.Now().Before(r.until)
 		})
-		return out
+		return r, ok
 	}
 	for {
-		if api := cached(); api != nil {
-			return api, nil
+		if r, ok := cached(); ok {
+			return r.elb, r.err
 		}
 		err := c.flight.do(ctx, "assume "+a.Role+" "+string(a.ExternalID), func() error {
-			if cached() != nil {
+			if _, ok := cached(); ok {
 				return nil
 			}
 			return c.newRoleClient(ctx, a)
@@ -85,7 +97,11 @@ func (c *Cloud) newRoleClient(ctx context.Context, a bindings.Account) error {
 		if class == engine.Invalid || class == engine.Gone {
 			class = engine.Denied // says nothing about the target group, which may be there
 		}
-		return &Error{What: what, class: class, err: withoutSecret(err, a.ExternalID)}
+		err = &Error{What: what, class: class, err: withoutSecret(err, a.ExternalID)}
+		if refused(err) {
+			c.roles.put(a, roleClient{err: err, until: c.cfg.Now().Add(refusalKept)}, c.cfg.Now())
+		}
+		return err
 	}
 	if out.Credentials == nil || out.Credentials.Expiration == nil {
 		return failed(engine.Unknown, what, "AWS gave no credentials")
@@ -99,15 +115,7 @@ func (c *Cloud) newRoleClient(ctx context.Context, a bindings.Account) error {
 		aws.ToString(out.Credentials.AccessKeyId), aws.ToString(out.Credentials.SecretAccessKey), aws.ToString(out.Credentials.SessionToken))
 	// AWS's limits are those of an account, so each has a pace of its own.
 	api := newClients(base, c.cfg, newPacer(c.cfg.Paces, c.cfg.Now, c.cfg.MaxWait)).elb
-	c.roles.with(func() {
-		now := c.cfg.Now()
-		for k, r := range c.roles.clients {
-			if !now.Before(r.until) {
-				delete(c.roles.clients, k)
-			}
-		}
-		c.roles.clients[a] = roleClient{api, until}
-	})
+	c.roles.put(a, roleClient{elb: api, until: until}, c.cfg.Now())
 	return nil
 }
 

@@ -85,6 +85,35 @@ func TestWhatOneAccountReadIsNotShownToAnother(t *testing.T) {
 	}
 }
 
+func TestWhatAWSRefusedIsNotAskedForAgainAtOnce(t *testing.T) {
+	r := newRig(t)
+	account, arn := r.theirs()
+	account.ExternalID = "guess-work"
+	r.calls()
+	ask := func() {
+		t.Helper()
+		for range 3 {
+			_, err := r.cloud.As(account).TargetHealth(r.ctx, arn, 0)
+			if err == nil || r.cloud.Class(err) != engine.Denied {
+				t.Fatalf("error %v", err)
+			}
+			_, err = r.cloud.As(bindings.Account{}).TargetGroup(r.ctx, "", "nobody")
+			if err == nil || r.cloud.Class(err) != engine.Gone {
+				t.Fatalf("error %v", err)
+			}
+		}
+	}
+	ask()
+	if got := r.calls(); got != "AssumeRole 1\nDescribeTargetGroups 1" {
+		t.Errorf("calls:\n%s", got)
+	}
+	r.clock.Advance(11 * time.Second)
+	ask()
+	if got := r.calls(); got != "AssumeRole 1\nDescribeTargetGroups 1" {
+		t.Errorf("calls later:\n%s", got)
+	}
+}
+
 func TestErrorsOfARoleDoNotTellTheExternalID(t *testing.T) {
 	r := newRig(t)
 	account, arn := r.theirs()

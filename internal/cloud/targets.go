@@ -25,10 +25,14 @@ const (
 	rangesFor    = 10 * time.Minute
 	unseenFor    = 5 * time.Minute // a VPC that the controller's account does not see
 	healthKept   = 15 * time.Minute
+	// refusalKept is how long AWS is not asked again for what it refused a moment ago. Whoever
+	// names a group or a role that does not work must not cost everybody's calls.
+	refusalKept = 10 * time.Second
 )
 
 type describedGroup struct {
 	group bindings.TargetGroup
+	err   error // what AWS said instead
 	at    time.Time
 }
 
@@ -73,15 +77,15 @@ func (t targetGroups) TargetGroup(ctx context.Context, arn, name string) (bindin
 	if arn == "" {
 		key = t.key("name " + name)
 	}
-	cached := func() (g bindings.TargetGroup, ok bool) {
+	cached := func() (d describedGroup, ok bool) {
 		c.facts.with(func() {
-			d := c.facts.described[key]
-			g, ok = d.group, c.younger(d.at, describedFor)
+			d = c.facts.described[key]
+			ok = c.younger(d.at, describedFor) && (d.err == nil || c.younger(d.at, refusalKept))
 		})
-		return g, ok
+		return d, ok
 	}
-	if g, ok := cached(); ok {
-		return g, nil
+	if d, ok := cached(); ok {
+		return d.group, d.err
 	}
 	err := c.flight.do(ctx, "describe "+key, func() error {
 		if _, ok := cached(); ok {
@@ -97,25 +101,53 @@ func (t targetGroups) TargetGroup(ctx context.Context, arn, name string) (bindin
 			return err
 		}
 		out, err := api.DescribeTargetGroups(ctx, in)
-		if err != nil {
-			return fmt.Errorf("find target group %s%s: %w", arn, name, err)
+		switch {
+		case err != nil:
+			err = fmt.Errorf("find target group %s%s: %w", arn, name, err)
+		case len(out.TargetGroups) != 1:
+			err = failed(engine.Gone, "find target group "+arn+name, "it does not exist")
 		}
-		if len(out.TargetGroups) != 1 {
-			return failed(engine.Gone, "find target group "+arn+name, "it does not exist")
+		if err != nil {
+			if refused(err) {
+				t.remember(key, describedGroup{err: err, at: start})
+			}
+			return err
 		}
 		g := out.TargetGroups[0]
 		found := bindings.TargetGroup{
 			ARN: aws.ToString(g.TargetGroupArn), Type: model.TargetType(g.TargetType), Protocol: string(g.Protocol),
 			AddressType: model.AddressType(g.IpAddressType), VPC: aws.ToString(g.VpcId),
 		}
-		c.facts.with(func() { c.facts.described[key] = describedGroup{found, start} })
+		t.remember(key, describedGroup{group: found, at: start})
 		return nil
 	})
 	if err != nil {
 		return bindings.TargetGroup{}, err
 	}
-	g, _ := cached()
-	return g, nil
+	d, _ := cached()
+	return d.group, d.err
+}
+
+// remember keeps a description, and drops those that are too old: users choose the names.
+func (t targetGroups) remember(key string, d describedGroup) {
+	f := t.c.facts
+	f.with(func() {
+		for k, old := range f.described {
+			if !t.c.younger(old.at, describedFor) {
+				delete(f.described, k)
+			}
+		}
+		f.described[key] = d
+	})
+}
+
+// refused says that AWS will say the same if it is asked again at once.
+func refused(err error) bool {
+	switch classify(err) {
+	case engine.Gone, engine.Invalid, engine.Denied:
+		return true
+	}
+	return false
 }
 
 // TargetHealth implements bindings.TargetGroups.
