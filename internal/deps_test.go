@@ -86,7 +86,7 @@ var layers = map[string]layer{
 	"internal/goldentest": {},
 	"internal/cases":      {api: true, own: []string{"internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/"}},
 	"internal/takeover":   {},
-	"internal/rig":        {api: true, own: []string{"internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/"}},
+	"internal/rig":        {api: true, own: []string{"internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/", "github.com/go-logr/"}},
 }
 
 func TestImportRules(t *testing.T) {

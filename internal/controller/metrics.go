@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // Metrics are the numbers of this process, besides those that controller-runtime keeps. Names and
@@ -20,13 +21,14 @@ type Metrics struct {
 	readiness, stage      *prometheus.HistogramVec
 	errors, noServerID    *prometheus.CounterVec
 	talkers               *talkers
+	findings              *findings
 	collectors            []prometheus.Collector
 }
 
 // NewMetrics makes the metrics without registering them. now is the clock of their windows.
 func NewMetrics(now func() time.Time) *Metrics {
-	m := &Metrics{talkers: newTalkers(now)}
-	m.collectors = append(m.collectors, m.talkers)
+	m := &Metrics{talkers: newTalkers(now), findings: newFindings()}
+	m.collectors = append(m.collectors, m.talkers, m.findings)
 	full := []string{"service", "operation", "status_code", "error_code"}
 	short := []string{"service", "operation"}
 	counter := func(subsystem, name, help string, labels []string) *prometheus.CounterVec {
@@ -111,14 +113,26 @@ func (m *Metrics) Requested(c Call) {
 // stages maps phases of the engine to the stages that dashboards know, by controller.
 var stages = map[string]map[string]string{
 	ingressController: {
-		"view": "fetch_ingress", "plan": "build_model", "apply": "deploy_model", "report": "dns_resolve_and_update_status",
+		"view": "fetch_ingress", "claim": "add_group_finalizer", "release": "remove_group_finalizer", "plan": "build_model", "apply": "deploy_model", "report": "dns_resolve_and_update_status",
 	},
 	bindingController: {"apply": "reconcile_targetgroupbinding", "view": "fetch_targetGroupBinding", "report": "update_status"},
+}
+
+// synthesizers are the stages that dashboards know for the steps about a kind of resource.
+var synthesizers = map[plan.ResourceKind]string{
+	plan.SecurityGroup: "*ec2.securityGroupSynthesizer",
+	plan.TargetGroup:   "*elbv2.targetGroupSynthesizer",
+	plan.LoadBalancer:  "*elbv2.loadBalancerSynthesizer",
+	plan.Listener:      "*elbv2.listenerSynthesizer",
+	plan.Rule:          "*elbv2.listenerRuleSynthesizer",
+	plan.Binding:       "*elbv2.targetGroupBindingSynthesizer",
 }
 
 // phase measures a phase of a run. Phases without a known stage keep their own name.
 func (m *Metrics) phase(controller, phase string, took time.Duration) {
 	if s, ok := stages[controller][phase]; ok {
+		phase = s
+	} else if s, ok := synthesizers[plan.ResourceKind(phase)]; ok {
 		phase = s
 	}
 	m.stage.WithLabelValues(controller, phase).Observe(took.Seconds())

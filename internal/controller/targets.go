@@ -93,6 +93,9 @@ func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics) *regist
 func (r *registrations) run(ctx context.Context, k bindings.Key) (Next, error) {
 	r.metrics.talkers.ran("targetgroupbinding", k.Namespace, k.Name)
 	out, err := r.reconciler.Reconcile(ctx, k)
+	if err == nil {
+		r.metrics.findings.set(k, out.Findings)
+	}
 	if err != nil && r.fence != nil && r.fence() != nil {
 		return Next{After: fencedDelay}, nil
 	}

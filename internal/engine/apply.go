@@ -95,7 +95,9 @@ func (r *run) apply(ctx context.Context, p plan.Plan) error {
 		if err := r.e.fence(); err != nil {
 			return err
 		}
+		start := r.e.now()
 		res, err := r.step(ctx, s, known)
+		r.e.phase(p.Stack.Kind, phaseOf(s), start)
 		if r.e.Stepped != nil {
 			r.e.Stepped(p.Stack, s, res, err)
 		}
@@ -123,6 +125,17 @@ func (r *run) apply(ctx context.Context, p plan.Plan) error {
 	r.out.RetryAfter = again
 	r.out.Done = again == 0 && len(r.out.Failed) == 0
 	return nil
+}
+
+// phaseOf is the name under which a step is measured.
+func phaseOf(s plan.Step) string {
+	switch s.Do.(type) {
+	case plan.ClaimFinalizer:
+		return "claim"
+	case plan.ReleaseFinalizer:
+		return "release"
+	}
+	return string(s.Address.Kind)
 }
 
 func (r *run) step(ctx context.Context, s plan.Step, known plan.Known) (plan.Result, error) {

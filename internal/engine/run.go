@@ -27,7 +27,8 @@ type Config struct {
 	// Viewed is told which questions a translation asked, before anything is done with the answer,
 	// so that an event that comes meanwhile is not missed. Nil to ignore.
 	Viewed func(id model.StackID, v *cluster.View)
-	// Phase is told how long a phase of a run took: view, observe, plan, apply, report.
+	// Phase is told how long a phase of a run took: view, observe, plan, apply, report; and within
+	// apply, each step: claim, release, or its kind of resource.
 	Phase func(kind model.Kind, phase string, took time.Duration)
 	// Stepped is told of each step that was carried out, with its error. Nil to ignore.
 	Stepped func(id model.StackID, s plan.Step, r plan.Result, err error)

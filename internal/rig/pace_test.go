@@ -38,7 +38,7 @@ func TestPace(t *testing.T) {
 		total := r.Emulator.Calls().Total()
 		bound := time.Duration(float64(n-10)/0.2) * time.Second
 		took := last.Sub(start)
-		t.Logf("%d Ingresses: %v, the buckets alone impose %v: ratio %.3f; %d of %d calls throttled (%.1f%%)",
+		t.Logf("BENCH creating %d: %v, AWS's buckets alone impose %v: ratio %.3f, goal 0.95 (0.83); %d of %d calls throttled, %.1f%%, goal 1%% (8%%)",
 			n, took.Round(time.Millisecond), bound, bound.Seconds()/took.Seconds(), throttled, total, 100*float64(throttled)/float64(total))
 		if ratio := bound.Seconds() / took.Seconds(); ratio < 0.9 {
 			t.Errorf("creation is paced badly: %.3f", ratio)

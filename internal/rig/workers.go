@@ -9,6 +9,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
@@ -29,6 +30,9 @@ func (p *process) work(workers int) (stop func()) {
 			}
 		})
 	}
+	running.Go(func() { // as the controller does at its start; there is time to try it again
+		_ = bindings.New(p.fill).SyncRules(p.ctx)
+	})
 	running.Go(func() {
 		if err := stacks.Start(p.ctx, src, controller.StackKinds(), logr.Discard()); err != nil {
 			p.rig.T.Error(err)

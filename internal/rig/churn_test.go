@@ -1,0 +1,235 @@
+package rig
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+)
+
+// herd is Services with many pods each, every Service behind a target group of its own.
+type herd struct {
+	r     *Rig
+	pods  [][]int // numbers of pods by Service, oldest first
+	next  int
+	asked map[string]time.Time // address: when the EndpointSlice had it
+	left  map[string]time.Time // address: when it had it no more
+}
+
+// newHerd makes groups Services with each pods, two Services to a load balancer, and lets the
+// controller bring them about. From then on AWS has its limits and takes its time.
+func newHerd(t *testing.T, groups, each int, opt Options) *herd {
+	t.Helper()
+	free := true
+	opt.Cloud = func(c *cloud.Config) {
+		if free {
+			c.Paces = []cloud.Pace{}
+		}
+	}
+	r := New(t, opt)
+	r.Emulator.World().Lock()
+	r.Emulator.World().Config.Quotas["application-load-balancers"] = 1000
+	r.Emulator.World().Unlock()
+	var all []string
+	for i := range 2500 {
+		all = append(all, address(i))
+	}
+	if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], all...); err != nil {
+		t.Fatal(err)
+	}
+	r.Apply(shop)
+	h := &herd{r: r, pods: make([][]int, groups), asked: map[string]time.Time{}, left: map[string]time.Time{}}
+	for g := range groups {
+		s := service(g)
+		r.Apply(fmt.Sprintf(`
+apiVersion: v1
+kind: Service
+metadata: {name: %[1]s, namespace: shop, uid: uid-%[1]s}
+spec: {selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080}]}
+`, s))
+		for range each {
+			h.add(g)
+		}
+		h.show(g)
+	}
+	for i := range (groups + 1) / 2 {
+		r.Apply(ingressNumber(i, ""))
+	}
+	r.rest(10 * time.Minute)
+	free = false
+	r.Start()
+	r.rest(time.Minute)
+	r.Emulator.Faults().SetLimits(fault.Documented(1))
+	r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
+	return h
+}
+
+func service(g int) string { return []string{"web", "api"}[g%2] + fmt.Sprint(g/2) }
+
+// add makes a pod that is ready.
+func (h *herd) add(g int) {
+	n := h.next
+	h.next++
+	h.pods[g] = append(h.pods[g], n)
+	h.r.Apply(fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: pod-%[1]d, namespace: shop, uid: pod-%[1]d, labels: {app: %[2]s}}
+spec: {nodeName: node-0, containers: [{name: c, ports: [{containerPort: 8080}]}]}
+status: {podIP: %[3]s, phase: Running, conditions: [{type: Ready, status: "True"}, {type: ContainersReady, status: "True"}]}
+`, n, service(g), address(n)))
+}
+
+// show writes the EndpointSlice of a Service.
+func (h *herd) show(g int) {
+	var b strings.Builder
+	fmt.Fprintf(&b, `
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: %[1]s-1, namespace: shop, labels: {kubernetes.io/service-name: %[1]s}}
+addressType: IPv4
+ports: [{name: "", port: 8080, protocol: TCP}]
+endpoints:`, service(g))
+	for _, n := range h.pods[g] {
+		fmt.Fprintf(&b, `
+- {addresses: [%s], conditions: {ready: true}, targetRef: {kind: Pod, namespace: shop, name: pod-%d}}`, address(n), n)
+	}
+	h.r.Apply(b.String() + "\n")
+}
+
+// replace puts a new pod in the place of the oldest of a Service.
+func (h *herd) replace(g int) {
+	old := h.pods[g][0]
+	h.pods[g] = h.pods[g][1:]
+	h.add(g)
+	h.left[address(old)], h.asked[address(h.next-1)] = time.Now(), time.Now()
+	h.show(g)
+	if err := h.r.Store.Delete(cluster.Ref{Kind: cluster.KindPod, Namespace: "shop", Name: fmt.Sprintf("pod-%d", old)}); err != nil {
+		h.r.T.Error(err)
+	}
+}
+
+// churn replaces pods of Services at random for a time, at a rate per second.
+func (h *herd) churn(rate int, d time.Duration) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range int(d.Seconds()) * rate {
+		h.replace(random.IntN(len(h.pods)))
+		time.Sleep(time.Second / time.Duration(rate))
+	}
+}
+
+// answered says how long after it was asked for each new target was registered, and each old one
+// deregistered, in ascending order.
+func (h *herd) answered(t *testing.T) (in, out []time.Duration) {
+	t.Helper()
+	asked, left := h.asked, h.left
+	for _, e := range h.r.Emulator.Calls().Entries() {
+		if e.Code != "" {
+			continue
+		}
+		at := e.Time.Add(latency)
+		switch call := e.Input.(type) {
+		case *elb.RegisterTargetsInput:
+			for _, x := range call.Targets {
+				if since, ok := asked[aws.ToString(x.Id)]; ok {
+					in = append(in, at.Sub(since))
+					delete(asked, aws.ToString(x.Id))
+				}
+			}
+		case *elb.DeregisterTargetsInput:
+			for _, x := range call.Targets {
+				if since, ok := left[aws.ToString(x.Id)]; ok {
+					out = append(out, at.Sub(since))
+					delete(left, aws.ToString(x.Id))
+				}
+			}
+		}
+	}
+	if len(asked) > 0 || len(left) > 0 {
+		t.Errorf("%d new targets were never registered, %d old ones never deregistered", len(asked), len(left))
+	}
+	slices.Sort(in)
+	slices.Sort(out)
+	return in, out
+}
+
+// quantile of durations in ascending order.
+func quantile(ds []time.Duration, q float64) time.Duration {
+	if len(ds) == 0 {
+		return 0
+	}
+	return ds[min(int(q*float64(len(ds))), len(ds)-1)]
+}
+
+// TestOnePodReplaced counts the calls that the replacement of one pod takes.
+func TestOnePodReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHerd(t, 2, 3, Options{Workers: 3})
+		h.replace(0)
+		time.Sleep(time.Minute) // what a process has to learn once
+		h.r.Emulator.Calls().Reset()
+		h.replace(0)
+		time.Sleep(time.Minute)
+		counts := h.r.Emulator.Calls().Counts()
+		health := counts["elasticloadbalancing:DescribeTargetHealth"]
+		logCalls(t, h.r, "one pod replaced", 1)
+		t.Logf("BENCH one pod replaced: %d calls and %d looks at health, goal 2 and the looks (4)", h.r.Emulator.Calls().Total()-health, health)
+		if n := h.r.Emulator.Calls().Total() - health; n != 2 {
+			t.Errorf("%d calls besides looks at health", n)
+		}
+	})
+}
+
+// TestChurn measures, in virtual time and at AWS's documented limits, how long a new pod waits for
+// its registration.
+func TestChurn(t *testing.T) {
+	for _, c := range []struct {
+		rate     int
+		restart  bool // the controller starts anew at the first replacement
+		p50, p99 time.Duration
+		text     string
+	}{
+		{1, false, 80 * time.Millisecond, 150 * time.Millisecond, "goal p50 80ms, p99 150ms (160ms, 183ms)"},
+		{4, false, time.Second, time.Second, "goal p99 1s (p50 6.9s, p99 17.6s)"},
+		{1, true, 80 * time.Millisecond, 3 * time.Second, "goal the same as without a restart, a new pod within 5s"},
+		{4, true, time.Second, 3 * time.Second, "goal the same as without a restart, a new pod within 5s"},
+	} {
+		name := fmt.Sprintf("%d a second", c.rate)
+		if c.restart {
+			name += " during a restart"
+		}
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHerd(t, size(50, 10), 20, Options{Workers: 3, Checkpoints: true})
+				h.r.Emulator.Calls().Reset()
+				if c.restart {
+					h.r.Start()
+				}
+				h.churn(c.rate, time.Duration(size(60, 20))*time.Second)
+				busy := h.r.Emulator.Calls().Count("DeregisterTargets")
+				time.Sleep(2 * time.Minute)
+				throttled := 0
+				for _, n := range h.r.Emulator.Faults().Throttled() {
+					throttled += n
+				}
+				in, out := h.answered(t)
+				logCalls(t, h.r, t.Name(), len(in))
+				t.Logf("BENCH %d pods replaced at %s: registered after p50 %v, p99 %v, %s; deregistered after p50 %v, p99 %v (%d calls while busy); %d calls throttled",
+					len(in), name, quantile(in, 0.5), quantile(in, 0.99), c.text, quantile(out, 0.5), quantile(out, 0.99), busy, throttled)
+				if quantile(in, 0.5) > c.p50 || quantile(in, 0.99) > c.p99 {
+					t.Error("registrations are late")
+				}
+			})
+		})
+	}
+}
