@@ -8,6 +8,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/config"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
 )
 
 // How long to wait before rules are tried again, at first and at most.
@@ -35,6 +36,24 @@ func tidyRules(ctx context.Context, synced, sync func(context.Context) error, lo
 			timer.Stop()
 			return nil
 		case <-timer.C:
+		}
+	}
+}
+
+// afterQuiet waits for the cache and then until the first minute is over, which belongs to what
+// has changed: rules too many do no harm for so long.
+func afterQuiet(synced func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := synced(ctx); err != nil {
+			return err
+		}
+		timer := time.NewTimer(checkpoint.Quiet)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+			return nil
 		}
 	}
 }

@@ -70,3 +70,23 @@ func TestPodsAreFoundByWhatTheOperatorWants(t *testing.T) {
 		t.Errorf("binding config %+v", b)
 	}
 }
+
+func TestTidyingLeavesTheFirstMinuteToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		sync := func(context.Context) error {
+			if took := time.Since(start); took != time.Minute {
+				t.Errorf("after %v", took)
+			}
+			return nil
+		}
+		if err := tidyRules(t.Context(), afterQuiet(func(context.Context) error { return nil }), sync, logr.Discard()); err != nil {
+			t.Fatal(err)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := tidyRules(ended, afterQuiet(func(context.Context) error { return nil }), sync, logr.Discard()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

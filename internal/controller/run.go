@@ -120,7 +120,7 @@ func Run(ctx context.Context, s Setup) error {
 		return err
 	}
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		return tidyRules(ctx, source.WaitForSync, reg.reconciler.SyncRules, lines.WithName(bindingController))
+		return tidyRules(ctx, afterQuiet(source.WaitForSync), reg.reconciler.SyncRules, lines.WithName(bindingController))
 	})); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
@@ -30,8 +31,14 @@ func (p *process) work(workers int) (stop func()) {
 			}
 		})
 	}
-	running.Go(func() { // as the controller does at its start; there is time to try it again
-		_ = bindings.New(p.fill).SyncRules(p.ctx)
+	running.Go(func() { // as the controller does after its start
+		timer := time.NewTimer(checkpoint.Quiet)
+		defer timer.Stop()
+		select {
+		case <-p.ctx.Done():
+		case <-timer.C:
+			_ = bindings.New(p.fill).SyncRules(p.ctx) // an error costs nothing here
+		}
 	})
 	running.Go(func() {
 		if err := stacks.Start(p.ctx, src, controller.StackKinds(), logr.Discard()); err != nil {
