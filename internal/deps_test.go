@@ -86,6 +86,7 @@ var layers = map[string]layer{
 	"internal/goldentest": {},
 	"internal/cases":      {api: true, own: []string{"internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/"}},
 	"internal/takeover":   {},
+	"internal/laws":       {},
 	"internal/rig":        {api: true, own: []string{"internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/", "github.com/go-logr/"}},
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -16,9 +17,9 @@ var notFound = model.FixedResponse{Status: "404", ContentType: "text/plain"}
 var unavailable = model.FixedResponse{Status: "503", ContentType: "text/plain", Body: "Rule is held because its configuration is not valid"}
 
 // holdRules finds for each held rule the live one that it keeps, and returns what is spoken for.
-// Rules of several members may have the same hosts and paths, and nothing live says whose it is.
-// Where there are as many live rules at a place as wished ones, they are taken for each other in
-// order. Otherwise a live rule that is just what another member wishes is that member's.
+// Rules of several members may have the same hosts and paths, and nothing live says whose it is. A
+// live rule that is just what another member wishes is that member's. Where there are as many live
+// rules at a place as wished ones, they are taken for each other in order.
 func (b *builder) holdRules(l *listenerPlan) map[string]bool {
 	taken := map[string]bool{}
 	if l.live == nil {
@@ -36,41 +37,24 @@ func (b *builder) holdRules(l *listenerPlan) map[string]bool {
 		if !p.held {
 			continue
 		}
-		hosts, paths := p.wish.Hosts(), p.wish.Paths()
-		rank, count := 0, 0
-		for j, o := range wishes {
-			if samePlace(hosts, paths, o.wish.Hosts(), o.wish.Paths()) {
-				if j < i {
-					rank++
-				}
-				count++
-			}
+		c := b.claimants(l.live, wishes, own, i)
+		if c.keeps != nil && !taken[c.keeps.ARN] {
+			taken[c.keeps.ARN] = true
+			p.hold(c.keeps)
+			continue
 		}
-		var there, free []*observed.Rule
-		for j := range l.live.Rules {
-			r := &l.live.Rules[j]
-			if m := (model.Rule{Conditions: r.Conditions}); samePlace(hosts, paths, m.Hosts(), m.Paths()) {
-				there = append(there, r)
-				if _, others := own[r.ARN]; !others && !taken[r.ARN] {
-					free = append(free, r)
-				}
-			}
+		free := slices.IndexFunc(c.free, func(r *observed.Rule) bool { return !taken[r.ARN] })
+		if free >= 0 {
+			taken[c.free[free].ARN] = true
+			p.hold(c.free[free])
+			continue
 		}
-		switch {
-		case len(there) == count && !taken[there[rank].ARN]:
-			taken[there[rank].ARN] = true
-			p.hold(there[rank])
-		case len(free) > 0:
-			taken[free[0].ARN] = true
-			p.hold(free[0])
-		default:
-			p.hold(nil)
-			// Who comes first must not take away what others serve there now.
-			for _, r := range there {
-				if at, others := own[r.ARN]; others && at > i && sameConditions(p.wish.Conditions, r.Conditions) {
-					p.wish.Actions, p.wish.Transforms = r.Actions, r.Transforms
-					break
-				}
+		p.hold(nil)
+		// Who comes first must not take away what others serve there now.
+		for _, r := range c.there {
+			if at, others := own[r.ARN]; others && at > i && sameConditions(p.wish.Conditions, r.Conditions) {
+				p.wish.Actions, p.wish.Transforms = r.Actions, r.Transforms
+				break
 			}
 		}
 	}
@@ -78,6 +62,56 @@ func (b *builder) holdRules(l *listenerPlan) map[string]bool {
 		taken[arn] = true
 	}
 	return taken
+}
+
+// claim is what a held rule may keep.
+type claim struct {
+	there []*observed.Rule // live rules of its place
+	free  []*observed.Rule // those that nobody wishes for just so
+	keeps *observed.Rule   // the one that is its own by order; nil if that does not tell
+}
+
+// claimants compares the wished rules of the place of the i-th one with the live ones there.
+func (b *builder) claimants(live *observed.Listener, wishes []rulePlan, own map[string]int, i int) (c claim) {
+	hosts, paths := wishes[i].wish.Hosts(), wishes[i].wish.Paths()
+	matched := slices.Collect(maps.Values(own))
+	var all, open []int // wishes of the place, and those without a live rule that is just so
+	for j, o := range wishes {
+		if !samePlace(hosts, paths, o.wish.Hosts(), o.wish.Paths()) {
+			continue
+		}
+		all = append(all, j)
+		if !slices.Contains(matched, j) {
+			open = append(open, j)
+		}
+	}
+	for j := range live.Rules {
+		r := &live.Rules[j]
+		if m := (model.Rule{Conditions: r.Conditions}); samePlace(hosts, paths, m.Hosts(), m.Paths()) {
+			c.there = append(c.there, r)
+			if _, others := own[r.ARN]; !others {
+				c.free = append(c.free, r)
+			}
+		}
+	}
+	inOrder := len(all) == len(c.there)
+	for k, j := range all {
+		if inOrder && !wishes[j].held && slices.Contains(matched, j) && !b.isJust(wishes[j], *c.there[k]) {
+			inOrder = false
+		}
+	}
+	switch {
+	case inOrder:
+		c.keeps = c.there[slices.Index(all, i)]
+	case len(open) == len(c.free):
+		c.keeps = c.free[slices.Index(open, i)]
+	}
+	return c
+}
+
+// isJust says that a live rule does exactly what a wished one is to do.
+func (b *builder) isJust(p rulePlan, o observed.Rule) bool {
+	return sameConditions(p.wish.Conditions, o.Conditions) && sameActions(p.wish.Actions, o.Actions, b.arn) && sameTransforms(p.wish.Transforms, o.Transforms)
 }
 
 // ownRules are the live rules that rules which are not held wish for just so, with the places of
@@ -89,8 +123,7 @@ func (b *builder) ownRules(l *listenerPlan) map[string]int {
 			continue
 		}
 		for _, o := range l.live.Rules {
-			if _, gone := out[o.ARN]; !gone && sameConditions(p.wish.Conditions, o.Conditions) &&
-				sameActions(p.wish.Actions, o.Actions, b.arn) && sameTransforms(p.wish.Transforms, o.Transforms) {
+			if _, gone := out[o.ARN]; !gone && b.isJust(p, o) {
 				out[o.ARN] = i
 				break
 			}
@@ -138,11 +171,17 @@ func (b *builder) insertHeld(l *listenerPlan, h model.HeldRule, taken map[string
 	}
 	taken[r.ARN] = true
 	at := 0
+	used := map[string]bool{r.ARN: true}
 	for i, p := range l.rules {
 		for _, o := range l.live.Rules {
-			if o.Priority < r.Priority && sameConditions(o.Conditions, p.wish.Conditions) {
+			if p.kept != nil && p.kept.ARN != o.ARN || used[o.ARN] || !sameConditions(o.Conditions, p.wish.Conditions) {
+				continue
+			}
+			used[o.ARN] = true
+			if o.Priority < r.Priority {
 				at = i + 1
 			}
+			break
 		}
 	}
 	l.rules = slices.Insert(l.rules, at, rulePlan{held: true, kept: r, wish: model.Rule{

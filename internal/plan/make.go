@@ -151,17 +151,7 @@ func (b *builder) matchLive() {
 		}
 		b.surplus = append(b.surplus, *lb)
 	}
-	b.liveGroups = map[string]observed.TargetGroup{}
-	for _, w := range b.want.TargetGroups {
-		for _, h := range b.have.TargetGroups {
-			if h.ResourceID == w.ID && sameGroup(w, h) && b.sameALBGroup(w, h) {
-				b.groupARN[w.ID] = h.ARN
-				b.liveGroups[h.ARN] = h
-				b.known[GroupAddress(w.ID)] = h.ARN
-				break
-			}
-		}
-	}
+	b.matchGroups()
 	if g := b.managedGroup(); g != nil {
 		b.known[managedGroupAddress] = g.ID
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -334,7 +335,11 @@ func (s *simulation) tags(do SetTags) {
 	case Rule:
 		to = s.rule(do.Of).Tags
 	case TargetGroup:
-		to = s.group(do.Of).Tags
+		g := s.group(do.Of)
+		to = g.Tags
+		for _, k := range []model.Kind{model.Ingress, model.Service, model.ALBGateway, model.NLBGateway} {
+			g.ResourceID = cmp.Or(do.Put[naming.ResourceTag(k)], g.ResourceID)
+		}
 	default:
 		to = s.securityGroup(do.Of).Tags
 	}

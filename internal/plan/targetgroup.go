@@ -86,11 +86,51 @@ func blameOf(w model.TargetGroup) []finding.Ref { return w.Members }
 
 func (b *builder) groupReason(w model.TargetGroup) string {
 	for _, h := range b.have.TargetGroups {
-		if h.ResourceID == w.ID {
+		if _, kept := b.liveGroups[h.ARN]; h.ResourceID == w.ID && !kept {
 			return "it takes the place of " + h.Name + ", whose type or protocol cannot be changed"
 		}
 	}
 	return "a rule forwards to it, " + w.Origin.String()
+}
+
+// matchGroups decides which live target groups the wish keeps. They are known by their ids, and by
+// their names before that: ids can be spelled alike, so that the one that has an id today may not be
+// the one that had it yesterday, while a name holds all that a group is made of. A name that nobody
+// wishes for says nothing.
+func (b *builder) matchGroups() {
+	b.liveGroups = map[string]observed.TargetGroup{}
+	names := map[string]bool{}
+	for _, w := range b.want.TargetGroups {
+		names[w.Name] = true
+	}
+	for _, fits := range []func(w model.TargetGroup, h observed.TargetGroup) bool{
+		func(w model.TargetGroup, h observed.TargetGroup) bool {
+			return h.Name == w.Name && h.ResourceID == w.ID
+		},
+		func(w model.TargetGroup, h observed.TargetGroup) bool { return h.Name == w.Name },
+		func(w model.TargetGroup, h observed.TargetGroup) bool {
+			return h.ResourceID == w.ID && !names[h.Name] && !b.servesOther(w, h)
+		},
+	} {
+		for _, w := range b.want.TargetGroups {
+			for _, h := range b.have.TargetGroups {
+				_, taken := b.liveGroups[h.ARN]
+				if b.groupARN[w.ID] == "" && !taken && fits(w, h) && sameGroup(w, h) && b.sameALBGroup(w, h) {
+					b.groupARN[w.ID] = h.ARN
+					b.liveGroups[h.ARN] = h
+					b.known[GroupAddress(w.ID)] = h.ARN
+				}
+			}
+		}
+	}
+}
+
+// servesOther says whether a live target group holds the targets of another Service than the wished
+// one. Rules may still lead to it, so that it cannot be given to somebody else.
+func (b *builder) servesOther(w model.TargetGroup, h observed.TargetGroup) bool {
+	return w.Binding != nil && slices.ContainsFunc(b.have.Bindings, func(o observed.Binding) bool {
+		return o.ARN == h.ARN && (o.Namespace != w.Binding.Namespace || o.Service.Service != w.Binding.Service)
+	})
 }
 
 // planBinding makes the TargetGroupBinding of a group fit.

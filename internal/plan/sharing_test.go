@@ -1,0 +1,128 @@
+package plan
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// heldRule is a rule that could not be built.
+func heldRule(path string) model.Rule {
+	r := ruleTo(path, "")
+	r.Actions, r.Held = nil, true
+	return r
+}
+
+// answers are what the rules of port 80 do, in order.
+func answers(have observed.Stack) (out []string) {
+	for _, r := range have.Live(model.LoadBalancerID).Listeners[0].Rules {
+		out = append(out, carried(r.Actions))
+	}
+	return out
+}
+
+// Members may claim the same host and path. When one of them is held, it keeps what is its own, and
+// a second look finds nothing to do.
+func TestHeldRulesBesideOthersOfTheSamePlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after []model.Rule
+		want          []string
+	}{
+		"a new one after a good one": {
+			[]model.Rule{ruleTo("/a", "g1")}, []model.Rule{ruleTo("/a", "g1"), heldRule("/a")},
+			[]string{"target-group/g1", "fixed 503"},
+		},
+		"a new one before a good one takes nothing from it": {
+			[]model.Rule{ruleTo("/a", "g1")}, []model.Rule{heldRule("/a"), ruleTo("/a", "g1")},
+			[]string{"target-group/g1", "target-group/g1"},
+		},
+		"the second of two keeps its own": {
+			[]model.Rule{ruleTo("/a", "g1"), ruleTo("/a", "g2")}, []model.Rule{ruleTo("/a", "g1"), heldRule("/a")},
+			[]string{"target-group/g1", "target-group/g2"},
+		},
+		"the first of two keeps its own": {
+			[]model.Rule{ruleTo("/a", "g1"), ruleTo("/a", "g2")}, []model.Rule{heldRule("/a"), ruleTo("/a", "g2")},
+			[]string{"target-group/g1", "target-group/g2"},
+		},
+		"what is new beside one that is held": {
+			[]model.Rule{ruleTo("/a", "g2")}, []model.Rule{ruleTo("/a", "g1"), heldRule("/a")},
+			[]string{"target-group/g1", "target-group/g2"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			have := converge(t, claimed(wishOf(c.before...)), observed.Stack{Facts: testFacts()})
+			wish := wishOf(c.after...)
+			wish.TargetGroups = slices.DeleteFunc(wish.TargetGroups, func(g model.TargetGroup) bool { return g.ID == "" })
+			have = converge(t, claimed(wish), have)
+			if diff := cmp.Diff(c.want, answers(have)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// While a new rule still sends its requests where the default action did, it does not rewrite them.
+func TestTransformsComeWithTheTargetsThatTheyAreFor(t *testing.T) {
+	old := wishOf(ruleTo("/a", "g1"))
+	old.ALB.Listeners[0].Default, old.ALB.Listeners[0].Rules = old.ALB.Listeners[0].Rules[0].Actions, nil
+	have := converge(t, claimed(old), observed.Stack{Facts: testFacts()})
+	rule := ruleTo("/a", "g2")
+	rule.Transforms = []model.Transform{{Kind: model.URLRewrite, Rewrites: []model.Rewrite{{Regex: "^/a", Replace: "/"}}}}
+	want := wishOf(rule)
+	want.TargetGroups = append(want.TargetGroups, old.TargetGroups...)
+	want.ALB.Listeners[0].Default = old.ALB.Listeners[0].Default
+	have.Facts.Health = map[string]observed.Health{}
+	p := settled(t, claimed(want), &have, func(arn string) string {
+		if arn == "target-group/g1" {
+			return "healthy"
+		}
+		return "initial"
+	})
+	now := Simulate(have, p.Known, runnable(p))
+	r := now.Live(model.LoadBalancerID).Listeners[0].Rules[0]
+	if carried(r.Actions) != "target-group/g1" || len(r.Transforms) > 0 {
+		t.Errorf("the rule does %v, %s", r.Transforms, carried(r.Actions))
+	}
+	now = converge(t, claimed(want), now)
+	r = now.Live(model.LoadBalancerID).Listeners[0].Rules[0]
+	if carried(r.Actions) != "target-group/g2" || len(r.Transforms) != 1 {
+		t.Errorf("in the end the rule does %v, %s", r.Transforms, carried(r.Actions))
+	}
+}
+
+// Ids of target groups can be spelled alike: Service b-c of Ingress a, Service c of Ingress a-b. A
+// live group stays with the Service whose targets it holds.
+func TestAnIDThatIsSpelledAlikeDoesNotMoveTargets(t *testing.T) {
+	wish := func(id, name, service string) model.TargetGroup {
+		return model.TargetGroup{
+			ID: id, Name: name, Type: model.IPTargets, Port: 80, Protocol: "HTTP", AddressType: model.IPv4,
+			Binding: &model.Binding{Namespace: "shop", Name: name, Service: service},
+		}
+	}
+	live := observed.TargetGroup{ARN: "arn:c", ResourceID: "shop/a-b-c:80", Name: "k8s-shop-c-1", Type: model.IPTargets, Port: 80, Protocol: "HTTP", AddressType: model.IPv4}
+	have := observed.Stack{
+		TargetGroups: []observed.TargetGroup{live},
+		Bindings:     []observed.Binding{{Namespace: "shop", Name: "k8s-shop-c-1", ARN: "arn:c", Service: model.Binding{Service: "c"}}},
+	}
+	other := wish("shop/a-b-c:80", "k8s-shop-bc-2", "b-c")
+	for name, c := range map[string]struct {
+		want []model.TargetGroup
+		ids  map[string]string // of the wish, to ARNs
+	}{
+		"its own, by another name as after another controller": {[]model.TargetGroup{wish("shop/a-b-c:80", "k8s-shop-c-9", "c")}, map[string]string{"shop/a-b-c:80": "arn:c"}},
+		"another that comes first":                             {[]model.TargetGroup{other, wish("shop/a-b-c:80:ffff", "k8s-shop-c-1", "c")}, map[string]string{"shop/a-b-c:80:ffff": "arn:c"}},
+		"another in its place":                                 {[]model.TargetGroup{other}, map[string]string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := builder{want: model.Stack{ID: testStack, TargetGroups: c.want}, have: have, known: Known{}, groupARN: map[string]string{}}
+			b.matchGroups()
+			if diff := cmp.Diff(c.ids, b.groupARN); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
