@@ -56,7 +56,7 @@ type actionTargetJSON struct {
 // ParseAction reads an actions annotation.
 func ParseAction(raw string) (Action, error) {
 	var in actionJSON
-	if err := decode(raw, &in); err != nil {
+	if err := decode(raw, &in, actionForm); err != nil {
 		return Action{}, err
 	}
 	switch in.Type {

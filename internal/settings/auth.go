@@ -58,7 +58,7 @@ type OIDCIDP struct {
 // ParseCognito reads an auth-idp-cognito annotation.
 func ParseCognito(raw string) (CognitoIDP, error) {
 	var c CognitoIDP
-	if err := decode(raw, &c); err != nil {
+	if err := decode(raw, &c, cognitoForm); err != nil {
 		return CognitoIDP{}, err
 	}
 	return c, nil
@@ -67,7 +67,7 @@ func ParseCognito(raw string) (CognitoIDP, error) {
 // ParseOIDC reads an auth-idp-oidc annotation.
 func ParseOIDC(raw string) (OIDCIDP, error) {
 	var c OIDCIDP
-	if err := decode(raw, &c); err != nil {
+	if err := decode(raw, &c, oidcForm); err != nil {
 		return OIDCIDP{}, err
 	}
 	return c, nil
@@ -82,7 +82,7 @@ func JWT(raw string) (model.ValidateJWT, error) {
 			Values       []string
 		}
 	}
-	if err := decode(raw, &in); err != nil {
+	if err := decode(raw, &in, jwtForm); err != nil {
 		return model.ValidateJWT{}, err
 	}
 	if in.JWKSEndpoint == "" || in.Issuer == "" {

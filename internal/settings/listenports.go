@@ -27,7 +27,7 @@ func (p ListenPort) Protocol() string {
 // ListenPorts reads [{"HTTP":80},{"HTTPS":443}] into ports in ascending order without repeats.
 func ListenPorts(raw string) ([]ListenPort, error) {
 	var entries []map[string]int64
-	if err := decode(raw, &entries); err != nil {
+	if err := decode(raw, &entries, listenPortsForm); err != nil {
 		return nil, err
 	}
 	byPort := map[int32]bool{}
@@ -68,7 +68,7 @@ func MutualAuth(raw string) (map[int32]model.MutualAuth, error) {
 		IgnoreClientCertificateExpiry *bool
 		AdvertiseTrustStoreCaNames    string
 	}
-	if err := decode(raw, &entries); err != nil {
+	if err := decode(raw, &entries, mutualAuthForm); err != nil {
 		return nil, err
 	}
 	if len(entries) == 0 {

@@ -35,7 +35,7 @@ type conditionJSON struct {
 // Conditions reads a conditions annotation, in its order.
 func Conditions(raw string) ([]model.Condition, error) {
 	var in []conditionJSON
-	if err := decode(raw, &in); err != nil {
+	if err := decode(raw, &in, conditionsForm); err != nil {
 		return nil, err
 	}
 	var out []model.Condition
@@ -110,7 +110,7 @@ func Transforms(raw string) ([]model.Transform, error) {
 		URLRewriteConfig        *rewrites
 		HostHeaderRewriteConfig *rewrites
 	}
-	if err := decode(raw, &in); err != nil {
+	if err := decode(raw, &in, transformsForm); err != nil {
 		return nil, err
 	}
 	var out []model.Transform

@@ -1,0 +1,115 @@
+package settings
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// fuzzRows tries any text as the value of the rows of one type: nothing falls over, the same text
+// is read the same way twice, and what is wrong is said with the place and the text.
+func fuzzRows(f *testing.F, of func(row) bool, seeds ...string) {
+	var rows []row
+	for _, r := range table {
+		if r.read != nil && of(r) {
+			rows = append(rows, r)
+		}
+	}
+	if len(rows) == 0 {
+		f.Fatal("no row")
+	}
+	for i := range rows {
+		for _, s := range append(seeds, "", " ", "x", `"`, "\x00", "\xff") {
+			f.Add(i, "web", s)
+		}
+	}
+	f.Fuzz(func(t *testing.T, i int, rest, raw string) {
+		if i < 0 || i >= len(rows) {
+			t.Skip()
+		}
+		r := rows[i]
+		head, _, open := strings.Cut(r.Key, "<")
+		if open {
+			head += rest
+		}
+		at := map[string]string{Prefix + head: raw}
+		object := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
+		_ = ParseIngress(at, object)
+		_ = ParseService(at, object)
+		var once, twice Ingress
+		from := finding.Origin{Object: object, Field: Prefix + head}
+		err, again := r.read(&once, rest, raw, from), r.read(&twice, rest, raw, from)
+		if (err == nil) != (again == nil) || err != nil && err.Error() != again.Error() {
+			t.Errorf("%q is %v, and then %v", raw, err, again)
+		}
+		if err == nil {
+			if diff := cmp.Diff(once, twice, cmp.AllowUnexported(Ingress{})); diff != "" {
+				t.Errorf("%q is read in two ways:\n%s", raw, diff)
+			}
+			return
+		}
+		f := Fault{Origin: from, Err: err}.Finding(finding.BlocksRule)
+		if f.Field != from.Field || f.Object != object || f.Fix == "" || len(f.Message) > 1000+4*len(raw) {
+			t.Errorf("%q: %s", raw, f)
+		}
+	})
+}
+
+func ofKey(prefix string) func(row) bool {
+	return func(r row) bool { return strings.HasPrefix(r.Key, prefix) }
+}
+
+func ofType(kinds ...string) func(row) bool {
+	return func(r row) bool {
+		for _, k := range kinds {
+			if r.Type == k || strings.Contains(r.Type, k+",") || strings.Contains(r.Type, k+" ") {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func FuzzListenPorts(f *testing.F) { fuzzRows(f, ofKey("listen-ports"), listenPortsForm) }
+func FuzzMutualAuth(f *testing.F)  { fuzzRows(f, ofKey("mutual-authentication"), mutualAuthForm) }
+func FuzzActions(f *testing.F) {
+	fuzzRows(f, ofKey("actions."), actionForm,
+		`{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"a","servicePort":"80","weight":1}],"targetGroupStickinessConfig":{"enabled":true}}}`,
+		`{"type":"redirect","redirectConfig":{"statusCode":"HTTP_301"}}`)
+}
+func FuzzConditions(f *testing.F) {
+	fuzzRows(f, ofKey("conditions."), conditionsForm, `[{"field":"query-string","queryStringConfig":{"values":[{"key":"a","value":"b"}]}}]`)
+}
+func FuzzTransforms(f *testing.F) { fuzzRows(f, ofKey("transforms."), transformsForm) }
+func FuzzAuth(f *testing.F)       { fuzzRows(f, ofKey("auth-"), cognitoForm, oidcForm, "deny", "60") }
+func FuzzJWT(f *testing.F)        { fuzzRows(f, ofKey("jwt-validation"), jwtForm) }
+func FuzzMaps(f *testing.F) {
+	fuzzRows(f, ofType("map"), "a=b", `a=\,b,c=d`, "CapacityUnits=5", "80=443", "dns_record.client_routing_policy=any_availability_zone")
+}
+func FuzzLists(f *testing.F) { fuzzRows(f, ofType("list"), "a, b", "10.0.0.0/8,::/0") }
+func FuzzNumbers(f *testing.F) {
+	fuzzRows(f, ofType("int"), "1", "-1000", "traffic-port", "99999999999")
+}
+func FuzzTexts(f *testing.F) {
+	other := ofType("map", "list", "int", "json")
+	fuzzRows(f, func(r row) bool { return !other(r) }, "true", "ip", "internal", "HTTP")
+}
+
+func TestEveryRowIsFuzzed(t *testing.T) {
+	json := []string{"listen-ports", "mutual-authentication", "actions.", "conditions.", "transforms.", "auth-", "jwt-validation"}
+	for _, r := range table {
+		if r.read == nil || r.Type != "json" {
+			continue // not read, or among the rows of its type
+		}
+		found := false
+		for _, key := range json {
+			found = found || strings.HasPrefix(r.Key, key)
+		}
+		if !found {
+			t.Errorf("%s has no fuzz target", r.Key)
+		}
+	}
+}
