@@ -48,8 +48,8 @@ func TestExitCodes(t *testing.T) {
 }
 
 func TestUnsupportedSettingsAreLogged(t *testing.T) {
-	_, _, stderr := run(t, "--cluster-name=c", "--default-pca-arn=arn:x", "--kubeconfig=testdata/none")
-	if !strings.Contains(stderr, `"setting":"--default-pca-arn=arn:x"`) {
+	_, _, stderr := run(t, "--cluster-name=c", "--load-balancer-class=x", "--kubeconfig=testdata/none")
+	if !strings.Contains(stderr, `"setting":"--load-balancer-class=x"`) {
 		t.Error(stderr)
 	}
 }

@@ -45,9 +45,10 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	return out
 }
 
-// faulty says whether something of the object is held or could not be carried out.
+// faulty says whether something of the object is held, lost to another member, or could not be
+// carried out.
 func faulty(o engine.Outcome, ref finding.Ref) bool {
-	return o.Findings.On(ref).Reach() > finding.BlocksNothing || slices.ContainsFunc(o.Failed, func(f engine.FailedStep) bool {
+	return slices.ContainsFunc(o.Findings.On(ref), func(f finding.Finding) bool { return f.Severity == finding.Error }) || slices.ContainsFunc(o.Failed, func(f engine.FailedStep) bool {
 		return slices.Contains(f.Step.Blames, ref)
 	})
 }
