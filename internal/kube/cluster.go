@@ -83,7 +83,7 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 		case cluster.IngressStatus:
 			errs = append(errs, c.writeIngressStatus(ctx, p))
 		case cluster.Event:
-			c.writeEvent(ctx, p, patches)
+			c.writeEvent(ctx, p)
 		default:
 			errs = append(errs, fmt.Errorf("cannot write a %T", p))
 		}
@@ -91,15 +91,9 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
 }
 
-func (c *Cluster) writeEvent(ctx context.Context, ev cluster.Event, patches []cluster.Patch) {
-	var beside []cluster.Event
-	for _, p := range patches {
-		if other, ok := p.(cluster.Event); ok && other.Ref == ev.Ref && other.Warning {
-			beside = append(beside, other)
-		}
-	}
+func (c *Cluster) writeEvent(ctx context.Context, ev cluster.Event) {
 	obj, err := c.source.Get(ev.Ref)
-	if err != nil || obj == nil || !c.events.fresh(obj.GetUID(), ev, beside) {
+	if err != nil || obj == nil || !c.events.fresh(obj.GetUID(), ev) {
 		return
 	}
 	if err := c.api.Create(ctx, eventFor(obj, ev, c.now(), c.serial.Add(1))); err != nil {

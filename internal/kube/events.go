@@ -15,8 +15,8 @@ import (
 )
 
 // events decides which events are worth writing. A warning is written once per object; it is
-// written again only after a normal event that came without it, which says that the fault was gone
-// in between. Normal events are always written: they are made only where something changed.
+// written again only after a normal event, which says that something has happened since. Normal
+// events are always written: they are made only where something changed.
 type events struct {
 	mu   sync.Mutex
 	said map[types.UID]map[said]struct{}
@@ -30,28 +30,18 @@ var requestID = regexp.MustCompile(`(?i)request ?id: ?[0-9a-f-]{8,}`)
 // The memory of events is bounded. Losing it costs repeated events and nothing else.
 const maxRemembered, maxPerObject = 20000, 32
 
-// fresh says whether the event is to be written, and remembers it. beside are the events about the
-// same object that are written together with it.
-func (e *events) fresh(uid types.UID, ev cluster.Event, beside []cluster.Event) bool {
+// fresh says whether the event is to be written, and remembers it.
+func (e *events) fresh(uid types.UID, ev cluster.Event) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.said == nil || len(e.said) > maxRemembered {
 		e.said = map[types.UID]map[said]struct{}{}
 	}
 	if !ev.Warning {
-		still := map[said]struct{}{}
-		for _, b := range beside {
-			if _, known := e.said[uid][saying(b)]; known {
-				still[saying(b)] = struct{}{}
-			}
-		}
 		delete(e.said, uid)
-		if len(still) > 0 {
-			e.said[uid] = still
-		}
 		return true
 	}
-	key := saying(ev)
+	key := said{ev.Reason, requestID.ReplaceAllString(ev.Message, "")}
 	if _, ok := e.said[uid][key]; ok {
 		return false
 	}
@@ -66,11 +56,7 @@ func (e *events) fresh(uid types.UID, ev cluster.Event, beside []cluster.Event) 
 func (e *events) unsay(uid types.UID, ev cluster.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.said[uid], saying(ev))
-}
-
-func saying(ev cluster.Event) said {
-	return said{ev.Reason, requestID.ReplaceAllString(ev.Message, "")}
+	delete(e.said[uid], said{ev.Reason, requestID.ReplaceAllString(ev.Message, "")})
 }
 
 // maxEventMessage is the API server's limit in bytes.
