@@ -97,10 +97,12 @@ func capacity(raw string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for k, v := range m {
+	for k := range m {
 		if k != "CapacityUnits" {
 			return nil, errors.New("only CapacityUnits can be given")
 		}
+	}
+	if v, ok := m["CapacityUnits"]; ok {
 		if _, err := Int(v); err != nil {
 			return nil, errors.New("CapacityUnits is not a whole number")
 		}

@@ -3,6 +3,8 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -25,7 +27,8 @@ func PortMap(raw string) (map[int32]int32, error) {
 		return nil, err
 	}
 	out := map[int32]int32{}
-	for from, to := range m {
+	for _, from := range slices.Sorted(maps.Keys(m)) {
+		to := m[from]
 		f, errF := Port(from)
 		t, errT := Port(to)
 		if err := errors.Join(errF, errT); err != nil {
