@@ -35,7 +35,7 @@ const defaultLimit = 60 * time.Second
 //	await [-for D] THING               see awaits; testscript itself has other meanings for wait and kill
 //	! await [-for D] THING             that does not become true; D is 3s by default
 //	hold [-for D] THING               that is true and stays so; D is 3s by default
-//	curl [-until RE] [-via NS/INGRESS] [-H 'K: V']… [-n N] URL
+//	curl [-until RE] [-via NS/INGRESS [-front]] [-H 'K: V']… [-n N] URL
 //	                                  GET; prints "STATUS pod=… app=… path=…" or "STATUS location=…",
 //	                                  with certificate=… over TLS, then the body; -n sends N requests, which must all be answered
 //	grpc [-until RE] NS/INGRESS HOST METHOD
@@ -217,11 +217,13 @@ func cmdCurl(ts *testscript.TestScript, neg bool, args []string) {
 	s := of(ts)
 	var until, via string
 	var n int
+	var front bool
 	header := http.Header{}
 	f := flag.NewFlagSet("curl", flag.ContinueOnError)
 	f.StringVar(&until, "until", "", "regular expression that the output must match at last")
 	f.StringVar(&via, "via", "", "NAMESPACE/INGRESS whose load balancer gets the request")
 	f.IntVar(&n, "n", 1, "count of requests")
+	f.BoolVar(&front, "front", false, "by the network load balancer in front of it")
 	f.Func("H", "header", func(v string) error {
 		k, v, ok := strings.Cut(v, ":")
 		if !ok {
@@ -231,7 +233,7 @@ func cmdCurl(ts *testscript.TestScript, neg bool, args []string) {
 		return nil
 	})
 	if err := f.Parse(args); err != nil || f.NArg() != 1 {
-		ts.Fatalf("usage: curl [-until RE] [-via NS/INGRESS] [-H 'K: V'] [-n N] URL")
+		ts.Fatalf("usage: curl [-until RE] [-via NS/INGRESS [-front]] [-H 'K: V'] [-n N] URL")
 	}
 	pattern := regexp.MustCompile("(?m)" + until)
 	var text string
@@ -240,7 +242,11 @@ func cmdCurl(ts *testscript.TestScript, neg bool, args []string) {
 		if via != "" {
 			ns, name := split(ts, via)
 			var err error
-			if host, err = s.Hostname(ctx, ns, name); err != nil {
+			of := s.Hostname
+			if front {
+				of = s.FrontHostname
+			}
+			if host, err = of(ctx, ns, name); err != nil {
 				return err
 			}
 		}

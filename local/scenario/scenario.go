@@ -39,6 +39,21 @@ func New(w *world.World) (*Scenario, error) {
 	return &Scenario{World: w, Inspector: inspect.New(w.AWSConfig(), w.Layout().VPC), dynamic: client}, nil
 }
 
+// FrontHostname is the name of the network load balancer in front, the status entry that lists no
+// ports. It is an error if there is none yet.
+func (s *Scenario) FrontHostname(ctx context.Context, namespace, ingress string) (string, error) {
+	got, err := s.World.Kube().NetworkingV1().Ingresses(namespace).Get(ctx, ingress, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	for _, lb := range got.Status.LoadBalancer.Ingress {
+		if lb.Hostname != "" && len(lb.Ports) == 0 {
+			return lb.Hostname, nil
+		}
+	}
+	return "", fmt.Errorf("ingress %s/%s shows no network load balancer", namespace, ingress)
+}
+
 // Hostname is the name of the load balancer in an Ingress's status. It is an
 // error that there is none.
 func (s *Scenario) Hostname(ctx context.Context, namespace, ingress string) (string, error) {
