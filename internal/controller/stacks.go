@@ -53,7 +53,6 @@ func PlanOptions(c config.Config, vpc string) plan.Options {
 		StrictGroups:       c.StrictGroups,
 		AllowedCAs:         c.Ingress.CertificateAuthorities,
 		ManageCertificates: c.Gates.On(config.EnableCertificateManagement), SkipManagedCertificates: c.Gates.On(config.EnableCertificateManagement),
-		DefaultTags: c.Defaults.Tags,
 		Propagation: propagation,
 	}
 }

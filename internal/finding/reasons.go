@@ -29,7 +29,6 @@ const (
 	SecretInvalid          Reason = "SecretInvalid"
 	TagReserved            Reason = "TagReserved"
 	TagInvalid             Reason = "TagInvalid"
-	NameInvalid            Reason = "NameInvalid"
 	NameTaken              Reason = "NameTaken"
 	DeletionProtected      Reason = "DeletionProtected"
 	FeatureDisabled        Reason = "FeatureDisabled"
@@ -39,7 +38,6 @@ const (
 	RejectedByAWS          Reason = "RejectedByAWS"
 	WaitingForTargets      Reason = "WaitingForTargets"
 	RemovalNotTrusted      Reason = "RemovalNotTrusted"
-	ListenerMissing        Reason = "ListenerMissing"
 	NodeUnusable           Reason = "NodeUnusable"
 	EndpointIgnored        Reason = "EndpointIgnored"
 	EndpointGroupUnclear   Reason = "EndpointGroupUnclear"
@@ -82,8 +80,6 @@ var Reasons = []Explanation{
 	{GroupOrderInvalid, "group.order is not a whole number from -1000 to 1000.", "Correct the number.", BlocksMember},
 	{IngressClassInvalid, "The IngressClass or its parameters do not exist or do not fit.", "Create or correct the class.", BlocksMember},
 	{ListenerConflict, "Members of a group want different things of one port; the first member in group order wins.", "Use the same protocol and settings, or another port.", BlocksMember},
-	{ListenerMissing, "Something refers to a listener port that nobody listens on.", "Add the port to listen-ports.", BlocksNothing},
-	{NameInvalid, "A load balancer name is too long or has characters that AWS does not allow.", "Use at most 32 letters, digits and hyphens.", BlocksNothing},
 	{NameTaken, "A resource of that name exists and belongs to somebody else.", "Choose another name, or remove the other resource.", BlocksStack},
 	{NamespaceNotAllowed, "The class does not admit Ingresses of this namespace.", "Use another class, or label the namespace as the class demands.", BlocksMember},
 	{NetworkingInvalid, "A networking rule of a TargetGroupBinding cannot be turned into security group rules.", "Correct the peer or the port that the message names.", BlocksNothing},

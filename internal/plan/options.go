@@ -6,7 +6,6 @@ import "time"
 type Options struct {
 	Cluster string
 	VPC     string
-	// DefaultTagsLow is not here: tags of the model are complete but for tracking tags.
 	// ExternalTags are keys that are never added nor removed.
 	ExternalTags []string
 	// RuleTags says that listeners and rules carry tags.
@@ -24,8 +23,6 @@ type Options struct {
 	SkipManagedCertificates bool
 	// ManageCertificates requests and deletes certificates where members ask for it.
 	ManageCertificates bool
-	// DefaultTags for the shared backend group.
-	DefaultTags map[string]string
 	// Propagation is how long a change of listeners and rules takes to reach the nodes of a load
 	// balancer. Until then they send requests the old way, so what was in use is left alone.
 	Propagation time.Duration
