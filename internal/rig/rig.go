@@ -146,12 +146,12 @@ func (r *Rig) Start() {
 	p.frontend = ingress.New(in)
 	p.stacks = controller.NewTriggers(k8s.View, cluster.KindIngress, p.frontend.Stacks)
 	p.tracked = controller.NewTriggers(k8s.View, cluster.KindBinding, controller.BindingOf)
-	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups}
+	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second}
 	if r.opt.Plan != nil {
 		r.opt.Plan(&options)
 	}
 	line := engine.Config{
-		Cloud: aws, Cluster: k8s, Options: options,
+		Cloud: aws, Cluster: k8s, Options: options, Now: time.Now,
 		Frontends: map[model.Kind]engine.Frontend{model.Ingress: p.frontend},
 		Viewed: func(id model.StackID, v *cluster.View) {
 			k8s.Bindings(v, id) // the plan will look at them
