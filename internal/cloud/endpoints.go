@@ -224,18 +224,12 @@ func (c *Cloud) eachInterface(ctx context.Context, f []ec2types.Filter, do func(
 			if n.Attachment != nil {
 				i.DeviceIndex = aws.ToInt32(n.Attachment.DeviceIndex)
 			}
-			for _, a := range n.PrivateIpAddresses {
-				i.Addresses = append(i.Addresses, aws.ToString(a.PrivateIpAddress))
-			}
-			for _, a := range n.Ipv6Addresses {
-				i.Addresses = append(i.Addresses, aws.ToString(a.Ipv6Address))
-			}
-			for _, p := range n.Ipv4Prefixes {
-				i.Prefixes = append(i.Prefixes, aws.ToString(p.Ipv4Prefix))
-			}
-			for _, p := range n.Ipv6Prefixes {
-				i.Prefixes = append(i.Prefixes, aws.ToString(p.Ipv6Prefix))
-			}
+			i.Addresses = slices.Concat(
+				texts(n.PrivateIpAddresses, func(a ec2types.NetworkInterfacePrivateIpAddress) *string { return a.PrivateIpAddress }),
+				texts(n.Ipv6Addresses, func(a ec2types.NetworkInterfaceIpv6Address) *string { return a.Ipv6Address }))
+			i.Prefixes = slices.Concat(
+				texts(n.Ipv4Prefixes, func(p ec2types.Ipv4PrefixSpecification) *string { return p.Ipv4Prefix }),
+				texts(n.Ipv6Prefixes, func(p ec2types.Ipv6PrefixSpecification) *string { return p.Ipv6Prefix }))
 			do(i)
 		}
 	}
@@ -247,19 +241,22 @@ func instanceInterface(n ec2types.InstanceNetworkInterface) network.Interface {
 	if n.Attachment != nil {
 		i.DeviceIndex = aws.ToInt32(n.Attachment.DeviceIndex)
 	}
-	for _, a := range n.PrivateIpAddresses {
-		i.Addresses = append(i.Addresses, aws.ToString(a.PrivateIpAddress))
-	}
-	for _, a := range n.Ipv6Addresses {
-		i.Addresses = append(i.Addresses, aws.ToString(a.Ipv6Address))
-	}
-	for _, p := range n.Ipv4Prefixes {
-		i.Prefixes = append(i.Prefixes, aws.ToString(p.Ipv4Prefix))
-	}
-	for _, p := range n.Ipv6Prefixes {
-		i.Prefixes = append(i.Prefixes, aws.ToString(p.Ipv6Prefix))
-	}
+	i.Addresses = slices.Concat(
+		texts(n.PrivateIpAddresses, func(a ec2types.InstancePrivateIpAddress) *string { return a.PrivateIpAddress }),
+		texts(n.Ipv6Addresses, func(a ec2types.InstanceIpv6Address) *string { return a.Ipv6Address }))
+	i.Prefixes = slices.Concat(
+		texts(n.Ipv4Prefixes, func(p ec2types.InstanceIpv4Prefix) *string { return p.Ipv4Prefix }),
+		texts(n.Ipv6Prefixes, func(p ec2types.InstanceIpv6Prefix) *string { return p.Ipv6Prefix }))
 	return i
+}
+
+// texts are one field of each of a list.
+func texts[T any](list []T, field func(T) *string) []string {
+	var out []string
+	for _, v := range list {
+		out = append(out, aws.ToString(field(v)))
+	}
+	return out
 }
 
 func interfaceGroups(groups []ec2types.GroupIdentifier) []network.InterfaceGroup {

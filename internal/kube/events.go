@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -75,7 +76,7 @@ func eventFor(obj cluster.Object, ev cluster.Event, at time.Time, serial uint64)
 	}
 	message := ev.Message
 	if len(message) > maxEventMessage {
-		message = message[:maxEventMessage-len("…")] + "…"
+		message = strings.ToValidUTF8(message[:maxEventMessage-len("…")], "") + "…"
 	}
 	when := metav1.NewTime(at)
 	name := fmt.Sprintf("%s.%s%s", obj.GetName(), strconv.FormatInt(at.UnixNano(), 16), strconv.FormatUint(serial, 16))
