@@ -16,6 +16,7 @@ func cloudConfig(c config.Config, env Environment) (cloud.Config, error) {
 		Cluster: c.ClusterName, Region: c.AWS.Region, VPC: c.AWS.VPC, VPCTags: c.AWS.VPCTags,
 		Env: env.Getenv, Endpoints: c.AWS.Endpoints, MaxAttempts: c.AWS.MaxRetries, Version: thisBuild().version,
 		RuleTags:            c.Gates.On(config.ListenerRulesTagging),
+		TaggingAPI:          c.Gates.On(config.EnableRGTAPI),
 		Reachability:        c.Gates.On(config.SubnetDiscoveryByReachability),
 		ManagedCertificates: c.Gates.On(config.EnableCertificateManagement),
 	}

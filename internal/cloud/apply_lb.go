@@ -134,9 +134,15 @@ func (c *Cloud) loadBalancerNameTaken(ctx context.Context, id model.StackID, nam
 	if err != nil {
 		return err
 	}
-	known := false
-	c.inv.with(func() { known = c.inv.lbs[arn] != nil })
-	if !known && carries(tags[arn], naming.StackTags(c.cfg.Cluster, id)) {
+	known, stack := false, naming.StackTags(c.cfg.Cluster, id)
+	c.inv.with(func() {
+		e := c.inv.lbs[arn]
+		known = e != nil && (e.lb.VPC != c.vpc || carries(e.lb.Tags, stack))
+		if e != nil && !known {
+			e.tagsAt = time.Time{} // they were not read, or have changed
+		}
+	})
+	if !known && carries(tags[arn], stack) {
 		c.inv.with(func() { forgetLoadBalancers(c.inv) })
 		return failed(engine.Conflict, what, "it exists already")
 	}

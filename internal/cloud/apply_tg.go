@@ -89,9 +89,15 @@ func (c *Cloud) targetGroupNameTaken(ctx context.Context, id model.StackID, name
 	if err != nil {
 		return err
 	}
-	known := false
-	c.inv.with(func() { known = c.inv.groups[arn] != nil })
-	if !known && carries(tags[arn], naming.StackTags(c.cfg.Cluster, id)) {
+	known, stack := false, naming.StackTags(c.cfg.Cluster, id)
+	c.inv.with(func() {
+		e := c.inv.groups[arn]
+		known = e != nil && (e.vpc != c.vpc || carries(e.g.Tags, stack))
+		if e != nil && !known {
+			e.tagsAt = time.Time{} // they were not read, or have changed
+		}
+	})
+	if !known && carries(tags[arn], stack) {
 		c.inv.with(func() { forgetTargetGroups(c.inv) })
 		return failed(engine.Conflict, what, "it exists already")
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
 	"github.com/aws/aws-sdk-go-v2/service/shield"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/aws-sdk-go-v2/service/wafregional"
@@ -28,6 +29,8 @@ type clients struct {
 	wafv2  *wafv2.Client
 	waf    *wafregional.Client
 	shield *shield.Client
+
+	tagging *resourcegroupstaggingapi.Client
 }
 
 // sdkConfig is the SDK's configuration for the region.
@@ -100,6 +103,11 @@ func newClients(base aws.Config, c Config, p *pacer) clients {
 		}),
 		shield: shield.NewFromConfig(base, func(o *shield.Options) {
 			if e := endpoint(serviceShield); e != nil {
+				o.BaseEndpoint = e
+			}
+		}),
+		tagging: resourcegroupstaggingapi.NewFromConfig(base, func(o *resourcegroupstaggingapi.Options) {
+			if e := endpoint(serviceTagging); e != nil {
 				o.BaseEndpoint = e
 			}
 		}),

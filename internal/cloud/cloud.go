@@ -56,7 +56,7 @@ func (c *Cloud) Forget() {
 	fresh := newInventory()
 	c.inv.with(func() {
 		c.inv.lbs, c.inv.groups, c.inv.sgs, c.inv.buried, c.inv.parent = fresh.lbs, fresh.groups, fresh.sgs, fresh.buried, fresh.parent
-		c.inv.lbsAt, c.inv.groupsAt, c.inv.sgsAt = fresh.lbsAt, fresh.groupsAt, fresh.sgsAt
+		c.inv.lbsAt, c.inv.groupsAt, c.inv.sgsAt, c.inv.taggedAt = fresh.lbsAt, fresh.groupsAt, fresh.sgsAt, fresh.taggedAt
 	})
 	c.facts.reset()
 }

@@ -70,6 +70,9 @@ type Config struct {
 	Refresh time.Duration
 	// RuleTags says that the tags of listeners and rules are wanted.
 	RuleTags bool
+	// TaggingAPI tells whose load balancers and target groups are by the Resource Groups Tagging
+	// API, which knows those of the cluster, instead of reading the tags of all in the VPC.
+	TaggingAPI bool
 	// Reachability looks for subnets by their routes where none has the role tag.
 	Reachability bool
 	// ManagedCertificates tells certificates with tracking tags from others, at one call for

@@ -25,6 +25,8 @@ type inventory struct {
 	sgs    map[string]*sgEntry    // those of the cluster in its VPC, by id
 
 	lbsAt, groupsAt, sgsAt time.Time
+	// taggedAt is when the tagging service last told whose they are, where it is used.
+	taggedAt time.Time
 	// tagsDue says that old tags may be read again.
 	tagsDue bool
 
@@ -41,6 +43,7 @@ type lbEntry struct {
 	detailAt     time.Time // of the listeners with all that is on them
 	attributesAt time.Time
 	capacityAt   time.Time
+	created      time.Time // as AWS tells, zero if it was not listed yet
 	made         time.Time // when it was made from here, zero if it was not
 	written      time.Time // when it was last changed from here
 	listeners    map[string]*listenerEntry

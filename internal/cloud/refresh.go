@@ -3,7 +3,6 @@ package cloud
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,14 +25,18 @@ func (c *Cloud) ours(tags map[string]string) bool {
 // list makes sure that it is known which load balancers, target groups and security groups there
 // are, and whose they are. It reads what is not known or too old, once for all who ask.
 func (c *Cloud) list(ctx context.Context) error {
-	kinds := []struct {
+	type kind struct {
 		key  string
 		at   *time.Time
 		read func(context.Context) error
-	}{
+	}
+	kinds := []kind{
 		{"load balancers", &c.inv.lbsAt, c.listLoadBalancers},
 		{"target groups", &c.inv.groupsAt, c.listTargetGroups},
 		{"security groups", &c.inv.sgsAt, c.listSecurityGroups},
+	}
+	if c.cfg.TaggingAPI {
+		kinds = append(kinds, kind{"tagged resources", &c.inv.taggedAt, c.listTagged})
 	}
 	for _, k := range kinds {
 		stale := func() (out bool) {
@@ -61,7 +64,7 @@ func (c *Cloud) list(ctx context.Context) error {
 
 func (c *Cloud) listLoadBalancers(ctx context.Context) error {
 	start := c.cfg.Now()
-	seen := map[string]observed.LoadBalancer{}
+	seen, created := map[string]observed.LoadBalancer{}, map[string]time.Time{}
 	pages := elb.NewDescribeLoadBalancersPaginator(c.api.elb, &elb.DescribeLoadBalancersInput{})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -70,7 +73,7 @@ func (c *Cloud) listLoadBalancers(ctx context.Context) error {
 		}
 		for _, lb := range page.LoadBalancers {
 			x := loadBalancerFromAWS(lb)
-			seen[x.ARN] = x
+			seen[x.ARN], created[x.ARN] = x, aws.ToTime(lb.CreatedTime)
 		}
 	}
 	v := c.inv
@@ -82,7 +85,7 @@ func (c *Cloud) listLoadBalancers(ctx context.Context) error {
 			case v.isBuried(arn, start):
 				continue
 			case e == nil:
-				v.lbs[arn] = &lbEntry{lb: x}
+				v.lbs[arn] = &lbEntry{lb: x, created: created[arn]}
 			case !e.written.After(start):
 				x.Tags, x.Attributes, x.Capacity = e.lb.Tags, e.lb.Attributes, e.lb.Capacity
 				e.lb = x
@@ -140,30 +143,6 @@ func (c *Cloud) listTargetGroups(ctx context.Context) error {
 	return nil
 }
 
-// untagged are the load balancers and target groups of the VPC whose tags have to be read. Tags
-// change more rarely than anything else, so they are kept for two periods and then read again
-// together with others, to fill the batches.
-func (c *Cloud) untagged() []string {
-	var out []string
-	c.inv.with(func() {
-		due := c.inv.tagsDue
-		wants := func(at time.Time, arn string) bool {
-			return at.IsZero() || due && !c.fresh(at.Add(c.cfg.Refresh), arn)
-		}
-		for arn, e := range c.inv.lbs {
-			if e.lb.VPC == c.vpc && wants(e.tagsAt, arn) {
-				out = append(out, arn)
-			}
-		}
-		for arn, e := range c.inv.groups {
-			if e.vpc == c.vpc && wants(e.tagsAt, arn) {
-				out = append(out, arn)
-			}
-		}
-	})
-	return out
-}
-
 // setAccount learns the account from an ARN.
 func (v *inventory) setAccount(arn string) {
 	if v.account != "" {
@@ -172,72 +151,6 @@ func (v *inventory) setAccount(arn string) {
 	if part := strings.SplitN(arn, ":", 6); len(part) == 6 {
 		v.account = part[4]
 	}
-}
-
-// tagBatch is how many resources AWS tells the tags of in one call.
-const tagBatch = 20
-
-// readTags reads the tags of load balancers and target groups into the inventory.
-func (c *Cloud) readTags(ctx context.Context, arns []string) error {
-	slices.Sort(arns)
-	start := c.cfg.Now()
-	got, err := c.describeTags(ctx, arns)
-	if err != nil {
-		return err
-	}
-	c.inv.with(func() {
-		c.inv.tagsDue = false
-		for _, arn := range arns {
-			tags, there := got[arn]
-			if e := c.inv.lbs[arn]; e != nil && !e.written.After(start) {
-				if !there && start.Sub(e.made) > grace {
-					c.inv.dropLoadBalancer(arn)
-					continue
-				}
-				e.lb.Tags, e.tagsAt = tags, start
-			}
-			if e := c.inv.groups[arn]; e != nil && !e.written.After(start) {
-				if !there && start.Sub(e.made) > grace {
-					delete(c.inv.groups, arn)
-					continue
-				}
-				e.g.Tags, e.tagsAt = tags, start
-			}
-		}
-	})
-	return nil
-}
-
-// describeTags tells the tags of those resources that exist. One that does not makes AWS refuse
-// the whole batch, which is then read in halves.
-func (c *Cloud) describeTags(ctx context.Context, arns []string) (map[string]map[string]string, error) {
-	out := map[string]map[string]string{}
-	var read func(batch []string) error
-	read = func(batch []string) error {
-		res, err := c.api.elb.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: batch})
-		switch {
-		case err == nil:
-			for _, d := range res.TagDescriptions {
-				out[aws.ToString(d.ResourceArn)] = tagsFromAWS(d.Tags)
-			}
-			return nil
-		case !isGone(err):
-			return err
-		case len(batch) == 1:
-			return nil
-		}
-		half := len(batch) / 2
-		if err := read(batch[:half]); err != nil {
-			return err
-		}
-		return read(batch[half:])
-	}
-	for batch := range slices.Chunk(arns, tagBatch) {
-		if err := read(batch); err != nil {
-			return nil, fmt.Errorf("read tags: %w", err)
-		}
-	}
-	return out, nil
 }
 
 // listSecurityGroups reads all groups of the cluster, the shared backend group among them.

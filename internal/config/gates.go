@@ -53,7 +53,7 @@ var gateTable = []gateRow{
 	{EnableServiceController, true, true, "serve Services"},
 	{EnableIPTargetType, true, false, "admit target type ip"},
 	{EnableTCPUDPListener, false, true, "merge equal TCP and UDP ports"},
-	{EnableRGTAPI, false, true, "list resources by the Resource Groups Tagging API"},
+	{EnableRGTAPI, false, false, "find load balancers and target groups by the Resource Groups Tagging API; needs tag:GetResources"},
 	{SubnetsClusterTagCheck, true, false, "skip subnets that are tagged only for other clusters"},
 	{NLBHealthCheckAdvancedConfig, true, true, "health-check matcher and timeout of NLB target groups"},
 	{NLBSecurityGroup, true, true, "security groups of NLBs"},

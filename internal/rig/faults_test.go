@@ -39,9 +39,14 @@ spec: {type: NodePort, selector: {app: api}, ports: [{port: 80, targetPort: 8080
 var podAddresses = []string{"10.0.132.10", "10.0.148.10", "10.0.164.10", "10.0.132.11", "10.0.148.11", "10.0.164.11"}
 
 // newShop is a rig whose nodes carry the addresses of pods.
-func newShop(t *testing.T) *Rig {
+func newShop(t *testing.T) *Rig { return shopWith(t, Options{}) }
+
+// newTaggedShop finds its load balancers by a tagging service that is behind.
+func newTaggedShop(t *testing.T) *Rig { return shopWith(t, Options{TaggingLag: 10 * time.Minute}) }
+
+func shopWith(t *testing.T, opt Options) *Rig {
 	t.Helper()
-	r := New(t, Options{})
+	r := New(t, opt)
 	for i, a := range podAddresses {
 		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[i%3], a); err != nil {
 			t.Fatal(err)
@@ -143,9 +148,9 @@ func lived(t *testing.T, r *Rig, state func() []string) (states [][]string) {
 }
 
 // clean is the life without any fault, with its AWS calls.
-func clean(t *testing.T) (states [][]string, calls, mutations int, before []string) {
+func clean(t *testing.T, build func(*testing.T) *Rig) (states [][]string, calls, mutations int, before []string) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newShop(t)
+		r := build(t)
 		before = r.State()
 		states = life(t, r)
 		calls, mutations = r.Emulator.Calls().Total(), r.Emulator.Calls().Mutating()
@@ -154,7 +159,7 @@ func clean(t *testing.T) (states [][]string, calls, mutations int, before []stri
 }
 
 func TestALifeLeavesNothingBehind(t *testing.T) {
-	states, calls, mutations, before := clean(t)
+	states, calls, mutations, before := clean(t, newShop)
 	t.Logf("%d AWS calls, %d of them mutating", calls, mutations)
 	if diff := cmp.Diff(before, states[2]); diff != "" {
 		t.Errorf("deletion does not restore the world (-before +after):\n%s", diff)
@@ -167,38 +172,41 @@ func TestALifeLeavesNothingBehind(t *testing.T) {
 }
 
 func TestASecondLookAndARestartMakeNoMutatingCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newShop(t)
-		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), ingressOf("", "/=web", "/api=api"))
-		if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
-			t.Fatal(failed)
-		}
-		want := r.State()
-		r.Emulator.Calls().Reset()
-		r.process.listAll()
-		r.Settle(5 * time.Minute)
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
-			t.Errorf("a second look made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
-		}
-		r.Emulator.Calls().Reset()
-		r.Start()
-		r.Settle(2 * time.Hour)
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
-			t.Errorf("a restart made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
-		}
-		if diff := cmp.Diff(want, r.State()); diff != "" {
-			t.Errorf("the state moved (-want +got):\n%s", diff)
-		}
-	})
+	t.Run("own tags", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { looksAgain(t, newShop(t)) }) })
+	t.Run("tagging service", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { looksAgain(t, newTaggedShop(t)) }) })
+}
+
+func looksAgain(t *testing.T, r *Rig) {
+	t.Helper()
+	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), ingressOf("", "/=web", "/api=api"))
+	if failed := r.Settle(5 * time.Minute); len(failed) > 0 {
+		t.Fatal(failed)
+	}
+	want := r.State()
+	r.Emulator.Calls().Reset()
+	r.process.listAll()
+	r.Settle(5 * time.Minute)
+	if n := r.Emulator.Calls().Mutating(); n > 0 {
+		t.Errorf("a second look made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
+	}
+	r.Emulator.Calls().Reset()
+	r.Start()
+	r.Settle(2 * time.Hour)
+	if n := r.Emulator.Calls().Mutating(); n > 0 {
+		t.Errorf("a restart made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
+	}
+	if diff := cmp.Diff(want, r.State()); diff != "" {
+		t.Errorf("the state moved (-want +got):\n%s", diff)
+	}
 }
 
 // explore runs the life once for each n below the limit, with the fault at the n-th call.
-func explore(t *testing.T, limit int, hook func(r *Rig, n int) fault.Hook) {
+func explore(t *testing.T, build func(*testing.T) *Rig, limit int, hook func(r *Rig, n int) fault.Hook) {
 	t.Helper()
-	want, _, _, _ := clean(t)
+	want, _, _, _ := clean(t, build)
 	for n := 1; n <= limit; n++ {
 		synctest.Test(t, func(t *testing.T) {
-			r := newShop(t)
+			r := build(t)
 			fired := false
 			inner := hook(r, n)
 			r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
@@ -222,20 +230,25 @@ func explore(t *testing.T, limit int, hook func(r *Rig, n int) fault.Hook) {
 }
 
 func TestKilledAfterEachCall(t *testing.T) {
-	_, calls, _, _ := clean(t)
-	explore(t, calls, func(r *Rig, n int) fault.Hook {
-		return func(c fault.Call) fault.Action {
-			if c.Sequence == n {
-				r.Kill() // the call takes effect, its answer reaches nobody
-			}
-			return fault.Action{}
-		}
-	})
+	builds := map[string]func(*testing.T) *Rig{"own tags": newShop, "tagging service": newTaggedShop}
+	for name, build := range builds {
+		t.Run(name, func(t *testing.T) {
+			_, calls, _, _ := clean(t, build)
+			explore(t, build, calls, func(r *Rig, n int) fault.Hook {
+				return func(c fault.Call) fault.Action {
+					if c.Sequence == n {
+						r.Kill() // the call takes effect, its answer reaches nobody
+					}
+					return fault.Action{}
+				}
+			})
+		})
+	}
 }
 
 func TestKilledBeforeEachCall(t *testing.T) {
-	_, calls, _, _ := clean(t)
-	explore(t, calls, func(r *Rig, n int) fault.Hook {
+	_, calls, _, _ := clean(t, newShop)
+	explore(t, newShop, calls, func(r *Rig, n int) fault.Hook {
 		return func(c fault.Call) fault.Action {
 			if c.Sequence == n {
 				r.Kill()
@@ -247,15 +260,15 @@ func TestKilledBeforeEachCall(t *testing.T) {
 }
 
 func TestEachAnswerOfAMutatingCallLost(t *testing.T) {
-	_, _, mutations, _ := clean(t)
-	explore(t, mutations, func(_ *Rig, n int) fault.Hook {
+	_, _, mutations, _ := clean(t, newShop)
+	explore(t, newShop, mutations, func(_ *Rig, n int) fault.Hook {
 		return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
 	})
 }
 
 func TestEachCallThrottledOnce(t *testing.T) {
-	_, calls, _, _ := clean(t)
-	explore(t, calls, func(_ *Rig, n int) fault.Hook {
+	_, calls, _, _ := clean(t, newShop)
+	explore(t, newShop, calls, func(_ *Rig, n int) fault.Hook {
 		return func(c fault.Call) fault.Action { return fault.Action{Throttle: c.Sequence == n} }
 	})
 }

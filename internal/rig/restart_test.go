@@ -33,7 +33,11 @@ func fleetOf(t *testing.T, n int, opt Options) *Rig {
 	t.Helper()
 	free := true
 	opt.Checkpoints = true
+	edit := opt.Cloud
 	opt.Cloud = func(c *cloud.Config) {
+		if edit != nil {
+			edit(c)
+		}
 		if free {
 			c.Paces = []cloud.Pace{}
 		}
@@ -105,42 +109,54 @@ func (r *Rig) done(operation string, since time.Time) time.Duration {
 // edited and a pod comes.
 func TestRestart(t *testing.T) {
 	n := size(300, 60)
-	synctest.Test(t, func(t *testing.T) {
-		r := fleetOf(t, n, Options{Workers: 3})
-		r.Emulator.Calls().Reset()
-		r.Start()
-		time.Sleep(20 * time.Second)
-		if total := r.Emulator.Calls().Total(); total > 0 {
-			logCalls(t, r, "before anything changes", n)
-			t.Errorf("a start makes %d calls before anything changes", total)
-		}
-		edited := time.Now()
-		r.Apply(ingressNumber(7, `, alb.ingress.kubernetes.io/load-balancer-attributes: idle_timeout.timeout_seconds=77`))
-		time.Sleep(10 * time.Second)
-		changed := time.Now()
-		r.Apply(pods("web9", address(2*9), newcomer))
-		time.Sleep(30 * time.Second)
-		edit, pod := r.done("ModifyLoadBalancerAttributes", edited), r.done("RegisterTargets", changed)
-		total := r.Emulator.Calls().Total()
-		logCalls(t, r, "the first minute after a restart", n)
-		t.Logf("BENCH restart over %d load balancers, calls in the first minute: %d, goal 60 (15 to 24 for each load balancer before it is done)", n, total)
-		t.Logf("BENCH an edit right after: %v, a new pod: %v, goal 5s (after all that)", edit, pod)
-		if edit < 0 || edit > 5*time.Second || pod < 0 || pod > 5*time.Second {
-			t.Error("an edit or a pod waits for the restart")
-		}
-		if total > 15+(3*n+19)/20 {
-			t.Errorf("%d calls in the first minute", total)
-		}
-		r.Emulator.Calls().Reset()
-		most, before := 0, 0
-		for range 44 {
-			time.Sleep(time.Minute)
-			most, before = max(most, r.Emulator.Calls().Total()-before), r.Emulator.Calls().Total()
-		}
-		logCalls(t, r, "the rest of the lane", n)
-		if looked := r.Emulator.Calls().Counts()["elasticloadbalancing:DescribeListeners"]; looked < n-5 {
-			t.Errorf("only %d load balancers were looked at within 45 minutes", looked)
-		}
-		t.Logf("at most %d calls in one minute", most)
+	t.Run("own tags", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { restart(t, n, 15+(3*n+19)/20, "", Options{Workers: 3}) })
 	})
+	t.Run("tagging service", func(t *testing.T) {
+		byTags := func(c *cloud.Config) { c.TaggingAPI = true }
+		synctest.Test(t, func(t *testing.T) {
+			restart(t, n, 20+(3*n+99)/100, " with EnableRGTAPI", Options{Workers: 3, Cloud: byTags})
+		})
+	})
+}
+
+// restart allows so many calls in the first minute.
+func restart(t *testing.T, n, limit int, how string, opt Options) {
+	t.Helper()
+	r := fleetOf(t, n, opt)
+	r.Emulator.Calls().Reset()
+	r.Start()
+	time.Sleep(20 * time.Second)
+	if total := r.Emulator.Calls().Total(); total > 0 {
+		logCalls(t, r, "before anything changes", n)
+		t.Errorf("a start makes %d calls before anything changes", total)
+	}
+	edited := time.Now()
+	r.Apply(ingressNumber(7, `, alb.ingress.kubernetes.io/load-balancer-attributes: idle_timeout.timeout_seconds=77`))
+	time.Sleep(10 * time.Second)
+	changed := time.Now()
+	r.Apply(pods("web9", address(2*9), newcomer))
+	time.Sleep(30 * time.Second)
+	edit, pod := r.done("ModifyLoadBalancerAttributes", edited), r.done("RegisterTargets", changed)
+	total := r.Emulator.Calls().Total()
+	logCalls(t, r, "the first minute after a restart", n)
+	t.Logf("BENCH restart over %d load balancers%s, calls in the first minute: %d, goal 60 (15 to 24 for each load balancer before it is done)", n, how, total)
+	t.Logf("BENCH an edit right after: %v, a new pod: %v, goal 5s (after all that)", edit, pod)
+	if edit < 0 || edit > 5*time.Second || pod < 0 || pod > 5*time.Second {
+		t.Error("an edit or a pod waits for the restart")
+	}
+	if total > limit {
+		t.Errorf("%d calls in the first minute", total)
+	}
+	r.Emulator.Calls().Reset()
+	most, before := 0, 0
+	for range 44 {
+		time.Sleep(time.Minute)
+		most, before = max(most, r.Emulator.Calls().Total()-before), r.Emulator.Calls().Total()
+	}
+	logCalls(t, r, "the rest of the lane", n)
+	if looked := r.Emulator.Calls().Counts()["elasticloadbalancing:DescribeListeners"]; looked < n-5 {
+		t.Errorf("only %d load balancers were looked at within 45 minutes", looked)
+	}
+	t.Logf("at most %d calls in one minute", most)
 }

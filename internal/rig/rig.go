@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
@@ -43,6 +44,9 @@ type Options struct {
 	// Workers runs the controller's own queues with so many workers each, instead of one item
 	// after the other by Settle.
 	Workers int
+	// TaggingLag lets the controller find its load balancers by the Resource Groups Tagging API,
+	// which is behind by so much; 0: by their own tags.
+	TaggingLag time.Duration
 	// Emulator options.
 	Emulator emulator.Options
 }
@@ -72,6 +76,9 @@ func New(t testing.TB, opt Options) *Rig {
 	}
 	if err := SeedNodes(store, r.World); err != nil {
 		t.Fatal(err)
+	}
+	if opt.TaggingLag > 0 {
+		r.Emulator.Faults().Add(fault.Rule{Service: "tagging", Action: fault.Action{Stale: opt.TaggingLag}})
 	}
 	r.Emulator.Calls().Reset()
 	r.Start()
@@ -123,7 +130,7 @@ func (r *Rig) Start() {
 	ctx, kill := context.WithCancel(context.Background())
 	p := &process{rig: r, ctx: ctx, kill: kill}
 	cfg := cloud.Config{
-		Cluster: ClusterName, Region: Region, VPC: r.World.VPC, RuleTags: true, Reachability: true,
+		Cluster: ClusterName, Region: Region, VPC: r.World.VPC, RuleTags: true, Reachability: true, TaggingAPI: r.opt.TaggingLag > 0,
 		Credentials: credentials.NewStaticCredentialsProvider(AccessKey, "secret", ""),
 		HTTP:        &http.Client{Transport: transport{p}}, Now: time.Now,
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -129,6 +130,8 @@ type oddities struct {
 	fewer bool
 	// tuned sets by hand what no annotation speaks of.
 	tuned bool
+	// lag is how far the tagging service is behind by which it is found; 0: it is found without.
+	lag time.Duration
 	// stale bindings have no checkpoint, as after a change just before the take-over.
 	stale bool
 }

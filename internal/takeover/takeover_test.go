@@ -32,6 +32,7 @@ var found = []struct {
 	{"other orders and spellings", oddities{shuffled: true, spelled: true, described: true}},
 	{"fewer zones, tuned by hand", oddities{fewer: true, tuned: true}},
 	{"short spellings, tags of others, no checkpoints", oddities{short: true, tagged: true, stale: true}},
+	{"by a tagging service that does not know it yet", oddities{lag: 12 * time.Minute}},
 }
 
 // TestTakeOver lets a controller find what another one left, case by case: it makes no call that
@@ -68,8 +69,9 @@ func world(t *testing.T, odd oddities, strict bool) *rig.Rig {
 		external = []string{foreignTag}
 	}
 	return cases.NewWorld(t, rig.Options{
-		Ingress: func(o *ingress.Options) { o.StrictGroups, o.ExternalTags = strict, external },
-		Plan:    func(o *plan.Options) { o.ExternalTags = external },
+		TaggingLag: odd.lag,
+		Ingress:    func(o *ingress.Options) { o.StrictGroups, o.ExternalTags = strict, external },
+		Plan:       func(o *plan.Options) { o.ExternalTags = external },
 	})
 }
 

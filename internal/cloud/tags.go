@@ -1,0 +1,102 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+)
+
+// untagged are the load balancers and target groups of the VPC whose tags have to be read. Tags
+// change more rarely than anything else, so they are kept for two periods and then read again
+// together with others, to fill the batches. Where the tagging service lists them only those are
+// read that it leaves in doubt.
+func (c *Cloud) untagged() []string {
+	var out []string
+	c.inv.with(func() {
+		due := c.inv.tagsDue && !c.cfg.TaggingAPI
+		wants := func(at time.Time, arn string) bool {
+			return at.IsZero() || due && !c.fresh(at.Add(c.cfg.Refresh), arn)
+		}
+		for arn, e := range c.inv.lbs {
+			if e.lb.VPC == c.vpc && wants(e.tagsAt, arn) {
+				out = append(out, arn)
+			}
+		}
+		for arn, e := range c.inv.groups {
+			if e.vpc == c.vpc && wants(e.tagsAt, arn) {
+				out = append(out, arn)
+			}
+		}
+	})
+	return out
+}
+
+// tagBatch is how many resources AWS tells the tags of in one call.
+const tagBatch = 20
+
+// readTags reads the tags of load balancers and target groups into the inventory.
+func (c *Cloud) readTags(ctx context.Context, arns []string) error {
+	slices.Sort(arns)
+	start := c.cfg.Now()
+	got, err := c.describeTags(ctx, arns)
+	if err != nil {
+		return err
+	}
+	c.inv.with(func() {
+		c.inv.tagsDue = false
+		for _, arn := range arns {
+			tags, there := got[arn]
+			if e := c.inv.lbs[arn]; e != nil && !e.written.After(start) {
+				if !there && start.Sub(e.made) > grace {
+					c.inv.dropLoadBalancer(arn)
+					continue
+				}
+				e.lb.Tags, e.tagsAt = tags, start
+			}
+			if e := c.inv.groups[arn]; e != nil && !e.written.After(start) {
+				if !there && start.Sub(e.made) > grace {
+					delete(c.inv.groups, arn)
+					continue
+				}
+				e.g.Tags, e.tagsAt = tags, start
+			}
+		}
+	})
+	return nil
+}
+
+// describeTags tells the tags of those resources that exist. One that does not makes AWS refuse
+// the whole batch, which is then read in halves.
+func (c *Cloud) describeTags(ctx context.Context, arns []string) (map[string]map[string]string, error) {
+	out := map[string]map[string]string{}
+	var read func(batch []string) error
+	read = func(batch []string) error {
+		res, err := c.api.elb.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: batch})
+		switch {
+		case err == nil:
+			for _, d := range res.TagDescriptions {
+				out[aws.ToString(d.ResourceArn)] = tagsFromAWS(d.Tags)
+			}
+			return nil
+		case !isGone(err):
+			return err
+		case len(batch) == 1:
+			return nil
+		}
+		half := len(batch) / 2
+		if err := read(batch[:half]); err != nil {
+			return err
+		}
+		return read(batch[half:])
+	}
+	for batch := range slices.Chunk(arns, tagBatch) {
+		if err := read(batch); err != nil {
+			return nil, fmt.Errorf("read tags: %w", err)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,96 @@
+package cloud
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	tagging "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
+	taggingtypes "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+const (
+	// tagLag is how long the tagging service may take to show a new resource, generously.
+	tagLag = 15 * time.Minute
+	// taggedPage is how many resources it tells of in one call.
+	taggedPage = 100
+)
+
+// listTagged asks the tagging service for the load balancers and target groups that carry a tag of
+// the cluster, today's or that of the first generation. The service lags behind: it does not know
+// what was made a moment ago, tells of what is gone, and shows tags as they were. So it only spares
+// calls: what there is the load balancing service has said, and where the two disagree, or may be
+// about to, that one is asked for the tags.
+func (c *Cloud) listTagged(ctx context.Context) error {
+	start := c.cfg.Now()
+	shown := map[string]map[string]string{}
+	for _, key := range []string{naming.ClusterTag, legacyClusterTag} {
+		pages := tagging.NewGetResourcesPaginator(c.api.tagging, &tagging.GetResourcesInput{
+			TagFilters:          []taggingtypes.TagFilter{{Key: aws.String(key), Values: []string{c.cfg.Cluster}}},
+			ResourceTypeFilters: []string{"elasticloadbalancing:loadbalancer", "elasticloadbalancing:targetgroup"},
+			ResourcesPerPage:    aws.Int32(taggedPage),
+		})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return err
+			}
+			for _, r := range page.ResourceTagMappingList {
+				tags := make(map[string]string, len(r.Tags))
+				for _, t := range r.Tags {
+					tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+				}
+				shown[aws.ToString(r.ResourceARN)] = tags
+			}
+		}
+	}
+	v := c.inv
+	v.with(func() {
+		for arn, e := range v.lbs {
+			if e.lb.VPC == c.vpc && !e.written.After(start) {
+				c.settleTags(shown[arn], c.young(e), &e.lb.Tags, &e.tagsAt, start)
+			}
+		}
+		for arn, e := range v.groups {
+			if e.vpc == c.vpc && !e.written.After(start) {
+				c.settleTags(shown[arn], !v.ofOthers(c, e, shown), &e.g.Tags, &e.tagsAt, start)
+			}
+		}
+		v.taggedAt = start
+	})
+	return nil
+}
+
+// settleTags takes over what the tagging service says of a resource, or leaves it in doubt, so that
+// its tags are read. Shown are the tags it told of, nil if it does not count the resource among
+// the cluster's; young is a resource that it perhaps does not know yet.
+func (c *Cloud) settleTags(shown map[string]string, young bool, tags *map[string]string, at *time.Time, now time.Time) {
+	unknown := at.IsZero()
+	switch {
+	case shown != nil && unknown:
+		*tags, *at = shown, now
+	case shown != nil && maps.Equal(shown, *tags):
+		*at = now
+	case shown == nil && unknown && !young, shown == nil && !unknown && !c.ours(*tags):
+		*at = now // of somebody else; with which tags is nobody's business
+	default:
+		*at = time.Time{}
+	}
+}
+
+// young says whether a load balancer may be too new for the tagging service.
+func (c *Cloud) young(e *lbEntry) bool { return c.younger(e.created, tagLag) }
+
+// ofOthers says whether a target group is in use by an old load balancer that is not the
+// cluster's. When a target group was made is told by nobody.
+func (v *inventory) ofOthers(c *Cloud, e *groupEntry, shown map[string]map[string]string) bool {
+	for _, arn := range e.g.LoadBalancers {
+		if lb := v.lbs[arn]; lb != nil && shown[arn] == nil && !c.ours(lb.lb.Tags) && !c.young(lb) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,210 @@
+package cloud_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// lag is how far the tagging service is behind in these tests.
+const lag = 5 * time.Minute
+
+// newTaggedRig finds its load balancers by the tagging service, which lags behind.
+func newTaggedRig(t *testing.T, edit ...func(*cloud.Config)) *rig {
+	t.Helper()
+	r := newRig(t, append(edit, func(c *cloud.Config) { c.TaggingAPI = true })...)
+	r.em.Faults().Add(fault.Rule{Service: "tagging", Action: fault.Action{Stale: lag}})
+	return r
+}
+
+// mutated says which changes the calls since the last count were.
+func (r *rig) mutated() string {
+	var out []string
+	for _, e := range r.em.Calls().Entries() {
+		if e.Mutating {
+			out = append(out, e.Operation)
+		}
+	}
+	r.em.Calls().Reset()
+	return strings.Join(out, " ")
+}
+
+// Whatever the tagging service shows, what was made a moment ago is neither made again nor taken
+// for gone, not even by a process that knows nothing of it.
+func TestTaggingServiceDoesNotKnowYet(t *testing.T) {
+	for _, after := range []time.Duration{0, time.Second, 4 * time.Minute, lag + time.Second, time.Hour} {
+		t.Run(after.String(), func(t *testing.T) {
+			r := newTaggedRig(t)
+			if err := r.converge(whole()); err != nil {
+				t.Fatal(err)
+			}
+			r.clock.Advance(after)
+			r.mutated()
+			r.settled(whole())
+			r.restart()
+			r.settled(whole())
+			for range 5 {
+				r.clock.Advance(6 * time.Minute)
+				r.settled(whole())
+			}
+			if err := r.converge(changed()); err != nil {
+				t.Fatal(err)
+			}
+			r.mutated()
+			r.restart()
+			if err := r.converge(changed()); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.ReplaceAll(r.mutated(), "AddTags", ""); strings.ReplaceAll(strings.TrimSpace(got), "RemoveTags", "") != "" {
+				t.Errorf("a restart after a change makes the calls %s", got)
+			}
+			r.restart()
+			if err := r.converge(empty(web)); err != nil {
+				t.Fatal(err)
+			}
+			r.counts(0, 0)
+		})
+	}
+}
+
+// What was deleted stays deleted, however long the tagging service shows it.
+func TestTaggingServiceShowsWhatIsGone(t *testing.T) {
+	r := newTaggedRig(t)
+	if err := r.converge(whole()); err != nil {
+		t.Fatal(err)
+	}
+	r.clock.Advance(time.Hour)
+	if err := r.converge(empty(web)); err != nil {
+		t.Fatal(err)
+	}
+	r.mutated()
+	for range 3 {
+		r.restart()
+		r.settled(empty(web))
+		r.clock.Advance(2 * time.Minute)
+	}
+	if got := r.mutated(); got != "" {
+		t.Errorf("calls %s for what is gone", got)
+	}
+	// Of two that it shows one is gone; the other is found.
+	other := wish(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "other"})
+	if err := r.converge(other); err != nil {
+		t.Fatal(err)
+	}
+	r.clock.Advance(time.Hour)
+	r.restart()
+	r.mutated()
+	r.settled(other)
+	if got := r.mutated(); got != "" {
+		t.Errorf("calls %s for what is there", got)
+	}
+}
+
+// At every call in turn something goes wrong, and what the tagging service says is old.
+func TestTaggingServiceAndFaults(t *testing.T) {
+	for n, hit := 1, true; hit; n++ {
+		r := newTaggedRig(t)
+		hit = false
+		r.em.Faults().SetHook(func(c fault.Call) fault.Action {
+			if c.Sequence == n {
+				hit = true
+				r.restart()
+				return fault.Action{Lose: true}
+			}
+			return fault.Action{}
+		})
+		for i, want := range []model.Stack{whole(), changed()} {
+			if err := r.converge(want); err != nil {
+				t.Fatalf("call %d, wish %d: %v", n, i, err)
+			}
+		}
+		r.counts(1, 2)
+		if err := r.converge(empty(web)); err != nil {
+			t.Fatalf("call %d, deletion: %v", n, err)
+		}
+		r.counts(0, 0)
+	}
+}
+
+// Tags that a person changed are put back once the tagging service shows the change.
+func TestTaggingServiceShowsForeignChanges(t *testing.T) {
+	r := newTaggedRig(t)
+	if err := r.converge(whole()); err != nil {
+		t.Fatal(err)
+	}
+	r.clock.Advance(time.Hour)
+	r.settled(whole())
+	_, have, _ := r.draft(whole())
+	must(r.elb.AddTags(r.ctx, &elb.AddTagsInput{ResourceArns: []string{have.LoadBalancers[0].ARN}, Tags: []elbtypes.Tag{{Key: aws.String("team"), Value: aws.String("red")}}}))(t)
+	r.clock.Advance(time.Hour)
+	r.mutated()
+	if err := r.converge(whole()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("AddTags", r.mutated()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A cluster of the same name in another VPC is another cluster.
+func TestTaggingServiceShowsAnotherVPC(t *testing.T) {
+	r := newTaggedRig(t)
+	vpc := *must(r.ec2.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.9.0.0/16")}))(t).Vpc.VpcId
+	tags := []elbtypes.Tag{
+		{Key: aws.String("elbv2.k8s.aws/cluster"), Value: aws.String(cluster)},
+		{Key: aws.String("ingress.k8s.aws/stack"), Value: aws.String("shop/web")},
+		{Key: aws.String("ingress.k8s.aws/resource"), Value: aws.String("api")},
+	}
+	must(r.elb.CreateTargetGroup(r.ctx, &elb.CreateTargetGroupInput{
+		Name: aws.String("theirs"), VpcId: &vpc, TargetType: elbtypes.TargetTypeEnumIp, Protocol: "HTTP", Port: aws.Int32(80), Tags: tags,
+	}))(t)
+	r.clock.Advance(time.Hour)
+	if err := r.converge(empty(web)); err != nil {
+		t.Fatal(err)
+	}
+	r.counts(0, 1)
+	_, have, _ := r.draft(empty(web))
+	if len(have.TargetGroups) > 0 {
+		t.Errorf("taken for the cluster's: %+v", have.TargetGroups)
+	}
+}
+
+// The tags of others are not read, and of our own only those in doubt.
+func TestTaggingServiceSparesCalls(t *testing.T) {
+	r := newTaggedRig(t)
+	for i := range 30 {
+		name := fmt.Sprintf("theirs-%d", i)
+		lb := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: &name, Subnets: r.public}))(t).LoadBalancers[0]
+		g := must(r.elb.CreateTargetGroup(r.ctx, &elb.CreateTargetGroupInput{
+			Name: &name, VpcId: &r.vpc, TargetType: elbtypes.TargetTypeEnumIp, Protocol: "HTTP", Port: aws.Int32(80),
+		}))(t).TargetGroups[0]
+		must(r.elb.CreateListener(r.ctx, &elb.CreateListenerInput{LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(80), Protocol: "HTTP",
+			DefaultActions: []elbtypes.Action{{Type: "forward", TargetGroupArn: g.TargetGroupArn}}}))(t)
+	}
+	if err := r.converge(wish(web)); err != nil {
+		t.Fatal(err)
+	}
+	r.clock.Advance(time.Hour)
+	r.restart()
+	r.calls()
+	r.settled(wish(web))
+	expect := strings.Join([]string{
+		"DescribeListeners 1", "DescribeLoadBalancers 1", "DescribeRules 1", "DescribeSecurityGroups 1",
+		"DescribeTags 1", // of listeners and rules
+		"DescribeTargetGroups 1", "GetResources 2",
+	}, "\n")
+	if diff := cmp.Diff(expect, r.calls()); diff != "" {
+		t.Errorf("calls after a restart (-want +got):\n%s", diff)
+	}
+}
