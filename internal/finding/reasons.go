@@ -44,6 +44,7 @@ const (
 	NetworkingInvalid      Reason = "NetworkingInvalid"
 	TargetGroupShared      Reason = "TargetGroupShared"
 	TargetsCapped          Reason = "TargetsCapped"
+	ServerIDMissing        Reason = "ServerIDMissing"
 	WebACLNotFound         Reason = "WebACLNotFound"
 	TrustStoreNotFound     Reason = "TrustStoreNotFound"
 	ServiceUnavailable     Reason = "ServiceUnavailable"
@@ -64,7 +65,7 @@ var Reasons = []Explanation{
 	{AccessDenied, "AWS refused a call for want of permission.", "Add the named action to the controller's IAM policy.", BlocksNothing},
 	{ActionNotFound, "A backend says use-annotation, but the actions annotation of that name does not exist, and missing actions are not tolerated.", "Add the annotation or change the backend.", BlocksRule},
 	{AnnotationConflict, "Members of a group give different values for something the load balancer has once; the first member in group order wins.", "Give all members the same value, or remove it from all but one.", BlocksNothing},
-	{AnnotationInvalid, "An annotation or class parameter does not have the expected form.", "Write the value in the form that the message shows.", BlocksMember},
+	{AnnotationInvalid, "An annotation, class parameter or selector does not have the expected form.", "Write the value in the form that the message shows.", BlocksMember},
 	{BackendNotFound, "A backend names a Service that does not exist where this is not tolerated.", "Create the Service or correct its name.", BlocksRule},
 	{BackendPortNotFound, "A backend names a port that its Service does not have.", "Use a port number or port name of the Service.", BlocksRule},
 	{BackendTypeUnsupported, "Instance targets need a Service of type NodePort or LoadBalancer.", "Change the Service's type, or use target type ip.", BlocksRule},
@@ -93,12 +94,13 @@ var Reasons = []Explanation{
 	{SecretInvalid, "A Secret lacks a needed key or label.", "Add the key or label.", BlocksRule},
 	{SecretNotFound, "A Secret does not exist.", "Create the Secret in the namespace of the Ingress.", BlocksRule},
 	{SecurityGroupNotFound, "A security group given by id or name does not exist in the VPC.", "Correct the id or name.", BlocksStack},
+	{ServerIDMissing, "A pod of a QUIC target group has no QUIC server id, by which connections would find it; it is not registered.", "Name its containers in the annotation service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers; ids are injected when pods are made.", BlocksNothing},
 	{ServiceUnavailable, "Another service of AWS that a setting needs gives no answer, or the account has not subscribed to it.", "Check the service in the account and region, or remove the setting.", BlocksNothing},
 	{SubnetsNotFound, "No subnet fits, or a subnet given by id or name does not exist.", "Tag subnets for load balancers, or name existing subnets.", BlocksStack},
 	{SubnetsUnsuitable, "The subnets that were given or found cannot carry the load balancer.", "Choose subnets in different zones with enough free addresses.", BlocksStack},
 	{TagInvalid, "A tag is longer than AWS allows or uses a reserved prefix.", "Correct the tag.", BlocksNothing},
 	{TagReserved, "A tag key is managed by somebody else or by the controller.", "Remove the tag.", BlocksNothing},
-	{TargetGroupNotFound, "A target group given by name does not exist.", "Correct the name, or create the target group.", BlocksRule},
+	{TargetGroupNotFound, "A target group given by name or ARN does not exist.", "Correct the name, or create the target group.", BlocksRule},
 	{TargetGroupShared, "Another TargetGroupBinding fills the same target group; the older one is served.", "Delete one of the two, or give each a target group of its own.", BlocksStack},
 	{TargetsCapped, "A target group has as many targets as the operator allows; the other endpoints are not registered.", "Raise --max-targets-per-target-group, or run fewer pods.", BlocksNothing},
 	{TrustStoreNotFound, "A trust store given by name does not exist.", "Correct the name, or create the trust store.", BlocksListener},

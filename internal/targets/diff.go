@@ -19,12 +19,12 @@ type Diff struct {
 	Matched    []Pair
 	Register   []Endpoint
 	Deregister []observed.Target
-	// Over says how many endpoints are not registered for want of room.
-	Over int
+	// Over are the endpoints that are not registered for want of room.
+	Over []Endpoint
 }
 
 // Empty says that every endpoint is registered and nothing else is.
-func (d Diff) Empty() bool { return len(d.Register) == 0 && len(d.Deregister) == 0 && d.Over == 0 }
+func (d Diff) Empty() bool { return len(d.Register) == 0 && len(d.Deregister) == 0 && len(d.Over) == 0 }
 
 // Compare says how to get from the targets that are there to the endpoints that are wanted. A
 // target that is draining is not there any more; if it is wanted it is registered again. No more
@@ -54,8 +54,7 @@ func Compare(want []Endpoint, have []observed.Target, limit int) Diff {
 		}
 	}
 	if room := max(0, limit-len(have)); limit > 0 && len(d.Register) > room {
-		d.Over = len(d.Register) - room
-		d.Register = d.Register[:room]
+		d.Register, d.Over = d.Register[:room], d.Register[room:]
 	}
 	slices.SortFunc(d.Matched, func(a, b Pair) int { return cmp.Compare(a.Endpoint.Identity(), b.Endpoint.Identity()) })
 	slices.SortFunc(d.Deregister, func(a, b observed.Target) int {

@@ -2,12 +2,12 @@ package bindings
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
@@ -16,13 +16,13 @@ import (
 // apply brings the target group to the endpoints that were found: rules first, then new targets,
 // then the old ones out. With anew, AWS is asked instead of what is remembered of it.
 func (p *pass) apply(ctx context.Context, want string, anew bool) error {
-	arn, gate := p.w.Spec.TargetGroupARN, targets.GateType(p.b)
+	arn := p.w.Spec.TargetGroupARN
 	gated := !targets.IsInstance(p.w)
 	age := healthAge
 	switch {
 	case anew:
 		age = 0
-	case gated && targets.Waiting(p.found.Endpoints, gate):
+	case p.gatesClosed():
 		age = time.Second
 	}
 	if err := p.loadOwned(ctx); err != nil {
@@ -40,7 +40,7 @@ func (p *pass) apply(ctx context.Context, want string, anew bool) error {
 	}
 	p.r.noteServing(p.key, len(p.retained) > 0)
 	pending := gated && slices.ContainsFunc(d.Matched, func(m targets.Pair) bool {
-		return targets.Gated(m.Endpoint.Pod, gate) && targets.ConditionOf(m.Target).Status != "True"
+		return targets.Gated(m.Endpoint.Pod, p.gate()) && targets.ConditionOf(m.Target).Status != corev1.ConditionTrue
 	})
 
 	open := p.openRules(ctx, anew)
@@ -57,21 +57,10 @@ func (p *pass) apply(ctx context.Context, want string, anew bool) error {
 	start = p.r.Now()
 	failed := p.move(ctx, arn, d)
 	p.r.phase("apply", start)
-	p.tellUnidentified()
-	if d.Over > 0 {
-		p.out.Findings.Add(finding.Finding{
-			Object: targets.Ref(p.b), Reason: finding.TargetsCapped, Severity: finding.Warning,
-			Message: fmt.Sprintf("%d endpoints are not registered, as %d targets are the limit of a target group", d.Over, p.r.MaxTargets),
-			Fix:     "raise --max-targets-per-target-group",
-		})
-	}
+	left := p.leftOut(d)
 	waiting := noGate
 	if gated {
-		registered := d.Register
-		if failed != nil {
-			registered = nil
-		}
-		if waiting, err = p.showHealth(ctx, gate, d.Matched, registered); err != nil {
+		if waiting, err = p.showHealth(ctx, d.Matched, without(d.Register, p.refused), left); err != nil {
 			return err
 		}
 	}
@@ -91,11 +80,11 @@ func (p *pass) apply(ctx context.Context, want string, anew bool) error {
 	if err := p.events(ctx, reason); err != nil {
 		return err
 	}
-	p.retry(!open.done && !open.faulty || open.again || d.Over > 0, p.r.Requeue)
+	p.retry(!open.done && !open.faulty || open.again || len(d.Over) > 0, p.r.Requeue)
 	p.retry(open.faulty, patience)
 	p.retry(waiting > noGate, p.r.poll(waiting))
 	p.retry(len(p.retained) > 0, handover)
-	if p.later || !open.done || d.Over > 0 || waiting > noGate || len(p.retained) > 0 || p.found.Unsure {
+	if p.later || !open.done || len(d.Over) > 0 || waiting > noGate || len(p.retained) > 0 || p.found.Unsure {
 		return nil
 	}
 	p.r.compared(p.key)
@@ -103,9 +92,10 @@ func (p *pass) apply(ctx context.Context, want string, anew bool) error {
 	return p.setCheckpoint(ctx, want)
 }
 
-// compare says what has to happen to the target group. Whether new targets can take over from old
-// ones is judged by their present health: what is remembered of a target that became healthy since
-// it was registered is that it is in its first checks.
+// compare says what has to happen to the target group. What is remembered of a target is not enough
+// where something follows from its health: whether new targets can take over from old ones, and
+// whether a pod that is not known to be healthy yet may have its gate opened. A target may have
+// become healthy since, and the address may have been another pod's.
 func (p *pass) compare(ctx context.Context, health observed.Health, age time.Duration) (targets.Diff, error) {
 	d := p.diff(health)
 	if age > time.Second {
@@ -113,7 +103,7 @@ func (p *pass) compare(ctx context.Context, health observed.Health, age time.Dur
 		if err != nil {
 			return d, err
 		}
-		if len(serving) > 0 {
+		if len(serving) > 0 || p.opensGate(d) {
 			arn := p.w.Spec.TargetGroupARN
 			if health, err = p.groups().TargetHealth(ctx, arn, time.Second); err != nil {
 				return d, fmt.Errorf("list targets of %s: %w", arn, err)
@@ -124,34 +114,19 @@ func (p *pass) compare(ctx context.Context, health observed.Health, age time.Dur
 	return p.retain(d)
 }
 
+// opensGate says that the gate of a pod is to be opened.
+func (p *pass) opensGate(d targets.Diff) bool {
+	return !targets.IsInstance(p.w) && slices.ContainsFunc(d.Matched, func(m targets.Pair) bool {
+		shown, _, _ := targets.Shown(m.Endpoint.Pod, p.gate())
+		return targets.Gated(m.Endpoint.Pod, p.gate()) && shown.Status != corev1.ConditionTrue &&
+			targets.ConditionOf(m.Target).Status == corev1.ConditionTrue
+	})
+}
+
 func (p *pass) diff(health observed.Health) targets.Diff {
 	d := targets.Compare(p.registrable(), health.Targets, p.r.MaxTargets)
 	d.Deregister = p.owned.mine(d.Deregister)
 	return d
-}
-
-// registrable are the endpoints that AWS takes: in QUIC groups those that have a server id.
-func (p *pass) registrable() []targets.Endpoint {
-	if !targets.IsQUIC(p.w) {
-		return p.found.Endpoints
-	}
-	return slices.DeleteFunc(slices.Clone(p.found.Endpoints), func(e targets.Endpoint) bool { return e.ServerID == "" })
-}
-
-// tellUnidentified tells of endpoints that were left out for want of a server id.
-func (p *pass) tellUnidentified() {
-	n := len(p.found.Endpoints) - len(p.registrable())
-	if n == 0 {
-		return
-	}
-	p.out.Findings.Add(finding.Finding{
-		Object: targets.Ref(p.b), Reason: finding.EndpointIgnored, Severity: finding.Warning,
-		Message: fmt.Sprintf("%d endpoints have no QUIC server id and are left out", n),
-		Fix:     "name their containers in the annotation " + targets.QUICAnnotation + " and let the ids be injected",
-	})
-	if p.r.NoServerID != nil {
-		p.r.NoServerID(p.key, n)
-	}
 }
 
 // retry asks for another run after a time, if none is asked for sooner.
@@ -215,84 +190,3 @@ func (p *pass) openRules(ctx context.Context, anew bool) opening {
 	}
 	return opening{done: report.mine, faulty: report.faulty, again: report.others}
 }
-
-// move registers and deregisters. The old targets go after the new ones have come; if those cannot
-// come, old ones go only while others remain. An old target with the address and port of a new one
-// has to go first, as AWS would take the new one for the old.
-func (p *pass) move(ctx context.Context, arn string, d targets.Diff) error {
-	replaced := func(t observed.Target) bool {
-		return slices.ContainsFunc(d.Register, func(e targets.Endpoint) bool { return e.ID == t.ID && e.Port == t.Port })
-	}
-	before := slices.DeleteFunc(slices.Clone(d.Deregister), func(t observed.Target) bool { return !replaced(t) })
-	drop := slices.DeleteFunc(slices.Clone(d.Deregister), replaced)
-	if err := p.deregister(ctx, arn, before); err != nil {
-		return err
-	}
-	left, failed := p.register(ctx, arn, d.Register)
-	if len(left) > 0 && len(d.Matched)+len(d.Register)-len(left) == 0 && p.r.Cloud.Class(failed) != engine.Quota {
-		return failed
-	}
-	quota := len(left) > 0 && p.r.Cloud.Class(failed) == engine.Quota
-	if quota {
-		drop = append(drop, p.retained...) // there is no room for both
-		p.retained = nil
-	}
-	if err := p.deregister(ctx, arn, drop); err != nil {
-		if p.putOff(err) {
-			return failed // the new targets are there, the old ones go later
-		}
-		return errors.Join(failed, err)
-	}
-	if quota && len(drop) > 0 {
-		_, failed = p.register(ctx, arn, left) // there is room now
-	}
-	return failed
-}
-
-func (p *pass) deregister(ctx context.Context, arn string, drop []observed.Target) error {
-	for chunk := range slices.Chunk(drop, MaxTargets) {
-		if err := p.r.fence(); err != nil {
-			return err
-		}
-		if err := p.groups().Deregister(ctx, arn, chunk); err != nil {
-			return fmt.Errorf("deregister %d targets of %s: %w", len(chunk), arn, err)
-		}
-		p.out.Changed = true
-	}
-	return nil
-}
-
-// register adds endpoints and returns those that could not be added, with the last error. One that
-// AWS refuses does not keep the others out.
-func (p *pass) register(ctx context.Context, arn string, add []targets.Endpoint) (left []targets.Endpoint, failed error) {
-	queue := slices.Collect(slices.Chunk(add, MaxTargets))
-	for len(queue) > 0 {
-		chunk := queue[0]
-		list, err := p.targetsOf(ctx, chunk)
-		if err == nil {
-			err = p.r.fence()
-		}
-		if err != nil {
-			return append(left, slices.Concat(queue...)...), err
-		}
-		if err = p.groups().Register(ctx, arn, list); errors.Is(err, ErrZoneNeeded) && accountOf(p.b) == (Account{}) && !p.r.wantsZones(p.key) {
-			p.r.noteZones(p.key)
-			continue
-		}
-		queue = queue[1:]
-		if err == nil {
-			p.out.Changed = true
-			continue
-		}
-		if p.r.Cloud.Class(err) == engine.Invalid && len(chunk) > 1 {
-			queue = append(queue, chunk[:len(chunk)/2], chunk[len(chunk)/2:])
-			continue
-		}
-		left = append(left, chunk...)
-		failed = fmt.Errorf("register %s and %d more targets in %s: %w", chunk[0].ID, len(chunk)-1, arn, err)
-	}
-	return left, failed
-}
-
-// isActive leaves out targets that were taken out already.
-func isActive(t observed.Target) bool { return !targets.Draining(t) }

@@ -25,7 +25,7 @@ func (p *pass) delete(ctx context.Context) error {
 		p.out.Findings.Add(finding.Finding{
 			Object: targets.Ref(p.b), Reason: finding.RejectedByAWS, Severity: finding.Error, Message: err.Error(), Fix: "this is tried again",
 		})
-		return errors.Join(err, p.report(ctx, reasonFailedCleanup, false),
+		return errors.Join(err, p.tellWaiting(ctx), p.report(ctx, reasonFailedCleanup, false),
 			p.events(ctx, reasonFailedCleanup))
 	}
 	if err := p.r.change(ctx, ReleaseFinalizer{p.key}); err != nil {
@@ -143,12 +143,8 @@ func (p *pass) waitingPods() ([]*corev1.Pod, error) {
 // open sets the gates of pods.
 func (p *pass) open(ctx context.Context, pods []*corev1.Pod) error {
 	for _, pod := range pods {
-		err := p.r.change(ctx, SetPodCondition{
-			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Type: string(p.gate()),
-			Status: string(targets.Released.Status), Reason: targets.Released.Reason, Message: targets.Released.Message,
-		})
-		if err != nil {
-			return fmt.Errorf("release pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		if err := p.show(ctx, pod, targets.Released); err != nil {
+			return err
 		}
 	}
 	return nil

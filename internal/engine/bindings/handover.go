@@ -43,7 +43,7 @@ func (p *pass) retain(d targets.Diff) (targets.Diff, error) {
 // handingOver finds, by address, the pods of the targets to be taken out that could serve on;
 // none if the targets that stay are enough.
 func (p *pass) handingOver(d targets.Diff) (map[string]*corev1.Pod, error) {
-	if targets.IsInstance(p.w) || d.Over > 0 || len(d.Deregister) == 0 || len(d.Register)+len(d.Matched) == 0 {
+	if targets.IsInstance(p.w) || len(d.Over) > 0 || len(d.Deregister) == 0 || len(d.Register)+len(d.Matched) == 0 {
 		return nil, nil
 	}
 	for _, m := range d.Matched {

@@ -39,6 +39,8 @@ type pass struct {
 	out        *Outcome
 	checkpoint string            // as last written
 	retained   []observed.Target // old targets that serve on for now
+	refused    []refusal         // endpoints that were not registered
+	shown      bool              // pods were told of their targets
 	later      bool              // a call waits for its turn
 	owned      *owned            // what may be taken out; nil: all
 }
@@ -150,7 +152,7 @@ func (p *pass) unchanged(want string) bool {
 	if seen := p.b.Status.ObservedGeneration; seen == nil || *seen < p.b.Generation {
 		return false
 	}
-	return targets.IsInstance(p.w) || !targets.Waiting(p.found.Endpoints, targets.GateType(p.b))
+	return !p.gatesClosed()
 }
 
 // describe asks AWS for what the binding leaves open.
@@ -194,8 +196,20 @@ func (r *Reconciler) described(ctx context.Context, b *elbv2.TargetGroupBinding)
 
 // failed sorts an error: what only a change of input mends becomes a finding and waits.
 func (p *pass) failed(ctx context.Context, err error) error {
-	f := finding.Finding{Object: targets.Ref(p.b), Severity: finding.Error, Message: err.Error()}
+	f, ok := p.faultOf(err)
+	if !ok {
+		return p.note(ctx, err, reasonFailedReconcile, "Failed reconcile due to ")
+	}
 	p.out.RetryAfter = patience
+	if f.Reason == finding.TargetGroupNotFound {
+		p.out.RetryAfter = p.r.Requeue
+	}
+	return p.stop(ctx, reasonFailedReconcile, f)
+}
+
+// faultOf is an error as a finding; false if it may pass by itself.
+func (p *pass) faultOf(err error) (finding.Finding, bool) {
+	f := finding.Finding{Object: targets.Ref(p.b), Severity: finding.Error, Message: err.Error()}
 	switch p.r.Cloud.Class(err) {
 	case engine.Denied:
 		f.Reason, f.Fix = finding.AccessDenied, "add the action to the controller's IAM policy"
@@ -207,19 +221,20 @@ func (p *pass) failed(ctx context.Context, err error) error {
 	case engine.Invalid:
 		f.Reason, f.Fix = finding.RejectedByAWS, "correct what AWS names"
 	case engine.Gone:
-		p.out.RetryAfter = p.r.Requeue
 		f.Reason, f.Fix = finding.TargetGroupNotFound, "create the target group, or delete the binding"
 	default:
-		p.out.RetryAfter = 0
-		return p.note(ctx, err, reasonFailedReconcile, "Failed reconcile due to ")
+		return finding.Finding{}, false
 	}
-	return p.stop(ctx, reasonFailedReconcile, f)
+	return f, true
 }
 
 // stop ends a run whose faults are to be mended by a person.
 func (p *pass) stop(ctx context.Context, reason string, fs ...finding.Finding) error {
 	p.out.Findings.Add(fs...)
 	p.out.Findings = p.out.Findings.Sorted()
+	if err := p.tellWaiting(ctx); err != nil {
+		return err
+	}
 	if err := p.report(ctx, reason, false); err != nil {
 		return err
 	}

@@ -73,16 +73,27 @@ var requestID = regexp.MustCompile(`(?i)(, )?request ?id: ?[0-9a-f-]{8,}`)
 // maxMessage is the limit of a condition's message, in bytes.
 const maxMessage = 32768
 
-// text of the first error, for a condition. It is the same for the same fault, since every write
-// of the status brings another run about.
+// text of the first error, for a condition.
 func text(l finding.List) string {
-	for _, f := range l {
-		if f.Severity == finding.Error {
-			s := string(f.Reason) + ": " + requestID.ReplaceAllString(f.Text(), "")
-			return strings.ToValidUTF8(s[:min(len(s), maxMessage)], "")
-		}
+	if f, ok := firstError(l); ok {
+		return steady(string(f.Reason) + ": " + f.Text())
 	}
 	return "see the events"
+}
+
+func firstError(l finding.List) (finding.Finding, bool) {
+	i := slices.IndexFunc(l, func(f finding.Finding) bool { return f.Severity == finding.Error })
+	if i < 0 {
+		return finding.Finding{}, false
+	}
+	return l[i], true
+}
+
+// steady makes a message the same for the same fault, since every write of a status brings another
+// run about.
+func steady(s string) string {
+	s = requestID.ReplaceAllString(s, "")
+	return strings.ToValidUTF8(s[:min(len(s), maxMessage)], "")
 }
 
 // events tells of findings, under the reason of the run for those about the binding, and of

@@ -1,0 +1,193 @@
+package bindings_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
+)
+
+// gateOf is the condition of a pod's gate as "Status Reason: message"; "none" if it has none.
+func (w *world) gateOf(name string) string {
+	w.t.Helper()
+	obj, err := w.store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "ns", Name: name})
+	if err != nil || obj == nil {
+		w.t.Fatalf("pod %s: %v, %v", name, obj, err)
+	}
+	c, _, ok := targets.Shown(obj.(*corev1.Pod), targets.GatePrefix+"a")
+	if !ok {
+		return "none"
+	}
+	return string(c.Status) + " " + c.Reason + ": " + c.Message
+}
+
+func gated(p pod) pod {
+	p.gate, p.notReady = "a", true
+	return p
+}
+
+// A pod must not wait for ever without being told why.
+func TestPodsThatCannotBecomeTargetsAreToldWhy(t *testing.T) {
+	const annotation = targets.QUICAnnotation
+	role := func(doc string) string { return with(doc, "iamRoleArnToAssume: role") }
+	older := strings.Replace(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"),
+		"name: b}", `name: b, creationTimestamp: "2025-01-01T00:00:00Z"}`, 1)
+	tests := []struct {
+		name    string
+		binding func(doc string) string
+		change  func(w *world)
+		want    string // of pod p1
+		mended  func(w *world)
+	}{
+		{
+			name:    "no server id",
+			binding: func(doc string) string { return with(doc, "targetGroupProtocol: QUIC") },
+			want: "False ServerIDMissing: the pod has no QUIC server id and is not registered; " +
+				"name the containers in the annotation " + annotation + " and let the ids be injected into new pods",
+		},
+		{
+			name: "no room",
+			change: func(w *world) {
+				w.conf.MaxTargets = 1
+				w.restart()
+				w.put(podDocs("web", gated(p1), pod{name: "p0", ip: "10.0.0.1", node: "n1"}))
+			},
+			want:   "False TargetsCapped: the pod is not registered, as 1 targets are the limit of a target group; raise --max-targets-per-target-group",
+			mended: func(w *world) { w.conf.MaxTargets = 2; w.restart() },
+		},
+		{
+			name:   "refused by AWS",
+			change: func(w *world) { w.aws.refuse["10.0.1.1"] = engine.Invalid; w.put(podDocs("web", gated(p1), gated(p2))) },
+			want:   "False RejectedByAWS: refused 10.0.1.1; correct what AWS names",
+			mended: func(w *world) { clear(w.aws.refuse) },
+		},
+		{
+			name:   "the target group is gone",
+			change: func(w *world) { delete(w.aws.groups, "arn/a") },
+			want:   "False TargetGroupNotFound: list targets of arn/a: no such group; create the target group, or delete the binding",
+			mended: func(w *world) { w.aws.groups["arn/a"] = nil },
+		},
+		{
+			name:   "another binding fills the group",
+			change: func(w *world) { w.put(older) },
+			want:   "False TargetGroupShared: target group arn/a is filled by TargetGroupBinding ns/b already; delete one of the two",
+			mended: func(w *world) { w.drop(cluster.KindBinding, "b") },
+		},
+		{
+			name: "nodes are registered, not pods",
+			binding: func(doc string) string {
+				return strings.Replace(role(doc), "targetType: ip", "targetType: instance", 1)
+			},
+			want: "False Unsupported: instances of one account cannot be targets in another; the targets stay as they are; use target type ip",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			doc := bindingDoc("a", "web", "ip", 8080)
+			if tt.binding != nil {
+				doc = tt.binding(doc)
+			}
+			w := newWorld(t, serviceDoc("web", "NodePort"), podDocs("web", gated(p1)), doc)
+			if tt.change != nil {
+				tt.change(w)
+			}
+			w.run("a")
+			want(t, "gate", tt.want, w.gateOf("p1"))
+			version := func() string {
+				obj, _ := w.store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "ns", Name: "p1"})
+				return obj.GetResourceVersion()
+			}
+			before := version()
+			if out := w.run("a"); out.RetryAfter > 0 && out.RetryAfter < 15*time.Second {
+				t.Errorf("looked at again after %s", out.RetryAfter)
+			}
+			want(t, "version, as the same fault is told once", before, version())
+			if tt.mended != nil {
+				tt.mended(w)
+				w.run("a")
+				want(t, "gate once it is mended", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateOf("p1"))
+			}
+		})
+	}
+}
+
+func TestOnlyTheRefusedPodIsToldOfTheRefusal(t *testing.T) {
+	w := ipWorld(t, gated(p1), gated(p2))
+	w.aws.refuse["10.0.1.1"] = engine.Invalid
+	w.run("a")
+	want(t, "the refused", "False RejectedByAWS: refused 10.0.1.1; correct what AWS names", w.gateOf("p1"))
+	want(t, "the other", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateOf("p2"))
+}
+
+func TestWhatMayPassIsNotToldToPods(t *testing.T) {
+	w := ipWorld(t, gated(p1))
+	w.aws.refuse["10.0.1.1"] = engine.Unknown
+	if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); err == nil {
+		t.Fatal("no error")
+	}
+	want(t, "gate", "none", w.gateOf("p1"))
+}
+
+func TestAnOpenGateStaysWhenTargetsCannotBeSeen(t *testing.T) {
+	w := ipWorld(t, gated(p1))
+	w.run("a")
+	w.aws.setAll("arn/a", "healthy")
+	w.run("a")
+	want(t, "gate", "True : ", w.gateOf("p1"))
+	delete(w.aws.groups, "arn/a")
+	w.put(serviceDoc("web", "NodePort"), strings.Replace(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}", 1))
+	w.run("a")
+	want(t, "condition", "False FailedReconcile", w.ready("a"))
+	want(t, "gate", "True : ", w.gateOf("p1"))
+}
+
+// A pod without server id does not keep the binding from rest.
+func TestAPodThatCannotBeRegisteredDoesNotKeepTheOthersFromRest(t *testing.T) {
+	docs := quicDocs(podDocs("web", gated(p1), gated(p2)), map[string]string{p1.name: "HHF+gAAAFQU="})
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), docs, with(bindingDoc("a", "web", "ip", 8080), "targetGroupProtocol: QUIC"))
+	w.run("a")
+	w.aws.setAll("arn/a", "healthy")
+	w.run("a")
+	want(t, "gate", "True : ", w.gateOf("p1"))
+	if !strings.HasPrefix(w.gateOf("p2"), "False ServerIDMissing") {
+		t.Errorf("gate %s", w.gateOf("p2"))
+	}
+	if out := w.run("a"); !out.Deferred {
+		t.Errorf("outcome %+v", out)
+	}
+}
+
+// What is remembered of an address may be of the pod that had it before.
+func TestAGateIsNotOpenedByAnOldAnswer(t *testing.T) {
+	w := ipWorld(t, gated(p1))
+	now := observed.Target{ID: "10.0.1.1", Port: 8080, State: "unhealthy", Reason: "Target.FailedHealthChecks"}
+	before := now
+	before.State, before.Reason = "healthy", ""
+	w.aws.groups["arn/a"], w.aws.remembered = []observed.Target{now}, []observed.Target{before}
+	w.run("a")
+	want(t, "gate", "False Target.FailedHealthChecks: ", w.gateOf("p1"))
+}
+
+// A pod with several targets is ready when all of them are healthy.
+func TestAPodWithSeveralTargets(t *testing.T) {
+	more := strings.NewReplacer("name: web-1,", "name: web-2,", "port: 8080}]\nendpoints", "port: 9090}]\nendpoints").Replace(podDocs("web", gated(p1)))
+	w := ipWorld(t, gated(p1))
+	w.put(more)
+	for _, c := range []struct{ first, second, want string }{
+		{"healthy", "initial", "False R: "}, {"initial", "healthy", "False R: "}, {"healthy", "healthy", "True R: "},
+	} {
+		w.aws.groups["arn/a"] = []observed.Target{
+			{ID: "10.0.1.1", Port: 8080, State: c.first, Reason: "R"}, {ID: "10.0.1.1", Port: 9090, State: c.second, Reason: "R"},
+		}
+		for range 3 {
+			w.run("a")
+			want(t, c.first+" and "+c.second, c.want, w.gateOf("p1"))
+		}
+	}
+}

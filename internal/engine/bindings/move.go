@@ -1,0 +1,114 @@
+package bindings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
+)
+
+// refusal is endpoints that could not be registered, and why.
+type refusal struct {
+	endpoints []targets.Endpoint
+	err       error
+}
+
+func without(all []targets.Endpoint, refused []refusal) []targets.Endpoint {
+	return slices.DeleteFunc(slices.Clone(all), func(e targets.Endpoint) bool {
+		return slices.ContainsFunc(refused, func(r refusal) bool {
+			return slices.ContainsFunc(r.endpoints, func(o targets.Endpoint) bool { return o.Identity() == e.Identity() })
+		})
+	})
+}
+
+// move registers and deregisters. The old targets go after the new ones have come; if those cannot
+// come, old ones go only while others remain. An old target with the address and port of a new one
+// has to go first, as AWS would take the new one for the old. It returns the last error.
+func (p *pass) move(ctx context.Context, arn string, d targets.Diff) error {
+	replaced := func(t observed.Target) bool {
+		return slices.ContainsFunc(d.Register, func(e targets.Endpoint) bool { return e.ID == t.ID && e.Port == t.Port })
+	}
+	before := slices.DeleteFunc(slices.Clone(d.Deregister), func(t observed.Target) bool { return !replaced(t) })
+	drop := slices.DeleteFunc(slices.Clone(d.Deregister), replaced)
+	if err := p.deregister(ctx, arn, before); err != nil {
+		p.refused = []refusal{{d.Register, err}}
+		return err
+	}
+	failed := p.register(ctx, arn, d.Register)
+	quota := failed != nil && p.r.Cloud.Class(failed) == engine.Quota
+	if failed != nil && !quota && len(d.Matched)+len(without(d.Register, p.refused)) == 0 {
+		return failed
+	}
+	if quota {
+		drop = append(drop, p.retained...) // there is no room for both
+		p.retained = nil
+	}
+	if err := p.deregister(ctx, arn, drop); err != nil {
+		if p.putOff(err) {
+			return failed // the new targets are there, the old ones go later
+		}
+		return errors.Join(failed, err)
+	}
+	if quota && len(drop) > 0 {
+		var again []targets.Endpoint
+		for _, r := range p.refused {
+			again = append(again, r.endpoints...)
+		}
+		failed = p.register(ctx, arn, again) // there is room now
+	}
+	return failed
+}
+
+func (p *pass) deregister(ctx context.Context, arn string, drop []observed.Target) error {
+	for chunk := range slices.Chunk(drop, MaxTargets) {
+		if err := p.r.fence(); err != nil {
+			return err
+		}
+		if err := p.groups().Deregister(ctx, arn, chunk); err != nil {
+			return fmt.Errorf("deregister %d targets of %s: %w", len(chunk), arn, err)
+		}
+		p.out.Changed = true
+	}
+	return nil
+}
+
+// register adds endpoints, notes those that could not be added, and returns the last error. One that
+// AWS refuses does not keep the others out.
+func (p *pass) register(ctx context.Context, arn string, add []targets.Endpoint) (failed error) {
+	p.refused = nil
+	queue := slices.Collect(slices.Chunk(add, MaxTargets))
+	for len(queue) > 0 {
+		chunk := queue[0]
+		list, err := p.targetsOf(ctx, chunk)
+		if err == nil {
+			err = p.r.fence()
+		}
+		if err != nil {
+			p.refused = append(p.refused, refusal{slices.Concat(queue...), err})
+			return err
+		}
+		if err = p.groups().Register(ctx, arn, list); errors.Is(err, ErrZoneNeeded) && accountOf(p.b) == (Account{}) && !p.r.wantsZones(p.key) {
+			p.r.noteZones(p.key)
+			continue
+		}
+		queue = queue[1:]
+		if err == nil {
+			p.out.Changed = true
+			continue
+		}
+		if p.r.Cloud.Class(err) == engine.Invalid && len(chunk) > 1 {
+			queue = append(queue, chunk[:len(chunk)/2], chunk[len(chunk)/2:])
+			continue
+		}
+		p.refused = append(p.refused, refusal{chunk, err})
+		failed = fmt.Errorf("register %s and %d more targets in %s: %w", chunk[0].ID, len(chunk)-1, arn, err)
+	}
+	return failed
+}
+
+// isActive leaves out targets that were taken out already.
+func isActive(t observed.Target) bool { return !targets.Draining(t) }
