@@ -17,6 +17,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/internal/accept-encoding v1.13.24 // indirect
 	github.com/aws/aws-sdk-go-v2/service/internal/presigned-url v1.14.9 // indirect
 	github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi v1.41.9 // indirect
+	github.com/aws/aws-sdk-go-v2/service/route53 v1.70.7 // indirect
 	github.com/aws/aws-sdk-go-v2/service/shield v1.34.25 // indirect
 	github.com/aws/aws-sdk-go-v2/service/sts v1.51.7 // indirect
 	github.com/aws/aws-sdk-go-v2/service/wafregional v1.30.25 // indirect

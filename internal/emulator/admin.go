@@ -232,6 +232,9 @@ func (em *Emulator) adminConfig(r *http.Request, body []byte) (any, error) {
 			return nil, err
 		}
 		em.world.Config = cfg
+		for _, p := range em.world.Partitions() {
+			em.world.LookAtRecords(p.Account)
+		}
 		em.world.Bump()
 	}
 	return em.world.Config, nil

@@ -56,12 +56,12 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 		return fail(unknownOperation(req.service, req.operation)), nil
 	}
 	in := reflect.New(op.Input).Interface()
-	if err := req.service.codec.Decode(req.body, in); err != nil {
+	if err := req.service.codec.Decode(req.wire(), in); err != nil {
 		return fail(asError(err)), nil
 	}
 	// The log gets a copy of its own: operations may keep parts of their input.
 	logged := reflect.New(op.Input).Interface()
-	_ = req.service.codec.Decode(req.body, logged) // it went well above
+	_ = req.service.codec.Decode(req.wire(), logged) // it went well above
 	entry.Input = logged
 	if member := wire.Unhandled(in, op.Members); member != "" {
 		return fail(wire.Unsupported(op.Name, member)), nil

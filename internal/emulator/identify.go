@@ -26,6 +26,11 @@ type request struct {
 	http      *http.Request
 }
 
+// wire is the request as codecs read it.
+func (r request) wire() wire.Request {
+	return wire.Request{Method: r.http.Method, Path: r.http.URL.Path, Query: r.http.URL.Query(), Body: r.body}
+}
+
 // identify finds the service and operation of a request. The service is nil
 // if it cannot even be told which protocol to answer in.
 func (em *Emulator) identify(r *http.Request) (request, *world.Error) {
@@ -48,6 +53,13 @@ func (em *Emulator) identify(r *http.Request) (request, *world.Error) {
 		}
 		out.service = &service{name: scope.service, codec: wire.JSON()}
 		return out, world.Errorf("UnknownOperationException", "The operation %s is not known to this emulator", target)
+	}
+	for _, s := range em.services {
+		if router, ok := s.codec.(wire.Router); ok && (s.name == scope.service || strings.HasPrefix(r.URL.Path, "/"+s.version+"/")) {
+			out.service = s
+			out.operation, _ = router.Route(r.Method, r.URL.Path)
+			return out, nil
+		}
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
@@ -142,6 +154,9 @@ func (em *Emulator) authorize(r request) (account string, refused *world.Error) 
 func unknownOperation(s *service, operation string) *world.Error {
 	if s.target != "" {
 		return &world.Error{Code: "UnknownOperationException", Message: fmt.Sprintf("The operation %s of %s is not known to this emulator", operation, s.name)}
+	}
+	if operation == "" {
+		return &world.Error{Code: "InvalidAction", Message: fmt.Sprintf("No operation of %s that this emulator knows has this method and path", s.name)}
 	}
 	return &world.Error{Code: "InvalidAction", Message: fmt.Sprintf("Could not find operation %s for version %s", operation, s.version)}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
+	"github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/aws/aws-sdk-go-v2/service/shield"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/aws-sdk-go-v2/service/wafregional"
@@ -54,14 +55,14 @@ func roundTripOperation(t *testing.T, s *service, op wire.Operation) {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.codec.Decode(body, got.Interface()); err != nil {
+		if err := s.codec.Decode(wire.Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Body: body}, got.Interface()); err != nil {
 			return nil, fmt.Errorf("decode: %w\n%s", err, body)
 		}
 		resp, err := s.codec.Encode(op.Name, answer.Interface(), "id")
 		if err != nil {
 			return nil, err
 		}
-		return &http.Response{StatusCode: 200, Header: resp.Header, Body: io.NopCloser(bytes.NewReader(resp.Body)), Request: r}, nil
+		return &http.Response{StatusCode: resp.Status, Header: resp.Header, Body: io.NopCloser(bytes.NewReader(resp.Body)), Request: r}, nil
 	})
 	cfg := aws.Config{
 		Region: "us-west-2", HTTPClient: &http.Client{Transport: server}, RetryMaxAttempts: 1,
@@ -101,6 +102,8 @@ func client(service string, cfg aws.Config) any {
 		return wafv2.NewFromConfig(cfg)
 	case "waf-regional":
 		return wafregional.NewFromConfig(cfg)
+	case "route53":
+		return route53.NewFromConfig(cfg)
 	case "shield":
 		return shield.NewFromConfig(cfg)
 	case "tagging":

@@ -4,6 +4,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/acm"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/ec2"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/elbv2"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/route53"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/shield"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/sts"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/tagging"
@@ -17,8 +18,8 @@ import (
 type service struct {
 	// name is the signing name, by which calls are told apart and logged.
 	name string
-	// version is that of the form protocols, target the prefix of
-	// X-Amz-Target in the JSON protocol.
+	// version is that of the form protocols, and the beginning of the paths in
+	// the REST protocol; target is the prefix of X-Amz-Target in the JSON protocol.
 	version, target string
 	codec           wire.Codec
 	operations      map[string]wire.Operation
@@ -55,6 +56,11 @@ func services(w *world.World) []*service {
 		{
 			name: "shield", target: "AWSShield_20160616", codec: wire.JSON(),
 			operations: byName(shield.New(w).Operations()),
+		},
+		{
+			name: "route53", version: "2013-04-01",
+			codec:      wire.RESTXML("https://route53.amazonaws.com/doc/2013-04-01/", route53.Routes()),
+			operations: byName(route53.New(w).Operations()),
 		},
 		{
 			name: "sts", version: "2011-06-15",

@@ -35,7 +35,7 @@ func newManagingShop(t *testing.T, delay time.Duration) *Rig {
 	}
 	w := r.Emulator.World()
 	w.Lock()
-	w.Config.ACM.ValidationDelay = delay
+	w.Config.ACM.ValidationDelay, w.Config.ACM.AssumeRecords = delay, true
 	w.Unlock()
 	r.Emulator.Calls().Reset()
 	return r
@@ -165,7 +165,7 @@ func TestACertificateThatIsNotIssuedHoldsItsIngressAndNamesTheRecords(t *testing
 		// Somebody makes the records.
 		w := r.Emulator.World()
 		w.Lock()
-		w.Config.ACM = world.ACMConfig{}
+		w.Config.ACM = world.ACMConfig{AssumeRecords: true}
 		w.Unlock()
 		settled(t, r)
 		if diff := cmp.Diff([]string{"shop.example.com 1"}, served(r)); diff != "" {

@@ -16,7 +16,7 @@ import (
 // emulator has, in the flag --aws-api-endpoints.
 var awsServices = []string{
 	"EC2", "Elastic Load Balancing v2", "ACM", "WAFV2", "WAF Regional", "Shield",
-	"Resource Groups Tagging API", "STS",
+	"Resource Groups Tagging API", "STS", "Route 53",
 }
 
 // ControllerArgs are the arguments by which a controller finds its way in this

@@ -18,8 +18,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 	"github.com/aws/aws-sdk-go-v2/service/acm/types"
+	"github.com/aws/aws-sdk-go-v2/service/route53"
+	dnstypes "github.com/aws/aws-sdk-go-v2/service/route53/types"
 	"github.com/aws/smithy-go"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
@@ -30,15 +33,18 @@ type rig struct {
 	em     *emulator.Emulator
 	clock  *world.ManualClock
 	client *acm.Client
+	cfg    aws.Config
+	zone   string // that validate made
 }
 
 func newRig(t *testing.T) *rig {
 	clock := world.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	em := emulator.New(emulator.Options{Clock: clock, Seed: 7})
-	return &rig{t, em, clock, acm.NewFromConfig(aws.Config{
+	cfg := aws.Config{
 		Region: "us-west-2", HTTPClient: em.Client(), RetryMaxAttempts: 1,
 		Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", ""),
-	})}
+	}
+	return &rig{t: t, em: em, clock: clock, client: acm.NewFromConfig(cfg), cfg: cfg}
 }
 
 func must[T any](v T, err error) func(t *testing.T) T {
@@ -167,6 +173,11 @@ func TestRequestedCertificate(t *testing.T) {
 		t.Errorf("no record after a second: %+v", d.DomainValidationOptions[0])
 	}
 	r.clock.Advance(10 * time.Second)
+	if d := describe(); d.Status != types.CertificateStatusPendingValidation {
+		t.Errorf("status %s without a record", d.Status)
+	}
+	r.validate("example.com")
+	r.clock.Advance(5 * time.Second)
 	if d := describe(); d.Status != types.CertificateStatusIssued || d.DomainValidationOptions[0].ValidationStatus != types.DomainStatusSuccess {
 		t.Errorf("status %s after validation", d.Status)
 	}
@@ -190,6 +201,100 @@ func TestRequestedCertificate(t *testing.T) {
 	d := must(r.client.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: never.CertificateArn}))(t).Certificate
 	if d.Status != types.CertificateStatusValidationTimedOut {
 		t.Errorf("status %s after three days", d.Status)
+	}
+}
+
+// validate makes the records of the domains in a zone for the last of them,
+// which is made too.
+func (r *rig) validate(domains ...string) {
+	r.t.Helper()
+	dns := route53.NewFromConfig(r.cfg)
+	name := domains[len(domains)-1]
+	zone := must(dns.CreateHostedZone(r.t.Context(), &route53.CreateHostedZoneInput{Name: &name, CallerReference: aws.String(r.clock.Now().String())}))(r.t)
+	for _, d := range domains {
+		r.record(*zone.HostedZone.Id, "CREATE", d)
+	}
+	r.zone = *zone.HostedZone.Id
+}
+
+func (r *rig) record(zone, action, domain string) {
+	r.t.Helper()
+	name, value := world.ValidationRecord("123456789012", domain)
+	must(route53.NewFromConfig(r.cfg).ChangeResourceRecordSets(r.t.Context(), &route53.ChangeResourceRecordSetsInput{
+		HostedZoneId: &zone, ChangeBatch: &dnstypes.ChangeBatch{Changes: []dnstypes.Change{{
+			Action: dnstypes.ChangeAction(action), ResourceRecordSet: &dnstypes.ResourceRecordSet{
+				Name: &name, Type: "CNAME", TTL: aws.Int64(60), ResourceRecords: []dnstypes.ResourceRecord{{Value: &value}},
+			},
+		}}},
+	}))(r.t)
+}
+
+func TestCertificatesWaitForTheRecordsOfAllTheirDomains(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	request := func(names ...string) func() types.CertificateDetail {
+		arn := must(r.client.RequestCertificate(ctx, &acm.RequestCertificateInput{DomainName: &names[0], SubjectAlternativeNames: names, ValidationMethod: types.ValidationMethodDns}))(t).CertificateArn
+		return func() types.CertificateDetail {
+			return *must(r.client.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: arn}))(t).Certificate
+		}
+	}
+	both := request("a.example.com", "b.example.com")
+	r.validate("a.example.com", "example.com")
+	r.clock.Advance(time.Hour)
+	d := both()
+	var got []types.DomainStatus
+	for _, v := range d.DomainValidationOptions {
+		got = append(got, v.ValidationStatus)
+	}
+	if diff := cmp.Diff([]types.DomainStatus{types.DomainStatusSuccess, types.DomainStatusPendingValidation}, got); diff != "" || d.Status != types.CertificateStatusPendingValidation {
+		t.Errorf("%s with one record of two (-want +got):\n%s", d.Status, diff)
+	}
+	r.record(r.zone, "CREATE", "b.example.com")
+	r.clock.Advance(time.Second)
+	r.record(r.zone, "DELETE", "b.example.com")
+	r.clock.Advance(time.Hour)
+	if s := both().Status; s != types.CertificateStatusPendingValidation {
+		t.Errorf("%s after a record that was there for a moment", s)
+	}
+	r.record(r.zone, "CREATE", "b.example.com")
+	r.clock.Advance(5 * time.Second)
+	r.record(r.zone, "DELETE", "b.example.com")
+	if d := both(); d.Status != types.CertificateStatusIssued || !d.IssuedAt.Equal(r.clock.Now()) {
+		t.Errorf("%s, issued at %v", d.Status, d.IssuedAt)
+	}
+	// One with and without a star shares the record, and finds it there.
+	star := request("*.a.example.com", "a.example.com")
+	r.clock.Advance(5 * time.Second)
+	one, two := star(), both()
+	if one.Status != types.CertificateStatusIssued {
+		t.Errorf("%s beside a record", one.Status)
+	}
+	for _, v := range one.DomainValidationOptions {
+		if diff := cmp.Diff(two.DomainValidationOptions[0].ResourceRecord, v.ResourceRecord, cmpopts.IgnoreUnexported(types.ResourceRecord{})); diff != "" {
+			t.Errorf("records of %s differ:\n%s", *v.DomainName, diff)
+		}
+	}
+}
+
+func TestARecordInAPrivateZoneDoesNotCount(t *testing.T) {
+	r := newRig(t)
+	arn := must(r.client.RequestCertificate(t.Context(), &acm.RequestCertificateInput{DomainName: aws.String("a.com"), ValidationMethod: types.ValidationMethodDns}))(t).CertificateArn
+	w := r.em.World()
+	w.Lock()
+	var vpc string
+	for id := range w.Partition("123456789012", "us-west-2").VPCs {
+		vpc = id
+	}
+	w.Unlock()
+	zone := must(route53.NewFromConfig(r.cfg).CreateHostedZone(t.Context(), &route53.CreateHostedZoneInput{
+		Name: aws.String("a.com"), CallerReference: aws.String("x"), HostedZoneConfig: &dnstypes.HostedZoneConfig{PrivateZone: true},
+		VPC: &dnstypes.VPC{VPCId: &vpc, VPCRegion: dnstypes.VPCRegionUsWest2},
+	}))(t)
+	r.record(*zone.HostedZone.Id, "CREATE", "a.com")
+	r.clock.Advance(time.Hour)
+	d := must(r.client.DescribeCertificate(t.Context(), &acm.DescribeCertificateInput{CertificateArn: arn}))(t).Certificate
+	if d.Status != types.CertificateStatusPendingValidation {
+		t.Errorf("status %s", d.Status)
 	}
 }
 

@@ -2,6 +2,7 @@
 // requesting, listing, describing, tagging and deleting certificates.
 //
 // A requested certificate is issued by the emulator's own authority once its
-// validation is over, which is a matter of time here ([world.ACMConfig]): no
-// DNS is looked at and no mail is sent.
+// domains are validated: a while after their records stand in public hosted
+// zones of the account, or after the request for those that a mail validates
+// ([world.ACMConfig]).
 package acm

@@ -118,6 +118,9 @@ func describe(p *world.Partition, cert *world.Certificate, now time.Time) types.
 		switch status {
 		case types.CertificateStatusPendingValidation:
 			v.ValidationStatus = types.DomainStatusPendingValidation
+			if p.DomainValidated(cert, *v.DomainName, now) {
+				v.ValidationStatus = types.DomainStatusSuccess
+			}
 		case types.CertificateStatusValidationTimedOut:
 			v.ValidationStatus = types.DomainStatusFailed
 		default:

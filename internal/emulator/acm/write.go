@@ -1,7 +1,6 @@
 package acm
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,9 +15,6 @@ import (
 const (
 	quotaNames = "domain-names-per-certificate"
 	quotaCerts = "certificates"
-
-	// issuedFor is how long a certificate of AWS's own is valid.
-	issuedFor = 395 * 24 * time.Hour
 	// tokenLife is how long an idempotency token counts.
 	tokenLife = time.Hour
 )
@@ -111,16 +107,14 @@ func (s *Service) RequestCertificate(c *world.Call, in *acm.RequestCertificateIn
 		return nil, err
 	}
 	issuer := "Amazon"
-	validAt := c.Now.Add(max(0, s.w.Config.ACM.ValidationDelay))
 	if cert.Authority != "" {
-		cert.Type, cert.Status, cert.Validation, issuer, validAt = types.CertificateTypePrivate, types.CertificateStatusIssued, "", "Private CA", c.Now
-	} else if cert.Domains, err = s.validations(in, cert); err != nil {
+		cert.Type, cert.Status, cert.Validation, issuer = types.CertificateTypePrivate, types.CertificateStatusIssued, "", "Private CA"
+	} else if cert.Domains, err = validations(p.Account, in, cert); err != nil {
 		return nil, err
 	}
 	cert.ARN = p.ARN("acm", "certificate/"+s.w.UUID())
 	cert.Issuer, cert.Subject, cert.Serial, cert.Signature = issuer, "CN="+cert.Domain, serial(s.w.Hex(32)), "SHA256WITHRSA"
-	cert.Issued, cert.NotBefore, cert.NotAfter = validAt, validAt, validAt.Add(issuedFor)
-	p.ACM.Certificates[cert.ARN] = cert
+	p.Request(cert)
 	return &acm.RequestCertificateOutput{CertificateArn: ptr(cert.ARN)}, nil
 }
 
@@ -156,16 +150,14 @@ func sameRequest(p *world.Partition, want *world.Certificate, now time.Time) *wo
 }
 
 // validations makes the validation options of a request.
-func (s *Service) validations(in *acm.RequestCertificateInput, cert *world.Certificate) ([]types.DomainValidation, error) {
+func validations(account string, in *acm.RequestCertificateInput, cert *world.Certificate) ([]types.DomainValidation, error) {
 	var out []types.DomainValidation
 	for _, n := range cert.Names {
 		base := strings.TrimPrefix(n, "*.")
 		v := types.DomainValidation{DomainName: ptr(n), ValidationDomain: ptr(base), ValidationMethod: cert.Validation}
 		if cert.Validation == types.ValidationMethodDns {
-			v.ResourceRecord = &types.ResourceRecord{
-				Name: ptr(fmt.Sprintf("_%s.%s.", s.w.Hex(32), base)), Type: types.RecordTypeCname,
-				Value: ptr(fmt.Sprintf("_%s.%s.acm-validations.aws.", s.w.Hex(32), s.w.Hex(10))),
-			}
+			name, value := world.ValidationRecord(account, n)
+			v.ResourceRecord = &types.ResourceRecord{Name: &name, Type: types.RecordTypeCname, Value: &value}
 		}
 		out = append(out, v)
 	}

@@ -125,6 +125,7 @@ func documented(name string, elbReads, elbReadRate, factor float64) Limits {
 		{Service: "acm", Name: "describe", PerOperation: true, Capacity: 10, Refill: 10, Operations: []string{"DescribeCertificate", "ListTagsForCertificate"}},
 		{Service: "acm", Name: "request", Capacity: 5, Refill: 5, Operations: []string{"RequestCertificate"}},
 		{Service: "tagging", Name: "read", Capacity: 15, Refill: 15, Operations: []string{"GetResources"}},
+		{Service: "route53", Name: "all", Capacity: 5, Refill: 5, Operations: []string{"*"}},
 		{Service: "sts", Name: "all", Capacity: 600, Refill: 600, Operations: []string{"*"}},
 	}}
 	for i := range l.Buckets {
@@ -139,7 +140,7 @@ func Throttle(service string) *world.Error {
 	switch service {
 	case "ec2":
 		return &world.Error{Code: "RequestLimitExceeded", Message: "Request limit exceeded.", Status: 503}
-	case "elasticloadbalancing", "sts", "iam":
+	case "elasticloadbalancing", "sts", "iam", "route53":
 		return &world.Error{Code: "Throttling", Message: "Rate exceeded", Status: 400}
 	case "tagging":
 		return &world.Error{Code: "ThrottledException", Message: "Rate exceeded", Status: 400}

@@ -54,7 +54,7 @@ type rig struct {
 func newRig(t *testing.T, opt serve.Options) *rig {
 	t.Helper()
 	cfg := world.DefaultConfig()
-	cfg.ELB.ProvisioningDelay, cfg.ELB.RegistrationDelayALB, cfg.ACM.ValidationDelay = 0, 0, 0
+	cfg.ELB.ProvisioningDelay, cfg.ELB.RegistrationDelayALB, cfg.ACM.ValidationDelay, cfg.ACM.AssumeRecords = 0, 0, 0, true
 	em := emulator.New(emulator.Options{Seed: 3, Config: &cfg})
 	srv, err := serve.Start(t.Context(), em, opt)
 	if err != nil {

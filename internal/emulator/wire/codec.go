@@ -11,9 +11,9 @@ import (
 
 // Codec is one of AWS's protocols.
 type Codec interface {
-	// Decode fills in, a pointer to an SDK input structure, from a request
-	// body. Its errors are *world.Error and name the member at fault.
-	Decode(body []byte, in any) error
+	// Decode fills in, a pointer to an SDK input structure, from a request.
+	// Its errors are *world.Error and name the member at fault.
+	Decode(r Request, in any) error
 	// Encode renders the response of an operation; out points to an SDK
 	// output structure.
 	Encode(operation string, out any, requestID string) (Response, error)

@@ -13,8 +13,8 @@ func EC2Query(namespace string) Codec { return ec2Query{namespace} }
 
 type ec2Query struct{ namespace string }
 
-func (ec2Query) Decode(body []byte, in any) error {
-	root, err := parseForm(body)
+func (ec2Query) Decode(r Request, in any) error {
+	root, err := parseForm(r.Body)
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (ec2Query) Decode(body []byte, in any) error {
 }
 
 func (q ec2Query) Encode(operation string, out any, requestID string) (Response, error) {
-	d := &document{name: ec2names.Response, item: "item"}
+	d := &document{name: ec2names.Response, items: always("item")}
 	d.WriteString(`<` + operation + `Response xmlns="` + q.namespace + `">`)
 	d.text("requestId", requestID)
 	any, err := d.members(reflect.ValueOf(out).Elem())

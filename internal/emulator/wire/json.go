@@ -20,12 +20,12 @@ type jsonCodec struct{}
 
 const jsonType = "application/x-amz-json-1.1"
 
-func (jsonCodec) Decode(body []byte, in any) error {
-	if len(bytes.TrimSpace(body)) == 0 {
+func (jsonCodec) Decode(r Request, in any) error {
+	if len(bytes.TrimSpace(r.Body)) == 0 {
 		return nil
 	}
 	var tree any
-	d := json.NewDecoder(bytes.NewReader(body))
+	d := json.NewDecoder(bytes.NewReader(r.Body))
 	d.UseNumber()
 	if err := d.Decode(&tree); err != nil {
 		return world.Errorf("SerializationException", "The request body is not JSON: %v", err)

@@ -22,8 +22,8 @@ func queryName(structure, member string) string {
 	return member
 }
 
-func (query) Decode(body []byte, in any) error {
-	root, err := parseForm(body)
+func (query) Decode(r Request, in any) error {
+	root, err := parseForm(r.Body)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (query) Decode(body []byte, in any) error {
 }
 
 func (q query) Encode(operation string, out any, requestID string) (Response, error) {
-	d := &document{name: queryName, item: "member"}
+	d := &document{name: queryName, items: always("member")}
 	d.WriteString(`<` + operation + `Response xmlns="` + q.namespace + `">`)
 	d.open(operation + "Result")
 	if _, err := d.members(reflect.ValueOf(out).Elem()); err != nil {

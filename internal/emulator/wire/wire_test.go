@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"errors"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
@@ -21,6 +23,10 @@ var (
 	query    = wire.Query("urn:x")
 	ec2Query = wire.EC2Query("urn:x")
 	asJSON   = wire.JSON()
+	rest     = wire.RESTXML("urn:x", []wire.Route{
+		{Operation: "ChangeResourceRecordSets", Method: "POST", Path: "/v/zone/{HostedZoneId}/rrset"},
+		{Operation: "ListHostedZones", Method: "GET", Path: "/v/zone", Query: map[string]string{"maxitems": "MaxItems"}},
+	})
 )
 
 func code(err error) string {
@@ -59,7 +65,7 @@ func TestDecodeRefusals(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := c.codec.Decode([]byte(c.body), c.in)
+			err := c.codec.Decode(wire.Request{Body: []byte(c.body)}, c.in)
 			if code(err) != c.code || !strings.Contains(err.Error(), c.names) {
 				t.Errorf("want %s naming %q, got %v", c.code, c.names, err)
 			}
@@ -67,9 +73,68 @@ func TestDecodeRefusals(t *testing.T) {
 	}
 }
 
+func TestRESTDecodes(t *testing.T) {
+	const change = "<Change><Action>CREATE</Action><ResourceRecordSet><Name>a &amp; b</Name><TTL>60</TTL></ResourceRecordSet></Change>"
+	body := func(inner string) string {
+		return `<ChangeResourceRecordSetsRequest xmlns="urn:y">` + inner + `</ChangeResourceRecordSetsRequest>`
+	}
+	set := new(route53.ChangeResourceRecordSetsInput)
+	good := wire.Request{Method: "POST", Path: "/v/zone/Z1/rrset/", Body: []byte(body("<ChangeBatch><Changes>" + change + change + "</Changes></ChangeBatch>"))}
+	if err := rest.Decode(good, set); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(set.ChangeBatch.Changes); n != 2 || *set.HostedZoneId != "Z1" || *set.ChangeBatch.Changes[1].ResourceRecordSet.Name != "a & b" || *set.ChangeBatch.Changes[0].ResourceRecordSet.TTL != 60 {
+		t.Errorf("decoded %+v", set)
+	}
+	for name, c := range map[string]struct {
+		query url.Values
+		body  string
+		code  string
+		names string
+	}{
+		"unknown query":         {query: url.Values{"colour": {"red"}}, code: wire.CodeUnknownParameter, names: "colour"},
+		"query twice":           {query: url.Values{"maxitems": {"1", "2"}}, code: wire.CodeUnknownParameter, names: "maxitems"},
+		"not a number":          {query: url.Values{"maxitems": {"many"}}, code: wire.CodeMalformedParameter, names: "MaxItems"},
+		"unknown element":       {body: body("<Colour/>"), code: wire.CodeUnknownParameter, names: "Colour"},
+		"unknown inner element": {body: body("<ChangeBatch><Changes><Change><Colour/></Change></Changes></ChangeBatch>"), code: wire.CodeUnknownParameter, names: "ChangeBatch.Changes.Change.Colour"},
+		"unknown item":          {body: body("<ChangeBatch><Changes><member/></Changes></ChangeBatch>"), code: wire.CodeUnknownParameter, names: "ChangeBatch.Changes.member"},
+		"element twice":         {body: body("<ChangeBatch><Comment>a</Comment><Comment>b</Comment></ChangeBatch>"), code: wire.CodeMalformedParameter, names: "ChangeBatch.Comment"},
+		"structure in a scalar": {body: body("<ChangeBatch><Comment><A/></Comment></ChangeBatch>"), code: wire.CodeUnknownParameter, names: "ChangeBatch.Comment.A"},
+		"another root":          {body: "<Other/>", code: wire.CodeUnknownParameter, names: "Other"},
+		"broken":                {body: "<ChangeResourceRecordSetsRequest>", code: "InvalidInput"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, in := wire.Request{Method: "POST", Path: "/v/zone/Z1/rrset", Body: []byte(c.body)}, any(new(route53.ChangeResourceRecordSetsInput))
+			if c.query != nil {
+				r, in = wire.Request{Method: "GET", Path: "/v/zone", Query: c.query}, new(route53.ListHostedZonesInput)
+			}
+			err := rest.Decode(r, in)
+			if code(err) != c.code || !strings.Contains(err.Error(), c.names) {
+				t.Errorf("want %s naming %q, got %v", c.code, c.names, err)
+			}
+		})
+	}
+}
+
+func TestRoutes(t *testing.T) {
+	router := rest.(wire.Router)
+	for _, c := range []struct{ method, path, want string }{
+		{"GET", "/v/zone", "ListHostedZones"},
+		{"GET", "/v/zone/", "ListHostedZones"},
+		{"POST", "/v/zone", ""},
+		{"POST", "/v/zone/Z1/rrset", "ChangeResourceRecordSets"},
+		{"POST", "/v/zone//rrset", ""},
+		{"POST", "/v/zone/Z1/other", ""},
+	} {
+		if got, ok := router.Route(c.method, c.path); got != c.want || ok != (c.want != "") {
+			t.Errorf("%s %s: want %q, got %q", c.method, c.path, c.want, got)
+		}
+	}
+}
+
 func TestEmptyListIsPresent(t *testing.T) {
 	in := new(elb.CreateLoadBalancerInput)
-	if err := query.Decode([]byte("Name=a&SecurityGroups="), in); err != nil {
+	if err := query.Decode(wire.Request{Body: []byte("Name=a&SecurityGroups=")}, in); err != nil {
 		t.Fatal(err)
 	}
 	if in.SecurityGroups == nil || len(in.SecurityGroups) != 0 {
@@ -82,7 +147,7 @@ func TestEmptyListIsPresent(t *testing.T) {
 
 func TestListsKeepTheOrderOfTheirNumbers(t *testing.T) {
 	in := new(elb.DescribeTagsInput)
-	if err := query.Decode([]byte("ResourceArns.member.10=c&ResourceArns.member.2=b&ResourceArns.member.1=a"), in); err != nil {
+	if err := query.Decode(wire.Request{Body: []byte("ResourceArns.member.10=c&ResourceArns.member.2=b&ResourceArns.member.1=a")}, in); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"a", "b", "c"}, in.ResourceArns); diff != "" {
@@ -94,7 +159,7 @@ func TestMaps(t *testing.T) {
 	in := new(elb.CreateRuleInput)
 	body := "Actions.member.1.AuthenticateOidcConfig.AuthenticationRequestExtraParams.entry.1.key=prompt&" +
 		"Actions.member.1.AuthenticateOidcConfig.AuthenticationRequestExtraParams.entry.1.value=login"
-	if err := query.Decode([]byte(body), in); err != nil {
+	if err := query.Decode(wire.Request{Body: []byte(body)}, in); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{"prompt": "login"}
@@ -211,7 +276,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(`{"Includes": {"keyTypes": ["RSA_2048"]}, "MaxItems": 1}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		for codec, in := range map[wire.Codec]any{query: new(elb.CreateRuleInput), ec2Query: new(ec2.RunInstancesInput), asJSON: new(acm.RequestCertificateInput)} {
-			once, twice := codec.Decode([]byte(body), in), codec.Decode([]byte(body), in)
+			once, twice := codec.Decode(wire.Request{Body: []byte(body)}, in), codec.Decode(wire.Request{Body: []byte(body)}, in)
 			if diff := cmp.Diff(code(once), code(twice)); diff != "" {
 				t.Errorf("decoded twice: %s", diff)
 			}

@@ -17,9 +17,12 @@ type document struct {
 	bytes.Buffer
 	// name of a member in a response.
 	name func(structure, member string) string
-	// item is the element of list items.
-	item string
+	// items names the elements of a list's items.
+	items func(list string) string
 }
+
+// always gives the items of all lists one name.
+func always(item string) func(string) string { return func(string) string { return item } }
 
 func (d *document) open(name string)  { d.WriteString("<" + name + ">") }
 func (d *document) close(name string) { d.WriteString("</" + name + ">") }
@@ -74,7 +77,7 @@ func (d *document) element(name string, v reflect.Value) error {
 		d.open(name)
 		defer d.close(name)
 		for i := range v.Len() {
-			if err := d.listItem(v.Index(i)); err != nil {
+			if err := d.listItem(d.items(name), v.Index(i)); err != nil {
 				return err
 			}
 		}
@@ -101,12 +104,12 @@ func (d *document) element(name string, v reflect.Value) error {
 	return nil
 }
 
-func (d *document) listItem(v reflect.Value) error {
+func (d *document) listItem(name string, v reflect.Value) error {
 	if v.Kind() == reflect.String {
-		d.text(d.item, v.String()) // an empty string is an item too
+		d.text(name, v.String()) // an empty string is an item too
 		return nil
 	}
-	return d.element(d.item, v)
+	return d.element(name, v)
 }
 
 func (d *document) mapping(name string, v reflect.Value) error {

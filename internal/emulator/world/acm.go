@@ -11,6 +11,20 @@ type ACMState struct {
 	Certificates map[string]*Certificate
 }
 
+// Request completes a certificate that was asked for at c.Created: a public
+// one is issued after its validation, which [World.LookAtRecords] follows, a
+// private one at once.
+func (p *Partition) Request(c *Certificate) {
+	switch {
+	case c.Authority != "":
+		c.issue(c.Created, true)
+	default:
+		c.issue(c.Created.Add(max(0, p.world.Config.ACM.ValidationDelay)), !p.world.byRecords(c))
+	}
+	p.ACM.Certificates[c.ARN] = c
+	p.world.LookAtRecords(p.Account)
+}
+
 // newACMState returns an empty state.
 func newACMState() *ACMState {
 	return &ACMState{Certificates: map[string]*Certificate{}}
@@ -43,7 +57,10 @@ type Certificate struct {
 
 	Validation acmtypes.ValidationMethod
 	Domains    []acmtypes.DomainValidation
-	Options    *acmtypes.CertificateOptions
-	Token      string // idempotency token of the request
-	Tags       map[string]string
+	// Validated holds, by name, from when on a domain whose DNS record was
+	// seen counts as the account's.
+	Validated map[string]time.Time
+	Options   *acmtypes.CertificateOptions
+	Token     string // idempotency token of the request
+	Tags      map[string]string
 }

@@ -14,9 +14,8 @@ const validationLimit = 72 * time.Hour
 func (p *Partition) CertificateStatus(c *Certificate, now time.Time) acmtypes.CertificateStatus {
 	status := c.Status
 	if status == acmtypes.CertificateStatusPendingValidation {
-		delay := p.world.Config.ACM.ValidationDelay
 		switch {
-		case delay >= 0 && !now.Before(c.Created.Add(delay)):
+		case p.world.validated(c, now):
 			status = acmtypes.CertificateStatusIssued
 		case !now.Before(c.Created.Add(validationLimit)):
 			status = acmtypes.CertificateStatusValidationTimedOut

@@ -47,6 +47,8 @@ type Config struct {
 	ELB ELBConfig
 	ACM ACMConfig
 	WAF WAFConfig
+
+	Route53 Route53Config
 }
 
 // Delays says how long things of the network take in the background.
@@ -74,6 +76,7 @@ func DefaultConfig() Config {
 		ELB:                defaultELBConfig(),
 		ACM:                defaultACMConfig(),
 		WAF:                defaultWAFConfig(),
+		Route53:            Route53Config{SyncDelay: time.Second},
 	}
 }
 

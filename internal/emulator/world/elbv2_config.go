@@ -38,13 +38,21 @@ func defaultELBConfig() ELBConfig {
 
 // ACMConfig adjusts the certificate manager.
 type ACMConfig struct {
-	// ValidationDelay is how long a requested certificate stays
-	// PENDING_VALIDATION before it counts as validated; negative means that it
-	// stays so until the validation is forced.
+	// ValidationDelay is how long it takes until a DNS record, or the answer
+	// to a mail, is seen; negative means that it never is.
 	ValidationDelay time.Duration
 	// RecordDelay is how long the validation record of a requested certificate
 	// is missing from the description.
 	RecordDelay time.Duration
+	// AssumeRecords takes all DNS records for present, without looking for
+	// them in hosted zones.
+	AssumeRecords bool
+}
+
+// Route53Config adjusts Route 53.
+type Route53Config struct {
+	// SyncDelay is how long a change stays PENDING. It is effective at once.
+	SyncDelay time.Duration
 }
 
 func defaultACMConfig() ACMConfig {

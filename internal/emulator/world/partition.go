@@ -31,6 +31,7 @@ type Partition struct {
 	WAFv2       *WAFv2State
 	WAFRegional *WAFRegionalState
 	Shield      *ShieldState
+	Route53     *Route53State
 
 	world *World
 }
@@ -75,6 +76,9 @@ func (p *Partition) init(w *World) {
 	}
 	if p.Shield == nil {
 		p.Shield = newShieldState()
+	}
+	if p.Route53 == nil {
+		p.Route53 = newRoute53State()
 	}
 }
 

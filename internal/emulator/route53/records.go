@@ -1,0 +1,180 @@
+package route53
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/route53"
+	"github.com/aws/aws-sdk-go-v2/service/route53/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+const (
+	changesMost = 1000
+	recordsMost = 300 // on a page
+	mostTTL     = 1<<31 - 1
+)
+
+// ChangeResourceRecordSets makes all changes of a batch, or none of them if
+// one cannot be made. What stands in the way of each is told.
+func (s *Service) ChangeResourceRecordSets(c *world.Call, in *route53.ChangeResourceRecordSetsInput) (*route53.ChangeResourceRecordSetsOutput, error) {
+	z, err := s.zone(c, in.HostedZoneId)
+	if err != nil {
+		return nil, err
+	}
+	if in.ChangeBatch == nil || len(in.ChangeBatch.Changes) == 0 {
+		return nil, invalid("1 validation error detected: Value '[]' at 'changeBatch.changes' failed to satisfy constraint: Member must have length greater than or equal to 1")
+	}
+	if len(in.ChangeBatch.Changes) > changesMost {
+		return nil, batchFault(fmt.Sprintf("Number of records limit of %d exceeded.", changesMost))
+	}
+	next := world.HostedZone{Name: z.Name, Records: slices.Clone(z.Records)}
+	var faults []string
+	for _, ch := range in.ChangeBatch.Changes {
+		r, err := recordsOf(ch)
+		if err != nil {
+			return nil, err
+		}
+		if fault := apply(&next, ch.Action, r); fault != "" {
+			faults = append(faults, fault)
+		}
+	}
+	if len(faults) > 0 {
+		return nil, batchFault(faults...)
+	}
+	slices.SortStableFunc(next.Records, compare)
+	z.Records = next.Records
+	s.w.LookAtRecords(c.Account)
+	return &route53.ChangeResourceRecordSetsOutput{ChangeInfo: s.submit(c, val(in.ChangeBatch.Comment))}, nil
+}
+
+func batchFault(faults ...string) error {
+	return fail(400, "InvalidChangeBatch", "[%s]", strings.Join(faults, ", "))
+}
+
+// recordsOf reads a change, or says why it cannot be one of any zone.
+func recordsOf(ch types.Change) (world.RecordSet, error) {
+	var out world.RecordSet
+	set := ch.ResourceRecordSet
+	if set == nil || !slices.Contains(ch.Action.Values(), ch.Action) {
+		return out, invalid("1 validation error detected: Value '%s' at 'changeBatch.changes.1.member.action' failed to satisfy constraint: Member must satisfy enum value set: [CREATE, DELETE, UPSERT]", ch.Action)
+	}
+	if !slices.Contains(set.Type.Values(), set.Type) {
+		return out, invalid("1 validation error detected: Value '%s' at 'changeBatch.changes.1.member.resourceRecordSet.type' failed to satisfy constraint: Member must satisfy enum value set", set.Type)
+	}
+	if set.TTL == nil || len(set.ResourceRecords) == 0 {
+		return out, invalid("Invalid request: Expected exactly one of [AliasTarget, all of [TTL, and ResourceRecords], or TrafficPolicyInstanceId], "+
+			"but found none in Change with [Action=%s, Name=%s, Type=%s, SetIdentifier=null]", ch.Action, val(set.Name), set.Type)
+	}
+	if *set.TTL < 0 || *set.TTL > mostTTL {
+		return out, invalid("The TTL %d is not between 0 and %d", *set.TTL, mostTTL)
+	}
+	out = world.RecordSet{Name: world.DNSName(val(set.Name)), Type: string(set.Type), TTL: *set.TTL}
+	for _, r := range set.ResourceRecords {
+		out.Values = append(out.Values, val(r.Value))
+	}
+	return out, nil
+}
+
+// apply makes one change, or says what stands in its way.
+func apply(z *world.HostedZone, action types.ChangeAction, r world.RecordSet) string {
+	what := fmt.Sprintf("[name='%s', type='%s']", r.Name, r.Type)
+	at := slices.IndexFunc(z.Records, func(o world.RecordSet) bool { return o.Name == r.Name && o.Type == r.Type })
+	if action == types.ChangeActionDelete {
+		switch {
+		case at < 0:
+			return "Tried to delete resource record set " + what + " but it was not found"
+		case !equal(z.Records[at], r):
+			return "Tried to delete resource record set " + what + " but the values provided do not match the current values"
+		case z.Own(r):
+			return fmt.Sprintf("A HostedZone must contain at least one %s record for the zone itself.", r.Type)
+		}
+		z.Records = slices.Delete(z.Records, at, at+1)
+		return ""
+	}
+	if fault := misfit(z, r); fault != "" {
+		return fault
+	}
+	if at >= 0 && action == types.ChangeActionCreate {
+		return "Tried to create resource record set " + what + " but it already exists"
+	}
+	if at >= 0 {
+		z.Records[at] = r
+	} else {
+		z.Records = append(z.Records, r)
+	}
+	return ""
+}
+
+// misfit says why records cannot stand in a zone beside what is there.
+func misfit(z *world.HostedZone, r world.RecordSet) string {
+	switch {
+	case !namePattern.MatchString(r.Name) || len(r.Name) > 255:
+		return fmt.Sprintf("FATAL problem: DomainContainsInvalidCharacters (Domain label contains invalid characters) encountered with '%s'", r.Name)
+	case r.Name != z.Name && !strings.HasSuffix(r.Name, "."+z.Name):
+		return fmt.Sprintf("RRSet with DNS name %s is not permitted in zone %s", r.Name, z.Name)
+	case r.Type == "CNAME" && r.Name == z.Name:
+		return fmt.Sprintf("RRSet of type CNAME with DNS name %s is not permitted at apex in zone %s", r.Name, z.Name)
+	case r.Type == "CNAME" && len(r.Values) > 1:
+		return fmt.Sprintf("RRSet of type CNAME with DNS name %s has more than one value", r.Name)
+	}
+	for _, o := range z.Records {
+		if o.Name == r.Name && o.Type != r.Type && (o.Type == "CNAME" || r.Type == "CNAME") {
+			return fmt.Sprintf("RRSet of type %s with DNS name %s is not permitted because a conflicting RRSet of type %s with the same DNS name already exists in zone %s",
+				r.Type, r.Name, o.Type, z.Name)
+		}
+	}
+	return ""
+}
+
+// equal compares records as a deletion must name them; the order of values
+// does not matter.
+func equal(a, b world.RecordSet) bool {
+	if a.TTL != b.TTL || len(a.Values) != len(b.Values) {
+		return false
+	}
+	return slices.Equal(slices.Sorted(slices.Values(a.Values)), slices.Sorted(slices.Values(b.Values)))
+}
+
+// compare orders records by name, from the last label to the first, and type.
+func compare(a, b world.RecordSet) int {
+	return cmp.Or(slices.Compare(labels(a.Name), labels(b.Name)), cmp.Compare(a.Type, b.Type))
+}
+
+func labels(name string) []string {
+	l := strings.Split(strings.TrimSuffix(name, "."), ".")
+	slices.Reverse(l)
+	return l
+}
+
+// ListResourceRecordSets lists the records of a zone page by page, by name
+// and type.
+func (s *Service) ListResourceRecordSets(c *world.Call, in *route53.ListResourceRecordSetsInput) (*route53.ListResourceRecordSetsOutput, error) {
+	z, err := s.zone(c, in.HostedZoneId)
+	if err != nil {
+		return nil, err
+	}
+	if in.StartRecordType != "" && in.StartRecordName == nil {
+		return nil, invalid("StartRecordType is given without StartRecordName")
+	}
+	limit := s.w.PageLimit(int(val(in.MaxItems)), recordsMost)
+	out := &route53.ListResourceRecordSetsOutput{MaxItems: ptr(int32(limit)), ResourceRecordSets: []types.ResourceRecordSet{}}
+	for _, r := range z.Records {
+		if in.StartRecordName != nil && compare(r, world.RecordSet{Name: world.DNSName(*in.StartRecordName), Type: string(in.StartRecordType)}) < 0 {
+			continue
+		}
+		if len(out.ResourceRecordSets) == limit {
+			out.IsTruncated, out.NextRecordName, out.NextRecordType = true, ptr(r.Name), types.RRType(r.Type)
+			break
+		}
+		set := types.ResourceRecordSet{Name: ptr(r.Name), Type: types.RRType(r.Type), TTL: ptr(r.TTL)}
+		for _, v := range r.Values {
+			set.ResourceRecords = append(set.ResourceRecords, types.ResourceRecord{Value: ptr(v)})
+		}
+		out.ResourceRecordSets = append(out.ResourceRecordSets, set)
+	}
+	return out, nil
+}

@@ -1,0 +1,109 @@
+// Package route53 holds the operations of Route 53 on hosted zones and their
+// records. The service is global: its state is that of the account in
+// us-east-1, whatever the region of the call.
+//
+// Records are plain ones: aliases, routing policies and health checks are
+// refused by name.
+package route53
+
+import (
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/route53/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// Service serves the operations.
+type Service struct {
+	w *world.World
+}
+
+// New returns the service of a world.
+func New(w *world.World) *Service { return &Service{w: w} }
+
+// Operations lists what the service can do.
+func (s *Service) Operations() []wire.Operation {
+	h := wire.Handles
+	return []wire.Operation{
+		wire.Op("CreateHostedZone", s.CreateHostedZone, h("CallerReference", "HostedZoneConfig", "Name", "VPC")),
+		wire.Op("DeleteHostedZone", s.DeleteHostedZone, h("Id")),
+		wire.Op("ListHostedZones", s.ListHostedZones, h("Marker", "MaxItems")),
+		wire.Op("ChangeResourceRecordSets", s.ChangeResourceRecordSets, h("HostedZoneId", "ChangeBatch.Comment", "ChangeBatch.Changes.Action",
+			"ChangeBatch.Changes.ResourceRecordSet.Name", "ChangeBatch.Changes.ResourceRecordSet.Type",
+			"ChangeBatch.Changes.ResourceRecordSet.TTL", "ChangeBatch.Changes.ResourceRecordSet.ResourceRecords")),
+		wire.Op("ListResourceRecordSets", s.ListResourceRecordSets, h("HostedZoneId", "MaxItems", "StartRecordName", "StartRecordType")),
+		wire.Op("GetChange", s.GetChange, h("Id")),
+	}
+}
+
+const base = "/2013-04-01/"
+
+// Routes says where the operations are found.
+func Routes() []wire.Route {
+	return []wire.Route{
+		{Operation: "CreateHostedZone", Method: "POST", Path: base + "hostedzone"},
+		{Operation: "DeleteHostedZone", Method: "DELETE", Path: base + "hostedzone/{Id}"},
+		{Operation: "ListHostedZones", Method: "GET", Path: base + "hostedzone", Query: map[string]string{
+			"delegationsetid": "DelegationSetId", "hostedzonetype": "HostedZoneType", "marker": "Marker", "maxitems": "MaxItems",
+		}},
+		{Operation: "ChangeResourceRecordSets", Method: "POST", Path: base + "hostedzone/{HostedZoneId}/rrset"},
+		{Operation: "ListResourceRecordSets", Method: "GET", Path: base + "hostedzone/{HostedZoneId}/rrset", Query: map[string]string{
+			"identifier": "StartRecordIdentifier", "maxitems": "MaxItems", "name": "StartRecordName", "type": "StartRecordType",
+		}},
+		{Operation: "GetChange", Method: "GET", Path: base + "change/{Id}"},
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func val[T any](p *T) T {
+	var zero T
+	if p == nil {
+		return zero
+	}
+	return *p
+}
+
+func text(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func fail(status int, code, format string, args ...any) error {
+	err := world.Errorf(code, format, args...)
+	err.Status = status
+	return err
+}
+
+func invalid(format string, args ...any) error { return fail(400, "InvalidInput", format, args...) }
+
+func (s *Service) state(c *world.Call) *world.Route53State { return s.w.DNS(c.Account) }
+
+// zone looks up a hosted zone by its id, with or without the path before it.
+func (s *Service) zone(c *world.Call, id *string) (*world.HostedZone, error) {
+	key := strings.TrimPrefix(val(id), "/hostedzone/")
+	z := s.state(c).Zones[key]
+	if z == nil {
+		return nil, fail(404, "NoSuchHostedZone", "No hosted zone found with ID: %s", key)
+	}
+	return z, nil
+}
+
+// submit notes an accepted change.
+func (s *Service) submit(c *world.Call, comment string) *types.ChangeInfo {
+	ch := &world.DNSChange{ID: "C0" + strings.ToUpper(s.w.Hex(19)), Comment: comment, At: c.Now}
+	s.state(c).Changes[ch.ID] = ch
+	return s.changeInfo(c, ch)
+}
+
+func (s *Service) changeInfo(c *world.Call, ch *world.DNSChange) *types.ChangeInfo {
+	out := &types.ChangeInfo{Id: ptr("/change/" + ch.ID), Comment: text(ch.Comment), SubmittedAt: &ch.At, Status: types.ChangeStatusInsync}
+	if c.Now.Before(ch.At.Add(s.w.Config.Route53.SyncDelay)) {
+		out.Status = types.ChangeStatusPending
+	}
+	return out
+}

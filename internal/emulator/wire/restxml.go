@@ -1,0 +1,204 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// RESTXML returns the codec of a restXml service (Route 53). namespace is the
+// XML namespace of responses.
+func RESTXML(namespace string, routes []Route) Codec { return &restXML{namespace, routes} }
+
+type restXML struct {
+	namespace string
+	routes    []Route
+}
+
+// Route implements Router.
+func (c *restXML) Route(method, path string) (operation string, ok bool) {
+	r, _ := c.find(method, path)
+	return r.Operation, r.Operation != ""
+}
+
+func (c *restXML) find(method, path string) (Route, map[string]string) {
+	for _, r := range c.routes {
+		if members, ok := r.match(method, path); ok {
+			return r, members
+		}
+	}
+	return Route{}, nil
+}
+
+func (c *restXML) Decode(r Request, in any) error {
+	route, members := c.find(r.Method, r.Path)
+	v := reflect.ValueOf(in).Elem()
+	for _, name := range world.SortedKeys(members) {
+		if err := fromText(members[name], v.FieldByName(name), name); err != nil {
+			return err
+		}
+	}
+	for _, name := range world.SortedKeys(r.Query) {
+		member := route.Query[name]
+		if member == "" || len(r.Query[name]) != 1 {
+			return unknownParameter(name)
+		}
+		if err := fromText(r.Query[name][0], v.FieldByName(member), member); err != nil {
+			return err
+		}
+	}
+	if len(bytes.TrimSpace(r.Body)) == 0 {
+		return nil
+	}
+	root, err := parseXML(r.Body)
+	if err != nil {
+		return &world.Error{Code: "InvalidInput", Message: "Invalid XML ; " + err.Error(), Status: 400}
+	}
+	if root.name != route.Operation+"Request" {
+		return unknownParameter(root.name)
+	}
+	if err := root.into(v, ""); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Encode writes an answer. A member Location goes into the header of that
+// name, and an answer that has one tells of something new.
+func (c *restXML) Encode(operation string, out any, requestID string) (Response, error) {
+	v := reflect.ValueOf(out).Elem()
+	d := &document{name: queryName, items: singular}
+	d.WriteString(xml.Header + `<` + operation + `Response xmlns="` + c.namespace + `">`)
+	location := ""
+	for i := range v.NumField() {
+		switch f := v.Type().Field(i); {
+		case !f.IsExported() || skipField(f):
+		case f.Name == "Location":
+			if p, _ := v.Field(i).Interface().(*string); p != nil {
+				location = *p
+			}
+		default:
+			if err := d.element(f.Name, v.Field(i)); err != nil {
+				return Response{}, err
+			}
+		}
+	}
+	d.close(operation + "Response")
+	resp := newResponse(200, "text/xml", requestID, d.Bytes())
+	if location != "" {
+		resp.Status = 201
+		resp.Header.Set("Location", location)
+	}
+	return resp, nil
+}
+
+// Fail has the form of awsQuery.
+func (c *restXML) Fail(err *world.Error, requestID string) Response {
+	return query{c.namespace}.Fail(err, requestID)
+}
+
+// singular names the items of a list: HostedZone in HostedZones.
+func singular(list string) string { return strings.TrimSuffix(list, "s") }
+
+func fromText(s string, v reflect.Value, path string) *world.Error {
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	return decodeScalar(s, v, path)
+}
+
+// element is an XML element without attributes.
+type element struct {
+	name     string
+	text     string
+	children []*element
+}
+
+func parseXML(body []byte) (*element, error) {
+	d := xml.NewDecoder(bytes.NewReader(body))
+	d.Strict = true
+	var open []*element
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return nil, errors.New("the document has no end")
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			e := &element{name: token.Name.Local}
+			if n := len(open); n > 0 {
+				open[n-1].children = append(open[n-1].children, e)
+			}
+			open = append(open, e)
+		case xml.CharData:
+			if n := len(open); n > 0 {
+				open[n-1].text += string(token)
+			}
+		case xml.EndElement:
+			n := len(open) - 1
+			if n == 0 {
+				return open[0], nil
+			}
+			open = open[:n]
+		}
+	}
+}
+
+// into sets v, a value of any kind, to what the element says.
+func (e *element) into(v reflect.Value, path string) *world.Error {
+	if v.Kind() == reflect.Pointer {
+		if v.Type() == reflect.TypeFor[*time.Time]() {
+			t, err := time.Parse(time.RFC3339, e.text)
+			if err != nil {
+				return malformed(path, e.text, "a timestamp")
+			}
+			v.Set(reflect.ValueOf(&t))
+			return nil
+		}
+		v.Set(reflect.New(v.Type().Elem()))
+		return e.into(v.Elem(), path)
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for _, c := range e.children {
+			f, ok := v.Type().FieldByName(c.name)
+			if !ok || !f.IsExported() || skipField(f) {
+				return unknownParameter(path + c.name)
+			}
+			if !v.FieldByIndex(f.Index).IsZero() {
+				return malformed(path+c.name, c.text, "given once")
+			}
+			if err := c.into(v.FieldByIndex(f.Index), path+c.name+"."); err != nil {
+				return err
+			}
+		}
+		return nil
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 0, len(e.children)))
+		for _, c := range e.children {
+			if c.name != singular(e.name) {
+				return unknownParameter(path + c.name)
+			}
+			item := reflect.New(v.Type().Elem()).Elem()
+			if err := c.into(item, path+c.name+"."); err != nil {
+				return err
+			}
+			v.Set(reflect.Append(v, item))
+		}
+		return nil
+	}
+	if len(e.children) > 0 {
+		return unknownParameter(path + e.children[0].name)
+	}
+	return decodeScalar(e.text, v, strings.TrimSuffix(path, "."))
+}
