@@ -44,6 +44,32 @@ func (m *Memory) Put(objs ...Object) error {
 	return nil
 }
 
+// Apply creates an object, or changes it as a user's apply does: what the API server and controllers
+// have written stays, finalizers and status among it. Of pods and nodes the status is given, as
+// nobody else writes it here. An object with another uid takes the place of the present one.
+func (m *Memory) Apply(obj Object) error {
+	ref, _, err := m.refOf(obj)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	cur := m.objects[ref]
+	m.mu.Unlock()
+	if cur == nil || obj.GetUID() != "" && obj.GetUID() != cur.GetUID() {
+		return m.Put(obj)
+	}
+	next := obj.DeepCopyObject().(Object)
+	next.SetFinalizers(cur.GetFinalizers())
+	if _, err := m.Update(next, Main); err != nil {
+		return err
+	}
+	switch obj.(type) {
+	case *corev1.Pod, *corev1.Node:
+		_, err = m.Update(next, Status)
+	}
+	return err
+}
+
 // Create adds an object and returns it as stored. It fails with AlreadyExists.
 func (m *Memory) Create(obj Object) (Object, error) {
 	o := obj.DeepCopyObject().(Object)

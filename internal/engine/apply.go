@@ -67,6 +67,9 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			}
 		}
 		if !again || n == maxReplans {
+			if len(rejected) > 0 {
+				r.retry(patience)
+			}
 			r.settle()
 			return nil
 		}
@@ -166,26 +169,28 @@ func (r *run) class(s plan.Step, err error) Class {
 	return r.e.Cloud.Class(err)
 }
 
+// retry looks again after d at the latest.
+func (r *run) retry(d time.Duration) {
+	if r.out.RetryAfter == 0 || d < r.out.RetryAfter {
+		r.out.RetryAfter = d
+	}
+}
+
 // settle turns what failed at last into findings, and says when to look again.
 func (r *run) settle() {
-	retry := func(d time.Duration) {
-		if r.out.RetryAfter == 0 || d < r.out.RetryAfter {
-			r.out.RetryAfter = d
-		}
-	}
 	for _, f := range r.out.Failed {
 		switch f.Class {
 		case InUse, NotReady:
-			retry(soon)
+			r.retry(soon)
 		case Invalid, Denied, Quota:
-			retry(patience)
+			r.retry(patience)
 			r.out.Findings.Add(findings(f, finding.BlocksNothing)...)
 		case Gone, Conflict:
-			retry(soon)
+			r.retry(soon)
 		default:
 			// Throttled and unknown: the queue's back-off decides, unless the error knows better.
 			if d := turn(f.Err); d > 0 {
-				retry(d)
+				r.retry(d)
 				continue
 			}
 			r.out.Err = errors.Join(r.out.Err, f.Err)

@@ -78,6 +78,7 @@ func (c *Cluster) Apply(ctx context.Context, _ model.StackID, s plan.Step, known
 // must not keep a load balancer from being reconciled.
 func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 	var errs []error
+	c.renew(patches)
 	for _, p := range patches {
 		switch p := p.(type) {
 		case cluster.IngressStatus:
@@ -89,6 +90,18 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 		}
 	}
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
+}
+
+// renew makes warnings worth writing again on objects of which a patch tells that something was
+// done. The warnings that come with it have then been written.
+func (c *Cluster) renew(patches []cluster.Patch) {
+	for _, p := range patches {
+		if ev, ok := p.(cluster.Event); ok && !ev.Warning {
+			if obj, err := c.source.Get(ev.Ref); err == nil && obj != nil {
+				c.events.forget(obj.GetUID())
+			}
+		}
+	}
 }
 
 func (c *Cluster) writeEvent(ctx context.Context, ev cluster.Event) {

@@ -39,7 +39,6 @@ func (e *events) fresh(uid types.UID, ev cluster.Event) bool {
 		e.said = map[types.UID]map[said]struct{}{}
 	}
 	if !ev.Warning {
-		delete(e.said, uid)
 		return true
 	}
 	key := said{ev.Reason, requestID.ReplaceAllString(ev.Message, "")}
@@ -51,6 +50,13 @@ func (e *events) fresh(uid types.UID, ev cluster.Event) bool {
 	}
 	e.said[uid][key] = struct{}{}
 	return true
+}
+
+// forget makes all warnings about an object worth writing again.
+func (e *events) forget(uid types.UID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.said, uid)
 }
 
 // unsay forgets an event that could not be written.

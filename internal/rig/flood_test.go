@@ -17,9 +17,9 @@ import (
 )
 
 // warningEvents are the events that warn, as "Kind name Reason: message", with how often each was
-// written since the last event that said that something was done.
+// written since the last event that said that something was done, or together with it.
 func warningEvents(r *Rig) map[string]int {
-	out := map[string]int{}
+	out, at := map[string]int{}, map[string]time.Time{}
 	all := r.Store.All("Event")
 	slices.SortFunc(all, func(a, b cluster.Object) int { // versions are numbers
 		x, y := a.GetResourceVersion(), b.GetResourceVersion()
@@ -32,11 +32,15 @@ func warningEvents(r *Rig) map[string]int {
 		}
 		of := e.InvolvedObject.Kind + " " + e.InvolvedObject.Name + " "
 		if e.Type != corev1.EventTypeWarning {
-			maps.DeleteFunc(out, func(what string, _ int) bool { return strings.HasPrefix(what, of) })
+			maps.DeleteFunc(out, func(what string, _ int) bool {
+				return strings.HasPrefix(what, of) && at[what].Before(e.FirstTimestamp.Time)
+			})
 			continue
 		}
 		message, _, _ := strings.Cut(e.Message, "RequestID")
-		out[of+e.Reason+": "+message]++
+		what := of + e.Reason + ": " + message
+		out[what]++
+		at[what] = e.FirstTimestamp.Time
 	}
 	return out
 }

@@ -86,7 +86,7 @@ func New(t testing.TB, opt Options) *Rig {
 	return r
 }
 
-// Apply creates or replaces the objects of YAML documents.
+// Apply creates the objects of YAML documents, or changes them as a user does.
 func (r *Rig) Apply(docs ...string) {
 	r.T.Helper()
 	for _, doc := range docs {
@@ -94,8 +94,10 @@ func (r *Rig) Apply(docs ...string) {
 		if err != nil {
 			r.T.Fatal(err)
 		}
-		if err := r.Store.Put(loaded.Objects...); err != nil {
-			r.T.Fatal(err)
+		for _, obj := range loaded.Objects {
+			if err := r.Store.Apply(obj); err != nil {
+				r.T.Fatal(err)
+			}
 		}
 	}
 }
