@@ -104,6 +104,8 @@ type SecurityGroup struct {
 	// KeepPorts are ports whose sources cannot be read: their live rules stay, and none are added,
 	// as a guess could admit clients that nobody asked for.
 	KeepPorts []int32
+	// Otherwise are rules for those of KeepPorts that are not live yet.
+	Otherwise []IngressRule
 }
 
 // IngressRule admits one source. Exactly one of CIDR, PrefixList and Group is set; a Group of
@@ -144,6 +146,9 @@ func (l Listener) Protocol() string {
 // TLS is what a secure listener has besides its port.
 type TLS struct {
 	Policy string
+	// KeepPolicy and KeepMutualAuth let a live listener have what it has, because the only members
+	// that may say something about it cannot be read.
+	KeepPolicy, KeepMutualAuth bool
 	// Certificates by member in group order; the plan merges them into one list.
 	Certificates []CertChoice
 	MutualAuth   *MutualAuth

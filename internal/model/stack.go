@@ -75,6 +75,9 @@ type Stack struct {
 	// that cannot be read may want others; none is deleted.
 	Certificates        []ManagedCertificate
 	CertificatesPartial bool
+	// Partial says what of the wish is not complete, because a member that may have had its part in
+	// what is live cannot be read.
+	Partial Partial
 	// Members are the objects that make up the stack, in group order, the held ones included.
 	Members []Member
 	// Leaving are objects that carry the stack's finalizer but do not belong to it any more.
@@ -94,6 +97,18 @@ type Stack struct {
 
 // Empty says that the stack wants nothing to exist.
 func (s Stack) Empty() bool { return s.ALB == nil }
+
+// Partial says which parts of a wish are not complete. What such a part does not wish for stays as
+// it is live, since a guess could take it from the member that cannot be read.
+type Partial struct {
+	// Ports: a member may listen on ports that are not wished for, and say more of those that are.
+	Ports bool
+	// Class: class parameters of a member, which can say anything that a load balancer or a listener
+	// has once, are not known.
+	Class bool
+	// Tags: a member may want tags that are not wished for.
+	Tags bool
+}
 
 // Member is an object that takes part in a stack.
 type Member struct {

@@ -214,7 +214,8 @@ func (b *builder) keep(actions []model.Action) {
 	}
 }
 
-// keepHeldElsewhere keeps whole listeners that nobody wishes for but that carry a held rule.
+// keepHeldElsewhere keeps whole listeners that nobody wishes for but that carry a held rule, or may
+// be those of a member that cannot be read.
 func (b *builder) keepHeldElsewhere() {
 	if b.live == nil {
 		return
@@ -224,7 +225,7 @@ func (b *builder) keepHeldElsewhere() {
 		if b.wishes(l.Port) {
 			continue
 		}
-		if slices.ContainsFunc(b.want.Held, func(h model.HeldRule) bool { return findPlace(l, h.Hosts, h.Paths, nil) != nil }) {
+		if b.want.Partial.Ports || slices.ContainsFunc(b.want.Held, func(h model.HeldRule) bool { return findPlace(l, h.Hosts, h.Paths, nil) != nil }) {
 			b.listeners = append(b.listeners, listenerPlan{wish: model.Listener{Port: l.Port}, live: l})
 			b.plan.Ports = append(b.plan.Ports, l.Port)
 			slices.Sort(b.plan.Ports)

@@ -14,6 +14,9 @@ func (b *builder) resolveListeners() {
 	for _, w := range b.want.ALB.Listeners {
 		l := listenerPlan{wish: w, make: true, live: b.liveListener(w.Port)}
 		var blocked []finding.Ref
+		if b.want.Partial.Ports && l.live != nil && l.live.Protocol != w.Protocol() {
+			l.make = false // a member that cannot be read may have had the say on the port
+		}
 		if w.TLS != nil {
 			l.certs = b.resolveCertificates(w, l.live)
 			blocked = l.certs.Blocked

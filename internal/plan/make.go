@@ -85,23 +85,6 @@ type builder struct {
 	unusedAfter []StepID          // steps after which surplus target groups are free
 }
 
-// certain is the wish with what its members could not say clearly as it is live.
-func certain(want model.Stack, have observed.Stack) model.Stack {
-	live := have.Live(model.LoadBalancerID)
-	if want.ALB == nil || live == nil || !want.ALB.UnsureScheme && !want.ALB.UnsureAddressType {
-		return want
-	}
-	alb := *want.ALB
-	if alb.UnsureScheme {
-		alb.Scheme = live.Scheme
-	}
-	if alb.UnsureAddressType {
-		alb.AddressType = live.AddressType
-	}
-	want.ALB = &alb
-	return want
-}
-
 func (b *builder) add(s Step) StepID {
 	if s.Impact == "" {
 		s.Impact = NoImpact
@@ -354,6 +337,9 @@ func changesOf(prefix string, put map[string]string, have map[string]string) []C
 // retag plans the change of a resource's tags, if there is one.
 func (b *builder) retag(a Address, want Tags, have map[string]string, legacy bool, after []StepID, blames []finding.Ref) StepID {
 	put, remove := b.tagDrift(want, have, legacy)
+	if b.want.Partial.Tags {
+		remove = nil
+	}
 	if len(put) == 0 && len(remove) == 0 {
 		return ""
 	}

@@ -54,7 +54,13 @@ func (b *builder) planManagedGroup(after []StepID) []StepID {
 			steps = append(steps, id)
 		}
 	}
-	authorize, revoke := network.RuleDiff(want.Ingress, have)
+	wished := slices.Clone(want.Ingress)
+	for _, r := range want.Otherwise {
+		if b.liveListener(r.From) == nil {
+			wished = append(wished, r)
+		}
+	}
+	authorize, revoke := network.RuleDiff(wished, have)
 	revoke = slices.DeleteFunc(revoke, func(r model.IngressRule) bool {
 		return b.opensKept(r) || b.opensFront(r) || r.From == r.To && slices.Contains(want.KeepPorts, r.From)
 	})

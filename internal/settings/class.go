@@ -56,6 +56,17 @@ func (in Ingress) WithClass(p *v1beta1.IngressClassParams) Ingress {
 	return in
 }
 
+// WithoutClass leaves out everything that class parameters can replace. It is for an Ingress whose
+// class parameters cannot be read: an annotation that they override must not come to count.
+func (in Ingress) WithoutClass() Ingress {
+	in.GroupName, in.Tags, in.faults = Opt[string]{}, Opt[map[string]string]{}, nil
+	in.LoadBalancer = LoadBalancer{SecurityGroups: in.SecurityGroups, ManageBackendRules: in.ManageBackendRules, CoIPPool: in.CoIPPool}
+	in.Listeners = Listeners{ListenPorts: in.ListenPorts, MutualAuth: in.MutualAuth}
+	in.Target.Type = Opt[model.TargetType]{}
+	in.WAFv2ARN, in.WAFv2Name = Opt[string]{}, Opt[string]{}
+	return in
+}
+
 // overlay is one use of WithClass.
 type overlay struct {
 	in     *Ingress

@@ -25,7 +25,7 @@ const (
 )
 
 // classified says whether an Ingress is served here, and by which class parameters. With a fault
-// it is not known.
+// it is not known; the class parameters still are, if it has them.
 type classified struct {
 	managed bool
 	params  *v1beta1.IngressClassParams
@@ -90,7 +90,7 @@ func (f *Frontend) byClass(v *cluster.View, ing *networkingv1.Ingress, class *ne
 			fmt.Sprintf("IngressClass %s has parameters %s, which do not exist", class.Name, ref.Name), "create the IngressClassParams or correct the class")
 	}
 	if fault := admits(v, ing, class.Name, params); fault != nil {
-		return classified{fault: fault}
+		return classified{params: params, fault: fault}
 	}
 	return classified{managed: true, params: params}
 }

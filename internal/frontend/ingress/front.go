@@ -37,7 +37,7 @@ func (t *translation) front(alb *model.ALB) *model.FrontNLB {
 	scheme := agree(t, t.members, "frontend-nlb-scheme", func(m *member) settings.Opt[model.Scheme] { return m.set.FrontendScheme }, equal[model.Scheme])
 	out := &model.FrontNLB{
 		Name: naming.FrontendNLB(alb.Name), Scheme: scheme.Or(t.opt.DefaultScheme), AddressType: alb.AddressType,
-		Subnets: model.SubnetsDiscovered{}, Tags: alb.Tags, Hold: hold, Of: on.Origin, Origins: map[string]finding.Origin{},
+		Subnets: model.SubnetsDiscovered{}, Tags: alb.Tags, Hold: hold || t.stack.Partial.Class, Of: on.Origin, Origins: map[string]finding.Origin{},
 	}
 	note := func(field string, o finding.Origin) {
 		if o != (finding.Origin{}) {

@@ -34,6 +34,9 @@ func (f *Frontend) place(v *cluster.View, ing *networkingv1.Ingress) placed {
 		return p
 	}
 	p.set = settings.ParseIngress(ing.Annotations, refOf(ing)).WithClass(p.params)
+	if p.fault != nil && p.params == nil {
+		p.set = p.set.WithoutClass()
+	}
 	if g := p.set.GroupName; p.fault == nil && g.Set {
 		p.id = explicit(g.Value)
 		if len(g.Value) > 63 || !groupName.MatchString(g.Value) {
@@ -56,9 +59,9 @@ type member struct {
 	// tags of the class alone, and those over the member's own.
 	classTags, tags map[string]string
 	// blocked says that everything the member contributes is held; lost that it is not even known
-	// which ports and parameters it has.
-	blocked, lost bool
-	ports         []settings.ListenPort
+	// which ports it has, and unclassed that its class parameters are not.
+	blocked, lost, unclassed bool
+	ports                    []settings.ListenPort
 	// certificate is one to be requested; secure says that one was asked for.
 	certificate *model.ManagedCertificate
 	secure      bool
@@ -129,7 +132,7 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 		// What it had stays: a class deleted by accident must not tear rules down.
 		g.found.Add(*p.fault)
 		m := newMember(ing, p.set)
-		m.blocked, m.lost = true, true
+		m.blocked, m.lost, m.unclassed = true, true, !p.managed && p.params == nil
 		g.members = append(g.members, m)
 	case p.fault != nil:
 		if id == implicit(ing) && len(claimedBy(ing)) == 0 {

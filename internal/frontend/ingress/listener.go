@@ -56,7 +56,8 @@ func (t *translation) listenerAttributes(p *port) map[string]string {
 
 func (t *translation) tls(p *port) *model.TLS {
 	policy := perPort(t, p, "ssl-policy", func(m *member) settings.Opt[string] { return written(m.set.SSLPolicy) }, equal[string])
-	out := &model.TLS{Policy: policy.Or(t.opt.DefaultSSLPolicy)}
+	open := t.stack.Partial.Ports
+	out := &model.TLS{Policy: policy.Or(t.opt.DefaultSSLPolicy), KeepPolicy: open && !policy.Set}
 	mutual := perPort(t, p, "mutual-authentication", func(m *member) settings.Opt[mutualAuth] {
 		o := m.set.MutualAuth
 		if a, ok := o.Value[p.number]; ok {
@@ -64,6 +65,7 @@ func (t *translation) tls(p *port) *model.TLS {
 		}
 		return settings.Opt[mutualAuth]{}
 	}, func(a, b mutualAuth) bool { return reflect.DeepEqual(a, b) })
+	out.KeepMutualAuth = open && !mutual.Set
 	if mutual.Set {
 		out.MutualAuth = new(model.MutualAuth(mutual.Value))
 		out.MutualAuth.Of = mutual.Origin

@@ -140,13 +140,13 @@ func (t *translation) securityGroups(alb *model.ALB) model.GroupChoice {
 	given := agree(t, t.members, "security-groups", func(m *member) settings.Opt[[]string] { return some(m.set.SecurityGroups) }, slices.Equal)
 	manage := agree(t, t.members, "manage-backend-security-group-rules", func(m *member) settings.Opt[bool] { return m.set.ManageBackendRules }, equal[bool])
 	backend := !t.opt.NoBackendGroup
-	var sources []model.IngressRule
-	var unsure []int32
+	var sources, otherwise []model.IngressRule
+	var kept []int32
 	for _, p := range t.ports {
-		rules, unknown := t.sources(p, alb.AddressType.HasIPv6(), !given.Set)
-		sources = append(sources, rules...)
-		if unknown {
-			unsure = append(unsure, p.number)
+		rules, fresh, keep := t.sources(p, alb.AddressType.HasIPv6(), !given.Set)
+		sources, otherwise = append(sources, rules...), append(otherwise, fresh...)
+		if keep {
+			kept = append(kept, p.number)
 		}
 	}
 	defer func() { t.stack.BackendGroup.Needed = t.peer != nil && t.peer.BackendGroup }()
@@ -168,6 +168,6 @@ func (t *translation) securityGroups(alb *model.ALB) model.GroupChoice {
 	t.peer = &model.Peer{BackendGroup: backend, ManagedGroup: !backend}
 	return model.GroupsManaged{Backend: backend, Group: model.SecurityGroup{
 		Name: naming.ManagedGroup(t.opt.Cluster, t.id), Description: naming.ManagedGroupDescription,
-		Tags: assemble.Overlay(alb.Tags), Ingress: sources, KeepPorts: unsure,
+		Tags: assemble.Overlay(alb.Tags), Ingress: sources, KeepPorts: kept, Otherwise: otherwise,
 	}}
 }

@@ -64,17 +64,22 @@ func (t *translation) mergePorts() {
 }
 
 // sources are the clients that a managed security group admits to a port. Where groups are given
-// the answer is not used, but what the members disagree on is still worth saying. It is unsure where
-// the only members that say something cannot be read.
-func (t *translation) sources(p *port, ipv6, managed bool) (rules []model.IngressRule, unsure bool) {
+// the answer is not used, but what the members disagree on is still worth saying. The rules that are
+// live are to be kept where a member that may say something cannot be read; otherwise are then the
+// rules of a port that is not live, so that no such member can have had its part in it.
+func (t *translation) sources(p *port, ipv6, managed bool) (rules, otherwise []model.IngressRule, keep bool) {
 	cidrs := perPort(t, p, "inbound-cidrs", func(m *member) settings.Opt[[]string] { return some(m.set.InboundCIDRs) }, sameSet)
 	lists := perPort(t, p, "security-group-prefix-lists", func(m *member) settings.Opt[[]string] { return some(m.set.PrefixLists) }, sameSet)
 	if !cidrs.Set && !lists.Set {
 		if managed && slices.ContainsFunc(p.members, func(m *member) bool { return m.set.InboundCIDRs.Check() != nil }) {
 			// To open the port to everybody would be worse than to change nothing.
-			return nil, true
+			return nil, nil, true
 		}
-		return assemble.Sources(p.number, assemble.Everybody(), nil, ipv6), false
+		everybody := assemble.Sources(p.number, assemble.Everybody(), nil, ipv6)
+		if t.stack.Partial.Ports {
+			return nil, everybody, true
+		}
+		return everybody, nil, false
 	}
 	out := assemble.Sources(p.number, sorted(cidrs.Value), sorted(lists.Value), ipv6)
 	if len(out) == 0 && managed && cidrs.Set {
@@ -85,7 +90,7 @@ func (t *translation) sources(p *port, ipv6, managed bool) (rules []model.Ingres
 			Fix:     "add an IPv4 range, or set ip-address-type to dualstack",
 		})
 	}
-	return out, false
+	return out, nil, t.stack.Partial.Ports
 }
 
 // some takes an empty list for none.

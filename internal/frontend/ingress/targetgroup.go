@@ -97,7 +97,13 @@ func (t *translation) backend(svc *corev1.Service) settings.Backend {
 	return b
 }
 
-func (t *translation) addressType() model.AddressType { return t.stack.ALB.AddressType }
+// addressType is that of the load balancer as far as it is known; otherwise it may be any.
+func (t *translation) addressType() model.AddressType {
+	if t.stack.ALB.UnsureAddressType || t.stack.Partial.Class {
+		return model.DualStack
+	}
+	return t.stack.ALB.AddressType
+}
 
 // finishGroups gives the target groups their ids and puts these into the actions. Two groups
 // whose parts are divided differently can spell the same id ("a"+"b-c", "a-b"+"c"): the first in

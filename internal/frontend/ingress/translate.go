@@ -51,6 +51,7 @@ type translation struct {
 func (t *translation) build() {
 	for _, m := range t.members {
 		t.prepare(m)
+		t.partial(m)
 	}
 	t.mergePorts()
 	alb := t.loadBalancer()
@@ -101,6 +102,14 @@ func (t *translation) prepare(m *member) {
 	default:
 		m.ports = defaultPorts(m)
 	}
+}
+
+// partial notes what a member leaves open that may have had its part in what is live.
+func (t *translation) partial(m *member) {
+	p := &t.stack.Partial
+	p.Ports = p.Ports || m.lost
+	p.Class = p.Class || m.unclassed
+	p.Tags = p.Tags || m.lost || m.set.Tags.Fault != nil
 }
 
 // memberFaults reports faults that hold whole members.

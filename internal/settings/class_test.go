@@ -1,0 +1,131 @@
+package settings
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// paramsOfEverything has a value in every field, the older spelling of prefix lists and the ways to
+// choose subnets and a web ACL that exclude others left out.
+func paramsOfEverything() *v1beta1.IngressClassParams {
+	p := &v1beta1.IngressClassParams{}
+	p.Name = "all"
+	p.Spec = v1beta1.IngressClassParamsSpec{
+		LoadBalancerName: "name", CertificateArn: []string{"arn:class"}, Group: &v1beta1.IngressGroup{Name: "class"},
+		Scheme: new(v1beta1.LoadBalancerSchemeInternetFacing), InboundCIDRs: []string{"192.0.2.0/24"},
+		SSLPolicy: "policy", SSLRedirectPort: "8443", Subnets: &v1beta1.SubnetSelector{IDs: []v1beta1.SubnetID{"subnet-1"}},
+		IPAddressType: new(v1beta1.IPAddressTypeDualStack), Tags: []v1beta1.Tag{{Key: "k", Value: "class"}},
+		TargetType:                  new(v1beta1.TargetTypeIP),
+		LoadBalancerAttributes:      []v1beta1.Attribute{{Key: "k", Value: "class"}},
+		Listeners:                   []v1beta1.Listener{{Protocol: "HTTPS", Port: 443, ListenerAttributes: []v1beta1.Attribute{{Key: "k", Value: "class"}}}},
+		MinimumLoadBalancerCapacity: &v1beta1.MinimumLoadBalancerCapacity{CapacityUnits: 7},
+		IPAMConfiguration:           &v1beta1.IPAMConfiguration{IPv4IPAMPoolId: new("ipam-class")},
+		PrefixListsIDs:              []string{"pl-class"}, WAFv2ACLName: "acl",
+	}
+	return p
+}
+
+// whatClassesReplace are annotations with a value other than that of paramsOfEverything.
+var whatClassesReplace = map[string]string{
+	"group.name": "mine", "load-balancer-name": "mine", "certificate-arn": "arn:mine", "scheme": "internal", "inbound-cidrs": "0.0.0.0/0",
+	"ssl-policy": "mine", "ssl-redirect": "443", "subnets": "subnet-2", "ip-address-type": "ipv4", "tags": "k=mine", "target-type": "instance",
+	"load-balancer-attributes": "k=mine", "listener-attributes.HTTPS-443": "k=mine", "minimum-load-balancer-capacity": "CapacityUnits=1",
+	"ipam-ipv4-pool-id": "ipam-mine", "security-group-prefix-lists": "pl-mine", "wafv2-acl-arn": "arn:mine", "wafv2-acl-name": "mine",
+}
+
+func annotated(values map[string]string) Ingress {
+	prefixed := map[string]string{}
+	for k, v := range values {
+		prefixed[Prefix+k] = v
+	}
+	return ParseIngress(prefixed, finding.Ref{Kind: "Ingress", Namespace: "ns", Name: "web"})
+}
+
+func TestClassParametersReplaceAnnotations(t *testing.T) {
+	in := annotated(whatClassesReplace).WithClass(paramsOfEverything())
+	of := func(field string) finding.Origin {
+		return finding.Origin{Object: finding.Ref{Kind: "IngressClassParams", Name: "all"}, Field: "spec." + field}
+	}
+	check := func(name string, want, got any) {
+		t.Helper()
+		if d := cmp.Diff(want, got, cmpopts.EquateErrors()); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+	check("group", Of("class", of("group.name")), in.GroupName)
+	check("name", Of("name", of("loadBalancerName")), in.Name)
+	check("certificates", Of([]string{"arn:class"}, of("certificateArn")), in.Certificates)
+	check("scheme", Of(model.InternetFacing, of("scheme")), in.Scheme)
+	check("ranges", Of([]string{"192.0.2.0/24"}, of("inboundCIDRs")), in.InboundCIDRs)
+	check("policy", Of("policy", of("sslPolicy")), in.SSLPolicy)
+	check("redirect", Of(int32(8443), of("sslRedirectPort")), in.SSLRedirect)
+	check("subnets annotation", Opt[[]string]{}, in.Subnets)
+	check("subnets", []string{"subnet-1"}, in.Class.SubnetIDs)
+	check("address type", Of(model.DualStack, of("ipAddressType")), in.AddressType)
+	check("tags", map[string]string{"k": "class"}, in.Class.Tags)
+	check("target type", Of(model.IPTargets, of("targetType")), in.Class.TargetType)
+	check("attributes", map[string]string{"k": "class"}, in.Class.Attributes)
+	check("listener attributes", map[string]map[string]string{"HTTPS-443": {"k": "class"}}, in.Class.ListenerAttributes)
+	check("capacity", new(int32(7)), in.Class.Capacity)
+	check("pool", "ipam-class", in.Class.IPAMPool)
+	check("prefix lists", Of([]string{"pl-class"}, of("prefixListsIDs")), in.PrefixLists)
+	check("web ACL by name", Of("acl", of("wafv2AclName")), in.WAFv2Name)
+	check("web ACL by ARN", Opt[string]{}, in.WAFv2ARN)
+}
+
+func TestEmptyClassParametersReplaceNothing(t *testing.T) {
+	empty := &v1beta1.IngressClassParams{}
+	// The form in which older clients write them.
+	empty.Spec.CertificateArn, empty.Spec.InboundCIDRs, empty.Spec.PrefixListsIDs = []string{}, []string{}, []string{}
+	got, want := annotated(whatClassesReplace).WithClass(empty), annotated(whatClassesReplace)
+	got.Class, want.Class = Class{}, Class{}
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(Ingress{})); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestTheOlderSpellingOfPrefixListsCountsAlone(t *testing.T) {
+	p := &v1beta1.IngressClassParams{}
+	p.Spec.PrefixListsIDsLegacy = []string{"pl-old"}
+	if got := annotated(whatClassesReplace).WithClass(p).PrefixLists; !got.Set || got.Value[0] != "pl-old" {
+		t.Errorf("got %+v", got)
+	}
+	p.Spec.PrefixListsIDs = []string{"pl-new"}
+	if got := annotated(whatClassesReplace).WithClass(p).PrefixLists; got.Value[0] != "pl-new" {
+		t.Errorf("both: got %+v", got)
+	}
+}
+
+// A field that is new in the parameters must not be forgotten in any of the tests here.
+func TestAllClassParametersAreKnown(t *testing.T) {
+	spec := reflect.ValueOf(paramsOfEverything().Spec)
+	elsewhere := []string{"NamespaceSelector", "PrefixListsIDsLegacy", "WAFv2ACLArn"}
+	for i := range spec.NumField() {
+		name := spec.Type().Field(i).Name
+		if spec.Field(i).IsZero() != slices.Contains(elsewhere, name) {
+			t.Errorf("%s has no value", name)
+		}
+	}
+}
+
+// Where the parameters cannot be read, no annotation counts that they may replace.
+func TestWithoutClassLeavesOutAllThatAClassReplaces(t *testing.T) {
+	left := annotated(whatClassesReplace).WithoutClass()
+	left.Object = finding.Ref{}
+	if d := cmp.Diff(Ingress{}, left, cmp.AllowUnexported(Ingress{})); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	kept := map[string]string{"group.order": "7", "security-groups": "sg-1", "manage-backend-security-group-rules": "true", "listen-ports": `[{"HTTP":80}]`,
+		"enable-frontend-nlb": "true", "shield-advanced-protection": "true", "waf-acl-id": "x", "use-regex-path-match": "true", "auth-type": "oidc"}
+	if d := cmp.Diff(annotated(kept), annotated(kept).WithoutClass(), cmp.AllowUnexported(Ingress{})); d != "" {
+		t.Errorf("what no class replaces (-want +got):\n%s", d)
+	}
+}
