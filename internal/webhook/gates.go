@@ -2,12 +2,14 @@ package webhook
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -16,7 +18,8 @@ import (
 
 const legacyGatePrefix = "target-health.alb.ingress.k8s.aws"
 
-// injectGates lets a new pod wait for the target groups that its Services fill.
+// injectGates lets a new pod wait for the target groups that its Services fill. The name of a binding
+// can be longer than that of a gate may be; the API server would refuse the pod.
 func (c Config) injectGates(_ context.Context, r Request) (Answer, error) {
 	pod := &corev1.Pod{}
 	if err := decode(r.Object, pod); err != nil {
@@ -26,11 +29,20 @@ func (c Config) injectGates(_ context.Context, r Request) (Answer, error) {
 		return Answer{}, nil
 	}
 	v := cluster.NewView(c.Source)
-	want := gatesOf(v, r.Namespace, pod.Labels)
+	var out Answer
+	var want []corev1.PodConditionType
+	for _, gate := range gatesOf(v, r.Namespace, pod.Labels) {
+		if wrong := validation.IsQualifiedName(string(gate)); len(wrong) > 0 {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("the pod does not wait for %s, which cannot be a readiness gate: %s", gate, wrong[0]))
+			continue
+		}
+		want = append(want, gate)
+	}
 	if v.Err() != nil {
 		return Answer{}, v.Err()
 	}
-	return Answer{Changes: InjectGates(pod, want)}, nil
+	out.Changes = InjectGates(pod, want)
+	return out, nil
 }
 
 // gatesOf lists the gates for pods of these labels, by name of the binding. A binding that is being

@@ -103,7 +103,7 @@ type NetworkingIngressRule struct {
 	// From lists the sources.
 	From []NetworkingPeer `json:"from"`
 
-	// Ports lists the ports; an empty list means every TCP port.
+	// Ports lists the ports; an entry without a number means all ports, an empty list opens none.
 	Ports []NetworkingPort `json:"ports"`
 }
 

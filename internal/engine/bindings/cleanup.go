@@ -11,16 +11,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
-	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
 // delete takes everything out that a binding put in and lets the object go.
 func (p *pass) delete(ctx context.Context) error {
-	if !slices.Contains(p.b.Finalizers, naming.BindingFinalizer) {
+	if !p.claimed() {
 		return nil
 	}
+	p.r.dueIn(p.key) // so that it is known, should somebody else remove the finalizer
 	if err := p.cleanUp(ctx); err != nil {
 		p.out.Findings.Add(finding.Finding{
 			Object: targets.Ref(p.b), Reason: finding.RejectedByAWS, Severity: finding.Error, Message: err.Error(), Fix: "this is tried again",

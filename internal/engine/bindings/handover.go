@@ -51,6 +51,11 @@ func (p *pass) handingOver(d targets.Diff) (map[string]*corev1.Pod, error) {
 			return nil, nil
 		}
 	}
+	return p.servingPods(d.Deregister)
+}
+
+// servingPods finds, by address, the pods of targets that are ready and not about to go.
+func (p *pass) servingPods(list []observed.Target) (map[string]*corev1.Pod, error) {
 	v := p.r.Cluster.View() // only the pods found are watched, not all of the namespace
 	pods := cluster.List[*corev1.Pod](v, cluster.Query{Kind: cluster.KindPod, Namespace: p.key.Namespace})
 	if err := v.Err(); err != nil {
@@ -62,7 +67,7 @@ func (p *pass) handingOver(d targets.Diff) (map[string]*corev1.Pod, error) {
 			continue
 		}
 		for _, ip := range targets.Addresses(pod) {
-			if slices.ContainsFunc(d.Deregister, func(t observed.Target) bool { return t.ID == ip }) {
+			if slices.ContainsFunc(list, func(t observed.Target) bool { return t.ID == ip }) {
 				serving[ip] = pod
 			}
 		}

@@ -84,6 +84,14 @@ func (r *Reconciler) anyServing() bool {
 	return len(r.serving) > 0
 }
 
+// knows says whether this process has seen the binding.
+func (r *Reconciler) knows(key Key) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, ok := r.due[key]
+	return ok
+}
+
 func (r *Reconciler) forget(key Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

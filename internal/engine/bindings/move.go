@@ -25,9 +25,9 @@ func without(all []targets.Endpoint, refused []refusal) []targets.Endpoint {
 	})
 }
 
-// move registers and deregisters. The old targets go after the new ones have come; if those cannot
-// come, old ones go only while others remain. An old target with the address and port of a new one
-// has to go first, as AWS would take the new one for the old. It returns the last error.
+// move registers and deregisters. The old targets go after the new ones have come; if none of those
+// can come, the old ones that can still serve stay. An old target with the address and port of a new
+// one has to go first, as AWS would take the new one for the old. It returns the last error.
 func (p *pass) move(ctx context.Context, arn string, d targets.Diff) error {
 	replaced := func(t observed.Target) bool {
 		return slices.ContainsFunc(d.Register, func(e targets.Endpoint) bool { return e.ID == t.ID && e.Port == t.Port })
@@ -41,7 +41,10 @@ func (p *pass) move(ctx context.Context, arn string, d targets.Diff) error {
 	failed := p.register(ctx, arn, d.Register)
 	quota := failed != nil && p.r.Cloud.Class(failed) == engine.Quota
 	if failed != nil && !quota && len(d.Matched)+len(without(d.Register, p.refused)) == 0 {
-		return failed
+		var err error
+		if drop, err = p.useless(drop); err != nil {
+			return errors.Join(failed, err)
+		}
 	}
 	if quota {
 		drop = append(drop, p.retained...) // there is no room for both
@@ -61,6 +64,16 @@ func (p *pass) move(ctx context.Context, arn string, d targets.Diff) error {
 		failed = p.register(ctx, arn, again) // there is room now
 	}
 	return failed
+}
+
+// useless leaves out the targets that can still serve: all nodes, and the pods that are ready. The
+// address of a pod that is gone may be another's soon.
+func (p *pass) useless(list []observed.Target) ([]observed.Target, error) {
+	if targets.IsInstance(p.w) {
+		return nil, nil
+	}
+	serving, err := p.servingPods(list)
+	return slices.DeleteFunc(slices.Clone(list), func(t observed.Target) bool { return serving[t.ID] != nil }), err
 }
 
 func (p *pass) deregister(ctx context.Context, arn string, drop []observed.Target) error {

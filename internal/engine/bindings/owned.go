@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
@@ -20,6 +22,8 @@ import (
 type owned struct {
 	recorded bool
 	is       map[string]bool // by identity, in canonical form
+	// others are the targets that other bindings of this cluster want in the same group.
+	others map[string]bool
 }
 
 // loadOwned reads the record past every cache.
@@ -32,21 +36,47 @@ func (p *pass) loadOwned(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the record of own targets: %w", err)
 	}
-	p.owned = &owned{recorded: recorded, is: map[string]bool{}}
+	others, err := p.r.wantedByOthers(ctx, p.b)
+	if err != nil {
+		return err
+	}
+	p.owned = &owned{recorded: recorded, is: map[string]bool{}, others: others}
 	for _, id := range list {
 		p.owned.is[targets.CanonicalIdentity(id)] = true
 	}
 	return nil
 }
 
-// mine leaves those targets that may be taken out. Without a record there are none: it is not
-// known who registered them.
+// wantedByOthers are the identities, in canonical form, of the endpoints of the other bindings that
+// fill the group of a shared one. It is read in a view of its own: when they change, the bindings
+// that want them have runs of their own.
+func (r *Reconciler) wantedByOthers(ctx context.Context, b *elbv2.TargetGroupBinding) (map[string]bool, error) {
+	v := r.Cluster.View()
+	out := map[string]bool{}
+	for _, o := range cluster.List[*elbv2.TargetGroupBinding](v, cluster.Query{Kind: cluster.KindBinding}) {
+		if o.Namespace == b.Namespace && o.Name == b.Name || o.DeletionTimestamp != nil || !o.Spec.MultiClusterTargetGroup || !sameGroup(o, b) {
+			continue
+		}
+		w, err := r.described(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range targets.Resolve(v, w, r.Targets).Endpoints {
+			out[targets.CanonicalIdentity(e.Identity())] = true
+		}
+	}
+	return out, v.Err()
+}
+
+// mine leaves those targets that may be taken out: not what another binding wants, which would not
+// be told. Without a record there are none: it is not known who registered them.
 func (o *owned) mine(list []observed.Target) []observed.Target {
 	if o == nil {
 		return list
 	}
 	return slices.DeleteFunc(slices.Clone(list), func(t observed.Target) bool {
-		return !o.is[targets.CanonicalIdentity(targets.IdentityOf(t))]
+		id := targets.CanonicalIdentity(targets.IdentityOf(t))
+		return !o.is[id] || o.others[id]
 	})
 }
 

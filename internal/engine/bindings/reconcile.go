@@ -2,6 +2,7 @@ package bindings
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -77,6 +78,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err e
 // have its gates opened.
 func (p *pass) gone(ctx context.Context) error {
 	p.r.viewed(p.key, nil)
+	known := p.r.knows(p.key)
 	waiting, err := p.waitingPods()
 	if err != nil {
 		return err
@@ -88,6 +90,9 @@ func (p *pass) gone(ctx context.Context) error {
 			return err
 		}
 		p.r.forget(p.key)
+	}
+	if !known {
+		return nil // there were no rules either
 	}
 	_, err = p.r.syncRules(ctx, p.key, true)
 	return err
@@ -120,7 +125,7 @@ func (p *pass) converge(ctx context.Context) error {
 		p.out.Deferred, p.out.RetryAfter = true, due
 		return nil
 	}
-	if !slices.Contains(p.b.Finalizers, naming.BindingFinalizer) {
+	if !p.claimed() {
 		if err := p.r.change(ctx, ClaimFinalizer{p.key}); err != nil {
 			return p.note(ctx, err, "FailedAddFinalizer", "Failed add finalizer due to ")
 		}
@@ -146,7 +151,7 @@ func (p *pass) converge(ctx context.Context) error {
 
 // unchanged says that nothing has changed since the last complete run.
 func (p *pass) unchanged(want string) bool {
-	if p.found.NotFound || p.found.Faulty || p.found.Unsure || p.checkpoint != want {
+	if p.found.NotFound || p.found.Faulty || p.found.Unsure || p.checkpoint != want || !p.claimed() {
 		return false
 	}
 	if seen := p.b.Status.ObservedGeneration; seen == nil || *seen < p.b.Generation {
@@ -154,6 +159,9 @@ func (p *pass) unchanged(want string) bool {
 	}
 	return !p.gatesClosed()
 }
+
+// claimed says that the binding does not go before its targets.
+func (p *pass) claimed() bool { return slices.Contains(p.b.Finalizers, naming.BindingFinalizer) }
 
 // describe asks AWS for what the binding leaves open.
 func (p *pass) describe(ctx context.Context) error {
@@ -201,14 +209,18 @@ func (p *pass) failed(ctx context.Context, err error) error {
 		return p.note(ctx, err, reasonFailedReconcile, "Failed reconcile due to ")
 	}
 	p.out.RetryAfter = patience
-	if f.Reason == finding.TargetGroupNotFound {
-		p.out.RetryAfter = p.r.Requeue
+	if f.Reason == finding.TargetGroupNotFound && p.r.Now().Sub(p.b.CreationTimestamp.Time) < patience {
+		p.out.RetryAfter = p.r.Requeue // it may have been made a moment ago
 	}
 	return p.stop(ctx, reasonFailedReconcile, f)
 }
 
 // faultOf is an error as a finding; false if it may pass by itself.
 func (p *pass) faultOf(err error) (finding.Finding, bool) {
+	var known mistake
+	if errors.As(err, &known) {
+		return known.f, true
+	}
 	f := finding.Finding{Object: targets.Ref(p.b), Severity: finding.Error, Message: err.Error()}
 	switch p.r.Cloud.Class(err) {
 	case engine.Denied:
@@ -227,6 +239,12 @@ func (p *pass) faultOf(err error) (finding.Finding, bool) {
 	}
 	return f, true
 }
+
+// mistake is an error that is known to be one of a person.
+type mistake struct{ f finding.Finding }
+
+// Error implements error.
+func (m mistake) Error() string { return m.f.Message }
 
 // stop ends a run whose faults are to be mended by a person.
 func (p *pass) stop(ctx context.Context, reason string, fs ...finding.Finding) error {

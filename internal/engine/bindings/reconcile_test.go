@@ -375,12 +375,28 @@ func TestFullGroupIsEmptiedFirst(t *testing.T) {
 	want(t, "targets", "10.0.2.1:8080", w.aws.ids("arn/a"))
 }
 
-func TestLastTargetsStayWhenNewOnesCannotCome(t *testing.T) {
-	w := ipWorld(t, p2)
-	w.aws.groups["arn/a"] = []observed.Target{{ID: "10.0.9.9", Port: 8080, State: "healthy"}}
-	w.aws.refuse["10.0.2.1"] = engine.Denied
+func TestLastTargetsThatCanServeStayWhenNewOnesCannotCome(t *testing.T) {
+	old := p1
+	old.serving = true
+	w := ipWorld(t, old)
 	w.run("a")
-	want(t, "targets", "10.0.9.9:8080", w.aws.ids("arn/a"))
+	w.aws.setAll("arn/a", "healthy")
+	w.aws.groups["arn/a"] = append(w.aws.groups["arn/a"], observed.Target{ID: "10.0.9.9", Port: 8080, State: "healthy"})
+	w.aws.refuse["10.0.2.1"] = engine.Denied
+	w.put(podDocs("web", p2)) // the Service was turned to another pod, the old one is still there
+	w.run("a")
+	want(t, "targets: not the address of nobody", "10.0.1.1:8080", w.aws.ids("arn/a"))
+	w.drop(cluster.KindPod, "p1")
+	w.run("a")
+	want(t, "targets once the old pod is gone, whose address may be another's soon", "", w.aws.ids("arn/a"))
+}
+
+func TestLastNodesStayWhenNewOnesCannotCome(t *testing.T) {
+	w := newWorld(t, serviceDoc("web", "NodePort"), bindingDoc("a", "web", "instance", 30080))
+	w.aws.groups["arn/a"] = []observed.Target{{ID: "i-1", Port: 30099, State: "healthy"}} // another node port
+	w.aws.refuse["i-1"], w.aws.refuse["i-2"] = engine.Denied, engine.Denied
+	w.run("a")
+	want(t, "targets", "i-1:30099", w.aws.ids("arn/a"))
 }
 
 func TestOlderOfTwoBindingsIsServed(t *testing.T) {
@@ -404,6 +420,76 @@ func TestNameAndTypeAreFoundOut(t *testing.T) {
 	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), doc)
 	w.run("a")
 	want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/a"))
+}
+
+func TestOneOfTwoNamesTheGroupByName(t *testing.T) {
+	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/shop/0123456789abcdef"
+	first := strings.Replace(bindingDoc("a", "web", "ip", 8080), "arn/a", arn, 1)
+	byName := strings.Replace(bindingDoc("b", "other", "ip", 8080), "targetGroupARN: arn/b", "targetGroupName: shop", 1)
+	for name, c := range map[string]struct {
+		doc  string
+		want int // findings
+	}{
+		"the same group":                {byName, 1},
+		"of that name, another account": {with(byName, "iamRoleArnToAssume: role"), 0},
+		"another name":                  {strings.Replace(byName, "Name: shop", "Name: other", 1), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2), first)
+			w.aws.groups[arn], w.aws.groups["arn/shop"], w.aws.groups["arn/other"] = nil, nil, nil
+			w.now = w.now.Add(time.Minute)
+			w.put(c.doc)
+			w.run("a")
+			if out := w.run("b"); len(out.Findings) != c.want || c.want > 0 && out.Findings[0].Reason != finding.TargetGroupShared {
+				t.Errorf("findings %v", out.Findings)
+			}
+		})
+	}
+}
+
+func TestAGroupOfLoadBalancersIsNotFilledWithPods(t *testing.T) {
+	doc := strings.ReplaceAll(bindingDoc("a", "web", "ip", 8080), "  targetType: ip\n", "")
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), doc)
+	w.aws.typ = model.ALBTargets
+	out := w.run("a")
+	want(t, "calls", "", w.aws.take())
+	if len(out.Findings) != 1 || out.Findings[0].Reason != finding.Unsupported {
+		t.Errorf("findings %v", out.Findings)
+	}
+}
+
+func TestALostFinalizerComesBack(t *testing.T) {
+	w := ipWorld(t, p1)
+	w.run("a")
+	b := w.binding("a").DeepCopy()
+	b.Finalizers = nil
+	if err := w.store.Put(b); err != nil {
+		t.Fatal(err)
+	}
+	w.run("a")
+	if len(w.binding("a").Finalizers) != 1 {
+		t.Error("the binding could go before its targets")
+	}
+}
+
+func TestAMissingTargetGroupIsLookedForRarely(t *testing.T) {
+	w := ipWorld(t, p1)
+	delete(w.aws.groups, "arn/a")
+	if out := w.run("a"); out.RetryAfter != 15*time.Second {
+		t.Errorf("at first again after %s", out.RetryAfter)
+	}
+	w.now = w.now.Add(time.Hour)
+	if out := w.run("a"); out.RetryAfter != 5*time.Minute {
+		t.Errorf("then after %s", out.RetryAfter)
+	}
+}
+
+func TestAVPCThatDoesNotExistIsBlamed(t *testing.T) {
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), strings.Replace(bindingDoc("a", "web", "ip", 8080), "vpc-1", "vpc-unseen", 1))
+	out := w.run("a")
+	if len(out.Findings) != 1 || out.Findings[0].Field != "spec.vpcID" || out.RetryAfter != 5*time.Minute {
+		t.Errorf("outcome %+v", out)
+	}
 }
 
 func TestImpossibleBindingsAreLeftAlone(t *testing.T) {

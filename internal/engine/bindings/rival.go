@@ -3,6 +3,7 @@ package bindings
 import (
 	"cmp"
 	"fmt"
+	"path"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -27,11 +28,20 @@ func (r *Reconciler) rival(b *elbv2.TargetGroupBinding) (*elbv2.TargetGroupBindi
 	return first, v.Err()
 }
 
+// sameGroup compares by ARN and, where one of the two has none, by name within an account.
 func sameGroup(a, b *elbv2.TargetGroupBinding) bool {
 	if a.Spec.TargetGroupARN != "" && b.Spec.TargetGroupARN != "" {
 		return a.Spec.TargetGroupARN == b.Spec.TargetGroupARN
 	}
-	return a.Spec.TargetGroupARN == b.Spec.TargetGroupARN && a.Spec.TargetGroupName == b.Spec.TargetGroupName
+	return a.Spec.IamRoleArnToAssume == b.Spec.IamRoleArnToAssume && groupName(a) == groupName(b)
+}
+
+// groupName is the name of a binding's target group, which its ARN ends with: "…/name/id".
+func groupName(b *elbv2.TargetGroupBinding) string {
+	if b.Spec.TargetGroupARN == "" {
+		return b.Spec.TargetGroupName
+	}
+	return path.Base(path.Dir(b.Spec.TargetGroupARN))
 }
 
 func before(a, b *elbv2.TargetGroupBinding) bool {
@@ -48,11 +58,12 @@ func shared(b, first *elbv2.TargetGroupBinding) finding.Finding {
 
 // impossible says what AWS cannot do for a binding as it stands, nil if nothing.
 func impossible(b *elbv2.TargetGroupBinding) *finding.Finding {
-	if !targets.IsInstance(b) {
-		return nil
-	}
 	var field, what string
-	switch {
+	switch t := *b.Spec.TargetType; {
+	case t == elbv2.TargetTypeIP:
+		return nil
+	case t != elbv2.TargetTypeInstance:
+		field, what = "spec.targetGroupARN", fmt.Sprintf("a target group of type %s has neither nodes nor pods for targets", t)
 	case b.Spec.IamRoleArnToAssume != "":
 		field, what = "spec.iamRoleArnToAssume", "instances of one account cannot be targets in another"
 	case targets.IsQUIC(b):
@@ -62,6 +73,6 @@ func impossible(b *elbv2.TargetGroupBinding) *finding.Finding {
 	}
 	return &finding.Finding{
 		Object: targets.Ref(b), Field: field, Reason: finding.Unsupported, Severity: finding.Error,
-		Message: what + "; the targets stay as they are", Fix: "use target type ip",
+		Message: what + "; the targets stay as they are", Fix: "use a target group of type ip",
 	}
 }

@@ -207,3 +207,22 @@ subsets: [{ports: [{name: http, port: 8080}, {name: other, port: 9090}], address
 	w.run("a")
 	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
 }
+
+func TestWhatAnotherBindingOfTheClusterWantsIsNotTakenOut(t *testing.T) {
+	second := with(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"), "multiClusterTargetGroup: true")
+	w := sharedWorld(t, p1, p2)
+	w.put(second)
+	w.run("a")
+	w.run("b")
+	w.aws.setAll("arn/a", "healthy")
+	w.drop(cluster.KindBinding, "a")
+	w.run("a")
+	want(t, "targets after one of two went", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+	w.put(podDocs("web", p1))
+	w.drop(cluster.KindPod, p2.name)
+	w.run("b")
+	want(t, "targets after a pod went", "10.0.1.1:8080", w.aws.ids("arn/a"))
+	w.drop(cluster.KindBinding, "b")
+	w.run("b")
+	want(t, "targets after both went", "", w.aws.ids("arn/a"))
+}

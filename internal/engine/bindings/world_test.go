@@ -1,6 +1,7 @@
 package bindings_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,7 @@ type aws struct {
 	serial int  // of refusals
 	// remembered, if not nil, is what is said of targets to who takes an answer of some age.
 	remembered []observed.Target
+	typ        model.TargetType // of all groups; ip if empty
 }
 
 func (a *aws) Class(err error) engine.Class {
@@ -62,7 +64,7 @@ func (a *aws) As(account bindings.Account) bindings.TargetGroups {
 func (a *aws) TargetGroup(_ context.Context, arn, name string) (bindings.TargetGroup, error) {
 	for _, known := range slices.Sorted(maps.Keys(a.groups)) {
 		if known == arn || arn == "" && strings.HasSuffix(known, "/"+name) {
-			return bindings.TargetGroup{ARN: known, Type: model.IPTargets, Protocol: "HTTP", AddressType: model.IPv4, VPC: "vpc-1"}, nil
+			return bindings.TargetGroup{ARN: known, Type: cmp.Or(a.typ, model.IPTargets), Protocol: "HTTP", AddressType: model.IPv4, VPC: "vpc-1"}, nil
 		}
 	}
 	return bindings.TargetGroup{}, classed{engine.Gone, "no such group"}

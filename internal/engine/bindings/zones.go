@@ -9,6 +9,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/network"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
@@ -51,8 +52,14 @@ func (p *pass) outside(ctx context.Context) (func(string) bool, error) {
 		vpc = p.r.VPC
 	}
 	ranges, err := p.r.Cloud.VPCRanges(ctx, vpc)
-	if err != nil && accountOf(p.b) != (Account{}) && p.r.Cloud.Class(err) == engine.Gone {
-		return func(string) bool { return true }, nil
+	if err != nil && p.r.Cloud.Class(err) == engine.Gone {
+		if accountOf(p.b) != (Account{}) {
+			return func(string) bool { return true }, nil
+		}
+		return nil, mistake{finding.Finding{
+			Object: targets.Ref(p.b), Field: "spec.vpcID", Reason: finding.RejectedByAWS, Severity: finding.Error,
+			Message: fmt.Sprintf("VPC %s does not exist, or this account does not see it", vpc), Fix: "correct spec.vpcID",
+		}}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read ranges of VPC %s: %w", vpc, err)
