@@ -10,6 +10,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
@@ -114,19 +115,37 @@ func (c *Cloud) forgetResource(q model.AskAttributes) {
 	})
 }
 
-// askCapacity reads a capacity reservation; 0 stands for none.
+// provisioningFor is how long the capacity and the state of a load balancer that is being made are
+// taken as read.
+const provisioningFor = 10 * time.Second
+
+func (c *Cloud) capacityFresh(e *lbEntry) bool {
+	if e.lb.State == observed.Provisioning {
+		return c.younger(e.capacityAt, provisioningFor)
+	}
+	return c.fresh(e.capacityAt, e.lb.ARN)
+}
+
+// askCapacity reads a capacity reservation; 0 stands for none. Of a load balancer that was being
+// made it reads as well whether it still is.
 func (c *Cloud) askCapacity(ctx context.Context, q model.AskCapacity) error {
-	at := func() (at time.Time) {
+	known := func() (fresh, provisioning bool) {
 		c.inv.with(func() {
 			if e := c.inv.lbs[q.ARN]; e != nil {
-				at = e.capacityAt
+				fresh, provisioning = c.capacityFresh(e), e.lb.State == observed.Provisioning
 			}
 		})
-		return at
+		return fresh, provisioning
 	}
-	return c.once(ctx, q.Key(), q.ARN, at, func() error {
-		start := c.cfg.Now()
-		out, err := c.api.elb.DescribeCapacityReservation(ctx, &elb.DescribeCapacityReservationInput{LoadBalancerArn: aws.String(q.ARN)})
+	if fresh, _ := known(); fresh {
+		return nil
+	}
+	return c.flight.do(ctx, q.Key(), func() error {
+		fresh, provisioning := known()
+		if fresh {
+			return nil
+		}
+		err := c.readCapacity(ctx, q.ARN, provisioning)
 		if isGone(err) {
 			c.inv.with(func() { c.inv.lbsAt = time.Time{} })
 			return nil
@@ -134,9 +153,29 @@ func (c *Cloud) askCapacity(ctx context.Context, q model.AskCapacity) error {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
 		}
-		c.setCapacity(q.ARN, out.MinimumLoadBalancerCapacity, start)
 		return nil
 	})
+}
+
+func (c *Cloud) readCapacity(ctx context.Context, arn string, provisioning bool) error {
+	start := c.cfg.Now()
+	if provisioning {
+		out, err := c.api.elb.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{arn}})
+		if err != nil {
+			return err
+		}
+		c.inv.with(func() {
+			if e := c.inv.lbs[arn]; e != nil && len(out.LoadBalancers) == 1 {
+				e.lb.State = loadBalancerFromAWS(out.LoadBalancers[0]).State
+			}
+		})
+	}
+	out, err := c.api.elb.DescribeCapacityReservation(ctx, &elb.DescribeCapacityReservationInput{LoadBalancerArn: aws.String(arn)})
+	if err != nil {
+		return err
+	}
+	c.setCapacity(arn, out.MinimumLoadBalancerCapacity, start)
+	return nil
 }
 
 func (c *Cloud) setCapacity(arn string, m *elbtypes.MinimumLoadBalancerCapacity, at time.Time) {

@@ -207,17 +207,17 @@ func (v *inventory) link(lb string, used map[string]bool) {
 }
 
 // view puts a load balancer together with its listeners and rules, in their order.
-func (e *lbEntry) view(fresh func(time.Time, string) bool) observed.LoadBalancer {
+func (e *lbEntry) view(c *Cloud) observed.LoadBalancer {
 	out := e.lb
-	if !fresh(e.attributesAt, e.lb.ARN) {
+	if !c.fresh(e.attributesAt, e.lb.ARN) {
 		out.Attributes = nil
 	}
-	if !fresh(e.capacityAt, e.lb.ARN) {
+	if !c.capacityFresh(e) {
 		out.Capacity = nil
 	}
 	for _, le := range e.listeners {
 		l := le.l
-		if !fresh(le.attributesAt, l.ARN) {
+		if !c.fresh(le.attributesAt, l.ARN) {
 			l.Attributes = nil
 		}
 		for _, r := range le.rules {

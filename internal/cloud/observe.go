@@ -87,7 +87,7 @@ func (c *Cloud) snapshot(id model.StackID) observed.Stack {
 		out.Facts.Account = c.inv.account
 		for _, e := range c.inv.lbs {
 			if e.lb.VPC == c.vpc && c.belongs(id, e.lb.Tags) {
-				lb := e.view(c.fresh)
+				lb := e.view(c)
 				lb.ResourceID = lb.Tags[key]
 				out.LoadBalancers = append(out.LoadBalancers, lb)
 			}

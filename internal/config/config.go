@@ -41,6 +41,9 @@ type AWS struct {
 	MaxRetries int // attempts per call
 	Endpoints  map[string]string
 	Throttle   string
+	// Stabilization is when to look again at a load balancer that is still provisioning, if its
+	// capacity has to be set.
+	Stabilization time.Duration
 }
 
 // Defaults are used where users say nothing.
@@ -122,7 +125,6 @@ type Admission struct {
 type Later struct {
 	ServiceWorkers, ALBGatewayWorkers, NLBGatewayWorkers, GatewayClassWorkers, AcceleratorWorkers int
 	AcceleratorMaxBackoff                                                                         time.Duration
-	StabilizationInterval                                                                         time.Duration
 	LoadBalancerClass                                                                             string
 }
 
@@ -131,7 +133,7 @@ func Default() Config {
 	return Config{
 		LogLevel:   "info",
 		Kubernetes: Kubernetes{SyncPeriod: 10 * time.Hour},
-		AWS:        AWS{VPCTagKey: "Name", MaxRetries: 10},
+		AWS:        AWS{VPCTagKey: "Name", MaxRetries: 10, Stabilization: 2 * time.Minute},
 		Defaults:   Defaults{TargetType: "instance", Scheme: "internal", SSLPolicy: "ELBSecurityPolicy-2016-08"},
 		Ingress:    Ingress{Class: "alb", TolerateMissingService: true, TolerateMissingAction: true, WAFv2: true, WAFClassic: true, Shield: true},
 		Security:   Security{BackendGroup: true},
@@ -145,8 +147,7 @@ func Default() Config {
 		Admission: Admission{ReadinessGates: true},
 		Later: Later{
 			ServiceWorkers: 3, ALBGatewayWorkers: 3, NLBGatewayWorkers: 3, GatewayClassWorkers: 3, AcceleratorWorkers: 1,
-			AcceleratorMaxBackoff: 1000 * time.Second, StabilizationInterval: 2 * time.Minute,
-			LoadBalancerClass: "service.k8s.aws/nlb",
+			AcceleratorMaxBackoff: 1000 * time.Second, LoadBalancerClass: "service.k8s.aws/nlb",
 		},
 	}
 }

@@ -27,6 +27,7 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&a.VPCTagKey, "aws-vpc-tag-key", a.VPCTagKey, "deprecated, no effect")
 	fs.IntVar(&a.MaxRetries, "aws-max-retries", a.MaxRetries, "attempts per AWS call")
 	fs.StringToStringVar(&a.Endpoints, "aws-api-endpoints", a.Endpoints, "serviceID=URL pairs that override AWS endpoints")
+	fs.DurationVar(&a.Stabilization, "lb-stabilization-monitor-interval", a.Stabilization, "when to look again at a load balancer that is provisioning and whose capacity has to be set")
 	fs.StringVar(&a.Throttle, "aws-api-throttle", a.Throttle, "serviceID:operationRegex=rate:burst,... limits of AWS calls")
 
 	d := &c.Defaults
@@ -97,7 +98,6 @@ func (c *Config) bindLater(fs *pflag.FlagSet) {
 	fs.IntVar(&l.GatewayClassWorkers, "gateway-class-max-concurrent-reconciles", l.GatewayClassWorkers, "GatewayClasses worked on at a time"+note)
 	fs.IntVar(&l.AcceleratorWorkers, "globalaccelerator-max-concurrent-reconciles", l.AcceleratorWorkers, "GlobalAccelerators worked on at a time"+note)
 	fs.DurationVar(&l.AcceleratorMaxBackoff, "globalaccelerator-max-exponential-backoff-delay", l.AcceleratorMaxBackoff, "longest wait after failures"+note)
-	fs.DurationVar(&l.StabilizationInterval, "lb-stabilization-monitor-interval", l.StabilizationInterval, "when to look again at a load balancer that is provisioning"+note)
 	fs.StringVar(&l.LoadBalancerClass, "load-balancer-class", l.LoadBalancerClass, "class of Services to serve"+note)
 }
 

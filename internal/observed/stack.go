@@ -26,6 +26,9 @@ func (s Stack) Live(resourceID string) *LoadBalancer {
 	return nil
 }
 
+// Provisioning is the state of a load balancer that AWS is still making.
+const Provisioning = "provisioning"
+
 // LoadBalancer as it is. Attributes hold all attributes that AWS reports; nil means that they
 // were not read because nothing asked for them.
 type LoadBalancer struct {
@@ -36,7 +39,7 @@ type LoadBalancer struct {
 	Scheme         model.Scheme
 	AddressType    model.AddressType
 	DNSName        string
-	State          string // provisioning, active, active_impaired, failed
+	State          string // Provisioning, active, active_impaired, failed
 	VPC            string
 	Subnets        []string // sorted
 	SecurityGroups []string // sorted

@@ -51,7 +51,7 @@ func (b *builder) planLoadBalancer(after []StepID) []StepID {
 	if want.IPAMPool != "" && want.IPAMPool != live.IPAMPool {
 		b.setPool(want.IPAMPool, live.IPAMPool, after)
 	}
-	b.planCapacity(live.ARN, live.Capacity, after)
+	b.planCapacity(live, after)
 	b.replaceSurplus(after)
 	return after
 }
@@ -71,7 +71,7 @@ func (b *builder) createLoadBalancer(tags Tags, after []StepID) []StepID {
 	})
 	b.planAttributes(loadBalancerAddress, "", want.Attributes, nil, false, []StepID{id}, b.members())
 	if want.Capacity != nil && *want.Capacity > 0 {
-		b.planCapacity("", nil, []StepID{id})
+		b.planCapacity(nil, []StepID{id})
 	}
 	return []StepID{id}
 }
@@ -85,24 +85,29 @@ func (b *builder) setPool(pool, from string, after []StepID) {
 	})
 }
 
-// planCapacity compares the capacity reservation, which is asked for only if one is wished.
-func (b *builder) planCapacity(arn string, have *int32, after []StepID) {
+// planCapacity compares the capacity reservation, which is asked for only if one is wished. It is
+// made when the load balancer is active; the rest of the plan does not wait for that.
+func (b *builder) planCapacity(live *observed.LoadBalancer, after []StepID) {
 	want := b.want.ALB.Capacity
 	if want == nil {
 		return
 	}
-	if arn != "" && have == nil {
-		b.ask(model.AskCapacity{ARN: arn})
+	if live != nil && live.Capacity == nil {
+		b.ask(model.AskCapacity{ARN: live.ARN})
 		return
 	}
-	if arn != "" && *have == *want {
+	if live != nil && *live.Capacity == *want {
 		return
 	}
-	b.add(Step{
+	s := Step{
 		ID: stepID("capacity", loadBalancerAddress), Address: loadBalancerAddress, Verb: Update,
 		Do:  SetCapacity{LoadBalancer: loadBalancerAddress, Units: *want},
 		Why: b.origin("capacity"), After: after, Blames: b.members(),
-	})
+	}
+	if live == nil || live.State == observed.Provisioning {
+		s.Wait, s.Again = "the load balancer to be active", b.opt.Stabilization
+	}
+	b.add(s)
 }
 
 // planAttributes changes the attributes that differ; those of a live resource have to be read

@@ -26,6 +26,9 @@ type Options struct {
 	// Propagation is how long a change of listeners and rules takes to reach the nodes of a load
 	// balancer. Until then they send requests the old way, so what was in use is left alone.
 	Propagation time.Duration
+	// Stabilization is when to look again at a load balancer that is still provisioning, if its
+	// capacity has to be set; 0: as soon as is usual.
+	Stabilization time.Duration
 	// Unsettled is for how long earlier changes of the stack may not have reached all nodes yet.
 	Unsettled time.Duration
 	// Tight deletes before it creates; set after AWS has reported a full quota.

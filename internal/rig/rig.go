@@ -155,7 +155,7 @@ func (r *Rig) Start() {
 	p.frontend = ingress.New(in)
 	p.stacks = controller.NewTriggers(k8s.View, cluster.KindIngress, p.frontend.Stacks)
 	p.tracked = controller.NewTriggers(k8s.View, cluster.KindBinding, controller.BindingOf)
-	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second}
+	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second, Stabilization: 2 * time.Minute}
 	if r.opt.Plan != nil {
 		r.opt.Plan(&options)
 	}

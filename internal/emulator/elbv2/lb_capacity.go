@@ -93,6 +93,10 @@ func (s *Service) ModifyCapacityReservation(c *world.Call, in *elb.ModifyCapacit
 	if most := s.quota(quotaCapacity); int(units) > most {
 		return nil, fail("CapacityUnitsLimitExceeded", "The maximum number of capacity units '%d' has been exceeded", most)
 	}
+	// Not confirmed; a client has to be prepared for it.
+	if state, _ := lb.State(c.Now); s.w.Config.Strict && state == types.LoadBalancerStateEnumProvisioning {
+		return nil, fail("OperationNotPermitted", "Load balancer '%s' is not active", lb.ARN)
+	}
 	r := lb.Capacity
 	if c.Now.Before(r.Ready) {
 		return nil, &world.Error{Code: "PriorRequestNotComplete", Status: 429, Message: "A prior capacity reservation request for load balancer '" + lb.ARN + "' is not complete"}

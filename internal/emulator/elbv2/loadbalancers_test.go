@@ -321,6 +321,8 @@ func TestCapacityReservation(t *testing.T) {
 	_, err := r.elb.ModifyCapacityReservation(r.ctx, &elb.ModifyCapacityReservationInput{LoadBalancerArn: lb.LoadBalancerArn})
 	wantError(t, err, "ValidationError", "")
 	wantError(t, modify(20000), "CapacityUnitsLimitExceeded", "")
+	wantError(t, modify(200), "OperationNotPermitted", "not active")
+	r.clock.Advance(time.Minute)
 	r.em.World().Config.ELB.CapacityDelay = time.Minute
 	if err := modify(200); err != nil {
 		t.Fatal(err)
