@@ -93,7 +93,8 @@ func TestClaimRefusesWhatIsBeingDeleted(t *testing.T) {
 
 func TestReleaseClearsTheStatusOfTheLastLoadBalancer(t *testing.T) {
 	ing := ingress(naming.ImplicitFinalizer)
-	ing.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{Hostname: "h"}}
+	ing.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{
+		{Hostname: "h", Ports: []networkingv1.IngressPortStatus{{Port: 80}}}, {Hostname: "front"}}
 	c, m := world(t, ing)
 	if err := apply(t, c, plan.ReleaseFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer, ClearStatus: true}, nil); err != nil {
 		t.Fatal(err)
@@ -109,8 +110,20 @@ func TestReleaseClearsTheStatusOfTheLastLoadBalancer(t *testing.T) {
 	if err := apply(t, c, plan.ReleaseFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer, ClearStatus: true}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web"); len(got.Status.LoadBalancer.Ingress) != 1 {
+	if got := get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web"); len(got.Status.LoadBalancer.Ingress) != 2 {
 		t.Error("the status of the other load balancer is gone")
+	}
+	// So does one that another controller serves now.
+	for _, theirs := range []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}, {Hostname: "nlb.example.com"}} {
+		taken := ing.DeepCopy()
+		taken.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{theirs}
+		c, m = world(t, taken)
+		if err := apply(t, c, plan.ReleaseFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer, ClearStatus: true}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web"); len(got.Status.LoadBalancer.Ingress) != 1 || len(got.Finalizers) != 0 {
+			t.Errorf("%+v of another controller: %+v %+v", theirs, got.Finalizers, got.Status)
+		}
 	}
 }
 

@@ -85,7 +85,7 @@ func eventFor(obj cluster.Object, ev cluster.Event, at time.Time, serial uint64)
 		message = strings.ToValidUTF8(message[:maxEventMessage-len("…")], "") + "…"
 	}
 	when := metav1.NewTime(at)
-	name := fmt.Sprintf("%s.%s%s", obj.GetName(), strconv.FormatInt(at.UnixNano(), 16), strconv.FormatUint(serial, 16))
+	name := fmt.Sprintf("%s.%s%s", beginning(obj.GetName()), strconv.FormatInt(at.UnixNano(), 16), strconv.FormatUint(serial, 16))
 	apiVersion, k := typ.GVK.ToAPIVersionAndKind()
 	return &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -98,6 +98,16 @@ func eventFor(obj cluster.Object, ev cluster.Event, at time.Time, serial uint64)
 		Source:              corev1.EventSource{Component: component(ev.Ref.Kind)},
 		ReportingController: component(ev.Ref.Kind),
 	}
+}
+
+// beginning is as much of an object's name as leaves room, in the name of an event, for the time and
+// the number behind it.
+func beginning(name string) string {
+	const room = 253 - len(".") - 32
+	if len(name) <= room {
+		return name
+	}
+	return strings.TrimRight(name[:room], "-.")
 }
 
 // component is the name under which events about a kind are recorded.

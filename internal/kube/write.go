@@ -81,25 +81,24 @@ func (c *Cluster) release(ctx context.Context, do plan.ReleaseFinalizer) error {
 	}))
 }
 
-// clearStatus removes the load balancer from a status, unless the object carries more than one
-// finalizer of ours: then another load balancer has written its own name there.
+// clearStatus removes our load balancer from the status of an Ingress. One that carries more than one
+// finalizer of ours shows another load balancer by now, and a status that is not of our form was
+// written by the controller that has taken the Ingress over: name servers follow it.
 func (c *Cluster) clearStatus(ctx context.Context, ref cluster.Ref) error {
-	obj, err := c.source.Get(ref)
-	if err != nil || obj == nil {
-		return err
-	}
-	empty := true
-	switch o := obj.(type) {
-	case *networkingv1.Ingress:
-		empty = len(o.Status.LoadBalancer.Ingress) == 0 ||
-			len(cluster.IndexValues(cluster.KindIngress, cluster.IngressByFinalizer, o)) > 1
-	case *corev1.Service:
-		empty = len(o.Status.LoadBalancer.Ingress) == 0
-	}
-	if empty {
+	if ref.Kind != cluster.KindIngress {
 		return nil
 	}
-	return ignoreNotFound(c.api.Patch(ctx, obj, cluster.Status, types.MergePatchType,
+	ing := &networkingv1.Ingress{}
+	ing.Namespace, ing.Name = ref.Namespace, ref.Name
+	if err := c.api.Read(ctx, ing); err != nil {
+		return ignoreNotFound(err)
+	}
+	shown := ing.Status.LoadBalancer.Ingress
+	if len(shown) == 0 || shown[0].Hostname == "" || len(shown[0].Ports) == 0 ||
+		len(cluster.IndexValues(cluster.KindIngress, cluster.IngressByFinalizer, ing)) > 1 {
+		return nil
+	}
+	return ignoreNotFound(c.api.Patch(ctx, ing, cluster.Status, types.MergePatchType,
 		[]byte(`{"status":{"loadBalancer":{"ingress":null}}}`)))
 }
 
