@@ -128,6 +128,19 @@ func (t targetGroups) TargetGroup(ctx context.Context, arn, name string) (bindin
 	return d.group, d.err
 }
 
+// InUse implements bindings.TargetGroups.
+func (t targetGroups) InUse(ctx context.Context, arn string) (bool, error) {
+	api, err := t.api(ctx)
+	if err != nil {
+		return false, err
+	}
+	out, err := api.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{arn}})
+	if err != nil {
+		return false, fmt.Errorf("find target group %s: %w", arn, err)
+	}
+	return len(out.TargetGroups) == 1 && len(out.TargetGroups[0].LoadBalancerArns) > 0, nil
+}
+
 // remember keeps a description, and drops those that are too old: users choose the names.
 func (t targetGroups) remember(key string, d describedGroup) {
 	f := t.c.facts

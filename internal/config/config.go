@@ -20,7 +20,9 @@ type Config struct {
 	Later       Later
 	// StrictGroups lets one fault of a member stop its whole group.
 	StrictGroups bool
-	Gates        Gates
+	// AllowMassRemoval lets most Ingresses be given to another controller at once.
+	AllowMassRemoval bool
+	Gates            Gates
 }
 
 // Kubernetes says how to reach the API server and what to see of it.

@@ -113,7 +113,7 @@ func TestFlagsAndDefaults(t *testing.T) {
 		"webhook-cert-file": "", "webhook-key-file": "", "kube-ca-pem-filepath": "", "enable-leader-election": "true",
 		"leader-election-id": "aws-load-balancer-controller-leader", "leader-election-namespace": "",
 		"watch-namespace": "", "sync-period": "10h0m0s",
-		"strict-groups": "false", "targetgroupbinding-deferral-window": "30m0s",
+		"strict-groups": "false", "allow-mass-removal": "false", "targetgroupbinding-deferral-window": "30m0s",
 	}
 	c := Default()
 	fs := pflag.NewFlagSet("t", pflag.ContinueOnError)

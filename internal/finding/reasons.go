@@ -89,7 +89,7 @@ var Reasons = []Explanation{
 	{QuotaReached, "An AWS quota is reached.", "Ask AWS for a higher quota, or remove what is not needed.", BlocksNothing},
 	{RedirectPortInvalid, "ssl-redirect names a port that is not an HTTPS listener of the group.", "Add the HTTPS port to listen-ports, or correct ssl-redirect.", BlocksNothing},
 	{RejectedByAWS, "AWS refused a value.", "Correct the value that AWS names.", BlocksNothing},
-	{RemovalNotTrusted, "Nearly everything would be removed at once while the view of the cluster may be incomplete.", "Nothing to do if the cluster view becomes complete; otherwise check the API server.", BlocksStack},
+	{RemovalNotTrusted, "What serves traffic would go although nobody deletes it: most Ingresses get another controller at once, endpoints or nodes are missing as a whole, or a TargetGroupBinding is deleted while requests are sent to its group. What is live stays.", "Bring back what is missing; the message says how to go through with it if it is meant.", BlocksMember},
 	{RuleTooLarge, "A rule has more condition values or wildcards, or longer ones, than AWS takes.", "Split the rule, or shorten its values.", BlocksRule},
 	{SecretInvalid, "A Secret lacks a needed key or label.", "Add the key or label.", BlocksRule},
 	{SecretNotFound, "A Secret does not exist.", "Create the Secret in the namespace of the Ingress.", BlocksRule},

@@ -79,10 +79,23 @@ type Resolution struct {
 	// Faulty says that the endpoints cannot be told, and those given are only where they may be:
 	// what is registered stays.
 	Faulty bool
+	// Blind says that what endpoints are read from is missing as a whole, so that nothing is known of
+	// them: what is registered stays.
+	Blind bool
 	// Unsure says that an endpoint was left out because the view does not agree with itself yet.
 	// The view has asked for what is missing, so its coming is an event.
 	Unsure   bool
 	Findings finding.List
+}
+
+// blind notes that endpoints cannot be known. An empty answer is taken for a wish only where it can
+// be one.
+func (r *Resolution) blind(b *elbv2.TargetGroupBinding, what, fix string) {
+	r.Blind = true
+	r.Findings.Add(finding.Finding{
+		Object: Ref(b), Field: "spec.serviceRef", Reason: finding.RemovalNotTrusted, Severity: finding.Error,
+		Message: what + "; the targets that are registered stay", Fix: fix,
+	})
 }
 
 // Resolve finds the endpoints of a binding whose target type is known.

@@ -45,8 +45,13 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 		})
 		selector, _ = nodeSelector(nil)
 	}
+	nodes := cluster.List[*corev1.Node](v, cluster.Query{Kind: cluster.KindNode})
+	if len(nodes) == 0 {
+		r.blind(b, "the cluster shows no node at all", "check the API server; AWS takes instances out by itself once they are terminated")
+		return
+	}
 	var ready, unknown []Endpoint
-	for _, n := range cluster.List[*corev1.Node](v, cluster.Query{Kind: cluster.KindNode}) {
+	for _, n := range nodes {
 		if !selector.Matches(labels.Set(n.Labels)) || leaving(n) {
 			continue
 		}

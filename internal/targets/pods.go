@@ -22,7 +22,10 @@ func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Servi
 			return
 		}
 	} else {
-		found = endpointSlices(v, b, svc)
+		found = endpointSlices(v, b, svc, r)
+	}
+	if r.Blind {
+		return
 	}
 	var ready, unknown []Endpoint
 	for _, s := range found {
@@ -46,8 +49,9 @@ func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Servi
 	}
 }
 
-// endpointSlices are those of the Service with addresses of the target group's family.
-func endpointSlices(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service) []*discoveryv1.EndpointSlice {
+// endpointSlices are those of the Service with addresses of the target group's family. Kubernetes
+// keeps a slice, if an empty one, for each Service that selects pods, also when it has no pod.
+func endpointSlices(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service, r *Resolution) []*discoveryv1.EndpointSlice {
 	family := discoveryv1.AddressTypeIPv4
 	if t := b.Spec.IPAddressType; t != nil && *t == elbv2.TargetGroupIPAddressTypeIPv6 {
 		family = discoveryv1.AddressTypeIPv6
@@ -55,6 +59,10 @@ func endpointSlices(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Se
 	all := cluster.List[*discoveryv1.EndpointSlice](v, cluster.Query{
 		Kind: cluster.KindEndpointSlice, Namespace: b.Namespace, Index: cluster.SliceByService, Value: svc.Namespace + "/" + svc.Name,
 	})
+	if len(all) == 0 && len(svc.Spec.Selector) > 0 {
+		r.blind(b, fmt.Sprintf("Service %s/%s has no EndpointSlice, not even an empty one", svc.Namespace, svc.Name),
+			"check the EndpointSlice controller of Kubernetes and who deletes EndpointSlices")
+	}
 	return slices.DeleteFunc(slices.Clone(all), func(s *discoveryv1.EndpointSlice) bool { return s.AddressType != family })
 }
 

@@ -21,7 +21,15 @@ func (p *pass) delete(ctx context.Context) error {
 		return nil
 	}
 	p.r.dueIn(p.key) // so that it is known, should somebody else remove the finalizer
-	if err := p.cleanUp(ctx); err != nil {
+	kept, err := p.inUse(ctx)
+	switch {
+	case err != nil:
+	case kept:
+		return p.leave(ctx)
+	default:
+		err = p.cleanUp(ctx)
+	}
+	if err != nil {
 		p.out.Findings.Add(finding.Finding{
 			Object: targets.Ref(p.b), Reason: finding.RejectedByAWS, Severity: finding.Error, Message: err.Error(), Fix: "this is tried again",
 		})
@@ -52,6 +60,16 @@ func (p *pass) withdraw(ctx context.Context) error {
 		return err
 	}
 	return p.events(ctx, reasonBackendNotFound)
+}
+
+// stay leaves everything as it is while that which endpoints are read from is missing as a whole.
+func (p *pass) stay(ctx context.Context) error {
+	if p.r.absent(p.key) < grace {
+		// It may be on its way here, as for a new Service.
+		p.out.RetryAfter = grace
+		return nil
+	}
+	return p.stop(ctx, reasonFailedReconcile)
 }
 
 // cleanUp deregisters all targets, drops the rules and lets waiting pods go. A target group that

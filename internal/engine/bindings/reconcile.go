@@ -75,7 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err e
 
 // gone tidies up after a binding that disappeared with or without our doing, or that was never
 // there although pods have its readiness gate. A binding that is only on its way to us must not
-// have its gates opened.
+// have its gates opened, and one that will be made anew needs its rules.
 func (p *pass) gone(ctx context.Context) error {
 	p.r.viewed(p.key, nil)
 	known := p.r.knows(p.key)
@@ -83,12 +83,18 @@ func (p *pass) gone(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(waiting) > 0 && p.r.absent(p.key) < grace {
-		p.out.RetryAfter = grace
-	} else {
-		if err := p.open(ctx, waiting); err != nil {
-			return err
-		}
+	absent := p.r.absent(p.key)
+	if len(waiting) > 0 && absent < grace {
+		p.retry(true, grace)
+	} else if err := p.open(ctx, waiting); err != nil {
+		return err
+	}
+	if known && absent < comeback {
+		p.r.noteServing(p.key, true)
+		p.retry(true, comeback-absent)
+		return nil
+	}
+	if p.out.RetryAfter == 0 {
 		p.r.forget(p.key)
 	}
 	if !known {
@@ -141,6 +147,8 @@ func (p *pass) converge(ctx context.Context) error {
 		return p.stop(ctx, reasonFailedReconcile, shared(p.b, rival))
 	case p.found.NotFound:
 		return p.withdraw(ctx)
+	case p.found.Blind:
+		return p.stay(ctx)
 	case p.found.Faulty:
 		p.r.seen(p.key)
 		return p.stop(ctx, reasonFailedReconcile)
@@ -151,7 +159,7 @@ func (p *pass) converge(ctx context.Context) error {
 
 // unchanged says that nothing has changed since the last complete run.
 func (p *pass) unchanged(want string) bool {
-	if p.found.NotFound || p.found.Faulty || p.found.Unsure || p.checkpoint != want || !p.claimed() {
+	if p.found.NotFound || p.found.Blind || p.found.Faulty || p.found.Unsure || p.checkpoint != want || !p.claimed() {
 		return false
 	}
 	if seen := p.b.Status.ObservedGeneration; seen == nil || *seen < p.b.Generation {

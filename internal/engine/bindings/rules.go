@@ -207,6 +207,7 @@ func (r *Reconciler) collectAsks(ctx context.Context, me Key, leaving bool) ([]a
 		found := targets.Resolve(v, w, r.Targets)
 		a.demand = targets.Ask(v, w, found.Endpoints)
 		a.demand.Faulty = a.demand.Faulty || found.Faulty
+		a.demand.Lost = a.demand.Lost || found.Blind
 		out = append(out, a)
 	}
 	return out, v.Err()

@@ -38,7 +38,8 @@ type aws struct {
 	rules  map[string][]model.IngressRule
 	log    []string // every call that changes something, and every read of targets
 	refuse map[string]engine.Class
-	full   int  // targets per group, 0 for no limit
+	full   int // targets per group, 0 for no limit
+	used   map[string]bool
 	zonal  bool // addresses outside of the VPC need the name of a zone
 	serial int  // of refusals
 	// remembered, if not nil, is what is said of targets to who takes an answer of some age.
@@ -68,6 +69,14 @@ func (a *aws) TargetGroup(_ context.Context, arn, name string) (bindings.TargetG
 		}
 	}
 	return bindings.TargetGroup{}, classed{engine.Gone, "no such group"}
+}
+
+func (a *aws) InUse(_ context.Context, arn string) (bool, error) {
+	if _, ok := a.groups[arn]; !ok {
+		return false, classed{engine.Gone, "no such group"}
+	}
+	a.log = append(a.log, "in use "+short(arn))
+	return a.used[arn], nil
 }
 
 func (a *aws) TargetHealth(_ context.Context, arn string, maxAge time.Duration) (observed.Health, error) {

@@ -127,6 +127,9 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 		return
 	}
 	p := f.place(v, ing)
+	if claimed && p.fault == nil && !p.managed {
+		p.fault = f.massRemoval(v, ing)
+	}
 	switch {
 	case p.fault != nil && claimed:
 		// What it had stays: a class deleted by accident must not tear rules down.

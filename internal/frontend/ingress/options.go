@@ -58,6 +58,9 @@ type Options struct {
 	NoShield     bool
 	// StrictGroups lets one fault stop the whole group.
 	StrictGroups bool
+	// AllowMassRemoval believes the classes also where most Ingresses that are served are given to
+	// another controller at once.
+	AllowMassRemoval bool
 	// ExactRegexHosts keeps rules behind a redirect whose only hosts are regular expressions,
 	// which older controllers drop.
 	ExactRegexHosts bool

@@ -1,0 +1,80 @@
+package bindings
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
+)
+
+// comeback is for how long no rule is taken away after a binding has disappeared without letting
+// go: it is made anew in a moment, or after some more if its definition has to come back first.
+const comeback = time.Minute
+
+// inUse says whether a binding that is being deleted was made for a load balancer which still sends
+// requests to its target group. The controller deletes a binding only after the last rule that
+// forwards to its group, so somebody else deletes this one: by hand, with the definition of the
+// kind, or by a tool that takes it for a leftover. It will be made anew, and taking its targets out
+// meanwhile would stop the traffic.
+func (p *pass) inUse(ctx context.Context) (bool, error) {
+	wanted, err := p.r.wanted(p.b)
+	if err != nil || !wanted || p.b.Spec.TargetGroupARN == "" {
+		return false, err
+	}
+	used, err := p.groups().InUse(ctx, p.b.Spec.TargetGroupARN)
+	if err != nil {
+		if p.past(err) {
+			return false, nil
+		}
+		return false, fmt.Errorf("see whether target group %s is in use: %w", p.b.Spec.TargetGroupARN, err)
+	}
+	return used, nil
+}
+
+// wanted says whether an Ingress that nobody deletes asks for the stack of a binding.
+func (r *Reconciler) wanted(b *elbv2.TargetGroupBinding) (bool, error) {
+	id, ok := naming.StackFromLabels(b.Labels)
+	if !ok || id.Kind != model.Ingress {
+		return false, nil
+	}
+	v := r.Cluster.View()
+	var all []*networkingv1.Ingress
+	if id.Namespace != "" {
+		if ing, ok := cluster.Get[*networkingv1.Ingress](v, cluster.KindIngress, id.Namespace, id.Name); ok {
+			all = append(all, ing)
+		}
+	} else {
+		all = cluster.List[*networkingv1.Ingress](v, cluster.Query{
+			Kind: cluster.KindIngress, Index: cluster.IngressByFinalizer, Value: naming.Finalizer(id),
+		})
+	}
+	return slices.ContainsFunc(all, func(ing *networkingv1.Ingress) bool {
+		return ing.DeletionTimestamp == nil && slices.Contains(ing.Finalizers, naming.Finalizer(id))
+	}), v.Err()
+}
+
+// leave lets the object go and leaves its targets and rules to the one that will be made anew.
+func (p *pass) leave(ctx context.Context) error {
+	p.out.Findings.Add(finding.Finding{
+		Object: targets.Ref(p.b), Reason: finding.RemovalNotTrusted, Severity: finding.Warning,
+		Message: "the binding is deleted while its load balancer still sends requests to the target group; the targets stay, and the binding is made anew",
+		Fix:     "to end the traffic, delete the Ingress or its backend",
+	})
+	p.r.noteServing(p.key, true)
+	if err := p.events(ctx, ""); err != nil {
+		return err
+	}
+	if err := p.r.change(ctx, ReleaseFinalizer{p.key}); err != nil {
+		return p.note(ctx, err, "FailedRemoveFinalizer", "Failed remove finalizer due to ")
+	}
+	return nil
+}
