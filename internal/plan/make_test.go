@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -191,5 +193,19 @@ func TestNoTargetGroupIsMadeForAHeldRuleAlone(t *testing.T) {
 	p, _ := Make(claimed(wishOf(ruleTo("/a", "g1"), bad)), observed.Stack{Facts: testFacts()}, testOptions)
 	if ids := stepIDs(p); strings.Contains(ids, "g2") || !strings.Contains(ids, "create target-group/g1") {
 		t.Errorf("want g1 and not g2, got\n%s", ids)
+	}
+}
+
+// Anybody may write our labels on a binding of a namespace of theirs.
+func TestABindingOfAnotherNamespaceIsNotTakenForOurs(t *testing.T) {
+	wish := claimed(wishOf(ruleTo("/a", "g1")))
+	have := converge(t, wish, observed.Stack{Facts: testFacts()})
+	if len(have.Bindings) != 1 {
+		t.Fatalf("%d bindings", len(have.Bindings))
+	}
+	have.Bindings[0].Namespace = "other"
+	p := settled(t, wish, &have, func(string) string { return "healthy" })
+	if diff := cmp.Diff("bind:binding/g1", stepIDs(p)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

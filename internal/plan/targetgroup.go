@@ -142,8 +142,9 @@ func (b *builder) planBinding(w model.TargetGroup, after []StepID) {
 	arn := b.groupARN[w.ID]
 	var live *observed.Binding
 	for i := range b.have.Bindings {
-		if arn != "" && b.have.Bindings[i].ARN == arn {
-			live = &b.have.Bindings[i]
+		// Labels say whose a binding is, and anybody may write them on a binding of another namespace.
+		if h := &b.have.Bindings[i]; arn != "" && h.ARN == arn && h.Namespace == w.Binding.Namespace {
+			live = h
 		}
 	}
 	put := PutBinding{
