@@ -205,7 +205,7 @@ func TestABindingOfAnotherNamespaceIsNotTakenForOurs(t *testing.T) {
 	}
 	have.Bindings[0].Namespace = "other"
 	p := settled(t, wish, &have, func(string) string { return "healthy" })
-	if diff := cmp.Diff("bind:binding/g1", stepIDs(p)); diff != "" {
+	if diff := cmp.Diff("bind binding/g1", stepIDs(p)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
