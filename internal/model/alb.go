@@ -44,12 +44,17 @@ type ALB struct {
 	Tags           map[string]string
 	Listeners      []Listener // ascending by port
 	AddOns         AddOns
-	// UnsureScheme and UnsureAddressType say that the only members that set these cannot be read: a
-	// live load balancer keeps what it has, as a guess could replace it.
-	UnsureScheme, UnsureAddressType bool
+	Unsure         Unsure
 	// Origin of settings that a plan explains, by field name ("scheme", "subnets", ...).
 	Origins map[string]finding.Origin
 }
+
+// MayHaveIPv6 says whether clients may come by IPv6, or that is not known.
+func (a *ALB) MayHaveIPv6() bool { return a.AddressType.HasIPv6() || a.Unsure.AddressType }
+
+// Unsure names settings of a load balancer that a member which cannot be read may decide: a live one
+// keeps what it has, as a guess could replace it or open it to others.
+type Unsure struct{ Scheme, AddressType, Subnets, IPAMPool, WebACL bool }
 
 // SubnetChoice says how the subnets are found: SubnetsNamed, SubnetsTagged or SubnetsDiscovered.
 type SubnetChoice interface{ subnetChoice() }
@@ -88,8 +93,9 @@ type GroupsManaged struct {
 type GroupsGiven struct {
 	Refs []string
 	Of   finding.Origin
-	// Backend adds the shared backend group, so that rules of nodes and pods can be managed.
-	Backend bool
+	// Backend adds the shared backend group, so that rules of nodes and pods can be managed. With
+	// UnsureBackend that cannot be read, and only a live load balancer that carries it does so.
+	Backend, UnsureBackend bool
 }
 
 func (GroupsManaged) groupChoice() {}
@@ -101,11 +107,9 @@ type SecurityGroup struct {
 	Description string
 	Tags        map[string]string
 	Ingress     []IngressRule
-	// KeepPorts are ports whose sources cannot be read: their live rules stay, and none are added,
-	// as a guess could admit clients that nobody asked for.
+	// KeepPorts are ports whose sources cannot be read: where a listener is live its rules stay as they
+	// are, as a guess could admit clients that nobody asked for.
 	KeepPorts []int32
-	// Otherwise are rules for those of KeepPorts that are not live yet.
-	Otherwise []IngressRule
 }
 
 // IngressRule admits one source. Exactly one of CIDR, PrefixList and Group is set; a Group of
@@ -133,7 +137,12 @@ type Listener struct {
 	Tags        map[string]string
 	// Members that listen on this port, in group order.
 	Members []finding.Ref
+	Unsure  UnsureListener
 }
+
+// UnsureListener names settings of a listener that a member which cannot be read may decide. A live
+// listener keeps them; one that redirects everything goes on to do so.
+type UnsureListener struct{ Redirect, Policy, MutualAuth bool }
 
 // Protocol is HTTP or HTTPS.
 func (l Listener) Protocol() string {
@@ -146,9 +155,6 @@ func (l Listener) Protocol() string {
 // TLS is what a secure listener has besides its port.
 type TLS struct {
 	Policy string
-	// KeepPolicy and KeepMutualAuth let a live listener have what it has, because the only members
-	// that may say something about it cannot be read.
-	KeepPolicy, KeepMutualAuth bool
 	// Certificates by member in group order; the plan merges them into one list.
 	Certificates []CertChoice
 	MutualAuth   *MutualAuth

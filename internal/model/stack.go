@@ -101,11 +101,8 @@ func (s Stack) Empty() bool { return s.ALB == nil }
 // Partial says which parts of a wish are not complete. What such a part does not wish for stays as
 // it is live, since a guess could take it from the member that cannot be read.
 type Partial struct {
-	// Ports: a member may listen on ports that are not wished for, and say more of those that are.
+	// Ports: a member may listen on ports that are not wished for.
 	Ports bool
-	// Class: class parameters of a member, which can say anything that a load balancer or a listener
-	// has once, are not known.
-	Class bool
 	// Tags: a member may want tags that are not wished for.
 	Tags bool
 }

@@ -2,71 +2,118 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// certain is the wish with what its members could not say clearly as it is live.
+// certain is the wish with what its members could not say clearly as it is live. What is not live
+// is made as those who can be read wish it.
 func certain(want model.Stack, have observed.Stack) model.Stack {
 	live := have.Live(model.LoadBalancerID)
-	if want.ALB == nil || live == nil {
+	if want.ALB == nil {
 		return want
 	}
 	alb := *want.ALB
-	if alb.UnsureScheme || want.Partial.Class {
+	want.ALB = &alb
+	certainGroups(&want, have, live)
+	if alb.Unsure.AddressType {
+		certainAddresses(&want, live)
+	}
+	if live == nil {
+		return want
+	}
+	if alb.Unsure.Scheme {
 		alb.Scheme = live.Scheme
 	}
-	if alb.UnsureAddressType || want.Partial.Class {
-		alb.AddressType = live.AddressType
+	if alb.Unsure.Subnets {
+		alb.Subnets = model.SubnetsDiscovered{} // those that are live
 	}
-	if want.Partial.Class {
-		alb.Subnets, alb.IPAMPool = model.SubnetsDiscovered{}, live.IPAMPool
-		alb.Attributes, alb.Capacity, alb.AddOns.WebACL = nil, nil, nil
+	if alb.Unsure.IPAMPool {
+		alb.IPAMPool = live.IPAMPool
 	}
-	if want.Partial.Ports {
-		alb.Listeners = slices.Clone(alb.Listeners)
-		for i := range alb.Listeners {
-			certainListener(&alb.Listeners[i], live, want.Partial)
+	if alb.Unsure.WebACL {
+		alb.AddOns.WebACL = nil
+	}
+	alb.Listeners = slices.Clone(alb.Listeners)
+	for i := range alb.Listeners {
+		for _, l := range live.Listeners {
+			if l.Port == alb.Listeners[i].Port {
+				certainListener(&alb.Listeners[i], l)
+			}
 		}
 	}
-	want.ALB = &alb
 	return want
 }
 
-// certainListener lets a live listener have what a member that cannot be read may have said of it.
-func certainListener(l *model.Listener, lb *observed.LoadBalancer, open model.Partial) {
-	i := slices.IndexFunc(lb.Listeners, func(o observed.Listener) bool { return o.Port == l.Port })
-	if i < 0 {
+// certainAddresses keeps the live address type, and clients by IPv6 only where there is IPv6.
+func certainAddresses(want *model.Stack, live *observed.LoadBalancer) {
+	if live != nil {
+		want.ALB.AddressType = live.AddressType
+		if want.Front != nil {
+			front := *want.Front
+			front.AddressType = live.AddressType
+			want.Front = &front
+		}
+	}
+	if groups, ok := want.ALB.SecurityGroups.(model.GroupsManaged); ok && !want.ALB.AddressType.HasIPv6() {
+		groups.Group.Ingress = slices.DeleteFunc(slices.Clone(groups.Group.Ingress), func(r model.IngressRule) bool { return strings.Contains(r.CIDR, ":") })
+		want.ALB.SecurityGroups = groups
+	}
+}
+
+func certainListener(w *model.Listener, live observed.Listener) {
+	if w.Unsure.Redirect && redirectsAll(live) {
+		w.Default, w.DefaultHeld, w.DefaultOf, w.Rules = live.Default, false, finding.Origin{}, nil
+	}
+	if w.TLS == nil || live.Protocol != w.Protocol() {
 		return
 	}
-	live := lb.Listeners[i]
-	if l.TLS != nil {
-		tls := *l.TLS
-		if tls.KeepPolicy && live.Policy != "" {
-			tls.Policy = live.Policy
-		}
-		if tls.KeepMutualAuth {
-			tls.MutualAuth = live.MutualAuth
-		}
-		l.TLS = &tls
+	tls := *w.TLS
+	w.TLS = &tls
+	if w.Unsure.Policy {
+		tls.Policy = live.Policy
 	}
-	if !open.Class {
-		return
-	}
-	l.Attributes = nil
-	if l.TLS == nil && redirectsAll(live) {
-		// The class may be what sends clients to HTTPS: nobody is served in the clear instead.
-		l.Default, l.DefaultOf, l.DefaultHeld, l.Rules = live.Default, finding.Origin{}, false, nil
+	if w.Unsure.MutualAuth {
+		tls.MutualAuth = live.MutualAuth
 	}
 }
 
 // redirectsAll says whether a live listener does nothing but redirect.
-func redirectsAll(l observed.Listener) bool {
-	if len(l.Rules) > 0 || len(l.Default) != 1 {
+func redirectsAll(live observed.Listener) bool {
+	if len(live.Rules) > 0 || len(live.Default) != 1 {
 		return false
 	}
-	_, ok := l.Default[0].(model.Redirect)
+	_, ok := live.Default[0].(model.Redirect)
 	return ok
+}
+
+// certainGroups settles whether given security groups come with the shared backend group: where
+// that cannot be read, a load balancer that carries it goes on to do so.
+func certainGroups(want *model.Stack, have observed.Stack, live *observed.LoadBalancer) {
+	given, ok := want.ALB.SecurityGroups.(model.GroupsGiven)
+	if !ok || !given.UnsureBackend {
+		return
+	}
+	id := want.BackendGroup.Given
+	if g := have.Facts.BackendGroup; id == "" && g != nil {
+		id = g.ID
+	}
+	if live != nil && slices.Contains(live.SecurityGroups, id) {
+		return
+	}
+	given.Backend = false
+	want.ALB.SecurityGroups = given
+	want.BackendGroup.Needed = false
+	want.TargetGroups = slices.Clone(want.TargetGroups)
+	for i := range want.TargetGroups {
+		g := &want.TargetGroups[i]
+		if g.Binding != nil {
+			closed := *g.Binding
+			closed.Networking, closed.Managed = nil, false
+			g.Binding = &closed
+		}
+	}
 }

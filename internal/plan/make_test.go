@@ -170,7 +170,7 @@ func TestUnsureSettingsStayAsTheyAreLive(t *testing.T) {
 	}}
 	have := converge(t, first, observed.Stack{Facts: publicFacts()})
 	unsure := claimed(wishOf(ruleTo("/*", "g1")))
-	unsure.ALB.UnsureScheme = true
+	unsure.ALB.Unsure.Scheme = true
 	unsure.ALB.SecurityGroups = model.GroupsManaged{Backend: true, Group: model.SecurityGroup{Name: "sg", KeepPorts: []int32{80}}}
 	if p, _ := Make(unsure, have, testOptions); !p.Empty() {
 		t.Errorf("want no steps, got\n%s", p.Text())

@@ -54,16 +54,12 @@ func (b *builder) planManagedGroup(after []StepID) []StepID {
 			steps = append(steps, id)
 		}
 	}
-	wished := slices.Clone(want.Ingress)
-	for _, r := range want.Otherwise {
-		if b.liveListener(r.From) == nil {
-			wished = append(wished, r)
-		}
-	}
-	authorize, revoke := network.RuleDiff(wished, have)
-	revoke = slices.DeleteFunc(revoke, func(r model.IngressRule) bool {
-		return b.opensKept(r) || b.opensFront(r) || r.From == r.To && slices.Contains(want.KeepPorts, r.From)
+	authorize, revoke := network.RuleDiff(want.Ingress, have)
+	kept := func(r model.IngressRule) bool { return r.From == r.To && slices.Contains(want.KeepPorts, r.From) }
+	authorize = slices.DeleteFunc(authorize, func(r model.IngressRule) bool {
+		return kept(r) && (b.liveListener(r.From) != nil || b.frontLiveListener(r.From) != nil)
 	})
+	revoke = slices.DeleteFunc(revoke, func(r model.IngressRule) bool { return b.opensKept(r) || b.opensFront(r) || kept(r) })
 	if len(authorize)+len(revoke) == 0 {
 		return steps
 	}

@@ -15,13 +15,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// guarded says what the one load balancer is tied to.
+// guarded says what the one ALB is tied to.
 func guarded(r *Rig) string {
 	w := r.Emulator.World()
 	w.Lock()
 	defer w.Unlock()
 	p := w.Partition(Account, Region)
-	for arn := range p.ELB.LoadBalancers {
+	for arn, lb := range p.ELB.LoadBalancers {
+		if !lb.IsALB() {
+			continue
+		}
 		out := "acl " + strings.ReplaceAll(p.WAFv2.Associations[arn], r.World.WebACL, "rig")
 		for _, x := range w.Partition(Account, "us-east-1").Shield.Protections {
 			if x.Resource == arn {

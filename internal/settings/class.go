@@ -96,24 +96,20 @@ func (c overlay) sources(s v1beta1.IngressClassParamsSpec) {
 	if len(s.InboundCIDRs) > 0 {
 		from := c.origin("spec.inboundCIDRs")
 		c.in.drop("inbound-cidrs")
-		var out []string
-		var fault error
+		c.in.InboundCIDRs = Of[[]string](nil, from)
 		for _, cidr := range s.InboundCIDRs {
 			one, err := CIDRs(cidr)
 			if err == nil && len(one) != 1 {
 				err = errors.New("not one address range")
 			}
 			if err != nil {
-				fault = invalid(cidr, err)
-				c.in.faults = append(c.in.faults, Fault{Origin: from, Err: fault})
-				continue
+				// The others alone are not what was meant.
+				err = invalid(cidr, err)
+				c.in.InboundCIDRs = Opt[[]string]{Fault: err, Origin: from}
+				c.in.faults = append(c.in.faults, Fault{Origin: from, Err: err})
+				break
 			}
-			out = append(out, one...)
-		}
-		c.in.InboundCIDRs = Of(out, from)
-		if len(out) == 0 {
-			// No range at all must not be taken for none given, which admits everybody.
-			c.in.InboundCIDRs = Opt[[]string]{Fault: fault, Origin: from}
+			c.in.InboundCIDRs.Value = append(c.in.InboundCIDRs.Value, one...)
 		}
 	}
 	lists, field := s.PrefixListsIDs, "spec.prefixListsIDs"

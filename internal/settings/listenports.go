@@ -24,6 +24,9 @@ func (p ListenPort) Protocol() string {
 	return "HTTP"
 }
 
+// Key is the protocol and the port, as in listener-attributes.HTTPS-443.
+func (p ListenPort) Key() string { return fmt.Sprintf("%s-%d", p.Protocol(), p.Port) }
+
 // ListenPorts reads [{"HTTP":80},{"HTTPS":443}] into ports in ascending order without repeats.
 func ListenPorts(raw string) ([]ListenPort, error) {
 	var entries []map[string]int64

@@ -26,7 +26,7 @@ func (t *translation) addOns(alb *model.ALB) {
 			t.fault(m, f, finding.BlocksNothing)
 		}
 	}
-	alb.AddOns.WebACL = t.webACL()
+	alb.AddOns.WebACL, alb.Unsure.WebACL = t.webACL()
 	classic := agree(t, t.members, "waf-acl-id", func(m *member) settings.Opt[string] { return written(m.set.WAFClassic) }, equal[string])
 	if classic.Set && t.switchedOn(classic.Origin, !t.opt.NoWAFClassic, "--enable-waf") {
 		alb.AddOns.ClassicACL = &model.ClassicACL{ID: unlessNone(classic.Value), Of: classic.Origin}
@@ -47,23 +47,25 @@ func unlessNone(s string) string {
 	return s
 }
 
-// webACL is the wished web ACL. If any member gives a name, ARNs do not count.
-func (t *translation) webACL() *model.WebACL {
+// webACL is the wished web ACL. If any member gives a name, ARNs do not count. It is unsure where
+// a class that is not known may pin another.
+func (t *translation) webACL() (_ *model.WebACL, unsure bool) {
 	var out *model.WebACL
-	name := agree(t, t.members, "wafv2-acl-name", func(m *member) settings.Opt[string] { return written(m.set.WAFv2Name) }, equal[string])
+	name, unsure := guarded(t, "wafv2-acl-name", func(m *member) settings.Opt[string] { return written(m.set.WAFv2Name) }, equal[string])
 	if name.Set {
 		out = &model.WebACL{Name: unlessNone(name.Value), Of: name.Origin}
 	} else {
-		arn := agree(t, t.members, "wafv2-acl-arn", func(m *member) settings.Opt[string] { return written(m.set.WAFv2ARN) }, equal[string])
+		arn, unsureARN := guarded(t, "wafv2-acl-arn", func(m *member) settings.Opt[string] { return written(m.set.WAFv2ARN) }, equal[string])
+		unsure = unsure || unsureARN
 		if !arn.Set {
-			return nil
+			return nil, unsure
 		}
 		out = &model.WebACL{ARN: unlessNone(arn.Value), Of: arn.Origin}
 	}
 	if !t.switchedOn(out.Of, !t.opt.NoWAFv2, "--enable-wafv2") {
-		return nil
+		return nil, unsure
 	}
-	return out
+	return out, unsure
 }
 
 // switchedOn reports a setting whose flag is off.

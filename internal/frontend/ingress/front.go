@@ -37,7 +37,7 @@ func (t *translation) front(alb *model.ALB) *model.FrontNLB {
 	scheme := agree(t, t.members, "frontend-nlb-scheme", func(m *member) settings.Opt[model.Scheme] { return m.set.FrontendScheme }, equal[model.Scheme])
 	out := &model.FrontNLB{
 		Name: naming.FrontendNLB(alb.Name), Scheme: scheme.Or(t.opt.DefaultScheme), AddressType: alb.AddressType,
-		Subnets: model.SubnetsDiscovered{}, Tags: alb.Tags, Hold: hold || t.stack.Partial.Class, Of: on.Origin, Origins: map[string]finding.Origin{},
+		Subnets: model.SubnetsDiscovered{}, Tags: alb.Tags, Hold: hold, Of: on.Origin, Origins: map[string]finding.Origin{},
 	}
 	note := func(field string, o finding.Origin) {
 		if o != (finding.Origin{}) {
@@ -47,6 +47,8 @@ func (t *translation) front(alb *model.ALB) *model.FrontNLB {
 	note("scheme", scheme.Origin)
 	for _, m := range t.members {
 		out.Partial = out.Partial || m.lost
+		// Which of its ports are checked in which way is not known.
+		out.Hold = out.Hold || m.lost && m.set.FrontendHealth != settings.FrontendHealth{}
 		for _, f := range m.set.Frontend.Faults() {
 			t.fault(m, f, finding.BlocksNothing)
 			out.Hold = true
@@ -181,6 +183,9 @@ func (t *translation) frontSources(alb *model.ALB, front *model.FrontNLB) {
 	for _, l := range front.Listeners {
 		if slices.ContainsFunc(t.ports, func(p *port) bool { return p.number == l.Port }) {
 			continue
+		}
+		if slices.Contains(managed.Group.KeepPorts, l.Target) {
+			managed.Group.KeepPorts = append(managed.Group.KeepPorts, l.Port)
 		}
 		for _, r := range slices.Clone(managed.Group.Ingress) {
 			if r.From == l.Target {

@@ -59,7 +59,8 @@ type member struct {
 	// tags of the class alone, and those over the member's own.
 	classTags, tags map[string]string
 	// blocked says that everything the member contributes is held; lost that it is not even known
-	// which ports it has, and unclassed that its class parameters are not.
+	// which ports it has, or where among the others it stands; unclassed that its class parameters
+	// are not known.
 	blocked, lost, unclassed bool
 	ports                    []settings.ListenPort
 	// certificate is one to be requested; secure says that one was asked for.
@@ -145,7 +146,8 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 	case p.managed && p.id == id:
 		m := newMember(ing, p.set)
 		if o := p.set.GroupOrder.Check(); o != nil {
-			m.blocked = true
+			// Its live rules keep their place. What is new gets none among the others by guess.
+			m.blocked, m.lost = true, claimed
 			fault := o.Finding(finding.BlocksMember)
 			fault.Reason = finding.GroupOrderInvalid
 			g.found.Add(fault)

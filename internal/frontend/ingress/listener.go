@@ -19,11 +19,12 @@ const defaultBackendField = "spec.defaultBackend"
 // listener builds one port with its default action and rules.
 func (t *translation) listener(p *port) model.Listener {
 	l := model.Listener{Port: p.number, Tags: t.sharedTags(p.members), Attributes: t.listenerAttributes(p)}
+	l.Unsure.Redirect = t.unsureRedirect && !p.tls
 	for _, m := range p.members {
 		l.Members = append(l.Members, m.ref)
 	}
 	if p.tls {
-		l.TLS = t.tls(p)
+		t.secure(p, &l)
 	}
 	if t.redirects(l) {
 		l.Default = []model.Action{model.Redirect{Protocol: "HTTPS", Port: fmt.Sprint(t.redirect.Value), Status: "HTTP_301"}}
@@ -49,23 +50,27 @@ func (t *translation) listener(p *port) model.Listener {
 }
 
 func (t *translation) listenerAttributes(p *port) map[string]string {
-	return agreeKeys(t, p.members, "listener-attributes."+p.key(), func(m *member) settings.Opt[map[string]string] {
-		return m.set.ListenerAttributes[p.key()]
-	}, p.members[0].set.Class.ListenerAttributes[p.key()])
+	if t.firstUnclassed(p) {
+		return nil
+	}
+	key := p.listens().Key()
+	return agreeKeys(t, p.members, "listener-attributes."+key, func(m *member) settings.Opt[map[string]string] {
+		return m.set.ListenerAttributes[key]
+	}, p.members[0].set.Class.ListenerAttributes[key])
 }
 
-func (t *translation) tls(p *port) *model.TLS {
-	policy := perPort(t, p, "ssl-policy", func(m *member) settings.Opt[string] { return written(m.set.SSLPolicy) }, equal[string])
-	open := t.stack.Partial.Ports
-	out := &model.TLS{Policy: policy.Or(t.opt.DefaultSSLPolicy), KeepPolicy: open && !policy.Set}
-	mutual := perPort(t, p, "mutual-authentication", func(m *member) settings.Opt[mutualAuth] {
+// secure settles what a listener with TLS has besides.
+func (t *translation) secure(p *port, l *model.Listener) {
+	policy, unsurePolicy := guardedPort(t, p, "ssl-policy", func(m *member) settings.Opt[string] { return written(m.set.SSLPolicy) }, equal[string])
+	out := &model.TLS{Policy: policy.Or(t.opt.DefaultSSLPolicy)}
+	mutual, unsureMutual := guardedPort(t, p, "mutual-authentication", func(m *member) settings.Opt[mutualAuth] {
 		o := m.set.MutualAuth
 		if a, ok := o.Value[p.number]; ok {
 			return settings.Of(mutualAuth(a), o.Origin)
 		}
-		return settings.Opt[mutualAuth]{}
+		return settings.Opt[mutualAuth]{Fault: o.Fault, Origin: o.Origin}
 	}, func(a, b mutualAuth) bool { return reflect.DeepEqual(a, b) })
-	out.KeepMutualAuth = open && !mutual.Set
+	l.Unsure.Policy, l.Unsure.MutualAuth = unsurePolicy, unsureMutual
 	if mutual.Set {
 		out.MutualAuth = new(model.MutualAuth(mutual.Value))
 		out.MutualAuth.Of = mutual.Origin
@@ -75,7 +80,7 @@ func (t *translation) tls(p *port) *model.TLS {
 			out.Certificates = append(out.Certificates, c)
 		}
 	}
-	return out
+	l.TLS = out
 }
 
 // mutualAuth is the setting with a text for conflicts.

@@ -17,22 +17,24 @@ import (
 // loadBalancer merges what the members say about the load balancer as a whole.
 func (t *translation) loadBalancer() *model.ALB {
 	first := t.members[0].set.Class
-	scheme, unsureScheme := guarded(t, "scheme", func(m *member) settings.Opt[model.Scheme] { return m.set.Scheme })
-	address, unsureAddress := guarded(t, "ip-address-type", func(m *member) settings.Opt[model.AddressType] { return m.set.AddressType })
+	scheme, unsureScheme := guarded(t, "scheme", func(m *member) settings.Opt[model.Scheme] { return m.set.Scheme }, equal[model.Scheme])
+	address, unsureAddress := guarded(t, "ip-address-type", func(m *member) settings.Opt[model.AddressType] { return m.set.AddressType }, equal[model.AddressType])
 	alb := &model.ALB{
-		Scheme:       scheme.Or(t.opt.DefaultScheme),
-		UnsureScheme: unsureScheme, UnsureAddressType: unsureAddress,
+		Scheme:      scheme.Or(t.opt.DefaultScheme),
+		Unsure:      model.Unsure{Scheme: unsureScheme, AddressType: unsureAddress, IPAMPool: t.firstUnclassed(nil)},
 		AddressType: address.Or(model.IPv4),
 		CoIPPool: agree(t, t.members, "customer-owned-ipv4-pool", func(m *member) settings.Opt[string] {
 			return m.set.CoIPPool
 		}, equal[string]).Value,
 		IPAMPool: first.IPAMPool,
-		Attributes: agreeKeys(t, t.members, "load-balancer-attributes", func(m *member) settings.Opt[map[string]string] {
-			return m.set.LoadBalancer.Attributes
-		}, first.Attributes),
 		Capacity: t.capacity(first),
 		Tags:     t.sharedTags(t.members),
 		Origins:  map[string]finding.Origin{},
+	}
+	if !t.firstUnclassed(nil) {
+		alb.Attributes = agreeKeys(t, t.members, "load-balancer-attributes", func(m *member) settings.Opt[map[string]string] {
+			return m.set.LoadBalancer.Attributes
+		}, first.Attributes)
 	}
 	if alb.IPAMPool == "" {
 		alb.IPAMPool = agree(t, t.members, "ipam-ipv4-pool-id", func(m *member) settings.Opt[string] {
@@ -41,7 +43,7 @@ func (t *translation) loadBalancer() *model.ALB {
 	}
 	name := agree(t, t.members, "load-balancer-name", func(m *member) settings.Opt[string] { return written(m.set.Name) }, equal[string])
 	alb.Name = cmp.Or(name.Value, naming.LoadBalancer(t.opt.Cluster, t.id, alb.Scheme))
-	alb.Subnets = t.subnets()
+	alb.Subnets, alb.Unsure.Subnets = t.subnets()
 	alb.SecurityGroups = t.securityGroups(alb)
 	t.origin(alb, "scheme", scheme.Origin)
 	t.origin(alb, "addressType", address.Origin)
@@ -63,17 +65,13 @@ func written(o settings.Opt[string]) settings.Opt[string] {
 	return o
 }
 
-// guarded merges a setting that must not be guessed while something is live. It is unsure where the
-// only members that say something cannot be read.
-func guarded[T comparable](t *translation, key string, get func(*member) settings.Opt[T]) (won settings.Opt[T], unsure bool) {
-	won = agree(t, t.members, key, get, equal[T])
-	return won, !won.Set && slices.ContainsFunc(t.members, func(m *member) bool { return get(m).Check() != nil })
-}
-
 // capacity is the reservation, nil if nobody speaks of one. Parameters of the first member's
-// class decide alone.
+// class decide alone; annotations are not even read then.
 func (t *translation) capacity(class settings.Class) *int32 {
-	if t.opt.NoCapacity {
+	for _, m := range t.members {
+		t.block(m, m.set.LoadBalancer.Capacity.Check(), !t.opt.NoCapacity && class.Capacity == nil)
+	}
+	if t.opt.NoCapacity || t.firstUnclassed(nil) {
 		return nil
 	}
 	if class.Capacity != nil {
@@ -110,8 +108,8 @@ func (w subnetWish) same(o subnetWish) bool {
 	})
 }
 
-func (t *translation) subnets() model.SubnetChoice {
-	wish := agree(t, t.members, "subnets", func(m *member) settings.Opt[subnetWish] {
+func (t *translation) subnets() (_ model.SubnetChoice, unsure bool) {
+	wish, unsure := guarded(t, "subnets", func(m *member) settings.Opt[subnetWish] {
 		c := m.set.Class
 		from := c.Origin
 		switch s := some(m.set.Subnets); {
@@ -128,30 +126,36 @@ func (t *translation) subnets() model.SubnetChoice {
 	}, subnetWish.same)
 	switch {
 	case !wish.Set:
-		return model.SubnetsDiscovered{}
+		return model.SubnetsDiscovered{}, unsure
 	case len(wish.Value.ids) > 0:
-		return model.SubnetsNamed{Refs: wish.Value.ids, Of: wish.Origin}
+		return model.SubnetsNamed{Refs: wish.Value.ids, Of: wish.Origin}, unsure
 	}
-	return model.SubnetsTagged{Tags: wish.Value.tags, Of: wish.Origin}
+	return model.SubnetsTagged{Tags: wish.Value.tags, Of: wish.Origin}, unsure
 }
 
 // securityGroups decides who guards the load balancer and from which group its targets see it.
 func (t *translation) securityGroups(alb *model.ALB) model.GroupChoice {
 	given := agree(t, t.members, "security-groups", func(m *member) settings.Opt[[]string] { return some(m.set.SecurityGroups) }, slices.Equal)
-	manage := agree(t, t.members, "manage-backend-security-group-rules", func(m *member) settings.Opt[bool] { return m.set.ManageBackendRules }, equal[bool])
+	for _, m := range t.members {
+		t.block(m, m.set.ManageBackendRules.Check(), given.Set)
+	}
 	backend := !t.opt.NoBackendGroup
-	var sources, otherwise []model.IngressRule
+	var sources []model.IngressRule
 	var kept []int32
 	for _, p := range t.ports {
-		rules, fresh, keep := t.sources(p, alb.AddressType.HasIPv6(), !given.Set)
-		sources, otherwise = append(sources, rules...), append(otherwise, fresh...)
-		if keep {
+		rules, unknown := t.sources(p, alb.MayHaveIPv6(), !given.Set)
+		sources = append(sources, rules...)
+		if unknown {
 			kept = append(kept, p.number)
 		}
 	}
 	defer func() { t.stack.BackendGroup.Needed = t.peer != nil && t.peer.BackendGroup }()
 	if given.Set {
-		choice := model.GroupsGiven{Refs: given.Value, Of: given.Origin, Backend: manage.Or(t.opt.ManageBackendRules)}
+		manage, unsure := guarded(t, "manage-backend-security-group-rules", func(m *member) settings.Opt[bool] { return m.set.ManageBackendRules }, equal[bool])
+		choice := model.GroupsGiven{
+			Refs: given.Value, Of: given.Origin,
+			Backend: manage.Or(t.opt.ManageBackendRules) || unsure && backend, UnsureBackend: unsure && backend,
+		}
 		if choice.Backend && !backend {
 			m := t.members[0]
 			t.found.Add(finding.Finding{
@@ -168,6 +172,6 @@ func (t *translation) securityGroups(alb *model.ALB) model.GroupChoice {
 	t.peer = &model.Peer{BackendGroup: backend, ManagedGroup: !backend}
 	return model.GroupsManaged{Backend: backend, Group: model.SecurityGroup{
 		Name: naming.ManagedGroup(t.opt.Cluster, t.id), Description: naming.ManagedGroupDescription,
-		Tags: assemble.Overlay(alb.Tags), Ingress: sources, KeepPorts: kept, Otherwise: otherwise,
+		Tags: assemble.Overlay(alb.Tags), Ingress: sources, KeepPorts: kept,
 	}}
 }

@@ -20,11 +20,9 @@ type port struct {
 	outvoted []*member
 }
 
-func (p *port) protocol() string {
-	return settings.ListenPort{Port: p.number, TLS: p.tls}.Protocol()
+func (p *port) listens() settings.ListenPort {
+	return settings.ListenPort{Port: p.number, TLS: p.tls}
 }
-
-func (p *port) key() string { return fmt.Sprintf("%s-%d", p.protocol(), p.number) }
 
 // all are the members with rules to place on the port, in group order.
 func (p *port) all(order []*member) []*member {
@@ -55,7 +53,7 @@ func (t *translation) mergePorts() {
 			p.outvoted = append(p.outvoted, m)
 			t.found.Add(finding.Finding{
 				Object: m.ref, Field: settings.Prefix + "listen-ports", Reason: finding.ListenerConflict,
-				Message: fmt.Sprintf("port %d is %s for %s, which comes first in the group, so its rules for %s are held", lp.Port, p.protocol(), p.members[0].ref, lp.Protocol()),
+				Message: fmt.Sprintf("port %d is %s for %s, which comes first in the group, so its rules for %s are held", lp.Port, p.listens().Protocol(), p.members[0].ref, lp.Protocol()),
 				Fix:     "use the same protocol or another port", Blocks: finding.BlocksListener,
 			})
 		}
@@ -64,22 +62,18 @@ func (t *translation) mergePorts() {
 }
 
 // sources are the clients that a managed security group admits to a port. Where groups are given
-// the answer is not used, but what the members disagree on is still worth saying. The rules that are
-// live are to be kept where a member that may say something cannot be read; otherwise are then the
-// rules of a port that is not live, so that no such member can have had its part in it.
-func (t *translation) sources(p *port, ipv6, managed bool) (rules, otherwise []model.IngressRule, keep bool) {
-	cidrs := perPort(t, p, "inbound-cidrs", func(m *member) settings.Opt[[]string] { return some(m.set.InboundCIDRs) }, sameSet)
-	lists := perPort(t, p, "security-group-prefix-lists", func(m *member) settings.Opt[[]string] { return some(m.set.PrefixLists) }, sameSet)
+// the answer is not used, but what the members disagree on is still worth saying. It is unsure where
+// members cannot be read that may decide.
+func (t *translation) sources(p *port, ipv6, managed bool) (rules []model.IngressRule, unsure bool) {
+	cidrs, unsure := guardedPort(t, p, "inbound-cidrs", func(m *member) settings.Opt[[]string] { return some(m.set.InboundCIDRs) }, sameSet)
+	lists, unsureLists := guardedPort(t, p, "security-group-prefix-lists", func(m *member) settings.Opt[[]string] { return some(m.set.PrefixLists) }, sameSet)
+	unsure = unsure || unsureLists
 	if !cidrs.Set && !lists.Set {
-		if managed && slices.ContainsFunc(p.members, func(m *member) bool { return m.set.InboundCIDRs.Check() != nil }) {
+		if slices.ContainsFunc(p.members, func(m *member) bool { return m.set.InboundCIDRs.Check() != nil }) {
 			// To open the port to everybody would be worse than to change nothing.
-			return nil, nil, true
+			return nil, unsure
 		}
-		everybody := assemble.Sources(p.number, assemble.Everybody(), nil, ipv6)
-		if t.stack.Partial.Ports {
-			return nil, everybody, true
-		}
-		return everybody, nil, false
+		return assemble.Sources(p.number, assemble.Everybody(), nil, ipv6), unsure
 	}
 	out := assemble.Sources(p.number, sorted(cidrs.Value), sorted(lists.Value), ipv6)
 	if len(out) == 0 && managed && cidrs.Set {
@@ -90,7 +84,7 @@ func (t *translation) sources(p *port, ipv6, managed bool) (rules, otherwise []m
 			Fix:     "add an IPv4 range, or set ip-address-type to dualstack",
 		})
 	}
-	return out, nil, t.stack.Partial.Ports
+	return out, unsure
 }
 
 // some takes an empty list for none.
@@ -153,27 +147,28 @@ func agreeKeys(t *translation, members []*member, what string, get func(*member)
 
 // sslRedirect is the HTTPS port that HTTP listeners redirect to. One that is not an HTTPS
 // listener of the group holds its member, whose rules must not be served in the clear instead.
-func (t *translation) sslRedirect() settings.Opt[int32] {
-	return agree(t, t.members, "ssl-redirect", func(m *member) settings.Opt[int32] {
+func (t *translation) sslRedirect() (to settings.Opt[int32], unsure bool) {
+	wishes := map[*member]settings.Opt[int32]{}
+	for _, m := range t.members {
 		o := m.set.SSLRedirect
-		if !o.Set || slices.ContainsFunc(t.ports, func(p *port) bool { return p.tls && p.number == o.Value }) {
-			return o
-		}
-		if m.lost {
+		switch {
+		case !o.Set || slices.ContainsFunc(t.ports, func(p *port) bool { return p.tls && p.number == o.Value }):
+		case m.lost && t.claimed(m):
 			// Its HTTPS listener may well be live; then its redirect is, too.
-			if t.claimed(m) {
-				return o
-			}
-			return settings.Opt[int32]{}
+		case m.lost:
+			o = settings.Opt[int32]{}
+		default:
+			err := fmt.Errorf("port %d is not an HTTPS listener of the group", o.Value)
+			m.blocked = true
+			t.found.Add(finding.Finding{
+				Object: m.ref, Field: fieldOn(m.ref, o.Origin), Reason: finding.RedirectPortInvalid,
+				Message: err.Error(), Fix: "add the port to listen-ports, or correct ssl-redirect", Blocks: finding.BlocksMember,
+			})
+			o = settings.Opt[int32]{Fault: err, Origin: o.Origin}
 		}
-		m.blocked = true
-		t.found.Add(finding.Finding{
-			Object: m.ref, Field: fieldOn(m.ref, o.Origin), Reason: finding.RedirectPortInvalid,
-			Message: fmt.Sprintf("port %d is not an HTTPS listener of the group", o.Value),
-			Fix:     "add the port to listen-ports, or correct ssl-redirect", Blocks: finding.BlocksMember,
-		})
-		return settings.Opt[int32]{}
-	}, equal[int32])
+		wishes[m] = o
+	}
+	return guarded(t, "ssl-redirect", func(m *member) settings.Opt[int32] { return wishes[m] }, equal[int32])
 }
 
 func equal[T comparable](a, b T) bool { return a == b }

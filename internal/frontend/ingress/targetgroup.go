@@ -99,7 +99,7 @@ func (t *translation) backend(svc *corev1.Service) settings.Backend {
 
 // addressType is that of the load balancer as far as it is known; otherwise it may be any.
 func (t *translation) addressType() model.AddressType {
-	if t.stack.ALB.UnsureAddressType || t.stack.Partial.Class {
+	if t.stack.ALB.Unsure.AddressType {
 		return model.DualStack
 	}
 	return t.stack.ALB.AddressType

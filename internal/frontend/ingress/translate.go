@@ -43,9 +43,11 @@ type translation struct {
 
 	ports    []*port
 	redirect settings.Opt[int32]
-	peer     *model.Peer
-	groups   map[groupKey]*targetGroup
-	backends map[finding.Ref]settings.Backend
+	// unsureRedirect says that members who decide the redirect cannot be read.
+	unsureRedirect bool
+	peer           *model.Peer
+	groups         map[groupKey]*targetGroup
+	backends       map[finding.Ref]settings.Backend
 }
 
 func (t *translation) build() {
@@ -55,7 +57,7 @@ func (t *translation) build() {
 	}
 	t.mergePorts()
 	alb := t.loadBalancer()
-	t.redirect = t.sslRedirect()
+	t.redirect, t.unsureRedirect = t.sslRedirect()
 	t.memberFaults()
 	t.addOns(alb)
 	t.unknown()
@@ -102,13 +104,16 @@ func (t *translation) prepare(m *member) {
 	default:
 		m.ports = defaultPorts(m)
 	}
+	for _, key := range sortedKeys(m.set.ListenerAttributes) {
+		used := slices.ContainsFunc(m.ports, func(p settings.ListenPort) bool { return p.Key() == key })
+		t.block(m, m.set.ListenerAttributes[key].Check(), used)
+	}
 }
 
 // partial notes what a member leaves open that may have had its part in what is live.
 func (t *translation) partial(m *member) {
 	p := &t.stack.Partial
-	p.Ports = p.Ports || m.lost
-	p.Class = p.Class || m.unclassed
+	p.Ports = p.Ports || m.lost && t.claimed(m)
 	p.Tags = p.Tags || m.lost || m.set.Tags.Fault != nil
 }
 
@@ -128,6 +133,20 @@ func (t *translation) fault(m *member, f settings.Fault, reach finding.Reach) {
 		x.Object, x.Field = m.ref, fieldOn(m.ref, f.Origin)
 	}
 	t.found.Add(x)
+}
+
+// block holds everything of a member for a setting that cannot be read, if it is used at all.
+func (t *translation) block(m *member, f *settings.Fault, used bool) {
+	switch {
+	case f == nil:
+	case used:
+		m.blocked = true
+		t.fault(m, *f, finding.BlocksMember)
+	default:
+		x := f.Finding(finding.BlocksNothing)
+		x.Severity = finding.Warning
+		t.found.Add(x)
+	}
 }
 
 // conflict reports that a member disagrees with an earlier one, which wins.
