@@ -414,6 +414,32 @@ func TestOlderOfTwoBindingsIsServed(t *testing.T) {
 	want(t, "targets after the younger is gone", "10.0.1.1:8080", w.aws.ids("arn/a"))
 }
 
+// Renaming a binding means to make another and to delete the first.
+func TestASuccessorTakesOverWithoutAGap(t *testing.T) {
+	for name, order := range map[string][]string{"the first is quicker": {"a", "b"}, "the successor is quicker": {"b", "a", "b"}} {
+		t.Run(name, func(t *testing.T) {
+			w := ipWorld(t, p1, p2)
+			w.run("a")
+			w.aws.setAll("arn/a", "healthy")
+			w.now = w.now.Add(time.Minute)
+			w.put(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"))
+			w.run("b")
+			w.drop(cluster.KindBinding, "a")
+			w.aws.take()
+			for _, n := range order {
+				w.run(n)
+			}
+			if calls := w.aws.take(); strings.Contains(calls, "register") {
+				t.Errorf("targets were touched: %s", calls)
+			}
+			want(t, "condition", "True SuccessfullyReconciled", w.ready("b"))
+			w.drop(cluster.KindBinding, "b")
+			w.run("b")
+			want(t, "targets in the end", "", w.aws.ids("arn/a"))
+		})
+	}
+}
+
 func TestNameAndTypeAreFoundOut(t *testing.T) {
 	doc := strings.ReplaceAll(bindingDoc("a", "web", "ip", 8080), "targetGroupARN: arn/a", "targetGroupName: a")
 	doc = strings.ReplaceAll(doc, "  targetType: ip\n", "")
