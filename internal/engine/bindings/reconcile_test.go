@@ -355,6 +355,17 @@ func TestOneRefusedTargetDoesNotKeepTheOthersOut(t *testing.T) {
 	want(t, "condition", "False FailedReconcile", w.ready("a"))
 }
 
+func TestOneRefusedTargetDoesNotKeepTheOthersIn(t *testing.T) {
+	w := ipWorld(t, p1)
+	for _, ip := range []string{"10.0.9.1", "10.0.9.2", "10.0.9.3"} {
+		w.aws.groups["arn/a"] = append(w.aws.groups["arn/a"], observed.Target{ID: ip, Port: 8080, State: "healthy"})
+	}
+	w.aws.refuse["out 10.0.9.2"] = engine.Invalid
+	w.run("a")
+	want(t, "targets", "10.0.1.1:8080 10.0.9.2:8080", w.aws.ids("arn/a"))
+	want(t, "condition", "False FailedReconcile", w.ready("a"))
+}
+
 func TestTheSameFaultIsWrittenOnce(t *testing.T) {
 	w := ipWorld(t, p1)
 	w.aws.refuse["10.0.1.1"] = engine.Denied
