@@ -304,6 +304,11 @@ func (b *builder) waitLater() {
 	}
 }
 
+// planned says whether a step is part of the plan so far.
+func (b *builder) planned(id StepID) bool {
+	return slices.ContainsFunc(b.plan.Steps, func(s Step) bool { return s.ID == id })
+}
+
 func (b *builder) allSteps() []StepID {
 	var out []StepID
 	for _, s := range b.plan.Steps {

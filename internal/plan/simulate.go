@@ -249,6 +249,9 @@ func (s *simulation) listeners(st Step) {
 		s.settings(s.listener(do.Listener), do.Settings)
 	case AddCertificate:
 		l := s.listener(do.Listener)
+		if l.Certificate == "" {
+			panic(fmt.Sprintf("simulate: port %d is not secure", l.Port))
+		}
 		l.Certificates = sortedUnique(append(l.Certificates, do.ARN))
 	case RemoveCertificate:
 		l := s.listener(do.Listener)
