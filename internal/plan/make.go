@@ -73,16 +73,19 @@ type builder struct {
 	// held says that nothing can be made for want of a choice or of a rule to serve.
 	held bool
 
-	subnets     []string
-	groups      []GroupID
-	webACL      *string         // resolved; nil: left as it is
-	aclFault    *observed.Fault // why the wished web ACL is not known
-	listeners   []listenerPlan
-	front       front
-	own         map[string]string // ARNs of managed certificates that serve, by id
-	ownKept     map[string]bool   // ARNs of those that must not be deleted
-	later       []Step            // that wait for something, and that nothing depends on
-	unusedAfter []StepID          // steps after which surplus target groups are free
+	subnets []string
+	groups  []GroupID
+	// groupsUnsure says that the wished groups do not exist: the live ones stay, and the rules of
+	// nodes and pods that go with them.
+	groupsUnsure bool
+	webACL       *string         // resolved; nil: left as it is
+	aclFault     *observed.Fault // why the wished web ACL is not known
+	listeners    []listenerPlan
+	front        front
+	own          map[string]string // ARNs of managed certificates that serve, by id
+	ownKept      map[string]bool   // ARNs of those that must not be deleted
+	later        []Step            // that wait for something, and that nothing depends on
+	unusedAfter  []StepID          // steps after which surplus target groups are free
 }
 
 func (b *builder) add(s Step) StepID {
