@@ -95,14 +95,16 @@ func (p *pass) gone(ctx context.Context) error {
 		p.retry(true, comeback-absent)
 		return nil
 	}
+	if known { // otherwise there were no rules either
+		p.r.noteServing(p.key, false)
+		if _, err := p.r.syncRules(ctx, p.key, true); err != nil {
+			return err
+		}
+	}
 	if p.out.RetryAfter == 0 {
 		p.r.forget(p.key)
 	}
-	if !known {
-		return nil // there were no rules either
-	}
-	_, err = p.r.syncRules(ctx, p.key, true)
-	return err
+	return nil
 }
 
 // converge is a run over a binding that is to stay.
