@@ -278,6 +278,7 @@ func (b *builder) loadBalancer(key string, lb loadBalancer) {
 		must(b.t, 0, err)
 	}
 	if lb.MinimumLoadBalancerCapacity != nil {
+		time.Sleep(5 * time.Minute) // AWS refuses it while the load balancer is provisioning
 		_, err := b.elb.ModifyCapacityReservation(b.ctx(), &elb.ModifyCapacityReservationInput{
 			LoadBalancerArn: arn, MinimumLoadBalancerCapacity: lb.MinimumLoadBalancerCapacity,
 		})
