@@ -169,6 +169,8 @@ func (s *ruleSet) interferes(w *ruleChange, ordered bool) bool {
 }
 
 func (b *builder) planRules(l *listenerPlan, listener []StepID, groups map[string][]StepID, middle func(after []StepID) ([]StepID, string)) []StepID {
+	room := b.makeRoom(l, listener)
+	listener = append(slices.Clone(listener), room...)
 	s := b.pairRules(l)
 	b.stage(l, &s)
 	modifyLast := s.split()
@@ -178,7 +180,7 @@ func (b *builder) planRules(l *listenerPlan, listener []StepID, groups map[strin
 		live = l.live.Rules
 	}
 	s.place(live)
-	r := rulePlanner{b: b, l: l, s: &s, listener: listener, groups: groups}
+	r := rulePlanner{b: b, l: l, s: &s, listener: listener, groups: groups, steps: room}
 	var early []StepID
 	if b.opt.Tight {
 		early = r.remove(nil, "")

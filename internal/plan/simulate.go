@@ -300,6 +300,9 @@ func (s *simulation) listeners(st Step) {
 
 func sortRules(l *observed.Listener) {
 	slices.SortFunc(l.Rules, func(a, b observed.Rule) int { return cmp.Compare(a.Priority, b.Priority) })
+	if n := len(l.Rules); n > 0 && (l.Rules[0].Priority < 1 || l.Rules[n-1].Priority > topPriority) {
+		panic(fmt.Sprintf("simulate: a rule of port %d has priority %d or %d", l.Port, l.Rules[0].Priority, l.Rules[n-1].Priority))
+	}
 	for i := 1; i < len(l.Rules); i++ {
 		if l.Rules[i-1].Priority == l.Rules[i].Priority {
 			panic(fmt.Sprintf("simulate: two rules of port %d have priority %d", l.Port, l.Rules[i].Priority))

@@ -1,0 +1,48 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// makeRoom moves rules up that stand at the very end of what AWS takes, in their order, so that
+// others have room below them. A run that was interrupted may have left them there on their way out.
+// What follows is planned for the rules as they stand then.
+func (b *builder) makeRoom(l *listenerPlan, after []StepID) []StepID {
+	if l.live == nil || len(l.live.Rules) == 0 {
+		return nil
+	}
+	rules := slices.Clone(l.live.Rules)
+	if int(rules[len(rules)-1].Priority)+len(l.rules) <= topPriority-len(rules) {
+		return nil
+	}
+	to := map[Address]int32{}
+	next := int32(stagePriority)
+	for i := range rules {
+		if r := &rules[i]; r.Priority >= next {
+			if r.Priority != next {
+				r.Priority = next
+				to[ruleAddress(r.ARN)] = next
+			}
+			next++
+		}
+	}
+	if len(to) == 0 {
+		return nil
+	}
+	l.live = withRules(l.live, rules)
+	a := listenerAddress(l.wish.Port)
+	return []StepID{b.add(Step{
+		ID: stepID("room", a), Address: a, Verb: Update, Do: SetPriorities{Priorities: to},
+		Changes: []Change{{Path: "priorities", To: fmt.Sprintf("%d and below", stagePriority)}},
+		Why:     "there is no room below the last rule", After: slices.Clone(after), Blames: l.wish.Members,
+	})}
+}
+
+func withRules(l *observed.Listener, rules []observed.Rule) *observed.Listener {
+	next := *l
+	next.Rules = rules
+	return &next
+}
