@@ -19,8 +19,6 @@ type GroupRequest struct {
 	Port intstr.IntOrString
 	// Settings in which those of the Service are laid over those of the referring object.
 	Settings settings.TargetGroup
-	// Type decides over Settings where it is set.
-	Type settings.Opt[model.TargetType]
 	// DefaultType where nobody says anything.
 	DefaultType model.TargetType
 	// NoIPTargets refuses ip targets.
@@ -82,7 +80,7 @@ func TargetGroup(r GroupRequest) (Group, finding.List) {
 }
 
 func (r GroupRequest) targetType() model.TargetType {
-	return r.Type.Or(r.Settings.Type.Or(r.DefaultType))
+	return r.Settings.Type.Or(r.DefaultType)
 }
 
 func (r GroupRequest) fault(reason finding.Reason, message, fix string) finding.Finding {

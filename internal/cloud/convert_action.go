@@ -41,11 +41,15 @@ func actionToAWS(a model.Action, known plan.Known) (elbtypes.Action, error) {
 	case model.Forward:
 		return forwardToAWS(a, known)
 	case model.Redirect:
-		return elbtypes.Action{Type: elbtypes.ActionTypeEnumRedirect, RedirectConfig: &elbtypes.RedirectActionConfig{
+		c := &elbtypes.RedirectActionConfig{
 			StatusCode: elbtypes.RedirectActionStatusCodeEnum(a.Status),
 			Host:       optional(a.Host), Path: optional(a.Path), Port: optional(a.Port),
 			Protocol: optional(a.Protocol), Query: optional(a.Query),
-		}}, nil
+		}
+		if a.DropQuery {
+			c.Query = aws.String("")
+		}
+		return elbtypes.Action{Type: elbtypes.ActionTypeEnumRedirect, RedirectConfig: c}, nil
 	case model.FixedResponse:
 		return elbtypes.Action{Type: elbtypes.ActionTypeEnumFixedResponse, FixedResponseConfig: &elbtypes.FixedResponseActionConfig{
 			StatusCode: aws.String(a.Status), ContentType: optional(a.ContentType), MessageBody: optional(a.Body),
@@ -151,6 +155,7 @@ func actionFromAWS(a elbtypes.Action) model.Action {
 		return model.Redirect{
 			Host: without(c.Host, keepHost), Path: without(c.Path, keepPath), Port: without(c.Port, keepPort),
 			Protocol: without(c.Protocol, keepProtocol), Query: without(c.Query, keepQuery), Status: string(c.StatusCode),
+			DropQuery: c.Query != nil && *c.Query == "",
 		}
 	case a.Type == elbtypes.ActionTypeEnumFixedResponse && a.FixedResponseConfig != nil:
 		c := a.FixedResponseConfig

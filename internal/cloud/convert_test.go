@@ -18,8 +18,9 @@ func TestActionsComeBackAsWished(t *testing.T) {
 		wish model.Action
 		back model.Action // nil: the wish itself
 	}{
-		"redirect":       {wish: model.Redirect{Protocol: "HTTPS", Port: "443", Status: "HTTP_301"}},
-		"fixed response": {wish: model.FixedResponse{Status: "404", ContentType: "text/plain", Body: "no"}},
+		"redirect":                   {wish: model.Redirect{Protocol: "HTTPS", Port: "443", Status: "HTTP_301"}},
+		"redirect without the query": {wish: model.Redirect{Path: "/b", DropQuery: true, Status: "HTTP_302"}},
+		"fixed response":             {wish: model.FixedResponse{Status: "404", ContentType: "text/plain", Body: "no"}},
 		"forward to a group of the stack": {
 			wish: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "api"}}}},
 			back: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-api"}}}},

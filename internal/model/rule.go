@@ -126,9 +126,10 @@ type GroupStickiness struct {
 	Duration *int32 // seconds
 }
 
-// Redirect answers 301 or 302. Empty fields keep the request's value.
+// Redirect answers 301 or 302. Empty fields keep the request's value; DropQuery leaves out the query.
 type Redirect struct {
 	Host, Path, Port, Protocol, Query string
+	DropQuery                         bool
 	Status                            string // HTTP_301 or HTTP_302
 }
 

@@ -72,7 +72,7 @@ func redirectsToItself(l Listener, r Rule, to Redirect) bool {
 		keeps(to.Path, append(paths, "/#{path}")...) &&
 		keeps(to.Port, "#{port}", strconv.FormatInt(int64(l.Port), 10)) &&
 		keeps(to.Protocol, "#{protocol}", l.Protocol()) &&
-		keeps(to.Query, "#{query}")
+		!to.DropQuery && keeps(to.Query, "#{query}")
 }
 
 // shadows says that every request of rule r meets the earlier redirect e first. Values are

@@ -58,6 +58,7 @@ func TestOptimize(t *testing.T) {
 		{"redirect to HTTPS on another HTTPS port", 8443, secure, rules{rule("ssl", toHTTPS, path("/*"))}, "ssl"},
 		{"all written out as placeholders", 80, nil, rules{rule("loop", model.Redirect{Host: "#{host}", Path: "/#{path}", Port: "#{port}", Protocol: "#{protocol}", Query: "#{query}"}, host("a"))}, ""},
 		{"another query", 443, secure, rules{rule("r", to(func(r *model.Redirect) { r.Query = "a=b" }), path("/*"))}, "r"},
+		{"no query", 443, secure, rules{rule("r", to(func(r *model.Redirect) { r.DropQuery = true }), path("/*"))}, "r"},
 		{"to one of its hosts", 443, secure, rules{rule("r", to(func(r *model.Redirect) { r.Host = "a" }), host("a", "b"))}, ""},
 		{"to another host", 443, secure, rules{rule("r", to(func(r *model.Redirect) { r.Host = "c" }), host("a", "b"))}, "r"},
 		{"to one of its paths", 443, secure, rules{rule("r", to(func(r *model.Redirect) { r.Path = "/foo" }), path("/foo", "/foo/*"))}, ""},

@@ -128,7 +128,9 @@ func normalRedirect(r model.Redirect) model.Redirect {
 	r.Path = cmp.Or(r.Path, "/#{path}")
 	r.Port = cmp.Or(r.Port, "#{port}")
 	r.Protocol = cmp.Or(r.Protocol, "#{protocol}")
-	r.Query = cmp.Or(r.Query, "#{query}")
+	if !r.DropQuery {
+		r.Query = cmp.Or(r.Query, "#{query}")
+	}
 	return r
 }
 
@@ -262,15 +264,16 @@ func sameSelector(a, b *metav1.LabelSelector) bool {
 	return a == nil || metav1.FormatLabelSelector(a) == metav1.FormatLabelSelector(b)
 }
 
-func sameMutualAuth(want, have *model.MutualAuth, enhanced bool) bool {
+// sameMutualAuth takes a wish that says nothing for content with what there is.
+func sameMutualAuth(want, have *model.MutualAuth) bool {
 	mode := func(m *model.MutualAuth) string {
 		if m == nil || m.Mode == "" {
-			return "off"
+			return off
 		}
 		return m.Mode
 	}
 	if want == nil {
-		return !enhanced || mode(have) == "off"
+		return true
 	}
 	if mode(want) != mode(have) {
 		return false

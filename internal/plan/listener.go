@@ -169,7 +169,7 @@ func (b *builder) modifyListener(l *listenerPlan, settings ListenerSettings, aft
 	if settings.Protocol == "HTTPS" {
 		diff("certificate", live.Certificate, settings.Certificate)
 		diff("policy", live.Policy, settings.Policy)
-		if !sameMutualAuth(settings.MutualAuth, live.MutualAuth, b.opt.EnhancedDefaults) {
+		if !sameMutualAuth(settings.MutualAuth, live.MutualAuth) {
 			changes = append(changes, Change{Path: "mutualAuthentication"})
 		}
 	}

@@ -47,3 +47,31 @@ func TestGroupsGivenByNameReachTheStepsAsARNs(t *testing.T) {
 		t.Errorf("the wish was changed (-want +got):\n%s", diff)
 	}
 }
+
+func TestClientCertificatesThatNobodyAsksForAnyMore(t *testing.T) {
+	first := claimed(wishOf(ruleTo("/a", "g1")))
+	l := &first.ALB.Listeners[0]
+	l.Port, l.TLS = 443, &model.TLS{Policy: "p", MutualAuth: &model.MutualAuth{Mode: "passthrough"}, Certificates: []model.CertChoice{
+		model.CertARNs{Member: testMember, ARNs: []string{"iam-certificate"}},
+	}}
+	have := converge(t, first, observed.Stack{Facts: testFacts()})
+	second := claimed(wishOf(ruleTo("/a", "g1")))
+	second.ALB.Listeners[0].Port = 443
+	second.ALB.Listeners[0].TLS = &model.TLS{Policy: "p", Certificates: l.TLS.Certificates}
+	t.Run("stay on", func(t *testing.T) {
+		if p, _ := Make(second, have, testOptions); !p.Empty() {
+			t.Errorf("want no steps, got\n%s", p.Text())
+		}
+	})
+	t.Run("are switched off where that is asked for", func(t *testing.T) {
+		opt := testOptions
+		opt.EnhancedDefaults = true
+		p, _ := Make(second, have, opt)
+		if len(p.Steps) != 1 {
+			t.Fatalf("want one step, got\n%s", p.Text())
+		}
+		if do := p.Steps[0].Do.(ModifyListener); do.Settings.MutualAuth == nil || do.Settings.MutualAuth.Mode != "off" {
+			t.Errorf("AWS would change nothing: %+v", do.Settings.MutualAuth)
+		}
+	})
+}

@@ -7,8 +7,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// verify is the mode in which AWS checks client certificates.
-const verify = "verify"
+// The modes that mean something here: AWS checks client certificates, or ignores them.
+const (
+	verify = "verify"
+	off    = "off"
+)
 
 // resolveMutualAuth finds the trust store that is given by name. While there is none, a listener
 // that checks clients goes on with the store that it has; one that does not is left as it is, and
@@ -16,6 +19,9 @@ const verify = "verify"
 func (b *builder) resolveMutualAuth(l *listenerPlan) {
 	wish := l.wish.TLS.MutualAuth
 	if wish == nil {
+		if b.opt.EnhancedDefaults && l.live != nil && l.live.MutualAuth != nil {
+			l.mutual = &model.MutualAuth{Mode: off}
+		}
 		return
 	}
 	m := *wish

@@ -34,7 +34,8 @@ type actionJSON struct {
 		ContentType, MessageBody, StatusCode string
 	}
 	RedirectConfig *struct {
-		Host, Path, Port, Protocol, Query, StatusCode string
+		Host, Path, Port, Protocol, StatusCode string
+		Query                                  *string
 	}
 	ForwardConfig *struct {
 		TargetGroups                []actionTargetJSON
@@ -71,7 +72,11 @@ func ParseAction(raw string) (Action, error) {
 		if c == nil || c.StatusCode == "" {
 			return Action{}, errors.New("redirect needs a redirectConfig with a statusCode")
 		}
-		return Action{Direct: model.Redirect{Host: c.Host, Path: c.Path, Port: c.Port, Protocol: c.Protocol, Query: c.Query, Status: c.StatusCode}}, nil
+		to := model.Redirect{Host: c.Host, Path: c.Path, Port: c.Port, Protocol: c.Protocol, Status: c.StatusCode}
+		if c.Query != nil {
+			to.Query, to.DropQuery = *c.Query, *c.Query == ""
+		}
+		return Action{Direct: to}, nil
 	case "forward":
 		return parseForward(in)
 	}

@@ -72,6 +72,8 @@ func TestActions(t *testing.T) {
 			Direct: model.FixedResponse{Status: "200", ContentType: "text/plain", Body: "hi"}},
 		`{"Type":"redirect","RedirectConfig":{"Port":"443","Protocol":"HTTPS","StatusCode":"HTTP_301"}}`: {
 			Direct: model.Redirect{Port: "443", Protocol: "HTTPS", Status: "HTTP_301"}},
+		`{"type":"redirect","redirectConfig":{"path":"/b","query":"","statusCode":"HTTP_302"}}`: {
+			Direct: model.Redirect{Path: "/b", DropQuery: true, Status: "HTTP_302"}},
 		`{"type":"forward","targetGroupARN":"arn"}`: {Targets: []ActionTarget{{ARN: "arn"}}},
 		`{"type":"forward","targetGroupName":"n"}`:  {Targets: []ActionTarget{{Name: "n"}}},
 		`{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"v1","servicePort":"80","weight":90},{"serviceName":"v2","servicePort":80,"weight":10}],"TargetGroupStickinessConfig":{"Enabled":true,"DurationSeconds":120}}}`: {

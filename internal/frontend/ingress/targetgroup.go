@@ -59,8 +59,10 @@ func (t *translation) buildGroup(m *member, svc *corev1.Service, port intstr.Int
 	ref := finding.Ref{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name}
 	own := t.backend(svc)
 	s := own.Target.Over(m.set.Target)
+	// What the class says wins over both, readable or not.
+	s.Type = settings.First(m.set.Class.TargetType, s.Type)
 	g, found := assemble.TargetGroup(assemble.GroupRequest{
-		Service: svc, Port: port, Settings: s, Type: m.set.Class.TargetType, DefaultType: t.opt.DefaultTargetType,
+		Service: svc, Port: port, Settings: s, DefaultType: t.opt.DefaultTargetType,
 		NoIPTargets: t.opt.NoIPTargets, ControlPort: s.ControlPorts[svc.Name+"."+port.String()],
 		LoadBalancer: t.addressType(), Origin: at,
 	})
