@@ -31,7 +31,8 @@ func (e Endpoint) Identity() string { return identity(e.ID, e.Port, e.ServerID) 
 // IdentityOf is the identity of a registered target.
 func IdentityOf(t observed.Target) string { return identity(t.ID, t.Port, t.ServerID) }
 
-// CanonicalIdentity brings an identity into the form in which equal addresses are equal texts.
+// CanonicalIdentity brings an identity into the form in which equal addresses, and server ids, are
+// equal texts.
 func CanonicalIdentity(s string) string {
 	rest, server := s, ""
 	if i := strings.LastIndexByte(s, ':'); i >= 0 && strings.HasPrefix(s[i+1:], "0x") {
@@ -41,7 +42,7 @@ func CanonicalIdentity(s string) string {
 	if i < 0 {
 		return s
 	}
-	return canonicalIP(rest[:i]) + rest[i:] + server
+	return canonicalIP(rest[:i]) + rest[i:] + strings.ToLower(server)
 }
 
 func identity(id string, port int32, server string) string {
@@ -65,10 +66,9 @@ func (e Endpoint) stamped() string {
 	return e.Identity() + ":" + strconv.FormatInt(at, 10)
 }
 
-// key is the identity in a form in which equal addresses are equal texts.
-func (e Endpoint) key() string { return identity(canonicalIP(e.ID), e.Port, e.ServerID) }
+func (e Endpoint) key() string { return CanonicalIdentity(e.Identity()) }
 
-func targetKey(t observed.Target) string { return identity(canonicalIP(t.ID), t.Port, t.ServerID) }
+func targetKey(t observed.Target) string { return CanonicalIdentity(IdentityOf(t)) }
 
 // Resolution is what the cluster says about the endpoints of a binding.
 type Resolution struct {

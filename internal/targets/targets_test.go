@@ -128,6 +128,22 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+func TestCanonicalIdentity(t *testing.T) {
+	for in, want := range map[string]string{
+		"10.0.0.1:80":                         "10.0.0.1:80",
+		"i-0aaa:30080":                        "i-0aaa:30080",
+		"2600:1F13:0:0::7:8080":               "2600:1f13::7:8080",
+		"10.0.0.1:80:0x1C717E8000001505":      "10.0.0.1:80:0x1c717e8000001505",
+		"2600:1f13::7:443:0x1c717e8000001505": "2600:1f13::7:443:0x1c717e8000001505",
+		"nonsense":                            "nonsense",
+		"":                                    "",
+	} {
+		if got := targets.CanonicalIdentity(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestInstanceID(t *testing.T) {
 	for in, want := range map[string]string{
 		"aws:///us-west-2a/i-0123456789abcdef0":      "i-0123456789abcdef0",

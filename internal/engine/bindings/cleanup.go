@@ -161,12 +161,11 @@ func (p *pass) waitingPods() ([]*corev1.Pod, error) {
 
 // open sets the gates of pods.
 func (p *pass) open(ctx context.Context, pods []*corev1.Pod) error {
+	var errs []error
 	for _, pod := range pods {
-		if err := p.show(ctx, pod, targets.Released); err != nil {
-			return err
-		}
+		errs = append(errs, p.show(ctx, pod, targets.Released))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (p *pass) gate() corev1.PodConditionType {

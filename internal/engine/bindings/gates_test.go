@@ -1,14 +1,18 @@
 package bindings_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
@@ -190,4 +194,35 @@ func TestAPodWithSeveralTargets(t *testing.T) {
 			want(t, c.first+" and "+c.second, c.want, w.gateOf("p1"))
 		}
 	}
+}
+
+// picky is an API server that refuses to change one pod.
+type picky struct {
+	kube.API
+	pod string
+}
+
+func (a picky) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	if p, ok := obj.(*corev1.Pod); ok && p.Name == a.pod {
+		return errors.New("refused")
+	}
+	return a.API.Patch(ctx, obj, part, kind, data)
+}
+
+func TestAPodThatCannotBeWrittenDoesNotKeepTheOthersWaiting(t *testing.T) {
+	w := ipWorld(t, gated(p1), gated(p2))
+	w.conf.Cluster = kube.New(w.store, picky{kube.InMemory{Store: w.store}, "p1"}, func() time.Time { return w.now })
+	w.restart()
+	step := func(what, gate string) {
+		t.Helper()
+		if _, err := w.rec.Reconcile(t.Context(), keyOf("a")); err == nil {
+			t.Errorf("%s: no error", what)
+		}
+		want(t, what, gate, w.gateOf("p2"))
+	}
+	step("registered", "False Elb.RegistrationInProgress: Target registration is in progress")
+	w.aws.setAll("arn/a", "healthy")
+	step("healthy", "True : ")
+	w.drop(cluster.KindBinding, "a")
+	step("deleted", "True : Target Group Binding is deleted")
 }

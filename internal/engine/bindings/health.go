@@ -2,6 +2,7 @@ package bindings
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,10 +25,11 @@ type showing struct {
 }
 
 // showHealth writes into the conditions of the pods that wait for the gate how their targets are, or
-// why there are none.
+// why there are none. A pod that cannot be written does not keep the others waiting.
 func (p *pass) showHealth(ctx context.Context, matched []targets.Pair, registered []targets.Endpoint, left []unplaced) (time.Duration, error) {
 	p.shown = true
 	waiting := noGate
+	var errs []error
 	for _, s := range p.showings(matched, registered, left) {
 		shown, since, ok := targets.Shown(s.pod, p.gate())
 		if s.want.Status != corev1.ConditionTrue && !s.stuck {
@@ -40,13 +42,14 @@ func (p *pass) showHealth(ctx context.Context, matched []targets.Pair, registere
 			}
 		}
 		if err := p.show(ctx, s.pod, s.want); err != nil {
-			return waiting, err
+			errs = append(errs, err)
+			continue
 		}
 		if ok && shown.Status != corev1.ConditionTrue && s.want.Status == corev1.ConditionTrue && p.r.PodReady != nil {
 			p.r.PodReady(p.key, p.r.Now().Sub(since))
 		}
 	}
-	return waiting, nil
+	return waiting, errors.Join(errs...)
 }
 
 // showings has each pod with the gate once. A pod with several targets is ready when all of them are
@@ -95,15 +98,13 @@ func (p *pass) tellWaiting(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, pod := range waiting {
-		if shown, _, _ := targets.Shown(pod, p.gate()); shown.Status == corev1.ConditionTrue {
-			continue
-		}
-		if err := p.show(ctx, pod, closed(f)); err != nil {
-			return err
+		if shown, _, _ := targets.Shown(pod, p.gate()); shown.Status != corev1.ConditionTrue {
+			errs = append(errs, p.show(ctx, pod, closed(f)))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // show sets the gate's condition of a pod.
