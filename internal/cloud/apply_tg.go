@@ -149,9 +149,8 @@ func (c *Cloud) deleteTargetGroup(ctx context.Context, a plan.DeleteTargetGroup)
 		c.inv.bury(a.ARN, c.cfg.Now())
 	})
 	c.facts.with(func() {
-		delete(c.facts.health, a.ARN)
 		delete(c.facts.albTargets, a.ARN)
-		delete(c.facts.described, a.ARN)
 	})
+	c.own().forget(a.ARN)
 	return nil
 }

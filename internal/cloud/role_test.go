@@ -73,13 +73,13 @@ func TestWhatOneAccountReadIsNotShownToAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(r.cloud.As(account).TargetHealth(r.ctx, arn, 0))(t)
-	must(r.cloud.As(account).TargetGroup(r.ctx, arn, ""))(t)
+	must(r.cloud.As(account).TargetGroup(r.ctx, arn, "", time.Minute))(t)
 	wrong := bindings.Account{Role: account.Role, ExternalID: "guess"}
 	for name, a := range map[string]bindings.Account{"our own": {}, "wrong external id": wrong} {
 		if h, err := r.cloud.As(a).TargetHealth(r.ctx, arn, time.Hour); err == nil {
 			t.Errorf("%s: read %v", name, h)
 		}
-		if g, err := r.cloud.As(a).TargetGroup(r.ctx, arn, ""); err == nil {
+		if g, err := r.cloud.As(a).TargetGroup(r.ctx, arn, "", time.Minute); err == nil {
 			t.Errorf("%s: read %v", name, g)
 		}
 	}
@@ -97,7 +97,7 @@ func TestWhatAWSRefusedIsNotAskedForAgainAtOnce(t *testing.T) {
 			if err == nil || r.cloud.Class(err) != engine.Denied {
 				t.Fatalf("error %v", err)
 			}
-			_, err = r.cloud.As(bindings.Account{}).TargetGroup(r.ctx, "", "nobody")
+			_, err = r.cloud.As(bindings.Account{}).TargetGroup(r.ctx, "", "nobody", time.Minute)
 			if err == nil || r.cloud.Class(err) != engine.Gone {
 				t.Fatalf("error %v", err)
 			}

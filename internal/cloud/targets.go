@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -21,7 +22,7 @@ var _ bindings.Cloud = (*Cloud)(nil)
 
 // How long descriptions and ranges are kept.
 const (
-	describedFor = 20 * time.Minute
+	describedFor = time.Hour // at most, as callers say how old an answer may be
 	rangesFor    = 10 * time.Minute
 	unseenFor    = 5 * time.Minute // a VPC that the controller's account does not see
 	healthKept   = 15 * time.Minute
@@ -72,7 +73,7 @@ func (t targetGroups) api(ctx context.Context) (*elb.Client, error) {
 }
 
 // TargetGroup implements bindings.TargetGroups.
-func (t targetGroups) TargetGroup(ctx context.Context, arn, name string) (bindings.TargetGroup, error) {
+func (t targetGroups) TargetGroup(ctx context.Context, arn, name string, maxAge time.Duration) (bindings.TargetGroup, error) {
 	c, key := t.c, t.key(arn)
 	if arn == "" {
 		key = t.key("name " + name)
@@ -80,7 +81,10 @@ func (t targetGroups) TargetGroup(ctx context.Context, arn, name string) (bindin
 	cached := func() (d describedGroup, ok bool) {
 		c.facts.with(func() {
 			d = c.facts.described[key]
-			ok = c.younger(d.at, describedFor) && (d.err == nil || c.younger(d.at, refusalKept))
+			ok = c.younger(d.at, maxAge)
+			if d.err != nil {
+				ok = c.younger(d.at, refusalKept)
+			}
 		})
 		return d, ok
 	}
@@ -151,6 +155,15 @@ func (t targetGroups) remember(key string, d describedGroup) {
 			}
 		}
 		f.described[key] = d
+	})
+}
+
+// forget drops what is remembered of a target group that turns out to be another or gone.
+func (t targetGroups) forget(arn string) {
+	f := t.c.facts
+	f.with(func() {
+		delete(f.health, t.key(arn))
+		maps.DeleteFunc(f.described, func(_ string, d describedGroup) bool { return d.group.ARN == arn })
 	})
 }
 

@@ -32,6 +32,9 @@ func (t targetGroups) readHealthOnce(ctx context.Context, arn string) (again boo
 	c.facts.with(func() { writes = c.facts.writes[key] })
 	out, err := api.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(arn)})
 	if err != nil {
+		if isGone(err) {
+			t.forget(arn)
+		}
 		return false, fmt.Errorf("read health of %s: %w", arn, err)
 	}
 	h := observed.Health{At: start}

@@ -4,6 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
@@ -30,5 +34,49 @@ func TestNobodyAsksWhatIsInATargetGroupMadeAMomentAgo(t *testing.T) {
 	r.states(arn, 0)
 	if got := r.calls(); got != "DescribeTargetHealth 1\nRegisterTargets 1" {
 		t.Errorf("calls:\n%s", got)
+	}
+}
+
+// A target group is deleted and another one made with its name, as tools do that replace things.
+func TestANameThatWasGivenAnew(t *testing.T) {
+	r := newRig(t)
+	groups := r.cloud.As(bindings.Account{})
+	arns := map[string]bool{}
+	makeOne := func() string {
+		t.Helper()
+		out := must(r.elb.CreateTargetGroup(r.ctx, &elb.CreateTargetGroupInput{
+			Name: aws.String("pods"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80), TargetType: elbtypes.TargetTypeEnumIp, VpcId: &r.vpc,
+		}))(t)
+		arn := aws.ToString(out.TargetGroups[0].TargetGroupArn)
+		if arns[arn] {
+			t.Fatal("the same ARN again")
+		}
+		arns[arn] = true
+		return arn
+	}
+	named := func(age time.Duration) string {
+		t.Helper()
+		return must(groups.TargetGroup(r.ctx, "", "pods", age))(t).ARN
+	}
+	first := makeOne()
+	if got := named(time.Hour); got != first {
+		t.Fatal(got)
+	}
+	must(r.elb.DeleteTargetGroup(r.ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: &first}))(t)
+	second := makeOne()
+	r.clock.Advance(6 * time.Second)
+	if got := named(5 * time.Second); got != second {
+		t.Errorf("who asks for a fresh answer gets %s", got)
+	}
+	must(r.elb.DeleteTargetGroup(r.ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: &second}))(t)
+	third := makeOne()
+	if got := named(time.Hour); got != second {
+		t.Errorf("who takes an old answer gets %s", got)
+	}
+	if _, err := groups.TargetHealth(r.ctx, second, 0); err == nil {
+		t.Fatal("no error")
+	}
+	if got := named(time.Hour); got != third {
+		t.Errorf("after it was found to be gone %s", got)
 	}
 }

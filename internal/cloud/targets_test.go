@@ -84,7 +84,7 @@ func TestTargetGroupOfAnybody(t *testing.T) {
 	arn := r.groupARN("api")
 	want := bindings.TargetGroup{ARN: arn, Type: model.IPTargets, Protocol: "HTTP", AddressType: model.IPv4, VPC: r.vpc}
 	for _, q := range [][2]string{{arn, ""}, {"", "k8s-web-api"}} {
-		got, err := r.cloud.As(bindings.Account{}).TargetGroup(r.ctx, q[0], q[1])
+		got, err := r.cloud.As(bindings.Account{}).TargetGroup(r.ctx, q[0], q[1], time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestTargetGroupOfAnybody(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	}
-	_, err := r.cloud.As(bindings.Account{}).TargetGroup(r.ctx, "", "nobody")
+	_, err := r.cloud.As(bindings.Account{}).TargetGroup(r.ctx, "", "nobody", time.Minute)
 	if r.cloud.Class(err) != engine.Gone {
 		t.Errorf("got %v", err)
 	}

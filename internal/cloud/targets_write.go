@@ -87,11 +87,7 @@ func (t targetGroups) Deregister(ctx context.Context, arn string, targets []obse
 func (t targetGroups) targetsFailed(arn string, err error) error {
 	class := classify(err)
 	if mayHaveHappened(err) || class == engine.Gone || class == engine.Conflict || class == engine.Invalid {
-		f := t.c.facts
-		f.with(func() {
-			delete(f.health, t.key(arn))
-			delete(f.described, t.key(arn))
-		})
+		t.forget(arn)
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -38,6 +39,10 @@ func bindingOf(r Request, raw []byte) (*v1beta1.TargetGroupBinding, error) {
 	return b, nil
 }
 
+// fresh is how old what is known of a target group may be. It lasts for both webhooks of a binding;
+// what they let in cannot be changed afterwards.
+const fresh = 5 * time.Second
+
 // asking describes the target group of one binding, asking AWS at most once by each of name and
 // ARN, and with the rights of the role that the binding names.
 type asking struct {
@@ -66,7 +71,7 @@ func (a *asking) byARN(ctx context.Context, arn string) (bindings.TargetGroup, e
 }
 
 func (a *asking) ask(ctx context.Context, arn, name string) (bindings.TargetGroup, error) {
-	g, err := a.from.TargetGroup(ctx, arn, name)
+	g, err := a.from.TargetGroup(ctx, arn, name, fresh)
 	if err != nil {
 		return g, a.explain(cmp.Or(arn, name), err)
 	}

@@ -88,9 +88,9 @@ type of struct {
 	c *counted
 }
 
-func (o of) TargetGroup(ctx context.Context, arn, name string) (bindings.TargetGroup, error) {
+func (o of) TargetGroup(ctx context.Context, arn, name string, maxAge time.Duration) (bindings.TargetGroup, error) {
 	o.c.n++
-	return o.TargetGroups.TargetGroup(ctx, arn, name)
+	return o.TargetGroups.TargetGroup(ctx, arn, name, maxAge)
 }
 
 // named replaces names by what they stand for, unnamed does the opposite.

@@ -27,6 +27,10 @@ const (
 // always in it.
 const healthAge = 5 * time.Minute
 
+// describedAge is how old the description of a target group may be. What is read of it does not
+// change while it is there, but another may be made with its name.
+const describedAge = 20 * time.Minute
+
 // pass is one run over a binding.
 type pass struct {
 	r   *Reconciler
@@ -191,7 +195,7 @@ func (r *Reconciler) described(ctx context.Context, b *elbv2.TargetGroupBinding)
 	if b.Spec.TargetGroupARN != "" && b.Spec.TargetType != nil {
 		return b, nil
 	}
-	g, err := r.Cloud.As(accountOf(b)).TargetGroup(ctx, b.Spec.TargetGroupARN, b.Spec.TargetGroupName)
+	g, err := r.Cloud.As(accountOf(b)).TargetGroup(ctx, b.Spec.TargetGroupARN, b.Spec.TargetGroupName, describedAge)
 	if err != nil {
 		return nil, fmt.Errorf("look up target group %s%s: %w", b.Spec.TargetGroupARN, b.Spec.TargetGroupName, err)
 	}

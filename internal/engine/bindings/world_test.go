@@ -62,7 +62,7 @@ func (a *aws) As(account bindings.Account) bindings.TargetGroups {
 	return a
 }
 
-func (a *aws) TargetGroup(_ context.Context, arn, name string) (bindings.TargetGroup, error) {
+func (a *aws) TargetGroup(_ context.Context, arn, name string, _ time.Duration) (bindings.TargetGroup, error) {
 	for _, known := range slices.Sorted(maps.Keys(a.groups)) {
 		if known == arn || arn == "" && strings.HasSuffix(known, "/"+name) {
 			return bindings.TargetGroup{ARN: known, Type: cmp.Or(a.typ, model.IPTargets), Protocol: "HTTP", AddressType: model.IPv4, VPC: "vpc-1"}, nil
