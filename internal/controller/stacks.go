@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/config"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -148,11 +149,46 @@ func (s *stacks) run(ctx context.Context, id model.StackID) (Next, error) {
 	if err != nil && s.fenced() {
 		return Next{After: fencedDelay}, nil
 	}
+	for _, c := range categories(out) {
+		s.metrics.errors.WithLabelValues(controllerOf(id.Kind), c).Inc()
+	}
 	if err != nil {
-		s.metrics.errors.WithLabelValues(controllerOf(id.Kind), "deploy_model_error").Inc()
 		return Next{}, err
 	}
 	return Next{After: out.RetryAfter}, nil
+}
+
+// categories are the words that dashboards know for what went wrong in a run, each once. A fault in
+// what users wrote, which stopped the run of older controllers, counts as one of the build.
+func categories(out engine.Outcome) []string {
+	found := map[string]bool{}
+	switch {
+	case out.Err == nil || out.FailedIn == engine.Applying:
+	case out.FailedIn == engine.Viewing:
+		found["fetch_ingress_error"] = true
+	case out.FailedIn == engine.Reporting:
+		found["dns_resolve_and_update_status_error"] = true
+	default:
+		found["build_model_error"] = true
+	}
+	if out.Findings.Reach() > finding.BlocksNothing {
+		found["build_model_error"] = true
+	}
+	for _, f := range out.Failed {
+		switch f.Class {
+		case engine.Gone, engine.Conflict, engine.InUse, engine.NotReady:
+			continue // these pass by themselves
+		}
+		switch f.Step.Do.(type) {
+		case plan.ClaimFinalizer:
+			found["add_group_finalizer_error"] = true
+		case plan.ReleaseFinalizer:
+			found["remove_group_finalizer_error"] = true
+		default:
+			found["deploy_model_error"] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 // fenced says that this process may not write now. Then a run that failed did so for that reason,

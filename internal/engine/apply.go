@@ -33,6 +33,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		engine.Options.Unsettled = r.e.routes.unsettled(r.out.ID, r.e.now(), options.Propagation)
 		d, err := engine.draft(ctx, r.v, stack, found)
 		if err != nil {
+			r.out.FailedIn = Observing
 			return err
 		}
 		r.out.Stack, r.out.Plan = d.Stack, d.Plan
@@ -46,8 +47,9 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		r.out.Failed, r.out.RetryAfter = nil, 0
 		start := r.e.now()
 		err = r.apply(ctx, d.Plan)
-		r.e.phase(stack.ID.Kind, "apply", start)
+		r.e.phase(stack.ID.Kind, Applying, start)
 		if err != nil {
+			r.out.FailedIn = Applying
 			return err
 		}
 		again := false
@@ -131,14 +133,14 @@ func (r *run) apply(ctx context.Context, p plan.Plan) error {
 }
 
 // phaseOf is the name under which a step is measured.
-func phaseOf(s plan.Step) string {
+func phaseOf(s plan.Step) Phase {
 	switch s.Do.(type) {
 	case plan.ClaimFinalizer:
 		return "claim"
 	case plan.ReleaseFinalizer:
 		return "release"
 	}
-	return string(s.Address.Kind)
+	return Phase(s.Address.Kind)
 }
 
 func (r *run) step(ctx context.Context, s plan.Step, known plan.Known) (plan.Result, error) {
@@ -193,7 +195,10 @@ func (r *run) settle() {
 				r.retry(d)
 				continue
 			}
-			r.out.Err = errors.Join(r.out.Err, f.Err)
+			if f.Class == Unknown {
+				r.out.Findings.Add(findings(f, finding.BlocksNothing)...)
+			}
+			r.out.Err, r.out.FailedIn = errors.Join(r.out.Err, f.Err), Applying
 		}
 	}
 	r.out.Findings = r.out.Findings.Sorted()
@@ -213,8 +218,13 @@ func turn(err error) time.Duration {
 func findings(f FailedStep, reach finding.Reach) finding.List {
 	reason, fix := finding.RejectedByAWS, "correct the value that AWS names"
 	switch f.Class {
+	case Unknown:
+		reason, fix = finding.CallFailed, "it is tried again; if it does not pass, see what the message names"
 	case Denied:
 		reason, fix = finding.AccessDenied, "add the action to the controller's IAM policy"
+		if plan.InKubernetes(f.Step.Do) {
+			fix = "give the controller the right, or change the policy of the cluster that refuses"
+		}
 	case Quota:
 		reason, fix = finding.QuotaReached, "ask AWS for a higher quota, or remove what is not needed"
 	}

@@ -21,7 +21,8 @@ type Frontend interface {
 	Stacks(v *cluster.View, obj cluster.Object) []model.StackID
 	// Translate never fails: faults are findings. A stack that nobody wants is empty.
 	Translate(v *cluster.View, id model.StackID) (model.Stack, finding.List)
-	// Report says what to write back after a run.
+	// Report says what to write back after a run. Of one that was cut short, no name is known and
+	// nothing has changed.
 	Report(v *cluster.View, o Outcome) []cluster.Patch
 }
 
@@ -87,9 +88,23 @@ type Outcome struct {
 	RetryAfter time.Duration
 	// Failed are steps that failed, with their errors as findings on those to blame.
 	Failed []FailedStep
-	// Err is set when the run as a whole failed (reading, or an unknown failure): back off.
-	Err error
+	// Err is set when the run as a whole failed (reading, or an unknown failure): back off. FailedIn is
+	// then the phase in which it did.
+	Err      error
+	FailedIn Phase
 }
+
+// Phase is a part of a run.
+type Phase string
+
+// The phases, in their order.
+const (
+	Viewing   Phase = "view"
+	Observing Phase = "observe"
+	Planning  Phase = "plan"
+	Applying  Phase = "apply"
+	Reporting Phase = "report"
+)
 
 // FailedStep is a step and why it failed.
 type FailedStep struct {

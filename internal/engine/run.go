@@ -27,8 +27,8 @@ type Config struct {
 	// Viewed is told which questions a translation asked, before anything is done with the answer,
 	// so that an event that comes meanwhile is not missed. Nil to ignore.
 	Viewed func(id model.StackID, v *cluster.View)
-	// Phase is told how long a phase of a run took: view, observe, plan, apply, report; and within
-	// apply, each step: claim, release, or its kind of resource.
+	// Phase is told how long a phase of a run took, and within Applying, each step: claim, release, or
+	// its kind of resource.
 	Phase func(kind model.Kind, phase string, took time.Duration)
 	// Stepped is told of each step that was carried out, with its error. Nil to ignore.
 	Stepped func(id model.StackID, s plan.Step, r plan.Result, err error)
@@ -117,7 +117,7 @@ func (e *Engine) draft(ctx context.Context, v *cluster.View, stack model.Stack, 
 	for range 4 {
 		start := e.now()
 		have, err := e.Cloud.Observe(ctx, stack.ID, questions)
-		e.phase(stack.ID.Kind, "observe", start)
+		e.phase(stack.ID.Kind, Observing, start)
 		if err != nil {
 			return d, fmt.Errorf("observe %s: %w", stack.ID, err)
 		}
@@ -128,7 +128,7 @@ func (e *Engine) draft(ctx context.Context, v *cluster.View, stack model.Stack, 
 			stack.Hold = true
 			p, _ = plan.Make(stack, have, e.Options)
 		}
-		e.phase(stack.ID.Kind, "plan", start)
+		e.phase(stack.ID.Kind, Planning, start)
 		d.Stack, d.Have, d.Plan = stack, have, p
 		d.Findings = append(slices.Clone(found), more...).Sorted()
 		news := false
@@ -160,9 +160,9 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	e.routes.begin(start)
 	v := e.Cluster.View()
 	stack, found, err := e.translate(v, id)
-	e.phase(id.Kind, "view", start)
+	e.phase(id.Kind, Viewing, start)
 	if err != nil {
-		return e.failed(out, err)
+		return e.failed(out, Viewing, err)
 	}
 	wish := e.digest(v, stack, found)
 	if d := e.putOff(stack, wish); d > 0 {
@@ -173,25 +173,42 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	defer func() { e.note(out, reported, found, wish) }()
 	run := run{e: e, out: &out, v: v}
 	if err := run.converge(ctx, stack, found); err != nil {
-		out.Findings = append(found, out.Findings...).Sorted()
-		return e.failed(out, err)
+		out.Stack, out.Findings = stack, append(found, out.Findings...)
+		out.Findings.Add(e.trouble(stack, err)...)
+		out.Findings = out.Findings.Sorted()
+		out, err = e.failed(out, out.FailedIn, err)
+		told := out
+		told.DNSName, told.FrontDNSName, told.Changed = "", "", false // a run that was cut short shows only what is wrong
+		return out, errors.Join(err, e.report(ctx, v, told))
 	}
 	start = e.now()
-	f, err := e.frontend(id)
+	err = e.report(ctx, v, out)
+	e.phase(id.Kind, Reporting, start)
 	if err != nil {
-		return e.failed(out, err)
-	}
-	err = e.report(ctx, f, v, out)
-	e.phase(id.Kind, "report", start)
-	if err != nil {
-		return e.failed(out, err)
+		return e.failed(out, Reporting, err)
 	}
 	reported = true
 	return out, nil
 }
 
-func (e *Engine) failed(out Outcome, err error) (Outcome, error) {
-	out.Err = err
+// trouble tells the members of a run that failed as a whole, unless it only waits for its turn or
+// this process is to stop.
+func (e *Engine) trouble(stack model.Stack, err error) finding.List {
+	class := e.Cloud.Class(err)
+	switch {
+	case class != Unknown && class != Denied && class != Invalid && class != Quota, turn(err) > 0,
+		errors.Is(err, errStopped), errors.Is(err, context.Canceled):
+		return nil
+	}
+	var out finding.List
+	for _, m := range append(slices.Clone(stack.Members), stack.Leaving...) {
+		out = append(out, findings(FailedStep{Step: plan.Step{Blames: []finding.Ref{m.Ref}}, Class: class, Err: err}, finding.BlocksNothing)...)
+	}
+	return out
+}
+
+func (e *Engine) failed(out Outcome, in Phase, err error) (Outcome, error) {
+	out.Err, out.FailedIn = err, in
 	switch e.Cloud.Class(err) {
 	case InUse, NotReady:
 		out.RetryAfter = soon
@@ -201,7 +218,11 @@ func (e *Engine) failed(out Outcome, err error) (Outcome, error) {
 	return out, err
 }
 
-func (e *Engine) report(ctx context.Context, f Frontend, v *cluster.View, out Outcome) error {
+func (e *Engine) report(ctx context.Context, v *cluster.View, out Outcome) error {
+	f, err := e.frontend(out.ID)
+	if err != nil {
+		return err
+	}
 	patches := f.Report(v, out)
 	if len(patches) == 0 {
 		return nil
@@ -232,8 +253,8 @@ func (e *Engine) now() time.Time {
 	return e.Now()
 }
 
-func (e *Engine) phase(kind model.Kind, phase string, start time.Time) {
+func (e *Engine) phase(kind model.Kind, phase Phase, start time.Time) {
 	if e.Phase != nil && e.Now != nil {
-		e.Phase(kind, phase, e.Now().Sub(start))
+		e.Phase(kind, string(phase), e.Now().Sub(start))
 	}
 }

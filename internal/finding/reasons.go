@@ -50,6 +50,7 @@ const (
 	ServiceUnavailable     Reason = "ServiceUnavailable"
 	RuleTooLarge           Reason = "RuleTooLarge"
 	CertificatePending     Reason = "CertificatePending"
+	CallFailed             Reason = "CallFailed"
 )
 
 // Explanation documents one reason. The findings page of the documentation is made from it.
@@ -70,6 +71,7 @@ var Reasons = []Explanation{
 	{BackendPortNotFound, "A backend names a port that its Service does not have.", "Use a port number or port name of the Service.", BlocksRule},
 	{BackendTypeUnsupported, "Instance targets need a Service of type NodePort or LoadBalancer.", "Change the Service's type, or use target type ip.", BlocksRule},
 	{BackendUnsupported, "A backend is something other than a Service.", "Use a Service backend or an action annotation.", BlocksRule},
+	{CallFailed, "A call to AWS or to Kubernetes failed for a reason that may pass; it is tried again.", "Wait; if it does not pass, see what the message names.", BlocksNothing},
 	{CertificateMissing, "A listener serves TLS but no certificate was given and there is no host to find one by.", "Set certificate-arn, or give the rules hosts.", BlocksMember},
 	{CertificateNotFound, "A certificate does not exist, or no issued certificate covers a host.", "Request or import the certificate in ACM, or correct certificate-arn.", BlocksMember},
 	{CertificatePending, "A certificate that was requested is not issued yet.", "Create the DNS records that the message names.", BlocksNothing},

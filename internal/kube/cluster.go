@@ -14,6 +14,7 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -74,6 +75,9 @@ func (c *Cluster) Apply(ctx context.Context, _ model.StackID, s plan.Step, known
 	return plan.Result{}, fmt.Errorf("step %s is not one for Kubernetes", s.ID)
 }
 
+// eventStatus is the reason of the event when a status cannot be written.
+const eventStatus = "FailedUpdateStatus"
+
 // Write implements engine.Cluster. An event that cannot be written is logged and forgotten: it
 // must not keep a load balancer from being reconciled.
 func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
@@ -82,7 +86,12 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 	for _, p := range patches {
 		switch p := p.(type) {
 		case cluster.IngressStatus:
-			errs = append(errs, c.writeIngressStatus(ctx, p))
+			err := c.writeIngressStatus(ctx, p)
+			if err != nil && ctx.Err() == nil {
+				c.writeEvent(ctx, cluster.Event{Ref: cluster.Ref{Kind: cluster.KindIngress, Namespace: p.Namespace, Name: p.Name},
+					Warning: true, Reason: eventStatus, Message: string(finding.CallFailed) + ": " + err.Error()})
+			}
+			errs = append(errs, err)
 		case cluster.Event:
 			c.writeEvent(ctx, p)
 		default:

@@ -2,13 +2,18 @@ package kube
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
@@ -252,5 +257,33 @@ func TestWarningsAreNotRepeatedUntilSomethingHappens(t *testing.T) {
 	want := map[string]int{"Warning a": 2, "Warning b, RequestID: 0e6a1b2c-0000-4000-8000-000000000001, x": 1, "Normal Successfully reconciled": 2}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+}
+
+// refusing is an API server that takes no status.
+type refusing struct{ InMemory }
+
+func (r refusing) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	if part == cluster.Status {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "ingresses"}, obj.GetName(), errors.New("no right to"))
+	}
+	return r.InMemory.Patch(ctx, obj, part, kind, data)
+}
+
+func TestAStatusThatCannotBeWrittenIsTold(t *testing.T) {
+	_, m := world(t, ingress())
+	c := New(m, refusing{InMemory{m}}, func() time.Time { return time.Unix(1700000000, 0) })
+	for range 2 {
+		err := c.Write(context.Background(), []cluster.Patch{cluster.IngressStatus{Namespace: "shop", Name: "web", Entries: []cluster.IngressEntry{{Hostname: "h"}}}})
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("got %v", err)
+		}
+	}
+	events := m.All("Event")
+	if len(events) != 1 {
+		t.Fatalf("%d events", len(events))
+	}
+	if e := events[0].(*corev1.Event); e.Reason != "FailedUpdateStatus" || e.Type != "Warning" || !strings.Contains(e.Message, "no right to") {
+		t.Errorf("%+v", e)
 	}
 }

@@ -119,7 +119,20 @@ func TestReport(t *testing.T) {
 			[]cluster.Patch{faultEvent, status("good", 80, 443)}},
 		"waiting is no success yet": {with(func(o *engine.Outcome) { o.Done, o.RetryAfter = false, time.Second }),
 			[]cluster.Patch{faultEvent, status("good", 80, 443)}},
-		"the run as a whole failed": {with(func(o *engine.Outcome) { o.Err = cmpError{} }), []cluster.Patch{faultEvent}},
+		"the run as a whole failed": {with(func(o *engine.Outcome) { o.Err, o.DNSName, o.Changed = cmpError{}, "", false }), []cluster.Patch{faultEvent}},
+		"one step failed, and is tried again: the others are served": {with(func(o *engine.Outcome) {
+			o.Err, o.Done = cmpError{}, false
+			o.Failed = []engine.FailedStep{{Step: plan.Step{Do: plan.CreateTargetGroup{}, Blames: []finding.Ref{bad}}}}
+			o.Findings = finding.List{{Object: bad, Field: "target-group", Reason: finding.CallFailed, Severity: finding.Error, Message: "m"}}
+		}), []cluster.Patch{event(bad, true, "FailedDeployModel", "CallFailed: target-group: m"), status("good", 80, 443), event(good, false, "SuccessfullyReconciled", "Successfully reconciled")}},
+		"finalizers that cannot be written have reasons of their own": {with(func(o *engine.Outcome) {
+			o.Findings = finding.List{
+				{Object: good, Field: "finalizer", Reason: finding.CallFailed, Severity: finding.Error, Message: "m"},
+				{Object: bad, Field: "finalizer", Reason: finding.AccessDenied, Severity: finding.Error, Message: "m"},
+			}
+			o.Stack.Leaving, o.Stack.Members, o.Changed = []model.Member{{Ref: bad}}, o.Stack.Members[:1], false
+		}), []cluster.Patch{event(bad, true, "FailedRemoveFinalizer", "AccessDenied: finalizer: m"),
+			event(good, true, "FailedAddFinalizer", "CallFailed: finalizer: m"), status("good", 80, 443)}},
 		"no load balancer yet":      {with(func(o *engine.Outcome) { o.DNSName, o.Changed = "", false }), []cluster.Patch{faultEvent}},
 		"a held stack keeps its status": {with(func(o *engine.Outcome) { o.Stack.Hold = true }),
 			[]cluster.Patch{faultEvent}},

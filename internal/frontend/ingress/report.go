@@ -17,8 +17,10 @@ import (
 const (
 	eventReconciled = "SuccessfullyReconciled"
 	eventLoad       = "FailedLoadGroupID"
+	eventClaim      = "FailedAddFinalizer"
 	eventBuild      = "FailedBuildModel"
 	eventDeploy     = "FailedDeployModel"
+	eventRelease    = "FailedRemoveFinalizer"
 )
 
 // Report writes the status of the members and an event for each finding on the object to blame,
@@ -27,12 +29,9 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	var out []cluster.Patch
 	for _, x := range o.Findings.Sorted() {
 		// What is only waited for is news when something has moved.
-		if e, ok := eventOf(x); ok && (e.Warning || o.Changed) {
+		if e, ok := eventOf(x, o.Stack.Leaving); ok && (e.Warning || o.Changed) {
 			out = append(out, e)
 		}
-	}
-	if o.Err != nil {
-		return out
 	}
 	out = append(out, statuses(v, o)...)
 	if o.Changed && (o.Done || len(o.Failed) > 0) && !o.Stack.Hold {
@@ -57,7 +56,7 @@ func refTo(r finding.Ref) cluster.Ref {
 	return cluster.Ref{Kind: cluster.Kind(r.Kind), Namespace: r.Namespace, Name: r.Name}
 }
 
-func eventOf(x finding.Finding) (cluster.Event, bool) {
+func eventOf(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 	if x.Object.IsZero() || x.Object.Namespace == "" {
 		return cluster.Event{}, false
 	}
@@ -68,8 +67,14 @@ func eventOf(x finding.Finding) (cluster.Event, bool) {
 	switch x.Reason {
 	case finding.IngressClassInvalid, finding.NamespaceNotAllowed, finding.GroupNameInvalid, finding.GroupOrderInvalid:
 		e.Reason = eventLoad
-	case finding.AccessDenied, finding.QuotaReached, finding.RejectedByAWS, finding.NameTaken, finding.RemovalNotTrusted:
+	case finding.AccessDenied, finding.QuotaReached, finding.RejectedByAWS, finding.NameTaken, finding.RemovalNotTrusted, finding.CallFailed:
 		e.Reason = eventDeploy
+		if x.Field == string(plan.Finalizer) {
+			e.Reason = eventClaim
+			if slices.ContainsFunc(leaving, func(m model.Member) bool { return m.Ref == x.Object }) {
+				e.Reason = eventRelease
+			}
+		}
 	case finding.WaitingForTargets:
 		e.Warning, e.Reason = false, string(x.Reason)
 	case finding.CertificatePending:
