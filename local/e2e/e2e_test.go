@@ -58,7 +58,7 @@ func setup(env *testscript.Env, binary, controller string) error {
 		cancel()
 		return err
 	}
-	opts.Binary, opts.Keep = binary, os.Getenv("FULCRUM_KEEP") != ""
+	opts.Binary, opts.Keep, opts.AdminController = binary, os.Getenv("FULCRUM_KEEP") != "", worldtest.Foreign()
 	w, err := world.Start(ctx, opts)
 	if err != nil {
 		cancel()

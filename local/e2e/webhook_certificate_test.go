@@ -12,13 +12,14 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/fulcrum-lb/fulcrum/config/rbac"
 	"github.com/fulcrum-lb/fulcrum/internal/webhook/serving"
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
 	"github.com/fulcrum-lb/fulcrum/local/world"
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// TestWebhookCertificate: with the rights of config/webhook and no others, the self-made certificate
+// TestWebhookCertificate: with the rights of config/rbac and no others, the self-made certificate
 // is shared, trusted and replaced.
 func TestWebhookCertificate(t *testing.T) {
 	if testing.Short() {
@@ -29,7 +30,7 @@ func TestWebhookCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := manifest.Load("../../config/rbac", "../../config/webhook/rbac.yaml", "../../config/webhook/manifests.yaml")
+	objects, err := manifest.Load("../../config/rbac", "../../config/webhook/manifests.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func TestWebhookCertificate(t *testing.T) {
 	}
 	cfg := w.RESTConfig()
 	cfg.Impersonate = rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:kube-system:fulcrum", Groups: []string{"system:serviceaccounts", "system:authenticated"},
+		UserName: rbac.User, Groups: []string{"system:serviceaccounts", "system:authenticated"},
 	}
 	own, err := kubernetes.NewForConfig(cfg)
 	if err != nil {

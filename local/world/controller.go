@@ -26,8 +26,12 @@ func (w *World) ControllerArgs() []string {
 	for _, s := range awsServices {
 		endpoints = append(endpoints, s+"="+w.AWSEndpoint())
 	}
+	kubeconfig := w.file("controller.kubeconfig")
+	if w.opts.AdminController {
+		kubeconfig = w.kubeconfig
+	}
 	return []string{
-		"--kubeconfig=" + w.file("controller.kubeconfig"),
+		"--kubeconfig=" + kubeconfig,
 		"--cluster-name=" + w.layout.Cluster,
 		"--aws-region=" + w.layout.Region,
 		"--aws-vpc-id=" + w.layout.VPC,

@@ -22,6 +22,9 @@ type Options struct {
 	// WithoutAWS leaves the emulator out: a cluster with nodes and pods whose
 	// instances exist nowhere. No controller can run in it.
 	WithoutAWS bool
+	// AdminController lets the controller be a cluster admin: another one than
+	// Fulcrum may need other rights. Default: it has those of config/rbac.
+	AdminController bool
 	// PropagationDelay is how late load balancers learn of changes that AWS
 	// has accepted: new listeners, rules, target groups and targets. What is
 	// taken away is gone at once, so that nothing hides behind the delay.

@@ -16,6 +16,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/fulcrum-lb/fulcrum/config/rbac"
 )
 
 // credentials are what the parts of one world trust each other by. They exist
@@ -28,12 +30,11 @@ type credentials struct {
 	tokens map[string]string // by user
 }
 
-// Users of the API server. Both are cluster admins: the local world is about
-// load balancers, not about the rights of its parts. Two names keep the
-// controller apart in audit and managed fields.
+// Users of the API server: a cluster admin, and the service account of the
+// controller, which has the rights that Fulcrum is shipped with.
 const (
 	userAdmin      = "fulcrum-local"
-	userController = "fulcrum-controller"
+	userController = rbac.User
 )
 
 // newCredentials makes a CA, the API server's certificate, the key of service
@@ -137,7 +138,7 @@ func (c *credentials) makeTokens() error {
 	var table string
 	for _, u := range []struct{ name, groups string }{
 		{userAdmin, "system:masters"},
-		{userController, "system:masters"},
+		{userController, "system:serviceaccounts,system:serviceaccounts:kube-system"},
 	} {
 		var b [24]byte
 		if _, err := rand.Read(b[:]); err != nil {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fulcrum-lb/fulcrum/config/crd"
+	"github.com/fulcrum-lb/fulcrum/config/rbac"
 	"github.com/fulcrum-lb/fulcrum/local/layout"
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
@@ -158,7 +159,7 @@ func (w *World) startCluster(ctx context.Context) error {
 }
 
 // applyManifests applies Fulcrum's CRDs, which any controller for AWS load
-// balancers uses, and what the options name.
+// balancers uses, Fulcrum's rights, and what the options name.
 func (w *World) applyManifests(ctx context.Context) error {
 	var objects []*unstructured.Unstructured
 	if !w.opts.WithoutAWS {
@@ -166,7 +167,11 @@ func (w *World) applyManifests(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, d := range documents {
+		rights, err := rbac.Documents()
+		if err != nil {
+			return err
+		}
+		for _, d := range append(documents, rights...) {
 			parsed, err := manifest.Parse(d)
 			if err != nil {
 				return err

@@ -32,6 +32,10 @@ func Binary(t testing.TB) string {
 	return build(t, "fulcrum-local", "github.com/fulcrum-lb/fulcrum/local/cmd/fulcrum-local", "")
 }
 
+// Foreign says whether another controller than Fulcrum is tested. It is a
+// cluster admin, as it may need other rights.
+func Foreign() bool { return os.Getenv(ControllerVariable) != "" }
+
 // Controller returns the path of Fulcrum itself, built likewise, in its own
 // module: with the versions of libraries that it is released with.
 func Controller(t testing.TB) string {
@@ -96,6 +100,7 @@ func Start(t testing.TB, opts world.Options) *world.World {
 	if opts.Progress == nil {
 		opts.Progress = func(s world.Step) { t.Logf("%5.1fs %s", s.Took.Seconds(), s.Name) }
 	}
+	opts.AdminController = opts.AdminController || Foreign()
 	w, err := world.Start(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)

@@ -71,7 +71,7 @@ func (f *upFlags) up(ctx context.Context, out io.Writer) error {
 	}
 	began := time.Now()
 	progress := func(s world.Step) { fmt.Fprintf(out, "%6.1fs  %s\n", s.Took.Seconds(), s.Name) }
-	f.opts.Binary = binary
+	f.opts.Binary, f.opts.AdminController = binary, f.controller != "" && f.controller != noController
 	f.opts.Progress = progress
 	w, err := world.Start(ctx, f.opts)
 	if err != nil {

@@ -1,0 +1,144 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/local/manifest"
+	"github.com/fulcrum-lb/fulcrum/local/world"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+const guarded = `
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: alb}
+spec: {controller: ingress.k8s.aws/alb}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: default}
+spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: oidc, namespace: default}
+stringData: {clientID: id, clientSecret: word}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: web
+  namespace: default
+  annotations:
+    alb.ingress.kubernetes.io/target-type: ip
+    alb.ingress.kubernetes.io/listen-ports: '[{"HTTPS":443}]'
+    alb.ingress.kubernetes.io/auth-type: oidc
+    alb.ingress.kubernetes.io/auth-idp-oidc: '{"issuer":"https://id.example.com","authorizationEndpoint":"https://id.example.com/a","tokenEndpoint":"https://id.example.com/t","userInfoEndpoint":"https://id.example.com/u","secretName":"oidc"}'
+spec:
+  ingressClassName: alb
+  rules:
+  - host: web.example.com
+    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
+`
+
+// readOne lets the controller read one Secret.
+const readOne = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: fulcrum-oidc, namespace: default}
+rules: [{apiGroups: [""], resources: [secrets], resourceNames: [oidc], verbs: [get, list, watch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: fulcrum-oidc, namespace: default}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: fulcrum-oidc}
+subjects: [{kind: ServiceAccount, name: fulcrum, namespace: kube-system}]
+`
+
+// TestRights: the shipped rights are enough for the lease, the checkpoints and everything about an
+// Ingress; Secrets are granted one by one, also while the controller runs.
+func TestRights(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a world")
+	}
+	w := worldtest.Start(t, world.Options{Cluster: "rights", Nodes: 1})
+	if err := w.StartController(worldtest.Controller(t), "--enable-leader-election=true", "--leader-election-namespace=kube-system"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.ControllerReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	applier, err := manifest.NewApplier(w.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply := func(docs string) {
+		t.Helper()
+		objects, err := manifest.Parse([]byte(docs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := applier.Apply(t.Context(), objects); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := func(what string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			events, err := w.Kube().CoreV1().Events("default").List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return err
+			}
+			for _, e := range events.Items {
+				if strings.Contains(e.Reason+" "+e.Message, what) && e.InvolvedObject.Kind == "Ingress" {
+					return nil
+				}
+			}
+			return fmt.Errorf("no event of the Ingress says %s; there are %d events", what, len(events.Items))
+		}
+	}
+	apply(guarded)
+	worldtest.Eventually(t, 30*time.Second, told("SecretNotFound"))
+	apply(readOne)
+	worldtest.Eventually(t, 30*time.Second, told("SuccessfullyReconciled"))
+
+	leases := w.Kube().CoordinationV1().Leases("kube-system")
+	holder := func() string {
+		t.Helper()
+		l, err := leases.Get(t.Context(), "aws-load-balancer-controller-leader", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.Spec.HolderIdentity == nil {
+			return ""
+		}
+		return *l.Spec.HolderIdentity
+	}
+	if holder() == "" {
+		t.Error("nobody holds the lease")
+	}
+	if err := w.StopController(); err != nil {
+		t.Fatal(err)
+	}
+	if h := holder(); h != "" {
+		t.Errorf("the lease is still held by %s", h)
+	}
+	if _, err := w.Kube().CoreV1().ConfigMaps("kube-system").Get(t.Context(), "fulcrum-checkpoints", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	log, err := os.ReadFile(w.Log(world.RoleController))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.SplitSeq(string(log), "\n") {
+		if strings.Contains(line, "forbidden") {
+			t.Error(line)
+		}
+	}
+}
