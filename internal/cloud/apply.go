@@ -68,6 +68,10 @@ func (c *Cloud) Apply(ctx context.Context, id model.StackID, s plan.Step, known 
 		return c.requestCertificate(ctx, a)
 	case plan.DeleteCertificate:
 		return none(c.deleteCertificate(ctx, a))
+	case plan.CreateRecord:
+		return none(c.createRecord(ctx, a))
+	case plan.DeleteRecord:
+		return c.deleteRecord(ctx, a)
 	case plan.RegisterALB:
 		return none(c.registerALB(ctx, a, known))
 	case plan.DeregisterALB:

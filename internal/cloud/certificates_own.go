@@ -20,13 +20,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// pendingFor is how long the answer is kept while a certificate is on its way.
-const pendingFor = 10 * time.Second
+// How long the answer is kept while a certificate is on its way: a moment less than the plan waits
+// for the names of its records, and for its validation.
+const (
+	unnamedFor = 4 * time.Second
+	pendingFor = 25 * time.Second
+)
 
 // ownCertificate is a certificate of the cluster.
 type ownCertificate struct {
 	observed.OwnCertificate
 	tags map[string]string
+	at   time.Time // when it was described
 }
 
 // askOwnCertificates reads the certificates that carry the tags of the stack. All of the cluster
@@ -35,8 +40,14 @@ func (c *Cloud) askOwnCertificates(ctx context.Context, id model.StackID) ([]obs
 	fresh := func() (ok bool) {
 		c.facts.with(func() {
 			age := c.cfg.Refresh
-			if slices.ContainsFunc(c.facts.certs.own, func(o ownCertificate) bool { return o.Status == observed.PendingValidation }) {
-				age = pendingFor
+			for _, o := range c.facts.certs.own {
+				switch {
+				case o.Status != observed.PendingValidation:
+				case o.Unnamed:
+					age = min(age, unnamedFor)
+				default:
+					age = min(age, pendingFor)
+				}
 			}
 			ok = c.younger(c.facts.certs.ownAt, age)
 		})
@@ -64,6 +75,10 @@ func (c *Cloud) askOwnCertificates(ctx context.Context, id model.StackID) ([]obs
 		for _, o := range c.facts.certs.own {
 			if c.belongs(id, o.tags) {
 				o.ResourceID = o.tags[naming.ResourceTag(id.Kind)]
+				o.Records = slices.Clone(o.Records)
+				for i := range o.Records {
+					o.Records[i].Made = c.recordMade(o.Records[i].Name, o.Records[i].Value)
+				}
 				out = append(out, o.OwnCertificate)
 			}
 		}
@@ -99,38 +114,54 @@ func (c *Cloud) readOwnCertificates(ctx context.Context) ([]ownCertificate, erro
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, ownCertificate{x, tags})
+			x.tags = tags
+			out = append(out, x)
 		}
 	}
 	slices.SortFunc(out, func(a, b ownCertificate) int { return strings.Compare(a.ARN, b.ARN) })
 	return out, nil
 }
 
-// readOwnCertificate completes what the list says: what is missing for one that is not issued.
-func (c *Cloud) readOwnCertificate(ctx context.Context, s acmtypes.CertificateSummary) (observed.OwnCertificate, error) {
-	out := observed.OwnCertificate{
+// readOwnCertificate completes what the list says: what is missing for one that is not issued. Its
+// records never change, so that one whose records are known is described less often.
+func (c *Cloud) readOwnCertificate(ctx context.Context, s acmtypes.CertificateSummary) (ownCertificate, error) {
+	out := ownCertificate{OwnCertificate: observed.OwnCertificate{
 		ARN: aws.ToString(s.CertificateArn), Status: string(s.Status), Domains: s.SubjectAlternativeNameSummaries, Created: aws.ToTime(s.CreatedAt),
-	}
+		Public: s.Type == acmtypes.CertificateTypeAmazonIssued,
+	}}
 	if out.Status == observed.Issued && len(out.Domains) > 0 && !aws.ToBool(s.HasAdditionalSubjectAlternativeNames) {
 		return out, nil
 	}
+	var known ownCertificate
+	c.facts.with(func() {
+		if i := slices.IndexFunc(c.facts.certs.own, func(o ownCertificate) bool { return o.ARN == out.ARN }); i >= 0 {
+			known = c.facts.certs.own[i]
+		}
+	})
+	if known.Status == out.Status && !known.Unnamed && c.younger(known.at, pendingFor) {
+		return known, nil
+	}
+	out.at = c.cfg.Now()
 	res, err := c.api.acm.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: s.CertificateArn})
 	if err != nil {
 		return out, fmt.Errorf("read certificate %s: %w", out.ARN, err)
 	}
 	if d := res.Certificate; d != nil {
 		out.Status, out.Domains, out.Created, out.Failure = string(d.Status), d.SubjectAlternativeNames, aws.ToTime(d.CreatedAt), string(d.FailureReason)
-		for _, v := range d.DomainValidationOptions {
-			if r := v.ResourceRecord; r != nil && v.ValidationStatus != acmtypes.DomainStatusSuccess {
-				out.Records = append(out.Records, observed.DNSRecord{Name: aws.ToString(r.Name), Value: aws.ToString(r.Value)})
-			}
+		if out.Status == observed.PendingValidation {
+			named := false
+			out.Records, named = validationRecords(d)
+			out.Unnamed = !named
 		}
 	}
 	return out, nil
 }
 
 func (c *Cloud) forgetOwnCertificates() {
-	c.facts.with(func() { c.facts.certs.ownAt, c.facts.certs.listAt = time.Time{}, time.Time{} })
+	c.facts.with(func() {
+		f := &c.facts.certs
+		f.ownAt, f.listAt, f.public.at = time.Time{}, time.Time{}, time.Time{}
+	})
 }
 
 // requestCertificate asks for a certificate. The token makes ACM give the same one where the answer
@@ -169,5 +200,6 @@ func (c *Cloud) deleteCertificate(ctx context.Context, a plan.DeleteCertificate)
 		return c.failure("delete certificate "+a.ARN, err, time.Time{}, nil)
 	}
 	c.forgetOwnCertificates()
+	c.facts.with(func() { delete(c.facts.certs.validations, a.ARN) })
 	return nil
 }

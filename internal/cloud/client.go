@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
+	"github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/aws/aws-sdk-go-v2/service/shield"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/aws-sdk-go-v2/service/wafregional"
@@ -24,6 +25,7 @@ type clients struct {
 	elb *elasticloadbalancingv2.Client
 	ec2 *ec2.Client
 	acm *acm.Client
+	dns *route53.Client
 	sts *sts.Client
 
 	wafv2  *wafv2.Client
@@ -88,6 +90,11 @@ func newClients(base aws.Config, c Config, p *pacer) clients {
 		}),
 		acm: acm.NewFromConfig(base, func(o *acm.Options) {
 			if e := endpoint(serviceACM); e != nil {
+				o.BaseEndpoint = e
+			}
+		}),
+		dns: route53.NewFromConfig(base, func(o *route53.Options) {
+			if e := endpoint(serviceRoute53); e != nil {
 				o.BaseEndpoint = e
 			}
 		}),

@@ -188,6 +188,7 @@ var codes = map[string]engine.Class{
 	"InvalidSecurityGroupID.NotFound": engine.Gone,
 	"InvalidVpcID.NotFound":           engine.Gone,
 	"ResourceNotFoundException":       engine.Gone,
+	"NoSuchHostedZone":                engine.Gone,
 
 	"TrustStoreNotReady":            engine.NotReady,
 	"HealthUnavailable":             engine.NotReady,
@@ -236,4 +237,6 @@ var codes = map[string]engine.Class{
 	"TooManyTagsException":                    engine.Invalid,
 	"RequestInProgressException":              engine.NotReady,
 	"TagPolicyException":                      engine.Invalid,
+	"InvalidChangeBatch":                      engine.Invalid,
+	"InvalidInput":                            engine.Invalid,
 }

@@ -87,7 +87,7 @@ func TestParsePaces(t *testing.T) {
 	}
 	want := []string{
 		"EC2:Describe=0.5:3", "Elastic Load Balancing v2:^Create=1:2",
-		"WAF Regional:^AssociateWebACL|DisassociateWebACL=0.5:1", "WAF Regional:^GetWebACLForResource|ListResourcesForWebACL=1:1",
+		"Route 53:.*=3:5", "WAF Regional:^AssociateWebACL|DisassociateWebACL=0.5:1", "WAF Regional:^GetWebACLForResource|ListResourcesForWebACL=1:1",
 		"WAFV2:^AssociateWebACL|DisassociateWebACL=0.5:1", "WAFV2:^GetWebACLForResource|ListResourcesForWebACL=1:1",
 	}
 	if fmt.Sprint(text) != fmt.Sprint(want) {

@@ -45,6 +45,7 @@ type factCache struct {
 	ranges    map[string]vpcRanges
 	endpoints endpointCache
 	addOns    addOnCache
+	dns       dnsCache
 
 	albTargets map[string]albTargetsEntry // by target group
 }
@@ -80,6 +81,7 @@ func (f *factCache) reset() {
 		f.described, f.ranges = map[string]describedGroup{}, map[string]vpcRanges{}
 		f.endpoints = newEndpointCache()
 		f.addOns = newAddOnCache()
+		f.dns = newDNSCache()
 		f.albTargets = map[string]albTargetsEntry{}
 	})
 }

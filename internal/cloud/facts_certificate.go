@@ -34,6 +34,9 @@ type certificateCache struct {
 	// own are those of the cluster, in any state.
 	own   []ownCertificate
 	ownAt time.Time
+	// public are those of anybody that DNS records keep valid; validations are by ARN.
+	public      publicList
+	validations map[string]validationEntry
 }
 
 type certificateDetail struct {
@@ -48,7 +51,7 @@ type certificateTags struct {
 }
 
 func newCertificateCache() certificateCache {
-	return certificateCache{details: map[string]certificateDetail{}, tags: map[string]certificateTags{}}
+	return certificateCache{details: map[string]certificateDetail{}, tags: map[string]certificateTags{}, validations: map[string]validationEntry{}}
 }
 
 // askCertificates reads the issued certificates of the region with their domains.

@@ -81,6 +81,7 @@ func (c *Cloud) snapshot(id model.StackID) observed.Stack {
 		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{},
 		TargetGroups: map[string]string{}, Health: map[string]observed.Health{},
 		ALBTargets: map[string][]observed.Target{}, AddOns: map[string]observed.AddOn{}, WebACLs: map[string]observed.WebACL{},
+		Validations: map[string]observed.Validation{},
 	}}
 	key := naming.ResourceTag(id.Kind)
 	c.inv.with(func() {
@@ -140,6 +141,13 @@ func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stac
 		case model.AskOwnCertificates:
 			out.Facts.OwnCertificates, err = c.askOwnCertificates(ctx, id)
 			out.Facts.OwnCertificatesAsked = true
+		case model.AskHostedZones:
+			out.Facts.Zones, err = c.askHostedZones(ctx)
+		case model.AskValidation:
+			out.Facts.Validations[q.ARN], err = c.askValidation(ctx, q)
+		case model.AskPublicCertificates:
+			out.Facts.PublicCertificates, err = c.askPublicCertificates(ctx)
+			out.Facts.PublicCertificatesAsked = true
 		case model.AskALBTargets:
 			out.Facts.ALBTargets[q.ARN], err = c.askALBTargets(ctx, q)
 		case model.AskAddOn:

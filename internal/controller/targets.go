@@ -62,9 +62,7 @@ func BindingLine(cfg bindings.Config, cl *kube.Cluster, m *Metrics) Line[binding
 }
 
 func (r *registrations) line() Line[bindings.Key] {
-	return Line[bindings.Key]{Name: bindingController, Triggers: r.triggers, Run: r.run, Label: r.label,
-		Tenant: func(k bindings.Key) string { return k.Namespace },
-	}
+	return Line[bindings.Key]{Name: bindingController, Triggers: r.triggers, Run: r.run, Label: r.label}
 }
 
 // BindingKinds are the kinds that the targets of bindings are found from.

@@ -19,6 +19,7 @@ const (
 	PathInvalid            Reason = "PathInvalid"
 	CertificateNotFound    Reason = "CertificateNotFound"
 	CertificateMissing     Reason = "CertificateMissing"
+	HostedZoneNotFound     Reason = "HostedZoneNotFound"
 	SubnetsNotFound        Reason = "SubnetsNotFound"
 	SubnetsUnsuitable      Reason = "SubnetsUnsuitable"
 	SecurityGroupNotFound  Reason = "SecurityGroupNotFound"
@@ -74,13 +75,14 @@ var Reasons = []Explanation{
 	{CallFailed, "A call to AWS or to Kubernetes failed for a reason that may pass; it is tried again.", "Wait; if it does not pass, see what the message names.", BlocksNothing},
 	{CertificateMissing, "A listener serves TLS but no certificate was given and there is no host to find one by.", "Set certificate-arn, or give the rules hosts.", BlocksMember},
 	{CertificateNotFound, "A certificate does not exist, or no issued certificate covers a host.", "Request or import the certificate in ACM, or correct certificate-arn.", BlocksMember},
-	{CertificatePending, "A certificate that was requested is not issued yet.", "Create the DNS records that the message names.", BlocksNothing},
+	{CertificatePending, "A certificate that was requested is not issued yet, and something is in its way.", "Create the DNS records that the message names, or give the controller the right to make them in Route 53.", BlocksNothing},
 	{DeletionProtected, "The load balancer would have to be deleted but is protected.", "Switch the protection off first.", BlocksStack},
 	{EndpointGroupUnclear, "The network interface of a node or pod, or the one of its security groups that is to carry rules, cannot be told.", "Tag exactly one security group of the interface kubernetes.io/cluster/<cluster name>.", BlocksNothing},
 	{EndpointIgnored, "An EndpointSlice names an address that is not one of a pod of its namespace; it is not registered.", "Check who writes the EndpointSlices of the Service.", BlocksNothing},
 	{FeatureDisabled, "A setting needs a feature gate or flag that is off.", "Ask the operator to switch it on, or remove the setting.", BlocksRule},
 	{GroupNameInvalid, "A group name is not made of lower-case letters, digits, dots and hyphens, or is longer than 63 characters.", "Choose a valid group name.", BlocksMember},
 	{GroupOrderInvalid, "group.order is not a whole number from -1000 to 1000.", "Correct the number.", BlocksMember},
+	{HostedZoneNotFound, "A certificate is to be requested for a host for which the account has no public hosted zone, so that nobody could validate it.", "Create the hosted zone, or import a certificate and name it in certificate-arn.", BlocksMember},
 	{IngressClassInvalid, "The IngressClass or its parameters do not exist or do not fit.", "Create or correct the class.", BlocksMember},
 	{ListenerConflict, "Members of a group want different things of one port; the first member in group order wins.", "Use the same protocol and settings, or another port.", BlocksMember},
 	{NameTaken, "A resource of that name exists and belongs to somebody else.", "Choose another name, or remove the other resource.", BlocksStack},

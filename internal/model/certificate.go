@@ -31,3 +31,22 @@ type AskOwnCertificates struct{}
 
 // Key implements Question.
 func (AskOwnCertificates) Key() string { return "own certificates" }
+
+// AskHostedZones asks for the account's zones of DNS.
+type AskHostedZones struct{}
+
+// Key implements Question.
+func (AskHostedZones) Key() string { return "hosted zones" }
+
+// AskValidation asks for the DNS records of a certificate, and whether it is in use.
+type AskValidation struct{ ARN string }
+
+// Key implements Question.
+func (q AskValidation) Key() string { return "validation " + q.ARN }
+
+// AskPublicCertificates asks for all certificates of the account and region that DNS records keep
+// valid, whoever requested them, as they are now.
+type AskPublicCertificates struct{}
+
+// Key implements Question.
+func (AskPublicCertificates) Key() string { return "public certificates" }

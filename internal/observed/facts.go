@@ -36,6 +36,13 @@ type Facts struct {
 	// OwnCertificates are those that the controller requested for the stack, ascending by ARN.
 	OwnCertificates      []OwnCertificate
 	OwnCertificatesAsked bool
+	// Zones of DNS; nil if not asked.
+	Zones *HostedZones
+	// Validations by certificate ARN, for those asked.
+	Validations map[string]Validation
+	// PublicCertificates of the account and region, whoever requested them.
+	PublicCertificates      []PublicCertificate
+	PublicCertificatesAsked bool
 	// Health by target group ARN, for those asked.
 	Health map[string]Health
 	// Now is the time of the observation.

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -32,9 +31,10 @@ func (DeleteCertificate) action()  {}
 // How often a certificate on its way is looked at, and how long one that was refused is left
 // before it is requested again.
 const (
-	issueWait  = 15 * time.Second
-	recordWait = time.Minute
-	refusedFor = time.Hour
+	namedWait      = 5 * time.Second // until ACM has named the DNS records
+	validationWait = 30 * time.Second
+	refusedWait    = time.Minute
+	refusedFor     = time.Hour
 )
 
 // resolveOwnCertificates finds or requests the certificates that the stack manages. One for other
@@ -77,9 +77,12 @@ func (b *builder) resolveOwnCertificate(w model.ManagedCertificate) {
 		b.ownKept[other.ARN] = true
 	}
 	a := Address{Kind: Certificate, ID: w.ID}
-	again := issueWait
+	again := namedWait
 	switch {
 	case fit == nil, fit.Status != observed.PendingValidation && b.have.Facts.Now.Sub(fit.Created) >= refusedFor:
+		if !b.mayRequest(w, a, other != nil) {
+			return
+		}
 		tags := b.tags(w.ID, w.Tags)
 		b.add(Step{
 			ID: stepID("request", a), Address: a, Verb: Create,
@@ -89,21 +92,23 @@ func (b *builder) resolveOwnCertificate(w model.ManagedCertificate) {
 		})
 	case fit.Status == observed.PendingValidation:
 		b.ownKept[fit.ARN] = true
-		if len(fit.Records) > 0 {
-			again = recordWait
-		}
-		b.pending(w, *fit)
+		again = b.validate(w, *fit)
 	default:
 		b.ownKept[fit.ARN] = true
-		again = recordWait
+		again = refusedWait
 		b.found.Add(finding.Finding{
 			Object: w.Member, Field: w.Of.Field, Reason: finding.CertificatePending,
 			Message: fmt.Sprintf("ACM did not issue the certificate for %s (%s %s); it is requested again later", w.Domain, fit.Status, fit.Failure),
 			Fix:     "correct the hosts or the authority",
 		})
 	}
+	b.awaitCertificate(w, a, "ACM to issue it", again)
+}
+
+// awaitCertificate has a certificate on its way looked at again.
+func (b *builder) awaitCertificate(w model.ManagedCertificate, a Address, what string, again time.Duration) {
 	b.later = append(b.later, Step{
-		ID: stepID("issue", a), Address: a, Verb: Update, Wait: "ACM to issue it", Again: again,
+		ID: stepID("issue", a), Address: a, Verb: Update, Wait: what, Again: again,
 		Do: RequestCertificate{}, Why: "from " + w.Of.String(), Blames: []finding.Ref{w.Member},
 	})
 }
@@ -117,79 +122,4 @@ func rank(c observed.OwnCertificate) int {
 		return 1
 	}
 	return 2
-}
-
-// pending names the records that somebody has to make, as this controller does not write to DNS.
-func (b *builder) pending(w model.ManagedCertificate, c observed.OwnCertificate) {
-	if len(c.Records) == 0 {
-		return
-	}
-	var records []string
-	for _, r := range c.Records {
-		records = append(records, r.Name+" CNAME "+r.Value)
-	}
-	b.found.Add(finding.Finding{
-		Object: w.Member, Field: w.Of.Field, Reason: finding.CertificatePending,
-		Message: fmt.Sprintf("the certificate for %s waits for its DNS records, which this version does not make: %s", w.Domain, strings.Join(sortedUnique(records), "; ")),
-		Fix:     "create the records",
-	})
-}
-
-// removeOwnCertificates deletes what no listener uses any more.
-func (b *builder) removeOwnCertificates(after []StepID) {
-	if !b.opt.ManageCertificates || b.want.CertificatesPartial {
-		return
-	}
-	if !b.have.Facts.OwnCertificatesAsked {
-		b.ask(model.AskOwnCertificates{})
-		return
-	}
-	used := map[string]bool{}
-	for _, l := range b.listeners {
-		used[l.certs.Default] = true
-		for _, arn := range l.certs.Extra {
-			used[arn] = true
-		}
-		if !l.make && l.live != nil {
-			used[l.live.Certificate] = true
-			for _, arn := range l.live.Certificates {
-				used[arn] = true
-			}
-		}
-	}
-	for _, c := range b.have.Facts.OwnCertificates {
-		if used[c.ARN] || b.ownKept[c.ARN] {
-			continue
-		}
-		a := Address{Kind: Certificate, ID: c.ARN}
-		b.add(Step{
-			ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteCertificate{ARN: c.ARN},
-			Changes: []Change{{Path: "hosts", From: strings.Join(c.Domains, ", ")}},
-			Why:     "no listener needs it any more", After: after, Blames: b.members(),
-		})
-	}
-}
-
-// ownCertificate does what the call of a step would do; certificates are issued at once.
-func (s *simulation) ownCertificate(st Step) {
-	all := &s.have.Facts.OwnCertificates
-	switch do := st.Do.(type) {
-	case RequestCertificate:
-		arn := st.Address.String()
-		for slices.ContainsFunc(*all, func(c observed.OwnCertificate) bool { return c.ARN == arn }) {
-			arn += "'"
-		}
-		*all = append(slices.Clone(*all), observed.OwnCertificate{
-			ARN: arn, ResourceID: st.Address.ID, Domains: do.Hosts, Status: observed.Issued,
-		})
-	case DeleteCertificate:
-		for _, lb := range s.have.LoadBalancers {
-			for _, l := range lb.Listeners {
-				if l.Certificate == do.ARN || slices.Contains(l.Certificates, do.ARN) {
-					panic("simulate: " + do.ARN + " is in use")
-				}
-			}
-		}
-		*all = slices.DeleteFunc(slices.Clone(*all), func(c observed.OwnCertificate) bool { return c.ARN == do.ARN })
-	}
 }

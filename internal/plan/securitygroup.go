@@ -115,9 +115,12 @@ func (b *builder) planBackendGroup(after []StepID) []StepID {
 // removeSurplusSecurityGroups deletes groups of the stack that the load balancer does not carry
 // any more.
 func (b *builder) removeSurplusSecurityGroups(after []StepID) {
-	keep, _ := b.groupIDs()
+	var keep string
+	if _, managed := b.want.ALB.SecurityGroups.(model.GroupsManaged); managed {
+		keep = b.known[managedGroupAddress]
+	}
 	for _, g := range b.have.SecurityGroups {
-		if slices.Contains(keep, g.ID) {
+		if g.ID == keep || b.live != nil && b.held {
 			continue
 		}
 		b.deleteGroup(g.ID, "the load balancer does not carry it any more", after)

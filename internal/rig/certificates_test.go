@@ -8,7 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
+	"github.com/aws/aws-sdk-go-v2/service/route53"
+	dnstypes "github.com/aws/aws-sdk-go-v2/service/route53/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
@@ -19,8 +23,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// newManagingShop is a shop whose controller requests certificates, in a world where public ones
-// take the given time to be issued; negative: they never are.
+// newManagingShop is a shop whose controller requests certificates, in a world with a public zone,
+// in which ACM takes the given time to see a record; negative: it never does. A private zone is
+// nearer to the hosts, and somebody else has a certificate for one of them.
 func newManagingShop(t *testing.T, delay time.Duration) *Rig {
 	t.Helper()
 	r := New(t, Options{
@@ -35,13 +40,33 @@ func newManagingShop(t *testing.T, delay time.Duration) *Rig {
 	}
 	w := r.Emulator.World()
 	w.Lock()
-	w.Config.ACM.ValidationDelay, w.Config.ACM.AssumeRecords = delay, true
+	w.Config.ACM.ValidationDelay = delay
 	w.Unlock()
+	r.zone("example.com", "")
+	r.zone("shop.example.com", r.World.VPC)
+	in := &acm.RequestCertificateInput{DomainName: aws.String("*.www.example.com"), ValidationMethod: acmtypes.ValidationMethodDns}
+	if _, err := acm.NewFromConfig(AWSConfig(r.Emulator)).RequestCertificate(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
 	r.Emulator.Calls().Reset()
 	return r
 }
 
-// served lists the requested certificates with their hosts and whether a listener has them.
+// zone makes a hosted zone, a private one if it is given a VPC.
+func (r *Rig) zone(name, vpc string) {
+	r.T.Helper()
+	in := &route53.CreateHostedZoneInput{Name: &name, CallerReference: aws.String(name + vpc)}
+	if vpc != "" {
+		in.HostedZoneConfig = &dnstypes.HostedZoneConfig{PrivateZone: true}
+		in.VPC = &dnstypes.VPC{VPCId: &vpc, VPCRegion: Region}
+	}
+	if _, err := route53.NewFromConfig(AWSConfig(r.Emulator)).CreateHostedZone(r.T.Context(), in); err != nil {
+		r.T.Fatal(err)
+	}
+}
+
+// served lists the certificates of the controller with their hosts and whether a listener has them,
+// and the domains of all validation records.
 func served(r *Rig) []string {
 	w := r.Emulator.World()
 	w.Lock()
@@ -49,8 +74,15 @@ func served(r *Rig) []string {
 	p := w.Partition(Account, Region)
 	var out []string
 	for arn, c := range p.ACM.Certificates {
-		if c.Type != acmtypes.CertificateTypeImported {
+		if c.Type != acmtypes.CertificateTypeImported && len(c.Tags) > 0 {
 			out = append(out, fmt.Sprintf("%s %d", strings.Join(c.Names, ","), len(p.CertificateUsers(arn))))
+		}
+	}
+	for _, z := range w.DNS(Account).Zones {
+		for _, rec := range z.Records {
+			if _, domain, ok := strings.Cut(rec.Name, "."); ok && rec.Type == "CNAME" {
+				out = append(out, fmt.Sprintf("record %s %d", domain, rec.TTL))
+			}
 		}
 	}
 	slices.Sort(out)
@@ -100,12 +132,13 @@ func certificateLife(t *testing.T, r *Rig) (states [][]string) {
 	return states
 }
 
+// The record for www stays: the certificate of somebody else needs it.
 var certificateStates = [][]string{
-	{"shop.example.com 1"},
-	{"shop.example.com,www.example.com 1"},
-	nil,
-	{"shop.example.com,www.example.com 1"},
-	nil,
+	{"record shop.example.com. 60", "shop.example.com 1"},
+	{"record shop.example.com. 60", "record www.example.com. 60", "shop.example.com,www.example.com 1"},
+	{"record www.example.com. 60"},
+	{"record shop.example.com. 60", "record www.example.com. 60", "shop.example.com,www.example.com 1"},
+	{"record www.example.com. 60"},
 }
 
 func TestCertificatesAreRequestedAndDeleted(t *testing.T) {
@@ -131,7 +164,7 @@ func TestCertificatesAreRequestedAndDeleted(t *testing.T) {
 			}
 		})
 	}
-	for n := 1; n <= calls && !t.Failed(); n += 5 {
+	for n := 1; n <= calls && !t.Failed(); n += 2 {
 		try(n, "killed after call", func(r *Rig) fault.Hook {
 			return func(c fault.Call) fault.Action {
 				if c.Sequence == n {
@@ -141,41 +174,119 @@ func TestCertificatesAreRequestedAndDeleted(t *testing.T) {
 			}
 		})
 	}
-	for n := 1; n <= mutations && !t.Failed(); n += 3 {
+	for n := 1; n <= mutations && !t.Failed(); n++ {
 		try(n, "answer lost of write", func(*Rig) fault.Hook {
 			return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
 		})
 	}
 }
 
-func TestACertificateThatIsNotIssuedHoldsItsIngressAndNamesTheRecords(t *testing.T) {
+func TestAPendingCertificateCostsLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newManagingShop(t, -1)
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("create-acm-cert", "true"), "/=web"))
-		r.Settle(time.Hour)
+		r.Settle(time.Minute)
 		if got := guarded(r); got != "no load balancer" {
 			t.Errorf("one was made")
 		}
-		if w := strings.Join(warnings(r)["web"], ""); !strings.Contains(w, "CertificatePending") || !strings.Contains(w, "acm-validations.aws") {
+		if diff := cmp.Diff([]string{"record shop.example.com. 60", "shop.example.com 0"}, served(r)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if w := warnings(r)["web"]; len(w) > 0 {
+			t.Errorf("warnings while all goes well: %s", w)
+		}
+		r.Settle(time.Hour)
+		if w := strings.Join(warnings(r)["web"], ""); strings.Count(w, "CertificatePending") != 1 || !strings.Contains(w, "acm-validations.aws") || !strings.Contains(w, "delegated") {
 			t.Errorf("warnings: %s", w)
 		}
-		if n := r.Emulator.Calls().Count("RequestCertificate"); n != 1 {
-			t.Errorf("%d requests", n)
+		counts := r.Emulator.Calls()
+		if n, m := counts.Count("RequestCertificate"), counts.Count("ChangeResourceRecordSets"); n != 1 || m > 7 {
+			t.Errorf("%d requests, %d records sent", n, m)
 		}
-		// Somebody makes the records.
+		if n := counts.Count("ListCertificates") + counts.Count("DescribeCertificate"); n > 2*130 {
+			t.Errorf("%d reads of certificates within an hour", n)
+		}
+		// ACM looks again.
 		w := r.Emulator.World()
 		w.Lock()
-		w.Config.ACM = world.ACMConfig{AssumeRecords: true}
+		w.Config.ACM.ValidationDelay = 0
+		w.LookAtRecords(Account)
 		w.Unlock()
 		settled(t, r)
-		if diff := cmp.Diff([]string{"shop.example.com 1"}, served(r)); diff != "" {
+		if diff := cmp.Diff([]string{"record shop.example.com. 60", "shop.example.com 1"}, served(r)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		r.Emulator.Calls().Reset()
 		r.Start()
 		settled(t, r)
-		if n := r.Emulator.Calls().Mutating(); n > 0 {
+		if n, dns := r.Emulator.Calls().Mutating(), r.Emulator.Calls().Count("ListHostedZones"); n > 0 || dns > 0 {
 			t.Errorf("a restart made %d mutating calls: %v", n, r.Emulator.Calls().Counts())
 		}
 	})
+}
+
+func TestNothingIsRequestedForAHostWithoutAZone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newManagingShop(t, time.Minute)
+		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("create-acm-cert", "true"), "/=web"))
+		settled(t, r)
+		live := []string{"record shop.example.com. 60", "shop.example.com 1"}
+		r.Apply(strings.ReplaceAll(more, "www.example.com", "www.example.org"))
+		settled(t, r)
+		if diff := cmp.Diff(live, served(r)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if w := strings.Join(warnings(r)["web"], ""); !strings.Contains(w, "HostedZoneNotFound") || !strings.Contains(w, "www.example.org") {
+			t.Errorf("warnings: %s", w)
+		}
+		r.zone("example.org", "")
+		settled(t, r)
+		want := []string{"record shop.example.com. 60", "record www.example.org. 60", "shop.example.com,www.example.org 1"}
+		if diff := cmp.Diff(want, served(r)); diff != "" {
+			t.Errorf("once the zone is there (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestWithoutRightsInRoute53SomebodyElseMakesTheRecords(t *testing.T) {
+	for _, operation := range []string{"ListHostedZones", "ChangeResourceRecordSets"} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newManagingShop(t, time.Minute)
+			r.Emulator.Faults().Add(fault.Rule{Service: "route53", Operation: operation, Action: fault.Action{
+				Error: &world.Error{Code: "AccessDenied", Status: 403, Message: "User is not authorized to perform: route53:" + operation},
+			}})
+			other := strings.Replace(ingressOf(annotated("group.name", "g"), "/other=web"), "name: web\n", "name: other\n", 1)
+			r.Apply(shop, pods("web", podAddresses[:3]...), other, ingressOf(annotated("group.name", "g", "create-acm-cert", "true"), "/=web"))
+			settled(t, r)
+			if diff := cmp.Diff([]string{"shop.example.com 0"}, served(r)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", operation, diff)
+			}
+			name, value := world.ValidationRecord(Account, "shop.example.com")
+			all := warnings(r)["web"]
+			if w := strings.Join(all, ""); !strings.Contains(w, name+" CNAME "+value) || !strings.Contains(w, "CertificatePending") || !strings.Contains(w, operation) || len(all) > 2 {
+				t.Errorf("%s: warnings: %q", operation, all)
+			}
+			if n := r.Emulator.Calls().Count(operation); n > 10 {
+				t.Errorf("%s: %d attempts within half an hour", operation, n)
+			}
+			if guarded(r) == "no load balancer" {
+				t.Errorf("%s: the other Ingress is not served", operation)
+			}
+			w := r.Emulator.World()
+			w.Lock()
+			w.Config.ACM.AssumeRecords = true // it was made elsewhere
+			w.Unlock()
+			settled(t, r)
+			if diff := cmp.Diff([]string{"shop.example.com 1"}, served(r)); diff != "" {
+				t.Errorf("%s, made by hand (-want +got):\n%s", operation, diff)
+			}
+			if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
+				t.Fatal(err)
+			}
+			settled(t, r)
+			if diff := cmp.Diff([]string(nil), served(r)); diff != "" {
+				t.Errorf("%s, deleted (-want +got):\n%s", operation, diff)
+			}
+		})
+	}
 }

@@ -138,7 +138,7 @@ func listenerRows() []row {
 			Doc: "Attributes of a listener, such as listener-attributes.HTTPS-443."},
 			read: keyed(Map, func(in *Ingress) *map[string]Opt[map[string]string] { return &in.ListenerAttributes })},
 		{Row: Row{Group: group, Key: "create-acm-cert", Type: "bool", Default: "false", Merge: mergeOwn,
-			Doc: "Requests a certificate in ACM for the hosts."},
+			Doc: "Requests a certificate in ACM for the hosts. The DNS records of a public one are made in Route 53."},
 			read: field(Bool, func(in *Ingress) *Opt[bool] { return &in.CreateCertificate })},
 		{Row: Row{Group: group, Key: "acm-pca-arn", Type: "string", Default: "--default-pca-arn", Merge: mergeOwn,
 			Doc: "Private CA of a requested certificate."},

@@ -1,0 +1,145 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+const (
+	// validationFor is how long it is kept whether a certificate is in use: for one run.
+	validationFor = 3 * time.Second
+	// publicFor is how long the list of all public certificates is kept: records are removed by it.
+	publicFor = 10 * time.Second
+)
+
+type publicList struct {
+	list []observed.PublicCertificate
+	at   time.Time
+}
+
+type validationEntry struct {
+	observed.Validation
+	at time.Time
+}
+
+// validationRecords are the records that a description names; complete says that ACM has named one
+// for each domain.
+func validationRecords(d *acmtypes.CertificateDetail) (out []observed.DNSRecord, complete bool) {
+	complete = len(d.DomainValidationOptions) > 0
+	for _, v := range d.DomainValidationOptions {
+		r := v.ResourceRecord
+		if r == nil {
+			complete = false
+			continue
+		}
+		out = append(out, observed.DNSRecord{
+			Domain: strings.TrimPrefix(aws.ToString(v.DomainName), "*."), Name: aws.ToString(r.Name), Value: aws.ToString(r.Value),
+			Seen: v.ValidationStatus == acmtypes.DomainStatusSuccess,
+		})
+	}
+	return out, complete
+}
+
+// askValidation reads the records of a certificate, and whether it is in use. One that is gone has
+// none.
+func (c *Cloud) askValidation(ctx context.Context, q model.AskValidation) (observed.Validation, error) {
+	cached := func() (out observed.Validation, ok bool) {
+		c.facts.with(func() {
+			e := c.facts.certs.validations[q.ARN]
+			out, ok = e.Validation, c.younger(e.at, validationFor)
+		})
+		return out, ok
+	}
+	if out, ok := cached(); ok {
+		return out, nil
+	}
+	err := c.flight.do(ctx, q.Key(), func() error {
+		if _, ok := cached(); ok {
+			return nil
+		}
+		e := validationEntry{at: c.cfg.Now()}
+		out, err := c.api.acm.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: aws.String(q.ARN)})
+		if err != nil && !isGone(err) {
+			return fmt.Errorf("read certificate %s: %w", q.ARN, err)
+		}
+		if err == nil && out.Certificate != nil {
+			e.Records, _ = validationRecords(out.Certificate)
+			e.InUse = len(out.Certificate.InUseBy) > 0
+		}
+		c.facts.with(func() { c.facts.certs.validations[q.ARN] = e })
+		return nil
+	})
+	out, _ := cached()
+	return out, err
+}
+
+// askPublicCertificates lists the certificates of the account and region that Amazon has issued, or
+// is about to.
+func (c *Cloud) askPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
+	cached := func() (out []observed.PublicCertificate, ok bool) {
+		c.facts.with(func() { out, ok = c.facts.certs.public.list, c.younger(c.facts.certs.public.at, publicFor) })
+		return out, ok
+	}
+	if out, ok := cached(); ok {
+		return out, nil
+	}
+	err := c.flight.do(ctx, model.AskPublicCertificates{}.Key(), func() error {
+		if _, ok := cached(); ok {
+			return nil
+		}
+		start := c.cfg.Now()
+		list, err := c.readPublicCertificates(ctx)
+		if err != nil {
+			return err
+		}
+		c.facts.with(func() { c.facts.certs.public = publicList{list, start} })
+		return nil
+	})
+	out, _ := cached()
+	return out, err
+}
+
+func (c *Cloud) readPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
+	var out []observed.PublicCertificate
+	pages := acm.NewListCertificatesPaginator(c.api.acm, &acm.ListCertificatesInput{
+		// Those that failed are never looked at again by ACM.
+		CertificateStatuses: []acmtypes.CertificateStatus{acmtypes.CertificateStatusIssued, acmtypes.CertificateStatusPendingValidation,
+			acmtypes.CertificateStatusExpired, acmtypes.CertificateStatusInactive},
+		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list certificates: %w", err)
+		}
+		for _, s := range page.CertificateSummaryList {
+			if s.Type != acmtypes.CertificateTypeAmazonIssued {
+				continue
+			}
+			x := observed.PublicCertificate{ARN: aws.ToString(s.CertificateArn), Domains: s.SubjectAlternativeNameSummaries}
+			if len(x.Domains) == 0 || aws.ToBool(s.HasAdditionalSubjectAlternativeNames) {
+				d, err := c.certificateDetail(ctx, x.ARN, s.Type)
+				if isGone(err) {
+					continue
+				}
+				if err != nil {
+					return nil, err
+				}
+				x.Domains = d.domains
+			}
+			out = append(out, x)
+		}
+	}
+	slices.SortFunc(out, func(a, b observed.PublicCertificate) int { return strings.Compare(a.ARN, b.ARN) })
+	return out, nil
+}

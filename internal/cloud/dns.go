@@ -1,0 +1,204 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/route53"
+	dnstypes "github.com/aws/aws-sdk-go-v2/service/route53/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+const (
+	zonesFor = 5 * time.Minute
+	// zonesAgain is when a list is asked for again that did not come: a worker may have waited for it.
+	zonesAgain = 25 * time.Second
+	// madeFor is for how long a record is not sent again. Somebody may have removed it meanwhile.
+	madeFor = 10 * time.Minute
+)
+
+// dnsCache keeps the hosted zones and what was done to their records.
+type dnsCache struct {
+	zones   observed.HostedZones
+	zonesAt time.Time
+	// locked is why a record could not be changed for want of permission.
+	locked   *observed.Fault
+	lockedAt time.Time
+	// made holds when records were made or found to be there.
+	made map[recordKey]time.Time
+}
+
+type recordKey struct{ name, value string }
+
+func newDNSCache() dnsCache { return dnsCache{made: map[recordKey]time.Time{}} }
+
+// askHostedZones lists the zones of the account.
+func (c *Cloud) askHostedZones(ctx context.Context) (*observed.HostedZones, error) {
+	cached := func() (out observed.HostedZones, ok bool) {
+		c.facts.with(func() {
+			d := &c.facts.dns
+			out = d.zones
+			age := zonesFor
+			if f := out.Fault; f != nil {
+				age = max(faultKept(f), zonesAgain)
+			}
+			ok = c.younger(d.zonesAt, age)
+			out.Locked = c.lock()
+		})
+		return out, ok
+	}
+	if out, ok := cached(); ok {
+		return &out, nil
+	}
+	err := c.flight.do(ctx, model.AskHostedZones{}.Key(), func() error {
+		if _, ok := cached(); ok {
+			return nil
+		}
+		short, cancel := context.WithTimeout(ctx, addOnPatience)
+		defer cancel()
+		list, err := c.readHostedZones(short)
+		fault, err := faultOf(ctx, "list hosted zones", err)
+		if err != nil {
+			return err
+		}
+		c.facts.with(func() {
+			c.facts.dns.zones, c.facts.dns.zonesAt = observed.HostedZones{List: list, Fault: fault}, c.cfg.Now()
+		})
+		return nil
+	})
+	out, _ := cached()
+	return &out, err
+}
+
+func (c *Cloud) readHostedZones(ctx context.Context) (out []observed.HostedZone, err error) {
+	pages := route53.NewListHostedZonesPaginator(c.api.dns, &route53.ListHostedZonesInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, z := range page.HostedZones {
+			out = append(out, observed.HostedZone{
+				ID: strings.TrimPrefix(aws.ToString(z.Id), "/hostedzone/"), Name: strings.ToLower(strings.TrimSuffix(aws.ToString(z.Name), ".")),
+				Private: z.Config != nil && z.Config.PrivateZone,
+			})
+		}
+	}
+	slices.SortFunc(out, func(a, b observed.HostedZone) int { return strings.Compare(a.ID, b.ID) })
+	return out, nil
+}
+
+// lock is why records cannot be changed, as far as was told a short while ago. The lock of the facts
+// is held.
+func (c *Cloud) lock() *observed.Fault {
+	if d := &c.facts.dns; c.younger(d.lockedAt, unmendedFor) {
+		return d.locked
+	}
+	return nil
+}
+
+// recordMade says whether a record was made or found there a short while ago. The lock of the facts
+// is held.
+func (c *Cloud) recordMade(name, value string) bool {
+	return c.younger(c.facts.dns.made[recordKey{name, value}], madeFor)
+}
+
+// createRecord makes a record. One that is there is what was wished for, or else ACM will not be
+// content with it and the finding says so.
+func (c *Cloud) createRecord(ctx context.Context, a plan.CreateRecord) error {
+	what := "make DNS record " + a.Name + " CNAME " + a.Value
+	err := c.changeRecord(ctx, what, dnstypes.ChangeActionCreate, a)
+	if err != nil && !batchRefused(err, "but it already exists") {
+		return err
+	}
+	c.facts.with(func() {
+		d := &c.facts.dns
+		for k, at := range d.made {
+			if !c.younger(at, madeFor) {
+				delete(d.made, k)
+			}
+		}
+		d.made[recordKey{a.Name, a.Value}] = c.cfg.Now()
+	})
+	return nil
+}
+
+// deleteRecord removes a record of a certificate of the cluster. One that is gone or that somebody
+// has changed is a success, and so is one that this controller must not touch: it does no harm.
+func (c *Cloud) deleteRecord(ctx context.Context, a plan.DeleteRecord) (plan.Result, error) {
+	what := "remove DNS record " + a.Name
+	if !c.ownRecord(a) {
+		return plan.Result{}, failed(engine.Conflict, what, "it is not known as one of a certificate that cluster %s requested", c.cfg.Cluster)
+	}
+	// Whoever still needs it makes it anew.
+	c.facts.with(func() { delete(c.facts.dns.made, recordKey{a.Name, a.Value}) })
+	err := c.changeRecord(ctx, what, dnstypes.ChangeActionDelete, a.CreateRecord)
+	switch {
+	case err == nil, batchRefused(err, "but it was not found"), batchRefused(err, "do not match the current values"):
+		return plan.Result{}, nil
+	case classify(err) == engine.Gone, classify(err) == engine.Denied:
+		return plan.Result{Note: a.Name + " stays: " + err.Error()}, nil
+	}
+	return plan.Result{}, err
+}
+
+// ownRecord says whether a record is one that a certificate of the cluster is validated by.
+func (c *Cloud) ownRecord(a plan.DeleteRecord) (ok bool) {
+	c.facts.with(func() {
+		ok = slices.ContainsFunc(c.facts.certs.own, func(o ownCertificate) bool { return o.ARN == a.Certificate }) &&
+			slices.ContainsFunc(c.facts.certs.validations[a.Certificate].Records, func(r observed.DNSRecord) bool { return r.Name == a.Name && r.Value == a.Value })
+	})
+	return ok
+}
+
+// changeRecord sends one change. Batches would be fewer calls, but one record that is there already
+// fails all of its batch.
+func (c *Cloud) changeRecord(ctx context.Context, what string, action dnstypes.ChangeAction, r plan.CreateRecord) error {
+	var locked *observed.Fault
+	c.facts.with(func() { locked = c.lock() })
+	if locked != nil {
+		return &Error{What: what, class: engine.Denied, reason: finding.CertificatePending, err: errors.New(locked.Message)}
+	}
+	short, cancel := context.WithTimeout(ctx, addOnPatience)
+	defer cancel()
+	_, err := c.api.dns.ChangeResourceRecordSets(short, &route53.ChangeResourceRecordSetsInput{
+		HostedZoneId: aws.String(r.Zone), ChangeBatch: &dnstypes.ChangeBatch{Changes: []dnstypes.Change{{
+			Action: action, ResourceRecordSet: &dnstypes.ResourceRecordSet{
+				Name: aws.String(r.Name), Type: dnstypes.RRTypeCname, TTL: aws.Int64(r.TTL), ResourceRecords: []dnstypes.ResourceRecord{{Value: aws.String(r.Value)}},
+			},
+		}}},
+	})
+	switch classify(err) {
+	case engine.Denied:
+		fault, err := faultOf(ctx, "change records of hosted zone "+r.Zone, err)
+		if err != nil {
+			return err
+		}
+		c.facts.with(func() { c.facts.dns.locked, c.facts.dns.lockedAt = fault, c.cfg.Now() })
+		return &Error{What: what, class: engine.Denied, reason: finding.CertificatePending, err: errors.New(fault.Message)}
+	case engine.Gone:
+		c.facts.with(func() { c.facts.dns.zonesAt = time.Time{} })
+	}
+	if err != nil {
+		return c.failure(what, err, time.Time{}, nil)
+	}
+	return nil
+}
+
+// batchRefused says whether a batch was refused for a reason, which Route 53 tells in words alone.
+func batchRefused(err error, words string) bool {
+	var batch *dnstypes.InvalidChangeBatch
+	if !errors.As(err, &batch) {
+		return false
+	}
+	return strings.Contains(strings.Join(append(slices.Clone(batch.Messages), batch.ErrorMessage()), "; "), words)
+}

@@ -1,0 +1,318 @@
+package cloud_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
+	"github.com/aws/aws-sdk-go-v2/service/route53"
+	dnstypes "github.com/aws/aws-sdk-go-v2/service/route53/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+const dnsAccount = "123456789012"
+
+var dnsStack = model.StackID{Kind: model.Ingress, Name: "shop"}
+
+// dnsRig is a rig with a hosted zone, and clients of somebody else.
+type dnsRig struct {
+	*rig
+	acm  *acm.Client
+	dns  *route53.Client
+	zone string
+}
+
+func newDNSRig(t *testing.T) *dnsRig {
+	r := &dnsRig{rig: newRig(t, func(c *cloud.Config) { c.ManagedCertificates = true })}
+	cfg := aws.Config{Region: region, HTTPClient: r.em.Client(), Credentials: credentials.NewStaticCredentialsProvider("AKIA"+dnsAccount, "secret", "")}
+	r.acm, r.dns = acm.NewFromConfig(cfg), route53.NewFromConfig(cfg)
+	r.zone = r.makeZone("Example.com")
+	r.em.Calls().Reset()
+	return r
+}
+
+func (r *dnsRig) makeZone(name string) string {
+	r.t.Helper()
+	z := must(r.dns.CreateHostedZone(r.ctx, &route53.CreateHostedZoneInput{Name: &name, CallerReference: aws.String(name + r.clock.Now().String())}))(r.t)
+	return strings.TrimPrefix(*z.HostedZone.Id, "/hostedzone/")
+}
+
+func (r *dnsRig) facts(questions ...model.Question) observed.Facts {
+	r.t.Helper()
+	return must(r.cloud.Observe(r.ctx, dnsStack, questions))(r.t).Facts
+}
+
+func (r *dnsRig) apply(a plan.Action) (plan.Result, error) {
+	return r.cloud.Apply(r.ctx, dnsStack, plan.Step{Do: a}, nil)
+}
+
+// request has the controller request a certificate, and returns it.
+func (r *dnsRig) request(hosts ...string) observed.OwnCertificate {
+	r.t.Helper()
+	tags := plan.Tags{"elbv2.k8s.aws/cluster": cluster, "ingress.k8s.aws/stack": "shop", "ingress.k8s.aws/resource": "amazon_issued/x"}
+	must(r.apply(plan.RequestCertificate{Domain: hosts[0], Hosts: hosts, Tags: tags, Token: fmt.Sprint(hosts)}))(r.t)
+	own := r.facts(model.AskOwnCertificates{}).OwnCertificates
+	if len(own) != 1 {
+		r.t.Fatalf("own certificates: %v", own)
+	}
+	return own[0]
+}
+
+func record(zone, domain string) plan.CreateRecord {
+	name, value := world.ValidationRecord(dnsAccount, domain)
+	return plan.CreateRecord{Zone: zone, Name: name, Value: value, TTL: 60}
+}
+
+func (r *dnsRig) has(domain string) bool {
+	name, _ := world.ValidationRecord(dnsAccount, domain)
+	for _, s := range must(r.dns.ListResourceRecordSets(r.ctx, &route53.ListResourceRecordSetsInput{HostedZoneId: &r.zone}))(r.t).ResourceRecordSets {
+		if *s.Name == name && s.Type == dnstypes.RRTypeCname {
+			return true
+		}
+	}
+	return false
+}
+
+func TestHostedZonesAreKept(t *testing.T) {
+	r := newDNSRig(t)
+	want := &observed.HostedZones{List: []observed.HostedZone{{ID: r.zone, Name: "example.com"}}}
+	for range 3 {
+		if diff := cmp.Diff(want, r.facts(model.AskHostedZones{}).Zones); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		r.clock.Advance(2 * time.Minute)
+	}
+	if n := r.em.Calls().Count("ListHostedZones"); n != 1 {
+		t.Errorf("%d lists within five minutes", n)
+	}
+	for i := range 3 {
+		r.makeZone(fmt.Sprintf("z%d.test", i))
+	}
+	r.em.World().Config.PageSize = 1
+	if got := r.facts(model.AskHostedZones{}).Zones.List; len(got) != 4 {
+		t.Errorf("later, by pages: %v", got)
+	}
+}
+
+func TestRecordsOfACertificateOnItsWay(t *testing.T) {
+	r := newDNSRig(t)
+	own := r.request("*.example.com", "example.com")
+	if !own.Public || !own.Unnamed || len(own.Records) > 0 {
+		t.Errorf("at first: %+v", own)
+	}
+	r.clock.Advance(5 * time.Second)
+	get := func() observed.OwnCertificate { return r.facts(model.AskOwnCertificates{}).OwnCertificates[0] }
+	rec := record(r.zone, "example.com")
+	want := observed.DNSRecord{Domain: "example.com", Name: rec.Name, Value: rec.Value}
+	if diff := cmp.Diff([]observed.DNSRecord{want, want}, get().Records); diff != "" || get().Unnamed {
+		t.Errorf("named (-want +got):\n%s", diff)
+	}
+	for range 2 { // the second finds it there
+		must(r.apply(rec))(t)
+	}
+	want.Made = true
+	if diff := cmp.Diff([]observed.DNSRecord{want, want}, get().Records); diff != "" {
+		t.Errorf("made (-want +got):\n%s", diff)
+	}
+	r.clock.Advance(time.Minute)
+	if got := get(); got.Status != observed.Issued || len(got.Records) > 0 {
+		t.Errorf("issued: %+v", got)
+	}
+	r.clock.Advance(10 * time.Minute)
+	r.em.Calls().Reset()
+	get()
+	if n := r.em.Calls().Count("DescribeCertificate"); n > 0 {
+		t.Errorf("%d descriptions of what is issued", n)
+	}
+}
+
+func TestARecordIsSentAgainAfterAWhile(t *testing.T) {
+	r := newDNSRig(t)
+	r.em.World().Config.ACM.ValidationDelay = -1
+	r.request("example.com")
+	r.clock.Advance(5 * time.Second)
+	must(r.apply(record(r.zone, "example.com")))(t)
+	for _, c := range []struct {
+		after time.Duration
+		made  bool
+	}{{9 * time.Minute, true}, {2 * time.Minute, false}} {
+		r.clock.Advance(c.after)
+		if got := r.facts(model.AskOwnCertificates{}).OwnCertificates[0].Records[0].Made; got != c.made {
+			t.Errorf("made is %t after another %s", got, c.after)
+		}
+	}
+}
+
+func TestRecordsThatRoute53Refuses(t *testing.T) {
+	r := newDNSRig(t)
+	r.facts(model.AskHostedZones{})
+	rec := record(r.zone, "example.org") // of another zone
+	if _, err := r.apply(rec); r.cloud.Class(err) != engine.Invalid || !strings.Contains(err.Error(), "not permitted in zone") {
+		t.Errorf("another zone: %v", err)
+	}
+	other := record(r.zone, "a.example.com")
+	must(r.dns.ChangeResourceRecordSets(r.ctx, &route53.ChangeResourceRecordSetsInput{HostedZoneId: &r.zone, ChangeBatch: &dnstypes.ChangeBatch{
+		Changes: []dnstypes.Change{{Action: "CREATE", ResourceRecordSet: &dnstypes.ResourceRecordSet{
+			Name: &other.Name, Type: "TXT", TTL: aws.Int64(1), ResourceRecords: []dnstypes.ResourceRecord{{Value: aws.String(`"x"`)}},
+		}}},
+	}}))(t)
+	if _, err := r.apply(other); r.cloud.Class(err) != engine.Invalid || !strings.Contains(err.Error(), "conflicting") {
+		t.Errorf("a conflict: %v", err)
+	}
+	rec.Zone = "Z0GONE"
+	if _, err := r.apply(rec); r.cloud.Class(err) != engine.Gone {
+		t.Errorf("a zone that went: %v", err)
+	}
+	r.facts(model.AskHostedZones{})
+	if n := r.em.Calls().Count("ListHostedZones"); n != 2 {
+		t.Errorf("%d lists of zones, want a second one after a zone went", n)
+	}
+}
+
+func TestWithoutPermissionRecordsAreNotTriedAgainAtOnce(t *testing.T) {
+	r := newDNSRig(t)
+	r.em.Faults().Add(fault.Rule{Operation: "ChangeResourceRecordSets", Action: fault.Action{Error: &world.Error{Code: "AccessDenied", Status: 403, Message: "not authorized"}}})
+	rec := record(r.zone, "example.com")
+	for range 2 {
+		_, err := r.apply(rec)
+		var reason interface{ Reason() finding.Reason }
+		if r.cloud.Class(err) != engine.Denied || !errors.As(err, &reason) || reason.Reason() != finding.CertificatePending || !strings.Contains(err.Error(), rec.Name+" CNAME "+rec.Value) {
+			t.Errorf("want the record in a denial, got %v", err)
+		}
+	}
+	if n := r.em.Calls().Count("ChangeResourceRecordSets"); n != 1 {
+		t.Errorf("%d calls", n)
+	}
+	want := &observed.Fault{Reason: finding.AccessDenied, Message: "change records of hosted zone " + r.zone + ": AccessDenied: not authorized"}
+	if diff := cmp.Diff(want, r.facts(model.AskHostedZones{}).Zones.Locked); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	r.em.Faults().ClearRules()
+	r.clock.Advance(5 * time.Minute)
+	if locked := r.facts(model.AskHostedZones{}).Zones.Locked; locked != nil {
+		t.Errorf("still locked: %v", locked)
+	}
+	must(r.apply(rec))(t)
+	if !r.has("example.com") {
+		t.Error("no record once it is permitted")
+	}
+}
+
+func TestZonesThatCannotBeListed(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  *world.Error
+		want observed.Fault
+	}{
+		"denied":    {&world.Error{Code: "AccessDenied", Status: 403, Message: "no"}, observed.Fault{Reason: finding.AccessDenied, Message: "list hosted zones: AccessDenied: no"}},
+		"throttled": {&world.Error{Code: "Throttling", Status: 400, Message: "Rate exceeded"}, observed.Fault{}},
+		"broken":    {&world.Error{Code: "InternalFailure", Status: 500, Message: "oh"}, observed.Fault{Message: "list hosted zones: InternalFailure: oh"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newDNSRig(t)
+			r.em.Faults().Add(fault.Rule{Operation: "ListHostedZones", Action: fault.Action{Error: c.err}})
+			for range 2 {
+				if diff := cmp.Diff(&c.want, r.facts(model.AskHostedZones{}).Zones.Fault); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			}
+			if n := r.em.Calls().Count("ListHostedZones"); n != 1 {
+				t.Errorf("%d lists", n)
+			}
+			r.em.Faults().ClearRules()
+			r.clock.Advance(5 * time.Minute)
+			if z := r.facts(model.AskHostedZones{}).Zones; z.Fault != nil || len(z.List) != 1 {
+				t.Errorf("later: %+v", z)
+			}
+		})
+	}
+}
+
+func TestRemovalOfRecords(t *testing.T) {
+	r := newDNSRig(t)
+	own := r.request("a.example.com", "b.example.com")
+	r.clock.Advance(5 * time.Second)
+	a, b := record(r.zone, "a.example.com"), record(r.zone, "b.example.com")
+	must(r.apply(a))(t)
+	must(r.apply(b))(t)
+	r.clock.Advance(time.Minute)
+	gone := func(rec plan.CreateRecord) plan.DeleteRecord {
+		return plan.DeleteRecord{Certificate: own.ARN, CreateRecord: rec}
+	}
+	if _, err := r.apply(gone(a)); r.cloud.Class(err) != engine.Conflict {
+		t.Errorf("of a certificate whose records are not known: %v", err)
+	}
+	v := r.facts(model.AskOwnCertificates{}, model.AskValidation{ARN: own.ARN}).Validations[own.ARN]
+	if len(v.Records) != 2 || v.InUse || !v.Records[0].Seen {
+		t.Errorf("validation: %+v", v)
+	}
+	if _, err := r.apply(gone(record(r.zone, "c.example.com"))); r.cloud.Class(err) != engine.Conflict {
+		t.Errorf("of no certificate: %v", err)
+	}
+	for range 2 { // the second does not find it
+		must(r.apply(gone(a)))(t)
+	}
+	if r.has("a.example.com") || !r.has("b.example.com") {
+		t.Error("not exactly the one record went")
+	}
+	other := gone(b)
+	other.TTL = 61
+	must(r.apply(other))(t)
+	if !r.has("b.example.com") {
+		t.Error("a record of somebody else went")
+	}
+	other.Zone = "Z0GONE"
+	if res := must(r.apply(other))(t); !strings.Contains(res.Note, "stays") {
+		t.Errorf("a zone that went: %+v", res)
+	}
+	r.em.Faults().Add(fault.Rule{Operation: "ChangeResourceRecordSets", Action: fault.Action{Error: &world.Error{Code: "AccessDenied", Status: 403}}})
+	if res := must(r.apply(gone(b)))(t); !strings.Contains(res.Note, "stays") {
+		t.Errorf("denied: %+v", res)
+	}
+	must(r.apply(plan.DeleteCertificate{ARN: own.ARN}))(t)
+	if v := r.facts(model.AskValidation{ARN: own.ARN}).Validations[own.ARN]; len(v.Records) > 0 {
+		t.Errorf("records of a certificate that is gone: %+v", v)
+	}
+}
+
+func TestPublicCertificatesOfAnybody(t *testing.T) {
+	r := newDNSRig(t)
+	theirs := func(in *acm.RequestCertificateInput) {
+		in.ValidationMethod = acmtypes.ValidationMethodDns
+		must(r.acm.RequestCertificate(r.ctx, in))(t)
+	}
+	theirs(&acm.RequestCertificateInput{DomainName: aws.String("late.example.com")})
+	r.clock.Advance(73 * time.Hour) // nobody validated it
+	own := r.request("a.example.com")
+	theirs(&acm.RequestCertificateInput{DomainName: aws.String("b.example.com"), KeyAlgorithm: acmtypes.KeyAlgorithmEcPrime256v1})
+	theirs(&acm.RequestCertificateInput{DomainName: aws.String("private.example.com"), CertificateAuthorityArn: aws.String("arn:aws:acm-pca:us-west-2:123456789012:certificate-authority/x")})
+	got := map[string]bool{}
+	for _, c := range r.facts(model.AskPublicCertificates{}).PublicCertificates {
+		got[strings.Join(c.Domains, ",")] = true
+		if c.ARN == "" {
+			t.Error("one has no ARN")
+		}
+	}
+	if diff := cmp.Diff(map[string]bool{own.Domains[0]: true, "b.example.com": true}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	theirs(&acm.RequestCertificateInput{DomainName: aws.String("c.example.com")})
+	r.clock.Advance(10 * time.Second)
+	if n := len(r.facts(model.AskPublicCertificates{}).PublicCertificates); n != 3 {
+		t.Errorf("%d ten seconds later", n)
+	}
+}

@@ -1,0 +1,195 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// Record is the kind of DNS records by which ACM knows a domain as the account's.
+const Record ResourceKind = "validation-record"
+
+// CreateRecord makes a CNAME record; one that is there already is a success.
+type CreateRecord struct {
+	Zone        string // id
+	Name, Value string
+	TTL         int64 // seconds
+}
+
+// DeleteRecord removes a record of a certificate; one that is not there, or is another, is left.
+type DeleteRecord struct {
+	Certificate string // ARN
+	CreateRecord
+}
+
+func (CreateRecord) action() {}
+func (DeleteRecord) action() {}
+
+const (
+	recordTTL = 60
+	// zoneWait is how often a missing zone is looked for.
+	zoneWait = 5 * time.Minute
+	// slowAfter is when a certificate should have been issued, going by what ACM says of itself.
+	slowAfter = 30 * time.Minute
+)
+
+// mayRequest says whether a certificate can be validated once it is requested: a private one
+// without more, a public one if each host has a hosted zone. Where Route 53 tells nothing to this
+// controller somebody else makes the records. If another certificate serves nothing is held.
+func (b *builder) mayRequest(w model.ManagedCertificate, a Address, serves bool) bool {
+	if w.CA != "" {
+		return true
+	}
+	zones := b.have.Facts.Zones
+	if zones == nil {
+		b.ask(model.AskHostedZones{})
+		return false
+	}
+	if f := zones.Fault; f != nil {
+		if f.Reason != "" {
+			return true
+		}
+		if f.Message != "" {
+			b.found.Add(finding.Finding{
+				Object: w.Member, Field: w.Of.Field, Reason: finding.ServiceUnavailable,
+				Message: fmt.Sprintf("the certificate for %s is not requested yet: %s", w.Domain, f.Message), Fix: "check the way to Route 53",
+			})
+		}
+		b.awaitCertificate(w, a, "an answer of Route 53", outageWait)
+		return false
+	}
+	missing := false
+	for _, host := range w.Hosts {
+		if _, ok := zoneOf(zones.List, host); ok {
+			continue
+		}
+		missing = true
+		f := finding.Finding{
+			Object: w.Member, Field: w.Of.Field, Reason: finding.HostedZoneNotFound,
+			Message: fmt.Sprintf("no certificate is requested, because the account has no public hosted zone for host %s", host),
+			Fix:     "create the zone, or import a certificate and name it in certificate-arn", Blocks: finding.BlocksMember,
+		}
+		if serves {
+			f.Message += "; the certificate for the former hosts serves on"
+			f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
+		}
+		b.found.Add(f)
+	}
+	if missing {
+		b.awaitCertificate(w, a, "a hosted zone", zoneWait)
+	}
+	return !missing
+}
+
+// zoneOf finds the zone that answers for a domain in public: the one with most labels.
+func zoneOf(zones []observed.HostedZone, domain string) (best observed.HostedZone, ok bool) {
+	domain = recordDomain(domain)
+	for _, z := range zones {
+		if z.Private || domain != z.Name && !strings.HasSuffix(domain, "."+z.Name) {
+			continue
+		}
+		if !ok || len(z.Name) > len(best.Name) || z.Name == best.Name && z.ID < best.ID {
+			best, ok = z, true
+		}
+	}
+	return best, ok
+}
+
+// recordDomain is the domain that stands for another when it is validated: the same without "*.".
+func recordDomain(domain string) string {
+	return strings.TrimPrefix(strings.ToLower(domain), "*.")
+}
+
+// validate makes the records that ACM waits for and are not known to be there, and says when the
+// certificate is worth another look.
+func (b *builder) validate(w model.ManagedCertificate, c observed.OwnCertificate) time.Duration {
+	again := validationWait
+	if c.Unnamed {
+		again = namedWait
+	}
+	var missing, unseen []observed.DNSRecord
+	for _, r := range c.Records {
+		if !r.Seen {
+			unseen = append(unseen, r)
+		}
+		if !r.Seen && !r.Made {
+			missing = append(missing, r)
+		}
+	}
+	zones := b.have.Facts.Zones
+	switch {
+	case len(missing) == 0:
+		if !c.Unnamed && b.have.Facts.Now.Sub(c.Created) >= slowAfter {
+			b.pending(w, "although its DNS records were made; it was requested at "+c.Created.UTC().Format(time.RFC3339), unseen,
+				"check that the domains are delegated to the hosted zones of this account")
+		}
+	case zones == nil:
+		b.ask(model.AskHostedZones{})
+	case zones.Fault != nil && zones.Fault.Reason == "":
+		if zones.Fault.Message != "" {
+			b.pending(w, "because its DNS records could not be made yet: "+zones.Fault.Message, nil, "check the way to Route 53")
+		}
+	case zones.Fault != nil:
+		b.pending(w, byHand(zones.Fault), unseen, byHandFix)
+	case zones.Locked != nil:
+		b.pending(w, byHand(zones.Locked), unseen, byHandFix)
+	default:
+		var homeless []observed.DNSRecord
+		for _, r := range missing {
+			if zone, ok := zoneOf(zones.List, r.Domain); ok {
+				b.makeRecord(w, zone, r)
+			} else {
+				homeless = append(homeless, r)
+			}
+		}
+		if len(homeless) > 0 {
+			b.pending(w, "for DNS records for which the account has no public hosted zone", homeless, "create the zone, or the records where the domain is served")
+		}
+	}
+	return again
+}
+
+const byHandFix = "create the records, or allow the controller route53:ListHostedZones and route53:ChangeResourceRecordSets"
+
+func byHand(f *observed.Fault) string {
+	return "for DNS records that the controller cannot make (" + f.Message + ")"
+}
+
+// pending tells why a certificate is not issued yet, and which records somebody has to make.
+func (b *builder) pending(w model.ManagedCertificate, why string, records []observed.DNSRecord, fix string) {
+	f := finding.Finding{
+		Object: w.Member, Field: w.Of.Field, Reason: finding.CertificatePending,
+		Message: fmt.Sprintf("the certificate for %s waits %s", w.Domain, why), Fix: fix,
+	}
+	var lines []string
+	for _, r := range records {
+		lines = append(lines, r.Name+" CNAME "+r.Value)
+	}
+	if len(lines) > 0 {
+		f.Message += ": " + strings.Join(sortedUnique(lines), "; ")
+	}
+	b.found.Add(f)
+}
+
+// makeRecord makes a record once, however many certificates need it.
+func (b *builder) makeRecord(w model.ManagedCertificate, zone observed.HostedZone, r observed.DNSRecord) {
+	if b.records[r.Name] {
+		return
+	}
+	b.records[r.Name] = true
+	a := recordAddress(r)
+	b.add(Step{
+		ID: stepID("create", a), Address: a, Verb: Create,
+		Do:      CreateRecord{Zone: zone.ID, Name: r.Name, Value: r.Value, TTL: recordTTL},
+		Changes: []Change{{Path: "zone", To: zone.Name}, {Path: "CNAME", To: r.Value}},
+		Why:     "ACM validates " + r.Domain + " by it", After: b.claims(), Blames: []finding.Ref{w.Member},
+	})
+}
+
+func recordAddress(r observed.DNSRecord) Address {
+	return Address{Kind: Record, ID: strings.TrimSuffix(r.Name, ".")}
+}

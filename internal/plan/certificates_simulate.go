@@ -1,0 +1,77 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// ownCertificate does what the call of a step would do. A private certificate is issued at once, a
+// public one when its last record is made.
+func (s *simulation) ownCertificate(st Step) {
+	all := slices.Clone(s.have.Facts.OwnCertificates)
+	switch do := st.Do.(type) {
+	case RequestCertificate:
+		arn := st.Address.String()
+		for slices.ContainsFunc(all, func(c observed.OwnCertificate) bool { return c.ARN == arn }) {
+			arn += "'"
+		}
+		c := observed.OwnCertificate{ARN: arn, ResourceID: st.Address.ID, Domains: do.Hosts, Status: observed.Issued, Public: do.CA == ""}
+		if c.Public {
+			c.Status, c.Records = observed.PendingValidation, simulatedRecords(do.Hosts)
+		}
+		all = append(all, c)
+	case CreateRecord:
+		for i := range all {
+			found(&all[i], do)
+		}
+	case DeleteCertificate:
+		if s.uses(do.ARN) {
+			panic("simulate: " + do.ARN + " is in use")
+		}
+		all = slices.DeleteFunc(all, func(c observed.OwnCertificate) bool { return c.ARN == do.ARN })
+	case DeleteRecord:
+		if s.uses(do.Certificate) {
+			panic("simulate: the certificate of " + do.Name + " is in use")
+		}
+	}
+	s.have.Facts.OwnCertificates = all
+}
+
+// found lets ACM find a record.
+func found(c *observed.OwnCertificate, do CreateRecord) {
+	if c.Status != observed.PendingValidation {
+		return
+	}
+	c.Records = slices.Clone(c.Records)
+	seen := !c.Unnamed
+	for i := range c.Records {
+		r := &c.Records[i]
+		r.Seen = r.Seen || r.Name == do.Name && r.Value == do.Value
+		seen = seen && r.Seen
+	}
+	if seen {
+		c.Status, c.Records = observed.Issued, nil
+	}
+}
+
+// simulatedRecords are the records of domains, which do not depend on the certificate.
+func simulatedRecords(domains []string) (out []observed.DNSRecord) {
+	for _, d := range domains {
+		d = recordDomain(d)
+		out = append(out, observed.DNSRecord{Domain: d, Name: "_name." + d + ".", Value: "_value." + d + "."})
+	}
+	return out
+}
+
+// uses says whether a listener has the certificate.
+func (s *simulation) uses(arn string) bool {
+	for _, lb := range s.have.LoadBalancers {
+		for _, l := range lb.Listeners {
+			if l.Certificate == arn || slices.Contains(l.Certificates, arn) {
+				return true
+			}
+		}
+	}
+	return false
+}
