@@ -41,7 +41,7 @@ const addOnPatience = 10 * time.Second
 // addOnCache keeps what other services have said.
 type addOnCache struct {
 	ties         map[string]tieEntry // by question
-	acls         map[string]aclEntry // by name
+	acls         aclList
 	stores       map[string]foundName
 	subscription *observed.Subscription
 	subscribedAt time.Time
@@ -52,13 +52,16 @@ type tieEntry struct {
 	at  time.Time
 }
 
-type aclEntry struct {
-	acl observed.WebACL
-	at  time.Time
+// aclList is what the last listing of web ACLs has said.
+type aclList struct {
+	arns    map[string]string // by name
+	at      time.Time
+	fault   *observed.Fault // of the last attempt, nil if it succeeded
+	faultAt time.Time
 }
 
 func newAddOnCache() addOnCache {
-	return addOnCache{ties: map[string]tieEntry{}, acls: map[string]aclEntry{}, stores: map[string]foundName{}}
+	return addOnCache{ties: map[string]tieEntry{}, stores: map[string]foundName{}}
 }
 
 // faultKept is how long an answer is kept that was none.
@@ -180,56 +183,47 @@ func (c *Cloud) readAddOn(ctx context.Context, q model.AskAddOn) (out observed.A
 	return out, failed(engine.Unknown, q.Key(), "there is no such service")
 }
 
-// askWebACL finds a web ACL by name among those of the region.
+// askWebACL finds a web ACL by name among those of the region. One listing answers for all names.
 func (c *Cloud) askWebACL(ctx context.Context, name string) (observed.WebACL, error) {
 	cached := func() (out observed.WebACL, ok bool) {
 		c.facts.with(func() {
-			e := c.facts.addOns.acls[name]
-			age := webACLNameFor
-			switch out = e.acl; {
-			case out.Fault != nil:
-				age = faultKept(out.Fault)
-			case out.ARN == "":
-				age = noneFor
+			l := c.facts.addOns.acls
+			switch arn := l.arns[name]; {
+			case arn != "" && c.younger(l.at, webACLNameFor):
+				out.ARN, ok = arn, true
+			case l.fault != nil && c.younger(l.faultAt, faultKept(l.fault)):
+				out.Fault, ok = l.fault, true
+			default:
+				ok = c.younger(l.at, noneFor)
 			}
-			ok = c.younger(e.at, age)
 		})
 		return out, ok
 	}
 	if out, ok := cached(); ok {
 		return out, nil
 	}
-	for range 3 {
-		// Where another caller's listing was shared this name was perhaps not looked for.
-		if err := c.flight.do(ctx, "web acls", func() error { return c.findWebACL(ctx, name) }); err != nil {
-			return observed.WebACL{}, err
+	err := c.flight.do(ctx, "web acls", func() error {
+		if _, ok := cached(); ok {
+			return nil
 		}
-		if out, ok := cached(); ok {
-			return out, nil
+		start := c.cfg.Now()
+		short, cancel := context.WithTimeout(ctx, addOnPatience)
+		defer cancel()
+		all, err := c.listWebACLs(short)
+		fault, err := faultOf(ctx, "list web ACLs", err)
+		if err != nil {
+			return err
 		}
-	}
-	return observed.WebACL{Fault: &observed.Fault{}}, nil
-}
-
-// findWebACL lists the web ACLs and notes what became of a name.
-func (c *Cloud) findWebACL(ctx context.Context, name string) error {
-	start := c.cfg.Now()
-	short, cancel := context.WithTimeout(ctx, addOnPatience)
-	defer cancel()
-	all, err := c.listWebACLs(short)
-	fault, err := faultOf(ctx, "list web ACLs", err)
-	if err != nil {
-		return err
-	}
-	c.facts.with(func() {
-		for n, arn := range all {
-			c.facts.addOns.acls[n] = aclEntry{observed.WebACL{ARN: arn}, start}
-		}
-		if all[name] == "" {
-			c.facts.addOns.acls[name] = aclEntry{observed.WebACL{Fault: fault}, c.cfg.Now()}
-		}
+		c.facts.with(func() {
+			l := &c.facts.addOns.acls
+			if l.fault, l.faultAt = fault, c.cfg.Now(); fault == nil {
+				l.arns, l.at = all, start
+			}
+		})
+		return nil
 	})
-	return nil
+	out, _ := cached()
+	return out, err
 }
 
 func (c *Cloud) listWebACLs(ctx context.Context) (map[string]string, error) {
@@ -297,11 +291,7 @@ func (c *Cloud) askTrustStores(ctx context.Context, names []string) (map[string]
 		c.facts.with(func() {
 			for _, n := range names {
 				f := c.facts.addOns.stores[n]
-				age := trustStoreFor
-				if f.arn == "" {
-					age = noneFor
-				}
-				if out[n] = f.arn; !c.younger(f.at, age) {
+				if out[n] = f.arn; !c.younger(f.at, f.age(c.facts.addOns.stores, trustStoreFor)) {
 					rest = append(rest, n)
 				}
 			}
@@ -313,7 +303,11 @@ func (c *Cloud) askTrustStores(ctx context.Context, names []string) (map[string]
 		return out, nil
 	}
 	err := c.flight.do(ctx, "trust stores "+strings.Join(rest, ","), func() error {
-		if err := c.readTrustStores(ctx, rest); !isMissingStore(err) {
+		err := c.readTrustStores(ctx, rest)
+		if isMissingStore(err) && len(rest) == 1 {
+			return nil
+		}
+		if !isMissingStore(err) {
 			return err
 		}
 		for _, n := range rest {
@@ -340,7 +334,7 @@ func (c *Cloud) readTrustStores(ctx context.Context, names []string) error {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			if isMissingStore(err) && len(names) == 1 {
-				c.facts.with(func() { c.facts.addOns.stores[names[0]] = found[names[0]] })
+				c.facts.with(func() { put(c.facts.addOns.stores, names[0], found[names[0]], c.outdated) })
 			}
 			return fmt.Errorf("find trust stores: %w", err)
 		}
@@ -350,7 +344,7 @@ func (c *Cloud) readTrustStores(ctx context.Context, names []string) error {
 	}
 	c.facts.with(func() {
 		for n, f := range found {
-			c.facts.addOns.stores[n] = f
+			put(c.facts.addOns.stores, n, f, c.outdated)
 		}
 	})
 	return nil

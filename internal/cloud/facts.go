@@ -21,8 +21,36 @@ import (
 // mend, so it is kept for a short time.
 const (
 	noneFor   = 30 * time.Second
+	noneEach  = 2 * time.Second
 	healthFor = time.Second
 )
+
+// noneAge is for how long "there is none" is kept where so many names have that answer: they are
+// looked for one by one, and all together must not cost more than a call every two seconds.
+func noneAge(names int) time.Duration { return max(noneFor, time.Duration(names)*noneEach) }
+
+// count is how many entries of a cache are so.
+func count[K comparable, V any](cache map[K]V, is func(V) bool) (n int) {
+	for _, v := range cache {
+		if is(v) {
+			n++
+		}
+	}
+	return n
+}
+
+// nameKept is for how long an answer stays in a cache at all: users choose the names.
+const nameKept = time.Hour
+
+// put enters an answer into a cache, and drops old ones.
+func put[V any](cache map[string]V, key string, v V, old func(V) bool) {
+	for k, o := range cache {
+		if old(o) {
+			delete(cache, k)
+		}
+	}
+	cache[key] = v
+}
 
 // factCache keeps answers about things that are not the controller's own.
 type factCache struct {
@@ -61,9 +89,20 @@ type foundGroups struct {
 }
 
 type foundName struct {
-	arn string
+	arn string // "": there is none
 	at  time.Time
 }
+
+// age is for how long the answer is given; one that there is something, for so long.
+func (f foundName) age(all map[string]foundName, found time.Duration) time.Duration {
+	if f.arn != "" {
+		return found
+	}
+	return noneAge(count(all, func(f foundName) bool { return f.arn == "" }))
+}
+
+// outdated says that an answer can leave its cache.
+func (c *Cloud) outdated(f foundName) bool { return !c.younger(f.at, nameKept) }
 
 func newFactCache() *factCache {
 	f := &factCache{}
@@ -105,7 +144,7 @@ func (c *Cloud) askGroups(ctx context.Context, q model.AskGroups) (observed.Grou
 			f := c.facts.groups[q.Key()]
 			age := c.cfg.Refresh
 			if len(f.answer.Missing) > 0 {
-				age = noneFor
+				age = noneAge(count(c.facts.groups, func(f foundGroups) bool { return len(f.answer.Missing) > 0 }))
 			}
 			out, ok = f.answer, c.younger(f.at, age)
 		})
@@ -123,7 +162,9 @@ func (c *Cloud) askGroups(ctx context.Context, q model.AskGroups) (observed.Grou
 		if err != nil {
 			return err
 		}
-		c.facts.with(func() { c.facts.groups[q.Key()] = foundGroups{answer, start} })
+		c.facts.with(func() {
+			put(c.facts.groups, q.Key(), foundGroups{answer, start}, func(f foundGroups) bool { return !c.younger(f.at, nameKept) })
+		})
 		return nil
 	})
 	out, _ := valid()
@@ -197,7 +238,7 @@ func (c *Cloud) askTargetGroup(ctx context.Context, name string) (string, error)
 		}
 		c.facts.with(func() {
 			f := c.facts.names[name]
-			arn, ok = f.arn, c.younger(f.at, noneFor)
+			arn, ok = f.arn, c.younger(f.at, f.age(c.facts.names, noneFor))
 		})
 		return arn, ok
 	}
@@ -217,7 +258,7 @@ func (c *Cloud) askTargetGroup(ctx context.Context, name string) (string, error)
 		if err == nil && len(out.TargetGroups) == 1 {
 			found.arn = aws.ToString(out.TargetGroups[0].TargetGroupArn)
 		}
-		c.facts.with(func() { c.facts.names[name] = found })
+		c.facts.with(func() { put(c.facts.names, name, found, c.outdated) })
 		return nil
 	})
 	arn, _ := known()

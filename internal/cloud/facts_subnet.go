@@ -184,7 +184,11 @@ func (c *Cloud) foreignSubnet(ctx context.Context, id string) (*observed.Subnet,
 	cached := func() (s *observed.Subnet, ok bool) {
 		c.facts.with(func() {
 			f := c.facts.foreign[id]
-			s, ok = f.subnet, c.younger(f.at, noneFor)
+			age := noneFor
+			if f.subnet == nil {
+				age = noneAge(count(c.facts.foreign, func(f foundSubnet) bool { return f.subnet == nil }))
+			}
+			s, ok = f.subnet, c.younger(f.at, age)
 		})
 		return s, ok
 	}
@@ -203,7 +207,9 @@ func (c *Cloud) foreignSubnet(ctx context.Context, id string) (*observed.Subnet,
 		if len(got) == 1 {
 			found.subnet = &got[0]
 		}
-		c.facts.with(func() { c.facts.foreign[id] = found })
+		c.facts.with(func() {
+			put(c.facts.foreign, id, found, func(f foundSubnet) bool { return !c.younger(f.at, nameKept) })
+		})
 		return nil
 	})
 	s, _ := cached()

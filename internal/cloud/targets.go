@@ -27,7 +27,8 @@ const (
 	unseenFor    = 5 * time.Minute // a VPC that the controller's account does not see
 	healthKept   = 15 * time.Minute
 	// refusalKept is how long AWS is not asked again for what it refused a moment ago. Whoever
-	// names a group or a role that does not work must not cost everybody's calls.
+	// names a group or a role that does not work must not cost everybody's calls. It is longer the
+	// more of them there are, see noneAge.
 	refusalKept = 10 * time.Second
 )
 
@@ -83,7 +84,8 @@ func (t targetGroups) TargetGroup(ctx context.Context, arn, name string, maxAge 
 			d = c.facts.described[key]
 			ok = c.younger(d.at, maxAge)
 			if d.err != nil {
-				ok = c.younger(d.at, refusalKept)
+				refusals := count(c.facts.described, func(d describedGroup) bool { return d.err != nil })
+				ok = c.younger(d.at, max(refusalKept, time.Duration(refusals)*noneEach))
 			}
 		})
 		return d, ok

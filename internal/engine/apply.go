@@ -72,6 +72,9 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			if len(rejected) > 0 {
 				r.retry(patience)
 			}
+			if d.Lacking {
+				r.retry(lacking)
+			}
 			r.settle()
 			return nil
 		}

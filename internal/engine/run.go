@@ -63,12 +63,16 @@ type Draft struct {
 	Have     observed.Stack
 	Plan     plan.Plan
 	Findings finding.List
+	// Lacking says that a fault is in what AWS has or has not, which may change without anybody
+	// telling.
+	Lacking bool
 }
 
 // How soon a run is repeated that waits for something.
 const (
 	soon       = 2 * time.Second  // for what AWS settles by itself, such as released interfaces
 	polling    = 3 * time.Second  // for targets to become healthy or to drain
+	lacking    = time.Minute      // for what is missing in AWS, such as a certificate
 	patience   = 15 * time.Minute // for a value that AWS refused and only a change of input mends
 	maxReplans = 4                // within one run
 )
@@ -130,7 +134,7 @@ func (e *Engine) draft(ctx context.Context, v *cluster.View, stack model.Stack, 
 		}
 		e.phase(stack.ID.Kind, Planning, start)
 		d.Stack, d.Have, d.Plan = stack, have, p
-		d.Findings = append(slices.Clone(found), more...).Sorted()
+		d.Findings, d.Lacking = append(slices.Clone(found), more...).Sorted(), slices.ContainsFunc(more, isError)
 		news := false
 		for _, q := range p.Asks {
 			if !slices.ContainsFunc(questions, func(o model.Question) bool { return o.Key() == q.Key() }) {

@@ -116,11 +116,9 @@ func runnable(p plan.Plan) (out []plan.Step) {
 }
 
 // atRest says that nothing is left to do, but perhaps to ask again for what only others can mend: a
-// web ACL or a trust store of a name that does not exist.
+// web ACL of a name that does not exist.
 func atRest(p plan.Plan) bool {
-	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool {
-		return !strings.HasPrefix(s.Wait, "an answer to") && s.Wait != "trust store gone"
-	})
+	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !strings.HasPrefix(s.Wait, "an answer to") })
 }
 
 func healthy(string) string { return "healthy" }

@@ -50,9 +50,4 @@ func (b *builder) resolveMutualAuth(l *listenerPlan) {
 		Message: fmt.Sprintf("no trust store is named %s, so port %d stays as it is", wish.TrustStore, l.wish.Port),
 		Fix:     "correct the name, or create the trust store", Blocks: finding.BlocksListener,
 	})
-	a := listenerAddress(l.wish.Port)
-	b.later = append(b.later, Step{
-		ID: stepID("mutual", a), Address: a, Verb: Update, Wait: "trust store " + wish.TrustStore, Again: missingWait,
-		Do: ModifyListener{Listener: a}, Why: "from " + wish.Of.String(), Blames: l.wish.Members,
-	})
 }

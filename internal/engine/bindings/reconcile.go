@@ -20,6 +20,7 @@ import (
 // How soon a run is repeated.
 const (
 	patience = 5 * time.Minute // for what AWS refused and only a change of input mends
+	lacking  = time.Minute     // for a target group that does not exist
 	grace    = 5 * time.Second // before the absence of a backend is believed
 )
 
@@ -221,8 +222,11 @@ func (p *pass) failed(ctx context.Context, err error) error {
 		return p.note(ctx, err, reasonFailedReconcile, "Failed reconcile due to ")
 	}
 	p.out.RetryAfter = patience
-	if f.Reason == finding.TargetGroupNotFound && p.r.Now().Sub(p.b.CreationTimestamp.Time) < patience {
-		p.out.RetryAfter = p.r.Requeue // it may have been made a moment ago
+	if f.Reason == finding.TargetGroupNotFound {
+		p.out.RetryAfter = lacking
+		if p.r.Now().Sub(p.b.CreationTimestamp.Time) < patience {
+			p.out.RetryAfter = p.r.Requeue // it may have been made a moment ago
+		}
 	}
 	return p.stop(ctx, reasonFailedReconcile, f)
 }

@@ -1,0 +1,263 @@
+package rig
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+)
+
+// atHost is an Ingress for another host than that of the seeded certificates.
+func atHost(host, annotations string, paths ...string) string {
+	return strings.Replace(ingressOf(annotations, paths...), "shop.example.com", host, 1)
+}
+
+// names gives things in the network a name.
+func named(t *testing.T, r *Rig, name string, ids ...string) {
+	t.Helper()
+	_, err := ec2.NewFromConfig(AWSConfig(r.Emulator)).CreateTags(t.Context(), &ec2.CreateTagsInput{
+		Resources: ids, Tags: []ec2types.Tag{{Key: aws.String("Name"), Value: &name}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// vanish takes a certificate out of ACM and returns how to put it back.
+func vanish(r *Rig, arn string) func() {
+	w := r.Emulator.World()
+	w.Lock()
+	defer w.Unlock()
+	all := w.Partition(Account, Region).ACM.Certificates
+	c := all[arn]
+	delete(all, arn)
+	return func() {
+		w.Lock()
+		defer w.Unlock()
+		all[arn] = c
+	}
+}
+
+// Nobody tells of what appears in AWS; the controller looks again by itself.
+func TestWhatWasMissingIsFoundWhenItAppears(t *testing.T) {
+	type step = func(t *testing.T, r *Rig)
+	cases := map[string]struct {
+		// given prepares the world and returns what makes the missing thing appear.
+		given  func(t *testing.T, r *Rig) step
+		opt    Options
+		object func(r *Rig) string
+		reason string // of the warning while it is missing
+		served string // what the state has in the end and does not have before
+	}{
+		"a certificate for the host": {
+			given: func(*testing.T, *Rig) step {
+				return func(t *testing.T, r *Rig) {
+					cert, key, err := selfSigned("shop.later.test")
+					if err != nil {
+						t.Fatal(err)
+					}
+					if _, err := acm.NewFromConfig(AWSConfig(r.Emulator)).ImportCertificate(t.Context(), &acm.ImportCertificateInput{Certificate: cert, PrivateKey: key}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			},
+			object: func(*Rig) string {
+				return atHost("shop.later.test", annotated("listen-ports", `[{"HTTPS":443}]`), "/=web")
+			},
+			reason: "CertificateNotFound", served: `listener ["lb:k8s-shop-web`,
+		},
+		"a certificate by ARN": {
+			given: func(_ *testing.T, r *Rig) step {
+				back := vanish(r, r.World.Certs["app.test"])
+				return func(*testing.T, *Rig) { back() }
+			},
+			object: func(r *Rig) string {
+				return ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["app.test"]), "/=web")
+			},
+			reason: "CertificateNotFound", served: `listener ["lb:k8s-shop-web`,
+		},
+		"subnets by name": {
+			given: func(*testing.T, *Rig) step {
+				return func(t *testing.T, r *Rig) {
+					named(t, r, "edge-1", r.World.Public[0])
+					named(t, r, "edge-2", r.World.Public[1])
+				}
+			},
+			object: func(*Rig) string { return ingressOf(annotated("subnets", "edge-1,edge-2"), "/=web") },
+			reason: "SubnetsNotFound", served: "load-balancer [",
+		},
+		"subnets by their role": {
+			given: func(t *testing.T, r *Rig) step {
+				client := ec2.NewFromConfig(AWSConfig(r.Emulator))
+				role := []ec2types.Tag{{Key: aws.String("kubernetes.io/role/elb"), Value: aws.String("1")}}
+				w := r.World
+				if _, err := client.DeleteTags(t.Context(), &ec2.DeleteTagsInput{Resources: w.Public, Tags: []ec2types.Tag{{Key: role[0].Key}}}); err != nil {
+					t.Fatal(err)
+				}
+				return func(t *testing.T, _ *Rig) {
+					if _, err := client.CreateTags(t.Context(), &ec2.CreateTagsInput{Resources: w.Public, Tags: role}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			},
+			opt:    Options{Cloud: func(c *cloud.Config) { c.Reachability = false }},
+			object: func(r *Rig) string { return ingressOf(annotated("scheme", "internet-facing"), "/=web") },
+			reason: "SubnetsNotFound", served: "load-balancer [",
+		},
+		"a security group by name": {
+			given: func(*testing.T, *Rig) step {
+				return func(t *testing.T, r *Rig) { named(t, r, "edge", r.World.ExtraSG) }
+			},
+			object: func(*Rig) string { return ingressOf(annotated("security-groups", "edge"), "/=web") },
+			reason: "SecurityGroupNotFound", served: "load-balancer [",
+		},
+		"a target group by name": {
+			given: func(*testing.T, *Rig) step { return makeGroup },
+			object: func(*Rig) string {
+				doc := ingressOf(annotated("actions.late", `{"type":"forward","targetGroupName":"late"}`), "/=web", "/late=late")
+				return strings.Replace(doc, "{name: late, port: {number: 80}}", "{name: late, port: {name: use-annotation}}", 1)
+			},
+			reason: "TargetGroupNotFound", served: "tg:late",
+		},
+		"subnets of a network load balancer in front": {
+			given: func(*testing.T, *Rig) step {
+				return func(t *testing.T, r *Rig) { named(t, r, "front-1", r.World.Public[0]) }
+			},
+			object: func(*Rig) string {
+				return ingressOf(annotated("enable-frontend-nlb", "true", "frontend-nlb-subnets", "front-1"), "/=web")
+			},
+			reason: "SubnetsNotFound", served: `"network"`,
+		},
+		"a target group of a binding": {
+			given: func(*testing.T, *Rig) step { return makeGroup },
+			object: func(*Rig) string {
+				return `
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: TargetGroupBinding
+metadata: {name: late, namespace: shop}
+spec: {targetGroupName: late, targetType: ip, serviceRef: {name: web, port: 80}}
+`
+			},
+			reason: "TargetGroupNotFound", served: "target late",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := shopWith(t, c.opt)
+				appear := c.given(t, r)
+				serves := func() bool {
+					return slices.ContainsFunc(append(r.State(), lateTargets(r)...), func(l string) bool { return strings.Contains(l, c.served) })
+				}
+				r.Apply(shop, pods("web", podAddresses[:3]...), c.object(r))
+				r.Settle(30 * time.Minute)
+				told := strings.Join(slices.Sorted(func(yield func(string) bool) {
+					for what := range warningEvents(r) {
+						if !yield(what) {
+							return
+						}
+					}
+				}), "\n")
+				if !strings.Contains(told, c.reason) {
+					t.Errorf("want a warning %s, got %s", c.reason, told)
+				}
+				if serves() {
+					t.Fatalf("it is served already:\n%s", strings.Join(r.State(), "\n"))
+				}
+				events := len(r.Store.All("Event"))
+				appear(t, r)
+				r.Settle(2*time.Minute + 10*time.Second)
+				if !serves() {
+					t.Errorf("it is not served two minutes after it appeared:\n%s", strings.Join(r.State(), "\n"))
+				}
+				if n := len(r.Store.All("Event")) - events; n > 2 {
+					t.Errorf("%d events", n)
+				}
+			})
+		})
+	}
+}
+
+func makeGroup(t *testing.T, r *Rig) {
+	t.Helper()
+	_, err := elb.NewFromConfig(AWSConfig(r.Emulator)).CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{
+		Name: aws.String("late"), VpcId: &r.World.VPC, TargetType: elbtypes.TargetTypeEnumIp, Protocol: "HTTP", Port: aws.Int32(8080),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lateTargets are those of the target group that came late.
+func lateTargets(r *Rig) (out []string) {
+	w := r.Emulator.World()
+	w.Lock()
+	defer w.Unlock()
+	for _, g := range w.Partition(Account, Region).ELB.TargetGroups {
+		for _, t := range g.Targets {
+			out = append(out, fmt.Sprintf("target %s %s", g.Name, t.ID))
+		}
+	}
+	return out
+}
+
+// However many miss something, looking for it costs little.
+func TestManyThatMissSomethingCostLittle(t *testing.T) {
+	n := size(300, 100)
+	kinds := map[string]func(i int) string{
+		"certificates": func(i int) string {
+			return atHost(fmt.Sprintf("shop%d.later.test", i), annotated("listen-ports", `[{"HTTPS":443}]`), "/=web")
+		},
+		"subnets":         func(i int) string { return ingressOf(annotated("subnets", fmt.Sprintf("edge-%d", i)), "/=web") },
+		"subnet ids":      func(i int) string { return ingressOf(annotated("subnets", fmt.Sprintf("subnet-%017d", i)), "/=web") },
+		"security groups": func(i int) string { return ingressOf(annotated("security-groups", fmt.Sprintf("edge-%d", i)), "/=web") },
+		"web ACLs":        func(i int) string { return ingressOf(annotated("wafv2-acl-name", fmt.Sprintf("acl-%d", i)), "/=web") },
+		"trust stores": func(i int) string {
+			return ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`, "mutual-authentication", fmt.Sprintf(`[{"port":443,"mode":"verify","trustStore":"ts-%d"}]`, i)), "/=web")
+		},
+		"target groups of actions": func(i int) string {
+			doc := ingressOf(annotated("actions.web", fmt.Sprintf(`{"type":"forward","targetGroupName":"tg-%d"}`, i)), "/=web")
+			return strings.Replace(doc, "number: 80", "name: use-annotation", 1)
+		},
+		"target groups of bindings": func(i int) string {
+			return fmt.Sprintf(`
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: TargetGroupBinding
+metadata: {name: b-%[1]d, namespace: shop}
+spec: {targetGroupName: tg-%[1]d, targetType: ip, serviceRef: {name: web, port: 80}}
+`, i)
+		},
+	}
+	for name, of := range kinds {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Apply(shop, pods("web", podAddresses[:3]...))
+				for i := range n {
+					r.Apply(strings.Replace(of(i), "name: web\n", fmt.Sprintf("name: ing%d\n", i), 1))
+				}
+				r.Settle(30 * time.Minute)
+				r.Emulator.Calls().Reset()
+				r.Settle(20 * time.Minute)
+				logCalls(t, r, "twenty minutes", n)
+				if total := r.Emulator.Calls().Total(); total > 20*60/2+100 {
+					t.Errorf("%d calls in twenty minutes", total)
+				}
+				if n := r.Emulator.Calls().Mutating(); n > 0 {
+					t.Errorf("%d mutating calls", n)
+				}
+			})
+		})
+	}
+}
