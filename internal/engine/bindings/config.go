@@ -26,7 +26,7 @@ type Config struct {
 	UnmergedRules bool
 	// GroupTags tell the group that carries endpoint rules from others of an interface.
 	GroupTags map[string]string
-	// Requeue is how long to wait for AWS once the first fast looks are over; 15 s if zero.
+	// Requeue is how long to wait for AWS once the first fast looks are over; 15 s if not above zero.
 	Requeue time.Duration
 	// Resync is how often unchanged bindings are compared with AWS; 10 h if zero.
 	Resync time.Duration
@@ -77,7 +77,7 @@ type Outcome struct {
 
 // New returns a Reconciler.
 func New(c Config) *Reconciler {
-	if c.Requeue == 0 {
+	if c.Requeue <= 0 {
 		c.Requeue = 15 * time.Second
 	}
 	if c.Resync == 0 {

@@ -38,7 +38,7 @@ func (p *pass) move(ctx context.Context, arn string, d targets.Diff) error {
 		p.refused = []refusal{{d.Register, err}}
 		return err
 	}
-	failed := p.register(ctx, arn, d.Register)
+	failed := p.register(ctx, arn, d.Register, false)
 	quota := failed != nil && p.r.Cloud.Class(failed) == engine.Quota
 	if failed != nil && !quota && len(d.Matched)+len(without(d.Register, p.refused)) == 0 {
 		var err error
@@ -56,12 +56,12 @@ func (p *pass) move(ctx context.Context, arn string, d targets.Diff) error {
 		}
 		return errors.Join(failed, err)
 	}
-	if quota && len(drop) > 0 {
+	if quota { // there may be room now, if not for all
 		var again []targets.Endpoint
 		for _, r := range p.refused {
 			again = append(again, r.endpoints...)
 		}
-		failed = p.register(ctx, arn, again) // there is room now
+		failed = p.register(ctx, arn, again, true)
 	}
 	return failed
 }
@@ -90,8 +90,9 @@ func (p *pass) deregister(ctx context.Context, arn string, drop []observed.Targe
 }
 
 // register adds endpoints, notes those that could not be added, and returns the last error. One that
-// AWS refuses does not keep the others out.
-func (p *pass) register(ctx context.Context, arn string, add []targets.Endpoint) (failed error) {
+// AWS refuses does not keep the others out. With fill, a group that has no room for all gets as many
+// as it has room for.
+func (p *pass) register(ctx context.Context, arn string, add []targets.Endpoint, fill bool) (failed error) {
 	p.refused = nil
 	queue := slices.Collect(slices.Chunk(add, MaxTargets))
 	for len(queue) > 0 {
@@ -113,9 +114,18 @@ func (p *pass) register(ctx context.Context, arn string, add []targets.Endpoint)
 			p.out.Changed = true
 			continue
 		}
-		if p.r.Cloud.Class(err) == engine.Invalid && len(chunk) > 1 {
-			queue = append(queue, chunk[:len(chunk)/2], chunk[len(chunk)/2:])
+		class := p.r.Cloud.Class(err)
+		half := len(chunk) / 2
+		if class == engine.Invalid && half > 0 {
+			queue = append(queue, chunk[:half], chunk[half:])
 			continue
+		}
+		if class == engine.Quota && fill {
+			if half > 0 {
+				queue = append([][]targets.Endpoint{chunk[:half], chunk[half:]}, queue...)
+				continue
+			}
+			chunk, queue = slices.Concat(chunk, slices.Concat(queue...)), nil // there is no room for one
 		}
 		p.refused = append(p.refused, refusal{chunk, err})
 		failed = fmt.Errorf("register %s and %d more targets in %s: %w", chunk[0].ID, len(chunk)-1, arn, err)

@@ -1,6 +1,7 @@
 package bindings_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -373,6 +374,30 @@ func TestFullGroupIsEmptiedFirst(t *testing.T) {
 	w.aws.full = 1
 	w.run("a")
 	want(t, "targets", "10.0.2.1:8080", w.aws.ids("arn/a"))
+}
+
+func TestAFullGroupGetsAsManyAsItHasRoomFor(t *testing.T) {
+	var many []pod
+	for i := range 9 {
+		many = append(many, pod{name: fmt.Sprintf("m%d", i), ip: fmt.Sprintf("10.0.2.%d", 10+i), node: "n2"})
+	}
+	for room := range 10 {
+		w := ipWorld(t, many...)
+		w.aws.full = max(room, 1)
+		if room == 0 {
+			w.aws.groups["arn/a"] = []observed.Target{{ID: "10.0.9.9", Port: 8080, State: "draining"}}
+		}
+		w.run("a")
+		got := 0
+		for _, x := range w.aws.groups["arn/a"] {
+			if x.State != "draining" {
+				got++
+			}
+		}
+		if got != room {
+			t.Errorf("%d of 9 registered in room for %d", got, room)
+		}
+	}
 }
 
 func TestLastTargetsThatCanServeStayWhenNewOnesCannotCome(t *testing.T) {
