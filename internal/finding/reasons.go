@@ -41,6 +41,7 @@ const (
 	RemovalNotTrusted      Reason = "RemovalNotTrusted"
 	NodeUnusable           Reason = "NodeUnusable"
 	EndpointIgnored        Reason = "EndpointIgnored"
+	EndpointMissing        Reason = "EndpointMissing"
 	EndpointGroupUnclear   Reason = "EndpointGroupUnclear"
 	NetworkingInvalid      Reason = "NetworkingInvalid"
 	TargetGroupShared      Reason = "TargetGroupShared"
@@ -79,6 +80,7 @@ var Reasons = []Explanation{
 	{DeletionProtected, "The load balancer would have to be deleted but is protected.", "Switch the protection off first.", BlocksStack},
 	{EndpointGroupUnclear, "The network interface of a node or pod, or the one of its security groups that is to carry rules, cannot be told.", "Tag exactly one security group of the interface kubernetes.io/cluster/<cluster name>.", BlocksNothing},
 	{EndpointIgnored, "An EndpointSlice names an address that is not one of a pod of its namespace; it is not registered.", "Check who writes the EndpointSlices of the Service.", BlocksNothing},
+	{EndpointMissing, "A pod has the readiness gate of a TargetGroupBinding but is not one of its endpoints, so its gate stays closed.", "Check the selector and the address family of the Service, and the node of the pod.", BlocksNothing},
 	{FeatureDisabled, "A setting needs a feature gate or flag that is off.", "Ask the operator to switch it on, or remove the setting.", BlocksRule},
 	{GroupNameInvalid, "A group name is not made of lower-case letters, digits, dots and hyphens, or is longer than 63 characters.", "Choose a valid group name.", BlocksMember},
 	{GroupOrderInvalid, "group.order is not a whole number from -1000 to 1000.", "Correct the number.", BlocksMember},

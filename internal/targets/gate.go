@@ -61,6 +61,12 @@ func Shown(p *corev1.Pod, gate corev1.PodConditionType) (Condition, time.Time, b
 	return Condition{}, time.Time{}, false
 }
 
+// ContainersReady says since when the containers of a pod have been ready; false if they are not.
+func ContainersReady(p *corev1.Pod) (time.Time, bool) {
+	_, since, _ := Shown(p, corev1.ContainersReady)
+	return since, podCondition(p, corev1.ContainersReady) == corev1.ConditionTrue
+}
+
 // Waiting says that a pod of the endpoints has the gate's condition and it is not true. A gate
 // without a condition does not count: the endpoint may have been done before the gate was known.
 func Waiting(endpoints []Endpoint, gate corev1.PodConditionType) bool {

@@ -64,6 +64,9 @@ func (p *pass) apply(ctx context.Context, want string, anew bool) error {
 			return err
 		}
 	}
+	if err := p.tellStrays(ctx); err != nil {
+		return err
+	}
 	if failed != nil {
 		return p.stopped(ctx, failed)
 	}

@@ -133,8 +133,9 @@ func (p *pass) converge(ctx context.Context) error {
 	}
 	due := p.r.dueIn(p.key)
 	if p.unchanged(want) && due > 0 {
-		p.out.Deferred, p.out.RetryAfter = true, due
-		return nil
+		p.out.Deferred = true
+		p.retry(true, due)
+		return p.tellStrays(ctx)
 	}
 	if !p.claimed() {
 		if err := p.r.change(ctx, ClaimFinalizer{p.key}); err != nil {
