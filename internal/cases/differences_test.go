@@ -29,10 +29,6 @@ var everywhere = []difference{
 
 // onPurpose are the differences of single cases.
 var onPurpose = map[string][]difference{
-	"ingress-missing-service": {lastEvent("Ingress ingress-missing-service/web", "Warning", "BackendNotFound",
-		"a Service that does not exist is worth a warning, even where the 503 for it is wanted")},
-	"ingress-action-missing": {lastEvent("Ingress ingress-action-missing/web", "Warning", "ActionNotFound",
-		"a missing annotation is worth a warning, even where the 503 for it is wanted")},
 	"ingress-group-conflict-scheme": {{
 		what: "the group is built with the scheme of its first member, and the second one is told",
 		why:  "one member must not take a whole group down; TestStrictGroups shows the recorded behaviour, which is an option",
@@ -45,18 +41,6 @@ var onPurpose = map[string][]difference{
 // later are cases whose feature does not exist yet: what is missing, and how that changes the
 // expectation. Everything else of them counts.
 var later = map[string]difference{}
-
-// lastEvent is the difference that the last event about an object is another one.
-func lastEvent(object, kind, reason, why string) difference {
-	return difference{
-		what: "the last event is " + kind + " " + reason, why: why,
-		change: func(r Record) { setEvent(r, object, kind, reason) },
-	}
-}
-
-func setEvent(r Record, object, kind, reason string) {
-	r.put(events, object, map[string]any{"type": kind, "reason": reason})
-}
 
 // replace puts the expectation that is written in testdata/<name>.fulcrum.json into the place of
 // the recorded one.

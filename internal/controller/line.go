@@ -29,6 +29,10 @@ type Line[K comparable] struct {
 	Run func(ctx context.Context, k K) (Next, error)
 	// Label names an item in logs.
 	Label func(k K) []any
+	// Tenant says to whose share an item counts; nil: there is one tenant.
+	Tenant func(k K) string
+
+	shares *shares[K]
 }
 
 // Next says when an item is worked on again.
@@ -57,6 +61,7 @@ const stopGrace = 7 * time.Second
 
 // Add registers the line with the manager. Workers run while this process leads.
 func (l Line[K]) Add(mgr manager.Manager, src Source, kinds []cluster.Kind, log logr.Logger) error {
+	l.shares = newShares(l.Tenant)
 	opts := l.options(log)
 	opts.DefaultFromConfig(mgr.GetControllerOptions())
 	c, err := l.controller(src, kinds, opts, log)
@@ -69,6 +74,7 @@ func (l Line[K]) Add(mgr manager.Manager, src Source, kinds []cluster.Kind, log 
 // Start runs the line without a manager until ctx ends and its workers have stopped. Its name may
 // be in use elsewhere.
 func (l Line[K]) Start(ctx context.Context, src Source, kinds []cluster.Kind, log logr.Logger) error {
+	l.shares = newShares(l.Tenant)
 	opts, lanes := l.options(log), true
 	opts.SkipNameValidation, opts.UsePriorityQueue = &lanes, &lanes
 	c, err := l.controller(src, kinds, opts, log)
@@ -124,9 +130,15 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 		next = Next{After: time.Nanosecond}
 	}
 	// What waits for something has been begun, and goes on before what has not changed at all.
-	lane := laneEdits
-	if next.Idle {
-		lane = laneResync
+	lane := laneResync
+	switch {
+	case next.Idle:
+		l.shares.settled(k)
+	case next.After > 0 && next.After <= soonOpen:
+		lane = l.shares.lane(k, laneEdits)
+	default:
+		l.shares.settled(k)
+		lane = laneEdits
 	}
 	return reconcile.Result{RequeueAfter: next.After, Priority: &lane}, nil
 }
@@ -181,6 +193,13 @@ func (f *feed[K]) take(queue priorityqueue.PriorityQueue[K], e kube.Event) {
 	if len(keys) == 0 {
 		return
 	}
-	lane := laneOf(e)
-	queue.AddWithOpts(priorityqueue.AddOpts{Priority: &lane}, keys...)
+	at := laneOf(e)
+	if at == laneResync {
+		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &at}, keys...)
+		return
+	}
+	for _, k := range keys {
+		lane := f.line.shares.lane(k, at)
+		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &lane}, k)
+	}
 }

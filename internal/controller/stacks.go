@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -78,7 +79,7 @@ type stacks struct {
 func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) Line[model.StackID] {
 	s := newStacks(cfg, cl, m, log)
 	return Line[model.StackID]{
-		Name: ingressController, MaxDelay: maxDelay, Triggers: s.triggers, Run: s.run, Label: s.label,
+		Name: ingressController, MaxDelay: maxDelay, Triggers: s.triggers, Run: s.run, Label: s.label, Tenant: tenantOf,
 	}
 }
 
@@ -196,6 +197,9 @@ func (s *stacks) fenced() bool { return s.fence != nil && s.fence() != nil }
 
 // fencedDelay is when to look whether the lease has been renewed after all.
 const fencedDelay = kube.RetryPeriod
+
+// tenantOf says whose a stack is: that of its namespace, or a group that members share.
+func tenantOf(id model.StackID) string { return cmp.Or(id.Namespace, "group "+id.Name) }
 
 // label names a stack in logs.
 func (s *stacks) label(id model.StackID) []any {

@@ -62,7 +62,9 @@ func BindingLine(cfg bindings.Config, cl *kube.Cluster, m *Metrics) Line[binding
 }
 
 func (r *registrations) line() Line[bindings.Key] {
-	return Line[bindings.Key]{Name: bindingController, Triggers: r.triggers, Run: r.run, Label: r.label}
+	return Line[bindings.Key]{Name: bindingController, Triggers: r.triggers, Run: r.run, Label: r.label,
+		Tenant: func(k bindings.Key) string { return k.Namespace },
+	}
 }
 
 // BindingKinds are the kinds that the targets of bindings are found from.

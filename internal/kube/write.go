@@ -142,7 +142,7 @@ func (c *Cluster) putBinding(ctx context.Context, do plan.PutBinding, known plan
 		}
 	}
 	for n := 1; ; n++ {
-		err := c.updateBinding(ctx, want)
+		err := c.updateBinding(ctx, want, do.KeepNetworking)
 		if err == nil || !apierrors.IsConflict(err) || n == attempts {
 			return res, err
 		}
@@ -151,7 +151,7 @@ func (c *Cluster) putBinding(ctx context.Context, do plan.PutBinding, known plan
 
 // updateBinding changes the binding that has the wanted name. One that fills another target group
 // is left alone: it has to be deleted first, and its own finalizer takes its targets out.
-func (c *Cluster) updateBinding(ctx context.Context, want *elbv2.TargetGroupBinding) error {
+func (c *Cluster) updateBinding(ctx context.Context, want *elbv2.TargetGroupBinding, keepNetworking bool) error {
 	live := &elbv2.TargetGroupBinding{}
 	live.Namespace, live.Name = want.Namespace, want.Name
 	if err := c.api.Read(ctx, live); err != nil {
@@ -159,6 +159,9 @@ func (c *Cluster) updateBinding(ctx context.Context, want *elbv2.TargetGroupBind
 	}
 	if live.DeletionTimestamp != nil || live.Spec.TargetGroupARN != want.Spec.TargetGroupARN {
 		return fmt.Errorf("targetGroupBinding %s/%s of target group %s: %w", live.Namespace, live.Name, live.Spec.TargetGroupARN, errTaken)
+	}
+	if keepNetworking {
+		want.Spec.Networking = live.Spec.Networking
 	}
 	next := live.DeepCopy()
 	if !mergeInto(next, want, equality.Semantic.DeepEqual) {

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -235,7 +234,7 @@ func (b *builder) unanswered(a Address, of finding.Origin, do Action, fault obse
 	if fault.Message != "" {
 		b.found.Add(f)
 	}
-	if slices.ContainsFunc(b.plan.Steps, func(s Step) bool { return s.ID == stepID("associate", a) }) {
+	if b.planned(stepID("associate", a)) {
 		return
 	}
 	b.add(Step{

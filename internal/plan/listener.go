@@ -93,6 +93,11 @@ func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][
 	}
 	var steps []StepID
 	var made []StepID // the listener itself, for everything on it
+	final, last := settings, plainLast(l)
+	if last {
+		settings.Protocol, settings.Policy = l.live.Protocol, l.live.Policy
+		settings.Certificate, settings.MutualAuth = l.live.Certificate, l.live.MutualAuth
+	}
 	// A new listener of a load balancer that has clients must not answer with its default backend
 	// what its rules, which come one by one, are for.
 	veiled := b.live != nil && l.live == nil && len(l.rules) > 0 && forwardOf(l.defaults) != nil
@@ -114,9 +119,12 @@ func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][
 		if b.opt.RuleTags {
 			b.retag(a, tags, l.live.Tags, false, lb, l.wish.Members)
 		}
-		b.planAttributes(a, l.live.ARN, l.wish.Attributes, l.live.Attributes, true, lb, l.wish.Members)
+		made = b.secureFirst(l, settings, lb)
+		steps = append(steps, made...)
+		b.planAttributes(a, l.live.ARN, l.wish.Attributes, l.live.Attributes, true, append(slices.Clone(lb), made...), l.wish.Members)
 	}
-	steps = append(steps, b.planCertificates(l, a, made)...)
+	certificates := b.addCertificates(l, a, made)
+	steps = append(steps, certificates...)
 	// New rules come before a default action that gives something up, and deletions after one
 	// that takes something over.
 	middle := func(after []StepID) ([]StepID, string) {
@@ -132,7 +140,11 @@ func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][
 		}
 		return b.modifyListener(l, settings, append(slices.Clone(lb), after...), groups)
 	}
-	return append(steps, b.planRules(l, made, groups, middle)...)
+	steps = append(steps, b.planRules(l, made, groups, middle)...)
+	if last {
+		steps = append(steps, b.changeProtocol(l, final, steps))
+	}
+	return append(steps, b.removeCertificates(l, a, append(made, certificates...))...)
 }
 
 // ruleTags are the tags of a listener or rule, none where these are switched off.

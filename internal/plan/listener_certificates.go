@@ -7,14 +7,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// planCertificates attaches additional certificates before it detaches others.
-func (b *builder) planCertificates(l *listenerPlan, a Address, after []StepID) []StepID {
+// addCertificates attaches additional certificates, before anything relies on them.
+func (b *builder) addCertificates(l *listenerPlan, a Address, after []StepID) []StepID {
+	if l.wish.TLS == nil {
+		return nil
+	}
 	var live []string
 	if l.live != nil {
 		live = l.live.Certificates
-	}
-	if l.wish.TLS == nil {
-		return nil
 	}
 	var steps []StepID
 	for _, arn := range l.certs.Extra {
@@ -25,12 +25,24 @@ func (b *builder) planCertificates(l *listenerPlan, a Address, after []StepID) [
 			}))
 		}
 	}
-	added := append(slices.Clone(after), steps...)
-	for _, arn := range live {
+	return steps
+}
+
+// removeCertificates detaches certificates, once others are in their place. The default one is not
+// taken from the list before another is the default.
+func (b *builder) removeCertificates(l *listenerPlan, a Address, after []StepID) []StepID {
+	if l.wish.TLS == nil || l.live == nil {
+		return nil
+	}
+	if modify := stepID("modify", a); l.live.Certificate != l.certs.Default && b.planned(modify) {
+		after = append(slices.Clone(after), modify)
+	}
+	var steps []StepID
+	for _, arn := range l.live.Certificates {
 		if !slices.Contains(l.certs.Extra, arn) {
 			steps = append(steps, b.add(Step{
 				ID: stepID("uncertificate", a, arn), Address: a, Verb: Update, Do: RemoveCertificate{Listener: a, ARN: arn},
-				Changes: []Change{{Path: "certificates", From: arn}}, Why: "no object asks for it any more", After: added, Blames: l.wish.Members,
+				Changes: []Change{{Path: "certificates", From: arn}}, Why: "no object asks for it any more", After: after, Blames: l.wish.Members,
 			}))
 		}
 	}

@@ -74,17 +74,20 @@ type builder struct {
 	// held says that nothing can be made for want of a choice or of a rule to serve.
 	held bool
 
-	subnets     []string
-	groups      []GroupID
-	webACL      *string         // resolved; nil: left as it is
-	aclFault    *observed.Fault // why the wished web ACL is not known
-	listeners   []listenerPlan
-	front       front
-	own         map[string]string // ARNs of managed certificates that serve, by id
-	ownKept     map[string]bool   // ARNs of those that must not be deleted
-	records     map[string]bool   // names of DNS records that the plan makes or removes
-	later       []Step            // that wait for something, and that nothing depends on
-	unusedAfter []StepID          // steps after which surplus target groups are free
+	subnets []string
+	groups  []GroupID
+	// groupsUnsure says that the wished groups do not exist: the live ones stay, and the rules of
+	// nodes and pods that go with them.
+	groupsUnsure bool
+	webACL       *string         // resolved; nil: left as it is
+	aclFault     *observed.Fault // why the wished web ACL is not known
+	listeners    []listenerPlan
+	front        front
+	own          map[string]string // ARNs of managed certificates that serve, by id
+	ownKept      map[string]bool   // ARNs of those that must not be deleted
+	records      map[string]bool   // names of DNS records that the plan makes or removes
+	later        []Step            // that wait for something, and that nothing depends on
+	unusedAfter  []StepID          // steps after which surplus target groups are free
 }
 
 func (b *builder) add(s Step) StepID {
@@ -304,6 +307,11 @@ func (b *builder) waitLater() {
 	for _, s := range b.later {
 		b.add(s)
 	}
+}
+
+// planned says whether a step is part of the plan so far.
+func (b *builder) planned(id StepID) bool {
+	return slices.ContainsFunc(b.plan.Steps, func(s Step) bool { return s.ID == id })
 }
 
 // allSteps are those that later ones may have to wait for. A record that cannot be made only keeps

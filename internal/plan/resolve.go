@@ -90,6 +90,7 @@ func (b *builder) resolveGroups() {
 				b.held = true
 				return
 			}
+			b.groupsUnsure = true
 			for _, id := range b.live.SecurityGroups {
 				b.groups = append(b.groups, GroupID{ID: id})
 			}

@@ -115,12 +115,9 @@ func (b *builder) planBackendGroup(after []StepID) []StepID {
 // removeSurplusSecurityGroups deletes groups of the stack that the load balancer does not carry
 // any more.
 func (b *builder) removeSurplusSecurityGroups(after []StepID) {
-	var keep string
-	if _, managed := b.want.ALB.SecurityGroups.(model.GroupsManaged); managed {
-		keep = b.known[managedGroupAddress]
-	}
+	keep, _ := b.groupIDs()
 	for _, g := range b.have.SecurityGroups {
-		if g.ID == keep || b.live != nil && b.held {
+		if slices.Contains(keep, g.ID) {
 			continue
 		}
 		b.deleteGroup(g.ID, "the load balancer does not carry it any more", after)

@@ -249,6 +249,9 @@ func (s *simulation) listeners(st Step) {
 		s.settings(s.listener(do.Listener), do.Settings)
 	case AddCertificate:
 		l := s.listener(do.Listener)
+		if l.Certificate == "" {
+			panic(fmt.Sprintf("simulate: port %d is not secure", l.Port))
+		}
 		l.Certificates = sortedUnique(append(l.Certificates, do.ARN))
 	case RemoveCertificate:
 		l := s.listener(do.Listener)
@@ -372,6 +375,9 @@ func (s *simulation) bind(do PutBinding) {
 		h.Networking = append(h.Networking, rule)
 	}
 	if do.Existing != nil {
+		if i := slices.IndexFunc(s.have.Bindings, func(o observed.Binding) bool { return o.ARN == h.ARN }); i >= 0 && do.KeepNetworking {
+			h.HasNetworking, h.Networking = s.have.Bindings[i].HasNetworking, s.have.Bindings[i].Networking
+		}
 		s.have.Bindings = slices.DeleteFunc(s.have.Bindings, func(o observed.Binding) bool {
 			return o.Namespace == do.Existing.Namespace && o.Name == do.Existing.Name
 		})

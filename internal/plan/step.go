@@ -154,6 +154,8 @@ type PutBinding struct {
 	Address  model.AddressType
 	VPC      string
 	Labels   map[string]string
+	// KeepNetworking leaves the rules that an existing binding asks for as they are.
+	KeepNetworking bool
 	// BackendGroup and ManagedGroup are the addresses behind peers.
 	BackendGroup Address
 	ManagedGroup Address

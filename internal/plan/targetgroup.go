@@ -158,6 +158,7 @@ func (b *builder) planBinding(w model.TargetGroup, after []StepID) {
 			return
 		}
 		put.Existing = &model.Binding{Namespace: live.Namespace, Name: live.Name}
+		put.KeepNetworking = b.groupsUnsure
 		verb, why = Update, "the binding differs"
 	}
 	b.add(Step{
@@ -176,6 +177,9 @@ func (b *builder) sameBinding(w PutBinding, h observed.Binding) bool {
 		w.Binding.Service != h.Service.Service || w.Binding.Port != h.Service.Port ||
 		w.Binding.MultiCluster != h.Service.MultiCluster || !sameSelector(w.Binding.NodeSelector, h.Service.NodeSelector) {
 		return false
+	}
+	if b.groupsUnsure {
+		return true
 	}
 	if w.Binding.Managed != h.HasNetworking {
 		return false

@@ -25,7 +25,7 @@ func (p *pass) apply(ctx context.Context, want string, anew bool) error {
 	case p.gatesClosed():
 		age = time.Second
 	}
-	if err := p.loadOwned(ctx); err != nil {
+	if err := p.loadOwned(ctx, false); err != nil {
 		return err
 	}
 	start := p.r.Now()
@@ -128,7 +128,7 @@ func (p *pass) opensGate(d targets.Diff) bool {
 
 func (p *pass) diff(health observed.Health) targets.Diff {
 	d := targets.Compare(p.registrable(), health.Targets, p.r.MaxTargets)
-	d.Deregister = p.owned.mine(d.Deregister)
+	d.Deregister = p.mine(d.Deregister)
 	return d
 }
 

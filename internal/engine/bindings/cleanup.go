@@ -98,12 +98,13 @@ func (p *pass) cleanUp(ctx context.Context) error {
 }
 
 // emptyGroup deregisters whatever is registered, unless another binding was there first. In a group
-// that several clusters fill, it is what this one has registered.
+// that several clusters fill, it is what this one has registered. A binding that goes leaves what
+// its successor wants.
 func (p *pass) emptyGroup(ctx context.Context, arn string) error {
 	if rival, err := p.r.rival(p.b); err != nil || rival != nil {
 		return err
 	}
-	if err := p.loadOwned(ctx); err != nil {
+	if err := p.loadOwned(ctx, p.b.DeletionTimestamp != nil); err != nil {
 		return err
 	}
 	health, err := p.groups().TargetHealth(ctx, arn, healthAge)
@@ -113,7 +114,7 @@ func (p *pass) emptyGroup(ctx context.Context, arn string) error {
 		}
 		return fmt.Errorf("list targets of %s: %w", arn, err)
 	}
-	out := slices.DeleteFunc(slices.Clone(p.owned.mine(health.Targets)), func(t observed.Target) bool { return !isActive(t) })
+	out := slices.DeleteFunc(p.mine(health.Targets), func(t observed.Target) bool { return !isActive(t) })
 	for chunk := range slices.Chunk(out, MaxTargets) {
 		if err := p.r.fence(); err != nil {
 			return err

@@ -76,17 +76,29 @@ func (p *pass) useless(list []observed.Target) ([]observed.Target, error) {
 	return slices.DeleteFunc(slices.Clone(list), func(t observed.Target) bool { return serving[t.ID] != nil }), err
 }
 
-func (p *pass) deregister(ctx context.Context, arn string, drop []observed.Target) error {
-	for chunk := range slices.Chunk(drop, MaxTargets) {
+// deregister takes targets out and returns the last error. One that AWS refuses does not keep the
+// others in.
+func (p *pass) deregister(ctx context.Context, arn string, drop []observed.Target) (failed error) {
+	queue := slices.Collect(slices.Chunk(drop, MaxTargets))
+	for len(queue) > 0 {
+		chunk := queue[0]
+		queue = queue[1:]
 		if err := p.r.fence(); err != nil {
 			return err
 		}
-		if err := p.groups().Deregister(ctx, arn, chunk); err != nil {
+		err := p.groups().Deregister(ctx, arn, chunk)
+		switch {
+		case err == nil:
+			p.out.Changed = true
+		case p.r.Cloud.Class(err) != engine.Invalid:
 			return fmt.Errorf("deregister %d targets of %s: %w", len(chunk), arn, err)
+		case len(chunk) > 1:
+			queue = append(queue, chunk[:len(chunk)/2], chunk[len(chunk)/2:])
+		default:
+			failed = fmt.Errorf("deregister %s of %s: %w", chunk[0].ID, arn, err)
 		}
-		p.out.Changed = true
 	}
-	return nil
+	return failed
 }
 
 // register adds endpoints, notes those that could not be added, and returns the last error. One that

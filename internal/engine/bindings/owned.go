@@ -22,44 +22,47 @@ import (
 type owned struct {
 	recorded bool
 	is       map[string]bool // by identity, in canonical form
-	// others are the targets that other bindings of this cluster want in the same group.
-	others map[string]bool
 }
 
-// loadOwned reads the record past every cache.
-func (p *pass) loadOwned(ctx context.Context) error {
-	p.owned = nil
-	if !p.b.Spec.MultiClusterTargetGroup {
+// loadOwned finds out what may be taken out. The record is read past every cache.
+func (p *pass) loadOwned(ctx context.Context, leaving bool) error {
+	p.owned, p.others = nil, nil
+	shared := p.b.Spec.MultiClusterTargetGroup
+	if shared || leaving {
+		var err error
+		if p.others, err = p.r.wantedByOthers(ctx, p.b, leaving); err != nil {
+			return err
+		}
+	}
+	if !shared {
 		return nil
 	}
 	list, recorded, err := p.r.Cluster.OwnedTargets(ctx, p.key)
 	if err != nil {
 		return fmt.Errorf("read the record of own targets: %w", err)
 	}
-	others, err := p.r.wantedByOthers(ctx, p.b)
-	if err != nil {
-		return err
-	}
-	p.owned = &owned{recorded: recorded, is: map[string]bool{}, others: others}
+	p.owned = &owned{recorded: recorded, is: map[string]bool{}}
 	for _, id := range list {
 		p.owned.is[targets.CanonicalIdentity(id)] = true
 	}
 	return nil
 }
 
-// wantedByOthers are the identities, in canonical form, of the endpoints of the other bindings that
-// fill the group of a shared one. It is read in a view of its own: when they change, the bindings
-// that want them have runs of their own.
-func (r *Reconciler) wantedByOthers(ctx context.Context, b *elbv2.TargetGroupBinding) (map[string]bool, error) {
+// wantedByOthers are the identities, in canonical form, of the endpoints of the other bindings of
+// this cluster that fill the same group: those that share it, or whoever comes after one that is
+// leaving. It is read in a view of its own: when they change, the bindings that want them have runs
+// of their own.
+func (r *Reconciler) wantedByOthers(ctx context.Context, b *elbv2.TargetGroupBinding, leaving bool) (map[string]bool, error) {
 	v := r.Cluster.View()
 	out := map[string]bool{}
 	for _, o := range cluster.List[*elbv2.TargetGroupBinding](v, cluster.Query{Kind: cluster.KindBinding}) {
-		if o.Namespace == b.Namespace && o.Name == b.Name || o.DeletionTimestamp != nil || !o.Spec.MultiClusterTargetGroup || !sameGroup(o, b) {
+		if o.Namespace == b.Namespace && o.Name == b.Name || o.DeletionTimestamp != nil || !sameGroup(o, b) ||
+			!o.Spec.MultiClusterTargetGroup && !leaving {
 			continue
 		}
 		w, err := r.described(ctx, o)
 		if err != nil {
-			return nil, err
+			continue // it cannot register anything either
 		}
 		for _, e := range targets.Resolve(v, w, r.Targets).Endpoints {
 			out[targets.CanonicalIdentity(e.Identity())] = true
@@ -69,14 +72,11 @@ func (r *Reconciler) wantedByOthers(ctx context.Context, b *elbv2.TargetGroupBin
 }
 
 // mine leaves those targets that may be taken out: not what another binding wants, which would not
-// be told. Without a record there are none: it is not known who registered them.
-func (o *owned) mine(list []observed.Target) []observed.Target {
-	if o == nil {
-		return list
-	}
+// be told. In a shared group without a record there are none: it is not known who registered them.
+func (p *pass) mine(list []observed.Target) []observed.Target {
 	return slices.DeleteFunc(slices.Clone(list), func(t observed.Target) bool {
 		id := targets.CanonicalIdentity(targets.IdentityOf(t))
-		return !o.is[id] || o.others[id]
+		return p.others[id] || p.owned != nil && !p.owned.is[id]
 	})
 }
 

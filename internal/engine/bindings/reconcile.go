@@ -49,6 +49,7 @@ type pass struct {
 	shown      bool              // pods were told of their targets
 	later      bool              // a call waits for its turn
 	owned      *owned            // what may be taken out; nil: all
+	others     map[string]bool   // what other bindings want, by identity
 }
 
 // groups are the target groups that the binding's account reaches.
@@ -99,14 +100,16 @@ func (p *pass) gone(ctx context.Context) error {
 		p.retry(true, comeback-absent)
 		return nil
 	}
+	if known { // otherwise there were no rules either
+		p.r.noteServing(p.key, false)
+		if _, err := p.r.syncRules(ctx, p.key, true); err != nil {
+			return err
+		}
+	}
 	if p.out.RetryAfter == 0 {
 		p.r.forget(p.key)
 	}
-	if !known {
-		return nil // there were no rules either
-	}
-	_, err = p.r.syncRules(ctx, p.key, true)
-	return err
+	return nil
 }
 
 // converge is a run over a binding that is to stay.
@@ -149,7 +152,9 @@ func (p *pass) converge(ctx context.Context) error {
 	p.r.noteServing(p.key, false)
 	switch {
 	case rival != nil:
-		p.out.RetryAfter = p.r.Requeue
+		cluster.Get[*elbv2.TargetGroupBinding](p.v, cluster.KindBinding, rival.Namespace, rival.Name)
+		p.r.viewed(p.key, p.v) // its going is noticed at once
+		p.out.RetryAfter = patience
 		return p.stop(ctx, reasonFailedReconcile, shared(p.b, rival))
 	case p.found.NotFound:
 		return p.withdraw(ctx)

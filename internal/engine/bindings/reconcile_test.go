@@ -356,6 +356,17 @@ func TestOneRefusedTargetDoesNotKeepTheOthersOut(t *testing.T) {
 	want(t, "condition", "False FailedReconcile", w.ready("a"))
 }
 
+func TestOneRefusedTargetDoesNotKeepTheOthersIn(t *testing.T) {
+	w := ipWorld(t, p1)
+	for _, ip := range []string{"10.0.9.1", "10.0.9.2", "10.0.9.3"} {
+		w.aws.groups["arn/a"] = append(w.aws.groups["arn/a"], observed.Target{ID: ip, Port: 8080, State: "healthy"})
+	}
+	w.aws.refuse["out 10.0.9.2"] = engine.Invalid
+	w.run("a")
+	want(t, "targets", "10.0.1.1:8080 10.0.9.2:8080", w.aws.ids("arn/a"))
+	want(t, "condition", "False FailedReconcile", w.ready("a"))
+}
+
 func TestTheSameFaultIsWrittenOnce(t *testing.T) {
 	w := ipWorld(t, p1)
 	w.aws.refuse["10.0.1.1"] = engine.Denied
@@ -437,6 +448,32 @@ func TestOlderOfTwoBindingsIsServed(t *testing.T) {
 	w.drop(cluster.KindBinding, "b")
 	w.run("b")
 	want(t, "targets after the younger is gone", "10.0.1.1:8080", w.aws.ids("arn/a"))
+}
+
+// Renaming a binding means to make another and to delete the first.
+func TestASuccessorTakesOverWithoutAGap(t *testing.T) {
+	for name, order := range map[string][]string{"the first is quicker": {"a", "b"}, "the successor is quicker": {"b", "a", "b"}} {
+		t.Run(name, func(t *testing.T) {
+			w := ipWorld(t, p1, p2)
+			w.run("a")
+			w.aws.setAll("arn/a", "healthy")
+			w.now = w.now.Add(time.Minute)
+			w.put(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"))
+			w.run("b")
+			w.drop(cluster.KindBinding, "a")
+			w.aws.take()
+			for _, n := range order {
+				w.run(n)
+			}
+			if calls := w.aws.take(); strings.Contains(calls, "register") {
+				t.Errorf("targets were touched: %s", calls)
+			}
+			want(t, "condition", "True SuccessfullyReconciled", w.ready("b"))
+			w.drop(cluster.KindBinding, "b")
+			w.run("b")
+			want(t, "targets in the end", "", w.aws.ids("arn/a"))
+		})
+	}
 }
 
 func TestNameAndTypeAreFoundOut(t *testing.T) {

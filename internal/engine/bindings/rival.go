@@ -12,12 +12,13 @@ import (
 )
 
 // rival finds another binding that fills the same target group and was there first. Two bindings
-// would take each other's targets out for ever, unless both know that the group is shared.
+// would take each other's targets out for ever, unless both know that the group is shared. One that
+// is about to go gives way at once, so that the group does not become empty in between.
 func (r *Reconciler) rival(b *elbv2.TargetGroupBinding) (*elbv2.TargetGroupBinding, error) {
 	v := r.Cluster.View()
 	var first *elbv2.TargetGroupBinding
 	for _, o := range cluster.List[*elbv2.TargetGroupBinding](v, cluster.Query{Kind: cluster.KindBinding}) {
-		if o.Namespace == b.Namespace && o.Name == b.Name || !sameGroup(o, b) || !before(o, b) ||
+		if o.Namespace == b.Namespace && o.Name == b.Name || o.DeletionTimestamp != nil || !sameGroup(o, b) || !before(o, b) ||
 			o.Spec.MultiClusterTargetGroup && b.Spec.MultiClusterTargetGroup {
 			continue
 		}

@@ -117,6 +117,11 @@ func (a *aws) Register(_ context.Context, arn string, add []bindings.Target) err
 
 func (a *aws) Deregister(_ context.Context, arn string, out []observed.Target) error {
 	for _, t := range out {
+		if c, ok := a.refuse["out "+t.ID]; ok {
+			return classed{c, "refused to take out " + t.ID}
+		}
+	}
+	for _, t := range out {
 		a.log = append(a.log, fmt.Sprintf("deregister %s %s:%d", short(arn), t.ID, t.Port))
 		a.groups[arn] = slices.DeleteFunc(a.groups[arn], func(o observed.Target) bool { return o.ID == t.ID && o.Port == t.Port })
 	}

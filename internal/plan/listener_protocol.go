@@ -1,0 +1,51 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// secureFirst makes a plain listener serve TLS before anything else is done to it, since only TLS
+// listeners take further certificates and rules that authenticate. What follows is planned for the
+// listener as it is then.
+func (b *builder) secureFirst(l *listenerPlan, settings ListenerSettings, after []StepID) []StepID {
+	if l.live == nil || l.wish.TLS == nil || l.live.Protocol == settings.Protocol {
+		return nil
+	}
+	settings.Default = l.live.Default
+	id := b.changeProtocol(l, settings, after)
+	live := *l.live
+	live.Protocol, live.Policy, live.Certificate, live.MutualAuth = settings.Protocol, settings.Policy, settings.Certificate, settings.MutualAuth
+	l.live = &live
+	return []StepID{id}
+}
+
+// plainLast says that a TLS listener that is to be a plain one has to stay as it is until its rules
+// are changed, because some of them do what only TLS listeners can.
+func plainLast(l *listenerPlan) bool {
+	if l.live == nil || l.wish.TLS != nil || l.live.Protocol == l.wish.Protocol() {
+		return false
+	}
+	return needsTLS(l.live.Default) || slices.ContainsFunc(l.live.Rules, func(r observed.Rule) bool { return needsTLS(r.Actions) })
+}
+
+func needsTLS(actions []model.Action) bool {
+	return slices.ContainsFunc(actions, func(a model.Action) bool {
+		switch a.(type) {
+		case model.AuthOIDC, model.AuthCognito, model.ValidateJWT:
+			return true
+		}
+		return false
+	})
+}
+
+func (b *builder) changeProtocol(l *listenerPlan, settings ListenerSettings, after []StepID) StepID {
+	a := listenerAddress(l.wish.Port)
+	return b.add(Step{
+		ID: stepID("protocol", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: settings},
+		Changes: []Change{{Path: "protocol", From: l.live.Protocol, To: settings.Protocol}},
+		Why:     "the listener differs", Impact: BriefImpact, After: slices.Clone(after), Blames: l.wish.Members,
+	})
+}
