@@ -100,7 +100,7 @@ func Run(ctx context.Context, s Setup) error {
 	book := checkpoint.New(time.Now)
 	st := StackLine(engine.Config{
 		Cloud: aws.Stacks, Cluster: cl, Frontends: frontends,
-		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Now: time.Now, Checkpoints: book,
+		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Now: time.Now, Checkpoints: book, Secrets: book,
 	}, cl, metrics, s.Log.WithName("deploy"))
 	prepare, err := keep(s, mgr, live, book, fence)
 	if err != nil {

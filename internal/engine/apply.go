@@ -46,11 +46,15 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		}
 		r.out.Failed, r.out.RetryAfter = nil, 0
 		start := r.e.now()
+		r.assume(d)
 		err = r.apply(ctx, d.Plan)
 		r.e.phase(stack.ID.Kind, Applying, start)
 		if err != nil {
 			r.out.FailedIn = Applying
 			return err
+		}
+		if r.out.Done && stack.Empty() && r.e.Secrets != nil {
+			r.e.Secrets.Keep(r.out.ID, nil)
 		}
 		again := false
 		for _, f := range r.out.Failed {
@@ -119,6 +123,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan) error {
 		}
 		done[s.ID] = true
 		r.out.Changed = true
+		r.give(s, res, known)
 		if res.ID != "" {
 			known[s.Address] = res.ID
 		}

@@ -34,6 +34,9 @@ type Config struct {
 	Stepped func(id model.StackID, s plan.Step, r plan.Result, err error)
 	// Checkpoints put off the first look at stacks that did not change. Nil: all are looked at.
 	Checkpoints Checkpoints
+	// Secrets remember the client secrets that AWS was given. Nil: a change of one is carried out
+	// only together with another change.
+	Secrets Secrets
 	// Now is the clock of the phases; nil means that they are not measured.
 	Now func() time.Time
 }
@@ -45,6 +48,16 @@ type Checkpoints interface {
 	PutOff(id model.StackID, wish string) time.Duration
 	// Note remembers a wish that was brought about completely; "" forgets the stack.
 	Note(id model.StackID, wish string)
+}
+
+// Secrets remember by marks which client secret each listener and rule of a stack was given last.
+type Secrets interface {
+	// Given returns a mark, empty if none is known.
+	Given(id model.StackID, arn string) string
+	// Give notes a mark.
+	Give(id model.StackID, arn, mark string)
+	// Keep forgets all of a stack but the given ARNs.
+	Keep(id model.StackID, arns []string)
 }
 
 // Engine runs stacks. It keeps nothing from one run to the next but when it changed routes, and
@@ -126,6 +139,7 @@ func (e *Engine) draft(ctx context.Context, v *cluster.View, stack model.Stack, 
 			return d, fmt.Errorf("observe %s: %w", stack.ID, err)
 		}
 		have.Bindings = e.Cluster.Bindings(v, stack.ID)
+		have.Facts.Secrets = e.given(stack.ID, have)
 		start = e.now()
 		p, more := plan.Make(stack, have, e.Options)
 		if e.Options.StrictGroups && !stack.Hold && slices.ContainsFunc(append(slices.Clone(found), more...), isError) {

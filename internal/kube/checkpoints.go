@@ -9,19 +9,20 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// CheckpointsName is the ConfigMap that holds the checkpoints of stacks.
+// CheckpointsName is the Secret that holds the checkpoints of stacks. They are hashes, but client
+// secrets have part in them, and guesses could be tried against them.
 const CheckpointsName = "fulcrum-checkpoints"
 
 // checkpointsKey is where they stand in it. Another form of them would have another key.
 const checkpointsKey = "v1"
 
-// Checkpoints stores one text in a ConfigMap.
+// Checkpoints stores one text in a Secret.
 type Checkpoints struct {
 	API       API
 	Namespace string
 }
 
-// Read returns the text; a ConfigMap that is not there is empty.
+// Read returns the text; a Secret that is not there is empty.
 func (c Checkpoints) Read(ctx context.Context) (string, error) {
 	m := c.named()
 	err := c.API.Read(ctx, m)
@@ -29,20 +30,20 @@ func (c Checkpoints) Read(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read ConfigMap %s/%s: %w", c.Namespace, CheckpointsName, err)
+		return "", fmt.Errorf("read Secret %s/%s: %w", c.Namespace, CheckpointsName, err)
 	}
-	return m.Data[checkpointsKey], nil
+	return string(m.Data[checkpointsKey]), nil
 }
 
-// Write replaces the text. What else stands in the ConfigMap stays.
+// Write replaces the text. What else stands in the Secret stays.
 func (c Checkpoints) Write(ctx context.Context, text string) error {
 	m := c.named()
 	err := c.API.Read(ctx, m)
 	data := maps.Clone(m.Data)
 	if data == nil {
-		data = map[string]string{}
+		data = map[string][]byte{}
 	}
-	data[checkpointsKey] = text
+	data[checkpointsKey] = []byte(text)
 	m.Data = data
 	switch {
 	case apierrors.IsNotFound(err):
@@ -53,13 +54,13 @@ func (c Checkpoints) Write(ctx context.Context, text string) error {
 		err = c.API.Update(ctx, m)
 	}
 	if err != nil {
-		return fmt.Errorf("write ConfigMap %s/%s: %w", c.Namespace, CheckpointsName, err)
+		return fmt.Errorf("write Secret %s/%s: %w", c.Namespace, CheckpointsName, err)
 	}
 	return nil
 }
 
-func (c Checkpoints) named() *corev1.ConfigMap {
-	m := &corev1.ConfigMap{}
+func (c Checkpoints) named() *corev1.Secret {
+	m := &corev1.Secret{}
 	m.Namespace, m.Name = c.Namespace, CheckpointsName
 	return m
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-func TestCheckpointsStayInTheirConfigMap(t *testing.T) {
+func TestCheckpointsStayInTheirSecret(t *testing.T) {
 	store, err := cluster.NewMemory(time.Now)
 	if err != nil {
 		t.Fatal(err)
@@ -36,18 +36,18 @@ func TestCheckpointsStayInTheirConfigMap(t *testing.T) {
 			t.Errorf("%q, want %q", got, text)
 		}
 	}
-	other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: kube.CheckpointsName}, Data: map[string]string{"note": "of a person"}}
+	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: kube.CheckpointsName}, Data: map[string][]byte{"note": []byte("of a person")}}
 	if _, err := store.Update(other, cluster.Main); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Write(t.Context(), "three"); err != nil {
 		t.Fatal(err)
 	}
-	m := &corev1.ConfigMap{ObjectMeta: other.ObjectMeta}
+	m := &corev1.Secret{ObjectMeta: other.ObjectMeta}
 	if err := store.Read(m); err != nil {
 		t.Fatal(err)
 	}
-	if m.Data["note"] == "" || read() != "three" {
-		t.Errorf("the ConfigMap holds %v", m.Data)
+	if string(m.Data["note"]) != "of a person" || read() != "three" {
+		t.Errorf("the Secret holds %v", m.Data)
 	}
 }

@@ -1,6 +1,11 @@
 package model
 
-import "github.com/fulcrum-lb/fulcrum/internal/finding"
+import (
+	"crypto/sha256"
+	"encoding/base64"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
 
 // Rule of a listener. Its priority is its place in the listener's list.
 type Rule struct {
@@ -193,6 +198,16 @@ func (Secret) GoString() string { return "[redacted]" }
 
 // MarshalText hides the value from encoders.
 func (Secret) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
+
+// Mark is a hash that tells whether another secret has been put to a use, such as a rule's ARN. The
+// same secret has another mark for each use. It is empty for an empty secret.
+func (s Secret) Mark(use string) string {
+	if s == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(use + "\x00" + string(s)))
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}
 
 // Reveal returns the value, for the one call that needs it.
 func (s Secret) Reveal() string { return string(s) }

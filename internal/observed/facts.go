@@ -43,6 +43,9 @@ type Facts struct {
 	// PublicCertificates of the account and region, whoever requested them.
 	PublicCertificates      []PublicCertificate
 	PublicCertificatesAsked bool
+	// Secrets are marks of the client secrets that AWS was given last, by the ARN of the listener or
+	// rule. AWS never tells them; one that is missing counts as the wished one.
+	Secrets map[string]string
 	// Health by target group ARN, for those asked.
 	Health map[string]Health
 	// Now is the time of the observation.

@@ -174,10 +174,15 @@ func (b *builder) modifyListener(l *listenerPlan, settings ListenerSettings, aft
 		}
 	}
 	wait := ""
-	if !sameActions(settings.Default, live.Default, b.arn) {
+	differ := func(as []model.Action) bool {
+		return !sameActions(as, live.Default, b.arn) || b.otherSecret(live.ARN, as)
+	}
+	if !differ(settings.Default) {
+		b.assumeSecret(live.ARN, settings.Default)
+	} else {
 		now, w := b.shift(settings.Default, live.Default)
 		wait = w
-		if !sameActions(now, live.Default, b.arn) {
+		if differ(now) {
 			settings.Default = now
 			changes = append(changes, Change{Path: "default", From: actionsText(live.Default), To: actionsText(now)})
 		} else {

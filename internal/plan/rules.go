@@ -90,7 +90,8 @@ func (b *builder) pairRules(l *listenerPlan) ruleSet {
 		return w.plan.kept == nil && sameConditions(w.plan.wish.Conditions, o.Conditions)
 	}
 	equal := func(w *ruleChange, o observed.Rule) bool {
-		return alike(w, o) && sameActions(w.plan.wish.Actions, o.Actions, b.arn) && sameTransforms(w.plan.wish.Transforms, o.Transforms)
+		return alike(w, o) && sameActions(w.plan.wish.Actions, o.Actions, b.arn) && !b.otherSecret(o.ARN, w.plan.wish.Actions) &&
+			sameTransforms(w.plan.wish.Transforms, o.Transforms)
 	}
 	here := func(f func(*ruleChange, observed.Rule) bool) func(*ruleChange, observed.Rule) bool {
 		return func(w *ruleChange, o observed.Rule) bool { return w.priority == o.Priority && f(w, o) }
@@ -107,7 +108,11 @@ func (b *builder) pairRules(l *listenerPlan) ruleSet {
 	}
 	for i := range s.wished {
 		w := &s.wished[i]
-		if w.live == nil || equal(w, *w.live) || w.plan.kept != nil {
+		if w.live == nil || w.plan.kept != nil {
+			continue
+		}
+		if equal(w, *w.live) {
+			b.assumeSecret(w.live.ARN, w.plan.wish.Actions)
 			continue
 		}
 		now, wait := b.shift(w.plan.wish.Actions, w.live.Actions)

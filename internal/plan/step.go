@@ -101,6 +101,9 @@ type Plan struct {
 	Front Address
 	// Ports that the load balancer listens on when the plan is done, ascending.
 	Ports []int32
+	// Secrets are marks of client secrets that listeners and rules, by ARN, are taken to have
+	// because nothing is known to the contrary.
+	Secrets map[string]string
 }
 
 // Empty says that there is nothing to do, not even to wait for.

@@ -25,9 +25,9 @@ func shopWithCheckpoints(t *testing.T) *Rig {
 	return r
 }
 
-func checkpointsOf(r *Rig) map[string]string {
-	for _, o := range r.Store.All("ConfigMap") {
-		if m, ok := o.(*corev1.ConfigMap); ok && m.Name == kube.CheckpointsName {
+func checkpointsOf(r *Rig) map[string][]byte {
+	for _, o := range r.Store.All(cluster.KindSecret) {
+		if m, ok := o.(*corev1.Secret); ok && m.Name == kube.CheckpointsName {
 			return m.Data
 		}
 	}
@@ -67,7 +67,7 @@ func TestStartLooksFirstAtWhatChanged(t *testing.T) {
 			}
 		}, true},
 		"the checkpoints": {func(r *Rig) {
-			for _, o := range r.Store.All("ConfigMap") {
+			for _, o := range r.Store.All(cluster.KindSecret) {
 				if err := r.Store.Remove(o); err != nil {
 					t.Error(err)
 				}
@@ -123,7 +123,7 @@ func TestCheckpointsAreHashes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWithCheckpoints(t)
 		r.process.save()
-		text := checkpointsOf(r)["v1"]
+		text := string(checkpointsOf(r)["v1"])
 		if len(text) == 0 || len(text) > 60 {
 			t.Errorf("stored: %q", text)
 		}

@@ -167,8 +167,9 @@ func (r *Rig) Start() {
 			p.stacks.Ran(id, v)
 		},
 	}
+	book := checkpoint.New(time.Now)
+	line.Secrets = book
 	if r.opt.Checkpoints {
-		book := checkpoint.New(time.Now)
 		p.checkpoints = &controller.Checkpoints{Book: book, Store: kube.Checkpoints{API: mortal{p, api}, Namespace: "kube-system"}}
 		if r.opt.Workers == 0 {
 			p.checkpoints.Load(ctx)

@@ -20,13 +20,15 @@ const (
 	Lane  = 44 * time.Minute
 )
 
-// Book holds the marks of stacks. It is safe for use by several goroutines.
+// Book holds the marks of stacks, and those of the client secrets that AWS was given for them. It is
+// safe for use by several goroutines.
 type Book struct {
 	now func() time.Time
 
 	mu     sync.Mutex
 	begun  time.Time
 	marks  map[model.StackID]string
+	given  map[model.StackID]map[string]string // by a hash of the ARN
 	looked map[model.StackID]bool
 	// news says that the marks differ from those that were stored last.
 	news bool
@@ -34,7 +36,10 @@ type Book struct {
 
 // New returns an empty book: until Begin, every stack is looked at when its turn comes.
 func New(now func() time.Time) *Book {
-	return &Book{now: now, marks: map[model.StackID]string{}, looked: map[model.StackID]bool{}}
+	b := &Book{now: now}
+	b.marks, b.given = parse("")
+	b.looked = map[model.StackID]bool{}
+	return b
 }
 
 // Begin starts the time of a process that leads, with what the one before has stored. Lines that
@@ -43,7 +48,8 @@ func (b *Book) Begin(stored string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.begun, b.news = b.now(), false
-	b.marks, b.looked = parse(stored), map[model.StackID]bool{}
+	b.marks, b.given = parse(stored)
+	b.looked = map[model.StackID]bool{}
 }
 
 // PutOff says for how long a stack may still be left alone; zero: it is to be looked at now. A
@@ -76,19 +82,65 @@ func (b *Book) Note(id model.StackID, wish string) {
 	b.marks[id] = wish
 }
 
-// Text is what is to be stored, and whether it differs from what was stored last. A text that does
-// not fit into one object is left out altogether.
+// Given returns the mark of the client secret that a listener or rule was given, empty if none is
+// known.
+func (b *Book) Given(id model.StackID, arn string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.given[id][Digest(arn)]
+}
+
+// Give notes the mark of the client secret that a listener or rule was given.
+func (b *Book) Give(id model.StackID, arn, mark string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.given[id] == nil {
+		b.given[id] = map[string]string{}
+	}
+	key := Digest(arn)
+	b.news = b.news || b.given[id][key] != mark
+	b.given[id][key] = mark
+}
+
+// Keep forgets what all listeners and rules of a stack but these were given.
+func (b *Book) Keep(id model.StackID, arns []string) {
+	keys := make([]string, len(arns))
+	for i, arn := range arns {
+		keys[i] = Digest(arn)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for key := range b.given[id] {
+		if !slices.Contains(keys, key) {
+			delete(b.given[id], key)
+			b.news = true
+		}
+	}
+	if len(b.given[id]) == 0 {
+		delete(b.given, id)
+	}
+}
+
+// Text is what is to be stored, and whether it differs from what was stored last. What does not fit
+// into one object is left out altogether, the marks of stacks first.
 func (b *Book) Text() (text string, news bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var out strings.Builder
+	var stacks, secrets strings.Builder
 	for _, id := range slices.SortedFunc(maps.Keys(b.marks), model.StackID.Compare) {
-		fmt.Fprintf(&out, "%s %s %s\n", id.Kind, id, b.marks[id])
+		fmt.Fprintf(&stacks, "%s %s %s\n", id.Kind, id, b.marks[id])
 	}
-	if out.Len() > maxText {
-		return "", b.news
+	for _, id := range slices.SortedFunc(maps.Keys(b.given), model.StackID.Compare) {
+		for _, key := range slices.Sorted(maps.Keys(b.given[id])) {
+			fmt.Fprintf(&secrets, "%s %s %s %s\n", id.Kind, id, key, b.given[id][key])
+		}
 	}
-	return out.String(), b.news
+	for _, s := range []string{stacks.String() + secrets.String(), secrets.String()} {
+		if len(s) <= maxText {
+			return s, b.news
+		}
+	}
+	return "", b.news
 }
 
 // Stored notes that a text was stored.
@@ -102,20 +154,27 @@ func (b *Book) Stored(text string) {
 // maxText keeps below what Kubernetes takes for one object, 1 MiB.
 const maxText = 900 << 10
 
-func parse(text string) map[model.StackID]string {
-	out := map[model.StackID]string{}
+func parse(text string) (marks map[model.StackID]string, given map[model.StackID]map[string]string) {
+	marks, given = map[model.StackID]string{}, map[model.StackID]map[string]string{}
 	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
 		f := strings.Fields(lines.Text())
-		if len(f) != 3 {
+		if len(f) != 3 && len(f) != 4 {
 			continue
 		}
 		id := model.StackID{Kind: model.Kind(f[0]), Name: f[1]}
 		if namespace, name, ok := strings.Cut(f[1], "/"); ok {
 			id.Namespace, id.Name = namespace, name
 		}
-		out[id] = f[2]
+		if len(f) == 3 {
+			marks[id] = f[2]
+			continue
+		}
+		if given[id] == nil {
+			given[id] = map[string]string{}
+		}
+		given[id][f[2]] = f[3]
 	}
-	return out
+	return marks, given
 }
 
 // slot is a stack's place in the slow lane. It depends on the stack alone, so that a process that

@@ -166,3 +166,36 @@ func TestTooMuchIsNotStored(t *testing.T) {
 		t.Errorf("%d bytes are to be stored", len(text))
 	}
 }
+
+func TestGivenSecretsAreRemembered(t *testing.T) {
+	now := func() time.Time { return time.Unix(1e9, 0) }
+	web, group := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, model.StackID{Kind: model.Ingress, Name: "group"}
+	before := New(now)
+	before.Begin("")
+	before.Note(web, "w")
+	for _, arn := range []string{"a", "b", "c"} {
+		before.Give(web, arn, "mark-"+arn)
+		before.Give(group, arn, "other-"+arn)
+	}
+	before.Keep(web, []string{"a", "c"})
+	text, news := before.Text()
+	if !news || strings.Count(text, "\n") != 6 {
+		t.Fatalf("%v %q", news, text)
+	}
+	before.Stored(text)
+	before.Give(web, "a", "mark-a")
+	before.Keep(web, []string{"a", "c", "d"})
+	if _, news := before.Text(); news {
+		t.Error("what was known already is news")
+	}
+	after := New(now)
+	after.Begin(text)
+	got := []string{after.Given(web, "a"), after.Given(web, "b"), after.Given(web, "c"), after.Given(group, "b"), after.Given(group, "d")}
+	if d := cmp.Diff([]string{"mark-a", "", "mark-c", "other-b", ""}, got); d != "" {
+		t.Error(d)
+	}
+	after.Keep(group, nil)
+	if text, _ := after.Text(); strings.Contains(text, "other") || !strings.Contains(text, "mark-a") {
+		t.Errorf("%q", text)
+	}
+}

@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// given are the marks of the client secrets that listeners and rules were given.
+func (e *Engine) given(id model.StackID, have observed.Stack) map[string]string {
+	if e.Secrets == nil {
+		return nil
+	}
+	out := map[string]string{}
+	for arn := range authenticating(have) {
+		if mark := e.Secrets.Given(id, arn); mark != "" {
+			out[arn] = mark
+		}
+	}
+	return out
+}
+
+// authenticating are the ARNs of live listeners and rules with a client secret.
+func authenticating(have observed.Stack) map[string]bool {
+	out := map[string]bool{}
+	note := func(arn string, actions []model.Action) {
+		if slices.ContainsFunc(actions, func(a model.Action) bool { _, ok := a.(model.AuthOIDC); return ok }) {
+			out[arn] = true
+		}
+	}
+	for _, lb := range have.LoadBalancers {
+		for _, l := range lb.Listeners {
+			note(l.ARN, l.Default)
+			for _, r := range l.Rules {
+				note(r.ARN, r.Actions)
+			}
+		}
+	}
+	return out
+}
+
+// give notes the client secret that a step has given to AWS.
+func (r *run) give(s plan.Step, res plan.Result, known plan.Known) {
+	if r.e.Secrets == nil {
+		return
+	}
+	var arn string
+	var actions []model.Action
+	switch do := s.Do.(type) {
+	case plan.CreateRule:
+		arn, actions = res.ID, do.Rule.Actions
+	case plan.ModifyRule:
+		arn, actions = known[do.Rule], do.Actions
+	case plan.CreateListener:
+		arn, actions = res.ID, do.Settings.Default
+	case plan.ModifyListener:
+		arn, actions = known[do.Listener], do.Settings.Default
+	}
+	if mark := plan.SecretMark(arn, actions); mark != "" {
+		r.e.Secrets.Give(r.out.ID, arn, mark)
+	}
+}
+
+// assume notes what the plan takes for granted. Where nothing was left to do, what is not there any
+// more is forgotten.
+func (r *run) assume(d Draft) {
+	if r.e.Secrets == nil {
+		return
+	}
+	for _, arn := range slices.Sorted(maps.Keys(d.Plan.Secrets)) {
+		r.e.Secrets.Give(r.out.ID, arn, d.Plan.Secrets[arn])
+	}
+	if d.Plan.Empty() {
+		r.e.Secrets.Keep(r.out.ID, slices.Sorted(maps.Keys(authenticating(d.Have))))
+	}
+}

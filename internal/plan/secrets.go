@@ -1,0 +1,36 @@
+package plan
+
+import "github.com/fulcrum-lb/fulcrum/internal/model"
+
+// AWS never tells the client secret of an action that authenticates by OpenID Connect. So it is
+// remembered which one each listener and rule was given, as a mark; where nothing is remembered, as
+// after another controller, the live secret is taken to be the wished one.
+
+// SecretMark is the mark of the client secret among the actions of a listener or rule with the ARN;
+// empty if there is none, or if the one that is live is meant.
+func SecretMark(arn string, actions []model.Action) string {
+	for _, a := range actions {
+		if oidc, ok := a.(model.AuthOIDC); ok {
+			return oidc.ClientSecret.Mark(arn)
+		}
+	}
+	return ""
+}
+
+// otherSecret says that a live listener or rule was given another client secret than the wished one.
+func (b *builder) otherSecret(arn string, want []model.Action) bool {
+	mark, given := SecretMark(arn, want), b.have.Facts.Secrets[arn]
+	return mark != "" && given != "" && mark != given
+}
+
+// assumeSecret notes what a live listener or rule that equals the wish is taken to have.
+func (b *builder) assumeSecret(arn string, want []model.Action) {
+	mark := SecretMark(arn, want)
+	if mark == "" || b.have.Facts.Secrets[arn] != "" {
+		return
+	}
+	if b.plan.Secrets == nil {
+		b.plan.Secrets = map[string]string{}
+	}
+	b.plan.Secrets[arn] = mark
+}
