@@ -1,0 +1,92 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+)
+
+// Whatever call stops a load balancer, the Ingress says so, once, and with the reason of events that
+// alerts are built on.
+func TestWhatStopsALoadBalancerIsToldOnItsIngress(t *testing.T) {
+	denied := fault.Action{Error: &world.Error{Code: "AccessDenied", Message: "no", Status: 403}}
+	broken := fault.Action{Error: &world.Error{Code: "InternalFailure", Message: "no", Status: 500}}
+	for name, c := range map[string]struct {
+		call            string
+		action          fault.Action
+		reason, message string
+	}{
+		"reading is denied":      {"DescribeLoadBalancers", denied, "FailedDeployModel", "AccessDenied: "},
+		"reading fails":          {"DescribeLoadBalancers", broken, "FailedDeployModel", "CallFailed: "},
+		"making is denied":       {"CreateLoadBalancer", denied, "FailedDeployModel", "AccessDenied: load-balancer: "},
+		"making fails":           {"CreateTargetGroup", broken, "FailedDeployModel", "CallFailed: target-group: "},
+		"reading is throttled":   {"DescribeLoadBalancers", fault.Action{Throttle: true}, "", ""},
+		"the connection is lost": {"CreateTargetGroup", fault.Action{Reset: true}, "FailedDeployModel", "CallFailed: target-group: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Emulator.Faults().Add(fault.Rule{Operation: c.call, Action: c.action})
+				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+				r.Settle(10 * time.Minute)
+				told := map[string]int{}
+				for _, o := range r.Store.All("Event") {
+					if e := o.(*corev1.Event); e.Type == corev1.EventTypeWarning && e.InvolvedObject.Kind == "Ingress" {
+						told[e.Reason]++
+						if !strings.HasPrefix(e.Message, c.message) {
+							t.Errorf("got %s", e.Message)
+						}
+					}
+				}
+				if c.reason == "" && len(told) > 0 || c.reason != "" && (len(told) != 1 || told[c.reason] != 1) {
+					t.Errorf("got %v", told)
+				}
+				r.Emulator.Faults().Reset()
+				settled(t, r)
+			})
+		})
+	}
+}
+
+// noFinalizers is an API server that takes no finalizers.
+type noFinalizers struct{ kube.API }
+
+func (n noFinalizers) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	if strings.Contains(string(data), `"finalizers"`) {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "ingresses"}, obj.GetName(), errors.New("a policy says no"))
+	}
+	return n.API.Patch(ctx, obj, part, kind, data)
+}
+
+func TestAFinalizerThatCannotBeWrittenIsToldAndNothingIsMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := New(t, Options{API: func(api kube.API) kube.API { return noFinalizers{api} }})
+		r.Apply(shop, ingressOf("", "/=web"))
+		r.Settle(10 * time.Minute)
+		if n := r.Emulator.Calls().Mutating(); n > 0 {
+			t.Errorf("%d mutating calls: %v", n, r.Emulator.Calls().Counts())
+		}
+		for _, o := range r.Store.All("Event") {
+			e := o.(*corev1.Event)
+			if e.Reason != "FailedAddFinalizer" || !strings.Contains(e.Message, "a policy says no") || strings.Contains(e.Message, "IAM") {
+				t.Errorf("%s: %s", e.Reason, e.Message)
+			}
+		}
+		if n := len(r.Store.All("Event")); n != 1 {
+			t.Errorf("%d events", n)
+		}
+	})
+}
