@@ -185,7 +185,7 @@ type IngressClassParamsSpec struct {
 // IngressClassParams holds settings for every Ingress of a class.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster
+// +kubebuilder:resource:scope=Cluster,singular=ingressclassparam
 // +kubebuilder:storageversion
 // +kubebuilder:printcolumn:name="GROUP-NAME",type="string",JSONPath=".spec.group.name",description="The Ingress group's name"
 // +kubebuilder:printcolumn:name="SCHEME",type="string",JSONPath=".spec.scheme",description="The load balancer's scheme"
