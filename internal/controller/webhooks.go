@@ -69,6 +69,7 @@ func addWebhooks(s Setup, mgr manager.Manager, source cluster.Source, live clien
 		return err
 	}
 	rules.Source, rules.Log, rules.Metrics = source, log, webhook.NewMetrics()
+	rules.OwnNamespace = keeper.Namespace
 	rules.Panicked = func() { admissionmetrics.WebhookPanics.WithLabelValues().Inc() }
 	if err := rules.Metrics.Register(ctrlmetrics.Registry); err != nil {
 		return fmt.Errorf("register metrics: %w", err)

@@ -46,10 +46,7 @@ func (c Config) injectAgent(ctx context.Context, r Request) (Answer, error) {
 	if v.Err() != nil || !wanted {
 		return Answer{}, v.Err()
 	}
-	cfg, err := c.AgentConfig(ctx, r.Namespace)
-	if err == nil && cfg == nil && r.Namespace != agentDefaultsFrom {
-		cfg, err = c.AgentConfig(ctx, agentDefaultsFrom)
-	}
+	cfg, err := c.agentConfig(ctx, r.Namespace)
 	if err != nil || cfg == nil {
 		return Answer{}, err
 	}
@@ -58,6 +55,21 @@ func (c Config) injectAgent(ctx context.Context, r Request) (Answer, error) {
 		return deny(agentInjector, "%v", err), nil
 	}
 	return Answer{Changes: changes}, nil
+}
+
+// agentConfig is that of the pod's namespace, else of the controller's, else of the usual one.
+func (c Config) agentConfig(ctx context.Context, namespace string) (*v1beta1.ALBTargetControlConfig, error) {
+	asked := map[string]bool{"": true}
+	for _, ns := range []string{namespace, c.OwnNamespace, agentDefaultsFrom} {
+		if asked[ns] {
+			continue
+		}
+		asked[ns] = true
+		if cfg, err := c.AgentConfig(ctx, ns); err != nil || cfg != nil {
+			return cfg, err
+		}
+	}
+	return nil, nil
 }
 
 func wantsAgent(v *cluster.View, namespace string, pod *corev1.Pod) bool {

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -43,6 +44,9 @@ func (c Config) validateBinding(ctx context.Context, r Request) (Answer, error) 
 		if changed := c.immutable(b, old, arn); len(changed) > 0 {
 			return deny(checkImmutable, "may not be changed: %s", strings.Join(changed, ", ")), nil
 		}
+		if misnamed(b) && b.Spec.TargetGroupName != old.Spec.TargetGroupName {
+			return deny(checkImmutable, "spec.targetGroupName: %s is not the name of %s, and the target group may not be changed", b.Spec.TargetGroupName, arn), nil
+		}
 	}
 	if b.Spec.NodeSelector != nil && isType(b, v1beta1.TargetTypeIP) {
 		return deny(checkSelector, "spec.nodeSelector: is for target type instance only"), nil
@@ -60,7 +64,19 @@ func (c Config) validateBinding(ctx context.Context, r Request) (Answer, error) 
 	if old != nil {
 		return Answer{}, nil
 	}
-	return againstAWS(ctx, ask, b, arn), nil
+	out := againstAWS(ctx, ask, b, arn)
+	if misnamed(b) {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("spec.targetGroupName: %s is not the name of %s, which counts", b.Spec.TargetGroupName, arn))
+	}
+	return out, nil
+}
+
+// misnamed says that a binding has both an ARN and a name, and that the name, which then counts for
+// nothing, is of another target group.
+func misnamed(b *v1beta1.TargetGroupBinding) bool {
+	_, of, ok := strings.Cut(b.Spec.TargetGroupARN, ":targetgroup/")
+	name, _, whole := strings.Cut(of, "/")
+	return ok && whole && b.Spec.TargetGroupName != "" && b.Spec.TargetGroupName != name
 }
 
 // required checks what every binding must say and returns its ARN.

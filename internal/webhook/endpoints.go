@@ -64,6 +64,8 @@ type Config struct {
 	// ServerIDs gives QUIC server ids, which go into ServerIDVariable; nil for none.
 	ServerIDs        ServerIDs
 	ServerIDVariable string
+	// OwnNamespace is the namespace of the controller, empty outside a cluster.
+	OwnNamespace string
 	// AgentConfig reads the configuration of the target control agent in a namespace, nil if there
 	// is none. A nil function switches the injection off.
 	AgentConfig func(ctx context.Context, namespace string) (*v1beta1.ALBTargetControlConfig, error)

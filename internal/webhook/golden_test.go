@@ -32,6 +32,7 @@ type caseOptions struct {
 	NoReadinessGates                   bool
 	Namespace                          string
 	LoadBalancerClass                  string
+	OwnNamespace                       string
 	Agent                              map[string]v1beta1.ALBTargetControlConfigSpec
 }
 
@@ -143,7 +144,7 @@ func configOf(t *testing.T, world amazon, opt caseOptions, objects string) webho
 	}
 	cfg.DenyClassAnnotation, cfg.DenyGroupName = opt.DenyClassAnnotation, opt.DenyGroupName
 	cfg.ReadinessGates, cfg.Namespace, cfg.LoadBalancerClass = !opt.NoReadinessGates, opt.Namespace, opt.LoadBalancerClass
-	cfg.VPC = world.vpc
+	cfg.VPC, cfg.OwnNamespace = world.vpc, opt.OwnNamespace
 	cfg.ServerIDs = &webhook.Clock{
 		Worker: func(context.Context) (uint32, error) { return 42, nil },
 		Now:    func() time.Time { return time.UnixMilli(1700000000000) }, Random: func(int) int { return 5 },
