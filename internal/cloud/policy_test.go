@@ -1,0 +1,87 @@
+package cloud
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/config/iam"
+)
+
+// behind are rights that AWS asks of the caller for what it does on its own behind a call of ours:
+// load balancers in a VPC, their certificates, web ACLs and user pools.
+var behind = []string{
+	"acm:AddTagsToCertificate", // of RequestCertificate with tags
+	"cognito-idp:DescribeUserPoolClient", "ec2:DescribeAccountAttributes", "ec2:DescribeAddresses", "ec2:DescribeCoipPools",
+	"ec2:DescribeInternetGateways", "ec2:DescribeIpamPools", "ec2:DescribeVpcPeeringConnections", "ec2:GetCoipPoolUsage",
+	"ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:SetWebAcl", "iam:CreateServiceLinkedRole", "iam:GetServerCertificate",
+	"iam:ListServerCertificates", "waf-regional:GetWebACL", "wafv2:GetWebACL",
+}
+
+// The policies that are shipped hold the calls that are in this package, and what AWS asks for
+// behind them, and nothing else.
+func TestPoliciesHoldTheCallsOfThisPackage(t *testing.T) {
+	services := map[string]string{
+		"acm": "acm", "ec2": "ec2", "elb": "elasticloadbalancing", "shield": "shield", "sts": "sts", "waf": "waf-regional",
+		"wafv2": "wafv2", "tagging": "tag", "route53": "route53", "api": "elasticloadbalancing", // of the account of a role
+	}
+	call := regexp.MustCompile(`\b(?:api\.)?(\w+)\.((?:New)?[A-Z]\w+)\(`)
+	used := map[string]bool{}
+	for _, a := range behind {
+		used[a] = true
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range call.FindAllStringSubmatch(string(source), -1) {
+			operation, paged := strings.CutPrefix(m[2], "New")
+			operation = strings.TrimSuffix(operation, "Paginator")
+			if paged && !strings.HasSuffix(m[2], "Paginator") || !paged && !strings.Contains(m[0], "api.") || strings.HasPrefix(operation, "Error") {
+				continue
+			}
+			service := services[m[1]]
+			if service == "" {
+				t.Errorf("%s: %s is of a service that is not known here", name, m[0])
+			}
+			used[service+":"+operation] = true
+		}
+	}
+	granted := map[string]bool{}
+	for _, p := range [][]byte{iam.Policy, iam.Optional} {
+		var policy struct {
+			Statement []struct{ Action any }
+		}
+		if err := json.Unmarshal(p, &policy); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range policy.Statement {
+			switch a := s.Action.(type) {
+			case string:
+				granted[a] = true
+			case []any:
+				for _, one := range a {
+					granted[one.(string)] = true
+				}
+			}
+		}
+	}
+	if d := cmp.Diff(slices.Sorted(maps.Keys(used)), slices.Sorted(maps.Keys(granted))); d != "" {
+		t.Errorf("the policies of config/iam (-used +granted):\n%s", d)
+	}
+}
