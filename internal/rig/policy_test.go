@@ -109,7 +109,6 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	return g.inner.RoundTrip(req)
 }
 
-
 // ownTag is on all that the controller makes.
 const ownTag = "elbv2.k8s.aws/cluster"
 
