@@ -161,3 +161,36 @@ func TestGatedPodsAreLetGoWhenTheirIngressIsDeleted(t *testing.T) {
 		}
 	})
 }
+
+// The target group is replaced while a rolling update goes on. The old one is not used by any rule
+// then, which says nothing about the pods.
+func TestPodsStayReadyWhileTheirTargetGroupIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, f := startFleet(t)
+		f.gate, f.version = gateOfBinding(t, r), 2
+		if !f.live(20*time.Minute, f.roll, f.rolled) {
+			t.Fatal("the update does not end")
+		}
+		r.Apply(ingressOf(", alb.ingress.kubernetes.io/backend-protocol: HTTPS", "/=web"))
+		f.version = 3
+		ready := map[string]bool{}
+		bad := map[string]string{}
+		each := func() {
+			f.roll()
+			for _, m := range f.alive() {
+				c, _ := f.gateOf(m)
+				if m.readySince.IsZero() && ready[m.name] {
+					bad[m.name] = fmt.Sprintf("%s %s", c.Status, c.Reason)
+				}
+				ready[m.name] = ready[m.name] || !m.readySince.IsZero()
+			}
+		}
+		if !f.live(20*time.Minute, each, f.rolled) {
+			t.Fatal("the second update does not end")
+		}
+		f.live(5*time.Minute, each, func() bool { return false })
+		if len(bad) > 0 {
+			t.Errorf("pods that were ready are not any more: %v", bad)
+		}
+	})
+}

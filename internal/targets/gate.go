@@ -39,13 +39,17 @@ var Registering = Condition{corev1.ConditionFalse, "Elb.RegistrationInProgress",
 // Released is the condition of a pod whose binding is gone, so that nothing waits for it.
 var Released = Condition{corev1.ConditionTrue, "", "Target Group Binding is deleted"}
 
-// ConditionOf says what a target's health means for its pod.
-func ConditionOf(t observed.Target) Condition {
-	switch t.State {
-	case "":
+// ConditionOf says what a target's health means for its pod, which shows a condition already. A
+// target group that no load balancer uses any more, as before it is deleted, says nothing about pods
+// that were healthy in it.
+func ConditionOf(t observed.Target, shown Condition) Condition {
+	switch {
+	case t.State == "":
 		return Condition{corev1.ConditionUnknown, "", ""}
-	case "healthy":
+	case t.State == "healthy":
 		return Condition{corev1.ConditionTrue, t.Reason, t.Description}
+	case t.State == "unused" && t.Reason == "Target.NotInUse" && shown.Status == corev1.ConditionTrue:
+		return shown
 	}
 	return Condition{corev1.ConditionFalse, t.Reason, t.Description}
 }

@@ -160,17 +160,29 @@ func TestInstanceID(t *testing.T) {
 }
 
 func TestConditionOf(t *testing.T) {
+	open, closed := targets.Condition{Status: "True", Message: "m"}, targets.Condition{Status: "False", Reason: "R"}
+	is := func(state, reason string) observed.Target {
+		return observed.Target{State: state, Reason: reason, Description: "d"}
+	}
+	no := func(reason string) targets.Condition {
+		return targets.Condition{Status: "False", Reason: reason, Message: "d"}
+	}
 	tests := []struct {
-		in   observed.Target
-		want targets.Condition
+		in          observed.Target
+		shown, want targets.Condition
 	}{
-		{observed.Target{}, targets.Condition{Status: "Unknown"}},
-		{observed.Target{State: "healthy"}, targets.Condition{Status: "True"}},
-		{observed.Target{State: "initial", Reason: "Elb.InitialHealthChecking", Description: "d"}, targets.Condition{Status: "False", Reason: "Elb.InitialHealthChecking", Message: "d"}},
+		{observed.Target{}, open, targets.Condition{Status: "Unknown"}},
+		{observed.Target{State: "healthy"}, closed, targets.Condition{Status: "True"}},
+		{is("initial", "Elb.InitialHealthChecking"), open, no("Elb.InitialHealthChecking")},
+		{is("unhealthy", "Target.Timeout"), open, no("Target.Timeout")},
+		{is("unused", "Target.NotInUse"), targets.Condition{}, no("Target.NotInUse")},
+		{is("unused", "Target.NotInUse"), closed, no("Target.NotInUse")},
+		{is("unused", "Target.NotInUse"), open, open},
+		{is("unused", "Target.InvalidState"), open, no("Target.InvalidState")},
 	}
 	for _, tt := range tests {
-		if got := targets.ConditionOf(tt.in); got != tt.want {
-			t.Errorf("%v: got %v", tt.in, got)
+		if got := targets.ConditionOf(tt.in, tt.shown); got != tt.want {
+			t.Errorf("%v after %v: got %v", tt.in, tt.shown, got)
 		}
 	}
 }

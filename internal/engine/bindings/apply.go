@@ -40,7 +40,7 @@ func (p *pass) apply(ctx context.Context, want string, anew bool) error {
 	}
 	p.r.noteServing(p.key, len(p.retained) > 0)
 	pending := gated && slices.ContainsFunc(d.Matched, func(m targets.Pair) bool {
-		return targets.Gated(m.Endpoint.Pod, p.gate()) && targets.ConditionOf(m.Target).Status != corev1.ConditionTrue
+		return targets.Gated(m.Endpoint.Pod, p.gate()) && p.conditionOf(m).Status != corev1.ConditionTrue
 	})
 
 	open := p.openRules(ctx, anew)
@@ -122,7 +122,7 @@ func (p *pass) opensGate(d targets.Diff) bool {
 	return !targets.IsInstance(p.w) && slices.ContainsFunc(d.Matched, func(m targets.Pair) bool {
 		shown, _, _ := targets.Shown(m.Endpoint.Pod, p.gate())
 		return targets.Gated(m.Endpoint.Pod, p.gate()) && shown.Status != corev1.ConditionTrue &&
-			targets.ConditionOf(m.Target).Status == corev1.ConditionTrue
+			p.conditionOf(m).Status == corev1.ConditionTrue
 	})
 }
 

@@ -69,7 +69,7 @@ func (p *pass) showings(matched []targets.Pair, registered []targets.Endpoint, l
 		}
 	}
 	for _, m := range matched {
-		add(showing{pod: m.Endpoint.Pod, want: targets.ConditionOf(m.Target)})
+		add(showing{pod: m.Endpoint.Pod, want: p.conditionOf(m)})
 	}
 	for _, e := range registered {
 		add(showing{pod: e.Pod, want: targets.Registering})
@@ -80,6 +80,12 @@ func (p *pass) showings(matched []targets.Pair, registered []targets.Endpoint, l
 		}
 	}
 	return out
+}
+
+// conditionOf is what the pod of a target is to show.
+func (p *pass) conditionOf(m targets.Pair) targets.Condition {
+	shown, _, _ := targets.Shown(m.Endpoint.Pod, p.gate())
+	return targets.ConditionOf(m.Target, shown)
 }
 
 // closed is the condition of a pod that cannot become a target until somebody mends a fault.
