@@ -129,7 +129,7 @@ func TestRights(t *testing.T) {
 	if h := holder(); h != "" {
 		t.Errorf("the lease is still held by %s", h)
 	}
-	if _, err := w.Kube().CoreV1().ConfigMaps("kube-system").Get(t.Context(), "fulcrum-checkpoints", metav1.GetOptions{}); err != nil {
+	if _, err := w.Kube().CoreV1().Secrets("kube-system").Get(t.Context(), "fulcrum-checkpoints", metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
 	log, err := os.ReadFile(w.Log(world.RoleController))
