@@ -29,6 +29,8 @@ type SubnetRequest struct {
 	// SingleSubnet lets an ALB live in one regular zone.
 	SingleSubnet bool
 	ALB          bool
+	// Live are the subnets that the load balancer is in, which need no room for a new one.
+	Live []string
 	// Blame is the object to which faults are put down unless the choice has an origin.
 	Blame finding.Ref
 }
@@ -78,14 +80,34 @@ func chooseBest(r SubnetRequest, a observed.SubnetAnswer) (Subnets, *finding.Fin
 		chosen = append(chosen, s)
 	}
 	slices.SortFunc(chosen, func(x, y observed.Subnet) int { return cmp.Compare(x.ID, y.ID) })
-	if len(chosen) == 0 {
-		return out, r.none(a, count)
+	f := r.none(a, count)
+	if len(chosen) > 0 {
+		f = r.check(chosen)
 	}
-	if f := r.check(chosen); f != nil {
+	if f != nil {
+		f.Message += reasons(out.Refused)
 		return out, f
 	}
 	out.IDs = ids(chosen)
 	return out, nil
+}
+
+// maxReasons is how many refusals a message tells.
+const maxReasons = 10
+
+// reasons tells why candidates were not taken, "" if there are none.
+func reasons(all []Refusal) string {
+	var parts []string
+	for _, r := range all[:min(len(all), maxReasons)] {
+		parts = append(parts, r.ID+": "+r.Why)
+	}
+	if more := len(all) - len(parts); more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "; not taken: " + strings.Join(parts, ", ")
 }
 
 // rank puts subnets that are tagged for this cluster first.
@@ -105,7 +127,7 @@ func (r SubnetRequest) refuse(s observed.Subnet, count *refusals) string {
 	case r.ClusterTagCheck && r.forOthers(s):
 		count.otherCluster++
 		return "it is tagged for other clusters only"
-	case s.FreeIPs < minFreeIPs:
+	case s.FreeIPs < minFreeIPs && !slices.Contains(r.Live, s.ID):
 		count.fewIPs++
 		return fmt.Sprintf("it has %d free addresses, and %d are needed", s.FreeIPs, minFreeIPs)
 	case r.AddressType.HasIPv6() && len(s.IPv6CIDRs) == 0:

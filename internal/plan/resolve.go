@@ -34,10 +34,14 @@ func (b *builder) resolveSubnets() {
 	case model.SubnetsTagged:
 		blame = c.Of.Object
 	}
+	var live []string
+	if b.live != nil {
+		live = b.live.Subnets
+	}
 	chosen, fault := network.ChooseSubnets(network.SubnetRequest{
 		Choice: alb.Subnets, Scheme: alb.Scheme, AddressType: alb.AddressType, ALB: true,
 		Cluster: b.opt.Cluster, ClusterTagCheck: b.opt.SubnetClusterCheck, SingleSubnet: b.opt.SingleSubnet,
-		Blame: b.blameable(blame),
+		Live: live, Blame: b.blameable(blame),
 	}, b.have.Facts.Subnets[key])
 	if fault == nil {
 		b.subnets = chosen.IDs

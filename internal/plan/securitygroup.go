@@ -99,7 +99,11 @@ func ruleText(r model.IngressRule) string {
 // planBackendGroup makes the cluster's shared group where it is needed and missing.
 func (b *builder) planBackendGroup(after []StepID) []StepID {
 	use := b.want.BackendGroup
-	if !use.Needed || use.Given != "" || b.have.Facts.BackendGroup != nil {
+	if !use.Needed || use.Given != "" {
+		return nil
+	}
+	if live := b.have.Facts.BackendGroup; live != nil {
+		b.tagBackendGroup(*live)
 		return nil
 	}
 	return []StepID{b.add(Step{
@@ -110,6 +114,20 @@ func (b *builder) planBackendGroup(after []StepID) []StepID {
 		},
 		Why: "nodes and pods admit load balancers by this group", After: after, Blames: b.members(),
 	})}
+}
+
+// tagBackendGroup puts the operator's tags on the shared group. It takes none away, as the group is
+// everybody's.
+func (b *builder) tagBackendGroup(live observed.SecurityGroup) {
+	put, _ := b.tagDrift(naming.BackendGroupTags(b.opt.Cluster, b.want.BackendGroup.Tags), live.Tags, false)
+	if len(put) == 0 {
+		return
+	}
+	b.add(Step{
+		ID: stepID("tag", backendGroupAddress), Address: backendGroupAddress, Verb: Update,
+		Do: SetTags{Of: backendGroupAddress, Put: put}, Changes: changesOf("tags.", put, live.Tags),
+		Why: "tags differ", Blames: b.members(),
+	})
 }
 
 // removeSurplusSecurityGroups deletes groups of the stack that the load balancer does not carry

@@ -346,6 +346,10 @@ func (s *simulation) tags(do SetTags) {
 		for _, k := range []model.Kind{model.Ingress, model.Service, model.ALBGateway, model.NLBGateway} {
 			g.ResourceID = cmp.Or(do.Put[naming.ResourceTag(k)], g.ResourceID)
 		}
+	case BackendGroup:
+		g := *s.have.Facts.BackendGroup
+		g.Tags = maps.Clone(g.Tags)
+		s.have.Facts.BackendGroup, to = &g, g.Tags
 	default:
 		to = s.securityGroup(do.Of).Tags
 	}

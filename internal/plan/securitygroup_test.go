@@ -1,0 +1,61 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+func TestTheSharedGroupGetsDefaultTagsAndLosesNone(t *testing.T) {
+	wish := claimed(wishOf(ruleTo("/*", "g1")))
+	wish.BackendGroup.Tags = map[string]string{"team": "a"}
+	have := converge(t, wish, observed.Stack{Facts: testFacts()})
+	have.Facts.BackendGroup.Tags["foreign"] = "x"
+	if p, _ := Make(wish, have, testOptions); !p.Empty() {
+		t.Errorf("want no steps, got\n%s", p.Text())
+	}
+	wish.BackendGroup.Tags = map[string]string{"team": "b", "cost": "1", "elsewhere": "set"}
+	opt := testOptions
+	opt.ExternalTags = []string{"elsewhere"}
+	p, _ := Make(wish, have, opt)
+	have = Simulate(have, p.Known, p.Steps)
+	want := map[string]string{"team": "b", "cost": "1", "foreign": "x", "elbv2.k8s.aws/cluster": "rig", "elbv2.k8s.aws/resource": model.BackendGroupTag}
+	if d := cmp.Diff(want, have.Facts.BackendGroup.Tags); d != "" || len(p.Steps) != 1 {
+		t.Errorf("%s\n%s", d, p.Text())
+	}
+}
+
+// While the wished groups do not exist, what is live of groups and of the rules that go with them
+// stays, and everything else goes on.
+func TestGroupsThatDoNotExistKeepTheLiveOnes(t *testing.T) {
+	have := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	wish := claimed(wishOf(ruleTo("/*", "g1"), ruleTo("/b", "g2")))
+	wish.ALB.SecurityGroups = model.GroupsGiven{Refs: []string{"no-such"}}
+	have.Facts.Health = map[string]observed.Health{}
+	p := settled(t, wish, &have, func(string) string { return "healthy" })
+	for _, s := range p.Steps {
+		switch s.Do.(type) {
+		case SetSecurityGroups, ChangeIngress, DeleteSecurityGroup:
+			t.Errorf("want no %s", s.ID)
+		case PutBinding:
+			if s.Verb != Create {
+				t.Errorf("want no %s", s.ID)
+			}
+		}
+	}
+	if !p.has("create target-group/g2") {
+		t.Errorf("want g2 to be made, got\n%s", p.Text())
+	}
+}
+
+func (p Plan) has(id StepID) bool {
+	for _, s := range p.Steps {
+		if s.ID == id {
+			return true
+		}
+	}
+	return false
+}
