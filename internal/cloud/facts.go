@@ -190,9 +190,26 @@ func (c *Cloud) readGroups(ctx context.Context, q model.AskGroups) (observed.Gro
 	}
 	if len(names) > 0 {
 		f := append(filters("vpc-id", c.vpc), filter("tag:"+nameTag, unique(names)...))
-		err := c.eachGroup(ctx, f, func(id, name string) { out.ByName[name] = append(out.ByName[name], id) })
+		found := map[string]map[string]bool{} // distinct names by reference
+		err := c.eachGroup(ctx, f, func(id, name string) {
+			// AWS reads the wildcards * and ? in names that it is asked for.
+			for _, r := range unique(names) {
+				if glob(r, name) {
+					out.ByName[r] = append(out.ByName[r], id)
+					if found[r] == nil {
+						found[r] = map[string]bool{}
+					}
+					found[r][name] = true
+				}
+			}
+		})
 		if err != nil {
 			return out, err
+		}
+		for r, distinct := range found {
+			if len(distinct) > 1 {
+				delete(out.ByName, r) // it is not said which of them is meant
+			}
 		}
 	}
 	// The order given, whatever order AWS chose.

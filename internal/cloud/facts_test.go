@@ -2,6 +2,7 @@ package cloud_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -130,6 +131,47 @@ func TestGroupsByIDAndName(t *testing.T) {
 	r.ask(q)
 	if n := r.em.Calls().Total(); n != 0 {
 		t.Errorf("asked again: %d calls", n)
+	}
+}
+
+func TestGroupNamesMayHaveWildcardsForOneName(t *testing.T) {
+	r := newRig(t)
+	for i, name := range []string{"web-one", "web-one", "web-two"} {
+		must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{
+			GroupName: aws.String(name + strconv.Itoa(i)), Description: aws.String("x"), VpcId: &r.vpc,
+			TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: []ec2types.Tag{{Key: aws.String("Name"), Value: aws.String(name)}}}},
+		}))(t)
+	}
+	q := model.AskGroups{Refs: "y", List: []string{"web-o*", "web-*"}}
+	got := r.ask(q).Groups[q.Key()]
+	if len(got.ByName["web-o*"]) != 2 || !slices.Equal(got.Missing, []string{"web-*"}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// Of several shared groups the one that is in use stays in use.
+func TestTheSharedGroupIsTheOneThatIsCarried(t *testing.T) {
+	r := newRig(t)
+	var groups []string
+	for i := range 3 {
+		groups = append(groups, *must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{
+			GroupName: aws.String("traffic" + strconv.Itoa(i)), Description: aws.String("x"), VpcId: &r.vpc,
+			TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: []ec2types.Tag{
+				{Key: aws.String("elbv2.k8s.aws/cluster"), Value: aws.String(cluster)}, {Key: aws.String("elbv2.k8s.aws/resource"), Value: aws.String("backend-sg")},
+			}}},
+		}))(t).GroupId)
+	}
+	slices.Sort(groups)
+	if g := r.ask(model.AskBackendGroup{}).BackendGroup; g.ID != groups[0] {
+		t.Errorf("nobody carries one: %s, want %s", g.ID, groups[0])
+	}
+	must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
+		Name: aws.String("old"), Subnets: r.public, SecurityGroups: []string{groups[2]},
+		Tags: []elbtypes.Tag{{Key: aws.String("elbv2.k8s.aws/cluster"), Value: aws.String(cluster)}},
+	}))(t)
+	r.restart()
+	if f := r.ask(model.AskBackendGroup{}); f.BackendGroup.ID != groups[2] || f.BackendGroupUsers != 1 {
+		t.Errorf("one is carried: %s with %d users, want %s", f.BackendGroup.ID, f.BackendGroupUsers, groups[2])
 	}
 }
 

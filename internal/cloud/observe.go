@@ -1,7 +1,6 @@
 package cloud
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -189,8 +188,9 @@ func (c *Cloud) patience(s observed.Stack) time.Duration {
 	return time.Minute
 }
 
-// backendGroup finds the shared group by its two tags, the lowest id if there are several, and
-// counts the load balancers of other stacks that carry it.
+// backendGroup finds the shared group by its two tags, and counts the load balancers of other stacks
+// that carry it. If there are several groups it is the one that most load balancers of the cluster
+// carry, and of those the one with the lowest id.
 func (c *Cloud) backendGroup(out *observed.Stack) {
 	want := map[string]string{naming.ClusterTag: c.cfg.Cluster, naming.BackendTag: model.BackendGroupTag}
 	own := map[string]bool{}
@@ -198,19 +198,26 @@ func (c *Cloud) backendGroup(out *observed.Stack) {
 		own[lb.ARN] = true
 	}
 	c.inv.with(func() {
-		for _, id := range slices.SortedFunc(maps.Keys(c.inv.sgs), cmp.Compare[string]) {
-			if g := c.inv.sgs[id].g; carries(g.Tags, want) {
-				out.Facts.BackendGroup = &g
-				break
-			}
-		}
-		if out.Facts.BackendGroup == nil {
-			return
-		}
+		carriers, others := map[string]int{}, map[string]int{}
 		for arn, e := range c.inv.lbs {
-			if !own[arn] && c.ours(e.lb.Tags) && slices.Contains(e.lb.SecurityGroups, out.Facts.BackendGroup.ID) {
-				out.Facts.BackendGroupUsers++
+			if !c.ours(e.lb.Tags) {
+				continue
 			}
+			for _, id := range e.lb.SecurityGroups {
+				carriers[id]++
+				if !own[arn] {
+					others[id]++
+				}
+			}
+		}
+		for _, id := range slices.Sorted(maps.Keys(c.inv.sgs)) {
+			g := c.inv.sgs[id].g
+			if best := out.Facts.BackendGroup; carries(g.Tags, want) && (best == nil || carriers[id] > carriers[best.ID]) {
+				out.Facts.BackendGroup = &g
+			}
+		}
+		if out.Facts.BackendGroup != nil {
+			out.Facts.BackendGroupUsers = others[out.Facts.BackendGroup.ID]
 		}
 	})
 }
