@@ -45,7 +45,10 @@ spec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: 8080}]}
 ---
 apiVersion: networking.k8s.io/v1
 kind: Ingress
-metadata: {name: web, namespace: shop, annotations: {alb.ingress.kubernetes.io/target-type: ip}}
+metadata:
+  name: web
+  namespace: shop
+  annotations: {alb.ingress.kubernetes.io/target-type: ip, alb.ingress.kubernetes.io/healthcheck-interval-seconds: "5", alb.ingress.kubernetes.io/healthcheck-timeout-seconds: "2"}
 spec:
   ingressClassName: alb
   rules: [{http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]
@@ -125,6 +128,20 @@ func TestAdmission(t *testing.T) {
 			err = fmt.Errorf("the gates are %v", made.Spec.ReadinessGates)
 		}
 		return err
+	})
+	eventually(t, "the target is healthy and the pod ready", func() error {
+		p, err := pods.Get(t.Context(), "web-"+strconv.Itoa(n), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		states := map[corev1.PodConditionType]corev1.ConditionStatus{}
+		for _, c := range p.Status.Conditions {
+			states[c.Type] = c.Status
+		}
+		if states[p.Spec.ReadinessGates[0].ConditionType] != corev1.ConditionTrue || states[corev1.PodReady] != corev1.ConditionTrue {
+			return fmt.Errorf("the conditions are %v", p.Status.Conditions)
+		}
+		return nil
 	})
 
 	if err := w.KillController(); err != nil {
