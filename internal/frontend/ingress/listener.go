@@ -54,9 +54,12 @@ func (t *translation) listenerAttributes(p *port) map[string]string {
 		return nil
 	}
 	key := p.listens().Key()
-	return agreeKeys(t, p.members, "listener-attributes."+key, func(m *member) settings.Opt[map[string]string] {
+	of := func(c settings.Class) map[string]string { return c.ListenerAttributes[key] }
+	out := agreeKeys(t, p.members, "listener-attributes."+key, func(m *member) settings.Opt[map[string]string] {
 		return m.set.ListenerAttributes[key]
-	}, p.members[0].set.Class.ListenerAttributes[key])
+	}, of(p.members[0].set.Class))
+	t.unheard(p.members, "spec.listeners", of, out)
+	return out
 }
 
 // secure settles what a listener with TLS has besides.

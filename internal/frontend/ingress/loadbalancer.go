@@ -45,6 +45,7 @@ func (t *translation) loadBalancer() *model.ALB {
 	alb.Name = cmp.Or(name.Value, naming.LoadBalancer(t.opt.Cluster, t.id, alb.Scheme))
 	alb.Subnets, alb.Unsure.Subnets = t.subnets()
 	alb.SecurityGroups = t.securityGroups(alb)
+	t.unheardClasses(alb)
 	t.origin(alb, "scheme", scheme.Origin)
 	t.origin(alb, "addressType", address.Origin)
 	t.origin(alb, "name", name.Origin)
