@@ -30,7 +30,7 @@ var behind = []string{
 func TestPoliciesHoldTheCallsOfThisPackage(t *testing.T) {
 	services := map[string]string{
 		"acm": "acm", "ec2": "ec2", "elb": "elasticloadbalancing", "shield": "shield", "sts": "sts", "waf": "waf-regional",
-		"wafv2": "wafv2", "tagging": "tag", "route53": "route53", "api": "elasticloadbalancing", // of the account of a role
+		"wafv2": "wafv2", "tagging": "tag", "route53": "route53", "dns": "route53", "api": "elasticloadbalancing", // of the account of a role
 	}
 	call := regexp.MustCompile(`\b(?:api\.)?(\w+)\.((?:New)?[A-Z]\w+)\(`)
 	used := map[string]bool{}

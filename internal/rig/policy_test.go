@@ -87,11 +87,14 @@ type guard struct {
 }
 
 func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(req.Body)
-	if err != nil {
-		return nil, err
+	var body []byte
+	if req.Body != nil {
+		var err error
+		if body, err = io.ReadAll(req.Body); err != nil {
+			return nil, err
+		}
+		req.Body = io.NopCloser(bytes.NewReader(body))
 	}
-	req.Body = io.NopCloser(bytes.NewReader(body))
 	all := g.asked(req, body)
 	if len(all) == 0 {
 		return nil, fmt.Errorf("it is not known what %s asks for", req.URL)
@@ -121,6 +124,12 @@ var (
 // it makes.
 func (g *guard) asked(req *http.Request, body []byte) []asked {
 	service, _, _ := strings.Cut(req.URL.Host, ".")
+	switch {
+	case service == "route53" && req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/hostedzone"):
+		return []asked{{action: "route53:ListHostedZones"}}
+	case service == "route53" && req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/rrset"):
+		return []asked{{action: "route53:ChangeResourceRecordSets"}}
+	}
 	if target := req.Header.Get("X-Amz-Target"); target != "" {
 		return g.askedJSON(target, body)
 	}
