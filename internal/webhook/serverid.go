@@ -7,6 +7,8 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
 // ServerIDs gives QUIC server ids, each one once.
@@ -14,10 +16,7 @@ type ServerIDs interface {
 	Next(ctx context.Context) (string, error)
 }
 
-const (
-	quicAnnotation   = "service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers"
-	serverIDInjector = "serverIDInjector"
-)
+const serverIDInjector = "serverIDInjector"
 
 // injectServerIDs gives the containers that a new pod names a server id each. A pod without one
 // could not be told from others behind a QUIC listener, so failing to make one denies the pod.
@@ -40,7 +39,7 @@ func (c Config) injectServerIDs(ctx context.Context, r Request) (Answer, error) 
 // it lacks. next is called once for each.
 func InjectServerIDs(pod *corev1.Pod, variable string, next func() (string, error)) ([]Change, error) {
 	named := map[string]bool{}
-	for _, n := range strings.Split(pod.Annotations[quicAnnotation], ",") {
+	for _, n := range strings.Split(pod.Annotations[targets.QUICAnnotation], ",") {
 		if n = strings.TrimSpace(n); n != "" {
 			named[n] = true
 		}
