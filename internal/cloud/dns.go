@@ -28,8 +28,8 @@ const (
 
 // dnsCache keeps the hosted zones and what was done to their records.
 type dnsCache struct {
-	zones   observed.HostedZones
-	zonesAt time.Time
+	zones observed.HostedZones
+	stale bool // one of them has gone
 	// locked is why a record could not be changed for want of permission.
 	locked   *observed.Fault
 	lockedAt time.Time
@@ -42,16 +42,19 @@ type recordKey struct{ name, value string }
 func newDNSCache() dnsCache { return dnsCache{made: map[recordKey]time.Time{}} }
 
 // askHostedZones lists the zones of the account.
-func (c *Cloud) askHostedZones(ctx context.Context) (*observed.HostedZones, error) {
+func (c *Cloud) askHostedZones(ctx context.Context, q model.AskHostedZones) (*observed.HostedZones, error) {
 	cached := func() (out observed.HostedZones, ok bool) {
 		c.facts.with(func() {
 			d := &c.facts.dns
 			out = d.zones
 			age := zonesFor
+			if q.Anew {
+				age = noneFor
+			}
 			if f := out.Fault; f != nil {
 				age = max(faultKept(f), zonesAgain)
 			}
-			ok = c.younger(d.zonesAt, age)
+			ok = c.younger(out.At, age) && !d.stale
 			out.Locked = c.lock()
 		})
 		return out, ok
@@ -59,7 +62,7 @@ func (c *Cloud) askHostedZones(ctx context.Context) (*observed.HostedZones, erro
 	if out, ok := cached(); ok {
 		return &out, nil
 	}
-	err := c.flight.do(ctx, model.AskHostedZones{}.Key(), func() error {
+	err := c.flight.do(ctx, q.Key(), func() error {
 		if _, ok := cached(); ok {
 			return nil
 		}
@@ -71,7 +74,7 @@ func (c *Cloud) askHostedZones(ctx context.Context) (*observed.HostedZones, erro
 			return err
 		}
 		c.facts.with(func() {
-			c.facts.dns.zones, c.facts.dns.zonesAt = observed.HostedZones{List: list, Fault: fault}, c.cfg.Now()
+			c.facts.dns.zones, c.facts.dns.stale = observed.HostedZones{List: list, At: c.cfg.Now(), Fault: fault}, false
 		})
 		return nil
 	})
@@ -186,7 +189,7 @@ func (c *Cloud) changeRecord(ctx context.Context, what string, action dnstypes.C
 		c.facts.with(func() { c.facts.dns.locked, c.facts.dns.lockedAt = fault, c.cfg.Now() })
 		return &Error{What: what, class: engine.Denied, reason: finding.CertificatePending, err: errors.New(fault.Message)}
 	case engine.Gone:
-		c.facts.with(func() { c.facts.dns.zonesAt = time.Time{} })
+		c.facts.with(func() { c.facts.dns.stale = true })
 	}
 	if err != nil {
 		return c.failure(what, err, time.Time{}, nil)

@@ -90,7 +90,7 @@ func (r *dnsRig) has(domain string) bool {
 
 func TestHostedZonesAreKept(t *testing.T) {
 	r := newDNSRig(t)
-	want := &observed.HostedZones{List: []observed.HostedZone{{ID: r.zone, Name: "example.com"}}}
+	want := &observed.HostedZones{List: []observed.HostedZone{{ID: r.zone, Name: "example.com"}}, At: r.clock.Now()}
 	for range 3 {
 		if diff := cmp.Diff(want, r.facts(model.AskHostedZones{}).Zones); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -100,6 +100,10 @@ func TestHostedZonesAreKept(t *testing.T) {
 	if n := r.em.Calls().Count("ListHostedZones"); n != 1 {
 		t.Errorf("%d lists within five minutes", n)
 	}
+	if got := r.facts(model.AskHostedZones{}, model.AskHostedZones{Anew: true}).Zones; got.At != r.clock.Now() {
+		t.Errorf("anew: of %s", got.At)
+	}
+	r.clock.Advance(6 * time.Minute)
 	for i := range 3 {
 		r.makeZone(fmt.Sprintf("z%d.test", i))
 	}

@@ -141,7 +141,7 @@ func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stac
 			out.Facts.OwnCertificates, err = c.askOwnCertificates(ctx, id)
 			out.Facts.OwnCertificatesAsked = true
 		case model.AskHostedZones:
-			out.Facts.Zones, err = c.askHostedZones(ctx)
+			out.Facts.Zones, err = c.askHostedZones(ctx, q)
 		case model.AskValidation:
 			out.Facts.Validations[q.ARN], err = c.askValidation(ctx, q)
 		case model.AskPublicCertificates:

@@ -32,11 +32,17 @@ type AskOwnCertificates struct{}
 // Key implements Question.
 func (AskOwnCertificates) Key() string { return "own certificates" }
 
-// AskHostedZones asks for the account's zones of DNS.
-type AskHostedZones struct{}
+// AskHostedZones asks for the account's zones of DNS. Anew asks for what may have been made a short
+// while ago.
+type AskHostedZones struct{ Anew bool }
 
 // Key implements Question.
-func (AskHostedZones) Key() string { return "hosted zones" }
+func (q AskHostedZones) Key() string {
+	if q.Anew {
+		return "hosted zones anew"
+	}
+	return "hosted zones"
+}
 
 // AskValidation asks for the DNS records of a certificate, and whether it is in use.
 type AskValidation struct{ ARN string }

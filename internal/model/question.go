@@ -88,6 +88,9 @@ func (s Stack) Questions() []Question {
 	if s.ALB == nil {
 		return qs
 	}
+	if len(s.Certificates) > 0 {
+		add(AskOwnCertificates{})
+	}
 	add(subnetQuestion(s.ALB.Subnets, s.ALB.Scheme))
 	if g, ok := s.ALB.SecurityGroups.(GroupsGiven); ok {
 		add(GroupQuestion(g))

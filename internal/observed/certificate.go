@@ -37,6 +37,7 @@ type DNSRecord struct {
 // HostedZones are the zones of the account.
 type HostedZones struct {
 	List []HostedZone
+	At   time.Time // when they were listed
 	// Fault is why they are not known, Locked why their records cannot be changed; nil if there is
 	// nothing in the way.
 	Fault, Locked *Fault

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,8 +32,8 @@ func (DeleteRecord) action() {}
 
 const (
 	recordTTL = 60
-	// zoneWait is how often a missing zone is looked for.
-	zoneWait = 5 * time.Minute
+	// zoneFor is for how long it is believed that there is no zone.
+	zoneFor = 30 * time.Second
 	// slowAfter is when a certificate should have been issued, going by what ACM says of itself.
 	slowAfter = 30 * time.Minute
 )
@@ -62,12 +63,14 @@ func (b *builder) mayRequest(w model.ManagedCertificate, a Address, serves bool)
 		b.awaitCertificate(w, a, "an answer of Route 53", outageWait)
 		return false
 	}
-	missing := false
-	for _, host := range w.Hosts {
-		if _, ok := zoneOf(zones.List, host); ok {
-			continue
-		}
-		missing = true
+	missing := slices.DeleteFunc(slices.Clone(w.Hosts), func(host string) bool {
+		_, ok := zoneOf(zones.List, host)
+		return ok
+	})
+	if len(missing) > 0 && b.have.Facts.Now.Sub(zones.At) > zoneFor {
+		b.ask(model.AskHostedZones{Anew: true})
+	}
+	for _, host := range missing {
 		f := finding.Finding{
 			Object: w.Member, Field: w.Of.Field, Reason: finding.HostedZoneNotFound,
 			Message: fmt.Sprintf("no certificate is requested, because the account has no public hosted zone for host %s", host),
@@ -79,10 +82,10 @@ func (b *builder) mayRequest(w model.ManagedCertificate, a Address, serves bool)
 		}
 		b.found.Add(f)
 	}
-	if missing {
-		b.awaitCertificate(w, a, "a hosted zone", zoneWait)
+	if len(missing) > 0 {
+		b.awaitCertificate(w, a, "a hosted zone", missingWait)
 	}
-	return !missing
+	return len(missing) == 0
 }
 
 // zoneOf finds the zone that answers for a domain in public: the one with most labels.

@@ -253,8 +253,8 @@ func TestNothingIsRequestedWithoutAZone(t *testing.T) {
 		reason finding.Reason
 		reach  finding.Reach
 	}{
-		"no zone":                    {zones: none, steps: []string{issue + "a hosted zone, 5m0s"}, reason: finding.HostedZoneNotFound, reach: finding.BlocksMember},
-		"no zone, one serves":        {zones: none, own: []observed.OwnCertificate{old}, steps: []string{issue + "a hosted zone, 5m0s"}, reason: finding.HostedZoneNotFound},
+		"no zone":                    {zones: none, steps: []string{issue + "a hosted zone, 1m0s"}, reason: finding.HostedZoneNotFound, reach: finding.BlocksMember},
+		"no zone, one serves":        {zones: none, own: []observed.OwnCertificate{old}, steps: []string{issue + "a hosted zone, 1m0s"}, reason: finding.HostedZoneNotFound},
 		"no zone, private authority": {zones: none, ca: "arn:ca", steps: []string{request, issue + "ACM to issue it, 5s"}},
 		"zones":                      {zones: testZones, steps: []string{request, issue + "ACM to issue it, 5s"}},
 		"denied":                     {zones: &observed.HostedZones{Fault: denied}, steps: []string{request, issue + "ACM to issue it, 5s"}},
@@ -270,6 +270,9 @@ func TestNothingIsRequestedWithoutAZone(t *testing.T) {
 			p, found := Make(want, have, managing)
 			if diff := cmp.Diff(c.steps, about(p)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+			if again := slices.Contains(p.Asks, model.Question(model.AskHostedZones{Anew: true})); again != (c.reason == finding.HostedZoneNotFound) {
+				t.Errorf("zones are asked for anew: %t", again)
 			}
 			if c.reason == "" && len(found) == 0 {
 				return

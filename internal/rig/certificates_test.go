@@ -240,7 +240,7 @@ func TestNothingIsRequestedForAHostWithoutAZone(t *testing.T) {
 			t.Errorf("warnings: %s", w)
 		}
 		r.zone("example.org", "")
-		settled(t, r)
+		r.Settle(4 * time.Minute)
 		want := []string{"record shop.example.com. 60", "record www.example.org. 60", "shop.example.com,www.example.org 1"}
 		if diff := cmp.Diff(want, served(r)); diff != "" {
 			t.Errorf("once the zone is there (-want +got):\n%s", diff)
