@@ -15,7 +15,7 @@ import (
 
 // Observe implements engine.Cloud.
 func (c *Cloud) Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
-	if err := c.list(ctx); err != nil {
+	if err := c.list(ctx, since(questions)); err != nil {
 		return observed.Stack{}, err
 	}
 	for _, arn := range c.loadBalancersOf(id) {
@@ -40,6 +40,16 @@ func (c *Cloud) Observe(ctx context.Context, id model.StackID, questions []model
 		return observed.Stack{}, fmt.Errorf("read facts: %w", err)
 	}
 	return out, nil
+}
+
+// since is how old listings may be; zero: as old as is usual.
+func since(questions []model.Question) (t time.Time) {
+	for _, q := range questions {
+		if q, ok := q.(model.AskListings); ok && q.Since.After(t) {
+			t = q.Since
+		}
+	}
+	return t
 }
 
 // belongs says whether tags mark a resource of the stack, by today's tags or those of the first
@@ -157,7 +167,7 @@ func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stac
 			out.Facts.Subscription, err = c.askSubscription(ctx)
 		case model.AskTrustStores:
 			out.Facts.TrustStores, err = c.askTrustStores(ctx, strings.Split(q.Names, ","))
-		case model.AskAttributes, model.AskCapacity:
+		case model.AskAttributes, model.AskCapacity, model.AskListings:
 			// Their answers stand in the resources.
 		default:
 			err = fmt.Errorf("question %q is not known", q.Key())

@@ -23,8 +23,9 @@ func (c *Cloud) ours(tags map[string]string) bool {
 }
 
 // list makes sure that it is known which load balancers, target groups and security groups there
-// are, and whose they are. It reads what is not known or too old, once for all who ask.
-func (c *Cloud) list(ctx context.Context) error {
+// are, and whose they are. It reads what is not known, too old, or older than since, once for all
+// who ask.
+func (c *Cloud) list(ctx context.Context, since time.Time) error {
 	type kind struct {
 		key  string
 		at   *time.Time
@@ -40,7 +41,7 @@ func (c *Cloud) list(ctx context.Context) error {
 	}
 	for _, k := range kinds {
 		stale := func() (out bool) {
-			c.inv.with(func() { out = !c.fresh(*k.at, k.key) })
+			c.inv.with(func() { out = !c.fresh(*k.at, k.key) || k.at.Before(since) })
 			return out
 		}
 		if !stale() {

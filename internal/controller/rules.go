@@ -11,26 +11,35 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
 )
 
-// How long to wait before rules are tried again, at first and at most.
+// How long to wait before rules are tried again, at first and at most, and before they are looked at
+// again when all is well.
 const (
 	firstTidy = 5 * time.Second
 	lastTidy  = 5 * time.Minute
+	nextTidy  = time.Hour
 )
 
-// tidyRules brings the rules of nodes and pods up to date once after the start, so that rules go
-// whose last binding went while no process was there to see it. Without a complete cache every
-// rule would seem to be unwanted.
+// tidyRules brings the rules of nodes and pods up to date after the start, so that rules go whose
+// last binding went while no process was there to see it, and then once an hour: a rule that is left
+// over, because AWS showed less than there was or somebody added it again, keeps the shared security
+// group from being deleted, and there may be no binding any more whose run would find it. Without a
+// complete cache every rule would seem to be unwanted.
 func tidyRules(ctx context.Context, synced, sync func(context.Context) error, log logr.Logger) error {
 	if err := synced(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
 	}
-	for wait := firstTidy; ; wait = min(2*wait, lastTidy) {
-		err := sync(ctx)
-		if err == nil || ctx.Err() != nil {
+	for wait := firstTidy; ; {
+		err, pause := sync(ctx), nextTidy
+		switch {
+		case ctx.Err() != nil:
 			return nil
+		case err == nil:
+			wait = firstTidy
+		default:
+			log.V(1).Info("the rules of targets are not up to date yet", "error", err.Error(), "retryAfter", wait.String())
+			pause, wait = wait, min(2*wait, lastTidy)
 		}
-		log.V(1).Info("the rules of targets are not up to date yet", "error", err.Error(), "retryAfter", wait.String())
-		timer := time.NewTimer(wait)
+		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
 			timer.Stop()

@@ -22,21 +22,33 @@ func TestRulesAreTidiedOnceTheCacheIsComplete(t *testing.T) {
 			complete = true
 			return nil
 		}
-		start, tries := time.Now(), 0
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		start := time.Now()
+		var tries []time.Duration
 		sync := func(context.Context) error {
-			if tries++; !complete {
+			if !complete {
 				t.Error("the cache is not complete")
 			}
-			if tries < 4 {
-				return errors.New("throttled")
+			tries = append(tries, time.Since(start))
+			switch len(tries) {
+			case 4: // well
+				return nil
+			case 7:
+				cancel()
 			}
-			return nil
+			return errors.New("throttled")
 		}
-		if err := tidyRules(t.Context(), synced, sync, logr.Discard()); err != nil {
+		if err := tidyRules(ctx, synced, sync, logr.Discard()); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(start); tries != 4 || took != time.Minute+35*time.Second {
-			t.Errorf("%d tries in %s", tries, took)
+		well := time.Minute + 35*time.Second
+		want := []time.Duration{
+			time.Minute, time.Minute + 5*time.Second, time.Minute + 15*time.Second, well,
+			well + time.Hour, well + time.Hour + 5*time.Second, well + time.Hour + 15*time.Second,
+		}
+		if !slices.Equal(want, tries) {
+			t.Errorf("tries at %s, want %s", tries, want)
 		}
 	})
 }
@@ -74,13 +86,15 @@ func TestPodsAreFoundByWhatTheOperatorWants(t *testing.T) {
 func TestTidyingLeavesTheFirstMinuteToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
+		ctx, end := context.WithCancel(t.Context())
 		sync := func(context.Context) error {
 			if took := time.Since(start); took != time.Minute {
 				t.Errorf("after %v", took)
 			}
+			end()
 			return nil
 		}
-		if err := tidyRules(t.Context(), afterQuiet(func(context.Context) error { return nil }), sync, logr.Discard()); err != nil {
+		if err := tidyRules(ctx, afterQuiet(func(context.Context) error { return nil }), sync, logr.Discard()); err != nil {
 			t.Fatal(err)
 		}
 		ended, cancel := context.WithCancel(t.Context())

@@ -91,11 +91,18 @@ func (r *run) apply(ctx context.Context, p plan.Plan) error {
 	known := maps.Clone(p.Known)
 	done := map[plan.StepID]bool{}
 	again := time.Duration(0) // 0: nothing waits
+	wait := func(due time.Duration) {
+		if again == 0 || due < again {
+			again = due
+		}
+	}
 	for _, s := range p.Steps {
 		if s.Wait != "" {
-			if due := cmp.Or(s.Again, polling); again == 0 || due < again {
-				again = due
-			}
+			wait(cmp.Or(s.Again, polling))
+			continue
+		}
+		if d := r.e.past.holds(r.out.Stack, s.Do, r.e.now()); d > 0 {
+			wait(d)
 			continue
 		}
 		if slices.ContainsFunc(s.After, func(id plan.StepID) bool { return !done[id] }) {
@@ -124,6 +131,9 @@ func (r *run) apply(ctx context.Context, p plan.Plan) error {
 		done[s.ID] = true
 		r.out.Changed = true
 		r.give(s, res, known)
+		if _, ok := s.Do.(plan.ClaimFinalizer); ok {
+			r.e.past.made(r.out.Stack, r.e.now())
+		}
 		if res.ID != "" {
 			known[s.Address] = res.ID
 		}
@@ -188,10 +198,14 @@ func (r *run) retry(d time.Duration) {
 
 // settle turns what failed at last into findings, and says when to look again.
 func (r *run) settle() {
+	inRow, wait := r.e.waits.count(r.out.ID, r.out.Failed, r.out.Changed)
 	for _, f := range r.out.Failed {
 		switch f.Class {
 		case InUse, NotReady:
-			r.retry(soon)
+			r.retry(wait)
+			if inRow >= worthTelling {
+				r.out.Findings.Add(findings(f, finding.BlocksNothing)...)
+			}
 		case Invalid, Denied, Quota:
 			r.retry(patience)
 			r.out.Findings.Add(findings(f, finding.BlocksNothing)...)
@@ -226,7 +240,7 @@ func turn(err error) time.Duration {
 func findings(f FailedStep, reach finding.Reach) finding.List {
 	reason, fix := finding.RejectedByAWS, "correct the value that AWS names"
 	switch f.Class {
-	case Unknown:
+	case Unknown, InUse, NotReady:
 		reason, fix = finding.CallFailed, "it is tried again; if it does not pass, see what the message names"
 	case Denied:
 		reason, fix = finding.AccessDenied, "add the action to the controller's IAM policy"

@@ -60,15 +60,19 @@ type Secrets interface {
 	Keep(id model.StackID, arns []string)
 }
 
-// Engine runs stacks. It keeps nothing from one run to the next but when it changed routes, and
-// what it does not know of these it takes for recent.
+// Engine runs stacks. It keeps nothing from one run to the next but when it changed routes and which
+// stacks it made; what it does not know of these it takes for recent, and for another's.
 type Engine struct {
 	Config
 	routes *routes
+	past   *past
+	waits  *waits
 }
 
 // New returns an engine.
-func New(c Config) *Engine { return &Engine{Config: c, routes: &routes{}} }
+func New(c Config) *Engine {
+	return &Engine{Config: c, routes: &routes{}, past: &past{}, waits: &waits{}}
+}
 
 // Draft is a plan that was made and not carried out.
 type Draft struct {
@@ -130,6 +134,9 @@ func (e *Engine) translate(v *cluster.View, id model.StackID) (model.Stack, find
 // draft observes and plans until the plan asks nothing more.
 func (e *Engine) draft(ctx context.Context, v *cluster.View, stack model.Stack, found finding.List) (Draft, error) {
 	questions := stack.Questions()
+	if since := e.past.since(stack, e.now()); !since.IsZero() && !e.now().Before(since) {
+		questions = append(questions, model.AskListings{Since: since})
+	}
 	d := Draft{Stack: stack}
 	for range 4 {
 		start := e.now()
@@ -176,6 +183,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	}()
 	start := e.now()
 	e.routes.begin(start)
+	e.past.begin(start)
 	v := e.Cluster.View()
 	stack, found, err := e.translate(v, id)
 	e.phase(id.Kind, Viewing, start)

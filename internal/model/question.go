@@ -1,6 +1,9 @@
 package model
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Question is something that only AWS can answer and that the plan needs to know besides the
 // stack's own resources. Questions are comparable by their text form (Key).
@@ -37,12 +40,18 @@ type AskBackendGroup struct{}
 // AskHealth asks for the health of the targets of a target group of the stack, by ARN.
 type AskHealth struct{ ARN string }
 
+// AskListings asks that what there is be listed anew if it was listed before a time.
+type AskListings struct{ Since time.Time }
+
 // AskAttributes asks for the attributes of a live resource of the stack: Of is "load-balancer",
 // "listener" or "target-group". The answer stands in the observed resource itself.
 type AskAttributes struct{ Of, ARN string }
 
 // AskCapacity asks for the capacity reservation of a live load balancer.
 type AskCapacity struct{ ARN string }
+
+// Key implements Question.
+func (AskListings) Key() string { return "listings" }
 
 // Key implements Question.
 func (q AskAttributes) Key() string { return "attributes " + q.Of + " " + q.ARN }

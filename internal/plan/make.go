@@ -111,9 +111,15 @@ func (b *builder) tags(resourceID string, user map[string]string) Tags {
 }
 
 // members are the objects that wish for the stack, to be blamed for what concerns all of it.
+// members are those whose wish the whole is: the objects of the stack, or, once it has none, those
+// that are leaving it.
 func (b *builder) members() []finding.Ref {
+	all := b.want.Members
+	if len(all) == 0 {
+		all = b.want.Leaving
+	}
 	var out []finding.Ref
-	for _, m := range b.want.Members {
+	for _, m := range all {
 		out = append(out, m.Ref)
 	}
 	return out

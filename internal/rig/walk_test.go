@@ -310,6 +310,7 @@ func walk(t *testing.T, seed uint64) {
 			t.Errorf("still failing: %v", failed)
 		}
 		got = r.State()
+		time.Sleep(15 * time.Minute) // until the tagging service has caught up
 		r.Emulator.Calls().Reset()
 		r.Start()
 		r.Settle(2 * time.Hour)

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"sync"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// past knows for which stacks there may be something that this process has not seen. What the
+// process before it made just before it ended may be missing from the first answers of AWS. To let
+// the last object of a stack go then would leave that behind for ever.
+type past struct {
+	mu    sync.Mutex
+	begun time.Time
+	// own are stacks of which nothing existed when this process made them.
+	own map[model.StackID]struct{}
+}
+
+// hazy is how long the answers of AWS may lack what an earlier process made.
+const hazy = time.Minute
+
+// begin notes the time of the first run; later calls do nothing.
+func (p *past) begin(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.begun.IsZero() {
+		p.begun = now
+	}
+}
+
+// made notes that a stack is claimed whose objects carried no mark of it.
+func (p *past) made(s model.Stack, now time.Time) {
+	if len(s.Leaving) > 0 {
+		return
+	}
+	for _, m := range s.Members {
+		if m.Claimed {
+			return
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.own == nil {
+		p.own = map[model.StackID]struct{}{}
+	}
+	p.own[s.ID] = struct{}{}
+}
+
+// clear is when AWS shows all that an earlier process made; zero without a clock. The lock is held.
+func (p *past) clear(now time.Time) time.Time {
+	if now.IsZero() {
+		return time.Time{}
+	}
+	return p.begun.Add(hazy)
+}
+
+// since is how old the listings may be from which a stack is taken for gone; zero: any.
+func (p *past) since(s model.Stack, now time.Time) time.Time {
+	if !s.Empty() || len(s.Leaving) == 0 {
+		return time.Time{}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, ok := p.own[s.ID]; ok {
+		return time.Time{}
+	}
+	return p.clear(now)
+}
+
+// holds says for how long a step that lets a stack go for good has to wait.
+func (p *past) holds(s model.Stack, do plan.Action, now time.Time) time.Duration {
+	if _, ok := do.(plan.ReleaseFinalizer); !ok {
+		return 0
+	}
+	since := p.since(s, now)
+	if since.IsZero() {
+		return 0
+	}
+	return max(since.Sub(now), 0)
+}
