@@ -96,8 +96,9 @@ func (b *builder) claimants(live *observed.Listener, wishes []rulePlan, own map[
 	}
 	inOrder := len(all) == len(c.there)
 	for k, j := range all {
-		if inOrder && !wishes[j].held && slices.Contains(matched, j) && !b.isJust(wishes[j], *c.there[k]) {
-			inOrder = false
+		if inOrder && !wishes[j].held && slices.Contains(matched, j) {
+			at, others := own[c.there[k].ARN]
+			inOrder = others && at == j || b.isJust(wishes[j], *c.there[k])
 		}
 	}
 	switch {
@@ -114,19 +115,38 @@ func (b *builder) isJust(p rulePlan, o observed.Rule) bool {
 	return sameConditions(p.wish.Conditions, o.Conditions) && sameActions(p.wish.Actions, o.Actions, b.arn) && sameTransforms(p.wish.Transforms, o.Transforms)
 }
 
-// ownRules are the live rules that rules which are not held wish for just so, with the places of
-// these among the wished ones.
+// onItsWay says that a live rule has been made for a wished one: it forwards to the same groups and
+// to others, as rules do until new targets are healthy.
+func (b *builder) onItsWay(p rulePlan, o observed.Rule) bool {
+	w, h := forwardOf(p.wish.Actions), forwardOf(o.Actions)
+	if w == nil || h == nil || len(h.Groups) <= len(w.Groups) || !sameConditions(p.wish.Conditions, o.Conditions) {
+		return false
+	}
+	return !slices.ContainsFunc(w.Groups, func(g model.WeightedGroup) bool {
+		return !slices.ContainsFunc(h.Groups, func(x model.WeightedGroup) bool { return x.Group.ARN == b.arn(g.Group) })
+	})
+}
+
+// ownRules are the live rules that rules which are not held wish for just so, or that are on their
+// way there, with the places of these among the wished ones.
 func (b *builder) ownRules(l *listenerPlan) map[string]int {
 	out := map[string]int{}
 	for i, p := range l.rules {
 		if p.held {
 			continue
 		}
+		just := false
 		for _, o := range l.live.Rules {
-			if _, gone := out[o.ARN]; !gone && b.isJust(p, o) {
-				out[o.ARN] = i
-				break
+			if _, gone := out[o.ARN]; gone {
+				continue
 			}
+			switch {
+			case !just && b.isJust(p, o):
+				just = true
+			case !b.onItsWay(p, o):
+				continue
+			}
+			out[o.ARN] = i
 		}
 	}
 	return out
