@@ -204,14 +204,12 @@ func (b *builder) deletions() []StepID {
 
 // planFrontListener leads a port to a port of the ALB: target group, target, listener.
 func (b *builder) planFrontListener(l model.FrontListener, nlb []StepID) []StepID {
-	at := slices.IndexFunc(b.listeners, func(p listenerPlan) bool { return p.wish.Port == l.Target && (p.make || p.live != nil) })
-	g := slices.IndexFunc(b.want.TargetGroups, func(w model.TargetGroup) bool { return w.ID == l.Group })
-	if at < 0 || g < 0 {
-		return nil // there is nothing to lead to yet
+	to, group, ok := b.leads(l)
+	if !ok {
+		return nil
 	}
-	group := b.want.TargetGroups[g]
 	ready := append(b.planTargetGroup(group, nil, nil), nlb...)
-	if id := b.registerALB(l, b.listeners[at], ready); id != "" {
+	if id := b.registerALB(l, to, ready); id != "" {
 		ready = append(ready, id)
 	}
 	a := frontListenerAddress(l.Port)
@@ -238,6 +236,17 @@ func (b *builder) planFrontListener(l model.FrontListener, nlb []StepID) []StepI
 		Changes: []Change{{Path: "default", From: actionsText(live.Default), To: actionsText(settings.Default)}},
 		Why:     fmt.Sprintf("it leads to port %d", l.Target), After: ready, Impact: BriefImpact, Blames: l.Members,
 	})}
+}
+
+// leads finds the listener of the ALB and the target group of a port; false if there is nothing to
+// lead to yet.
+func (b *builder) leads(l model.FrontListener) (to listenerPlan, group model.TargetGroup, ok bool) {
+	at := slices.IndexFunc(b.listeners, func(p listenerPlan) bool { return p.wish.Port == l.Target && (p.make || p.live != nil) })
+	g := slices.IndexFunc(b.want.TargetGroups, func(w model.TargetGroup) bool { return w.ID == l.Group })
+	if at < 0 || g < 0 {
+		return listenerPlan{}, model.TargetGroup{}, false
+	}
+	return b.listeners[at], b.want.TargetGroups[g], true
 }
 
 func (b *builder) frontLiveListener(port int32) *observed.Listener {

@@ -15,15 +15,7 @@ import (
 // prefix leaves a working load balancer. Findings are faults that only AWS facts could show. A
 // plan with Asks is preliminary: answer them and make it again.
 func Make(want model.Stack, have observed.Stack, opt Options) (Plan, finding.List) {
-	b := &builder{
-		want: certain(want, have), have: have, opt: opt,
-		known:    Known{},
-		groupARN: map[string]string{},
-		kept:     map[string]bool{},
-		records:  map[string]bool{},
-	}
-	b.plan.Stack = want.ID
-	b.matchLive()
+	b := newBuilder(want, have, opt)
 	b.claim()
 	switch {
 	case want.Hold || b.guarded():
@@ -88,6 +80,19 @@ type builder struct {
 	records      map[string]bool   // names of DNS records that the plan makes or removes
 	later        []Step            // that wait for something, and that nothing depends on
 	unusedAfter  []StepID          // steps after which surplus target groups are free
+}
+
+func newBuilder(want model.Stack, have observed.Stack, opt Options) *builder {
+	b := &builder{
+		want: certain(want, have), have: have, opt: opt,
+		known:    Known{},
+		groupARN: map[string]string{},
+		kept:     map[string]bool{},
+		records:  map[string]bool{},
+	}
+	b.plan.Stack = want.ID
+	b.matchLive()
+	return b
 }
 
 func (b *builder) add(s Step) StepID {
@@ -250,15 +255,8 @@ func (b *builder) release(after []StepID, wait string) {
 
 // build plans towards a stack that wants a load balancer.
 func (b *builder) build() {
-	b.resolveSubnets()
-	b.resolveGroups()
 	b.resolveOwnCertificates()
-	b.resolveListeners()
-	b.resolveAddOns()
-	b.resolveFront()
-	if b.live == nil && !b.held && !b.serves() {
-		b.held = true
-	}
+	b.resolve()
 	if b.held {
 		b.release(b.claims(), "")
 		b.planAddOns()
@@ -280,6 +278,18 @@ func (b *builder) build() {
 	b.release(b.lastSteps(), b.waits())
 	b.planAddOns()
 	b.waitLater()
+}
+
+// resolve makes the choices that the wish leaves open, and fills in what is held.
+func (b *builder) resolve() {
+	b.resolveSubnets()
+	b.resolveGroups()
+	b.resolveListeners()
+	b.resolveAddOns()
+	b.resolveFront()
+	if b.live == nil && !b.held && !b.serves() {
+		b.held = true
+	}
 }
 
 // serves says whether a new load balancer would have anything to serve: a rule or default action

@@ -55,11 +55,8 @@ func (b *builder) planManagedGroup(after []StepID) []StepID {
 		}
 	}
 	authorize, revoke := network.RuleDiff(want.Ingress, have)
-	kept := func(r model.IngressRule) bool { return r.From == r.To && slices.Contains(want.KeepPorts, r.From) }
-	authorize = slices.DeleteFunc(authorize, func(r model.IngressRule) bool {
-		return kept(r) && (b.liveListener(r.From) != nil || b.frontLiveListener(r.From) != nil)
-	})
-	revoke = slices.DeleteFunc(revoke, func(r model.IngressRule) bool { return b.opensKept(r) || b.opensFront(r) || kept(r) })
+	authorize = slices.DeleteFunc(authorize, func(r model.IngressRule) bool { return b.withheld(want, r) })
+	revoke = slices.DeleteFunc(revoke, func(r model.IngressRule) bool { return b.keepsOpen(want, r) })
 	if len(authorize)+len(revoke) == 0 {
 		return steps
 	}
@@ -71,6 +68,21 @@ func (b *builder) planManagedGroup(after []StepID) []StepID {
 		After: append(slices.Clone(after), steps...),
 	})
 	return append(steps, id)
+}
+
+// keepsPort says whether a rule is for a port whose sources cannot be read.
+func keepsPort(want model.SecurityGroup, r model.IngressRule) bool {
+	return r.From == r.To && slices.Contains(want.KeepPorts, r.From)
+}
+
+// withheld says whether a wished rule is not added, as it is for a live port whose sources stay.
+func (b *builder) withheld(want model.SecurityGroup, r model.IngressRule) bool {
+	return keepsPort(want, r) && (b.liveListener(r.From) != nil || b.frontLiveListener(r.From) != nil)
+}
+
+// keepsOpen says whether a live rule stays although nobody wishes for it.
+func (b *builder) keepsOpen(want model.SecurityGroup, r model.IngressRule) bool {
+	return b.opensKept(r) || b.opensFront(r) || keepsPort(want, r)
 }
 
 // opensKept says whether a rule opens a port whose live listener stays although it is not wished

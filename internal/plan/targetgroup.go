@@ -18,13 +18,16 @@ func (b *builder) planTargetGroups(lb, groups []StepID) map[string][]StepID {
 		if w.Type == model.ALBTargets {
 			continue // made with what leads to it
 		}
-		if !b.used(w) && b.groupARN[w.ID] == "" {
-			continue // only held rules would use it
+		if !b.makes(w) {
+			continue
 		}
 		done[w.ID] = b.planTargetGroup(w, lb, groups)
 	}
 	return done
 }
+
+// makes says whether the plan brings a group about: not if only held rules would use it.
+func (b *builder) makes(w model.TargetGroup) bool { return b.used(w) || b.groupARN[w.ID] != "" }
 
 // used says whether something forwards to the group that is not held, or the group stands for
 // itself: a rule that was dropped because another covers it may have asked for it.

@@ -1,0 +1,72 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+// albTargetsSpec are the ports of load balancers that are targets, by the names of target groups.
+type albTargetsSpec struct {
+	TargetGroups map[string]albTargetSpec
+}
+
+type albTargetSpec struct {
+	Name       string
+	ARN        token
+	Port       int32
+	TargetARN  token
+	TargetPort int32
+}
+
+// frontNLB describes the network load balancer in front of the ALB.
+func (d *describer) frontNLB() {
+	targets := albTargetsSpec{map[string]albTargetSpec{}}
+	if d.want.ID.Kind != model.Service {
+		d.note(TypeALBTargets, string(TypeALBTargets), targets)
+	}
+	w, live := d.want.Front, d.front.live
+	switch {
+	case w == nil:
+		return
+	case d.frontStays():
+		if live == nil {
+			return
+		}
+		d.liveLoadBalancer(live)
+		for i := range live.Listeners {
+			d.liveListener(naming.FrontendListenerID(live.Listeners[i].Port), model.FrontendNLBID, &live.Listeners[i])
+		}
+		return
+	}
+	d.put(TypeLoadBalancer, model.FrontendNLBID, loadBalancerSpec{
+		Name: w.Name, Type: networkType, Scheme: w.Scheme, AddressType: w.AddressType,
+		Subnets: subnetMappings(d.front.subnets, w.Addresses), SecurityGroups: d.securityGroups(d.front.groups),
+		Attributes: settings(w.Attributes), Tags: w.Tags,
+	})
+	for _, l := range w.Listeners {
+		_, group, ok := d.leads(l)
+		if !ok {
+			continue
+		}
+		d.wishedGroup(group)
+		d.put(TypeListener, naming.FrontendListenerID(l.Port), listenerSpec{
+			LoadBalancer: loadBalancerToken(model.FrontendNLBID), Port: l.Port, Protocol: "TCP", Tags: d.ruleTags(w.Tags),
+			Default: d.actions([]model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: l.Group}}}}}),
+		})
+		targets.TargetGroups[group.Name] = albTargetSpec{
+			Name: group.Name, ARN: targetGroupToken(group.ID), Port: l.Port,
+			TargetARN: loadBalancerToken(model.LoadBalancerID), TargetPort: l.Target,
+		}
+	}
+	if live == nil || !w.Partial {
+		return
+	}
+	for i := range live.Listeners {
+		l := &live.Listeners[i]
+		if !slices.ContainsFunc(w.Listeners, func(x model.FrontListener) bool { return x.Port == l.Port }) {
+			d.liveListener(naming.FrontendListenerID(l.Port), model.FrontendNLBID, l)
+		}
+	}
+}

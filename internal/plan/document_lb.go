@@ -1,0 +1,161 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+type loadBalancerSpec struct {
+	Name           string            `json:"name"`
+	Type           string            `json:"type"`
+	Scheme         model.Scheme      `json:"scheme"`
+	AddressType    model.AddressType `json:"ipAddressType"`
+	Subnets        []subnetMapping   `json:"subnetMapping,omitempty"`
+	SecurityGroups []token           `json:"securityGroups,omitempty"`
+	CoIPPool       string            `json:"customerOwnedIPv4Pool,omitempty"`
+	Attributes     []setting         `json:"loadBalancerAttributes,omitempty"`
+	Capacity       *capacity         `json:"minimumLoadBalancerCapacity,omitempty"`
+	Tags           map[string]string `json:"tags,omitempty"`
+	IPAMPool       string            `json:"ipv4IPAMPool,omitempty"`
+}
+
+type subnetMapping struct {
+	Subnet     string `json:"subnetID"`
+	Allocation string `json:"allocationID,omitempty"`
+}
+
+type capacity struct {
+	Units int32 `json:"capacityUnits"`
+}
+
+// applicationType is AWS's word for the type of an ALB.
+const applicationType = "application"
+
+func (d *describer) loadBalancer() {
+	w := d.want.ALB
+	spec := loadBalancerSpec{
+		Name: w.Name, Type: applicationType, Scheme: w.Scheme, AddressType: w.AddressType,
+		Subnets: subnetMappings(d.subnets, nil), SecurityGroups: d.securityGroups(d.groups),
+		CoIPPool: w.CoIPPool, IPAMPool: w.IPAMPool, Attributes: settings(w.Attributes), Tags: w.Tags,
+	}
+	if w.Capacity != nil {
+		spec.Capacity = &capacity{*w.Capacity}
+	}
+	d.put(TypeLoadBalancer, model.LoadBalancerID, spec)
+}
+
+// liveLoadBalancer describes one that stays as it is.
+func (d *describer) liveLoadBalancer(lb *observed.LoadBalancer) {
+	var groups []GroupID
+	for _, id := range lb.SecurityGroups {
+		if id == d.known[managedGroupAddress] && d.has(TypeSecurityGroup, model.ManagedGroupID) {
+			groups = append(groups, GroupID{Address: managedGroupAddress})
+		} else {
+			groups = append(groups, GroupID{ID: id})
+		}
+	}
+	d.put(TypeLoadBalancer, lb.ResourceID, loadBalancerSpec{
+		Name: lb.Name, Type: lb.Type, Scheme: lb.Scheme, AddressType: lb.AddressType,
+		Subnets: subnetMappings(lb.Subnets, nil), SecurityGroups: d.securityGroups(groups),
+		CoIPPool: lb.CoIPPool, IPAMPool: lb.IPAMPool, Tags: userTags(d.builder, lb.Tags),
+	})
+}
+
+// subnetMappings are ascending by subnet. addresses, if any, are one per subnet.
+func subnetMappings(subnets, addresses []string) []subnetMapping {
+	var out []subnetMapping
+	for i, id := range subnets {
+		m := subnetMapping{Subnet: id}
+		if i < len(addresses) {
+			m.Allocation = addresses[i]
+		}
+		out = append(out, m)
+	}
+	slices.SortFunc(out, func(a, b subnetMapping) int { return cmp.Compare(a.Subnet, b.Subnet) })
+	return out
+}
+
+type securityGroupSpec struct {
+	Name        string            `json:"groupName"`
+	Description string            `json:"description"`
+	Tags        map[string]string `json:"tags,omitempty"`
+	Ingress     []permission      `json:"ingress,omitempty"`
+}
+
+// permission admits one source: exactly one of the lists has one entry.
+type permission struct {
+	Protocol    string       `json:"ipProtocol"`
+	From        int32        `json:"fromPort"`
+	To          int32        `json:"toPort"`
+	Ranges      []ipRange    `json:"ipRanges,omitempty"`
+	IPv6Ranges  []ipv6Range  `json:"ipv6Ranges,omitempty"`
+	Groups      []groupPair  `json:"userIDGroupPairs,omitempty"`
+	PrefixLists []prefixList `json:"prefixLists,omitempty"`
+}
+
+type ipRange struct {
+	CIDR        string `json:"cidrIP"`
+	Description string `json:"description,omitempty"`
+}
+
+type ipv6Range struct {
+	CIDR        string `json:"cidrIPv6"`
+	Description string `json:"description,omitempty"`
+}
+
+type groupPair struct {
+	ID          string `json:"groupID"`
+	Description string `json:"description,omitempty"`
+}
+
+type prefixList struct {
+	ID          string `json:"listID"`
+	Description string `json:"description,omitempty"`
+}
+
+// securityGroup describes the stack's own group.
+func (d *describer) securityGroup() {
+	choice, ok := d.want.ALB.SecurityGroups.(model.GroupsManaged)
+	if !ok {
+		return
+	}
+	want := choice.Group
+	rules, _ := network.RuleDiff(want.Ingress, nil) // without repeats
+	if live := d.managedGroup(); live != nil {
+		_, others := network.RuleDiff(want.Ingress, live.Ingress)
+		for _, r := range others {
+			if d.keepsOpen(want, r) {
+				rules = append(rules, r)
+			}
+		}
+	}
+	slices.SortFunc(rules, func(a, b model.IngressRule) int {
+		return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To),
+			cmp.Compare(a.CIDR, b.CIDR), cmp.Compare(a.PrefixList, b.PrefixList), cmp.Compare(a.Group, b.Group))
+	})
+	spec := securityGroupSpec{Name: want.Name, Description: want.Description, Tags: want.Tags}
+	for _, r := range rules {
+		spec.Ingress = append(spec.Ingress, permissionOf(r))
+	}
+	d.put(TypeSecurityGroup, model.ManagedGroupID, spec)
+}
+
+func permissionOf(r model.IngressRule) permission {
+	p := permission{Protocol: r.Protocol, From: r.From, To: r.To}
+	switch {
+	case strings.Contains(r.CIDR, ":"):
+		p.IPv6Ranges = []ipv6Range{{r.CIDR, r.Description}}
+	case r.CIDR != "":
+		p.Ranges = []ipRange{{r.CIDR, r.Description}}
+	case r.PrefixList != "":
+		p.PrefixLists = []prefixList{{r.PrefixList, r.Description}}
+	default:
+		p.Groups = []groupPair{{r.Group, r.Description}}
+	}
+	return p
+}

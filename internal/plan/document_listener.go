@@ -1,0 +1,123 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+type listenerSpec struct {
+	LoadBalancer token             `json:"loadBalancerARN"`
+	Port         int32             `json:"port"`
+	Protocol     string            `json:"protocol"`
+	Default      []actionSpec      `json:"defaultActions"`
+	Certificates []certificateSpec `json:"certificates,omitempty"`
+	Policy       string            `json:"sslPolicy,omitempty"`
+	MutualAuth   *mutualAuthSpec   `json:"mutualAuthentication,omitempty"`
+	Tags         map[string]string `json:"tags,omitempty"`
+	Attributes   []listenerSetting `json:"listenerAttributes,omitempty"`
+}
+
+type certificateSpec struct {
+	ARN token `json:"certificateARN"`
+}
+
+type mutualAuthSpec struct {
+	Mode         string `json:"mode"`
+	TrustStore   string `json:"trustStoreArn,omitempty"`
+	IgnoreExpiry *bool  `json:"ignoreClientCertificateExpiry,omitempty"`
+	AdvertiseCA  string `json:"advertiseTrustStoreCaNames,omitempty"`
+}
+
+// listenerSetting is a setting whose keys begin with capitals; others do not.
+type listenerSetting struct {
+	Key, Value string
+}
+
+type ruleSpec struct {
+	Listener   token             `json:"listenerARN"`
+	Priority   int32             `json:"priority"`
+	Actions    []actionSpec      `json:"actions"`
+	Conditions []conditionSpec   `json:"conditions"`
+	Transforms []transformSpec   `json:"transforms,omitempty"`
+	Tags       map[string]string `json:"tags,omitempty"`
+}
+
+// listener describes a port of the ALB with its rules.
+func (d *describer) listener(l listenerPlan) {
+	if !l.make {
+		if l.live != nil {
+			d.liveListener(naming.ListenerID(l.live.Port), model.LoadBalancerID, l.live)
+		}
+		return
+	}
+	id := naming.ListenerID(l.wish.Port)
+	spec := listenerSpec{
+		LoadBalancer: loadBalancerToken(model.LoadBalancerID), Port: l.wish.Port, Protocol: l.wish.Protocol(),
+		Default: d.actions(l.defaults), Tags: d.ruleTags(l.wish.Tags),
+	}
+	for _, s := range settings(l.wish.Attributes) {
+		spec.Attributes = append(spec.Attributes, listenerSetting(s))
+	}
+	if t := l.wish.TLS; t != nil {
+		spec.Policy, spec.MutualAuth = t.Policy, mutualAuth(l.mutual)
+		spec.Certificates = d.certificates(l.certs.Default, l.certs.Extra)
+	}
+	d.put(TypeListener, id, spec)
+	for i, r := range l.rules {
+		d.rule(l.wish.Port, int32(i+1), r.wish)
+	}
+}
+
+func (d *describer) rule(port, priority int32, r model.Rule) {
+	d.put(TypeRule, naming.RuleID(port, priority), ruleSpec{
+		Listener: listenerToken(naming.ListenerID(port)), Priority: priority, Actions: d.actions(r.Actions),
+		Conditions: conditionSpecs(r.Conditions), Transforms: transformSpecs(r.Transforms), Tags: d.ruleTags(r.Tags),
+	})
+}
+
+// liveListener describes a listener that stays as it is.
+func (d *describer) liveListener(id, lb string, l *observed.Listener) {
+	spec := listenerSpec{
+		LoadBalancer: loadBalancerToken(lb), Port: l.Port, Protocol: l.Protocol, Policy: l.Policy,
+		Default: d.actions(l.Default), MutualAuth: mutualAuth(l.MutualAuth), Tags: d.ruleTags(userTags(d.builder, l.Tags)),
+	}
+	if l.Certificate != "" {
+		spec.Certificates = d.certificates(l.Certificate, l.Certificates)
+	}
+	d.put(TypeListener, id, spec)
+	for _, r := range l.Rules {
+		d.rule(l.Port, r.Priority, model.Rule{Conditions: r.Conditions, Transforms: r.Transforms, Actions: r.Actions, Tags: userTags(d.builder, r.Tags)})
+	}
+}
+
+// certificates are in the order of the wish, the default first.
+func (d *describer) certificates(first string, more []string) []certificateSpec {
+	var out []certificateSpec
+	for _, arn := range append([]string{first}, more...) {
+		c := certificateSpec{literal(arn)}
+		if id := d.issued[arn]; id != "" {
+			c.ARN = certificateToken(id)
+		}
+		if !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// mutualAuth fills in what AWS puts in place of unset fields.
+func mutualAuth(m *model.MutualAuth) *mutualAuthSpec {
+	if m == nil {
+		return nil
+	}
+	out := &mutualAuthSpec{Mode: m.Mode}
+	if m.Mode == verify {
+		ignore := m.IgnoreExpiry != nil && *m.IgnoreExpiry
+		out.TrustStore, out.IgnoreExpiry, out.AdvertiseCA = m.TrustStore, &ignore, cmp.Or(m.AdvertiseCA, "off")
+	}
+	return out
+}
