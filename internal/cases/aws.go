@@ -53,12 +53,7 @@ type reader struct {
 // Read writes down everything that a controller has made in a world.
 func Read(t *testing.T, r *rig.Rig) Record {
 	t.Helper()
-	cfg := rig.AWSConfig(r.Emulator)
-	rd := &reader{
-		t: t, rig: r, names: seededNames(r.World), tags: map[string]map[string]string{},
-		elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), wafv2: wafv2.NewFromConfig(cfg), shield: shield.NewFromConfig(cfg),
-		out: Record{bindings: {}, objects: {}, events: {}},
-	}
+	rd := newReader(t, r)
 	rd.subnets()
 	groups := rd.groups()
 	lbs, tgs := rd.balancers(), rd.targets()
@@ -73,6 +68,15 @@ func Read(t *testing.T, r *rig.Rig) Record {
 	}
 	rd.cluster()
 	return rd.out
+}
+
+func newReader(t *testing.T, r *rig.Rig) *reader {
+	cfg := rig.AWSConfig(r.Emulator)
+	return &reader{
+		t: t, rig: r, names: seededNames(r.World), tags: map[string]map[string]string{},
+		elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), wafv2: wafv2.NewFromConfig(cfg), shield: shield.NewFromConfig(cfg),
+		out: Record{bindings: {}, objects: {}, events: {}},
+	}
 }
 
 // must stops the test if AWS refuses to answer.

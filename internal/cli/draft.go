@@ -106,7 +106,7 @@ func (d *drafting) readCluster(ctx context.Context, store *cluster.Memory) error
 }
 
 // each makes the plan of every stack of the objects, in order, and passes it on.
-func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(engine.Draft) error) error {
+func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(*engine.Engine, engine.Draft) error) error {
 	if err := d.cfg.Validate(); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(en
 		if err != nil {
 			return err
 		}
-		if err := show(draft); err != nil {
+		if err := show(eng, draft); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,7 +35,7 @@ func aws(t *testing.T) (*emulator.Emulator, []string) {
 	t.Setenv("AWS_CONFIG_FILE", "testdata/none")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "testdata/none")
 	var endpoints []string
-	for _, s := range []string{"EC2", "Elastic Load Balancing v2", "ACM"} {
+	for _, s := range []string{"EC2", "Elastic Load Balancing v2", "ACM", "WAFV2", "Shield"} {
 		endpoints = append(endpoints, s+"="+server.URL)
 	}
 	em.Calls().Reset()
@@ -50,12 +51,13 @@ func TestPlanAndTreeShowWhatWouldBeMadeAndMakeNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out []goldentest.File
-		for _, command := range []string{"plan", "tree"} {
-			code, stdout, stderr := run(t, append([]string{command, "-f", file}, flags...)...)
+		flags = append(flags, strings.Fields(c.Text("flags.txt"))...)
+		for _, o := range []struct{ command, name string }{{"plan", "plan.txt"}, {"tree", "tree.txt"}, {"plan -o json", "plan.json"}} {
+			code, stdout, stderr := run(t, slices.Concat(strings.Fields(o.command), []string{"-f", file}, flags)...)
 			if code != 0 {
-				t.Fatalf("%s: exit %d: %s", command, code, stderr)
+				t.Fatalf("%s: exit %d: %s", o.command, code, stderr)
 			}
-			out = append(out, goldentest.File{Name: command + ".txt", Text: strings.ReplaceAll(stdout, file, "cluster.yaml")})
+			out = append(out, goldentest.File{Name: o.name, Text: strings.ReplaceAll(stdout, file, "cluster.yaml")})
 		}
 		if n := em.Calls().Mutating(); n > 0 {
 			t.Errorf("%d calls that change something", n)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 
@@ -15,23 +16,50 @@ func newPlan(env Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "plan", Short: "Show what the controller would change in AWS, and change nothing", Args: cobra.NoArgs,
 		Long: "plan reads Kubernetes objects from files or from a cluster, and AWS as it is, and prints the steps\n" +
-			"that the controller would take. It takes the controller's flags, because they decide about the plan.",
+			"that the controller would take. With -o json it prints what each load balancer becomes by them, in the\n" +
+			"form of the annotation that feature gate IngressPlanAnnotation switches on. It takes the controller's\n" +
+			"flags, because they decide about the plan.",
 	}
 	d.bind(cmd)
+	output := cmd.Flags().StringP("output", "o", "text", "text: the steps; json: what each load balancer becomes, with notes on standard error")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		out := cmd.OutOrStdout()
-		store, err := d.read(cmd.Context(), cmd.InOrStdin(), out)
+		out, notes := cmd.OutOrStdout(), cmd.OutOrStdout()
+		show := showSteps
+		switch *output {
+		case "text":
+		case "json":
+			show, notes = showDocument, cmd.ErrOrStderr()
+		default:
+			return usageError{fmt.Errorf("--output %q: it is text or json", *output)}
+		}
+		store, err := d.read(cmd.Context(), cmd.InOrStdin(), notes)
 		if err != nil {
 			return err
 		}
-		return d.each(cmd.Context(), store, func(draft engine.Draft) error {
-			fmt.Fprintf(out, "# %s %s\n", draft.Stack.ID.Kind, draft.Stack.ID)
-			showFindings(out, draft.Findings)
-			_, err := fmt.Fprintln(out, draft.Plan.Text())
-			return err
+		return d.each(cmd.Context(), store, func(e *engine.Engine, draft engine.Draft) error {
+			fmt.Fprintf(notes, "# %s %s\n", draft.Stack.ID.Kind, draft.Stack.ID)
+			showFindings(notes, draft.Findings)
+			return show(out, e, draft)
 		})
 	}
 	return cmd
+}
+
+func showSteps(w io.Writer, _ *engine.Engine, d engine.Draft) error {
+	_, err := fmt.Fprintln(w, d.Plan.Text())
+	return err
+}
+
+// showDocument prints nothing for a stack of which nothing can be told; the findings say why.
+func showDocument(w io.Writer, e *engine.Engine, d engine.Draft) error {
+	doc := e.Describe(d)
+	if doc == nil {
+		return nil
+	}
+	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	return out.Encode(doc)
 }
 
 func showFindings(w io.Writer, found finding.List) {

@@ -24,7 +24,7 @@ func newTree(env Environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return d.each(cmd.Context(), store, func(draft engine.Draft) error {
+		return d.each(cmd.Context(), store, func(_ *engine.Engine, draft engine.Draft) error {
 			showFindings(out, draft.Findings)
 			showTree(out, draft)
 			return nil

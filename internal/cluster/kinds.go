@@ -18,6 +18,10 @@ const (
 	KindBinding            Kind = "TargetGroupBinding"
 )
 
+// PlanAnnotation of an Ingress holds the plan of its load balancer. The controller writes it for
+// others and never reads what it says, so a change of it is no change of the Ingress.
+const PlanAnnotation = "alb.ingress.kubernetes.io/dry-run-plan"
+
 // Index names a way to look objects up by something else than their name. IndexValues computes
 // the values of an object.
 type Index string

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -212,5 +213,37 @@ func TestReduceIsIdempotentAndHidesHeartbeats(t *testing.T) {
 	}
 	if Same(node("1", "a", "True"), node("2", "a", "False")) {
 		t.Error("a lost node is not seen as a change")
+	}
+}
+
+func TestWhatTheControllerShowsIsNoChange(t *testing.T) {
+	ing := func(version string, annotations map[string]string) Object {
+		return &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: "web", ResourceVersion: version, Annotations: annotations}}
+	}
+	plain, shown := ing("1", nil), ing("2", map[string]string{PlanAnnotation: "{}"})
+	other := ing("3", map[string]string{PlanAnnotation: "[]", "a": "b"})
+	for name, c := range map[string]struct {
+		a, b Object
+		want bool
+	}{
+		"added":               {plain, shown, true},
+		"removed":             {shown, plain, true},
+		"changed":             {shown, ing("4", map[string]string{PlanAnnotation: "x"}), true},
+		"with something else": {shown, other, false},
+		"and back":            {other, plain, false},
+	} {
+		before := c.b.DeepCopyObject()
+		if got := Same(c.a, c.b); got != c.want {
+			t.Errorf("%s: the same: %t", name, got)
+		}
+		if d := cmp.Diff(before, c.b.DeepCopyObject()); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+	service := func(v string) Object {
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", ResourceVersion: v, Annotations: map[string]string{PlanAnnotation: v}}}
+	}
+	if Same(service("1"), service("2")) {
+		t.Error("on a Service it means nothing")
 	}
 }

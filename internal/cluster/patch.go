@@ -1,6 +1,7 @@
 package cluster
 
-// Patch is something to write back: a status or an event. Implementations are the types below.
+// Patch is something to write back: a status, an annotation or an event. Implementations are the
+// types below.
 type Patch interface{ patch() }
 
 // IngressStatus sets status.loadBalancer.ingress of an Ingress; no entries clear it.
@@ -15,6 +16,17 @@ type IngressEntry struct {
 	Ports    []int32
 }
 
+// Annotation sets an annotation of an object that is there for others to read; an empty value
+// removes it. What goes wrong with it is logged and stops nothing.
+type Annotation struct {
+	Ref        Ref
+	Key, Value string
+	// Was, if not empty, is the only value that is replaced.
+	Was string
+	// TooLarge is recorded, and the annotation removed, where the object has no room for the value.
+	TooLarge Event
+}
+
 // Event is to be recorded on an object. Equal events in a row are written once per object until
 // something else happens to it.
 type Event struct {
@@ -25,4 +37,5 @@ type Event struct {
 }
 
 func (IngressStatus) patch() {}
+func (Annotation) patch()    {}
 func (Event) patch()         {}

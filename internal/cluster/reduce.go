@@ -90,8 +90,8 @@ func reduceNode(n *corev1.Node) *corev1.Node {
 	return out
 }
 
-// Same says that two states of an object differ in nothing but their version. Both must have been
-// reduced alike.
+// Same says that two states of an object differ in nothing but their version and what the controller
+// writes for others to read. Both must have been reduced alike.
 func Same(a, b Object) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
@@ -105,5 +105,23 @@ func Same(a, b Object) bool {
 	c := b.DeepCopyObject().(Object)
 	c.SetResourceVersion(a.GetResourceVersion())
 	c.SetManagedFields(a.GetManagedFields())
+	if kind, _ := KindOf(a); kind == KindIngress {
+		setAnnotation(c, PlanAnnotation, a)
+	}
 	return equality.Semantic.DeepEqual(a, c)
+}
+
+// setAnnotation gives an object the annotation that another one has, or takes it away.
+func setAnnotation(obj Object, key string, like Object) {
+	all := obj.GetAnnotations()
+	v, ok := like.GetAnnotations()[key]
+	switch {
+	case ok && all == nil:
+		all = map[string]string{key: v}
+	case ok:
+		all[key] = v
+	default:
+		delete(all, key)
+	}
+	obj.SetAnnotations(all)
 }

@@ -68,7 +68,7 @@ var gateTable = []gateRow{
 	{EnableDefaultTagsLowPriority, false, false, "let tags of annotations win over --default-tags"},
 	{ALBTargetControlAgent, false, false, "inject the target control agent into pods"},
 	{EnableCertificateManagement, false, false, "request certificates from ACM"},
-	{IngressPlanAnnotation, false, true, "write the plan into an annotation of the Ingress"},
+	{IngressPlanAnnotation, false, false, "show the plan of a load balancer in an annotation of its first Ingress"},
 }
 
 // aliases are spellings that documents of other controllers use.

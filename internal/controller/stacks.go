@@ -39,7 +39,8 @@ func Frontends(c config.Config) map[model.Kind]engine.Frontend {
 			NoIPTargets: !c.Gates.On(config.EnableIPTargetType), NoCapacity: !c.Gates.On(config.LBCapacityReservation),
 			NoWeights: !c.Gates.On(config.WeightedTargetGroups), StrictGroups: c.StrictGroups, AllowMassRemoval: c.AllowMassRemoval,
 			ManageCertificates: c.Gates.On(config.EnableCertificateManagement), DefaultCA: c.Ingress.DefaultPCA,
-			NoWAFv2: !c.Ingress.WAFv2, NoWAFClassic: !c.Ingress.WAFClassic, NoShield: !c.Ingress.Shield,
+			DescribePlan: c.Gates.On(config.IngressPlanAnnotation),
+			NoWAFv2:      !c.Ingress.WAFv2, NoWAFClassic: !c.Ingress.WAFClassic, NoShield: !c.Ingress.Shield,
 		}),
 	}
 }

@@ -37,6 +37,9 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			return err
 		}
 		r.out.Stack, r.out.Plan = d.Stack, d.Plan
+		if d.Stack.Describe {
+			r.out.Document = engine.Describe(d)
+		}
 		r.out.Findings = append(slices.Clone(d.Findings), rejected...).Sorted()
 		if live := d.Have.Live(d.Plan.LoadBalancer.ID); live != nil {
 			r.out.DNSName = live.DNSName

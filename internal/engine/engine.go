@@ -73,6 +73,8 @@ type Outcome struct {
 	Stack    model.Stack
 	Findings finding.List
 	Plan     plan.Plan
+	// Document describes what the stack becomes, where that was asked for and can be told.
+	Document *plan.Document
 	// Done says that every step was carried out and nothing is waited for.
 	Done bool
 	// Changed says that at least one step was carried out.

@@ -85,6 +85,9 @@ type Draft struct {
 	Lacking bool
 }
 
+// Describe says what the stack becomes; nil if that cannot be told.
+func (e *Engine) Describe(d Draft) *plan.Document { return plan.Describe(d.Stack, d.Have, e.Options) }
+
 // How soon a run is repeated that waits for something.
 const (
 	soon       = 2 * time.Second  // for what AWS settles by itself, such as released interfaces

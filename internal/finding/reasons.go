@@ -35,6 +35,7 @@ const (
 	FeatureDisabled        Reason = "FeatureDisabled"
 	Unsupported            Reason = "Unsupported"
 	AccessDenied           Reason = "AccessDenied"
+	PlanTooLarge           Reason = "PlanTooLarge"
 	QuotaReached           Reason = "QuotaReached"
 	RejectedByAWS          Reason = "RejectedByAWS"
 	WaitingForTargets      Reason = "WaitingForTargets"
@@ -92,6 +93,7 @@ var Reasons = []Explanation{
 	{NetworkingInvalid, "A networking rule of a TargetGroupBinding cannot be turned into security group rules.", "Correct the peer or the port that the message names.", BlocksNothing},
 	{NodeUnusable, "A node is not an EC2 instance and so cannot be an instance target; it is left out.", "Exclude the node by label, or use target type ip.", BlocksNothing},
 	{PathInvalid, "A path has wildcards where its type does not allow them, or a path type is unknown.", "Use ImplementationSpecific for wildcards.", BlocksRule},
+	{PlanTooLarge, "The plan does not fit into the annotations of the Ingress, which Kubernetes limits to 256 KiB in all.", "Read it with fulcrum plan -o json, or split the group.", BlocksNothing},
 	{QuotaReached, "An AWS quota is reached.", "Ask AWS for a higher quota, or remove what is not needed.", BlocksNothing},
 	{RedirectPortInvalid, "ssl-redirect names a port that is not an HTTPS listener of the group.", "Add the HTTPS port to listen-ports, or correct ssl-redirect.", BlocksNothing},
 	{RejectedByAWS, "AWS refused a value.", "Correct the value that AWS names.", BlocksNothing},

@@ -78,8 +78,8 @@ func (c *Cluster) Apply(ctx context.Context, _ model.StackID, s plan.Step, known
 // eventStatus is the reason of the event when a status cannot be written.
 const eventStatus = "FailedUpdateStatus"
 
-// Write implements engine.Cluster. An event that cannot be written is logged and forgotten: it
-// must not keep a load balancer from being reconciled.
+// Write implements engine.Cluster. An annotation or an event that cannot be written is logged and
+// forgotten: it must not keep a load balancer from being reconciled.
 func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 	var errs []error
 	c.renew(patches)
@@ -92,6 +92,10 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 					Warning: true, Reason: eventStatus, Message: string(finding.CallFailed) + ": " + err.Error()})
 			}
 			errs = append(errs, err)
+		case cluster.Annotation:
+			if err := c.annotate(ctx, p); err != nil {
+				log.FromContext(ctx).Info("an annotation was not written", "object", p.Ref.String(), "annotation", p.Key, "error", err.Error())
+			}
 		case cluster.Event:
 			c.writeEvent(ctx, p)
 		default:

@@ -91,6 +91,8 @@ type Stack struct {
 	// DeletionGuard is set when a member under deletion asked for deletion protection; the load
 	// balancer must then not be deleted.
 	DeletionGuard *finding.Finding
+	// Describe asks for a description of what the stack becomes, to be shown on a member.
+	Describe bool
 	// BackendGroup says whether the shared backend security group is used here and by others.
 	BackendGroup BackendGroupUse
 }

@@ -219,6 +219,9 @@ func (p *process) listAll() {
 // event queues who is concerned by a change.
 func (p *process) event(old, new cluster.Object) {
 	now := time.Now()
+	if old != nil && new != nil && cluster.Same(old, new) {
+		return // as informers' handlers do
+	}
 	for _, obj := range []cluster.Object{old, new} {
 		if obj == nil {
 			continue
@@ -309,6 +312,17 @@ func (r *Rig) Draft(id model.StackID) engine.Draft {
 		r.T.Fatal(err)
 	}
 	return d
+}
+
+// Plan returns what a stack becomes, nil if that cannot be told.
+func (r *Rig) Plan(id model.StackID) *plan.Document {
+	r.T.Helper()
+	return r.process.engine.Describe(r.Draft(id))
+}
+
+// Stacks are those that an object belongs to.
+func (r *Rig) Stacks(obj cluster.Object) []model.StackID {
+	return r.process.frontend.Stacks(r.process.k8s.View(), obj)
 }
 
 // transport reaches the emulator while the process lives.

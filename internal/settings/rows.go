@@ -80,7 +80,7 @@ func loadBalancerRows() []row {
 			Doc: "Tags of the AWS resources. On a Service: of its target groups, per key before those of the Ingress."},
 			read: field(Map, func(in *Ingress) *Opt[map[string]string] { return &in.Tags })},
 		{Row: Row{Group: group, Key: "dry-run-plan", Type: "json", Merge: mergeOwn,
-			Doc: "Written by older controllers; never read."}},
+			Doc: "Written on the first member with feature gate IngressPlanAnnotation, taken away without it; never read: what the load balancer becomes."}},
 	}
 }
 

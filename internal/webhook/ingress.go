@@ -158,7 +158,7 @@ func warnings(found finding.List) []string {
 
 func say(f finding.Finding) string { return f.Field + ": " + f.Text() }
 
-// saysTheSame says that two states differ at most in metadata that nobody reads.
+// saysTheSame says that two states differ at most in metadata that nobody reads, such as the plan.
 func saysTheSame(a, b *networkingv1.Ingress) bool {
 	return maps.Equal(said(a), said(b)) && equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
@@ -166,7 +166,7 @@ func saysTheSame(a, b *networkingv1.Ingress) bool {
 func said(ing *networkingv1.Ingress) map[string]string {
 	out := map[string]string{}
 	for k, v := range ing.Annotations {
-		if k == classAnnotation || strings.HasPrefix(k, prefix) {
+		if k == classAnnotation || strings.HasPrefix(k, prefix) && k != cluster.PlanAnnotation {
 			out[k] = v
 		}
 	}

@@ -56,6 +56,8 @@ type Options struct {
 	NoWAFv2      bool
 	NoWAFClassic bool
 	NoShield     bool
+	// DescribePlan shows what a load balancer becomes in an annotation of the first member.
+	DescribePlan bool
 	// StrictGroups lets one fault stop the whole group.
 	StrictGroups bool
 	// AllowMassRemoval believes the classes also where most Ingresses that are served are given to

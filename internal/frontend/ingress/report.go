@@ -23,8 +23,8 @@ const (
 	eventRelease    = "FailedRemoveFinalizer"
 )
 
-// Report writes the status of the members and an event for each finding on the object to blame,
-// and for success where something changed.
+// Report writes the status of the members, the plan, and an event for each finding on the object to
+// blame, and for success where something changed.
 func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	var out []cluster.Patch
 	for _, x := range o.Findings.Sorted() {
@@ -41,7 +41,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 			}
 		}
 	}
-	return out
+	return append(out, f.plans(v, o)...)
 }
 
 // faulty says whether something of the object is held, lost to another member, or could not be

@@ -28,6 +28,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID) (model.Stack, fi
 		t.stack.BackendGroup.OthersLive = f.othersLive(v, id)
 		return t.stack, t.found.Sorted()
 	}
+	t.stack.Describe = f.opt.DescribePlan
 	t.build()
 	return t.stack, t.found.Sorted()
 }
