@@ -65,7 +65,8 @@ func certainAddresses(want *model.Stack, live *observed.LoadBalancer) {
 }
 
 func certainListener(w *model.Listener, live observed.Listener) {
-	if w.Unsure.Redirect && redirectsAll(live) {
+	// One whose wished default action is that redirect may only have no rules yet.
+	if w.Unsure.Redirect && redirectsAll(live) && !sameActions(w.Default, live.Default, func(model.GroupRef) string { return "" }) {
 		w.Default, w.DefaultHeld, w.DefaultOf, w.Rules = live.Default, false, finding.Origin{}, nil
 	}
 	if w.TLS == nil || live.Protocol != w.Protocol() {

@@ -75,9 +75,16 @@ func keepsPort(want model.SecurityGroup, r model.IngressRule) bool {
 	return r.From == r.To && slices.Contains(want.KeepPorts, r.From)
 }
 
-// withheld says whether a wished rule is not added, as it is for a live port whose sources stay.
+// withheld says whether a wished rule is not added, as it is for a live port whose sources stay. A
+// group that no load balancer carries yet has no sources to stay.
 func (b *builder) withheld(want model.SecurityGroup, r model.IngressRule) bool {
-	return keepsPort(want, r) && (b.liveListener(r.From) != nil || b.frontLiveListener(r.From) != nil)
+	return keepsPort(want, r) && (b.liveListener(r.From) != nil && b.carriesManaged(b.live) ||
+		b.frontLiveListener(r.From) != nil && b.carriesManaged(b.front.live))
+}
+
+func (b *builder) carriesManaged(lb *observed.LoadBalancer) bool {
+	g := b.managedGroup()
+	return g != nil && slices.Contains(lb.SecurityGroups, g.ID)
 }
 
 // keepsOpen says whether a live rule stays although nobody wishes for it.
