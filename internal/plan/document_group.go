@@ -118,7 +118,10 @@ func (d *describer) wishedGroup(w model.TargetGroup) {
 		Service: serviceRef{w.Binding.Service, w.Binding.Port}, NodeSelector: w.Binding.NodeSelector,
 		AddressType: w.AddressType, VPC: d.opt.VPC,
 	}
-	if w.Binding.Managed {
+	switch {
+	case d.groupsUnsure:
+		// The rules that a live binding has stay, and are not told.
+	case w.Binding.Managed:
 		spec.Networking = &networkingSpec{}
 		for _, r := range w.Binding.Networking {
 			spec.Networking.Ingress = append(spec.Networking.Ingress, d.networkingRule(r))

@@ -127,7 +127,8 @@ func (d *describer) securityGroup() {
 	want := choice.Group
 	rules, _ := network.RuleDiff(want.Ingress, nil) // without repeats
 	if live := d.managedGroup(); live != nil {
-		_, others := network.RuleDiff(want.Ingress, live.Ingress)
+		missing, others := network.RuleDiff(want.Ingress, live.Ingress)
+		rules = slices.DeleteFunc(rules, func(r model.IngressRule) bool { return d.withheld(want, r) && slices.Contains(missing, r) })
 		for _, r := range others {
 			if d.keepsOpen(want, r) {
 				rules = append(rules, r)

@@ -63,7 +63,10 @@ func (d *describer) listener(l listenerPlan) {
 		spec.Attributes = append(spec.Attributes, listenerSetting(s))
 	}
 	if t := l.wish.TLS; t != nil {
-		spec.Policy, spec.MutualAuth = t.Policy, mutualAuth(l.mutual)
+		spec.Policy = t.Policy
+		if t.MutualAuth != nil {
+			spec.MutualAuth = mutualAuth(l.mutual) // without a wish nobody is checked in the end
+		}
 		spec.Certificates = d.certificates(l.certs.Default, l.certs.Extra)
 	}
 	d.put(TypeListener, id, spec)

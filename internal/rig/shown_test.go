@@ -56,7 +56,7 @@ func showing(t *testing.T, on *bool, err error) (*Rig, map[string]int) {
 	return r, writes.count
 }
 
-func teamMember(n int, order string) string {
+func orderedMember(n int, order string) string {
 	return strings.Replace(memberOf(n, "arn", map[int]string{1: "/a", 2: "/b"}[n]), "certificate-arn: arn", "group.order: '"+order+"'", 1)
 }
 
@@ -107,7 +107,7 @@ func TestAPlanIsShownOnTheFirstMemberAlone(t *testing.T) {
 			}
 			clear(writes)
 		}
-		r.Apply(teamMember(1, "1"), teamMember(2, "2"))
+		r.Apply(orderedMember(1, "1"), orderedMember(2, "2"))
 		expect("a group", map[string]string{"web": "the plan of shop/web", "m1": "the plan of team"}, map[string]int{"m1": 1})
 
 		r.Emulator.Calls().Reset()
@@ -147,7 +147,7 @@ func TestAPlanThatCannotBeShownStopsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		on := true
 		r, writes := showing(t, &on, errors.New("not today"))
-		r.Apply(teamMember(1, "1"))
+		r.Apply(orderedMember(1, "1"))
 		settled(t, r)
 		m1, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "m1"})
 		if err != nil || len(m1.(*networkingv1.Ingress).Status.LoadBalancer.Ingress) == 0 {
@@ -196,7 +196,7 @@ func TestPlansCostNoCalls(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r, _ := showing(t, &on, nil)
 			r.Emulator.Calls().Reset()
-			r.Apply(teamMember(1, "1"), teamMember(2, "2"))
+			r.Apply(orderedMember(1, "1"), orderedMember(2, "2"))
 			settled(t, r)
 			counts = r.Emulator.Calls().Counts()
 		})
