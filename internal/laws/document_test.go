@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -21,7 +22,7 @@ func TestADocumentStaysTheSameWhileItsPlanIsCarriedOut(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		s := randomShape(r)
 		have := emptyWorld()
-		have.Facts.BackendGroup = &observed.SecurityGroup{ID: "sg-backend"}
+		have.Facts.BackendGroup = &observed.SecurityGroup{ID: "sg-backend", Tags: naming.BackendGroupTags("rig", nil)}
 		for range 2 {
 			objs := s.objects(r)
 			want, _ := translate(t, store(t, objs), s.id())
