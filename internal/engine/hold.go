@@ -5,46 +5,81 @@ import (
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 func isRule(s plan.Step) bool { return s.Address.Kind == plan.Rule }
 
-// hold returns the stack with the rules held whose step AWS has refused: the rule itself, or all
-// that forward to a target group that could not be made. False means that the step is nobody's
-// rule.
+// hold returns the stack with that held whose step AWS has refused: the rule itself, all that
+// forward to a target group that could not be made, the tags of something shared that is to be made,
+// or else the default action of a listener. False means that the step is about nothing of these.
 func hold(stack model.Stack, s plan.Step) (model.Stack, bool) {
-	var refused func(model.Rule) bool
-	switch do := s.Do.(type) {
-	case plan.CreateRule:
-		refused = func(r model.Rule) bool { return sameRule(r, do.Rule.Conditions) }
-	case plan.ModifyRule:
-		refused = func(r model.Rule) bool { return sameRule(r, do.Conditions) }
-	case plan.CreateTargetGroup:
-		refused = func(r model.Rule) bool { return forwards(r.Actions, do.Group.ID) }
-	default:
-		return stack, false
-	}
 	if stack.ALB == nil {
 		return stack, false
 	}
 	alb := *stack.ALB
 	alb.Listeners = slices.Clone(alb.Listeners)
-	changed := false
 	for i := range alb.Listeners {
-		l := &alb.Listeners[i]
-		l.Rules = slices.Clone(l.Rules)
+		alb.Listeners[i].Rules = slices.Clone(alb.Listeners[i].Rules)
+	}
+	stack.ALB = &alb
+	switch do := s.Do.(type) {
+	case plan.CreateRule:
+		return stack, holdRules(alb, func(r model.Rule) bool { return sameRule(r, do.Rule.Conditions) })
+	case plan.ModifyRule:
+		return stack, holdRules(alb, func(r model.Rule) bool { return sameRule(r, do.Conditions) })
+	case plan.CreateTargetGroup:
+		rules := holdRules(alb, func(r model.Rule) bool { return forwards(r.Actions, do.Group.ID) })
+		byDefault := holdDefaults(alb, func(l model.Listener) bool { return forwards(l.Default, do.Group.ID) })
+		return stack, rules || byDefault
+	case plan.CreateLoadBalancer:
+		// Made without the tags, which are refused by themselves then, it serves.
+		tags := s.Address.ID == model.LoadBalancerID && len(alb.Tags) > 0
+		alb.Tags = nil
+		return stack, tags
+	case plan.CreateListener:
+		return stack, untag(alb, s.Address) || holdDefaults(alb, ownDefault(s.Address))
+	case plan.ModifyListener:
+		return stack, holdDefaults(alb, ownDefault(s.Address))
+	}
+	return stack, false
+}
+
+func holdRules(alb model.ALB, refused func(model.Rule) bool) (changed bool) {
+	for _, l := range alb.Listeners {
 		for j := range l.Rules {
 			if !l.Rules[j].Held && refused(l.Rules[j]) {
 				l.Rules[j].Held, changed = true, true
 			}
 		}
-		if do, ok := s.Do.(plan.CreateTargetGroup); ok && !l.DefaultHeld && forwards(l.Default, do.Group.ID) {
+	}
+	return changed
+}
+
+func holdDefaults(alb model.ALB, refused func(model.Listener) bool) (changed bool) {
+	for i := range alb.Listeners {
+		if l := &alb.Listeners[i]; !l.DefaultHeld && refused(*l) {
 			l.DefaultHeld, changed = true, true
 		}
 	}
-	stack.ALB = &alb
-	return stack, changed
+	return changed
+}
+
+// ownDefault is for the listener of an address, if a member gave it its default action.
+func ownDefault(a plan.Address) func(model.Listener) bool {
+	return func(l model.Listener) bool {
+		return a.ID == naming.ListenerID(l.Port) && !l.DefaultOf.Object.IsZero()
+	}
+}
+
+func untag(alb model.ALB, a plan.Address) (changed bool) {
+	for i := range alb.Listeners {
+		if l := &alb.Listeners[i]; a.ID == naming.ListenerID(l.Port) && len(l.Tags) > 0 {
+			l.Tags, changed = nil, true
+		}
+	}
+	return changed
 }
 
 func sameRule(r model.Rule, conditions []model.Condition) bool {

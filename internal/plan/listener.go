@@ -155,8 +155,9 @@ func (b *builder) ruleTags(t Tags) Tags {
 	return t
 }
 
-// modifyListener changes a live listener's settings. The second result says for what the final
-// default action waits.
+// modifyListener changes a live listener's settings. It returns the steps that the rules have to
+// take their turn with, those that change what requests get, and for what the final default action
+// waits.
 func (b *builder) modifyListener(l *listenerPlan, settings ListenerSettings, after []StepID, groups map[string][]StepID) ([]StepID, string) {
 	live := l.live
 	var changes []Change
@@ -192,11 +193,14 @@ func (b *builder) modifyListener(l *listenerPlan, settings ListenerSettings, aft
 	a := listenerAddress(l.wish.Port)
 	var steps []StepID
 	if len(changes) > 0 {
-		steps = append(steps, b.add(Step{
+		id := b.add(Step{
 			ID: stepID("modify", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: settings},
 			Changes: changes, Why: "the listener differs", Blames: l.wish.Members,
 			After: append(slices.Clone(after), groupSteps(settings.Default, groups)...),
-		}))
+		})
+		if slices.ContainsFunc(changes, func(c Change) bool { return c.Path == "protocol" || c.Path == "default" }) || wait != "" {
+			steps = append(steps, id)
+		}
 	}
 	if wait != "" {
 		b.waitForTargets(l.wish.DefaultOf, l.wish.Members, fmt.Sprintf("the default action of port %d", l.wish.Port), wait)

@@ -3,6 +3,7 @@ package ingress
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,7 +42,7 @@ func (t *translation) loadBalancer() *model.ALB {
 			return written(m.set.IPAMPool)
 		}, equal[string]).Value
 	}
-	name := agree(t, t.members, "load-balancer-name", func(m *member) settings.Opt[string] { return written(m.set.Name) }, equal[string])
+	name := t.name()
 	alb.Name = cmp.Or(name.Value, naming.LoadBalancer(t.opt.Cluster, t.id, alb.Scheme))
 	alb.Subnets, alb.Unsure.Subnets = t.subnets()
 	alb.SecurityGroups = t.securityGroups(alb)
@@ -50,6 +51,26 @@ func (t *translation) loadBalancer() *model.ALB {
 	t.origin(alb, "addressType", address.Origin)
 	t.origin(alb, "name", name.Origin)
 	return alb
+}
+
+// balancerName is what AWS takes for the name of a load balancer; nor may it begin with "internal-".
+var balancerName = regexp.MustCompile(`^[0-9A-Za-z]([-0-9A-Za-z]*[0-9A-Za-z])?$`)
+
+// name is the name that is asked for. One that AWS would refuse is left out: a live load balancer
+// has another anyway, and the others should not have to wait for a new one.
+func (t *translation) name() settings.Opt[string] {
+	return agree(t, t.members, "load-balancer-name", func(m *member) settings.Opt[string] {
+		o := written(m.set.Name)
+		if o.Set && (!balancerName.MatchString(o.Value) || strings.HasPrefix(o.Value, "internal-")) {
+			t.found.Add(finding.Finding{
+				Object: m.ref, Field: fieldOn(m.ref, o.Origin), Reason: finding.AnnotationInvalid, Severity: finding.Error,
+				Message: fmt.Sprintf("%q is not made of letters, digits and inner hyphens, or begins with internal-, so the load balancer gets a name of its own", o.Value),
+				Fix:     "correct the name",
+			})
+			return settings.Opt[string]{}
+		}
+		return o
+	}, equal[string])
 }
 
 func (t *translation) origin(alb *model.ALB, field string, o finding.Origin) {
