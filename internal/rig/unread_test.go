@@ -15,7 +15,7 @@ import (
 const strict = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
-metadata: {name: strict}
+metadata: {name: strict, annotations: {ingressclass.kubernetes.io/is-default-class: "true"}}
 spec:
   controller: ingress.k8s.aws/alb
   parameters: {apiGroup: elbv2.k8s.aws, kind: IngressClassParams, name: strict}
@@ -35,8 +35,13 @@ spec:
   minimumLoadBalancerCapacity: {capacityUnits: 0}
 `
 
-// teamMember is one Ingress of the group "team" that listens on the ports, on a path of its own.
+// teamMember is one Ingress of the group "team" that listens on the ports, on a path of its own. An
+// empty class is left out.
 func teamMember(name, class, certificate, path, ports string, annotations ...string) string {
+	named := ""
+	if class != "" {
+		named = "ingressClassName: " + class
+	}
 	return fmt.Sprintf(`
 apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -50,11 +55,11 @@ metadata:
     alb.ingress.kubernetes.io/listen-ports: '%s'
     %s
 spec:
-  ingressClassName: %s
+  %s
   rules:
   - host: shop.example.com
     http: {paths: [{path: %s, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
-`, name, certificate, ports, strings.Join(annotations, "\n    "), class, path)
+`, name, certificate, ports, strings.Join(annotations, "\n    "), named, path)
 }
 
 // What a member says about the load balancer or its ports does not become another value, or nobody's,
@@ -77,6 +82,11 @@ func TestWhatAMemberThatCannotBeReadSaidStays(t *testing.T) {
 					t.Fatal(err)
 				}
 			}},
+		"its default class is deleted": {class: "", others: both, spoil: func(t *testing.T, r *Rig, _ func(string) string) {
+			if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngressClass, Name: "strict"}); err != nil {
+				t.Fatal(err)
+			}
+		}},
 		"the parameters of its class are deleted": {class: "strict", others: secure, spoil: func(t *testing.T, r *Rig, _ func(string) string) {
 			if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngressClassParams, Name: "strict"}); err != nil {
 				t.Fatal(err)
