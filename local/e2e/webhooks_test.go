@@ -54,6 +54,21 @@ spec:
   rules: [{http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]
 `
 
+// refusedBySchema are objects that the definitions alone keep out.
+var refusedBySchema = map[string]struct{ docs, want string }{
+	"both spellings of prefix lists": {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {prefixListsIDs: [pl-1], PrefixListsIDs: [pl-1]}}`, "prefixListsIDs and PrefixListsIDs"},
+	"both spellings, one empty":      {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {prefixListsIDs: [pl-1], PrefixListsIDs: []}}`, "prefixListsIDs and PrefixListsIDs"},
+	"a group without a name":         {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {group: {}}}`, "spec.group.name"},
+	"a scheme that nobody knows":     {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {scheme: sideways}}`, "spec.scheme"},
+	"no subnets":                     {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {subnets: {ids: []}}}`, "spec.subnets.ids"},
+	"what is no subnet":              {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {subnets: {ids: [public]}}}`, "spec.subnets.ids[0]"},
+	"a capacity of nothing":          {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {minimumLoadBalancerCapacity: {}}}`, "capacityUnits"},
+	"a binding without a Service":    {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: TargetGroupBinding, metadata: {name: bad, namespace: shop}, spec: {targetGroupARN: arn}}`, "spec.serviceRef"},
+	"a rule without ports":           {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: TargetGroupBinding, metadata: {name: bad, namespace: shop}, spec: {targetGroupARN: arn, serviceRef: {name: web, port: 80}, networking: {ingress: [{from: []}]}}}`, "ports"},
+	"too much concurrency":           {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: ALBTargetControlConfig, metadata: {name: bad, namespace: shop}, spec: {image: i, dataAddress: "a:1", controlAddress: "a:2", destinationAddress: "a:3", maxConcurrency: 1001}}`, "spec.maxConcurrency"},
+	"an address without a port":      {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: ALBTargetControlConfig, metadata: {name: bad, namespace: shop}, spec: {image: i, dataAddress: a, controlAddress: "a:2", destinationAddress: "a:3"}}`, "spec.dataAddress"},
+}
+
 // TestAdmission: a real API server asks the webhooks of config/webhook, and what is exempt from them
 // goes on while nobody answers.
 func TestAdmission(t *testing.T) {
@@ -83,6 +98,14 @@ func TestAdmission(t *testing.T) {
 		}
 		return applier.Apply(t.Context(), objects)
 	}
+	if err := apply(hookedObjects); err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range refusedBySchema {
+		if err := apply(c.docs); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want a refusal with %q", what, err, c.want)
+		}
+	}
 	hooks, err := manifest.Load("../../config/webhook/manifests.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -96,9 +119,6 @@ func TestAdmission(t *testing.T) {
 	ingress := func(annotations string) string {
 		return `{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: other, namespace: shop, annotations: {` + annotations + `}},
 			spec: {ingressClassName: alb, rules: [{http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}}`
-	}
-	if err := apply(hookedObjects); err != nil {
-		t.Fatal(err)
 	}
 	// The API server takes up new webhooks within a second or so.
 	bad := `{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {subnets: {}}}`
