@@ -89,6 +89,26 @@ func Unknown(annotations map[string]string) []string {
 	return out
 }
 
+// EndingInComma lists the keys of readable maps whose text ends in a comma, which belongs to the last
+// value and was hardly meant to.
+func EndingInComma(annotations map[string]string) []string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(annotations)) {
+		raw := strings.TrimSpace(annotations[k])
+		key, ours := strings.CutPrefix(k, Prefix)
+		if !ours || !strings.HasSuffix(raw, ",") || strings.HasSuffix(raw, `\,`) || !slices.ContainsFunc(table, func(r row) bool {
+			_, ok := r.match(key)
+			return ok && r.Type == "map"
+		}) {
+			continue
+		}
+		if _, err := Map(raw); err == nil {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
 // match says whether the row reads the key, and what stands in place of "<name>".
 func (r row) match(key string) (rest string, ok bool) {
 	head, _, open := strings.Cut(r.Key, "<")

@@ -125,3 +125,14 @@ func TestClassReplacesAnnotations(t *testing.T) {
 		t.Errorf("faults: %s", diff)
 	}
 }
+
+func TestMapsThatEndInAComma(t *testing.T) {
+	got := EndingInComma(map[string]string{
+		Prefix + "tags": "a=1, ", Prefix + "load-balancer-attributes": "a=1", Prefix + "target-group-attributes": `a=1\,`,
+		Prefix + "listener-attributes.HTTP-80": "a=1,b=2,", Prefix + "subnets": "a,", Prefix + "frontend-nlb-tags": "oops,", "tags": "a=1,",
+	})
+	want := []string{Prefix + "listener-attributes.HTTP-80", Prefix + "tags"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}

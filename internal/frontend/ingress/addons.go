@@ -7,13 +7,19 @@ import (
 )
 
 // unknown reports annotations with our prefix that nobody reads, which are spelling mistakes or
-// leftovers.
+// leftovers, and those that are read but say what nobody can have meant.
 func (t *translation) unknown() {
 	for _, m := range t.members {
 		for _, key := range settings.Unknown(m.ing.Annotations) {
 			t.found.Add(finding.Finding{
 				Object: m.ref, Field: key, Reason: finding.AnnotationInvalid,
 				Message: "there is no such annotation, so it has no effect", Fix: "correct its name or remove it",
+			})
+		}
+		for _, key := range settings.EndingInComma(m.ing.Annotations) {
+			t.found.Add(finding.Finding{
+				Object: m.ref, Field: key, Reason: finding.AnnotationInvalid,
+				Message: "the comma at the end is taken for a part of the last value", Fix: "remove it",
 			})
 		}
 	}
