@@ -204,6 +204,7 @@ var codes = map[string]engine.Class{
 	"InvalidSubnet":                           engine.Invalid,
 	"SubnetNotFound":                          engine.Invalid,
 	"InvalidSubnetID.NotFound":                engine.Invalid,
+	"InvalidPrefixListID.NotFound":            engine.Invalid,
 	"AllocationIdNotFound":                    engine.Invalid,
 	"AvailabilityZoneNotSupported":            engine.Invalid,
 	"InvalidTarget":                           engine.Invalid,

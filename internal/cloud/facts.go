@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -21,36 +20,8 @@ import (
 // mend, so it is kept for a short time.
 const (
 	noneFor   = 30 * time.Second
-	noneEach  = 2 * time.Second
 	healthFor = time.Second
 )
-
-// noneAge is for how long "there is none" is kept where so many names have that answer: they are
-// looked for one by one, and all together must not cost more than a call every two seconds.
-func noneAge(names int) time.Duration { return max(noneFor, time.Duration(names)*noneEach) }
-
-// count is how many entries of a cache are so.
-func count[K comparable, V any](cache map[K]V, is func(V) bool) (n int) {
-	for _, v := range cache {
-		if is(v) {
-			n++
-		}
-	}
-	return n
-}
-
-// nameKept is for how long an answer stays in a cache at all: users choose the names.
-const nameKept = time.Hour
-
-// put enters an answer into a cache, and drops old ones.
-func put[V any](cache map[string]V, key string, v V, old func(V) bool) {
-	for k, o := range cache {
-		if old(o) {
-			delete(cache, k)
-		}
-	}
-	cache[key] = v
-}
 
 // factCache keeps answers about things that are not the controller's own.
 type factCache struct {
@@ -64,7 +35,7 @@ type factCache struct {
 	foreign   map[string]foundSubnet // subnets of other VPCs, by id
 
 	groups map[string]foundGroups // by question
-	names  map[string]foundName   // target groups by name
+	names  map[string]foundName   // target groups by name or ARN
 	health map[string]observed.Health
 	writes map[string]int // number of own writes to a target group's targets
 	certs  certificateCache
@@ -87,22 +58,6 @@ type foundGroups struct {
 	answer observed.GroupAnswer
 	at     time.Time
 }
-
-type foundName struct {
-	arn string // "": there is none
-	at  time.Time
-}
-
-// age is for how long the answer is given; one that there is something, for so long.
-func (f foundName) age(all map[string]foundName, found time.Duration) time.Duration {
-	if f.arn != "" {
-		return found
-	}
-	return noneAge(count(all, func(f foundName) bool { return f.arn == "" }))
-}
-
-// outdated says that an answer can leave its cache.
-func (c *Cloud) outdated(f foundName) bool { return !c.younger(f.at, nameKept) }
 
 func newFactCache() *factCache {
 	f := &factCache{}
@@ -237,49 +192,6 @@ func (c *Cloud) eachGroup(ctx context.Context, f []ec2types.Filter, do func(id, 
 		}
 	}
 	return nil
-}
-
-// askTargetGroup finds a target group of any owner by name, "" if there is none. Most are in the
-// inventory.
-func (c *Cloud) askTargetGroup(ctx context.Context, name string) (string, error) {
-	known := func() (arn string, ok bool) {
-		c.inv.with(func() {
-			for a, e := range c.inv.groups {
-				if e.g.Name == name {
-					arn, ok = a, true
-				}
-			}
-		})
-		if ok {
-			return arn, ok
-		}
-		c.facts.with(func() {
-			f := c.facts.names[name]
-			arn, ok = f.arn, c.younger(f.at, f.age(c.facts.names, noneFor))
-		})
-		return arn, ok
-	}
-	if arn, ok := known(); ok {
-		return arn, nil
-	}
-	err := c.flight.do(ctx, "target group "+name, func() error {
-		if _, ok := known(); ok {
-			return nil
-		}
-		start := c.cfg.Now()
-		out, err := c.api.elb.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{Names: []string{name}})
-		if err != nil && !isGone(err) {
-			return fmt.Errorf("find target group %s: %w", name, err)
-		}
-		found := foundName{at: start}
-		if err == nil && len(out.TargetGroups) == 1 {
-			found.arn = aws.ToString(out.TargetGroups[0].TargetGroupArn)
-		}
-		c.facts.with(func() { put(c.facts.names, name, found, c.outdated) })
-		return nil
-	})
-	arn, _ := known()
-	return arn, err
 }
 
 // askHealth reads the health of a target group's targets. It is kept only so long that those who

@@ -180,12 +180,14 @@ func TestTargetGroupByName(t *testing.T) {
 	in := &elb.CreateTargetGroupInput{Name: aws.String("external"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80), VpcId: &r.vpc, TargetType: elbtypes.TargetTypeEnumIp}
 	arn := *must(r.elb.CreateTargetGroup(r.ctx, in))(t).TargetGroups[0].TargetGroupArn
 	r.em.Calls().Reset()
-	got := r.ask(model.AskTargetGroup{Name: "external"}, model.AskTargetGroup{Name: "nobody"}).TargetGroups
-	if diff := cmp.Diff(map[string]string{"external": arn, "nobody": ""}, got); diff != "" {
+	gone, mangled := arn[:len(arn)-16]+"0123456789abcdef", "arn:aws:elsewhere"
+	got := r.ask(model.AskTargetGroup{Ref: "external"}, model.AskTargetGroup{Ref: "nobody"}, model.AskTargetGroup{Ref: arn},
+		model.AskTargetGroup{Ref: gone}, model.AskTargetGroup{Ref: mangled}).TargetGroups
+	if diff := cmp.Diff(map[string]string{"external": arn, "nobody": "", arn: arn, gone: "", mangled: ""}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if n := r.em.Calls().Count("DescribeTargetGroups"); n != 2 {
-		t.Errorf("%d calls, want the list and one for the name that is not in it", n)
+	if n := r.em.Calls().Count("DescribeTargetGroups"); n != 4 {
+		t.Errorf("%d calls, want the list and one for each that is not in it", n)
 	}
 }
 

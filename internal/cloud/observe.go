@@ -142,7 +142,7 @@ func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stac
 			out.Facts.Certificates, err = c.askCertificates(ctx)
 			out.Facts.CertificatesAsked = true
 		case model.AskTargetGroup:
-			out.Facts.TargetGroups[q.Name], err = c.askTargetGroup(ctx, q.Name)
+			out.Facts.TargetGroups[q.Ref], err = c.askTargetGroup(ctx, q.Ref)
 		case model.AskBackendGroup:
 			c.backendGroup(out)
 		case model.AskHealth:

@@ -213,7 +213,9 @@ func (r *run) settle() {
 			r.retry(patience)
 			r.out.Findings.Add(findings(f, finding.BlocksNothing)...)
 		case Gone, Conflict:
-			r.retry(soon)
+			// It was planned anew again and again, so it is no old view.
+			r.retry(lacking)
+			r.out.Findings.Add(findings(f, finding.BlocksNothing)...)
 		default:
 			// Throttled and unknown: the queue's back-off decides, unless the error knows better.
 			if d := turn(f.Err); d > 0 {

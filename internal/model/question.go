@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -31,8 +32,8 @@ type AskGroups struct {
 // AskCertificates asks for the certificates that ACM holds, with their domains.
 type AskCertificates struct{}
 
-// AskTargetGroup asks for a target group by name.
-type AskTargetGroup struct{ Name string }
+// AskTargetGroup asks for a target group of any owner, by name or by ARN.
+type AskTargetGroup struct{ Ref string }
 
 // AskBackendGroup asks for the shared backend security group of the cluster.
 type AskBackendGroup struct{}
@@ -75,7 +76,7 @@ func (q AskGroups) Key() string { return "groups " + q.Refs }
 func (AskCertificates) Key() string { return "certificates" }
 
 // Key implements Question.
-func (q AskTargetGroup) Key() string { return "targetgroup " + q.Name }
+func (q AskTargetGroup) Key() string { return "targetgroup " + q.Ref }
 
 // Key implements Question.
 func (AskBackendGroup) Key() string { return "backendgroup" }
@@ -138,8 +139,8 @@ func askGroups(a Action, add func(Question)) {
 		return
 	}
 	for _, g := range f.Groups {
-		if g.Group.Name != "" {
-			add(AskTargetGroup{Name: g.Group.Name})
+		if ref := cmp.Or(g.Group.Name, g.Group.ARN); ref != "" {
+			add(AskTargetGroup{Ref: ref})
 		}
 	}
 }

@@ -15,7 +15,7 @@ type Facts struct {
 	Certificates []Certificate
 	// CertificatesAsked tells an empty list from one that was not asked for.
 	CertificatesAsked bool
-	// TargetGroups that were asked for by name: ARN, or "" if there is none of that name.
+	// TargetGroups that were asked for by name or ARN: ARN, or "" if there is none.
 	TargetGroups map[string]string
 	// BackendGroup is the shared backend group, nil if there is none.
 	BackendGroup *SecurityGroup

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -104,7 +105,8 @@ func (b *builder) wishes(port int32) bool {
 	return slices.ContainsFunc(b.want.ALB.Listeners, func(l model.Listener) bool { return l.Port == port })
 }
 
-// unresolved says whether an action names a target group that does not exist, and reports it.
+// unresolved says whether an action names a target group that does not exist, and reports it. One
+// given by ARN is taken to exist unless AWS says otherwise.
 func (b *builder) unresolved(actions []model.Action, of finding.Origin) bool {
 	missing := false
 	for _, a := range actions {
@@ -113,12 +115,17 @@ func (b *builder) unresolved(actions []model.Action, of finding.Origin) bool {
 			continue
 		}
 		for _, g := range f.Groups {
-			if g.Group.Name != "" && b.arn(g.Group) == "" {
+			have, asked := b.have.Facts.TargetGroups[cmp.Or(g.Group.Name, g.Group.ARN)]
+			key := "targetGroupName"
+			if g.Group.Name == "" {
+				key = "targetGroupARN"
+			}
+			if asked && have == "" || !asked && g.Group.Name != "" {
 				missing = true
 				b.found.Add(finding.Finding{
 					Object: of.Object, Field: of.Field, Reason: finding.TargetGroupNotFound,
-					Message: fmt.Sprintf("target group %s does not exist", g.Group.Name),
-					Fix:     "correct targetGroupName, or create the target group", Blocks: finding.BlocksRule,
+					Message: fmt.Sprintf("target group %s does not exist", cmp.Or(g.Group.Name, g.Group.ARN)),
+					Fix:     "correct " + key + ", or create the target group", Blocks: finding.BlocksRule,
 				})
 			}
 		}

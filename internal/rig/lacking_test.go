@@ -16,6 +16,8 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
 // atHost is an Ingress for another host than that of the seeded certificates.
@@ -32,6 +34,11 @@ func named(t *testing.T, r *Rig, name string, ids ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// toAction lets the backend late lead to an action.
+func toAction(doc string) string {
+	return strings.Replace(doc, "{name: late, port: {number: 80}}", "{name: late, port: {name: use-annotation}}", 1)
 }
 
 // vanish takes a certificate out of ACM and returns how to put it back.
@@ -125,10 +132,28 @@ func TestWhatWasMissingIsFoundWhenItAppears(t *testing.T) {
 		"a target group by name": {
 			given: func(*testing.T, *Rig) step { return makeGroup },
 			object: func(*Rig) string {
-				doc := ingressOf(annotated("actions.late", `{"type":"forward","targetGroupName":"late"}`), "/=web", "/late=late")
-				return strings.Replace(doc, "{name: late, port: {number: 80}}", "{name: late, port: {name: use-annotation}}", 1)
+				return toAction(ingressOf(annotated("actions.late", `{"type":"forward","targetGroupName":"late"}`), "/=web", "/late=late"))
 			},
 			reason: "TargetGroupNotFound", served: "tg:late",
+		},
+		"a target group by ARN": {
+			given: func(_ *testing.T, r *Rig) step {
+				w := r.Emulator.World()
+				w.Lock()
+				defer w.Unlock()
+				groups, arn := w.Partition(Account, Region).ELB.TargetGroups, r.World.TargetGroups["external"]
+				g := groups[arn]
+				delete(groups, arn)
+				return func(*testing.T, *Rig) {
+					w.Lock()
+					defer w.Unlock()
+					groups[arn] = g
+				}
+			},
+			object: func(r *Rig) string {
+				return toAction(ingressOf(annotated("actions.late", `{"type":"forward","targetGroupARN":"`+r.World.TargetGroups["external"]+`"}`), "/=web", "/late=late"))
+			},
+			reason: "TargetGroupNotFound", served: "tg:external",
 		},
 		"subnets of a network load balancer in front": {
 			given: func(*testing.T, *Rig) step {
@@ -227,8 +252,11 @@ func TestManyThatMissSomethingCostLittle(t *testing.T) {
 			return ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`, "mutual-authentication", fmt.Sprintf(`[{"port":443,"mode":"verify","trustStore":"ts-%d"}]`, i)), "/=web")
 		},
 		"target groups of actions": func(i int) string {
-			doc := ingressOf(annotated("actions.web", fmt.Sprintf(`{"type":"forward","targetGroupName":"tg-%d"}`, i)), "/=web")
-			return strings.Replace(doc, "number: 80", "name: use-annotation", 1)
+			return toAction(ingressOf(annotated("actions.late", fmt.Sprintf(`{"type":"forward","targetGroupName":"tg-%d"}`, i)), "/=late"))
+		},
+		"target groups of actions by ARN": func(i int) string {
+			arn := fmt.Sprintf("arn:aws:elasticloadbalancing:%s:%s:targetgroup/gone/%016d", Region, Account, i)
+			return toAction(ingressOf(annotated("actions.late", `{"type":"forward","targetGroupARN":"`+arn+`"}`), "/=late"))
 		},
 		"target groups of bindings": func(i int) string {
 			return fmt.Sprintf(`
@@ -256,6 +284,33 @@ spec: {targetGroupName: tg-%[1]d, targetType: ip, serviceRef: {name: web, port: 
 				}
 				if n := r.Emulator.Calls().Mutating(); n > 0 {
 					t.Errorf("%d mutating calls", n)
+				}
+			})
+		})
+	}
+}
+
+// What AWS calls gone although it was just read is not asked for without end.
+func TestAStepWhoseObjectIsAlwaysGoneIsNotRepeatedWithoutEnd(t *testing.T) {
+	for _, code := range []string{"ListenerNotFound", "PriorityInUse"} {
+		t.Run(code, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Emulator.Faults().Add(fault.Rule{Operation: "CreateRule", Action: fault.Action{Error: &world.Error{Code: code, Message: "no", Status: 400}}})
+				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
+				r.Settle(10 * time.Minute)
+				r.Emulator.Calls().Reset()
+				r.Settle(time.Hour)
+				if n := r.Emulator.Calls().Mutating(); n > 5*60 {
+					t.Errorf("%d mutating calls in an hour", n)
+				}
+				if w := warnings(r)["web"]; len(w) != 1 || !strings.Contains(w[0], code) {
+					t.Errorf("want one warning, got %q", w)
+				}
+				r.Emulator.Faults().ClearRules()
+				settled(t, r)
+				if !hasRule(r.State(), "/*") {
+					t.Errorf("it is not made up for:\n%s", strings.Join(r.State(), "\n"))
 				}
 			})
 		})
