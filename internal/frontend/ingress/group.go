@@ -169,10 +169,10 @@ const protectionAttribute = "deletion_protection.enabled"
 func deletionGuard(ing *networkingv1.Ingress) *finding.Finding {
 	key := settings.Prefix + "load-balancer-attributes"
 	raw := ing.Annotations[key]
-	if !strings.Contains(raw, protectionAttribute) {
+	attributes, err := settings.Map(raw)
+	if err != nil && !strings.Contains(raw, protectionAttribute) {
 		return nil
 	}
-	attributes, err := settings.Map(raw)
 	if err == nil {
 		value, ok := attributes[protectionAttribute]
 		if !ok {
