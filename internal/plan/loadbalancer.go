@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -18,6 +19,14 @@ func (b *builder) planLoadBalancer(after []StepID) []StepID {
 		return b.createLoadBalancer(tags, after)
 	}
 	live := b.live
+	if want.CoIPPool != "" && want.CoIPPool != live.CoIPPool {
+		of := want.Origins["coipPool"]
+		b.found.Add(finding.Finding{
+			Object: b.blameable(of.Object), Field: of.Field, Reason: finding.AnnotationInvalid,
+			Message: fmt.Sprintf("the load balancer was made with the customer-owned pool %q, which cannot be changed to %q", live.CoIPPool, want.CoIPPool),
+			Fix:     "go back to the former value, or make a new load balancer in another group",
+		})
+	}
 	if live.IPAMPool != "" && want.IPAMPool == "" {
 		b.setPool("", live.IPAMPool, after)
 	}

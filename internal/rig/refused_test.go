@@ -94,3 +94,24 @@ func TestAValueThatAWSRefusesStopsNobodyElse(t *testing.T) {
 		}
 	}
 }
+
+// The pool of a live load balancer cannot be changed; who tries is told.
+func TestACustomerOwnedPoolStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("customer-owned-ipv4-pool", "ipv4pool-coip-1"), "/=web"))
+		settled(t, r)
+		if w := warnings(r); len(w) > 0 {
+			t.Fatalf("warnings before anything is wrong: %v", w)
+		}
+		r.Emulator.Calls().Reset()
+		r.Apply(ingressOf(annotated("customer-owned-ipv4-pool", "ipv4pool-coip-2"), "/=web"))
+		settled(t, r)
+		if n := r.Emulator.Calls().Mutating(); n > 0 {
+			t.Errorf("%d mutating calls", n)
+		}
+		if w := warnings(r)["web"]; len(w) != 1 || !strings.Contains(w[0], "cannot be changed") {
+			t.Errorf("the owner is not told: %v", w)
+		}
+	})
+}

@@ -20,17 +20,16 @@ func (t *translation) loadBalancer() *model.ALB {
 	first := t.members[0].set.Class
 	scheme, unsureScheme := guarded(t, "scheme", func(m *member) settings.Opt[model.Scheme] { return m.set.Scheme }, equal[model.Scheme])
 	address, unsureAddress := guarded(t, "ip-address-type", func(m *member) settings.Opt[model.AddressType] { return m.set.AddressType }, equal[model.AddressType])
+	pool := agree(t, t.members, "customer-owned-ipv4-pool", func(m *member) settings.Opt[string] { return m.set.CoIPPool }, equal[string])
 	alb := &model.ALB{
 		Scheme:      scheme.Or(t.opt.DefaultScheme),
 		Unsure:      model.Unsure{Scheme: unsureScheme, AddressType: unsureAddress, IPAMPool: t.firstUnclassed(nil)},
 		AddressType: address.Or(model.IPv4),
-		CoIPPool: agree(t, t.members, "customer-owned-ipv4-pool", func(m *member) settings.Opt[string] {
-			return m.set.CoIPPool
-		}, equal[string]).Value,
-		IPAMPool: first.IPAMPool,
-		Capacity: t.capacity(first),
-		Tags:     t.sharedTags(t.members),
-		Origins:  map[string]finding.Origin{},
+		CoIPPool:    pool.Value,
+		IPAMPool:    first.IPAMPool,
+		Capacity:    t.capacity(first),
+		Tags:        t.sharedTags(t.members),
+		Origins:     map[string]finding.Origin{},
 	}
 	if !t.firstUnclassed(nil) {
 		alb.Attributes = agreeKeys(t, t.members, "load-balancer-attributes", func(m *member) settings.Opt[map[string]string] {
@@ -50,6 +49,7 @@ func (t *translation) loadBalancer() *model.ALB {
 	t.origin(alb, "scheme", scheme.Origin)
 	t.origin(alb, "addressType", address.Origin)
 	t.origin(alb, "name", name.Origin)
+	t.origin(alb, "coipPool", pool.Origin)
 	return alb
 }
 
