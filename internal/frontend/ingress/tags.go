@@ -54,7 +54,11 @@ func (t *translation) allowed(m *member, tags map[string]string, from finding.Or
 // sharedTags are the tags of what several members share.
 func (t *translation) sharedTags(members []*member) map[string]string {
 	tags := agreeKeys(t, members, "tags", func(m *member) settings.Opt[map[string]string] {
-		return settings.Of(m.tags, m.set.Tags.Origin)
+		from := m.set.Tags.Origin
+		if from.Object.IsZero() {
+			from = finding.Origin{Object: m.set.Class.Origin.Object, Field: "spec.tags"}
+		}
+		return settings.Of(m.tags, from)
 	}, nil)
 	return t.withDefaults(tags)
 }
