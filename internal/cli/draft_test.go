@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -22,10 +23,11 @@ import (
 func aws(t *testing.T) (*emulator.Emulator, []string) {
 	t.Helper()
 	em := emulator.New(emulator.Options{})
-	world, err := rig.Seed(t.Context(), em)
+	seeded, err := rig.Seed(t.Context(), em)
 	if err != nil {
 		t.Fatal(err)
 	}
+	other(em)
 	server := httptest.NewServer(em.Handler())
 	t.Cleanup(server.Close)
 	t.Setenv("AWS_ACCESS_KEY_ID", rig.AccessKey)
@@ -39,8 +41,18 @@ func aws(t *testing.T) (*emulator.Emulator, []string) {
 		endpoints = append(endpoints, s+"="+server.URL)
 	}
 	em.Calls().Reset()
-	return em, []string{"--cluster-name=" + rig.ClusterName, "--aws-region=" + rig.Region, "--aws-vpc-id=" + world.VPC,
+	return em, []string{"--cluster-name=" + rig.ClusterName, "--aws-region=" + rig.Region, "--aws-vpc-id=" + seeded.VPC,
 		"--aws-api-endpoints=" + strings.Join(endpoints, ",")}
+}
+
+// other makes the target group of somebody else that goldens name, with an ARN that the API would
+// not give.
+func other(em *emulator.Emulator) {
+	w := em.World()
+	w.Lock()
+	defer w.Unlock()
+	const arn = "arn:aws:elasticloadbalancing:" + rig.Region + ":" + rig.Account + ":targetgroup/other/1"
+	w.Partition(rig.Account, rig.Region).ELB.TargetGroups[arn] = &world.TargetGroup{ARN: arn, Name: "other"}
 }
 
 func TestPlanAndTreeShowWhatWouldBeMadeAndMakeNothing(t *testing.T) {

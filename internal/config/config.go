@@ -65,6 +65,10 @@ type Ingress struct {
 	CertificateAuthorities []string
 	// DefaultPCA is the private CA of requested certificates.
 	DefaultPCA string
+	// ConditionValues and ConditionWildcards are how many AWS takes in a rule: quotas of the account.
+	ConditionValues, ConditionWildcards int
+	// ExactRegexHosts keeps rules behind a redirect whose only hosts are regular expressions.
+	ExactRegexHosts bool
 	// WAFv2, WAFClassic and Shield let the annotations of these services have effect.
 	WAFv2, WAFClassic, Shield bool
 }
@@ -137,8 +141,11 @@ func Default() Config {
 		Kubernetes: Kubernetes{SyncPeriod: 10 * time.Hour},
 		AWS:        AWS{VPCTagKey: "Name", MaxRetries: 10, Stabilization: 2 * time.Minute},
 		Defaults:   Defaults{TargetType: "instance", Scheme: "internal", SSLPolicy: "ELBSecurityPolicy-2016-08"},
-		Ingress:    Ingress{Class: "alb", TolerateMissingService: true, TolerateMissingAction: true, WAFv2: true, WAFClassic: true, Shield: true},
-		Security:   Security{BackendGroup: true},
+		Ingress: Ingress{
+			Class: "alb", TolerateMissingService: true, TolerateMissingAction: true, WAFv2: true, WAFClassic: true, Shield: true,
+			ConditionValues: 5, ConditionWildcards: 5,
+		},
+		Security: Security{BackendGroup: true},
 		Targets: Targets{
 			RequeueDuration: 15 * time.Second, MaxBackoff: 1000 * time.Second, QUICVariable: "AWS_LBC_QUIC_SERVER_ID",
 			EndpointSlices: true, Deferral: 30 * time.Minute,

@@ -32,6 +32,8 @@ func TestValidateFindsTheFirstFault(t *testing.T) {
 		"backend group":           {[]string{"--cluster-name=c", "--backend-security-group=x"}, `--backend-security-group: "x" is not the id of a security group`},
 		"rules without the group": {[]string{"--cluster-name=c", "--enable-backend-security-group=false", "--enable-manage-backend-security-group-rules"}, "--enable-manage-backend-security-group-rules needs --enable-backend-security-group"},
 		"targets":                 {[]string{"--cluster-name=c", "--max-targets-per-target-group=-1"}, "--max-targets-per-target-group: -1 is less than zero"},
+		"condition values":        {[]string{"--cluster-name=c", "--max-condition-values-per-rule=0"}, "--max-condition-values-per-rule: 0 is less than one"},
+		"condition wildcards":     {[]string{"--cluster-name=c", "--max-condition-wildcards-per-rule=-1"}, "--max-condition-wildcards-per-rule: -1 is less than one"},
 		"deferral":                {[]string{"--cluster-name=c", "--targetgroupbinding-deferral-window=0s"}, "--targetgroupbinding-deferral-window: 0s is not above zero"},
 		"label":                   {[]string{"--cluster-name=c", "--required-secrets-label=a="}, `--required-secrets-label: "a=" is not key=value`},
 	}
@@ -113,6 +115,7 @@ func TestFlagsAndDefaults(t *testing.T) {
 		"webhook-cert-file": "", "webhook-key-file": "", "kube-ca-pem-filepath": "", "enable-leader-election": "true",
 		"leader-election-id": "aws-load-balancer-controller-leader", "leader-election-namespace": "",
 		"watch-namespace": "", "sync-period": "10h0m0s",
+		"max-condition-values-per-rule": "5", "max-condition-wildcards-per-rule": "5", "exact-regex-hosts": "false",
 		"strict-groups": "false", "allow-mass-removal": "false", "targetgroupbinding-deferral-window": "30m0s",
 	}
 	c := Default()

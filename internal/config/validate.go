@@ -41,6 +41,12 @@ func (c Config) Validate() error {
 	if c.Security.ManageBackendRules && !c.Security.BackendGroup {
 		return fmt.Errorf("--enable-manage-backend-security-group-rules needs --enable-backend-security-group")
 	}
+	if n := c.Ingress.ConditionValues; n < 1 {
+		return fmt.Errorf("--max-condition-values-per-rule: %d is less than one", n)
+	}
+	if n := c.Ingress.ConditionWildcards; n < 1 {
+		return fmt.Errorf("--max-condition-wildcards-per-rule: %d is less than one", n)
+	}
 	if n := c.Targets.MaxPerGroup; n < 0 {
 		return fmt.Errorf("--max-targets-per-target-group: %d is less than zero", n)
 	}

@@ -20,8 +20,9 @@ const (
 // limits are those that quotas can change.
 type limits struct{ values, wildcards int }
 
-// excess says which limit the conditions of a rule break, "" if none.
-func (l limits) excess(cs []model.Condition) string {
+// excess says which limit the conditions of a rule break, "" if none, and which flag tells that AWS
+// has raised it.
+func (l limits) excess(cs []model.Condition) (why, flag string) {
 	values, wildcards, long := 0, 0, ""
 	length := func(what, s string, most int) {
 		if long == "" && len(s) > most {
@@ -65,13 +66,13 @@ func (l limits) excess(cs []model.Condition) string {
 	}
 	switch {
 	case long != "":
-		return long
+		return long, ""
 	case values > l.values:
-		return fmt.Sprintf("its conditions have %d values together, and AWS takes %d", values, l.values)
+		return fmt.Sprintf("its conditions have %d values together, and AWS takes %d", values, l.values), "--max-condition-values-per-rule"
 	case wildcards > l.wildcards:
-		return fmt.Sprintf("its conditions have %d wildcards together, and AWS takes %d", wildcards, l.wildcards)
+		return fmt.Sprintf("its conditions have %d wildcards together, and AWS takes %d", wildcards, l.wildcards), "--max-condition-wildcards-per-rule"
 	}
-	return ""
+	return "", ""
 }
 
 // unescapedWildcards counts wildcards of a query value, where a backslash makes one literal.
@@ -97,7 +98,7 @@ func cut(s string) string {
 
 // fits checks the conditions of a rule against what AWS takes.
 func (t *translation) fits(m *member, p rulePath, cs []model.Condition) bool {
-	why := t.limits().excess(cs)
+	why, flag := t.limits().excess(cs)
 	if why == "" {
 		return true
 	}
@@ -105,10 +106,14 @@ func (t *translation) fits(m *member, p rulePath, cs []model.Condition) bool {
 	if p.host != "" {
 		where = fmt.Sprintf("host %q, path %q", p.host, p.path.Path)
 	}
+	fix := "split it into several paths, or shorten its values"
+	if flag != "" {
+		fix += "; if AWS has raised the quota, ask the operator to set " + flag
+	}
 	t.found.Add(finding.Finding{
 		Object: m.ref, Field: p.field, Reason: finding.RuleTooLarge,
 		Message: fmt.Sprintf("the rule of %s is too large: %s", where, why),
-		Fix:     "split it into several paths, or shorten its values", Blocks: finding.BlocksRule,
+		Fix:     fix, Blocks: finding.BlocksRule,
 	})
 	return false
 }

@@ -23,7 +23,7 @@ func (t *translation) rule(m *member, p *port, path rulePath, held bool) (model.
 	if ok && !t.fits(m, path, conditions) {
 		// A live rule of these conditions may stay; a new one has to be made of less.
 		r.Held, r.Instead = true, t.ownConditions(m, path)
-		if t.limits().excess(r.Instead) != "" {
+		if why, _ := t.limits().excess(r.Instead); why != "" {
 			t.stack.Held = append(t.stack.Held, model.HeldRule{Member: m.ref, Hosts: r.Hosts(), Paths: r.Paths()})
 			return model.Rule{}, false
 		}
