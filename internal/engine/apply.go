@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -20,6 +21,7 @@ type run struct {
 	e   *Engine
 	out *Outcome
 	v   *cluster.View
+	did []string // the steps that were carried out, as text
 }
 
 // converge drafts and applies. Where AWS refuses the wish of one member, that wish is held and the
@@ -133,6 +135,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan) error {
 		}
 		done[s.ID] = true
 		r.out.Changed = true
+		r.did = append(r.did, fmt.Sprint(s.ID, s.Changes))
 		r.give(s, res, known)
 		if _, ok := s.Do.(plan.ClaimFinalizer); ok {
 			r.e.past.made(r.out.Stack, r.e.now())
@@ -190,6 +193,23 @@ func (r *run) class(s plan.Step, err error) Class {
 		return r.e.Cluster.Class(err)
 	}
 	return r.e.Cloud.Class(err)
+}
+
+// slowDown sees to it that a change which AWS does not keep is not made every few seconds for ever.
+func (r *run) slowDown() {
+	wait := r.e.repeats.count(r.out.ID, strings.Join(r.did, "; "))
+	if wait == 0 || r.out.RetryAfter == 0 {
+		return
+	}
+	r.out.RetryAfter = max(r.out.RetryAfter, wait)
+	for _, m := range r.out.Stack.Members {
+		r.out.Findings.Add(finding.Finding{
+			Object: m.Ref, Reason: finding.CallFailed, Severity: finding.Warning,
+			Message: "AWS shows something else again and again after the same change: " + r.did[0],
+			Fix:     "look for somebody else who changes the load balancer; if there is nobody, report this",
+		})
+	}
+	r.out.Findings = r.out.Findings.Sorted()
 }
 
 // retry looks again after d at the latest.

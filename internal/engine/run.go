@@ -64,14 +64,15 @@ type Secrets interface {
 // stacks it made; what it does not know of these it takes for recent, and for another's.
 type Engine struct {
 	Config
-	routes *routes
-	past   *past
-	waits  *waits
+	routes  *routes
+	past    *past
+	waits   *waits
+	repeats *repeats
 }
 
 // New returns an engine.
 func New(c Config) *Engine {
-	return &Engine{Config: c, routes: &routes{}, past: &past{}, waits: &waits{}}
+	return &Engine{Config: c, routes: &routes{}, past: &past{}, waits: &waits{}, repeats: &repeats{}}
 }
 
 // Draft is a plan that was made and not carried out.

@@ -142,25 +142,31 @@ func weight(w *int32) int32 {
 	return *w
 }
 
+// sameForward compares where requests go in which parts. A target group that is named several times
+// gets its weights together, and a single one gets everything, whatever its weight.
 func sameForward(want, have model.Forward, arn resolver) bool {
-	if len(want.Groups) != len(have.Groups) {
+	w, known := shares(want, arn)
+	h, _ := shares(have, func(g model.GroupRef) string { return g.ARN })
+	if !known || len(w) != len(h) {
 		return false
 	}
-	live := map[string]int32{}
-	for _, g := range have.Groups {
-		live[g.Group.ARN] = weight(g.Weight)
-	}
-	for _, g := range want.Groups {
-		a := arn(g.Group)
-		w, ok := live[a]
-		if a == "" || !ok {
-			return false
-		}
-		if len(want.Groups) > 1 && w != weight(g.Weight) {
+	for a, n := range w {
+		if m, ok := h[a]; !ok || len(w) > 1 && m != n {
 			return false
 		}
 	}
 	return want.Stickiness == nil || sameStickiness(want.Stickiness, have.Stickiness)
+}
+
+// shares are the weights by ARN; known is false if a group has no ARN yet.
+func shares(f model.Forward, arn resolver) (out map[string]int32, known bool) {
+	out, known = map[string]int32{}, true
+	for _, g := range f.Groups {
+		a := arn(g.Group)
+		known = known && a != ""
+		out[a] += weight(g.Weight)
+	}
+	return out, known
 }
 
 func sameStickiness(a, b *model.GroupStickiness) bool {

@@ -108,6 +108,8 @@ func (w walker) ingress(namespace, name string, sound bool) string {
 	if strings.HasSuffix(notes["listen-ports"], `80},{"HTTPS":443}]`) {
 		set(50, "ssl-redirect", "443")
 	}
+	set(15, "enable-frontend-nlb", "true", "false")
+	set(20, "inbound-cidrs", "10.0.0.0/8", "10.0.0.0/8,192.168.0.0/16")
 	set(30, "tags", "team=a", "team=b,cost=1")
 	set(30, "healthcheck-path", "/ok", "/live")
 	set(20, "healthcheck-port", "traffic-port", "9000")
@@ -135,6 +137,14 @@ func (w walker) ingress(namespace, name string, sound bool) string {
 			notes["scheme"] = "outside"
 		}
 	}
+	const split = "split"
+	services := map[string][]string{"shop": {"web", "api"}, "team": {"app"}}[namespace]
+	splits := []string{`{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"418","messageBody":"tea"}}`}
+	if len(services) > 1 {
+		splits = append(splits, fmt.Sprintf(`{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":%q,"servicePort":80,"weight":20},{"serviceName":%q,"servicePort":"80","weight":80}]}}`,
+			services[0], services[1]))
+	}
+	set(30, "actions."+split, splits...)
 	var b strings.Builder
 	fmt.Fprintf(&b, `
 apiVersion: networking.k8s.io/v1
@@ -150,7 +160,6 @@ metadata:
 spec:
   ingressClassName: alb
   rules:`)
-	services := map[string][]string{"shop": {"web", "api"}, "team": {"app"}}[namespace]
 	for _, host := range []string{name + ".example.com", "all.example.com"} {
 		if host == "all.example.com" && w.chance(50) {
 			continue
@@ -161,8 +170,12 @@ spec:
 			if !sound && w.chance(20) {
 				backend = "none"
 			}
-			fmt.Fprintf(&b, "\n      - {path: %s, pathType: %s, backend: {service: {name: %s, port: {number: 80}}}}",
-				path, w.pick("Prefix", "Exact"), backend)
+			port := "number: 80"
+			if _, ok := notes["actions."+split]; ok && w.chance(30) {
+				backend, port = split, "name: use-annotation"
+			}
+			fmt.Fprintf(&b, "\n      - {path: %s, pathType: %s, backend: {service: {name: %s, port: {%s}}}}",
+				path, w.pick("Prefix", "Exact"), backend, port)
 		}
 	}
 	return b.String() + "\n"
@@ -315,7 +328,7 @@ func walk(t *testing.T, seed uint64) {
 		r.Start()
 		r.Settle(2 * time.Hour)
 		if n := r.Emulator.Calls().Mutating(); n > 0 {
-			t.Errorf("a restart makes %d mutating calls: %v\n%s", n, r.Emulator.Calls().Counts(), cmp.Diff(got, r.State()))
+			t.Errorf("a restart makes %d mutating calls: %v\n%s\n%v", n, r.Emulator.Calls().Counts(), cmp.Diff(got, r.State()), warnings(r))
 		}
 		for _, in := range walkIngresses {
 			if _, there := docs[in[0]+"/"+in[1]]; there {

@@ -1,0 +1,33 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+func TestTheSameChangeIsNotMadeForEver(t *testing.T) {
+	var r repeats
+	a, b := model.StackID{Kind: model.Ingress, Name: "a"}, model.StackID{Kind: model.Ingress, Name: "b"}
+	var got []time.Duration
+	for range 7 {
+		got = append(got, r.count(a, "modify x"))
+		if w := r.count(b, ""); w != 0 {
+			t.Errorf("a stack at rest waits %s", w)
+		}
+	}
+	want := []time.Duration{0, 0, 0, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second}
+	if !slices.Equal(want, got) {
+		t.Errorf("waits %s, want %s", got, want)
+	}
+	for range 20 {
+		if w := r.count(a, "modify x"); w > patience {
+			t.Errorf("waits %s", w)
+		}
+	}
+	if w := r.count(a, "modify y"); w != 0 {
+		t.Errorf("another change waits %s", w)
+	}
+}
