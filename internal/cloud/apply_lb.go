@@ -208,7 +208,9 @@ func (c *Cloud) setSubnets(ctx context.Context, a plan.SetSubnets, known plan.Kn
 		in := &elb.SetSubnetsInput{LoadBalancerArn: aws.String(arn)}
 		in.SubnetMappings = subnetMappings(a.Subnets, a.Addresses)
 		_, err := c.api.elb.SetSubnets(ctx, in)
-		return func(e *lbEntry) { e.lb.Subnets = slices.Sorted(slices.Values(a.Subnets)) }, err
+		return func(e *lbEntry) {
+			e.lb.Subnets, e.lb.Addresses = slices.Sorted(slices.Values(a.Subnets)), slices.Sorted(slices.Values(a.Addresses))
+		}, err
 	})
 }
 

@@ -20,7 +20,7 @@ func loadBalancerFromAWS(lb elbtypes.LoadBalancer) observed.LoadBalancer {
 		Scheme: model.Scheme(lb.Scheme), AddressType: model.AddressType(lb.IpAddressType),
 		DNSName: strings.ToLower(aws.ToString(lb.DNSName)), VPC: aws.ToString(lb.VpcId),
 		SecurityGroups: slices.Sorted(slices.Values(lb.SecurityGroups)), CoIPPool: aws.ToString(lb.CustomerOwnedIpv4Pool),
-		Subnets: subnetsFromAWS(lb.AvailabilityZones),
+		Subnets: subnetsFromAWS(lb.AvailabilityZones), Addresses: addressesFromAWS(lb.AvailabilityZones),
 	}
 	if lb.State != nil {
 		out.State = string(lb.State.Code)
@@ -35,6 +35,19 @@ func subnetsFromAWS(zones []elbtypes.AvailabilityZone) []string {
 	var out []string
 	for _, z := range zones {
 		out = append(out, aws.ToString(z.SubnetId))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func addressesFromAWS(zones []elbtypes.AvailabilityZone) []string {
+	var out []string
+	for _, z := range zones {
+		for _, a := range z.LoadBalancerAddresses {
+			if a.AllocationId != nil {
+				out = append(out, *a.AllocationId)
+			}
+		}
 	}
 	slices.Sort(out)
 	return out

@@ -43,12 +43,8 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			r.out.Document = engine.Describe(d)
 		}
 		r.out.Findings = append(slices.Clone(d.Findings), rejected...).Sorted()
-		if live := d.Have.Live(d.Plan.LoadBalancer.ID); live != nil {
-			r.out.DNSName = live.DNSName
-		}
-		if live := d.Have.Live(d.Plan.Front.ID); live != nil {
-			r.out.FrontDNSName = live.DNSName
-		}
+		r.out.DNSName = cmp.Or(dnsName(d, d.Plan.LoadBalancer), r.out.DNSName)
+		r.out.FrontDNSName = cmp.Or(dnsName(d, d.Plan.Front), r.out.FrontDNSName)
 		r.out.Failed, r.out.RetryAfter = nil, 0
 		start := r.e.now()
 		r.assume(d)
@@ -88,6 +84,21 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			return nil
 		}
 	}
+}
+
+// dnsName is that of the live load balancer at an address: the one that the plan keeps, or else the
+// one whose place will be taken.
+func dnsName(d Draft, a plan.Address) string {
+	live := d.Have.Live(a.ID)
+	for i := range d.Have.LoadBalancers {
+		if d.Have.LoadBalancers[i].ARN == d.Plan.Known[a] {
+			live = &d.Have.LoadBalancers[i]
+		}
+	}
+	if live == nil {
+		return ""
+	}
+	return live.DNSName
 }
 
 // apply carries out the steps of a plan that have nothing to wait for. A failed step stops those

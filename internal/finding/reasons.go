@@ -20,6 +20,7 @@ const (
 	CertificateNotFound    Reason = "CertificateNotFound"
 	CertificateMissing     Reason = "CertificateMissing"
 	HostedZoneNotFound     Reason = "HostedZoneNotFound"
+	SettingFixed           Reason = "SettingFixed"
 	SubnetsNotFound        Reason = "SubnetsNotFound"
 	SubnetsUnsuitable      Reason = "SubnetsUnsuitable"
 	SecurityGroupNotFound  Reason = "SecurityGroupNotFound"
@@ -27,9 +28,12 @@ const (
 	ListenerConflict       Reason = "ListenerConflict"
 	RedirectPortInvalid    Reason = "RedirectPortInvalid"
 	SecretNotFound         Reason = "SecretNotFound"
+	RulesRevoked           Reason = "RulesRevoked"
+	SchemeKept             Reason = "SchemeKept"
 	SecretInvalid          Reason = "SecretInvalid"
 	TagReserved            Reason = "TagReserved"
 	TagInvalid             Reason = "TagInvalid"
+	LoadBalancerDoubled    Reason = "LoadBalancerDoubled"
 	NameTaken              Reason = "NameTaken"
 	DeletionProtected      Reason = "DeletionProtected"
 	FeatureDisabled        Reason = "FeatureDisabled"
@@ -88,6 +92,7 @@ var Reasons = []Explanation{
 	{HostedZoneNotFound, "A certificate is to be requested for a host for which the account has no public hosted zone, so that nobody could validate it.", "Create the hosted zone, or import a certificate and name it in certificate-arn.", BlocksMember},
 	{IngressClassInvalid, "The IngressClass or its parameters do not exist or do not fit.", "Create or correct the class.", BlocksMember},
 	{ListenerConflict, "Members of a group want different things of one port; the first member in group order wins.", "Use the same protocol and settings, or another port.", BlocksMember},
+	{LoadBalancerDoubled, "Two load balancers carry the tags of one group; one is served and the other is left alone.", "Delete the other one, or take the tags of the controller off it.", BlocksNothing},
 	{NameTaken, "A resource of that name exists and belongs to somebody else.", "Choose another name, or remove the other resource.", BlocksStack},
 	{NamespaceNotAllowed, "The class does not admit Ingresses of this namespace.", "Use another class, or label the namespace as the class demands.", BlocksMember},
 	{NetworkingInvalid, "A networking rule of a TargetGroupBinding cannot be turned into security group rules.", "Correct the peer or the port that the message names.", BlocksNothing},
@@ -99,11 +104,14 @@ var Reasons = []Explanation{
 	{RejectedByAWS, "AWS refused a value.", "Correct the value that AWS names.", BlocksNothing},
 	{RemovalNotTrusted, "What serves traffic would go although nobody deletes it: most Ingresses get another controller at once, endpoints or nodes are missing as a whole, or a TargetGroupBinding is deleted while requests are sent to its group. What is live stays.", "Bring back what is missing; the message says how to go through with it if it is meant.", BlocksMember},
 	{RuleTooLarge, "A rule has more condition values or wildcards, or longer ones, than AWS takes.", "Split the rule, or shorten its values.", BlocksRule},
+	{RulesRevoked, "Somebody added rules to a security group that the controller owns; they are taken away.", "Set inbound-cidrs or security-group-prefix-lists, or give the load balancer security groups of your own.", BlocksNothing},
+	{SchemeKept, "Nobody says which scheme the load balancer is to have, and the live one has another than the default; it keeps it.", "Set the scheme annotation.", BlocksNothing},
 	{SecretInvalid, "A Secret lacks a needed key or label.", "Add the key or label.", BlocksRule},
 	{SecretNotFound, "A Secret does not exist.", "Create the Secret in the namespace of the Ingress.", BlocksRule},
 	{SecurityGroupNotFound, "A security group given by id or name does not exist in the VPC.", "Correct the id or name.", BlocksStack},
 	{ServerIDMissing, "A pod of a QUIC target group has no QUIC server id, by which connections would find it; it is not registered.", "Name its containers in the annotation service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers; ids are injected when pods are made.", BlocksNothing},
 	{ServiceUnavailable, "Another service of AWS that a setting needs gives no answer, or the account has not subscribed to it.", "Check the service in the account and region, or remove the setting.", BlocksNothing},
+	{SettingFixed, "A setting differs from the live load balancer that AWS takes only when a load balancer is made; it has no effect.", "Go back to the former value, or make a new load balancer in another group.", BlocksNothing},
 	{SubnetsNotFound, "No subnet fits, or a subnet given by id or name does not exist.", "Tag subnets for load balancers, or name existing subnets.", BlocksStack},
 	{SubnetsUnsuitable, "The subnets that were given or found cannot carry the load balancer.", "Choose subnets in different zones with enough free addresses.", BlocksStack},
 	{TagInvalid, "A tag is longer than AWS allows or uses a reserved prefix.", "Correct the tag.", BlocksNothing},

@@ -49,6 +49,10 @@ type ALB struct {
 	Origins map[string]finding.Origin
 }
 
+// SchemeOpen says that nobody names a scheme, so that it is the default where one has to be made, and
+// a live load balancer keeps its own.
+func (a *ALB) SchemeOpen() bool { return a.Origins["scheme"] == finding.Origin{} }
+
 // MayHaveIPv6 says whether clients may come by IPv6, or that is not known.
 func (a *ALB) MayHaveIPv6() bool { return a.AddressType.HasIPv6() || a.Unsure.AddressType }
 

@@ -25,6 +25,9 @@ type FrontNLB struct {
 	Origins map[string]finding.Origin
 }
 
+// SchemeOpen says that nobody names a scheme, as for an ALB.
+func (f *FrontNLB) SchemeOpen() bool { return f.Origins["scheme"] == finding.Origin{} }
+
 // FrontListener passes the connections of a TCP port on to a port of the ALB.
 type FrontListener struct {
 	Port    int32

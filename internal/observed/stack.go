@@ -43,6 +43,7 @@ type LoadBalancer struct {
 	VPC            string
 	Subnets        []string // sorted
 	SecurityGroups []string // sorted
+	Addresses      []string // allocation ids of elastic addresses, sorted
 	CoIPPool       string
 	IPAMPool       string
 	Attributes     map[string]string

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -22,11 +23,19 @@ func certain(want model.Stack, have observed.Stack) model.Stack {
 	if alb.Unsure.AddressType {
 		certainAddresses(&want, live)
 	}
+	if want.Front != nil && want.Front.SchemeOpen() {
+		front := *want.Front
+		front.Scheme = schemeOf(have, model.FrontendNLBID, front.Scheme)
+		want.Front = &front
+	}
 	if live == nil {
 		return want
 	}
 	if alb.Unsure.Scheme {
 		alb.Scheme = live.Scheme
+	}
+	if alb.SchemeOpen() {
+		alb.Scheme = schemeOf(have, model.LoadBalancerID, alb.Scheme)
 	}
 	if alb.Unsure.Subnets {
 		alb.Subnets = model.SubnetsDiscovered{} // those that are live
@@ -46,6 +55,42 @@ func certain(want model.Stack, have observed.Stack) model.Stack {
 		}
 	}
 	return want
+}
+
+// schemeOf is the scheme of a live load balancer for which nobody names one. AWS cannot change it, so
+// that a default that has changed would cost the load balancer and its name.
+func schemeOf(have observed.Stack, resourceID string, byDefault model.Scheme) model.Scheme {
+	scheme := byDefault
+	for _, lb := range have.LoadBalancers {
+		switch {
+		case lb.ResourceID != resourceID:
+		case lb.Scheme == byDefault:
+			return byDefault
+		case scheme == byDefault:
+			scheme = lb.Scheme
+		}
+	}
+	return scheme
+}
+
+// tellScheme reports load balancers that keep a scheme which is not the default.
+func (b *builder) tellScheme(wished model.Stack) {
+	tell := func(what string, is, byDefault model.Scheme, annotation string) {
+		if is == byDefault || len(b.want.Members) == 0 {
+			return
+		}
+		b.found.Add(finding.Finding{
+			Object: b.want.Members[0].Ref, Reason: finding.SchemeKept, Severity: finding.Warning,
+			Message: fmt.Sprintf("the %s is %s and nobody asks for a scheme; it stays so, since to make it %s, as is the default, another would have to take its place", what, is, byDefault),
+			Fix:     "set the annotation " + annotation,
+		})
+	}
+	if wished.ALB != nil && wished.ALB.SchemeOpen() && !wished.ALB.Unsure.Scheme {
+		tell("load balancer", b.want.ALB.Scheme, wished.ALB.Scheme, "alb.ingress.kubernetes.io/scheme")
+	}
+	if wished.Front != nil && wished.Front.SchemeOpen() && !wished.Front.Hold {
+		tell("network load balancer in front", b.want.Front.Scheme, wished.Front.Scheme, "alb.ingress.kubernetes.io/frontend-nlb-scheme")
+	}
 }
 
 // certainAddresses keeps the live address type, and clients by IPv6 only where there is IPv6.

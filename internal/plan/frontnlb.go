@@ -37,7 +37,7 @@ type front struct {
 // isFront says whether a load balancer is the one in front that the wish keeps.
 func (b *builder) isFront(lb *observed.LoadBalancer) bool {
 	w := b.want.Front
-	if b.front.live != nil || lb.ResourceID != model.FrontendNLBID || lb.Type != networkType {
+	if lb.ResourceID != model.FrontendNLBID || lb.Type != networkType {
 		return false
 	}
 	return b.want.Hold || w != nil && (w.Hold || w.Scheme == lb.Scheme)
@@ -178,6 +178,9 @@ func (b *builder) planFrontNLB(after []StepID) []StepID {
 			Changes: []Change{{Path: "subnets", From: strings.Join(live.Subnets, ", "), To: strings.Join(b.front.subnets, ", ")}},
 			Why:     why("subnets"), After: after, Impact: BriefImpact, Blames: b.members(),
 		})
+	}
+	if subnets == "" && len(w.Addresses) > 0 && !sameSet(w.Addresses, live.Addresses) {
+		b.fixed("addresses", w.Origins, "the elastic addresses", strings.Join(live.Addresses, ", "), strings.Join(w.Addresses, ", "))
 	}
 	if w.AddressType != live.AddressType {
 		b.add(Step{

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,16 +20,9 @@ func (b *builder) planLoadBalancer(after []StepID) []StepID {
 		return b.createLoadBalancer(tags, after)
 	}
 	live := b.live
-	if want.CoIPPool != "" && want.CoIPPool != live.CoIPPool {
-		of := want.Origins["coipPool"]
-		b.found.Add(finding.Finding{
-			Object: b.blameable(of.Object), Field: of.Field, Reason: finding.AnnotationInvalid,
-			Message: fmt.Sprintf("the load balancer was made with the customer-owned pool %q, which cannot be changed to %q", live.CoIPPool, want.CoIPPool),
-			Fix:     "go back to the former value, or make a new load balancer in another group",
-		})
-	}
+	var pool StepID
 	if live.IPAMPool != "" && want.IPAMPool == "" {
-		b.setPool("", live.IPAMPool, after)
+		pool = b.setPool("", live.IPAMPool, after)
 	}
 	b.retag(loadBalancerAddress, tags, live.Tags, true, after, b.members())
 	if ids, complete := b.groupIDs(); !complete || !sameSet(ids, live.SecurityGroups) {
@@ -53,16 +47,29 @@ func (b *builder) planLoadBalancer(after []StepID) []StepID {
 			ID: stepID("address-type", loadBalancerAddress), Address: loadBalancerAddress, Verb: Update,
 			Do:      SetAddressType{LoadBalancer: loadBalancerAddress, Type: want.AddressType},
 			Changes: []Change{{Path: "ipAddressType", From: string(live.AddressType), To: string(want.AddressType)}},
-			Why:     b.origin("ipAddressType"), After: append(slices.Clone(after), subnets), Blames: b.members(),
+			Why:     b.origin("ipAddressType"), After: append(slices.Clone(after), pool, subnets), Blames: b.members(),
 		})
 	}
 	b.planAttributes(loadBalancerAddress, live.ARN, want.Attributes, live.Attributes, true, after, b.members())
 	if want.IPAMPool != "" && want.IPAMPool != live.IPAMPool {
 		b.setPool(want.IPAMPool, live.IPAMPool, after)
 	}
+	if want.CoIPPool != "" && want.CoIPPool != live.CoIPPool {
+		b.fixed("coipPool", want.Origins, "the customer-owned pool", live.CoIPPool, want.CoIPPool)
+	}
 	b.planCapacity(live, after)
 	b.replaceSurplus(after)
 	return after
+}
+
+// fixed reports a setting that AWS takes only when a load balancer is made.
+func (b *builder) fixed(field string, origins map[string]finding.Origin, what, is, wish string) {
+	of := origins[field]
+	b.found.Add(finding.Finding{
+		Object: b.blameable(of.Object), Field: of.Field, Reason: finding.SettingFixed, Severity: finding.Warning,
+		Message: fmt.Sprintf("%s of the live load balancer cannot be changed from %s to %s, so nothing is changed", what, cmp.Or(is, "none"), wish),
+		Fix:     "go back to the former value, or make a new load balancer in another group",
+	})
 }
 
 func (b *builder) createLoadBalancer(tags Tags, after []StepID) []StepID {
@@ -85,8 +92,8 @@ func (b *builder) createLoadBalancer(tags Tags, after []StepID) []StepID {
 	return []StepID{id}
 }
 
-func (b *builder) setPool(pool, from string, after []StepID) {
-	b.add(Step{
+func (b *builder) setPool(pool, from string, after []StepID) StepID {
+	return b.add(Step{
 		ID: stepID("ipam-pool", loadBalancerAddress, pool), Address: loadBalancerAddress, Verb: Update,
 		Do:      SetIPAMPool{LoadBalancer: loadBalancerAddress, Pool: pool},
 		Changes: []Change{{Path: "ipamPool", From: from, To: pool}},

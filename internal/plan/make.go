@@ -26,6 +26,7 @@ func Make(want model.Stack, have observed.Stack, opt Options) (Plan, finding.Lis
 	case want.Empty():
 		b.tearDown()
 	default:
+		b.tellScheme(want)
 		b.build()
 	}
 	b.plan.Known = b.known
@@ -134,21 +135,24 @@ func (b *builder) members() []finding.Ref {
 func (b *builder) matchLive() {
 	for i := range b.have.LoadBalancers {
 		lb := &b.have.LoadBalancers[i]
-		if b.isFront(lb) {
-			b.front.live = lb
-			b.known[frontAddress] = lb.ARN
-			continue
-		}
 		fits := !b.want.Empty() && lb.ResourceID == model.LoadBalancerID && lb.Type == "application" && lb.Scheme == b.want.ALB.Scheme
 		if b.want.Hold {
 			fits = lb.ResourceID == model.LoadBalancerID
 		}
-		if fits && b.live == nil {
-			b.live = lb
-			b.known[loadBalancerAddress] = lb.ARN
-			continue
+		switch {
+		case b.isFront(lb):
+			b.front.live = b.pick(b.front.live, lb)
+		case fits:
+			b.live = b.pick(b.live, lb)
+		default:
+			b.surplus = append(b.surplus, *lb)
 		}
-		b.surplus = append(b.surplus, *lb)
+	}
+	if b.live != nil {
+		b.known[loadBalancerAddress] = b.live.ARN
+	}
+	if b.front.live != nil {
+		b.known[frontAddress] = b.front.live.ARN
 	}
 	b.matchGroups()
 	if g := b.managedGroup(); g != nil {
@@ -177,6 +181,26 @@ func (b *builder) matchLive() {
 	for _, g := range b.have.TargetGroups {
 		b.known[Address{Kind: TargetGroup, ID: g.ARN}] = g.ARN
 	}
+}
+
+// pick chooses between two load balancers that both are what the wish wants, of which one must come
+// from somewhere else: the one that listens on more ports. The other is left alone, since nobody can
+// say who uses it.
+func (b *builder) pick(first, second *observed.LoadBalancer) *observed.LoadBalancer {
+	if first == nil {
+		return second
+	}
+	if len(second.Listeners) > len(first.Listeners) {
+		first, second = second, first
+	}
+	if !b.want.Hold && len(b.want.Members) > 0 {
+		b.found.Add(finding.Finding{
+			Object: b.want.Members[0].Ref, Reason: finding.LoadBalancerDoubled, Severity: finding.Warning,
+			Message: fmt.Sprintf("load balancers %s and %s both carry the tags of %s; the first is served, the second is left alone", first.ARN, second.ARN, b.want.ID),
+			Fix:     "delete the second, or take the tag " + naming.StackTag(b.want.ID.Kind) + " off it",
+		})
+	}
+	return first
 }
 
 // sameGroup says whether a live target group can serve the wish, or has to be replaced because

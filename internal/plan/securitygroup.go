@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/network"
@@ -60,6 +61,7 @@ func (b *builder) planManagedGroup(after []StepID) []StepID {
 	if len(authorize)+len(revoke) == 0 {
 		return steps
 	}
+	b.tellRevoked(live, revoke)
 	id := b.add(Step{
 		ID: stepID("rules", managedGroupAddress), Address: managedGroupAddress, Verb: Update,
 		Do:      ChangeIngress{Group: managedGroupAddress, Authorize: authorize, Revoke: revoke, Total: len(have) + len(authorize) - len(revoke)},
@@ -90,6 +92,31 @@ func (b *builder) carriesManaged(lb *observed.LoadBalancer) bool {
 // keepsOpen says whether a live rule stays although nobody wishes for it.
 func (b *builder) keepsOpen(want model.SecurityGroup, r model.IngressRule) bool {
 	return b.opensKept(r) || b.opensFront(r) || keepsPort(want, r)
+}
+
+// tellRevoked names the rules that are taken away and that no controller has made. Its own admit TCP
+// clients to one port of a listener and have no description.
+func (b *builder) tellRevoked(live *observed.SecurityGroup, revoke []model.IngressRule) {
+	ports := map[int32]bool{}
+	for _, lb := range b.have.LoadBalancers {
+		for _, l := range lb.Listeners {
+			ports[l.Port] = true
+		}
+	}
+	var foreign []string
+	for _, r := range revoke {
+		if r.Protocol != "tcp" || r.From != r.To || r.Group != "" || r.Description != "" || !ports[r.From] {
+			foreign = append(foreign, ruleText(r))
+		}
+	}
+	if live == nil || len(foreign) == 0 || len(b.want.Members) == 0 {
+		return
+	}
+	b.found.Add(finding.Finding{
+		Object: b.want.Members[0].Ref, Reason: finding.RulesRevoked, Severity: finding.Warning,
+		Message: fmt.Sprintf("security group %s belongs to the controller, which takes away what others added: %s", live.ID, strings.Join(foreign, ", ")),
+		Fix:     "set inbound-cidrs or security-group-prefix-lists, or give the load balancer security groups of your own",
+	})
 }
 
 // opensKept says whether a rule opens a port whose live listener stays although it is not wished

@@ -190,13 +190,14 @@ func (s *simulation) step(st Step) {
 		s.have.LoadBalancers = append(s.have.LoadBalancers, observed.LoadBalancer{
 			ARN: s.made(st.Address), ResourceID: st.Address.ID, Name: do.Name, Type: cmp.Or(do.Type, "application"), Scheme: do.Scheme,
 			AddressType: do.AddressType, Subnets: sortedUnique(do.Subnets), SecurityGroups: s.groupIDs(do.SecurityGroups),
-			CoIPPool: do.CoIPPool, IPAMPool: do.IPAMPool, Tags: maps.Clone(do.Tags), Attributes: map[string]string{},
+			Addresses: sortedUnique(do.Addresses), CoIPPool: do.CoIPPool, IPAMPool: do.IPAMPool, Tags: maps.Clone(do.Tags), Attributes: map[string]string{},
 			State: "active", DNSName: do.Name + ".example",
 		})
 	case SetSecurityGroups:
 		s.lb(do.LoadBalancer).SecurityGroups = s.groupIDs(do.Groups)
 	case SetSubnets:
-		s.lb(do.LoadBalancer).Subnets = sortedUnique(do.Subnets)
+		lb := s.lb(do.LoadBalancer)
+		lb.Subnets, lb.Addresses = sortedUnique(do.Subnets), sortedUnique(do.Addresses)
 	case SetAddressType:
 		s.lb(do.LoadBalancer).AddressType = do.Type
 	case SetIPAMPool:

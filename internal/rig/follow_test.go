@@ -15,7 +15,7 @@ import (
 // wishes are annotations that differ in what AWS wants done in a certain order.
 func wishes(r *Rig) map[string]string {
 	example, app := r.World.Certs["example.com"], r.World.Certs["app.test"]
-	return map[string]string{
+	wishes := map[string]string{
 		"plain":             "",
 		"secure":            annotated("listen-ports", `[{"HTTPS":80}]`, "certificate-arn", example),
 		"other certificate": annotated("listen-ports", `[{"HTTPS":80}]`, "certificate-arn", app),
@@ -28,6 +28,12 @@ func wishes(r *Rig) map[string]string {
 		"other protocol": annotated("backend-protocol-version", "GRPC", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", example),
 		"other check":    annotated("healthcheck-port", "9090"),
 	}
+	for name, w := range wishes {
+		if !strings.Contains(w, "/scheme:") {
+			wishes[name] = w + annotated("scheme", "internal") // one that nobody names stays
+		}
+	}
+	return wishes
 }
 
 // Whatever was wished before, AWS ends as if the present wish had been the first, and nobody has to

@@ -64,7 +64,7 @@ func frontLife(t *testing.T, r *Rig) (states [][]string) {
 	act(ingressOf(annotated(append(on, "scheme", "internet-facing")...), "/=web"))
 	act(ingressOf(annotated(append(on, "scheme", "internet-facing", "frontend-nlb-scheme", "internet-facing")...), "/=web"))
 	act(ingressOf("", "/=web"))
-	act(ingressOf(annotated(on...), "/=web"))
+	act(ingressOf(annotated(append(on, "scheme", "internal")...), "/=web"))
 	if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,81 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// told lists the reasons of findings.
+func told(found finding.List) string {
+	var out []string
+	for _, f := range found {
+		out = append(out, string(f.Reason))
+	}
+	return strings.Join(out, " ")
+}
+
+// named is the wish of somebody who names the scheme.
+func named(s model.Stack) model.Stack {
+	alb := *s.ALB
+	alb.Origins = map[string]finding.Origin{"scheme": {Object: testMember, Field: "scheme"}}
+	s.ALB = &alb
+	return s
+}
+
+func TestASchemeThatNobodyNamesStays(t *testing.T) {
+	wish := claimed(wishOf(ruleTo("/*", "g1")))
+	wish.ALB.Scheme = model.InternetFacing
+	have := converge(t, wish, observed.Stack{Facts: publicFacts()})
+	wish = claimed(wishOf(ruleTo("/*", "g1")))
+	p, found := Make(wish, have, testOptions)
+	if !p.Empty() || told(found) != "SchemeKept" {
+		t.Errorf("findings %q, steps\n%s", told(found), p.Text())
+	}
+	if p, found := Make(named(wish), have, testOptions); !p.has("create load-balancer/LoadBalancer") || told(found) != "" {
+		t.Errorf("it is named: findings %q, steps\n%s", told(found), p.Text())
+	}
+}
+
+// What somebody else has tagged like the load balancer of the stack is neither changed nor deleted.
+func TestAnotherLoadBalancerOfTheSameTagsIsLeftAlone(t *testing.T) {
+	wish := claimed(wishOf(ruleTo("/*", "g1")))
+	have := converge(t, wish, observed.Stack{Facts: testFacts()})
+	double := have.LoadBalancers[0]
+	double.ARN, double.Listeners, double.SecurityGroups = "a-double", nil, []string{"sg-other"}
+	have.LoadBalancers = append([]observed.LoadBalancer{double}, have.LoadBalancers...)
+	p, found := Make(wish, have, testOptions)
+	if !p.Empty() || told(found) != "LoadBalancerDoubled" || p.Known[loadBalancerAddress] == double.ARN {
+		t.Errorf("findings %q, steps\n%s", told(found), p.Text())
+	}
+}
+
+func TestRulesOfOthersAreNamedWhenTheyGo(t *testing.T) {
+	wish := claimed(wishOf(ruleTo("/*", "g1")))
+	have := converge(t, wish, observed.Stack{Facts: testFacts()})
+	// A range that was wished before is no stranger.
+	own := model.IngressRule{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}
+	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, own)
+	if _, found := Make(wish, have, testOptions); told(found) != "" {
+		t.Errorf("findings %v", found)
+	}
+	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, model.IngressRule{Protocol: "tcp", From: 22, To: 22, CIDR: "10.1.0.0/16"})
+	p, found := Make(wish, have, testOptions)
+	if told(found) != "RulesRevoked" || !strings.Contains(found[0].Message, "tcp 22-22 10.1.0.0/16") || strings.Contains(found[0].Message, own.CIDR) {
+		t.Errorf("findings %v, steps\n%s", found, p.Text())
+	}
+}
+
+func TestSettingsThatAWSDoesNotChangeAreTold(t *testing.T) {
+	wish := claimed(wishOf(ruleTo("/*", "g1")))
+	wish.ALB.CoIPPool = "pool-1"
+	have := converge(t, wish, observed.Stack{Facts: testFacts()})
+	wish.ALB.CoIPPool = "pool-2"
+	p, found := Make(wish, have, testOptions)
+	if !p.Empty() || told(found) != "SettingFixed" {
+		t.Errorf("findings %q, steps\n%s", told(found), p.Text())
+	}
+}
