@@ -48,9 +48,11 @@ func TestExitCodes(t *testing.T) {
 }
 
 func TestUnsupportedSettingsAreLogged(t *testing.T) {
-	_, _, stderr := run(t, "--cluster-name=c", "--load-balancer-class=x", "--kubeconfig=testdata/none")
-	if !strings.Contains(stderr, `"setting":"--load-balancer-class=x"`) {
-		t.Error(stderr)
+	_, _, stderr := run(t, "--cluster-name=c", "--load-balancer-class=x", "--aws-api-endpoints=ec2=http://x,EC2=http://y", "--kubeconfig=testdata/none")
+	for _, want := range []string{"--load-balancer-class=x", "--aws-api-endpoints=ec2=http://x"} {
+		if !strings.Contains(stderr, `"setting":"`+want+`"`) {
+			t.Errorf("nothing is said of %s: %s", want, stderr)
+		}
 	}
 }
 

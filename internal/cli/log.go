@@ -23,8 +23,9 @@ func newLogger(w io.Writer, level string) logr.Logger {
 	)
 }
 
-// shareLogger gives the logger to the client libraries, which have loggers of their own.
+// shareLogger gives the logger to the client libraries, which have loggers of their own. What they
+// tell of their daily work is for those who look for a fault.
 func shareLogger(log logr.Logger) {
-	ctrllog.SetLogger(log)
+	ctrllog.SetLogger(log.V(1))
 	klog.SetLogger(log)
 }

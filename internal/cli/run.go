@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/config"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 )
@@ -30,6 +31,9 @@ func runController(ctx context.Context, env Environment, cfg config.Config) erro
 	}
 	for _, s := range cfg.Unsupported() {
 		setup.Info("warning: not supported yet, no effect", "setting", s)
+	}
+	for _, id := range cloud.UnknownServices(cfg.AWS.Endpoints) {
+		setup.Info("warning: no AWS service that is called has this id, no effect", "setting", "--aws-api-endpoints="+id+"="+cfg.AWS.Endpoints[id])
 	}
 	restConfig, err := restConfig(cfg.Kubernetes.Kubeconfig)
 	if err != nil {

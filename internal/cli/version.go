@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"runtime/debug"
 
@@ -22,7 +23,7 @@ func thisBuild() build {
 	b := build{gitVersion, gitCommit, buildDate}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return b
+		info = &debug.BuildInfo{}
 	}
 	for _, s := range info.Settings {
 		switch s.Key {
@@ -36,10 +37,7 @@ func thisBuild() build {
 			}
 		}
 	}
-	if b.version == "" {
-		b.version = "development"
-	}
-	return b
+	return build{cmp.Or(b.version, "development"), cmp.Or(b.commit, "unknown"), cmp.Or(b.date, "unknown")}
 }
 
 func newVersion() *cobra.Command {

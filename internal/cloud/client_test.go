@@ -91,7 +91,6 @@ func TestUserAgent(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	for want, c := range map[string]cloud.Config{
 		"cluster name": {},
-		"ids are":      {Cluster: "c", Endpoints: map[string]string{"ec2": "http://x"}},
 		"not a URL":    {Cluster: "c", Endpoints: map[string]string{"EC2": "x"}},
 	} {
 		_, err := cloud.New(t.Context(), c)

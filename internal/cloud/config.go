@@ -46,7 +46,7 @@ type Config struct {
 	// Env reads an environment variable; nil reads none. It is only asked by New.
 	Env func(string) string
 
-	// Endpoints overrides the address of a service, by service id.
+	// Endpoints overrides the address of a service, by service id. Other ids have no effect.
 	Endpoints map[string]string
 	// Credentials default to the SDK's chain: environment, web identity, shared files, metadata.
 	Credentials aws.CredentialsProvider
@@ -102,15 +102,18 @@ type Call struct {
 	Attempts int
 }
 
+// UnknownServices lists the ids of an endpoint table that name no service that is called here, in
+// order. Such entries have no effect.
+func UnknownServices(endpoints map[string]string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(endpoints)), func(id string) bool { return slices.Contains(services, id) })
+}
+
 // withDefaults fills in what was left out and refuses what cannot be meant.
 func (c Config) withDefaults() (Config, error) {
 	if c.Cluster == "" {
 		return c, fmt.Errorf("the cluster name is missing")
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.Endpoints)) {
-		if !slices.Contains(services, id) {
-			return c, fmt.Errorf("endpoint override: no service has the id %q; the ids are %s", id, strings.Join(services, ", "))
-		}
 		if u, err := url.Parse(c.Endpoints[id]); err != nil || u.Scheme == "" || u.Host == "" {
 			return c, fmt.Errorf("endpoint override: %q of %s is not a URL", c.Endpoints[id], id)
 		}

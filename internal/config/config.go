@@ -84,7 +84,7 @@ type Security struct {
 
 // Targets are settings of target registration.
 type Targets struct {
-	MaxPerGroup     int // 0: no limit
+	MaxPerGroup     int // 0 or less: no limit
 	RequeueDuration time.Duration
 	MaxBackoff      time.Duration
 	QUICVariable    string

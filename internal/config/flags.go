@@ -59,7 +59,7 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.StringToStringVar(&s.ENIGroupTags, "service-target-eni-security-group-tags", s.ENIGroupTags, "further tags that choose the security group of a target's interface")
 
 	t := &c.Targets
-	fs.IntVar(&t.MaxPerGroup, "max-targets-per-target-group", t.MaxPerGroup, "most targets of a target group; 0: no limit")
+	fs.IntVar(&t.MaxPerGroup, "max-targets-per-target-group", t.MaxPerGroup, "most targets of a target group; 0 or less: no limit")
 	fs.DurationVar(&t.RequeueDuration, "targetgroupbinding-requeue-duration", t.RequeueDuration, "when to look again at targets that are not healthy yet")
 	fs.DurationVar(&t.MaxBackoff, "targetgroupbinding-max-exponential-backoff-delay", t.MaxBackoff, "longest wait after failures")
 	fs.BoolVar(&t.EndpointSlices, "enable-endpoint-slices", t.EndpointSlices, "find pods by EndpointSlices; by Endpoints objects if false")

@@ -41,22 +41,20 @@ func (c Config) Validate() error {
 	if c.Security.ManageBackendRules && !c.Security.BackendGroup {
 		return fmt.Errorf("--enable-manage-backend-security-group-rules needs --enable-backend-security-group")
 	}
+	if l := c.Kubernetes.RequiredSecretsLabel; l != "" {
+		if _, _, ok := c.SecretsLabel(); !ok {
+			return fmt.Errorf("--required-secrets-label: %q is not key=value", l)
+		}
+	}
+	// What follows are flags of our own.
 	if n := c.Ingress.ConditionValues; n < 1 {
 		return fmt.Errorf("--max-condition-values-per-rule: %d is less than one", n)
 	}
 	if n := c.Ingress.ConditionWildcards; n < 1 {
 		return fmt.Errorf("--max-condition-wildcards-per-rule: %d is less than one", n)
 	}
-	if n := c.Targets.MaxPerGroup; n < 0 {
-		return fmt.Errorf("--max-targets-per-target-group: %d is less than zero", n)
-	}
 	if d := c.Targets.Deferral; d <= 0 {
 		return fmt.Errorf("--targetgroupbinding-deferral-window: %s is not above zero", d)
-	}
-	if l := c.Kubernetes.RequiredSecretsLabel; l != "" {
-		if _, _, ok := c.SecretsLabel(); !ok {
-			return fmt.Errorf("--required-secrets-label: %q is not key=value", l)
-		}
 	}
 	return nil
 }

@@ -115,17 +115,26 @@ var stages = map[string]map[string]string{
 	ingressController: {
 		"view": "fetch_ingress", "claim": "add_group_finalizer", "release": "remove_group_finalizer", "plan": "build_model", "apply": "deploy_model", "report": "dns_resolve_and_update_status",
 	},
-	bindingController: {"apply": "reconcile_targetgroupbinding", "view": "fetch_targetGroupBinding", "report": "update_status"},
+	bindingController: {
+		"view": "fetch_targetGroupBinding", "claim": "add_finalizers", "run": "reconcile_targetgroupbinding", "report": "update_status",
+	},
 }
 
 // synthesizers are the stages that dashboards know for the steps about a kind of resource.
 var synthesizers = map[plan.ResourceKind]string{
 	plan.SecurityGroup: "*ec2.securityGroupSynthesizer",
+	plan.BackendGroup:  "*ec2.securityGroupSynthesizer",
 	plan.TargetGroup:   "*elbv2.targetGroupSynthesizer",
 	plan.LoadBalancer:  "*elbv2.loadBalancerSynthesizer",
 	plan.Listener:      "*elbv2.listenerSynthesizer",
 	plan.Rule:          "*elbv2.listenerRuleSynthesizer",
 	plan.Binding:       "*elbv2.targetGroupBindingSynthesizer",
+	plan.ALBTarget:     "*elbv2.frontendNlbTargetSynthesizer",
+	plan.Certificate:   "*acm.certificateSynthesizer",
+	plan.Record:        "*acm.certificateSynthesizer",
+	plan.WebACL:        "*wafv2.webACLAssociationSynthesizer",
+	plan.ClassicACL:    "*wafregional.webACLAssociationSynthesizer",
+	plan.Protection:    "*shield.protectionSynthesizer",
 }
 
 // phase measures a phase of a run. Phases without a known stage keep their own name.

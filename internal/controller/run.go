@@ -98,10 +98,11 @@ func Run(ctx context.Context, s Setup) error {
 	cl := kube.New(source, kube.Live{Client: live}, time.Now)
 
 	book := checkpoint.New(time.Now)
+	deploy := s.Log.WithName("deploy")
 	st := StackLine(engine.Config{
 		Cloud: aws.Stacks, Cluster: cl, Frontends: frontends,
 		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Now: time.Now, Checkpoints: book, Secrets: book,
-	}, cl, metrics, s.Log.WithName("deploy"))
+	}, cl, metrics, deploy)
 	prepare, err := keep(s, mgr, live, book, fence)
 	if err != nil {
 		return err
@@ -113,7 +114,7 @@ func Run(ctx context.Context, s Setup) error {
 	}
 	bc := BindingConfig(s.Config, aws.VPC, fence)
 	bc.Cloud, bc.Cluster, bc.Now = aws.Targets, cl, time.Now
-	reg := newRegistrations(bc, cl, metrics)
+	reg := newRegistrations(bc, cl, metrics, deploy)
 	tg := reg.line()
 	tg.Workers, tg.MaxDelay = config.AtLeastOne(s.Config.Workers.Binding), s.Config.Targets.MaxBackoff
 	if err := tg.Add(mgr, source, withEndpoints(s.Config, BindingKinds()), lines); err != nil {

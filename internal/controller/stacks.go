@@ -3,7 +3,6 @@ package controller
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -139,10 +138,14 @@ func (s *stacks) run(ctx context.Context, id model.StackID) (Next, error) {
 	case v != nil:
 		s.triggers.Ran(id, v) // with what the report has read
 	}
-	logr.FromContextOrDiscard(ctx).V(1).Info("reconciled", "changed", out.Changed, "done", out.Done,
+	log := logr.FromContextOrDiscard(ctx)
+	if debug := log.V(1); debug.Enabled() {
+		debug.Info("successfully built model", "model", out.Stack, "plan", out.Plan.Text())
+	}
+	log.V(1).Info("reconciled", "changed", out.Changed, "done", out.Done,
 		"retryAfter", out.RetryAfter.String(), "findings", len(out.Findings))
 	if out.Changed && out.Done {
-		logr.FromContextOrDiscard(ctx).Info("successfully deployed model")
+		log.Info("successfully deployed model")
 	}
 	if err == nil {
 		err = out.Err
@@ -207,45 +210,4 @@ func tenantOf(id model.StackID) string { return cmp.Or(id.Namespace, "group "+id
 // label names a stack in logs.
 func (s *stacks) label(id model.StackID) []any {
 	return []any{"ingressGroup", id.String(), "namespace", id.Namespace, "name", id.Name}
-}
-
-// logStep writes a line per step that was carried out. Messages and keys are those that operators
-// search for.
-func logStep(log logr.Logger, class func(plan.Step, error) engine.Class) func(model.StackID, plan.Step, plan.Result, error) {
-	return func(id model.StackID, s plan.Step, r plan.Result, err error) {
-		log := log
-		keys := []any{"stackID", id.String(), "resourceID", s.Address.ID, "step", string(s.ID), "why", s.Why}
-		if r.ID != "" {
-			keys = append(keys, "arn", r.ID)
-		}
-		if r.Note != "" {
-			keys = append(keys, "note", r.Note)
-		}
-		name := stepNoun(s.Address.Kind)
-		if err != nil {
-			switch class(s, err) {
-			case engine.InUse, engine.NotReady, engine.Gone, engine.Conflict:
-				log = log.V(1) // these pass by themselves
-			}
-			log.Info(fmt.Sprintf("failed to %s %s", s.Verb, name), append(keys, "error", err.Error())...)
-			return
-		}
-		log.Info(map[plan.Verb]string{plan.Create: "created ", plan.Update: "modified ", plan.Delete: "deleted "}[s.Verb]+name, keys...)
-	}
-}
-
-func stepNoun(k plan.ResourceKind) string {
-	switch k {
-	case plan.LoadBalancer:
-		return "loadBalancer"
-	case plan.TargetGroup:
-		return "targetGroup"
-	case plan.Rule:
-		return "listener rule"
-	case plan.SecurityGroup, plan.BackendGroup:
-		return "securityGroup"
-	case plan.Binding:
-		return "targetGroupBinding"
-	}
-	return string(k)
 }

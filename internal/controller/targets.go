@@ -57,8 +57,8 @@ func BindingOf(_ *cluster.View, obj cluster.Object) []bindings.Key {
 }
 
 // BindingLine is the controller of bindings. What cfg is told of runs is taken by the line.
-func BindingLine(cfg bindings.Config, cl *kube.Cluster, m *Metrics) Line[bindings.Key] {
-	return newRegistrations(cfg, cl, m).line()
+func BindingLine(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) Line[bindings.Key] {
+	return newRegistrations(cfg, cl, m, log).line()
 }
 
 func (r *registrations) line() Line[bindings.Key] {
@@ -70,7 +70,7 @@ func (r *registrations) line() Line[bindings.Key] {
 // BindingKinds are the kinds that the targets of bindings are found from.
 func BindingKinds() []cluster.Kind { return slices.Clone(kinds) }
 
-func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics) *registrations {
+func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *registrations {
 	r := &registrations{metrics: m, fence: cfg.Fence}
 	r.triggers = NewTriggers(cl.View, cluster.KindBinding, BindingOf)
 	cfg.Viewed = func(k bindings.Key, v *cluster.View) {
@@ -87,6 +87,7 @@ func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics) *regist
 	cfg.NoServerID = func(k bindings.Key, n int) {
 		m.noServerID.WithLabelValues(k.Namespace, k.Name).Add(float64(n))
 	}
+	cfg.Did = logDeed(log)
 	r.reconciler = bindings.New(cfg)
 	return r
 }

@@ -126,6 +126,9 @@ func (c *Cluster) writeEvent(ctx context.Context, ev cluster.Event) {
 		c.events.unsay(obj.GetUID(), ev)
 		log.FromContext(ctx).V(1).Info("an event was not recorded", "object", ev.Ref.String(), "reason", ev.Reason, "error", err.Error())
 	}
+	if ev.Warning {
+		log.FromContext(ctx).Info("warned", "object", ev.Ref.String(), "reason", ev.Reason, "message", ev.Message)
+	}
 }
 
 func ignoreNotFound(err error) error {

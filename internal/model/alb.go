@@ -1,6 +1,8 @@
 package model
 
 import (
+	"cmp"
+	"strconv"
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -125,6 +127,15 @@ type IngressRule struct {
 	PrefixList  string
 	Group       string
 	Description string
+}
+
+// String is the rule for people, without its description.
+func (r IngressRule) String() string {
+	ports := strconv.Itoa(int(r.From))
+	if r.To != r.From {
+		ports += "-" + strconv.Itoa(int(r.To))
+	}
+	return r.Protocol + " " + ports + " from " + cmp.Or(r.Group, r.CIDR, r.PrefixList)
 }
 
 // Listener of an ALB.

@@ -29,15 +29,19 @@ func (p Plan) Text() string {
 		}
 		b.WriteByte('\n')
 		for _, c := range s.Changes {
-			switch {
-			case c.From == "":
-				fmt.Fprintf(&b, "    %s: %s\n", c.Path, c.To)
-			case c.To == "":
-				fmt.Fprintf(&b, "    %s: %s removed\n", c.Path, c.From)
-			default:
-				fmt.Fprintf(&b, "    %s: %s -> %s\n", c.Path, c.From, c.To)
-			}
+			fmt.Fprintf(&b, "    %s\n", c)
 		}
 	}
 	return b.String()
+}
+
+// String is the change for people.
+func (c Change) String() string {
+	switch {
+	case c.From == "":
+		return c.Path + ": " + c.To
+	case c.To == "":
+		return c.Path + ": " + c.From + " removed"
+	}
+	return c.Path + ": " + c.From + " -> " + c.To
 }

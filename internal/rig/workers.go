@@ -20,7 +20,7 @@ func (p *process) work(workers int) (stop func()) {
 	src := stored{p.rig.Store}
 	stacks := controller.StackLine(p.line, p.k8s, metrics, logr.Discard())
 	stacks.Workers = workers
-	fill := controller.BindingLine(p.fill, p.k8s, metrics)
+	fill := controller.BindingLine(p.fill, p.k8s, metrics, logr.Discard())
 	fill.Workers, fill.MaxDelay = workers, 1000*time.Second
 	var running sync.WaitGroup
 	if p.checkpoints != nil {

@@ -123,6 +123,7 @@ func (p *pass) emptyGroup(ctx context.Context, arn string) error {
 			return fmt.Errorf("deregister %d targets of %s: %w", len(chunk), arn, err)
 		}
 		p.out.Changed = true
+		p.r.did(Deregistered, arn, namesOf(chunk))
 	}
 	return nil
 }

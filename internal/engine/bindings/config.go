@@ -38,13 +38,16 @@ type Config struct {
 	// Viewed is told which questions the run of a binding asked, before anything is done with the
 	// answers. The view is nil once the binding is gone, which is then to be forgotten.
 	Viewed func(key Key, v *cluster.View)
-	// Phase is told how long a phase of a run took: health, rules, apply. Nil to ignore.
+	// Phase is told how long a run took, and its parts: view, claim, health, rules, apply, report, and
+	// run for all of them after the view. Nil to ignore.
 	Phase func(phase string, took time.Duration)
 	// PodReady is told how long a pod's readiness gate took to become true. Nil to ignore.
 	PodReady func(binding Key, took time.Duration)
 	// NoServerID is told how many endpoints of a QUIC target group were left out for want of a
 	// server id. Nil to ignore.
 	NoServerID func(binding Key, endpoints int)
+	// Did is told of each change of AWS that was carried out. Nil to ignore.
+	Did func(Deed)
 	// Now is the clock.
 	Now func() time.Time
 }

@@ -90,6 +90,7 @@ func (p *pass) deregister(ctx context.Context, arn string, drop []observed.Targe
 		switch {
 		case err == nil:
 			p.out.Changed = true
+			p.r.did(Deregistered, arn, namesOf(chunk))
 		case p.r.Cloud.Class(err) != engine.Invalid:
 			return fmt.Errorf("deregister %d targets of %s: %w", len(chunk), arn, err)
 		case len(chunk) > 1:
@@ -124,6 +125,7 @@ func (p *pass) register(ctx context.Context, arn string, add []targets.Endpoint,
 		queue = queue[1:]
 		if err == nil {
 			p.out.Changed = true
+			p.r.did(Registered, arn, endpointNames(chunk))
 			continue
 		}
 		class := p.r.Cloud.Class(err)

@@ -63,11 +63,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err e
 			err = fmt.Errorf("reconcile binding %s: panic: %v\n%s", key, p, debug.Stack())
 		}
 	}()
+	start := r.Now()
 	p := &pass{r: r, key: key, v: r.Cluster.View(), out: &out}
 	b, ok := cluster.Get[*elbv2.TargetGroupBinding](p.v, cluster.KindBinding, key.Namespace, key.Name)
 	if err := p.v.Err(); err != nil {
 		return out, err
 	}
+	r.phase("view", start)
+	start = r.Now()
+	defer func() { r.phase("run", start) }()
 	if !ok {
 		return out, p.gone(ctx)
 	}
@@ -141,7 +145,10 @@ func (p *pass) converge(ctx context.Context) error {
 		return p.tellStrays(ctx)
 	}
 	if !p.claimed() {
-		if err := p.r.change(ctx, ClaimFinalizer{p.key}); err != nil {
+		start := p.r.Now()
+		err := p.r.change(ctx, ClaimFinalizer{p.key})
+		p.r.phase("claim", start)
+		if err != nil {
 			return p.note(ctx, err, "FailedAddFinalizer", "Failed add finalizer due to ")
 		}
 	}

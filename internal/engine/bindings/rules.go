@@ -295,6 +295,8 @@ func (r *Reconciler) changeGroup(ctx context.Context, c groupChange) (changed bo
 			return fmt.Errorf("change rules of security group %s: %w", c.group, err)
 		}
 		changed = true
+		r.did(Authorized, c.group, ruleNames(authorize))
+		r.did(Revoked, c.group, ruleNames(revoke))
 		return nil
 	}
 	if err = send(c.authorize, c.revoke); err == nil {

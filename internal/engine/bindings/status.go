@@ -46,7 +46,10 @@ func (p *pass) report(ctx context.Context, reason string, observed bool) error {
 		return nil
 	}
 	s.Conditions = conditions
-	if err := p.r.change(ctx, s); err != nil {
+	start := p.r.Now()
+	err := p.r.change(ctx, s)
+	p.r.phase("report", start)
+	if err != nil {
 		return p.note(ctx, fmt.Errorf("write status: %w", err), "FailedUpdateStatus", "Failed update status due to ")
 	}
 	return nil
