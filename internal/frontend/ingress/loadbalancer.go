@@ -3,7 +3,6 @@ package ingress
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,18 +52,15 @@ func (t *translation) loadBalancer() *model.ALB {
 	return alb
 }
 
-// balancerName is what AWS takes for the name of a load balancer; nor may it begin with "internal-".
-var balancerName = regexp.MustCompile(`^[0-9A-Za-z]([-0-9A-Za-z]*[0-9A-Za-z])?$`)
-
 // name is the name that is asked for. One that AWS would refuse is left out: a live load balancer
 // has another anyway, and the others should not have to wait for a new one.
 func (t *translation) name() settings.Opt[string] {
 	return agree(t, t.members, "load-balancer-name", func(m *member) settings.Opt[string] {
 		o := written(m.set.Name)
-		if o.Set && (!balancerName.MatchString(o.Value) || strings.HasPrefix(o.Value, "internal-")) {
+		if fault := naming.LoadBalancerNameFault(o.Value); o.Set && fault != "" {
 			t.found.Add(finding.Finding{
 				Object: m.ref, Field: fieldOn(m.ref, o.Origin), Reason: finding.AnnotationInvalid, Severity: finding.Error,
-				Message: fmt.Sprintf("%q is not made of letters, digits and inner hyphens, or begins with internal-, so the load balancer gets a name of its own", o.Value),
+				Message: fmt.Sprintf("AWS does not take the name %q: %s; the load balancer gets a name of its own", o.Value, fault),
 				Fix:     "correct the name",
 			})
 			return settings.Opt[string]{}
