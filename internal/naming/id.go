@@ -1,6 +1,8 @@
 package naming
 
 import (
+	"strings"
+
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
@@ -12,6 +14,12 @@ const tagValueLimit = 256
 // in the Ingress' namespace, and port is as referenced: a number or a name.
 func IngressTargetGroupID(ns, ingress, service, port string) string {
 	return fit(ns+"/"+ingress+"-"+service+":"+port, tagValueLimit)
+}
+
+// DistinctID is an id for a resource that would otherwise have the id of another; parts are what the
+// two differ in.
+func DistinctID(id string, parts ...string) string {
+	return fit(id, tagValueLimit-9) + ":" + hexHash(strings.Join(parts, "\x00"))[:8]
 }
 
 // ServiceTargetGroupID is the logical id of a target group of a Service stack.

@@ -296,3 +296,14 @@ func FuzzGeneratedNamesAreValid(f *testing.F) {
 		}
 	})
 }
+
+func TestDistinctIDsFitIntoTags(t *testing.T) {
+	long := strings.Repeat("a", 256)
+	seen := map[string]bool{}
+	for _, id := range []string{naming.DistinctID("ns/web-api:80", "x", "y"), naming.DistinctID("ns/web-api:80", "xy", ""), naming.DistinctID(long, "x"), naming.DistinctID(long+"b", "x")} {
+		if len(id) > 256 || seen[id] {
+			t.Errorf("%d characters, seen: %v: %s", len(id), seen[id], id)
+		}
+		seen[id] = true
+	}
+}

@@ -297,6 +297,15 @@ func TestOneRefusedRuleDoesNotStopTheOthers(t *testing.T) {
 	}
 }
 
+func TestAFullSecurityGroupIsToldWithNumbers(t *testing.T) {
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
+	w.aws.refuse["sg-b"] = engine.Quota
+	out := w.run("a")
+	if f := out.Findings; len(f) != 1 || f[0].Reason != finding.QuotaReached || !strings.Contains(f[0].Message, "would have 1 rules") {
+		t.Errorf("findings %v", f)
+	}
+}
+
 func TestMissingServiceIsBelievedAfterAWhile(t *testing.T) {
 	w := ipWorld(t, p1)
 	w.run("a")

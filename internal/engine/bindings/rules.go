@@ -105,6 +105,7 @@ type rulesPlan struct {
 type groupChange struct {
 	group             string
 	authorize, revoke []model.IngressRule
+	total             int // rules that the group has then
 }
 
 // planRules compares what all bindings of the present view ask for with what is there.
@@ -163,7 +164,7 @@ func (r *Reconciler) planRules(ctx context.Context, me Key, leaving bool) (rules
 		want := network.AggregateRules(asked[g.ID], !r.UnmergedRules)
 		authorize, revoke := network.EndpointDiff(want, g.Ingress, !lost && !held[g.ID])
 		if len(authorize)+len(revoke) > 0 {
-			p.changes = append(p.changes, groupChange{g.ID, authorize, revoke})
+			p.changes = append(p.changes, groupChange{g.ID, authorize, revoke, len(g.Ingress) + len(authorize) - len(revoke)})
 		}
 	}
 	return p, nil
@@ -307,7 +308,10 @@ func (r *Reconciler) changeGroup(ctx context.Context, c groupChange) (changed bo
 		if err := send(nil, c.revoke); err != nil {
 			return changed, err
 		}
-		return changed, send(c.authorize, nil)
+		if err := send(c.authorize, nil); err != nil {
+			return changed, fmt.Errorf("%w; the group would have %d rules", err, c.total)
+		}
+		return changed, nil
 	case engine.Invalid, engine.Gone:
 		if len(c.authorize) < 2 {
 			return changed, err

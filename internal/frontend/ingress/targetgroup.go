@@ -2,8 +2,6 @@ package ingress
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strconv"
 
@@ -122,8 +120,7 @@ func (t *translation) finishGroups() {
 	ids := map[string]string{}
 	for _, g := range all {
 		if taken[g.group.ID] {
-			sum := sha256.Sum256([]byte(g.key.ingress.String() + "\x00" + g.key.service + "\x00" + g.key.port.String()))
-			g.group.ID += ":" + hex.EncodeToString(sum[:4])
+			g.group.ID = naming.DistinctID(g.group.ID, g.key.ingress.String(), g.key.service, g.key.port.String())
 		}
 		taken[g.group.ID] = true
 		ids[g.handle] = g.group.ID
