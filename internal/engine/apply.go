@@ -191,7 +191,7 @@ func (r *run) step(ctx context.Context, s plan.Step, known plan.Known) (plan.Res
 		r.e.routes.note(r.out.ID, r.e.now(), r.e.Options.Propagation)
 	}
 	if err != nil {
-		return res, fmt.Errorf("%s %s: %w", s.Verb, s.Address, err)
+		return res, fmt.Errorf("%s%w", attempted(s), err)
 	}
 	return res, nil
 }
@@ -286,12 +286,18 @@ func findings(f FailedStep, reach finding.Reach) finding.List {
 	case Quota:
 		reason, fix = finding.QuotaReached, "ask AWS for a higher quota, or remove what is not needed"
 	}
+	if plan.InKubernetes(f.Step.Do) && f.Class != Denied {
+		reason, fix = finding.CallFailed, "it is tried again; if it does not pass, correct what the API server names"
+		if f.Class == Gone {
+			fix = "it is tried again; see that the custom resource definitions are installed and the namespace is there"
+		}
+	}
 	// The edge may know the reason better than the class tells.
 	var known interface{ Reason() finding.Reason }
 	if errors.As(f.Err, &known) && known.Reason() != "" {
 		reason, fix = known.Reason(), explanation(known.Reason()).WayOut
 	}
-	message := f.Err.Error()
+	message := strings.TrimPrefix(f.Err.Error(), attempted(f.Step)) // the field of the finding says it
 	if do, ok := f.Step.Do.(plan.ChangeIngress); ok && f.Class == Quota {
 		message += fmt.Sprintf("; the group would have %d rules", do.Total)
 		fix = "give fewer inbound-cidrs or listen-ports, name a prefix list instead, or ask AWS for a higher quota"
@@ -305,6 +311,9 @@ func findings(f FailedStep, reach finding.Reach) finding.List {
 	}
 	return out
 }
+
+// attempted is how the error of a step begins.
+func attempted(s plan.Step) string { return fmt.Sprintf("%s %s: ", s.Verb, s.Address) }
 
 func explanation(r finding.Reason) finding.Explanation {
 	for _, e := range finding.Reasons {

@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -10,9 +11,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
 // numbered is an Ingress of its own name, with the class as given.
@@ -245,4 +249,52 @@ func TestAnHonestRemovalIsCarriedOut(t *testing.T) {
 			})
 		})
 	}
+}
+
+// undefined is an API server that does not know TargetGroupBindings while gone says so.
+type undefined struct {
+	kube.API
+	gone *bool
+}
+
+func (u undefined) Create(ctx context.Context, obj cluster.Object) error {
+	if k, _ := cluster.KindOf(obj); k == cluster.KindBinding && *u.gone {
+		return apierrors.NewNotFound(schema.GroupResource{Group: "elbv2.k8s.aws", Resource: "targetgroupbindings"}, "")
+	}
+	return u.API.Create(ctx, obj)
+}
+
+// Until the definition is there again the targets that are registered serve, and people are told.
+func TestADefinitionThatIsGoneStopsNoTraffic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := false
+		r := New(t, Options{API: func(api kube.API) kube.API { return undefined{api, &gone} }})
+		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], podAddresses[0]); err != nil {
+			t.Fatal(err)
+		}
+		r.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))
+		r.calm(30 * time.Minute)
+		before := r.State()
+		bindings := r.Store.All(cluster.KindBinding)
+		if len(bindings) != 1 {
+			t.Fatalf("%d bindings", len(bindings))
+		}
+		gone = true
+		r.drop(cluster.KindBinding, "shop", bindings[0].GetName())
+		r.Settle(20 * time.Minute)
+		if d := cmp.Diff(before, r.State()); d != "" {
+			t.Errorf("AWS is not as it was (-before +after):\n%s", d)
+		}
+		if !slices.ContainsFunc(warnings(r)["web"], func(m string) bool { return strings.Contains(m, "custom resource definitions") }) {
+			t.Errorf("nobody is told what to do: %v", warnings(r))
+		}
+		gone = false
+		r.calm(30 * time.Minute)
+		if d := cmp.Diff(before, r.State()); d != "" {
+			t.Errorf("AWS is not as it was in the end (-before +after):\n%s", d)
+		}
+		if n := len(r.Store.All(cluster.KindBinding)); n != 1 {
+			t.Errorf("%d bindings in the end", n)
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
@@ -57,12 +58,13 @@ type Reconciler struct {
 	Config
 
 	mu      sync.Mutex
-	due     map[Key]time.Time // next comparison with AWS of an unchanged binding
-	missing map[Key]time.Time // since when a backend has not been seen
-	opened  map[Key]string    // the rules, as text, that are there
-	serving map[Key]bool      // bindings with old targets that serve on for now
-	groups  map[string]bool   // groups that have carried rules
-	zoned   map[Key]time.Time // when AWS asked for the zones of targets
+	due     map[Key]time.Time                 // next comparison with AWS of an unchanged binding
+	missing map[Key]time.Time                 // since when a backend has not been seen
+	opened  map[Key]string                    // the rules, as text, that are there
+	serving map[Key]bool                      // bindings with old targets that serve on for now
+	groups  map[string]bool                   // groups that have carried rules
+	zoned   map[Key]time.Time                 // when AWS asked for the zones of targets
+	left    map[Key]*elbv2.TargetGroupBinding // that went while their groups were in use
 
 	rules chan struct{} // holds one token: who has it may change endpoint rules
 }
@@ -89,5 +91,5 @@ func New(c Config) *Reconciler {
 	if c.FirstLook == 0 {
 		c.FirstLook = 30 * time.Minute
 	}
-	return &Reconciler{Config: c, due: map[Key]time.Time{}, missing: map[Key]time.Time{}, opened: map[Key]string{}, serving: map[Key]bool{}, groups: map[string]bool{}, zoned: map[Key]time.Time{}, rules: make(chan struct{}, 1)}
+	return &Reconciler{Config: c, due: map[Key]time.Time{}, missing: map[Key]time.Time{}, opened: map[Key]string{}, serving: map[Key]bool{}, groups: map[string]bool{}, zoned: map[Key]time.Time{}, left: map[Key]*elbv2.TargetGroupBinding{}, rules: make(chan struct{}, 1)}
 }

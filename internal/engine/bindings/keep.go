@@ -17,7 +17,8 @@ import (
 )
 
 // comeback is for how long no rule is taken away after a binding has disappeared without letting
-// go: it is made anew in a moment, or after some more if its definition has to come back first.
+// go, and how often it is looked then whether its group is still in use: it is made anew in a moment,
+// or later, if its definition has to come back first.
 const comeback = time.Minute
 
 // inUse says whether a binding that is being deleted was made for a load balancer which still sends
@@ -70,6 +71,9 @@ func (p *pass) leave(ctx context.Context) error {
 		Fix:     "to end the traffic, delete the Ingress or its backend",
 	})
 	p.r.noteServing(p.key, true)
+	p.r.mu.Lock()
+	p.r.left[p.key] = p.b
+	p.r.mu.Unlock()
 	if err := p.events(ctx, ""); err != nil {
 		return err
 	}
@@ -77,4 +81,16 @@ func (p *pass) leave(ctx context.Context) error {
 		return p.note(ctx, err, "FailedRemoveFinalizer", "Failed remove finalizer due to ")
 	}
 	return nil
+}
+
+// awaited says whether a binding that is gone has to be made anew first, because requests are still
+// sent to its targets.
+func (p *pass) awaited(ctx context.Context) (bool, error) {
+	p.r.mu.Lock()
+	p.b = p.r.left[p.key]
+	p.r.mu.Unlock()
+	if p.b == nil {
+		return false, nil
+	}
+	return p.inUse(ctx)
 }

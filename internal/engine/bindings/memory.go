@@ -100,6 +100,7 @@ func (r *Reconciler) forget(key Key) {
 	delete(r.opened, key)
 	delete(r.serving, key)
 	delete(r.zoned, key)
+	delete(r.left, key)
 }
 
 // spread is a part of the span that depends on the key alone, so that bindings do not come at once.

@@ -104,6 +104,12 @@ func (p *pass) gone(ctx context.Context) error {
 		p.retry(true, comeback-absent)
 		return nil
 	}
+	if awaited, err := p.awaited(ctx); err != nil {
+		return err
+	} else if awaited {
+		p.retry(true, comeback)
+		return nil
+	}
 	if known { // otherwise there were no rules either
 		p.r.noteServing(p.key, false)
 		if _, err := p.r.syncRules(ctx, p.key, true); err != nil {
