@@ -79,3 +79,18 @@ func TestSettingsThatAWSDoesNotChangeAreTold(t *testing.T) {
 		t.Errorf("findings %q, steps\n%s", told(found), p.Text())
 	}
 }
+
+func TestOfTwoTargetGroupsOfOneIDTheOneInUseStays(t *testing.T) {
+	wish := claimed(wishOf(ruleTo("/*", "g1")))
+	have := converge(t, wish, observed.Stack{Facts: testFacts()})
+	used := &have.TargetGroups[0]
+	used.Name, used.LoadBalancers = "renamed", []string{have.LoadBalancers[0].ARN}
+	double := *used
+	double.ARN, double.LoadBalancers = "a-double", nil
+	have.TargetGroups = append([]observed.TargetGroup{double}, have.TargetGroups...)
+	have.Facts.Health = map[string]observed.Health{}
+	p := settled(t, wish, &have, func(string) string { return "healthy" })
+	if ids := stepIDs(p); ids != "delete target-group/a-double" {
+		t.Errorf("got\n%s", ids)
+	}
+}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -106,6 +107,11 @@ func (b *builder) matchGroups() {
 	for _, w := range b.want.TargetGroups {
 		names[w.Name] = true
 	}
+	// Of several with one id the one that is used stays in use.
+	live := slices.Clone(b.have.TargetGroups)
+	slices.SortStableFunc(live, func(x, y observed.TargetGroup) int {
+		return cmp.Compare(min(len(y.LoadBalancers), 1), min(len(x.LoadBalancers), 1))
+	})
 	for _, fits := range []func(w model.TargetGroup, h observed.TargetGroup) bool{
 		func(w model.TargetGroup, h observed.TargetGroup) bool {
 			return h.Name == w.Name && h.ResourceID == w.ID
@@ -116,7 +122,7 @@ func (b *builder) matchGroups() {
 		},
 	} {
 		for _, w := range b.want.TargetGroups {
-			for _, h := range b.have.TargetGroups {
+			for _, h := range live {
 				_, taken := b.liveGroups[h.ARN]
 				if b.groupARN[w.ID] == "" && !taken && fits(w, h) && sameGroup(w, h) && b.sameALBGroup(w, h) {
 					b.groupARN[w.ID] = h.ARN
