@@ -118,13 +118,7 @@ func (c *Cloud) askAddOn(ctx context.Context, q model.AskAddOn) (observed.AddOn,
 		})
 		return out, ok
 	}
-	if out, ok := cached(); ok {
-		return out, nil
-	}
-	err := c.flight.do(ctx, q.Key(), func() error {
-		if _, ok := cached(); ok {
-			return nil
-		}
+	return asked(ctx, c, q.Key(), cached, func() error {
 		short, cancel := context.WithTimeout(ctx, addOnPatience)
 		defer cancel()
 		tie, err := c.readAddOn(short, q)
@@ -134,8 +128,6 @@ func (c *Cloud) askAddOn(ctx context.Context, q model.AskAddOn) (observed.AddOn,
 		c.setTie(q, tie)
 		return nil
 	})
-	out, _ := cached()
-	return out, err
 }
 
 // setTie notes what a load balancer is tied to, and forgets what nobody has asked for in a while.
@@ -199,13 +191,7 @@ func (c *Cloud) askWebACL(ctx context.Context, name string) (observed.WebACL, er
 		})
 		return out, ok
 	}
-	if out, ok := cached(); ok {
-		return out, nil
-	}
-	err := c.flight.do(ctx, "web acls", func() error {
-		if _, ok := cached(); ok {
-			return nil
-		}
+	return asked(ctx, c, "web acls", cached, func() error {
 		start := c.cfg.Now()
 		short, cancel := context.WithTimeout(ctx, addOnPatience)
 		defer cancel()
@@ -222,8 +208,6 @@ func (c *Cloud) askWebACL(ctx context.Context, name string) (observed.WebACL, er
 		})
 		return nil
 	})
-	out, _ := cached()
-	return out, err
 }
 
 func (c *Cloud) listWebACLs(ctx context.Context) (map[string]string, error) {
@@ -259,13 +243,7 @@ func (c *Cloud) askSubscription(ctx context.Context) (*observed.Subscription, er
 		})
 		return out, ok
 	}
-	if out, ok := cached(); ok {
-		return out, nil
-	}
-	err := c.flight.do(ctx, model.AskSubscription{}.Key(), func() error {
-		if _, ok := cached(); ok {
-			return nil
-		}
+	return asked(ctx, c, model.AskSubscription{}.Key(), cached, func() error {
 		short, cancel := context.WithTimeout(ctx, addOnPatience)
 		defer cancel()
 		got := &observed.Subscription{}
@@ -279,8 +257,6 @@ func (c *Cloud) askSubscription(ctx context.Context) (*observed.Subscription, er
 		c.facts.with(func() { c.facts.addOns.subscription, c.facts.addOns.subscribedAt = got, c.cfg.Now() })
 		return nil
 	})
-	out, _ := cached()
-	return out, err
 }
 
 // askTrustStores finds trust stores by name: those that are not known in one call, or one by one

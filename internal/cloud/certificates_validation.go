@@ -60,13 +60,7 @@ func (c *Cloud) askValidation(ctx context.Context, q model.AskValidation) (obser
 		})
 		return out, ok
 	}
-	if out, ok := cached(); ok {
-		return out, nil
-	}
-	err := c.flight.do(ctx, q.Key(), func() error {
-		if _, ok := cached(); ok {
-			return nil
-		}
+	return asked(ctx, c, q.Key(), cached, func() error {
 		e := validationEntry{at: c.cfg.Now()}
 		out, err := c.api.acm.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: aws.String(q.ARN)})
 		if err != nil && !isGone(err) {
@@ -79,8 +73,6 @@ func (c *Cloud) askValidation(ctx context.Context, q model.AskValidation) (obser
 		c.facts.with(func() { c.facts.certs.validations[q.ARN] = e })
 		return nil
 	})
-	out, _ := cached()
-	return out, err
 }
 
 // askPublicCertificates lists the certificates of the account and region that Amazon has issued, or
@@ -90,13 +82,7 @@ func (c *Cloud) askPublicCertificates(ctx context.Context) ([]observed.PublicCer
 		c.facts.with(func() { out, ok = c.facts.certs.public.list, c.younger(c.facts.certs.public.at, publicFor) })
 		return out, ok
 	}
-	if out, ok := cached(); ok {
-		return out, nil
-	}
-	err := c.flight.do(ctx, model.AskPublicCertificates{}.Key(), func() error {
-		if _, ok := cached(); ok {
-			return nil
-		}
+	return asked(ctx, c, model.AskPublicCertificates{}.Key(), cached, func() error {
 		start := c.cfg.Now()
 		list, err := c.readPublicCertificates(ctx)
 		if err != nil {
@@ -105,8 +91,6 @@ func (c *Cloud) askPublicCertificates(ctx context.Context) ([]observed.PublicCer
 		c.facts.with(func() { c.facts.certs.public = publicList{list, start} })
 		return nil
 	})
-	out, _ := cached()
-	return out, err
 }
 
 func (c *Cloud) readPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {

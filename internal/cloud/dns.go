@@ -59,13 +59,7 @@ func (c *Cloud) askHostedZones(ctx context.Context, q model.AskHostedZones) (*ob
 		})
 		return out, ok
 	}
-	if out, ok := cached(); ok {
-		return &out, nil
-	}
-	err := c.flight.do(ctx, q.Key(), func() error {
-		if _, ok := cached(); ok {
-			return nil
-		}
+	out, err := asked(ctx, c, q.Key(), cached, func() error {
 		short, cancel := context.WithTimeout(ctx, addOnPatience)
 		defer cancel()
 		list, err := c.readHostedZones(short)
@@ -78,7 +72,6 @@ func (c *Cloud) askHostedZones(ctx context.Context, q model.AskHostedZones) (*ob
 		})
 		return nil
 	})
-	out, _ := cached()
 	return &out, err
 }
 

@@ -201,20 +201,11 @@ func (c *Cloud) askHealth(ctx context.Context, arn string) (observed.Health, err
 		c.facts.with(func() { h = c.facts.health[arn] })
 		return h, c.younger(h.At, healthFor)
 	}
-	if h, ok := cached(); ok {
-		return h, nil
-	}
-	err := c.flight.do(ctx, "health "+arn, func() error {
-		if _, ok := cached(); ok {
-			return nil
-		}
-		return c.own().readHealth(ctx, arn)
-	})
+	h, err := asked(ctx, c, "health "+arn, cached, func() error { return c.own().readHealth(ctx, arn) })
 	if isGone(err) {
 		c.inv.with(func() { c.inv.groupsAt = time.Time{} })
 		return observed.Health{At: c.cfg.Now()}, nil
 	}
-	h, _ := cached()
 	return h, err
 }
 

@@ -60,13 +60,7 @@ func (c *Cloud) askCertificates(ctx context.Context) ([]observed.Certificate, er
 		c.facts.with(func() { out, ok = c.facts.certs.list, c.younger(c.facts.certs.listAt, certificatesFor) })
 		return out, ok
 	}
-	if out, ok := cached(); ok {
-		return out, nil
-	}
-	err := c.flight.do(ctx, model.AskCertificates{}.Key(), func() error {
-		if _, ok := cached(); ok {
-			return nil
-		}
+	return asked(ctx, c, model.AskCertificates{}.Key(), cached, func() error {
 		start := c.cfg.Now()
 		list, err := c.readCertificates(ctx)
 		if err != nil {
@@ -75,8 +69,6 @@ func (c *Cloud) askCertificates(ctx context.Context) ([]observed.Certificate, er
 		c.facts.with(func() { c.facts.certs.list, c.facts.certs.listAt = list, start })
 		return nil
 	})
-	out, _ := cached()
-	return out, err
 }
 
 func (c *Cloud) readCertificates(ctx context.Context) ([]observed.Certificate, error) {

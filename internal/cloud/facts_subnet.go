@@ -143,13 +143,7 @@ func (c *Cloud) subnets(ctx context.Context, patience time.Duration) ([]observed
 		c.facts.with(func() { out, ok = c.facts.subnets, c.younger(c.facts.subnetsAt, patience) })
 		return out, ok
 	}
-	if out, ok := cached(); ok {
-		return out, nil
-	}
-	err := c.flight.do(ctx, "subnets", func() error {
-		if _, ok := cached(); ok {
-			return nil
-		}
+	return asked(ctx, c, "subnets", cached, func() error {
 		start := c.cfg.Now()
 		all, err := c.readSubnets(ctx, "vpc-id", c.vpc)
 		if err != nil {
@@ -158,9 +152,6 @@ func (c *Cloud) subnets(ctx context.Context, patience time.Duration) ([]observed
 		c.facts.with(func() { c.facts.subnets, c.facts.subnetsAt = all, start })
 		return nil
 	})
-	var out []observed.Subnet
-	c.facts.with(func() { out = c.facts.subnets })
-	return out, err
 }
 
 func (c *Cloud) readSubnets(ctx context.Context, name, value string) ([]observed.Subnet, error) {
@@ -192,13 +183,7 @@ func (c *Cloud) foreignSubnet(ctx context.Context, id string) (*observed.Subnet,
 		})
 		return s, ok
 	}
-	if s, ok := cached(); ok {
-		return s, nil
-	}
-	err := c.flight.do(ctx, "subnet "+id, func() error {
-		if _, ok := cached(); ok {
-			return nil
-		}
+	return asked(ctx, c, "subnet "+id, cached, func() error {
 		found := foundSubnet{at: c.cfg.Now()}
 		got, err := c.readSubnets(ctx, "subnet-id", id)
 		if err != nil {
@@ -212,8 +197,6 @@ func (c *Cloud) foreignSubnet(ctx context.Context, id string) (*observed.Subnet,
 		})
 		return nil
 	})
-	s, _ := cached()
-	return s, err
 }
 
 // setZoneTypes fills in the types of the subnets' zones; those of zones seen for the first time
@@ -253,13 +236,7 @@ func (c *Cloud) publicSubnets(ctx context.Context, all []observed.Subnet, patien
 		c.facts.with(func() { out, ok = c.facts.public, c.younger(c.facts.publicAt, patience) })
 		return out, ok
 	}
-	if out, ok := cached(); ok {
-		return out, nil
-	}
-	err := c.flight.do(ctx, "routes", func() error {
-		if _, ok := cached(); ok {
-			return nil
-		}
+	return asked(ctx, c, "routes", cached, func() error {
 		start := c.cfg.Now()
 		public, err := c.readRoutes(ctx, all)
 		if err != nil {
@@ -268,8 +245,6 @@ func (c *Cloud) publicSubnets(ctx context.Context, all []observed.Subnet, patien
 		c.facts.with(func() { c.facts.public, c.facts.publicAt = public, start })
 		return nil
 	})
-	out, _ := cached()
-	return out, err
 }
 
 func (c *Cloud) readRoutes(ctx context.Context, all []observed.Subnet) (map[string]bool, error) {

@@ -27,13 +27,7 @@ func (c *Cloud) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 		}
 		return f.ranges, nil
 	}
-	if f, ok := cached(); ok {
-		return answer(f)
-	}
-	err := c.flight.do(ctx, "vpc "+vpc, func() error {
-		if _, ok := cached(); ok {
-			return nil
-		}
+	f, err := asked(ctx, c, "vpc "+vpc, cached, func() error {
 		start := c.cfg.Now()
 		out, err := c.api.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{vpc}})
 		if isGone(err) {
@@ -63,6 +57,5 @@ func (c *Cloud) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, _ := cached()
 	return answer(f)
 }
