@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -49,6 +50,11 @@ func addWebhooks(s Setup, mgr manager.Manager, source cluster.Source, live clien
 	keeper := &serving.Keeper{
 		Hooks: hooks, Secret: webhookSecret, Service: webhookService, Configuration: webhookConfiguration, Now: time.Now, Log: log,
 	}
+	who, err := authenticationclient.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("client of webhooks: %w", err)
+	}
+	keeper.User = serving.Self(who.SelfSubjectReviews())
 	keeper.Namespace, err = ownNamespace()
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +38,20 @@ func TestWebhookCertificate(t *testing.T) {
 	if err := applier.Apply(t.Context(), objects); err != nil {
 		t.Fatal(err)
 	}
+	// As if the manifests were made for another service account.
+	hooks := w.Kube().AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	other, err := hooks.Get(t.Context(), "aws-load-balancer-webhook", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range other.Webhooks {
+		for i, c := range h.MatchConditions {
+			h.MatchConditions[i].Expression = strings.ReplaceAll(c.Expression, rbac.User, "system:serviceaccount:elsewhere:lbc")
+		}
+	}
+	if _, err := hooks.Update(t.Context(), other, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	cfg := w.RESTConfig()
 	cfg.Impersonate = rest.ImpersonationConfig{
 		UserName: rbac.User, Groups: []string{"system:serviceaccounts", "system:authenticated"},
@@ -50,7 +65,7 @@ func TestWebhookCertificate(t *testing.T) {
 		return &serving.Keeper{
 			Secrets: own.CoreV1().Secrets("kube-system"), Hooks: own.AdmissionregistrationV1(), Namespace: "kube-system",
 			Secret: "aws-load-balancer-tls", Service: "aws-load-balancer-webhook-service", Configuration: "aws-load-balancer-webhook",
-			Now: func() time.Time { return now }, Log: logr.Discard(),
+			User: serving.Self(own.AuthenticationV1().SelfSubjectReviews()), Now: func() time.Time { return now }, Log: logr.Discard(),
 		}
 	}
 	one, two := keeper(), keeper()
@@ -68,7 +83,13 @@ func TestWebhookCertificate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		named := 0
 		for _, h := range v.Webhooks {
+			for _, c := range h.MatchConditions {
+				if strings.Contains(c.Expression, rbac.User) {
+					named++
+				}
+			}
 			bundles = append(bundles, h.ClientConfig.CABundle)
 		}
 		m, err := w.Kube().AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "aws-load-balancer-webhook", metav1.GetOptions{})
@@ -88,6 +109,9 @@ func TestWebhookCertificate(t *testing.T) {
 			if n := blocks(b); n != round+1 && (round < 2 || n != 2) {
 				t.Errorf("round %d: the bundle holds %d CAs", round, n)
 			}
+		}
+		if named != 2 {
+			t.Errorf("%d match conditions name the controller's own account", named)
 		}
 		if len(bundles) != 6 {
 			t.Errorf("%d webhooks", len(bundles))

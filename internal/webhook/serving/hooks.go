@@ -16,10 +16,22 @@ const certManager = "cert-manager.io/inject-ca-from"
 
 // hook is a webhook configuration as it was read.
 type hook struct {
-	version string
-	clients []admissionv1.WebhookClientConfig
-	foreign bool // somebody else keeps the bundle
-	patch   func(ctx context.Context, data []byte) error
+	version  string
+	webhooks []hookPart
+	foreign  bool // somebody else keeps the bundle
+	patch    func(ctx context.Context, data []byte) error
+}
+
+// hookPart is what is kept of one webhook.
+type hookPart struct {
+	client     admissionv1.WebhookClientConfig
+	conditions []admissionv1.MatchCondition
+}
+
+// of says whether the webhook is reached through a Service.
+func (w hookPart) of(namespace, service string) bool {
+	s := w.client.Service
+	return s != nil && s.Namespace == namespace && s.Name == service
 }
 
 // readHooks reads the configurations that exist. Without the right to, there are none.
@@ -33,7 +45,7 @@ func (k *Keeper) readHooks(ctx context.Context) ([]hook, error) {
 			return err
 		}}
 		for _, w := range m.Webhooks {
-			h.clients = append(h.clients, w.ClientConfig)
+			h.webhooks = append(h.webhooks, hookPart{w.ClientConfig, w.MatchConditions})
 		}
 		out = append(out, h)
 	}
@@ -48,35 +60,40 @@ func (k *Keeper) readHooks(ctx context.Context) ([]hook, error) {
 			return err
 		}}
 		for _, w := range v.Webhooks {
-			h.clients = append(h.clients, w.ClientConfig)
+			h.webhooks = append(h.webhooks, hookPart{w.ClientConfig, w.MatchConditions})
 		}
 		out = append(out, h)
 	}
 	return out, k.unread(err)
 }
 
-// trust writes the bundle into the webhooks of a Service that have another one. It fails where the
-// configuration has changed since it was read.
+// change is one of a JSON patch.
+type change struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// trust writes the bundle into the webhooks of a Service that have another one.
 func (h hook) trust(ctx context.Context, namespace, service string, bundle []byte) error {
 	if h.foreign || len(bundle) == 0 {
 		return nil
 	}
-	type change struct {
-		Op    string `json:"op"`
-		Path  string `json:"path"`
-		Value any    `json:"value"`
-	}
-	changes := []change{{"test", "/metadata/resourceVersion", h.version}}
-	for i, c := range h.clients {
-		ours := c.Service != nil && c.Service.Namespace == namespace && c.Service.Name == service
-		if ours && !bytes.Equal(c.CABundle, bundle) {
+	var changes []change
+	for i, w := range h.webhooks {
+		if w.of(namespace, service) && !bytes.Equal(w.client.CABundle, bundle) {
 			changes = append(changes, change{"add", fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", i), bundle})
 		}
 	}
-	if len(changes) == 1 {
+	return h.write(ctx, changes)
+}
+
+// write changes the configuration. It fails where that has changed since it was read.
+func (h hook) write(ctx context.Context, changes []change) error {
+	if len(changes) == 0 {
 		return nil
 	}
-	data, err := json.Marshal(changes)
+	data, err := json.Marshal(append([]change{{"test", "/metadata/resourceVersion", h.version}}, changes...))
 	if err != nil {
 		return err
 	}

@@ -38,8 +38,10 @@ type Keeper struct {
 	// configurations have the same name; in them, only webhooks that are reached through the Service
 	// are given the bundle.
 	Namespace, Secret, Service, Configuration string
-	Now                                       func() time.Time
-	Log                                       logr.Logger
+	// User tells as whom the API server knows this process; nil leaves match conditions alone.
+	User func(ctx context.Context) (string, error)
+	Now  func() time.Time
+	Log  logr.Logger
 
 	served atomic.Pointer[tls.Certificate]
 	kept   identity
@@ -49,10 +51,10 @@ type Keeper struct {
 // Certificate is the one to serve; nil before the first Sync.
 func (k *Keeper) Certificate() *tls.Certificate { return k.served.Load() }
 
-// Sync brings Secret, bundle and certificate up to date. After an error, what was served before is
+// Sync brings Secret, bundle, certificate and match conditions up to date. After an error, what was served before is
 // served on, and there is always something to serve. It must not be called by two at a time.
 func (k *Keeper) Sync(ctx context.Context) error {
-	err := k.sync(ctx)
+	err := errors.Join(k.Exempt(ctx), k.sync(ctx))
 	if k.Certificate() == nil {
 		err = errors.Join(err, k.alone())
 	}
@@ -191,5 +193,5 @@ func (k *Keeper) unread(err error) error {
 }
 
 func (k *Keeper) onceBundle() {
-	k.once("bundle", "the bundle of the webhook configuration cannot be kept: no right to it; write ca.crt of the Secret there", "configuration", k.Configuration)
+	k.once("bundle", "the webhook configuration cannot be kept: no right to it; write ca.crt of the Secret and the controller's user there", "configuration", k.Configuration)
 }

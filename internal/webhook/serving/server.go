@@ -127,10 +127,7 @@ func (c *certificates) keep(ctx context.Context) {
 		switch now := c.own.Now(); {
 		case err == nil:
 			c.files.Store(w)
-			if err := w.Start(ctx); err != nil && ctx.Err() == nil {
-				c.log.Error(err, "changes of the webhooks' certificate files are not noticed")
-			}
-			<-ctx.Done()
+			c.watch(ctx, w)
 			return
 		case !errors.Is(err, fs.ErrNotExist):
 			// Whoever gives files keeps the bundle as well, so it is left alone.
@@ -151,6 +148,30 @@ func (c *certificates) keep(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
+}
+
+// watch follows the files until the context ends. Whoever gives them keeps the bundle, but not who
+// the controller is.
+func (c *certificates) watch(ctx context.Context, w *certwatcher.CertWatcher) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := w.Start(ctx); err != nil && ctx.Err() == nil {
+			c.log.Error(err, "changes of the webhooks' certificate files are not noticed")
+		}
+	}()
+	tick := time.NewTicker(syncInterval)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		if err := c.own.Exempt(ctx); err != nil && ctx.Err() == nil {
+			c.log.Error(err, "the match conditions of the webhooks could not be looked after")
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+	<-ended
 }
 
 func (c *certificates) readFiles() (*certwatcher.CertWatcher, error) {

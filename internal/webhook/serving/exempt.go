@@ -1,0 +1,79 @@
+package serving
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+)
+
+// exemption is the match condition by which the controller's own writes do not come to a webhook,
+// so that it converges while none answers.
+const exemption = "not-by-the-controller"
+
+// Self asks the API server as whom it knows the caller.
+func Self(reviews authenticationclient.SelfSubjectReviewInterface) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		out, err := reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+		if err != nil {
+			return "", err
+		}
+		return out.Status.UserInfo.Username, nil
+	}
+}
+
+// Exempt lets the match conditions of that name speak of the user that the API server takes this
+// process for, whatever service account it runs under. Without the right to, they stay.
+func (k *Keeper) Exempt(ctx context.Context) error {
+	if k.Secrets == nil || k.User == nil {
+		return nil // outside a cluster, where the user is a person
+	}
+	user, err := k.User(ctx)
+	if apierrors.IsForbidden(err) {
+		k.once("user", "the API server does not say who the controller is: no right to ask; the match conditions of the webhooks stay as they are", "configuration", k.Configuration)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("ask the API server who this is: %w", err)
+	}
+	hooks, err := k.readHooks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, h := range hooks {
+		err := h.exempt(ctx, k.Namespace, k.Service, user)
+		if apierrors.IsForbidden(err) {
+			k.onceBundle()
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("write the controller's user into the webhook configuration: %w", err)
+		}
+	}
+	return nil
+}
+
+// exempt changes the conditions that name somebody else.
+func (h hook) exempt(ctx context.Context, namespace, service, user string) error {
+	var changes []change
+	for i, w := range h.webhooks {
+		for j, c := range w.conditions {
+			if w.of(namespace, service) && c.Name == exemption && !speaksOf(c, user) {
+				path := fmt.Sprintf("/webhooks/%d/matchConditions/%d/expression", i, j)
+				changes = append(changes, change{"replace", path, "request.userInfo.username != " + strconv.Quote(user)})
+			}
+		}
+	}
+	return h.write(ctx, changes)
+}
+
+// speaksOf says whether a condition names the user, perhaps beside others.
+func speaksOf(c admissionv1.MatchCondition, user string) bool {
+	return strings.Contains(c.Expression, strconv.Quote(user)) || strings.Contains(c.Expression, "'"+user+"'")
+}

@@ -1,0 +1,105 @@
+package serving
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// conditioned makes webhook configurations whose webhooks have an exemption with this expression.
+func (a *api) conditioned(expression string) {
+	webhook := func(service string) map[string]any {
+		return map[string]any{
+			"name":         service + ".test",
+			"clientConfig": map[string]any{"service": map[string]any{"name": service, "namespace": "ns"}},
+			"matchConditions": []any{
+				map[string]any{"name": "changes-the-spec", "expression": "true"},
+				map[string]any{"name": exemption, "expression": expression},
+			},
+		}
+	}
+	for _, path := range []string{mutating, validating} {
+		a.put(path, map[string]any{"metadata": map[string]any{"name": "hooks"}, "webhooks": []any{webhook("svc"), webhook("other")}})
+	}
+}
+
+func (a *api) condition(path string, webhook, i int) string {
+	w := a.get(path)["webhooks"].([]any)[webhook].(map[string]any)
+	return w["matchConditions"].([]any)[i].(map[string]any)["expression"].(string)
+}
+
+func TestTheExemptionFollowsTheServiceAccount(t *testing.T) {
+	const shipped = "request.userInfo.username != 'system:serviceaccount:kube-system:fulcrum'"
+	for name, c := range map[string]struct{ user, before, after string }{
+		"the shipped account": {"system:serviceaccount:kube-system:fulcrum", shipped, shipped},
+		"another account":     {"system:serviceaccount:lb:lbc", shipped, `request.userInfo.username != "system:serviceaccount:lb:lbc"`},
+		"named beside others": {
+			"system:serviceaccount:lb:lbc",
+			"!(request.userInfo.username in ['system:serviceaccount:lb:lbc', 'robot'])", "!(request.userInfo.username in ['system:serviceaccount:lb:lbc', 'robot'])",
+		},
+		"a part of the name is another name": {
+			"system:serviceaccount:lb:lbc", "request.userInfo.username != 'system:serviceaccount:lb:lbc-2'",
+			`request.userInfo.username != "system:serviceaccount:lb:lbc"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t)
+			a.conditioned(c.before)
+			_, now := clock()
+			k := a.keeper(now)
+			k.User = func(context.Context) (string, error) { return c.user, nil }
+			for range 2 {
+				a.mustSync(k)
+			}
+			for _, path := range []string{mutating, validating} {
+				got := []string{a.condition(path, 0, 0), a.condition(path, 0, 1), a.condition(path, 1, 1)}
+				if diff := cmp.Diff([]string{"true", c.after, c.before}, got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", path, diff)
+				}
+				if !trusts(a.bundle(path, 0), k.Certificate(), start) {
+					t.Errorf("%s does not trust the certificate", path)
+				}
+			}
+			version := a.version
+			a.mustSync(k)
+			if a.version != version {
+				t.Error("something is written though nothing has changed")
+			}
+		})
+	}
+}
+
+func TestWithoutAnAnswerTheExemptionStays(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "selfsubjectreviews"}, "", errors.New("no"))
+	for name, c := range map[string]struct {
+		err    error
+		rights string // that are missing
+		told   bool
+	}{
+		"no right to ask":   {err: forbidden},
+		"no answer":         {err: errors.New("no answer"), told: true},
+		"no right to write": {rights: "webhookconfigurations"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t)
+			a.conditioned("shipped")
+			a.forbidden = c.rights
+			_, now := clock()
+			k := a.keeper(now)
+			k.User = func(context.Context) (string, error) { return "robot", c.err }
+			if err := k.Sync(t.Context()); (err != nil) != c.told {
+				t.Errorf("got %v", err)
+			}
+			if k.Certificate() == nil {
+				t.Error("there is no certificate")
+			}
+			if got := a.condition(mutating, 0, 1); got != "shipped" {
+				t.Errorf("the condition has become %s", got)
+			}
+		})
+	}
+}
