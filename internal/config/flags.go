@@ -92,10 +92,13 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	c.bindLater(fs)
 }
 
+// noEffect is said of what is accepted and not built.
+const noEffect = "; accepted, no effect in this version"
+
 // bindLater registers the flags that have no effect yet.
 func (c *Config) bindLater(fs *pflag.FlagSet) {
 	l := &c.Later
-	const note = " (accepted; no effect in this version)"
+	const note = noEffect
 	fs.IntVar(&l.ServiceWorkers, "service-max-concurrent-reconciles", l.ServiceWorkers, "Services worked on at a time"+note)
 	fs.IntVar(&l.ALBGatewayWorkers, "alb-gateway-max-concurrent-reconciles", l.ALBGatewayWorkers, "ALB Gateways worked on at a time"+note)
 	fs.IntVar(&l.NLBGatewayWorkers, "nlb-gateway-max-concurrent-reconciles", l.NLBGatewayWorkers, "NLB Gateways worked on at a time"+note)

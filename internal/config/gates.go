@@ -152,7 +152,11 @@ func (g Gates) describe() string {
 	rows := slices.Clone(gateTable)
 	slices.SortFunc(rows, func(x, y gateRow) int { return strings.Compare(string(x.gate), string(y.gate)) })
 	for _, r := range rows {
-		fmt.Fprintf(&b, "\n%s=%t (%s)", r.gate, r.on, r.does)
+		does := r.does
+		if r.later {
+			does += noEffect
+		}
+		fmt.Fprintf(&b, "\n%s=%t (%s)", r.gate, r.on, does)
 	}
 	return b.String()
 }

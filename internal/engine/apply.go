@@ -241,7 +241,11 @@ func (r *run) settle() {
 				r.out.Findings.Add(findings(f, finding.BlocksNothing)...)
 			}
 		case Invalid, Denied, Quota:
-			r.retry(patience)
+			if plan.InKubernetes(f.Step.Do) {
+				r.retry(lacking) // it costs no call to AWS, and a definition may be on its way back
+			} else {
+				r.retry(patience)
+			}
 			r.out.Findings.Add(findings(f, finding.BlocksNothing)...)
 		case Gone, Conflict:
 			// It was planned anew again and again, so it is no old view.

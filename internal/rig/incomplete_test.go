@@ -2,6 +2,7 @@ package rig
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -251,50 +252,59 @@ func TestAnHonestRemovalIsCarriedOut(t *testing.T) {
 	}
 }
 
-// undefined is an API server that does not know TargetGroupBindings while gone says so.
+// undefined is an API server that makes no TargetGroupBindings while refusal says why.
 type undefined struct {
 	kube.API
-	gone *bool
+	refusal *error
 }
 
 func (u undefined) Create(ctx context.Context, obj cluster.Object) error {
-	if k, _ := cluster.KindOf(obj); k == cluster.KindBinding && *u.gone {
-		return apierrors.NewNotFound(schema.GroupResource{Group: "elbv2.k8s.aws", Resource: "targetgroupbindings"}, "")
+	if k, _ := cluster.KindOf(obj); k == cluster.KindBinding && *u.refusal != nil {
+		return *u.refusal
 	}
 	return u.API.Create(ctx, obj)
 }
 
 // Until the definition is there again the targets that are registered serve, and people are told.
 func TestADefinitionThatIsGoneStopsNoTraffic(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		gone := false
-		r := New(t, Options{API: func(api kube.API) kube.API { return undefined{api, &gone} }})
-		if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], podAddresses[0]); err != nil {
-			t.Fatal(err)
-		}
-		r.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))
-		r.calm(30 * time.Minute)
-		before := r.State()
-		bindings := r.Store.All(cluster.KindBinding)
-		if len(bindings) != 1 {
-			t.Fatalf("%d bindings", len(bindings))
-		}
-		gone = true
-		r.drop(cluster.KindBinding, "shop", bindings[0].GetName())
-		r.Settle(20 * time.Minute)
-		if d := cmp.Diff(before, r.State()); d != "" {
-			t.Errorf("AWS is not as it was (-before +after):\n%s", d)
-		}
-		if !slices.ContainsFunc(warnings(r)["web"], func(m string) bool { return strings.Contains(m, "custom resource definitions") }) {
-			t.Errorf("nobody is told what to do: %v", warnings(r))
-		}
-		gone = false
-		r.calm(30 * time.Minute)
-		if d := cmp.Diff(before, r.State()); d != "" {
-			t.Errorf("AWS is not as it was in the end (-before +after):\n%s", d)
-		}
-		if n := len(r.Store.All(cluster.KindBinding)); n != 1 {
-			t.Errorf("%d bindings in the end", n)
-		}
-	})
+	kind := schema.GroupResource{Group: "elbv2.k8s.aws", Resource: "targetgroupbindings"}
+	for said, answer := range map[string]error{
+		"custom resource definitions": apierrors.NewNotFound(kind, ""),
+		"while custom resource defin": apierrors.NewForbidden(kind, "b", errors.New("create not allowed while custom resource definition is terminating")),
+	} {
+		t.Run(string(apierrors.ReasonForError(answer)), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var refusal error
+				r := New(t, Options{API: func(api kube.API) kube.API { return undefined{api, &refusal} }})
+				if err := Assign(t.Context(), AWSConfig(r.Emulator), r.World.Instances[0], podAddresses[0]); err != nil {
+					t.Fatal(err)
+				}
+				r.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))
+				r.calm(30 * time.Minute)
+				before := r.State()
+				bindings := r.Store.All(cluster.KindBinding)
+				if len(bindings) != 1 {
+					t.Fatalf("%d bindings", len(bindings))
+				}
+				refusal = answer
+				r.drop(cluster.KindBinding, "shop", bindings[0].GetName())
+				r.Settle(20 * time.Minute)
+				if d := cmp.Diff(before, r.State()); d != "" {
+					t.Errorf("AWS is not as it was (-before +after):\n%s", d)
+				}
+				if !slices.ContainsFunc(warnings(r)["web"], func(m string) bool { return strings.Contains(m, said) }) {
+					t.Errorf("nobody is told what is wrong: %v", warnings(r))
+				}
+				refusal = nil
+				r.Settle(2 * time.Minute)
+				if n := len(r.Store.All(cluster.KindBinding)); n != 1 {
+					t.Errorf("%d bindings two minutes after it is there again", n)
+				}
+				r.calm(30 * time.Minute)
+				if d := cmp.Diff(before, r.State()); d != "" {
+					t.Errorf("AWS is not as it was in the end (-before +after):\n%s", d)
+				}
+			})
+		})
+	}
 }

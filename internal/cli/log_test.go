@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestLibrariesAreQuietUnlessSomethingIsWrong(t *testing.T) {
+	for level, want := range map[string]string{"info": "wrong", "debug": "daily wrong"} {
+		var b bytes.Buffer
+		log := newLogger(&b, level)
+		library := log.WithSink(quieter{log.GetSink()}).WithName("library").WithValues("k", "v")
+		library.Info("daily")
+		library.Error(errors.New("no"), "wrong")
+		var got []string
+		for line := range strings.Lines(b.String()) {
+			_, rest, _ := strings.Cut(line, `"msg":"`)
+			message, _, _ := strings.Cut(rest, `"`)
+			got = append(got, message)
+			if !strings.Contains(line, `"logger":"library"`) || !strings.Contains(line, `"k":"v"`) {
+				t.Errorf("the name or the value is lost: %s", line)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("at %s: %v, want %s", level, got, want)
+		}
+	}
+}
