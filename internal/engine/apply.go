@@ -81,6 +81,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 				r.retry(lacking)
 			}
 			r.settle()
+			r.slowDown()
 			return nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -29,5 +30,28 @@ func TestTheSameChangeIsNotMadeForEver(t *testing.T) {
 	}
 	if w := r.count(a, "modify y"); w != 0 {
 		t.Errorf("another change waits %s", w)
+	}
+}
+
+func TestAChangeThatIsNotKeptIsToldAndMadeMoreRarely(t *testing.T) {
+	e := New(Config{})
+	member := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
+	var last Outcome
+	for range tooOften + 5 {
+		out := Outcome{
+			ID: model.StackID{Kind: model.Ingress, Name: "a"}, RetryAfter: polling,
+			Stack: model.Stack{Members: []model.Member{{Ref: member}}},
+		}
+		r := run{e: e, out: &out, did: []string{"modify rule/80:1"}}
+		r.slowDown()
+		last = out
+	}
+	if last.RetryAfter != soon<<6 || len(last.Findings.On(member)) != 1 {
+		t.Errorf("looks again after %s, findings %v", last.RetryAfter, last.Findings)
+	}
+	rest := Outcome{ID: last.ID}
+	(&run{e: e, out: &rest, did: []string{"modify rule/80:1"}}).slowDown()
+	if rest.RetryAfter != 0 || len(rest.Findings) > 0 {
+		t.Errorf("what waits for nothing is looked at after %s, findings %v", rest.RetryAfter, rest.Findings)
 	}
 }
