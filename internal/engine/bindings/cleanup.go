@@ -39,7 +39,7 @@ func (p *pass) delete(ctx context.Context) error {
 	if err := p.r.change(ctx, ReleaseFinalizer{p.key}); err != nil {
 		return p.note(ctx, err, "FailedRemoveFinalizer", "Failed remove finalizer due to ")
 	}
-	p.r.forget(p.key)
+	p.r.noteLetGo(p.key)
 	return nil
 }
 

@@ -46,6 +46,7 @@ func (r *Reconciler) seen(key Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.missing, key)
+	delete(r.letGo, key)
 }
 
 // ruled says whether these rules of a binding were brought about already.
@@ -92,6 +93,22 @@ func (r *Reconciler) knows(key Key) bool {
 	return ok
 }
 
+// noteLetGo remembers that a binding has taken back what it put in. Two that go at the same time each
+// see the other's rules as wanted, so these are looked at once more when it is gone.
+func (r *Reconciler) noteLetGo(key Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.letGo[key] = true
+	delete(r.missing, key)
+}
+
+// hasLetGo says so.
+func (r *Reconciler) hasLetGo(key Key) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.letGo[key]
+}
+
 func (r *Reconciler) forget(key Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,6 +118,7 @@ func (r *Reconciler) forget(key Key) {
 	delete(r.serving, key)
 	delete(r.zoned, key)
 	delete(r.left, key)
+	delete(r.letGo, key)
 }
 
 // spread is a part of the span that depends on the key alone, so that bindings do not come at once.

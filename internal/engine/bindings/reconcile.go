@@ -99,7 +99,7 @@ func (p *pass) gone(ctx context.Context) error {
 	} else if err := p.open(ctx, waiting); err != nil {
 		return err
 	}
-	if known && absent < comeback {
+	if known && !p.r.hasLetGo(p.key) && absent < comeback {
 		p.r.noteServing(p.key, true)
 		p.retry(true, comeback-absent)
 		return nil

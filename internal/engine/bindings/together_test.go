@@ -1,0 +1,53 @@
+package bindings_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+)
+
+// meeting is a cluster in which something happens just before a binding lets go.
+type meeting struct {
+	bindings.Cluster
+	before func(bindings.Key)
+}
+
+func (m meeting) Change(ctx context.Context, w bindings.Write) error {
+	if r, ok := w.(bindings.ReleaseFinalizer); ok {
+		m.before(r.Binding)
+	}
+	return m.Cluster.Change(ctx, w)
+}
+
+// Two bindings that go at the same time each see what the other still asks for. The rules go all the
+// same, with the last of them.
+func TestRulesGoWithTwoBindingsThatGoTogether(t *testing.T) {
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1, p2), bindingDoc("a", "web", "ip", 8080),
+		strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/a", "arn/b"))
+	inside := false
+	w.conf.Cluster = meeting{w.conf.Cluster, func(k bindings.Key) {
+		if k == keyOf("a") && !inside {
+			inside = true
+			if _, err := w.rec.Reconcile(t.Context(), keyOf("b")); err != nil {
+				t.Error(err)
+			}
+		}
+	}}
+	w.restart()
+	w.run("a")
+	w.run("b")
+	if len(w.aws.rules["sg-node"]) == 0 {
+		t.Fatal("there are no rules to begin with")
+	}
+	w.drop(cluster.KindBinding, "b")
+	w.drop(cluster.KindBinding, "a")
+	w.run("a")
+	w.run("a")
+	w.run("b")
+	if left := w.aws.rules["sg-node"]; len(left) > 0 {
+		t.Errorf("rules that nobody wants: %v", left)
+	}
+}
