@@ -18,8 +18,9 @@ type past struct {
 	own map[model.StackID]struct{}
 }
 
-// hazy is how long the answers of AWS may lack what an earlier process made.
-const hazy = time.Minute
+// hazy is how long the answers of AWS may lack what an earlier process made. AWS documents none; it
+// shows what it made after some seconds at most.
+const hazy = 15 * time.Second
 
 // begin notes the time of the first run; later calls do nothing.
 func (p *past) begin(now time.Time) {

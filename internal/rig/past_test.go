@@ -25,17 +25,17 @@ func TestNothingIsLeftBehindByAProcessThatEndedAMomentAgo(t *testing.T) {
 		r.Kill()
 		begun := time.Now()
 		faults.SetHook(func(c fault.Call) fault.Action {
-			if c.Mutating || time.Since(begun) > 30*time.Second {
+			if c.Mutating || time.Since(begun) > 10*time.Second {
 				return fault.Action{}
 			}
-			return fault.Action{Stale: 31 * time.Second}
+			return fault.Action{Stale: 11 * time.Second}
 		})
 		r.Start()
 		ref := cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}
 		if err := r.Store.Delete(ref); err != nil {
 			t.Fatal(err)
 		}
-		r.Settle(20 * time.Second)
+		r.Settle(12 * time.Second)
 		if obj, err := r.Store.Get(ref); err != nil || obj == nil {
 			t.Fatalf("the Ingress was let go while nothing of its load balancer was in sight: %v", err)
 		}
