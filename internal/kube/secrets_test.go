@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -112,6 +113,9 @@ func TestASecretIsWatchedByItsNameOnceItWasRead(t *testing.T) {
 	server.changes <- "2"
 	if e := <-events; e.Old == nil || e.Stale {
 		t.Errorf("second event: %+v", e)
+	}
+	for informer := s.watchOne(ref).informer; !informer.HasSynced(); {
+		runtime.Gosched() // the informer says so a moment after its first events
 	}
 	server.mu.Lock()
 	server.gets = 0
