@@ -49,17 +49,10 @@ func (p *past) made(s model.Stack, now time.Time) {
 	p.own[s.ID] = struct{}{}
 }
 
-// clear is when AWS shows all that an earlier process made; zero without a clock. The lock is held.
-func (p *past) clear(now time.Time) time.Time {
-	if now.IsZero() {
-		return time.Time{}
-	}
-	return p.begun.Add(hazy)
-}
-
-// since is how old the listings may be from which a stack is taken for gone; zero: any.
+// since is when the listings must have been made at the earliest from which a stack is taken for
+// gone; zero: at any time.
 func (p *past) since(s model.Stack, now time.Time) time.Time {
-	if !s.Empty() || len(s.Leaving) == 0 {
+	if now.IsZero() || !s.Empty() || len(s.Leaving) == 0 {
 		return time.Time{}
 	}
 	p.mu.Lock()
@@ -67,7 +60,7 @@ func (p *past) since(s model.Stack, now time.Time) time.Time {
 	if _, ok := p.own[s.ID]; ok {
 		return time.Time{}
 	}
-	return p.clear(now)
+	return p.begun.Add(hazy)
 }
 
 // holds says for how long a step that lets a stack go for good has to wait.

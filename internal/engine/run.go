@@ -60,8 +60,9 @@ type Secrets interface {
 	Keep(id model.StackID, arns []string)
 }
 
-// Engine runs stacks. It keeps nothing from one run to the next but when it changed routes and which
-// stacks it made; what it does not know of these it takes for recent, and for another's.
+// Engine runs stacks. It keeps little from one run to the next: when it changed routes and which
+// stacks it made, where what it does not know counts as recent and as another's; and how often in a
+// row a run waited for the same or did the same, which only sets the pace.
 type Engine struct {
 	Config
 	routes  *routes
