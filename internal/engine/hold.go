@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"reflect"
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -25,12 +24,10 @@ func hold(stack model.Stack, s plan.Step) (model.Stack, bool) {
 	}
 	stack.ALB = &alb
 	switch do := s.Do.(type) {
-	case plan.CreateRule:
-		return stack, holdRules(alb, func(r model.Rule) bool { return sameRule(r, do.Rule.Conditions) })
-	case plan.ModifyRule:
-		return stack, holdRules(alb, func(r model.Rule) bool { return sameRule(r, do.Conditions) })
+	case plan.CreateRule, plan.ModifyRule:
+		return stack, holdRule(alb, s.Rule)
 	case plan.CreateTargetGroup:
-		rules := holdRules(alb, func(r model.Rule) bool { return forwards(r.Actions, do.Group.ID) })
+		rules := holdRules(alb, func(_ int32, r model.Rule) bool { return forwards(r.Actions, do.Group.ID) })
 		byDefault := holdDefaults(alb, func(l model.Listener) bool { return forwards(l.Default, do.Group.ID) })
 		return stack, rules || byDefault
 	case plan.CreateLoadBalancer:
@@ -46,10 +43,31 @@ func hold(stack model.Stack, s plan.Step) (model.Stack, bool) {
 	return stack, false
 }
 
-func holdRules(alb model.ALB, refused func(model.Rule) bool) (changed bool) {
+// holdRule holds the one rule of a key. Where it is held already, it is the 503 in its place that
+// AWS refuses, and that is left out.
+func holdRule(alb model.ALB, key model.RuleKey) bool {
+	if key.IsZero() {
+		return false
+	}
+	its := func(port int32, r model.Rule) bool { return r.Key(port) == key }
+	if holdRules(alb, its) {
+		return true
+	}
+	changed := false
 	for _, l := range alb.Listeners {
 		for j := range l.Rules {
-			if !l.Rules[j].Held && refused(l.Rules[j]) {
+			if r := &l.Rules[j]; !r.Stays && its(l.Port, *r) {
+				r.Stays, changed = true, true
+			}
+		}
+	}
+	return changed
+}
+
+func holdRules(alb model.ALB, refused func(port int32, r model.Rule) bool) (changed bool) {
+	for _, l := range alb.Listeners {
+		for j := range l.Rules {
+			if !l.Rules[j].Held && refused(l.Port, l.Rules[j]) {
 				l.Rules[j].Held, changed = true, true
 			}
 		}
@@ -80,10 +98,6 @@ func untag(alb model.ALB, a plan.Address) (changed bool) {
 		}
 	}
 	return changed
-}
-
-func sameRule(r model.Rule, conditions []model.Condition) bool {
-	return reflect.DeepEqual(r.Conditions, conditions)
 }
 
 func forwards(actions []model.Action, group string) bool {

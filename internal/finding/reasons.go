@@ -19,6 +19,7 @@ const (
 	PathInvalid            Reason = "PathInvalid"
 	CertificateNotFound    Reason = "CertificateNotFound"
 	CertificateMissing     Reason = "CertificateMissing"
+	HeldRuleLeftOut        Reason = "HeldRuleLeftOut"
 	HostedZoneNotFound     Reason = "HostedZoneNotFound"
 	SettingFixed           Reason = "SettingFixed"
 	SubnetsNotFound        Reason = "SubnetsNotFound"
@@ -89,6 +90,7 @@ var Reasons = []Explanation{
 	{FeatureDisabled, "A setting needs a feature gate or flag that is off.", "Ask the operator to switch it on, or remove the setting.", BlocksRule},
 	{GroupNameInvalid, "A group name is not made of lower-case letters, digits, dots and hyphens, or is longer than 63 characters.", "Choose a valid group name.", BlocksMember},
 	{GroupOrderInvalid, "group.order is not a whole number from -1000 to 1000.", "Correct the number.", BlocksMember},
+	{HeldRuleLeftOut, "A rule cannot be made as its object asks, and a valid rule of the listener has the same conditions; the valid rule serves the requests.", "Correct the rule as the other finding about it says, or remove it.", BlocksRule},
 	{HostedZoneNotFound, "A certificate is to be requested for a host for which the account has no public hosted zone, so that nobody could validate it.", "Create the hosted zone, or import a certificate and name it in certificate-arn.", BlocksMember},
 	{IngressClassInvalid, "The IngressClass or its parameters do not exist or do not fit.", "Create or correct the class.", BlocksMember},
 	{ListenerConflict, "Members of a group want different things of one port; the first member in group order wins.", "Use the same protocol and settings, or another port.", BlocksMember},

@@ -3,6 +3,8 @@ package model
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
@@ -20,6 +22,41 @@ type Rule struct {
 	Held bool
 	// Instead are the conditions of that 503 where Conditions are more than AWS takes.
 	Instead []Condition
+	// Stays is set while AWS refuses to make or change the rule, whatever its values, or refuses even
+	// the 503 of a held one: a live form of it stays as it is, and without one it is left out.
+	Stays bool
+}
+
+// RuleKey identifies a rule of a stack by its listener and by the object and field that it comes
+// from. It stays the same when other rules come, go or move, unlike the priority, and when two
+// members want the same conditions, unlike the conditions.
+type RuleKey struct {
+	Port int32
+	Of   finding.Origin
+}
+
+// Key identifies the rule on the listener of a port.
+func (r Rule) Key(port int32) RuleKey {
+	of := r.Origin
+	if of.Object.IsZero() {
+		of.Object = r.Member
+	}
+	return RuleKey{Port: port, Of: of}
+}
+
+// IsZero reports whether the key identifies nothing.
+func (k RuleKey) IsZero() bool { return k == RuleKey{} }
+
+// Text names the rule for people by its port, hosts and paths.
+func (r Rule) Text(port int32) string {
+	out := fmt.Sprintf("rule on port %d", port)
+	if h := r.Hosts(); len(h) > 0 {
+		out += fmt.Sprintf(", host %q", strings.Join(h, ", "))
+	}
+	if p := r.Paths(); len(p) > 0 {
+		out += fmt.Sprintf(", path %q", strings.Join(p, ", "))
+	}
+	return out
 }
 
 // Hosts and Paths of the rule's own conditions, plain and regex values together.

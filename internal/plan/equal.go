@@ -192,6 +192,9 @@ func sameConditions(a, b []model.Condition) bool {
 	return slices.Equal(conditionKeys(a), conditionKeys(b))
 }
 
+// conditionsKey is the same text for condition lists that sameConditions takes for the same.
+func conditionsKey(cs []model.Condition) string { return strings.Join(conditionKeys(cs), "\n") }
+
 func conditionKeys(cs []model.Condition) []string {
 	out := make([]string, 0, len(cs))
 	for _, c := range cs {

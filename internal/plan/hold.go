@@ -1,9 +1,10 @@
 package plan
 
 import (
-	"maps"
+	"fmt"
 	"slices"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -16,110 +17,140 @@ var notFound = model.FixedResponse{Status: "404", ContentType: "text/plain"}
 // for it do not fall through to a rule that was never meant for them.
 var unavailable = model.FixedResponse{Status: "503", ContentType: "text/plain", Body: "Rule is held because its configuration is not valid"}
 
+// An accepted rule beats a held one: what is held for one member never blocks, replaces or precedes
+// what another wants with the same conditions. So a held rule with the conditions of one that is not
+// held is left out, and a live rule with such conditions is not kept for a held one.
+
+// leaveOut takes the held rules out of a listener whose conditions an accepted rule has, and reports
+// them.
+func (b *builder) leaveOut(l *listenerPlan) {
+	accepted := acceptedRules(l)
+	var rest []rulePlan
+	for _, p := range l.rules {
+		in, ok := accepted[conditionsKey(p.wish.Conditions)]
+		if !ok && p.wish.Instead != nil {
+			in, ok = accepted[conditionsKey(p.wish.Instead)]
+		}
+		if !p.held || p.valid || !ok {
+			rest = append(rest, p)
+			continue
+		}
+		l.leftOut = append(l.leftOut, p)
+		b.found.Add(finding.Finding{
+			Object: p.wish.Member, Field: p.wish.Origin.Field, Reason: finding.HeldRuleLeftOut, Blocks: finding.BlocksRule,
+			Message: fmt.Sprintf("%s is held; %s has the same conditions and serves these requests", p.wish.Text(l.wish.Port), in.Origin),
+			Fix:     "correct what the other finding about this rule names, or remove the rule",
+		})
+	}
+	l.rules = rest
+}
+
+// acceptedRules are the rules that are not held, by their conditions; the first of several.
+func acceptedRules(l *listenerPlan) map[string]model.Rule {
+	out := map[string]model.Rule{}
+	for _, p := range l.rules {
+		key := conditionsKey(p.wish.Conditions)
+		if _, taken := out[key]; !p.held && !taken {
+			out[key] = p.wish
+		}
+	}
+	return out
+}
+
 // holdRules finds for each held rule the live one that it keeps, and returns what is spoken for.
-// Rules of several members may have the same hosts and paths, and nothing live says whose it is. A
-// live rule that is just what another member wishes is that member's. Where there are as many live
-// rules at a place as wished ones, they are taken for each other in order.
+// Nothing live says whose it is: the same conditions come first, and then the order of the rules with
+// the same hosts and paths.
 func (b *builder) holdRules(l *listenerPlan) map[string]bool {
-	taken := map[string]bool{}
-	if l.live == nil {
+	taken := b.ownRules(l)
+	var live []observed.Rule
+	if l.live != nil {
+		live = l.live.Rules
+	}
+	keep := func(fits func(p *rulePlan, r *observed.Rule) bool) {
 		for i := range l.rules {
-			if l.rules[i].held {
-				l.rules[i].hold(nil)
+			p := &l.rules[i]
+			if !p.held || p.kept != nil {
+				continue
+			}
+			for j := range live {
+				if r := &live[j]; !taken[r.ARN] && fits(p, r) {
+					taken[r.ARN] = true
+					p.keep(r)
+					break
+				}
 			}
 		}
-		return taken
 	}
-	own := b.ownRules(l)
-	wishes := slices.Clone(l.rules)
+	keep(func(p *rulePlan, r *observed.Rule) bool { return sameConditions(p.wish.Conditions, r.Conditions) })
+	keep(func(p *rulePlan, r *observed.Rule) bool {
+		m := model.Rule{Conditions: r.Conditions}
+		return samePlace(p.wish.Hosts(), p.wish.Paths(), m.Hosts(), m.Paths())
+	})
 	for i := range l.rules {
-		p := &l.rules[i]
-		if !p.held {
-			continue
-		}
-		c := b.claimants(l.live, wishes, own, i)
-		if c.keeps != nil && !taken[c.keeps.ARN] {
-			taken[c.keeps.ARN] = true
-			p.hold(c.keeps)
-			continue
-		}
-		free := slices.IndexFunc(c.free, func(r *observed.Rule) bool { return !taken[r.ARN] })
-		if free >= 0 {
-			taken[c.free[free].ARN] = true
-			p.hold(c.free[free])
-			continue
-		}
-		p.hold(nil)
-		// Who comes first must not take away what others serve there now.
-		for _, r := range c.there {
-			if at, others := own[r.ARN]; others && at > i && sameConditions(p.wish.Conditions, r.Conditions) {
-				p.wish.Actions, p.wish.Transforms = r.Actions, r.Transforms
-				break
-			}
+		if p := &l.rules[i]; p.held && p.kept == nil {
+			p.standIn()
 		}
 	}
-	for arn := range own {
-		taken[arn] = true
-	}
+	l.rules = slices.DeleteFunc(l.rules, func(p rulePlan) bool {
+		absent := p.held && p.kept == nil && p.wish.Stays
+		if absent {
+			l.leftOut = append(l.leftOut, p)
+		}
+		return absent
+	})
 	return taken
 }
 
-// claim is what a held rule may keep.
-type claim struct {
-	there []*observed.Rule // live rules of its place
-	free  []*observed.Rule // those that nobody wishes for just so
-	keeps *observed.Rule   // the one that is its own by order; nil if that does not tell
-}
-
-// claimants compares the wished rules of the place of the i-th one with the live ones there.
-func (b *builder) claimants(live *observed.Listener, wishes []rulePlan, own map[string]int, i int) (c claim) {
-	hosts, paths := wishes[i].wish.Hosts(), wishes[i].wish.Paths()
-	matched := slices.Collect(maps.Values(own))
-	var all, open []int // wishes of the place, and those without a live rule that is just so
-	for j, o := range wishes {
-		if !samePlace(hosts, paths, o.wish.Hosts(), o.wish.Paths()) {
+// ownRules are the live rules that belong to rules which are not held: those with their conditions.
+// Where AWS only refuses to make or change a rule of the same conditions, they are those that are just
+// what is desired, or on their way there.
+func (b *builder) ownRules(l *listenerPlan) map[string]bool {
+	out := map[string]bool{}
+	if l.live == nil {
+		return out
+	}
+	refused := map[string]bool{}
+	for _, p := range l.rules {
+		if p.held && p.valid {
+			refused[conditionsKey(p.wish.Conditions)] = true
+		}
+	}
+	byKey := map[string][]observed.Rule{}
+	for _, r := range l.live.Rules {
+		byKey[conditionsKey(r.Conditions)] = append(byKey[conditionsKey(r.Conditions)], r)
+	}
+	for _, p := range l.rules {
+		if p.held {
 			continue
 		}
-		all = append(all, j)
-		if !slices.Contains(matched, j) {
-			open = append(open, j)
-		}
-	}
-	for j := range live.Rules {
-		r := &live.Rules[j]
-		if m := (model.Rule{Conditions: r.Conditions}); samePlace(hosts, paths, m.Hosts(), m.Paths()) {
-			c.there = append(c.there, r)
-			if _, others := own[r.ARN]; !others {
-				c.free = append(c.free, r)
+		key := conditionsKey(p.wish.Conditions)
+		just := false
+		for _, o := range byKey[key] {
+			switch {
+			case out[o.ARN]:
+				continue
+			case !refused[key]:
+			case !just && b.isJust(p, o):
+				just = true
+			case !b.onItsWay(p, o):
+				continue
 			}
+			out[o.ARN] = true
 		}
 	}
-	inOrder := len(all) == len(c.there)
-	for k, j := range all {
-		if inOrder && !wishes[j].held && slices.Contains(matched, j) {
-			at, others := own[c.there[k].ARN]
-			inOrder = others && at == j || b.isJust(wishes[j], *c.there[k])
-		}
-	}
-	switch {
-	case inOrder:
-		c.keeps = c.there[slices.Index(all, i)]
-	case len(open) == len(c.free):
-		c.keeps = c.free[slices.Index(open, i)]
-	}
-	return c
+	return out
 }
 
-// isJust says that a live rule does exactly what a wished one is to do.
+// isJust reports whether a live rule of the same conditions does exactly what a desired one is to do.
 func (b *builder) isJust(p rulePlan, o observed.Rule) bool {
-	return sameConditions(p.wish.Conditions, o.Conditions) && sameActions(p.wish.Actions, o.Actions, b.arn) && sameTransforms(p.wish.Transforms, o.Transforms)
+	return sameActions(p.wish.Actions, o.Actions, b.arn) && sameTransforms(p.wish.Transforms, o.Transforms)
 }
 
-// onItsWay says that a live rule has been made for a wished one: it forwards to the same groups and
-// to others, as rules do until new targets are healthy.
+// onItsWay reports whether a live rule of the same conditions has been made for a desired one: it
+// forwards to the same target groups and to others, as rules do until new targets are healthy.
 func (b *builder) onItsWay(p rulePlan, o observed.Rule) bool {
 	w, h := forwardOf(p.wish.Actions), forwardOf(o.Actions)
-	if w == nil || h == nil || len(h.Groups) <= len(w.Groups) || !sameConditions(p.wish.Conditions, o.Conditions) {
+	if w == nil || h == nil || len(h.Groups) <= len(w.Groups) {
 		return false
 	}
 	return !slices.ContainsFunc(w.Groups, func(g model.WeightedGroup) bool {
@@ -127,38 +158,14 @@ func (b *builder) onItsWay(p rulePlan, o observed.Rule) bool {
 	})
 }
 
-// ownRules are the live rules that rules which are not held wish for just so, or that are on their
-// way there, with the places of these among the wished ones.
-func (b *builder) ownRules(l *listenerPlan) map[string]int {
-	out := map[string]int{}
-	for i, p := range l.rules {
-		if p.held {
-			continue
-		}
-		just := false
-		for _, o := range l.live.Rules {
-			if _, gone := out[o.ARN]; gone {
-				continue
-			}
-			switch {
-			case !just && b.isJust(p, o):
-				just = true
-			case !b.onItsWay(p, o):
-				continue
-			}
-			out[o.ARN] = i
-		}
-	}
-	return out
+// keep makes a held rule what is live.
+func (p *rulePlan) keep(live *observed.Rule) {
+	p.kept = live
+	p.wish.Conditions, p.wish.Transforms, p.wish.Actions = live.Conditions, live.Transforms, live.Actions
 }
 
-// hold keeps a live rule, or without one puts a 503 in its place.
-func (p *rulePlan) hold(live *observed.Rule) {
-	if live != nil {
-		p.kept = live
-		p.wish.Conditions, p.wish.Transforms, p.wish.Actions = live.Conditions, live.Transforms, live.Actions
-		return
-	}
+// standIn puts a 503 in the place of a held rule of which nothing is live.
+func (p *rulePlan) standIn() {
 	p.wish.Actions, p.wish.Transforms = []model.Action{unavailable}, nil
 	if p.wish.Instead != nil {
 		p.wish.Conditions = p.wish.Instead

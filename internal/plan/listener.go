@@ -22,6 +22,8 @@ type listenerPlan struct {
 	// defaults is the default action to set; the live one where it is held.
 	defaults []model.Action
 	rules    []rulePlan
+	// leftOut are held rules that have neither a live form to keep nor a placeholder.
+	leftOut []rulePlan
 	// redirectsAll says that the listener has no rules because it redirects everything; ownDefault
 	// that its default action serves a backend.
 	redirectsAll, ownDefault bool
@@ -36,6 +38,8 @@ type rulePlan struct {
 	// action stays, nil if there is none.
 	held bool
 	kept *observed.Rule
+	// valid is set for a held rule whose values are good, and that AWS refuses for another reason.
+	valid bool
 }
 
 // planListeners makes listeners fit in ascending order of their ports.

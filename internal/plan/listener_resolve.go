@@ -80,12 +80,14 @@ func (b *builder) resolveRules(l *listenerPlan, blocked []finding.Ref) {
 	}
 	l.defaults = b.resolved(l.defaults)
 	for _, r := range l.wish.Rules {
-		p := rulePlan{wish: r, wished: r.Actions, held: r.Held || slices.Contains(blocked, r.Member) || b.unresolved(r.Actions, r.Origin)}
+		faulty := r.Held || slices.Contains(blocked, r.Member) || b.unresolved(r.Actions, r.Origin)
+		p := rulePlan{wish: r, wished: r.Actions, held: faulty || r.Stays, valid: !faulty}
 		if !p.held {
 			p.wish.Actions = b.resolved(p.wish.Actions)
 		}
 		l.rules = append(l.rules, p)
 	}
+	b.leaveOut(l)
 	taken := b.holdRules(l)
 	for i := range l.rules {
 		l.rules[i].wish.Actions = b.resolved(l.rules[i].wish.Actions)

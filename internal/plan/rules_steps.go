@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
@@ -38,6 +39,8 @@ func (r *rulePlanner) blame(w *ruleChange) []finding.Ref {
 	return []finding.Ref{w.plan.wish.Member}
 }
 
+func (r *rulePlanner) key(w *ruleChange) model.RuleKey { return w.plan.wish.Key(r.l.wish.Port) }
+
 func (r *rulePlanner) create(after []StepID) {
 	for i := range r.s.wished {
 		w := &r.s.wished[i]
@@ -59,7 +62,7 @@ func (r *rulePlanner) create(after []StepID) {
 		w.step = r.b.add(Step{
 			ID: stepID("create", a), Address: a, Verb: Create,
 			Do:  CreateRule{Listener: listenerAddress(r.l.wish.Port), Priority: w.at, Rule: rule, Tags: r.b.ruleTags(r.tags(w))},
-			Why: ruleReason(w), After: need, Blames: r.blame(w),
+			Why: ruleReason(w), After: need, Blames: r.blame(w), Rule: r.key(w),
 		})
 		r.steps = append(r.steps, w.step)
 	}
@@ -84,7 +87,7 @@ func (r *rulePlanner) modify() {
 			Do:      ModifyRule{Rule: a, Conditions: w.plan.wish.Conditions, Actions: w.actions, Transforms: w.transforms},
 			Changes: []Change{{Path: "actions", From: actionsText(w.live.Actions), To: actionsText(w.actions)}},
 			Wait:    r.ahead(i),
-			Why:     ruleReason(w), After: append(groupSteps(w.actions, r.groups), r.steps...), Blames: r.blame(w),
+			Why:     ruleReason(w), After: append(groupSteps(w.actions, r.groups), r.steps...), Blames: r.blame(w), Rule: r.key(w),
 		})
 		r.steps = append(r.steps, w.step)
 	}
@@ -113,7 +116,7 @@ func (r *rulePlanner) later() {
 		r.steps = append(r.steps, r.b.add(Step{
 			ID: stepID("switch", a), Address: a, Verb: Update, Wait: w.wait,
 			Do:  ModifyRule{Rule: a, Conditions: w.plan.wish.Conditions, Actions: w.plan.wish.Actions, Transforms: w.plan.wish.Transforms},
-			Why: "traffic moves when the new targets are healthy", After: []StepID{w.step}, Blames: r.blame(w),
+			Why: "traffic moves when the new targets are healthy", After: []StepID{w.step}, Blames: r.blame(w), Rule: r.key(w),
 		}))
 	}
 }

@@ -17,6 +17,20 @@ func heldRule(path string) model.Rule {
 	return r
 }
 
+// refusedRule is a rule that AWS refuses to make or change.
+func refusedRule(path, group string) model.Rule {
+	r := ruleTo(path, group)
+	r.Stays = true
+	return r
+}
+
+// unplaced is a held rule of which AWS refuses the 503 too.
+func unplaced(path string) model.Rule {
+	r := heldRule(path)
+	r.Stays = true
+	return r
+}
+
 // answers are what the rules of port 80 do, in order.
 func answers(have observed.Stack) (out []string) {
 	for _, r := range have.Live(model.LoadBalancerID).Listeners[0].Rules {
@@ -25,32 +39,48 @@ func answers(have observed.Stack) (out []string) {
 	return out
 }
 
-// Members may claim the same host and path. When one of them is held, it keeps what is its own, and
-// a second look finds nothing to do.
+// Members may claim the same host and path. A held one gives way to one that is not held, whatever
+// their order, keeps what is live where there is none, and a second look finds nothing to do.
 func TestHeldRulesBesideOthersOfTheSamePlace(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after []model.Rule
 		want          []string
 	}{
-		"a new one after a good one": {
+		"a held one after a good one": {
 			[]model.Rule{ruleTo("/a", "g1")}, []model.Rule{ruleTo("/a", "g1"), heldRule("/a")},
-			[]string{"target-group/g1", "fixed 503"},
+			[]string{"target-group/g1"},
 		},
-		"a new one before a good one takes nothing from it": {
+		"a held one before a good one takes nothing from it": {
 			[]model.Rule{ruleTo("/a", "g1")}, []model.Rule{heldRule("/a"), ruleTo("/a", "g1")},
-			[]string{"target-group/g1", "target-group/g1"},
+			[]string{"target-group/g1"},
 		},
-		"the second of two keeps its own": {
+		"the second of two is held": {
 			[]model.Rule{ruleTo("/a", "g1"), ruleTo("/a", "g2")}, []model.Rule{ruleTo("/a", "g1"), heldRule("/a")},
-			[]string{"target-group/g1", "target-group/g2"},
+			[]string{"target-group/g1"},
 		},
-		"the first of two keeps its own": {
+		"the first of two is held": {
 			[]model.Rule{ruleTo("/a", "g1"), ruleTo("/a", "g2")}, []model.Rule{heldRule("/a"), ruleTo("/a", "g2")},
+			[]string{"target-group/g2"},
+		},
+		"a new one beside one that is held": {
+			[]model.Rule{ruleTo("/a", "g2")}, []model.Rule{ruleTo("/a", "g1"), heldRule("/a")},
+			[]string{"target-group/g1"},
+		},
+		"two are held": {
+			[]model.Rule{ruleTo("/a", "g1"), ruleTo("/a", "g2")}, []model.Rule{heldRule("/a"), heldRule("/a")},
 			[]string{"target-group/g1", "target-group/g2"},
 		},
-		"what is new beside one that is held": {
-			[]model.Rule{ruleTo("/a", "g2")}, []model.Rule{ruleTo("/a", "g1"), heldRule("/a")},
+		"AWS refuses to change the first of two": {
+			[]model.Rule{ruleTo("/a", "g1"), ruleTo("/a", "g2")}, []model.Rule{refusedRule("/a", "g3"), ruleTo("/a", "g2")},
 			[]string{"target-group/g1", "target-group/g2"},
+		},
+		"AWS refuses to make the first of two": {
+			[]model.Rule{ruleTo("/a", "g2")}, []model.Rule{refusedRule("/a", "g3"), ruleTo("/a", "g2")},
+			[]string{"target-group/g2"},
+		},
+		"AWS refuses the 503 too": {
+			[]model.Rule{ruleTo("/b", "g2")}, []model.Rule{unplaced("/a"), ruleTo("/b", "g2")},
+			[]string{"target-group/g2"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -84,6 +84,8 @@ type Step struct {
 	Again time.Duration
 	// Blames are the objects whose wish the step carries out; a refusal by AWS is reported there.
 	Blames []finding.Ref
+	// Rule identifies the desired rule that the step creates or changes; zero if it is about none.
+	Rule model.RuleKey
 }
 
 // Plan is an ordered list of steps for one stack.

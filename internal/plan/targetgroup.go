@@ -50,6 +50,7 @@ func (b *builder) used(w model.TargetGroup) bool {
 			}
 			heldOnly = heldOnly || r.held && uses(r.wished)
 		}
+		heldOnly = heldOnly || slices.ContainsFunc(l.leftOut, func(r rulePlan) bool { return uses(r.wished) })
 	}
 	return !heldOnly && slices.ContainsFunc(w.Members, func(m finding.Ref) bool { return !b.blocked(m) })
 }
