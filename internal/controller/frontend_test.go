@@ -45,7 +45,7 @@ func TestIngressTranslationsAreMadeAnewWhenTheyBecomeOthers(t *testing.T) {
 		known := map[model.StackID]wish{}
 		translate := func(id model.StackID) (wish, *cluster.View) {
 			v := view()
-			s, f := front.Translate(v, id)
+			s, f := front.Translate(v, id, nil)
 			return wish{s, f.Sorted()}, v
 		}
 		m.Watch(func(old, new cluster.Object) {

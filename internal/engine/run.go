@@ -105,7 +105,10 @@ var errStopped = errors.New("another process may have taken over; nothing more i
 // Draft makes the plan of a stack without carrying anything out.
 func (e *Engine) Draft(ctx context.Context, id model.StackID) (Draft, error) {
 	v := e.Cluster.View()
-	stack, found, err := e.translate(v, id)
+	stack, found, err := e.translate(v, id, nil)
+	if err == nil {
+		stack, found, err = e.settle(ctx, v, stack, found)
+	}
 	if err != nil {
 		return Draft{}, err
 	}
@@ -121,12 +124,12 @@ func (e *Engine) frontend(id model.StackID) (Frontend, error) {
 	return f, nil
 }
 
-func (e *Engine) translate(v *cluster.View, id model.StackID) (model.Stack, finding.List, error) {
+func (e *Engine) translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List, error) {
 	f, err := e.frontend(id)
 	if err != nil {
 		return model.Stack{}, nil, err
 	}
-	stack, found := f.Translate(v, id)
+	stack, found := f.Translate(v, id, live)
 	if e.Viewed != nil {
 		e.Viewed(id, v)
 	}
@@ -136,6 +139,52 @@ func (e *Engine) translate(v *cluster.View, id model.StackID) (model.Stack, find
 	return stack, found, nil
 }
 
+// settle decides what the members of a stack disagree on by what is live: it observes and translates
+// again, until nothing more has to be compared.
+func (e *Engine) settle(ctx context.Context, v *cluster.View, stack model.Stack, found finding.List) (model.Stack, finding.List, error) {
+	if !stack.Contested {
+		return stack, found, nil
+	}
+	questions := stack.Questions()
+	for range maxAsks {
+		have, err := e.observe(ctx, stack.ID, questions)
+		if err != nil {
+			return stack, found, err
+		}
+		if stack, found, err = e.translate(v, stack.ID, &have); err != nil {
+			return stack, found, err
+		}
+		var news bool
+		if questions, news = union(questions, stack.Questions()); !news {
+			return stack, found, nil
+		}
+	}
+	return stack, found, fmt.Errorf("translate %s: comparing what its members disagree on keeps asking for facts", stack.ID)
+}
+
+// maxAsks is how often a stack is observed for questions that come up on the way.
+const maxAsks = 4
+
+// union adds questions that are new, and reports whether there are any.
+func union(questions, more []model.Question) (out []model.Question, news bool) {
+	for _, q := range more {
+		if !slices.ContainsFunc(questions, func(o model.Question) bool { return o.Key() == q.Key() }) {
+			questions, news = append(questions, q), true
+		}
+	}
+	return questions, news
+}
+
+func (e *Engine) observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
+	start := e.now()
+	have, err := e.Cloud.Observe(ctx, id, questions)
+	e.phase(id.Kind, Observing, start)
+	if err != nil {
+		return have, fmt.Errorf("observe %s: %w", id, err)
+	}
+	return have, nil
+}
+
 // draft observes and plans until the plan asks nothing more.
 func (e *Engine) draft(ctx context.Context, v *cluster.View, stack model.Stack, found finding.List) (Draft, error) {
 	questions := stack.Questions()
@@ -143,16 +192,14 @@ func (e *Engine) draft(ctx context.Context, v *cluster.View, stack model.Stack, 
 		questions = append(questions, model.AskListings{Since: since})
 	}
 	d := Draft{Stack: stack}
-	for range 4 {
-		start := e.now()
-		have, err := e.Cloud.Observe(ctx, stack.ID, questions)
-		e.phase(stack.ID.Kind, Observing, start)
+	for range maxAsks {
+		have, err := e.observe(ctx, stack.ID, questions)
 		if err != nil {
-			return d, fmt.Errorf("observe %s: %w", stack.ID, err)
+			return d, err
 		}
 		have.Bindings = e.Cluster.Bindings(v, stack.ID)
 		have.Facts.Secrets = e.given(stack.ID, have)
-		start = e.now()
+		start := e.now()
 		p, more := plan.Make(stack, have, e.Options)
 		if e.Options.StrictGroups && !stack.Hold && slices.ContainsFunc(append(slices.Clone(found), more...), isError) {
 			stack.Hold = true
@@ -161,13 +208,8 @@ func (e *Engine) draft(ctx context.Context, v *cluster.View, stack model.Stack, 
 		e.phase(stack.ID.Kind, Planning, start)
 		d.Stack, d.Have, d.Plan = stack, have, p
 		d.Findings, d.Lacking = append(slices.Clone(found), more...).Sorted(), slices.ContainsFunc(more, isError)
-		news := false
-		for _, q := range p.Asks {
-			if !slices.ContainsFunc(questions, func(o model.Question) bool { return o.Key() == q.Key() }) {
-				questions, news = append(questions, q), true
-			}
-		}
-		if !news {
+		var news bool
+		if questions, news = union(questions, p.Asks); !news {
 			return d, v.Err()
 		}
 	}
@@ -190,7 +232,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	e.routes.begin(start)
 	e.past.begin(start)
 	v := e.Cluster.View()
-	stack, found, err := e.translate(v, id)
+	stack, found, err := e.translate(v, id, nil)
 	e.phase(id.Kind, Viewing, start)
 	if err != nil {
 		return e.failed(out, Viewing, err)
@@ -203,7 +245,13 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	reported := false
 	defer func() { e.note(out, reported, found, wish) }()
 	run := run{e: e, out: &out, v: v}
-	if err := run.converge(ctx, stack, found); err != nil {
+	stack, found, err = e.settle(ctx, v, stack, found)
+	if err != nil {
+		out.FailedIn = Observing
+	} else {
+		err = run.converge(ctx, stack, found)
+	}
+	if err != nil {
 		out.Stack, out.Findings = stack, append(found, out.Findings...)
 		out.Findings.Add(e.trouble(stack, err)...)
 		out.Findings = out.Findings.Sorted()

@@ -95,7 +95,7 @@ func valid(t *testing.T, seed uint64, want model.Stack, have observed.Stack) {
 // holds says that something is kept as it was, so that an old target group may stand beside the new
 // one that has its id.
 func holds(s model.Stack) bool {
-	if s.Hold || len(s.Held) > 0 || s.ALB == nil {
+	if s.Hold || len(s.Retained) > 0 || s.ALB == nil {
 		return true
 	}
 	for _, l := range s.ALB.Listeners {

@@ -46,7 +46,6 @@ type ALB struct {
 	Tags           map[string]string
 	Listeners      []Listener // ascending by port
 	AddOns         AddOns
-	Unsure         Unsure
 	// Origin of settings that a plan explains, by field name ("scheme", "subnets", ...).
 	Origins map[string]finding.Origin
 }
@@ -54,13 +53,6 @@ type ALB struct {
 // SchemeOpen says that nobody names a scheme, so that it is the default where one has to be made, and
 // a live load balancer keeps its own.
 func (a *ALB) SchemeOpen() bool { return a.Origins["scheme"] == finding.Origin{} }
-
-// MayHaveIPv6 says whether clients may come by IPv6, or that is not known.
-func (a *ALB) MayHaveIPv6() bool { return a.AddressType.HasIPv6() || a.Unsure.AddressType }
-
-// Unsure names settings of a load balancer that a member which cannot be read may decide: a live one
-// keeps what it has, as a guess could replace it or open it to others.
-type Unsure struct{ Scheme, AddressType, Subnets, IPAMPool, WebACL bool }
 
 // SubnetChoice says how the subnets are found: SubnetsNamed, SubnetsTagged or SubnetsDiscovered.
 type SubnetChoice interface{ subnetChoice() }
@@ -99,9 +91,8 @@ type GroupsManaged struct {
 type GroupsGiven struct {
 	Refs []string
 	Of   finding.Origin
-	// Backend adds the shared backend group, so that rules of nodes and pods can be managed. With
-	// UnsureBackend that cannot be read, and only a live load balancer that carries it does so.
-	Backend, UnsureBackend bool
+	// Backend adds the shared backend group, so that rules of nodes and pods can be managed.
+	Backend bool
 }
 
 func (GroupsManaged) groupChoice() {}
@@ -113,9 +104,6 @@ type SecurityGroup struct {
 	Description string
 	Tags        map[string]string
 	Ingress     []IngressRule
-	// KeepPorts are ports whose sources cannot be read: where a listener is live its rules stay as they
-	// are, as a guess could admit clients that nobody asked for.
-	KeepPorts []int32
 }
 
 // IngressRule admits one source. Exactly one of CIDR, PrefixList and Group is set; a Group of
@@ -152,12 +140,7 @@ type Listener struct {
 	Tags        map[string]string
 	// Members that listen on this port, in group order.
 	Members []finding.Ref
-	Unsure  UnsureListener
 }
-
-// UnsureListener names settings of a listener that a member which cannot be read may decide. A live
-// listener keeps them; one that redirects everything goes on to do so.
-type UnsureListener struct{ Redirect, Policy, MutualAuth bool }
 
 // Protocol is HTTP or HTTPS.
 func (l Listener) Protocol() string {

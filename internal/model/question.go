@@ -95,6 +95,9 @@ func (s Stack) Questions() []Question {
 	if s.BackendGroup.Given == "" {
 		add(AskBackendGroup{})
 	}
+	for _, q := range s.Compare {
+		add(q)
+	}
 	if s.ALB == nil {
 		return qs
 	}

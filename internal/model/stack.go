@@ -78,13 +78,19 @@ type Stack struct {
 	// Partial says what of the wish is not complete, because a member that may have had its part in
 	// what is live cannot be read.
 	Partial Partial
+	// Contested reports that members disagree on something that the load balancer has once, or that
+	// what one of them says about it cannot be read. Then the live value decides (the incumbent):
+	// translate again with what is observed.
+	Contested bool
+	// Compare are questions whose answers tell which of the contested values is live.
+	Compare []Question
+	// Retained are objects that contribute nothing to the desired state, and keep rules of their own
+	// that are live.
+	Retained []Retained
 	// Members are the objects that make up the stack, in group order, the held ones included.
 	Members []Member
 	// Leaving are objects that carry the stack's finalizer but do not belong to it any more.
 	Leaving []Member
-	// Held lists members whose ports or rules could not be read well enough to say where they
-	// belong; whatever live rule matches is kept.
-	Held []HeldRule
 	// Hold keeps the whole stack as it is live: nothing is made, changed or deleted. Set by a
 	// finding that blocks the stack, or when every member is blocked.
 	Hold bool
@@ -103,8 +109,6 @@ func (s Stack) Empty() bool { return s.ALB == nil }
 // Partial says which parts of a wish are not complete. What such a part does not wish for stays as
 // it is live, since a guess could take it from the member that cannot be read.
 type Partial struct {
-	// Ports: a member may listen on ports that are not wished for.
-	Ports bool
 	// Tags: a member may want tags that are not wished for.
 	Tags bool
 }
@@ -133,10 +137,17 @@ type BackendGroupUse struct {
 	Tags map[string]string
 }
 
-// HeldRule is a rule of a blocked member that could not be placed: it is kept on every live
-// listener where one with the same hosts and paths exists.
-type HeldRule struct {
+// Retained is an object that is not accepted (any more), or cannot be read, and whose load balancer is
+// there. It keeps at most live rules of its own: those that forward only to target groups that carry
+// its tag, and those that do what it translates to now; and these only while no accepted member wants
+// a rule with the same conditions. Nothing else of it counts.
+type Retained struct {
 	Member finding.Ref
-	Hosts  []string
-	Paths  []string
+	// All keeps all of its own rules; otherwise only those with the conditions of Rules.
+	All bool
+	// Redirects keeps listeners that do nothing but redirect: it is served, and may have asked for them.
+	Redirects bool
+	// Rules are its rules as far as they can be translated. Those that forward to no target group of the
+	// stack carry no tag of a member, and are known by their conditions and actions.
+	Rules []Rule
 }

@@ -32,7 +32,7 @@ type requestSpec struct {
 // is left as it is and so left out.
 func (d *describer) addOns() {
 	lb := loadBalancerToken(model.LoadBalancerID)
-	if d.webACL != nil && !d.want.ALB.Unsure.WebACL {
+	if d.webACL != nil {
 		d.put(TypeWebACL, model.LoadBalancerID, webACLSpec{*d.webACL, lb})
 	}
 	if w := d.want.ALB.AddOns.ClassicACL; w != nil {

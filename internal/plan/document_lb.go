@@ -127,10 +127,9 @@ func (d *describer) securityGroup() {
 	want := choice.Group
 	rules, _ := network.RuleDiff(want.Ingress, nil) // without repeats
 	if live := d.managedGroup(); live != nil {
-		missing, others := network.RuleDiff(want.Ingress, live.Ingress)
-		rules = slices.DeleteFunc(rules, func(r model.IngressRule) bool { return d.withheld(want, r) && slices.Contains(missing, r) })
+		_, others := network.RuleDiff(want.Ingress, live.Ingress)
 		for _, r := range others {
-			if d.keepsOpen(want, r) {
+			if d.keepsOpen(r) {
 				rules = append(rules, r)
 			}
 		}

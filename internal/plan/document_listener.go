@@ -50,7 +50,7 @@ type ruleSpec struct {
 func (d *describer) listener(l listenerPlan) {
 	if !l.make {
 		if l.live != nil {
-			d.liveListener(naming.ListenerID(l.live.Port), model.LoadBalancerID, l.live)
+			d.liveListener(naming.ListenerID(l.live.Port), model.LoadBalancerID, l.staying())
 		}
 		return
 	}

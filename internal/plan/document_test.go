@@ -26,7 +26,7 @@ func heldWish() model.Stack {
 		ALB: &model.ALB{
 			Name: "lb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
 			SecurityGroups: model.GroupsManaged{Backend: true, Group: model.SecurityGroup{
-				Name: "sg", KeepPorts: []int32{8443}, Ingress: []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "0.0.0.0/0"}},
+				Name: "sg", Ingress: []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "0.0.0.0/0"}},
 			}},
 			Listeners: []model.Listener{
 				{Port: 80, Default: []model.Action{notFound}, Members: []finding.Ref{testMember}, Rules: []model.Rule{rule("/a", false), rule("/b", true), rule("/c", true)}},
@@ -49,7 +49,7 @@ func heldWorld() observed.Stack {
 	have := observed.Stack{Facts: testFacts()}
 	have.Facts.TrustStores = map[string]string{"gone": ""}
 	have.SecurityGroups = []observed.SecurityGroup{{ID: "sg-1", ResourceID: model.ManagedGroupID, Ingress: []model.IngressRule{
-		{Protocol: "tcp", From: 8443, To: 8443, CIDR: "10.0.0.0/8"}, {Protocol: "tcp", From: 22, To: 22, CIDR: "10.0.0.0/8"},
+		{Protocol: "tcp", From: 22, To: 22, CIDR: "10.0.0.0/8"},
 	}}}
 	have.TargetGroups = []observed.TargetGroup{
 		{ARN: "arn:g1", ResourceID: "g1", Name: "g1", Type: model.IPTargets, Protocol: "HTTP"},
@@ -88,7 +88,7 @@ func TestADocumentHasWhatIsHeldAsItIsKept(t *testing.T) {
 		{TypeRule, "80:3", `{"spec":{"listenerARN":{"Listener/80/status/listenerARN"},"priority":3,"actions":[{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","messageBody":"Rule is held because its configuration is not valid","statusCode":"503"}}],"conditions":[{"field":"path-pattern","pathPatternConfig":{"values":["/c"]}}]}}`},
 		{TypeListener, "443", `{"spec":{"loadBalancerARN":{"LoadBalancer/LoadBalancer/status/loadBalancerARN"},"port":443,"protocol":"HTTPS","defaultActions":[{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":{"TargetGroup/g1/status/targetGroupARN"}}]}}],"certificates":[{"certificateARN":"arn:cert"}],"sslPolicy":"old"}}`},
 		{TypeRule, "443:7", `{"spec":{"listenerARN":{"Listener/443/status/listenerARN"},"priority":7,"actions":[{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":{"TargetGroup/g1/status/targetGroupARN"}}]}}],"conditions":[{"field":"path-pattern","pathPatternConfig":{"values":["/live"]}}],"tags":{"team":"a"}}}`},
-		{TypeSecurityGroup, model.ManagedGroupID, `{"spec":{"groupName":"sg","description":"","ingress":[{"ipProtocol":"tcp","fromPort":80,"toPort":80,"ipRanges":[{"cidrIP":"0.0.0.0/0"}]},{"ipProtocol":"tcp","fromPort":8443,"toPort":8443,"ipRanges":[{"cidrIP":"10.0.0.0/8"}]}]}}`},
+		{TypeSecurityGroup, model.ManagedGroupID, `{"spec":{"groupName":"sg","description":"","ingress":[{"ipProtocol":"tcp","fromPort":80,"toPort":80,"ipRanges":[{"cidrIP":"0.0.0.0/0"}]}]}}`},
 		{TypeLoadBalancer, model.FrontendNLBID, `{"spec":{"name":"nlb","type":"network","scheme":"internal","ipAddressType":"","subnetMapping":[{"subnetID":"subnet-b"}],"securityGroups":[{"SecurityGroup/ManagedLBSecurityGroup/status/groupID"},"sg-2"]}}`},
 		{TypeListener, "FrontendNlb-ls-TCP-443", `{"spec":{"loadBalancerARN":{"LoadBalancer/FrontendNlb/status/loadBalancerARN"},"port":443,"protocol":"TCP","defaultActions":[{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":"arn:front"}]}}]}}`},
 		{TypeALBTargets, string(TypeALBTargets), `{"TargetGroups":{}}`},

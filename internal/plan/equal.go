@@ -15,9 +15,9 @@ import (
 // The comparisons of this file say when a live value needs no write. They follow what AWS treats
 // as the same, so that a cluster that is taken over is left alone.
 
-// attributeEqual compares two attribute values: booleans whatever their case, whole numbers by
+// SameAttribute compares two attribute values as AWS does: booleans whatever their case, whole numbers by
 // value, anything else as text.
-func attributeEqual(a, b string) bool {
+func SameAttribute(a, b string) bool {
 	if a == b || strings.EqualFold(a, b) && (strings.EqualFold(a, "true") || strings.EqualFold(a, "false")) {
 		return true
 	}
@@ -30,7 +30,7 @@ func attributeEqual(a, b string) bool {
 func attributeDrift(want, have map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range want {
-		if h, ok := have[k]; !ok || !attributeEqual(v, h) {
+		if h, ok := have[k]; !ok || !SameAttribute(v, h) {
 			out[k] = v
 		}
 	}
@@ -273,8 +273,8 @@ func sameSelector(a, b *metav1.LabelSelector) bool {
 	return a == nil || metav1.FormatLabelSelector(a) == metav1.FormatLabelSelector(b)
 }
 
-// sameMutualAuth takes a wish that says nothing for content with what there is.
-func sameMutualAuth(want, have *model.MutualAuth) bool {
+// SameMutualAuth reports whether a live setting is what is asked for. It takes a wish that says nothing for content with what there is.
+func SameMutualAuth(want, have *model.MutualAuth) bool {
 	mode := func(m *model.MutualAuth) string {
 		if m == nil || m.Mode == "" {
 			return off

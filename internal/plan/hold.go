@@ -175,48 +175,6 @@ func (p *rulePlan) standIn() {
 	}
 }
 
-func findPlace(live *observed.Listener, hosts, paths []string, taken map[string]bool) *observed.Rule {
-	if live == nil {
-		return nil
-	}
-	for i := range live.Rules {
-		r := &live.Rules[i]
-		m := model.Rule{Conditions: r.Conditions}
-		if !taken[r.ARN] && samePlace(hosts, paths, m.Hosts(), m.Paths()) {
-			return r
-		}
-	}
-	return nil
-}
-
-// insertHeld keeps a live rule whose member could not say where it belongs, at the place that it
-// has among the others now.
-func (b *builder) insertHeld(l *listenerPlan, h model.HeldRule, taken map[string]bool) {
-	r := findPlace(l.live, h.Hosts, h.Paths, taken)
-	if r == nil {
-		return
-	}
-	taken[r.ARN] = true
-	at := 0
-	used := map[string]bool{r.ARN: true}
-	for i, p := range l.rules {
-		for _, o := range l.live.Rules {
-			if p.kept != nil && p.kept.ARN != o.ARN || used[o.ARN] || !sameConditions(o.Conditions, p.wish.Conditions) {
-				continue
-			}
-			used[o.ARN] = true
-			if o.Priority < r.Priority {
-				at = i + 1
-			}
-			break
-		}
-	}
-	l.rules = slices.Insert(l.rules, at, rulePlan{held: true, kept: r, wish: model.Rule{
-		Conditions: r.Conditions, Transforms: r.Transforms, Actions: r.Actions, Member: h.Member, Held: true,
-		Tags: userTags(b, r.Tags),
-	}})
-}
-
 // userTags are the live tags of a kept rule without the tracking tags.
 func userTags(b *builder, tags map[string]string) map[string]string {
 	out := map[string]string{}
@@ -236,33 +194,6 @@ func (b *builder) keep(actions []model.Action) {
 				if g.Group.ARN != "" {
 					b.kept[g.Group.ARN] = true
 				}
-			}
-		}
-	}
-}
-
-// keepHeldElsewhere keeps whole listeners that nobody wishes for but that carry a held rule, or may
-// be those of a member that cannot be read.
-func (b *builder) keepHeldElsewhere() {
-	if b.live == nil {
-		return
-	}
-	for i := range b.live.Listeners {
-		l := &b.live.Listeners[i]
-		if b.wishes(l.Port) {
-			continue
-		}
-		if b.want.Partial.Ports || slices.ContainsFunc(b.want.Held, func(h model.HeldRule) bool { return findPlace(l, h.Hosts, h.Paths, nil) != nil }) {
-			b.listeners = append(b.listeners, listenerPlan{wish: model.Listener{Port: l.Port}, live: l})
-			b.plan.Ports = append(b.plan.Ports, l.Port)
-			slices.Sort(b.plan.Ports)
-		}
-	}
-	for _, l := range b.listeners {
-		if !l.make && l.live != nil {
-			b.keep(l.live.Default)
-			for _, r := range l.live.Rules {
-				b.keep(r.Actions)
 			}
 		}
 	}

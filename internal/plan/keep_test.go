@@ -94,3 +94,13 @@ func TestOfTwoTargetGroupsOfOneIDTheOneInUseStays(t *testing.T) {
 		t.Errorf("got\n%s", ids)
 	}
 }
+
+// publicFacts are those of testFacts, found for an internet-facing load balancer.
+func publicFacts() observed.Facts {
+	f := testFacts()
+	for _, answer := range f.Subnets {
+		q := model.AskSubnets{Discover: model.InternetFacing}
+		f.Subnets[q.Key()] = answer
+	}
+	return f
+}

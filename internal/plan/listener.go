@@ -22,6 +22,10 @@ type listenerPlan struct {
 	// defaults is the default action to set; the live one where it is held.
 	defaults []model.Action
 	rules    []rulePlan
+	// strangers are live rules to be deleted from a listener that stays for its other rules.
+	strangers []observed.Rule
+	// strangeDefault says so of its default action.
+	strangeDefault bool
 	// leftOut are held rules that have neither a live form to keep nor a placeholder.
 	leftOut []rulePlan
 	// redirectsAll says that the listener has no rules because it redirects everything; ownDefault
@@ -62,6 +66,7 @@ func (b *builder) planListeners(lb []StepID, groups map[string][]StepID) {
 		if l.make {
 			steps = append(steps, b.planListener(l, lb, groups)...)
 		}
+		gone = append(gone, b.removeStrangers(l, lb)...)
 	}
 	b.unusedAfter = append(gone, steps...)
 }
@@ -174,7 +179,7 @@ func (b *builder) modifyListener(l *listenerPlan, settings ListenerSettings, aft
 	if settings.Protocol == "HTTPS" {
 		diff("certificate", live.Certificate, settings.Certificate)
 		diff("policy", live.Policy, settings.Policy)
-		if !sameMutualAuth(settings.MutualAuth, live.MutualAuth) {
+		if !SameMutualAuth(settings.MutualAuth, live.MutualAuth) {
 			changes = append(changes, Change{Path: "mutualAuthentication"})
 		}
 	}

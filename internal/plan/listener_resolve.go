@@ -15,9 +15,6 @@ func (b *builder) resolveListeners() {
 	for _, w := range b.want.ALB.Listeners {
 		l := listenerPlan{wish: w, make: true, live: b.liveListener(w.Port)}
 		var blocked []finding.Ref
-		if b.want.Partial.Ports && l.live != nil && l.live.Protocol != w.Protocol() {
-			l.make = false // a member that cannot be read may have had the say on the port
-		}
 		if w.TLS != nil {
 			l.certs = b.resolveCertificates(w, l.live)
 			blocked = l.certs.Blocked
@@ -35,7 +32,7 @@ func (b *builder) resolveListeners() {
 			b.plan.Ports = append(b.plan.Ports, l.wish.Port)
 		}
 	}
-	b.keepHeldElsewhere()
+	b.retainListeners()
 }
 
 // uncertified reports a secure listener that has no certificate to serve. It waits while the
@@ -92,9 +89,7 @@ func (b *builder) resolveRules(l *listenerPlan, blocked []finding.Ref) {
 	for i := range l.rules {
 		l.rules[i].wish.Actions = b.resolved(l.rules[i].wish.Actions)
 	}
-	for _, h := range b.want.Held {
-		b.insertHeld(l, h, taken)
-	}
+	b.retainRules(l, taken)
 	b.keep(l.defaults)
 	for _, r := range l.rules {
 		if r.held {

@@ -24,7 +24,10 @@ func Make(want model.Stack, have observed.Stack, opt Options) (Plan, finding.Lis
 			b.release(b.claims(), "")
 		}
 	case want.Empty():
-		b.tearDown()
+		if !b.keepRetained() {
+			b.giveUp()
+			b.tearDown()
+		}
 	default:
 		b.tellScheme(want)
 		b.build()
@@ -85,7 +88,7 @@ type builder struct {
 
 func newBuilder(want model.Stack, have observed.Stack, opt Options) *builder {
 	b := &builder{
-		want: certain(want, have), have: have, opt: opt,
+		want: withLiveSchemes(want, have), have: have, opt: opt,
 		known:    Known{},
 		groupARN: map[string]string{},
 		kept:     map[string]bool{},
@@ -136,7 +139,7 @@ func (b *builder) matchLive() {
 	for i := range b.have.LoadBalancers {
 		lb := &b.have.LoadBalancers[i]
 		fits := !b.want.Empty() && lb.ResourceID == model.LoadBalancerID && lb.Type == "application" && lb.Scheme == b.want.ALB.Scheme
-		if b.want.Hold {
+		if b.want.Hold || b.want.Empty() && len(b.want.Retained) > 0 {
 			fits = lb.ResourceID == model.LoadBalancerID
 		}
 		switch {

@@ -162,31 +162,6 @@ func TestNothingIsMadeWhenEveryRuleIsHeld(t *testing.T) {
 	}
 }
 
-func TestUnsureSettingsStayAsTheyAreLive(t *testing.T) {
-	first := claimed(wishOf(ruleTo("/*", "g1")))
-	first.ALB.Scheme = model.InternetFacing
-	first.ALB.SecurityGroups = model.GroupsManaged{Backend: true, Group: model.SecurityGroup{
-		Name: "sg", Ingress: []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}},
-	}}
-	have := converge(t, first, observed.Stack{Facts: publicFacts()})
-	unsure := claimed(wishOf(ruleTo("/*", "g1")))
-	unsure.ALB.Unsure.Scheme = true
-	unsure.ALB.SecurityGroups = model.GroupsManaged{Backend: true, Group: model.SecurityGroup{Name: "sg", KeepPorts: []int32{80}}}
-	if p, _ := Make(unsure, have, testOptions); !p.Empty() {
-		t.Errorf("want no steps, got\n%s", p.Text())
-	}
-}
-
-// publicFacts are those of testFacts, found for an internet-facing load balancer.
-func publicFacts() observed.Facts {
-	f := testFacts()
-	for _, answer := range f.Subnets {
-		q := model.AskSubnets{Discover: model.InternetFacing}
-		f.Subnets[q.Key()] = answer
-	}
-	return f
-}
-
 func TestNoTargetGroupIsMadeForAHeldRuleAlone(t *testing.T) {
 	bad := ruleTo("/b", "g2")
 	bad.Held = true

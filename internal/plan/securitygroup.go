@@ -56,8 +56,7 @@ func (b *builder) planManagedGroup(after []StepID) []StepID {
 		}
 	}
 	authorize, revoke := network.RuleDiff(want.Ingress, have)
-	authorize = slices.DeleteFunc(authorize, func(r model.IngressRule) bool { return b.withheld(want, r) })
-	revoke = slices.DeleteFunc(revoke, func(r model.IngressRule) bool { return b.keepsOpen(want, r) })
+	revoke = slices.DeleteFunc(revoke, b.keepsOpen)
 	if len(authorize)+len(revoke) == 0 {
 		return steps
 	}
@@ -72,27 +71,8 @@ func (b *builder) planManagedGroup(after []StepID) []StepID {
 	return append(steps, id)
 }
 
-// keepsPort says whether a rule is for a port whose sources cannot be read.
-func keepsPort(want model.SecurityGroup, r model.IngressRule) bool {
-	return r.From == r.To && slices.Contains(want.KeepPorts, r.From)
-}
-
-// withheld says whether a wished rule is not added, as it is for a live port whose sources stay. A
-// group that no load balancer carries yet has no sources to stay.
-func (b *builder) withheld(want model.SecurityGroup, r model.IngressRule) bool {
-	return keepsPort(want, r) && (b.liveListener(r.From) != nil && b.carriesManaged(b.live) ||
-		b.frontLiveListener(r.From) != nil && b.carriesManaged(b.front.live))
-}
-
-func (b *builder) carriesManaged(lb *observed.LoadBalancer) bool {
-	g := b.managedGroup()
-	return g != nil && slices.Contains(lb.SecurityGroups, g.ID)
-}
-
-// keepsOpen says whether a live rule stays although nobody wishes for it.
-func (b *builder) keepsOpen(want model.SecurityGroup, r model.IngressRule) bool {
-	return b.opensKept(r) || b.opensFront(r) || keepsPort(want, r)
-}
+// keepsOpen reports whether a live rule stays although it is not part of the desired state.
+func (b *builder) keepsOpen(r model.IngressRule) bool { return b.opensKept(r) || b.opensFront(r) }
 
 // tellRevoked names the rules that are taken away and that no controller has made. Its own admit TCP
 // clients to one port of a listener and have no description.

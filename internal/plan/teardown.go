@@ -14,6 +14,14 @@ func (b *builder) tearDown() {
 	b.release(b.allSteps(), b.waits())
 }
 
+// giveUp makes the load balancer one that is to go, after nothing was found on it that stays.
+func (b *builder) giveUp() {
+	if b.live != nil {
+		b.surplus = append(b.surplus, *b.live)
+		b.live = nil
+	}
+}
+
 func (b *builder) deleteGroups(bindings, lbs []StepID) {
 	for _, g := range b.have.SecurityGroups {
 		b.deleteGroup(g.ID, "no load balancer carries it any more", lbs)
@@ -41,7 +49,7 @@ func (b *builder) guarded() bool {
 	if !b.want.Empty() {
 		return false
 	}
-	if g := b.want.DeletionGuard; g != nil && len(b.surplus) > 0 {
+	if g := b.want.DeletionGuard; g != nil && (b.live != nil || len(b.surplus) > 0) {
 		b.found.Add(*g)
 		return true
 	}

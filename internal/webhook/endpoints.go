@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
 // The paths. They are part of the compatibility contract.
@@ -31,7 +32,7 @@ const (
 // Translator is the dialect that Ingresses are written in.
 type Translator interface {
 	Stacks(v *cluster.View, obj cluster.Object) []model.StackID
-	Translate(v *cluster.View, id model.StackID) (model.Stack, finding.List)
+	Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List)
 	// MayServe says whether the Ingress is ours, or cannot be told to be somebody else's.
 	MayServe(v *cluster.View, ing *networkingv1.Ingress) bool
 }

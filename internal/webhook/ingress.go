@@ -110,7 +110,7 @@ func (c Config) findings(v *cluster.View, ing *networkingv1.Ingress) finding.Lis
 	var out finding.List
 	ref := finding.Ref{Kind: string(cluster.KindIngress), Namespace: ing.Namespace, Name: ing.Name}
 	for _, id := range c.Ingress.Stacks(v, ing) {
-		_, found := c.Ingress.Translate(v, id)
+		_, found := c.Ingress.Translate(v, id, nil)
 		out = append(out, found.On(ref)...)
 	}
 	return out.Sorted()

@@ -80,7 +80,7 @@ func judge(t *testing.T, name string, mem *cluster.Memory, stored cluster.Object
 	known := true // whose Ingress it is
 	v := cluster.NewView(mem)
 	for _, id := range c.Ingress.Stacks(v, ing) {
-		_, found := c.Ingress.Translate(v, id)
+		_, found := c.Ingress.Translate(v, id, nil)
 		for _, f := range found.On(finding.Ref{Kind: "Ingress", Namespace: ing.Namespace, Name: ing.Name}) {
 			known = known && f.Reason != finding.IngressClassInvalid
 			if webhook.Check(f) != "" {

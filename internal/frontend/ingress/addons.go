@@ -1,6 +1,9 @@
 package ingress
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
@@ -32,12 +35,18 @@ func (t *translation) addOns(alb *model.ALB) {
 			t.fault(m, f, finding.BlocksNothing)
 		}
 	}
-	alb.AddOns.WebACL, alb.Unsure.WebACL = t.webACL()
-	classic := agree(t, t.members, "waf-acl-id", func(m *member) settings.Opt[string] { return written(m.set.WAFClassic) }, equal[string])
+	alb.AddOns.WebACL = t.webACL()
+	classic := agree(t, t.members, "waf-acl-id", func(m *member) settings.Opt[string] { return written(m.set.WAFClassic) }, func(a, b string) bool { return unlessNone(a) == unlessNone(b) }, func() incumbent[string] {
+		have, known := t.liveAddOn(model.WAFClassic)
+		return serving(have.ID, known, func(live, asked string) bool { return live == unlessNone(asked) })
+	})
 	if classic.Set && t.switchedOn(classic.Origin, !t.opt.NoWAFClassic, "--enable-waf") {
 		alb.AddOns.ClassicACL = &model.ClassicACL{ID: unlessNone(classic.Value), Of: classic.Origin}
 	}
-	shield := agree(t, t.members, "shield-advanced-protection", func(m *member) settings.Opt[bool] { return m.set.Shield }, equal[bool])
+	shield := agree(t, t.members, "shield-advanced-protection", func(m *member) settings.Opt[bool] { return m.set.Shield }, equal[bool], func() incumbent[bool] {
+		have, known := t.liveAddOn(model.ShieldPlan)
+		return serving(have.ID != "", known, equal[bool])
+	})
 	if shield.Set && t.switchedOn(shield.Origin, !t.opt.NoShield, "--enable-shield") {
 		alb.AddOns.Shield = &model.Shield{On: shield.Value, Of: shield.Origin}
 	}
@@ -53,26 +62,34 @@ func unlessNone(s string) string {
 	return s
 }
 
-// webACL is the wished web ACL. If any member gives a name, ARNs do not count. It is unsure where
-// a class that is not known may pin another.
-func (t *translation) webACL() (_ *model.WebACL, unsure bool) {
-	var out *model.WebACL
-	name, unsure := guarded(t, "wafv2-acl-name", func(m *member) settings.Opt[string] { return written(m.set.WAFv2Name) }, equal[string])
-	if name.Set {
-		out = &model.WebACL{Name: unlessNone(name.Value), Of: name.Origin}
-	} else {
-		arn, unsureARN := guarded(t, "wafv2-acl-arn", func(m *member) settings.Opt[string] { return written(m.set.WAFv2ARN) }, equal[string])
-		unsure = unsure || unsureARN
-		if !arn.Set {
-			return nil, unsure
+// webACL is the web ACL of WAFv2 that is asked for; nil where no member speaks of one. A name of a member
+// counts before its ARN.
+func (t *translation) webACL() *model.WebACL {
+	named := slices.ContainsFunc(t.members, func(m *member) bool { return written(m.set.WAFv2Name).Set })
+	won := agree(t, t.members, "web ACL", func(m *member) settings.Opt[webACL] {
+		name, arn := written(m.set.WAFv2Name), written(m.set.WAFv2ARN)
+		switch {
+		case name.Present():
+			return settings.Opt[webACL]{Value: webACL{Name: unlessNone(name.Value)}, Set: name.Set, Fault: name.Fault, Origin: name.Origin}
+		case t.liveALB() == nil && named && arn.Set:
+			t.stack.Contested = true // which of them is live decides; before anything is, a name does
+			return settings.Opt[webACL]{}
 		}
-		out = &model.WebACL{ARN: unlessNone(arn.Value), Of: arn.Origin}
+		return settings.Opt[webACL]{Value: webACL{ARN: unlessNone(arn.Value)}, Set: arn.Set, Fault: arn.Fault, Origin: arn.Origin}
+	}, equal[webACL], t.liveWebACL)
+	if !won.Set || !t.switchedOn(won.Origin, !t.opt.NoWAFv2, "--enable-wafv2") {
+		return nil
 	}
-	if !t.switchedOn(out.Of, !t.opt.NoWAFv2, "--enable-wafv2") {
-		return nil, unsure
-	}
-	return out, unsure
+	out := model.WebACL(won.Value)
+	out.Of = won.Origin
+	return &out
 }
+
+// webACL is a web ACL by ARN or name, with a text for conflicts; with neither, there is to be none.
+type webACL model.WebACL
+
+// String is the name or the ARN.
+func (w webACL) String() string { return cmp.Or(w.Name, w.ARN, noACL) }
 
 // switchedOn reports a setting whose flag is off.
 func (t *translation) switchedOn(o finding.Origin, on bool, flag string) bool {

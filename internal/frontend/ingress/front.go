@@ -11,6 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -23,8 +25,10 @@ type frontPort struct {
 // front builds the network load balancer in front of the ALB, nil if nobody wants one. What cannot
 // be read of it holds it as it is; the ALB is served all the same.
 func (t *translation) front(alb *model.ALB) *model.FrontNLB {
-	on := agree(t, t.members, "enable-frontend-nlb", func(m *member) settings.Opt[bool] { return m.set.FrontendNLB }, equal[bool])
-	hold := false
+	live := t.liveFront()
+	on := agree(t, t.members, "enable-frontend-nlb", func(m *member) settings.Opt[bool] { return m.set.FrontendNLB }, equal[bool],
+		func() incumbent[bool] { return serving(live != nil, t.liveALB() != nil, equal[bool]) })
+	hold := on.kept
 	for _, m := range t.members {
 		if f := m.set.FrontendNLB.Check(); f != nil {
 			t.fault(m, *f, finding.BlocksNothing)
@@ -34,7 +38,8 @@ func (t *translation) front(alb *model.ALB) *model.FrontNLB {
 	if !on.Value && !hold {
 		return nil
 	}
-	scheme := agree(t, t.members, "frontend-nlb-scheme", func(m *member) settings.Opt[model.Scheme] { return m.set.FrontendScheme }, equal[model.Scheme])
+	scheme := agree(t, t.members, "frontend-nlb-scheme", func(m *member) settings.Opt[model.Scheme] { return m.set.FrontendScheme }, equal[model.Scheme],
+		of(live, func(lb *observed.LoadBalancer) model.Scheme { return lb.Scheme }))
 	out := &model.FrontNLB{
 		Name: naming.FrontendNLB(alb.Name), Scheme: scheme.Or(t.opt.DefaultScheme), AddressType: alb.AddressType,
 		Subnets: model.SubnetsDiscovered{}, Tags: alb.Tags, Hold: hold, Of: on.Origin, Origins: map[string]finding.Origin{},
@@ -54,18 +59,30 @@ func (t *translation) front(alb *model.ALB) *model.FrontNLB {
 			out.Hold = true
 		}
 	}
-	if s := agree(t, t.members, "frontend-nlb-subnets", func(m *member) settings.Opt[[]string] { return some(m.set.FrontendSubnets) }, sameSet); s.Set {
+	if s := agree(t, t.members, "frontend-nlb-subnets", func(m *member) settings.Opt[[]string] { return some(m.set.FrontendSubnets) }, sameSet, func() incumbent[[]string] { return t.liveFrontSubnets(live) }); s.Set {
 		out.Subnets = model.SubnetsNamed{Refs: s.Value, Of: s.Origin}
 		note("subnets", s.Origin)
 	}
-	if g := agree(t, t.members, "frontend-nlb-security-groups", func(m *member) settings.Opt[[]string] { return some(m.set.FrontendGroups) }, slices.Equal); g.Set {
+	if g := agree(t, t.members, "frontend-nlb-security-groups", func(m *member) settings.Opt[[]string] { return some(m.set.FrontendGroups) }, slices.Equal, func() incumbent[[]string] { return t.liveGroups(live) }); g.Set {
 		out.Groups = &model.GroupsGiven{Refs: g.Value, Of: g.Origin}
 		note("securityGroups", g.Origin)
 	}
 	t.frontAddresses(out)
 	same := func(a, b map[string]string) bool { return maps.Equal(a, b) }
-	out.Attributes = agree(t, t.members, "frontend-nlb-attributes", func(m *member) settings.Opt[map[string]string] { return m.set.FrontendAttributes }, same).Value
-	if tags := agree(t, t.members, "frontend-nlb-tags", func(m *member) settings.Opt[map[string]string] { return m.set.FrontendTags }, same); tags.Set {
+	out.Attributes = agree(t, t.members, "frontend-nlb-attributes", func(m *member) settings.Opt[map[string]string] { return m.set.FrontendAttributes }, same, func() incumbent[map[string]string] {
+		attributes := t.liveAttributes(live)
+		return serving(attributes, attributes != nil, func(live, asked map[string]string) bool {
+			return !slices.ContainsFunc(sortedKeys(asked), func(k string) bool { return !plan.SameAttribute(live[k], asked[k]) })
+		})
+	}).Value
+	if tags := agree(t, t.members, "frontend-nlb-tags", func(m *member) settings.Opt[map[string]string] { return m.set.FrontendTags }, same, func() incumbent[map[string]string] {
+		if live == nil {
+			return incumbent[map[string]string]{}
+		}
+		return serving(liveTags(live.Tags), true, func(live, asked map[string]string) bool {
+			return !slices.ContainsFunc(sortedKeys(asked), func(k string) bool { return live[k] != asked[k] })
+		})
+	}); tags.Set {
 		out.Tags = t.allowed(t.memberOf(tags.Origin), tags.Value, tags.Origin)
 	}
 	for _, p := range t.frontPorts(out) {
@@ -94,20 +111,32 @@ func (t *translation) frontFault(out *model.FrontNLB, o finding.Origin, message,
 }
 
 func (t *translation) frontAddresses(out *model.FrontNLB) {
-	eips := agree(t, t.members, "frontend-nlb-eip-allocations", func(m *member) settings.Opt[[]string] { return some(m.set.FrontendAddresses) }, sameSet)
+	eips := agree(t, t.members, "frontend-nlb-eip-allocations", func(m *member) settings.Opt[[]string] { return some(m.set.FrontendAddresses) }, sameSet, func() incumbent[[]string] {
+		if live := t.liveFront(); live != nil {
+			return serving(live.Addresses, true, sameSet)
+		}
+		return incumbent[[]string]{}
+	})
 	out.Addresses = eips.Value
 	if !eips.Set {
 		return
 	}
 	out.Origins["addresses"] = eips.Origin
-	if out.Scheme != model.InternetFacing {
+	if out.Scheme != model.InternetFacing && len(eips.Value) > 0 {
 		t.frontFault(out, eips.Origin, "elastic addresses need scheme internet-facing", "set frontend-nlb-scheme, or remove the addresses")
 	}
 }
 
-// frontPorts unites what the members map; of two targets of one port the first member's stays.
+// frontAsk is the port of the ALB to which a member maps a port of the frontend NLB.
+type frontAsk struct {
+	m      *member
+	target int32
+}
+
+// frontPorts unites what the members map. Of two targets of one port the live one stays as long as a
+// member asks for it; otherwise the first member's.
 func (t *translation) frontPorts(out *model.FrontNLB) []*frontPort {
-	byNumber := map[int32]*frontPort{}
+	byNumber := map[int32][]frontAsk{}
 	var unmatched []string
 	for _, m := range t.members {
 		wish := m.set.FrontendPorts.Value
@@ -123,41 +152,64 @@ func (t *translation) frontPorts(out *model.FrontNLB) []*frontPort {
 				unmatched = append(unmatched, fmt.Sprintf("%d (%s)", target, m.ref))
 				continue
 			}
-			p := byNumber[number]
-			if p == nil {
-				p = &frontPort{number: number, target: target}
-				byNumber[number] = p
-			}
-			if p.target != target {
-				t.conflict(m, m.set.FrontendPorts.Origin, finding.AnnotationConflict, fmt.Sprintf("frontend-nlb-listener-port-mapping: %d=%d (not %d=%d)", number, target, number, p.target), p.members[0].ref)
-				continue
-			}
-			p.members = append(p.members, m)
+			byNumber[number] = append(byNumber[number], frontAsk{m, target})
 		}
 	}
 	if len(byNumber) == 0 && !out.Partial {
 		t.frontFault(out, out.Of, "nobody listens on the mapped ports "+strings.Join(unmatched, ", "), "map to ports of listen-ports")
 	}
-	return slices.SortedFunc(maps.Values(byNumber), func(a, b *frontPort) int { return cmp.Compare(a.number, b.number) })
+	var ports []*frontPort
+	for _, number := range slices.Sorted(maps.Keys(byNumber)) {
+		ports = append(ports, t.frontPort(number, byNumber[number]))
+	}
+	return ports
+}
+
+// frontPort settles where a port of the frontend NLB leads.
+func (t *translation) frontPort(number int32, asks []frontAsk) *frontPort {
+	won, isLive := asks[0], false
+	if slices.ContainsFunc(asks, func(a frontAsk) bool { return a.target != won.target }) {
+		t.stack.Contested = true
+		if live := t.liveFrontTarget(number); live != 0 {
+			if i := slices.IndexFunc(asks, func(a frontAsk) bool { return a.target == live }); i >= 0 {
+				won, isLive = asks[i], true
+			}
+		}
+	}
+	p := &frontPort{number: number, target: won.target}
+	for _, a := range asks {
+		if a.target == won.target {
+			p.members = append(p.members, a.m)
+			continue
+		}
+		t.notTaken(a.m, a.m.set.FrontendPorts.Origin, finding.AnnotationConflict, fmt.Sprintf("frontend-nlb-listener-port-mapping of port %d", number), a.target, won.target, won.m.ref, isLive)
+	}
+	return p
 }
 
 func (t *translation) frontListener(out *model.FrontNLB, p *frontPort) {
-	text := func(key string, get func(settings.FrontendHealth) settings.Opt[string]) string {
-		return agree(t, p.members, fmt.Sprintf("%s on port %d", key, p.number), func(m *member) settings.Opt[string] { return get(m.set.FrontendHealth) }, equal[string]).Value
+	text := func(key string, get func(settings.FrontendHealth) settings.Opt[string], live func(model.HealthCheck) string) string {
+		return agree(t, p.members, fmt.Sprintf("%s on port %d", key, p.number), func(m *member) settings.Opt[string] { return get(m.set.FrontendHealth) }, equal[string], func() incumbent[string] {
+			check, known := t.liveFrontCheck(p.number)
+			return serving(live(check), known, equal[string])
+		}).Value
 	}
-	num := func(key string, get func(settings.FrontendHealth) settings.Opt[int32], def int32) int32 {
-		return agree(t, p.members, fmt.Sprintf("%s on port %d", key, p.number), func(m *member) settings.Opt[int32] { return get(m.set.FrontendHealth) }, equal[int32]).Or(def)
+	num := func(key string, get func(settings.FrontendHealth) settings.Opt[int32], live func(model.HealthCheck) int32, def int32) int32 {
+		return agree(t, p.members, fmt.Sprintf("%s on port %d", key, p.number), func(m *member) settings.Opt[int32] { return get(m.set.FrontendHealth) }, equal[int32], func() incumbent[int32] {
+			check, known := t.liveFrontCheck(p.number)
+			return serving(live(check), known, equal[int32])
+		}).Or(def)
 	}
 	const key = "frontend-nlb-healthcheck-"
 	check := model.HealthCheck{
-		Port:               cmp.Or(text(key+"port", func(h settings.FrontendHealth) settings.Opt[string] { return h.Port }), assemble.TrafficPort),
-		Protocol:           cmp.Or(text(key+"protocol", func(h settings.FrontendHealth) settings.Opt[string] { return h.Protocol }), "HTTP"),
-		Path:               cmp.Or(text(key+"path", func(h settings.FrontendHealth) settings.Opt[string] { return h.Path }), "/"),
-		HTTPCodes:          cmp.Or(text(key+"success-codes", func(h settings.FrontendHealth) settings.Opt[string] { return h.Codes }), "200"),
-		IntervalSeconds:    num(key+"interval-seconds", func(h settings.FrontendHealth) settings.Opt[int32] { return h.Interval }, 15),
-		TimeoutSeconds:     num(key+"timeout-seconds", func(h settings.FrontendHealth) settings.Opt[int32] { return h.Timeout }, 5),
-		HealthyThreshold:   num(key+"healthy-threshold-count", func(h settings.FrontendHealth) settings.Opt[int32] { return h.Healthy }, 2),
-		UnhealthyThreshold: num(key+"unhealthy-threshold-count", func(h settings.FrontendHealth) settings.Opt[int32] { return h.Unhealthy }, 2),
+		Port:               cmp.Or(text(key+"port", func(h settings.FrontendHealth) settings.Opt[string] { return h.Port }, func(c model.HealthCheck) string { return c.Port }), assemble.TrafficPort),
+		Protocol:           cmp.Or(text(key+"protocol", func(h settings.FrontendHealth) settings.Opt[string] { return h.Protocol }, func(c model.HealthCheck) string { return c.Protocol }), "HTTP"),
+		Path:               cmp.Or(text(key+"path", func(h settings.FrontendHealth) settings.Opt[string] { return h.Path }, func(c model.HealthCheck) string { return c.Path }), "/"),
+		HTTPCodes:          cmp.Or(text(key+"success-codes", func(h settings.FrontendHealth) settings.Opt[string] { return h.Codes }, func(c model.HealthCheck) string { return c.HTTPCodes }), "200"),
+		IntervalSeconds:    num(key+"interval-seconds", func(h settings.FrontendHealth) settings.Opt[int32] { return h.Interval }, func(c model.HealthCheck) int32 { return c.IntervalSeconds }, 15),
+		TimeoutSeconds:     num(key+"timeout-seconds", func(h settings.FrontendHealth) settings.Opt[int32] { return h.Timeout }, func(c model.HealthCheck) int32 { return c.TimeoutSeconds }, 5),
+		HealthyThreshold:   num(key+"healthy-threshold-count", func(h settings.FrontendHealth) settings.Opt[int32] { return h.Healthy }, func(c model.HealthCheck) int32 { return c.HealthyThreshold }, 2),
+		UnhealthyThreshold: num(key+"unhealthy-threshold-count", func(h settings.FrontendHealth) settings.Opt[int32] { return h.Unhealthy }, func(c model.HealthCheck) int32 { return c.UnhealthyThreshold }, 2),
 	}
 	l := model.FrontListener{Port: p.number, Target: p.target, Group: naming.FrontendTargetGroupID(p.number)}
 	for _, m := range p.members {
@@ -183,9 +235,6 @@ func (t *translation) frontSources(alb *model.ALB, front *model.FrontNLB) {
 	for _, l := range front.Listeners {
 		if slices.ContainsFunc(t.ports, func(p *port) bool { return p.number == l.Port }) {
 			continue
-		}
-		if slices.Contains(managed.Group.KeepPorts, l.Target) {
-			managed.Group.KeepPorts = append(managed.Group.KeepPorts, l.Port)
 		}
 		for _, r := range slices.Clone(managed.Group.Ingress) {
 			if r.From == l.Target {

@@ -53,7 +53,7 @@ func FuzzOneMemberNeverStopsTheOther(f *testing.F) {
 			t.Fatal(err)
 		}
 		v := cluster.NewView(src)
-		stack, found := ingress.New(ingress.Options{Cluster: "rig", Class: "alb"}).Translate(v, model.StackID{Kind: model.Ingress, Name: "g"})
+		stack, found := ingress.New(ingress.Options{Cluster: "rig", Class: "alb"}).Translate(v, model.StackID{Kind: model.Ingress, Name: "g"}, nil)
 		served := false
 		for _, l := range stack.ALB.Listeners {
 			for _, r := range l.Rules {
@@ -96,6 +96,6 @@ func BenchmarkTranslateGroupOfHundred(b *testing.B) {
 	}
 	f := ingress.New(ingress.Options{Cluster: "rig", Class: "alb"})
 	for b.Loop() {
-		f.Translate(cluster.NewView(src), model.StackID{Kind: model.Ingress, Name: "g"})
+		f.Translate(cluster.NewView(src), model.StackID{Kind: model.Ingress, Name: "g"}, nil)
 	}
 }

@@ -53,7 +53,7 @@ func stacks(t *testing.T, f *ingress.Frontend, src cluster.Source) []model.Stack
 func translate(t *testing.T, f *ingress.Frontend, src cluster.Source, id model.StackID) (model.Stack, finding.List) {
 	t.Helper()
 	v := cluster.NewView(src)
-	stack, found := f.Translate(v, id)
+	stack, found := f.Translate(v, id, nil)
 	if v.Err() != nil {
 		t.Fatal(v.Err())
 	}

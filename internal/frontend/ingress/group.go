@@ -59,10 +59,14 @@ type member struct {
 	// tags of the class alone, and those over the member's own.
 	classTags, tags map[string]string
 	// blocked says that everything the member contributes is held; lost that it is not even known
-	// which ports it has, or where among the others it stands; unclassed that its class parameters
-	// are not known.
-	blocked, lost, unclassed bool
-	ports                    []settings.ListenPort
+	// which ports it has, or where among the others it stands.
+	blocked, lost bool
+	// oversized is for one with more listeners or rules than the operator allows.
+	oversized bool
+	// classMissing is for one that is not accepted because its class cannot be read, rather than
+	// because the class does not admit it.
+	classMissing bool
+	ports        []settings.ListenPort
 	// certificate is one to be requested; secure says that one was asked for.
 	certificate *model.ManagedCertificate
 	secure      bool
@@ -71,6 +75,9 @@ type member struct {
 // group is what was found for a stack.
 type group struct {
 	members []*member // in group order
+	// former are Ingresses that carry the finalizer of the stack and are not accepted: their class is
+	// missing, or does not admit them. A finalizer proves nothing; at most their own rules stay.
+	former  []*member
 	leaving []model.Member
 	found   finding.List
 	guard   *finding.Finding
@@ -87,6 +94,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) group {
 	slices.SortFunc(g.members, func(a, b *member) int {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.ref.Namespace+"/"+a.ref.Name, b.ref.Namespace+"/"+b.ref.Name))
 	})
+	slices.SortFunc(g.former, func(a, b *member) int { return a.ref.Compare(b.ref) })
 	slices.SortFunc(g.leaving, func(a, b model.Member) int { return a.Ref.Compare(b.Ref) })
 	return g
 }
@@ -123,7 +131,9 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 	if ing.DeletionTimestamp != nil {
 		if claimed {
 			g.leaving = append(g.leaving, leave)
-			g.guard = cmp.Or(g.guard, deletionGuard(ing))
+			if p := f.place(v, ing); p.fault == nil && p.managed && p.id == id {
+				g.guard = cmp.Or(g.guard, deletionGuard(ing))
+			}
 		}
 		return
 	}
@@ -133,11 +143,11 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 	}
 	switch {
 	case p.fault != nil && claimed:
-		// What it had stays: a class deleted by accident must not tear rules down.
+		// The rules that it had stay: a class deleted by accident must not tear them down.
 		g.found.Add(*p.fault)
 		m := newMember(ing, p.set)
-		m.blocked, m.lost, m.unclassed = true, true, !p.managed && p.params == nil
-		g.members = append(g.members, m)
+		m.blocked, m.lost, m.classMissing = true, true, p.fault.Reason == finding.IngressClassInvalid
+		g.former = append(g.former, m)
 	case p.fault != nil:
 		if id == implicit(ing) && len(claimedBy(ing)) == 0 {
 			g.found.Add(*p.fault)

@@ -74,7 +74,7 @@ func TestTranslationNeedsOnlyWhatItsViewRemembers(t *testing.T) {
 		f := ingress.New(ingress.Options{Cluster: "rig", Class: "alb"})
 		for _, id := range stacks(t, f, src) {
 			v := cluster.NewView(src)
-			want, _ := f.Translate(v, id)
+			want, _ := f.Translate(v, id, nil)
 			only := remembered{Source: src, refs: map[cluster.Ref]bool{}, queries: map[cluster.Query]bool{}}
 			for _, r := range v.Refs() {
 				only.refs[r] = true

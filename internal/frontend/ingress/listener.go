@@ -11,6 +11,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -18,8 +19,7 @@ const defaultBackendField = "spec.defaultBackend"
 
 // listener builds one port with its default action and rules.
 func (t *translation) listener(p *port) model.Listener {
-	l := model.Listener{Port: p.number, Tags: t.sharedTags(p.members), Attributes: t.listenerAttributes(p)}
-	l.Unsure.Redirect = t.unsureRedirect && !p.tls
+	l := model.Listener{Port: p.number, Tags: t.listenerTags(p), Attributes: t.listenerAttributes(p)}
 	for _, m := range p.members {
 		l.Members = append(l.Members, m.ref)
 	}
@@ -50,30 +50,31 @@ func (t *translation) listener(p *port) model.Listener {
 }
 
 func (t *translation) listenerAttributes(p *port) map[string]string {
-	if t.firstUnclassed(p) {
-		return nil
-	}
 	key := p.listens().Key()
 	of := func(c settings.Class) map[string]string { return c.ListenerAttributes[key] }
 	out := agreeKeys(t, p.members, "listener-attributes."+key, func(m *member) settings.Opt[map[string]string] {
 		return m.set.ListenerAttributes[key]
-	}, of(p.members[0].set.Class))
+	}, of, func() map[string]string { return t.liveListenerAttributes(p.number) }, plan.SameAttribute)
 	t.unheard(p.members, "spec.listeners", of, out)
 	return out
 }
 
 // secure settles what a listener with TLS has besides.
 func (t *translation) secure(p *port, l *model.Listener) {
-	policy, unsurePolicy := guardedPort(t, p, "ssl-policy", func(m *member) settings.Opt[string] { return written(m.set.SSLPolicy) }, equal[string])
+	policy := agreeOn(t, p, "ssl-policy", func(m *member) settings.Opt[string] { return written(m.set.SSLPolicy) }, equal[string], func() incumbent[string] {
+		if live := listenerOf(t.liveALB(), p.number); live != nil && live.Protocol == "HTTPS" {
+			return serving(live.Policy, true, equal[string])
+		}
+		return incumbent[string]{}
+	})
 	out := &model.TLS{Policy: policy.Or(t.opt.DefaultSSLPolicy)}
-	mutual, unsureMutual := guardedPort(t, p, "mutual-authentication", func(m *member) settings.Opt[mutualAuth] {
+	mutual := agreeOn(t, p, "mutual-authentication", func(m *member) settings.Opt[mutualAuth] {
 		o := m.set.MutualAuth
 		if a, ok := o.Value[p.number]; ok {
 			return settings.Of(mutualAuth(a), o.Origin)
 		}
 		return settings.Opt[mutualAuth]{Fault: o.Fault, Origin: o.Origin}
-	}, func(a, b mutualAuth) bool { return reflect.DeepEqual(a, b) })
-	l.Unsure.Policy, l.Unsure.MutualAuth = unsurePolicy, unsureMutual
+	}, func(a, b mutualAuth) bool { return reflect.DeepEqual(a, b) }, func() incumbent[mutualAuth] { return t.liveMutualAuth(p.number) })
 	if mutual.Set {
 		out.MutualAuth = new(model.MutualAuth(mutual.Value))
 		out.MutualAuth.Of = mutual.Origin
@@ -115,8 +116,8 @@ func (t *translation) defaultAction(p *port, l *model.Listener) {
 			continue
 		}
 		if winner != nil {
-			t.conflict(m, finding.Origin{Object: m.ref, Field: defaultBackendField}, finding.ListenerConflict,
-				fmt.Sprintf("the default backend of port %d", p.number), winner.ref)
+			t.notTaken(m, finding.Origin{Object: m.ref, Field: defaultBackendField}, finding.ListenerConflict, fmt.Sprintf("the default backend of port %d,", p.number),
+				backendName(*m.ing.Spec.DefaultBackend), backendName(*winner.ing.Spec.DefaultBackend), winner.ref, false)
 			continue
 		}
 		winner = m
@@ -135,6 +136,17 @@ func (t *translation) defaultAction(p *port, l *model.Listener) {
 		return
 	}
 	l.Default = actions
+}
+
+// backendName names a backend in messages.
+func backendName(b networkingv1.IngressBackend) string {
+	switch {
+	case b.Service != nil:
+		return b.Service.Name
+	case b.Resource != nil:
+		return b.Resource.Kind + " " + b.Resource.Name
+	}
+	return ""
 }
 
 // rulePath is one path of an Ingress, at its place in the order of precedence.

@@ -11,38 +11,35 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
 // loadBalancer merges what the members say about the load balancer as a whole.
 func (t *translation) loadBalancer() *model.ALB {
-	first := t.members[0].set.Class
-	scheme, unsureScheme := guarded(t, "scheme", func(m *member) settings.Opt[model.Scheme] { return m.set.Scheme }, equal[model.Scheme])
-	address, unsureAddress := guarded(t, "ip-address-type", func(m *member) settings.Opt[model.AddressType] { return m.set.AddressType }, equal[model.AddressType])
-	pool := agree(t, t.members, "customer-owned-ipv4-pool", func(m *member) settings.Opt[string] { return m.set.CoIPPool }, equal[string])
+	live := t.liveALB()
+	scheme := agree(t, t.members, "scheme", func(m *member) settings.Opt[model.Scheme] { return m.set.Scheme }, equal[model.Scheme],
+		of(live, func(lb *observed.LoadBalancer) model.Scheme { return lb.Scheme }))
+	address := agree(t, t.members, "ip-address-type", func(m *member) settings.Opt[model.AddressType] { return m.set.AddressType }, equal[model.AddressType],
+		of(live, func(lb *observed.LoadBalancer) model.AddressType { return lb.AddressType }))
+	pool := agree(t, t.members, "customer-owned-ipv4-pool", func(m *member) settings.Opt[string] { return m.set.CoIPPool }, equal[string],
+		of(live, func(lb *observed.LoadBalancer) string { return lb.CoIPPool }))
 	alb := &model.ALB{
 		Scheme:      scheme.Or(t.opt.DefaultScheme),
-		Unsure:      model.Unsure{Scheme: unsureScheme, AddressType: unsureAddress, IPAMPool: t.firstUnclassed(nil)},
 		AddressType: address.Or(model.IPv4),
 		CoIPPool:    pool.Value,
-		IPAMPool:    first.IPAMPool,
-		Capacity:    t.capacity(first),
-		Tags:        t.sharedTags(t.members),
+		IPAMPool:    t.ipamPool(),
+		Capacity:    t.capacity(),
+		Tags:        t.sharedTags(t.members, live),
 		Origins:     map[string]finding.Origin{},
 	}
-	if !t.firstUnclassed(nil) {
-		alb.Attributes = agreeKeys(t, t.members, "load-balancer-attributes", func(m *member) settings.Opt[map[string]string] {
-			return m.set.LoadBalancer.Attributes
-		}, first.Attributes)
-	}
-	if alb.IPAMPool == "" {
-		alb.IPAMPool = agree(t, t.members, "ipam-ipv4-pool-id", func(m *member) settings.Opt[string] {
-			return written(m.set.IPAMPool)
-		}, equal[string]).Value
-	}
+	alb.Attributes = agreeKeys(t, t.members, "load-balancer-attributes", func(m *member) settings.Opt[map[string]string] {
+		return m.set.LoadBalancer.Attributes
+	}, func(c settings.Class) map[string]string { return c.Attributes }, func() map[string]string { return t.liveAttributes(live) }, plan.SameAttribute)
 	name := t.name()
 	alb.Name = cmp.Or(name.Value, naming.LoadBalancer(t.opt.Cluster, t.id, alb.Scheme))
-	alb.Subnets, alb.Unsure.Subnets = t.subnets()
+	alb.Subnets = t.subnets()
 	alb.SecurityGroups = t.securityGroups(alb)
 	t.unheardClasses(alb)
 	t.origin(alb, "scheme", scheme.Origin)
@@ -54,7 +51,7 @@ func (t *translation) loadBalancer() *model.ALB {
 
 // name is the name that is asked for. One that AWS would refuse is left out: a live load balancer
 // has another anyway, and the others should not have to wait for a new one.
-func (t *translation) name() settings.Opt[string] {
+func (t *translation) name() merged[string] {
 	return agree(t, t.members, "load-balancer-name", func(m *member) settings.Opt[string] {
 		o := written(m.set.Name)
 		if fault := naming.LoadBalancerNameFault(o.Value); o.Set && fault != "" {
@@ -66,7 +63,23 @@ func (t *translation) name() settings.Opt[string] {
 			return settings.Opt[string]{}
 		}
 		return o
-	}, equal[string])
+	}, equal[string], of(t.liveALB(), func(lb *observed.LoadBalancer) string { return lb.Name }))
+}
+
+// ipamPool is the pool of public addresses: that of the first member's class, or else of annotations.
+func (t *translation) ipamPool() string {
+	live := of(t.liveALB(), func(lb *observed.LoadBalancer) string { return lb.IPAMPool })
+	const key = "ipv4IPAMPoolId"
+	pool := func(c settings.Class) map[string]string {
+		if c.IPAMPool == "" {
+			return nil
+		}
+		return map[string]string{key: c.IPAMPool}
+	}
+	if first := t.members[0].set.Class.IPAMPool; first != "" {
+		return t.classKey(t.members, "ipamConfiguration", key, first, pool, live)
+	}
+	return agree(t, t.members, "ipam-ipv4-pool-id", func(m *member) settings.Opt[string] { return written(m.set.IPAMPool) }, equal[string], live).Value
 }
 
 func (t *translation) origin(alb *model.ALB, field string, o finding.Origin) {
@@ -83,22 +96,28 @@ func written(o settings.Opt[string]) settings.Opt[string] {
 	return o
 }
 
+// capacityKey is the one key of the capacity annotation.
+const capacityKey = "CapacityUnits"
+
 // capacity is the reservation, nil if nobody speaks of one. Parameters of the first member's
 // class decide alone; annotations are not even read then.
-func (t *translation) capacity(class settings.Class) *int32 {
+func (t *translation) capacity() *int32 {
+	class := func(c settings.Class) map[string]string {
+		if c.Capacity == nil {
+			return nil
+		}
+		return map[string]string{capacityKey: fmt.Sprint(*c.Capacity)}
+	}
 	for _, m := range t.members {
-		t.block(m, m.set.LoadBalancer.Capacity.Check(), !t.opt.NoCapacity && class.Capacity == nil)
+		t.block(m, m.set.LoadBalancer.Capacity.Check(), !t.opt.NoCapacity && t.members[0].set.Class.Capacity == nil)
 	}
-	if t.opt.NoCapacity || t.firstUnclassed(nil) {
+	if t.opt.NoCapacity {
 		return nil
-	}
-	if class.Capacity != nil {
-		return class.Capacity
 	}
 	units := agreeKeys(t, t.members, "minimum-load-balancer-capacity", func(m *member) settings.Opt[map[string]string] {
 		return m.set.LoadBalancer.Capacity
-	}, nil)
-	raw, ok := units["CapacityUnits"]
+	}, class, t.liveCapacity, equal[string])
+	raw, ok := units[capacityKey]
 	n, err := strconv.ParseInt(raw, 10, 32)
 	if !ok || err != nil {
 		return nil
@@ -126,8 +145,8 @@ func (w subnetWish) same(o subnetWish) bool {
 	})
 }
 
-func (t *translation) subnets() (_ model.SubnetChoice, unsure bool) {
-	wish, unsure := guarded(t, "subnets", func(m *member) settings.Opt[subnetWish] {
+func (t *translation) subnets() model.SubnetChoice {
+	wish := agree(t, t.members, "subnets", func(m *member) settings.Opt[subnetWish] {
 		c := m.set.Class
 		from := c.Origin
 		switch s := some(m.set.Subnets); {
@@ -141,39 +160,63 @@ func (t *translation) subnets() (_ model.SubnetChoice, unsure bool) {
 			return settings.Of(subnetWish{ids: s.Value}, s.Origin)
 		}
 		return settings.Opt[subnetWish]{}
-	}, subnetWish.same)
-	switch {
-	case !wish.Set:
-		return model.SubnetsDiscovered{}, unsure
-	case len(wish.Value.ids) > 0:
-		return model.SubnetsNamed{Refs: wish.Value.ids, Of: wish.Origin}, unsure
+	}, subnetWish.same, func() incumbent[subnetWish] { return t.liveSubnets(t.liveALB(), false) })
+	if !wish.Set || wish.kept {
+		return model.SubnetsDiscovered{} // those that are live
 	}
-	return model.SubnetsTagged{Tags: wish.Value.tags, Of: wish.Origin}, unsure
+	return wish.Value.choice(wish.Origin)
+}
+
+// choice is the wish as the model has it.
+func (w subnetWish) choice(from finding.Origin) model.SubnetChoice {
+	if len(w.ids) > 0 {
+		return model.SubnetsNamed{Refs: w.ids, Of: from}
+	}
+	return model.SubnetsTagged{Tags: w.tags, Of: from}
+}
+
+// givenGroups are the security groups that members ask for; unset, the load balancer gets a group of its
+// own. Who names client ranges asks for such a group, and where it is live, it stays.
+func (t *translation) givenGroups() settings.Opt[[]string] {
+	var live incumbent[[]string]
+	if t.live != nil {
+		live = t.liveGroups(t.liveALB())
+	}
+	ranges := func(m *member) settings.Opt[[]string] {
+		return settings.First(some(m.set.InboundCIDRs), some(m.set.PrefixLists))
+	}
+	given := agree(t, t.members, "security-groups", func(m *member) settings.Opt[[]string] {
+		o := some(m.set.SecurityGroups)
+		if o.Present() || !live.known || len(live.value) > 0 || !ranges(m).Set {
+			return o
+		}
+		return settings.Of([]string(nil), ranges(m).Origin)
+	}, slices.Equal, func() incumbent[[]string] { return live })
+	if t.live == nil && given.Set && slices.ContainsFunc(t.members, func(m *member) bool { return ranges(m).Set }) {
+		t.stack.Contested = true
+	}
+	if len(given.Value) == 0 {
+		return settings.Opt[[]string]{}
+	}
+	return given.Opt
 }
 
 // securityGroups decides who guards the load balancer and from which group its targets see it.
 func (t *translation) securityGroups(alb *model.ALB) model.GroupChoice {
-	given := agree(t, t.members, "security-groups", func(m *member) settings.Opt[[]string] { return some(m.set.SecurityGroups) }, slices.Equal)
+	given := t.givenGroups()
 	for _, m := range t.members {
 		t.block(m, m.set.ManageBackendRules.Check(), given.Set)
 	}
 	backend := !t.opt.NoBackendGroup
 	var sources []model.IngressRule
-	var kept []int32
 	for _, p := range t.ports {
-		rules, unknown := t.sources(p, alb.MayHaveIPv6(), !given.Set)
-		sources = append(sources, rules...)
-		if unknown {
-			kept = append(kept, p.number)
-		}
+		sources = append(sources, t.sources(p, alb.AddressType.HasIPv6(), !given.Set)...)
 	}
 	defer func() { t.stack.BackendGroup.Needed = t.peer != nil && t.peer.BackendGroup }()
 	if given.Set {
-		manage, unsure := guarded(t, "manage-backend-security-group-rules", func(m *member) settings.Opt[bool] { return m.set.ManageBackendRules }, equal[bool])
-		choice := model.GroupsGiven{
-			Refs: given.Value, Of: given.Origin,
-			Backend: manage.Or(t.opt.ManageBackendRules) || unsure && backend, UnsureBackend: unsure && backend,
-		}
+		manage := agree(t, t.members, "manage-backend-security-group-rules", func(m *member) settings.Opt[bool] { return m.set.ManageBackendRules }, equal[bool],
+			of(t.liveALB(), func(lb *observed.LoadBalancer) bool { return slices.Contains(lb.SecurityGroups, t.liveBackendGroup()) }))
+		choice := model.GroupsGiven{Refs: given.Value, Of: given.Origin, Backend: manage.Or(t.opt.ManageBackendRules)}
 		if choice.Backend && !backend {
 			m := t.members[0]
 			t.found.Add(finding.Finding{
@@ -190,6 +233,6 @@ func (t *translation) securityGroups(alb *model.ALB) model.GroupChoice {
 	t.peer = &model.Peer{BackendGroup: backend, ManagedGroup: !backend}
 	return model.GroupsManaged{Backend: backend, Group: model.SecurityGroup{
 		Name: naming.ManagedGroup(t.opt.Cluster, t.id), Description: naming.ManagedGroupDescription,
-		Tags: assemble.Overlay(alb.Tags), Ingress: sources, KeepPorts: kept,
+		Tags: assemble.Overlay(alb.Tags), Ingress: sources,
 	}}
 }

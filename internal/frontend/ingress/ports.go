@@ -35,7 +35,8 @@ func (p *port) all(order []*member) []*member {
 	return out
 }
 
-// mergePorts unites the members' ports; the first member decides the protocol.
+// mergePorts unites the members' ports. Where they disagree on the protocol, the live one stays as long
+// as a member asks for it; otherwise the first member decides.
 func (t *translation) mergePorts() {
 	byNumber := map[int32]*port{}
 	for _, m := range t.members {
@@ -48,35 +49,54 @@ func (t *translation) mergePorts() {
 			}
 			if p.tls == lp.TLS {
 				p.members = append(p.members, m)
-				continue
+			} else {
+				p.outvoted = append(p.outvoted, m)
 			}
-			p.outvoted = append(p.outvoted, m)
-			t.found.Add(finding.Finding{
-				Object: m.ref, Field: settings.Prefix + "listen-ports", Reason: finding.ListenerConflict,
-				Message: fmt.Sprintf("port %d is %s for %s, which comes first in the group, so its rules for %s are held", lp.Port, p.listens().Protocol(), p.members[0].ref, lp.Protocol()),
-				Fix:     "use the same protocol or another port", Blocks: finding.BlocksListener,
-			})
 		}
 	}
 	slices.SortFunc(t.ports, func(a, b *port) int { return cmp.Compare(a.number, b.number) })
+	for _, p := range t.ports {
+		t.settleProtocol(p)
+	}
+}
+
+// settleProtocol chooses the protocol of a port on which members disagree, and tells those that lose.
+func (t *translation) settleProtocol(p *port) {
+	if len(p.outvoted) == 0 {
+		return
+	}
+	t.stack.Contested = true
+	why := "comes first in group order"
+	if same, known := t.liveProtocol(p.listens()); known {
+		why = "has what is live"
+		if !same {
+			p.tls, p.members, p.outvoted = !p.tls, p.outvoted, p.members
+		}
+	}
+	for _, m := range p.outvoted {
+		lp := settings.ListenPort{Port: p.number, TLS: !p.tls}
+		t.found.Add(finding.Finding{
+			Object: m.ref, Field: settings.Prefix + "listen-ports", Reason: finding.ListenerConflict,
+			Message: fmt.Sprintf("port %d is %s for %s, which %s; the rules of this Ingress for %s are held", p.number, p.listens().Protocol(), p.members[0].ref, why, lp.Protocol()),
+			Fix:     "use the same protocol or another port", Blocks: finding.BlocksListener,
+		})
+	}
 }
 
 // sources are the clients that a managed security group admits to a port. Where groups are given
-// the answer is not used, but what the members disagree on is still worth saying. It is unsure where
-// members cannot be read that may decide.
-func (t *translation) sources(p *port, ipv6, managed bool) (rules []model.IngressRule, unsure bool) {
-	cidrs, unsure := guardedPort(t, p, "inbound-cidrs", func(m *member) settings.Opt[[]string] { return some(m.set.InboundCIDRs) }, sameSet)
-	lists, unsureLists := guardedPort(t, p, "security-group-prefix-lists", func(m *member) settings.Opt[[]string] { return some(m.set.PrefixLists) }, sameSet)
-	unsure = unsure || unsureLists
+// the answer is not used, but what the members disagree on is still worth saying.
+func (t *translation) sources(p *port, ipv6, managed bool) []model.IngressRule {
+	cidrs := agreeOn(t, p, "inbound-cidrs", func(m *member) settings.Opt[[]string] { return some(m.set.InboundCIDRs) }, sameSet, func() incumbent[[]string] { return t.liveCIDRs(p.number, ipv6) })
+	lists := agreeOn(t, p, "security-group-prefix-lists", func(m *member) settings.Opt[[]string] { return some(m.set.PrefixLists) }, sameSet, func() incumbent[[]string] { return t.livePrefixLists(p.number) })
 	if !cidrs.Set && !lists.Set {
 		if slices.ContainsFunc(p.members, func(m *member) bool { return m.set.InboundCIDRs.Check() != nil }) {
 			// To open the port to everybody would be worse than to change nothing.
-			return nil, unsure
+			return nil
 		}
-		return assemble.Sources(p.number, assemble.Everybody(), nil, ipv6), unsure
+		return assemble.Sources(p.number, assemble.Everybody(), nil, ipv6)
 	}
 	out := assemble.Sources(p.number, sorted(cidrs.Value), sorted(lists.Value), ipv6)
-	if len(out) == 0 && managed && cidrs.Set {
+	if len(out) == 0 && managed && cidrs.Set && !cidrs.kept {
 		m := p.members[0]
 		t.found.Add(finding.Finding{
 			Object: m.ref, Field: fieldOn(m.ref, cidrs.Origin), Reason: finding.AnnotationInvalid,
@@ -84,79 +104,22 @@ func (t *translation) sources(p *port, ipv6, managed bool) (rules []model.Ingres
 			Fix:     "add an IPv4 range, or set ip-address-type to dualstack",
 		})
 	}
-	return out, unsure
+	return out
 }
 
-// some takes an empty list for none.
-func some(o settings.Opt[[]string]) settings.Opt[[]string] {
-	if o.Set && len(o.Value) == 0 {
-		return settings.Opt[[]string]{}
-	}
-	return o
-}
-
-func sorted(s []string) []string {
-	out := slices.Clone(s)
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-func sameSet(a, b []string) bool { return slices.Equal(sorted(a), sorted(b)) }
-
-// perPort merges a setting that the members on a port must agree on.
-func perPort[T any](t *translation, p *port, key string, get func(*member) settings.Opt[T], same func(a, b T) bool) settings.Opt[T] {
-	return agree(t, p.members, fmt.Sprintf("%s on port %d", key, p.number), get, same)
-}
-
-// agree returns the first member's value; members that say something else get a finding.
-func agree[T any](t *translation, members []*member, what string, get func(*member) settings.Opt[T], same func(a, b T) bool) settings.Opt[T] {
-	var won settings.Opt[T]
-	var winner *member
-	for _, m := range members {
-		o := get(m)
-		switch {
-		case !o.Set:
-		case winner == nil:
-			won, winner = o, m
-		case !same(won.Value, o.Value):
-			t.conflict(m, o.Origin, finding.AnnotationConflict, fmt.Sprintf("%s: %v (not %v)", what, o.Value, won.Value), winner.ref)
-		}
-	}
-	return won
-}
-
-// agreeKeys unites maps; of different values for a key the first member's stays. Keys of decided
-// are settled elsewhere and cannot conflict.
-func agreeKeys(t *translation, members []*member, what string, get func(*member) settings.Opt[map[string]string], decided map[string]string) map[string]string {
-	out, winner := map[string]string{}, map[string]*member{}
-	for _, m := range members {
-		o := get(m)
-		for _, k := range sortedKeys(o.Value) {
-			v := o.Value[k]
-			_, settled := decided[k]
-			switch {
-			case winner[k] == nil:
-				out[k], winner[k] = v, m
-			case out[k] != v && !settled:
-				t.conflict(m, o.Origin, finding.AnnotationConflict, fmt.Sprintf("%s: %s=%s (not %s)", what, k, v, out[k]), winner[k].ref)
-			}
-		}
-	}
-	return assemble.Overlay(out, decided)
-}
-
-// sslRedirect is the HTTPS port that HTTP listeners redirect to. One that is not an HTTPS
-// listener of the group holds its member, whose rules must not be served in the clear instead.
-func (t *translation) sslRedirect() (to settings.Opt[int32], unsure bool) {
+// sslRedirect is the HTTPS port that HTTP listeners redirect to. One that is not an HTTPS listener of
+// the group holds its member, whose rules must not be served in the clear instead.
+func (t *translation) sslRedirect() settings.Opt[int32] {
 	wishes := map[*member]settings.Opt[int32]{}
 	for _, m := range t.members {
 		o := m.set.SSLRedirect
 		switch {
 		case !o.Set || slices.ContainsFunc(t.ports, func(p *port) bool { return p.tls && p.number == o.Value }):
-		case m.lost && t.claimed(m):
-			// Its HTTPS listener may well be live; then its redirect is, too.
 		case m.lost:
-			o = settings.Opt[int32]{}
+			// Its ports are not known. Where it serves on a live HTTPS listener, its redirect is live too.
+			if l := listenerOf(t.liveALB(), o.Value); l == nil || l.Protocol != "HTTPS" || !t.serves(m) {
+				o = settings.Opt[int32]{}
+			}
 		default:
 			err := fmt.Errorf("port %d is not an HTTPS listener of the group", o.Value)
 			m.blocked = true
@@ -168,7 +131,5 @@ func (t *translation) sslRedirect() (to settings.Opt[int32], unsure bool) {
 		}
 		wishes[m] = o
 	}
-	return guarded(t, "ssl-redirect", func(m *member) settings.Opt[int32] { return wishes[m] }, equal[int32])
+	return agree(t, t.members, "ssl-redirect", func(m *member) settings.Opt[int32] { return wishes[m] }, equal[int32], t.liveRedirect).Opt
 }
-
-func equal[T comparable](a, b T) bool { return a == b }

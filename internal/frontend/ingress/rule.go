@@ -24,7 +24,7 @@ func (t *translation) rule(m *member, p *port, path rulePath, held bool) (model.
 		// A live rule of these conditions may stay; a new one has to be made of less.
 		r.Held, r.Instead = true, t.ownConditions(m, path)
 		if why, _ := t.limits().excess(r.Instead); why != "" {
-			t.stack.Held = append(t.stack.Held, model.HeldRule{Member: m.ref, Hosts: r.Hosts(), Paths: r.Paths()})
+			t.retainUnplaced(m, r)
 			return model.Rule{}, false
 		}
 		return r, true
@@ -34,7 +34,7 @@ func (t *translation) rule(m *member, p *port, path rulePath, held bool) (model.
 	} else if pathFault(path) != "" {
 		// A live rule of these patterns is kept, but no new one is put on paths that nobody
 		// can have meant.
-		t.stack.Held = append(t.stack.Held, model.HeldRule{Member: m.ref, Hosts: r.Hosts(), Paths: r.Paths()})
+		t.retainUnplaced(m, r)
 		return model.Rule{}, false
 	} else {
 		r.Held = true

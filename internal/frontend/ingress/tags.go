@@ -9,6 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -51,15 +52,35 @@ func (t *translation) allowed(m *member, tags map[string]string, from finding.Or
 	return out
 }
 
-// sharedTags are the tags of what several members share.
-func (t *translation) sharedTags(members []*member) map[string]string {
+// listenerTags are the tags of the listener of a port and of what it has.
+func (t *translation) listenerTags(p *port) map[string]string {
+	return t.mergeTags(p.members, func() map[string]string {
+		if l := listenerOf(t.liveALB(), p.number); l != nil {
+			return liveTags(l.Tags)
+		}
+		return nil
+	})
+}
+
+// sharedTags are the tags of the load balancer.
+func (t *translation) sharedTags(members []*member, live *observed.LoadBalancer) map[string]string {
+	return t.mergeTags(members, func() map[string]string {
+		if live == nil {
+			return nil
+		}
+		return liveTags(live.Tags)
+	})
+}
+
+// mergeTags are the tags of what several members share.
+func (t *translation) mergeTags(members []*member, live func() map[string]string) map[string]string {
 	tags := agreeKeys(t, members, "tags", func(m *member) settings.Opt[map[string]string] {
 		from := m.set.Tags.Origin
 		if from.Object.IsZero() {
 			from = finding.Origin{Object: m.set.Class.Origin.Object, Field: "spec.tags"}
 		}
 		return settings.Of(m.tags, from)
-	}, nil)
+	}, noClassKeys, live, equal[string])
 	return t.withDefaults(tags)
 }
 

@@ -62,7 +62,7 @@ func (t *translation) buildGroup(m *member, svc *corev1.Service, port intstr.Int
 	g, found := assemble.TargetGroup(assemble.GroupRequest{
 		Service: svc, Port: port, Settings: s, DefaultType: t.opt.DefaultTargetType,
 		NoIPTargets: t.opt.NoIPTargets, ControlPort: s.ControlPorts[svc.Name+"."+port.String()],
-		LoadBalancer: t.addressType(), Origin: at,
+		LoadBalancer: t.stack.ALB.AddressType, Origin: at,
 	})
 	if f := own.Tags.Check(); f != nil {
 		found.Add(f.Finding(finding.BlocksRule))
@@ -95,14 +95,6 @@ func (t *translation) backend(svc *corev1.Service) settings.Backend {
 	b := settings.ParseService(svc.Annotations, ref)
 	t.backends[ref] = b
 	return b
-}
-
-// addressType is that of the load balancer as far as it is known; otherwise it may be any.
-func (t *translation) addressType() model.AddressType {
-	if t.stack.ALB.Unsure.AddressType {
-		return model.DualStack
-	}
-	return t.stack.ALB.AddressType
 }
 
 // finishGroups gives the target groups their ids and puts these into the actions. Two groups

@@ -1,7 +1,6 @@
 package ingress
 
 import (
-	"fmt"
 	"slices"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -10,21 +9,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
-// Translate builds the wish for a stack and what is wrong with it. Findings are sorted and without
-// repeats. A view with an error makes the result meaningless.
-func (f *Frontend) Translate(v *cluster.View, id model.StackID) (model.Stack, finding.List) {
+// Translate builds the desired state of a stack and what is wrong with it. Findings are sorted and
+// without repeats. A view with an error makes the result meaningless. live is what is observed of the
+// stack; nil: it is not known yet, and what members disagree on is decided as for a new load balancer,
+// with Contested set.
+func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	g := f.load(v, id)
-	t := &translation{
-		opt: f.opt, view: v, id: id, members: g.members, found: g.found,
-		groups: map[groupKey]*targetGroup{}, backends: map[finding.Ref]settings.Backend{},
-	}
+	t := newTranslation(f.opt, v, id, live)
+	t.members, t.former, t.found = g.members, g.former, g.found
 	t.stack.ID, t.stack.Leaving, t.stack.DeletionGuard = id, g.leaving, g.guard
 	t.stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
+	t.retainFormer()
 	if len(t.members) == 0 {
-		t.stack.Hold = g.astray
+		// A load balancer of one Ingress alone stays as it is while that cannot be placed.
+		t.stack.Hold = g.astray || len(t.former) > 0 && id.Namespace != ""
 		t.stack.BackendGroup.OthersLive = f.othersLive(v, id)
 		return t.stack, t.found.Sorted()
 	}
@@ -38,17 +40,27 @@ type translation struct {
 	opt     Options
 	view    *cluster.View
 	id      model.StackID
+	live    *observed.Stack // nil: not known
 	members []*member
+	former  []*member
 	found   finding.List
 	stack   model.Stack
 
-	ports    []*port
-	redirect settings.Opt[int32]
-	// unsureRedirect says that members who decide the redirect cannot be read.
-	unsureRedirect bool
-	peer           *model.Peer
-	groups         map[groupKey]*targetGroup
-	backends       map[finding.Ref]settings.Backend
+	// missingClass is a former member whose class cannot be read and whose rules are live. Where no
+	// member says anything of a setting, its class may have.
+	missingClass *member
+	ports        []*port
+	redirect     settings.Opt[int32]
+	peer         *model.Peer
+	groups       map[groupKey]*targetGroup
+	backends     map[finding.Ref]settings.Backend
+}
+
+func newTranslation(opt Options, v *cluster.View, id model.StackID, live *observed.Stack) *translation {
+	return &translation{
+		opt: opt, view: v, id: id, live: live,
+		groups: map[groupKey]*targetGroup{}, backends: map[finding.Ref]settings.Backend{},
+	}
 }
 
 func (t *translation) build() {
@@ -58,7 +70,7 @@ func (t *translation) build() {
 	}
 	t.mergePorts()
 	alb := t.loadBalancer()
-	t.redirect, t.unsureRedirect = t.sslRedirect()
+	t.redirect = t.sslRedirect()
 	t.memberFaults()
 	t.addOns(alb)
 	t.unknown()
@@ -68,7 +80,7 @@ func (t *translation) build() {
 	for _, p := range t.ports {
 		alb.Listeners = append(alb.Listeners, t.listener(p))
 	}
-	t.holdLost()
+	t.retainLost()
 	t.finishGroups()
 	t.requested()
 	blocked := 0
@@ -113,9 +125,7 @@ func (t *translation) prepare(m *member) {
 
 // partial notes what a member leaves open that may have had its part in what is live.
 func (t *translation) partial(m *member) {
-	p := &t.stack.Partial
-	p.Ports = p.Ports || m.lost && t.claimed(m)
-	p.Tags = p.Tags || m.lost || m.set.Tags.Fault != nil
+	t.stack.Partial.Tags = t.stack.Partial.Tags || m.lost || m.set.Tags.Fault != nil
 }
 
 // memberFaults reports faults that hold whole members.
@@ -150,41 +160,7 @@ func (t *translation) block(m *member, f *settings.Fault, used bool) {
 	}
 }
 
-// conflict reports that a member disagrees with an earlier one, which wins.
-func (t *translation) conflict(m *member, o finding.Origin, reason finding.Reason, what string, winner finding.Ref) {
-	t.found.Add(finding.Finding{
-		Object: m.ref, Field: fieldOn(m.ref, o), Reason: reason, Severity: finding.Error,
-		Message: fmt.Sprintf("%s disagrees with %s, which comes first in the group and wins", what, winner),
-		Fix:     "give both the same value, or remove it from one",
-	})
-}
-
-// holdLost keeps live rules of members whose ports are not known.
-func (t *translation) holdLost() {
-	for _, m := range t.members {
-		if !m.lost {
-			continue
-		}
-		for _, path := range pathsOf(m.ing) {
-			t.holdUnplaced(m, path)
-		}
-		if m.ing.Spec.DefaultBackend != nil {
-			for i := range t.stack.ALB.Listeners {
-				l := &t.stack.ALB.Listeners[i]
-				l.DefaultHeld = l.DefaultHeld || l.DefaultOf.Object.IsZero() && !t.redirects(*l)
-			}
-		}
-	}
-}
-
 func (t *translation) redirects(l model.Listener) bool { return t.redirect.Set && l.TLS == nil }
-
-// holdUnplaced keeps whatever live rule there is of a path.
-func (t *translation) holdUnplaced(m *member, path rulePath) {
-	c, _ := t.conditions(m, path)
-	r := model.Rule{Conditions: c}
-	t.stack.Held = append(t.stack.Held, model.HeldRule{Member: m.ref, Hosts: r.Hosts(), Paths: r.Paths()})
-}
 
 // othersLive says whether an Ingress outside the stack may still need the shared backend group.
 func (f *Frontend) othersLive(v *cluster.View, id model.StackID) bool {

@@ -11,9 +11,6 @@ import (
 // unheardClasses tells members whose classes say something about the load balancer that only the
 // class of the first member can say.
 func (t *translation) unheardClasses(alb *model.ALB) {
-	if t.firstUnclassed(nil) {
-		return
-	}
 	capacity := func(units *int32) map[string]string {
 		if units == nil || t.opt.NoCapacity {
 			return nil

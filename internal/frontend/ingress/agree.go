@@ -1,0 +1,220 @@
+package ingress
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
+)
+
+// Members of a group may say different things about what the load balancer has once. Then the live
+// value stays as long as an accepted member, or its class, asks for it: a newcomer never replaces, opens
+// or unguards a load balancer by disagreeing. Only where none of them asks for what is live, or nothing
+// is live, does the first member in group order decide. A value that cannot be read counts as one that
+// asks for what is live, since a guess could take it away.
+
+// incumbent is what is live of a setting.
+type incumbent[T any] struct {
+	// known reports that there is a live value to compare with.
+	known bool
+	// is reports whether a value that is asked for is the live one.
+	is func(T) bool
+	// value is the live one.
+	value T
+}
+
+// serving returns the incumbent of a live value.
+func serving[T any](value T, known bool, same func(a, b T) bool) incumbent[T] {
+	return incumbent[T]{known: known, value: value, is: func(v T) bool { return same(value, v) }}
+}
+
+// merged is what the members' values of a setting come to. kept reports that the live value stays
+// although no value that can be read asks for it.
+type merged[T any] struct {
+	settings.Opt[T]
+	kept bool
+}
+
+// asked is what one member says of a setting.
+type asked[T any] struct {
+	m *member
+	o settings.Opt[T]
+}
+
+// agree merges a setting over members in group order; those that disagree get a finding. What is live
+// is read only where something is contested.
+func agree[T any](t *translation, members []*member, what string, get func(*member) settings.Opt[T], same func(a, b T) bool, current func() incumbent[T]) merged[T] {
+	var asks []asked[T]
+	var unread *asked[T]
+	for _, m := range members {
+		o := get(m)
+		switch {
+		case o.Set:
+			asks = append(asks, asked[T]{m, o})
+		case o.Fault != nil && unread == nil:
+			unread = &asked[T]{m, o}
+		}
+	}
+	if unread == nil && len(asks) == 0 && t.missingClass != nil {
+		unread = &asked[T]{t.missingClass, settings.Opt[T]{Origin: finding.Origin{Object: t.missingClass.ref, Field: classNameField}}}
+	}
+	if unread == nil && !slices.ContainsFunc(asks, func(a asked[T]) bool { return !same(asks[0].o.Value, a.o.Value) }) {
+		if len(asks) == 0 {
+			return merged[T]{}
+		}
+		return merged[T]{Opt: asks[0].o}
+	}
+	t.stack.Contested = true
+	var live incumbent[T]
+	if t.live != nil {
+		live = current()
+	}
+	at := -1
+	if live.known {
+		at = slices.IndexFunc(asks, func(a asked[T]) bool { return live.is(a.o.Value) })
+	}
+	switch {
+	case at < 0 && live.known && unread != nil:
+		for _, a := range asks {
+			t.notTaken(a.m, a.o.Origin, finding.AnnotationConflict, what, a.o.Value, live.value, unread.m.ref, true)
+		}
+		return merged[T]{Opt: settings.Opt[T]{Value: live.value, Set: true, Origin: unread.o.Origin}, kept: true}
+	case len(asks) == 0:
+		return merged[T]{}
+	}
+	isLive := at >= 0
+	won := asks[max(at, 0)]
+	for _, a := range asks {
+		if !same(won.o.Value, a.o.Value) {
+			t.notTaken(a.m, a.o.Origin, finding.AnnotationConflict, what, a.o.Value, won.o.Value, won.m.ref, isLive)
+		}
+	}
+	return merged[T]{Opt: won.o}
+}
+
+// agreeOn merges a setting that the members on a port must agree on. A member whose ports are not known
+// and that is served may listen there too.
+func agreeOn[T any](t *translation, p *port, key string, get func(*member) settings.Opt[T], same func(a, b T) bool, current func() incumbent[T]) merged[T] {
+	lost := map[*member]bool{}
+	members := p.members
+	for _, m := range t.members {
+		if m.lost && get(m).Present() && !slices.Contains(p.members, m) {
+			t.stack.Contested = true
+			if t.live != nil && t.serves(m) {
+				lost[m] = true
+				members = append(slices.Clone(members), m)
+			}
+		}
+	}
+	return agree(t, members, fmt.Sprintf("%s on port %d", key, p.number), func(m *member) settings.Opt[T] {
+		o := get(m)
+		if lost[m] {
+			return settings.Opt[T]{Fault: errPortsUnknown, Origin: o.Origin}
+		}
+		return o
+	}, same, current)
+}
+
+var errPortsUnknown = errors.New("it is not known on which ports the member listens")
+
+// agreeKeys unites maps; each key is a setting of its own. Where the class of the first member says
+// something of a key, the members' values of it do not count, and other classes are heard only where
+// they ask for what is live. live returns the live values, nil if they are not known.
+func agreeKeys(t *translation, members []*member, what string, get func(*member) settings.Opt[map[string]string], class func(settings.Class) map[string]string, live func() map[string]string, same func(a, b string) bool) map[string]string {
+	decided := class(members[0].set.Class)
+	keys := map[string]bool{}
+	for k := range decided {
+		keys[k] = true
+	}
+	for _, m := range members {
+		for k := range get(m).Value {
+			keys[k] = true
+		}
+	}
+	out := map[string]string{}
+	for _, k := range sortedKeys(keys) {
+		incumbent := liveKey(k, live, same)
+		if v, ok := decided[k]; ok {
+			out[k] = t.classKey(members, what, k, v, class, incumbent)
+			continue
+		}
+		won := agree(t, members, what+": "+k, func(m *member) settings.Opt[string] {
+			o := get(m)
+			v, ok := o.Value[k]
+			return settings.Opt[string]{Value: v, Set: o.Set && ok, Fault: o.Fault, Origin: o.Origin}
+		}, same, incumbent)
+		if won.Set {
+			out[k] = won.Value
+		}
+	}
+	return out
+}
+
+// liveKey is the incumbent of a key. The live values are read when they are compared.
+func liveKey(k string, live func() map[string]string, same func(a, b string) bool) func() incumbent[string] {
+	return func() incumbent[string] {
+		v, known := live()[k]
+		return serving(v, known, same)
+	}
+}
+
+// classKey settles a key of which the class of the first member says something: its value, unless the
+// class of another member asks for the live one.
+func (t *translation) classKey(members []*member, what, key, value string, class func(settings.Class) map[string]string, current func() incumbent[string]) string {
+	for _, m := range members[1:] {
+		v, ok := class(m.set.Class)[key]
+		if !ok || v == value {
+			continue
+		}
+		t.stack.Contested = true
+		if t.live == nil {
+			continue
+		}
+		if live := current(); live.known && live.is(v) && !live.is(value) {
+			first := members[0]
+			t.notTaken(first, first.set.Class.Origin, finding.AnnotationConflict, what+": "+key, value, v, m.ref, true)
+			return v
+		}
+	}
+	return value
+}
+
+// notTaken reports that what a member asks for has no effect, because another one asks for something
+// else that is live, or comes first in group order.
+func (t *translation) notTaken(m *member, o finding.Origin, reason finding.Reason, what string, value, kept any, by finding.Ref, isLive bool) {
+	why := "comes first in group order"
+	if isLive {
+		why = "has what is live"
+	}
+	t.found.Add(finding.Finding{
+		Object: m.ref, Field: fieldOn(m.ref, o), Reason: reason, Severity: finding.Error,
+		Message: fmt.Sprintf("%s %s disagrees with %s, which %s; %s stays", what, quoted(value), by, why, quoted(kept)),
+		Fix:     "give both the same value, or remove it from one",
+	})
+}
+
+// quoted shows a value of a setting in a message.
+func quoted(v any) string { return fmt.Sprintf("%q", fmt.Sprint(v)) }
+
+func equal[T comparable](a, b T) bool { return a == b }
+
+// noClassKeys is for maps of which classes say nothing.
+func noClassKeys(settings.Class) map[string]string { return nil }
+
+// some takes an empty list for none.
+func some(o settings.Opt[[]string]) settings.Opt[[]string] {
+	if o.Set && len(o.Value) == 0 {
+		return settings.Opt[[]string]{}
+	}
+	return o
+}
+
+func sorted(s []string) []string {
+	out := slices.Clone(s)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func sameSet(a, b []string) bool { return slices.Equal(sorted(a), sorted(b)) }

@@ -1,0 +1,91 @@
+package ingress
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// Members that cannot be read, and Ingresses that are not accepted any more, keep rules of their own
+// that are live, and nothing else.
+
+// retainFormer keeps what is left of Ingresses that carry the finalizer and are not accepted.
+func (t *translation) retainFormer() {
+	for _, m := range t.former {
+		t.stack.Contested = true // what is live tells what is theirs
+		m.ports = m.set.ListenPorts.Value
+		if len(m.ports) == 0 {
+			m.ports = defaultPorts(m)
+		}
+		t.retain(m)
+		if t.missingClass == nil && m.classMissing && t.serves(m) {
+			t.missingClass = m
+			t.stack.Partial.Tags = true
+		}
+	}
+}
+
+// retainLost keeps the live rules of members of which it is not known on which ports they listen, or
+// where in the group they stand.
+func (t *translation) retainLost() {
+	for _, m := range t.members {
+		if m.lost {
+			t.stack.Contested = true
+			t.retain(m)
+		}
+	}
+	if t.live == nil {
+		return
+	}
+	for i := range t.stack.ALB.Listeners {
+		l := &t.stack.ALB.Listeners[i]
+		live := listenerOf(t.liveALB(), l.Port)
+		if live == nil || l.DefaultHeld || !l.DefaultOf.Object.IsZero() || t.redirects(*l) {
+			continue
+		}
+		l.DefaultHeld = slices.ContainsFunc(append(slices.Clone(t.members), t.former...), func(m *member) bool {
+			return m.lost && m.ing.Spec.DefaultBackend != nil && t.owns(m.ref, live.Default)
+		})
+	}
+}
+
+// retain keeps all live rules of a member's own. Rules that forward to its target groups carry its tag;
+// the others are known by what they do.
+func (t *translation) retain(m *member) {
+	kept := model.Retained{Member: m.ref, All: true, Redirects: (m.classMissing || slices.Contains(t.members, m)) && t.serves(m)}
+	if !m.oversized {
+		alone := newTranslation(t.opt, t.view, t.id, nil)
+		alone.members = []*member{m}
+		kept.Rules = alone.answers(m)
+	}
+	t.stack.Retained = append(t.stack.Retained, kept)
+}
+
+// answers are the member's rules that forward to no target group of the stack, on any of its ports.
+func (t *translation) answers(m *member) []model.Rule {
+	t.stack.ALB = &model.ALB{}
+	var out []model.Rule
+	for _, path := range pathsOf(m.ing) {
+		if svc := path.path.Backend.Service; svc == nil || svc.Port.Name != useAnnotation {
+			continue
+		}
+		for _, p := range []*port{{}, {tls: true}} {
+			if r, ok := t.rule(m, p, path, false); ok && !r.Held && !forwardsToStack(r.Actions) {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+func forwardsToStack(actions []model.Action) bool {
+	return slices.ContainsFunc(actions, func(a model.Action) bool {
+		f, ok := a.(model.Forward)
+		return ok && slices.ContainsFunc(f.Groups, func(g model.WeightedGroup) bool { return g.Group.ID != "" })
+	})
+}
+
+// retainUnplaced keeps the live rule of one path of a member for which no new rule can be made.
+func (t *translation) retainUnplaced(m *member, r model.Rule) {
+	t.stack.Retained = append(t.stack.Retained, model.Retained{Member: m.ref, Rules: []model.Rule{r}})
+}

@@ -1,0 +1,63 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// withLiveSchemes returns the stack with the schemes of live load balancers where no member names one.
+func withLiveSchemes(want model.Stack, have observed.Stack) model.Stack {
+	if want.ALB == nil {
+		return want
+	}
+	if want.Front != nil && want.Front.SchemeOpen() {
+		front := *want.Front
+		front.Scheme = schemeOf(have, model.FrontendNLBID, front.Scheme)
+		want.Front = &front
+	}
+	if want.ALB.SchemeOpen() {
+		alb := *want.ALB
+		alb.Scheme = schemeOf(have, model.LoadBalancerID, alb.Scheme)
+		want.ALB = &alb
+	}
+	return want
+}
+
+// schemeOf is the scheme of a live load balancer for which nobody names one. AWS cannot change it, so
+// that a default that has changed would cost the load balancer and its name.
+func schemeOf(have observed.Stack, resourceID string, byDefault model.Scheme) model.Scheme {
+	scheme := byDefault
+	for _, lb := range have.LoadBalancers {
+		switch {
+		case lb.ResourceID != resourceID:
+		case lb.Scheme == byDefault:
+			return byDefault
+		case scheme == byDefault:
+			scheme = lb.Scheme
+		}
+	}
+	return scheme
+}
+
+// tellScheme reports load balancers that keep a scheme which is not the default.
+func (b *builder) tellScheme(wished model.Stack) {
+	tell := func(what string, is, byDefault model.Scheme, annotation string) {
+		if is == byDefault || len(b.want.Members) == 0 {
+			return
+		}
+		b.found.Add(finding.Finding{
+			Object: b.want.Members[0].Ref, Reason: finding.SchemeKept, Severity: finding.Warning,
+			Message: fmt.Sprintf("the %s is %s and nobody asks for a scheme; it stays so, since to make it %s, as is the default, another would have to take its place", what, is, byDefault),
+			Fix:     "set the annotation " + annotation,
+		})
+	}
+	if wished.ALB != nil && wished.ALB.SchemeOpen() {
+		tell("load balancer", b.want.ALB.Scheme, wished.ALB.Scheme, "alb.ingress.kubernetes.io/scheme")
+	}
+	if wished.Front != nil && wished.Front.SchemeOpen() && !wished.Front.Hold {
+		tell("network load balancer in front", b.want.Front.Scheme, wished.Front.Scheme, "alb.ingress.kubernetes.io/frontend-nlb-scheme")
+	}
+}
