@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -73,7 +74,7 @@ func (b *builder) holdRules(l *listenerPlan) map[string]bool {
 				continue
 			}
 			for j := range live {
-				if r := &live[j]; !taken[r.ARN] && fits(p, r) {
+				if r := &live[j]; !taken[r.ARN] && b.mayBeOf(p.wish.Member, *r) && fits(p, r) {
 					taken[r.ARN] = true
 					p.keep(r)
 					break
@@ -99,6 +100,14 @@ func (b *builder) holdRules(l *listenerPlan) map[string]bool {
 		return absent
 	})
 	return taken
+}
+
+// mayBeOf reports whether a live rule can be one of a member: it forwards to no target group that another
+// object's rules use.
+func (b *builder) mayBeOf(ref finding.Ref, r observed.Rule) bool {
+	return !slices.ContainsFunc(ownersOf(b.have, r.Actions), func(id string) bool {
+		return b.want.ID.Kind == model.Ingress && strings.Contains(id, "/") && !naming.IsIngressTargetGroup(id, ref.Namespace, ref.Name)
+	})
 }
 
 // ownRules are the live rules that belong to rules which are not held: those with their conditions.

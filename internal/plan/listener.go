@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -62,13 +63,42 @@ func (b *builder) planListeners(lb []StepID, groups map[string][]StepID) {
 		}
 	}
 	for i := range b.listeners {
-		l := &b.listeners[i]
-		if l.make {
+		if l := &b.listeners[i]; l.make && !l.redirectsAll {
 			steps = append(steps, b.planListener(l, lb, groups)...)
 		}
-		gone = append(gone, b.removeStrangers(l, lb)...)
+	}
+	// A listener that redirects everything comes after the one to which it sends the clients.
+	for i := range b.listeners {
+		if l := &b.listeners[i]; l.make && l.redirectsAll {
+			steps = append(steps, b.planListener(l, append(slices.Clone(lb), b.listenerSteps(redirectPort(l.defaults))...), groups)...)
+		}
+	}
+	for i := range b.listeners {
+		gone = append(gone, b.removeStrangers(&b.listeners[i], lb)...)
 	}
 	b.unusedAfter = append(gone, steps...)
+}
+
+// listenerSteps are the steps planned so far that make the listener of a port.
+func (b *builder) listenerSteps(port int32) []StepID {
+	if id := stepID("create", listenerAddress(port)); port != 0 && b.planned(id) {
+		return []StepID{id}
+	}
+	return nil
+}
+
+// redirectPort is the port of the load balancer to which actions send the clients of a listener; 0 if
+// they do not.
+func redirectPort(actions []model.Action) int32 {
+	if len(actions) != 1 {
+		return 0
+	}
+	to, ok := actions[0].(model.Redirect)
+	port, err := strconv.ParseInt(to.Port, 10, 32)
+	if !ok || err != nil || to.Protocol != "HTTPS" || to.Host != "" && to.Host != "#{host}" {
+		return 0
+	}
+	return int32(port)
 }
 
 func (b *builder) deleteListener(l observed.Listener, after []StepID) StepID {

@@ -27,12 +27,30 @@ func (b *builder) resolveListeners() {
 		b.resolveRules(&l, blocked)
 		b.listeners = append(b.listeners, l)
 	}
+	b.stopDanglingRedirects()
 	for _, l := range b.listeners {
 		if l.make || l.live != nil {
 			b.plan.Ports = append(b.plan.Ports, l.wish.Port)
 		}
 	}
 	b.retainListeners()
+}
+
+// stopDanglingRedirects leaves a listener as it is that would redirect everything to a port on which
+// nothing listens with TLS, and which this plan does not make.
+func (b *builder) stopDanglingRedirects() {
+	for i := range b.listeners {
+		l := &b.listeners[i]
+		port := redirectPort(l.defaults)
+		if !l.redirectsAll || port == 0 {
+			continue
+		}
+		if !slices.ContainsFunc(b.listeners, func(o listenerPlan) bool {
+			return o.wish.Port == port && (o.make && o.wish.TLS != nil || !o.make && o.live != nil && o.live.Protocol == "HTTPS")
+		}) {
+			l.make = false
+		}
+	}
 }
 
 // uncertified reports a secure listener that has no certificate to serve. It waits while the
