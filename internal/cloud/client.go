@@ -44,18 +44,15 @@ func sdkConfig(ctx context.Context, c Config) (aws.Config, error) {
 			o.RateLimiter = ratelimit.None
 		})
 	}
+	client := bounded(c.HTTP, c.AttemptTimeout)
 	if c.Credentials != nil {
-		out := aws.Config{Region: c.Region, Credentials: c.Credentials, Retryer: retryer}
+		out := aws.Config{Region: c.Region, Credentials: c.Credentials, Retryer: retryer, HTTPClient: client}
 		if c.HTTP != nil {
-			out.HTTPClient = c.HTTP
+			out.HTTPClient = c.HTTP // each attempt has its deadline
 		}
 		return out, nil
 	}
-	options := []func(*awsconfig.LoadOptions) error{awsconfig.WithRegion(c.Region), awsconfig.WithRetryer(retryer)}
-	if c.HTTP != nil {
-		options = append(options, awsconfig.WithHTTPClient(c.HTTP))
-	}
-	out, err := awsconfig.LoadDefaultConfig(ctx, options...)
+	out, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithRegion(c.Region), awsconfig.WithRetryer(retryer), awsconfig.WithHTTPClient(client))
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("load the SDK's configuration: %w", err)
 	}

@@ -56,6 +56,10 @@ type Config struct {
 	MaxAttempts int
 	// MaxBackoff between attempts, 20 s if zero.
 	MaxBackoff time.Duration
+	// AttemptTimeout is how long one attempt of a call may take, from finding credentials to the end
+	// of the answer; 30 s if zero. CallTimeout bounds the call with all of its attempts and the
+	// back-off between them; 1 min if zero. Calls for facts that a run can do without have 10 s.
+	AttemptTimeout, CallTimeout time.Duration
 	// Paces is the client-side throttle table; nil means DefaultPaces, an empty one none.
 	Paces []Pace
 	// MaxWait is how long a call waits for its turn; 1 s if zero. One that would have to wait for
@@ -80,7 +84,8 @@ type Config struct {
 
 	// Now is the clock, time.Now if nil.
 	Now func() time.Time
-	// Fence is asked before every mutating call; an error stops it. Nil admits all.
+	// Fence is asked before every attempt of a mutating call, retries included, and once more when
+	// the request is about to leave; an error stops the call. Nil admits all.
 	Fence func() error
 	// OnCall is told of every call when it is done, retries and waiting included: the service
 	// id, the operation, AWS's error code ("" on success, "internal" for other errors), and the
@@ -125,6 +130,12 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.MaxBackoff == 0 {
 		c.MaxBackoff = 20 * time.Second
+	}
+	if c.AttemptTimeout == 0 {
+		c.AttemptTimeout = attemptTimeout
+	}
+	if c.CallTimeout == 0 {
+		c.CallTimeout = callTimeout
 	}
 	if c.Paces == nil {
 		c.Paces = DefaultPaces()

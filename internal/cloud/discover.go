@@ -19,9 +19,10 @@ import (
 // metadata is the client of the instance metadata service. On a host that has no IPv4 address but
 // loopback it is asked over IPv6.
 func metadata(c Config) *imds.Client {
+	// Without a client of its own each operation has the SDK's deadline of 5 s.
 	o := imds.Options{Endpoint: c.Endpoints[serviceIMDS]}
 	if c.HTTP != nil {
-		o.HTTPClient = c.HTTP
+		o.HTTPClient = bounded(c.HTTP, c.AttemptTimeout)
 	}
 	if o.Endpoint == "" && c.HTTP == nil && onlyIPv6() {
 		o.EndpointMode = imds.EndpointModeStateIPv6

@@ -49,6 +49,13 @@ func failed(class engine.Class, what, format string, args ...any) *Error {
 // errFenced is what a mutating call fails with when this process must not write any more.
 var errFenced = errors.New("this process must not write to AWS any more")
 
+// doubtful is the error of a call that may have taken effect in an attempt before the one that
+// failed so.
+type doubtful struct{ error }
+
+// Unwrap gives the error of the last attempt.
+func (e *doubtful) Unwrap() error { return e.error }
+
 // Class implements engine.Cloud.
 func (c *Cloud) Class(err error) engine.Class { return classify(err) }
 
@@ -86,8 +93,16 @@ func code(err error) string {
 // mayHaveHappened says whether a call that failed may have taken effect all the same: its answer
 // did not arrive, or AWS failed on the way.
 func mayHaveHappened(err error) bool {
+	var doubt *doubtful
+	if errors.As(err, &doubt) {
+		return true
+	}
 	if err == nil || errors.Is(err, errFenced) {
 		return false
+	}
+	var timeout *timeoutError
+	if errors.As(err, &timeout) {
+		return true
 	}
 	var own *Error
 	if errors.As(err, &own) && own.class == engine.Throttled {

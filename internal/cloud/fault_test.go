@@ -41,6 +41,15 @@ func changed() model.Stack {
 	return s
 }
 
+// pass lets time pass.
+func (r *rig) pass(d time.Duration) {
+	if r.clock == nil {
+		time.Sleep(d)
+		return
+	}
+	r.clock.Advance(d)
+}
+
 // converge runs until nothing is left to do; the number of runs is limited.
 func (r *rig) converge(want model.Stack) error {
 	var last error
@@ -75,7 +84,7 @@ func (r *rig) converge(want model.Stack) error {
 		if err := r.apply(p); err != nil {
 			last = err
 		}
-		r.clock.Advance(time.Second)
+		r.pass(time.Second)
 	}
 	return fmt.Errorf("not reached; last error: %w", last)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -18,18 +19,21 @@ const userAgent = "elbv2.k8s.aws/"
 
 // instrument puts our own steps into an operation's stack.
 func instrument(s *middleware.Stack, c Config, p *pacer) error {
-	call := middleware.InitializeMiddlewareFunc("fulcrum.call", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+	call := middleware.InitializeMiddlewareFunc("fulcrum.call", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, meta middleware.Metadata, err error) {
 		service, operation := awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx)
-		if c.Fence != nil && mutating(operation) {
-			if err := c.Fence(); err != nil {
-				return middleware.InitializeOutput{}, middleware.Metadata{}, fmt.Errorf("%s: %w: %w", operation, errFenced, err)
-			}
+		// A call that cannot be made takes no token.
+		if err := c.admit(operation); err != nil {
+			return out, meta, err
 		}
 		start := c.Now()
 		if err := p.wait(ctx, service, operation); err != nil {
-			return middleware.InitializeOutput{}, middleware.Metadata{}, err
+			return out, meta, err
 		}
-		out, meta, err := next.HandleInitialize(ctx, in)
+		err = boundCall(ctx, c.CallTimeout, func(ctx context.Context) (middleware.Metadata, error) {
+			out, meta, err = next.HandleInitialize(ctx, in)
+			return meta, err
+		})
+		err = withDoubt(meta, err)
 		if c.OnCall != nil {
 			r := report(service, operation, start, c.Now(), meta, err)
 			if a, ok := retry.GetAttemptResults(meta); ok {
@@ -39,11 +43,15 @@ func instrument(s *middleware.Stack, c Config, p *pacer) error {
 		}
 		return out, meta, err
 	})
-	attempt := middleware.FinalizeMiddlewareFunc("fulcrum.attempt", func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+	attempt := middleware.FinalizeMiddlewareFunc("fulcrum.attempt", func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, meta middleware.Metadata, err error) {
+		operation := awsmiddleware.GetOperationName(ctx)
 		start := c.Now()
-		out, meta, err := next.HandleFinalize(ctx, in)
+		err = boundAttempt(ctx, c.AttemptTimeout, func(ctx context.Context) error {
+			out, meta, err = next.HandleFinalize(ctx, in)
+			return err
+		})
 		if c.OnRequest != nil {
-			r := report(awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx), start, c.Now(), meta, err)
+			r := report(awsmiddleware.GetServiceID(ctx), operation, start, c.Now(), meta, err)
 			r.Attempts = 1
 			c.OnRequest(r)
 		}
@@ -55,11 +63,83 @@ func instrument(s *middleware.Stack, c Config, p *pacer) error {
 		}
 		return next.HandleBuild(ctx, in)
 	})
+	fence := middleware.FinalizeMiddlewareFunc("fulcrum.fence", c.fenceAttempt)
 	return errors.Join(
 		s.Initialize.Add(call, middleware.After),
 		s.Build.Add(agent, middleware.After),
 		s.Finalize.Insert(attempt, "Retry", middleware.After),
+		// Last of all, behind what may wait for credentials.
+		s.Finalize.Add(fence, middleware.After),
 	)
+}
+
+// admit returns an error if the operation changes something and this process must not write.
+func (c Config) admit(operation string) error {
+	if c.Fence == nil || !mutating(operation) {
+		return nil
+	}
+	if err := c.Fence(); err != nil {
+		return fmt.Errorf("%s: %w: %w", operation, errFenced, err)
+	}
+	return nil
+}
+
+// fenceAttempt asks the fence before one attempt, and once more when its body is about to leave:
+// a connection may take long to come about, longest while this process cannot reach its lease.
+func (c Config) fenceAttempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+	operation := awsmiddleware.GetOperationName(ctx)
+	if err := c.admit(operation); err != nil {
+		return middleware.FinalizeOutput{}, middleware.Metadata{}, err
+	}
+	r, ok := in.Request.(*smithyhttp.Request)
+	if c.Fence == nil || !mutating(operation) || !ok || r.GetStream() == nil {
+		return next.HandleFinalize(ctx, in)
+	}
+	body := &fencedBody{Reader: r.GetStream(), admit: func() error { return c.admit(operation) }}
+	r, err := r.SetStream(body)
+	if err != nil {
+		return middleware.FinalizeOutput{}, middleware.Metadata{}, fmt.Errorf("%s: fence the request: %w", operation, err)
+	}
+	in.Request = r
+	out, meta, err := next.HandleFinalize(ctx, in)
+	if err != nil && body.refused != nil {
+		err = body.refused // and not the failed connection that it looks like, which would be retried
+	}
+	return out, meta, err
+}
+
+// fencedBody is a request body that cannot be sent once the fence has fallen.
+type fencedBody struct {
+	io.Reader
+	admit   func() error
+	asked   bool
+	refused error
+}
+
+// Read asks the fence before the first byte is handed out.
+func (b *fencedBody) Read(p []byte) (int, error) {
+	if !b.asked {
+		b.asked, b.refused = true, b.admit()
+	}
+	if b.refused != nil {
+		return 0, b.refused
+	}
+	return b.Reader.Read(p)
+}
+
+// withDoubt marks the error of a call one of whose earlier attempts may have taken effect, which
+// the last answer does not show.
+func withDoubt(meta middleware.Metadata, err error) error {
+	if err == nil || mayHaveHappened(err) {
+		return err
+	}
+	a, _ := retry.GetAttemptResults(meta)
+	for _, r := range a.Results[:max(len(a.Results)-1, 0)] {
+		if mayHaveHappened(r.Err) {
+			return &doubtful{err}
+		}
+	}
+	return err
 }
 
 // mutating says whether an operation changes anything.

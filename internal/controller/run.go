@@ -36,8 +36,8 @@ type Setup struct {
 	Config config.Config
 	REST   *rest.Config
 	Log    logr.Logger
-	// Connect makes the AWS side. fence is to be asked before every mutating call; calls are to be
-	// told to the metrics.
+	// Connect makes the AWS side. fence is to be asked before every attempt of a mutating call; calls
+	// are to be counted by the metrics.
 	Connect func(ctx context.Context, fence func() error, m *Metrics) (AWS, error)
 }
 
@@ -91,11 +91,16 @@ func Run(ctx context.Context, s Setup) error {
 	if err != nil {
 		return fmt.Errorf("client of the API server: %w", err)
 	}
+	// Webhooks run in every replica; all other writes are those of the leader.
+	leading, err := client.New(s.REST, client.Options{Scheme: mgr.GetScheme(), HTTPClient: kube.FencedClient(mgr.GetHTTPClient(), fence), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("client of the API server: %w", err)
+	}
 	frontends := Frontends(s.Config)
 	if err := addWebhooks(s, mgr, source, live, aws, frontends); err != nil {
 		return err
 	}
-	cl := kube.New(source, kube.Live{Client: live}, time.Now)
+	cl := kube.New(source, kube.Live{Client: leading}, time.Now)
 
 	book := checkpoint.New(time.Now)
 	deploy := s.Log.WithName("deploy")
@@ -103,7 +108,7 @@ func Run(ctx context.Context, s Setup) error {
 		Cloud: aws.Stacks, Cluster: cl, Frontends: frontends,
 		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Now: time.Now, Checkpoints: book, Secrets: book,
 	}, cl, metrics, deploy)
-	prepare, err := keep(s, mgr, live, book, fence)
+	prepare, err := keep(s, mgr, leading, book, fence)
 	if err != nil {
 		return err
 	}

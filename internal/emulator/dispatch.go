@@ -81,6 +81,10 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 		}
 	}
 	switch {
+	case act.Hang && !act.Lose:
+		entry.Fault = "hung"
+		<-ctx.Done()
+		return wire.Response{}, ctx.Err()
 	case act.Reset:
 		entry.Fault = "reset"
 		return wire.Response{}, errBroken
@@ -111,6 +115,10 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 	}
 	if act.Lose {
 		entry.Fault = "lost"
+		if act.Hang {
+			<-ctx.Done()
+			return resp, ctx.Err()
+		}
 		return resp, errBroken
 	}
 	return resp, nil

@@ -1,6 +1,7 @@
 package emulator_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -148,6 +149,7 @@ func TestFaults(t *testing.T) {
 		fault  string
 	}{
 		"refused":       {fault.Action{Error: &world.Error{Code: "UnauthorizedOperation", Status: 403}}, "UnauthorizedOperation", false, "error"},
+		"denied":        {fault.Action{Deny: true}, "UnauthorizedOperation", false, "error"},
 		"throttled":     {fault.Action{Throttle: true}, "RequestLimitExceeded", false, "throttled"},
 		"reset":         {fault.Action{Reset: true}, "connection reset", false, "reset"},
 		"response lost": {fault.Action{Lose: true}, "connection reset", true, "lost"},
@@ -182,6 +184,27 @@ func TestFaults(t *testing.T) {
 				entries := em.Calls().Entries()
 				if last := entries[len(entries)-1]; last.Fault != c.fault {
 					t.Errorf("log: want fault %q, got %q", c.fault, last.Fault)
+				}
+			})
+		})
+	}
+}
+
+func TestACallThatHangsEndsWithItsCaller(t *testing.T) {
+	for name, lose := range map[string]bool{"without effect": false, "with its effect": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				em := emulator.New(emulator.Options{})
+				em.Faults().Add(fault.Rule{Operation: "CreateVpc", Action: fault.Action{Hang: true, Lose: lose}})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				begin := time.Now()
+				_, err := ec2.NewFromConfig(config(em, key)).CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
+				if err == nil || time.Since(begin) != time.Hour {
+					t.Errorf("want an error after an hour, got %v after %v", err, time.Since(begin))
+				}
+				if made := vpcs(em) == 2; made != lose {
+					t.Errorf("VPC made: want %v, got %v", lose, made)
 				}
 			})
 		})

@@ -14,6 +14,8 @@ var errTaken = errors.New("an object of this name is still there")
 // Classify sorts an error of the Kubernetes API into what to do next.
 func Classify(err error) engine.Class {
 	switch {
+	case errors.Is(err, errFenced):
+		return engine.Fenced
 	case errors.Is(err, errTaken):
 		return engine.InUse
 	case apierrors.IsConflict(err):

@@ -36,6 +36,8 @@ type Options struct {
 	Ingress func(*ingress.Options)
 	Plan    func(*plan.Options)
 	Cloud   func(*cloud.Config)
+	// Fence returns an error once the controller must not write any more. Nil: it always may.
+	Fence func() error
 	// API wraps the API server, so that a test can let writes fail or the process die there.
 	API func(kube.API) kube.API
 	// Checkpoints are kept over restarts, as the real controller does. Otherwise every start looks
@@ -134,7 +136,7 @@ func (r *Rig) Start() {
 	cfg := cloud.Config{
 		Cluster: ClusterName, Region: Region, VPC: r.World.VPC, RuleTags: true, Reachability: true, TaggingAPI: r.opt.TaggingLag > 0,
 		Credentials: credentials.NewStaticCredentialsProvider(AccessKey, "secret", ""),
-		HTTP:        &http.Client{Transport: transport{p}}, Now: time.Now,
+		HTTP:        &http.Client{Transport: transport{p}}, Now: time.Now, Fence: r.opt.Fence,
 	}
 	if r.opt.Cloud != nil {
 		r.opt.Cloud(&cfg)
@@ -160,7 +162,7 @@ func (r *Rig) Start() {
 		r.opt.Plan(&options)
 	}
 	line := engine.Config{
-		Cloud: aws, Cluster: k8s, Options: options, Now: time.Now,
+		Cloud: aws, Cluster: k8s, Options: options, Now: time.Now, Fence: r.opt.Fence,
 		Frontends: map[model.Kind]engine.Frontend{model.Ingress: p.frontend},
 		Viewed: func(id model.StackID, v *cluster.View) {
 			k8s.Bindings(v, id) // the plan will look at them
@@ -187,7 +189,7 @@ func (r *Rig) Start() {
 			}
 			p.tracked.Ran(key, v)
 		},
-		Now: time.Now,
+		Now: time.Now, Fence: r.opt.Fence,
 	}
 	p.k8s, p.line, p.fill = k8s, line, fill
 	r.process = p

@@ -33,6 +33,11 @@ type Action struct {
 	Latency time.Duration `json:",omitempty"`
 	// Reset closes the connection before the call has any effect.
 	Reset bool `json:",omitempty"`
+	// Hang leaves the call without an answer until the caller gives up. It has no effect, unless
+	// Lose is set too.
+	Hang bool `json:",omitempty"`
+	// Deny refuses the call with the error of its service for a caller without the permission.
+	Deny bool `json:",omitempty"`
 	// Lose lets the call take effect and closes the connection instead of
 	// answering.
 	Lose bool `json:",omitempty"`
@@ -43,7 +48,9 @@ type Action struct {
 	After func() `json:"-"`
 }
 
-func (a Action) fails() bool { return a.Error != nil || a.Throttle || a.Reset || a.Lose }
+func (a Action) fails() bool {
+	return a.Error != nil || a.Throttle || a.Deny || a.Reset || a.Lose || a.Hang
+}
 
 // Hook decides about each call. It runs without the world's lock, from the
 // goroutine that serves the call, and must not block.
@@ -197,6 +204,9 @@ func (s *Set) Decide(c Call) Action {
 
 	if hook != nil && !out.fails() {
 		out = merge(out, hook(c))
+	}
+	if out.Deny && !out.Throttle {
+		out.Error = Deny(c.Service, c.Operation)
 	}
 	if out.Throttle {
 		out.Error = Throttle(c.Service)

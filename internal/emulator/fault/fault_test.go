@@ -1,6 +1,7 @@
 package fault_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -114,5 +115,20 @@ func TestDocumentedLimits(t *testing.T) {
 				t.Errorf("ten seconds later: want %d, got %d", c.later, got)
 			}
 		})
+	}
+}
+
+func TestDenialsNameTheActionInTheFormOfTheService(t *testing.T) {
+	want := map[string][2]string{
+		"ec2": {"UnauthorizedOperation", "ec2:Do"}, "elasticloadbalancing": {"AccessDenied", "elasticloadbalancing:Do"},
+		"acm": {"AccessDeniedException", "acm:Do"}, "tagging": {"AccessDeniedException", "tag:Do"},
+	}
+	for service, w := range want {
+		s := fault.NewSet()
+		s.Add(fault.Rule{Action: fault.Action{Deny: true}})
+		got := s.Decide(fault.Call{Service: service, Operation: "Do"}).Error
+		if got == nil || got.Code != w[0] || !strings.Contains(got.Message, "not authorized to perform: "+w[1]) {
+			t.Errorf("%s: %v", service, got)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
@@ -146,4 +147,26 @@ func Throttle(service string) *world.Error {
 		return &world.Error{Code: "ThrottledException", Message: "Rate exceeded", Status: 400}
 	}
 	return &world.Error{Code: "ThrottlingException", Message: "Rate exceeded", Status: 400}
+}
+
+// permissionPrefix is how IAM spells a service in the names of its actions, where that differs from
+// the emulator's name.
+var permissionPrefix = map[string]string{"tagging": "tag"}
+
+// Deny returns the error of a service for a caller whom no policy allows an operation.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
+func Deny(service, operation string) *world.Error {
+	prefix := service
+	if p := permissionPrefix[service]; p != "" {
+		prefix = p
+	}
+	message := fmt.Sprintf("User: arn:aws:sts::123456789012:assumed-role/controller/fulcrum is not authorized to perform: %s:%s because no identity-based policy allows the %s:%s action",
+		prefix, operation, prefix, operation)
+	switch service {
+	case "ec2":
+		return &world.Error{Code: "UnauthorizedOperation", Message: "You are not authorized to perform this operation. " + message, Status: 403}
+	case "elasticloadbalancing", "sts", "iam", "route53":
+		return &world.Error{Code: "AccessDenied", Message: message, Status: 403}
+	}
+	return &world.Error{Code: "AccessDeniedException", Message: message, Status: 400}
 }

@@ -1,0 +1,165 @@
+package cloud_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// A request that hangs is given up at the deadline of an attempt, wherever it hangs, and the call
+// with its retries at its own.
+func TestEveryAttemptHasADeadline(t *testing.T) {
+	const elbService = "Elastic Load Balancing v2"
+	overPipes := func(r *rig, serve http.Handler, dial func(context.Context) error) {
+		r.cfg.HTTP = r.pipes(serve, dial)
+		r.cfg.Endpoints = map[string]string{elbService: "http://aws.test"}
+	}
+	at := func(context.Context) error { return nil }
+	cases := map[string]func(*rig){
+		"in the connection": func(r *rig) {
+			overPipes(r, r.em.Handler(), func(ctx context.Context) error { return slow(ctx, time.Hour) })
+		},
+		"before the answer": func(r *rig) {
+			r.em.Faults().Add(fault.Rule{Action: fault.Action{Hang: true}})
+		},
+		"in the middle of the answer": func(r *rig) {
+			overPipes(r, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				_, _ = io.Copy(io.Discard, req.Body)
+				time.Sleep(time.Millisecond) // the client has seen the end of its body
+				_, _ = w.Write([]byte("<DescribeLoadBalancersResponse>"))
+				w.(http.Flusher).Flush()
+				<-req.Context().Done()
+			}), at)
+		},
+		"in the search for credentials": func(r *rig) {
+			r.cfg.Credentials = hangingCredentials{}
+		},
+	}
+	for name, edit := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var attempts []time.Duration
+				r := newRigOn(t, nil, func(c *cloud.Config) {
+					c.MaxAttempts = 10
+					c.OnRequest = func(c cloud.Call) { attempts = append(attempts, c.Duration) }
+				})
+				edit(r)
+				r.restart()
+				start := time.Now()
+				_, err := r.cloud.Observe(r.ctx, web, nil)
+				if took := time.Since(start); err == nil || took != time.Minute {
+					t.Errorf("want an error after a minute, got %v after %v", err, took)
+				}
+				if errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("the error looks as if the caller gave up: %v", err)
+				}
+				if len(attempts) == 0 || attempts[0] != 30*time.Second {
+					t.Errorf("want the first attempt to end after 30 s, got %v", attempts)
+				}
+			})
+		})
+	}
+}
+
+// hangingCredentials are never found.
+type hangingCredentials struct{}
+
+func (hangingCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	<-ctx.Done()
+	return aws.Credentials{}, ctx.Err()
+}
+
+// A mutating call that hangs may have taken effect, and is looked for.
+func TestACallThatHangsIsLookedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRigOn(t, nil, func(c *cloud.Config) { c.MaxAttempts = 10 })
+		r.em.Faults().Add(fault.Rule{Operation: "CreateLoadBalancer", Count: 1, Action: fault.Action{Hang: true, Lose: true}})
+		if err := r.converge(wish(web)); err != nil {
+			t.Fatal(err)
+		}
+		r.counts(1, 2)
+	})
+}
+
+// All who wait for the same reading go on when it does: at the latest when its deadline has passed.
+func TestASharedReadingDelaysNobodyBeyondItsDeadline(t *testing.T) {
+	cases := map[string]struct {
+		count int // attempts that hang, 0: all
+		want  time.Duration
+		fails bool
+	}{
+		"one attempt hangs": {1, 30 * time.Second, false},
+		"all attempts hang": {0, time.Minute, true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRigOn(t, nil, func(c *cloud.Config) { c.MaxAttempts, c.MaxBackoff = 10, time.Nanosecond })
+				r.em.Faults().Add(fault.Rule{Operation: "DescribeLoadBalancers", Count: c.count, Action: fault.Action{Hang: true}})
+				start := time.Now()
+				var wg sync.WaitGroup
+				for n := range 5 {
+					id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: fmt.Sprint(n)}
+					wg.Go(func() {
+						_, err := r.cloud.Observe(r.ctx, id, nil)
+						if took := time.Since(start).Truncate(time.Millisecond); (err != nil) != c.fails || took != c.want {
+							t.Errorf("want %v and failure %v, got %v after %v", c.want, c.fails, err, took)
+						}
+					})
+				}
+				wg.Go(func() {
+					ctx, cancel := context.WithTimeout(r.ctx, 5*time.Second)
+					defer cancel()
+					time.Sleep(time.Second) // another one reads
+					if _, err := r.cloud.Observe(ctx, web, nil); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 5*time.Second {
+						t.Errorf("a caller that waits for somebody else's reading cannot give up: %v after %v", err, time.Since(start))
+					}
+				})
+				wg.Wait()
+			})
+		})
+	}
+}
+
+// The SDK finds credentials once for all who wait. A request for them that hangs ends too.
+func TestARequestForCredentialsHasADeadline(t *testing.T) {
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("e30."+base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"controller"}`))+".e30"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AWS_WEB_IDENTITY_TOKEN_FILE", token)
+	t.Setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/controller")
+	t.Setenv("AWS_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("AWS_CA_BUNDLE", "")
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	synctest.Test(t, func(t *testing.T) {
+		r := newRigOn(t, nil, func(c *cloud.Config) { c.MaxAttempts = 2; c.Credentials = nil })
+		r.em.Faults().Add(fault.Rule{Service: "sts", Count: 2, Action: fault.Action{Hang: true}})
+		start := time.Now()
+		for time.Since(start) < 5*time.Minute {
+			if _, err := r.cloud.Observe(r.ctx, web, nil); err == nil {
+				break
+			}
+			time.Sleep(time.Second)
+		}
+		if took := time.Since(start); took > 2*time.Minute {
+			t.Errorf("two requests that hang hold the credentials for %v", took)
+		}
+	})
+}

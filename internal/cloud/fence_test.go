@@ -1,0 +1,193 @@
+package cloud_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// lease is a fence that a test lets fall.
+type lease struct{ lost atomic.Bool }
+
+func (l *lease) fence() error {
+	if l.lost.Load() {
+		return errors.New("the lease is not held by this process")
+	}
+	return nil
+}
+
+func (l *lease) lose() { l.lost.Store(true) }
+
+// create sends one CreateLoadBalancer.
+func (r *rig) create(name string) error {
+	a := plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}
+	_, err := r.cloud.Apply(r.ctx, web, plan.Step{ID: "create", Address: a, Verb: plan.Create, Do: plan.CreateLoadBalancer{
+		Name: name, Scheme: model.InternetFacing, AddressType: model.IPv4, Subnets: r.public,
+		SecurityGroups: []plan.GroupID{{ID: r.nodes}}, Tags: naming.ResourceTags(cluster, web, model.LoadBalancerID, nil),
+	}}, plan.Known{})
+	return err
+}
+
+// attempts counts what reached AWS of an operation.
+func (r *rig) attempts(operation string) (n int) {
+	for _, e := range r.em.Calls().Entries() {
+		if e.Operation == operation {
+			n++
+		}
+	}
+	return n
+}
+
+// pipes is an HTTP server at the end of pipes, and a client for it whose connections take as long as
+// dial does. AWS answers when a client has seen the end of the body that it sends.
+func (r *rig) pipes(serve http.Handler, dial func(context.Context) error) *http.Client {
+	r.em.Faults().Add(fault.Rule{Action: fault.Action{Latency: time.Millisecond}})
+	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	server := &http.Server{Handler: serve}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(l) }()
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		if err := dial(ctx); err != nil {
+			return nil, err
+		}
+		client, server := net.Pipe()
+		select {
+		case l.conns <- server:
+			return client, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}}
+	r.t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		_ = server.Close()
+		<-done
+	})
+	return &http.Client{Transport: transport}
+}
+
+// pipeListener accepts what is sent on its channel.
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error   { close(l.closed); return nil }
+func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
+
+// slow is what takes its time unless the caller gives up.
+func slow(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// slowCredentials take two seconds to be found.
+type slowCredentials struct{ aws.CredentialsProvider }
+
+func (s slowCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	if err := slow(ctx, 2*time.Second); err != nil {
+		return aws.Credentials{}, err
+	}
+	return s.CredentialsProvider.Retrieve(ctx)
+}
+
+// A call that was begun while the lease was held is not sent, or not again, once it is lost,
+// whatever takes its time before the attempt.
+func TestNoAttemptIsSentOnceTheFenceHasFallen(t *testing.T) {
+	const operation = "CreateLoadBalancer"
+	const elbService = "Elastic Load Balancing v2"
+	cases := map[string]struct {
+		edit func(*rig, *lease)
+		want int // attempts that reach AWS
+	}{
+		"before the call": {func(_ *rig, l *lease) { l.lose() }, 0},
+		"before a retry": {func(r *rig, l *lease) {
+			r.em.Faults().Add(fault.Rule{Operation: operation, Action: fault.Action{Throttle: true, After: l.lose}})
+		}, 1},
+		"while the call waits for its turn": {func(r *rig, l *lease) {
+			paces, err := cloud.ParsePaces(elbService + ":^Create=0.2:1")
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			r.cfg.Paces, r.cfg.MaxWait = paces, 10*time.Second
+			r.restart()
+			if err := r.create("first"); err != nil {
+				r.t.Fatal(err)
+			}
+			time.AfterFunc(time.Second, l.lose)
+		}, 1},
+		"while credentials are found": {func(r *rig, l *lease) {
+			r.cfg.Credentials = slowCredentials{r.cfg.Credentials}
+			r.restart()
+			time.AfterFunc(time.Second, l.lose)
+		}, 0},
+		"while the connection comes about": {func(r *rig, l *lease) {
+			r.cfg.HTTP = r.pipes(r.em.Handler(), func(ctx context.Context) error { return slow(ctx, 2*time.Second) })
+			r.cfg.Endpoints = map[string]string{elbService: "http://aws.test"}
+			r.restart()
+			time.AfterFunc(time.Second, l.lose)
+		}, 0},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &lease{}
+				r := newRigOn(t, nil, func(c *cloud.Config) { c.MaxAttempts, c.Fence = 10, l.fence })
+				c.edit(r, l)
+				err := r.create("web")
+				if got := r.cloud.Class(err); got != engine.Fenced {
+					t.Errorf("want class %v, got %v: %v", engine.Fenced, got, err)
+				}
+				if n := r.attempts(operation); n != c.want {
+					t.Errorf("want %d attempts on the wire, got %d", c.want, n)
+				}
+			})
+		})
+	}
+}
+
+// While the lease is held the same calls arrive.
+func TestTheFenceLetsCallsThrough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRigOn(t, nil, func(c *cloud.Config) { c.MaxAttempts, c.Fence = 10, (&lease{}).fence })
+		r.cfg.HTTP = r.pipes(r.em.Handler(), func(context.Context) error { return nil })
+		r.cfg.Endpoints = map[string]string{"Elastic Load Balancing v2": "http://aws.test"}
+		r.restart()
+		r.em.Faults().Add(fault.Rule{Operation: "CreateLoadBalancer", Count: 2, Action: fault.Action{Throttle: true}})
+		if err := r.create("web"); err != nil {
+			t.Fatal(err)
+		}
+		if n := r.attempts("CreateLoadBalancer"); n != 3 {
+			t.Errorf("want 3 attempts, got %d", n)
+		}
+	})
+}

@@ -1,0 +1,93 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// requestTimeout is how long one write or read of one object may take.
+const requestTimeout = 30 * time.Second
+
+// errFenced is what a write fails with when this process must not write any more.
+var errFenced = errors.New("this process must not write to Kubernetes any more")
+
+// FencedClient returns an HTTP client for what only the leader does: every request that changes
+// something asks the fence, also when it is sent again, and every request has a deadline. It is not
+// for watches.
+func FencedClient(c *http.Client, fence func() error) *http.Client {
+	own := *c
+	if own.Transport == nil {
+		own.Transport = http.DefaultTransport
+	}
+	own.Transport = fencedTransport{next: own.Transport, fence: fence}
+	if own.Timeout == 0 {
+		own.Timeout = requestTimeout
+	}
+	return &own
+}
+
+// fencedTransport asks a fence before each request that changes something, and once more when its
+// body is about to leave: a connection may take long to come about, longest while this process
+// cannot reach its lease.
+type fencedTransport struct {
+	next  http.RoundTripper
+	fence func() error
+}
+
+func (t fencedTransport) admit() error {
+	if err := t.fence(); err != nil {
+		return fmt.Errorf("%w: %w", errFenced, err)
+	}
+	return nil
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t fencedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	switch req.Method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions:
+		return t.next.RoundTrip(req)
+	}
+	if err := t.admit(); err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
+		return nil, err
+	}
+	if req.Body == nil || req.Body == http.NoBody {
+		return t.next.RoundTrip(req)
+	}
+	fenced := req.Clone(req.Context())
+	fenced.Body = &fencedBody{ReadCloser: req.Body, admit: t.admit}
+	if again := req.GetBody; again != nil {
+		fenced.GetBody = func() (io.ReadCloser, error) {
+			body, err := again()
+			if err != nil {
+				return nil, err
+			}
+			return &fencedBody{ReadCloser: body, admit: t.admit}, nil
+		}
+	}
+	return t.next.RoundTrip(fenced)
+}
+
+// fencedBody is a request body that cannot be sent once the fence has fallen.
+type fencedBody struct {
+	io.ReadCloser
+	admit   func() error
+	asked   bool
+	refused error
+}
+
+// Read asks the fence before the first byte is handed out.
+func (b *fencedBody) Read(p []byte) (int, error) {
+	if !b.asked {
+		b.asked, b.refused = true, b.admit()
+	}
+	if b.refused != nil {
+		return 0, b.refused
+	}
+	return b.ReadCloser.Read(p)
+}

@@ -1,0 +1,146 @@
+package kube
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// roundTrip is an API server in memory.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func answer(t *testing.T, code int, body any) *http.Response {
+	data, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &http.Response{
+		StatusCode: code, Body: io.NopCloser(bytes.NewReader(data)),
+		Header: http.Header{"Content-Type": {"application/json"}, "Retry-After": {"1"}},
+	}
+}
+
+// served is a cluster behind an API server.
+func served(t *testing.T, serve roundTrip, fence func() error) *Cluster {
+	t.Helper()
+	store, err := cluster.NewMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(networkingv1.SchemeGroupVersion.WithKind("Ingress"), meta.RESTScopeNamespace)
+	c, err := client.New(&rest.Config{Host: "http://api.test", QPS: -1}, client.Options{
+		Scheme: store.Scheme(), Mapper: mapper, HTTPClient: FencedClient(&http.Client{Transport: serve}, fence),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(store, Live{c}, time.Now)
+}
+
+// A write to Kubernetes is not sent again once the fence has fallen: neither where the client
+// repeats it because the API server is busy, nor where the object has changed meanwhile.
+func TestNoWriteIsRepeatedOnceTheFenceHasFallen(t *testing.T) {
+	refusals := map[string]metav1.Status{
+		"the API server is busy":     {Status: metav1.StatusFailure, Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests},
+		"another client has written": {Status: metav1.StatusFailure, Code: http.StatusConflict, Reason: metav1.StatusReasonConflict},
+	}
+	for name, refusal := range refusals {
+		for _, falls := range []bool{true, false} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					lost, writes := false, 0
+					c := served(t, func(r *http.Request) (*http.Response, error) {
+						ing := ingress()
+						ing.TypeMeta = metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}
+						if r.Method == http.MethodGet {
+							return answer(t, http.StatusOK, ing), nil
+						}
+						if _, err := io.ReadAll(r.Body); err != nil {
+							return nil, err
+						}
+						if writes++; writes > 1 {
+							return answer(t, http.StatusOK, ing), nil
+						}
+						lost = falls
+						return answer(t, int(refusal.Code), refusal), nil
+					}, func() error {
+						if lost {
+							return errNotLeader
+						}
+						return nil
+					})
+					err := apply(t, c, plan.ClaimFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer}, nil)
+					if !falls {
+						if err != nil || writes != 2 {
+							t.Errorf("with the lease held: %d writes, %v", writes, err)
+						}
+						return
+					}
+					if got := c.Class(err); got != engine.Fenced || !errors.Is(err, errNotLeader) || writes != 1 {
+						t.Errorf("want class %v after 1 write, got %v after %d: %v", engine.Fenced, got, writes, err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A body does not leave once the fence has fallen, however long the connection took.
+func TestNoWriteLeavesALateConnection(t *testing.T) {
+	lost := false
+	c := served(t, func(r *http.Request) (*http.Response, error) {
+		if r.Method == http.MethodGet {
+			ing := ingress()
+			ing.TypeMeta = metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}
+			return answer(t, http.StatusOK, ing), nil
+		}
+		lost = true // while it connects
+		if body, err := io.ReadAll(r.Body); err == nil {
+			t.Errorf("sent %s", body)
+		}
+		return nil, errors.New("connection reset by peer")
+	}, func() error {
+		if lost {
+			return errNotLeader
+		}
+		return nil
+	})
+	if err := apply(t, c, plan.ClaimFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer}, nil); err == nil {
+		t.Error("the write succeeded")
+	}
+}
+
+// A request that hangs ends.
+func TestWritesHaveADeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := served(t, func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, context.Cause(r.Context())
+		}, func() error { return nil })
+		start := time.Now()
+		err := apply(t, c, plan.ClaimFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer}, nil)
+		if took := time.Since(start); err == nil || took != requestTimeout {
+			t.Errorf("got %v after %v", err, took)
+		}
+	})
+}
