@@ -65,6 +65,11 @@ type Ingress struct {
 	CertificateAuthorities []string
 	// DefaultPCA is the private CA of requested certificates.
 	DefaultPCA string
+	// Tenancy is cooperative or isolated: what members of an IngressGroup may do to each other.
+	Tenancy string
+	// MaxListeners is on how many ports one Ingress may listen, MaxRules how many rules the Ingresses of
+	// a namespace may have in one IngressGroup.
+	MaxListeners, MaxRules int
 	// ConditionValues and ConditionWildcards are how many AWS takes in a rule: quotas of the account.
 	ConditionValues, ConditionWildcards int
 	// ExactRegexHosts keeps rules behind a redirect whose only hosts are regular expressions.
@@ -143,7 +148,7 @@ func Default() Config {
 		Defaults:   Defaults{TargetType: "instance", Scheme: "internal", SSLPolicy: "ELBSecurityPolicy-2016-08"},
 		Ingress: Ingress{
 			Class: "alb", TolerateMissingService: true, TolerateMissingAction: true, WAFv2: true, WAFClassic: true, Shield: true,
-			ConditionValues: 5, ConditionWildcards: 5,
+			ConditionValues: 5, ConditionWildcards: 5, Tenancy: "cooperative", MaxListeners: 100, MaxRules: 4000,
 		},
 		Security: Security{BackendGroup: true},
 		Targets: Targets{

@@ -47,6 +47,15 @@ func (c Config) Validate() error {
 		}
 	}
 	// What follows are flags of our own.
+	if s := c.Ingress.Tenancy; s != "cooperative" && s != "isolated" {
+		return fmt.Errorf("--ingress-group-tenancy: %q is neither cooperative nor isolated", s)
+	}
+	if n := c.Ingress.MaxListeners; n < 1 {
+		return fmt.Errorf("--max-listeners-per-ingress: %d is less than one", n)
+	}
+	if n := c.Ingress.MaxRules; n < 1 {
+		return fmt.Errorf("--max-rules-per-namespace: %d is less than one", n)
+	}
 	if n := c.Ingress.ConditionValues; n < 1 {
 		return fmt.Errorf("--max-condition-values-per-rule: %d is less than one", n)
 	}

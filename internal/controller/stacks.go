@@ -36,7 +36,7 @@ func Frontends(c config.Config) map[model.Kind]engine.Frontend {
 			RequireServices: !c.Ingress.TolerateMissingService, RequireActions: !c.Ingress.TolerateMissingAction,
 			SecretLabel: ingress.Label{Key: key, Value: value},
 			NoIPTargets: !c.Gates.On(config.EnableIPTargetType), NoCapacity: !c.Gates.On(config.LBCapacityReservation),
-			ConditionValues: c.Ingress.ConditionValues, ConditionWildcards: c.Ingress.ConditionWildcards,
+			Tenancy: ingress.Tenancy(c.Ingress.Tenancy), MaxListeners: c.Ingress.MaxListeners, MaxRules: c.Ingress.MaxRules, ConditionValues: c.Ingress.ConditionValues, ConditionWildcards: c.Ingress.ConditionWildcards,
 			ExactRegexHosts: c.Ingress.ExactRegexHosts,
 			NoWeights:       !c.Gates.On(config.WeightedTargetGroups), StrictGroups: c.StrictGroups, AllowMassRemoval: c.AllowMassRemoval,
 			ManageCertificates: c.Gates.On(config.EnableCertificateManagement), DefaultCA: c.Ingress.DefaultPCA,

@@ -59,6 +59,10 @@ const (
 	RuleTooLarge           Reason = "RuleTooLarge"
 	CertificatePending     Reason = "CertificatePending"
 	CallFailed             Reason = "CallFailed"
+	HostNotOwned           Reason = "HostNotOwned"
+	SettingOfClass         Reason = "SettingOfClass"
+	RuleUnreachable        Reason = "RuleUnreachable"
+	IngressTooLarge        Reason = "IngressTooLarge"
 )
 
 // Explanation documents one reason. The findings page of the documentation is made from it.
@@ -91,8 +95,10 @@ var Reasons = []Explanation{
 	{GroupNameInvalid, "A group name is not made of lower-case letters, digits, dots and hyphens, or is longer than 63 characters.", "Choose a valid group name.", BlocksMember},
 	{GroupOrderInvalid, "group.order is not a whole number from -1000 to 1000.", "Correct the number.", BlocksMember},
 	{HeldRuleLeftOut, "A rule cannot be made as its object asks, and a valid rule of the listener has the same conditions; the valid rule serves the requests.", "Correct the rule as the other finding about it says, or remove it.", BlocksRule},
+	{HostNotOwned, "In isolated tenancy a host belongs to the namespace whose Ingress used it first, and this rule is of another namespace. It is held.", "Use another host, or another IngressGroup.", BlocksRule},
 	{HostedZoneNotFound, "A certificate is to be requested for a host for which the account has no public hosted zone, so that nobody could validate it.", "Create the hosted zone, or import a certificate and name it in certificate-arn.", BlocksMember},
 	{IngressClassInvalid, "The IngressClass or its parameters do not exist or do not fit.", "Create or correct the class.", BlocksMember},
+	{IngressTooLarge, "An Ingress asks for more listeners or rules than the operator allows one namespace in an IngressGroup.", "Name fewer ports or paths, or split the Ingress over several IngressGroups.", BlocksMember},
 	{ListenerConflict, "Members of a group want different things of one port; the first member in group order wins.", "Use the same protocol and settings, or another port.", BlocksMember},
 	{LoadBalancerDoubled, "Two load balancers carry the tags of one group; one is served and the other is left alone.", "Delete the other one, or take the tags of the controller off it.", BlocksNothing},
 	{NameTaken, "A resource of that name exists and belongs to somebody else.", "Choose another name, or remove the other resource.", BlocksStack},
@@ -106,6 +112,7 @@ var Reasons = []Explanation{
 	{RejectedByAWS, "AWS refused a value.", "Correct the value that AWS names.", BlocksNothing},
 	{RemovalNotTrusted, "What serves traffic would go although nobody deletes it: most Ingresses get another controller at once, endpoints or nodes are missing as a whole, or a TargetGroupBinding is deleted while requests are sent to its group. What is live stays.", "Bring back what is missing; the message says how to go through with it if it is meant.", BlocksMember},
 	{RuleTooLarge, "A rule has more condition values or wildcards, or longer ones, than AWS takes.", "Split the rule, or shorten its values.", BlocksRule},
+	{RuleUnreachable, "Rules of other members that come first answer every request that this rule matches.", "Change the conditions of one of them, or the group.order.", BlocksNothing},
 	{RulesRevoked, "Somebody added rules to a security group that the controller owns; they are taken away.", "Set inbound-cidrs or security-group-prefix-lists, or give the load balancer security groups of your own.", BlocksNothing},
 	{SchemeKept, "Nobody says which scheme the load balancer is to have, and the live one has another than the default; it keeps it.", "Set the scheme annotation.", BlocksNothing},
 	{SecretInvalid, "A Secret lacks a needed key or label.", "Add the key or label.", BlocksRule},
@@ -113,6 +120,7 @@ var Reasons = []Explanation{
 	{SecurityGroupNotFound, "A security group given by id or name does not exist in the VPC.", "Correct the id or name.", BlocksStack},
 	{ServerIDMissing, "A pod of a QUIC target group has no QUIC server id, by which connections would find it; it is not registered.", "Name its containers in the annotation service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers; ids are injected when pods are made.", BlocksNothing},
 	{ServiceUnavailable, "Another service of AWS that a setting needs gives no answer, or the account has not subscribed to it.", "Check the service in the account and region, or remove the setting.", BlocksNothing},
+	{SettingOfClass, "In isolated tenancy the IngressClass alone decides what the load balancer of an IngressGroup has once; the annotation has no effect.", "Remove the annotation, or ask the owner of the IngressClassParams to set it there.", BlocksNothing},
 	{SettingFixed, "A setting differs from the live load balancer that AWS takes only when a load balancer is made; it has no effect.", "Go back to the former value, or make a new load balancer in another group.", BlocksNothing},
 	{SubnetsNotFound, "No subnet fits, or a subnet given by id or name does not exist.", "Tag subnets for load balancers, or name existing subnets.", BlocksStack},
 	{SubnetsUnsuitable, "The subnets that were given or found cannot carry the load balancer.", "Choose subnets in different zones with enough free addresses.", BlocksStack},

@@ -145,6 +145,8 @@ type Retained struct {
 	Member finding.Ref
 	// All keeps all of its own rules; otherwise only those with the conditions of Rules.
 	All bool
+	// ForeignHosts are hosts that belong to other namespaces; none of its rules for them is kept.
+	ForeignHosts []string
 	// Redirects keeps listeners that do nothing but redirect: it is served, and may have asked for them.
 	Redirects bool
 	// Rules are its rules as far as they can be translated. Those that forward to no target group of the

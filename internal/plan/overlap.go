@@ -49,6 +49,9 @@ func meet(a, b []string, regex, fold bool) bool {
 	return false
 }
 
+// HostsMeet reports whether one host may match two patterns.
+func HostsMeet(a, b string) bool { return globsMeet(strings.ToLower(a), strings.ToLower(b)) }
+
 // globsMeet compares the literal beginnings and ends of two patterns, which is exact when at most
 // one of them has wildcards at one end, and says yes otherwise.
 func globsMeet(a, b string) bool {

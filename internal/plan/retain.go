@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -18,6 +19,12 @@ import (
 func OwnedBy(have observed.Stack, ref finding.Ref, actions []model.Action) bool {
 	owner := ownersOf(have, actions)
 	return len(owner) > 0 && !slices.ContainsFunc(owner, func(id string) bool { return !naming.IsIngressTargetGroup(id, ref.Namespace, ref.Name) })
+}
+
+// OwnedByNamespace reports whether actions forward, and only to target groups of objects of a namespace.
+func OwnedByNamespace(have observed.Stack, namespace string, actions []model.Action) bool {
+	owner := ownersOf(have, actions)
+	return len(owner) > 0 && !slices.ContainsFunc(owner, func(id string) bool { return !strings.HasPrefix(id, namespace+"/") })
 }
 
 // ownersOf are the resource ids of the target groups to which actions forward. One that is not of the
@@ -53,6 +60,9 @@ func (b *builder) retains(r observed.Rule) *model.Retained {
 }
 
 func (b *builder) retainedBy(x *model.Retained, r observed.Rule) bool {
+	if len(x.ForeignHosts) > 0 && meet(x.ForeignHosts, (model.Rule{Conditions: r.Conditions}).Hosts(), regexHost(r.Conditions), true) {
+		return false
+	}
 	owned := OwnedBy(b.have, x.Member, r.Actions)
 	if x.All && owned {
 		return true

@@ -57,6 +57,13 @@ func agree[T any](t *translation, members []*member, what string, get func(*memb
 			unread = &asked[T]{m, o}
 		}
 	}
+	if t.isolated() && len(asks) > 0 {
+		var live incumbent[T]
+		if t.live != nil {
+			live = current()
+		}
+		asks, unread = fromClass(t, what, asks, live), nil
+	}
 	if unread == nil && len(asks) == 0 && t.missingClass != nil {
 		unread = &asked[T]{t.missingClass, settings.Opt[T]{Origin: finding.Origin{Object: t.missingClass.ref, Field: classNameField}}}
 	}

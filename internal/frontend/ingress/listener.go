@@ -40,6 +40,7 @@ func (t *translation) listener(p *port) model.Listener {
 			}
 		}
 	}
+	t.unreachable(rules)
 	l.Rules = rules
 	shadowing := model.RegexHostsCoverAll
 	if t.opt.ExactRegexHosts {
@@ -112,7 +113,7 @@ func (t *translation) defaultAction(p *port, l *model.Listener) {
 	l.Default = []model.Action{model.FixedResponse{Status: "404", ContentType: "text/plain"}}
 	var winner *member
 	for _, m := range p.members {
-		if m.ing.Spec.DefaultBackend == nil {
+		if m.ing.Spec.DefaultBackend == nil || !t.mayUse(m, defaultBackendField, []string{anyHost}) {
 			continue
 		}
 		if winner != nil {

@@ -218,12 +218,14 @@ func (t *translation) securityGroups(alb *model.ALB) model.GroupChoice {
 			of(t.liveALB(), func(lb *observed.LoadBalancer) bool { return slices.Contains(lb.SecurityGroups, t.liveBackendGroup()) }))
 		choice := model.GroupsGiven{Refs: given.Value, Of: given.Origin, Backend: manage.Or(t.opt.ManageBackendRules)}
 		if choice.Backend && !backend {
-			m := t.members[0]
+			// Of a new load balancer nothing could reach its targets; the members that serve keep what is live.
+			ref := t.refOf(manage.Origin)
 			t.found.Add(finding.Finding{
-				Object: m.ref, Field: fieldOn(m.ref, manage.Origin), Reason: finding.FeatureDisabled,
-				Message: "rules of nodes and pods cannot be managed, since the shared backend security group is switched off",
-				Fix:     "set manage-backend-security-group-rules to false", Blocks: finding.BlocksStack,
+				Object: ref, Field: fieldOn(ref, manage.Origin), Reason: finding.FeatureDisabled, Severity: finding.Error,
+				Message: "rules of nodes and pods cannot be managed, since the shared backend security group is switched off; they are left alone",
+				Fix:     "set manage-backend-security-group-rules to false and open the security groups of the targets yourself",
 			})
+			choice.Backend = false
 		}
 		if choice.Backend {
 			t.peer = &model.Peer{BackendGroup: true}

@@ -48,6 +48,10 @@ type Options struct {
 	// ConditionValues and ConditionWildcards are how many AWS takes in a rule; 5 of each if 0.
 	ConditionValues    int
 	ConditionWildcards int
+	// MaxListeners is on how many ports one Ingress may listen, MaxRules how many rules the Ingresses of a
+	// namespace may have in one IngressGroup; 100 and 4000 if 0.
+	MaxListeners int
+	MaxRules     int
 	// ManageCertificates requests certificates where members ask for them, from DefaultCA, the ARN of
 	// a private authority, where neither names one.
 	ManageCertificates bool
@@ -58,6 +62,8 @@ type Options struct {
 	NoShield     bool
 	// DescribePlan shows what a load balancer becomes in an annotation of the first member.
 	DescribePlan bool
+	// Tenancy says what members of an IngressGroup may do to each other; Cooperative if empty.
+	Tenancy Tenancy
 	// StrictGroups lets one fault stop the whole group.
 	StrictGroups bool
 	// AllowMassRemoval believes the classes also where most Ingresses that are served are given to
@@ -76,6 +82,9 @@ func (o Options) filled() Options {
 	o.DefaultTargetType = cmp.Or(o.DefaultTargetType, model.InstanceTargets)
 	o.DefaultSSLPolicy = cmp.Or(o.DefaultSSLPolicy, "ELBSecurityPolicy-2016-08")
 	o.ConditionValues = cmp.Or(o.ConditionValues, conditionValues)
+	o.MaxListeners = cmp.Or(o.MaxListeners, defaultListeners)
+	o.MaxRules = cmp.Or(o.MaxRules, defaultRules)
+	o.Tenancy = cmp.Or(o.Tenancy, Cooperative)
 	o.ConditionWildcards = cmp.Or(o.ConditionWildcards, conditionWildcards)
 	return o
 }

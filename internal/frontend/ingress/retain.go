@@ -9,19 +9,25 @@ import (
 // Members that cannot be read, and Ingresses that are not accepted any more, keep rules of their own
 // that are live, and nothing else.
 
+// findMissingClass looks for a former member whose class cannot be read and that is served.
+func (t *translation) findMissingClass() {
+	for _, m := range t.former {
+		t.stack.Contested = true // what is live tells what is theirs
+		if t.missingClass == nil && m.classMissing && t.serves(m) {
+			t.missingClass = m
+			t.stack.Partial.Tags = true
+		}
+	}
+}
+
 // retainFormer keeps what is left of Ingresses that carry the finalizer and are not accepted.
 func (t *translation) retainFormer() {
 	for _, m := range t.former {
-		t.stack.Contested = true // what is live tells what is theirs
 		m.ports = m.set.ListenPorts.Value
 		if len(m.ports) == 0 {
 			m.ports = defaultPorts(m)
 		}
 		t.retain(m)
-		if t.missingClass == nil && m.classMissing && t.serves(m) {
-			t.missingClass = m
-			t.stack.Partial.Tags = true
-		}
 	}
 }
 
@@ -58,6 +64,7 @@ func (t *translation) retain(m *member) {
 		alone.members = []*member{m}
 		kept.Rules = alone.answers(m)
 	}
+	kept.ForeignHosts = t.foreignHosts(m.ref.Namespace)
 	t.stack.Retained = append(t.stack.Retained, kept)
 }
 
@@ -87,5 +94,5 @@ func forwardsToStack(actions []model.Action) bool {
 
 // retainUnplaced keeps the live rule of one path of a member for which no new rule can be made.
 func (t *translation) retainUnplaced(m *member, r model.Rule) {
-	t.stack.Retained = append(t.stack.Retained, model.Retained{Member: m.ref, Rules: []model.Rule{r}})
+	t.stack.Retained = append(t.stack.Retained, model.Retained{Member: m.ref, Rules: []model.Rule{r}, ForeignHosts: t.foreignHosts(m.ref.Namespace)})
 }

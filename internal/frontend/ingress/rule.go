@@ -20,6 +20,9 @@ func (t *translation) rule(m *member, p *port, path rulePath, held bool) (model.
 	}
 	conditions, ok := t.conditions(m, path)
 	r.Conditions = conditions
+	if !t.mayUseHosts(m, path.field, conditions) {
+		return model.Rule{}, false
+	}
 	if ok && !t.fits(m, path, conditions) {
 		// A live rule of these conditions may stay; a new one has to be made of less.
 		r.Held, r.Instead = true, t.ownConditions(m, path)

@@ -75,6 +75,9 @@ func (t *translation) sharedTags(members []*member, live *observed.LoadBalancer)
 // mergeTags are the tags of what several members share.
 func (t *translation) mergeTags(members []*member, live func() map[string]string) map[string]string {
 	tags := agreeKeys(t, members, "tags", func(m *member) settings.Opt[map[string]string] {
+		if t.isolated() {
+			return settings.Of(m.classTags, finding.Origin{Object: m.set.Class.Origin.Object, Field: "spec.tags"})
+		}
 		from := m.set.Tags.Origin
 		if from.Object.IsZero() {
 			from = finding.Origin{Object: m.set.Class.Origin.Object, Field: "spec.tags"}

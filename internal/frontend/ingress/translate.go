@@ -23,8 +23,9 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.members, t.former, t.found = g.members, g.former, g.found
 	t.stack.ID, t.stack.Leaving, t.stack.DeletionGuard = id, g.leaving, g.guard
 	t.stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
-	t.retainFormer()
+	t.findMissingClass()
 	if len(t.members) == 0 {
+		t.retainFormer()
 		// A load balancer of one Ingress alone stays as it is while that cannot be placed.
 		t.stack.Hold = g.astray || len(t.former) > 0 && id.Namespace != ""
 		t.stack.BackendGroup.OthersLive = f.othersLive(v, id)
@@ -51,15 +52,19 @@ type translation struct {
 	missingClass *member
 	ports        []*port
 	redirect     settings.Opt[int32]
-	peer         *model.Peer
-	groups       map[groupKey]*targetGroup
-	backends     map[finding.Ref]settings.Backend
+	// owners is who owns which host in isolated tenancy; nil in cooperative tenancy.
+	owners *hostOwners
+	// rules counts the rules of each namespace.
+	rules    map[string]int
+	peer     *model.Peer
+	groups   map[groupKey]*targetGroup
+	backends map[finding.Ref]settings.Backend
 }
 
 func newTranslation(opt Options, v *cluster.View, id model.StackID, live *observed.Stack) *translation {
 	return &translation{
 		opt: opt, view: v, id: id, live: live,
-		groups: map[groupKey]*targetGroup{}, backends: map[finding.Ref]settings.Backend{},
+		rules: map[string]int{}, groups: map[groupKey]*targetGroup{}, backends: map[finding.Ref]settings.Backend{},
 	}
 }
 
@@ -69,6 +74,7 @@ func (t *translation) build() {
 		t.partial(m)
 	}
 	t.mergePorts()
+	t.assignHosts()
 	alb := t.loadBalancer()
 	t.redirect = t.sslRedirect()
 	t.memberFaults()
@@ -80,6 +86,7 @@ func (t *translation) build() {
 	for _, p := range t.ports {
 		alb.Listeners = append(alb.Listeners, t.listener(p))
 	}
+	t.retainFormer()
 	t.retainLost()
 	t.finishGroups()
 	t.requested()
@@ -117,6 +124,7 @@ func (t *translation) prepare(m *member) {
 	default:
 		m.ports = defaultPorts(m)
 	}
+	t.limitSize(m)
 	for _, key := range sortedKeys(m.set.ListenerAttributes) {
 		used := slices.ContainsFunc(m.ports, func(p settings.ListenPort) bool { return p.Key() == key })
 		t.block(m, m.set.ListenerAttributes[key].Check(), used)

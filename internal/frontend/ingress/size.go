@@ -1,0 +1,49 @@
+package ingress
+
+import (
+	"fmt"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
+)
+
+// What one namespace can make of a load balancer, if the operator sets nothing else. AWS allows 50
+// listeners and 100 rules unless the quotas are raised; a cluster that is taken over may have raised
+// them. A listener for each port times a rule for each path grows as a product, so that a small object
+// could ask for more than fits into memory.
+const (
+	defaultListeners = 100
+	defaultRules     = 4000
+)
+
+// limitSize holds a member with more listeners or rules than the operator allows, before any is made. The
+// rules of all its namespace's members in the IngressGroup count together.
+func (t *translation) limitSize(m *member) {
+	if m.lost {
+		return
+	}
+	paths := 0
+	for _, r := range m.ing.Spec.Rules {
+		if r.HTTP != nil {
+			paths += len(r.HTTP.Paths)
+		}
+	}
+	rules := len(m.ports) * paths
+	if len(m.ports) <= t.opt.MaxListeners && t.rules[m.ref.Namespace]+rules <= t.opt.MaxRules {
+		t.rules[m.ref.Namespace] += rules
+		return
+	}
+	f := finding.Finding{Object: m.ref, Reason: finding.IngressTooLarge, Blocks: finding.BlocksMember}
+	if len(m.ports) > t.opt.MaxListeners {
+		f.Field = settings.Prefix + "listen-ports"
+		f.Message = fmt.Sprintf("%d ports are more than the %d that one Ingress may listen on; its live rules stay as they are", len(m.ports), t.opt.MaxListeners)
+		f.Fix = "name fewer ports, or ask the operator to raise --max-listeners-per-ingress"
+	} else {
+		f.Field = "spec.rules"
+		f.Message = fmt.Sprintf("%d paths on %d ports make %d rules, and with the %d of other Ingresses of namespace %s that is more than the %d that a namespace may have in one IngressGroup; its live rules stay as they are",
+			paths, len(m.ports), rules, t.rules[m.ref.Namespace], m.ref.Namespace, t.opt.MaxRules)
+		f.Fix = "split the Ingress over several IngressGroups, or ask the operator to raise --max-rules-per-namespace"
+	}
+	t.found.Add(f)
+	m.blocked, m.lost, m.oversized, m.ports = true, true, true, nil
+}

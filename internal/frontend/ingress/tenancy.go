@@ -1,0 +1,237 @@
+package ingress
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// Tenancy says what members of an IngressGroup may do to each other.
+type Tenancy string
+
+// The tenancies.
+const (
+	// Cooperative lets a member put its rules before those of others by group order, as
+	// aws-load-balancer-controller does.
+	Cooperative Tenancy = "cooperative"
+	// Isolated gives each host to the namespace whose accepted Ingress used it first, and takes settings
+	// that the load balancer has once from the class alone.
+	Isolated Tenancy = "isolated"
+)
+
+// anyHost stands for every host: for a rule without one, a regular expression, and a default backend.
+const anyHost = "*"
+
+// isolated reports whether members of other namespaces are kept apart. A load balancer of one Ingress
+// alone has no others.
+func (t *translation) isolated() bool { return t.opt.Tenancy == Isolated && t.id.Namespace == "" }
+
+// hostClaim is a host pattern that a namespace uses.
+type hostClaim struct {
+	namespace, host string
+	by              *member // its first member to use the host
+	live            bool    // a live rule of the namespace has the host
+}
+
+// hostOwners is who owns which host pattern.
+type hostOwners struct{ granted []hostClaim }
+
+// assignHosts gives the hosts of the members' rules to namespaces: to the one that has live rules for a
+// host, then to the one whose Ingress is the oldest. A namespace gets no pattern that overlaps with one
+// of another's.
+func (t *translation) assignHosts() {
+	if !t.isolated() {
+		return
+	}
+	byKey := map[[2]string]*hostClaim{}
+	for _, m := range t.members {
+		for _, h := range t.hostsUsed(m) {
+			key := [2]string{m.ref.Namespace, h}
+			c := byKey[key]
+			if c == nil {
+				c = &hostClaim{namespace: m.ref.Namespace, host: h, by: m, live: t.hasLiveHost(m.ref.Namespace, h)}
+				byKey[key] = c
+			}
+			if older(m, c.by) {
+				c.by = m
+			}
+		}
+	}
+	claims := make([]*hostClaim, 0, len(byKey))
+	for _, c := range byKey {
+		claims = append(claims, c)
+	}
+	slices.SortFunc(claims, func(a, b *hostClaim) int {
+		switch {
+		case a.live != b.live && a.live:
+			return -1
+		case a.live != b.live:
+			return 1
+		case older(a.by, b.by):
+			return -1
+		case older(b.by, a.by):
+			return 1
+		}
+		return cmp.Compare(a.host, b.host)
+	})
+	t.owners = &hostOwners{}
+	for _, c := range claims {
+		if t.owners.against(c.namespace, c.host) != nil {
+			t.stack.Contested = true // a live rule may decide otherwise
+			continue
+		}
+		t.owners.granted = append(t.owners.granted, *c)
+	}
+}
+
+// older orders members by creation time, then by name.
+func older(a, b *member) bool {
+	if x, y := a.ing.CreationTimestamp, b.ing.CreationTimestamp; !x.Equal(&y) {
+		return x.Before(&y)
+	}
+	return a.ref.Compare(b.ref) < 0
+}
+
+// against returns the claim of another namespace that a use of a host is in conflict with, nil if there
+// is none.
+func (o *hostOwners) against(namespace, host string) *hostClaim {
+	for i := range o.granted {
+		if c := &o.granted[i]; c.namespace != namespace && plan.HostsMeet(c.host, host) {
+			return c
+		}
+	}
+	return nil
+}
+
+// hostsUsed are the host patterns of a member's rules and default backend, in order and without repeats.
+func (t *translation) hostsUsed(m *member) []string {
+	var out []string
+	if m.ing.Spec.DefaultBackend != nil {
+		out = append(out, anyHost)
+	}
+	for _, r := range m.ing.Spec.Rules {
+		if r.HTTP == nil {
+			continue
+		}
+		for _, p := range r.HTTP.Paths {
+			var extra []model.Condition
+			if svc := p.Backend.Service; svc != nil {
+				extra = m.set.Conditions[svc.Name].Value
+			}
+			out = append(out, hostPatterns(r.Host, extra)...)
+		}
+	}
+	return sorted(out)
+}
+
+// hostPatterns are the hosts of a rule with a host and further conditions, in lower case.
+func hostPatterns(host string, extra []model.Condition) []string {
+	var out []string
+	if host != "" {
+		out = append(out, strings.ToLower(host))
+	}
+	for _, c := range extra {
+		h, ok := c.(model.HostHeader)
+		if !ok {
+			continue
+		}
+		for _, v := range h.Values {
+			out = append(out, strings.ToLower(v))
+		}
+		if len(h.Regex) > 0 {
+			out = append(out, anyHost)
+		}
+	}
+	if len(out) == 0 {
+		return []string{anyHost}
+	}
+	return out
+}
+
+// hasLiveHost reports whether a live rule for the host forwards to target groups of the namespace.
+func (t *translation) hasLiveHost(namespace, host string) bool {
+	lb := t.liveALB()
+	if lb == nil {
+		return false
+	}
+	for _, l := range lb.Listeners {
+		if host == anyHost && plan.OwnedByNamespace(*t.live, namespace, l.Default) {
+			return true
+		}
+		for _, r := range l.Rules {
+			if slices.Contains(hostPatterns("", r.Conditions), host) && plan.OwnedByNamespace(*t.live, namespace, r.Actions) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mayUseHosts reports whether a member may have a rule with the conditions, and tells it who owns the
+// host if not.
+func (t *translation) mayUseHosts(m *member, field string, conditions []model.Condition) bool {
+	return t.mayUse(m, field, hostPatterns("", conditions))
+}
+
+func (t *translation) mayUse(m *member, field string, hosts []string) bool {
+	if t.owners == nil {
+		return true
+	}
+	for _, h := range hosts {
+		c := t.owners.against(m.ref.Namespace, h)
+		if c == nil {
+			continue
+		}
+		what := fmt.Sprintf("host %q overlaps with host %q, which", h, c.host)
+		if h == c.host {
+			what = fmt.Sprintf("host %q", h)
+		}
+		t.found.Add(finding.Finding{
+			Object: m.ref, Field: field, Reason: finding.HostNotOwned,
+			Message: fmt.Sprintf("%s belongs to namespace %q, whose %s used it first; this rule is held", what, c.namespace, c.by.ref),
+			Fix:     "use another host, or another IngressGroup", Blocks: finding.BlocksRule,
+		})
+		return false
+	}
+	return true
+}
+
+// foreignHosts are the hosts that belong to other namespaces than that of a member.
+func (t *translation) foreignHosts(namespace string) []string {
+	if t.owners == nil {
+		return nil
+	}
+	var out []string
+	for _, c := range t.owners.granted {
+		if c.namespace != namespace {
+			out = append(out, c.host)
+		}
+	}
+	return sorted(out)
+}
+
+// fromClass takes from what members say of a setting what counts: in isolated tenancy only what their
+// class says, and where no class says anything, what is live.
+func fromClass[T any](t *translation, what string, asks []asked[T], live incumbent[T]) []asked[T] {
+	byClass := slices.ContainsFunc(asks, func(a asked[T]) bool { return a.o.Origin.Object.Kind == paramsKind })
+	var out []asked[T]
+	for _, a := range asks {
+		switch {
+		case a.o.Origin.Object.Kind == paramsKind, !byClass && live.known && live.is(a.o.Value):
+			out = append(out, a)
+		default:
+			t.stack.Contested = t.stack.Contested || !byClass
+			t.found.Add(finding.Finding{
+				Object: a.m.ref, Field: fieldOn(a.m.ref, a.o.Origin), Reason: finding.SettingOfClass, Severity: finding.Warning,
+				Message: fmt.Sprintf("%s %s has no effect; in isolated tenancy the class alone decides what the load balancer has once", what, quoted(a.o.Value)),
+				Fix:     "remove the annotation, or ask the owner of the IngressClassParams to set it there",
+			})
+		}
+	}
+	return out
+}

@@ -1,0 +1,176 @@
+package ingress
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// covering finds for a host and path the first rule that answers all requests for them. Only rules that
+// look at nothing but host and path count, and of wildcards only one for a whole rest: a rule that is
+// called unreachable is so.
+type covering struct {
+	rules []model.Rule
+	hosts map[string]*pathsSeen // by host pattern
+	ends  map[string]*pathsSeen // of hosts "*end", by end
+}
+
+// pathsSeen are the places of the first rules by path pattern.
+type pathsSeen struct {
+	whole  map[string]int // by pattern
+	begins map[string]int // of paths "begin*", by beginning
+}
+
+// unreachable tells members whose rules get no requests, because rules of other members stand before them.
+func (t *translation) unreachable(rules []model.Rule) {
+	c := covering{rules: rules, hosts: map[string]*pathsSeen{}, ends: map[string]*pathsSeen{}}
+	for i, r := range rules {
+		if by := c.find(r); by != nil {
+			t.found.Add(finding.Finding{
+				Object: r.Member, Field: r.Origin.Field, Reason: finding.RuleUnreachable, Severity: finding.Warning,
+				Message: fmt.Sprintf("%s gets no requests; %s of %s comes first in group order and answers them", conditionText(r), by.Origin.Field, by.Member),
+				Fix:     "change the host or path of one of them, or set group.order",
+			})
+		}
+		c.note(i)
+	}
+}
+
+// find returns the rule of another member that answers requests of a rule, if all of its requests are
+// answered before it; nil otherwise.
+func (c *covering) find(r model.Rule) *model.Rule {
+	var other *model.Rule
+	hosts, paths := patternsOf(r)
+	for _, h := range hosts {
+		for _, p := range paths {
+			i, ok := c.coverOf(h, p)
+			if !ok {
+				return nil
+			}
+			if by := &c.rules[i]; by.Member != r.Member && other == nil {
+				other = by
+			}
+		}
+	}
+	return other
+}
+
+// note adds a rule to those that come before the next ones.
+func (c *covering) note(i int) {
+	r := c.rules[i]
+	if r.Held || !slices.ContainsFunc(r.Conditions, isHostOrPath) || slices.ContainsFunc(r.Conditions, func(x model.Condition) bool { return !isHostOrPath(x) }) {
+		return
+	}
+	hosts, paths := patternsOf(r)
+	for _, h := range hosts {
+		if h == "" {
+			continue
+		}
+		seen := c.hosts[h]
+		if seen == nil {
+			seen = &pathsSeen{whole: map[string]int{}, begins: map[string]int{}}
+			c.hosts[h] = seen
+			if end, ok := strings.CutPrefix(h, "*"); ok && !strings.ContainsAny(end, "*?") {
+				c.ends[end] = seen
+			}
+		}
+		for _, p := range paths {
+			seen.note(p, i)
+		}
+	}
+}
+
+func (s *pathsSeen) note(path string, i int) {
+	if path == "" {
+		return
+	}
+	if _, taken := s.whole[path]; !taken {
+		s.whole[path] = i
+	}
+	if begin, ok := strings.CutSuffix(path, "*"); ok && !strings.ContainsAny(begin, "*?") {
+		if _, taken := s.begins[begin]; !taken {
+			s.begins[begin] = i
+		}
+	}
+}
+
+// coverOf returns the earliest rule that answers everything for a host and path pattern. An empty
+// pattern stands for an expression, of which nothing is known.
+func (c *covering) coverOf(host, path string) (best int, found bool) {
+	if host == "" || path == "" {
+		return 0, false
+	}
+	look := func(s *pathsSeen) {
+		if s == nil {
+			return
+		}
+		if i, ok := s.coverOf(path); ok && (!found || i < best) {
+			best, found = i, true
+		}
+	}
+	look(c.hosts[host])
+	literal := strings.LastIndexAny(host, "*?") + 1
+	for i := literal; i <= len(host); i++ {
+		look(c.ends[host[i:]])
+	}
+	return best, found
+}
+
+func (s *pathsSeen) coverOf(path string) (best int, found bool) {
+	if i, ok := s.whole[path]; ok {
+		best, found = i, true
+	}
+	literal := strings.IndexAny(path, "*?")
+	if literal < 0 {
+		literal = len(path)
+	}
+	for i := range literal + 1 {
+		if at, ok := s.begins[path[:i]]; ok && (!found || at < best) {
+			best, found = at, true
+		}
+	}
+	return best, found
+}
+
+// patternsOf are the hosts and paths of a rule. One without a host or path has all; an expression is an
+// empty pattern, of which nothing is known.
+func patternsOf(r model.Rule) (hosts, paths []string) {
+	for _, c := range r.Conditions {
+		switch c := c.(type) {
+		case model.HostHeader:
+			for _, v := range c.Values {
+				hosts = append(hosts, strings.ToLower(v))
+			}
+			hosts = append(hosts, make([]string, len(c.Regex))...)
+		case model.PathPattern:
+			paths = append(append(paths, c.Values...), make([]string, len(c.Regex))...)
+		}
+	}
+	if len(hosts) == 0 {
+		hosts = []string{anyHost}
+	}
+	if len(paths) == 0 {
+		paths = []string{"/*"}
+	}
+	return hosts, paths
+}
+
+func isHostOrPath(c model.Condition) bool {
+	switch c.(type) {
+	case model.HostHeader, model.PathPattern:
+		return true
+	}
+	return false
+}
+
+// conditionText names a rule by its hosts and paths.
+func conditionText(r model.Rule) string {
+	hosts, paths := r.Hosts(), r.Paths()
+	if len(hosts) == 0 {
+		return fmt.Sprintf("the rule for path %q", strings.Join(paths, ", "))
+	}
+	return fmt.Sprintf("the rule for host %q and path %q", strings.Join(hosts, ", "), strings.Join(paths, ", "))
+}
