@@ -59,8 +59,13 @@ func endpointSlices(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Se
 		Kind: cluster.KindEndpointSlice, Namespace: b.Namespace, Index: cluster.SliceByService, Value: svc.Namespace + "/" + svc.Name,
 	})
 	if len(all) == 0 && len(svc.Spec.Selector) > 0 {
-		r.blind(b, fmt.Sprintf("Service %s/%s has no EndpointSlice, not even an empty one", svc.Namespace, svc.Name),
-			"check the EndpointSlice controller of Kubernetes and who deletes EndpointSlices")
+		message := fmt.Sprintf("Service %s/%s has no EndpointSlice, not even an empty one", svc.Namespace, svc.Name)
+		fix := "check the EndpointSlice controller of Kubernetes and who deletes EndpointSlices"
+		if svc.Spec.Type == corev1.ServiceTypeExternalName {
+			message = fmt.Sprintf("Service %s/%s is of type %q, for which Kubernetes keeps no EndpointSlices", svc.Namespace, svc.Name, svc.Spec.Type)
+			fix = "change the type of the Service, or use another Service as backend"
+		}
+		r.blind(b, message+"; registered addresses stay registered while their pods exist", fix)
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(s *discoveryv1.EndpointSlice) bool { return s.AddressType != family })
 }

@@ -50,6 +50,7 @@ func (p *pass) move(ctx context.Context, arn string, d targets.Diff) error {
 		drop = append(drop, p.retained...) // there is no room for both
 		p.retained = nil
 	}
+	p.complete = true
 	if err := p.deregister(ctx, arn, drop); err != nil {
 		if p.putOff(err) {
 			return failed // the new targets are there, the old ones go later
@@ -90,6 +91,7 @@ func (p *pass) deregister(ctx context.Context, arn string, drop []observed.Targe
 		switch {
 		case err == nil:
 			p.out.Changed = true
+			p.noteFilled(false, namesOf(chunk)...)
 			p.r.did(Deregistered, arn, namesOf(chunk))
 		case p.r.Cloud.Class(err) != engine.Invalid:
 			return fmt.Errorf("deregister %d targets of %s: %w", len(chunk), arn, err)
@@ -125,6 +127,7 @@ func (p *pass) register(ctx context.Context, arn string, add []targets.Endpoint,
 		queue = queue[1:]
 		if err == nil {
 			p.out.Changed = true
+			p.noteFilled(true, endpointNames(chunk)...)
 			p.r.did(Registered, arn, endpointNames(chunk))
 			continue
 		}
