@@ -119,8 +119,8 @@ func (h *herd) replace(g int) {
 	}
 }
 
-// churn replaces pods for a time, at a rate per second, of Services at random or always of the one
-// that is given.
+// churn replaces pods at random moments for a time, at a mean rate per second, of all Services or of
+// those that are given.
 func (h *herd) churn(rate int, d time.Duration, services ...int) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range int(d.Seconds()) * rate {
@@ -129,7 +129,7 @@ func (h *herd) churn(rate int, d time.Duration, services ...int) {
 			g = services[random.IntN(len(services))]
 		}
 		h.replace(g)
-		time.Sleep(time.Second / time.Duration(rate))
+		time.Sleep(time.Duration(random.ExpFloat64() * float64(time.Second) / float64(rate)))
 	}
 }
 
@@ -173,7 +173,7 @@ func quantile(ds []time.Duration, q float64) time.Duration {
 	if len(ds) == 0 {
 		return 0
 	}
-	return ds[min(int(q*float64(len(ds))), len(ds)-1)]
+	return ds[min(int(q*float64(len(ds))), len(ds)-1)].Round(time.Millisecond)
 }
 
 // TestOnePodReplaced counts the calls that the replacement of one pod takes.

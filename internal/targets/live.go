@@ -58,6 +58,17 @@ func older(p *corev1.Pod, than []*corev1.Pod) bool {
 	return slices.ContainsFunc(than, func(o *corev1.Pod) bool { return o.CreationTimestamp.After(p.CreationTimestamp.Time) })
 }
 
+// GivenAway reports whether the address of any of the targets is that of a pod of another namespace
+// now. The view is asked for all of them.
+func GivenAway(v *cluster.View, namespace string, registered []observed.Target) bool {
+	given := false
+	for _, t := range registered {
+		holders := holdersOf(v, canonicalIP(t.ID))
+		given = given || slices.ContainsFunc(holders, func(p *corev1.Pod) bool { return p.Namespace != namespace && !older(p, holders) })
+	}
+	return given
+}
+
 func nodeInstances(v *cluster.View) map[string]bool {
 	out := map[string]bool{}
 	for _, n := range cluster.List[*corev1.Node](v, cluster.Query{Kind: cluster.KindNode}) {
