@@ -11,6 +11,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -90,6 +91,9 @@ func (c *Cloud) registerALB(ctx context.Context, a plan.RegisterALB, known plan.
 	}
 	what := "register the application load balancer in"
 	err = c.changeALBTargets(known, a.Group, what, func(group string) error {
+		if err := c.own().takeTurn(registerTargets, group, bindings.Turn{}, 1); err != nil {
+			return err
+		}
 		_, err := c.api.elb.RegisterTargets(ctx, &elb.RegisterTargetsInput{
 			TargetGroupArn: aws.String(group), Targets: []elbtypes.TargetDescription{{Id: aws.String(lb), Port: aws.Int32(a.Port)}},
 		})
@@ -107,6 +111,9 @@ func (c *Cloud) registerALB(ctx context.Context, a plan.RegisterALB, known plan.
 // deregisterALB takes a load balancer out; a group that is gone is a success.
 func (c *Cloud) deregisterALB(ctx context.Context, a plan.DeregisterALB, known plan.Known) error {
 	err := c.changeALBTargets(known, a.Group, "deregister the application load balancer from", func(group string) error {
+		if err := c.own().takeTurn(deregisterTargets, group, bindings.Turn{}, 1); err != nil {
+			return err
+		}
 		_, err := c.api.elb.DeregisterTargets(ctx, &elb.DeregisterTargetsInput{
 			TargetGroupArn: aws.String(group), Targets: []elbtypes.TargetDescription{{Id: aws.String(a.ARN), Port: aws.Int32(a.Port)}},
 		})

@@ -19,6 +19,8 @@ type Cloud struct {
 	flight flight
 	base   aws.Config // for clients of other accounts
 	roles  roleCache
+
+	schedules schedules
 }
 
 var _ engine.Cloud = (*Cloud)(nil)
@@ -38,6 +40,7 @@ func New(ctx context.Context, cfg Config) (*Cloud, error) {
 		return nil, err
 	}
 	c := &Cloud{cfg: cfg, region: cfg.Region, inv: newInventory(), facts: newFactCache(), base: base}
+	c.schedules.own = newSchedule(cfg.Paces, cfg.Now)
 	c.api = newClients(base, cfg, newPacer(cfg.Paces, cfg.Now, cfg.MaxWait))
 	if c.vpc, err = findVPC(ctx, cfg, c.api.ec2); err != nil {
 		return nil, err

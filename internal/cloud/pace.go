@@ -103,30 +103,36 @@ func parsePace(entry string) (Pace, error) {
 // margin keeps calls a little behind the moment at which AWS has a token for them.
 const margin = 5 * time.Millisecond
 
-// patient says that an operation gives way to others of its bucket: a new target that is not yet
-// registered gets no requests, while an old one is found out by its health checks at the latest.
-func patient(operation string) bool { return operation == "DeregisterTargets" }
-
-// yielding is how long operations that give way may get nothing at all.
-const yielding = 5 * time.Second
-
 // bucket is a token bucket whose tokens can be had in advance: who takes one that is not there
-// yet waits for it, in the order of taking. Who gives way never waits and leaves half of the
-// bucket to the others, but for one call every few seconds.
+// yet waits for it, in the order of taking.
 type bucket struct {
 	Pace
 	mu     sync.Mutex
 	tokens float64
 	at     time.Time
-	// refused is since when those who give way have had nothing; zero: they have.
-	refused time.Time
 }
 
 // take takes a token and says how long to wait for it. If that were longer than limit no token is
 // taken and ok is false.
-func (b *bucket) take(now time.Time, limit time.Duration, patient bool) (wait time.Duration, ok bool) {
+func (b *bucket) take(now time.Time, limit time.Duration) (wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if wait = b.wait(now, 1); wait > limit {
+		return wait, false
+	}
+	b.tokens--
+	return wait, true
+}
+
+// until is how long it takes until the bucket holds so many tokens, if no more are taken.
+func (b *bucket) until(now time.Time, tokens float64) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.wait(now, tokens)
+}
+
+// wait is until; the lock is held.
+func (b *bucket) wait(now time.Time, tokens float64) time.Duration {
 	if b.at.IsZero() {
 		b.tokens, b.at = float64(b.Burst), now
 	}
@@ -134,30 +140,16 @@ func (b *bucket) take(now time.Time, limit time.Duration, patient bool) (wait ti
 		b.tokens = min(float64(b.Burst), b.tokens+d.Seconds()*b.Rate)
 		b.at = now
 	}
-	if patient && (b.refused.IsZero() || now.Sub(b.refused) < yielding) {
-		if wait := b.until(1 + float64(b.Burst/2)); wait > 0 {
-			if b.refused.IsZero() {
-				b.refused = now
-			}
-			return wait, false
-		}
-	}
-	if wait = b.until(1); wait > limit {
-		return wait, false
-	}
-	b.tokens--
-	if patient {
-		b.refused = time.Time{}
-	}
-	return wait, true
-}
-
-// until is how long it takes until the bucket holds so many tokens. The lock is held.
-func (b *bucket) until(tokens float64) time.Duration {
 	if b.tokens >= tokens {
 		return 0
 	}
 	return time.Duration((tokens-b.tokens)/b.Rate*float64(time.Second)) + margin
+}
+
+func (b *bucket) spend() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tokens--
 }
 
 func (b *bucket) giveBack() {
@@ -182,15 +174,18 @@ func newPacer(table []Pace, now func() time.Time, limit time.Duration) *pacer {
 }
 
 // wait waits until the call may be made. A call that would have to wait for longer than the limit
-// is not made; its error tells when to try again.
+// is not made; its error tells when to try again. Calls on targets have taken their turn elsewhere.
 func (p *pacer) wait(ctx context.Context, service, operation string) error {
+	if scheduled(service, operation) {
+		return nil
+	}
 	var longest time.Duration
 	var taken []*bucket
 	for _, b := range p.buckets {
 		if b.Service != service || !b.Operation.MatchString(operation) {
 			continue
 		}
-		d, ok := b.take(p.now(), p.limit, patient(operation))
+		d, ok := b.take(p.now(), p.limit)
 		if !ok {
 			for _, t := range taken {
 				t.giveBack()

@@ -69,7 +69,7 @@ func TestARoleIsAssumedUntilItsCredentialsAreAboutToEnd(t *testing.T) {
 func TestWhatOneAccountReadIsNotShownToAnother(t *testing.T) {
 	r := newRig(t)
 	account, arn := r.theirs()
-	if err := r.cloud.As(account).Register(r.ctx, arn, []bindings.Target{{ID: "10.50.0.1", Port: 80}}); err != nil {
+	if err := r.cloud.As(account).Register(r.ctx, arn, bindings.Turn{}, []bindings.Target{{ID: "10.50.0.1", Port: 80}}); err != nil {
 		t.Fatal(err)
 	}
 	must(r.cloud.As(account).TargetHealth(r.ctx, arn, 0))(t)
@@ -163,14 +163,14 @@ func TestAWSAsksForZones(t *testing.T) {
 	r := newRig(t)
 	r.reach(wish(web))
 	arn := r.groupARN("api")
-	err := r.cloud.As(bindings.Account{}).Register(r.ctx, arn, []bindings.Target{{ID: "100.64.0.1", Port: 80}})
+	err := r.cloud.As(bindings.Account{}).Register(r.ctx, arn, bindings.Turn{}, []bindings.Target{{ID: "100.64.0.1", Port: 80}})
 	if !errors.Is(err, bindings.ErrZoneNeeded) || r.cloud.Class(err) != engine.Invalid {
 		t.Errorf("error %v", err)
 	}
-	if err := r.cloud.As(bindings.Account{}).Register(r.ctx, arn, []bindings.Target{{ID: "100.64.0.1", Port: 80, Zone: "all"}}); err != nil {
+	if err := r.cloud.As(bindings.Account{}).Register(r.ctx, arn, bindings.Turn{}, []bindings.Target{{ID: "100.64.0.1", Port: 80, Zone: "all"}}); err != nil {
 		t.Error(err)
 	}
-	err = r.cloud.As(bindings.Account{}).Register(r.ctx, arn, []bindings.Target{{ID: "8.8.8.8", Port: 80, Zone: "all"}})
+	err = r.cloud.As(bindings.Account{}).Register(r.ctx, arn, bindings.Turn{}, []bindings.Target{{ID: "8.8.8.8", Port: 80, Zone: "all"}})
 	if err == nil || errors.Is(err, bindings.ErrZoneNeeded) {
 		t.Errorf("error %v", err)
 	}

@@ -25,7 +25,7 @@ func TestNobodyAsksWhatIsInATargetGroupMadeAMomentAgo(t *testing.T) {
 	if got := r.calls(); got != "" {
 		t.Errorf("calls:\n%s", got)
 	}
-	if err := r.cloud.As(bindings.Account{}).Register(r.ctx, arn, []bindings.Target{{ID: "10.0.128.10", Port: 8080}}); err != nil {
+	if err := r.cloud.As(bindings.Account{}).Register(r.ctx, arn, bindings.Turn{}, []bindings.Target{{ID: "10.0.128.10", Port: 8080}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.states(arn, time.Hour); got["10.0.128.10"] != "initial" {

@@ -51,7 +51,7 @@ func TestTargetsAreRememberedWithOwnWrites(t *testing.T) {
 	if got := r.states(arn, time.Minute); len(got) != 0 {
 		t.Fatalf("got %v", got)
 	}
-	if err := r.cloud.As(bindings.Account{}).Register(r.ctx, arn, []bindings.Target{{ID: "10.0.128.10", Port: 8080}, {ID: "10.0.128.11", Port: 8080}}); err != nil {
+	if err := r.cloud.As(bindings.Account{}).Register(r.ctx, arn, bindings.Turn{}, []bindings.Target{{ID: "10.0.128.10", Port: 8080}, {ID: "10.0.128.11", Port: 8080}}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]string{"10.0.128.10": "initial", "10.0.128.11": "initial"}, r.states(arn, time.Minute)); diff != "" {
@@ -66,7 +66,7 @@ func TestTargetsAreRememberedWithOwnWrites(t *testing.T) {
 	}
 	h := must(r.cloud.As(bindings.Account{}).TargetHealth(r.ctx, arn, time.Hour))(t)
 	i := slices.IndexFunc(h.Targets, func(x observed.Target) bool { return x.ID == "10.0.128.10" })
-	if err := r.cloud.As(bindings.Account{}).Deregister(r.ctx, arn, h.Targets[i:i+1]); err != nil {
+	if err := r.cloud.As(bindings.Account{}).Deregister(r.ctx, arn, bindings.Turn{}, h.Targets[i:i+1]); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{"10.0.128.10": "draining", "10.0.128.11": "healthy"}

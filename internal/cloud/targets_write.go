@@ -21,8 +21,11 @@ import (
 const zoneNeeded = "you must specify an Availability Zone"
 
 // Register implements bindings.TargetGroups.
-func (t targetGroups) Register(ctx context.Context, arn string, targets []bindings.Target) error {
+func (t targetGroups) Register(ctx context.Context, arn string, turn bindings.Turn, targets []bindings.Target) error {
 	api, err := t.api(ctx)
+	if err == nil {
+		err = t.takeTurn(registerTargets, arn, turn, len(targets))
+	}
 	if err != nil {
 		return err
 	}
@@ -56,8 +59,11 @@ func (t targetGroups) Register(ctx context.Context, arn string, targets []bindin
 }
 
 // Deregister implements bindings.TargetGroups.
-func (t targetGroups) Deregister(ctx context.Context, arn string, targets []observed.Target) error {
+func (t targetGroups) Deregister(ctx context.Context, arn string, turn bindings.Turn, targets []observed.Target) error {
 	api, err := t.api(ctx)
+	if err == nil {
+		err = t.takeTurn(deregisterTargets, arn, turn, len(targets))
+	}
 	if err != nil {
 		return err
 	}

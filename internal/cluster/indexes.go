@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -44,8 +45,11 @@ func IndexValues(kind Kind, index Index, obj Object) []string {
 	case *elbv2.TargetGroupBinding:
 		return bindingValues(index, o)
 	case *corev1.Pod:
-		if index == PodByGate {
+		switch index {
+		case PodByGate:
 			return gates(o)
+		case PodByAddress:
+			return addressValues(o)
 		}
 	}
 	return nil
@@ -112,6 +116,51 @@ func gates(o *corev1.Pod) []string {
 		}
 	}
 	return unique(out)
+}
+
+// addressValues are the addresses that a pod holds. A pod that has finished has given them back,
+// although its status still lists them. The address of a node is found within a namespace only, as
+// all pods of the host network share it.
+func addressValues(o *corev1.Pod) []string {
+	if PodFinished(o) {
+		return nil
+	}
+	out := PodAddresses(o)
+	if o.Spec.HostNetwork {
+		for i, ip := range out {
+			out[i] = HostAddressValue(o.Namespace, ip)
+		}
+	}
+	return unique(out)
+}
+
+// HostAddressValue is the value of the PodByAddress index for the pods of a namespace that share the
+// address of their node.
+func HostAddressValue(namespace, ip string) string { return namespace + "/" + ip }
+
+// PodFinished reports whether all containers of a pod have ended for good.
+func PodFinished(o *corev1.Pod) bool {
+	return o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed
+}
+
+// PodAddresses are the addresses that the status of a pod lists, in canonical form.
+func PodAddresses(o *corev1.Pod) []string {
+	var out []string
+	for _, ip := range o.Status.PodIPs {
+		out = append(out, CanonicalIP(ip.IP))
+	}
+	if len(out) == 0 && o.Status.PodIP != "" {
+		out = append(out, CanonicalIP(o.Status.PodIP))
+	}
+	return out
+}
+
+// CanonicalIP is the form in which equal addresses are equal texts. Other texts stay as they are.
+func CanonicalIP(s string) string {
+	if addr, err := netip.ParseAddr(s); err == nil {
+		return addr.String()
+	}
+	return s
 }
 
 func unique(s []string) []string {

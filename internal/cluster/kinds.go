@@ -46,4 +46,7 @@ const (
 	BindingByStack Index = "stack"
 	// PodByGate: "namespace/binding" of each readiness gate of ours on a Pod.
 	PodByGate Index = "gate"
+	// PodByAddress: each address that a Pod which has not finished holds, in canonical form;
+	// "namespace/address" for a Pod of the host network.
+	PodByAddress Index = "address"
 )

@@ -51,6 +51,13 @@ func TestIndexValues(t *testing.T) {
 			ReadinessGates: []corev1.PodReadinessGate{
 				{ConditionType: "target-health.elbv2.k8s.aws/b"}, {ConditionType: "target-health.alb.ingress.k8s.aws/a"},
 				{ConditionType: "other/c"}, {ConditionType: "target-health.elbv2.k8s.aws/b"}}}}, []string{"shop/a", "shop/b"}},
+		"addresses": {PodByAddress, &corev1.Pod{ObjectMeta: meta("shop", "p"), Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, PodIP: "10.0.0.1", PodIPs: []corev1.PodIP{{IP: "10.0.0.1"}, {IP: "2001:DB8:0::1"}}}}, []string{"10.0.0.1", "2001:db8::1"}},
+		"the only address": {PodByAddress, &corev1.Pod{ObjectMeta: meta("shop", "p"), Status: corev1.PodStatus{PodIP: "10.0.0.1"}}, []string{"10.0.0.1"}},
+		"address of the node": {PodByAddress, &corev1.Pod{ObjectMeta: meta("shop", "p"), Spec: corev1.PodSpec{HostNetwork: true},
+			Status: corev1.PodStatus{PodIP: "10.0.0.1"}}, []string{"shop/10.0.0.1"}},
+		"addresses given back": {PodByAddress, &corev1.Pod{ObjectMeta: meta("shop", "p"), Status: corev1.PodStatus{
+			Phase: corev1.PodFailed, PodIP: "10.0.0.1"}}, nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +79,7 @@ func TestEveryIndexHasAKind(t *testing.T) {
 	}
 	slices.Sort(all)
 	want := []Index{IngressByGroup, IngressByFinalizer, IngressByClass, ClassByParams, ParamsByGroup,
-		SliceByService, BindingByService, BindingByStack, PodByGate}
+		SliceByService, BindingByService, BindingByStack, PodByGate, PodByAddress}
 	slices.Sort(want)
 	if d := cmp.Diff(want, all); d != "" {
 		t.Error(d)

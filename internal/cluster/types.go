@@ -50,7 +50,7 @@ var (
 			func() Object { return &corev1.Namespace{} }, func() client.ObjectList { return &corev1.NamespaceList{} }},
 		{KindNode, coreV1.WithKind("Node"), false, nil,
 			func() Object { return &corev1.Node{} }, func() client.ObjectList { return &corev1.NodeList{} }},
-		{KindPod, coreV1.WithKind("Pod"), true, []Index{PodByGate},
+		{KindPod, coreV1.WithKind("Pod"), true, []Index{PodByGate, PodByAddress},
 			func() Object { return &corev1.Pod{} }, func() client.ObjectList { return &corev1.PodList{} }},
 		{KindEndpointSlice, discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), true, []Index{SliceByService},
 			func() Object { return &discoveryv1.EndpointSlice{} }, func() client.ObjectList { return &discoveryv1.EndpointSliceList{} }},

@@ -39,6 +39,9 @@ type Line[K comparable] struct {
 type Next struct {
 	// After is how long to wait; zero: until something changes.
 	After time.Duration
+	// Turn says that a call of the item waits for its turn, so that the item goes on like the change
+	// that it stems from.
+	Turn bool
 	// Idle says that nothing is known to be left to do for the item, so that all others go before.
 	Idle bool
 }
@@ -134,6 +137,8 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	switch {
 	case next.Idle:
 		l.shares.settled(k)
+	case next.Turn:
+		lane = l.shares.lane(k, laneTargets)
 	case next.After > 0 && next.After <= soonOpen:
 		lane = l.shares.lane(k, laneEdits)
 	default:

@@ -132,7 +132,7 @@ func (s *stacks) run(ctx context.Context, id model.StackID) (Next, error) {
 	s.mu.Unlock()
 	switch {
 	case out.Deferred:
-		return Next{out.RetryAfter, true}, nil
+		return Next{After: out.RetryAfter, Idle: true}, nil
 	case out.Stack.Empty() && out.Done && err == nil && len(out.Stack.Leaving) == 0:
 		s.triggers.Gone(id)
 	case v != nil:

@@ -80,7 +80,7 @@ type Resolution struct {
 	// what is registered stays.
 	Faulty bool
 	// Blind says that what endpoints are read from is missing as a whole, so that nothing is known of
-	// them: what is registered stays.
+	// them: what is registered stays while its pod or node exists.
 	Blind bool
 	// Unsure says that an endpoint was left out because the view does not agree with itself yet.
 	// The view has asked for what is missing, so its coming is an event.
@@ -90,11 +90,11 @@ type Resolution struct {
 
 // blind notes that endpoints cannot be known. An empty answer is taken for a wish only where it can
 // be one.
-func (r *Resolution) blind(b *elbv2.TargetGroupBinding, what, fix string) {
+func (r *Resolution) blind(b *elbv2.TargetGroupBinding, message, fix string) {
 	r.Blind = true
 	r.Findings.Add(finding.Finding{
 		Object: Ref(b), Field: "spec.serviceRef", Reason: finding.RemovalNotTrusted, Severity: finding.Error,
-		Message: what + "; the targets that are registered stay", Fix: fix,
+		Message: message, Fix: fix,
 	})
 }
 

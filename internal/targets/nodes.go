@@ -47,7 +47,7 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 	}
 	nodes := cluster.List[*corev1.Node](v, cluster.Query{Kind: cluster.KindNode})
 	if len(nodes) == 0 {
-		r.blind(b, "the cluster shows no node at all", "check the API server; AWS takes instances out by itself once they are terminated")
+		r.blind(b, "the cluster shows no node at all; registered instances stay registered", "check the API server; AWS takes instances out by itself once they are terminated")
 		return
 	}
 	var ready, unknown []Endpoint

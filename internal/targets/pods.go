@@ -2,7 +2,6 @@ package targets
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -60,8 +59,13 @@ func endpointSlices(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Se
 		Kind: cluster.KindEndpointSlice, Namespace: b.Namespace, Index: cluster.SliceByService, Value: svc.Namespace + "/" + svc.Name,
 	})
 	if len(all) == 0 && len(svc.Spec.Selector) > 0 {
-		r.blind(b, fmt.Sprintf("Service %s/%s has no EndpointSlice, not even an empty one", svc.Namespace, svc.Name),
-			"check the EndpointSlice controller of Kubernetes and who deletes EndpointSlices")
+		message := fmt.Sprintf("Service %s/%s has no EndpointSlice, not even an empty one", svc.Namespace, svc.Name)
+		fix := "check the EndpointSlice controller of Kubernetes and who deletes EndpointSlices"
+		if svc.Spec.Type == corev1.ServiceTypeExternalName {
+			message = fmt.Sprintf("Service %s/%s is of type %q, for which Kubernetes keeps no EndpointSlices", svc.Namespace, svc.Name, svc.Spec.Type)
+			fix = "change the type of the Service, or use another Service as backend"
+		}
+		r.blind(b, message+"; registered addresses stay registered while their pods exist", fix)
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(s *discoveryv1.EndpointSlice) bool { return s.AddressType != family })
 }
@@ -103,13 +107,18 @@ func podOf(v *cluster.View, b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint,
 		return nil, leftOut
 	}
 	pod, ok := cluster.Get[*corev1.Pod](v, cluster.KindPod, b.Namespace, ref.Name)
-	if !ok || ref.UID != "" && pod.UID != ref.UID || len(Addresses(pod)) == 0 {
+	if !ok || ref.UID != "" && pod.UID != ref.UID || len(Addresses(pod)) == 0 || cluster.PodFinished(pod) {
 		r.Unsure = true
 		return nil, leftOut
 	}
 	if !slices.Contains(Addresses(pod), canonicalIP(e.Addresses[0])) {
 		r.Unsure = true
 		ignored(b, e, r, fmt.Sprintf("pod %s has another address", pod.Name))
+		return nil, leftOut
+	}
+	if superseded(v, pod, e.Addresses[0]) {
+		r.Unsure = true
+		ignored(b, e, r, "a newer pod has this address")
 		return nil, leftOut
 	}
 	if c := e.Conditions; c.Ready == nil || *c.Ready {
@@ -142,29 +151,15 @@ func ignored(b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, r *Resolution,
 	})
 }
 
-// Serving says that a pod is ready and not about to go.
+// Serving reports whether a pod is ready and not about to go.
 func Serving(p *corev1.Pod) bool {
-	return p.DeletionTimestamp == nil && podCondition(p, corev1.PodReady) == corev1.ConditionTrue
+	return p.DeletionTimestamp == nil && !cluster.PodFinished(p) && podCondition(p, corev1.PodReady) == corev1.ConditionTrue
 }
 
 // Addresses of a pod, in canonical form.
-func Addresses(p *corev1.Pod) []string {
-	var out []string
-	for _, ip := range p.Status.PodIPs {
-		out = append(out, canonicalIP(ip.IP))
-	}
-	if len(out) == 0 && p.Status.PodIP != "" {
-		out = append(out, canonicalIP(p.Status.PodIP))
-	}
-	return out
-}
+func Addresses(p *corev1.Pod) []string { return cluster.PodAddresses(p) }
 
-func canonicalIP(s string) string {
-	if addr, err := netip.ParseAddr(s); err == nil {
-		return addr.String()
-	}
-	return s
-}
+func canonicalIP(s string) string { return cluster.CanonicalIP(s) }
 
 func podCondition(p *corev1.Pod, t corev1.PodConditionType) corev1.ConditionStatus {
 	for _, c := range p.Status.Conditions {

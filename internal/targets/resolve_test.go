@@ -56,10 +56,32 @@ func aPod(name, ip, containersReady string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
 kind: Pod
-metadata: {namespace: ns, name: %s, uid: uid-%s}
+metadata: {namespace: ns, name: %s, uid: uid-%s, creationTimestamp: "2026-01-01T00:00:00Z"}
 spec: {nodeName: n1, containers: [{name: c}]}
 status: {podIPs: [{ip: %q}], conditions: [{type: ContainersReady, status: %q}]}
 `, name, name, ip, containersReady)
+}
+
+// finished is a pod whose containers have all ended, in the phase that is given.
+func finished(pod, phase string) string {
+	return strings.Replace(pod, "status: {", "status: {phase: "+phase+", ", 1)
+}
+
+// hosted is a pod of the host network.
+func hosted(pod string) string {
+	return strings.Replace(pod, "spec: {", "spec: {hostNetwork: true, ", 1)
+}
+
+// elsewhere is a pod of another namespace with the address of p1.
+func elsewhere(created, spec string) string {
+	return fmt.Sprintf(`
+---
+apiVersion: v1
+kind: Pod
+metadata: {namespace: other, name: p9, uid: uid-p9, creationTimestamp: %q}
+spec: {%snodeName: n1, containers: [{name: c}]}
+status: {podIPs: [{ip: 10.0.1.1}]}
+`, created, spec)
 }
 
 const twoPorts = `
@@ -105,6 +127,12 @@ func TestWhichEndpointsOfSlicesCount(t *testing.T) {
 		{"an earlier pod of the name", at("ready: true", "targetRef: {kind: Pod, name: p1, uid: other}"), up, "True", "unsure"},
 		{"a pod without address yet", at("ready: true", ref), strings.Replace(up, `podIPs: [{ip: "10.0.1.1"}], `, "", 1), "True", "unsure"},
 		{"another address than the pod's", at("ready: true", ref), aPod("p1", "10.0.1.2", "True"), "True", "unsure EndpointIgnored"},
+		{"a pod that has finished", at("ready: true", ref), finished(up, "Succeeded"), "True", "unsure"},
+		{"a pod that has failed", at("ready: true", "targetRef: {kind: Pod, name: p1, uid: uid-p1}"), finished(up, "Failed"), "True", "unsure"},
+		{"an address given to a newer pod of another namespace", at("ready: true", ref), up + elsewhere("2026-01-02T00:00:00Z", ""), "True", "unsure EndpointIgnored"},
+		{"an address that an older pod still lists", at("ready: true", ref), up + elsewhere("2025-01-02T00:00:00Z", ""), "True", "10.0.1.1:8080"},
+		{"an address that a newer pod has given back", at("ready: true", ref), up + finished(elsewhere("2026-01-02T00:00:00Z", ""), "Failed"), "True", "10.0.1.1:8080"},
+		{"the node's address, which a newer pod of the host network lists too", at("ready: true", ref), hosted(up) + elsewhere("2026-01-02T00:00:00Z", "hostNetwork: true, "), "True", "10.0.1.1:8080"},
 		{"a pod of another namespace", at("ready: true", "targetRef: {kind: Pod, name: p1, namespace: other}"), up, "True", "EndpointIgnored"},
 		{"named with its namespace", at("ready: true", "targetRef: {kind: Pod, name: p1, namespace: ns, uid: uid-p1}"), up, "True", "10.0.1.1:8080"},
 	}

@@ -33,11 +33,15 @@ func (p *pass) apply(ctx context.Context, want string, anew bool) error {
 	health, err := p.groups().TargetHealth(ctx, arn, age)
 	p.r.phase("health", start)
 	if err != nil {
+		p.unread = true
 		return p.stopped(ctx, fmt.Errorf("list targets of %s: %w", arn, err))
 	}
 	d, err := p.compare(ctx, health, age)
 	if err != nil {
 		return p.stopped(ctx, err)
+	}
+	for _, m := range d.Matched {
+		p.noteFilled(true, m.Endpoint.Identity())
 	}
 	p.r.noteServing(p.key, len(p.retained) > 0)
 	pending := gated && slices.ContainsFunc(d.Matched, func(m targets.Pair) bool {
@@ -142,6 +146,7 @@ func (p *pass) retry(needed bool, after time.Duration) {
 
 // setCheckpoint writes the checkpoint unless it is so already.
 func (p *pass) setCheckpoint(ctx context.Context, value string) error {
+	p.r.noteDone(p.key, value)
 	if p.checkpoint == value {
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 // delete takes everything out that a binding put in and lets the object go.
 func (p *pass) delete(ctx context.Context) error {
 	if !p.claimed() {
+		p.complete = p.r.hasLetGo(p.key)
 		return nil
 	}
 	p.r.dueIn(p.key) // so that it is known, should somebody else remove the finalizer
@@ -28,6 +29,9 @@ func (p *pass) delete(ctx context.Context) error {
 		return p.leave(ctx)
 	default:
 		err = p.cleanUp(ctx)
+	}
+	if p.putOff(err) {
+		return nil
 	}
 	if err != nil {
 		p.out.Findings.Add(finding.Finding{
@@ -47,6 +51,7 @@ func (p *pass) delete(ctx context.Context) error {
 func (p *pass) withdraw(ctx context.Context) error {
 	if p.r.absent(p.key) < grace {
 		// The Service may have been made a moment ago and not have arrived here.
+		p.complete = true
 		p.out.RetryAfter = grace
 		return nil
 	}
@@ -76,7 +81,7 @@ func (p *pass) stay(ctx context.Context) error {
 // is gone is no obstacle.
 func (p *pass) cleanUp(ctx context.Context) error {
 	if err := p.describe(ctx); err != nil {
-		if !p.past(err) {
+		if p.unread = p.past(err); !p.unread {
 			return err
 		}
 	} else if err := p.emptyGroup(ctx, p.w.Spec.TargetGroupARN); err != nil {
@@ -104,26 +109,33 @@ func (p *pass) emptyGroup(ctx context.Context, arn string) error {
 	if rival, err := p.r.rival(p.b); err != nil || rival != nil {
 		return err
 	}
-	if err := p.loadOwned(ctx, p.b.DeletionTimestamp != nil); err != nil {
+	if err := p.loadOwned(ctx, p.leaving()); err != nil {
 		return err
 	}
 	health, err := p.groups().TargetHealth(ctx, arn, healthAge)
 	if err != nil {
+		p.unread = true
 		if p.past(err) {
 			return nil
 		}
 		return fmt.Errorf("list targets of %s: %w", arn, err)
 	}
 	out := slices.DeleteFunc(p.mine(health.Targets), func(t observed.Target) bool { return !isActive(t) })
-	for chunk := range slices.Chunk(out, MaxTargets) {
-		if err := p.r.fence(); err != nil {
-			return err
-		}
-		if err := p.groups().Deregister(ctx, arn, chunk); err != nil && !p.past(err) {
-			return fmt.Errorf("deregister %d targets of %s: %w", len(chunk), arn, err)
-		}
-		p.out.Changed = true
-		p.r.did(Deregistered, arn, namesOf(chunk))
+	p.complete = true
+	if err := p.deregister(ctx, arn, out); err != nil && !p.past(err) {
+		return err
+	}
+	return nil
+}
+
+// emptyAbandoned takes out what is registered for a binding that went without letting go, as when
+// somebody removes its finalizer.
+func (p *pass) emptyAbandoned(ctx context.Context) error {
+	if p.b == nil || p.r.hasLetGo(p.key) || p.b.Spec.TargetGroupARN == "" {
+		return nil
+	}
+	if err := p.emptyGroup(ctx, p.b.Spec.TargetGroupARN); err != nil && !p.putOff(err) {
+		return err
 	}
 	return nil
 }

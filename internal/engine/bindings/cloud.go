@@ -44,11 +44,20 @@ type TargetGroups interface {
 	// TargetHealth lists all targets of a target group, draining ones included. The answer may be
 	// as old as maxAge; our own writes since are laid over it. Zero reads anew.
 	TargetHealth(ctx context.Context, arn string, maxAge time.Duration) (observed.Health, error)
-	// Register adds at most MaxTargets targets. It is idempotent.
-	Register(ctx context.Context, arn string, targets []Target) error
-	// Deregister takes at most MaxTargets targets out, as they were listed. It is idempotent;
+	// Register adds at most MaxTargets targets. It is idempotent. Where AWS's limits do not admit the
+	// call now, nothing is sent, and the error has a method RetryAfter that says when it has its turn.
+	Register(ctx context.Context, arn string, turn Turn, targets []Target) error
+	// Deregister takes at most MaxTargets targets out, as they were listed, likewise. It is idempotent;
 	// targets that are not registered are no error.
-	Deregister(ctx context.Context, arn string, targets []observed.Target) error
+	Deregister(ctx context.Context, arn string, turn Turn, targets []observed.Target) error
+}
+
+// Turn decides the order in which calls are sent when AWS's limits do not admit all of them.
+type Turn struct {
+	// Tenant to whose share the call counts.
+	Tenant string
+	// Within is how long the call may wait from when it is first asked for.
+	Within time.Duration
 }
 
 // TargetGroup is what has to be known of a target group that a person made.

@@ -58,14 +58,17 @@ type Reconciler struct {
 	Config
 
 	mu      sync.Mutex
-	due     map[Key]time.Time                 // next comparison with AWS of an unchanged binding
-	missing map[Key]time.Time                 // since when a backend has not been seen
-	opened  map[Key]string                    // the rules, as text, that are there
-	serving map[Key]bool                      // bindings with old targets that serve on for now
-	groups  map[string]bool                   // groups that have carried rules
-	zoned   map[Key]time.Time                 // when AWS asked for the zones of targets
-	letGo   map[Key]bool                      // bindings that let go in order
-	left    map[Key]*elbv2.TargetGroupBinding // that went while their groups were in use
+	due     map[Key]time.Time // next comparison with AWS of an unchanged binding
+	missing map[Key]time.Time // since when a backend has not been seen
+	opened  map[Key]string    // the rules, as text, that are there
+	serving map[Key]bool      // bindings with old targets that serve on for now
+	groups  map[string]bool   // groups that have carried rules
+	zoned   map[Key]time.Time // when AWS asked for the zones of targets
+	// fillings are what was registered for each binding.
+	fillings map[Key]*filling
+	done     map[Key]string                    // the checkpoint that was set last
+	letGo    map[Key]bool                      // bindings that let go in order
+	left     map[Key]*elbv2.TargetGroupBinding // that went while their groups were in use
 
 	rules chan struct{} // holds one token: who has it may change endpoint rules
 }
@@ -76,6 +79,8 @@ type Outcome struct {
 	RetryAfter time.Duration
 	// Changed says that something was written to AWS.
 	Changed bool
+	// Waiting says that a call waits for its turn, which it has after RetryAfter.
+	Waiting bool
 	// Deferred says that nothing had changed since the last complete run, so nothing was done.
 	Deferred bool
 	Findings finding.List
@@ -92,5 +97,5 @@ func New(c Config) *Reconciler {
 	if c.FirstLook == 0 {
 		c.FirstLook = 30 * time.Minute
 	}
-	return &Reconciler{Config: c, due: map[Key]time.Time{}, missing: map[Key]time.Time{}, opened: map[Key]string{}, serving: map[Key]bool{}, groups: map[string]bool{}, zoned: map[Key]time.Time{}, letGo: map[Key]bool{}, left: map[Key]*elbv2.TargetGroupBinding{}, rules: make(chan struct{}, 1)}
+	return &Reconciler{Config: c, due: map[Key]time.Time{}, missing: map[Key]time.Time{}, opened: map[Key]string{}, serving: map[Key]bool{}, groups: map[string]bool{}, zoned: map[Key]time.Time{}, letGo: map[Key]bool{}, left: map[Key]*elbv2.TargetGroupBinding{}, fillings: map[Key]*filling{}, done: map[Key]string{}, rules: make(chan struct{}, 1)}
 }

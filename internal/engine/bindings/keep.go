@@ -41,7 +41,9 @@ func (p *pass) inUse(ctx context.Context) (bool, error) {
 	return used, nil
 }
 
-// wanted says whether an Ingress that nobody deletes asks for the stack of a binding.
+// wanted reports whether an Ingress that nobody deletes asks for the stack of a binding. Bindings
+// are made in the namespace of the Ingress whose backends they are for, so other members of the
+// stack do not count.
 func (r *Reconciler) wanted(b *elbv2.TargetGroupBinding) (bool, error) {
 	id, ok := naming.StackFromLabels(b.Labels)
 	if !ok || id.Kind != model.Ingress {
@@ -55,11 +57,11 @@ func (r *Reconciler) wanted(b *elbv2.TargetGroupBinding) (bool, error) {
 		}
 	} else {
 		all = cluster.List[*networkingv1.Ingress](v, cluster.Query{
-			Kind: cluster.KindIngress, Index: cluster.IngressByFinalizer, Value: naming.Finalizer(id),
+			Kind: cluster.KindIngress, Namespace: b.Namespace, Index: cluster.IngressByFinalizer, Value: naming.Finalizer(id),
 		})
 	}
 	return slices.ContainsFunc(all, func(ing *networkingv1.Ingress) bool {
-		return ing.DeletionTimestamp == nil && slices.Contains(ing.Finalizers, naming.Finalizer(id))
+		return ing.DeletionTimestamp == nil && ing.Namespace == b.Namespace && slices.Contains(ing.Finalizers, naming.Finalizer(id))
 	}), v.Err()
 }
 
@@ -86,9 +88,6 @@ func (p *pass) leave(ctx context.Context) error {
 // awaited says whether a binding that is gone has to be made anew first, because requests are still
 // sent to its targets.
 func (p *pass) awaited(ctx context.Context) (bool, error) {
-	p.r.mu.Lock()
-	p.b = p.r.left[p.key]
-	p.r.mu.Unlock()
 	if p.b == nil {
 		return false, nil
 	}

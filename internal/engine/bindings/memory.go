@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"time"
 
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
@@ -27,6 +28,33 @@ func (r *Reconciler) compared(key Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.due[key] = r.Now().Add(r.Resync + spread(key, r.FirstLook/2))
+}
+
+// lastDone is the last checkpoint that this process has set for a binding; false if it has set none.
+func (r *Reconciler) lastDone(key Key) (string, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	done, ok := r.done[key]
+	return done, ok
+}
+
+func (r *Reconciler) noteDone(key Key, checkpoint string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done[key] = checkpoint
+}
+
+// lastKnown is a binding that is not there any more as it was last seen, nil if it is not known.
+func (r *Reconciler) lastKnown(key Key) *elbv2.TargetGroupBinding {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if b := r.left[key]; b != nil {
+		return b
+	}
+	if f := r.fillings[key]; f != nil {
+		return f.binding
+	}
+	return nil
 }
 
 // absent notes that a backend is not there, and says since how long.
@@ -119,6 +147,8 @@ func (r *Reconciler) forget(key Key) {
 	delete(r.zoned, key)
 	delete(r.left, key)
 	delete(r.letGo, key)
+	delete(r.fillings, key)
+	delete(r.done, key)
 }
 
 // spread is a part of the span that depends on the key alone, so that bindings do not come at once.

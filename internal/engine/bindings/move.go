@@ -50,6 +50,7 @@ func (p *pass) move(ctx context.Context, arn string, d targets.Diff) error {
 		drop = append(drop, p.retained...) // there is no room for both
 		p.retained = nil
 	}
+	p.complete = true
 	if err := p.deregister(ctx, arn, drop); err != nil {
 		if p.putOff(err) {
 			return failed // the new targets are there, the old ones go later
@@ -86,11 +87,17 @@ func (p *pass) deregister(ctx context.Context, arn string, drop []observed.Targe
 		if err := p.r.fence(); err != nil {
 			return err
 		}
-		err := p.groups().Deregister(ctx, arn, chunk)
+		err := p.groups().Deregister(ctx, arn, p.deregisterTurn(chunk), chunk)
 		switch {
 		case err == nil:
 			p.out.Changed = true
+			p.noteFilled(false, namesOf(chunk)...)
 			p.r.did(Deregistered, arn, namesOf(chunk))
+		case turn(err) > 0:
+			// Should one of the addresses be given to another tenant meanwhile, the call is urgent.
+			targets.GivenAway(p.v, p.key.Namespace, slices.Concat(append(queue, chunk)...))
+			p.r.viewed(p.key, p.v)
+			return err
 		case p.r.Cloud.Class(err) != engine.Invalid:
 			return fmt.Errorf("deregister %d targets of %s: %w", len(chunk), arn, err)
 		case len(chunk) > 1:
@@ -118,13 +125,14 @@ func (p *pass) register(ctx context.Context, arn string, add []targets.Endpoint,
 			p.refused = append(p.refused, refusal{slices.Concat(queue...), err})
 			return err
 		}
-		if err = p.groups().Register(ctx, arn, list); errors.Is(err, ErrZoneNeeded) && accountOf(p.b) == (Account{}) && !p.r.wantsZones(p.key) {
+		if err = p.groups().Register(ctx, arn, p.registerTurn(), list); errors.Is(err, ErrZoneNeeded) && accountOf(p.b) == (Account{}) && !p.r.wantsZones(p.key) {
 			p.r.noteZones(p.key)
 			continue
 		}
 		queue = queue[1:]
 		if err == nil {
 			p.out.Changed = true
+			p.noteFilled(true, endpointNames(chunk)...)
 			p.r.did(Registered, arn, endpointNames(chunk))
 			continue
 		}

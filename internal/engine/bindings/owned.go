@@ -72,11 +72,16 @@ func (r *Reconciler) wantedByOthers(ctx context.Context, b *elbv2.TargetGroupBin
 }
 
 // mine leaves those targets that may be taken out: not what another binding wants, which would not
-// be told. In a shared group without a record there are none: it is not known who registered them.
+// be told. In a shared group without a record these are the targets that this process has registered:
+// it is not known who registered the others.
 func (p *pass) mine(list []observed.Target) []observed.Target {
+	var known map[string]bool
+	if p.owned != nil {
+		known = p.r.registeredFor(p.key)
+	}
 	return slices.DeleteFunc(slices.Clone(list), func(t observed.Target) bool {
 		id := targets.CanonicalIdentity(targets.IdentityOf(t))
-		return p.others[id] || p.owned != nil && !p.owned.is[id]
+		return p.others[id] || p.owned != nil && !p.owned.is[id] && !known[id]
 	})
 }
 

@@ -50,6 +50,9 @@ type pass struct {
 	later      bool              // a call waits for its turn
 	owned      *owned            // what may be taken out; nil: all
 	others     map[string]bool   // what other bindings want, by identity
+	absent     bool              // the object is not there any more
+	complete   bool              // the target group needs no look for targets whose pods are gone
+	unread     bool              // the targets cannot be read
 }
 
 // groups are the target groups that the binding's account reaches.
@@ -73,14 +76,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err e
 	start = r.Now()
 	defer func() { r.phase("run", start) }()
 	if !ok {
+		p.absent = true
 		return out, p.gone(ctx)
 	}
 	p.b, p.w, p.checkpoint = b, b, b.Annotations[targets.CheckpointAnnotation]
 	if b.DeletionTimestamp != nil {
 		r.viewed(key, p.v)
-		return out, p.delete(ctx)
+		return out, p.removeGone(ctx, p.delete(ctx))
 	}
-	return out, p.converge(ctx)
+	return out, p.removeGone(ctx, p.converge(ctx))
 }
 
 // gone tidies up after a binding that disappeared with or without our doing, or that was never
@@ -88,6 +92,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err e
 // have its gates opened, and one that will be made anew needs its rules.
 func (p *pass) gone(ctx context.Context) error {
 	p.r.viewed(p.key, nil)
+	p.b = p.r.lastKnown(p.key)
+	p.w = p.b
 	known := p.r.knows(p.key)
 	waiting, err := p.waitingPods()
 	if err != nil {
@@ -102,21 +108,25 @@ func (p *pass) gone(ctx context.Context) error {
 	if known && !p.r.hasLetGo(p.key) && absent < comeback {
 		p.r.noteServing(p.key, true)
 		p.retry(true, comeback-absent)
-		return nil
+		return p.removeGone(ctx, nil)
 	}
 	if awaited, err := p.awaited(ctx); err != nil {
-		return err
+		return p.removeGone(ctx, err)
 	} else if awaited {
 		p.retry(true, comeback)
-		return nil
+		return p.removeGone(ctx, nil)
 	}
-	if known { // otherwise there were no rules either
+	if known { // otherwise there were neither targets nor rules
+		if err := p.emptyAbandoned(ctx); err != nil {
+			return err
+		}
 		p.r.noteServing(p.key, false)
 		if _, err := p.r.syncRules(ctx, p.key, true); err != nil {
 			return err
 		}
 	}
 	if p.out.RetryAfter == 0 {
+		p.r.viewed(p.key, nil)
 		p.r.forget(p.key)
 	}
 	return nil
@@ -133,7 +143,11 @@ func (p *pass) converge(ctx context.Context) error {
 	if err := p.v.Err(); err != nil {
 		return err
 	}
+	if err := p.leaveOldGroup(ctx); err != nil {
+		return err
+	}
 	if describeErr != nil {
+		p.unread = p.past(describeErr)
 		return p.failed(ctx, describeErr)
 	}
 	if f := impossible(p.w); f != nil {
@@ -146,6 +160,7 @@ func (p *pass) converge(ctx context.Context) error {
 	}
 	due := p.r.dueIn(p.key)
 	if p.unchanged(want) && due > 0 {
+		p.complete = true
 		p.out.Deferred = true
 		p.retry(true, due)
 		return p.tellStrays(ctx)
@@ -183,6 +198,9 @@ func (p *pass) converge(ctx context.Context) error {
 
 // unchanged says that nothing has changed since the last complete run.
 func (p *pass) unchanged(want string) bool {
+	if done, ok := p.r.lastDone(p.key); ok && done != want {
+		return false // anybody who may edit the binding may write a checkpoint
+	}
 	if p.found.NotFound || p.found.Blind || p.found.Faulty || p.found.Unsure || p.checkpoint != want || !p.claimed() {
 		return false
 	}

@@ -91,7 +91,7 @@ func (a *aws) TargetHealth(_ context.Context, arn string, maxAge time.Duration) 
 	return observed.Health{Targets: slices.Clone(list)}, nil
 }
 
-func (a *aws) Register(_ context.Context, arn string, add []bindings.Target) error {
+func (a *aws) Register(_ context.Context, arn string, _ bindings.Turn, add []bindings.Target) error {
 	for _, t := range add {
 		if c, ok := a.refuse[t.ID]; ok {
 			a.serial++
@@ -115,7 +115,7 @@ func (a *aws) Register(_ context.Context, arn string, add []bindings.Target) err
 	return nil
 }
 
-func (a *aws) Deregister(_ context.Context, arn string, out []observed.Target) error {
+func (a *aws) Deregister(_ context.Context, arn string, _ bindings.Turn, out []observed.Target) error {
 	for _, t := range out {
 		if c, ok := a.refuse["out "+t.ID]; ok {
 			return classed{c, "refused to take out " + t.ID}

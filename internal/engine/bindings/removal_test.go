@@ -1,0 +1,265 @@
+package bindings_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// refusing is a Kubernetes that refuses some writes.
+type refusing struct {
+	bindings.Cluster
+	refuse func(bindings.Write) bool
+}
+
+func (r refusing) Change(ctx context.Context, w bindings.Write) error {
+	if r.refuse(w) {
+		return errors.New("the API server refuses the write")
+	}
+	return r.Cluster.Change(ctx, w)
+}
+
+// selecting is the Service with a selector, so that Kubernetes keeps slices for it.
+func selecting(doc string) string {
+	return strings.Replace(doc, "spec: {", "spec: {selector: {app: web}, ", 1)
+}
+
+// edit changes a binding, as its owner does.
+func (w *world) edit(name string, change func(*elbv2.TargetGroupBinding)) {
+	w.t.Helper()
+	b := w.binding(name).DeepCopy()
+	change(b)
+	if err := w.store.Put(b); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// again runs a binding whose run may fail.
+func (w *world) again(name string) { _, _ = w.rec.Reconcile(w.t.Context(), keyOf(name)) }
+
+// stolen is a pod of another namespace that has got the address of a pod.
+func stolen(ip string) string {
+	return `
+apiVersion: v1
+kind: Pod
+metadata: {namespace: other, name: thief, uid: uid-thief, creationTimestamp: "2026-01-02T00:00:00Z"}
+spec: {nodeName: n1, containers: [{name: c}]}
+status: {phase: Running, podIPs: [{ip: ` + ip + `}]}
+`
+}
+
+// Whatever keeps a run from bringing the targets to the endpoints, the address of a pod that is gone
+// leaves at the next run, and those of the others stay.
+func TestTheAddressOfAPodThatIsGoneLeavesWhateverElseIsWrong(t *testing.T) {
+	deny := func(w *world, refuse func(bindings.Write) bool) {
+		w.conf.Cluster = refusing{w.conf.Cluster, refuse}
+		w.restart()
+	}
+	shared := func(b *elbv2.TargetGroupBinding) { b.Spec.MultiClusterTargetGroup = true }
+	cases := map[string]struct {
+		spoil func(w *world)
+		ends  func(w *world) // what happens to the second pod; it is deleted if nil
+	}{
+		"the EndpointSlices are missing as a whole": {
+			spoil: func(w *world) { w.drop(cluster.KindEndpointSlice, "web-1") },
+		},
+		"the EndpointSlices are missing, and the pod has failed": {
+			spoil: func(w *world) { w.drop(cluster.KindEndpointSlice, "web-1") },
+			ends: func(w *world) {
+				w.put(strings.Replace(podDocs("none", p2), "status: {podIP", "status: {phase: Failed, podIP", 1))
+			},
+		},
+		"the EndpointSlices are missing, and a newer pod of another namespace has the address": {
+			spoil: func(w *world) { w.drop(cluster.KindEndpointSlice, "web-1") },
+			ends:  func(w *world) { w.put(stolen(p2.ip)) },
+		},
+		"the Service is of type ExternalName": {
+			spoil: func(w *world) {
+				w.put(selecting(serviceDoc("web", "ExternalName")))
+				w.drop(cluster.KindEndpointSlice, "web-1")
+			},
+		},
+		"the binding cannot be written": {
+			spoil: func(w *world) { deny(w, func(bindings.Write) bool { return true }) },
+		},
+		"the record of own targets cannot be written": {
+			spoil: func(w *world) {
+				w.edit("a", shared)
+				w.run("a")
+				deny(w, func(o bindings.Write) bool { _, ok := o.(bindings.SetOwnedTargets); return ok })
+				w.put(podDocs("web", p1, p2, pod{name: "p3", ip: "10.0.1.2", node: "n1"}))
+			},
+		},
+		"the record of own targets is removed": {
+			spoil: func(w *world) {
+				w.edit("a", shared)
+				w.run("a")
+				w.record("")
+			},
+		},
+		"the binding claims to be complete": {
+			spoil: func(w *world) {
+				w.put(podDocs("web", p1))
+				w.run("a")
+				complete := w.binding("a").Annotations["elbv2.k8s.aws/checkpoint"]
+				w.put(podDocs("web", p1, p2))
+				w.run("a")
+				w.edit("a", func(b *elbv2.TargetGroupBinding) { b.Annotations["elbv2.k8s.aws/checkpoint"] = complete })
+				w.put(podDocs("web", p1))
+			},
+		},
+		"its finalizer is removed, and it is deleted": {
+			spoil: func(w *world) {
+				w.edit("a", func(b *elbv2.TargetGroupBinding) { b.Finalizers = nil })
+				w.drop(cluster.KindBinding, "a")
+			},
+		},
+		"it is deleted while its load balancer uses the target group": {
+			spoil: func(w *world) {
+				w.put(asking)
+				w.edit("a", func(b *elbv2.TargetGroupBinding) {
+					b.Labels = map[string]string{"ingress.k8s.aws/stack-namespace": "ns", "ingress.k8s.aws/stack-name": "web"}
+				})
+				w.aws.used = map[string]bool{"arn/a": true}
+				w.drop(cluster.KindBinding, "a")
+			},
+		},
+		"an older binding fills the group now": {
+			spoil: func(w *world) {
+				older := strings.ReplaceAll(with(bindingDoc("b", "web", "ip", 8080), "multiClusterTargetGroup: true"), "arn/b", "arn/a")
+				w.put(strings.Replace(older, "metadata: {", `metadata: {creationTimestamp: "2025-01-01T00:00:00Z", `, 1))
+			},
+		},
+		"it cannot have pods any more": {
+			spoil: func(w *world) {
+				w.edit("a", func(b *elbv2.TargetGroupBinding) { *b.Spec.TargetType = "lambda" })
+			},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, selecting(serviceDoc("web", "ClusterIP")), podDocs("web", p1, p2), bindingDoc("a", "web", "ip", 8080))
+			w.run("a")
+			w.aws.setAll("arn/a", "healthy")
+			w.run("a")
+			c.spoil(w)
+			w.again("a")
+			if got := w.aws.ids("arn/a"); !strings.Contains(got, p1.ip) {
+				t.Fatalf("what lives is taken out: %q", got)
+			}
+			if c.ends != nil {
+				c.ends(w)
+			} else {
+				w.drop(cluster.KindPod, p2.name)
+			}
+			w.now = w.now.Add(time.Second)
+			w.again("a")
+			if got := w.aws.ids("arn/a"); !strings.Contains(got, p1.ip) || strings.Contains(got, p2.ip) {
+				t.Errorf("registered are %q", got)
+			}
+		})
+	}
+}
+
+const asking = `
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {namespace: ns, name: web, finalizers: [ingress.k8s.aws/resources]}
+`
+
+// An instance that is not a node any more may serve something else.
+func TestAnInstanceThatIsNoNodeAnyMoreLeaves(t *testing.T) {
+	w := newWorld(t, serviceDoc("web", "NodePort"), bindingDoc("a", "web", "instance", 30080))
+	w.run("a")
+	w.aws.setAll("arn/a", "healthy")
+	w.put(serviceDoc("web", "ClusterIP")) // has no node ports, so the targets are held
+	w.run("a")
+	want(t, "targets", "i-1:30080 i-2:30080", w.aws.ids("arn/a"))
+	if err := w.store.Delete(cluster.Ref{Kind: cluster.KindNode, Name: "n2"}); err != nil {
+		t.Fatal(err)
+	}
+	w.run("a")
+	want(t, "targets after a node is gone", "i-1:30080", w.aws.ids("arn/a"))
+}
+
+// The instances of another account are nobody's nodes here.
+func TestTargetsThatABindingNeverRegisteredStayWhereItCannotFillTheGroup(t *testing.T) {
+	w := newWorld(t, serviceDoc("web", "NodePort"), with(bindingDoc("a", "web", "instance", 30080), "iamRoleArnToAssume: arn:aws:iam::1:role/r"))
+	w.aws.groups["arn/a"] = []observed.Target{{ID: "i-9", Port: 80, State: "healthy"}, {ID: "10.0.7.7", Port: 80, State: "healthy"}}
+	w.run("a")
+	want(t, "targets", "10.0.7.7:80 i-9:80", w.aws.ids("arn/a"))
+}
+
+// A binding whose finalizer somebody has removed takes along what it has put in, unless another one
+// comes in its place.
+func TestABindingThatWentWithoutLettingGoLeavesNothing(t *testing.T) {
+	lose := func(w *world) {
+		w.run("a")
+		w.edit("a", func(b *elbv2.TargetGroupBinding) { b.Finalizers = nil })
+		w.drop(cluster.KindBinding, "a")
+		w.again("a")
+		want(t, "targets at once", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+	}
+	w := ipWorld(t, p1, p2)
+	lose(w)
+	w.now = w.now.Add(2 * time.Minute)
+	w.run("a")
+	want(t, "targets later", "", w.aws.ids("arn/a"))
+
+	w = ipWorld(t, p1, p2)
+	lose(w)
+	w.put(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"))
+	w.now = w.now.Add(2 * time.Minute)
+	w.run("a")
+	want(t, "targets that a successor wants", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+}
+
+func TestABindingThatNamesAnotherGroupEmptiesTheOneBefore(t *testing.T) {
+	w := ipWorld(t, p1)
+	w.run("a")
+	w.edit("a", func(b *elbv2.TargetGroupBinding) { b.Spec.TargetGroupARN = "arn/b" })
+	w.run("a")
+	want(t, "targets of the one before", "", w.aws.ids("arn/a"))
+	want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/b"))
+}
+
+// Another tenant's binding that names a group can never empty it.
+func TestABindingOfAnotherNamespaceTakesNothingOut(t *testing.T) {
+	w := ipWorld(t, p1, p2)
+	w.run("a")
+	w.now = w.now.Add(time.Minute)
+	foreign := strings.NewReplacer("namespace: ns", "namespace: other", "arn/b", "arn/a").Replace(bindingDoc("b", "web", "ip", 8080))
+	w.put(foreign)
+	for range 3 {
+		if _, err := w.rec.Reconcile(t.Context(), bindings.Key{Namespace: "other", Name: "b"}); err != nil {
+			t.Fatal(err)
+		}
+		w.now = w.now.Add(time.Minute)
+	}
+	want(t, "targets", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+	if err := w.store.Delete(cluster.Ref{Kind: cluster.KindBinding, Namespace: "other", Name: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.rec.Reconcile(t.Context(), bindings.Key{Namespace: "other", Name: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "targets after it was deleted", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
+}
+
+// One target that AWS does not know any more does not keep the others of a binding that is deleted.
+func TestDeletionTakesOutTheRestWhenOneTargetIsRefused(t *testing.T) {
+	w := ipWorld(t, p1, p2)
+	w.run("a")
+	w.aws.refuse["out "+p1.ip] = engine.Invalid
+	w.drop(cluster.KindBinding, "a")
+	w.run("a")
+	want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/a"))
+}

@@ -1,0 +1,80 @@
+package targets
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// Gone returns the registered targets that nothing stands for which a binding of the namespace may
+// register: an address that no pod of the namespace holds any more, or that was given to a newer pod
+// of another namespace, and an instance that is not a node any more. A VPC gives an address to
+// another pod about half a minute after its pod is gone, so these targets must not stay, whatever
+// else is unknown. The view remembers what it was asked for, so a pod that ends is an event.
+func Gone(v *cluster.View, namespace string, registered []observed.Target) []observed.Target {
+	var instances map[string]bool
+	return slices.DeleteFunc(slices.Clone(registered), func(t observed.Target) bool {
+		switch _, err := netip.ParseAddr(t.ID); {
+		case err == nil:
+			return holds(v, namespace, canonicalIP(t.ID))
+		case strings.HasPrefix(t.ID, "i-"):
+			if instances == nil {
+				instances = nodeInstances(v)
+			}
+			// Without any node it is the view that is not complete. An instance id is never given
+			// to another instance.
+			return len(instances) == 0 || instances[t.ID]
+		}
+		return true // a load balancer or a function
+	})
+}
+
+// holds reports whether a pod of the namespace holds an address.
+func holds(v *cluster.View, namespace, address string) bool {
+	holders := holdersOf(v, address)
+	return slices.ContainsFunc(holders, func(p *corev1.Pod) bool { return p.Namespace == namespace && !older(p, holders) }) ||
+		len(cluster.List[*corev1.Pod](v, cluster.Query{
+			Kind: cluster.KindPod, Index: cluster.PodByAddress, Value: cluster.HostAddressValue(namespace, address),
+		})) > 0
+}
+
+// holdersOf are the pods, of all namespaces, that list an address as their own. A pod of a node that
+// was lost lists an address for minutes after another pod has got it.
+func holdersOf(v *cluster.View, address string) []*corev1.Pod {
+	return cluster.List[*corev1.Pod](v, cluster.Query{Kind: cluster.KindPod, Index: cluster.PodByAddress, Value: address})
+}
+
+// superseded reports whether a newer pod has got the address of a pod.
+func superseded(v *cluster.View, p *corev1.Pod, address string) bool {
+	return !p.Spec.HostNetwork && older(p, holdersOf(v, canonicalIP(address)))
+}
+
+func older(p *corev1.Pod, than []*corev1.Pod) bool {
+	return slices.ContainsFunc(than, func(o *corev1.Pod) bool { return o.CreationTimestamp.After(p.CreationTimestamp.Time) })
+}
+
+// GivenAway reports whether the address of any of the targets is that of a pod of another namespace
+// now. The view is asked for all of them.
+func GivenAway(v *cluster.View, namespace string, registered []observed.Target) bool {
+	given := false
+	for _, t := range registered {
+		holders := holdersOf(v, canonicalIP(t.ID))
+		given = given || slices.ContainsFunc(holders, func(p *corev1.Pod) bool { return p.Namespace != namespace && !older(p, holders) })
+	}
+	return given
+}
+
+func nodeInstances(v *cluster.View) map[string]bool {
+	out := map[string]bool{}
+	for _, n := range cluster.List[*corev1.Node](v, cluster.Query{Kind: cluster.KindNode}) {
+		if id, ok := InstanceID(n); ok {
+			out[id] = true
+		}
+	}
+	return out
+}
