@@ -37,6 +37,7 @@ func (m *Memory) Put(objs ...Object) error {
 		m.mu.Lock()
 		o := obj.DeepCopyObject().(Object)
 		m.born(o)
+		noteEdits(nil, o, o.GetCreationTimestamp().Time)
 		m.store(ref, o)
 		m.mu.Unlock()
 		m.tell()
@@ -92,6 +93,7 @@ func (m *Memory) Create(obj Object) (Object, error) {
 	o.SetCreationTimestamp(metav1.Time{})
 	keepStatus(o, nil)
 	m.born(o)
+	noteEdits(nil, o, m.now())
 	m.store(ref, o)
 	m.mu.Unlock()
 	m.tell()
@@ -209,6 +211,7 @@ func (m *Memory) replace(ref Ref, cur, next Object) Object {
 	next.SetCreationTimestamp(cur.GetCreationTimestamp())
 	next.SetDeletionTimestamp(cur.GetDeletionTimestamp())
 	next.GetObjectKind().SetGroupVersionKind(cur.GetObjectKind().GroupVersionKind())
+	next.SetManagedFields(cur.GetManagedFields())
 	if equality.Semantic.DeepEqual(cur, next) {
 		return cur
 	}
@@ -220,6 +223,7 @@ func (m *Memory) replace(ref Ref, cur, next Object) Object {
 	if !equality.Semantic.DeepEqual(specOf(cur), specOf(next)) {
 		next.SetGeneration(cur.GetGeneration() + 1)
 	}
+	noteEdits(cur, next, m.now())
 	m.version++
 	next.SetResourceVersion(strconv.FormatInt(m.version, 10))
 	m.store(ref, next)

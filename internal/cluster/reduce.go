@@ -18,7 +18,7 @@ var keptAnnotations = []string{
 // of no interest are not seen as changes. It is idempotent, and changes the object it is given.
 // quicEnv names the environment variable of containers that is kept; all others are dropped.
 func Reduce(obj Object, quicEnv string) Object {
-	obj.SetManagedFields(nil)
+	reduceEdits(obj)
 	if a := obj.GetAnnotations(); a[corev1.LastAppliedConfigAnnotation] != "" {
 		delete(a, corev1.LastAppliedConfigAnnotation)
 		obj.SetAnnotations(a)

@@ -12,7 +12,7 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&c.ClusterName, "cluster-name", c.ClusterName, "name of the cluster, used in names and tags of AWS resources (required)")
 	fs.StringVar(&c.LogLevel, "log-level", c.LogLevel, "info or debug")
 	fs.Var(&c.Gates, "feature-gates", c.Gates.describe())
-	fs.BoolVar(&c.AllowMassRemoval, "allow-mass-removal", c.AllowMassRemoval, "let load balancers go also where the classes give three or more Ingresses, and most that are served, to another controller at once")
+	fs.BoolVar(&c.AllowMassRemoval, "allow-mass-removal", c.AllowMassRemoval, "disable the safety check that keeps load balancers when a class or flag gives 3 or more Ingresses that were not edited to another controller")
 	fs.BoolVar(&c.StrictGroups, "strict-groups", c.StrictGroups, "let one fault of an Ingress stop its whole group")
 
 	k := &c.Kubernetes

@@ -76,8 +76,14 @@ func TestAnIncompleteViewIsNotAWish(t *testing.T) {
 		},
 		"the class is made anew for another controller": {
 			class: namesClass,
-			lose:  func(r *Rig) { r.Apply(class("example.com/other", "")) },
-			back:  func(r *Rig) { r.Apply(class("ingress.k8s.aws/alb", "")) },
+			lose: func(r *Rig) {
+				r.drop(cluster.KindIngressClass, "", "alb")
+				r.Apply(class("example.com/other", ""))
+			},
+			back: func(r *Rig) {
+				r.drop(cluster.KindIngressClass, "", "alb")
+				r.Apply(class("ingress.k8s.aws/alb", ""))
+			},
 			event: "RemovalNotTrusted",
 		},
 		"the controller is started with another --ingress-class": {
@@ -202,6 +208,19 @@ func TestAnHonestRemovalIsCarriedOut(t *testing.T) {
 				turn(r, "webb")
 			},
 			gone: "shop/webb", stays: "shop/webc",
+		},
+		"all of them are at once": {
+			remove: func(r *Rig) { turn(r, "weba", "webb", "webc") },
+			gone:   "ingress.k8s.aws/stack",
+		},
+		"one is, while three with finalizers of their own making belong to another class": {
+			remove: func(r *Rig) {
+				for _, n := range []string{"s1", "s2", "s3"} {
+					r.Apply(inGroup("shop", n, "other", "s.example.com", "ingress.k8s.aws/resources"))
+				}
+				turn(r, "weba")
+			},
+			gone: "shop/weba", stays: "shop/webb",
 		},
 		"all of them are, with --allow-mass-removal": {
 			remove: func(r *Rig) {

@@ -15,7 +15,7 @@ import (
 
 const (
 	controllerName      = "ingress.k8s.aws/alb"
-	classAnnotation     = "kubernetes.io/ingress.class"
+	classAnnotation     = cluster.ClassAnnotation
 	defaultAnnotation   = "ingressclass.kubernetes.io/is-default-class"
 	defaultClass        = "alb"
 	paramsGroup         = "elbv2.k8s.aws"
