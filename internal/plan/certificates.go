@@ -20,8 +20,8 @@ type certificates struct {
 
 // resolveCertificates merges the members' choices: the default is the first certificate of the
 // first member that has one; all are attached as additional ones, because AWS serves the default
-// beside certificates of other key types only if it is in that list too. While a member of the
-// stack is blocked nothing that is live is taken away, because it may be that member's.
+// beside certificates of other key types only if it is in that list too. Live certificates for hosts of
+// members that are held stay, unless another certificate covers these hosts.
 func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener) certificates {
 	var out certificates
 	var all []string
@@ -62,11 +62,11 @@ func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener)
 			all = append(all, found...)
 		}
 	}
-	if (len(out.Blocked) > 0 || b.anyBlocked()) && live != nil {
-		if live.Certificate != "" {
+	if kept := b.keptCertificates(l, live, out.Blocked, all); len(kept) > 0 {
+		if slices.Contains(kept, live.Certificate) {
 			out.Default = live.Certificate
 		}
-		all = append(all, live.Certificates...)
+		all = append(all, kept...)
 	}
 	if out.Default == "" && len(all) > 0 {
 		out.Default = all[0]
@@ -79,9 +79,79 @@ func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener)
 	return out
 }
 
-// anyBlocked says whether a member could not say all that it wishes for.
-func (b *builder) anyBlocked() bool {
-	return slices.ContainsFunc(b.want.Members, func(m model.Member) bool { return m.Blocked })
+// keptCertificates are the live certificates, the default first, that serve hosts of held members and
+// that no member asks for. Of one whose domains are not known it cannot be told.
+func (b *builder) keptCertificates(l model.Listener, live *observed.Listener, blocked []finding.Ref, asked []string) []string {
+	hosts := b.heldHosts(l, live, blocked)
+	if live == nil || len(hosts) == 0 {
+		return nil
+	}
+	if !b.have.Facts.CertificatesAsked {
+		b.ask(model.AskCertificates{})
+	}
+	known := map[string]observed.Certificate{}
+	for _, c := range b.have.Facts.Certificates {
+		known[c.ARN] = c
+	}
+	serves := func(arn, host string) bool {
+		return slices.ContainsFunc(known[arn].Domains, func(d string) bool { return d == host || covers(d, host) })
+	}
+	hosts = slices.DeleteFunc(hosts, func(h string) bool {
+		// A rule without a host is served with any certificate.
+		return h == "" && len(asked) > 0 || slices.ContainsFunc(asked, func(arn string) bool { return serves(arn, h) })
+	})
+	var kept []string
+	for _, arn := range append([]string{live.Certificate}, live.Certificates...) {
+		_, isKnown := known[arn]
+		serving := slices.ContainsFunc(hosts, func(h string) bool { return h == "" || serves(arn, h) })
+		if arn != "" && !slices.Contains(asked, arn) && (serving || !isKnown && len(hosts) > 0) {
+			kept = append(kept, arn)
+		}
+	}
+	return kept
+}
+
+// heldHosts are the hosts of members that are held and of live rules that are retained, on a listener; an
+// empty one stands for a rule without a host.
+func (b *builder) heldHosts(l model.Listener, live *observed.Listener, blocked []finding.Ref) []string {
+	held := map[finding.Ref]bool{}
+	for _, ref := range blocked {
+		held[ref] = true
+	}
+	for _, m := range b.want.Members {
+		if m.Blocked {
+			held[m.Ref] = true
+		}
+	}
+	var out []string
+	add := func(r model.Rule) {
+		hosts := r.Hosts()
+		if len(hosts) == 0 {
+			hosts = []string{""}
+		}
+		out = append(out, hosts...)
+	}
+	for _, r := range l.Rules {
+		if held[r.Member] {
+			add(r)
+		}
+	}
+	for _, c := range l.TLS.Certificates {
+		if c, ok := c.(model.CertHosts); ok && held[c.Member] {
+			out = append(out, c.Hosts...)
+		}
+	}
+	if l.DefaultHeld || held[l.DefaultOf.Object] {
+		out = append(out, "")
+	}
+	if live != nil && len(b.want.Retained) > 0 {
+		for _, r := range live.Rules {
+			if b.retains(r) != nil {
+				add(model.Rule{Conditions: r.Conditions})
+			}
+		}
+	}
+	return sortedUnique(out)
 }
 
 // certificateMissing says whether a certificate that a user named is known not to exist. Only
