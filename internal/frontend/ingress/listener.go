@@ -80,7 +80,17 @@ func (t *translation) secure(p *port, l *model.Listener) {
 		out.MutualAuth = new(model.MutualAuth(mutual.Value))
 		out.MutualAuth.Of = mutual.Origin
 	}
-	for _, m := range p.members {
+	members := p.members
+	if t.isolated() {
+		// The first certificate is the default one, which a newcomer must not take by its order.
+		members = slices.SortedFunc(slices.Values(members), func(a, b *member) int {
+			if older(a, b) {
+				return -1
+			}
+			return 1
+		})
+	}
+	for _, m := range members {
 		if c := certificates(m); c != nil {
 			out.Certificates = append(out.Certificates, c)
 		}

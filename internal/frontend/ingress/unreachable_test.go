@@ -1,0 +1,89 @@
+package ingress
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// A rule that is reported as unreachable gets no request at all, whatever it is.
+func TestAnUnreachableRuleGetsNoRequest(t *testing.T) {
+	hosts := []string{"", "a.test", "b.test", "*.test", "x.a.test", "*.a.test", "?.test"}
+	paths := []string{"", "/", "/*", "/a", "/a/*", "/a*", "/a/b", "/a/b/*", "/a?", "*"}
+	reported := 0
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		pick := func(of []string) string { return of[r.IntN(len(of))] }
+		var rules []model.Rule
+		for i := range 2 + r.IntN(6) {
+			rule := model.Rule{Member: finding.Ref{Kind: "Ingress", Namespace: "n", Name: string(rune('a' + i%3))}, Origin: finding.Origin{Field: string(rune('0' + i))}}
+			if h := pick(hosts); h != "" {
+				rule.Conditions = append(rule.Conditions, model.HostHeader{Values: []string{h}})
+			}
+			if p := pick(paths); p != "" {
+				rule.Conditions = append(rule.Conditions, model.PathPattern{Values: []string{p, pick(paths[1:])}})
+			}
+			if r.IntN(5) == 0 {
+				rule.Conditions = append(rule.Conditions, model.RequestMethod{Values: []string{"GET"}})
+			}
+			rules = append(rules, rule)
+		}
+		tr := &translation{}
+		tr.unreachable(rules)
+		dead := map[string]bool{}
+		for _, f := range tr.found {
+			dead[f.Field] = true
+			reported++
+		}
+		for _, h := range []string{"a.test", "b.test", "x.a.test", "y.x.a.test", "z", "c.test"} {
+			for _, p := range []string{"/", "/a", "/a/", "/a/b", "/a/b/c", "/ab", "/c", "/aa"} {
+				for _, m := range []string{"GET", "PUT"} {
+					if i, ok := model.Evaluate(rules, model.Request{Host: h, Path: p, Method: m}); ok && dead[rules[i].Origin.Field] {
+						t.Fatalf("seed %d: %s %s%s meets rule %d, which is reported as unreachable: %+v", seed, m, h, p, i, rules)
+					}
+				}
+			}
+		}
+	}
+	if reported < 500 {
+		t.Errorf("only %d rules were reported; the test says little", reported)
+	}
+}
+
+// What is covered is found: the same conditions, a path below another, and a host below a wildcard.
+func TestUnreachableRulesAreFound(t *testing.T) {
+	rule := func(member, host, path string) model.Rule {
+		r := model.Rule{Member: finding.Ref{Kind: "Ingress", Name: member}, Conditions: []model.Condition{model.PathPattern{Values: []string{path}}}}
+		if host != "" {
+			r.Conditions = append(r.Conditions, model.HostHeader{Values: []string{host}})
+		}
+		return r
+	}
+	for name, c := range map[string]struct {
+		front, behind model.Rule
+		want          bool
+	}{
+		"the same conditions":     {rule("a", "H.test", "/x"), rule("b", "h.test", "/x"), true},
+		"a path below":            {rule("a", "h.test", "/x/*"), rule("b", "h.test", "/x/y/*"), true},
+		"a host below a wildcard": {rule("a", "*.test", "/*"), rule("b", "h.test", "/x"), true},
+		"any host":                {rule("a", "", "/x*"), rule("b", "h.test", "/x/y"), true},
+		"a longer path":           {rule("a", "h.test", "/x/*"), rule("b", "h.test", "/x"), false},
+		"another host":            {rule("a", "h.test", "/*"), rule("b", "g.test", "/*"), false},
+		"a wider host":            {rule("a", "h.test", "/*"), rule("b", "*.test", "/*"), false},
+		"its own rule":            {rule("a", "h.test", "/*"), rule("a", "h.test", "/x"), false},
+	} {
+		tr := &translation{}
+		tr.unreachable([]model.Rule{c.front, c.behind})
+		if got := len(tr.found) == 1; got != c.want {
+			t.Errorf("%s: reported is %v", name, got)
+		}
+		for _, f := range tr.found {
+			if f.Object.Name != "b" || !strings.Contains(f.Message, "Ingress /a") && !strings.Contains(f.Message, "Ingress a") {
+				t.Errorf("%s: %s", name, f)
+			}
+		}
+	}
+}
