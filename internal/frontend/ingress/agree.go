@@ -130,6 +130,12 @@ var errPortsUnknown = errors.New("it is not known on which ports the member list
 // something of a key, the members' values of it do not count, and other classes are heard only where
 // they ask for what is live. live returns the live values, nil if they are not known.
 func agreeKeys(t *translation, members []*member, what string, get func(*member) settings.Opt[map[string]string], class func(settings.Class) map[string]string, live func() map[string]string, same func(a, b string) bool) map[string]string {
+	if t.isolated() {
+		members = slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return !t.decides(m) })
+		if len(members) == 0 {
+			return nil
+		}
+	}
 	decided := class(members[0].set.Class)
 	keys := map[string]bool{}
 	for k := range decided {
@@ -144,16 +150,43 @@ func agreeKeys(t *translation, members []*member, what string, get func(*member)
 	for _, k := range sortedKeys(keys) {
 		incumbent := liveKey(k, live, same)
 		if v, ok := decided[k]; ok {
-			out[k] = t.classKey(members, what, k, v, class, incumbent)
+			out[k] = t.classKey(members, what, k, v, class, get, incumbent)
 			continue
 		}
+		byClass := t.classAsks(members, k, class, incumbent)
 		won := agree(t, members, what+": "+k, func(m *member) settings.Opt[string] {
+			if v, ok := byClass[m]; ok {
+				return settings.Of(v, m.set.Class.Origin)
+			}
 			o := get(m)
 			v, ok := o.Value[k]
 			return settings.Opt[string]{Value: v, Set: o.Set && ok, Fault: o.Fault, Origin: o.Origin}
 		}, same, incumbent)
 		if won.Set {
 			out[k] = won.Value
+		}
+	}
+	return out
+}
+
+// classAsks are the members whose classes, none of which is the first member's, ask for the live value of
+// a key that the first member's class leaves open.
+func (t *translation) classAsks(members []*member, key string, class func(settings.Class) map[string]string, current func() incumbent[string]) map[*member]string {
+	var out map[*member]string
+	for _, m := range members[1:] {
+		v, ok := class(m.set.Class)[key]
+		if !ok {
+			continue
+		}
+		t.stack.Contested = true
+		if t.live == nil {
+			continue
+		}
+		if live := current(); live.known && live.is(v) {
+			if out == nil {
+				out = map[*member]string{}
+			}
+			out[m] = v
 		}
 	}
 	return out
@@ -167,12 +200,15 @@ func liveKey(k string, live func() map[string]string, same func(a, b string) boo
 	}
 }
 
-// classKey settles a key of which the class of the first member says something: its value, unless the
-// class of another member asks for the live one.
-func (t *translation) classKey(members []*member, what, key, value string, class func(settings.Class) map[string]string, current func() incumbent[string]) string {
+// classKey settles a key of which the class of the first member says something: its value, unless another
+// class, or a member of another class, asks for the live one.
+func (t *translation) classKey(members []*member, what, key, value string, class func(settings.Class) map[string]string, get func(*member) settings.Opt[map[string]string], current func() incumbent[string]) string {
 	for _, m := range members[1:] {
 		v, ok := class(m.set.Class)[key]
-		if !ok || v == value {
+		if !ok && m.set.Class.Origin.Object != members[0].set.Class.Origin.Object && !t.isolated() {
+			v, ok = get(m).Value[key]
+		}
+		if !ok || v == value || t.isolated() && !t.decides(m) {
 			continue
 		}
 		t.stack.Contested = true

@@ -56,7 +56,7 @@ func (t *translation) listenerAttributes(p *port) map[string]string {
 	out := agreeKeys(t, p.members, "listener-attributes."+key, func(m *member) settings.Opt[map[string]string] {
 		return m.set.ListenerAttributes[key]
 	}, of, func() map[string]string { return t.liveListenerAttributes(p.number) }, plan.SameAttribute)
-	t.unheard(p.members, "spec.listeners", of, out)
+	t.unheard(p.members, "spec.listeners", of, out, func() map[string]string { return t.liveListenerAttributes(p.number) })
 	return out
 }
 

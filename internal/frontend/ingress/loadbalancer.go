@@ -77,7 +77,9 @@ func (t *translation) ipamPool() string {
 		return map[string]string{key: c.IPAMPool}
 	}
 	if first := t.members[0].set.Class.IPAMPool; first != "" {
-		return t.classKey(t.members, "ipamConfiguration", key, first, pool, live)
+		return t.classKey(t.members, "ipamConfiguration", key, first, pool, func(m *member) settings.Opt[map[string]string] {
+			return settings.Opt[map[string]string]{Value: map[string]string{key: m.set.IPAMPool.Value}}
+		}, live)
 	}
 	return agree(t, t.members, "ipam-ipv4-pool-id", func(m *member) settings.Opt[string] { return written(m.set.IPAMPool) }, equal[string], live).Value
 }

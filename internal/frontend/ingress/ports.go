@@ -86,11 +86,13 @@ func (t *translation) settleProtocol(p *port) {
 // sources are the clients that a managed security group admits to a port. Where groups are given
 // the answer is not used, but what the members disagree on is still worth saying.
 func (t *translation) sources(p *port, ipv6, managed bool) []model.IngressRule {
-	cidrs := agreeOn(t, p, "inbound-cidrs", func(m *member) settings.Opt[[]string] { return some(m.set.InboundCIDRs) }, sameSet, func() incumbent[[]string] { return t.liveCIDRs(p.number, ipv6) })
-	lists := agreeOn(t, p, "security-group-prefix-lists", func(m *member) settings.Opt[[]string] { return some(m.set.PrefixLists) }, sameSet, func() incumbent[[]string] { return t.livePrefixLists(p.number) })
-	if !cidrs.Set && !lists.Set {
-		if slices.ContainsFunc(p.members, func(m *member) bool { return m.set.InboundCIDRs.Check() != nil }) {
-			// To open the port to everybody would be worse than to change nothing.
+	ranges := func(m *member) settings.Opt[[]string] { return some(m.set.InboundCIDRs) }
+	prefixLists := func(m *member) settings.Opt[[]string] { return some(m.set.PrefixLists) }
+	cidrs := t.clients(p, "inbound-cidrs", ranges, prefixLists, func() incumbent[[]string] { return t.liveCIDRs(p.number, ipv6) })
+	lists := t.clients(p, "security-group-prefix-lists", prefixLists, ranges, func() incumbent[[]string] { return t.livePrefixLists(p.number) })
+	if len(cidrs.Value)+len(lists.Value) == 0 && !cidrs.kept && !lists.kept {
+		if !slices.ContainsFunc(p.members, func(m *member) bool { return m.set.InboundCIDRs.Check() == nil }) {
+			// Everything on the port is held, and to open it to everybody would be worse than to wait.
 			return nil
 		}
 		return assemble.Sources(p.number, assemble.Everybody(), nil, ipv6)
@@ -105,6 +107,25 @@ func (t *translation) sources(p *port, ipv6, managed bool) []model.IngressRule {
 		})
 	}
 	return out
+}
+
+// clients merges one of the two ways to name clients. Who only uses the other way asks for none of this
+// one, and where none is live, that stays: both together admit more than either.
+func (t *translation) clients(p *port, key string, get, other func(*member) settings.Opt[[]string], current func() incumbent[[]string]) merged[[]string] {
+	mixed := slices.ContainsFunc(p.members, func(m *member) bool { return get(m).Set }) &&
+		slices.ContainsFunc(p.members, func(m *member) bool { return !get(m).Present() && other(m).Set })
+	none := false
+	if mixed && t.live != nil {
+		live := current()
+		none = live.known && len(live.value) == 0
+	}
+	t.stack.Contested = t.stack.Contested || mixed
+	return agreeOn(t, p, key, func(m *member) settings.Opt[[]string] {
+		if o := get(m); o.Present() || !none || !other(m).Set {
+			return o
+		}
+		return settings.Of([]string(nil), other(m).Origin)
+	}, sameSet, current)
 }
 
 // sslRedirect is the HTTPS port that HTTP listeners redirect to. One that is not an HTTPS listener of

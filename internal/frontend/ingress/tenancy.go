@@ -215,21 +215,40 @@ func (t *translation) foreignHosts(namespace string) []string {
 	return sorted(out)
 }
 
-// fromClass takes from what members say of a setting what counts: in isolated tenancy only what their
-// class says, and where no class says anything, what is live.
+// decides reports whether the class of a member decides what the load balancer has once in isolated
+// tenancy: that of the member that is served, or else of the oldest.
+func (t *translation) decides(m *member) bool {
+	if t.decider == nil {
+		first := slices.MinFunc(t.members, func(a, b *member) int {
+			x, y := t.live != nil && t.serves(a), t.live != nil && t.serves(b)
+			switch {
+			case x != y && x, x == y && older(a, b):
+				return -1
+			}
+			return 1
+		})
+		t.decider = &first.set.Class.Origin.Object
+		t.stack.Contested = t.stack.Contested || slices.ContainsFunc(t.members, func(m *member) bool { return m.set.Class.Origin.Object != *t.decider })
+	}
+	return m.set.Class.Origin.Object == *t.decider
+}
+
+// fromClass takes from what members say of a setting what counts: in isolated tenancy only what the
+// class says, and where it says nothing, what is live.
 func fromClass[T any](t *translation, what string, asks []asked[T], live incumbent[T]) []asked[T] {
-	byClass := slices.ContainsFunc(asks, func(a asked[T]) bool { return a.o.Origin.Object.Kind == paramsKind })
+	ofClass := func(a asked[T]) bool { return a.o.Origin.Object.Kind == paramsKind && t.decides(a.m) }
+	byClass := slices.ContainsFunc(asks, ofClass)
 	var out []asked[T]
 	for _, a := range asks {
 		switch {
-		case a.o.Origin.Object.Kind == paramsKind, !byClass && live.known && live.is(a.o.Value):
+		case ofClass(a), !byClass && live.known && live.is(a.o.Value):
 			out = append(out, a)
 		default:
 			t.stack.Contested = t.stack.Contested || !byClass
 			t.found.Add(finding.Finding{
 				Object: a.m.ref, Field: fieldOn(a.m.ref, a.o.Origin), Reason: finding.SettingOfClass, Severity: finding.Warning,
-				Message: fmt.Sprintf("%s %s has no effect; in isolated tenancy the class alone decides what the load balancer has once", what, quoted(a.o.Value)),
-				Fix:     "remove the annotation, or ask the owner of the IngressClassParams to set it there",
+				Message: fmt.Sprintf("%s %s has no effect; in isolated tenancy the class of its incumbent alone decides what the load balancer has once", what, quoted(a.o.Value)),
+				Fix:     "remove it, or ask the owner of that IngressClassParams to set it there",
 			})
 		}
 	}

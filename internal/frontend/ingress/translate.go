@@ -54,6 +54,8 @@ type translation struct {
 	redirect     settings.Opt[int32]
 	// owners is who owns which host in isolated tenancy; nil in cooperative tenancy.
 	owners *hostOwners
+	// decider are the class parameters that decide alone in isolated tenancy, found when first needed.
+	decider *finding.Ref
 	// rules counts the rules of each namespace.
 	rules    map[string]int
 	peer     *model.Peer

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -18,18 +19,25 @@ func (t *translation) unheardClasses(alb *model.ALB) {
 		return map[string]string{"capacityUnits": fmt.Sprint(*units)}
 	}
 	pool := func(id string) map[string]string { return map[string]string{"ipv4IPAMPoolId": id} }
-	t.unheard(t.members, "spec.loadBalancerAttributes", func(c settings.Class) map[string]string { return c.Attributes }, alb.Attributes)
-	t.unheard(t.members, "spec.minimumLoadBalancerCapacity", func(c settings.Class) map[string]string { return capacity(c.Capacity) }, capacity(alb.Capacity))
-	t.unheard(t.members, "spec.ipamConfiguration", func(c settings.Class) map[string]string { return pool(c.IPAMPool) }, pool(alb.IPAMPool))
+	t.unheard(t.members, "spec.loadBalancerAttributes", func(c settings.Class) map[string]string { return c.Attributes }, alb.Attributes, func() map[string]string { return t.liveAttributes(t.liveALB()) })
+	t.unheard(t.members, "spec.minimumLoadBalancerCapacity", func(c settings.Class) map[string]string { return capacity(c.Capacity) }, capacity(alb.Capacity), nil)
+	t.unheard(t.members, "spec.ipamConfiguration", func(c settings.Class) map[string]string { return pool(c.IPAMPool) }, pool(alb.IPAMPool), nil)
 }
 
-// unheard does so for one field of class parameters; done is what is wished in the end.
-func (t *translation) unheard(members []*member, field string, of func(settings.Class) map[string]string, done map[string]string) {
+// unheard does so for one field of class parameters; done is the desired state. What is live anyway is not
+// worth telling.
+func (t *translation) unheard(members []*member, field string, of func(settings.Class) map[string]string, done map[string]string, live func() map[string]string) {
 	for _, m := range members[1:] {
 		says := of(m.set.Class)
 		for _, k := range sortedKeys(says) {
 			if says[k] == "" || says[k] == done[k] {
 				continue
+			}
+			t.stack.Contested = true
+			if live != nil && t.live != nil {
+				if v, ok := live()[k]; ok && plan.SameAttribute(v, says[k]) {
+					continue
+				}
 			}
 			from := m.set.Class.Origin
 			from.Field = field
