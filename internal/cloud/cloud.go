@@ -21,6 +21,7 @@ type Cloud struct {
 	roles  roleCache
 
 	schedules schedules
+	owners    groupOwners
 }
 
 var _ engine.Cloud = (*Cloud)(nil)

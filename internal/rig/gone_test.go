@@ -127,3 +127,27 @@ func TestTheAddressesOfADeletedNamespaceLeave(t *testing.T) {
 		expect(t, "addresses after the namespace was deleted", "", r.addresses())
 	})
 }
+
+// The name of the target group that an Ingress will have can be foretold. A tenant writes a binding
+// with that name before the Ingress is there, and another process takes over in between.
+func TestATargetGroupIsFilledForTheNamespaceThatItWasMadeForAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := newShop(t)
+		first.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))
+		first.calm(10 * time.Minute)
+		name := onlyBinding(t, first).GetName()
+
+		r := newShop(t)
+		foreign := strings.NewReplacer("targetGroupARN: ARN", "targetGroupName: "+name, "namespace: shop", "namespace: other").Replace(bindingTo("ARN"))
+		r.Apply(shop, elsewhere("other", strings.SplitN(shop, "---", 2)[1], pods("web", podAddresses[3])), foreign)
+		r.calm(10 * time.Minute)
+		r.Apply(pods("web", podAddresses[:2]...), ingressOf("", "/=web"))
+		r.calm(10 * time.Minute)
+		expect(t, "addresses", "10.0.132.10 10.0.148.10", r.addresses())
+		r.Start()
+		r.Apply(pods("web", podAddresses[:3]...))
+		r.Apply(elsewhere("other", pods("web", podAddresses[3:5]...)))
+		r.calm(time.Hour)
+		expect(t, "addresses after a restart", "10.0.132.10 10.0.148.10 10.0.164.10", r.addresses())
+	})
+}

@@ -106,7 +106,7 @@ func (p *pass) cleanUp(ctx context.Context) error {
 // that several clusters fill, it is what this one has registered. A binding that goes leaves what
 // its successor wants.
 func (p *pass) emptyGroup(ctx context.Context, arn string) error {
-	if rival, err := p.r.rival(p.b); err != nil || rival != nil {
+	if rival, err := p.rival(ctx); err != nil || rival.lost() {
 		return err
 	}
 	if err := p.loadOwned(ctx, p.leaving()); err != nil {

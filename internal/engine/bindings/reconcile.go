@@ -173,17 +173,19 @@ func (p *pass) converge(ctx context.Context) error {
 			return p.note(ctx, err, "FailedAddFinalizer", "Failed add finalizer due to ")
 		}
 	}
-	rival, err := p.r.rival(p.b)
+	rival, err := p.rival(ctx)
 	if err != nil {
 		return err
 	}
 	p.r.noteServing(p.key, false)
 	switch {
-	case rival != nil:
-		cluster.Get[*elbv2.TargetGroupBinding](p.v, cluster.KindBinding, rival.Namespace, rival.Name)
+	case rival.lost():
+		if o := rival.first; o != nil {
+			cluster.Get[*elbv2.TargetGroupBinding](p.v, cluster.KindBinding, o.Namespace, o.Name)
+		}
 		p.r.viewed(p.key, p.v) // its going is noticed at once
 		p.out.RetryAfter = patience
-		return p.stop(ctx, reasonFailedReconcile, shared(p.b, rival))
+		return p.stop(ctx, reasonFailedReconcile, rival.shared(p.w))
 	case p.found.NotFound:
 		return p.withdraw(ctx)
 	case p.found.Blind:

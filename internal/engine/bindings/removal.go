@@ -90,10 +90,10 @@ func (p *pass) removeGone(ctx context.Context, run error) error {
 // goneTargets are the registered targets of the binding that nothing stands for any more.
 func (p *pass) goneTargets(ctx context.Context) ([]observed.Target, error) {
 	known := p.r.registeredFor(p.key)
-	rival, err := p.r.rival(p.b)
+	rival, err := p.rival(ctx)
 	// In a group that is another's, or that this binding cannot fill, it is not known who registered
 	// the rest.
-	limited := rival != nil || p.w.Spec.TargetType != nil && impossible(p.w) != nil
+	limited := rival.lost() || p.w.Spec.TargetType != nil && impossible(p.w) != nil
 	if err != nil || limited && known == nil {
 		return nil, err
 	}

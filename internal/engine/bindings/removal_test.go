@@ -254,6 +254,45 @@ func TestABindingOfAnotherNamespaceTakesNothingOut(t *testing.T) {
 	want(t, "targets after it was deleted", "10.0.1.1:8080 10.0.2.1:8080", w.aws.ids("arn/a"))
 }
 
+// The name of a group that the controller makes can be foretold, so anybody can name it before the
+// binding of its owner is there.
+func TestAGroupIsForBindingsOfTheNamespaceThatItWasMadeFor(t *testing.T) {
+	foreign := strings.NewReplacer("namespace: ns", "namespace: other", "arn/b", "arn/a", "metadata: {", `metadata: {creationTimestamp: "2025-01-01T00:00:00Z", `).
+		Replace(bindingDoc("b", "web", "ip", 8080))
+	theirs := strings.NewReplacer("namespace: ns", "namespace: other").Replace(serviceDoc("web", "ClusterIP") + "---\n" + podDocs("web", p2))
+	other := bindings.Key{Namespace: "other", Name: "b"}
+	for name, c := range map[string]struct {
+		foreign, own func(string) string
+		want         string
+	}{
+		"the group is not shared":      {same, same, "10.0.1.1:8080"},
+		"only the other one shares it": {multi, same, "10.0.1.1:8080"},
+		"both say that it is shared":   {multi, multi, "10.0.1.1:8080 10.0.2.1:8080"},
+		"only its owner shares it":     {same, multi, "10.0.1.1:8080"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1))
+			w.aws.made = map[string]string{"arn/a": "ns"}
+			w.put(c.foreign(foreign), theirs)
+			run := func() {
+				if _, err := w.rec.Reconcile(t.Context(), other); err != nil {
+					t.Fatal(err)
+				}
+			}
+			run()
+			want(t, "targets before its owner's binding is there", "", w.aws.ids("arn/a"))
+			w.put(c.own(bindingDoc("a", "web", "ip", 8080)))
+			w.run("a")
+			run()
+			w.run("a")
+			want(t, "targets", c.want, w.aws.ids("arn/a"))
+		})
+	}
+}
+
+func same(doc string) string  { return doc }
+func multi(doc string) string { return with(doc, "multiClusterTargetGroup: true") }
+
 // One target that AWS does not know any more does not keep the others of a binding that is deleted.
 func TestDeletionTakesOutTheRestWhenOneTargetIsRefused(t *testing.T) {
 	w := ipWorld(t, p1, p2)

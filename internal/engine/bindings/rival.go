@@ -2,6 +2,7 @@ package bindings
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"path"
 
@@ -11,22 +12,51 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
+// rivalry is why a binding may not fill its target group. The zero value: it may.
+type rivalry struct {
+	first *elbv2.TargetGroupBinding // fills the group already
+	owner string                    // namespace that the group was made for
+}
+
+func (r rivalry) lost() bool { return r.first != nil || r.owner != "" }
+
 // rival finds another binding that fills the same target group and was there first. Two bindings
 // would take each other's targets out for ever, unless both know that the group is shared. One that
-// is about to go gives way at once, so that the group does not become empty in between.
-func (r *Reconciler) rival(b *elbv2.TargetGroupBinding) (*elbv2.TargetGroupBinding, error) {
+// is about to go gives way at once, so that the group does not become empty in between. A group that
+// the controller has made for an object of a namespace is for bindings of that namespace: its name
+// can be foretold, so that anybody could be there first.
+func (p *pass) rival(ctx context.Context) (rivalry, error) {
+	r, b := p.r, p.b
 	v := r.Cluster.View()
-	var first *elbv2.TargetGroupBinding
+	var others []*elbv2.TargetGroupBinding
 	for _, o := range cluster.List[*elbv2.TargetGroupBinding](v, cluster.Query{Kind: cluster.KindBinding}) {
-		if o.Namespace == b.Namespace && o.Name == b.Name || o.DeletionTimestamp != nil || !sameGroup(o, b) || !before(o, b) ||
-			o.Spec.MultiClusterTargetGroup && b.Spec.MultiClusterTargetGroup {
-			continue
-		}
-		if first == nil || before(o, first) {
-			first = o
+		if (o.Namespace != b.Namespace || o.Name != b.Name) && o.DeletionTimestamp == nil && sameGroup(o, b) {
+			others = append(others, o)
 		}
 	}
-	return first, v.Err()
+	if err := v.Err(); err != nil {
+		return rivalry{}, err
+	}
+	// Without knowledge the first comes first, as where nobody has made the group.
+	owner := ""
+	if accountOf(b) == (Account{}) { // it makes no groups in others
+		owner, _ = p.groups().MadeFor(ctx, p.w.Spec.TargetGroupARN, len(others) > 0)
+	}
+	var out rivalry
+	agreed := false // a binding of the owner shares the group
+	for _, o := range others {
+		if o.Spec.MultiClusterTargetGroup && b.Spec.MultiClusterTargetGroup {
+			agreed = agreed || o.Namespace == owner
+			continue
+		}
+		if before(o, b, owner) && (out.first == nil || before(o, out.first, owner)) {
+			out.first = o
+		}
+	}
+	if owner != "" && owner != b.Namespace && !agreed {
+		out.owner = owner
+	}
+	return out, nil
 }
 
 // sameGroup compares by ARN and, where one of the two has none, by name within an account.
@@ -45,16 +75,27 @@ func groupName(b *elbv2.TargetGroupBinding) string {
 	return path.Base(path.Dir(b.Spec.TargetGroupARN))
 }
 
-func before(a, b *elbv2.TargetGroupBinding) bool {
+// before orders the bindings of a group: those of its owner, then the older ones.
+func before(a, b *elbv2.TargetGroupBinding, owner string) bool {
+	if x, y := owner != "" && a.Namespace == owner, owner != "" && b.Namespace == owner; x != y {
+		return x
+	}
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
 }
 
-func shared(b, first *elbv2.TargetGroupBinding) finding.Finding {
-	return finding.Finding{
+// shared is what a binding is told that may not fill its target group. Of another namespace it says
+// no more than that.
+func (r rivalry) shared(b *elbv2.TargetGroupBinding) finding.Finding {
+	f := finding.Finding{
 		Object: targets.Ref(b), Field: "spec.targetGroupARN", Reason: finding.TargetGroupShared, Severity: finding.Error,
-		Message: fmt.Sprintf("target group %s%s is filled by TargetGroupBinding %s/%s already", b.Spec.TargetGroupARN, b.Spec.TargetGroupName, first.Namespace, first.Name),
-		Fix:     "delete one of the two",
+		Message: fmt.Sprintf("target group %q was made for an Ingress of another namespace; this binding registers nothing", b.Spec.TargetGroupARN),
+		Fix:     "delete the binding, or name a target group of its own",
 	}
+	if r.owner == "" {
+		f.Message = fmt.Sprintf("target group %s%s is filled by TargetGroupBinding %s/%s already", b.Spec.TargetGroupARN, b.Spec.TargetGroupName, r.first.Namespace, r.first.Name)
+		f.Fix = "delete one of the two"
+	}
+	return f
 }
 
 // impossible says what AWS cannot do for a binding as it stands, nil if nothing.

@@ -40,8 +40,9 @@ type aws struct {
 	refuse map[string]engine.Class
 	full   int // targets per group, 0 for no limit
 	used   map[string]bool
-	zonal  bool // addresses outside of the VPC need the name of a zone
-	serial int  // of refusals
+	made   map[string]string // namespaces that the controller has made groups for
+	zonal  bool              // addresses outside of the VPC need the name of a zone
+	serial int               // of refusals
 	// remembered, if not nil, is what is said of targets to who takes an answer of some age.
 	remembered []observed.Target
 	typ        model.TargetType // of all groups; ip if empty
@@ -78,6 +79,8 @@ func (a *aws) InUse(_ context.Context, arn string) (bool, error) {
 	a.log = append(a.log, "in use "+short(arn))
 	return a.used[arn], nil
 }
+
+func (a *aws) MadeFor(_ context.Context, arn string, _ bool) (string, error) { return a.made[arn], nil }
 
 func (a *aws) TargetHealth(_ context.Context, arn string, maxAge time.Duration) (observed.Health, error) {
 	list, ok := a.groups[arn]

@@ -1,0 +1,79 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+// groupOwners remembers whose target groups are that the inventory does not hold.
+type groupOwners struct {
+	mu sync.Mutex
+	of map[string]groupOwner // by ARN
+}
+
+type groupOwner struct {
+	namespace string
+	at        time.Time
+}
+
+// MadeFor implements bindings.TargetGroups. The namespace is read from the tags that the controller
+// gives to what it makes, and that nothing in Kubernetes can set.
+func (t targetGroups) MadeFor(ctx context.Context, arn string, read bool) (string, error) {
+	c := t.c
+	if t.account.Role != "" {
+		return "", nil // the controller makes nothing in other accounts
+	}
+	var tags map[string]string
+	c.inv.with(func() {
+		// What was read once will do: the tags that matter here do not change.
+		if e := c.inv.groups[arn]; e != nil && (len(e.g.Tags) > 0 || !e.tagsAt.IsZero()) {
+			tags = maps.Clone(e.g.Tags)
+		}
+	})
+	if tags != nil || !read {
+		return c.madeFor(tags), nil
+	}
+	o := &c.owners
+	known := func() (groupOwner, bool) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		out := o.of[arn]
+		return out, c.younger(out.at, describedFor)
+	}
+	out, err := asked(ctx, c, "owner "+arn, known, func() error {
+		start := c.cfg.Now()
+		tags, err := c.describeTags(ctx, []string{arn})
+		if err != nil {
+			return fmt.Errorf("read tags of %s: %w", arn, err)
+		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		maps.DeleteFunc(o.of, func(_ string, old groupOwner) bool { return !c.younger(old.at, describedFor) })
+		if o.of == nil {
+			o.of = map[string]groupOwner{}
+		}
+		o.of[arn] = groupOwner{c.madeFor(tags[arn]), start}
+		return nil
+	})
+	return out.namespace, err
+}
+
+// madeFor is the namespace of the object that a target group with these tags was made for, "" if this
+// cluster's controller did not make it.
+func (c *Cloud) madeFor(tags map[string]string) string {
+	if !c.ours(tags) {
+		return ""
+	}
+	namespace, _, ok := strings.Cut(tags[naming.ResourceTag(model.Ingress)], "/")
+	if !ok {
+		return ""
+	}
+	return namespace
+}
