@@ -142,11 +142,11 @@ func (s *schedule) wait(w waitingCall, b *bucket, now time.Time) time.Duration {
 			ahead++
 		}
 	}
-	least := 1.0
-	if s.over(w.tenant, burst) {
-		least = min(1+burst/4, burst) // a tenant that comes finds the rest
+	wait := b.until(now, 1+ahead)
+	if over := s.overFor(w.tenant, burst); over > 0 {
+		// Others find enough for what they register and deregister.
+		wait = max(wait, min(b.until(now, min(1+burst*0.6, burst)+ahead), over))
 	}
-	wait := b.until(now, least+ahead)
 	if left := w.due.Sub(now); w.operation == deregisterTargets && left > 0 {
 		// New targets find half of the bucket: one that is not registered gets no requests.
 		wait = max(wait, min(b.until(now, min(1+burst/2, burst)+ahead), left))
@@ -160,15 +160,20 @@ func (s *schedule) wait(w waitingCall, b *bucket, now time.Time) time.Duration {
 // before orders the calls that wait: those of tenants that have had less than their share, then by
 // deadline.
 func (s *schedule) before(a, b waitingCall, burst float64) bool {
-	if x, y := s.over(a.tenant, burst), s.over(b.tenant, burst); x != y {
+	if x, y := s.overFor(a.tenant, burst) > 0, s.overFor(b.tenant, burst) > 0; x != y {
 		return y
 	}
 	return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.group, b.group), cmp.Compare(a.operation, b.operation)) < 0
 }
 
-// over reports whether a tenant has had its share of the bucket.
-func (s *schedule) over(tenant string, burst float64) bool {
-	return s.used[tenant].calls+1 > burst/float64(max(len(s.used), 1))
+// overFor is for how long a tenant has had more than its share of the bucket; zero or less: it has
+// not. Who is alone cannot.
+func (s *schedule) overFor(tenant string, burst float64) time.Duration {
+	n := float64(len(s.used))
+	if n < 2 {
+		return 0
+	}
+	return time.Duration((s.used[tenant].calls + 1 - burst/n) / (s.rate / n) * float64(time.Second))
 }
 
 // tidy brings what is remembered up to the present. The tenants that have calls, or had some a moment

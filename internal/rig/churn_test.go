@@ -258,3 +258,38 @@ func TestChurn(t *testing.T) {
 		})
 	}
 }
+
+// TestChurnOfOneTenantDelaysNoOther has a tenant that replaces pods far faster than AWS registers any,
+// and another that replaces one now and then.
+func TestChurnOfOneTenantDelaysNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHerd(t, size(25, 10), 20, Options{Workers: 3, Checkpoints: true})
+		victim := func(ips ...string) {
+			h.r.Apply(elsewhere("victim", pods("web", ips...)))
+		}
+		var own []string
+		for i := range 40 {
+			own = append(own, fmt.Sprintf("10.0.143.%d", i+1))
+		}
+		if err := Assign(t.Context(), AWSConfig(h.r.Emulator), h.r.World.Instances[0], own...); err != nil {
+			t.Fatal(err)
+		}
+		h.r.Apply(elsewhere("victim", strings.SplitN(shop, "---", 2)[1], ingressOf("", "/=web")))
+		victim(own[0])
+		time.Sleep(10 * time.Minute)
+		h.r.Emulator.Calls().Reset()
+		mine := &herd{r: h.r, asked: map[string]time.Time{}, left: map[string]time.Time{}}
+		for i := range own[1:] {
+			h.churn(16, 3*time.Second)
+			mine.asked[own[i+1]], mine.left[own[i]] = time.Now(), time.Now()
+			victim(own[i+1])
+		}
+		time.Sleep(10 * time.Minute)
+		in, out := mine.answered(t)
+		t.Logf("BENCH %d pods replaced while another tenant replaces 16 a second: registered after p50 %v, p99 %v, goal p99 1s; deregistered after p50 %v, p99 %v, goal p99 30s",
+			len(in), quantile(in, 0.5), quantile(in, 0.99), quantile(out, 0.5), quantile(out, 0.99))
+		if quantile(in, 0.99) > time.Second || quantile(out, 0.99) > 30*time.Second {
+			t.Error("a tenant is delayed by another")
+		}
+	})
+}
