@@ -27,9 +27,6 @@ type groupOwner struct {
 // gives to what it makes, and that nothing in Kubernetes can set.
 func (t targetGroups) MadeFor(ctx context.Context, arn string, read bool) (string, error) {
 	c := t.c
-	if t.account.Role != "" {
-		return "", nil // the controller makes nothing in other accounts
-	}
 	var tags map[string]string
 	c.inv.with(func() {
 		// What was read once will do: the tags that matter here do not change.
@@ -50,7 +47,7 @@ func (t targetGroups) MadeFor(ctx context.Context, arn string, read bool) (strin
 	out, err := asked(ctx, c, "owner "+arn, known, func() error {
 		start := c.cfg.Now()
 		tags, err := c.describeTags(ctx, []string{arn})
-		if err != nil {
+		if err != nil && !refused(err) {
 			return fmt.Errorf("read tags of %s: %w", arn, err)
 		}
 		o.mu.Lock()

@@ -71,6 +71,9 @@ func (p *pass) noteFilled(registered bool, identities ...string) {
 // removeGone takes out the targets whose pod or node is gone, after a run that has not brought the
 // target group to its endpoints. An error of that run is returned with its own.
 func (p *pass) removeGone(ctx context.Context, run error) error {
+	if old := p.r.filledBy(p.key); old != nil && p.w != nil && p.w.Spec.TargetGroupARN == "" {
+		p.w = old // a group given by name that cannot be looked up now
+	}
 	if p.complete || p.unread || p.v.Err() != nil || p.w == nil || p.w.Spec.TargetGroupARN == "" || p.r.fence() != nil {
 		return run
 	}

@@ -269,6 +269,10 @@ func TestAGroupIsForBindingsOfTheNamespaceThatItWasMadeFor(t *testing.T) {
 		"only the other one shares it": {multi, same, "10.0.1.1:8080"},
 		"both say that it is shared":   {multi, multi, "10.0.1.1:8080 10.0.2.1:8080"},
 		"only its owner shares it":     {same, multi, "10.0.1.1:8080"},
+		"the other one has a role":     {func(doc string) string { return with(doc, "iamRoleArnToAssume: role") }, same, "10.0.1.1:8080"},
+		"the other one names it, with a role": {func(doc string) string {
+			return strings.Replace(with(doc, "iamRoleArnToAssume: role"), "targetGroupARN: arn/a", "targetGroupName: a", 1)
+		}, same, "10.0.1.1:8080"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1))

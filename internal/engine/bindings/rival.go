@@ -30,7 +30,7 @@ func (p *pass) rival(ctx context.Context) (rivalry, error) {
 	v := r.Cluster.View()
 	var others []*elbv2.TargetGroupBinding
 	for _, o := range cluster.List[*elbv2.TargetGroupBinding](v, cluster.Query{Kind: cluster.KindBinding}) {
-		if (o.Namespace != b.Namespace || o.Name != b.Name) && o.DeletionTimestamp == nil && sameGroup(o, b) {
+		if (o.Namespace != b.Namespace || o.Name != b.Name) && o.DeletionTimestamp == nil && (sameGroup(o, b) || sameGroup(o, p.w)) {
 			others = append(others, o)
 		}
 	}
@@ -38,10 +38,7 @@ func (p *pass) rival(ctx context.Context) (rivalry, error) {
 		return rivalry{}, err
 	}
 	// Without knowledge the first comes first, as where nobody has made the group.
-	owner := ""
-	if accountOf(b) == (Account{}) { // it makes no groups in others
-		owner, _ = p.groups().MadeFor(ctx, p.w.Spec.TargetGroupARN, len(others) > 0)
-	}
+	owner, _ := r.Cloud.As(Account{}).MadeFor(ctx, p.w.Spec.TargetGroupARN, len(others) > 0)
 	var out rivalry
 	agreed := false // a binding of the owner shares the group
 	for _, o := range others {
