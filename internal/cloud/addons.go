@@ -2,9 +2,7 @@ package cloud
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 	waf "github.com/aws/aws-sdk-go-v2/service/wafregional"
 	"github.com/aws/aws-sdk-go-v2/service/wafv2"
 	waftypes "github.com/aws/aws-sdk-go-v2/service/wafv2/types"
-	"github.com/aws/smithy-go"
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -29,14 +26,9 @@ const (
 	webACLNameFor   = time.Hour
 	subscriptionFor = 2 * time.Hour
 	trustStoreFor   = 10 * time.Minute
-	outageFor       = 5 * time.Second // trouble that may pass by itself
-	unmendedFor     = 4 * time.Minute // trouble that somebody has to mend
+	putOffFor       = 5 * time.Second // after which a call that was put off has its turn
 	addOnsKept      = 3 * time.Hour
 )
-
-// addOnPatience is how long another service may take to answer; a worker must not hang on one that
-// cannot be reached.
-const addOnPatience = 10 * time.Second
 
 // addOnCache keeps what other services have said.
 type addOnCache struct {
@@ -54,52 +46,29 @@ type tieEntry struct {
 
 // aclList is what the last listing of web ACLs has said.
 type aclList struct {
-	arns    map[string]string // by name
-	at      time.Time
-	fault   *observed.Fault // of the last attempt, nil if it succeeded
-	faultAt time.Time
+	arns map[string]string // by name
+	at   time.Time
 }
 
 func newAddOnCache() addOnCache {
 	return addOnCache{ties: map[string]tieEntry{}, stores: map[string]foundName{}}
 }
 
-// faultKept is how long an answer is kept that was none.
-func faultKept(f *observed.Fault) time.Duration {
-	if f.Reason == "" {
-		return outageFor
+// otherFault is the fault that stands in an answer about another service. Its message is empty
+// where only the pace of calls is kept. An error is given back where it is the caller's.
+func otherFault(err error) (*observed.Fault, error) {
+	if putOff(err) {
+		return &observed.Fault{Again: putOffFor}, nil // its turn will come
 	}
-	return unmendedFor
-}
-
-// faultOf turns the failure of another service into an answer. An error is given back only where
-// the caller gave up.
-func faultOf(ctx context.Context, what string, err error) (*observed.Fault, error) {
-	if err == nil {
-		return nil, nil
+	f := faultIn(err)
+	if f == nil {
+		return nil, err
 	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
+	own := *f
+	if own.Reason == finding.CallFailed {
+		own.Reason = "" // it may pass soon
 	}
-	f := &observed.Fault{Message: what + ": " + err.Error()}
-	var dns *net.DNSError
-	var api smithy.APIError
-	if errors.As(err, &api) {
-		// Without the id of the request, so that the same trouble is told in the same words.
-		f.Message = fmt.Sprintf("%s: %s: %s", what, api.ErrorCode(), api.ErrorMessage())
-	}
-	switch {
-	case classify(err) == engine.Throttled:
-		f.Message = "" // its turn will come
-	case errors.As(err, &dns) && dns.IsNotFound:
-		f.Reason = finding.ServiceUnavailable
-		f.Message = what + ": the service has no endpoint in this region"
-	case classify(err) == engine.Denied:
-		f.Reason = finding.AccessDenied
-	case interrupted(err):
-		f.Message = fmt.Sprintf("%s: no answer within %s", what, addOnPatience)
-	}
-	return f, nil
+	return &own, nil
 }
 
 // askAddOn reads what a load balancer is tied to.
@@ -107,27 +76,21 @@ func (c *Cloud) askAddOn(ctx context.Context, q model.AskAddOn) (observed.AddOn,
 	cached := func() (out observed.AddOn, ok bool) {
 		c.facts.with(func() {
 			e, there := c.facts.addOns.ties[q.Key()]
-			out = e.tie
-			switch {
-			case !there:
-			case e.tie.Fault != nil:
-				ok = c.younger(e.at, faultKept(e.tie.Fault))
-			default:
-				ok = c.fresh(e.at, q.Key())
-			}
+			out, ok = e.tie, there && c.fresh(e.at, q.Key())
 		})
 		return out, ok
 	}
-	return asked(ctx, c, q.Key(), cached, func() error {
-		short, cancel := context.WithTimeout(ctx, addOnPatience)
-		defer cancel()
-		tie, err := c.readAddOn(short, q)
-		if tie.Fault, err = faultOf(ctx, "ask "+string(q.Of)+" about the load balancer", err); err != nil {
-			return err
+	out, err := asked(ctx, c, q.Key(), cached, func() error {
+		tie, err := brief(ctx, func(ctx context.Context) (observed.AddOn, error) { return c.readAddOn(ctx, q) })
+		if err == nil {
+			c.setTie(q, tie)
 		}
-		c.setTie(q, tie)
-		return nil
+		return err
 	})
+	if f, err := otherFault(err); f != nil || err != nil {
+		return observed.AddOn{Fault: f}, err
+	}
+	return out, nil
 }
 
 // setTie notes what a load balancer is tied to, and forgets what nobody has asked for in a while.
@@ -180,41 +143,34 @@ func (c *Cloud) askWebACL(ctx context.Context, name string) (observed.WebACL, er
 	cached := func() (out observed.WebACL, ok bool) {
 		c.facts.with(func() {
 			l := c.facts.addOns.acls
-			switch arn := l.arns[name]; {
-			case arn != "" && c.younger(l.at, webACLNameFor):
-				out.ARN, ok = arn, true
-			case l.fault != nil && c.younger(l.faultAt, faultKept(l.fault)):
-				out.Fault, ok = l.fault, true
-			default:
-				ok = c.younger(l.at, noneFor)
+			age := noneFor
+			if out.ARN = l.arns[name]; out.ARN != "" {
+				age = webACLNameFor
 			}
+			ok = c.younger(l.at, age)
 		})
 		return out, ok
 	}
-	return asked(ctx, c, "web acls", cached, func() error {
+	out, err := asked(ctx, c, "web acls", cached, func() error {
 		start := c.cfg.Now()
-		short, cancel := context.WithTimeout(ctx, addOnPatience)
-		defer cancel()
-		all, err := c.listWebACLs(short)
-		fault, err := faultOf(ctx, "list web ACLs", err)
+		all, err := c.listWebACLs(ctx)
 		if err != nil {
 			return err
 		}
-		c.facts.with(func() {
-			l := &c.facts.addOns.acls
-			if l.fault, l.faultAt = fault, c.cfg.Now(); fault == nil {
-				l.arns, l.at = all, start
-			}
-		})
+		c.facts.with(func() { c.facts.addOns.acls = aclList{all, start} })
 		return nil
 	})
+	if f, err := otherFault(err); f != nil || err != nil {
+		return observed.WebACL{Fault: f}, err
+	}
+	return out, nil
 }
 
 func (c *Cloud) listWebACLs(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
 	in := &wafv2.ListWebACLsInput{Scope: waftypes.ScopeRegional, Limit: aws.Int32(100)}
 	for {
-		page, err := c.api.wafv2.ListWebACLs(ctx, in)
+		page, err := brief(ctx, func(ctx context.Context) (*wafv2.ListWebACLsOutput, error) { return c.api.wafv2.ListWebACLs(ctx, in) })
 		if err != nil {
 			return nil, err
 		}
@@ -228,35 +184,30 @@ func (c *Cloud) listWebACLs(ctx context.Context) (map[string]string, error) {
 	}
 }
 
-// askSubscription says whether the account has Shield Advanced.
+// askSubscription reads whether the account has Shield Advanced.
 func (c *Cloud) askSubscription(ctx context.Context) (*observed.Subscription, error) {
 	cached := func() (out *observed.Subscription, ok bool) {
 		c.facts.with(func() {
 			out = c.facts.addOns.subscription
-			switch {
-			case out == nil:
-			case out.Fault != nil:
-				ok = c.younger(c.facts.addOns.subscribedAt, faultKept(out.Fault))
-			default:
-				ok = c.younger(c.facts.addOns.subscribedAt, subscriptionFor)
-			}
+			ok = out != nil && c.younger(c.facts.addOns.subscribedAt, subscriptionFor)
 		})
 		return out, ok
 	}
-	return asked(ctx, c, model.AskSubscription{}.Key(), cached, func() error {
-		short, cancel := context.WithTimeout(ctx, addOnPatience)
-		defer cancel()
-		got := &observed.Subscription{}
-		res, err := c.api.shield.GetSubscriptionState(short, &shield.GetSubscriptionStateInput{})
-		if err == nil {
-			got.Active = res.SubscriptionState == shieldtypes.SubscriptionStateActive
-		}
-		if got.Fault, err = faultOf(ctx, "ask Shield for the subscription", err); err != nil {
+	out, err := asked(ctx, c, model.AskSubscription{}.Key(), cached, func() error {
+		res, err := brief(ctx, func(ctx context.Context) (*shield.GetSubscriptionStateOutput, error) {
+			return c.api.shield.GetSubscriptionState(ctx, &shield.GetSubscriptionStateInput{})
+		})
+		if err != nil {
 			return err
 		}
+		got := &observed.Subscription{Active: res.SubscriptionState == shieldtypes.SubscriptionStateActive}
 		c.facts.with(func() { c.facts.addOns.subscription, c.facts.addOns.subscribedAt = got, c.cfg.Now() })
 		return nil
 	})
+	if f, err := otherFault(err); f != nil || err != nil {
+		return &observed.Subscription{Fault: f}, err
+	}
+	return out, nil
 }
 
 // askTrustStores finds trust stores by name: those that are not known in one call, or one by one
@@ -278,7 +229,7 @@ func (c *Cloud) askTrustStores(ctx context.Context, names []string) (map[string]
 	if len(rest) == 0 {
 		return out, nil
 	}
-	err := c.flight.do(ctx, "trust stores "+strings.Join(rest, ","), func() error {
+	err := c.optional(ctx, "trust stores "+strings.Join(rest, ","), func() error {
 		err := c.readTrustStores(ctx, rest)
 		if isMissingStore(err) && len(rest) == 1 {
 			return nil
@@ -297,7 +248,8 @@ func (c *Cloud) askTrustStores(ctx context.Context, names []string) (map[string]
 	return out, err
 }
 
-func isMissingStore(err error) bool { return code(err) == "TrustStoreNotFound" }
+// isMissingStore reports whether AWS knows no trust store of a name, or takes it for none.
+func isMissingStore(err error) bool { return err != nil && classify(err) == engine.Invalid }
 
 func (c *Cloud) readTrustStores(ctx context.Context, names []string) error {
 	start := c.cfg.Now()
@@ -307,7 +259,7 @@ func (c *Cloud) readTrustStores(ctx context.Context, names []string) error {
 	}
 	pages := elb.NewDescribeTrustStoresPaginator(c.api.elb, &elb.DescribeTrustStoresInput{Names: names})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+		page, err := brief(ctx, func(ctx context.Context) (*elb.DescribeTrustStoresOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			if isMissingStore(err) && len(names) == 1 {
 				c.facts.with(func() { put(c.facts.addOns.stores, names[0], found[names[0]], c.outdated) })

@@ -31,7 +31,9 @@ func (c *Cloud) askALBTargets(ctx context.Context, q model.AskALBTargets) ([]obs
 	}
 	err := c.once(ctx, q.Key(), q.ARN, at, func() error {
 		start := c.cfg.Now()
-		out, err := c.api.elb.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(q.ARN)})
+		out, err := brief(ctx, func(ctx context.Context) (*elb.DescribeTargetHealthOutput, error) {
+			return c.api.elb.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(q.ARN)})
+		})
 		if isGone(err) {
 			c.inv.with(func() { forgetTargetGroups(c.inv) })
 			out, err = &elb.DescribeTargetHealthOutput{}, nil

@@ -27,7 +27,7 @@ func (c *Cloud) tie(ctx context.Context, known plan.Known, a plan.Address, of mo
 		return err
 	}
 	q := model.AskAddOn{Of: of, ARN: arn}
-	short, cancel := context.WithTimeout(ctx, addOnPatience)
+	short, cancel := context.WithTimeout(ctx, optionalTimeout)
 	defer cancel()
 	got, err := write(short, arn)
 	if err != nil {

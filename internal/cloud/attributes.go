@@ -18,7 +18,7 @@ import (
 func (c *Cloud) askAttributes(ctx context.Context, q model.AskAttributes) error {
 	return c.once(ctx, q.Key(), q.ARN, func() time.Time { return c.attributesAt(q) }, func() error {
 		start := c.cfg.Now()
-		got, err := c.describeAttributes(ctx, q)
+		got, err := brief(ctx, func(ctx context.Context) (map[string]string, error) { return c.describeAttributes(ctx, q) })
 		if isGone(err) {
 			c.forgetResource(q)
 			return nil
@@ -140,7 +140,7 @@ func (c *Cloud) askCapacity(ctx context.Context, q model.AskCapacity) error {
 	if fresh, _ := known(); fresh {
 		return nil
 	}
-	return c.flight.do(ctx, q.Key(), func() error {
+	return c.optional(ctx, q.Key(), func() error {
 		fresh, provisioning := known()
 		if fresh {
 			return nil
@@ -170,7 +170,9 @@ func (c *Cloud) readCapacity(ctx context.Context, arn string, provisioning bool)
 			}
 		})
 	}
-	out, err := c.api.elb.DescribeCapacityReservation(ctx, &elb.DescribeCapacityReservationInput{LoadBalancerArn: aws.String(arn)})
+	out, err := brief(ctx, func(ctx context.Context) (*elb.DescribeCapacityReservationOutput, error) {
+		return c.api.elb.DescribeCapacityReservation(ctx, &elb.DescribeCapacityReservationInput{LoadBalancerArn: aws.String(arn)})
+	})
 	if err != nil {
 		return err
 	}
@@ -195,7 +197,7 @@ func (c *Cloud) once(ctx context.Context, key, id string, at func() time.Time, r
 	if c.fresh(at(), id) {
 		return nil
 	}
-	return c.flight.do(ctx, key, func() error {
+	return c.optional(ctx, key, func() error {
 		if c.fresh(at(), id) {
 			return nil
 		}

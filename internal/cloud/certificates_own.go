@@ -54,7 +54,7 @@ func (c *Cloud) askOwnCertificates(ctx context.Context, id model.StackID) ([]obs
 		return ok
 	}
 	if !fresh() {
-		err := c.flight.do(ctx, model.AskOwnCertificates{}.Key(), func() error {
+		err := c.optional(ctx, model.AskOwnCertificates{}.Key(), func() error {
 			if fresh() {
 				return nil
 			}
@@ -92,7 +92,7 @@ func (c *Cloud) readOwnCertificates(ctx context.Context) ([]ownCertificate, erro
 		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
 	})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+		page, err := brief(ctx, func(ctx context.Context) (*acm.ListCertificatesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return nil, fmt.Errorf("list certificates: %w", err)
 		}
@@ -142,7 +142,9 @@ func (c *Cloud) readOwnCertificate(ctx context.Context, s acmtypes.CertificateSu
 		return known, nil
 	}
 	out.at = c.cfg.Now()
-	res, err := c.api.acm.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: s.CertificateArn})
+	res, err := brief(ctx, func(ctx context.Context) (*acm.DescribeCertificateOutput, error) {
+		return c.api.acm.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: s.CertificateArn})
+	})
 	if err != nil {
 		return out, fmt.Errorf("read certificate %s: %w", out.ARN, err)
 	}

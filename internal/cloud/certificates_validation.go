@@ -62,7 +62,9 @@ func (c *Cloud) askValidation(ctx context.Context, q model.AskValidation) (obser
 	}
 	return asked(ctx, c, q.Key(), cached, func() error {
 		e := validationEntry{at: c.cfg.Now()}
-		out, err := c.api.acm.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: aws.String(q.ARN)})
+		out, err := brief(ctx, func(ctx context.Context) (*acm.DescribeCertificateOutput, error) {
+			return c.api.acm.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: aws.String(q.ARN)})
+		})
 		if err != nil && !isGone(err) {
 			return fmt.Errorf("read certificate %s: %w", q.ARN, err)
 		}
@@ -102,7 +104,7 @@ func (c *Cloud) readPublicCertificates(ctx context.Context) ([]observed.PublicCe
 		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
 	})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+		page, err := brief(ctx, func(ctx context.Context) (*acm.ListCertificatesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return nil, fmt.Errorf("list certificates: %w", err)
 		}

@@ -37,10 +37,14 @@ func brief[T any](ctx context.Context, call func(context.Context) (T, error)) (T
 // would wait for the whole deadline again.
 func named(ctx context.Context, err error) error {
 	var timeout *timeoutError
-	if err != nil && interrupted(err) && errors.As(context.Cause(ctx), &timeout) {
-		return timeout
+	if err == nil || !interrupted(err) || !errors.As(context.Cause(ctx), &timeout) {
+		return err
 	}
-	return err
+	var operation *smithy.OperationError
+	if errors.As(err, &operation) {
+		return &smithy.OperationError{ServiceID: operation.ServiceID, OperationName: operation.OperationName, Err: timeout}
+	}
+	return timeout
 }
 
 // timeoutError says that AWS gave no answer in time.
@@ -65,24 +69,26 @@ func (e *timeoutError) Unwrap() error { return e.last }
 // RetryableError lets the SDK make another attempt.
 func (e *timeoutError) RetryableError() bool { return true }
 
-// boundCall runs a call with all of its attempts under its deadline.
+// boundCall runs a call with all of its attempts under its deadline, or under that of its caller if
+// it is one of this package.
 func boundCall(ctx context.Context, limit time.Duration, call func(context.Context) (middleware.Metadata, error)) error {
-	timeout := &timeoutError{after: limit}
-	short, cancel := context.WithTimeoutCause(ctx, limit, timeout)
+	short, cancel := context.WithTimeoutCause(ctx, limit, &timeoutError{after: limit})
 	defer cancel()
 	meta, err := call(short)
-	if err == nil || !expired(ctx, short) {
+	var timeout *timeoutError
+	if err == nil || !errors.As(context.Cause(short), &timeout) {
 		return err
 	}
+	ended := *timeout
 	var api smithy.APIError
 	if a, ok := retry.GetAttemptResults(meta); ok {
 		for _, r := range a.Results {
 			if errors.As(r.Err, &api) {
-				timeout.last = r.Err
+				ended.last = r.Err
 			}
 		}
 	}
-	return timeout
+	return &ended
 }
 
 // boundAttempt runs one attempt under its deadline. It covers all that an attempt does: finding

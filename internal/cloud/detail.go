@@ -10,6 +10,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -26,6 +27,7 @@ func (c *Cloud) detail(ctx context.Context, arn string) error {
 	if !stale() {
 		return nil
 	}
+	// Without the listeners and their rules it is not known what there is to change: essential.
 	err := c.flight.do(ctx, "detail "+arn, func() error {
 		if !stale() {
 			return nil
@@ -66,17 +68,20 @@ func (c *Cloud) readDetail(ctx context.Context, arn string) error {
 			le.rules = rules
 		}
 		if le.l.Policy != "" {
-			certs, err := c.describeCertificates(ctx, id)
-			if err != nil {
+			le.certificatesDue = true
+			err := c.readCertificatesOf(ctx, le)
+			if err != nil && faultIn(err) == nil {
 				return err
 			}
-			le.l.Certificates = certs
 		}
 	}
-	if c.cfg.RuleTags {
-		if err := c.tagDetail(ctx, listeners); err != nil {
+	tagsDue := c.cfg.RuleTags
+	if tagsDue {
+		err := c.gated(ctx, model.AskRuleTags{ARN: arn}.Key(), func() error { return c.tagDetail(ctx, listeners) })
+		if err != nil && faultIn(err) == nil {
 			return err
 		}
+		tagsDue = err != nil
 	}
 	c.inv.with(func() {
 		e := c.inv.lbs[arn]
@@ -89,7 +94,104 @@ func (c *Cloud) readDetail(ctx context.Context, arn string) error {
 			}
 		}
 		c.inv.setListeners(e, listeners)
-		e.detailAt = start
+		e.detailAt, e.ruleTagsDue = start, tagsDue
+	})
+	return nil
+}
+
+// complete reads what was missing when the listeners of a load balancer were read, and notes what
+// is missing still.
+func (c *Cloud) complete(ctx context.Context, arn string, faults faults) error {
+	var due []string // listeners
+	tagsDue := false
+	c.inv.with(func() {
+		if e := c.inv.lbs[arn]; e != nil {
+			tagsDue = e.ruleTagsDue
+			for id, le := range e.listeners {
+				if le.certificatesDue {
+					due = append(due, id)
+				}
+			}
+		}
+	})
+	slices.Sort(due)
+	for _, id := range due {
+		q := model.AskListenerCertificates{ARN: id}
+		err := c.optional(ctx, q.Key(), func() error { return c.completeCertificates(ctx, id) })
+		if err := faults.note(q, err); err != nil {
+			return err
+		}
+	}
+	if !tagsDue {
+		return nil
+	}
+	q := model.AskRuleTags{ARN: arn}
+	return faults.note(q, c.optional(ctx, q.Key(), func() error { return c.completeTags(ctx, arn) }))
+}
+
+// readCertificatesOf reads the additional certificates of a listener, where they are due.
+func (c *Cloud) readCertificatesOf(ctx context.Context, le *listenerEntry) error {
+	return c.gated(ctx, model.AskListenerCertificates{ARN: le.l.ARN}.Key(), func() error {
+		certs, err := c.describeCertificates(ctx, le.l.ARN)
+		if err == nil {
+			le.l.Certificates, le.certificatesDue = certs, false
+		}
+		return err
+	})
+}
+
+// completeCertificates reads the certificates of a listener that is in the inventory.
+func (c *Cloud) completeCertificates(ctx context.Context, listener string) error {
+	start := c.cfg.Now()
+	certs, err := c.describeCertificates(ctx, listener)
+	if err != nil {
+		return err
+	}
+	c.inv.with(func() {
+		e, le := c.inv.listener(listener)
+		if le == nil || e.written.After(start) {
+			return // the next look reads again
+		}
+		le.l.Certificates, le.certificatesDue = certs, false
+	})
+	return nil
+}
+
+// completeTags reads the tags of listeners and rules that are in the inventory.
+func (c *Cloud) completeTags(ctx context.Context, lb string) error {
+	start := c.cfg.Now()
+	listeners := map[string]*listenerEntry{}
+	c.inv.with(func() {
+		if e := c.inv.lbs[lb]; e != nil {
+			for id, le := range e.listeners {
+				own := *le
+				own.rules = maps.Clone(le.rules)
+				listeners[id] = &own
+			}
+		}
+	})
+	if err := c.tagDetail(ctx, listeners); err != nil {
+		return err
+	}
+	c.inv.with(func() {
+		e := c.inv.lbs[lb]
+		if e == nil || e.written.After(start) {
+			return // the next look reads again
+		}
+		e.ruleTagsDue = false
+		for id, le := range e.listeners {
+			read := listeners[id]
+			if read == nil {
+				continue
+			}
+			le.l.Tags = read.l.Tags
+			for arn, r := range le.rules {
+				if o, ok := read.rules[arn]; ok {
+					r.Tags = o.Tags
+					le.rules[arn] = r
+				}
+			}
+		}
 	})
 	return nil
 }
@@ -124,7 +226,7 @@ func (c *Cloud) describeCertificates(ctx context.Context, listener string) ([]st
 	var out []string
 	pages := elb.NewDescribeListenerCertificatesPaginator(c.api.elb, &elb.DescribeListenerCertificatesInput{ListenerArn: aws.String(listener)})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+		page, err := brief(ctx, func(ctx context.Context) (*elb.DescribeListenerCertificatesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return nil, err
 		}

@@ -20,8 +20,8 @@ import (
 
 const (
 	zonesFor = 5 * time.Minute
-	// zonesAgain is when a list is asked for again that did not come: a worker may have waited for it.
-	zonesAgain = 25 * time.Second
+	// lockedFor is how long a denied change of records is not tried again.
+	lockedFor = 4 * time.Minute
 	// madeFor is for how long a record is not sent again. Somebody may have removed it meanwhile.
 	madeFor = 10 * time.Minute
 )
@@ -51,34 +51,32 @@ func (c *Cloud) askHostedZones(ctx context.Context, q model.AskHostedZones) (*ob
 			if q.Anew {
 				age = noneFor
 			}
-			if f := out.Fault; f != nil {
-				age = max(faultKept(f), zonesAgain)
-			}
 			ok = c.younger(out.At, age) && !d.stale
 			out.Locked = c.lock()
 		})
 		return out, ok
 	}
 	out, err := asked(ctx, c, q.Key(), cached, func() error {
-		short, cancel := context.WithTimeout(ctx, addOnPatience)
-		defer cancel()
-		list, err := c.readHostedZones(short)
-		fault, err := faultOf(ctx, "list hosted zones", err)
+		list, err := c.readHostedZones(ctx)
 		if err != nil {
 			return err
 		}
 		c.facts.with(func() {
-			c.facts.dns.zones, c.facts.dns.stale = observed.HostedZones{List: list, At: c.cfg.Now(), Fault: fault}, false
+			c.facts.dns.zones, c.facts.dns.stale = observed.HostedZones{List: list, At: c.cfg.Now()}, false
 		})
 		return nil
 	})
+	f, err := otherFault(err)
+	if f != nil {
+		c.facts.with(func() { out = observed.HostedZones{At: c.cfg.Now(), Fault: f, Locked: c.lock()} })
+	}
 	return &out, err
 }
 
 func (c *Cloud) readHostedZones(ctx context.Context) (out []observed.HostedZone, err error) {
 	pages := route53.NewListHostedZonesPaginator(c.api.dns, &route53.ListHostedZonesInput{})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+		page, err := brief(ctx, func(ctx context.Context) (*route53.ListHostedZonesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +94,7 @@ func (c *Cloud) readHostedZones(ctx context.Context) (out []observed.HostedZone,
 // lock is why records cannot be changed, as far as was told a short while ago. The lock of the facts
 // is held.
 func (c *Cloud) lock() *observed.Fault {
-	if d := &c.facts.dns; c.younger(d.lockedAt, unmendedFor) {
+	if d := &c.facts.dns; c.younger(d.lockedAt, lockedFor) {
 		return d.locked
 	}
 	return nil
@@ -164,7 +162,7 @@ func (c *Cloud) changeRecord(ctx context.Context, what string, action dnstypes.C
 	if locked != nil {
 		return &Error{What: what, class: engine.Denied, reason: finding.CertificatePending, err: errors.New(locked.Message)}
 	}
-	short, cancel := context.WithTimeout(ctx, addOnPatience)
+	short, cancel := context.WithTimeout(ctx, optionalTimeout)
 	defer cancel()
 	_, err := c.api.dns.ChangeResourceRecordSets(short, &route53.ChangeResourceRecordSetsInput{
 		HostedZoneId: aws.String(r.Zone), ChangeBatch: &dnstypes.ChangeBatch{Changes: []dnstypes.Change{{
@@ -175,11 +173,9 @@ func (c *Cloud) changeRecord(ctx context.Context, what string, action dnstypes.C
 	})
 	switch classify(err) {
 	case engine.Denied:
-		fault, err := faultOf(ctx, "change records of hosted zone "+r.Zone, err)
-		if err != nil {
-			return err
-		}
-		c.facts.with(func() { c.facts.dns.locked, c.facts.dns.lockedAt = fault, c.cfg.Now() })
+		fault := faultFrom(err)
+		fault.Message += " for hosted zone " + r.Zone
+		c.facts.with(func() { c.facts.dns.locked, c.facts.dns.lockedAt = &fault, c.cfg.Now() })
 		return &Error{What: what, class: engine.Denied, reason: finding.CertificatePending, err: errors.New(fault.Message)}
 	case engine.Gone:
 		c.facts.with(func() { c.facts.dns.stale = true })

@@ -202,7 +202,8 @@ func TestWithoutPermissionRecordsAreNotTriedAgainAtOnce(t *testing.T) {
 	if n := r.em.Calls().Count("ChangeResourceRecordSets"); n != 1 {
 		t.Errorf("%d calls", n)
 	}
-	want := &observed.Fault{Reason: finding.AccessDenied, Message: "change records of hosted zone " + r.zone + ": AccessDenied: not authorized"}
+	want := &observed.Fault{Reason: finding.AccessDenied, Action: "route53:ChangeResourceRecordSets",
+		Message: `AWS denies "route53:ChangeResourceRecordSets" (AccessDenied) for hosted zone ` + r.zone}
 	if diff := cmp.Diff(want, r.facts(model.AskHostedZones{}).Zones.Locked); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -222,11 +223,12 @@ func TestZonesThatCannotBeListed(t *testing.T) {
 		err  *world.Error
 		want observed.Fault
 	}{
-		"denied":    {&world.Error{Code: "AccessDenied", Status: 403, Message: "no"}, observed.Fault{Reason: finding.AccessDenied, Message: "list hosted zones: AccessDenied: no"}},
-		"throttled": {&world.Error{Code: "Throttling", Status: 400, Message: "Rate exceeded"}, observed.Fault{}},
-		"broken":    {&world.Error{Code: "InternalFailure", Status: 500, Message: "oh"}, observed.Fault{Message: "list hosted zones: InternalFailure: oh"}},
+		"denied":    {&world.Error{Code: "AccessDenied", Status: 403, Message: "no"}, observed.Fault{Reason: finding.AccessDenied, Message: `AWS denies "route53:ListHostedZones" (AccessDenied)`, Again: time.Minute}},
+		"throttled": {&world.Error{Code: "Throttling", Status: 400, Message: "Rate exceeded"}, observed.Fault{Again: 5 * time.Second}},
+		"broken":    {&world.Error{Code: "InternalFailure", Status: 500, Message: "oh"}, observed.Fault{Message: `AWS answers "route53:ListHostedZones" with "InternalFailure: oh"`, Again: 5 * time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			c.want.Action = "route53:ListHostedZones"
 			r := newDNSRig(t)
 			r.em.Faults().Add(fault.Rule{Operation: "ListHostedZones", Action: fault.Action{Error: c.err}})
 			for range 2 {

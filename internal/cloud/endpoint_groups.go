@@ -48,7 +48,7 @@ func (c *Cloud) EndpointGroups(ctx context.Context, ids []string) ([]bindings.En
 		if !tagged && len(missing) == 0 {
 			break
 		}
-		err := c.flight.do(ctx, "endpoint groups", func() error {
+		err := c.optional(ctx, "endpoint groups", func() error {
 			tagged, missing := stale()
 			if tagged {
 				if err := c.readEndpointGroups(ctx, append(filters("vpc-id", c.vpc), filter(key, "owned", "shared")), nil); err != nil {

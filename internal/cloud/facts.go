@@ -47,6 +47,8 @@ type factCache struct {
 	dns       dnsCache
 
 	albTargets map[string]albTargetsEntry // by target group
+
+	faults map[string]faultEntry // of optional reads, by their keys
 }
 
 type foundSubnet struct {
@@ -77,6 +79,7 @@ func (f *factCache) reset() {
 		f.addOns = newAddOnCache()
 		f.dns = newDNSCache()
 		f.albTargets = map[string]albTargetsEntry{}
+		f.faults = map[string]faultEntry{}
 	})
 }
 
@@ -108,7 +111,7 @@ func (c *Cloud) askGroups(ctx context.Context, q model.AskGroups) (observed.Grou
 	if out, ok := valid(); ok {
 		return out, nil
 	}
-	err := c.flight.do(ctx, q.Key(), func() error {
+	err := c.optional(ctx, q.Key(), func() error {
 		if _, ok := valid(); ok {
 			return nil
 		}
@@ -183,7 +186,7 @@ func (c *Cloud) readGroups(ctx context.Context, q model.AskGroups) (observed.Gro
 func (c *Cloud) eachGroup(ctx context.Context, f []ec2types.Filter, do func(id, name string)) error {
 	pages := ec2.NewDescribeSecurityGroupsPaginator(c.api.ec2, &ec2.DescribeSecurityGroupsInput{Filters: f})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+		page, err := brief(ctx, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return fmt.Errorf("find security groups: %w", err)
 		}
@@ -201,7 +204,10 @@ func (c *Cloud) askHealth(ctx context.Context, arn string) (observed.Health, err
 		c.facts.with(func() { h = c.facts.health[arn] })
 		return h, c.younger(h.At, healthFor)
 	}
-	h, err := asked(ctx, c, "health "+arn, cached, func() error { return c.own().readHealth(ctx, arn) })
+	h, err := asked(ctx, c, "health "+arn, cached, func() error {
+		_, err := brief(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, c.own().readHealth(ctx, arn) })
+		return err
+	})
 	if isGone(err) {
 		c.inv.with(func() { c.inv.groupsAt = time.Time{} })
 		return observed.Health{At: c.cfg.Now()}, nil

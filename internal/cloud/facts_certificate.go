@@ -79,7 +79,7 @@ func (c *Cloud) readCertificates(ctx context.Context) ([]observed.Certificate, e
 		Includes:            &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
 	})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+		page, err := brief(ctx, func(ctx context.Context) (*acm.ListCertificatesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return nil, fmt.Errorf("list certificates: %w", err)
 		}
@@ -127,7 +127,9 @@ func (c *Cloud) certificateDetail(ctx context.Context, arn string, kind acmtypes
 	if now.Before(d.until) {
 		return d, nil
 	}
-	out, err := c.api.acm.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: aws.String(arn)})
+	out, err := brief(ctx, func(ctx context.Context) (*acm.DescribeCertificateOutput, error) {
+		return c.api.acm.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: aws.String(arn)})
+	})
 	if err != nil {
 		return d, fmt.Errorf("read certificate %s: %w", arn, err)
 	}
@@ -158,7 +160,9 @@ func (c *Cloud) certificateTags(ctx context.Context, arn string) (map[string]str
 		return t.tags, nil
 	}
 	t = certificateTags{tags: map[string]string{}, at: c.cfg.Now()}
-	out, err := c.api.acm.ListTagsForCertificate(ctx, &acm.ListTagsForCertificateInput{CertificateArn: aws.String(arn)})
+	out, err := brief(ctx, func(ctx context.Context) (*acm.ListTagsForCertificateOutput, error) {
+		return c.api.acm.ListTagsForCertificate(ctx, &acm.ListTagsForCertificateInput{CertificateArn: aws.String(arn)})
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read tags of certificate %s: %w", arn, err)
 	}

@@ -81,7 +81,7 @@ func (c *Cloud) askTargetGroup(ctx context.Context, ref string) (string, error) 
 	if arn, ok := known(); ok {
 		return arn, nil
 	}
-	err := c.flight.do(ctx, "target group "+ref, func() error {
+	err := c.optional(ctx, "target group "+ref, func() error {
 		if _, ok := known(); ok {
 			return nil
 		}
@@ -90,7 +90,9 @@ func (c *Cloud) askTargetGroup(ctx context.Context, ref string) (string, error) 
 		if strings.HasPrefix(ref, "arn:") {
 			in = &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{ref}}
 		}
-		out, err := c.api.elb.DescribeTargetGroups(ctx, in)
+		out, err := brief(ctx, func(ctx context.Context) (*elb.DescribeTargetGroupsOutput, error) {
+			return c.api.elb.DescribeTargetGroups(ctx, in)
+		})
 		if err != nil && !isGone(err) && classify(err) != engine.Invalid {
 			return fmt.Errorf("find target group %s: %w", ref, err)
 		}

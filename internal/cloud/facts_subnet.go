@@ -158,7 +158,7 @@ func (c *Cloud) readSubnets(ctx context.Context, name, value string) ([]observed
 	var out []observed.Subnet
 	pages := ec2.NewDescribeSubnetsPaginator(c.api.ec2, &ec2.DescribeSubnetsInput{Filters: filters(name, value)})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+		page, err := brief(ctx, func(ctx context.Context) (*ec2.DescribeSubnetsOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return nil, fmt.Errorf("read subnets: %w", err)
 		}
@@ -211,7 +211,9 @@ func (c *Cloud) setZoneTypes(ctx context.Context, subnets []observed.Subnet) err
 		}
 	})
 	if unknown = unique(unknown); len(unknown) > 0 {
-		out, err := c.api.ec2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{Filters: filters("zone-id", unknown...)})
+		out, err := brief(ctx, func(ctx context.Context) (*ec2.DescribeAvailabilityZonesOutput, error) {
+			return c.api.ec2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{Filters: filters("zone-id", unknown...)})
+		})
 		if err != nil {
 			return fmt.Errorf("read availability zones: %w", err)
 		}
@@ -252,7 +254,7 @@ func (c *Cloud) readRoutes(ctx context.Context, all []observed.Subnet) (map[stri
 	main, hasMain := false, false
 	pages := ec2.NewDescribeRouteTablesPaginator(c.api.ec2, &ec2.DescribeRouteTablesInput{Filters: filters("vpc-id", c.vpc)})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+		page, err := brief(ctx, func(ctx context.Context) (*ec2.DescribeRouteTablesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return nil, fmt.Errorf("read route tables: %w", err)
 		}

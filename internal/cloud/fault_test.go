@@ -78,13 +78,13 @@ func (r *rig) converge(want model.Stack) error {
 				todo++
 			}
 		}
-		if todo == 0 {
+		if todo == 0 && p.Again == 0 {
 			return nil
 		}
 		if err := r.apply(p); err != nil {
 			last = err
 		}
-		r.pass(time.Second)
+		r.pass(max(time.Second, p.Again))
 	}
 	return fmt.Errorf("not reached; last error: %w", last)
 }

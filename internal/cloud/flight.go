@@ -58,12 +58,13 @@ func (f *flight) lead(key string, c *sharedCall, fn func() error) error {
 	return c.err
 }
 
-// asked gives what is known, or has it read first, once for all who ask at the same time.
+// asked gives what is known, or has it read first, once for all who ask at the same time. The read
+// is an optional one.
 func asked[T any](ctx context.Context, c *Cloud, key string, known func() (T, bool), read func() error) (T, error) {
 	if out, ok := known(); ok {
 		return out, nil
 	}
-	err := c.flight.do(ctx, key, func() error {
+	err := c.optional(ctx, key, func() error {
 		if _, ok := known(); ok {
 			return nil
 		}

@@ -43,17 +43,21 @@ type lbEntry struct {
 	detailAt     time.Time // of the listeners with all that is on them
 	attributesAt time.Time
 	capacityAt   time.Time
-	created      time.Time // as AWS tells, zero if it was not listed yet
-	made         time.Time // when it was made from here, zero if it was not
-	written      time.Time // when it was last changed from here
-	listeners    map[string]*listenerEntry
+	// ruleTagsDue says that the tags of listeners and rules could not be read with them.
+	ruleTagsDue bool
+	created     time.Time // as AWS tells, zero if it was not listed yet
+	made        time.Time // when it was made from here, zero if it was not
+	written     time.Time // when it was last changed from here
+	listeners   map[string]*listenerEntry
 }
 
 type listenerEntry struct {
 	l            observed.Listener // without rules
 	attributesAt time.Time
 	made         time.Time
-	rules        map[string]observed.Rule
+	// certificatesDue says that the additional certificates could not be read with the listener.
+	certificatesDue bool
+	rules           map[string]observed.Rule
 }
 
 type groupEntry struct {

@@ -13,13 +13,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Observe implements engine.Cloud.
+// Observe implements engine.Cloud. It fails only for want of what is essential: see faults.go.
 func (c *Cloud) Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
-	if err := c.list(ctx, since(questions)); err != nil {
+	faults := faults{}
+	if err := c.list(ctx, since(questions), faults); err != nil {
 		return observed.Stack{}, err
 	}
 	for _, arn := range c.loadBalancersOf(id) {
 		if err := c.detail(ctx, arn); err != nil {
+			return observed.Stack{}, err
+		}
+		if err := c.complete(ctx, arn, faults); err != nil {
 			return observed.Stack{}, err
 		}
 	}
@@ -31,15 +35,31 @@ func (c *Cloud) Observe(ctx context.Context, id model.StackID, questions []model
 		case model.AskCapacity:
 			err = c.askCapacity(ctx, q)
 		}
-		if err != nil {
+		if err := faults.note(q, err); err != nil {
 			return observed.Stack{}, err
 		}
 	}
 	out := c.snapshot(id)
-	if err := c.answer(ctx, id, &out, questions); err != nil {
-		return observed.Stack{}, fmt.Errorf("read facts: %w", err)
+	out.Facts.Faults = faults
+	for _, q := range questions {
+		err := c.answer(ctx, id, &out, q)
+		if err := faults.note(q, err); err != nil {
+			return observed.Stack{}, fmt.Errorf("read facts: %w", err)
+		}
 	}
 	return out, nil
+}
+
+// faults are why questions have no answer, by their keys.
+type faults map[string]observed.Fault
+
+// note takes down a fault in place of an answer; it returns what else went wrong.
+func (f faults) note(q model.Question, err error) error {
+	if x := faultIn(err); x != nil {
+		f[q.Key()] = *x
+		return nil
+	}
+	return err
 }
 
 // since is how old listings may be; zero: as old as is usual.
@@ -126,57 +146,65 @@ func (c *Cloud) snapshot(id model.StackID) observed.Stack {
 	return out
 }
 
-// answer fills in the facts that the questions ask for.
-func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stack, questions []model.Question) error {
-	for _, q := range questions {
-		var err error
-		switch q := q.(type) {
-		case model.AskSubnets:
-			if q.Discover != "" && serves(*out, q) {
-				continue // what is live keeps its subnets
-			}
-			out.Facts.Subnets[q.Key()], err = c.askSubnets(ctx, q, c.patience(*out))
-		case model.AskGroups:
-			out.Facts.Groups[q.Key()], err = c.askGroups(ctx, q)
-		case model.AskCertificates:
-			out.Facts.Certificates, err = c.askCertificates(ctx)
-			out.Facts.CertificatesAsked = true
-		case model.AskTargetGroup:
-			out.Facts.TargetGroups[q.Ref], err = c.askTargetGroup(ctx, q.Ref)
-		case model.AskBackendGroup:
-			c.backendGroup(out)
-		case model.AskHealth:
-			out.Facts.Health[q.ARN], err = c.askHealth(ctx, q.ARN)
-		case model.AskOwnCertificates:
-			out.Facts.OwnCertificates, err = c.askOwnCertificates(ctx, id)
-			out.Facts.OwnCertificatesAsked = true
-		case model.AskHostedZones:
-			out.Facts.Zones, err = c.askHostedZones(ctx, q)
-		case model.AskValidation:
-			out.Facts.Validations[q.ARN], err = c.askValidation(ctx, q)
-		case model.AskPublicCertificates:
-			out.Facts.PublicCertificates, err = c.askPublicCertificates(ctx)
-			out.Facts.PublicCertificatesAsked = true
-		case model.AskALBTargets:
-			out.Facts.ALBTargets[q.ARN], err = c.askALBTargets(ctx, q)
-		case model.AskAddOn:
-			out.Facts.AddOns[q.Key()], err = c.askAddOn(ctx, q)
-		case model.AskWebACL:
-			out.Facts.WebACLs[q.Name], err = c.askWebACL(ctx, q.Name)
-		case model.AskSubscription:
-			out.Facts.Subscription, err = c.askSubscription(ctx)
-		case model.AskTrustStores:
-			out.Facts.TrustStores, err = c.askTrustStores(ctx, strings.Split(q.Names, ","))
-		case model.AskAttributes, model.AskCapacity, model.AskListings:
-			// Their answers stand in the resources.
-		default:
-			err = fmt.Errorf("question %q is not known", q.Key())
+// answer fills in the facts that a question asks for. Where there is none nothing is filled in.
+func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stack, q model.Question) (err error) {
+	facts := &out.Facts
+	switch q := q.(type) {
+	case model.AskSubnets:
+		if q.Discover != "" && serves(*out, q) {
+			return nil // what is live keeps its subnets
 		}
+		return answered(facts.Subnets, q.Key())(c.askSubnets(ctx, q, c.patience(*out)))
+	case model.AskGroups:
+		return answered(facts.Groups, q.Key())(c.askGroups(ctx, q))
+	case model.AskCertificates:
+		facts.Certificates, err = c.askCertificates(ctx)
+		facts.CertificatesAsked = err == nil
+	case model.AskTargetGroup:
+		return answered(facts.TargetGroups, q.Ref)(c.askTargetGroup(ctx, q.Ref))
+	case model.AskBackendGroup:
+		c.backendGroup(out)
+	case model.AskHealth:
+		return answered(facts.Health, q.ARN)(c.askHealth(ctx, q.ARN))
+	case model.AskOwnCertificates:
+		facts.OwnCertificates, err = c.askOwnCertificates(ctx, id)
+		facts.OwnCertificatesAsked = err == nil
+	case model.AskHostedZones:
+		facts.Zones, err = c.askHostedZones(ctx, q)
+	case model.AskValidation:
+		return answered(facts.Validations, q.ARN)(c.askValidation(ctx, q))
+	case model.AskPublicCertificates:
+		facts.PublicCertificates, err = c.askPublicCertificates(ctx)
+		facts.PublicCertificatesAsked = err == nil
+	case model.AskALBTargets:
+		return answered(facts.ALBTargets, q.ARN)(c.askALBTargets(ctx, q))
+	case model.AskAddOn:
+		return answered(facts.AddOns, q.Key())(c.askAddOn(ctx, q))
+	case model.AskWebACL:
+		return answered(facts.WebACLs, q.Name)(c.askWebACL(ctx, q.Name))
+	case model.AskSubscription:
+		facts.Subscription, err = c.askSubscription(ctx)
+	case model.AskTrustStores:
+		facts.TrustStores, err = c.askTrustStores(ctx, strings.Split(q.Names, ","))
 		if err != nil {
-			return err
+			facts.TrustStores = nil
 		}
+	case model.AskAttributes, model.AskCapacity, model.AskListings, model.AskListenerCertificates, model.AskRuleTags, model.AskSecurityGroups:
+		// Their answers stand in the resources.
+	default:
+		err = fmt.Errorf("question %q is not known", q.Key())
 	}
-	return nil
+	return err
+}
+
+// answered enters an answer under its key unless there is none.
+func answered[T any](into map[string]T, key string) func(T, error) error {
+	return func(answer T, err error) error {
+		if err == nil {
+			into[key] = answer
+		}
+		return err
+	}
 }
 
 // serves says whether the stack has the load balancer of the scheme that subnets are asked for.

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -24,43 +25,61 @@ func (c *Cloud) ours(tags map[string]string) bool {
 
 // list makes sure that it is known which load balancers, target groups and security groups there
 // are, and whose they are. It reads what is not known, too old, or older than since, once for all
-// who ask.
-func (c *Cloud) list(ctx context.Context, since time.Time) error {
-	type kind struct {
-		key  string
-		at   *time.Time
-		read func(context.Context) error
-	}
-	kinds := []kind{
+// who ask. The security groups are optional: load balancers serve, and their rules can be changed,
+// while EC2 does not answer. So is the tagging service, which only spares calls.
+func (c *Cloud) list(ctx context.Context, since time.Time, faults faults) error {
+	kinds := []listing{
 		{"load balancers", &c.inv.lbsAt, c.listLoadBalancers},
 		{"target groups", &c.inv.groupsAt, c.listTargetGroups},
-		{"security groups", &c.inv.sgsAt, c.listSecurityGroups},
-	}
-	if c.cfg.TaggingAPI {
-		kinds = append(kinds, kind{"tagged resources", &c.inv.taggedAt, c.listTagged})
 	}
 	for _, k := range kinds {
-		stale := func() (out bool) {
-			c.inv.with(func() { out = !c.fresh(*k.at, k.key) || k.at.Before(since) })
-			return out
-		}
-		if !stale() {
-			continue
-		}
-		err := c.flight.do(ctx, k.key, func() error {
-			if !stale() {
-				return nil
-			}
-			return k.read(ctx)
-		})
-		if err != nil {
+		if err := c.refresh(ctx, k, since, c.flight.do); err != nil {
 			return fmt.Errorf("list %s: %w", k.key, err)
+		}
+	}
+	groups := model.AskSecurityGroups{}
+	err := c.refresh(ctx, listing{groups.Key(), &c.inv.sgsAt, c.listSecurityGroups}, since, c.optional)
+	if err := faults.note(groups, err); err != nil {
+		return fmt.Errorf("list security groups: %w", err)
+	}
+	if c.cfg.TaggingAPI {
+		err := c.refresh(ctx, listing{tagsListed, &c.inv.taggedAt, c.listTagged}, since, c.optional)
+		if err != nil && faultIn(err) == nil {
+			return fmt.Errorf("list %s: %w", tagsListed, err)
 		}
 	}
 	if len(c.untagged()) == 0 {
 		return nil
 	}
+	// By its tags it is known who owns a resource: essential.
 	return c.flight.do(ctx, "tags", func() error { return c.readTags(ctx, c.untagged()) })
+}
+
+// tagsListed is the key of what the tagging service lists.
+const tagsListed = "tagged resources"
+
+// listing is one list of the inventory.
+type listing struct {
+	key  string
+	at   *time.Time // of the last reading, under the lock of the inventory
+	read func(context.Context) error
+}
+
+// refresh reads a list that is not fresh, once for all who ask at the same time.
+func (c *Cloud) refresh(ctx context.Context, l listing, since time.Time, once func(context.Context, string, func() error) error) error {
+	stale := func() (out bool) {
+		c.inv.with(func() { out = !c.fresh(*l.at, l.key) || l.at.Before(since) })
+		return out
+	}
+	if !stale() {
+		return nil
+	}
+	return once(ctx, l.key, func() error {
+		if !stale() {
+			return nil
+		}
+		return l.read(ctx)
+	})
 }
 
 func (c *Cloud) listLoadBalancers(ctx context.Context) error {
@@ -162,7 +181,7 @@ func (c *Cloud) listSecurityGroups(ctx context.Context) error {
 		Filters: append(filters("vpc-id", c.vpc), filter("tag-key", naming.ClusterTag, legacyClusterTag)),
 	})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+		page, err := brief(ctx, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return err
 		}

@@ -289,6 +289,10 @@ func empty(id model.StackID) model.Stack {
 	}}}
 }
 
+func asLater(err error, target *interface{ RetryAfter() time.Duration }) bool {
+	return errors.As(err, target)
+}
+
 func asReason(err error, target *interface{ Reason() finding.Reason }) bool {
 	return errors.As(err, target)
 }

@@ -13,11 +13,12 @@ import (
 // untagged are the load balancers and target groups of the VPC whose tags have to be read. Tags
 // change more rarely than anything else, so they are kept for two periods and then read again
 // together with others, to fill the batches. Where the tagging service lists them only those are
-// read that it leaves in doubt.
+// read that it leaves in doubt; where it does not answer they are read as without it.
 func (c *Cloud) untagged() []string {
 	var out []string
+	listed := c.cfg.TaggingAPI && c.failedBefore(tagsListed) == nil
 	c.inv.with(func() {
-		due := c.inv.tagsDue && !c.cfg.TaggingAPI
+		due := c.inv.tagsDue && !listed
 		wants := func(at time.Time, arn string) bool {
 			return at.IsZero() || due && !c.fresh(at.Add(c.cfg.Refresh), arn)
 		}

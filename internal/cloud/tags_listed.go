@@ -34,7 +34,7 @@ func (c *Cloud) listTagged(ctx context.Context) error {
 			ResourcesPerPage:    aws.Int32(taggedPage),
 		})
 		for pages.HasMorePages() {
-			page, err := pages.NextPage(ctx)
+			page, err := brief(ctx, func(ctx context.Context) (*tagging.GetResourcesOutput, error) { return pages.NextPage(ctx) })
 			if err != nil {
 				return err
 			}

@@ -69,7 +69,7 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 
 	act := em.faults.Decide(fault.Call{
 		Service: entry.Service, Operation: op.Name, Account: account, Region: req.region,
-		Mutating: entry.Mutating, Unfiltered: unfiltered(in), Time: entry.Time,
+		Mutating: entry.Mutating, Unfiltered: unfiltered(in), Time: entry.Time, Input: logged,
 	})
 	if act.After != nil {
 		defer act.After()

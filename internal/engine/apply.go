@@ -80,6 +80,9 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			if d.Lacking {
 				r.retry(lacking)
 			}
+			if d.Plan.Again > 0 {
+				r.retry(d.Plan.Again)
+			}
 			r.settle()
 			r.slowDown()
 			return nil
@@ -164,7 +167,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan) error {
 		}
 	}
 	r.out.RetryAfter = again
-	r.out.Done = again == 0 && len(r.out.Failed) == 0
+	r.out.Done = again == 0 && p.Again == 0 && len(r.out.Failed) == 0
 	return nil
 }
 

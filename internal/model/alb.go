@@ -42,7 +42,8 @@ type ALB struct {
 	CoIPPool       string
 	IPAMPool       string
 	Attributes     map[string]string
-	Capacity       *int32 // LCU; nil: not managed, 0: none
+	AttributesOf   []finding.Origin // who asks for attributes
+	Capacity       *int32           // LCU; nil: not managed, 0: none
 	Tags           map[string]string
 	Listeners      []Listener // ascending by port
 	AddOns         AddOns
@@ -137,7 +138,9 @@ type Listener struct {
 	DefaultOf   finding.Origin
 	Rules       []Rule // in order of precedence; priorities are 1, 2, 3, …
 	Attributes  map[string]string
-	Tags        map[string]string
+	// AttributesOf is who asks for attributes.
+	AttributesOf []finding.Origin
+	Tags         map[string]string
 	// Members that listen on this port, in group order.
 	Members []finding.Ref
 }
@@ -184,6 +187,7 @@ type MutualAuth struct {
 	IgnoreExpiry *bool
 	AdvertiseCA  string // on, off or empty
 	Of           finding.Origin
+	Members      []finding.Ref // who asks for client certificates on the port
 }
 
 // ByName says that the trust store is given by name.

@@ -51,6 +51,26 @@ type AskAttributes struct{ Of, ARN string }
 // AskCapacity asks for the capacity reservation of a live load balancer.
 type AskCapacity struct{ ARN string }
 
+// AskListenerCertificates asks for the additional certificates of a live listener, and AskRuleTags for
+// the tags of all listeners and rules of a live load balancer. Both are answered unasked, in the
+// observed resources; the questions name them where there is no answer.
+type (
+	AskListenerCertificates struct{ ARN string }
+	AskRuleTags             struct{ ARN string }
+)
+
+// AskSecurityGroups asks for the security groups of the cluster, likewise.
+type AskSecurityGroups struct{}
+
+// Key implements Question.
+func (q AskListenerCertificates) Key() string { return "listener certificates " + q.ARN }
+
+// Key implements Question.
+func (q AskRuleTags) Key() string { return "rule tags " + q.ARN }
+
+// Key implements Question.
+func (AskSecurityGroups) Key() string { return "security groups" }
+
 // Key implements Question.
 func (AskListings) Key() string { return "listings" }
 
@@ -114,8 +134,8 @@ func (s Stack) Questions() []Question {
 	for _, q := range s.ALB.AddOns.questions() {
 		add(q)
 	}
-	if names := trustStoreNames(s.ALB.Listeners); len(names) > 0 {
-		add(AskTrustStores{Names: joinRefs(names)})
+	if q := TrustStoreQuestion(s.ALB.Listeners); q.Names != "" {
+		add(q)
 	}
 	for _, l := range s.ALB.Listeners {
 		if l.TLS != nil && slices.ContainsFunc(l.TLS.Certificates, func(c CertChoice) bool {
@@ -146,6 +166,11 @@ func askGroups(a Action, add func(Question)) {
 			add(AskTargetGroup{Ref: ref})
 		}
 	}
+}
+
+// TrustStoreQuestion is the question for the trust stores that listeners give by name.
+func TrustStoreQuestion(ls []Listener) AskTrustStores {
+	return AskTrustStores{Names: joinRefs(trustStoreNames(ls))}
 }
 
 // trustStoreNames are the trust stores that listeners give by name, in order and without repeats.

@@ -1,6 +1,10 @@
 package observed
 
-import "github.com/fulcrum-lb/fulcrum/internal/finding"
+import (
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
 
 // AddOn is what a load balancer is tied to in one other service.
 type AddOn struct {
@@ -25,11 +29,16 @@ type Subscription struct {
 	Fault  *Fault
 }
 
-// Fault is why another service than the one for load balancers gave no answer. It stands in place
-// of the answer, so that trouble there stops nothing else.
+// Fault is why AWS gave no answer to a question. It stands in place of the answer, so that what does
+// not depend on the answer goes on.
 type Fault struct {
-	// Reason is AccessDenied, ServiceUnavailable, or empty for what may pass by itself soon.
+	// Reason is AccessDenied, ServiceUnavailable, RejectedByAWS, CallFailed, or empty for what may
+	// pass soon.
 	Reason finding.Reason
-	// Message is empty where there is nothing to tell, because only the pace of calls is kept.
+	// Message says what is wrong; it is empty where only the pace of calls is kept.
 	Message string
+	// Action is the permission that the question needs, such as "acm:ListCertificates".
+	Action string
+	// Again is after how long the question is asked again.
+	Again time.Duration
 }

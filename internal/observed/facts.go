@@ -1,6 +1,10 @@
 package observed
 
-import "time"
+import (
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
 
 // Facts are answers to a stack's questions.
 type Facts struct {
@@ -48,8 +52,18 @@ type Facts struct {
 	Secrets map[string]string
 	// Health by target group ARN, for those asked.
 	Health map[string]Health
+	// Faults are why questions have no answer, by question key. Such a question is not asked again.
+	Faults map[string]Fault
 	// Now is the time of the observation.
 	Now time.Time
+}
+
+// Fault returns why a question has no answer, nil if it has one or was not asked.
+func (f Facts) Fault(q model.Question) *Fault {
+	if x, ok := f.Faults[q.Key()]; ok {
+		return &x
+	}
+	return nil
 }
 
 // SubnetAnswer are the candidates for one question, with what the choice needs to know.

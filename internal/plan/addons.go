@@ -219,11 +219,14 @@ func (b *builder) unanswered(a Address, of finding.Origin, do Action, fault obse
 	case "":
 		f.Reason = finding.ServiceUnavailable
 	case finding.AccessDenied:
-		f.Fix, f.Severity, again = "add the action to the controller's IAM policy", finding.Error, deniedWait
+		f.Fix, f.Severity, again = wayOut(fault), finding.Error, deniedWait
 	case finding.WebACLNotFound:
 		f.Fix, f.Severity, again = "correct the name, or create the web ACL", finding.Error, missingWait
 	default:
 		again = deniedWait
+	}
+	if fault.Again > 0 {
+		again = fault.Again
 	}
 	if b.held && b.live == nil {
 		f.Blocks = finding.BlocksStack

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -31,10 +32,20 @@ func (DeregisterALB) action() {}
 // albTargets are the load balancers in a target group of type alb; false if that is not known.
 func (b *builder) albTargets(group string) ([]observed.Target, bool) {
 	targets, asked := b.have.Facts.ALBTargets[group]
-	if !asked {
-		b.ask(model.AskALBTargets{ARN: group})
+	if asked {
+		return targets, true
 	}
-	return targets, asked
+	q := model.AskALBTargets{ARN: group}
+	if f := b.unread(q); f != nil {
+		var of []finding.Origin
+		if b.want.Front != nil {
+			of = []finding.Origin{b.want.Front.Of}
+		}
+		b.tellUnread(*f, "the target groups of the network load balancer in front stay as they are", finding.BlocksNothing, of...)
+		return nil, false
+	}
+	b.ask(q)
+	return nil, false
 }
 
 func targetKey(group string, t observed.Target) string {
@@ -97,6 +108,9 @@ func (b *builder) removeALBGroup(g observed.TargetGroup, after []StepID) {
 	}
 	targets, known := b.albTargets(g.ARN)
 	if !known {
+		if f := b.unread(model.AskALBTargets{ARN: g.ARN}); f != nil && b.want.Empty() {
+			b.awaitUnread(Address{Kind: TargetGroup, ID: g.ARN}, DeleteTargetGroup{ARN: g.ARN}, *f)
+		}
 		return
 	}
 	gone := slices.Clone(after)

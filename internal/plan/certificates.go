@@ -16,6 +16,9 @@ type certificates struct {
 	Extra   []string // to be attached besides, the default again among them; in order
 	// Blocked are members whose certificates could not be found.
 	Blocked []finding.Ref
+	// Unread says that something is not known, so that the live ones stay; AttachedUnread that it is
+	// not even known which ones are attached.
+	Unread, AttachedUnread bool
 }
 
 // resolveCertificates merges the members' choices: the default is the first certificate of the
@@ -25,6 +28,18 @@ type certificates struct {
 func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener) certificates {
 	var out certificates
 	var all []string
+	if live != nil && live.Protocol == l.Protocol() {
+		if f := b.unread(model.AskListenerCertificates{ARN: live.ARN}); f != nil {
+			for _, c := range l.TLS.Certificates {
+				if given, ok := c.(model.CertARNs); ok && !slices.ContainsFunc(given.ARNs, func(arn string) bool { return arn != live.Certificate }) {
+					continue // it serves
+				}
+				b.keepUnreadCertificates(&out, l, live, c, *f)
+			}
+			out.Default, out.AttachedUnread = live.Certificate, true
+			return out
+		}
+	}
 	for _, c := range l.TLS.Certificates {
 		switch c := c.(type) {
 		case model.CertARNs:
@@ -41,12 +56,19 @@ func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener)
 				all = append(all, arn)
 			}
 		case model.CertManaged:
-			if arn := b.own[c.ID]; arn != "" {
+			arn := b.own[c.ID]
+			if f := b.unread(model.AskOwnCertificates{}); f != nil {
+				b.keepUnreadCertificates(&out, l, live, c, *f)
+			} else if arn != "" {
 				all = append(all, arn)
 			} else {
 				out.Blocked = append(out.Blocked, c.Member)
 			}
 		case model.CertHosts:
+			if f := b.unread(model.AskCertificates{}); f != nil {
+				b.keepUnreadCertificates(&out, l, live, c, *f)
+				continue
+			}
 			found, missing := b.discover(c.Hosts)
 			for _, host := range missing {
 				b.found.Add(finding.Finding{
@@ -62,7 +84,7 @@ func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener)
 			all = append(all, found...)
 		}
 	}
-	if kept := b.keptCertificates(l, live, out.Blocked, all); len(kept) > 0 {
+	if kept := b.keptCertificates(l, live, out, all); len(kept) > 0 {
 		if slices.Contains(kept, live.Certificate) {
 			out.Default = live.Certificate
 		}
@@ -81,12 +103,15 @@ func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener)
 
 // keptCertificates are the live certificates, the default first, that serve hosts of held members and
 // that no member asks for. Of one whose domains are not known it cannot be told.
-func (b *builder) keptCertificates(l model.Listener, live *observed.Listener, blocked []finding.Ref, asked []string) []string {
-	hosts := b.heldHosts(l, live, blocked)
+func (b *builder) keptCertificates(l model.Listener, live *observed.Listener, certs certificates, asked []string) []string {
+	if certs.Unread && live != nil && live.Certificate != "" {
+		return append([]string{live.Certificate}, live.Certificates...)
+	}
+	hosts := b.heldHosts(l, live, certs.Blocked)
 	if live == nil || len(hosts) == 0 {
 		return nil
 	}
-	if !b.have.Facts.CertificatesAsked {
+	if !b.have.Facts.CertificatesAsked && b.unread(model.AskCertificates{}) == nil {
 		b.ask(model.AskCertificates{})
 	}
 	known := map[string]observed.Certificate{}
@@ -166,8 +191,10 @@ func (b *builder) certificateMissing(arn string, live *observed.Listener) bool {
 		return false
 	}
 	if !facts.CertificatesAsked {
-		b.ask(model.AskCertificates{})
-		return false
+		if b.unread(model.AskCertificates{}) == nil {
+			b.ask(model.AskCertificates{})
+		}
+		return false // AWS refuses it if it does not exist
 	}
 	part := strings.SplitN(arn, ":", 6)
 	if len(part) < 6 || part[3] != facts.Region || facts.Account != "" && part[4] != facts.Account {

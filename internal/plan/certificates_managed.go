@@ -43,14 +43,25 @@ func (b *builder) resolveOwnCertificates() {
 	if !b.opt.ManageCertificates {
 		return
 	}
-	if !b.have.Facts.OwnCertificatesAsked {
-		b.ask(model.AskOwnCertificates{})
+	if !b.ownCertificatesKnown() {
 		return
 	}
 	b.own, b.ownKept = map[string]string{}, map[string]bool{}
 	for _, w := range b.want.Certificates {
 		b.resolveOwnCertificate(w)
 	}
+}
+
+// ownCertificatesKnown reports whether it is known which certificates the stack manages. If it is not it
+// is asked, unless AWS gives no answer.
+func (b *builder) ownCertificatesKnown() bool {
+	if b.have.Facts.OwnCertificatesAsked {
+		return true
+	}
+	if q := (model.AskOwnCertificates{}); b.unread(q) == nil {
+		b.ask(q)
+	}
+	return false
 }
 
 func (b *builder) resolveOwnCertificate(w model.ManagedCertificate) {

@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -17,8 +19,11 @@ func (b *builder) removeOwnCertificates(after []StepID) {
 	if !b.opt.ManageCertificates || b.want.CertificatesPartial {
 		return
 	}
-	if !b.have.Facts.OwnCertificatesAsked {
-		b.ask(model.AskOwnCertificates{})
+	if f := b.unread(model.AskOwnCertificates{}); f != nil && b.want.Empty() {
+		// There may be some. Once the objects are gone nothing would delete them.
+		b.awaitUnread(Address{Kind: Certificate, ID: b.want.ID.String()}, DeleteCertificate{}, *f)
+	}
+	if !b.ownCertificatesKnown() || slices.ContainsFunc(b.listeners, func(l listenerPlan) bool { return l.certs.AttachedUnread }) {
 		return
 	}
 	used := map[string]bool{}
@@ -61,6 +66,15 @@ func (b *builder) removalKnown(c observed.OwnCertificate) bool {
 		return true
 	}
 	facts := &b.have.Facts
+	for _, q := range []model.Question{model.AskValidation{ARN: c.ARN}, model.AskPublicCertificates{}} {
+		if f := b.unread(q); f != nil {
+			b.tellUnread(*f, fmt.Sprintf("certificate %q is not deleted yet", c.ARN), finding.BlocksNothing)
+			if b.want.Empty() {
+				b.awaitUnread(Address{Kind: Certificate, ID: c.ARN}, DeleteCertificate{ARN: c.ARN}, *f)
+			}
+			return false
+		}
+	}
 	_, known := facts.Validations[c.ARN]
 	if !known {
 		b.ask(model.AskValidation{ARN: c.ARN})

@@ -67,6 +67,9 @@ func (b *builder) resolveFront() {
 	}
 	if _, discovered := w.Subnets.(model.SubnetsDiscovered); discovered && b.front.live != nil {
 		b.front.subnets = b.front.live.Subnets
+	} else if f := b.unread(model.SubnetQuestion(w.Subnets, w.Scheme, true)); f != nil {
+		b.holdUnreadFront(*f, w.Origins["subnets"])
+		return
 	} else {
 		chosen, f := network.ChooseSubnets(network.SubnetRequest{
 			Choice: w.Subnets, Scheme: w.Scheme, AddressType: w.AddressType,
@@ -90,6 +93,10 @@ func (b *builder) resolveFront() {
 		b.front.groups = b.groups
 		return
 	}
+	if f := b.unread(model.GroupQuestion(*w.Groups)); f != nil {
+		b.holdUnreadFront(*f, w.Groups.Of)
+		return
+	}
 	answer, asked := b.have.Facts.Groups[model.GroupQuestion(*w.Groups).Key()]
 	missing := answer.Missing
 	if !asked {
@@ -110,6 +117,15 @@ func (b *builder) resolveFront() {
 	for _, id := range ids {
 		b.front.groups = append(b.front.groups, GroupID{ID: id})
 	}
+}
+
+// holdUnreadFront keeps the network load balancer as it is for want of a fact that it needs.
+func (b *builder) holdUnreadFront(f observed.Fault, of finding.Origin) {
+	if of.Object.IsZero() {
+		of = b.want.Front.Of
+	}
+	b.front.held = true
+	b.tellUnread(f, "the network load balancer in front stays as it is", finding.BlocksNothing, of)
 }
 
 // opensFront says whether a rule opens a live port of it that stays although it is not wished for.
@@ -190,7 +206,7 @@ func (b *builder) planFrontNLB(after []StepID) []StepID {
 			Why:     "it is that of the application load balancer", After: append(slices.Clone(after), subnets), Blames: b.members(),
 		})
 	}
-	b.planAttributes(frontAddress, live.ARN, w.Attributes, live.Attributes, true, after, b.members())
+	b.planAttributes(frontAddress, live.ARN, w.Attributes, live.Attributes, true, after, b.members(), w.Origins["attributes"])
 	return nil
 }
 
@@ -229,7 +245,7 @@ func (b *builder) planFrontListener(l model.FrontListener, nlb []StepID) []StepI
 		})}
 	}
 	if b.opt.RuleTags {
-		b.retag(a, tags, live.Tags, false, nil, l.Members)
+		b.retagBelow(b.front.live.ARN, a, tags, live.Tags, nil, l.Members)
 	}
 	if live.Protocol == settings.Protocol && sameActions(settings.Default, live.Default, b.arn) {
 		return nil
@@ -302,6 +318,7 @@ func (b *builder) deletePostponed() {
 		var after []StepID
 		free := true
 		for _, g := range b.have.TargetGroups {
+			free = free && b.unread(model.AskALBTargets{ARN: g.ARN}) == nil
 			for _, t := range b.have.Facts.ALBTargets[g.ARN] {
 				if t.ID != b.live.ARN || t.Port != l.Port {
 					continue
@@ -317,14 +334,15 @@ func (b *builder) deletePostponed() {
 	}
 }
 
-// leadsTo says whether a port of the live ALB is the target of a target group.
+// leadsTo reports whether a port of the live ALB is the target of a target group, or may be.
 func (b *builder) leadsTo(port int32) bool {
 	for _, g := range b.have.TargetGroups {
 		if g.Type != model.ALBTargets {
 			continue
 		}
 		targets, _ := b.albTargets(g.ARN)
-		if slices.ContainsFunc(targets, func(t observed.Target) bool { return t.ID == b.live.ARN && t.Port == port }) {
+		if b.unread(model.AskALBTargets{ARN: g.ARN}) != nil ||
+			slices.ContainsFunc(targets, func(t observed.Target) bool { return t.ID == b.live.ARN && t.Port == port }) {
 			return true
 		}
 	}

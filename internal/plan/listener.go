@@ -156,11 +156,11 @@ func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][
 		b.planAttributes(a, "", l.wish.Attributes, nil, false, made, l.wish.Members)
 	} else {
 		if b.opt.RuleTags {
-			b.retag(a, tags, l.live.Tags, false, lb, l.wish.Members)
+			b.retagBelow(b.live.ARN, a, tags, l.live.Tags, lb, l.wish.Members)
 		}
 		made = b.secureFirst(l, settings, lb)
 		steps = append(steps, made...)
-		b.planAttributes(a, l.live.ARN, l.wish.Attributes, l.live.Attributes, true, append(slices.Clone(lb), made...), l.wish.Members)
+		b.planAttributes(a, l.live.ARN, l.wish.Attributes, l.live.Attributes, true, append(slices.Clone(lb), made...), l.wish.Members, l.wish.AttributesOf...)
 	}
 	certificates := b.addCertificates(l, a, made)
 	steps = append(steps, certificates...)

@@ -9,7 +9,7 @@ import (
 
 // addCertificates attaches additional certificates, before anything relies on them.
 func (b *builder) addCertificates(l *listenerPlan, a Address, after []StepID) []StepID {
-	if l.wish.TLS == nil {
+	if l.wish.TLS == nil || l.certs.AttachedUnread {
 		return nil
 	}
 	var live []string
@@ -31,7 +31,7 @@ func (b *builder) addCertificates(l *listenerPlan, a Address, after []StepID) []
 // removeCertificates detaches certificates, once others are in their place. The default one is not
 // taken from the list before another is the default.
 func (b *builder) removeCertificates(l *listenerPlan, a Address, after []StepID) []StepID {
-	if l.wish.TLS == nil || l.live == nil {
+	if l.wish.TLS == nil || l.live == nil || l.certs.AttachedUnread {
 		return nil
 	}
 	if modify := stepID("modify", a); l.live.Certificate != l.certs.Default && b.planned(modify) {

@@ -22,7 +22,7 @@ func (b *builder) resolveListeners() {
 				l.make = false
 				b.uncertified(w, blocked)
 			}
-			b.resolveMutualAuth(&l)
+			blocked = append(slices.Clone(blocked), b.resolveMutualAuth(&l)...)
 		}
 		b.resolveRules(&l, blocked)
 		b.listeners = append(b.listeners, l)
@@ -130,7 +130,15 @@ func (b *builder) unresolved(actions []model.Action, of finding.Origin) bool {
 			continue
 		}
 		for _, g := range f.Groups {
-			have, asked := b.have.Facts.TargetGroups[cmp.Or(g.Group.Name, g.Group.ARN)]
+			q := model.AskTargetGroup{Ref: cmp.Or(g.Group.Name, g.Group.ARN)}
+			if f := b.unread(q); f != nil {
+				if g.Group.Name != "" {
+					missing = true
+					b.tellUnread(*f, fmt.Sprintf("target group %q is not found, and the rule stays as it is", q.Ref), finding.BlocksRule, of)
+				}
+				continue
+			}
+			have, asked := b.have.Facts.TargetGroups[q.Ref]
 			key := "targetGroupName"
 			if g.Group.Name == "" {
 				key = "targetGroupARN"

@@ -50,7 +50,7 @@ func (b *builder) planLoadBalancer(after []StepID) []StepID {
 			Why:     b.origin("ipAddressType"), After: append(slices.Clone(after), pool, subnets), Blames: b.members(),
 		})
 	}
-	b.planAttributes(loadBalancerAddress, live.ARN, want.Attributes, live.Attributes, true, after, b.members())
+	b.planAttributes(loadBalancerAddress, live.ARN, want.Attributes, live.Attributes, true, after, b.members(), want.AttributesOf...)
 	if want.IPAMPool != "" && want.IPAMPool != live.IPAMPool {
 		b.setPool(want.IPAMPool, live.IPAMPool, after)
 	}
@@ -109,7 +109,12 @@ func (b *builder) planCapacity(live *observed.LoadBalancer, after []StepID) {
 		return
 	}
 	if live != nil && live.Capacity == nil {
-		b.ask(model.AskCapacity{ARN: live.ARN})
+		q := model.AskCapacity{ARN: live.ARN}
+		if f := b.unread(q); f != nil {
+			b.tellUnread(*f, "the load balancer keeps its capacity", finding.BlocksNothing, b.want.ALB.Origins["capacity"])
+			return
+		}
+		b.ask(q)
 		return
 	}
 	if live != nil && *live.Capacity == *want {
@@ -127,13 +132,18 @@ func (b *builder) planCapacity(live *observed.LoadBalancer, after []StepID) {
 }
 
 // planAttributes changes the attributes that differ; those of a live resource have to be read
-// first. Attributes that nobody asks for are left alone.
-func (b *builder) planAttributes(a Address, arn string, want, have map[string]string, live bool, after []StepID, blames []finding.Ref) {
+// first. Attributes that nobody asks for are left alone. Who asks for the others is in of.
+func (b *builder) planAttributes(a Address, arn string, want, have map[string]string, live bool, after []StepID, blames []finding.Ref, of ...finding.Origin) {
 	if len(want) == 0 {
 		return
 	}
 	if live && have == nil {
-		b.ask(model.AskAttributes{Of: string(a.Kind), ARN: arn})
+		q := model.AskAttributes{Of: string(a.Kind), ARN: arn}
+		if f := b.unread(q); f != nil {
+			b.tellUnread(*f, fmt.Sprintf("%s keeps its attributes", a), finding.BlocksNothing, of...)
+			return
+		}
+		b.ask(q)
 		return
 	}
 	drift := attributeDrift(want, have)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -266,6 +267,10 @@ func (b *builder) claims() []StepID {
 
 // release lets go of members that left, after everything that must be gone first.
 func (b *builder) release(after []StepID, wait string) {
+	var again time.Duration
+	if wait != "" {
+		again = b.nextLook()
+	}
 	for _, m := range b.want.Leaving {
 		a := Address{Kind: Finalizer, ID: m.Ref.String()}
 		why := "nothing is left that was made for it"
@@ -275,7 +280,7 @@ func (b *builder) release(after []StepID, wait string) {
 		b.add(Step{
 			ID: stepID("release", a), Address: a, Verb: Delete,
 			Do:  ReleaseFinalizer{Ref: m.Ref, Finalizer: m.Finalizer, ClearStatus: !m.Deleting},
-			Why: why, After: after, Wait: wait, Blames: []finding.Ref{m.Ref},
+			Why: why, After: after, Wait: wait, Again: again, Blames: []finding.Ref{m.Ref},
 		})
 	}
 }
@@ -382,6 +387,20 @@ func (b *builder) waits() string {
 	return ""
 }
 
+// nextLook is when the first of the steps that wait is worth another look; 0: as soon as is usual.
+func (b *builder) nextLook() (again time.Duration) {
+	for _, s := range b.plan.Steps {
+		switch {
+		case s.Wait == "":
+		case s.Again == 0:
+			return 0
+		case again == 0 || s.Again < again:
+			again = s.Again
+		}
+	}
+	return again
+}
+
 // changesOf lists differences of two maps for people.
 func changesOf(prefix string, put map[string]string, have map[string]string) []Change {
 	var out []Change
@@ -409,6 +428,15 @@ func (b *builder) retag(a Address, want Tags, have map[string]string, legacy boo
 		Do:  SetTags{Of: a, Put: put, Remove: remove, RemoveFirst: len(have)+len(put) > 50},
 		Why: "tags differ", After: after, Blames: blames,
 	})
+}
+
+// retagBelow plans the change of the tags of a listener or rule of a load balancer.
+func (b *builder) retagBelow(lb string, a Address, want Tags, have map[string]string, after []StepID, blames []finding.Ref) {
+	if f := b.unread(model.AskRuleTags{ARN: lb}); f != nil {
+		b.tellUnread(*f, "listeners and rules keep their tags", finding.BlocksNothing)
+		return
+	}
+	b.retag(a, want, have, false, after, blames)
 }
 
 // tagDrift says which tags to put and which to remove. Keys of AWS, keys that somebody else

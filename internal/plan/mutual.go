@@ -13,41 +13,52 @@ const (
 	off    = "off"
 )
 
-// resolveMutualAuth finds the trust store that is given by name. While there is none, a listener
-// that checks clients goes on with the store that it has; one that does not is left as it is, and
-// a new one is not made, as it would let everybody in.
-func (b *builder) resolveMutualAuth(l *listenerPlan) {
+// resolveMutualAuth finds the trust store that is given by name. While there is none, or AWS does not
+// say which, a listener that checks clients goes on with the store that it has, and a new one is not
+// made, as it would let everybody in. A live one that checks nobody is served as it is, but for the
+// members that ask for the check: they are returned, and their rules are held.
+func (b *builder) resolveMutualAuth(l *listenerPlan) (blocked []finding.Ref) {
 	wish := l.wish.TLS.MutualAuth
 	if wish == nil {
 		if b.opt.EnhancedDefaults && l.live != nil && l.live.MutualAuth != nil {
 			l.mutual = &model.MutualAuth{Mode: off}
 		}
-		return
+		return nil
 	}
 	m := *wish
-	m.Of = finding.Origin{}
+	m.Of, m.Members = finding.Origin{}, nil
 	l.mutual = &m
 	if !wish.ByName() {
-		return
+		return nil
 	}
 	arn, asked := b.have.Facts.TrustStores[wish.TrustStore]
 	if arn != "" {
 		m.TrustStore = arn
-		return
+		return nil
 	}
 	l.mutual = nil
-	if l.live != nil && l.live.MutualAuth != nil && l.live.MutualAuth.Mode == verify {
-		l.mutual = l.live.MutualAuth
-	} else {
+	checks := l.live != nil && l.live.MutualAuth != nil && l.live.MutualAuth.Mode == verify
+	switch {
+	case l.live == nil, l.live.Protocol != l.wish.Protocol(), !checks && len(wish.Members) == 0:
 		l.make = false
+	case checks:
+		l.mutual = l.live.MutualAuth
+	default:
+		l.mutual, blocked = l.live.MutualAuth, wish.Members
 	}
-	if !asked {
-		b.ask(model.AskTrustStores{Names: wish.TrustStore})
-		return
+	q := model.TrustStoreQuestion(b.want.ALB.Listeners)
+	f := b.unread(q)
+	switch {
+	case f != nil:
+		b.tellUnread(*f, fmt.Sprintf("port %d keeps its client certificate settings", l.wish.Port), finding.BlocksListener, wish.Of)
+	case !asked:
+		b.ask(q)
+	default:
+		b.found.Add(finding.Finding{
+			Object: b.blameable(wish.Of.Object), Field: wish.Of.Field, Reason: finding.TrustStoreNotFound,
+			Message: fmt.Sprintf("no trust store is named %q; port %d keeps its client certificate settings", wish.TrustStore, l.wish.Port),
+			Fix:     "correct the name, or create the trust store", Blocks: finding.BlocksListener,
+		})
 	}
-	b.found.Add(finding.Finding{
-		Object: b.blameable(wish.Of.Object), Field: wish.Of.Field, Reason: finding.TrustStoreNotFound,
-		Message: fmt.Sprintf("no trust store is named %s, so port %d stays as it is", wish.TrustStore, l.wish.Port),
-		Fix:     "correct the name, or create the trust store", Blocks: finding.BlocksListener,
-	})
+	return blocked
 }

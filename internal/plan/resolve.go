@@ -8,6 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/network"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
 // resolveSubnets chooses the subnets. A choice that fails keeps the live ones; without a live
@@ -24,15 +25,25 @@ func (b *builder) resolveSubnets() {
 			key = s.Key()
 		}
 	}
-	blame := finding.Ref{}
+	var of finding.Origin
 	if len(b.want.Members) > 0 {
-		blame = b.want.Members[0].Ref
+		of.Object = b.want.Members[0].Ref
 	}
 	switch c := alb.Subnets.(type) {
 	case model.SubnetsNamed:
-		blame = c.Of.Object
+		of = c.Of
 	case model.SubnetsTagged:
-		blame = c.Of.Object
+		of = c.Of
+	}
+	if f := b.unread(model.SubnetQuestion(alb.Subnets, alb.Scheme, false)); f != nil {
+		if b.live != nil {
+			b.subnets = b.live.Subnets
+			b.tellUnread(*f, "the load balancer keeps its subnets", finding.BlocksNothing, of)
+			return
+		}
+		b.held = true
+		b.tellUnread(*f, "no load balancer is made", finding.BlocksStack, of)
+		return
 	}
 	var live []string
 	if b.live != nil {
@@ -41,7 +52,7 @@ func (b *builder) resolveSubnets() {
 	chosen, fault := network.ChooseSubnets(network.SubnetRequest{
 		Choice: alb.Subnets, Scheme: alb.Scheme, AddressType: alb.AddressType, ALB: true,
 		Cluster: b.opt.Cluster, ClusterTagCheck: b.opt.SubnetClusterCheck, SingleSubnet: b.opt.SingleSubnet,
-		Live: live, Blame: b.blameable(blame),
+		Live: live, Blame: b.blameable(of.Object),
 	}, b.have.Facts.Subnets[key])
 	if fault == nil {
 		b.subnets = chosen.IDs
@@ -74,11 +85,21 @@ func (b *builder) resolveGroups() {
 	backend := false
 	switch c := b.want.ALB.SecurityGroups.(type) {
 	case model.GroupsManaged:
+		if b.keepUnreadGroups(b.unread(model.AskSecurityGroups{}), finding.Origin{}) {
+			return
+		}
 		b.groups = append(b.groups, GroupID{Address: managedGroupAddress})
 		backend = c.Backend
 	case model.GroupsGiven:
 		backend = c.Backend
 		ask := model.GroupQuestion(c)
+		f := b.unread(ask)
+		if f == nil && backend && b.want.BackendGroup.Given == "" {
+			f = b.unread(model.AskSecurityGroups{})
+		}
+		if b.keepUnreadGroups(f, c.Of) {
+			return
+		}
 		answer, ok := b.have.Facts.Groups[ask.Key()]
 		if !ok || len(answer.Missing) > 0 {
 			missing := answer.Missing
@@ -94,10 +115,7 @@ func (b *builder) resolveGroups() {
 				b.held = true
 				return
 			}
-			b.groupsUnsure = true
-			for _, id := range b.live.SecurityGroups {
-				b.groups = append(b.groups, GroupID{ID: id})
-			}
+			b.keepGroups()
 			return
 		}
 		ids := slices.Clone(answer.ByID)
@@ -110,6 +128,31 @@ func (b *builder) resolveGroups() {
 	}
 	if backend {
 		b.groups = append(b.groups, GroupID{ID: b.want.BackendGroup.Given, Address: backendGroupAddress})
+	}
+}
+
+// keepUnreadGroups keeps the security groups of the load balancer if there is a fault in place of
+// those that it is to have, and reports it. A new load balancer is not made, as it would be open to
+// others than it is meant for.
+func (b *builder) keepUnreadGroups(f *observed.Fault, of finding.Origin) bool {
+	switch {
+	case f == nil:
+		return false
+	case b.live == nil:
+		b.held = true
+		b.tellUnread(*f, "no load balancer is made", finding.BlocksStack, of)
+	default:
+		b.keepGroups()
+		b.tellUnread(*f, "the load balancer keeps its security groups and their rules", finding.BlocksNothing, of)
+	}
+	return true
+}
+
+// keepGroups keeps the security groups of the live load balancer.
+func (b *builder) keepGroups() {
+	b.groupsUnsure = true
+	for _, id := range b.live.SecurityGroups {
+		b.groups = append(b.groups, GroupID{ID: id})
 	}
 }
 

@@ -268,7 +268,7 @@ func (r *rulePlanner) retag() {
 	for i := range r.s.wished {
 		w := &r.s.wished[i]
 		if w.live != nil {
-			r.b.retag(r.address(w), r.tags(w), w.live.Tags, false, r.moved, r.blame(w))
+			r.b.retagBelow(r.b.live.ARN, r.address(w), r.tags(w), w.live.Tags, r.moved, r.blame(w))
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (b *builder) managedGroup() *observed.SecurityGroup {
 // planManagedGroup makes the stack's own group fit: tags first, then rules.
 func (b *builder) planManagedGroup(after []StepID) []StepID {
 	choice, ok := b.want.ALB.SecurityGroups.(model.GroupsManaged)
-	if !ok {
+	if !ok || b.unread(model.AskSecurityGroups{}) != nil {
 		return nil
 	}
 	want := choice.Group
@@ -125,7 +125,7 @@ func ruleText(r model.IngressRule) string {
 // planBackendGroup makes the cluster's shared group where it is needed and missing.
 func (b *builder) planBackendGroup(after []StepID) []StepID {
 	use := b.want.BackendGroup
-	if !use.Needed || use.Given != "" {
+	if !use.Needed || use.Given != "" || b.unread(model.AskSecurityGroups{}) != nil {
 		return nil
 	}
 	if live := b.have.Facts.BackendGroup; live != nil {
@@ -159,6 +159,9 @@ func (b *builder) tagBackendGroup(live observed.SecurityGroup) {
 // removeSurplusSecurityGroups deletes groups of the stack that the load balancer does not carry
 // any more.
 func (b *builder) removeSurplusSecurityGroups(after []StepID) {
+	if b.unread(model.AskSecurityGroups{}) != nil {
+		return
+	}
 	keep, _ := b.groupIDs()
 	for _, g := range b.have.SecurityGroups {
 		if slices.Contains(keep, g.ID) {

@@ -81,7 +81,9 @@ func (b *builder) ready(arn string) bool {
 	}
 	h, asked := b.have.Facts.Health[arn]
 	if !asked {
-		b.ask(model.AskHealth{ARN: arn})
+		if !b.unreadHealth(arn) {
+			b.ask(model.AskHealth{ARN: arn})
+		}
 		return false
 	}
 	return h.Count("healthy") > 0 && h.Count("initial") == 0
@@ -94,7 +96,9 @@ func (b *builder) serving(arns []string) bool {
 	for _, arn := range arns {
 		h, asked := b.have.Facts.Health[arn]
 		if !asked {
-			b.ask(model.AskHealth{ARN: arn})
+			if !b.unreadHealth(arn) {
+				b.ask(model.AskHealth{ARN: arn})
+			}
 			known = false
 		}
 		if h.Count("healthy") > 0 {

@@ -106,6 +106,9 @@ type Plan struct {
 	// Secrets are marks of client secrets that listeners and rules, by ARN, are taken to have
 	// because nothing is known to the contrary.
 	Secrets map[string]string
+	// Again is when to plan again at the latest, because AWS did not answer a question that the plan
+	// could do without; 0 if it answered all.
+	Again time.Duration
 }
 
 // Empty says that there is nothing to do, not even to wait for.

@@ -80,7 +80,7 @@ func (b *builder) planTargetGroup(w model.TargetGroup, lb, groups []StepID) []St
 				Changes: changes, Why: "the health check differs", After: lb, Blames: blameOf(w),
 			})
 		}
-		b.planAttributes(a, live.ARN, w.Attributes, live.Attributes, true, lb, blameOf(w))
+		b.planAttributes(a, live.ARN, w.Attributes, live.Attributes, true, lb, blameOf(w), originsOf(blameOf(w))...)
 	}
 	b.planBinding(w, append(slices.Clone(groups), last...))
 	return last
@@ -285,7 +285,10 @@ func (b *builder) deleteTargetGroup(g observed.TargetGroup, after []StepID, drai
 	}
 	if drain && s.Wait == "" {
 		health, asked := b.have.Facts.Health[g.ARN]
-		switch {
+		switch f := b.unread(model.AskHealth{ARN: g.ARN}); {
+		case f != nil:
+			s.Wait, s.Again = "the state of its targets", f.Again
+			b.tellUnread(*f, "target group "+g.Name+" is not deleted yet", finding.BlocksNothing)
 		case !asked:
 			b.ask(model.AskHealth{ARN: g.ARN})
 			s.Wait = "the state of its targets"

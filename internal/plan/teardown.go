@@ -2,6 +2,8 @@ package plan
 
 import (
 	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // tearDown plans towards nothing: the load balancer, which ends the traffic and frees everything
@@ -23,6 +25,11 @@ func (b *builder) giveUp() {
 }
 
 func (b *builder) deleteGroups(bindings, lbs []StepID) {
+	if f := b.unread(model.AskSecurityGroups{}); f != nil {
+		// There may be some. Once the objects are gone nothing would delete them.
+		b.awaitUnread(managedGroupAddress, DeleteSecurityGroup{}, *f)
+		return
+	}
 	for _, g := range b.have.SecurityGroups {
 		b.deleteGroup(g.ID, "no load balancer carries it any more", lbs)
 	}

@@ -20,6 +20,8 @@ type Call struct {
 	// Number counts the calls of this operation, Sequence all calls, and
 	// Mutation the mutating ones (0 for a read).
 	Number, Sequence, Mutation int
+	// Input is the decoded input of the call, for hooks to look at.
+	Input any
 	Time                       time.Time
 }
 

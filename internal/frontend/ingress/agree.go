@@ -79,12 +79,20 @@ func agree[T any](t *translation, members []*member, what string, get func(*memb
 		live = current()
 	}
 	at := -1
-	if live.known {
-		at = slices.IndexFunc(asks, func(a asked[T]) bool { return live.is(a.o.Value) })
+	for i := 0; i < len(asks) && live.known && at < 0; i++ {
+		before := t.unanswered
+		if live.is(asks[i].o.Value) {
+			at = i
+		} else if t.unanswered > before && unread == nil {
+			unread = &asks[i] // AWS does not say whether it is the live one
+		}
 	}
 	switch {
 	case at < 0 && live.known && unread != nil:
 		for _, a := range asks {
+			if a.m == unread.m {
+				continue
+			}
 			t.notTaken(a.m, a.o.Origin, finding.AnnotationConflict, what, a.o.Value, live.value, unread.m.ref, true)
 		}
 		return merged[T]{Opt: settings.Opt[T]{Value: live.value, Set: true, Origin: unread.o.Origin}, kept: true}
@@ -242,6 +250,20 @@ func (t *translation) notTaken(m *member, o finding.Origin, reason finding.Reaso
 func quoted(v any) string { return fmt.Sprintf("%q", fmt.Sprint(v)) }
 
 func equal[T comparable](a, b T) bool { return a == b }
+
+// askers are where members, or their classes, ask for keys of a map.
+func askers(members []*member, get func(*member) settings.Opt[map[string]string], class func(settings.Class) map[string]string) []finding.Origin {
+	var out []finding.Origin
+	for _, m := range members {
+		if o := get(m); len(o.Value) > 0 {
+			out = append(out, o.Origin)
+		}
+		if c := m.set.Class; len(class(c)) > 0 && !slices.Contains(out, c.Origin) {
+			out = append(out, c.Origin)
+		}
+	}
+	return out
+}
 
 // noClassKeys is for maps of which classes say nothing.
 func noClassKeys(settings.Class) map[string]string { return nil }

@@ -69,12 +69,14 @@ func (t *translation) front(alb *model.ALB) *model.FrontNLB {
 	}
 	t.frontAddresses(out)
 	same := func(a, b map[string]string) bool { return maps.Equal(a, b) }
-	out.Attributes = agree(t, t.members, "frontend-nlb-attributes", func(m *member) settings.Opt[map[string]string] { return m.set.FrontendAttributes }, same, func() incumbent[map[string]string] {
+	attributes := agree(t, t.members, "frontend-nlb-attributes", func(m *member) settings.Opt[map[string]string] { return m.set.FrontendAttributes }, same, func() incumbent[map[string]string] {
 		attributes := t.liveAttributes(live)
 		return serving(attributes, attributes != nil, func(live, asked map[string]string) bool {
 			return !slices.ContainsFunc(sortedKeys(asked), func(k string) bool { return !plan.SameAttribute(live[k], asked[k]) })
 		})
-	}).Value
+	})
+	out.Attributes = attributes.Value
+	note("attributes", attributes.Origin)
 	if tags := agree(t, t.members, "frontend-nlb-tags", func(m *member) settings.Opt[map[string]string] { return m.set.FrontendTags }, same, func() incumbent[map[string]string] {
 		if live == nil {
 			return incumbent[map[string]string]{}

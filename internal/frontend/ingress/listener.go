@@ -19,7 +19,8 @@ const defaultBackendField = "spec.defaultBackend"
 
 // listener builds one port with its default action and rules.
 func (t *translation) listener(p *port) model.Listener {
-	l := model.Listener{Port: p.number, Tags: t.listenerTags(p), Attributes: t.listenerAttributes(p)}
+	l := model.Listener{Port: p.number, Tags: t.listenerTags(p)}
+	l.Attributes, l.AttributesOf = t.listenerAttributes(p)
 	for _, m := range p.members {
 		l.Members = append(l.Members, m.ref)
 	}
@@ -50,14 +51,13 @@ func (t *translation) listener(p *port) model.Listener {
 	return l
 }
 
-func (t *translation) listenerAttributes(p *port) map[string]string {
+func (t *translation) listenerAttributes(p *port) (map[string]string, []finding.Origin) {
 	key := p.listens().Key()
 	of := func(c settings.Class) map[string]string { return c.ListenerAttributes[key] }
-	out := agreeKeys(t, p.members, "listener-attributes."+key, func(m *member) settings.Opt[map[string]string] {
-		return m.set.ListenerAttributes[key]
-	}, of, func() map[string]string { return t.liveListenerAttributes(p.number) }, plan.SameAttribute)
+	get := func(m *member) settings.Opt[map[string]string] { return m.set.ListenerAttributes[key] }
+	out := agreeKeys(t, p.members, "listener-attributes."+key, get, of, func() map[string]string { return t.liveListenerAttributes(p.number) }, plan.SameAttribute)
 	t.unheard(p.members, "spec.listeners", of, out, func() map[string]string { return t.liveListenerAttributes(p.number) })
-	return out
+	return out, askers(p.members, get, of)
 }
 
 // secure settles what a listener with TLS has besides.
@@ -69,16 +69,22 @@ func (t *translation) secure(p *port, l *model.Listener) {
 		return incumbent[string]{}
 	})
 	out := &model.TLS{Policy: policy.Or(t.opt.DefaultSSLPolicy)}
-	mutual := agreeOn(t, p, "mutual-authentication", func(m *member) settings.Opt[mutualAuth] {
+	auth := func(m *member) settings.Opt[mutualAuth] {
 		o := m.set.MutualAuth
 		if a, ok := o.Value[p.number]; ok {
 			return settings.Of(mutualAuth(a), o.Origin)
 		}
 		return settings.Opt[mutualAuth]{Fault: o.Fault, Origin: o.Origin}
-	}, func(a, b mutualAuth) bool { return reflect.DeepEqual(a, b) }, func() incumbent[mutualAuth] { return t.liveMutualAuth(p.number) })
+	}
+	mutual := agreeOn(t, p, "mutual-authentication", auth, func(a, b mutualAuth) bool { return reflect.DeepEqual(a, b) }, func() incumbent[mutualAuth] { return t.liveMutualAuth(p.number) })
 	if mutual.Set {
 		out.MutualAuth = new(model.MutualAuth(mutual.Value))
 		out.MutualAuth.Of = mutual.Origin
+		for _, m := range p.members {
+			if auth(m).Present() {
+				out.MutualAuth.Members = append(out.MutualAuth.Members, m.ref)
+			}
+		}
 	}
 	members := p.members
 	if t.isolated() {

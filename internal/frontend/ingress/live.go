@@ -45,8 +45,13 @@ func listenerOf(lb *observed.LoadBalancer, port int32) *observed.Listener {
 }
 
 // compare asks for what tells which contested value is live, and reports whether the answer is there.
+// Where AWS gives none, the live value may be what is asked for, and stays.
 func (t *translation) compare(q model.Question, answered bool) bool {
-	if !answered {
+	switch {
+	case answered:
+	case t.live.Facts.Fault(q) != nil:
+		t.unanswered++
+	default:
 		t.stack.Compare = append(t.stack.Compare, q)
 	}
 	return answered
@@ -106,6 +111,10 @@ func (t *translation) liveSubnets(lb *observed.LoadBalancer, nlb bool) incumbent
 func (t *translation) liveGroups(lb *observed.LoadBalancer) incumbent[[]string] {
 	if lb == nil {
 		return incumbent[[]string]{}
+	}
+	if all := (model.AskSecurityGroups{}); t.live.Facts.Fault(all) != nil {
+		// Which of them is the managed one is not known.
+		return incumbent[[]string]{known: true, is: func([]string) bool { return t.compare(all, false) }, value: lb.SecurityGroups}
 	}
 	var own, others []string
 	backend := t.liveBackendGroup()
@@ -221,6 +230,9 @@ func (t *translation) liveWebACL() incumbent[webACL] {
 			return w.ARN == have.ID
 		}
 		acl, asked := t.live.Facts.WebACLs[w.Name]
+		if acl.Fault != nil {
+			t.unanswered++
+		}
 		return t.compare(model.AskWebACL{Name: w.Name}, asked) && acl.Fault == nil && acl.ARN != "" && acl.ARN == have.ID
 	}
 	return incumbent[webACL]{known: known, is: is, value: webACL{ARN: have.ID}}

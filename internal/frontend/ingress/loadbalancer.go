@@ -30,13 +30,16 @@ func (t *translation) loadBalancer() *model.ALB {
 		AddressType: address.Or(model.IPv4),
 		CoIPPool:    pool.Value,
 		IPAMPool:    t.ipamPool(),
-		Capacity:    t.capacity(),
 		Tags:        t.sharedTags(t.members, live),
 		Origins:     map[string]finding.Origin{},
 	}
-	alb.Attributes = agreeKeys(t, t.members, "load-balancer-attributes", func(m *member) settings.Opt[map[string]string] {
-		return m.set.LoadBalancer.Attributes
-	}, func(c settings.Class) map[string]string { return c.Attributes }, func() map[string]string { return t.liveAttributes(live) }, plan.SameAttribute)
+	attributes := func(m *member) settings.Opt[map[string]string] { return m.set.LoadBalancer.Attributes }
+	ofClass := func(c settings.Class) map[string]string { return c.Attributes }
+	alb.Attributes = agreeKeys(t, t.members, "load-balancer-attributes", attributes, ofClass, func() map[string]string { return t.liveAttributes(live) }, plan.SameAttribute)
+	alb.AttributesOf = askers(t.members, attributes, ofClass)
+	units, capacityOf := t.capacity()
+	alb.Capacity = units
+	t.origin(alb, "capacity", capacityOf)
 	name := t.name()
 	alb.Name = cmp.Or(name.Value, naming.LoadBalancer(t.opt.Cluster, t.id, alb.Scheme))
 	alb.Subnets = t.subnets()
@@ -103,7 +106,7 @@ const capacityKey = "CapacityUnits"
 
 // capacity is the reservation, nil if nobody speaks of one. Parameters of the first member's
 // class decide alone; annotations are not even read then.
-func (t *translation) capacity() *int32 {
+func (t *translation) capacity() (*int32, finding.Origin) {
 	class := func(c settings.Class) map[string]string {
 		if c.Capacity == nil {
 			return nil
@@ -114,17 +117,16 @@ func (t *translation) capacity() *int32 {
 		t.block(m, m.set.LoadBalancer.Capacity.Check(), !t.opt.NoCapacity && t.members[0].set.Class.Capacity == nil)
 	}
 	if t.opt.NoCapacity {
-		return nil
+		return nil, finding.Origin{}
 	}
-	units := agreeKeys(t, t.members, "minimum-load-balancer-capacity", func(m *member) settings.Opt[map[string]string] {
-		return m.set.LoadBalancer.Capacity
-	}, class, t.liveCapacity, equal[string])
+	get := func(m *member) settings.Opt[map[string]string] { return m.set.LoadBalancer.Capacity }
+	units := agreeKeys(t, t.members, "minimum-load-balancer-capacity", get, class, t.liveCapacity, equal[string])
 	raw, ok := units[capacityKey]
 	n, err := strconv.ParseInt(raw, 10, 32)
 	if !ok || err != nil {
-		return nil
+		return nil, finding.Origin{}
 	}
-	return new(int32(n))
+	return new(int32(n)), askers(t.members, get, class)[0]
 }
 
 // subnetWish is one member's way to find subnets.

@@ -38,14 +38,16 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 
 // translation is one run of Translate over a stack with members.
 type translation struct {
-	opt     Options
-	view    *cluster.View
-	id      model.StackID
-	live    *observed.Stack // nil: not known
-	members []*member
-	former  []*member
-	found   finding.List
-	stack   model.Stack
+	opt  Options
+	view *cluster.View
+	id   model.StackID
+	live *observed.Stack // nil: not known
+	// unanswered counts what could not be compared with what is live, because AWS gives no answer.
+	unanswered int
+	members    []*member
+	former     []*member
+	found      finding.List
+	stack      model.Stack
 
 	// missingClass is a former member whose class cannot be read and whose rules are live. Where no
 	// member says anything of a setting, its class may have.

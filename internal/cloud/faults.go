@@ -1,0 +1,202 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/aws/smithy-go"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// A fact that cannot be read is either essential or optional. Without the load balancers, the target
+// groups, their tags, the listeners and the rules it is not known what exists and who owns it, so a
+// run that cannot read one of these fails as a whole. Everything else is optional: a read that AWS
+// denies or does not answer becomes an observed.Fault in place of the fact, and the plan holds what
+// depends on it and nothing else.
+//
+// A read that the own rate limiter puts off is neither: the run is repeated when it has its turn.
+
+// How long it takes until an optional read that failed is tried again: the first time, doubled with
+// each further failure, and at most.
+const (
+	firstFaultWait  = 5 * time.Second
+	firstDeniedWait = time.Minute // nobody is likely to have changed the policy before
+	longestWait     = 4 * time.Minute
+)
+
+// quietFor is how long a throttled read is not reported: its turn comes by then as a rule.
+const quietFor = time.Minute
+
+// faultEntry is what is kept of a read that failed, so that it is not repeated at the pace of runs.
+type faultEntry struct {
+	fault        observed.Fault
+	err          error
+	since, until time.Time
+	failures     int
+}
+
+// faultError is the error of an optional read; the fault stands for the fact.
+type faultError struct {
+	fault observed.Fault
+	err   error
+}
+
+// Error implements error.
+func (e *faultError) Error() string { return e.err.Error() }
+
+// Unwrap gives the failure, by which the error is classified.
+func (e *faultError) Unwrap() error { return e.err }
+
+// faultIn finds the fault that an error stands for, nil if the run fails with it.
+func faultIn(err error) *observed.Fault {
+	var f *faultError
+	if errors.As(err, &f) {
+		return &f.fault
+	}
+	return nil
+}
+
+// optional reads something that a run can do without, once for all who ask at the same time.
+func (c *Cloud) optional(ctx context.Context, key string, read func() error) error {
+	return c.flight.do(ctx, key, func() error { return c.gated(ctx, key, read) })
+}
+
+// gated reads something optional as a part of a larger reading.
+func (c *Cloud) gated(ctx context.Context, key string, read func() error) error {
+	if err := c.failedBefore(key); err != nil {
+		return err
+	}
+	return c.noteFault(ctx, key, read())
+}
+
+// failedBefore is the fault of a read that is not yet to be tried again, nil if there is none.
+func (c *Cloud) failedBefore(key string) (err error) {
+	now := c.cfg.Now()
+	c.facts.with(func() {
+		if e, ok := c.facts.faults[key]; ok && now.Before(e.until) {
+			e.fault.Again = e.until.Sub(now)
+			err = &faultError{e.fault, e.err}
+		}
+	})
+	return err
+}
+
+// noteFault turns the failure of an optional read into a fault, and forgets the fault of one that
+// succeeded. What fails the run is given back as it is.
+func (c *Cloud) noteFault(ctx context.Context, key string, err error) error {
+	if err == nil || isGone(err) || faultIn(err) != nil {
+		if err == nil {
+			c.facts.with(func() { delete(c.facts.faults, key) })
+		}
+		return err
+	}
+	if ctx.Err() != nil || putOff(err) || classify(err) == engine.Fenced {
+		return err
+	}
+	now := c.cfg.Now()
+	f := faultFrom(err)
+	if f.Reason == finding.RejectedByAWS {
+		// What is wrong is in the question, and the next one may be another.
+		f.Again = firstDeniedWait
+		return &faultError{f, err}
+	}
+	c.facts.with(func() {
+		e, again := c.facts.faults[key]
+		if !again {
+			e.since = now
+		}
+		wait := firstFaultWait
+		if f.Reason == finding.AccessDenied {
+			wait = firstDeniedWait
+		}
+		f.Again = min(wait<<min(e.failures, 10), longestWait)
+		if classify(err) == engine.Throttled && now.Sub(e.since) < quietFor {
+			f.Message = ""
+		}
+		e.fault, e.err, e.until = f, err, now.Add(f.Again)
+		e.failures++
+		maps.DeleteFunc(c.facts.faults, func(_ string, o faultEntry) bool { return now.Sub(o.until) > nameKept })
+		c.facts.faults[key] = e
+	})
+	return &faultError{f, err}
+}
+
+// putOff reports whether a call was not sent because its pace is used up.
+func putOff(err error) bool {
+	var own *Error
+	return errors.As(err, &own) && own.class == engine.Throttled && own.after > 0
+}
+
+// faultFrom says in words why AWS gave no answer. The id of the request is left out, so that the
+// same trouble is reported in the same words.
+func faultFrom(err error) observed.Fault {
+	action := actionOf(err)
+	named := fmt.Sprintf("%q", action)
+	if action == "" {
+		named = "a request"
+	}
+	var api smithy.APIError
+	var timeout *timeoutError
+	var dns *net.DNSError
+	f := observed.Fault{Action: action, Reason: finding.CallFailed}
+	switch {
+	case classify(err) == engine.Denied:
+		f.Reason, f.Message = finding.AccessDenied, "AWS denies "+named
+		if errors.As(err, &api) {
+			f.Message += " (" + api.ErrorCode()
+			if strings.Contains(api.ErrorMessage(), "explicit deny") {
+				f.Message += ", explicit deny"
+			}
+			f.Message += ")"
+		}
+	case errors.As(err, &timeout) && timeout.last == nil:
+		f.Message = fmt.Sprintf("AWS does not answer %s within %s", named, timeout.after)
+	case errors.As(err, &api):
+		f.Message = fmt.Sprintf("AWS answers %s with %q", named, api.ErrorCode()+": "+api.ErrorMessage())
+		if classify(err) == engine.Invalid {
+			f.Reason = finding.RejectedByAWS
+		}
+	case errors.As(err, &dns) && dns.IsNotFound:
+		f.Reason, f.Message = finding.ServiceUnavailable, "AWS has no endpoint for "+named+" in this region"
+	case interrupted(err):
+		f.Message = fmt.Sprintf("AWS does not answer %s within %s", named, optionalTimeout)
+	case action == "":
+		f.Message = err.Error()
+	default:
+		f.Message = fmt.Sprintf("%s fails with %q", named, cause(err))
+	}
+	return f
+}
+
+// cause is the error below those of the SDK, which hold the id of the request.
+func cause(err error) string {
+	var operation *smithy.OperationError
+	if errors.As(err, &operation) {
+		return operation.Err.Error()
+	}
+	return err.Error()
+}
+
+// permissions are the prefixes of the names of permissions, by service id.
+var permissions = map[string]string{
+	serviceELB: "elasticloadbalancing", serviceEC2: "ec2", serviceACM: "acm", serviceWAFv2: "wafv2", serviceWAFRegional: "waf-regional",
+	serviceShield: "shield", serviceTagging: "tag", serviceSTS: "sts", serviceRoute53: "route53",
+}
+
+// actionOf is the name by which a policy allows the call that failed, such as
+// "acm:ListCertificates"; "" if the error is not one of a call.
+func actionOf(err error) string {
+	var operation *smithy.OperationError
+	if !errors.As(err, &operation) || permissions[operation.ServiceID] == "" {
+		return ""
+	}
+	return permissions[operation.ServiceID] + ":" + operation.OperationName
+}

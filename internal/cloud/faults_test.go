@@ -1,0 +1,108 @@
+package cloud_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// A read that fails is tried again ever more rarely, however often a run asks, and its fault is gone
+// with the first answer.
+func TestAnOptionalReadThatFailsIsTriedAgainWithBackOff(t *testing.T) {
+	cases := map[string]struct {
+		action fault.Action
+		want   []time.Duration // from one try to the next
+		reason finding.Reason
+	}{
+		"denied": {
+			fault.Action{Deny: true},
+			[]time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 4 * time.Minute}, finding.AccessDenied,
+		},
+		"failing": {
+			fault.Action{Error: &world.Error{Code: "InternalFailure", Status: 500}},
+			[]time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second, 4 * time.Minute}, finding.CallFailed,
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.em.Faults().Add(fault.Rule{Operation: "ListCertificates", Action: c.action})
+			q := model.AskCertificates{}
+			read := func() *observed.Fault {
+				have := must(r.cloud.Observe(r.ctx, web, []model.Question{q}))(t)
+				if f := have.Facts.Fault(q); (f == nil) != have.Facts.CertificatesAsked {
+					t.Errorf("fault %v, asked %v", f, have.Facts.CertificatesAsked)
+				}
+				return have.Facts.Fault(q)
+			}
+			for n, wait := range c.want {
+				if f := read(); f == nil || f.Again != wait || f.Reason != c.reason || f.Action != "acm:ListCertificates" {
+					t.Fatalf("failure %d: %+v", n+1, f)
+				}
+				r.clock.Advance(wait - time.Second)
+				if f := read(); f == nil || f.Again != time.Second {
+					t.Fatalf("before the next try: %+v", f)
+				}
+				if got := r.em.Calls().Count("ListCertificates"); got != n+1 {
+					t.Fatalf("want %d calls, got %d", n+1, got)
+				}
+				r.clock.Advance(time.Second)
+			}
+			r.em.Faults().ClearRules()
+			if f := read(); f != nil {
+				t.Errorf("the read succeeds, and yet: %+v", f)
+			}
+		})
+	}
+}
+
+// Without what is essential nothing is known, and the run fails.
+func TestAnEssentialReadThatIsDeniedFailsTheRun(t *testing.T) {
+	for _, operation := range []string{"DescribeLoadBalancers", "DescribeTargetGroups", "DescribeTags", "DescribeListeners", "DescribeRules"} {
+		t.Run(operation, func(t *testing.T) {
+			r := newRig(t)
+			r.reach(wish(web))
+			r.restart()
+			r.em.Faults().Add(fault.Rule{Operation: operation, Action: fault.Action{Deny: true}})
+			if _, err := r.cloud.Observe(r.ctx, web, nil); r.cloud.Class(err) != engine.Denied {
+				t.Errorf("want a denial, got %v", err)
+			}
+		})
+	}
+}
+
+// A call that the own rate limiter puts off is no fault: the run comes back when it has its turn.
+func TestAReadThatIsPutOffIsNoFault(t *testing.T) {
+	r := newRig(t, func(c *cloud.Config) {
+		paces, err := cloud.ParsePaces("ACM:.*=0.001:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Paces = paces
+	})
+	q := []model.Question{model.AskCertificates{}}
+	must(r.cloud.Observe(r.ctx, web, q))(t)
+	r.clock.Advance(2 * time.Minute)
+	var later interface{ RetryAfter() time.Duration }
+	if _, err := r.cloud.Observe(r.ctx, web, q); !asLater(err, &later) || later.RetryAfter() <= 0 {
+		t.Errorf("want an error that says when to try again, got %v", err)
+	}
+}
+
+// The tagging service only spares calls: without it the tags are read.
+func TestTheTaggingServiceMayBeDenied(t *testing.T) {
+	r := newRig(t, func(c *cloud.Config) { c.TaggingAPI = true })
+	r.em.Faults().Add(fault.Rule{Service: "tagging", Action: fault.Action{Deny: true}})
+	r.reach(wish(web))
+	if calls := r.calls(); !strings.Contains(calls, "DescribeTags") {
+		t.Errorf("calls:\n%s", calls)
+	}
+}
