@@ -22,7 +22,7 @@ type Call struct {
 	Number, Sequence, Mutation int
 	// Input is the decoded input of the call, for hooks to look at.
 	Input any
-	Time                       time.Time
+	Time  time.Time
 }
 
 // Action is what goes wrong. The zero value is nothing.
