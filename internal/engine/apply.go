@@ -18,17 +18,19 @@ import (
 
 // run is one reconcile.
 type run struct {
-	e   *Engine
-	out *Outcome
-	v   *cluster.View
-	did []string // the steps that were carried out, as text
+	e    *Engine
+	out  *Outcome
+	v    *cluster.View
+	did  []string             // the steps that were carried out, as text
+	made map[plan.StepID]bool // the same by id, over all plans of the run
+	held []FailedStep         // refused steps that the plan goes on without
 }
 
-// converge drafts and applies. Where AWS refuses the wish of one member, that wish is held and the
-// rest goes on; where the plan turns out to stand on an old view, it is made anew.
+// converge drafts and applies. What AWS refuses is held, and the rest goes on without it. Where the
+// plan turns out to come from an old view, it is made again.
 func (r *run) converge(ctx context.Context, stack model.Stack, found finding.List) error {
-	var rejected finding.List
 	options := r.e.Options
+	stack = r.holdKnown(stack)
 	for n := 0; ; n++ {
 		engine := *r.e
 		engine.Options = options
@@ -42,52 +44,75 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		if d.Stack.Describe {
 			r.out.Document = engine.Describe(d)
 		}
-		r.out.Findings = append(slices.Clone(d.Findings), rejected...).Sorted()
+		r.out.Findings = d.Findings
 		r.out.DNSName = cmp.Or(dnsName(d, d.Plan.LoadBalancer), r.out.DNSName)
 		r.out.FrontDNSName = cmp.Or(dnsName(d, d.Plan.Front), r.out.FrontDNSName)
 		r.out.Failed, r.out.RetryAfter = nil, 0
 		start := r.e.now()
 		r.assume(d)
-		err = r.apply(ctx, d.Plan)
+		err = r.apply(ctx, d.Plan, stack)
 		r.e.phase(stack.ID.Kind, Applying, start)
 		if err != nil {
 			r.out.FailedIn = Applying
 			return err
 		}
-		if r.out.Done && stack.Empty() && r.e.Secrets != nil {
-			r.e.Secrets.Keep(r.out.ID, nil)
-		}
-		again := false
-		for _, f := range r.out.Failed {
-			switch f.Class {
-			case Gone, Conflict:
-				again = true
-			case Quota:
-				if !options.Tight && isRule(f.Step) {
-					options.Tight, again = true, true
-				}
-			case Invalid:
-				if next, ok := hold(stack, f.Step); ok {
-					rejected.Add(findings(f, finding.BlocksRule)...)
-					stack, again = next, true
-				}
+		if r.out.Done && stack.Empty() {
+			r.e.refused.forget(r.out.ID)
+			if r.e.Secrets != nil {
+				r.e.Secrets.Keep(r.out.ID, nil)
 			}
 		}
+		next, again := r.react(&options, stack, d.Plan)
 		if !again || n == maxReplans {
-			if len(rejected) > 0 {
-				r.retry(patience)
-			}
-			if d.Lacking {
-				r.retry(lacking)
-			}
 			if d.Plan.Again > 0 {
 				r.retry(d.Plan.Again)
 			}
-			r.settle()
-			r.slowDown()
+			r.settle(d.Lacking)
 			return nil
 		}
+		stack = next
 	}
+}
+
+// react decides whether the plan is to be made again after its steps failed, and for which stack.
+func (r *run) react(options *plan.Options, stack model.Stack, p plan.Plan) (next model.Stack, again bool) {
+	for _, f := range r.out.Failed {
+		switch {
+		case (f.Class == Gone || f.Class == Conflict) && f.Called:
+			again = true
+		case f.Class == Quota && f.Called && !options.Tight && isRule(f.Step) && !f.Step.Staged && removesRules(p):
+			options.Tight, again = true, true
+		case f.held():
+			if held, ok := hold(stack, f); ok {
+				r.held = append(r.held, f)
+				stack, again = held, true
+			}
+		}
+	}
+	return stack, again
+}
+
+// removesRules reports whether a plan makes room for rules.
+func removesRules(p plan.Plan) bool {
+	return slices.ContainsFunc(p.Steps, func(s plan.Step) bool { _, ok := s.Do.(plan.DeleteRule); return ok })
+}
+
+// holdKnown holds what AWS has refused in earlier runs and is not to be called yet, so that the plan is
+// made without it from the start.
+func (r *run) holdKnown(stack model.Stack) model.Stack {
+	for range maxReplans {
+		changed := false
+		for _, f := range r.e.refused.pending(stack, r.e.now()) {
+			if next, ok := hold(stack, f); ok && f.held() {
+				stack, changed = next, true
+				r.held = append(r.held, f)
+			}
+		}
+		if !changed {
+			break
+		}
+	}
+	return stack
 }
 
 // dnsName is that of the live load balancer at an address: the one that the plan keeps, or else the
@@ -107,9 +132,12 @@ func dnsName(d Draft, a plan.Address) string {
 
 // apply carries out the steps of a plan that have nothing to wait for. A failed step stops those
 // that need it and no others.
-func (r *run) apply(ctx context.Context, p plan.Plan) error {
+func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 	known := maps.Clone(p.Known)
 	done := map[plan.StepID]bool{}
+	if r.made == nil {
+		r.made = map[plan.StepID]bool{}
+	}
 	again := time.Duration(0) // 0: nothing waits
 	wait := func(due time.Duration) {
 		if again == 0 || due < again {
@@ -126,6 +154,12 @@ func (r *run) apply(ctx context.Context, p plan.Plan) error {
 			continue
 		}
 		if slices.ContainsFunc(s.After, func(id plan.StepID) bool { return !done[id] }) {
+			continue
+		}
+		key := keyOf(s, stack)
+		freed := slices.ContainsFunc(s.After, func(id plan.StepID) bool { return r.made[id] })
+		if f, ok := r.e.refused.before(r.out.ID, key, s, freed, r.e.now()); ok {
+			r.out.Failed = append(r.out.Failed, f)
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -145,10 +179,11 @@ func (r *run) apply(ctx context.Context, p plan.Plan) error {
 			if c == Fenced {
 				return err
 			}
-			r.out.Failed = append(r.out.Failed, FailedStep{Step: s, Class: c, Err: err})
+			r.out.Failed = append(r.out.Failed, r.fail(ctx, FailedStep{Step: s, Class: c, Err: err, Called: true, key: key}))
 			continue
 		}
-		done[s.ID] = true
+		r.e.refused.taken(r.out.ID, key, r.e.now())
+		done[s.ID], r.made[s.ID] = true, true
 		r.out.Changed = true
 		r.did = append(r.did, fmt.Sprint(s.ID, s.Changes))
 		r.give(s, res, known)
@@ -169,6 +204,18 @@ func (r *run) apply(ctx context.Context, p plan.Plan) error {
 	r.out.RetryAfter = again
 	r.out.Done = again == 0 && p.Again == 0 && len(r.out.Failed) == 0
 	return nil
+}
+
+// fail remembers a failure that is the step's own.
+func (r *run) fail(ctx context.Context, f FailedStep) FailedStep {
+	switch f.Class {
+	case Throttled, Gone, Conflict:
+		return f // later, or as the next plan has it
+	}
+	if turn(f.Err) > 0 || ctx.Err() != nil {
+		return f
+	}
+	return r.e.refused.refused(r.out.ID, f.key, f, r.e.now())
 }
 
 // phaseOf is the name under which a step is measured.
@@ -232,102 +279,4 @@ func (r *run) retry(d time.Duration) {
 	if r.out.RetryAfter == 0 || d < r.out.RetryAfter {
 		r.out.RetryAfter = d
 	}
-}
-
-// settle turns what failed at last into findings, and says when to look again.
-func (r *run) settle() {
-	inRow, wait := r.e.waits.count(r.out.ID, r.out.Failed, r.out.Changed)
-	for _, f := range r.out.Failed {
-		switch f.Class {
-		case InUse, NotReady:
-			r.retry(wait)
-			if inRow >= worthTelling {
-				r.out.Findings.Add(findings(f, finding.BlocksNothing)...)
-			}
-		case Invalid, Denied, Quota:
-			if plan.InKubernetes(f.Step.Do) {
-				r.retry(lacking) // it costs no call to AWS, and a definition may be on its way back
-			} else {
-				r.retry(patience)
-			}
-			r.out.Findings.Add(findings(f, finding.BlocksNothing)...)
-		case Gone, Conflict:
-			// It was planned anew again and again, so it is no old view.
-			r.retry(lacking)
-			r.out.Findings.Add(findings(f, finding.BlocksNothing)...)
-		default:
-			// Throttled and unknown: the queue's back-off decides, unless the error knows better.
-			if d := turn(f.Err); d > 0 {
-				r.retry(d)
-				continue
-			}
-			if f.Class == Unknown {
-				r.out.Findings.Add(findings(f, finding.BlocksNothing)...)
-			}
-			r.out.Err, r.out.FailedIn = errors.Join(r.out.Err, f.Err), Applying
-		}
-	}
-	r.out.Findings = r.out.Findings.Sorted()
-}
-
-// turn is when a call that was not sent, because its pace is used up, would have its turn; zero if
-// the error does not say.
-func turn(err error) time.Duration {
-	var paced interface{ RetryAfter() time.Duration }
-	if errors.As(err, &paced) {
-		return paced.RetryAfter()
-	}
-	return 0
-}
-
-// findings blames those whose wish a failed step was.
-func findings(f FailedStep, reach finding.Reach) finding.List {
-	reason, fix := finding.RejectedByAWS, "correct the value that AWS names"
-	switch f.Class {
-	case Unknown, InUse, NotReady:
-		reason, fix = finding.CallFailed, "it is tried again; if it does not pass, see what the message names"
-	case Denied:
-		reason, fix = finding.AccessDenied, "add the action to the controller's IAM policy"
-		if plan.InKubernetes(f.Step.Do) {
-			fix = "give the controller the right, or change the policy of the cluster that refuses"
-		}
-	case Quota:
-		reason, fix = finding.QuotaReached, "ask AWS for a higher quota, or remove what is not needed"
-	}
-	if plan.InKubernetes(f.Step.Do) && f.Class != Denied {
-		reason, fix = finding.CallFailed, "it is tried again; if it does not pass, correct what the API server names"
-		if f.Class == Gone {
-			fix = "it is tried again; see that the custom resource definitions are installed and the namespace is there"
-		}
-	}
-	// The edge may know the reason better than the class tells.
-	var known interface{ Reason() finding.Reason }
-	if errors.As(f.Err, &known) && known.Reason() != "" {
-		reason, fix = known.Reason(), explanation(known.Reason()).WayOut
-	}
-	message := strings.TrimPrefix(f.Err.Error(), attempted(f.Step)) // the field of the finding says it
-	if do, ok := f.Step.Do.(plan.ChangeIngress); ok && f.Class == Quota {
-		message += fmt.Sprintf("; the group would have %d rules", do.Total)
-		fix = "give fewer inbound-cidrs or listen-ports, name a prefix list instead, or ask AWS for a higher quota"
-	}
-	var out finding.List
-	for _, ref := range f.Step.Blames {
-		out.Add(finding.Finding{
-			Object: ref, Field: string(f.Step.Address.Kind), Reason: reason, Severity: finding.Error,
-			Message: message, Fix: fix, Blocks: reach,
-		})
-	}
-	return out
-}
-
-// attempted is how the error of a step begins.
-func attempted(s plan.Step) string { return fmt.Sprintf("%s %s: ", s.Verb, s.Address) }
-
-func explanation(r finding.Reason) finding.Explanation {
-	for _, e := range finding.Reasons {
-		if e.Reason == r {
-			return e
-		}
-	}
-	return finding.Explanation{Reason: r}
 }

@@ -114,4 +114,23 @@ type FailedStep struct {
 	Step  plan.Step
 	Class Class
 	Err   error
+	// Row is how often in a row AWS has refused the step.
+	Row int
+	// Wait is for how long the step is not called again; 0 if the queue decides.
+	Wait time.Duration
+	// Called is set if the step was called in this run, and not only remembered.
+	Called bool
+	// PutOff is set if the step was never called, because others of its kind were refused: Err is then
+	// the error of one of them.
+	PutOff bool
+
+	key stepKey
 }
+
+// remembered is the failure as that of a step which is not called now.
+func (f FailedStep) remembered(s plan.Step, wait time.Duration) FailedStep {
+	f.Step, f.Wait, f.Called = s, wait, false
+	return f
+}
+
+func (f FailedStep) kubernetes() bool { return plan.InKubernetes(f.Step.Do) }

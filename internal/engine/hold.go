@@ -10,10 +10,27 @@ import (
 
 func isRule(s plan.Step) bool { return s.Address.Kind == plan.Rule }
 
-// hold returns the stack with that held whose step AWS has refused: the rule itself, all that
-// forward to a target group that could not be made, the tags of something shared that is to be made,
-// or else the default action of a listener. False means that the step is about nothing of these.
-func hold(stack model.Stack, s plan.Step) (model.Stack, bool) {
+// held reports whether the stack goes on without a failed step: AWS refuses it, or has failed at it
+// so often that the others do not wait for it any more.
+func (f FailedStep) held() bool {
+	if f.kubernetes() {
+		return false
+	}
+	switch f.Class {
+	case Invalid, Denied, Quota:
+		return true
+	case Unknown:
+		return f.PutOff || f.Row >= unknownHold
+	}
+	return false
+}
+
+// hold returns the stack with that held whose step AWS has refused: exactly the rule that the step is
+// for, all that forward to a target group that could not be made, the tags of something shared that is
+// to be made, or else the default action of a listener. False means that the step is about nothing of
+// these. What is refused for its values is held as what its member wrote wrong; what is refused for
+// another reason stays as it is.
+func hold(stack model.Stack, f FailedStep) (model.Stack, bool) {
 	if stack.ALB == nil {
 		return stack, false
 	}
@@ -23,52 +40,57 @@ func hold(stack model.Stack, s plan.Step) (model.Stack, bool) {
 		alb.Listeners[i].Rules = slices.Clone(alb.Listeners[i].Rules)
 	}
 	stack.ALB = &alb
+	invalid := f.Class == Invalid && !f.PutOff
+	s := f.Step
 	switch do := s.Do.(type) {
 	case plan.CreateRule, plan.ModifyRule:
-		return stack, holdRule(alb, s.Rule)
+		its := func(port int32, r model.Rule) bool { return !s.Rule.IsZero() && r.Key(port) == s.Rule }
+		return stack, f.Class == Quota && s.Staged && changeInPlace(alb, its) || invalid && holdRules(alb, its) || stayRules(alb, its)
 	case plan.CreateTargetGroup:
-		rules := holdRules(alb, func(_ int32, r model.Rule) bool { return forwards(r.Actions, do.Group.ID) })
+		its := func(_ int32, r model.Rule) bool { return forwards(r.Actions, do.Group.ID) }
+		rules := invalid && holdRules(alb, its) || !invalid && stayRules(alb, its)
 		byDefault := holdDefaults(alb, func(l model.Listener) bool { return forwards(l.Default, do.Group.ID) })
 		return stack, rules || byDefault
 	case plan.CreateLoadBalancer:
 		// Made without the tags, which are refused by themselves then, it serves.
-		tags := s.Address.ID == model.LoadBalancerID && len(alb.Tags) > 0
+		tags := invalid && s.Address.ID == model.LoadBalancerID && len(alb.Tags) > 0
 		alb.Tags = nil
 		return stack, tags
 	case plan.CreateListener:
-		return stack, untag(alb, s.Address) || holdDefaults(alb, ownDefault(s.Address))
+		return stack, invalid && (untag(alb, s.Address) || holdDefaults(alb, ownDefault(s.Address)))
 	case plan.ModifyListener:
-		return stack, holdDefaults(alb, ownDefault(s.Address))
+		its := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) }
+		if f.Class == Quota && s.Staged && defaultInPlace(alb, its) {
+			return stack, true
+		}
+		if invalid {
+			its = ownDefault(s.Address)
+		}
+		return stack, holdDefaults(alb, its)
 	}
 	return stack, false
 }
 
-// holdRule holds the one rule of a key. Where it is held already, it is the 503 in its place that
-// AWS refuses, and that is left out.
-func holdRule(alb model.ALB, key model.RuleKey) bool {
-	if key.IsZero() {
-		return false
-	}
-	its := func(port int32, r model.Rule) bool { return r.Key(port) == key }
-	if holdRules(alb, its) {
-		return true
-	}
-	changed := false
-	for _, l := range alb.Listeners {
-		for j := range l.Rules {
-			if r := &l.Rules[j]; !r.Stays && its(l.Port, *r) {
-				r.Stays, changed = true, true
-			}
-		}
-	}
-	return changed
+func holdRules(alb model.ALB, refused func(port int32, r model.Rule) bool) bool {
+	return changeRules(alb, refused, func(r *model.Rule) *bool { return &r.Held })
 }
 
-func holdRules(alb model.ALB, refused func(port int32, r model.Rule) bool) (changed bool) {
+// stayRules keeps rules as they are in AWS, or leaves them out.
+func stayRules(alb model.ALB, refused func(port int32, r model.Rule) bool) bool {
+	return changeRules(alb, refused, func(r *model.Rule) *bool { return &r.Stays })
+}
+
+// changeInPlace lets rules change in one call, where AWS has no room for the stages between.
+func changeInPlace(alb model.ALB, refused func(port int32, r model.Rule) bool) bool {
+	return changeRules(alb, refused, func(r *model.Rule) *bool { return &r.InPlace })
+}
+
+// changeRules sets a flag of some rules, and reports whether one did not have it.
+func changeRules(alb model.ALB, which func(port int32, r model.Rule) bool, flag func(*model.Rule) *bool) (changed bool) {
 	for _, l := range alb.Listeners {
 		for j := range l.Rules {
-			if !l.Rules[j].Held && refused(l.Port, l.Rules[j]) {
-				l.Rules[j].Held, changed = true, true
+			if f := flag(&l.Rules[j]); !*f && which(l.Port, l.Rules[j]) {
+				*f, changed = true, true
 			}
 		}
 	}
@@ -79,6 +101,15 @@ func holdDefaults(alb model.ALB, refused func(model.Listener) bool) (changed boo
 	for i := range alb.Listeners {
 		if l := &alb.Listeners[i]; !l.DefaultHeld && refused(*l) {
 			l.DefaultHeld, changed = true, true
+		}
+	}
+	return changed
+}
+
+func defaultInPlace(alb model.ALB, refused func(model.Listener) bool) (changed bool) {
+	for i := range alb.Listeners {
+		if l := &alb.Listeners[i]; !l.DefaultInPlace && refused(*l) {
+			l.DefaultInPlace, changed = true, true
 		}
 	}
 	return changed

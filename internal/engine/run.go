@@ -67,13 +67,13 @@ type Engine struct {
 	Config
 	routes  *routes
 	past    *past
-	waits   *waits
 	repeats *repeats
+	refused *refusals
 }
 
 // New returns an engine.
 func New(c Config) *Engine {
-	return &Engine{Config: c, routes: &routes{}, past: &past{}, waits: &waits{}, repeats: &repeats{}}
+	return &Engine{Config: c, routes: &routes{}, past: &past{}, repeats: &repeats{}, refused: &refusals{}}
 }
 
 // Draft is a plan that was made and not carried out.
@@ -242,6 +242,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 		out.Stack, out.Findings, out.Deferred, out.RetryAfter = stack, found.Sorted(), true, d
 		return out, nil
 	}
+	e.refused.begin(id, start)
 	reported := false
 	defer func() { e.note(out, reported, found, wish) }()
 	run := run{e: e, out: &out, v: v}
@@ -281,7 +282,9 @@ func (e *Engine) trouble(stack model.Stack, err error) finding.List {
 	}
 	var out finding.List
 	for _, m := range append(slices.Clone(stack.Members), stack.Leaving...) {
-		out = append(out, findings(FailedStep{Step: plan.Step{Blames: []finding.Ref{m.Ref}}, Class: class, Err: err}, finding.BlocksNothing)...)
+		f := FailedStep{Step: plan.Step{Blames: []finding.Ref{m.Ref}}, Class: class, Err: err}
+		reason, fix := reasonOf(f)
+		out.Add(finding.Finding{Object: m.Ref, Reason: reason, Severity: finding.Error, Message: err.Error(), Fix: fix})
 	}
 	return out
 }

@@ -135,9 +135,11 @@ type Listener struct {
 	// Default is what happens when no rule matches. DefaultHeld keeps the live default action.
 	Default     []Action
 	DefaultHeld bool
-	DefaultOf   finding.Origin
-	Rules       []Rule // in order of precedence; priorities are 1, 2, 3, …
-	Attributes  map[string]string
+	// DefaultInPlace changes the default action in one call, without stages that a quota has no room for.
+	DefaultInPlace bool
+	DefaultOf      finding.Origin
+	Rules          []Rule // in order of precedence; priorities are 1, 2, 3, …
+	Attributes     map[string]string
 	// AttributesOf is who asks for attributes.
 	AttributesOf []finding.Origin
 	Tags         map[string]string

@@ -25,6 +25,8 @@ type Rule struct {
 	// Stays is set while AWS refuses to make or change the rule, whatever its values, or refuses even
 	// the 503 of a held one: a live form of it stays as it is, and without one it is left out.
 	Stays bool
+	// InPlace changes a live form of the rule in one call, without stages that a quota has no room for.
+	InPlace bool
 }
 
 // RuleKey identifies a rule of a stack by its listener and by the object and field that it comes

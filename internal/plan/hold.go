@@ -82,10 +82,15 @@ func (b *builder) holdRules(l *listenerPlan) map[string]bool {
 			}
 		}
 	}
-	keep(func(p *rulePlan, r *observed.Rule) bool { return sameConditions(p.wish.Conditions, r.Conditions) })
+	keep(func(p *rulePlan, r *observed.Rule) bool {
+		return !isPlaceholder(r) && sameConditions(p.wish.Conditions, r.Conditions)
+	})
 	keep(func(p *rulePlan, r *observed.Rule) bool {
 		m := model.Rule{Conditions: r.Conditions}
-		return samePlace(p.wish.Hosts(), p.wish.Paths(), m.Hosts(), m.Paths())
+		return !isPlaceholder(r) && samePlace(p.wish.Hosts(), p.wish.Paths(), m.Hosts(), m.Paths())
+	})
+	keep(func(p *rulePlan, r *observed.Rule) bool {
+		return isPlaceholder(r) && sameConditions(p.placeholder(), r.Conditions)
 	})
 	for i := range l.rules {
 		if p := &l.rules[i]; p.held && p.kept == nil {
@@ -108,6 +113,12 @@ func (b *builder) mayBeOf(ref finding.Ref, r observed.Rule) bool {
 	return !slices.ContainsFunc(ownersOf(b.have, r.Actions), func(id string) bool {
 		return b.want.ID.Kind == model.Ingress && strings.Contains(id, "/") && !naming.IsIngressTargetGroup(id, ref.Namespace, ref.Name)
 	})
+}
+
+// isPlaceholder reports whether a live rule is the 503 of a held rule, which is worth less than any
+// other live rule.
+func isPlaceholder(r *observed.Rule) bool {
+	return len(r.Transforms) == 0 && len(r.Actions) == 1 && r.Actions[0] == model.Action(unavailable)
 }
 
 // ownRules are the live rules that belong to rules which are not held: those with their conditions.
@@ -175,13 +186,19 @@ func (p *rulePlan) keep(live *observed.Rule) {
 
 // standIn puts a 503 in the place of a held rule of which nothing is live.
 func (p *rulePlan) standIn() {
+	p.wish.Conditions = p.placeholder()
 	p.wish.Actions, p.wish.Transforms = []model.Action{unavailable}, nil
-	if p.wish.Instead != nil {
-		p.wish.Conditions = p.wish.Instead
+}
+
+// placeholder are the conditions of the 503 of a held rule.
+func (p *rulePlan) placeholder() []model.Condition {
+	switch {
+	case p.wish.Instead != nil:
+		return p.wish.Instead
+	case len(p.wish.Conditions) == 0:
+		return []model.Condition{model.PathPattern{Values: []string{"/*"}}}
 	}
-	if len(p.wish.Conditions) == 0 {
-		p.wish.Conditions = []model.Condition{model.PathPattern{Values: []string{"/*"}}}
-	}
+	return p.wish.Conditions
 }
 
 // userTags are the live tags of a kept rule without the tracking tags.

@@ -221,6 +221,9 @@ func (b *builder) modifyListener(l *listenerPlan, settings ListenerSettings, aft
 		b.assumeSecret(live.ARN, settings.Default)
 	} else {
 		now, w := b.shift(settings.Default, live.Default)
+		if l.wish.DefaultInPlace {
+			now, w = settings.Default, ""
+		}
 		wait = w
 		if differ(now) {
 			settings.Default = now
@@ -234,7 +237,7 @@ func (b *builder) modifyListener(l *listenerPlan, settings ListenerSettings, aft
 	if len(changes) > 0 {
 		id := b.add(Step{
 			ID: stepID("modify", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: settings},
-			Changes: changes, Why: "the listener differs", Blames: l.wish.Members,
+			Changes: changes, Why: "the listener differs", Blames: l.wish.Members, Staged: wait != "",
 			After: append(slices.Clone(after), groupSteps(settings.Default, groups)...),
 		})
 		if slices.ContainsFunc(changes, func(c Change) bool { return c.Path == "protocol" || c.Path == "default" }) || wait != "" {

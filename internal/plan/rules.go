@@ -43,6 +43,7 @@ type ruleChange struct {
 	below      string // for what the move to the final place waits
 	at         int32  // where a new rule is created
 	step       StepID // that creates or changes it
+	split      bool   // it is created beside the live form that it takes the place of
 }
 
 // ruleSet is the difference of one listener's rules.
@@ -116,6 +117,9 @@ func (b *builder) pairRules(l *listenerPlan) ruleSet {
 			continue
 		}
 		now, wait := b.shift(w.plan.wish.Actions, w.live.Actions)
+		if w.plan.wish.InPlace {
+			now, wait = w.plan.wish.Actions, ""
+		}
 		w.wait = wait
 		if wait != "" {
 			w.transforms = w.live.Transforms
@@ -152,11 +156,11 @@ func (s *ruleSet) split() (modifyLast bool) {
 	var gone []observed.Rule
 	for i := range s.wished {
 		w := &s.wished[i]
-		if w.live == nil || !w.modify || w.wait != "" || !s.interferes(w, ordered) {
+		if w.live == nil || !w.modify || w.wait != "" || w.plan.wish.InPlace || !s.interferes(w, ordered) {
 			continue
 		}
 		gone = append(gone, *w.live)
-		w.live, w.modify = nil, false
+		w.live, w.modify, w.split = nil, false, true
 	}
 	s.deleted = append(s.deleted, gone...)
 	slices.SortFunc(s.deleted, func(a, b observed.Rule) int { return cmp.Compare(a.Priority, b.Priority) })

@@ -25,7 +25,7 @@ func (b *builder) stage(l *listenerPlan, s *ruleSet) {
 			w.below = s.behind(i)
 			continue
 		}
-		if w.live == nil && !w.plan.held {
+		if w.live == nil && !w.plan.held && !w.plan.wish.InPlace {
 			w.actions, w.wait = b.shift(w.plan.wish.Actions, l.live.Default)
 			w.transforms = w.plan.wish.Transforms
 			if w.wait != "" {

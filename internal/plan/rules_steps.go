@@ -62,7 +62,7 @@ func (r *rulePlanner) create(after []StepID) {
 		w.step = r.b.add(Step{
 			ID: stepID("create", a), Address: a, Verb: Create,
 			Do:  CreateRule{Listener: listenerAddress(r.l.wish.Port), Priority: w.at, Rule: rule, Tags: r.b.ruleTags(r.tags(w))},
-			Why: ruleReason(w), After: need, Blames: r.blame(w), Rule: r.key(w),
+			Why: ruleReason(w), After: need, Blames: r.blame(w), Rule: r.key(w), Staged: w.wait != "" || w.split,
 		})
 		r.steps = append(r.steps, w.step)
 	}
@@ -87,7 +87,7 @@ func (r *rulePlanner) modify() {
 			Do:      ModifyRule{Rule: a, Conditions: w.plan.wish.Conditions, Actions: w.actions, Transforms: w.transforms},
 			Changes: []Change{{Path: "actions", From: actionsText(w.live.Actions), To: actionsText(w.actions)}},
 			Wait:    r.ahead(i),
-			Why:     ruleReason(w), After: append(groupSteps(w.actions, r.groups), r.steps...), Blames: r.blame(w), Rule: r.key(w),
+			Why:     ruleReason(w), After: append(groupSteps(w.actions, r.groups), r.steps...), Blames: r.blame(w), Rule: r.key(w), Staged: w.wait != "",
 		})
 		r.steps = append(r.steps, w.step)
 	}

@@ -110,6 +110,9 @@ func (b *builder) serving(arns []string) bool {
 
 func refText(r model.GroupRef) string { return r.ID + r.Name + r.ARN }
 
+// ActionsText describes actions for people.
+func ActionsText(actions []model.Action) string { return actionsText(actions) }
+
 func actionText(a model.Action) string {
 	switch a := a.(type) {
 	case model.Forward:

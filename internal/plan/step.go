@@ -86,6 +86,9 @@ type Step struct {
 	Blames []finding.Ref
 	// Rule identifies the desired rule that the step creates or changes; zero if it is about none.
 	Rule model.RuleKey
+	// Staged is set where the step needs room beside what is live, and the change can be made in place
+	// without (Rule.InPlace, Listener.DefaultInPlace).
+	Staged bool
 }
 
 // Plan is an ordered list of steps for one stack.

@@ -1,0 +1,206 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// findings reports failed steps on the objects that they are for. Steps that fail for the same lack of
+// a permission or of room are one finding for each object.
+func (r *run) findings(failed []FailedStep) (out finding.List) {
+	type group struct {
+		ref    finding.Ref
+		class  Class
+		do     string
+		putOff bool
+	}
+	members := map[group][]FailedStep{}
+	for _, f := range failed {
+		together := f.Class == Quota || f.Class == Denied
+		switch {
+		case (f.Class == InUse || f.Class == NotReady) && f.Row < worthTelling, f.Class == Throttled, turn(f.Err) > 0:
+			// It passes.
+		case f.kubernetes() || !together && !f.PutOff:
+			out.Add(f.findings(1)...)
+		default:
+			for _, ref := range f.Step.Blames {
+				g := group{ref, f.Class, kindOf(f.Step.Do), f.PutOff && !together}
+				members[g] = append(members[g], f)
+			}
+		}
+	}
+	for g, all := range members {
+		// The words are those of the first step by name that was called, so that they stay the same.
+		f := slices.MinFunc(all, func(x, y FailedStep) int {
+			called := func(f FailedStep) int {
+				if f.PutOff {
+					return 1
+				}
+				return 0
+			}
+			return cmp.Or(cmp.Compare(called(x), called(y)), cmp.Compare(identity(x.Step), identity(y.Step)))
+		})
+		distinct := map[plan.StepID]bool{}
+		for _, x := range all {
+			distinct[identity(x.Step)] = true
+		}
+		f.Step.Blames = []finding.Ref{g.ref}
+		out.Add(f.findings(len(distinct))...)
+	}
+	return out
+}
+
+// identity counts the steps for one rule once.
+func identity(s plan.Step) plan.StepID {
+	if s.Rule.IsZero() {
+		return s.ID
+	}
+	return plan.StepID(fmt.Sprint(s.Rule))
+}
+
+// findings blame those whose objects a failed step is for; n is of how many such steps it speaks.
+func (f FailedStep) findings(n int) (out finding.List) {
+	reason, fix := reasonOf(f)
+	message := strings.TrimPrefix(f.Err.Error(), attempted(f.Step)) // the field of the finding says it
+	field := string(f.Step.Address.Kind)
+	reach := finding.BlocksNothing
+	if f.held() && isRule(f.Step) {
+		reach = finding.BlocksRule
+	}
+	switch do := f.Step.Do.(type) {
+	case plan.CreateRule:
+		message, field = f.refusedRule(do.Rule.Conditions, do.Rule.Actions, n), f.ruleField(n)
+	case plan.ModifyRule:
+		message, field = f.refusedRule(do.Conditions, do.Actions, n), f.ruleField(n)
+	case plan.ChangeIngress:
+		if f.Class == Quota {
+			message += fmt.Sprintf("; the group would have %d rules", do.Total)
+			fix = "give fewer inbound-cidrs or listen-ports, name a prefix list instead, or ask AWS for a higher quota"
+		}
+	default:
+		switch {
+		case n > 1:
+			field = "" // there are several
+			message = fmt.Sprintf("AWS refuses %s: %s; what is live stays", several(f.Step.Do, n), because(f.Err))
+		case f.PutOff:
+			message = fmt.Sprintf("%s is not tried now, because AWS refuses others: %s", f.Step.Address, because(f.Err))
+		}
+	}
+	for _, ref := range f.Step.Blames {
+		out.Add(finding.Finding{
+			Object: ref, Field: field, Reason: reason, Severity: finding.Error, Message: message, Fix: fix, Blocks: reach,
+		})
+	}
+	return out
+}
+
+// several counts steps of one kind in words.
+func several(do plan.Action, n int) string {
+	switch do.(type) {
+	case plan.SetTags:
+		return fmt.Sprintf("%d changes of tags", n)
+	case plan.SetAttributes:
+		return fmt.Sprintf("%d changes of attributes", n)
+	case plan.CreateTargetGroup:
+		return fmt.Sprintf("%d new target groups", n)
+	case plan.CreateListener:
+		return fmt.Sprintf("%d new listeners", n)
+	}
+	return fmt.Sprintf("%d changes of one kind", n)
+}
+
+// ruleField is the field of the one rule that a finding is about, or the kind of resource.
+func (f FailedStep) ruleField(n int) string {
+	if of := f.Step.Rule.Of.Field; of != "" && n == 1 {
+		return of
+	}
+	return string(f.Step.Address.Kind)
+}
+
+// refusedRule is the message about rules that AWS refuses to make or change.
+func (f FailedStep) refusedRule(conditions []model.Condition, actions []model.Action, n int) string {
+	port, why := f.Step.Rule.Port, because(f.Err)
+	text := model.Rule{Conditions: conditions}.Text(port)
+	together := f.Class == Quota || f.Class == Denied
+	switch {
+	case f.Class == Quota && f.Step.Staged && n > 1:
+		return fmt.Sprintf("%d rules are changed in one step, because AWS has no room for a new target group beside the old one: %s; requests may fail until the new targets are healthy", n, why)
+	case f.Class == Quota && f.Step.Staged:
+		return fmt.Sprintf("the %s is changed in one step, because AWS has no room for a new target group beside the old one: %s; requests may fail until the new targets are healthy", text, why)
+	case together && n > 1:
+		return fmt.Sprintf("AWS refuses %d rules: %s; they stay as they are, or are not made", n, why)
+	case n > 1:
+		return fmt.Sprintf("%d rules are not tried now, because AWS refuses others: %s", n, why)
+	case f.PutOff && !together:
+		return fmt.Sprintf("the %s is not tried now, because AWS refuses others: %s", text, why)
+	}
+	then := "it is not made"
+	switch {
+	case f.Class == Invalid:
+		then = "it is held"
+	case f.Class == Unknown && !f.held():
+		then = "it is tried again"
+	case f.Step.Verb == plan.Update:
+		then = "it stays as it is"
+	}
+	return fmt.Sprintf("AWS refuses the %s that is to %s: %s; %s", text, plan.ActionsText(actions), why, then)
+}
+
+// because is what AWS says of an error: its code and its words, without what the SDK adds.
+func because(err error) string {
+	var coded interface {
+		ErrorCode() string
+		ErrorMessage() string
+	}
+	if errors.As(err, &coded) {
+		return coded.ErrorCode() + ": " + coded.ErrorMessage()
+	}
+	return err.Error()
+}
+
+// reasonOf is the reason of a failure and the way out.
+func reasonOf(f FailedStep) (reason finding.Reason, fix string) {
+	reason, fix = finding.RejectedByAWS, "correct the value that AWS names"
+	switch f.Class {
+	case Unknown, InUse, NotReady:
+		reason, fix = finding.CallFailed, "it is tried again; if it does not pass, see what the message names"
+	case Denied:
+		reason, fix = finding.AccessDenied, "add the action to the controller's IAM policy"
+		if f.kubernetes() {
+			fix = "give the controller the right, or change the policy of the cluster that refuses"
+		}
+	case Quota:
+		reason, fix = finding.QuotaReached, "ask AWS for a higher quota, or remove what is not needed"
+	}
+	if f.kubernetes() && f.Class != Denied {
+		reason, fix = finding.CallFailed, "it is tried again; if it does not pass, correct what the API server names"
+		if f.Class == Gone {
+			fix = "it is tried again; see that the custom resource definitions are installed and the namespace is there"
+		}
+	}
+	// The edge may know the reason better than the class tells.
+	var known interface{ Reason() finding.Reason }
+	if errors.As(f.Err, &known) && known.Reason() != "" {
+		reason, fix = known.Reason(), explanation(known.Reason()).WayOut
+	}
+	return reason, fix
+}
+
+// attempted is how the error of a step begins.
+func attempted(s plan.Step) string { return fmt.Sprintf("%s %s: ", s.Verb, s.Address) }
+
+func explanation(r finding.Reason) finding.Explanation {
+	for _, e := range finding.Reasons {
+		if e.Reason == r {
+			return e
+		}
+	}
+	return finding.Explanation{Reason: r}
+}

@@ -1,0 +1,419 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// How refused calls are kept rare
+//
+// A step that AWS refuses is called again with exponential back-off, however often its stack is looked
+// at for other reasons. A step with another content is another step, and is called at once.
+//
+// Refusals of one kind usually come together: a missing permission or a full quota refuses every call
+// of a kind. So the first such refusal closes a scope (the kind of call, and for permissions the
+// namespace whose objects it is for). The other steps of a closed scope are put off, and share one
+// back-off: when it is over one of them is called, and its success opens the scope for all. A few steps
+// that were not yet there when the scope closed are called all the same, so that a corrected object
+// does not wait.
+//
+// Refused values have nothing in common, but one namespace can write any number of them. Each namespace
+// has a budget of refused calls per stack; the steps beyond it are put off until there is some again.
+//
+// All of this only saves calls. What is lost at a restart is refused once more.
+
+// The back-off of refused steps.
+const (
+	firstBackOff = 5 * time.Second  // after a refusal that only a change of input, rights or quota ends
+	mostBackOff  = 15 * time.Minute // however often AWS has refused
+	busyBackOff  = 2 * time.Second  // after something was in use, or not there yet
+	mostBusy     = 5 * time.Minute
+	failBackOff  = time.Second // after a failure that may pass by itself
+	kubeBackOff  = time.Minute // at most, for the API server: it costs no call to AWS
+)
+
+// The budgets of refused calls.
+const (
+	newInClosed      = 3               // new steps called in a closed scope at once
+	newInClosedEvery = 5 * time.Minute // and one more after each such time
+	refusedAtOnce    = 20              // refused values of one namespace at once
+	refusedEvery     = 10 * time.Second
+	repeatCost       = 6 // of calls that were refused with the same content before
+	successGain      = 5 // given back by a call that AWS takes
+)
+
+// The bounds of what is remembered of one stack.
+const (
+	mostSteps   = 4096
+	mostPutOff  = 4096
+	mostScopes  = 256
+	unknownHold = 3 // failures in a row after which the steps that need a step go on without it
+)
+
+// refusals remember what AWS has refused, by stack.
+type refusals struct {
+	mu     sync.Mutex
+	stacks map[model.StackID]*stackRefusals
+}
+
+type stackRefusals struct {
+	run    int // counts runs, to forget what is not in them any more
+	steps  map[stepKey]*refusal
+	scopes map[scope]*closure
+}
+
+// refusal is what is known of one refused step.
+type refusal struct {
+	failed FailedStep
+	row    int // refusals in a row
+	due    time.Time
+	run    int // the last run in which the step occurred
+}
+
+// closure is what is known of a scope.
+type closure struct {
+	failed FailedStep // the last refusal
+	row    int
+	due    time.Time
+	tokens float64
+	filled time.Time
+	run    int // the last run in which AWS refused a step of the scope
+	// waiting are the steps that were put off without a call of their own.
+	waiting map[stepKey]*waiting
+}
+
+// waiting is a step that was put off, and the last run in which it occurred.
+type waiting struct {
+	step plan.Step
+	run  int
+}
+
+// backOff is how long to wait after the row-th refusal in a row.
+func backOff(f FailedStep, row int) time.Duration {
+	first, most := firstBackOff, mostBackOff
+	switch f.Class {
+	case InUse, NotReady:
+		first, most = busyBackOff, mostBusy
+	case Unknown:
+		first, most = failBackOff, mostBusy
+	case Gone, Conflict:
+		first = lacking
+	}
+	if f.kubernetes() {
+		most = kubeBackOff
+	}
+	return min(first<<min(row-1, 20), most)
+}
+
+// begin notes that a run begins. Without a clock nothing is remembered.
+func (m *refusals) begin(id model.StackID, now time.Time) {
+	if now.IsZero() {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s := m.stacks[id]; s != nil {
+		s.run++
+	}
+}
+
+// end forgets the steps that did not occur in the run.
+func (m *refusals) end(id model.StackID, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.stacks[id]
+	if s == nil {
+		return
+	}
+	used := map[scope]bool{}
+	for k, r := range s.steps {
+		if r.run < s.run {
+			delete(s.steps, k)
+			continue
+		}
+		for _, sc := range k.scopes() {
+			used[sc] = true
+		}
+	}
+	for sc, c := range s.scopes {
+		maps.DeleteFunc(c.waiting, func(_ stepKey, w *waiting) bool { return w.run < s.run })
+		c.fill(sc, now)
+		if len(c.waiting) == 0 && !used[sc] && c.tokens >= sc.most() && !now.Before(c.due) {
+			delete(s.scopes, sc)
+		}
+	}
+	if len(s.steps) == 0 && len(s.scopes) == 0 {
+		delete(m.stacks, id)
+	}
+}
+
+// forget drops all of a stack that is gone.
+func (m *refusals) forget(id model.StackID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.stacks, id)
+}
+
+// before returns how a step failed, if it is not to be called yet. Freed says that something has just
+// been done that the step was waiting for.
+func (m *refusals) before(id model.StackID, k stepKey, step plan.Step, freed bool, now time.Time) (FailedStep, bool) {
+	if now.IsZero() {
+		return FailedStep{}, false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.stacks[id]
+	if s == nil {
+		return FailedStep{}, false
+	}
+	known := s.steps[k]
+	if known != nil {
+		known.run = s.run
+		if now.Before(known.due) && !(freed && known.passes()) {
+			return known.failed.remembered(step, known.due.Sub(now)), true
+		}
+	}
+	for _, sc := range k.scopes() {
+		c := s.scopes[sc]
+		if c == nil {
+			continue
+		}
+		c.fill(sc, now)
+		wait := c.wait(sc, k, known != nil, s.run, now)
+		if wait == 0 {
+			continue
+		}
+		f := c.failed.remembered(step, wait)
+		if known == nil {
+			f.PutOff = true
+			c.putOff(k, step, s.run)
+		}
+		return f, true
+	}
+	return FailedStep{}, false
+}
+
+// putOff notes a step that is not called because of the others of its scope.
+func (c *closure) putOff(k stepKey, step plan.Step, run int) {
+	if w := c.waiting[k]; w != nil {
+		w.run = run
+	} else if len(c.waiting) < mostPutOff {
+		step.After = nil
+		c.waiting[k] = &waiting{step: step, run: run}
+	}
+}
+
+// pending returns how steps failed that would be planned for the rules and target groups of a stack,
+// and are not to be called yet.
+func (m *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.stacks[stack.ID]
+	if s == nil || stack.ALB == nil || now.IsZero() {
+		return nil
+	}
+	look := func(k stepKey) {
+		if r := s.steps[k]; r != nil && now.Before(r.due) {
+			r.run = s.run
+			out = append(out, r.failed.remembered(r.failed.Step, r.due.Sub(now)))
+			return
+		}
+		for _, sc := range k.scopes() {
+			c := s.scopes[sc]
+			if c == nil || c.waiting[k] == nil {
+				continue
+			}
+			c.fill(sc, now)
+			if wait := c.wait(sc, k, false, s.run, now); wait > 0 {
+				c.waiting[k].run = s.run
+				f := c.failed.remembered(c.waiting[k].step, wait)
+				f.PutOff = true
+				out = append(out, f)
+				return
+			}
+		}
+	}
+	for _, l := range stack.ALB.Listeners {
+		for _, r := range l.Rules {
+			for _, k := range ruleKeys(r, l.Port) {
+				look(k)
+			}
+		}
+	}
+	for _, g := range stack.TargetGroups {
+		look(groupKey(g))
+	}
+	return out
+}
+
+// passes reports whether the refusal is of a kind that ends when something else is gone or there.
+func (r *refusal) passes() bool { return r.failed.Class == InUse || r.failed.Class == NotReady }
+
+// fill gives a scope the tokens of the time that has passed.
+func (c *closure) fill(sc scope, now time.Time) {
+	c.tokens = min(c.tokens+float64(now.Sub(c.filled))/float64(sc.every()), sc.most())
+	c.filled = now
+}
+
+// wait is how long a step of a scope has to wait for its turn; 0: it may be called.
+func (c *closure) wait(sc scope, k stepKey, repeat bool, run int, now time.Time) time.Duration {
+	if !sc.closes {
+		cost := 1.0
+		if repeat {
+			cost = repeatCost
+		}
+		if c.tokens >= cost {
+			return 0
+		}
+		return time.Duration((cost - c.tokens) * float64(sc.every()))
+	}
+	isNew := !repeat && c.waiting[k] == nil && c.run < run && len(c.waiting) < mostPutOff
+	switch {
+	case isNew && c.tokens >= 1:
+		return 0
+	case now.Before(c.due):
+		return c.due.Sub(now)
+	case repeat && len(c.waiting) > 0:
+		// Those that were not called yet come first.
+		return backOff(c.failed, c.row)
+	}
+	return 0
+}
+
+// refused remembers that AWS refused a step, and returns the failure with the time of the next call.
+func (m *refusals) refused(id model.StackID, k stepKey, f FailedStep, now time.Time) FailedStep {
+	f.Row, f.Wait = 1, backOff(f, 1)
+	if now.IsZero() {
+		return f
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stacks == nil {
+		m.stacks = map[model.StackID]*stackRefusals{}
+	}
+	s := m.stacks[id]
+	if s == nil {
+		s = &stackRefusals{steps: map[stepKey]*refusal{}, scopes: map[scope]*closure{}}
+		m.stacks[id] = s
+	}
+	r := s.steps[k]
+	repeat := r != nil
+	if r == nil {
+		s.makeRoom()
+		r = &refusal{}
+		s.steps[k] = r
+	}
+	r.row++
+	r.run, r.due = s.run, now.Add(backOff(f, r.row))
+	f.Row, f.Wait = r.row, r.due.Sub(now)
+	r.failed = f
+	r.failed.Step.After = nil
+	if sc, ok := k.scope(f); ok {
+		s.close(sc, k, r.failed, repeat, now)
+	}
+	return f
+}
+
+// close notes a refusal in its scope.
+func (s *stackRefusals) close(sc scope, k stepKey, f FailedStep, repeat bool, now time.Time) {
+	c := s.scopes[sc]
+	if c == nil {
+		if len(s.scopes) >= mostScopes {
+			return
+		}
+		c = &closure{filled: now, tokens: sc.most(), waiting: map[stepKey]*waiting{}}
+		s.scopes[sc] = c
+		if sc.closes {
+			c.failed, c.row, c.due, c.run = f, 1, now.Add(backOff(f, 1)), s.run
+			return
+		}
+	}
+	waited := c.waiting[k] != nil
+	delete(c.waiting, k)
+	c.failed, c.run = f, s.run
+	switch {
+	case !sc.closes && repeat:
+		c.tokens -= repeatCost
+	case !sc.closes:
+		c.tokens--
+	case !repeat && !waited && c.tokens >= 1:
+		c.tokens--
+	default:
+		c.row++
+		c.due = now.Add(backOff(f, c.row))
+	}
+}
+
+// makeRoom forgets the step that is due first where too many are remembered.
+func (s *stackRefusals) makeRoom() {
+	if len(s.steps) < mostSteps {
+		return
+	}
+	var first stepKey
+	var due time.Time
+	for k, r := range s.steps {
+		if due.IsZero() || r.due.Before(due) {
+			first, due = k, r.due
+		}
+	}
+	delete(s.steps, first)
+}
+
+// taken forgets the refusals that a successful call shows to be over: those of the step itself with any
+// content, those of its scope, and where it frees room those at a quota.
+func (m *refusals) taken(id model.StackID, k stepKey, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.stacks[id]
+	if s == nil {
+		return
+	}
+	delete(s.steps, k)
+	for other := range s.steps {
+		if other.what == k.what && other.rule == k.rule && other.address == k.address {
+			delete(s.steps, other)
+		}
+	}
+	for _, sc := range k.scopes() {
+		c := s.scopes[sc]
+		switch {
+		case c == nil:
+		case sc.closes:
+			delete(s.scopes, sc)
+		default:
+			c.fill(sc, now)
+			c.tokens = min(c.tokens+successGain, sc.most())
+		}
+	}
+	kinds := k.frees()
+	if len(kinds) == 0 {
+		return
+	}
+	for other, r := range s.steps {
+		if r.failed.Class == Quota && slices.Contains(kinds, other.address.Kind) {
+			r.due = now
+		}
+	}
+	maps.DeleteFunc(s.scopes, func(sc scope, _ *closure) bool {
+		return sc.class == Quota && slices.Contains(kinds, sc.kind)
+	})
+}
+
+// tenant is the namespace that all of the objects are in, "" if there are several.
+func tenant(refs []finding.Ref) string {
+	if len(refs) == 0 {
+		return ""
+	}
+	for _, r := range refs {
+		if r.Namespace != refs[0].Namespace {
+			return ""
+		}
+	}
+	return refs[0].Namespace
+}

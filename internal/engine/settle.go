@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+	"time"
+)
+
+// worthTelling is after how many times in a row people hear of something that is in use: a few minutes.
+const worthTelling = 7
+
+// settle turns what failed at last into findings, and sets when to look again.
+func (r *run) settle(lacksFacts bool) {
+	if lacksFacts {
+		r.retry(lacking)
+	}
+	for i := range r.out.Failed {
+		f := &r.out.Failed[i]
+		if f.Called && (f.Class == Gone || f.Class == Conflict) {
+			// It was planned again and again, so the view is not old.
+			*f = r.e.refused.refused(r.out.ID, f.key, *f, r.e.now())
+		}
+	}
+	failed := append(slices.Clone(r.held), r.out.Failed...)
+	for _, f := range failed {
+		r.retryFailed(f)
+	}
+	r.out.Done = r.out.Done && !slices.ContainsFunc(r.held, func(f FailedStep) bool { return f.Class != Invalid })
+	r.out.Findings = append(r.out.Findings, r.findings(failed)...).Sorted()
+	r.e.refused.end(r.out.ID, r.e.now())
+	r.slowDown()
+}
+
+// retryFailed looks again when a failed step may be called again.
+func (r *run) retryFailed(f FailedStep) {
+	switch turn := turn(f.Err); {
+	case turn > 0 && f.Called:
+		r.retry(turn)
+		return
+	case f.Wait > 0:
+		r.retry(f.Wait)
+	}
+	if f.Called && (f.Class == Throttled || f.Class == Unknown) {
+		r.out.Err, r.out.FailedIn = errors.Join(r.out.Err, f.Err), Applying
+	}
+}
+
+// turn is when a call that was not sent, because its pace is used up, would have its turn; zero if
+// the error does not say.
+func turn(err error) time.Duration {
+	var paced interface{ RetryAfter() time.Duration }
+	if errors.As(err, &paced) {
+		return paced.RetryAfter()
+	}
+	return 0
+}
