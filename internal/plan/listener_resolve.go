@@ -108,6 +108,7 @@ func (b *builder) resolveRules(l *listenerPlan, blocked []finding.Ref) {
 		l.rules[i].wish.Actions = b.resolved(l.rules[i].wish.Actions)
 	}
 	b.retainRules(l, taken)
+	b.tellUnreachable(l)
 	b.keep(l.defaults)
 	for _, r := range l.rules {
 		if r.held {
@@ -117,7 +118,7 @@ func (b *builder) resolveRules(l *listenerPlan, blocked []finding.Ref) {
 }
 
 func (b *builder) wishes(port int32) bool {
-	return slices.ContainsFunc(b.want.ALB.Listeners, func(l model.Listener) bool { return l.Port == port })
+	return b.want.ALB != nil && slices.ContainsFunc(b.want.ALB.Listeners, func(l model.Listener) bool { return l.Port == port })
 }
 
 // unresolved says whether an action names a target group that does not exist, and reports it. One

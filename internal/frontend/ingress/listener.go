@@ -41,14 +41,31 @@ func (t *translation) listener(p *port) model.Listener {
 			}
 		}
 	}
-	t.unreachable(rules)
 	l.Rules = rules
 	shadowing := model.RegexHostsCoverAll
 	if t.opt.ExactRegexHosts {
 		shadowing = model.RegexHostsCoverThemselves
 	}
 	l.Rules = model.Optimize(l, shadowing)
+	t.tellDropped(rules, l.Rules)
 	return l
+}
+
+// tellDropped reports rules that are not made because redirects of other members answer their requests. Of
+// rules that are made, the plan reports which get no requests.
+func (t *translation) tellDropped(all, made []model.Rule) {
+	if len(all) == len(made) {
+		return
+	}
+	kept := map[finding.Origin]bool{}
+	for _, r := range made {
+		kept[r.Origin] = true
+	}
+	for _, c := range model.Unreachable(all) {
+		if !kept[all[c.Rule].Origin] {
+			t.found.Add(plan.UnreachableRule(all[c.Rule], all[c.By]))
+		}
+	}
 }
 
 func (t *translation) listenerAttributes(p *port) (map[string]string, []finding.Origin) {

@@ -1,19 +1,15 @@
-package ingress
+package model
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/fulcrum-lb/fulcrum/internal/finding"
-	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // covering finds for a host and path the first rule that answers all requests for them. Only rules that
 // look at nothing but host and path count, and of wildcards only one for a whole rest: a rule that is
 // called unreachable is so.
 type covering struct {
-	rules []model.Rule
+	rules []Rule
 	hosts map[string]*pathsSeen // by host pattern
 	ends  map[string]*pathsSeen // of hosts "*end", by end
 }
@@ -24,44 +20,46 @@ type pathsSeen struct {
 	begins map[string]int // of paths "begin*", by beginning
 }
 
-// unreachable tells members whose rules get no requests, because rules of other members stand before them.
-func (t *translation) unreachable(rules []model.Rule) {
+// Covered is a rule that gets no requests, by its place, because rules before it answer them all. By is
+// the place of one of these that is another member's.
+type Covered struct{ Rule, By int }
+
+// Unreachable finds the rules of a listener, in order of precedence, that get no requests because rules of
+// other members stand before them. Held rules cover nothing.
+func Unreachable(rules []Rule) []Covered {
+	var out []Covered
 	c := covering{rules: rules, hosts: map[string]*pathsSeen{}, ends: map[string]*pathsSeen{}}
 	for i, r := range rules {
-		if by := c.find(r); by != nil {
-			t.found.Add(finding.Finding{
-				Object: r.Member, Field: r.Origin.Field, Reason: finding.RuleUnreachable, Severity: finding.Warning,
-				Message: fmt.Sprintf("%s gets no requests; %s of %s comes first in group order and answers them", conditionText(r), by.Origin.Field, by.Member),
-				Fix:     "change the host or path of one of them, or set group.order",
-			})
+		if by, ok := c.find(r); ok && !r.Held {
+			out = append(out, Covered{i, by})
 		}
 		c.note(i)
 	}
+	return out
 }
 
-// find returns the rule of another member that answers requests of a rule, if all of its requests are
-// answered before it; nil otherwise.
-func (c *covering) find(r model.Rule) *model.Rule {
-	var other *model.Rule
+// find returns the place of a rule of another member that answers requests of a rule, if all of its
+// requests are answered before it.
+func (c *covering) find(r Rule) (by int, found bool) {
 	hosts, paths := patternsOf(r)
 	for _, h := range hosts {
 		for _, p := range paths {
 			i, ok := c.coverOf(h, p)
 			if !ok {
-				return nil
+				return 0, false
 			}
-			if by := &c.rules[i]; by.Member != r.Member && other == nil {
-				other = by
+			if c.rules[i].Member != r.Member && !found {
+				by, found = i, true
 			}
 		}
 	}
-	return other
+	return by, found
 }
 
 // note adds a rule to those that come before the next ones.
 func (c *covering) note(i int) {
 	r := c.rules[i]
-	if r.Held || !slices.ContainsFunc(r.Conditions, isHostOrPath) || slices.ContainsFunc(r.Conditions, func(x model.Condition) bool { return !isHostOrPath(x) }) {
+	if r.Held || !slices.ContainsFunc(r.Conditions, isHostOrPath) || slices.ContainsFunc(r.Conditions, func(x Condition) bool { return !isHostOrPath(x) }) {
 		return
 	}
 	hosts, paths := patternsOf(r)
@@ -137,20 +135,20 @@ func (s *pathsSeen) coverOf(path string) (best int, found bool) {
 
 // patternsOf are the hosts and paths of a rule. One without a host or path has all; an expression is an
 // empty pattern, of which nothing is known.
-func patternsOf(r model.Rule) (hosts, paths []string) {
+func patternsOf(r Rule) (hosts, paths []string) {
 	for _, c := range r.Conditions {
 		switch c := c.(type) {
-		case model.HostHeader:
+		case HostHeader:
 			for _, v := range c.Values {
 				hosts = append(hosts, strings.ToLower(v))
 			}
 			hosts = append(hosts, make([]string, len(c.Regex))...)
-		case model.PathPattern:
+		case PathPattern:
 			paths = append(append(paths, c.Values...), make([]string, len(c.Regex))...)
 		}
 	}
 	if len(hosts) == 0 {
-		hosts = []string{anyHost}
+		hosts = []string{"*"}
 	}
 	if len(paths) == 0 {
 		paths = []string{"/*"}
@@ -158,19 +156,10 @@ func patternsOf(r model.Rule) (hosts, paths []string) {
 	return hosts, paths
 }
 
-func isHostOrPath(c model.Condition) bool {
+func isHostOrPath(c Condition) bool {
 	switch c.(type) {
-	case model.HostHeader, model.PathPattern:
+	case HostHeader, PathPattern:
 		return true
 	}
 	return false
-}
-
-// conditionText names a rule by its hosts and paths.
-func conditionText(r model.Rule) string {
-	hosts, paths := r.Hosts(), r.Paths()
-	if len(hosts) == 0 {
-		return fmt.Sprintf("the rule for path %q", strings.Join(paths, ", "))
-	}
-	return fmt.Sprintf("the rule for host %q and path %q", strings.Join(hosts, ", "), strings.Join(paths, ", "))
 }

@@ -1,12 +1,10 @@
-package ingress
+package model
 
 import (
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
-	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // A rule that is reported as unreachable gets no request at all, whatever it is.
@@ -17,31 +15,29 @@ func TestAnUnreachableRuleGetsNoRequest(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		pick := func(of []string) string { return of[r.IntN(len(of))] }
-		var rules []model.Rule
+		var rules []Rule
 		for i := range 2 + r.IntN(6) {
-			rule := model.Rule{Member: finding.Ref{Kind: "Ingress", Namespace: "n", Name: string(rune('a' + i%3))}, Origin: finding.Origin{Field: string(rune('0' + i))}}
+			rule := Rule{Member: finding.Ref{Kind: "Ingress", Namespace: "n", Name: string(rune('a' + i%3))}, Origin: finding.Origin{Field: string(rune('0' + i))}}
 			if h := pick(hosts); h != "" {
-				rule.Conditions = append(rule.Conditions, model.HostHeader{Values: []string{h}})
+				rule.Conditions = append(rule.Conditions, HostHeader{Values: []string{h}})
 			}
 			if p := pick(paths); p != "" {
-				rule.Conditions = append(rule.Conditions, model.PathPattern{Values: []string{p, pick(paths[1:])}})
+				rule.Conditions = append(rule.Conditions, PathPattern{Values: []string{p, pick(paths[1:])}})
 			}
 			if r.IntN(5) == 0 {
-				rule.Conditions = append(rule.Conditions, model.RequestMethod{Values: []string{"GET"}})
+				rule.Conditions = append(rule.Conditions, RequestMethod{Values: []string{"GET"}})
 			}
 			rules = append(rules, rule)
 		}
-		tr := &translation{}
-		tr.unreachable(rules)
 		dead := map[string]bool{}
-		for _, f := range tr.found {
-			dead[f.Field] = true
+		for _, c := range Unreachable(rules) {
+			dead[rules[c.Rule].Origin.Field] = true
 			reported++
 		}
 		for _, h := range []string{"a.test", "b.test", "x.a.test", "y.x.a.test", "z", "c.test"} {
 			for _, p := range []string{"/", "/a", "/a/", "/a/b", "/a/b/c", "/ab", "/c", "/aa"} {
 				for _, m := range []string{"GET", "PUT"} {
-					if i, ok := model.Evaluate(rules, model.Request{Host: h, Path: p, Method: m}); ok && dead[rules[i].Origin.Field] {
+					if i, ok := Evaluate(rules, Request{Host: h, Path: p, Method: m}); ok && dead[rules[i].Origin.Field] {
 						t.Fatalf("seed %d: %s %s%s meets rule %d, which is reported as unreachable: %+v", seed, m, h, p, i, rules)
 					}
 				}
@@ -55,15 +51,15 @@ func TestAnUnreachableRuleGetsNoRequest(t *testing.T) {
 
 // What is covered is found: the same conditions, a path below another, and a host below a wildcard.
 func TestUnreachableRulesAreFound(t *testing.T) {
-	rule := func(member, host, path string) model.Rule {
-		r := model.Rule{Member: finding.Ref{Kind: "Ingress", Name: member}, Conditions: []model.Condition{model.PathPattern{Values: []string{path}}}}
+	rule := func(member, host, path string) Rule {
+		r := Rule{Member: finding.Ref{Kind: "Ingress", Name: member}, Conditions: []Condition{PathPattern{Values: []string{path}}}}
 		if host != "" {
-			r.Conditions = append(r.Conditions, model.HostHeader{Values: []string{host}})
+			r.Conditions = append(r.Conditions, HostHeader{Values: []string{host}})
 		}
 		return r
 	}
 	for name, c := range map[string]struct {
-		front, behind model.Rule
+		front, behind Rule
 		want          bool
 	}{
 		"the same conditions":     {rule("a", "H.test", "/x"), rule("b", "h.test", "/x"), true},
@@ -75,15 +71,9 @@ func TestUnreachableRulesAreFound(t *testing.T) {
 		"a wider host":            {rule("a", "h.test", "/*"), rule("b", "*.test", "/*"), false},
 		"its own rule":            {rule("a", "h.test", "/*"), rule("a", "h.test", "/x"), false},
 	} {
-		tr := &translation{}
-		tr.unreachable([]model.Rule{c.front, c.behind})
-		if got := len(tr.found) == 1; got != c.want {
-			t.Errorf("%s: reported is %v", name, got)
-		}
-		for _, f := range tr.found {
-			if f.Object.Name != "b" || !strings.Contains(f.Message, "Ingress /a") && !strings.Contains(f.Message, "Ingress a") {
-				t.Errorf("%s: %s", name, f)
-			}
+		found := Unreachable([]Rule{c.front, c.behind})
+		if got := len(found) == 1 && found[0] == (Covered{Rule: 1, By: 0}); got != c.want {
+			t.Errorf("%s: %v", name, found)
 		}
 	}
 }
