@@ -1,0 +1,73 @@
+package adversary
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// Within these times what a victim does must be effective, whatever the attacker does. They are a
+// little more than what the victims need without an attacker.
+const (
+	changeWithin   = 2 * time.Minute
+	deletionWithin = 2 * time.Minute
+	rolloutWithin  = 30 * time.Second // AWS gives an address of a pod that is gone to another pod
+	cleanWithin    = 15 * time.Minute // until nothing of the attacker is left
+)
+
+// act is something that a victim does.
+type act struct {
+	name   string
+	within time.Duration
+	do     func(w *world)
+}
+
+func change(name string, r route) act {
+	return act{"change of " + name, changeWithin, func(w *world) {
+		h := ingresses()[name]
+		h.routes = append(h.routes, r)
+		w.apply(h.docs())
+	}}
+}
+
+func deletion(name string) act {
+	return act{"deletion of " + name, deletionWithin, func(w *world) {
+		h := ingresses()[name]
+		w.delete(cluster.KindIngress, h.namespace, h.name)
+	}}
+}
+
+func rollout() act {
+	return act{"rollout of pay/web", rolloutWithin, func(w *world) {
+		all := workloads()
+		web := all[slices.IndexFunc(all, func(o workload) bool { return o.key() == "pay/web" })]
+		old := web.podName(replaced)
+		web.pods = append(slices.DeleteFunc(web.pods, func(a string) bool { return a == replaced }), replacement)
+		w.apply(web.podDocs())
+		w.delete(cluster.KindPod, web.namespace, old)
+	}}
+}
+
+// scenarios are what the victims do in the course of a history: a change, a deletion and a rollout.
+func scenarios() [][]act {
+	open := change("pay/shop", route{"shop.example.com", "/new", "api"})
+	vault := change("pay/vault", route{"vault.app.test", "/new", "api"})
+	solo := change("pay/solo", route{"solo.example.com", "/new", "api"})
+	return [][]act{
+		{open, rollout(), deletion("blog/vault-extra")},
+		{deletion("blog/extra"), vault, rollout()},
+		{rollout(), deletion("blog/extra"), solo},
+		{deletion("blog/vault-extra"), open, rollout()},
+	}
+}
+
+// apply creates or changes objects as their owner does.
+func (w *world) apply(docs string) { w.Apply(w.fill.Replace(docs)) }
+
+func (w *world) delete(kind cluster.Kind, namespace, name string) {
+	if err := w.Store.Delete(cluster.Ref{Kind: kind, Namespace: namespace, Name: name}); err != nil {
+		panic(fmt.Sprintf("delete %s %s/%s: %v", kind, namespace, name, err))
+	}
+}

@@ -1,0 +1,291 @@
+package adversary
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/rig"
+)
+
+// epoch is what the victims have after some of their acts, as seen without the attacker.
+type epoch struct {
+	facts
+	since  time.Time     // when its act was done
+	within time.Duration // when it must be effective, after since
+}
+
+// course is a run without the attacker: what the victims have at the beginning and after each act,
+// and what is there in the end.
+type course struct {
+	epochs []facts
+	state  []string
+	calls  int
+}
+
+var courses struct {
+	sync.Mutex
+	known map[setup]course
+}
+
+// undisturbed returns the course of a setup.
+func undisturbed(t *testing.T, s setup) course {
+	t.Helper()
+	courses.Lock()
+	defer courses.Unlock()
+	if c, ok := courses.known[s]; ok {
+		return c
+	}
+	var c course
+	if failures := inWorld(t, s, rig.Options{}, func(w *world) {
+		c.epochs = append(c.epochs, w.facts())
+		for _, a := range scenarios()[s.scenario] {
+			a.do(w)
+			w.run(a.within)
+			c.epochs = append(c.epochs, w.facts())
+			w.run(10 * time.Minute)
+			for _, text := range c.epochs[len(c.epochs)-1].differences(w.facts()) {
+				w.rec.Errorf("%s is not effective after %v without an attacker: %s", a.name, a.within, text)
+			}
+		}
+		c.state = w.State()
+		c.calls = w.Emulator.Calls().Total()
+		for _, e := range w.events() {
+			if e.warning {
+				w.rec.Errorf("a warning without an attacker: %v", e)
+			}
+		}
+	}); len(failures) > 0 {
+		t.Fatalf("%v, without an attacker: %s", s, strings.Join(failures, "\n"))
+	}
+	if courses.known == nil {
+		courses.known = map[setup]course{}
+	}
+	courses.known[s] = c
+	return c
+}
+
+// differences lists what is not the same.
+func (f facts) differences(o facts) []string {
+	var out []string
+	for k := range union(f.settings, o.settings) {
+		if f.settings[k] != o.settings[k] {
+			out = append(out, fmt.Sprintf("%s: %q, then %q", k, f.settings[k], o.settings[k]))
+		}
+	}
+	for k := range union(f.answers, o.answers) {
+		if f.answers[k] != o.answers[k] {
+			out = append(out, fmt.Sprintf("%s: %q, then %q", k, f.answers[k].text, o.answers[k].text))
+		}
+	}
+	for k := range union(f.targets, o.targets) {
+		if !slices.Equal(f.targets[k], o.targets[k]) {
+			out = append(out, fmt.Sprintf("targets of %s: %q, then %q", k, f.targets[k], o.targets[k]))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func union[K comparable, V any](a, b map[K]V) map[K]bool {
+	out := map[K]bool{}
+	for k := range a {
+		out[k] = true
+	}
+	for k := range b {
+		out[k] = true
+	}
+	return out
+}
+
+// judge compares what is there with what is expected.
+type judge struct {
+	course  course
+	epochs  []epoch // that have begun
+	ids     map[string]string
+	verdict []string // what was wrong when something was for the first time
+}
+
+// expect begins to compare.
+func (w *world) expect(c course) {
+	w.judge = &judge{course: c, epochs: []epoch{{facts: c.epochs[0]}}, ids: w.facts().ids}
+	w.dirty = true
+	w.look()
+}
+
+// perform lets a victim act. Its effect is expected from now on, and required after a while.
+func (w *world) perform(a act) {
+	if j := w.judge; j != nil {
+		j.epochs = append(j.epochs, epoch{j.course.epochs[len(j.epochs)], time.Now(), a.within})
+	}
+	a.do(w)
+}
+
+// allowed are the epochs that may be seen now: the last one, and those before it as long as what
+// follows on them need not be effective.
+func (j *judge) allowed(now time.Time) []facts {
+	last := len(j.epochs) - 1
+	first := last
+	for first > 0 && now.Before(j.epochs[first].since.Add(j.epochs[first].within)) {
+		first--
+	}
+	var out []facts
+	for _, e := range j.epochs[first:] {
+		out = append(out, e.facts)
+	}
+	return out
+}
+
+// deadline is when the next act has to be effective; false if all are.
+func (j *judge) deadline(now time.Time) (time.Time, bool) {
+	var next time.Time
+	for _, e := range j.epochs {
+		if at := e.since.Add(e.within); at.After(now) && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	return next, !next.IsZero()
+}
+
+// look compares what is there now, if AWS has changed since the last time. What is wrong first is
+// kept.
+func (w *world) look() {
+	j := w.judge
+	if j == nil || len(j.verdict) > 0 || !w.dirty || w.rec.Failed() {
+		return
+	}
+	w.dirty = false
+	now := time.Now()
+	for _, text := range w.compare(j.allowed(now), w.facts(), j) {
+		j.verdict = append(j.verdict, fmt.Sprintf("after %v: %s", now.Sub(j.begun()).Round(time.Millisecond), text))
+	}
+}
+
+func (j *judge) begun() time.Time {
+	return time.Date(2000, 1, 1, 0, 10, 0, 0, time.UTC) // of the bubble, and ten minutes to come up
+}
+
+// compare lists what no allowed epoch has.
+func (w *world) compare(allowed []facts, got facts, j *judge) []string {
+	var out []string
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	keys := map[string]bool{}
+	for _, e := range allowed {
+		maps.Copy(keys, union(e.settings, nil))
+	}
+	for k := range got.settings {
+		if strings.HasPrefix(k, "other load balancer ") || w.strict() && !strings.HasPrefix(k, "target group ") && !strings.HasPrefix(k, fromLoadBalancers) {
+			keys[k] = true
+		}
+	}
+	for k := range keys {
+		if !slices.ContainsFunc(allowed, func(e facts) bool { return e.settings[k] == got.settings[k] }) && !w.moving(allowed, k) {
+			say("%s is %q, want %q", k, got.settings[k], allowed[len(allowed)-1].settings[k])
+		}
+	}
+	for r, a := range got.answers {
+		if slices.ContainsFunc(allowed, func(e facts) bool { return e.answers[r] == a }) {
+			continue
+		}
+		want := allowed[len(allowed)-1].answers[r]
+		if w.openlyGiven(r, a, want) {
+			continue
+		}
+		say("%s is answered with %q, want %q", r, a.text, want.text)
+	}
+	out = append(out, compareTargets(allowed, got)...)
+	for k, id := range got.ids {
+		if was := j.ids[k]; was != "" && was != id && everywhere(allowed, k) {
+			say("%s is another one: %s, not %s", k, id, was)
+		}
+		if everywhere(allowed, k) {
+			j.ids[k] = id
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// moving reports whether a setting is in the middle of a change of the victims, of something that
+// is made or deleted in several calls.
+func (w *world) moving(allowed []facts, key string) bool {
+	if !strings.HasPrefix(key, "target group ") || len(allowed) == 1 {
+		return false
+	}
+	for _, e := range allowed[1:] {
+		if e.settings[key] != allowed[0].settings[key] {
+			return true
+		}
+	}
+	return false
+}
+
+func everywhere(allowed []facts, key string) bool {
+	return !slices.ContainsFunc(allowed, func(e facts) bool { return e.ids[key] == "" })
+}
+
+// compareTargets allows what is between two epochs: nothing that none has, and everything that all
+// have.
+func compareTargets(allowed []facts, got facts) []string {
+	var out []string
+	names := map[string]bool{}
+	for _, e := range allowed {
+		maps.Copy(names, union(e.targets, nil))
+	}
+	for name := range names {
+		has, seen := got.targets[name]
+		some := map[string]bool{}
+		all, optional := allowed[0].targets[name], false
+		for _, e := range allowed {
+			list, there := e.targets[name]
+			optional = optional || !there
+			for _, t := range list {
+				some[t] = true
+			}
+			all = slices.DeleteFunc(slices.Clone(all), func(t string) bool { return !slices.Contains(list, t) })
+		}
+		if !seen && !optional {
+			out = append(out, fmt.Sprintf("target group %s is gone", name))
+			continue
+		}
+		for _, t := range has {
+			if !some[t] {
+				out = append(out, fmt.Sprintf("target group %s has target %s, want %v", name, t, allowed[len(allowed)-1].targets[name]))
+			}
+		}
+		for _, t := range all {
+			if !optional && !slices.Contains(has, t) {
+				out = append(out, fmt.Sprintf("target group %s lacks target %s, want %v", name, t, allowed[len(allowed)-1].targets[name]))
+			}
+		}
+	}
+	return out
+}
+
+// drive lets time pass and looks where something has to be effective.
+func (w *world) drive(d time.Duration) {
+	end := time.Now().Add(d)
+	for {
+		until := end
+		if w.judge != nil {
+			if at, ok := w.judge.deadline(time.Now()); ok && at.Before(end) {
+				until = at
+			}
+		}
+		w.run(time.Until(until))
+		w.dirty = true
+		w.look()
+		if !until.Before(end) || w.wrong() {
+			return
+		}
+	}
+}
+
+// wrong reports whether the history has failed already.
+func (w *world) wrong() bool {
+	return w.rec.Failed() || w.judge != nil && len(w.judge.verdict) > 0
+}

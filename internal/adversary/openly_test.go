@@ -1,0 +1,178 @@
+package adversary
+
+import (
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+)
+
+// In cooperative mode a member may put its rules in front of another's by its group order, and
+// answer what no rule answers. That is what the attacker is openly given, once it is accepted, and
+// nothing else. Whether it is accepted is decided here a second time.
+
+const annotationPrefix = "alb.ingress.kubernetes.io/"
+
+// lingering is how long a rule may stay after its Ingress has changed or gone.
+const lingering = 2 * time.Minute
+
+var validGroup = regexp.MustCompile(`^([a-z0-9][-a-z0-9.]*)?[a-z0-9]$`)
+
+// acceptedIn is the victims' stack that an Ingress of the attacker is an accepted member of, empty
+// if it is none.
+func (w *world) acceptedIn(ing *networkingv1.Ingress) string {
+	group, named := ing.Annotations[annotationPrefix+"group.name"]
+	if class, ok := ing.Annotations["kubernetes.io/ingress.class"]; ok {
+		if w.access == shutOut || class != "alb" {
+			return ""
+		}
+	} else {
+		switch name := ing.Spec.IngressClassName; {
+		case name == nil:
+			return ""
+		case *name == "alb" && w.access != shutOut:
+		case *name == attackerClass && w.access == classOwner:
+			obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngressClassParams, Name: attackerClass})
+			if p, ok := obj.(*elbv2.IngressClassParams); err == nil && ok && p.Spec.Group != nil {
+				group, named = p.Spec.Group.Name, true
+			}
+		default:
+			return ""
+		}
+	}
+	if !named || len(group) > 63 || !validGroup.MatchString(group) {
+		return ""
+	}
+	if _, theirs := stackOf[group]; theirs && group != "solo" {
+		return group
+	}
+	return ""
+}
+
+// openlyGiven reports whether an accepted member of the attacker may answer a request of a victim's
+// client, because it comes first by group order or because no rule of a victim answers.
+func (w *world) openlyGiven(r request, got, want answer) bool {
+	return w.inFront(r, got, want) != nil
+}
+
+// inFront finds the Ingress that is openly given the answer to a request.
+func (w *world) inFront(r request, got, want answer) *networkingv1.Ingress {
+	if w.isolated || strings.Contains(got.text, "forward to pay/") || strings.Contains(got.text, "forward to blog/") {
+		return nil
+	}
+	now := time.Now()
+	for _, m := range w.memberships {
+		if m.stack != r.stack || !m.until.IsZero() && now.After(m.until.Add(lingering)) && w.replaced(m) {
+			continue
+		}
+		if want.byDefault && m.ing.Spec.DefaultBackend != nil {
+			return m.ing
+		}
+		if !want.byDefault && !before(m.ing, r) {
+			continue
+		}
+		for _, rule := range m.ing.Spec.Rules {
+			if rule.HTTP == nil || !hostMatches(m.ing, rule.Host, r.host) {
+				continue
+			}
+			for _, p := range rule.HTTP.Paths {
+				if pathMatches(m.ing, p, r.path) {
+					return m.ing
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// replaced reports whether a version of an Ingress has nothing to say any more: the Ingress is gone,
+// or what it says now is accepted. One that cannot be accepted any more keeps its live rules.
+func (w *world) replaced(m membership) bool {
+	ref := cluster.RefOf(m.ing)
+	for _, o := range w.memberships {
+		if o.until.IsZero() && cluster.RefOf(o.ing) == ref {
+			return o.stack != ""
+		}
+	}
+	return true
+}
+
+// before reports whether an Ingress of the attacker comes before the owner of a request's rule.
+func before(ing *networkingv1.Ingress, r request) bool {
+	order := 0
+	if raw, ok := ing.Annotations[annotationPrefix+"group.order"]; ok {
+		n, err := strconv.Atoi(raw)
+		if err != nil || n < -1000 || n > 1000 {
+			return false
+		}
+		order = n
+	}
+	return order < r.order || order == r.order && ing.Namespace+"/"+ing.Name < r.owner
+}
+
+func hostMatches(ing *networkingv1.Ingress, pattern, host string) bool {
+	if ok, err := path.Match(pattern, host); pattern == "" || err == nil && ok {
+		return true
+	}
+	for key, value := range ing.Annotations { // conditions may name further hosts
+		if strings.HasPrefix(key, annotationPrefix+"conditions.") && (strings.Contains(value, host) || strings.Contains(value, "*") || strings.Contains(value, "regex")) {
+			return true
+		}
+	}
+	return false
+}
+
+func pathMatches(ing *networkingv1.Ingress, p networkingv1.HTTPIngressPath, requested string) bool {
+	kind := networkingv1.PathTypeImplementationSpecific
+	if p.PathType != nil {
+		kind = *p.PathType
+	}
+	for key := range ing.Annotations { // and further paths
+		if strings.HasPrefix(key, annotationPrefix+"conditions.") {
+			return true
+		}
+	}
+	switch kind {
+	case networkingv1.PathTypeExact:
+		return p.Path == requested
+	case networkingv1.PathTypePrefix:
+		prefix := strings.TrimSuffix(p.Path, "/")
+		return prefix == "" || requested == prefix || strings.HasPrefix(requested, prefix+"/")
+	}
+	if ing.Annotations[annotationPrefix+"use-regex-path-match"] == "true" || p.Path == "" {
+		return true
+	}
+	glob := regexp.QuoteMeta(p.Path)
+	glob = strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(glob)
+	ok, err := regexp.MatchString("^"+glob+"$", requested)
+	return err == nil && ok
+}
+
+// ail keeps the attacker's targets from getting healthy, where a history says so.
+func (w *world) ail() {
+	if w.sick == nil {
+		return
+	}
+	p, unlock := w.partition()
+	defer unlock()
+	for _, g := range p.ELB.TargetGroups {
+		if strings.HasPrefix(g.Name, "k8s-pay-") || strings.HasPrefix(g.Name, "k8s-blog-") {
+			continue
+		}
+		for _, t := range g.Targets {
+			if t.Verdict == nil && w.sick(t.ID) {
+				t.Verdict = &emulated.Verdict{State: elbtypes.TargetHealthStateEnumUnhealthy, Reason: elbtypes.TargetHealthReasonEnumFailedHealthChecks}
+				t.Judged = time.Now()
+			}
+		}
+	}
+}
