@@ -24,16 +24,42 @@ type compiled struct {
 	then    dataplane.Rule
 }
 
+// endpoint is a port of a load balancer.
+type endpoint struct {
+	lb   string
+	port int32
+}
+
 // answers fills in what the load balancers answer to the requests of the victims' clients.
 func (w *world) answers(f facts, p *emulated.Partition) {
-	type at struct {
-		lb   string
-		port int32
+	rules := w.rules(p, func(lb string) bool { return w.stackOfARN(lb) != "" })
+	for _, r := range requests() {
+		f.answers[r] = w.answer(p, rules[endpoint{w.lbs[r.stack], r.port}], r.facts())
 	}
-	rules := map[at][]compiled{}
+}
+
+// ask sends one request.
+func (w *world) ask(lb string, port int32, host, path string) answer {
+	p, unlock := w.partition()
+	defer unlock()
+	rules := w.rules(p, func(arn string) bool { return arn == lb })
+	return w.answer(p, rules[endpoint{lb, port}], request{host: host, path: path}.facts())
+}
+
+func (w *world) answer(p *emulated.Partition, list []compiled, r dataplane.Facts) answer {
+	i := slices.IndexFunc(list, func(c compiled) bool { return c.matcher.Match(r) })
+	if i < 0 {
+		return answer{text: "connection refused"}
+	}
+	return answer{w.textOf(p, list[i].then), list[i].rule.IsDefault()}
+}
+
+// rules are those of some load balancers, in the order in which they are tried.
+func (w *world) rules(p *emulated.Partition, of func(lb string) bool) map[endpoint][]compiled {
+	rules := map[endpoint][]compiled{}
 	for _, r := range p.ELB.Rules {
 		l := p.ELB.Listeners[r.Listener]
-		if l == nil || w.stackOfARN(l.LoadBalancer) == "" {
+		if l == nil || !of(l.LoadBalancer) {
 			continue
 		}
 		then, err := serve.RuleOf(r)
@@ -46,7 +72,7 @@ func (w *world) answers(f facts, p *emulated.Partition) {
 			w.rec.Errorf("a rule cannot be matched: %v", err)
 			continue
 		}
-		key := at{l.LoadBalancer, l.Port}
+		key := endpoint{l.LoadBalancer, l.Port}
 		rules[key] = append(rules[key], compiled{r, m, then})
 	}
 	for _, list := range rules {
@@ -54,15 +80,7 @@ func (w *world) answers(f facts, p *emulated.Partition) {
 			return cmp.Or(cmp.Compare(b2i(a.rule.IsDefault()), b2i(b.rule.IsDefault())), cmp.Compare(a.rule.Priority, b.rule.Priority))
 		})
 	}
-	for _, r := range requests() {
-		list := rules[at{w.lbs[r.stack], r.port}]
-		i := slices.IndexFunc(list, func(c compiled) bool { return c.matcher.Match(r.facts()) })
-		if i < 0 {
-			f.answers[r] = answer{text: "connection refused"}
-			continue
-		}
-		f.answers[r] = answer{w.textOf(p, list[i].then), list[i].rule.IsDefault()}
-	}
+	return rules
 }
 
 func b2i(b bool) int {

@@ -50,6 +50,14 @@ func rollout() act {
 	}}
 }
 
+// departure gives an Ingress to another controller.
+func departure(name string) act {
+	return act{"departure of " + name, deletionWithin, func(w *world) { w.reclass(name, "nginx") }}
+}
+
+// randomScenarios are those of random histories; the others are of fixed cases.
+const randomScenarios = 4
+
 // scenarios are what the victims do in the course of a history: a change, a deletion and a rollout.
 func scenarios() [][]act {
 	open := change("pay/shop", route{"shop.example.com", "/new", "api"})
@@ -60,6 +68,8 @@ func scenarios() [][]act {
 		{deletion("blog/extra"), vault, rollout()},
 		{rollout(), deletion("blog/extra"), solo},
 		{deletion("blog/vault-extra"), open, rollout()},
+
+		{departure("blog/extra")},
 	}
 }
 

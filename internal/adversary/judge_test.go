@@ -155,7 +155,7 @@ func (j *judge) deadline(now time.Time) (time.Time, bool) {
 // kept.
 func (w *world) look() {
 	j := w.judge
-	if j == nil || len(j.verdict) > 0 || !w.dirty || w.rec.Failed() {
+	if j == nil || j.epochs == nil || len(j.verdict) > 0 || !w.dirty || w.rec.Failed() {
 		return
 	}
 	w.dirty = false
@@ -207,7 +207,11 @@ func (w *world) compare(allowed []facts, got facts, j *judge) []string {
 		}
 	}
 	slices.Sort(out)
-	return out
+	if gone := slices.DeleteFunc(slices.Clone(out), func(s string) bool { return !strings.Contains(s, ` is "gone"`) }); len(gone) > 0 {
+		return gone // the rest follows from it
+	}
+	const enough = 12
+	return out[:min(len(out), enough)]
 }
 
 // moving reports whether a setting is in the middle of a change of the victims, of something that
@@ -265,6 +269,9 @@ func compareTargets(allowed []facts, got facts) []string {
 	}
 	return out
 }
+
+// absolve ends the comparison, where a case is about what the victims do themselves.
+func (w *world) absolve() { w.judge = &judge{} }
 
 // drive lets time pass and looks where something has to be effective.
 func (w *world) drive(d time.Duration) {
