@@ -55,6 +55,35 @@ func departure(name string) act {
 	return act{"departure of " + name, deletionWithin, func(w *world) { w.reclass(name, "nginx") }}
 }
 
+// switchover leads the routes of an Ingress to another Service.
+func switchover(name, service string) act {
+	return act{"switchover of " + name + " to " + service, changeWithin, func(w *world) {
+		h := ingresses()[name]
+		for i := range h.routes {
+			h.routes[i].service = service
+		}
+		w.apply(h.docs())
+	}}
+}
+
+// reversal takes a change back.
+func reversal(name string) act {
+	return act{"reversal of the change of " + name, deletionWithin, func(w *world) { w.apply(ingresses()[name].docs()) }}
+}
+
+// shutdown deletes everything of namespace blog, as when the namespace is deleted.
+func shutdown() act {
+	return act{"shutdown of namespace blog", deletionWithin, func(w *world) {
+		for _, kind := range []cluster.Kind{cluster.KindPod, cluster.KindEndpointSlice, cluster.KindService, cluster.KindIngress} {
+			for _, o := range w.Store.All(kind) {
+				if o.GetNamespace() == "blog" {
+					w.delete(kind, "blog", o.GetName())
+				}
+			}
+		}
+	}}
+}
+
 // randomScenarios are those of random histories; the others are of fixed cases.
 const randomScenarios = 4
 
@@ -70,6 +99,8 @@ func scenarios() [][]act {
 		{deletion("blog/vault-extra"), open, rollout()},
 
 		{departure("blog/extra")},
+		{switchover("pay/shop", "api"), switchover("pay/shop", "web")},
+		{open, reversal("pay/shop"), deletion("blog/extra"), shutdown()},
 	}
 }
 
