@@ -42,8 +42,12 @@ func (w *world) facts() facts {
 	w.targetGroups(f, p)
 	w.nodeGroup(f, p)
 	w.answers(f, p)
-	for _, name := range stackOf {
-		f.settings["status of "+name] = w.status(name)
+	for stack, name := range stackOf {
+		shown := w.status(name)
+		if lb := p.ELB.LoadBalancers[w.lbs[stack]]; lb != nil && strings.EqualFold(lb.DNSName, shown) {
+			shown = "its load balancer" // whose DNS name is partly random
+		}
+		f.settings["status of "+name] = shown
 	}
 	return f
 }

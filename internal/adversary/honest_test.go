@@ -66,6 +66,12 @@ func switchover(name, service string) act {
 	}}
 }
 
+// later gives an act more time, where AWS itself is out of order.
+func later(a act, within time.Duration) act {
+	a.within = within
+	return a
+}
+
 // reversal takes a change back.
 func reversal(name string) act {
 	return act{"reversal of the change of " + name, deletionWithin, func(w *world) { w.apply(ingresses()[name].docs()) }}
@@ -101,6 +107,9 @@ func scenarios() [][]act {
 		{departure("blog/extra")},
 		{switchover("pay/shop", "api"), switchover("pay/shop", "web")},
 		{open, reversal("pay/shop"), deletion("blog/extra"), shutdown()},
+		{rollout()},
+		{later(open, 5*time.Minute)},
+		{open, deletion("blog/extra")},
 	}
 }
 

@@ -73,6 +73,7 @@ type world struct {
 	memberships []membership
 	asked       map[string]bool // sources that the attacker admits to its targets
 	judge       *judge          // nil: nothing is expected
+	driven      bool            // Settle runs the controller
 	dirty       bool            // AWS has changed since it was looked at
 }
 
@@ -111,7 +112,7 @@ func inWorld(t *testing.T, s setup, opt rig.Options, f func(w *world)) (failures
 				rec.Errorf("the controller panics in a run of %s: %v", what, err)
 			}
 		}
-		w := &world{Rig: rig.New(rec, opt), setup: s, rec: rec, lbs: map[string]string{}, asked: map[string]bool{}}
+		w := &world{Rig: rig.New(rec, opt), setup: s, rec: rec, lbs: map[string]string{}, asked: map[string]bool{}, driven: opt.Workers == 0}
 		w.begin()
 		f(w)
 	})
@@ -210,6 +211,8 @@ func (w *world) partition() (*emulated.Partition, func()) {
 // run lets the controller work for a time.
 func (w *world) run(d time.Duration) {
 	end := time.Now().Add(d)
-	w.Settle(d)
+	if w.driven {
+		w.Settle(d)
+	} // else the controller's own workers run
 	time.Sleep(time.Until(end))
 }
