@@ -123,7 +123,7 @@ func TestFixedCalls(t *testing.T) {
 		fixedWith(t, "08-requests-have-deadlines/"+operation, setup{access: openClass, scenario: 8}, rig.Options{Workers: 2, Transport: h.wrap}, func(w *world) {
 			h.armed.Store(true)
 			w.evil(served, ownStack("app"))
-			w.drive(short)
+			w.drive(2 * long) // until everything has been read again
 			w.perform(w.acts()[0])
 			w.drive(long)
 			w.check(h.hung.Load() > 0, "no request was made to hang")
