@@ -153,7 +153,7 @@ func TestFixedRules(t *testing.T) {
 			if group == "" {
 				id = model.StackID{Kind: model.Ingress, Namespace: "evil", Name: "x"}
 			}
-			stack, _ := ingress.New(ingress.Options{Cluster: "rig", Class: "alb"}).Translate(cluster.NewView(other), id)
+			stack, _ := ingress.New(ingress.Options{Cluster: "rig", Class: "alb"}).Translate(cluster.NewView(other), id, nil)
 			formed := 0
 			if stack.ALB != nil {
 				for _, l := range stack.ALB.Listeners {

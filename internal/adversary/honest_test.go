@@ -108,7 +108,7 @@ func scenarios() [][]act {
 		{switchover("pay/shop", "api"), switchover("pay/shop", "web")},
 		{open, reversal("pay/shop"), deletion("blog/extra"), shutdown()},
 		{rollout()},
-		{later(open, 5*time.Minute)},
+		{later(open, 5*time.Minute), later(rollout(), 5*time.Minute)},
 		{open, deletion("blog/extra")},
 	}
 }
