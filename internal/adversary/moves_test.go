@@ -1,12 +1,14 @@
 package adversary
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
@@ -16,9 +18,10 @@ import (
 
 // move is one thing that the attacker does. Each can be left out of a history.
 type move struct {
-	// write holds objects to create or change, as YAML; gone names an object to delete.
-	write string
-	gone  cluster.Ref
+	// object is to be created or changed, or all those of write, as YAML; gone names one to delete.
+	object cluster.Object
+	write  string
+	gone   cluster.Ref
 	// strip removes the controller's finalizers from what is written.
 	strip bool
 	// wait is the time until what comes next.
@@ -27,11 +30,14 @@ type move struct {
 
 func (m move) String() string {
 	what := fmt.Sprintf("delete %s %s", m.gone.Kind, m.gone.Name)
-	if m.write != "" {
+	switch {
+	case m.object != nil:
+		what = "write " + textOf(m.object)
+	case m.write != "":
 		what = "write " + strings.TrimSpace(m.write)
-		if len(what) > 6000 {
-			what = what[:6000] + fmt.Sprintf("… (%d bytes)", len(m.write))
-		}
+	}
+	if n := len(what); n > 4000 {
+		what = what[:4000] + fmt.Sprintf("… (%d bytes)", n)
 	}
 	if m.strip {
 		what += "\n(without the controller's finalizers)"
@@ -45,7 +51,11 @@ var victimTargetGroup = regexp.MustCompile(`\$TG(ARN|NAME)(\d)`)
 
 // attack carries out a move.
 func (w *world) attack(m move) {
-	if m.write == "" {
+	switch {
+	case m.object != nil:
+		w.put(w.filled(m.object), m.strip)
+		return
+	case m.write == "":
 		w.forget(m.gone)
 		_ = w.Store.Delete(m.gone) // it may not be there
 		return
@@ -57,6 +67,45 @@ func (w *world) attack(m move) {
 	for _, obj := range loaded.Objects {
 		w.put(obj, m.strip)
 	}
+}
+
+// textOf is an object for people.
+func textOf(obj cluster.Object) string {
+	kind, _ := cluster.KindOf(obj)
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return err.Error()
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return err.Error()
+	}
+	delete(fields, "status")
+	if meta, ok := fields["metadata"].(map[string]any); ok {
+		delete(meta, "creationTimestamp")
+		delete(meta, "namespace")
+	}
+	fields["kind"] = string(kind)
+	if data, err = json.MarshalIndent(fields, "", " "); err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+// filled is a copy of an object with ids and ARNs in the place of what stands for them.
+func (w *world) filled(obj cluster.Object) cluster.Object {
+	kind, _ := cluster.KindOf(obj)
+	typ, _ := cluster.TypeOf(kind)
+	data, err := json.Marshal(obj)
+	out := typ.New()
+	if err == nil {
+		err = json.Unmarshal([]byte(w.placeholders(string(data))), out)
+	}
+	if err != nil {
+		w.rec.Fatal(err)
+	}
+	out.GetObjectKind().SetGroupVersionKind(typ.GVK)
+	return out
 }
 
 // evil carries out moves that write objects, one after the other.
@@ -139,11 +188,27 @@ func (w *world) put(obj cluster.Object, strip bool) {
 		if _, err := w.Store.Update(next, cluster.Main); err != nil {
 			w.rec.Fatal(err)
 		}
-		if _, err := w.Store.Update(next, cluster.Status); err != nil && ref.Kind == cluster.KindPod {
-			w.rec.Fatal(err)
+		if hasStatus(next) {
+			if _, err := w.Store.Update(next, cluster.Status); err != nil {
+				w.rec.Fatal(err)
+			}
 		}
 	}
 	w.remember(obj)
+}
+
+// hasStatus reports whether an object says something about its status, which then replaces the
+// present one.
+func hasStatus(obj cluster.Object) bool {
+	switch o := obj.(type) {
+	case *corev1.Pod:
+		return true
+	case *networkingv1.Ingress:
+		return len(o.Status.LoadBalancer.Ingress) > 0
+	case *elbv2.TargetGroupBinding:
+		return len(o.Status.Conditions) > 0
+	}
+	return false
 }
 
 // membership is an Ingress of the attacker as it was for a time.
@@ -159,6 +224,13 @@ func (w *world) remember(obj cluster.Object) {
 	case *networkingv1.Ingress:
 		w.forget(cluster.RefOf(o))
 		w.memberships = append(w.memberships, membership{ing: o, stack: w.acceptedIn(o), from: time.Now()})
+	case *networkingv1.IngressClass, *elbv2.IngressClassParams:
+		for i, m := range w.memberships {
+			if stack := w.acceptedIn(m.ing); m.until.IsZero() && stack != m.stack {
+				w.memberships[i].until = time.Now()
+				w.memberships = append(w.memberships, membership{ing: m.ing, stack: stack, from: time.Now()})
+			}
+		}
 	case *elbv2.TargetGroupBinding:
 		if o.Spec.Networking == nil {
 			return

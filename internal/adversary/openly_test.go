@@ -7,7 +7,10 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -37,13 +40,14 @@ func (w *world) acceptedIn(ing *networkingv1.Ingress) string {
 		}
 	} else {
 		switch name := ing.Spec.IngressClassName; {
-		case name == nil:
-			return ""
-		case *name == "alb" && w.access != shutOut:
-		case *name == attackerClass && w.access == classOwner:
-			obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngressClassParams, Name: attackerClass})
-			if p, ok := obj.(*elbv2.IngressClassParams); err == nil && ok && p.Spec.Group != nil {
-				group, named = p.Spec.Group.Name, true
+		case name != nil && *name == "alb" && w.access != shutOut:
+		case name != nil && *name == attackerClass, name == nil && w.isDefault(attackerClass):
+			pinned, ok := w.ownClassAdmits()
+			if !ok {
+				return ""
+			}
+			if pinned != "" {
+				group, named = pinned, true
 			}
 		default:
 			return ""
@@ -56,6 +60,40 @@ func (w *world) acceptedIn(ing *networkingv1.Ingress) string {
 		return group
 	}
 	return ""
+}
+
+func (w *world) isDefault(class string) bool {
+	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: class})
+	return err == nil && obj != nil && obj.GetAnnotations()["ingressclass.kubernetes.io/is-default-class"] == "true"
+}
+
+// ownClassAdmits reports whether the attacker's own class admits its namespace, and the IngressGroup
+// that the class names.
+func (w *world) ownClassAdmits() (group string, ok bool) {
+	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: attackerClass})
+	class, there := obj.(*networkingv1.IngressClass)
+	if err != nil || !there || class.Spec.Controller != "ingress.k8s.aws/alb" {
+		return "", false
+	}
+	ref := class.Spec.Parameters
+	if ref == nil {
+		return "", true
+	}
+	obj, err = w.Store.Get(cluster.Ref{Kind: cluster.KindIngressClassParams, Name: ref.Name})
+	params, there := obj.(*elbv2.IngressClassParams)
+	if err != nil || !there || ref.Kind != "IngressClassParams" {
+		return "", false
+	}
+	if s := params.Spec.NamespaceSelector; s != nil {
+		selector, err := metav1.LabelSelectorAsSelector(s)
+		if err != nil || !selector.Matches(labels.Set{corev1.LabelMetadataName: attackerNamespace}) {
+			return "", false
+		}
+	}
+	if params.Spec.Group != nil {
+		group = params.Spec.Group.Name
+	}
+	return group, true
 }
 
 // openlyGiven reports whether an accepted member of the attacker may answer a request of a victim's

@@ -122,6 +122,7 @@ func inWorld(t *testing.T, s setup, opt rig.Options, f func(w *world)) (failures
 // begin brings the victims up.
 func (w *world) begin() {
 	w.fill = strings.NewReplacer(
+		"$SUBNET0", w.World.Public[0], "$SUBNET1", w.World.Public[1], "$SUBNET2", w.World.Private[0],
 		"$PRIVATE", strings.Join(w.World.Private, ","), "$PUBLIC", strings.Join(w.World.Public, ","),
 		"$CERTAPP", w.World.Certs["app.test"], "$CERT", w.World.Certs["example.com"],
 		"$WEBACL", w.World.WebACL, "$PREFIXLIST", w.World.PrefixList,
