@@ -12,6 +12,9 @@ import (
 // number is how many histories are run where nothing else is asked for.
 const number = 200
 
+// survey lists one line for each history that fails, and goes on.
+var survey = os.Getenv("FULCRUM_ADVERSARY_SURVEY") != ""
+
 // TestHistories runs random histories of the attacker.
 func TestHistories(t *testing.T) {
 	if seed, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY_SEED"), 10, 64); err == nil {
@@ -45,6 +48,10 @@ func examine(t *testing.T, seed uint64) bool {
 	h := historyOf(seed)
 	failures := play(t, h)
 	if len(failures) == 0 {
+		return true
+	}
+	if survey {
+		t.Errorf("FULCRUM_ADVERSARY_SEED=%d (%v): %.400s", seed, h.setup, failures[0])
 		return true
 	}
 	h, failures = shrink(t, h, failures)

@@ -10,7 +10,7 @@ import (
 func TestVictimsAreServedWithoutAnAttacker(t *testing.T) {
 	for i := range scenarios() {
 		for _, a := range []access{shutOut, openClass, classOwner} {
-			s := setup{access: a, scenario: i}
+			s := setup{access: a, scenario: i, isolated: i%2 == 1}
 			c := undisturbed(t, s)
 			failures := inWorld(t, s, rig.Options{}, func(w *world) {
 				w.expect(c)

@@ -4,5 +4,5 @@
 // the attacker. Each fault that was once measured is a fixed case.
 //
 // FULCRUM_ADVERSARY=1000 runs that many histories, FULCRUM_ADVERSARY_SEED=17 runs history 17 alone.
-// A failing history is printed with its seed and with the shortest list of moves that still fails.
+// FULCRUM_ADVERSARY_SURVEY=1 only lists what fails. A failing history is printed with its seed and with the shortest list of moves that still fails.
 package adversary

@@ -142,11 +142,11 @@ func (w *world) listeners(f facts, p *emulated.Partition) {
 		of := fmt.Sprintf(" of %s port %d", stack, l.Port)
 		f.ids["listener"+of] = l.ARN
 		f.settings["listener"+of] = fmt.Sprintf("%s %s", l.Protocol, l.SSLPolicy)
-		f.settings["default certificate"+of] = l.Certificate
+		if w.strict() { // otherwise the first certificate of the first member is the default
+			f.settings["default certificate"+of] = l.Certificate
+		}
 		for _, c := range l.SNI {
-			if w.strict() {
-				f.settings["certificate "+c+of] = "present"
-			}
+			f.settings["certificate "+c+of] = "present"
 		}
 		if l.Mutual != nil {
 			mode, _ := json.Marshal(l.Mutual)

@@ -31,9 +31,7 @@ type history struct {
 func historyOf(seed uint64) history {
 	r := rand.New(rand.NewPCG(seed, 7))
 	h := history{seed: seed, setup: setup{access: access(seed % 3), scenario: int(seed/3) % randomScenarios}}
-	if isolate != nil {
-		h.isolated = seed/12%2 == 1
-	}
+	h.isolated = seed/12%2 == 1
 	h.sick = r.IntN(4) == 0
 	g := &grammar{Rand: r, access: h.access, rows: settings.Rows()}
 	n := 4 + r.IntN(12)

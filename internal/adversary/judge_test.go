@@ -55,7 +55,7 @@ func undisturbed(t *testing.T, s setup) course {
 		c.state = w.State()
 		c.calls = w.Emulator.Calls().Total()
 		for _, e := range w.events() {
-			if e.warning && s.scenario < randomScenarios {
+			if e.warning && s.scenario < randomScenarios && !s.isolated {
 				w.rec.Errorf("a warning without an attacker: %v", e)
 			}
 		}
@@ -125,20 +125,20 @@ func (w *world) perform(a act) {
 	a.do(w)
 }
 
-// allowed are the epochs that may be seen now: the last one, and those before it as long as what
-// follows on them need not be effective.
-func (j *judge) allowed(now time.Time) []facts {
-	last := len(j.epochs) - 1
-	first := last
-	for first > 0 && now.Before(j.epochs[first].since.Add(j.epochs[first].within)) {
-		first--
-	}
-	var out []facts
-	for _, e := range j.epochs[first:] {
-		out = append(out, e.facts)
+// allowed are the values of a fact that may be seen now: that of the last epoch, and as long as an
+// act need not be effective, what it changes.
+func allowed[V any](j *judge, now time.Time, of func(facts) V, same func(V, V) bool) []V {
+	out := []V{of(j.epochs[len(j.epochs)-1].facts)}
+	for i := len(j.epochs) - 1; i > 0; i-- {
+		e := j.epochs[i]
+		if before := of(j.epochs[i-1].facts); now.Before(e.since.Add(e.within)) && !same(before, of(e.facts)) {
+			out = append(out, before)
+		}
 	}
 	return out
 }
+
+func equal[V comparable](a, b V) bool { return a == b }
 
 // deadline is when the next act has to be effective; false if all are.
 func (j *judge) deadline(now time.Time) (time.Time, bool) {
@@ -160,7 +160,7 @@ func (w *world) look() {
 	}
 	w.dirty = false
 	now := time.Now()
-	for _, text := range w.compare(j.allowed(now), w.facts(), j) {
+	for _, text := range w.compare(j, now, w.facts()) {
 		j.verdict = append(j.verdict, fmt.Sprintf("after %v: %s", now.Sub(j.begun()).Round(time.Millisecond), text))
 	}
 }
@@ -169,43 +169,24 @@ func (j *judge) begun() time.Time {
 	return time.Date(2000, 1, 1, 0, 10, 0, 0, time.UTC) // of the bubble, and ten minutes to come up
 }
 
-// compare lists what no allowed epoch has.
-func (w *world) compare(allowed []facts, got facts, j *judge) []string {
+// compare lists what is not as it may be.
+func (w *world) compare(j *judge, now time.Time, got facts) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	keys := map[string]bool{}
-	for _, e := range allowed {
-		maps.Copy(keys, union(e.settings, nil))
-	}
-	for k := range got.settings {
-		if strings.HasPrefix(k, "other load balancer ") || w.strict() && !strings.HasPrefix(k, "target group ") && !strings.HasPrefix(k, fromLoadBalancers) {
-			keys[k] = true
-		}
-	}
-	for k := range keys {
-		if !slices.ContainsFunc(allowed, func(e facts) bool { return e.settings[k] == got.settings[k] }) && !w.moving(allowed, k) {
-			say("%s is %q, want %q", k, got.settings[k], allowed[len(allowed)-1].settings[k])
+	for k := range w.keys(j, got) {
+		may := allowed(j, now, func(f facts) string { return f.settings[k] }, equal)
+		if !slices.Contains(may, got.settings[k]) && !(strings.HasPrefix(k, "target group ") && len(may) > 1) { // it is made in several calls
+			say("%s is %q, want %q", k, got.settings[k], may[0])
 		}
 	}
 	for r, a := range got.answers {
-		if slices.ContainsFunc(allowed, func(e facts) bool { return e.answers[r] == a }) {
-			continue
-		}
-		want := allowed[len(allowed)-1].answers[r]
-		if w.openlyGiven(r, a, want) {
-			continue
-		}
-		say("%s is answered with %q, want %q", r, a.text, want.text)
-	}
-	out = append(out, compareTargets(allowed, got)...)
-	for k, id := range got.ids {
-		if was := j.ids[k]; was != "" && was != id && everywhere(allowed, k) {
-			say("%s is another one: %s, not %s", k, id, was)
-		}
-		if everywhere(allowed, k) {
-			j.ids[k] = id
+		may := allowed(j, now, func(f facts) answer { return f.answers[r] }, equal)
+		if !slices.Contains(may, a) && !w.openlyGiven(r, a, may[0]) {
+			say("%s is answered with %q, want %q", r, a.text, may[0].text)
 		}
 	}
+	out = append(out, j.compareTargets(now, got)...)
+	out = append(out, j.compareIDs(now, got)...)
 	slices.Sort(out)
 	if gone := slices.DeleteFunc(slices.Clone(out), func(s string) bool { return !strings.Contains(s, ` is "gone"`) }); len(gone) > 0 {
 		return gone // the rest follows from it
@@ -214,56 +195,62 @@ func (w *world) compare(allowed []facts, got facts, j *judge) []string {
 	return out[:min(len(out), enough)]
 }
 
-// moving reports whether a setting is in the middle of a change of the victims, of something that
-// is made or deleted in several calls.
-func (w *world) moving(allowed []facts, key string) bool {
-	if !strings.HasPrefix(key, "target group ") || len(allowed) == 1 {
-		return false
+// keys are the settings that are compared. What the attacker may add to a shared load balancer is
+// not among them.
+func (w *world) keys(j *judge, got facts) map[string]bool {
+	keys := map[string]bool{}
+	for _, e := range j.epochs {
+		maps.Copy(keys, union(e.settings, nil))
 	}
-	for _, e := range allowed[1:] {
-		if e.settings[key] != allowed[0].settings[key] {
-			return true
+	for k := range got.settings {
+		if strings.HasPrefix(k, "other load balancer ") || w.strict() && !strings.HasPrefix(k, "target group ") && !strings.HasPrefix(k, fromLoadBalancers) {
+			keys[k] = true
 		}
 	}
-	return false
+	for k := range keys { // more ports harm nobody
+		if strings.HasPrefix(k, fromLoadBalancers) && j.epochs[len(j.epochs)-1].settings[k] == "" {
+			delete(keys, k)
+		}
+	}
+	return keys
 }
 
-func everywhere(allowed []facts, key string) bool {
-	return !slices.ContainsFunc(allowed, func(e facts) bool { return e.ids[key] == "" })
+// compareIDs finds what was deleted and made again.
+func (j *judge) compareIDs(now time.Time, got facts) []string {
+	var out []string
+	for k := range union(j.ids, got.ids) {
+		was, is := j.ids[k], got.ids[k]
+		may := allowed(j, now, func(f facts) bool { return f.ids[k] != "" }, equal)
+		if was != "" && is != "" && was != is && !slices.Contains(may, false) {
+			out = append(out, fmt.Sprintf("%s is another one: %s, not %s", k, is, was))
+		}
+		j.ids[k] = is
+	}
+	return out
 }
 
 // compareTargets allows what is between two epochs: nothing that none has, and everything that all
 // have.
-func compareTargets(allowed []facts, got facts) []string {
+func (j *judge) compareTargets(now time.Time, got facts) []string {
 	var out []string
 	names := map[string]bool{}
-	for _, e := range allowed {
+	for _, e := range j.epochs {
 		maps.Copy(names, union(e.targets, nil))
 	}
 	for name := range names {
-		has, seen := got.targets[name]
-		some := map[string]bool{}
-		all, optional := allowed[0].targets[name], false
-		for _, e := range allowed {
-			list, there := e.targets[name]
-			optional = optional || !there
-			for _, t := range list {
-				some[t] = true
-			}
-			all = slices.DeleteFunc(slices.Clone(all), func(t string) bool { return !slices.Contains(list, t) })
-		}
-		if !seen && !optional {
-			out = append(out, fmt.Sprintf("target group %s is gone", name))
+		may := allowed(j, now, func(f facts) []string { return f.targets[name] }, func(a, b []string) bool { return (a == nil) == (b == nil) && slices.Equal(a, b) })
+		has := got.targets[name]
+		if slices.ContainsFunc(may, func(list []string) bool { return (list == nil) == (has == nil) && slices.Equal(list, has) }) {
 			continue
 		}
 		for _, t := range has {
-			if !some[t] {
-				out = append(out, fmt.Sprintf("target group %s has target %s, want %v", name, t, allowed[len(allowed)-1].targets[name]))
+			if !slices.ContainsFunc(may, func(list []string) bool { return slices.Contains(list, t) }) {
+				out = append(out, fmt.Sprintf("target group %s has target %s, want %v", name, t, may[0]))
 			}
 		}
-		for _, t := range all {
-			if !optional && !slices.Contains(has, t) {
-				out = append(out, fmt.Sprintf("target group %s lacks target %s, want %v", name, t, allowed[len(allowed)-1].targets[name]))
+		for _, t := range may[0] {
+			if !slices.Contains(has, t) && !slices.ContainsFunc(may, func(list []string) bool { return !slices.Contains(list, t) }) {
+				out = append(out, fmt.Sprintf("target group %s lacks target %s, want %v", name, t, may[0]))
 			}
 		}
 	}

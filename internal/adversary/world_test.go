@@ -35,8 +35,8 @@ func (s setup) String() string {
 	return fmt.Sprintf("%s, %s, scenario %d", mode, s.access, s.scenario)
 }
 
-// isolate switches isolated tenancy on. Nil while the controller does not have it.
-var isolate func(*ingress.Options)
+// isolate switches isolated tenancy on.
+func isolate(o *ingress.Options) { o.Tenancy = ingress.Isolated }
 
 // recorder keeps what the harness finds wrong, so that a history can be replayed without ending the
 // test.
