@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
@@ -17,6 +20,8 @@ type facts struct {
 	answers  map[request]answer  //
 	targets  map[string][]string // addresses by the name of the target group
 	ids      map[string]string   // ARNs and ids, by the same names
+	// forbidden is what must never be, whatever the victims do.
+	forbidden []string
 }
 
 // attributes that the victims name, or their class.
@@ -42,6 +47,7 @@ func (w *world) facts() facts {
 	w.targetGroups(f, p)
 	w.nodeGroup(f, p)
 	w.answers(f, p)
+	f.forbidden = w.forbidden(p)
 	for stack, name := range stackOf {
 		shown := w.status(name)
 		if lb := p.ELB.LoadBalancers[w.lbs[stack]]; lb != nil && strings.EqualFold(lb.DNSName, shown) {
@@ -162,7 +168,7 @@ func (w *world) listeners(f facts, p *emulated.Partition) {
 
 func (w *world) targetGroups(f facts, p *emulated.Partition) {
 	for _, g := range p.ELB.TargetGroups {
-		if !strings.HasPrefix(g.Name, "k8s-pay-") && !strings.HasPrefix(g.Name, "k8s-blog-") {
+		if !victims(g) {
 			continue
 		}
 		var keys []string
@@ -173,6 +179,45 @@ func (w *world) targetGroups(f facts, p *emulated.Partition) {
 		f.settings["target group "+g.Name] = fmt.Sprintf("%s %s %s %d %v %v", g.Type, g.Protocol, g.ProtocolVersion, g.Port, g.Check, keys)
 		f.targets[g.Name] = targetsOf(g)
 	}
+}
+
+// forbidden finds pods of the victims behind somebody else's target groups, target groups of the
+// victims behind somebody else's load balancers, and a secret of the victims in somebody else's rules.
+func (w *world) forbidden(p *emulated.Partition) []string {
+	var out []string
+	pods := map[string]string{}
+	for _, o := range w.Store.All(cluster.KindPod) {
+		if pod, ok := o.(*corev1.Pod); ok && pod.Namespace != attackerNamespace {
+			pods[pod.Status.PodIP] = pod.Namespace + "/" + pod.Name
+		}
+	}
+	for _, g := range p.ELB.TargetGroups {
+		if victims(g) {
+			if g.LoadBalancer != "" && w.stackOfARN(g.LoadBalancer) == "" {
+				out = append(out, fmt.Sprintf("target group %s serves %s", g.Name, g.LoadBalancer))
+			}
+			continue
+		}
+		for _, t := range g.Targets {
+			if owner := pods[t.ID]; owner != "" && !t.Draining() {
+				out = append(out, fmt.Sprintf("target group %s has pod %s as target", g.Name, owner))
+			}
+		}
+	}
+	for _, r := range p.ELB.Rules {
+		for _, a := range r.Actions {
+			l := p.ELB.Listeners[r.Listener]
+			if c := a.AuthenticateOidcConfig; c != nil && c.ClientSecret != nil && *c.ClientSecret == victimSecret && (l == nil || w.stackOfARN(l.LoadBalancer) != "solo") {
+				out = append(out, "a rule of somebody else has the client secret of pay/solo")
+			}
+		}
+	}
+	return out
+}
+
+// victims reports whether the target group is one of theirs.
+func victims(g *emulated.TargetGroup) bool {
+	return strings.HasPrefix(g.Name, "k8s-pay-") || strings.HasPrefix(g.Name, "k8s-blog-")
 }
 
 // targetsOf lists the registered targets.

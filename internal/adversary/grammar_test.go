@@ -139,6 +139,9 @@ var (
 )
 
 func (g *grammar) ingress() cluster.Object {
+	if g.chance(2) {
+		return g.largest()
+	}
 	ing := &networkingv1.Ingress{ObjectMeta: g.meta(g.ingressName())}
 	ing.Annotations = map[string]string{}
 	if g.chance(85) {
@@ -181,6 +184,27 @@ func (g *grammar) ingress() cluster.Object {
 	if g.chance(5) {
 		ing.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{Hostname: pick(g, "evil.example.com", "internal-k8s-open-2cc30f7c14-7252512053.us-west-2.elb.amazonaws.com")}}
 	}
+	return ing
+}
+
+// largest is an Ingress as large as the API server takes it: 1.5 MB, with 256 KiB of annotations.
+func (g *grammar) largest() cluster.Object {
+	ing := &networkingv1.Ingress{ObjectMeta: g.meta(g.ingressName())}
+	ing.Annotations = g.base()
+	class := "alb"
+	ing.Spec.IngressClassName = &class
+	ports, count := pick(g, 1, 10, 1000, 15000), pick(g, 300, 2000, 10000)
+	var listen []string
+	for i := range ports {
+		listen = append(listen, fmt.Sprintf(`{"HTTP":%d}`, 2000+i))
+	}
+	ing.Annotations[annotationPrefix+"listen-ports"] = "[" + strings.Join(listen, ",") + "]"
+	rule := networkingv1.IngressRule{Host: pick(g, evilHosts...), IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{}}}
+	kind := networkingv1.PathTypeExact
+	for i := range count {
+		rule.HTTP.Paths = append(rule.HTTP.Paths, networkingv1.HTTPIngressPath{Path: fmt.Sprintf("/p%d", i), PathType: &kind, Backend: g.backend()})
+	}
+	ing.Spec.Rules = []networkingv1.IngressRule{rule}
 	return ing
 }
 

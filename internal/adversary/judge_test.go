@@ -185,6 +185,9 @@ func (w *world) compare(j *judge, now time.Time, got facts) []string {
 			say("%s is answered with %q, want %q", r, a.text, may[0].text)
 		}
 	}
+	if w.lbs["solo"] != "" {
+		out = append(out, got.forbidden...)
+	}
 	out = append(out, j.compareTargets(now, got)...)
 	out = append(out, j.compareIDs(now, got)...)
 	slices.Sort(out)

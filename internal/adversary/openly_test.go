@@ -219,7 +219,7 @@ func (w *world) ail() {
 	p, unlock := w.partition()
 	defer unlock()
 	for _, g := range p.ELB.TargetGroups {
-		if strings.HasPrefix(g.Name, "k8s-pay-") || strings.HasPrefix(g.Name, "k8s-blog-") {
+		if victims(g) {
 			continue
 		}
 		for _, t := range g.Targets {

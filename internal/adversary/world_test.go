@@ -53,6 +53,13 @@ func (r *recorder) Error(args ...any) { r.failures = append(r.failures, fmt.Spri
 func (r *recorder) Errorf(f string, args ...any) {
 	r.failures = append(r.failures, fmt.Sprintf(f, args...))
 }
+
+// once notes what is wrong the first time that something is.
+func (r *recorder) once(f string, args ...any) {
+	if len(r.failures) == 0 {
+		r.Errorf(f, args...)
+	}
+}
 func (r *recorder) Fatal(args ...any) { r.Error(args...); panic(stop{}) }
 func (r *recorder) Fatalf(f string, args ...any) {
 	r.Errorf(f, args...)
@@ -109,7 +116,7 @@ func inWorld(t *testing.T, s setup, opt rig.Options, f func(w *world)) (failures
 		}
 		opt.Ran = func(what string, err error) {
 			if err != nil && strings.Contains(err.Error(), "panic") {
-				rec.Errorf("the controller panics in a run of %s: %v", what, err)
+				rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
 			}
 		}
 		w := &world{Rig: rig.New(rec, opt), setup: s, rec: rec, lbs: map[string]string{}, asked: map[string]bool{}, driven: opt.Workers == 0}
