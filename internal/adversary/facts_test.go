@@ -193,7 +193,7 @@ func (w *world) forbidden(p *emulated.Partition) []string {
 	}
 	for _, g := range p.ELB.TargetGroups {
 		if victims(g) {
-			if g.LoadBalancer != "" && w.stackOfARN(g.LoadBalancer) == "" {
+			if g.LoadBalancer != "" && w.stackOfARN(g.LoadBalancer) == "" && slices.Contains(w.targetGroupNames(), g.Name) {
 				out = append(out, fmt.Sprintf("target group %s serves %s", g.Name, g.LoadBalancer))
 			}
 			continue

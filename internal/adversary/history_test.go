@@ -12,6 +12,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/rig"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
@@ -237,6 +238,14 @@ func (w *world) leave() {
 		ing.Annotations = kept
 		if _, err := w.Store.Update(ing, cluster.Main); err != nil {
 			w.rec.Fatal(err)
+		}
+	}
+	for _, o := range w.Store.All(cluster.KindBinding) { // nor can a role that does not exist let go
+		if b, ok := o.DeepCopyObject().(*elbv2.TargetGroupBinding); ok && b.Namespace == attackerNamespace && b.Spec.IamRoleArnToAssume != "" {
+			b.Spec.IamRoleArnToAssume = ""
+			if _, err := w.Store.Update(b, cluster.Main); err != nil {
+				w.rec.Fatal(err)
+			}
 		}
 	}
 	w.drive(time.Minute)

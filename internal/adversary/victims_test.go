@@ -187,11 +187,15 @@ func nodeOf(address string) string {
 	return fmt.Sprintf("node-%d", (third-128)/16)
 }
 
-// annotations renders pairs of short keys and values.
+// annotations renders pairs of keys and values. A key without a prefix is one of the product.
 func annotations(pairs ...string) string {
 	var b strings.Builder
 	for i := 0; i+1 < len(pairs); i += 2 {
-		fmt.Fprintf(&b, "    alb.ingress.kubernetes.io/%s: '%s'\n", pairs[i], pairs[i+1])
+		key := annotationPrefix + pairs[i]
+		if strings.Contains(pairs[i], "/") {
+			key = pairs[i]
+		}
+		fmt.Fprintf(&b, "    %s: '%s'\n", key, pairs[i+1])
 	}
 	return b.String()
 }

@@ -114,7 +114,11 @@ func inWorld(t *testing.T, s setup, opt rig.Options, f func(w *world)) (failures
 				edit(o)
 			}
 		}
+		also := opt.Ran
 		opt.Ran = func(what string, err error) {
+			if also != nil {
+				also(what, err)
+			}
 			if err != nil && strings.Contains(err.Error(), "panic") {
 				rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
 			}
