@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 Endpoints objects can still be written.
+
 package adversary
 
 import (
@@ -351,7 +353,7 @@ func (g *grammar) endpoint(family discoveryv1.AddressType) discoveryv1.Endpoint 
 
 // endpoints is the older form of EndpointSlices.
 func (g *grammar) endpoints() cluster.Object {
-	return &corev1.Endpoints{ObjectMeta: g.meta(g.serviceName()), Subsets: []corev1.EndpointSubset{{ //nolint:staticcheck // it can still be written
+	return &corev1.Endpoints{ObjectMeta: g.meta(g.serviceName()), Subsets: []corev1.EndpointSubset{{
 		Addresses: []corev1.EndpointAddress{{IP: pick(g, foreign...), TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: attackerNamespace, Name: g.podName()}}},
 		Ports:     []corev1.EndpointPort{{Port: 8080}},
 	}}}
