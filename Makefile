@@ -51,6 +51,11 @@ $(TOOLS): tools/go.mod tools/go.sum
 	cd tools && GOBIN=$(TOOLS) go install tool
 	@touch $(TOOLS)
 
+## soak: 20,000 random histories of the adversary property test; hours
+.PHONY: soak
+soak:
+	FULCRUM_ADVERSARY=20000 go test -count=1 -timeout 24h -v -run 'TestHistories$$' ./internal/adversary
+
 ## bench: benchmarks, with AWS calls counted
 .PHONY: bench
 bench:

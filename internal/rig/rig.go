@@ -43,6 +43,10 @@ type Options struct {
 	// Checkpoints are kept over restarts, as the real controller does. Otherwise every start looks
 	// at everything at once, which most tests are about.
 	Checkpoints bool
+	// Transport wraps the connection to AWS, so that a test can let requests hang.
+	Transport func(http.RoundTripper) http.RoundTripper
+	// Ran is called after each run of a stack or a binding. Only Settle calls it.
+	Ran func(what string, err error)
 	// Workers runs the controller's own queues with so many workers each, instead of one item
 	// after the other by Settle.
 	Workers int
@@ -133,10 +137,14 @@ func (r *Rig) Start() {
 	}
 	ctx, kill := context.WithCancel(context.Background())
 	p := &process{rig: r, ctx: ctx, kill: kill}
+	var wire http.RoundTripper = transport{p}
+	if r.opt.Transport != nil {
+		wire = r.opt.Transport(wire)
+	}
 	cfg := cloud.Config{
 		Cluster: ClusterName, Region: Region, VPC: r.World.VPC, RuleTags: true, Reachability: true, TaggingAPI: r.opt.TaggingLag > 0,
 		Credentials: credentials.NewStaticCredentialsProvider(AccessKey, "secret", ""),
-		HTTP:        &http.Client{Transport: transport{p}}, Now: time.Now, Fence: r.opt.Fence,
+		HTTP:        &http.Client{Transport: wire}, Now: time.Now, Fence: r.opt.Fence,
 	}
 	if r.opt.Cloud != nil {
 		r.opt.Cloud(&cfg)
@@ -276,6 +284,9 @@ func (r *Rig) Settle(horizon time.Duration) map[string]error {
 			p.save()
 		}
 		after, err := p.run(k)
+		if r.opt.Ran != nil {
+			r.opt.Ran(k.String(), err)
+		}
 		delete(failed, k.String())
 		if err != nil {
 			failed[k.String()] = err

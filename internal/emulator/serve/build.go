@@ -141,7 +141,7 @@ func (b *builder) listener(l *world.Listener) (dataplane.Listener, bool) {
 		out.MutualTLS = b.mutual(l)
 	}
 	for _, r := range b.rules[l.ARN] {
-		rule, err := convertRule(r)
+		rule, err := RuleOf(r)
 		if err != nil {
 			b.complain("rule %s: %w", r.ARN, err)
 			continue

@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// convertRule converts a rule as it is kept: with defaults filled in and
-// client secrets.
-func convertRule(r *world.Rule) (dataplane.Rule, error) {
+// RuleOf converts a rule as it is kept, with defaults filled in and client
+// secrets, to the form that requests are matched with.
+func RuleOf(r *world.Rule) (dataplane.Rule, error) {
 	out := dataplane.Rule{ARN: r.ARN, Priority: int(r.Priority)}
 	for _, c := range r.Conditions {
 		condition, err := convertCondition(c)

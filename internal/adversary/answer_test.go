@@ -1,0 +1,157 @@
+package adversary
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/serve"
+	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// answer is what a request gets, with ids replaced by whose they are.
+type answer struct {
+	text      string
+	byDefault bool // no rule matches: the listener's default action answers
+}
+
+// compiled is a rule that requests can be compared with.
+type compiled struct {
+	rule    *emulated.Rule
+	matcher *dataplane.Matcher
+	then    dataplane.Rule
+}
+
+// endpoint is a port of a load balancer.
+type endpoint struct {
+	lb   string
+	port int32
+}
+
+// answers fills in what the load balancers answer to the requests of the victims' clients.
+func (w *world) answers(f facts, p *emulated.Partition) {
+	rules := w.rules(p, func(lb string) bool { return w.stackOfARN(lb) != "" })
+	for _, r := range requests() {
+		f.answers[r] = w.answer(p, rules[endpoint{w.lbs[r.stack], r.port}], r.facts())
+	}
+}
+
+// ask sends one request.
+func (w *world) ask(lb string, port int32, host, path string) answer {
+	p, unlock := w.partition()
+	defer unlock()
+	rules := w.rules(p, func(arn string) bool { return arn == lb })
+	return w.answer(p, rules[endpoint{lb, port}], request{host: host, path: path}.facts())
+}
+
+func (w *world) answer(p *emulated.Partition, list []compiled, r dataplane.Facts) answer {
+	i := slices.IndexFunc(list, func(c compiled) bool { return c.matcher.Match(r) })
+	if i < 0 {
+		return answer{text: "connection refused"}
+	}
+	return answer{w.textOf(p, list[i].then), list[i].rule.IsDefault()}
+}
+
+// rules are those of some load balancers, in the order in which they are tried.
+func (w *world) rules(p *emulated.Partition, of func(lb string) bool) map[endpoint][]compiled {
+	rules := map[endpoint][]compiled{}
+	for _, r := range p.ELB.Rules {
+		l := p.ELB.Listeners[r.Listener]
+		if l == nil || !of(l.LoadBalancer) {
+			continue
+		}
+		then, err := serve.RuleOf(r)
+		if err != nil {
+			w.rec.Errorf("a rule cannot be served: %v", err)
+			continue
+		}
+		m, err := dataplane.Compile(then.Conditions)
+		if err != nil {
+			w.rec.Errorf("a rule cannot be matched: %v", err)
+			continue
+		}
+		key := endpoint{l.LoadBalancer, l.Port}
+		rules[key] = append(rules[key], compiled{r, m, then})
+	}
+	for _, list := range rules {
+		slices.SortFunc(list, func(a, b compiled) int { // priority 0 is the default action
+			return cmp.Or(cmp.Compare(b2i(a.rule.IsDefault()), b2i(b.rule.IsDefault())), cmp.Compare(a.rule.Priority, b.rule.Priority))
+		})
+	}
+	return rules
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// textOf says in words what a rule does.
+func (w *world) textOf(p *emulated.Partition, r dataplane.Rule) string {
+	var parts []string
+	for _, a := range r.Authenticate {
+		switch a := a.(type) {
+		case dataplane.OIDC:
+			parts = append(parts, fmt.Sprintf("OIDC %s %s %s then", a.Issuer, a.ClientID, a.OnUnauthenticated))
+		default:
+			parts = append(parts, fmt.Sprintf("%T then", a))
+		}
+	}
+	for _, t := range r.Transforms {
+		parts = append(parts, fmt.Sprintf("rewrite %v then", t))
+	}
+	switch then := r.Then.(type) {
+	case dataplane.Redirect:
+		parts = append(parts, fmt.Sprintf("redirect %d %s://%s:%s%s?%s", then.Status, then.Protocol, then.Host, then.Port, then.Path, then.Query))
+	case dataplane.FixedResponse:
+		parts = append(parts, fmt.Sprintf("fixed %d", then.Status))
+	case dataplane.Forward:
+		parts = append(parts, "forward to "+strings.Join(w.ownersOf(p, then), " or "))
+	}
+	return strings.Join(parts, " ")
+}
+
+// ownersOf names whose pods get the requests of a forward.
+func (w *world) ownersOf(p *emulated.Partition, f dataplane.Forward) []string {
+	var out []string
+	for _, g := range f.Groups {
+		if g.Weight == 0 && len(f.Groups) > 1 {
+			continue
+		}
+		tg := p.ELB.TargetGroups[g.ARN]
+		if tg == nil {
+			out = append(out, "a missing target group")
+			continue
+		}
+		for _, t := range tg.Targets {
+			if !t.Draining() {
+				out = append(out, w.ownerOf(t.ID, t.Port))
+			}
+		}
+	}
+	if len(out) == 0 {
+		return []string{"nothing"}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// ownerOf says whose pod a target is.
+func (w *world) ownerOf(id string, port int32) string {
+	if id == replacement {
+		return "pay/web"
+	}
+	for _, o := range workloads() {
+		if slices.Contains(o.pods, id) || strings.HasPrefix(id, "i-") && int32(o.nodePort) == port {
+			return o.key()
+		}
+	}
+	if slices.Contains(attackerAddresses, id) || strings.HasPrefix(id, "i-") {
+		return "the attacker"
+	}
+	return "somebody at " + id
+}

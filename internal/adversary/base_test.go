@@ -1,0 +1,28 @@
+package adversary
+
+import (
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/rig"
+)
+
+// What is expected of a history is what happens without one.
+func TestVictimsAreServedWithoutAnAttacker(t *testing.T) {
+	for i := range scenarios() {
+		for _, a := range []access{shutOut, openClass, classOwner} {
+			s := setup{access: a, scenario: i, isolated: i%2 == 1}
+			c := undisturbed(t, s)
+			failures := inWorld(t, s, rig.Options{}, func(w *world) {
+				w.expect(c)
+				for _, act := range scenarios()[i] {
+					w.perform(act)
+					w.drive(act.within)
+				}
+				w.rec.failures = append(w.rec.failures, w.judge.verdict...)
+			})
+			for _, f := range failures {
+				t.Errorf("%v: %s", s, f)
+			}
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package adversary
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// attackerSecret must not be seen anywhere but in the attacker's own rules.
+const attackerSecret = "attacker-client-secret-81d0"
+
+// event is what the controller said about an object.
+type event struct {
+	about           string // Kind namespace/name
+	namespace       string
+	warning         bool
+	reason, message string
+}
+
+func (e event) String() string { return fmt.Sprintf("%s %s: %s", e.about, e.reason, e.message) }
+
+// events lists what was said, in the order of the names of the events.
+func (w *world) events() []event {
+	var out []event
+	for _, o := range w.Store.All("Event") {
+		e, ok := o.(*corev1.Event)
+		if !ok {
+			continue
+		}
+		of := e.InvolvedObject
+		out = append(out, event{of.Kind + " " + of.Namespace + "/" + of.Name, of.Namespace, e.Type == corev1.EventTypeWarning, e.Reason, e.Message})
+	}
+	return out
+}
+
+// about lists the warnings about an object, as "Ingress pay/shop".
+func (w *world) about(object string) []event {
+	var out []event
+	for _, e := range w.events() {
+		if e.about == object && e.warning {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// said reports whether a warning about an object has all the texts in it.
+func (w *world) said(object string, texts ...string) bool {
+	for _, e := range w.about(object) {
+		all := true
+		for _, t := range texts {
+			all = all && strings.Contains(e.message, t)
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
+
+// checkTexts finds events that mislead their reader or give a secret away.
+func (w *world) checkTexts() []string {
+	var out []string
+	for _, e := range w.events() {
+		if strings.Contains(e.message, victimSecret) || strings.Contains(e.message, attackerSecret) {
+			out = append(out, fmt.Sprintf("an event shows a secret: %v", e))
+		}
+		if e.namespace != attackerNamespace && (len(e.message) > 1024 || strings.ContainsFunc(e.message, unprintable)) {
+			out = append(out, fmt.Sprintf("an event about a victim has a text that is not one line: %q", e.message))
+		}
+	}
+	return out
+}
+
+func unprintable(r rune) bool { return r != ' ' && !unicode.IsPrint(r) }

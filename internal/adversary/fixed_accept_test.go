@@ -1,0 +1,146 @@
+package adversary
+
+import (
+	"strings"
+	"testing"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// hostile are stack-wide settings as no victim wants them.
+var hostile = [][]string{
+	{"scheme", "internet-facing"},
+	{"ip-address-type", "dualstack"},
+	{"subnets", "$PUBLIC"},
+	{"security-groups", "$EXTRASG"},
+	{"inbound-cidrs", "0.0.0.0/0"},
+	{"security-group-prefix-lists", "$PREFIXLIST"},
+	{"wafv2-acl-name", "none"},
+	{"wafv2-acl-arn", "none"},
+	{"shield-advanced-protection", "false"},
+	{"ssl-policy", "ELBSecurityPolicy-2016-08"},
+	{"mutual-authentication", `[{"port":443,"mode":"off"}]`},
+	{"ssl-redirect", "444"},
+	{"load-balancer-attributes", "idle_timeout.timeout_seconds=1,access_logs.s3.enabled=true,access_logs.s3.bucket=evil"},
+	{"load-balancer-attributes", "deletion_protection.enabled=true"},
+	{"listener-attributes.HTTPS-443", "routing.http.response.server.enabled=true"},
+	{"enable-frontend-nlb", "true", "frontend-nlb-scheme", "internet-facing"},
+	{"load-balancer-name", "evil"},
+	{"tags", "Owner=evil,ingress.k8s.aws/stack=pay/solo,elbv2.k8s.aws/cluster=evil"},
+	{"manage-backend-security-group-rules", "false"},
+	{"certificate-arn", "$CERTAPP"},
+	{"listen-ports", `[{"HTTPS":80},{"HTTP":443}]`},
+}
+
+func TestFixedAcceptance(t *testing.T) {
+	shut, open := setup{access: shutOut}, setup{access: openClass}
+
+	// A finalizer says that there may be something to clean up, and nothing else.
+	for class, s := range map[string]setup{"": shut, "pinned": shut, "nginx": open} {
+		fixed(t, "01-finalizer-is-not-membership/class "+class, s, func(w *world) {
+			w.evil(served)
+			for _, group := range []string{"vault", "open"} {
+				for _, pairs := range hostile {
+					a := attacker{class: class, finalizers: finalizerOf(group), host: "evil.example.com", pairs: with(pairs, "target-type", "ip", "group.order", "-1000")}
+					w.evil(a.docs())
+					w.drive(short)
+				}
+				w.attack(move{gone: cluster.Ref{Kind: cluster.KindIngress, Namespace: attackerNamespace, Name: "x"}})
+				w.drive(short)
+			}
+			w.drive(long)
+		})
+	}
+
+	// Settings belong to who has them.
+	for _, order := range []string{"-1000", "1000"} {
+		fixed(t, "04-newcomer-takes-no-settings/order "+order, open, func(w *world) {
+			w.evil(served)
+			for _, group := range []string{"open", "vault"} {
+				for _, pairs := range hostile {
+					a := attacker{class: "alb", host: "evil.example.com", pairs: with(pairs, "target-type", "ip", "group.order", order, "group.name", group)}
+					w.evil(a.docs())
+					w.drive(short)
+					if w.wrong() {
+						w.rec.Errorf("with %v in IngressGroup %s", pairs, group)
+						return
+					}
+				}
+			}
+			w.check(w.said("Ingress evil/x"), "the newcomer is not informed")
+			for _, name := range []string{"pay/shop", "blog/blog", "pay/vault"} {
+				w.check(!w.said("Ingress "+name), "the incumbent %s is warned: %v", name, w.about("Ingress "+name))
+			}
+		})
+	}
+
+	// A redirect to a port without a listener takes no effect, not even for a member that is held.
+	for name, order := range map[string]string{"held": "first", "last": "1000", "first": "-1000"} {
+		fixed(t, "05-redirect-to-no-listener/"+name, open, func(w *world) {
+			for _, h := range []honest{
+				{"pay", "plain", "alb", []string{"group.name", "plain", "target-type", "ip", "scheme", "internal"}, []route{{"plain.example.com", "/", "web"}}},
+				{"blog", "plain", "alb", []string{"group.name", "plain", "target-type", "ip", "scheme", "internal"}, []route{{"plainer.example.com", "/", "blog"}}},
+			} {
+				w.apply(h.docs())
+			}
+			w.drive(short)
+			arn := w.arnOf("pay/plain")
+			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "plain", "group.order", order, "ssl-redirect", "444", "target-type", "ip"}}.docs())
+			for range 10 {
+				w.drive(short)
+				for host, want := range map[string]string{"plain.example.com": "forward to pay/web", "plainer.example.com": "forward to blog/blog"} {
+					got := w.ask(arn, 80, host, "/")
+					w.check(got.text == want, "%s is answered with %q", host, got.text)
+				}
+				if w.wrong() {
+					return
+				}
+			}
+			w.check(w.said("Ingress evil/x", "444"), "the attacker is not informed: %v", w.about("Ingress evil/x"))
+		})
+	}
+
+	// The safety check is for a class that changed, not for Ingresses that were edited.
+	fixed(t, "12-edited-classes-are-honored/spoofed finalizers", setup{access: openClass, scenario: 4}, func(w *world) {
+		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
+			w.evil(attacker{name: name, class: "nginx", finalizers: "ingress.k8s.aws/resources"}.docs())
+		}
+		w.drive(0)
+		w.perform(w.acts()[0]) // blog/extra goes to another class
+		w.drive(deletionWithin)
+	})
+	fixed(t, "12-edited-classes-are-honored/most Ingresses", open, func(w *world) {
+		for _, name := range []string{"a", "b", "c", "d"} {
+			h := honest{"pay", name, "alb", []string{"target-type", "ip", "scheme", "internal"}, []route{{name + ".example.com", "/", "web"}}}
+			w.apply(h.docs())
+		}
+		w.drive(long)
+		w.check(w.status("pay/a") != "", "pay/a has no load balancer")
+		w.absolve()
+		for _, name := range []string{"pay/a", "pay/b", "pay/c", "pay/d", "blog/blog", "blog/vault", "blog/vault-extra"} { // 7 of 11
+			w.reclass(name, "nginx")
+		}
+		w.drive(deletionWithin)
+		for _, name := range []string{"pay/a", "pay/b", "pay/c", "pay/d", "blog/blog", "blog/vault", "blog/vault-extra"} {
+			namespace, short, _ := strings.Cut(name, "/")
+			obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: short})
+			w.check(err == nil && len(obj.GetFinalizers()) == 0, "%s is still claimed: %v", name, w.about("Ingress "+name))
+		}
+	})
+}
+
+// reclass gives an Ingress another class, as its owner does.
+func (w *world) reclass(name, class string) {
+	namespace, short, _ := strings.Cut(name, "/")
+	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: short})
+	if err != nil {
+		w.rec.Fatal(err)
+	}
+	ing := obj.(*networkingv1.Ingress).DeepCopy()
+	ing.Spec.IngressClassName = &class
+	if _, err := w.Store.Update(ing, cluster.Main); err != nil {
+		w.rec.Fatal(err)
+	}
+}

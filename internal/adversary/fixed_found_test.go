@@ -1,0 +1,167 @@
+package adversary
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/rig"
+)
+
+// binding is a TargetGroupBinding of the attacker for its Service "app".
+func binding(spec string) string {
+	return fmt.Sprintf(`
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: TargetGroupBinding
+metadata: {name: b, namespace: evil}
+spec: {%s, serviceRef: {name: app, port: 80}}
+`, spec)
+}
+
+// What random histories have found, beyond what was measured at first.
+func TestFixedFound(t *testing.T) {
+	open := setup{access: openClass}
+
+	// The target groups of a stack are filled by the bindings of the stack. "$TGNAME4" and "$TGARN4" are
+	// those of the target group that the change of pay/shop makes.
+	const before = "4"
+	for name, spec := range map[string]string{
+		"by name":                "targetType: ip, targetGroupName: $TGNAME" + before,
+		"by name, without type":  "targetGroupName: $TGNAME" + before,
+		"by name, by role":       "targetType: ip, targetGroupName: $TGNAME" + before + `, iamRoleArnToAssume: "arn:aws:iam::123456789012:role/none"`,
+		"by name, multi-cluster": "targetType: ip, targetGroupName: $TGNAME" + before + ", multiClusterTargetGroup: true",
+	} {
+		fixed(t, "15-foreign-target-groups/made later, "+name, open, func(w *world) {
+			w.check(strings.HasPrefix(w.placeholders("$TGNAME"+before), "k8s-pay-api-"), "the target group is %s", w.placeholders("$TGNAME"+before))
+			w.evil(served, binding(spec))
+			w.drive(short)
+			w.perform(w.acts()[0])
+			w.drive(long)
+		})
+	}
+	for _, more := range []string{"", ", multiClusterTargetGroup: true", `, iamRoleArnToAssume: "arn:aws:iam::123456789012:role/none"`, ", targetType: ip, vpcID: vpc-1"} {
+		for _, by := range []string{"targetGroupARN: $TGARN", "targetGroupName: $TGNAME"} {
+			fixed(t, "15-foreign-target-groups/"+by+more, open, func(w *world) {
+				w.evil(served)
+				for n := range w.targetGroupNames() {
+					w.evil(binding(fmt.Sprintf("%s%d%s", by, n, more)))
+					w.drive(short)
+					w.attack(move{gone: cluster.Ref{Kind: cluster.KindBinding, Namespace: attackerNamespace, Name: "b"}})
+					w.drive(short)
+				}
+			})
+		}
+	}
+	fixed(t, "15-foreign-target-groups/of a member that leaves", open, func(w *world) {
+		n := 0
+		for i, name := range w.targetGroupNames() {
+			if strings.HasPrefix(name, "k8s-blog-extra-") && w.judge.course.epochs[3].targets[name] == nil {
+				n = i
+			}
+		}
+		w.evil(served, binding(fmt.Sprintf("targetGroupName: $TGNAME%d", n)))
+		w.drive(short)
+		w.perform(w.acts()[0])
+		w.perform(w.acts()[1])
+		w.perform(w.acts()[2]) // the deletion
+		w.drive(long)
+	})
+
+	// A binding that cannot be brought about is tried less and less often.
+	for name, spec := range map[string]string{
+		"a role that does not exist": "targetGroupARN: $EXTERNAL, iamRoleArnToAssume: x",
+		"instances in a group of ip": "targetGroupARN: $EXTERNAL, targetType: instance",
+		"no such target group":       "targetGroupARN: arn, targetType: ip",
+		"another account's":          `targetGroupARN: "arn:aws:elasticloadbalancing:us-west-2:999999999999:targetgroup/other/0123456789abcdef", targetType: ip`,
+	} {
+		runs := 0
+		fixedWith(t, "16-failing-bindings-back-off/"+name, open, rig.Options{Ran: func(what string, _ error) {
+			if what == "binding evil/b" {
+				runs++
+			}
+		}}, func(w *world) {
+			w.evil(served)
+			w.Emulator.Calls().Reset()
+			w.evil(binding(spec))
+			w.drive(long)
+			w.check(runs <= 100, "%d runs in ten minutes", runs)
+			w.check(w.Emulator.Calls().Total() <= 100, "%d calls in ten minutes: %v", w.Emulator.Calls().Total(), w.Emulator.Calls().Counts())
+		})
+	}
+
+	// A binding that cannot be looked up keeps no rules of others.
+	fixed(t, "17-rules-of-nodes-are-kept-tidy", setup{access: openClass, scenario: 2}, func(w *world) {
+		w.evil(served, binding("targetGroupARN: xxx, networking: {ingress: [{from: [{ipBlock: {cidr: 0.0.0.0/0}}], ports: []}]}"))
+		w.drive(short)
+		for _, a := range w.acts() {
+			w.perform(a)
+			w.drive(long)
+		}
+		w.leave()
+		w.drive(cleanWithin)
+		w.checkLeft(w.judge.course, false)
+	})
+
+	// Somebody else's class takes no settings either.
+	for _, isolated := range []bool{false, true} {
+		for field, value := range map[string]string{
+			"listeners":              "[{protocol: HTTPS, port: 443, listenerAttributes: [{key: routing.http.response.server.enabled, value: 'true'}]}]",
+			"prefixListsIDs":         "[$PREFIXLIST]",
+			"inboundCIDRs":           "[0.0.0.0/0, 192.0.2.0/24]",
+			"sslRedirectPort":        "'443'",
+			"scheme":                 "internet-facing",
+			"wafv2AclName":           "none",
+			"sslPolicy":              "ELBSecurityPolicy-TLS13-1-3-2021-06",
+			"loadBalancerAttributes": "[{key: idle_timeout.timeout_seconds, value: '7'}, {key: access_logs.s3.enabled, value: 'true'}, {key: access_logs.s3.bucket, value: evil}]",
+			"ipAddressType":          "dualstack",
+			"tags":                   "[{key: Owner, value: evil}]",
+			"subnets":                "{ids: [$SUBNET0, $SUBNET1]}",
+			"loadBalancerName":       "evil",
+		} {
+			s := setup{access: classOwner, isolated: isolated}
+			fixed(t, fmt.Sprintf("18-another-class-takes-no-settings/%s, isolated %t", field, isolated), s, func(w *world) {
+				w.evil(served)
+				for _, group := range []string{"open", "vault"} {
+					w.evil(fmt.Sprintf(`
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: IngressClassParams
+metadata: {name: evil}
+spec: {group: {name: %s}, %s: %s}
+`, group, field, value))
+					w.evil(attacker{class: attackerClass, host: "evil.example.com", pairs: []string{"target-type", "ip", "group.order", "-1000", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
+					w.drive(long)
+				}
+			})
+		}
+	}
+
+	// What cannot be read closes nothing that is open.
+	for _, isolated := range []bool{false, true} {
+		fixed(t, fmt.Sprintf("19-unreadable-settings-change-nothing/isolated %t", isolated), setup{access: openClass, isolated: isolated}, func(w *world) {
+			w.evil(served)
+			for _, group := range []string{"open", "vault"} {
+				for _, key := range slices.Sorted(maps.Keys(choices)) {
+					if strings.Contains(key, "<") || strings.HasPrefix(key, "group.") || key == "target-type" {
+						continue
+					}
+					w.evil(attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", group, "group.order", "-1000", "target-type", "ip", key, choices[key].bad[0]}}.docs())
+					w.drive(0)
+				}
+				w.drive(long)
+			}
+		})
+	}
+
+	// An IngressGroup whose only member is not accepted any more has nothing to plan for.
+	fixed(t, "20-a-group-without-accepted-members", open, func(w *world) {
+		w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "own", "target-type", "ip"}}.docs())
+		w.drive(short)
+		w.evil(attacker{class: "pinned", host: "evil.example.com", pairs: []string{"group.name", "open", "target-type", "ip"}}.docs())
+		w.drive(0)
+		w.evil(attacker{name: "second", class: "alb", finalizers: finalizerOf("own"), pairs: []string{"kubernetes.io/ingress.class", "pinned"}}.docs())
+		w.drive(long)
+	})
+}

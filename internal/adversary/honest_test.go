@@ -1,0 +1,123 @@
+package adversary
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// Within these times what a victim does must be effective, whatever the attacker does. They are a
+// little more than what the victims need without an attacker.
+const (
+	changeWithin   = 2 * time.Minute
+	deletionWithin = 2 * time.Minute
+	rolloutWithin  = 30 * time.Second // AWS gives an address of a pod that is gone to another pod
+	cleanWithin    = 15 * time.Minute // until nothing of the attacker is left
+)
+
+// act is something that a victim does.
+type act struct {
+	name   string
+	within time.Duration
+	do     func(w *world)
+}
+
+func change(name string, r route) act {
+	return act{"change of " + name, changeWithin, func(w *world) {
+		h := ingresses()[name]
+		h.routes = append(h.routes, r)
+		w.apply(h.docs())
+	}}
+}
+
+func deletion(name string) act {
+	return act{"deletion of " + name, deletionWithin, func(w *world) {
+		h := ingresses()[name]
+		w.delete(cluster.KindIngress, h.namespace, h.name)
+	}}
+}
+
+func rollout() act {
+	return act{"rollout of pay/web", rolloutWithin, func(w *world) {
+		all := workloads()
+		web := all[slices.IndexFunc(all, func(o workload) bool { return o.key() == "pay/web" })]
+		old := web.podName(replaced)
+		web.pods = append(slices.DeleteFunc(web.pods, func(a string) bool { return a == replaced }), replacement)
+		w.apply(web.podDocs())
+		w.delete(cluster.KindPod, web.namespace, old)
+	}}
+}
+
+// departure gives an Ingress to another controller.
+func departure(name string) act {
+	return act{"departure of " + name, deletionWithin, func(w *world) { w.reclass(name, "nginx") }}
+}
+
+// switchover leads the routes of an Ingress to another Service.
+func switchover(name, service string) act {
+	return act{"switchover of " + name + " to " + service, changeWithin, func(w *world) {
+		h := ingresses()[name]
+		for i := range h.routes {
+			h.routes[i].service = service
+		}
+		w.apply(h.docs())
+	}}
+}
+
+// later gives an act more time, where AWS itself is out of order.
+func later(a act, within time.Duration) act {
+	a.within = within
+	return a
+}
+
+// reversal takes a change back.
+func reversal(name string) act {
+	return act{"reversal of the change of " + name, deletionWithin, func(w *world) { w.apply(ingresses()[name].docs()) }}
+}
+
+// shutdown deletes everything of namespace blog, as when the namespace is deleted.
+func shutdown() act {
+	return act{"shutdown of namespace blog", deletionWithin, func(w *world) {
+		for _, kind := range []cluster.Kind{cluster.KindPod, cluster.KindEndpointSlice, cluster.KindService, cluster.KindIngress} {
+			for _, o := range w.Store.All(kind) {
+				if o.GetNamespace() == "blog" {
+					w.delete(kind, "blog", o.GetName())
+				}
+			}
+		}
+	}}
+}
+
+// randomScenarios are those of random histories; the others are of fixed cases.
+const randomScenarios = 4
+
+// scenarios are what the victims do in the course of a history: a change, a deletion and a rollout.
+func scenarios() [][]act {
+	open := change("pay/shop", route{"shop.example.com", "/new", "api"})
+	vault := change("pay/vault", route{"vault.app.test", "/new", "api"})
+	solo := change("pay/solo", route{"solo.example.com", "/new", "api"})
+	return [][]act{
+		{open, rollout(), deletion("blog/vault-extra")},
+		{deletion("blog/extra"), vault, rollout()},
+		{rollout(), deletion("blog/extra"), solo},
+		{deletion("blog/vault-extra"), open, rollout()},
+
+		{departure("blog/extra")},
+		{switchover("pay/shop", "api"), switchover("pay/shop", "web")},
+		{open, reversal("pay/shop"), deletion("blog/extra"), shutdown()},
+		{rollout()},
+		{later(open, 5*time.Minute), later(rollout(), 5*time.Minute)},
+		{open, deletion("blog/extra")},
+	}
+}
+
+// apply creates or changes objects as their owner does.
+func (w *world) apply(docs string) { w.Apply(w.fill.Replace(docs)) }
+
+func (w *world) delete(kind cluster.Kind, namespace, name string) {
+	if err := w.Store.Delete(cluster.Ref{Kind: kind, Namespace: namespace, Name: name}); err != nil {
+		panic(fmt.Sprintf("delete %s %s/%s: %v", kind, namespace, name, err))
+	}
+}

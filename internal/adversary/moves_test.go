@@ -1,0 +1,264 @@
+package adversary
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+// move is one thing that the attacker does. Each can be left out of a history.
+type move struct {
+	// object is to be created or changed, or all those of write, as YAML; gone names one to delete.
+	object cluster.Object
+	write  string
+	gone   cluster.Ref
+	// strip removes the controller's finalizers from what is written.
+	strip bool
+	// wait is the time until what comes next.
+	wait time.Duration
+}
+
+func (m move) String() string {
+	what := fmt.Sprintf("delete %s %s", m.gone.Kind, m.gone.Name)
+	switch {
+	case m.object != nil:
+		what = "write " + textOf(m.object)
+	case m.write != "":
+		what = "write " + strings.TrimSpace(m.write)
+	}
+	if n := len(what); n > 4000 {
+		what = what[:4000] + fmt.Sprintf("… (%d bytes)", n)
+	}
+	if m.strip {
+		what += "\n(without the controller's finalizers)"
+	}
+	return fmt.Sprintf("%s\nand wait %v", what, m.wait)
+}
+
+// victimTargetGroup stands for a target group of the victims in what the attacker writes:
+// "$TGARN0" for the ARN, "$TGNAME0" for the name of the first one, and so on.
+var victimTargetGroup = regexp.MustCompile(`\$TG(ARN|NAME)(\d)`)
+
+// attack carries out a move.
+func (w *world) attack(m move) {
+	switch {
+	case m.object != nil:
+		w.put(w.filled(m.object), m.strip)
+		return
+	case m.write == "":
+		w.forget(m.gone)
+		_ = w.Store.Delete(m.gone) // it may not be there
+		return
+	}
+	loaded, err := cluster.LoadYAML([]byte(w.placeholders(m.write)))
+	if err != nil {
+		w.rec.Fatalf("%v in a move of the attacker:\n%.3000s", err, m.write)
+	}
+	for _, obj := range loaded.Objects {
+		w.put(obj, m.strip)
+	}
+}
+
+// textOf is an object for people.
+func textOf(obj cluster.Object) string {
+	kind, _ := cluster.KindOf(obj)
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return err.Error()
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return err.Error()
+	}
+	delete(fields, "status")
+	if meta, ok := fields["metadata"].(map[string]any); ok {
+		delete(meta, "creationTimestamp")
+		delete(meta, "namespace")
+	}
+	fields["kind"] = string(kind)
+	if data, err = json.MarshalIndent(fields, "", " "); err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+// filled is a copy of an object with ids and ARNs in the place of what stands for them.
+func (w *world) filled(obj cluster.Object) cluster.Object {
+	kind, _ := cluster.KindOf(obj)
+	typ, _ := cluster.TypeOf(kind)
+	data, err := json.Marshal(obj)
+	out := typ.New()
+	if err == nil {
+		err = json.Unmarshal([]byte(w.placeholders(string(data))), out)
+	}
+	if err != nil {
+		w.rec.Fatal(err)
+	}
+	out.GetObjectKind().SetGroupVersionKind(typ.GVK)
+	return out
+}
+
+// evil carries out moves that write objects, one after the other.
+func (w *world) evil(docs ...string) {
+	for _, d := range docs {
+		w.attack(move{write: d})
+	}
+}
+
+func (w *world) placeholders(text string) string {
+	if !strings.Contains(text, "$") {
+		return text
+	}
+	text = victimTargetGroup.ReplaceAllStringFunc(text, func(s string) string {
+		part := victimTargetGroup.FindStringSubmatch(s)
+		names := w.targetGroupNames()
+		name := names[int(part[2][0]-'0')%len(names)]
+		if part[1] == "NAME" {
+			return name
+		}
+		return w.targetGroupARN(name)
+	})
+	return w.fill.Replace(text)
+}
+
+// targetGroupNames are those that the victims' target groups have at some time. Anybody can compute
+// them.
+func (w *world) targetGroupNames() []string {
+	known := map[string]bool{}
+	if w.judge != nil {
+		for _, e := range w.judge.course.epochs {
+			for name := range e.targets {
+				known[name] = true
+			}
+		}
+	}
+	var out []string
+	for name := range known {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return append(out, "k8s-none")
+}
+
+func (w *world) targetGroupARN(name string) string {
+	p, unlock := w.partition()
+	defer unlock()
+	for arn, g := range p.ELB.TargetGroups {
+		if g.Name == name {
+			return arn
+		}
+	}
+	return "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/" + name + "/0123456789abcdef"
+}
+
+// put creates an object or replaces what its owner may replace. The controller's finalizers stay,
+// unless the owner removes them.
+func (w *world) put(obj cluster.Object, strip bool) {
+	ref := cluster.RefOf(obj)
+	if ref.Namespace != attackerNamespace && !(w.access == classOwner && ref.Namespace == "" && ref.Name == attackerClass) {
+		w.rec.Fatalf("the attacker may not write %s", ref)
+	}
+	cur, err := w.Store.Get(ref)
+	if err != nil {
+		w.rec.Fatal(err)
+	}
+	obj.SetUID("")
+	if cur == nil {
+		if err := w.Store.Put(obj); err != nil {
+			w.rec.Fatal(err)
+		}
+	} else {
+		next := obj.DeepCopyObject().(cluster.Object)
+		if !strip {
+			finalizers := slices.Concat(cur.GetFinalizers(), obj.GetFinalizers())
+			slices.Sort(finalizers)
+			next.SetFinalizers(slices.Compact(finalizers))
+		}
+		next.SetResourceVersion("")
+		if _, err := w.Store.Update(next, cluster.Main); err != nil {
+			w.rec.Fatal(err)
+		}
+		if hasStatus(next) {
+			if _, err := w.Store.Update(next, cluster.Status); err != nil {
+				w.rec.Fatal(err)
+			}
+		}
+	}
+	w.remember(obj)
+}
+
+// hasStatus reports whether an object says something about its status, which then replaces the
+// present one.
+func hasStatus(obj cluster.Object) bool {
+	switch o := obj.(type) {
+	case *corev1.Pod:
+		return true
+	case *networkingv1.Ingress:
+		return len(o.Status.LoadBalancer.Ingress) > 0
+	case *elbv2.TargetGroupBinding:
+		return len(o.Status.Conditions) > 0
+	}
+	return false
+}
+
+// membership is an Ingress of the attacker as it was for a time.
+type membership struct {
+	ing         *networkingv1.Ingress
+	stack       string // of the victims that it is accepted in, empty if in none
+	from, until time.Time
+}
+
+// remember notes what the attacker has written, for what is openly given to it.
+func (w *world) remember(obj cluster.Object) {
+	switch o := obj.(type) {
+	case *networkingv1.Ingress:
+		w.forget(cluster.RefOf(o))
+		w.memberships = append(w.memberships, membership{ing: o, stack: w.acceptedIn(o), from: time.Now()})
+	case *networkingv1.IngressClass, *elbv2.IngressClassParams:
+		for i, m := range w.memberships {
+			if stack := w.acceptedIn(m.ing); m.until.IsZero() && stack != m.stack {
+				w.memberships[i].until = time.Now()
+				w.memberships = append(w.memberships, membership{ing: m.ing, stack: stack, from: time.Now()})
+			}
+		}
+	case *elbv2.TargetGroupBinding:
+		if o.Spec.Networking == nil {
+			return
+		}
+		for _, rule := range o.Spec.Networking.Ingress {
+			for _, peer := range rule.From {
+				if peer.IPBlock != nil {
+					w.asked[peer.IPBlock.CIDR] = true
+				}
+				if peer.SecurityGroup != nil {
+					w.asked[peer.SecurityGroup.GroupID] = true
+				}
+			}
+		}
+	}
+}
+
+func (w *world) forget(ref cluster.Ref) {
+	for i, m := range w.memberships {
+		if m.until.IsZero() && cluster.RefOf(m.ing) == ref {
+			w.memberships[i].until = time.Now()
+		}
+	}
+}
+
+// askedFor reports whether the attacker has opened the ports of its own targets to a source, which
+// whoever may write TargetGroupBindings can.
+func (w *world) askedFor(source string) bool { return w.asked[source] }
+
+// finalizerOf is the finalizer of the members of an IngressGroup.
+func finalizerOf(group string) string { return naming.ExplicitFinalizerPrefix + group }

@@ -1,0 +1,232 @@
+package adversary
+
+import (
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+)
+
+// In cooperative mode a member may put its rules in front of another's by its group order, and
+// answer what no rule answers. That is what the attacker is openly given, once it is accepted, and
+// nothing else. Whether it is accepted is decided here a second time.
+
+const annotationPrefix = "alb.ingress.kubernetes.io/"
+
+// lingering is how long a rule may stay after its Ingress has changed or gone.
+const lingering = 2 * time.Minute
+
+var validGroup = regexp.MustCompile(`^([a-z0-9][-a-z0-9.]*)?[a-z0-9]$`)
+
+// acceptedIn is the victims' stack that an Ingress of the attacker is an accepted member of, empty
+// if it is none.
+func (w *world) acceptedIn(ing *networkingv1.Ingress) string {
+	group, named := ing.Annotations[annotationPrefix+"group.name"]
+	if class, ok := ing.Annotations["kubernetes.io/ingress.class"]; ok {
+		if w.access == shutOut || class != "alb" {
+			return ""
+		}
+	} else {
+		switch name := ing.Spec.IngressClassName; {
+		case name != nil && *name == "alb" && w.access != shutOut:
+		case name != nil && *name == attackerClass, name == nil && w.isDefault(attackerClass):
+			pinned, ok := w.ownClassAdmits()
+			if !ok {
+				return ""
+			}
+			if pinned != "" {
+				group, named = pinned, true
+			}
+		default:
+			return ""
+		}
+	}
+	if !named || len(group) > 63 || !validGroup.MatchString(group) {
+		return ""
+	}
+	if _, theirs := stackOf[group]; theirs && group != "solo" {
+		return group
+	}
+	return ""
+}
+
+func (w *world) isDefault(class string) bool {
+	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: class})
+	return err == nil && obj != nil && obj.GetAnnotations()["ingressclass.kubernetes.io/is-default-class"] == "true"
+}
+
+// ownClassAdmits reports whether the attacker's own class admits its namespace, and the IngressGroup
+// that the class names.
+func (w *world) ownClassAdmits() (group string, ok bool) {
+	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: attackerClass})
+	class, there := obj.(*networkingv1.IngressClass)
+	if err != nil || !there || class.Spec.Controller != "ingress.k8s.aws/alb" {
+		return "", false
+	}
+	ref := class.Spec.Parameters
+	if ref == nil {
+		return "", true
+	}
+	obj, err = w.Store.Get(cluster.Ref{Kind: cluster.KindIngressClassParams, Name: ref.Name})
+	params, there := obj.(*elbv2.IngressClassParams)
+	if err != nil || !there || ref.Kind != "IngressClassParams" {
+		return "", false
+	}
+	if s := params.Spec.NamespaceSelector; s != nil {
+		selector, err := metav1.LabelSelectorAsSelector(s)
+		if err != nil || !selector.Matches(labels.Set{corev1.LabelMetadataName: attackerNamespace}) {
+			return "", false
+		}
+	}
+	if params.Spec.Group != nil {
+		group = params.Spec.Group.Name
+	}
+	return group, true
+}
+
+// openlyGiven reports whether an accepted member of the attacker may answer a request of a victim's
+// client, because it comes first by group order or because no rule of a victim answers.
+func (w *world) openlyGiven(r request, got, want answer) bool {
+	return w.inFront(r, got, want) != nil
+}
+
+// inFront finds the Ingress that is openly given the answer to a request.
+func (w *world) inFront(r request, got, want answer) *networkingv1.Ingress {
+	if w.isolated && !(want.byDefault && w.released(r)) || strings.Contains(got.text, "forward to pay/") || strings.Contains(got.text, "forward to blog/") {
+		return nil
+	}
+	now := time.Now()
+	for _, m := range w.memberships {
+		if m.stack != r.stack || now.After(w.endOf(m)) {
+			continue
+		}
+		if want.byDefault && m.ing.Spec.DefaultBackend != nil {
+			return m.ing
+		}
+		if !want.byDefault && !before(m.ing, r) {
+			continue
+		}
+		for _, rule := range m.ing.Spec.Rules {
+			if rule.HTTP == nil || !hostMatches(m.ing, rule.Host, r.host) {
+				continue
+			}
+			for _, p := range rule.HTTP.Paths {
+				if pathMatches(m.ing, p, r.path) {
+					return m.ing
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// released reports whether the victim that had a host has deleted its Ingress, so that in isolated
+// tenancy the host belongs to whoever uses it first from then on.
+func (w *world) released(r request) bool {
+	namespace, name, _ := strings.Cut(r.owner, "/")
+	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: name})
+	return err == nil && (obj == nil || obj.GetDeletionTimestamp() != nil)
+}
+
+// endOf is until when a version of an Ingress may have something to say: a little longer than it was
+// there, or than the Ingress, if what that says later is not accepted and it keeps its live rules.
+func (w *world) endOf(m membership) time.Time {
+	last := m
+	for _, o := range w.memberships { // in the order of their times
+		if cluster.RefOf(o.ing) == cluster.RefOf(m.ing) {
+			last = o
+		}
+	}
+	switch {
+	case m.until.IsZero():
+		return time.Now()
+	case last.stack != "":
+		return m.until.Add(lingering)
+	case last.until.IsZero():
+		return time.Now()
+	}
+	return last.until.Add(lingering)
+}
+
+// before reports whether an Ingress of the attacker comes before the owner of a request's rule.
+func before(ing *networkingv1.Ingress, r request) bool {
+	order := 0
+	if raw, ok := ing.Annotations[annotationPrefix+"group.order"]; ok {
+		n, err := strconv.Atoi(raw)
+		if err != nil || n < -1000 || n > 1000 {
+			return false
+		}
+		order = n
+	}
+	return order < r.order || order == r.order && ing.Namespace+"/"+ing.Name < r.owner
+}
+
+func hostMatches(ing *networkingv1.Ingress, pattern, host string) bool {
+	if ok, err := path.Match(pattern, host); pattern == "" || err == nil && ok {
+		return true
+	}
+	for key, value := range ing.Annotations { // conditions may name further hosts
+		if strings.HasPrefix(key, annotationPrefix+"conditions.") && (strings.Contains(value, host) || strings.Contains(value, "*") || strings.Contains(value, "regex")) {
+			return true
+		}
+	}
+	return false
+}
+
+func pathMatches(ing *networkingv1.Ingress, p networkingv1.HTTPIngressPath, requested string) bool {
+	kind := networkingv1.PathTypeImplementationSpecific
+	if p.PathType != nil {
+		kind = *p.PathType
+	}
+	for key := range ing.Annotations { // and further paths
+		if strings.HasPrefix(key, annotationPrefix+"conditions.") {
+			return true
+		}
+	}
+	switch kind {
+	case networkingv1.PathTypeExact:
+		return p.Path == requested
+	case networkingv1.PathTypePrefix:
+		prefix := strings.TrimSuffix(p.Path, "/")
+		return prefix == "" || requested == prefix || strings.HasPrefix(requested, prefix+"/")
+	}
+	if ing.Annotations[annotationPrefix+"use-regex-path-match"] == "true" || p.Path == "" {
+		return true
+	}
+	glob := regexp.QuoteMeta(p.Path)
+	glob = strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(glob)
+	ok, err := regexp.MatchString("^"+glob+"$", requested)
+	return err == nil && ok
+}
+
+// ail keeps the attacker's targets from getting healthy, where a history says so.
+func (w *world) ail() {
+	if w.sick == nil {
+		return
+	}
+	p, unlock := w.partition()
+	defer unlock()
+	for _, g := range p.ELB.TargetGroups {
+		if victims(g) {
+			continue
+		}
+		for _, t := range g.Targets {
+			if t.Verdict == nil && w.sick(t.ID) {
+				t.Verdict = &emulated.Verdict{State: elbtypes.TargetHealthStateEnumUnhealthy, Reason: elbtypes.TargetHealthReasonEnumFailedHealthChecks}
+				t.Judged = time.Now()
+			}
+		}
+	}
+}
