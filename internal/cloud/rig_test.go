@@ -166,7 +166,7 @@ func (r *rig) draft(want model.Stack) (plan.Plan, observed.Stack, finding.List) 
 func (r *rig) apply(p plan.Plan) error {
 	known := maps.Clone(p.Known)
 	for _, s := range p.Steps {
-		if plan.InKubernetes(s.Do) || s.Wait != "" {
+		if plan.InKubernetes(s.Do) || s.Waits() {
 			continue
 		}
 		res, err := r.cloud.Apply(r.ctx, p.Stack, s, known)

@@ -35,11 +35,13 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		engine := *r.e
 		engine.Options = options
 		engine.Options.Unsettled = r.e.routes.unsettled(r.out.ID, r.e.now(), options.Propagation)
+		engine.Options.Waited = r.e.deadlines.waited(r.out.ID, r.e.now())
 		d, err := engine.draft(ctx, r.v, stack, found)
 		if err != nil {
 			r.out.FailedIn = Observing
 			return err
 		}
+		r.e.deadlines.note(r.out.ID, d.Plan.Waiting, r.e.now())
 		r.out.Stack, r.out.Plan = d.Stack, d.Plan
 		if d.Stack.Describe {
 			r.out.Document = engine.Describe(d)
@@ -134,7 +136,7 @@ func dnsName(d Draft, a plan.Address) string {
 // that need it and no others.
 func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 	known := maps.Clone(p.Known)
-	done := map[plan.StepID]bool{}
+	done := p.Begin()
 	if r.made == nil {
 		r.made = map[plan.StepID]bool{}
 	}
@@ -145,15 +147,15 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 		}
 	}
 	for _, s := range p.Steps {
-		if s.Wait != "" {
-			wait(cmp.Or(s.Again, polling))
+		if s.Waits() {
+			wait(cmp.Or(s.Wait.Again, polling))
 			continue
 		}
 		if d := r.e.past.holds(r.out.Stack, s.Do, r.e.now()); d > 0 {
 			wait(d)
 			continue
 		}
-		if slices.ContainsFunc(s.After, func(id plan.StepID) bool { return !done[id] }) {
+		if !done.Ready(s) {
 			continue
 		}
 		key := keyOf(s, stack)
@@ -183,7 +185,8 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 			continue
 		}
 		r.e.refused.taken(r.out.ID, key, r.e.now())
-		done[s.ID], r.made[s.ID] = true, true
+		done.Done(s.ID)
+		r.made[s.ID] = true
 		r.out.Changed = true
 		r.did = append(r.did, fmt.Sprint(s.ID, s.Changes))
 		r.give(s, res, known)

@@ -69,11 +69,13 @@ type Engine struct {
 	past    *past
 	repeats *repeats
 	refused *refusals
+	// deadlines are since when what is waited for.
+	deadlines *deadlines
 }
 
 // New returns an engine.
 func New(c Config) *Engine {
-	return &Engine{Config: c, routes: &routes{}, past: &past{}, repeats: &repeats{}, refused: &refusals{}}
+	return &Engine{Config: c, routes: &routes{}, past: &past{}, repeats: &repeats{}, refused: &refusals{}, deadlines: &deadlines{}}
 }
 
 // Draft is a plan that was made and not carried out.
@@ -163,7 +165,7 @@ func (e *Engine) settle(ctx context.Context, v *cluster.View, stack model.Stack,
 }
 
 // maxAsks is how often a stack is observed for questions that come up on the way.
-const maxAsks = 4
+const maxAsks = 6
 
 // union adds questions that are new, and reports whether there are any.
 func union(questions, more []model.Question) (out []model.Question, news bool) {

@@ -63,6 +63,7 @@ const (
 	SettingOfClass         Reason = "SettingOfClass"
 	RuleUnreachable        Reason = "RuleUnreachable"
 	IngressTooLarge        Reason = "IngressTooLarge"
+	WaitExpired            Reason = "WaitExpired"
 )
 
 // Explanation documents one reason. The findings page of the documentation is made from it.
@@ -131,6 +132,7 @@ var Reasons = []Explanation{
 	{TargetsCapped, "A target group has as many targets as the operator allows; the other endpoints are not registered.", "Raise --max-targets-per-target-group, or run fewer pods.", BlocksNothing},
 	{TrustStoreNotFound, "A trust store given by name does not exist.", "Correct the name, or create the trust store.", BlocksListener},
 	{Unsupported, "The configuration is valid but this version cannot build it yet.", "Remove the setting.", BlocksRule},
+	{WaitExpired, "What a change waited for did not come about by its deadline; the change was made without it.", "Check the pods and the health check, or what else the message names.", BlocksNothing},
 	{WaitingForTargets, "Traffic stays where it is until the new targets are healthy.", "Check the pods and the health check if this does not pass.", BlocksNothing},
 	{WebACLNotFound, "A web ACL given by name does not exist. A new load balancer is not made without it; a live one keeps what it has.", "Correct the name, or create the web ACL.", BlocksStack},
 }

@@ -14,6 +14,10 @@ type request struct {
 	host, path string
 }
 
+func (q request) model() model.Request {
+	return model.Request{Host: q.host, Path: q.path, Method: "GET", Client: "192.0.2.9"}
+}
+
 // requests meet every host, path and port that groups are made of.
 var requests = func() (out []request) {
 	for _, port := range []int32{80, 443, 8080} {
@@ -47,7 +51,7 @@ func outcomes(have observed.Stack) []string {
 			if q.port != l.Port {
 				continue
 			}
-			at, ok := model.Evaluate(rules, model.Request{Host: q.host, Path: q.path, Method: "GET", Client: "192.0.2.9"})
+			at, ok := model.Evaluate(rules, q.model())
 			if ok {
 				out[i] = said(l.Rules[at].Transforms, l.Rules[at].Actions)
 			} else {

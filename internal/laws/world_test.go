@@ -104,12 +104,12 @@ func settled(t *testing.T, want model.Stack, have *observed.Stack, state func(st
 
 // runnable are the steps that can be carried out now.
 func runnable(p plan.Plan) (out []plan.Step) {
-	done := map[plan.StepID]bool{}
+	done := p.Begin()
 	for _, s := range p.Steps {
-		if s.Wait != "" || slices.ContainsFunc(s.After, func(id plan.StepID) bool { return !done[id] }) {
+		if s.Waits() || !done.Ready(s) {
 			continue
 		}
-		done[s.ID] = true
+		done.Done(s.ID)
 		out = append(out, s)
 	}
 	return out
@@ -118,7 +118,7 @@ func runnable(p plan.Plan) (out []plan.Step) {
 // atRest says that nothing is left to do, but perhaps to ask again for what only others can mend: a
 // web ACL of a name that does not exist.
 func atRest(p plan.Plan) bool {
-	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !strings.HasPrefix(s.Wait, "an answer to") })
+	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !strings.HasPrefix(s.Wait.For, "an answer to") })
 }
 
 func healthy(string) string { return "healthy" }

@@ -241,7 +241,7 @@ func (b *builder) unanswered(a Address, of finding.Origin, do Action, fault obse
 		return
 	}
 	b.add(Step{
-		ID: stepID("associate", a), Address: a, Verb: Update, Do: do, Wait: "an answer to " + of.Field, Again: again,
+		ID: stepID("associate", a), Address: a, Verb: Update, Do: do, Wait: Wait{For: "an answer to " + of.Field, Again: again},
 		Why: "from " + of.String(), Blames: []finding.Ref{f.Object},
 	})
 }

@@ -117,7 +117,7 @@ func (b *builder) removeALBGroup(g observed.TargetGroup, after []StepID) {
 	for _, t := range targets {
 		gone = append(gone, b.detach(g.ARN, t, after))
 	}
-	b.deleteTargetGroup(g, gone, false)
+	b.deleteTargetGroup(g, nil, gone, false)
 }
 
 // albTarget does to the facts what the call of a step would do.

@@ -119,7 +119,7 @@ func (b *builder) resolveOwnCertificate(w model.ManagedCertificate) {
 // awaitCertificate has a certificate on its way looked at again.
 func (b *builder) awaitCertificate(w model.ManagedCertificate, a Address, what string, again time.Duration) {
 	b.later = append(b.later, Step{
-		ID: stepID("issue", a), Address: a, Verb: Update, Wait: what, Again: again,
+		ID: stepID("issue", a), Address: a, Verb: Update, Wait: Wait{For: what, Again: again},
 		Do: RequestCertificate{}, Why: "from " + w.Of.String(), Blames: []finding.Ref{w.Member},
 	})
 }

@@ -160,8 +160,8 @@ func TestManagedCertificatesByState(t *testing.T) {
 				if s.Address.Kind == Certificate {
 					got = append(got, string(s.ID))
 				}
-				if s.Wait != "" && s.Again != c.again {
-					t.Errorf("looks again after %s, want %s", s.Again, c.again)
+				if s.Waits() && s.Wait.Again != c.again {
+					t.Errorf("looks again after %s, want %s", s.Wait.Again, c.again)
 				}
 			}
 			if diff := cmp.Diff(c.steps, got); diff != "" {

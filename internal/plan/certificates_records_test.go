@@ -167,8 +167,8 @@ func about(p Plan) (out []string) {
 			continue
 		}
 		line := string(s.ID)
-		if s.Wait != "" {
-			line += fmt.Sprintf(" waits for %s, %s", s.Wait, s.Again)
+		if s.Waits() {
+			line += fmt.Sprintf(" waits for %s, %s", s.Wait.For, s.Wait.Again)
 		}
 		out = append(out, line)
 	}
@@ -335,7 +335,7 @@ func TestRemovalOfACertificate(t *testing.T) {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
 			release := p.Steps[len(p.Steps)-1]
-			if _, ok := release.Do.(ReleaseFinalizer); !ok || (release.Wait != "") != strings.Contains(c.steps[0], "waits") {
+			if _, ok := release.Do.(ReleaseFinalizer); !ok || (release.Waits()) != strings.Contains(c.steps[0], "waits") {
 				t.Errorf("the end of the plan:\n%s", p.Text())
 			}
 		})

@@ -45,7 +45,7 @@ func (b *builder) removeOwnCertificates(after []StepID) {
 			continue
 		}
 		s := b.deletion(c, after)
-		if s.Wait, s.Again = b.stays(c); s.Wait != "" {
+		if s.Wait = b.stays(c); s.Waits() {
 			b.add(s)
 			continue
 		}
@@ -89,18 +89,22 @@ func (b *builder) removalKnown(c observed.OwnCertificate) bool {
 }
 
 // stays says for what the deletion of a certificate has to wait.
-func (b *builder) stays(c observed.OwnCertificate) (wait string, again time.Duration) {
+func (b *builder) stays(c observed.OwnCertificate) Wait {
 	if !c.Public {
-		return "", 0
+		return Wait{}
 	}
 	if b.have.Facts.Validations[c.ARN].InUse {
 		// Its records stay too: until it is gone it may be wanted again.
-		return "ACM to see that nothing uses it", unusedWait
+		wait := b.wait("unused "+c.ARN, "ACM to see that nothing uses it", longestWait)
+		wait.Again = unusedWait
+		return wait
 	}
 	if f := b.have.Facts.Zones.Fault; f != nil && f.Reason == "" {
-		return "an answer of Route 53", outageWait
+		wait := b.wait("records "+c.ARN, "an answer of Route 53", longestWait)
+		wait.Again = outageWait
+		return wait
 	}
-	return "", 0
+	return Wait{}
 }
 
 func (b *builder) deletion(c observed.OwnCertificate, after []StepID) Step {

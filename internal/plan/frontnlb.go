@@ -30,6 +30,8 @@ type front struct {
 	groups  []GroupID
 	// postponed are ALB listeners to be deleted once nothing leads to them any more.
 	postponed []observed.Listener
+	// changed are the steps that change to where its listeners lead.
+	changed []StepID
 	// detached are targets that a step takes out already.
 	detached map[string]StepID
 }
@@ -158,7 +160,7 @@ func (b *builder) planFront(after []StepID) {
 			}))
 		}
 	}
-	b.unusedAfter = append(b.unusedAfter, steps...)
+	b.front.changed = steps
 }
 
 func (b *builder) planFrontNLB(after []StepID) []StepID {

@@ -137,13 +137,13 @@ func settled(t *testing.T, want model.Stack, have *observed.Stack, state func(st
 }
 
 func runnable(p Plan) []Step {
-	done := map[StepID]bool{}
+	done := p.Begin()
 	var out []Step
 	for _, s := range p.Steps {
-		if s.Wait != "" || slices.ContainsFunc(s.After, func(id StepID) bool { return !done[id] }) {
+		if s.Waits() || !done.Ready(s) {
 			continue
 		}
-		done[s.ID] = true
+		done.Done(s.ID)
 		out = append(out, s)
 	}
 	return out

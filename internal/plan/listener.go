@@ -29,6 +29,10 @@ type listenerPlan struct {
 	strangeDefault bool
 	// leftOut are held rules that have neither a live form to keep nor a placeholder.
 	leftOut []rulePlan
+	// defaultNow is the default action to set now, on the way to the desired one; defaultWait is for
+	// what the desired one waits.
+	defaultNow  []model.Action
+	defaultWait Wait
 	// redirectsAll says that the listener has no rules because it redirects everything; ownDefault
 	// that its default action serves a backend.
 	redirectsAll, ownDefault bool
@@ -49,8 +53,6 @@ type rulePlan struct {
 
 // planListeners makes listeners fit in ascending order of their ports.
 func (b *builder) planListeners(lb []StepID, groups map[string][]StepID) {
-	var steps []StepID
-	var gone []StepID
 	if b.live != nil {
 		for _, l := range b.live.Listeners {
 			if !slices.ContainsFunc(b.listeners, func(p listenerPlan) bool { return p.wish.Port == l.Port }) {
@@ -58,25 +60,24 @@ func (b *builder) planListeners(lb []StepID, groups map[string][]StepID) {
 					b.front.postponed = append(b.front.postponed, l)
 					continue
 				}
-				gone = append(gone, b.deleteListener(l, lb))
+				b.deleteListener(l, lb)
 			}
 		}
 	}
 	for i := range b.listeners {
 		if l := &b.listeners[i]; l.make && !l.redirectsAll {
-			steps = append(steps, b.planListener(l, lb, groups)...)
+			b.planListener(l, lb, groups)
 		}
 	}
 	// A listener that redirects everything comes after the one to which it sends the clients.
 	for i := range b.listeners {
 		if l := &b.listeners[i]; l.make && l.redirectsAll {
-			steps = append(steps, b.planListener(l, append(slices.Clone(lb), b.listenerSteps(redirectPort(l.defaults))...), groups)...)
+			b.planListener(l, append(slices.Clone(lb), b.listenerSteps(redirectPort(l.defaults))...), groups)
 		}
 	}
 	for i := range b.listeners {
-		gone = append(gone, b.removeStrangers(&b.listeners[i], lb)...)
+		b.removeStrangers(&b.listeners[i], lb)
 	}
-	b.unusedAfter = append(gone, steps...)
 }
 
 // listenerSteps are the steps planned so far that make the listener of a port.
@@ -103,11 +104,13 @@ func redirectPort(actions []model.Action) int32 {
 
 func (b *builder) deleteListener(l observed.Listener, after []StepID) StepID {
 	a := Address{Kind: Listener, ID: l.ARN}
-	return b.add(Step{
+	id := b.add(Step{
 		ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteListener{ARN: l.ARN},
 		Changes: []Change{{Path: "port", From: fmt.Sprint(l.Port)}},
 		Why:     "no object listens on this port any more", Impact: DeleteImpact, After: after, Blames: b.members(),
 	})
+	b.freedListener(l, id)
+	return id
 }
 
 // after are the steps that make the groups of actions.
@@ -166,18 +169,21 @@ func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][
 	steps = append(steps, certificates...)
 	// New rules come before a default action that gives something up, and deletions after one
 	// that takes something over.
-	middle := func(after []StepID) ([]StepID, string) {
+	middle := func(after []StepID) []StepID {
 		if veiled {
 			return []StepID{b.add(Step{
 				ID: stepID("default", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: settings},
 				Changes: []Change{{Path: "default", From: actionsText([]model.Action{unavailable}), To: actionsText(l.defaults)}},
-				Why:     "all rules are in place", After: append(after, made...), Blames: l.wish.Members,
-			})}, ""
+				Why:     "all rules are in place", After: append(slices.Clone(after), made...), Blames: l.wish.Members,
+			})}
 		}
 		if l.live == nil {
-			return nil, ""
+			return nil
 		}
 		return b.modifyListener(l, settings, append(slices.Clone(lb), after...), groups)
+	}
+	if l.live != nil {
+		b.resolveDefault(l)
 	}
 	steps = append(steps, b.planRules(l, made, groups, middle)...)
 	if last {
@@ -194,10 +200,32 @@ func (b *builder) ruleTags(t Tags) Tags {
 	return t
 }
 
+// resolveDefault settles what the default action of a live listener is to be now.
+func (b *builder) resolveDefault(l *listenerPlan) {
+	l.defaultNow = l.live.Default
+	if !b.otherDefault(l, l.defaults) {
+		b.assumeSecret(l.live.ARN, l.defaults)
+		l.defaultNow = l.defaults
+		return
+	}
+	now, wait := l.defaults, Wait{}
+	if !l.wish.DefaultInPlace {
+		now, wait = b.shiftDefault(l)
+	}
+	l.defaultWait = wait
+	if b.otherDefault(l, now) {
+		l.defaultNow = now
+	}
+}
+
+// otherDefault reports whether the default action of a live listener is another than the given one.
+func (b *builder) otherDefault(l *listenerPlan, as []model.Action) bool {
+	return !sameActions(as, l.live.Default, b.arn) || b.otherSecret(l.live.ARN, as)
+}
+
 // modifyListener changes a live listener's settings. It returns the steps that the rules have to
-// take their turn with, those that change what requests get, and for what the final default action
-// waits.
-func (b *builder) modifyListener(l *listenerPlan, settings ListenerSettings, after []StepID, groups map[string][]StepID) ([]StepID, string) {
+// take their turn with, those that change what requests get.
+func (b *builder) modifyListener(l *listenerPlan, settings ListenerSettings, after []StepID, groups map[string][]StepID) []StepID {
 	live := l.live
 	var changes []Change
 	diff := func(path, from, to string) {
@@ -213,56 +241,45 @@ func (b *builder) modifyListener(l *listenerPlan, settings ListenerSettings, aft
 			changes = append(changes, Change{Path: "mutualAuthentication"})
 		}
 	}
-	wait := ""
-	differ := func(as []model.Action) bool {
-		return !sameActions(as, live.Default, b.arn) || b.otherSecret(live.ARN, as)
+	settings.Default = l.defaultNow
+	if b.otherDefault(l, l.defaultNow) {
+		changes = append(changes, Change{Path: "default", From: actionsText(live.Default), To: actionsText(l.defaultNow)})
 	}
-	if !differ(settings.Default) {
-		b.assumeSecret(live.ARN, settings.Default)
-	} else {
-		now, w := b.shift(settings.Default, live.Default)
-		if l.wish.DefaultInPlace {
-			now, w = settings.Default, ""
-		}
-		wait = w
-		if differ(now) {
-			settings.Default = now
-			changes = append(changes, Change{Path: "default", From: actionsText(live.Default), To: actionsText(now)})
-		} else {
-			settings.Default = live.Default
-		}
-	}
+	wait := l.defaultWait
 	a := listenerAddress(l.wish.Port)
 	var steps []StepID
 	if len(changes) > 0 {
 		id := b.add(Step{
 			ID: stepID("modify", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: settings},
-			Changes: changes, Why: "the listener differs", Blames: l.wish.Members, Staged: wait != "",
+			Changes: changes, Why: "the listener differs", Blames: l.wish.Members, Staged: wait.For != "",
 			After: append(slices.Clone(after), groupSteps(settings.Default, groups)...),
 		})
-		if slices.ContainsFunc(changes, func(c Change) bool { return c.Path == "protocol" || c.Path == "default" }) || wait != "" {
+		if slices.ContainsFunc(changes, func(c Change) bool { return c.Path == "protocol" || c.Path == "default" }) || wait.For != "" {
 			steps = append(steps, id)
 		}
+		b.freed(live.Default, id)
 	}
-	if wait != "" {
+	if wait.For != "" {
 		b.waitForTargets(l.wish.DefaultOf, l.wish.Members, fmt.Sprintf("the default action of port %d", l.wish.Port), wait)
-		steps = append(steps, b.add(Step{
+		id := b.add(Step{
 			ID: stepID("switch", a), Address: a, Verb: Update, Wait: wait,
 			Do:  ModifyListener{Listener: a, Settings: ListenerSettings{Port: settings.Port, Protocol: settings.Protocol, Policy: settings.Policy, Certificate: settings.Certificate, MutualAuth: settings.MutualAuth, Default: l.defaults}},
 			Why: "traffic moves when the new targets are healthy", After: steps, Blames: l.wish.Members,
-		}))
+		})
+		b.freed(live.Default, id)
+		steps = append(steps, id)
 	}
-	return steps, wait
+	return steps
 }
 
-func (b *builder) waitForTargets(of finding.Origin, members []finding.Ref, what, wait string) {
+func (b *builder) waitForTargets(of finding.Origin, members []finding.Ref, what string, wait Wait) {
 	object := of.Object
 	if object.IsZero() && len(members) > 0 {
 		object = members[0]
 	}
 	b.found.Add(finding.Finding{
 		Object: object, Field: of.Field, Reason: finding.WaitingForTargets,
-		Message: what + " waits for " + wait, Fix: "check the pods and the health check if this does not pass",
+		Message: fmt.Sprintf("%s waits for %s, for at most %s", what, wait.For, wait.Deadline), Fix: "check the pods and the health check if this does not pass",
 	})
 }
 

@@ -126,7 +126,8 @@ func (b *builder) planCapacity(live *observed.LoadBalancer, after []StepID) {
 		Why: b.origin("capacity"), After: after, Blames: b.members(),
 	}
 	if live == nil || live.State == observed.Provisioning {
-		s.Wait, s.Again = "the load balancer to be active", b.opt.Stabilization
+		s.Wait = b.wait("active", "the load balancer to be active", longestWait)
+		s.Wait.Again = b.opt.Stabilization
 	}
 	b.add(s)
 }
@@ -187,11 +188,15 @@ func (b *builder) deleteLoadBalancers(why string, after []StepID) []StepID {
 
 func (b *builder) deleteLoadBalancer(lb observed.LoadBalancer, why string, after []StepID) StepID {
 	a := Address{Kind: LoadBalancer, ID: lb.ARN}
-	return b.add(Step{
+	id := b.add(Step{
 		ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteLoadBalancer{ARN: lb.ARN},
 		Changes: []Change{{Path: "name", From: lb.Name}},
 		Why:     why, After: after, Impact: DeleteImpact, Blames: b.members(),
 	})
+	for _, l := range lb.Listeners {
+		b.freedListener(l, id)
+	}
+	return id
 }
 
 // origin explains a setting by where it was written.

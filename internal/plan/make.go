@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -22,7 +21,7 @@ func Make(want model.Stack, have observed.Stack, opt Options) (Plan, finding.Lis
 	case want.Hold || b.guarded():
 		// What is live stays; nothing is made. Members that left need not wait for the others.
 		if len(want.Members) > 0 {
-			b.release(b.claims(), "")
+			b.releaseAll(b.holders())
 		}
 	case want.Empty():
 		if !b.keepRetained() {
@@ -80,20 +79,26 @@ type builder struct {
 	aclFault     *observed.Fault // why the wished web ACL is not known
 	listeners    []listenerPlan
 	front        front
-	own          map[string]string // ARNs of managed certificates that serve, by id
-	ownKept      map[string]bool   // ARNs of those that must not be deleted
-	records      map[string]bool   // names of DNS records that the plan makes or removes
-	later        []Step            // that wait for something, and that nothing depends on
-	unusedAfter  []StepID          // steps after which surplus target groups are free
+	own          map[string]string        // ARNs of managed certificates that serve, by id
+	ownKept      map[string]bool          // ARNs of those that must not be deleted
+	records      map[string]bool          // names of DNS records that the plan makes or removes
+	later        []Step                   // that wait for something, and that nothing depends on
+	freedBy      map[string][]StepID      // steps after which nothing forwards to a target group, by its ARN
+	waiting      map[string]bool          // keys of waits
+	owners       map[string][]finding.Ref // of live target groups, by ARN
+	ruleOwners   map[string][]finding.Ref // of live rules that go, by ARN
 }
 
 func newBuilder(want model.Stack, have observed.Stack, opt Options) *builder {
 	b := &builder{
 		want: withLiveSchemes(want, have), have: have, opt: opt,
-		known:    Known{},
-		groupARN: map[string]string{},
-		kept:     map[string]bool{},
-		records:  map[string]bool{},
+		known:      Known{},
+		groupARN:   map[string]string{},
+		kept:       map[string]bool{},
+		records:    map[string]bool{},
+		freedBy:    map[string][]StepID{},
+		ruleOwners: map[string][]finding.Ref{},
+		waiting:    map[string]bool{},
 	}
 	b.plan.Stack = want.ID
 	b.matchLive()
@@ -104,7 +109,9 @@ func (b *builder) add(s Step) StepID {
 	if s.Impact == "" {
 		s.Impact = NoImpact
 	}
-	s.After = slices.DeleteFunc(s.After, func(id StepID) bool { return id == "" })
+	if slices.Contains(s.After, "") {
+		s.After = slices.DeleteFunc(slices.Clone(s.After), func(id StepID) bool { return id == "" })
+	}
 	b.plan.Steps = append(b.plan.Steps, s)
 	return s.ID
 }
@@ -265,32 +272,12 @@ func (b *builder) claims() []StepID {
 	return out
 }
 
-// release lets go of members that left, after everything that must be gone first.
-func (b *builder) release(after []StepID, wait string) {
-	var again time.Duration
-	if wait != "" {
-		again = b.nextLook()
-	}
-	for _, m := range b.want.Leaving {
-		a := Address{Kind: Finalizer, ID: m.Ref.String()}
-		why := "nothing is left that was made for it"
-		if !b.want.Empty() {
-			why = "it does not belong to this load balancer any more"
-		}
-		b.add(Step{
-			ID: stepID("release", a), Address: a, Verb: Delete,
-			Do:  ReleaseFinalizer{Ref: m.Ref, Finalizer: m.Finalizer, ClearStatus: !m.Deleting},
-			Why: why, After: after, Wait: wait, Again: again, Blames: []finding.Ref{m.Ref},
-		})
-	}
-}
-
 // build plans towards a stack that wants a load balancer.
 func (b *builder) build() {
 	b.resolveOwnCertificates()
 	b.resolve()
 	if b.held {
-		b.release(b.claims(), "")
+		b.releaseAll(b.holders())
 		b.planAddOns()
 		b.waitLater()
 		return
@@ -303,11 +290,11 @@ func (b *builder) build() {
 	b.planListeners(lb, groups)
 	b.planFront(append(slices.Clone(first), append(sg, backend...)...))
 	done := b.allSteps()
-	b.removeSurplusGroups(b.unusedAfter)
+	b.removeSurplusGroups()
 	b.deletePostponed()
 	b.removeOwnCertificates(done)
 	b.removeSurplusSecurityGroups(done)
-	b.release(b.lastSteps(), b.waits())
+	b.releaseEach()
 	b.planAddOns()
 	b.waitLater()
 }
@@ -372,33 +359,6 @@ func (b *builder) allSteps() []StepID {
 		}
 	}
 	return out
-}
-
-// lastSteps are the steps that a release has to wait for: all that change AWS or bindings.
-func (b *builder) lastSteps() []StepID { return b.allSteps() }
-
-// waits is the first reason for which a step of the plan has to wait, "" if none has.
-func (b *builder) waits() string {
-	for _, s := range b.plan.Steps {
-		if s.Wait != "" {
-			return s.Wait
-		}
-	}
-	return ""
-}
-
-// nextLook is when the first of the steps that wait is worth another look; 0: as soon as is usual.
-func (b *builder) nextLook() (again time.Duration) {
-	for _, s := range b.plan.Steps {
-		switch {
-		case s.Wait == "":
-		case s.Again == 0:
-			return 0
-		case again == 0 || s.Again < again:
-			again = s.Again
-		}
-	}
-	return again
 }
 
 // changesOf lists differences of two maps for people.

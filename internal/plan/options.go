@@ -31,6 +31,8 @@ type Options struct {
 	Stabilization time.Duration
 	// Unsettled is for how long earlier changes of the stack may not have reached all nodes yet.
 	Unsettled time.Duration
+	// Waited is for how long what has been waited for, by the keys of Plan.Waiting.
+	Waited map[string]time.Duration
 	// Tight deletes before it creates; set after AWS has reported a full quota.
 	Tight bool
 }

@@ -1,47 +1,53 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// overlap says whether some request may match both rules, by their hosts and paths. It errs on
+// ruleShape holds the hosts and paths of a rule in the form in which rules are compared. Nil lists
+// admit every host or path; regular expressions are taken to do so.
+type ruleShape struct{ hosts, paths []textPattern }
+
+func shapeOf(cs []model.Condition) *ruleShape {
+	var s ruleShape
+	var anyHost, anyPath bool
+	for _, c := range cs {
+		switch c := c.(type) {
+		case model.HostHeader:
+			anyHost = anyHost || len(c.Regex) > 0
+			s.hosts = append(s.hosts, hostPatterns(c.Values)...)
+		case model.PathPattern:
+			anyPath = anyPath || len(c.Regex) > 0
+			for _, v := range c.Values {
+				s.paths = append(s.paths, patternOf(v))
+			}
+		}
+	}
+	if anyHost {
+		s.hosts = nil
+	}
+	if anyPath {
+		s.paths = nil
+	}
+	return &s
+}
+
+// overlaps reports whether some request may match both rules, by their hosts and paths. It errs on
 // the side of yes.
-func overlap(a, b []model.Condition) bool {
-	ra, rb := model.Rule{Conditions: a}, model.Rule{Conditions: b}
-	return meet(ra.Hosts(), rb.Hosts(), regexHost(a) || regexHost(b), true) &&
-		meet(ra.Paths(), rb.Paths(), regexPath(a) || regexPath(b), false)
+func (s *ruleShape) overlaps(o *ruleShape) bool {
+	return anyMeet(s.hosts, o.hosts) && anyMeet(s.paths, o.paths)
 }
 
-func regexHost(cs []model.Condition) bool {
-	for _, c := range cs {
-		if h, ok := c.(model.HostHeader); ok && len(h.Regex) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-func regexPath(cs []model.Condition) bool {
-	for _, c := range cs {
-		if p, ok := c.(model.PathPattern); ok && len(p.Regex) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-func meet(a, b []string, regex, fold bool) bool {
-	if len(a) == 0 || len(b) == 0 || regex {
+func anyMeet(a, b []textPattern) bool {
+	if len(a) == 0 || len(b) == 0 {
 		return true
 	}
-	for _, x := range a {
-		for _, y := range b {
-			if fold {
-				x, y = strings.ToLower(x), strings.ToLower(y)
-			}
-			if globsMeet(x, y) {
+	for i := range a {
+		for j := range b {
+			if a[i].meets(&b[j]) {
 				return true
 			}
 		}
@@ -49,37 +55,262 @@ func meet(a, b []string, regex, fold bool) bool {
 	return false
 }
 
+func hostPatterns(hosts []string) []textPattern {
+	out := make([]textPattern, len(hosts))
+	for i, h := range hosts {
+		out[i] = patternOf(strings.ToLower(h))
+	}
+	return out
+}
+
 // HostsMeet reports whether one host may match two patterns.
-func HostsMeet(a, b string) bool { return globsMeet(strings.ToLower(a), strings.ToLower(b)) }
-
-// globsMeet compares the literal beginnings and ends of two patterns, which is exact when at most
-// one of them has wildcards at one end, and says yes otherwise.
-func globsMeet(a, b string) bool {
-	wildA, wildB := strings.ContainsAny(a, "*?"), strings.ContainsAny(b, "*?")
-	if !wildA && !wildB {
-		return a == b
-	}
-	headA, headB := head(a), head(b)
-	if !strings.HasPrefix(headA, headB) && !strings.HasPrefix(headB, headA) {
-		return false
-	}
-	if !wildA && len(headA) < len(headB) || !wildB && len(headB) < len(headA) {
-		return false
-	}
-	tailA, tailB := tail(a), tail(b)
-	return strings.HasSuffix(tailA, tailB) || strings.HasSuffix(tailB, tailA)
+func HostsMeet(a, b string) bool {
+	x, y := patternOf(strings.ToLower(a)), patternOf(strings.ToLower(b))
+	return x.meets(&y)
 }
 
-func head(p string) string {
-	if i := strings.IndexAny(p, "*?"); i >= 0 {
-		return p[:i]
+// textPattern is a host or path in which * stands for any text and ? for any character.
+type textPattern struct {
+	text string
+	wild bool
+	// head and tail are what comes before the first and after the last wildcard; both are the whole
+	// text if there is none.
+	head, tail string
+}
+
+func patternOf(text string) textPattern {
+	p := textPattern{text: text, head: text, tail: text}
+	if i := strings.IndexAny(text, "*?"); i >= 0 {
+		p.wild, p.head, p.tail = true, text[:i], text[strings.LastIndexAny(text, "*?")+1:]
 	}
 	return p
 }
 
-func tail(p string) string {
-	if i := strings.LastIndexAny(p, "*?"); i >= 0 {
-		return p[i+1:]
+// meets reports whether some text may match both patterns. It is exact unless both have wildcards.
+func (p *textPattern) meets(o *textPattern) bool {
+	switch {
+	case !p.wild && !o.wild:
+		return p.text == o.text
+	case !p.wild:
+		return globMatches(o.text, p.text)
+	case !o.wild:
+		return globMatches(p.text, o.text)
 	}
-	return p
+	return (strings.HasPrefix(p.head, o.head) || strings.HasPrefix(o.head, p.head)) &&
+		(strings.HasSuffix(p.tail, o.tail) || strings.HasSuffix(o.tail, p.tail))
+}
+
+// globMatches reports whether a pattern matches the whole text.
+func globMatches(pattern, text string) bool {
+	p, t := 0, 0
+	star, mark := -1, 0 // the last *, and where the text goes on that it does not take
+	for t < len(text) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, t
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == text[t]):
+			p, t = p+1, t+1
+		case star >= 0:
+			mark++
+			p, t = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}
+
+// ruleIndex finds the rules that overlap with another without a look at each of them. Rules are
+// known by their numbers.
+type ruleIndex struct {
+	shape        func(n int32) *ruleShape
+	all          []int32
+	hosts, paths patternIndex
+	// checks is how many comparisons are left. Rules that are made to be compared over and over find
+	// every rule overlapping when they are used up, which is slow for them and never wrong.
+	checks int
+}
+
+// indexRules makes an index of rules in ascending order of their numbers.
+func indexRules(numbers []int32, shape func(int32) *ruleShape) *ruleIndex {
+	x := &ruleIndex{shape: shape, all: numbers, checks: 1_000_000 + 200*len(numbers)}
+	x.hosts.reversed = true
+	for _, n := range numbers {
+		s := shape(n)
+		x.hosts.add(n, s.hosts)
+		x.paths.add(n, s.paths)
+	}
+	x.hosts.sort()
+	x.paths.sort()
+	return x
+}
+
+// each calls visit for the rules that overlap with a shape, until it returns false. A rule may be
+// visited more than once.
+func (x *ruleIndex) each(s *ruleShape, visit func(n int32) bool) {
+	if len(x.all) == 0 {
+		return
+	}
+	byHost, hosts := x.hosts.candidates(s.hosts, x.all)
+	byPath, paths := x.paths.candidates(s.paths, x.all)
+	if paths < hosts {
+		byHost = byPath
+	}
+	for _, list := range byHost {
+		for _, n := range list {
+			x.checks--
+			if (x.checks < 0 || s.overlaps(x.shape(n))) && !visit(n) {
+				return
+			}
+		}
+	}
+}
+
+// find returns the number of a rule that overlaps with a shape and fits.
+func (x *ruleIndex) find(s *ruleShape, fits func(n int32) bool) (found int32, ok bool) {
+	x.each(s, func(n int32) bool {
+		if fits(n) {
+			found, ok = n, true
+		}
+		return !ok
+	})
+	return found, ok
+}
+
+// some returns, in ascending order, at most limit rules that overlap with a shape and fit, and
+// reports whether these are all.
+func (x *ruleIndex) some(s *ruleShape, limit int, fits func(n int32) bool) (out []int32, all bool) {
+	all = true
+	x.each(s, func(n int32) bool {
+		if !fits(n) || slices.Contains(out, n) {
+			return true
+		}
+		if len(out) == limit {
+			all = false
+			return false
+		}
+		out = append(out, n)
+		return true
+	})
+	slices.Sort(out)
+	return out, all
+}
+
+// patternIndex finds the patterns that may meet another one by what they begin with, or, reversed,
+// by what they end with.
+type patternIndex struct {
+	reversed    bool
+	any         []int32 // rules that admit every text
+	exact, wild patternLists
+	lengths     []int // of the keys of wild, ascending
+}
+
+// patternLists are rules by the keys of their patterns.
+type patternLists struct {
+	byKey map[string][]int32
+	keys  []string // ascending
+	// flat holds the lists in the order of the keys; that of keys[i] begins at from[i].
+	flat []int32
+	from []int
+}
+
+func (x *patternIndex) add(n int32, ps []textPattern) {
+	if len(ps) == 0 {
+		x.any = append(x.any, n)
+	}
+	for i := range ps {
+		if ps[i].wild {
+			x.wild.add(n, x.key(&ps[i]))
+		} else {
+			x.exact.add(n, x.key(&ps[i]))
+		}
+	}
+}
+
+func (l *patternLists) add(n int32, key string) {
+	if l.byKey == nil {
+		l.byKey = map[string][]int32{}
+	}
+	l.byKey[key] = append(l.byKey[key], n)
+}
+
+// key is the literal text that whatever matches the pattern begins or ends with.
+func (x *patternIndex) key(p *textPattern) string {
+	if !x.reversed {
+		return p.head
+	}
+	key := []byte(p.tail)
+	slices.Reverse(key)
+	return string(key)
+}
+
+func (x *patternIndex) sort() {
+	x.exact.sort()
+	x.wild.sort()
+	for _, k := range x.wild.keys {
+		x.lengths = append(x.lengths, len(k))
+	}
+	slices.Sort(x.lengths)
+	x.lengths = slices.Compact(x.lengths)
+}
+
+func (l *patternLists) sort() {
+	for k := range l.byKey {
+		l.keys = append(l.keys, k)
+	}
+	slices.Sort(l.keys)
+	for _, k := range l.keys {
+		l.from = append(l.from, len(l.flat))
+		l.flat = append(l.flat, l.byKey[k]...)
+	}
+	l.from = append(l.from, len(l.flat))
+}
+
+// under are the rules whose keys begin with a text.
+func (l *patternLists) under(text string) []int32 {
+	if len(l.keys) == 0 {
+		return nil
+	}
+	begin, _ := slices.BinarySearch(l.keys, text)
+	end := begin + len(l.keys[begin:])
+	if text != "" {
+		end, _ = slices.BinarySearchFunc(l.keys, text, func(key, text string) int {
+			if strings.HasPrefix(key, text) {
+				return -1
+			}
+			return strings.Compare(key, text)
+		})
+	}
+	return l.flat[l.from[begin]:l.from[end]]
+}
+
+// candidates are lists of rules among which are all whose patterns meet one of the given ones, and
+// how many these are together.
+func (x *patternIndex) candidates(ps []textPattern, all []int32) (lists [][]int32, count int) {
+	if len(ps) == 0 {
+		return [][]int32{all}, len(all)
+	}
+	note := func(list []int32) {
+		if len(list) > 0 {
+			lists, count = append(lists, list), count+len(list)
+		}
+	}
+	note(x.any)
+	for i := range ps {
+		key := x.key(&ps[i])
+		for _, n := range x.lengths {
+			if n > len(key) || n == len(key) && ps[i].wild {
+				break
+			}
+			note(x.wild.byKey[key[:n]])
+		}
+		if ps[i].wild {
+			note(x.exact.under(key))
+			note(x.wild.under(key))
+		} else {
+			note(x.exact.byKey[key])
+		}
+	}
+	return lists, count
 }

@@ -60,7 +60,7 @@ func (b *builder) retains(r observed.Rule) *model.Retained {
 }
 
 func (b *builder) retainedBy(x *model.Retained, r observed.Rule) bool {
-	if len(x.ForeignHosts) > 0 && meet(x.ForeignHosts, (model.Rule{Conditions: r.Conditions}).Hosts(), regexHost(r.Conditions), true) {
+	if len(x.ForeignHosts) > 0 && anyMeet(hostPatterns(x.ForeignHosts), shapeOf(r.Conditions).hosts) {
 		return false
 	}
 	owned := OwnedBy(b.have, x.Member, r.Actions)
@@ -179,12 +179,11 @@ func (l listenerPlan) staying() *observed.Listener {
 }
 
 // removeStrangers deletes rules of a retained listener that are no retained object's.
-func (b *builder) removeStrangers(l *listenerPlan, after []StepID) []StepID {
-	var out []StepID
+func (b *builder) removeStrangers(l *listenerPlan, after []StepID) {
 	if l.strangeDefault {
 		a := Address{Kind: Listener, ID: l.live.ARN}
 		to := []model.Action{notFound}
-		out = append(out, b.add(Step{
+		b.freed(l.live.Default, b.add(Step{
 			ID: stepID("default", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: ListenerSettings{
 				Port: l.live.Port, Protocol: l.live.Protocol, Policy: l.live.Policy, Certificate: l.live.Certificate, MutualAuth: l.live.MutualAuth, Default: to,
 			}},
@@ -194,12 +193,12 @@ func (b *builder) removeStrangers(l *listenerPlan, after []StepID) []StepID {
 	}
 	for _, r := range l.strangers {
 		a := ruleAddress(r.ARN)
-		out = append(out, b.add(Step{
+		b.ruleOwners[r.ARN] = b.ownersOf(r.Actions)
+		b.freed(r.Actions, b.add(Step{
 			ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteRule{ARN: r.ARN}, Impact: DeleteImpact,
 			Why: "no object asks for the rule any more", After: after, Blames: b.members(),
 		}))
 	}
-	return out
 }
 
 // redirectsAll reports whether a live listener does nothing but redirect.
@@ -227,22 +226,20 @@ func (b *builder) keepRetained() bool {
 			b.keep(l.Default)
 		}
 	}
-	b.unusedAfter = b.changeRetained(nil)
-	b.removeSurplusGroups(b.unusedAfter)
-	b.release(b.allSteps(), b.waits())
+	b.changeRetained(nil)
+	b.removeSurplusGroups()
+	b.releaseEach()
 	return true
 }
 
 // changeRetained deletes the listeners that are not retained, and rules of others on those that are.
-func (b *builder) changeRetained(after []StepID) []StepID {
-	var out []StepID
+func (b *builder) changeRetained(after []StepID) {
 	for _, l := range b.live.Listeners {
 		i := slices.IndexFunc(b.listeners, func(p listenerPlan) bool { return p.wish.Port == l.Port })
 		if i < 0 {
-			out = append(out, b.deleteListener(l, after))
+			b.deleteListener(l, after)
 			continue
 		}
-		out = append(out, b.removeStrangers(&b.listeners[i], after)...)
+		b.removeStrangers(&b.listeners[i], after)
 	}
-	return out
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -12,7 +13,7 @@ import (
 //
 // Between any two steps every request must get its old or its new answer. AWS changes one rule a
 // call, except that SetRulePriorities moves any number at once. With O the live rules and N the
-// wished ones:
+// desired ones:
 //
 //  1. Rules that are in both (same conditions, transforms, actions) are only moved.
 //  2. New rules are created from the top of N down: at their own place where that is free and in
@@ -24,35 +25,33 @@ import (
 // changing rule could match the same request: before (3) if nothing is new, at the end if nothing
 // is deleted or reordered. Otherwise the new form is created and the old one deleted.
 //
-// A new rule whose targets are not healthy yet, and whose requests an old rule answers now, stays
-// below until they are. Deletions wait for it.
+// A new rule whose targets are not healthy yet, and whose requests an old rule with healthy targets
+// answers now, stays below until they are, or until a deadline has passed. So does a changed action.
+// Until then an old rule of the same requests keeps its place. Nothing else waits: neither a rule
+// that only moves, nor the rules of other members.
 
 // topPriority is the highest priority that AWS takes.
 const topPriority = 50000
 
-// ruleChange is what happens to one wished rule.
+// ruleChange is what happens to one desired rule.
 type ruleChange struct {
 	plan     *rulePlan
-	priority int32          // wished
+	priority int32          // desired
 	live     *observed.Rule // nil: to be created
 	actions  []model.Action // to be set now
 	// transforms to be set now: those of the traffic that the actions carry.
 	transforms []model.Transform
 	modify     bool   // conditions stay, actions or transforms change
-	wait       string // for what the final actions wait
-	below      string // for what the move to the final place waits
+	wait       Wait   // for what the final actions wait
+	below      Wait   // for what the move to the final place waits
+	held       bool   // the change waits for another rule of the member
 	at         int32  // where a new rule is created
 	step       StepID // that creates or changes it
 	split      bool   // it is created beside the live form that it takes the place of
+	shape      *ruleShape
 }
 
-// ruleSet is the difference of one listener's rules.
-type ruleSet struct {
-	wished  []ruleChange
-	deleted []observed.Rule // ascending by priority
-}
-
-// at is where the rule stands, or will be created.
+// place is where the rule is, or will be created.
 func (w *ruleChange) place() int32 {
 	if w.live != nil {
 		return w.live.Priority
@@ -60,82 +59,79 @@ func (w *ruleChange) place() int32 {
 	return w.at
 }
 
-// comes says whether a rule is new, or not at its place because it waits.
-func (s *ruleSet) comes() bool {
-	return slices.ContainsFunc(s.wished, func(w ruleChange) bool { return w.live == nil || w.below != "" })
+// comes reports whether the rule is new, or was created and never came to its place.
+func (w *ruleChange) comes() bool {
+	return w.live == nil || w.live.Priority >= stagePriority && w.priority < stagePriority
 }
 
-// pairRules finds for each wished rule the live one that it is, or grows out of.
-func (b *builder) pairRules(l *listenerPlan) ruleSet {
-	var s ruleSet
-	var live []observed.Rule
-	if l.live != nil {
-		live = l.live.Rules
-	}
-	taken := make([]bool, len(live))
-	for i := range l.rules {
-		s.wished = append(s.wished, ruleChange{plan: &l.rules[i], priority: int32(i + 1), actions: l.rules[i].wish.Actions, transforms: l.rules[i].wish.Transforms})
-	}
-	pass := func(fits func(w *ruleChange, o observed.Rule) bool) {
-		for i := range s.wished {
-			w := &s.wished[i]
-			for j, o := range live {
-				if w.live == nil && !taken[j] && fits(w, o) {
-					w.live, taken[j] = &live[j], true
-				}
+// goneRule is a live rule that is not desired.
+type goneRule struct {
+	observed.Rule
+	shape *ruleShape
+	of    []finding.Ref // to whom it belongs; nil if that is not known
+	stays Wait          // until what takes its place is in force
+	step  StepID
+}
+
+// sameOwner reports whether the rule belongs to a member, or may do so.
+func (d *goneRule) sameOwner(m finding.Ref) bool {
+	return d.of == nil || m.IsZero() || slices.Contains(d.of, m)
+}
+
+// ruleSet is the difference of one listener's rules.
+type ruleSet struct {
+	desired []ruleChange
+	deleted []goneRule // ascending by priority
+	indexes map[string]*ruleIndex
+}
+
+// index returns the index of those desired rules that fit, which is made once.
+func (s *ruleSet) index(name string, fits func(w *ruleChange) bool) *ruleIndex {
+	if s.indexes[name] == nil {
+		var numbers []int32
+		for i := range s.desired {
+			if fits(&s.desired[i]) {
+				numbers = append(numbers, int32(i))
 			}
 		}
+		s.keepIndex(name, indexRules(numbers, func(n int32) *ruleShape { return s.desired[n].shape }))
 	}
-	kept := func(w *ruleChange, o observed.Rule) bool { return w.plan.kept != nil && w.plan.kept.ARN == o.ARN }
-	alike := func(w *ruleChange, o observed.Rule) bool {
-		return w.plan.kept == nil && sameConditions(w.plan.wish.Conditions, o.Conditions)
-	}
-	equal := func(w *ruleChange, o observed.Rule) bool {
-		return alike(w, o) && sameActions(w.plan.wish.Actions, o.Actions, b.arn) && !b.otherSecret(o.ARN, w.plan.wish.Actions) &&
-			sameTransforms(w.plan.wish.Transforms, o.Transforms)
-	}
-	here := func(f func(*ruleChange, observed.Rule) bool) func(*ruleChange, observed.Rule) bool {
-		return func(w *ruleChange, o observed.Rule) bool { return w.priority == o.Priority && f(w, o) }
-	}
-	pass(kept)
-	pass(here(equal))
-	pass(equal)
-	pass(here(alike))
-	pass(alike)
-	for j, o := range live {
-		if !taken[j] {
-			s.deleted = append(s.deleted, o)
-		}
-	}
-	for i := range s.wished {
-		w := &s.wished[i]
-		if w.live == nil || w.plan.kept != nil {
-			continue
-		}
-		if equal(w, *w.live) {
-			b.assumeSecret(w.live.ARN, w.plan.wish.Actions)
-			continue
-		}
-		now, wait := b.shift(w.plan.wish.Actions, w.live.Actions)
-		if w.plan.wish.InPlace {
-			now, wait = w.plan.wish.Actions, ""
-		}
-		w.wait = wait
-		if wait != "" {
-			w.transforms = w.live.Transforms
-		}
-		if wait == "" || !sameActions(now, w.live.Actions, b.arn) {
-			w.modify, w.actions = true, now
-		}
-	}
-	return s
+	return s.indexes[name]
 }
 
-// inOrder says whether the rules that stay keep their order.
+// goneIndex returns the index of the rules to be deleted.
+func (s *ruleSet) goneIndex() *ruleIndex {
+	if s.indexes["deleted"] == nil {
+		numbers := make([]int32, len(s.deleted))
+		for i := range numbers {
+			numbers[i] = int32(i)
+		}
+		s.keepIndex("deleted", indexRules(numbers, func(n int32) *ruleShape { return s.deleted[n].shape }))
+	}
+	return s.indexes["deleted"]
+}
+
+func (s *ruleSet) keepIndex(name string, x *ruleIndex) {
+	if s.indexes == nil {
+		s.indexes = map[string]*ruleIndex{}
+	}
+	s.indexes[name] = x
+}
+
+// The rules that indexes are about.
+func isNew(w *ruleChange) bool     { return w.live == nil }
+func isLive(w *ruleChange) bool    { return w.live != nil }
+func isComing(w *ruleChange) bool  { return w.live == nil || w.below.For != "" }
+func isBelow(w *ruleChange) bool   { return w.below.For != "" }
+func isWaiting(w *ruleChange) bool { return w.below.For != "" || w.wait.For != "" }
+func isAny(*ruleChange) bool       { return true }
+
+// inOrder reports whether the rules that stay keep their order.
 func (s *ruleSet) inOrder() bool {
 	last := int32(0)
-	for _, w := range s.wished {
-		if w.live == nil || w.below != "" {
+	for i := range s.desired {
+		w := &s.desired[i]
+		if w.live == nil || w.below.For != "" {
 			continue
 		}
 		if w.live.Priority < last {
@@ -147,37 +143,45 @@ func (s *ruleSet) inOrder() bool {
 }
 
 // split turns a modification that other changes could interfere with into a new rule and a
-// deletion. It says whether modifications that remain have to come last.
+// deletion. It reports whether modifications that remain have to come last.
 func (s *ruleSet) split() (modifyLast bool) {
-	fresh, ordered := s.comes(), s.inOrder()
+	fresh, ordered := slices.ContainsFunc(s.desired, func(w ruleChange) bool { return isComing(&w) }), s.inOrder()
 	if ordered && (!fresh || len(s.deleted) == 0) {
 		return fresh
 	}
-	var gone []observed.Rule
-	for i := range s.wished {
-		w := &s.wished[i]
-		if w.live == nil || !w.modify || w.wait != "" || w.plan.wish.InPlace || !s.interferes(w, ordered) {
-			continue
+	var changed []*ruleChange
+	for i := range s.desired {
+		if w := &s.desired[i]; w.live != nil && w.modify && w.wait.For == "" && !w.plan.wish.InPlace && s.interferes(int32(i), ordered) {
+			changed = append(changed, w)
 		}
-		gone = append(gone, *w.live)
+	}
+	for _, w := range changed {
+		d := goneRule{Rule: *w.live, shape: w.shape}
+		if m := w.plan.wish.Member; !m.IsZero() {
+			d.of = []finding.Ref{m}
+		}
+		s.deleted = append(s.deleted, d)
 		w.live, w.modify, w.split = nil, false, true
 	}
-	s.deleted = append(s.deleted, gone...)
-	slices.SortFunc(s.deleted, func(a, b observed.Rule) int { return cmp.Compare(a.Priority, b.Priority) })
+	slices.SortFunc(s.deleted, func(a, b goneRule) int { return cmp.Compare(a.Priority, b.Priority) })
+	s.indexes = nil
 	return false
 }
 
-func (s *ruleSet) interferes(w *ruleChange, ordered bool) bool {
-	for i := range s.wished {
-		o := &s.wished[i]
-		if o != w && (o.live == nil || o.below != "" || !ordered) && overlap(o.plan.wish.Conditions, w.plan.wish.Conditions) {
-			return true
-		}
+// interferes reports whether a change of other rules could meet requests of the i-th one.
+func (s *ruleSet) interferes(i int32, ordered bool) bool {
+	others := s.index("coming", isComing)
+	if !ordered {
+		others = s.index("any", isAny)
 	}
-	return slices.ContainsFunc(s.deleted, func(o observed.Rule) bool { return overlap(o.Conditions, w.plan.wish.Conditions) })
+	if _, found := others.find(s.desired[i].shape, func(n int32) bool { return n != i }); found {
+		return true
+	}
+	_, found := s.goneIndex().find(s.desired[i].shape, func(int32) bool { return true })
+	return found
 }
 
-func (b *builder) planRules(l *listenerPlan, listener []StepID, groups map[string][]StepID, middle func(after []StepID) ([]StepID, string)) []StepID {
+func (b *builder) planRules(l *listenerPlan, listener []StepID, groups map[string][]StepID, middle func(after []StepID) []StepID) []StepID {
 	room := b.makeRoom(l, listener)
 	listener = append(slices.Clone(listener), room...)
 	s := b.pairRules(l)
@@ -190,23 +194,24 @@ func (b *builder) planRules(l *listenerPlan, listener []StepID, groups map[strin
 	}
 	s.place(live)
 	r := rulePlanner{b: b, l: l, s: &s, listener: listener, groups: groups, steps: room}
+	b.keepInPlace(l, &s)
 	var early []StepID
 	if b.opt.Tight {
-		early = r.remove(nil, "")
+		early = r.remove(nil)
 	}
 	if !modifyLast {
-		r.modify()
+		r.modify(false)
 	}
 	r.create(early)
-	mid, wait := middle(r.steps)
-	r.steps = append(r.steps, mid...)
+	changed := middle(r.before())
+	r.steps = append(r.steps, changed...)
 	r.reorder()
 	if modifyLast {
-		r.modify()
+		r.modify(true)
 	}
 	r.later()
 	if !b.opt.Tight {
-		r.remove(r.steps, wait)
+		r.remove(changed)
 	}
 	r.retag()
 	r.report()

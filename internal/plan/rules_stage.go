@@ -1,124 +1,214 @@
 package plan
 
 import (
-	"cmp"
+	"fmt"
 	"slices"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
 // stagePriority is where rules wait for their targets, out of the way of all others.
 const stagePriority = 40000
 
-// stage decides which rules have to stay below until their targets are healthy: those that would
-// take requests from rules that answer them now with healthy targets. A new rule whose requests
-// the default action answers now begins with that answer.
+// stage decides which new rules have to stay below until their targets are healthy: those that would
+// take requests from rules that answer them now with healthy targets. A new rule whose requests the
+// default action answers now begins with that answer. A live rule that only moves never waits.
 func (b *builder) stage(l *listenerPlan, s *ruleSet) {
 	if l.live == nil {
 		return
 	}
-	for i := range s.wished {
-		w := &s.wished[i]
-		w.below = ""
+	s.indexes = nil
+	for i := range s.desired {
+		s.desired[i].below = Wait{}
+	}
+	for i := range s.desired {
+		w := &s.desired[i]
 		f := forwardOf(w.plan.wish.Actions)
-		if f == nil || w.live != nil && w.live.Priority == w.priority {
-			w.below = s.behind(i)
+		if f == nil {
+			continue
+		}
+		if !w.comes() {
+			b.stageChange(l, s, i, f)
 			continue
 		}
 		if w.live == nil && !w.plan.held && !w.plan.wish.InPlace {
-			w.actions, w.wait = b.shift(w.plan.wish.Actions, l.live.Default)
+			w.actions, w.wait = b.shiftRule(l, w, l.live.Default)
 			w.transforms = w.plan.wish.Transforms
-			if w.wait != "" {
+			if w.wait.For != "" {
 				w.transforms = nil // default actions have none
 			}
 		}
-		old, masked := s.answering(i)
-		if masked {
-			// What it answers for now is not for requests that other rules answer.
-			w.below = w.wait
-		}
-		if len(old) > 0 {
-			for _, g := range f.Groups {
-				if arn := b.arn(g.Group); weight(g.Weight) > 0 && !slices.Contains(old, arn) && !b.ready(arn) && b.serving(old) {
-					w.below = "healthy targets in " + refText(g.Group)
-				}
-			}
-		}
-		w.below = cmp.Or(w.below, s.behind(i))
+		w.below = b.masked(l, s, i, f)
+	}
+	s.followBelow()
+}
+
+// stageChange puts off the change of a live rule that moves at the same time and would take requests
+// from rules that answer them now with healthy targets.
+func (b *builder) stageChange(l *listenerPlan, s *ruleSet, i int, f *model.Forward) {
+	w := &s.desired[i]
+	if !w.modify || w.wait.For != "" || w.plan.wish.InPlace {
+		return
+	}
+	if wait := b.masked(l, s, i, f); wait.For != "" {
+		w.wait, w.modify, w.actions, w.transforms = wait, false, w.live.Actions, w.live.Transforms
 	}
 }
 
-// answering lists the target groups of live rules that stand before the i-th wished rule now, may
-// match its requests, and will not stand before it any more. Masked says that there are such
-// rules, whatever they do.
-func (s *ruleSet) answering(i int) (out []string, masked bool) {
-	me := &s.wished[i]
-	note := func(o observed.Rule) {
-		if me.live != nil && me.live.Priority < o.Priority {
+// followBelow keeps new rules below that have to stay behind one of the same member that does: a
+// request that both match must not meet the later one first.
+func (s *ruleSet) followBelow() {
+	const rounds = 8 // to follow the followers
+	var below []int32
+	for i := range s.desired {
+		if isBelow(&s.desired[i]) {
+			below = append(below, int32(i))
+		}
+	}
+	for round := 0; len(below) > 0; round++ {
+		first := indexRules(below, func(n int32) *ruleShape { return s.desired[n].shape })
+		below = nil
+		for i := range s.desired {
+			me := &s.desired[i]
+			if isBelow(me) || !me.comes() {
+				continue
+			}
+			n, found := first.find(me.shape, func(n int32) bool {
+				o := &s.desired[n]
+				return int(n) < i && o.plan.wish.Member == me.plan.wish.Member && (me.live == nil || o.live != nil && me.live.Priority > o.live.Priority)
+			})
+			if found {
+				me.below = s.desired[n].below
+				below = append(below, int32(i))
+			}
+		}
+		if round == rounds {
 			return
 		}
-		if !overlap(o.Conditions, me.plan.wish.Conditions) {
-			return
+	}
+}
+
+// masked says for what a rule whose targets are not healthy waits below those that answer its
+// requests now, and that will not be before it any more.
+func (b *builder) masked(l *listenerPlan, s *ruleSet, i int, f *model.Forward) Wait {
+	me := &s.desired[i]
+	old, covered, all := s.answering(i)
+	if covered && me.wait.For != "" {
+		// What it answers for now is not for requests that other rules answer.
+		return me.wait
+	}
+	if len(old) == 0 {
+		return Wait{}
+	}
+	var pending []model.GroupRef
+	for _, g := range f.Groups {
+		if arn := b.arn(g.Group); weight(g.Weight) > 0 && !slices.Contains(old, arn) && !b.ready(arn) {
+			pending = append(pending, g.Group)
 		}
-		masked = true
+	}
+	if len(pending) == 0 || b.healthKnown(pending) && all && !b.serving(old) {
+		return Wait{}
+	}
+	return b.ruleWait(l, me, pending)
+}
+
+// answering lists the target groups of live rules that are before the i-th desired rule now, may
+// match its requests, and will not be before it any more. Covered reports whether there are such
+// rules, whatever they do, and all whether these are the target groups of all of them.
+func (s *ruleSet) answering(i int) (out []string, covered, all bool) {
+	const enough = 32
+	me := &s.desired[i]
+	before := func(o *observed.Rule) bool { return me.live == nil || o.Priority < me.live.Priority }
+	note := func(o *observed.Rule) {
+		covered = true
 		if f := forwardOf(o.Actions); f != nil {
 			for _, g := range f.Groups {
 				out = append(out, g.Group.ARN)
 			}
 		}
 	}
-	for j := i + 1; j < len(s.wished); j++ {
-		if s.wished[j].live != nil {
-			note(*s.wished[j].live)
-		}
+	later, all := s.index("live", isLive).some(me.shape, enough, func(n int32) bool { return int(n) > i && before(s.desired[n].live) })
+	for _, n := range later {
+		note(s.desired[n].live)
 	}
-	for _, d := range s.deleted {
-		note(d)
+	gone, allGone := s.goneIndex().some(me.shape, enough, func(n int32) bool { return before(&s.deleted[n].Rule) })
+	for _, n := range gone {
+		note(&s.deleted[n].Rule)
 	}
-	return out, masked
+	return out, covered, all && allGone
 }
 
-// behind is the reason for which a rule that moves or is new has to stay behind one of higher
-// precedence that stays below.
-func (s *ruleSet) behind(i int) string {
-	me := &s.wished[i]
-	for j := range i {
-		o := &s.wished[j]
-		if o.below == "" || !overlap(o.plan.wish.Conditions, me.plan.wish.Conditions) {
-			continue
-		}
-		if me.live == nil || o.live != nil && me.live.Priority > o.live.Priority {
-			return o.below
+// ruleWait is the wait of a rule for its own targets. Once its deadline has passed that is reported.
+func (b *builder) ruleWait(l *listenerPlan, w *ruleChange, pending []model.GroupRef) Wait {
+	deadline := b.targetsDeadline(pending)
+	wait := b.wait(ruleWaitKey(l, w), "healthy targets in "+refTexts(pending), deadline)
+	if wait.For == "" {
+		b.expired(w.plan.wish.Origin, memberOf(l, w), w.plan.wish.Text(l.wish.Port), pending, deadline)
+	}
+	return wait
+}
+
+// ruleWaitKey identifies the change of a rule: who wants it, for which requests, and where they go.
+func ruleWaitKey(l *listenerPlan, w *ruleChange) string {
+	to := ""
+	if f := forwardOf(w.plan.wish.Actions); f != nil {
+		for _, g := range f.Groups {
+			to += " " + refText(g.Group)
 		}
 	}
-	return ""
+	return waitKey("rule", fmt.Sprint(l.wish.Port), w.plan.wish.Member.String(), conditionsKey(w.plan.wish.Conditions), to)
+}
+
+func memberOf(l *listenerPlan, w *ruleChange) []finding.Ref {
+	if w.plan.wish.Member.IsZero() {
+		return l.wish.Members
+	}
+	return []finding.Ref{w.plan.wish.Member}
 }
 
 // place chooses where new rules are created.
 func (s *ruleSet) place(live []observed.Rule) {
 	used := map[int32]bool{}
-	bottom := int32(len(s.wished))
+	bottom := int32(len(s.desired))
 	for _, o := range live {
 		used[o.Priority] = true
 		bottom = max(bottom, o.Priority)
 	}
-	for i := range s.wished {
-		n := &s.wished[i]
-		if n.live != nil {
-			continue
-		}
+	lowest := s.lowestBehind()
+	highest := int32(0) // of the rules in front that stay or are made
+	for i := range s.desired {
+		n := &s.desired[i]
 		switch {
-		case n.below != "":
+		case n.live != nil:
+		case n.below.For != "":
 			n.at = free(used, max(stagePriority, bottom+1))
 			bottom = n.at
-		case !used[n.priority] && s.fits(i):
+		case !used[n.priority] && highest < n.priority && lowest[i] > n.priority:
 			n.at = n.priority
 		default:
 			n.at = free(used, bottom+1)
 			bottom = n.at
 		}
-		used[n.at] = true
+		used[n.place()] = true
+		if n.below.For == "" {
+			highest = max(highest, n.place())
+		}
 	}
+}
+
+// lowestBehind is, for each desired rule, the highest precedence that one behind it has now.
+func (s *ruleSet) lowestBehind() []int32 {
+	out := make([]int32, len(s.desired))
+	lowest := int32(topPriority + 1)
+	for i := len(s.desired) - 1; i >= 0; i-- {
+		out[i] = lowest
+		if w := &s.desired[i]; w.live != nil {
+			lowest = min(lowest, w.live.Priority)
+		}
+	}
+	return out
 }
 
 // free returns the first priority from the given one on that no rule has.
@@ -127,17 +217,4 @@ func free(used map[int32]bool, from int32) int32 {
 		from++
 	}
 	return from
-}
-
-// fits says whether the i-th rule's own place is between its neighbours that stay.
-func (s *ruleSet) fits(i int) bool {
-	for j, o := range s.wished {
-		if o.live != nil && (j < i) != (o.live.Priority < s.wished[i].priority) {
-			return false
-		}
-		if o.live == nil && j < i && o.at > s.wished[i].priority {
-			return false
-		}
-	}
-	return true
 }

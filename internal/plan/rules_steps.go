@@ -17,9 +17,15 @@ type rulePlanner struct {
 	s        *ruleSet
 	listener []StepID
 	groups   map[string][]StepID
-	steps    []StepID
+	steps    []StepID // all so far
+	created  stepChain
 	moved    []StepID
+	movers   *ruleIndex // the rules that the order moves
 }
+
+// fewSteps is how many other steps one depends on by name. Where there would be more it depends on
+// all that they could be among.
+const fewSteps = 32
 
 func (r *rulePlanner) address(w *ruleChange) Address {
 	if w.live != nil {
@@ -32,40 +38,67 @@ func (r *rulePlanner) tags(w *ruleChange) Tags {
 	return r.b.tags(naming.RuleID(r.l.wish.Port, w.priority), w.plan.wish.Tags)
 }
 
-func (r *rulePlanner) blame(w *ruleChange) []finding.Ref {
-	if w.plan.wish.Member.IsZero() {
-		return r.l.wish.Members
-	}
-	return []finding.Ref{w.plan.wish.Member}
-}
+func (r *rulePlanner) blame(w *ruleChange) []finding.Ref { return memberOf(r.l, w) }
 
 func (r *rulePlanner) key(w *ruleChange) model.RuleKey { return w.plan.wish.Key(r.l.wish.Port) }
 
+// create emits the new rules, after what makes room for them.
 func (r *rulePlanner) create(after []StepID) {
-	for i := range r.s.wished {
-		w := &r.s.wished[i]
+	if len(after) > fewSteps {
+		after = []StepID{r.b.joined(&stepChain{steps: after})}
+	}
+	fresh := r.s.index("new", isNew)
+	for i := range r.s.desired {
+		w := &r.s.desired[i]
 		if w.live != nil {
 			continue
 		}
 		a := r.address(w)
-		need := append(slices.Clone(r.listener), after...)
-		need = append(need, groupSteps(w.actions, r.groups)...)
-		// A request that two new rules match must meet the first of them first.
-		for j := range i {
-			o := &r.s.wished[j]
-			if o.step != "" && o.live == nil && overlap(o.plan.wish.Conditions, w.plan.wish.Conditions) {
-				need = append(need, o.step)
-			}
-		}
+		need := append(append(slices.Clone(r.listener), after...), groupSteps(w.actions, r.groups)...)
+		// A request that two new rules of a member match must meet the first of them first.
+		need = append(need, r.stepsOf(fresh, w.shape, &r.created, func(o *ruleChange) bool {
+			return o.priority < w.priority && o.plan.wish.Member == w.plan.wish.Member
+		})...)
 		rule := w.plan.wish
 		rule.Actions, rule.Transforms = w.actions, w.transforms
 		w.step = r.b.add(Step{
 			ID: stepID("create", a), Address: a, Verb: Create,
 			Do:  CreateRule{Listener: listenerAddress(r.l.wish.Port), Priority: w.at, Rule: rule, Tags: r.b.ruleTags(r.tags(w))},
-			Why: ruleReason(w), After: need, Blames: r.blame(w), Rule: r.key(w), Staged: w.wait != "" || w.split,
+			Why: ruleReason(w), After: need, Blames: r.blame(w), Rule: r.key(w), Staged: w.wait.For != "" || w.split,
 		})
-		r.steps = append(r.steps, w.step)
+		r.created.add(w.step)
 	}
+	r.steps = append(r.steps, r.created.steps...)
+}
+
+// stepsOf are the steps of those rules of an index that overlap with a shape and fit, or, where there
+// are too many of them, one for all of the given steps.
+func (r *rulePlanner) stepsOf(x *ruleIndex, shape *ruleShape, all *stepChain, fits func(o *ruleChange) bool) []StepID {
+	few, complete := x.some(shape, fewSteps, func(n int32) bool { return r.s.desired[n].step != "" && fits(&r.s.desired[n]) })
+	if !complete {
+		return []StepID{r.b.joined(all)}
+	}
+	var out []StepID
+	for _, n := range few {
+		out = append(out, r.s.desired[n].step)
+	}
+	return out
+}
+
+// before are the steps that come before a change of the default action: those that create the rules
+// of the member whose it is, or all where that is not known.
+func (r *rulePlanner) before() []StepID {
+	of := r.l.wish.DefaultOf.Object
+	if of.IsZero() || r.l.live == nil {
+		return r.steps
+	}
+	var out []StepID
+	for i := range r.s.desired {
+		if w := &r.s.desired[i]; w.live == nil && w.plan.wish.Member == of {
+			out = append(out, w.step)
+		}
+	}
+	return out
 }
 
 func ruleReason(w *ruleChange) string {
@@ -75,120 +108,101 @@ func ruleReason(w *ruleChange) string {
 	return "from " + w.plan.wish.Origin.String()
 }
 
-func (r *rulePlanner) modify() {
-	for i := range r.s.wished {
-		w := &r.s.wished[i]
+// modify emits the changes of actions that can be made now: with last, after the new rules that take
+// requests from the changed ones.
+func (r *rulePlanner) modify(last bool) {
+	fresh, below := r.s.index("new", isNew), r.s.index("below", isBelow)
+	for i := range r.s.desired {
+		w := &r.s.desired[i]
 		if w.live == nil || !w.modify {
 			continue
 		}
 		a := r.address(w)
-		w.step = r.b.add(Step{
+		need := groupSteps(w.actions, r.groups)
+		ahead := func(o *ruleChange) bool {
+			return o.priority < w.priority && o.plan.wish.Member == w.plan.wish.Member
+		}
+		if last {
+			need = append(need, r.stepsOf(fresh, w.shape, &r.created, ahead)...)
+			need = append(need, r.orderOf(w.shape)...)
+		}
+		s := Step{
 			ID: stepID("modify", a), Address: a, Verb: Update,
 			Do:      ModifyRule{Rule: a, Conditions: w.plan.wish.Conditions, Actions: w.actions, Transforms: w.transforms},
 			Changes: []Change{{Path: "actions", From: actionsText(w.live.Actions), To: actionsText(w.actions)}},
-			Wait:    r.ahead(i),
-			Why:     ruleReason(w), After: append(groupSteps(w.actions, r.groups), r.steps...), Blames: r.blame(w), Rule: r.key(w), Staged: w.wait != "",
-		})
+			Why:     ruleReason(w), After: need, Blames: r.blame(w), Rule: r.key(w), Staged: w.wait.For != "",
+		}
+		// One of the same member that is to take some of its requests comes first.
+		if n, found := below.find(w.shape, func(n int32) bool { return ahead(&r.s.desired[n]) }); found {
+			s.Wait, w.held = r.s.desired[n].below, true
+		}
+		w.step = r.b.add(s)
+		r.b.freed(w.live.Actions, w.step)
 		r.steps = append(r.steps, w.step)
 	}
 }
 
-// ahead says for what a modification waits: a rule of higher precedence that is to take some of
-// its requests, and stays below for now.
-func (r *rulePlanner) ahead(i int) string {
-	for j := range i {
-		o := &r.s.wished[j]
-		if o.below != "" && overlap(o.plan.wish.Conditions, r.s.wished[i].plan.wish.Conditions) {
-			return o.below
-		}
+// orderOf is the step that moves rules, if one of these overlaps with a shape.
+func (r *rulePlanner) orderOf(shape *ruleShape) []StepID {
+	if len(r.moved) == 0 {
+		return nil
 	}
-	return ""
+	if _, found := r.movers.find(shape, func(int32) bool { return true }); !found {
+		return nil
+	}
+	return r.moved
 }
 
 // later emits the changes of actions that wait.
 func (r *rulePlanner) later() {
-	for i := range r.s.wished {
-		w := &r.s.wished[i]
-		if w.wait == "" {
+	for i := range r.s.desired {
+		w := &r.s.desired[i]
+		if w.wait.For == "" {
 			continue
 		}
 		a := r.address(w)
-		r.steps = append(r.steps, r.b.add(Step{
+		id := r.b.add(Step{
 			ID: stepID("switch", a), Address: a, Verb: Update, Wait: w.wait,
 			Do:  ModifyRule{Rule: a, Conditions: w.plan.wish.Conditions, Actions: w.plan.wish.Actions, Transforms: w.plan.wish.Transforms},
 			Why: "traffic moves when the new targets are healthy", After: []StepID{w.step}, Blames: r.blame(w), Rule: r.key(w),
-		}))
+		})
+		if w.live != nil {
+			r.b.freed(w.live.Actions, id)
+		}
+		r.b.freed(w.actions, id)
+		r.steps = append(r.steps, id)
 	}
 }
 
-// late says for what the reordering and the deletions have to wait: a rule whose new form is not
-// in force yet, where a rule that is to go, or to move, answers its requests.
-func (r *rulePlanner) late() string {
-	ordered := r.s.inOrder()
-	for i := range r.s.wished {
-		w := &r.s.wished[i]
-		wait := cmp.Or(w.wait, w.below)
-		if wait == "" {
-			continue
-		}
-		if !ordered && w.wait != "" {
-			return wait
-		}
-		for _, d := range r.s.deleted {
-			if overlap(d.Conditions, w.plan.wish.Conditions) {
-				return wait
-			}
-		}
-	}
-	return ""
-}
-
-// fallThrough says for what deletions have to wait when their requests will reach a default
-// action whose targets are not healthy yet.
-func (r *rulePlanner) fallThrough() string {
-	f := forwardOf(r.l.defaults)
-	if f == nil || len(r.s.deleted) == 0 {
-		return ""
-	}
-	var old []string
-	for _, d := range r.s.deleted {
-		if o := forwardOf(d.Actions); o != nil {
-			for _, g := range o.Groups {
-				old = append(old, g.Group.ARN)
-			}
-		}
-	}
-	for _, g := range f.Groups {
-		arn := r.b.arn(g.Group)
-		if weight(g.Weight) > 0 && !slices.Contains(old, arn) && len(old) > 0 && !r.b.ready(arn) && r.b.serving(old) {
-			return "healthy targets in " + refText(g.Group)
-		}
-	}
-	return ""
-}
-
+// reorder moves the rules to the places that they can have now.
 func (r *rulePlanner) reorder() {
+	order := r.b.interim(r.l, r.s)
 	now, later := map[Address]int32{}, map[Address]int32{}
-	wait := ""
-	final := map[int32]bool{}
+	var wait Wait
 	var after, afterLater []StepID
-	for i := range r.s.wished {
-		w := &r.s.wished[i]
-		if w.below != "" {
+	var movers []int32
+	for i := range r.s.desired {
+		w := &r.s.desired[i]
+		switch {
+		case w.below.For != "":
 			later[r.address(w)] = w.priority
 			afterLater = append(afterLater, w.step)
 			wait = w.below
-			continue
-		}
-		final[w.priority] = true
-		if w.place() != w.priority {
-			now[r.address(w)] = w.priority
+		case w.place() != order.desired[i]:
+			now[r.address(w)] = order.desired[i]
 			after = append(after, w.step)
+			movers = append(movers, int32(i))
+		}
+	}
+	for i, p := range order.gone {
+		if d := &r.s.deleted[i]; d.Priority != p {
+			now[ruleAddress(d.ARN)] = p
 		}
 	}
 	if len(now) > 0 {
 		r.push(now)
-		r.moved = append(r.moved, r.prioritise("order", now, cmp.Or(r.late(), r.inTheWay(final)), append(slices.Clone(r.listener), after...)))
+		r.movers = indexRules(movers, func(n int32) *ruleShape { return r.s.desired[n].shape })
+		r.moved = append(r.moved, r.prioritise("order", now, order.wait, append(slices.Clone(r.listener), after...)))
 		r.steps = append(r.steps, r.moved...)
 	}
 	if len(later) > 0 {
@@ -199,38 +213,18 @@ func (r *rulePlanner) reorder() {
 	}
 }
 
-// inTheWay says for what the order waits when a live rule that stays where it is has a place that
-// another needs, or would be passed by one that answers its requests.
-func (r *rulePlanner) inTheWay(final map[int32]bool) string {
-	for i := range r.s.wished {
-		b := &r.s.wished[i]
-		if b.below == "" || b.live == nil {
-			continue
-		}
-		if final[b.live.Priority] {
-			return b.below
-		}
-		for j := range r.s.wished {
-			w := &r.s.wished[j]
-			passes := w.below == "" && (w.place() < b.live.Priority) != (w.priority < b.live.Priority)
-			if passes && w.live != nil && overlap(w.plan.wish.Conditions, b.plan.wish.Conditions) {
-				return b.below
-			}
-		}
-	}
-	return ""
-}
-
-// push moves what is to be deleted below everything, in order.
+// push moves what is to be deleted now below everything, in order.
 func (r *rulePlanner) push(to map[Address]int32) {
 	p := int32(topPriority)
-	for _, d := range slices.Backward(r.s.deleted) {
-		to[ruleAddress(d.ARN)] = p
-		p--
+	for i := len(r.s.deleted) - 1; i >= 0; i-- {
+		if d := &r.s.deleted[i]; d.stays.For == "" {
+			to[ruleAddress(d.ARN)] = p
+			p--
+		}
 	}
 }
 
-func (r *rulePlanner) prioritise(what string, to map[Address]int32, wait string, after []StepID) StepID {
+func (r *rulePlanner) prioritise(what string, to map[Address]int32, wait Wait, after []StepID) StepID {
 	a := listenerAddress(r.l.wish.Port)
 	var changes []Change
 	for addr, p := range to {
@@ -243,21 +237,49 @@ func (r *rulePlanner) prioritise(what string, to map[Address]int32, wait string,
 	})
 }
 
-func (r *rulePlanner) remove(after []StepID, wait string) []StepID {
-	wait = cmp.Or(r.late(), wait, r.fallThrough())
-	var out []StepID
-	for _, d := range slices.Backward(r.s.deleted) {
+// remove deletes what nobody desires, from the bottom up, after what takes its place. It returns the
+// deletions that do not wait.
+func (r *rulePlanner) remove(middle []StepID) (now []StepID) {
+	changed := r.s.index("changed", func(w *ruleChange) bool { return w.step != "" })
+	var out stepChain
+	all := stepChain{steps: r.steps}
+	for i := len(r.s.deleted) - 1; i >= 0; i-- {
+		d := &r.s.deleted[i]
 		a := ruleAddress(d.ARN)
-		id := r.b.add(Step{
+		after := r.stepsOf(changed, d.shape, &all, func(o *ruleChange) bool {
+			return !o.held || d.sameOwner(o.plan.wish.Member)
+		})
+		after = append(after, r.orderOf(d.shape)...)
+		if d.sameOwner(r.l.wish.DefaultOf.Object) {
+			after = append(after, middle...)
+		}
+		// What it covers would show.
+		covered, complete := r.s.goneIndex().some(d.shape, fewSteps, func(n int32) bool {
+			o := &r.s.deleted[n]
+			return int(n) > i && o.stays.For == "" && d.maybeOfOwner(o)
+		})
+		if complete {
+			for _, n := range covered {
+				after = append(after, r.s.deleted[n].step)
+			}
+		} else {
+			after = append(after, r.b.joined(&out))
+		}
+		d.step = r.b.add(Step{
 			ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteRule{ARN: d.ARN},
 			Changes: []Change{{Path: "actions", From: actionsText(d.Actions)}, {Path: "priority", From: fmt.Sprint(d.Priority)}},
-			Why:     "no object asks for it any more", Wait: wait, Impact: DeleteImpact, Blames: r.l.wish.Members,
-			After: append(slices.Clone(after), out...),
+			Why:     "no object asks for it any more", Wait: d.stays, Impact: DeleteImpact, Blames: r.l.wish.Members,
+			After: after,
 		})
-		out = append(out, id)
+		r.b.freed(d.Actions, d.step)
+		r.b.ruleOwners[d.ARN] = d.of
+		out.add(d.step)
+		if d.stays.For == "" {
+			now = append(now, d.step)
+		}
 	}
-	r.steps = append(r.steps, out...)
-	return out
+	r.steps = append(slices.Clone(r.steps), out.steps...)
+	return now
 }
 
 // retag brings the tags of rules that stay up to date; they carry the priority.
@@ -265,8 +287,8 @@ func (r *rulePlanner) retag() {
 	if !r.b.opt.RuleTags {
 		return
 	}
-	for i := range r.s.wished {
-		w := &r.s.wished[i]
+	for i := range r.s.desired {
+		w := &r.s.desired[i]
 		if w.live != nil {
 			r.b.retagBelow(r.b.live.ARN, r.address(w), r.tags(w), w.live.Tags, r.moved, r.blame(w))
 		}
@@ -275,9 +297,9 @@ func (r *rulePlanner) retag() {
 
 // report says for whom traffic waits.
 func (r *rulePlanner) report() {
-	for i := range r.s.wished {
-		w := &r.s.wished[i]
-		if wait := cmp.Or(w.wait, w.below); wait != "" && !w.plan.held {
+	for i := range r.s.desired {
+		w := &r.s.desired[i]
+		if wait := cmp.Or(w.wait, w.below); wait.For != "" && !w.plan.held {
 			r.b.waitForTargets(w.plan.wish.Origin, r.blame(w), fmt.Sprintf("a rule of port %d", r.l.wish.Port), wait)
 		}
 	}

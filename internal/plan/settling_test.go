@@ -60,7 +60,7 @@ func TestTargetsStayUntilAllNodesKnowTheNewRoutes(t *testing.T) {
 	p := planned(t, want, &have, opt)
 	waiting := 0
 	for _, s := range p.Steps {
-		if frees(s) && s.Again == 4*time.Second {
+		if frees(s) && s.Wait.Again == 4*time.Second {
 			waiting++
 		}
 	}
@@ -79,8 +79,8 @@ func TestDeletionOfALoadBalancerDoesNotWaitForItsNodes(t *testing.T) {
 	opt := testOptions
 	opt.Propagation, opt.Unsettled = 10*time.Second, 10*time.Second
 	for _, s := range planned(t, gone, &have, opt).Steps {
-		if s.Again > 0 {
-			t.Errorf("%s waits %s", s.ID, s.Again)
+		if s.Wait.For == settling {
+			t.Errorf("%s waits %s", s.ID, s.Wait.Again)
 		}
 	}
 }

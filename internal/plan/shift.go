@@ -12,14 +12,14 @@ import (
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
 const maxForwardGroups = 5
 
-// shift says what the actions are to be now, on the way from the live ones to the wish: while a
-// new target group has no healthy target and the old ones have, the new group is attached with
-// weight 0, so that AWS checks its targets, and traffic stays. The wait is empty when the wish
-// can be set as it is.
-func (b *builder) shift(want, have []model.Action) (now []model.Action, wait string) {
+// shift says what the actions are to be now, on the way from the live ones to the desired ones, and
+// which target groups this waits for: while a new target group has no healthy target and the old ones
+// have, the new one is attached with weight 0, so that AWS checks its targets, and traffic stays. It
+// waits for none where the desired actions can be set as they are.
+func (b *builder) shift(want, have []model.Action) (now []model.Action, pending []model.GroupRef) {
 	w, h := forwardOf(want), forwardOf(have)
 	if w == nil || h == nil {
-		return want, ""
+		return want, nil
 	}
 	carried := map[string]bool{}
 	var old []string
@@ -29,7 +29,6 @@ func (b *builder) shift(want, have []model.Action) (now []model.Action, wait str
 			old = append(old, g.Group.ARN)
 		}
 	}
-	var pending []string
 	var fresh []model.WeightedGroup
 	for _, g := range w.Groups {
 		arn := b.arn(g.Group)
@@ -37,14 +36,14 @@ func (b *builder) shift(want, have []model.Action) (now []model.Action, wait str
 			continue
 		}
 		if !b.ready(arn) {
-			pending = append(pending, refText(g.Group))
+			pending = append(pending, g.Group)
 		}
 		if arn == "" || !slices.ContainsFunc(h.Groups, func(x model.WeightedGroup) bool { return x.Group.ARN == arn }) {
 			fresh = append(fresh, g)
 		}
 	}
-	if len(pending) == 0 || len(h.Groups)+len(fresh) > maxForwardGroups || !b.serving(old) {
-		return want, ""
+	if len(pending) == 0 || len(h.Groups)+len(fresh) > maxForwardGroups || b.healthKnown(pending) && !b.serving(old) {
+		return want, nil
 	}
 	staged := model.Forward{Stickiness: h.Stickiness}
 	for _, g := range h.Groups {
@@ -59,7 +58,36 @@ func (b *builder) shift(want, have []model.Action) (now []model.Action, wait str
 		staged.Groups = h.Groups
 	}
 	now = append(slices.Clone(have[:len(have)-1]), staged)
-	return now, "healthy targets in " + strings.Join(pending, " and ")
+	return now, pending
+}
+
+// shiftRule is the shift of a rule's actions, which waits no longer than until its deadline.
+func (b *builder) shiftRule(l *listenerPlan, w *ruleChange, have []model.Action) ([]model.Action, Wait) {
+	now, pending := b.shift(w.plan.wish.Actions, have)
+	if len(pending) == 0 {
+		return now, Wait{}
+	}
+	wait := b.ruleWait(l, w, pending)
+	if wait.For == "" {
+		return w.plan.wish.Actions, Wait{}
+	}
+	return now, wait
+}
+
+// shiftDefault is the shift of a listener's default action.
+func (b *builder) shiftDefault(l *listenerPlan) ([]model.Action, Wait) {
+	now, pending := b.shift(l.defaults, l.live.Default)
+	if len(pending) == 0 {
+		return now, Wait{}
+	}
+	what := fmt.Sprintf("default action of port %d", l.wish.Port)
+	deadline := b.targetsDeadline(pending)
+	wait := b.wait(waitKey("default", fmt.Sprint(l.wish.Port), actionsText(l.defaults)), "healthy targets in "+refTexts(pending), deadline)
+	if wait.For == "" {
+		b.expired(l.wish.DefaultOf, l.wish.Members, what, pending, deadline)
+		return l.defaults, Wait{}
+	}
+	return now, wait
 }
 
 func forwardOf(as []model.Action) *model.Forward {
@@ -73,8 +101,8 @@ func forwardOf(as []model.Action) *model.Forward {
 	return &f
 }
 
-// ready says whether a target group can take traffic: it has a healthy target, and none that is
-// still on its way. A group that is not made yet is not.
+// ready reports whether a target group can take traffic: it has a healthy target, and none that is
+// still on its way. A target group that is not made yet is not.
 func (b *builder) ready(arn string) bool {
 	if arn == "" {
 		return false
@@ -89,23 +117,44 @@ func (b *builder) ready(arn string) bool {
 	return h.Count("healthy") > 0 && h.Count("initial") == 0
 }
 
-// serving says whether one of the groups has a healthy target, so that there is something to lose.
-// While this is not known it is assumed.
+// healthKnown reports whether it is known of target groups that they are not ready. Others are not asked
+// for their health until it is.
+func (b *builder) healthKnown(groups []model.GroupRef) bool {
+	for _, g := range groups {
+		if arn := b.arn(g); arn != "" {
+			if _, asked := b.have.Facts.Health[arn]; !asked && !b.unreadHealth(arn) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// maxHealthAsked is how many target groups are asked whether there is something to lose. Of more,
+// one is taken to serve.
+const maxHealthAsked = 5
+
+// serving reports whether one of the target groups has a healthy target, so that there is something
+// to lose. While this is not known it is assumed.
 func (b *builder) serving(arns []string) bool {
-	known := true
+	var unknown []string
 	for _, arn := range arns {
 		h, asked := b.have.Facts.Health[arn]
-		if !asked {
-			if !b.unreadHealth(arn) {
-				b.ask(model.AskHealth{ARN: arn})
-			}
-			known = false
+		if !asked && !slices.Contains(unknown, arn) {
+			unknown = append(unknown, arn)
 		}
 		if h.Count("healthy") > 0 {
 			return true
 		}
 	}
-	return !known
+	if len(unknown) <= maxHealthAsked {
+		for _, arn := range unknown {
+			if !b.unreadHealth(arn) {
+				b.ask(model.AskHealth{ARN: arn})
+			}
+		}
+	}
+	return len(unknown) > 0
 }
 
 func refText(r model.GroupRef) string { return r.ID + r.Name + r.ARN }

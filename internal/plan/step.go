@@ -76,12 +76,10 @@ type Step struct {
 	Changes []Change
 	Why     string
 	Impact  Impact
-	// After are steps that must have succeeded.
+	// After are steps, or joins of steps, that must have succeeded.
 	After []StepID
-	// Wait, if not empty, says for what the step has to wait; it is not carried out in this run.
-	Wait string
-	// Again is when a step that waits is worth another look; 0: as soon as is usual.
-	Again time.Duration
+	// Wait is what the step has to wait for; with it, it is not carried out in this run.
+	Wait Wait
 	// Blames are the objects whose wish the step carries out; a refusal by AWS is reported there.
 	Blames []finding.Ref
 	// Rule identifies the desired rule that the step creates or changes; zero if it is about none.
@@ -95,6 +93,11 @@ type Step struct {
 type Plan struct {
 	Stack model.StackID
 	Steps []Step
+	// Joins are ids that stand for several steps, which are done when all of these are.
+	Joins map[StepID][]StepID
+	// Waiting identifies what steps wait for until a deadline, or would wait for had it not passed.
+	// Options.Waited is to hold, in the next plan, since when these are in the plans of the stack.
+	Waiting []string
 	// Asks are questions whose answers the plan still needs; the caller observes again with them
 	// and makes the plan anew.
 	Asks []model.Question

@@ -10,10 +10,10 @@ import (
 // else, then bindings, target groups, security groups, and last the members' finalizers.
 func (b *builder) tearDown() {
 	lbs := b.deleteLoadBalancers("no object wants the load balancer any more", nil)
-	b.removeSurplusGroups(lbs)
+	b.removeSurplusGroups()
 	b.removeOwnCertificates(lbs)
 	b.deleteGroups(b.allSteps(), lbs)
-	b.release(b.allSteps(), b.waits())
+	b.releaseAll(b.allSteps())
 }
 
 // giveUp makes the load balancer one that is to go, after nothing was found on it that stays.
@@ -45,7 +45,7 @@ func (b *builder) deleteGroups(bindings, lbs []StepID) {
 		Why: "no load balancer of the cluster needs it any more", After: slices.Clone(bindings), Blames: b.members(),
 	}
 	if len(b.have.Bindings) > 0 {
-		s.Wait = "bindings to take their rules back"
+		s.Wait = b.wait("backend "+g.ID, "bindings to take their rules back", longestWait)
 	}
 	b.add(s)
 }

@@ -14,15 +14,15 @@ func (p Plan) Text() string {
 	var b strings.Builder
 	for _, s := range p.Steps {
 		sign := map[Verb]string{Create: "+", Update: "~", Delete: "-"}[s.Verb]
-		if s.Wait != "" {
+		if s.Waits() {
 			sign = "."
 		}
 		fmt.Fprintf(&b, "%s %s", sign, s.ID)
 		if s.Why != "" {
 			fmt.Fprintf(&b, "   because %s", s.Why)
 		}
-		if s.Wait != "" {
-			fmt.Fprintf(&b, "   waits for %s", s.Wait)
+		if s.Waits() {
+			fmt.Fprintf(&b, "   waits for %s", s.Wait.For)
 		}
 		if s.Impact == DeleteImpact || s.Impact == ReplaceImpact || s.Impact == BriefImpact {
 			fmt.Fprintf(&b, "   (impact: %s)", s.Impact)

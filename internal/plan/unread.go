@@ -91,7 +91,7 @@ func (b *builder) unreadHealth(arn string) bool {
 func (b *builder) awaitUnread(a Address, do Action, f observed.Fault) {
 	b.tellUnread(f, "the finalizer stays until everything is deleted", finding.BlocksNothing)
 	b.add(Step{
-		ID: stepID("await", a), Address: a, Verb: Delete, Do: do, Wait: "an answer from AWS", Again: f.Again,
+		ID: stepID("await", a), Address: a, Verb: Delete, Do: do, Wait: Wait{For: "an answer from AWS", Again: f.Again},
 		Why: "it is not known what there is to delete", Blames: b.members(),
 	})
 }

@@ -1,0 +1,182 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// pairRules finds for each desired rule the live one that it is, or grows out of.
+func (b *builder) pairRules(l *listenerPlan) ruleSet {
+	s := ruleSet{desired: make([]ruleChange, len(l.rules))}
+	var live []observed.Rule
+	if l.live != nil {
+		live = l.live.Rules
+	}
+	for i := range l.rules {
+		p := &l.rules[i]
+		s.desired[i] = ruleChange{plan: p, priority: int32(i + 1), actions: p.wish.Actions, transforms: p.wish.Transforms, shape: shapeOf(p.wish.Conditions)}
+	}
+	taken := b.pair(s.desired, live)
+	for j := range live {
+		if !taken[j] {
+			s.deleted = append(s.deleted, goneRule{Rule: live[j], shape: shapeOf(live[j].Conditions), of: b.ownersOf(live[j].Actions)})
+		}
+	}
+	for i := range s.desired {
+		w := &s.desired[i]
+		if w.live == nil || w.plan.kept != nil {
+			continue
+		}
+		if b.isEqual(w, w.live) {
+			b.assumeSecret(w.live.ARN, w.plan.wish.Actions)
+			continue
+		}
+		now := w.plan.wish.Actions
+		if !w.plan.wish.InPlace {
+			now, w.wait = b.shiftRule(l, w, w.live.Actions)
+		}
+		if w.wait.For != "" {
+			w.transforms = w.live.Transforms
+		}
+		if w.wait.For == "" || !sameActions(now, w.live.Actions, b.arn) {
+			w.modify, w.actions = true, now
+		}
+	}
+	return s
+}
+
+// pair sets the live rules of desired ones, and reports which of these are taken. Rules that equal
+// each other come first, and among these and the others those that are at their place already.
+func (b *builder) pair(desired []ruleChange, live []observed.Rule) (taken []bool) {
+	taken = make([]bool, len(live))
+	arns, priorities := map[string]int{}, map[int32]int{}
+	alike, equal := newLiveLists(len(live)), newLiveLists(len(live))
+	for j := range live {
+		o := &live[j]
+		arns[o.ARN], priorities[o.Priority] = j, j
+		key := conditionsKey(o.Conditions)
+		alike.add(j, key)
+		equal.add(j, equalKey(key, o.Actions, b.arn))
+	}
+	take := func(w *ruleChange, j int) { w.live, taken[j] = &live[j], true }
+	keys, equalKeys := make([]string, len(desired)), make([]string, len(desired))
+	for i := range desired {
+		w := &desired[i]
+		if w.plan.kept != nil {
+			if j, ok := arns[w.plan.kept.ARN]; ok && !taken[j] {
+				take(w, j)
+			}
+			continue
+		}
+		keys[i] = conditionsKey(w.plan.wish.Conditions)
+		equalKeys[i] = equalKey(keys[i], w.plan.wish.Actions, b.arn)
+	}
+	pass := func(keys []string, lists *liveLists, here bool, fits func(w *ruleChange, o *observed.Rule) bool) {
+		for i := range desired {
+			w := &desired[i]
+			if w.plan.kept != nil || w.live != nil {
+				continue
+			}
+			candidates := lists.free(keys[i], taken)
+			if here {
+				j, ok := priorities[w.priority]
+				if !ok || lists.keys[j] != keys[i] {
+					continue
+				}
+				candidates = []int{j}
+			}
+			if at := slices.IndexFunc(candidates, func(j int) bool { return !taken[j] && fits(w, &live[j]) }); at >= 0 {
+				take(w, candidates[at])
+			}
+		}
+	}
+	anyOf := func(*ruleChange, *observed.Rule) bool { return true }
+	pass(equalKeys, equal, true, b.isEqual)
+	pass(equalKeys, equal, false, b.isEqual)
+	pass(keys, alike, true, anyOf)
+	pass(keys, alike, false, anyOf)
+	return taken
+}
+
+// liveLists are the numbers of live rules by a key, in order.
+type liveLists struct {
+	keys  []string
+	lists map[string][]int
+}
+
+func newLiveLists(n int) *liveLists {
+	return &liveLists{keys: make([]string, n), lists: make(map[string][]int, n)}
+}
+
+func (l *liveLists) add(j int, key string) {
+	l.keys[j] = key
+	l.lists[key] = append(l.lists[key], j)
+}
+
+// free returns the rules of a key from the first that is not taken on.
+func (l *liveLists) free(key string, taken []bool) []int {
+	list := l.lists[key]
+	for len(list) > 0 && taken[list[0]] {
+		list = list[1:]
+	}
+	l.lists[key] = list
+	return list
+}
+
+// isEqual reports whether a live rule of the same conditions does just what is desired.
+func (b *builder) isEqual(w *ruleChange, o *observed.Rule) bool {
+	return sameActions(w.plan.wish.Actions, o.Actions, b.arn) && !b.otherSecret(o.ARN, w.plan.wish.Actions) &&
+		sameTransforms(w.plan.wish.Transforms, o.Transforms)
+}
+
+// equalKey is the same for rules of the same conditions whose actions are the same; those of other
+// rules seldom are.
+func equalKey(conditions string, actions []model.Action, arn resolver) string {
+	var out strings.Builder
+	out.WriteString(conditions)
+	for _, a := range actions {
+		switch a := a.(type) {
+		case model.Forward:
+			parts, _ := shares(a, arn)
+			var to []string
+			for arn, n := range parts {
+				if len(parts) == 1 {
+					n = 1
+				}
+				to = append(to, fmt.Sprint(arn, " ", n))
+			}
+			slices.Sort(to)
+			fmt.Fprint(&out, "\nforward ", to)
+		case model.Redirect:
+			fmt.Fprint(&out, "\nredirect ", normalRedirect(a))
+		case model.FixedResponse:
+			fmt.Fprint(&out, "\nanswer ", a)
+		default:
+			fmt.Fprintf(&out, "\n%T", a)
+		}
+	}
+	return out.String()
+}
+
+// ownersOf are the members whose target groups live actions forward to, nil if that does not tell.
+func (b *builder) ownersOf(actions []model.Action) []finding.Ref {
+	f := forwardOf(actions)
+	if f == nil {
+		return nil
+	}
+	var out []finding.Ref
+	for _, g := range f.Groups {
+		of := b.groupOwners(g.Group.ARN)
+		if len(of) == 0 {
+			return nil
+		}
+		out = append(out, of...)
+	}
+	slices.SortFunc(out, finding.Ref.Compare)
+	return slices.Compact(out)
+}
