@@ -76,7 +76,7 @@ type Explanation struct {
 
 // Reasons lists every reason with its meaning, in alphabetical order.
 var Reasons = []Explanation{
-	{AccessDenied, "AWS refused a call for want of permission.", "Add the named action to the controller's IAM policy.", BlocksNothing},
+	{AccessDenied, "AWS denies a call for want of permission. What depends on it stays as it is live.", "Add the named permission to the controller's IAM policy.", BlocksNothing},
 	{ActionNotFound, "A backend says use-annotation, but the actions annotation of that name does not exist, and missing actions are not tolerated.", "Add the annotation or change the backend.", BlocksRule},
 	{AnnotationConflict, "Members of a group give different values for something the load balancer has once; the first member in group order wins.", "Give all members the same value, or remove it from all but one.", BlocksNothing},
 	{AnnotationInvalid, "An annotation, class parameter or selector does not have the expected form.", "Write the value in the form that the message shows.", BlocksMember},

@@ -35,6 +35,16 @@ type unreadable struct {
 	certificates bool
 }
 
+// hook lets the read go wrong.
+func (u unreadable) hook(action fault.Action) fault.Hook {
+	return func(c fault.Call) fault.Action {
+		if c.Service != u.service || c.Operation != u.operation || u.when != nil && !u.when(c.Input) {
+			return fault.Action{}
+		}
+		return action
+	}
+}
+
 // action is what the finding has to name.
 func (u unreadable) action() string {
 	service := u.service
@@ -258,12 +268,7 @@ func holdsWhatDepends(t *testing.T, u unreadable, trouble string) {
 	before := r.shown(u)
 
 	r.Start() // what was read before is gone
-	r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
-		if c.Service != u.service || c.Operation != u.operation || u.when != nil && !u.when(c.Input) {
-			return fault.Action{}
-		}
-		return troubles[trouble].action
-	})
+	r.Emulator.Faults().SetHook(u.hook(troubles[trouble].action))
 	var hosts []string
 	if u.host != "" {
 		hosts = []string{u.host}
