@@ -268,7 +268,7 @@ func TestChurnOfOneTenantDelaysNoOther(t *testing.T) {
 			h.r.Apply(elsewhere("victim", pods("web", ips...)))
 		}
 		var own []string
-		for i := range 40 {
+		for i := range size(40, 12) {
 			own = append(own, fmt.Sprintf("10.0.143.%d", i+1))
 		}
 		if err := Assign(t.Context(), AWSConfig(h.r.Emulator), h.r.World.Instances[0], own...); err != nil {

@@ -57,16 +57,16 @@ type Config struct {
 type Reconciler struct {
 	Config
 
-	mu      sync.Mutex
-	due     map[Key]time.Time // next comparison with AWS of an unchanged binding
-	missing map[Key]time.Time // since when a backend has not been seen
-	opened  map[Key]string    // the rules, as text, that are there
-	serving map[Key]bool      // bindings with old targets that serve on for now
-	groups  map[string]bool   // groups that have carried rules
-	zoned   map[Key]time.Time // when AWS asked for the zones of targets
-	// fillings are what was registered for each binding.
-	fillings map[Key]*filling
+	mu       sync.Mutex
+	due      map[Key]time.Time                 // next comparison with AWS of an unchanged binding
+	missing  map[Key]time.Time                 // since when a backend has not been seen
+	opened   map[Key]string                    // the rules, as text, that are there
+	serving  map[Key]bool                      // bindings with old targets that serve on for now
+	groups   map[string]bool                   // groups that have carried rules
+	zoned    map[Key]time.Time                 // when AWS asked for the zones of targets
+	fillings map[Key]*filling                  // what was registered for each binding
 	done     map[Key]string                    // the checkpoint that was set last
+	refused  map[Key]map[string]refusedTarget  // by identity
 	letGo    map[Key]bool                      // bindings that let go in order
 	left     map[Key]*elbv2.TargetGroupBinding // that went while their groups were in use
 
@@ -97,5 +97,10 @@ func New(c Config) *Reconciler {
 	if c.FirstLook == 0 {
 		c.FirstLook = 30 * time.Minute
 	}
-	return &Reconciler{Config: c, due: map[Key]time.Time{}, missing: map[Key]time.Time{}, opened: map[Key]string{}, serving: map[Key]bool{}, groups: map[string]bool{}, zoned: map[Key]time.Time{}, letGo: map[Key]bool{}, left: map[Key]*elbv2.TargetGroupBinding{}, fillings: map[Key]*filling{}, done: map[Key]string{}, rules: make(chan struct{}, 1)}
+	return &Reconciler{
+		Config: c, rules: make(chan struct{}, 1),
+		due: map[Key]time.Time{}, missing: map[Key]time.Time{}, opened: map[Key]string{}, serving: map[Key]bool{},
+		groups: map[string]bool{}, zoned: map[Key]time.Time{}, letGo: map[Key]bool{}, left: map[Key]*elbv2.TargetGroupBinding{},
+		fillings: map[Key]*filling{}, done: map[Key]string{}, refused: map[Key]map[string]refusedTarget{},
+	}
 }

@@ -115,6 +115,7 @@ func TestPodsThatCannotBecomeTargetsAreToldWhy(t *testing.T) {
 			want(t, "version, as the same fault is told once", before, version())
 			if tt.mended != nil {
 				tt.mended(w)
+				w.now = w.now.Add(15 * time.Second)
 				w.run("a")
 				want(t, "gate once it is mended", "False Elb.RegistrationInProgress: Target registration is in progress", w.gateOf("p1"))
 			}

@@ -149,6 +149,7 @@ func (r *Reconciler) forget(key Key) {
 	delete(r.letGo, key)
 	delete(r.fillings, key)
 	delete(r.done, key)
+	delete(r.refused, key)
 }
 
 // spread is a part of the span that depends on the key alone, so that bindings do not come at once.

@@ -114,6 +114,7 @@ func (p *pass) deregister(ctx context.Context, arn string, drop []observed.Targe
 // as it has room for.
 func (p *pass) register(ctx context.Context, arn string, add []targets.Endpoint, fill bool) (failed error) {
 	p.refused = nil
+	add, failed = p.tryable(add)
 	queue := slices.Collect(slices.Chunk(add, MaxTargets))
 	for len(queue) > 0 {
 		chunk := queue[0]
@@ -151,6 +152,7 @@ func (p *pass) register(ctx context.Context, arn string, add []targets.Endpoint,
 		}
 		p.refused = append(p.refused, refusal{chunk, err})
 		failed = fmt.Errorf("register %s and %d more targets in %s: %w", chunk[0].ID, len(chunk)-1, arn, err)
+		p.noteRefused(chunk, err, failed)
 	}
 	return failed
 }

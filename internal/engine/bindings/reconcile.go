@@ -53,6 +53,7 @@ type pass struct {
 	absent     bool              // the object is not there any more
 	complete   bool              // the target group needs no look for targets whose pods are gone
 	unread     bool              // the targets cannot be read
+	untried    time.Duration     // until a target that was refused is tried again; zero: all were
 }
 
 // groups are the target groups that the binding's account reaches.
@@ -261,6 +262,7 @@ func (p *pass) failed(ctx context.Context, err error) error {
 		return p.note(ctx, err, reasonFailedReconcile, "Failed reconcile due to ")
 	}
 	p.out.RetryAfter = patience
+	p.retry(p.untried > 0, p.untried)
 	if f.Reason == finding.TargetGroupNotFound {
 		p.out.RetryAfter = lacking
 		if p.r.Now().Sub(p.b.CreationTimestamp.Time) < patience {

@@ -383,9 +383,28 @@ func TestTheSameFaultIsWrittenOnce(t *testing.T) {
 	before := w.binding("a").ResourceVersion
 	out := w.run("a")
 	want(t, "version", before, w.binding("a").ResourceVersion)
-	if out.RetryAfter != 5*time.Minute {
+	if out.RetryAfter < 15*time.Second {
 		t.Errorf("again after %s", out.RetryAfter)
 	}
+}
+
+// Changes of other targets do not send a refused one again each time.
+func TestARefusedTargetIsSentAgainWithBackOff(t *testing.T) {
+	w := ipWorld(t, p1)
+	w.aws.refuse[p1.ip] = engine.Invalid
+	for i := range 600 { // ten minutes
+		w.put(podDocs("web", p1, pod{name: fmt.Sprint("n", i), ip: fmt.Sprintf("10.0.4.%d", i%250), node: "n1"}))
+		w.again("a")
+		w.now = w.now.Add(time.Second)
+	}
+	want(t, "targets", "10.0.4.99:8080", w.aws.ids("arn/a"))
+	if w.aws.serial > 14 { // together with a new one, and alone
+		t.Errorf("%d calls were refused", w.aws.serial)
+	}
+	delete(w.aws.refuse, p1.ip)
+	w.now = w.now.Add(5 * time.Minute)
+	w.run("a")
+	want(t, "targets once it is accepted", "10.0.1.1:8080 10.0.4.99:8080", w.aws.ids("arn/a"))
 }
 
 func TestFullGroupIsEmptiedFirst(t *testing.T) {
