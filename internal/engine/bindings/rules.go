@@ -198,8 +198,11 @@ func (r *Reconciler) collectAsks(ctx context.Context, me Key, leaving bool) ([]a
 		a := ask{key: key, ref: targets.Ref(b)}
 		w, err := r.described(ctx, b)
 		if err != nil {
-			if r.Cloud.Class(err) == engine.Gone {
+			switch class := r.Cloud.Class(err); {
+			case class == engine.Gone, class == engine.Invalid:
 				continue // no target group, no traffic
+			case !slices.Contains(b.Finalizers, naming.BindingFinalizer):
+				continue // no rule was ever made for it
 			}
 			a.demand.Lost = true
 			out = append(out, a)
