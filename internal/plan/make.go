@@ -100,6 +100,7 @@ func newBuilder(want model.Stack, have observed.Stack, opt Options) *builder {
 		ruleOwners: map[string][]finding.Ref{},
 		waiting:    map[string]bool{},
 	}
+	b.have.Bindings = ownBindings(want, have)
 	b.plan.Stack = want.ID
 	b.matchLive()
 	return b
