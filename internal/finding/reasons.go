@@ -26,6 +26,7 @@ const (
 	SubnetsUnsuitable      Reason = "SubnetsUnsuitable"
 	SecurityGroupNotFound  Reason = "SecurityGroupNotFound"
 	TargetGroupNotFound    Reason = "TargetGroupNotFound"
+	TargetGroupNotOwned    Reason = "TargetGroupNotOwned"
 	ListenerConflict       Reason = "ListenerConflict"
 	RedirectPortInvalid    Reason = "RedirectPortInvalid"
 	SecretNotFound         Reason = "SecretNotFound"
@@ -128,6 +129,7 @@ var Reasons = []Explanation{
 	{TagInvalid, "A tag is longer than AWS allows or uses a reserved prefix.", "Correct the tag.", BlocksNothing},
 	{TagReserved, "A tag key is managed by somebody else or by the controller.", "Remove the tag.", BlocksNothing},
 	{TargetGroupNotFound, "A target group given by name or ARN does not exist.", "Correct the name, or create the target group.", BlocksRule},
+	{TargetGroupNotOwned, "An action names a target group that was made for an Ingress of another namespace. The rule is held.", "Forward to a Service of the namespace, or to a target group that no other Ingress owns.", BlocksRule},
 	{TargetGroupShared, "Another TargetGroupBinding fills the same target group, or the group was made for an Ingress of another namespace. The binding of that namespace is served, otherwise the older one.", "Delete the other binding, or give each a target group of its own.", BlocksStack},
 	{TargetsCapped, "A target group has as many targets as the operator allows; the other endpoints are not registered.", "Raise --max-targets-per-target-group, or run fewer pods.", BlocksNothing},
 	{TrustStoreNotFound, "A trust store given by name does not exist.", "Correct the name, or create the trust store.", BlocksListener},
