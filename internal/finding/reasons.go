@@ -36,6 +36,7 @@ const (
 	TagReserved            Reason = "TagReserved"
 	TagInvalid             Reason = "TagInvalid"
 	LoadBalancerDoubled    Reason = "LoadBalancerDoubled"
+	MoreFindings           Reason = "MoreFindings"
 	NameTaken              Reason = "NameTaken"
 	DeletionProtected      Reason = "DeletionProtected"
 	FeatureDisabled        Reason = "FeatureDisabled"
@@ -103,6 +104,7 @@ var Reasons = []Explanation{
 	{IngressTooLarge, "An Ingress asks for more listeners or rules than the operator allows one namespace in an IngressGroup.", "Name fewer ports or paths, or split the Ingress over several IngressGroups.", BlocksMember},
 	{ListenerConflict, "Members of a group want different things of one port; the first member in group order wins.", "Use the same protocol and settings, or another port.", BlocksMember},
 	{LoadBalancerDoubled, "Two load balancers carry the tags of one group; one is served and the other is left alone.", "Delete the other one, or take the tags of the controller off it.", BlocksNothing},
+	{MoreFindings, "More is wrong with an object than events are written for.", "Correct what the other events say; fulcrum plan shows everything.", BlocksNothing},
 	{NameTaken, "A resource of that name exists and belongs to somebody else.", "Choose another name, or remove the other resource.", BlocksStack},
 	{NamespaceNotAllowed, "The class does not admit Ingresses of this namespace.", "Use another class, or label the namespace as the class demands.", BlocksMember},
 	{NetworkingInvalid, "A networking rule of a TargetGroupBinding cannot be turned into security group rules.", "Correct the peer or the port that the message names.", BlocksNothing},
