@@ -119,7 +119,7 @@ var Reasons = []Explanation{
 	{RuleUnreachable, "Rules of other members that come first answer every request that this rule matches.", "Change the conditions of one of them, or the group.order.", BlocksNothing},
 	{RulesRevoked, "Somebody added rules to a security group that the controller owns; they are taken away.", "Set inbound-cidrs or security-group-prefix-lists, or give the load balancer security groups of your own.", BlocksNothing},
 	{SchemeKept, "Nobody says which scheme the load balancer is to have, and the live one has another than the default; it keeps it.", "Set the scheme annotation.", BlocksNothing},
-	{SecretInvalid, "A Secret lacks a needed key or label.", "Add the key or label.", BlocksRule},
+	{SecretInvalid, "A Secret lacks a needed key or label, or its name is one that no Secret can have.", "Add the key or label, or correct the name.", BlocksRule},
 	{SecretNotFound, "A Secret does not exist.", "Create the Secret in the namespace of the Ingress.", BlocksRule},
 	{SecurityGroupNotFound, "A security group given by id or name does not exist in the VPC.", "Correct the id or name.", BlocksStack},
 	{ServerIDMissing, "A pod of a QUIC target group has no QUIC server id, by which connections would find it; it is not registered.", "Name its containers in the annotation service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers; ids are injected when pods are made.", BlocksNothing},
