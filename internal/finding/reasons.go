@@ -128,7 +128,7 @@ var Reasons = []Explanation{
 	{SettingFixed, "A setting differs from the live load balancer that AWS takes only when a load balancer is made; it has no effect.", "Go back to the former value, or make a new load balancer in another group.", BlocksNothing},
 	{SubnetsNotFound, "No subnet fits, or a subnet given by id or name does not exist.", "Tag subnets for load balancers, or name existing subnets.", BlocksStack},
 	{SubnetsUnsuitable, "The subnets that were given or found cannot carry the load balancer.", "Choose subnets in different zones with enough free addresses.", BlocksStack},
-	{TagInvalid, "A tag is longer than AWS allows or uses a reserved prefix.", "Correct the tag.", BlocksNothing},
+	{TagInvalid, "A tag is longer than AWS allows or uses a reserved prefix, or there are more tags than AWS has room for.", "Correct the tag, or use fewer.", BlocksNothing},
 	{TagReserved, "A tag key is managed by somebody else or by the controller.", "Remove the tag.", BlocksNothing},
 	{TargetGroupNotFound, "A target group given by name or ARN does not exist.", "Correct the name, or create the target group.", BlocksRule},
 	{TargetGroupNotOwned, "An action names a target group that was made for an Ingress of another namespace. The rule is held.", "Forward to a Service of the namespace, or to a target group that no other Ingress owns.", BlocksRule},
