@@ -97,7 +97,7 @@ func conditionsText(r model.Rule) string {
 	if len(parts) == 0 {
 		return "always"
 	}
-	return strings.Join(parts, ", ")
+	return finding.Printable(strings.Join(parts, ", "))
 }
 
 func actionsText(actions []model.Action) string {
@@ -126,5 +126,5 @@ func actionsText(actions []model.Action) string {
 			parts = append(parts, "check token of "+a.Issuer)
 		}
 	}
-	return strings.Join(parts, ", then ")
+	return finding.Printable(strings.Join(parts, ", then "))
 }

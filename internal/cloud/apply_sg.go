@@ -55,8 +55,9 @@ func (c *Cloud) groupNameTaken(ctx context.Context, a plan.CreateSecurityGroup, 
 	return nameTaken(what, "a security group of this name exists and belongs to %s", ownerOf(g.Tags))
 }
 
-// changeIngress admits sources before it shuts others out. At the limit of rules it is the other
-// way round.
+// changeIngress admits sources before it shuts others out. At the limit of rules it is the other way
+// round, and as many sources are admitted as there is room for: AWS refuses all of a call that would
+// exceed the limit, and nobody would be admitted any more.
 func (c *Cloud) changeIngress(ctx context.Context, a plan.ChangeIngress, known plan.Known) error {
 	id, err := lookup(known, a.Group)
 	if err != nil {
@@ -78,12 +79,26 @@ func (c *Cloud) changeIngress(ctx context.Context, a plan.ChangeIngress, known p
 		if err := c.revoke(ctx, id, revoke); err != nil {
 			return err
 		}
-		return c.authorize(ctx, id, authorize)
+		return c.authorizeSome(ctx, id, authorize)
 	}
 	if err != nil {
 		return err
 	}
 	return c.revoke(ctx, id, revoke)
+}
+
+// authorizeSome admits all sources, or those of the beginning for which there is room.
+func (c *Cloud) authorizeSome(ctx context.Context, id string, rules []model.IngressRule) error {
+	err := c.authorize(ctx, id, rules)
+	for len(rules) > 1 && code(err) == "RulesPerSecurityGroupLimitExceeded" {
+		half := len(rules) / 2
+		if err = c.authorize(ctx, id, rules[:half]); err == nil {
+			// The rest is over the limit as a whole, but not each of it.
+			return c.authorizeSome(ctx, id, rules[half:])
+		}
+		rules = rules[:half]
+	}
+	return err
 }
 
 // resolveSources puts ids in the place of the names that stand for the stack's groups.

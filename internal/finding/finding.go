@@ -111,12 +111,13 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// Text is the message and the fix as one sentence group, as events and conditions carry it.
+// Text is the message and the fix as one sentence group, as events and conditions carry it. It is one
+// line of printable characters, whatever the values in it are.
 func (f Finding) Text() string {
 	if f.Fix == "" {
-		return f.Message
+		return Printable(f.Message)
 	}
-	return f.Message + "; " + f.Fix
+	return Printable(f.Message + "; " + f.Fix)
 }
 
 // List is a set of findings in the order they were made.

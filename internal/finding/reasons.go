@@ -26,6 +26,7 @@ const (
 	SubnetsUnsuitable      Reason = "SubnetsUnsuitable"
 	SecurityGroupNotFound  Reason = "SecurityGroupNotFound"
 	TargetGroupNotFound    Reason = "TargetGroupNotFound"
+	TargetGroupNotOwned    Reason = "TargetGroupNotOwned"
 	ListenerConflict       Reason = "ListenerConflict"
 	RedirectPortInvalid    Reason = "RedirectPortInvalid"
 	SecretNotFound         Reason = "SecretNotFound"
@@ -35,6 +36,7 @@ const (
 	TagReserved            Reason = "TagReserved"
 	TagInvalid             Reason = "TagInvalid"
 	LoadBalancerDoubled    Reason = "LoadBalancerDoubled"
+	MoreFindings           Reason = "MoreFindings"
 	NameTaken              Reason = "NameTaken"
 	DeletionProtected      Reason = "DeletionProtected"
 	FeatureDisabled        Reason = "FeatureDisabled"
@@ -102,6 +104,7 @@ var Reasons = []Explanation{
 	{IngressTooLarge, "An Ingress asks for more listeners or rules than the operator allows one namespace in an IngressGroup.", "Name fewer ports or paths, or split the Ingress over several IngressGroups.", BlocksMember},
 	{ListenerConflict, "Members of a group want different things of one port; the first member in group order wins.", "Use the same protocol and settings, or another port.", BlocksMember},
 	{LoadBalancerDoubled, "Two load balancers carry the tags of one group; one is served and the other is left alone.", "Delete the other one, or take the tags of the controller off it.", BlocksNothing},
+	{MoreFindings, "More is wrong with an object than events are written for.", "Correct what the other events say; fulcrum plan shows everything.", BlocksNothing},
 	{NameTaken, "A resource of that name exists and belongs to somebody else.", "Choose another name, or remove the other resource.", BlocksStack},
 	{NamespaceNotAllowed, "The class does not admit Ingresses of this namespace.", "Use another class, or label the namespace as the class demands.", BlocksMember},
 	{NetworkingInvalid, "A networking rule of a TargetGroupBinding cannot be turned into security group rules.", "Correct the peer or the port that the message names.", BlocksNothing},
@@ -116,18 +119,19 @@ var Reasons = []Explanation{
 	{RuleUnreachable, "Rules of other members that come first answer every request that this rule matches.", "Change the conditions of one of them, or the group.order.", BlocksNothing},
 	{RulesRevoked, "Somebody added rules to a security group that the controller owns; they are taken away.", "Set inbound-cidrs or security-group-prefix-lists, or give the load balancer security groups of your own.", BlocksNothing},
 	{SchemeKept, "Nobody says which scheme the load balancer is to have, and the live one has another than the default; it keeps it.", "Set the scheme annotation.", BlocksNothing},
-	{SecretInvalid, "A Secret lacks a needed key or label.", "Add the key or label.", BlocksRule},
+	{SecretInvalid, "A Secret lacks a needed key or label, or its name is one that no Secret can have.", "Add the key or label, or correct the name.", BlocksRule},
 	{SecretNotFound, "A Secret does not exist.", "Create the Secret in the namespace of the Ingress.", BlocksRule},
 	{SecurityGroupNotFound, "A security group given by id or name does not exist in the VPC.", "Correct the id or name.", BlocksStack},
 	{ServerIDMissing, "A pod of a QUIC target group has no QUIC server id, by which connections would find it; it is not registered.", "Name its containers in the annotation service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers; ids are injected when pods are made.", BlocksNothing},
 	{ServiceUnavailable, "Another service of AWS that a setting needs gives no answer, or the account has not subscribed to it.", "Check the service in the account and region, or remove the setting.", BlocksNothing},
-	{SettingOfClass, "In isolated tenancy the IngressClass alone decides what the load balancer of an IngressGroup has once; the annotation has no effect.", "Remove the annotation, or ask the owner of the IngressClassParams to set it there.", BlocksNothing},
 	{SettingFixed, "A setting differs from the live load balancer that AWS takes only when a load balancer is made; it has no effect.", "Go back to the former value, or make a new load balancer in another group.", BlocksNothing},
+	{SettingOfClass, "In isolated tenancy the IngressClass alone decides what the load balancer of an IngressGroup has once; the annotation has no effect.", "Remove the annotation, or ask the owner of the IngressClassParams to set it there.", BlocksNothing},
 	{SubnetsNotFound, "No subnet fits, or a subnet given by id or name does not exist.", "Tag subnets for load balancers, or name existing subnets.", BlocksStack},
 	{SubnetsUnsuitable, "The subnets that were given or found cannot carry the load balancer.", "Choose subnets in different zones with enough free addresses.", BlocksStack},
-	{TagInvalid, "A tag is longer than AWS allows or uses a reserved prefix.", "Correct the tag.", BlocksNothing},
+	{TagInvalid, "A tag is longer than AWS allows or uses a reserved prefix, or there are more tags than AWS has room for.", "Correct the tag, or use fewer.", BlocksNothing},
 	{TagReserved, "A tag key is managed by somebody else or by the controller.", "Remove the tag.", BlocksNothing},
 	{TargetGroupNotFound, "A target group given by name or ARN does not exist.", "Correct the name, or create the target group.", BlocksRule},
+	{TargetGroupNotOwned, "An action names a target group that was made for an Ingress of another namespace. The rule is held.", "Forward to a Service of the namespace, or to a target group that no other Ingress owns.", BlocksRule},
 	{TargetGroupShared, "Another TargetGroupBinding fills the same target group, or the group was made for an Ingress of another namespace. The binding of that namespace is served, otherwise the older one.", "Delete the other binding, or give each a target group of its own.", BlocksStack},
 	{TargetsCapped, "A target group has as many targets as the operator allows; the other endpoints are not registered.", "Raise --max-targets-per-target-group, or run fewer pods.", BlocksNothing},
 	{TrustStoreNotFound, "A trust store given by name does not exist.", "Correct the name, or create the trust store.", BlocksListener},

@@ -119,7 +119,11 @@ func (c *Cluster) renew(patches []cluster.Patch) {
 
 func (c *Cluster) writeEvent(ctx context.Context, ev cluster.Event) {
 	obj, err := c.source.Get(ev.Ref)
-	if err != nil || obj == nil || !c.events.fresh(obj.GetUID(), ev) {
+	if err != nil || obj == nil {
+		return
+	}
+	ev, ok := c.events.fresh(obj.GetUID(), ev, c.now())
+	if !ok {
 		return
 	}
 	if err := c.api.Create(ctx, eventFor(obj, ev, c.now(), c.serial.Add(1))); err != nil {

@@ -1,11 +1,14 @@
 package kube
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -19,9 +22,82 @@ func TestLongMessagesAreCutBetweenLetters(t *testing.T) {
 		long := strings.Repeat("x", n) + strings.Repeat("ж", maxEventMessage)
 		ev := cluster.Event{Ref: cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}, Warning: true, Reason: "R", Message: long}
 		got := eventFor(obj, ev, time.Unix(0, 0), 1).Message
-		if len(got) > maxEventMessage || !utf8.ValidString(got) || !strings.HasSuffix(got, "ж…") {
+		if len(got) > maxEventMessage || !utf8.ValidString(got) || !strings.Contains(got, "ж…ж") {
 			t.Errorf("offset %d: %d bytes, valid %t: …%s", n, len(got), utf8.ValidString(got), got[len(got)-8:])
 		}
+	}
+}
+
+// A value in a message cannot push the way out of the event, make a second line of it, or speak to a
+// terminal.
+func TestValuesInMessagesDoNotDisguiseThem(t *testing.T) {
+	obj := ingress()
+	for name, value := range map[string]string{
+		"long":      strings.Repeat("x", 300_000),
+		"lines":     "x\nNormal  SuccessfullyReconciled  Successfully reconciled\n",
+		"terminal":  "\x1b[2J\x1b[1A\x1b]0;title\x07\r",
+		"direction": "\u202e\u2066",
+		"no text":   "\xff\xfe\x00",
+	} {
+		ev := cluster.Event{Ref: cluster.RefOf(obj), Warning: true, Reason: "FailedBuildModel", Message: "AnnotationInvalid: " + value + " is no address range; correct the value or remove it"}
+		got := eventFor(obj, ev, time.Unix(0, 0), 1).Message
+		if len(got) > maxEventMessage || !strings.HasPrefix(got, "AnnotationInvalid: ") || !strings.HasSuffix(got, "; correct the value or remove it") {
+			t.Errorf("%s: %d bytes: %q", name, len(got), got)
+		}
+		if i := strings.IndexFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 {
+			t.Errorf("%s: what does not print at %d of %q", name, i, got)
+		}
+	}
+}
+
+// An object with thousands of faults gets as many events as a person reads.
+func TestOneObjectGetsFewEventsHoweverMuchIsWrongWithIt(t *testing.T) {
+	ing := ingress()
+	ing.UID = "web"
+	_, m := world(t, ing)
+	now := time.Unix(1700000000, 0)
+	c := New(m, InMemory{m}, func() time.Time { return now })
+	write := func(kind string, n int) int {
+		t.Helper()
+		before := len(m.All("Event"))
+		var patches []cluster.Patch
+		for i := range n {
+			patches = append(patches, cluster.Event{Ref: cluster.RefOf(ing), Warning: true, Reason: "R", Message: fmt.Sprint(kind, i, strings.Repeat("x", 100_000))})
+		}
+		if err := c.Write(t.Context(), patches); err != nil {
+			t.Fatal(err)
+		}
+		return len(m.All("Event")) - before
+	}
+	if n := write("a", 500); n != maxPerObject {
+		t.Errorf("%d events at first", n)
+	}
+	more := 0
+	for _, o := range m.All("Event") {
+		if strings.HasPrefix(o.(*corev1.Event).Message, "MoreFindings: ") {
+			more++
+		}
+	}
+	if more != 1 {
+		t.Errorf("%d events say that there is more", more)
+	}
+	for range 3 {
+		if n := write("a", 500) + write("b", 500); n != 0 {
+			t.Errorf("%d events when it is looked at again", n)
+		}
+	}
+	size := 0
+	for _, h := range c.events.said {
+		for k := range h.said {
+			size += len(k.message)
+		}
+	}
+	if size > maxPerObject*maxEventMessage {
+		t.Errorf("%d bytes are remembered", size)
+	}
+	now = now.Add(sayAgain)
+	if n := write("c", 500); n != maxPerObject {
+		t.Errorf("%d events of other faults after a while", n)
 	}
 }
 

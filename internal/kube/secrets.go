@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/watch"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -42,8 +43,12 @@ func NewSecrets(ctx context.Context, c corev1client.SecretsGetter) *Secrets {
 }
 
 // Get reads one Secret and sees to it that it is watched from now on; nil if there is none, or none
-// that may be read. Rights that are granted later are noticed by the watch.
+// that may be read. Rights that are granted later are noticed by the watch. A name that no Secret can
+// have is never sent: users choose it, and the client refuses one with a slash, as an error.
 func (s *Secrets) Get(ctx context.Context, ref cluster.Ref) (cluster.Object, error) {
+	if len(validation.IsDNS1123Subdomain(ref.Name)) > 0 {
+		return nil, nil
+	}
 	w := s.watchOne(ref)
 	if w.informer.HasSynced() {
 		obj, ok, err := w.informer.GetStore().GetByKey(ref.Namespace + "/" + ref.Name)

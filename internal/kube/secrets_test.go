@@ -156,3 +156,21 @@ func TestAMissingSecretIsNone(t *testing.T) {
 		t.Errorf("%v %v", o, err)
 	}
 }
+
+// Users choose the names. One that leads elsewhere, or that no Secret can have, is none: as an error it
+// would keep everybody's load balancer from being looked at.
+func TestANameThatNoSecretHasIsNotAskedFor(t *testing.T) {
+	for _, name := range []string{
+		"", ".", "..", "../s", "../../m/secrets/s", "a/b", "%2e%2e%2fs", "s?watch=true", "s#", "S", "s\x00", "s\n", "s,metadata.namespace=m", "-", strings.Repeat("s", 254), strings.Repeat("s/", 100_000),
+	} {
+		server := &secretServer{} // with rights to single Secrets alone, no list of others is allowed
+		s := newSecrets(t, server)
+		o, err := s.Get(t.Context(), cluster.Ref{Kind: cluster.KindSecret, Namespace: "n", Name: name})
+		if o != nil || err != nil {
+			t.Errorf("%.40q: %v %v", name, o, err)
+		}
+		if server.gets > 0 || len(s.watched) > 0 {
+			t.Errorf("%.40q is asked for", name)
+		}
+	}
+}

@@ -243,7 +243,7 @@ func (b *builder) planFrontListener(l model.FrontListener, nlb []StepID) []StepI
 		return []StepID{b.add(Step{
 			ID: stepID("create", a), Address: a, Verb: Create,
 			Do:  CreateListener{LoadBalancer: frontAddress, Settings: settings, Tags: b.ruleTags(tags)},
-			Why: fmt.Sprintf("it leads to port %d", l.Target), After: ready, Blames: l.Members,
+			Why: fmt.Sprintf("it leads to port %d", l.Target), After: append(slices.Clone(ready), b.opened[l.Port]), Blames: l.Members,
 		})}
 	}
 	if b.opt.RuleTags {

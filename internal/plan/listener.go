@@ -152,7 +152,7 @@ func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][
 			ID: stepID("create", a), Address: a, Verb: Create,
 			Do:  CreateListener{LoadBalancer: loadBalancerAddress, Settings: first, Tags: b.ruleTags(tags)},
 			Why: "objects listen on this port", Blames: l.wish.Members,
-			After: append(slices.Clone(lb), groupSteps(l.defaults, groups)...),
+			After: append(append(slices.Clone(lb), b.opened[l.wish.Port]), groupSteps(l.defaults, groups)...),
 		})
 		made = []StepID{id}
 		steps = append(steps, id)

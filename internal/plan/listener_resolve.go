@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -121,8 +122,8 @@ func (b *builder) wishes(port int32) bool {
 	return b.want.ALB != nil && slices.ContainsFunc(b.want.ALB.Listeners, func(l model.Listener) bool { return l.Port == port })
 }
 
-// unresolved says whether an action names a target group that does not exist, and reports it. One
-// given by ARN is taken to exist unless AWS says otherwise.
+// unresolved reports whether an action names a target group that does not exist, or that another
+// namespace owns, and adds the finding. One given by ARN is taken to exist unless AWS says otherwise.
 func (b *builder) unresolved(actions []model.Action, of finding.Origin) bool {
 	missing := false
 	for _, a := range actions {
@@ -144,17 +145,34 @@ func (b *builder) unresolved(actions []model.Action, of finding.Origin) bool {
 			if g.Group.Name == "" {
 				key = "targetGroupARN"
 			}
-			if asked && have == "" || !asked && g.Group.Name != "" {
+			switch {
+			case asked && have == "" || !asked && g.Group.Name != "":
 				missing = true
 				b.found.Add(finding.Finding{
 					Object: of.Object, Field: of.Field, Reason: finding.TargetGroupNotFound,
 					Message: fmt.Sprintf("target group %s does not exist", cmp.Or(g.Group.Name, g.Group.ARN)),
 					Fix:     "correct " + key + ", or create the target group", Blocks: finding.BlocksRule,
 				})
+			case g.Group.ID == "" && b.ownedElsewhere(cmp.Or(have, g.Group.ARN), of.Object.Namespace):
+				missing = true
+				b.found.Add(finding.Finding{
+					Object: of.Object, Field: of.Field, Reason: finding.TargetGroupNotOwned,
+					Message: fmt.Sprintf("target group %q belongs to an Ingress of another namespace; the rule is held", cmp.Or(g.Group.Name, g.Group.ARN)),
+					Fix:     "name a Service, or correct " + key, Blocks: finding.BlocksRule,
+				})
 			}
 		}
 	}
 	return missing
+}
+
+// ownedElsewhere reports whether a target group was made for an object of another namespace. Only those
+// of the stack have to be looked at: AWS attaches a target group to one load balancer.
+func (b *builder) ownedElsewhere(arn, namespace string) bool {
+	return slices.ContainsFunc(b.have.TargetGroups, func(h observed.TargetGroup) bool {
+		owner, _, known := strings.Cut(h.ResourceID, "/")
+		return h.ARN == arn && known && owner != namespace
+	})
 }
 
 // resolved puts the ARNs of groups that are given by name into actions; what carries out a step has

@@ -82,6 +82,7 @@ type builder struct {
 	own          map[string]string        // ARNs of managed certificates that serve, by id
 	ownKept      map[string]bool          // ARNs of those that must not be deleted
 	records      map[string]bool          // names of DNS records that the plan makes or removes
+	opened       map[int32]StepID         // steps that open and shut ports of the managed group
 	later        []Step                   // that wait for something, and that nothing depends on
 	freedBy      map[string][]StepID      // steps after which nothing forwards to a target group, by its ARN
 	waiting      map[string]bool          // keys of waits
@@ -100,6 +101,7 @@ func newBuilder(want model.Stack, have observed.Stack, opt Options) *builder {
 		ruleOwners: map[string][]finding.Ref{},
 		waiting:    map[string]bool{},
 	}
+	b.have.Bindings = ownBindings(want, have)
 	b.plan.Stack = want.ID
 	b.matchLive()
 	return b

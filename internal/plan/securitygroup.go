@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,44 +33,114 @@ func (b *builder) managedGroup() *observed.SecurityGroup {
 	return first
 }
 
-// planManagedGroup makes the stack's own group fit: tags first, then rules.
+// planManagedGroup makes the stack's own group fit, and returns the step that makes it. What it admits to
+// a port is a step of those who listen there: where AWS has no room for the clients of one member, the
+// ports of others are opened and shut all the same. New listeners wait for it, see opened.
 func (b *builder) planManagedGroup(after []StepID) []StepID {
 	choice, ok := b.want.ALB.SecurityGroups.(model.GroupsManaged)
-	if !ok || b.unread(model.AskSecurityGroups{}) != nil {
+	if !ok {
 		return nil
 	}
 	want := choice.Group
 	tags := b.tags(model.ManagedGroupID, want.Tags)
 	live := b.managedGroup()
-	var steps []StepID
+	var made []StepID
 	var have []model.IngressRule
 	if live == nil {
-		id := b.add(Step{
+		made = []StepID{b.add(Step{
 			ID: stepID("create", managedGroupAddress), Address: managedGroupAddress, Verb: Create,
 			Do:  CreateSecurityGroup{Name: want.Name, Description: want.Description, Tags: tags},
 			Why: "the load balancer has no security group of its own", After: after, Blames: b.members(),
-		})
-		steps = append(steps, id)
+		})}
 	} else {
 		have = live.Ingress
-		if id := b.retag(managedGroupAddress, tags, live.Tags, true, after, b.members()); id != "" {
-			steps = append(steps, id)
-		}
+		b.retag(managedGroupAddress, tags, live.Tags, true, after, b.members())
 	}
 	authorize, revoke := network.RuleDiff(want.Ingress, have)
 	revoke = slices.DeleteFunc(revoke, b.keepsOpen)
 	if len(authorize)+len(revoke) == 0 {
-		return steps
+		return made
 	}
 	b.tellRevoked(live, revoke)
-	id := b.add(Step{
-		ID: stepID("rules", managedGroupAddress), Address: managedGroupAddress, Verb: Update,
-		Do:      ChangeIngress{Group: managedGroupAddress, Authorize: authorize, Revoke: revoke, Total: len(have) + len(authorize) - len(revoke)},
-		Changes: ruleChanges(authorize, revoke),
-		Why:     "clients must reach the listeners, and nothing else", Blames: b.members(),
-		After: append(slices.Clone(after), steps...),
-	})
-	return append(steps, id)
+	b.openPorts(authorize, revoke, len(have)+len(authorize)-len(revoke), append(slices.Clone(after), made...))
+	return made
+}
+
+// openPorts plans a change of rules of the managed group, a step for each set of namespaces that share
+// ports. total is how many rules the group has then.
+func (b *builder) openPorts(authorize, revoke []model.IngressRule, total int, after []StepID) {
+	type change struct {
+		members           []finding.Ref
+		authorize, revoke []model.IngressRule
+	}
+	changes := map[string]*change{}
+	of := func(r model.IngressRule) *change {
+		members := b.listensOn(r.From)
+		tenants := namespacesOf(members)
+		c := changes[tenants]
+		if c == nil {
+			c = &change{}
+			changes[tenants] = c
+		}
+		c.members = append(c.members, members...)
+		return c
+	}
+	for _, r := range authorize {
+		c := of(r)
+		c.authorize = append(c.authorize, r)
+	}
+	for _, r := range revoke {
+		c := of(r)
+		c.revoke = append(c.revoke, r)
+	}
+	b.opened = map[int32]StepID{}
+	for _, tenants := range slices.Sorted(maps.Keys(changes)) {
+		c := changes[tenants]
+		id := stepID("rules", managedGroupAddress)
+		if len(changes) > 1 {
+			id = stepID("rules", managedGroupAddress, cmp.Or(tenants, "nobody"))
+		}
+		blames := b.members()
+		if len(c.members) > 0 {
+			blames = slices.Compact(slices.SortedFunc(slices.Values(c.members), finding.Ref.Compare))
+		}
+		b.add(Step{
+			ID: id, Address: managedGroupAddress, Verb: Update,
+			Do:      ChangeIngress{Group: managedGroupAddress, Authorize: c.authorize, Revoke: c.revoke, Total: total},
+			Changes: ruleChanges(c.authorize, c.revoke),
+			Why:     "clients must reach the listeners, and nothing else", Blames: blames, After: after,
+		})
+		for _, r := range append(slices.Clone(c.authorize), c.revoke...) {
+			b.opened[r.From] = id
+		}
+	}
+}
+
+// listensOn are the members on a port of the load balancer, or of the one in front of it.
+func (b *builder) listensOn(port int32) []finding.Ref {
+	var out []finding.Ref
+	for _, l := range b.want.ALB.Listeners {
+		if l.Port == port {
+			out = append(out, l.Members...)
+		}
+	}
+	if b.want.Front != nil {
+		for _, l := range b.want.Front.Listeners {
+			if l.Port == port {
+				out = append(out, l.Members...)
+			}
+		}
+	}
+	return out
+}
+
+func namespacesOf(members []finding.Ref) string {
+	var out []string
+	for _, m := range members {
+		out = append(out, m.Namespace)
+	}
+	slices.Sort(out)
+	return strings.Join(slices.Compact(out), ",")
 }
 
 // keepsOpen reports whether a live rule stays although it is not part of the desired state.

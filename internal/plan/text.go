@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
 // Text is the plan for people: a line per step with its reason, and a line per changed field.
@@ -35,13 +37,14 @@ func (p Plan) Text() string {
 	return b.String()
 }
 
-// String is the change for people.
+// String is the change for people, in one line: values and keys are what users choose.
 func (c Change) String() string {
+	text := c.Path + ": " + c.From + " -> " + c.To
 	switch {
 	case c.From == "":
-		return c.Path + ": " + c.To
+		text = c.Path + ": " + c.To
 	case c.To == "":
-		return c.Path + ": " + c.From + " removed"
+		text = c.Path + ": " + c.From + " removed"
 	}
-	return c.Path + ": " + c.From + " -> " + c.To
+	return finding.Printable(text)
 }

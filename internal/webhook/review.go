@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
 // Request is one question of the API server.
@@ -56,7 +58,7 @@ func pointer(key string) string {
 type rule func(ctx context.Context, r Request) (Answer, error)
 
 func deny(check, format string, args ...any) Answer {
-	return Answer{Refusal: &Refusal{Check: check, Message: fmt.Sprintf(format, args...)}}
+	return Answer{Refusal: &Refusal{Check: check, Message: finding.Printable(fmt.Sprintf(format, args...))}}
 }
 
 // undecodable is an object that is not what it claims to be.

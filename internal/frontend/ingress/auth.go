@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -95,6 +96,11 @@ func (t *translation) clientSecret(m *member, o settings.Opt[settings.OIDCIDP]) 
 		t.found.Add(finding.Finding{
 			Object: o.Origin.Object, Field: o.Origin.Field, Reason: reason, Message: message, Fix: fix, Blocks: finding.BlocksRule,
 		})
+	}
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		// It is not asked for: a name with a slash is refused by the client of the API server.
+		fault(finding.SecretInvalid, fmt.Sprintf("secretName %q is not the name of a Secret", name), "name a Secret in the namespace of the Ingress")
+		return "", "", false
 	}
 	s, exists := cluster.Get[*corev1.Secret](t.view, cluster.KindSecret, m.ref.Namespace, name)
 	if !exists {

@@ -1,6 +1,7 @@
 package ingress
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,7 +22,73 @@ func (t *translation) memberTags(m *member) {
 	class := m.set.Class.Origin
 	class.Field = "spec.tags"
 	m.classTags = t.allowed(m, m.set.Class.Tags, class)
-	m.tags = assemble.Overlay(own, m.classTags)
+	m.tags = t.fittingTags(m, assemble.Overlay(own, m.classTags))
+}
+
+// AWS takes 50 tags on a resource, of which the controller needs three.
+// https://docs.aws.amazon.com/tag-editor/latest/userguide/tagging.html
+const (
+	tagsOfResource = 50
+	trackingTags   = 3
+)
+
+// roomForTags is how many tags users may give a resource. One more, and AWS refuses all of them.
+func (t *translation) roomForTags() int {
+	return max(0, tagsOfResource-trackingTags-len(t.opt.DefaultTags))
+}
+
+// fittingTags leaves out those of a member's tags for which AWS has no room.
+func (t *translation) fittingTags(m *member, tags map[string]string) map[string]string {
+	keys := sortedKeys(tags)
+	if room := t.roomForTags(); len(keys) > room {
+		t.noRoomForTags(m, keys[room:], len(keys))
+		tags = maps.Clone(tags)
+		for _, k := range keys[room:] {
+			delete(tags, k)
+		}
+	}
+	return tags
+}
+
+func (t *translation) noRoomForTags(m *member, keys []string, of int) {
+	t.found.Add(finding.Finding{
+		Object: m.ref, Field: settings.Prefix + "tags", Reason: finding.TagInvalid, Severity: finding.Warning,
+		Message: fmt.Sprintf("there are %d tags, and AWS has room for %d; %d are left out, the first is %q", of, t.roomForTags(), len(keys), keys[0]),
+		Fix:     "use fewer tags",
+	})
+}
+
+// sharedRoom leaves out tags for which AWS has no room on something that members share. Namespaces with few
+// tags come first, so that none can use up the room of the others.
+func (t *translation) sharedRoom(members []*member, of func(*member) map[string]string, tags map[string]string) map[string]string {
+	room := t.roomForTags()
+	if len(tags) <= room {
+		return tags
+	}
+	uses := map[string]int{}
+	for _, m := range members {
+		uses[m.ref.Namespace] += len(of(m))
+	}
+	fewest := slices.Clone(members)
+	slices.SortStableFunc(fewest, func(a, b *member) int { return cmp.Compare(uses[a.ref.Namespace], uses[b.ref.Namespace]) })
+	out := map[string]string{}
+	for _, m := range fewest {
+		var lost []string
+		for _, k := range sortedKeys(of(m)) {
+			if _, has := out[k]; has || tags[k] != of(m)[k] {
+				continue
+			}
+			if len(out) < room {
+				out[k] = tags[k]
+			} else {
+				lost = append(lost, k)
+			}
+		}
+		if len(lost) > 0 {
+			t.noRoomForTags(m, lost, len(tags))
+		}
+	}
+	return out
 }
 
 // allowed leaves out tags that nobody may set here, and reports them.
@@ -74,17 +141,18 @@ func (t *translation) sharedTags(members []*member, live *observed.LoadBalancer)
 
 // mergeTags are the tags of what several members share.
 func (t *translation) mergeTags(members []*member, live func() map[string]string) map[string]string {
+	of := func(m *member) map[string]string { return m.tags }
+	if t.isolated() {
+		of = func(m *member) map[string]string { return m.classTags }
+	}
 	tags := agreeKeys(t, members, "tags", func(m *member) settings.Opt[map[string]string] {
-		if t.isolated() {
-			return settings.Of(m.classTags, finding.Origin{Object: m.set.Class.Origin.Object, Field: "spec.tags"})
-		}
 		from := m.set.Tags.Origin
-		if from.Object.IsZero() {
+		if t.isolated() || from.Object.IsZero() {
 			from = finding.Origin{Object: m.set.Class.Origin.Object, Field: "spec.tags"}
 		}
-		return settings.Of(m.tags, from)
+		return settings.Of(of(m), from)
 	}, noClassKeys, live, equal[string])
-	return t.withDefaults(tags)
+	return t.withDefaults(t.sharedRoom(members, of, tags))
 }
 
 func (t *translation) withDefaults(tags map[string]string) map[string]string {

@@ -1,0 +1,30 @@
+package finding
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Printable returns a text with everything escaped that does not show as what it is: line ends, control
+// characters of terminals, marks that turn the direction of writing, bytes that are no text. Messages
+// quote values that users choose, and a value must not look like another message.
+func Printable(s string) string {
+	if strings.IndexFunc(s, hidden) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		if hidden(r) {
+			quoted := strconv.Quote(s[:size]) // a byte that is no text becomes \x..
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteString(s[:size])
+		}
+		s = s[size:]
+	}
+	return b.String()
+}
+
+func hidden(r rune) bool { return r == utf8.RuneError || !strconv.IsPrint(r) }
