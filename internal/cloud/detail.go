@@ -28,7 +28,7 @@ func (c *Cloud) detail(ctx context.Context, arn string) error {
 		return nil
 	}
 	// Without the listeners and their rules it is not known what there is to change: essential.
-	err := c.flight.do(ctx, "detail "+arn, func() error {
+	err := c.essential(ctx, "detail "+arn, func() error {
 		if !stale() {
 			return nil
 		}

@@ -32,6 +32,9 @@ const (
 	longestWait     = 4 * time.Minute
 )
 
+// deniedFor is how long the denial of an essential read is believed.
+const deniedFor = 30 * time.Second
+
 // quietFor is how long a throttled read is not reported: its turn comes by then as a rule.
 const quietFor = time.Minute
 
@@ -67,6 +70,32 @@ func faultIn(err error) *observed.Fault {
 // optional reads something that a run can do without, once for all who ask at the same time.
 func (c *Cloud) optional(ctx context.Context, key string, read func() error) error {
 	return c.flight.do(ctx, key, func() error { return c.gated(ctx, key, read) })
+}
+
+// essential reads something that a run cannot do without, once for all who ask at the same time. A
+// denial is believed for a while, so that the runs of all load balancers, which fail with it, do not
+// repeat it.
+func (c *Cloud) essential(ctx context.Context, key string, read func() error) error {
+	return c.flight.do(ctx, key, func() error {
+		var before error
+		now := c.cfg.Now()
+		c.facts.with(func() {
+			if e, ok := c.facts.faults[key]; ok && now.Before(e.until) {
+				before = e.err
+			}
+		})
+		if before != nil {
+			return before
+		}
+		err := read()
+		c.facts.with(func() {
+			delete(c.facts.faults, key)
+			if classify(err) == engine.Denied {
+				c.facts.faults[key] = faultEntry{err: err, until: c.cfg.Now().Add(deniedFor)}
+			}
+		})
+		return err
+	})
 }
 
 // gated reads something optional as a part of a larger reading.

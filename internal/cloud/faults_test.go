@@ -72,9 +72,18 @@ func TestAnEssentialReadThatIsDeniedFailsTheRun(t *testing.T) {
 			r.reach(wish(web))
 			r.restart()
 			r.em.Faults().Add(fault.Rule{Operation: operation, Action: fault.Action{Deny: true}})
-			if _, err := r.cloud.Observe(r.ctx, web, nil); r.cloud.Class(err) != engine.Denied {
-				t.Errorf("want a denial, got %v", err)
+			r.calls()
+			for range 5 {
+				if _, err := r.cloud.Observe(r.ctx, web, nil); r.cloud.Class(err) != engine.Denied {
+					t.Errorf("want a denial, got %v", err)
+				}
 			}
+			if n := r.em.Calls().Count(operation); n != 1 {
+				t.Errorf("%d denied calls for five runs", n)
+			}
+			r.em.Faults().ClearRules()
+			r.clock.Advance(time.Minute)
+			must(r.cloud.Observe(r.ctx, web, nil))(t)
 		})
 	}
 }

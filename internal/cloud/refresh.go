@@ -33,7 +33,7 @@ func (c *Cloud) list(ctx context.Context, since time.Time, faults faults) error 
 		{"target groups", &c.inv.groupsAt, c.listTargetGroups},
 	}
 	for _, k := range kinds {
-		if err := c.refresh(ctx, k, since, c.flight.do); err != nil {
+		if err := c.refresh(ctx, k, since, c.essential); err != nil {
 			return fmt.Errorf("list %s: %w", k.key, err)
 		}
 	}
@@ -52,7 +52,7 @@ func (c *Cloud) list(ctx context.Context, since time.Time, faults faults) error 
 		return nil
 	}
 	// By its tags it is known who owns a resource: essential.
-	return c.flight.do(ctx, "tags", func() error { return c.readTags(ctx, c.untagged()) })
+	return c.essential(ctx, "tags", func() error { return c.readTags(ctx, c.untagged()) })
 }
 
 // tagsListed is the key of what the tagging service lists.

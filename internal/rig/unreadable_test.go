@@ -127,6 +127,16 @@ var unreadables = map[string]unreadable{
 		before: map[string]string{"inbound-cidrs": "10.0.0.0/8"},
 		after:  map[string]string{"inbound-cidrs": "11.0.0.0/8"},
 	},
+	"attributes of the frontend NLB": {
+		service: "elasticloadbalancing", operation: "DescribeLoadBalancerAttributes",
+		before: map[string]string{"enable-frontend-nlb": "true", "frontend-nlb-attributes": "load_balancing.cross_zone.enabled=false"},
+		after:  map[string]string{"enable-frontend-nlb": "true", "frontend-nlb-attributes": "load_balancing.cross_zone.enabled=true"},
+	},
+	"subnets of the frontend NLB": {
+		service: "ec2", operation: "DescribeSubnets",
+		before: map[string]string{"enable-frontend-nlb": "true", "frontend-nlb-subnets": "PUBLIC01"},
+		after:  map[string]string{"enable-frontend-nlb": "true", "frontend-nlb-subnets": "PUBLIC12"},
+	},
 	"web ACLs": {
 		service: "wafv2", operation: "ListWebACLs",
 		after: map[string]string{"wafv2-acl-name": "rig"},
