@@ -47,7 +47,7 @@ func (b *builder) planLoadBalancer(after []StepID) []StepID {
 			ID: stepID("address-type", loadBalancerAddress), Address: loadBalancerAddress, Verb: Update,
 			Do:      SetAddressType{LoadBalancer: loadBalancerAddress, Type: want.AddressType},
 			Changes: []Change{{Path: "ipAddressType", From: string(live.AddressType), To: string(want.AddressType)}},
-			Why:     b.origin("ipAddressType"), After: append(slices.Clone(after), pool, subnets), Blames: b.members(),
+			Why:     b.origin("ipAddressType"), After: append(slices.Clone(after), pool, subnets), Blames: b.askedBy("addressType"),
 		})
 	}
 	b.planAttributes(loadBalancerAddress, live.ARN, want.Attributes, live.Attributes, true, after, b.members(), want.AttributesOf...)
@@ -92,12 +92,23 @@ func (b *builder) createLoadBalancer(tags Tags, after []StepID) []StepID {
 	return []StepID{id}
 }
 
+// askedBy is the member that asks for a setting of the load balancer, or all of them where it is a class or
+// a default that does.
+func (b *builder) askedBy(field string) []finding.Ref {
+	for _, m := range b.want.Members {
+		if m.Ref == b.want.ALB.Origins[field].Object {
+			return []finding.Ref{m.Ref}
+		}
+	}
+	return b.members()
+}
+
 func (b *builder) setPool(pool, from string, after []StepID) StepID {
 	return b.add(Step{
 		ID: stepID("ipam-pool", loadBalancerAddress, pool), Address: loadBalancerAddress, Verb: Update,
 		Do:      SetIPAMPool{LoadBalancer: loadBalancerAddress, Pool: pool},
 		Changes: []Change{{Path: "ipamPool", From: from, To: pool}},
-		Why:     b.origin("ipamPool"), After: after, Blames: b.members(),
+		Why:     b.origin("ipamPool"), After: after, Blames: b.askedBy("ipamPool"),
 	})
 }
 

@@ -29,7 +29,6 @@ func (t *translation) loadBalancer() *model.ALB {
 		Scheme:      scheme.Or(t.opt.DefaultScheme),
 		AddressType: address.Or(model.IPv4),
 		CoIPPool:    pool.Value,
-		IPAMPool:    t.ipamPool(),
 		Tags:        t.sharedTags(t.members, live),
 		Origins:     map[string]finding.Origin{},
 	}
@@ -49,6 +48,9 @@ func (t *translation) loadBalancer() *model.ALB {
 	t.origin(alb, "addressType", address.Origin)
 	t.origin(alb, "name", name.Origin)
 	t.origin(alb, "coipPool", pool.Origin)
+	ipam, from := t.ipamPool()
+	alb.IPAMPool = ipam
+	t.origin(alb, "ipamPool", from)
 	return alb
 }
 
@@ -70,7 +72,7 @@ func (t *translation) name() merged[string] {
 }
 
 // ipamPool is the pool of public addresses: that of the first member's class, or else of annotations.
-func (t *translation) ipamPool() string {
+func (t *translation) ipamPool() (string, finding.Origin) {
 	live := of(t.liveALB(), func(lb *observed.LoadBalancer) string { return lb.IPAMPool })
 	const key = "ipv4IPAMPoolId"
 	pool := func(c settings.Class) map[string]string {
@@ -80,11 +82,13 @@ func (t *translation) ipamPool() string {
 		return map[string]string{key: c.IPAMPool}
 	}
 	if first := t.members[0].set.Class.IPAMPool; first != "" {
-		return t.classKey(t.members, "ipamConfiguration", key, first, pool, func(m *member) settings.Opt[map[string]string] {
+		pool := t.classKey(t.members, "ipamConfiguration", key, first, pool, func(m *member) settings.Opt[map[string]string] {
 			return settings.Opt[map[string]string]{Value: map[string]string{key: m.set.IPAMPool.Value}}
 		}, live)
+		return pool, t.members[0].set.Class.Origin
 	}
-	return agree(t, t.members, "ipam-ipv4-pool-id", func(m *member) settings.Opt[string] { return written(m.set.IPAMPool) }, equal[string], live).Value
+	won := agree(t, t.members, "ipam-ipv4-pool-id", func(m *member) settings.Opt[string] { return written(m.set.IPAMPool) }, equal[string], live)
+	return won.Value, won.Origin
 }
 
 func (t *translation) origin(alb *model.ALB, field string, o finding.Origin) {
