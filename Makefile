@@ -26,11 +26,11 @@ test: lint test-unit test-race test-local
 
 .PHONY: test-unit
 test-unit:
-	go test ./...
+	go test -timeout 40m ./...
 
 .PHONY: test-race
 test-race:
-	go test -race $(RACE)
+	go test -timeout 40m -race $(RACE)
 
 # The recorded cases and the end-to-end scripts run against a real API server.
 .PHONY: test-local

@@ -28,7 +28,7 @@ func Claimed(obj Object) time.Time { return edited(obj, finalizerFields) }
 func edited(obj Object, fields [][]byte) time.Time {
 	var last time.Time
 	for _, e := range obj.GetManagedFields() {
-		if e.Time != nil && e.FieldsV1 != nil && e.Time.After(last) && mentions(e.FieldsV1.Raw, fields) {
+		if e.Time != nil && e.FieldsV1 != nil && e.Time.After(last) && mentions(e.FieldsV1.GetRawBytes(), fields) {
 			last = e.Time.Time
 		}
 	}
@@ -58,7 +58,7 @@ func editNotes(class, finalizers time.Time) []metav1.ManagedFieldsEntry {
 	var out []metav1.ManagedFieldsEntry
 	note := func(at time.Time, fields []byte) {
 		if !at.IsZero() {
-			out = append(out, metav1.ManagedFieldsEntry{Time: &metav1.Time{Time: at}, FieldsV1: &metav1.FieldsV1{Raw: append(append([]byte("{"), fields...), ":{}}"...)}})
+			out = append(out, metav1.ManagedFieldsEntry{Time: &metav1.Time{Time: at}, FieldsV1: metav1.NewFieldsV1("{" + string(fields) + ":{}}")})
 		}
 	}
 	note(class, classFields[0])

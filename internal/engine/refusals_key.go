@@ -165,8 +165,6 @@ func (k stepKey) inKubernetes() bool {
 	return slices.Contains([]string{"ClaimFinalizer", "ReleaseFinalizer", "PutBinding", "DeleteBinding"}, k.do)
 }
 
-// in reports whether a step is one of a scope.
-func (k stepKey) in(sc scope) bool { return slices.Contains(k.scopes(), sc) }
 
 // scope is the one that the failure of a step belongs to, if it has any.
 func (k stepKey) scope(f FailedStep) (scope, bool) {
