@@ -251,6 +251,9 @@ func (m *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 		}
 	}
 	for _, l := range stack.ALB.Listeners {
+		for _, k := range orderKeys(l) {
+			look(k)
+		}
 		for _, r := range l.Rules {
 			for _, k := range ruleKeys(r, l.Port) {
 				look(k)
