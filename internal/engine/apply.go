@@ -158,55 +158,79 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 		if !done.Ready(s) {
 			continue
 		}
-		key := keyOf(s, stack)
-		freed := slices.ContainsFunc(s.After, func(id plan.StepID) bool { return r.made[id] })
-		if f, ok := r.e.refused.before(r.out.ID, key, s, freed, r.e.now()); ok {
-			r.out.Failed = append(r.out.Failed, f)
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := r.e.fence(); err != nil {
-			return err
-		}
-		start := r.e.now()
-		res, err := r.step(ctx, s, known)
-		r.e.phase(p.Stack.Kind, phaseOf(s), start)
-		if r.e.Stepped != nil {
-			r.e.Stepped(p.Stack, s, res, err)
-		}
+		carried, err := r.carryOut(ctx, p, s, stack, known)
 		if err != nil {
-			c := r.class(s, err)
-			if c == Fenced {
-				return err
-			}
-			r.out.Failed = append(r.out.Failed, r.fail(ctx, FailedStep{Step: s, Class: c, Err: err, Called: true, key: key}))
-			continue
+			return err
 		}
-		r.e.refused.taken(r.out.ID, key, r.e.now())
-		done.Done(s.ID)
-		r.made[s.ID] = true
-		r.out.Changed = true
-		r.did = append(r.did, fmt.Sprint(s.ID, s.Changes))
-		r.give(s, res, known)
-		if _, ok := s.Do.(plan.ClaimFinalizer); ok {
-			r.e.past.made(r.out.Stack, r.e.now())
-		}
-		if res.ID != "" {
-			known[s.Address] = res.ID
-		}
-		switch {
-		case res.DNSName == "":
-		case s.Address == p.LoadBalancer:
-			r.out.DNSName = res.DNSName
-		case s.Address == p.Front:
-			r.out.FrontDNSName = res.DNSName
+		if carried {
+			done.Done(s.ID)
+			r.made[s.ID] = true
 		}
 	}
 	r.out.RetryAfter = again
 	r.out.Done = again == 0 && p.Again == 0 && len(r.out.Failed) == 0
 	return nil
+}
+
+// carryOut calls a step if it is due, and reports whether it was carried out. The error ends the run.
+func (r *run) carryOut(ctx context.Context, p plan.Plan, s plan.Step, stack model.Stack, known plan.Known) (bool, error) {
+	key := keyOf(s, stack)
+	freed := slices.ContainsFunc(s.After, func(id plan.StepID) bool {
+		return r.made[id] || slices.ContainsFunc(p.Joins[id], func(id plan.StepID) bool { return r.made[id] })
+	})
+	f, put := r.e.refused.before(r.out.ID, key, s, freed, r.e.now())
+	if !put {
+		var err error
+		if f, err = r.call(ctx, p, s, key, known); err != nil || f.Err == nil {
+			return err == nil, err
+		}
+	}
+	if parts := apart(f); len(parts) > 1 {
+		return r.carryOutParts(ctx, p, parts, stack, known)
+	}
+	r.out.Failed = append(r.out.Failed, f)
+	return false, nil
+}
+
+// call carries out a step, and returns how it failed if it did. The error ends the run.
+func (r *run) call(ctx context.Context, p plan.Plan, s plan.Step, key stepKey, known plan.Known) (FailedStep, error) {
+	if err := ctx.Err(); err != nil {
+		return FailedStep{}, err
+	}
+	if err := r.e.fence(); err != nil {
+		return FailedStep{}, err
+	}
+	start := r.e.now()
+	res, err := r.step(ctx, s, known)
+	r.e.phase(p.Stack.Kind, phaseOf(s), start)
+	if r.e.Stepped != nil {
+		r.e.Stepped(p.Stack, s, res, err)
+	}
+	if err != nil {
+		c := r.class(s, err)
+		if c == Fenced {
+			return FailedStep{}, err
+		}
+		return r.fail(ctx, FailedStep{Step: s, Class: c, Err: err, Called: true, key: key}), nil
+	}
+	r.e.refused.taken(r.out.ID, key, r.e.now())
+	r.out.Changed = true
+	r.did = append(r.did, fmt.Sprint(s.ID, s.Changes))
+	r.give(s, res, known)
+	if _, ok := s.Do.(plan.ClaimFinalizer); ok {
+		r.e.past.made(r.out.Stack, r.e.now())
+	}
+	if res.ID != "" {
+		known[s.Address] = res.ID
+	}
+	switch {
+	case res.DNSName == "":
+	case s.Address == p.LoadBalancer:
+		r.out.DNSName = res.DNSName
+	case s.Address == p.Front:
+		r.out.FrontDNSName = res.DNSName
+	}
+	return FailedStep{}, nil
 }
 
 // fail remembers a failure that is the step's own.

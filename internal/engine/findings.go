@@ -79,6 +79,8 @@ func (f FailedStep) findings(n int) (out finding.List) {
 		message, field = f.refusedRule(do.Rule.Conditions, do.Rule.Actions, n), f.ruleField(n)
 	case plan.ModifyRule:
 		message, field = f.refusedRule(do.Conditions, do.Actions, n), f.ruleField(n)
+	case plan.SetPriorities:
+		message = fmt.Sprintf("AWS refuses to reorder the rules of %s: %s; no rule is moved, and those that would have to be stay as they are", f.Step.Address, because(f.Err))
 	case plan.ChangeIngress:
 		if f.Class == Quota {
 			message += fmt.Sprintf("; the group would have %d rules", do.Total)

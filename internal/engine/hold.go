@@ -67,6 +67,9 @@ func hold(stack model.Stack, f FailedStep) (model.Stack, bool) {
 			its = ownDefault(s.Address)
 		}
 		return stack, holdDefaults(alb, its)
+	case plan.SetPriorities:
+		return stack, changeListeners(alb, func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) },
+			func(l *model.Listener) *bool { return &l.KeepOrder })
 	}
 	return stack, false
 }
@@ -97,19 +100,20 @@ func changeRules(alb model.ALB, which func(port int32, r model.Rule) bool, flag 
 	return changed
 }
 
-func holdDefaults(alb model.ALB, refused func(model.Listener) bool) (changed bool) {
-	for i := range alb.Listeners {
-		if l := &alb.Listeners[i]; !l.DefaultHeld && refused(*l) {
-			l.DefaultHeld, changed = true, true
-		}
-	}
-	return changed
+func holdDefaults(alb model.ALB, refused func(model.Listener) bool) bool {
+	return changeListeners(alb, refused, func(l *model.Listener) *bool { return &l.DefaultHeld })
 }
 
-func defaultInPlace(alb model.ALB, refused func(model.Listener) bool) (changed bool) {
+func defaultInPlace(alb model.ALB, refused func(model.Listener) bool) bool {
+	return changeListeners(alb, refused, func(l *model.Listener) *bool { return &l.DefaultInPlace })
+}
+
+// changeListeners sets a flag of some listeners, and reports whether one did not have it.
+func changeListeners(alb model.ALB, which func(model.Listener) bool, flag func(*model.Listener) *bool) (changed bool) {
 	for i := range alb.Listeners {
-		if l := &alb.Listeners[i]; !l.DefaultInPlace && refused(*l) {
-			l.DefaultInPlace, changed = true, true
+		l := &alb.Listeners[i]
+		if f := flag(l); !*f && which(*l) {
+			*f, changed = true, true
 		}
 	}
 	return changed

@@ -209,6 +209,17 @@ func (c *closure) putOff(k stepKey, step plan.Step, run int) {
 	}
 }
 
+// putOff reports whether a step was put off and has not been called since.
+func (m *refusals) putOff(id model.StackID, k stepKey) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.stacks[id]
+	return s != nil && slices.ContainsFunc(k.scopes(), func(sc scope) bool {
+		c := s.scopes[sc]
+		return c != nil && c.waiting[k] != nil
+	})
+}
+
 // pending returns how steps failed that would be planned for the rules and target groups of a stack,
 // and are not to be called yet.
 func (m *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) {
@@ -240,6 +251,9 @@ func (m *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 		}
 	}
 	for _, l := range stack.ALB.Listeners {
+		for _, k := range orderKeys(l) {
+			look(k)
+		}
 		for _, r := range l.Rules {
 			for _, k := range ruleKeys(r, l.Port) {
 				look(k)

@@ -39,6 +39,8 @@ func keyOf(s plan.Step, stack model.Stack) stepKey {
 	switch do := s.Do.(type) {
 	case plan.CreateTargetGroup:
 		return groupKey(do.Group)
+	case plan.SetPriorities:
+		// The order is not refused for its numbers, which change with every rule that comes or goes.
 	case plan.SetTags:
 		k.content = checkpoint.Digest(userTags(do.Put), do.Remove)
 	default:
@@ -53,6 +55,17 @@ func groupKey(g model.TargetGroup) stepKey {
 		what: "create", do: kindOf(plan.CreateTargetGroup{}), address: plan.GroupAddress(g.ID),
 		tenant: tenant(g.Members), content: checkpoint.Digest(g),
 	}
+}
+
+// orderKeys identify the steps that move the rules of a listener.
+func orderKeys(l model.Listener) (out []stepKey) {
+	for _, what := range []string{"order", "switch-order", "room"} {
+		out = append(out, stepKey{
+			what: what, do: kindOf(plan.SetPriorities{}), tenant: tenant(l.Members),
+			address: plan.Address{Kind: plan.Listener, ID: naming.ListenerID(l.Port)},
+		})
+	}
+	return out
 }
 
 // userTags are tags without those that track the resource, which change with the places of others.
@@ -164,7 +177,6 @@ func tenantOrStack(tenant string) string {
 func (k stepKey) inKubernetes() bool {
 	return slices.Contains([]string{"ClaimFinalizer", "ReleaseFinalizer", "PutBinding", "DeleteBinding"}, k.do)
 }
-
 
 // scope is the one that the failure of a step belongs to, if it has any.
 func (k stepKey) scope(f FailedStep) (scope, bool) {

@@ -139,7 +139,9 @@ type Listener struct {
 	DefaultInPlace bool
 	DefaultOf      finding.Origin
 	Rules          []Rule // in order of precedence; priorities are 1, 2, 3, …
-	Attributes     map[string]string
+	// KeepOrder is set while AWS refuses to reorder the rules: none is moved.
+	KeepOrder  bool
+	Attributes map[string]string
 	// AttributesOf is who asks for attributes.
 	AttributesOf []finding.Origin
 	Tags         map[string]string

@@ -186,13 +186,18 @@ func (b *builder) planRules(l *listenerPlan, listener []StepID, groups map[strin
 	listener = append(slices.Clone(listener), room...)
 	s := b.pairRules(l)
 	b.stage(l, &s)
-	modifyLast := s.split()
-	b.stage(l, &s)
-	var live []observed.Rule
-	if l.live != nil {
-		live = l.live.Rules
+	modifyLast := true
+	if l.wish.KeepOrder {
+		b.keepOrder(l, &s)
+	} else {
+		modifyLast = s.split()
+		b.stage(l, &s)
+		var live []observed.Rule
+		if l.live != nil {
+			live = l.live.Rules
+		}
+		s.place(live)
 	}
-	s.place(live)
 	r := rulePlanner{b: b, l: l, s: &s, listener: listener, groups: groups, steps: room}
 	b.keepInPlace(l, &s)
 	var early []StepID
@@ -205,7 +210,9 @@ func (b *builder) planRules(l *listenerPlan, listener []StepID, groups map[strin
 	r.create(early)
 	changed := middle(r.before())
 	r.steps = append(r.steps, changed...)
-	r.reorder()
+	if !l.wish.KeepOrder {
+		r.reorder()
+	}
 	if modifyLast {
 		r.modify(true)
 	}

@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// apart returns the parts of a step that AWS refuses for one of its values, none if it has only one:
+// tags, attributes and sources come from several members, and the good ones of one must not wait for the
+// bad one of another.
+func apart(f FailedStep) (parts []plan.Step) {
+	if f.Class != Invalid {
+		return nil
+	}
+	part := func(name string, do plan.Action) {
+		s := f.Step
+		what, rest, _ := strings.Cut(string(s.ID), " ")
+		s.ID, s.Do = plan.StepID(what+"."+checkpoint.Digest(name)+" "+rest), do
+		s.Changes = slices.DeleteFunc(slices.Clone(s.Changes), func(c plan.Change) bool { return !strings.HasSuffix(c.Path, name) })
+		parts = append(parts, s)
+	}
+	switch do := f.Step.Do.(type) {
+	case plan.SetAttributes:
+		for _, k := range slices.Sorted(maps.Keys(do.Values)) {
+			part(k, plan.SetAttributes{Of: do.Of, Values: map[string]string{k: do.Values[k]}})
+		}
+	case plan.SetTags:
+		if len(do.Remove) > 0 {
+			part("", plan.SetTags{Of: do.Of, Remove: do.Remove})
+		}
+		for _, k := range slices.Sorted(maps.Keys(do.Put)) {
+			part(k, plan.SetTags{Of: do.Of, Put: plan.Tags{k: do.Put[k]}})
+		}
+	case plan.ChangeIngress:
+		// What is to be shut out of a port goes when everything is let in there that takes its place.
+		if len(do.Authorize)+len(do.Revoke) < 2 {
+			return nil
+		}
+		let := map[[2]int32][]plan.StepID{}
+		for _, rule := range do.Authorize {
+			part(rule.String(), plan.ChangeIngress{Group: do.Group, Authorize: []model.IngressRule{rule}, Total: do.Total})
+			port := [2]int32{rule.From, rule.To}
+			let[port] = append(let[port], parts[len(parts)-1].ID)
+		}
+		for _, rule := range do.Revoke {
+			part("not "+rule.String(), plan.ChangeIngress{Group: do.Group, Revoke: []model.IngressRule{rule}, Total: do.Total})
+			parts[len(parts)-1].After = let[[2]int32{rule.From, rule.To}]
+		}
+	}
+	return parts
+}
+
+// carryOutParts calls the parts of a step, and reports whether all were carried out. Those that have
+// waited for their turn come first, so that one who brings new bad values all the time is not always
+// before the others.
+func (r *run) carryOutParts(ctx context.Context, p plan.Plan, parts []plan.Step, stack model.Stack, known plan.Known) (bool, error) {
+	waited := func(s plan.Step) int {
+		if r.e.refused.putOff(r.out.ID, keyOf(s, stack)) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(parts, func(x, y plan.Step) int { return waited(x) - waited(y) })
+	carried := map[plan.StepID]bool{}
+	for _, s := range parts {
+		among := func(id plan.StepID) bool {
+			return slices.ContainsFunc(parts, func(o plan.Step) bool { return o.ID == id })
+		}
+		if slices.ContainsFunc(s.After, func(id plan.StepID) bool { return !carried[id] && among(id) }) {
+			continue
+		}
+		ok, err := r.carryOut(ctx, p, s, stack, known)
+		if err != nil {
+			return false, err
+		}
+		carried[s.ID] = ok
+	}
+	return !slices.ContainsFunc(parts, func(s plan.Step) bool { return !carried[s.ID] }), nil
+}

@@ -1,0 +1,163 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// While AWS refuses to reorder the rules of a listener, these are changed as far as no rule has to move:
+// what is at its place is changed there, what fits between its neighbours is made there, and the rest
+// stays as it is. Every request keeps its old answer or gets its new one, and attempts leave nothing
+// behind that adds up.
+
+// keepOrder plans the rules of a listener without moving any.
+func (b *builder) keepOrder(l *listenerPlan, s *ruleSet) {
+	stuck := s.misplaced()
+	used := map[int32]bool{}
+	if l.live != nil {
+		for _, o := range l.live.Rules {
+			used[o.Priority] = true
+		}
+	}
+	var absent []*ruleChange
+	for i := range s.desired {
+		w := &s.desired[i]
+		overlapsAbsent := slices.ContainsFunc(absent, func(o *ruleChange) bool { return o.shape.overlaps(w.shape) })
+		if w.live == nil {
+			p := s.gap(i, used, stuck)
+			if p == 0 || overlapsAbsent || w.below.For != "" {
+				absent = append(absent, w)
+				continue
+			}
+			w.at, w.priority, used[p] = p, p, true
+			continue
+		}
+		w.priority, w.below = w.live.Priority, Wait{}
+		if stuck[i] || overlapsAbsent {
+			stuck[i] = stuck[i] || w.modify || w.wait.For != ""
+			w.modify, w.wait, w.actions, w.transforms = false, Wait{}, w.live.Actions, w.live.Transforms
+		}
+	}
+	b.keepWhatWouldShow(l, s, stuck, absent)
+	var rest []ruleChange
+	for i := range s.desired {
+		if w := &s.desired[i]; w.live != nil || w.at != 0 {
+			rest = append(rest, *w)
+		}
+	}
+	s.desired, s.indexes = rest, nil
+}
+
+// misplaced are the live rules that are not in order with another that may match the same requests.
+func (s *ruleSet) misplaced() []bool {
+	out := make([]bool, len(s.desired))
+	for i := range s.desired {
+		for j := i + 1; j < len(s.desired); j++ {
+			x, y := &s.desired[i], &s.desired[j]
+			if x.live != nil && y.live != nil && x.live.Priority > y.live.Priority && x.shape.overlaps(y.shape) {
+				out[i], out[j] = true, true
+			}
+		}
+	}
+	return out
+}
+
+// gap is a free priority for the i-th rule between those of the rules that may match its requests; 0 if
+// there is none.
+func (s *ruleSet) gap(i int, used map[int32]bool, stuck []bool) int32 {
+	me := &s.desired[i]
+	low, high := int32(0), int32(topPriority+1)
+	for j := range s.desired {
+		o := &s.desired[j]
+		if j == i || o.place() == 0 || !o.shape.overlaps(me.shape) {
+			continue
+		}
+		switch {
+		case stuck[j]:
+			return 0
+		case j < i:
+			low = max(low, o.place())
+		default:
+			high = min(high, o.place())
+		}
+	}
+	p := max(low+1, min(me.priority, high-1))
+	for p < high && used[p] {
+		p++
+	}
+	if p >= high {
+		p = low + 1
+		for p < high && used[p] {
+			p++
+		}
+	}
+	if p >= high || p > topPriority {
+		return 0
+	}
+	return p
+}
+
+// keepWhatWouldShow keeps the rules that are not desired any more and whose requests would get neither
+// their old nor their new answer without them, because what is to answer these is not in force. One
+// that gets no requests goes.
+func (b *builder) keepWhatWouldShow(l *listenerPlan, s *ruleSet, stuck []bool, absent []*ruleChange) {
+	var rest []goneRule
+	for _, d := range s.deleted {
+		late := slices.ContainsFunc(absent, func(o *ruleChange) bool { return o.shape.overlaps(d.shape) })
+		for i := range s.desired {
+			late = late || stuck[i] && s.desired[i].shape.overlaps(d.shape)
+		}
+		if late && !s.covered(d) {
+			b.keep(d.Actions)
+			continue
+		}
+		rest = append(rest, d)
+	}
+	s.deleted = rest
+}
+
+// covered reports whether a rule that stays answers all requests of a live one before it.
+func (s *ruleSet) covered(d goneRule) bool {
+	return slices.ContainsFunc(s.desired, func(w ruleChange) bool {
+		return w.live != nil && w.live.Priority < d.Priority && coversAll(w.live, d.Conditions)
+	})
+}
+
+// coversAll reports whether a live rule matches every request that conditions match, by hosts and paths
+// alone. It errs on the side of no.
+func coversAll(o *observed.Rule, cs []model.Condition) bool {
+	if sameConditions(o.Conditions, cs) {
+		return true
+	}
+	for _, c := range o.Conditions {
+		switch c := c.(type) {
+		case model.HostHeader:
+			if len(c.Regex) > 0 {
+				return false
+			}
+		case model.PathPattern:
+			if len(c.Regex) > 0 {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	all, some := shapeOf(o.Conditions), shapeOf(cs)
+	return patternsCover(all.hosts, some.hosts) && patternsCover(all.paths, some.paths)
+}
+
+func patternsCover(all, some []textPattern) bool {
+	if len(all) == 0 {
+		return true
+	}
+	return len(some) > 0 && !slices.ContainsFunc(some, func(p textPattern) bool {
+		return !slices.ContainsFunc(all, func(a textPattern) bool {
+			// A pattern that ends in its only wildcard takes every text that begins so.
+			prefix := a.wild && a.head+"*" == a.text && len(p.head) >= len(a.head) && p.head[:len(a.head)] == a.head
+			return a.text == p.text || prefix
+		})
+	})
+}
