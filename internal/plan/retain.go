@@ -191,13 +191,16 @@ func (b *builder) removeStrangers(l *listenerPlan, after []StepID) {
 			Why:     "no object asks for the default action any more", After: after, Blames: b.members(),
 		}))
 	}
-	for _, r := range l.strangers {
+	// From the last one up, so that none of them gets requests that another one has answered until then.
+	var last StepID
+	for _, r := range slices.Backward(l.strangers) {
 		a := ruleAddress(r.ARN)
 		b.ruleOwners[r.ARN] = b.ownersOf(r.Actions)
-		b.freed(r.Actions, b.add(Step{
+		last = b.add(Step{
 			ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteRule{ARN: r.ARN}, Impact: DeleteImpact,
-			Why: "no object asks for the rule any more", After: after, Blames: b.members(),
-		}))
+			Why: "no object asks for the rule any more", After: append(slices.Clone(after), last), Blames: b.members(),
+		})
+		b.freed(r.Actions, last)
 	}
 }
 

@@ -58,6 +58,7 @@ type Reconciler struct {
 	Config
 
 	mu       sync.Mutex
+	worded   map[Key]time.Time                 // when the text of a fault was last written
 	due      map[Key]time.Time                 // next comparison with AWS of an unchanged binding
 	missing  map[Key]time.Time                 // since when a backend has not been seen
 	opened   map[Key]string                    // the rules, as text, that are there

@@ -130,6 +130,22 @@ func (r *Reconciler) noteLetGo(key Key) {
 	delete(r.missing, key)
 }
 
+// mayReword reports whether another text for the same fault may be written now. Each write brings another
+// run about, so that two texts which take turns would go on for ever.
+func (r *Reconciler) mayReword(key Key) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.Now()
+	if last, ok := r.worded[key]; ok && now.Sub(last) < patience {
+		return false
+	}
+	if r.worded == nil {
+		r.worded = map[Key]time.Time{}
+	}
+	r.worded[key] = now
+	return true
+}
+
 // hasLetGo says so.
 func (r *Reconciler) hasLetGo(key Key) bool {
 	r.mu.Lock()
@@ -140,6 +156,7 @@ func (r *Reconciler) hasLetGo(key Key) bool {
 func (r *Reconciler) forget(key Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	delete(r.worded, key)
 	delete(r.due, key)
 	delete(r.missing, key)
 	delete(r.opened, key)

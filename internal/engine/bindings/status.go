@@ -42,7 +42,7 @@ func (p *pass) report(ctx context.Context, reason string, observed bool) error {
 		s.ObservedGeneration = &p.b.Generation
 		changed = true
 	}
-	if !changed {
+	if !changed || s.ObservedGeneration == nil && sameFault(p.b.Status.Conditions, c) && !p.r.mayReword(p.key) {
 		return nil
 	}
 	s.Conditions = conditions
@@ -53,6 +53,13 @@ func (p *pass) report(ctx context.Context, reason string, observed bool) error {
 		return p.note(ctx, fmt.Errorf("write status: %w", err), "FailedUpdateStatus", "Failed update status due to ")
 	}
 	return nil
+}
+
+// sameFault reports whether a condition differs from the present one in nothing but its text.
+func sameFault(list []metav1.Condition, c metav1.Condition) bool {
+	return c.Status == metav1.ConditionFalse && slices.ContainsFunc(list, func(o metav1.Condition) bool {
+		return o.Type == c.Type && o.Status == c.Status && o.Reason == c.Reason && o.ObservedGeneration == c.ObservedGeneration
+	})
 }
 
 // withCondition returns the list with one condition set, and whether that changes it.
