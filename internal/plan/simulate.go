@@ -222,6 +222,12 @@ func (s *simulation) step(st Step) {
 		s.group(do.Group).HealthCheck = do.Check
 	case DeleteTargetGroup:
 		delete(s.have.Facts.ALBTargets, do.ARN)
+		s.have.Facts.TargetGroups = maps.Clone(s.have.Facts.TargetGroups)
+		for name, arn := range s.have.Facts.TargetGroups {
+			if arn == do.ARN {
+				s.have.Facts.TargetGroups[name] = "" // who asks by name or ARN finds none
+			}
+		}
 		s.have.TargetGroups = slices.DeleteFunc(s.have.TargetGroups, func(g observed.TargetGroup) bool { return g.ARN == do.ARN })
 	case PutBinding:
 		s.bind(do)

@@ -136,12 +136,23 @@ func (b *builder) matchGroups() {
 	}
 }
 
-// servesOther says whether a live target group holds the targets of another Service than the wished
-// one. Rules may still lead to it, so that it cannot be given to somebody else.
+// servesOther reports whether a live target group holds the targets of another Service than the desired
+// one. Rules may still lead to it, so that it cannot be given to somebody else. One that no binding
+// fills and no load balancer uses is on its way out, and may have been another's.
 func (b *builder) servesOther(w model.TargetGroup, h observed.TargetGroup) bool {
-	return w.Binding != nil && slices.ContainsFunc(b.have.Bindings, func(o observed.Binding) bool {
-		return o.ARN == h.ARN && (o.Namespace != w.Binding.Namespace || o.Service.Service != w.Binding.Service)
-	})
+	if w.Binding == nil {
+		return false
+	}
+	filled := false
+	for _, o := range b.have.Bindings {
+		if o.ARN == h.ARN {
+			filled = true
+			if o.Namespace != w.Binding.Namespace || o.Service.Service != w.Binding.Service {
+				return true
+			}
+		}
+	}
+	return !filled && len(h.LoadBalancers) == 0
 }
 
 // planBinding makes the TargetGroupBinding of a group fit.
