@@ -170,8 +170,8 @@ func (b *builder) heldHosts(l model.Listener, live *observed.Listener, blocked [
 		out = append(out, "")
 	}
 	if live != nil && len(b.want.Retained) > 0 {
-		for _, r := range live.Rules {
-			if b.retains(r) != nil {
+		for i := range live.Rules {
+			if r := &live.Rules[i]; b.retains(r) != nil {
 				add(model.Rule{Conditions: r.Conditions})
 			}
 		}

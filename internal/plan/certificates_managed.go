@@ -99,7 +99,7 @@ func (b *builder) resolveOwnCertificate(w model.ManagedCertificate) {
 			ID: stepID("request", a), Address: a, Verb: Create,
 			Do:      RequestCertificate{Domain: w.Domain, Hosts: w.Hosts, CA: w.CA, Tags: tags, Token: b.want.ID.String() + " " + w.ID + " " + strings.Join(w.Hosts, ",")},
 			Changes: []Change{{Path: "hosts", To: strings.Join(w.Hosts, ", ")}},
-			Why:     "from " + w.Of.String(), After: b.claims(), Blames: []finding.Ref{w.Member},
+			Why:     "from " + w.Of.String(), After: b.claimsOf(w.Member), Blames: []finding.Ref{w.Member},
 		})
 	case fit.Status == observed.PendingValidation:
 		b.ownKept[fit.ARN] = true

@@ -189,7 +189,7 @@ func (b *builder) makeRecord(w model.ManagedCertificate, zone observed.HostedZon
 		ID: stepID("create", a), Address: a, Verb: Create,
 		Do:      CreateRecord{Zone: zone.ID, Name: r.Name, Value: r.Value, TTL: recordTTL},
 		Changes: []Change{{Path: "zone", To: zone.Name}, {Path: "CNAME", To: r.Value}},
-		Why:     "ACM validates " + r.Domain + " by it", After: b.claims(), Blames: []finding.Ref{w.Member},
+		Why:     "ACM validates " + r.Domain + " by it", After: b.claimsOf(w.Member), Blames: []finding.Ref{w.Member},
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
 // The comparisons of this file say when a live value needs no write. They follow what AWS treats
@@ -188,51 +189,64 @@ func sameStickiness(a, b *model.GroupStickiness) bool {
 
 // sameConditions compares condition lists: the order of conditions and of values means nothing to
 // an ALB.
-func sameConditions(a, b []model.Condition) bool {
-	return slices.Equal(conditionKeys(a), conditionKeys(b))
-}
+func sameConditions(a, b []model.Condition) bool { return conditionsKey(a) == conditionsKey(b) }
 
-// conditionsKey is the same text for condition lists that sameConditions takes for the same.
-func conditionsKey(cs []model.Condition) string { return strings.Join(conditionKeys(cs), "\n") }
-
-func conditionKeys(cs []model.Condition) []string {
-	out := make([]string, 0, len(cs))
+// conditionsKey is the same text for condition lists that mean the same, and for no others.
+func conditionsKey(cs []model.Condition) string {
+	if len(cs) == 1 {
+		return string(appendCondition(nil, cs[0]))
+	}
+	keys := make([]string, 0, len(cs))
 	for _, c := range cs {
-		out = append(out, conditionKey(c))
+		keys = append(keys, string(appendCondition(nil, c)))
 	}
-	slices.Sort(out)
-	return out
+	slices.Sort(keys)
+	return strings.Join(keys, "")
 }
 
-func conditionKey(c model.Condition) string {
-	list := func(vs []string, fold bool) string {
-		vs = slices.Clone(vs)
-		if fold {
-			for i := range vs {
-				vs[i] = strings.ToLower(vs[i])
-			}
-		}
-		return strconv.Quote(strings.Join(sortedUnique(vs), "\x00"))
-	}
+func appendCondition(to []byte, c model.Condition) []byte {
 	switch c := c.(type) {
 	case model.HostHeader:
-		return "host " + list(c.Values, true) + list(c.Regex, false)
+		return appendSet(appendSet(append(to, 'h'), c.Values, true), c.Regex, false)
 	case model.PathPattern:
-		return "path " + list(c.Values, false) + list(c.Regex, false)
+		return appendSet(appendSet(append(to, 'p'), c.Values, false), c.Regex, false)
 	case model.HTTPHeader:
-		return "header " + strings.ToLower(c.Name) + " " + list(c.Values, false) + list(c.Regex, false)
+		return appendSet(appendSet(appendText(append(to, 'n'), strings.ToLower(c.Name)), c.Values, false), c.Regex, false)
 	case model.RequestMethod:
-		return "method " + list(c.Values, false)
+		return appendSet(append(to, 'm'), c.Values, false)
 	case model.QueryString:
-		var vs []string
+		var pairs []string
 		for _, p := range c.Pairs {
-			vs = append(vs, p.Key+"\x01"+p.Value)
+			pairs = append(pairs, string(appendText(appendText(nil, p.Key), p.Value)))
 		}
-		return "query " + list(vs, false)
+		return appendSet(append(to, 'q'), pairs, false)
 	case model.SourceIP:
-		return "source " + list(c.CIDRs, true)
+		return appendSet(append(to, 's'), c.CIDRs, true)
 	}
-	return "unknown"
+	return append(to, '?')
+}
+
+// appendSet writes how many different texts there are, and these in order.
+func appendSet(to []byte, texts []string, fold bool) []byte {
+	if fold && slices.ContainsFunc(texts, func(s string) bool { return strings.ToLower(s) != s }) {
+		texts = slices.Clone(texts)
+		for i := range texts {
+			texts[i] = strings.ToLower(texts[i])
+		}
+	}
+	if len(texts) > 1 {
+		texts = sortedUnique(texts)
+	}
+	to = append(strconv.AppendInt(to, int64(len(texts)), 10), ' ')
+	for _, s := range texts {
+		to = appendText(to, s)
+	}
+	return to
+}
+
+// appendText writes a text so that where it ends can be told.
+func appendText(to []byte, s string) []byte {
+	return append(append(strconv.AppendInt(to, int64(len(s)), 10), ':'), s...)
 }
 
 func sameTransforms(a, b []model.Transform) bool {
@@ -246,24 +260,18 @@ func sameTransforms(a, b []model.Transform) bool {
 	})
 }
 
-// samePlace says whether a rule with the hosts and paths lives where another does: the match that
-// keeps a held rule's live action.
-func samePlace(hosts, paths, liveHosts, livePaths []string) bool {
-	lower := func(in []string) []string {
-		out := make([]string, len(in))
-		for i, s := range in {
-			out[i] = strings.ToLower(s)
-		}
-		return out
+// placeKey is the same for conditions with the same hosts and paths, whatever else they ask for: the
+// match that keeps a held rule's live action.
+func placeKey(cs []model.Condition) string {
+	r := model.Rule{Conditions: cs}
+	paths := r.Paths()
+	if len(paths) == 0 {
+		paths = []string{"/*"}
 	}
-	everywhere := func(ps []string) []string {
-		if len(ps) == 0 {
-			return []string{"/*"}
-		}
-		return ps
-	}
-	return sameSet(lower(hosts), lower(liveHosts)) && sameSet(everywhere(paths), everywhere(livePaths))
+	return string(appendSet(appendSet(nil, r.Hosts(), true), paths, false))
 }
+
+func placeOfLive(r *observed.Rule) string { return placeKey(r.Conditions) }
 
 // sameSelector compares node selectors; none and an empty one differ, as they select differently.
 func sameSelector(a, b *metav1.LabelSelector) bool {

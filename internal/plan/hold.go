@@ -22,21 +22,30 @@ var unavailable = model.FixedResponse{Status: "503", ContentType: "text/plain", 
 // what another wants with the same conditions. So a held rule with the conditions of one that is not
 // held is left out, and a live rule with such conditions is not kept for a held one.
 
+// holds reports whether a rule of the listener is held.
+func (l *listenerPlan) holds() bool {
+	return slices.ContainsFunc(l.rules, func(p rulePlan) bool { return p.held })
+}
+
 // leaveOut takes the held rules out of a listener whose conditions an accepted rule has, and reports
 // them.
 func (b *builder) leaveOut(l *listenerPlan) {
+	if !l.holds() {
+		return
+	}
 	accepted := acceptedRules(l)
 	var rest []rulePlan
-	for _, p := range l.rules {
-		in, ok := accepted[conditionsKey(p.wish.Conditions)]
+	for i := range l.rules {
+		p := &l.rules[i]
+		in, ok := accepted[p.conditions()]
 		if !ok && p.wish.Instead != nil {
 			in, ok = accepted[conditionsKey(p.wish.Instead)]
 		}
 		if !p.held || p.valid || !ok {
-			rest = append(rest, p)
+			rest = append(rest, *p)
 			continue
 		}
-		l.leftOut = append(l.leftOut, p)
+		l.leftOut = append(l.leftOut, *p)
 		b.found.Add(finding.Finding{
 			Object: p.wish.Member, Field: p.wish.Origin.Field, Reason: finding.HeldRuleLeftOut, Blocks: finding.BlocksRule,
 			Message: fmt.Sprintf("%s is held; %s has the same conditions and serves these requests", p.wish.Text(l.wish.Port), in.Origin),
@@ -49,8 +58,9 @@ func (b *builder) leaveOut(l *listenerPlan) {
 // acceptedRules are the rules that are not held, by their conditions; the first of several.
 func acceptedRules(l *listenerPlan) map[string]model.Rule {
 	out := map[string]model.Rule{}
-	for _, p := range l.rules {
-		key := conditionsKey(p.wish.Conditions)
+	for i := range l.rules {
+		p := &l.rules[i]
+		key := p.conditions()
 		if _, taken := out[key]; !p.held && !taken {
 			out[key] = p.wish
 		}
@@ -62,36 +72,45 @@ func acceptedRules(l *listenerPlan) map[string]model.Rule {
 // Nothing live says whose it is: the same conditions come first, and then the order of the rules with
 // the same hosts and paths.
 func (b *builder) holdRules(l *listenerPlan) map[string]bool {
+	if !l.holds() && len(b.want.Retained) == 0 {
+		return nil
+	}
 	taken := b.ownRules(l)
 	var live []observed.Rule
 	if l.live != nil {
 		live = l.live.Rules
 	}
-	keep := func(fits func(p *rulePlan, r *observed.Rule) bool) {
+	// Live rules by a key, in order.
+	byKey := func(key func(r *observed.Rule) string, fits func(r *observed.Rule) bool) map[string][]*observed.Rule {
+		out := map[string][]*observed.Rule{}
+		for j := range live {
+			if r := &live[j]; !taken[r.ARN] && fits(r) {
+				out[key(r)] = append(out[key(r)], r)
+			}
+		}
+		return out
+	}
+	keep := func(rules map[string][]*observed.Rule, key func(p *rulePlan) string) {
 		for i := range l.rules {
 			p := &l.rules[i]
 			if !p.held || p.kept != nil {
 				continue
 			}
-			for j := range live {
-				if r := &live[j]; !taken[r.ARN] && b.mayBeOf(p.wish.Member, *r) && fits(p, r) {
-					taken[r.ARN] = true
-					p.keep(r)
-					break
-				}
+			of := rules[key(p)]
+			if at := slices.IndexFunc(of, func(r *observed.Rule) bool { return b.mayBeOf(p.wish.Member, *r) }); at >= 0 {
+				r := of[at]
+				taken[r.ARN] = true
+				rules[key(p)] = slices.Delete(of, at, at+1)
+				p.keep(r)
 			}
 		}
 	}
-	keep(func(p *rulePlan, r *observed.Rule) bool {
-		return !isPlaceholder(r) && sameConditions(p.wish.Conditions, r.Conditions)
-	})
-	keep(func(p *rulePlan, r *observed.Rule) bool {
-		m := model.Rule{Conditions: r.Conditions}
-		return !isPlaceholder(r) && samePlace(p.wish.Hosts(), p.wish.Paths(), m.Hosts(), m.Paths())
-	})
-	keep(func(p *rulePlan, r *observed.Rule) bool {
-		return isPlaceholder(r) && sameConditions(p.placeholder(), r.Conditions)
-	})
+	if l.holds() {
+		isReal := func(r *observed.Rule) bool { return !isPlaceholder(r) }
+		keep(byKey(b.keyOf, isReal), (*rulePlan).conditions)
+		keep(byKey(placeOfLive, isReal), func(p *rulePlan) string { return placeKey(p.wish.Conditions) })
+		keep(byKey(b.keyOf, isPlaceholder), func(p *rulePlan) string { return conditionsKey(p.placeholder()) })
+	}
 	for i := range l.rules {
 		if p := &l.rules[i]; p.held && p.kept == nil {
 			p.standIn()
@@ -110,9 +129,17 @@ func (b *builder) holdRules(l *listenerPlan) map[string]bool {
 // mayBeOf reports whether a live rule can be one of a member: it forwards to no target group that another
 // object's rules use.
 func (b *builder) mayBeOf(ref finding.Ref, r observed.Rule) bool {
-	return !slices.ContainsFunc(ownersOf(b.have, r.Actions), func(id string) bool {
+	return !slices.ContainsFunc(b.ownerIDs(r.Actions), func(id string) bool {
 		return b.want.ID.Kind == model.Ingress && strings.Contains(id, "/") && !naming.IsIngressTargetGroup(id, ref.Namespace, ref.Name)
 	})
+}
+
+// conditions identify the conditions of a rule.
+func (p *rulePlan) conditions() string {
+	if p.key == "" {
+		p.key = conditionsKey(p.wish.Conditions)
+	}
+	return p.key
 }
 
 // isPlaceholder reports whether a live rule is the 503 of a held rule, which is worth less than any
@@ -130,29 +157,31 @@ func (b *builder) ownRules(l *listenerPlan) map[string]bool {
 		return out
 	}
 	refused := map[string]bool{}
-	for _, p := range l.rules {
-		if p.held && p.valid {
-			refused[conditionsKey(p.wish.Conditions)] = true
+	for i := range l.rules {
+		if p := &l.rules[i]; p.held && p.valid {
+			refused[p.conditions()] = true
 		}
 	}
 	byKey := map[string][]observed.Rule{}
-	for _, r := range l.live.Rules {
-		byKey[conditionsKey(r.Conditions)] = append(byKey[conditionsKey(r.Conditions)], r)
+	for i := range l.live.Rules {
+		r := &l.live.Rules[i]
+		byKey[b.keyOf(r)] = append(byKey[b.keyOf(r)], *r)
 	}
-	for _, p := range l.rules {
+	for i := range l.rules {
+		p := &l.rules[i]
 		if p.held {
 			continue
 		}
-		key := conditionsKey(p.wish.Conditions)
+		key := p.conditions()
 		just := false
 		for _, o := range byKey[key] {
 			switch {
 			case out[o.ARN]:
 				continue
 			case !refused[key]:
-			case !just && b.isJust(p, o):
+			case !just && b.isJust(*p, o):
 				just = true
-			case !b.onItsWay(p, o):
+			case !b.onItsWay(*p, o):
 				continue
 			}
 			out[o.ARN] = true
@@ -180,12 +209,13 @@ func (b *builder) onItsWay(p rulePlan, o observed.Rule) bool {
 
 // keep makes a held rule what is live.
 func (p *rulePlan) keep(live *observed.Rule) {
-	p.kept = live
+	p.kept, p.key = live, ""
 	p.wish.Conditions, p.wish.Transforms, p.wish.Actions = live.Conditions, live.Transforms, live.Actions
 }
 
 // standIn puts a 503 in the place of a held rule of which nothing is live.
 func (p *rulePlan) standIn() {
+	p.key = ""
 	p.wish.Conditions = p.placeholder()
 	p.wish.Actions, p.wish.Transforms = []model.Action{unavailable}, nil
 }

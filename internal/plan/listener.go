@@ -41,6 +41,8 @@ type listenerPlan struct {
 // rulePlan is a rule at its place in the order of precedence.
 type rulePlan struct {
 	wish model.Rule
+	// key identifies the conditions; empty until it is asked for.
+	key string
 	// wished are the actions as the member wrote them.
 	wished []model.Action
 	// held says that the rule is not what its member wished; kept is then the live rule whose
@@ -152,7 +154,7 @@ func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][
 			ID: stepID("create", a), Address: a, Verb: Create,
 			Do:  CreateListener{LoadBalancer: loadBalancerAddress, Settings: first, Tags: b.ruleTags(tags)},
 			Why: "objects listen on this port", Blames: l.wish.Members,
-			After: append(append(slices.Clone(lb), b.opened[l.wish.Port]), groupSteps(l.defaults, groups)...),
+			After: slices.Concat(lb, []StepID{b.opened[l.wish.Port]}, b.holdersOf(l.wish.Members), groupSteps(l.defaults, groups)),
 		})
 		made = []StepID{id}
 		steps = append(steps, id)

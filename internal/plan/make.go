@@ -50,6 +50,7 @@ var (
 
 // builder carries what the parts of Make share. It lives for one call.
 type builder struct {
+	lookups
 	want  model.Stack
 	have  observed.Stack
 	opt   Options
@@ -79,12 +80,13 @@ type builder struct {
 	aclFault     *observed.Fault // why the wished web ACL is not known
 	listeners    []listenerPlan
 	front        front
-	own          map[string]string        // ARNs of managed certificates that serve, by id
-	ownKept      map[string]bool          // ARNs of those that must not be deleted
-	records      map[string]bool          // names of DNS records that the plan makes or removes
-	opened       map[int32]StepID         // steps that open and shut ports of the managed group
-	later        []Step                   // that wait for something, and that nothing depends on
-	freedBy      map[string][]StepID      // steps after which nothing forwards to a target group, by its ARN
+	own          map[string]string   // ARNs of managed certificates that serve, by id
+	ownKept      map[string]bool     // ARNs of those that must not be deleted
+	records      map[string]bool     // names of DNS records that the plan makes or removes
+	opened       map[int32]StepID    // steps that open and shut ports of the managed group
+	later        []Step              // that wait for something, and that nothing depends on
+	freedBy      map[string][]StepID // steps after which nothing forwards to a target group, by its ARN
+	retained     *retention
 	waiting      map[string]bool          // keys of waits
 	owners       map[string][]finding.Ref // of live target groups, by ARN
 	ruleOwners   map[string][]finding.Ref // of live rules that go, by ARN
@@ -103,6 +105,7 @@ func newBuilder(want model.Stack, have observed.Stack, opt Options) *builder {
 	}
 	b.have.Bindings = ownBindings(want, have)
 	b.plan.Stack = want.ID
+	b.makeLookups()
 	b.matchLive()
 	return b
 }
@@ -115,11 +118,13 @@ func (b *builder) add(s Step) StepID {
 		s.After = slices.DeleteFunc(slices.Clone(s.After), func(id StepID) bool { return id == "" })
 	}
 	b.plan.Steps = append(b.plan.Steps, s)
+	b.stepIDs[s.ID] = true
 	return s.ID
 }
 
 func (b *builder) ask(q model.Question) {
-	if !slices.ContainsFunc(b.plan.Asks, func(o model.Question) bool { return o.Key() == q.Key() }) {
+	if key := q.Key(); !b.asked[key] {
+		b.asked[key] = true
 		b.plan.Asks = append(b.plan.Asks, q)
 	}
 }
@@ -256,7 +261,7 @@ func (b *builder) claim() {
 			continue
 		}
 		a := Address{Kind: Finalizer, ID: m.Ref.String()}
-		b.add(Step{
+		b.claimOf[m.Ref] = b.add(Step{
 			ID: stepID("claim", a), Address: a, Verb: Create,
 			Do:  ClaimFinalizer{Ref: m.Ref, Finalizer: m.Finalizer},
 			Why: "so that what is made for it is removed with it", Blames: []finding.Ref{m.Ref},
@@ -266,9 +271,20 @@ func (b *builder) claim() {
 
 func (b *builder) claims() []StepID {
 	var out []StepID
-	for _, s := range b.plan.Steps {
-		if _, ok := s.Do.(ClaimFinalizer); ok {
-			out = append(out, s.ID)
+	for _, m := range b.want.Members {
+		if id, ok := b.claimOf[m.Ref]; ok {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// claimsOf are the steps after which something may be made for members.
+func (b *builder) claimsOf(members ...finding.Ref) []StepID {
+	var out []StepID
+	for _, m := range members {
+		if id, ok := b.claimOf[m]; ok {
+			out = append(out, id)
 		}
 	}
 	return out
@@ -284,10 +300,13 @@ func (b *builder) build() {
 		b.waitLater()
 		return
 	}
-	first := b.claims()
+	first := b.holders()
 	sg := b.planManagedGroup(first)
 	backend := b.planBackendGroup(first)
 	lb := b.planLoadBalancer(append(slices.Clone(first), append(sg, backend...)...))
+	if b.live != nil {
+		lb = first // nothing that is made for one member waits for what concerns all of them
+	}
 	groups := b.planTargetGroups(lb, append(sg, backend...))
 	b.planListeners(lb, groups)
 	b.planFront(append(slices.Clone(first), append(sg, backend...)...))
@@ -348,7 +367,7 @@ func (b *builder) waitLater() {
 
 // planned says whether a step is part of the plan so far.
 func (b *builder) planned(id StepID) bool {
-	return slices.ContainsFunc(b.plan.Steps, func(s Step) bool { return s.ID == id })
+	return b.stepIDs[id]
 }
 
 // allSteps are those that later ones may have to wait for. A record that cannot be made only keeps

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -146,9 +147,14 @@ func indexRules(numbers []int32, shape func(int32) *ruleShape) *ruleIndex {
 	return x
 }
 
-// each calls visit for the rules that overlap with a shape, until it returns false. A rule may be
-// visited more than once.
-func (x *ruleIndex) each(s *ruleShape, visit func(n int32) bool) {
+// span is a range of numbers of rules: from the first to before the second.
+type span struct{ from, to int32 }
+
+var everyRule = span{0, math.MaxInt32}
+
+// each calls visit for the rules of a span that overlap with a shape, until it returns false. A rule
+// may be visited more than once.
+func (x *ruleIndex) each(s *ruleShape, in span, visit func(n int32) bool) {
 	if len(x.all) == 0 {
 		return
 	}
@@ -157,9 +163,19 @@ func (x *ruleIndex) each(s *ruleShape, visit func(n int32) bool) {
 	if paths < hosts {
 		byHost = byPath
 	}
-	for _, list := range byHost {
+	for _, c := range byHost {
+		list := c.rules
+		if c.sorted {
+			from, _ := slices.BinarySearch(list, in.from)
+			list = list[from:]
+		}
 		for _, n := range list {
-			x.checks--
+			if n >= in.to && c.sorted {
+				break
+			}
+			if x.checks--; n < in.from || n >= in.to {
+				continue
+			}
 			if (x.checks < 0 || s.overlaps(x.shape(n))) && !visit(n) {
 				return
 			}
@@ -167,9 +183,14 @@ func (x *ruleIndex) each(s *ruleShape, visit func(n int32) bool) {
 	}
 }
 
-// find returns the number of a rule that overlaps with a shape and fits.
-func (x *ruleIndex) find(s *ruleShape, fits func(n int32) bool) (found int32, ok bool) {
-	x.each(s, func(n int32) bool {
+// find returns the number of a rule of a span that overlaps with a shape.
+func (x *ruleIndex) find(s *ruleShape, in span) (found int32, ok bool) {
+	return x.findThat(s, in, func(int32) bool { return true })
+}
+
+// findThat returns the number of a rule of a span that overlaps with a shape and fits.
+func (x *ruleIndex) findThat(s *ruleShape, in span, fits func(n int32) bool) (found int32, ok bool) {
+	x.each(s, in, func(n int32) bool {
 		if fits(n) {
 			found, ok = n, true
 		}
@@ -178,11 +199,11 @@ func (x *ruleIndex) find(s *ruleShape, fits func(n int32) bool) (found int32, ok
 	return found, ok
 }
 
-// some returns, in ascending order, at most limit rules that overlap with a shape and fit, and
+// some returns, in ascending order, at most limit rules of a span that overlap with a shape and fit, and
 // reports whether these are all.
-func (x *ruleIndex) some(s *ruleShape, limit int, fits func(n int32) bool) (out []int32, all bool) {
+func (x *ruleIndex) some(s *ruleShape, in span, limit int, fits func(n int32) bool) (out []int32, all bool) {
 	all = true
-	x.each(s, func(n int32) bool {
+	x.each(s, in, func(n int32) bool {
 		if !fits(n) || slices.Contains(out, n) {
 			return true
 		}
@@ -268,12 +289,12 @@ func (l *patternLists) sort() {
 }
 
 // under are the rules whose keys begin with a text.
-func (l *patternLists) under(text string) []int32 {
+func (l *patternLists) under(text string) candidates {
 	if len(l.keys) == 0 {
-		return nil
+		return candidates{}
 	}
 	begin, _ := slices.BinarySearch(l.keys, text)
-	end := begin + len(l.keys[begin:])
+	end := len(l.keys)
 	if text != "" {
 		end, _ = slices.BinarySearchFunc(l.keys, text, func(key, text string) int {
 			if strings.HasPrefix(key, text) {
@@ -282,34 +303,40 @@ func (l *patternLists) under(text string) []int32 {
 			return strings.Compare(key, text)
 		})
 	}
-	return l.flat[l.from[begin]:l.from[end]]
+	return candidates{rules: l.flat[l.from[begin]:l.from[end]], sorted: end-begin < 2}
+}
+
+// candidates are rules that may overlap with another; sorted ones are in ascending order.
+type candidates struct {
+	rules  []int32
+	sorted bool
 }
 
 // candidates are lists of rules among which are all whose patterns meet one of the given ones, and
 // how many these are together.
-func (x *patternIndex) candidates(ps []textPattern, all []int32) (lists [][]int32, count int) {
+func (x *patternIndex) candidates(ps []textPattern, all []int32) (lists []candidates, count int) {
 	if len(ps) == 0 {
-		return [][]int32{all}, len(all)
+		return []candidates{{all, true}}, len(all)
 	}
-	note := func(list []int32) {
-		if len(list) > 0 {
-			lists, count = append(lists, list), count+len(list)
+	note := func(c candidates) {
+		if len(c.rules) > 0 {
+			lists, count = append(lists, c), count+len(c.rules)
 		}
 	}
-	note(x.any)
+	note(candidates{x.any, true})
 	for i := range ps {
 		key := x.key(&ps[i])
 		for _, n := range x.lengths {
 			if n > len(key) || n == len(key) && ps[i].wild {
 				break
 			}
-			note(x.wild.byKey[key[:n]])
+			note(candidates{x.wild.byKey[key[:n]], true})
 		}
 		if ps[i].wild {
 			note(x.exact.under(key))
 			note(x.wild.under(key))
 		} else {
-			note(x.exact.byKey[key])
+			note(candidates{x.exact.byKey[key], true})
 		}
 	}
 	return lists, count

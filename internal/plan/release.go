@@ -48,6 +48,15 @@ func (b *builder) releaseEach() {
 	}
 }
 
+// holdersOf are the steps after which one of several members carries the finalizer: none if one does.
+func (b *builder) holdersOf(members []finding.Ref) []StepID {
+	claims := b.claimsOf(members...)
+	if len(claims) < len(members) {
+		return nil
+	}
+	return claims
+}
+
 // holders are the steps after which a member that stays carries the finalizer: none if one does so.
 func (b *builder) holders() []StepID {
 	for _, m := range b.want.Members {

@@ -17,8 +17,7 @@ import (
 // stack that carry the object's tag. Tags are written by the controller alone, which finalizers,
 // labels and status are not.
 func OwnedBy(have observed.Stack, ref finding.Ref, actions []model.Action) bool {
-	owner := ownersOf(have, actions)
-	return len(owner) > 0 && !slices.ContainsFunc(owner, func(id string) bool { return !naming.IsIngressTargetGroup(id, ref.Namespace, ref.Name) })
+	return areOf(ownersOf(have, actions), ref)
 }
 
 // OwnedByNamespace reports whether actions forward, and only to target groups of objects of a namespace.
@@ -49,28 +48,70 @@ func ownersOf(have observed.Stack, actions []model.Action) []string {
 	return out
 }
 
-// retains returns the retained object whose own a live rule is; nil if there is none.
-func (b *builder) retains(r observed.Rule) *model.Retained {
-	for i := range b.want.Retained {
-		if x := &b.want.Retained[i]; b.retainedBy(x, r) {
-			return x
-		}
-	}
-	return nil
+// retention finds the retained object whose own a live rule is.
+type retention struct {
+	all     []int               // retained objects all whose own rules stay
+	byKey   map[string][]ofRule // rules of retained objects by their conditions
+	foreign [][]textPattern     // hosts of others, by retained object
 }
 
-func (b *builder) retainedBy(x *model.Retained, r observed.Rule) bool {
-	if len(x.ForeignHosts) > 0 && anyMeet(hostPatterns(x.ForeignHosts), shapeOf(r.Conditions).hosts) {
-		return false
+// ofRule is a rule of a retained object, by its number.
+type ofRule struct {
+	object int
+	rule   *model.Rule
+}
+
+func (b *builder) retention() *retention {
+	if b.retained == nil {
+		b.retained = &retention{byKey: map[string][]ofRule{}}
+		for i := range b.want.Retained {
+			x := &b.want.Retained[i]
+			if x.All {
+				b.retained.all = append(b.retained.all, i)
+			}
+			b.retained.foreign = append(b.retained.foreign, hostPatterns(x.ForeignHosts))
+			for j := range x.Rules {
+				key := conditionsKey(x.Rules[j].Conditions)
+				b.retained.byKey[key] = append(b.retained.byKey[key], ofRule{i, &x.Rules[j]})
+			}
+		}
 	}
-	owned := OwnedBy(b.have, x.Member, r.Actions)
-	if x.All && owned {
-		return true
+	return b.retained
+}
+
+// retains returns the retained object whose own a live rule is; nil if there is none.
+func (b *builder) retains(r *observed.Rule) *model.Retained {
+	if len(b.want.Retained) == 0 {
+		return nil
 	}
-	return slices.ContainsFunc(x.Rules, func(w model.Rule) bool {
-		return sameConditions(w.Conditions, r.Conditions) &&
-			(owned || sameActions(w.Actions, r.Actions, b.arn) && sameTransforms(w.Transforms, r.Transforms))
-	})
+	t, ids := b.retention(), b.ownerIDs(r.Actions)
+	best := len(b.want.Retained)
+	note := func(i int, fits func(x *model.Retained, owned bool) bool) {
+		x := &b.want.Retained[i]
+		if i >= best || len(t.foreign[i]) > 0 && anyMeet(t.foreign[i], shapeOf(r.Conditions).hosts) {
+			return
+		}
+		if fits(x, areOf(ids, x.Member)) {
+			best = i
+		}
+	}
+	for _, i := range t.all {
+		note(i, func(_ *model.Retained, owned bool) bool { return owned })
+	}
+	for _, of := range t.byKey[b.keyOf(r)] {
+		note(of.object, func(_ *model.Retained, owned bool) bool {
+			return owned || sameActions(of.rule.Actions, r.Actions, b.arn) && sameTransforms(of.rule.Transforms, r.Transforms)
+		})
+	}
+	if best == len(b.want.Retained) {
+		return nil
+	}
+	return &b.want.Retained[best]
+}
+
+// areOf reports whether target groups, by their resource ids, are all an object's.
+func areOf(ids []string, ref finding.Ref) bool {
+	return len(ids) > 0 && !slices.ContainsFunc(ids, func(id string) bool { return !naming.IsIngressTargetGroup(id, ref.Namespace, ref.Name) })
 }
 
 // retainRules keeps the retained rules of a listener at the places that they have among the others
@@ -80,40 +121,38 @@ func (b *builder) retainRules(l *listenerPlan, taken map[string]bool) {
 		return
 	}
 	accepted := acceptedRules(l)
+	places := map[string][]int{} // of the desired rules, by their conditions
+	for i := range l.rules {
+		key := l.rules[i].conditions()
+		places[key] = append(places[key], i)
+	}
+	var rules []rulePlan
+	at := 0 // behind the last rule that comes before the live one now
+	rest := l.rules
 	for i := range l.live.Rules {
 		r := &l.live.Rules[i]
-		if taken[r.ARN] {
+		key := b.keyOf(r)
+		_, wanted := accepted[key]
+		var x *model.Retained
+		if !taken[r.ARN] && !wanted {
+			x = b.retains(r)
+		}
+		if x == nil {
+			if of := places[key]; len(of) > 0 {
+				at, places[key] = max(at, of[0]+1), of[1:]
+			}
 			continue
 		}
-		if _, wanted := accepted[conditionsKey(r.Conditions)]; wanted {
-			continue
+		taken[r.ARN] = true
+		if n := at - (len(l.rules) - len(rest)); n > 0 {
+			rules, rest = append(rules, rest[:n]...), rest[n:]
 		}
-		if x := b.retains(*r); x != nil {
-			taken[r.ARN] = true
-			b.insertRetained(l, r, x.Member)
-		}
+		rules = append(rules, rulePlan{held: true, kept: r, wish: model.Rule{
+			Conditions: r.Conditions, Transforms: r.Transforms, Actions: r.Actions, Member: x.Member, Held: true,
+			Tags: userTags(b, r.Tags),
+		}})
 	}
-}
-
-// insertRetained puts a live rule behind the last rule that stands before it now.
-func (b *builder) insertRetained(l *listenerPlan, r *observed.Rule, member finding.Ref) {
-	before := map[string]int{}
-	for _, o := range l.live.Rules {
-		if o.Priority < r.Priority {
-			before[conditionsKey(o.Conditions)]++
-		}
-	}
-	at := 0
-	for i, p := range l.rules {
-		if key := conditionsKey(p.wish.Conditions); before[key] > 0 {
-			before[key]--
-			at = i + 1
-		}
-	}
-	l.rules = slices.Insert(l.rules, at, rulePlan{held: true, kept: r, wish: model.Rule{
-		Conditions: r.Conditions, Transforms: r.Transforms, Actions: r.Actions, Member: member, Held: true,
-		Tags: userTags(b, r.Tags),
-	}})
+	l.rules = append(rules, rest...)
 }
 
 // retainListeners keeps live listeners that no accepted member asks for and that carry something of a
@@ -130,14 +169,14 @@ func (b *builder) retainListeners() {
 		kept := listenerPlan{wish: model.Listener{Port: l.Port}, live: l}
 		for j := range l.Rules {
 			r := &l.Rules[j]
-			if b.retains(*r) == nil {
+			if b.retains(r) == nil {
 				kept.strangers = append(kept.strangers, *r)
 				continue
 			}
 			b.keep(r.Actions)
 		}
 		kept.strangeDefault = forwardOf(l.Default) != nil && !slices.ContainsFunc(b.want.Retained, func(x model.Retained) bool {
-			return x.All && OwnedBy(b.have, x.Member, l.Default)
+			return x.All && areOf(b.ownerIDs(l.Default), x.Member)
 		})
 		if !kept.strangeDefault {
 			b.keep(l.Default)
@@ -157,12 +196,12 @@ func (b *builder) retainListeners() {
 }
 
 func (b *builder) retainsListener(l *observed.Listener) bool {
-	if slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return b.retains(r) != nil }) {
+	if slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return b.retains(&r) != nil }) {
 		return true
 	}
 	return slices.ContainsFunc(b.want.Retained, func(x model.Retained) bool {
 		// A listener that redirects everything has no target group by which its owner could be known.
-		return x.All && OwnedBy(b.have, x.Member, l.Default) || x.Redirects && redirectsAll(*l)
+		return x.All && areOf(b.ownerIDs(l.Default), x.Member) || x.Redirects && redirectsAll(*l)
 	})
 }
 

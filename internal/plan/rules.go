@@ -83,6 +83,8 @@ type ruleSet struct {
 	desired []ruleChange
 	deleted []goneRule // ascending by priority
 	indexes map[string]*ruleIndex
+	// byMember are indexes of the rules of each member.
+	byMember map[string]map[finding.Ref]*ruleIndex
 }
 
 // index returns the index of those desired rules that fit, which is made once.
@@ -97,6 +99,26 @@ func (s *ruleSet) index(name string, fits func(w *ruleChange) bool) *ruleIndex {
 		s.keepIndex(name, indexRules(numbers, func(n int32) *ruleShape { return s.desired[n].shape }))
 	}
 	return s.indexes[name]
+}
+
+// indexOf returns the index of those rules of a member that fit, which is made once.
+func (s *ruleSet) indexOf(name string, member finding.Ref, fits func(w *ruleChange) bool) *ruleIndex {
+	if s.byMember[name] == nil {
+		var numbers []int32
+		for i := range s.desired {
+			if fits(&s.desired[i]) {
+				numbers = append(numbers, int32(i))
+			}
+		}
+		if s.byMember == nil {
+			s.byMember = map[string]map[finding.Ref]*ruleIndex{}
+		}
+		s.byMember[name] = s.indexThese(numbers)
+	}
+	if x := s.byMember[name][member]; x != nil {
+		return x
+	}
+	return &ruleIndex{}
 }
 
 // goneIndex returns the index of the rules to be deleted.
@@ -164,7 +186,7 @@ func (s *ruleSet) split() (modifyLast bool) {
 		w.live, w.modify, w.split = nil, false, true
 	}
 	slices.SortFunc(s.deleted, func(a, b goneRule) int { return cmp.Compare(a.Priority, b.Priority) })
-	s.indexes = nil
+	s.indexes, s.byMember = nil, nil
 	return false
 }
 
@@ -174,10 +196,10 @@ func (s *ruleSet) interferes(i int32, ordered bool) bool {
 	if !ordered {
 		others = s.index("any", isAny)
 	}
-	if _, found := others.find(s.desired[i].shape, func(n int32) bool { return n != i }); found {
+	if _, found := others.findThat(s.desired[i].shape, everyRule, func(n int32) bool { return n != i }); found {
 		return true
 	}
-	_, found := s.goneIndex().find(s.desired[i].shape, func(int32) bool { return true })
+	_, found := s.goneIndex().find(s.desired[i].shape, everyRule)
 	return found
 }
 

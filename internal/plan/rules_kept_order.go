@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"math"
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -47,18 +48,21 @@ func (b *builder) keepOrder(l *listenerPlan, s *ruleSet) {
 			rest = append(rest, *w)
 		}
 	}
-	s.desired, s.indexes = rest, nil
+	s.desired, s.indexes, s.byMember = rest, nil, nil
 }
 
 // misplaced are the live rules that are not in order with another that may match the same requests.
 func (s *ruleSet) misplaced() []bool {
 	out := make([]bool, len(s.desired))
+	live := s.index("live", isLive)
 	for i := range s.desired {
-		for j := i + 1; j < len(s.desired); j++ {
-			x, y := &s.desired[i], &s.desired[j]
-			if x.live != nil && y.live != nil && x.live.Priority > y.live.Priority && x.shape.overlaps(y.shape) {
-				out[i], out[j] = true, true
-			}
+		if x := &s.desired[i]; x.live != nil {
+			live.each(x.shape, span{int32(i) + 1, math.MaxInt32}, func(j int32) bool {
+				if x.live.Priority > s.desired[j].live.Priority {
+					out[i], out[j] = true, true
+				}
+				return true
+			})
 		}
 	}
 	return out

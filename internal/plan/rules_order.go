@@ -41,10 +41,17 @@ func (d *goneRule) maybeOfOwner(o *goneRule) bool {
 // takesOver is for what the deletion of a rule waits: a desired rule of its requests that waits, or a
 // default action that does. Own reports whether that may be of the same member.
 func (b *builder) takesOver(l *listenerPlan, s *ruleSet, d *goneRule, waiting *ruleIndex) (what Wait, own bool) {
-	n, found := waiting.find(d.shape, func(n int32) bool { return d.sameOwner(s.desired[n].plan.wish.Member) })
+	var n int32
+	found := false
+	for _, m := range d.of {
+		if n, found = s.indexOf("waiting", m, isWaiting).find(d.shape, everyRule); found {
+			break
+		}
+	}
 	own = found
 	if !found {
-		n, found = waiting.find(d.shape, func(int32) bool { return true })
+		n, found = waiting.find(d.shape, everyRule)
+		own = found && d.sameOwner(s.desired[n].plan.wish.Member)
 	}
 	if found {
 		w := &s.desired[n]
@@ -164,13 +171,13 @@ func (s *ruleSet) late() (out []lateRule, base []int) {
 			continue
 		}
 		r := lateRule{gone: i, desired: -1, priority: d.Priority, before: len(s.desired), shape: d.shape, wait: d.stays}
-		waiting.each(d.shape, func(n int32) bool {
+		waiting.each(d.shape, everyRule, func(n int32) bool {
 			r.before = min(r.before, int(n))
 			return true
 		})
 		out = append(out, r)
 	}
-	below, ordered := s.index("below", isBelow), s.inOrder()
+	ordered := s.inOrder()
 	for i := range s.desired {
 		w := &s.desired[i]
 		if w.below.For != "" {
@@ -179,7 +186,8 @@ func (s *ruleSet) late() (out []lateRule, base []int) {
 		wait := w.wait
 		if wait.For == "" && !ordered {
 			// Another order of the rules behind one of the same member that is not in force would show.
-			if n, found := below.find(w.shape, func(n int32) bool { return int(n) < i && s.desired[n].plan.wish.Member == w.plan.wish.Member }); found {
+			below := s.indexOf("below", w.plan.wish.Member, isBelow)
+			if n, found := below.find(w.shape, span{0, int32(i)}); found {
 				wait = s.desired[n].below
 			}
 		}

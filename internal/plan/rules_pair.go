@@ -59,9 +59,15 @@ func (b *builder) pair(desired []ruleChange, live []observed.Rule) (taken []bool
 	for j := range live {
 		o := &live[j]
 		arns[o.ARN], priorities[o.Priority] = j, j
-		key := conditionsKey(o.Conditions)
-		alike.add(j, key)
-		equal.add(j, equalKey(key, o.Actions, b.arn))
+		alike.add(j, b.keyOf(o))
+	}
+	for j := range live {
+		// Where only one has these conditions, nothing else is to be told apart.
+		key := alike.keys[j]
+		if len(alike.lists[key]) > 1 {
+			key = equalKey(key, live[j].Actions, b.arn)
+		}
+		equal.add(j, key)
 	}
 	take := func(w *ruleChange, j int) { w.live, taken[j] = &live[j], true }
 	keys, equalKeys := make([]string, len(desired)), make([]string, len(desired))
@@ -73,8 +79,11 @@ func (b *builder) pair(desired []ruleChange, live []observed.Rule) (taken []bool
 			}
 			continue
 		}
-		keys[i] = conditionsKey(w.plan.wish.Conditions)
-		equalKeys[i] = equalKey(keys[i], w.plan.wish.Actions, b.arn)
+		keys[i] = w.plan.conditions()
+		equalKeys[i] = keys[i]
+		if len(alike.lists[keys[i]]) > 1 {
+			equalKeys[i] = equalKey(keys[i], w.plan.wish.Actions, b.arn)
+		}
 	}
 	pass := func(keys []string, lists *liveLists, here bool, fits func(w *ruleChange, o *observed.Rule) bool) {
 		for i := range desired {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -19,7 +20,7 @@ func (b *builder) stage(l *listenerPlan, s *ruleSet) {
 	if l.live == nil {
 		return
 	}
-	s.indexes = nil
+	s.indexes, s.byMember = nil, nil
 	for i := range s.desired {
 		s.desired[i].below = Wait{}
 	}
@@ -68,16 +69,20 @@ func (s *ruleSet) followBelow() {
 		}
 	}
 	for round := 0; len(below) > 0; round++ {
-		first := indexRules(below, func(n int32) *ruleShape { return s.desired[n].shape })
+		first := s.indexThese(below)
 		below = nil
 		for i := range s.desired {
 			me := &s.desired[i]
 			if isBelow(me) || !me.comes() {
 				continue
 			}
-			n, found := first.find(me.shape, func(n int32) bool {
+			of := first[me.plan.wish.Member]
+			if of == nil {
+				continue
+			}
+			n, found := of.findThat(me.shape, span{0, int32(i)}, func(n int32) bool {
 				o := &s.desired[n]
-				return int(n) < i && o.plan.wish.Member == me.plan.wish.Member && (me.live == nil || o.live != nil && me.live.Priority > o.live.Priority)
+				return me.live == nil || o.live != nil && me.live.Priority > o.live.Priority
 			})
 			if found {
 				me.below = s.desired[n].below
@@ -88,6 +93,20 @@ func (s *ruleSet) followBelow() {
 			return
 		}
 	}
+}
+
+// indexThese returns indexes of some desired rules by member.
+func (s *ruleSet) indexThese(numbers []int32) map[finding.Ref]*ruleIndex {
+	lists := map[finding.Ref][]int32{}
+	for _, n := range numbers {
+		m := s.desired[n].plan.wish.Member
+		lists[m] = append(lists[m], n)
+	}
+	out := map[finding.Ref]*ruleIndex{}
+	for m, list := range lists {
+		out[m] = indexRules(list, func(n int32) *ruleShape { return s.desired[n].shape })
+	}
+	return out
 }
 
 // masked says for what a rule whose targets are not healthy waits below those that answer its
@@ -129,11 +148,11 @@ func (s *ruleSet) answering(i int) (out []string, covered, all bool) {
 			}
 		}
 	}
-	later, all := s.index("live", isLive).some(me.shape, enough, func(n int32) bool { return int(n) > i && before(s.desired[n].live) })
+	later, all := s.index("live", isLive).some(me.shape, span{int32(i) + 1, math.MaxInt32}, enough, func(n int32) bool { return before(s.desired[n].live) })
 	for _, n := range later {
 		note(s.desired[n].live)
 	}
-	gone, allGone := s.goneIndex().some(me.shape, enough, func(n int32) bool { return before(&s.deleted[n].Rule) })
+	gone, allGone := s.goneIndex().some(me.shape, everyRule, enough, func(n int32) bool { return before(&s.deleted[n].Rule) })
 	for _, n := range gone {
 		note(&s.deleted[n].Rule)
 	}
@@ -158,7 +177,7 @@ func ruleWaitKey(l *listenerPlan, w *ruleChange) string {
 			to += " " + refText(g.Group)
 		}
 	}
-	return waitKey("rule", fmt.Sprint(l.wish.Port), w.plan.wish.Member.String(), conditionsKey(w.plan.wish.Conditions), to)
+	return waitKey("rule", fmt.Sprint(l.wish.Port), w.plan.wish.Member.String(), w.plan.conditions(), to)
 }
 
 func memberOf(l *listenerPlan, w *ruleChange) []finding.Ref {

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -47,18 +48,15 @@ func (r *rulePlanner) create(after []StepID) {
 	if len(after) > fewSteps {
 		after = []StepID{r.b.joined(&stepChain{steps: after})}
 	}
-	fresh := r.s.index("new", isNew)
 	for i := range r.s.desired {
 		w := &r.s.desired[i]
 		if w.live != nil {
 			continue
 		}
 		a := r.address(w)
-		need := append(append(slices.Clone(r.listener), after...), groupSteps(w.actions, r.groups)...)
+		need := slices.Concat(r.listener, after, r.b.claimsOf(w.plan.wish.Member), groupSteps(w.actions, r.groups))
 		// A request that two new rules of a member match must meet the first of them first.
-		need = append(need, r.stepsOf(fresh, w.shape, &r.created, func(o *ruleChange) bool {
-			return o.priority < w.priority && o.plan.wish.Member == w.plan.wish.Member
-		})...)
+		need = append(need, r.stepsOf(r.s.indexOf("new", w.plan.wish.Member, isNew), w.shape, span{0, int32(i)}, &r.created, isAny)...)
 		rule := w.plan.wish
 		rule.Actions, rule.Transforms = w.actions, w.transforms
 		w.step = r.b.add(Step{
@@ -73,8 +71,8 @@ func (r *rulePlanner) create(after []StepID) {
 
 // stepsOf are the steps of those rules of an index that overlap with a shape and fit, or, where there
 // are too many of them, one for all of the given steps.
-func (r *rulePlanner) stepsOf(x *ruleIndex, shape *ruleShape, all *stepChain, fits func(o *ruleChange) bool) []StepID {
-	few, complete := x.some(shape, fewSteps, func(n int32) bool { return r.s.desired[n].step != "" && fits(&r.s.desired[n]) })
+func (r *rulePlanner) stepsOf(x *ruleIndex, shape *ruleShape, in span, all *stepChain, fits func(o *ruleChange) bool) []StepID {
+	few, complete := x.some(shape, in, fewSteps, func(n int32) bool { return r.s.desired[n].step != "" && fits(&r.s.desired[n]) })
 	if !complete {
 		return []StepID{r.b.joined(all)}
 	}
@@ -111,19 +109,17 @@ func ruleReason(w *ruleChange) string {
 // modify emits the changes of actions that can be made now: with last, after the new rules that take
 // requests from the changed ones.
 func (r *rulePlanner) modify(last bool) {
-	fresh, below := r.s.index("new", isNew), r.s.index("below", isBelow)
 	for i := range r.s.desired {
 		w := &r.s.desired[i]
 		if w.live == nil || !w.modify {
 			continue
 		}
 		a := r.address(w)
-		need := groupSteps(w.actions, r.groups)
-		ahead := func(o *ruleChange) bool {
-			return o.priority < w.priority && o.plan.wish.Member == w.plan.wish.Member
-		}
+		need := append(r.b.claimsOf(w.plan.wish.Member), groupSteps(w.actions, r.groups)...)
+		ahead := span{0, int32(i)}
+		fresh, below := r.s.indexOf("new", w.plan.wish.Member, isNew), r.s.indexOf("below", w.plan.wish.Member, isBelow)
 		if last {
-			need = append(need, r.stepsOf(fresh, w.shape, &r.created, ahead)...)
+			need = append(need, r.stepsOf(fresh, w.shape, ahead, &r.created, isAny)...)
 			need = append(need, r.orderOf(w.shape)...)
 		}
 		s := Step{
@@ -133,7 +129,7 @@ func (r *rulePlanner) modify(last bool) {
 			Why:     ruleReason(w), After: need, Blames: r.blame(w), Rule: r.key(w), Staged: w.wait.For != "",
 		}
 		// One of the same member that is to take some of its requests comes first.
-		if n, found := below.find(w.shape, func(n int32) bool { return ahead(&r.s.desired[n]) }); found {
+		if n, found := below.find(w.shape, ahead); found {
 			s.Wait, w.held = r.s.desired[n].below, true
 		}
 		w.step = r.b.add(s)
@@ -147,7 +143,7 @@ func (r *rulePlanner) orderOf(shape *ruleShape) []StepID {
 	if len(r.moved) == 0 {
 		return nil
 	}
-	if _, found := r.movers.find(shape, func(int32) bool { return true }); !found {
+	if _, found := r.movers.find(shape, everyRule); !found {
 		return nil
 	}
 	return r.moved
@@ -246,7 +242,7 @@ func (r *rulePlanner) remove(middle []StepID) (now []StepID) {
 	for i := len(r.s.deleted) - 1; i >= 0; i-- {
 		d := &r.s.deleted[i]
 		a := ruleAddress(d.ARN)
-		after := r.stepsOf(changed, d.shape, &all, func(o *ruleChange) bool {
+		after := r.stepsOf(changed, d.shape, everyRule, &all, func(o *ruleChange) bool {
 			return !o.held || d.sameOwner(o.plan.wish.Member)
 		})
 		after = append(after, r.orderOf(d.shape)...)
@@ -254,9 +250,9 @@ func (r *rulePlanner) remove(middle []StepID) (now []StepID) {
 			after = append(after, middle...)
 		}
 		// What it covers would show.
-		covered, complete := r.s.goneIndex().some(d.shape, fewSteps, func(n int32) bool {
+		covered, complete := r.s.goneIndex().some(d.shape, span{int32(i) + 1, math.MaxInt32}, fewSteps, func(n int32) bool {
 			o := &r.s.deleted[n]
-			return int(n) > i && o.stays.For == "" && d.maybeOfOwner(o)
+			return o.stays.For == "" && d.maybeOfOwner(o)
 		})
 		if complete {
 			for _, n := range covered {

@@ -148,8 +148,7 @@ func TestAnIDThatIsSpelledAlikeDoesNotMoveTargets(t *testing.T) {
 		"another in its place":                                 {[]model.TargetGroup{other}, map[string]string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := builder{want: model.Stack{ID: testStack, TargetGroups: c.want}, have: have, known: Known{}, groupARN: map[string]string{}}
-			b.matchGroups()
+			b := newBuilder(model.Stack{ID: testStack, TargetGroups: c.want}, have, testOptions)
 			if diff := cmp.Diff(c.ids, b.groupARN); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

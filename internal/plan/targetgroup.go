@@ -31,35 +31,20 @@ func (b *builder) planTargetGroups(lb, groups []StepID) map[string][]StepID {
 // makes says whether the plan brings a group about: not if only held rules would use it.
 func (b *builder) makes(w model.TargetGroup) bool { return b.used(w) || b.groupARN[w.ID] != "" }
 
-// used says whether something forwards to the group that is not held, or the group stands for
+// used reports whether something forwards to the group that is not held, or the group stands for
 // itself: a rule that was dropped because another covers it may have asked for it.
 func (b *builder) used(w model.TargetGroup) bool {
-	uses := func(as []model.Action) bool {
-		return slices.ContainsFunc(as, func(a model.Action) bool {
-			f, ok := a.(model.Forward)
-			return ok && slices.ContainsFunc(f.Groups, func(g model.WeightedGroup) bool { return g.Group.ID == w.ID })
-		})
+	if b.forwarded == nil {
+		b.noteForwards()
 	}
-	heldOnly := false
-	for _, l := range b.listeners {
-		if uses(l.defaults) {
-			return true
-		}
-		for _, r := range l.rules {
-			if uses(r.wish.Actions) {
-				return true
-			}
-			heldOnly = heldOnly || r.held && uses(r.wished)
-		}
-		heldOnly = heldOnly || slices.ContainsFunc(l.leftOut, func(r rulePlan) bool { return uses(r.wished) })
+	if b.forwarded[w.ID] || b.heldOnly[w.ID] {
+		return b.forwarded[w.ID]
 	}
-	return !heldOnly && slices.ContainsFunc(w.Members, func(m finding.Ref) bool { return !b.blocked(m) })
+	return slices.ContainsFunc(w.Members, func(m finding.Ref) bool { return !b.blocked(m) })
 }
 
-// blocked says whether everything that a member contributes is held.
-func (b *builder) blocked(m finding.Ref) bool {
-	return slices.ContainsFunc(b.want.Members, func(x model.Member) bool { return x.Ref == m && x.Blocked })
-}
+// blocked reports whether everything that a member contributes is held.
+func (b *builder) blocked(m finding.Ref) bool { return b.blockedMembers[m] }
 
 func (b *builder) planTargetGroup(w model.TargetGroup, lb, groups []StepID) []StepID {
 	a := GroupAddress(w.ID)
@@ -69,7 +54,7 @@ func (b *builder) planTargetGroup(w model.TargetGroup, lb, groups []StepID) []St
 	if !exists {
 		id := b.add(Step{
 			ID: stepID("create", a), Address: a, Verb: Create, Do: CreateTargetGroup{Group: w, Tags: tags},
-			Why: b.groupReason(w), After: lb, Blames: blameOf(w),
+			Why: b.groupReason(w), After: append(slices.Clone(lb), b.claimsOf(w.Members...)...), Blames: blameOf(w),
 		})
 		last = []StepID{id}
 		b.planAttributes(a, "", w.Attributes, nil, false, last, blameOf(w))
@@ -91,8 +76,8 @@ func (b *builder) planTargetGroup(w model.TargetGroup, lb, groups []StepID) []St
 func blameOf(w model.TargetGroup) []finding.Ref { return w.Members }
 
 func (b *builder) groupReason(w model.TargetGroup) string {
-	for _, h := range b.have.TargetGroups {
-		if _, kept := b.liveGroups[h.ARN]; h.ResourceID == w.ID && !kept {
+	for _, h := range b.liveByID[w.ID] {
+		if _, kept := b.liveGroups[h.ARN]; !kept {
 			return "it takes the place of " + h.Name + ", whose type or protocol cannot be changed"
 		}
 	}
@@ -114,17 +99,14 @@ func (b *builder) matchGroups() {
 	slices.SortStableFunc(live, func(x, y observed.TargetGroup) int {
 		return cmp.Compare(min(len(y.LoadBalancers), 1), min(len(x.LoadBalancers), 1))
 	})
-	for _, fits := range []func(w model.TargetGroup, h observed.TargetGroup) bool{
-		func(w model.TargetGroup, h observed.TargetGroup) bool {
-			return h.Name == w.Name && h.ResourceID == w.ID
-		},
-		func(w model.TargetGroup, h observed.TargetGroup) bool { return h.Name == w.Name },
-		func(w model.TargetGroup, h observed.TargetGroup) bool {
-			return h.ResourceID == w.ID && !names[h.Name] && !b.servesOther(w, h)
-		},
-	} {
+	byName, byID := map[string][]observed.TargetGroup{}, map[string][]observed.TargetGroup{}
+	for _, h := range live {
+		byName[h.Name] = append(byName[h.Name], h)
+		byID[h.ResourceID] = append(byID[h.ResourceID], h)
+	}
+	pass := func(candidates func(w model.TargetGroup) []observed.TargetGroup, fits func(w model.TargetGroup, h observed.TargetGroup) bool) {
 		for _, w := range b.want.TargetGroups {
-			for _, h := range live {
+			for _, h := range candidates(w) {
 				_, taken := b.liveGroups[h.ARN]
 				if b.groupARN[w.ID] == "" && !taken && fits(w, h) && sameGroup(w, h) && b.sameALBGroup(w, h) {
 					b.groupARN[w.ID] = h.ARN
@@ -134,6 +116,11 @@ func (b *builder) matchGroups() {
 			}
 		}
 	}
+	sameName := func(w model.TargetGroup) []observed.TargetGroup { return byName[w.Name] }
+	sameID := func(w model.TargetGroup) []observed.TargetGroup { return byID[w.ID] }
+	pass(sameName, func(w model.TargetGroup, h observed.TargetGroup) bool { return h.ResourceID == w.ID })
+	pass(sameName, func(model.TargetGroup, observed.TargetGroup) bool { return true })
+	pass(sameID, func(w model.TargetGroup, h observed.TargetGroup) bool { return !names[h.Name] && !b.servesOther(w, h) })
 }
 
 // servesOther reports whether a live target group holds the targets of another Service than the desired
@@ -143,16 +130,13 @@ func (b *builder) servesOther(w model.TargetGroup, h observed.TargetGroup) bool 
 	if w.Binding == nil {
 		return false
 	}
-	filled := false
-	for _, o := range b.have.Bindings {
-		if o.ARN == h.ARN {
-			filled = true
-			if o.Namespace != w.Binding.Namespace || o.Service.Service != w.Binding.Service {
-				return true
-			}
-		}
+	of := b.bindingsOf[h.ARN]
+	if len(of) == 0 {
+		return len(h.LoadBalancers) == 0
 	}
-	return !filled && len(h.LoadBalancers) == 0
+	return slices.ContainsFunc(of, func(o *observed.Binding) bool {
+		return o.Namespace != w.Binding.Namespace || o.Service.Service != w.Binding.Service
+	})
 }
 
 // planBinding makes the TargetGroupBinding of a group fit.
@@ -163,9 +147,9 @@ func (b *builder) planBinding(w model.TargetGroup, after []StepID) {
 	a := Address{Kind: Binding, ID: w.ID}
 	arn := b.groupARN[w.ID]
 	var live *observed.Binding
-	for i := range b.have.Bindings {
+	for _, h := range b.bindingsOf[arn] {
 		// Labels say whose a binding is, and anybody may write them on a binding of another namespace.
-		if h := &b.have.Bindings[i]; arn != "" && h.ARN == arn && h.Namespace == w.Binding.Namespace {
+		if arn != "" && h.Namespace == w.Binding.Namespace {
 			live = h
 		}
 	}
@@ -233,10 +217,6 @@ func (b *builder) removeSurplusGroups() {
 	for _, arn := range b.groupARN {
 		keep[arn] = true
 	}
-	bindings := map[string][]observed.Binding{}
-	for _, h := range b.have.Bindings {
-		bindings[h.ARN] = append(bindings[h.ARN], h)
-	}
 	live := map[string]bool{}
 	for _, g := range b.have.TargetGroups {
 		live[g.ARN] = true
@@ -247,7 +227,7 @@ func (b *builder) removeSurplusGroups() {
 			b.removeALBGroup(g, append(slices.Clone(b.front.changed), b.freedBy[g.ARN]...))
 			continue
 		}
-		b.deleteTargetGroup(g, bindings[g.ARN], b.freedBy[g.ARN], len(b.have.LoadBalancers) > 0 && !b.want.Empty())
+		b.deleteTargetGroup(g, b.bindingsOf[g.ARN], b.freedBy[g.ARN], len(b.have.LoadBalancers) > 0 && !b.want.Empty())
 	}
 	// Bindings of target groups that are gone.
 	for _, h := range b.have.Bindings {
@@ -294,7 +274,7 @@ func (b *builder) settled(arn string, after []StepID) Wait {
 	return Wait{}
 }
 
-func (b *builder) deleteTargetGroup(g observed.TargetGroup, bindings []observed.Binding, after []StepID, drain bool) {
+func (b *builder) deleteTargetGroup(g observed.TargetGroup, bindings []*observed.Binding, after []StepID, drain bool) {
 	a := Address{Kind: TargetGroup, ID: g.ARN}
 	s := Step{
 		ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteTargetGroup{ARN: g.ARN},
@@ -307,7 +287,7 @@ func (b *builder) deleteTargetGroup(g observed.TargetGroup, bindings []observed.
 	}
 	for _, h := range bindings {
 		if !h.Deleting {
-			unbind := b.unbind(h, "its target group is not used any more", after)
+			unbind := b.unbind(*h, "its target group is not used any more", after)
 			unbind.Wait = settle
 			s.After = append(s.After, unbind.ID)
 		}

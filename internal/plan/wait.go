@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -86,8 +85,8 @@ func (b *builder) targetsDeadline(groups []model.GroupRef) time.Duration {
 // healthCheck returns the health check of a target group, as far as it is known.
 func (b *builder) healthCheck(g model.GroupRef) model.HealthCheck {
 	var c model.HealthCheck
-	if i := slices.IndexFunc(b.want.TargetGroups, func(w model.TargetGroup) bool { return g.ID != "" && w.ID == g.ID }); i >= 0 {
-		c = b.want.TargetGroups[i].HealthCheck
+	if w := b.desired[g.ID]; w != nil {
+		c = w.HealthCheck
 	}
 	live := b.liveGroups[b.arn(g)].HealthCheck
 	c.IntervalSeconds = cmp.Or(c.IntervalSeconds, live.IntervalSeconds)
