@@ -22,7 +22,7 @@ const (
 // conditions may be known in part only. The listener is not changed.
 func Optimize(l Listener, s Shadowing) []Rule {
 	var kept []Rule
-	var redirects []Rule
+	earlier := redirects{shadowing: s}
 	for _, r := range l.Rules {
 		if r.Held {
 			kept = append(kept, r)
@@ -32,12 +32,12 @@ func Optimize(l Listener, s Shadowing) []Rule {
 		if isRedirect && redirectsToItself(l, r, target) {
 			continue
 		}
-		if slices.ContainsFunc(redirects, func(e Rule) bool { return shadows(e, r, s) }) {
+		if earlier.shadow(r) {
 			continue
 		}
 		kept = append(kept, r)
 		if isRedirect {
-			redirects = append(redirects, r)
+			earlier.add(r)
 		}
 	}
 	return kept
@@ -79,22 +79,35 @@ func redirectsToItself(l Listener, r Rule, to Redirect) bool {
 // compared as they are written; a wildcard that covers another value is not looked for, except the
 // path that covers all.
 func shadows(e, r Rule, s Shadowing) bool {
-	for _, c := range e.Conditions {
+	if !looksAtPlaceAlone(e) || !covers(coveredHosts(e, s), hostValues(r)) {
+		return false
+	}
+	paths := pathValues(e)
+	return slices.Contains(paths.plain, allPaths) || covers(paths, pathValues(r))
+}
+
+// allPaths is the path that covers all.
+const allPaths = "/*"
+
+// looksAtPlaceAlone reports whether a rule has no conditions but hosts and paths.
+func looksAtPlaceAlone(r Rule) bool {
+	for _, c := range r.Conditions {
 		switch c.(type) {
 		case HostHeader, PathPattern:
 		default:
 			return false
 		}
 	}
+	return true
+}
+
+// coveredHosts are the hosts that an earlier redirect covers.
+func coveredHosts(e Rule, s Shadowing) values {
 	hosts := hostValues(e)
 	if s == RegexHostsCoverAll {
 		hosts.regex = nil
 	}
-	if !covers(hosts, hostValues(r)) {
-		return false
-	}
-	paths := pathValues(e)
-	return slices.Contains(paths.plain, "/*") || covers(paths, pathValues(r))
+	return hosts
 }
 
 // values of the conditions on one field. Plain and regex values are different things: the same

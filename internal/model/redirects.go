@@ -1,0 +1,69 @@
+package model
+
+import "slices"
+
+// redirects are those that come before a rule, found by the hosts and paths that they cover.
+type redirects struct {
+	shadowing Shadowing
+	by        map[covered][]Rule
+}
+
+// covered is a host and a path that a redirect names; empty where it covers all of them.
+type covered struct{ host, path string }
+
+// add notes a redirect. One that looks at something else than host and path covers no rule for sure.
+func (d *redirects) add(e Rule) {
+	if !looksAtPlaceAlone(e) {
+		return
+	}
+	hosts, paths := keysOf(coveredHosts(e, d.shadowing)), keysOf(pathValues(e))
+	if slices.Contains(pathValues(e).plain, allPaths) || len(paths) == 0 {
+		paths = []string{""}
+	}
+	if len(hosts) == 0 {
+		hosts = []string{""}
+	}
+	if d.by == nil {
+		d.by = map[covered][]Rule{}
+	}
+	for _, h := range hosts {
+		for _, p := range paths {
+			d.by[covered{h, p}] = append(d.by[covered{h, p}], e)
+		}
+	}
+}
+
+// shadow reports whether a redirect takes all requests of a rule. Such a redirect names each of the
+// rule's hosts and paths, so that it is enough to look at those that name the rarest ones.
+func (d *redirects) shadow(r Rule) bool {
+	if len(d.by) == 0 {
+		return false
+	}
+	hosts, paths := keysOf(hostValues(r)), keysOf(pathValues(r))
+	return d.any(r, []string{""}, []string{""}) || d.any(r, hosts, []string{""}) || d.any(r, []string{""}, paths) || d.any(r, hosts, paths)
+}
+
+// any reports whether a redirect that names one of the hosts and paths, and so all of them, shadows a rule.
+func (d *redirects) any(r Rule, hosts, paths []string) bool {
+	var rarest []Rule
+	for i, h := range hosts {
+		for j, p := range paths {
+			if of := d.by[covered{h, p}]; i+j == 0 || len(of) < len(rarest) {
+				rarest = of
+			}
+		}
+	}
+	return slices.ContainsFunc(rarest, func(e Rule) bool { return shadows(e, r, d.shadowing) })
+}
+
+// keysOf are the values of a condition, plain and regular ones told apart.
+func keysOf(v values) []string {
+	out := make([]string, 0, len(v.plain)+len(v.regex))
+	for _, s := range v.plain {
+		out = append(out, "="+s)
+	}
+	for _, s := range v.regex {
+		out = append(out, "~"+s)
+	}
+	return out
+}
