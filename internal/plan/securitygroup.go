@@ -38,7 +38,7 @@ func (b *builder) managedGroup() *observed.SecurityGroup {
 // ports of others are opened and shut all the same. New listeners wait for it, see opened.
 func (b *builder) planManagedGroup(after []StepID) []StepID {
 	choice, ok := b.want.ALB.SecurityGroups.(model.GroupsManaged)
-	if !ok {
+	if !ok || b.unread(model.AskSecurityGroups{}) != nil {
 		return nil
 	}
 	want := choice.Group
