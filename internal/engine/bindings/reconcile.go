@@ -43,6 +43,7 @@ type pass struct {
 	found      targets.Resolution
 	demand     targets.Demand
 	out        *Outcome
+	told       bool              // a fault of this run stands in the status
 	checkpoint string            // as last written
 	retained   []observed.Target // old targets that serve on for now
 	refused    []refusal         // endpoints that were not registered
@@ -307,6 +308,11 @@ func (m mistake) Error() string { return m.f.Message }
 func (p *pass) stop(ctx context.Context, reason string, fs ...finding.Finding) error {
 	p.out.Findings.Add(fs...)
 	p.out.Findings = p.out.Findings.Sorted()
+	if p.told {
+		// A second text for the same run would be another write, which brings another run about, for ever.
+		return nil
+	}
+	p.told = true
 	if err := p.tellWaiting(ctx); err != nil {
 		return err
 	}
