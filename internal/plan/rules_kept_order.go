@@ -104,21 +104,24 @@ func (s *ruleSet) gap(i int, used map[int32]bool, stuck []bool) int32 {
 }
 
 // keepWhatWouldShow keeps the rules that are not desired any more and whose requests would get neither
-// their old nor their new answer without them, because what is to answer these is not in force. One
-// that gets no requests goes.
+// their old nor their new answer without them, because what is to answer these is not in force, or
+// because another that stays would answer them. One that gets no requests goes.
 func (b *builder) keepWhatWouldShow(l *listenerPlan, s *ruleSet, stuck []bool, absent []*ruleChange) {
-	var rest []goneRule
-	for _, d := range s.deleted {
-		late := slices.ContainsFunc(absent, func(o *ruleChange) bool { return o.shape.overlaps(d.shape) })
+	var rest, staying []goneRule
+	for _, d := range slices.Backward(s.deleted) {
+		late := slices.ContainsFunc(absent, func(o *ruleChange) bool { return o.shape.overlaps(d.shape) }) ||
+			slices.ContainsFunc(staying, func(o goneRule) bool { return o.shape.overlaps(d.shape) })
 		for i := range s.desired {
 			late = late || stuck[i] && s.desired[i].shape.overlaps(d.shape)
 		}
 		if late && !s.covered(d) {
 			b.keep(d.Actions)
+			staying = append(staying, d)
 			continue
 		}
 		rest = append(rest, d)
 	}
+	slices.Reverse(rest)
 	s.deleted = rest
 }
 

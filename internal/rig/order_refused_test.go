@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -21,12 +22,16 @@ func TestRefusedPrioritiesLeaveNothingBehind(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 7))
 			r := newShop(t)
+			status := 200
 			desired := func() string {
 				var out []string
 				for _, i := range random.Perm(len(paths))[:2+random.IntN(3)] {
-					out = append(out, paths[i]+"="+[]string{"web", "api"}[random.IntN(2)])
+					out = append(out, paths[i]+"="+[]string{"web", "act", "act"}[random.IntN(3)])
 				}
-				return strings.ReplaceAll(ingressOf("", out...), "Prefix", "ImplementationSpecific")
+				status++
+				act := annotated("actions.act", fmt.Sprintf(`{"type":"fixed-response","fixedResponseConfig":{"statusCode":"%d"}}`, status))
+				doc := strings.ReplaceAll(ingressOf(act, out...), "Prefix", "ImplementationSpecific")
+				return strings.ReplaceAll(doc, "{name: act, port: {number: 80}}", "{name: act, port: {name: use-annotation}}")
 			}
 			r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), desired())
 			settled(t, r)
@@ -39,6 +44,11 @@ func TestRefusedPrioritiesLeaveNothingBehind(t *testing.T) {
 				}
 				doc := desired()
 				next := answersOf(doc, asked)
+				for p, service := range next {
+					if service == "act" {
+						next[p] = fmt.Sprint(status)
+					}
+				}
 				r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 					return fault.Action{After: func() {
 						for _, p := range asked {

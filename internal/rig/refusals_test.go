@@ -148,3 +148,30 @@ func TestARefusedCallIsRepeatedAHandfulOfTimesAnHour(t *testing.T) {
 		})
 	}
 }
+
+// What AWS refuses of one member's settings keeps no new backend of another waiting.
+func TestARefusedSettingKeepsNoOtherMemberWaiting(t *testing.T) {
+	for name, c := range map[string]struct{ operation, edit string }{
+		"tags of the security group":      {"CreateTags", team("tags", "Team=a")},
+		"tags":                            {"AddTags", team("tags", "Team=a")},
+		"attributes of the load balancer": {"ModifyLoadBalancerAttributes", team("load-balancer-attributes", "idle_timeout.timeout_seconds=90")},
+		"security groups":                 {"SetSecurityGroups", team("security-groups", "extra-sg")},
+		"a health check":                  {"ModifyTargetGroup", team("healthcheck-interval-seconds", "20")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), team(), teammate("/=web"))
+				settled(t, r)
+				deny(r, c.operation)
+				r.Apply(c.edit)
+				r.Settle(time.Minute)
+				r.Apply(teammate("/=web", "/new=api"))
+				r.Settle(time.Minute)
+				if got := answered(r, 80, "b.example.com", "/new"); !strings.HasPrefix(got, "k8s-shop-api") {
+					t.Errorf("answered by %s: %v", got, warnings(r))
+				}
+			})
+		})
+	}
+}

@@ -90,3 +90,35 @@ func TestAFinalizerThatCannotBeWrittenIsToldAndNothingIsMade(t *testing.T) {
 		}
 	})
 }
+
+// noFinalizerOn is an API server that takes no finalizer on one object.
+type noFinalizerOn struct {
+	kube.API
+	name string
+}
+
+func (n noFinalizerOn) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	if obj.GetName() == n.name {
+		return noFinalizers{n.API}.Patch(ctx, obj, part, kind, data)
+	}
+	return n.API.Patch(ctx, obj, part, kind, data)
+}
+
+// A member whose finalizer cannot be written keeps no other waiting, and nothing is made for it.
+func TestAFinalizerThatCannotBeWrittenKeepsNoOtherWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := New(t, Options{API: func(api kube.API) kube.API { return noFinalizerOn{api, "bad"} }})
+		r.Apply(shop, acting("good", "5", "200", "/good"), acting("bad", "-5", "201", "/bad"))
+		r.Settle(10 * time.Minute)
+		r.Apply(strings.Replace(ingressOf(annotated("group.name", "team"), "/new=web"), "name: web\n", "name: other\n", 1))
+		r.Settle(10 * time.Minute)
+		for at, want := range map[string]string{"/good": "200", "/bad": "default", "/new": "k8s-shop-web"} {
+			if got := answered(r, 80, "shop.example.com", at); !strings.HasPrefix(got, want) {
+				t.Errorf("%s is answered by %s, want %s", at, got, want)
+			}
+		}
+		if told := warnings(r); len(told["good"])+len(told["other"]) > 0 || len(told["bad"]) == 0 {
+			t.Errorf("warnings %v", told)
+		}
+	})
+}
