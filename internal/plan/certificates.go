@@ -21,13 +21,14 @@ type certificates struct {
 	Unread, AttachedUnread bool
 }
 
-// resolveCertificates merges the members' choices: the default is the first certificate of the
-// first member that has one; all are attached as additional ones, because AWS serves the default
+// resolveCertificates merges the members' choices: the default is the first certificate of one member,
+// see defaultCertificate; all are attached as additional ones, because AWS serves the default
 // beside certificates of other key types only if it is in that list too. Live certificates for hosts of
 // members that are held stay, unless another certificate covers these hosts.
 func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener) certificates {
 	var out certificates
 	var all []string
+	var choices [][]string // of members, in group order
 	if live != nil && live.Protocol == l.Protocol() {
 		if f := b.unread(model.AskListenerCertificates{ARN: live.ARN}); f != nil {
 			for _, c := range l.TLS.Certificates {
@@ -41,6 +42,7 @@ func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener)
 		}
 	}
 	for _, c := range l.TLS.Certificates {
+		before := len(all)
 		switch c := c.(type) {
 		case model.CertARNs:
 			for _, arn := range c.ARNs {
@@ -83,6 +85,9 @@ func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener)
 			}
 			all = append(all, found...)
 		}
+		if len(all) > before {
+			choices = append(choices, all[before:])
+		}
 	}
 	if kept := b.keptCertificates(l, live, out, all); len(kept) > 0 {
 		if slices.Contains(kept, live.Certificate) {
@@ -91,7 +96,7 @@ func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener)
 		all = append(all, kept...)
 	}
 	if out.Default == "" && len(all) > 0 {
-		out.Default = all[0]
+		out.Default = defaultCertificate(choices, all[0], live)
 	}
 	for _, arn := range all {
 		if !slices.Contains(out.Extra, arn) {
@@ -99,6 +104,26 @@ func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener)
 		}
 	}
 	return out
+}
+
+// defaultCertificate is what clients get that name no server: the first certificate of the member that
+// asks for the live one, so that no newcomer shows its own to the clients of others; otherwise the first
+// of all.
+func defaultCertificate(choices [][]string, first string, live *observed.Listener) string {
+	if live == nil || live.Certificate == "" {
+		return first
+	}
+	for _, c := range choices {
+		if c[0] == live.Certificate {
+			return live.Certificate
+		}
+	}
+	for _, c := range choices {
+		if slices.Contains(c, live.Certificate) {
+			return c[0]
+		}
+	}
+	return first
 }
 
 // keptCertificates are the live certificates, the default first, that serve hosts of held members and

@@ -40,7 +40,9 @@ type Need struct {
 // Place is a way to find a network interface. Exactly one of Interface, Instance and Address is
 // set.
 type Place struct {
-	Interface string // the id of the interface itself
+	// Interface is the id of the interface itself, which must carry the address On: the annotation that
+	// names it may have been written by the author of the pod.
+	Interface string
 	// Instance is the node's instance. The interface is its first one, or the one that carries
 	// the address On.
 	Instance string
@@ -109,13 +111,14 @@ func podPlaces(e Endpoint, n *corev1.Node) ([]Place, bool) {
 	case n.Labels[computeType] == "hybrid":
 		return nil, false
 	}
+	var out []Place
 	if id, ok := branchInterface(e); ok {
-		return []Place{{Interface: id}}, true
+		out = append(out, Place{Interface: id, On: e.ID})
 	}
 	if id, ok := InstanceID(n); ok {
-		return []Place{{Instance: id, On: e.ID}}, true
+		out = append(out, Place{Instance: id, On: e.ID})
 	}
-	return nil, true
+	return out, true
 }
 
 // branchInterface reads the interface of a pod with security groups of its own.

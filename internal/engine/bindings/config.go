@@ -66,6 +66,7 @@ type Reconciler struct {
 	groups   map[string]bool                   // groups that have carried rules
 	zoned    map[Key]time.Time                 // when AWS asked for the zones of targets
 	fillings map[Key]*filling                  // what was registered for each binding
+	crowds   map[Key]crowd                     // what did not fit into target groups
 	done     map[Key]string                    // the checkpoint that was set last
 	refused  map[Key]map[string]refusedTarget  // by identity
 	letGo    map[Key]bool                      // bindings that let go in order
@@ -102,6 +103,6 @@ func New(c Config) *Reconciler {
 		Config: c, rules: make(chan struct{}, 1),
 		due: map[Key]time.Time{}, missing: map[Key]time.Time{}, opened: map[Key]string{}, serving: map[Key]bool{},
 		groups: map[string]bool{}, zoned: map[Key]time.Time{}, letGo: map[Key]bool{}, left: map[Key]*elbv2.TargetGroupBinding{},
-		fillings: map[Key]*filling{}, done: map[Key]string{}, refused: map[Key]map[string]refusedTarget{},
+		fillings: map[Key]*filling{}, crowds: map[Key]crowd{}, done: map[Key]string{}, refused: map[Key]map[string]refusedTarget{},
 	}
 }

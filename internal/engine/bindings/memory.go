@@ -165,6 +165,7 @@ func (r *Reconciler) forget(key Key) {
 	delete(r.left, key)
 	delete(r.letGo, key)
 	delete(r.fillings, key)
+	delete(r.crowds, key)
 	delete(r.done, key)
 	delete(r.refused, key)
 }

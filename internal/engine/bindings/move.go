@@ -91,6 +91,7 @@ func (p *pass) deregister(ctx context.Context, arn string, drop []observed.Targe
 		switch {
 		case err == nil:
 			p.out.Changed = true
+			p.noteRoom()
 			p.noteFilled(false, namesOf(chunk)...)
 			p.r.did(Deregistered, arn, namesOf(chunk))
 		case turn(err) > 0:
@@ -126,7 +127,11 @@ func (p *pass) register(ctx context.Context, arn string, add []targets.Endpoint,
 			p.refused = append(p.refused, refusal{slices.Concat(queue...), err})
 			return err
 		}
-		if err = p.groups().Register(ctx, arn, p.registerTurn(), list); errors.Is(err, ErrZoneNeeded) && accountOf(p.b) == (Account{}) && !p.r.wantsZones(p.key) {
+		if err = p.overfull(arn, len(chunk)); err == nil {
+			err = p.groups().Register(ctx, arn, p.registerTurn(), list)
+			p.noteSent(arn, len(chunk), err)
+		}
+		if errors.Is(err, ErrZoneNeeded) && accountOf(p.b) == (Account{}) && !p.r.wantsZones(p.key) {
 			p.r.noteZones(p.key)
 			continue
 		}

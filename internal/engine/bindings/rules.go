@@ -223,11 +223,12 @@ func queryFor(asks []ask) InterfaceQuery {
 	carried := map[string][]string{}
 	for _, a := range asks {
 		for _, n := range a.demand.Needs {
-			for _, p := range n.Places {
+			for i, p := range n.Places {
 				switch {
 				case p.Instance != "":
 					instances[p.Instance] = true
-					if p.On != "" {
+					// Behind another place it is expected to carry nothing.
+					if p.On != "" && i == 0 {
 						carried[p.Instance] = append(carried[p.Instance], p.On)
 					}
 				case p.Interface != "":
@@ -264,7 +265,7 @@ func interfaceAt(p targets.Place, found Interfaces) (network.Interface, bool) {
 	switch {
 	case p.Interface != "":
 		eni, ok := found.ByID[p.Interface]
-		return eni, ok
+		return eni, ok && eni.Carries(p.On)
 	case p.Address != "":
 		eni, ok := found.ByAddress[p.Address]
 		return eni, ok && (p.On == "" || eni.Carries(p.On))
