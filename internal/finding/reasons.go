@@ -80,7 +80,7 @@ type Explanation struct {
 var Reasons = []Explanation{
 	{AccessDenied, "AWS denies a call for want of permission. What depends on it stays as it is live.", "Add the named permission to the controller's IAM policy.", BlocksNothing},
 	{ActionNotFound, "A backend says use-annotation, but the actions annotation of that name does not exist, and missing actions are not tolerated.", "Add the annotation or change the backend.", BlocksRule},
-	{AnnotationConflict, "Members of a group give different values for something the load balancer has once; the first member in group order wins.", "Give all members the same value, or remove it from all but one.", BlocksNothing},
+	{AnnotationConflict, "Members of a group give different values for something the load balancer has once. The live value stays while a class or an accepted member asks for it; otherwise the first member in group order decides.", "Give all members the same value, or remove it from all but one.", BlocksNothing},
 	{AnnotationInvalid, "An annotation, class parameter or selector does not have the expected form.", "Write the value in the form that the message shows.", BlocksMember},
 	{BackendNotFound, "A backend names a Service that does not exist where this is not tolerated.", "Create the Service or correct its name.", BlocksRule},
 	{BackendPortNotFound, "A backend names a port that its Service does not have.", "Use a port number or port name of the Service.", BlocksRule},
@@ -102,7 +102,7 @@ var Reasons = []Explanation{
 	{HostedZoneNotFound, "A certificate is to be requested for a host for which the account has no public hosted zone, so that nobody could validate it.", "Create the hosted zone, or import a certificate and name it in certificate-arn.", BlocksMember},
 	{IngressClassInvalid, "The IngressClass or its parameters do not exist or do not fit.", "Create or correct the class.", BlocksMember},
 	{IngressTooLarge, "An Ingress asks for more listeners or rules than the operator allows one namespace in an IngressGroup.", "Name fewer ports or paths, or split the Ingress over several IngressGroups.", BlocksMember},
-	{ListenerConflict, "Members of a group want different things of one port; the first member in group order wins.", "Use the same protocol and settings, or another port.", BlocksMember},
+	{ListenerConflict, "Members of a group want different things of one port. What is live stays while a member asks for it; otherwise the first member in group order decides.", "Use the same protocol and settings, or another port.", BlocksMember},
 	{LoadBalancerDoubled, "Two load balancers carry the tags of one group; one is served and the other is left alone.", "Delete the other one, or take the tags of the controller off it.", BlocksNothing},
 	{MoreFindings, "More is wrong with an object than events are written for.", "Correct what the other events say; fulcrum plan shows everything.", BlocksNothing},
 	{NameTaken, "A resource of that name exists and belongs to somebody else.", "Choose another name, or remove the other resource.", BlocksStack},

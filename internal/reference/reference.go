@@ -41,9 +41,9 @@ The reach is the usual one. *rule*: one rule of one listener, for which a 503 st
 
 // merges says in words how several members of a group agree on an annotation.
 var merges = map[string]string{
-	"one":   "all members that set it must agree; the first in group order wins",
+	"one":   "all members that set it must agree; otherwise the live value stays while one of them asks for it",
 	"port":  "likewise, for each port",
-	"key":   "united by key; for a key the first member in group order wins",
+	"key":   "united by key; of several values the live one stays while a member asks for it",
 	"union": "united",
 	"own":   "concerns only what this Ingress defines",
 	"first": "the first member's counts",

@@ -129,9 +129,9 @@ func TestAPodOnTheNetworkOfItsNodeTakesNoAddress(t *testing.T) {
 		r.Settle(settleFor)
 		for _, b := range bindingsOf(r, "shop") {
 			expect(t, "targets of the victim beside another pod on the node", node, registered(t, r, Account, b.Spec.TargetGroupARN))
-		}
-		for _, w := range warnings(r)["k8s-shop-web"] {
-			t.Errorf("the victim is told: %s", w)
+			if w := warnings(r)[b.Name]; len(w) > 0 {
+				t.Errorf("warnings on the victim's binding: %q", w)
+			}
 		}
 	})
 }

@@ -103,6 +103,8 @@ func (t *translation) allowed(m *member, tags map[string]string, from finding.Or
 			severity, why = finding.Warning, "is used by the controller"
 		case strings.HasPrefix(strings.ToLower(k), "aws:"):
 			reason, why = finding.TagInvalid, "begins with aws:, which AWS reserves"
+		case k == "":
+			reason, why = finding.TagInvalid, "has an empty key"
 		case len([]rune(k)) > 128 || len([]rune(tags[k])) > 256:
 			reason, why = finding.TagInvalid, "is longer than 128 characters, or its value longer than 256"
 		default:
@@ -114,7 +116,7 @@ func (t *translation) allowed(m *member, tags map[string]string, from finding.Or
 			object, field = from.Object, from.Field
 		}
 		t.found.Add(finding.Finding{Object: object, Field: field, Reason: reason, Severity: severity,
-			Message: fmt.Sprintf("tag %q %s and is left out", k, why), Fix: "remove the tag"})
+			Message: fmt.Sprintf("tag %q %s and is left out", cut(k), why), Fix: "remove the tag"})
 	}
 	return out
 }

@@ -1,0 +1,184 @@
+package webhook_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"unicode"
+
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/webhook"
+)
+
+const neighbours = `
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: alb}
+spec: {controller: ingress.k8s.aws/alb}
+---
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: pinned}
+spec: {controller: ingress.k8s.aws/alb, parameters: {apiGroup: elbv2.k8s.aws, kind: IngressClassParams, name: pinned}}
+---
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: IngressClassParams
+metadata: {name: pinned}
+spec: {group: {name: edge}, namespaceSelector: {matchLabels: {edge: "yes"}}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop, labels: {edge: "yes"}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: team}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec: {type: NodePort, selector: {app: web}, ports: [{port: 80, nodePort: 30080}]}
+---
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: TargetGroupBinding
+metadata: {name: shops, namespace: shop}
+spec: {targetGroupARN: "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/shops/0123456789abcdef", targetType: ip, serviceRef: {name: web, port: 80}}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web, namespace: shop, finalizers: [group.ingress.k8s.aws/edge]}
+spec:
+  ingressClassName: pinned
+  rules: [{host: shop.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]
+`
+
+// guarded fails the test where a Secret is read.
+type guarded struct {
+	cluster.Source
+	t *testing.T
+}
+
+func (g guarded) Get(ref cluster.Ref) (cluster.Object, error) {
+	if ref.Kind == cluster.KindSecret {
+		g.t.Errorf("%s is read", ref)
+	}
+	return g.Source.Get(ref)
+}
+
+func (g guarded) List(q cluster.Query) ([]cluster.Object, error) {
+	if q.Kind == cluster.KindSecret {
+		g.t.Error("Secrets are listed")
+	}
+	return g.Source.List(q)
+}
+
+// The namespace of the request counts, whatever the object says of itself. No answer depends on Secrets.
+func TestAdmissionBelievesTheRequestAndNotTheObject(t *testing.T) {
+	h := server(rules(guarded{store(t, neighbours), t}))
+	ingress := func(more string) map[string]any {
+		return object(t, `
+metadata: {name: web, namespace: shop, annotations: {alb.ingress.kubernetes.io/auth-type: oidc, alb.ingress.kubernetes.io/auth-idp-oidc: '{"issuer":"i","secretName":"../shop/login"}', alb.ingress.kubernetes.io/listen-ports: '[{"HTTPS":443}]'}`+more+`}
+spec: {ingressClassName: pinned, rules: [{host: a.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}`)
+	}
+	for name, more := range map[string]string{
+		"another namespace":          "",
+		"a forged finalizer":         ", finalizers: [group.ingress.k8s.aws/edge]",
+		"a forged owner":             ", ownerReferences: [{apiVersion: v1, kind: Namespace, name: shop, uid: a}]",
+		"a deletion that is claimed": ", generation: 7",
+	} {
+		q := question{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "team", Object: ingress(more)}
+		if a := ask(t, h, q); a.Allowed || !strings.Contains(a.Result.Message, "does not admit Ingresses of namespace team") {
+			t.Errorf("%s: %+v", name, a)
+		}
+		q.Operation, q.Old = admissionv1.Update, ingress("")
+		q.Old["spec"].(map[string]any)["ingressClassName"] = "other"
+		if a := ask(t, h, q); a.Allowed {
+			t.Errorf("%s in an update: %+v", name, a)
+		}
+	}
+	pod := question{Path: webhook.PathPodGate, Operation: admissionv1.Create, Namespace: "team", Object: object(t, "{metadata: {name: a, namespace: shop, labels: {app: web}}, spec: {}}")}
+	if a := ask(t, h, pod); !a.Allowed || len(a.Patch) > 0 {
+		t.Errorf("a pod gets the gate of another namespace: %s", a.Patch)
+	}
+}
+
+// Objects that are no such objects, or hold what nobody expects, are judged without a panic.
+func TestAdmissionSurvivesHostileObjects(t *testing.T) {
+	c := rules(store(t, neighbours))
+	c.Panicked = func() { t.Error("panic") }
+	h := server(c)
+	deep := strings.Repeat(`{"a":`, 9000) + "1" + strings.Repeat("}", 9000)
+	for _, e := range webhook.Endpoints(c) {
+		if e.Path == webhook.PathBindingDefault || e.Path == webhook.PathBinding {
+			continue // they ask AWS, see TestAnswers
+		}
+		for _, raw := range []string{
+			`null`, `[]`, `1`, `"x"`, `{}`, `{"metadata":null,"spec":null}`, `{"spec":{"rules":[null,{"http":null},{"http":{"paths":[null]}}],"defaultBackend":{}}}`,
+			`{"metadata":{"annotations":{"alb.ingress.kubernetes.io/actions.":"x","alb.ingress.kubernetes.io/listen-ports":` + fmt.Sprintf("%q", deep) + `}},"spec":{"ingressClassName":"alb"}}`,
+			`{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[null,{}],"readinessGates":[{}]}}`, deep,
+		} {
+			for _, op := range []string{"CREATE", "UPDATE", "DELETE", "CONNECT", ""} {
+				body := fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"7a6f","operation":%q,"namespace":"shop","object":%s,"oldObject":%s}}`, op, raw, raw)
+				req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, e.Path, strings.NewReader(body))
+				req.Header.Set("Content-Type", "application/json")
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, req)
+				if w.Code >= 500 {
+					t.Errorf("%s %s of %.60s: HTTP %d %s", e.Path, op, raw, w.Code, w.Body)
+				}
+			}
+		}
+	}
+}
+
+// An Ingress of the largest size that the API server takes costs a few times its size, and what is said
+// about it is short and shows as what it is.
+func TestAHugeIngressIsJudgedCheaply(t *testing.T) {
+	var ports []string
+	var paths []any
+	for i := range 1000 {
+		ports = append(ports, fmt.Sprintf(`{"HTTP":%d}`, 10000+i))
+	}
+	for i := range 4000 {
+		paths = append(paths, map[string]any{"path": fmt.Sprintf("/p%d", i), "pathType": "Exact", "backend": map[string]any{"service": map[string]any{"name": "none", "port": map[string]any{"number": 80}}}})
+	}
+	tags := strings.Repeat("aws:\x1b[2J\n=x,", 5000) + "a=b"
+	for name, notes := range map[string]map[string]any{
+		"ports": {"alb.ingress.kubernetes.io/listen-ports": "[" + strings.Join(ports, ",") + "]"},
+		"paths": {"alb.ingress.kubernetes.io/target-type": "ip"},
+		"tags":  {"alb.ingress.kubernetes.io/tags": tags, "alb.ingress.kubernetes.io/inbound-cidrs": strings.Repeat("x\n", 50_000)},
+	} {
+		h := server(rules(store(t, neighbours)))
+		q := question{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "team", Object: map[string]any{
+			"metadata": map[string]any{"name": "huge", "annotations": notes},
+			"spec":     map[string]any{"ingressClassName": "alb", "rules": []any{map[string]any{"host": "a.example.com", "http": map[string]any{"paths": paths}}}},
+		}}
+		size, err := json.Marshal(q.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		a := ask(t, h, q)
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 100<<20 {
+			t.Errorf("%s: %d MiB are allocated for an object of %d KiB", name, used>>20, len(size)>>10)
+		} else {
+			t.Logf("%s: %d MiB for %d KiB", name, used>>20, len(size)>>10)
+		}
+		if len(a.Warnings) > 20 {
+			t.Errorf("%s: %d warnings", name, len(a.Warnings))
+		}
+		for _, w := range a.Warnings {
+			if strings.ContainsFunc(w, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				t.Errorf("%s: %.200q", name, w)
+			}
+		}
+	}
+}
