@@ -53,7 +53,7 @@ func showTree(w io.Writer, d engine.Draft) {
 		fmt.Fprintf(w, "    listener %s:%d\n", protocol, l.Port)
 		for _, r := range l.Rules {
 			then := actionsText(r.Actions)
-			if r.Held {
+			if r.Held != 0 {
 				then = "held: what is live is kept, and without that the answer is 503"
 			}
 			fmt.Fprintf(w, "      %s -> %s%s\n", conditionsText(r), then, from(r.Origin))

@@ -40,15 +40,18 @@ func hold(stack model.Stack, f FailedStep) (model.Stack, bool) {
 		alb.Listeners[i].Rules = slices.Clone(alb.Listeners[i].Rules)
 	}
 	stack.ALB = &alb
-	invalid := f.Class == Invalid && !f.PutOff
+	invalid, why := f.Class == Invalid && !f.PutOff, model.HeldRefused
+	if invalid {
+		why = model.HeldInvalid
+	}
 	s := f.Step
 	switch do := s.Do.(type) {
 	case plan.CreateRule, plan.ModifyRule:
 		its := func(port int32, r model.Rule) bool { return !s.Rule.IsZero() && r.Key(port) == s.Rule }
-		return stack, f.Class == Quota && s.Staged && changeInPlace(alb, its) || invalid && holdRules(alb, its) || stayRules(alb, its)
+		return stack, f.Class == Quota && s.Staged && changeInPlace(alb, its) || invalid && holdRules(alb, model.HeldInvalid, its) || holdRules(alb, model.HeldRefused, its)
 	case plan.CreateTargetGroup:
 		its := func(_ int32, r model.Rule) bool { return forwards(r.Actions, do.Group.ID) }
-		rules := invalid && holdRules(alb, its) || !invalid && stayRules(alb, its)
+		rules := holdRules(alb, why, its)
 		byDefault := holdDefaults(alb, func(l model.Listener) bool { return forwards(l.Default, do.Group.ID) })
 		return stack, rules || byDefault
 	case plan.CreateLoadBalancer:
@@ -68,32 +71,38 @@ func hold(stack model.Stack, f FailedStep) (model.Stack, bool) {
 		}
 		return stack, holdDefaults(alb, its)
 	case plan.SetPriorities:
-		return stack, changeListeners(alb, func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) },
-			func(l *model.Listener) *bool { return &l.KeepOrder })
+		its := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) }
+		return stack, changeListeners(alb, its, func(l *model.Listener) bool { return raise(&l.OrderHeld, model.HeldRefused) })
 	}
 	return stack, false
 }
 
-func holdRules(alb model.ALB, refused func(port int32, r model.Rule) bool) bool {
-	return changeRules(alb, refused, func(r *model.Rule) *bool { return &r.Held })
+// raise adds a reason to hold, and reports whether it was not there.
+func raise(h *model.Held, why model.Held) bool {
+	before := *h
+	*h |= why
+	return *h != before
 }
 
-// stayRules keeps rules as they are in AWS, or leaves them out.
-func stayRules(alb model.ALB, refused func(port int32, r model.Rule) bool) bool {
-	return changeRules(alb, refused, func(r *model.Rule) *bool { return &r.Stays })
+func holdRules(alb model.ALB, why model.Held, refused func(port int32, r model.Rule) bool) bool {
+	return changeRules(alb, refused, func(r *model.Rule) bool { return raise(&r.Held, why) })
 }
 
 // changeInPlace lets rules change in one call, where AWS has no room for the stages between.
 func changeInPlace(alb model.ALB, refused func(port int32, r model.Rule) bool) bool {
-	return changeRules(alb, refused, func(r *model.Rule) *bool { return &r.InPlace })
+	return changeRules(alb, refused, func(r *model.Rule) bool {
+		before := r.InPlace
+		r.InPlace = true
+		return !before
+	})
 }
 
-// changeRules sets a flag of some rules, and reports whether one did not have it.
-func changeRules(alb model.ALB, which func(port int32, r model.Rule) bool, flag func(*model.Rule) *bool) (changed bool) {
+// changeRules changes some rules, and reports whether one was not so before.
+func changeRules(alb model.ALB, which func(port int32, r model.Rule) bool, change func(*model.Rule) bool) (changed bool) {
 	for _, l := range alb.Listeners {
 		for j := range l.Rules {
-			if f := flag(&l.Rules[j]); !*f && which(l.Port, l.Rules[j]) {
-				*f, changed = true, true
+			if which(l.Port, l.Rules[j]) {
+				changed = change(&l.Rules[j]) || changed
 			}
 		}
 	}
@@ -101,19 +110,22 @@ func changeRules(alb model.ALB, which func(port int32, r model.Rule) bool, flag 
 }
 
 func holdDefaults(alb model.ALB, refused func(model.Listener) bool) bool {
-	return changeListeners(alb, refused, func(l *model.Listener) *bool { return &l.DefaultHeld })
+	return changeListeners(alb, refused, func(l *model.Listener) bool { return raise(&l.DefaultHeld, model.HeldRefused) })
 }
 
 func defaultInPlace(alb model.ALB, refused func(model.Listener) bool) bool {
-	return changeListeners(alb, refused, func(l *model.Listener) *bool { return &l.DefaultInPlace })
+	return changeListeners(alb, refused, func(l *model.Listener) bool {
+		before := l.DefaultInPlace
+		l.DefaultInPlace = true
+		return !before
+	})
 }
 
-// changeListeners sets a flag of some listeners, and reports whether one did not have it.
-func changeListeners(alb model.ALB, which func(model.Listener) bool, flag func(*model.Listener) *bool) (changed bool) {
+// changeListeners changes some listeners, and reports whether one was not so before.
+func changeListeners(alb model.ALB, which func(model.Listener) bool, change func(*model.Listener) bool) (changed bool) {
 	for i := range alb.Listeners {
-		l := &alb.Listeners[i]
-		if f := flag(l); !*f && which(*l) {
-			*f, changed = true, true
+		if l := &alb.Listeners[i]; which(*l) {
+			changed = change(l) || changed
 		}
 	}
 	return changed

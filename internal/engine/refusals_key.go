@@ -91,7 +91,7 @@ func ruleKeys(r model.Rule, port int32) (out []stepKey) {
 
 // contentOf is a digest of all that AWS is given of a rule.
 func contentOf(r model.Rule) string {
-	return checkpoint.Digest(r.Conditions, r.Instead, r.Actions, r.Transforms, r.Tags, r.Held, r.Stays, r.InPlace)
+	return checkpoint.Digest(r.Conditions, r.Instead, r.Actions, r.Transforms, r.Tags, r.Held, r.InPlace)
 }
 
 func ruleOf(stack model.Stack, key model.RuleKey) (model.Rule, bool) {

@@ -203,8 +203,8 @@ func (e *Engine) draft(ctx context.Context, v *cluster.View, stack model.Stack, 
 		have.Facts.Secrets = e.given(stack.ID, have)
 		start := e.now()
 		p, more := plan.Make(stack, have, e.Options)
-		if e.Options.StrictGroups && !stack.Hold && slices.ContainsFunc(append(slices.Clone(found), more...), isError) {
-			stack.Hold = true
+		if e.Options.StrictGroups && !stack.Held.Everything && slices.ContainsFunc(append(slices.Clone(found), more...), isError) {
+			stack.Held.Everything = true
 			p, _ = plan.Make(stack, have, e.Options)
 		}
 		e.phase(stack.ID.Kind, Planning, start)

@@ -114,7 +114,7 @@ var Reasons = []Explanation{
 	{QuotaReached, "An AWS quota is reached.", "Ask AWS for a higher quota, or remove what is not needed.", BlocksNothing},
 	{RedirectPortInvalid, "ssl-redirect names a port that is not an HTTPS listener of the group.", "Add the HTTPS port to listen-ports, or correct ssl-redirect.", BlocksNothing},
 	{RejectedByAWS, "AWS refused a value.", "Correct the value that AWS names.", BlocksNothing},
-	{RemovalNotTrusted, "What serves traffic would go although nobody deletes it: most Ingresses get another controller at once, endpoints or nodes are missing as a whole, or a TargetGroupBinding is deleted while requests are sent to its group. What is live stays.", "Bring back what is missing; the message says how to go through with it if it is meant.", BlocksMember},
+	{RemovalNotTrusted, "What serves traffic would go although nobody deletes it: three or more Ingresses that were not edited get another controller at once, endpoints or nodes are missing as a whole, or a TargetGroupBinding is deleted while requests are sent to its group. What is live stays.", "Bring back what is missing; the message says how to go through with it if it is meant.", BlocksMember},
 	{RuleTooLarge, "A rule has more condition values or wildcards, or longer ones, than AWS takes.", "Split the rule, or shorten its values.", BlocksRule},
 	{RuleUnreachable, "Rules of other members that come first answer every request that this rule matches.", "Change the conditions of one of them, or the group.order.", BlocksNothing},
 	{RulesRevoked, "Somebody added rules to a security group that the controller owns; they are taken away.", "Set inbound-cidrs or security-group-prefix-lists, or give the load balancer security groups of your own.", BlocksNothing},

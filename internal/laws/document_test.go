@@ -53,10 +53,10 @@ func TestADocumentStaysTheSameWhileItsPlanIsCarriedOut(t *testing.T) {
 // holdsOneOfSeveral says that something is held while live rules have the same hosts and paths, of
 // which the later ones get no requests. Nothing live says which of these it is that has to be kept.
 func holdsOneOfSeveral(want model.Stack, have observed.Stack) bool {
-	held := len(want.Retained) > 0
+	held := len(want.Held.Members) > 0
 	if want.ALB != nil {
 		for _, l := range want.ALB.Listeners {
-			held = held || slices.ContainsFunc(l.Rules, func(r model.Rule) bool { return r.Held })
+			held = held || slices.ContainsFunc(l.Rules, func(r model.Rule) bool { return r.Held != 0 })
 		}
 	}
 	if lb := have.Live(model.LoadBalancerID); held && lb != nil {

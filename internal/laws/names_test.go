@@ -95,15 +95,15 @@ func valid(t *testing.T, seed uint64, want model.Stack, have observed.Stack) {
 // holds says that something is kept as it was, so that an old target group may stand beside the new
 // one that has its id.
 func holds(s model.Stack) bool {
-	if s.Hold || len(s.Retained) > 0 || s.ALB == nil {
+	if s.Held.Everything || len(s.Held.Members) > 0 || s.ALB == nil {
 		return true
 	}
 	for _, l := range s.ALB.Listeners {
-		if l.DefaultHeld {
+		if l.DefaultHeld != 0 {
 			return true
 		}
 		for _, r := range l.Rules {
-			if r.Held {
+			if r.Held != 0 {
 				return true
 			}
 		}

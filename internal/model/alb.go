@@ -132,15 +132,15 @@ type Listener struct {
 	Port int32
 	// TLS is nil for plain HTTP.
 	TLS *TLS
-	// Default is what happens when no rule matches. DefaultHeld keeps the live default action.
+	// Default is what happens when no rule matches. DefaultHeld keeps the live one.
 	Default     []Action
-	DefaultHeld bool
+	DefaultHeld Held
 	// DefaultInPlace changes the default action in one call, without stages that a quota has no room for.
 	DefaultInPlace bool
 	DefaultOf      finding.Origin
 	Rules          []Rule // in order of precedence; priorities are 1, 2, 3, …
-	// KeepOrder is set while AWS refuses to reorder the rules: none is moved.
-	KeepOrder  bool
+	// OrderHeld is set while AWS refuses to reorder the rules: none is moved.
+	OrderHeld  Held
 	Attributes map[string]string
 	// AttributesOf is who asks for attributes.
 	AttributesOf []finding.Origin

@@ -16,10 +16,6 @@ type FrontNLB struct {
 	Attributes map[string]string
 	Tags       map[string]string
 	Listeners  []FrontListener // ascending by port
-	// Hold keeps it as it is live, because what is wished of it cannot be read.
-	Hold bool
-	// Partial says that members which cannot be read may want further ports; none is taken away.
-	Partial bool
 	// Of is where it was asked for, Origins where its settings were, by field name.
 	Of      finding.Origin
 	Origins map[string]finding.Origin
@@ -53,9 +49,6 @@ func SubnetQuestion(c SubnetChoice, scheme Scheme, nlb bool) AskSubnets {
 func GroupQuestion(g GroupsGiven) AskGroups { return AskGroups{Refs: joinRefs(g.Refs), List: g.Refs} }
 
 func (f *FrontNLB) questions() []Question {
-	if f == nil || f.Hold {
-		return nil
-	}
 	out := []Question{SubnetQuestion(f.Subnets, f.Scheme, true)}
 	if f.Groups != nil {
 		out = append(out, GroupQuestion(*f.Groups))

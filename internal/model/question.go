@@ -128,8 +128,10 @@ func (s Stack) Questions() []Question {
 	if g, ok := s.ALB.SecurityGroups.(GroupsGiven); ok {
 		add(GroupQuestion(g))
 	}
-	for _, q := range s.Front.questions() {
-		add(q)
+	if s.Front != nil && !s.Held.Frontend {
+		for _, q := range s.Front.questions() {
+			add(q)
+		}
 	}
 	for _, q := range s.ALB.AddOns.questions() {
 		add(q)

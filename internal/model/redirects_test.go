@@ -13,7 +13,7 @@ func plainOptimize(l Listener, s Shadowing) []Rule {
 	for _, r := range l.Rules {
 		target, isRedirect := redirectOf(r)
 		switch {
-		case r.Held:
+		case r.Held != 0:
 		case isRedirect && redirectsToItself(l, r, target):
 			continue
 		case slices.ContainsFunc(earlier, func(e Rule) bool { return shadows(e, r, s) }):
@@ -38,7 +38,10 @@ func TestOptimizeIsAsIfEachRuleWasComparedWithEachRedirect(t *testing.T) {
 		}
 		l := Listener{Port: 80}
 		for range r.IntN(12) {
-			rule := Rule{Held: r.IntN(10) == 0, Actions: []Action{Forward{}}}
+			rule := Rule{Actions: []Action{Forward{}}}
+			if r.IntN(10) == 0 {
+				rule.Held = HeldInvalid
+			}
 			if r.IntN(2) == 0 {
 				rule.Actions = []Action{Redirect{Host: "x", Status: "HTTP_301"}}
 			}

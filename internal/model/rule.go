@@ -17,14 +17,10 @@ type Rule struct {
 	Tags       map[string]string
 	Origin     finding.Origin
 	Member     finding.Ref
-	// Held says that the rule could not be built, or that its member is blocked: a live rule
-	// with the same hosts and paths is kept as it is; without one a fixed 503 takes its place.
-	Held bool
-	// Instead are the conditions of that 503 where Conditions are more than AWS takes.
+	// Held keeps a live rule with the same hosts and paths as it is.
+	Held Held
+	// Instead are the conditions of the 503 in place of a held rule where Conditions are more than AWS takes.
 	Instead []Condition
-	// Stays is set while AWS refuses to make or change the rule, whatever its values, or refuses even
-	// the 503 of a held one: a live form of it stays as it is, and without one it is left out.
-	Stays bool
 	// InPlace changes a live form of the rule in one call, without stages that a quota has no room for.
 	InPlace bool
 }

@@ -24,7 +24,7 @@ func Optimize(l Listener, s Shadowing) []Rule {
 	var kept []Rule
 	earlier := redirects{shadowing: s}
 	for _, r := range l.Rules {
-		if r.Held {
+		if r.Held.Has(HeldInvalid) {
 			kept = append(kept, r)
 			continue
 		}

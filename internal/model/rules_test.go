@@ -35,7 +35,7 @@ func names(rules []model.Rule) string {
 
 func TestOptimize(t *testing.T) {
 	held := rule("held", nil, path("/*"))
-	held.Held, held.Actions = true, nil
+	held.Held, held.Actions = model.HeldInvalid, nil
 	auth := rule("auth", toHTTPS, path("/*"))
 	auth.Actions = []model.Action{model.AuthCognito{}, toHTTPS}
 	regexHost := model.HostHeader{Regex: []string{"^a.*$"}}

@@ -71,29 +71,20 @@ type Stack struct {
 	Front *FrontNLB
 	// TargetGroups in ascending order of ID.
 	TargetGroups []TargetGroup
-	// Certificates that are requested for members, ascending by ID. With CertificatesPartial members
-	// that cannot be read may want others; none is deleted.
-	Certificates        []ManagedCertificate
-	CertificatesPartial bool
-	// Partial says what of the wish is not complete, because a member that may have had its part in
-	// what is live cannot be read.
-	Partial Partial
+	// Certificates that are requested for members, ascending by ID.
+	Certificates []ManagedCertificate
+	// Held are the parts that stay as they are live.
+	Held HeldParts
 	// Contested reports that members disagree on something that the load balancer has once, or that
 	// what one of them says about it cannot be read. Then the live value decides (the incumbent):
 	// translate again with what is observed.
 	Contested bool
 	// Compare are questions whose answers tell which of the contested values is live.
 	Compare []Question
-	// Retained are objects that contribute nothing to the desired state, and keep rules of their own
-	// that are live.
-	Retained []Retained
 	// Members are the objects that make up the stack, in group order, the held ones included.
 	Members []Member
 	// Leaving are objects that carry the stack's finalizer but do not belong to it any more.
 	Leaving []Member
-	// Hold keeps the whole stack as it is live: nothing is made, changed or deleted. Set by a
-	// finding that blocks the stack, or when every member is blocked.
-	Hold bool
 	// DeletionGuard is set when a member under deletion asked for deletion protection; the load
 	// balancer must then not be deleted.
 	DeletionGuard *finding.Finding
@@ -105,13 +96,6 @@ type Stack struct {
 
 // Empty says that the stack wants nothing to exist.
 func (s Stack) Empty() bool { return s.ALB == nil }
-
-// Partial says which parts of a wish are not complete. What such a part does not wish for stays as
-// it is live, since a guess could take it from the member that cannot be read.
-type Partial struct {
-	// Tags: a member may want tags that are not wished for.
-	Tags bool
-}
 
 // Member is an object that takes part in a stack.
 type Member struct {
@@ -135,21 +119,4 @@ type BackendGroupUse struct {
 	OthersLive bool
 	// Tags are those wanted on the group besides the tracking tags.
 	Tags map[string]string
-}
-
-// Retained is an object that is not accepted (any more), or cannot be read, and whose load balancer is
-// there. It keeps at most live rules of its own: those that forward only to target groups that carry
-// its tag, and those that do what it translates to now; and these only while no accepted member wants
-// a rule with the same conditions. Nothing else of it counts.
-type Retained struct {
-	Member finding.Ref
-	// All keeps all of its own rules; otherwise only those with the conditions of Rules.
-	All bool
-	// ForeignHosts are hosts that belong to other namespaces; none of its rules for them is kept.
-	ForeignHosts []string
-	// Redirects keeps listeners that do nothing but redirect: it is served, and may have asked for them.
-	Redirects bool
-	// Rules are its rules as far as they can be translated. Those that forward to no target group of the
-	// stack carry no tag of a member, and are known by their conditions and actions.
-	Rules []Rule
 }

@@ -30,7 +30,7 @@ func Unreachable(rules []Rule) []Covered {
 	var out []Covered
 	c := covering{rules: rules, hosts: map[string]*pathsSeen{}, ends: map[string]*pathsSeen{}}
 	for i, r := range rules {
-		if by, ok := c.find(r); ok && !r.Held {
+		if by, ok := c.find(r); ok && r.Held == 0 {
 			out = append(out, Covered{i, by})
 		}
 		c.note(i)
@@ -59,7 +59,7 @@ func (c *covering) find(r Rule) (by int, found bool) {
 // note adds a rule to those that come before the next ones.
 func (c *covering) note(i int) {
 	r := c.rules[i]
-	if r.Held || !slices.ContainsFunc(r.Conditions, isHostOrPath) || slices.ContainsFunc(r.Conditions, func(x Condition) bool { return !isHostOrPath(x) }) {
+	if r.Held != 0 || !slices.ContainsFunc(r.Conditions, isHostOrPath) || slices.ContainsFunc(r.Conditions, func(x Condition) bool { return !isHostOrPath(x) }) {
 		return
 	}
 	hosts, paths := patternsOf(r)

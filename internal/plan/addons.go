@@ -90,7 +90,7 @@ func (b *builder) resolveAddOns() {
 		b.webACL = &got.ARN
 		return
 	}
-	b.held = b.held || b.live == nil
+	b.want.Held.Creation = b.want.Held.Creation || b.live == nil
 }
 
 // planAddOns ties the load balancer to other services. What does not answer there holds up nothing
@@ -100,7 +100,7 @@ func (b *builder) planAddOns() {
 		w := b.want.ALB.AddOns.WebACL
 		b.unanswered(webACLAddress, w.Of, SetWebACL{LoadBalancer: loadBalancerAddress}, *b.aclFault)
 	}
-	if b.held && b.live == nil {
+	if b.want.Held.Creation && b.live == nil {
 		return
 	}
 	plans := []func(){b.planWebACL, b.planClassicACL, b.planProtection}
@@ -228,7 +228,7 @@ func (b *builder) unanswered(a Address, of finding.Origin, do Action, fault obse
 	if fault.Again > 0 {
 		again = fault.Again
 	}
-	if b.held && b.live == nil {
+	if b.want.Held.Creation && b.live == nil {
 		f.Blocks = finding.BlocksStack
 		f.Message += ", and without it the load balancer is not made"
 	} else {

@@ -103,7 +103,7 @@ func (b *builder) sameALBGroup(w model.TargetGroup, h observed.TargetGroup) bool
 // removeALBGroup deletes a target group of type alb that nothing uses any more, when its target has
 // gone.
 func (b *builder) removeALBGroup(g observed.TargetGroup, after []StepID) {
-	if b.frontStays() || b.want.Front != nil && b.want.Front.Partial {
+	if b.frontStays() || b.want.Front != nil && b.want.Held.FrontendPorts {
 		return
 	}
 	targets, known := b.albTargets(g.ARN)

@@ -27,5 +27,5 @@ func ownBindings(want model.Stack, have observed.Stack) []observed.Binding {
 func hasNamespace(want model.Stack, namespace string) bool {
 	in := func(m model.Member) bool { return m.Ref.Namespace == namespace }
 	return slices.ContainsFunc(want.Members, in) || slices.ContainsFunc(want.Leaving, in) ||
-		slices.ContainsFunc(want.Retained, func(r model.Retained) bool { return r.Member.Namespace == namespace })
+		slices.ContainsFunc(want.Held.Members, func(r model.HeldMember) bool { return r.Member.Namespace == namespace })
 }

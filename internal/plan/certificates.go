@@ -191,10 +191,10 @@ func (b *builder) heldHosts(l model.Listener, live *observed.Listener, blocked [
 			out = append(out, c.Hosts...)
 		}
 	}
-	if l.DefaultHeld || held[l.DefaultOf.Object] {
+	if l.DefaultHeld != 0 || held[l.DefaultOf.Object] {
 		out = append(out, "")
 	}
-	if live != nil && len(b.want.Retained) > 0 {
+	if live != nil && len(b.want.Held.Members) > 0 {
 		for i := range live.Rules {
 			if r := &live.Rules[i]; b.retains(r) != nil {
 				add(model.Rule{Conditions: r.Conditions})

@@ -16,7 +16,7 @@ const unusedWait = 5 * time.Second
 
 // removeOwnCertificates deletes what no listener uses any more.
 func (b *builder) removeOwnCertificates(after []StepID) {
-	if !b.opt.ManageCertificates || b.want.CertificatesPartial {
+	if !b.opt.ManageCertificates || b.want.Held.Certificates {
 		return
 	}
 	if f := b.unread(model.AskOwnCertificates{}); f != nil && b.want.Empty() {

@@ -52,14 +52,14 @@ func Describe(want model.Stack, have observed.Stack, opt Options) *Document {
 	b := newBuilder(want, have, opt)
 	d := describer{builder: b, doc: &Document{ID: want.ID.String(), Resources: map[ResourceType]map[string]any{}}}
 	switch {
-	case want.Hold:
+	case want.Held.Everything:
 		return nil
 	case want.Empty():
 		return d.doc
 	}
 	d.assumeCertificates()
 	b.resolve()
-	if b.held || len(b.plan.Asks) > 0 {
+	if b.want.Held.Creation || len(b.plan.Asks) > 0 {
 		return nil
 	}
 	d.securityGroup()

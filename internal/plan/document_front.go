@@ -60,7 +60,7 @@ func (d *describer) frontNLB() {
 			TargetARN: loadBalancerToken(model.LoadBalancerID), TargetPort: l.Target,
 		}
 	}
-	if live == nil || !w.Partial {
+	if live == nil || !d.want.Held.FrontendPorts {
 		return
 	}
 	for i := range live.Listeners {

@@ -119,7 +119,7 @@ func (d *describer) wishedGroup(w model.TargetGroup) {
 		AddressType: w.AddressType, VPC: d.opt.VPC,
 	}
 	switch {
-	case d.groupsUnsure:
+	case d.want.Held.SecurityGroups:
 		// The rules that a live binding has stay, and are not told.
 	case w.Binding.Managed:
 		spec.Networking = &networkingSpec{}

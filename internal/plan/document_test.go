@@ -15,7 +15,7 @@ import (
 
 // heldWish is a stack of which much is held, and heldWorld what is live of it.
 func heldWish() model.Stack {
-	rule := func(path string, held bool) model.Rule {
+	rule := func(path string, held model.Held) model.Rule {
 		return model.Rule{
 			Conditions: []model.Condition{model.PathPattern{Values: []string{path}}}, Held: held, Member: testMember,
 			Actions: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "g1"}}}}},
@@ -29,14 +29,15 @@ func heldWish() model.Stack {
 				Name: "sg", Ingress: []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "0.0.0.0/0"}},
 			}},
 			Listeners: []model.Listener{
-				{Port: 80, Default: []model.Action{notFound}, Members: []finding.Ref{testMember}, Rules: []model.Rule{rule("/a", false), rule("/b", true), rule("/c", true)}},
+				{Port: 80, Default: []model.Action{notFound}, Members: []finding.Ref{testMember}, Rules: []model.Rule{rule("/a", 0), rule("/b", model.HeldInvalid), rule("/c", model.HeldInvalid)}},
 				{Port: 443, Default: []model.Action{notFound}, Members: []finding.Ref{testMember}, TLS: &model.TLS{
 					Policy: "new", Certificates: []model.CertChoice{model.CertARNs{Member: testMember, ARNs: []string{"arn:cert"}}},
 					MutualAuth: &model.MutualAuth{Mode: verify, TrustStore: "gone"},
 				}},
 			},
 		},
-		Front:        &model.FrontNLB{Hold: true},
+		Front:        &model.FrontNLB{},
+		Held:         model.HeldParts{Frontend: true},
 		TargetGroups: []model.TargetGroup{{ID: "g1", Name: "g1", Type: model.IPTargets, Port: 80, Protocol: "HTTP"}},
 		BackendGroup: model.BackendGroupUse{Needed: true},
 	}
@@ -102,7 +103,7 @@ func TestADocumentHasWhatIsHeldAsItIsKept(t *testing.T) {
 
 func TestADocumentOfNothing(t *testing.T) {
 	held, empty, homeless, strange := heldWish(), heldWish(), heldWish(), heldWish()
-	held.Hold = true
+	held.Held.Everything = true
 	empty.ALB, empty.TargetGroups = nil, nil
 	homeless.ALB.Subnets = model.SubnetsNamed{Refs: []string{"gone"}}
 	strange.ALB.AddOns.WebACL = &model.WebACL{Name: "gone"}

@@ -23,9 +23,7 @@ func frontListenerAddress(port int32) Address {
 
 // front is what the plan knows of the network load balancer in front.
 type front struct {
-	live *observed.LoadBalancer
-	// held says that what is wished of it cannot be resolved; it stays as it is.
-	held    bool
+	live    *observed.LoadBalancer
 	subnets []string
 	groups  []GroupID
 	// postponed are ALB listeners to be deleted once nothing leads to them any more.
@@ -42,30 +40,30 @@ func (b *builder) isFront(lb *observed.LoadBalancer) bool {
 	if lb.ResourceID != model.FrontendNLBID || lb.Type != networkType {
 		return false
 	}
-	return b.want.Hold || w != nil && (w.Hold || w.Scheme == lb.Scheme)
+	return b.want.Held.Everything || w != nil && (b.want.Held.Frontend || w.Scheme == lb.Scheme)
 }
 
 // frontStays says that nothing about the one in front may change.
 func (b *builder) frontStays() bool {
-	return b.want.Front != nil && (b.want.Front.Hold || b.front.held)
+	return b.want.Front != nil && (b.want.Held.Frontend)
 }
 
 // showsFront says whether its name is to be shown.
 func (b *builder) showsFront() bool {
-	return b.want.Front != nil && (b.front.live != nil || !b.frontStays() && !b.held)
+	return b.want.Front != nil && (b.front.live != nil || !b.frontStays() && !b.want.Held.Creation)
 }
 
 // resolveFront settles subnets, addresses and groups. A choice that fails holds it alone.
 func (b *builder) resolveFront() {
 	w := b.want.Front
-	if w == nil || w.Hold {
+	if w == nil || b.want.Held.Frontend {
 		return
 	}
 	fault := func(f finding.Finding) {
 		f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
 		f.Message += ", so the network load balancer in front stays as it is"
 		b.found.Add(f)
-		b.front.held = true
+		b.want.Held.Frontend = true
 	}
 	if _, discovered := w.Subnets.(model.SubnetsDiscovered); discovered && b.front.live != nil {
 		b.front.subnets = b.front.live.Subnets
@@ -126,13 +124,13 @@ func (b *builder) holdUnreadFront(f observed.Fault, of finding.Origin) {
 	if of.Object.IsZero() {
 		of = b.want.Front.Of
 	}
-	b.front.held = true
+	b.want.Held.Frontend = true
 	b.tellUnread(f, "the network load balancer in front stays as it is", finding.BlocksNothing, of)
 }
 
 // opensFront says whether a rule opens a live port of it that stays although it is not wished for.
 func (b *builder) opensFront(r model.IngressRule) bool {
-	return b.front.live != nil && (b.frontStays() || b.want.Front != nil && b.want.Front.Partial) &&
+	return b.front.live != nil && (b.frontStays() || b.want.Front != nil && b.want.Held.FrontendPorts) &&
 		slices.ContainsFunc(b.front.live.Listeners, func(l observed.Listener) bool { return l.Port == r.From && l.Port == r.To })
 }
 
@@ -147,7 +145,7 @@ func (b *builder) planFront(after []StepID) {
 	for _, l := range w.Listeners {
 		steps = append(steps, b.planFrontListener(l, nlb)...)
 	}
-	if b.front.live != nil && !w.Partial {
+	if b.front.live != nil && !b.want.Held.FrontendPorts {
 		for _, l := range b.front.live.Listeners {
 			if slices.ContainsFunc(w.Listeners, func(x model.FrontListener) bool { return x.Port == l.Port }) {
 				continue

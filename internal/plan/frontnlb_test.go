@@ -108,18 +108,18 @@ func TestTheOneInFrontBecomesWhatIsWishedAndLeavesNothing(t *testing.T) {
 func TestWhatCannotBeReadOfTheOneInFrontHoldsItAlone(t *testing.T) {
 	first := claimed(wishOf(ruleTo("/*", "g1")))
 	have := converge(t, fronted(first, model.InternetFacing, map[int32]int32{80: 80}), observed.Stack{Facts: frontFacts()})
-	for name, edit := range map[string]func(*model.FrontNLB){
-		"held":            func(f *model.FrontNLB) { f.Hold = true },
-		"missing subnets": func(f *model.FrontNLB) { f.Subnets = model.SubnetsNamed{Refs: []string{"subnet-x"}} },
-		"missing group":   func(f *model.FrontNLB) { f.Groups = &model.GroupsGiven{Refs: []string{"sg-x"}} },
-		"too few addresses": func(f *model.FrontNLB) {
+	for name, edit := range map[string]func(s *model.Stack, f *model.FrontNLB){
+		"held":            func(s *model.Stack, _ *model.FrontNLB) { s.Held.Frontend = true },
+		"missing subnets": func(_ *model.Stack, f *model.FrontNLB) { f.Subnets = model.SubnetsNamed{Refs: []string{"subnet-x"}} },
+		"missing group":   func(_ *model.Stack, f *model.FrontNLB) { f.Groups = &model.GroupsGiven{Refs: []string{"sg-x"}} },
+		"too few addresses": func(_ *model.Stack, f *model.FrontNLB) {
 			f.Addresses = []string{"eipalloc-1"}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := fronted(claimed(wishOf(ruleTo("/*", "g1"), ruleTo("/b", "g2"))), model.Internal, nil)
-			edit(want.Front)
-			if want.Front.Hold {
+			edit(&want, want.Front)
+			if want.Held.Frontend {
 				want.Front.Scheme = model.InternetFacing
 			}
 			p := settled(t, want, &have, func(string) string { return "healthy" })
@@ -139,7 +139,7 @@ func TestThePortsOfMembersThatCannotBeReadStay(t *testing.T) {
 	want := fronted(claimed(wishOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80, 8080: 80})
 	have := converge(t, want, observed.Stack{Facts: frontFacts()})
 	want = fronted(claimed(wishOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80})
-	want.Front.Partial = true
+	want.Held.FrontendPorts = true
 	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, model.IngressRule{Protocol: "tcp", From: 8080, To: 8080, CIDR: "10.0.0.0/8"})
 	if p := settled(t, want, &have, func(string) string { return "healthy" }); !p.Empty() {
 		t.Errorf("want no steps, got\n%s", p.Text())

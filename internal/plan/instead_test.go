@@ -16,7 +16,7 @@ func TestAHeldRuleIsMadeOfWhatFits(t *testing.T) {
 	large.Conditions = append(large.Conditions, model.SourceIP{CIDRs: []string{"10.0.0.0/8", "11.0.0.0/8", "12.0.0.0/8", "13.0.0.0/8", "14.0.0.0/8"}})
 	live := converge(t, claimed(wishOf(large, ruleTo("/*", "g2"))), observed.Stack{Facts: testFacts()})
 	held := large
-	held.Held, held.Actions, held.Instead = true, nil, large.Conditions[:1]
+	held.Held, held.Actions, held.Instead = model.HeldInvalid, nil, large.Conditions[:1]
 	if p := settled(t, claimed(wishOf(held, ruleTo("/*", "g2"))), &live, func(string) string { return "healthy" }); !p.Empty() {
 		t.Errorf("the live rule is touched:\n%s", p.Text())
 	}

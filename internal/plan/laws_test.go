@@ -65,11 +65,14 @@ func randomWish(r *rand.Rand) model.Stack {
 			if slices.ContainsFunc(l.Rules, func(o model.Rule) bool { return sameConditions(o.Conditions, cs) }) {
 				continue
 			}
-			l.Rules = append(l.Rules, model.Rule{
+			rule := model.Rule{
 				Conditions: cs, Actions: forward(), Member: testMember,
 				Origin: finding.Origin{Object: testMember, Field: fmt.Sprintf("rule %d", len(l.Rules))},
-				Held:   r.IntN(12) == 0,
-			})
+			}
+			if r.IntN(12) == 0 {
+				rule.Held = model.HeldInvalid
+			}
+			l.Rules = append(l.Rules, rule)
 		}
 		alb.Listeners = append(alb.Listeners, l)
 	}

@@ -45,13 +45,11 @@ type rulePlan struct {
 	key string
 	// wished are the actions as the member wrote them.
 	wished []model.Action
-	// held says that the rule is not what its member wished; kept is then the live rule whose
-	// action stays, nil if there is none.
-	held bool
+	// kept is the live rule that a held one keeps, nil if there is none.
 	kept *observed.Rule
-	// valid is set for a held rule whose values are good, and that AWS refuses for another reason.
-	valid bool
 }
+
+func (p *rulePlan) held() bool { return p.wish.Held != 0 }
 
 // planListeners makes listeners fit in ascending order of their ports.
 func (b *builder) planListeners(lb []StepID, groups map[string][]StepID) {

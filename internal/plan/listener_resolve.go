@@ -87,7 +87,10 @@ func (b *builder) resolveRules(l *listenerPlan, blocked []finding.Ref) {
 			l.redirectsAll = true
 		}
 	}
-	if l.wish.DefaultHeld || l.ownDefault && slices.Contains(blocked, l.wish.DefaultOf.Object) || b.unresolved(l.wish.Default, l.wish.DefaultOf) {
+	if l.ownDefault && slices.Contains(blocked, l.wish.DefaultOf.Object) || b.unresolved(l.wish.Default, l.wish.DefaultOf) {
+		l.wish.DefaultHeld |= model.HeldInvalid
+	}
+	if l.wish.DefaultHeld != 0 {
 		l.ownDefault = false
 		l.defaults = []model.Action{notFound}
 		if l.live != nil {
@@ -96,9 +99,11 @@ func (b *builder) resolveRules(l *listenerPlan, blocked []finding.Ref) {
 	}
 	l.defaults = b.resolved(l.defaults)
 	for _, r := range l.wish.Rules {
-		faulty := r.Held || slices.Contains(blocked, r.Member) || b.unresolved(r.Actions, r.Origin)
-		p := rulePlan{wish: r, wished: r.Actions, held: faulty || r.Stays, valid: !faulty}
-		if !p.held {
+		if r.Held.Has(model.HeldInvalid) || slices.Contains(blocked, r.Member) || b.unresolved(r.Actions, r.Origin) {
+			r.Held |= model.HeldInvalid
+		}
+		p := rulePlan{wish: r, wished: r.Actions}
+		if !p.held() {
 			p.wish.Actions = b.resolved(p.wish.Actions)
 		}
 		l.rules = append(l.rules, p)
@@ -112,7 +117,7 @@ func (b *builder) resolveRules(l *listenerPlan, blocked []finding.Ref) {
 	b.tellUnreachable(l)
 	b.keep(l.defaults)
 	for _, r := range l.rules {
-		if r.held {
+		if r.held() {
 			b.keep(r.wish.Actions)
 		}
 	}

@@ -62,7 +62,7 @@ func (b *builder) noteForwards() {
 		note(b.forwarded, l.defaults)
 		for _, r := range l.rules {
 			note(b.forwarded, r.wish.Actions)
-			if r.held {
+			if r.held() {
 				note(b.heldOnly, r.wished)
 			}
 		}

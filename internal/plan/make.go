@@ -18,7 +18,7 @@ func Make(want model.Stack, have observed.Stack, opt Options) (Plan, finding.Lis
 	b := newBuilder(want, have, opt)
 	b.claim()
 	switch {
-	case want.Hold || b.guarded():
+	case want.Held.Everything || b.guarded():
 		// What is live stays; nothing is made. Members that left need not wait for the others.
 		if len(want.Members) > 0 {
 			b.releaseAll(b.holders())
@@ -33,7 +33,7 @@ func Make(want model.Stack, have observed.Stack, opt Options) (Plan, finding.Lis
 		b.build()
 	}
 	b.plan.Known = b.known
-	if lb := have.Live(model.LoadBalancerID); lb != nil || !want.Empty() && !want.Hold && !b.held {
+	if lb := have.Live(model.LoadBalancerID); lb != nil || !want.Empty() && !want.Held.Everything && !b.want.Held.Creation {
 		b.plan.LoadBalancer = loadBalancerAddress
 	}
 	if b.showsFront() {
@@ -68,28 +68,23 @@ type builder struct {
 	liveGroups map[string]observed.TargetGroup
 	// kept are ARNs of target groups that held rules use, and so must not be deleted.
 	kept map[string]bool
-	// held says that nothing can be made for want of a choice or of a rule to serve.
-	held bool
 
-	subnets []string
-	groups  []GroupID
-	// groupsUnsure says that the wished groups do not exist: the live ones stay, and the rules of
-	// nodes and pods that go with them.
-	groupsUnsure bool
-	webACL       *string         // resolved; nil: left as it is
-	aclFault     *observed.Fault // why the wished web ACL is not known
-	listeners    []listenerPlan
-	front        front
-	own          map[string]string   // ARNs of managed certificates that serve, by id
-	ownKept      map[string]bool     // ARNs of those that must not be deleted
-	records      map[string]bool     // names of DNS records that the plan makes or removes
-	opened       map[int32]StepID    // steps that open and shut ports of the managed group
-	later        []Step              // that wait for something, and that nothing depends on
-	freedBy      map[string][]StepID // steps after which nothing forwards to a target group, by its ARN
-	retained     *retention
-	waiting      map[string]bool          // keys of waits
-	owners       map[string][]finding.Ref // of live target groups, by ARN
-	ruleOwners   map[string][]finding.Ref // of live rules that go, by ARN
+	subnets    []string
+	groups     []GroupID
+	webACL     *string         // resolved; nil: left as it is
+	aclFault   *observed.Fault // why the wished web ACL is not known
+	listeners  []listenerPlan
+	front      front
+	own        map[string]string   // ARNs of managed certificates that serve, by id
+	ownKept    map[string]bool     // ARNs of those that must not be deleted
+	records    map[string]bool     // names of DNS records that the plan makes or removes
+	opened     map[int32]StepID    // steps that open and shut ports of the managed group
+	later      []Step              // that wait for something, and that nothing depends on
+	freedBy    map[string][]StepID // steps after which nothing forwards to a target group, by its ARN
+	retained   *retention
+	waiting    map[string]bool          // keys of waits
+	owners     map[string][]finding.Ref // of live target groups, by ARN
+	ruleOwners map[string][]finding.Ref // of live rules that go, by ARN
 }
 
 func newBuilder(want model.Stack, have observed.Stack, opt Options) *builder {
@@ -154,7 +149,7 @@ func (b *builder) matchLive() {
 	for i := range b.have.LoadBalancers {
 		lb := &b.have.LoadBalancers[i]
 		fits := !b.want.Empty() && lb.ResourceID == model.LoadBalancerID && lb.Type == "application" && lb.Scheme == b.want.ALB.Scheme
-		if b.want.Hold || b.want.Empty() && len(b.want.Retained) > 0 {
+		if b.want.Held.Everything || b.want.Empty() && len(b.want.Held.Members) > 0 {
 			fits = lb.ResourceID == model.LoadBalancerID
 		}
 		switch {
@@ -211,7 +206,7 @@ func (b *builder) pick(first, second *observed.LoadBalancer) *observed.LoadBalan
 	if len(second.Listeners) > len(first.Listeners) {
 		first, second = second, first
 	}
-	if !b.want.Hold && len(b.want.Members) > 0 {
+	if !b.want.Held.Everything && len(b.want.Members) > 0 {
 		b.found.Add(finding.Finding{
 			Object: b.want.Members[0].Ref, Reason: finding.LoadBalancerDoubled, Severity: finding.Warning,
 			Message: fmt.Sprintf("load balancers %s and %s both carry the tags of %s; the first is served, the second is left alone", first.ARN, second.ARN, b.want.ID),
@@ -294,7 +289,7 @@ func (b *builder) claimsOf(members ...finding.Ref) []StepID {
 func (b *builder) build() {
 	b.resolveOwnCertificates()
 	b.resolve()
-	if b.held {
+	if b.want.Held.Creation {
 		b.releaseAll(b.holders())
 		b.planAddOns()
 		b.waitLater()
@@ -320,15 +315,15 @@ func (b *builder) build() {
 	b.waitLater()
 }
 
-// resolve makes the choices that the wish leaves open, and fills in what is held.
+// resolve makes the choices that the wish leaves open, and completes what is held.
 func (b *builder) resolve() {
 	b.resolveSubnets()
 	b.resolveGroups()
 	b.resolveListeners()
 	b.resolveAddOns()
 	b.resolveFront()
-	if b.live == nil && !b.held && !b.serves() {
-		b.held = true
+	if b.live == nil && !b.serves() {
+		b.want.Held.Creation = true
 	}
 }
 
@@ -345,7 +340,7 @@ func (b *builder) serves() bool {
 			return true
 		}
 		for _, r := range l.rules {
-			if r.held {
+			if r.held() {
 				held++
 				continue
 			}
@@ -394,7 +389,7 @@ func changesOf(prefix string, put map[string]string, have map[string]string) []C
 // retag plans the change of a resource's tags, if there is one.
 func (b *builder) retag(a Address, want Tags, have map[string]string, legacy bool, after []StepID, blames []finding.Ref) StepID {
 	put, remove := b.tagDrift(want, have, legacy)
-	if b.want.Partial.Tags {
+	if b.want.Held.Tags {
 		remove = nil
 	}
 	if len(put) == 0 && len(remove) == 0 {

@@ -155,7 +155,7 @@ func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 
 func TestNothingIsMadeWhenEveryRuleIsHeld(t *testing.T) {
 	bad := ruleTo("/b", "g2")
-	bad.Held = true
+	bad.Held = model.HeldInvalid
 	p, _ := Make(wishOf(bad), observed.Stack{Facts: testFacts()}, testOptions)
 	if got, want := stepIDs(p), "claim finalizer/Ingress shop/web"; got != want {
 		t.Errorf("want\n%s\ngot\n%s", want, got)
@@ -164,7 +164,7 @@ func TestNothingIsMadeWhenEveryRuleIsHeld(t *testing.T) {
 
 func TestNoTargetGroupIsMadeForAHeldRuleAlone(t *testing.T) {
 	bad := ruleTo("/b", "g2")
-	bad.Held = true
+	bad.Held = model.HeldInvalid
 	p, _ := Make(claimed(wishOf(ruleTo("/a", "g1"), bad)), observed.Stack{Facts: testFacts()}, testOptions)
 	if ids := stepIDs(p); strings.Contains(ids, "g2") || !strings.Contains(ids, "create target-group/g1") {
 		t.Errorf("want g1 and not g2, got\n%s", ids)

@@ -208,7 +208,7 @@ func TestRulesArePairedAsIfEachWasComparedWithEach(t *testing.T) {
 		for i := range r.IntN(8) {
 			p := &rulePlan{wish: model.Rule{Conditions: conditions(), Actions: action()}}
 			if len(live) > 0 && r.IntN(8) == 0 {
-				p.held = true
+				p.wish.Held = model.HeldInvalid
 				p.keep(&live[r.IntN(len(live))])
 			}
 			desired = append(desired, ruleChange{plan: p, priority: int32(i + 1)})

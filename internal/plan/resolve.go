@@ -41,7 +41,7 @@ func (b *builder) resolveSubnets() {
 			b.tellUnread(*f, "the load balancer keeps its subnets", finding.BlocksNothing, of)
 			return
 		}
-		b.held = true
+		b.want.Held.Creation = true
 		b.tellUnread(*f, "no load balancer is made", finding.BlocksStack, of)
 		return
 	}
@@ -63,7 +63,7 @@ func (b *builder) resolveSubnets() {
 		b.subnets = b.live.Subnets
 		return
 	}
-	b.held = true
+	b.want.Held.Creation = true
 }
 
 // blameable returns the object if it is a member, and otherwise the first member, since class
@@ -112,7 +112,7 @@ func (b *builder) resolveGroups() {
 				Fix:     "correct the id or name, or create the group", Blocks: finding.BlocksStack,
 			})
 			if b.live == nil {
-				b.held = true
+				b.want.Held.Creation = true
 				return
 			}
 			b.keepGroups()
@@ -139,7 +139,7 @@ func (b *builder) keepUnreadGroups(f *observed.Fault, of finding.Origin) bool {
 	case f == nil:
 		return false
 	case b.live == nil:
-		b.held = true
+		b.want.Held.Creation = true
 		b.tellUnread(*f, "no load balancer is made", finding.BlocksStack, of)
 	default:
 		b.keepGroups()
@@ -150,7 +150,7 @@ func (b *builder) keepUnreadGroups(f *observed.Fault, of finding.Origin) bool {
 
 // keepGroups keeps the security groups of the live load balancer.
 func (b *builder) keepGroups() {
-	b.groupsUnsure = true
+	b.want.Held.SecurityGroups = true
 	for _, id := range b.live.SecurityGroups {
 		b.groups = append(b.groups, GroupID{ID: id})
 	}

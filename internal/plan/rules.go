@@ -209,7 +209,7 @@ func (b *builder) planRules(l *listenerPlan, listener []StepID, groups map[strin
 	s := b.pairRules(l)
 	b.stage(l, &s)
 	modifyLast := true
-	if l.wish.KeepOrder {
+	if l.wish.OrderHeld != 0 {
 		b.keepOrder(l, &s)
 	} else {
 		modifyLast = s.split()
@@ -232,7 +232,7 @@ func (b *builder) planRules(l *listenerPlan, listener []StepID, groups map[strin
 	r.create(early)
 	changed := middle(r.before())
 	r.steps = append(r.steps, changed...)
-	if !l.wish.KeepOrder {
+	if l.wish.OrderHeld == 0 {
 		r.reorder()
 	}
 	if modifyLast {

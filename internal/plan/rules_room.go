@@ -11,7 +11,7 @@ import (
 // others have room below them. A run that was interrupted may have left them there on their way out.
 // What follows is planned for the rules as they stand then.
 func (b *builder) makeRoom(l *listenerPlan, after []StepID) []StepID {
-	if l.live == nil || len(l.live.Rules) == 0 || l.wish.KeepOrder {
+	if l.live == nil || len(l.live.Rules) == 0 || l.wish.OrderHeld != 0 {
 		return nil
 	}
 	rules := slices.Clone(l.live.Rules)

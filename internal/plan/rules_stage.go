@@ -34,7 +34,7 @@ func (b *builder) stage(l *listenerPlan, s *ruleSet) {
 			b.stageChange(l, s, i, f)
 			continue
 		}
-		if w.live == nil && !w.plan.held && !w.plan.wish.InPlace {
+		if w.live == nil && !w.plan.held() && !w.plan.wish.InPlace {
 			w.actions, w.wait = b.shiftRule(l, w, l.live.Default)
 			w.transforms = w.plan.wish.Transforms
 			if w.wait.For != "" {

@@ -100,7 +100,7 @@ func (r *rulePlanner) before() []StepID {
 }
 
 func ruleReason(w *ruleChange) string {
-	if w.plan.held {
+	if w.plan.held() {
 		return "the rule of " + w.plan.wish.Origin.String() + " is held and has no live form to keep"
 	}
 	return "from " + w.plan.wish.Origin.String()
@@ -295,7 +295,7 @@ func (r *rulePlanner) retag() {
 func (r *rulePlanner) report() {
 	for i := range r.s.desired {
 		w := &r.s.desired[i]
-		if wait := cmp.Or(w.wait, w.below); wait.For != "" && !w.plan.held {
+		if wait := cmp.Or(w.wait, w.below); wait.For != "" && !w.plan.held() {
 			r.b.waitForTargets(w.plan.wish.Origin, r.blame(w), fmt.Sprintf("a rule of port %d", r.l.wish.Port), wait)
 		}
 	}

@@ -57,7 +57,7 @@ func (b *builder) tellScheme(wished model.Stack) {
 	if wished.ALB != nil && wished.ALB.SchemeOpen() {
 		tell("load balancer", b.want.ALB.Scheme, wished.ALB.Scheme, "alb.ingress.kubernetes.io/scheme")
 	}
-	if wished.Front != nil && wished.Front.SchemeOpen() && !wished.Front.Hold {
+	if wished.Front != nil && wished.Front.SchemeOpen() && !wished.Held.Frontend {
 		tell("network load balancer in front", b.want.Front.Scheme, wished.Front.Scheme, "alb.ingress.kubernetes.io/frontend-nlb-scheme")
 	}
 }

@@ -13,21 +13,21 @@ import (
 // heldRule is a rule that could not be built.
 func heldRule(path string) model.Rule {
 	r := ruleTo(path, "")
-	r.Actions, r.Held = nil, true
+	r.Actions, r.Held = nil, model.HeldInvalid
 	return r
 }
 
 // refusedRule is a rule that AWS refuses to make or change.
 func refusedRule(path, group string) model.Rule {
 	r := ruleTo(path, group)
-	r.Stays = true
+	r.Held |= model.HeldRefused
 	return r
 }
 
 // unplaced is a held rule of which AWS refuses the 503 too.
 func unplaced(path string) model.Rule {
 	r := heldRule(path)
-	r.Stays = true
+	r.Held |= model.HeldRefused
 	return r
 }
 

@@ -164,7 +164,7 @@ func (b *builder) planBinding(w model.TargetGroup, after []StepID) {
 			return
 		}
 		put.Existing = &model.Binding{Namespace: live.Namespace, Name: live.Name}
-		put.KeepNetworking = b.groupsUnsure
+		put.KeepNetworking = b.want.Held.SecurityGroups
 		verb, why = Update, "the binding differs"
 	}
 	b.add(Step{
@@ -184,7 +184,7 @@ func (b *builder) sameBinding(w PutBinding, h observed.Binding) bool {
 		w.Binding.MultiCluster != h.Service.MultiCluster || !sameSelector(w.Binding.NodeSelector, h.Service.NodeSelector) {
 		return false
 	}
-	if b.groupsUnsure {
+	if b.want.Held.SecurityGroups {
 		return true
 	}
 	if w.Binding.Managed != h.HasNetworking {

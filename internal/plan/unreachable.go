@@ -13,9 +13,7 @@ import (
 func (b *builder) tellUnreachable(l *listenerPlan) {
 	rules := make([]model.Rule, 0, len(l.rules))
 	for _, p := range l.rules {
-		r := p.wish
-		r.Held = p.held
-		rules = append(rules, r)
+		rules = append(rules, p.wish)
 	}
 	for _, c := range model.Unreachable(rules) {
 		b.found.Add(UnreachableRule(rules[c.Rule], rules[c.By]))

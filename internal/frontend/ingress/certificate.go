@@ -63,7 +63,7 @@ func (t *translation) requested() {
 		if m.certificate != nil {
 			t.stack.Certificates = append(t.stack.Certificates, *m.certificate)
 		}
-		t.stack.CertificatesPartial = t.stack.CertificatesPartial || m.lost || m.secure && m.certificate == nil
+		t.stack.Held.Certificates = t.stack.Held.Certificates || m.lost || m.secure && m.certificate == nil
 	}
 	slices.SortFunc(t.stack.Certificates, func(a, b model.ManagedCertificate) int { return cmp.Compare(a.ID, b.ID) })
 }

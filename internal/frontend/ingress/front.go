@@ -42,8 +42,9 @@ func (t *translation) front(alb *model.ALB) *model.FrontNLB {
 		of(live, func(lb *observed.LoadBalancer) model.Scheme { return lb.Scheme }))
 	out := &model.FrontNLB{
 		Name: naming.FrontendNLB(alb.Name), Scheme: scheme.Or(t.opt.DefaultScheme), AddressType: alb.AddressType,
-		Subnets: model.SubnetsDiscovered{}, Tags: alb.Tags, Hold: hold, Of: on.Origin, Origins: map[string]finding.Origin{},
+		Subnets: model.SubnetsDiscovered{}, Tags: alb.Tags, Of: on.Origin, Origins: map[string]finding.Origin{},
 	}
+	t.stack.Held.Frontend = hold
 	note := func(field string, o finding.Origin) {
 		if o != (finding.Origin{}) {
 			out.Origins[field] = o
@@ -51,12 +52,12 @@ func (t *translation) front(alb *model.ALB) *model.FrontNLB {
 	}
 	note("scheme", scheme.Origin)
 	for _, m := range t.members {
-		out.Partial = out.Partial || m.lost
+		t.stack.Held.FrontendPorts = t.stack.Held.FrontendPorts || m.lost
 		// Which of its ports are checked in which way is not known.
-		out.Hold = out.Hold || m.lost && m.set.FrontendHealth != settings.FrontendHealth{}
+		t.stack.Held.Frontend = t.stack.Held.Frontend || m.lost && m.set.FrontendHealth != settings.FrontendHealth{}
 		for _, f := range m.set.Frontend.Faults() {
 			t.fault(m, f, finding.BlocksNothing)
-			out.Hold = true
+			t.stack.Held.Frontend = true
 		}
 	}
 	if s := agree(t, t.members, "frontend-nlb-subnets", func(m *member) settings.Opt[[]string] { return some(m.set.FrontendSubnets) }, sameSet, func() incumbent[[]string] { return t.liveFrontSubnets(live) }); s.Set {
@@ -109,7 +110,7 @@ func (t *translation) frontFault(out *model.FrontNLB, o finding.Origin, message,
 		Object: ref, Field: fieldOn(ref, o), Reason: finding.AnnotationInvalid, Severity: finding.Error,
 		Message: message + ", so the network load balancer in front stays as it is", Fix: fix,
 	})
-	out.Hold = true
+	t.stack.Held.Frontend = true
 }
 
 func (t *translation) frontAddresses(out *model.FrontNLB) {
@@ -157,7 +158,7 @@ func (t *translation) frontPorts(out *model.FrontNLB) []*frontPort {
 			byNumber[number] = append(byNumber[number], frontAsk{m, target})
 		}
 	}
-	if len(byNumber) == 0 && !out.Partial {
+	if len(byNumber) == 0 && !t.stack.Held.FrontendPorts {
 		t.frontFault(out, out.Of, "nobody listens on the mapped ports "+strings.Join(unmatched, ", "), "map to ports of listen-ports")
 	}
 	var ports []*frontPort
@@ -231,7 +232,7 @@ func (t *translation) frontListener(out *model.FrontNLB, p *frontPort) {
 // group: those of the ALB port that a port of its own leads to.
 func (t *translation) frontSources(alb *model.ALB, front *model.FrontNLB) {
 	managed, ok := alb.SecurityGroups.(model.GroupsManaged)
-	if !ok || front == nil || front.Hold || front.Groups != nil {
+	if !ok || front == nil || t.stack.Held.Frontend || front.Groups != nil {
 		return
 	}
 	for _, l := range front.Listeners {

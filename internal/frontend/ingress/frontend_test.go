@@ -134,7 +134,7 @@ func TestReport(t *testing.T) {
 		}), []cluster.Patch{event(bad, true, "FailedRemoveFinalizer", "AccessDenied: finalizer: m"),
 			event(good, true, "FailedAddFinalizer", "CallFailed: finalizer: m"), status("good", 80, 443)}},
 		"no load balancer yet": {with(func(o *engine.Outcome) { o.DNSName, o.Changed = "", false }), []cluster.Patch{faultEvent}},
-		"a held stack keeps its status": {with(func(o *engine.Outcome) { o.Stack.Hold = true }),
+		"a held stack keeps its status": {with(func(o *engine.Outcome) { o.Stack.Held.Everything = true }),
 			[]cluster.Patch{faultEvent}},
 		"a listener that could not be made is not shown": {with(func(o *engine.Outcome) {
 			o.Done = false

@@ -57,7 +57,7 @@ func FuzzOneMemberNeverStopsTheOther(f *testing.F) {
 		served := false
 		for _, l := range stack.ALB.Listeners {
 			for _, r := range l.Rules {
-				served = served || r.Member.Name == "good" && !r.Held
+				served = served || r.Member.Name == "good" && r.Held == 0
 			}
 			served = served || len(l.Rules) == 0 // redirected as a whole
 		}

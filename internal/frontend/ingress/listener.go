@@ -34,7 +34,10 @@ func (t *translation) listener(p *port) model.Listener {
 	t.defaultAction(p, &l)
 	var rules []model.Rule
 	for _, m := range p.all(t.members) {
-		held := m.blocked || slices.Contains(p.outvoted, m)
+		held := model.Held(0)
+		if m.blocked || slices.Contains(p.outvoted, m) {
+			held = model.HeldInvalid
+		}
 		for _, path := range pathsOf(m.ing) {
 			if r, ok := t.rule(m, p, path, held); ok {
 				rules = append(rules, r)
@@ -161,12 +164,12 @@ func (t *translation) defaultAction(p *port, l *model.Listener) {
 	}
 	l.DefaultOf = finding.Origin{Object: winner.ref, Field: defaultBackendField}
 	if winner.blocked {
-		l.DefaultHeld = true
+		l.DefaultHeld = model.HeldInvalid
 		return
 	}
 	actions, ok := t.actions(winner, p, *winner.ing.Spec.DefaultBackend, l.DefaultOf)
 	if !ok {
-		l.DefaultHeld = true
+		l.DefaultHeld = model.HeldInvalid
 		return
 	}
 	l.Default = actions

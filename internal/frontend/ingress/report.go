@@ -34,7 +34,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 		}
 	}
 	out = append(out, statuses(v, o)...)
-	if o.Changed && (o.Done || len(o.Failed) > 0) && !o.Stack.Hold {
+	if o.Changed && (o.Done || len(o.Failed) > 0) && !o.Stack.Held.Everything {
 		for _, m := range o.Stack.Members {
 			if !m.Blocked && !faulty(o, m.Ref) {
 				out = append(out, cluster.Event{Ref: refTo(m.Ref), Reason: eventReconciled, Message: "Successfully reconciled"})
@@ -92,7 +92,7 @@ func eventOf(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 // yet is not served, and keeps showing nothing.
 func statuses(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	ports := slices.DeleteFunc(slices.Clone(o.Plan.Ports), func(port int32) bool { return unmade(o, port) })
-	if o.DNSName == "" || len(ports) == 0 || o.Stack.Hold {
+	if o.DNSName == "" || len(ports) == 0 || o.Stack.Held.Everything {
 		return nil
 	}
 	entries := []cluster.IngressEntry{{Hostname: o.DNSName, Ports: ports}}

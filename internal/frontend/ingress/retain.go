@@ -15,7 +15,7 @@ func (t *translation) findMissingClass() {
 		t.stack.Contested = true // what is live tells what is theirs
 		if t.missingClass == nil && m.classMissing && t.serves(m) {
 			t.missingClass = m
-			t.stack.Partial.Tags = true
+			t.stack.Held.Tags = true
 		}
 	}
 }
@@ -46,26 +46,28 @@ func (t *translation) retainLost() {
 	for i := range t.stack.ALB.Listeners {
 		l := &t.stack.ALB.Listeners[i]
 		live := listenerOf(t.liveALB(), l.Port)
-		if live == nil || l.DefaultHeld || !l.DefaultOf.Object.IsZero() || t.redirects(*l) {
+		if live == nil || l.DefaultHeld != 0 || !l.DefaultOf.Object.IsZero() || t.redirects(*l) {
 			continue
 		}
-		l.DefaultHeld = slices.ContainsFunc(append(slices.Clone(t.members), t.former...), func(m *member) bool {
+		if slices.ContainsFunc(append(slices.Clone(t.members), t.former...), func(m *member) bool {
 			return m.lost && m.ing.Spec.DefaultBackend != nil && t.owns(m.ref, live.Default)
-		})
+		}) {
+			l.DefaultHeld = model.HeldInvalid
+		}
 	}
 }
 
 // retain keeps all live rules of a member's own. Rules that forward to its target groups carry its tag;
 // the others are known by what they do.
 func (t *translation) retain(m *member) {
-	kept := model.Retained{Member: m.ref, All: true, Redirects: (m.classMissing || slices.Contains(t.members, m)) && t.serves(m)}
+	kept := model.HeldMember{Member: m.ref, All: true, Redirects: (m.classMissing || slices.Contains(t.members, m)) && t.serves(m)}
 	if !m.oversized {
 		alone := newTranslation(t.opt, t.view, t.id, nil)
 		alone.members = []*member{m}
 		kept.Rules = alone.answers(m)
 	}
 	kept.ForeignHosts = t.foreignHosts(m.ref.Namespace)
-	t.stack.Retained = append(t.stack.Retained, kept)
+	t.stack.Held.Members = append(t.stack.Held.Members, kept)
 }
 
 // answers are the member's rules that forward to no target group of the stack, on any of its ports.
@@ -77,7 +79,7 @@ func (t *translation) answers(m *member) []model.Rule {
 			continue
 		}
 		for _, p := range []*port{{}, {tls: true}} {
-			if r, ok := t.rule(m, p, path, false); ok && !r.Held && !forwardsToStack(r.Actions) {
+			if r, ok := t.rule(m, p, path, 0); ok && r.Held == 0 && !forwardsToStack(r.Actions) {
 				out = append(out, r)
 			}
 		}
@@ -94,5 +96,5 @@ func forwardsToStack(actions []model.Action) bool {
 
 // retainUnplaced keeps the live rule of one path of a member for which no new rule can be made.
 func (t *translation) retainUnplaced(m *member, r model.Rule) {
-	t.stack.Retained = append(t.stack.Retained, model.Retained{Member: m.ref, Rules: []model.Rule{r}, ForeignHosts: t.foreignHosts(m.ref.Namespace)})
+	t.stack.Held.Members = append(t.stack.Held.Members, model.HeldMember{Member: m.ref, Rules: []model.Rule{r}, ForeignHosts: t.foreignHosts(m.ref.Namespace)})
 }

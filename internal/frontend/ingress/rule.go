@@ -13,7 +13,7 @@ import (
 
 // rule builds the rule of one path on one port. A fault makes it a held rule at its host and
 // path; without a usable path there is no place for one, and false is returned.
-func (t *translation) rule(m *member, p *port, path rulePath, held bool) (model.Rule, bool) {
+func (t *translation) rule(m *member, p *port, path rulePath, held model.Held) (model.Rule, bool) {
 	r := model.Rule{
 		Member: m.ref, Origin: finding.Origin{Object: m.ref, Field: path.field},
 		Tags: t.withDefaults(m.tags), Held: held,
@@ -25,7 +25,7 @@ func (t *translation) rule(m *member, p *port, path rulePath, held bool) (model.
 	}
 	if ok && !t.fits(m, path, conditions) {
 		// A live rule of these conditions may stay; a new one has to be made of less.
-		r.Held, r.Instead = true, t.ownConditions(m, path)
+		r.Held, r.Instead = model.HeldInvalid, t.ownConditions(m, path)
 		if why, _ := t.limits().excess(r.Instead); why != "" {
 			t.retainUnplaced(m, r)
 			return model.Rule{}, false
@@ -40,15 +40,15 @@ func (t *translation) rule(m *member, p *port, path rulePath, held bool) (model.
 		t.retainUnplaced(m, r)
 		return model.Rule{}, false
 	} else {
-		r.Held = true
+		r.Held = model.HeldInvalid
 	}
-	if r.Held && held {
+	if held != 0 {
 		return r, true
 	}
 	transforms, transformed := t.transforms(m, path)
 	actions, acted := t.actions(m, p, path.path.Backend, r.Origin)
-	if r.Held || !transformed || !acted {
-		r.Held = true
+	if r.Held != 0 || !transformed || !acted {
+		r.Held = model.HeldInvalid
 		return r, true
 	}
 	r.Transforms, r.Actions = transforms, actions

@@ -27,7 +27,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	if len(t.members) == 0 {
 		t.retainFormer()
 		// A load balancer of one Ingress alone stays as it is while that cannot be placed.
-		t.stack.Hold = g.astray || len(t.former) > 0 && id.Namespace != ""
+		t.stack.Held.Everything = g.astray || len(t.former) > 0 && id.Namespace != ""
 		t.stack.BackendGroup.OthersLive = f.othersLive(v, id)
 		return t.stack, t.found.Sorted()
 	}
@@ -105,7 +105,7 @@ func (t *translation) build() {
 		})
 	}
 	strict := t.opt.StrictGroups && slices.ContainsFunc(t.found, func(f finding.Finding) bool { return f.Severity == finding.Error })
-	t.stack.Hold = blocked == len(t.members) || t.found.Reach() == finding.BlocksStack || strict
+	t.stack.Held.Everything = blocked == len(t.members) || t.found.Reach() == finding.BlocksStack || strict
 }
 
 func (t *translation) claimed(m *member) bool {
@@ -137,7 +137,7 @@ func (t *translation) prepare(m *member) {
 
 // partial notes what a member leaves open that may have had its part in what is live.
 func (t *translation) partial(m *member) {
-	t.stack.Partial.Tags = t.stack.Partial.Tags || m.lost || m.set.Tags.Fault != nil
+	t.stack.Held.Tags = t.stack.Held.Tags || m.lost || m.set.Tags.Fault != nil
 }
 
 // memberFaults reports faults that hold whole members.

@@ -152,15 +152,15 @@ func TestConflictsOfMembers(t *testing.T) {
 			src := load(t, twoMembers(c.first, c.second))
 			id := model.StackID{Kind: model.Ingress, Name: "g"}
 			stack, found := translate(t, ingress.New(ingress.Options{Cluster: "c", Class: "alb"}), src, id)
-			if len(found) == 0 || stack.Hold {
-				t.Fatalf("hold %v, %v", stack.Hold, found)
+			if len(found) == 0 || stack.Held.Everything {
+				t.Fatalf("hold %v, %v", stack.Held.Everything, found)
 			}
 			for _, f := range found {
 				if f.Object.Name != "b" || strings.TrimPrefix(f.Field, settings.Prefix) != c.field || f.Severity != finding.Error {
 					t.Errorf("got %s", f)
 				}
 			}
-			if strict, _ := translate(t, ingress.New(ingress.Options{Cluster: "c", Class: "alb", StrictGroups: true}), src, id); !strict.Hold {
+			if strict, _ := translate(t, ingress.New(ingress.Options{Cluster: "c", Class: "alb", StrictGroups: true}), src, id); !strict.Held.Everything {
 				t.Error("strict groups are not held")
 			}
 			alike, _ := translate(t, ingress.New(ingress.Options{Cluster: "c", Class: "alb"}), load(t, twoMembers(c.first, c.first)), id)

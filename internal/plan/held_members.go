@@ -64,8 +64,8 @@ type ofRule struct {
 func (b *builder) retention() *retention {
 	if b.retained == nil {
 		b.retained = &retention{byKey: map[string][]ofRule{}}
-		for i := range b.want.Retained {
-			x := &b.want.Retained[i]
+		for i := range b.want.Held.Members {
+			x := &b.want.Held.Members[i]
 			if x.All {
 				b.retained.all = append(b.retained.all, i)
 			}
@@ -80,14 +80,14 @@ func (b *builder) retention() *retention {
 }
 
 // retains returns the retained object whose own a live rule is; nil if there is none.
-func (b *builder) retains(r *observed.Rule) *model.Retained {
-	if len(b.want.Retained) == 0 {
+func (b *builder) retains(r *observed.Rule) *model.HeldMember {
+	if len(b.want.Held.Members) == 0 {
 		return nil
 	}
 	t, ids := b.retention(), b.ownerIDs(r.Actions)
-	best := len(b.want.Retained)
-	note := func(i int, fits func(x *model.Retained, owned bool) bool) {
-		x := &b.want.Retained[i]
+	best := len(b.want.Held.Members)
+	note := func(i int, fits func(x *model.HeldMember, owned bool) bool) {
+		x := &b.want.Held.Members[i]
 		if i >= best || len(t.foreign[i]) > 0 && anyMeet(t.foreign[i], shapeOf(r.Conditions).hosts) {
 			return
 		}
@@ -96,17 +96,17 @@ func (b *builder) retains(r *observed.Rule) *model.Retained {
 		}
 	}
 	for _, i := range t.all {
-		note(i, func(_ *model.Retained, owned bool) bool { return owned })
+		note(i, func(_ *model.HeldMember, owned bool) bool { return owned })
 	}
 	for _, of := range t.byKey[b.keyOf(r)] {
-		note(of.object, func(_ *model.Retained, owned bool) bool {
+		note(of.object, func(_ *model.HeldMember, owned bool) bool {
 			return owned || sameActions(of.rule.Actions, r.Actions, b.arn) && sameTransforms(of.rule.Transforms, r.Transforms)
 		})
 	}
-	if best == len(b.want.Retained) {
+	if best == len(b.want.Held.Members) {
 		return nil
 	}
-	return &b.want.Retained[best]
+	return &b.want.Held.Members[best]
 }
 
 // areOf reports whether target groups, by their resource ids, are all an object's.
@@ -117,7 +117,7 @@ func areOf(ids []string, ref finding.Ref) bool {
 // retainRules keeps the retained rules of a listener at the places that they have among the others
 // now. taken are live rules that others speak for.
 func (b *builder) retainRules(l *listenerPlan, taken map[string]bool) {
-	if l.live == nil || len(b.want.Retained) == 0 || l.redirectsAll {
+	if l.live == nil || len(b.want.Held.Members) == 0 || l.redirectsAll {
 		return
 	}
 	accepted := acceptedRules(l)
@@ -133,7 +133,7 @@ func (b *builder) retainRules(l *listenerPlan, taken map[string]bool) {
 		r := &l.live.Rules[i]
 		key := b.keyOf(r)
 		_, wanted := accepted[key]
-		var x *model.Retained
+		var x *model.HeldMember
 		if !taken[r.ARN] && !wanted {
 			x = b.retains(r)
 		}
@@ -147,8 +147,8 @@ func (b *builder) retainRules(l *listenerPlan, taken map[string]bool) {
 		if n := at - (len(l.rules) - len(rest)); n > 0 {
 			rules, rest = append(rules, rest[:n]...), rest[n:]
 		}
-		rules = append(rules, rulePlan{held: true, kept: r, wish: model.Rule{
-			Conditions: r.Conditions, Transforms: r.Transforms, Actions: r.Actions, Member: x.Member, Held: true,
+		rules = append(rules, rulePlan{kept: r, wish: model.Rule{
+			Conditions: r.Conditions, Transforms: r.Transforms, Actions: r.Actions, Member: x.Member, Held: model.HeldInvalid,
 			Tags: userTags(b, r.Tags),
 		}})
 	}
@@ -175,7 +175,7 @@ func (b *builder) retainListeners() {
 			}
 			b.keep(r.Actions)
 		}
-		kept.strangeDefault = forwardOf(l.Default) != nil && !slices.ContainsFunc(b.want.Retained, func(x model.Retained) bool {
+		kept.strangeDefault = forwardOf(l.Default) != nil && !slices.ContainsFunc(b.want.Held.Members, func(x model.HeldMember) bool {
 			return x.All && areOf(b.ownerIDs(l.Default), x.Member)
 		})
 		if !kept.strangeDefault {
@@ -199,7 +199,7 @@ func (b *builder) retainsListener(l *observed.Listener) bool {
 	if slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return b.retains(&r) != nil }) {
 		return true
 	}
-	return slices.ContainsFunc(b.want.Retained, func(x model.Retained) bool {
+	return slices.ContainsFunc(b.want.Held.Members, func(x model.HeldMember) bool {
 		// A listener that redirects everything has no target group by which its owner could be known.
 		return x.All && areOf(b.ownerIDs(l.Default), x.Member) || x.Redirects && redirectsAll(*l)
 	})
@@ -256,7 +256,7 @@ func redirectsAll(live observed.Listener) bool {
 // stay with the load balancer that serves them, and everything else goes. It reports false where
 // nothing is retained.
 func (b *builder) keepRetained() bool {
-	if b.live == nil || len(b.want.Retained) == 0 {
+	if b.live == nil || len(b.want.Held.Members) == 0 {
 		return false
 	}
 	b.retainListeners()

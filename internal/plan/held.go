@@ -11,6 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
+// What is held is said by want.Held, and by Held of rules and default actions. The frontend and the engine
+// set it, and resolve adds what cannot be resolved: nothing else decides that something is held.
+
 // notFound answers what no rule of anybody matches.
 var notFound = model.FixedResponse{Status: "404", ContentType: "text/plain"}
 
@@ -24,7 +27,7 @@ var unavailable = model.FixedResponse{Status: "503", ContentType: "text/plain", 
 
 // holds reports whether a rule of the listener is held.
 func (l *listenerPlan) holds() bool {
-	return slices.ContainsFunc(l.rules, func(p rulePlan) bool { return p.held })
+	return slices.ContainsFunc(l.rules, func(p rulePlan) bool { return p.held() })
 }
 
 // leaveOut takes the held rules out of a listener whose conditions an accepted rule has, and reports
@@ -41,7 +44,7 @@ func (b *builder) leaveOut(l *listenerPlan) {
 		if !ok && p.wish.Instead != nil {
 			in, ok = accepted[conditionsKey(p.wish.Instead)]
 		}
-		if !p.held || p.valid || !ok {
+		if !p.wish.Held.Has(model.HeldInvalid) || !ok {
 			rest = append(rest, *p)
 			continue
 		}
@@ -61,7 +64,7 @@ func acceptedRules(l *listenerPlan) map[string]model.Rule {
 	for i := range l.rules {
 		p := &l.rules[i]
 		key := p.conditions()
-		if _, taken := out[key]; !p.held && !taken {
+		if _, taken := out[key]; !p.held() && !taken {
 			out[key] = p.wish
 		}
 	}
@@ -72,7 +75,7 @@ func acceptedRules(l *listenerPlan) map[string]model.Rule {
 // Nothing live says whose it is: the same conditions come first, and then the order of the rules with
 // the same hosts and paths.
 func (b *builder) holdRules(l *listenerPlan) map[string]bool {
-	if !l.holds() && len(b.want.Retained) == 0 {
+	if !l.holds() && len(b.want.Held.Members) == 0 {
 		return nil
 	}
 	taken := b.ownRules(l)
@@ -93,7 +96,7 @@ func (b *builder) holdRules(l *listenerPlan) map[string]bool {
 	keep := func(rules map[string][]*observed.Rule, key func(p *rulePlan) string) {
 		for i := range l.rules {
 			p := &l.rules[i]
-			if !p.held || p.kept != nil {
+			if !p.held() || p.kept != nil {
 				continue
 			}
 			of := rules[key(p)]
@@ -112,12 +115,12 @@ func (b *builder) holdRules(l *listenerPlan) map[string]bool {
 		keep(byKey(b.keyOf, isPlaceholder), func(p *rulePlan) string { return conditionsKey(p.placeholder()) })
 	}
 	for i := range l.rules {
-		if p := &l.rules[i]; p.held && p.kept == nil {
+		if p := &l.rules[i]; p.held() && p.kept == nil {
 			p.standIn()
 		}
 	}
 	l.rules = slices.DeleteFunc(l.rules, func(p rulePlan) bool {
-		absent := p.held && p.kept == nil && p.wish.Stays
+		absent := p.kept == nil && p.wish.Held.Has(model.HeldRefused)
 		if absent {
 			l.leftOut = append(l.leftOut, p)
 		}
@@ -158,7 +161,7 @@ func (b *builder) ownRules(l *listenerPlan) map[string]bool {
 	}
 	refused := map[string]bool{}
 	for i := range l.rules {
-		if p := &l.rules[i]; p.held && p.valid {
+		if p := &l.rules[i]; p.wish.Held == model.HeldRefused {
 			refused[p.conditions()] = true
 		}
 	}
@@ -169,7 +172,7 @@ func (b *builder) ownRules(l *listenerPlan) map[string]bool {
 	}
 	for i := range l.rules {
 		p := &l.rules[i]
-		if p.held {
+		if p.held() {
 			continue
 		}
 		key := p.conditions()
