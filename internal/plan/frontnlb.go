@@ -25,7 +25,9 @@ func frontListenerAddress(port int32) Address {
 type front struct {
 	live    *observed.LoadBalancer
 	subnets []string
-	groups  []GroupID
+	// addresses are those asked for, or the live ones where these do not fit.
+	addresses []string
+	groups    []GroupID
 	// postponed are ALB listeners to be deleted once nothing leads to them any more.
 	postponed []observed.Listener
 	// changed are the steps that change to where its listeners lead.
@@ -53,17 +55,22 @@ func (b *builder) showsFront() bool {
 	return b.want.Front != nil && (b.front.live != nil || !b.frontStays() && !b.want.Held.Creation)
 }
 
-// resolveFront settles subnets, addresses and groups. A choice that fails holds it alone.
+// resolveFront settles subnets, addresses and groups. A choice that fails keeps what is live of it, and
+// without a live one nothing is made.
 func (b *builder) resolveFront() {
 	w := b.want.Front
 	if w == nil || b.want.Held.Frontend {
 		return
 	}
-	fault := func(f finding.Finding) {
+	b.front.addresses = w.Addresses
+	fault := func(f finding.Finding, kept string) {
 		f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
-		f.Message += ", so the network load balancer in front stays as it is"
+		f.Message += ", so the network load balancer in front keeps its " + kept
+		if b.front.live == nil {
+			f.Message = strings.TrimSuffix(f.Message, "keeps its "+kept) + "is not made"
+			b.want.Held.Frontend = true
+		}
 		b.found.Add(f)
-		b.want.Held.Frontend = true
 	}
 	if _, discovered := w.Subnets.(model.SubnetsDiscovered); discovered && b.front.live != nil {
 		b.front.subnets = b.front.live.Subnets
@@ -75,19 +82,25 @@ func (b *builder) resolveFront() {
 			Choice: w.Subnets, Scheme: w.Scheme, AddressType: w.AddressType,
 			Cluster: b.opt.Cluster, ClusterTagCheck: b.opt.SubnetClusterCheck, Blame: b.blameable(w.Of.Object),
 		}, b.have.Facts.Subnets[model.SubnetQuestion(w.Subnets, w.Scheme, true).Key()])
-		if f != nil {
-			fault(*f)
-			return
-		}
 		b.front.subnets = chosen.IDs
+		if f != nil {
+			fault(*f, "subnets")
+			if b.want.Held.Frontend {
+				return
+			}
+			b.front.subnets = b.front.live.Subnets
+		}
 	}
 	if n := len(w.Addresses); n > 0 && n != len(b.front.subnets) {
 		of := w.Origins["addresses"]
 		fault(finding.Finding{
 			Object: b.blameable(of.Object), Field: of.Field, Reason: finding.SubnetsUnsuitable,
 			Message: fmt.Sprintf("%s for %s", describe(n, "elastic address"), describe(len(b.front.subnets), "subnet")), Fix: "give one address for each subnet",
-		})
-		return
+		}, "addresses")
+		if b.want.Held.Frontend {
+			return
+		}
+		b.front.addresses = b.front.live.Addresses
 	}
 	if w.Groups == nil {
 		b.front.groups = b.groups
@@ -107,7 +120,12 @@ func (b *builder) resolveFront() {
 			Object: b.blameable(w.Groups.Of.Object), Field: w.Groups.Of.Field, Reason: finding.SecurityGroupNotFound,
 			Message: fmt.Sprintf("no security group in the VPC has the id or Name tag %s", strings.Join(missing, ", ")),
 			Fix:     "correct the id or name, or create the group",
-		})
+		}, "security groups")
+		if b.front.live != nil {
+			for _, id := range b.front.live.SecurityGroups {
+				b.front.groups = append(b.front.groups, GroupID{ID: id})
+			}
+		}
 		return
 	}
 	ids := slices.Clone(answer.ByID)
@@ -170,7 +188,7 @@ func (b *builder) planFrontNLB(after []StepID) []StepID {
 			ID: stepID("create", frontAddress), Address: frontAddress, Verb: Create,
 			Do: CreateLoadBalancer{
 				Type: networkType, Name: w.Name, Scheme: w.Scheme, AddressType: w.AddressType, Subnets: b.front.subnets,
-				SecurityGroups: b.front.groups, Addresses: w.Addresses, Tags: tags,
+				SecurityGroups: b.front.groups, Addresses: b.front.addresses, Tags: tags,
 			},
 			Why: "from " + w.Of.String(), After: append(slices.Clone(after), b.deletions()...), Blames: b.members(),
 		})
@@ -190,13 +208,13 @@ func (b *builder) planFrontNLB(after []StepID) []StepID {
 	if !sameSet(b.front.subnets, live.Subnets) {
 		subnets = b.add(Step{
 			ID: stepID("subnets", frontAddress), Address: frontAddress, Verb: Update,
-			Do:      SetSubnets{LoadBalancer: frontAddress, Subnets: b.front.subnets, Addresses: w.Addresses},
+			Do:      SetSubnets{LoadBalancer: frontAddress, Subnets: b.front.subnets, Addresses: b.front.addresses},
 			Changes: []Change{{Path: "subnets", From: strings.Join(live.Subnets, ", "), To: strings.Join(b.front.subnets, ", ")}},
 			Why:     why("subnets"), After: after, Impact: BriefImpact, Blames: b.members(),
 		})
 	}
-	if subnets == "" && len(w.Addresses) > 0 && !sameSet(w.Addresses, live.Addresses) {
-		b.fixed("addresses", w.Origins, "the elastic addresses", strings.Join(live.Addresses, ", "), strings.Join(w.Addresses, ", "))
+	if subnets == "" && len(b.front.addresses) > 0 && !sameSet(b.front.addresses, live.Addresses) {
+		b.fixed("addresses", w.Origins, "the elastic addresses", strings.Join(live.Addresses, ", "), strings.Join(b.front.addresses, ", "))
 	}
 	if w.AddressType != live.AddressType {
 		b.add(Step{

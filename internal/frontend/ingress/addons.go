@@ -6,6 +6,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -37,15 +38,13 @@ func (t *translation) addOns(alb *model.ALB) {
 	}
 	alb.AddOns.WebACL = t.webACL()
 	classic := agree(t, t.members, "waf-acl-id", func(m *member) settings.Opt[string] { return written(m.set.WAFClassic) }, func(a, b string) bool { return unlessNone(a) == unlessNone(b) }, func() incumbent[string] {
-		have, known := t.liveAddOn(model.WAFClassic)
-		return serving(have.ID, known, func(live, asked string) bool { return live == unlessNone(asked) })
+		return liveAddOn(t, model.WAFClassic, func(have observed.AddOn) string { return have.ID }, func(have observed.AddOn, asked string) bool { return have.ID == unlessNone(asked) })
 	})
 	if classic.Set && t.switchedOn(classic.Origin, !t.opt.NoWAFClassic, "--enable-waf") {
 		alb.AddOns.ClassicACL = &model.ClassicACL{ID: unlessNone(classic.Value), Of: classic.Origin}
 	}
 	shield := agree(t, t.members, "shield-advanced-protection", func(m *member) settings.Opt[bool] { return m.set.Shield }, equal[bool], func() incumbent[bool] {
-		have, known := t.liveAddOn(model.ShieldPlan)
-		return serving(have.ID != "", known, equal[bool])
+		return liveAddOn(t, model.ShieldPlan, func(have observed.AddOn) bool { return have.ID != "" }, func(have observed.AddOn, asked bool) bool { return asked == (have.ID != "") })
 	})
 	if shield.Set && t.switchedOn(shield.Origin, !t.opt.NoShield, "--enable-shield") {
 		alb.AddOns.Shield = &model.Shield{On: shield.Value, Of: shield.Origin}

@@ -23,6 +23,9 @@ type incumbent[T any] struct {
 	is func(T) bool
 	// value is the live one.
 	value T
+	// unread reports that AWS does not say now what is live. Then nothing is changed, and nobody is told
+	// that something else is.
+	unread bool
 }
 
 // serving returns the incumbent of a live value.
@@ -77,6 +80,9 @@ func agree[T any](t *translation, members []*member, what string, get func(*memb
 	var live incumbent[T]
 	if t.live != nil {
 		live = current()
+	}
+	if live.unread && len(asks) > 0 {
+		return merged[T]{Opt: asks[0].o} // for the plan to hold
 	}
 	at := -1
 	for i := 0; i < len(asks) && live.known && at < 0; i++ {

@@ -23,12 +23,13 @@ type frontPort struct {
 }
 
 // front builds the network load balancer in front of the ALB, nil if nobody wants one. What cannot
-// be read of it holds it as it is; the ALB is served all the same.
+// be read of it stays as it is, and the rest follows those who can be read. A new one is made when somebody
+// asks for it in whose settings for it nothing is wrong.
 func (t *translation) front(alb *model.ALB) *model.FrontNLB {
 	live := t.liveFront()
 	on := agree(t, t.members, "enable-frontend-nlb", func(m *member) settings.Opt[bool] { return m.set.FrontendNLB }, equal[bool],
 		func() incumbent[bool] { return serving(live != nil, t.liveALB() != nil, equal[bool]) })
-	hold := on.kept
+	hold := false
 	for _, m := range t.members {
 		if f := m.set.FrontendNLB.Check(); f != nil {
 			t.fault(m, *f, finding.BlocksNothing)
@@ -44,27 +45,28 @@ func (t *translation) front(alb *model.ALB) *model.FrontNLB {
 		Name: naming.FrontendNLB(alb.Name), Scheme: scheme.Or(t.opt.DefaultScheme), AddressType: alb.AddressType,
 		Subnets: model.SubnetsDiscovered{}, Tags: alb.Tags, Of: on.Origin, Origins: map[string]finding.Origin{},
 	}
-	t.stack.Held.Frontend = hold
 	note := func(field string, o finding.Origin) {
 		if o != (finding.Origin{}) {
 			out.Origins[field] = o
 		}
 	}
 	note("scheme", scheme.Origin)
+	sound := false
 	for _, m := range t.members {
-		t.stack.Held.FrontendPorts = t.stack.Held.FrontendPorts || m.lost
-		// Which of its ports are checked in which way is not known.
-		t.stack.Held.Frontend = t.stack.Held.Frontend || m.lost && m.set.FrontendHealth != settings.FrontendHealth{}
-		for _, f := range m.set.Frontend.Faults() {
+		// Which ports are its own is not known.
+		t.stack.Held.FrontendPorts = t.stack.Held.FrontendPorts || m.lost || m.set.FrontendPorts.Fault != nil
+		faults := m.set.Frontend.Faults()
+		for _, f := range faults {
 			t.fault(m, f, finding.BlocksNothing)
-			t.stack.Held.Frontend = true
 		}
+		sound = sound || m.set.FrontendNLB.Value && len(faults) == 0
 	}
+	t.stack.Held.Frontend = hold || live == nil && !sound
 	if s := agree(t, t.members, "frontend-nlb-subnets", func(m *member) settings.Opt[[]string] { return some(m.set.FrontendSubnets) }, sameSet, func() incumbent[[]string] { return t.liveFrontSubnets(live) }); s.Set {
 		out.Subnets = model.SubnetsNamed{Refs: s.Value, Of: s.Origin}
 		note("subnets", s.Origin)
 	}
-	if g := agree(t, t.members, "frontend-nlb-security-groups", func(m *member) settings.Opt[[]string] { return some(m.set.FrontendGroups) }, slices.Equal, func() incumbent[[]string] { return t.liveGroups(live) }); g.Set {
+	if g := t.frontGroups(live); g.Set && len(g.Value) > 0 {
 		out.Groups = &model.GroupsGiven{Refs: g.Value, Of: g.Origin}
 		note("securityGroups", g.Origin)
 	}
@@ -94,6 +96,23 @@ func (t *translation) front(alb *model.ALB) *model.FrontNLB {
 	return out
 }
 
+// frontGroups are the security groups that members ask for; unset, those of the ALB. Who only asks for the
+// network load balancer asks for these, and where they are live, they stay.
+func (t *translation) frontGroups(live *observed.LoadBalancer) merged[[]string] {
+	var current incumbent[[]string]
+	if live != nil {
+		current = t.liveGroups(live)
+	}
+	return agree(t, t.members, "frontend-nlb-security-groups", func(m *member) settings.Opt[[]string] {
+		o := some(m.set.FrontendGroups)
+		t.stack.Contested = t.stack.Contested || o.Present() && len(t.members) > 1
+		if o.Present() || !current.known || len(current.value) > 0 || !m.set.FrontendNLB.Value {
+			return o
+		}
+		return settings.Of([]string(nil), m.set.FrontendNLB.Origin)
+	}, slices.Equal, func() incumbent[[]string] { return current })
+}
+
 func (t *translation) memberOf(o finding.Origin) *member {
 	for _, m := range t.members {
 		if m.ref == o.Object {
@@ -120,14 +139,23 @@ func (t *translation) frontAddresses(out *model.FrontNLB) {
 		}
 		return incumbent[[]string]{}
 	})
-	out.Addresses = eips.Value
-	if !eips.Set {
+	switch {
+	case !eips.Set:
+		return
+	case out.Scheme != model.InternetFacing && len(eips.Value) > 0:
+		if t.liveFront() == nil && !slices.ContainsFunc(t.members, func(m *member) bool { return m.set.FrontendNLB.Value && m.ref != eips.Origin.Object }) {
+			t.frontFault(out, eips.Origin, "elastic addresses need scheme internet-facing", "set frontend-nlb-scheme, or remove the addresses")
+			break // who asks for it is to choose first
+		}
+		ref := t.refOf(eips.Origin)
+		t.found.Add(finding.Finding{
+			Object: ref, Field: fieldOn(ref, eips.Origin), Reason: finding.AnnotationInvalid, Severity: finding.Error,
+			Message: "elastic addresses need scheme internet-facing; they are left out", Fix: "set frontend-nlb-scheme, or remove the addresses",
+		})
 		return
 	}
+	out.Addresses = eips.Value
 	out.Origins["addresses"] = eips.Origin
-	if out.Scheme != model.InternetFacing && len(eips.Value) > 0 {
-		t.frontFault(out, eips.Origin, "elastic addresses need scheme internet-facing", "set frontend-nlb-scheme, or remove the addresses")
-	}
 }
 
 // frontAsk is the port of the ALB to which a member maps a port of the frontend NLB.
@@ -143,7 +171,7 @@ func (t *translation) frontPorts(out *model.FrontNLB) []*frontPort {
 	var unmatched []string
 	for _, m := range t.members {
 		wish := m.set.FrontendPorts.Value
-		if len(wish) == 0 {
+		if len(wish) == 0 && m.set.FrontendPorts.Fault == nil {
 			wish = map[int32]int32{}
 			for _, p := range m.ports {
 				wish[p.Port] = p.Port
@@ -191,14 +219,15 @@ func (t *translation) frontPort(number int32, asks []frontAsk) *frontPort {
 }
 
 func (t *translation) frontListener(out *model.FrontNLB, p *frontPort) {
+	at := &port{number: p.number, members: p.members}
 	text := func(key string, get func(settings.FrontendHealth) settings.Opt[string], live func(model.HealthCheck) string) string {
-		return agree(t, p.members, fmt.Sprintf("%s on port %d", key, p.number), func(m *member) settings.Opt[string] { return get(m.set.FrontendHealth) }, equal[string], func() incumbent[string] {
+		return agreeOn(t, at, key, func(m *member) settings.Opt[string] { return get(m.set.FrontendHealth) }, equal[string], func() incumbent[string] {
 			check, known := t.liveFrontCheck(p.number)
 			return serving(live(check), known, equal[string])
 		}).Value
 	}
 	num := func(key string, get func(settings.FrontendHealth) settings.Opt[int32], live func(model.HealthCheck) int32, def int32) int32 {
-		return agree(t, p.members, fmt.Sprintf("%s on port %d", key, p.number), func(m *member) settings.Opt[int32] { return get(m.set.FrontendHealth) }, equal[int32], func() incumbent[int32] {
+		return agreeOn(t, at, key, func(m *member) settings.Opt[int32] { return get(m.set.FrontendHealth) }, equal[int32], func() incumbent[int32] {
 			check, known := t.liveFrontCheck(p.number)
 			return serving(live(check), known, equal[int32])
 		}).Or(def)

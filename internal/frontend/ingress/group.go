@@ -66,7 +66,9 @@ type member struct {
 	// classMissing is for one that is not accepted because its class cannot be read, rather than
 	// because the class does not admit it.
 	classMissing bool
-	ports        []settings.ListenPort
+	// guarded is for one that is being deleted while it asks for deletion protection.
+	guarded bool
+	ports   []settings.ListenPort
 	// certificate is one to be requested; secure says that one was asked for.
 	certificate *model.ManagedCertificate
 	secure      bool
@@ -80,6 +82,8 @@ type group struct {
 	former  []*member
 	leaving []model.Member
 	found   finding.List
+	// guarded are those of the leaving that ask for deletion protection, guard what is said about the first.
+	guarded []*member
 	guard   *finding.Finding
 	// astray says that an Ingress of the stack's name cannot be placed and was never claimed.
 	astray bool
@@ -94,9 +98,25 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) group {
 	slices.SortFunc(g.members, func(a, b *member) int {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.ref.Namespace+"/"+a.ref.Name, b.ref.Namespace+"/"+b.ref.Name))
 	})
+	g.letOthersLeave()
 	slices.SortFunc(g.former, func(a, b *member) int { return a.ref.Compare(b.ref) })
 	slices.SortFunc(g.leaving, func(a, b model.Member) int { return a.Ref.Compare(b.Ref) })
 	return g
+}
+
+// letOthersLeave turns leaving members that ask for deletion protection into former ones where others leave
+// with them: what they have stays, and the others need not wait until they give the protection up.
+func (g *group) letOthersLeave() {
+	if len(g.members) > 0 || len(g.guarded) == 0 || len(g.guarded) == len(g.leaving) {
+		return
+	}
+	for _, m := range g.guarded {
+		g.leaving = slices.DeleteFunc(g.leaving, func(l model.Member) bool { return l.Ref == m.ref })
+	}
+	g.former = append(g.former, g.guarded...)
+	g.guard.Blocks = finding.BlocksMember
+	g.found.Add(*g.guard)
+	g.guard = nil
 }
 
 // candidates are the Ingresses that may belong to the stack, or did.
@@ -132,7 +152,11 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 		if claimed {
 			g.leaving = append(g.leaving, leave)
 			if p := f.place(v, ing); p.fault == nil && p.managed && p.id == id {
-				g.guard = cmp.Or(g.guard, deletionGuard(ing))
+				if guard := deletionGuard(ing); guard != nil {
+					m := newMember(ing, p.set)
+					m.guarded = true
+					g.guarded, g.guard = append(g.guarded, m), cmp.Or(g.guard, guard)
+				}
 			}
 		}
 		return

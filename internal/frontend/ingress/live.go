@@ -211,21 +211,22 @@ func (t *translation) liveClients(port int32, rules func([]string) []model.Ingre
 	return incumbent[[]string]{known: known, value: is, is: func(v []string) bool { return sameSet(parts(rules(v)), is) }}
 }
 
-// liveAddOn is what a live load balancer is tied to in another service.
-func (t *translation) liveAddOn(of model.AddOn) (observed.AddOn, bool) {
+// liveAddOn is what a live load balancer is tied to in another service, as the incumbent of a setting that
+// is or is not that.
+func liveAddOn[T any](t *translation, of model.AddOn, value func(observed.AddOn) T, is func(have observed.AddOn, asked T) bool) incumbent[T] {
 	lb := t.liveALB()
 	if lb == nil {
-		return observed.AddOn{}, false
+		return incumbent[T]{}
 	}
 	q := model.AskAddOn{Of: of, ARN: lb.ARN}
 	have, asked := t.live.Facts.AddOns[q.Key()]
-	return have, t.compare(q, asked) && have.Fault == nil
+	known := t.compare(q, asked) && have.Fault == nil
+	return incumbent[T]{known: known, value: value(have), is: func(v T) bool { return is(have, v) }, unread: have.Fault != nil}
 }
 
 // liveWebACL compares web ACLs, given by ARN or by name, with the live one.
 func (t *translation) liveWebACL() incumbent[webACL] {
-	have, known := t.liveAddOn(model.WAFv2)
-	is := func(w webACL) bool {
+	is := func(have observed.AddOn, w webACL) bool {
 		if w.Name == "" {
 			return w.ARN == have.ID
 		}
@@ -235,7 +236,7 @@ func (t *translation) liveWebACL() incumbent[webACL] {
 		}
 		return t.compare(model.AskWebACL{Name: w.Name}, asked) && acl.Fault == nil && acl.ARN != "" && acl.ARN == have.ID
 	}
-	return incumbent[webACL]{known: known, is: is, value: webACL{ARN: have.ID}}
+	return liveAddOn(t, model.WAFv2, func(have observed.AddOn) webACL { return webACL{ARN: have.ID} }, is)
 }
 
 // liveRedirect is the port to which the HTTP listeners of the live load balancer redirect everything.

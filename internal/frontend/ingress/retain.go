@@ -60,7 +60,7 @@ func (t *translation) retainLost() {
 // retain keeps all live rules of a member's own. Rules that forward to its target groups carry its tag;
 // the others are known by what they do.
 func (t *translation) retain(m *member) {
-	kept := model.HeldMember{Member: m.ref, All: true, Redirects: (m.classMissing || slices.Contains(t.members, m)) && t.serves(m)}
+	kept := model.HeldMember{Member: m.ref, All: true, Redirects: (m.classMissing || m.guarded || slices.Contains(t.members, m)) && t.serves(m)}
 	if !m.oversized {
 		alone := newTranslation(t.opt, t.view, t.id, nil)
 		alone.members = []*member{m}

@@ -216,10 +216,15 @@ func (t *translation) foreignHosts(namespace string) []string {
 }
 
 // decides reports whether the class of a member decides what the load balancer has once in isolated
-// tenancy: that of the member that is served, or else of the oldest.
+// tenancy: one whose parameters name the IngressGroup before others, then that of the member that is
+// served, or else of the oldest. An Ingress of another class can be as old as its author likes, and
+// join at any time.
 func (t *translation) decides(m *member) bool {
 	if t.decider == nil {
 		first := slices.MinFunc(t.members, func(a, b *member) int {
+			if x, y := namedByClass(a), namedByClass(b); x != y {
+				return cmp.Compare(y, x)
+			}
 			x, y := t.live != nil && t.serves(a), t.live != nil && t.serves(b)
 			switch {
 			case x != y && x, x == y && older(a, b):
@@ -231,6 +236,14 @@ func (t *translation) decides(m *member) bool {
 		t.stack.Contested = t.stack.Contested || slices.ContainsFunc(t.members, func(m *member) bool { return m.set.Class.Origin.Object != *t.decider })
 	}
 	return m.set.Class.Origin.Object == *t.decider
+}
+
+// namedByClass is 1 for a member whose class parameters name its IngressGroup, 0 for others.
+func namedByClass(m *member) int {
+	if m.set.GroupName.Origin.Object.Kind == paramsKind {
+		return 1
+	}
+	return 0
 }
 
 // fromClass takes from what members say of a setting what counts: in isolated tenancy only what the
