@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/serve"
 	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/world"
@@ -128,7 +131,11 @@ func (w *world) ownersOf(p *emulated.Partition, f dataplane.Forward) []string {
 			continue
 		}
 		for _, t := range tg.Targets {
-			if !t.Draining() {
+			switch {
+			case t.Draining():
+			case !victims(tg) && t.ID == replaced && w.reused():
+				out = append(out, "the attacker")
+			default:
 				out = append(out, w.ownerOf(t.ID, t.Port))
 			}
 		}
@@ -138,6 +145,21 @@ func (w *world) ownersOf(p *emulated.Partition, f dataplane.Forward) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// reused reports whether the address that the victims' rollout has given up is that of a pod of the
+// attacker now.
+func (w *world) reused() bool {
+	mine := false
+	for _, o := range w.Store.All(cluster.KindPod) {
+		if pod, ok := o.(*corev1.Pod); ok && pod.Status.PodIP == replaced {
+			if pod.Namespace != attackerNamespace {
+				return false
+			}
+			mine = true
+		}
+	}
+	return mine
 }
 
 // ownerOf says whose pod a target is.

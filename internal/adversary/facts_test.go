@@ -246,13 +246,14 @@ func (w *world) nodeGroup(f facts, p *emulated.Partition) {
 		var sources []string
 		for _, s := range sourcesOf(g, port) {
 			proto, id, _ := strings.Cut(s, " from ")
+			name := ""
 			if named := p.SecurityGroups[id]; named != nil {
-				id = named.Name
+				name = named.Name
 			}
 			switch {
-			case strings.HasPrefix(id, "k8s-traffic-") && proto == "tcp":
+			case strings.HasPrefix(name, "k8s-traffic-") && proto == "tcp":
 				f.settings[fmt.Sprintf("%s%d of the nodes", fromLoadBalancers, port)] = "yes"
-			case !w.askedFor(id):
+			case !w.askedFor(id, port):
 				sources = append(sources, s)
 			}
 		}

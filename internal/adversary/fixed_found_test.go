@@ -164,4 +164,19 @@ spec: {group: {name: %s}, %s: %s}
 		w.evil(attacker{name: "second", class: "alb", finalizers: finalizerOf("own"), pairs: []string{"kubernetes.io/ingress.class", "pinned"}}.docs())
 		w.drive(long)
 	})
+
+	// An Ingress whose group.order cannot be read has no place among the others, not even for its 503s.
+	for _, isolated := range []bool{false, true} {
+		fixed(t, fmt.Sprintf("21-an-unreadable-order-is-no-place/isolated %t", isolated), setup{access: openClass, isolated: isolated}, func(w *world) {
+			w.evil(served)
+			for _, order := range []string{"$(reboot)", "1001", "-1000.5"} {
+				for _, group := range []string{"open", "vault"} {
+					w.attack(move{gone: cluster.Ref{Kind: cluster.KindIngress, Namespace: attackerNamespace, Name: "x"}})
+					w.drive(short)
+					w.evil(attacker{class: "alb", pairs: []string{"group.name", group, "group.order", order, "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
+					w.drive(short)
+				}
+			}
+		})
+	}
 }

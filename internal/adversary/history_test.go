@@ -222,14 +222,15 @@ func sameRoute(ing *networkingv1.Ingress, r request) bool {
 }
 
 // leave lets the attacker delete everything. It takes back first what keeps load balancers on
-// purpose: deletion protection.
+// purpose: deletion protection. That of load balancers of its own it switches off in AWS, since what an
+// Ingress that is not accepted says changes nothing, and protection that no object names stays.
 func (w *world) leave() {
 	for _, o := range w.Store.All(cluster.KindIngress) {
 		if o.GetNamespace() != attackerNamespace || o.GetDeletionTimestamp() != nil {
 			continue
 		}
 		ing := o.(*networkingv1.Ingress).DeepCopy()
-		kept := map[string]string{annotationPrefix + "load-balancer-attributes": "deletion_protection.enabled=false", annotationPrefix + "scheme": "internal"}
+		kept := map[string]string{annotationPrefix + "load-balancer-attributes": protection + "=false", annotationPrefix + "scheme": "internal"}
 		for _, key := range []string{"group.name", "group.order", "target-type"} {
 			if value, ok := ing.Annotations[annotationPrefix+key]; ok {
 				kept[annotationPrefix+key] = value
@@ -240,6 +241,14 @@ func (w *world) leave() {
 			w.rec.Fatal(err)
 		}
 	}
+	if obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngressClassParams, Name: attackerClass}); err == nil && obj != nil {
+		params := obj.DeepCopyObject().(*elbv2.IngressClassParams)
+		params.Spec.LoadBalancerAttributes = slices.DeleteFunc(params.Spec.LoadBalancerAttributes, func(a elbv2.Attribute) bool { return a.Key == protection })
+		if _, err := w.Store.Update(params, cluster.Main); err != nil {
+			w.rec.Fatal(err)
+		}
+	}
+	w.unprotect()
 	for _, o := range w.Store.All(cluster.KindBinding) { // nor can a role that does not exist let go
 		if b, ok := o.DeepCopyObject().(*elbv2.TargetGroupBinding); ok && b.Namespace == attackerNamespace && b.Spec.IamRoleArnToAssume != "" {
 			b.Spec.IamRoleArnToAssume = ""
@@ -254,6 +263,19 @@ func (w *world) leave() {
 			if o.GetNamespace() == attackerNamespace {
 				w.attack(move{gone: cluster.RefOf(o)})
 			}
+		}
+	}
+}
+
+const protection = "deletion_protection.enabled"
+
+// unprotect switches the deletion protection of load balancers off that are not the victims'.
+func (w *world) unprotect() {
+	p, unlock := w.partition()
+	defer unlock()
+	for _, lb := range p.ELB.LoadBalancers {
+		if w.stackOfARN(lb.ARN) == "" && lb.Attributes[protection] == "true" {
+			lb.Attributes[protection] = "false"
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -232,20 +233,49 @@ func (w *world) remember(obj cluster.Object) {
 			}
 		}
 	case *elbv2.TargetGroupBinding:
-		if o.Spec.Networking == nil {
-			return
+		w.rememberOpened(o)
+	}
+}
+
+// rememberOpened notes to whom a binding of the attacker opens which ports of its targets' security
+// groups. The nodes and pods of the victims carry these as well.
+func (w *world) rememberOpened(o *elbv2.TargetGroupBinding) {
+	if o.Spec.Networking == nil {
+		return
+	}
+	for _, rule := range o.Spec.Networking.Ingress {
+		var ports []int32
+		for _, p := range rule.Ports {
+			switch {
+			case p.Port == nil: // all of them
+				ports = append(ports, victimPorts...)
+			case p.Port.Type == intstr.Int:
+				ports = append(ports, p.Port.IntVal)
+			default: // that of its own pods
+				ports = append(ports, 8080)
+			}
 		}
-		for _, rule := range o.Spec.Networking.Ingress {
-			for _, peer := range rule.From {
-				if peer.IPBlock != nil {
-					w.asked[peer.IPBlock.CIDR] = true
-				}
-				if peer.SecurityGroup != nil {
-					w.asked[peer.SecurityGroup.GroupID] = true
-				}
+		for _, peer := range rule.From {
+			if peer.IPBlock != nil {
+				w.noteOpened(peer.IPBlock.CIDR, ports)
+			}
+			if peer.SecurityGroup != nil {
+				w.noteOpened(peer.SecurityGroup.GroupID, ports)
 			}
 		}
 	}
+}
+
+func (w *world) noteOpened(source string, ports []int32) {
+	for _, port := range ports {
+		w.asked[opened{source, port}] = true
+	}
+}
+
+// opened is a port that a source may reach.
+type opened struct {
+	source string // CIDR or id of a security group
+	port   int32
 }
 
 func (w *world) forget(ref cluster.Ref) {
@@ -256,9 +286,9 @@ func (w *world) forget(ref cluster.Ref) {
 	}
 }
 
-// askedFor reports whether the attacker has opened the ports of its own targets to a source, which
-// whoever may write TargetGroupBindings can.
-func (w *world) askedFor(source string) bool { return w.asked[source] }
+// askedFor reports whether the attacker has opened a port of its own targets to a source, which whoever
+// may write TargetGroupBindings can.
+func (w *world) askedFor(source string, port int32) bool { return w.asked[opened{source, port}] }
 
 // finalizerOf is the finalizer of the members of an IngressGroup.
 func finalizerOf(group string) string { return naming.ExplicitFinalizerPrefix + group }

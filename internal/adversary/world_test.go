@@ -78,7 +78,7 @@ type world struct {
 	// sick reports which targets of the attacker never get healthy; nil: none.
 	sick        func(target string) bool
 	memberships []membership
-	asked       map[string]bool // sources that the attacker admits to its targets
+	asked       map[opened]bool // what the attacker opens to its targets
 	judge       *judge          // nil: nothing is expected
 	driven      bool            // Settle runs the controller
 	dirty       bool            // AWS has changed since it was looked at
@@ -123,7 +123,7 @@ func inWorld(t *testing.T, s setup, opt rig.Options, f func(w *world)) (failures
 				rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
 			}
 		}
-		w := &world{Rig: rig.New(rec, opt), setup: s, rec: rec, lbs: map[string]string{}, asked: map[string]bool{}, driven: opt.Workers == 0}
+		w := &world{Rig: rig.New(rec, opt), setup: s, rec: rec, lbs: map[string]string{}, asked: map[opened]bool{}, driven: opt.Workers == 0}
 		w.begin()
 		f(w)
 	})

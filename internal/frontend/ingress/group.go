@@ -180,8 +180,9 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 	case p.managed && p.id == id:
 		m := newMember(ing, p.set)
 		if o := p.set.GroupOrder.Check(); o != nil {
-			// Its live rules keep their place. What is new gets none among the others by guess.
-			m.blocked, m.lost = true, claimed
+			// Its live rules keep their place. What is new gets none among the others by guess, nor does
+			// its 503, which might come before rules of others.
+			m.blocked, m.lost = true, true
 			fault := o.Finding(finding.BlocksMember)
 			fault.Reason = finding.GroupOrderInvalid
 			g.found.Add(fault)
