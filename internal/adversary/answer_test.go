@@ -93,6 +93,9 @@ func b2i(b bool) int {
 	return 0
 }
 
+// heldAnswer is what stands in for a rule that is held.
+const heldAnswer = "fixed 503 of a held rule"
+
 // textOf says in words what a rule does.
 func (w *world) textOf(p *emulated.Partition, r dataplane.Rule) string {
 	var parts []string
@@ -111,7 +114,11 @@ func (w *world) textOf(p *emulated.Partition, r dataplane.Rule) string {
 	case dataplane.Redirect:
 		parts = append(parts, fmt.Sprintf("redirect %d %s://%s:%s%s?%s", then.Status, then.Protocol, then.Host, then.Port, then.Path, then.Query))
 	case dataplane.FixedResponse:
-		parts = append(parts, fmt.Sprintf("fixed %d", then.Status))
+		text := fmt.Sprintf("fixed %d", then.Status)
+		if strings.HasPrefix(then.Body, "Rule is held") {
+			text = heldAnswer
+		}
+		parts = append(parts, text)
 	case dataplane.Forward:
 		parts = append(parts, "forward to "+strings.Join(w.ownersOf(p, then), " or "))
 	}

@@ -3,9 +3,11 @@ package adversary
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // attackerSecret must not be seen anywhere but in the attacker's own rules.
@@ -14,6 +16,7 @@ const attackerSecret = "attacker-client-secret-81d0"
 // event is what the controller said about an object.
 type event struct {
 	about           string // Kind namespace/name
+	uid             types.UID
 	namespace       string
 	warning         bool
 	reason, message string
@@ -30,7 +33,7 @@ func (w *world) events() []event {
 			continue
 		}
 		of := e.InvolvedObject
-		out = append(out, event{of.Kind + " " + of.Namespace + "/" + of.Name, of.Namespace, e.Type == corev1.EventTypeWarning, e.Reason, e.Message})
+		out = append(out, event{of.Kind + " " + of.Namespace + "/" + of.Name, of.UID, of.Namespace, e.Type == corev1.EventTypeWarning, e.Reason, e.Message})
 	}
 	return out
 }
@@ -60,9 +63,31 @@ func (w *world) said(object string, texts ...string) bool {
 	return false
 }
 
-// checkTexts finds events that mislead their reader or give a secret away.
+// mostWarnings is how many warnings there may be about one object in an hour, or since something was done
+// for it.
+const mostWarnings = 40
+
+// checkTexts finds events that mislead their reader or give a secret away, and floods of them.
 func (w *world) checkTexts() []string {
 	var out []string
+	type flood struct {
+		about string
+		uid   types.UID
+	}
+	warnings, others := map[flood]int{}, map[flood]int{}
+	for _, e := range w.events() {
+		if e.warning {
+			warnings[flood{e.about, e.uid}]++
+		} else {
+			others[flood{e.about, e.uid}]++
+		}
+	}
+	hours := int(time.Since(w.started).Hours()) + 1
+	for f, n := range warnings {
+		if limit := mostWarnings * (hours + others[f]); n > limit {
+			out = append(out, fmt.Sprintf("%d warnings about %s, at most %d", n, f.about, limit))
+		}
+	}
 	for _, e := range w.events() {
 		if strings.Contains(e.message, victimSecret) || strings.Contains(e.message, attackerSecret) {
 			out = append(out, fmt.Sprintf("an event shows a secret: %v", e))

@@ -55,7 +55,23 @@ func (w *world) facts() facts {
 		}
 		f.settings["status of "+name] = shown
 	}
+	for name := range ingresses() {
+		f.settings["finalizers of Ingress "+name] = w.finalizers(name)
+	}
 	return f
+}
+
+// finalizers are those of an Ingress of a victim: one that is deleted must not wait for anybody.
+func (w *world) finalizers(name string) string {
+	namespace, short, _ := strings.Cut(name, "/")
+	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: short})
+	switch {
+	case err != nil:
+		w.rec.Fatal(err)
+	case obj == nil:
+		return "of no object"
+	}
+	return strings.Join(obj.GetFinalizers(), " ")
 }
 
 func (w *world) stackOfARN(arn string) string {
@@ -148,7 +164,7 @@ func (w *world) listeners(f facts, p *emulated.Partition) {
 		of := fmt.Sprintf(" of %s port %d", stack, l.Port)
 		f.ids["listener"+of] = l.ARN
 		f.settings["listener"+of] = fmt.Sprintf("%s %s", l.Protocol, l.SSLPolicy)
-		if w.strict() { // otherwise the first certificate of the first member is the default
+		if w.strict() || w.isolated { // otherwise the first certificate of the first member is the default
 			f.settings["default certificate"+of] = l.Certificate
 		}
 		for _, c := range l.SNI {

@@ -126,10 +126,13 @@ func TestFixedRules(t *testing.T) {
 	})
 
 	// A member with more listeners and rules than the quotas allow is held before they are formed.
-	for name, group := range map[string]string{"in a group": "open", "alone": ""} {
+	for name, many := range map[string]struct {
+		group string
+		ports int
+	}{"in a group": {"open", 1000}, "alone": {"", 1000}, "few ports in a group": {"open", 90}, "few ports alone": {"", 90}} {
 		fixed(t, "14-ports-times-paths/"+name, open, func(w *world) {
-			doc := manyPorts(1000, 400, group)
-			if group == "" {
+			doc := manyPorts(many.ports, 400, many.group)
+			if many.group == "" {
 				doc = strings.Replace(doc, "    alb.ingress.kubernetes.io/group.name: ''\n", "", 1)
 			}
 			w.attack(move{write: served})
@@ -149,8 +152,8 @@ func TestFixedRules(t *testing.T) {
 			if err := other.Put(slices.Concat(classes.Objects, loaded.Objects)...); err != nil {
 				w.rec.Fatal(err)
 			}
-			id := model.StackID{Kind: model.Ingress, Name: group}
-			if group == "" {
+			id := model.StackID{Kind: model.Ingress, Name: many.group}
+			if many.group == "" {
 				id = model.StackID{Kind: model.Ingress, Namespace: "evil", Name: "x"}
 			}
 			stack, _ := ingress.New(ingress.Options{Cluster: "rig", Class: "alb"}).Translate(cluster.NewView(other), id, nil)

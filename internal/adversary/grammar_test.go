@@ -5,6 +5,7 @@ package adversary
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,6 +100,12 @@ func (g *grammar) base() map[string]string {
 	set(60, "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, `[{"HTTP":80},{"HTTPS":443}]`, `[{"HTTP":80}]`, `[{"HTTPS":443}]`, `[{"HTTP":8080}]`)
 	set(40, "scheme", "internal")
 	set(40, "certificate-arn", "$CERT")
+	set(6, "group.order", choices["group.order"].bad...)
+	set(5, "tags", manyTags)
+	if g.chance(8) { // one is nothing without the other
+		out[annotationPrefix+"auth-type"] = "oidc"
+		out[annotationPrefix+"auth-idp-oidc"] = pick(g, append(choices["auth-idp-oidc"].good, choices["auth-idp-oidc"].bad...)...)
+	}
 	return out
 }
 
@@ -180,6 +187,7 @@ func (g *grammar) ingress() cluster.Object {
 	if len(ing.Spec.Rules) == 0 && ing.Spec.DefaultBackend == nil { // the API server wants one of them
 		ing.Spec.Rules = append(ing.Spec.Rules, g.rule())
 	}
+	g.actUpon(ing)
 	if g.chance(10) {
 		ing.Spec.TLS = append(ing.Spec.TLS, networkingv1.IngressTLS{Hosts: []string{pick(g, "shop.example.com", "evil.example.com", "nowhere.invalid")}, SecretName: pick(g, "", "login")})
 	}
@@ -187,6 +195,23 @@ func (g *grammar) ingress() cluster.Object {
 		ing.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{Hostname: pick(g, "evil.example.com", "internal-k8s-open-2cc30f7c14-7252512053.us-west-2.elb.amazonaws.com")}}
 	}
 	return ing
+}
+
+// actUpon mostly adds the action that backends name.
+func (g *grammar) actUpon(ing *networkingv1.Ingress) {
+	const key = annotationPrefix + "actions.act"
+	if _, there := ing.Annotations[key]; there || !g.chance(70) {
+		return
+	}
+	for _, r := range ing.Spec.Rules {
+		if r.HTTP != nil && slices.ContainsFunc(r.HTTP.Paths, func(p networkingv1.HTTPIngressPath) bool {
+			return p.Backend.Service != nil && p.Backend.Service.Name == "act"
+		}) {
+			of := choices["actions.<name>"]
+			ing.Annotations[key] = pick(g, append(of.good[:len(of.good):len(of.good)], of.bad...)...)
+			return
+		}
+	}
 }
 
 // largest is an Ingress as large as the API server takes it: 1.5 MB, with 256 KiB of annotations.
@@ -217,8 +242,11 @@ func (g *grammar) rule() networkingv1.IngressRule {
 	}
 	for range pick(g, 1, 1, 1, 2, 3) {
 		kind, path := pick(g, networkingv1.PathTypePrefix, networkingv1.PathTypePrefix, networkingv1.PathTypeExact), pick(g, paths...)
-		if g.chance(20) {
+		switch n := g.IntN(100); {
+		case n < 20:
 			kind, path = networkingv1.PathTypeImplementationSpecific, pick(g, loosePaths...)
+		case n < 35 && slices.Contains(victimHosts, rule.Host): // the very conditions of a victim's rule
+			kind, path = networkingv1.PathTypePrefix, pick(g, "/", "/", "/new")
 		}
 		rule.HTTP.Paths = append(rule.HTTP.Paths, networkingv1.HTTPIngressPath{Path: path, PathType: &kind, Backend: g.backend()})
 	}

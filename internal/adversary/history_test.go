@@ -26,6 +26,8 @@ type history struct {
 	// acts says after how many of the moves each act of the scenario follows.
 	acts []int
 	sick bool // the attacker's pods do not get healthy
+	// denied is a read that AWS denies to the controller as long as the attacker is there; "": none.
+	denied string
 }
 
 // historyOf makes the history of a seed.
@@ -34,6 +36,9 @@ func historyOf(seed uint64) history {
 	h := history{seed: seed, setup: setup{access: access(seed % 3), scenario: int(seed/3) % randomScenarios}}
 	h.isolated = seed/12%2 == 1
 	h.sick = r.IntN(4) == 0
+	if r.IntN(8) == 0 {
+		h.denied = optionalReads[r.IntN(len(optionalReads))]
+	}
 	g := &grammar{Rand: r, access: h.access, rows: settings.Rows()}
 	n := 4 + r.IntN(12)
 	for range scenarios()[h.scenario] {
@@ -80,7 +85,7 @@ func (g *grammar) workload() move {
 
 func (h history) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d: %v, pods of the attacker healthy: %t\n", h.seed, h.setup, !h.sick)
+	fmt.Fprintf(&b, "seed %d: %v, pods of the attacker healthy: %t, denied: %q\n", h.seed, h.setup, !h.sick, h.denied)
 	h.each(func(m move) { fmt.Fprintf(&b, "--- the attacker: %v\n", m) }, func(a act) { fmt.Fprintf(&b, "--- %s\n", a.name) })
 	return b.String()
 }
@@ -125,6 +130,9 @@ func play(t *testing.T, h history) []string {
 			w.sick = func(string) bool { return true }
 		}
 		w.expect(c)
+		if h.denied != "" {
+			w.deny(h.denied)
+		}
 		stripped := false
 		h.each(func(m move) {
 			if w.wrong() {
@@ -144,7 +152,7 @@ func play(t *testing.T, h history) []string {
 			func() { w.drive(changeWithin) },
 			func() { w.drive(quiet) },
 			func() { w.checkCalls(c, len(h.moves)); w.checkInFront() },
-			func() { w.leave(); w.drive(cleanWithin) },
+			func() { w.Emulator.Faults().ClearRules(); w.leave(); w.drive(cleanWithin) },
 			func() { w.checkLeft(c, stripped) },
 		} {
 			if !w.wrong() {
@@ -203,22 +211,23 @@ func (w *world) checkInFront() {
 // sameRoute reports whether an Ingress has the very host and path of a request's rule, without
 // further conditions.
 func sameRoute(ing *networkingv1.Ingress, r request) bool {
+	for _, rule := range ing.Spec.Rules {
+		if rule.HTTP != nil && slices.ContainsFunc(rule.HTTP.Paths, func(p networkingv1.HTTPIngressPath) bool { return isVictimsRoute(ing, rule.Host, p, r) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// isVictimsRoute reports whether a path of an Ingress has the very conditions of the rule by which a
+// victim answers a request: its host and the path "/".
+func isVictimsRoute(ing *networkingv1.Ingress, host string, p networkingv1.HTTPIngressPath, r request) bool {
 	for key := range ing.Annotations {
 		if strings.HasPrefix(key, annotationPrefix+"conditions.") {
 			return false
 		}
 	}
-	for _, rule := range ing.Spec.Rules {
-		if rule.Host != r.host || rule.HTTP == nil {
-			continue
-		}
-		for _, p := range rule.HTTP.Paths {
-			if p.Path == "/" && p.PathType != nil && *p.PathType == networkingv1.PathTypePrefix {
-				return true
-			}
-		}
-	}
-	return false
+	return host == r.host && p.Path == "/" && p.PathType != nil && *p.PathType == networkingv1.PathTypePrefix
 }
 
 // leave lets the attacker delete everything. It takes back first what keeps load balancers on

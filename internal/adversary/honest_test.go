@@ -28,8 +28,19 @@ func change(name string, r route) act {
 	return act{"change of " + name, changeWithin, func(w *world) {
 		h := ingresses()[name]
 		h.routes = append(h.routes, r)
+		h.pairs = tagged(h.pairs, "Release=2")
 		w.apply(h.docs())
 	}}
+}
+
+// tagged adds a tag to those of an Ingress.
+func tagged(pairs []string, tag string) []string {
+	if i := slices.Index(pairs, "tags"); i >= 0 {
+		pairs = slices.Clone(pairs)
+		pairs[i+1] += "," + tag
+		return pairs
+	}
+	return with(pairs, "tags", tag)
 }
 
 func deletion(name string) act {

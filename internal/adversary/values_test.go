@@ -1,6 +1,7 @@
 package adversary
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
@@ -30,13 +31,13 @@ var choices = map[string]choice{
 	"ipam-ipv4-pool-id":                   {[]string{"ipam-pool-00000000000000000"}, []string{"none"}},
 	"load-balancer-attributes":            {[]string{"deletion_protection.enabled=true", "access_logs.s3.enabled=true,access_logs.s3.bucket=evil", "idle_timeout.timeout_seconds=1", "idle_timeout.timeout_seconds=120", "waf.fail_open.enabled=true", "routing.http.drop_invalid_header_fields.enabled=false"}, []string{"idle", "idle_timeout.timeout_seconds=0", "no.such=1", "=", "a=b,,c", "deletion_protection.enabled=perhaps"}},
 	"minimum-load-balancer-capacity":      {[]string{"CapacityUnits=100", "CapacityUnits=1500", "CapacityUnits=0"}, []string{"CapacityUnits=x", "Units=1", "CapacityUnits=999999999"}},
-	"tags":                                {[]string{"Owner=evil", "Cost=1", "Owner=platform"}, []string{"ingress.k8s.aws/stack=pay/solo", "elbv2.k8s.aws/cluster=other,ingress.k8s.aws/resource=LoadBalancer", "aws:x=y", "Team", "k=" + strings.Repeat("x", 300), "a<b=c"}},
+	"tags":                                {[]string{"Owner=evil", "Cost=1", "Owner=platform", manyTags}, []string{"ingress.k8s.aws/stack=pay/solo", "elbv2.k8s.aws/cluster=other,ingress.k8s.aws/resource=LoadBalancer", "aws:x=y", "Team", "k=" + strings.Repeat("x", 300), "a<b=c"}},
 	"listen-ports":                        {[]string{`[{"HTTP":80},{"HTTPS":443}]`, `[{"HTTP":80},{"HTTPS":443}]`, `[{"HTTP":80}]`, `[{"HTTPS":443}]`, `[{"HTTP":81}]`, `[{"HTTPS":8443}]`, `[{"HTTPS":80}]`, `[{"HTTP":443}]`, `[{"HTTP":444}]`}, []string{`[{"HTTP":0}]`, `[{"HTTP":70000}]`, `[`, `[]`, `{}`, `[{"TCP":80}]`, `[{"HTTP":"80"}]`, "null", ""}},
 	"ssl-redirect":                        {[]string{"444", "443", "8443", "80"}, []string{"https", "0", "-1", "70000", ""}},
 	"certificate-arn":                     {[]string{"$CERTAPP", "$CERT", "$CERT,$CERTAPP"}, []string{noSuchCertificate, "none", "", "arn:aws:acm:us-east-1:1:certificate/x,$CERT"}},
 	"ssl-policy":                          {[]string{"ELBSecurityPolicy-2016-08", "ELBSecurityPolicy-TLS-1-0-2015-04"}, []string{"ELBSecurityPolicy-None", "", "none"}},
 	"mutual-authentication":               {[]string{`[{"port":443,"mode":"off"}]`, `[{"port":443,"mode":"passthrough"}]`}, []string{`[{"port":443,"mode":"verify","trustStore":"none"}]`, `[{"port":443}]`, `[`, `[{"port":443,"mode":"verify"}]`}},
-	"inbound-cidrs":                       {[]string{"0.0.0.0/0", "0.0.0.0/0,::/0", "10.0.0.0/8", "192.0.2.1/32"}, []string{"10.0.0/8", "", "0.0.0.0", "10.0.0.0/33"}},
+	"inbound-cidrs":                       {[]string{"0.0.0.0/0", "0.0.0.0/0,::/0", "10.0.0.0/8", "192.0.2.1/32", "10.0.0.0/8,0.0.0.0/0"}, []string{"10.0.0/8", "", "0.0.0.0", "10.0.0.0/33"}},
 	"security-group-prefix-lists":         {[]string{"$PREFIXLIST"}, []string{"pl-00000000000000000", ""}},
 	"listener-attributes.<protocol-port>": {[]string{"routing.http.response.server.enabled=true", "routing.http.response.server.enabled=false"}, []string{"no.such=1", "x", "="}},
 	"create-acm-cert":                     {[]string{"true", "false"}, []string{"yes"}},
@@ -73,7 +74,7 @@ var choices = map[string]choice{
 	"jwt-validation":                     {[]string{`{"jwksEndpoint":"https://id.example.com/jwks","issuer":"https://id.example.com"}`}, []string{`{`, `{"jwksEndpoint":"http://169.254.169.254/"}`}},
 	"auth-type":                          {[]string{"oidc", "cognito", "none"}, []string{"magic", ""}},
 	"auth-idp-cognito":                   {[]string{`{"userPoolARN":"arn:aws:cognito-idp:us-west-2:123456789012:userpool/p","userPoolClientID":"b","userPoolDomain":"c"}`}, []string{`{`, `{"userPoolARN":"none","userPoolClientID":"b","userPoolDomain":"c"}`}},
-	"auth-idp-oidc":                      {[]string{evilOIDC}, []string{`{`, strings.Replace(evilOIDC, `"login"`, `"../pay/login"`, 1), strings.Replace(evilOIDC, `"login"`, `"none"`, 1), strings.Replace(evilOIDC, `"secretName"`, `"namespace":"pay","secretName"`, 1)}},
+	"auth-idp-oidc":                      {[]string{evilOIDC}, []string{`{`, strings.Replace(evilOIDC, `"login"`, `"../pay/login"`, 1), strings.Replace(evilOIDC, `"login"`, `"pay/login"`, 1), strings.Replace(evilOIDC, `"login"`, `"none"`, 1), strings.Replace(evilOIDC, `"secretName"`, `"namespace":"pay","secretName"`, 1)}},
 	"target-type":                        {[]string{"ip", "ip", "instance"}, []string{"pod", "lambda", ""}},
 	"target-node-labels":                 {[]string{"kubernetes.io/hostname=node-0", "a=b"}, []string{"x", "=", "a b=c"}},
 	"target-group-attributes":            {[]string{"deregistration_delay.timeout_seconds=3600", "slow_start.duration_seconds=900", "stickiness.enabled=true,stickiness.type=lb_cookie"}, []string{"x", "no.such=1", "deregistration_delay.timeout_seconds=x", "slow_start.duration_seconds=1"}},
@@ -97,6 +98,15 @@ var choices = map[string]choice{
 	"frontend-nlb-attributes":            {[]string{"load_balancing.cross_zone.enabled=true", "deletion_protection.enabled=true"}, []string{"x", "no.such=1"}},
 	"frontend-nlb-tags":                  {[]string{"Team=front"}, []string{"x", "ingress.k8s.aws/stack=open"}},
 }
+
+// manyTags are as many as AWS takes on one resource, or nearly.
+var manyTags = func() string {
+	var tags []string
+	for i := range 48 {
+		tags = append(tags, fmt.Sprintf("evil%d=1", i))
+	}
+	return strings.Join(tags, ",")
+}()
 
 const long63 = "abcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabc"
 

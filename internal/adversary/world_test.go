@@ -74,7 +74,8 @@ type world struct {
 	rec  *recorder
 	fill *strings.Replacer
 
-	lbs map[string]string // ARN by stack, once the victims are served
+	lbs     map[string]string // ARN by stack, once the victims are served
+	started time.Time
 	// sick reports which targets of the attacker never get healthy; nil: none.
 	sick        func(target string) bool
 	memberships []membership
@@ -123,7 +124,7 @@ func inWorld(t *testing.T, s setup, opt rig.Options, f func(w *world)) (failures
 				rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
 			}
 		}
-		w := &world{Rig: rig.New(rec, opt), setup: s, rec: rec, lbs: map[string]string{}, asked: map[opened]bool{}, driven: opt.Workers == 0}
+		w := &world{Rig: rig.New(rec, opt), setup: s, rec: rec, lbs: map[string]string{}, asked: map[opened]bool{}, driven: opt.Workers == 0, started: time.Now()}
 		w.begin()
 		f(w)
 	})

@@ -1,0 +1,195 @@
+package adversary
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// What planted bugs have shown to be open.
+func TestFixedShared(t *testing.T) {
+	open := setup{access: openClass}
+
+	// A rule of a victim that goes is not kept for an object that is not accepted and has the same
+	// conditions.
+	fixed(t, "21-foreign-rules-are-not-retained", setup{access: openClass, scenario: 6}, func(w *world) {
+		for i, route := range []route{{"shop.example.com", "/new", "act"}, {"extra.example.com", "/", "act"}, {"blog.example.com", "/", "act"}} {
+			w.evil(attacker{name: fmt.Sprintf("x%d", i), class: "pinned", finalizers: finalizerOf("open"), host: route.host, path: route.path, service: route.service,
+				pairs: []string{"group.name", "open", "group.order", "-1000", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`,
+					"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"200","messageBody":"evil"}}`}}.docs())
+		}
+		for _, a := range w.acts() {
+			w.perform(a)
+			w.drive(long)
+		}
+	})
+
+	// A rule that is held does not precede another's with the same conditions, whatever its order.
+	for name, pairs := range map[string][]string{
+		"refused":    {"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"999"}}`},
+		"unreadable": {"actions.act", `{`},
+		"unknown":    {"actions.act", `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"none","servicePort":80},{"serviceName":"app","servicePort":80}]}}`},
+		"transforms": {"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"200"}}`, "transforms.act", `{`},
+	} {
+		fixed(t, "22-held-rules-come-last/"+name, open, func(w *world) {
+			w.evil(served)
+			for i, host := range []string{"shop.example.com", "blog.example.com"} {
+				w.evil(attacker{name: fmt.Sprintf("x%d", i), class: "alb", host: host, service: "act",
+					pairs: with(pairs, "group.name", "open", "group.order", "-1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`)}.docs())
+			}
+			w.drive(short)
+			w.perform(w.acts()[0])
+			w.drive(long)
+			w.check(w.said("Ingress evil/x0"), "the attacker is not informed")
+		})
+	}
+
+	// A member that leaves does not wait for what another one waits for.
+	fixed(t, "23-leaving-waits-for-nobody", setup{access: openClass, scenario: 9}, func(w *world) {
+		w.sick = func(target string) bool { return target == "10.0.149.1" }
+		w.evil(failingService)
+		for i, a := range w.acts() {
+			w.evil(attacker{name: fmt.Sprintf("x%d", i), class: "alb", service: "ill", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip",
+				"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}.docs())
+			w.drive(10 * time.Second)
+			w.perform(a)
+			w.drive(long)
+		}
+	})
+
+	// An order that cannot be read gives no place among the others.
+	for _, order := range choices["group.order"].bad {
+		fixed(t, fmt.Sprintf("24-unreadable-orders/%q", order), open, func(w *world) {
+			w.evil(served, attacker{class: "alb", host: "shop.example.com", pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip",
+				"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}.docs())
+			w.drive(long)
+		})
+	}
+
+	// A redirect to a port that speaks plain HTTP takes no effect.
+	for _, port := range []string{"80", "8080"} {
+		fixed(t, "05-redirect-to-no-listener/plain "+port, open, func(w *world) {
+			w.apply(honest{"pay", "plain", "alb", []string{"group.name", "plain", "target-type", "ip", "scheme", "internal"}, []route{{"plain.example.com", "/", "web"}}}.docs())
+			w.drive(short)
+			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "plain", "group.order", "-1000", "target-type", "ip",
+				"listen-ports", `[{"HTTP":80},{"HTTP":8080}]`, "ssl-redirect", port}}.docs())
+			w.drive(long)
+			got := w.ask(w.arnOf("pay/plain"), 80, "plain.example.com", "/")
+			w.check(got.text == "forward to pay/web", "the victim's host is answered with %q", got.text)
+			w.check(w.said("Ingress evil/x", port), "the attacker is not informed: %v", w.about("Ingress evil/x"))
+		})
+	}
+
+	// In isolated tenancy a newcomer has no hosts of others and no settings, in whatever way it writes them.
+	fixed(t, "25-isolated-tenancy/settings", setup{access: openClass, isolated: true}, func(w *world) {
+		w.evil(served)
+		for _, group := range []string{"open", "vault"} {
+			for _, pairs := range hostile {
+				w.evil(attacker{class: "alb", host: "evil.example.com", pairs: with(pairs, "target-type", "ip", "group.order", "-1000", "group.name", group)}.docs())
+				w.drive(short)
+			}
+		}
+	})
+	for name, a := range map[string]attacker{
+		"wildcard":     {host: "*.example.com"},
+		"same host":    {host: "shop.example.com"},
+		"other letter": {host: "shop.example.com", path: "/new"},
+		"no host":      {},
+		"condition":    {host: "evil.example.com", service: "act", pairs: []string{"conditions.act", `[{"field":"host-header","hostHeaderConfig":{"values":["*.example.com"]}}]`}},
+		"expression":   {service: "act", pairs: []string{"conditions.act", `[{"field":"host-header","hostHeaderConfig":{"regexValues":[".*"]}}]`}},
+	} {
+		fixed(t, "25-isolated-tenancy/"+name, setup{access: openClass, isolated: true}, func(w *world) {
+			a.class = "alb"
+			a.pairs = with(a.pairs, "group.name", "open", "group.order", "-1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`,
+				"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"200","messageBody":"evil"}}`)
+			w.evil(served, a.docs())
+			w.drive(short)
+			w.perform(w.acts()[0])
+			w.drive(long)
+			w.check(w.said("Ingress evil/x"), "the attacker is not informed")
+		})
+	}
+
+	// Tags for which AWS has no room take none from others.
+	for _, order := range []string{"-1000", "1000"} {
+		fixed(t, "26-room-for-tags/order "+order, open, func(w *world) {
+			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip", "tags", manyTags}}.docs())
+			w.drive(short)
+			w.perform(w.acts()[0]) // it changes a tag, too
+			w.drive(long)
+			w.check(w.said("Ingress evil/x", "tag"), "the attacker is not informed: %v", w.about("Ingress evil/x"))
+		})
+	}
+
+	// A flood of faults is no flood of events.
+	fixed(t, "27-events-are-limited", open, func(w *world) {
+		w.evil(strings.ReplaceAll(manyPorts(1, 400, "own"), "name: app,", "name: none,"))
+		w.drive(time.Hour)
+		w.check(w.said("Ingress evil/x"), "the attacker is not informed")
+	})
+
+	// Secrets are those of the namespace of the Ingress, however they are named.
+	for _, name := range []string{"login", "pay/login", "../pay/login", "/api/v1/namespaces/pay/secrets/login", "pay.login", "login.pay"} {
+		fixed(t, fmt.Sprintf("28-secrets-of-others/%q", name), open, func(w *world) {
+			w.evil(served, ownStack("app", "auth-type", "oidc", "auth-idp-oidc", strings.Replace(evilOIDC, `"login"`, fmt.Sprintf("%q", name), 1),
+				"listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "$CERT"))
+			w.drive(short)
+			w.check(w.said("Ingress evil/x", "ecret"), "the attacker is not informed: %v", w.about("Ingress evil/x"))
+		})
+	}
+
+	// An address that a pod of a victim has is no target of another's any more, although the binding of
+	// the former pod sees no endpoints.
+	fixed(t, "11-gone-pods-leave/address used again", setup{access: openClass, scenario: 7}, func(w *world) {
+		w.evil(strings.NewReplacer("10.0.133.1", replacement, "node-0", "node-1").Replace(served), ownStack("app"))
+		w.drive(long)
+		w.check(len(w.holders(replacement)) == 1, "the pod is not served: %v", w.holders(replacement))
+		w.absolve()
+		w.attack(move{gone: cluster.Ref{Kind: cluster.KindEndpointSlice, Namespace: attackerNamespace, Name: "app-1"}})
+		w.drive(rolloutWithin)
+		w.attack(move{gone: cluster.Ref{Kind: cluster.KindPod, Namespace: attackerNamespace, Name: "app-0"}})
+		w.acts()[0].do(w) // a pod of the victims has the address before the controller has looked
+		w.drive(rolloutWithin)
+		held := w.holders(replacement)
+		w.check(len(held) > 0 && !slices.ContainsFunc(held, func(name string) bool { return !strings.HasPrefix(name, "k8s-pay-web-") }), "the address of a victim's pod is a target of %v", held)
+	})
+
+	// What AWS takes in between does not make it hear again what it refuses.
+	fixed(t, "07-refused-calls-back-off/while others are taken", open, func(w *world) {
+		w.evil(served, ownStack("app"))
+		w.drive(long)
+		w.deny("AddTags")
+		w.Emulator.Calls().Reset()
+		for i := range 60 {
+			w.evil(strings.Replace(ownStack("app", "tags", "Cost=1"), "path: /,", fmt.Sprintf("path: /p%d,", i%2), 1))
+			w.drive(short)
+		}
+		w.check(w.failing("AddTags") <= 30, "%d calls of AddTags are refused in an hour", w.failing("AddTags"))
+	})
+
+	// Whatever AWS denies to be read, victims change and leave as before, as long as it is not what the
+	// controller cannot do without.
+	for _, operation := range optionalReads {
+		fixed(t, "13-denied-reads-are-isolated/all, "+operation, setup{access: openClass, scenario: 9}, func(w *world) {
+			w.deny(operation)
+			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip",
+				"listen-ports", `[{"HTTPS":8443}]`, "certificate-arn", "$CERT", "wafv2-acl-name", "rig"}}.docs())
+			w.drive(3 * long) // until everything has been read again
+			for _, a := range w.acts() {
+				w.perform(a)
+				w.drive(long)
+			}
+		})
+	}
+}
+
+// optionalReads are the reads without which a run goes on.
+var optionalReads = []string{
+	"DescribeListenerCertificates", "DescribeListenerAttributes", "DescribeLoadBalancerAttributes", "DescribeTargetGroupAttributes", "DescribeCapacityReservation",
+	"DescribeTrustStores", "ListCertificates", "DescribeCertificate", "GetWebACLForResource", "ListWebACLs", "GetSubscriptionState", "DescribeProtection",
+	"DescribeSubnets", "DescribeAvailabilityZones", "DescribeSSLPolicies",
+}
