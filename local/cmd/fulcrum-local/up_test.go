@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -92,40 +93,79 @@ func (r *running) shell(script string) *exec.Cmd {
 	return cmd
 }
 
-// becomesReady runs a controller as a user does until it is ready, and ends it.
-func (r *running) becomesReady(script string) {
-	r.t.Helper()
+// becomesReady runs a controller as a user does until it is ready and the
+// checks succeed, and ends it.
+func (r *running) becomesReady(t *testing.T, script string, checks ...func(context.Context) error) {
+	t.Helper()
 	cmd := r.shell("exec " + script)
 	var log strings.Builder
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
-		r.t.Fatal(err)
+		t.Fatal(err)
 	}
+	t.Cleanup(func() { cmd.Process.Kill() })
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	health := regexp.MustCompile(`--health-probe-bind-addr=(\S+)`).FindStringSubmatch(script)
-	worldtest.Eventually(r.t, time.Minute, func(ctx context.Context) error {
+	worldtest.Eventually(t, time.Minute, func(ctx context.Context) error {
 		select {
 		case err := <-done:
-			r.t.Fatalf("the controller has ended: %v\n%s\n%s", err, script, log.String())
+			t.Fatalf("the controller has ended: %v\n%s\n%s", err, script, log.String())
 		default:
 		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+health[1]+"/readyz", nil)
-		if err != nil {
+		if _, err := get(ctx, "http://"+health[1]+"/readyz"); err != nil {
 			return err
 		}
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return err
-		}
-		res.Body.Close()
-		if res.StatusCode != http.StatusOK {
-			return errors.New(res.Status)
+		for _, check := range checks {
+			if err := check(ctx); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
 	syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
 	<-done
+}
+
+func get(ctx context.Context, url string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = errors.New(res.Status)
+	}
+	return string(b), err
+}
+
+// read returns a file of the source tree.
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(append([]string{worldtest.Root(t)}, path...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// libraryMetrics are those that docs/metrics.md lists of controller-runtime.
+func libraryMetrics(t *testing.T) []string {
+	t.Helper()
+	_, section, _ := strings.Cut(read(t, "docs", "metrics.md"), "\n## Metrics of controller-runtime\n")
+	var out []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(section, -1) {
+		out = append(out, row[1])
+	}
+	if len(out) == 0 {
+		t.Fatal("docs/metrics.md lists none")
+	}
+	return out
 }
 
 // TestPrintedCommandsWork copies what `up --controller none` and the README
@@ -135,7 +175,7 @@ func TestPrintedCommandsWork(t *testing.T) {
 	if worldtest.Foreign() {
 		t.Skip("the commands are those of Fulcrum")
 	}
-	r := up(t, "--controller=none")
+	r := up(t, "--controller=none", "-f", filepath.Join(worldtest.Root(t), "examples", "shop"))
 	// Programs of a test need not be beside each other.
 	beside := filepath.Join(filepath.Dir(worldtest.Binary(t)), "fulcrum")
 	r.prints("--enable-leader-election=false\n")
@@ -143,14 +183,10 @@ func TestPrintedCommandsWork(t *testing.T) {
 	command = strings.ReplaceAll(command, beside, fulcrum)
 
 	t.Run("the controller with the flags that are printed", func(t *testing.T) {
-		r.becomesReady(command)
+		r.becomesReady(t, command)
 	})
 	t.Run("the least that the README says a controller needs", func(t *testing.T) {
-		readme, err := os.ReadFile(filepath.Join(worldtest.Root(t), "README.md"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		least := regexp.MustCompile(`(?m)^fulcrum --cluster-name=.*--kubeconfig=.*$`).FindString(string(readme))
+		least := regexp.MustCompile(`(?m)^fulcrum --cluster-name=.*--kubeconfig=.*$`).FindString(read(t, "README.md"))
 		if least == "" {
 			t.Fatal("the README has no command of a controller outside a cluster")
 		}
@@ -159,7 +195,16 @@ func TestPrintedCommandsWork(t *testing.T) {
 		for _, flag := range []string{"--health-probe-bind-addr", "--metrics-bind-addr", "--webhook-bind-port"} {
 			least += " " + regexp.MustCompile(flag+`=\S+`).FindString(command)
 		}
-		r.becomesReady(fulcrum + " " + least)
+		metrics := "http://" + regexp.MustCompile(`--metrics-bind-addr=(\S+)`).FindStringSubmatch(least)[1] + "/metrics"
+		r.becomesReady(t, fulcrum+" "+least, func(ctx context.Context) error {
+			page, err := get(ctx, metrics)
+			for _, name := range libraryMetrics(t) {
+				if !strings.Contains(page, "\n# TYPE "+name+" ") {
+					err = errors.Join(err, fmt.Errorf("docs/metrics.md lists %s, but it is not served", name))
+				}
+			}
+			return err
+		})
 	})
 	t.Run("fulcrum plan", func(t *testing.T) {
 		plan := strings.Replace(regexp.MustCompile(`(?m)^.* plan .*$`).FindString(r.String()), beside, fulcrum, 1)
@@ -196,7 +241,7 @@ func TestEndOfTheControllerIsReported(t *testing.T) {
 		r.prints("controller has ended: signal: killed")
 		r.prints("--enable-leader-election=false\n")
 		_, command, _ := strings.Cut(r.String(), "(or use up --restart):\n")
-		r.becomesReady(command)
+		r.becomesReady(t, command)
 	})
 	t.Run("and it is started again", func(t *testing.T) {
 		r := up(t, "--controller="+fulcrum, "--restart")
