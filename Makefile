@@ -75,8 +75,8 @@ generate:
 ## build: all programs, into bin/
 .PHONY: build
 build:
-	go build -o bin/ ./cmd/...
-	cd local && go build -o ../bin/ ./cmd/...
+	tools/build.sh . bin/
+	tools/build.sh local bin/
 
 ## clean: remove what was built
 .PHONY: clean

@@ -18,13 +18,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/imds"
 )
 
 type flags struct {
-	listen, resolver, state string
-	seed                    uint64
-	enforce                 bool
-	propagation             time.Duration
+	listen, resolver, state, region string
+	seed                            uint64
+	enforce                         bool
+	propagation                     time.Duration
 }
 
 // NewCommand is the role's command line.
@@ -45,6 +46,7 @@ func NewCommand() *cobra.Command {
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:4566", "address of the API")
 	fl.StringVar(&f.resolver, "resolver", "", "address of the DNS server for load balancers")
 	fl.StringVar(&f.state, "state", "", "file that the state is read from at the start, if it exists, and written to at the end")
+	fl.StringVar(&f.region, "region", "us-west-2", "region of the instance whose metadata is served")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of identifiers and orders")
 	fl.BoolVar(&f.enforce, "enforce-security-groups", true, "drop connections that security groups do not allow")
 	fl.DurationVar(&f.propagation, "propagation-delay", 0, "how late load balancers learn of changes that the API has accepted")
@@ -53,6 +55,7 @@ func NewCommand() *cobra.Command {
 
 func (f flags) run(ctx context.Context) error {
 	em := emulator.New(emulator.Options{Seed: f.seed})
+	em.IMDS().SetIdentity(imds.Identity{Region: f.region})
 	if err := f.load(em); err != nil {
 		return err
 	}

@@ -23,23 +23,46 @@ import (
 func Load(paths ...string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, p := range paths {
-		files, err := expand(p)
+		files, err := load(p)
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range files {
-			b, err := os.ReadFile(f)
-			if err != nil {
-				return nil, err
-			}
-			objects, err := Parse(b)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", f, err)
-			}
-			out = append(out, objects...)
+			out = append(out, f.objects...)
 		}
 	}
 	return out, nil
+}
+
+// file is a file with its objects.
+type file struct {
+	path    string
+	objects []*unstructured.Unstructured
+}
+
+// load reads a file or the files of a directory. With an error it returns
+// those that it could read.
+func load(path string) ([]file, error) {
+	paths, err := expand(path)
+	if err != nil {
+		return nil, err
+	}
+	var out []file
+	var faults []error
+	for _, p := range paths {
+		b, err := os.ReadFile(p)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		objects, err := Parse(b)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", p, err))
+			continue
+		}
+		out = append(out, file{p, objects})
+	}
+	return out, errors.Join(faults...)
 }
 
 func expand(path string) ([]string, error) {

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/fulcrum-lb/fulcrum/local/echo"
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
@@ -309,4 +310,26 @@ func names(pods []corev1.Pod) []string {
 		out = append(out, p.Name)
 	}
 	return out
+}
+
+// TestVersionIsReadable: kubectl parses the version that the API server reports, and refuses one like
+// that of a plain `go build`.
+func TestVersionIsReadable(t *testing.T) {
+	w := worldtest.Start(t, world.Options{WithoutAWS: true, Nodes: 1})
+	got, err := w.Kube().Discovery().ServerVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := version.ParseSemantic(got.GitVersion); err != nil {
+		t.Errorf("kubectl version fails: %v", err)
+	}
+	nodes, err := w.Kube().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes.Items {
+		if n.Status.NodeInfo.KubeletVersion != got.GitVersion {
+			t.Errorf("node %s has version %s, the API server %s", n.Name, n.Status.NodeInfo.KubeletVersion, got.GitVersion)
+		}
+	}
 }

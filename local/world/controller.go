@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -73,6 +74,31 @@ func (w *World) StartController(binary string, args ...string) error {
 	return w.run(RoleController, path, append(w.ControllerArgs(), args...), w.controllerEnv())
 }
 
+// ControllerCommand is a shell command that starts a controller as
+// StartController does.
+func (w *World) ControllerCommand(binary string, args ...string) string {
+	words := []string{"env"}
+	for _, e := range w.controllerEnv() {
+		words = append(words, quote(e))
+	}
+	lines := []string{strings.Join(words, " "), quote(binary)}
+	for _, a := range append(w.ControllerArgs(), args...) {
+		lines = append(lines, quote(a))
+	}
+	return strings.Join(lines, " \\\n  ")
+}
+
+// plainWord is what a shell takes as it is written.
+var plainWord = regexp.MustCompile(`^[\w./:=,@%+-]+$`)
+
+// quote makes one word of a text for a shell.
+func quote(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
 // ControllerReady waits until the controller's readiness endpoint says so.
 func (w *World) ControllerReady(ctx context.Context) error {
 	return w.await(ctx, "controller", httpOK("http://"+w.at(portHealth)+"/readyz"), RoleController)
@@ -91,6 +117,35 @@ func (w *World) StopController() error {
 
 // KillController ends the controller as a crash would.
 func (w *World) KillController() error { return w.Kill(RoleController) }
+
+// Environment is what the AWS command line, the AWS SDKs and the commands of
+// Fulcrum need in their environment to find this world, as NAME=value. Region
+// and VPC can be had from instance metadata too, as on a node.
+func (w *World) Environment() []string {
+	out := []string{"KUBECONFIG=" + w.kubeconfig}
+	if w.opts.WithoutAWS {
+		return out
+	}
+	return append(out,
+		"AWS_ENDPOINT_URL="+w.AWSEndpoint(),
+		"AWS_EC2_METADATA_SERVICE_ENDPOINT="+w.AWSEndpoint(),
+		// The AWS command line reads the first, the SDKs read the second.
+		"AWS_DEFAULT_REGION="+w.layout.Region,
+		"AWS_REGION="+w.layout.Region,
+		"AWS_ACCESS_KEY_ID="+awsclient.AccessKey,
+		"AWS_SECRET_ACCESS_KEY="+awsclient.SecretKey,
+	)
+}
+
+// Exports are shell commands that set Environment.
+func (w *World) Exports() string {
+	var b strings.Builder
+	for _, e := range w.Environment() {
+		name, value, _ := strings.Cut(e, "=")
+		fmt.Fprintf(&b, "export %s=%s\n", name, quote(value))
+	}
+	return b.String()
+}
 
 // ControllerMetrics is the URL of the controller's metrics.
 func (w *World) ControllerMetrics() string {

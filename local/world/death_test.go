@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -103,7 +104,11 @@ func TestCrashLeavesNoProcessAndNextWorldCleansUp(t *testing.T) {
 	if _, err := os.Stat(dir); err != nil {
 		t.Fatalf("the logs of a crashed world are kept until the next one: %v", err)
 	}
-	w := worldtest.Start(t, world.Options{WithoutAWS: true, Base: base, Nodes: 1})
+	var steps []string
+	w := worldtest.Start(t, world.Options{WithoutAWS: true, Base: base, Nodes: 1, Progress: func(s world.Step) { steps = append(steps, s.Name) }})
+	if want := "removed " + dir + ", left by an earlier world"; !slices.Contains(steps, want) {
+		t.Errorf("it does not say %q: %q", want, steps)
+	}
 	// Its number may have gone to a world of another directory meanwhile.
 	if _, err := os.Stat(dir); w.Dir() != dir && !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the dead world's %s is still there beside %s", dir, w.Dir())

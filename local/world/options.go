@@ -40,7 +40,7 @@ type Options struct {
 	// the system's directory for temporary files.
 	Base string
 	// Keep leaves the state directory, with the logs, when the world ends.
-	// The next world that takes the same number removes it.
+	// The next world of the same base directory removes it.
 	Keep bool
 	// Timeout is how long Start may take. Default: two minutes.
 	Timeout time.Duration

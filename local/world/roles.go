@@ -136,6 +136,7 @@ func (w *World) roleCommand(role string) (args, env []string) {
 			"--resolver=" + w.at(portResolver),
 			"--state=" + w.file("aws.json"),
 			"--seed=" + strconv.Itoa(w.slot.n),
+			"--region=" + w.layout.Region,
 			"--propagation-delay=" + w.opts.PropagationDelay.String(),
 		}
 	}

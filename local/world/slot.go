@@ -41,13 +41,11 @@ func (s *slot) Addr(x, y byte) netip.Addr {
 }
 
 // takeSlot reserves the first free number under base and gives it an empty
-// state directory. Leftovers of worlds that died are removed on the way, of
-// all of them and not only of the number taken.
+// state directory.
 func takeSlot(base string) (*slot, error) {
 	if err := os.MkdirAll(base, 0o700); err != nil {
 		return nil, fmt.Errorf("make base directory: %w", err)
 	}
-	sweep(base)
 	for n := firstSlot; n <= lastSlot; n++ {
 		if n == servicesSlot {
 			continue
@@ -120,12 +118,13 @@ func tryLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// sweep removes what dead worlds left: processes first, then state. A world
-// whose lock is held is alive and left alone.
-func sweep(base string) {
+// sweep removes what worlds that have ended left, also those that were kept:
+// processes first, then state. It returns the directories that are gone. A
+// world whose lock is held is alive and left alone.
+func sweep(base string) (removed []string) {
 	entries, err := os.ReadDir(base)
 	if err != nil {
-		return
+		return nil
 	}
 	for _, e := range entries {
 		n, err := strconv.Atoi(strings.TrimSpace(e.Name()))
@@ -138,7 +137,10 @@ func sweep(base string) {
 		}
 		dir := statePath(base, n)
 		killRecorded(filepath.Join(dir, pidDir))
-		os.RemoveAll(dir)
+		if os.RemoveAll(dir) == nil {
+			removed = append(removed, dir)
+		}
 		lock.Close()
 	}
+	return removed
 }

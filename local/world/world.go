@@ -38,6 +38,7 @@ type World struct {
 	kube       kubernetes.Interface
 	layout     layout.Layout
 	launch     *launcher
+	manifests  []*unstructured.Unstructured // what Start applies
 
 	mu        sync.Mutex
 	processes map[string]*process
@@ -46,8 +47,9 @@ type World struct {
 
 // Start starts a world and returns when it can be used: the API server
 // answers, the nodes are ready, the manifests are applied. No controller runs
-// yet. On an error, or when ctx ends while starting, nothing is left behind;
-// afterwards the world lives until Close, whatever becomes of ctx.
+// yet. Faults of the manifests are reported before anything is started. On an
+// error, or when ctx ends while starting, nothing is left behind; afterwards
+// the world lives until Close, whatever becomes of ctx.
 func Start(ctx context.Context, opts Options) (*World, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -57,6 +59,12 @@ func Start(ctx context.Context, opts Options) (*World, error) {
 	defer cancel()
 
 	w := &World{opts: opts, began: time.Now(), processes: map[string]*process{}}
+	if err := w.loadManifests(); err != nil {
+		return nil, err
+	}
+	for _, dir := range sweep(opts.Base) {
+		w.step("removed " + dir + ", left by an earlier world")
+	}
 	if w.slot, err = takeSlot(opts.Base); err != nil {
 		return nil, err
 	}
@@ -158,10 +166,10 @@ func (w *World) startCluster(ctx context.Context) error {
 	return nil
 }
 
-// applyManifests applies Fulcrum's CRDs, which any controller for AWS load
+// loadManifests reads Fulcrum's CRDs, which any controller for AWS load
 // balancers uses, Fulcrum's rights, and what the options name.
-func (w *World) applyManifests(ctx context.Context) error {
-	var objects []*unstructured.Unstructured
+func (w *World) loadManifests() error {
+	var shipped []*unstructured.Unstructured
 	if !w.opts.WithoutAWS {
 		documents, err := crd.Documents()
 		if err != nil {
@@ -176,25 +184,29 @@ func (w *World) applyManifests(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			objects = append(objects, parsed...)
+			shipped = append(shipped, parsed...)
 		}
 	}
-	named, err := manifest.Load(w.opts.Manifests...)
+	named, err := manifest.LoadChecked(shipped, w.opts.Manifests...)
 	if err != nil {
-		return err
+		return fmt.Errorf("the objects to apply have faults; nothing is started:\n%w", err)
 	}
-	objects = append(objects, named...)
-	if len(objects) == 0 {
+	w.manifests = append(shipped, named...)
+	return nil
+}
+
+func (w *World) applyManifests(ctx context.Context) error {
+	if len(w.manifests) == 0 {
 		return nil
 	}
 	applier, err := manifest.NewApplier(w.rest)
 	if err != nil {
 		return err
 	}
-	if err := applier.Apply(ctx, objects); err != nil {
+	if err := applier.Apply(ctx, w.manifests); err != nil {
 		return err
 	}
-	w.step(fmt.Sprintf("%d objects are applied", len(objects)))
+	w.step(fmt.Sprintf("%d objects are applied", len(w.manifests)))
 	return nil
 }
 
@@ -268,6 +280,16 @@ func (w *World) Alive(role string) bool {
 
 // Started tells whether a role was ever started, running now or not.
 func (w *World) Started(role string) bool { return w.process(role) != nil }
+
+// Ended describes how a role's process ended, such as "signal: killed" or
+// "exit status 1". It is empty for one that runs or was never started.
+func (w *World) Ended(role string) string {
+	p := w.process(role)
+	if p == nil || p.alive() {
+		return ""
+	}
+	return p.cmd.ProcessState.String()
+}
 
 // Log is the path of a role's log.
 func (w *World) Log(role string) string { return w.file("logs", role+".log") }

@@ -29,7 +29,7 @@ const ControllerVariable = "FULCRUM_CONTROLLER"
 // anew only if its sources have changed; the first time takes minutes.
 func Binary(t testing.TB) string {
 	t.Helper()
-	return build(t, "fulcrum-local", "github.com/fulcrum-lb/fulcrum/local/cmd/fulcrum-local", "")
+	return build(t, "local", "fulcrum-local")
 }
 
 // Foreign says whether another controller than Fulcrum is tested. It is a
@@ -43,15 +43,21 @@ func Controller(t testing.TB) string {
 	if p := os.Getenv(ControllerVariable); p != "" {
 		return p
 	}
-	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/fulcrum-lb/fulcrum")
-	root, err := cmd.Output()
+	return build(t, ".", "fulcrum")
+}
+
+// Root is the directory of the source tree.
+func Root(t testing.TB) string {
+	t.Helper()
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/fulcrum-lb/fulcrum").Output()
 	if err != nil {
 		t.Fatalf("find the source of fulcrum: %v", err)
 	}
-	return build(t, "fulcrum", "github.com/fulcrum-lb/fulcrum/cmd/fulcrum", strings.TrimSpace(string(root)))
+	return strings.TrimSpace(string(root))
 }
 
-func build(t testing.TB, name, pkg, dir string) string {
+// build makes a program as `make build` does, from a directory of the source tree with a module.
+func build(t testing.TB, module, name string) string {
 	t.Helper()
 	if bin := os.Getenv(BinVariable); bin != "" {
 		return filepath.Join(bin, name)
@@ -68,8 +74,7 @@ func build(t testing.TB, name, pkg, dir string) string {
 		t.Fatal(err)
 	}
 	defer unlock()
-	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, pkg)
-	cmd.Dir = dir
+	cmd := exec.Command(filepath.Join(Root(t), "tools", "build.sh"), module, path, "./cmd/"+name)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", name, err, out)
 	}

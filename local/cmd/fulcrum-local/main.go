@@ -10,8 +10,6 @@ package main
 import (
 	"fmt"
 	"os"
-
-	"k8s.io/component-base/cli"
 )
 
 func main() {
@@ -27,7 +25,10 @@ func main() {
 	}
 	switch name {
 	case "up":
-		os.Exit(cli.Run(newUpCommand()))
+		if err := newUpCommand().Execute(); err != nil {
+			fmt.Fprintln(os.Stderr, "fulcrum-local:", err)
+			os.Exit(1)
+		}
 	case "help", "-h", "--help":
 		usage(os.Stdout)
 	default:

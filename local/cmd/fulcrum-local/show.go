@@ -7,76 +7,28 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fulcrum-lb/fulcrum/local/awsclient"
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// printAccess says how to reach a world.
-func printAccess(out io.Writer, w *world.World) {
-	fmt.Fprintf(out, "\nexport KUBECONFIG=%s\n", w.Kubeconfig())
+// printAccess prints how to reach a world, as commands for a shell. fulcrum is
+// the path of the program.
+func printAccess(out io.Writer, w *world.World, fulcrum string) {
+	fmt.Fprintf(out, "\n%s", w.Exports())
+	fmt.Fprint(out, "\nwith these in the environment, for example:\n  kubectl get ingress -A\n")
 	if w.AWSEndpoint() != "" {
-		fmt.Fprintf(out, "export AWS_ENDPOINT_URL=%s AWS_REGION=%s AWS_ACCESS_KEY_ID=%s AWS_SECRET_ACCESS_KEY=%s\n",
-			w.AWSEndpoint(), w.Layout().Region, awsclient.AccessKey, awsclient.SecretKey)
+		fmt.Fprintf(out, "  aws elbv2 describe-load-balancers\n  %s plan --cluster-name=%s --kubeconfig=$KUBECONFIG\n", fulcrum, w.Layout().Cluster)
+		fmt.Fprintf(out, "  curl %s   # of the controller\n", w.ControllerMetrics())
 		host, port, err := net.SplitHostPort(w.Resolver())
 		if err == nil {
-			fmt.Fprintf(out, "dig -p %s @%s NAME      names of load balancers\n", port, host)
+			fmt.Fprintf(out, "  dig -p %s @%s NAME   # the name of a load balancer\n", port, host)
 		}
 		fmt.Fprintf(out, "certificates are signed by %s\n", w.CA())
 	}
 	fmt.Fprintf(out, "logs are in %s/logs; Ctrl-C ends this world\n", w.Dir())
-}
-
-// watchWorld prints a curl line for each load balancer that appears and a word
-// when one goes, and says so when a process ends by itself. It returns when
-// ctx ends.
-func watchWorld(ctx context.Context, out io.Writer, w *world.World, controller bool) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	shown := map[string]string{}
-	dead := map[string]bool{}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		for _, role := range world.Roles() {
-			if role == world.RoleController && !controller {
-				continue
-			}
-			if w.Started(role) && !w.Alive(role) && !dead[role] {
-				dead[role] = true
-				fmt.Fprintf(out, "\n%s has ended; see %s\n", role, w.Log(role))
-			}
-		}
-		if w.AWSEndpoint() == "" {
-			continue
-		}
-		balancers, err := w.LoadBalancers(ctx)
-		if err != nil {
-			continue
-		}
-		now := map[string]string{}
-		for _, lb := range balancers {
-			now[lb.Name] = curlLines(w, lb, hostsOf(ctx, w, lb.DNSName))
-		}
-		for name, text := range now {
-			if text != "" && shown[name] != text {
-				fmt.Fprintf(out, "\nload balancer %s\n%s", name, text)
-			}
-		}
-		for name := range shown {
-			if _, there := now[name]; !there {
-				fmt.Fprintf(out, "\nload balancer %s is gone\n", name)
-			}
-		}
-		shown = now
-	}
 }
 
 // curlLines has one line for each listener that takes HTTP requests. hosts are
@@ -104,7 +56,7 @@ func curlLines(w *world.World, lb world.LoadBalancer, hosts []string) string {
 			fmt.Fprintf(&b, "  curl%s --connect-to ::%s %s://%s/\n", extra, l.Real[0], scheme, authority(host, scheme, l.Port))
 		}
 	}
-	if len(hosts) > 1 {
+	if b.Len() > 0 && len(hosts) > 1 {
 		fmt.Fprintf(&b, "  other hosts: %s\n", strings.Join(hosts[1:], ", "))
 	}
 	return b.String()

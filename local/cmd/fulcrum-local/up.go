@@ -25,6 +25,7 @@ type upFlags struct {
 	opts           world.Options
 	controller     string
 	controllerArgs []string
+	restart        bool
 }
 
 // newUpCommand starts a world and keeps it until it is interrupted.
@@ -36,10 +37,11 @@ func newUpCommand() *cobra.Command {
 		Example: `  fulcrum-local up -f examples/shop
   fulcrum-local up --controller ./my-controller --controller-args=--log-level=debug
   fulcrum-local up --controller none`,
-		Args:         cobra.NoArgs,
-		SilenceUsage: true,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
 			return f.up(ctx, cmd.OutOrStdout())
 		},
@@ -48,6 +50,7 @@ func newUpCommand() *cobra.Command {
 	fl.StringArrayVarP(&f.opts.Manifests, "filename", "f", nil, "file or directory of YAML to apply; may be repeated")
 	fl.StringVar(&f.controller, "controller", "", `path of the controller, or "none" (default: fulcrum beside this program)`)
 	fl.StringArrayVar(&f.controllerArgs, "controller-args", nil, "argument for the controller; may be repeated")
+	fl.BoolVar(&f.restart, "restart", false, "start the controller again when it ends, each time later, up to half a minute")
 	fl.StringVar(&f.opts.Cluster, "cluster-name", "local", "name of the cluster in tags")
 	fl.StringVar(&f.opts.Region, "region", "us-west-2", "region that the world pretends to be in")
 	fl.IntVar(&f.opts.Nodes, "nodes", 3, "count of nodes, over three zones")
@@ -55,7 +58,7 @@ func newUpCommand() *cobra.Command {
 	fl.DurationVar(&f.opts.PropagationDelay, "propagation-delay", 0, "how late load balancers learn of changes that AWS has accepted")
 	fl.BoolVar(&f.opts.WithoutAWS, "without-aws", false, "a cluster alone, without AWS and controller")
 	fl.StringVar(&f.opts.Base, "base", "", "directory of the state of all worlds (default: one in the temporary directory)")
-	fl.BoolVar(&f.opts.Keep, "keep", false, "leave the state directory with its logs when done")
+	fl.BoolVar(&f.opts.Keep, "keep", false, "leave the state directory with its logs when done, until the next world starts")
 	fl.DurationVar(&f.opts.Timeout, "timeout", 2*time.Minute, "how long starting may take")
 	return cmd
 }
@@ -65,7 +68,7 @@ func (f *upFlags) up(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	controller, err := f.controllerPath(binary)
+	path, err := f.controllerPath(binary)
 	if err != nil {
 		return err
 	}
@@ -78,8 +81,8 @@ func (f *upFlags) up(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer w.Close()
-	if controller != noController {
-		if err := w.StartController(controller, f.controllerArgs...); err != nil {
+	if path != "" {
+		if err := w.StartController(path, f.controllerArgs...); err != nil {
 			return err
 		}
 		limit, cancel := context.WithTimeout(ctx, cmp.Or(f.opts.Timeout, time.Minute))
@@ -87,26 +90,33 @@ func (f *upFlags) up(ctx context.Context, out io.Writer) error {
 		if err := w.ControllerReady(limit); err != nil {
 			return err
 		}
-		progress(world.Step{Name: filepath.Base(controller) + " is ready", Took: time.Since(began)})
+		progress(world.Step{Name: filepath.Base(path) + " is ready", Took: time.Since(began)})
 	}
-	printAccess(out, w)
-	watchWorld(ctx, out, w, controller != noController)
+	watch := newWatcher(out, w, controller{path: path, args: f.controllerArgs, restart: f.restart})
+	printAccess(out, w, besideOf(binary))
+	if f.controller == noController {
+		fmt.Fprintf(out, "\nno controller runs; start one with:\n%s\n", w.ControllerCommand(besideOf(binary), f.controllerArgs...))
+	}
+	watch.run(ctx)
 	fmt.Fprintln(out, "\nstopping")
 	return w.Close()
 }
 
-// controllerPath finds the controller. One that is not there is an error
-// before anything is started.
+// besideOf is where Fulcrum is, if it is beside this program.
+func besideOf(self string) string { return filepath.Join(filepath.Dir(self), "fulcrum") }
+
+// controllerPath finds the controller; empty is none. One that is not there is
+// an error before anything is started.
 func (f *upFlags) controllerPath(self string) (string, error) {
 	if f.opts.WithoutAWS || f.controller == noController {
-		return noController, nil
+		return "", nil
 	}
-	path := cmp.Or(f.controller, filepath.Join(filepath.Dir(self), "fulcrum"))
+	path := cmp.Or(f.controller, besideOf(self))
 	if _, err := os.Stat(path); err != nil {
 		if errors.Is(err, fs.ErrNotExist) && f.controller == "" {
 			return "", fmt.Errorf("no controller at %s; build it there, or use --controller PATH or --controller none", path)
 		}
 		return "", fmt.Errorf("controller: %w", err)
 	}
-	return path, nil
+	return filepath.Abs(path)
 }

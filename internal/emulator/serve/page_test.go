@@ -1,0 +1,133 @@
+package serve_test
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/serve"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+)
+
+// routeRow is a row of docs/emulator.md, example a command in it.
+var (
+	routeRow = regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| ([A-Z]+) \\|")
+	example  = regexp.MustCompile(`(?m)^curl (?:-o (\S+) )?(?:-X ([A-Z]+) )?"?\$AWS_ENDPOINT_URL(/[^\s"]+)"?(?: -d '(.*)'| --data-binary @(\S+))?$`)
+)
+
+// documented is an emulator with a load balancer, as docs/emulator.md assumes it.
+type documented struct {
+	client *http.Client
+	arn    string
+}
+
+func newDocumented(t *testing.T) documented {
+	t.Helper()
+	em := emulator.New(emulator.Options{Seed: 1, Clock: world.NewManualClock(time.Unix(1700000000, 0))})
+	srv, err := serve.Start(t.Context(), em, serve.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	sdk := aws.Config{Region: "us-west-2", HTTPClient: em.Client(), RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", "")}
+	subnets, err := ec2.NewFromConfig(sdk).DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := &elb.CreateLoadBalancerInput{Name: aws.String("page")}
+	for _, s := range subnets.Subnets[:2] {
+		in.Subnets = append(in.Subnets, *s.SubnetId)
+	}
+	out, err := elb.NewFromConfig(sdk).CreateLoadBalancer(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return documented{em.Client(), *out.LoadBalancers[0].LoadBalancerArn}
+}
+
+func (d documented) do(t *testing.T, method, path, body string) (status int, answer string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, "http://aws.local"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := d.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}
+
+func readPage(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "emulator.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(page)
+}
+
+// TestPageListsTheRoutes compares docs/emulator.md with the routes that there are.
+func TestPageListsTheRoutes(t *testing.T) {
+	d := newDocumented(t)
+	listed := map[string]bool{}
+	for _, row := range routeRow.FindAllStringSubmatch(readPage(t), -1) {
+		listed[row[1]] = true
+		if _, answer := d.do(t, row[2], "/_fulcrum/"+row[1], ""); strings.Contains(answer, "this method means nothing here") {
+			t.Errorf("the route %s has no method %s", row[1], row[2])
+		}
+	}
+	var there struct{ Paths []string }
+	_, answer := d.do(t, "GET", "/_fulcrum/", "")
+	if err := json.Unmarshal([]byte(answer), &there); err != nil {
+		t.Fatalf("%v: %s", err, answer)
+	}
+	if diff := cmp.Diff(there.Paths, slices.Sorted(maps.Keys(listed))); diff != "" {
+		t.Errorf("docs/emulator.md lists other routes than there are (-there +page):\n%s", diff)
+	}
+}
+
+// TestPageExamplesWork runs the commands of docs/emulator.md.
+func TestPageExamplesWork(t *testing.T) {
+	d := newDocumented(t)
+	page := readPage(t)
+	examples := example.FindAllStringSubmatch(page, -1)
+	if n := len(regexp.MustCompile(`(?m)^curl `).FindAllString(page, -1)); n != len(examples) || n == 0 {
+		t.Errorf("%d of %d commands are understood by the test", len(examples), n)
+	}
+	files := map[string]string{}
+	for _, e := range examples {
+		command, to, method, path, body, from := e[0], e[1], e[2], e[3], e[4], e[5]
+		if method == "" {
+			method = http.MethodGet
+		}
+		if from != "" {
+			body = files[from]
+		}
+		status, answer := d.do(t, method, path, strings.ReplaceAll(body, `"ARN"`, `"`+d.arn+`"`))
+		if status != http.StatusOK {
+			t.Errorf("%s: %d %s", command, status, answer)
+		}
+		files[to] = answer
+	}
+}

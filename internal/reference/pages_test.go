@@ -1,0 +1,50 @@
+package reference
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// pages are the documents that people read, by their path from the root of the tree.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	paths := []string{"README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", filepath.Join("local", "README.md")}
+	docs, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil || len(docs) == 0 {
+		t.Fatalf("no pages: %v", err)
+	}
+	for _, p := range docs {
+		paths = append(paths, filepath.Join("docs", filepath.Base(p)))
+	}
+	out := map[string]string{}
+	for _, p := range paths {
+		raw, err := os.ReadFile(filepath.Join(root, p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[p] = string(raw)
+	}
+	return out
+}
+
+// TestTroubleshootingNamesRealReasons compares the reasons of the page with those that exist.
+func TestTroubleshootingNamesRealReasons(t *testing.T) {
+	page := pages(t)[filepath.Join("docs", "troubleshooting.md")]
+	reason := regexp.MustCompile("`([A-Z][a-z]+(?:[A-Z][A-Za-z]*)+)`|explain ([A-Z][a-z]\\w+)")
+	found := reason.FindAllStringSubmatch(page, -1)
+	if len(found) < 30 {
+		t.Errorf("the page names %d reasons only", len(found))
+	}
+	for _, m := range found {
+		name := m[1] + m[2]
+		if !slices.ContainsFunc(finding.Reasons, func(e finding.Explanation) bool { return string(e.Reason) == name }) {
+			t.Errorf("no reason is called %s", name)
+		}
+	}
+}

@@ -1,0 +1,275 @@
+package main_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+// running is a `fulcrum-local up` under test.
+type running struct {
+	t    *testing.T
+	base string
+
+	mu  sync.Mutex
+	out strings.Builder
+}
+
+// Write takes what up prints.
+func (r *running) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.out.Write(b)
+}
+
+func (r *running) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.out.String()
+}
+
+// ended is the last line of what up prints before it waits.
+const ended = "Ctrl-C ends this world\n"
+
+// up starts a world and waits until it has been shown how to reach it.
+func up(t *testing.T, args ...string) *running {
+	t.Helper()
+	r := &running{t: t, base: t.TempDir()}
+	cmd := exec.Command(worldtest.Binary(t), append([]string{"up", "--nodes=1", "--base=" + r.base}, args...)...)
+	cmd.Stdout, cmd.Stderr = r, r
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Signal(os.Interrupt)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("up ended with %v", err)
+		}
+		if t.Failed() {
+			t.Log(r.String())
+		}
+	})
+	r.prints(ended)
+	return r
+}
+
+// prints waits until up has printed a text.
+func (r *running) prints(text string) {
+	r.t.Helper()
+	worldtest.Eventually(r.t, time.Minute, func(context.Context) error {
+		if !strings.Contains(r.String(), text) {
+			return fmt.Errorf("up has not printed %q", text)
+		}
+		return nil
+	})
+}
+
+// exports are the lines that a user copies.
+func (r *running) exports() string {
+	return strings.Join(regexp.MustCompile(`(?m)^export .*\n`).FindAllString(r.String(), -1), "")
+}
+
+// shell runs what a user types after copying the exports, and nothing of the
+// environment of the test that leads to another cluster or AWS.
+func (r *running) shell(script string) *exec.Cmd {
+	cmd := exec.Command("sh", "-c", r.exports()+script)
+	cmd.Dir = r.t.TempDir()
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return cmd
+}
+
+// becomesReady runs a controller as a user does until it is ready and the
+// checks succeed, and ends it.
+func (r *running) becomesReady(t *testing.T, script string, checks ...func(context.Context) error) {
+	t.Helper()
+	cmd := r.shell("exec " + script)
+	var log strings.Builder
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	health := regexp.MustCompile(`--health-probe-bind-addr=(\S+)`).FindStringSubmatch(script)
+	worldtest.Eventually(t, time.Minute, func(ctx context.Context) error {
+		select {
+		case err := <-done:
+			t.Fatalf("the controller has ended: %v\n%s\n%s", err, script, log.String())
+		default:
+		}
+		if _, err := get(ctx, "http://"+health[1]+"/readyz"); err != nil {
+			return err
+		}
+		for _, check := range checks {
+			if err := check(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+	<-done
+}
+
+func get(ctx context.Context, url string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = errors.New(res.Status)
+	}
+	return string(b), err
+}
+
+// read returns a file of the source tree.
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(append([]string{worldtest.Root(t)}, path...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// libraryMetrics are those that docs/metrics.md lists of controller-runtime.
+func libraryMetrics(t *testing.T) []string {
+	t.Helper()
+	_, section, _ := strings.Cut(read(t, "docs", "metrics.md"), "\n## Metrics of controller-runtime\n")
+	var out []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(section, -1) {
+		out = append(out, row[1])
+	}
+	if len(out) == 0 {
+		t.Fatal("docs/metrics.md lists none")
+	}
+	return out
+}
+
+// TestPrintedCommandsWork copies what `up --controller none` and the README
+// print.
+func TestPrintedCommandsWork(t *testing.T) {
+	fulcrum := worldtest.Controller(t)
+	if worldtest.Foreign() {
+		t.Skip("the commands are those of Fulcrum")
+	}
+	r := up(t, "--controller=none", "-f", filepath.Join(worldtest.Root(t), "examples", "shop"))
+	// Programs of a test need not be beside each other.
+	beside := filepath.Join(filepath.Dir(worldtest.Binary(t)), "fulcrum")
+	r.prints("--enable-leader-election=false\n")
+	_, command, _ := strings.Cut(r.String(), "start one with:\n")
+	command = strings.ReplaceAll(command, beside, fulcrum)
+
+	t.Run("the controller with the flags that are printed", func(t *testing.T) {
+		r.becomesReady(t, command)
+	})
+	t.Run("the least that the README says a controller needs", func(t *testing.T) {
+		least := regexp.MustCompile(`(?m)^fulcrum --cluster-name=.*--kubeconfig=.*$`).FindString(read(t, "README.md"))
+		if least == "" {
+			t.Fatal("the README has no command of a controller outside a cluster")
+		}
+		least = strings.NewReplacer("NAME", "local", "FILE", `"$KUBECONFIG"`).Replace(strings.TrimPrefix(least, "fulcrum "))
+		// The default ports are those of every controller on this machine.
+		for _, flag := range []string{"--health-probe-bind-addr", "--metrics-bind-addr", "--webhook-bind-port"} {
+			least += " " + regexp.MustCompile(flag+`=\S+`).FindString(command)
+		}
+		metrics := "http://" + regexp.MustCompile(`--metrics-bind-addr=(\S+)`).FindStringSubmatch(least)[1] + "/metrics"
+		r.becomesReady(t, fulcrum+" "+least, func(ctx context.Context) error {
+			page, err := get(ctx, metrics)
+			for _, name := range libraryMetrics(t) {
+				if !strings.Contains(page, "\n# TYPE "+name+" ") {
+					err = errors.Join(err, fmt.Errorf("docs/metrics.md lists %s, but it is not served", name))
+				}
+			}
+			return err
+		})
+	})
+	t.Run("fulcrum plan", func(t *testing.T) {
+		plan := strings.Replace(regexp.MustCompile(`(?m)^.* plan .*$`).FindString(r.String()), beside, fulcrum, 1)
+		if out, err := r.shell(plan).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", plan, err, out)
+		}
+	})
+}
+
+// TestEndOfTheControllerIsReported kills it as a crash would.
+func TestEndOfTheControllerIsReported(t *testing.T) {
+	fulcrum := worldtest.Controller(t)
+	kill := func(r *running) {
+		t.Helper()
+		files, err := filepath.Glob(filepath.Join(r.base, "*", "pids", "controller"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("%v: %v", files, err)
+		}
+		b, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pid int
+		if _, err := fmt.Sscan(string(b), &pid); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("with the command to start it again", func(t *testing.T) {
+		r := up(t, "--controller="+fulcrum)
+		kill(r)
+		r.prints("controller has ended: signal: killed")
+		r.prints("--enable-leader-election=false\n")
+		_, command, _ := strings.Cut(r.String(), "(or use up --restart):\n")
+		r.becomesReady(t, command)
+	})
+	t.Run("and it is started again", func(t *testing.T) {
+		r := up(t, "--controller="+fulcrum, "--restart")
+		kill(r)
+		r.prints("controller has ended: signal: killed")
+		r.prints("starting it again in 1s")
+		r.prints("the controller is started again")
+	})
+}
+
+// TestFaultyFilesStartNothing: a user learns of a wrong path before the world
+// is there, and of all faults at once.
+func TestFaultyFilesStartNothing(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "base")
+	broken := filepath.Join(t.TempDir(), "broken.yaml")
+	if err := os.WriteFile(broken, []byte("apiVersion: v1\nkind: Ingress\nmetadata: {name: web}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(worldtest.Binary(t), "up", "--controller=none", "--base="+base, "-f", "missing.yaml", "-f", broken).CombinedOutput()
+	if err == nil {
+		t.Error("up succeeds")
+	}
+	for _, want := range []string{"nothing is started", "missing.yaml", broken + `: there is no kind "Ingress" in "v1"; it is in networking.k8s.io/v1`} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+	if _, err := os.Stat(base); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a world was begun: %v", err)
+	}
+}

@@ -1,0 +1,127 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/component-base/version"
+)
+
+// LoadChecked is Load with all faults at once, and with those that otherwise only an API server would find:
+// paths without an object, kinds that do not exist and objects without a name. installed are objects that
+// will be there before these; definitions among them and among the files make kinds.
+func LoadChecked(installed []*unstructured.Unstructured, paths ...string) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	var faults []error
+	var files []file
+	for _, p := range paths {
+		found, err := load(p)
+		faults = append(faults, err)
+		files = append(files, found...)
+		if err == nil && count(found) == 0 {
+			faults = append(faults, fmt.Errorf("%s has no object", p))
+		}
+	}
+	for _, f := range files {
+		out = append(out, f.objects...)
+	}
+	kinds := customKinds(append(slices.Clone(installed), out...))
+	for _, f := range files {
+		for _, o := range f.objects {
+			if err := kinds.check(o); err != nil {
+				faults = append(faults, fmt.Errorf("%s: %w", f.path, err))
+			}
+		}
+	}
+	return out, errors.Join(faults...)
+}
+
+func count(files []file) (n int) {
+	for _, f := range files {
+		n += len(f.objects)
+	}
+	return n
+}
+
+// kinds are those that an API server has besides its own.
+type kinds map[schema.GroupVersionKind]bool
+
+// customKinds are the kinds of the definitions among the objects, and two of the API server that its
+// client has no types for.
+func customKinds(objects []*unstructured.Unstructured) kinds {
+	out := kinds{
+		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}: true,
+		{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}:             true,
+	}
+	for _, o := range objects {
+		if o.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+		group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
+		versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
+		for _, v := range versions {
+			if m, ok := v.(map[string]any); ok {
+				name, _ := m["name"].(string)
+				out[schema.GroupVersionKind{Group: group, Version: name, Kind: kind}] = true
+			}
+		}
+	}
+	return out
+}
+
+func (k kinds) check(o *unstructured.Unstructured) error {
+	gvk := o.GroupVersionKind()
+	if !k[gvk] && !served(gvk) {
+		message := fmt.Sprintf("there is no kind %q in %q", gvk.Kind, o.GetAPIVersion())
+		if others := k.elsewhere(gvk.Kind); len(others) > 0 {
+			message += "; it is in " + strings.Join(others, ", ")
+		}
+		return errors.New(message)
+	}
+	if o.GetName() == "" {
+		return fmt.Errorf("a %s has no metadata.name", gvk.Kind)
+	}
+	return nil
+}
+
+// elsewhere are the API versions that have a kind of this name.
+func (k kinds) elsewhere(kind string) []string {
+	var out []string
+	for gvk := range k {
+		if gvk.Kind == kind {
+			out = append(out, gvk.GroupVersion().String())
+		}
+	}
+	for _, gv := range scheme.Scheme.PrioritizedVersionsAllGroups() {
+		if served(gv.WithKind(kind)) {
+			out = append(out, gv.String())
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// served reports whether this version of Kubernetes still has a kind of its own.
+func served(gvk schema.GroupVersionKind) bool {
+	o, err := scheme.Scheme.New(gvk)
+	if err != nil {
+		return false
+	}
+	removed, ok := o.(interface {
+		runtime.Object
+		APILifecycleRemoved() (major, minor int)
+	})
+	if !ok {
+		return true
+	}
+	major, minor := removed.APILifecycleRemoved()
+	return utilversion.MustParse(version.DefaultKubeBinaryVersion).LessThan(utilversion.MajorMinor(uint(major), uint(minor)))
+}
