@@ -31,6 +31,7 @@ func TestAnOldIngressThatJoinsIsANewcomer(t *testing.T) {
 					alone = strings.Replace(alone, `, {key: access_logs.s3.bucket, value: theirs}`, "", 1) // of which the victims say nothing
 					alone = strings.Replace(alone, `sslRedirectPort: "444", subnets: {tags: {tier: [public]}},`, "", 1)
 					r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", firm), classNamed("hostile", alone))
+					time.Sleep(time.Hour)
 					r.Apply(inGroup("team", "newcomer", "hostile", "team.example.com", ""))
 					settled(t, r)
 					time.Sleep(time.Hour)

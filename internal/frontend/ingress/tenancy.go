@@ -6,6 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -216,18 +220,14 @@ func (t *translation) foreignHosts(namespace string) []string {
 }
 
 // decides reports whether the class of a member decides what the load balancer has once in isolated
-// tenancy: one whose parameters name the IngressGroup before others, then that of the member that is
-// served, or else of the oldest. An Ingress of another class can be as old as its author likes, and
-// join at any time.
+// tenancy: that of a member that is served before others, and of these the one with the oldest claim to the
+// IngressGroup.
 func (t *translation) decides(m *member) bool {
 	if t.decider == nil {
 		first := slices.MinFunc(t.members, func(a, b *member) int {
-			if x, y := namedByClass(a), namedByClass(b); x != y {
-				return cmp.Compare(y, x)
-			}
 			x, y := t.live != nil && t.serves(a), t.live != nil && t.serves(b)
 			switch {
-			case x != y && x, x == y && older(a, b):
+			case x != y && x, x == y && t.claimsBefore(a, b):
 				return -1
 			}
 			return 1
@@ -238,12 +238,23 @@ func (t *translation) decides(m *member) bool {
 	return m.set.Class.Origin.Object == *t.decider
 }
 
-// namedByClass is 1 for a member whose class parameters name its IngressGroup, 0 for others.
-func namedByClass(m *member) int {
-	if m.set.GroupName.Origin.Object.Kind == paramsKind {
-		return 1
+// claimsBefore reports whether the claim of a to the IngressGroup is older than that of b. An Ingress can be
+// as old as its author likes before it joins, so where class parameters name the group, their age counts.
+func (t *translation) claimsBefore(a, b *member) bool {
+	if x, y := t.claimedAt(a), t.claimedAt(b); !x.Equal(&y) {
+		return x.Before(&y)
 	}
-	return 0
+	return older(a, b)
+}
+
+// claimedAt is when what names the member's IngressGroup was made: its class parameters, or else itself.
+func (t *translation) claimedAt(m *member) metav1.Time {
+	if o := m.set.GroupName.Origin.Object; o.Kind == paramsKind {
+		if p, ok := cluster.Get[*v1beta1.IngressClassParams](t.view, cluster.KindIngressClassParams, "", o.Name); ok {
+			return p.CreationTimestamp
+		}
+	}
+	return m.ing.CreationTimestamp
 }
 
 // fromClass takes from what members say of a setting what counts: in isolated tenancy only what the
