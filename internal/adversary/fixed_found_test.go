@@ -179,4 +179,22 @@ spec: {group: {name: %s}, %s: %s}
 			}
 		})
 	}
+
+	// A rule that is deleted does not wait for the targets of the attacker's that comes instead.
+	for _, isolated := range []bool{false, true} {
+		for path, order := range map[string]string{"/": "-1000", "/evil": "1000"} {
+			if !isolated && order == "-1000" {
+				continue // would be in front
+			}
+			fixed(t, fmt.Sprintf("22-a-deletion-waits-for-nobody/path %s, isolated %t", path, isolated), setup{access: openClass, scenario: 9, isolated: isolated}, func(w *world) {
+				w.sick = func(string) bool { return true }
+				w.evil(served, attacker{class: "alb", host: "extra.example.com", path: path, pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
+				w.drive(short)
+				for _, a := range w.acts() {
+					w.perform(a)
+					w.drive(long)
+				}
+			})
+		}
+	}
 }
