@@ -197,4 +197,14 @@ spec: {group: {name: %s}, %s: %s}
 			})
 		}
 	}
+
+	// A held rule that comes first answers with 503, which those whose rules are behind it must hear.
+	fixed(t, "23-who-is-behind-a-held-rule-is-warned", open, func(w *world) {
+		w.evil(served, attacker{class: "alb", host: "*.example.com", pairs: []string{"group.name", "open", "group.order", "-1000", "target-type", "ip",
+			"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT", "load-balancer-attributes", "true false"}}.docs())
+		w.drive(long)
+		got := w.ask(w.lbs["open"], 443, "shop.example.com", "/")
+		w.check(got.text == "fixed 503", "the host of pay/shop is answered with %q", got.text)
+		w.check(w.said("Ingress pay/shop", "gets no requests", "evil/x"), "pay/shop is not warned: %v", w.about("Ingress pay/shop"))
+	})
 }
