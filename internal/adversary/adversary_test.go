@@ -35,6 +35,7 @@ func TestHistories(t *testing.T) {
 	if given, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY"), 10, 64); err == nil {
 		n = given
 	}
+	first, _ := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY_FROM"), 10, 64)
 	shards := uint64(1)
 	if n > number {
 		shards = uint64(runtime.GOMAXPROCS(0))
@@ -43,7 +44,7 @@ func TestHistories(t *testing.T) {
 		t.Run(fmt.Sprintf("shard %d", shard), func(t *testing.T) {
 			t.Parallel()
 			failed := 0
-			for seed := shard; seed < n && failed < 5; seed += shards {
+			for seed := first + shard; seed < first+n && failed < 5; seed += shards {
 				if !examine(t, seed) {
 					failed++
 				}

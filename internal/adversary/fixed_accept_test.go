@@ -98,7 +98,11 @@ func TestFixedAcceptance(t *testing.T) {
 					return
 				}
 			}
-			w.check(w.said("Ingress evil/x", "444"), "the attacker is not informed: %v", w.about("Ingress evil/x"))
+			heard := "444"
+			if name == "held" {
+				heard = "group.order" // the first thing to correct
+			}
+			w.check(w.said("Ingress evil/x", heard), "the attacker is not informed: %v", w.about("Ingress evil/x"))
 		})
 	}
 

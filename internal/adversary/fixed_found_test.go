@@ -179,4 +179,32 @@ spec: {group: {name: %s}, %s: %s}
 			}
 		})
 	}
+
+	// A rule that is deleted does not wait for the targets of the attacker's that comes instead.
+	for _, isolated := range []bool{false, true} {
+		for path, order := range map[string]string{"/": "-1000", "/evil": "1000"} {
+			if !isolated && order == "-1000" {
+				continue // would be in front
+			}
+			fixed(t, fmt.Sprintf("22-a-deletion-waits-for-nobody/path %s, isolated %t", path, isolated), setup{access: openClass, scenario: 9, isolated: isolated}, func(w *world) {
+				w.sick = func(string) bool { return true }
+				w.evil(served, attacker{class: "alb", host: "extra.example.com", path: path, pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
+				w.drive(short)
+				for _, a := range w.acts() {
+					w.perform(a)
+					w.drive(long)
+				}
+			})
+		}
+	}
+
+	// A held rule that comes first answers with 503, which those whose rules are behind it must hear.
+	fixed(t, "23-who-is-behind-a-held-rule-is-warned", open, func(w *world) {
+		w.evil(served, attacker{class: "alb", host: "*.example.com", pairs: []string{"group.name", "open", "group.order", "-1000", "target-type", "ip",
+			"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT", "load-balancer-attributes", "true false"}}.docs())
+		w.drive(long)
+		got := w.ask(w.lbs["open"], 443, "shop.example.com", "/")
+		w.check(got.text == "fixed 503", "the host of pay/shop is answered with %q", got.text)
+		w.check(w.said("Ingress pay/shop", "gets no requests", "evil/x"), "pay/shop is not warned: %v", w.about("Ingress pay/shop"))
+	})
 }

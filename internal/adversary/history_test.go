@@ -190,7 +190,7 @@ func (w *world) checkCalls(c course, moves int) {
 }
 
 // checkInFront looks for a finding where a rule of a victim cannot be reached any more, because one
-// of the attacker with the same host and path comes first.
+// of the attacker with the same host and path comes first, or one of an Ingress before that.
 func (w *world) checkInFront() {
 	got := w.facts()
 	want := w.judge.epochs[len(w.judge.epochs)-1].facts
@@ -198,12 +198,15 @@ func (w *world) checkInFront() {
 		if a == want.answers[r] || want.answers[r].byDefault || r.path != "/" {
 			continue
 		}
-		ing := w.inFront(r, a, want.answers[r])
-		if ing == nil || !sameRoute(ing, r) {
+		given := w.inFront(r, a, want.answers[r])
+		if !slices.ContainsFunc(given, func(ing *networkingv1.Ingress) bool { return sameRoute(ing, r) }) {
 			continue
 		}
-		if name := ing.Namespace + "/" + ing.Name; !w.said("Ingress "+r.owner, name) {
-			w.rec.Errorf("%s is answered with %q by the rule of %s, but no warning on %s names it: %v", r, a.text, name, r.owner, w.about("Ingress "+r.owner))
+		// Of several in front one may be held and left out, so that another answers.
+		if !slices.ContainsFunc(given, func(ing *networkingv1.Ingress) bool {
+			return w.said("Ingress "+r.owner, ing.Namespace+"/"+ing.Name)
+		}) {
+			w.rec.Errorf("%s is answered with %q by the rule of %s/%s, but no warning on %s names it: %v", r, a.text, given[0].Namespace, given[0].Name, r.owner, w.about("Ingress "+r.owner))
 		}
 	}
 }

@@ -99,40 +99,43 @@ func (w *world) ownClassAdmits() (group string, ok bool) {
 // openlyGiven reports whether an accepted member of the attacker may answer a request of a victim's
 // client, because it comes first by group order or because no rule of a victim answers.
 func (w *world) openlyGiven(r request, got, want answer) bool {
-	return w.inFront(r, got, want) != nil
+	return len(w.inFront(r, got, want)) > 0
 }
 
-// inFront finds the Ingress that is openly given the answer to a request.
-func (w *world) inFront(r request, got, want answer) *networkingv1.Ingress {
+// inFront finds the Ingresses that are openly given the answer to a request.
+func (w *world) inFront(r request, got, want answer) []*networkingv1.Ingress {
 	if w.isolated && !(want.byDefault && w.released(r)) || strings.Contains(got.text, "forward to pay/") || strings.Contains(got.text, "forward to blog/") {
 		return nil
 	}
+	var out []*networkingv1.Ingress
 	now := time.Now()
 	for _, m := range w.memberships {
 		if m.stack != r.stack || now.After(w.endOf(m)) {
 			continue
 		}
-		if want.byDefault && m.ing.Spec.DefaultBackend != nil {
-			return m.ing
+		if want.byDefault && m.ing.Spec.DefaultBackend != nil || (want.byDefault || before(m.ing, r)) && hasRuleFor(m.ing, r, got) {
+			out = append(out, m.ing)
 		}
-		if !want.byDefault && !before(m.ing, r) {
+	}
+	return out
+}
+
+// hasRuleFor reports whether a rule of an Ingress may match a request.
+func hasRuleFor(ing *networkingv1.Ingress, r request, got answer) bool {
+	for _, rule := range ing.Spec.Rules {
+		if rule.HTTP == nil || !hostMatches(ing, rule.Host, r.host) {
 			continue
 		}
-		for _, rule := range m.ing.Spec.Rules {
-			if rule.HTTP == nil || !hostMatches(m.ing, rule.Host, r.host) {
-				continue
+		for _, p := range rule.HTTP.Paths {
+			if got.text == heldAnswer && isVictimsRoute(ing, rule.Host, p, r) {
+				continue // what is held for one never answers for another that has the same conditions
 			}
-			for _, p := range rule.HTTP.Paths {
-				if got.text == heldAnswer && isVictimsRoute(m.ing, rule.Host, p, r) {
-					continue // what is held for one never answers for another that has the same conditions
-				}
-				if pathMatches(m.ing, p, r.path) {
-					return m.ing
-				}
+			if pathMatches(ing, p, r.path) {
+				return true
 			}
 		}
 	}
-	return nil
+	return false
 }
 
 // released reports whether the victim that had a host has deleted its Ingress, so that in isolated

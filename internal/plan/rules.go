@@ -27,8 +27,8 @@ import (
 //
 // A new rule whose targets are not healthy yet, and whose requests an old rule with healthy targets
 // answers now, stays below until they are, or until a deadline has passed. So does a changed action.
-// Until then an old rule of the same requests keeps its place. Nothing else waits: neither a rule
-// that only moves, nor the rules of other members.
+// Until then an old rule of the same requests keeps its place, if it is of the same namespace. Nothing
+// else waits: neither a rule that only moves, nor the rules of other members.
 
 // topPriority is the highest priority that AWS takes.
 const topPriority = 50000
@@ -76,6 +76,11 @@ type goneRule struct {
 // sameOwner reports whether the rule belongs to a member, or may do so.
 func (d *goneRule) sameOwner(m finding.Ref) bool {
 	return d.of == nil || m.IsZero() || slices.Contains(d.of, m)
+}
+
+// sameNamespace reports whether the rule belongs to the namespace of a member, or may do so.
+func (d *goneRule) sameNamespace(m finding.Ref) bool {
+	return d.sameOwner(m) || slices.ContainsFunc(d.of, func(o finding.Ref) bool { return o.Namespace == m.Namespace })
 }
 
 // ruleSet is the difference of one listener's rules.

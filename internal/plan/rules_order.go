@@ -39,7 +39,8 @@ func (d *goneRule) maybeOfOwner(o *goneRule) bool {
 }
 
 // takesOver is for what the deletion of a rule waits: a desired rule of its requests that waits, or a
-// default action that does. Own reports whether that may be of the same member.
+// default action that does. Own reports whether that may be of the same member. What another namespace
+// wants keeps no rule: otherwise it could put off what others delete.
 func (b *builder) takesOver(l *listenerPlan, s *ruleSet, d *goneRule, waiting *ruleIndex) (what Wait, own bool) {
 	var n int32
 	found := false
@@ -50,7 +51,7 @@ func (b *builder) takesOver(l *listenerPlan, s *ruleSet, d *goneRule, waiting *r
 	}
 	own = found
 	if !found {
-		n, found = waiting.find(d.shape, everyRule)
+		n, found = waiting.findThat(d.shape, everyRule, func(n int32) bool { return d.sameNamespace(s.desired[n].plan.wish.Member) })
 		own = found && d.sameOwner(s.desired[n].plan.wish.Member)
 	}
 	if found {
@@ -59,7 +60,7 @@ func (b *builder) takesOver(l *listenerPlan, s *ruleSet, d *goneRule, waiting *r
 	}
 	own = d.sameOwner(l.wish.DefaultOf.Object)
 	switch {
-	case l.live == nil:
+	case l.live == nil, !d.sameNamespace(l.wish.DefaultOf.Object):
 		return Wait{}, own
 	case l.defaultWait.For != "":
 		return l.defaultWait, own

@@ -104,7 +104,11 @@ func (b *builder) pair(desired []ruleChange, live []observed.Rule) (taken []bool
 			}
 		}
 	}
-	anyOf := func(*ruleChange, *observed.Rule) bool { return true }
+	// A rule of another namespace goes at once, and does not wait for what takes its place.
+	anyOf := func(w *ruleChange, o *observed.Rule) bool {
+		d := goneRule{of: b.ownersOf(o.Actions)}
+		return w.plan.wish.InPlace || d.sameNamespace(w.plan.wish.Member)
+	}
 	pass(equalKeys, equal, true, b.isEqual)
 	pass(equalKeys, equal, false, b.isEqual)
 	pass(keys, alike, true, anyOf)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -8,15 +9,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// tellUnreachable reports rules of a listener that get no requests, because rules of other members that
-// are not held come first.
+// tellUnreachable reports rules of a listener that get no requests, because rules of other members come
+// first. One that is held answers as well, with what is live or with 503.
 func (b *builder) tellUnreachable(l *listenerPlan) {
 	rules := make([]model.Rule, 0, len(l.rules))
 	for _, p := range l.rules {
-		rules = append(rules, p.wish)
+		r := p.wish
+		r.Held = 0
+		rules = append(rules, r)
 	}
 	for _, c := range model.Unreachable(rules) {
-		b.found.Add(UnreachableRule(rules[c.Rule], rules[c.By]))
+		if !l.rules[c.Rule].held() {
+			b.found.Add(UnreachableRule(rules[c.Rule], rules[c.By]))
+		}
 	}
 }
 
@@ -28,7 +33,7 @@ func UnreachableRule(r, by model.Rule) finding.Finding {
 	}
 	return finding.Finding{
 		Object: r.Member, Field: r.Origin.Field, Reason: finding.RuleUnreachable, Severity: finding.Warning,
-		Message: fmt.Sprintf("%s gets no requests; %s of %s comes first in group order and answers them", what, by.Origin.Field, by.Member),
+		Message: fmt.Sprintf("%s gets no requests; %s of %s comes first in group order and answers them", what, cmp.Or(by.Origin.Field, "a rule"), by.Member),
 		Fix:     "change the host or path of one of them, or set group.order",
 	}
 }
