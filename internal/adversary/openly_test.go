@@ -123,7 +123,7 @@ func (w *world) inFront(r request, got, want answer) *networkingv1.Ingress {
 				continue
 			}
 			for _, p := range rule.HTTP.Paths {
-				if got.text == heldAnswer && isVictimsRoute(m.ing, rule.Host, p, r) {
+				if got.text == heldAnswer && !want.byDefault && isVictimsRoute(m.ing, rule.Host, p, r) {
 					continue // what is held for one never answers for another that has the same conditions
 				}
 				if pathMatches(m.ing, p, r.path) {
