@@ -28,6 +28,23 @@ func TestFixedShared(t *testing.T) {
 		}
 	})
 
+	fixed(t, "21-foreign-rules-are-not-retained/by ARN", setup{access: openClass, scenario: 6}, func(w *world) {
+		for i, name := range w.targetGroupNames() {
+			if !strings.HasPrefix(name, "k8s-blog-extra-") {
+				continue
+			}
+			for _, by := range []string{"ARN", "Name"} {
+				w.evil(attacker{name: fmt.Sprintf("x%d%s", i, strings.ToLower(by)), class: "pinned", finalizers: finalizerOf("open"), host: "extra.example.com", service: "act",
+					pairs: []string{"group.name", "open", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`,
+						"actions.act", fmt.Sprintf(`{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroup%s":"$TG%s%d"}]}}`, by, strings.ToUpper(by), i)}}.docs())
+			}
+		}
+		for _, a := range w.acts() {
+			w.perform(a)
+			w.drive(long)
+		}
+	})
+
 	// A rule that is held does not precede another's with the same conditions, whatever its order.
 	for name, pairs := range map[string][]string{
 		"refused":    {"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"999"}}`},
