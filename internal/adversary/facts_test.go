@@ -164,9 +164,7 @@ func (w *world) listeners(f facts, p *emulated.Partition) {
 		of := fmt.Sprintf(" of %s port %d", stack, l.Port)
 		f.ids["listener"+of] = l.ARN
 		f.settings["listener"+of] = fmt.Sprintf("%s %s", l.Protocol, l.SSLPolicy)
-		if w.strict() || w.isolated { // otherwise the first certificate of the first member is the default
-			f.settings["default certificate"+of] = l.Certificate
-		}
+		f.settings["default certificate"+of] = l.Certificate
 		for _, c := range l.SNI {
 			f.settings["certificate "+c+of] = "present"
 		}

@@ -28,6 +28,23 @@ func TestFixedShared(t *testing.T) {
 		}
 	})
 
+	fixed(t, "21-foreign-rules-are-not-retained/by ARN", setup{access: openClass, scenario: 6}, func(w *world) {
+		for i, name := range w.targetGroupNames() {
+			if !strings.HasPrefix(name, "k8s-blog-extra-") {
+				continue
+			}
+			for _, by := range []string{"ARN", "Name"} {
+				w.evil(attacker{name: fmt.Sprintf("x%d%s", i, strings.ToLower(by)), class: "pinned", finalizers: finalizerOf("open"), host: "extra.example.com", service: "act",
+					pairs: []string{"group.name", "open", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`,
+						"actions.act", fmt.Sprintf(`{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroup%s":"$TG%s%d"}]}}`, by, strings.ToUpper(by), i)}}.docs())
+			}
+		}
+		for _, a := range w.acts() {
+			w.perform(a)
+			w.drive(long)
+		}
+	})
+
 	// A rule that is held does not precede another's with the same conditions, whatever its order.
 	for name, pairs := range map[string][]string{
 		"refused":    {"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"999"}}`},
@@ -51,10 +68,13 @@ func TestFixedShared(t *testing.T) {
 	// A member that leaves does not wait for what another one waits for.
 	fixed(t, "23-leaving-waits-for-nobody", setup{access: openClass, scenario: 9}, func(w *world) {
 		w.sick = func(target string) bool { return target == "10.0.149.1" }
-		w.evil(failingService)
-		for i, a := range w.acts() {
-			w.evil(attacker{name: fmt.Sprintf("x%d", i), class: "alb", service: "ill", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip",
-				"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}.docs())
+		x := attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}
+		for _, a := range w.acts() {
+			x.service = "app"
+			w.evil(served, failingService, x.docs())
+			w.drive(long)
+			x.service = "ill" // traffic stays with the old pods until the new ones are healthy
+			w.evil(x.docs())
 			w.drive(10 * time.Second)
 			w.perform(a)
 			w.drive(long)
@@ -159,17 +179,26 @@ func TestFixedShared(t *testing.T) {
 	})
 
 	// What AWS takes in between does not make it hear again what it refuses.
-	fixed(t, "07-refused-calls-back-off/while others are taken", open, func(w *world) {
-		w.evil(served, ownStack("app"))
-		w.drive(long)
-		w.deny("AddTags")
-		w.Emulator.Calls().Reset()
-		for i := range 60 {
-			w.evil(strings.Replace(ownStack("app", "tags", "Cost=1"), "path: /,", fmt.Sprintf("path: /p%d,", i%2), 1))
-			w.drive(short)
-		}
-		w.check(w.failing("AddTags") <= 30, "%d calls of AddTags are refused in an hour", w.failing("AddTags"))
-	})
+	for operation, pairs := range map[string][]string{
+		"AddTags":                      {"tags", "Cost=1"},
+		"ModifyLoadBalancerAttributes": {"load-balancer-attributes", "idle_timeout.timeout_seconds=0"},
+		"ModifyTargetGroupAttributes":  {"target-group-attributes", "slow_start.duration_seconds=1"},
+	} {
+		fixed(t, "07-refused-calls-back-off/while others are taken, "+operation, open, func(w *world) {
+			w.evil(served, ownStack("app"))
+			w.drive(long)
+			if operation == "AddTags" { // the values of the others are refused
+				w.deny(operation)
+			}
+			w.Emulator.Calls().Reset()
+			for i := range 180 {
+				w.evil(strings.Replace(ownStack("app", pairs...), "path: /,", fmt.Sprintf("path: /p%d,", i%2), 1))
+				w.drive(20 * time.Second)
+			}
+			n := w.failing(operation)
+			w.check(n > 0 && n <= 30, "%d calls of %s are refused in an hour", n, operation)
+		})
+	}
 
 	// Whatever AWS denies to be read, victims change and leave as before, as long as it is not what the
 	// controller cannot do without.

@@ -148,8 +148,11 @@ var (
 )
 
 func (g *grammar) ingress() cluster.Object {
-	if g.chance(2) {
+	switch n := g.IntN(100); {
+	case n < 2:
 		return g.largest()
+	case n < 8:
+		return g.imitation()
 	}
 	ing := &networkingv1.Ingress{ObjectMeta: g.meta(g.ingressName())}
 	ing.Annotations = map[string]string{}
@@ -194,6 +197,31 @@ func (g *grammar) ingress() cluster.Object {
 	if g.chance(5) {
 		ing.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{Hostname: pick(g, "evil.example.com", "internal-k8s-open-2cc30f7c14-7252512053.us-west-2.elb.amazonaws.com")}}
 	}
+	return ing
+}
+
+// imitation has the routes of all victims, and mostly their finalizers.
+func (g *grammar) imitation() cluster.Object {
+	ing := &networkingv1.Ingress{ObjectMeta: g.meta(g.ingressName())}
+	ing.Annotations = g.base()
+	class := pick(g, "alb", "alb", "pinned", "none")
+	ing.Spec.IngressClassName = &class
+	if g.chance(60) {
+		ing.Finalizers = []string{finalizerOf("open"), finalizerOf("vault")}
+	}
+	backend := g.backend()
+	if g.chance(60) {
+		backend = networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{Name: "act", Port: networkingv1.ServiceBackendPort{Name: "use-annotation"}}}
+	}
+	kind := networkingv1.PathTypePrefix
+	for _, host := range victimHosts {
+		rule := networkingv1.IngressRule{Host: host, IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{}}}
+		for _, path := range []string{"/", "/new"} {
+			rule.HTTP.Paths = append(rule.HTTP.Paths, networkingv1.HTTPIngressPath{Path: path, PathType: &kind, Backend: backend})
+		}
+		ing.Spec.Rules = append(ing.Spec.Rules, rule)
+	}
+	g.actUpon(ing)
 	return ing
 }
 

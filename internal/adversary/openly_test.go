@@ -113,7 +113,7 @@ func (w *world) inFront(r request, got, want answer) []*networkingv1.Ingress {
 		if m.stack != r.stack || now.After(w.endOf(m)) {
 			continue
 		}
-		if want.byDefault && m.ing.Spec.DefaultBackend != nil || (want.byDefault || before(m.ing, r)) && hasRuleFor(m.ing, r, got) {
+		if want.byDefault && m.ing.Spec.DefaultBackend != nil || (want.byDefault || before(m.ing, r)) && hasRuleFor(m.ing, r, got, want) {
 			out = append(out, m.ing)
 		}
 	}
@@ -121,13 +121,13 @@ func (w *world) inFront(r request, got, want answer) []*networkingv1.Ingress {
 }
 
 // hasRuleFor reports whether a rule of an Ingress may match a request.
-func hasRuleFor(ing *networkingv1.Ingress, r request, got answer) bool {
+func hasRuleFor(ing *networkingv1.Ingress, r request, got, want answer) bool {
 	for _, rule := range ing.Spec.Rules {
 		if rule.HTTP == nil || !hostMatches(ing, rule.Host, r.host) {
 			continue
 		}
 		for _, p := range rule.HTTP.Paths {
-			if got.text == heldAnswer && isVictimsRoute(ing, rule.Host, p, r) {
+			if got.text == heldAnswer && !want.byDefault && isVictimsRoute(ing, rule.Host, p, r) {
 				continue // what is held for one never answers for another that has the same conditions
 			}
 			if pathMatches(ing, p, r.path) {

@@ -99,8 +99,9 @@ func (b *builder) retains(r *observed.Rule) *model.HeldMember {
 		note(i, func(_ *model.HeldMember, owned bool) bool { return owned })
 	}
 	for _, of := range t.byKey[b.keyOf(r)] {
-		note(of.object, func(_ *model.HeldMember, owned bool) bool {
-			return owned || sameActions(of.rule.Actions, r.Actions, b.arn) && sameTransforms(of.rule.Transforms, r.Transforms)
+		note(of.object, func(x *model.HeldMember, owned bool) bool {
+			// It may name target groups by ARN that are another's.
+			return owned || b.mayBeOf(x.Member, *r) && sameActions(of.rule.Actions, r.Actions, b.arn) && sameTransforms(of.rule.Transforms, r.Transforms)
 		})
 	}
 	if best == len(b.want.Held.Members) {
