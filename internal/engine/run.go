@@ -169,8 +169,13 @@ const maxAsks = 6
 
 // union adds questions that are new, and reports whether there are any.
 func union(questions, more []model.Question) (out []model.Question, news bool) {
+	asked := map[string]bool{}
+	for _, q := range questions {
+		asked[q.Key()] = true
+	}
 	for _, q := range more {
-		if !slices.ContainsFunc(questions, func(o model.Question) bool { return o.Key() == q.Key() }) {
+		if key := q.Key(); !asked[key] {
+			asked[key] = true
 			questions, news = append(questions, q), true
 		}
 	}

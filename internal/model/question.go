@@ -107,8 +107,10 @@ func (q AskHealth) Key() string { return "health " + q.ARN }
 // Questions lists what the plan of the stack needs to know, without repeats.
 func (s Stack) Questions() []Question {
 	var qs []Question
+	asked := map[string]bool{}
 	add := func(q Question) {
-		if !slices.ContainsFunc(qs, func(o Question) bool { return o.Key() == q.Key() }) {
+		if key := q.Key(); !asked[key] {
+			asked[key] = true
 			qs = append(qs, q)
 		}
 	}

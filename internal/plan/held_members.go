@@ -20,10 +20,18 @@ func OwnedBy(have observed.Stack, ref finding.Ref, actions []model.Action) bool 
 	return areOf(ownersOf(have, actions), ref)
 }
 
-// OwnedByNamespace reports whether actions forward, and only to target groups of objects of a namespace.
-func OwnedByNamespace(have observed.Stack, namespace string, actions []model.Action) bool {
-	owner := ownersOf(have, actions)
-	return len(owner) > 0 && !slices.ContainsFunc(owner, func(id string) bool { return !strings.HasPrefix(id, namespace+"/") })
+// OwnerNamespace is the namespace to target groups of whose objects alone actions forward, "" if there is
+// none.
+func OwnerNamespace(have observed.Stack, actions []model.Action) string {
+	owner := ""
+	for i, id := range ownersOf(have, actions) {
+		namespace, _, ok := strings.Cut(id, "/")
+		if !ok || i > 0 && namespace != owner {
+			return ""
+		}
+		owner = namespace
+	}
+	return owner
 }
 
 // ownersOf are the resource ids of the target groups to which actions forward. One that is not of the

@@ -83,6 +83,10 @@ func ParseAction(raw string) (Action, error) {
 	return Action{}, fmt.Errorf("type %q is not one of forward, redirect, fixed-response", in.Type)
 }
 
+// mostTargets is to how many target groups an action can forward.
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
+const mostTargets = 5
+
 func parseForward(in actionJSON) (Action, error) {
 	simple := in.TargetGroupARN != "" || in.TargetGroupName != ""
 	if simple == (in.ForwardConfig != nil) {
@@ -90,6 +94,9 @@ func parseForward(in actionJSON) (Action, error) {
 	}
 	if simple {
 		return Action{Targets: []ActionTarget{external(in.TargetGroupARN, in.TargetGroupName, nil)}}, nil
+	}
+	if n := len(in.ForwardConfig.TargetGroups); n > mostTargets {
+		return Action{}, fmt.Errorf("forwardConfig has %d targetGroups, and AWS takes %d", n, mostTargets)
 	}
 	var out Action
 	for i, t := range in.ForwardConfig.TargetGroups {

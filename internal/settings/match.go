@@ -32,6 +32,10 @@ type conditionJSON struct {
 	SourceIPConfig *struct{ Values []string }
 }
 
+// mostConditionValues is far above what AWS takes in a rule, 5 unless the quota is raised. Each path of a
+// backend gets the conditions of its annotation, so that a long one would grow with them as a product.
+const mostConditionValues = 100
+
 // Conditions reads a conditions annotation, in its order.
 func Conditions(raw string) ([]model.Condition, error) {
 	var in []conditionJSON
@@ -39,7 +43,11 @@ func Conditions(raw string) ([]model.Condition, error) {
 		return nil, err
 	}
 	var out []model.Condition
+	values := len(in)
 	for i, c := range in {
+		if values += c.values(); values > mostConditionValues {
+			return nil, fmt.Errorf("more than %d conditions and values, and a rule takes few", mostConditionValues)
+		}
 		cond, err := c.condition()
 		if err != nil {
 			return nil, fmt.Errorf("condition %d (%s) %w", i, c.Field, err)
@@ -47,6 +55,28 @@ func Conditions(raw string) ([]model.Condition, error) {
 		out = append(out, cond)
 	}
 	return out, nil
+}
+
+// values counts the values of a condition.
+func (c conditionJSON) values() (n int) {
+	for _, v := range []*valuesJSON{c.HostHeaderConfig, c.PathConfig} {
+		if v != nil {
+			n += len(v.Values) + len(v.RegexValues)
+		}
+	}
+	if h := c.HTTPHeaderConfig; h != nil {
+		n += len(h.Values) + len(h.RegexValues)
+	}
+	if m := c.HTTPRequestMethodConfig; m != nil {
+		n += len(m.Values)
+	}
+	if q := c.QueryStringConfig; q != nil {
+		n += len(q.Values)
+	}
+	if s := c.SourceIPConfig; s != nil {
+		n += len(s.Values)
+	}
+	return n
 }
 
 func (c conditionJSON) condition() (model.Condition, error) {

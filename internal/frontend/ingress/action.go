@@ -1,6 +1,7 @@
 package ingress
 
 import (
+	"cmp"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -76,6 +77,31 @@ func (t *translation) absent(fault finding.Finding, required bool, body string) 
 	return model.FixedResponse{Status: "503", ContentType: "text/plain", Body: body}, nil, true
 }
 
+// namedGroups is how many target groups of others the Ingresses of a namespace may name in an
+// IngressGroup: as many as a load balancer takes. AWS is asked for each of them.
+const namedGroups = 100
+
+// mayName counts a target group that a member names by name or ARN, and reports it if there are too many.
+func (t *translation) mayName(m *member, ref string, at finding.Origin) bool {
+	of := t.named[m.ref.Namespace]
+	if of == nil {
+		of = map[string]bool{}
+		t.named[m.ref.Namespace] = of
+	}
+	if len(of) < namedGroups {
+		of[ref] = true
+	}
+	if of[ref] {
+		return true
+	}
+	t.found.Add(finding.Finding{
+		Object: at.Object, Field: at.Field, Reason: finding.IngressTooLarge,
+		Message: fmt.Sprintf("the Ingresses of namespace %s name more than %d target groups by name or ARN, which is more than a load balancer takes; this rule is held", m.ref.Namespace, namedGroups),
+		Fix:     "name fewer, or split the Ingresses over several IngressGroups", Blocks: finding.BlocksRule,
+	})
+	return false
+}
+
 func (t *translation) forward(m *member, a settings.Action, at finding.Origin) (_ model.Action, service *corev1.Service, ok bool) {
 	if t.opt.NoWeights && len(a.Targets) > 1 {
 		t.found.Add(finding.Finding{
@@ -89,6 +115,10 @@ func (t *translation) forward(m *member, a settings.Action, at finding.Origin) (
 	ok = true
 	for _, target := range a.Targets {
 		ref := model.GroupRef{ARN: target.ARN, Name: target.Name}
+		if target.Service == "" && !t.mayName(m, cmp.Or(target.Name, target.ARN), at) {
+			ok = false
+			continue
+		}
 		if target.Service != "" {
 			svc, exists := cluster.Get[*corev1.Service](t.view, cluster.KindService, m.ref.Namespace, target.Service)
 			if !exists {

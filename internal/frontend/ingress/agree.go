@@ -1,6 +1,7 @@
 package ingress
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -151,24 +152,19 @@ func agreeKeys(t *translation, members []*member, what string, get func(*member)
 		}
 	}
 	decided := class(members[0].set.Class)
-	keys := map[string]bool{}
+	by := speakersOf(members, get)
 	for k := range decided {
-		keys[k] = true
-	}
-	for _, m := range members {
-		for k := range get(m).Value {
-			keys[k] = true
-		}
+		by.ofKey[k] = append([]*member(nil), by.ofKey[k]...)
 	}
 	out := map[string]string{}
-	for _, k := range sortedKeys(keys) {
+	for _, k := range sortedKeys(by.ofKey) {
 		incumbent := liveKey(k, live, same)
 		if v, ok := decided[k]; ok {
 			out[k] = t.classKey(members, what, k, v, class, get, incumbent)
 			continue
 		}
-		byClass := t.classAsks(members, k, class, incumbent)
-		won := agree(t, members, what+": "+k, func(m *member) settings.Opt[string] {
+		byClass := t.classAsks(by.classes, k, class, incumbent)
+		won := agree(t, by.of(k, byClass), what+": "+k, func(m *member) settings.Opt[string] {
 			if v, ok := byClass[m]; ok {
 				return settings.Of(v, m.set.Class.Origin)
 			}
@@ -183,11 +179,52 @@ func agreeKeys(t *translation, members []*member, what string, get func(*member)
 	return out
 }
 
-// classAsks are the members whose classes, none of which is the first member's, ask for the live value of
-// a key that the first member's class leaves open.
+// speakers are the members that say something of the keys of a map, so that no key costs a look at all.
+type speakers struct {
+	at      map[*member]int      // their places in group order
+	ofKey   map[string][]*member // in group order
+	classes []*member            // the first member of each class but the first member
+	unread  *member              // the first one that cannot be read
+}
+
+func speakersOf(members []*member, get func(*member) settings.Opt[map[string]string]) speakers {
+	out := speakers{at: map[*member]int{}, ofKey: map[string][]*member{}}
+	classes := map[finding.Ref]bool{}
+	for i, m := range members {
+		out.at[m] = i
+		o := get(m)
+		if o.Fault != nil && out.unread == nil {
+			out.unread = m
+		}
+		for k := range o.Value {
+			out.ofKey[k] = append(out.ofKey[k], m)
+		}
+		if of := m.set.Class.Origin.Object; i > 0 && !classes[of] {
+			classes[of] = true
+			out.classes = append(out.classes, m)
+		}
+	}
+	return out
+}
+
+// of are the members to hear of a key, in group order.
+func (s speakers) of(key string, byClass map[*member]string) []*member {
+	out := slices.Clone(s.ofKey[key])
+	if s.unread != nil {
+		out = append(out, s.unread)
+	}
+	for m := range byClass {
+		out = append(out, m)
+	}
+	slices.SortFunc(out, func(a, b *member) int { return cmp.Compare(s.at[a], s.at[b]) })
+	return slices.Compact(out)
+}
+
+// classAsks are the members whose classes ask for the live value of a key that the first member's class
+// leaves open.
 func (t *translation) classAsks(members []*member, key string, class func(settings.Class) map[string]string, current func() incumbent[string]) map[*member]string {
 	var out map[*member]string
-	for _, m := range members[1:] {
+	for _, m := range members {
 		v, ok := class(m.set.Class)[key]
 		if !ok {
 			continue
@@ -252,19 +289,28 @@ func (t *translation) notTaken(m *member, o finding.Origin, reason finding.Reaso
 	})
 }
 
-// quoted shows a value of a setting in a message.
-func quoted(v any) string { return fmt.Sprintf("%q", fmt.Sprint(v)) }
+// quoted shows a value of a setting in a message, as far as it is of use there.
+func quoted(v any) string {
+	const most = 300
+	text := fmt.Sprint(v)
+	if len(text) > most {
+		text = text[:most] + "..."
+	}
+	return fmt.Sprintf("%q", text)
+}
 
 func equal[T comparable](a, b T) bool { return a == b }
 
 // askers are where members, or their classes, ask for keys of a map.
 func askers(members []*member, get func(*member) settings.Opt[map[string]string], class func(settings.Class) map[string]string) []finding.Origin {
 	var out []finding.Origin
+	seen := map[finding.Origin]bool{}
 	for _, m := range members {
 		if o := get(m); len(o.Value) > 0 {
 			out = append(out, o.Origin)
 		}
-		if c := m.set.Class; len(class(c)) > 0 && !slices.Contains(out, c.Origin) {
+		if c := m.set.Class; len(class(c)) > 0 && !seen[c.Origin] {
+			seen[c.Origin] = true
 			out = append(out, c.Origin)
 		}
 	}

@@ -26,13 +26,14 @@ func (p *port) listens() settings.ListenPort {
 
 // all are the members with rules to place on the port, in group order.
 func (p *port) all(order []*member) []*member {
-	var out []*member
-	for _, m := range order {
-		if slices.Contains(p.members, m) || slices.Contains(p.outvoted, m) {
-			out = append(out, m)
-		}
+	if len(p.outvoted) == 0 {
+		return p.members
 	}
-	return out
+	on := map[*member]bool{}
+	for _, m := range append(slices.Clone(p.members), p.outvoted...) {
+		on[m] = true
+	}
+	return slices.DeleteFunc(slices.Clone(order), func(m *member) bool { return !on[m] })
 }
 
 // mergePorts unites the members' ports. Where they disagree on the protocol, the live one stays as long

@@ -14,6 +14,8 @@ import (
 const (
 	defaultListeners = 100
 	defaultRules     = 4000
+	// groupRules is how many rules AWS takes in a security group, whatever the quotas.
+	groupRules = 1000
 )
 
 // limitSize holds a member with more listeners or rules than the operator allows, before any is made. The
@@ -28,17 +30,23 @@ func (t *translation) limitSize(m *member) {
 			paths += len(r.HTTP.Paths)
 		}
 	}
-	rules := len(m.ports) * paths
-	if len(m.ports) <= t.opt.MaxListeners && t.rules[m.ref.Namespace]+rules <= t.opt.MaxRules {
+	rules := len(m.ports) * max(paths, 1) // one without paths listens all the same
+	clients := len(m.ports) * (len(m.set.InboundCIDRs.Value) + len(m.set.PrefixLists.Value))
+	if len(m.ports) <= t.opt.MaxListeners && clients <= groupRules && t.rules[m.ref.Namespace]+rules <= t.opt.MaxRules {
 		t.rules[m.ref.Namespace] += rules
 		return
 	}
 	f := finding.Finding{Object: m.ref, Reason: finding.IngressTooLarge, Blocks: finding.BlocksMember}
-	if len(m.ports) > t.opt.MaxListeners {
+	switch {
+	case len(m.ports) > t.opt.MaxListeners:
 		f.Field = settings.Prefix + "listen-ports"
 		f.Message = fmt.Sprintf("%d ports are more than the %d that one Ingress may listen on; its live rules stay as they are", len(m.ports), t.opt.MaxListeners)
 		f.Fix = "name fewer ports, or ask the operator to raise --max-listeners-per-ingress"
-	} else {
+	case clients > groupRules:
+		f.Field = settings.Prefix + "inbound-cidrs"
+		f.Message = fmt.Sprintf("its client ranges on %d ports make %d rules, and a security group takes at most %d; its live rules stay as they are", len(m.ports), clients, groupRules)
+		f.Fix = "give fewer ranges, or name a prefix list"
+	default:
 		f.Field = "spec.rules"
 		f.Message = fmt.Sprintf("%d paths on %d ports make %d rules, and with the %d of other Ingresses of namespace %s that is more than the %d that a namespace may have in one IngressGroup; its live rules stay as they are",
 			paths, len(m.ports), rules, t.rules[m.ref.Namespace], m.ref.Namespace, t.opt.MaxRules)

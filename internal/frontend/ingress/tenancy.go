@@ -3,6 +3,7 @@ package ingress
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -42,8 +43,28 @@ type hostClaim struct {
 	live            bool    // a live rule of the namespace has the host
 }
 
-// hostOwners is who owns which host pattern.
-type hostOwners struct{ granted []hostClaim }
+// hostOwners is who owns which host pattern. One without wildcards has at most one owner.
+type hostOwners struct {
+	exact       map[string]*hostClaim
+	plain, wild []*hostClaim // without and with wildcards, in the order in which they were granted
+	// refused are patterns of namespaces that have too many with wildcards.
+	refused map[[2]string]bool
+}
+
+// wildcardHosts is how many host patterns with wildcards a namespace may have in an IngressGroup. Each host
+// is compared with all of them.
+const wildcardHosts = 200
+
+func isWild(host string) bool { return strings.ContainsAny(host, "*?") }
+
+// grant gives a pattern to a namespace.
+func (o *hostOwners) grant(c *hostClaim) {
+	if isWild(c.host) {
+		o.wild = append(o.wild, c)
+		return
+	}
+	o.exact[c.host], o.plain = c, append(o.plain, c)
+}
 
 // assignHosts gives the hosts of the members' rules to namespaces: to the one that has live rules for a
 // host, then to the one whose Ingress is the oldest. A namespace gets no pattern that overlaps with one
@@ -52,13 +73,36 @@ func (t *translation) assignHosts() {
 	if !t.isolated() {
 		return
 	}
+	t.owners = &hostOwners{exact: map[string]*hostClaim{}, refused: map[[2]string]bool{}}
+	wild := map[string]int{}
+	for _, c := range t.hostClaims() {
+		if isWild(c.host) {
+			if wild[c.namespace]++; wild[c.namespace] > wildcardHosts {
+				t.owners.refused[[2]string{c.namespace, c.host}] = true
+				continue
+			}
+		}
+		if t.owners.against(c.namespace, c.host) != nil {
+			t.stack.Contested = true // a live rule may decide otherwise
+			continue
+		}
+		t.owners.grant(c)
+	}
+}
+
+// hostClaims are the hosts that the members of each namespace use, in the order in which they are granted.
+func (t *translation) hostClaims() []*hostClaim {
+	live := t.liveHosts()
 	byKey := map[[2]string]*hostClaim{}
 	for _, m := range t.members {
 		for _, h := range t.hostsUsed(m) {
 			key := [2]string{m.ref.Namespace, h}
+			if m.oversized && !live[key] {
+				continue // there will be no rule for it
+			}
 			c := byKey[key]
 			if c == nil {
-				c = &hostClaim{namespace: m.ref.Namespace, host: h, by: m, live: t.hasLiveHost(m.ref.Namespace, h)}
+				c = &hostClaim{namespace: m.ref.Namespace, host: h, by: m, live: live[key]}
 				byKey[key] = c
 			}
 			if older(m, c.by) {
@@ -66,11 +110,7 @@ func (t *translation) assignHosts() {
 			}
 		}
 	}
-	claims := make([]*hostClaim, 0, len(byKey))
-	for _, c := range byKey {
-		claims = append(claims, c)
-	}
-	slices.SortFunc(claims, func(a, b *hostClaim) int {
+	return slices.SortedFunc(maps.Values(byKey), func(a, b *hostClaim) int {
 		switch {
 		case a.live != b.live && a.live:
 			return -1
@@ -83,14 +123,6 @@ func (t *translation) assignHosts() {
 		}
 		return cmp.Compare(a.host, b.host)
 	})
-	t.owners = &hostOwners{}
-	for _, c := range claims {
-		if t.owners.against(c.namespace, c.host) != nil {
-			t.stack.Contested = true // a live rule may decide otherwise
-			continue
-		}
-		t.owners.granted = append(t.owners.granted, *c)
-	}
 }
 
 // older orders members by creation time, then by name.
@@ -104,10 +136,18 @@ func older(a, b *member) bool {
 // against returns the claim of another namespace that a use of a host is in conflict with, nil if there
 // is none.
 func (o *hostOwners) against(namespace, host string) *hostClaim {
-	for i := range o.granted {
-		if c := &o.granted[i]; c.namespace != namespace && plan.HostsMeet(c.host, host) {
-			return c
-		}
+	meets := func(c *hostClaim) bool { return c.namespace != namespace && plan.HostsMeet(c.host, host) }
+	others := o.wild
+	switch c := o.exact[host]; {
+	case isWild(host):
+		others = append(slices.Clone(o.plain), o.wild...)
+	case c != nil && c.namespace == namespace:
+		return nil // no other pattern overlaps with it
+	case c != nil:
+		return c
+	}
+	if i := slices.IndexFunc(others, meets); i >= 0 {
+		return others[i]
 	}
 	return nil
 }
@@ -157,23 +197,25 @@ func hostPatterns(host string, extra []model.Condition) []string {
 	return out
 }
 
-// hasLiveHost reports whether a live rule for the host forwards to target groups of the namespace.
-func (t *translation) hasLiveHost(namespace, host string) bool {
+// liveHosts are the namespaces and hosts of live rules that forward to target groups of one namespace.
+func (t *translation) liveHosts() map[[2]string]bool {
+	out := map[[2]string]bool{}
 	lb := t.liveALB()
 	if lb == nil {
-		return false
+		return out
 	}
 	for _, l := range lb.Listeners {
-		if host == anyHost && plan.OwnedByNamespace(*t.live, namespace, l.Default) {
-			return true
+		if of := plan.OwnerNamespace(*t.live, l.Default); of != "" {
+			out[[2]string{of, anyHost}] = true
 		}
 		for _, r := range l.Rules {
-			if slices.Contains(hostPatterns("", r.Conditions), host) && plan.OwnedByNamespace(*t.live, namespace, r.Actions) {
-				return true
+			of := plan.OwnerNamespace(*t.live, r.Actions)
+			for _, h := range hostPatterns("", r.Conditions) {
+				out[[2]string{of, h}] = true
 			}
 		}
 	}
-	return false
+	return out
 }
 
 // mayUseHosts reports whether a member may have a rule with the conditions, and tells it who owns the
@@ -187,6 +229,14 @@ func (t *translation) mayUse(m *member, field string, hosts []string) bool {
 		return true
 	}
 	for _, h := range hosts {
+		if t.owners.refused[[2]string{m.ref.Namespace, h}] {
+			t.found.Add(finding.Finding{
+				Object: m.ref, Field: field, Reason: finding.HostNotOwned,
+				Message: fmt.Sprintf("host %q is one of more than %d with wildcards that namespace %q uses in the IngressGroup; this rule is held", h, wildcardHosts, m.ref.Namespace),
+				Fix:     "use fewer hosts with wildcards, or another IngressGroup", Blocks: finding.BlocksRule,
+			})
+			return false
+		}
 		c := t.owners.against(m.ref.Namespace, h)
 		if c == nil {
 			continue
@@ -211,7 +261,7 @@ func (t *translation) foreignHosts(namespace string) []string {
 		return nil
 	}
 	var out []string
-	for _, c := range t.owners.granted {
+	for _, c := range append(slices.Clone(t.owners.plain), t.owners.wild...) {
 		if c.namespace != namespace {
 			out = append(out, c.host)
 		}

@@ -59,7 +59,9 @@ type translation struct {
 	// decider are the class parameters that decide alone in isolated tenancy, found when first needed.
 	decider *finding.Ref
 	// rules counts the rules of each namespace.
-	rules    map[string]int
+	rules map[string]int
+	// named are the target groups of others that each namespace names.
+	named    map[string]map[string]bool
 	peer     *model.Peer
 	groups   map[groupKey]*targetGroup
 	backends map[finding.Ref]settings.Backend
@@ -68,7 +70,7 @@ type translation struct {
 func newTranslation(opt Options, v *cluster.View, id model.StackID, live *observed.Stack) *translation {
 	return &translation{
 		opt: opt, view: v, id: id, live: live,
-		rules: map[string]int{}, groups: map[groupKey]*targetGroup{}, backends: map[finding.Ref]settings.Backend{},
+		rules: map[string]int{}, named: map[string]map[string]bool{}, groups: map[groupKey]*targetGroup{}, backends: map[finding.Ref]settings.Backend{},
 	}
 }
 
