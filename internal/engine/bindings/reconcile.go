@@ -123,7 +123,7 @@ func (p *pass) gone(ctx context.Context) error {
 			return err
 		}
 		p.r.noteServing(p.key, false)
-		if _, err := p.r.syncRules(ctx, p.key, true); err != nil {
+		if _, err := p.r.syncRules(ctx, p.key, true, 0); err != nil {
 			return err
 		}
 	}
