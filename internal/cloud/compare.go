@@ -211,6 +211,11 @@ func (c *Cloud) distrust(id model.StackID) (young bool) {
 				e.at, e.attributesAt = time.Time{}, time.Time{}
 			}
 		}
+		for _, e := range c.inv.sgs {
+			if c.belongs(id, e.g.Tags) {
+				e.at = time.Time{}
+			}
+		}
 	})
 	return young
 }

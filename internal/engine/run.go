@@ -297,6 +297,9 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 // this process is to stop.
 func (e *Engine) trouble(stack model.Stack, err error) finding.List {
 	class := e.Cloud.Class(err)
+	if class == Gone {
+		class = Unknown // all was read again, and AWS still contradicts itself
+	}
 	switch {
 	case class != Unknown && class != Denied && class != Invalid && class != Quota, turn(err) > 0,
 		errors.Is(err, errStopped), errors.Is(err, context.Canceled):

@@ -47,6 +47,9 @@ func (s someone) must(err error) {
 func (s someone) loadBalancer() elbtypes.LoadBalancer {
 	out, err := s.elb.DescribeLoadBalancers(s.ctx, &elb.DescribeLoadBalancersInput{})
 	s.must(err)
+	if len(out.LoadBalancers) == 0 {
+		s.t.Fatal("no load balancer")
+	}
 	return out.LoadBalancers[0]
 }
 
