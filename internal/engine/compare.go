@@ -134,7 +134,7 @@ func (c *comparisons) lacks(id model.StackID, p plan.Plan, now time.Time) bool {
 	if !ok || !x.done || !x.bound.Since.Before(now) {
 		return false
 	}
-	x.bound.Since = now
+	x.bound.Since, x.done = now, false
 	c.of[id] = x
 	return true
 }

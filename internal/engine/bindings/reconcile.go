@@ -197,7 +197,14 @@ func (p *pass) converge(ctx context.Context) error {
 		return p.stop(ctx, reasonFailedReconcile)
 	}
 	p.r.seen(p.key)
-	return p.apply(ctx, want, due <= 0)
+	return p.apply(ctx, want, due <= 0 || p.cleared(want))
+}
+
+// cleared reports whether somebody has taken away the checkpoint of a binding that has not changed, which
+// asks for a comparison with AWS.
+func (p *pass) cleared(want string) bool {
+	done, ok := p.r.lastDone(p.key)
+	return ok && done == want && p.checkpoint == ""
 }
 
 // unchanged says that nothing has changed since the last complete run.
