@@ -18,6 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // How long answers of other services are kept. What a load balancer is tied to is kept for the
@@ -72,16 +73,22 @@ func otherFault(err error) (*observed.Fault, error) {
 }
 
 // askAddOn reads what a load balancer is tied to.
-func (c *Cloud) askAddOn(ctx context.Context, q model.AskAddOn) (observed.AddOn, error) {
+func (c *Cloud) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time) (observed.AddOn, error) {
+	if !c.knows(q.ARN) {
+		return observed.AddOn{}, nil
+	}
 	cached := func() (out observed.AddOn, ok bool) {
 		c.facts.with(func() {
 			e, there := c.facts.addOns.ties[q.Key()]
-			out, ok = e.tie, there && c.fresh(e.at, q.Key())
+			out, ok = e.tie, there && c.current(e.at, since, q.Key())
 		})
 		return out, ok
 	}
 	out, err := asked(ctx, c, q.Key(), cached, func() error {
 		tie, err := brief(ctx, func(ctx context.Context) (observed.AddOn, error) { return c.readAddOn(ctx, q) })
+		if code(err) == "WAFNonexistentItemException" && !c.younger(c.madeAt(plan.LoadBalancer, q.ARN), grace) {
+			return &Error{What: "read " + q.Key(), class: engine.Gone, err: err}
+		}
 		if err == nil {
 			c.setTie(q, tie)
 		}

@@ -24,20 +24,19 @@ type albTargetsEntry struct {
 
 // askALBTargets reads which load balancers are the targets of a target group of type alb. Nobody
 // else registers targets there, so the answer is kept for as long as other readings.
-func (c *Cloud) askALBTargets(ctx context.Context, q model.AskALBTargets) ([]observed.Target, error) {
+func (c *Cloud) askALBTargets(ctx context.Context, q model.AskALBTargets, since time.Time) ([]observed.Target, error) {
+	if !c.knows(q.ARN) {
+		return nil, nil
+	}
 	at := func() (at time.Time) {
 		c.facts.with(func() { at = c.facts.albTargets[q.ARN].at })
 		return at
 	}
-	err := c.once(ctx, q.Key(), q.ARN, at, func() error {
+	err := c.once(ctx, q.Key(), q.ARN, since, at, func() error {
 		start := c.cfg.Now()
 		out, err := brief(ctx, func(ctx context.Context) (*elb.DescribeTargetHealthOutput, error) {
 			return c.api.elb.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(q.ARN)})
 		})
-		if isGone(err) {
-			c.inv.with(func() { forgetTargetGroups(c.inv) })
-			out, err = &elb.DescribeTargetHealthOutput{}, nil
-		}
 		if err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
 		}

@@ -88,7 +88,7 @@ func (c *Cloud) createLoadBalancer(ctx context.Context, id model.StackID, a plan
 			return // ours, and known better than from this answer
 		}
 		c.inv.setAccount(lb.ARN)
-		c.inv.lbs[lb.ARN] = &lbEntry{lb: lb, tagsAt: now, detailAt: now, made: now, written: now, listeners: map[string]*listenerEntry{}}
+		c.inv.lbs[lb.ARN] = &lbEntry{lb: lb, at: now, tagsAt: now, detailAt: now, ruleTagsAt: now, made: now, written: now, listeners: map[string]*listenerEntry{}}
 	})
 	return plan.Result{ID: lb.ARN, DNSName: lb.DNSName}, nil
 }

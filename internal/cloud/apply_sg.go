@@ -29,7 +29,7 @@ func (c *Cloud) createSecurityGroup(ctx context.Context, a plan.CreateSecurityGr
 	}
 	g := observed.SecurityGroup{ID: aws.ToString(out.GroupId), Name: a.Name, VPC: c.vpc, Tags: a.Tags}
 	now := c.cfg.Now()
-	c.inv.with(func() { c.inv.sgs[g.ID] = &sgEntry{g: g, made: now, written: now} })
+	c.inv.with(func() { c.inv.sgs[g.ID] = &sgEntry{g: g, at: now, made: now, written: now} })
 	return plan.Result{ID: g.ID}, nil
 }
 
@@ -49,7 +49,7 @@ func (c *Cloud) groupNameTaken(ctx context.Context, a plan.CreateSecurityGroup, 
 	known := false
 	c.inv.with(func() { known = c.inv.sgs[g.ID] != nil })
 	if !known && carries(g.Tags, tracking(a.Tags)) {
-		c.inv.with(func() { c.inv.sgs[g.ID] = &sgEntry{g: g, written: c.cfg.Now()} })
+		c.inv.with(func() { c.inv.sgs[g.ID] = &sgEntry{g: g, at: c.cfg.Now(), written: c.cfg.Now()} })
 		return failed(engine.Conflict, what, "it exists already")
 	}
 	return nameTaken(what, "a security group of this name exists and belongs to %s", ownerOf(g.Tags))

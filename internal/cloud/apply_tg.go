@@ -69,7 +69,7 @@ func (c *Cloud) createTargetGroup(ctx context.Context, id model.StackID, a plan.
 	c.inv.with(func() {
 		if e := c.inv.groups[made.ARN]; e == nil || e.g.Tags == nil {
 			c.inv.setAccount(made.ARN)
-			c.inv.groups[made.ARN] = &groupEntry{g: made, vpc: c.vpc, tagsAt: now, made: now, written: now}
+			c.inv.groups[made.ARN] = &groupEntry{g: made, vpc: c.vpc, at: now, tagsAt: now, made: now, written: now}
 		}
 	})
 	return plan.Result{ID: made.ARN}, nil

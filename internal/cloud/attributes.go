@@ -15,14 +15,13 @@ import (
 )
 
 // askAttributes reads the attributes of a resource, which is done only where a plan wants them.
-func (c *Cloud) askAttributes(ctx context.Context, q model.AskAttributes) error {
-	return c.once(ctx, q.Key(), q.ARN, func() time.Time { return c.attributesAt(q) }, func() error {
+func (c *Cloud) askAttributes(ctx context.Context, q model.AskAttributes, since time.Time) error {
+	if !c.knows(q.ARN) {
+		return nil
+	}
+	return c.once(ctx, q.Key(), q.ARN, since, func() time.Time { return c.attributesAt(q) }, func() error {
 		start := c.cfg.Now()
 		got, err := brief(ctx, func(ctx context.Context) (map[string]string, error) { return c.describeAttributes(ctx, q) })
-		if isGone(err) {
-			c.forgetResource(q)
-			return nil
-		}
 		if err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
 		}
@@ -119,20 +118,23 @@ func (c *Cloud) forgetResource(q model.AskAttributes) {
 // taken as read.
 const provisioningFor = 10 * time.Second
 
-func (c *Cloud) capacityFresh(e *lbEntry) bool {
+func (c *Cloud) capacityCurrent(e *lbEntry, since time.Time) bool {
 	if e.lb.State == observed.Provisioning {
 		return c.younger(e.capacityAt, provisioningFor)
 	}
-	return c.fresh(e.capacityAt, e.lb.ARN)
+	return c.current(e.capacityAt, since, e.lb.ARN)
 }
 
 // askCapacity reads a capacity reservation; 0 stands for none. Of a load balancer that was being
 // made it reads as well whether it still is.
-func (c *Cloud) askCapacity(ctx context.Context, q model.AskCapacity) error {
+func (c *Cloud) askCapacity(ctx context.Context, q model.AskCapacity, since time.Time) error {
+	if !c.knows(q.ARN) {
+		return nil
+	}
 	known := func() (fresh, provisioning bool) {
 		c.inv.with(func() {
 			if e := c.inv.lbs[q.ARN]; e != nil {
-				fresh, provisioning = c.capacityFresh(e), e.lb.State == observed.Provisioning
+				fresh, provisioning = c.capacityCurrent(e, since), e.lb.State == observed.Provisioning
 			}
 		})
 		return fresh, provisioning
@@ -145,12 +147,7 @@ func (c *Cloud) askCapacity(ctx context.Context, q model.AskCapacity) error {
 		if fresh {
 			return nil
 		}
-		err := c.readCapacity(ctx, q.ARN, provisioning)
-		if isGone(err) {
-			c.inv.with(func() { c.inv.lbsAt = time.Time{} })
-			return nil
-		}
-		if err != nil {
+		if err := c.readCapacity(ctx, q.ARN, provisioning); err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
 		}
 		return nil
@@ -192,13 +189,14 @@ func (c *Cloud) setCapacity(arn string, m *elbtypes.MinimumLoadBalancerCapacity,
 	})
 }
 
-// once reads something of the resource with the id unless it is fresh, shared among those who ask at the same time.
-func (c *Cloud) once(ctx context.Context, key, id string, at func() time.Time, read func() error) error {
-	if c.fresh(at(), id) {
+// once reads something of the resource with the id unless it was read since a time and is fresh, shared
+// among those who ask at the same time.
+func (c *Cloud) once(ctx context.Context, key, id string, since time.Time, at func() time.Time, read func() error) error {
+	if c.current(at(), since, id) {
 		return nil
 	}
 	return c.optional(ctx, key, func() error {
-		if c.fresh(at(), id) {
+		if c.current(at(), since, id) {
 			return nil
 		}
 		return read()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -15,12 +16,12 @@ import (
 )
 
 // detail makes sure that a load balancer's listeners with their rules, certificates and tags are
-// known. One that is gone is dropped.
-func (c *Cloud) detail(ctx context.Context, arn string) error {
+// known. Not found may be the load balancer as well as a listener: the error has class Gone.
+func (c *Cloud) detail(ctx context.Context, arn string, b model.AskComparison) error {
 	stale := func() (out bool) {
 		c.inv.with(func() {
 			e := c.inv.lbs[arn]
-			out = e != nil && !c.fresh(e.detailAt, arn)
+			out = e != nil && (!c.current(e.detailAt, b.Since, arn) || c.cfg.RuleTags && !e.ruleTagsDue && e.ruleTagsAt.Before(b.TagsSince))
 		})
 		return out
 	}
@@ -32,19 +33,16 @@ func (c *Cloud) detail(ctx context.Context, arn string) error {
 		if !stale() {
 			return nil
 		}
-		return c.readDetail(ctx, arn)
+		return c.readDetail(ctx, arn, b.TagsSince)
 	})
-	if isGone(err) {
-		c.inv.with(func() { c.inv.dropLoadBalancer(arn) })
-		return nil
-	}
 	if err != nil {
 		return fmt.Errorf("read listeners of %s: %w", arn, err)
 	}
 	return nil
 }
 
-func (c *Cloud) readDetail(ctx context.Context, arn string) error {
+// readDetail reads them. Tags that were read since a time, and are still taken as so, are kept.
+func (c *Cloud) readDetail(ctx context.Context, arn string, tagsSince time.Time) error {
 	start := c.cfg.Now()
 	listeners := map[string]*listenerEntry{}
 	pages := elb.NewDescribeListenersPaginator(c.api.elb, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(arn)})
@@ -76,8 +74,9 @@ func (c *Cloud) readDetail(ctx context.Context, arn string) error {
 		}
 	}
 	tagsDue := c.cfg.RuleTags
+	known, tagsAt := c.ruleTags(arn, tagsSince)
 	if tagsDue {
-		err := c.gated(ctx, model.AskRuleTags{ARN: arn}.Key(), func() error { return c.tagDetail(ctx, listeners) })
+		err := c.gated(ctx, model.AskRuleTags{ARN: arn}.Key(), func() error { return c.tagDetail(ctx, listeners, known) })
 		if err != nil && faultIn(err) == nil {
 			return err
 		}
@@ -95,8 +94,30 @@ func (c *Cloud) readDetail(ctx context.Context, arn string) error {
 		}
 		c.inv.setListeners(e, listeners)
 		e.detailAt, e.ruleTagsDue = start, tagsDue
+		if e.ruleTagsAt = tagsAt; known == nil && !tagsDue {
+			e.ruleTagsAt = start
+		}
 	})
 	return nil
+}
+
+// ruleTags are the tags of a load balancer's listeners and rules, by ARN, and when they were read; nil
+// if they may not be compared with.
+func (c *Cloud) ruleTags(lb string, since time.Time) (known map[string]map[string]string, at time.Time) {
+	c.inv.with(func() {
+		e := c.inv.lbs[lb]
+		if e == nil || e.ruleTagsDue || !c.current(e.ruleTagsAt, since, lb) {
+			return
+		}
+		known, at = map[string]map[string]string{}, e.ruleTagsAt
+		for id, le := range e.listeners {
+			known[id] = le.l.Tags
+			for arn, r := range le.rules {
+				known[arn] = r.Tags
+			}
+		}
+	})
+	return known, at
 }
 
 // complete reads what was missing when the listeners of a load balancer were read, and notes what
@@ -170,7 +191,7 @@ func (c *Cloud) completeTags(ctx context.Context, lb string) error {
 			}
 		}
 	})
-	if err := c.tagDetail(ctx, listeners); err != nil {
+	if err := c.tagDetail(ctx, listeners, nil); err != nil {
 		return err
 	}
 	c.inv.with(func() {
@@ -178,7 +199,7 @@ func (c *Cloud) completeTags(ctx context.Context, lb string) error {
 		if e == nil || e.written.After(start) {
 			return // the next look reads again
 		}
-		e.ruleTagsDue = false
+		e.ruleTagsDue, e.ruleTagsAt = false, start
 		for id, le := range e.listeners {
 			read := listeners[id]
 			if read == nil {
@@ -240,18 +261,19 @@ func (c *Cloud) describeCertificates(ctx context.Context, listener string) ([]st
 	return out, nil
 }
 
-// tagDetail reads the tags of listeners and rules, all in common batches.
-func (c *Cloud) tagDetail(ctx context.Context, listeners map[string]*listenerEntry) error {
+// tagDetail reads the tags of listeners and rules that are not known, all in common batches.
+func (c *Cloud) tagDetail(ctx context.Context, listeners map[string]*listenerEntry, known map[string]map[string]string) error {
 	var arns []string
 	for id, le := range listeners {
 		arns = append(arns, id)
 		arns = slices.AppendSeq(arns, maps.Keys(le.rules))
 	}
-	slices.Sort(arns)
+	arns = slices.DeleteFunc(arns, func(arn string) bool { return known[arn] != nil })
 	tags, err := c.describeTags(ctx, arns)
 	if err != nil {
 		return err
 	}
+	maps.Copy(tags, known)
 	for id, le := range listeners {
 		le.l.Tags = tags[id]
 		for arn, r := range le.rules {

@@ -29,13 +29,15 @@ type foundRules struct {
 }
 
 // EndpointGroups implements bindings.EndpointGroups.
-func (c *Cloud) EndpointGroups(ctx context.Context, ids []string) ([]bindings.EndpointGroup, error) {
+func (c *Cloud) EndpointGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]bindings.EndpointGroup, error) {
+	since := c.notBefore(maxAge)
+	old := func(at time.Time) bool { return !c.younger(at, c.cfg.Refresh) || at.Before(since) }
 	stale := func() (tagged bool, missing []string) {
 		c.facts.with(func() {
 			e := &c.facts.endpoints
-			tagged = !c.younger(e.taggedAt, c.cfg.Refresh)
+			tagged = old(e.taggedAt)
 			for _, id := range ids {
-				if g := e.groups[id]; !c.younger(g.at, c.cfg.Refresh) && !(g.tagged && !tagged) {
+				if g := e.groups[id]; old(g.at) && !(g.tagged && !tagged) {
 					missing = append(missing, id)
 				}
 			}
@@ -76,6 +78,15 @@ func (c *Cloud) EndpointGroups(ctx context.Context, ids []string) ([]bindings.En
 		}
 	})
 	return out, nil
+}
+
+// notBefore is when something must have been read that is not to be older than maxAge now; the zero time
+// if that bounds nothing.
+func (c *Cloud) notBefore(maxAge time.Duration) time.Time {
+	if maxAge <= 0 {
+		return time.Time{}
+	}
+	return c.cfg.Now().Add(-maxAge)
 }
 
 // readEndpointGroups reads groups by filter: those of the ids, or, without ids, the tagged ones.

@@ -70,13 +70,14 @@ func (c *Cloud) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (bind
 		{"addresses", q.Addresses, func(_ string, f foundInterfaces) bool { return len(f.list) == 0 },
 			func() map[string]foundInterfaces { return c.facts.endpoints.addresses }, c.readAddresses},
 	}
+	since := c.notBefore(q.MaxAge)
 	for _, k := range kinds {
 		start := c.cfg.Now().Add(-againAfter)
 		missing := func() (out []string) {
 			c.facts.with(func() {
 				for _, key := range k.keys {
 					f := k.cache()[key]
-					if !c.younger(f.at, interfacesFor) || k.lacks(key, f) && !f.at.After(start) {
+					if !c.younger(f.at, interfacesFor) || f.at.Before(since) || k.lacks(key, f) && !f.at.After(start) {
 						out = append(out, key)
 					}
 				}

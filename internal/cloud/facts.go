@@ -208,9 +208,8 @@ func (c *Cloud) askHealth(ctx context.Context, arn string) (observed.Health, err
 		_, err := brief(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, c.own().readHealth(ctx, arn) })
 		return err
 	})
-	if isGone(err) {
-		c.inv.with(func() { c.inv.groupsAt = time.Time{} })
-		return observed.Health{At: c.cfg.Now()}, nil
+	if isGone(err) && !c.knows(arn) {
+		return observed.Health{At: c.cfg.Now()}, nil // of another owner, or void
 	}
 	return h, err
 }

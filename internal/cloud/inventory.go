@@ -39,10 +39,12 @@ type inventory struct {
 
 type lbEntry struct {
 	lb           observed.LoadBalancer // without listeners
+	at           time.Time             // when it was read; zero: not to be trusted
 	tagsAt       time.Time
 	detailAt     time.Time // of the listeners with all that is on them
 	attributesAt time.Time
 	capacityAt   time.Time
+	ruleTagsAt   time.Time // when the tags of all listeners and rules were read
 	// ruleTagsDue says that the tags of listeners and rules could not be read with them.
 	ruleTagsDue bool
 	created     time.Time // as AWS tells, zero if it was not listed yet
@@ -63,6 +65,7 @@ type listenerEntry struct {
 type groupEntry struct {
 	g            observed.TargetGroup
 	vpc          string
+	at           time.Time // likewise
 	tagsAt       time.Time
 	attributesAt time.Time
 	made         time.Time
@@ -71,6 +74,7 @@ type groupEntry struct {
 
 type sgEntry struct {
 	g       observed.SecurityGroup
+	at      time.Time // likewise
 	made    time.Time
 	written time.Time
 }
@@ -210,18 +214,19 @@ func (v *inventory) link(lb string, used map[string]bool) {
 	}
 }
 
-// view puts a load balancer together with its listeners and rules, in their order.
-func (e *lbEntry) view(c *Cloud) observed.LoadBalancer {
+// view puts a load balancer together with its listeners and rules, in their order, and with what was
+// read since a time.
+func (e *lbEntry) view(c *Cloud, since time.Time) observed.LoadBalancer {
 	out := e.lb
-	if !c.fresh(e.attributesAt, e.lb.ARN) {
+	if !c.current(e.attributesAt, since, e.lb.ARN) {
 		out.Attributes = nil
 	}
-	if !c.capacityFresh(e) {
+	if !c.capacityCurrent(e, since) {
 		out.Capacity = nil
 	}
 	for _, le := range e.listeners {
 		l := le.l
-		if !c.fresh(le.attributesAt, l.ARN) {
+		if !c.current(le.attributesAt, since, l.ARN) {
 			l.Attributes = nil
 		}
 		for _, r := range le.rules {

@@ -8,19 +8,33 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Observe implements engine.Cloud. It fails only for want of what is essential: see faults.go.
+// Observe implements engine.Cloud. It fails only for want of what is essential: see faults.go. Where
+// AWS says that something does not exist that the inventory knows, the error has class Gone, and the
+// next look reads all of the stack again.
 func (c *Cloud) Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
-	faults := faults{}
+	out, err := c.observe(ctx, id, questions)
+	if isGone(err) && c.distrust(id) {
+		err = &Error{What: "observe", class: engine.NotReady, err: err}
+	}
+	return out, err
+}
+
+func (c *Cloud) observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
+	faults, bound := faults{}, boundIn(questions)
 	if err := c.list(ctx, since(questions), faults); err != nil {
 		return observed.Stack{}, err
 	}
+	if err := c.confirm(ctx, id, bound, faults); err != nil {
+		return observed.Stack{}, err
+	}
 	for _, arn := range c.loadBalancersOf(id) {
-		if err := c.detail(ctx, arn); err != nil {
+		if err := c.detail(ctx, arn, bound); err != nil {
 			return observed.Stack{}, err
 		}
 		if err := c.complete(ctx, arn, faults); err != nil {
@@ -31,18 +45,18 @@ func (c *Cloud) Observe(ctx context.Context, id model.StackID, questions []model
 		var err error
 		switch q := q.(type) {
 		case model.AskAttributes:
-			err = c.askAttributes(ctx, q)
+			err = c.askAttributes(ctx, q, bound.Since)
 		case model.AskCapacity:
-			err = c.askCapacity(ctx, q)
+			err = c.askCapacity(ctx, q, bound.Since)
 		}
 		if err := faults.note(q, err); err != nil {
 			return observed.Stack{}, err
 		}
 	}
-	out := c.snapshot(id)
+	out := c.snapshot(id, bound.Since)
 	out.Facts.Faults = faults
 	for _, q := range questions {
-		err := c.answer(ctx, id, &out, q)
+		err := c.answer(ctx, id, &out, q, bound.Since)
 		if err := faults.note(q, err); err != nil {
 			return observed.Stack{}, fmt.Errorf("read facts: %w", err)
 		}
@@ -103,8 +117,9 @@ func (c *Cloud) loadBalancersOf(id model.StackID) (out []string) {
 	return out
 }
 
-// snapshot is what the inventory holds of a stack, with the facts that need no asking.
-func (c *Cloud) snapshot(id model.StackID) observed.Stack {
+// snapshot is what the inventory holds of a stack, with the facts that need no asking, and with the
+// attributes that were read since a time.
+func (c *Cloud) snapshot(id model.StackID, since time.Time) observed.Stack {
 	out := observed.Stack{Facts: observed.Facts{
 		Region: c.region, VPC: c.vpc, Now: c.cfg.Now(),
 		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{},
@@ -117,7 +132,7 @@ func (c *Cloud) snapshot(id model.StackID) observed.Stack {
 		out.Facts.Account = c.inv.account
 		for _, e := range c.inv.lbs {
 			if e.lb.VPC == c.vpc && c.belongs(id, e.lb.Tags) {
-				lb := e.view(c)
+				lb := e.view(c, since)
 				lb.ResourceID = lb.Tags[key]
 				out.LoadBalancers = append(out.LoadBalancers, lb)
 			}
@@ -126,7 +141,7 @@ func (c *Cloud) snapshot(id model.StackID) observed.Stack {
 			if e.vpc == c.vpc && c.belongs(id, e.g.Tags) {
 				g := e.g
 				g.ResourceID = g.Tags[key]
-				if !c.fresh(e.attributesAt, arn) {
+				if !c.current(e.attributesAt, since, arn) {
 					g.Attributes = nil
 				}
 				out.TargetGroups = append(out.TargetGroups, g)
@@ -146,8 +161,9 @@ func (c *Cloud) snapshot(id model.StackID) observed.Stack {
 	return out
 }
 
-// answer fills in the facts that a question asks for. Where there is none nothing is filled in.
-func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stack, q model.Question) (err error) {
+// answer fills in the facts that a question asks for. Where there is none nothing is filled in. What
+// the plan compares was read since a time.
+func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stack, q model.Question, since time.Time) (err error) {
 	facts := &out.Facts
 	switch q := q.(type) {
 	case model.AskSubnets:
@@ -177,9 +193,9 @@ func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stac
 		facts.PublicCertificates, err = c.askPublicCertificates(ctx)
 		facts.PublicCertificatesAsked = err == nil
 	case model.AskALBTargets:
-		return answered(facts.ALBTargets, q.ARN)(c.askALBTargets(ctx, q))
+		return answered(facts.ALBTargets, q.ARN)(c.askALBTargets(ctx, q, since))
 	case model.AskAddOn:
-		return answered(facts.AddOns, q.Key())(c.askAddOn(ctx, q))
+		return answered(facts.AddOns, q.Key())(c.askAddOn(ctx, q, since))
 	case model.AskWebACL:
 		return answered(facts.WebACLs, q.Name)(c.askWebACL(ctx, q.Name))
 	case model.AskSubscription:
@@ -189,7 +205,7 @@ func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stac
 		if err != nil {
 			facts.TrustStores = nil
 		}
-	case model.AskAttributes, model.AskCapacity, model.AskListings, model.AskListenerCertificates, model.AskRuleTags, model.AskSecurityGroups:
+	case model.AskAttributes, model.AskCapacity, model.AskListings, model.AskComparison, model.AskListenerCertificates, model.AskRuleTags, model.AskSecurityGroups:
 		// Their answers stand in the resources.
 	default:
 		err = fmt.Errorf("question %q is not known", q.Key())

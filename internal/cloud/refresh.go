@@ -3,6 +3,9 @@ package cloud
 import (
 	"context"
 	"fmt"
+	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,7 +55,13 @@ func (c *Cloud) list(ctx context.Context, since time.Time, faults faults) error 
 		return nil
 	}
 	// By its tags it is known who owns a resource: essential.
-	return c.essential(ctx, "tags", func() error { return c.readTags(ctx, c.untagged()) })
+	return c.essential(ctx, "tags", func() error {
+		err := c.readTags(ctx, c.untagged())
+		if err == nil {
+			c.inv.with(func() { c.inv.tagsDue = false })
+		}
+		return err
+	})
 }
 
 // tagsListed is the key of what the tagging service lists.
@@ -84,7 +93,7 @@ func (c *Cloud) refresh(ctx context.Context, l listing, since time.Time, once fu
 
 func (c *Cloud) listLoadBalancers(ctx context.Context) error {
 	start := c.cfg.Now()
-	seen, created := map[string]observed.LoadBalancer{}, map[string]time.Time{}
+	seen := map[string]foundLoadBalancer{}
 	pages := elb.NewDescribeLoadBalancersPaginator(c.api.elb, &elb.DescribeLoadBalancersInput{})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -92,42 +101,49 @@ func (c *Cloud) listLoadBalancers(ctx context.Context) error {
 			return err
 		}
 		for _, lb := range page.LoadBalancers {
-			x := loadBalancerFromAWS(lb)
-			seen[x.ARN], created[x.ARN] = x, aws.ToTime(lb.CreatedTime)
+			seen[aws.ToString(lb.LoadBalancerArn)] = foundLoadBalancer{loadBalancerFromAWS(lb), aws.ToTime(lb.CreatedTime)}
 		}
 	}
-	v := c.inv
-	v.with(func() {
-		for arn, x := range seen {
-			v.setAccount(arn)
-			e := v.lbs[arn]
-			switch {
-			case v.isBuried(arn, start):
-				continue
-			case e == nil:
-				v.lbs[arn] = &lbEntry{lb: x, created: created[arn]}
-			case !e.written.After(start):
-				x.Tags, x.Attributes, x.Capacity = e.lb.Tags, e.lb.Attributes, e.lb.Capacity
-				e.lb = x
-			}
-		}
-		for arn, e := range v.lbs {
-			if _, ok := seen[arn]; !ok && start.Sub(e.made) > grace {
-				v.dropLoadBalancer(arn)
-			}
-		}
-		v.lbsAt, v.tagsDue = start, true
+	c.inv.with(func() {
+		c.inv.enterLoadBalancers(seen, slices.Values(slices.Collect(maps.Keys(c.inv.lbs))), start)
+		c.inv.lbsAt, c.inv.tagsDue = start, true
 	})
 	return nil
 }
 
+// foundLoadBalancer is a load balancer as AWS describes it.
+type foundLoadBalancer struct {
+	lb      observed.LoadBalancer
+	created time.Time
+}
+
+// enterLoadBalancers enters those that a reading since start has seen; those among the asked for that
+// it has not seen are gone.
+func (v *inventory) enterLoadBalancers(seen map[string]foundLoadBalancer, asked iter.Seq[string], start time.Time) {
+	for arn, x := range seen {
+		v.setAccount(arn)
+		e := v.lbs[arn]
+		switch {
+		case v.isBuried(arn, start):
+			continue
+		case e == nil:
+			v.lbs[arn] = &lbEntry{lb: x.lb, at: start, created: x.created}
+		case !e.written.After(start):
+			x.lb.Tags, x.lb.Attributes, x.lb.Capacity = e.lb.Tags, e.lb.Attributes, e.lb.Capacity
+			e.lb, e.at = x.lb, start
+		}
+	}
+	for arn := range asked {
+		e := v.lbs[arn]
+		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.made) > grace {
+			v.dropLoadBalancer(arn)
+		}
+	}
+}
+
 func (c *Cloud) listTargetGroups(ctx context.Context) error {
 	start := c.cfg.Now()
-	type group struct {
-		g   observed.TargetGroup
-		vpc string
-	}
-	seen := map[string]group{}
+	seen := map[string]foundTargetGroup{}
 	pages := elb.NewDescribeTargetGroupsPaginator(c.api.elb, &elb.DescribeTargetGroupsInput{})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -135,32 +151,43 @@ func (c *Cloud) listTargetGroups(ctx context.Context) error {
 			return err
 		}
 		for _, g := range page.TargetGroups {
-			seen[aws.ToString(g.TargetGroupArn)] = group{targetGroupFromAWS(g), aws.ToString(g.VpcId)}
+			seen[aws.ToString(g.TargetGroupArn)] = foundTargetGroup{targetGroupFromAWS(g), aws.ToString(g.VpcId)}
 		}
 	}
-	v := c.inv
-	v.with(func() {
-		for arn, x := range seen {
-			v.setAccount(arn)
-			e := v.groups[arn]
-			switch {
-			case v.isBuried(arn, start):
-				continue
-			case e == nil:
-				v.groups[arn] = &groupEntry{g: x.g, vpc: x.vpc}
-			case !e.written.After(start):
-				x.g.Tags, x.g.Attributes = e.g.Tags, e.g.Attributes
-				e.g, e.vpc = x.g, x.vpc
-			}
-		}
-		for arn, e := range v.groups {
-			if _, ok := seen[arn]; !ok && start.Sub(e.made) > grace {
-				delete(v.groups, arn)
-			}
-		}
-		v.groupsAt, v.tagsDue = start, true
+	c.inv.with(func() {
+		c.inv.enterTargetGroups(seen, slices.Values(slices.Collect(maps.Keys(c.inv.groups))), start)
+		c.inv.groupsAt, c.inv.tagsDue = start, true
 	})
 	return nil
+}
+
+// foundTargetGroup is a target group as AWS describes it.
+type foundTargetGroup struct {
+	g   observed.TargetGroup
+	vpc string
+}
+
+// enterTargetGroups does for target groups what enterLoadBalancers does.
+func (v *inventory) enterTargetGroups(seen map[string]foundTargetGroup, asked iter.Seq[string], start time.Time) {
+	for arn, x := range seen {
+		v.setAccount(arn)
+		e := v.groups[arn]
+		switch {
+		case v.isBuried(arn, start):
+			continue
+		case e == nil:
+			v.groups[arn] = &groupEntry{g: x.g, vpc: x.vpc, at: start}
+		case !e.written.After(start):
+			x.g.Tags, x.g.Attributes = e.g.Tags, e.g.Attributes
+			e.g, e.vpc, e.at = x.g, x.vpc, start
+		}
+	}
+	for arn := range asked {
+		e := v.groups[arn]
+		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.made) > grace {
+			delete(v.groups, arn)
+		}
+	}
 }
 
 // setAccount learns the account from an ARN.
@@ -177,9 +204,22 @@ func (v *inventory) setAccount(arn string) {
 func (c *Cloud) listSecurityGroups(ctx context.Context) error {
 	start := c.cfg.Now()
 	seen := map[string]observed.SecurityGroup{}
-	pages := ec2.NewDescribeSecurityGroupsPaginator(c.api.ec2, &ec2.DescribeSecurityGroupsInput{
+	err := c.describeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
 		Filters: append(filters("vpc-id", c.vpc), filter("tag-key", naming.ClusterTag, legacyClusterTag)),
+	}, seen)
+	if err != nil {
+		return err
+	}
+	c.inv.with(func() {
+		c.inv.enterSecurityGroups(seen, slices.Values(slices.Collect(maps.Keys(c.inv.sgs))), start)
+		c.inv.sgsAt = start
 	})
+	return nil
+}
+
+// describeSecurityGroups adds the groups of the cluster among those that are described.
+func (c *Cloud) describeSecurityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput, seen map[string]observed.SecurityGroup) error {
+	pages := ec2.NewDescribeSecurityGroupsPaginator(c.api.ec2, in)
 	for pages.HasMorePages() {
 		page, err := brief(ctx, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
@@ -191,25 +231,26 @@ func (c *Cloud) listSecurityGroups(ctx context.Context) error {
 			}
 		}
 	}
-	v := c.inv
-	v.with(func() {
-		for id, x := range seen {
-			e := v.sgs[id]
-			switch {
-			case v.isBuried(id, start):
-				continue
-			case e == nil:
-				v.sgs[id] = &sgEntry{g: x}
-			case !e.written.After(start):
-				e.g = x
-			}
-		}
-		for id, e := range v.sgs {
-			if _, ok := seen[id]; !ok && start.Sub(e.made) > grace {
-				delete(v.sgs, id)
-			}
-		}
-		v.sgsAt = start
-	})
 	return nil
+}
+
+// enterSecurityGroups does for security groups what enterLoadBalancers does.
+func (v *inventory) enterSecurityGroups(seen map[string]observed.SecurityGroup, asked iter.Seq[string], start time.Time) {
+	for id, x := range seen {
+		e := v.sgs[id]
+		switch {
+		case v.isBuried(id, start):
+			continue
+		case e == nil:
+			v.sgs[id] = &sgEntry{g: x, at: start}
+		case !e.written.After(start):
+			e.g, e.at = x, start
+		}
+	}
+	for id := range asked {
+		e := v.sgs[id]
+		if _, ok := seen[id]; !ok && e != nil && start.Sub(e.made) > grace {
+			delete(v.sgs, id)
+		}
+	}
 }

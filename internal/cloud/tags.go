@@ -48,7 +48,6 @@ func (c *Cloud) readTags(ctx context.Context, arns []string) error {
 		return err
 	}
 	c.inv.with(func() {
-		c.inv.tagsDue = false
 		for _, arn := range arns {
 			tags, there := got[arn]
 			if e := c.inv.lbs[arn]; e != nil && !e.written.After(start) {
@@ -70,34 +69,21 @@ func (c *Cloud) readTags(ctx context.Context, arns []string) error {
 	return nil
 }
 
-// describeTags tells the tags of those resources that exist. One that does not makes AWS refuse
-// the whole batch, which is then read in halves.
+// describeTags returns the tags of those resources that exist.
 func (c *Cloud) describeTags(ctx context.Context, arns []string) (map[string]map[string]string, error) {
 	out := map[string]map[string]string{}
-	var read func(batch []string) error
-	read = func(batch []string) error {
+	err := inHalves(arns, tagBatch, func(batch []string) error {
 		res, err := c.api.elb.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: batch})
-		switch {
-		case err == nil:
-			for _, d := range res.TagDescriptions {
-				out[aws.ToString(d.ResourceArn)] = tagsFromAWS(d.Tags)
-			}
-			return nil
-		case !isGone(err):
-			return err
-		case len(batch) == 1:
-			return nil
-		}
-		half := len(batch) / 2
-		if err := read(batch[:half]); err != nil {
+		if err != nil {
 			return err
 		}
-		return read(batch[half:])
-	}
-	for batch := range slices.Chunk(arns, tagBatch) {
-		if err := read(batch); err != nil {
-			return nil, fmt.Errorf("read tags: %w", err)
+		for _, d := range res.TagDescriptions {
+			out[aws.ToString(d.ResourceArn)] = tagsFromAWS(d.Tags)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read tags: %w", err)
 	}
 	return out, nil
 }

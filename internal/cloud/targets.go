@@ -160,8 +160,16 @@ func (t targetGroups) remember(key string, d describedGroup) {
 	})
 }
 
-// forget drops what is remembered of a target group that turns out to be another or gone.
+// forget drops what is remembered of a target group that turns out to be another or gone. The stack
+// that has made it reads whether it is there.
 func (t targetGroups) forget(arn string) {
+	if t.account.Role == "" {
+		t.c.inv.with(func() {
+			if e := t.c.inv.groups[arn]; e != nil {
+				e.at = time.Time{}
+			}
+		})
+	}
 	f := t.c.facts
 	f.with(func() {
 		delete(f.health, t.key(arn))

@@ -107,6 +107,7 @@ func Run(ctx context.Context, s Setup) error {
 	st := StackLine(engine.Config{
 		Cloud: aws.Stacks, Cluster: cl, Frontends: frontends,
 		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Now: time.Now, Checkpoints: book, Secrets: book,
+		Resync: s.Config.Kubernetes.SyncPeriod,
 	}, cl, metrics, deploy)
 	prepare, err := keep(s, mgr, leading, book, fence)
 	if err != nil {

@@ -161,7 +161,7 @@ func (s *stacks) run(ctx context.Context, id model.StackID) (Next, error) {
 	if err != nil {
 		return Next{}, err
 	}
-	return Next{After: out.RetryAfter}, nil
+	return Next{After: out.RetryAfter, Idle: out.Idle}, nil
 }
 
 // categories are the words that dashboards know for what went wrong in a run, each once. A fault in

@@ -108,7 +108,7 @@ func (r *registrations) run(ctx context.Context, k bindings.Key) (Next, error) {
 	}
 	logr.FromContextOrDiscard(ctx).V(1).Info("reconciled", "changed", out.Changed, "deferred", out.Deferred,
 		"retryAfter", out.RetryAfter.String(), "findings", len(out.Findings))
-	return Next{After: out.RetryAfter, Turn: out.Waiting, Idle: out.Deferred}, nil
+	return Next{After: out.RetryAfter, Turn: out.Waiting, Idle: out.Deferred || out.Idle}, nil
 }
 
 func (r *registrations) label(k bindings.Key) []any {

@@ -26,6 +26,20 @@ type run struct {
 	held []FailedStep         // refused steps that the plan goes on without
 }
 
+// bring decides what is contested by what is live, and converges.
+func (r *run) bring(ctx context.Context, stack model.Stack, found finding.List) (model.Stack, finding.List, error) {
+	for {
+		settled, all, err := r.e.settle(ctx, r.v, stack, found)
+		if err != nil {
+			r.out.FailedIn = Observing
+			return settled, all, err
+		}
+		if err = r.converge(ctx, settled, all); !errors.Is(err, errUncompared) {
+			return settled, all, err
+		}
+	}
+}
+
 // converge drafts and applies. What AWS refuses is held, and the rest goes on without it. Where the
 // plan turns out to come from an old view, it is made again.
 func (r *run) converge(ctx context.Context, stack model.Stack, found finding.List) error {
@@ -40,6 +54,9 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		if err != nil {
 			r.out.FailedIn = Observing
 			return err
+		}
+		if n == 0 && r.e.comparisons.lacks(r.out.ID, d.Plan, r.e.now()) {
+			return errUncompared
 		}
 		r.e.deadlines.note(r.out.ID, d.Plan.Waiting, r.e.now())
 		r.out.Stack, r.out.Plan = d.Stack, d.Plan

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -9,13 +10,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// digest is a hash of all that a run is made from, except for AWS itself: the wish, what is wrong
-// with it, the settings, and what stands in Kubernetes already. It is empty if nobody wants it.
-func (e *Engine) digest(v *cluster.View, stack model.Stack, found finding.List) string {
+// desired is a hash of what users want, with what is wrong with it: of all that a translation makes, but
+// for the marks that runs leave on the objects.
+func desired(stack model.Stack, found finding.List) string {
+	stack.Members = slices.Clone(stack.Members)
+	for i := range stack.Members {
+		stack.Members[i].Claimed = false
+	}
+	return checkpoint.Digest(stack, found.Sorted())
+}
+
+// digest is a hash of all that a run is made from, except for AWS itself: the desired state, the
+// settings, and what stands in Kubernetes already. It is empty if there are no checkpoints.
+func (e *Engine) digest(v *cluster.View, stack model.Stack, desired string) string {
 	if e.Checkpoints == nil {
 		return ""
 	}
-	return checkpoint.Digest(stack, found.Sorted(), e.Options, e.Cluster.Bindings(v, stack.ID))
+	return checkpoint.Digest(desired, stack.Members, e.Options, e.Cluster.Bindings(v, stack.ID))
 }
 
 // putOff says for how long a stack may be left alone. One that is to be emptied never waits.

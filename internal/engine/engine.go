@@ -87,8 +87,11 @@ type Outcome struct {
 	DNSName string
 	// FrontDNSName is that of the network load balancer in front of it.
 	FrontDNSName string
-	// RetryAfter is when to look again; zero: only on a change or resync.
+	// RetryAfter is when to look again; zero: only on a change.
 	RetryAfter time.Duration
+	// Idle reports that nothing is left to do, and RetryAfter is when the stack is compared with AWS
+	// next.
+	Idle bool
 	// Failed are steps that failed, with their errors as findings on those to blame.
 	Failed []FailedStep
 	// Err is set when the run as a whole failed (reading, or an unknown failure): back off. FailedIn is

@@ -37,6 +37,9 @@ type Config struct {
 	// Secrets remember the client secrets that AWS was given. Nil: a change of one is carried out
 	// only together with another change.
 	Secrets Secrets
+	// Resync is how often each stack is compared with AWS although nothing of it has changed; 10 h if
+	// not above zero. Without a clock none is.
+	Resync time.Duration
 	// Now is the clock of the phases; nil means that they are not measured.
 	Now func() time.Time
 }
@@ -71,11 +74,19 @@ type Engine struct {
 	refused *refusals
 	// deadlines are since when what is waited for.
 	deadlines *deadlines
+	// comparisons are since when what is compared must have been read.
+	comparisons *comparisons
 }
 
 // New returns an engine.
 func New(c Config) *Engine {
-	return &Engine{Config: c, routes: &routes{}, past: &past{}, repeats: &repeats{}, refused: &refusals{}, deadlines: &deadlines{}}
+	if c.Resync <= 0 {
+		c.Resync = DefaultResync
+	}
+	return &Engine{
+		Config: c, routes: &routes{}, past: &past{}, repeats: &repeats{}, refused: &refusals{}, deadlines: &deadlines{},
+		comparisons: &comparisons{period: c.Resync},
+	}
 }
 
 // Draft is a plan that was made and not carried out.
@@ -182,14 +193,25 @@ func union(questions, more []model.Question) (out []model.Question, news bool) {
 	return questions, news
 }
 
-func (e *Engine) observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
+// maxGone is how often a stack is observed in a row while AWS says that something of it is gone.
+const maxGone = 3
+
+// observe reads what is there. Where something is gone that was there a moment ago, all of the stack is
+// read again, so that the plan makes it; a run that does not come to an end so is tried again later.
+func (e *Engine) observe(ctx context.Context, id model.StackID, questions []model.Question) (have observed.Stack, err error) {
 	start := e.now()
-	have, err := e.Cloud.Observe(ctx, id, questions)
-	e.phase(id.Kind, Observing, start)
-	if err != nil {
-		return have, fmt.Errorf("observe %s: %w", id, err)
+	defer func() { e.phase(id.Kind, Observing, start) }()
+	questions = e.comparisons.ask(id, questions)
+	for range maxGone {
+		have, err = e.Cloud.Observe(ctx, id, questions)
+		if err == nil {
+			return have, nil
+		}
+		if e.Cloud.Class(err) != Gone {
+			break
+		}
 	}
-	return have, nil
+	return have, fmt.Errorf("observe %s: %w", id, err)
 }
 
 // draft observes and plans until the plan asks nothing more.
@@ -244,21 +266,18 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	if err != nil {
 		return e.failed(out, Viewing, err)
 	}
-	wish := e.digest(v, stack, found)
-	if d := e.putOff(stack, wish); d > 0 {
+	desired := desired(stack, found)
+	wish := e.digest(v, stack, desired)
+	if d := e.comparisons.putOff(id, desired, e.putOff(stack, wish), start); d > 0 {
 		out.Stack, out.Findings, out.Deferred, out.RetryAfter = stack, found.Sorted(), true, d
 		return out, nil
 	}
+	e.comparisons.begin(stack, desired, start)
 	e.refused.begin(id, start)
 	reported := false
 	defer func() { e.note(out, reported, found, wish) }()
 	run := run{e: e, out: &out, v: v}
-	stack, found, err = e.settle(ctx, v, stack, found)
-	if err != nil {
-		out.FailedIn = Observing
-	} else {
-		err = run.converge(ctx, stack, found)
-	}
+	stack, found, err = run.bring(ctx, stack, found)
 	if err != nil {
 		out.Stack, out.Findings = stack, append(found, out.Findings...)
 		out.Findings.Add(e.trouble(stack, err)...)
@@ -275,6 +294,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 		return e.failed(out, Reporting, err)
 	}
 	reported = true
+	e.resync(&out, start)
 	return out, nil
 }
 
@@ -282,6 +302,9 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 // this process is to stop.
 func (e *Engine) trouble(stack model.Stack, err error) finding.List {
 	class := e.Cloud.Class(err)
+	if class == Gone {
+		class = Unknown // all was read again, and AWS still contradicts itself
+	}
 	switch {
 	case class != Unknown && class != Denied && class != Invalid && class != Quota, turn(err) > 0,
 		errors.Is(err, errStopped), errors.Is(err, context.Canceled):

@@ -44,6 +44,11 @@ type AskHealth struct{ ARN string }
 // AskListings asks that what there is be listed anew if it was listed before a time.
 type AskListings struct{ Since time.Time }
 
+// AskComparison asks that all that a plan compares was read from AWS, or made by this process, at or
+// after Since, and tags of load balancers, target groups, listeners and rules at or after TagsSince.
+// The answer stands in the resources. Facts that a plan chooses from keep their own ages.
+type AskComparison struct{ Since, TagsSince time.Time }
+
 // AskAttributes asks for the attributes of a live resource of the stack: Of is "load-balancer",
 // "listener" or "target-group". The answer stands in the observed resource itself.
 type AskAttributes struct{ Of, ARN string }
@@ -73,6 +78,9 @@ func (AskSecurityGroups) Key() string { return "security groups" }
 
 // Key implements Question.
 func (AskListings) Key() string { return "listings" }
+
+// Key implements Question.
+func (AskComparison) Key() string { return "comparison" }
 
 // Key implements Question.
 func (q AskAttributes) Key() string { return "attributes " + q.Of + " " + q.ARN }

@@ -47,6 +47,8 @@ type Options struct {
 	Transport func(http.RoundTripper) http.RoundTripper
 	// Ran is called after each run of a stack or a binding. Only Settle calls it.
 	Ran func(what string, err error)
+	// Resync is how often what has not changed is compared with AWS; 0: the default.
+	Resync time.Duration
 	// Workers runs the controller's own queues with so many workers each, instead of one item
 	// after the other by Settle.
 	Workers int
@@ -170,7 +172,7 @@ func (r *Rig) Start() {
 		r.opt.Plan(&options)
 	}
 	line := engine.Config{
-		Cloud: aws, Cluster: k8s, Options: options, Now: time.Now, Fence: r.opt.Fence,
+		Cloud: aws, Cluster: k8s, Options: options, Now: time.Now, Fence: r.opt.Fence, Resync: r.opt.Resync,
 		Frontends: map[model.Kind]engine.Frontend{model.Ingress: p.frontend},
 		Viewed: func(id model.StackID, v *cluster.View) {
 			k8s.Bindings(v, id) // the plan will look at them
@@ -197,7 +199,7 @@ func (r *Rig) Start() {
 			}
 			p.tracked.Ran(key, v)
 		},
-		Now: time.Now, Fence: r.opt.Fence,
+		Now: time.Now, Fence: r.opt.Fence, Resync: r.opt.Resync,
 	}
 	p.k8s, p.line, p.fill = k8s, line, fill
 	r.process = p

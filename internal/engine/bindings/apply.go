@@ -96,6 +96,7 @@ func (p *pass) apply(ctx context.Context, want string, anew bool) error {
 		return nil
 	}
 	p.r.compared(p.key)
+	p.out.Idle = p.out.RetryAfter == 0
 	p.retry(true, p.r.dueIn(p.key))
 	return p.setCheckpoint(ctx, want)
 }
@@ -178,7 +179,11 @@ func (p *pass) openRules(ctx context.Context, anew bool) opening {
 	}
 	var report ruleReport
 	if err == nil {
-		report, err = p.r.syncRules(ctx, p.key, false)
+		age := time.Duration(0)
+		if anew {
+			age = engine.ResyncAge(p.r.Resync)
+		}
+		report, err = p.r.syncRules(ctx, p.key, false, age)
 	}
 	if err != nil {
 		// Rules are in the way of health checks at worst. Registering goes on, so that the new

@@ -94,7 +94,7 @@ func (p *pass) cleanUp(ctx context.Context) error {
 	}
 	p.r.noteRuled(p.key, "")
 	p.r.noteServing(p.key, false)
-	report, err := p.r.syncRules(ctx, p.key, true)
+	report, err := p.r.syncRules(ctx, p.key, true, 0)
 	if err != nil {
 		return err
 	}

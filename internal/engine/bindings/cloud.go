@@ -85,13 +85,15 @@ type Target struct {
 // of nodes and pods.
 type EndpointGroups interface {
 	// Interfaces finds network interfaces. What is not there is left out of the answer, without an
-	// error. Answers may be some minutes old, but not for something that was not found.
+	// error. Answers may be some minutes old, or as old as the query says, but not for something that
+	// was not found.
 	Interfaces(ctx context.Context, q InterfaceQuery) (Interfaces, error)
 	// EndpointGroups returns the security groups of the VPC that are tagged for the cluster
 	// (kubernetes.io/cluster/<name> owned or shared) and those of the given ids, with all their
 	// ingress rules, one per source. Groups that do not exist are left out. The answer may be some
-	// minutes old; our own writes since are laid over it.
-	EndpointGroups(ctx context.Context, ids []string) ([]EndpointGroup, error)
+	// minutes old, and not older than maxAge if that is above zero; our own writes since are laid over
+	// it.
+	EndpointGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]EndpointGroup, error)
 	// ChangeEndpointRules authorizes and then revokes rules of one group, each in one call; an
 	// error of the first keeps it from the second. Where the group is not as it was last read (a
 	// rule to add exists, one to revoke does not) it is read anew, so that a repetition works out.
@@ -106,6 +108,8 @@ type InterfaceQuery struct {
 	Carried   map[string][]string
 	IDs       []string // by id of the interface
 	Addresses []string // by a private IPv4 or IPv6 address of the interface itself
+	// MaxAge of the answer, if above zero.
+	MaxAge time.Duration
 }
 
 // Interfaces is the answer. An instance's interfaces include their addresses and prefixes.

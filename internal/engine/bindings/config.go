@@ -6,6 +6,7 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
@@ -29,10 +30,10 @@ type Config struct {
 	GroupTags map[string]string
 	// Requeue is how long to wait for AWS once the first fast looks are over; 15 s if not above zero.
 	Requeue time.Duration
-	// Resync is how often unchanged bindings are compared with AWS; 10 h if zero.
+	// Resync is how often unchanged bindings are compared with AWS; 10 h if not above zero.
 	Resync time.Duration
 	// FirstLook is how long after a start bindings that did not change are left alone; up to a
-	// half is added, spread over the bindings. 30 min if zero.
+	// half is added, spread over the bindings. 30 min if zero. Resync bounds it.
 	FirstLook time.Duration
 	// Fence returns an error once this process must not write any more. Nil: there is no other.
 	Fence func() error
@@ -85,6 +86,9 @@ type Outcome struct {
 	Waiting bool
 	// Deferred says that nothing had changed since the last complete run, so nothing was done.
 	Deferred bool
+	// Idle reports that nothing is left to do, and RetryAfter is when the binding is compared with AWS
+	// next.
+	Idle     bool
 	Findings finding.List
 }
 
@@ -93,8 +97,8 @@ func New(c Config) *Reconciler {
 	if c.Requeue <= 0 {
 		c.Requeue = 15 * time.Second
 	}
-	if c.Resync == 0 {
-		c.Resync = 10 * time.Hour
+	if c.Resync <= 0 {
+		c.Resync = engine.DefaultResync
 	}
 	if c.FirstLook == 0 {
 		c.FirstLook = 30 * time.Minute

@@ -8,6 +8,7 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 )
 
 // dueIn is how long an unchanged binding may still be left alone; zero or less: it is to be
@@ -17,7 +18,7 @@ func (r *Reconciler) dueIn(key Key) time.Duration {
 	defer r.mu.Unlock()
 	at, ok := r.due[key]
 	if !ok {
-		at = r.Now().Add(r.FirstLook + spread(key, r.FirstLook/2))
+		at = r.Now().Add(min(r.FirstLook+spread(key, r.FirstLook/2), r.resyncAfter(key)))
 		r.due[key] = at
 	}
 	return at.Sub(r.Now())
@@ -27,7 +28,11 @@ func (r *Reconciler) dueIn(key Key) time.Duration {
 func (r *Reconciler) compared(key Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.due[key] = r.Now().Add(r.Resync + spread(key, r.FirstLook/2))
+	r.due[key] = r.Now().Add(r.resyncAfter(key))
+}
+
+func (r *Reconciler) resyncAfter(key Key) time.Duration {
+	return engine.ResyncAfter(r.Resync, key.String())
 }
 
 // lastDone is the last checkpoint that this process has set for a binding; false if it has set none.

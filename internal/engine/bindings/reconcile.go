@@ -123,7 +123,7 @@ func (p *pass) gone(ctx context.Context) error {
 			return err
 		}
 		p.r.noteServing(p.key, false)
-		if _, err := p.r.syncRules(ctx, p.key, true); err != nil {
+		if _, err := p.r.syncRules(ctx, p.key, true, 0); err != nil {
 			return err
 		}
 	}
@@ -197,7 +197,14 @@ func (p *pass) converge(ctx context.Context) error {
 		return p.stop(ctx, reasonFailedReconcile)
 	}
 	p.r.seen(p.key)
-	return p.apply(ctx, want, due <= 0)
+	return p.apply(ctx, want, due <= 0 || p.cleared(want))
+}
+
+// cleared reports whether somebody has taken away the checkpoint of a binding that has not changed, which
+// asks for a comparison with AWS.
+func (p *pass) cleared(want string) bool {
+	done, ok := p.r.lastDone(p.key)
+	return ok && done == want && p.checkpoint == ""
 }
 
 // unchanged says that nothing has changed since the last complete run.

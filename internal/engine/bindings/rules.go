@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -32,13 +33,14 @@ type ruleReport struct {
 // that rules go whose last binding went while nobody was there to see it. It is to be called once
 // the cluster's cache is synced, and is to be tried again after an error.
 func (r *Reconciler) SyncRules(ctx context.Context) error {
-	_, err := r.syncRules(ctx, Key{}, false)
+	_, err := r.syncRules(ctx, Key{}, false, 0)
 	return err
 }
 
-// syncRules does so on behalf of one binding, which is left out if it is leaving.
-func (r *Reconciler) syncRules(ctx context.Context, me Key, leaving bool) (ruleReport, error) {
-	p, err := r.planRules(ctx, me, leaving)
+// syncRules does so on behalf of one binding, which is left out if it is leaving. What it compares is
+// not older than age, if that is above zero.
+func (r *Reconciler) syncRules(ctx context.Context, me Key, leaving bool, age time.Duration) (ruleReport, error) {
+	p, err := r.planRules(ctx, me, leaving, age)
 	if err != nil || len(p.changes) == 0 {
 		return p.report, err
 	}
@@ -50,7 +52,7 @@ func (r *Reconciler) syncRules(ctx context.Context, me Key, leaving bool) (ruleR
 		return p.report, ctx.Err()
 	}
 	defer func() { <-r.rules }()
-	if p, err = r.planRules(ctx, me, leaving); err != nil {
+	if p, err = r.planRules(ctx, me, leaving, age); err != nil {
 		return p.report, err
 	}
 	var errs []error
@@ -109,13 +111,15 @@ type groupChange struct {
 }
 
 // planRules compares what all bindings of the present view ask for with what is there.
-func (r *Reconciler) planRules(ctx context.Context, me Key, leaving bool) (rulesPlan, error) {
+func (r *Reconciler) planRules(ctx context.Context, me Key, leaving bool, age time.Duration) (rulesPlan, error) {
 	p := rulesPlan{mine: map[string]bool{}, report: ruleReport{mine: true}}
 	asks, err := r.collectAsks(ctx, me, leaving)
 	if err != nil {
 		return p, err
 	}
-	found, err := r.Cloud.Interfaces(ctx, queryFor(asks))
+	query := queryFor(asks)
+	query.MaxAge = age
+	found, err := r.Cloud.Interfaces(ctx, query)
 	if err != nil {
 		return p, fmt.Errorf("find network interfaces: %w", err)
 	}
@@ -150,7 +154,7 @@ func (r *Reconciler) planRules(ctx context.Context, me Key, leaving bool) (rules
 		}
 	}
 	p.report.findings = p.report.findings.Sorted()
-	groups, err := r.Cloud.EndpointGroups(ctx, r.remember(asked))
+	groups, err := r.Cloud.EndpointGroups(ctx, r.remember(asked), age)
 	if err != nil {
 		return p, fmt.Errorf("read security groups of nodes and pods: %w", err)
 	}

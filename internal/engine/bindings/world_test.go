@@ -146,7 +146,7 @@ func (a *aws) Interfaces(_ context.Context, q bindings.InterfaceQuery) (bindings
 	return out, nil
 }
 
-func (a *aws) EndpointGroups(_ context.Context, _ []string) ([]bindings.EndpointGroup, error) {
+func (a *aws) EndpointGroups(_ context.Context, _ []string, _ time.Duration) ([]bindings.EndpointGroup, error) {
 	var out []bindings.EndpointGroup
 	for _, id := range slices.Sorted(maps.Keys(a.rules)) {
 		out = append(out, bindings.EndpointGroup{ID: id, Ingress: slices.Clone(a.rules[id])})

@@ -1,0 +1,231 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// The inventory answers runs that follow one another at no cost, so it hides what others change in
+// AWS. A comparison names a time: what was read of the stack before it is read again, resource by
+// resource, so that it costs calls for this stack alone. The lists of the region are left to the
+// refresh period, as they only tell of resources that the inventory does not know.
+
+// boundIn is the comparison that is asked for; the zero value bounds nothing.
+func boundIn(questions []model.Question) (b model.AskComparison) {
+	for _, q := range questions {
+		if q, ok := q.(model.AskComparison); ok {
+			b = q
+		}
+	}
+	return b
+}
+
+// current reports whether what was read at a time is still taken as so, and may be compared with.
+func (c *Cloud) current(at, since time.Time, key string) bool {
+	return c.fresh(at, key) && !at.Before(since)
+}
+
+// unconfirmed are the resources of a stack that have to be read again, and those whose tags have to.
+type unconfirmed struct{ lbs, groups, sgs, tagged []string }
+
+func (c *Cloud) unconfirmed(id model.StackID, b model.AskComparison) (out unconfirmed) {
+	old := func(at, made time.Time) bool {
+		return at.IsZero() || at.Before(b.Since) && made.Before(b.Since)
+	}
+	backend := map[string]string{naming.ClusterTag: c.cfg.Cluster, naming.BackendTag: model.BackendGroupTag}
+	c.inv.with(func() {
+		for arn, e := range c.inv.lbs {
+			if e.lb.VPC != c.vpc || !c.belongs(id, e.lb.Tags) {
+				continue
+			}
+			if old(e.at, e.made) {
+				out.lbs = append(out.lbs, arn)
+			}
+			if e.tagsAt.Before(b.TagsSince) {
+				out.tagged = append(out.tagged, arn)
+			}
+		}
+		for arn, e := range c.inv.groups {
+			if e.vpc != c.vpc || !c.belongs(id, e.g.Tags) {
+				continue
+			}
+			if old(e.at, e.made) {
+				out.groups = append(out.groups, arn)
+			}
+			if e.tagsAt.Before(b.TagsSince) {
+				out.tagged = append(out.tagged, arn)
+			}
+		}
+		for id2, e := range c.inv.sgs {
+			if (c.belongs(id, e.g.Tags) || carries(e.g.Tags, backend)) && old(e.at, e.made) {
+				out.sgs = append(out.sgs, id2)
+			}
+		}
+	})
+	return out
+}
+
+// confirm reads again what the inventory holds of a stack and may not be compared with. What is not
+// there any more leaves the inventory.
+func (c *Cloud) confirm(ctx context.Context, id model.StackID, b model.AskComparison, faults faults) error {
+	old, of := c.unconfirmed(id, b), " of "+string(id.Kind)+" "+id.String()
+	for _, k := range []struct {
+		key  string
+		arns []string
+		read func(context.Context, []string) error
+	}{
+		{"load balancers", old.lbs, c.readLoadBalancers},
+		{"target groups", old.groups, c.readTargetGroups},
+		{"tags", old.tagged, c.readTags},
+	} {
+		if len(k.arns) == 0 {
+			continue
+		}
+		if err := c.essential(ctx, k.key+of, func() error { return k.read(ctx, k.arns) }); err != nil {
+			return fmt.Errorf("read %s: %w", k.key, err)
+		}
+	}
+	if len(old.sgs) == 0 {
+		return nil
+	}
+	groups := model.AskSecurityGroups{}
+	err := c.flight.do(ctx, groups.Key()+of, func() error {
+		return c.gated(ctx, groups.Key(), func() error { return c.readSecurityGroups(ctx, old.sgs) })
+	})
+	if err := faults.note(groups, err); err != nil {
+		return fmt.Errorf("read security groups: %w", err)
+	}
+	return nil
+}
+
+// describedBatch is how many load balancers or target groups AWS describes in one call by ARN.
+const describedBatch = 20
+
+// inHalves reads resources in batches. One that does not exist makes AWS refuse its whole batch,
+// which is then read in halves.
+func inHalves(arns []string, size int, read func(batch []string) error) error {
+	var halves func(batch []string) error
+	halves = func(batch []string) error {
+		err := read(batch)
+		if !isGone(err) {
+			return err
+		}
+		if len(batch) == 1 {
+			return nil
+		}
+		half := len(batch) / 2
+		if err := halves(batch[:half]); err != nil {
+			return err
+		}
+		return halves(batch[half:])
+	}
+	arns = slices.Sorted(slices.Values(arns))
+	for batch := range slices.Chunk(arns, size) {
+		if err := halves(batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cloud) readLoadBalancers(ctx context.Context, arns []string) error {
+	start, seen := c.cfg.Now(), map[string]foundLoadBalancer{}
+	err := inHalves(arns, describedBatch, func(batch []string) error {
+		out, err := c.api.elb.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: batch})
+		if err != nil {
+			return err
+		}
+		for _, lb := range out.LoadBalancers {
+			seen[aws.ToString(lb.LoadBalancerArn)] = foundLoadBalancer{loadBalancerFromAWS(lb), aws.ToTime(lb.CreatedTime)}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	c.inv.with(func() { c.inv.enterLoadBalancers(seen, slices.Values(arns), start) })
+	return nil
+}
+
+func (c *Cloud) readTargetGroups(ctx context.Context, arns []string) error {
+	start, seen := c.cfg.Now(), map[string]foundTargetGroup{}
+	err := inHalves(arns, describedBatch, func(batch []string) error {
+		out, err := c.api.elb.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: batch})
+		if err != nil {
+			return err
+		}
+		for _, g := range out.TargetGroups {
+			seen[aws.ToString(g.TargetGroupArn)] = foundTargetGroup{targetGroupFromAWS(g), aws.ToString(g.VpcId)}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	c.inv.with(func() { c.inv.enterTargetGroups(seen, slices.Values(arns), start) })
+	return nil
+}
+
+func (c *Cloud) readSecurityGroups(ctx context.Context, ids []string) error {
+	start, seen := c.cfg.Now(), map[string]observed.SecurityGroup{}
+	// By filter, since one id that does not exist would make the whole call fail.
+	for batch := range slices.Chunk(unique(ids), filterBatch) {
+		if err := c.describeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: filters("group-id", batch...)}, seen); err != nil {
+			return err
+		}
+	}
+	c.inv.with(func() { c.inv.enterSecurityGroups(seen, slices.Values(ids), start) })
+	return nil
+}
+
+// distrust makes the next look read all of a stack again, after AWS has said that something of it
+// does not exist. It reports whether something of it was made a moment ago, which AWS may not show
+// everywhere yet.
+func (c *Cloud) distrust(id model.StackID) (young bool) {
+	now := c.cfg.Now()
+	c.inv.with(func() {
+		for _, e := range c.inv.lbs {
+			if !c.belongs(id, e.lb.Tags) {
+				continue
+			}
+			young = young || now.Sub(e.made) < grace
+			e.at, e.detailAt, e.attributesAt, e.capacityAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+			for _, le := range e.listeners {
+				young = young || now.Sub(le.made) < grace
+				le.attributesAt = time.Time{}
+			}
+		}
+		for _, e := range c.inv.groups {
+			if c.belongs(id, e.g.Tags) {
+				young = young || now.Sub(e.made) < grace
+				e.at, e.attributesAt = time.Time{}, time.Time{}
+			}
+		}
+		for _, e := range c.inv.sgs {
+			if c.belongs(id, e.g.Tags) {
+				e.at = time.Time{}
+			}
+		}
+	})
+	return young
+}
+
+// knows reports whether the inventory holds a resource of Elastic Load Balancing. A question about one
+// that has left it is void: the plan that asked was made from an older observation.
+func (c *Cloud) knows(arn string) (known bool) {
+	c.inv.with(func() {
+		_, listener := c.inv.listener(arn)
+		known = c.inv.lbs[arn] != nil || c.inv.groups[arn] != nil || listener != nil
+	})
+	return known
+}
