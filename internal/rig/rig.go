@@ -164,6 +164,7 @@ func (r *Rig) Start() {
 	}
 	p.frontend = ingress.New(in)
 	p.stacks = controller.NewTriggers(k8s.View, cluster.KindIngress, p.frontend.Stacks)
+	p.stacks.Saw = k8s.Members.Saw
 	p.tracked = controller.NewTriggers(k8s.View, cluster.KindBinding, controller.BindingOf)
 	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second, Stabilization: 2 * time.Minute}
 	if r.opt.Plan != nil {
@@ -310,7 +311,7 @@ func (p *process) run(k key) (time.Duration, error) {
 	out, err := p.engine.Reconcile(p.ctx, k.stack)
 	if err == nil {
 		err = out.Err
-		if out.Stack.Empty() && out.Done && err == nil && len(out.Stack.Leaving) == 0 {
+		if out.Over() {
 			p.stacks.Gone(k.stack)
 		}
 	}
