@@ -91,8 +91,8 @@ func (m *Memberships) Claimed(ref Ref, finalizer string) {
 	defer m.mu.Unlock()
 	if is, known := m.of[ref][finalizer]; !known || is != carried {
 		m.set(ref, finalizer, carried)
-		m.urgent = true
 	}
+	m.urgent = m.news // the event may have come first
 }
 
 // Releasing notes that this process is about to take a finalizer off, so that the event which follows

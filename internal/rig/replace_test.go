@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
 // Replace does what `kubectl replace` does: what the manifest does not name goes, finalizers among it.
@@ -120,4 +122,96 @@ func TestAnIngressThatLosesItsFinalizerLeavesNothingBehind(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What an Ingress leaves while no controller runs is cleaned up at the next start. How far the process
+// before got makes no difference.
+func TestWhatIsLeftWhileNoControllerRunsIsCleanedUp(t *testing.T) {
+	cases := map[string]struct {
+		meanwhile func(r *Rig)
+		// alive is done while the process lives that is killed then after so many calls.
+		alive  func(r *Rig)
+		during int
+		kept   bool // the load balancer stays
+	}{
+		"another group": {meanwhile: func(r *Rig) { r.Replace(ingressOf(grouped+"two", "/=web")) }},
+		"the class of another controller": {meanwhile: func(r *Rig) {
+			r.Apply(nginx)
+			r.Replace(strings.Replace(ingressOf("", "/=web"), "ingressClassName: alb", "ingressClassName: nginx", 1))
+		}},
+		// Somebody may have done so to keep the load balancer.
+		"deletion without a controller": {kept: true, meanwhile: func(r *Rig) {
+			strip(r)
+			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
+		}},
+		"deletion of which the process has seen something": {during: 3, alive: func(r *Rig) {
+			strip(r)
+			drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
+		}},
+		"deletion after an edit of which the process has seen something": {during: 3,
+			alive: func(r *Rig) { r.Replace(ingressOf(grouped+"two", "/=web")) },
+			meanwhile: func(r *Rig) {
+				strip(r)
+				drop(r.T.(*testing.T), r, cluster.KindIngress, "web")
+			},
+		},
+	}
+	for name, c := range cases {
+		for _, age := range []time.Duration{0, 10 * time.Minute} {
+			t.Run(fmt.Sprintf("%s after %v", name, age), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := shopWith(t, Options{Checkpoints: true})
+					r.Apply(shop, pods("web", podAddresses[0]))
+					before := r.State()
+					r.Apply(ingressOf(grouped+"one", "/=web"))
+					r.Settle(age)
+					if c.alive != nil {
+						killAtCall(r, c.during)
+						c.alive(r)
+						r.Settle(time.Minute)
+						if !r.Dead() {
+							t.Fatal("the controller was not killed")
+						}
+					}
+					r.Kill()
+					had := len(r.State())
+					if c.meanwhile != nil {
+						c.meanwhile(r)
+					}
+					r.Emulator.Faults().SetHook(nil)
+					r.Start()
+					r.calm(10 * time.Minute)
+					if obj, _ := r.Store.Get(ingressRef); obj != nil {
+						drop(t, r, cluster.KindIngress, "web")
+						r.calm(10 * time.Minute)
+					}
+					after := r.State()
+					if c.kept {
+						if len(after) != had {
+							t.Errorf("%d resources are left of %d", len(after), had)
+						}
+						return
+					}
+					if diff := cmp.Diff(before, after); diff != "" {
+						t.Errorf("something is left (-before +after):\n%s", diff)
+					}
+					if n := len(r.Store.All(cluster.KindBinding)); n > 0 {
+						t.Errorf("%d bindings are left", n)
+					}
+				})
+			})
+		}
+	}
+}
+
+// killAtCall kills the controller with the n-th call from now that changes something.
+func killAtCall(r *Rig, n int) {
+	r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
+		if c.Mutating {
+			if n--; n == 0 {
+				r.Kill()
+			}
+		}
+		return fault.Action{}
+	})
 }

@@ -94,7 +94,7 @@ func stackOf(finalizer, namespace, name string) (model.StackID, bool) {
 }
 
 // Left returns the stacks that Ingresses have left which are gone.
-func (f *Frontend) Left(v *cluster.View, gone []cluster.Ref) []model.StackID {
+func Left(v *cluster.View, gone []cluster.Ref) []model.StackID {
 	var out []model.StackID
 	for _, ref := range gone {
 		for _, fin := range v.LeftBy(ref) {
