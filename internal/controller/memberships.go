@@ -36,7 +36,9 @@ func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watc
 	if err != nil {
 		m.Log.Error(err, "failed to read memberships", "effect", "Ingresses that left a load balancer while no controller ran are not noticed")
 	}
-	return m.Memory.Begin(text, watched, ingresses)
+	gone := m.Memory.Begin(text, watched, ingresses)
+	m.Keep(ctx)
+	return gone
 }
 
 // Keep stores at once what nobody else knows. After a failure it leaves that to Start.

@@ -41,6 +41,7 @@ type killer struct {
 	r    *Rig
 	docs walkDocs
 	log  []string
+	over bool // everything is deleted
 }
 
 func killed(t *testing.T, seed uint64) {
@@ -61,20 +62,19 @@ func killed(t *testing.T, seed uint64) {
 		k.kill()
 		kills++
 	}
-	k.rest(10 * time.Minute)
-	k.accused()
-	for _, in := range walkIngresses {
-		if _, there := k.docs[in[0]+"/"+in[1]]; there {
-			if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: in[0], Name: in[1]}); err != nil {
-				t.Fatal(err)
-			}
-		}
+	if k.chance(50) {
+		k.rest(10 * time.Minute)
+	}
+	k.deleteAll()
+	if k.chance(50) {
+		k.kill()
 	}
 	deleted := time.Now()
 	for len(r.Store.All(cluster.KindIngress)) > 0 && time.Since(deleted) < time.Hour {
 		r.Settle(time.Second)
 		time.Sleep(time.Second)
 	}
+	k.accused()
 	if took := time.Since(deleted); took > time.Minute {
 		t.Errorf("the Ingresses were being deleted for %v", took)
 	}
@@ -87,6 +87,20 @@ func killed(t *testing.T, seed uint64) {
 			t.Errorf("%s %s/%s is left", kind, o.GetNamespace(), o.GetName())
 		}
 	}
+}
+
+func (k *killer) deleteAll() {
+	k.t.Helper()
+	k.over = true
+	k.rest(time.Millisecond) // what was edited has been seen
+	for _, in := range walkIngresses {
+		if _, there := k.docs[in[0]+"/"+in[1]]; there {
+			if err := k.r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: in[0], Name: in[1]}); err != nil {
+				k.t.Fatal(err)
+			}
+		}
+	}
+	k.log = append(k.log, "delete all")
 }
 
 // edit changes one Ingress, or pods, as a user does who knows nothing of finalizers.
@@ -103,6 +117,7 @@ func (k *killer) edit() {
 	obj, _ := k.r.Store.Get(ref)
 	doc := k.ingress(in[0], in[1], true)
 	switch {
+	case obj == nil && k.over:
 	case obj == nil:
 		k.docs[name] = doc
 		k.r.Apply(doc)
@@ -118,6 +133,7 @@ func (k *killer) edit() {
 		k.log = append(k.log, "apply "+name+doc)
 	case len(obj.GetFinalizers()) > 0 || !k.r.Dead():
 		// Of one that lost its finalizer and is deleted while no controller runs, nothing tells.
+		k.rest(time.Millisecond)
 		delete(k.docs, name)
 		if err := k.r.Store.Delete(ref); err != nil {
 			k.t.Fatal(err)
