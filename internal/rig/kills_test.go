@@ -3,6 +3,7 @@ package rig
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -65,19 +66,10 @@ func killed(t *testing.T, seed uint64) {
 	if k.chance(50) {
 		k.rest(10 * time.Minute)
 	}
-	k.deleteAll()
-	if k.chance(50) {
-		k.kill()
-	}
-	deleted := time.Now()
-	for len(r.Store.All(cluster.KindIngress)) > 0 && time.Since(deleted) < time.Hour {
-		r.Settle(time.Second)
-		time.Sleep(time.Second)
-	}
+	k.over = true
+	k.deletes(2)
+	k.deletes(len(walkIngresses))
 	k.accused()
-	if took := time.Since(deleted); took > time.Minute {
-		t.Errorf("the Ingresses were being deleted for %v", took)
-	}
 	failed := r.Settle(3 * time.Hour)
 	if diff := cmp.Diff(before, r.State()); diff != "" {
 		t.Errorf("something is left (-before +after), failing: %v\n%s", failed, diff)
@@ -89,18 +81,38 @@ func killed(t *testing.T, seed uint64) {
 	}
 }
 
-func (k *killer) deleteAll() {
+// deletes deletes so many Ingresses, perhaps with a kill in between, and measures how long that takes.
+func (k *killer) deletes(n int) {
 	k.t.Helper()
-	k.over = true
 	k.rest(time.Millisecond) // what was edited has been seen
-	for _, in := range walkIngresses {
-		if _, there := k.docs[in[0]+"/"+in[1]]; there {
-			if err := k.r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: in[0], Name: in[1]}); err != nil {
-				k.t.Fatal(err)
-			}
+	for _, name := range sortedKeys(k.docs) {
+		if n--; n < 0 {
+			break
 		}
+		namespace, short, _ := strings.Cut(name, "/")
+		if err := k.r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: short}); err != nil {
+			k.t.Fatal(err)
+		}
+		delete(k.docs, name)
+		k.log = append(k.log, "delete "+name)
 	}
-	k.log = append(k.log, "delete all")
+	if k.chance(50) {
+		k.kill()
+	}
+	begun := time.Now()
+	for len(k.deleting()) > 0 && time.Since(begun) < time.Hour {
+		k.r.Settle(time.Second)
+		time.Sleep(time.Second)
+	}
+	if took := time.Since(begun); took > time.Minute {
+		k.t.Errorf("Ingresses were being deleted for %v", took)
+	}
+	k.log = append(k.log, "deleted")
+}
+
+// deleting are the Ingresses that are being deleted.
+func (k *killer) deleting() []cluster.Object {
+	return slices.DeleteFunc(k.r.Store.All(cluster.KindIngress), func(o cluster.Object) bool { return o.GetDeletionTimestamp() == nil })
 }
 
 // edit changes one Ingress, or pods, as a user does who knows nothing of finalizers.
