@@ -115,7 +115,7 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 // done. The warnings that come with it have then been written.
 func (c *Cluster) renew(patches []cluster.Patch) {
 	for _, p := range patches {
-		if ev, ok := p.(cluster.Event); ok && !ev.Warning {
+		if ev, ok := p.(cluster.Event); ok && !ev.Warning && !ev.Once {
 			if obj, err := c.source.Get(ev.Ref); err == nil && obj != nil {
 				c.events.forget(obj.GetUID())
 			}
