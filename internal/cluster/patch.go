@@ -32,6 +32,8 @@ type Annotation struct {
 type Event struct {
 	Ref     Ref
 	Warning bool
+	// Once reports that the event is no news when it comes again, although it is no warning.
+	Once    bool
 	Reason  string
 	Message string
 }

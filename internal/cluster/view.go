@@ -46,11 +46,35 @@ type View struct {
 	refs    map[Ref]struct{}
 	queries map[Query]struct{}
 	err     error
+	members *Memberships // nil: nothing is remembered
 }
 
 // NewView returns an empty-handed view of the source.
 func NewView(src Source) *View {
 	return &View{src: src, refs: map[Ref]struct{}{}, queries: map[Query]struct{}{}}
+}
+
+// With gives the view a memory of what Ingresses were part of.
+func (v *View) With(m *Memberships) *View {
+	v.members = m
+	return v
+}
+
+// Left returns the Ingresses that carried a finalizer and have lost it by somebody else's edit, in order.
+// Events of them, and of nothing else, change the answer.
+func (v *View) Left(finalizer string) []Ref {
+	if v.members == nil {
+		return nil
+	}
+	return v.members.Left(finalizer)
+}
+
+// LeftBy returns the finalizers that an Ingress carried and has lost by somebody else's edit, in order.
+func (v *View) LeftBy(ref Ref) []string {
+	if v.members == nil {
+		return nil
+	}
+	return v.members.LeftBy(ref)
 }
 
 // Err is the first error that the source gave, nil if none. A translation made from a view with

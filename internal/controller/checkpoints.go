@@ -61,17 +61,20 @@ func (c *Checkpoints) Save(ctx context.Context) {
 
 // Start saves the book until ctx ends, and then for the last time. It implements a runnable of the
 // manager that runs while this process leads.
-func (c *Checkpoints) Start(ctx context.Context) error {
+func (c *Checkpoints) Start(ctx context.Context) error { return saveUntil(ctx, c.Save) }
+
+// saveUntil saves from time to time until ctx ends, and then for the last time.
+func saveUntil(ctx context.Context, save func(context.Context)) error {
 	tick := time.NewTicker(CheckpointEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			c.Save(ctx)
+			save(ctx)
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkpointLast)
 			defer cancel()
-			c.Save(last)
+			save(last)
 			return nil
 		}
 	}

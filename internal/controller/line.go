@@ -25,6 +25,8 @@ type Line[K comparable] struct {
 	Triggers *Triggers[K]
 	// Prepare, if not nil, is called once this process leads, before the first item is worked on.
 	Prepare func(ctx context.Context)
+	// Also, if not nil, returns after that items to work on besides those that objects belong to.
+	Also func() []K
 	// Run works on one item. An error means to back off.
 	Run func(ctx context.Context, k K) (Next, error)
 	// Label names an item in logs.
@@ -171,6 +173,9 @@ func (f *feed[K]) Start(ctx context.Context, q workqueue.TypedRateLimitingInterf
 		err := f.source.WaitForSync(ctx)
 		if err == nil && f.line.Prepare != nil {
 			f.line.Prepare(ctx)
+		}
+		if err == nil && f.line.Also != nil {
+			queue.AddWithOpts(priorityqueue.AddOpts{}, f.line.Also()...)
 		}
 		if err == nil {
 			err = f.source.Watch(ctx, f.kinds, func(e kube.Event) { f.take(queue, e) })

@@ -109,11 +109,10 @@ func Run(ctx context.Context, s Setup) error {
 		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Now: time.Now, Checkpoints: book, Secrets: book,
 		Resync: s.Config.Kubernetes.SyncPeriod,
 	}, cl, metrics, deploy)
-	prepare, err := keep(s, mgr, leading, book, fence)
-	if err != nil {
+	if err := keep(s, mgr, leading, source, cl, book, fence, &st); err != nil {
 		return err
 	}
-	st.Workers, st.Prepare = config.AtLeastOne(s.Config.Workers.Ingress), prepare
+	st.Workers = config.AtLeastOne(s.Config.Workers.Ingress)
 	lines := s.Log.WithName("controllers")
 	if err := st.Add(mgr, source, withEndpoints(s.Config, StackKinds()), lines); err != nil {
 		return err
@@ -137,22 +136,6 @@ func Run(ctx context.Context, s Setup) error {
 		return err
 	}
 	return mgr.Start(ctx)
-}
-
-// keep stores the book while this process leads. Without a namespace, which a process outside of
-// a cluster that elects no leader may not have, nothing is kept.
-func keep(s Setup, mgr manager.Manager, live client.Client, book *checkpoint.Book, fence func() error) (prepare func(context.Context), err error) {
-	log := s.Log.WithName("checkpoints")
-	namespace, err := kube.LeaseNamespace(s.Config.Election.Namespace)
-	if err != nil {
-		log.V(1).Info("checkpoints are not kept", "reason", err.Error())
-		return nil, nil
-	}
-	c := &Checkpoints{
-		Book: book, Fence: fence, Log: log,
-		Store: kube.Checkpoints{API: kube.Live{Client: live}, Namespace: namespace},
-	}
-	return c.Load, mgr.Add(c)
 }
 
 // maxDelay is the longest wait of a load balancer after failures.

@@ -98,6 +98,7 @@ func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 		}
 		return out
 	})
+	s.triggers.Saw = cl.Members.Saw
 	cfg.Viewed = s.viewed
 	cfg.Phase = func(k model.Kind, phase string, took time.Duration) { m.phase(controllerOf(k), phase, took) }
 	cfg.Stepped = logStep(log, func(s plan.Step, err error) engine.Class {
@@ -122,6 +123,9 @@ func (s *stacks) viewed(id model.StackID, v *cluster.View) {
 // run reconciles one stack.
 func (s *stacks) run(ctx context.Context, id model.StackID) (Next, error) {
 	s.metrics.talkers.ran(controllerOf(id.Kind), id.Namespace, id.Name)
+	if s.cluster.Keep != nil {
+		s.cluster.Keep(ctx) // what has left, before it is acted on
+	}
 	out, err := s.engine.Reconcile(ctx, id)
 	if err == nil {
 		s.metrics.findings.set(id, out.Findings)
@@ -133,7 +137,7 @@ func (s *stacks) run(ctx context.Context, id model.StackID) (Next, error) {
 	switch {
 	case out.Deferred:
 		return Next{After: out.RetryAfter, Idle: true}, nil
-	case out.Stack.Empty() && out.Done && err == nil && len(out.Stack.Leaving) == 0:
+	case out.Over() && err == nil:
 		s.triggers.Gone(id)
 	case v != nil:
 		s.triggers.Ran(id, v) // with what the report has read

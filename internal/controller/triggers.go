@@ -19,6 +19,9 @@ type Triggers[K comparable] struct {
 	// changes.
 	root cluster.Kind
 
+	// Saw, if not nil, is called with each change before anything is found for it.
+	Saw func(old, new cluster.Object)
+
 	members *cluster.Tracker[cluster.Ref]
 	runs    *cluster.Tracker[K]
 
@@ -93,6 +96,9 @@ func (t *Triggers[K]) Concerned(old, new cluster.Object) ([]K, error) {
 		if !r.told {
 			r.changes = append(r.changes, change{old, new})
 		}
+	}
+	if t.Saw != nil {
+		t.Saw(old, new)
 	}
 	var out []K
 	var fault error

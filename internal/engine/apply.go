@@ -44,6 +44,7 @@ func (r *run) bring(ctx context.Context, stack model.Stack, found finding.List) 
 // plan turns out to come from an old view, it is made again.
 func (r *run) converge(ctx context.Context, stack model.Stack, found finding.List) error {
 	options := r.e.Options
+	options.Unfinished = r.e.past.unfinished(r.out.ID)
 	stack = r.holdKnown(stack)
 	for n := 0; ; n++ {
 		engine := *r.e

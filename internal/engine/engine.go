@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -98,6 +99,12 @@ type Outcome struct {
 	// then the phase in which it did.
 	Err      error
 	FailedIn Phase
+}
+
+// Over reports whether nothing is left of the stack and no object asks for it any more.
+func (o Outcome) Over() bool {
+	return o.Stack.Empty() && o.Done && o.Err == nil &&
+		!slices.ContainsFunc(o.Stack.Leaving, func(m model.Member) bool { return m.Claimed })
 }
 
 // Phase is a part of a run.

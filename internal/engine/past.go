@@ -16,6 +16,8 @@ type past struct {
 	begun time.Time
 	// own are stacks of which nothing existed when this process made them.
 	own map[model.StackID]struct{}
+	// finished are stacks whose last run carried everything out.
+	finished map[model.StackID]struct{}
 }
 
 // hazy is how long the answers of AWS may lack what an earlier process made. AWS documents none; it
@@ -47,6 +49,29 @@ func (p *past) made(s model.Stack, now time.Time) {
 		p.own = map[model.StackID]struct{}{}
 	}
 	p.own[s.ID] = struct{}{}
+}
+
+// ended notes whether a run of a stack carried everything out. One that is over is forgotten.
+func (p *past) ended(out Outcome) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if out.Err != nil || !out.Done || out.Over() {
+		delete(p.finished, out.ID)
+		return
+	}
+	if p.finished == nil {
+		p.finished = map[model.StackID]struct{}{}
+	}
+	p.finished[out.ID] = struct{}{}
+}
+
+// unfinished reports whether the last run of a stack was not carried out in full, as far as this process
+// can tell.
+func (p *past) unfinished(id model.StackID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, ok := p.finished[id]
+	return !ok
 }
 
 // since is when the listings must have been made at the earliest from which a stack is taken for

@@ -276,6 +276,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	e.refused.begin(id, start)
 	reported := false
 	defer func() { e.note(out, reported, found, wish) }()
+	defer func() { e.past.ended(out) }()
 	run := run{e: e, out: &out, v: v}
 	stack, found, err = run.bring(ctx, stack, found)
 	if err != nil {

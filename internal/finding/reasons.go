@@ -46,6 +46,7 @@ const (
 	QuotaReached           Reason = "QuotaReached"
 	RejectedByAWS          Reason = "RejectedByAWS"
 	WaitingForTargets      Reason = "WaitingForTargets"
+	WaitingToDelete        Reason = "WaitingToDelete"
 	RemovalNotTrusted      Reason = "RemovalNotTrusted"
 	NodeUnusable           Reason = "NodeUnusable"
 	EndpointIgnored        Reason = "EndpointIgnored"
@@ -138,5 +139,6 @@ var Reasons = []Explanation{
 	{Unsupported, "The configuration is valid but this version cannot build it yet.", "Remove the setting.", BlocksRule},
 	{WaitExpired, "What a change waited for did not come about by its deadline; the change was made without it.", "Check the pods and the health check, or what else the message names.", BlocksNothing},
 	{WaitingForTargets, "Traffic stays where it is until the new targets are healthy.", "Check the pods and the health check if this does not pass.", BlocksNothing},
+	{WaitingToDelete, "An Ingress that is deleted, or leaves its IngressGroup, waits until the targets of its target group have let go of their connections.", "Nothing. A lower deregistration_delay.timeout_seconds in target-group-attributes makes it quicker the next time.", BlocksNothing},
 	{WebACLNotFound, "A web ACL given by name does not exist. A new load balancer is not made without it; a live one keeps what it has.", "Correct the name, or create the web ACL.", BlocksStack},
 }

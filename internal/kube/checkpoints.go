@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -13,6 +14,10 @@ import (
 // secrets have part in them, and guesses could be tried against them.
 const CheckpointsName = "fulcrum-checkpoints"
 
+// MembershipsName is the Secret that holds what Ingresses are and were part of. It is one only so that
+// the rights to it are those of the other.
+const MembershipsName = "fulcrum-memberships"
+
 // checkpointsKey is where they stand in it. Another form of them would have another key.
 const checkpointsKey = "v1"
 
@@ -20,6 +25,8 @@ const checkpointsKey = "v1"
 type Checkpoints struct {
 	API       API
 	Namespace string
+	// Name of the Secret; empty: CheckpointsName.
+	Name string
 }
 
 // Read returns the text; a Secret that is not there is empty.
@@ -30,7 +37,7 @@ func (c Checkpoints) Read(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read Secret %s/%s: %w", c.Namespace, CheckpointsName, err)
+		return "", fmt.Errorf("read Secret %s/%s: %w", c.Namespace, c.named().Name, err)
 	}
 	return string(m.Data[checkpointsKey]), nil
 }
@@ -54,13 +61,13 @@ func (c Checkpoints) Write(ctx context.Context, text string) error {
 		err = c.API.Update(ctx, m)
 	}
 	if err != nil {
-		return fmt.Errorf("write Secret %s/%s: %w", c.Namespace, CheckpointsName, err)
+		return fmt.Errorf("write Secret %s/%s: %w", c.Namespace, c.named().Name, err)
 	}
 	return nil
 }
 
 func (c Checkpoints) named() *corev1.Secret {
 	m := &corev1.Secret{}
-	m.Namespace, m.Name = c.Namespace, CheckpointsName
+	m.Namespace, m.Name = c.Namespace, cmp.Or(c.Name, CheckpointsName)
 	return m
 }

@@ -28,17 +28,23 @@ type Cluster struct {
 	now    func() time.Time
 	events events
 	serial atomic.Uint64
+
+	// Members are what Ingresses are and were part of. Its Saw must be called with each event.
+	Members *cluster.Memberships
+	// Keep, if not nil, is called after this process has made an Ingress part of a stack and before
+	// anything is made for it.
+	Keep func(ctx context.Context)
 }
 
 var _ engine.Cluster = (*Cluster)(nil)
 
 // New returns a cluster. now is the clock of event times.
 func New(source cluster.Source, api API, now func() time.Time) *Cluster {
-	return &Cluster{source: source, api: api, now: now}
+	return &Cluster{source: source, api: api, now: now, Members: cluster.NewMemberships()}
 }
 
 // View implements engine.Cluster.
-func (c *Cluster) View() *cluster.View { return cluster.NewView(c.source) }
+func (c *Cluster) View() *cluster.View { return cluster.NewView(c.source).With(c.Members) }
 
 // Class implements engine.Cluster.
 func (c *Cluster) Class(err error) engine.Class { return Classify(err) }
@@ -109,7 +115,7 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 // done. The warnings that come with it have then been written.
 func (c *Cluster) renew(patches []cluster.Patch) {
 	for _, p := range patches {
-		if ev, ok := p.(cluster.Event); ok && !ev.Warning {
+		if ev, ok := p.(cluster.Event); ok && !ev.Warning && !ev.Once {
 			if obj, err := c.source.Get(ev.Ref); err == nil && obj != nil {
 				c.events.forget(obj.GetUID())
 			}

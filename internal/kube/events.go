@@ -52,7 +52,7 @@ func (e *events) fresh(uid types.UID, ev cluster.Event, at time.Time) (cluster.E
 		e.said = map[types.UID]*history{}
 	}
 	ev.Message = eventMessage(ev.Message)
-	if !ev.Warning {
+	if !ev.Warning && !ev.Once {
 		return ev, true
 	}
 	h := e.said[uid]

@@ -56,7 +56,7 @@ func (c *Cluster) editFinalizers(ctx context.Context, ref cluster.Ref, edit func
 
 func (c *Cluster) claim(ctx context.Context, do plan.ClaimFinalizer) error {
 	ref := refOf(do.Ref)
-	return c.editFinalizers(ctx, ref, func(obj cluster.Object) ([]string, error) {
+	err := c.editFinalizers(ctx, ref, func(obj cluster.Object) ([]string, error) {
 		have := obj.GetFinalizers()
 		if slices.Contains(have, do.Finalizer) {
 			return have, nil
@@ -67,24 +67,34 @@ func (c *Cluster) claim(ctx context.Context, do plan.ClaimFinalizer) error {
 		}
 		return append(slices.Clone(have), do.Finalizer), nil
 	})
+	if err == nil && ref.Kind == cluster.KindIngress {
+		c.Members.Claimed(ref, do.Finalizer)
+		if c.Keep != nil {
+			c.Keep(ctx)
+		}
+	}
+	return err
 }
 
 func (c *Cluster) release(ctx context.Context, do plan.ReleaseFinalizer) error {
 	ref := refOf(do.Ref)
 	if do.ClearStatus {
-		if err := c.clearStatus(ctx, ref); err != nil {
+		if err := c.clearStatus(ctx, ref, do.Finalizer); err != nil {
 			return err
 		}
 	}
-	return ignoreNotFound(c.editFinalizers(ctx, ref, func(obj cluster.Object) ([]string, error) {
+	c.Members.Releasing(ref, do.Finalizer)
+	err := ignoreNotFound(c.editFinalizers(ctx, ref, func(obj cluster.Object) ([]string, error) {
 		return slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(f string) bool { return f == do.Finalizer }), nil
 	}))
+	c.Members.Released(ref, do.Finalizer, err == nil)
+	return err
 }
 
-// clearStatus removes our load balancer from the status of an Ingress. One that carries more than one
+// clearStatus removes our load balancer from the status of an Ingress. One that carries another
 // finalizer of ours shows another load balancer by now, and a status that is not of our form was
 // written by the controller that has taken the Ingress over: name servers follow it.
-func (c *Cluster) clearStatus(ctx context.Context, ref cluster.Ref) error {
+func (c *Cluster) clearStatus(ctx context.Context, ref cluster.Ref, finalizer string) error {
 	if ref.Kind != cluster.KindIngress {
 		return nil
 	}
@@ -94,8 +104,9 @@ func (c *Cluster) clearStatus(ctx context.Context, ref cluster.Ref) error {
 		return ignoreNotFound(err)
 	}
 	shown := ing.Status.LoadBalancer.Ingress
+	other := func(f string) bool { return f != finalizer }
 	if len(shown) == 0 || shown[0].Hostname == "" || len(shown[0].Ports) == 0 ||
-		len(cluster.IndexValues(cluster.KindIngress, cluster.IngressByFinalizer, ing)) > 1 {
+		slices.ContainsFunc(cluster.IndexValues(cluster.KindIngress, cluster.IngressByFinalizer, ing), other) {
 		return nil
 	}
 	return ignoreNotFound(c.api.Patch(ctx, ing, cluster.Status, types.MergePatchType,

@@ -33,6 +33,9 @@ type Options struct {
 	Unsettled time.Duration
 	// Waited is for how long what has been waited for, by the keys of Plan.Waiting.
 	Waited map[string]time.Duration
+	// Unfinished reports that the last change of the stack was not carried out in full, or that this is not
+	// known. Then a rule of a security group may be there for a listener that was never made.
+	Unfinished bool
 	// Tight deletes before it creates; set after AWS has reported a full quota.
 	Tight bool
 }

@@ -147,7 +147,8 @@ func namespacesOf(members []finding.Ref) string {
 func (b *builder) keepsOpen(r model.IngressRule) bool { return b.opensKept(r) || b.opensFront(r) }
 
 // tellRevoked names the rules that are taken away and that no controller has made. Its own admit TCP
-// clients to one port of a listener and have no description.
+// clients to one port of a listener and have no description. After a change that was cut short the
+// listener may be missing.
 func (b *builder) tellRevoked(live *observed.SecurityGroup, revoke []model.IngressRule) {
 	ports := map[int32]bool{}
 	for _, lb := range b.have.LoadBalancers {
@@ -157,7 +158,7 @@ func (b *builder) tellRevoked(live *observed.SecurityGroup, revoke []model.Ingre
 	}
 	var foreign []string
 	for _, r := range revoke {
-		if r.Protocol != "tcp" || r.From != r.To || r.Group != "" || r.Description != "" || !ports[r.From] {
+		if r.Protocol != "tcp" || r.From != r.To || r.Group != "" || r.Description != "" || !ports[r.From] && !b.opt.Unfinished {
 			foreign = append(foreign, ruleText(r))
 		}
 	}

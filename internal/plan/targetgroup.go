@@ -292,6 +292,9 @@ func (b *builder) deleteTargetGroup(g observed.TargetGroup, bindings []*observed
 			s.After = append(s.After, unbind.ID)
 		}
 		s.Wait = b.wait("unbind "+g.ARN, "binding "+h.Namespace+"/"+h.Name+" to let go of its targets", longestWait)
+		if s.Waits() && b.opt.Waited["unbind "+g.ARN] >= tellAfter {
+			b.waitToDelete(g, s.Wait)
+		}
 		if !s.Waits() {
 			b.gaveUp(g, "binding "+h.Namespace+"/"+h.Name+" does not let go of its targets", longestWait)
 		}
@@ -328,8 +331,29 @@ func (b *builder) drains(g observed.TargetGroup) Wait {
 	wait := b.wait("drain "+g.ARN, describe(n, "target")+" to drain", deadline)
 	if wait.For == "" {
 		b.gaveUp(g, describe(n, "target")+" still drain", deadline)
+		return wait
 	}
+	told := wait
+	told.For = "its targets to drain" // the same while their number changes
+	b.waitToDelete(g, told)
 	return wait
+}
+
+// tellAfter is from when on an Ingress is told that a binding takes its time: usually that is seconds.
+const tellAfter = 30 * time.Second
+
+// waitToDelete says to members that leave what the end of their target group waits for.
+func (b *builder) waitToDelete(g observed.TargetGroup, wait Wait) {
+	owners := b.groupOwners(g.ARN)
+	for _, m := range b.want.Leaving {
+		if slices.Contains(owners, m.Ref) {
+			b.found.Add(finding.Finding{
+				Object: m.Ref, Reason: finding.WaitingToDelete, Severity: finding.Warning,
+				Message: fmt.Sprintf("the deletion of target group %q waits for %s, for at most %s; the Ingress is released then", g.Name, wait.For, wait.Deadline),
+				Fix:     "to be quicker the next time, lower deregistration_delay.timeout_seconds in target-group-attributes",
+			})
+		}
+	}
 }
 
 // gaveUp reports that a target group is deleted although something has not come to its end.

@@ -127,6 +127,7 @@ type process struct {
 	fill bindings.Config
 
 	checkpoints *controller.Checkpoints // nil: none are kept
+	memberships *controller.Memberships // nil: as checkpoints
 	saved       time.Time
 }
 
@@ -166,6 +167,7 @@ func (r *Rig) Start() {
 	}
 	p.frontend = ingress.New(in)
 	p.stacks = controller.NewTriggers(k8s.View, cluster.KindIngress, p.frontend.Stacks)
+	p.stacks.Saw = k8s.Members.Saw
 	p.tracked = controller.NewTriggers(k8s.View, cluster.KindBinding, controller.BindingOf)
 	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second, Stabilization: 2 * time.Minute}
 	if r.opt.Plan != nil {
@@ -188,6 +190,10 @@ func (r *Rig) Start() {
 		}
 		p.saved = time.Now()
 		line.Checkpoints = book
+		p.memberships = &controller.Memberships{
+			Memory: k8s.Members, Store: kube.Checkpoints{API: mortal{p, api}, Namespace: "kube-system", Name: kube.MembershipsName},
+		}
+		k8s.Keep = p.memberships.Keep
 	}
 	fill := bindings.Config{
 		Cloud: aws, Cluster: k8s, ClusterName: ClusterName, VPC: r.World.VPC,
@@ -208,6 +214,7 @@ func (r *Rig) Start() {
 		return
 	}
 	p.engine, p.bindings = engine.New(line), bindings.New(fill)
+	p.loadMemberships()
 	p.listAll()
 	unwatch := r.Store.Watch(p.event)
 	r.stop = func() { unwatch(); kill() }
@@ -218,6 +225,17 @@ func (r *Rig) Kill() { r.process.kill() }
 
 // Dead says whether the controller was killed.
 func (r *Rig) Dead() bool { return r.process.ctx.Err() != nil }
+
+// loadMemberships takes up what the process before has stored, and queues what no event will name.
+func (p *process) loadMemberships() {
+	if p.memberships == nil {
+		return
+	}
+	gone := p.memberships.Load(p.ctx, p.rig.Store.All(cluster.KindIngress), func(string) bool { return true })
+	for _, id := range ingress.Left(p.k8s.View(), gone) {
+		p.queue.add(key{stack: id}, time.Now())
+	}
+}
 
 // listAll queues everything that exists, as informers do at their start.
 func (p *process) listAll() {
@@ -262,6 +280,7 @@ func (p *process) event(old, new cluster.Object) {
 func (p *process) save() {
 	if p.checkpoints != nil && p.ctx.Err() == nil {
 		p.checkpoints.Save(p.ctx)
+		p.memberships.Save(p.ctx)
 		p.saved = time.Now()
 	}
 }
@@ -309,10 +328,13 @@ func (p *process) run(k key) (time.Duration, error) {
 		out, err := p.bindings.Reconcile(p.ctx, k.binding)
 		return out.RetryAfter, err
 	}
+	if p.k8s.Keep != nil {
+		p.k8s.Keep(p.ctx)
+	}
 	out, err := p.engine.Reconcile(p.ctx, k.stack)
 	if err == nil {
 		err = out.Err
-		if out.Stack.Empty() && out.Done && err == nil && len(out.Stack.Leaving) == 0 {
+		if out.Over() {
 			p.stacks.Gone(k.stack)
 		}
 	}

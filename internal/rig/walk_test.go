@@ -241,6 +241,11 @@ func newWalk(t *testing.T, seed uint64) (walker, *Rig) {
 	if seed%3 == 2 {
 		o.TaggingLag = 10 * time.Minute
 	}
+	return newWalkWith(t, seed, o)
+}
+
+func newWalkWith(t *testing.T, seed uint64, o Options) (walker, *Rig) {
+	t.Helper()
 	r := shopWith(t, o)
 	r.Apply(walkBase)
 	for n, s := range walkServices {

@@ -11,7 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
+	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // work starts the controller's own queues over the store. stop ends them and waits for the workers.
@@ -24,12 +26,19 @@ func (p *process) work(workers int) (stop func()) {
 	fill.Workers, fill.MaxDelay = workers, 1000*time.Second
 	var running sync.WaitGroup
 	if p.checkpoints != nil {
-		stacks.Prepare = p.checkpoints.Load
-		running.Go(func() {
-			if err := p.checkpoints.Start(p.ctx); err != nil {
-				p.rig.T.Error(err)
-			}
-		})
+		var gone []cluster.Ref
+		stacks.Prepare = func(ctx context.Context) {
+			p.checkpoints.Load(ctx)
+			gone = p.memberships.Load(ctx, p.rig.Store.All(cluster.KindIngress), func(string) bool { return true })
+		}
+		stacks.Also = func() []model.StackID { return ingress.Left(p.k8s.View(), gone) }
+		for _, start := range []func(context.Context) error{p.checkpoints.Start, p.memberships.Start} {
+			running.Go(func() {
+				if err := start(p.ctx); err != nil {
+					p.rig.T.Error(err)
+				}
+			})
+		}
 	}
 	running.Go(func() { // as the controller does after its start
 		timer := time.NewTimer(checkpoint.Quiet)

@@ -60,7 +60,7 @@ func (f *Frontend) byDefault(v *cluster.View, ing *networkingv1.Ingress) classif
 		}
 	}
 	switch {
-	case len(defaults) == 0 && f.opt.Class != "" && len(claimedBy(ing)) > 0:
+	case len(defaults) == 0 && f.opt.Class != "" && len(claimedBy(v, ing)) > 0:
 		// Not the field of several defaults, for which admission denies: this one has to stay editable.
 		return unclassified(ing, finding.IngressClassInvalid, classNameField,
 			"no class is named, and the default class by which the Ingress was served is gone", "name a class, or mark one as default")

@@ -58,7 +58,7 @@ func (f *Frontend) ofClass(v *cluster.View, class string) []*networkingv1.Ingres
 }
 
 func (f *Frontend) stacksOf(v *cluster.View, ing *networkingv1.Ingress) []model.StackID {
-	out := claimedBy(ing)
+	out := claimedBy(v, ing)
 	if ing.DeletionTimestamp != nil {
 		return out
 	}
@@ -72,14 +72,35 @@ func (f *Frontend) stacksOf(v *cluster.View, ing *networkingv1.Ingress) []model.
 	return out
 }
 
-// claimedBy lists the stacks whose finalizers the Ingress carries.
-func claimedBy(ing *networkingv1.Ingress) []model.StackID {
+// claimedBy lists the stacks whose finalizers the Ingress carries, or carried until somebody replaced it
+// by a manifest without them.
+func claimedBy(v *cluster.View, ing *networkingv1.Ingress) []model.StackID {
 	var out []model.StackID
-	for _, fin := range ing.Finalizers {
-		if fin == naming.ImplicitFinalizer {
-			out = append(out, implicit(ing))
-		} else if name, ok := strings.CutPrefix(fin, naming.ExplicitFinalizerPrefix); ok {
-			out = append(out, explicit(name))
+	for _, fin := range append(slices.Clone(ing.Finalizers), v.LeftBy(cluster.RefOf(ing))...) {
+		if id, ok := stackOf(fin, ing.Namespace, ing.Name); ok {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// stackOf is the stack whose finalizer an Ingress carries; false if it is not one of ours.
+func stackOf(finalizer, namespace, name string) (model.StackID, bool) {
+	if finalizer == naming.ImplicitFinalizer {
+		return model.StackID{Kind: model.Ingress, Namespace: namespace, Name: name}, true
+	}
+	group, ok := strings.CutPrefix(finalizer, naming.ExplicitFinalizerPrefix)
+	return explicit(group), ok
+}
+
+// Left returns the stacks that Ingresses have left which are gone.
+func Left(v *cluster.View, gone []cluster.Ref) []model.StackID {
+	var out []model.StackID
+	for _, ref := range gone {
+		for _, fin := range v.LeftBy(ref) {
+			if id, ok := stackOf(fin, ref.Namespace, ref.Name); ok {
+				out = append(out, id)
+			}
 		}
 	}
 	return out

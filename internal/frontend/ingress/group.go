@@ -95,6 +95,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) group {
 	for _, ing := range f.candidates(v, id) {
 		f.add(v, &g, id, ing)
 	}
+	g.leaving = append(g.leaving, vanished(v, id)...)
 	slices.SortFunc(g.members, func(a, b *member) int {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.ref.Namespace+"/"+a.ref.Name, b.ref.Namespace+"/"+b.ref.Name))
 	})
@@ -131,6 +132,11 @@ func (f *Frontend) candidates(v *cluster.View, id model.StackID) []*networkingv1
 		return cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress, Index: index, Value: value})
 	}
 	all := append(by(cluster.IngressByGroup, id.Name), by(cluster.IngressByFinalizer, naming.Finalizer(id))...)
+	for _, ref := range v.Left(naming.Finalizer(id)) {
+		if ing, ok := cluster.Get[*networkingv1.Ingress](v, ref.Kind, ref.Namespace, ref.Name); ok {
+			all = append(all, ing)
+		}
+	}
 	for _, p := range cluster.List[*v1beta1.IngressClassParams](v, cluster.Query{Kind: cluster.KindIngressClassParams, Index: cluster.ParamsByGroup, Value: id.Name}) {
 		for _, c := range cluster.List[*networkingv1.IngressClass](v, cluster.Query{Kind: cluster.KindIngressClass, Index: cluster.ClassByParams, Value: p.Name}) {
 			all = append(all, by(cluster.IngressByClass, c.Name)...)
@@ -143,11 +149,28 @@ func (f *Frontend) candidates(v *cluster.View, id model.StackID) []*networkingv1
 	return slices.CompactFunc(all, func(a, b *networkingv1.Ingress) bool { return refOf(a) == refOf(b) })
 }
 
+// vanished are Ingresses that had left the stack, or were being deleted, and are gone.
+func vanished(v *cluster.View, id model.StackID) []model.Member {
+	finalizer := naming.Finalizer(id)
+	var out []model.Member
+	for _, ref := range v.Left(finalizer) {
+		if of, ok := stackOf(finalizer, ref.Namespace, ref.Name); !ok || of != id {
+			continue
+		}
+		if _, there := cluster.Get[*networkingv1.Ingress](v, ref.Kind, ref.Namespace, ref.Name); !there {
+			r := finding.Ref{Kind: string(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
+			out = append(out, model.Member{Ref: r, Finalizer: finalizer, Deleting: true})
+		}
+	}
+	return out
+}
+
 // add sorts one candidate in: a member, one that leaves, or unrelated.
 func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *networkingv1.Ingress) {
 	finalizer := naming.Finalizer(id)
-	claimed := slices.Contains(ing.Finalizers, finalizer)
-	leave := model.Member{Ref: refOf(ing), Finalizer: finalizer, Claimed: true, Deleting: ing.DeletionTimestamp != nil}
+	carries := slices.Contains(ing.Finalizers, finalizer)
+	claimed := carries || slices.Contains(v.LeftBy(cluster.RefOf(ing)), finalizer)
+	leave := model.Member{Ref: refOf(ing), Finalizer: finalizer, Claimed: carries, Deleting: ing.DeletionTimestamp != nil}
 	if ing.DeletionTimestamp != nil {
 		if claimed {
 			g.leaving = append(g.leaving, leave)
@@ -173,7 +196,7 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 		m.blocked, m.lost, m.classMissing = true, true, p.fault.Reason == finding.IngressClassInvalid
 		g.former = append(g.former, m)
 	case p.fault != nil:
-		if id == implicit(ing) && len(claimedBy(ing)) == 0 {
+		if id == implicit(ing) && len(claimedBy(v, ing)) == 0 {
 			g.found.Add(*p.fault)
 			g.astray = true
 		}

@@ -25,7 +25,7 @@ func (f *Frontend) massRemoval(v *cluster.View, ing *networkingv1.Ingress) *find
 	}
 	turned := 0
 	for _, o := range f.sameClass(v, ing) {
-		if o.DeletionTimestamp != nil || len(claimedBy(o)) == 0 || f.turnedByEdit(v, o) {
+		if o.DeletionTimestamp != nil || len(claimedBy(v, o)) == 0 || f.turnedByEdit(v, o) {
 			continue
 		}
 		if c := f.classify(v, o); c.fault == nil && !c.managed {

@@ -29,7 +29,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	var out []cluster.Patch
 	for _, x := range o.Findings.Sorted() {
 		// What is only waited for is news when something has moved.
-		if e, ok := eventOf(x, o.Stack.Leaving); ok && (e.Warning || o.Changed) {
+		if e, ok := eventOf(x, o.Stack.Leaving); ok && (e.Warning || e.Once || o.Changed) {
 			out = append(out, e)
 		}
 	}
@@ -77,6 +77,8 @@ func eventOf(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 		}
 	case finding.WaitingForTargets:
 		e.Warning, e.Reason = false, string(x.Reason)
+	case finding.WaitingToDelete:
+		e.Warning, e.Once, e.Reason = false, true, string(x.Reason)
 	case finding.CertificatePending:
 		e.Reason = string(x.Reason)
 	default:

@@ -179,7 +179,7 @@ func (t *translation) redirects(l model.Listener) bool { return t.redirect.Set &
 // othersLive says whether an Ingress outside the stack may still need the shared backend group.
 func (f *Frontend) othersLive(v *cluster.View, id model.StackID) bool {
 	for _, ing := range cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress}) {
-		if ing.DeletionTimestamp == nil && slices.ContainsFunc(claimedBy(ing), func(o model.StackID) bool { return o != id }) {
+		if ing.DeletionTimestamp == nil && slices.ContainsFunc(claimedBy(v, ing), func(o model.StackID) bool { return o != id }) {
 			return true
 		}
 	}

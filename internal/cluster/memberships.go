@@ -1,0 +1,261 @@
+package cluster
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Memberships remember which finalizers of stacks Ingresses carry. `kubectl replace` with a manifest
+// that names none takes them off, and with them all that the cluster tells of the load balancer that an
+// Ingress was part of. An Ingress has left a stack if its finalizer was taken off by somebody else than
+// this process. Memberships are safe for concurrent use.
+type Memberships struct {
+	mu sync.Mutex
+	of map[Ref]map[string]membership // by Ingress and finalizer
+	// left are the Ingresses that have left, by finalizer.
+	left map[string]map[Ref]struct{}
+	// news reports that Text differs from what was stored last, and urgent that a process which ends now
+	// must have stored it.
+	news, urgent bool
+}
+
+type membership int
+
+const (
+	carried   membership = iota // the Ingress carries the finalizer
+	releasing                   // this process takes the finalizer off
+	left                        // somebody else has taken it off
+)
+
+// NewMemberships returns an empty memory.
+func NewMemberships() *Memberships {
+	return &Memberships{of: map[Ref]map[string]membership{}, left: map[string]map[Ref]struct{}{}}
+}
+
+// Saw takes an event up: old is nil for an object that appeared, new for one that is gone. Events of an
+// object must come in their order.
+func (m *Memberships) Saw(old, new Object) {
+	obj := new
+	if obj == nil {
+		obj = old
+	}
+	if k, _ := KindOf(obj); k != KindIngress {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ref := RefOf(obj)
+	if new == nil {
+		m.deleted(ref, old)
+		return
+	}
+	carries := IndexValues(KindIngress, IngressByFinalizer, new)
+	for _, f := range carries {
+		if is, known := m.of[ref][f]; !known || is == left {
+			m.set(ref, f, carried)
+		}
+	}
+	for f, is := range m.of[ref] {
+		switch {
+		case slices.Contains(carries, f):
+		case is == releasing:
+			m.drop(ref, f)
+		case is == carried:
+			m.set(ref, f, left)
+			m.urgent = true
+		}
+	}
+}
+
+// deleted notes that an Ingress is gone. One whose finalizer was there until the end, and which was not
+// being deleted, is not believed to be gone by anybody's will: a restored or incomplete cluster looks
+// the same.
+func (m *Memberships) deleted(ref Ref, old Object) {
+	for f, is := range m.of[ref] {
+		switch {
+		case is == carried && old.GetDeletionTimestamp() != nil:
+			m.set(ref, f, left)
+			m.urgent = true
+		case is != left:
+			m.drop(ref, f)
+		}
+	}
+}
+
+// Claimed notes that this process has put a finalizer on an Ingress.
+func (m *Memberships) Claimed(ref Ref, finalizer string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if is, known := m.of[ref][finalizer]; !known || is != carried {
+		m.set(ref, finalizer, carried)
+	}
+	m.urgent = m.news // the event may have come first
+}
+
+// Releasing notes that this process is about to take a finalizer off, so that the event which follows
+// is not taken for somebody else's edit.
+func (m *Memberships) Releasing(ref Ref, finalizer string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if is, known := m.of[ref][finalizer]; known && is == carried {
+		m.of[ref][finalizer] = releasing
+	}
+}
+
+// Released notes whether the finalizer is off. Nothing is remembered of a stack that an Ingress had left.
+func (m *Memberships) Released(ref Ref, finalizer string, off bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch is, known := m.of[ref][finalizer]; {
+	case !known:
+	case off && is == left:
+		m.drop(ref, finalizer)
+	case !off && is == releasing:
+		m.of[ref][finalizer] = carried
+	}
+}
+
+// Left returns the Ingresses that have left a finalizer's stack, in order.
+func (m *Memberships) Left(finalizer string) []Ref {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(m.left[finalizer]), compareRefs)
+}
+
+// LeftBy returns the finalizers of the stacks that an Ingress has left, in order.
+func (m *Memberships) LeftBy(ref Ref) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []string
+	for f, is := range m.of[ref] {
+		if is == left {
+			out = append(out, f)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Begin takes up what an earlier process has stored, compared with the Ingresses that there are now. It
+// returns the Ingresses that have left a stack and are gone: no event will come of them. What the earlier
+// process saw carried and is gone without a trace is forgotten, as somebody may have taken the finalizer
+// off to keep the load balancer. watched reports whether the Ingresses of a namespace are seen at all.
+func (m *Memberships) Begin(text string, watched func(namespace string) bool, now []Object) (gone []Ref) {
+	m.mu.Lock()
+	stored := parseMemberships(text)
+	is := map[Ref]bool{}
+	for _, obj := range now {
+		is[RefOf(obj)] = true
+	}
+	for ref, fs := range stored {
+		for f, s := range fs {
+			if watched(ref.Namespace) && (is[ref] || s == left) {
+				m.set(ref, f, s)
+			}
+		}
+		if len(m.of[ref]) > 0 && !is[ref] {
+			gone = append(gone, ref)
+		}
+	}
+	m.mu.Unlock()
+	for _, obj := range now {
+		m.Saw(nil, obj)
+	}
+	slices.SortFunc(gone, compareRefs)
+	return gone
+}
+
+// Text is what is to be stored, and whether it differs from what was stored last. What does not fit into
+// one object is left out, from the end; what has left comes first.
+func (m *Memberships) Text() (text string, news bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.text(), m.news
+}
+
+func (m *Memberships) text() string {
+	var b strings.Builder
+	for _, which := range []membership{left, carried, releasing} {
+		for _, ref := range slices.SortedFunc(maps.Keys(m.of), compareRefs) {
+			for _, f := range slices.Sorted(maps.Keys(m.of[ref])) {
+				line := ref.Namespace + "/" + ref.Name + " " + f
+				if which == left {
+					line += " left"
+				}
+				if m.of[ref][f] == which && b.Len()+len(line) < maxMemberships {
+					b.WriteString(line + "\n")
+				}
+			}
+		}
+	}
+	return b.String()
+}
+
+// maxMemberships keeps below what Kubernetes takes for one object, 1 MiB.
+const maxMemberships = 900 << 10
+
+// Urgent reports whether there is something to store that is not known to anybody else.
+func (m *Memberships) Urgent() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.urgent
+}
+
+// Stored notes that a text was stored.
+func (m *Memberships) Stored(text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.news = m.text() != text
+	m.urgent = m.urgent && m.news
+}
+
+func parseMemberships(text string) map[Ref]map[string]membership {
+	out := map[Ref]map[string]membership{}
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) != 2 && !(len(f) == 3 && f[2] == "left") {
+			continue
+		}
+		namespace, name, ok := strings.Cut(f[0], "/")
+		if !ok {
+			continue
+		}
+		ref := Ref{Kind: KindIngress, Namespace: namespace, Name: name}
+		if out[ref] == nil {
+			out[ref] = map[string]membership{}
+		}
+		out[ref][f[1]] = carried
+		if len(f) == 3 {
+			out[ref][f[1]] = left
+		}
+	}
+	return out
+}
+
+func (m *Memberships) set(ref Ref, finalizer string, to membership) {
+	if m.of[ref] == nil {
+		m.of[ref] = map[string]membership{}
+	}
+	m.of[ref][finalizer], m.news = to, true
+	if to != left {
+		remove(m.left, finalizer, ref)
+		return
+	}
+	add(m.left, finalizer, ref)
+}
+
+func (m *Memberships) drop(ref Ref, finalizer string) {
+	delete(m.of[ref], finalizer)
+	if len(m.of[ref]) == 0 {
+		delete(m.of, ref)
+	}
+	remove(m.left, finalizer, ref)
+	m.news = true
+}
+
+func compareRefs(a, b Ref) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}

@@ -1,0 +1,148 @@
+package cluster_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+const groupA = "group.ingress.k8s.aws/a"
+
+var webRef = cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}
+
+func with(finalizers ...string) *networkingv1.Ingress {
+	return &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Finalizers: finalizers}}
+}
+
+func deleting(finalizers ...string) *networkingv1.Ingress {
+	ing := with(finalizers...)
+	ing.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	return ing
+}
+
+func TestWhoHasLeftAStack(t *testing.T) {
+	cases := map[string]struct {
+		do   func(m *cluster.Memberships)
+		left bool
+	}{
+		"nothing happened": {func(m *cluster.Memberships) { m.Saw(nil, with(groupA)) }, false},
+		"replaced without finalizers": {func(m *cluster.Memberships) {
+			m.Saw(nil, with(groupA))
+			m.Saw(with(groupA), with())
+		}, true},
+		"claimed again": {func(m *cluster.Memberships) {
+			m.Saw(nil, with(groupA))
+			m.Saw(with(groupA), with())
+			m.Claimed(webRef, groupA)
+			m.Saw(with(), with(groupA))
+		}, false},
+		"claimed, and replaced before the event came": {func(m *cluster.Memberships) {
+			m.Saw(nil, with())
+			m.Claimed(webRef, groupA)
+			m.Saw(with(), with())
+		}, true},
+		"released by this process": {func(m *cluster.Memberships) {
+			m.Saw(nil, with(groupA))
+			m.Releasing(webRef, groupA)
+			m.Released(webRef, groupA, true)
+			m.Saw(with(groupA), with())
+		}, false},
+		"released, and the event came first": {func(m *cluster.Memberships) {
+			m.Saw(nil, with(groupA))
+			m.Releasing(webRef, groupA)
+			m.Saw(with(groupA), with())
+			m.Released(webRef, groupA, true)
+		}, false},
+		"a release that failed, and then an edit": {func(m *cluster.Memberships) {
+			m.Saw(nil, with(groupA))
+			m.Releasing(webRef, groupA)
+			m.Released(webRef, groupA, false)
+			m.Saw(with(groupA), with())
+		}, true},
+		"another event during a release": {func(m *cluster.Memberships) {
+			m.Saw(nil, with(groupA))
+			m.Releasing(webRef, groupA)
+			m.Saw(with(groupA), with(groupA))
+			m.Released(webRef, groupA, true)
+			m.Saw(with(groupA), with())
+		}, false},
+		"gone after the finalizer": {func(m *cluster.Memberships) {
+			m.Saw(nil, with(groupA))
+			m.Saw(with(groupA), with())
+			m.Saw(with(), nil)
+		}, true},
+		"the finalizer was taken off during deletion": {func(m *cluster.Memberships) {
+			m.Saw(nil, with(groupA))
+			m.Saw(with(groupA), deleting(groupA))
+			m.Saw(deleting(groupA), nil)
+		}, true},
+		"gone without a trace": {func(m *cluster.Memberships) {
+			m.Saw(nil, with(groupA))
+			m.Saw(with(groupA), nil)
+		}, false},
+		"nothing is left of the stack": {func(m *cluster.Memberships) {
+			m.Saw(nil, with(groupA))
+			m.Saw(with(groupA), with())
+			m.Releasing(webRef, groupA)
+			m.Released(webRef, groupA, true)
+		}, false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			m := cluster.NewMemberships()
+			c.do(m)
+			if got := len(m.Left(groupA)) > 0; got != c.left {
+				t.Errorf("left: %v, want %v", got, c.left)
+			}
+			if got := len(m.LeftBy(webRef)) > 0; got != c.left {
+				t.Errorf("left by the Ingress: %v, want %v", got, c.left)
+			}
+		})
+	}
+}
+
+func TestMembershipsSurviveAsText(t *testing.T) {
+	const stored = "shop/web " + groupA + "\nshop/other ingress.k8s.aws/resources\nshop/gone ingress.k8s.aws/resources left\n" +
+		"far/gone ingress.k8s.aws/resources left\nno line\n\n"
+	m := cluster.NewMemberships()
+	watched := func(namespace string) bool { return namespace == "shop" }
+	gone := m.Begin(stored, watched, []cluster.Object{with()})
+	if diff := cmp.Diff([]cluster.Ref{{Kind: cluster.KindIngress, Namespace: "shop", Name: "gone"}}, gone); diff != "" {
+		t.Errorf("gone (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]cluster.Ref{webRef}, m.Left(groupA)); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+	text, news := m.Text()
+	want := "shop/gone ingress.k8s.aws/resources left\nshop/web " + groupA + " left\n"
+	if text != want || !news || !m.Urgent() {
+		t.Errorf("got %q, news %v, urgent %v, want %q", text, news, m.Urgent(), want)
+	}
+	m.Stored(text)
+	if _, news := m.Text(); news || m.Urgent() {
+		t.Error("what was stored is to be stored again")
+	}
+}
+
+func TestMembershipsFitIntoOneObject(t *testing.T) {
+	m := cluster.NewMemberships()
+	ing := with(groupA)
+	ing.Name = strings.Repeat("x", 250)
+	for i := range 5000 {
+		ing := ing.DeepCopy()
+		ing.Name += string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/26/26))
+		m.Saw(nil, ing)
+	}
+	m.Saw(nil, with(groupA))
+	m.Saw(with(groupA), with())
+	text, _ := m.Text()
+	if len(text) > 1<<20 || !strings.HasPrefix(text, "shop/web ") {
+		t.Errorf("%d bytes, beginning %.40q", len(text), text)
+	}
+}

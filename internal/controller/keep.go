@@ -1,0 +1,49 @@
+package controller
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
+	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// keep stores the book, and what Ingresses are part of, while this process leads. Without a namespace,
+// which a process outside of a cluster that elects no leader may not have, nothing is kept.
+func keep(s Setup, mgr manager.Manager, live client.Client, source *kube.Source, cl *kube.Cluster, book *checkpoint.Book,
+	fence func() error, line *Line[model.StackID]) error {
+	log := s.Log.WithName("checkpoints")
+	namespace, err := kube.LeaseNamespace(s.Config.Election.Namespace)
+	if err != nil {
+		log.V(1).Info("checkpoints are not kept", "reason", err.Error())
+		return nil
+	}
+	api := kube.Live{Client: live}
+	c := &Checkpoints{Book: book, Fence: fence, Log: log, Store: kube.Checkpoints{API: api, Namespace: namespace}}
+	m := &Memberships{
+		Memory: cl.Members, Fence: fence, Log: log,
+		Store: kube.Checkpoints{API: api, Namespace: namespace, Name: kube.MembershipsName},
+	}
+	cl.Keep = m.Keep
+	only := s.Config.Kubernetes.WatchNamespace
+	var gone []cluster.Ref
+	line.Prepare = func(ctx context.Context) {
+		c.Load(ctx)
+		now, err := source.List(cluster.Query{Kind: cluster.KindIngress})
+		if err != nil {
+			log.Error(err, "failed to list Ingresses")
+			return
+		}
+		gone = m.Load(ctx, now, func(namespace string) bool { return only == "" || namespace == only })
+	}
+	line.Also = func() []model.StackID { return ingress.Left(cl.View(), gone) }
+	if err := mgr.Add(c); err != nil {
+		return err
+	}
+	return mgr.Add(m)
+}
