@@ -32,10 +32,17 @@ type Annotation struct {
 type Event struct {
 	Ref     Ref
 	Warning bool
+	// Fault tells a warning about what is held, refused or lost from advice.
+	Fault   bool
 	Reason  string
 	Message string
 }
 
+// Lasting says that the warnings it comes with, and no others, last of what Of names, such as a stack.
+// Their events are raised until the next patches about it.
+type Lasting struct{ Of string }
+
+func (Lasting) patch()       {}
 func (IngressStatus) patch() {}
 func (Annotation) patch()    {}
 func (Event) patch()         {}
