@@ -118,7 +118,7 @@ func (s *stacks) viewed(id model.StackID, v *cluster.View) {
 func (s *stacks) run(ctx context.Context, id model.StackID) (Next, error) {
 	s.metrics.talkers.ran(controllerOf(id.Kind), id.Namespace, id.Name)
 	out, err := s.engine.Reconcile(ctx, id)
-	if err == nil {
+	if err == nil || len(out.Findings) > 0 {
 		s.metrics.findings.set(id, out.Findings)
 	}
 	s.mu.Lock()
