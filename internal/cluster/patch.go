@@ -32,12 +32,19 @@ type Annotation struct {
 type Event struct {
 	Ref     Ref
 	Warning bool
+	// Fault tells a warning about what is held, refused or lost from advice.
+	Fault bool
 	// Once reports that the event is no news when it comes again, although it is no warning.
 	Once    bool
 	Reason  string
 	Message string
 }
 
+// Lasting says that the warnings it comes with, and no others, last of what Of names, such as a stack.
+// Their events are raised until the next patches about it.
+type Lasting struct{ Of string }
+
+func (Lasting) patch()       {}
 func (IngressStatus) patch() {}
 func (Annotation) patch()    {}
 func (Event) patch()         {}

@@ -30,8 +30,8 @@ type Config struct {
 	// Phase is told how long a phase of a run took, and within Applying, each step: claim, release, or
 	// its kind of resource.
 	Phase func(kind model.Kind, phase string, took time.Duration)
-	// Stepped is told of each step that was carried out, with its error. Nil to ignore.
-	Stepped func(id model.StackID, s plan.Step, r plan.Result, err error)
+	// Stepped is called after each step that was carried out, with an Err if it failed. Nil to ignore.
+	Stepped func(id model.StackID, r plan.Result, s FailedStep)
 	// Checkpoints put off the first look at stacks that did not change. Nil: all are looked at.
 	Checkpoints Checkpoints
 	// Secrets remember the client secrets that AWS was given. Nil: a change of one is carried out
@@ -315,7 +315,7 @@ func (e *Engine) trouble(stack model.Stack, err error) finding.List {
 	for _, m := range append(slices.Clone(stack.Members), stack.Leaving...) {
 		f := FailedStep{Step: plan.Step{Blames: []finding.Ref{m.Ref}}, Class: class, Err: err}
 		reason, fix := reasonOf(f)
-		out.Add(finding.Finding{Object: m.Ref, Reason: reason, Severity: finding.Error, Message: err.Error(), Fix: fix})
+		out.Add(finding.Finding{Object: m.Ref, Reason: reason, Severity: finding.Error, Message: Plainly(err), Fix: fix})
 	}
 	return out
 }
@@ -337,13 +337,12 @@ func (e *Engine) report(ctx context.Context, v *cluster.View, out Outcome) error
 		return err
 	}
 	patches := f.Report(v, out)
-	if len(patches) == 0 {
-		return nil
+	if len(patches) > 0 {
+		if err := e.fence(); err != nil {
+			return err
+		}
 	}
-	if err := e.fence(); err != nil {
-		return err
-	}
-	if err := e.Cluster.Write(ctx, patches); err != nil {
+	if err := e.Cluster.Write(ctx, append(patches, cluster.Lasting{Of: out.ID.String()})); err != nil {
 		return fmt.Errorf("report %s: %w", out.ID, err)
 	}
 	return nil
