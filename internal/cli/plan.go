@@ -14,7 +14,7 @@ import (
 func newPlan(env Environment) *cobra.Command {
 	d := &drafting{env: env}
 	cmd := &cobra.Command{
-		Use: "plan", Short: "Show what the controller would change in AWS, and change nothing", Args: cobra.NoArgs,
+		Use: "plan", Short: "Show what the controller would change in AWS, and change nothing", Args: noArguments,
 		Long: "plan reads Kubernetes objects from files or from a cluster, and AWS as it is, and prints the steps\n" +
 			"that the controller would take. With -o json it prints what each load balancer becomes by them, in the\n" +
 			"form of the annotation that feature gate IngressPlanAnnotation switches on. It takes the controller's\n" +
@@ -30,7 +30,7 @@ func newPlan(env Environment) *cobra.Command {
 		case "json":
 			show, notes = showDocument, cmd.ErrOrStderr()
 		default:
-			return usageError{fmt.Errorf("--output %q: it is text or json", *output)}
+			return usageError{fmt.Errorf("--output %q is neither text nor json; %s", *output, seeHelp(cmd)), exitFailed}
 		}
 		store, err := d.read(cmd.Context(), cmd.InOrStdin(), notes)
 		if err != nil {

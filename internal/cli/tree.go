@@ -15,7 +15,7 @@ import (
 func newTree(env Environment) *cobra.Command {
 	d := &drafting{env: env}
 	cmd := &cobra.Command{
-		Use: "tree", Short: "Show load balancers with listeners, rules and target groups, and where each comes from", Args: cobra.NoArgs,
+		Use: "tree", Short: "Show load balancers with listeners, rules and target groups, and where each comes from", Args: noArguments,
 	}
 	d.bind(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
