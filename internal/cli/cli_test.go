@@ -37,11 +37,11 @@ func TestExitCodes(t *testing.T) {
 		"help of a command":      {[]string{"help", "plan"}, 0, ""},
 		"unknown output":         {[]string{"plan", "-o", "xml"}, 1, `--output "xml" is neither text nor json`},
 		"bad throttle table":     {[]string{"--cluster-name=c", "--aws-api-throttle=x"}, 1, "--aws-api-throttle"},
-		"no cluster to reach":    {[]string{"--cluster-name=c"}, 1, "--kubeconfig is needed"},
+		"no cluster to reach":    {[]string{"--cluster-name=c"}, 1, "no cluster"},
 		"no such kubeconfig":     {[]string{"--cluster-name=c", "--kubeconfig=testdata/none"}, 1, "testdata/none"},
 		"version":                {[]string{"version"}, 0, ""},
 		"flags of a command":     {[]string{"plan", "--bogus"}, 1, `unknown flag: --bogus; run "fulcrum plan --help"`},
-		"plan of nothing":        {[]string{"plan", "--cluster-name=c"}, 1, "give objects with -f"},
+		"plan of nothing":        {[]string{"plan", "--cluster-name=c"}, 1, "give objects with -f or a cluster"},
 		"plan of a missing file": {[]string{"plan", "--cluster-name=c", "-f", "testdata/none"}, 1, "testdata/none"},
 		"explain nonsense":       {[]string{"explain", "Nonsense"}, 1, "unknown reason \"Nonsense\""},
 	}

@@ -32,7 +32,7 @@ func newPlan(env Environment) *cobra.Command {
 		default:
 			return usageError{fmt.Errorf("--output %q is neither text nor json; %s", *output, seeHelp(cmd)), exitFailed}
 		}
-		store, err := d.read(cmd.Context(), cmd.InOrStdin(), notes)
+		store, err := d.objects(cmd.Context(), cmd.InOrStdin(), notes)
 		if err != nil {
 			return err
 		}

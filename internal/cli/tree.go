@@ -20,7 +20,7 @@ func newTree(env Environment) *cobra.Command {
 	d.bind(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		out := cmd.OutOrStdout()
-		store, err := d.read(cmd.Context(), cmd.InOrStdin(), out)
+		store, err := d.objects(cmd.Context(), cmd.InOrStdin(), out)
 		if err != nil {
 			return err
 		}
