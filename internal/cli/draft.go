@@ -30,6 +30,8 @@ type drafting struct {
 	filesOnly bool
 	// observed and record name files with recorded answers of AWS, to read and to write.
 	observed, record string
+	// aws remembers what was asked.
+	aws *recorder
 }
 
 // bind registers the controller's flags, since they decide what it would do, and where objects are
@@ -53,7 +55,8 @@ func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(*e
 	if err != nil {
 		return err
 	}
-	rec := &recorder{Cloud: aws, answers: map[model.StackID]observed.Stack{}}
+	rec := &recorder{Cloud: aws, answers: map[model.StackID]observed.Stack{}, asked: map[model.StackID][]model.Question{}}
+	d.aws = rec
 	frontends := controller.Frontends(d.cfg)
 	eng := engine.New(engine.Config{
 		Cloud: rec, Cluster: kube.New(store, kube.InMemory{Store: store}, time.Now),
@@ -71,6 +74,15 @@ func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(*e
 		}
 	}
 	return d.save(vpc, ids, rec.answers)
+}
+
+// askMore observes a stack once more, with more questions than its plan has.
+func (d *drafting) askMore(ctx context.Context, id model.StackID, more []model.Question) (observed.Stack, error) {
+	have, err := d.aws.Observe(ctx, id, append(slices.Clone(d.aws.asked[id]), more...))
+	if err != nil {
+		return have, cloud.Explain(err)
+	}
+	return have, nil
 }
 
 var errReadOnly = errors.New("this command changes nothing")
@@ -97,11 +109,15 @@ func (d *drafting) cloudConfig() (cloud.Config, error) {
 	cc, err := cloudConfig(d.cfg, d.env)
 	cc.Fence = func() error { return errReadOnly }
 	cc.AttemptTimeout, cc.CallTimeout = answerWithin, 2*answerWithin
+	cc.MaxWait = longestTurn
 	if d.cfg.AWS.MaxRetries == config.Default().AWS.MaxRetries {
 		cc.MaxAttempts = 3
 	}
 	return cc, err
 }
+
+// longestTurn is how long a call may wait for its turn by the limits that the controller keeps too.
+const longestTurn = time.Minute
 
 func (d *drafting) load() (engine.Cloud, string, error) {
 	data, err := os.ReadFile(d.observed)

@@ -28,6 +28,12 @@ func aws(t *testing.T) (*emulator.Emulator, []string) {
 		t.Fatal(err)
 	}
 	other(em)
+	return em, flagsOf(t, em, seeded.VPC)
+}
+
+// flagsOf puts an emulator on an address, and returns the flags that lead to it.
+func flagsOf(t *testing.T, em *emulator.Emulator, vpc string) []string {
+	t.Helper()
 	url := serve(t, em)
 	t.Setenv("AWS_ACCESS_KEY_ID", rig.AccessKey)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
@@ -40,7 +46,7 @@ func aws(t *testing.T) (*emulator.Emulator, []string) {
 		endpoints = append(endpoints, s+"="+url)
 	}
 	em.Calls().Reset()
-	return em, []string{"--cluster-name=" + rig.ClusterName, "--aws-region=" + rig.Region, "--aws-vpc-id=" + seeded.VPC,
+	return []string{"--cluster-name=" + rig.ClusterName, "--aws-region=" + rig.Region, "--aws-vpc-id=" + vpc,
 		"--aws-api-endpoints=" + strings.Join(endpoints, ",")}
 }
 

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -156,6 +159,7 @@ func (d *drafting) readCluster(ctx context.Context, store *cluster.Memory, notes
 func apply(store *cluster.Memory, files []fromFile, notes io.Writer) error {
 	seen := map[cluster.Ref]string{}
 	var born []*corev1.Service
+	var examples []string
 	for _, f := range files {
 		ref := cluster.RefOf(f.Object)
 		if first, twice := seen[ref]; twice {
@@ -175,13 +179,33 @@ func apply(store *cluster.Memory, files []fromFile, notes io.Writer) error {
 				keepNodePorts(svc, cur.(*corev1.Service))
 			}
 		} else if isService {
+			if svc.UID == "" {
+				svc.UID = exampleUID(ref)
+				examples = append(examples, ref.Namespace+"/"+ref.Name)
+			}
 			born = append(born, svc)
 		}
 		if err := store.Apply(f.Object); err != nil {
 			return fmt.Errorf("%s: %w", f.file, err)
 		}
 	}
-	return exampleNodePorts(store, born, notes)
+	ported, err := exampleNodePorts(store, born)
+	if err != nil {
+		return err
+	}
+	examples = append(examples, ported...)
+	slices.Sort(examples)
+	if examples = slices.Compact(examples); len(examples) > 0 {
+		fmt.Fprintf(notes, "# these Services do not exist yet: %s; their node ports, and the names of their target groups, are examples\n", few(examples))
+	}
+	return nil
+}
+
+// exampleUID stands for the one that the API server will give, of which the names of target groups are
+// made. It is the same for the same Service.
+func exampleUID(ref cluster.Ref) types.UID {
+	sum := sha256.Sum256([]byte(ref.String()))
+	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%x", sum[:6]))
 }
 
 // keepNodePorts gives the ports of a Service the node ports that the API server has chosen.
@@ -200,8 +224,8 @@ func keepNodePorts(s, live *corev1.Service) {
 const firstNodePort, lastNodePort = 30000, 32767
 
 // exampleNodePorts gives Services that do not exist yet node ports, which the API server chooses when
-// it creates them: without one no target group of instances can be planned.
-func exampleNodePorts(store *cluster.Memory, born []*corev1.Service, notes io.Writer) error {
+// it creates them: without one no target group of instances can be planned. It returns their names.
+func exampleNodePorts(store *cluster.Memory, born []*corev1.Service) ([]string, error) {
 	taken := map[int32]bool{}
 	for _, o := range store.All(cluster.KindService) {
 		for _, p := range o.(*corev1.Service).Spec.Ports {
@@ -210,31 +234,30 @@ func exampleNodePorts(store *cluster.Memory, born []*corev1.Service, notes io.Wr
 	}
 	var names []string
 	next := int32(firstNodePort)
+	slices.SortFunc(born, func(a, b *corev1.Service) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	for _, s := range born {
-		example := s.UID == ""
-		if s.Spec.Type == corev1.ServiceTypeNodePort || s.Spec.Type == corev1.ServiceTypeLoadBalancer {
-			for i := range s.Spec.Ports {
-				p := &s.Spec.Ports[i]
-				for taken[next] && next < lastNodePort {
-					next++
-				}
-				if p.NodePort == 0 {
-					p.NodePort, taken[next], example = next, true, true
-				}
-			}
-		}
-		if !example {
+		if s.Spec.Type != corev1.ServiceTypeNodePort && s.Spec.Type != corev1.ServiceTypeLoadBalancer {
 			continue
 		}
-		names = append(names, s.Namespace+"/"+s.Name)
-		if err := store.Apply(s); err != nil {
-			return err
+		changed := false
+		for i := range s.Spec.Ports {
+			for taken[next] && next < lastNodePort {
+				next++
+			}
+			if p := &s.Spec.Ports[i]; p.NodePort == 0 {
+				p.NodePort, taken[next], changed = next, true, true
+			}
+		}
+		if changed {
+			names = append(names, s.Namespace+"/"+s.Name)
+			if err := store.Apply(s); err != nil {
+				return nil, err
+			}
 		}
 	}
-	if len(names) > 0 {
-		fmt.Fprintf(notes, "# these Services do not exist yet: %s; their node ports, and the names of their target groups, are examples\n", few(names))
-	}
-	return nil
+	return names, nil
 }
 
 // few joins texts, the first ten of many.

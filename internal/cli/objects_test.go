@@ -22,6 +22,12 @@ import (
 func filesIn(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
+	filesAt(t, dir, files)
+	return dir
+}
+
+func filesAt(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -31,7 +37,6 @@ func filesIn(t *testing.T, files map[string]string) string {
 			t.Fatal(err)
 		}
 	}
-	return dir
 }
 
 // with runs a command line with standard input and an environment.

@@ -78,17 +78,42 @@ func showSteps(w io.Writer, d engine.Draft) {
 
 func showSummary(w io.Writer, all planDocument) {
 	if len(all.Stacks) == 0 {
-		fmt.Fprintln(w, "no object belongs to a load balancer of this controller")
+		fmt.Fprintln(w, noStacks)
 		return
 	}
 	fmt.Fprintf(w, "plan: %s\n", all.Summary)
 	if all.Errors+all.Warnings > 0 {
-		fmt.Fprintf(w, "findings: %d errors, %d warnings; \"fulcrum explain REASON\" says more\n", all.Errors, all.Warnings)
+		fmt.Fprintf(w, "findings: %s, %s; \"fulcrum explain REASON\" says more\n", amount(all.Errors, "error"), amount(all.Warnings, "warning"))
 	}
 }
 
+// mostFindings are shown of one object.
+const mostFindings = 20
+
 func showFindings(w io.Writer, found finding.List) {
-	for _, f := range found.Sorted() {
-		fmt.Fprintf(w, "# %s\n", f)
+	count := map[finding.Ref]int{}
+	var last finding.Ref
+	more := func() {
+		if n := count[last] - mostFindings; n > 0 {
+			fmt.Fprintf(w, "# … and %s about %s\n", amount(n, "more finding"), last)
+		}
 	}
+	for _, f := range found.Sorted() {
+		if f.Object != last {
+			more()
+			last = f.Object
+		}
+		if count[last]++; count[last] <= mostFindings {
+			fmt.Fprintf(w, "# %s\n", f)
+		}
+	}
+	more()
+}
+
+// amount is a number of things, in words.
+func amount(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
 }

@@ -66,6 +66,11 @@ type fieldDocument struct {
 	To    string `json:"to,omitempty"`
 }
 
+// text is the change in one line.
+func (f fieldDocument) text() string {
+	return plan.Change{Path: f.Field, From: f.From, To: f.To}.String()
+}
+
 // add takes a draft up.
 func (all *planDocument) add(e *engine.Engine, d engine.Draft) {
 	s := planStack{

@@ -23,7 +23,7 @@ type Environment struct {
 // Run carries a command line out and returns the exit code.
 func Run(ctx context.Context, env Environment) int {
 	root := newRoot(env)
-	root.SetArgs(env.Args)
+	root.SetArgs(append([]string{}, env.Args...)) // cobra takes nil for the arguments of the process
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
