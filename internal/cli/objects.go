@@ -115,11 +115,13 @@ func (d *drafting) readCluster(ctx context.Context, store *cluster.Memory, notes
 		return nil
 	}
 	rc, err := restConfig(d.cfg.Kubernetes.Kubeconfig, d.env)
-	if errors.Is(err, errNoCluster) && len(d.files) > 0 {
+	switch {
+	case errors.Is(err, errNoCluster) && len(d.files) > 0:
 		return nil
-	}
-	if err != nil {
+	case errors.Is(err, errNoCluster):
 		return fmt.Errorf("%w; give objects with -f or a cluster with --kubeconfig or KUBECONFIG", err)
+	case err != nil:
+		return err
 	}
 	if err := reachable(ctx, rc); err != nil {
 		if len(d.files) > 0 {
