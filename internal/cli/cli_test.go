@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -77,5 +78,20 @@ func TestExplainKnowsEveryReason(t *testing.T) {
 		if code != 0 || !strings.Contains(out, r.WayOut) {
 			t.Errorf("explain %s: exit %d, %s", r.Reason, code, out)
 		}
+	}
+}
+
+// One object cannot fill the screen and so hide what is said of others.
+func TestFindingsOfOneObjectAreBounded(t *testing.T) {
+	var found finding.List
+	for i := range 1000 {
+		found.Add(finding.Finding{Object: finding.Ref{Kind: "Ingress", Namespace: "a", Name: "loud"}, Reason: finding.AnnotationInvalid, Message: strconv.Itoa(i)})
+	}
+	found.Add(finding.Finding{Object: finding.Ref{Kind: "Ingress", Namespace: "b", Name: "quiet"}, Reason: finding.AnnotationInvalid, Message: "once"})
+	var out strings.Builder
+	showFindings(&out, found)
+	text := out.String()
+	if n := strings.Count(text, "\n"); n != mostFindings+2 || !strings.Contains(text, "and 800 more findings about Ingress a/loud, which -o json shows") || !strings.Contains(text, "b/quiet: once") {
+		t.Errorf("%d lines: %.300s", n, text)
 	}
 }

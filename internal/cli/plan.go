@@ -88,14 +88,14 @@ func showSummary(w io.Writer, all planDocument) {
 }
 
 // mostFindings are shown of one object.
-const mostFindings = 20
+const mostFindings = 200
 
 func showFindings(w io.Writer, found finding.List) {
 	count := map[finding.Ref]int{}
 	var last finding.Ref
 	more := func() {
 		if n := count[last] - mostFindings; n > 0 {
-			fmt.Fprintf(w, "# … and %s about %s\n", amount(n, "more finding"), last)
+			fmt.Fprintf(w, "# … and %s about %s, which -o json shows\n", amount(n, "more finding"), last)
 		}
 	}
 	for _, f := range found.Sorted() {
