@@ -36,6 +36,8 @@ func TestExitCodes(t *testing.T) {
 		"argument of a command":  {[]string{"plan", "web.yaml"}, 1, `"fulcrum plan" takes no argument, not "web.yaml"`},
 		"help of a mistake":      {[]string{"help", "paln"}, 1, `unknown command "paln"; did you mean "plan"?`},
 		"help of a command":      {[]string{"help", "plan"}, 0, ""},
+		"detailed, no plan":      {[]string{"plan", "--cluster-name=c", "--detailed-exitcode", "-f", "testdata/none"}, 1, "testdata/none"},
+		"detailed, wrong flag":   {[]string{"plan", "--detailed-exitcode", "--bogus"}, 1, "unknown flag: --bogus"},
 		"unknown output":         {[]string{"plan", "-o", "xml"}, 1, `--output "xml" is neither text nor json`},
 		"bad throttle table":     {[]string{"--cluster-name=c", "--aws-api-throttle=x"}, 1, "--aws-api-throttle"},
 		"no cluster to reach":    {[]string{"--cluster-name=c"}, 1, "no cluster"},

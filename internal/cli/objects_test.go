@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -349,5 +350,29 @@ func TestACommandWaitsForSeconds(t *testing.T) {
 	}
 	if cc, _ := cloudConfig(d.cfg, d.env); cc.CallTimeout != 0 {
 		t.Error("the controller waits for seconds")
+	}
+}
+
+// However many load balancers there are, tools read one document.
+func TestAPlanForToolsIsOneDocument(t *testing.T) {
+	_, flags := aws(t)
+	second := strings.Replace(ingressYAML, "name: web, namespace: shop", "name: other, namespace: shop", 1)
+	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML, second}, "---\n")
+	code, out, stderr := with(t, text, nil, slices.Concat([]string{"plan", "-o", "json", "--detailed-exitcode", "-f", "-"}, flags)...)
+	var doc planDocument
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 2 {
+		t.Fatalf("exit %d, %v: %s", code, err, stderr)
+	}
+	if len(doc.Stacks) != 2 || doc.Summary != doc.Stacks[0].Summary.Add(doc.Stacks[1].Summary) || doc.Summary.Create == 0 {
+		t.Errorf("%+v", doc.Summary)
+	}
+	for _, s := range doc.Stacks {
+		if len(s.Steps) == 0 || s.Result == nil || s.Steps[0].Verb == "" {
+			t.Errorf("%s: %d steps", s.ID, len(s.Steps))
+		}
+	}
+	code, out, stderr = with(t, classYAML, nil, slices.Concat([]string{"plan", "-o", "json", "--detailed-exitcode", "-f", "-"}, flags)...)
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 || len(doc.Stacks) != 0 {
+		t.Errorf("exit %d, %v: %s%s", code, err, out, stderr)
 	}
 }

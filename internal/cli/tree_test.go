@@ -47,11 +47,28 @@ func TestCommandsShowWhatIsInAWS(t *testing.T) {
 		if err := json.Unmarshal([]byte(stdout), &doc); code != 0 || err != nil || len(doc.Stacks) != 1 {
 			t.Errorf("exit %d, %v: %s", code, err, stderr)
 		}
+		checkRecording(t, filepath.Dir(objects), flags, out)
 		if n := em.Calls().Mutating(); n > 0 {
 			t.Errorf("%d calls that change something", n)
 		}
 		return out
 	})
+}
+
+// checkRecording looks at the same without AWS: what tree has recorded is enough for both commands.
+func checkRecording(t *testing.T, dir string, flags []string, want []goldentest.File) {
+	t.Helper()
+	rec := filepath.Join(dir, "aws.json")
+	if code, _, stderr := run(t, append([]string{"tree", "--record", rec}, flags...)...); code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, w := range want {
+		command, _, _ := strings.Cut(w.Name, ".")
+		_, out, stderr := run(t, command, "--observed", rec, "-f", filepath.Join(dir, "objects.yaml"), "--cluster-name="+rig.ClusterName)
+		if !strings.HasPrefix(w.Text, out) || out == "" {
+			t.Errorf("%s of the recording differs: %s%s", command, stderr, out)
+		}
+	}
 }
 
 // made lets the controller make a load balancer for the objects of a case, changes it as the case
