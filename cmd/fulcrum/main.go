@@ -14,6 +14,6 @@ func main() {
 	// The first signal stops in order, the second at once.
 	ctx := signals.SetupSignalHandler()
 	os.Exit(cli.Run(ctx, cli.Environment{
-		Args: os.Args[1:], Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
+		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
 	}))
 }

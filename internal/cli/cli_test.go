@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -27,21 +28,34 @@ func TestExitCodes(t *testing.T) {
 		"unknown gate":           {[]string{"--feature-gates=Nothing=true"}, 2, "not known"},
 		"help":                   {[]string{"--help"}, 0, ""},
 		"invalid configuration":  {nil, 1, "--cluster-name must be given"},
-		"stray arguments":        {[]string{"what", "ever"}, 1, "--cluster-name must be given"},
+		"mistyped command":       {[]string{"paln", "--cluster-name=c"}, 1, `unknown command "paln"; nothing is started; did you mean "plan"? run "fulcrum --help"`},
+		"mistyped, with flags":   {[]string{"paln", "-f", "x", "--detailed-exitcode"}, 1, `did you mean "plan"?`},
+		"mistyped after flags":   {[]string{"--cluster-name=c", "tre"}, 1, `did you mean "tree"?`},
+		"no such command":        {[]string{"what", "ever"}, 1, `unknown command "what"; nothing is started; run "fulcrum --help"`},
+		"boolean with a space":   {[]string{"--cluster-name=c", "--enable-waf", "false"}, 1, "write a boolean flag as --flag=false"},
+		"argument of a command":  {[]string{"plan", "web.yaml"}, 1, `"fulcrum plan" takes no argument, not "web.yaml"`},
+		"help of a mistake":      {[]string{"help", "paln"}, 1, `unknown command "paln"; did you mean "plan"?`},
+		"help of a command":      {[]string{"help", "plan"}, 0, ""},
+		"detailed, no plan":      {[]string{"plan", "--cluster-name=c", "--detailed-exitcode", "-f", "testdata/none"}, 1, "testdata/none"},
+		"detailed, wrong flag":   {[]string{"plan", "--detailed-exitcode", "--bogus"}, 1, "unknown flag: --bogus"},
+		"unknown output":         {[]string{"plan", "-o", "xml"}, 1, `--output "xml" is neither text nor json`},
 		"bad throttle table":     {[]string{"--cluster-name=c", "--aws-api-throttle=x"}, 1, "--aws-api-throttle"},
-		"no cluster to reach":    {[]string{"--cluster-name=c"}, 1, "--kubeconfig is needed"},
+		"no cluster to reach":    {[]string{"--cluster-name=c"}, 1, "no cluster"},
 		"no such kubeconfig":     {[]string{"--cluster-name=c", "--kubeconfig=testdata/none"}, 1, "testdata/none"},
 		"version":                {[]string{"version"}, 0, ""},
-		"flags of a command":     {[]string{"plan", "--bogus"}, 2, "unknown flag: --bogus"},
-		"plan of nothing":        {[]string{"plan", "--cluster-name=c"}, 1, "give objects with -f"},
+		"flags of a command":     {[]string{"plan", "--bogus"}, 1, `unknown flag: --bogus; run "fulcrum plan --help"`},
+		"plan of nothing":        {[]string{"plan", "--cluster-name=c"}, 1, "give objects with -f or a cluster"},
 		"plan of a missing file": {[]string{"plan", "--cluster-name=c", "-f", "testdata/none"}, 1, "testdata/none"},
-		"explain nonsense":       {[]string{"explain", "Nonsense"}, 1, "no reason is called"},
+		"explain nonsense":       {[]string{"explain", "Nonsense"}, 1, "unknown reason \"Nonsense\""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			code, _, stderr := run(t, tc.args...)
 			if code != tc.code || !strings.Contains(stderr, tc.stderr) {
 				t.Errorf("exit %d, want %d; stderr: %s", code, tc.code, stderr)
+			}
+			if lines := strings.Count(stderr, "\n"); strings.HasPrefix(stderr, "Error:") && lines != 1 {
+				t.Errorf("%d lines", lines)
 			}
 		})
 	}
@@ -66,5 +80,20 @@ func TestExplainKnowsEveryReason(t *testing.T) {
 		if code != 0 || !strings.Contains(out, r.WayOut) {
 			t.Errorf("explain %s: exit %d, %s", r.Reason, code, out)
 		}
+	}
+}
+
+// One object cannot fill the screen and so hide what is said of others.
+func TestFindingsOfOneObjectAreBounded(t *testing.T) {
+	var found finding.List
+	for i := range 1000 {
+		found.Add(finding.Finding{Object: finding.Ref{Kind: "Ingress", Namespace: "a", Name: "loud"}, Reason: finding.AnnotationInvalid, Message: strconv.Itoa(i)})
+	}
+	found.Add(finding.Finding{Object: finding.Ref{Kind: "Ingress", Namespace: "b", Name: "quiet"}, Reason: finding.AnnotationInvalid, Message: "once"})
+	var out strings.Builder
+	showFindings(&out, found)
+	text := out.String()
+	if n := strings.Count(text, "\n"); n != mostFindings+2 || !strings.Contains(text, "and 800 more findings about Ingress a/loud, which -o json shows") || !strings.Contains(text, "b/quiet: once") {
+		t.Errorf("%d lines: %.300s", n, text)
 	}
 }

@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -28,8 +26,12 @@ type drafting struct {
 	env   Environment
 	cfg   config.Config
 	files []string
+	// filesOnly leaves the cluster out.
+	filesOnly bool
 	// observed and record name files with recorded answers of AWS, to read and to write.
 	observed, record string
+	// aws remembers what was asked.
+	aws *recorder
 }
 
 // bind registers the controller's flags, since they decide what it would do, and where objects are
@@ -37,72 +39,11 @@ type drafting struct {
 func (d *drafting) bind(cmd *cobra.Command) {
 	d.cfg = config.Default()
 	d.cfg.Bind(cmd.Flags())
-	cmd.Flags().StringArrayVarP(&d.files, "filename", "f", nil, "file with Kubernetes objects, - for standard input; may be repeated. Without it the cluster of --kubeconfig is read")
+	cmd.Flags().StringArrayVarP(&d.files, "filename", "f", nil, "file or directory with Kubernetes objects, - for standard input; may be repeated. They take the place of the cluster's objects of the same name")
+	cmd.Flags().BoolVar(&d.filesOnly, "files-only", false, "plan for the objects of -f alone, also where --kubeconfig or KUBECONFIG names a cluster")
 	cmd.Flags().StringVar(&d.observed, "observed", "", "file with recorded answers of AWS, to be used instead of AWS")
 	cmd.Flags().StringVar(&d.record, "record", "", "file to record the answers of AWS in")
 	cmd.MarkFlagsMutuallyExclusive("observed", "record")
-}
-
-// read returns the objects to plan for.
-func (d *drafting) read(ctx context.Context, stdin io.Reader, notes io.Writer) (*cluster.Memory, error) {
-	store, err := cluster.NewMemory(time.Now)
-	if err != nil {
-		return nil, err
-	}
-	if len(d.files) == 0 {
-		return store, d.readCluster(ctx, store)
-	}
-	for _, name := range d.files {
-		var data []byte
-		if name == "-" {
-			data, err = io.ReadAll(stdin)
-		} else {
-			data, err = os.ReadFile(name)
-		}
-		if err != nil {
-			return nil, err
-		}
-		l, err := cluster.LoadYAML(data)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		for _, s := range l.Skipped {
-			fmt.Fprintf(notes, "# %s: %s is not looked at\n", name, s)
-		}
-		if err := store.Put(l.Objects...); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return store, nil
-}
-
-// readCluster copies what translators read from a live cluster. Secrets are left out.
-func (d *drafting) readCluster(ctx context.Context, store *cluster.Memory) error {
-	rc, err := restConfig(d.cfg.Kubernetes.Kubeconfig)
-	if err != nil {
-		return fmt.Errorf("give objects with -f or a cluster with --kubeconfig: %w", err)
-	}
-	c, err := client.New(rc, client.Options{Scheme: store.Scheme()})
-	if err != nil {
-		return fmt.Errorf("connect to the API server: %w", err)
-	}
-	for _, typ := range cluster.Types() {
-		if typ.Kind == cluster.KindSecret {
-			continue
-		}
-		list := typ.NewList()
-		if err := c.List(ctx, list, client.InNamespace(d.cfg.Kubernetes.WatchNamespace)); err != nil {
-			return fmt.Errorf("list %s: %w", typ.Kind, err)
-		}
-		objs, err := kube.Items(list)
-		if err != nil {
-			return err
-		}
-		if err := store.Put(objs...); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // each makes the plan of every stack of the objects, in order, and passes it on.
@@ -114,7 +55,8 @@ func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(*e
 	if err != nil {
 		return err
 	}
-	rec := &recorder{Cloud: aws, answers: map[model.StackID]observed.Stack{}}
+	rec := &recorder{Cloud: aws, answers: map[model.StackID]observed.Stack{}, asked: map[model.StackID][]model.Question{}}
+	d.aws = rec
 	frontends := controller.Frontends(d.cfg)
 	eng := engine.New(engine.Config{
 		Cloud: rec, Cluster: kube.New(store, kube.InMemory{Store: store}, time.Now),
@@ -125,13 +67,22 @@ func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(*e
 	for _, id := range ids {
 		draft, err := eng.Draft(ctx, id)
 		if err != nil {
-			return err
+			return cloud.Explain(err)
 		}
 		if err := show(eng, draft); err != nil {
 			return err
 		}
 	}
 	return d.save(vpc, ids, rec.answers)
+}
+
+// askMore observes a stack once more, with more questions than its plan has.
+func (d *drafting) askMore(ctx context.Context, id model.StackID, more []model.Question) (observed.Stack, error) {
+	have, err := d.aws.Observe(ctx, id, append(slices.Clone(d.aws.asked[id]), more...))
+	if err != nil {
+		return have, cloud.Explain(err)
+	}
+	return have, nil
 }
 
 var errReadOnly = errors.New("this command changes nothing")
@@ -141,17 +92,32 @@ func (d *drafting) connect(ctx context.Context) (engine.Cloud, string, error) {
 	if d.observed != "" {
 		return d.load()
 	}
-	cc, err := cloudConfig(d.cfg, d.env)
+	cc, err := d.cloudConfig()
 	if err != nil {
 		return nil, "", err
 	}
-	cc.Fence = func() error { return errReadOnly }
 	aws, err := cloud.New(ctx, cc)
 	if err != nil {
-		return nil, "", err
+		return nil, "", cloud.Explain(err)
 	}
 	return aws, aws.VPC(), nil
 }
+
+// cloudConfig is the controller's, for somebody who sits and waits: it changes nothing, and AWS has
+// seconds to answer. Retries that the user asks for are made.
+func (d *drafting) cloudConfig() (cloud.Config, error) {
+	cc, err := cloudConfig(d.cfg, d.env)
+	cc.Fence = func() error { return errReadOnly }
+	cc.AttemptTimeout, cc.CallTimeout = answerWithin, 2*answerWithin
+	cc.MaxWait = longestTurn
+	if d.cfg.AWS.MaxRetries == config.Default().AWS.MaxRetries {
+		cc.MaxAttempts = 3
+	}
+	return cc, err
+}
+
+// longestTurn is how long a call may wait for its turn by the limits that the controller keeps too.
+const longestTurn = time.Minute
 
 func (d *drafting) load() (engine.Cloud, string, error) {
 	data, err := os.ReadFile(d.observed)

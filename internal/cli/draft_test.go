@@ -28,8 +28,13 @@ func aws(t *testing.T) (*emulator.Emulator, []string) {
 		t.Fatal(err)
 	}
 	other(em)
-	server := httptest.NewServer(em.Handler())
-	t.Cleanup(server.Close)
+	return em, flagsOf(t, em, seeded.VPC)
+}
+
+// flagsOf puts an emulator on an address, and returns the flags that lead to it.
+func flagsOf(t *testing.T, em *emulator.Emulator, vpc string) []string {
+	t.Helper()
+	url := serve(t, em)
 	t.Setenv("AWS_ACCESS_KEY_ID", rig.AccessKey)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	t.Setenv("AWS_SESSION_TOKEN", "")
@@ -38,11 +43,19 @@ func aws(t *testing.T) (*emulator.Emulator, []string) {
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "testdata/none")
 	var endpoints []string
 	for _, s := range []string{"EC2", "Elastic Load Balancing v2", "ACM", "WAFV2", "Shield"} {
-		endpoints = append(endpoints, s+"="+server.URL)
+		endpoints = append(endpoints, s+"="+url)
 	}
 	em.Calls().Reset()
-	return em, []string{"--cluster-name=" + rig.ClusterName, "--aws-region=" + rig.Region, "--aws-vpc-id=" + seeded.VPC,
+	return []string{"--cluster-name=" + rig.ClusterName, "--aws-region=" + rig.Region, "--aws-vpc-id=" + vpc,
 		"--aws-api-endpoints=" + strings.Join(endpoints, ",")}
+}
+
+// serve puts an emulator on an address.
+func serve(t *testing.T, em *emulator.Emulator) string {
+	t.Helper()
+	server := httptest.NewServer(em.Handler())
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 // other makes the target group of somebody else that goldens name, with an ARN that the API would

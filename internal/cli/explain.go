@@ -25,7 +25,7 @@ func newExplain() *cobra.Command {
 				return strings.EqualFold(string(r.Reason), args[0])
 			})
 			if i < 0 {
-				return fmt.Errorf("no reason is called %q; \"fulcrum explain\" lists them", args[0])
+				return fmt.Errorf("unknown reason %q; run \"fulcrum explain\" for the list", args[0])
 			}
 			r := finding.Reasons[i]
 			_, err := fmt.Fprintf(out, "%s\n  %s\n  Way out: %s\n  Usually holds: %s\n", r.Reason, r.Means, r.WayOut, r.Reaches)

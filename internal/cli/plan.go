@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -9,61 +8,112 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 func newPlan(env Environment) *cobra.Command {
 	d := &drafting{env: env}
 	cmd := &cobra.Command{
-		Use: "plan", Short: "Show what the controller would change in AWS, and change nothing", Args: cobra.NoArgs,
-		Long: "plan reads Kubernetes objects from files or from a cluster, and AWS as it is, and prints the steps\n" +
-			"that the controller would take. With -o json it prints what each load balancer becomes by them, in the\n" +
-			"form of the annotation that feature gate IngressPlanAnnotation switches on. It takes the controller's\n" +
-			"flags, because they decide about the plan.",
+		Use: "plan", Short: "Show what the controller would change in AWS, and change nothing", Args: noArguments,
+		Long: `plan reads Kubernetes objects from a cluster, from files, or from both, and AWS as it is, and prints the
+steps that the controller would take. It takes the controller's flags, because they decide about the plan.
+
+Signs: + create, ~ change, - delete, . wait; the reason follows #. A line that begins with # is a finding
+about an object or a note.
+
+Exit codes: 0 the plan was made, 1 it was not. With --detailed-exitcode: 0 nothing to change, 1 no plan,
+2 something to change. Findings about objects do not count.
+
+AWS is found by AWS_PROFILE, AWS_REGION or AWS_DEFAULT_REGION, AWS_ENDPOINT_URL and
+AWS_ENDPOINT_URL_SERVICE as by AWS's own tools; flags win.`,
+		Example: `  fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123              what the cluster of KUBECONFIG lacks
+  fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123 -f web.yaml  what applying web.yaml would change
+  fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123 -f shop/ --files-only -o json`,
 	}
 	d.bind(cmd)
-	output := cmd.Flags().StringP("output", "o", "text", "text: the steps; json: what each load balancer becomes, with notes on standard error")
+	output := cmd.Flags().StringP("output", "o", "text", "text, or json: one document with the steps and what each load balancer becomes")
+	detailed := cmd.Flags().Bool("detailed-exitcode", false, "exit with 2 if there is something to change")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		out, notes := cmd.OutOrStdout(), cmd.OutOrStdout()
-		show := showSteps
 		switch *output {
 		case "text":
 		case "json":
-			show, notes = showDocument, cmd.ErrOrStderr()
+			notes = cmd.ErrOrStderr()
 		default:
-			return usageError{fmt.Errorf("--output %q: it is text or json", *output)}
+			return usageError{fmt.Errorf("--output %q is neither text nor json; %s", *output, seeHelp(cmd)), exitFailed}
 		}
-		store, err := d.read(cmd.Context(), cmd.InOrStdin(), notes)
+		store, err := d.objects(cmd.Context(), cmd.InOrStdin(), notes)
 		if err != nil {
 			return err
 		}
-		return d.each(cmd.Context(), store, func(e *engine.Engine, draft engine.Draft) error {
-			fmt.Fprintf(notes, "# %s %s\n", draft.Stack.ID.Kind, draft.Stack.ID)
-			showFindings(notes, draft.Findings)
-			return show(out, e, draft)
+		all := planDocument{Cluster: d.cfg.ClusterName, Stacks: []planStack{}}
+		err = d.each(cmd.Context(), store, func(e *engine.Engine, draft engine.Draft) error {
+			all.add(e, draft)
+			if *output == "text" {
+				showSteps(out, draft)
+			}
+			return nil
 		})
+		if err != nil {
+			return err
+		}
+		if *output == "json" {
+			err = all.write(out)
+		} else {
+			showSummary(out, all)
+		}
+		if err == nil && *detailed && all.Summary != (plan.Summary{}) {
+			err = errChanges
+		}
+		return err
 	}
 	return cmd
 }
 
-func showSteps(w io.Writer, _ *engine.Engine, d engine.Draft) error {
-	_, err := fmt.Fprintln(w, d.Plan.Text())
-	return err
+func showSteps(w io.Writer, d engine.Draft) {
+	fmt.Fprintf(w, "# %s %s\n", d.Stack.ID.Kind, d.Stack.ID)
+	showFindings(w, d.Findings)
+	fmt.Fprintln(w, d.Plan.Text())
 }
 
-// showDocument prints nothing for a stack of which nothing can be told; the findings say why.
-func showDocument(w io.Writer, e *engine.Engine, d engine.Draft) error {
-	doc := e.Describe(d)
-	if doc == nil {
-		return nil
+func showSummary(w io.Writer, all planDocument) {
+	if len(all.Stacks) == 0 {
+		fmt.Fprintln(w, noStacks)
+		return
 	}
-	out := json.NewEncoder(w)
-	out.SetEscapeHTML(false)
-	out.SetIndent("", "  ")
-	return out.Encode(doc)
+	fmt.Fprintf(w, "plan: %s\n", all.Summary)
+	if all.Errors+all.Warnings > 0 {
+		fmt.Fprintf(w, "findings: %s, %s; \"fulcrum explain REASON\" says more\n", amount(all.Errors, "error"), amount(all.Warnings, "warning"))
+	}
 }
+
+// mostFindings are shown of one object.
+const mostFindings = 200
 
 func showFindings(w io.Writer, found finding.List) {
-	for _, f := range found.Sorted() {
-		fmt.Fprintf(w, "# %s\n", f)
+	count := map[finding.Ref]int{}
+	var last finding.Ref
+	more := func() {
+		if n := count[last] - mostFindings; n > 0 {
+			fmt.Fprintf(w, "# … and %s about %s, which -o json shows\n", amount(n, "more finding"), last)
+		}
 	}
+	for _, f := range found.Sorted() {
+		if f.Object != last {
+			more()
+			last = f.Object
+		}
+		if count[last]++; count[last] <= mostFindings {
+			fmt.Fprintf(w, "# %s\n", f)
+		}
+	}
+	more()
+}
+
+// amount is a number of things, in words.
+func amount(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
 }

@@ -204,17 +204,18 @@ func (r recordedStack) observed() (observed.Stack, error) {
 	return out, nil
 }
 
-// recorder is AWS with a memory of what it has answered last for each stack.
+// recorder is AWS with a memory of what it was asked and has answered last for each stack.
 type recorder struct {
 	engine.Cloud
 	answers map[model.StackID]observed.Stack
+	asked   map[model.StackID][]model.Question
 }
 
 // Observe implements engine.Cloud.
 func (r *recorder) Observe(ctx context.Context, id model.StackID, q []model.Question) (observed.Stack, error) {
 	have, err := r.Cloud.Observe(ctx, id, q)
 	if err == nil {
-		r.answers[id] = have
+		r.answers[id], r.asked[id] = have, q
 	}
 	return have, err
 }

@@ -2,10 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
-
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/config"
@@ -33,31 +29,15 @@ func runController(ctx context.Context, env Environment, cfg config.Config) erro
 		setup.Info("warning: not supported yet, no effect", "setting", s)
 	}
 	for _, id := range cloud.UnknownServices(cfg.AWS.Endpoints) {
-		setup.Info("warning: no AWS service that is called has this id, no effect", "setting", "--aws-api-endpoints="+id+"="+cfg.AWS.Endpoints[id])
+		setup.Info("unknown AWS service ID in --aws-api-endpoints, ignored", "setting", "--aws-api-endpoints="+id+"="+cfg.AWS.Endpoints[id])
 	}
-	restConfig, err := restConfig(cfg.Kubernetes.Kubeconfig)
+	restConfig, err := restConfig(cfg.Kubernetes.Kubeconfig, env)
 	if err != nil {
-		return fail("no way to the API server", err)
+		return fail("the API server is not known", err)
 	}
 	if err := controller.Run(ctx, controller.Setup{Config: cfg, REST: restConfig, Log: log, Connect: connect(cfg, env)}); err != nil {
 		return fail("the controller has stopped", err)
 	}
 	setup.Info("stopped")
 	return nil
-}
-
-// restConfig reads a kubeconfig; without one the process is taken to run in a pod.
-func restConfig(kubeconfig string) (*rest.Config, error) {
-	if kubeconfig == "" {
-		c, err := rest.InClusterConfig()
-		if err != nil {
-			return nil, fmt.Errorf("outside a cluster --kubeconfig is needed: %w", err)
-		}
-		return c, nil
-	}
-	c, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("--kubeconfig %s: %w", kubeconfig, err)
-	}
-	return c, nil
 }

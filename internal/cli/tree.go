@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,116 +17,222 @@ import (
 func newTree(env Environment) *cobra.Command {
 	d := &drafting{env: env}
 	cmd := &cobra.Command{
-		Use: "tree", Short: "Show load balancers with listeners, rules and target groups, and where each comes from", Args: cobra.NoArgs,
+		Use: "tree", Short: "Show load balancers as they are in AWS, and what is missing there or surplus", Args: noArguments,
+		Long: `tree shows what AWS has for the objects: load balancers, listeners, certificates, rules, target groups and
+the health of their targets; where each comes from; and how it compares with the desired state. It
+changes nothing.
+
+Signs: + missing in AWS, ~ differs from the desired state, - surplus. Without a sign it is as desired, or
+held. A line that begins with # is a finding about an object or a note. "fulcrum plan" shows the steps.`,
 	}
 	d.bind(cmd)
+	output := cmd.Flags().StringP("output", "o", "text", "text, or json: one document, with everything that text cuts short")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		out := cmd.OutOrStdout()
-		store, err := d.read(cmd.Context(), cmd.InOrStdin(), out)
+		out, notes := cmd.OutOrStdout(), cmd.OutOrStdout()
+		switch *output {
+		case "text":
+		case "json":
+			notes = cmd.ErrOrStderr()
+		default:
+			return usageError{fmt.Errorf("--output %q is neither text nor json; %s", *output, seeHelp(cmd)), exitFailed}
+		}
+		store, err := d.objects(cmd.Context(), cmd.InOrStdin(), notes)
 		if err != nil {
 			return err
 		}
-		return d.each(cmd.Context(), store, func(_ *engine.Engine, draft engine.Draft) error {
-			showFindings(out, draft.Findings)
-			showTree(out, draft)
+		all := treeDocument{Cluster: d.cfg.ClusterName, Stacks: []treeStack{}}
+		err = d.each(cmd.Context(), store, func(e *engine.Engine, draft engine.Draft) error {
+			have, err := d.askMore(cmd.Context(), draft.Stack.ID, healthAndCertificates(draft))
+			if err != nil {
+				return err
+			}
+			s := compare(draft, have.Facts)
+			all.Stacks = append(all.Stacks, s)
+			if *output == "text" {
+				showTree(out, s)
+			}
 			return nil
 		})
+		switch {
+		case err != nil:
+			return err
+		case *output == "json":
+			return writeJSON(out, all)
+		case len(all.Stacks) == 0:
+			fmt.Fprintln(out, noStacks)
+		}
+		return nil
 	}
 	return cmd
 }
 
-func showTree(w io.Writer, d engine.Draft) {
-	s := d.Stack
-	fmt.Fprintf(w, "%s %s\n", s.ID.Kind, s.ID)
-	if s.ALB == nil {
-		fmt.Fprintln(w, "  no load balancer is wanted")
-		return
+const noStacks = "no object belongs to a load balancer of this controller"
+
+// healthAndCertificates are what tree shows besides what a plan needs.
+func healthAndCertificates(d engine.Draft) []model.Question {
+	var out []model.Question
+	for _, g := range d.Have.TargetGroups {
+		out = append(out, model.AskHealth{ARN: g.ARN})
 	}
-	state := "not made yet"
-	if live := d.Have.Live(model.LoadBalancerID); live != nil {
-		state = live.State + ", " + live.DNSName
-	}
-	fmt.Fprintf(w, "  load balancer %s (%s), %s\n", s.ALB.Name, s.ALB.Scheme, state)
-	for _, l := range s.ALB.Listeners {
-		protocol := "HTTP"
-		if l.TLS != nil {
-			protocol = "HTTPS"
-		}
-		fmt.Fprintf(w, "    listener %s:%d\n", protocol, l.Port)
-		for _, r := range l.Rules {
-			then := actionsText(r.Actions)
-			if r.Held != 0 {
-				then = "held: what is live is kept, and without that the answer is 503"
+	for _, lb := range d.Have.LoadBalancers {
+		for _, l := range lb.Listeners {
+			if l.Certificate != "" {
+				return append(out, model.AskCertificates{})
 			}
-			fmt.Fprintf(w, "      %s -> %s%s\n", conditionsText(r), then, from(r.Origin))
 		}
-		fmt.Fprintf(w, "      otherwise -> %s\n", actionsText(l.Default))
 	}
-	for _, g := range s.TargetGroups {
-		fmt.Fprintf(w, "    target group %s (%s, %s:%d)%s\n", g.ID, g.Type, g.Protocol, g.Port, from(g.Origin))
+	return out
+}
+
+// Bounds of what is shown of one thing.
+const (
+	mostListeners    = 50
+	mostRules        = 100
+	mostCertificates = 25
+	mostTargetGroups = 100
+	mostTargets      = 10
+	mostChanges      = 5
+
+	mostSecurityGroups = 10
+)
+
+// treeText writes one stack.
+type treeText struct{ w io.Writer }
+
+func showTree(w io.Writer, s treeStack) {
+	t := treeText{w}
+	fmt.Fprintf(w, "%s %s%s\n", s.Kind, s.ID, map[bool]string{true: ": held, nothing of it is changed"}[s.Held])
+	showFindings(w, s.found)
+	if len(s.LoadBalancers)+len(s.TargetGroups)+len(s.SecurityGroups) == 0 {
+		t.line(live, 0, "nothing in AWS, and nothing is desired")
+	}
+	for _, lb := range s.LoadBalancers {
+		t.loadBalancer(lb)
+	}
+	some(s.TargetGroups, mostTargetGroups, t.targetGroup, func(n int) { t.line(live, 0, fmt.Sprintf("… and %d more target groups", n)) })
+	some(s.SecurityGroups, mostSecurityGroups, t.securityGroup, func(n int) { t.line(live, 0, fmt.Sprintf("… and %d more security groups", n)) })
+	fmt.Fprintln(w)
+}
+
+// some shows the first of a list, and how many more there are.
+func some[T any](list []T, most int, show func(T), more func(int)) {
+	for _, x := range list[:min(len(list), most)] {
+		show(x)
+	}
+	if n := len(list) - most; n > 0 {
+		more(n)
 	}
 }
 
-func from(o finding.Origin) string {
-	if o == (finding.Origin{}) {
-		return ""
-	}
-	return "   from " + o.String()
+// line writes one line with its sign.
+func (t treeText) line(s state, depth int, text string) {
+	sign := map[state]string{missing: "+", differs: "~", surplus: "-"}[s]
+	fmt.Fprintf(t.w, "%-2s%s%s\n", sign, strings.Repeat("  ", depth), text)
 }
 
-func conditionsText(r model.Rule) string {
-	var parts []string
-	for _, c := range r.Conditions {
-		switch c := c.(type) {
-		case model.HostHeader:
-			parts = append(parts, "host "+strings.Join(append(append([]string{}, c.Values...), c.Regex...), " or "))
-		case model.PathPattern:
-			parts = append(parts, "path "+strings.Join(append(append([]string{}, c.Values...), c.Regex...), " or "))
-		case model.HTTPHeader:
-			parts = append(parts, "header "+c.Name+" "+strings.Join(append(append([]string{}, c.Values...), c.Regex...), " or "))
-		case model.RequestMethod:
-			parts = append(parts, "method "+strings.Join(c.Values, " or "))
-		case model.QueryString:
-			var pairs []string
-			for _, p := range c.Pairs {
-				pairs = append(pairs, p.Key+"="+p.Value)
-			}
-			parts = append(parts, "query "+strings.Join(pairs, " or "))
-		case model.SourceIP:
-			parts = append(parts, "source "+strings.Join(c.CIDRs, " or "))
-		}
+// compared writes a line with what is to be said of its state, and the changes below it.
+func (t treeText) compared(c compared, depth int, text string) {
+	var said []string
+	if c.State == missing || c.State == surplus {
+		said = append(said, string(c.State))
 	}
-	if len(parts) == 0 {
-		return "always"
+	if c.Note != "" {
+		said = append(said, c.Note)
 	}
-	return finding.Printable(strings.Join(parts, ", "))
+	if len(said) > 0 {
+		text += "   " + strings.Join(said, ": ")
+	}
+	t.line(c.State, depth, text)
+	some(c.Changes, mostChanges,
+		func(f fieldDocument) { t.line(live, depth+2, f.text()) },
+		func(n int) { t.line(live, depth+2, fmt.Sprintf("… and %d more differences", n)) })
 }
 
-func actionsText(actions []model.Action) string {
-	var parts []string
-	for _, a := range actions {
-		switch a := a.(type) {
-		case model.Forward:
-			var groups []string
-			for _, g := range a.Groups {
-				name := g.Group.ID + g.Group.ARN + g.Group.Name
-				if g.Weight != nil {
-					name += fmt.Sprintf(" weight %d", *g.Weight)
-				}
-				groups = append(groups, name)
-			}
-			parts = append(parts, "forward to "+strings.Join(groups, ", "))
-		case model.Redirect:
-			parts = append(parts, "redirect "+a.Status)
-		case model.FixedResponse:
-			parts = append(parts, "answer "+a.Status)
-		case model.AuthOIDC:
-			parts = append(parts, "authenticate by "+a.Issuer)
-		case model.AuthCognito:
-			parts = append(parts, "authenticate by Cognito")
-		case model.ValidateJWT:
-			parts = append(parts, "check token of "+a.Issuer)
+func (t treeText) loadBalancer(lb treeLoadBalancer) {
+	text := fmt.Sprintf("%s load balancer %s (%s)", lb.Type, lb.Name, lb.Scheme)
+	if lb.Status != "" {
+		text += ", " + lb.Status + ", " + lb.DNSName
+	}
+	t.compared(lb.compared, 0, text)
+	some(lb.Listeners, mostListeners, t.listener, func(n int) { t.line(live, 1, fmt.Sprintf("… and %d more listeners", n)) })
+}
+
+func (t treeText) listener(l treeListener) {
+	t.compared(l.compared, 1, fmt.Sprintf("listener %s:%d", l.Protocol, l.Port))
+	some(l.Certificates, mostCertificates, t.certificate, func(n int) { t.line(live, 2, fmt.Sprintf("… and %d more certificates", n)) })
+	some(l.Rules, mostRules, t.rule, func(n int) { t.line(live, 2, fmt.Sprintf("… and %d more rules", n)) })
+	t.line(map[bool]state{true: l.State}[l.State != differs], 2, "otherwise -> "+l.Default)
+}
+
+func (t treeText) certificate(c treeCertificate) {
+	text := "certificate " + c.ARN
+	if c.Default {
+		text += " (default)"
+	}
+	if len(c.Domains) > 0 {
+		text += ", " + few(c.Domains)
+	}
+	if c.Status != "" {
+		text += ", " + c.Status
+	}
+	t.line(c.State, 2, text)
+}
+
+func (t treeText) rule(r treeRule) {
+	text := fmt.Sprintf("%d %s -> %s", r.Priority, r.Conditions, r.Actions)
+	if r.From != "" {
+		text += "   from " + r.From
+	}
+	t.compared(r.compared, 2, text)
+}
+
+func (t treeText) targetGroup(g treeTargetGroup) {
+	text := fmt.Sprintf("target group %s (%s, %s:%d) %s", g.ID, g.Type, g.Protocol, g.Port, g.Name)
+	if g.ARN != "" {
+		text += ", " + health(g.Targets)
+	}
+	if g.From != "" {
+		text += "   from " + g.From
+	}
+	t.compared(g.compared, 0, text)
+	var others []treeTarget
+	for _, x := range g.Targets {
+		if x.State != "healthy" {
+			others = append(others, x)
 		}
 	}
-	return finding.Printable(strings.Join(parts, ", then "))
+	some(others, mostTargets, func(x treeTarget) {
+		text := fmt.Sprintf("%s:%d %s", x.ID, x.Port, x.State)
+		if x.Reason != "" {
+			text += ": " + x.Reason + " " + x.Description
+		}
+		t.line(live, 1, finding.Printable(text))
+	}, func(n int) { t.line(live, 1, fmt.Sprintf("… and %d more that are not healthy", n)) })
+}
+
+// health counts targets by state.
+func health(targets []treeTarget) string {
+	switch {
+	case targets == nil:
+		return "health of targets not known"
+	case len(targets) == 0:
+		return "no targets"
+	}
+	count := map[string]int{}
+	for _, x := range targets {
+		count[x.State]++
+	}
+	var out []string
+	for _, s := range slices.Sorted(maps.Keys(count)) {
+		out = append(out, fmt.Sprintf("%d %s", count[s], s))
+	}
+	return strings.Join(out, ", ")
+}
+
+func (t treeText) securityGroup(g treeSecurityGroup) {
+	text := "security group " + g.Name
+	if g.ID != "" {
+		text += " (" + g.ID + "), open: " + few(g.Ingress)
+	}
+	t.compared(g.compared, 0, text)
 }

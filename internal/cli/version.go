@@ -42,7 +42,7 @@ func thisBuild() build {
 
 func newVersion() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Use: "version", Short: "Print the version", Args: noArguments,
 		Run: func(cmd *cobra.Command, _ []string) {
 			b := thisBuild()
 			fmt.Fprintf(cmd.OutOrStdout(), "fulcrum %s\ncommit %s\nbuilt %s\n", b.version, b.commit, b.date)

@@ -16,18 +16,18 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&c.StrictGroups, "strict-groups", c.StrictGroups, "let one fault of an Ingress stop its whole group")
 
 	k := &c.Kubernetes
-	fs.StringVar(&k.Kubeconfig, "kubeconfig", k.Kubeconfig, "path of a kubeconfig; in-cluster configuration if empty")
+	fs.StringVar(&k.Kubeconfig, "kubeconfig", k.Kubeconfig, "path of a kubeconfig; if empty, the environment variable KUBECONFIG, then the pod's own cluster")
 	fs.StringVar(&k.WatchNamespace, "watch-namespace", k.WatchNamespace, "the only namespace to watch; all if empty")
 	fs.DurationVar(&k.SyncPeriod, "sync-period", k.SyncPeriod, "how often everything is looked at again")
 	fs.StringVar(&k.RequiredSecretsLabel, "required-secrets-label", k.RequiredSecretsLabel, "key=value that Secrets must carry")
 
 	a := &c.AWS
-	fs.StringVar(&a.Region, "aws-region", a.Region, "region; discovered if empty")
+	fs.StringVar(&a.Region, "aws-region", a.Region, "region; if empty, AWS_DEFAULT_REGION, AWS_REGION, then the instance metadata")
 	fs.StringVar(&a.VPC, "aws-vpc-id", a.VPC, "VPC of the cluster; discovered if empty")
 	fs.StringToStringVar(&a.VPCTags, "aws-vpc-tags", a.VPCTags, "tags that find the VPC")
 	fs.StringVar(&a.VPCTagKey, "aws-vpc-tag-key", a.VPCTagKey, "deprecated, no effect")
 	fs.IntVar(&a.MaxRetries, "aws-max-retries", a.MaxRetries, "attempts per AWS call")
-	fs.StringToStringVar(&a.Endpoints, "aws-api-endpoints", a.Endpoints, "serviceID=URL pairs that override AWS endpoints")
+	fs.StringToStringVar(&a.Endpoints, "aws-api-endpoints", a.Endpoints, "serviceID=URL pairs that override AWS endpoints; they win over AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_SERVICE")
 	fs.DurationVar(&a.Stabilization, "lb-stabilization-monitor-interval", a.Stabilization, "when to look again at a load balancer that is provisioning and whose capacity has to be set")
 	fs.StringVar(&a.Throttle, "aws-api-throttle", a.Throttle, "serviceID:operationRegex=rate:burst,... limits of AWS calls")
 

@@ -359,7 +359,7 @@ func TestARecordThatCannotBeMadeHoldsNothingElseUp(t *testing.T) {
 			t.Errorf("%s needs %q", s.ID, makes)
 		}
 	}
-	if !strings.Contains(p.Text(), "+ create validation-record/_name.a   because ACM validates a by it\n    zone: a\n    CNAME: _value.a.\n") {
+	if !strings.Contains(p.Text(), "+ create validation-record/_name.a   # ACM validates a by it\n    zone: a\n    CNAME: _value.a.\n") {
 		t.Errorf("text:\n%s", p.Text())
 	}
 }

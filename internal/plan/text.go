@@ -3,12 +3,19 @@ package plan
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Text is the plan for people: a line per step with its reason, and a line per changed field.
-// Signs: + create, ~ change, - delete, . wait.
+// Bounds of what is printed: values are what users choose.
+const (
+	longestText = 300 // characters of a value
+	mostFields  = 40  // of a step
+)
+
+// Text is the plan for people: a line per step with its reason, and a line per field that is changed,
+// or that something new gets. Signs: + create, ~ change, - delete, . wait.
 func (p Plan) Text() string {
 	if p.Empty() {
 		return "no changes\n"
@@ -21,7 +28,7 @@ func (p Plan) Text() string {
 		}
 		fmt.Fprintf(&b, "%s %s", sign, s.ID)
 		if s.Why != "" {
-			fmt.Fprintf(&b, "   because %s", s.Why)
+			fmt.Fprintf(&b, "   # %s", s.Why)
 		}
 		if s.Waits() {
 			fmt.Fprintf(&b, "   waits for %s", s.Wait.For)
@@ -30,8 +37,12 @@ func (p Plan) Text() string {
 			fmt.Fprintf(&b, "   (impact: %s)", s.Impact)
 		}
 		b.WriteByte('\n')
-		for _, c := range s.Changes {
+		fields := s.Fields()
+		for _, c := range fields[:min(len(fields), mostFields)] {
 			fmt.Fprintf(&b, "    %s\n", c)
+		}
+		if more := len(fields) - mostFields; more > 0 {
+			fmt.Fprintf(&b, "    … and %d more\n", more)
 		}
 	}
 	return b.String()
@@ -39,12 +50,22 @@ func (p Plan) Text() string {
 
 // String is the change for people, in one line: values and keys are what users choose.
 func (c Change) String() string {
-	text := c.Path + ": " + c.From + " -> " + c.To
+	path, from, to := clip(c.Path), clip(c.From), clip(c.To)
 	switch {
-	case c.From == "":
-		text = c.Path + ": " + c.To
-	case c.To == "":
-		text = c.Path + ": " + c.From + " removed"
+	case from == "":
+		return path + ": " + to
+	case to == "":
+		return path + ": " + from + " removed"
 	}
-	return finding.Printable(text)
+	return path + ": " + from + " -> " + to
+}
+
+// clip makes a text printable and bounds it.
+func clip(s string) string {
+	s = finding.Printable(s)
+	n := utf8.RuneCountInString(s)
+	if n <= longestText {
+		return s
+	}
+	return fmt.Sprintf("%s… (%d characters)", string([]rune(s)[:longestText]), n)
 }

@@ -1,0 +1,272 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+)
+
+// objects returns what to plan for: what the cluster has, with the objects of the files in place of
+// those of the same name, as if they had been applied. Files alone do without a cluster.
+func (d *drafting) objects(ctx context.Context, stdin io.Reader, notes io.Writer) (*cluster.Memory, error) {
+	files, err := d.readFiles(stdin, notes)
+	if err != nil {
+		return nil, err
+	}
+	store, err := cluster.NewMemory(time.Now)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.readCluster(ctx, store, notes); err != nil {
+		return nil, err
+	}
+	return store, apply(store, files, notes)
+}
+
+// fromFile is an object and the file that it was read from.
+type fromFile struct {
+	cluster.Object
+	file string
+}
+
+func (d *drafting) readFiles(stdin io.Reader, notes io.Writer) ([]fromFile, error) {
+	var out []fromFile
+	for _, arg := range d.files {
+		names, err := filesOf(arg)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			data, err := readFile(name, stdin)
+			if err != nil {
+				return nil, err
+			}
+			l, err := cluster.LoadYAML(data)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			for _, s := range l.Skipped {
+				fmt.Fprintf(notes, "# %s: %s is not used\n", name, s)
+			}
+			for _, o := range l.Objects {
+				out = append(out, fromFile{o, name})
+			}
+		}
+	}
+	return out, nil
+}
+
+func readFile(name string, stdin io.Reader) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(name)
+}
+
+// filesOf are the files that an argument names: itself, or the manifests of a directory, by name and
+// without those of directories in it.
+func filesOf(arg string) ([]string, error) {
+	if arg == "-" {
+		return []string{arg}, nil
+	}
+	info, err := os.Stat(arg)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{arg}, nil
+	}
+	entries, err := os.ReadDir(arg)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range entries {
+		if !e.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name())) {
+			out = append(out, filepath.Join(arg, e.Name()))
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("directory %q has no file that ends in .yaml, .yml or .json", arg)
+	}
+	return out, nil
+}
+
+// readCluster copies what translators read from a live cluster. Secrets are left out. Without a
+// cluster there is nothing to copy, which is an error unless files are given.
+func (d *drafting) readCluster(ctx context.Context, store *cluster.Memory, notes io.Writer) error {
+	if d.filesOnly && len(d.files) > 0 {
+		return nil
+	}
+	rc, err := restConfig(d.cfg.Kubernetes.Kubeconfig, d.env)
+	switch {
+	case errors.Is(err, errNoCluster) && len(d.files) > 0:
+		return nil
+	case errors.Is(err, errNoCluster):
+		return fmt.Errorf("%w; give objects with -f or a cluster with --kubeconfig or KUBECONFIG", err)
+	case err != nil:
+		return err
+	}
+	if err := reachable(ctx, rc); err != nil {
+		if len(d.files) > 0 {
+			return fmt.Errorf("%w; check --kubeconfig and KUBECONFIG, or plan without the cluster by --files-only", err)
+		}
+		return fmt.Errorf("%w; check --kubeconfig and KUBECONFIG", err)
+	}
+	c, err := client.New(rc, client.Options{Scheme: store.Scheme()})
+	if err != nil {
+		return fmt.Errorf("read the cluster: %w", err)
+	}
+	for _, typ := range cluster.Types() {
+		if typ.Kind == cluster.KindSecret {
+			continue
+		}
+		list := typ.NewList()
+		err := c.List(ctx, list, client.InNamespace(d.cfg.Kubernetes.WatchNamespace))
+		if meta.IsNoMatchError(err) {
+			fmt.Fprintf(notes, "# the cluster has no kind %s; install its definition with \"kubectl apply -f config/crd\"\n", typ.Kind)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("list %s: %w", typ.Kind, err)
+		}
+		objs, err := kube.Items(list)
+		if err != nil {
+			return err
+		}
+		if err := store.Put(objs...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply puts the objects of files in place of those that are there, as a user's apply does.
+func apply(store *cluster.Memory, files []fromFile, notes io.Writer) error {
+	seen := map[cluster.Ref]string{}
+	var born []*corev1.Service
+	var examples []string
+	for _, f := range files {
+		ref := cluster.RefOf(f.Object)
+		if first, twice := seen[ref]; twice {
+			fmt.Fprintf(notes, "# %s is in %s and in %s; the last one counts\n", ref, first, f.file)
+		}
+		seen[ref] = f.file
+		cur, err := store.Get(ref)
+		if err != nil {
+			return err
+		}
+		svc, isService := f.Object.(*corev1.Service)
+		if cur != nil {
+			// What a file has of these is that of an earlier state.
+			f.SetUID("")
+			f.SetResourceVersion("")
+			if isService {
+				keepNodePorts(svc, cur.(*corev1.Service))
+			}
+		} else if isService {
+			if svc.UID == "" {
+				svc.UID = exampleUID(ref)
+				examples = append(examples, ref.Namespace+"/"+ref.Name)
+			}
+			born = append(born, svc)
+		}
+		if err := store.Apply(f.Object); err != nil {
+			return fmt.Errorf("%s: %w", f.file, err)
+		}
+	}
+	ported, err := exampleNodePorts(store, born)
+	if err != nil {
+		return err
+	}
+	examples = append(examples, ported...)
+	slices.Sort(examples)
+	if examples = slices.Compact(examples); len(examples) > 0 {
+		fmt.Fprintf(notes, "# these Services do not exist yet: %s; their node ports, and the names of their target groups, are examples\n", few(examples))
+	}
+	return nil
+}
+
+// exampleUID stands for the one that the API server will give, of which the names of target groups are
+// made. It is the same for the same Service.
+func exampleUID(ref cluster.Ref) types.UID {
+	sum := sha256.Sum256([]byte(ref.String()))
+	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%x", sum[:6]))
+}
+
+// keepNodePorts gives the ports of a Service the node ports that the API server has chosen.
+func keepNodePorts(s, live *corev1.Service) {
+	for i := range s.Spec.Ports {
+		p := &s.Spec.Ports[i]
+		for _, q := range live.Spec.Ports {
+			if p.NodePort == 0 && p.Port == q.Port && p.Protocol == q.Protocol {
+				p.NodePort = q.NodePort
+			}
+		}
+	}
+}
+
+// The range of node ports of a cluster with default settings.
+const firstNodePort, lastNodePort = 30000, 32767
+
+// exampleNodePorts gives Services that do not exist yet node ports, which the API server chooses when
+// it creates them: without one no target group of instances can be planned. It returns their names.
+func exampleNodePorts(store *cluster.Memory, born []*corev1.Service) ([]string, error) {
+	taken := map[int32]bool{}
+	for _, o := range store.All(cluster.KindService) {
+		for _, p := range o.(*corev1.Service).Spec.Ports {
+			taken[p.NodePort] = true
+		}
+	}
+	var names []string
+	next := int32(firstNodePort)
+	slices.SortFunc(born, func(a, b *corev1.Service) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	for _, s := range born {
+		if s.Spec.Type != corev1.ServiceTypeNodePort && s.Spec.Type != corev1.ServiceTypeLoadBalancer {
+			continue
+		}
+		changed := false
+		for i := range s.Spec.Ports {
+			for taken[next] && next < lastNodePort {
+				next++
+			}
+			if p := &s.Spec.Ports[i]; p.NodePort == 0 {
+				p.NodePort, taken[next], changed = next, true, true
+			}
+		}
+		if changed {
+			names = append(names, s.Namespace+"/"+s.Name)
+			if err := store.Apply(s); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return names, nil
+}
+
+// few joins texts, the first ten of many.
+func few(texts []string) string {
+	const most = 10
+	if more := len(texts) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(texts[:most], ", "), more)
+	}
+	return strings.Join(texts, ", ")
+}

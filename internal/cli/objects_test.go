@@ -1,0 +1,378 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/rig"
+)
+
+// filesIn puts files into a new directory.
+func filesIn(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	filesAt(t, dir, files)
+	return dir
+}
+
+func filesAt(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// with runs a command line with standard input and an environment.
+func with(t *testing.T, stdin string, env map[string]string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = Run(t.Context(), Environment{
+		Args: args, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Getenv: func(k string) string { return env[k] },
+	})
+	return code, out.String(), errs.String()
+}
+
+const classYAML = `apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: alb}
+spec: {controller: ingress.k8s.aws/alb}
+`
+
+const serviceYAML = `apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec: {type: NodePort, ports: [{port: 80}]}
+`
+
+const ingressYAML = `apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web, namespace: shop}
+spec:
+  ingressClassName: alb
+  defaultBackend: {service: {name: web, port: {number: 80}}}
+`
+
+// However the same objects are given, the plan is the same.
+func TestObjectsComeFromFilesDirectoriesAndStandardInput(t *testing.T) {
+	_, flags := aws(t)
+	dir := filesIn(t, map[string]string{"1.yaml": classYAML, "2.yml": serviceYAML, "3.yaml": ingressYAML, "notes.txt": "no object", "old/4.yaml": "no: object"})
+	file := func(n string) string { return filepath.Join(dir, n) }
+	all := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
+	var want string
+	for _, tc := range []struct {
+		name, stdin string
+		args        []string
+	}{
+		{"directory", "", []string{"-f", dir}},
+		{"files", "", []string{"-f", file("1.yaml"), "-f", file("2.yml"), "-f", file("3.yaml")}},
+		{"standard input", all, []string{"-f", "-"}},
+		{"both", ingressYAML, []string{"-f", file("1.yaml"), "-f", "-", "-f", file("2.yml")}},
+	} {
+		code, out, stderr := with(t, tc.stdin, nil, slices.Concat([]string{"plan"}, tc.args, flags)...)
+		if code != 0 {
+			t.Fatalf("%s: exit %d: %s", tc.name, code, stderr)
+		}
+		if want == "" {
+			want = out
+		}
+		if out != want || !strings.Contains(out, "+ create load-balancer/LoadBalancer") {
+			t.Errorf("%s:\n%s", tc.name, out)
+		}
+	}
+}
+
+func TestADirectoryWithoutManifestsIsAnError(t *testing.T) {
+	dir := filesIn(t, map[string]string{"readme.md": ""})
+	code, _, stderr := run(t, "plan", "--cluster-name=c", "-f", dir)
+	if code != 1 || !strings.Contains(stderr, "has no file that ends in .yaml") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+// The repository's own example can be planned as it is, before any of it exists.
+func TestTheExampleOfTheRepositoryCanBePlanned(t *testing.T) {
+	_, flags := aws(t)
+	code, out, stderr := run(t, slices.Concat([]string{"plan", "-f", "../../examples/shop"}, flags)...)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, want := range []string{"+ create load-balancer/LoadBalancer", "+ create listener/80", "# these Services do not exist yet: shop/api, shop/shop;"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%s is missing in:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "BackendTypeUnsupported") {
+		t.Error(out)
+	}
+}
+
+// load returns the objects of a text as if they had been read from a file.
+func load(t *testing.T, text string) []fromFile {
+	t.Helper()
+	l, err := cluster.LoadYAML([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []fromFile
+	for _, o := range l.Objects {
+		out = append(out, fromFile{o, "web.yaml"})
+	}
+	return out
+}
+
+// What the API server and the controller have written into an object stays when a file takes its
+// place; what a file does not have of the cluster stays too.
+func TestFilesTakeThePlaceOfTheClustersObjects(t *testing.T) {
+	store, err := cluster.NewMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, err := cluster.LoadYAML([]byte(classYAML + "---\n" + `apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop, uid: u-1}
+spec: {type: NodePort, ports: [{port: 80, nodePort: 31234}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web, namespace: shop, uid: u-2, finalizers: [ingress.k8s.aws/resources], annotations: {old: "1"}}
+spec: {ingressClassName: alb}
+status: {loadBalancer: {ingress: [{hostname: lb.example.com}]}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Put(live.Objects...); err != nil {
+		t.Fatal(err)
+	}
+	var notes bytes.Buffer
+	edited := strings.Replace(ingressYAML, "namespace: shop}", "namespace: shop, uid: another, resourceVersion: \"1\", annotations: {new: \"2\"}}", 1)
+	if err := apply(store, load(t, serviceYAML+"---\n"+edited), &notes); err != nil {
+		t.Fatal(err)
+	}
+	get := func(kind cluster.Kind) cluster.Object {
+		o, err := store.Get(cluster.Ref{Kind: kind, Namespace: "shop", Name: "web"})
+		if err != nil || o == nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		return o
+	}
+	ing := get(cluster.KindIngress).(*networkingv1.Ingress)
+	if ing.UID != "u-2" || len(ing.Finalizers) != 1 || len(ing.Status.LoadBalancer.Ingress) != 1 || ing.Annotations["new"] != "2" || ing.Annotations["old"] != "" || ing.Spec.DefaultBackend == nil {
+		t.Errorf("%+v", ing)
+	}
+	if svc := get(cluster.KindService).(*corev1.Service); svc.UID != "u-1" || svc.Spec.Ports[0].NodePort != 31234 {
+		t.Errorf("%+v", svc)
+	}
+	if len(store.All(cluster.KindIngressClass)) != 1 || notes.Len() > 0 {
+		t.Errorf("notes: %s", notes.String())
+	}
+}
+
+// Node ports of Services that do not exist yet are distinct, and none that the cluster uses.
+func TestExampleNodePortsAreFree(t *testing.T) {
+	store, err := cluster.NewMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, err := cluster.LoadYAML([]byte(`apiVersion: v1
+kind: Service
+metadata: {name: other, namespace: shop}
+spec: {type: NodePort, ports: [{port: 80, nodePort: 30001}]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Put(live.Objects...); err != nil {
+		t.Fatal(err)
+	}
+	var notes bytes.Buffer
+	text := strings.Replace(serviceYAML, "{port: 80}", "{port: 80}, {name: b, port: 81}, {name: c, port: 82, nodePort: 30000}", 1)
+	if err := apply(store, load(t, text), &notes); err != nil {
+		t.Fatal(err)
+	}
+	o, err := store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "web"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []int32
+	for _, p := range o.(*corev1.Service).Spec.Ports {
+		got = append(got, p.NodePort)
+	}
+	if !slices.Equal(got, []int32{30002, 30003, 30000}) || !strings.Contains(notes.String(), "shop/web") {
+		t.Errorf("%v, %s", got, notes.String())
+	}
+}
+
+// refused is an address at which nothing listens.
+func refused(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func kubeconfigOf(address string) string {
+	return `apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "http://` + address + `"}}]
+users: [{name: u, user: {}}]
+`
+}
+
+// KUBECONFIG names a cluster as --kubeconfig does, which wins over it; one that does not answer ends
+// the command with a plain message, also where files are given.
+func TestTheClusterIsFoundByTheEnvironment(t *testing.T) {
+	_, flags := aws(t)
+	first, second := refused(t), refused(t)
+	dir := filesIn(t, map[string]string{"first": kubeconfigOf(first), "second": kubeconfigOf(second), "empty": "", "objects/web.yaml": classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML})
+	path := func(name string) string { return filepath.Join(dir, name) }
+	tests := map[string]struct {
+		kubeconfig string
+		args       []string
+		want       string
+	}{
+		"environment":         {path("first"), nil, `the API server at "http://` + first + `" does not answer: `},
+		"the flag wins":       {path("first"), []string{"--kubeconfig", path("second")}, `the API server at "http://` + second + `" does not answer: `},
+		"a list of files":     {path("none") + string(filepath.ListSeparator) + path("first"), nil, `"http://` + first + `" does not answer`},
+		"with files":          {path("first"), []string{"-f", path("objects")}, "or plan without the cluster by --files-only"},
+		"no such file":        {path("none"), nil, `KUBECONFIG "` + path("none") + `" names no cluster`},
+		"empty file":          {path("empty"), nil, "names no cluster"},
+		"nothing":             {"", nil, "give objects with -f or a cluster with --kubeconfig or KUBECONFIG"},
+		"no file of the flag": {path("first"), []string{"--kubeconfig", path("none")}, `--kubeconfig "` + path("none") + `" cannot be read`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			for _, command := range []string{"plan", "tree"} {
+				code, _, stderr := with(t, "", map[string]string{"KUBECONFIG": tc.kubeconfig}, slices.Concat([]string{command}, tc.args, flags)...)
+				if code != 1 || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1 {
+					t.Errorf("exit %d: %s", code, stderr)
+				}
+			}
+		})
+	}
+	t.Run("files only", func(t *testing.T) {
+		code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": path("first")}, slices.Concat([]string{"plan", "--files-only", "-f", path("objects")}, flags)...)
+		if code != 0 || !strings.Contains(out, "+ create load-balancer") {
+			t.Errorf("exit %d: %s", code, stderr)
+		}
+	})
+	t.Run("controller", func(t *testing.T) {
+		code, _, stderr := with(t, "", nil, "--cluster-name=c")
+		if code != 1 || !strings.Contains(stderr, "neither --kubeconfig nor KUBECONFIG is set") {
+			t.Errorf("exit %d: %s", code, stderr)
+		}
+	})
+}
+
+// The environment names the region and the endpoints of AWS as it does for AWS's own tools: one for
+// all services, or one for each, which wins.
+func TestAWSIsFoundByTheEnvironment(t *testing.T) {
+	em, flags := aws(t)
+	flags = slices.DeleteFunc(flags, func(f string) bool {
+		return strings.HasPrefix(f, "--aws-api-endpoints") || strings.HasPrefix(f, "--aws-region")
+	})
+	url := serve(t, em)
+	dir := filesIn(t, map[string]string{"web.yaml": classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML})
+	nowhere := "http://" + refused(t)
+	for name, env := range map[string]map[string]string{
+		"one for all":    {"AWS_ENDPOINT_URL": url, "AWS_REGION": rig.Region},
+		"default region": {"AWS_ENDPOINT_URL": url, "AWS_DEFAULT_REGION": rig.Region},
+		"one for each":   {"AWS_ENDPOINT_URL": nowhere, "AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING_V2": url, "AWS_ENDPOINT_URL_EC2": url, "AWS_ENDPOINT_URL_WAFV2": url, "AWS_ENDPOINT_URL_WAF_REGIONAL": url, "AWS_ENDPOINT_URL_SHIELD": url, "AWS_REGION": rig.Region},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for k, v := range env {
+				t.Setenv(k, v)
+			}
+			for _, command := range []string{"plan", "tree"} {
+				code, out, stderr := with(t, "", env, slices.Concat([]string{command, "-f", dir}, flags)...)
+				if code != 0 || !strings.Contains(out, "load-balancer") && !strings.Contains(out, "load balancer") {
+					t.Errorf("%s: exit %d: %s%s", command, code, stderr, out)
+				}
+			}
+		})
+	}
+}
+
+// An endpoint that does not answer, or is not AWS, ends a command with one plain line.
+func TestAnAWSThatDoesNotAnswerIsNamed(t *testing.T) {
+	_, flags := aws(t)
+	dir := filesIn(t, map[string]string{"web.yaml": classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML})
+	nowhere := "http://" + refused(t)
+	flags = slices.DeleteFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--aws-api-endpoints") })
+	t.Setenv("AWS_ENDPOINT_URL", nowhere)
+	code, _, stderr := with(t, "", nil, slices.Concat([]string{"plan", "-f", dir, "--aws-max-retries=1"}, flags)...)
+	if code != 1 || !strings.Contains(stderr, `AWS does not answer at "`+nowhere+`/": dial tcp`) || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	elsewhere := httptest.NewServer(http.NotFoundHandler())
+	defer elsewhere.Close()
+	t.Setenv("AWS_ENDPOINT_URL", elsewhere.URL)
+	code, _, stderr = with(t, "", nil, slices.Concat([]string{"plan", "-f", dir}, flags)...)
+	if code != 1 || !strings.Contains(stderr, `AWS refuses the call "Elastic Load Balancing v2 DescribeLoadBalancers"`) || strings.Contains(stderr, "RequestID") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+// A person who waits for a plan does not wait for minutes; the controller does.
+func TestACommandWaitsForSeconds(t *testing.T) {
+	d := &drafting{env: Environment{Getenv: func(string) string { return "" }}}
+	d.cfg.AWS.MaxRetries = 10
+	cc, err := d.cloudConfig()
+	if err != nil || cc.MaxAttempts != 3 || cc.CallTimeout != 2*answerWithin || cc.AttemptTimeout != answerWithin {
+		t.Errorf("%+v, %v", cc, err)
+	}
+	d.cfg.AWS.MaxRetries = 7
+	if cc, _ := d.cloudConfig(); cc.MaxAttempts != 7 {
+		t.Errorf("%d attempts", cc.MaxAttempts)
+	}
+	if cc, _ := cloudConfig(d.cfg, d.env); cc.CallTimeout != 0 {
+		t.Error("the controller waits for seconds")
+	}
+}
+
+// However many load balancers there are, tools read one document.
+func TestAPlanForToolsIsOneDocument(t *testing.T) {
+	_, flags := aws(t)
+	second := strings.Replace(ingressYAML, "name: web, namespace: shop", "name: other, namespace: shop", 1)
+	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML, second}, "---\n")
+	code, out, stderr := with(t, text, nil, slices.Concat([]string{"plan", "-o", "json", "--detailed-exitcode", "-f", "-"}, flags)...)
+	var doc planDocument
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 2 {
+		t.Fatalf("exit %d, %v: %s", code, err, stderr)
+	}
+	if len(doc.Stacks) != 2 || doc.Summary != doc.Stacks[0].Summary.Add(doc.Stacks[1].Summary) || doc.Summary.Create == 0 {
+		t.Errorf("%+v", doc.Summary)
+	}
+	for _, s := range doc.Stacks {
+		if len(s.Steps) == 0 || s.Result == nil || s.Steps[0].Verb == "" {
+			t.Errorf("%s: %d steps", s.ID, len(s.Steps))
+		}
+	}
+	code, out, stderr = with(t, classYAML, nil, slices.Concat([]string{"plan", "-o", "json", "--detailed-exitcode", "-f", "-"}, flags)...)
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 || len(doc.Stacks) != 0 {
+		t.Errorf("exit %d, %v: %s%s", code, err, out, stderr)
+	}
+}

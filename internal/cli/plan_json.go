@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// planDocument is what plan prints for tools.
+type planDocument struct {
+	Cluster string      `json:"cluster"`
+	Stacks  []planStack `json:"stacks"`
+	// Summary, Errors and Warnings are those of all stacks.
+	Summary  plan.Summary `json:"summary"`
+	Errors   int          `json:"errors"`
+	Warnings int          `json:"warnings"`
+}
+
+type planStack struct {
+	Kind     string            `json:"kind"`
+	ID       string            `json:"id"`
+	Findings []findingDocument `json:"findings"`
+	Steps    []stepDocument    `json:"steps"`
+	// Joins are ids in "after" that stand for several steps.
+	Joins   map[plan.StepID][]plan.StepID `json:"joins,omitempty"`
+	Summary plan.Summary                  `json:"summary"`
+	// Result is what the load balancer becomes, in the form of the annotation that feature gate
+	// IngressPlanAnnotation switches on; null where that cannot be determined, as findings say.
+	Result *plan.Document `json:"result"`
+}
+
+type findingDocument struct {
+	Severity string         `json:"severity"`
+	Reason   finding.Reason `json:"reason"`
+	Object   objectDocument `json:"object"`
+	Field    string         `json:"field,omitempty"`
+	Message  string         `json:"message"`
+	Blocks   string         `json:"blocks"`
+}
+
+type objectDocument struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// stepDocument is a step. Steps are in an order in which they can be carried out.
+type stepDocument struct {
+	ID       plan.StepID     `json:"id"`
+	Verb     plan.Verb       `json:"verb"`
+	Kind     string          `json:"kind"`
+	Resource string          `json:"resource"`
+	Changes  []fieldDocument `json:"changes"`
+	Why      string          `json:"why,omitempty"`
+	Impact   plan.Impact     `json:"impact"`
+	After    []plan.StepID   `json:"after,omitempty"`
+	WaitsFor string          `json:"waitsFor,omitempty"`
+}
+
+type fieldDocument struct {
+	Field string `json:"field"`
+	From  string `json:"from,omitempty"`
+	To    string `json:"to,omitempty"`
+}
+
+// text is the change in one line.
+func (f fieldDocument) text() string {
+	return plan.Change{Path: f.Field, From: f.From, To: f.To}.String()
+}
+
+// add takes a draft up.
+func (all *planDocument) add(e *engine.Engine, d engine.Draft) {
+	s := planStack{
+		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Findings: findingDocuments(d.Findings), Steps: []stepDocument{},
+		Joins: d.Plan.Joins, Summary: d.Plan.Summary(d.Have), Result: e.Describe(d),
+	}
+	for _, step := range d.Plan.Steps {
+		doc := stepDocument{
+			ID: step.ID, Verb: step.Verb, Kind: string(step.Address.Kind), Resource: step.Address.ID, Changes: []fieldDocument{},
+			Why: step.Why, Impact: step.Impact, After: step.After, WaitsFor: step.Wait.For,
+		}
+		for _, f := range step.Fields() {
+			doc.Changes = append(doc.Changes, fieldDocument{f.Path, f.From, f.To})
+		}
+		s.Steps = append(s.Steps, doc)
+	}
+	all.Stacks = append(all.Stacks, s)
+	all.Summary = all.Summary.Add(s.Summary)
+	for _, f := range d.Findings {
+		if f.Severity == finding.Error {
+			all.Errors++
+		} else {
+			all.Warnings++
+		}
+	}
+}
+
+func findingDocuments(found finding.List) []findingDocument {
+	out := []findingDocument{}
+	for _, f := range found.Sorted() {
+		out = append(out, findingDocument{f.Severity.String(), f.Reason, objectDocument(f.Object), f.Field, f.Text(), f.Blocks.String()})
+	}
+	return out
+}
+
+func (all planDocument) write(w io.Writer) error { return writeJSON(w, all) }
+
+func writeJSON(w io.Writer, v any) error {
+	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	return out.Encode(v)
+}

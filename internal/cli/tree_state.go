@@ -1,0 +1,490 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// state is how a resource compares with the desired state.
+type state string
+
+const (
+	live    state = "live"    // in AWS, as it is desired or held
+	differs state = "differs" // in AWS, and the plan changes it
+	missing state = "missing" // desired and not in AWS
+	surplus state = "surplus" // in AWS, and the plan deletes it
+)
+
+// The documents are what AWS has, resource by resource, and what of the desired state is missing there.
+type (
+	treeDocument struct {
+		Cluster string      `json:"cluster"`
+		Stacks  []treeStack `json:"stacks"`
+	}
+	treeStack struct {
+		Kind          string             `json:"kind"`
+		ID            string             `json:"id"`
+		Held          bool               `json:"held"`
+		Findings      []findingDocument  `json:"findings"`
+		LoadBalancers []treeLoadBalancer `json:"loadBalancers"`
+		TargetGroups  []treeTargetGroup  `json:"targetGroups"`
+		// SecurityGroups are the stack's own.
+		SecurityGroups []treeSecurityGroup `json:"securityGroups"`
+
+		found finding.List
+	}
+	treeSecurityGroup struct {
+		compared
+		ID      string   `json:"id,omitempty"`
+		Name    string   `json:"name"`
+		Ingress []string `json:"ingress"`
+	}
+	compared struct {
+		State state  `json:"state"`
+		ARN   string `json:"arn,omitempty"`
+		// Note says what a state alone does not: what a step waits for, why something is not made.
+		Note    string          `json:"note,omitempty"`
+		Changes []fieldDocument `json:"changes,omitempty"`
+	}
+	treeLoadBalancer struct {
+		compared
+		Name      string         `json:"name"`
+		Type      string         `json:"type"`
+		Scheme    model.Scheme   `json:"scheme"`
+		Status    string         `json:"status,omitempty"` // AWS's word: provisioning, active, ...
+		DNSName   string         `json:"dnsName,omitempty"`
+		Listeners []treeListener `json:"listeners"`
+	}
+	treeListener struct {
+		compared
+		Protocol     string            `json:"protocol"`
+		Port         int32             `json:"port"`
+		Certificates []treeCertificate `json:"certificates,omitempty"`
+		Rules        []treeRule        `json:"rules,omitempty"`
+		Default      string            `json:"default"`
+	}
+	treeCertificate struct {
+		State   state    `json:"state"`
+		ARN     string   `json:"arn"`
+		Default bool     `json:"default"`
+		Domains []string `json:"domains,omitempty"`
+		Status  string   `json:"status,omitempty"`
+	}
+	treeRule struct {
+		compared
+		Priority   int32  `json:"priority"`
+		Conditions string `json:"conditions"`
+		Actions    string `json:"actions"`
+		From       string `json:"from,omitempty"`
+	}
+	treeTargetGroup struct {
+		compared
+		ID       string           `json:"id"`
+		Name     string           `json:"name"`
+		Type     model.TargetType `json:"type"`
+		Protocol string           `json:"protocol"`
+		Port     int32            `json:"port"`
+		From     string           `json:"from,omitempty"`
+		// Targets are null where their health is not known.
+		Targets []treeTarget `json:"targets"`
+	}
+	treeTarget struct {
+		ID          string `json:"id"`
+		Port        int32  `json:"port"`
+		State       string `json:"state"`
+		Reason      string `json:"reason,omitempty"`
+		Description string `json:"description,omitempty"`
+	}
+)
+
+// comparer compares one stack.
+type comparer struct {
+	engine.Draft
+	facts observed.Facts // with health and certificates
+	// addresses by ARN, and steps by address.
+	addresses map[string][]plan.Address
+	steps     map[plan.Address][]plan.Step
+	groups    map[string]string // ids of target groups by ARN
+}
+
+// compare makes the document of a stack. facts are those of the draft with the health of target groups
+// and certificates.
+func compare(d engine.Draft, facts observed.Facts) treeStack {
+	c := comparer{Draft: d, facts: facts, addresses: map[string][]plan.Address{}, steps: map[plan.Address][]plan.Step{}, groups: map[string]string{}}
+	for a, arn := range d.Plan.Known {
+		c.addresses[arn] = append(c.addresses[arn], a)
+	}
+	for _, s := range d.Plan.Steps {
+		c.steps[s.Address] = append(c.steps[s.Address], s)
+	}
+	for _, g := range d.Have.TargetGroups {
+		c.groups[g.ARN] = g.ResourceID
+	}
+	return treeStack{
+		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Findings: findingDocuments(d.Findings), found: d.Findings,
+		LoadBalancers: c.loadBalancers(), TargetGroups: c.targetGroups(), SecurityGroups: c.securityGroups(),
+	}
+}
+
+// stepsOf are the steps about a resource of AWS, in the order of the plan.
+func (c *comparer) stepsOf(arn string) []plan.Step {
+	var out []plan.Step
+	for _, s := range c.Plan.Steps {
+		if slices.Contains(c.addresses[arn], s.Address) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// compared says how a resource of AWS compares.
+func (c *comparer) compared(arn string) compared {
+	out := compared{State: live, ARN: arn}
+	for _, s := range c.stepsOf(arn) {
+		switch {
+		case s.Verb == plan.Delete:
+			out.State, out.Note, out.Changes = surplus, waiting(s), nil
+			return out
+		case s.Verb == plan.Update && !ofPart(s):
+			out.State, out.Note = differs, cmp.Or(out.Note, waiting(s))
+			for _, f := range s.Fields() {
+				out.Changes = append(out.Changes, fieldDocument{f.Path, f.From, f.To})
+			}
+		}
+	}
+	return out
+}
+
+func waiting(s plan.Step) string {
+	if !s.Waits() {
+		return ""
+	}
+	return "waits for " + s.Wait.For
+}
+
+// ofPart reports whether a step about a listener is shown with its certificates and rules.
+func ofPart(s plan.Step) bool {
+	switch s.Do.(type) {
+	case plan.AddCertificate, plan.RemoveCertificate, plan.SetPriorities:
+		return true
+	}
+	return false
+}
+
+// created is how something compares that a step makes.
+func created(s plan.Step) compared { return compared{State: missing, Note: waiting(s)} }
+
+func (c *comparer) loadBalancers() []treeLoadBalancer {
+	out := []treeLoadBalancer{}
+	wanted := map[string]bool{} // ids that are there or are made
+	for _, lb := range c.Have.LoadBalancers {
+		one := treeLoadBalancer{
+			compared: c.compared(lb.ARN), Name: lb.Name, Type: lb.Type, Scheme: lb.Scheme, Status: lb.State, DNSName: lb.DNSName,
+			Listeners: c.listeners(lb.ResourceID, c.addresses[lb.ARN], &lb),
+		}
+		if one.State != surplus {
+			wanted[lb.ResourceID] = true
+		}
+		for i := range one.Listeners {
+			if l := &one.Listeners[i]; one.State == surplus || l.State == surplus {
+				l.surplus()
+			}
+		}
+		out = append(out, one)
+	}
+	for _, s := range c.Plan.Steps {
+		if do, ok := s.Do.(plan.CreateLoadBalancer); ok {
+			wanted[s.Address.ID] = true
+			out = append(out, treeLoadBalancer{
+				compared: created(s), Name: do.Name, Type: cmp.Or(do.Type, "application"), Scheme: do.Scheme,
+				Listeners: c.listeners(s.Address.ID, []plan.Address{s.Address}, nil),
+			})
+		}
+	}
+	if alb := c.Stack.ALB; alb != nil && !wanted[model.LoadBalancerID] {
+		out = append(out, treeLoadBalancer{compared: c.notMade(), Name: alb.Name, Type: "application", Scheme: alb.Scheme, Listeners: c.listeners(model.LoadBalancerID, nil, nil)})
+	}
+	if nlb := c.Stack.Front; nlb != nil && !wanted[model.FrontendNLBID] {
+		out = append(out, treeLoadBalancer{compared: c.notMade(), Name: nlb.Name, Type: "network", Scheme: nlb.Scheme, Listeners: c.listeners(model.FrontendNLBID, nil, nil)})
+	}
+	return out
+}
+
+// notMade is how something compares that is desired, and that the plan does not make.
+func (c *comparer) notMade() compared {
+	if slices.ContainsFunc(c.Findings, func(f finding.Finding) bool { return f.Severity == finding.Error }) {
+		return compared{State: missing, Note: "held, see the findings"}
+	}
+	return compared{State: missing, Note: "later, what it needs is not there yet"}
+}
+
+// surplus marks a listener with its parts, which go with it.
+func (l *treeListener) surplus() {
+	l.State, l.Changes = surplus, nil
+	for i := range l.Certificates {
+		l.Certificates[i].State = surplus
+	}
+	for i := range l.Rules {
+		l.Rules[i].State, l.Rules[i].Changes = surplus, nil
+	}
+}
+
+// listeners of a load balancer, by its addresses. lb is nil for one that is not there.
+func (c *comparer) listeners(id string, at []plan.Address, lb *observed.LoadBalancer) []treeListener {
+	out := []treeListener{}
+	if lb != nil {
+		for _, l := range lb.Listeners {
+			out = append(out, treeListener{
+				compared: c.compared(l.ARN), Protocol: l.Protocol, Port: l.Port, Default: c.actions(l.Default),
+				Certificates: c.certificates(l), Rules: c.rules(l.Port, c.addresses[l.ARN], l.Rules),
+			})
+		}
+	}
+	for _, s := range c.Plan.Steps {
+		if do, ok := s.Do.(plan.CreateListener); ok && slices.Contains(at, do.LoadBalancer) {
+			out = append(out, treeListener{
+				compared: created(s), Protocol: do.Settings.Protocol, Port: do.Settings.Port, Default: c.actions(do.Settings.Default),
+				Certificates: c.newCertificates(do.Settings.Certificate, s.Address), Rules: c.rules(do.Settings.Port, []plan.Address{s.Address}, nil),
+			})
+		}
+	}
+	out = append(out, c.heldListeners(id, out)...)
+	slices.SortStableFunc(out, func(a, b treeListener) int { return cmp.Compare(a.Port, b.Port) })
+	return out
+}
+
+// heldListeners are the desired ones that are neither there nor made.
+func (c *comparer) heldListeners(id string, others []treeListener) []treeListener {
+	var out []treeListener
+	add := func(port int32, protocol, then string) {
+		if !slices.ContainsFunc(others, func(l treeListener) bool { return l.Port == port && l.State != surplus }) {
+			out = append(out, treeListener{compared: c.notMade(), Protocol: protocol, Port: port, Default: then})
+		}
+	}
+	switch {
+	case id == model.LoadBalancerID && c.Stack.ALB != nil:
+		for _, l := range c.Stack.ALB.Listeners {
+			add(l.Port, l.Protocol(), c.actions(l.Default))
+		}
+	case id == model.FrontendNLBID && c.Stack.Front != nil:
+		for _, l := range c.Stack.Front.Listeners {
+			add(l.Port, "TCP", "forward to "+l.Group)
+		}
+	}
+	return out
+}
+
+// rules of a listener, by its addresses: those that are there and those that are made.
+func (c *comparer) rules(port int32, at []plan.Address, have []observed.Rule) []treeRule {
+	desired, moved := c.desiredRules(port), c.moved(at)
+	var out []treeRule
+	for _, r := range have {
+		one := treeRule{compared: c.compared(r.ARN), Priority: r.Priority, Conditions: plan.ConditionsText(r.Conditions), Actions: c.actions(r.Actions)}
+		want := desired[one.Conditions]
+		one.From, one.Note = originText(want.Origin), cmp.Or(one.Note, heldText(want))
+		if to := moved[r.ARN]; to != 0 && to != r.Priority && one.State != surplus {
+			one.State = differs
+			one.Changes = append(one.Changes, fieldDocument{"priority", fmt.Sprint(r.Priority), fmt.Sprint(to)})
+		}
+		out = append(out, one)
+	}
+	for _, s := range c.Plan.Steps {
+		if do, ok := s.Do.(plan.CreateRule); ok && slices.Contains(at, do.Listener) {
+			out = append(out, treeRule{
+				compared: compared{State: missing, Note: cmp.Or(waiting(s), heldText(do.Rule))}, Priority: cmp.Or(moved[s.Address.ID], do.Priority), Conditions: plan.ConditionsText(do.Rule.Conditions), Actions: c.actions(do.Rule.Actions),
+				From: originText(do.Rule.Origin),
+			})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b treeRule) int { return cmp.Compare(a.Priority, b.Priority) })
+	return out
+}
+
+// moved are the priorities that rules of a listener end with, by their ids.
+func (c *comparer) moved(at []plan.Address) map[string]int32 {
+	out := map[string]int32{}
+	for _, s := range c.Plan.Steps {
+		if do, ok := s.Do.(plan.SetPriorities); ok && slices.Contains(at, s.Address) {
+			for a, priority := range do.Priorities {
+				out[a.ID] = priority
+			}
+		}
+	}
+	return out
+}
+
+// desiredRules are those of a port by their conditions, by which live ones are known again.
+func (c *comparer) desiredRules(port int32) map[string]model.Rule {
+	out := map[string]model.Rule{}
+	if c.Stack.ALB == nil {
+		return out
+	}
+	for _, l := range c.Stack.ALB.Listeners {
+		if l.Port != port {
+			continue
+		}
+		for _, r := range l.Rules {
+			text := plan.ConditionsText(r.Conditions)
+			if _, earlier := out[text]; !earlier {
+				out[text] = r
+			}
+		}
+	}
+	return out
+}
+
+func heldText(r model.Rule) string {
+	if r.Held == 0 {
+		return ""
+	}
+	return "held, see the findings"
+}
+
+func originText(o finding.Origin) string {
+	if o == (finding.Origin{}) {
+		return ""
+	}
+	return finding.Printable(o.String())
+}
+
+// actions are what is done with requests, with the stack's own target groups by id.
+func (c *comparer) actions(actions []model.Action) string {
+	out := slices.Clone(actions)
+	for i, a := range out {
+		f, ok := a.(model.Forward)
+		if !ok {
+			continue
+		}
+		f.Groups = slices.Clone(f.Groups)
+		for j := range f.Groups {
+			if id := c.groups[f.Groups[j].Group.ARN]; id != "" {
+				f.Groups[j].Group = model.GroupRef{ID: id}
+			}
+		}
+		out[i] = f
+	}
+	return finding.Printable(plan.ActionsText(out))
+}
+
+// certificates of a live listener: those that it has and those that it gets.
+func (c *comparer) certificates(l observed.Listener) []treeCertificate {
+	if l.Certificate == "" {
+		return nil
+	}
+	out := []treeCertificate{c.certificate(l.Certificate, live, true)}
+	gone := map[string]bool{}
+	for _, s := range c.stepsOf(l.ARN) {
+		if do, ok := s.Do.(plan.RemoveCertificate); ok {
+			gone[do.ARN] = true
+		}
+	}
+	for _, arn := range l.Certificates {
+		switch {
+		case gone[arn] && arn != l.Certificate:
+			out = append(out, c.certificate(arn, surplus, false))
+		case arn != l.Certificate:
+			out = append(out, c.certificate(arn, live, false))
+		}
+	}
+	return append(out, c.addedCertificates(c.addresses[l.ARN], l.Certificate)...)
+}
+
+// newCertificates are those of a listener that is made.
+func (c *comparer) newCertificates(byDefault string, at plan.Address) []treeCertificate {
+	if byDefault == "" {
+		return nil
+	}
+	return append([]treeCertificate{c.certificate(byDefault, missing, true)}, c.addedCertificates([]plan.Address{at}, byDefault)...)
+}
+
+// addedCertificates leaves the default one out, which listeners have among the others too.
+func (c *comparer) addedCertificates(at []plan.Address, byDefault string) []treeCertificate {
+	var out []treeCertificate
+	for _, s := range c.Plan.Steps {
+		if do, ok := s.Do.(plan.AddCertificate); ok && slices.Contains(at, s.Address) && do.ARN != byDefault {
+			out = append(out, c.certificate(do.ARN, missing, false))
+		}
+	}
+	return out
+}
+
+func (c *comparer) certificate(arn string, s state, byDefault bool) treeCertificate {
+	out := treeCertificate{State: s, ARN: arn, Default: byDefault}
+	for _, known := range c.facts.Certificates {
+		if known.ARN == arn {
+			out.Domains, out.Status = known.Domains, known.Status
+		}
+	}
+	return out
+}
+
+func (c *comparer) targetGroups() []treeTargetGroup {
+	out := []treeTargetGroup{}
+	from := map[string]string{}
+	for _, w := range c.Stack.TargetGroups {
+		from[w.ID] = originText(w.Origin)
+	}
+	there := map[string]bool{}
+	for _, g := range c.Have.TargetGroups {
+		one := treeTargetGroup{compared: c.compared(g.ARN), ID: g.ResourceID, Name: g.Name, Type: g.Type, Protocol: g.Protocol, Port: g.Port}
+		if one.State != surplus {
+			there[g.ResourceID] = true
+			one.From = from[g.ResourceID]
+		}
+		if h, known := c.facts.Health[g.ARN]; known {
+			one.Targets = targetsOf(h)
+		} else if f := c.facts.Fault(model.AskHealth{ARN: g.ARN}); f != nil {
+			one.Note = cmp.Or(one.Note, finding.Printable(f.Message))
+		}
+		out = append(out, one)
+	}
+	for _, s := range c.Plan.Steps {
+		if do, ok := s.Do.(plan.CreateTargetGroup); ok {
+			there[s.Address.ID] = true
+			g := do.Group
+			out = append(out, treeTargetGroup{compared: created(s), ID: s.Address.ID, Name: g.Name, Type: g.Type, Protocol: g.Protocol, Port: g.Port, From: from[s.Address.ID]})
+		}
+	}
+	for _, w := range c.Stack.TargetGroups {
+		if !there[w.ID] {
+			out = append(out, treeTargetGroup{compared: c.notMade(), ID: w.ID, Name: w.Name, Type: w.Type, Protocol: w.Protocol, Port: w.Port, From: from[w.ID]})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b treeTargetGroup) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}
+
+func targetsOf(h observed.Health) []treeTarget {
+	out := []treeTarget{}
+	for _, t := range h.Targets {
+		out = append(out, treeTarget{t.ID, t.Port, t.State, t.Reason, t.Description})
+	}
+	slices.SortStableFunc(out, func(a, b treeTarget) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Port, b.Port)) })
+	return out
+}
+
+func (c *comparer) securityGroups() []treeSecurityGroup {
+	out := []treeSecurityGroup{}
+	for _, g := range c.Have.SecurityGroups {
+		one := treeSecurityGroup{compared: c.compared(g.ID), ID: g.ID, Name: g.Name, Ingress: []string{}}
+		one.ARN = ""
+		for _, r := range g.Ingress {
+			one.Ingress = append(one.Ingress, r.String())
+		}
+		slices.Sort(one.Ingress)
+		out = append(out, one)
+	}
+	for _, s := range c.Plan.Steps {
+		if do, ok := s.Do.(plan.CreateSecurityGroup); ok && s.Address.Kind == plan.SecurityGroup {
+			out = append(out, treeSecurityGroup{compared: created(s), Name: do.Name, Ingress: []string{}})
+		}
+	}
+	return out
+}

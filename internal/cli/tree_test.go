@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/rig"
+)
+
+// What the commands show of a load balancer that the controller has made, and that has changed since:
+// by hand in AWS (drift.txt) or in its objects (edit.yaml).
+func TestCommandsShowWhatIsInAWS(t *testing.T) {
+	goldentest.Run(t, "testdata/live/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+		em, vpc, objects := made(t, c)
+		flags := append(flagsOf(t, em, vpc), "-f", objects)
+		var out []goldentest.File
+		for _, o := range []struct{ command, name string }{{"tree", "tree.txt"}, {"plan", "plan.txt"}} {
+			args := append([]string{o.command}, flags...)
+			if o.command == "plan" {
+				args = append(args, "--detailed-exitcode")
+			}
+			code, stdout, stderr := run(t, args...)
+			if stderr != "" {
+				t.Fatalf("%s: %s", o.command, stderr)
+			}
+			out = append(out, goldentest.File{Name: o.name, Text: fmt.Sprintf("%sexit code %d\n", stdout, code)})
+		}
+		code, stdout, stderr := run(t, append([]string{"tree", "-o", "json"}, flags...)...)
+		var doc treeDocument
+		if err := json.Unmarshal([]byte(stdout), &doc); code != 0 || err != nil || len(doc.Stacks) != 1 {
+			t.Errorf("exit %d, %v: %s", code, err, stderr)
+		}
+		checkRecording(t, filepath.Dir(objects), flags, out)
+		if n := em.Calls().Mutating(); n > 0 {
+			t.Errorf("%d calls that change something", n)
+		}
+		return out
+	})
+}
+
+// checkRecording looks at the same without AWS: what tree has recorded is enough for both commands.
+func checkRecording(t *testing.T, dir string, flags []string, want []goldentest.File) {
+	t.Helper()
+	rec := filepath.Join(dir, "aws.json")
+	if code, _, stderr := run(t, append([]string{"tree", "--record", rec}, flags...)...); code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, w := range want {
+		command, _, _ := strings.Cut(w.Name, ".")
+		_, out, stderr := run(t, command, "--observed", rec, "-f", filepath.Join(dir, "objects.yaml"), "--cluster-name="+rig.ClusterName)
+		if !strings.HasPrefix(w.Text, out) || out == "" {
+			t.Errorf("%s of the recording differs: %s%s", command, stderr, out)
+		}
+	}
+}
+
+// made lets the controller make a load balancer for the objects of a case, changes it as the case
+// says, and returns an AWS in which time stands still, and a file with the objects of the cluster.
+func made(t *testing.T, c goldentest.Case) (em *emulator.Emulator, vpc, objects string) {
+	t.Helper()
+	var state []byte
+	var now time.Time
+	dir := filesIn(t, nil)
+	synctest.Test(t, func(t *testing.T) {
+		r := rig.New(t, rig.Options{})
+		for i, node := range r.World.Instances {
+			if err := rig.Assign(t.Context(), rig.AWSConfig(r.Emulator), node, fmt.Sprintf("10.0.%d.10", 132+16*i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.Apply(c.Text("cluster.yaml"))
+		if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
+			t.Fatal(failed)
+		}
+		time.Sleep(10 * time.Minute) // virtual: AWS is done with what was made, too
+		for line := range strings.Lines(c.Text("drift.txt")) {
+			drift(t, r.Emulator, strings.Fields(line))
+		}
+		if edit := c.Text("edit.yaml"); edit != "" {
+			r.Apply(edit)
+		}
+		r.Emulator.World().Lock()
+		defer r.Emulator.World().Unlock()
+		var err error
+		if state, err = r.Emulator.World().Export(); err != nil {
+			t.Fatal(err)
+		}
+		now, vpc, objects = time.Now(), r.World.VPC, filepath.Join(dir, "objects.yaml")
+		writeObjects(t, r.Store, objects)
+	})
+	em = emulator.New(emulator.Options{Clock: world.NewManualClock(now)})
+	em.World().Lock()
+	defer em.World().Unlock()
+	if err := em.World().Restore(state); err != nil {
+		t.Fatal(err)
+	}
+	return em, vpc, objects
+}
+
+// drift is what somebody does by hand in AWS.
+func drift(t *testing.T, em *emulator.Emulator, words []string) {
+	t.Helper()
+	if len(words) == 0 {
+		return
+	}
+	ctx, client := t.Context(), elb.NewFromConfig(rig.AWSConfig(em))
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%v: %v", words, err)
+		}
+	}
+	lbs, err := client.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{})
+	must(err)
+	lb := lbs.LoadBalancers[0].LoadBalancerArn
+	ls, err := client.DescribeListeners(ctx, &elb.DescribeListenersInput{LoadBalancerArn: lb})
+	must(err)
+	listener := func(port string) *string {
+		for _, l := range ls.Listeners {
+			if fmt.Sprint(*l.Port) == port {
+				return l.ListenerArn
+			}
+		}
+		t.Fatalf("%v: no such listener", words)
+		return nil
+	}
+	switch words[0] {
+	case "delete-listener":
+		_, err = client.DeleteListener(ctx, &elb.DeleteListenerInput{ListenerArn: listener(words[1])})
+	case "add-listener":
+		_, err = client.CreateListener(ctx, &elb.CreateListenerInput{
+			LoadBalancerArn: lb, Port: awssdk.Int32(8080), Protocol: types.ProtocolEnumHttp,
+			DefaultActions: []types.Action{{Type: types.ActionTypeEnumFixedResponse, FixedResponseConfig: &types.FixedResponseActionConfig{StatusCode: awssdk.String("200")}}},
+		})
+	case "delete-rule", "change-rule":
+		rules, e := client.DescribeRules(ctx, &elb.DescribeRulesInput{ListenerArn: listener(words[1])})
+		must(e)
+		for _, r := range rules.Rules {
+			switch {
+			case awssdk.ToString(r.Priority) != words[2]:
+			case words[0] == "delete-rule":
+				_, err = client.DeleteRule(ctx, &elb.DeleteRuleInput{RuleArn: r.RuleArn})
+			default:
+				_, err = client.ModifyRule(ctx, &elb.ModifyRuleInput{RuleArn: r.RuleArn, Actions: []types.Action{{
+					Type: types.ActionTypeEnumFixedResponse, FixedResponseConfig: &types.FixedResponseActionConfig{StatusCode: awssdk.String("418")}}}})
+			}
+		}
+	case "deregister":
+		groups, e := client.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{LoadBalancerArn: lb})
+		must(e)
+		for _, g := range groups.TargetGroups {
+			_, err = client.DeregisterTargets(ctx, &elb.DeregisterTargetsInput{TargetGroupArn: g.TargetGroupArn, Targets: []types.TargetDescription{{Id: awssdk.String(words[1]), Port: awssdk.Int32(8080)}}})
+		}
+	case "open":
+		port, e := strconv.ParseInt(words[1], 10, 32)
+		must(e)
+		_, err = ec2.NewFromConfig(rig.AWSConfig(em)).AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{
+			GroupId: awssdk.String(managedGroup(t, em)), IpProtocol: awssdk.String("tcp"), CidrIp: awssdk.String("0.0.0.0/0"),
+			FromPort: awssdk.Int32(int32(port)), ToPort: awssdk.Int32(int32(port)),
+		})
+	default:
+		t.Fatalf("no such drift: %v", words)
+	}
+	must(err)
+}
+
+// managedGroup is the id of the one security group that is a stack's own.
+func managedGroup(t *testing.T, em *emulator.Emulator) string {
+	t.Helper()
+	out, err := ec2.NewFromConfig(rig.AWSConfig(em)).DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{
+		Filters: []ec2types.Filter{{Name: awssdk.String("tag:ingress.k8s.aws/resource"), Values: []string{"ManagedLBSecurityGroup"}}},
+	})
+	if err != nil || len(out.SecurityGroups) != 1 {
+		t.Fatalf("%v, %v", out, err)
+	}
+	return *out.SecurityGroups[0].GroupId
+}
+
+// writeObjects writes what a cluster holds, as kubectl get -o yaml does.
+func writeObjects(t *testing.T, store *cluster.Memory, path string) {
+	t.Helper()
+	var out []string
+	for _, typ := range cluster.Types() {
+		for _, o := range store.All(typ.Kind) {
+			o := o.DeepCopyObject().(cluster.Object)
+			o.GetObjectKind().SetGroupVersionKind(typ.GVK)
+			text, err := yaml.Marshal(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, string(text))
+		}
+	}
+	filesAt(t, filepath.Dir(path), map[string]string{filepath.Base(path): strings.Join(out, "---\n")})
+}

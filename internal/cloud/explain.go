@@ -1,0 +1,46 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/aws/smithy-go"
+)
+
+// Explain returns an error of a call to AWS as one sentence for a person at a terminal, without the
+// words of the SDK. Errors that are none of AWS are returned as they are.
+func Explain(err error) error {
+	var operation *smithy.OperationError
+	if !errors.As(err, &operation) {
+		return err
+	}
+	call := operation.ServiceID + " " + operation.OperationName
+	var unanswered *url.Error
+	var timeout *timeoutError
+	var api smithy.APIError
+	switch {
+	case strings.Contains(operation.Err.Error(), "get credentials"):
+		return fmt.Errorf("no AWS credentials; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (%s)", innermost(operation.Err))
+	case errors.As(err, &api):
+		return fmt.Errorf("AWS refuses the call %q: %s: %s", call, api.ErrorCode(), api.ErrorMessage())
+	case errors.As(err, &unanswered) && !errors.Is(err, context.Canceled):
+		return fmt.Errorf("AWS does not answer at %q: %w; check the network, the region, --aws-api-endpoints and AWS_ENDPOINT_URL", unanswered.URL, unanswered.Err)
+	case errors.As(err, &timeout):
+		return fmt.Errorf("AWS does not answer the call %q within %s; check the network, the region, --aws-api-endpoints and AWS_ENDPOINT_URL", call, timeout.after)
+	}
+	return fmt.Errorf("call %q: %w", call, operation.Err)
+}
+
+// innermost is the cause of the causes.
+func innermost(err error) error {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err
+		}
+		err = next
+	}
+}

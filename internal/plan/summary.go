@@ -1,0 +1,79 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// Summary counts the resources that plans are about; one that several steps change counts once.
+type Summary struct {
+	Create int `json:"create"`
+	Change int `json:"change"`
+	// Replace counts what is made new and deleted in its old form.
+	Replace int `json:"replace"`
+	Delete  int `json:"delete"`
+	// Waiting counts steps that are not carried out in this run.
+	Waiting int `json:"waiting"`
+}
+
+// Summary counts what the plan does. have is what it was made from.
+func (p Plan) Summary(have observed.Stack) Summary {
+	verbs := map[Address]Verb{}
+	out := Summary{}
+	for _, s := range p.Steps {
+		if s.Waits() {
+			out.Waiting++
+		}
+		if v, seen := verbs[s.Address]; !seen || v == Update {
+			verbs[s.Address] = s.Verb
+		}
+	}
+	logical := logicalIDs(have)
+	for a, v := range verbs {
+		switch {
+		case v == Create:
+			out.Create++
+		case v == Update:
+			out.Change++
+		case v == Delete && verbs[Address{a.Kind, logical[a.ID]}] == Create:
+			out.Replace++
+			out.Create--
+		case v == Delete:
+			out.Delete++
+		}
+	}
+	return out
+}
+
+// logicalIDs are the ids in the stack of what has an ARN or id of AWS.
+func logicalIDs(have observed.Stack) map[string]string {
+	out := map[string]string{}
+	for _, lb := range have.LoadBalancers {
+		out[lb.ARN] = lb.ResourceID
+	}
+	for _, g := range have.TargetGroups {
+		out[g.ARN] = g.ResourceID
+	}
+	for _, g := range have.SecurityGroups {
+		out[g.ID] = g.ResourceID
+	}
+	return out
+}
+
+// Add returns the sum.
+func (s Summary) Add(o Summary) Summary {
+	return Summary{s.Create + o.Create, s.Change + o.Change, s.Replace + o.Replace, s.Delete + o.Delete, s.Waiting + o.Waiting}
+}
+
+// String is the summary in one line.
+func (s Summary) String() string {
+	text := fmt.Sprintf("%d to create, %d to change, %d to replace, %d to delete", s.Create, s.Change, s.Replace, s.Delete)
+	switch {
+	case s.Waiting == 1:
+		text += "; 1 step waits"
+	case s.Waiting > 1:
+		text += fmt.Sprintf("; %d steps wait", s.Waiting)
+	}
+	return text
+}

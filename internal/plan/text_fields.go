@@ -1,0 +1,167 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// Fields are what a step changes or, where it makes something new, what that gets. Attributes of
+// something new are given by a step of their own.
+func (s Step) Fields() []Change {
+	if len(s.Changes) > 0 {
+		return s.Changes
+	}
+	var f fields
+	switch do := s.Do.(type) {
+	case CreateSecurityGroup:
+		f.add("name", do.Name)
+		f.add("description", do.Description)
+		f.tags(do.Tags)
+	case CreateLoadBalancer:
+		f.loadBalancer(do)
+	case CreateTargetGroup:
+		f.targetGroup(do)
+	case CreateListener:
+		f.listener(do)
+	case CreateRule:
+		f.add("priority", number(do.Priority))
+		f.add("conditions", ConditionsText(do.Rule.Conditions))
+		f.add("actions", actionsText(do.Rule.Actions))
+		f.transforms(do.Rule.Transforms)
+		f.tags(do.Tags)
+	case PutBinding:
+		if do.Existing == nil {
+			f.binding(do)
+		}
+	case RequestCertificate:
+		f.add("domain", do.Domain)
+		f.add("hosts", strings.Join(do.Hosts, ", "))
+		f.add("certificate authority", do.CA)
+		f.tags(do.Tags)
+	case CreateRecord:
+		f.add("hosted zone", do.Zone)
+		f.add("name", do.Name)
+		f.add("value", do.Value)
+	case RegisterALB:
+		f.add("target group", do.Group.ID)
+		f.add("load balancer", do.LoadBalancer.ID)
+		f.add("port", number(do.Port))
+	case Protect:
+		f.add("name", do.Name)
+	}
+	return f
+}
+
+// fields are those of something new; empty ones are left out.
+type fields []Change
+
+func (f *fields) add(path, to string) {
+	if to != "" {
+		*f = append(*f, Change{Path: path, To: to})
+	}
+}
+
+func (f *fields) tags(t Tags) { f.add("tags", pairs(t)) }
+
+func (f *fields) loadBalancer(do CreateLoadBalancer) {
+	f.add("name", do.Name)
+	f.add("type", do.Type)
+	f.add("scheme", string(do.Scheme))
+	f.add("address type", string(do.AddressType))
+	f.add("subnets", strings.Join(do.Subnets, ", "))
+	var groups []string
+	for _, g := range do.SecurityGroups {
+		if g.ID != "" {
+			groups = append(groups, g.ID)
+		} else {
+			groups = append(groups, g.Address.String())
+		}
+	}
+	f.add("security groups", strings.Join(groups, ", "))
+	f.add("elastic addresses", strings.Join(do.Addresses, ", "))
+	f.add("customer-owned IPv4 pool", do.CoIPPool)
+	f.add("IPAM pool", do.IPAMPool)
+	f.tags(do.Tags)
+}
+
+func (f *fields) targetGroup(do CreateTargetGroup) {
+	g := do.Group
+	f.add("name", g.Name)
+	f.add("target type", string(g.Type))
+	f.add("protocol", g.Protocol)
+	f.add("protocol version", g.ProtocolVersion)
+	f.add("port", number(g.Port))
+	f.add("address type", string(g.AddressType))
+	if g.ControlPort != nil {
+		f.add("control port", number(*g.ControlPort))
+	}
+	f.add("health check", healthCheckText(g.HealthCheck))
+	f.tags(do.Tags)
+}
+
+func (f *fields) listener(do CreateListener) {
+	s := do.Settings
+	f.add("port", number(s.Port))
+	f.add("protocol", s.Protocol)
+	f.add("TLS policy", s.Policy)
+	f.add("certificate", s.Certificate)
+	if m := s.MutualAuth; m != nil {
+		f.add("client certificates", strings.TrimSpace(m.Mode+" "+m.TrustStore))
+	}
+	f.add("default action", actionsText(s.Default))
+	f.tags(do.Tags)
+}
+
+func (f *fields) binding(do PutBinding) {
+	b := do.Binding
+	f.add("name", b.Namespace+"/"+b.Name)
+	f.add("service", b.Service+":"+b.Port.String())
+	f.add("target type", string(do.Type))
+	if b.MultiCluster {
+		f.add("multi-cluster", "true")
+	}
+	if s := b.NodeSelector; s != nil {
+		f.add("nodes", pairs(s.MatchLabels))
+	}
+}
+
+func (f *fields) transforms(ts []model.Transform) {
+	for _, t := range ts {
+		for _, r := range t.Rewrites {
+			f.add(string(t.Kind), r.Regex+" -> "+r.Replace)
+		}
+	}
+}
+
+// healthCheckText leaves out what AWS chooses.
+func healthCheckText(h model.HealthCheck) string {
+	var out []string
+	add := func(name, value string) {
+		if value != "" && value != "0" {
+			out = append(out, name+" "+value)
+		}
+	}
+	add("protocol", h.Protocol)
+	add("port", h.Port)
+	add("path", h.Path)
+	add("codes", h.HTTPCodes+h.GRPCCodes)
+	add("interval", number(h.IntervalSeconds))
+	add("timeout", number(h.TimeoutSeconds))
+	add("healthy after", number(h.HealthyThreshold))
+	add("unhealthy after", number(h.UnhealthyThreshold))
+	return strings.Join(out, ", ")
+}
+
+func pairs(m map[string]string) string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, k+"="+m[k])
+	}
+	return strings.Join(out, ", ")
+}
+
+func number(n int32) string { return strconv.Itoa(int(n)) }

@@ -1,0 +1,47 @@
+package plan
+
+import (
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// ConditionsText is what a rule matches, in one line for people.
+func ConditionsText(conditions []model.Condition) string {
+	var parts []string
+	for _, c := range conditions {
+		switch c := c.(type) {
+		case model.HostHeader:
+			parts = append(parts, "host "+either(c.Values, c.Regex))
+		case model.PathPattern:
+			parts = append(parts, "path "+either(c.Values, c.Regex))
+		case model.HTTPHeader:
+			parts = append(parts, "header "+c.Name+" "+either(c.Values, c.Regex))
+		case model.RequestMethod:
+			parts = append(parts, "method "+either(c.Values, nil))
+		case model.QueryString:
+			var pairs []string
+			for _, p := range c.Pairs {
+				pairs = append(pairs, p.Key+"="+p.Value)
+			}
+			parts = append(parts, "query "+either(pairs, nil))
+		case model.SourceIP:
+			parts = append(parts, "source "+either(c.CIDRs, nil))
+		}
+	}
+	if len(parts) == 0 {
+		return "always"
+	}
+	return clip(strings.Join(parts, ", "))
+}
+
+// either joins values of which one has to match. The limit is a generous one: AWS takes far fewer, and
+// users may write more.
+func either(values, regex []string) string {
+	const most = 50
+	var out []string
+	for _, list := range [][]string{values, regex} {
+		out = append(out, list[:min(len(list), most)]...)
+	}
+	return strings.Join(out, " or ")
+}
