@@ -207,4 +207,14 @@ spec: {group: {name: %s}, %s: %s}
 		w.check(got.text == "fixed 503", "the host of pay/shop is answered with %q", got.text)
 		w.check(w.said("Ingress pay/shop", "gets no requests", "evil/x"), "pay/shop is not warned: %v", w.about("Ingress pay/shop"))
 	})
+
+	// Nor does it stay for a rule that finds no place because AWS refuses to move rules.
+	fixed(t, "24-a-deletion-waits-for-no-rule-without-a-place", setup{access: openClass, scenario: 9}, func(w *world) {
+		w.deny("SetRulePriorities")
+		w.evil(served, attacker{class: "alb", path: "/evil", pairs: []string{"group.name", "open", "group.order", "-1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
+		w.drive(short)
+		w.perform(later(w.acts()[0], long)) // a new rule in front of others has no place either
+		w.perform(w.acts()[1])
+		w.drive(long)
+	})
 }

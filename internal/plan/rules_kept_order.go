@@ -105,14 +105,16 @@ func (s *ruleSet) gap(i int, used map[int32]bool, stuck []bool) int32 {
 
 // keepWhatWouldShow keeps the rules that are not desired any more and whose requests would get neither
 // their old nor their new answer without them, because what is to answer these is not in force, or
-// because another that stays would answer them. One that gets no requests goes.
+// because another that stays would answer them. One that gets no requests goes, and so does one that
+// would only stay for rules of other namespaces.
 func (b *builder) keepWhatWouldShow(l *listenerPlan, s *ruleSet, stuck []bool, absent []*ruleChange) {
 	var rest, staying []goneRule
 	for _, d := range slices.Backward(s.deleted) {
-		late := slices.ContainsFunc(absent, func(o *ruleChange) bool { return o.shape.overlaps(d.shape) }) ||
-			slices.ContainsFunc(staying, func(o goneRule) bool { return o.shape.overlaps(d.shape) })
+		meets := func(o *ruleChange) bool { return d.sameNamespace(o.plan.wish.Member) && o.shape.overlaps(d.shape) }
+		late := slices.ContainsFunc(absent, meets) ||
+			slices.ContainsFunc(staying, func(o goneRule) bool { return d.maybeOfNamespace(&o) && o.shape.overlaps(d.shape) })
 		for i := range s.desired {
-			late = late || stuck[i] && s.desired[i].shape.overlaps(d.shape)
+			late = late || stuck[i] && meets(&s.desired[i])
 		}
 		if late && !s.covered(d) {
 			b.keep(d.Actions)

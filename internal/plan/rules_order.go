@@ -38,6 +38,11 @@ func (d *goneRule) maybeOfOwner(o *goneRule) bool {
 	return d.of == nil || o.of == nil || slices.ContainsFunc(d.of, o.sameOwner)
 }
 
+// maybeOfNamespace reports whether two rules may be of the same namespace.
+func (d *goneRule) maybeOfNamespace(o *goneRule) bool {
+	return d.of == nil || o.of == nil || slices.ContainsFunc(d.of, o.sameNamespace)
+}
+
 // takesOver is for what the deletion of a rule waits: a desired rule of its requests that waits, or a
 // default action that does. Own reports whether that may be of the same member. What another namespace
 // wants keeps no rule: otherwise it could put off what others delete.
