@@ -68,7 +68,7 @@ func agree[T any](t *translation, members []*member, what string, get func(*memb
 		}
 		asks, unread = fromClass(t, what, asks, live), nil
 	}
-	if unread == nil && len(asks) == 0 && t.missingClass != nil {
+	if unread == nil && t.missingClass != nil {
 		unread = &asked[T]{t.missingClass, settings.Opt[T]{Origin: finding.Origin{Object: t.missingClass.ref, Field: classNameField}}}
 	}
 	if unread == nil && !slices.ContainsFunc(asks, func(a asked[T]) bool { return !same(asks[0].o.Value, a.o.Value) }) {
@@ -103,6 +103,12 @@ func agree[T any](t *translation, members []*member, what string, get func(*memb
 			t.notTaken(a.m, a.o.Origin, finding.AnnotationConflict, what, a.o.Value, live.value, unread.m.ref, true)
 		}
 		return merged[T]{Opt: settings.Opt[T]{Value: live.value, Set: true, Origin: unread.o.Origin}, kept: true}
+	case at < 0 && t.missingClass != nil && t.liveALB() != nil:
+		// None is live, and nobody new decides while those that are served cannot be heard.
+		for _, a := range asks {
+			t.notTaken(a.m, a.o.Origin, finding.AnnotationConflict, what, a.o.Value, live.value, t.missingClass.ref, true)
+		}
+		return merged[T]{}
 	case len(asks) == 0:
 		return merged[T]{}
 	}
@@ -254,6 +260,13 @@ func liveKey(k string, live func() map[string]string, same func(a, b string) boo
 // classKey settles a key of which the class of the first member says something: its value, unless another
 // class, or a member of another class, asks for the live one.
 func (t *translation) classKey(members []*member, what, key, value string, class func(settings.Class) map[string]string, get func(*member) settings.Opt[map[string]string], current func() incumbent[string]) string {
+	if t.missingClass != nil && t.live != nil {
+		if live := current(); live.known && !live.is(value) {
+			first := members[0]
+			t.notTaken(first, first.set.Class.Origin, finding.AnnotationConflict, what+": "+key, value, live.value, t.missingClass.ref, true)
+			return live.value
+		}
+	}
 	for _, m := range members[1:] {
 		v, ok := class(m.set.Class)[key]
 		if !ok && m.set.Class.Origin.Object != members[0].set.Class.Origin.Object && !t.isolated() {

@@ -59,11 +59,12 @@ func (t *translation) mergePorts() {
 	for _, p := range t.ports {
 		t.settleProtocol(p)
 	}
+	t.ports = slices.DeleteFunc(t.ports, func(p *port) bool { return len(p.members) == 0 })
 }
 
 // settleProtocol chooses the protocol of a port on which members disagree, and tells those that lose.
 func (t *translation) settleProtocol(p *port) {
-	if len(p.outvoted) == 0 {
+	if len(p.outvoted) == 0 && t.missingClass == nil {
 		return
 	}
 	t.stack.Contested = true
@@ -74,11 +75,15 @@ func (t *translation) settleProtocol(p *port) {
 			p.tls, p.members, p.outvoted = !p.tls, p.outvoted, p.members
 		}
 	}
+	winner := t.missingClass
+	if len(p.members) > 0 {
+		winner = p.members[0]
+	}
 	for _, m := range p.outvoted {
 		lp := settings.ListenPort{Port: p.number, TLS: !p.tls}
 		t.found.Add(finding.Finding{
 			Object: m.ref, Field: settings.Prefix + "listen-ports", Reason: finding.ListenerConflict,
-			Message: fmt.Sprintf("port %d is %s for %s, which %s; the rules of this Ingress for %s are held", p.number, p.listens().Protocol(), p.members[0].ref, why, lp.Protocol()),
+			Message: fmt.Sprintf("port %d is %s for %s, which %s; the rules of this Ingress for %s are held", p.number, p.listens().Protocol(), winner.ref, why, lp.Protocol()),
 			Fix:     "use the same protocol or another port", Blocks: finding.BlocksListener,
 		})
 	}

@@ -30,7 +30,11 @@ func (t *translation) limitSize(m *member) {
 			paths += len(r.HTTP.Paths)
 		}
 	}
-	rules := len(m.ports) * max(paths, 1) // one without paths listens all the same
+	hosts := 0 // for which certificates are looked for, on each port
+	for _, s := range m.ing.Spec.TLS {
+		hosts += len(s.Hosts)
+	}
+	rules := len(m.ports) * max(paths, hosts, 1) // one without paths listens all the same
 	clients := len(m.ports) * (len(m.set.InboundCIDRs.Value) + len(m.set.PrefixLists.Value))
 	if len(m.ports) <= t.opt.MaxListeners && clients <= groupRules && t.rules[m.ref.Namespace]+rules <= t.opt.MaxRules {
 		t.rules[m.ref.Namespace] += rules
@@ -48,8 +52,8 @@ func (t *translation) limitSize(m *member) {
 		f.Fix = "give fewer ranges, or name a prefix list"
 	default:
 		f.Field = "spec.rules"
-		f.Message = fmt.Sprintf("%d paths on %d ports make %d rules, and with the %d of other Ingresses of namespace %s that is more than the %d that a namespace may have in one IngressGroup; its live rules stay as they are",
-			paths, len(m.ports), rules, t.rules[m.ref.Namespace], m.ref.Namespace, t.opt.MaxRules)
+		f.Message = fmt.Sprintf("%d paths or hosts of spec.tls on %d ports make %d rules, and with the %d of other Ingresses of namespace %s that is more than the %d that a namespace may have in one IngressGroup; its live rules stay as they are",
+			max(paths, hosts), len(m.ports), rules, t.rules[m.ref.Namespace], m.ref.Namespace, t.opt.MaxRules)
 		f.Fix = "split the Ingress over several IngressGroups, or ask the operator to raise --max-rules-per-namespace"
 	}
 	t.found.Add(f)

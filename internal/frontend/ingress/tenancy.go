@@ -94,10 +94,16 @@ func (t *translation) assignHosts() {
 func (t *translation) hostClaims() []*hostClaim {
 	live := t.liveHosts()
 	byKey := map[[2]string]*hostClaim{}
-	for _, m := range t.members {
+	claimants := slices.Clone(t.members)
+	for _, m := range t.former {
+		if m.classMissing { // and not turned away
+			claimants = append(claimants, m)
+		}
+	}
+	for _, m := range claimants {
 		for _, h := range t.hostsUsed(m) {
 			key := [2]string{m.ref.Namespace, h}
-			if m.oversized && !live[key] {
+			if (m.oversized || m.classMissing) && !live[key] {
 				continue // there will be no rule for it
 			}
 			c := byKey[key]

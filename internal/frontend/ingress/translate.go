@@ -49,8 +49,8 @@ type translation struct {
 	found      finding.List
 	stack      model.Stack
 
-	// missingClass is a former member whose class cannot be read and whose rules are live. Where no
-	// member says anything of a setting, its class may have.
+	// missingClass is a former member whose class cannot be read and whose rules are live. It, or its class,
+	// may have asked for all that is live.
 	missingClass *member
 	ports        []*port
 	redirect     settings.Opt[int32]
