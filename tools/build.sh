@@ -32,7 +32,7 @@ progress() {
 			all=$(go list -deps "$@" | wc -l)
 			echo "compiling $what from source; this takes minutes once, later builds use Go's build cache in $(go env GOCACHE)"
 		fi
-		if [ $((count % 200)) = 0 ]; then
+		if [ $((count % 100)) = 0 ]; then
 			echo "  $count of at most $all packages"
 		fi
 		if [[ $line == */cmd/fulcrum-local ]]; then
