@@ -18,7 +18,7 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	k := &c.Kubernetes
 	fs.StringVar(&k.Kubeconfig, "kubeconfig", k.Kubeconfig, "path of a kubeconfig; if empty, the environment variable KUBECONFIG, then the pod's own cluster")
 	fs.StringVar(&k.WatchNamespace, "watch-namespace", k.WatchNamespace, "the only namespace to watch; all if empty")
-	fs.DurationVar(&k.SyncPeriod, "sync-period", k.SyncPeriod, "how often everything is looked at again")
+	fs.DurationVar(&k.SyncPeriod, "sync-period", k.SyncPeriod, "how often a load balancer or TargetGroupBinding that has not changed is compared with AWS")
 	fs.StringVar(&k.RequiredSecretsLabel, "required-secrets-label", k.RequiredSecretsLabel, "key=value that Secrets must carry")
 
 	a := &c.AWS

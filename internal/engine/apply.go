@@ -313,10 +313,12 @@ func (r *run) class(s plan.Step, err error) Class {
 // slowDown sees to it that a change which AWS does not keep is not made every few seconds for ever.
 func (r *run) slowDown() {
 	wait := r.e.repeats.count(r.out.ID, strings.Join(r.did, "; "))
-	if wait == 0 || r.out.RetryAfter == 0 {
+	if wait == 0 {
 		return
 	}
-	r.out.RetryAfter = max(r.out.RetryAfter, wait)
+	if r.out.RetryAfter > 0 {
+		r.out.RetryAfter = max(r.out.RetryAfter, wait)
+	}
 	for _, m := range r.out.Stack.Members {
 		r.out.Findings.Add(finding.Finding{
 			Object: m.Ref, Reason: finding.CallFailed, Severity: finding.Warning,

@@ -20,6 +20,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
 // someone is a person who changes AWS by hand. Methods act on what the rig's Ingress has made.
@@ -155,6 +156,33 @@ var drifts = map[string]func(s someone){
 		_, err := s.elb.ModifyRule(s.ctx, &elb.ModifyRuleInput{RuleArn: s.rules()[0].RuleArn, Actions: []elbtypes.Action{{
 			Type: elbtypes.ActionTypeEnumFixedResponse, FixedResponseConfig: &elbtypes.FixedResponseActionConfig{StatusCode: aws.String("418")},
 		}}})
+		s.must(err)
+	},
+	"rule added": func(s someone) {
+		_, err := s.elb.CreateRule(s.ctx, &elb.CreateRuleInput{
+			ListenerArn: s.listeners()[0].ListenerArn, Priority: aws.Int32(40000),
+			Conditions: []elbtypes.RuleCondition{{Field: aws.String("path-pattern"), Values: []string{"/other"}}},
+			Actions: []elbtypes.Action{{
+				Type: elbtypes.ActionTypeEnumFixedResponse, FixedResponseConfig: &elbtypes.FixedResponseActionConfig{StatusCode: aws.String("418")},
+			}},
+		})
+		s.must(err)
+	},
+	"listener added": func(s someone) {
+		_, err := s.elb.CreateListener(s.ctx, &elb.CreateListenerInput{
+			LoadBalancerArn: s.loadBalancer().LoadBalancerArn, Port: aws.Int32(8081), Protocol: elbtypes.ProtocolEnumHttp,
+			DefaultActions: []elbtypes.Action{{
+				Type: elbtypes.ActionTypeEnumFixedResponse, FixedResponseConfig: &elbtypes.FixedResponseActionConfig{StatusCode: aws.String("418")},
+			}},
+		})
+		s.must(err)
+	},
+	"source added to the managed security group": func(s someone) {
+		_, err := s.ec2.AuthorizeSecurityGroupIngress(s.ctx, &ec2.AuthorizeSecurityGroupIngressInput{
+			GroupId: s.securityGroup("k8s-shop-web").GroupId, IpPermissions: []ec2types.IpPermission{{
+				IpProtocol: aws.String("tcp"), FromPort: aws.Int32(22), ToPort: aws.Int32(22), IpRanges: []ec2types.IpRange{{CidrIp: aws.String("0.0.0.0/0")}},
+			}},
+		})
 		s.must(err)
 	},
 	"certificate removed": func(s someone) {
@@ -412,4 +440,46 @@ func untagged(state []string) []string {
 		out[i] = strings.ReplaceAll(out[i], `"team":"other"`, `"team":"shop"`)
 	}
 	return out
+}
+
+// Somebody deletes the same rule again and again. It is made again each time, and reported.
+func TestDriftThatComesAgainIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := driftShop(t, Options{Resync: 5 * time.Minute})
+		clean := r.whole()
+		for n := range 6 {
+			newSomeone(t, r).deleteRules(1)
+			r.during(5 * time.Minute)
+			if diff := cmp.Diff(clean, r.whole()); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			reported := strings.Contains(strings.Join(warnings(r)["web"], "\n"), "CallFailed")
+			if want := n >= 4; reported != want {
+				t.Errorf("after %d times: reported %t, want %t", n+1, reported, want)
+			}
+		}
+	})
+}
+
+// A person who takes the checkpoint off a TargetGroupBinding has it compared at once.
+func TestABindingWithoutCheckpointIsCompared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := driftShop(t, Options{})
+		clean := r.whole()
+		drifts["target deregistered"](newSomeone(t, r))
+		drifts["rule of the nodes' security group revoked"](newSomeone(t, r))
+		for _, o := range r.Store.All(cluster.KindBinding) {
+			o = o.DeepCopyObject().(cluster.Object)
+			all := o.GetAnnotations()
+			delete(all, targets.CheckpointAnnotation)
+			o.SetAnnotations(all)
+			if _, err := r.Store.Update(o, cluster.Main); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.during(time.Minute)
+		if diff := cmp.Diff(clean, r.whole()); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
 }

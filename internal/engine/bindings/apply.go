@@ -15,13 +15,14 @@ import (
 )
 
 // apply brings the target group to the endpoints that were found: rules first, then new targets,
-// then the old ones out. With anew, AWS is asked instead of what is remembered of it.
-func (p *pass) apply(ctx context.Context, want string, anew bool) error {
+// then the old ones out. With an age above zero AWS is asked instead of what is remembered of it, or
+// what is not older.
+func (p *pass) apply(ctx context.Context, want string, anew time.Duration) error {
 	arn := p.w.Spec.TargetGroupARN
 	gated := !targets.IsInstance(p.w)
 	age := healthAge
 	switch {
-	case anew:
+	case anew > 0:
 		age = 0
 	case p.gatesClosed():
 		age = time.Second
@@ -166,12 +167,12 @@ type opening struct {
 }
 
 // openRules brings about the rules of the endpoints before targets are registered.
-func (p *pass) openRules(ctx context.Context, anew bool) opening {
+func (p *pass) openRules(ctx context.Context, anew time.Duration) opening {
 	start := p.r.Now()
 	defer func() { p.r.phase("rules", start) }()
 	var want string
 	var err error
-	if !anew && p.r.hasRules(p.key) {
+	if anew == 0 && p.r.hasRules(p.key) {
 		want, err = p.r.rulesText(ctx, p.demand)
 		if err == nil && want != "" && p.r.ruled(p.key, want) {
 			return opening{done: true} // other endpoints behind the same groups
@@ -179,11 +180,7 @@ func (p *pass) openRules(ctx context.Context, anew bool) opening {
 	}
 	var report ruleReport
 	if err == nil {
-		age := time.Duration(0)
-		if anew {
-			age = engine.ResyncAge(p.r.Resync)
-		}
-		report, err = p.r.syncRules(ctx, p.key, false, age)
+		report, err = p.r.syncRules(ctx, p.key, false, anew)
 	}
 	if err != nil {
 		// Rules are in the way of health checks at worst. Registering goes on, so that the new

@@ -198,7 +198,14 @@ func (p *pass) converge(ctx context.Context) error {
 		return p.stop(ctx, reasonFailedReconcile)
 	}
 	p.r.seen(p.key)
-	return p.apply(ctx, want, due <= 0 || p.cleared(want))
+	anew := time.Duration(0)
+	switch {
+	case p.cleared(want):
+		anew = time.Second
+	case due <= 0:
+		anew = engine.ResyncAge(p.r.Resync)
+	}
+	return p.apply(ctx, want, anew)
 }
 
 // cleared reports whether somebody has taken away the checkpoint of a binding that has not changed, which
