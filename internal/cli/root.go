@@ -73,6 +73,6 @@ func newRoot(env Environment) *cobra.Command {
 		}
 		return usageError{err}
 	})
-	root.AddCommand(newVersion(), newPlan(env), newTree(env), newExplain())
+	root.AddCommand(newVersion(), newPlan(env), newTree(env), newOrphans(env), newExplain())
 	return root
 }
