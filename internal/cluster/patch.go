@@ -33,11 +33,18 @@ type Event struct {
 	Ref     Ref
 	Warning bool
 	// Once reports that the event is no news when it comes again, although it is no warning.
-	Once    bool
+	Once bool
+	// Fault tells a warning about what is held, refused or lost from advice.
+	Fault   bool
 	Reason  string
 	Message string
 }
 
+// Lasting says that the warnings it comes with, and no others, last of what Of names, such as a stack.
+// Their events are raised until the next patches about it.
+type Lasting struct{ Of string }
+
+func (Lasting) patch()       {}
 func (IngressStatus) patch() {}
 func (Annotation) patch()    {}
 func (Event) patch()         {}

@@ -337,13 +337,12 @@ func (e *Engine) report(ctx context.Context, v *cluster.View, out Outcome) error
 		return err
 	}
 	patches := f.Report(v, out)
-	if len(patches) == 0 {
-		return nil
+	if len(patches) > 0 {
+		if err := e.fence(); err != nil {
+			return err
+		}
 	}
-	if err := e.fence(); err != nil {
-		return err
-	}
-	if err := e.Cluster.Write(ctx, patches); err != nil {
+	if err := e.Cluster.Write(ctx, append(patches, cluster.Lasting{Of: out.ID.String()})); err != nil {
 		return fmt.Errorf("report %s: %w", out.ID, err)
 	}
 	return nil

@@ -89,6 +89,7 @@ const eventStatus = "FailedUpdateStatus"
 func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 	var errs []error
 	c.renew(patches)
+	defer c.lasting(patches)
 	for _, p := range patches {
 		switch p := p.(type) {
 		case cluster.IngressStatus:
@@ -104,6 +105,7 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 			}
 		case cluster.Event:
 			c.writeEvent(ctx, p)
+		case cluster.Lasting:
 		default:
 			errs = append(errs, fmt.Errorf("cannot write a %T", p))
 		}
@@ -120,24 +122,6 @@ func (c *Cluster) renew(patches []cluster.Patch) {
 				c.events.forget(obj.GetUID())
 			}
 		}
-	}
-}
-
-func (c *Cluster) writeEvent(ctx context.Context, ev cluster.Event) {
-	obj, err := c.source.Get(ev.Ref)
-	if err != nil || obj == nil {
-		return
-	}
-	ev, ok := c.events.fresh(obj.GetUID(), ev, c.now())
-	if !ok {
-		return
-	}
-	if err := c.api.Create(ctx, eventFor(obj, ev, c.now(), c.serial.Add(1))); err != nil {
-		c.events.unsay(obj.GetUID(), ev)
-		log.FromContext(ctx).V(1).Info("an event was not recorded", "object", ev.Ref.String(), "reason", ev.Reason, "error", err.Error())
-	}
-	if ev.Warning {
-		log.FromContext(ctx).Info("warned", "object", ev.Ref.String(), "reason", ev.Reason, "message", ev.Message)
 	}
 }
 

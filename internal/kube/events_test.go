@@ -21,7 +21,7 @@ func TestLongMessagesAreCutBetweenLetters(t *testing.T) {
 	for n := range 4 {
 		long := strings.Repeat("x", n) + strings.Repeat("ж", maxEventMessage)
 		ev := cluster.Event{Ref: cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}, Warning: true, Reason: "R", Message: long}
-		got := eventFor(obj, ev, time.Unix(0, 0), 1).Message
+		got := eventFor(obj, ev, record{count: 1}, 1).Message
 		if len(got) > maxEventMessage || !utf8.ValidString(got) || !strings.Contains(got, "ж…ж") {
 			t.Errorf("offset %d: %d bytes, valid %t: …%s", n, len(got), utf8.ValidString(got), got[len(got)-8:])
 		}
@@ -40,7 +40,7 @@ func TestValuesInMessagesDoNotDisguiseThem(t *testing.T) {
 		"no text":   "\xff\xfe\x00",
 	} {
 		ev := cluster.Event{Ref: cluster.RefOf(obj), Warning: true, Reason: "FailedBuildModel", Message: "AnnotationInvalid: " + value + " is no address range; correct the value or remove it"}
-		got := eventFor(obj, ev, time.Unix(0, 0), 1).Message
+		got := eventFor(obj, ev, record{count: 1}, 1).Message
 		if len(got) > maxEventMessage || !strings.HasPrefix(got, "AnnotationInvalid: ") || !strings.HasSuffix(got, "; correct the value or remove it") {
 			t.Errorf("%s: %d bytes: %q", name, len(got), got)
 		}
@@ -105,7 +105,7 @@ func TestEventsOfLongNamesHaveValidNames(t *testing.T) {
 	for _, n := range []int{1, 220, 221, 253} {
 		ing := ingress()
 		ing.Name = strings.Repeat("a.", 126)[:n-1] + "b"
-		e := eventFor(ing, cluster.Event{Ref: cluster.RefOf(ing), Reason: "x"}, time.Unix(1<<32, 0), 1<<63)
+		e := eventFor(ing, cluster.Event{Ref: cluster.RefOf(ing), Reason: "x"}, record{last: time.Unix(1<<32, 0)}, 1<<63)
 		if bad := validation.IsDNS1123Subdomain(e.Name); len(bad) > 0 || e.InvolvedObject.Name != ing.Name {
 			t.Errorf("%d characters: %q: %v", n, e.Name, bad)
 		}

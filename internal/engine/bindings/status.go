@@ -117,7 +117,7 @@ func (p *pass) events(ctx context.Context, reason string) error {
 		}
 		out = append(out, cluster.Event{
 			Ref:     cluster.Ref{Kind: cluster.Kind(f.Object.Kind), Namespace: f.Object.Namespace, Name: f.Object.Name},
-			Warning: true, Reason: r, Message: string(f.Reason) + ": " + f.Text(),
+			Warning: true, Fault: f.Severity == finding.Error, Reason: r, Message: string(f.Reason) + ": " + f.Text(),
 		})
 	}
 	if reason == "" && p.out.Changed {

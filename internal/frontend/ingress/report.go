@@ -60,7 +60,7 @@ func eventOf(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 	if x.Object.IsZero() || x.Object.Namespace == "" {
 		return cluster.Event{}, false
 	}
-	e := cluster.Event{Ref: refTo(x.Object), Warning: true, Reason: eventBuild, Message: string(x.Reason) + ": " + x.Text()}
+	e := cluster.Event{Ref: refTo(x.Object), Warning: true, Fault: x.Severity == finding.Error, Reason: eventBuild, Message: string(x.Reason) + ": " + x.Text()}
 	if x.Field != "" {
 		e.Message = string(x.Reason) + ": " + x.Field + ": " + x.Text()
 	}

@@ -1,0 +1,234 @@
+package kube
+
+import (
+	"regexp"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// events decides which events are worth writing. A warning is written once per object, and raised
+// while it lasts, since Kubernetes drops an event after an hour. It is written as a new one only after
+// a normal event, which says that something has happened since. Normal events are always written: they
+// are made only where something changed.
+type events struct {
+	mu    sync.Mutex
+	said  map[types.UID]*history
+	lasts map[string][]lasting // by what they are about, as in cluster.Lasting
+}
+
+// history is what was written about an object.
+type history struct {
+	since  time.Time // when the present hour of writes began
+	writes int       // in it
+	said   map[said]*record
+}
+
+type said struct{ reason, message string }
+
+// record is one Event object.
+type record struct {
+	name        string
+	count       int32
+	first, last time.Time
+}
+
+// lasting is a warning that lasts.
+type lasting struct {
+	uid types.UID
+	ev  cluster.Event
+}
+
+// requestID is the part of AWS's answers that differs each time.
+var requestID = regexp.MustCompile(`(?i)request ?id: ?[0-9a-f-]{8,}`)
+
+const (
+	// The memory of events is bounded. Losing it costs repeated events and nothing else.
+	maxRemembered = 20000
+	// maxPerObject is how many warnings are written about one object within sayAgain. One annotation
+	// can hold thousands of faults, and each would be an event.
+	maxPerObject = 32
+	sayAgain     = time.Hour
+	// raiseAfter is when the event of a warning that lasts is raised. API servers keep an event for an
+	// hour after its last write, unless told otherwise.
+	raiseAfter = 40 * time.Minute
+	retryRaise = 5 * time.Minute // after one that the API server has refused
+)
+
+// fresh returns the event that is to be written and its record, and remembers it; false if there is none.
+func (e *events) fresh(uid types.UID, ev cluster.Event, at time.Time) (cluster.Event, record, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.said == nil || len(e.said) > maxRemembered {
+		e.said, e.lasts = map[types.UID]*history{}, map[string][]lasting{}
+	}
+	ev.Message = eventMessage(ev.Message)
+	if !ev.Warning && !ev.Once {
+		return ev, record{count: 1, first: at, last: at}, true
+	}
+	h := e.said[uid]
+	if h == nil {
+		h = &history{since: at, said: map[said]*record{}}
+		e.said[uid] = h
+	}
+	h.begin(at)
+	if h.said[keyOf(ev)] != nil {
+		return ev, record{}, false // raise looks after it
+	}
+	if len(h.said) >= maxPerObject || h.writes >= maxPerObject {
+		return ev, record{}, false
+	}
+	if len(h.said) == maxPerObject-1 {
+		ev = overflow(ev.Ref)
+	}
+	r := &record{count: 1, first: at, last: at}
+	h.said[keyOf(ev)] = r
+	h.writes++
+	return ev, *r, true
+}
+
+// begin starts another hour where one is over. What was not raised within it does not last.
+func (h *history) begin(at time.Time) {
+	if at.Sub(h.since) < sayAgain {
+		return
+	}
+	h.since, h.writes = at, 0
+	if len(h.said) < maxPerObject {
+		return
+	}
+	for k, r := range h.said {
+		if at.Sub(r.last) >= sayAgain {
+			delete(h.said, k)
+		}
+	}
+}
+
+// overflow is the event in place of all that there is no room for.
+func overflow(ref cluster.Ref) cluster.Event {
+	reason := string(finding.MoreFindings)
+	return cluster.Event{Ref: ref, Warning: true, Reason: reason,
+		Message: reason + ": more is wrong with this object than events are written for; correct what the other events say, fulcrum plan shows everything"}
+}
+
+func keyOf(ev cluster.Event) said {
+	return said{ev.Reason, requestID.ReplaceAllString(ev.Message, "")}
+}
+
+// named notes the Event object of a warning that was written.
+func (e *events) named(uid types.UID, ev cluster.Event, name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r := e.record(uid, ev); r != nil {
+		r.name = name
+	}
+}
+
+// record is that of a warning, nil if there is none. The lock is held.
+func (e *events) record(uid types.UID, ev cluster.Event) *record {
+	if h := e.said[uid]; h != nil {
+		return h.said[keyOf(ev)]
+	}
+	return nil
+}
+
+// forget makes all warnings about an object worth writing again.
+func (e *events) forget(uid types.UID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.said, uid)
+}
+
+// unsay forgets an event that could not be written.
+func (e *events) unsay(uid types.UID, ev cluster.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if h := e.said[uid]; h != nil {
+		delete(h.said, keyOf(ev))
+	}
+}
+
+// last notes which warnings last; those that there is no room for are one.
+func (e *events) last(of string, all []lasting) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var out []lasting
+	own := map[types.UID]int{}
+	for _, l := range all {
+		l.ev.Message = eventMessage(l.ev.Message)
+		if own[l.uid] == maxPerObject {
+			continue
+		}
+		if own[l.uid]++; own[l.uid] == maxPerObject {
+			l.ev = overflow(l.ev.Ref)
+		}
+		out = append(out, l)
+	}
+	if len(out) == 0 || e.said == nil {
+		delete(e.lasts, of)
+		return
+	}
+	e.lasts[of] = out
+}
+
+// raised is a warning that lasts, with the record of its event.
+type raised struct {
+	lasting
+	record
+}
+
+// due counts up to most warnings that last and whose events are to be written now, and returns them.
+func (e *events) due(at time.Time, most int) (out []raised) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, all := range e.lasts {
+		for _, l := range all {
+			if len(out) == most {
+				return out
+			}
+			if r := e.raise(l, at); r != nil {
+				out = append(out, raised{l, *r})
+			}
+		}
+	}
+	return out
+}
+
+// raise counts a warning that lasts, nil if it is not to be written now.
+func (e *events) raise(l lasting, at time.Time) *record {
+	h := e.said[l.uid]
+	if h == nil {
+		return nil
+	}
+	r := h.said[keyOf(l.ev)]
+	if r != nil && at.Sub(r.last) < raiseAfter {
+		return nil
+	}
+	h.begin(at)
+	if h.writes >= maxPerObject {
+		return nil
+	}
+	if r == nil { // it found no room before
+		if len(h.said) >= maxPerObject {
+			return nil
+		}
+		r = &record{first: at}
+		h.said[keyOf(l.ev)] = r
+	}
+	h.writes++
+	r.count++
+	r.last = at
+	return r
+}
+
+// unraise makes a warning due again whose event could not be written.
+func (e *events) unraise(r raised) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if now := e.record(r.uid, r.ev); now != nil {
+		now.count, now.last = now.count-1, r.last.Add(retryRaise-raiseAfter)
+	}
+}

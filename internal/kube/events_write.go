@@ -1,0 +1,106 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// writeEvent records an event and, of a warning, writes a log line: so a log has a line for each
+// change, and none for each repeated run.
+func (c *Cluster) writeEvent(ctx context.Context, ev cluster.Event) {
+	obj, err := c.source.Get(ev.Ref)
+	if err != nil || obj == nil {
+		return
+	}
+	ev, r, ok := c.events.fresh(obj.GetUID(), ev, c.now())
+	if !ok {
+		return
+	}
+	log := log.FromContext(ctx).WithValues("object", ev.Ref.String(), "reason", ev.Reason)
+	e := eventFor(obj, ev, r, c.serial.Add(1))
+	if err := c.api.Create(ctx, e); err != nil {
+		c.events.unsay(obj.GetUID(), ev)
+		log.V(1).Info("event not recorded", "err", err.Error())
+	}
+	c.events.named(obj.GetUID(), ev, e.Name)
+	switch {
+	case ev.Fault:
+		log.Error(nil, "reported fault", "message", ev.Message)
+	case ev.Warning:
+		log.Info("reported warning", "message", ev.Message)
+	}
+}
+
+// lasting notes the warnings that last, where the patches are all that there are of something.
+func (c *Cluster) lasting(patches []cluster.Patch) {
+	var of string
+	var all []lasting
+	for _, p := range patches {
+		switch p := p.(type) {
+		case cluster.Lasting:
+			of = p.Of
+		case cluster.Event:
+			if !p.Warning && !p.Once {
+				continue
+			}
+			if obj, err := c.source.Get(p.Ref); err == nil && obj != nil {
+				all = append(all, lasting{obj.GetUID(), p})
+			}
+		}
+	}
+	if of != "" {
+		c.events.last(of, all)
+	}
+}
+
+// maxRaised is how many events one call of RaiseEvents writes.
+const maxRaised = 500
+
+// RaiseEvents writes the events of warnings that last once more, before the API server drops them: the
+// same Event with its count and time raised. It is to be called every minute or so, and costs nothing
+// where nothing is due.
+func (c *Cluster) RaiseEvents(ctx context.Context) {
+	for _, r := range c.events.due(c.now(), maxRaised) {
+		if ctx.Err() != nil {
+			return
+		}
+		if err := c.raiseEvent(ctx, r); err != nil {
+			c.events.unraise(r)
+			log.FromContext(ctx).V(1).Info("event not raised", "object", r.ev.Ref.String(), "reason", r.ev.Reason, "err", err.Error())
+		}
+	}
+}
+
+// raiseEvent changes the event of a warning, or writes another where it is gone or may not be changed.
+func (c *Cluster) raiseEvent(ctx context.Context, r raised) error {
+	obj, err := c.source.Get(r.ev.Ref)
+	if err != nil || obj == nil || obj.GetUID() != r.uid {
+		return err
+	}
+	e := eventFor(obj, r.ev, r.record, c.serial.Add(1))
+	if r.name != "" {
+		patch, err := json.Marshal(map[string]any{"count": r.count, "lastTimestamp": metav1.NewTime(r.last)})
+		if err != nil {
+			return fmt.Errorf("event of %s: %w", r.ev.Ref, err)
+		}
+		same := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: r.name}}
+		err = c.api.Patch(ctx, same, cluster.Main, types.MergePatchType, patch)
+		if !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+			return err
+		}
+	}
+	if err := c.api.Create(ctx, e); err != nil {
+		return err
+	}
+	c.events.named(r.uid, r.ev, e.Name)
+	return nil
+}
