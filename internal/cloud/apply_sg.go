@@ -46,10 +46,16 @@ func (c *Cloud) groupNameTaken(ctx context.Context, a plan.CreateSecurityGroup, 
 		return failed(engine.Conflict, what, "the name was taken a moment ago")
 	}
 	g := groupFromAWS(out.SecurityGroups[0])
-	known := false
-	c.inv.with(func() { known = c.inv.sgs[g.ID] != nil })
-	if !known && carries(g.Tags, tracking(a.Tags)) {
-		c.inv.with(func() { c.inv.sgs[g.ID] = &sgEntry{g: g, at: c.cfg.Now(), written: c.cfg.Now()} })
+	known, fresh := false, false
+	c.inv.with(func() {
+		if e := c.inv.sgs[g.ID]; e != nil {
+			known, fresh = true, c.younger(e.made, grace) // another worker made it meanwhile
+		}
+	})
+	if (!known || fresh) && carries(g.Tags, tracking(a.Tags)) {
+		if !known {
+			c.inv.with(func() { c.inv.sgs[g.ID] = &sgEntry{g: g, at: c.cfg.Now(), written: c.cfg.Now()} })
+		}
 		return failed(engine.Conflict, what, "it exists already")
 	}
 	return nameTaken(what, "a security group of this name exists and belongs to %s", ownerOf(g.Tags))

@@ -34,7 +34,8 @@ type Line[K comparable] struct {
 	// Tenant says to whose share an item counts; nil: there is one tenant.
 	Tenant func(k K) string
 
-	shares *shares[K]
+	shares   *shares[K]
+	failures *failures[K]
 }
 
 // Next says when an item is worked on again.
@@ -66,7 +67,7 @@ const stopGrace = 7 * time.Second
 
 // Add registers the line with the manager. Workers run while this process leads.
 func (l Line[K]) Add(mgr manager.Manager, src Source, kinds []cluster.Kind, log logr.Logger) error {
-	l.shares = newShares(l.Tenant)
+	l.shares, l.failures = newShares(l.Tenant), &failures[K]{}
 	opts := l.options(log)
 	opts.DefaultFromConfig(mgr.GetControllerOptions())
 	c, err := l.controller(src, kinds, opts, log)
@@ -79,7 +80,7 @@ func (l Line[K]) Add(mgr manager.Manager, src Source, kinds []cluster.Kind, log 
 // Start runs the line without a manager until ctx ends and its workers have stopped. Its name may
 // be in use elsewhere.
 func (l Line[K]) Start(ctx context.Context, src Source, kinds []cluster.Kind, log logr.Logger) error {
-	l.shares = newShares(l.Tenant)
+	l.shares, l.failures = newShares(l.Tenant), &failures[K]{}
 	opts, lanes := l.options(log), true
 	opts.SkipNameValidation, opts.UsePriorityQueue = &lanes, &lanes
 	c, err := l.controller(src, kinds, opts, log)
@@ -96,10 +97,17 @@ func (l Line[K]) options(log logr.Logger) controller.TypedOptions[K] {
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[K](firstDelay, max(l.MaxDelay, firstDelay)),
 		Reconciler:              reconcile.TypedFunc[K](l.reconcile),
 		LogConstructor: func(k *K) logr.Logger {
-			if k == nil || l.Label == nil {
+			if k == nil {
 				return log
 			}
-			return log.WithValues(l.Label(*k)...)
+			log := log
+			if sink := log.GetSink(); sink != nil {
+				log = log.WithSink(noting{sink, func(err error) bool { return l.failures.news(*k, err) }})
+			}
+			if l.Label != nil {
+				log = log.WithValues(l.Label(*k)...)
+			}
+			return log
 		},
 	}
 }
@@ -128,9 +136,14 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	l.Triggers.Begin(k)
 	next, err := l.Run(run, k)
 	again := l.Triggers.End(k)
+	if turn := putOff(err); turn > 0 {
+		logr.FromContextOrDiscard(ctx).V(1).Info("put off by the rate limiter", "retryAfter", turn.String(), "err", err.Error())
+		next, err = Next{After: turn, Turn: true}, nil
+	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	l.failures.news(k, nil)
 	if again {
 		next = Next{After: time.Nanosecond}
 	}

@@ -130,6 +130,11 @@ func Run(ctx context.Context, s Setup) error {
 	})); err != nil {
 		return err
 	}
+	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		return RaiseEvents(ctx, cl.RaiseEvents)
+	})); err != nil {
+		return err
+	}
 	if err := mgr.Add(always{manager.RunnableFunc(func(ctx context.Context) error {
 		return tend(ctx, source, secrets, st.Triggers.Asked)
 	})}); err != nil {

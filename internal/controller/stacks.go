@@ -101,12 +101,7 @@ func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 	s.triggers.Saw = cl.Members.Saw
 	cfg.Viewed = s.viewed
 	cfg.Phase = func(k model.Kind, phase string, took time.Duration) { m.phase(controllerOf(k), phase, took) }
-	cfg.Stepped = logStep(log, func(s plan.Step, err error) engine.Class {
-		if plan.InKubernetes(s.Do) {
-			return cl.Class(err)
-		}
-		return cfg.Cloud.Class(err)
-	})
+	cfg.Stepped = logStep(log)
 	s.engine = engine.New(cfg)
 	return s
 }
@@ -148,8 +143,11 @@ func (s *stacks) run(ctx context.Context, id model.StackID) (Next, error) {
 	}
 	log.V(1).Info("reconciled", "changed", out.Changed, "done", out.Done,
 		"retryAfter", out.RetryAfter.String(), "findings", len(out.Findings))
-	if out.Changed && out.Done {
+	switch held := held(out.Findings); {
+	case out.Changed && out.Done && held == 0:
 		log.Info("successfully deployed model")
+	case out.Changed && held > 0:
+		log.Info("deployed model in part", "held", held)
 	}
 	if err == nil {
 		err = out.Err
@@ -166,6 +164,16 @@ func (s *stacks) run(ctx context.Context, id model.StackID) (Next, error) {
 		return Next{}, err
 	}
 	return Next{After: out.RetryAfter, Idle: out.Idle}, nil
+}
+
+// held counts the findings about what is not as its object asks.
+func held(l finding.List) (n int) {
+	for _, f := range l {
+		if f.Severity == finding.Error {
+			n++
+		}
+	}
+	return n
 }
 
 // categories are the words that dashboards know for what went wrong in a run, each once. A fault in
@@ -213,5 +221,5 @@ func tenantOf(id model.StackID) string { return cmp.Or(id.Namespace, "group "+id
 
 // label names a stack in logs.
 func (s *stacks) label(id model.StackID) []any {
-	return []any{"ingressGroup", id.String(), "namespace", id.Namespace, "name", id.Name}
+	return []any{"stack", id.String(), "ingressGroup", id.String(), "namespace", id.Namespace, "name", id.Name}
 }

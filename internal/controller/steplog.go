@@ -1,20 +1,24 @@
 package controller
 
 import (
+	"fmt"
+
 	"github.com/go-logr/logr"
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// logStep writes a line per step that was carried out. Messages and keys are those that operators
-// search for.
-func logStep(log logr.Logger, class func(plan.Step, error) engine.Class) func(model.StackID, plan.Step, plan.Result, error) {
-	return func(id model.StackID, s plan.Step, r plan.Result, err error) {
-		log := log
-		keys := []any{"stackID", id.String(), "resourceID", s.Address.ID, "step", string(s.ID), "why", s.Why}
+// logStep writes a line per step that was carried out, and one per failure: an error, once for as long as
+// AWS refuses the same. What passes, and repeats, are for those who look for a fault. Messages and keys
+// are those that operators search for.
+func logStep(log logr.Logger) func(model.StackID, plan.Result, engine.FailedStep) {
+	return func(id model.StackID, r plan.Result, f engine.FailedStep) {
+		s := f.Step
+		keys := []any{"stack", id.String(), "stackID", id.String(), "resourceID", s.Address.ID, "step", string(s.ID), "why", s.Why}
 		if r.ID != "" {
 			keys = append(keys, "arn", r.ID)
 		}
@@ -28,18 +32,37 @@ func logStep(log logr.Logger, class func(plan.Step, error) engine.Class) func(mo
 		if r.Note != "" {
 			keys = append(keys, "note", r.Note)
 		}
-		if err != nil {
-			switch class(s, err) {
-			case engine.InUse, engine.NotReady, engine.Gone, engine.Conflict:
-				log = log.V(1) // these pass by themselves
+		if f.Err == nil {
+			for _, message := range done(s) {
+				log.Info(message, keys...)
 			}
-			log.Info("failed to "+string(s.Verb)+" "+partOf(s), append(keys, "error", err.Error())...)
 			return
 		}
-		for _, message := range done(s) {
-			log.Info(message, keys...)
+		keys = append(keys, "objects", objects(s.Blames))
+		message := "failed to " + string(s.Verb) + " " + partOf(s)
+		switch {
+		case f.Passes():
+			log.V(1).Info("put off "+partOf(s), append(keys, "verb", string(s.Verb), "err", f.Err.Error())...)
+		case f.Row > 1:
+			log.V(1).Info(message, append(keys, "err", f.Err.Error(), "refusals", f.Row)...)
+		default:
+			log.Error(f.Err, message, keys...)
 		}
 	}
+}
+
+// mostObjects is how many objects a line names.
+const mostObjects = 10
+
+// objects are those that a step is for, as text.
+func objects(refs []finding.Ref) (out []string) {
+	for i, r := range refs {
+		if i == mostObjects {
+			return append(out, fmt.Sprintf("%d more", len(refs)-i))
+		}
+		out = append(out, r.String())
+	}
+	return out
 }
 
 // done says what was done, in words that operators know.

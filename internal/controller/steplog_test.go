@@ -44,7 +44,7 @@ func TestStepsAreLoggedInKnownWords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			log := funcr.NewJSON(func(line string) { got = append(got, messageOf(line)) }, funcr.Options{})
-			logStep(log, func(plan.Step, error) engine.Class { return engine.Denied })(model.StackID{Name: "g"}, c.step, plan.Result{}, c.err)
+			logStep(log)(model.StackID{Name: "g"}, plan.Result{}, engine.FailedStep{Step: c.step, Class: engine.Denied, Err: c.err})
 			if d := cmp.Diff(c.want, strings.Join(got, ", ")); d != "" {
 				t.Error(d)
 			}

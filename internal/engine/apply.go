@@ -221,16 +221,18 @@ func (r *run) call(ctx context.Context, p plan.Plan, s plan.Step, key stepKey, k
 	start := r.e.now()
 	res, err := r.step(ctx, s, known)
 	r.e.phase(p.Stack.Kind, phaseOf(s), start)
-	if r.e.Stepped != nil {
-		r.e.Stepped(p.Stack, s, res, err)
-	}
 	if err != nil {
-		c := r.class(s, err)
-		if c == Fenced {
+		f := FailedStep{Step: s, Class: r.class(s, err), Err: err, Called: true, key: key}
+		if f.Class != Fenced {
+			f = r.fail(ctx, f)
+		}
+		r.stepped(p.Stack, res, f)
+		if f.Class == Fenced {
 			return FailedStep{}, err
 		}
-		return r.fail(ctx, FailedStep{Step: s, Class: c, Err: err, Called: true, key: key}), nil
+		return f, nil
 	}
+	r.stepped(p.Stack, res, FailedStep{Step: s})
 	r.e.refused.taken(r.out.ID, key, r.e.now())
 	r.out.Changed = true
 	r.did = append(r.did, fmt.Sprint(s.ID, s.Changes))
@@ -249,6 +251,12 @@ func (r *run) call(ctx context.Context, p plan.Plan, s plan.Step, key stepKey, k
 		r.out.FrontDNSName = res.DNSName
 	}
 	return FailedStep{}, nil
+}
+
+func (r *run) stepped(id model.StackID, res plan.Result, f FailedStep) {
+	if r.e.Stepped != nil {
+		r.e.Stepped(id, res, f)
+	}
 }
 
 // fail remembers a failure that is the step's own.

@@ -143,4 +143,14 @@ func (f FailedStep) remembered(s plan.Step, wait time.Duration) FailedStep {
 	return f
 }
 
+// Passes reports whether a failure is no fault of anybody: something settles, the plan is made again
+// from a new view, or a rate limiter of this process or of AWS puts the call off.
+func (f FailedStep) Passes() bool {
+	switch f.Class {
+	case InUse, NotReady, Gone, Conflict, Throttled, Fenced:
+		return true
+	}
+	return turn(f.Err) > 0
+}
+
 func (f FailedStep) kubernetes() bool { return plan.InKubernetes(f.Step.Do) }

@@ -30,8 +30,8 @@ type Config struct {
 	// Phase is told how long a phase of a run took, and within Applying, each step: claim, release, or
 	// its kind of resource.
 	Phase func(kind model.Kind, phase string, took time.Duration)
-	// Stepped is told of each step that was carried out, with its error. Nil to ignore.
-	Stepped func(id model.StackID, s plan.Step, r plan.Result, err error)
+	// Stepped is called after each step that was carried out, with an Err if it failed. Nil to ignore.
+	Stepped func(id model.StackID, r plan.Result, s FailedStep)
 	// Checkpoints put off the first look at stacks that did not change. Nil: all are looked at.
 	Checkpoints Checkpoints
 	// Secrets remember the client secrets that AWS was given. Nil: a change of one is carried out

@@ -41,6 +41,7 @@ type record struct {
 type lasting struct {
 	uid types.UID
 	ev  cluster.Event
+	key said
 }
 
 // requestID is the part of AWS's answers that differs each time.
@@ -75,7 +76,10 @@ func (e *events) fresh(uid types.UID, ev cluster.Event, at time.Time) (cluster.E
 		h = &history{since: at, said: map[said]*record{}}
 		e.said[uid] = h
 	}
-	h.begin(at)
+	h.hour(at)
+	if len(h.said) >= maxPerObject {
+		h.prune(at)
+	}
 	if h.said[keyOf(ev)] != nil {
 		return ev, record{}, false // raise looks after it
 	}
@@ -91,15 +95,15 @@ func (e *events) fresh(uid types.UID, ev cluster.Event, at time.Time) (cluster.E
 	return ev, *r, true
 }
 
-// begin starts another hour where one is over. What was not raised within it does not last.
-func (h *history) begin(at time.Time) {
-	if at.Sub(h.since) < sayAgain {
-		return
+// hour starts another hour where one is over.
+func (h *history) hour(at time.Time) {
+	if at.Sub(h.since) >= sayAgain {
+		h.since, h.writes = at, 0
 	}
-	h.since, h.writes = at, 0
-	if len(h.said) < maxPerObject {
-		return
-	}
+}
+
+// prune forgets what was not written for so long that the API server has dropped it.
+func (h *history) prune(at time.Time) {
 	for k, r := range h.said {
 		if at.Sub(r.last) >= sayAgain {
 			delete(h.said, k)
@@ -119,18 +123,18 @@ func keyOf(ev cluster.Event) said {
 }
 
 // named notes the Event object of a warning that was written.
-func (e *events) named(uid types.UID, ev cluster.Event, name string) {
+func (e *events) named(uid types.UID, key said, name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if r := e.record(uid, ev); r != nil {
+	if r := e.record(uid, key); r != nil {
 		r.name = name
 	}
 }
 
 // record is that of a warning, nil if there is none. The lock is held.
-func (e *events) record(uid types.UID, ev cluster.Event) *record {
+func (e *events) record(uid types.UID, key said) *record {
 	if h := e.said[uid]; h != nil {
-		return h.said[keyOf(ev)]
+		return h.said[key]
 	}
 	return nil
 }
@@ -158,13 +162,14 @@ func (e *events) last(of string, all []lasting) {
 	var out []lasting
 	own := map[types.UID]int{}
 	for _, l := range all {
-		l.ev.Message = eventMessage(l.ev.Message)
 		if own[l.uid] == maxPerObject {
 			continue
 		}
 		if own[l.uid]++; own[l.uid] == maxPerObject {
 			l.ev = overflow(l.ev.Ref)
 		}
+		l.ev.Message = eventMessage(l.ev.Message)
+		l.key = keyOf(l.ev)
 		out = append(out, l)
 	}
 	if len(out) == 0 || e.said == nil {
@@ -203,11 +208,11 @@ func (e *events) raise(l lasting, at time.Time) *record {
 	if h == nil {
 		return nil
 	}
-	r := h.said[keyOf(l.ev)]
+	r := h.said[l.key]
 	if r != nil && at.Sub(r.last) < raiseAfter {
 		return nil
 	}
-	h.begin(at)
+	h.hour(at)
 	if h.writes >= maxPerObject {
 		return nil
 	}
@@ -216,7 +221,7 @@ func (e *events) raise(l lasting, at time.Time) *record {
 			return nil
 		}
 		r = &record{first: at}
-		h.said[keyOf(l.ev)] = r
+		h.said[l.key] = r
 	}
 	h.writes++
 	r.count++
@@ -228,7 +233,7 @@ func (e *events) raise(l lasting, at time.Time) *record {
 func (e *events) unraise(r raised) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if now := e.record(r.uid, r.ev); now != nil {
+	if now := e.record(r.uid, r.key); now != nil {
 		now.count, now.last = now.count-1, r.last.Add(retryRaise-raiseAfter)
 	}
 }

@@ -31,7 +31,7 @@ func (c *Cluster) writeEvent(ctx context.Context, ev cluster.Event) {
 		c.events.unsay(obj.GetUID(), ev)
 		log.V(1).Info("event not recorded", "err", err.Error())
 	}
-	c.events.named(obj.GetUID(), ev, e.Name)
+	c.events.named(obj.GetUID(), keyOf(ev), e.Name)
 	switch {
 	case ev.Fault:
 		log.Error(nil, "reported fault", "message", ev.Message)
@@ -53,7 +53,7 @@ func (c *Cluster) lasting(patches []cluster.Patch) {
 				continue
 			}
 			if obj, err := c.source.Get(p.Ref); err == nil && obj != nil {
-				all = append(all, lasting{obj.GetUID(), p})
+				all = append(all, lasting{uid: obj.GetUID(), ev: p})
 			}
 		}
 	}
@@ -101,6 +101,6 @@ func (c *Cluster) raiseEvent(ctx context.Context, r raised) error {
 	if err := c.api.Create(ctx, e); err != nil {
 		return err
 	}
-	c.events.named(r.uid, r.ev, e.Name)
+	c.events.named(r.uid, r.key, e.Name)
 	return nil
 }

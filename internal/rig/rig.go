@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/go-logr/logr"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -52,6 +53,8 @@ type Options struct {
 	// Workers runs the controller's own queues with so many workers each, instead of one item
 	// after the other by Settle.
 	Workers int
+	// Log is that of the queues; the zero value writes nothing.
+	Log logr.Logger
 	// TaggingLag lets the controller find its load balancers by the Resource Groups Tagging API,
 	// which is behind by so much; 0: by their own tags.
 	TaggingLag time.Duration

@@ -143,6 +143,10 @@ func TestRolesHoldWhatIsUsedAndNoMore(t *testing.T) {
 		r.calm(10 * time.Minute)
 		r.drop(cluster.KindBinding, "shop", "shared")
 		r.calm(10 * time.Minute)
+		r.Apply(ingressOf(annotated("scheme", "nowhere"), "/=web"))
+		r.calm(10 * time.Minute)
+		time.Sleep(time.Hour)
+		r.process.k8s.RaiseEvents(t.Context())
 
 		watched := append(controller.StackKinds(), cluster.KindEndpoints)
 		for _, k := range append(watched, controller.BindingKinds()...) {

@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
-
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
@@ -20,9 +18,9 @@ import (
 func (p *process) work(workers int) (stop func()) {
 	metrics := controller.NewMetrics(time.Now)
 	src := stored{p.rig.Store}
-	stacks := controller.StackLine(p.line, p.k8s, metrics, logr.Discard())
+	stacks := controller.StackLine(p.line, p.k8s, metrics, p.rig.opt.Log)
 	stacks.Workers = workers
-	fill := controller.BindingLine(p.fill, p.k8s, metrics, logr.Discard())
+	fill := controller.BindingLine(p.fill, p.k8s, metrics, p.rig.opt.Log)
 	fill.Workers, fill.MaxDelay = workers, 1000*time.Second
 	var running sync.WaitGroup
 	if p.checkpoints != nil {
@@ -40,7 +38,8 @@ func (p *process) work(workers int) (stop func()) {
 			})
 		}
 	}
-	running.Go(func() { // as the controller does after its start
+	running.Go(func() { _ = controller.RaiseEvents(p.ctx, p.k8s.RaiseEvents) }) // it ends without an error
+	running.Go(func() {                                                         // as the controller does after its start
 		timer := time.NewTimer(checkpoint.Quiet)
 		defer timer.Stop()
 		select {
@@ -50,12 +49,12 @@ func (p *process) work(workers int) (stop func()) {
 		}
 	})
 	running.Go(func() {
-		if err := stacks.Start(p.ctx, src, controller.StackKinds(), logr.Discard()); err != nil {
+		if err := stacks.Start(p.ctx, src, controller.StackKinds(), p.rig.opt.Log); err != nil {
 			p.rig.T.Error(err)
 		}
 	})
 	running.Go(func() {
-		if err := fill.Start(p.ctx, src, controller.BindingKinds(), logr.Discard()); err != nil {
+		if err := fill.Start(p.ctx, src, controller.BindingKinds(), p.rig.opt.Log); err != nil {
 			p.rig.T.Error(err)
 		}
 	})

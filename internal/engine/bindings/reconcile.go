@@ -150,7 +150,7 @@ func (p *pass) converge(ctx context.Context) error {
 	}
 	if describeErr != nil {
 		p.unread = p.past(describeErr)
-		return p.failed(ctx, describeErr)
+		return p.stopped(ctx, describeErr)
 	}
 	if f := impossible(p.w); f != nil {
 		return p.stop(ctx, reasonFailedReconcile, *f)

@@ -1,0 +1,103 @@
+package cloud
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/aws/smithy-go"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// Texts in place of client secrets in errors. AWS quotes what it refuses.
+const (
+	hiddenText  = "[redacted]"
+	hiddenError = "the words of AWS are not shown, because they contain a client secret"
+)
+
+// shortSecret is too short to be taken out of a text without taking out other things.
+const shortSecret = 4
+
+// withoutSecrets hides in an error what a step sends that is nobody's to read.
+func withoutSecrets(err error, do plan.Action) error {
+	if err == nil {
+		return nil
+	}
+	hidden := &redactedError{error: err, text: err.Error()}
+	for _, s := range secretsIn(do) {
+		switch {
+		case s == "" || !strings.Contains(hidden.text, s):
+		case len(s) < shortSecret:
+			hidden.text, hidden.message = hiddenError, hiddenError
+			return hidden.asAWS()
+		default:
+			hidden.secrets = append(hidden.secrets, s, hiddenText)
+		}
+	}
+	if len(hidden.secrets) == 0 {
+		return err
+	}
+	hidden.text = strings.NewReplacer(hidden.secrets...).Replace(hidden.text)
+	return hidden.asAWS()
+}
+
+// secretsIn are the client secrets that a step sends.
+func secretsIn(do plan.Action) (out []string) {
+	var actions []model.Action
+	switch do := do.(type) {
+	case plan.CreateRule:
+		actions = do.Rule.Actions
+	case plan.ModifyRule:
+		actions = do.Actions
+	case plan.CreateListener:
+		actions = do.Settings.Default
+	case plan.ModifyListener:
+		actions = do.Settings.Default
+	}
+	for _, a := range actions {
+		if a, ok := a.(model.AuthOIDC); ok {
+			out = append(out, a.ClientSecret.Reveal(), a.ClientID.Reveal())
+		}
+	}
+	return out
+}
+
+// redactedError is an error with another text. What it wraps classifies it.
+type redactedError struct {
+	error
+	text, message string
+	secrets       []string
+}
+
+// Error implements error.
+func (e *redactedError) Error() string { return e.text }
+
+// Unwrap gives the error as it is.
+func (e *redactedError) Unwrap() error { return e.error }
+
+// asAWS is the error as one of AWS, if it is that, so that nobody finds AWS's own words behind it.
+func (e *redactedError) asAWS() error {
+	var api smithy.APIError
+	if !errors.As(e.error, &api) {
+		return e
+	}
+	if e.message == "" {
+		e.message = strings.NewReplacer(e.secrets...).Replace(api.ErrorMessage())
+	}
+	return &redactedAPIError{e, api}
+}
+
+type redactedAPIError struct {
+	*redactedError
+	api smithy.APIError
+}
+
+// ErrorCode implements smithy.APIError.
+func (e *redactedAPIError) ErrorCode() string { return e.api.ErrorCode() }
+
+// ErrorMessage implements smithy.APIError.
+func (e *redactedAPIError) ErrorMessage() string { return e.message }
+
+// ErrorFault implements smithy.APIError.
+func (e *redactedAPIError) ErrorFault() smithy.ErrorFault { return e.api.ErrorFault() }

@@ -1,0 +1,86 @@
+package controller
+
+import (
+	"errors"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// failures remember how the last run of each item failed, so that a log has an error for each change
+// and not for each retry.
+type failures[K comparable] struct {
+	mu   sync.Mutex
+	last map[K]string
+}
+
+// requestID is what differs in the answers of AWS to the same call.
+var requestID = regexp.MustCompile(`(?i)request ?id: ?[0-9a-f-]{8,}`)
+
+// news notes the failure of a run, nil for none, and reports whether it differs from that of the last.
+func (f *failures[K]) news(k K, err error) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil {
+		delete(f.last, k)
+		return false
+	}
+	text := requestID.ReplaceAllString(err.Error(), "")
+	if len(text) > mostText {
+		text = text[:mostText]
+	}
+	if f.last == nil {
+		f.last = map[K]string{}
+	}
+	if was, ok := f.last[k]; ok && was == text {
+		return false
+	}
+	f.last[k] = text
+	return true
+}
+
+// mostText is how much of an error is compared.
+const mostText = 512
+
+// failedRun is the message of controller-runtime about a run that returned an error.
+const failedRun = "Reconciler error"
+
+// noting is the sink of an item: of the errors of its runs it passes on those that are news, the others
+// at the level of those who look for a fault.
+type noting struct {
+	logr.LogSink
+	news func(error) bool
+}
+
+// Error implements the sink.
+func (n noting) Error(err error, message string, keys ...any) {
+	if message != failedRun || n.news(err) {
+		n.LogSink.Error(err, message, keys...)
+		return
+	}
+	if n.Enabled(1) {
+		n.LogSink.Info(1, message, append(keys, "err", err.Error())...)
+	}
+}
+
+// WithName implements the sink.
+func (n noting) WithName(name string) logr.LogSink {
+	return noting{n.LogSink.WithName(name), n.news}
+}
+
+// WithValues implements the sink.
+func (n noting) WithValues(keys ...any) logr.LogSink {
+	return noting{n.LogSink.WithValues(keys...), n.news}
+}
+
+// putOff is when a call that the rate limiter of this process did not send would have its turn; zero if
+// a run failed for another reason.
+func putOff(err error) time.Duration {
+	var paced interface{ RetryAfter() time.Duration }
+	if errors.As(err, &paced) {
+		return paced.RetryAfter()
+	}
+	return 0
+}

@@ -1,0 +1,155 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// counting is an API server that counts the writes of events, and may refuse to change them.
+type counting struct {
+	API
+	writes int
+	refuse bool
+}
+
+func (c *counting) Create(ctx context.Context, obj cluster.Object) error {
+	c.writes++
+	return c.API.Create(ctx, obj)
+}
+
+func (c *counting) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	c.writes++
+	if c.refuse {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, obj.GetName(), nil)
+	}
+	return c.API.Patch(ctx, obj, part, kind, data)
+}
+
+// warned is a cluster with Ingresses that each have so many warnings that last, and its clock.
+func warned(t *testing.T, objects, each int, refuse bool) (*Cluster, *cluster.Memory, *counting, *time.Time) {
+	t.Helper()
+	_, m := world(t)
+	api := &counting{API: InMemory{m}, refuse: refuse}
+	now := time.Unix(1700000000, 0)
+	c := New(m, api, func() time.Time { return now })
+	for n := range objects {
+		ing := ingress()
+		ing.Name, ing.UID = fmt.Sprint("web", n), types.UID(fmt.Sprint("web", n))
+		if err := m.Put(ing); err != nil {
+			t.Fatal(err)
+		}
+		patches := []cluster.Patch{cluster.Lasting{Of: ing.Name}}
+		for i := range each {
+			patches = append(patches, cluster.Event{Ref: cluster.RefOf(ing), Warning: true, Reason: "R", Message: fmt.Sprint("wrong ", i)})
+		}
+		if err := c.Write(t.Context(), patches); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c, m, api, &now
+}
+
+func TestEventsOfLastingWarningsAreRaised(t *testing.T) {
+	c, m, api, now := warned(t, 2, 3, false)
+	if api.writes != 6 {
+		t.Fatalf("%d writes at first", api.writes)
+	}
+	for range 5 * 60 {
+		*now = now.Add(time.Minute)
+		c.RaiseEvents(t.Context())
+	}
+	events := m.All("Event")
+	if len(events) != 6 || api.writes != 6*(1+7) {
+		t.Errorf("%d events by %d writes in five hours", len(events), api.writes)
+	}
+	for _, o := range events {
+		if e := o.(*corev1.Event); e.Count != 8 || now.Sub(e.LastTimestamp.Time) > raiseAfter || !e.FirstTimestamp.Time.Before(e.LastTimestamp.Time) {
+			t.Errorf("count %d from %s to %s", e.Count, e.FirstTimestamp, e.LastTimestamp)
+		}
+	}
+	// Of what does not last any more nothing is raised.
+	before := api.writes
+	if err := c.Write(t.Context(), []cluster.Patch{cluster.Lasting{Of: "web0"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Remove(m.All(cluster.KindIngress)[1]); err != nil {
+		t.Fatal(err)
+	}
+	*now = now.Add(time.Hour)
+	c.RaiseEvents(t.Context())
+	if n := api.writes - before; n > 0 {
+		t.Errorf("%d writes about what is over", n)
+	}
+}
+
+// However many warnings an object has, at most so many events about it are written in an hour.
+func TestRaisedEventsAreBounded(t *testing.T) {
+	c, m, api, now := warned(t, 1, 500, false)
+	perHour := []int{}
+	for range 6 {
+		before := api.writes
+		for range 60 {
+			*now = now.Add(time.Minute)
+			c.RaiseEvents(t.Context())
+		}
+		perHour = append(perHour, api.writes-before)
+	}
+	for _, n := range perHour {
+		if n > maxPerObject {
+			t.Errorf("writes by the hour: %v", perHour)
+		}
+	}
+	if n := len(m.All("Event")); n != maxPerObject {
+		t.Errorf("%d events", n)
+	}
+}
+
+func TestAnEventThatMayNotBeChangedIsWrittenAgain(t *testing.T) {
+	c, m, _, now := warned(t, 1, 1, true)
+	*now = now.Add(raiseAfter)
+	c.RaiseEvents(t.Context())
+	if n := len(m.All("Event")); n != 2 {
+		t.Errorf("%d events", n)
+	}
+}
+
+// To look which of ten thousand warnings are due is cheap, and they are not all written at once.
+func TestTenThousandWarningsAreRaisedInParts(t *testing.T) {
+	c, _, api, now := warned(t, 10_000, 1, false)
+	*now = now.Add(raiseAfter)
+	for range 19 {
+		before := api.writes
+		c.RaiseEvents(t.Context())
+		if n := api.writes - before; n > maxRaised {
+			t.Fatalf("%d writes at once", n)
+		}
+		*now = now.Add(time.Minute)
+	}
+	c.RaiseEvents(t.Context())
+	if api.writes != 20_000 {
+		t.Errorf("%d writes before the events are dropped", api.writes)
+	}
+}
+
+func BenchmarkLookAtTenThousandWarnings(b *testing.B) {
+	var e events
+	at := time.Unix(1700000000, 0)
+	for n := range 10_000 {
+		uid := types.UID(fmt.Sprint(n))
+		ev := cluster.Event{Ref: cluster.Ref{Kind: cluster.KindIngress, Name: "web"}, Warning: true, Reason: "R", Message: "wrong"}
+		e.fresh(uid, ev, at)
+		e.last(string(uid), []lasting{{uid: uid, ev: ev}})
+	}
+	for b.Loop() {
+		e.due(at, maxRaised)
+	}
+}
