@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -35,13 +36,14 @@ func TestFindingsAreCountedWhileTheyStand(t *testing.T) {
 			m.findings.set(two, finding.List{shared})
 			m.findings.set(binding, finding.List{of("TargetGroupBinding", "one", finding.TargetsCapped, finding.Warning)})
 		}, map[string]float64{
-			"fulcrum_findings{kind=Ingress,reason=AccessDenied,severity=error}":               2,
-			"fulcrum_findings{kind=Service,reason=AccessDenied,severity=error}":               1,
-			"fulcrum_findings{kind=TargetGroupBinding,reason=TargetsCapped,severity=warning}": 1,
+			"fulcrum_findings{kind=Ingress,name=a,namespace=shop,reason=AccessDenied,severity=error}":                 1,
+			"fulcrum_findings{kind=Ingress,name=b,namespace=shop,reason=AccessDenied,severity=error}":                 1,
+			"fulcrum_findings{kind=Service,name=web,namespace=shop,reason=AccessDenied,severity=error}":               1,
+			"fulcrum_findings{kind=TargetGroupBinding,name=one,namespace=shop,reason=TargetsCapped,severity=warning}": 1,
 		}},
 		{"one of the two is mended", func() { m.findings.set(one, nil) }, map[string]float64{
-			"fulcrum_findings{kind=Service,reason=AccessDenied,severity=error}":               1,
-			"fulcrum_findings{kind=TargetGroupBinding,reason=TargetsCapped,severity=warning}": 1,
+			"fulcrum_findings{kind=Service,name=web,namespace=shop,reason=AccessDenied,severity=error}":               1,
+			"fulcrum_findings{kind=TargetGroupBinding,name=one,namespace=shop,reason=TargetsCapped,severity=warning}": 1,
 		}},
 		{"all is mended", func() { m.findings.set(two, nil); m.findings.set(binding, nil) }, map[string]float64{}},
 	} {
@@ -49,5 +51,33 @@ func TestFindingsAreCountedWhileTheyStand(t *testing.T) {
 		if diff := cmp.Diff(c.want, scrape(t, r)); diff != "" {
 			t.Errorf("%s:\n%s", c.what, diff)
 		}
+	}
+}
+
+// A namespace with thousands of faulty objects makes a bounded number of series, and hides those of no
+// other.
+func TestSeriesOfFindingsAreBounded(t *testing.T) {
+	r := prometheus.NewRegistry()
+	m := NewMetrics(time.Now)
+	if err := m.Register(r); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 10_000 {
+		ref := finding.Ref{Kind: "Ingress", Namespace: "many", Name: fmt.Sprint("x", n)}
+		m.findings.set(model.StackID{Kind: model.Ingress, Namespace: "many", Name: ref.Name}, finding.List{
+			{Object: ref, Reason: finding.AnnotationInvalid, Severity: finding.Error, Message: "wrong"},
+		})
+	}
+	small := finding.Finding{Object: finding.Ref{Kind: "Ingress", Namespace: "small", Name: "web"}, Reason: finding.RuleUnreachable, Message: "wrong"}
+	m.findings.set(model.StackID{Kind: model.Ingress, Namespace: "small", Name: "web"}, finding.List{small})
+	got := scrape(t, r)
+	if len(got) != mostSeries+1 || got["fulcrum_findings{kind=Ingress,name=web,namespace=small,reason=RuleUnreachable,severity=warning}"] != 1 {
+		t.Errorf("%d series", len(got))
+	}
+	if n := got["fulcrum_findings{kind=Ingress,name=_other,namespace=_other,reason=AnnotationInvalid,severity=error}"]; n != 10_000-(mostSeries-1) {
+		t.Errorf("%v others", n)
+	}
+	if diff := cmp.Diff(got, scrape(t, r)); diff != "" {
+		t.Errorf("another scrape:\n%s", diff)
 	}
 }

@@ -122,7 +122,7 @@ func (s *stacks) run(ctx context.Context, id model.StackID) (Next, error) {
 		s.cluster.Keep(ctx) // what has left, before it is acted on
 	}
 	out, err := s.engine.Reconcile(ctx, id)
-	if err == nil {
+	if err == nil || len(out.Findings) > 0 {
 		s.metrics.findings.set(id, out.Findings)
 	}
 	s.mu.Lock()

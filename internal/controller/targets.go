@@ -96,7 +96,7 @@ func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log log
 func (r *registrations) run(ctx context.Context, k bindings.Key) (Next, error) {
 	r.metrics.talkers.ran("targetgroupbinding", k.Namespace, k.Name)
 	out, err := r.reconciler.Reconcile(ctx, k)
-	if err == nil {
+	if err == nil || len(out.Findings) > 0 {
 		r.metrics.findings.set(k, out.Findings)
 	}
 	if err != nil && r.fence != nil && r.fence() != nil {

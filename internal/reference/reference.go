@@ -30,6 +30,10 @@ A finding is what Fulcrum has to say about an object that a user wrote. Each bec
 
 The reach is the usual one. *rule*: one rule of one listener, for which a 503 stands in where nothing is live. *listener*: one port. *member*: everything that one Ingress contributes. *stack*: the whole load balancer. *nothing*: advice, or a conflict that an earlier member of the group won.
 
+What lasts is repeated: the event is raised (count and last time) every 40 minutes, before the API server drops it, as long as the fault is there. About one object at most 32 warnings are written in an hour; ` + "`MoreFindings`" + ` stands for the rest.
+
+The gauge ` + "`fulcrum_findings`" + ` counts what is wrong now, with the labels kind, namespace, name, reason and severity. At most 200 series name an object, taken from all namespaces in turn, errors first; the others are counted with ` + "`_other`" + ` as namespace and name. The log has a line ` + "`reported fault`" + ` (error) or ` + "`reported warning`" + ` (info) for each new finding, and none when a run is repeated.
+
 | Reason | Blocks | Meaning | Way out |
 |---|---|---|---|
 `)
