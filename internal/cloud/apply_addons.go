@@ -43,11 +43,10 @@ func (c *Cloud) tie(ctx context.Context, known plan.Known, a plan.Address, of mo
 func (c *Cloud) tieFailure(what string, err error, made time.Time) error {
 	switch code(err) {
 	case "WAFNonexistentItemException", "ResourceNotFoundException":
-		class := engine.Invalid
 		if c.younger(made, grace) {
-			class = engine.NotReady
+			return &Error{What: what, class: engine.NotReady, err: err}
 		}
-		return &Error{What: what, class: class, err: err}
+		return &Error{What: what, class: engine.Invalid, err: err}
 	}
 	return c.failure(what, err, made, nil)
 }

@@ -96,6 +96,18 @@ func (b *builder) resolveAddOns() {
 // planAddOns ties the load balancer to other services. What does not answer there holds up nothing
 // else, so these steps come last and nothing depends on them.
 func (b *builder) planAddOns() {
+	b.planGuards()
+	if !b.want.Held.Creation || b.live != nil {
+		b.planProtection()
+	}
+}
+
+// planGuards ties the load balancer to its web ACLs, once.
+func (b *builder) planGuards() {
+	if b.guardsMade {
+		return
+	}
+	b.guardsMade = true
 	if b.aclFault != nil {
 		w := b.want.ALB.AddOns.WebACL
 		b.unanswered(webACLAddress, w.Of, SetWebACL{LoadBalancer: loadBalancerAddress}, *b.aclFault)
@@ -103,14 +115,31 @@ func (b *builder) planAddOns() {
 	if b.want.Held.Creation && b.live == nil {
 		return
 	}
-	plans := []func(){b.planWebACL, b.planClassicACL, b.planProtection}
 	if c := b.want.ALB.AddOns.ClassicACL; c != nil && c.ID == "" {
 		// A load balancer has one web ACL, new or classic: the old one has to go first.
-		plans[0], plans[1] = plans[1], plans[0]
+		b.planClassicACL()
+		b.planWebACL()
+		return
 	}
-	for _, p := range plans {
-		p()
+	b.planWebACL()
+	b.planClassicACL()
+}
+
+// guardFirst returns the steps that the first listener of a load balancer comes after: without the web
+// ACL that it is to have, it would serve unguarded. One that has listeners serves already, and goes on.
+func (b *builder) guardFirst() (steps []StepID) {
+	if b.live != nil && len(b.live.Listeners) > 0 {
+		return nil
 	}
+	b.planGuards()
+	adds := b.want.ALB.AddOns
+	if w := adds.WebACL; w != nil && (w.Name != "" || w.ARN != "") && b.planned(stepID("associate", webACLAddress)) {
+		steps = append(steps, stepID("associate", webACLAddress))
+	}
+	if c := adds.ClassicACL; c != nil && c.ID != "" && b.planned(stepID("associate", classicACLAddress)) {
+		steps = append(steps, stepID("associate", classicACLAddress))
+	}
+	return steps
 }
 
 func (b *builder) planWebACL() {

@@ -73,6 +73,7 @@ type builder struct {
 	groups     []GroupID
 	webACL     *string         // resolved; nil: left as it is
 	aclFault   *observed.Fault // why the wished web ACL is not known
+	guardsMade bool            // its web ACLs are planned
 	listeners  []listenerPlan
 	front      front
 	own        map[string]string   // ARNs of managed certificates that serve, by id
@@ -303,7 +304,7 @@ func (b *builder) build() {
 		lb = first // nothing that is made for one member waits for what concerns all of them
 	}
 	groups := b.planTargetGroups(lb, append(sg, backend...))
-	b.planListeners(lb, groups)
+	b.planListeners(append(slices.Clone(lb), b.guardFirst()...), groups)
 	b.planFront(append(slices.Clone(first), append(sg, backend...)...))
 	done := b.allSteps()
 	b.removeSurplusGroups()
