@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/wafv2"
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -32,7 +33,7 @@ func (c *Cloud) tie(ctx context.Context, known plan.Known, a plan.Address, of mo
 	got, err := write(short, arn)
 	if err != nil {
 		c.forgetTie(q)
-		return c.tieFailure(what, err, owned.made)
+		return c.tieFailure(of, what, err, owned.made)
 	}
 	c.setTie(q, got)
 	return nil
@@ -40,13 +41,17 @@ func (c *Cloud) tie(ctx context.Context, known plan.Known, a plan.Address, of mo
 
 // tieFailure tells apart what a new load balancer, which the other service has not heard of yet,
 // makes look alike.
-func (c *Cloud) tieFailure(what string, err error, made time.Time) error {
+func (c *Cloud) tieFailure(of model.AddOn, what string, err error, made time.Time) error {
 	switch code(err) {
 	case "WAFNonexistentItemException", "ResourceNotFoundException":
 		if c.younger(made, grace) {
 			return &Error{What: what, class: engine.NotReady, err: err}
 		}
-		return &Error{What: what, class: engine.Invalid, err: err}
+		var reason finding.Reason
+		if of == model.WAFv2 {
+			reason = finding.WebACLNotFound
+		}
+		return &Error{What: what, class: engine.Invalid, reason: reason, err: err}
 	}
 	return c.failure(what, err, made, nil)
 }

@@ -214,18 +214,12 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// permissions are the prefixes of the names of permissions, by service id.
-var permissions = map[string]string{
-	serviceELB: "elasticloadbalancing", serviceEC2: "ec2", serviceACM: "acm", serviceWAFv2: "wafv2", serviceWAFRegional: "waf-regional",
-	serviceShield: "shield", serviceTagging: "tag", serviceSTS: "sts", serviceRoute53: "route53",
-}
-
 // actionOf is the name by which a policy allows the call that failed, such as
 // "acm:ListCertificates"; "" if the error is not one of a call.
 func actionOf(err error) string {
 	var operation *smithy.OperationError
-	if !errors.As(err, &operation) || permissions[operation.ServiceID] == "" {
+	if !errors.As(err, &operation) {
 		return ""
 	}
-	return permissions[operation.ServiceID] + ":" + operation.OperationName
+	return engine.Permission(operation)
 }

@@ -28,7 +28,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 		case (f.Class == InUse || f.Class == NotReady) && f.Row < worthTelling, f.Class == Throttled, turn(f.Err) > 0:
 			// It passes.
 		case f.kubernetes() || !together && !f.PutOff:
-			out.Add(f.findings(1)...)
+			out.Add(f.findings(1, r.out.Plan)...)
 		default:
 			for _, ref := range f.Step.Blames {
 				g := group{ref, f.Class, kindOf(f.Step.Do), f.PutOff && !together}
@@ -52,7 +52,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 			distinct[identity(x.Step)] = true
 		}
 		f.Step.Blames = []finding.Ref{g.ref}
-		out.Add(f.findings(len(distinct))...)
+		out.Add(f.findings(len(distinct), r.out.Plan)...)
 	}
 	return out
 }
@@ -65,10 +65,11 @@ func identity(s plan.Step) plan.StepID {
 	return plan.StepID(fmt.Sprint(s.Rule))
 }
 
-// findings blame those whose objects a failed step is for; n is of how many such steps it speaks.
-func (f FailedStep) findings(n int) (out finding.List) {
+// findings blame those whose objects a failed step of a plan is for; n is of how many such steps it
+// speaks.
+func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	reason, fix := reasonOf(f)
-	message := strings.TrimPrefix(f.Err.Error(), attempted(f.Step)) // the field of the finding says it
+	message := strings.TrimPrefix(Plainly(f.Err), attempted(f.Step)) // the field of the finding says it
 	field := string(f.Step.Address.Kind)
 	reach := finding.BlocksNothing
 	if f.held() && isRule(f.Step) {
@@ -81,18 +82,21 @@ func (f FailedStep) findings(n int) (out finding.List) {
 		message, field = f.refusedRule(do.Conditions, do.Actions, n), f.ruleField(n)
 	case plan.SetPriorities:
 		message = fmt.Sprintf("AWS refuses to reorder the rules of %s: %s; no rule is moved, and those that would have to be stay as they are", f.Step.Address, because(f.Err))
-	case plan.ChangeIngress:
-		if f.Class == Quota {
-			message += fmt.Sprintf("; the group would have %d rules", do.Total)
-			fix = "give fewer inbound-cidrs or listen-ports, name a prefix list instead, or ask AWS for a higher quota"
-		}
 	default:
+		refused, ofAWS := refusedValueOf(f.Step, f.Err)
+		ingress, sources := do.(plan.ChangeIngress)
 		switch {
+		case sources && f.Class == Quota:
+			message += fmt.Sprintf("; the group would have %d rules", ingress.Total)
+			fix = "give fewer inbound-cidrs or listen-ports, name a prefix list instead, or ask AWS for a higher quota"
 		case n > 1:
 			field = "" // there are several
 			message = fmt.Sprintf("AWS refuses %s: %s; what is live stays", several(f.Step.Do, n), because(f.Err))
 		case f.PutOff:
 			message = fmt.Sprintf("%s is not tried now, because AWS refuses others: %s", f.Step.Address, because(f.Err))
+		case ofAWS && f.Class == Invalid && (reason == finding.RejectedByAWS || reason == finding.WebACLNotFound):
+			message = fmt.Sprintf("%s; %s", refused.text(""), meanwhile(f.Step, opensAfter(p, f.Step.ID)))
+			field, fix = cmp.Or(refused.setting, field), changeIt
 		}
 	}
 	for _, ref := range f.Step.Blames {
@@ -143,6 +147,13 @@ func (f FailedStep) refusedRule(conditions []model.Condition, actions []model.Ac
 	case f.PutOff && !together:
 		return fmt.Sprintf("the %s is not tried now, because AWS refuses others: %s", text, why)
 	}
+	if refused, ofAWS := refusedValueOf(f.Step, f.Err); ofAWS && f.Class == Invalid {
+		held := "the rule is held: requests that no live rule serves get 503"
+		if f.Step.Verb == plan.Update {
+			held = "the rule is held: it stays as it is"
+		}
+		return fmt.Sprintf("%s; %s", refused.text(text), held)
+	}
 	then := "it is not made"
 	switch {
 	case f.Class == Invalid:
@@ -155,26 +166,17 @@ func (f FailedStep) refusedRule(conditions []model.Condition, actions []model.Ac
 	return fmt.Sprintf("AWS refuses the %s that is to %s: %s; %s", text, plan.ActionsText(actions), why, then)
 }
 
-// because is what AWS says of an error: its code and its words, without what the SDK adds.
-func because(err error) string {
-	var coded interface {
-		ErrorCode() string
-		ErrorMessage() string
-	}
-	if errors.As(err, &coded) {
-		return coded.ErrorCode() + ": " + coded.ErrorMessage()
-	}
-	return err.Error()
-}
+// changeIt is the way out of a refused value.
+const changeIt = "change the value"
 
 // reasonOf is the reason of a failure and the way out.
 func reasonOf(f FailedStep) (reason finding.Reason, fix string) {
-	reason, fix = finding.RejectedByAWS, "correct the value that AWS names"
+	reason, fix = finding.RejectedByAWS, changeIt
 	switch f.Class {
 	case Unknown, InUse, NotReady:
 		reason, fix = finding.CallFailed, "it is tried again; if it does not pass, see what the message names"
 	case Denied:
-		reason, fix = finding.AccessDenied, "add the action to the controller's IAM policy"
+		reason, fix = finding.AccessDenied, AddPermission(f.Err)
 		if f.kubernetes() {
 			fix = "give the controller the right, or change the policy of the cluster that refuses"
 		}

@@ -315,7 +315,7 @@ func (e *Engine) trouble(stack model.Stack, err error) finding.List {
 	for _, m := range append(slices.Clone(stack.Members), stack.Leaving...) {
 		f := FailedStep{Step: plan.Step{Blames: []finding.Ref{m.Ref}}, Class: class, Err: err}
 		reason, fix := reasonOf(f)
-		out.Add(finding.Finding{Object: m.Ref, Reason: reason, Severity: finding.Error, Message: err.Error(), Fix: fix})
+		out.Add(finding.Finding{Object: m.Ref, Reason: reason, Severity: finding.Error, Message: Plainly(err), Fix: fix})
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
@@ -91,33 +92,85 @@ func TestOtherServicesAreNotAskedWhereNothingIsConfigured(t *testing.T) {
 	})
 }
 
-// A service that is down or denied must not stop load balancing, and what it had to do is made up
-// for when it is back.
-func TestTroubleOfTheFirewallHoldsUpNothingElse(t *testing.T) {
+// A firewall that is down or denied must not stop what is served. A new load balancer waits for it, and
+// what there was to do is made up for when it is back.
+func TestTroubleOfTheFirewallHoldsUpNothingThatServes(t *testing.T) {
 	for name, action := range map[string]fault.Action{
 		"denied": {Error: &world.Error{Code: "AccessDeniedException", Message: "no", Status: 400}},
 		"broken": {Error: &world.Error{Code: "WAFInternalErrorException", Message: "no", Status: 500}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newShop(t)
-				r.Emulator.Faults().Add(fault.Rule{Service: "waf*", Action: action})
-				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("wafv2-acl-arn", r.World.WebACL), "/=web"))
-				r.Settle(10 * time.Minute)
-				if !hasRule(r.State(), "/*") {
-					t.Error("nothing is served")
-				}
-				if len(warnings(r)["web"]) == 0 {
-					t.Error("nobody is told")
-				}
-				r.Emulator.Faults().Reset()
-				settled(t, r)
-				if got := guarded(r); got != "acl rig" {
-					t.Errorf("afterwards: %s", got)
-				}
+		for _, live := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, live %t", name, live), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newShop(t)
+					r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...))
+					if live {
+						r.Apply(ingressOf("", "/=web"))
+						settled(t, r)
+					}
+					r.Emulator.Faults().Add(fault.Rule{Service: "waf*", Action: action})
+					r.Apply(ingressOf(annotated("wafv2-acl-arn", r.World.WebACL), "/=web", "/api=api"))
+					r.Settle(10 * time.Minute)
+					if got := hasRule(r.State(), "/api"); got != live {
+						t.Errorf("served: %t", got)
+					}
+					if !live && len(statusNames(r, "web")) > 0 {
+						t.Errorf("the status shows a load balancer that is not open: %v", statusNames(r, "web"))
+					}
+					if len(warnings(r)["web"]) == 0 {
+						t.Error("no warning")
+					}
+					r.Emulator.Faults().Reset()
+					settled(t, r)
+					if got := guarded(r); got != "acl rig" || !hasRule(r.State(), "/api") {
+						t.Errorf("afterwards: %s", got)
+					}
+				})
 			})
-		})
+		}
 	}
+}
+
+// statusNames are the host names in the status of an Ingress of namespace shop.
+func statusNames(r *Rig, name string) (out []string) {
+	r.T.Helper()
+	obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: name})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	for _, e := range obj.(*networkingv1.Ingress).Status.LoadBalancer.Ingress {
+		out = append(out, e.Hostname)
+	}
+	return out
+}
+
+// A web ACL that is given by ARN and does not exist is treated as one by name: nothing new is served
+// unguarded, and what is live keeps its own. A restart in between makes no difference.
+func TestALoadBalancerIsNotOpenedWithoutTheWebACLOfItsARN(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		missing := strings.Replace(r.World.WebACL, "/rig/", "/missing/", 1)
+		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("wafv2-acl-arn", missing), "/=web"))
+		r.Settle(10 * time.Minute)
+		r.Start()
+		r.Settle(10 * time.Minute)
+		if state := r.State(); hasRule(state, "/*") || len(statusNames(r, "web")) > 0 || len(with(state, "listener ")) > 0 {
+			t.Errorf("it is served unguarded: %v", state)
+		}
+		if w := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(w, "WebACLNotFound: wafv2-acl-arn: AWS refuses \""+missing+"\": no such web ACL exists in this region; the load balancer is not opened") {
+			t.Errorf("warnings: %s", w)
+		}
+		r.Apply(ingressOf(annotated("wafv2-acl-arn", r.World.WebACL), "/=web"))
+		settled(t, r)
+		if got := guarded(r); got != "acl rig" || !hasRule(r.State(), "/*") || len(statusNames(r, "web")) != 1 {
+			t.Errorf("after the correction: %s, status %v", got, statusNames(r, "web"))
+		}
+		r.Apply(ingressOf(annotated("wafv2-acl-arn", missing), "/=web"))
+		r.Settle(10 * time.Minute)
+		if got := guarded(r); got != "acl rig" || !hasRule(r.State(), "/*") {
+			t.Errorf("a live load balancer loses its web ACL: %s", got)
+		}
+	})
 }
 
 func TestALoadBalancerIsNotMadeWithoutTheWebACLThatItNames(t *testing.T) {

@@ -40,7 +40,7 @@ func withDefault(ingress string) string {
 
 // needed are those without which a new listener, or its port in the security group, would be more
 // open than somebody asked for, so that it is not made.
-var needed = []string{"ssl-policy", "mutual-authentication", "security-group-prefix-lists"}
+var needed = []string{"ssl-policy", "mutual-authentication", "security-group-prefix-lists", "wafv2-acl-arn"}
 
 func TestAValueThatAWSRefusesStopsNobodyElse(t *testing.T) {
 	for _, key := range slices.Sorted(maps.Keys(refusable)) {

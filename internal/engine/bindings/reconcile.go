@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
@@ -286,12 +287,12 @@ func (p *pass) faultOf(err error) (finding.Finding, bool) {
 	if errors.As(err, &known) {
 		return known.f, true
 	}
-	f := finding.Finding{Object: targets.Ref(p.b), Severity: finding.Error, Message: err.Error()}
+	f := finding.Finding{Object: targets.Ref(p.b), Severity: finding.Error, Message: engine.Plainly(err)}
 	switch p.r.Cloud.Class(err) {
 	case engine.Denied:
-		f.Reason, f.Fix = finding.AccessDenied, "add the action to the controller's IAM policy"
+		f.Reason, f.Fix = finding.AccessDenied, engine.AddPermission(err)
 		if role := p.b.Spec.IamRoleArnToAssume; role != "" {
-			f.Fix = "let the controller assume the role, and add the action to its policy"
+			f.Fix = "let the controller assume the role, and " + strings.Replace(f.Fix, "the controller's IAM policy", "its policy", 1)
 		}
 	case engine.Quota:
 		f.Reason, f.Fix = finding.QuotaReached, "ask AWS for a higher quota"

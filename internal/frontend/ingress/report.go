@@ -111,11 +111,34 @@ func statuses(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	return out
 }
 
-// unmade says that a listener could not be made in this run.
+// unmade reports whether a listener is to be made and was not: AWS refuses it, or the web ACL that it
+// comes after.
 func unmade(o engine.Outcome, port int32) bool {
-	return slices.ContainsFunc(o.Failed, func(f engine.FailedStep) bool {
-		c, ok := f.Step.Do.(plan.CreateListener)
-		return ok && c.Settings.Port == port && c.LoadBalancer.ID != model.FrontendNLBID
+	for _, f := range o.Failed {
+		switch do := f.Step.Do.(type) {
+		case plan.CreateListener:
+			if do.Settings.Port == port && do.LoadBalancer.ID != model.FrontendNLBID {
+				return true
+			}
+		case plan.SetWebACL, plan.SetClassicACL:
+			if awaits(o.Plan, port, f.Step.ID) {
+				return true
+			}
+		}
+	}
+	for _, s := range o.Plan.Steps {
+		if s.Waits() && awaits(o.Plan, port, s.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+// awaits reports whether the listener of a port is made after a step.
+func awaits(p plan.Plan, port int32, id plan.StepID) bool {
+	return slices.ContainsFunc(p.Steps, func(s plan.Step) bool {
+		do, ok := s.Do.(plan.CreateListener)
+		return ok && do.Settings.Port == port && do.LoadBalancer.ID != model.FrontendNLBID && slices.Contains(s.After, id)
 	})
 }
 

@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// checkSetting is the setting of a health check that AWS's words are about.
+func checkSetting(c model.HealthCheck, words string) (setting, value string) {
+	number := func(n int32) string { return strconv.Itoa(int(n)) }
+	has := func(texts ...string) bool {
+		for _, t := range texts {
+			if strings.Contains(words, t) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has("health check path", "healthcheckpath"):
+		return "healthcheck-path", c.Path
+	case has("matcher", "http code", "grpc code", "httpcode", "grpccode"):
+		return "success-codes", c.HTTPCodes + c.GRPCCodes
+	case has("unhealthythresholdcount", "unhealthy threshold"):
+		return "unhealthy-threshold-count", number(c.UnhealthyThreshold)
+	case has("healthythresholdcount", "healthy threshold"):
+		return "healthy-threshold-count", number(c.HealthyThreshold)
+	case has("healthchecktimeoutseconds", "health check timeout"):
+		return "healthcheck-timeout-seconds", number(c.TimeoutSeconds)
+	case has("healthcheckintervalseconds", "health check interval"):
+		return "healthcheck-interval-seconds", number(c.IntervalSeconds)
+	case has("healthcheckport", "health check port"):
+		return "healthcheck-port", c.Port
+	case has("healthcheckprotocol", "health check protocol"):
+		return "healthcheck-protocol", c.Protocol
+	}
+	return "", ""
+}
+
+// attributesSetting is where the attributes of a resource are asked for.
+func attributesSetting(of plan.Address, front string) string {
+	switch {
+	case front != "":
+		return front + "attributes"
+	case of.Kind == plan.TargetGroup:
+		return "target-group-attributes"
+	case of.Kind == plan.Listener:
+		return "listener-attributes" // of a protocol and port that the message has nothing of
+	}
+	return "load-balancer-attributes"
+}
+
+func loadBalancerSetting(do plan.CreateLoadBalancer, front, words string) (setting, value string) {
+	switch {
+	case strings.Contains(words, "tag"):
+		return front + "tags", oneOf(do.Tags, words)
+	case strings.Contains(words, "security group"):
+		return front + "security-groups", ""
+	case strings.Contains(words, "allocation") || strings.Contains(words, "elastic ip"):
+		return front + "eip-allocations", ""
+	case strings.Contains(words, "subnet") || strings.Contains(words, "availability zone"):
+		return front + "subnets", ""
+	case strings.Contains(words, "pool"):
+		return "customer-owned-ipv4-pool", do.CoIPPool
+	case strings.Contains(words, "name"):
+		return "load-balancer-name", do.Name
+	}
+	return "", ""
+}
+
+// sourcesSetting is what asks for the rules of a managed security group.
+func sourcesSetting(do plan.ChangeIngress) (setting, value string) {
+	if len(do.Authorize) != 1 {
+		return "", ""
+	}
+	if list := do.Authorize[0].PrefixList; list != "" {
+		return "security-group-prefix-lists", list
+	}
+	return "inbound-cidrs", do.Authorize[0].CIDR
+}
+
+func listenerSetting(l plan.ListenerSettings, code, words string, tags plan.Tags) (setting, value string) {
+	switch {
+	case code == "SSLPolicyNotFound":
+		return "ssl-policy", l.Policy
+	case code == "CertificateNotFound" || code == "UnsupportedCertificate":
+		return "certificate-arn", l.Certificate
+	case strings.HasPrefix(code, "TrustStore"):
+		store := ""
+		if l.MutualAuth != nil {
+			store = l.MutualAuth.TrustStore
+		}
+		return "mutual-authentication", store
+	case strings.Contains(words, "tags."):
+		return "tags", oneOf(tags, words)
+	case strings.Contains(words, "defaultactions.") || code == "InvalidLoadBalancerAction":
+		return "spec.defaultBackend", ""
+	}
+	return "", ""
+}
+
+// meanwhile is what happens as long as AWS refuses a step. opens reports whether a listener of a new
+// load balancer waits for it.
+func meanwhile(s plan.Step, opens bool) string {
+	switch do := s.Do.(type) {
+	case plan.CreateTargetGroup:
+		return "its rules are held: requests that no live rule serves get 503"
+	case plan.CreateLoadBalancer:
+		return "the load balancer is not made with it"
+	case plan.CreateListener:
+		return "port " + strconv.Itoa(int(do.Settings.Port)) + " is not opened with it"
+	case plan.SetWebACL, plan.SetClassicACL:
+		if opens {
+			return "the load balancer is not opened, because it would serve unguarded"
+		}
+		return "the load balancer keeps the web ACL that it has"
+	case plan.ChangeIngress:
+		return "the sources that are admitted stay"
+	case plan.SetTags:
+		return "the other tags are set"
+	case plan.SetHealthCheck:
+		return "the health check stays as it is"
+	case plan.SetAttributes:
+		return "the attribute stays as it is in AWS, and the others are set"
+	}
+	return "what is live stays as it is"
+}
+
+// opensAfter reports whether a listener of a plan comes after a step.
+func opensAfter(p plan.Plan, id plan.StepID) bool {
+	for _, s := range p.Steps {
+		if _, ok := s.Do.(plan.CreateListener); !ok {
+			continue
+		}
+		for _, after := range s.After {
+			if after == id {
+				return true
+			}
+		}
+	}
+	return false
+}

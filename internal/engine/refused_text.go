@@ -1,0 +1,220 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// coded is an error of AWS.
+type coded interface {
+	ErrorCode() string
+	ErrorMessage() string
+}
+
+// The bounds of what a message quotes.
+const (
+	mostValue  = 120
+	mostReason = 360
+)
+
+// because is what AWS says of an error: its code and its words, without what the SDK adds.
+func because(err error) string {
+	var c coded
+	if !errors.As(err, &c) {
+		return cut(Plainly(err), mostReason)
+	}
+	words := tidy(c.ErrorMessage())
+	if words == "" {
+		return c.ErrorCode()
+	}
+	return c.ErrorCode() + ": " + words
+}
+
+// Plainly is an error without what the SDK adds: what was attempted, and what AWS says of it.
+func Plainly(err error) string {
+	var c coded
+	text := err.Error()
+	what, _, ofSDK := strings.Cut(text, "operation error ")
+	if !ofSDK || !errors.As(err, &c) {
+		return text
+	}
+	return what + because(err)
+}
+
+// encoded is the part of EC2's denials that only AWS can read.
+var encoded = regexp.MustCompile(`\.? *Encoded authorization failure message: *\S*`)
+
+// tidy are AWS's words as a part of a sentence.
+func tidy(words string) string {
+	words = encoded.ReplaceAllString(finding.Printable(words), "")
+	return cut(strings.TrimRight(strings.TrimSpace(words), "."), mostReason)
+}
+
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}
+
+// constraint is how AWS refuses a value before it looks at it closely.
+var constraint = regexp.MustCompile(`^\d+ validation errors? detected: Value '(.*?)' at '([^']*)' failed to satisfy constraint: (?:Member )?(.*)$`)
+
+// quoted is a value in AWS's words.
+var quoted = regexp.MustCompile(`'([^']*)'`)
+
+// refusedValue is what AWS refuses of a step, in words for people.
+type refusedValue struct {
+	setting string // where the value comes from, by its name without prefix; "" if not known
+	value   string // "" if not known
+	why     string
+}
+
+// text is the first part of a message. of names the thing that the value is for, "" if the setting does.
+func (r refusedValue) text(of string) string {
+	switch {
+	case r.value != "" && of != "":
+		return fmt.Sprintf("AWS refuses %q for the %s: %s", cut(r.value, mostValue), of, r.why)
+	case r.value != "":
+		return fmt.Sprintf("AWS refuses %q: %s", cut(r.value, mostValue), r.why)
+	case of != "":
+		return fmt.Sprintf("AWS refuses the %s: %s", of, r.why)
+	}
+	return "AWS refuses it: " + r.why
+}
+
+// refusedValueOf finds out which value of a step AWS refuses; false if the error is not AWS's.
+func refusedValueOf(s plan.Step, err error) (refusedValue, bool) {
+	var c coded
+	if !errors.As(err, &c) {
+		return refusedValue{}, false
+	}
+	words := tidy(c.ErrorMessage())
+	r := refusedValue{why: cmp.Or(words, c.ErrorCode())}
+	at := ""
+	if m := constraint.FindStringSubmatch(words); m != nil {
+		r.value, at, r.why = m[1], m[2], "it "+m[3]
+	}
+	var known string
+	r.setting, known = settingOf(s, c.ErrorCode(), strings.ToLower(at+" "+words))
+	if known != "" {
+		r.value = known
+	}
+	if r.value == "" {
+		r.value = sole(words)
+	}
+	about := r.value
+	if r.setting == "" || strings.HasPrefix(r.setting, "spec.") {
+		about = "" // AWS's words say what the value is
+	}
+	if r.why = aboutIt(r.why, about); c.ErrorCode() == "WAFNonexistentItemException" {
+		r.why = "no such web ACL exists in this region"
+	}
+	return r, true
+}
+
+// sole is the value that AWS's words quote, "" if there is none or several.
+func sole(words string) string {
+	m := quoted.FindAllStringSubmatch(words, 2)
+	if len(m) != 1 {
+		return ""
+	}
+	return m[0][1]
+}
+
+// predicate is what may follow a value in AWS's words.
+var predicate = regexp.MustCompile(`^ (must|cannot|can|is|are|does|do|has|was|not|contains|already|exceeds)\b`)
+
+// aboutIt puts "it" in place of a value at the beginning of AWS's words, and writes the others as ours.
+func aboutIt(words, value string) string {
+	_, last, _ := strings.Cut(value, "=")
+	for _, v := range []string{value, last} {
+		for _, q := range []string{"'", `"`} {
+			if _, rest, ok := strings.Cut(words, q+v+q); v != "" && ok && predicate.MatchString(rest) {
+				if strings.HasPrefix(rest, " not ") {
+					rest = " is" + rest
+				}
+				return quoted.ReplaceAllString("it"+rest, `"$1"`)
+			}
+		}
+	}
+	words = quoted.ReplaceAllString(words, `"$1"`)
+	if first, n := utf8.DecodeRuneInString(words); n < len(words) && unicode.IsUpper(first) {
+		if second, _ := utf8.DecodeRuneInString(words[n:]); unicode.IsLower(second) || second == ' ' {
+			words = string(unicode.ToLower(first)) + words[n:]
+		}
+	}
+	return words
+}
+
+// settingOf is the setting that a refused value of a step comes from, and the value where the step has
+// it. words are AWS's, in lower case.
+func settingOf(s plan.Step, code, words string) (setting, value string) {
+	front := ""
+	if strings.HasPrefix(s.Address.ID, "FrontendNlb") {
+		front = "frontend-nlb-"
+	}
+	switch do := s.Do.(type) {
+	case plan.CreateTargetGroup:
+		if setting, value = checkSetting(do.Group.HealthCheck, words); setting != "" {
+			return front + setting, value
+		}
+		if strings.Contains(words, "tag") {
+			return front + "tags", oneOf(do.Tags, words)
+		}
+	case plan.SetHealthCheck:
+		if setting, value = checkSetting(do.Check, words); setting != "" {
+			return front + setting, value
+		}
+	case plan.SetAttributes:
+		return attributesSetting(do.Of, front), oneOf(do.Values, words)
+	case plan.SetTags:
+		return front + "tags", oneOf(do.Put, words)
+	case plan.CreateLoadBalancer:
+		return loadBalancerSetting(do, front, words)
+	case plan.SetSubnets:
+		return front + "subnets", ""
+	case plan.SetSecurityGroups:
+		return front + "security-groups", ""
+	case plan.SetAddressType:
+		return "ip-address-type", string(do.Type)
+	case plan.SetCapacity:
+		return "minimum-load-balancer-capacity", fmt.Sprintf("CapacityUnits=%d", do.Units)
+	case plan.AddCertificate:
+		return "certificate-arn", do.ARN
+	case plan.SetWebACL:
+		return "wafv2-acl-arn", do.ARN
+	case plan.SetClassicACL:
+		return "waf-acl-id", do.ID
+	case plan.ChangeIngress:
+		return sourcesSetting(do)
+	case plan.CreateListener:
+		return listenerSetting(do.Settings, code, words, do.Tags)
+	case plan.ModifyListener:
+		return listenerSetting(do.Settings, code, words, nil)
+	}
+	return "", ""
+}
+
+// oneOf is the entry of a map that AWS's words name, "key=value"; "" if it cannot be said.
+func oneOf(all map[string]string, words string) string {
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		if len(all) == 1 || strings.Contains(words, "'"+strings.ToLower(k)+"'") {
+			return k + "=" + all[k]
+		}
+	}
+	return ""
+}
