@@ -9,6 +9,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -52,7 +53,7 @@ func TargetGroup(r GroupRequest) (Group, finding.List) {
 	port := ServicePort(r.Service, r.Port)
 	if port == nil {
 		found.Add(r.fault(finding.BackendPortNotFound,
-			fmt.Sprintf("Service %s/%s has no port %s", r.Service.Namespace, r.Service.Name, r.Port.String()),
+			network.NoSuchPort(r.Service, r.Port),
 			"use a port number or port name of the Service"))
 	}
 	if len(found) > 0 {

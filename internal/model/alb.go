@@ -179,6 +179,17 @@ type CertARNs struct {
 type CertHosts struct {
 	Member finding.Ref
 	Hosts  []string // sorted, unique
+	Fields []string // where the member names them, in the order of Hosts
+}
+
+// Field is where the member names a host, "" if that is not known.
+func (c CertHosts) Field(host string) string {
+	for i, h := range c.Hosts {
+		if h == host && i < len(c.Fields) {
+			return c.Fields[i]
+		}
+	}
+	return ""
 }
 
 func (CertARNs) certChoice()  {}

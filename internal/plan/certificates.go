@@ -28,7 +28,8 @@ type certificates struct {
 func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener) certificates {
 	var out certificates
 	var all []string
-	var choices [][]string // of members, in group order
+	var choices [][]string   // of members, in group order
+	var lacking finding.List // what happens for want of them is said when all is known
 	if live != nil && live.Protocol == l.Protocol() {
 		if f := b.unread(model.AskListenerCertificates{ARN: live.ARN}); f != nil {
 			for _, c := range l.TLS.Certificates {
@@ -48,9 +49,9 @@ func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener)
 			for _, arn := range c.ARNs {
 				if b.certificateMissing(arn, live) {
 					out.Blocked = append(out.Blocked, c.Member)
-					b.found.Add(finding.Finding{
+					lacking.Add(finding.Finding{
 						Object: c.Member, Field: c.Field, Reason: finding.CertificateNotFound,
-						Message: fmt.Sprintf("certificate %s does not exist in ACM, so port %d keeps what it served for this object", arn, l.Port),
+						Message: fmt.Sprintf("certificate %q does not exist in ACM", arn),
 						Fix:     "correct the ARN, or request or import the certificate", Blocks: finding.BlocksMember,
 					})
 					continue
@@ -73,9 +74,9 @@ func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener)
 			}
 			found, missing := b.discover(c.Hosts)
 			for _, host := range missing {
-				b.found.Add(finding.Finding{
-					Object: c.Member, Field: "spec.tls", Reason: finding.CertificateNotFound,
-					Message: fmt.Sprintf("no issued certificate in ACM covers host %s, which port %d serves", host, l.Port),
+				lacking.Add(finding.Finding{
+					Object: c.Member, Field: c.Field(host), Reason: finding.CertificateNotFound,
+					Message: fmt.Sprintf("no issued certificate in ACM covers host %q", host),
 					Fix:     "request one in ACM, or set the certificate-arn annotation", Blocks: finding.BlocksMember,
 				})
 			}
@@ -103,7 +104,23 @@ func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener)
 			out.Extra = append(out.Extra, arn)
 		}
 	}
+	for _, f := range lacking {
+		f.Message += "; " + withoutCertificate(l, live, out.Default != "")
+		b.found.Add(f)
+	}
 	return out
+}
+
+// withoutCertificate is what a member gets of a listener that lacks its certificate. made reports whether
+// the listener has another one.
+func withoutCertificate(l model.Listener, live *observed.Listener, made bool) string {
+	switch {
+	case live != nil:
+		return fmt.Sprintf("port %d keeps what it served for this object", l.Port)
+	case made:
+		return fmt.Sprintf("the rules of this object on port %d are held and answer 503", l.Port)
+	}
+	return fmt.Sprintf("the listener of port %d is not made", l.Port)
 }
 
 // defaultCertificate is what clients get that name no server: the first certificate of the member that

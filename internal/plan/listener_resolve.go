@@ -61,8 +61,8 @@ func (b *builder) uncertified(w model.Listener, blocked []finding.Ref) {
 		return
 	}
 	b.found.Add(finding.Finding{
-		Object: w.Members[0], Field: "spec.tls", Reason: finding.CertificateMissing,
-		Message: fmt.Sprintf("port %d serves HTTPS, but no certificate is given and there is no host to find one by", w.Port),
+		Object: w.Members[0], Field: "certificate-arn", Reason: finding.CertificateMissing,
+		Message: fmt.Sprintf("port %d serves HTTPS, but no certificate is given and there is no host to find one by; %s", w.Port, withoutCertificate(w, b.liveListener(w.Port), false)),
 		Fix:     "set the certificate-arn annotation, or give the rules a host", Blocks: finding.BlocksMember,
 	})
 }

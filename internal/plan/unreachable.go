@@ -9,8 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// tellUnreachable reports rules of a listener that get no requests, because rules of other members come
-// first. One that is held answers as well, with what is live or with 503.
+// tellUnreachable reports rules of a listener that get no requests, because rules come first of other
+// members, or with the very same conditions. One that is held answers as well, with what is live or with
+// 503.
 func (b *builder) tellUnreachable(l *listenerPlan) {
 	rules := make([]model.Rule, 0, len(l.rules))
 	for _, p := range l.rules {
@@ -18,9 +19,22 @@ func (b *builder) tellUnreachable(l *listenerPlan) {
 		r.Held = 0
 		rules = append(rules, r)
 	}
+	told := map[int]bool{}
 	for _, c := range model.Unreachable(rules) {
-		if !l.rules[c.Rule].held() {
+		if told[c.Rule] = true; !l.rules[c.Rule].held() {
 			b.found.Add(UnreachableRule(rules[c.Rule], rules[c.By]))
+		}
+	}
+	first := map[string]int{}
+	for i, r := range rules {
+		if l.rules[i].held() {
+			continue
+		}
+		key := conditionsKey(r.Conditions)
+		if by, twice := first[key]; !twice {
+			first[key] = i
+		} else if !told[i] {
+			b.found.Add(UnreachableRule(r, rules[by]))
 		}
 	}
 }
@@ -30,6 +44,13 @@ func UnreachableRule(r, by model.Rule) finding.Finding {
 	what := fmt.Sprintf("the rule for path %q", strings.Join(r.Paths(), ", "))
 	if hosts := r.Hosts(); len(hosts) > 0 {
 		what = fmt.Sprintf("the rule for host %q and path %q", strings.Join(hosts, ", "), strings.Join(r.Paths(), ", "))
+	}
+	if r.Member == by.Member {
+		return finding.Finding{
+			Object: r.Member, Field: r.Origin.Field, Reason: finding.RuleUnreachable, Severity: finding.Warning,
+			Message: fmt.Sprintf("%s gets no requests; %s of the same object has the same conditions and comes first", what, by.Origin.Field),
+			Fix:     "remove one of them, or change its host or path",
+		}
 	}
 	return finding.Finding{
 		Object: r.Member, Field: r.Origin.Field, Reason: finding.RuleUnreachable, Severity: finding.Warning,

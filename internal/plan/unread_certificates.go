@@ -13,14 +13,17 @@ import (
 // needs. The rules of the member are held only where it has a host that the listener does not serve
 // yet, and that no live certificate may cover.
 func (b *builder) keepUnreadCertificates(out *certificates, l model.Listener, live *observed.Listener, choice model.CertChoice, f observed.Fault) {
-	of := finding.Origin{Field: "spec.tls"}
+	var of finding.Origin
 	switch c := choice.(type) {
 	case model.CertARNs:
 		of.Object, of.Field = c.Member, c.Field
 	case model.CertManaged:
-		of.Object = c.Member
+		of.Object, of.Field = c.Member, "create-acm-cert"
 	case model.CertHosts:
 		of.Object = c.Member
+		if len(c.Fields) > 0 {
+			of.Field = c.Fields[0]
+		}
 	}
 	out.Unread = true
 	now, reach := fmt.Sprintf("port %d keeps its certificates", l.Port), finding.BlocksNothing

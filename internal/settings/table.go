@@ -89,6 +89,28 @@ func Unknown(annotations map[string]string) []string {
 	return out
 }
 
+// Nearest is the annotation that an unknown one was probably meant to be, without prefix; "" if none is
+// near. Of one with a part that users choose, only the part before it is compared.
+func Nearest(annotation string) string {
+	key := strings.TrimPrefix(annotation, Prefix)
+	var whole, heads []string
+	for _, r := range table {
+		if head, _, chosen := strings.Cut(r.Key, "<"); chosen {
+			heads = append(heads, head)
+		} else {
+			whole = append(whole, r.Key)
+		}
+	}
+	if near := finding.Nearest(key, whole); near != "" {
+		return near
+	}
+	head, rest, chosen := strings.Cut(key, ".")
+	if near := finding.Nearest(head+".", heads); chosen && near != "" {
+		return near + rest
+	}
+	return ""
+}
+
 // EndingInComma lists the keys of readable maps whose text ends in a comma, which belongs to the last
 // value and was hardly meant to.
 func EndingInComma(annotations map[string]string) []string {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
 // String accepts any text as it is.
@@ -49,7 +51,7 @@ func Enum[T ~string](words ...T) func(string) (T, error) {
 		for i, w := range words {
 			names[i] = string(w)
 		}
-		return "", fmt.Errorf("must be one of %s", strings.Join(names, ", "))
+		return "", fmt.Errorf("must be one of %s%s", strings.Join(names, ", "), finding.DidYouMean(raw, names))
 	}
 }
 

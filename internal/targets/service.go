@@ -9,6 +9,7 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
 )
 
 // servicePort finds the binding's Service and port, or says in the resolution what is missing.
@@ -32,7 +33,7 @@ func servicePort(v *cluster.View, b *elbv2.TargetGroupBinding, r *Resolution) (*
 	r.NotFound = true
 	r.Findings.Add(finding.Finding{
 		Object: Ref(b), Field: "spec.serviceRef.port", Reason: finding.BackendPortNotFound, Severity: finding.Error,
-		Message: fmt.Sprintf("Service %s/%s has no port %s", b.Namespace, name, want.String()),
+		Message: network.NoSuchPort(svc, want),
 		Fix:     "use a port number or port name of the Service",
 	})
 	return nil, corev1.ServicePort{}, false

@@ -3,6 +3,8 @@ package ingress
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -54,8 +56,9 @@ func (t *translation) outcome(m *member, b networkingv1.IngressBackend, at findi
 	if !action.Set {
 		fault := finding.Finding{
 			Object: at.Object, Field: at.Field, Reason: finding.ActionNotFound,
-			Message: fmt.Sprintf("annotation %sactions.%s does not exist", settings.Prefix, b.Service.Name),
-			Fix:     "add the annotation or change the backend",
+			Message: fmt.Sprintf("annotation %sactions.%s does not exist%s", settings.Prefix, b.Service.Name,
+				finding.DidYouMean(b.Service.Name, slices.Sorted(maps.Keys(m.set.Actions)))),
+			Fix: "add the annotation or change the backend",
 		}
 		return t.absent(fault, t.opt.RequireActions, "Backend action does not exist")
 	}

@@ -2,6 +2,7 @@ package ingress
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -14,10 +15,14 @@ import (
 // leftovers, and those that are read but say what nobody can have meant.
 func (t *translation) unknown() {
 	for _, m := range t.members {
-		for _, key := range settings.Unknown(m.ing.Annotations) {
+		for i, key := range settings.Unknown(m.ing.Annotations) {
+			meant := ""
+			if i < mostSuggestions {
+				meant = didYouMean(settings.Nearest(key))
+			}
 			t.found.Add(finding.Finding{
 				Object: m.ref, Field: key, Reason: finding.AnnotationInvalid,
-				Message: "there is no such annotation, so it has no effect", Fix: "correct its name or remove it",
+				Message: "there is no such annotation" + meant + "; it has no effect", Fix: "correct its name or remove it",
 			})
 		}
 		for _, key := range settings.EndingInComma(m.ing.Annotations) {
@@ -27,6 +32,17 @@ func (t *translation) unknown() {
 			})
 		}
 	}
+}
+
+// mostSuggestions is for how many unknown annotations of an Ingress the nearest known one is looked for.
+const mostSuggestions = 32
+
+// didYouMean is a suggestion in brackets, "" if there is none.
+func didYouMean(near string) string {
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean %q?)", near)
 }
 
 // addOns merges what the members say about other services that the load balancer is tied to.

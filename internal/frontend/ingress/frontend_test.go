@@ -99,6 +99,7 @@ func TestReport(t *testing.T) {
 	status := func(name string, ports ...int32) cluster.IngressStatus {
 		return cluster.IngressStatus{Namespace: "n", Name: name, Entries: []cluster.IngressEntry{{Hostname: "lb.example", Ports: ports}}}
 	}
+	asFault := func(e cluster.Event) cluster.Event { e.Fault = true; return e }
 	event := func(r finding.Ref, warning bool, reason, message string) cluster.Event {
 		return cluster.Event{Ref: cluster.Ref{Kind: cluster.KindIngress, Namespace: r.Namespace, Name: r.Name}, Warning: warning, Reason: reason, Message: message}
 	}
@@ -124,15 +125,15 @@ func TestReport(t *testing.T) {
 			o.Err, o.Done = cmpError{}, false
 			o.Failed = []engine.FailedStep{{Step: plan.Step{Do: plan.CreateTargetGroup{}, Blames: []finding.Ref{bad}}}}
 			o.Findings = finding.List{{Object: bad, Field: "target-group", Reason: finding.CallFailed, Severity: finding.Error, Message: "m"}}
-		}), []cluster.Patch{event(bad, true, "FailedDeployModel", "CallFailed: target-group: m"), status("good", 80, 443), event(good, false, "SuccessfullyReconciled", "Successfully reconciled")}},
+		}), []cluster.Patch{asFault(event(bad, true, "FailedDeployModel", "CallFailed: target-group: m")), status("good", 80, 443), event(good, false, "SuccessfullyReconciled", "Successfully reconciled")}},
 		"finalizers that cannot be written have reasons of their own": {with(func(o *engine.Outcome) {
 			o.Findings = finding.List{
 				{Object: good, Field: "finalizer", Reason: finding.CallFailed, Severity: finding.Error, Message: "m"},
 				{Object: bad, Field: "finalizer", Reason: finding.AccessDenied, Severity: finding.Error, Message: "m"},
 			}
 			o.Stack.Leaving, o.Stack.Members, o.Changed = []model.Member{{Ref: bad}}, o.Stack.Members[:1], false
-		}), []cluster.Patch{event(bad, true, "FailedRemoveFinalizer", "AccessDenied: finalizer: m"),
-			event(good, true, "FailedAddFinalizer", "CallFailed: finalizer: m"), status("good", 80, 443)}},
+		}), []cluster.Patch{asFault(event(bad, true, "FailedRemoveFinalizer", "AccessDenied: finalizer: m")),
+			asFault(event(good, true, "FailedAddFinalizer", "CallFailed: finalizer: m")), status("good", 80, 443)}},
 		"no load balancer yet": {with(func(o *engine.Outcome) { o.DNSName, o.Changed = "", false }), []cluster.Patch{faultEvent}},
 		"a held stack keeps its status": {with(func(o *engine.Outcome) { o.Stack.Held.Everything = true }),
 			[]cluster.Patch{faultEvent}},

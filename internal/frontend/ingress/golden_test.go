@@ -69,6 +69,16 @@ func load(t *testing.T, yaml string) *cluster.Memory {
 	return m
 }
 
+// usualReach is what the page of findings says of a reason.
+func usualReach(r finding.Reason) finding.Reach {
+	for _, e := range finding.Reasons {
+		if e.Reason == r {
+			return e.Reaches
+		}
+	}
+	return finding.BlocksNothing
+}
+
 func TestTranslate(t *testing.T) {
 	goldentest.Run(t, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		src := load(t, c.Text("cluster.yaml"))
@@ -79,6 +89,9 @@ func TestTranslate(t *testing.T) {
 			models.WriteString("--- # stack " + id.String() + "\n" + goldentest.Dump(stack))
 			for _, x := range found {
 				findings.WriteString(x.String() + " (blocks " + x.Blocks.String() + ")\n")
+				if usual := usualReach(x.Reason); x.Blocks > usual {
+					t.Errorf("%s blocks %s, and its page says %s", x.Reason, x.Blocks, usual)
+				}
 			}
 		}
 		return []goldentest.File{{Name: "model.yaml", Text: models.String()}, {Name: "findings.txt", Text: findings.String()}}

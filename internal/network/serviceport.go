@@ -1,0 +1,46 @@
+package network
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// mostPorts is how many ports of a Service a message names.
+const mostPorts = 8
+
+// NoSuchPort says that a Service lacks a port, which ones it has, and which one was probably meant: that
+// of the same target port, or the one that is spelled nearly so.
+func NoSuchPort(svc *corev1.Service, port intstr.IntOrString) string {
+	var names, all []string
+	meant := ""
+	for i := range svc.Spec.Ports {
+		p := &svc.Spec.Ports[i]
+		name := fmt.Sprint(p.Port)
+		names = append(names, name)
+		if p.Name != "" {
+			names = append(names, p.Name)
+			name += fmt.Sprintf(" (%s)", p.Name)
+		}
+		switch {
+		case i < mostPorts:
+			all = append(all, name)
+		case i == mostPorts:
+			all = append(all, "…")
+		}
+		if meant == "" && p.TargetPort == port {
+			meant = fmt.Sprintf(" (its port %d has this target port)", p.Port)
+		}
+	}
+	if meant == "" {
+		meant = finding.DidYouMean(port.String(), names)
+	}
+	if len(all) == 0 {
+		all = []string{"none"}
+	}
+	return fmt.Sprintf("Service %s/%s has no port %q%s; its ports are: %s", svc.Namespace, svc.Name, port.String(), meant, strings.Join(all, ", "))
+}
