@@ -11,7 +11,9 @@ import (
 // A host without a certificate is told by the field that names it, with what happens to its listener.
 func TestAHostWithoutACertificateIsToldByItsField(t *testing.T) {
 	https := annotated("listen-ports", `[{"HTTPS":443}]`)
-	nowhere := func(doc string) string { return strings.Replace(doc, "host: shop.example.com", "host: shop.nowhere.test", 1) }
+	nowhere := func(doc string) string {
+		return strings.Replace(doc, "host: shop.example.com", "host: shop.nowhere.test", 1)
+	}
 	for name, c := range map[string]struct {
 		live  bool
 		doc   string
