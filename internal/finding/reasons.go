@@ -114,7 +114,7 @@ var Reasons = []Explanation{
 	{PlanTooLarge, "The plan does not fit into the annotations of the Ingress, which Kubernetes limits to 256 KiB in all.", "Read it with fulcrum plan -o json, or split the group.", BlocksNothing},
 	{QuotaReached, "An AWS quota is reached.", "Ask AWS for a higher quota, or remove what is not needed.", BlocksNothing},
 	{RedirectPortInvalid, "ssl-redirect names a port that is not an HTTPS listener of the IngressGroup. The Ingress is held, because its rules must not be served without TLS instead.", "Add the HTTPS port to listen-ports, or correct ssl-redirect.", BlocksMember},
-	{RejectedByAWS, "AWS refused a value.", "Correct the value that AWS names.", BlocksNothing},
+	{RejectedByAWS, "AWS refuses a value. The message names the setting, the value, AWS's reason and what is served meanwhile.", "Change the value.", BlocksNothing},
 	{RemovalNotTrusted, "What serves traffic would go although nobody deletes it: three or more Ingresses that were not edited get another controller at once, endpoints or nodes are missing as a whole, or a TargetGroupBinding is deleted while requests are sent to its group. What is live stays.", "Bring back what is missing; the message says how to go through with it if it is meant.", BlocksMember},
 	{RuleTooLarge, "A rule has more condition values or wildcards, or longer ones, than AWS takes.", "Split the rule, or shorten its values.", BlocksRule},
 	{RuleUnreachable, "Rules that come first, of other members or with the same conditions, answer every request that this rule matches.", "Change the conditions of one of them, remove one, or set group.order.", BlocksNothing},
@@ -140,5 +140,5 @@ var Reasons = []Explanation{
 	{WaitExpired, "What a change waited for did not come about by its deadline; the change was made without it.", "Check the pods and the health check, or what else the message names.", BlocksNothing},
 	{WaitingForTargets, "Traffic stays where it is until the new targets are healthy.", "Check the pods and the health check if this does not pass.", BlocksNothing},
 	{WaitingToDelete, "An Ingress that is deleted, or leaves its IngressGroup, waits until the targets of its target group have let go of their connections.", "Nothing. A lower deregistration_delay.timeout_seconds in target-group-attributes makes it quicker the next time.", BlocksNothing},
-	{WebACLNotFound, "A web ACL given by name does not exist. A new load balancer is not made without it; a live one keeps what it has.", "Correct the name, or create the web ACL.", BlocksStack},
+	{WebACLNotFound, "A web ACL given by name or ARN does not exist. A new load balancer is not made, or not opened to traffic, without it; a live one keeps what it has.", "Correct the name or ARN, or create the web ACL.", BlocksStack},
 }

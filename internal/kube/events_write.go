@@ -49,7 +49,7 @@ func (c *Cluster) lasting(patches []cluster.Patch) {
 		case cluster.Lasting:
 			of = p.Of
 		case cluster.Event:
-			if !p.Warning {
+			if !p.Warning && !p.Once {
 				continue
 			}
 			if obj, err := c.source.Get(p.Ref); err == nil && obj != nil {

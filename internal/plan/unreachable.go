@@ -9,8 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// tellUnreachable reports rules of a listener that get no requests, because rules of other members come
-// first, or one with the very same conditions. One that is held answers as well, with what is live or with 503.
+// tellUnreachable reports rules of a listener that get no requests, because rules come first of other
+// members, or with the very same conditions. One that is held answers as well, with what is live or with
+// 503.
 func (b *builder) tellUnreachable(l *listenerPlan) {
 	rules := make([]model.Rule, 0, len(l.rules))
 	for _, p := range l.rules {
@@ -20,8 +21,7 @@ func (b *builder) tellUnreachable(l *listenerPlan) {
 	}
 	told := map[int]bool{}
 	for _, c := range model.Unreachable(rules) {
-		if !l.rules[c.Rule].held() {
-			told[c.Rule] = true
+		if told[c.Rule] = true; !l.rules[c.Rule].held() {
 			b.found.Add(UnreachableRule(rules[c.Rule], rules[c.By]))
 		}
 	}
