@@ -34,7 +34,7 @@ func (t *translation) listener(p *port) model.Listener {
 	t.defaultAction(p, &l)
 	var rules []model.Rule
 	for _, m := range p.all(t.members) {
-		held := m.blocked || slices.Contains(p.outvoted, m)
+		held := m.blocked || p.held || slices.Contains(p.outvoted, m)
 		for _, path := range pathsOf(m.ing) {
 			if r, ok := t.rule(m, p, path, held); ok {
 				rules = append(rules, r)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
 // Members that cannot be read, and Ingresses that are not accepted any more, keep rules of their own
@@ -13,11 +14,31 @@ import (
 func (t *translation) findMissingClass() {
 	for _, m := range t.former {
 		t.stack.Contested = true // what is live tells what is theirs
-		if t.missingClass == nil && m.classMissing && t.serves(m) {
+		if t.missingClass == nil && m.classMissing && t.serves(m) && !t.hearsItsClass() {
 			t.missingClass = m
 			t.stack.Partial.Tags = true
 		}
 	}
+}
+
+// hearsItsClass reports whether the class that decides in isolated tenancy is known whoever is missing.
+func (t *translation) hearsItsClass() bool {
+	return t.isolated() && slices.ContainsFunc(t.members, func(m *member) bool { return namedByClass(m) == 1 })
+}
+
+// absentFrom is a former member whose class cannot be read and that is served on a port; nil if there is
+// none.
+func (t *translation) absentFrom(number int32) *member {
+	l := listenerOf(t.liveALB(), number)
+	if l == nil {
+		return nil
+	}
+	for _, m := range t.former {
+		if m.classMissing && (t.owns(m.ref, l.Default) || slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return t.owns(m.ref, r.Actions) })) {
+			return m
+		}
+	}
+	return nil
 }
 
 // retainFormer keeps what is left of Ingresses that carry the finalizer and are not accepted.
