@@ -102,7 +102,7 @@ var Reasons = []Explanation{
 	{HostNotOwned, "In isolated tenancy a host belongs to the namespace whose Ingress used it first, and this rule is of another namespace. It is held.", "Use another host, or another IngressGroup.", BlocksRule},
 	{HostedZoneNotFound, "A certificate is to be requested for a host for which the account has no public hosted zone, so that nobody could validate it.", "Create the hosted zone, or import a certificate and name it in certificate-arn.", BlocksMember},
 	{IngressClassInvalid, "The IngressClass or its parameters do not exist or do not fit.", "Create or correct the class.", BlocksMember},
-	{IngressTooLarge, "An Ingress asks for more listeners or rules than the operator allows one namespace in an IngressGroup.", "Name fewer ports or paths, or split the Ingress over several IngressGroups.", BlocksMember},
+	{IngressTooLarge, "An Ingress asks for more listeners or rules than the operator allows one namespace in an IngressGroup, or for more target groups of others or client ranges than AWS takes.", "Name fewer ports or paths, or split the Ingress over several IngressGroups.", BlocksMember},
 	{ListenerConflict, "Members of a group want different things of one port. What is live stays while a member asks for it; otherwise the first member in group order decides.", "Use the same protocol and settings, or another port.", BlocksMember},
 	{LoadBalancerDoubled, "Two load balancers carry the tags of one group; one is served and the other is left alone.", "Delete the other one, or take the tags of the controller off it.", BlocksNothing},
 	{MoreFindings, "More is wrong with an object than events are written for.", "Correct what the other events say; fulcrum plan shows everything.", BlocksNothing},

@@ -2,6 +2,7 @@ package rig
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,7 +23,7 @@ func TestNothingIsTakenWhileAClassIsMadeAgain(t *testing.T) {
 	}
 	for _, tenancy := range []ingress.Tenancy{ingress.Cooperative, ingress.Isolated} {
 		for _, lost := range []cluster.Kind{cluster.KindIngressClass, cluster.KindIngressClassParams} {
-			for _, by := range []string{"annotations", "class"} {
+			for _, by := range []string{"annotations", "class", "ports"} {
 				t.Run(fmt.Sprint(tenancy, ", without ", lost, ", the newcomer speaks by ", by), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = tenancy }})
@@ -32,9 +33,14 @@ func TestNothingIsTakenWhileAClassIsMadeAgain(t *testing.T) {
 						r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", firm), classNamed("hostile", mine))
 						r.Apply(inGroup("shop", "a", "firm", "a.example.com", ""), inGroup("shop", "b", "firm", "b.example.com", ""))
 						settled(t, r)
-						class, notes := "hostile", hostile[:4]
-						if by == "annotations" {
+						class, notes, later := "hostile", hostile[:4], []string(nil)
+						switch by {
+						case "annotations":
 							class, notes = "alb", hostile
+						case "ports":
+							certificate := r.World.Certs["example.com"]
+							later = append(slices.Clone(hostile[:4]), "listen-ports", `[{"HTTPS":80},{"HTTPS":443}]`, "ssl-redirect", "443", "certificate-arn", certificate)
+							class = "alb"
 						}
 						r.Apply(inGroup("team", "newcomer", class, "team.example.com", "", notes...))
 						if tenancy == ingress.Isolated {
@@ -44,8 +50,8 @@ func TestNothingIsTakenWhileAClassIsMadeAgain(t *testing.T) {
 						look := func() []string {
 							var out []string
 							for _, l := range onlyOf(r, "load-balancer", "security-group", "listener", "rule") {
-								if strings.Contains(l, "edge") && !strings.Contains(l, "team.example.com") {
-									out = append(out, l)
+								if strings.Contains(l, "edge") && !strings.Contains(l, "team.example.com") && !strings.Contains(l, ",443,") && !strings.Contains(l, "network") {
+									out = append(out, strings.Replace(l, `"tcp 443-443 0.0.0.0/0",`, "", 1)) // its own port
 								}
 							}
 							return append(out, webACLOf(r, "k8s-edge-"), "a: "+answered(r, 80, "a.example.com", "/"), "b: "+answered(r, 80, "b.example.com", "/"))
@@ -54,9 +60,15 @@ func TestNothingIsTakenWhileAClassIsMadeAgain(t *testing.T) {
 						if err := r.Store.Delete(cluster.Ref{Kind: lost, Name: "firm"}); err != nil {
 							t.Fatal(err)
 						}
+						if later != nil {
+							r.Apply(inGroup("team", "newcomer", class, "team.example.com", "", later...))
+						}
 						r.Settle(settleFor)
 						if d := cmp.Diff(before, look()); d != "" {
 							t.Errorf("while it is gone (-before +after):\n%s", d)
+						}
+						if later != nil {
+							r.Apply(inGroup("team", "newcomer", class, "team.example.com", "", notes...)) // nobody says that there is no redirect
 						}
 						r.Apply(classNamed("firm", firm))
 						r.Settle(settleFor)
@@ -68,4 +80,25 @@ func TestNothingIsTakenWhileAClassIsMadeAgain(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A member that names a class which does not exist cannot be heard either. In isolated tenancy that keeps the
+// class that names the IngressGroup from nothing.
+func TestWhoCannotBeHeardDoesNotSilenceTheClass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.Tenancy = ingress.Isolated }})
+		r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", firm))
+		r.Apply(inGroup("shop", "a", "firm", "a.example.com", ""), inGroup("shop", "b", "firm", "b.example.com", ""))
+		settled(t, r)
+		r.Apply(inGroup("team", "newcomer", "alb", "team.example.com", "", "group.name", "edge"))
+		settled(t, r)
+		r.Apply(inGroup("team", "newcomer", "none-such", "team.example.com", "group.ingress.k8s.aws/edge", "group.name", "edge"))
+		r.Settle(settleFor)
+		r.Apply(classNamed("firm", strings.NewReplacer("10.0.0.0/8", "10.1.0.0/16", `"120"`, `"90"`).Replace(firm)))
+		r.Settle(settleFor)
+		state := strings.Join(onlyOf(r, "load-balancer", "security-group"), "\n")
+		if !strings.Contains(state, "tcp 80-80 10.1.0.0/16") || !strings.Contains(state, `"idle_timeout.timeout_seconds":"90"`) {
+			t.Errorf("what the class says is not done:\n%s", state)
+		}
+	})
 }

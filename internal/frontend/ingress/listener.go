@@ -35,7 +35,7 @@ func (t *translation) listener(p *port) model.Listener {
 	var rules []model.Rule
 	for _, m := range p.all(t.members) {
 		held := model.Held(0)
-		if m.blocked || slices.Contains(p.outvoted, m) {
+		if m.blocked || p.held || slices.Contains(p.outvoted, m) {
 			held = model.HeldInvalid
 		}
 		for _, path := range pathsOf(m.ing) {

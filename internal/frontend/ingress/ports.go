@@ -18,6 +18,9 @@ type port struct {
 	tls      bool
 	members  []*member
 	outvoted []*member
+	// held reports that all want another protocol than the live one, with which somebody is served whose
+	// class cannot be read.
+	held bool
 }
 
 func (p *port) listens() settings.ListenPort {
@@ -59,27 +62,31 @@ func (t *translation) mergePorts() {
 	for _, p := range t.ports {
 		t.settleProtocol(p)
 	}
-	t.ports = slices.DeleteFunc(t.ports, func(p *port) bool { return len(p.members) == 0 })
 }
 
 // settleProtocol chooses the protocol of a port on which members disagree, and tells those that lose.
 func (t *translation) settleProtocol(p *port) {
-	if len(p.outvoted) == 0 && t.missingClass == nil {
+	same, known := t.liveProtocol(p.listens())
+	absent := t.absentFrom(p.number)
+	if len(p.outvoted) == 0 && (absent == nil || same) {
 		return
 	}
 	t.stack.Contested = true
-	why := "comes first in group order"
-	if same, known := t.liveProtocol(p.listens()); known {
+	why, losers := "comes first in group order", p.outvoted
+	switch {
+	case known && !same && len(p.outvoted) == 0:
+		why, losers, p.tls, p.held = "has what is live", p.members, !p.tls, true
+	case known && !same:
+		why, p.tls, p.members, p.outvoted = "has what is live", !p.tls, p.outvoted, p.members
+		losers = p.outvoted
+	case known:
 		why = "has what is live"
-		if !same {
-			p.tls, p.members, p.outvoted = !p.tls, p.outvoted, p.members
-		}
 	}
-	winner := t.missingClass
-	if len(p.members) > 0 {
+	winner := absent
+	if !p.held {
 		winner = p.members[0]
 	}
-	for _, m := range p.outvoted {
+	for _, m := range losers {
 		lp := settings.ListenPort{Port: p.number, TLS: !p.tls}
 		t.found.Add(finding.Finding{
 			Object: m.ref, Field: settings.Prefix + "listen-ports", Reason: finding.ListenerConflict,

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
 // Members that cannot be read, and Ingresses that are not accepted any more, keep rules of their own
@@ -13,11 +14,34 @@ import (
 func (t *translation) findMissingClass() {
 	for _, m := range t.former {
 		t.stack.Contested = true // what is live tells what is theirs
-		if t.missingClass == nil && m.classMissing && t.serves(m) {
+		if t.missingClass == nil && m.classMissing && t.serves(m) && !t.hearsTheClassBefore(m) {
 			t.missingClass = m
 			t.stack.Held.Tags = true
 		}
 	}
+}
+
+// hearsTheClassBefore reports whether the class that decides in isolated tenancy is known without a member
+// that is missing: one that names the IngressGroup, and did before the member was made.
+func (t *translation) hearsTheClassBefore(missing *member) bool {
+	return t.isolated() && slices.ContainsFunc(t.members, func(m *member) bool {
+		return m.set.GroupName.Origin.Object.Kind == paramsKind && t.claimsBefore(m, missing)
+	})
+}
+
+// absentFrom is a former member whose class cannot be read and that is served on a port; nil if there is
+// none.
+func (t *translation) absentFrom(number int32) *member {
+	l := listenerOf(t.liveALB(), number)
+	if l == nil {
+		return nil
+	}
+	for _, m := range t.former {
+		if m.classMissing && (t.owns(m.ref, l.Default) || slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return t.owns(m.ref, r.Actions) })) {
+			return m
+		}
+	}
+	return nil
 }
 
 // retainFormer keeps what is left of Ingresses that carry the finalizer and are not accepted.
