@@ -66,6 +66,6 @@ func newRoot(env Environment) *cobra.Command {
 	cfg.Bind(root.Flags())
 	root.SetFlagErrorFunc(wrongFlag)
 	root.SetHelpCommand(newHelp(root))
-	root.AddCommand(newVersion(), newPlan(env), newTree(env), newExplain())
+	root.AddCommand(newVersion(), newPlan(env), newTree(env), newOrphans(env), newExplain())
 	return root
 }

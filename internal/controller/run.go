@@ -135,6 +135,16 @@ func Run(ctx context.Context, s Setup) error {
 	})); err != nil {
 		return err
 	}
+	if aws, ok := aws.Stacks.(Owner); ok {
+		find := func(ctx context.Context) ([]Orphan, error) {
+			return FindOrphans(ctx, aws, cl.View, frontends, s.Config.Kubernetes.WatchNamespace)
+		}
+		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			return watchOrphans(ctx, source.WaitForSync, find, metrics, lines.WithName(ingressController))
+		})); err != nil {
+			return err
+		}
+	}
 	if err := mgr.Add(always{manager.RunnableFunc(func(ctx context.Context) error {
 		return tend(ctx, source, secrets, st.Triggers.Asked)
 	})}); err != nil {

@@ -179,6 +179,7 @@ func TestWhatIsLeftWhileNoControllerRunsIsCleanedUp(t *testing.T) {
 						c.meanwhile(r)
 					}
 					r.Emulator.Faults().SetHook(nil)
+					r.Emulator.Calls().Reset()
 					r.Start()
 					r.calm(10 * time.Minute)
 					if obj, _ := r.Store.Get(ingressRef); obj != nil {
@@ -187,16 +188,28 @@ func TestWhatIsLeftWhileNoControllerRunsIsCleanedUp(t *testing.T) {
 					}
 					after := r.State()
 					if c.kept {
-						if len(after) != had {
-							t.Errorf("%d resources are left of %d", len(after), had)
+						if n := r.Emulator.Calls().Mutating(); n > 0 || len(after) != had {
+							t.Errorf("%d calls change something, %d resources are left of %d", n, len(after), had)
 						}
-						return
+						orphans := r.Orphans()
+						if len(orphans) != 1 || orphans[0].ID.Name != "one" || len(orphans[0].Resources) < 2 {
+							t.Errorf("orphans: %v", orphans)
+						}
+						// The way out.
+						r.Apply(ingressOf(grouped+"one", "/=web"))
+						r.calm(10 * time.Minute)
+						drop(t, r, cluster.KindIngress, "web")
+						r.calm(10 * time.Minute)
+						after = r.State()
 					}
 					if diff := cmp.Diff(before, after); diff != "" {
 						t.Errorf("something is left (-before +after):\n%s", diff)
 					}
 					if n := len(r.Store.All(cluster.KindBinding)); n > 0 {
 						t.Errorf("%d bindings are left", n)
+					}
+					if orphans := r.Orphans(); len(orphans) > 0 {
+						t.Errorf("orphans: %v", orphans)
 					}
 				})
 			})

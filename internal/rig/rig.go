@@ -360,6 +360,17 @@ func (r *Rig) Plan(id model.StackID) *plan.Document {
 	return r.process.engine.Describe(r.Draft(id))
 }
 
+// Orphans are the stacks of which AWS has something and that no object asks for.
+func (r *Rig) Orphans() []controller.Orphan {
+	r.T.Helper()
+	p := r.process
+	out, err := controller.FindOrphans(p.ctx, p.line.Cloud.(controller.Owner), p.k8s.View, p.line.Frontends, "")
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	return out
+}
+
 // Stacks are those that an object belongs to.
 func (r *Rig) Stacks(obj cluster.Object) []model.StackID {
 	return r.process.frontend.Stacks(r.process.k8s.View(), obj)

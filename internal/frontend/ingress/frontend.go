@@ -106,6 +106,12 @@ func Left(v *cluster.View, gone []cluster.Ref) []model.StackID {
 	return out
 }
 
+// Asked reports whether any Ingress is part of a stack, or was and is not done with it.
+func (f *Frontend) Asked(v *cluster.View, id model.StackID) bool {
+	g := f.load(v, id)
+	return len(g.members)+len(g.former)+len(g.leaving) > 0 || g.astray
+}
+
 func implicit(ing *networkingv1.Ingress) model.StackID {
 	return model.StackID{Kind: model.Ingress, Namespace: ing.Namespace, Name: ing.Name}
 }

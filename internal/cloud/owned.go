@@ -1,0 +1,45 @@
+package cloud
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+// Owned lists the load balancers, target groups and security groups that carry the tags of the cluster and
+// of a stack of the kind, by stack. It answers from the inventory as long as that is fresh.
+func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][]string, error) {
+	if err := c.list(ctx, since(nil), faults{}); err != nil {
+		return nil, err
+	}
+	out := map[model.StackID][]string{}
+	note := func(id, vpc string, tags map[string]string) {
+		value := tags[naming.StackTag(kind)]
+		if vpc != c.vpc || value == "" || !c.ours(tags) || tags[naming.ResourceTag(kind)] == "" {
+			return
+		}
+		of := model.StackID{Kind: kind, Name: value}
+		if namespace, name, ok := strings.Cut(value, "/"); ok {
+			of.Namespace, of.Name = namespace, name
+		}
+		out[of] = append(out[of], id)
+	}
+	c.inv.with(func() {
+		for arn, e := range c.inv.lbs {
+			note(arn, e.lb.VPC, e.lb.Tags)
+		}
+		for arn, e := range c.inv.groups {
+			note(arn, e.vpc, e.g.Tags)
+		}
+		for id, e := range c.inv.sgs {
+			note(id, c.vpc, e.g.Tags) // only those of the VPC are listed
+		}
+	})
+	for _, ids := range out {
+		slices.Sort(ids)
+	}
+	return out, nil
+}

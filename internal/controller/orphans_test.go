@@ -1,0 +1,53 @@
+package controller
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// Orphans are counted at each look and logged once.
+func TestOrphansAreLoggedOnceAndCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+		m, looks := NewMetrics(time.Now), 0
+		orphan := Orphan{ID: model.StackID{Kind: model.Ingress, Name: "one"}, Resources: []string{"lb", "sg"}}
+		find := func(context.Context) ([]Orphan, error) {
+			looks++
+			if looks > 3 {
+				return nil, nil
+			}
+			return []Orphan{orphan}, nil
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() {
+			done <- watchOrphans(ctx, func(context.Context) error { return nil }, find, m, log)
+		}()
+		time.Sleep(firstOrphans + 2*nextOrphans + time.Minute)
+		synctest.Wait()
+		if n := testutil.ToFloat64(m.orphans); n != 2 || looks != 3 {
+			t.Errorf("%v orphans after %d looks", n, looks)
+		}
+		if len(lines) != 1 || !strings.Contains(lines[0], `"stack"="one"`) || !strings.Contains(lines[0], "create an Ingress") {
+			t.Errorf("lines: %q", lines)
+		}
+		time.Sleep(nextOrphans)
+		synctest.Wait()
+		if n := testutil.ToFloat64(m.orphans); n != 0 {
+			t.Errorf("%v orphans although they are gone", n)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
