@@ -19,8 +19,8 @@ func newOrphans(env Environment) *cobra.Command {
 	d.bind(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, out := cmd.Context(), cmd.OutOrStdout()
-		if len(d.files) > 0 || d.observed != "" {
-			return errors.New("--filename and --observed show a part of the cluster or of AWS, and the rest would seem to be orphans; leave them out to read the cluster of --kubeconfig and AWS")
+		if len(d.files) > 0 || d.filesOnly || d.observed != "" {
+			return errors.New("--filename, --files-only and --observed show a part of the cluster or of AWS, and the rest would seem to be orphans; leave them out to compare the cluster with AWS")
 		}
 		store, err := d.objects(ctx, cmd.InOrStdin(), out)
 		if err != nil {
