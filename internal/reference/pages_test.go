@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -31,6 +32,22 @@ func pages(t *testing.T) map[string]string {
 		out[p] = string(raw)
 	}
 	return out
+}
+
+// TestLinksOfPagesLeadSomewhere looks for the target of each link within the tree.
+func TestLinksOfPagesLeadSomewhere(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	for page, text := range pages(t) {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			target, _, _ := strings.Cut(m[1], "#")
+			if target == "" || strings.Contains(target, "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join("..", "..", filepath.Dir(page), filepath.FromSlash(target))); err != nil {
+				t.Errorf("%s links to %s, which is not there", page, m[1])
+			}
+		}
+	}
 }
 
 // TestTroubleshootingNamesRealReasons compares the reasons of the page with those that exist.
