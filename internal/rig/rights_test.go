@@ -38,7 +38,7 @@ type ledger struct {
 func (l *ledger) note(obj cluster.Object, part cluster.Part, verb string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s, ok := obj.(*corev1.Secret); ok && s.Name == kube.CheckpointsName {
+	if s, ok := obj.(*corev1.Secret); ok && (s.Name == kube.CheckpointsName || s.Name == kube.MembershipsName) {
 		return // granted by name, with the lease
 	}
 	resource := map[string]string{
