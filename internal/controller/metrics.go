@@ -20,7 +20,7 @@ type Metrics struct {
 	throttled, invalid    *prometheus.CounterVec
 	readiness, stage      *prometheus.HistogramVec
 	errors, noServerID    *prometheus.CounterVec
-	orphans               prometheus.Gauge
+	orphans               *prometheus.GaugeVec // without a value before the first look
 	talkers               *talkers
 	findings              *findings
 	collectors            []prometheus.Collector
@@ -29,8 +29,8 @@ type Metrics struct {
 // NewMetrics makes the metrics without registering them. now is the clock of their windows.
 func NewMetrics(now func() time.Time) *Metrics {
 	m := &Metrics{talkers: newTalkers(now), findings: newFindings()}
-	m.orphans = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fulcrum_orphans",
-		Help: "Load balancers, target groups and security groups with the tags of the cluster that no Ingress asks for, as of the last look, which is every 6 hours."})
+	m.orphans = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fulcrum_orphans",
+		Help: "Load balancers, target groups and security groups with the tags of the cluster that no Ingress asks for, as of the last look, which is every 6 hours."}, nil)
 	m.collectors = append(m.collectors, m.talkers, m.findings, m.orphans)
 	full := []string{"service", "operation", "status_code", "error_code"}
 	short := []string{"service", "operation"}

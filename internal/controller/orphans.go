@@ -92,7 +92,7 @@ func watchOrphans(ctx context.Context, synced func(context.Context) error, find 
 				log.Info("found orphans", "stack", o.ID.String(), "resources", o.Resources, "effect", "no Ingress asks for them; they stay", "fix", OrphanFix)
 			}
 		}
-		m.orphans.Set(float64(resources))
+		m.orphans.WithLabelValues().Set(float64(resources))
 		known = still
 	}
 }
