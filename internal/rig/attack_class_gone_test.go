@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -33,6 +34,7 @@ func TestNothingIsTakenWhileAClassIsMadeAgain(t *testing.T) {
 						r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, classNamed("firm", firm), classNamed("hostile", mine))
 						r.Apply(inGroup("shop", "a", "firm", "a.example.com", ""), inGroup("shop", "b", "firm", "b.example.com", ""))
 						settled(t, r)
+						time.Sleep(time.Hour)
 						class, notes, later := "hostile", hostile[:4], []string(nil)
 						switch by {
 						case "annotations":
@@ -70,6 +72,7 @@ func TestNothingIsTakenWhileAClassIsMadeAgain(t *testing.T) {
 						if later != nil {
 							r.Apply(inGroup("team", "newcomer", class, "team.example.com", "", notes...)) // nobody says that there is no redirect
 						}
+						time.Sleep(time.Hour) // what is made again is younger than the newcomer
 						r.Apply(classNamed("firm", firm))
 						r.Settle(settleFor)
 						if d := cmp.Diff(before, look()); d != "" {

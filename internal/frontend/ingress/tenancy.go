@@ -303,10 +303,11 @@ func (t *translation) claimsBefore(a, b *member) bool {
 	return older(a, b)
 }
 
-// claimedAt is when what names the member's IngressGroup was made: its class parameters, or else itself.
+// claimedAt is when what names the member's IngressGroup was made: the member itself, or its class
+// parameters where they are older. Parameters that are made again are younger than whom they serve.
 func (t *translation) claimedAt(m *member) metav1.Time {
 	if o := m.set.GroupName.Origin.Object; o.Kind == paramsKind {
-		if p, ok := cluster.Get[*v1beta1.IngressClassParams](t.view, cluster.KindIngressClassParams, "", o.Name); ok {
+		if p, ok := cluster.Get[*v1beta1.IngressClassParams](t.view, cluster.KindIngressClassParams, "", o.Name); ok && p.CreationTimestamp.Before(&m.ing.CreationTimestamp) {
 			return p.CreationTimestamp
 		}
 	}
