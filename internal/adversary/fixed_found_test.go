@@ -217,4 +217,27 @@ spec: {group: {name: %s}, %s: %s}
 		w.perform(w.acts()[1])
 		w.drive(long)
 	})
+
+	// A redirect that AWS refuses leaves out no rule behind it, which it would cover if it were made.
+	fixed(t, "29-a-refused-redirect-covers-nothing", open, func(w *world) {
+		w.evil(served, `
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: x
+  namespace: evil
+  annotations:
+    alb.ingress.kubernetes.io/group.name: open
+    alb.ingress.kubernetes.io/group.order: "-1000"
+    alb.ingress.kubernetes.io/listen-ports: '[{"HTTP":80},{"HTTPS":443}]'
+    alb.ingress.kubernetes.io/certificate-arn: $CERT
+    alb.ingress.kubernetes.io/actions.act: '{"type":"redirect","redirectConfig":{"port":"99999","statusCode":"HTTP_301"}}'
+spec:
+  ingressClassName: alb
+  rules:
+  - {host: blog.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: act, port: {name: use-annotation}}}}]}}
+  - {host: extra.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: act, port: {name: use-annotation}}}}]}}
+`)
+		w.drive(long)
+	})
 }

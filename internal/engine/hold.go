@@ -99,12 +99,17 @@ func changeInPlace(alb model.ALB, refused func(port int32, r model.Rule) bool) b
 
 // changeRules changes some rules, and reports whether one was not so before.
 func changeRules(alb model.ALB, which func(port int32, r model.Rule) bool, change func(*model.Rule) bool) (changed bool) {
-	for _, l := range alb.Listeners {
+	for i := range alb.Listeners {
+		l, here := &alb.Listeners[i], false
 		for j := range l.Rules {
 			if which(l.Port, l.Rules[j]) {
-				changed = change(&l.Rules[j]) || changed
+				here = change(&l.Rules[j]) || here
 			}
 		}
+		if here {
+			l.Uncover()
+		}
+		changed = changed || here
 	}
 	return changed
 }

@@ -139,6 +139,10 @@ type Listener struct {
 	DefaultInPlace bool
 	DefaultOf      finding.Origin
 	Rules          []Rule // in order of precedence; priorities are 1, 2, 3, …
+	// Covered are all rules, those included that Rules lacks because an earlier redirect answers their
+	// requests; nil if it lacks none. Covering is how they were found.
+	Covered  []Rule
+	Covering Shadowing
 	// OrderHeld is set while AWS refuses to reorder the rules: none is moved.
 	OrderHeld  Held
 	Attributes map[string]string

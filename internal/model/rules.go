@@ -24,7 +24,7 @@ func Optimize(l Listener, s Shadowing) []Rule {
 	var kept []Rule
 	earlier := redirects{shadowing: s}
 	for _, r := range l.Rules {
-		if r.Held.Has(HeldInvalid) {
+		if r.Held != 0 {
 			kept = append(kept, r)
 			continue
 		}
@@ -41,6 +41,26 @@ func Optimize(l Listener, s Shadowing) []Rule {
 		}
 	}
 	return kept
+}
+
+// Uncover brings back the rules that were left out because of a redirect which is held now, and so does
+// not answer their requests.
+func (l *Listener) Uncover() {
+	if l.Covered == nil {
+		return
+	}
+	now := map[RuleKey]Rule{}
+	for _, r := range l.Rules {
+		now[r.Key(l.Port)] = r
+	}
+	all := slices.Clone(l.Covered)
+	for i, r := range all {
+		if x, ok := now[r.Key(l.Port)]; ok {
+			all[i] = x
+		}
+	}
+	l.Rules = all
+	l.Rules = Optimize(*l, l.Covering)
 }
 
 func redirectOf(r Rule) (Redirect, bool) {

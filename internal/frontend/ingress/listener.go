@@ -50,6 +50,9 @@ func (t *translation) listener(p *port) model.Listener {
 		shadowing = model.RegexHostsCoverThemselves
 	}
 	l.Rules = model.Optimize(l, shadowing)
+	if len(l.Rules) < len(rules) {
+		l.Covered, l.Covering = rules, shadowing
+	}
 	t.tellDropped(rules, l.Rules)
 	return l
 }

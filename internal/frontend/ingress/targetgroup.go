@@ -122,8 +122,12 @@ func (t *translation) finishGroups() {
 	for i := range t.stack.ALB.Listeners {
 		l := &t.stack.ALB.Listeners[i]
 		settle(l.Default, ids)
-		for j := range l.Rules {
-			settle(l.Rules[j].Actions, ids)
+		rules := l.Rules
+		if l.Covered != nil {
+			rules = l.Covered // which have the actions of l.Rules among theirs
+		}
+		for j := range rules {
+			settle(rules[j].Actions, ids)
 		}
 	}
 }
