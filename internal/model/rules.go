@@ -18,8 +18,8 @@ const (
 
 // Optimize returns the listener's rules without those that can do nothing: redirects of requests
 // to themselves, which would never end, and rules whose requests an earlier redirect takes already
-// (redirects of everything to HTTPS are the usual case). Held rules are kept, because their
-// conditions may be known in part only. The listener is not changed.
+// (redirects of everything to HTTPS are the usual case). Held rules are kept and cover
+// nothing: their conditions may be known in part only, and AWS may lack them. The listener is not changed.
 func Optimize(l Listener, s Shadowing) []Rule {
 	var kept []Rule
 	earlier := redirects{shadowing: s}
