@@ -29,11 +29,15 @@ func TestADocumentStaysTheSameWhileItsPlanIsCarriedOut(t *testing.T) {
 			settled(t, want, &have, healthy)
 			first := plan.Describe(want, have, options)
 			end, moments := converge(t, want, have, pick(r, []string{"", "/web", "api", "a-web"}))
-			if holdsOneOfSeveral(want, have) || len(want.Held.Members) > 0 && reorders(moments) {
+			if holdsOneOfSeveral(want, have) {
 				return
 			}
+			moves := len(want.Held.Members) > 0 && reorders(moments)
 			for range min(4, len(moments)) {
 				m := pick(r, moments)
+				if moves {
+					continue
+				}
 				if now := plan.Describe(want, m.have, options); !reflect.DeepEqual(first, now) {
 					t.Errorf("seed %d: after %s:\n%s\n%s", seed, m.step, cmp.Diff(parts(first), parts(now)), describe(objs))
 					return
@@ -41,7 +45,7 @@ func TestADocumentStaysTheSameWhileItsPlanIsCarriedOut(t *testing.T) {
 			}
 			r.Shuffle(len(objs), func(i, j int) { objs[i], objs[j] = objs[j], objs[i] })
 			again, _ := translate(t, shuffled{store(t, objs), r}, s.id())
-			if now := plan.Describe(again, end, options); parts(first) != parts(now) {
+			if now := plan.Describe(again, end, options); !moves && parts(first) != parts(now) {
 				t.Errorf("seed %d: at the end, and in another order:\n%s\n%s", seed, cmp.Diff(parts(first), parts(now)), describe(objs))
 				return
 			}
