@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,11 +19,11 @@ func TestOrphansAreLoggedOnceAndCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
 		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
-		m, looks := NewMetrics(time.Now), 0
+		m := NewMetrics(time.Now)
+		var looks atomic.Int32
 		orphan := Orphan{ID: model.StackID{Kind: model.Ingress, Name: "one"}, Resources: []string{"lb", "sg"}}
 		find := func(context.Context) ([]Orphan, error) {
-			looks++
-			if looks > 3 {
+			if looks.Add(1) > 3 {
 				return nil, nil
 			}
 			return []Orphan{orphan}, nil
@@ -34,8 +35,8 @@ func TestOrphansAreLoggedOnceAndCounted(t *testing.T) {
 		}()
 		time.Sleep(firstOrphans + 2*nextOrphans + time.Minute)
 		synctest.Wait()
-		if n := testutil.ToFloat64(m.orphans); n != 2 || looks != 3 {
-			t.Errorf("%v orphans after %d looks", n, looks)
+		if n := testutil.ToFloat64(m.orphans); n != 2 || looks.Load() != 3 {
+			t.Errorf("%v orphans after %d looks", n, looks.Load())
 		}
 		if len(lines) != 1 || !strings.Contains(lines[0], `"stack"="one"`) || !strings.Contains(lines[0], "create an Ingress") {
 			t.Errorf("lines: %q", lines)
