@@ -145,6 +145,24 @@ func TestFixedShared(t *testing.T) {
 		})
 	}
 
+	// Those that stay because they may be of a member that cannot be read take none either.
+	for name, later := range map[string][]string{
+		"unreadable order": {"group.order", "1e3", "tags", manyTags},
+		"unreadable tags":  {"group.order", "1000", "tags", "evil"},
+		"unreadable, less": {"group.order", "1e3", "tags", "evil0=1"},
+	} {
+		fixed(t, "26-room-for-tags/"+name, open, func(w *world) {
+			x := attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip", "tags", manyTags}}
+			w.evil(served, x.docs())
+			w.drive(short)
+			x.pairs = with(later, "group.name", "open", "target-type", "ip")
+			w.evil(x.docs())
+			w.drive(short)
+			w.perform(w.acts()[0])
+			w.drive(long)
+		})
+	}
+
 	// A flood of faults is no flood of events.
 	fixed(t, "27-events-are-limited", open, func(w *world) {
 		w.evil(strings.ReplaceAll(manyPorts(1, 400, "own"), "name: app,", "name: none,"))

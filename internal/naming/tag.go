@@ -53,6 +53,10 @@ func BackendGroupTags(cluster string, defaults map[string]string) map[string]str
 
 const legacyClusterTag = "ingress.k8s.aws/cluster"
 
+// MaxTags is how many tags AWS takes on a resource. Those of AWS itself, aws:, do not count.
+// https://docs.aws.amazon.com/tag-editor/latest/userguide/tagging.html
+const MaxTags = 50
+
 // ReservedTag says whether a tag key is one of the tracking keys, which nobody but the controller
 // may set.
 func ReservedTag(key string) bool {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -391,7 +392,7 @@ func changesOf(prefix string, put map[string]string, have map[string]string) []C
 func (b *builder) retag(a Address, want Tags, have map[string]string, legacy bool, after []StepID, blames []finding.Ref) StepID {
 	put, remove := b.tagDrift(want, have, legacy)
 	if b.want.Held.Tags {
-		remove = nil
+		remove = remove[:min(len(remove), tagsOverLimit(put, have))]
 	}
 	if len(put) == 0 && len(remove) == 0 {
 		return ""
@@ -402,9 +403,21 @@ func (b *builder) retag(a Address, want Tags, have map[string]string, legacy boo
 	}
 	return b.add(Step{
 		ID: stepID("tag", a), Address: a, Verb: Update, Changes: changes,
-		Do:  SetTags{Of: a, Put: put, Remove: remove, RemoveFirst: len(have)+len(put) > 50},
+		Do:  SetTags{Of: a, Put: put, Remove: remove, RemoveFirst: len(have)+len(put) > naming.MaxTags},
 		Why: "tags differ", After: after, Blames: blames,
 	})
+}
+
+// tagsOverLimit is how many tags a resource has too many after put. Held tags leave as many: a new tag of
+// one member does not fail because another cannot be read.
+func tagsOverLimit(put Tags, have map[string]string) int {
+	n := 0
+	for k := range have {
+		if _, also := put[k]; !also && !strings.HasPrefix(k, "aws:") {
+			n++
+		}
+	}
+	return max(0, n+len(put)-naming.MaxTags)
 }
 
 // retagBelow plans the change of the tags of a listener or rule of a load balancer.
@@ -420,7 +433,7 @@ func (b *builder) retagBelow(lb string, a Address, want Tags, have map[string]st
 // manages and, for removal, keys of the older controller are left alone.
 func (b *builder) tagDrift(want Tags, have map[string]string, legacy bool) (Tags, []string) {
 	ignored := func(k string) bool {
-		return len(k) >= 4 && k[:4] == "aws:" || slices.Contains(b.opt.ExternalTags, k)
+		return strings.HasPrefix(k, "aws:") || slices.Contains(b.opt.ExternalTags, k)
 	}
 	put := Tags{}
 	for k, v := range want {

@@ -25,16 +25,12 @@ func (t *translation) memberTags(m *member) {
 	m.tags = t.fittingTags(m, assemble.Overlay(own, m.classTags))
 }
 
-// AWS takes 50 tags on a resource, of which the controller needs three.
-// https://docs.aws.amazon.com/tag-editor/latest/userguide/tagging.html
-const (
-	tagsOfResource = 50
-	trackingTags   = 3
-)
+// trackingTags is how many tags of a resource the controller needs itself.
+const trackingTags = 3
 
 // roomForTags is how many tags users may give a resource. One more, and AWS refuses all of them.
 func (t *translation) roomForTags() int {
-	return max(0, tagsOfResource-trackingTags-len(t.opt.DefaultTags))
+	return max(0, naming.MaxTags-trackingTags-len(t.opt.DefaultTags))
 }
 
 // fittingTags leaves out those of a member's tags for which AWS has no room.
@@ -59,10 +55,11 @@ func (t *translation) noRoomForTags(m *member, keys []string, of int) {
 }
 
 // sharedRoom leaves out tags for which AWS has no room on something that members share. Namespaces with few
-// tags come first, so that none can use up the room of the others.
-func (t *translation) sharedRoom(members []*member, of func(*member) map[string]string, tags map[string]string) map[string]string {
+// tags come first, so that none can use up the room of the others. unread is how many live tags may be of
+// members that cannot be read; they count as those of one more namespace.
+func (t *translation) sharedRoom(members []*member, of func(*member) map[string]string, tags map[string]string, unread int) map[string]string {
 	room := t.roomForTags()
-	if len(tags) <= room {
+	if len(tags)+unread <= room {
 		return tags
 	}
 	uses := map[string]int{}
@@ -74,11 +71,15 @@ func (t *translation) sharedRoom(members []*member, of func(*member) map[string]
 	out := map[string]string{}
 	for _, m := range fewest {
 		var lost []string
+		left := room
+		if uses[m.ref.Namespace] >= unread {
+			left -= unread
+		}
 		for _, k := range sortedKeys(of(m)) {
 			if _, has := out[k]; has || tags[k] != of(m)[k] {
 				continue
 			}
-			if len(out) < room {
+			if len(out) < left {
 				out[k] = tags[k]
 			} else {
 				lost = append(lost, k)
@@ -154,7 +155,23 @@ func (t *translation) mergeTags(members []*member, live func() map[string]string
 		}
 		return settings.Of(of(m), from)
 	}, noClassKeys, live, equal[string])
-	return t.withDefaults(t.sharedRoom(members, of, tags))
+	return t.withDefaults(t.sharedRoom(members, of, tags, t.unreadTags(tags, live())))
+}
+
+// unreadTags is how many live tags are held for members that cannot be read.
+func (t *translation) unreadTags(tags, live map[string]string) int {
+	if !t.stack.Held.Tags {
+		return 0
+	}
+	n := 0
+	for k := range live {
+		_, known := tags[k]
+		_, byDefault := t.opt.DefaultTags[k]
+		if !known && !byDefault && !slices.Contains(t.opt.ExternalTags, k) && !strings.HasPrefix(k, "aws:") {
+			n++
+		}
+	}
+	return n
 }
 
 func (t *translation) withDefaults(tags map[string]string) map[string]string {
