@@ -23,6 +23,8 @@ type Memberships struct {
 
 	mu     sync.Mutex
 	failed bool
+	// next is when Keep may write again.
+	next time.Time
 }
 
 // keepFor is how long a run waits at most until something is stored.
@@ -41,19 +43,41 @@ func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watc
 	return gone
 }
 
-// Keep stores at once what nobody else knows. After a failure it leaves that to Start.
+// Each write replaces everything. Of many Ingresses that come at once, many share a write: Keep lets at
+// least keepEvery pass, and as long as what was written takes at keepRate, in bytes per second.
+const (
+	keepEvery = 100 * time.Millisecond
+	keepRate  = 256 << 10
+)
+
+// Keep stores what is known nowhere else before the run goes on. After a failure it leaves that to Start.
 func (m *Memberships) Keep(ctx context.Context) {
-	if !m.Memory.Urgent() {
-		return
+	ctx, cancel := context.WithTimeout(ctx, keepFor)
+	defer cancel()
+	for {
+		wait := m.keep(ctx)
+		if wait <= 0 {
+			return
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return
+		}
 	}
+}
+
+// keep stores what Keep has to, unless it must wait for that.
+func (m *Memberships) keep(ctx context.Context) (wait time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.failed || !m.Memory.Urgent() {
-		return
+		return 0
 	}
-	ctx, cancel := context.WithTimeout(ctx, keepFor)
-	defer cancel()
-	m.save(ctx)
+	if wait = time.Until(m.next); wait <= 0 {
+		m.save(ctx)
+	}
+	return wait
 }
 
 // Save stores the memberships if there are news.
@@ -75,6 +99,7 @@ func (m *Memberships) save(ctx context.Context) {
 		m.Log.Error(err, "failed to write memberships", "effect", "Ingresses that leave a load balancer while no controller runs are not noticed")
 	}
 	m.failed = err != nil
+	m.next = time.Now().Add(max(keepEvery, time.Duration(len(text))*time.Second/keepRate))
 }
 
 // Start saves the memberships until ctx ends, and then for the last time. It implements a runnable of the

@@ -1,0 +1,93 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// texts is a store that remembers each write.
+type texts struct {
+	mu      sync.Mutex
+	written []string
+	err     error
+}
+
+func (s *texts) Read(context.Context) (string, error) { return "", nil }
+
+func (s *texts) Write(_ context.Context, text string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.written = append(s.written, text)
+	return s.err
+}
+
+// Whoever claims an Ingress goes on only when that is stored, and a flood of Ingresses is no flood of
+// writes, nor of bytes.
+func TestClaimsShareWrites(t *testing.T) {
+	for _, was := range []int{0, 2000} {
+		t.Run(fmt.Sprintf("beside %d", was), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &texts{}
+				m := &Memberships{Memory: cluster.NewMemberships(), Store: store, Log: logr.Discard()}
+				claim := func(n int) {
+					m.Memory.Claimed(cluster.Ref{Kind: cluster.KindIngress, Namespace: "a", Name: fmt.Sprint(n)}, "group.ingress.k8s.aws/"+strings.Repeat("x", 50))
+				}
+				for n := range was {
+					claim(-1 - n)
+				}
+				const claims, apart = 200, 20 * time.Millisecond
+				begun := time.Now()
+				var wg sync.WaitGroup
+				for n := range claims {
+					wg.Go(func() {
+						time.Sleep(time.Duration(n) * apart)
+						claim(n)
+						m.Keep(t.Context())
+						store.mu.Lock()
+						defer store.mu.Unlock()
+						if last := store.written[len(store.written)-1]; !strings.Contains(last, fmt.Sprintf("a/%d ", n)) {
+							t.Errorf("claim %d is not stored", n)
+						}
+					})
+				}
+				wg.Wait()
+				took, bytes := time.Since(begun), 0
+				for _, text := range store.written {
+					bytes += len(text)
+				}
+				if most := int(took/keepEvery) + 2; len(store.written) > most {
+					t.Errorf("%d writes in %v, at most %d", len(store.written), took, most)
+				}
+				if most := int(took.Seconds()*keepRate) + 2*len(store.written[len(store.written)-1]); bytes > most {
+					t.Errorf("%d bytes in %v, at most %d", bytes, took, most)
+				}
+			})
+		})
+	}
+}
+
+// Where nothing can be stored, runs do not wait for it.
+func TestAClaimThatCannotBeStoredHoldsNothingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &texts{err: errors.New("denied")}
+		m := &Memberships{Memory: cluster.NewMemberships(), Store: store, Log: logr.Discard()}
+		begun := time.Now()
+		for n := range 100 {
+			m.Memory.Claimed(cluster.Ref{Kind: cluster.KindIngress, Namespace: "a", Name: fmt.Sprint(n)}, "f")
+			m.Keep(t.Context())
+		}
+		if took := time.Since(begun); took != 0 || len(store.written) != 1 {
+			t.Errorf("%d writes in %v", len(store.written), took)
+		}
+	})
+}
