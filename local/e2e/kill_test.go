@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -12,8 +13,10 @@ import (
 	"testing"
 	"time"
 
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fulcrum-lb/fulcrum/local/await"
 	"github.com/fulcrum-lb/fulcrum/local/inspect"
@@ -42,6 +45,13 @@ metadata: {name: web, namespace: default}
 spec:
   selector: {app: web}
   ports: [{name: http, port: 80, targetPort: http}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: new, namespace: default}
+spec:
+  selector: {app: web}
+  ports: [{name: http, port: 80, targetPort: http}]
 `
 
 const killedIngress = `
@@ -65,9 +75,15 @@ spec:
       - {path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}
 `
 
+// killedEdit has one more path than killedIngress, and so a target group more.
+const killedEdit = killedIngress + `      - {path: /new, pathType: Exact, backend: {service: {name: new, port: {name: http}}}}
+`
+
 // TestKilledBetweenCalls kills the controller (SIGKILL) while it makes an
-// Ingress and while it deletes it, each time with another call to AWS having
-// just taken effect and its answer lost. Every run ends in the same state.
+// Ingress, while it follows an edit and while it deletes the Ingress, each
+// time with another call to AWS having just taken effect and its answer lost.
+// Edits replace the Ingress, as kubectl replace does: its finalizers are gone,
+// with a controller to see it or without. Every run ends in the same state.
 func TestKilledBetweenCalls(t *testing.T) {
 	t.Parallel()
 	controller := worldtest.Controller(t)
@@ -93,18 +109,21 @@ spec: {controller: ingress.k8s.aws/alb}
 	k.apply(killedIngress)
 	k.served()
 	want := k.inventory()
+	k.replace(killedEdit)
+	k.settles(want)
+	edited := k.inventory()
 	k.delete(killedIngress)
 	k.holds(empty)
 	k.stopController()
 
 	for _, p := range []struct {
-		creating, deleting string // operation after which the controller dies
+		creating, replacing, undoing, deleting string // operation after which the controller dies
 	}{
-		{"CreateSecurityGroup", "DeleteLoadBalancer"},
-		{"AuthorizeSecurityGroupIngress", "DeleteTargetGroup"},
-		{"CreateTargetGroup", "DeleteSecurityGroup"},
-		{"CreateLoadBalancer", "DeregisterTargets"},
-		{"CreateListener", "RevokeSecurityGroupIngress"},
+		{"CreateSecurityGroup", "CreateTargetGroup", "DeleteRule", "DeleteLoadBalancer"},
+		{"AuthorizeSecurityGroupIngress", "RegisterTargets", "DeregisterTargets", "DeleteTargetGroup"},
+		{"CreateTargetGroup", "CreateRule", "DeleteTargetGroup", "DeleteSecurityGroup"},
+		{"CreateLoadBalancer", "", "", "DeregisterTargets"},
+		{"CreateListener", "", "", "RevokeSecurityGroupIngress"},
 	} {
 		t.Run("creating after "+p.creating, func(t *testing.T) {
 			k := k.in(t)
@@ -113,6 +132,22 @@ spec: {controller: ingress.k8s.aws/alb}
 			k.served()
 			k.holds(want)
 		})
+		if p.replacing != "" {
+			t.Run(fmt.Sprintf("replacing after %s and %s", p.replacing, p.undoing), func(t *testing.T) {
+				k := k.in(t)
+				k.dieAfter(p.replacing, func() { k.replace(killedEdit) })
+				k.startController()
+				k.served()
+				k.holds(edited)
+				k.dieAfter(p.undoing, func() { k.replace(killedIngress) })
+				k.replace(killedEdit)
+				k.replace(killedIngress)
+				k.startController()
+				k.served()
+				k.holds(want)
+				k.guarded()
+			})
+		}
 		t.Run("deleting after "+p.deleting, func(t *testing.T) {
 			k := k.in(t)
 			k.dieAfter(p.deleting, func() { k.delete(killedIngress) })
@@ -160,6 +195,47 @@ func (k *killing) delete(text string) {
 	objects, err := manifest.Parse([]byte(text))
 	k.check(err)
 	k.check(k.applier.Delete(k.t.Context(), objects))
+}
+
+// replace writes an Ingress as kubectl replace does: what the text does not
+// have is gone, such as finalizers.
+func (k *killing) replace(text string) {
+	k.t.Helper()
+	ing := &networkingv1.Ingress{}
+	k.check(yaml.UnmarshalStrict([]byte(text), ing))
+	_, err := k.w.Kube().NetworkingV1().Ingresses("default").Update(k.t.Context(), ing, metav1.UpdateOptions{})
+	k.check(err)
+}
+
+// guarded waits until the Ingress has its finalizer again.
+func (k *killing) guarded() {
+	k.t.Helper()
+	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
+		ing, err := k.w.Kube().NetworkingV1().Ingresses("default").Get(ctx, "web", metav1.GetOptions{})
+		if err == nil && len(ing.Finalizers) == 0 {
+			err = errors.New("the Ingress has no finalizer")
+		}
+		return err
+	})
+}
+
+// settles waits until AWS holds something else than before, and no calls
+// change it any more.
+func (k *killing) settles(before inspect.Inventory) {
+	k.t.Helper()
+	last := before
+	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
+		lines, err := k.see.Inspector.Inventory(ctx)
+		if err != nil {
+			return err
+		}
+		now := normal(lines)
+		if slices.Equal(now, before) || !slices.Equal(now, last) {
+			last = now
+			return errors.New("the edit is not complete")
+		}
+		return nil
+	})
 }
 
 func (k *killing) startController() {
