@@ -208,7 +208,7 @@ func (c *comparer) loadBalancers() []treeLoadBalancer {
 			})
 		}
 	}
-	if alb := c.Stack.ALB; alb != nil && !wanted[model.LoadBalancerID] {
+	if alb := c.Stack.LoadBalancer; alb != nil && !wanted[model.LoadBalancerID] {
 		out = append(out, treeLoadBalancer{compared: c.notMade(), Name: alb.Name, Type: "application", Scheme: alb.Scheme, Listeners: c.listeners(model.LoadBalancerID, nil, nil)})
 	}
 	if nlb := c.Stack.Front; nlb != nil && !wanted[model.FrontendNLBID] {
@@ -269,8 +269,8 @@ func (c *comparer) heldListeners(id string, others []treeListener) []treeListene
 		}
 	}
 	switch {
-	case id == model.LoadBalancerID && c.Stack.ALB != nil:
-		for _, l := range c.Stack.ALB.Listeners {
+	case id == model.LoadBalancerID && c.Stack.LoadBalancer != nil:
+		for _, l := range c.Stack.LoadBalancer.Listeners {
 			add(l.Port, l.Protocol(), c.actions(l.Default))
 		}
 	case id == model.FrontendNLBID && c.Stack.Front != nil:
@@ -323,10 +323,10 @@ func (c *comparer) moved(at []plan.Address) map[string]int32 {
 // desiredRules are those of a port by their conditions, by which live ones are known again.
 func (c *comparer) desiredRules(port int32) map[string]model.Rule {
 	out := map[string]model.Rule{}
-	if c.Stack.ALB == nil {
+	if c.Stack.LoadBalancer == nil {
 		return out
 	}
-	for _, l := range c.Stack.ALB.Listeners {
+	for _, l := range c.Stack.LoadBalancer.Listeners {
 		if l.Port != port {
 			continue
 		}

@@ -128,14 +128,14 @@ func (s Stack) Questions() []Question {
 	for _, q := range s.Compare {
 		add(q)
 	}
-	if s.ALB == nil {
+	if s.LoadBalancer == nil {
 		return qs
 	}
 	if len(s.Certificates) > 0 {
 		add(AskOwnCertificates{})
 	}
-	add(subnetQuestion(s.ALB.Subnets, s.ALB.Scheme))
-	if g, ok := s.ALB.SecurityGroups.(GroupsGiven); ok {
+	add(subnetQuestion(s.LoadBalancer.Subnets, s.LoadBalancer.Scheme))
+	if g, ok := s.LoadBalancer.SecurityGroups.(GroupsGiven); ok {
 		add(GroupQuestion(g))
 	}
 	if s.Front != nil && !s.Held.Frontend {
@@ -143,13 +143,13 @@ func (s Stack) Questions() []Question {
 			add(q)
 		}
 	}
-	for _, q := range s.ALB.AddOns.questions() {
+	for _, q := range s.LoadBalancer.AddOns.questions() {
 		add(q)
 	}
-	if q := TrustStoreQuestion(s.ALB.Listeners); q.Names != "" {
+	if q := TrustStoreQuestion(s.LoadBalancer.Listeners); q.Names != "" {
 		add(q)
 	}
-	for _, l := range s.ALB.Listeners {
+	for _, l := range s.LoadBalancer.Listeners {
 		if l.TLS != nil && slices.ContainsFunc(l.TLS.Certificates, func(c CertChoice) bool {
 			_, byHost := c.(CertHosts)
 			return byHost

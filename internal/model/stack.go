@@ -62,12 +62,12 @@ const (
 	BackendGroupTag = "backend-sg"
 )
 
-// Stack is the whole wish for one load balancer. A stack whose ALB is nil wants nothing to exist.
+// Stack is the whole desired state of one load balancer with all that belongs to it.
 type Stack struct {
 	ID StackID
-	// ALB is the application load balancer; nil when the stack is to be empty.
-	ALB *ALB
-	// Front is a network load balancer in front of the ALB; nil if there is to be none.
+	// LoadBalancer is of either type; nil when the stack is to be empty.
+	LoadBalancer *LoadBalancer
+	// Front is a network load balancer in front of it; nil if there is to be none.
 	Front *FrontNLB
 	// TargetGroups in ascending order of ID.
 	TargetGroups []TargetGroup
@@ -95,7 +95,7 @@ type Stack struct {
 }
 
 // Empty says that the stack wants nothing to exist.
-func (s Stack) Empty() bool { return s.ALB == nil }
+func (s Stack) Empty() bool { return s.LoadBalancer == nil }
 
 // Member is an object that takes part in a stack.
 type Member struct {

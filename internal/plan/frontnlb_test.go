@@ -63,7 +63,7 @@ func randomFront(r *rand.Rand, s model.Stack) model.Stack {
 		return s
 	}
 	ports := map[int32]int32{}
-	for _, l := range s.ALB.Listeners {
+	for _, l := range s.LoadBalancer.Listeners {
 		for _, p := range []int32{80, 443, 8443}[:1+r.IntN(3)] {
 			ports[p] = l.Port
 		}
@@ -77,10 +77,10 @@ func TestTheOneInFrontBecomesWhatIsWishedAndLeavesNothing(t *testing.T) {
 		have := observed.Stack{Facts: frontFacts()}
 		for range 4 {
 			want := randomWish(r)
-			want.ALB.Scheme = []model.Scheme{model.Internal, model.InternetFacing}[r.IntN(2)]
+			want.LoadBalancer.Scheme = []model.Scheme{model.Internal, model.InternetFacing}[r.IntN(2)]
 			want = randomFront(r, want)
 			have = converge(t, want, have)
-			if lb := have.Live(model.LoadBalancerID); lb == nil || lb.Scheme != want.ALB.Scheme {
+			if lb := have.Live(model.LoadBalancerID); lb == nil || lb.Scheme != want.LoadBalancer.Scheme {
 				continue // all rules are held, so there is nothing to serve
 			}
 			wished := map[int32]int32(nil)

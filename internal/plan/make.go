@@ -150,7 +150,7 @@ func (b *builder) members() []finding.Ref {
 func (b *builder) matchLive() {
 	for i := range b.have.LoadBalancers {
 		lb := &b.have.LoadBalancers[i]
-		fits := !b.want.Empty() && lb.ResourceID == model.LoadBalancerID && lb.Type == "application" && lb.Scheme == b.want.ALB.Scheme
+		fits := !b.want.Empty() && lb.ResourceID == model.LoadBalancerID && lb.Type == "application" && lb.Scheme == b.want.LoadBalancer.Scheme
 		if b.want.Held.Everything || b.want.Empty() && len(b.want.Held.Members) > 0 {
 			fits = lb.ResourceID == model.LoadBalancerID
 		}

@@ -14,7 +14,7 @@ import (
 // resolveSubnets chooses the subnets. A choice that fails keeps the live ones; without a live
 // load balancer nothing can be made.
 func (b *builder) resolveSubnets() {
-	alb := b.want.ALB
+	alb := b.want.LoadBalancer
 	if _, discovered := alb.Subnets.(model.SubnetsDiscovered); discovered && b.live != nil {
 		b.subnets = b.live.Subnets
 		return
@@ -83,7 +83,7 @@ func (b *builder) blameable(r finding.Ref) finding.Ref {
 // resolveGroups finds the security groups that the load balancer gets.
 func (b *builder) resolveGroups() {
 	backend := false
-	switch c := b.want.ALB.SecurityGroups.(type) {
+	switch c := b.want.LoadBalancer.SecurityGroups.(type) {
 	case model.GroupsManaged:
 		if b.keepUnreadGroups(b.unread(model.AskSecurityGroups{}), finding.Origin{}) {
 			return

@@ -10,7 +10,7 @@ import (
 
 // withLiveSchemes returns the stack with the schemes of live load balancers where no member names one.
 func withLiveSchemes(want model.Stack, have observed.Stack) model.Stack {
-	if want.ALB == nil {
+	if want.LoadBalancer == nil {
 		return want
 	}
 	if want.Front != nil && want.Front.SchemeOpen() {
@@ -18,10 +18,10 @@ func withLiveSchemes(want model.Stack, have observed.Stack) model.Stack {
 		front.Scheme = schemeOf(have, model.FrontendNLBID, front.Scheme)
 		want.Front = &front
 	}
-	if want.ALB.SchemeOpen() {
-		alb := *want.ALB
+	if want.LoadBalancer.SchemeOpen() {
+		alb := *want.LoadBalancer
 		alb.Scheme = schemeOf(have, model.LoadBalancerID, alb.Scheme)
-		want.ALB = &alb
+		want.LoadBalancer = &alb
 	}
 	return want
 }
@@ -54,8 +54,8 @@ func (b *builder) tellScheme(wished model.Stack) {
 			Fix:     "set the annotation " + annotation,
 		})
 	}
-	if wished.ALB != nil && wished.ALB.SchemeOpen() {
-		tell("load balancer", b.want.ALB.Scheme, wished.ALB.Scheme, "alb.ingress.kubernetes.io/scheme")
+	if wished.LoadBalancer != nil && wished.LoadBalancer.SchemeOpen() {
+		tell("load balancer", b.want.LoadBalancer.Scheme, wished.LoadBalancer.Scheme, "alb.ingress.kubernetes.io/scheme")
 	}
 	if wished.Front != nil && wished.Front.SchemeOpen() && !wished.Held.Frontend {
 		tell("network load balancer in front", b.want.Front.Scheme, wished.Front.Scheme, "alb.ingress.kubernetes.io/frontend-nlb-scheme")

@@ -25,7 +25,7 @@ type frontPort struct {
 // front builds the network load balancer in front of the ALB, nil if nobody wants one. What cannot
 // be read of it stays as it is, and the rest follows those who can be read. A new one is made when somebody
 // asks for it in whose settings for it nothing is wrong.
-func (t *translation) front(alb *model.ALB) *model.FrontNLB {
+func (t *translation) front(alb *model.LoadBalancer) *model.FrontNLB {
 	live := t.liveFront()
 	on := agree(t, t.members, "enable-frontend-nlb", func(m *member) settings.Opt[bool] { return m.set.FrontendNLB }, equal[bool],
 		func() incumbent[bool] { return serving(live != nil, t.liveALB() != nil, equal[bool]) })
@@ -259,7 +259,7 @@ func (t *translation) frontListener(out *model.FrontNLB, p *frontPort) {
 
 // frontSources are the clients of the network load balancer, where it carries the ALB's managed
 // group: those of the ALB port that a port of its own leads to.
-func (t *translation) frontSources(alb *model.ALB, front *model.FrontNLB) {
+func (t *translation) frontSources(alb *model.LoadBalancer, front *model.FrontNLB) {
 	managed, ok := alb.SecurityGroups.(model.GroupsManaged)
 	if !ok || front == nil || t.stack.Held.Frontend || front.Groups != nil {
 		return

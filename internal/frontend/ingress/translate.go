@@ -86,7 +86,7 @@ func (t *translation) build() {
 	t.memberFaults()
 	t.addOns(alb)
 	t.unknown()
-	t.stack.ALB = alb
+	t.stack.LoadBalancer = alb
 	t.stack.Front = t.front(alb)
 	t.frontSources(alb, t.stack.Front)
 	for _, p := range t.ports {

@@ -31,9 +31,22 @@ const (
 // HasIPv6 says whether clients may come by IPv6.
 func (t AddressType) HasIPv6() bool { return t == DualStack || t == DualStackWithoutPublicIPv4 }
 
-// ALB is an application load balancer. Tags hold user and default tags; tracking tags are added
+// LoadBalancerType is the type of a load balancer. The zero value is Application.
+type LoadBalancerType string
+
+// The types.
+const (
+	Application LoadBalancerType = ""
+	Network     LoadBalancerType = "network"
+)
+
+// String is AWS's word for the type.
+func (t LoadBalancerType) String() string { return cmp.Or(string(t), "application") }
+
+// LoadBalancer is a desired load balancer. Tags hold user and default tags; tracking tags are added
 // when the plan is made. Attributes hold only what was asked for; others are left alone.
-type ALB struct {
+type LoadBalancer struct {
+	Type           LoadBalancerType
 	Name           string
 	Scheme         Scheme
 	AddressType    AddressType
@@ -53,7 +66,7 @@ type ALB struct {
 
 // SchemeOpen says that nobody names a scheme, so that it is the default where one has to be made, and
 // a live load balancer keeps its own.
-func (a *ALB) SchemeOpen() bool { return a.Origins["scheme"] == finding.Origin{} }
+func (lb *LoadBalancer) SchemeOpen() bool { return lb.Origins["scheme"] == finding.Origin{} }
 
 // SubnetChoice says how the subnets are found: SubnetsNamed, SubnetsTagged or SubnetsDiscovered.
 type SubnetChoice interface{ subnetChoice() }
