@@ -36,7 +36,7 @@ func heldWish() model.Stack {
 				}},
 			},
 		},
-		Front:        &model.FrontNLB{},
+		FrontendNLB:  &model.LoadBalancer{},
 		Held:         model.HeldParts{Frontend: true},
 		TargetGroups: []model.TargetGroup{{ID: "g1", Name: "g1", Type: model.IPTargets, Port: 80, Protocol: "HTTP"}},
 		BackendGroup: model.BackendGroupUse{Needed: true},

@@ -185,7 +185,7 @@ func (b *builder) deleteLoadBalancers(why string, after []StepID) []StepID {
 				continue
 			}
 			why := "nobody wants a network load balancer in front any more"
-			if b.want.Front != nil {
+			if b.want.FrontendNLB != nil {
 				why = "the network load balancer has to be replaced, because its scheme cannot be changed"
 			}
 			out = append(out, b.deleteLoadBalancer(lb, why, after))

@@ -13,10 +13,10 @@ func withLiveSchemes(want model.Stack, have observed.Stack) model.Stack {
 	if want.LoadBalancer == nil {
 		return want
 	}
-	if want.Front != nil && want.Front.SchemeOpen() {
-		front := *want.Front
+	if want.FrontendNLB != nil && want.FrontendNLB.SchemeOpen() {
+		front := *want.FrontendNLB
 		front.Scheme = schemeOf(have, model.FrontendNLBID, front.Scheme)
-		want.Front = &front
+		want.FrontendNLB = &front
 	}
 	if want.LoadBalancer.SchemeOpen() {
 		alb := *want.LoadBalancer
@@ -57,7 +57,7 @@ func (b *builder) tellScheme(wished model.Stack) {
 	if wished.LoadBalancer != nil && wished.LoadBalancer.SchemeOpen() {
 		tell("load balancer", b.want.LoadBalancer.Scheme, wished.LoadBalancer.Scheme, "alb.ingress.kubernetes.io/scheme")
 	}
-	if wished.Front != nil && wished.Front.SchemeOpen() && !wished.Held.Frontend {
-		tell("network load balancer in front", b.want.Front.Scheme, wished.Front.Scheme, "alb.ingress.kubernetes.io/frontend-nlb-scheme")
+	if wished.FrontendNLB != nil && wished.FrontendNLB.SchemeOpen() && !wished.Held.Frontend {
+		tell("network load balancer in front", b.want.FrontendNLB.Scheme, wished.FrontendNLB.Scheme, "alb.ingress.kubernetes.io/frontend-nlb-scheme")
 	}
 }

@@ -124,8 +124,8 @@ func (b *builder) listensOn(port int32) []finding.Ref {
 			out = append(out, l.Members...)
 		}
 	}
-	if b.want.Front != nil {
-		for _, l := range b.want.Front.Listeners {
+	if b.want.FrontendNLB != nil {
+		for _, l := range b.want.FrontendNLB.Listeners {
 			if l.Port == port {
 				out = append(out, l.Members...)
 			}

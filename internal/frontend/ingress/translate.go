@@ -87,8 +87,8 @@ func (t *translation) build() {
 	t.addOns(alb)
 	t.unknown()
 	t.stack.LoadBalancer = alb
-	t.stack.Front = t.front(alb)
-	t.frontSources(alb, t.stack.Front)
+	t.stack.FrontendNLB = t.front(alb)
+	t.frontSources(alb, t.stack.FrontendNLB)
 	for _, p := range t.ports {
 		alb.Listeners = append(alb.Listeners, t.listener(p))
 	}

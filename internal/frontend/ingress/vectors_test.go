@@ -82,7 +82,7 @@ func TestFrozenNamesOfExtras(t *testing.T) {
 	if len(found) > 0 {
 		t.Fatal(found)
 	}
-	if got, want := stack.Front.Name, "k8s-shop-storefro-05ff25d5f6-nlb"; got != want {
+	if got, want := stack.FrontendNLB.Name, "k8s-shop-storefro-05ff25d5f6-nlb"; got != want {
 		t.Errorf("network load balancer: want %s, got %s", want, got)
 	}
 	if got, want := stack.Certificates[0].ID, "amazon_issued/wildcard.example.com-d166cedb"; got != want {
