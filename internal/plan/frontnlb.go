@@ -5,10 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
-	"github.com/fulcrum-lb/fulcrum/internal/network"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -23,11 +21,7 @@ func frontListenerAddress(port int32) Address {
 
 // front is what the plan knows of the network load balancer in front.
 type front struct {
-	live    *observed.LoadBalancer
-	subnets []string
-	// addresses are those asked for, or the live ones where these do not fit.
-	addresses []string
-	groups    []GroupID
+	loadBalancerPlan
 	// postponed are ALB listeners to be deleted once nothing leads to them any more.
 	postponed []observed.Listener
 	// changed are the steps that change to where its listeners lead.
@@ -53,98 +47,6 @@ func (b *builder) frontStays() bool {
 // showsFront says whether its name is to be shown.
 func (b *builder) showsFront() bool {
 	return b.want.FrontendNLB != nil && (b.front.live != nil || !b.frontStays() && !b.want.Held.Creation)
-}
-
-// resolveFront settles subnets, addresses and groups. A choice that fails keeps what is live of it, and
-// without a live one nothing is made.
-func (b *builder) resolveFront() {
-	w := b.want.FrontendNLB
-	if w == nil || b.want.Held.Frontend {
-		return
-	}
-	b.front.addresses = w.Addresses
-	fault := func(f finding.Finding, kept string) {
-		f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
-		f.Message += ", so the network load balancer in front keeps its " + kept
-		if b.front.live == nil {
-			f.Message = strings.TrimSuffix(f.Message, "keeps its "+kept) + "is not made"
-			b.want.Held.Frontend = true
-		}
-		b.found.Add(f)
-	}
-	if _, discovered := w.Subnets.(model.SubnetsDiscovered); discovered && b.front.live != nil {
-		b.front.subnets = b.front.live.Subnets
-	} else if f := b.unread(w.SubnetQuestion()); f != nil {
-		b.holdUnreadFront(*f, w.Origins["subnets"])
-		return
-	} else {
-		chosen, f := network.ChooseSubnets(network.SubnetRequest{
-			Choice: w.Subnets, Scheme: w.Scheme, AddressType: w.AddressType,
-			Cluster: b.opt.Cluster, ClusterTagCheck: b.opt.SubnetClusterCheck, Blame: b.blameable(w.Of.Object),
-		}, b.have.Facts.Subnets[w.SubnetQuestion().Key()])
-		b.front.subnets = chosen.IDs
-		if f != nil {
-			fault(*f, "subnets")
-			if b.want.Held.Frontend {
-				return
-			}
-			b.front.subnets = b.front.live.Subnets
-		}
-	}
-	if n := len(w.Addresses); n > 0 && n != len(b.front.subnets) {
-		of := w.Origins["addresses"]
-		fault(finding.Finding{
-			Object: b.blameable(of.Object), Field: of.Field, Reason: finding.SubnetsUnsuitable,
-			Message: fmt.Sprintf("%s for %s", describe(n, "elastic address"), describe(len(b.front.subnets), "subnet")), Fix: "give one address for each subnet",
-		}, "addresses")
-		if b.want.Held.Frontend {
-			return
-		}
-		b.front.addresses = b.front.live.Addresses
-	}
-	given, ok := w.SecurityGroups.(model.GroupsGiven)
-	if !ok {
-		b.front.groups = b.groups
-		return
-	}
-	if f := b.unread(model.GroupQuestion(given)); f != nil {
-		b.holdUnreadFront(*f, given.Of)
-		return
-	}
-	answer, asked := b.have.Facts.Groups[model.GroupQuestion(given).Key()]
-	missing := answer.Missing
-	if !asked {
-		missing = given.Refs
-	}
-	if len(missing) > 0 {
-		fault(finding.Finding{
-			Object: b.blameable(given.Of.Object), Field: given.Of.Field, Reason: finding.SecurityGroupNotFound,
-			Message: fmt.Sprintf("no security group in the VPC has the id or Name tag %s", strings.Join(missing, ", ")),
-			Fix:     "correct the id or name, or create the group",
-		}, "security groups")
-		if b.front.live != nil {
-			for _, id := range b.front.live.SecurityGroups {
-				b.front.groups = append(b.front.groups, GroupID{ID: id})
-			}
-		}
-		return
-	}
-	ids := slices.Clone(answer.ByID)
-	for _, ref := range given.Refs {
-		ids = append(ids, answer.ByName[ref]...)
-	}
-	for _, id := range ids {
-		b.front.groups = append(b.front.groups, GroupID{ID: id})
-	}
-}
-
-// holdUnreadFront keeps the network load balancer as it is for want of a fact that it needs.
-func (b *builder) holdUnreadFront(f observed.Fault, of finding.Origin) {
-	if of.Object.IsZero() {
-		of = b.want.FrontendNLB.Of
-	}
-	b.want.Held.Frontend = true
-	b.tellUnread(f, "the network load balancer in front stays as it is", finding.BlocksNothing, of)
 }
 
 // opensFront says whether a rule opens a live port of it that stays although it is not wished for.

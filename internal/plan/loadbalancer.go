@@ -11,6 +11,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
+// loadBalancerPlan is a desired load balancer with its choices resolved.
+type loadBalancerPlan struct {
+	id   string // in the stack
+	wish *model.LoadBalancer
+	// live is the one that is kept; nil if one has to be made.
+	live    *observed.LoadBalancer
+	subnets []string
+	// addresses are those asked for, or the live ones where these do not fit.
+	addresses []string
+	groups    []GroupID
+	listeners []listenerPlan
+}
+
+// isFrontend reports whether it is the NLB in front of the load balancer of the stack.
+func (lb *loadBalancerPlan) isFrontend() bool { return lb.id == model.FrontendNLBID }
+
 // planLoadBalancer makes the load balancer, or changes the live one where it differs. It returns
 // the steps that listeners and target groups have to wait for.
 func (b *builder) planLoadBalancer(after []StepID) []StepID {
