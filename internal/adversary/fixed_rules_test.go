@@ -158,8 +158,8 @@ func TestFixedRules(t *testing.T) {
 			}
 			stack, _ := ingress.New(ingress.Options{Cluster: "rig", Class: "alb"}).Translate(cluster.NewView(other), id, nil)
 			formed := 0
-			if stack.ALB != nil {
-				for _, l := range stack.ALB.Listeners {
+			if stack.LoadBalancer != nil {
+				for _, l := range stack.LoadBalancer.Listeners {
 					formed += 1 + len(l.Rules)
 				}
 			}

@@ -208,13 +208,18 @@ func (c *comparer) loadBalancers() []treeLoadBalancer {
 			})
 		}
 	}
-	if alb := c.Stack.ALB; alb != nil && !wanted[model.LoadBalancerID] {
-		out = append(out, treeLoadBalancer{compared: c.notMade(), Name: alb.Name, Type: "application", Scheme: alb.Scheme, Listeners: c.listeners(model.LoadBalancerID, nil, nil)})
-	}
-	if nlb := c.Stack.Front; nlb != nil && !wanted[model.FrontendNLBID] {
-		out = append(out, treeLoadBalancer{compared: c.notMade(), Name: nlb.Name, Type: "network", Scheme: nlb.Scheme, Listeners: c.listeners(model.FrontendNLBID, nil, nil)})
+	desired := c.desired()
+	for _, id := range []string{model.LoadBalancerID, model.FrontendNLBID} {
+		if lb := desired[id]; lb != nil && !wanted[id] {
+			out = append(out, treeLoadBalancer{compared: c.notMade(), Name: lb.Name, Type: lb.Type.String(), Scheme: lb.Scheme, Listeners: c.listeners(id, nil, nil)})
+		}
 	}
 	return out
+}
+
+// desired are the desired load balancers by id.
+func (c *comparer) desired() map[string]*model.LoadBalancer {
+	return map[string]*model.LoadBalancer{model.LoadBalancerID: c.Stack.LoadBalancer, model.FrontendNLBID: c.Stack.FrontendNLB}
 }
 
 // notMade is how something compares that is desired, and that the plan does not make.
@@ -263,19 +268,13 @@ func (c *comparer) listeners(id string, at []plan.Address, lb *observed.LoadBala
 // heldListeners are the desired ones that are neither there nor made.
 func (c *comparer) heldListeners(id string, others []treeListener) []treeListener {
 	var out []treeListener
-	add := func(port int32, protocol, then string) {
-		if !slices.ContainsFunc(others, func(l treeListener) bool { return l.Port == port && l.State != surplus }) {
-			out = append(out, treeListener{compared: c.notMade(), Protocol: protocol, Port: port, Default: then})
-		}
+	lb := c.desired()[id]
+	if lb == nil {
+		return nil
 	}
-	switch {
-	case id == model.LoadBalancerID && c.Stack.ALB != nil:
-		for _, l := range c.Stack.ALB.Listeners {
-			add(l.Port, l.Protocol(), c.actions(l.Default))
-		}
-	case id == model.FrontendNLBID && c.Stack.Front != nil:
-		for _, l := range c.Stack.Front.Listeners {
-			add(l.Port, "TCP", "forward to "+l.Group)
+	for _, l := range lb.Listeners {
+		if !slices.ContainsFunc(others, func(o treeListener) bool { return o.Port == l.Port && o.State != surplus }) {
+			out = append(out, treeListener{compared: c.notMade(), Protocol: l.Protocol(), Port: l.Port, Default: c.actions(l.Default)})
 		}
 	}
 	return out
@@ -323,10 +322,10 @@ func (c *comparer) moved(at []plan.Address) map[string]int32 {
 // desiredRules are those of a port by their conditions, by which live ones are known again.
 func (c *comparer) desiredRules(port int32) map[string]model.Rule {
 	out := map[string]model.Rule{}
-	if c.Stack.ALB == nil {
+	if c.Stack.LoadBalancer == nil {
 		return out
 	}
-	for _, l := range c.Stack.ALB.Listeners {
+	for _, l := range c.Stack.LoadBalancer.Listeners {
 		if l.Port != port {
 			continue
 		}

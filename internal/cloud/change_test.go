@@ -15,38 +15,38 @@ func TestChangesAreReachedAndRemembered(t *testing.T) {
 	member := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 	cases := map[string]func(*model.Stack){
 		"tags of everything": func(s *model.Stack) {
-			s.ALB.Tags = map[string]string{"team": "red", "cost": "7"}
-			s.ALB.Listeners[0].Tags = map[string]string{"l": "1"}
-			s.ALB.Listeners[0].Rules[0].Tags = map[string]string{"r": "1"}
+			s.LoadBalancer.Tags = map[string]string{"team": "red", "cost": "7"}
+			s.LoadBalancer.Listeners[0].Tags = map[string]string{"l": "1"}
+			s.LoadBalancer.Listeners[0].Rules[0].Tags = map[string]string{"r": "1"}
 			s.TargetGroups[0].Tags = map[string]string{"g": "1"}
-			g := s.ALB.SecurityGroups.(model.GroupsManaged)
+			g := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 			g.Group.Tags = map[string]string{"s": "1"}
-			s.ALB.SecurityGroups = g
+			s.LoadBalancer.SecurityGroups = g
 		},
 		"attributes": func(s *model.Stack) {
-			s.ALB.Attributes = map[string]string{"idle_timeout.timeout_seconds": "120", "routing.http2.enabled": "false"}
-			s.ALB.Listeners[0].Attributes = map[string]string{"routing.http.response.server.enabled": "false"}
+			s.LoadBalancer.Attributes = map[string]string{"idle_timeout.timeout_seconds": "120", "routing.http2.enabled": "false"}
+			s.LoadBalancer.Listeners[0].Attributes = map[string]string{"routing.http.response.server.enabled": "false"}
 			s.TargetGroups[1].Attributes = map[string]string{"deregistration_delay.timeout_seconds": "10"}
 		},
-		"address type": func(s *model.Stack) { s.ALB.AddressType = model.DualStack },
+		"address type": func(s *model.Stack) { s.LoadBalancer.AddressType = model.DualStack },
 		"subnets by name": func(s *model.Stack) {
-			s.ALB.Subnets = model.SubnetsNamed{Refs: []string{"public-a", "public-b"}}
+			s.LoadBalancer.Subnets = model.SubnetsNamed{Refs: []string{"public-a", "public-b"}}
 		},
 		"given groups": func(s *model.Stack) {
-			s.ALB.SecurityGroups = model.GroupsGiven{Refs: []string{"nodes-sg"}}
+			s.LoadBalancer.SecurityGroups = model.GroupsGiven{Refs: []string{"nodes-sg"}}
 		},
 		"backend group": func(s *model.Stack) {
-			g := s.ALB.SecurityGroups.(model.GroupsManaged)
+			g := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 			g.Backend = true
-			s.ALB.SecurityGroups = g
+			s.LoadBalancer.SecurityGroups = g
 			s.BackendGroup = model.BackendGroupUse{Needed: true, Tags: map[string]string{"d": "1"}}
 		},
 		"sources": func(s *model.Stack) {
-			g := s.ALB.SecurityGroups.(model.GroupsManaged)
+			g := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 			g.Group.Ingress = []model.IngressRule{
 				{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}, {Protocol: "tcp", From: 80, To: 80, CIDR: "2001:db8::/32"},
 			}
-			s.ALB.SecurityGroups = g
+			s.LoadBalancer.SecurityGroups = g
 		},
 		"health check": func(s *model.Stack) {
 			s.TargetGroups[0].HealthCheck.Path = "/healthz"
@@ -54,27 +54,27 @@ func TestChangesAreReachedAndRemembered(t *testing.T) {
 			s.TargetGroups[0].HealthCheck.IntervalSeconds = 30
 		},
 		"another listener": func(s *model.Stack) {
-			l := s.ALB.Listeners[0]
+			l := s.LoadBalancer.Listeners[0]
 			l.Port = 8080
 			l.Rules = []model.Rule{rule(member, "/c", "api")}
-			s.ALB.Listeners = append(s.ALB.Listeners, l)
+			s.LoadBalancer.Listeners = append(s.LoadBalancer.Listeners, l)
 		},
 		"default action": func(s *model.Stack) {
-			s.ALB.Listeners[0].Default = []model.Action{model.FixedResponse{Status: "503", ContentType: "text/plain", Body: "closed"}}
+			s.LoadBalancer.Listeners[0].Default = []model.Action{model.FixedResponse{Status: "503", ContentType: "text/plain", Body: "closed"}}
 		},
 		"rule on top": func(s *model.Stack) {
 			r := rule(member, "/first", "shop")
-			s.ALB.Listeners[0].Rules = append([]model.Rule{r}, s.ALB.Listeners[0].Rules...)
+			s.LoadBalancer.Listeners[0].Rules = append([]model.Rule{r}, s.LoadBalancer.Listeners[0].Rules...)
 		},
 		"rules swapped": func(s *model.Stack) {
-			rs := s.ALB.Listeners[0].Rules
-			s.ALB.Listeners[0].Rules = []model.Rule{rs[1], rs[0]}
+			rs := s.LoadBalancer.Listeners[0].Rules
+			s.LoadBalancer.Listeners[0].Rules = []model.Rule{rs[1], rs[0]}
 		},
 		"rule gone": func(s *model.Stack) {
-			s.ALB.Listeners[0].Rules = s.ALB.Listeners[0].Rules[:1]
+			s.LoadBalancer.Listeners[0].Rules = s.LoadBalancer.Listeners[0].Rules[:1]
 		},
 		"all conditions": func(s *model.Stack) {
-			s.ALB.Listeners[0].Rules = append(s.ALB.Listeners[0].Rules, model.Rule{
+			s.LoadBalancer.Listeners[0].Rules = append(s.LoadBalancer.Listeners[0].Rules, model.Rule{
 				Member: member, Conditions: []model.Condition{
 					model.HostHeader{Values: []string{"*.example.com"}},
 					model.HTTPHeader{Name: "X-Kind", Values: []string{"a"}},
@@ -95,8 +95,8 @@ func TestChangesAreReachedAndRemembered(t *testing.T) {
 			})
 		},
 		"redirect to https": func(s *model.Stack) {
-			s.ALB.Listeners[0].Rules = nil
-			s.ALB.Listeners[0].Default = []model.Action{model.Redirect{Protocol: "HTTPS", Port: "443", Status: "HTTP_301"}}
+			s.LoadBalancer.Listeners[0].Rules = nil
+			s.LoadBalancer.Listeners[0].Default = []model.Action{model.Redirect{Protocol: "HTTPS", Port: "443", Status: "HTTP_301"}}
 		},
 	}
 	for name, edit := range cases {

@@ -17,11 +17,11 @@ import (
 // whole is a wish that takes a call of nearly every kind to make.
 func whole() model.Stack {
 	return wish(web, func(s *model.Stack) {
-		s.ALB.Attributes = map[string]string{"idle_timeout.timeout_seconds": "120"}
+		s.LoadBalancer.Attributes = map[string]string{"idle_timeout.timeout_seconds": "120"}
 		s.TargetGroups[0].Attributes = map[string]string{"deregistration_delay.timeout_seconds": "10"}
-		g := s.ALB.SecurityGroups.(model.GroupsManaged)
+		g := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 		g.Backend = true
-		s.ALB.SecurityGroups = g
+		s.LoadBalancer.SecurityGroups = g
 		s.BackendGroup = model.BackendGroupUse{Needed: true}
 	})
 }
@@ -29,15 +29,15 @@ func whole() model.Stack {
 // changed is reached from whole by calls of nearly every other kind.
 func changed() model.Stack {
 	s := whole()
-	s.ALB.Tags = map[string]string{"cost": "7"}
-	s.ALB.AddressType = model.DualStack
+	s.LoadBalancer.Tags = map[string]string{"cost": "7"}
+	s.LoadBalancer.AddressType = model.DualStack
 	s.TargetGroups[0].HealthCheck.Path = "/healthz"
-	l := &s.ALB.Listeners[0]
+	l := &s.LoadBalancer.Listeners[0]
 	l.Default = []model.Action{model.FixedResponse{Status: "503", ContentType: "text/plain"}}
 	l.Rules = []model.Rule{rule(s.Members[0].Ref, "/new", "api"), l.Rules[1], l.Rules[0]}
-	g := s.ALB.SecurityGroups.(model.GroupsManaged)
+	g := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 	g.Group.Ingress = g.Group.Ingress[:1]
-	s.ALB.SecurityGroups = g
+	s.LoadBalancer.SecurityGroups = g
 	return s
 }
 

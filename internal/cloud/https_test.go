@@ -51,10 +51,10 @@ func (r *rig) certificate(names ...string) string {
 // secure adds a HTTPS listener with the certificates of one member.
 func secure(choice model.CertChoice, auth *model.MutualAuth) func(*model.Stack) {
 	return func(s *model.Stack) {
-		l := s.ALB.Listeners[0]
+		l := s.LoadBalancer.Listeners[0]
 		l.Port = 443
 		l.TLS = &model.TLS{Policy: "ELBSecurityPolicy-2016-08", Certificates: []model.CertChoice{choice}, MutualAuth: auth}
-		s.ALB.Listeners = append(s.ALB.Listeners, l)
+		s.LoadBalancer.Listeners = append(s.LoadBalancer.Listeners, l)
 	}
 }
 

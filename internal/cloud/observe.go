@@ -223,14 +223,15 @@ func answered[T any](into map[string]T, key string) func(T, error) error {
 	}
 }
 
-// serves says whether the stack has the load balancer of the scheme that subnets are asked for.
+// serves reports whether the stack has a load balancer of the type and scheme that subnets are asked for.
 func serves(s observed.Stack, q model.AskSubnets) bool {
-	id, kind := model.LoadBalancerID, "application"
+	of := model.Application
 	if q.NLB {
-		id, kind = model.FrontendNLBID, "network"
+		of = model.Network
 	}
-	lb := s.Live(id)
-	return lb != nil && lb.Scheme == q.Discover && lb.Type == kind
+	return slices.ContainsFunc(s.LoadBalancers, func(lb observed.LoadBalancer) bool {
+		return lb.Scheme == q.Discover && lb.Type == of.String() && s.Live(lb.ResourceID).ARN == lb.ARN
+	})
 }
 
 // patience is how old facts of the network may be: where nothing is to be made they only confirm

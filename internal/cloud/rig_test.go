@@ -245,7 +245,7 @@ func wish(id model.StackID, edit ...func(*model.Stack)) model.Stack {
 	member := finding.Ref{Kind: "Ingress", Namespace: id.Namespace, Name: id.Name}
 	s := model.Stack{
 		ID: id, Members: []model.Member{{Ref: member, Claimed: true, Finalizer: "ingress.k8s.aws/resources"}},
-		ALB: &model.ALB{
+		LoadBalancer: &model.LoadBalancer{
 			Name: "k8s-" + id.Namespace + "-" + id.Name, Scheme: model.InternetFacing, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
 			SecurityGroups: model.GroupsManaged{Group: model.SecurityGroup{
 				Name: "k8s-" + id.Namespace + "-" + id.Name + "-sg", Description: "managed",

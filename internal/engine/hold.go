@@ -31,15 +31,15 @@ func (f FailedStep) held() bool {
 // these. What is refused for its values is held as what its member wrote wrong; what is refused for
 // another reason stays as it is.
 func hold(stack model.Stack, f FailedStep) (model.Stack, bool) {
-	if stack.ALB == nil {
+	if stack.LoadBalancer == nil {
 		return stack, false
 	}
-	alb := *stack.ALB
+	alb := *stack.LoadBalancer
 	alb.Listeners = slices.Clone(alb.Listeners)
 	for i := range alb.Listeners {
 		alb.Listeners[i].Rules = slices.Clone(alb.Listeners[i].Rules)
 	}
-	stack.ALB = &alb
+	stack.LoadBalancer = &alb
 	invalid, why := f.Class == Invalid && !f.PutOff, model.HeldRefused
 	if invalid {
 		why = model.HeldInvalid
@@ -84,12 +84,12 @@ func raise(h *model.Held, why model.Held) bool {
 	return *h != before
 }
 
-func holdRules(alb model.ALB, why model.Held, refused func(port int32, r model.Rule) bool) bool {
+func holdRules(alb model.LoadBalancer, why model.Held, refused func(port int32, r model.Rule) bool) bool {
 	return changeRules(alb, refused, func(r *model.Rule) bool { return raise(&r.Held, why) })
 }
 
 // changeInPlace lets rules change in one call, where AWS has no room for the stages between.
-func changeInPlace(alb model.ALB, refused func(port int32, r model.Rule) bool) bool {
+func changeInPlace(alb model.LoadBalancer, refused func(port int32, r model.Rule) bool) bool {
 	return changeRules(alb, refused, func(r *model.Rule) bool {
 		before := r.InPlace
 		r.InPlace = true
@@ -98,7 +98,7 @@ func changeInPlace(alb model.ALB, refused func(port int32, r model.Rule) bool) b
 }
 
 // changeRules changes some rules, and reports whether one was not so before.
-func changeRules(alb model.ALB, which func(port int32, r model.Rule) bool, change func(*model.Rule) bool) (changed bool) {
+func changeRules(alb model.LoadBalancer, which func(port int32, r model.Rule) bool, change func(*model.Rule) bool) (changed bool) {
 	for i := range alb.Listeners {
 		l, here := &alb.Listeners[i], false
 		for j := range l.Rules {
@@ -114,11 +114,11 @@ func changeRules(alb model.ALB, which func(port int32, r model.Rule) bool, chang
 	return changed
 }
 
-func holdDefaults(alb model.ALB, refused func(model.Listener) bool) bool {
+func holdDefaults(alb model.LoadBalancer, refused func(model.Listener) bool) bool {
 	return changeListeners(alb, refused, func(l *model.Listener) bool { return raise(&l.DefaultHeld, model.HeldRefused) })
 }
 
-func defaultInPlace(alb model.ALB, refused func(model.Listener) bool) bool {
+func defaultInPlace(alb model.LoadBalancer, refused func(model.Listener) bool) bool {
 	return changeListeners(alb, refused, func(l *model.Listener) bool {
 		before := l.DefaultInPlace
 		l.DefaultInPlace = true
@@ -127,7 +127,7 @@ func defaultInPlace(alb model.ALB, refused func(model.Listener) bool) bool {
 }
 
 // changeListeners changes some listeners, and reports whether one was not so before.
-func changeListeners(alb model.ALB, which func(model.Listener) bool, change func(*model.Listener) bool) (changed bool) {
+func changeListeners(alb model.LoadBalancer, which func(model.Listener) bool, change func(*model.Listener) bool) (changed bool) {
 	for i := range alb.Listeners {
 		if l := &alb.Listeners[i]; which(*l) {
 			changed = change(l) || changed
@@ -143,7 +143,7 @@ func ownDefault(a plan.Address) func(model.Listener) bool {
 	}
 }
 
-func untag(alb model.ALB, a plan.Address) (changed bool) {
+func untag(alb model.LoadBalancer, a plan.Address) (changed bool) {
 	for i := range alb.Listeners {
 		if l := &alb.Listeners[i]; a.ID == naming.ListenerID(l.Port) && len(l.Tags) > 0 {
 			l.Tags, changed = nil, true

@@ -226,7 +226,7 @@ func (m *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.stacks[stack.ID]
-	if s == nil || stack.ALB == nil || now.IsZero() {
+	if s == nil || stack.LoadBalancer == nil || now.IsZero() {
 		return nil
 	}
 	look := func(k stepKey) {
@@ -250,7 +250,7 @@ func (m *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 			}
 		}
 	}
-	for _, l := range stack.ALB.Listeners {
+	for _, l := range stack.LoadBalancer.Listeners {
 		for _, k := range orderKeys(l) {
 			look(k)
 		}

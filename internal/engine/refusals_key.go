@@ -95,10 +95,10 @@ func contentOf(r model.Rule) string {
 }
 
 func ruleOf(stack model.Stack, key model.RuleKey) (model.Rule, bool) {
-	if stack.ALB == nil {
+	if stack.LoadBalancer == nil {
 		return model.Rule{}, false
 	}
-	for _, l := range stack.ALB.Listeners {
+	for _, l := range stack.LoadBalancer.Listeners {
 		if l.Port != key.Port {
 			continue
 		}

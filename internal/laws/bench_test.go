@@ -90,8 +90,8 @@ func BenchmarkDraft(b *testing.B) {
 			for b.Loop() {
 				var s model.Stack
 				phase(0, func() { s, _ = f.Translate(cluster.NewView(src), id, nil) })
-				if len(s.ALB.Listeners[0].Rules) != n {
-					b.Fatalf("%d rules of %d", len(s.ALB.Listeners[0].Rules), n)
+				if len(s.LoadBalancer.Listeners[0].Rules) != n {
+					b.Fatalf("%d rules of %d", len(s.LoadBalancer.Listeners[0].Rules), n)
 				}
 				answer(&have, s.Questions(), healthy)
 				phase(1, func() { plan.Make(s, have, options) })

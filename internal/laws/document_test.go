@@ -58,8 +58,8 @@ func TestADocumentStaysTheSameWhileItsPlanIsCarriedOut(t *testing.T) {
 // which the later ones get no requests. Nothing live says which of these it is that has to be kept.
 func holdsOneOfSeveral(want model.Stack, have observed.Stack) bool {
 	held := len(want.Held.Members) > 0
-	if want.ALB != nil {
-		for _, l := range want.ALB.Listeners {
+	if want.LoadBalancer != nil {
+		for _, l := range want.LoadBalancer.Listeners {
 			held = held || slices.ContainsFunc(l.Rules, func(r model.Rule) bool { return r.Held != 0 })
 		}
 	}

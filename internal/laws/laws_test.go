@@ -173,12 +173,12 @@ func TestEveryStepIsSafeAndTheLastOneIsTheLast(t *testing.T) {
 func answersOfOthers(want model.Stack, end observed.Stack, request int, is string) bool {
 	q := requests[request]
 	for _, l := range end.Live(model.LoadBalancerID).Listeners {
-		i := slices.IndexFunc(want.ALB.Listeners, func(w model.Listener) bool { return w.Port == q.port })
+		i := slices.IndexFunc(want.LoadBalancer.Listeners, func(w model.Listener) bool { return w.Port == q.port })
 		if l.Port != q.port || i < 0 {
 			continue
 		}
 		var first finding.Ref
-		members := membersOf(want.ALB.Listeners[i], l.Rules)
+		members := membersOf(want.LoadBalancer.Listeners[i], l.Rules)
 		for j, r := range l.Rules {
 			if _, meets := model.Evaluate([]model.Rule{{Conditions: r.Conditions}}, q.model()); !meets {
 				continue
@@ -226,7 +226,7 @@ func answersOfFormer(first, second model.Stack, have observed.Stack, request int
 
 // defaultNamespace is that of the member whose default backend a port has, empty if there is none.
 func defaultNamespace(s model.Stack, port int32) string {
-	for _, l := range s.ALB.Listeners {
+	for _, l := range s.LoadBalancer.Listeners {
 		if l.Port == port {
 			return l.DefaultOf.Object.Namespace
 		}
@@ -237,7 +237,7 @@ func defaultNamespace(s model.Stack, port int32) string {
 // namespacesWith are those of the members that have a rule with the conditions.
 func namespacesWith(s model.Stack, port int32, conditions []model.Condition) []string {
 	var out []string
-	for _, l := range s.ALB.Listeners {
+	for _, l := range s.LoadBalancer.Listeners {
 		for _, r := range l.Rules {
 			if l.Port == port && (reflect.DeepEqual(r.Conditions, conditions) || reflect.DeepEqual(r.Instead, conditions)) {
 				out = append(out, r.Member.Namespace)

@@ -95,10 +95,10 @@ func valid(t *testing.T, seed uint64, want model.Stack, have observed.Stack) {
 // holds says that something is kept as it was, so that an old target group may stand beside the new
 // one that has its id.
 func holds(s model.Stack) bool {
-	if s.Held.Everything || len(s.Held.Members) > 0 || s.ALB == nil {
+	if s.Held.Everything || len(s.Held.Members) > 0 || s.LoadBalancer == nil {
 		return true
 	}
-	for _, l := range s.ALB.Listeners {
+	for _, l := range s.LoadBalancer.Listeners {
 		if l.DefaultHeld != 0 {
 			return true
 		}

@@ -19,7 +19,7 @@ type AskSubnets struct {
 	Tags     string // canonical "k=v1|v2,k2=v3", "" if not by tags
 	Discover Scheme // "" if not by discovery
 	Choice   SubnetChoice
-	// NLB says that they are for the network load balancer in front.
+	// NLB reports that they are for a network load balancer.
 	NLB bool
 }
 
@@ -128,28 +128,27 @@ func (s Stack) Questions() []Question {
 	for _, q := range s.Compare {
 		add(q)
 	}
-	if s.ALB == nil {
+	if s.LoadBalancer == nil {
 		return qs
 	}
 	if len(s.Certificates) > 0 {
 		add(AskOwnCertificates{})
 	}
-	add(subnetQuestion(s.ALB.Subnets, s.ALB.Scheme))
-	if g, ok := s.ALB.SecurityGroups.(GroupsGiven); ok {
-		add(GroupQuestion(g))
+	for _, q := range s.LoadBalancer.questions() {
+		add(q)
 	}
-	if s.Front != nil && !s.Held.Frontend {
-		for _, q := range s.Front.questions() {
+	if s.FrontendNLB != nil && !s.Held.Frontend {
+		for _, q := range s.FrontendNLB.questions() {
 			add(q)
 		}
 	}
-	for _, q := range s.ALB.AddOns.questions() {
+	for _, q := range s.LoadBalancer.AddOns.questions() {
 		add(q)
 	}
-	if q := TrustStoreQuestion(s.ALB.Listeners); q.Names != "" {
+	if q := TrustStoreQuestion(s.LoadBalancer.Listeners); q.Names != "" {
 		add(q)
 	}
-	for _, l := range s.ALB.Listeners {
+	for _, l := range s.LoadBalancer.Listeners {
 		if l.TLS != nil && slices.ContainsFunc(l.TLS.Certificates, func(c CertChoice) bool {
 			_, byHost := c.(CertHosts)
 			return byHost
@@ -167,6 +166,29 @@ func (s Stack) Questions() []Question {
 	}
 	return qs
 }
+
+// questions are those for its subnets and security groups.
+func (lb *LoadBalancer) questions() []Question {
+	out := []Question{lb.SubnetQuestion()}
+	if g, ok := lb.SecurityGroups.(GroupsGiven); ok {
+		out = append(out, GroupQuestion(g))
+	}
+	return out
+}
+
+// SubnetQuestion is the question for the subnets.
+func (lb *LoadBalancer) SubnetQuestion() AskSubnets {
+	return SubnetQuestion(lb.Subnets, lb.Scheme, lb.Type == Network)
+}
+
+// GroupQuestion is the question for given security groups.
+func GroupQuestion(g GroupsGiven) AskGroups { return AskGroups{Refs: joinRefs(g.Refs), List: g.Refs} }
+
+// AskALBTargets asks which load balancers are registered in a target group of type alb.
+type AskALBTargets struct{ ARN string }
+
+// Key implements Question.
+func (q AskALBTargets) Key() string { return "alb targets " + q.ARN }
 
 func askGroups(a Action, add func(Question)) {
 	f, ok := a.(Forward)

@@ -8,6 +8,13 @@ import (
 
 func joinRefs(refs []string) string { return strings.Join(refs, ",") }
 
+// SubnetQuestion is the question for the subnets of a load balancer.
+func SubnetQuestion(c SubnetChoice, scheme Scheme, nlb bool) AskSubnets {
+	q := subnetQuestion(c, scheme)
+	q.NLB = nlb
+	return q
+}
+
 func subnetQuestion(c SubnetChoice, scheme Scheme) AskSubnets {
 	switch c := c.(type) {
 	case SubnetsNamed:

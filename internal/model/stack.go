@@ -62,13 +62,15 @@ const (
 	BackendGroupTag = "backend-sg"
 )
 
-// Stack is the whole wish for one load balancer. A stack whose ALB is nil wants nothing to exist.
+// Stack is the whole desired state of one load balancer with all that belongs to it.
 type Stack struct {
 	ID StackID
-	// ALB is the application load balancer; nil when the stack is to be empty.
-	ALB *ALB
-	// Front is a network load balancer in front of the ALB; nil if there is to be none.
-	Front *FrontNLB
+	// LoadBalancer is of either type; nil when the stack is to be empty.
+	LoadBalancer *LoadBalancer
+	// FrontendNLB is a network load balancer in front of an ALB, for addresses that do not change; nil if
+	// there is to be none. Each of its listeners forwards to a target group of type alb, whose port is
+	// that of the ALB.
+	FrontendNLB *LoadBalancer
 	// TargetGroups in ascending order of ID.
 	TargetGroups []TargetGroup
 	// Certificates that are requested for members, ascending by ID.
@@ -95,7 +97,17 @@ type Stack struct {
 }
 
 // Empty says that the stack wants nothing to exist.
-func (s Stack) Empty() bool { return s.ALB == nil }
+func (s Stack) Empty() bool { return s.LoadBalancer == nil }
+
+// TargetGroup returns the target group with an id, nil if there is none.
+func (s Stack) TargetGroup(id string) *TargetGroup {
+	for i := range s.TargetGroups {
+		if s.TargetGroups[i].ID == id {
+			return &s.TargetGroups[i]
+		}
+	}
+	return nil
+}
 
 // Member is an object that takes part in a stack.
 type Member struct {

@@ -69,7 +69,7 @@ const (
 // resolveAddOns finds the web ACL that is given by name. A new load balancer is not made before it
 // is found, as it would serve unguarded.
 func (b *builder) resolveAddOns() {
-	w := b.want.ALB.AddOns.WebACL
+	w := b.want.LoadBalancer.AddOns.WebACL
 	if w == nil {
 		return
 	}
@@ -109,13 +109,13 @@ func (b *builder) planGuards() {
 	}
 	b.guardsMade = true
 	if b.aclFault != nil {
-		w := b.want.ALB.AddOns.WebACL
+		w := b.want.LoadBalancer.AddOns.WebACL
 		b.unanswered(webACLAddress, w.Of, SetWebACL{LoadBalancer: loadBalancerAddress}, *b.aclFault)
 	}
 	if b.want.Held.Creation && b.live == nil {
 		return
 	}
-	if c := b.want.ALB.AddOns.ClassicACL; c != nil && c.ID == "" {
+	if c := b.want.LoadBalancer.AddOns.ClassicACL; c != nil && c.ID == "" {
 		// A load balancer has one web ACL, new or classic: the old one has to go first.
 		b.planClassicACL()
 		b.planWebACL()
@@ -132,7 +132,7 @@ func (b *builder) guardFirst() (steps []StepID) {
 		return nil
 	}
 	b.planGuards()
-	adds := b.want.ALB.AddOns
+	adds := b.want.LoadBalancer.AddOns
 	if w := adds.WebACL; w != nil && (w.Name != "" || w.ARN != "") && b.planned(stepID("associate", webACLAddress)) {
 		steps = append(steps, stepID("associate", webACLAddress))
 	}
@@ -146,7 +146,7 @@ func (b *builder) planWebACL() {
 	if b.webACL == nil {
 		return
 	}
-	w := b.want.ALB.AddOns.WebACL
+	w := b.want.LoadBalancer.AddOns.WebACL
 	do := SetWebACL{LoadBalancer: loadBalancerAddress, ARN: *b.webACL}
 	if have, ok := b.tied(model.WAFv2, webACLAddress, w.Of, do); ok && have.ID != do.ARN {
 		b.tie(webACLAddress, do.ARN != "", do, w.Of, Change{Path: "webACL", From: have.ID, To: do.ARN})
@@ -154,7 +154,7 @@ func (b *builder) planWebACL() {
 }
 
 func (b *builder) planClassicACL() {
-	w := b.want.ALB.AddOns.ClassicACL
+	w := b.want.LoadBalancer.AddOns.ClassicACL
 	if w == nil {
 		return
 	}
@@ -165,7 +165,7 @@ func (b *builder) planClassicACL() {
 }
 
 func (b *builder) planProtection() {
-	w := b.want.ALB.AddOns.Shield
+	w := b.want.LoadBalancer.AddOns.Shield
 	if w == nil {
 		return
 	}

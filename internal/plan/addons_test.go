@@ -41,19 +41,19 @@ func TestAddOnsBecomeWhatIsWishedAndThenStay(t *testing.T) {
 		wished := map[model.AddOn]string{}
 		for range 4 {
 			want := randomWish(r)
-			want.ALB.AddOns = randomAddOns(r)
+			want.LoadBalancer.AddOns = randomAddOns(r)
 			have = converge(t, want, have)
 			lb := have.Live(model.LoadBalancerID)
 			if lb == nil {
 				continue
 			}
-			if w := want.ALB.AddOns.WebACL; w != nil {
+			if w := want.LoadBalancer.AddOns.WebACL; w != nil {
 				wished[model.WAFv2] = strings.Replace(w.ARN+w.Name, "edge", "arn:edge", 1)
 			}
-			if w := want.ALB.AddOns.ClassicACL; w != nil {
+			if w := want.LoadBalancer.AddOns.ClassicACL; w != nil {
 				wished[model.WAFClassic] = w.ID
 			}
-			if w := want.ALB.AddOns.Shield; w != nil {
+			if w := want.LoadBalancer.AddOns.Shield; w != nil {
 				wished[model.ShieldPlan] = ""
 				if w.On {
 					wished[model.ShieldPlan] = protectionAddress.String()
@@ -111,7 +111,7 @@ func TestAddOnsOfOthers(t *testing.T) {
 				have.Facts.AddOns[model.AskAddOn{Of: of, ARN: arn}.Key()] = v
 			}
 			want := claimed(wishOf(ruleTo("/*", "g1")))
-			want.ALB.AddOns = c.wish
+			want.LoadBalancer.AddOns = c.wish
 			p, _ := Make(want, have, testOptions)
 			if diff := cmp.Diff(c.steps, stepIDs(p)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -126,7 +126,7 @@ func TestAddOnsOfOthers(t *testing.T) {
 func TestTrustStoreByName(t *testing.T) {
 	wish := func(store string) model.Stack {
 		s := claimed(wishOf(ruleTo("/*", "g1")))
-		s.ALB.Listeners[0].TLS = &model.TLS{
+		s.LoadBalancer.Listeners[0].TLS = &model.TLS{
 			Policy: "p", Certificates: []model.CertChoice{model.CertARNs{Member: testMember, ARNs: []string{"iam"}}},
 			MutualAuth: &model.MutualAuth{Mode: "verify", TrustStore: store, Of: finding.Origin{Object: testMember, Field: "mutual"}},
 		}

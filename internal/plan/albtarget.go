@@ -38,8 +38,8 @@ func (b *builder) albTargets(group string) ([]observed.Target, bool) {
 	q := model.AskALBTargets{ARN: group}
 	if f := b.unread(q); f != nil {
 		var of []finding.Origin
-		if b.want.Front != nil {
-			of = []finding.Origin{b.want.Front.Of}
+		if b.want.FrontendNLB != nil {
+			of = []finding.Origin{b.want.FrontendNLB.Of}
 		}
 		b.tellUnread(*f, "the target groups of the network load balancer in front stay as they are", finding.BlocksNothing, of...)
 		return nil, false
@@ -103,7 +103,7 @@ func (b *builder) sameALBGroup(w model.TargetGroup, h observed.TargetGroup) bool
 // removeALBGroup deletes a target group of type alb that nothing uses any more, when its target has
 // gone.
 func (b *builder) removeALBGroup(g observed.TargetGroup, after []StepID) {
-	if b.frontStays() || b.want.Front != nil && b.want.Held.FrontendPorts {
+	if b.frontStays() || b.want.FrontendNLB != nil && b.want.Held.FrontendPorts {
 		return
 	}
 	targets, known := b.albTargets(g.ARN)

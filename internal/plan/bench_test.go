@@ -105,18 +105,18 @@ func BenchmarkPlan(b *testing.B) {
 		for _, n := range []int{400, 4000, 20000} {
 			want := manyRules(n, shape.conditions)
 			bare := want
-			alb := *want.ALB
+			alb := *want.LoadBalancer
 			alb.Listeners = slices.Clone(alb.Listeners)
 			alb.Listeners[0].Rules = nil
-			bare.ALB = &alb
+			bare.LoadBalancer = &alb
 			empty := liveOf(bare)
 			full := liveOf(want)
 			edited := func(change func(rules []model.Rule) []model.Rule) model.Stack {
 				s := want
-				alb := *want.ALB
+				alb := *want.LoadBalancer
 				alb.Listeners = slices.Clone(alb.Listeners)
 				alb.Listeners[0].Rules = change(slices.Clone(alb.Listeners[0].Rules))
-				s.ALB = &alb
+				s.LoadBalancer = &alb
 				return s
 			}
 			for _, c := range []struct {

@@ -23,8 +23,8 @@ var managing = func() Options {
 func certified(s model.Stack, hosts ...string) model.Stack {
 	const id = "amazon_issued/x-1"
 	s.Certificates = []model.ManagedCertificate{{ID: id, Member: testMember, Domain: hosts[0], Hosts: hosts, Of: finding.Origin{Object: testMember, Field: "create"}}}
-	for i := range s.ALB.Listeners {
-		l := &s.ALB.Listeners[i]
+	for i := range s.LoadBalancer.Listeners {
+		l := &s.LoadBalancer.Listeners[i]
 		l.TLS = &model.TLS{Policy: "p", Certificates: []model.CertChoice{model.CertManaged{Member: testMember, ID: id}}}
 	}
 	return s
@@ -104,7 +104,7 @@ func TestManagedCertificatesFollowTheirHosts(t *testing.T) {
 			if len(have.Facts.OwnCertificates) != 1 || !slices.Equal(have.Facts.OwnCertificates[0].Domains, hosts[:n]) {
 				t.Fatalf("seed %d: want one certificate for %v, got %v", seed, hosts[:n], have.Facts.OwnCertificates)
 			}
-			if want.ALB.Listeners[0].Port == lb.Listeners[0].Port && lb.Listeners[0].Certificate != have.Facts.OwnCertificates[0].ARN {
+			if want.LoadBalancer.Listeners[0].Port == lb.Listeners[0].Port && lb.Listeners[0].Certificate != have.Facts.OwnCertificates[0].ARN {
 				t.Fatalf("seed %d: the listener has %s", seed, lb.Listeners[0].Certificate)
 			}
 		}

@@ -60,8 +60,8 @@ func randomCertificates(r *rand.Rand, s model.Stack) model.Stack {
 		choices = append(choices, model.CertManaged{Member: ref, ID: w.ID})
 	}
 	if len(choices) > 0 {
-		for i := range s.ALB.Listeners {
-			s.ALB.Listeners[i].TLS = &model.TLS{Policy: "p", Certificates: choices}
+		for i := range s.LoadBalancer.Listeners {
+			s.LoadBalancer.Listeners[i].TLS = &model.TLS{Policy: "p", Certificates: choices}
 		}
 	}
 	return s
@@ -130,8 +130,8 @@ func TestRecordsFollowTheCertificates(t *testing.T) {
 		}
 		for range 4 {
 			base := randomWish(r)
-			for i := range base.ALB.Listeners { // of one shape, so that most rounds are about certificates
-				base.ALB.Listeners[i].Rules = nil
+			for i := range base.LoadBalancer.Listeners { // of one shape, so that most rounds are about certificates
+				base.LoadBalancer.Listeners[i].Rules = nil
 			}
 			want := randomCertificates(r, base)
 			run(want)

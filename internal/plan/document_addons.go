@@ -35,10 +35,10 @@ func (d *describer) addOns() {
 	if d.webACL != nil {
 		d.put(TypeWebACL, model.LoadBalancerID, webACLSpec{*d.webACL, lb})
 	}
-	if w := d.want.ALB.AddOns.ClassicACL; w != nil {
+	if w := d.want.LoadBalancer.AddOns.ClassicACL; w != nil {
 		d.put(TypeClassicACL, model.LoadBalancerID, classicACLSpec{w.ID, lb})
 	}
-	if w := d.want.ALB.AddOns.Shield; w != nil {
+	if w := d.want.LoadBalancer.AddOns.Shield; w != nil {
 		d.put(TypeProtection, model.LoadBalancerID, protectionSpec{w.On, lb})
 	}
 }

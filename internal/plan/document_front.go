@@ -26,7 +26,7 @@ func (d *describer) frontNLB() {
 	if d.want.ID.Kind != model.Service {
 		d.note(TypeALBTargets, string(TypeALBTargets), targets)
 	}
-	w, live := d.want.Front, d.front.live
+	w, live := d.want.FrontendNLB, d.front.live
 	switch {
 	case w == nil:
 		return
@@ -52,12 +52,12 @@ func (d *describer) frontNLB() {
 		}
 		d.wishedGroup(group)
 		d.put(TypeListener, naming.FrontendListenerID(l.Port), listenerSpec{
-			LoadBalancer: loadBalancerToken(model.FrontendNLBID), Port: l.Port, Protocol: "TCP", Tags: d.ruleTags(w.Tags),
-			Default: d.actions([]model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: l.Group}}}}}),
+			LoadBalancer: loadBalancerToken(model.FrontendNLBID), Port: l.Port, Protocol: l.Protocol(), Tags: d.ruleTags(w.Tags),
+			Default: d.actions(l.Default),
 		})
 		targets.TargetGroups[group.Name] = albTargetSpec{
 			Name: group.Name, ARN: targetGroupToken(group.ID), Port: l.Port,
-			TargetARN: loadBalancerToken(model.LoadBalancerID), TargetPort: l.Target,
+			TargetARN: loadBalancerToken(model.LoadBalancerID), TargetPort: group.Port,
 		}
 	}
 	if live == nil || !d.want.Held.FrontendPorts {
@@ -65,7 +65,7 @@ func (d *describer) frontNLB() {
 	}
 	for i := range live.Listeners {
 		l := &live.Listeners[i]
-		if !slices.ContainsFunc(w.Listeners, func(x model.FrontListener) bool { return x.Port == l.Port }) {
+		if !slices.ContainsFunc(w.Listeners, func(x model.Listener) bool { return x.Port == l.Port }) {
 			d.liveListener(naming.FrontendListenerID(l.Port), model.FrontendNLBID, l)
 		}
 	}

@@ -37,7 +37,7 @@ type capacity struct {
 const applicationType = "application"
 
 func (d *describer) loadBalancer() {
-	w := d.want.ALB
+	w := d.want.LoadBalancer
 	spec := loadBalancerSpec{
 		Name: w.Name, Type: applicationType, Scheme: w.Scheme, AddressType: w.AddressType,
 		Subnets: subnetMappings(d.subnets, nil), SecurityGroups: d.securityGroups(d.groups),
@@ -120,7 +120,7 @@ type prefixList struct {
 
 // securityGroup describes the stack's own group.
 func (d *describer) securityGroup() {
-	choice, ok := d.want.ALB.SecurityGroups.(model.GroupsManaged)
+	choice, ok := d.want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 	if !ok {
 		return
 	}

@@ -23,7 +23,7 @@ func heldWish() model.Stack {
 	}
 	return model.Stack{
 		ID: testStack, Members: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true}},
-		ALB: &model.ALB{
+		LoadBalancer: &model.LoadBalancer{
 			Name: "lb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
 			SecurityGroups: model.GroupsManaged{Backend: true, Group: model.SecurityGroup{
 				Name: "sg", Ingress: []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "0.0.0.0/0"}},
@@ -36,7 +36,7 @@ func heldWish() model.Stack {
 				}},
 			},
 		},
-		Front:        &model.FrontNLB{},
+		FrontendNLB:  &model.LoadBalancer{},
 		Held:         model.HeldParts{Frontend: true},
 		TargetGroups: []model.TargetGroup{{ID: "g1", Name: "g1", Type: model.IPTargets, Port: 80, Protocol: "HTTP"}},
 		BackendGroup: model.BackendGroupUse{Needed: true},
@@ -104,9 +104,9 @@ func TestADocumentHasWhatIsHeldAsItIsKept(t *testing.T) {
 func TestADocumentOfNothing(t *testing.T) {
 	held, empty, homeless, strange := heldWish(), heldWish(), heldWish(), heldWish()
 	held.Held.Everything = true
-	empty.ALB, empty.TargetGroups = nil, nil
-	homeless.ALB.Subnets = model.SubnetsNamed{Refs: []string{"gone"}}
-	strange.ALB.AddOns.WebACL = &model.WebACL{Name: "gone"}
+	empty.LoadBalancer, empty.TargetGroups = nil, nil
+	homeless.LoadBalancer.Subnets = model.SubnetsNamed{Refs: []string{"gone"}}
+	strange.LoadBalancer.AddOns.WebACL = &model.WebACL{Name: "gone"}
 	for name, c := range map[string]struct {
 		want model.Stack
 		have observed.Stack

@@ -5,10 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
-	"github.com/fulcrum-lb/fulcrum/internal/network"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -23,11 +21,7 @@ func frontListenerAddress(port int32) Address {
 
 // front is what the plan knows of the network load balancer in front.
 type front struct {
-	live    *observed.LoadBalancer
-	subnets []string
-	// addresses are those asked for, or the live ones where these do not fit.
-	addresses []string
-	groups    []GroupID
+	loadBalancerPlan
 	// postponed are ALB listeners to be deleted once nothing leads to them any more.
 	postponed []observed.Listener
 	// changed are the steps that change to where its listeners lead.
@@ -38,7 +32,7 @@ type front struct {
 
 // isFront says whether a load balancer is the one in front that the wish keeps.
 func (b *builder) isFront(lb *observed.LoadBalancer) bool {
-	w := b.want.Front
+	w := b.want.FrontendNLB
 	if lb.ResourceID != model.FrontendNLBID || lb.Type != networkType {
 		return false
 	}
@@ -47,114 +41,23 @@ func (b *builder) isFront(lb *observed.LoadBalancer) bool {
 
 // frontStays says that nothing about the one in front may change.
 func (b *builder) frontStays() bool {
-	return b.want.Front != nil && (b.want.Held.Frontend)
+	return b.want.FrontendNLB != nil && (b.want.Held.Frontend)
 }
 
 // showsFront says whether its name is to be shown.
 func (b *builder) showsFront() bool {
-	return b.want.Front != nil && (b.front.live != nil || !b.frontStays() && !b.want.Held.Creation)
-}
-
-// resolveFront settles subnets, addresses and groups. A choice that fails keeps what is live of it, and
-// without a live one nothing is made.
-func (b *builder) resolveFront() {
-	w := b.want.Front
-	if w == nil || b.want.Held.Frontend {
-		return
-	}
-	b.front.addresses = w.Addresses
-	fault := func(f finding.Finding, kept string) {
-		f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
-		f.Message += ", so the network load balancer in front keeps its " + kept
-		if b.front.live == nil {
-			f.Message = strings.TrimSuffix(f.Message, "keeps its "+kept) + "is not made"
-			b.want.Held.Frontend = true
-		}
-		b.found.Add(f)
-	}
-	if _, discovered := w.Subnets.(model.SubnetsDiscovered); discovered && b.front.live != nil {
-		b.front.subnets = b.front.live.Subnets
-	} else if f := b.unread(model.SubnetQuestion(w.Subnets, w.Scheme, true)); f != nil {
-		b.holdUnreadFront(*f, w.Origins["subnets"])
-		return
-	} else {
-		chosen, f := network.ChooseSubnets(network.SubnetRequest{
-			Choice: w.Subnets, Scheme: w.Scheme, AddressType: w.AddressType,
-			Cluster: b.opt.Cluster, ClusterTagCheck: b.opt.SubnetClusterCheck, Blame: b.blameable(w.Of.Object),
-		}, b.have.Facts.Subnets[model.SubnetQuestion(w.Subnets, w.Scheme, true).Key()])
-		b.front.subnets = chosen.IDs
-		if f != nil {
-			fault(*f, "subnets")
-			if b.want.Held.Frontend {
-				return
-			}
-			b.front.subnets = b.front.live.Subnets
-		}
-	}
-	if n := len(w.Addresses); n > 0 && n != len(b.front.subnets) {
-		of := w.Origins["addresses"]
-		fault(finding.Finding{
-			Object: b.blameable(of.Object), Field: of.Field, Reason: finding.SubnetsUnsuitable,
-			Message: fmt.Sprintf("%s for %s", describe(n, "elastic address"), describe(len(b.front.subnets), "subnet")), Fix: "give one address for each subnet",
-		}, "addresses")
-		if b.want.Held.Frontend {
-			return
-		}
-		b.front.addresses = b.front.live.Addresses
-	}
-	if w.Groups == nil {
-		b.front.groups = b.groups
-		return
-	}
-	if f := b.unread(model.GroupQuestion(*w.Groups)); f != nil {
-		b.holdUnreadFront(*f, w.Groups.Of)
-		return
-	}
-	answer, asked := b.have.Facts.Groups[model.GroupQuestion(*w.Groups).Key()]
-	missing := answer.Missing
-	if !asked {
-		missing = w.Groups.Refs
-	}
-	if len(missing) > 0 {
-		fault(finding.Finding{
-			Object: b.blameable(w.Groups.Of.Object), Field: w.Groups.Of.Field, Reason: finding.SecurityGroupNotFound,
-			Message: fmt.Sprintf("no security group in the VPC has the id or Name tag %s", strings.Join(missing, ", ")),
-			Fix:     "correct the id or name, or create the group",
-		}, "security groups")
-		if b.front.live != nil {
-			for _, id := range b.front.live.SecurityGroups {
-				b.front.groups = append(b.front.groups, GroupID{ID: id})
-			}
-		}
-		return
-	}
-	ids := slices.Clone(answer.ByID)
-	for _, ref := range w.Groups.Refs {
-		ids = append(ids, answer.ByName[ref]...)
-	}
-	for _, id := range ids {
-		b.front.groups = append(b.front.groups, GroupID{ID: id})
-	}
-}
-
-// holdUnreadFront keeps the network load balancer as it is for want of a fact that it needs.
-func (b *builder) holdUnreadFront(f observed.Fault, of finding.Origin) {
-	if of.Object.IsZero() {
-		of = b.want.Front.Of
-	}
-	b.want.Held.Frontend = true
-	b.tellUnread(f, "the network load balancer in front stays as it is", finding.BlocksNothing, of)
+	return b.want.FrontendNLB != nil && (b.front.live != nil || !b.frontStays() && !b.want.Held.Creation)
 }
 
 // opensFront says whether a rule opens a live port of it that stays although it is not wished for.
 func (b *builder) opensFront(r model.IngressRule) bool {
-	return b.front.live != nil && (b.frontStays() || b.want.Front != nil && b.want.Held.FrontendPorts) &&
+	return b.front.live != nil && (b.frontStays() || b.want.FrontendNLB != nil && b.want.Held.FrontendPorts) &&
 		slices.ContainsFunc(b.front.live.Listeners, func(l observed.Listener) bool { return l.Port == r.From && l.Port == r.To })
 }
 
 // planFront makes the network load balancer in front fit, once the ALB has its listeners.
 func (b *builder) planFront(after []StepID) {
-	w := b.want.Front
+	w := b.want.FrontendNLB
 	if w == nil || b.frontStays() {
 		return
 	}
@@ -165,7 +68,7 @@ func (b *builder) planFront(after []StepID) {
 	}
 	if b.front.live != nil && !b.want.Held.FrontendPorts {
 		for _, l := range b.front.live.Listeners {
-			if slices.ContainsFunc(w.Listeners, func(x model.FrontListener) bool { return x.Port == l.Port }) {
+			if slices.ContainsFunc(w.Listeners, func(x model.Listener) bool { return x.Port == l.Port }) {
 				continue
 			}
 			a := Address{Kind: Listener, ID: l.ARN}
@@ -180,7 +83,7 @@ func (b *builder) planFront(after []StepID) {
 }
 
 func (b *builder) planFrontNLB(after []StepID) []StepID {
-	w, live := b.want.Front, b.front.live
+	w, live := b.want.FrontendNLB, b.front.live
 	tags := b.tags(model.FrontendNLBID, w.Tags)
 	why := func(field string) string { return "from " + w.Origins[field].String() }
 	if live == nil {
@@ -224,7 +127,7 @@ func (b *builder) planFrontNLB(after []StepID) []StepID {
 			Why:     "it is that of the application load balancer", After: append(slices.Clone(after), subnets), Blames: b.members(),
 		})
 	}
-	b.planAttributes(frontAddress, live.ARN, w.Attributes, live.Attributes, true, after, b.members(), w.Origins["attributes"])
+	b.planAttributes(frontAddress, live.ARN, w.Attributes, live.Attributes, true, after, b.members(), w.AttributesOf...)
 	return nil
 }
 
@@ -240,26 +143,24 @@ func (b *builder) deletions() []StepID {
 }
 
 // planFrontListener leads a port to a port of the ALB: target group, target, listener.
-func (b *builder) planFrontListener(l model.FrontListener, nlb []StepID) []StepID {
+func (b *builder) planFrontListener(l model.Listener, nlb []StepID) []StepID {
 	to, group, ok := b.leads(l)
 	if !ok {
 		return nil
 	}
 	ready := append(b.planTargetGroup(group, nil, nil), nlb...)
-	if id := b.registerALB(l, to, ready); id != "" {
+	if id := b.registerALB(l, group, to, ready); id != "" {
 		ready = append(ready, id)
 	}
 	a := frontListenerAddress(l.Port)
-	tags := b.tags(naming.FrontendListenerID(l.Port), b.want.Front.Tags)
-	settings := ListenerSettings{Port: l.Port, Protocol: "TCP", Default: []model.Action{
-		model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: l.Group}}}},
-	}}
+	tags := b.tags(naming.FrontendListenerID(l.Port), b.want.FrontendNLB.Tags)
+	settings := ListenerSettings{Port: l.Port, Protocol: l.Protocol(), Default: l.Default}
 	live := b.frontLiveListener(l.Port)
 	if live == nil {
 		return []StepID{b.add(Step{
 			ID: stepID("create", a), Address: a, Verb: Create,
 			Do:  CreateListener{LoadBalancer: frontAddress, Settings: settings, Tags: b.ruleTags(tags)},
-			Why: fmt.Sprintf("it leads to port %d", l.Target), After: append(slices.Clone(ready), b.opened[l.Port]), Blames: l.Members,
+			Why: fmt.Sprintf("it leads to port %d", group.Port), After: append(slices.Clone(ready), b.opened[l.Port]), Blames: l.Members,
 		})}
 	}
 	if b.opt.RuleTags {
@@ -271,19 +172,22 @@ func (b *builder) planFrontListener(l model.FrontListener, nlb []StepID) []StepI
 	return []StepID{b.add(Step{
 		ID: stepID("modify", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: settings},
 		Changes: []Change{{Path: "default", From: actionsText(live.Default), To: actionsText(settings.Default)}},
-		Why:     fmt.Sprintf("it leads to port %d", l.Target), After: ready, Impact: BriefImpact, Blames: l.Members,
+		Why:     fmt.Sprintf("it leads to port %d", group.Port), After: ready, Impact: BriefImpact, Blames: l.Members,
 	})}
 }
 
 // leads finds the listener of the ALB and the target group of a port; false if there is nothing to
 // lead to yet.
-func (b *builder) leads(l model.FrontListener) (to listenerPlan, group model.TargetGroup, ok bool) {
-	at := slices.IndexFunc(b.listeners, func(p listenerPlan) bool { return p.wish.Port == l.Target && (p.make || p.live != nil) })
-	g := slices.IndexFunc(b.want.TargetGroups, func(w model.TargetGroup) bool { return w.ID == l.Group })
-	if at < 0 || g < 0 {
+func (b *builder) leads(l model.Listener) (to listenerPlan, group model.TargetGroup, ok bool) {
+	g := b.desired[l.Target()]
+	if g == nil {
 		return listenerPlan{}, model.TargetGroup{}, false
 	}
-	return b.listeners[at], b.want.TargetGroups[g], true
+	at := slices.IndexFunc(b.listeners, func(p listenerPlan) bool { return p.wish.Port == g.Port && (p.make || p.live != nil) })
+	if at < 0 {
+		return listenerPlan{}, model.TargetGroup{}, false
+	}
+	return b.listeners[at], *g, true
 }
 
 func (b *builder) frontLiveListener(port int32) *observed.Listener {
@@ -299,14 +203,14 @@ func (b *builder) frontLiveListener(port int32) *observed.Listener {
 }
 
 // registerALB makes the ALB the target of a group, in place of what else is in it.
-func (b *builder) registerALB(l model.FrontListener, to listenerPlan, after []StepID) StepID {
-	if arn := b.groupARN[l.Group]; arn != "" {
+func (b *builder) registerALB(l model.Listener, group model.TargetGroup, to listenerPlan, after []StepID) StepID {
+	if arn := b.groupARN[group.ID]; arn != "" {
 		targets, known := b.albTargets(arn)
 		if !known {
 			return ""
 		}
 		for _, t := range targets {
-			if b.live != nil && t.ID == b.live.ARN && t.Port == l.Target {
+			if b.live != nil && t.ID == b.live.ARN && t.Port == group.Port {
 				return ""
 			}
 		}
@@ -318,13 +222,13 @@ func (b *builder) registerALB(l model.FrontListener, to listenerPlan, after []St
 		after = append(after, stepID("create", loadBalancerAddress))
 	}
 	if to.live == nil {
-		after = append(after, stepID("create", listenerAddress(l.Target)))
+		after = append(after, stepID("create", listenerAddress(group.Port)))
 	}
-	a := Address{Kind: ALBTarget, ID: l.Group}
+	a := Address{Kind: ALBTarget, ID: group.ID}
 	return b.add(Step{
 		ID: stepID("register", a), Address: a, Verb: Create,
-		Do:      RegisterALB{Group: GroupAddress(l.Group), LoadBalancer: loadBalancerAddress, Port: l.Target},
-		Changes: []Change{{Path: "target", To: fmt.Sprintf("%s:%d", model.LoadBalancerID, l.Target)}},
+		Do:      RegisterALB{Group: GroupAddress(group.ID), LoadBalancer: loadBalancerAddress, Port: group.Port},
+		Changes: []Change{{Path: "target", To: fmt.Sprintf("%s:%d", model.LoadBalancerID, group.Port)}},
 		Why:     "the network load balancer leads to the application load balancer", After: after, Blames: l.Members,
 	})
 }

@@ -16,12 +16,17 @@ import (
 
 // fronted puts a network load balancer in front of a wish that maps its ports to ports of the ALB.
 func fronted(s model.Stack, scheme model.Scheme, ports map[int32]int32) model.Stack {
-	s.Front = &model.FrontNLB{Name: "lb-nlb", Scheme: scheme, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{}}
+	s.FrontendNLB = &model.LoadBalancer{
+		Type: model.Network, Name: "lb-nlb", Scheme: scheme, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{}, SecurityGroups: model.GroupsShared{},
+	}
 	for _, p := range slices.Sorted(maps.Keys(ports)) {
-		l := model.FrontListener{Port: p, Target: ports[p], Group: naming.FrontendTargetGroupID(p), Members: []finding.Ref{testMember}}
-		s.Front.Listeners = append(s.Front.Listeners, l)
+		id := naming.FrontendTargetGroupID(p)
+		l := model.Listener{Port: p, Base: model.TCP, Members: []finding.Ref{testMember}, Default: []model.Action{
+			model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: id}}}},
+		}}
+		s.FrontendNLB.Listeners = append(s.FrontendNLB.Listeners, l)
 		s.TargetGroups = append(s.TargetGroups, model.TargetGroup{
-			ID: l.Group, Name: fmt.Sprintf("front-%d-%d", p, l.Target), Type: model.ALBTargets, Port: l.Target, Protocol: "TCP", AddressType: model.IPv4,
+			ID: id, Name: fmt.Sprintf("front-%d-%d", p, ports[p]), Type: model.ALBTargets, Port: ports[p], Protocol: "TCP", AddressType: model.IPv4,
 			Members: l.Members,
 		})
 	}
@@ -63,7 +68,7 @@ func randomFront(r *rand.Rand, s model.Stack) model.Stack {
 		return s
 	}
 	ports := map[int32]int32{}
-	for _, l := range s.ALB.Listeners {
+	for _, l := range s.LoadBalancer.Listeners {
 		for _, p := range []int32{80, 443, 8443}[:1+r.IntN(3)] {
 			ports[p] = l.Port
 		}
@@ -77,17 +82,17 @@ func TestTheOneInFrontBecomesWhatIsWishedAndLeavesNothing(t *testing.T) {
 		have := observed.Stack{Facts: frontFacts()}
 		for range 4 {
 			want := randomWish(r)
-			want.ALB.Scheme = []model.Scheme{model.Internal, model.InternetFacing}[r.IntN(2)]
+			want.LoadBalancer.Scheme = []model.Scheme{model.Internal, model.InternetFacing}[r.IntN(2)]
 			want = randomFront(r, want)
 			have = converge(t, want, have)
-			if lb := have.Live(model.LoadBalancerID); lb == nil || lb.Scheme != want.ALB.Scheme {
+			if lb := have.Live(model.LoadBalancerID); lb == nil || lb.Scheme != want.LoadBalancer.Scheme {
 				continue // all rules are held, so there is nothing to serve
 			}
 			wished := map[int32]int32(nil)
-			if want.Front != nil {
+			if want.FrontendNLB != nil {
 				wished = map[int32]int32{}
-				for _, l := range want.Front.Listeners {
-					wished[l.Port] = l.Target
+				for _, l := range want.FrontendNLB.Listeners {
+					wished[l.Port] = want.TargetGroup(l.Target()).Port
 				}
 			}
 			if got := leads(have); !maps.Equal(got, wished) {
@@ -108,19 +113,23 @@ func TestTheOneInFrontBecomesWhatIsWishedAndLeavesNothing(t *testing.T) {
 func TestWhatCannotBeReadOfTheOneInFrontHoldsItAlone(t *testing.T) {
 	first := claimed(wishOf(ruleTo("/*", "g1")))
 	have := converge(t, fronted(first, model.InternetFacing, map[int32]int32{80: 80}), observed.Stack{Facts: frontFacts()})
-	for name, edit := range map[string]func(s *model.Stack, f *model.FrontNLB){
-		"held":            func(s *model.Stack, _ *model.FrontNLB) { s.Held.Frontend = true },
-		"missing subnets": func(_ *model.Stack, f *model.FrontNLB) { f.Subnets = model.SubnetsNamed{Refs: []string{"subnet-x"}} },
-		"missing group":   func(_ *model.Stack, f *model.FrontNLB) { f.Groups = &model.GroupsGiven{Refs: []string{"sg-x"}} },
-		"too few addresses": func(_ *model.Stack, f *model.FrontNLB) {
+	for name, edit := range map[string]func(s *model.Stack, f *model.LoadBalancer){
+		"held": func(s *model.Stack, _ *model.LoadBalancer) { s.Held.Frontend = true },
+		"missing subnets": func(_ *model.Stack, f *model.LoadBalancer) {
+			f.Subnets = model.SubnetsNamed{Refs: []string{"subnet-x"}}
+		},
+		"missing group": func(_ *model.Stack, f *model.LoadBalancer) {
+			f.SecurityGroups = model.GroupsGiven{Refs: []string{"sg-x"}}
+		},
+		"too few addresses": func(_ *model.Stack, f *model.LoadBalancer) {
 			f.Addresses = []string{"eipalloc-1"}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := fronted(claimed(wishOf(ruleTo("/*", "g1"), ruleTo("/b", "g2"))), model.Internal, nil)
-			edit(&want, want.Front)
+			edit(&want, want.FrontendNLB)
 			if want.Held.Frontend {
-				want.Front.Scheme = model.InternetFacing
+				want.FrontendNLB.Scheme = model.InternetFacing
 			}
 			p := settled(t, want, &have, func(string) string { return "healthy" })
 			for _, s := range p.Steps {

@@ -20,15 +20,15 @@ func told(found finding.List) string {
 
 // named is the wish of somebody who names the scheme.
 func named(s model.Stack) model.Stack {
-	alb := *s.ALB
+	alb := *s.LoadBalancer
 	alb.Origins = map[string]finding.Origin{"scheme": {Object: testMember, Field: "scheme"}}
-	s.ALB = &alb
+	s.LoadBalancer = &alb
 	return s
 }
 
 func TestASchemeThatNobodyNamesStays(t *testing.T) {
 	wish := claimed(wishOf(ruleTo("/*", "g1")))
-	wish.ALB.Scheme = model.InternetFacing
+	wish.LoadBalancer.Scheme = model.InternetFacing
 	have := converge(t, wish, observed.Stack{Facts: publicFacts()})
 	wish = claimed(wishOf(ruleTo("/*", "g1")))
 	p, found := Make(wish, have, testOptions)
@@ -81,9 +81,9 @@ func TestRulesOfOthersAreNamedWhenTheyGo(t *testing.T) {
 
 func TestSettingsThatAWSDoesNotChangeAreTold(t *testing.T) {
 	wish := claimed(wishOf(ruleTo("/*", "g1")))
-	wish.ALB.CoIPPool = "pool-1"
+	wish.LoadBalancer.CoIPPool = "pool-1"
 	have := converge(t, wish, observed.Stack{Facts: testFacts()})
-	wish.ALB.CoIPPool = "pool-2"
+	wish.LoadBalancer.CoIPPool = "pool-2"
 	p, found := Make(wish, have, testOptions)
 	if !p.Empty() || told(found) != "SettingFixed" {
 		t.Errorf("findings %q, steps\n%s", told(found), p.Text())

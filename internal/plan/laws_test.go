@@ -29,7 +29,7 @@ var groupChoice = []string{"g1", "g2", "g3", "g4"}
 // that rules often cover each other.
 func randomWish(r *rand.Rand) model.Stack {
 	s := model.Stack{ID: testStack, Members: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true}}}
-	alb := &model.ALB{
+	alb := &model.LoadBalancer{
 		Name: "lb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
 		SecurityGroups: model.GroupsManaged{Group: model.SecurityGroup{Name: "sg"}, Backend: true},
 	}
@@ -85,13 +85,13 @@ func randomWish(r *rand.Rand) model.Stack {
 			})
 		}
 	}
-	s.ALB = alb
+	s.LoadBalancer = alb
 	return s
 }
 
 func testFacts() observed.Facts {
 	f := observed.Facts{VPC: "vpc-1", Health: map[string]observed.Health{}}
-	key := model.Stack{ALB: &model.ALB{Scheme: model.Internal, Subnets: model.SubnetsDiscovered{}}}.Questions()
+	key := model.Stack{LoadBalancer: &model.LoadBalancer{Scheme: model.Internal, Subnets: model.SubnetsDiscovered{}}}.Questions()
 	f.Subnets = map[string]observed.SubnetAnswer{}
 	for _, q := range key {
 		if _, ok := q.(model.AskSubnets); ok {

@@ -13,7 +13,7 @@ import (
 
 // resolveListeners settles certificates, external target groups and held rules.
 func (b *builder) resolveListeners() {
-	for _, w := range b.want.ALB.Listeners {
+	for _, w := range b.want.LoadBalancer.Listeners {
 		l := listenerPlan{wish: w, make: true, live: b.liveListener(w.Port)}
 		var blocked []finding.Ref
 		if w.TLS != nil {
@@ -124,7 +124,7 @@ func (b *builder) resolveRules(l *listenerPlan, blocked []finding.Ref) {
 }
 
 func (b *builder) wishes(port int32) bool {
-	return b.want.ALB != nil && slices.ContainsFunc(b.want.ALB.Listeners, func(l model.Listener) bool { return l.Port == port })
+	return b.want.LoadBalancer != nil && slices.ContainsFunc(b.want.LoadBalancer.Listeners, func(l model.Listener) bool { return l.Port == port })
 }
 
 // unresolved reports whether an action names a target group that does not exist, or that another

@@ -15,7 +15,7 @@ func TestGroupsGivenByNameReachTheStepsAsARNs(t *testing.T) {
 	rule.Actions = named
 	want := wishOf(rule)
 	want.TargetGroups = nil
-	want.ALB.Listeners[0].Default, want.ALB.Listeners[0].DefaultOf = named, rule.Origin
+	want.LoadBalancer.Listeners[0].Default, want.LoadBalancer.Listeners[0].DefaultOf = named, rule.Origin
 	have := observed.Stack{Facts: testFacts()}
 	have.Facts.TargetGroups = map[string]string{"external": "arn:external"}
 
@@ -50,14 +50,14 @@ func TestGroupsGivenByNameReachTheStepsAsARNs(t *testing.T) {
 
 func TestClientCertificatesThatNobodyAsksForAnyMore(t *testing.T) {
 	first := claimed(wishOf(ruleTo("/a", "g1")))
-	l := &first.ALB.Listeners[0]
+	l := &first.LoadBalancer.Listeners[0]
 	l.Port, l.TLS = 443, &model.TLS{Policy: "p", MutualAuth: &model.MutualAuth{Mode: "passthrough"}, Certificates: []model.CertChoice{
 		model.CertARNs{Member: testMember, ARNs: []string{"iam-certificate"}},
 	}}
 	have := converge(t, first, observed.Stack{Facts: testFacts()})
 	second := claimed(wishOf(ruleTo("/a", "g1")))
-	second.ALB.Listeners[0].Port = 443
-	second.ALB.Listeners[0].TLS = &model.TLS{Policy: "p", Certificates: l.TLS.Certificates}
+	second.LoadBalancer.Listeners[0].Port = 443
+	second.LoadBalancer.Listeners[0].TLS = &model.TLS{Policy: "p", Certificates: l.TLS.Certificates}
 	t.Run("stay on", func(t *testing.T) {
 		if p, _ := Make(second, have, testOptions); !p.Empty() {
 			t.Errorf("want no steps, got\n%s", p.Text())

@@ -11,10 +11,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
+// loadBalancerPlan is a desired load balancer with its choices resolved.
+type loadBalancerPlan struct {
+	id   string // in the stack
+	wish *model.LoadBalancer
+	// live is the one that is kept; nil if one has to be made.
+	live    *observed.LoadBalancer
+	subnets []string
+	// addresses are those asked for, or the live ones where these do not fit.
+	addresses []string
+	groups    []GroupID
+	listeners []listenerPlan
+}
+
+// isFrontend reports whether it is the NLB in front of the load balancer of the stack.
+func (lb *loadBalancerPlan) isFrontend() bool { return lb.id == model.FrontendNLBID }
+
 // planLoadBalancer makes the load balancer, or changes the live one where it differs. It returns
 // the steps that listeners and target groups have to wait for.
 func (b *builder) planLoadBalancer(after []StepID) []StepID {
-	want := b.want.ALB
+	want := b.want.LoadBalancer
 	tags := b.tags(model.LoadBalancerID, want.Tags)
 	if b.live == nil {
 		return b.createLoadBalancer(tags, after)
@@ -73,7 +89,7 @@ func (b *builder) fixed(field string, origins map[string]finding.Origin, what, i
 }
 
 func (b *builder) createLoadBalancer(tags Tags, after []StepID) []StepID {
-	want := b.want.ALB
+	want := b.want.LoadBalancer
 	// A target group can serve one load balancer only, and an explicit name can be had once: the
 	// old one goes first.
 	gone := b.deleteLoadBalancers("the load balancer has to be replaced, because its scheme or type cannot be changed", after)
@@ -96,7 +112,7 @@ func (b *builder) createLoadBalancer(tags Tags, after []StepID) []StepID {
 // a default that does.
 func (b *builder) askedBy(field string) []finding.Ref {
 	for _, m := range b.want.Members {
-		if m.Ref == b.want.ALB.Origins[field].Object {
+		if m.Ref == b.want.LoadBalancer.Origins[field].Object {
 			return []finding.Ref{m.Ref}
 		}
 	}
@@ -115,14 +131,14 @@ func (b *builder) setPool(pool, from string, after []StepID) StepID {
 // planCapacity compares the capacity reservation, which is asked for only if one is wished. It is
 // made when the load balancer is active; the rest of the plan does not wait for that.
 func (b *builder) planCapacity(live *observed.LoadBalancer, after []StepID) {
-	want := b.want.ALB.Capacity
+	want := b.want.LoadBalancer.Capacity
 	if want == nil {
 		return
 	}
 	if live != nil && live.Capacity == nil {
 		q := model.AskCapacity{ARN: live.ARN}
 		if f := b.unread(q); f != nil {
-			b.tellUnread(*f, "the load balancer keeps its capacity", finding.BlocksNothing, b.want.ALB.Origins["capacity"])
+			b.tellUnread(*f, "the load balancer keeps its capacity", finding.BlocksNothing, b.want.LoadBalancer.Origins["capacity"])
 			return
 		}
 		b.ask(q)
@@ -185,7 +201,7 @@ func (b *builder) deleteLoadBalancers(why string, after []StepID) []StepID {
 				continue
 			}
 			why := "nobody wants a network load balancer in front any more"
-			if b.want.Front != nil {
+			if b.want.FrontendNLB != nil {
 				why = "the network load balancer has to be replaced, because its scheme cannot be changed"
 			}
 			out = append(out, b.deleteLoadBalancer(lb, why, after))
@@ -212,7 +228,7 @@ func (b *builder) deleteLoadBalancer(lb observed.LoadBalancer, why string, after
 
 // origin explains a setting by where it was written.
 func (b *builder) origin(field string) string {
-	return "from " + b.want.ALB.Origins[field].String()
+	return "from " + b.want.LoadBalancer.Origins[field].String()
 }
 
 func groupsText(gs []GroupID) string {

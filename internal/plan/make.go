@@ -59,8 +59,9 @@ type builder struct {
 	found finding.List
 	known Known
 
-	// live is the load balancer that the wish keeps; nil if one has to be made.
-	live *observed.LoadBalancer
+	// loadBalancerPlan is the load balancer of the stack, front that in front of it.
+	loadBalancerPlan
+	front front
 	// surplus are load balancers that the wish does not keep.
 	surplus []observed.LoadBalancer
 	// groupARN maps logical ids of target groups to the live groups that stay.
@@ -70,13 +71,9 @@ type builder struct {
 	// kept are ARNs of target groups that held rules use, and so must not be deleted.
 	kept map[string]bool
 
-	subnets    []string
-	groups     []GroupID
-	webACL     *string         // resolved; nil: left as it is
-	aclFault   *observed.Fault // why the wished web ACL is not known
-	guardsMade bool            // its web ACLs are planned
-	listeners  []listenerPlan
-	front      front
+	webACL     *string             // resolved; nil: left as it is
+	aclFault   *observed.Fault     // why the wished web ACL is not known
+	guardsMade bool                // its web ACLs are planned
 	own        map[string]string   // ARNs of managed certificates that serve, by id
 	ownKept    map[string]bool     // ARNs of those that must not be deleted
 	records    map[string]bool     // names of DNS records that the plan makes or removes
@@ -100,6 +97,8 @@ func newBuilder(want model.Stack, have observed.Stack, opt Options) *builder {
 		ruleOwners: map[string][]finding.Ref{},
 		waiting:    map[string]bool{},
 	}
+	b.loadBalancerPlan = loadBalancerPlan{id: model.LoadBalancerID, wish: b.want.LoadBalancer}
+	b.front.loadBalancerPlan = loadBalancerPlan{id: model.FrontendNLBID, wish: b.want.FrontendNLB}
 	b.have.Bindings = ownBindings(want, have)
 	b.plan.Stack = want.ID
 	b.makeLookups()
@@ -150,7 +149,7 @@ func (b *builder) members() []finding.Ref {
 func (b *builder) matchLive() {
 	for i := range b.have.LoadBalancers {
 		lb := &b.have.LoadBalancers[i]
-		fits := !b.want.Empty() && lb.ResourceID == model.LoadBalancerID && lb.Type == "application" && lb.Scheme == b.want.ALB.Scheme
+		fits := !b.want.Empty() && lb.ResourceID == model.LoadBalancerID && lb.Type == "application" && lb.Scheme == b.want.LoadBalancer.Scheme
 		if b.want.Held.Everything || b.want.Empty() && len(b.want.Held.Members) > 0 {
 			fits = lb.ResourceID == model.LoadBalancerID
 		}
@@ -319,11 +318,12 @@ func (b *builder) build() {
 
 // resolve makes the choices that the wish leaves open, and completes what is held.
 func (b *builder) resolve() {
-	b.resolveSubnets()
-	b.resolveGroups()
+	b.resolveLoadBalancer(&b.loadBalancerPlan)
 	b.resolveListeners()
 	b.resolveAddOns()
-	b.resolveFront()
+	if b.front.wish != nil && !b.want.Held.Frontend {
+		b.resolveLoadBalancer(&b.front.loadBalancerPlan)
+	}
 	if b.live == nil && !b.serves() {
 		b.want.Held.Creation = true
 	}

@@ -16,7 +16,7 @@ func wishOf(rules ...model.Rule) model.Stack {
 	s := model.Stack{
 		ID: testStack, Members: []model.Member{{Ref: testMember, Finalizer: "f"}},
 		BackendGroup: model.BackendGroupUse{Needed: true},
-		ALB: &model.ALB{
+		LoadBalancer: &model.LoadBalancer{
 			Name: "lb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
 			SecurityGroups: model.GroupsManaged{Backend: true, Group: model.SecurityGroup{
 				Name: "sg", Ingress: []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "0.0.0.0/0"}},
@@ -125,7 +125,7 @@ func TestProtectionOfADeletedMemberKeepsTheLoadBalancer(t *testing.T) {
 func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 	other := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "tenth"}
 	wish := wishOf(ruleTo("/a", "g1"))
-	l := &wish.ALB.Listeners[0]
+	l := &wish.LoadBalancer.Listeners[0]
 	l.Port = 443
 	l.TLS = &model.TLS{Policy: "p", Certificates: []model.CertChoice{
 		model.CertARNs{Member: testMember, ARNs: []string{"arn:aws:acm:us-west-2:1:certificate/good"}},

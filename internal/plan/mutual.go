@@ -46,7 +46,7 @@ func (b *builder) resolveMutualAuth(l *listenerPlan) (blocked []finding.Ref) {
 	default:
 		l.mutual, blocked = l.live.MutualAuth, wish.Members
 	}
-	q := model.TrustStoreQuestion(b.want.ALB.Listeners)
+	q := model.TrustStoreQuestion(b.want.LoadBalancer.Listeners)
 	f := b.unread(q)
 	switch {
 	case f != nil:

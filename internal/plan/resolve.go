@@ -11,59 +11,117 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// resolveSubnets chooses the subnets. A choice that fails keeps the live ones; without a live
-// load balancer nothing can be made.
-func (b *builder) resolveSubnets() {
-	alb := b.want.ALB
-	if _, discovered := alb.Subnets.(model.SubnetsDiscovered); discovered && b.live != nil {
-		b.subnets = b.live.Subnets
-		return
-	}
-	key := ""
-	for _, q := range b.want.Questions() {
-		if s, ok := q.(model.AskSubnets); ok && !s.NLB {
-			key = s.Key()
-		}
-	}
-	var of finding.Origin
-	if len(b.want.Members) > 0 {
-		of.Object = b.want.Members[0].Ref
-	}
-	switch c := alb.Subnets.(type) {
-	case model.SubnetsNamed:
-		of = c.Of
-	case model.SubnetsTagged:
-		of = c.Of
-	}
-	if f := b.unread(model.SubnetQuestion(alb.Subnets, alb.Scheme, false)); f != nil {
-		if b.live != nil {
-			b.subnets = b.live.Subnets
-			b.tellUnread(*f, "the load balancer keeps its subnets", finding.BlocksNothing, of)
-			return
-		}
-		b.want.Held.Creation = true
-		b.tellUnread(*f, "no load balancer is made", finding.BlocksStack, of)
-		return
-	}
+// resolveLoadBalancer chooses subnets, addresses and security groups. A choice that fails keeps what is
+// live of it; without a live load balancer none is made.
+func (b *builder) resolveLoadBalancer(lb *loadBalancerPlan) {
+	b.resolveSubnets(lb)
+	b.resolveAddresses(lb)
+	b.resolveGroups(lb)
+}
+
+func (b *builder) resolveSubnets(lb *loadBalancerPlan) {
+	w := lb.wish
 	var live []string
-	if b.live != nil {
-		live = b.live.Subnets
+	if lb.live != nil {
+		live = lb.live.Subnets
+	}
+	if _, discovered := w.Subnets.(model.SubnetsDiscovered); discovered && lb.live != nil {
+		lb.subnets = live
+		return
+	}
+	of := b.subnetsOf(w)
+	q := w.SubnetQuestion()
+	if f := b.unread(q); f != nil {
+		lb.subnets = live
+		b.unreadPart(lb, *f, "subnets", of)
+		return
 	}
 	chosen, fault := network.ChooseSubnets(network.SubnetRequest{
-		Choice: alb.Subnets, Scheme: alb.Scheme, AddressType: alb.AddressType, ALB: true,
+		Choice: w.Subnets, Scheme: w.Scheme, AddressType: w.AddressType, ALB: w.Type == model.Application,
 		Cluster: b.opt.Cluster, ClusterTagCheck: b.opt.SubnetClusterCheck, SingleSubnet: b.opt.SingleSubnet,
 		Live: live, Blame: b.blameable(of.Object),
-	}, b.have.Facts.Subnets[key])
-	if fault == nil {
-		b.subnets = chosen.IDs
+	}, b.have.Facts.Subnets[q.Key()])
+	lb.subnets = chosen.IDs
+	if fault != nil {
+		lb.subnets = live
+		b.unfit(lb, *fault, "subnets")
+	}
+}
+
+// subnetsOf is where the choice of subnets comes from: an object that names them, or else the one that
+// asks for the load balancer.
+func (b *builder) subnetsOf(w *model.LoadBalancer) finding.Origin {
+	switch c := w.Subnets.(type) {
+	case model.SubnetsNamed:
+		return c.Of
+	case model.SubnetsTagged:
+		return c.Of
+	}
+	if !w.Of.Object.IsZero() || len(b.want.Members) == 0 {
+		return w.Of
+	}
+	return finding.Origin{Object: b.want.Members[0].Ref}
+}
+
+// resolveAddresses takes the elastic addresses if there is one for each subnet.
+func (b *builder) resolveAddresses(lb *loadBalancerPlan) {
+	w := lb.wish
+	lb.addresses = w.Addresses
+	if len(w.Addresses) == 0 || len(lb.subnets) == 0 || len(w.Addresses) == len(lb.subnets) {
 		return
 	}
-	b.found.Add(*fault)
-	if b.live != nil {
-		b.subnets = b.live.Subnets
+	lb.addresses = nil
+	if lb.live != nil {
+		lb.addresses = lb.live.Addresses
+	}
+	of := w.Origins["addresses"]
+	b.unfit(lb, finding.Finding{
+		Object: b.blameable(of.Object), Field: of.Field, Reason: finding.SubnetsUnsuitable, Blocks: finding.BlocksStack,
+		Message: fmt.Sprintf("%s for %s", describe(len(w.Addresses), "elastic address"), describe(len(lb.subnets), "subnet")), Fix: "give one address for each subnet",
+	}, "addresses")
+}
+
+// unfit reports that a part of a load balancer cannot be as desired. It stays as it is live, and without
+// a live load balancer none is made.
+func (b *builder) unfit(lb *loadBalancerPlan, f finding.Finding, part string) {
+	if lb.isFrontend() {
+		f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
+		if lb.live == nil {
+			f.Message += ", so the network load balancer in front is not made"
+		} else {
+			f.Message += ", so the network load balancer in front keeps its " + part
+		}
+	}
+	b.found.Add(f)
+	if lb.live == nil {
+		b.holdCreation(lb)
+	}
+}
+
+// unreadPart does so for want of an answer from AWS.
+func (b *builder) unreadPart(lb *loadBalancerPlan, f observed.Fault, part string, of finding.Origin) {
+	what, reach, made := "the load balancer", finding.BlocksStack, "no load balancer is made"
+	if lb.isFrontend() {
+		what, reach, made = "the network load balancer in front", finding.BlocksNothing, "the network load balancer in front is not made"
+		if of.Object.IsZero() {
+			of = lb.wish.Of
+		}
+	}
+	if lb.live == nil {
+		b.holdCreation(lb)
+		b.tellUnread(f, made, reach, of)
 		return
 	}
-	b.want.Held.Creation = true
+	b.tellUnread(f, what+" keeps its "+part, finding.BlocksNothing, of)
+}
+
+// holdCreation has a load balancer not made that is not there.
+func (b *builder) holdCreation(lb *loadBalancerPlan) {
+	if lb.isFrontend() {
+		b.want.Held.Frontend = true
+	} else {
+		b.want.Held.Creation = true
+	}
 }
 
 // blameable returns the object if it is a member, and otherwise the first member, since class
@@ -80,15 +138,19 @@ func (b *builder) blameable(r finding.Ref) finding.Ref {
 	return r
 }
 
-// resolveGroups finds the security groups that the load balancer gets.
-func (b *builder) resolveGroups() {
+// resolveGroups finds the security groups that the load balancer gets. A new one is not made while they
+// are not known, as it would be open to others than it is meant for.
+func (b *builder) resolveGroups(lb *loadBalancerPlan) {
 	backend := false
-	switch c := b.want.ALB.SecurityGroups.(type) {
+	switch c := lb.wish.SecurityGroups.(type) {
+	case model.GroupsShared:
+		lb.groups = b.groups
 	case model.GroupsManaged:
-		if b.keepUnreadGroups(b.unread(model.AskSecurityGroups{}), finding.Origin{}) {
+		if f := b.unread(model.AskSecurityGroups{}); f != nil {
+			b.keepUnreadGroups(lb, *f, finding.Origin{})
 			return
 		}
-		b.groups = append(b.groups, GroupID{Address: managedGroupAddress})
+		lb.groups = append(lb.groups, GroupID{Address: managedGroupAddress})
 		backend = c.Backend
 	case model.GroupsGiven:
 		backend = c.Backend
@@ -97,7 +159,8 @@ func (b *builder) resolveGroups() {
 		if f == nil && backend && b.want.BackendGroup.Given == "" {
 			f = b.unread(model.AskSecurityGroups{})
 		}
-		if b.keepUnreadGroups(f, c.Of) {
+		if f != nil {
+			b.keepUnreadGroups(lb, *f, c.Of)
 			return
 		}
 		answer, ok := b.have.Facts.Groups[ask.Key()]
@@ -106,16 +169,12 @@ func (b *builder) resolveGroups() {
 			if !ok {
 				missing = c.Refs
 			}
-			b.found.Add(finding.Finding{
+			b.unfit(lb, finding.Finding{
 				Object: b.blameable(c.Of.Object), Field: c.Of.Field, Reason: finding.SecurityGroupNotFound,
 				Message: fmt.Sprintf("no security group in the VPC has the id or Name tag %s", strings.Join(missing, ", ")),
 				Fix:     "correct the id or name, or create the group", Blocks: finding.BlocksStack,
-			})
-			if b.live == nil {
-				b.want.Held.Creation = true
-				return
-			}
-			b.keepGroups()
+			}, "security groups")
+			b.keepGroups(lb)
 			return
 		}
 		ids := slices.Clone(answer.ByID)
@@ -123,36 +182,33 @@ func (b *builder) resolveGroups() {
 			ids = append(ids, answer.ByName[ref]...)
 		}
 		for _, id := range ids {
-			b.groups = append(b.groups, GroupID{ID: id})
+			lb.groups = append(lb.groups, GroupID{ID: id})
 		}
 	}
 	if backend {
-		b.groups = append(b.groups, GroupID{ID: b.want.BackendGroup.Given, Address: backendGroupAddress})
+		lb.groups = append(lb.groups, GroupID{ID: b.want.BackendGroup.Given, Address: backendGroupAddress})
 	}
 }
 
-// keepUnreadGroups keeps the security groups of the load balancer if there is a fault in place of
-// those that it is to have, and reports it. A new load balancer is not made, as it would be open to
-// others than it is meant for.
-func (b *builder) keepUnreadGroups(f *observed.Fault, of finding.Origin) bool {
-	switch {
-	case f == nil:
-		return false
-	case b.live == nil:
-		b.want.Held.Creation = true
-		b.tellUnread(*f, "no load balancer is made", finding.BlocksStack, of)
-	default:
-		b.keepGroups()
-		b.tellUnread(*f, "the load balancer keeps its security groups and their rules", finding.BlocksNothing, of)
+func (b *builder) keepUnreadGroups(lb *loadBalancerPlan, f observed.Fault, of finding.Origin) {
+	part := "security groups and their rules"
+	if lb.isFrontend() {
+		part = "security groups"
 	}
-	return true
+	b.unreadPart(lb, f, part, of)
+	b.keepGroups(lb)
 }
 
-// keepGroups keeps the security groups of the live load balancer.
-func (b *builder) keepGroups() {
-	b.want.Held.SecurityGroups = true
-	for _, id := range b.live.SecurityGroups {
-		b.groups = append(b.groups, GroupID{ID: id})
+// keepGroups keeps the security groups of a live load balancer.
+func (b *builder) keepGroups(lb *loadBalancerPlan) {
+	if lb.live == nil {
+		return
+	}
+	if !lb.isFrontend() {
+		b.want.Held.SecurityGroups = true
+	}
+	for _, id := range lb.live.SecurityGroups {
+		lb.groups = append(lb.groups, GroupID{ID: id})
 	}
 }
 

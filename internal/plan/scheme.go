@@ -10,18 +10,18 @@ import (
 
 // withLiveSchemes returns the stack with the schemes of live load balancers where no member names one.
 func withLiveSchemes(want model.Stack, have observed.Stack) model.Stack {
-	if want.ALB == nil {
+	if want.LoadBalancer == nil {
 		return want
 	}
-	if want.Front != nil && want.Front.SchemeOpen() {
-		front := *want.Front
+	if want.FrontendNLB != nil && want.FrontendNLB.SchemeOpen() {
+		front := *want.FrontendNLB
 		front.Scheme = schemeOf(have, model.FrontendNLBID, front.Scheme)
-		want.Front = &front
+		want.FrontendNLB = &front
 	}
-	if want.ALB.SchemeOpen() {
-		alb := *want.ALB
+	if want.LoadBalancer.SchemeOpen() {
+		alb := *want.LoadBalancer
 		alb.Scheme = schemeOf(have, model.LoadBalancerID, alb.Scheme)
-		want.ALB = &alb
+		want.LoadBalancer = &alb
 	}
 	return want
 }
@@ -54,10 +54,10 @@ func (b *builder) tellScheme(wished model.Stack) {
 			Fix:     "set the annotation " + annotation,
 		})
 	}
-	if wished.ALB != nil && wished.ALB.SchemeOpen() {
-		tell("load balancer", b.want.ALB.Scheme, wished.ALB.Scheme, "alb.ingress.kubernetes.io/scheme")
+	if wished.LoadBalancer != nil && wished.LoadBalancer.SchemeOpen() {
+		tell("load balancer", b.want.LoadBalancer.Scheme, wished.LoadBalancer.Scheme, "alb.ingress.kubernetes.io/scheme")
 	}
-	if wished.Front != nil && wished.Front.SchemeOpen() && !wished.Held.Frontend {
-		tell("network load balancer in front", b.want.Front.Scheme, wished.Front.Scheme, "alb.ingress.kubernetes.io/frontend-nlb-scheme")
+	if wished.FrontendNLB != nil && wished.FrontendNLB.SchemeOpen() && !wished.Held.Frontend {
+		tell("network load balancer in front", b.want.FrontendNLB.Scheme, wished.FrontendNLB.Scheme, "alb.ingress.kubernetes.io/frontend-nlb-scheme")
 	}
 }

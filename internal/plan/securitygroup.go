@@ -37,7 +37,7 @@ func (b *builder) managedGroup() *observed.SecurityGroup {
 // a port is a step of those who listen there: where AWS has no room for the clients of one member, the
 // ports of others are opened and shut all the same. New listeners wait for it, see opened.
 func (b *builder) planManagedGroup(after []StepID) []StepID {
-	choice, ok := b.want.ALB.SecurityGroups.(model.GroupsManaged)
+	choice, ok := b.want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 	if !ok || b.unread(model.AskSecurityGroups{}) != nil {
 		return nil
 	}
@@ -119,13 +119,13 @@ func (b *builder) openPorts(authorize, revoke []model.IngressRule, total int, af
 // listensOn are the members on a port of the load balancer, or of the one in front of it.
 func (b *builder) listensOn(port int32) []finding.Ref {
 	var out []finding.Ref
-	for _, l := range b.want.ALB.Listeners {
+	for _, l := range b.want.LoadBalancer.Listeners {
 		if l.Port == port {
 			out = append(out, l.Members...)
 		}
 	}
-	if b.want.Front != nil {
-		for _, l := range b.want.Front.Listeners {
+	if b.want.FrontendNLB != nil {
+		for _, l := range b.want.FrontendNLB.Listeners {
 			if l.Port == port {
 				out = append(out, l.Members...)
 			}

@@ -33,7 +33,7 @@ func TestTheSharedGroupGetsDefaultTagsAndLosesNone(t *testing.T) {
 func TestGroupsThatDoNotExistKeepTheLiveOnes(t *testing.T) {
 	have := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
 	wish := claimed(wishOf(ruleTo("/*", "g1"), ruleTo("/b", "g2")))
-	wish.ALB.SecurityGroups = model.GroupsGiven{Refs: []string{"no-such"}}
+	wish.LoadBalancer.SecurityGroups = model.GroupsGiven{Refs: []string{"no-such"}}
 	have.Facts.Health = map[string]observed.Health{}
 	p := settled(t, wish, &have, func(string) string { return "healthy" })
 	for _, s := range p.Steps {

@@ -98,13 +98,13 @@ func TestHeldRulesBesideOthersOfTheSamePlace(t *testing.T) {
 // While a new rule still sends its requests where the default action did, it does not rewrite them.
 func TestTransformsComeWithTheTargetsThatTheyAreFor(t *testing.T) {
 	old := wishOf(ruleTo("/a", "g1"))
-	old.ALB.Listeners[0].Default, old.ALB.Listeners[0].Rules = old.ALB.Listeners[0].Rules[0].Actions, nil
+	old.LoadBalancer.Listeners[0].Default, old.LoadBalancer.Listeners[0].Rules = old.LoadBalancer.Listeners[0].Rules[0].Actions, nil
 	have := converge(t, claimed(old), observed.Stack{Facts: testFacts()})
 	rule := ruleTo("/a", "g2")
 	rule.Transforms = []model.Transform{{Kind: model.URLRewrite, Rewrites: []model.Rewrite{{Regex: "^/a", Replace: "/"}}}}
 	want := wishOf(rule)
 	want.TargetGroups = append(want.TargetGroups, old.TargetGroups...)
-	want.ALB.Listeners[0].Default = old.ALB.Listeners[0].Default
+	want.LoadBalancer.Listeners[0].Default = old.LoadBalancer.Listeners[0].Default
 	have.Facts.Health = map[string]observed.Health{}
 	p := settled(t, claimed(want), &have, func(arn string) string {
 		if arn == "target-group/g1" {

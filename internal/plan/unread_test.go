@@ -62,7 +62,7 @@ func TestTargetsOfTheFrontendNLBThatCannotBeReadStay(t *testing.T) {
 	denied := unanswered(have, "elasticloadbalancing:DescribeTargetHealth", model.AskALBTargets{ARN: arn})
 	t.Run("where its port moves", func(t *testing.T) {
 		moved := fronted(claimed(wishOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{81: 8080})
-		moved.ALB.Listeners[0].Port = 8080
+		moved.LoadBalancer.Listeners[0].Port = 8080
 		p, found := Make(moved, denied, testOptions)
 		heldBack(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "delete listener/"+have.Live(model.LoadBalancerID).Listeners[0].ARN, "deregister", "delete target-group/"+arn)
 	})
@@ -79,9 +79,9 @@ func TestSecurityGroupsThatCannotBeReadStay(t *testing.T) {
 	forbidden := []string{"create security-group", "rules", "security-groups", "delete security-group", "create backend"}
 	t.Run("where clients change", func(t *testing.T) {
 		next := claimed(wishOf(ruleTo("/*", "g1"), ruleTo("/b", "g2")))
-		g := next.ALB.SecurityGroups.(model.GroupsManaged)
+		g := next.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 		g.Group.Ingress = []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}}
-		next.ALB.SecurityGroups = g
+		next.LoadBalancer.SecurityGroups = g
 		p, found := Make(next, denied, testOptions)
 		heldBack(t, p, found, "ec2:DescribeSecurityGroups", forbidden...)
 		if !strings.Contains(stepIDs(p), "create target-group/g2") {

@@ -15,7 +15,7 @@ import (
 func wish(edit func(*model.Stack)) model.Stack {
 	s := model.Stack{
 		ID: model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"},
-		ALB: &model.ALB{
+		LoadBalancer: &model.LoadBalancer{
 			Name: "web", Scheme: model.Internal, Subnets: model.SubnetsNamed{Refs: []string{"subnet-1", "subnet-2"}},
 			Attributes: map[string]string{"a": "1", "b": "2", "c": "3"},
 			Listeners: []model.Listener{{Port: 443, TLS: &model.TLS{}, Rules: []model.Rule{{
@@ -34,19 +34,21 @@ func TestDigestTellsWishesApart(t *testing.T) {
 	seven := int32(7)
 	wishes := map[string]func(*model.Stack){
 		"as it is":           nil,
-		"another attribute":  func(s *model.Stack) { s.ALB.Attributes["c"] = "4" },
-		"attributes swapped": func(s *model.Stack) { s.ALB.Attributes["a"], s.ALB.Attributes["b"] = "2", "1" },
+		"another attribute":  func(s *model.Stack) { s.LoadBalancer.Attributes["c"] = "4" },
+		"attributes swapped": func(s *model.Stack) { s.LoadBalancer.Attributes["a"], s.LoadBalancer.Attributes["b"] = "2", "1" },
 		"another secret": func(s *model.Stack) {
-			s.ALB.Listeners[0].Rules[0].Actions[0] = model.AuthOIDC{ClientSecret: "two"}
+			s.LoadBalancer.Listeners[0].Rules[0].Actions[0] = model.AuthOIDC{ClientSecret: "two"}
 		},
-		"secret as id": func(s *model.Stack) { s.ALB.Listeners[0].Rules[0].Actions[0] = model.AuthOIDC{ClientID: "one"} },
+		"secret as id": func(s *model.Stack) {
+			s.LoadBalancer.Listeners[0].Rules[0].Actions[0] = model.AuthOIDC{ClientID: "one"}
+		},
 		"another kind of condition": func(s *model.Stack) {
-			s.ALB.Listeners[0].Rules[0].Conditions[0] = model.HostHeader{Values: []string{"/"}}
+			s.LoadBalancer.Listeners[0].Rules[0].Conditions[0] = model.HostHeader{Values: []string{"/"}}
 		},
-		"texts joined": func(s *model.Stack) { s.ALB.Subnets = model.SubnetsNamed{Refs: []string{"subnet-1subnet-2"}} },
-		"no TLS":       func(s *model.Stack) { s.ALB.Listeners[0].TLS = nil },
-		"capacity":     func(s *model.Stack) { s.ALB.Capacity = &seven },
-		"empty":        func(s *model.Stack) { s.ALB = nil },
+		"texts joined": func(s *model.Stack) { s.LoadBalancer.Subnets = model.SubnetsNamed{Refs: []string{"subnet-1subnet-2"}} },
+		"no TLS":       func(s *model.Stack) { s.LoadBalancer.Listeners[0].TLS = nil },
+		"capacity":     func(s *model.Stack) { s.LoadBalancer.Capacity = &seven },
+		"empty":        func(s *model.Stack) { s.LoadBalancer = nil },
 	}
 	seen := map[string]string{}
 	for name, edit := range wishes {

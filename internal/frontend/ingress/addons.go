@@ -46,7 +46,7 @@ func didYouMean(near string) string {
 }
 
 // addOns merges what the members say about other services that the load balancer is tied to.
-func (t *translation) addOns(alb *model.ALB) {
+func (t *translation) addOns(alb *model.LoadBalancer) {
 	for _, m := range t.members {
 		for _, f := range settings.Faults(m.set.Shield.Check(), m.set.CreateCertificate.Check()) {
 			t.fault(m, f, finding.BlocksNothing)

@@ -25,7 +25,7 @@ type frontPort struct {
 // front builds the network load balancer in front of the ALB, nil if nobody wants one. What cannot
 // be read of it stays as it is, and the rest follows those who can be read. A new one is made when somebody
 // asks for it in whose settings for it nothing is wrong.
-func (t *translation) front(alb *model.ALB) *model.FrontNLB {
+func (t *translation) front(alb *model.LoadBalancer) *model.LoadBalancer {
 	live := t.liveFront()
 	on := agree(t, t.members, "enable-frontend-nlb", func(m *member) settings.Opt[bool] { return m.set.FrontendNLB }, equal[bool],
 		func() incumbent[bool] { return serving(live != nil, t.liveALB() != nil, equal[bool]) })
@@ -41,9 +41,9 @@ func (t *translation) front(alb *model.ALB) *model.FrontNLB {
 	}
 	scheme := agree(t, t.members, "frontend-nlb-scheme", func(m *member) settings.Opt[model.Scheme] { return m.set.FrontendScheme }, equal[model.Scheme],
 		of(live, func(lb *observed.LoadBalancer) model.Scheme { return lb.Scheme }))
-	out := &model.FrontNLB{
-		Name: naming.FrontendNLB(alb.Name), Scheme: scheme.Or(t.opt.DefaultScheme), AddressType: alb.AddressType,
-		Subnets: model.SubnetsDiscovered{}, Tags: alb.Tags, Of: on.Origin, Origins: map[string]finding.Origin{},
+	out := &model.LoadBalancer{
+		Type: model.Network, Name: naming.FrontendNLB(alb.Name), Scheme: scheme.Or(t.opt.DefaultScheme), AddressType: alb.AddressType,
+		Subnets: model.SubnetsDiscovered{}, SecurityGroups: model.GroupsShared{}, Tags: alb.Tags, Of: on.Origin, Origins: map[string]finding.Origin{},
 	}
 	note := func(field string, o finding.Origin) {
 		if o != (finding.Origin{}) {
@@ -67,7 +67,7 @@ func (t *translation) front(alb *model.ALB) *model.FrontNLB {
 		note("subnets", s.Origin)
 	}
 	if g := t.frontGroups(live); g.Set && len(g.Value) > 0 {
-		out.Groups = &model.GroupsGiven{Refs: g.Value, Of: g.Origin}
+		out.SecurityGroups = model.GroupsGiven{Refs: g.Value, Of: g.Origin}
 		note("securityGroups", g.Origin)
 	}
 	t.frontAddresses(out)
@@ -79,7 +79,9 @@ func (t *translation) front(alb *model.ALB) *model.FrontNLB {
 		})
 	})
 	out.Attributes = attributes.Value
-	note("attributes", attributes.Origin)
+	if attributes.Set {
+		out.AttributesOf = []finding.Origin{attributes.Origin}
+	}
 	if tags := agree(t, t.members, "frontend-nlb-tags", func(m *member) settings.Opt[map[string]string] { return m.set.FrontendTags }, same, func() incumbent[map[string]string] {
 		if live == nil {
 			return incumbent[map[string]string]{}
@@ -123,7 +125,7 @@ func (t *translation) memberOf(o finding.Origin) *member {
 }
 
 // frontFault holds the network load balancer for something that was written wrong.
-func (t *translation) frontFault(out *model.FrontNLB, o finding.Origin, message, fix string) {
+func (t *translation) frontFault(out *model.LoadBalancer, o finding.Origin, message, fix string) {
 	ref := t.refOf(o)
 	t.found.Add(finding.Finding{
 		Object: ref, Field: fieldOn(ref, o), Reason: finding.AnnotationInvalid, Severity: finding.Error,
@@ -132,7 +134,7 @@ func (t *translation) frontFault(out *model.FrontNLB, o finding.Origin, message,
 	t.stack.Held.Frontend = true
 }
 
-func (t *translation) frontAddresses(out *model.FrontNLB) {
+func (t *translation) frontAddresses(out *model.LoadBalancer) {
 	eips := agree(t, t.members, "frontend-nlb-eip-allocations", func(m *member) settings.Opt[[]string] { return some(m.set.FrontendAddresses) }, sameSet, func() incumbent[[]string] {
 		if live := t.liveFront(); live != nil {
 			return serving(live.Addresses, true, sameSet)
@@ -166,7 +168,7 @@ type frontAsk struct {
 
 // frontPorts unites what the members map. Of two targets of one port the live one stays as long as a
 // member asks for it; otherwise the first member's.
-func (t *translation) frontPorts(out *model.FrontNLB) []*frontPort {
+func (t *translation) frontPorts(out *model.LoadBalancer) []*frontPort {
 	byNumber := map[int32][]frontAsk{}
 	var unmatched []string
 	for _, m := range t.members {
@@ -218,7 +220,7 @@ func (t *translation) frontPort(number int32, asks []frontAsk) *frontPort {
 	return p
 }
 
-func (t *translation) frontListener(out *model.FrontNLB, p *frontPort) {
+func (t *translation) frontListener(out *model.LoadBalancer, p *frontPort) {
 	at := &port{number: p.number, members: p.members}
 	text := func(key string, get func(settings.FrontendHealth) settings.Opt[string], live func(model.HealthCheck) string) string {
 		return agreeOn(t, at, key, func(m *member) settings.Opt[string] { return get(m.set.FrontendHealth) }, equal[string], func() incumbent[string] {
@@ -243,13 +245,16 @@ func (t *translation) frontListener(out *model.FrontNLB, p *frontPort) {
 		HealthyThreshold:   num(key+"healthy-threshold-count", func(h settings.FrontendHealth) settings.Opt[int32] { return h.Healthy }, func(c model.HealthCheck) int32 { return c.HealthyThreshold }, 2),
 		UnhealthyThreshold: num(key+"unhealthy-threshold-count", func(h settings.FrontendHealth) settings.Opt[int32] { return h.Unhealthy }, func(c model.HealthCheck) int32 { return c.UnhealthyThreshold }, 2),
 	}
-	l := model.FrontListener{Port: p.number, Target: p.target, Group: naming.FrontendTargetGroupID(p.number)}
+	id := naming.FrontendTargetGroupID(p.number)
+	l := model.Listener{Port: p.number, Base: model.TCP, Default: []model.Action{
+		model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: id}}}},
+	}}
 	for _, m := range p.members {
 		l.Members = append(l.Members, m.ref)
 	}
 	out.Listeners = append(out.Listeners, l)
 	t.stack.TargetGroups = append(t.stack.TargetGroups, model.TargetGroup{
-		ID: l.Group, Type: model.ALBTargets, Port: p.target, Protocol: "TCP", AddressType: model.IPv4,
+		ID: id, Type: model.ALBTargets, Port: p.target, Protocol: "TCP", AddressType: model.IPv4,
 		Name: naming.FrontendTargetGroup{
 			Cluster: t.opt.Cluster, Stack: t.id, Port: p.number, Target: p.target, Protocol: "TCP", HealthPort: check.Port, HealthProtocol: check.Protocol,
 		}.Name(),
@@ -259,17 +264,18 @@ func (t *translation) frontListener(out *model.FrontNLB, p *frontPort) {
 
 // frontSources are the clients of the network load balancer, where it carries the ALB's managed
 // group: those of the ALB port that a port of its own leads to.
-func (t *translation) frontSources(alb *model.ALB, front *model.FrontNLB) {
+func (t *translation) frontSources(alb, front *model.LoadBalancer) {
 	managed, ok := alb.SecurityGroups.(model.GroupsManaged)
-	if !ok || front == nil || t.stack.Held.Frontend || front.Groups != nil {
+	if !ok || front == nil || t.stack.Held.Frontend || front.SecurityGroups != (model.GroupsShared{}) {
 		return
 	}
 	for _, l := range front.Listeners {
+		target := t.stack.TargetGroup(l.Target()).Port
 		if slices.ContainsFunc(t.ports, func(p *port) bool { return p.number == l.Port }) {
 			continue
 		}
 		for _, r := range slices.Clone(managed.Group.Ingress) {
-			if r.From == l.Target {
+			if r.From == target {
 				r.From, r.To = l.Port, l.Port
 				managed.Group.Ingress = append(managed.Group.Ingress, r)
 			}

@@ -55,7 +55,7 @@ func FuzzOneMemberNeverStopsTheOther(f *testing.F) {
 		v := cluster.NewView(src)
 		stack, found := ingress.New(ingress.Options{Cluster: "rig", Class: "alb"}).Translate(v, model.StackID{Kind: model.Ingress, Name: "g"}, nil)
 		served := false
-		for _, l := range stack.ALB.Listeners {
+		for _, l := range stack.LoadBalancer.Listeners {
 			for _, r := range l.Rules {
 				served = served || r.Member.Name == "good" && r.Held == 0
 			}

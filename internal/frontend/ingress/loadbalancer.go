@@ -17,7 +17,7 @@ import (
 )
 
 // loadBalancer merges what the members say about the load balancer as a whole.
-func (t *translation) loadBalancer() *model.ALB {
+func (t *translation) loadBalancer() *model.LoadBalancer {
 	live := t.liveALB()
 	scheme := agree(t, t.members, "scheme", func(m *member) settings.Opt[model.Scheme] { return m.set.Scheme }, equal[model.Scheme],
 		of(live, func(lb *observed.LoadBalancer) model.Scheme { return lb.Scheme }))
@@ -25,7 +25,7 @@ func (t *translation) loadBalancer() *model.ALB {
 		of(live, func(lb *observed.LoadBalancer) model.AddressType { return lb.AddressType }))
 	pool := agree(t, t.members, "customer-owned-ipv4-pool", func(m *member) settings.Opt[string] { return m.set.CoIPPool }, equal[string],
 		of(live, func(lb *observed.LoadBalancer) string { return lb.CoIPPool }))
-	alb := &model.ALB{
+	alb := &model.LoadBalancer{
 		Scheme:      scheme.Or(t.opt.DefaultScheme),
 		AddressType: address.Or(model.IPv4),
 		CoIPPool:    pool.Value,
@@ -91,7 +91,7 @@ func (t *translation) ipamPool() (string, finding.Origin) {
 	return won.Value, won.Origin
 }
 
-func (t *translation) origin(alb *model.ALB, field string, o finding.Origin) {
+func (t *translation) origin(alb *model.LoadBalancer, field string, o finding.Origin) {
 	if o != (finding.Origin{}) {
 		alb.Origins[field] = o
 	}
@@ -210,7 +210,7 @@ func (t *translation) givenGroups() settings.Opt[[]string] {
 }
 
 // securityGroups decides who guards the load balancer and from which group its targets see it.
-func (t *translation) securityGroups(alb *model.ALB) model.GroupChoice {
+func (t *translation) securityGroups(alb *model.LoadBalancer) model.GroupChoice {
 	given := t.givenGroups()
 	for _, m := range t.members {
 		t.block(m, m.set.ManageBackendRules.Check(), given.Set)

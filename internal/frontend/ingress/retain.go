@@ -67,8 +67,8 @@ func (t *translation) retainLost() {
 	if t.live == nil {
 		return
 	}
-	for i := range t.stack.ALB.Listeners {
-		l := &t.stack.ALB.Listeners[i]
+	for i := range t.stack.LoadBalancer.Listeners {
+		l := &t.stack.LoadBalancer.Listeners[i]
 		live := listenerOf(t.liveALB(), l.Port)
 		if live == nil || l.DefaultHeld != 0 || !l.DefaultOf.Object.IsZero() || t.redirects(*l) {
 			continue
@@ -96,7 +96,7 @@ func (t *translation) retain(m *member) {
 
 // answers are the member's rules that forward to no target group of the stack, on any of its ports.
 func (t *translation) answers(m *member) []model.Rule {
-	t.stack.ALB = &model.ALB{}
+	t.stack.LoadBalancer = &model.LoadBalancer{}
 	var out []model.Rule
 	for _, path := range pathsOf(m.ing) {
 		if svc := path.path.Backend.Service; svc == nil || svc.Port.Name != useAnnotation {

@@ -53,8 +53,8 @@ func TestAnIngressThatIsTooLargeFormsNoRules(t *testing.T) {
 		f := ingress.New(ingress.Options{Cluster: "rig", Class: "alb"})
 		stack, found := translate(t, f, load(t, product(c.ports, c.paths)), large)
 		rules := 0
-		if stack.ALB != nil {
-			for _, l := range stack.ALB.Listeners {
+		if stack.LoadBalancer != nil {
+			for _, l := range stack.LoadBalancer.Listeners {
 				rules += len(l.Rules)
 			}
 		}

@@ -62,7 +62,7 @@ func (t *translation) buildGroup(m *member, svc *corev1.Service, port intstr.Int
 	g, found := assemble.TargetGroup(assemble.GroupRequest{
 		Service: svc, Port: port, Settings: s, DefaultType: t.opt.DefaultTargetType,
 		NoIPTargets: t.opt.NoIPTargets, ControlPort: s.ControlPorts[svc.Name+"."+port.String()],
-		LoadBalancer: t.stack.ALB.AddressType, Origin: at,
+		LoadBalancer: t.stack.LoadBalancer.AddressType, Origin: at,
 	})
 	if f := own.Tags.Check(); f != nil {
 		found.Add(f.Finding(finding.BlocksRule))
@@ -119,8 +119,8 @@ func (t *translation) finishGroups() {
 		t.stack.TargetGroups = append(t.stack.TargetGroups, *g.group)
 	}
 	slices.SortFunc(t.stack.TargetGroups, func(a, b model.TargetGroup) int { return cmp.Compare(a.ID, b.ID) })
-	for i := range t.stack.ALB.Listeners {
-		l := &t.stack.ALB.Listeners[i]
+	for i := range t.stack.LoadBalancer.Listeners {
+		l := &t.stack.LoadBalancer.Listeners[i]
 		settle(l.Default, ids)
 		rules := l.Rules
 		if l.Covered != nil {

@@ -86,9 +86,9 @@ func (t *translation) build() {
 	t.memberFaults()
 	t.addOns(alb)
 	t.unknown()
-	t.stack.ALB = alb
-	t.stack.Front = t.front(alb)
-	t.frontSources(alb, t.stack.Front)
+	t.stack.LoadBalancer = alb
+	t.stack.FrontendNLB = t.front(alb)
+	t.frontSources(alb, t.stack.FrontendNLB)
 	for _, p := range t.ports {
 		alb.Listeners = append(alb.Listeners, t.listener(p))
 	}

@@ -11,7 +11,7 @@ import (
 
 // unheardClasses tells members whose classes say something about the load balancer that only the
 // class of the first member can say.
-func (t *translation) unheardClasses(alb *model.ALB) {
+func (t *translation) unheardClasses(alb *model.LoadBalancer) {
 	capacity := func(units *int32) map[string]string {
 		if units == nil || t.opt.NoCapacity {
 			return nil

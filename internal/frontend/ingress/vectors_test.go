@@ -65,8 +65,8 @@ func TestFrozenNames(t *testing.T) {
 					t.Errorf("%s: want %s, got %s", what, want, got)
 				}
 			}
-			check("load balancer", c.alb, stack.ALB.Name)
-			check("security group", c.sg, stack.ALB.SecurityGroups.(model.GroupsManaged).Group.Name)
+			check("load balancer", c.alb, stack.LoadBalancer.Name)
+			check("security group", c.sg, stack.LoadBalancer.SecurityGroups.(model.GroupsManaged).Group.Name)
 			check("target group", c.tg, stack.TargetGroups[0].Name)
 			check("target group id", c.tgID, stack.TargetGroups[0].ID)
 			check("binding", stack.TargetGroups[0].Name, stack.TargetGroups[0].Binding.Name)
@@ -82,7 +82,7 @@ func TestFrozenNamesOfExtras(t *testing.T) {
 	if len(found) > 0 {
 		t.Fatal(found)
 	}
-	if got, want := stack.Front.Name, "k8s-shop-storefro-05ff25d5f6-nlb"; got != want {
+	if got, want := stack.FrontendNLB.Name, "k8s-shop-storefro-05ff25d5f6-nlb"; got != want {
 		t.Errorf("network load balancer: want %s, got %s", want, got)
 	}
 	if got, want := stack.Certificates[0].ID, "amazon_issued/wildcard.example.com-d166cedb"; got != want {
@@ -164,8 +164,8 @@ func TestConflictsOfMembers(t *testing.T) {
 				t.Error("strict groups are not held")
 			}
 			alike, _ := translate(t, ingress.New(ingress.Options{Cluster: "c", Class: "alb"}), load(t, twoMembers(c.first, c.first)), id)
-			stack.ALB.Listeners, alike.ALB.Listeners = nil, nil
-			if d := cmp.Diff(alike.ALB, stack.ALB); d != "" && c.field != "listen-ports" {
+			stack.LoadBalancer.Listeners, alike.LoadBalancer.Listeners = nil, nil
+			if d := cmp.Diff(alike.LoadBalancer, stack.LoadBalancer); d != "" && c.field != "listen-ports" {
 				t.Errorf("the first member does not win:\n%s", d)
 			}
 		})
@@ -203,7 +203,7 @@ kind: IngressClassParams
 metadata: {name: decides}
 spec: {loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "33"}]}
 `
-		if got := agrees(t, doc).ALB.Attributes; got["idle_timeout.timeout_seconds"] != "33" {
+		if got := agrees(t, doc).LoadBalancer.Attributes; got["idle_timeout.timeout_seconds"] != "33" {
 			t.Errorf("got %v", got)
 		}
 	})

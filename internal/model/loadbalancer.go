@@ -31,13 +31,27 @@ const (
 // HasIPv6 says whether clients may come by IPv6.
 func (t AddressType) HasIPv6() bool { return t == DualStack || t == DualStackWithoutPublicIPv4 }
 
-// ALB is an application load balancer. Tags hold user and default tags; tracking tags are added
+// LoadBalancerType is the type of a load balancer. The zero value is Application.
+type LoadBalancerType string
+
+// The types.
+const (
+	Application LoadBalancerType = ""
+	Network     LoadBalancerType = "network"
+)
+
+// String is AWS's word for the type.
+func (t LoadBalancerType) String() string { return cmp.Or(string(t), "application") }
+
+// LoadBalancer is a desired load balancer. Tags hold user and default tags; tracking tags are added
 // when the plan is made. Attributes hold only what was asked for; others are left alone.
-type ALB struct {
+type LoadBalancer struct {
+	Type           LoadBalancerType
 	Name           string
 	Scheme         Scheme
 	AddressType    AddressType
 	Subnets        SubnetChoice
+	Addresses      []string // allocation ids of elastic addresses, in the order of the subnets
 	SecurityGroups GroupChoice
 	CoIPPool       string
 	IPAMPool       string
@@ -47,13 +61,15 @@ type ALB struct {
 	Tags           map[string]string
 	Listeners      []Listener // ascending by port
 	AddOns         AddOns
-	// Origin of settings that a plan explains, by field name ("scheme", "subnets", ...).
+	// Of is where it was asked for; zero where it is what the whole stack is about.
+	Of finding.Origin
+	// Origins of settings that a plan explains, by field name ("scheme", "subnets", ...).
 	Origins map[string]finding.Origin
 }
 
 // SchemeOpen says that nobody names a scheme, so that it is the default where one has to be made, and
 // a live load balancer keeps its own.
-func (a *ALB) SchemeOpen() bool { return a.Origins["scheme"] == finding.Origin{} }
+func (lb *LoadBalancer) SchemeOpen() bool { return lb.Origins["scheme"] == finding.Origin{} }
 
 // SubnetChoice says how the subnets are found: SubnetsNamed, SubnetsTagged or SubnetsDiscovered.
 type SubnetChoice interface{ subnetChoice() }
@@ -78,7 +94,8 @@ func (SubnetsNamed) subnetChoice()      {}
 func (SubnetsTagged) subnetChoice()     {}
 func (SubnetsDiscovered) subnetChoice() {}
 
-// GroupChoice says which security groups the load balancer gets: GroupsManaged or GroupsGiven.
+// GroupChoice says which security groups the load balancer gets: GroupsManaged, GroupsGiven or
+// GroupsShared.
 type GroupChoice interface{ groupChoice() }
 
 // GroupsManaged asks for a security group of the stack's own.
@@ -96,8 +113,12 @@ type GroupsGiven struct {
 	Backend bool
 }
 
+// GroupsShared are those of the load balancer that this one is in front of.
+type GroupsShared struct{}
+
 func (GroupsManaged) groupChoice() {}
 func (GroupsGiven) groupChoice()   {}
+func (GroupsShared) groupChoice()  {}
 
 // SecurityGroup is a group that belongs to the stack. All its ingress rules are owned.
 type SecurityGroup struct {
@@ -127,10 +148,27 @@ func (r IngressRule) String() string {
 	return r.Protocol + " " + ports + " from " + cmp.Or(r.Group, r.CIDR, r.PrefixList)
 }
 
-// Listener of an ALB.
+// Base is the protocol of a listener without TLS. The zero value is HTTP.
+type Base string
+
+// The protocols. All but HTTP are those of network load balancers.
+const (
+	HTTP    Base = ""
+	TCP     Base = "TCP"
+	UDP     Base = "UDP"
+	TCPUDP  Base = "TCP_UDP"
+	QUIC    Base = "QUIC"
+	TCPQUIC Base = "TCP_QUIC"
+)
+
+// String is AWS's word for the protocol.
+func (b Base) String() string { return cmp.Or(string(b), "HTTP") }
+
+// Listener of a load balancer. Those of a network load balancer have no rules.
 type Listener struct {
 	Port int32
-	// TLS is nil for plain HTTP.
+	Base Base
+	// TLS is nil for a listener without it. It goes with HTTP and TCP.
 	TLS *TLS
 	// Default is what happens when no rule matches. DefaultHeld keeps the live one.
 	Default     []Action
@@ -153,12 +191,28 @@ type Listener struct {
 	Members []finding.Ref
 }
 
-// Protocol is HTTP or HTTPS.
+// Protocol is AWS's word for the protocol of the listener.
 func (l Listener) Protocol() string {
-	if l.TLS != nil {
+	switch {
+	case l.TLS == nil:
+		return l.Base.String()
+	case l.Base == HTTP:
 		return "HTTPS"
 	}
-	return "HTTP"
+	return "TLS"
+}
+
+// Target is the id of the one target group of the stack to which the default action forwards, empty if
+// it does something else.
+func (l Listener) Target() string {
+	if len(l.Default) != 1 {
+		return ""
+	}
+	f, ok := l.Default[0].(Forward)
+	if !ok || len(f.Groups) != 1 {
+		return ""
+	}
+	return f.Groups[0].Group.ID
 }
 
 // TLS is what a secure listener has besides its port.
