@@ -109,7 +109,7 @@ func (c *Cloud) failure(what string, err error, made time.Time, forget func(v *i
 		return &Error{What: what, class: engine.NotReady, err: err}
 	}
 	if forget != nil && (mayHaveHappened(err) || class == engine.Gone || class == engine.Conflict) {
-		c.inv.with(func() { forget(c.inv) })
+		c.inv.write(func() { forget(c.inv) })
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }
@@ -118,8 +118,8 @@ func (c *Cloud) failure(what string, err error, made time.Time, forget func(v *i
 // elsewhere cannot reach what belongs to somebody else.
 
 func (c *Cloud) ownedLoadBalancer(arn string) (e lbEntry, err error) {
-	c.inv.with(func() {
-		x := c.inv.lbs[arn]
+	c.inv.read(func() {
+		x := c.inv.lbs.get(arn)
 		if x == nil {
 			err = failed(engine.Gone, arn, "the load balancer is not there any more")
 			return
@@ -132,8 +132,8 @@ func (c *Cloud) ownedLoadBalancer(arn string) (e lbEntry, err error) {
 }
 
 func (c *Cloud) ownedGroup(arn string) (e groupEntry, err error) {
-	c.inv.with(func() {
-		x := c.inv.groups[arn]
+	c.inv.read(func() {
+		x := c.inv.groups.get(arn)
 		if x == nil {
 			err = failed(engine.Gone, arn, "the target group is not there any more")
 			return
@@ -146,8 +146,8 @@ func (c *Cloud) ownedGroup(arn string) (e groupEntry, err error) {
 }
 
 func (c *Cloud) ownedSecurityGroup(id string) (e sgEntry, err error) {
-	c.inv.with(func() {
-		x := c.inv.sgs[id]
+	c.inv.read(func() {
+		x := c.inv.sgs.get(id)
 		if x == nil {
 			// Only groups of the cluster are in the inventory.
 			err = failed(engine.Gone, id, "no security group of cluster %s has this id", c.cfg.Cluster)
@@ -160,7 +160,7 @@ func (c *Cloud) ownedSecurityGroup(id string) (e sgEntry, err error) {
 
 // ownedListener answers for listeners by their load balancer.
 func (c *Cloud) ownedListener(arn string) (made time.Time, err error) {
-	c.inv.with(func() {
+	c.inv.read(func() {
 		e, le := c.inv.listener(arn)
 		switch {
 		case le == nil:
@@ -175,7 +175,7 @@ func (c *Cloud) ownedListener(arn string) (made time.Time, err error) {
 }
 
 func (c *Cloud) ownedRule(arn string) (err error) {
-	c.inv.with(func() {
+	c.inv.read(func() {
 		e, le := c.inv.rule(arn)
 		switch {
 		case le == nil:
@@ -190,7 +190,7 @@ func (c *Cloud) ownedRule(arn string) (err error) {
 // forgetDetail makes the next look read a load balancer's listeners again.
 func forgetDetail(lb string) func(*inventory) {
 	return func(v *inventory) {
-		if e := v.lbs[lb]; e != nil {
+		if e := v.lbs.get(lb); e != nil {
 			e.detailAt = time.Time{}
 		}
 	}

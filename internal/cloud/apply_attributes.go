@@ -83,14 +83,14 @@ func (c *Cloud) sendAttributes(ctx context.Context, q model.AskAttributes, keys 
 
 // madeAt is when a resource was made from here, zero if it was not.
 func (c *Cloud) madeAt(kind plan.ResourceKind, id string) (at time.Time) {
-	c.inv.with(func() {
+	c.inv.read(func() {
 		switch kind {
 		case plan.LoadBalancer:
-			if e := c.inv.lbs[id]; e != nil {
+			if e := c.inv.lbs.get(id); e != nil {
 				at = e.made
 			}
 		case plan.TargetGroup:
-			if e := c.inv.groups[id]; e != nil {
+			if e := c.inv.groups.get(id); e != nil {
 				at = e.made
 			}
 		case plan.Listener:

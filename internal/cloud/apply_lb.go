@@ -83,12 +83,12 @@ func (c *Cloud) createLoadBalancer(ctx context.Context, id model.StackID, a plan
 	}
 	now := c.cfg.Now()
 	lb.Tags = a.Tags
-	c.inv.with(func() {
-		if e := c.inv.lbs[lb.ARN]; e != nil && e.lb.Tags != nil {
+	c.inv.write(func() {
+		if e := c.inv.lbs.get(lb.ARN); e != nil && e.lb.Tags != nil {
 			return // ours, and known better than from this answer
 		}
 		c.inv.setAccount(lb.ARN)
-		c.inv.lbs[lb.ARN] = &lbEntry{lb: lb, at: now, tagsAt: now, detailAt: now, ruleTagsAt: now, made: now, written: now, listeners: map[string]*listenerEntry{}}
+		c.inv.lbs.put(lb.ARN, &lbEntry{lb: lb, at: now, tagsAt: now, detailAt: now, ruleTagsAt: now, made: now, written: now, listeners: map[string]*listenerEntry{}})
 	})
 	return plan.Result{ID: lb.ARN, DNSName: lb.DNSName}, nil
 }
@@ -96,8 +96,8 @@ func (c *Cloud) createLoadBalancer(ctx context.Context, id model.StackID, a plan
 // checkLoadBalancer refuses a load balancer that was there before and is not the stack's.
 func (c *Cloud) checkLoadBalancer(ctx context.Context, id model.StackID, arn string, created time.Time, what string) error {
 	var tags map[string]string
-	c.inv.with(func() {
-		if e := c.inv.lbs[arn]; e != nil {
+	c.inv.read(func() {
+		if e := c.inv.lbs.get(arn); e != nil {
 			tags = e.lb.Tags
 		}
 	})
@@ -107,11 +107,11 @@ func (c *Cloud) checkLoadBalancer(ctx context.Context, id model.StackID, arn str
 		}
 		got, err := c.describeTags(ctx, []string{arn})
 		if err != nil {
-			c.inv.with(func() { forgetLoadBalancers(c.inv) })
+			c.inv.write(func() { forgetLoadBalancers(c.inv) })
 			return err
 		}
 		tags = got[arn]
-		c.inv.with(func() { forgetLoadBalancers(c.inv) }) // it has listeners that are not known
+		c.inv.write(func() { forgetLoadBalancers(c.inv) }) // it has listeners that are not known
 	}
 	if !carries(tags, naming.StackTags(c.cfg.Cluster, id)) {
 		return nameTaken(what, "a load balancer of this name exists and belongs to %s", ownerOf(tags))
@@ -135,15 +135,16 @@ func (c *Cloud) loadBalancerNameTaken(ctx context.Context, id model.StackID, nam
 		return err
 	}
 	known, stack := false, naming.StackTags(c.cfg.Cluster, id)
-	c.inv.with(func() {
-		e := c.inv.lbs[arn]
+	c.inv.write(func() {
+		e := c.inv.lbs.get(arn)
 		known = e != nil && (e.lb.VPC != c.vpc || carries(e.lb.Tags, stack))
 		if e != nil && !known {
-			e.tagsAt = time.Time{} // they were not read, or have changed
+			// They were not read, or have changed.
+			c.inv.lbs.edit(arn, func(e *lbEntry) { e.tagsAt = time.Time{} })
 		}
 	})
 	if !known && carries(tags[arn], stack) {
-		c.inv.with(func() { forgetLoadBalancers(c.inv) })
+		c.inv.write(func() { forgetLoadBalancers(c.inv) })
 		return failed(engine.Conflict, what, "it exists already")
 	}
 	return nameTaken(what, "a load balancer of this name exists and belongs to %s", ownerOf(tags[arn]))
@@ -183,11 +184,11 @@ func (c *Cloud) changeLoadBalancer(known plan.Known, a plan.Address, what string
 	if err != nil {
 		return c.failure(what+" of "+arn, err, owned.made, forgetLoadBalancers)
 	}
-	c.inv.with(func() {
-		if e := c.inv.lbs[arn]; e != nil {
+	c.inv.write(func() {
+		c.inv.lbs.edit(arn, func(e *lbEntry) {
 			enter(e)
 			e.written = c.cfg.Now()
-		}
+		})
 	})
 	return nil
 }
@@ -245,8 +246,8 @@ func (c *Cloud) modifyCapacity(ctx context.Context, a plan.SetCapacity, known pl
 		}
 		_, err := c.api.elb.ModifyCapacityReservation(ctx, in)
 		if err != nil {
-			c.inv.with(func() {
-				if e := c.inv.lbs[arn]; e != nil {
+			c.inv.write(func() {
+				if e := c.inv.lbs.get(arn); e != nil {
 					e.capacityAt = time.Time{}
 				}
 			})
@@ -273,7 +274,7 @@ func (c *Cloud) deleteLoadBalancer(ctx context.Context, a plan.DeleteLoadBalance
 	case err != nil && !isGone(err):
 		return c.failure(what, err, time.Time{}, forgetLoadBalancers)
 	}
-	c.inv.with(func() {
+	c.inv.write(func() {
 		c.inv.dropLoadBalancer(a.ARN)
 		c.inv.bury(a.ARN, c.cfg.Now())
 	})

@@ -57,8 +57,8 @@ func (c *Cloud) createListener(ctx context.Context, a plan.CreateListener, known
 		l.Tags = a.Tags
 	}
 	now := c.cfg.Now()
-	c.inv.with(func() {
-		e := c.inv.lbs[lb]
+	c.inv.write(func() {
+		e := c.inv.lbs.get(lb)
 		if e == nil {
 			return
 		}
@@ -92,8 +92,8 @@ func (c *Cloud) latest(made time.Time, actions []model.Action, known plan.Known)
 			if err != nil {
 				continue
 			}
-			c.inv.with(func() {
-				if e := c.inv.groups[arn]; e != nil && e.made.After(made) {
+			c.inv.read(func() {
+				if e := c.inv.groups.get(arn); e != nil && e.made.After(made) {
 					made = e.made
 				}
 			})
@@ -125,7 +125,7 @@ func (c *Cloud) modifyListener(ctx context.Context, a plan.ModifyListener, known
 		return c.failure("modify listener "+arn, err, c.latest(made, a.Settings.Default, known), forgetListener(arn))
 	}
 	now := c.cfg.Now()
-	c.inv.with(func() {
+	c.inv.write(func() {
 		e, le := c.inv.listener(arn)
 		if le == nil || len(out.Listeners) != 1 {
 			return
@@ -136,9 +136,8 @@ func (c *Cloud) modifyListener(ctx context.Context, a plan.ModifyListener, known
 			// Certificates come or go with the protocol, and attributes with them.
 			e.detailAt, le.attributesAt = time.Time{}, time.Time{}
 		}
-		le.l = l
+		c.inv.changeListener(e, le, l)
 		e.written = now
-		c.inv.relink(e)
 	})
 	return nil
 }
@@ -156,7 +155,7 @@ func (c *Cloud) changeCertificates(known plan.Known, a plan.Address, what string
 	if err := write(arn); err != nil {
 		return c.failure(what, err, made, forgetListener(arn))
 	}
-	c.inv.with(func() {
+	c.inv.write(func() {
 		if e, le := c.inv.listener(arn); le != nil {
 			le.l.Certificates = next(le.l.Certificates)
 			e.written = c.cfg.Now()
@@ -193,18 +192,13 @@ func (c *Cloud) deleteListener(ctx context.Context, a plan.DeleteListener) error
 	if err != nil && !isGone(err) {
 		return c.failure("delete listener "+a.ARN, err, time.Time{}, forgetListener(a.ARN))
 	}
-	c.inv.with(func() {
+	c.inv.write(func() {
 		e, le := c.inv.listener(a.ARN)
 		if le == nil {
 			return
 		}
-		for r := range le.rules {
-			delete(c.inv.parent, r)
-		}
-		delete(c.inv.parent, a.ARN)
-		delete(e.listeners, a.ARN)
+		c.inv.dropListener(e, le)
 		e.written = c.cfg.Now()
-		c.inv.relink(e)
 	})
 	return nil
 }

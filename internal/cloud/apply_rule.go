@@ -11,7 +11,6 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
-	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
@@ -44,30 +43,19 @@ func (c *Cloud) createRule(ctx context.Context, a plan.CreateRule, known plan.Kn
 	}
 	r, err := ruleFromAWS(out.Rules[0])
 	if err != nil {
-		c.inv.with(func() { forgetListener(listener)(c.inv) })
+		c.inv.write(func() { forgetListener(listener)(c.inv) })
 		return plan.Result{}, err
 	}
 	if a.Tags != nil {
 		r.Tags = a.Tags
 	}
-	c.inv.with(func() {
-		if _, le := c.inv.listener(listener); le != nil {
-			c.putRule(listener, r)
-			c.inv.parent[r.ARN] = listener
+	c.inv.write(func() {
+		if e, le := c.inv.listener(listener); le != nil {
+			c.inv.putRule(e, le, r)
+			e.written = c.cfg.Now()
 		}
 	})
 	return plan.Result{ID: r.ARN}, nil
-}
-
-// putRule enters a rule of a listener. Called under the lock.
-func (c *Cloud) putRule(listener string, r observed.Rule) {
-	e, le := c.inv.listener(listener)
-	if le.rules == nil {
-		le.rules = map[string]observed.Rule{}
-	}
-	le.rules[r.ARN] = r
-	e.written = c.cfg.Now()
-	c.inv.relink(e)
 }
 
 func (c *Cloud) modifyRule(ctx context.Context, a plan.ModifyRule, known plan.Known) error {
@@ -105,10 +93,11 @@ func (c *Cloud) enterRules(rules []elbtypes.Rule) error {
 		if err != nil {
 			return err
 		}
-		c.inv.with(func() {
-			if _, le := c.inv.rule(r.ARN); le != nil {
+		c.inv.write(func() {
+			if e, le := c.inv.rule(r.ARN); le != nil {
 				r.Tags = le.rules[r.ARN].Tags
-				c.putRule(c.inv.parent[r.ARN], r)
+				c.inv.putRule(e, le, r)
+				e.written = c.cfg.Now()
 			}
 		})
 	}
@@ -154,15 +143,13 @@ func (c *Cloud) deleteRule(ctx context.Context, a plan.DeleteRule) error {
 	if err != nil && !isGone(err) {
 		return c.failure("delete rule "+a.ARN, err, time.Time{}, forgetRule(a.ARN))
 	}
-	c.inv.with(func() {
+	c.inv.write(func() {
 		e, le := c.inv.rule(a.ARN)
 		if le == nil {
 			return
 		}
-		delete(le.rules, a.ARN)
-		delete(c.inv.parent, a.ARN)
+		c.inv.dropRule(e, le, a.ARN)
 		e.written = c.cfg.Now()
-		c.inv.relink(e)
 	})
 	return nil
 }

@@ -29,7 +29,7 @@ func (c *Cloud) createSecurityGroup(ctx context.Context, a plan.CreateSecurityGr
 	}
 	g := observed.SecurityGroup{ID: aws.ToString(out.GroupId), Name: a.Name, VPC: c.vpc, Tags: a.Tags}
 	now := c.cfg.Now()
-	c.inv.with(func() { c.inv.sgs[g.ID] = &sgEntry{g: g, at: now, made: now, written: now} })
+	c.inv.write(func() { c.inv.sgs.put(g.ID, &sgEntry{g: g, at: now, made: now, written: now}) })
 	return plan.Result{ID: g.ID}, nil
 }
 
@@ -47,14 +47,14 @@ func (c *Cloud) groupNameTaken(ctx context.Context, a plan.CreateSecurityGroup, 
 	}
 	g := groupFromAWS(out.SecurityGroups[0])
 	known, fresh := false, false
-	c.inv.with(func() {
-		if e := c.inv.sgs[g.ID]; e != nil {
+	c.inv.read(func() {
+		if e := c.inv.sgs.get(g.ID); e != nil {
 			known, fresh = true, c.younger(e.made, grace) // another worker made it meanwhile
 		}
 	})
 	if (!known || fresh) && carries(g.Tags, tracking(a.Tags)) {
 		if !known {
-			c.inv.with(func() { c.inv.sgs[g.ID] = &sgEntry{g: g, at: c.cfg.Now(), written: c.cfg.Now()} })
+			c.inv.write(func() { c.inv.sgs.put(g.ID, &sgEntry{g: g, at: c.cfg.Now(), written: c.cfg.Now()}) })
 		}
 		return failed(engine.Conflict, what, "it exists already")
 	}
@@ -154,8 +154,8 @@ func (c *Cloud) revoke(ctx context.Context, id string, rules []model.IngressRule
 // ingressChanged enters a change of a group's rules, or settles its failure.
 func (c *Cloud) ingressChanged(id, what string, err error, next func([]model.IngressRule) []model.IngressRule) error {
 	var made time.Time
-	c.inv.with(func() {
-		e := c.inv.sgs[id]
+	c.inv.write(func() {
+		e := c.inv.sgs.get(id)
 		if e == nil {
 			return
 		}
@@ -185,8 +185,8 @@ func (c *Cloud) deleteSecurityGroup(ctx context.Context, a plan.DeleteSecurityGr
 	if err != nil && !isGone(err) {
 		return c.failure("delete security group "+a.GroupID, err, time.Time{}, forgetSecurityGroups)
 	}
-	c.inv.with(func() {
-		delete(c.inv.sgs, a.GroupID)
+	c.inv.write(func() {
+		c.inv.sgs.drop(a.GroupID)
 		c.inv.bury(a.GroupID, c.cfg.Now())
 	})
 	return nil

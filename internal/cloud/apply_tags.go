@@ -103,23 +103,23 @@ func (c *Cloud) removeTags(ctx context.Context, kind plan.ResourceKind, id strin
 func (c *Cloud) tagsChanged(kind plan.ResourceKind, id, what string, err error, put map[string]string, remove []string) error {
 	now := c.cfg.Now()
 	var made time.Time
-	c.inv.with(func() {
+	c.inv.write(func() {
 		v := c.inv
 		switch kind {
 		case plan.LoadBalancer:
-			if e := v.lbs[id]; e != nil {
+			v.lbs.edit(id, func(e *lbEntry) {
 				made = e.made
 				if err == nil {
 					e.lb.Tags, e.written = change(e.lb.Tags, put, remove), now
 				}
-			}
+			})
 		case plan.TargetGroup:
-			if e := v.groups[id]; e != nil {
+			v.groups.edit(id, func(e *groupEntry) {
 				made = e.made
 				if err == nil {
 					e.g.Tags, e.written = change(e.g.Tags, put, remove), now
 				}
-			}
+			})
 		case plan.Listener:
 			if e, le := v.listener(id); le != nil {
 				made = le.made
@@ -134,12 +134,12 @@ func (c *Cloud) tagsChanged(kind plan.ResourceKind, id, what string, err error, 
 				le.rules[id], e.written = r, now
 			}
 		case plan.SecurityGroup, plan.BackendGroup:
-			if e := v.sgs[id]; e != nil {
+			v.sgs.edit(id, func(e *sgEntry) {
 				made = e.made
 				if err == nil {
 					e.g.Tags, e.written = change(e.g.Tags, put, remove), now
 				}
-			}
+			})
 		}
 	})
 	if err == nil {
@@ -148,14 +148,10 @@ func (c *Cloud) tagsChanged(kind plan.ResourceKind, id, what string, err error, 
 	return c.failure(what, err, made, func(v *inventory) {
 		switch kind {
 		case plan.LoadBalancer:
-			if e := v.lbs[id]; e != nil {
-				e.tagsAt = time.Time{}
-			}
+			v.lbs.edit(id, func(e *lbEntry) { e.tagsAt = time.Time{} })
 			v.lbsAt = time.Time{}
 		case plan.TargetGroup:
-			if e := v.groups[id]; e != nil {
-				e.tagsAt = time.Time{}
-			}
+			v.groups.edit(id, func(e *groupEntry) { e.tagsAt = time.Time{} })
 			v.groupsAt = time.Time{}
 		case plan.Listener:
 			forgetListener(id)(v)

@@ -45,15 +45,15 @@ func (c *Cloud) createTargetGroup(ctx context.Context, id model.StackID, a plan.
 	// not tell when a group was made: one that was seen before, or is in use, was there.
 	var seen bool
 	var tags map[string]string
-	c.inv.with(func() {
-		if e := c.inv.groups[made.ARN]; e != nil {
+	c.inv.read(func() {
+		if e := c.inv.groups.get(made.ARN); e != nil {
 			seen, tags = true, e.g.Tags
 		}
 	})
 	if seen && tags == nil || !seen && len(made.LoadBalancers) > 0 {
 		got, err := c.describeTags(ctx, []string{made.ARN})
 		if err != nil {
-			c.inv.with(func() { forgetTargetGroups(c.inv) })
+			c.inv.write(func() { forgetTargetGroups(c.inv) })
 			return plan.Result{}, err
 		}
 		seen, tags = true, got[made.ARN]
@@ -66,10 +66,10 @@ func (c *Cloud) createTargetGroup(ctx context.Context, id model.StackID, a plan.
 	}
 	now := c.cfg.Now()
 	made.Tags = a.Tags
-	c.inv.with(func() {
-		if e := c.inv.groups[made.ARN]; e == nil || e.g.Tags == nil {
+	c.inv.write(func() {
+		if e := c.inv.groups.get(made.ARN); e == nil || e.g.Tags == nil {
 			c.inv.setAccount(made.ARN)
-			c.inv.groups[made.ARN] = &groupEntry{g: made, vpc: c.vpc, at: now, tagsAt: now, made: now, written: now}
+			c.inv.groups.put(made.ARN, &groupEntry{g: made, vpc: c.vpc, at: now, tagsAt: now, made: now, written: now})
 		}
 	})
 	return plan.Result{ID: made.ARN}, nil
@@ -90,15 +90,16 @@ func (c *Cloud) targetGroupNameTaken(ctx context.Context, id model.StackID, name
 		return err
 	}
 	known, stack := false, naming.StackTags(c.cfg.Cluster, id)
-	c.inv.with(func() {
-		e := c.inv.groups[arn]
+	c.inv.write(func() {
+		e := c.inv.groups.get(arn)
 		known = e != nil && (e.vpc != c.vpc || carries(e.g.Tags, stack))
 		if e != nil && !known {
-			e.tagsAt = time.Time{} // they were not read, or have changed
+			// They were not read, or have changed.
+			c.inv.groups.edit(arn, func(e *groupEntry) { e.tagsAt = time.Time{} })
 		}
 	})
 	if !known && carries(tags[arn], stack) {
-		c.inv.with(func() { forgetTargetGroups(c.inv) })
+		c.inv.write(func() { forgetTargetGroups(c.inv) })
 		return failed(engine.Conflict, what, "it exists already")
 	}
 	return nameTaken(what, "a target group of this name exists with other settings and belongs to %s", ownerOf(tags[arn]))
@@ -123,8 +124,8 @@ func (c *Cloud) setHealthCheck(ctx context.Context, a plan.SetHealthCheck, known
 	if err != nil {
 		return c.failure("set the health check of "+arn, err, owned.made, forgetTargetGroups)
 	}
-	c.inv.with(func() {
-		if e := c.inv.groups[arn]; e != nil && len(out.TargetGroups) == 1 {
+	c.inv.write(func() {
+		if e := c.inv.groups.get(arn); e != nil && len(out.TargetGroups) == 1 {
 			e.g.HealthCheck = targetGroupFromAWS(out.TargetGroups[0]).HealthCheck
 			e.written = c.cfg.Now()
 		}
@@ -144,8 +145,8 @@ func (c *Cloud) deleteTargetGroup(ctx context.Context, a plan.DeleteTargetGroup)
 	if err != nil && !isGone(err) {
 		return c.failure("delete target group "+a.ARN, err, time.Time{}, forgetTargetGroups)
 	}
-	c.inv.with(func() {
-		delete(c.inv.groups, a.ARN)
+	c.inv.write(func() {
+		c.inv.groups.drop(a.ARN)
 		c.inv.bury(a.ARN, c.cfg.Now())
 	})
 	c.facts.with(func() {

@@ -56,10 +56,10 @@ func (c *Cloud) describeAttributes(ctx context.Context, q model.AskAttributes) (
 
 // attributesAt is when the attributes were read.
 func (c *Cloud) attributesAt(q model.AskAttributes) (at time.Time) {
-	c.inv.with(func() {
+	c.inv.read(func() {
 		switch plan.ResourceKind(q.Of) {
 		case plan.LoadBalancer:
-			if e := c.inv.lbs[q.ARN]; e != nil {
+			if e := c.inv.lbs.get(q.ARN); e != nil {
 				at = e.attributesAt
 			}
 		case plan.Listener:
@@ -67,7 +67,7 @@ func (c *Cloud) attributesAt(q model.AskAttributes) (at time.Time) {
 				at = le.attributesAt
 			}
 		case plan.TargetGroup:
-			if e := c.inv.groups[q.ARN]; e != nil {
+			if e := c.inv.groups.get(q.ARN); e != nil {
 				at = e.attributesAt
 			}
 		}
@@ -77,10 +77,10 @@ func (c *Cloud) attributesAt(q model.AskAttributes) (at time.Time) {
 
 // setAttributes enters all attributes of a resource.
 func (c *Cloud) setAttributes(q model.AskAttributes, got map[string]string, at time.Time) {
-	c.inv.with(func() {
+	c.inv.write(func() {
 		switch plan.ResourceKind(q.Of) {
 		case plan.LoadBalancer:
-			if e := c.inv.lbs[q.ARN]; e != nil {
+			if e := c.inv.lbs.get(q.ARN); e != nil {
 				e.lb.Attributes, e.attributesAt = got, at
 			}
 		case plan.Listener:
@@ -88,7 +88,7 @@ func (c *Cloud) setAttributes(q model.AskAttributes, got map[string]string, at t
 				le.l.Attributes, le.attributesAt = got, at
 			}
 		case plan.TargetGroup:
-			if e := c.inv.groups[q.ARN]; e != nil {
+			if e := c.inv.groups.get(q.ARN); e != nil {
 				e.g.Attributes, e.attributesAt = got, at
 			}
 		}
@@ -100,7 +100,7 @@ func (c *Cloud) forgetAttributes(q model.AskAttributes) { c.setAttributes(q, nil
 
 // forgetResource makes the next look read whether a resource is still there.
 func (c *Cloud) forgetResource(q model.AskAttributes) {
-	c.inv.with(func() {
+	c.inv.write(func() {
 		switch plan.ResourceKind(q.Of) {
 		case plan.LoadBalancer:
 			c.inv.lbsAt = time.Time{}
@@ -132,8 +132,8 @@ func (c *Cloud) askCapacity(ctx context.Context, q model.AskCapacity, since time
 		return nil
 	}
 	known := func() (fresh, provisioning bool) {
-		c.inv.with(func() {
-			if e := c.inv.lbs[q.ARN]; e != nil {
+		c.inv.read(func() {
+			if e := c.inv.lbs.get(q.ARN); e != nil {
 				fresh, provisioning = c.capacityCurrent(e, since), e.lb.State == observed.Provisioning
 			}
 		})
@@ -161,8 +161,8 @@ func (c *Cloud) readCapacity(ctx context.Context, arn string, provisioning bool)
 		if err != nil {
 			return err
 		}
-		c.inv.with(func() {
-			if e := c.inv.lbs[arn]; e != nil && len(out.LoadBalancers) == 1 {
+		c.inv.write(func() {
+			if e := c.inv.lbs.get(arn); e != nil && len(out.LoadBalancers) == 1 {
 				e.lb.State = loadBalancerFromAWS(out.LoadBalancers[0]).State
 			}
 		})
@@ -182,8 +182,8 @@ func (c *Cloud) setCapacity(arn string, m *elbtypes.MinimumLoadBalancerCapacity,
 	if m != nil {
 		units = aws.ToInt32(m.CapacityUnits)
 	}
-	c.inv.with(func() {
-		if e := c.inv.lbs[arn]; e != nil {
+	c.inv.write(func() {
+		if e := c.inv.lbs.get(arn); e != nil {
 			e.lb.Capacity, e.capacityAt = &units, at
 		}
 	})

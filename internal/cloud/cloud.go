@@ -40,12 +40,13 @@ func New(ctx context.Context, cfg Config) (*Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cloud{cfg: cfg, region: cfg.Region, inv: newInventory(), facts: newFactCache(), base: base}
+	c := &Cloud{cfg: cfg, region: cfg.Region, facts: newFactCache(), base: base}
 	c.schedules.own = newSchedule(cfg.Paces, cfg.Now)
 	c.api = newClients(base, cfg, newPacer(cfg.Paces, cfg.Now, cfg.MaxWait))
 	if c.vpc, err = findVPC(ctx, cfg, c.api.ec2); err != nil {
 		return nil, err
 	}
+	c.inv = newInventory(cfg.Cluster, c.vpc, cfg.Refresh)
 	return c, nil
 }
 
@@ -57,11 +58,7 @@ func (c *Cloud) VPC() string { return c.vpc }
 
 // Forget drops all that was read, as a restart would.
 func (c *Cloud) Forget() {
-	fresh := newInventory()
-	c.inv.with(func() {
-		c.inv.lbs, c.inv.groups, c.inv.sgs, c.inv.buried, c.inv.parent = fresh.lbs, fresh.groups, fresh.sgs, fresh.buried, fresh.parent
-		c.inv.lbsAt, c.inv.groupsAt, c.inv.sgsAt, c.inv.taggedAt = fresh.lbsAt, fresh.groupsAt, fresh.sgsAt, fresh.taggedAt
-	})
+	c.inv.write(c.inv.reset)
 	c.facts.reset()
 }
 

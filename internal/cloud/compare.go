@@ -11,7 +11,6 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -42,12 +41,8 @@ func (c *Cloud) unconfirmed(id model.StackID, b model.AskComparison) (out unconf
 	old := func(at, made time.Time) bool {
 		return at.IsZero() || at.Before(b.Since) && made.Before(b.Since)
 	}
-	backend := map[string]string{naming.ClusterTag: c.cfg.Cluster, naming.BackendTag: model.BackendGroupTag}
-	c.inv.with(func() {
-		for arn, e := range c.inv.lbs {
-			if e.lb.VPC != c.vpc || !c.belongs(id, e.lb.Tags) {
-				continue
-			}
+	c.inv.read(func() {
+		for arn, e := range c.stackLoadBalancers(id) {
 			if old(e.at, e.made) {
 				out.lbs = append(out.lbs, arn)
 			}
@@ -55,10 +50,7 @@ func (c *Cloud) unconfirmed(id model.StackID, b model.AskComparison) (out unconf
 				out.tagged = append(out.tagged, arn)
 			}
 		}
-		for arn, e := range c.inv.groups {
-			if e.vpc != c.vpc || !c.belongs(id, e.g.Tags) {
-				continue
-			}
+		for arn, e := range c.stackTargetGroups(id) {
 			if old(e.at, e.made) {
 				out.groups = append(out.groups, arn)
 			}
@@ -66,9 +58,14 @@ func (c *Cloud) unconfirmed(id model.StackID, b model.AskComparison) (out unconf
 				out.tagged = append(out.tagged, arn)
 			}
 		}
-		for id2, e := range c.inv.sgs {
-			if (c.belongs(id, e.g.Tags) || carries(e.g.Tags, backend)) && old(e.at, e.made) {
-				out.sgs = append(out.sgs, id2)
+		for sg, e := range c.stackSecurityGroups(id) {
+			if old(e.at, e.made) {
+				out.sgs = append(out.sgs, sg)
+			}
+		}
+		for sg, e := range c.inv.sgs.having(isBackend, "") {
+			if !c.belongs(id, e.g.Tags) && old(e.at, e.made) {
+				out.sgs = append(out.sgs, sg)
 			}
 		}
 	})
@@ -153,7 +150,7 @@ func (c *Cloud) readLoadBalancers(ctx context.Context, arns []string) error {
 	if err != nil {
 		return err
 	}
-	c.inv.with(func() { c.inv.enterLoadBalancers(seen, slices.Values(arns), start) })
+	c.inv.write(func() { c.inv.enterLoadBalancers(seen, slices.Values(arns), start) })
 	return nil
 }
 
@@ -172,7 +169,7 @@ func (c *Cloud) readTargetGroups(ctx context.Context, arns []string) error {
 	if err != nil {
 		return err
 	}
-	c.inv.with(func() { c.inv.enterTargetGroups(seen, slices.Values(arns), start) })
+	c.inv.write(func() { c.inv.enterTargetGroups(seen, slices.Values(arns), start) })
 	return nil
 }
 
@@ -184,7 +181,7 @@ func (c *Cloud) readSecurityGroups(ctx context.Context, ids []string) error {
 			return err
 		}
 	}
-	c.inv.with(func() { c.inv.enterSecurityGroups(seen, slices.Values(ids), start) })
+	c.inv.write(func() { c.inv.enterSecurityGroups(seen, slices.Values(ids), start) })
 	return nil
 }
 
@@ -193,11 +190,8 @@ func (c *Cloud) readSecurityGroups(ctx context.Context, ids []string) error {
 // everywhere yet.
 func (c *Cloud) distrust(id model.StackID) (young bool) {
 	now := c.cfg.Now()
-	c.inv.with(func() {
-		for _, e := range c.inv.lbs {
-			if !c.belongs(id, e.lb.Tags) {
-				continue
-			}
+	c.inv.write(func() {
+		for _, e := range c.stackLoadBalancers(id) {
 			young = young || now.Sub(e.made) < grace
 			e.at, e.detailAt, e.attributesAt, e.capacityAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 			for _, le := range e.listeners {
@@ -205,16 +199,12 @@ func (c *Cloud) distrust(id model.StackID) (young bool) {
 				le.attributesAt = time.Time{}
 			}
 		}
-		for _, e := range c.inv.groups {
-			if c.belongs(id, e.g.Tags) {
-				young = young || now.Sub(e.made) < grace
-				e.at, e.attributesAt = time.Time{}, time.Time{}
-			}
+		for _, e := range c.stackTargetGroups(id) {
+			young = young || now.Sub(e.made) < grace
+			e.at, e.attributesAt = time.Time{}, time.Time{}
 		}
-		for _, e := range c.inv.sgs {
-			if c.belongs(id, e.g.Tags) {
-				e.at = time.Time{}
-			}
+		for _, e := range c.stackSecurityGroups(id) {
+			e.at = time.Time{}
 		}
 	})
 	return young
@@ -223,9 +213,9 @@ func (c *Cloud) distrust(id model.StackID) (young bool) {
 // knows reports whether the inventory holds a resource of Elastic Load Balancing. A question about one
 // that has left it is void: the plan that asked was made from an older observation.
 func (c *Cloud) knows(arn string) (known bool) {
-	c.inv.with(func() {
+	c.inv.read(func() {
 		_, listener := c.inv.listener(arn)
-		known = c.inv.lbs[arn] != nil || c.inv.groups[arn] != nil || listener != nil
+		known = c.inv.lbs.get(arn) != nil || c.inv.groups.get(arn) != nil || listener != nil
 	})
 	return known
 }

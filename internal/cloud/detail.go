@@ -19,8 +19,8 @@ import (
 // known. Not found may be the load balancer as well as a listener: the error has class Gone.
 func (c *Cloud) detail(ctx context.Context, arn string, b model.AskComparison) error {
 	stale := func() (out bool) {
-		c.inv.with(func() {
-			e := c.inv.lbs[arn]
+		c.inv.read(func() {
+			e := c.inv.lbs.get(arn)
 			out = e != nil && (!c.current(e.detailAt, b.Since, arn) || c.cfg.RuleTags && !e.ruleTagsDue && e.ruleTagsAt.Before(b.TagsSince))
 		})
 		return out
@@ -82,8 +82,8 @@ func (c *Cloud) readDetail(ctx context.Context, arn string, tagsSince time.Time)
 		}
 		tagsDue = err != nil
 	}
-	c.inv.with(func() {
-		e := c.inv.lbs[arn]
+	c.inv.write(func() {
+		e := c.inv.lbs.get(arn)
 		if e == nil || e.written.After(start) {
 			return // the next look reads again
 		}
@@ -104,8 +104,8 @@ func (c *Cloud) readDetail(ctx context.Context, arn string, tagsSince time.Time)
 // ruleTags are the tags of a load balancer's listeners and rules, by ARN, and when they were read; nil
 // if they may not be compared with.
 func (c *Cloud) ruleTags(lb string, since time.Time) (known map[string]map[string]string, at time.Time) {
-	c.inv.with(func() {
-		e := c.inv.lbs[lb]
+	c.inv.read(func() {
+		e := c.inv.lbs.get(lb)
 		if e == nil || e.ruleTagsDue || !c.current(e.ruleTagsAt, since, lb) {
 			return
 		}
@@ -125,8 +125,8 @@ func (c *Cloud) ruleTags(lb string, since time.Time) (known map[string]map[strin
 func (c *Cloud) complete(ctx context.Context, arn string, faults faults) error {
 	var due []string // listeners
 	tagsDue := false
-	c.inv.with(func() {
-		if e := c.inv.lbs[arn]; e != nil {
+	c.inv.read(func() {
+		if e := c.inv.lbs.get(arn); e != nil {
 			tagsDue = e.ruleTagsDue
 			for id, le := range e.listeners {
 				if le.certificatesDue {
@@ -168,7 +168,7 @@ func (c *Cloud) completeCertificates(ctx context.Context, listener string) error
 	if err != nil {
 		return err
 	}
-	c.inv.with(func() {
+	c.inv.write(func() {
 		e, le := c.inv.listener(listener)
 		if le == nil || e.written.After(start) {
 			return // the next look reads again
@@ -182,8 +182,8 @@ func (c *Cloud) completeCertificates(ctx context.Context, listener string) error
 func (c *Cloud) completeTags(ctx context.Context, lb string) error {
 	start := c.cfg.Now()
 	listeners := map[string]*listenerEntry{}
-	c.inv.with(func() {
-		if e := c.inv.lbs[lb]; e != nil {
+	c.inv.read(func() {
+		if e := c.inv.lbs.get(lb); e != nil {
 			for id, le := range e.listeners {
 				own := *le
 				own.rules = maps.Clone(le.rules)
@@ -194,8 +194,8 @@ func (c *Cloud) completeTags(ctx context.Context, lb string) error {
 	if err := c.tagDetail(ctx, listeners, nil); err != nil {
 		return err
 	}
-	c.inv.with(func() {
-		e := c.inv.lbs[lb]
+	c.inv.write(func() {
+		e := c.inv.lbs.get(lb)
 		if e == nil || e.written.After(start) {
 			return // the next look reads again
 		}

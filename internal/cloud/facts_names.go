@@ -62,11 +62,12 @@ func (c *Cloud) outdated(f foundName) bool { return !c.younger(f.at, nameKept) }
 // the inventory.
 func (c *Cloud) askTargetGroup(ctx context.Context, ref string) (string, error) {
 	known := func() (arn string, ok bool) {
-		c.inv.with(func() {
-			for a, e := range c.inv.groups {
-				if e.g.Name == ref || a == ref {
-					arn, ok = a, true
-				}
+		c.inv.read(func() {
+			for a := range c.inv.groups.having(byName, ref) {
+				arn, ok = a, true
+			}
+			if c.inv.groups.get(ref) != nil {
+				arn, ok = ref, true
 			}
 		})
 		if ok {

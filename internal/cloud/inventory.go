@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -18,17 +17,21 @@ const grace = time.Minute
 // inventory is what is known of AWS. Values that have been handed out are never changed: an entry
 // gets new maps and slices instead. A zero time means "not read, or not to be trusted".
 type inventory struct {
-	mu sync.Mutex
+	mu sync.RWMutex
 
-	lbs    map[string]*lbEntry    // all of the region, by ARN
-	groups map[string]*groupEntry // all of the region, by ARN
-	sgs    map[string]*sgEntry    // those of the cluster in its VPC, by id
+	cluster, vpc string
+	refresh      time.Duration
+
+	lbs    *table[lbEntry]    // all of the region, by ARN
+	groups *table[groupEntry] // all of the region, by ARN
+	sgs    *table[sgEntry]    // those of the cluster in its VPC, by id
 
 	lbsAt, groupsAt, sgsAt time.Time
 	// taggedAt is when the tagging service last told whose they are, where it is used.
 	taggedAt time.Time
-	// tagsDue says that old tags may be read again.
-	tagsDue bool
+	// tagsDue says that old tags may be read again, and nextTags before when there are none.
+	tagsDue  bool
+	nextTags time.Time
 
 	// buried are ids of what was deleted from here, with the time.
 	buried map[string]time.Time
@@ -51,6 +54,8 @@ type lbEntry struct {
 	made        time.Time // when it was made from here, zero if it was not
 	written     time.Time // when it was last changed from here
 	listeners   map[string]*listenerEntry
+	// uses are the target groups that actions forward to, with the number of times.
+	uses map[string]int
 }
 
 type listenerEntry struct {
@@ -79,15 +84,28 @@ type sgEntry struct {
 	written time.Time
 }
 
-func newInventory() *inventory {
-	return &inventory{
-		lbs: map[string]*lbEntry{}, groups: map[string]*groupEntry{}, sgs: map[string]*sgEntry{},
-		buried: map[string]time.Time{}, parent: map[string]string{},
-	}
+func newInventory(cluster, vpc string, refresh time.Duration) *inventory {
+	v := &inventory{cluster: cluster, vpc: vpc, refresh: refresh}
+	v.reset()
+	return v
 }
 
-// with runs fn under the lock. fn must not call AWS.
-func (v *inventory) with(fn func()) {
+// reset drops all that was read. Called under the lock, or before anybody else has the inventory.
+func (v *inventory) reset() {
+	v.lbs, v.groups, v.sgs = newTable(v.loadBalancerKeys), newTable(v.targetGroupKeys), newTable(v.securityGroupKeys)
+	v.buried, v.parent = map[string]time.Time{}, map[string]string{}
+	v.lbsAt, v.groupsAt, v.sgsAt, v.taggedAt, v.nextTags = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
+}
+
+// read runs fn under the lock that readers share. fn must change nothing and not call AWS.
+func (v *inventory) read(fn func()) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	fn()
+}
+
+// write runs fn under the lock that nobody shares. fn must not call AWS.
+func (v *inventory) write(fn func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	fn()
@@ -99,10 +117,15 @@ func (c *Cloud) fresh(at time.Time, key string) bool {
 	if at.IsZero() {
 		return false
 	}
+	return c.cfg.Now().Sub(at) < freshFor(c.cfg.Refresh, key)
+}
+
+// freshFor is the period for a resource.
+func freshFor(refresh time.Duration, key string) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key))
-	part := time.Duration(h.Sum32()%201) * c.cfg.Refresh / 1000 // 0 to 20%
-	return c.cfg.Now().Sub(at) < c.cfg.Refresh*9/10+part
+	part := time.Duration(h.Sum32()%201) * refresh / 1000 // 0 to 20%
+	return refresh*9/10 + part
 }
 
 // bury notes a deletion, and forgets old ones.
@@ -118,100 +141,6 @@ func (v *inventory) bury(id string, now time.Time) {
 func (v *inventory) isBuried(id string, now time.Time) bool {
 	at, ok := v.buried[id]
 	return ok && now.Sub(at) <= grace
-}
-
-// dropLoadBalancer forgets a load balancer and what hangs on it.
-func (v *inventory) dropLoadBalancer(arn string) {
-	e := v.lbs[arn]
-	if e == nil {
-		return
-	}
-	v.unlink(e)
-	delete(v.lbs, arn)
-	v.link(arn, nil)
-}
-
-// unlink forgets whose the listeners and rules of an entry are.
-func (v *inventory) unlink(e *lbEntry) {
-	for l, le := range e.listeners {
-		delete(v.parent, l)
-		for r := range le.rules {
-			delete(v.parent, r)
-		}
-	}
-}
-
-// setListeners replaces a load balancer's listeners.
-func (v *inventory) setListeners(e *lbEntry, listeners map[string]*listenerEntry) {
-	v.unlink(e)
-	e.listeners = listeners
-	for arn, le := range listeners {
-		v.parent[arn] = e.lb.ARN
-		for r := range le.rules {
-			v.parent[r] = arn
-		}
-	}
-	v.relink(e)
-}
-
-// putListener adds or replaces a listener.
-func (v *inventory) putListener(e *lbEntry, le *listenerEntry) {
-	if e.listeners == nil {
-		e.listeners = map[string]*listenerEntry{}
-	}
-	e.listeners[le.l.ARN] = le
-	v.parent[le.l.ARN] = e.lb.ARN
-	v.relink(e)
-}
-
-// listener finds a listener and its load balancer, nil if they are not known.
-func (v *inventory) listener(arn string) (*lbEntry, *listenerEntry) {
-	e := v.lbs[v.parent[arn]]
-	if e == nil {
-		return nil, nil
-	}
-	return e, e.listeners[arn]
-}
-
-// rule finds the listener and load balancer of a rule.
-func (v *inventory) rule(arn string) (*lbEntry, *listenerEntry) { return v.listener(v.parent[arn]) }
-
-// relink brings the target groups' lists of load balancers in line with an entry's actions.
-func (v *inventory) relink(e *lbEntry) {
-	used := map[string]bool{}
-	note := func(as []model.Action) {
-		for _, a := range as {
-			if f, ok := a.(model.Forward); ok {
-				for _, g := range f.Groups {
-					used[g.Group.ARN] = true
-				}
-			}
-		}
-	}
-	for _, le := range e.listeners {
-		note(le.l.Default)
-		for _, r := range le.rules {
-			note(r.Actions)
-		}
-	}
-	v.link(e.lb.ARN, used)
-}
-
-func (v *inventory) link(lb string, used map[string]bool) {
-	for arn, g := range v.groups {
-		has := slices.Contains(g.g.LoadBalancers, lb)
-		if has == used[arn] {
-			continue
-		}
-		next := slices.Clone(g.g.LoadBalancers)
-		if has {
-			next = slices.DeleteFunc(next, func(s string) bool { return s == lb })
-		} else {
-			next = append(next, lb)
-			slices.Sort(next)
-		}
-		g.g.LoadBalancers = next
-	}
 }
 
 // view puts a load balancer together with its listeners and rules, in their order, and with what was

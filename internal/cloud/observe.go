@@ -1,9 +1,10 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -105,12 +106,40 @@ func carries(tags, want map[string]string) bool {
 	return true
 }
 
-func (c *Cloud) loadBalancersOf(id model.StackID) (out []string) {
-	c.inv.with(func() {
-		for arn, e := range c.inv.lbs {
-			if e.lb.VPC == c.vpc && c.belongs(id, e.lb.Tags) {
-				out = append(out, arn)
+// stackLoadBalancers are the load balancers of a stack, under the lock of the inventory.
+func (c *Cloud) stackLoadBalancers(id model.StackID) iter.Seq2[string, *lbEntry] {
+	return only(ofStack(c.inv.lbs, id), func(e *lbEntry) bool { return e.lb.VPC == c.vpc && c.belongs(id, e.lb.Tags) })
+}
+
+// stackTargetGroups are the target groups of a stack, under the lock of the inventory.
+func (c *Cloud) stackTargetGroups(id model.StackID) iter.Seq2[string, *groupEntry] {
+	return only(ofStack(c.inv.groups, id), func(e *groupEntry) bool { return e.vpc == c.vpc && c.belongs(id, e.g.Tags) })
+}
+
+// stackSecurityGroups are the security groups of a stack, under the lock of the inventory.
+func (c *Cloud) stackSecurityGroups(id model.StackID) iter.Seq2[string, *sgEntry] {
+	return only(ofStack(c.inv.sgs, id), func(e *sgEntry) bool { return c.belongs(id, e.g.Tags) })
+}
+
+func ofStack[E any](t *table[E], id model.StackID) iter.Seq2[string, *E] {
+	return t.having(stackKind(id.Kind), naming.StackTagValue(id))
+}
+
+// only are those of a sequence that a condition holds for.
+func only[E any](all iter.Seq2[string, *E], is func(*E) bool) iter.Seq2[string, *E] {
+	return func(yield func(string, *E) bool) {
+		for id, e := range all {
+			if is(e) && !yield(id, e) {
+				return
 			}
+		}
+	}
+}
+
+func (c *Cloud) loadBalancersOf(id model.StackID) (out []string) {
+	c.inv.read(func() {
+		for arn := range c.stackLoadBalancers(id) {
+			out = append(out, arn)
 		}
 	})
 	slices.Sort(out)
@@ -128,31 +157,25 @@ func (c *Cloud) snapshot(id model.StackID, since time.Time) observed.Stack {
 		Validations: map[string]observed.Validation{},
 	}}
 	key := naming.ResourceTag(id.Kind)
-	c.inv.with(func() {
+	c.inv.read(func() {
 		out.Facts.Account = c.inv.account
-		for _, e := range c.inv.lbs {
-			if e.lb.VPC == c.vpc && c.belongs(id, e.lb.Tags) {
-				lb := e.view(c, since)
-				lb.ResourceID = lb.Tags[key]
-				out.LoadBalancers = append(out.LoadBalancers, lb)
-			}
+		for _, e := range c.stackLoadBalancers(id) {
+			lb := e.view(c, since)
+			lb.ResourceID = lb.Tags[key]
+			out.LoadBalancers = append(out.LoadBalancers, lb)
 		}
-		for arn, e := range c.inv.groups {
-			if e.vpc == c.vpc && c.belongs(id, e.g.Tags) {
-				g := e.g
-				g.ResourceID = g.Tags[key]
-				if !c.current(e.attributesAt, since, arn) {
-					g.Attributes = nil
-				}
-				out.TargetGroups = append(out.TargetGroups, g)
+		for arn, e := range c.stackTargetGroups(id) {
+			g := e.g
+			g.ResourceID = g.Tags[key]
+			if !c.current(e.attributesAt, since, arn) {
+				g.Attributes = nil
 			}
+			out.TargetGroups = append(out.TargetGroups, g)
 		}
-		for _, e := range c.inv.sgs {
-			if c.belongs(id, e.g.Tags) {
-				g := e.g
-				g.ResourceID = g.Tags[key]
-				out.SecurityGroups = append(out.SecurityGroups, g)
-			}
+		for _, e := range c.stackSecurityGroups(id) {
+			g := e.g
+			g.ResourceID = g.Tags[key]
+			out.SecurityGroups = append(out.SecurityGroups, g)
 		}
 	})
 	slices.SortFunc(out.LoadBalancers, func(a, b observed.LoadBalancer) int { return strings.Compare(a.ARN, b.ARN) })
@@ -247,32 +270,25 @@ func (c *Cloud) patience(s observed.Stack) time.Duration {
 // that carry it. If there are several groups it is the one that most load balancers of the cluster
 // carry, and of those the one with the lowest id.
 func (c *Cloud) backendGroup(out *observed.Stack) {
-	want := map[string]string{naming.ClusterTag: c.cfg.Cluster, naming.BackendTag: model.BackendGroupTag}
-	own := map[string]bool{}
-	for _, lb := range out.LoadBalancers {
-		own[lb.ARN] = true
-	}
-	c.inv.with(func() {
-		carriers, others := map[string]int{}, map[string]int{}
-		for arn, e := range c.inv.lbs {
-			if !c.ours(e.lb.Tags) {
-				continue
+	c.inv.read(func() {
+		lbs, best := c.inv.lbs, (*observed.SecurityGroup)(nil)
+		for id, e := range c.inv.sgs.having(isBackend, "") {
+			g, more := e.g, 1
+			if best != nil {
+				more = cmp.Or(lbs.count(bySecurityGroup, id)-lbs.count(bySecurityGroup, best.ID), strings.Compare(best.ID, id))
 			}
-			for _, id := range e.lb.SecurityGroups {
-				carriers[id]++
-				if !own[arn] {
-					others[id]++
-				}
+			if more > 0 {
+				best = &g
 			}
 		}
-		for _, id := range slices.Sorted(maps.Keys(c.inv.sgs)) {
-			g := c.inv.sgs[id].g
-			if best := out.Facts.BackendGroup; carries(g.Tags, want) && (best == nil || carriers[id] > carriers[best.ID]) {
-				out.Facts.BackendGroup = &g
-			}
+		if best == nil {
+			return
 		}
-		if out.Facts.BackendGroup != nil {
-			out.Facts.BackendGroupUsers = others[out.Facts.BackendGroup.ID]
+		out.Facts.BackendGroup, out.Facts.BackendGroupUsers = best, lbs.count(bySecurityGroup, best.ID)
+		for _, lb := range out.LoadBalancers {
+			if lbs.has(lb.ARN, bySecurityGroup, best.ID) {
+				out.Facts.BackendGroupUsers--
+			}
 		}
 	})
 }

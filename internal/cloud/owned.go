@@ -27,14 +27,14 @@ func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][
 		}
 		out[of] = append(out[of], id)
 	}
-	c.inv.with(func() {
-		for arn, e := range c.inv.lbs {
+	c.inv.read(func() {
+		for arn, e := range c.inv.lbs.all() {
 			note(arn, e.lb.VPC, e.lb.Tags)
 		}
-		for arn, e := range c.inv.groups {
+		for arn, e := range c.inv.groups.all() {
 			note(arn, e.vpc, e.g.Tags)
 		}
-		for id, e := range c.inv.sgs {
+		for id, e := range c.inv.sgs.all() {
 			note(id, c.vpc, e.g.Tags) // only those of the VPC are listed
 		}
 	})

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +20,10 @@ import (
 const legacyClusterTag = "ingress.k8s.aws/cluster"
 
 // ours says whether tags mark a resource of the cluster.
-func (c *Cloud) ours(tags map[string]string) bool {
-	return tags[naming.ClusterTag] == c.cfg.Cluster || tags[legacyClusterTag] == c.cfg.Cluster
+func (c *Cloud) ours(tags map[string]string) bool { return ours(c.cfg.Cluster, tags) }
+
+func ours(cluster string, tags map[string]string) bool {
+	return tags[naming.ClusterTag] == cluster || tags[legacyClusterTag] == cluster
 }
 
 // list makes sure that it is known which load balancers, target groups and security groups there
@@ -58,7 +58,7 @@ func (c *Cloud) list(ctx context.Context, since time.Time, faults faults) error 
 	return c.essential(ctx, "tags", func() error {
 		err := c.readTags(ctx, c.untagged())
 		if err == nil {
-			c.inv.with(func() { c.inv.tagsDue = false })
+			c.inv.write(func() { c.inv.tagsDue = false })
 		}
 		return err
 	})
@@ -77,7 +77,7 @@ type listing struct {
 // refresh reads a list that is not fresh, once for all who ask at the same time.
 func (c *Cloud) refresh(ctx context.Context, l listing, since time.Time, once func(context.Context, string, func() error) error) error {
 	stale := func() (out bool) {
-		c.inv.with(func() { out = !c.fresh(*l.at, l.key) || l.at.Before(since) })
+		c.inv.read(func() { out = !c.fresh(*l.at, l.key) || l.at.Before(since) })
 		return out
 	}
 	if !stale() {
@@ -104,8 +104,8 @@ func (c *Cloud) listLoadBalancers(ctx context.Context) error {
 			seen[aws.ToString(lb.LoadBalancerArn)] = foundLoadBalancer{loadBalancerFromAWS(lb), aws.ToTime(lb.CreatedTime)}
 		}
 	}
-	c.inv.with(func() {
-		c.inv.enterLoadBalancers(seen, slices.Values(slices.Collect(maps.Keys(c.inv.lbs))), start)
+	c.inv.write(func() {
+		c.inv.enterLoadBalancers(seen, c.inv.lbs.ids(), start)
 		c.inv.lbsAt, c.inv.tagsDue = start, true
 	})
 	return nil
@@ -122,19 +122,19 @@ type foundLoadBalancer struct {
 func (v *inventory) enterLoadBalancers(seen map[string]foundLoadBalancer, asked iter.Seq[string], start time.Time) {
 	for arn, x := range seen {
 		v.setAccount(arn)
-		e := v.lbs[arn]
+		e := v.lbs.get(arn)
 		switch {
 		case v.isBuried(arn, start):
 			continue
 		case e == nil:
-			v.lbs[arn] = &lbEntry{lb: x.lb, at: start, created: x.created}
+			v.lbs.put(arn, &lbEntry{lb: x.lb, at: start, created: x.created})
 		case !e.written.After(start):
 			x.lb.Tags, x.lb.Attributes, x.lb.Capacity = e.lb.Tags, e.lb.Attributes, e.lb.Capacity
-			e.lb, e.at = x.lb, start
+			v.lbs.edit(arn, func(e *lbEntry) { e.lb, e.at = x.lb, start })
 		}
 	}
 	for arn := range asked {
-		e := v.lbs[arn]
+		e := v.lbs.get(arn)
 		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.made) > grace {
 			v.dropLoadBalancer(arn)
 		}
@@ -154,8 +154,8 @@ func (c *Cloud) listTargetGroups(ctx context.Context) error {
 			seen[aws.ToString(g.TargetGroupArn)] = foundTargetGroup{targetGroupFromAWS(g), aws.ToString(g.VpcId)}
 		}
 	}
-	c.inv.with(func() {
-		c.inv.enterTargetGroups(seen, slices.Values(slices.Collect(maps.Keys(c.inv.groups))), start)
+	c.inv.write(func() {
+		c.inv.enterTargetGroups(seen, c.inv.groups.ids(), start)
 		c.inv.groupsAt, c.inv.tagsDue = start, true
 	})
 	return nil
@@ -171,21 +171,21 @@ type foundTargetGroup struct {
 func (v *inventory) enterTargetGroups(seen map[string]foundTargetGroup, asked iter.Seq[string], start time.Time) {
 	for arn, x := range seen {
 		v.setAccount(arn)
-		e := v.groups[arn]
+		e := v.groups.get(arn)
 		switch {
 		case v.isBuried(arn, start):
 			continue
 		case e == nil:
-			v.groups[arn] = &groupEntry{g: x.g, vpc: x.vpc, at: start}
+			v.groups.put(arn, &groupEntry{g: x.g, vpc: x.vpc, at: start})
 		case !e.written.After(start):
 			x.g.Tags, x.g.Attributes = e.g.Tags, e.g.Attributes
-			e.g, e.vpc, e.at = x.g, x.vpc, start
+			v.groups.edit(arn, func(e *groupEntry) { e.g, e.vpc, e.at = x.g, x.vpc, start })
 		}
 	}
 	for arn := range asked {
-		e := v.groups[arn]
+		e := v.groups.get(arn)
 		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.made) > grace {
-			delete(v.groups, arn)
+			v.groups.drop(arn)
 		}
 	}
 }
@@ -210,8 +210,8 @@ func (c *Cloud) listSecurityGroups(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.inv.with(func() {
-		c.inv.enterSecurityGroups(seen, slices.Values(slices.Collect(maps.Keys(c.inv.sgs))), start)
+	c.inv.write(func() {
+		c.inv.enterSecurityGroups(seen, c.inv.sgs.ids(), start)
 		c.inv.sgsAt = start
 	})
 	return nil
@@ -237,20 +237,20 @@ func (c *Cloud) describeSecurityGroups(ctx context.Context, in *ec2.DescribeSecu
 // enterSecurityGroups does for security groups what enterLoadBalancers does.
 func (v *inventory) enterSecurityGroups(seen map[string]observed.SecurityGroup, asked iter.Seq[string], start time.Time) {
 	for id, x := range seen {
-		e := v.sgs[id]
+		e := v.sgs.get(id)
 		switch {
 		case v.isBuried(id, start):
 			continue
 		case e == nil:
-			v.sgs[id] = &sgEntry{g: x, at: start}
+			v.sgs.put(id, &sgEntry{g: x, at: start})
 		case !e.written.After(start):
-			e.g, e.at = x, start
+			v.sgs.edit(id, func(e *sgEntry) { e.g, e.at = x, start })
 		}
 	}
 	for id := range asked {
-		e := v.sgs[id]
+		e := v.sgs.get(id)
 		if _, ok := seen[id]; !ok && e != nil && start.Sub(e.made) > grace {
-			delete(v.sgs, id)
+			v.sgs.drop(id)
 		}
 	}
 }

@@ -153,6 +153,9 @@ func (r *rig) draft(want model.Stack) (plan.Plan, observed.Stack, finding.List) 
 			r.t.Fatalf("observe: %v", err)
 		}
 		p, found := plan.Make(want, have, r.options())
+		if err := r.cloud.CheckIndexes(); err != nil {
+			r.t.Fatal(err)
+		}
 		if len(p.Asks) == 0 {
 			return p, have, found
 		}

@@ -17,22 +17,42 @@ import (
 func (c *Cloud) untagged() []string {
 	var out []string
 	listed := c.cfg.TaggingAPI && c.failedBefore(tagsListed) == nil
-	c.inv.with(func() {
-		due := c.inv.tagsDue && !listed
-		wants := func(at time.Time, arn string) bool {
-			return at.IsZero() || due && !c.fresh(at.Add(c.cfg.Refresh), arn)
+	now, due := c.cfg.Now(), false
+	c.inv.read(func() {
+		for arn := range c.inv.lbs.having(isUntagged, "") {
+			out = append(out, arn)
 		}
-		for arn, e := range c.inv.lbs {
-			if e.lb.VPC == c.vpc && wants(e.tagsAt, arn) {
-				out = append(out, arn)
-			}
+		for arn := range c.inv.groups.having(isUntagged, "") {
+			out = append(out, arn)
 		}
-		for arn, e := range c.inv.groups {
-			if e.vpc == c.vpc && wants(e.tagsAt, arn) {
-				out = append(out, arn)
-			}
-		}
+		due = c.inv.tagsDue && !listed && !now.Before(c.inv.nextTags)
 	})
+	if due {
+		c.inv.write(func() { out = append(out, c.inv.oldTags(now)...) })
+	}
+	return out
+}
+
+// oldTags are the load balancers and target groups of the VPC whose tags were read too long ago. It
+// notes when the next ones will be.
+func (v *inventory) oldTags(now time.Time) (out []string) {
+	v.nextTags = time.Time{}
+	note := func(arn, vpc string, at time.Time) {
+		if vpc != v.vpc || at.IsZero() {
+			return
+		}
+		until := v.tagsUntil(at, arn)
+		v.noteTagsUntil(until)
+		if !now.Before(until) {
+			out = append(out, arn)
+		}
+	}
+	for arn, e := range v.lbs.all() {
+		note(arn, e.lb.VPC, e.tagsAt)
+	}
+	for arn, e := range v.groups.all() {
+		note(arn, e.vpc, e.tagsAt)
+	}
 	return out
 }
 
@@ -47,22 +67,22 @@ func (c *Cloud) readTags(ctx context.Context, arns []string) error {
 	if err != nil {
 		return err
 	}
-	c.inv.with(func() {
+	c.inv.write(func() {
 		for _, arn := range arns {
 			tags, there := got[arn]
-			if e := c.inv.lbs[arn]; e != nil && !e.written.After(start) {
+			if e := c.inv.lbs.get(arn); e != nil && !e.written.After(start) {
 				if !there && start.Sub(e.made) > grace {
 					c.inv.dropLoadBalancer(arn)
 					continue
 				}
-				e.lb.Tags, e.tagsAt = tags, start
+				c.inv.lbs.edit(arn, func(e *lbEntry) { e.lb.Tags, e.tagsAt = tags, start })
 			}
-			if e := c.inv.groups[arn]; e != nil && !e.written.After(start) {
+			if e := c.inv.groups.get(arn); e != nil && !e.written.After(start) {
 				if !there && start.Sub(e.made) > grace {
-					delete(c.inv.groups, arn)
+					c.inv.groups.drop(arn)
 					continue
 				}
-				e.g.Tags, e.tagsAt = tags, start
+				c.inv.groups.edit(arn, func(e *groupEntry) { e.g.Tags, e.tagsAt = tags, start })
 			}
 		}
 	})

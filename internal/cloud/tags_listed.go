@@ -48,15 +48,17 @@ func (c *Cloud) listTagged(ctx context.Context) error {
 		}
 	}
 	v := c.inv
-	v.with(func() {
-		for arn, e := range v.lbs {
+	v.write(func() {
+		for arn, e := range v.lbs.all() {
 			if e.lb.VPC == c.vpc && !e.written.After(start) {
-				c.settleTags(shown[arn], c.young(e), &e.lb.Tags, &e.tagsAt, start)
+				v.lbs.edit(arn, func(e *lbEntry) { c.settleTags(shown[arn], c.young(e), &e.lb.Tags, &e.tagsAt, start) })
 			}
 		}
-		for arn, e := range v.groups {
+		for arn, e := range v.groups.all() {
 			if e.vpc == c.vpc && !e.written.After(start) {
-				c.settleTags(shown[arn], !v.ofOthers(c, e, shown), &e.g.Tags, &e.tagsAt, start)
+				v.groups.edit(arn, func(e *groupEntry) {
+					c.settleTags(shown[arn], !v.ofOthers(c, e, shown), &e.g.Tags, &e.tagsAt, start)
+				})
 			}
 		}
 		v.taggedAt = start
@@ -88,7 +90,7 @@ func (c *Cloud) young(e *lbEntry) bool { return c.younger(e.created, tagLag) }
 // cluster's. When a target group was made is told by nobody.
 func (v *inventory) ofOthers(c *Cloud, e *groupEntry, shown map[string]map[string]string) bool {
 	for _, arn := range e.g.LoadBalancers {
-		if lb := v.lbs[arn]; lb != nil && shown[arn] == nil && !c.ours(lb.lb.Tags) && !c.young(lb) {
+		if lb := v.lbs.get(arn); lb != nil && shown[arn] == nil && !c.ours(lb.lb.Tags) && !c.young(lb) {
 			return true
 		}
 	}

@@ -164,8 +164,8 @@ func (t targetGroups) remember(key string, d describedGroup) {
 // that has made it reads whether it is there.
 func (t targetGroups) forget(arn string) {
 	if t.account.Role == "" {
-		t.c.inv.with(func() {
-			if e := t.c.inv.groups[arn]; e != nil {
+		t.c.inv.write(func() {
+			if e := t.c.inv.groups.get(arn); e != nil {
 				e.at = time.Time{}
 			}
 		})

@@ -28,9 +28,9 @@ type groupOwner struct {
 func (t targetGroups) MadeFor(ctx context.Context, arn string, read bool) (string, error) {
 	c := t.c
 	var tags map[string]string
-	c.inv.with(func() {
+	c.inv.read(func() {
 		// What was read once will do: the tags that matter here do not change.
-		if e := c.inv.groups[arn]; e != nil && (len(e.g.Tags) > 0 || !e.tagsAt.IsZero()) {
+		if e := c.inv.groups.get(arn); e != nil && (len(e.g.Tags) > 0 || !e.tagsAt.IsZero()) {
 			tags = maps.Clone(e.g.Tags)
 		}
 	})

@@ -1,0 +1,225 @@
+package cloud
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// changes makes random changes to an inventory, by the functions that readings and writes use.
+type changes struct {
+	*rand.Rand
+	c   *Cloud
+	now time.Time
+}
+
+// TestIndexesEqualScan makes random sequences of changes and compares, after each of them, what the
+// inventory finds by its keys with a scan.
+func TestIndexesEqualScan(t *testing.T) {
+	for seed := range uint64(60) {
+		x := &changes{Rand: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+		cfg := Config{Cluster: "rig", Refresh: 10 * time.Minute, Now: func() time.Time { return x.now }}
+		x.c = &Cloud{cfg: cfg, vpc: "vpc-1", inv: newInventory("rig", "vpc-1", cfg.Refresh), facts: newFactCache()}
+		for step := range 200 {
+			what := x.step()
+			if err := x.c.CheckIndexes(); err != nil {
+				t.Fatalf("seed %d, step %d, %s: %v", seed, step, what, err)
+			}
+		}
+	}
+}
+
+// step makes one change; it returns what it was.
+func (x *changes) step() string {
+	v := x.c.inv
+	lb, group, sg := x.id("lb", 5), x.id("tg", 6), x.id("sg", 4)
+	listener := fmt.Sprintf("%s/%d", lb, x.IntN(2))
+	e, le := v.listener(listener)
+	all := []struct {
+		what string
+		do   func()
+	}{
+		{"time passes", func() { x.now = x.now.Add(time.Duration(x.IntN(600)) * time.Second) }},
+		{"load balancers are listed", func() { v.enterLoadBalancers(x.loadBalancers(), v.lbs.ids(), x.now); v.tagsDue = true }},
+		{"target groups are listed", func() { v.enterTargetGroups(x.targetGroups(), v.groups.ids(), x.now); v.tagsDue = true }},
+		{"security groups are listed", func() { v.enterSecurityGroups(x.securityGroups(), v.sgs.ids(), x.now) }},
+		{"tags of a load balancer are read", func() {
+			v.lbs.edit(lb, func(e *lbEntry) { e.lb.Tags, e.tagsAt = x.tags(), x.now })
+		}},
+		{"tags of a target group are read", func() {
+			v.groups.edit(group, func(e *groupEntry) { e.g.Tags, e.tagsAt = x.tags(), x.now })
+		}},
+		{"old tags are read", func() {
+			for _, arn := range x.c.untagged() {
+				v.lbs.edit(arn, func(e *lbEntry) { e.tagsAt = x.now })
+				v.groups.edit(arn, func(e *groupEntry) { e.tagsAt = x.now })
+			}
+			v.tagsDue = false
+		}},
+		{"tags are put", func() {
+			kind, id := x.resource(lb, group, sg)
+			_ = x.c.tagsChanged(kind, id, "", nil, x.tags(), nil)
+		}},
+		{"tags are removed", func() {
+			kind, id := x.resource(lb, group, sg)
+			_ = x.c.tagsChanged(kind, id, "", nil, nil, []string{naming.StackTag(model.Ingress), naming.ClusterTag}[:1+x.IntN(2)])
+		}},
+		{"putting tags fails", func() {
+			kind, id := x.resource(lb, group, sg)
+			_ = x.c.tagsChanged(kind, id, "", failed(engine.Gone, id, "it is gone"), x.tags(), nil)
+		}},
+		{"a load balancer is made", func() {
+			v.dropLoadBalancer(lb)
+			v.lbs.put(lb, &lbEntry{lb: x.loadBalancer(lb), tagsAt: x.now, made: x.now, written: x.now})
+		}},
+		{"security groups are set", func() {
+			v.lbs.edit(lb, func(e *lbEntry) { e.lb.SecurityGroups = []string{sg} })
+		}},
+		{"a load balancer is deleted", func() { v.dropLoadBalancer(lb); v.bury(lb, x.now) }},
+		{"a target group is deleted", func() { v.groups.drop(group); v.bury(group, x.now) }},
+		{"a security group is deleted", func() { v.sgs.drop(sg); v.bury(sg, x.now) }},
+		{"listeners are read", func() {
+			if e := v.lbs.get(lb); e != nil {
+				listeners := map[string]*listenerEntry{}
+				for range x.IntN(3) {
+					le := x.listener(fmt.Sprintf("%s/%d", lb, x.IntN(2)))
+					listeners[le.l.ARN] = le
+				}
+				v.setListeners(e, listeners)
+			}
+		}},
+		{"a listener is made", func() {
+			if e := v.lbs.get(lb); e != nil {
+				v.putListener(e, x.listener(listener))
+			}
+		}},
+		{"a listener is changed", func() {
+			if le != nil {
+				v.changeListener(e, le, x.listener(listener).l)
+			}
+		}},
+		{"a listener is deleted", func() {
+			if le != nil {
+				v.dropListener(e, le)
+			}
+		}},
+		{"a rule is put", func() {
+			if le != nil {
+				v.putRule(e, le, x.rule(listener))
+			}
+		}},
+		{"a rule is deleted", func() {
+			if le != nil {
+				v.dropRule(e, le, x.rule(listener).ARN)
+			}
+		}},
+		{"all is forgotten", func() {
+			if x.IntN(10) == 0 {
+				v.reset()
+			}
+		}},
+	}
+	pick := all[x.IntN(len(all))]
+	pick.do()
+	return pick.what
+}
+
+func (x *changes) id(kind string, n int) string { return fmt.Sprintf("%s-%d", kind, x.IntN(n)) }
+
+func (x *changes) resource(lb, group, sg string) (plan.ResourceKind, string) {
+	switch x.IntN(3) {
+	case 0:
+		return plan.LoadBalancer, lb
+	case 1:
+		return plan.TargetGroup, group
+	}
+	return plan.SecurityGroup, sg
+}
+
+// tags are those of one of few stacks, mostly of this cluster, of either generation, or of nothing.
+func (x *changes) tags() map[string]string {
+	cluster := []string{"rig", "rig", "other"}[x.IntN(3)]
+	id := model.StackID{Kind: []model.Kind{model.Ingress, model.Service}[x.IntN(2)], Name: x.id("stack", 3)}
+	switch x.IntN(6) {
+	case 0:
+		return nil
+	case 1:
+		return naming.BackendGroupTags(cluster, nil)
+	case 2:
+		tags := naming.LegacyStackTags(cluster, id)
+		tags[naming.ResourceTag(id.Kind)] = "x"
+		return tags
+	case 3:
+		tags := naming.ResourceTags(cluster, id, "x", nil)
+		maps.Copy(tags, naming.ResourceTags(cluster, model.StackID{Kind: model.Service, Name: "stack-1"}, "y", nil))
+		return tags
+	}
+	return naming.ResourceTags(cluster, id, "x", nil)
+}
+
+func (x *changes) vpc() string { return []string{"vpc-1", "vpc-1", "vpc-1", "vpc-2"}[x.IntN(4)] }
+
+func (x *changes) loadBalancer(arn string) observed.LoadBalancer {
+	return observed.LoadBalancer{ARN: arn, VPC: x.vpc(), Tags: x.tags(), SecurityGroups: []string{x.id("sg", 4)}}
+}
+
+func (x *changes) loadBalancers() map[string]foundLoadBalancer {
+	out := map[string]foundLoadBalancer{}
+	for range x.IntN(5) {
+		lb := x.loadBalancer(x.id("lb", 5))
+		lb.Tags = nil
+		out[lb.ARN] = foundLoadBalancer{lb: lb}
+	}
+	return out
+}
+
+func (x *changes) targetGroups() map[string]foundTargetGroup {
+	out := map[string]foundTargetGroup{}
+	for range x.IntN(6) {
+		g := observed.TargetGroup{ARN: x.id("tg", 6), LoadBalancers: []string{x.id("lb", 5)}}
+		g.Name = "name of " + g.ARN
+		out[g.ARN] = foundTargetGroup{g, x.vpc()}
+	}
+	return out
+}
+
+func (x *changes) securityGroups() map[string]observed.SecurityGroup {
+	out := map[string]observed.SecurityGroup{}
+	for range x.IntN(4) {
+		id := x.id("sg", 4)
+		out[id] = observed.SecurityGroup{ID: id, Tags: x.tags()}
+	}
+	return out
+}
+
+func (x *changes) actions() []model.Action {
+	if x.IntN(3) == 0 {
+		return []model.Action{model.FixedResponse{}}
+	}
+	var f model.Forward
+	for range 1 + x.IntN(2) {
+		f.Groups = append(f.Groups, model.WeightedGroup{Group: model.GroupRef{ARN: x.id("tg", 6)}})
+	}
+	return []model.Action{f}
+}
+
+func (x *changes) rule(listener string) observed.Rule {
+	return observed.Rule{ARN: fmt.Sprintf("%s/rule-%d", listener, x.IntN(3)), Actions: x.actions()}
+}
+
+func (x *changes) listener(arn string) *listenerEntry {
+	le := &listenerEntry{l: observed.Listener{ARN: arn, Default: x.actions()}, rules: map[string]observed.Rule{}}
+	for range x.IntN(3) {
+		r := x.rule(arn)
+		le.rules[r.ARN] = r
+	}
+	return le
+}
