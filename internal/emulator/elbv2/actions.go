@@ -67,7 +67,7 @@ func (s *Service) checkActions(sc actionScope, in []types.Action) ([]types.Actio
 	}
 	last := actions[len(actions)-1]
 	if !sc.lb.IsALB() && (last.Type != types.ActionTypeEnumForward || len(actions) > 1) {
-		return nil, fail(codeAction, "Actions of type '%s' are not supported on load balancers with type 'network'", actions[0].Type)
+		return nil, fail(codeAction, "The action type '%s' is not valid with network load balancer", actions[0].Type)
 	}
 	out := make([]types.Action, 0, len(actions))
 	for i, a := range actions {

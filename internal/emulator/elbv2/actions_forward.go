@@ -78,22 +78,24 @@ func forwardTuples(a types.Action) ([]types.TargetGroupTuple, *types.TargetGroup
 
 func forwardGroups(sc actionScope, tuples []types.TargetGroupTuple) ([]*world.TargetGroup, error) {
 	var out []*world.TargetGroup
+	var unknown []string
 	for _, t := range tuples {
 		arn := val(t.TargetGroupArn)
-		if !kindTargetGroup.pattern.MatchString(arn) {
-			return nil, malformed(kindTargetGroup, arn)
+		if err := kindTargetGroup.check(sc.p.ELB, arn); err != nil {
+			return nil, err
 		}
 		g := sc.p.ELB.TargetGroups[arn]
 		if g == nil {
-			if sc.onDefault {
-				return nil, noTargetGroup()
-			}
-			return nil, fail("TargetGroupNotFound", "Target group '%s' not found", arn)
+			unknown = append(unknown, arn)
+			continue
 		}
 		if slices.Contains(out, g) {
 			return nil, invalid("Target group '%s' was specified more than once in one action", arn)
 		}
 		out = append(out, g)
+	}
+	if len(unknown) > 0 {
+		return nil, kindTargetGroup.missingNamed(unknown...)
 	}
 	return out, nil
 }
@@ -145,6 +147,9 @@ func checkFit(sc actionScope, groups []*world.TargetGroup) error {
 		if g.VPC != "" && g.VPC != sc.lb.VPC {
 			foreign = append(foreign, g.ARN)
 		}
+		if sc.protocol == types.ProtocolEnumHttp && (g.ProtocolVersion == versionGRPC || g.ProtocolVersion == versionHTTP2) {
+			return fail(codeAction, "Listener protocol '%s' is not supported with a target group with the protocol-version '%s'", sc.protocol, g.ProtocolVersion)
+		}
 		if !fits(sc, g) {
 			unfit = append(unfit, g.ARN)
 		}
@@ -170,7 +175,7 @@ func fits(sc actionScope, g *world.TargetGroup) bool {
 		return isHTTP(sc.protocol)
 	}
 	if isHTTP(sc.protocol) {
-		return isHTTP(g.Protocol) && (sc.protocol == types.ProtocolEnumHttps || g.ProtocolVersion == versionHTTP1)
+		return isHTTP(g.Protocol)
 	}
 	if g.Type == types.TargetTypeEnumAlb {
 		return sc.protocol == types.ProtocolEnumTcp

@@ -34,8 +34,8 @@ func checkRedirect(sc actionScope, r types.RedirectActionConfig) (*types.Redirec
 		}
 		*f.to = &value
 	}
-	if !strings.HasPrefix(*out.Path, "/") {
-		return nil, invalid("The redirect path '%s' must begin with a '/' character", *out.Path)
+	if !validRedirectPath(*out.Path) {
+		return nil, fail(codeAction, "The Path parameter must be a valid path, should start with a '/', and may contain up to one of each of these placeholders: '#{path}', '#{host}', '#{port}'.")
 	}
 	if n, err := strconv.Atoi(*out.Port); *out.Port != keepPort && (err != nil || n < 1 || n > 65535) {
 		return nil, invalid("The redirect port '%s' must be '%s' or between '1-65535' inclusive", *out.Port, keepPort)
@@ -45,9 +45,20 @@ func checkRedirect(sc actionScope, r types.RedirectActionConfig) (*types.Redirec
 		return nil, fail(codeAction, "The redirect configuration is not valid because it creates a loop")
 	}
 	if sc.protocol == types.ProtocolEnumHttps && *out.Protocol == string(types.ProtocolEnumHttp) {
-		return nil, fail(codeAction, "The redirect configuration is not valid because it redirects from HTTPS to HTTP")
+		return nil, fail(codeAction, "You cannot redirect HTTPS to HTTP")
 	}
 	return out, nil
+}
+
+// validRedirectPath reports whether a path begins with a slash and has each
+// placeholder at most once.
+func validRedirectPath(path string) bool {
+	for _, placeholder := range []string{"#{path}", keepHost, keepPort} {
+		if strings.Count(path, placeholder) > 1 {
+			return false
+		}
+	}
+	return strings.HasPrefix(path, "/")
 }
 
 func checkFixedResponse(f types.FixedResponseActionConfig) (*types.FixedResponseActionConfig, error) {

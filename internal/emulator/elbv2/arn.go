@@ -2,6 +2,7 @@ package elbv2
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
@@ -9,26 +10,33 @@ import (
 // kind is a kind of resource that an ARN can name.
 type kind struct {
 	name    string // as in AWS's messages
+	code    string // of the refusal if nothing has the ARN
 	pattern *regexp.Regexp
 	missing func() error
 }
 
 const arnHead = `^arn:aws[a-z-]*:elasticloadbalancing:[a-z0-9-]+:\d{12}:`
 
+// missingNamed is the refusal that names what does not exist.
+func (k kind) missingNamed(arns ...string) error {
+	return fail(k.code, "%ss '%s' not found", strings.ToUpper(k.name[:1])+k.name[1:], strings.Join(arns, ", "))
+}
+
 // kinds are compiled once per service; the patterns are constants.
 var (
-	kindLoadBalancer = kind{"load balancer", regexp.MustCompile(arnHead + `loadbalancer/(app|net|gwy)/[A-Za-z0-9-]+/[0-9a-f]{16}$`), noLoadBalancer}
-	kindTargetGroup  = kind{"target group", regexp.MustCompile(arnHead + `targetgroup/[A-Za-z0-9-]+/[0-9a-f]{16}$`), noTargetGroup}
-	kindListener     = kind{"listener", regexp.MustCompile(arnHead + `listener/(app|net|gwy)/[A-Za-z0-9-]+/[0-9a-f]{16}/[0-9a-f]{16}$`), noListener}
-	kindRule         = kind{"listener rule", regexp.MustCompile(arnHead + `listener-rule/(app|net)/[A-Za-z0-9-]+/[0-9a-f]{16}/[0-9a-f]{16}/[0-9a-f]{16}$`), noRule}
-	kindTrustStore   = kind{"trust store", regexp.MustCompile(arnHead + `truststore/[A-Za-z0-9-]+/[0-9a-f]{16}$`), noTrustStore}
+	kindLoadBalancer = kind{"load balancer", "LoadBalancerNotFound", regexp.MustCompile(arnHead + `loadbalancer/(app|net|gwy)/[A-Za-z0-9-]+/[0-9a-f]{16}$`), noLoadBalancer}
+	kindTargetGroup  = kind{"target group", "TargetGroupNotFound", regexp.MustCompile(arnHead + `targetgroup/[A-Za-z0-9-]+/[0-9a-f]{16}$`), noTargetGroup}
+	kindListener     = kind{"listener", "ListenerNotFound", regexp.MustCompile(arnHead + `listener/(app|net|gwy)/[A-Za-z0-9-]+/[0-9a-f]{16}/[0-9a-f]{16}$`), noListener}
+	kindRule         = kind{"listener rule", "RuleNotFound", regexp.MustCompile(arnHead + `listener-rule/(app|net)/[A-Za-z0-9-]+/[0-9a-f]{16}/[0-9a-f]{16}/[0-9a-f]{16}$`), noRule}
+	kindTrustStore   = kind{"trust store", "TrustStoreNotFound", regexp.MustCompile(arnHead + `truststore/[A-Za-z0-9-]+/[0-9a-f]{16}$`), noTrustStore}
 )
 
-// find looks up a resource by its ARN: a malformed one is a validation error,
-// a well-formed one of nothing the kind's own.
-func find[T any](k kind, all map[string]*T, arn string) (*T, error) {
-	if !k.pattern.MatchString(arn) {
-		return nil, malformed(k, arn)
+// find looks up a resource by its ARN: one that is malformed, of another kind
+// or of another region is a validation error, a well-formed one of nothing the
+// kind's own.
+func find[T any](st *world.ELBState, k kind, all map[string]*T, arn string) (*T, error) {
+	if err := k.check(st, arn); err != nil {
+		return nil, err
 	}
 	if found := all[arn]; found != nil {
 		return found, nil
@@ -36,36 +44,40 @@ func find[T any](k kind, all map[string]*T, arn string) (*T, error) {
 	return nil, k.missing()
 }
 
-func malformed(k kind, arn string) error {
-	return invalid("'%s' is not a valid %s ARN", arn, k.name)
+// check judges the form of an ARN.
+func (k kind) check(st *world.ELBState, arn string) error {
+	if !k.pattern.MatchString(arn) || strings.Split(arn, ":")[3] != st.Region() {
+		return invalid("'%s' is not a valid %s ARN", arn, k.name)
+	}
+	return nil
 }
 
 func findLoadBalancer(st *world.ELBState, arn *string) (*world.LoadBalancer, error) {
-	return find(kindLoadBalancer, st.LoadBalancers, val(arn))
+	return find(st, kindLoadBalancer, st.LoadBalancers, val(arn))
 }
 
 func findTargetGroup(st *world.ELBState, arn *string) (*world.TargetGroup, error) {
-	return find(kindTargetGroup, st.TargetGroups, val(arn))
+	return find(st, kindTargetGroup, st.TargetGroups, val(arn))
 }
 
 func findListener(st *world.ELBState, arn *string) (*world.Listener, error) {
-	return find(kindListener, st.Listeners, val(arn))
+	return find(st, kindListener, st.Listeners, val(arn))
 }
 
 func findRule(st *world.ELBState, arn *string) (*world.Rule, error) {
-	return find(kindRule, st.Rules, val(arn))
+	return find(st, kindRule, st.Rules, val(arn))
 }
 
 func findTrustStore(st *world.ELBState, arn *string) (*world.TrustStore, error) {
-	return find(kindTrustStore, st.TrustStores, val(arn))
+	return find(st, kindTrustStore, st.TrustStores, val(arn))
 }
 
 // findAll looks up each ARN once, in the order given.
-func findAll[T any](k kind, all map[string]*T, arns []string) ([]*T, error) {
+func findAll[T any](st *world.ELBState, k kind, all map[string]*T, arns []string) ([]*T, error) {
 	var out []*T
 	seen := map[string]bool{}
 	for _, arn := range arns {
-		r, err := find(k, all, arn)
+		r, err := find(st, k, all, arn)
 		if err != nil {
 			return nil, err
 		}

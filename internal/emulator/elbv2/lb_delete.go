@@ -16,10 +16,10 @@ func (s *Service) DeleteLoadBalancer(c *world.Call, in *elb.DeleteLoadBalancerIn
 		return nil, err
 	}
 	arn := *in.LoadBalancerArn
-	if !kindLoadBalancer.pattern.MatchString(arn) {
-		return nil, malformed(kindLoadBalancer, arn)
-	}
 	p, st := s.partition(c), s.state(c)
+	if err := kindLoadBalancer.check(st, arn); err != nil {
+		return nil, err
+	}
 	lb := st.LoadBalancers[arn]
 	if lb == nil {
 		return &elb.DeleteLoadBalancerOutput{}, nil
@@ -28,7 +28,7 @@ func (s *Service) DeleteLoadBalancer(c *world.Call, in *elb.DeleteLoadBalancerIn
 		return nil, fail(codeNotPermitted, "Load balancer '%s' cannot be deleted because deletion protection is enabled", arn)
 	}
 	for _, g := range st.TargetGroups {
-		g.Settle(c.Now)
+		p.SettleTargets(g, c.Now)
 		for _, t := range g.Targets {
 			if t.ID == arn && !t.Draining() {
 				return nil, fail(codeInUse, "Load balancer '%s' cannot be deleted because it is currently registered as a target", arn)

@@ -22,7 +22,7 @@ func (s *Service) DescribeLoadBalancers(c *world.Call, in *elb.DescribeLoadBalan
 	if n := max(len(in.LoadBalancerArns), len(in.Names)); n > namesPerCall {
 		return nil, invalid("Cannot have more than %d load balancers described", namesPerCall)
 	}
-	found, err := findAll(kindLoadBalancer, st.LoadBalancers, in.LoadBalancerArns)
+	found, err := findAll(st, kindLoadBalancer, st.LoadBalancers, in.LoadBalancerArns)
 	if err != nil {
 		return nil, err
 	}

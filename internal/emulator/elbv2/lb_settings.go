@@ -20,7 +20,7 @@ func checkSecurityGroups(p *world.Partition, vpc string, groups []string) error 
 			return fail("InvalidSecurityGroup", "Security group '%s' does not exist", id)
 		}
 		if sg.VPCID != vpc {
-			return misconfigured("One or more security groups are invalid")
+			return misconfigured("Security group '%s' does not belong to VPC '%s'", id, vpc)
 		}
 	}
 	if len(groups) > groupsPerLoadBalancer {
@@ -46,7 +46,7 @@ func (s *Service) SetSecurityGroups(c *world.Call, in *elb.SetSecurityGroupsInpu
 		return nil, err
 	}
 	if !lb.IsALB() && !lb.BornWithGroups {
-		return nil, misconfigured("You cannot set security groups on a Network Load Balancer that was created without security groups")
+		return nil, misconfigured("You cannot set security groups on a Network Load Balancer which was created without any security groups.")
 	}
 	if lb.IsALB() && enforce != "" {
 		return nil, misconfigured("'EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic' is not supported for load balancers with type 'application'")

@@ -77,7 +77,7 @@ func (s *Service) checkPlacement(p *world.Partition, want placement, vpc string,
 	lb := want.lb
 	for _, z := range zones {
 		if p.Subnets[z.Subnet].VPCID != vpc {
-			return misconfigured("The subnets must all belong to the same VPC, but '%s' is not in '%s'", z.Subnet, vpc)
+			return misconfigured("All subnets must belong to the same VPC: '%s'", vpc)
 		}
 	}
 	for _, z := range zones {

@@ -190,13 +190,13 @@ func (s *Service) DeleteListener(c *world.Call, in *elb.DeleteListenerInput) (*e
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	st := s.state(c)
+	p, st := s.partition(c), s.state(c)
 	l, err := findListener(st, in.ListenerArn)
 	if err != nil {
 		return nil, err
 	}
 	for _, g := range st.TargetGroups {
-		g.Settle(c.Now)
+		p.SettleTargets(g, c.Now)
 		if t := g.Target(l.LoadBalancer, l.Port); t != nil && !t.Draining() {
 			return nil, fail(codeInUse, "Listener port '%d' is in use by registered target '%s' and cannot be removed", l.Port, l.LoadBalancer)
 		}
@@ -221,7 +221,7 @@ func (s *Service) DescribeListeners(c *world.Call, in *elb.DescribeListenersInpu
 		found = listenersOf(st, lb.ARN)
 	} else {
 		var err error
-		if found, err = findAll(kindListener, st.Listeners, in.ListenerArns); err != nil {
+		if found, err = findAll(st, kindListener, st.Listeners, in.ListenerArns); err != nil {
 			return nil, err
 		}
 	}

@@ -81,7 +81,7 @@ func TestCreateListenerRefusals(t *testing.T) {
 		}, "ValidationError", "trust store"},
 		"fixed response on an NLB": {func(in *elb.CreateListenerInput) { in.LoadBalancerArn, in.Protocol = net.LoadBalancerArn, "TCP" }, "InvalidLoadBalancerAction", ""},
 		"TCP group":                {func(in *elb.CreateListenerInput) { in.DefaultActions = forward(tcp.TargetGroupArn) }, "IncompatibleProtocols", *tcp.TargetGroupArn},
-		"gRPC group on HTTP":       {func(in *elb.CreateListenerInput) { in.DefaultActions = forward(grpc.TargetGroupArn) }, "IncompatibleProtocols", *grpc.TargetGroupArn},
+		"gRPC group on HTTP":       {func(in *elb.CreateListenerInput) { in.DefaultActions = forward(grpc.TargetGroupArn) }, "InvalidLoadBalancerAction", "protocol-version 'GRPC'"},
 		"group of another load balancer": {func(in *elb.CreateListenerInput) { in.DefaultActions = forward(taken.TargetGroupArn) },
 			"TargetGroupAssociationLimit", "cannot be associated with more than one load balancer: " + *taken.TargetGroupArn},
 		"unknown load balancer": {func(in *elb.CreateListenerInput) {
@@ -89,7 +89,7 @@ func TestCreateListenerRefusals(t *testing.T) {
 		}, "LoadBalancerNotFound", "One or more load balancers not found"},
 		"unknown group": {func(in *elb.CreateListenerInput) {
 			in.DefaultActions = forward(aws.String("arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef"))
-		}, "TargetGroupNotFound", "One or more target groups not found"},
+		}, "TargetGroupNotFound", "Target groups 'arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef' not found"},
 		"login on HTTP": {func(in *elb.CreateListenerInput) {
 			in.DefaultActions = append(oidc(1, nil), ordered(fixed("404"), 2)...)
 		},

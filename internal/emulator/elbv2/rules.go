@@ -253,7 +253,7 @@ func (s *Service) DescribeRules(c *world.Call, in *elb.DescribeRulesInput) (*elb
 		key = func(r *world.Rule) string { return fmt.Sprintf("%05d", rank(r)) }
 	} else {
 		var err error
-		if found, err = findAll(kindRule, st.Rules, in.RuleArns); err != nil {
+		if found, err = findAll(st, kindRule, st.Rules, in.RuleArns); err != nil {
 			return nil, err
 		}
 	}

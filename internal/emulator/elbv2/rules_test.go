@@ -196,13 +196,13 @@ func TestForwardRefusals(t *testing.T) {
 		"group stickiness": {weighted(nil, tuple(a, 1), tuple(sticky, 1)), "InvalidLoadBalancerAction", "must enable target group stickiness"},
 		"two forwards":     {append(ordered(forward(a.TargetGroupArn), 1), ordered(forward(b.TargetGroupArn), 2)...), "TooManyActions", ""},
 		"no order":         {append(forward(a.TargetGroupArn), fixed("200")...), "ValidationError", "order"},
-		"path of redirect": {redirect(types.RedirectActionConfig{Path: aws.String("a"), StatusCode: "HTTP_301"}), "ValidationError", "begin with a '/'"},
+		"path of redirect": {redirect(types.RedirectActionConfig{Path: aws.String("a"), StatusCode: "HTTP_301"}), "InvalidLoadBalancerAction", "should start with a '/'"},
 		"port of redirect": {redirect(types.RedirectActionConfig{Port: aws.String("x"), StatusCode: "HTTP_301"}), "ValidationError", "'x'"},
 		"content type": {[]types.Action{{Type: "fixed-response", FixedResponseConfig: &types.FixedResponseActionConfig{StatusCode: aws.String("200"), ContentType: aws.String("image/png")}}},
 			"InvalidLoadBalancerAction", "The ContentType must be one of:'text/html'"},
 		"unknown type": {[]types.Action{{Type: "teapot"}}, "ValidationError", "'actions.1.member.type' failed to satisfy constraint: Member must satisfy enum value set: ["},
 		"unknown group": {forward(aws.String("arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef")),
-			"TargetGroupNotFound", "Target group 'arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef' not found"},
+			"TargetGroupNotFound", "Target groups 'arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/x/0123456789abcdef' not found"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -78,50 +78,37 @@ func (s *Service) tagList(tags map[string]string) []types.Tag {
 
 // tagsOf finds the tags of any taggable resource.
 func tagsOf(st *world.ELBState, arn string) (*map[string]string, error) {
-	switch {
-	case kindLoadBalancer.pattern.MatchString(arn):
-		r, err := find(kindLoadBalancer, st.LoadBalancers, arn)
-		if err != nil {
-			return nil, err
-		}
-		return &r.Tags, nil
-	case kindTargetGroup.pattern.MatchString(arn):
-		r, err := find(kindTargetGroup, st.TargetGroups, arn)
-		if err != nil {
-			return nil, err
-		}
-		return &r.Tags, nil
-	case kindListener.pattern.MatchString(arn):
-		r, err := find(kindListener, st.Listeners, arn)
-		if err != nil {
-			return nil, err
-		}
-		return &r.Tags, nil
-	case kindRule.pattern.MatchString(arn):
-		r, err := find(kindRule, st.Rules, arn)
-		if err != nil {
-			return nil, err
-		}
-		return &r.Tags, nil
-	case kindTrustStore.pattern.MatchString(arn):
-		r, err := find(kindTrustStore, st.TrustStores, arn)
-		if err != nil {
-			return nil, err
-		}
-		return &r.Tags, nil
-	}
 	for _, k := range []struct {
-		mark string
 		kind kind
+		mark string
+		tags *map[string]string
 	}{
-		{":loadbalancer/", kindLoadBalancer}, {":targetgroup/", kindTargetGroup},
-		{":listener/", kindListener}, {":listener-rule/", kindRule}, {":truststore/", kindTrustStore},
+		{kindLoadBalancer, ":loadbalancer/", tagsIn(st.LoadBalancers, arn, func(r *world.LoadBalancer) *map[string]string { return &r.Tags })},
+		{kindTargetGroup, ":targetgroup/", tagsIn(st.TargetGroups, arn, func(r *world.TargetGroup) *map[string]string { return &r.Tags })},
+		{kindListener, ":listener/", tagsIn(st.Listeners, arn, func(r *world.Listener) *map[string]string { return &r.Tags })},
+		{kindRule, ":listener-rule/", tagsIn(st.Rules, arn, func(r *world.Rule) *map[string]string { return &r.Tags })},
+		{kindTrustStore, ":truststore/", tagsIn(st.TrustStores, arn, func(r *world.TrustStore) *map[string]string { return &r.Tags })},
 	} {
-		if strings.Contains(arn, k.mark) {
-			return nil, malformed(k.kind, arn)
+		if !strings.Contains(arn, k.mark) {
+			continue
 		}
+		if err := k.kind.check(st, arn); err != nil {
+			return nil, err
+		}
+		if k.tags == nil {
+			return nil, k.kind.missingNamed(arn)
+		}
+		return k.tags, nil
 	}
 	return nil, invalid("'%s' is not a valid ARN", arn)
+}
+
+// tagsIn returns the tags of the resource with that ARN, nil if there is none.
+func tagsIn[T any](all map[string]*T, arn string, tags func(*T) *map[string]string) *map[string]string {
+	if r := all[arn]; r != nil {
+		return tags(r)
+	}
+	return nil
 }
 
 // tagMaps finds the tags of several resources of one call.

@@ -72,5 +72,5 @@ func TestAccountsDoNotSeeEachOther(t *testing.T) {
 		t.Errorf("another region shows %d load balancers", len(out.LoadBalancers))
 	}
 	_, err := elsewhere.DescribeTags(r.ctx, &elb.DescribeTagsInput{ResourceArns: []string{aws.ToString(lb.LoadBalancerArn)}})
-	wantError(t, err, "LoadBalancerNotFound", "")
+	wantError(t, err, "ValidationError", "is not a valid load balancer ARN")
 }

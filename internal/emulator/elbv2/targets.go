@@ -36,7 +36,7 @@ func (s *Service) RegisterTargets(c *world.Call, in *elb.RegisterTargetsInput) (
 	if err != nil {
 		return nil, err
 	}
-	g.Settle(c.Now)
+	p.SettleTargets(g, c.Now)
 	fresh, err := s.checkTargets(c, p, g, in.Targets)
 	if err != nil {
 		return nil, err
@@ -269,13 +269,13 @@ func (s *Service) DeregisterTargets(c *world.Call, in *elb.DeregisterTargetsInpu
 			return nil, invalid("The IP address '%s' is not a valid IPv4 address", *d.Id)
 		}
 	}
-	g.Settle(c.Now)
+	p.SettleTargets(g, c.Now)
 	for _, d := range in.Targets {
 		if t := g.Target(targetKey(g, d)); t != nil && !t.Draining() {
 			t.DrainUntil = c.Now.Add(drainTime(p, g, t, c))
 		}
 	}
-	g.Settle(c.Now)
+	p.SettleTargets(g, c.Now)
 	return &elb.DeregisterTargetsOutput{}, nil
 }
 

@@ -27,12 +27,15 @@ func (s *Service) DescribeTargetHealth(c *world.Call, in *elb.DescribeTargetHeal
 	if err != nil {
 		return nil, err
 	}
-	g.Settle(c.Now)
+	p.SettleTargets(g, c.Now)
 	anomaly := slices.Contains(in.Include, types.DescribeTargetHealthInputIncludeEnumAnomaly) ||
 		slices.Contains(in.Include, types.DescribeTargetHealthInputIncludeEnumAll)
 	out := &elb.DescribeTargetHealthOutput{}
 	if len(in.Targets) == 0 {
 		for _, t := range g.Targets {
+			if t.Terminated {
+				continue // only who asks for it sees it drain
+			}
 			out.TargetHealthDescriptions = append(out.TargetHealthDescriptions, s.health(c, p, g, t, anomaly))
 		}
 		world.Shuffle(s.w, out.TargetHealthDescriptions)
@@ -49,7 +52,7 @@ func (s *Service) DescribeTargetHealth(c *world.Call, in *elb.DescribeTargetHeal
 			target.Port = ptr(port)
 		}
 		out.TargetHealthDescriptions = append(out.TargetHealthDescriptions, types.TargetHealthDescription{
-			Target: target,
+			Target: target, HealthCheckPort: checkPort(g, port),
 			TargetHealth: &types.TargetHealth{
 				State: types.TargetHealthStateEnumUnused, Reason: types.TargetHealthReasonEnumNotRegistered,
 				Description: ptr("Target is not registered to the target group"),
@@ -63,20 +66,15 @@ func (s *Service) DescribeTargetHealth(c *world.Call, in *elb.DescribeTargetHeal
 func (s *Service) health(c *world.Call, p *world.Partition, g *world.TargetGroup, t *world.Target, anomaly bool) types.TargetHealthDescription {
 	v := p.TargetHealth(g, t, c.Now)
 	out := types.TargetHealthDescription{
-		Target:       &types.TargetDescription{Id: ptr(t.ID), QuicServerId: text(t.QUICServerID)},
-		TargetHealth: &types.TargetHealth{State: v.State, Reason: v.Reason, Description: text(v.Description)},
+		Target:          &types.TargetDescription{Id: ptr(t.ID), QuicServerId: text(t.QUICServerID)},
+		HealthCheckPort: checkPort(g, t.Port),
+		TargetHealth:    &types.TargetHealth{State: v.State, Reason: v.Reason, Description: text(v.Description)},
 	}
 	if t.Port != 0 {
 		out.Target.Port = ptr(t.Port)
 	}
 	if g.Type == types.TargetTypeEnumIp {
 		out.Target.AvailabilityZone = text(t.Zone)
-	}
-	switch {
-	case g.Check.Port != trafficPort:
-		out.HealthCheckPort = text(g.Check.Port)
-	case t.Port != 0:
-		out.HealthCheckPort = ptr(strconv.Itoa(int(t.Port)))
 	}
 	lb := p.ELB.LoadBalancers[g.LoadBalancer]
 	if lb != nil && lb.Attributes[attrZonalShift] == "true" {
@@ -89,4 +87,16 @@ func (s *Service) health(c *world.Call, p *world.Partition, g *world.TargetGroup
 		out.AnomalyDetection = &types.AnomalyDetection{Result: types.AnomalyResultEnumNormal, MitigationInEffect: types.MitigationInEffectEnumNo}
 	}
 	return out
+}
+
+// checkPort is the port that health checks of a target use, registered or not;
+// nil for a lambda function, which has none.
+func checkPort(g *world.TargetGroup, port int32) *string {
+	switch {
+	case g.Check.Port != trafficPort:
+		return text(g.Check.Port)
+	case port != 0:
+		return ptr(strconv.Itoa(int(port)))
+	}
+	return nil
 }

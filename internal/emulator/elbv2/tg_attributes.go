@@ -40,7 +40,7 @@ func targetGroupAttributes() []attribute {
 		{attrDeregDelay, "300", numberIn(0, 3600)},
 		{attrDeregTermination, "false", boolean},
 		{attrStickiness, "false", boolean},
-		{attrStickinessType, "lb_cookie", among("lb_cookie", "app_cookie", "source_ip", "source_ip_dest_ip", "source_ip_dest_ip_proto")},
+		{attrStickinessType, "lb_cookie", among("lb_cookie", "app_cookie", "source_ip")},
 		{attrStickyLB, "86400", numberIn(1, 604800)},
 		{attrStickyAppName, "", appCookieName},
 		{attrStickyApp, "86400", numberIn(1, 604800)},

@@ -63,7 +63,7 @@ func (s *Service) CreateTargetGroup(c *world.Call, in *elb.CreateTargetGroupInpu
 		if !sameTargetGroup(other, g) {
 			return nil, fail("DuplicateTargetGroupName", "A target group with the same name '%s' exists, but with different settings", g.Name)
 		}
-		return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{describeTargetGroup(other)}}, nil
+		return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{writtenTargetGroup(other)}}, nil
 	}
 	if most := s.quota(quotaTargetGroups); len(st.TargetGroups) >= most {
 		return nil, fail("TooManyTargetGroups", "The maximum number of target groups has been reached: '%d'", most)
@@ -72,7 +72,7 @@ func (s *Service) CreateTargetGroup(c *world.Call, in *elb.CreateTargetGroupInpu
 	g.ARN = newARN(p, fmt.Sprintf("targetgroup/%s/%s", g.Name, g.ID))
 	g.Attributes = initialTargetGroupAttributes(g)
 	st.TargetGroups[g.ARN] = g
-	return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{describeTargetGroup(g)}}, nil
+	return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{writtenTargetGroup(g)}}, nil
 }
 
 func checkTargetGroupName(name string) error {
@@ -155,6 +155,14 @@ func sameTargetGroup(have, want *world.TargetGroup) bool {
 	return have.Protocol == want.Protocol && have.ProtocolVersion == want.ProtocolVersion && have.Port == want.Port &&
 		have.ControlPort == want.ControlPort && have.VPC == want.VPC && have.Type == want.Type &&
 		have.Addressing == want.Addressing && have.Check == want.Check && maps.Equal(have.Tags, want.Tags)
+}
+
+// writtenTargetGroup is the form in which a create or modify operation returns
+// a target group: without the load balancers that use it.
+func writtenTargetGroup(g *world.TargetGroup) types.TargetGroup {
+	out := describeTargetGroup(g)
+	out.LoadBalancerArns = nil
+	return out
 }
 
 // describeTargetGroup is the form in which AWS describes one.

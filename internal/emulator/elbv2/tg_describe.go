@@ -32,17 +32,21 @@ func (s *Service) DescribeTargetGroups(c *world.Call, in *elb.DescribeTargetGrou
 				found = append(found, g)
 			}
 		}
+		if len(found) == 0 {
+			return nil, noTargetGroup()
+		}
 	case len(in.Names) > 0:
 		for _, name := range dedupe(in.Names) {
-			g := targetGroupNamed(st, name)
-			if g == nil {
-				return nil, noTargetGroup()
+			if g := targetGroupNamed(st, name); g != nil {
+				found = append(found, g)
 			}
-			found = append(found, g)
+		}
+		if len(found) == 0 {
+			return nil, noTargetGroup()
 		}
 	case len(in.TargetGroupArns) > 0:
 		var err error
-		if found, err = findAll(kindTargetGroup, st.TargetGroups, in.TargetGroupArns); err != nil {
+		if found, err = findAll(st, kindTargetGroup, st.TargetGroups, in.TargetGroupArns); err != nil {
 			return nil, err
 		}
 	default:
@@ -90,7 +94,7 @@ func (s *Service) ModifyTargetGroup(c *world.Call, in *elb.ModifyTargetGroupInpu
 		return nil, err
 	}
 	g.Check = next
-	return &elb.ModifyTargetGroupOutput{TargetGroups: []types.TargetGroup{describeTargetGroup(g)}}, nil
+	return &elb.ModifyTargetGroupOutput{TargetGroups: []types.TargetGroup{writtenTargetGroup(g)}}, nil
 }
 
 // DeleteTargetGroup deletes a group that no listener or rule uses. An unknown
@@ -102,8 +106,8 @@ func (s *Service) DeleteTargetGroup(c *world.Call, in *elb.DeleteTargetGroupInpu
 		return nil, err
 	}
 	st, arn := s.state(c), *in.TargetGroupArn
-	if !kindTargetGroup.pattern.MatchString(arn) {
-		return nil, malformed(kindTargetGroup, arn)
+	if err := kindTargetGroup.check(st, arn); err != nil {
+		return nil, err
 	}
 	g := st.TargetGroups[arn]
 	if g == nil {

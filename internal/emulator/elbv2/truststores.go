@@ -104,7 +104,7 @@ func (s *Service) DescribeTrustStores(c *world.Call, in *elb.DescribeTrustStores
 	if len(in.Names) > 0 && len(in.TrustStoreArns) > 0 {
 		return nil, invalid("Trust store names and trust store ARNs cannot be specified at the same time")
 	}
-	found, err := findAll(kindTrustStore, st.TrustStores, in.TrustStoreArns)
+	found, err := findAll(st, kindTrustStore, st.TrustStores, in.TrustStoreArns)
 	if err != nil {
 		return nil, err
 	}

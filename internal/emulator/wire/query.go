@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/xml"
 	"reflect"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
@@ -38,6 +39,9 @@ func (q query) Encode(operation string, out any, requestID string) (Response, er
 	d := &document{name: queryName, items: always("member")}
 	d.WriteString(`<` + operation + `Response xmlns="` + q.namespace + `">`)
 	d.open(operation + "Result")
+	if strings.HasPrefix(operation, "Describe") {
+		listNothing(reflect.ValueOf(out).Elem())
+	}
 	if _, err := d.members(reflect.ValueOf(out).Elem()); err != nil {
 		return Response{}, err
 	}
@@ -47,6 +51,16 @@ func (q query) Encode(operation string, out any, requestID string) (Response, er
 	d.close("ResponseMetadata")
 	d.close(operation + "Response")
 	return newResponse(200, "text/xml", requestID, d.Bytes()), nil
+}
+
+// listNothing makes the lists of an answer present: a describe operation that
+// has nothing to list answers an empty element, never a missing one.
+func listNothing(out reflect.Value) {
+	for i := range out.NumField() {
+		if f := out.Field(i); f.Kind() == reflect.Slice && f.IsNil() && out.Type().Field(i).IsExported() {
+			f.Set(reflect.MakeSlice(f.Type(), 0, 0))
+		}
+	}
 }
 
 func (q query) Fail(err *world.Error, requestID string) Response {

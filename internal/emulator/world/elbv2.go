@@ -14,7 +14,13 @@ type ELBState struct {
 	Rules         map[string]*Rule
 	TargetGroups  map[string]*TargetGroup
 	TrustStores   map[string]*TrustStore
+
+	region string
 }
+
+// Region is the region of the state: an ARN of another region names nothing
+// here.
+func (s *ELBState) Region() string { return s.region }
 
 // newELBState returns an empty state.
 func newELBState() *ELBState {

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"strconv"
 	"time"
 
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
@@ -15,6 +16,9 @@ type Target struct {
 	Registered   time.Time
 	// DrainUntil is when a deregistered target leaves; zero while registered.
 	DrainUntil time.Time
+	// Terminated is whether the target left because its instance was
+	// terminated: the listing does not show it while it drains.
+	Terminated bool
 	// Verdict is the last result of the data plane or of a test; nil if none
 	// came since registration.
 	Verdict *Verdict
@@ -42,8 +46,33 @@ func (g *TargetGroup) Target(id string, port int32) *Target {
 	return nil
 }
 
-// Settle removes the targets whose draining has ended.
-func (g *TargetGroup) Settle(now time.Time) {
+// SettleTargets deregisters the targets whose instance was terminated, and
+// removes those whose draining has ended. Operations call it before they look.
+func (p *Partition) SettleTargets(g *TargetGroup, now time.Time) {
+	if g.Type == elbtypes.TargetTypeEnumInstance {
+		for _, t := range g.Targets {
+			p.leaveWithInstance(g, t, now)
+		}
+	}
+	g.dropDrained(now)
+}
+
+// leaveWithInstance deregisters a target whose instance was terminated, from
+// the moment of the termination.
+func (p *Partition) leaveWithInstance(g *TargetGroup, t *Target, now time.Time) {
+	i := p.Instances[t.ID]
+	switch {
+	case t.Draining():
+	case i == nil: // terminated so long ago that it is not listed any more
+		t.DrainUntil = now
+	case p.InstanceState(i) == InstanceTerminated:
+		delay, _ := strconv.Atoi(g.Attributes["deregistration_delay.timeout_seconds"]) // the service checked it
+		ended := i.Since.Add(p.world.Config.Delays.Instance)
+		t.DrainUntil, t.Terminated = ended.Add(time.Duration(delay)*time.Second), true
+	}
+}
+
+func (g *TargetGroup) dropDrained(now time.Time) {
 	kept := g.Targets[:0]
 	for _, t := range g.Targets {
 		if !t.Draining() || now.Before(t.DrainUntil) {

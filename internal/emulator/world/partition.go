@@ -65,6 +65,7 @@ func (p *Partition) init(w *World) {
 	if p.ELB == nil {
 		p.ELB = newELBState()
 	}
+	p.ELB.region = p.Region
 	if p.ACM == nil {
 		p.ACM = newACMState()
 	}
