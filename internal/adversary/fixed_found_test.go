@@ -240,4 +240,17 @@ spec:
 `)
 		w.drive(long)
 	})
+
+	// A target group that is detached, and not deleted yet, goes to no load balancer of another namespace.
+	for _, by := range []string{"ARN", "Name"} {
+		fixed(t, "30-detached-target-groups/by "+by, setup{access: openClass, scenario: 3}, func(w *world) {
+			for i := range w.targetGroupNames() {
+				w.evil(served, attacker{name: fmt.Sprintf("x%d", i), class: "alb", host: "evil.example.com", service: "act",
+					pairs: []string{"actions.act", fmt.Sprintf(`{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroup%s":"$TG%s%d"}]}}`, by, strings.ToUpper(by), i)}}.docs())
+			}
+			w.perform(w.acts()[0])
+			w.drive(long)
+			w.check(w.said("Ingress evil/x0", "another namespace"), "the attacker is not informed: %v", w.about("Ingress evil/x0"))
+		})
+	}
 }

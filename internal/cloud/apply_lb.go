@@ -162,7 +162,7 @@ func ownerOf(tags map[string]string) string {
 	if cluster == "" {
 		return "somebody else, as it carries no tag of a cluster"
 	}
-	for _, k := range []model.Kind{model.Ingress, model.Service, model.ALBGateway, model.NLBGateway} {
+	for _, k := range model.Kinds {
 		if s := tags[naming.StackTag(k)]; s != "" {
 			return string(k) + " " + s + " of cluster " + cluster
 		}

@@ -10,6 +10,8 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
 // noneEach is what a name that does not exist adds to the time for which that is believed.
@@ -57,6 +59,22 @@ func (f foundName) age(all map[string]foundName, found time.Duration) time.Durat
 
 // outdated says that an answer can leave its cache.
 func (c *Cloud) outdated(f foundName) bool { return !c.younger(f.at, nameKept) }
+
+// madeFor returns the namespace of the object for which the controller made a target group.
+func (v *inventory) madeFor(arn string) (namespace string, known bool) {
+	v.read(func() {
+		e := v.groups.get(arn)
+		if e == nil || !ours(v.cluster, e.g.Tags) {
+			return
+		}
+		for _, k := range model.Kinds {
+			if id, ok := e.g.Tags[naming.ResourceTag(k)]; ok {
+				namespace, _, known = strings.Cut(id, "/")
+			}
+		}
+	})
+	return namespace, known
+}
 
 // askTargetGroup finds a target group of any owner by name or ARN, "" if there is none. Most are in
 // the inventory.

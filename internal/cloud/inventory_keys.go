@@ -27,7 +27,7 @@ func (v *inventory) stackKeys(tags map[string]string) (out []tableKey) {
 	if !ours(v.cluster, tags) {
 		return nil
 	}
-	for _, k := range []model.Kind{model.Ingress, model.Service, model.ALBGateway, model.NLBGateway} {
+	for _, k := range model.Kinds {
 		if value, ok := tags[naming.StackTag(k)]; ok {
 			out = append(out, tableKey{stackKind(k), value})
 		}

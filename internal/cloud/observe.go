@@ -152,7 +152,7 @@ func (c *Cloud) snapshot(id model.StackID, since time.Time) observed.Stack {
 	out := observed.Stack{Facts: observed.Facts{
 		Region: c.region, VPC: c.vpc, Now: c.cfg.Now(),
 		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{},
-		TargetGroups: map[string]string{}, Health: map[string]observed.Health{},
+		TargetGroups: map[string]string{}, TargetGroupOwners: map[string]string{}, Health: map[string]observed.Health{},
 		ALBTargets: map[string][]observed.Target{}, AddOns: map[string]observed.AddOn{}, WebACLs: map[string]observed.WebACL{},
 		Validations: map[string]observed.Validation{},
 	}}
@@ -200,7 +200,12 @@ func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stac
 		facts.Certificates, err = c.askCertificates(ctx)
 		facts.CertificatesAsked = err == nil
 	case model.AskTargetGroup:
-		return answered(facts.TargetGroups, q.Ref)(c.askTargetGroup(ctx, q.Ref))
+		err = answered(facts.TargetGroups, q.Ref)(c.askTargetGroup(ctx, q.Ref))
+		arn := facts.TargetGroups[q.Ref]
+		if namespace, known := c.inv.madeFor(arn); known {
+			facts.TargetGroupOwners[arn] = namespace
+		}
+		return err
 	case model.AskBackendGroup:
 		c.backendGroup(out)
 	case model.AskHealth:

@@ -17,6 +17,9 @@ const (
 	NLBGateway Kind = "NLBGateway"
 )
 
+// Kinds are all kinds of stacks.
+var Kinds = []Kind{Ingress, Service, ALBGateway, NLBGateway}
+
 // TagPrefix is the prefix of the tracking tags and stack labels of the kind.
 func (k Kind) TagPrefix() string {
 	switch k {

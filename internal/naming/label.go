@@ -27,7 +27,7 @@ func LabelStack(id model.StackID) model.StackID {
 
 // StackFromLabels reads the stack from a TargetGroupBinding's labels; false if there is none.
 func StackFromLabels(labels map[string]string) (model.StackID, bool) {
-	for _, k := range []model.Kind{model.Ingress, model.Service, model.ALBGateway, model.NLBGateway} {
+	for _, k := range model.Kinds {
 		prefix := k.TagPrefix()
 		if name := labels[prefix+"/stack"]; name != "" {
 			return model.StackID{Kind: k, Name: name}, true

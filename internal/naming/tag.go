@@ -63,7 +63,7 @@ func ReservedTag(key string) bool {
 	if key == ClusterTag || key == BackendTag {
 		return true
 	}
-	for _, k := range []model.Kind{model.Ingress, model.Service, model.ALBGateway, model.NLBGateway} {
+	for _, k := range model.Kinds {
 		if key == StackTag(k) || key == ResourceTag(k) {
 			return true
 		}

@@ -21,6 +21,9 @@ type Facts struct {
 	CertificatesAsked bool
 	// TargetGroups that were asked for by name or ARN: ARN, or "" if there is none.
 	TargetGroups map[string]string
+	// TargetGroupOwners are the namespaces of the objects for which the controller made some of them, by
+	// ARN. It made none of the others.
+	TargetGroupOwners map[string]string
 	// BackendGroup is the shared backend group, nil if there is none.
 	BackendGroup *SecurityGroup
 	// BackendGroupUsers are the load balancers of the cluster, other than the stack's own, that

@@ -171,9 +171,12 @@ func (b *builder) unresolved(actions []model.Action, of finding.Origin) bool {
 	return missing
 }
 
-// ownedElsewhere reports whether a target group was made for an object of another namespace. Only those
-// of the stack have to be looked at: AWS attaches a target group to one load balancer.
+// ownedElsewhere reports whether a target group was made for an object of another namespace: of this
+// stack, or of another one, which may not have attached it yet.
 func (b *builder) ownedElsewhere(arn, namespace string) bool {
+	if owner, known := b.have.Facts.TargetGroupOwners[arn]; known && owner != namespace {
+		return true
+	}
 	return slices.ContainsFunc(b.have.TargetGroups, func(h observed.TargetGroup) bool {
 		owner, _, known := strings.Cut(h.ResourceID, "/")
 		return h.ARN == arn && known && owner != namespace

@@ -350,7 +350,7 @@ func (s *simulation) tags(do SetTags) {
 	case TargetGroup:
 		g := s.group(do.Of)
 		to = g.Tags
-		for _, k := range []model.Kind{model.Ingress, model.Service, model.ALBGateway, model.NLBGateway} {
+		for _, k := range model.Kinds {
 			g.ResourceID = cmp.Or(do.Put[naming.ResourceTag(k)], g.ResourceID)
 		}
 	case BackendGroup:
