@@ -80,7 +80,7 @@ func shrink(t *testing.T, h history, failures []string) (history, []string) {
 		for from := 0; from < len(h.moves) && tried < replays; {
 			tried++
 			o := h.without(from, min(from+size, len(h.moves)))
-			if f := play(t, o); len(f) > 0 {
+			if f := play(t, o); slices.ContainsFunc(f, func(text string) bool { return kindOf(text) == kindOf(failures[0]) }) {
 				h, failures, shorter = o, f, true
 				continue
 			}
@@ -90,6 +90,15 @@ func shrink(t *testing.T, h history, failures []string) (history, []string) {
 			return h, failures
 		}
 	}
+}
+
+// kindOf is what a failure is about, without the time.
+func kindOf(failure string) string {
+	if rest, ok := strings.CutPrefix(failure, "after "); ok {
+		_, failure, _ = strings.Cut(rest, ": ")
+	}
+	words := strings.Fields(strings.TrimLeft(failure, "0123456789 "))
+	return strings.Join(words[:min(2, len(words))], " ")
 }
 
 // TestGrammarKnowsEverything holds the grammar to the tables of the product: a new annotation or class

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/rig"
 )
 
@@ -251,6 +252,23 @@ spec:
 			w.perform(w.acts()[0])
 			w.drive(long)
 			w.check(w.said("Ingress evil/x0", "another namespace"), "the attacker is not informed: %v", w.about("Ingress evil/x0"))
+		})
+	}
+
+	// What cannot be read for a moment, while it is decided who takes what members share, decides nothing:
+	// not either when it can be read before the run is over.
+	for _, count := range []int{1, 4} {
+		fixed(t, fmt.Sprintf("31-unread-for-a-moment/%d", count), open, func(w *world) {
+			x := attacker{class: "alb", host: "evil.example.com", service: "act", pairs: []string{"group.name", "open", "group.order", "-1000", "wafv2-acl-name", "none",
+				"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT", "actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"200"}}`}}
+			docs := x.docs()
+			for n := range 40 { // longer than until a read is tried again
+				docs += fmt.Sprintf("  - {host: evil.example.com, http: {paths: [{path: /%d, pathType: Exact, backend: {service: {name: act, port: {name: use-annotation}}}}]}}\n", n)
+			}
+			docs += "  - {host: evil.example.com, http: {paths: [{path: /\u2603, pathType: Exact, backend: {service: {name: act, port: {name: use-annotation}}}}]}}\n" // refused, so that the plan is made again
+			w.Emulator.Faults().Add(fault.Rule{Operation: "GetWebACLForResource", Count: count, Action: fault.Action{Throttle: true}})
+			w.evil(docs)
+			w.drive(long)
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
@@ -29,12 +30,12 @@ type run struct {
 // bring decides what is contested by what is live, and converges.
 func (r *run) bring(ctx context.Context, stack model.Stack, found finding.List) (model.Stack, finding.List, error) {
 	for {
-		settled, all, err := r.e.settle(ctx, r.v, stack, found)
+		settled, all, by, err := r.e.settle(ctx, r.v, stack, found)
 		if err != nil {
 			r.out.FailedIn = Observing
 			return settled, all, err
 		}
-		if err = r.converge(ctx, settled, all); !errors.Is(err, errUncompared) {
+		if err = r.converge(ctx, settled, all, by); !errors.Is(err, errUncompared) {
 			return settled, all, err
 		}
 	}
@@ -42,7 +43,7 @@ func (r *run) bring(ctx context.Context, stack model.Stack, found finding.List) 
 
 // converge drafts and applies. What AWS refuses is held, and the rest goes on without it. Where the
 // plan turns out to come from an old view, it is made again.
-func (r *run) converge(ctx context.Context, stack model.Stack, found finding.List) error {
+func (r *run) converge(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts) error {
 	options := r.e.Options
 	options.Unfinished = r.e.past.unfinished(r.out.ID)
 	stack = r.holdKnown(stack)
@@ -51,7 +52,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		engine.Options = options
 		engine.Options.Unsettled = r.e.routes.unsettled(r.out.ID, r.e.now(), options.Propagation)
 		engine.Options.Waited = r.e.deadlines.waited(r.out.ID, r.e.now())
-		d, err := engine.draft(ctx, r.v, stack, found)
+		d, err := engine.draft(ctx, r.v, stack, found, by)
 		if err != nil {
 			r.out.FailedIn = Observing
 			return err

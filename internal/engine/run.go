@@ -119,13 +119,14 @@ var errStopped = errors.New("another process may have taken over; nothing more i
 func (e *Engine) Draft(ctx context.Context, id model.StackID) (Draft, error) {
 	v := e.Cluster.View()
 	stack, found, err := e.translate(v, id, nil)
+	var by observed.Facts
 	if err == nil {
-		stack, found, err = e.settle(ctx, v, stack, found)
+		stack, found, by, err = e.settle(ctx, v, stack, found)
 	}
 	if err != nil {
 		return Draft{}, err
 	}
-	return e.draft(ctx, v, stack, found)
+	return e.draft(ctx, v, stack, found, by)
 }
 
 // Frontend returns the frontend of a kind of stack, nil if the kind is switched off.
@@ -153,26 +154,27 @@ func (e *Engine) translate(v *cluster.View, id model.StackID, live *observed.Sta
 }
 
 // settle decides what the members of a stack disagree on by what is live: it observes and translates
-// again, until nothing more has to be compared.
-func (e *Engine) settle(ctx context.Context, v *cluster.View, stack model.Stack, found finding.List) (model.Stack, finding.List, error) {
+// again, until nothing more has to be compared. It returns by which facts it decided; none if nothing was
+// contested.
+func (e *Engine) settle(ctx context.Context, v *cluster.View, stack model.Stack, found finding.List) (_ model.Stack, _ finding.List, by observed.Facts, _ error) {
 	if !stack.Contested {
-		return stack, found, nil
+		return stack, found, by, nil
 	}
 	questions := stack.Questions()
 	for range maxAsks {
 		have, err := e.observe(ctx, stack.ID, questions)
 		if err != nil {
-			return stack, found, err
+			return stack, found, by, err
 		}
 		if stack, found, err = e.translate(v, stack.ID, &have); err != nil {
-			return stack, found, err
+			return stack, found, by, err
 		}
 		var news bool
 		if questions, news = union(questions, stack.Questions()); !news {
-			return stack, found, nil
+			return stack, found, have.Facts, nil
 		}
 	}
-	return stack, found, fmt.Errorf("translate %s: comparing what its members disagree on keeps asking for facts", stack.ID)
+	return stack, found, by, fmt.Errorf("translate %s: comparing what its members disagree on keeps asking for facts", stack.ID)
 }
 
 // maxAsks is how often a stack is observed for questions that come up on the way.
@@ -214,8 +216,9 @@ func (e *Engine) observe(ctx context.Context, id model.StackID, questions []mode
 	return have, fmt.Errorf("observe %s: %w", id, err)
 }
 
-// draft observes and plans until the plan asks nothing more.
-func (e *Engine) draft(ctx context.Context, v *cluster.View, stack model.Stack, found finding.List) (Draft, error) {
+// draft observes and plans until the plan asks nothing more. What was unread in the facts by which it was
+// decided on what members disagree stays unread, so that the plan holds it: nothing live decided there.
+func (e *Engine) draft(ctx context.Context, v *cluster.View, stack model.Stack, found finding.List, by observed.Facts) (Draft, error) {
 	questions := stack.Questions()
 	if since := e.past.since(stack, e.now()); !since.IsZero() && !e.now().Before(since) {
 		questions = append(questions, model.AskListings{Since: since})
@@ -226,6 +229,7 @@ func (e *Engine) draft(ctx context.Context, v *cluster.View, stack model.Stack, 
 		if err != nil {
 			return d, err
 		}
+		have.Facts.KeepFaults(by)
 		have.Bindings = e.Cluster.Bindings(v, stack.ID)
 		have.Facts.Secrets = e.given(stack.ID, have)
 		start := e.now()

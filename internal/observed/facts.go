@@ -69,6 +69,31 @@ func (f Facts) Fault(q model.Question) *Fault {
 	return nil
 }
 
+// KeepFaults takes for unread what was unread in an earlier observation.
+func (f *Facts) KeepFaults(earlier Facts) {
+	for k, x := range earlier.Faults {
+		f.Faults = with(f.Faults, k, x)
+	}
+	for k, x := range earlier.AddOns {
+		if x.Fault != nil {
+			f.AddOns = with(f.AddOns, k, x)
+		}
+	}
+	for k, x := range earlier.WebACLs {
+		if x.Fault != nil {
+			f.WebACLs = with(f.WebACLs, k, x)
+		}
+	}
+}
+
+func with[T any](m map[string]T, key string, value T) map[string]T {
+	if m == nil {
+		m = map[string]T{}
+	}
+	m[key] = value
+	return m
+}
+
 // SubnetAnswer are the candidates for one question, with what the choice needs to know.
 type SubnetAnswer struct {
 	Candidates []Subnet
