@@ -87,6 +87,7 @@ var layers = map[string]layer{
 	"internal/cases":      {api: true, own: []string{"internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/"}},
 	"internal/takeover":   {},
 	"internal/laws":       {},
+	"internal/seeds":      {},
 	"internal/adversary":  {},
 	"internal/rig":        {api: true, own: []string{"internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/", "github.com/go-logr/"}},
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds programs of a module, "." or "local": build.sh MODULE OUT [PACKAGE…]. OUT is a file, or a directory
 # if it ends with a slash. Both modules take minutes the first time, and "local" contains Kubernetes, so
-# progress is shown while there is much to compile.
+# each build says what it builds, and every 20 seconds how far it is.
 set -euo pipefail
 module=$1 out=$(realpath -m "$2")
 [[ $2 == */ ]] && out+=/
@@ -9,36 +9,42 @@ shift 2
 [ $# -gt 0 ] || set -- ./cmd/...
 cd "$(dirname "$0")/../$module"
 
-what="Fulcrum and its libraries"
+what="Fulcrum" first="about 3 minutes"
 ldflags=()
 if [ "$module" = local ]; then
 	version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
-	what="Kubernetes $version and the local world"
+	what="Kubernetes $version and the local cluster" first="about 6 minutes"
 	# Without a version kubectl refuses to talk about the API server.
 	ldflags=(-ldflags="-s -w -X k8s.io/component-base/version.gitVersion=$version")
 fi
 
-# progress shows a line now and then instead of the name of each package that is compiled. Everything
-# else, such as errors, goes through.
+# progress counts the packages that are compiled instead of naming each of them. Everything else, such as
+# errors and downloads, goes through.
 progress() {
-	local count=0 all=0 line
-	while IFS= read -r line; do
-		if [[ -z $line || $line == *[[:space:]:]* ]]; then
+	local count=0 all=0 next=20 line got last=
+	while true; do
+		got=0
+		IFS= read -r -t 5 line || got=$?
+		if [ $got = 0 ] && [[ -z $line || $line == *[[:space:]:]* ]]; then
 			echo "$line"
-			continue
+		elif [ $got = 0 ]; then
+			count=$((count + 1)) last=$line
+		elif [ $got -le 128 ]; then # the end, no timeout
+			return
 		fi
-		count=$((count + 1))
-		if [ $count = 100 ]; then
-			all=$(go list -deps "$@" | wc -l)
-			echo "compiling $what from source; this takes minutes once, later builds use Go's build cache in $(go env GOCACHE)"
-		fi
-		if [ $((count % 100)) = 0 ]; then
-			echo "  $count of at most $all packages"
-		fi
-		if [[ $line == */cmd/fulcrum-local ]]; then
-			echo "linking fulcrum-local"
+		if [ $SECONDS -ge $next ]; then
+			next=$((SECONDS + 20))
+			[ $all -gt 0 ] || all=$(go list -deps "$@" | wc -l)
+			if [[ $last == */cmd/* ]]; then
+				echo "  $SECONDS s: linking"
+			else
+				echo "  $SECONDS s: compiled $count of at most $all packages"
+			fi
 		fi
 	done
 }
 
+SECONDS=0
+echo "Building $what ($first the first time on two cores, seconds later: Go keeps what it has built in $(go env GOCACHE))" >&2
 go build -v "${ldflags[@]}" -o "$out" "$@" 2>&1 | progress "$@" >&2
+echo "Built $what in $SECONDS s" >&2

@@ -19,14 +19,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
-// number is how many histories are run where nothing else is asked for.
-const number = 200
+// number is how many histories are run where nothing else is asked for. "make soak" runs 20,000.
+const number = 60
 
 // survey lists one line for each history that fails, and goes on.
 var survey = os.Getenv("FULCRUM_ADVERSARY_SURVEY") != ""
 
 // TestHistories runs random histories of the attacker.
 func TestHistories(t *testing.T) {
+	t.Parallel()
 	if seed, err := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY_SEED"), 10, 64); err == nil {
 		examine(t, seed)
 		return
@@ -36,10 +37,7 @@ func TestHistories(t *testing.T) {
 		n = given
 	}
 	first, _ := strconv.ParseUint(os.Getenv("FULCRUM_ADVERSARY_FROM"), 10, 64)
-	shards := uint64(1)
-	if n > number {
-		shards = uint64(runtime.GOMAXPROCS(0))
-	}
+	shards := uint64(runtime.GOMAXPROCS(0))
 	for shard := range shards {
 		t.Run(fmt.Sprintf("shard %d", shard), func(t *testing.T) {
 			t.Parallel()
@@ -104,6 +102,7 @@ func kindOf(failure string) string {
 // TestGrammarKnowsEverything holds the grammar to the tables of the product: a new annotation or class
 // parameter is written, readable and broken, and so is every kind of object.
 func TestGrammarKnowsEverything(t *testing.T) {
+	t.Parallel()
 	for _, r := range settings.Rows() {
 		c := choiceFor(r)
 		if len(c.good) == 0 || len(c.bad) == 0 {
@@ -162,6 +161,7 @@ func TestGrammarKnowsEverything(t *testing.T) {
 
 // A seed names one history, whoever runs it.
 func TestSeedsNameHistories(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(20) {
 		if a, b := historyOf(seed).String(), historyOf(seed).String(); a != b {
 			t.Errorf("seed %d: %s", seed, cmp.Diff(a, b))

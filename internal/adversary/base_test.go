@@ -8,6 +8,7 @@ import (
 
 // What is expected of a history is what happens without one.
 func TestVictimsAreServedWithoutAnAttacker(t *testing.T) {
+	t.Parallel()
 	for i := range scenarios() {
 		for _, a := range []access{shutOut, openClass, classOwner} {
 			s := setup{access: a, scenario: i, isolated: i%2 == 1}

@@ -35,6 +35,7 @@ var hostile = [][]string{
 }
 
 func TestFixedAcceptance(t *testing.T) {
+	t.Parallel()
 	shut, open := setup{access: shutOut}, setup{access: openClass}
 
 	// A finalizer says that there may be something to clean up, and nothing else.

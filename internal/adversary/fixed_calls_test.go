@@ -36,6 +36,7 @@ func (w *world) deregistrations() []deregistration {
 }
 
 func TestFixedCalls(t *testing.T) {
+	t.Parallel()
 	open := setup{access: openClass}
 
 	// What AWS refuses is tried less and less often, whatever else is waited for.

@@ -24,6 +24,7 @@ spec: {%s, serviceRef: {name: app, port: 80}}
 
 // What random histories have found, beyond what was measured at first.
 func TestFixedFound(t *testing.T) {
+	t.Parallel()
 	open := setup{access: openClass}
 
 	// The target groups of a stack are filled by the bindings of the stack. "$TGNAME4" and "$TGARN4" are

@@ -34,6 +34,7 @@ endpoints: [{addresses: [10.0.149.1], conditions: {ready: true}, nodeName: node-
 `
 
 func TestFixedRules(t *testing.T) {
+	t.Parallel()
 	open := setup{access: openClass}
 
 	// A rule that AWS refuses is held alone.

@@ -12,6 +12,7 @@ import (
 
 // What planted bugs have shown to be open.
 func TestFixedShared(t *testing.T) {
+	t.Parallel()
 	open := setup{access: openClass}
 
 	// A rule of a victim that goes is not kept for an object that is not accepted and has the same

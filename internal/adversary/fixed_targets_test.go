@@ -34,6 +34,7 @@ func (w *world) holders(address string) []string {
 }
 
 func TestFixedTargets(t *testing.T) {
+	t.Parallel()
 	open := setup{access: openClass}
 
 	// A pod that has finished has no address any more, whatever its status shows.

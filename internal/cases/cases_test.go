@@ -27,6 +27,7 @@ const horizon = 5 * time.Minute
 
 // TestCases runs each case in a world of its own.
 func TestCases(t *testing.T) {
+	t.Parallel()
 	var sum summary
 	for _, name := range Names(t) {
 		t.Run(name, func(t *testing.T) {
@@ -43,6 +44,7 @@ func TestCases(t *testing.T) {
 
 // TestCasesTogether runs all cases in one world, as they were recorded.
 func TestCasesTogether(t *testing.T) {
+	t.Parallel()
 	var sum summary
 	synctest.Test(t, func(t *testing.T) {
 		r := NewWorld(t, rig.Options{})
@@ -62,6 +64,7 @@ func TestCasesTogether(t *testing.T) {
 // TestStrictGroups shows what was recorded where it is an option: one member that disagrees stops
 // its whole group.
 func TestStrictGroups(t *testing.T) {
+	t.Parallel()
 	const name = "ingress-group-conflict-scheme"
 	synctest.Test(t, func(t *testing.T) {
 		r := rig.New(t, rig.Options{Ingress: func(o *ingress.Options) { o.StrictGroups = true }})

@@ -26,6 +26,7 @@ const documents = "testdata/documents/"
 // TestDocuments describes each case before anything of it exists. The first member shows the same
 // when everything stands.
 func TestDocuments(t *testing.T) {
+	t.Parallel()
 	kept := 0
 	for _, name := range Names(t) {
 		t.Run(name, func(t *testing.T) {

@@ -41,7 +41,7 @@ type event struct{ old, new Object }
 // NewMemory returns a store that holds nothing. now gives creation and deletion times; nil means
 // that time stands still.
 func NewMemory(now func() time.Time) (*Memory, error) {
-	s, err := NewScheme()
+	s, err := sharedScheme()
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func NewMemory(now func() time.Time) (*Memory, error) {
 	return &Memory{scheme: s, now: now, objects: map[Ref]Object{}, sorted: map[Kind][]Ref{}, indexed: map[indexKey]map[Ref]struct{}{}}, nil
 }
 
-// Scheme returns the types that the store can hold.
+// Scheme returns the types that the store can hold. All stores share it, so it must not be changed.
 func (m *Memory) Scheme() *runtime.Scheme { return m.scheme }
 
 // Get implements Source.

@@ -5,6 +5,7 @@ package cluster
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -127,3 +128,7 @@ func NewScheme() (*runtime.Scheme, error) {
 	}
 	return s, nil
 }
+
+// sharedScheme is made once, because that takes longer than most of what it is used for. Nothing
+// may be registered with it.
+var sharedScheme = sync.OnceValues(NewScheme)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,16 +24,24 @@ type Loaded struct {
 	Skipped []string
 }
 
+// strictDecoder is made once, because that takes longer than reading a document with it.
+var strictDecoder = sync.OnceValues(func() (runtime.Decoder, error) {
+	scheme, err := sharedScheme()
+	if err != nil {
+		return nil, err
+	}
+	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer(), nil
+})
+
 // LoadYAML reads the objects of a YAML or JSON stream: several documents, lists among them.
 // Unknown and repeated fields of the kinds that are read are errors. Namespaced objects without a
 // namespace are put into "default", and the defaults that the API server would fill in and that
 // translators look at are filled in.
 func LoadYAML(data []byte) (Loaded, error) {
-	scheme, err := NewScheme()
+	decode, err := strictDecoder()
 	if err != nil {
 		return Loaded{}, err
 	}
-	decode := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 	var out Loaded
 	docs := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for n := 1; ; n++ {

@@ -14,11 +14,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
 // What a stack is to be does not depend on how much of it there is, nor on the order of inputs.
 func TestADocumentStaysTheSameWhileItsPlanIsCarriedOut(t *testing.T) {
-	each(t, func(t *testing.T, seed uint64) {
+	t.Parallel()
+	seeds.Each(t, groups, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		s := randomShape(r)
 		have := emptyWorld()

@@ -1,7 +1,6 @@
 package laws
 
 import (
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"reflect"
@@ -18,31 +17,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
 // groups is how many random groups are tried.
-const groups = 10000
-
-// each calls law for every random group, in a few lots side by side.
-func each(t *testing.T, law func(t *testing.T, seed uint64)) {
-	t.Helper()
-	n := uint64(groups)
-	if testing.Short() {
-		n = 400
-	}
-	const lots = 4
-	for lot := range uint64(lots) {
-		t.Run(fmt.Sprint(lot), func(t *testing.T) {
-			t.Parallel()
-			for seed := lot; seed < n; seed += lots {
-				law(t, seed)
-				if t.Failed() {
-					return
-				}
-			}
-		})
-	}
-}
+const groups = 3000
 
 func frontend() *ingress.Frontend { return ingress.New(ingress.Options{Cluster: "rig", Class: "alb"}) }
 
@@ -70,7 +49,8 @@ func (s shuffled) List(q cluster.Query) ([]cluster.Object, error) {
 }
 
 func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
-	each(t, func(t *testing.T, seed uint64) {
+	t.Parallel()
+	seeds.Each(t, groups, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		s := randomShape(r)
 		objs := s.objects(r)
@@ -89,7 +69,8 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 // One member's fault is its own: every finding names an object of the group, a field of it and a
 // way out.
 func TestFindingsNameWhatIsToBeChanged(t *testing.T) {
-	each(t, func(t *testing.T, seed uint64) {
+	t.Parallel()
+	seeds.Each(t, groups, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		s := randomShape(r)
 		objs := s.objects(r)
@@ -109,7 +90,8 @@ func TestFindingsNameWhatIsToBeChanged(t *testing.T) {
 // group in which some members are changed and others not: no member waits for another. What was not
 // there before may be an error.
 func TestEveryStepIsSafeAndTheLastOneIsTheLast(t *testing.T) {
-	each(t, func(t *testing.T, seed uint64) {
+	t.Parallel()
+	seeds.Each(t, groups, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		s := randomShape(r)
 		first := s.objects(r)
@@ -135,9 +117,10 @@ func TestEveryStepIsSafeAndTheLastOneIsTheLast(t *testing.T) {
 			}
 		}
 		was, will := outcomes(have), outcomes(end)
+		var last outcomesSoFar
 		var between [][]string // of groups with some members changed, made when it is needed
 		for _, m := range moments {
-			now := outcomes(m.have)
+			now := last.of(m.have)
 			for i, is := range now {
 				if is == was[i] || is == will[i] {
 					continue

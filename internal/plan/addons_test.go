@@ -10,6 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
 func randomAddOns(r *rand.Rand) model.AddOns {
@@ -35,7 +36,8 @@ func addOnFacts() observed.Facts {
 }
 
 func TestAddOnsBecomeWhatIsWishedAndThenStay(t *testing.T) {
-	for seed := range uint64(500) {
+	t.Parallel()
+	seeds.Each(t, 300, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		have := observed.Stack{Facts: addOnFacts()}
 		wished := map[model.AddOn]string{}
@@ -65,7 +67,7 @@ func TestAddOnsBecomeWhatIsWishedAndThenStay(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 }
 
 func TestAddOnsOfOthers(t *testing.T) {

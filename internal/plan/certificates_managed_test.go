@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
 var managing = func() Options {
@@ -77,7 +78,8 @@ func ownFacts(own ...observed.OwnCertificate) observed.Facts {
 }
 
 func TestManagedCertificatesFollowTheirHosts(t *testing.T) {
-	for seed := range uint64(100) {
+	t.Parallel()
+	seeds.Each(t, 60, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		have := observed.Stack{Facts: ownFacts()}
 		hosts := []string{"a", "b", "c"}
@@ -120,7 +122,7 @@ func TestManagedCertificatesFollowTheirHosts(t *testing.T) {
 		if len(have.Facts.OwnCertificates) > 0 {
 			t.Fatalf("seed %d: deletion leaves %v", seed, have.Facts.OwnCertificates)
 		}
-	}
+	})
 }
 
 func TestManagedCertificatesByState(t *testing.T) {

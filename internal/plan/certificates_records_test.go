@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
 // names follows what happens to the DNS records of a simulated world.
@@ -71,7 +72,8 @@ func randomCertificates(r *rand.Rand, s model.Stack) model.Stack {
 // that a certificate in use, or one of somebody else, needs is ever missing; at the end exactly the
 // records of the certificates are there.
 func TestRecordsFollowTheCertificates(t *testing.T) {
-	for seed := range uint64(200) {
+	t.Parallel()
+	seeds.Each(t, 200, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		have := observed.Stack{Facts: ownFacts()}
 		foreign := []string{[]string{"a", "*.b", "c"}[r.IntN(3)]}
@@ -143,7 +145,7 @@ func TestRecordsFollowTheCertificates(t *testing.T) {
 		if len(have.Facts.OwnCertificates) > 0 {
 			t.Fatalf("seed %d: deletion leaves %v", seed, have.Facts.OwnCertificates)
 		}
-	}
+	})
 }
 
 func TestHostedZoneOfADomain(t *testing.T) {

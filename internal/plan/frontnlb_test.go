@@ -12,6 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
 // fronted puts a network load balancer in front of a wish that maps its ports to ports of the ALB.
@@ -77,7 +78,7 @@ func randomFront(r *rand.Rand, s model.Stack) model.Stack {
 }
 
 func TestTheOneInFrontBecomesWhatIsWishedAndLeavesNothing(t *testing.T) {
-	for seed := range uint64(1000) {
+	seeds.Each(t, 500, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		have := observed.Stack{Facts: frontFacts()}
 		for range 4 {
@@ -107,7 +108,7 @@ func TestTheOneInFrontBecomesWhatIsWishedAndLeavesNothing(t *testing.T) {
 		if len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups)+len(have.Bindings) > 0 {
 			t.Fatalf("seed %d: deletion leaves %d load balancers, %d target groups", seed, len(have.LoadBalancers), len(have.TargetGroups))
 		}
-	}
+	})
 }
 
 func TestWhatCannotBeReadOfTheOneInFrontHoldsItAlone(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
 // plainOverlap compares two rules as they are written, one value with the other.
@@ -100,7 +101,7 @@ func randomConditions(r *rand.Rand) []model.Condition {
 
 func TestTheIndexFindsTheRulesThatOverlap(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(2000) {
+	seeds.Each(t, 2000, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		rules := make([][]model.Condition, r.IntN(40))
 		shapes := make([]*ruleShape, len(rules))
@@ -138,7 +139,7 @@ func TestTheIndexFindsTheRulesThatOverlap(t *testing.T) {
 				t.Fatalf("seed %d: %v overlaps with %v (all: %t), want some of %v", seed, q, few, all, want)
 			}
 		}
-	}
+	})
 }
 
 func TestAnIndexThatIsUsedUpFindsMoreAndNeverLess(t *testing.T) {
@@ -178,7 +179,7 @@ func plainPairs(b *builder, desired []ruleChange, live []observed.Rule) []string
 
 func TestRulesArePairedAsIfEachWasComparedWithEach(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(5000) {
+	seeds.Each(t, 5000, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		b := newBuilder(claimed(wishOf()), observed.Stack{Facts: testFacts()}, testOptions)
 		action := func() []model.Action {
@@ -224,7 +225,7 @@ func TestRulesArePairedAsIfEachWasComparedWithEach(t *testing.T) {
 		if !slices.Equal(want, got) {
 			t.Fatalf("seed %d: %v, want %v", seed, got, want)
 		}
-	}
+	})
 }
 
 func TestConditionsAreTheSameWhateverTheirOrder(t *testing.T) {

@@ -55,6 +55,7 @@ func annotated(pairs ...string) string {
 }
 
 func TestWebACLAndProtectionComeAndGoAsAsked(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:3]...))
@@ -80,6 +81,7 @@ func TestWebACLAndProtectionComeAndGoAsAsked(t *testing.T) {
 }
 
 func TestOtherServicesAreNotAskedWhereNothingIsConfigured(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
@@ -95,6 +97,7 @@ func TestOtherServicesAreNotAskedWhereNothingIsConfigured(t *testing.T) {
 // A firewall that is down or denied must not stop what is served. A new load balancer waits for it, and
 // what there was to do is made up for when it is back.
 func TestTroubleOfTheFirewallHoldsUpNothingThatServes(t *testing.T) {
+	t.Parallel()
 	for name, action := range map[string]fault.Action{
 		"denied": {Error: &world.Error{Code: "AccessDeniedException", Message: "no", Status: 400}},
 		"broken": {Error: &world.Error{Code: "WAFInternalErrorException", Message: "no", Status: 500}},
@@ -147,6 +150,7 @@ func statusNames(r *Rig, name string) (out []string) {
 // A web ACL that is given by ARN and does not exist is treated as one by name: nothing new is served
 // unguarded, and what is live keeps its own. A restart in between makes no difference.
 func TestALoadBalancerIsNotOpenedWithoutTheWebACLOfItsARN(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		missing := strings.Replace(r.World.WebACL, "/rig/", "/missing/", 1)
@@ -174,6 +178,7 @@ func TestALoadBalancerIsNotOpenedWithoutTheWebACLOfItsARN(t *testing.T) {
 }
 
 func TestALoadBalancerIsNotMadeWithoutTheWebACLThatItNames(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("wafv2-acl-name", "missing"), "/=web"))
@@ -195,6 +200,7 @@ func TestALoadBalancerIsNotMadeWithoutTheWebACLThatItNames(t *testing.T) {
 }
 
 func TestAnUnsubscribedAccountIsServedWithoutProtection(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		w := r.Emulator.World()
@@ -213,6 +219,7 @@ func TestAnUnsubscribedAccountIsServedWithoutProtection(t *testing.T) {
 }
 
 func TestTrustStoresAreFoundByName(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		client := elb.NewFromConfig(AWSConfig(r.Emulator))
@@ -268,6 +275,7 @@ func TestTrustStoresAreFoundByName(t *testing.T) {
 }
 
 func TestARuleThatIsTooLargeHoldsOnlyItself(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]),

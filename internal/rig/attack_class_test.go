@@ -38,6 +38,7 @@ const hostileParameters = `{group: {name: edge}, scheme: internet-facing, ipAddr
   listeners: [{protocol: HTTP, port: 80, listenerAttributes: [{key: routing.http.response.server.enabled, value: "true"}]}], tags: [{key: Team, value: team}]}`
 
 func TestAClassThatNamesAnothersGroupChangesNothingThatIsAskedFor(t *testing.T) {
+	t.Parallel()
 	said := []string{
 		"ip-address-type", "ipv4", "load-balancer-attributes", "idle_timeout.timeout_seconds=120,access_logs.s3.enabled=false",
 		"listener-attributes.HTTP-80", "routing.http.response.server.enabled=false", "tags", "Team=shop", "group.name", "edge",
@@ -98,6 +99,7 @@ func TestAClassThatNamesAnothersGroupChangesNothingThatIsAskedFor(t *testing.T) 
 // Clients that name no server, or one of which no certificate is there, get the default certificate of
 // a listener. That of the victims stays.
 func TestANewcomersCertificateIsNotTheDefault(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		theirs, other := r.World.Certs["example.com"], r.World.Certs["app.test"]

@@ -41,6 +41,7 @@ endpoints: [{addresses: [%[1]s], nodeName: node-1, conditions: {ready: true}, ta
 // A pod names the network interface of something else in the annotation by which pods with security
 // groups of their own are known. The rules for its targets go to where the pod's address is.
 func TestAForgedInterfaceOpensNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victims(r, "alb", "group.name", "edge")...)
@@ -85,6 +86,7 @@ spec:
 // A pod looks like a pod of another team: its labels, the gate of the other's binding, the name of its
 // node. Nothing of the other team takes it for its own, and no gate of the other's is touched.
 func TestAPodThatLooksLikeAnothersTakesNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victims(r, "alb", "group.name", "edge")...)
@@ -117,6 +119,7 @@ func TestAPodThatLooksLikeAnothersTakesNothing(t *testing.T) {
 // A pod on the network of its node has the address of the node, as others there. It takes no target of
 // theirs out.
 func TestAPodOnTheNetworkOfItsNodeTakesNoAddress(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		node := r.World.Instances[0].Address
@@ -139,6 +142,7 @@ func TestAPodOnTheNetworkOfItsNodeTakesNoAddress(t *testing.T) {
 // A hand-written slice makes thousands of targets of one pod. A pod of another team that is replaced
 // meanwhile is registered in time, and the calls stay few.
 func TestAFloodOfTargetsDelaysNobodyElse(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victims(r, "alb", "group.name", "edge")...)

@@ -11,6 +11,7 @@ import (
 
 // What members write wrong about the frontend NLB of others holds nothing of what those change.
 func TestAFrontendNLBOfOthersIsNotFrozen(t *testing.T) {
+	t.Parallel()
 	for name, notes := range map[string][]string{
 		"unreadable scheme":  {"frontend-nlb-scheme", "outside"},
 		"unreadable ports":   {"frontend-nlb-listener-port-mapping", "x=y"},

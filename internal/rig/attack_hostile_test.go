@@ -102,6 +102,7 @@ func ownPodAlone(address string) string {
 // Objects that are malformed in every way that the API server lets through stop nobody else: nothing of
 // the controller breaks, a change of a victim takes effect within a minute, and the calls stay few.
 func TestHostileObjectsStopNobodyElse(t *testing.T) {
+	t.Parallel()
 	var names []string
 	synctest.Test(t, func(t *testing.T) {
 		for name := range hostile(newShop(t)) {
@@ -148,6 +149,7 @@ func TestHostileObjectsStopNobodyElse(t *testing.T) {
 // Who may write the status of its own objects can say there what it wants. Nothing is decided by it, and
 // what is wrong is corrected.
 func TestAForgedStatusDecidesNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victims(r, "alb", "group.name", "edge")...)

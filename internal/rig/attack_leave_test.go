@@ -12,6 +12,7 @@ import (
 // A member that asks for deletion protection while it is deleted, or that cannot be deleted for a finalizer of
 // its own, keeps no other member from leaving.
 func TestAMemberThatLeavesBadlyKeepsNobody(t *testing.T) {
+	t.Parallel()
 	protected := []string{"load-balancer-attributes", "deletion_protection.enabled=true"}
 	unreadable := []string{"load-balancer-attributes", "deletion_protection.enabled"}
 	for _, tenancy := range []ingress.Tenancy{ingress.Cooperative, ingress.Isolated} {
@@ -56,6 +57,7 @@ func TestAMemberThatLeavesBadlyKeepsNobody(t *testing.T) {
 // A TargetGroupBinding that cannot be deleted, for a finalizer that its namespace has put on it, keeps no
 // member of another namespace from leaving.
 func TestABindingThatCannotBeDeletedKeepsNoOtherMember(t *testing.T) {
+	t.Parallel()
 	for _, stays := range []bool{true, false} {
 		t.Run(fmt.Sprintf("the other member stays: %v", stays), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

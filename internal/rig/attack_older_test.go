@@ -15,6 +15,7 @@ import (
 // An attacker can have made its Ingress long before the victims made theirs, somewhere else, and join their
 // IngressGroup later: it is older than they are, and still a newcomer there.
 func TestAnOldIngressThatJoinsIsANewcomer(t *testing.T) {
+	t.Parallel()
 	said := []string{
 		"scheme", "internal", "inbound-cidrs", "10.0.0.0/8", "wafv2-acl-name", "rig", "ip-address-type", "ipv4", "tags", "Team=shop",
 		"load-balancer-attributes", "idle_timeout.timeout_seconds=120,access_logs.s3.enabled=false",

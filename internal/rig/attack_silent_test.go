@@ -63,6 +63,7 @@ func servedAt(t *testing.T, r *Rig, turn string) {
 
 // What only one member asks for and cannot be done keeps nothing from the others of a live load balancer.
 func TestWhatOneMemberAloneAsksForHoldsNothingOfOthers(t *testing.T) {
+	t.Parallel()
 	for name, notes := range spoiled {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -50,6 +50,7 @@ func logCalls(t *testing.T, r *Rig, what string, per int) {
 // TestCalls counts AWS calls. The bounds are the budget that the design promises; the counts are
 // exact and do not depend on the machine.
 func TestCalls(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{1, 50} {
 		t.Run(fmt.Sprintf("%d Ingresses", n), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

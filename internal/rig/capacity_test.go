@@ -24,6 +24,7 @@ func reserved(r *Rig) int32 {
 
 // Capacity is reserved when the load balancer is active; everything else is there before.
 func TestCapacityWaitsForTheLoadBalancerAlone(t *testing.T) {
+	t.Parallel()
 	for _, restart := range []bool{false, true} {
 		t.Run(fmt.Sprintf("restart %t", restart), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

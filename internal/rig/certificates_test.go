@@ -142,6 +142,7 @@ var certificateStates = [][]string{
 }
 
 func TestCertificatesAreRequestedAndDeleted(t *testing.T) {
+	t.Parallel()
 	var calls, mutations int
 	synctest.Test(t, func(t *testing.T) {
 		r := newManagingShop(t, 3*time.Minute)
@@ -182,6 +183,7 @@ func TestCertificatesAreRequestedAndDeleted(t *testing.T) {
 }
 
 func TestAPendingCertificateCostsLittle(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newManagingShop(t, -1)
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("create-acm-cert", "true"), "/=web"))
@@ -226,6 +228,7 @@ func TestAPendingCertificateCostsLittle(t *testing.T) {
 }
 
 func TestNothingIsRequestedForAHostWithoutAZone(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newManagingShop(t, time.Minute)
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("create-acm-cert", "true"), "/=web"))
@@ -249,6 +252,7 @@ func TestNothingIsRequestedForAHostWithoutAZone(t *testing.T) {
 }
 
 func TestWithoutRightsInRoute53SomebodyElseMakesTheRecords(t *testing.T) {
+	t.Parallel()
 	for _, operation := range []string{"ListHostedZones", "ChangeResourceRecordSets"} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newManagingShop(t, time.Minute)

@@ -36,6 +36,7 @@ func checkpointsOf(r *Rig) map[string][]byte {
 
 // What was changed while no controller ran is brought about at once, the rest is left alone.
 func TestStartLooksFirstAtWhatChanged(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		meanwhile func(r *Rig)
 		calls     bool
@@ -94,6 +95,7 @@ func TestStartLooksFirstAtWhatChanged(t *testing.T) {
 
 // A process that is killed at any moment loses no wish: in the end all is as without checkpoints.
 func TestCheckpointsDecideNothing(t *testing.T) {
+	t.Parallel()
 	run := func(t *testing.T, checkpoints bool) (state []string) {
 		synctest.Test(t, func(t *testing.T) {
 			r := New(t, Options{Checkpoints: checkpoints})
@@ -120,6 +122,7 @@ func TestCheckpointsDecideNothing(t *testing.T) {
 }
 
 func TestCheckpointsAreHashes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWithCheckpoints(t)
 		r.process.save()

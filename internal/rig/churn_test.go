@@ -178,6 +178,7 @@ func quantile(ds []time.Duration, q float64) time.Duration {
 
 // TestOnePodReplaced counts the calls that the replacement of one pod takes.
 func TestOnePodReplaced(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHerd(t, 2, 3, Options{Workers: 3})
 		h.replace(0)
@@ -208,6 +209,7 @@ func (b bound) exceeded(ds []time.Duration) bool {
 // TestChurn measures, in virtual time and at AWS's documented limits, how long a new pod waits for
 // its registration, and how long the address of one that is gone stays registered.
 func TestChurn(t *testing.T) {
+	t.Parallel()
 	const s, ms = time.Second, time.Millisecond
 	for _, c := range []struct {
 		name    string
@@ -262,6 +264,7 @@ func TestChurn(t *testing.T) {
 // TestChurnOfOneTenantDelaysNoOther has a tenant that replaces pods far faster than AWS registers any,
 // and another that replaces one now and then.
 func TestChurnOfOneTenantDelaysNoOther(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHerd(t, size(25, 10), 20, Options{Workers: 3, Checkpoints: true})
 		victim := func(ips ...string) {

@@ -133,6 +133,7 @@ func besidesSick(t *testing.T, test func(t *testing.T, r *Rig, each func())) {
 }
 
 func TestAHealthyMemberIsDeletedBesideASickOne(t *testing.T) {
+	t.Parallel()
 	besidesSick(t, func(t *testing.T, r *Rig, each func()) {
 		r.drop(cluster.KindIngress, "shop", "good")
 		took := r.pass(30*time.Second, each, func() bool { return r.answer("/a") == "api" })
@@ -150,6 +151,7 @@ func TestAHealthyMemberIsDeletedBesideASickOne(t *testing.T) {
 }
 
 func TestARemovedPathIsNotServedForLongBesideASickMember(t *testing.T) {
+	t.Parallel()
 	besidesSick(t, func(t *testing.T, r *Rig, each func()) {
 		r.Apply(teamIngress("good", "10", "/a=web"))
 		took := r.pass(30*time.Second, each, func() bool { return r.answer("/b") == "api" })
@@ -160,6 +162,7 @@ func TestARemovedPathIsNotServedForLongBesideASickMember(t *testing.T) {
 }
 
 func TestANewMemberIsServedBesideASickOne(t *testing.T) {
+	t.Parallel()
 	besidesSick(t, func(t *testing.T, r *Rig, each func()) {
 		// One that takes the place of a path of another at the same time.
 		r.Apply(teamIngress("good", "10", "/a=web"), teamIngress("new", "20", "/new=web", "/b/new=web"))
@@ -177,6 +180,7 @@ func TestANewMemberIsServedBesideASickOne(t *testing.T) {
 }
 
 func TestANamespaceIsDeletedBesideASickMember(t *testing.T) {
+	t.Parallel()
 	besidesSick(t, func(t *testing.T, r *Rig, each func()) {
 		other := func(doc string) string { return strings.ReplaceAll(doc, "shop", "other") }
 		member := strings.Replace(teamIngress("theirs", "5", "/theirs=web"), "namespace: shop", "namespace: other", 1)
@@ -215,6 +219,7 @@ func TestANamespaceIsDeletedBesideASickMember(t *testing.T) {
 // Targets that never become healthy hold the change of their own member up to its deadline, and the
 // member is told.
 func TestTrafficMovesAtTheDeadline(t *testing.T) {
+	t.Parallel()
 	for name, fails := range map[string]bool{"scaled to zero": false, "health check fails": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -36,6 +36,7 @@ func setReady(s corev1.ConditionStatus) func(*corev1.Node) {
 }
 
 func TestNodesThatGoAndComeAreTakenOutAndIn(t *testing.T) {
+	t.Parallel()
 	taint := func(key string, effect corev1.TaintEffect) func(*corev1.Node) {
 		return func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: key, Effect: effect}} }
 	}
@@ -107,6 +108,7 @@ func TestNodesThatGoAndComeAreTakenOutAndIn(t *testing.T) {
 // A node is drained as kubectl does with a disruption budget of one: its pods are evicted one after
 // the other, each once all others are ready, and then it goes. The Deployment makes new pods.
 func TestDrainingANodeAlwaysLeavesTargetsThatWereHealthy(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, f := startFleet(t)
 		f.gate = gateOfBinding(t, r)
@@ -161,6 +163,7 @@ func TestDrainingANodeAlwaysLeavesTargetsThatWereHealthy(t *testing.T) {
 
 // When a node falls silent its pods are not ready any more; the others serve.
 func TestPodsOfASilentNodeAreTakenOutUnlessNobodyIsLeft(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		silent := func(ready ...string) string {

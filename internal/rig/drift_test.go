@@ -300,6 +300,7 @@ func eachDrift(t *testing.T, test func(t *testing.T, drift func(someone))) {
 
 // What others change in AWS is repaired within one sync period.
 func TestDriftIsRepairedWithinTheSyncPeriod(t *testing.T) {
+	t.Parallel()
 	for name, opt := range map[string]Options{
 		"30s":                             {Resync: 30 * time.Second},
 		"10h, the default":                {},
@@ -336,6 +337,7 @@ func TestDriftIsRepairedWithinTheSyncPeriod(t *testing.T) {
 
 // A comparison reads one load balancer, and changes nothing where nothing has changed.
 func TestAComparisonCostsFewCalls(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{})
 		r.Emulator.Calls().Reset()
@@ -355,6 +357,7 @@ func TestAComparisonCostsFewCalls(t *testing.T) {
 // A start with checkpoints costs nothing, and drift from the time without a controller is repaired
 // within the sync period all the same.
 func TestDriftWhileNoControllerRunsIsRepairedWithinTheSyncPeriod(t *testing.T) {
+	t.Parallel()
 	eachDrift(t, func(t *testing.T, drift func(someone)) {
 		r := driftShop(t, Options{Resync: 5 * time.Minute, Checkpoints: true})
 		clean := r.whole()
@@ -401,6 +404,7 @@ func successes(r *Rig) (n int) {
 // An Ingress is edited after others have changed its load balancer: success is reported of a load
 // balancer that is as the Ingress says.
 func TestSuccessMeansThatAWSWasCompared(t *testing.T) {
+	t.Parallel()
 	eachDrift(t, func(t *testing.T, drift func(someone)) {
 		r := driftShop(t, Options{})
 		r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
@@ -444,6 +448,7 @@ func untagged(state []string) []string {
 
 // Somebody deletes the same rule again and again. It is made again each time, and reported.
 func TestDriftThatComesAgainIsReported(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{Resync: 5 * time.Minute})
 		clean := r.whole()
@@ -463,6 +468,7 @@ func TestDriftThatComesAgainIsReported(t *testing.T) {
 
 // A person who takes the checkpoint off a TargetGroupBinding has it compared at once.
 func TestABindingWithoutCheckpointIsCompared(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := driftShop(t, Options{})
 		clean := r.whole()

@@ -159,6 +159,7 @@ func clean(t *testing.T, build func(*testing.T) *Rig) (states [][]string, calls,
 }
 
 func TestALifeLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
 	states, calls, mutations, before := clean(t, newShop)
 	t.Logf("%d AWS calls, %d of them mutating", calls, mutations)
 	if diff := cmp.Diff(before, states[2]); diff != "" {
@@ -172,6 +173,7 @@ func TestALifeLeavesNothingBehind(t *testing.T) {
 }
 
 func TestASecondLookAndARestartMakeNoMutatingCall(t *testing.T) {
+	t.Parallel()
 	t.Run("own tags", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { looksAgain(t, newShop(t)) }) })
 	t.Run("tagging service", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { looksAgain(t, newTaggedShop(t)) }) })
 }
@@ -230,6 +232,7 @@ func explore(t *testing.T, build func(*testing.T) *Rig, limit int, hook func(r *
 }
 
 func TestKilledAfterEachCall(t *testing.T) {
+	t.Parallel()
 	builds := map[string]func(*testing.T) *Rig{"own tags": newShop, "tagging service": newTaggedShop}
 	for name, build := range builds {
 		t.Run(name, func(t *testing.T) {
@@ -247,6 +250,7 @@ func TestKilledAfterEachCall(t *testing.T) {
 }
 
 func TestKilledBeforeEachCall(t *testing.T) {
+	t.Parallel()
 	_, calls, _, _ := clean(t, newShop)
 	explore(t, newShop, calls, func(r *Rig, n int) fault.Hook {
 		return func(c fault.Call) fault.Action {
@@ -260,6 +264,7 @@ func TestKilledBeforeEachCall(t *testing.T) {
 }
 
 func TestEachAnswerOfAMutatingCallLost(t *testing.T) {
+	t.Parallel()
 	_, _, mutations, _ := clean(t, newShop)
 	explore(t, newShop, mutations, func(_ *Rig, n int) fault.Hook {
 		return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
@@ -267,6 +272,7 @@ func TestEachAnswerOfAMutatingCallLost(t *testing.T) {
 }
 
 func TestEachCallThrottledOnce(t *testing.T) {
+	t.Parallel()
 	_, calls, _, _ := clean(t, newShop)
 	explore(t, newShop, calls, func(_ *Rig, n int) fault.Hook {
 		return func(c fault.Call) fault.Action { return fault.Action{Throttle: c.Sequence == n} }

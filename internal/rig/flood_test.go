@@ -48,6 +48,7 @@ func warningEvents(r *Rig) map[string]int {
 // A fault that nobody mends is told once, however often it is met again, as long as nothing else
 // is done about the object.
 func TestFaultsDoNotFlood(t *testing.T) {
+	t.Parallel()
 	denied := func(operation string) func(r *Rig) {
 		return func(r *Rig) {
 			r.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {

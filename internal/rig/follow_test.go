@@ -39,6 +39,7 @@ func wishes(r *Rig) map[string]string {
 // Whatever was wished before, AWS ends as if the present wish had been the first, and nobody has to
 // be warned of anything on the way.
 func TestEachWishCanFollowEachOther(t *testing.T) {
+	t.Parallel()
 	apply := func(t *testing.T, r *Rig, name string) {
 		t.Helper()
 		r.Apply(ingressOf(wishes(r)[name], "/=web"))

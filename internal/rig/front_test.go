@@ -83,6 +83,7 @@ var frontStates = [][]string{
 }
 
 func TestALoadBalancerInFrontFollowsItsIngress(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		before := r.State()
@@ -96,6 +97,7 @@ func TestALoadBalancerInFrontFollowsItsIngress(t *testing.T) {
 }
 
 func TestALoadBalancerInFrontIsShownAndThenLeftAlone(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("enable-frontend-nlb", "true"), "/=web"))
@@ -121,6 +123,7 @@ func TestALoadBalancerInFrontIsShownAndThenLeftAlone(t *testing.T) {
 // Killed after every third call, and with every third answer of a write lost, the life of a load
 // balancer in front ends the same way in each of its acts.
 func TestFaultsInTheLifeOfALoadBalancerInFront(t *testing.T) {
+	t.Parallel()
 	var calls, mutations int
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)

@@ -35,6 +35,7 @@ func (r *Rig) end(name string) { r.drop(cluster.KindPod, "shop", name) }
 // A Service becomes one of type ExternalName and keeps its selector. Kubernetes keeps no slices for
 // it then, so nothing is known of its endpoints.
 func TestPodsOfAnExternalNameServiceLeaveWhenTheyEnd(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
@@ -63,6 +64,7 @@ spec: {type: ExternalName, externalName: example.com, selector: {app: web}, port
 // While slices are missing an address is given to a pod of another tenant. The record of the pod that
 // had it, on a node that is lost, is still there.
 func TestAnAddressThatAnotherTenantHasGotLeavesABindingThatIsHeld(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:2]...), ingressOf("", "/=web"))
@@ -80,6 +82,7 @@ func TestAnAddressThatAnotherTenantHasGotLeavesABindingThatIsHeld(t *testing.T) 
 // A tenant writes slices by hand: the pods that they name have finished, have another UID, or another
 // address than the slice says.
 func TestHandWrittenSlicesRegisterOnlyWhatLives(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		doc := pods("web", podAddresses[:5]...)
@@ -101,6 +104,7 @@ func TestHandWrittenSlicesRegisterOnlyWhatLives(t *testing.T) {
 // A namespace is deleted: its pods are gone at once, while its Ingress waits for the rules of the
 // IngressGroup. Whether those of the other member can serve makes no difference.
 func TestTheAddressesOfADeletedNamespaceLeave(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		group := func(order string) string {
@@ -131,6 +135,7 @@ func TestTheAddressesOfADeletedNamespaceLeave(t *testing.T) {
 // The name of the target group that an Ingress will have can be foretold. A tenant writes a binding
 // with that name before the Ingress is there, and another process takes over in between.
 func TestATargetGroupIsFilledForTheNamespaceThatItWasMadeForAlone(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		first := newShop(t)
 		first.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))

@@ -52,6 +52,7 @@ func (r *Rig) edit(name string, change func(*networkingv1.Ingress)) {
 // What is missing from the cluster, or belongs to somebody else all of a sudden, while nobody
 // deletes an Ingress, is not a wish: nothing of AWS changes, and an event says what is held back.
 func TestAnIncompleteViewIsNotAWish(t *testing.T) {
+	t.Parallel()
 	const three = 3
 	class := func(controller, more string) string {
 		return "\napiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: alb" + more + "}\nspec: {controller: " + controller + "}\n"
@@ -187,6 +188,7 @@ func TestAnIncompleteViewIsNotAWish(t *testing.T) {
 
 // What people take away goes.
 func TestAnHonestRemovalIsCarriedOut(t *testing.T) {
+	t.Parallel()
 	turn := func(r *Rig, names ...string) {
 		for _, name := range names {
 			r.edit(name, func(ing *networkingv1.Ingress) { *ing.Spec.IngressClassName = "other" })
@@ -286,6 +288,7 @@ func (u undefined) Create(ctx context.Context, obj cluster.Object) error {
 
 // Until the definition is there again the targets that are registered serve, and people are told.
 func TestADefinitionThatIsGoneStopsNoTraffic(t *testing.T) {
+	t.Parallel()
 	kind := schema.GroupResource{Group: "elbv2.k8s.aws", Resource: "targetgroupbindings"}
 	for said, answer := range map[string]error{
 		"custom resource definitions": apierrors.NewNotFound(kind, ""),

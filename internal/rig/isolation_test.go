@@ -49,6 +49,7 @@ func hasRule(state []string, path string) bool {
 }
 
 func TestAMissingCertificateOfOneOfTenHoldsOnlyThatOne(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		good := r.World.Certs["example.com"]
@@ -95,6 +96,7 @@ func TestAMissingCertificateOfOneOfTenHoldsOnlyThatOne(t *testing.T) {
 
 // The same member, when only its certificate goes wrong, keeps the rule that it had.
 func TestAMemberKeepsItsRuleWhenItsCertificateGoesWrong(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		good := r.World.Certs["example.com"]

@@ -23,6 +23,7 @@ import (
 // Ingress is deleted for long, and no warning accuses others of what a process before has done.
 // FULCRUM_KILLS runs so many histories, FULCRUM_KILL a single one.
 func TestKillsLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
 	first, last := uint64(0), uint64(25)
 	if n, err := strconv.ParseUint(os.Getenv("FULCRUM_KILLS"), 10, 32); err == nil {
 		last = n

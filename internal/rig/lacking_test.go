@@ -58,6 +58,7 @@ func vanish(r *Rig, arn string) func() {
 
 // Nobody tells of what appears in AWS; the controller looks again by itself.
 func TestWhatWasMissingIsFoundWhenItAppears(t *testing.T) {
+	t.Parallel()
 	type step = func(t *testing.T, r *Rig)
 	cases := map[string]struct {
 		// given prepares the world and returns what makes the missing thing appear.
@@ -239,6 +240,7 @@ func lateTargets(r *Rig) (out []string) {
 
 // However many miss something, looking for it costs little.
 func TestManyThatMissSomethingCostLittle(t *testing.T) {
+	t.Parallel()
 	n := size(300, 100)
 	kinds := map[string]func(i int) string{
 		"certificates": func(i int) string {
@@ -292,6 +294,7 @@ spec: {targetGroupName: tg-%[1]d, targetType: ip, serviceRef: {name: web, port: 
 
 // What AWS calls gone although it was just read is not asked for without end.
 func TestAStepWhoseObjectIsAlwaysGoneIsNotRepeatedWithoutEnd(t *testing.T) {
+	t.Parallel()
 	for _, code := range []string{"ListenerNotFound", "PriorityInUse"} {
 		t.Run(code, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -76,6 +76,7 @@ func working(t *testing.T, opt Options) (*Rig, *logged) {
 // A log says once what is wrong, however often it is tried again, and of success only where everything is
 // as the objects ask.
 func TestTheLogOfAFaultIsOneErrorForEachChange(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, log := working(t, Options{})
 		r.Apply(ingressOf("", "/=web"))
@@ -115,6 +116,7 @@ func TestTheLogOfAFaultIsOneErrorForEachChange(t *testing.T) {
 
 // A run that fails as a whole is one error too.
 func TestTheLogOfAnOutageIsOneErrorForEachItem(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, log := working(t, Options{})
 		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "DescribeLoadBalancers", Action: fault.Action{Error: &world.Error{Code: "AccessDenied", Message: "not for you", Status: 403}}})
@@ -132,6 +134,7 @@ func TestTheLogOfAnOutageIsOneErrorForEachItem(t *testing.T) {
 
 // That this process keeps below AWS's limits is no error.
 func TestTheOwnRateLimiterIsNoErrorInTheLog(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		paces, err := cloud.ParsePaces("Elastic Load Balancing v2:.*=2:2,EC2:.*=2:2")
 		if err != nil {
@@ -154,6 +157,7 @@ func TestTheOwnRateLimiterIsNoErrorInTheLog(t *testing.T) {
 
 // AWS quotes what it refuses, and a log has many readers.
 func TestTheLogHasNoClientSecrets(t *testing.T) {
+	t.Parallel()
 	const secret = "s3cr3t-of-shop"
 	synctest.Test(t, func(t *testing.T) {
 		r, log := working(t, Options{})
@@ -195,6 +199,7 @@ func lastingEvents(r *Rig, name, text string) (out []*corev1.Event) {
 
 // Who looks at a held Ingress hours later still finds why, as one event that is counted.
 func TestTheEventOfAHeldIngressIsRaisedWhileItLasts(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := working(t, Options{})
 		r.Apply(ingressOf(annotated("scheme", "public"), "/=web"))

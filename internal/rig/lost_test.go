@@ -53,6 +53,7 @@ func loseTargetGroup(t *testing.T, r *Rig, arn string) {
 }
 
 func TestALostTargetGroupIsMadeAnew(t *testing.T) {
+	t.Parallel()
 	for name, notice := range map[string]func(r *Rig){
 		"noticed by new pods":  func(r *Rig) { r.Apply(pods("web", podAddresses[3:6]...)) },
 		"noticed at a restart": func(r *Rig) { r.Apply(pods("web", podAddresses[3:6]...)); r.Start() },
@@ -86,6 +87,7 @@ func TestALostTargetGroupIsMadeAnew(t *testing.T) {
 }
 
 func TestABindingDeletedByHandIsMadeAnew(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
@@ -101,6 +103,7 @@ func TestABindingDeletedByHandIsMadeAnew(t *testing.T) {
 
 // What is left of a binding goes with it, whether its Service, its pods or its target group are there.
 func TestABindingGoesWhateverElseIsGone(t *testing.T) {
+	t.Parallel()
 	for name, before := range map[string]func(t *testing.T, r *Rig){
 		"Service and slice": func(t *testing.T, r *Rig) {
 			drop(t, r, cluster.KindService, "web")
@@ -164,6 +167,7 @@ func TestABindingGoesWhateverElseIsGone(t *testing.T) {
 // Whatever happens to pods while no controller runs, the next one brings the targets to them; it
 // looks at AWS only where something has changed.
 func TestPodsThatChangeWhileTheControllerIsDown(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change string
 		want   string

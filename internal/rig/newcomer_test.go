@@ -89,6 +89,7 @@ func attack(t *testing.T, r *Rig, docs ...string) {
 }
 
 func TestAFinalizerIsNotMembership(t *testing.T) {
+	t.Parallel()
 	hostile := []string{
 		"scheme", "internet-facing", "inbound-cidrs", "0.0.0.0/0", "ssl-redirect", "444", "enable-frontend-nlb", "true",
 		"frontend-nlb-scheme", "internet-facing", "load-balancer-attributes", "access_logs.s3.enabled=true,access_logs.s3.bucket=theirs",
@@ -118,6 +119,7 @@ func TestAFinalizerIsNotMembership(t *testing.T) {
 
 // A spoofed finalizer with deletion protection does not keep the load balancer of others.
 func TestAFinalizerKeepsNoLoadBalancer(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victims(r, "pinned")...)
@@ -135,6 +137,7 @@ func TestAFinalizerKeepsNoLoadBalancer(t *testing.T) {
 }
 
 func TestANewcomerThatDisagreesChangesNothing(t *testing.T) {
+	t.Parallel()
 	for name, notes := range map[string][]string{
 		"scheme":          {"scheme", "internet-facing"},
 		"client ranges":   {"scheme", "internal", "inbound-cidrs", "0.0.0.0/0"},
@@ -173,6 +176,7 @@ func TestANewcomerThatDisagreesChangesNothing(t *testing.T) {
 
 // Client ranges that everybody but one malformed member gives up stay, and go when that one is read.
 func TestARedirectToADeadPortIsNotFollowed(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(victims(r, "alb", "group.name", "edge")...)
@@ -191,6 +195,7 @@ func TestARedirectToADeadPortIsNotFollowed(t *testing.T) {
 
 // A product of ports and paths is not formed.
 func TestPortsTimesPathsAreBounded(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := shopWith(t, Options{Ingress: func(o *ingress.Options) { o.MaxRules = 50 }})
 		r.Apply(victims(r, "alb", "group.name", "edge")...)

@@ -10,15 +10,17 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
 // AWS refuses to reorder rules for hours, while the order and the backends are changed again and again.
 // Attempts leave no rules behind that add up, every request gets its old or its new answer, and the end
 // is the desired state once AWS reorders rules.
 func TestRefusedPrioritiesLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
 	paths := []string{"/*", "/a/*", "/a/b", "/c"}
 	asked := []string{"/", "/a/x", "/a/b", "/c", "/d"}
-	for seed := range uint64(size(40, 8)) {
+	seeds.Each(t, 8, func(t *testing.T, seed uint64) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 7))
 			r := newShop(t)
@@ -82,7 +84,7 @@ func TestRefusedPrioritiesLeaveNothingBehind(t *testing.T) {
 				}
 			}
 		})
-	}
+	})
 }
 
 // answersOf are the Services that the paths of an Ingress send requests to, in their order; "default" if

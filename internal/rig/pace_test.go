@@ -15,6 +15,7 @@ const latency = 30 * time.Millisecond
 // comes to what the buckets alone impose. Creating n load balancers at 0.2 a second with a bucket
 // of 10 takes (n-10)/0.2 seconds.
 func TestPace(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const n = 30
 		r := New(t, Options{})

@@ -227,6 +227,7 @@ func (g *guard) withTags(keys map[string]string, id string) map[string]string {
 // carries the cluster's tag from the beginning, what is changed carries it already, and tags are
 // changed without naming it.
 func TestThePolicyAdmitsWhatIsCalled(t *testing.T) {
+	t.Parallel()
 	lives := map[string]func(t *testing.T, r *Rig){
 		"an Ingress":               func(t *testing.T, r *Rig) { life(t, r) },
 		"a load balancer in front": func(t *testing.T, r *Rig) { frontLife(t, r) },

@@ -73,6 +73,7 @@ func numberedPaths(n int, service string) (out []string) {
 }
 
 func TestARefusedCallIsRepeatedAHandfulOfTimesAnHour(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		operation string
 		refuse    func(r *Rig)  // once all is served; nil denies the operation
@@ -151,6 +152,7 @@ func TestARefusedCallIsRepeatedAHandfulOfTimesAnHour(t *testing.T) {
 
 // What AWS refuses of one member's settings keeps no new backend of another waiting.
 func TestARefusedSettingKeepsNoOtherMemberWaiting(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ operation, edit string }{
 		"tags of the security group":      {"CreateTags", team("tags", "Team=a")},
 		"tags":                            {"AddTags", team("tags", "Team=a")},

@@ -97,6 +97,7 @@ func acting(name, order, status, at string) string {
 // and whoever was first, the good rule answers at every moment, and the culprit is told why its own
 // does not.
 func TestARefusedRuleTakesNothingFromAnother(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ good, bad string }{
 		"behind it":  {"-1000", "1000"},
 		"in front":   {"1000", "-1000"},

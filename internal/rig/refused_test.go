@@ -43,6 +43,7 @@ func withDefault(ingress string) string {
 var needed = []string{"ssl-policy", "mutual-authentication", "security-group-prefix-lists", "wafv2-acl-arn"}
 
 func TestAValueThatAWSRefusesStopsNobodyElse(t *testing.T) {
+	t.Parallel()
 	for _, key := range slices.Sorted(maps.Keys(refusable)) {
 		for _, fresh := range []bool{false, true} {
 			if fresh && slices.Contains(needed, key) {
@@ -97,6 +98,7 @@ func TestAValueThatAWSRefusesStopsNobodyElse(t *testing.T) {
 
 // The pool of a live load balancer cannot be changed; who tries is told.
 func TestACustomerOwnedPoolStays(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("customer-owned-ipv4-pool", "ipv4pool-coip-1"), "/=web"))

@@ -52,6 +52,7 @@ var refusedTexts = map[string][2]string{
 // What AWS refuses is told by the setting, its value, AWS's reason, what is served meanwhile and what to
 // do, and never in the words of the SDK.
 func TestARefusedValueIsToldInWordsForPeople(t *testing.T) {
+	t.Parallel()
 	for _, key := range slices.Sorted(maps.Keys(refusable)) {
 		for i, name := range []string{"live", "fresh"} {
 			t.Run(key+"/"+name, func(t *testing.T) {
@@ -92,6 +93,7 @@ func TestARefusedValueIsToldInWordsForPeople(t *testing.T) {
 
 // Who lacks a permission hears which, also where a call needs another than its own.
 func TestADeniedWriteNamesThePermission(t *testing.T) {
+	t.Parallel()
 	for operation, denial := range map[string]struct{ message, want string }{
 		"CreateRule":                  {"", "add elasticloadbalancing:CreateRule to the controller's IAM policy"},
 		"CreateLoadBalancer":          {"", "add elasticloadbalancing:CreateLoadBalancer to the controller's IAM policy"},

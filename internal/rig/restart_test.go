@@ -108,6 +108,7 @@ func (r *Rig) done(operation string, since time.Time) time.Duration {
 // TestRestart starts the controller over many load balancers. In the first minute an Ingress is
 // edited and a pod comes.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	n := size(300, 60)
 	t.Run("own tags", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { restart(t, n, 15+(3*n+19)/20, "", Options{Workers: 3}) })

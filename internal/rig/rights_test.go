@@ -122,6 +122,7 @@ func granted(t *testing.T, names ...string) []string {
 // The roles that are shipped hold what the controller does, and nothing else. Leases and the rights
 // of webhooks have roles of their own, which tests in a real cluster use.
 func TestRolesHoldWhatIsUsedAndNoMore(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := &ledger{used: map[string]bool{}}
 		r := New(t, Options{Checkpoints: true, API: func(api kube.API) kube.API {

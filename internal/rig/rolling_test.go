@@ -44,6 +44,7 @@ func gateOfBinding(t *testing.T, r *Rig) corev1.PodConditionType {
 }
 
 func TestARollingUpdateAlwaysHasATargetThatWasHealthy(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		gated    bool
 		minReady time.Duration
@@ -105,6 +106,7 @@ func TestARollingUpdateAlwaysHasATargetThatWasHealthy(t *testing.T) {
 
 // turn is a Service that is turned to another Deployment at once, as in a blue-green release.
 func TestAServiceTurnedToOtherPodsKeepsTheOldUntilTheNewAreHealthy(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, f := startFleet(t)
 		w := r.watchTargets(3, true)
@@ -132,6 +134,7 @@ func TestAServiceTurnedToOtherPodsKeepsTheOldUntilTheNewAreHealthy(t *testing.T)
 }
 
 func TestGatedPodsAreLetGoWhenTheirIngressIsDeleted(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, f := startFleet(t)
 		f.gate, f.version = gateOfBinding(t, r), 2
@@ -165,6 +168,7 @@ func TestGatedPodsAreLetGoWhenTheirIngressIsDeleted(t *testing.T) {
 // The target group is replaced while a rolling update goes on. The old one is not used by any rule
 // then, which says nothing about the pods.
 func TestPodsStayReadyWhileTheirTargetGroupIsReplaced(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, f := startFleet(t)
 		f.gate, f.version = gateOfBinding(t, r), 2

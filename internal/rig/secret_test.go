@@ -35,6 +35,7 @@ func secrets(r *Rig) (out []string) {
 // A client secret that changes is given to AWS, whether a controller sees the change or finds it at
 // its start, and nothing is written while it does not change.
 func TestAClientSecretThatChangesIsGivenToAWS(t *testing.T) {
+	t.Parallel()
 	const idp = `{"issuer":"https://login.example.com","authorizationEndpoint":"https://login.example.com/a","tokenEndpoint":"https://login.example.com/t","userInfoEndpoint":"https://login.example.com/u","secretName":"login"}`
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, Options{Checkpoints: true})

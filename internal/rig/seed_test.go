@@ -8,6 +8,7 @@ import (
 )
 
 func TestSeedGivesCertificatesInOrder(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(8) {
 		got, err := Seed(t.Context(), emulator.New(emulator.Options{Seed: seed}))
 		if err != nil {

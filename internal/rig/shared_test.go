@@ -130,6 +130,7 @@ func (r *Rig) calm(horizon time.Duration) {
 }
 
 func TestTwoClustersShareATargetGroup(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		other := newNeighbour(t, r)
@@ -215,6 +216,7 @@ func sharedLife(t *testing.T, r *Rig) (states [][]string) {
 }
 
 func TestRecordsOfSharedGroupsSurviveFaultsAtWrites(t *testing.T) {
+	t.Parallel()
 	for name, f := range map[string]func(*writeFaults, func() error) error{
 		"killed before": dieBefore, "killed after": dieAfter, "conflict": conflict, "answer lost": lost,
 	} {
@@ -223,6 +225,7 @@ func TestRecordsOfSharedGroupsSurviveFaultsAtWrites(t *testing.T) {
 }
 
 func TestRecordsOfSharedGroupsSurviveFaultsAtCalls(t *testing.T) {
+	t.Parallel()
 	var want [][]string
 	calls := 0
 	synctest.Test(t, func(t *testing.T) {
@@ -296,6 +299,7 @@ func told(r *Rig) string {
 }
 
 func TestATargetGroupOfAnotherAccountIsFilledByItsRole(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		arn, vpc := otherGroup(t, r)
@@ -335,6 +339,7 @@ func TestATargetGroupOfAnotherAccountIsFilledByItsRole(t *testing.T) {
 }
 
 func TestAnUnusableRoleIsToldWithoutItsExternalID(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ role, word string }{
 		"wrong external id": {role, "guess-work"},
 		"bad external id":   {role, "#" + strings.Repeat("guess-work", 130)},

@@ -93,6 +93,7 @@ func shown(r *Rig) map[string]string {
 }
 
 func TestAPlanIsShownOnTheFirstMemberAlone(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on := true
 		r, writes := showing(t, &on, nil)
@@ -144,6 +145,7 @@ func TestAPlanIsShownOnTheFirstMemberAlone(t *testing.T) {
 
 // What goes wrong with the annotation stops nothing else, and is not tried again and again.
 func TestAPlanThatCannotBeShownStopsNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on := true
 		r, writes := showing(t, &on, errors.New("not today"))
@@ -163,6 +165,7 @@ func TestAPlanThatCannotBeShownStopsNothing(t *testing.T) {
 }
 
 func TestAPlanThatDoesNotFitIsReportedInstead(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		on := true
 		r, writes := showing(t, &on, nil)
@@ -192,6 +195,7 @@ func TestAPlanThatDoesNotFitIsReportedInstead(t *testing.T) {
 
 // Showing plans costs no call to AWS.
 func TestPlansCostNoCalls(t *testing.T) {
+	t.Parallel()
 	calls := func(on bool) (counts map[string]int) {
 		synctest.Test(t, func(t *testing.T) {
 			r, _ := showing(t, &on, nil)

@@ -14,6 +14,7 @@ import (
 // All members show the name in lower case with every port of the load balancer, and then that of the
 // network load balancer in front, as long as there is one.
 func TestStatusShowsNamesAndPorts(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		certificate := r.World.Certs["example.com"]

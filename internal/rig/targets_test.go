@@ -35,6 +35,7 @@ func described(t *testing.T, r *Rig, arn string) string {
 }
 
 func TestTargetsOutsideOfTheVPCHaveZones(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ crossZone, want string }{
 		"all of them":                      {"true", "100.64.0.1 all, 100.64.0.2 all"},
 		"their own where AWS asks for one": {"false", "100.64.0.1 us-west-2a, 100.64.0.2 us-west-2b"},
@@ -67,6 +68,7 @@ func TestTargetsOutsideOfTheVPCHaveZones(t *testing.T) {
 }
 
 func TestQUICTargetsAreKnownByTheirServerIDs(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		made, err := elb.NewFromConfig(AWSConfig(r.Emulator)).CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{
@@ -102,6 +104,7 @@ func TestQUICTargetsAreKnownByTheirServerIDs(t *testing.T) {
 
 // A pod may get its gate from a binding that is about to go, and come after the clean-up.
 func TestAGateOfABindingThatIsGoneOpens(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		gate := targets.GatePrefix + "shared"

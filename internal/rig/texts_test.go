@@ -10,6 +10,7 @@ import (
 
 // A host without a certificate is told by the field that names it, with what happens to its listener.
 func TestAHostWithoutACertificateIsToldByItsField(t *testing.T) {
+	t.Parallel()
 	https := annotated("listen-ports", `[{"HTTPS":443}]`)
 	nowhere := func(doc string) string {
 		return strings.Replace(doc, "host: shop.example.com", "host: shop.nowhere.test", 1)
@@ -48,6 +49,7 @@ func TestAHostWithoutACertificateIsToldByItsField(t *testing.T) {
 
 // The same host and path twice in one Ingress: the first one serves, and the second is told so.
 func TestTheSamePathTwiceIsTold(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), ingressOf("", "/a=web", "/a=api"))
@@ -61,6 +63,7 @@ func TestTheSamePathTwiceIsTold(t *testing.T) {
 
 // The redirect idiom of old Ingresses, the same path twice with a redirect first, is no mistake.
 func TestARedirectBeforeTheSamePathIsNoMistake(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		doc := ingressOf(annotated("listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"],

@@ -22,6 +22,7 @@ import (
 // Whatever call stops a load balancer, the Ingress says so, once, and with the reason of events that
 // alerts are built on.
 func TestWhatStopsALoadBalancerIsToldOnItsIngress(t *testing.T) {
+	t.Parallel()
 	denied := fault.Action{Error: &world.Error{Code: "AccessDenied", Message: "no", Status: 403}}
 	broken := fault.Action{Error: &world.Error{Code: "InternalFailure", Message: "no", Status: 500}}
 	for name, c := range map[string]struct {
@@ -72,6 +73,7 @@ func (n noFinalizers) Patch(ctx context.Context, obj cluster.Object, part cluste
 }
 
 func TestAFinalizerThatCannotBeWrittenIsToldAndNothingIsMade(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, Options{API: func(api kube.API) kube.API { return noFinalizers{api} }})
 		r.Apply(shop, ingressOf("", "/=web"))
@@ -106,6 +108,7 @@ func (n noFinalizerOn) Patch(ctx context.Context, obj cluster.Object, part clust
 
 // A member whose finalizer cannot be written keeps no other waiting, and nothing is made for it.
 func TestAFinalizerThatCannotBeWrittenKeepsNoOtherWaiting(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, Options{API: func(api kube.API) kube.API { return noFinalizerOn{api, "bad"} }})
 		r.Apply(shop, acting("good", "5", "200", "/good"), acting("bad", "-5", "201", "/bad"))

@@ -159,6 +159,7 @@ func unmoved(t *testing.T, r *Rig, change func()) {
 }
 
 func TestATypoInOneMemberMovesNothing(t *testing.T) {
+	t.Parallel()
 	for _, key := range slices.Sorted(maps.Keys(spoken)) {
 		_, bad, _ := strings.Cut(spoken[key], "|")
 		if bad == "" {
@@ -189,6 +190,7 @@ func TestATypoInOneMemberMovesNothing(t *testing.T) {
 // The second member wants something else, and got a warning for it. It does not get its way because
 // the first cannot be read for a while.
 func TestATypoDoesNotTurnAConflict(t *testing.T) {
+	t.Parallel()
 	for key, other := range map[string]string{
 		"scheme": "internal", "ip-address-type": "ipv4", "inbound-cidrs": "0.0.0.0/0",
 		"mutual-authentication": `[{"port":443,"mode":"off"}]`, "ssl-redirect": "8443",
@@ -223,6 +225,7 @@ const pinned = `{scheme: internet-facing, ipAddressType: dualstack, inboundCIDRs
 
 // A class deleted by accident takes nothing away from the groups of its Ingresses.
 func TestALostClassOfOneMemberMovesNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, fmt.Sprintf(parameters, pinned), pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...))

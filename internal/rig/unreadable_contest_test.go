@@ -25,6 +25,7 @@ func byName(input any) bool {
 // While AWS does not say whether a member asks for what is live, a newcomer that asks for something
 // else does not take it over.
 func TestANewcomerTakesOverNothingThatCannotBeCompared(t *testing.T) {
+	t.Parallel()
 	cases := map[string]unreadable{
 		"web ACL": {
 			service: "wafv2", operation: "ListWebACLs",
@@ -90,6 +91,7 @@ func TestANewcomerTakesOverNothingThatCannotBeCompared(t *testing.T) {
 
 // Without an answer about what is left the finalizers stay, and go when there is one.
 func TestATeardownLeavesNothingBehindThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
@@ -126,6 +128,7 @@ func TestATeardownLeavesNothingBehindThatCannotBeRead(t *testing.T) {
 
 // A read that hangs for one load balancer holds the only worker for as long as one read may take.
 func TestAReadThatHangsDelaysOthersByItsDeadline(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const n = 5
 		r := New(t, Options{Workers: 1})

@@ -251,6 +251,7 @@ func secondServes(r *Rig, path string) bool {
 // finding that names the permission, and the change of another member is live at once. When the read
 // succeeds again the change is made up for.
 func TestAReadThatFailsHoldsWhatDependsOnIt(t *testing.T) {
+	t.Parallel()
 	for _, trouble := range slices.Sorted(maps.Keys(troubles)) {
 		for _, name := range slices.Sorted(maps.Keys(unreadables)) {
 			t.Run(trouble+"/"+name, func(t *testing.T) {

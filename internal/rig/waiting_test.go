@@ -45,6 +45,7 @@ func leave(t *testing.T, n int) (took time.Duration, more bool) {
 
 // Members that leave are gone soon, at whatever call the controller is killed.
 func TestMembersLeaveSoonAfterAKill(t *testing.T) {
+	t.Parallel()
 	for n, more := 1, true; more; n++ {
 		var took time.Duration
 		if took, more = leave(t, n); took > 30*time.Second {
@@ -55,6 +56,7 @@ func TestMembersLeaveSoonAfterAKill(t *testing.T) {
 
 // A member whose targets still keep connections has to wait for them, and an event says so.
 func TestAnEventSaysWhatADeletionWaitsFor(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[:2]...), pods("api", podAddresses[2:4]...), teamIngress("one", "1", "/one=web"), teamIngress("two", "2", "/two=api"))

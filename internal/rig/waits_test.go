@@ -14,6 +14,7 @@ import (
 // A security group that somebody attached elsewhere is in use for ever: it is asked for less and less
 // often, and the user is told what keeps the Ingress from going.
 func TestWhatStaysInUseIsToldAndNotAskedForWithoutEnd(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
 		r.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))

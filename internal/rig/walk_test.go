@@ -3,9 +3,7 @@ package rig
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,12 +13,12 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
 // A walk changes a few Ingresses and Services at random, in the middle of whatever the controller
 // is doing, while calls fail and the controller dies. What is there at last must be what a world has
-// that never saw anything but the last objects: history decides nothing. FULCRUM_WALKS=1000 takes
-// more walks, FULCRUM_WALK=17 that one alone.
+// that never saw anything but the last objects: history decides nothing.
 
 const walkBase = `
 apiVersion: networking.k8s.io/v1
@@ -255,16 +253,8 @@ func newWalkWith(t *testing.T, seed uint64, o Options) (walker, *Rig) {
 }
 
 func TestHistoryDecidesNothing(t *testing.T) {
-	first, last := uint64(0), uint64(20)
-	if n, err := strconv.ParseUint(os.Getenv("FULCRUM_WALKS"), 10, 32); err == nil {
-		last = n
-	}
-	if n, err := strconv.ParseUint(os.Getenv("FULCRUM_WALK"), 10, 32); err == nil {
-		first, last = n, n+1
-	}
-	for seed := first; seed < last && !t.Failed(); seed++ {
-		walk(t, seed)
-	}
+	t.Parallel()
+	seeds.Each(t, 20, walk)
 }
 
 // walk is one history, its end, and what a world without history has.

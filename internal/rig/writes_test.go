@@ -206,6 +206,7 @@ func gatedLife(t *testing.T, r *Rig) (states [][]string) {
 }
 
 func TestReadinessGatesFollowTargets(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := newFaultyShop(t, 0, nil)
 		states := gatedLife(t, r)
@@ -224,21 +225,25 @@ func TestReadinessGatesFollowTargets(t *testing.T) {
 }
 
 func TestKilledBeforeEachWrite(t *testing.T) {
+	t.Parallel()
 	exploreWrites(t, wholeLife, dieBefore)
 	exploreWrites(t, gatedLife, dieBefore)
 }
 
 func TestKilledAfterEachWrite(t *testing.T) {
+	t.Parallel()
 	exploreWrites(t, wholeLife, dieAfter)
 	exploreWrites(t, gatedLife, dieAfter)
 }
 
 func TestEachWriteRefusedByAConflict(t *testing.T) {
+	t.Parallel()
 	exploreWrites(t, wholeLife, conflict)
 	exploreWrites(t, gatedLife, conflict)
 }
 
 func TestEachAnswerOfAWriteLost(t *testing.T) {
+	t.Parallel()
 	exploreWrites(t, wholeLife, lost)
 	exploreWrites(t, gatedLife, lost)
 }

@@ -26,6 +26,7 @@ var respelled = []struct{ name, object, annotation, from, to string }{
 // TestTakeOverOfOtherSpellings changes annotations between the two controllers in ways that mean
 // the same.
 func TestTakeOverOfOtherSpellings(t *testing.T) {
+	t.Parallel()
 	for _, s := range respelled {
 		t.Run(s.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -65,6 +66,7 @@ func respell(t *testing.T, r *rig.Rig, object, annotation, from, to string) {
 
 // TestTakeOverSeesDrift makes sure that a real difference is not overlooked by these tests.
 func TestTakeOverSeesDrift(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := leave(t, oddities{}, "ingress-inbound-cidrs")
 		respell(t, r, "ingress-inbound-cidrs/web", "inbound-cidrs", "10.0.0.0/8, 192.168.1.0/24", "10.0.0.0/8")
@@ -80,6 +82,7 @@ func TestTakeOverSeesDrift(t *testing.T) {
 // TestDeletionAfterTakeOver deletes all that was taken over: nothing is left that the other
 // controller made.
 func TestDeletionAfterTakeOver(t *testing.T) {
+	t.Parallel()
 	for _, f := range found {
 		if f.odd.described {
 			continue // rules of others stay

@@ -38,6 +38,7 @@ var found = []struct {
 // TestTakeOver lets a controller find what another one left, case by case: it makes no call that
 // changes something.
 func TestTakeOver(t *testing.T) {
+	t.Parallel()
 	for _, f := range found {
 		t.Run(f.name, func(t *testing.T) {
 			for _, name := range cases.Names(t) {
@@ -51,6 +52,7 @@ func TestTakeOver(t *testing.T) {
 
 // TestTakeOverOfAll is the same with all cases in one cluster.
 func TestTakeOverOfAll(t *testing.T) {
+	t.Parallel()
 	for _, f := range found {
 		t.Run(f.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { takeOver(t, f.odd, healthy(t)...) })

@@ -23,6 +23,7 @@ import (
 // TestScripts runs testdata/*.txtar. `go test -run Scripts/NAME` runs one.
 // FULCRUM_KEEP=1 keeps the worlds' logs.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	binary, controller := worldtest.Binary(t), worldtest.Controller(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",

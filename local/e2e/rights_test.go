@@ -65,6 +65,7 @@ subjects: [{kind: ServiceAccount, name: fulcrum, namespace: kube-system}]
 // TestRights: the shipped rights are enough for the lease, the checkpoints and everything about an
 // Ingress; Secrets are granted one by one, also while the controller runs.
 func TestRights(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a world")
 	}

@@ -23,6 +23,7 @@ import (
 // TestWebhookCertificate: with the rights of config/rbac and no others, the self-made certificate
 // is shared, trusted and replaced.
 func TestWebhookCertificate(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a world")
 	}

@@ -72,6 +72,7 @@ var refusedBySchema = map[string]struct{ docs, want string }{
 // TestAdmission: a real API server asks the webhooks of config/webhook, and what is exempt from them
 // goes on while nobody answers.
 func TestAdmission(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a world")
 	}

@@ -94,6 +94,10 @@ func TestTranslate(t *testing.T) {
 				}
 			}
 		}
-		return []goldentest.File{{Name: "model.yaml", Text: models.String()}, {Name: "findings.txt", Text: findings.String()}}
+		plans, status := runLine(t, src, f, options(t, c))
+		return []goldentest.File{
+			{Name: "model.yaml", Text: models.String()}, {Name: "findings.txt", Text: findings.String()},
+			{Name: "plan.txt", Text: plans}, {Name: "status.yaml", Text: status},
+		}
 	})
 }

@@ -1,0 +1,102 @@
+package ingress_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
+	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// maxRuns is how often a stack is run; every case is at rest before that, or waits for what never comes.
+const maxRuns = 8
+
+// runLine runs all stacks of a source against an AWS without load balancers, and returns their first plans and
+// what the objects show at the end.
+func runLine(t *testing.T, src *cluster.Memory, f *ingress.Frontend, opt ingress.Options) (plans, status string) {
+	t.Helper()
+	now := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	e := engine.New(engine.Config{
+		Cloud: newAWS(t), Cluster: kube.New(src, kube.InMemory{Store: src}, clock), Now: clock,
+		Frontends: map[model.Kind]engine.Frontend{model.Ingress: f},
+		Options:   plan.Options{Cluster: opt.Cluster, VPC: "vpc-1", RuleTags: true, SubnetClusterCheck: true, StrictGroups: opt.StrictGroups},
+	})
+	var out strings.Builder
+	for _, id := range stacks(t, f, src) {
+		d, err := e.Draft(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := d.Plan.Text(); text != "" {
+			out.WriteString("--- # stack " + id.String() + "\n" + text)
+		}
+		for range maxRuns {
+			o, err := e.Reconcile(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.Idle || o.RetryAfter == 0 {
+				break
+			}
+			now = now.Add(o.RetryAfter)
+		}
+	}
+	return out.String(), shown(src)
+}
+
+// shown is what the status of each Ingress and the events of each object say.
+func shown(src *cluster.Memory) string {
+	type entry struct {
+		Hostname string
+		Ports    []int32
+	}
+	type object struct {
+		Object       string
+		LoadBalancer []entry
+		Finalizers   []string
+		Events       []string
+	}
+	var out []*object
+	of := func(name string) *object {
+		i := slices.IndexFunc(out, func(o *object) bool { return o.Object == name })
+		if i < 0 {
+			i, out = len(out), append(out, &object{Object: name})
+		}
+		return out[i]
+	}
+	for _, obj := range src.All(cluster.KindIngress) {
+		if ing, ok := obj.(*networkingv1.Ingress); ok {
+			o := of(cluster.RefOf(ing).String())
+			o.Finalizers = ing.Finalizers
+			for _, lb := range ing.Status.LoadBalancer.Ingress {
+				e := entry{Hostname: lb.Hostname}
+				for _, p := range lb.Ports {
+					e.Ports = append(e.Ports, p.Port)
+				}
+				o.LoadBalancer = append(o.LoadBalancer, e)
+			}
+		}
+	}
+	for _, obj := range src.All("Event") {
+		if ev, ok := obj.(*corev1.Event); ok {
+			o := of(strings.Replace(fmt.Sprintf("%s %s/%s", ev.InvolvedObject.Kind, ev.InvolvedObject.Namespace, ev.InvolvedObject.Name), " /", " ", 1))
+			o.Events = append(o.Events, ev.Type+" "+ev.Reason+" "+ev.Message)
+		}
+	}
+	for _, o := range out {
+		slices.Sort(o.Events)
+	}
+	return goldentest.Dump(out)
+}

@@ -1,0 +1,36 @@
+// Package seeds runs property tests: one property for many seeds, each of which names a random case.
+package seeds
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// lots is how many lots of seeds run side by side, at most as many as there are processors.
+const lots = 8
+
+// Each checks a property for the seeds from 0 to n-1, in parallel lots that each end with their first
+// failure. FULCRUM_SEEDS=20 checks 20 times as many, FULCRUM_SEED=17 that one alone, and -short a tenth.
+func Each(t *testing.T, n int, property func(t *testing.T, seed uint64)) {
+	t.Helper()
+	if seed, err := strconv.ParseUint(os.Getenv("FULCRUM_SEED"), 10, 64); err == nil {
+		property(t, seed)
+		return
+	}
+	all := uint64(n)
+	if times, err := strconv.ParseUint(os.Getenv("FULCRUM_SEEDS"), 10, 64); err == nil {
+		all *= times
+	} else if testing.Short() {
+		all = (all + 9) / 10
+	}
+	for lot := range min(lots, all) {
+		t.Run(fmt.Sprint(lot), func(t *testing.T) {
+			t.Parallel()
+			for seed := lot; seed < all && !t.Failed(); seed += lots {
+				property(t, seed)
+			}
+		})
+	}
+}
