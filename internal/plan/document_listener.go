@@ -46,17 +46,17 @@ type ruleSpec struct {
 	Tags       map[string]string `json:"tags,omitempty"`
 }
 
-// listener describes a port of the ALB with its rules.
+// listener describes a port with its rules.
 func (d *describer) listener(l listenerPlan) {
 	if !l.make {
 		if l.live != nil {
-			d.liveListener(naming.ListenerID(l.live.Port), model.LoadBalancerID, l.staying())
+			d.liveListener(l.address().ID, l.lb.id, l.staying())
 		}
 		return
 	}
-	id := naming.ListenerID(l.wish.Port)
+	id := l.address().ID
 	spec := listenerSpec{
-		LoadBalancer: loadBalancerToken(model.LoadBalancerID), Port: l.wish.Port, Protocol: l.wish.Protocol(),
+		LoadBalancer: loadBalancerToken(l.lb.id), Port: l.wish.Port, Protocol: l.wish.Protocol(),
 		Default: d.actions(l.defaults), Tags: d.ruleTags(l.wish.Tags),
 	}
 	for _, s := range settings(l.wish.Attributes) {

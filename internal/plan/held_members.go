@@ -175,7 +175,7 @@ func (b *builder) retainListeners() {
 		if b.wishes(l.Port) || !b.retainsListener(l) {
 			continue
 		}
-		kept := listenerPlan{wish: model.Listener{Port: l.Port}, live: l}
+		kept := listenerPlan{lb: &b.loadBalancerPlan, wish: model.Listener{Port: l.Port}, live: l}
 		for j := range l.Rules {
 			r := &l.Rules[j]
 			if b.retains(r) == nil {

@@ -8,12 +8,12 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
 // listenerPlan is a wished listener with its choices resolved and its held parts filled in.
 type listenerPlan struct {
+	lb    *loadBalancerPlan // that it belongs to
 	wish  model.Listener
 	live  *observed.Listener
 	make  bool // false: it cannot be made, and what is live of it stays
@@ -38,6 +38,9 @@ type listenerPlan struct {
 	redirectsAll, ownDefault bool
 }
 
+// address is that of the listener that is kept or made.
+func (l *listenerPlan) address() Address { return l.lb.listenerAddress(l.wish.Port) }
+
 // rulePlan is a rule at its place in the order of precedence.
 type rulePlan struct {
 	wish model.Rule
@@ -51,38 +54,46 @@ type rulePlan struct {
 
 func (p *rulePlan) held() bool { return p.wish.Held != 0 }
 
-// planListeners makes listeners fit in ascending order of their ports.
-func (b *builder) planListeners(lb []StepID, groups map[string][]StepID) {
-	if b.live != nil {
-		for _, l := range b.live.Listeners {
-			if !slices.ContainsFunc(b.listeners, func(p listenerPlan) bool { return p.wish.Port == l.Port }) {
-				if b.leadsTo(l.Port) {
-					b.front.postponed = append(b.front.postponed, l)
-					continue
-				}
-				b.deleteListener(l, lb)
-			}
-		}
-	}
-	for i := range b.listeners {
-		if l := &b.listeners[i]; l.make && !l.redirectsAll {
-			b.planListener(l, lb, groups)
+// planListeners makes the listeners of a load balancer fit in ascending order of their ports. after are
+// the steps that make the load balancer, and what has to be there before its first listener.
+func (b *builder) planListeners(lb *loadBalancerPlan, after []StepID, groups map[string][]StepID) {
+	b.deleteListeners(lb, after)
+	for i := range lb.listeners {
+		if l := &lb.listeners[i]; l.make && !l.redirectsAll {
+			b.planListener(l, after, groups)
 		}
 	}
 	// A listener that redirects everything comes after the one to which it sends the clients.
-	for i := range b.listeners {
-		if l := &b.listeners[i]; l.make && l.redirectsAll {
-			b.planListener(l, append(slices.Clone(lb), b.listenerSteps(redirectPort(l.defaults))...), groups)
+	for i := range lb.listeners {
+		if l := &lb.listeners[i]; l.make && l.redirectsAll {
+			b.planListener(l, append(slices.Clone(after), b.listenerSteps(lb, redirectPort(l.defaults))...), groups)
 		}
 	}
-	for i := range b.listeners {
-		b.removeStrangers(&b.listeners[i], lb)
+	for i := range lb.listeners {
+		b.removeStrangers(&lb.listeners[i], after)
+	}
+}
+
+// deleteListeners deletes those that no object asks for. One of an ALB that a target group leads to goes
+// later, when nothing leads there any more.
+func (b *builder) deleteListeners(lb *loadBalancerPlan, after []StepID) {
+	if lb.live == nil || lb.isFrontend() && b.want.Held.FrontendPorts {
+		return
+	}
+	for _, l := range lb.live.Listeners {
+		switch {
+		case slices.ContainsFunc(lb.listeners, func(p listenerPlan) bool { return p.wish.Port == l.Port }):
+		case !lb.isFrontend() && b.leadsTo(l.Port):
+			b.front.postponed = append(b.front.postponed, l)
+		default:
+			b.deleteListener(l, after)
+		}
 	}
 }
 
 // listenerSteps are the steps planned so far that make the listener of a port.
-func (b *builder) listenerSteps(port int32) []StepID {
-	if id := stepID("create", listenerAddress(port)); port != 0 && b.planned(id) {
+func (b *builder) listenerSteps(lb *loadBalancerPlan, port int32) []StepID {
+	if id := stepID("create", lb.listenerAddress(port)); port != 0 && b.planned(id) {
 		return []StepID{id}
 	}
 	return nil
@@ -127,8 +138,8 @@ func groupSteps(actions []model.Action, groups map[string][]StepID) []StepID {
 }
 
 func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][]StepID) []StepID {
-	a := listenerAddress(l.wish.Port)
-	tags := b.tags(naming.ListenerID(l.wish.Port), l.wish.Tags)
+	a := l.address()
+	tags := b.tags(a.ID, l.wish.Tags)
 	settings := ListenerSettings{Port: l.wish.Port, Protocol: l.wish.Protocol(), Default: l.defaults}
 	if t := l.wish.TLS; t != nil {
 		settings.Policy, settings.Certificate, settings.MutualAuth = t.Policy, l.certs.Default, l.mutual
@@ -142,7 +153,7 @@ func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][
 	}
 	// A new listener of a load balancer that has clients must not answer with its default backend
 	// what its rules, which come one by one, are for.
-	veiled := b.live != nil && l.live == nil && len(l.rules) > 0 && forwardOf(l.defaults) != nil
+	veiled := l.lb.live != nil && l.live == nil && len(l.rules) > 0 && forwardOf(l.defaults) != nil
 	if l.live == nil {
 		first := settings
 		if veiled {
@@ -150,7 +161,7 @@ func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][
 		}
 		id := b.add(Step{
 			ID: stepID("create", a), Address: a, Verb: Create,
-			Do:  CreateListener{LoadBalancer: loadBalancerAddress, Settings: first, Tags: b.ruleTags(tags)},
+			Do:  CreateListener{LoadBalancer: l.lb.address(), Settings: first, Tags: b.ruleTags(tags)},
 			Why: "objects listen on this port", Blames: l.wish.Members,
 			After: slices.Concat(lb, []StepID{b.opened[l.wish.Port]}, b.holdersOf(l.wish.Members), groupSteps(l.defaults, groups)),
 		})
@@ -159,7 +170,7 @@ func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][
 		b.planAttributes(a, "", l.wish.Attributes, nil, false, made, l.wish.Members)
 	} else {
 		if b.opt.RuleTags {
-			b.retagBelow(b.live.ARN, a, tags, l.live.Tags, lb, l.wish.Members)
+			b.retagBelow(l.lb.live.ARN, a, tags, l.live.Tags, lb, l.wish.Members)
 		}
 		made = b.secureFirst(l, settings, lb)
 		steps = append(steps, made...)
@@ -209,13 +220,19 @@ func (b *builder) resolveDefault(l *listenerPlan) {
 		return
 	}
 	now, wait := l.defaults, Wait{}
-	if !l.wish.DefaultInPlace {
+	if l.stages() {
 		now, wait = b.shiftDefault(l)
 	}
 	l.defaultWait = wait
 	if b.otherDefault(l, now) {
 		l.defaultNow = now
 	}
+}
+
+// stages reports whether traffic moves to another target group only when that has healthy targets. A
+// network load balancer sends new connections there at once.
+func (l *listenerPlan) stages() bool {
+	return !l.wish.DefaultInPlace && l.lb.wish.Type == model.Application
 }
 
 // otherDefault reports whether the default action of a live listener is another than the given one.
@@ -245,13 +262,16 @@ func (b *builder) modifyListener(l *listenerPlan, settings ListenerSettings, aft
 	if b.otherDefault(l, l.defaultNow) {
 		changes = append(changes, Change{Path: "default", From: actionsText(live.Default), To: actionsText(l.defaultNow)})
 	}
-	wait := l.defaultWait
-	a := listenerAddress(l.wish.Port)
+	wait, impact := l.defaultWait, NoImpact
+	if l.lb.wish.Type == model.Network {
+		impact = BriefImpact
+	}
+	a := l.address()
 	var steps []StepID
 	if len(changes) > 0 {
 		id := b.add(Step{
 			ID: stepID("modify", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: settings},
-			Changes: changes, Why: "the listener differs", Blames: l.wish.Members, Staged: wait.For != "",
+			Changes: changes, Why: "the listener differs", Impact: impact, Blames: l.wish.Members, Staged: wait.For != "",
 			After: append(slices.Clone(after), groupSteps(settings.Default, groups)...),
 		})
 		if slices.ContainsFunc(changes, func(c Change) bool { return c.Path == "protocol" || c.Path == "default" }) || wait.For != "" {

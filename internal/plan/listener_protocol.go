@@ -42,7 +42,7 @@ func needsTLS(actions []model.Action) bool {
 }
 
 func (b *builder) changeProtocol(l *listenerPlan, settings ListenerSettings, after []StepID) StepID {
-	a := listenerAddress(l.wish.Port)
+	a := l.address()
 	return b.add(Step{
 		ID: stepID("protocol", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: settings},
 		Changes: []Change{{Path: "protocol", From: l.live.Protocol, To: settings.Protocol}},

@@ -235,7 +235,7 @@ func (b *builder) removeSurplusSecurityGroups(after []StepID) {
 	if b.unread(model.AskSecurityGroups{}) != nil {
 		return
 	}
-	keep, _ := b.groupIDs()
+	keep, _ := b.idsOf(b.groups)
 	for _, g := range b.have.SecurityGroups {
 		if slices.Contains(keep, g.ID) {
 			continue

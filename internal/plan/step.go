@@ -202,7 +202,7 @@ type DeleteSecurityGroup struct{ GroupID string }
 
 // CreateLoadBalancer makes a load balancer with tags; attributes follow in a step of their own.
 type CreateLoadBalancer struct {
-	Type           string // application if empty, or network
+	Type           model.LoadBalancerType
 	Name           string
 	Scheme         model.Scheme
 	AddressType    model.AddressType

@@ -69,7 +69,7 @@ func (f *fields) tags(t Tags) { f.add("tags", pairs(t)) }
 
 func (f *fields) loadBalancer(do CreateLoadBalancer) {
 	f.add("name", do.Name)
-	f.add("type", do.Type)
+	f.add("type", string(do.Type))
 	f.add("scheme", string(do.Scheme))
 	f.add("address type", string(do.AddressType))
 	f.add("subnets", strings.Join(do.Subnets, ", "))
