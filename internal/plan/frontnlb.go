@@ -9,8 +9,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-var frontAddress = Address{Kind: LoadBalancer, ID: model.FrontendNLBID}
-
 // front is what the plan knows of the network load balancer in front.
 type front struct {
 	loadBalancerPlan

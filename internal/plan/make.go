@@ -35,10 +35,10 @@ func Make(want model.Stack, have observed.Stack, opt Options) (Plan, finding.Lis
 	}
 	b.plan.Known = b.known
 	if lb := have.Live(model.LoadBalancerID); lb != nil || !want.Empty() && !want.Held.Everything && !b.want.Held.Creation {
-		b.plan.LoadBalancer = loadBalancerAddress
+		b.plan.LoadBalancers = append(b.plan.LoadBalancers, b.address())
 	}
 	if b.showsFront() {
-		b.plan.Front = frontAddress
+		b.plan.LoadBalancers = append(b.plan.LoadBalancers, b.front.address())
 	}
 	return b.plan, b.found
 }

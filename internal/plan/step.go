@@ -103,11 +103,10 @@ type Plan struct {
 	Asks []model.Question
 	// Known holds the addresses that exist already.
 	Known Known
-	// LoadBalancer is the address whose DNS name the status shows, zero if there is none.
-	LoadBalancer Address
-	// Front is that of the network load balancer in front of it, zero if there is none.
-	Front Address
-	// Ports that the load balancer listens on when the plan is done, ascending.
+	// LoadBalancers are those whose DNS names the status shows: that of the stack, and the one in front
+	// of it.
+	LoadBalancers []Address
+	// Ports that the load balancer of the stack listens on when the plan is done, ascending.
 	Ports []int32
 	// Secrets are marks of client secrets that listeners and rules, by ARN, are taken to have
 	// because nothing is known to the contrary.
