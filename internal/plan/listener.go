@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -40,6 +41,9 @@ type listenerPlan struct {
 
 // address is that of the listener that is kept or made.
 func (l *listenerPlan) address() Address { return l.lb.listenerAddress(l.wish.Port) }
+
+// network reports whether it is the listener of a network load balancer.
+func (l *listenerPlan) network() bool { return l.lb.wish != nil && l.lb.wish.Type == model.Network }
 
 // rulePlan is a rule at its place in the order of precedence.
 type rulePlan struct {
@@ -142,13 +146,13 @@ func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][
 	tags := b.tags(a.ID, l.wish.Tags)
 	settings := ListenerSettings{Port: l.wish.Port, Protocol: l.wish.Protocol(), Default: l.defaults}
 	if t := l.wish.TLS; t != nil {
-		settings.Policy, settings.Certificate, settings.MutualAuth = t.Policy, l.certs.Default, l.mutual
+		settings.Policy, settings.ALPN, settings.Certificate, settings.MutualAuth = t.Policy, b.alpn(l), l.certs.Default, l.mutual
 	}
 	var steps []StepID
 	var made []StepID // the listener itself, for everything on it
 	final, last := settings, plainLast(l)
 	if last {
-		settings.Protocol, settings.Policy = l.live.Protocol, l.live.Policy
+		settings.Protocol, settings.Policy, settings.ALPN = l.live.Protocol, l.live.Policy, l.live.ALPN
 		settings.Certificate, settings.MutualAuth = l.live.Certificate, l.live.MutualAuth
 	}
 	// A new listener of a load balancer that has clients must not answer with its default backend
@@ -172,7 +176,7 @@ func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][
 		if b.opt.RuleTags {
 			b.retagBelow(l.lb.live.ARN, a, tags, l.live.Tags, lb, l.wish.Members)
 		}
-		made = b.secureFirst(l, settings, lb)
+		made = b.changeFirst(l, settings, lb, groups)
 		steps = append(steps, made...)
 		b.planAttributes(a, l.live.ARN, l.wish.Attributes, l.live.Attributes, true, append(slices.Clone(lb), made...), l.wish.Members, l.wish.AttributesOf...)
 	}
@@ -188,12 +192,12 @@ func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][
 				Why:     "all rules are in place", After: append(slices.Clone(after), made...), Blames: l.wish.Members,
 			})}
 		}
-		if l.live == nil {
+		if l.live == nil || l.network() {
 			return nil
 		}
 		return b.modifyListener(l, settings, append(slices.Clone(lb), after...), groups)
 	}
-	if l.live != nil {
+	if l.live != nil && !l.network() {
 		b.resolveDefault(l)
 	}
 	steps = append(steps, b.planRules(l, made, groups, middle)...)
@@ -232,7 +236,7 @@ func (b *builder) resolveDefault(l *listenerPlan) {
 // stages reports whether traffic moves to another target group only when that has healthy targets. A
 // network load balancer sends new connections there at once.
 func (l *listenerPlan) stages() bool {
-	return !l.wish.DefaultInPlace && l.lb.wish.Type == model.Application
+	return !l.wish.DefaultInPlace && !l.network()
 }
 
 // otherDefault reports whether the default action of a live listener is another than the given one.
@@ -251,9 +255,12 @@ func (b *builder) modifyListener(l *listenerPlan, settings ListenerSettings, aft
 		}
 	}
 	diff("protocol", live.Protocol, settings.Protocol)
-	if settings.Protocol == "HTTPS" {
+	if l.wish.TLS != nil {
 		diff("certificate", live.Certificate, settings.Certificate)
 		diff("policy", live.Policy, settings.Policy)
+		if settings.ALPN != "" {
+			diff("alpn", cmp.Or(live.ALPN, noALPN), settings.ALPN)
+		}
 		if !SameMutualAuth(settings.MutualAuth, live.MutualAuth) {
 			changes = append(changes, Change{Path: "mutualAuthentication"})
 		}
@@ -263,7 +270,7 @@ func (b *builder) modifyListener(l *listenerPlan, settings ListenerSettings, aft
 		changes = append(changes, Change{Path: "default", From: actionsText(live.Default), To: actionsText(l.defaultNow)})
 	}
 	wait, impact := l.defaultWait, NoImpact
-	if l.lb.wish.Type == model.Network {
+	if l.network() {
 		impact = BriefImpact
 	}
 	a := l.address()
@@ -283,7 +290,7 @@ func (b *builder) modifyListener(l *listenerPlan, settings ListenerSettings, aft
 		b.waitForTargets(l.wish.DefaultOf, l.wish.Members, fmt.Sprintf("the default action of port %d", l.wish.Port), wait)
 		id := b.add(Step{
 			ID: stepID("switch", a), Address: a, Verb: Update, Wait: wait,
-			Do:  ModifyListener{Listener: a, Settings: ListenerSettings{Port: settings.Port, Protocol: settings.Protocol, Policy: settings.Policy, Certificate: settings.Certificate, MutualAuth: settings.MutualAuth, Default: l.defaults}},
+			Do:  ModifyListener{Listener: a, Settings: settings.with(l.defaults)},
 			Why: "traffic moves when the new targets are healthy", After: steps, Blames: l.wish.Members,
 		})
 		b.freed(live.Default, id)

@@ -38,6 +38,9 @@ func (b *builder) resolveListener(lb *loadBalancerPlan, w model.Listener) listen
 		blocked = append(slices.Clone(blocked), b.resolveMutualAuth(&l)...)
 	}
 	b.resolveRules(&l, blocked)
+	if l.network() && l.wish.DefaultHeld != 0 && l.live == nil {
+		l.make = false // it cannot answer by itself in the meantime
+	}
 	return l
 }
 
@@ -66,7 +69,7 @@ func (b *builder) uncertified(w model.Listener, blocked []finding.Ref) {
 	}
 	b.found.Add(finding.Finding{
 		Object: w.Members[0], Field: "certificate-arn", Reason: finding.CertificateMissing,
-		Message: fmt.Sprintf("port %d serves HTTPS, but no certificate is given and there is no host to find one by; %s", w.Port, withoutCertificate(w, b.liveListener(w.Port), false)),
+		Message: fmt.Sprintf("port %d serves %s, but no certificate is given and there is no host to find one by; %s", w.Port, w.Protocol(), withoutCertificate(w, b.liveListener(w.Port), false)),
 		Fix:     "set the certificate-arn annotation, or give the rules a host", Blocks: finding.BlocksMember,
 	})
 }

@@ -318,10 +318,10 @@ func sortRules(l *observed.Listener) {
 }
 
 func (s *simulation) settings(l *observed.Listener, set ListenerSettings) {
-	l.Protocol, l.Policy, l.Certificate = set.Protocol, set.Policy, set.Certificate
+	l.Protocol, l.Policy, l.Certificate, l.ALPN = set.Protocol, set.Policy, set.Certificate, cmp.Or(set.ALPN, l.ALPN)
 	l.MutualAuth, l.Default = set.MutualAuth, s.actions(set.Default)
 	if set.Certificate == "" {
-		l.Certificates = nil // they go with TLS
+		l.Certificates, l.ALPN = nil, "" // they go with TLS
 	}
 }
 

@@ -288,9 +288,16 @@ type ListenerSettings struct {
 	Port        int32
 	Protocol    string
 	Policy      string
+	ALPN        string
 	Certificate string
 	MutualAuth  *model.MutualAuth // trust store by ARN
 	Default     []model.Action
+}
+
+// with returns the settings with another default action.
+func (s ListenerSettings) with(actions []model.Action) ListenerSettings {
+	s.Default = actions
+	return s
 }
 
 // CreateListener makes a listener.

@@ -108,6 +108,7 @@ func (f *fields) listener(do CreateListener) {
 	f.add("port", number(s.Port))
 	f.add("protocol", s.Protocol)
 	f.add("TLS policy", s.Policy)
+	f.add("ALPN policy", s.ALPN)
 	f.add("certificate", s.Certificate)
 	if m := s.MutualAuth; m != nil {
 		f.add("client certificates", strings.TrimSpace(m.Mode+" "+m.TrustStore))
