@@ -91,7 +91,7 @@ func wellFormed(t *testing.T, have observed.Stack, text string) {
 
 func TestNetworkLoadBalancerBecomesWhatIsDesiredAndLeavesNothing(t *testing.T) {
 	healthy := func(string) string { return "healthy" }
-	for seed := range uint64(500) {
+	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		have := observed.Stack{Facts: frontFacts()}
 		for range 4 {
