@@ -20,7 +20,7 @@ type front struct {
 
 // frontStays says that nothing about the one in front may change.
 func (b *builder) frontStays() bool {
-	return b.want.FrontendNLB != nil && (b.want.Held.Frontend)
+	return b.want.FrontendNLB != nil && b.want.Held.Frontend
 }
 
 // showsFront says whether its name is to be shown.
@@ -44,7 +44,7 @@ func (b *builder) resolveFrontListeners() {
 	}
 }
 
-// planFront makes the network load balancer in front fit, once the ALB has its listeners.
+// planFront makes the frontend NLB fit, once the ALB has its listeners.
 func (b *builder) planFront(after []StepID) {
 	lb := &b.front.loadBalancerPlan
 	if lb.wish == nil || b.frontStays() {

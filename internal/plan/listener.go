@@ -163,15 +163,9 @@ func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][
 		if veiled {
 			first.Default = []model.Action{unavailable}
 		}
-		id := b.add(Step{
-			ID: stepID("create", a), Address: a, Verb: Create,
-			Do:  CreateListener{LoadBalancer: l.lb.address(), Settings: first, Tags: b.ruleTags(tags)},
-			Why: "objects listen on this port", Blames: l.wish.Members,
-			After: slices.Concat(lb, []StepID{b.opened[l.wish.Port]}, b.holdersOf(l.wish.Members), groupSteps(l.defaults, groups)),
-		})
+		id := b.createListener(l, first, tags, append(slices.Clone(lb), groupSteps(l.defaults, groups)...))
 		made = []StepID{id}
 		steps = append(steps, id)
-		b.planAttributes(a, "", l.wish.Attributes, nil, false, made, l.wish.Members)
 	} else {
 		if b.opt.RuleTags {
 			b.retagBelow(l.lb.live.ARN, a, tags, l.live.Tags, lb, l.wish.Members)
@@ -205,6 +199,19 @@ func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][
 		steps = append(steps, b.changeProtocol(l, final, steps))
 	}
 	return append(steps, b.removeCertificates(l, a, append(made, certificates...))...)
+}
+
+// createListener makes a listener, once clients may reach its port.
+func (b *builder) createListener(l *listenerPlan, settings ListenerSettings, tags Tags, after []StepID) StepID {
+	a := l.address()
+	id := b.add(Step{
+		ID: stepID("create", a), Address: a, Verb: Create,
+		Do:  CreateListener{LoadBalancer: l.lb.address(), Settings: settings, Tags: b.ruleTags(tags)},
+		Why: "objects listen on this port", Blames: l.wish.Members,
+		After: slices.Concat(after, []StepID{b.opened[l.wish.Port]}, b.holdersOf(l.wish.Members)),
+	})
+	b.planAttributes(a, "", l.wish.Attributes, nil, false, []StepID{id}, l.wish.Members)
+	return id
 }
 
 // ruleTags are the tags of a listener or rule, none where these are switched off.
