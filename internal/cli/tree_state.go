@@ -203,7 +203,7 @@ func (c *comparer) loadBalancers() []treeLoadBalancer {
 		if do, ok := s.Do.(plan.CreateLoadBalancer); ok {
 			wanted[s.Address.ID] = true
 			out = append(out, treeLoadBalancer{
-				compared: created(s), Name: do.Name, Type: cmp.Or(do.Type, "application"), Scheme: do.Scheme,
+				compared: created(s), Name: do.Name, Type: do.Type.String(), Scheme: do.Scheme,
 				Listeners: c.listeners(s.Address.ID, []plan.Address{s.Address}, nil),
 			})
 		}

@@ -1,7 +1,6 @@
 package cloud
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -56,7 +55,7 @@ func (c *Cloud) createLoadBalancer(ctx context.Context, id model.StackID, a plan
 		return plan.Result{}, err
 	}
 	in := &elb.CreateLoadBalancerInput{
-		Name: aws.String(a.Name), Type: elbtypes.LoadBalancerTypeEnum(cmp.Or(a.Type, "application")), Scheme: elbtypes.LoadBalancerSchemeEnum(a.Scheme),
+		Name: aws.String(a.Name), Type: elbtypes.LoadBalancerTypeEnum(a.Type.String()), Scheme: elbtypes.LoadBalancerSchemeEnum(a.Scheme),
 		IpAddressType: elbtypes.IpAddressType(a.AddressType), SecurityGroups: groups,
 		CustomerOwnedIpv4Pool: optional(a.CoIPPool), Tags: tagsToAWS(a.Tags),
 	}

@@ -23,6 +23,14 @@ func certificateList(arn string) []elbtypes.Certificate {
 	return []elbtypes.Certificate{{CertificateArn: aws.String(arn)}}
 }
 
+// alpnPolicy is a policy in the form of calls, nil to leave it as it is.
+func alpnPolicy(policy string) []string {
+	if policy == "" {
+		return nil
+	}
+	return []string{policy}
+}
+
 func (c *Cloud) createListener(ctx context.Context, a plan.CreateListener, known plan.Known) (plan.Result, error) {
 	lb, err := lookup(known, a.LoadBalancer)
 	if err != nil {
@@ -39,7 +47,7 @@ func (c *Cloud) createListener(ctx context.Context, a plan.CreateListener, known
 	what := "create a listener on " + lb
 	out, err := c.api.elb.CreateListener(ctx, &elb.CreateListenerInput{
 		LoadBalancerArn: aws.String(lb), Port: aws.Int32(a.Settings.Port), Protocol: elbtypes.ProtocolEnum(a.Settings.Protocol),
-		SslPolicy: optional(a.Settings.Policy), Certificates: certificateList(a.Settings.Certificate),
+		SslPolicy: optional(a.Settings.Policy), AlpnPolicy: alpnPolicy(a.Settings.ALPN), Certificates: certificateList(a.Settings.Certificate),
 		MutualAuthentication: mutualAuthToAWS(a.Settings.MutualAuth), DefaultActions: actions, Tags: tagsToAWS(a.Tags),
 	})
 	if err != nil {
@@ -117,7 +125,7 @@ func (c *Cloud) modifyListener(ctx context.Context, a plan.ModifyListener, known
 	}
 	in := &elb.ModifyListenerInput{
 		ListenerArn: aws.String(arn), Port: aws.Int32(a.Settings.Port), Protocol: elbtypes.ProtocolEnum(a.Settings.Protocol),
-		SslPolicy: optional(a.Settings.Policy), Certificates: certificateList(a.Settings.Certificate),
+		SslPolicy: optional(a.Settings.Policy), AlpnPolicy: alpnPolicy(a.Settings.ALPN), Certificates: certificateList(a.Settings.Certificate),
 		MutualAuthentication: mutualAuthToAWS(a.Settings.MutualAuth), DefaultActions: actions,
 	}
 	out, err := c.api.elb.ModifyListener(ctx, in)

@@ -61,6 +61,9 @@ func listenerFromAWS(l elbtypes.Listener) observed.Listener {
 		ARN: aws.ToString(l.ListenerArn), Port: aws.ToInt32(l.Port), Protocol: string(l.Protocol),
 		Policy: aws.ToString(l.SslPolicy), Default: actionsFromAWS(l.DefaultActions),
 	}
+	if len(l.AlpnPolicy) > 0 {
+		out.ALPN = l.AlpnPolicy[0]
+	}
 	if len(l.Certificates) > 0 {
 		out.Certificate = aws.ToString(l.Certificates[0].CertificateArn)
 	}

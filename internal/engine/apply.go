@@ -66,8 +66,9 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			r.out.Document = engine.Describe(d)
 		}
 		r.out.Findings = d.Findings
-		r.out.DNSName = cmp.Or(dnsName(d, d.Plan.LoadBalancer), r.out.DNSName)
-		r.out.FrontDNSName = cmp.Or(dnsName(d, d.Plan.Front), r.out.FrontDNSName)
+		for _, a := range d.Plan.LoadBalancers {
+			r.name(a, dnsName(d, a))
+		}
 		r.out.Failed, r.out.RetryAfter = nil, 0
 		start := r.e.now()
 		r.assume(d)
@@ -244,14 +245,21 @@ func (r *run) call(ctx context.Context, p plan.Plan, s plan.Step, key stepKey, k
 	if res.ID != "" {
 		known[s.Address] = res.ID
 	}
-	switch {
-	case res.DNSName == "":
-	case s.Address == p.LoadBalancer:
-		r.out.DNSName = res.DNSName
-	case s.Address == p.Front:
-		r.out.FrontDNSName = res.DNSName
+	if slices.Contains(p.LoadBalancers, s.Address) {
+		r.name(s.Address, res.DNSName)
 	}
 	return FailedStep{}, nil
+}
+
+// name notes the DNS name of a load balancer, if it is known.
+func (r *run) name(a plan.Address, name string) {
+	if name == "" {
+		return
+	}
+	if r.out.DNSNames == nil {
+		r.out.DNSNames = map[string]string{}
+	}
+	r.out.DNSNames[a.ID] = name
 }
 
 func (r *run) stepped(id model.StackID, res plan.Result, f FailedStep) {

@@ -84,10 +84,8 @@ type Outcome struct {
 	// Deferred says that the stack's wish is the one that was brought about before this process
 	// began, and that its turn to be compared with AWS has not come. Nothing was done.
 	Deferred bool
-	// DNSName of the load balancer, lower case; empty if there is none.
-	DNSName string
-	// FrontDNSName is that of the network load balancer in front of it.
-	FrontDNSName string
+	// DNSNames of the load balancers that clients may use, lower case, by their ids in the stack.
+	DNSNames map[string]string
 	// RetryAfter is when to look again; zero: only on a change.
 	RetryAfter time.Duration
 	// Idle reports that nothing is left to do, and RetryAfter is when the stack is compared with AWS

@@ -34,12 +34,12 @@ func hold(stack model.Stack, f FailedStep) (model.Stack, bool) {
 	if stack.LoadBalancer == nil {
 		return stack, false
 	}
-	alb := *stack.LoadBalancer
-	alb.Listeners = slices.Clone(alb.Listeners)
-	for i := range alb.Listeners {
-		alb.Listeners[i].Rules = slices.Clone(alb.Listeners[i].Rules)
+	lb := *stack.LoadBalancer
+	lb.Listeners = slices.Clone(lb.Listeners)
+	for i := range lb.Listeners {
+		lb.Listeners[i].Rules = slices.Clone(lb.Listeners[i].Rules)
 	}
-	stack.LoadBalancer = &alb
+	stack.LoadBalancer = &lb
 	invalid, why := f.Class == Invalid && !f.PutOff, model.HeldRefused
 	if invalid {
 		why = model.HeldInvalid
@@ -48,31 +48,31 @@ func hold(stack model.Stack, f FailedStep) (model.Stack, bool) {
 	switch do := s.Do.(type) {
 	case plan.CreateRule, plan.ModifyRule:
 		its := func(port int32, r model.Rule) bool { return !s.Rule.IsZero() && r.Key(port) == s.Rule }
-		return stack, f.Class == Quota && s.Staged && changeInPlace(alb, its) || invalid && holdRules(alb, model.HeldInvalid, its) || holdRules(alb, model.HeldRefused, its)
+		return stack, f.Class == Quota && s.Staged && changeInPlace(lb, its) || invalid && holdRules(lb, model.HeldInvalid, its) || holdRules(lb, model.HeldRefused, its)
 	case plan.CreateTargetGroup:
 		its := func(_ int32, r model.Rule) bool { return forwards(r.Actions, do.Group.ID) }
-		rules := holdRules(alb, why, its)
-		byDefault := holdDefaults(alb, func(l model.Listener) bool { return forwards(l.Default, do.Group.ID) })
+		rules := holdRules(lb, why, its)
+		byDefault := holdDefaults(lb, func(l model.Listener) bool { return forwards(l.Default, do.Group.ID) })
 		return stack, rules || byDefault
 	case plan.CreateLoadBalancer:
 		// Made without the tags, which are refused by themselves then, it serves.
-		tags := invalid && s.Address.ID == model.LoadBalancerID && len(alb.Tags) > 0
-		alb.Tags = nil
+		tags := invalid && s.Address.ID == model.LoadBalancerID && len(lb.Tags) > 0
+		lb.Tags = nil
 		return stack, tags
 	case plan.CreateListener:
-		return stack, invalid && (untag(alb, s.Address) || holdDefaults(alb, ownDefault(s.Address)))
+		return stack, invalid && (untag(lb, s.Address) || holdDefaults(lb, ownDefault(s.Address)))
 	case plan.ModifyListener:
 		its := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) }
-		if f.Class == Quota && s.Staged && defaultInPlace(alb, its) {
+		if f.Class == Quota && s.Staged && defaultInPlace(lb, its) {
 			return stack, true
 		}
 		if invalid {
 			its = ownDefault(s.Address)
 		}
-		return stack, holdDefaults(alb, its)
+		return stack, holdDefaults(lb, its)
 	case plan.SetPriorities:
 		its := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) }
-		return stack, changeListeners(alb, its, func(l *model.Listener) bool { return raise(&l.OrderHeld, model.HeldRefused) })
+		return stack, changeListeners(lb, its, func(l *model.Listener) bool { return raise(&l.OrderHeld, model.HeldRefused) })
 	}
 	return stack, false
 }
@@ -84,13 +84,13 @@ func raise(h *model.Held, why model.Held) bool {
 	return *h != before
 }
 
-func holdRules(alb model.LoadBalancer, why model.Held, refused func(port int32, r model.Rule) bool) bool {
-	return changeRules(alb, refused, func(r *model.Rule) bool { return raise(&r.Held, why) })
+func holdRules(lb model.LoadBalancer, why model.Held, refused func(port int32, r model.Rule) bool) bool {
+	return changeRules(lb, refused, func(r *model.Rule) bool { return raise(&r.Held, why) })
 }
 
 // changeInPlace lets rules change in one call, where AWS has no room for the stages between.
-func changeInPlace(alb model.LoadBalancer, refused func(port int32, r model.Rule) bool) bool {
-	return changeRules(alb, refused, func(r *model.Rule) bool {
+func changeInPlace(lb model.LoadBalancer, refused func(port int32, r model.Rule) bool) bool {
+	return changeRules(lb, refused, func(r *model.Rule) bool {
 		before := r.InPlace
 		r.InPlace = true
 		return !before
@@ -98,9 +98,9 @@ func changeInPlace(alb model.LoadBalancer, refused func(port int32, r model.Rule
 }
 
 // changeRules changes some rules, and reports whether one was not so before.
-func changeRules(alb model.LoadBalancer, which func(port int32, r model.Rule) bool, change func(*model.Rule) bool) (changed bool) {
-	for i := range alb.Listeners {
-		l, here := &alb.Listeners[i], false
+func changeRules(lb model.LoadBalancer, which func(port int32, r model.Rule) bool, change func(*model.Rule) bool) (changed bool) {
+	for i := range lb.Listeners {
+		l, here := &lb.Listeners[i], false
 		for j := range l.Rules {
 			if which(l.Port, l.Rules[j]) {
 				here = change(&l.Rules[j]) || here
@@ -114,12 +114,12 @@ func changeRules(alb model.LoadBalancer, which func(port int32, r model.Rule) bo
 	return changed
 }
 
-func holdDefaults(alb model.LoadBalancer, refused func(model.Listener) bool) bool {
-	return changeListeners(alb, refused, func(l *model.Listener) bool { return raise(&l.DefaultHeld, model.HeldRefused) })
+func holdDefaults(lb model.LoadBalancer, refused func(model.Listener) bool) bool {
+	return changeListeners(lb, refused, func(l *model.Listener) bool { return raise(&l.DefaultHeld, model.HeldRefused) })
 }
 
-func defaultInPlace(alb model.LoadBalancer, refused func(model.Listener) bool) bool {
-	return changeListeners(alb, refused, func(l *model.Listener) bool {
+func defaultInPlace(lb model.LoadBalancer, refused func(model.Listener) bool) bool {
+	return changeListeners(lb, refused, func(l *model.Listener) bool {
 		before := l.DefaultInPlace
 		l.DefaultInPlace = true
 		return !before
@@ -127,9 +127,9 @@ func defaultInPlace(alb model.LoadBalancer, refused func(model.Listener) bool) b
 }
 
 // changeListeners changes some listeners, and reports whether one was not so before.
-func changeListeners(alb model.LoadBalancer, which func(model.Listener) bool, change func(*model.Listener) bool) (changed bool) {
-	for i := range alb.Listeners {
-		if l := &alb.Listeners[i]; which(*l) {
+func changeListeners(lb model.LoadBalancer, which func(model.Listener) bool, change func(*model.Listener) bool) (changed bool) {
+	for i := range lb.Listeners {
+		if l := &lb.Listeners[i]; which(*l) {
 			changed = change(l) || changed
 		}
 	}
@@ -143,9 +143,9 @@ func ownDefault(a plan.Address) func(model.Listener) bool {
 	}
 }
 
-func untag(alb model.LoadBalancer, a plan.Address) (changed bool) {
-	for i := range alb.Listeners {
-		if l := &alb.Listeners[i]; a.ID == naming.ListenerID(l.Port) && len(l.Tags) > 0 {
+func untag(lb model.LoadBalancer, a plan.Address) (changed bool) {
+	for i := range lb.Listeners {
+		if l := &lb.Listeners[i]; a.ID == naming.ListenerID(l.Port) && len(l.Tags) > 0 {
 			l.Tags, changed = nil, true
 		}
 	}

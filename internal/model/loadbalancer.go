@@ -95,7 +95,7 @@ func (SubnetsTagged) subnetChoice()     {}
 func (SubnetsDiscovered) subnetChoice() {}
 
 // GroupChoice says which security groups the load balancer gets: GroupsManaged, GroupsGiven or
-// GroupsShared.
+// GroupsShared. It is nil for a network load balancer without security groups.
 type GroupChoice interface{ groupChoice() }
 
 // GroupsManaged asks for a security group of the stack's own.
@@ -218,6 +218,8 @@ func (l Listener) Target() string {
 // TLS is what a secure listener has besides its port.
 type TLS struct {
 	Policy string
+	// ALPN is the policy of a TLS listener; empty leaves the live one.
+	ALPN string
 	// Certificates by member in group order; the plan merges them into one list.
 	Certificates []CertChoice
 	MutualAuth   *MutualAuth

@@ -58,6 +58,7 @@ type Listener struct {
 	Port         int32
 	Protocol     string
 	Policy       string
+	ALPN         string
 	Certificate  string   // default
 	Certificates []string // additional ones, sorted, the default again where it is attached twice
 	MutualAuth   *model.MutualAuth

@@ -63,7 +63,7 @@ func Describe(want model.Stack, have observed.Stack, opt Options) *Document {
 		return nil
 	}
 	d.securityGroup()
-	d.loadBalancer()
+	d.loadBalancer(&d.loadBalancerPlan)
 	d.targetGroups()
 	for _, l := range b.listeners {
 		d.listener(l)

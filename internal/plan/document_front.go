@@ -40,23 +40,16 @@ func (d *describer) frontNLB() {
 		}
 		return
 	}
-	d.put(TypeLoadBalancer, model.FrontendNLBID, loadBalancerSpec{
-		Name: w.Name, Type: networkType, Scheme: w.Scheme, AddressType: w.AddressType,
-		Subnets: subnetMappings(d.front.subnets, w.Addresses), SecurityGroups: d.securityGroups(d.front.groups),
-		Attributes: settings(w.Attributes), Tags: w.Tags,
-	})
-	for _, l := range w.Listeners {
-		_, group, ok := d.leads(l)
-		if !ok {
+	d.loadBalancer(&d.front.loadBalancerPlan)
+	for _, l := range d.front.listeners {
+		if !l.make {
 			continue
 		}
+		group := *d.desired[l.wish.Target()]
 		d.wishedGroup(group)
-		d.put(TypeListener, naming.FrontendListenerID(l.Port), listenerSpec{
-			LoadBalancer: loadBalancerToken(model.FrontendNLBID), Port: l.Port, Protocol: l.Protocol(), Tags: d.ruleTags(w.Tags),
-			Default: d.actions(l.Default),
-		})
+		d.listener(l)
 		targets.TargetGroups[group.Name] = albTargetSpec{
-			Name: group.Name, ARN: targetGroupToken(group.ID), Port: l.Port,
+			Name: group.Name, ARN: targetGroupToken(group.ID), Port: l.wish.Port,
 			TargetARN: loadBalancerToken(model.LoadBalancerID), TargetPort: group.Port,
 		}
 	}

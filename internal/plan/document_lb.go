@@ -33,20 +33,17 @@ type capacity struct {
 	Units int32 `json:"capacityUnits"`
 }
 
-// applicationType is AWS's word for the type of an ALB.
-const applicationType = "application"
-
-func (d *describer) loadBalancer() {
-	w := d.want.LoadBalancer
+func (d *describer) loadBalancer(lb *loadBalancerPlan) {
+	w := lb.wish
 	spec := loadBalancerSpec{
-		Name: w.Name, Type: applicationType, Scheme: w.Scheme, AddressType: w.AddressType,
-		Subnets: subnetMappings(d.subnets, nil), SecurityGroups: d.securityGroups(d.groups),
+		Name: w.Name, Type: w.Type.String(), Scheme: w.Scheme, AddressType: w.AddressType,
+		Subnets: subnetMappings(lb.subnets, lb.addresses), SecurityGroups: d.securityGroups(lb.groups),
 		CoIPPool: w.CoIPPool, IPAMPool: w.IPAMPool, Attributes: settings(w.Attributes), Tags: w.Tags,
 	}
 	if w.Capacity != nil {
 		spec.Capacity = &capacity{*w.Capacity}
 	}
-	d.put(TypeLoadBalancer, model.LoadBalancerID, spec)
+	d.put(TypeLoadBalancer, lb.id, spec)
 }
 
 // liveLoadBalancer describes one that stays as it is.

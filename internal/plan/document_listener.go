@@ -16,6 +16,7 @@ type listenerSpec struct {
 	Default      []actionSpec      `json:"defaultActions"`
 	Certificates []certificateSpec `json:"certificates,omitempty"`
 	Policy       string            `json:"sslPolicy,omitempty"`
+	ALPN         []string          `json:"alpnPolicy,omitempty"`
 	MutualAuth   *mutualAuthSpec   `json:"mutualAuthentication,omitempty"`
 	Tags         map[string]string `json:"tags,omitempty"`
 	Attributes   []listenerSetting `json:"listenerAttributes,omitempty"`
@@ -46,17 +47,17 @@ type ruleSpec struct {
 	Tags       map[string]string `json:"tags,omitempty"`
 }
 
-// listener describes a port of the ALB with its rules.
+// listener describes a port with its rules.
 func (d *describer) listener(l listenerPlan) {
 	if !l.make {
 		if l.live != nil {
-			d.liveListener(naming.ListenerID(l.live.Port), model.LoadBalancerID, l.staying())
+			d.liveListener(l.address().ID, l.lb.id, l.staying())
 		}
 		return
 	}
-	id := naming.ListenerID(l.wish.Port)
+	id := l.address().ID
 	spec := listenerSpec{
-		LoadBalancer: loadBalancerToken(model.LoadBalancerID), Port: l.wish.Port, Protocol: l.wish.Protocol(),
+		LoadBalancer: loadBalancerToken(l.lb.id), Port: l.wish.Port, Protocol: l.wish.Protocol(),
 		Default: d.actions(l.defaults), Tags: d.ruleTags(l.wish.Tags),
 	}
 	for _, s := range settings(l.wish.Attributes) {
@@ -64,6 +65,9 @@ func (d *describer) listener(l listenerPlan) {
 	}
 	if t := l.wish.TLS; t != nil {
 		spec.Policy = t.Policy
+		if t.ALPN != "" {
+			spec.ALPN = []string{t.ALPN}
+		}
 		if t.MutualAuth != nil {
 			spec.MutualAuth = mutualAuth(l.mutual) // without a wish nobody is checked in the end
 		}
@@ -87,6 +91,9 @@ func (d *describer) liveListener(id, lb string, l *observed.Listener) {
 	spec := listenerSpec{
 		LoadBalancer: loadBalancerToken(lb), Port: l.Port, Protocol: l.Protocol, Policy: l.Policy,
 		Default: d.actions(l.Default), MutualAuth: mutualAuth(l.MutualAuth), Tags: d.ruleTags(userTags(d.builder, l.Tags)),
+	}
+	if l.ALPN != "" {
+		spec.ALPN = []string{l.ALPN}
 	}
 	if l.Certificate != "" {
 		spec.Certificates = d.certificates(l.Certificate, l.Certificates)

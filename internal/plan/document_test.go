@@ -57,7 +57,7 @@ func heldWorld() observed.Stack {
 		{ARN: "arn:old", ResourceID: "old", Name: "old", Type: model.IPTargets, Protocol: "HTTP"},
 	}
 	have.LoadBalancers = []observed.LoadBalancer{
-		{ARN: "arn:lb", ResourceID: model.LoadBalancerID, Type: applicationType, Scheme: model.Internal, Subnets: []string{"subnet-a"}, SecurityGroups: []string{"sg-1"}, Listeners: []observed.Listener{
+		{ARN: "arn:lb", ResourceID: model.LoadBalancerID, Type: model.Application.String(), Scheme: model.Internal, Subnets: []string{"subnet-a"}, SecurityGroups: []string{"sg-1"}, Listeners: []observed.Listener{
 			{ARN: "l80", Port: 80, Protocol: "HTTP", Default: []model.Action{notFound}, Rules: []observed.Rule{
 				{ARN: "r1", Priority: 1, Conditions: []model.Condition{model.PathPattern{Values: []string{"/b"}}}, Actions: forward("arn:old")},
 			}},
@@ -65,7 +65,7 @@ func heldWorld() observed.Stack {
 				{ARN: "r2", Priority: 7, Conditions: []model.Condition{model.PathPattern{Values: []string{"/live"}}}, Actions: forward("arn:g1"), Tags: map[string]string{"team": "a", "ingress.k8s.aws/stack": "shop"}},
 			}},
 		}},
-		{ARN: "arn:nlb", ResourceID: model.FrontendNLBID, Name: "nlb", Type: networkType, Scheme: model.Internal, Subnets: []string{"subnet-b"}, SecurityGroups: []string{"sg-1", "sg-2"}, Listeners: []observed.Listener{
+		{ARN: "arn:nlb", ResourceID: model.FrontendNLBID, Name: "nlb", Type: model.Network.String(), Scheme: model.Internal, Subnets: []string{"subnet-b"}, SecurityGroups: []string{"sg-1", "sg-2"}, Listeners: []observed.Listener{
 			{ARN: "n443", Port: 443, Protocol: "TCP", Default: forward("arn:front")},
 		}},
 	}

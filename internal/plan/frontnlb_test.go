@@ -134,7 +134,7 @@ func TestWhatCannotBeReadOfTheOneInFrontHoldsItAlone(t *testing.T) {
 			}
 			p := settled(t, want, &have, func(string) string { return "healthy" })
 			for _, s := range p.Steps {
-				if s.Address == frontAddress || name == "held" && strings.Contains(string(s.ID), "Frontend") {
+				if s.Address.ID == model.FrontendNLBID || name == "held" && strings.Contains(string(s.ID), "Frontend") {
 					t.Errorf("a step touches it: %s", s.ID)
 				}
 			}

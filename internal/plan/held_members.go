@@ -175,7 +175,7 @@ func (b *builder) retainListeners() {
 		if b.wishes(l.Port) || !b.retainsListener(l) {
 			continue
 		}
-		kept := listenerPlan{wish: model.Listener{Port: l.Port}, live: l}
+		kept := listenerPlan{lb: &b.loadBalancerPlan, wish: model.Listener{Port: l.Port}, live: l}
 		for j := range l.Rules {
 			r := &l.Rules[j]
 			if b.retains(r) == nil {
@@ -233,7 +233,7 @@ func (b *builder) removeStrangers(l *listenerPlan, after []StepID) {
 		to := []model.Action{notFound}
 		b.freed(l.live.Default, b.add(Step{
 			ID: stepID("default", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: ListenerSettings{
-				Port: l.live.Port, Protocol: l.live.Protocol, Policy: l.live.Policy, Certificate: l.live.Certificate, MutualAuth: l.live.MutualAuth, Default: to,
+				Port: l.live.Port, Protocol: l.live.Protocol, Policy: l.live.Policy, ALPN: l.live.ALPN, Certificate: l.live.Certificate, MutualAuth: l.live.MutualAuth, Default: to,
 			}},
 			Changes: []Change{{Path: "default", From: actionsText(l.live.Default), To: actionsText(to)}},
 			Why:     "no object asks for the default action any more", After: after, Blames: b.members(),

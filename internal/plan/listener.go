@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -8,12 +9,12 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
 // listenerPlan is a wished listener with its choices resolved and its held parts filled in.
 type listenerPlan struct {
+	lb    *loadBalancerPlan // that it belongs to
 	wish  model.Listener
 	live  *observed.Listener
 	make  bool // false: it cannot be made, and what is live of it stays
@@ -38,6 +39,12 @@ type listenerPlan struct {
 	redirectsAll, ownDefault bool
 }
 
+// address is that of the listener that is kept or made.
+func (l *listenerPlan) address() Address { return l.lb.listenerAddress(l.wish.Port) }
+
+// network reports whether it is the listener of a network load balancer.
+func (l *listenerPlan) network() bool { return l.lb.wish != nil && l.lb.wish.Type == model.Network }
+
 // rulePlan is a rule at its place in the order of precedence.
 type rulePlan struct {
 	wish model.Rule
@@ -51,38 +58,46 @@ type rulePlan struct {
 
 func (p *rulePlan) held() bool { return p.wish.Held != 0 }
 
-// planListeners makes listeners fit in ascending order of their ports.
-func (b *builder) planListeners(lb []StepID, groups map[string][]StepID) {
-	if b.live != nil {
-		for _, l := range b.live.Listeners {
-			if !slices.ContainsFunc(b.listeners, func(p listenerPlan) bool { return p.wish.Port == l.Port }) {
-				if b.leadsTo(l.Port) {
-					b.front.postponed = append(b.front.postponed, l)
-					continue
-				}
-				b.deleteListener(l, lb)
-			}
-		}
-	}
-	for i := range b.listeners {
-		if l := &b.listeners[i]; l.make && !l.redirectsAll {
-			b.planListener(l, lb, groups)
+// planListeners makes the listeners of a load balancer fit in ascending order of their ports. after are
+// the steps that make the load balancer, and what has to be there before its first listener.
+func (b *builder) planListeners(lb *loadBalancerPlan, after []StepID, groups map[string][]StepID) {
+	b.deleteListeners(lb, after)
+	for i := range lb.listeners {
+		if l := &lb.listeners[i]; l.make && !l.redirectsAll {
+			b.planListener(l, after, groups)
 		}
 	}
 	// A listener that redirects everything comes after the one to which it sends the clients.
-	for i := range b.listeners {
-		if l := &b.listeners[i]; l.make && l.redirectsAll {
-			b.planListener(l, append(slices.Clone(lb), b.listenerSteps(redirectPort(l.defaults))...), groups)
+	for i := range lb.listeners {
+		if l := &lb.listeners[i]; l.make && l.redirectsAll {
+			b.planListener(l, append(slices.Clone(after), b.listenerSteps(lb, redirectPort(l.defaults))...), groups)
 		}
 	}
-	for i := range b.listeners {
-		b.removeStrangers(&b.listeners[i], lb)
+	for i := range lb.listeners {
+		b.removeStrangers(&lb.listeners[i], after)
+	}
+}
+
+// deleteListeners deletes those that no object asks for. One of an ALB that a target group leads to goes
+// later, when nothing leads there any more.
+func (b *builder) deleteListeners(lb *loadBalancerPlan, after []StepID) {
+	if lb.live == nil || lb.isFrontend() && b.want.Held.FrontendPorts {
+		return
+	}
+	for _, l := range lb.live.Listeners {
+		switch {
+		case slices.ContainsFunc(lb.listeners, func(p listenerPlan) bool { return p.wish.Port == l.Port }):
+		case !lb.isFrontend() && b.leadsTo(l.Port):
+			b.front.postponed = append(b.front.postponed, l)
+		default:
+			b.deleteListener(l, after)
+		}
 	}
 }
 
 // listenerSteps are the steps planned so far that make the listener of a port.
-func (b *builder) listenerSteps(port int32) []StepID {
-	if id := stepID("create", listenerAddress(port)); port != 0 && b.planned(id) {
+func (b *builder) listenerSteps(lb *loadBalancerPlan, port int32) []StepID {
+	if id := stepID("create", lb.listenerAddress(port)); port != 0 && b.planned(id) {
 		return []StepID{id}
 	}
 	return nil
@@ -127,41 +142,35 @@ func groupSteps(actions []model.Action, groups map[string][]StepID) []StepID {
 }
 
 func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][]StepID) []StepID {
-	a := listenerAddress(l.wish.Port)
-	tags := b.tags(naming.ListenerID(l.wish.Port), l.wish.Tags)
+	a := l.address()
+	tags := b.tags(a.ID, l.wish.Tags)
 	settings := ListenerSettings{Port: l.wish.Port, Protocol: l.wish.Protocol(), Default: l.defaults}
 	if t := l.wish.TLS; t != nil {
-		settings.Policy, settings.Certificate, settings.MutualAuth = t.Policy, l.certs.Default, l.mutual
+		settings.Policy, settings.ALPN, settings.Certificate, settings.MutualAuth = t.Policy, b.alpn(l), l.certs.Default, l.mutual
 	}
 	var steps []StepID
 	var made []StepID // the listener itself, for everything on it
 	final, last := settings, plainLast(l)
 	if last {
-		settings.Protocol, settings.Policy = l.live.Protocol, l.live.Policy
+		settings.Protocol, settings.Policy, settings.ALPN = l.live.Protocol, l.live.Policy, l.live.ALPN
 		settings.Certificate, settings.MutualAuth = l.live.Certificate, l.live.MutualAuth
 	}
 	// A new listener of a load balancer that has clients must not answer with its default backend
 	// what its rules, which come one by one, are for.
-	veiled := b.live != nil && l.live == nil && len(l.rules) > 0 && forwardOf(l.defaults) != nil
+	veiled := l.lb.live != nil && l.live == nil && len(l.rules) > 0 && forwardOf(l.defaults) != nil
 	if l.live == nil {
 		first := settings
 		if veiled {
 			first.Default = []model.Action{unavailable}
 		}
-		id := b.add(Step{
-			ID: stepID("create", a), Address: a, Verb: Create,
-			Do:  CreateListener{LoadBalancer: loadBalancerAddress, Settings: first, Tags: b.ruleTags(tags)},
-			Why: "objects listen on this port", Blames: l.wish.Members,
-			After: slices.Concat(lb, []StepID{b.opened[l.wish.Port]}, b.holdersOf(l.wish.Members), groupSteps(l.defaults, groups)),
-		})
+		id := b.createListener(l, first, tags, append(slices.Clone(lb), groupSteps(l.defaults, groups)...))
 		made = []StepID{id}
 		steps = append(steps, id)
-		b.planAttributes(a, "", l.wish.Attributes, nil, false, made, l.wish.Members)
 	} else {
 		if b.opt.RuleTags {
-			b.retagBelow(b.live.ARN, a, tags, l.live.Tags, lb, l.wish.Members)
+			b.retagBelow(l.lb.live.ARN, a, tags, l.live.Tags, lb, l.wish.Members)
 		}
-		made = b.secureFirst(l, settings, lb)
+		made = b.changeFirst(l, settings, lb, groups)
 		steps = append(steps, made...)
 		b.planAttributes(a, l.live.ARN, l.wish.Attributes, l.live.Attributes, true, append(slices.Clone(lb), made...), l.wish.Members, l.wish.AttributesOf...)
 	}
@@ -177,12 +186,12 @@ func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][
 				Why:     "all rules are in place", After: append(slices.Clone(after), made...), Blames: l.wish.Members,
 			})}
 		}
-		if l.live == nil {
+		if l.live == nil || l.network() {
 			return nil
 		}
 		return b.modifyListener(l, settings, append(slices.Clone(lb), after...), groups)
 	}
-	if l.live != nil {
+	if l.live != nil && !l.network() {
 		b.resolveDefault(l)
 	}
 	steps = append(steps, b.planRules(l, made, groups, middle)...)
@@ -190,6 +199,19 @@ func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][
 		steps = append(steps, b.changeProtocol(l, final, steps))
 	}
 	return append(steps, b.removeCertificates(l, a, append(made, certificates...))...)
+}
+
+// createListener makes a listener, once clients may reach its port.
+func (b *builder) createListener(l *listenerPlan, settings ListenerSettings, tags Tags, after []StepID) StepID {
+	a := l.address()
+	id := b.add(Step{
+		ID: stepID("create", a), Address: a, Verb: Create,
+		Do:  CreateListener{LoadBalancer: l.lb.address(), Settings: settings, Tags: b.ruleTags(tags)},
+		Why: "objects listen on this port", Blames: l.wish.Members,
+		After: slices.Concat(after, []StepID{b.opened[l.wish.Port]}, b.holdersOf(l.wish.Members)),
+	})
+	b.planAttributes(a, "", l.wish.Attributes, nil, false, []StepID{id}, l.wish.Members)
+	return id
 }
 
 // ruleTags are the tags of a listener or rule, none where these are switched off.
@@ -209,13 +231,19 @@ func (b *builder) resolveDefault(l *listenerPlan) {
 		return
 	}
 	now, wait := l.defaults, Wait{}
-	if !l.wish.DefaultInPlace {
+	if l.stages() {
 		now, wait = b.shiftDefault(l)
 	}
 	l.defaultWait = wait
 	if b.otherDefault(l, now) {
 		l.defaultNow = now
 	}
+}
+
+// stages reports whether traffic moves to another target group only when that has healthy targets. A
+// network load balancer sends new connections there at once.
+func (l *listenerPlan) stages() bool {
+	return !l.wish.DefaultInPlace && !l.network()
 }
 
 // otherDefault reports whether the default action of a live listener is another than the given one.
@@ -234,9 +262,12 @@ func (b *builder) modifyListener(l *listenerPlan, settings ListenerSettings, aft
 		}
 	}
 	diff("protocol", live.Protocol, settings.Protocol)
-	if settings.Protocol == "HTTPS" {
+	if l.wish.TLS != nil {
 		diff("certificate", live.Certificate, settings.Certificate)
 		diff("policy", live.Policy, settings.Policy)
+		if settings.ALPN != "" {
+			diff("alpn", cmp.Or(live.ALPN, noALPN), settings.ALPN)
+		}
 		if !SameMutualAuth(settings.MutualAuth, live.MutualAuth) {
 			changes = append(changes, Change{Path: "mutualAuthentication"})
 		}
@@ -245,13 +276,16 @@ func (b *builder) modifyListener(l *listenerPlan, settings ListenerSettings, aft
 	if b.otherDefault(l, l.defaultNow) {
 		changes = append(changes, Change{Path: "default", From: actionsText(live.Default), To: actionsText(l.defaultNow)})
 	}
-	wait := l.defaultWait
-	a := listenerAddress(l.wish.Port)
+	wait, impact := l.defaultWait, NoImpact
+	if l.network() {
+		impact = BriefImpact
+	}
+	a := l.address()
 	var steps []StepID
 	if len(changes) > 0 {
 		id := b.add(Step{
 			ID: stepID("modify", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: settings},
-			Changes: changes, Why: "the listener differs", Blames: l.wish.Members, Staged: wait.For != "",
+			Changes: changes, Why: "the listener differs", Impact: impact, Blames: l.wish.Members, Staged: wait.For != "",
 			After: append(slices.Clone(after), groupSteps(settings.Default, groups)...),
 		})
 		if slices.ContainsFunc(changes, func(c Change) bool { return c.Path == "protocol" || c.Path == "default" }) || wait.For != "" {
@@ -263,7 +297,7 @@ func (b *builder) modifyListener(l *listenerPlan, settings ListenerSettings, aft
 		b.waitForTargets(l.wish.DefaultOf, l.wish.Members, fmt.Sprintf("the default action of port %d", l.wish.Port), wait)
 		id := b.add(Step{
 			ID: stepID("switch", a), Address: a, Verb: Update, Wait: wait,
-			Do:  ModifyListener{Listener: a, Settings: ListenerSettings{Port: settings.Port, Protocol: settings.Protocol, Policy: settings.Policy, Certificate: settings.Certificate, MutualAuth: settings.MutualAuth, Default: l.defaults}},
+			Do:  ModifyListener{Listener: a, Settings: settings.with(l.defaults)},
 			Why: "traffic moves when the new targets are healthy", After: steps, Blames: l.wish.Members,
 		})
 		b.freed(live.Default, id)

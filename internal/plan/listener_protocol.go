@@ -7,6 +7,28 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
+// noALPN is AWS's word for no ALPN policy, which a listener has unless told otherwise.
+const noALPN = "None"
+
+// alpn is the ALPN policy to set, empty to leave the live one.
+func (b *builder) alpn(l *listenerPlan) string {
+	if l.wish.TLS.ALPN == "" && b.opt.EnhancedDefaults && l.live != nil && l.live.ALPN != "" {
+		return noALPN
+	}
+	return l.wish.TLS.ALPN
+}
+
+// changeFirst plans what has to be changed of a live listener before its certificates and rules are. A
+// listener of a network load balancer has no rules, and another protocol goes with other target groups,
+// so that all of it changes in one call.
+func (b *builder) changeFirst(l *listenerPlan, settings ListenerSettings, after []StepID, groups map[string][]StepID) []StepID {
+	if !l.network() {
+		return b.secureFirst(l, settings, after)
+	}
+	b.resolveDefault(l)
+	return b.modifyListener(l, settings, after, groups)
+}
+
 // secureFirst makes a plain listener serve TLS before anything else is done to it, since only TLS
 // listeners take further certificates and rules that authenticate. What follows is planned for the
 // listener as it is then.
@@ -25,7 +47,7 @@ func (b *builder) secureFirst(l *listenerPlan, settings ListenerSettings, after 
 // plainLast says that a TLS listener that is to be a plain one has to stay as it is until its rules
 // are changed, because some of them do what only TLS listeners can.
 func plainLast(l *listenerPlan) bool {
-	if l.live == nil || l.wish.TLS != nil || l.live.Protocol == l.wish.Protocol() {
+	if l.live == nil || l.wish.TLS != nil || l.network() || l.live.Protocol == l.wish.Protocol() {
 		return false
 	}
 	return needsTLS(l.live.Default) || slices.ContainsFunc(l.live.Rules, func(r observed.Rule) bool { return needsTLS(r.Actions) })
@@ -42,7 +64,7 @@ func needsTLS(actions []model.Action) bool {
 }
 
 func (b *builder) changeProtocol(l *listenerPlan, settings ListenerSettings, after []StepID) StepID {
-	a := listenerAddress(l.wish.Port)
+	a := l.address()
 	return b.add(Step{
 		ID: stepID("protocol", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: settings},
 		Changes: []Change{{Path: "protocol", From: l.live.Protocol, To: settings.Protocol}},

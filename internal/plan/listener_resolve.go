@@ -11,22 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// resolveListeners settles certificates, external target groups and held rules.
+// resolveListeners settles certificates, target groups of others and held rules.
 func (b *builder) resolveListeners() {
-	for _, w := range b.want.LoadBalancer.Listeners {
-		l := listenerPlan{wish: w, make: true, live: b.liveListener(w.Port)}
-		var blocked []finding.Ref
-		if w.TLS != nil {
-			l.certs = b.resolveCertificates(w, l.live)
-			blocked = l.certs.Blocked
-			if l.certs.Default == "" {
-				l.make = false
-				b.uncertified(w, blocked)
-			}
-			blocked = append(slices.Clone(blocked), b.resolveMutualAuth(&l)...)
-		}
-		b.resolveRules(&l, blocked)
-		b.listeners = append(b.listeners, l)
+	for _, w := range b.wish.Listeners {
+		b.listeners = append(b.listeners, b.resolveListener(&b.loadBalancerPlan, w))
 	}
 	b.stopDanglingRedirects()
 	for _, l := range b.listeners {
@@ -35,6 +23,25 @@ func (b *builder) resolveListeners() {
 		}
 	}
 	b.retainListeners()
+}
+
+func (b *builder) resolveListener(lb *loadBalancerPlan, w model.Listener) listenerPlan {
+	l := listenerPlan{lb: lb, wish: w, make: true, live: lb.liveListener(w.Port)}
+	var blocked []finding.Ref
+	if w.TLS != nil {
+		l.certs = b.resolveCertificates(w, l.live)
+		blocked = l.certs.Blocked
+		if l.certs.Default == "" {
+			l.make = false
+			b.uncertified(w, blocked)
+		}
+		blocked = append(slices.Clone(blocked), b.resolveMutualAuth(&l)...)
+	}
+	b.resolveRules(&l, blocked)
+	if l.network() && l.wish.DefaultHeld != 0 && l.live == nil {
+		l.make = false // it cannot answer by itself in the meantime
+	}
+	return l
 }
 
 // stopDanglingRedirects leaves a listener as it is that would redirect everything to a port on which
@@ -62,21 +69,9 @@ func (b *builder) uncertified(w model.Listener, blocked []finding.Ref) {
 	}
 	b.found.Add(finding.Finding{
 		Object: w.Members[0], Field: "certificate-arn", Reason: finding.CertificateMissing,
-		Message: fmt.Sprintf("port %d serves HTTPS, but no certificate is given and there is no host to find one by; %s", w.Port, withoutCertificate(w, b.liveListener(w.Port), false)),
+		Message: fmt.Sprintf("port %d serves %s, but no certificate is given and there is no host to find one by; %s", w.Port, w.Protocol(), withoutCertificate(w, b.liveListener(w.Port), false)),
 		Fix:     "set the certificate-arn annotation, or give the rules a host", Blocks: finding.BlocksMember,
 	})
-}
-
-func (b *builder) liveListener(port int32) *observed.Listener {
-	if b.live == nil {
-		return nil
-	}
-	for i := range b.live.Listeners {
-		if b.live.Listeners[i].Port == port {
-			return &b.live.Listeners[i]
-		}
-	}
-	return nil
 }
 
 func (b *builder) resolveRules(l *listenerPlan, blocked []finding.Ref) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -27,55 +28,102 @@ type loadBalancerPlan struct {
 // isFrontend reports whether it is the NLB in front of the load balancer of the stack.
 func (lb *loadBalancerPlan) isFrontend() bool { return lb.id == model.FrontendNLBID }
 
-// planLoadBalancer makes the load balancer, or changes the live one where it differs. It returns
-// the steps that listeners and target groups have to wait for.
-func (b *builder) planLoadBalancer(after []StepID) []StepID {
-	want := b.want.LoadBalancer
-	tags := b.tags(model.LoadBalancerID, want.Tags)
-	if b.live == nil {
-		return b.createLoadBalancer(tags, after)
+// address is that of the one that is kept or made.
+func (lb *loadBalancerPlan) address() Address { return Address{Kind: LoadBalancer, ID: lb.id} }
+
+// listenerAddress is that of the listener of a port.
+func (lb *loadBalancerPlan) listenerAddress(port int32) Address {
+	if lb.isFrontend() {
+		return Address{Kind: Listener, ID: naming.FrontendListenerID(port)}
 	}
-	live := b.live
+	return Address{Kind: Listener, ID: naming.ListenerID(port)}
+}
+
+// liveListener is the listener of a port of the live load balancer, nil if there is none.
+func (lb *loadBalancerPlan) liveListener(port int32) *observed.Listener {
+	if lb.live == nil {
+		return nil
+	}
+	for i := range lb.live.Listeners {
+		if lb.live.Listeners[i].Port == port {
+			return &lb.live.Listeners[i]
+		}
+	}
+	return nil
+}
+
+// origin explains a setting by where it was written.
+func (lb *loadBalancerPlan) origin(field string) string {
+	return "from " + lb.wish.Origins[field].String()
+}
+
+// planLoadBalancers makes the load balancer of the stack, and deletes those that the stack does not keep.
+// It returns the steps after which there is one.
+func (b *builder) planLoadBalancers(after []StepID) []StepID {
+	lb := &b.loadBalancerPlan
+	if lb.live == nil {
+		// A target group can serve one load balancer only, and an explicit name can be had once: the
+		// old one goes first.
+		b.deleteLoadBalancers("the load balancer has to be replaced, because its scheme or type cannot be changed", after)
+		return b.createLoadBalancer(lb, after)
+	}
+	b.changeLoadBalancer(lb, after)
+	// Further ones cannot come from this product.
+	b.deleteLoadBalancers("another load balancer serves the stack", after)
+	return after
+}
+
+// changeLoadBalancer changes a live load balancer where it differs.
+func (b *builder) changeLoadBalancer(lb *loadBalancerPlan, after []StepID) {
+	want, live, a := lb.wish, lb.live, lb.address()
 	var pool StepID
-	if live.IPAMPool != "" && want.IPAMPool == "" {
-		pool = b.setPool("", live.IPAMPool, after)
+	if want.Type == model.Application && live.IPAMPool != "" && want.IPAMPool == "" {
+		pool = b.setPool(lb, "", after)
 	}
-	b.retag(loadBalancerAddress, tags, live.Tags, true, after, b.members())
-	if ids, complete := b.groupIDs(); !complete || !sameSet(ids, live.SecurityGroups) {
+	b.retag(a, b.tags(lb.id, want.Tags), live.Tags, true, after, b.members())
+	if ids, complete := b.idsOf(lb.groups); !complete || !sameSet(ids, live.SecurityGroups) {
 		b.add(Step{
-			ID: stepID("security-groups", loadBalancerAddress), Address: loadBalancerAddress, Verb: Update,
-			Do:      SetSecurityGroups{LoadBalancer: loadBalancerAddress, Groups: b.groups},
-			Changes: []Change{{Path: "securityGroups", From: strings.Join(live.SecurityGroups, ", "), To: groupsText(b.groups)}},
-			Why:     b.origin("securityGroups"), After: after, Impact: BriefImpact, Blames: b.members(),
+			ID: stepID("security-groups", a), Address: a, Verb: Update,
+			Do:      SetSecurityGroups{LoadBalancer: a, Groups: lb.groups},
+			Changes: []Change{{Path: "securityGroups", From: strings.Join(live.SecurityGroups, ", "), To: groupsText(lb.groups)}},
+			Why:     lb.origin("securityGroups"), After: after, Impact: BriefImpact, Blames: b.members(),
 		})
 	}
-	var subnets StepID
-	if !sameSet(b.subnets, live.Subnets) {
-		subnets = b.add(Step{
-			ID: stepID("subnets", loadBalancerAddress), Address: loadBalancerAddress, Verb: Update,
-			Do:      SetSubnets{LoadBalancer: loadBalancerAddress, Subnets: b.subnets},
-			Changes: []Change{{Path: "subnets", From: strings.Join(live.Subnets, ", "), To: strings.Join(b.subnets, ", ")}},
-			Why:     b.origin("subnets"), After: after, Impact: BriefImpact, Blames: b.members(),
-		})
-	}
+	subnets := b.changeSubnets(lb, after)
 	if want.AddressType != live.AddressType {
 		b.add(Step{
-			ID: stepID("address-type", loadBalancerAddress), Address: loadBalancerAddress, Verb: Update,
-			Do:      SetAddressType{LoadBalancer: loadBalancerAddress, Type: want.AddressType},
+			ID: stepID("address-type", a), Address: a, Verb: Update,
+			Do:      SetAddressType{LoadBalancer: a, Type: want.AddressType},
 			Changes: []Change{{Path: "ipAddressType", From: string(live.AddressType), To: string(want.AddressType)}},
-			Why:     b.origin("ipAddressType"), After: append(slices.Clone(after), pool, subnets), Blames: b.askedBy("addressType"),
+			Why:     lb.origin("addressType"), After: append(slices.Clone(after), pool, subnets), Blames: b.askedBy(lb, "addressType"),
 		})
 	}
-	b.planAttributes(loadBalancerAddress, live.ARN, want.Attributes, live.Attributes, true, after, b.members(), want.AttributesOf...)
+	b.planAttributes(a, live.ARN, want.Attributes, live.Attributes, true, after, b.members(), want.AttributesOf...)
 	if want.IPAMPool != "" && want.IPAMPool != live.IPAMPool {
-		b.setPool(want.IPAMPool, live.IPAMPool, after)
+		b.setPool(lb, want.IPAMPool, after)
 	}
 	if want.CoIPPool != "" && want.CoIPPool != live.CoIPPool {
 		b.fixed("coipPool", want.Origins, "the customer-owned pool", live.CoIPPool, want.CoIPPool)
 	}
-	b.planCapacity(live, after)
-	b.replaceSurplus(after)
-	return after
+	b.planCapacity(lb, after)
+}
+
+// changeSubnets changes subnets and, with them, elastic addresses. AWS takes addresses alone only when a
+// load balancer is made.
+func (b *builder) changeSubnets(lb *loadBalancerPlan, after []StepID) StepID {
+	live, a := lb.live, lb.address()
+	if sameSet(lb.subnets, live.Subnets) {
+		if len(lb.addresses) > 0 && !sameSet(lb.addresses, live.Addresses) {
+			b.fixed("addresses", lb.wish.Origins, "the elastic addresses", strings.Join(live.Addresses, ", "), strings.Join(lb.addresses, ", "))
+		}
+		return ""
+	}
+	return b.add(Step{
+		ID: stepID("subnets", a), Address: a, Verb: Update,
+		Do:      SetSubnets{LoadBalancer: a, Subnets: lb.subnets, Addresses: lb.addresses},
+		Changes: []Change{{Path: "subnets", From: strings.Join(live.Subnets, ", "), To: strings.Join(lb.subnets, ", ")}},
+		Why:     lb.origin("subnets"), After: after, Impact: BriefImpact, Blames: b.members(),
+	})
 }
 
 // fixed reports a setting that AWS takes only when a load balancer is made.
@@ -88,57 +136,71 @@ func (b *builder) fixed(field string, origins map[string]finding.Origin, what, i
 	})
 }
 
-func (b *builder) createLoadBalancer(tags Tags, after []StepID) []StepID {
-	want := b.want.LoadBalancer
-	// A target group can serve one load balancer only, and an explicit name can be had once: the
-	// old one goes first.
-	gone := b.deleteLoadBalancers("the load balancer has to be replaced, because its scheme or type cannot be changed", after)
+// createLoadBalancer makes a load balancer, after those that go: one of the same name may be among them.
+func (b *builder) createLoadBalancer(lb *loadBalancerPlan, after []StepID) []StepID {
+	want, a := lb.wish, lb.address()
+	why := "the stack has no load balancer"
+	if lb.isFrontend() {
+		why = "from " + want.Of.String()
+	}
 	id := b.add(Step{
-		ID: stepID("create", loadBalancerAddress), Address: loadBalancerAddress, Verb: Create,
+		ID: stepID("create", a), Address: a, Verb: Create,
 		Do: CreateLoadBalancer{
-			Name: want.Name, Scheme: want.Scheme, AddressType: want.AddressType, Subnets: b.subnets,
-			SecurityGroups: b.groups, CoIPPool: want.CoIPPool, IPAMPool: want.IPAMPool, Tags: tags,
+			Type: want.Type, Name: want.Name, Scheme: want.Scheme, AddressType: want.AddressType, Subnets: lb.subnets, Addresses: lb.addresses,
+			SecurityGroups: lb.groups, CoIPPool: want.CoIPPool, IPAMPool: want.IPAMPool, Tags: b.tags(lb.id, want.Tags),
 		},
-		Why: "the stack has no load balancer", After: append(slices.Clone(after), gone...), Blames: b.members(),
+		Why: why, After: append(slices.Clone(after), b.deletions()...), Blames: b.members(),
 	})
-	b.planAttributes(loadBalancerAddress, "", want.Attributes, nil, false, []StepID{id}, b.members())
+	b.planAttributes(a, "", want.Attributes, nil, false, []StepID{id}, b.members())
 	if want.Capacity != nil && *want.Capacity > 0 {
-		b.planCapacity(nil, []StepID{id})
+		b.planCapacity(lb, []StepID{id})
 	}
 	return []StepID{id}
 }
 
-// askedBy is the member that asks for a setting of the load balancer, or all of them where it is a class or
+// deletions are the steps that delete load balancers.
+func (b *builder) deletions() []StepID {
+	var out []StepID
+	for _, s := range b.plan.Steps {
+		if _, ok := s.Do.(DeleteLoadBalancer); ok {
+			out = append(out, s.ID)
+		}
+	}
+	return out
+}
+
+// askedBy is the member that asks for a setting of a load balancer, or all of them where it is a class or
 // a default that does.
-func (b *builder) askedBy(field string) []finding.Ref {
+func (b *builder) askedBy(lb *loadBalancerPlan, field string) []finding.Ref {
 	for _, m := range b.want.Members {
-		if m.Ref == b.want.LoadBalancer.Origins[field].Object {
+		if m.Ref == lb.wish.Origins[field].Object {
 			return []finding.Ref{m.Ref}
 		}
 	}
 	return b.members()
 }
 
-func (b *builder) setPool(pool, from string, after []StepID) StepID {
+func (b *builder) setPool(lb *loadBalancerPlan, pool string, after []StepID) StepID {
+	a := lb.address()
 	return b.add(Step{
-		ID: stepID("ipam-pool", loadBalancerAddress, pool), Address: loadBalancerAddress, Verb: Update,
-		Do:      SetIPAMPool{LoadBalancer: loadBalancerAddress, Pool: pool},
-		Changes: []Change{{Path: "ipamPool", From: from, To: pool}},
-		Why:     b.origin("ipamPool"), After: after, Blames: b.askedBy("ipamPool"),
+		ID: stepID("ipam-pool", a, pool), Address: a, Verb: Update,
+		Do:      SetIPAMPool{LoadBalancer: a, Pool: pool},
+		Changes: []Change{{Path: "ipamPool", From: lb.live.IPAMPool, To: pool}},
+		Why:     lb.origin("ipamPool"), After: after, Blames: b.askedBy(lb, "ipamPool"),
 	})
 }
 
-// planCapacity compares the capacity reservation, which is asked for only if one is wished. It is
+// planCapacity compares the capacity reservation, which is asked for only if one is desired. It is
 // made when the load balancer is active; the rest of the plan does not wait for that.
-func (b *builder) planCapacity(live *observed.LoadBalancer, after []StepID) {
-	want := b.want.LoadBalancer.Capacity
+func (b *builder) planCapacity(lb *loadBalancerPlan, after []StepID) {
+	want, live := lb.wish.Capacity, lb.live
 	if want == nil {
 		return
 	}
 	if live != nil && live.Capacity == nil {
 		q := model.AskCapacity{ARN: live.ARN}
 		if f := b.unread(q); f != nil {
-			b.tellUnread(*f, "the load balancer keeps its capacity", finding.BlocksNothing, b.want.LoadBalancer.Origins["capacity"])
+			b.tellUnread(*f, "the load balancer keeps its capacity", finding.BlocksNothing, lb.wish.Origins["capacity"])
 			return
 		}
 		b.ask(q)
@@ -147,10 +209,11 @@ func (b *builder) planCapacity(live *observed.LoadBalancer, after []StepID) {
 	if live != nil && *live.Capacity == *want {
 		return
 	}
+	a := lb.address()
 	s := Step{
-		ID: stepID("capacity", loadBalancerAddress), Address: loadBalancerAddress, Verb: Update,
-		Do:  SetCapacity{LoadBalancer: loadBalancerAddress, Units: *want},
-		Why: b.origin("capacity"), After: after, Blames: b.members(),
+		ID: stepID("capacity", a), Address: a, Verb: Update,
+		Do:  SetCapacity{LoadBalancer: a, Units: *want},
+		Why: lb.origin("capacity"), After: after, Blames: b.members(),
 	}
 	if live == nil || live.State == observed.Provisioning {
 		s.Wait = b.wait("active", "the load balancer to be active", longestWait)
@@ -182,11 +245,6 @@ func (b *builder) planAttributes(a Address, arn string, want, have map[string]st
 		ID: stepID("attributes", a), Address: a, Verb: Update, Do: SetAttributes{Of: a, Values: drift},
 		Changes: changesOf("attributes.", drift, have), Why: "attributes differ", After: after, Blames: blames,
 	})
-}
-
-// replaceSurplus deletes further load balancers of the stack; they cannot come from this product.
-func (b *builder) replaceSurplus(after []StepID) {
-	b.deleteLoadBalancers("another load balancer serves the stack", after)
 }
 
 // deleteLoadBalancers deletes what the wish does not keep.
@@ -224,11 +282,6 @@ func (b *builder) deleteLoadBalancer(lb observed.LoadBalancer, why string, after
 		b.freedListener(l, id)
 	}
 	return id
-}
-
-// origin explains a setting by where it was written.
-func (b *builder) origin(field string) string {
-	return "from " + b.want.LoadBalancer.Origins[field].String()
 }
 
 func groupsText(gs []GroupID) string {

@@ -35,10 +35,10 @@ func Make(want model.Stack, have observed.Stack, opt Options) (Plan, finding.Lis
 	}
 	b.plan.Known = b.known
 	if lb := have.Live(model.LoadBalancerID); lb != nil || !want.Empty() && !want.Held.Everything && !b.want.Held.Creation {
-		b.plan.LoadBalancer = loadBalancerAddress
+		b.plan.LoadBalancers = append(b.plan.LoadBalancers, b.address())
 	}
 	if b.showsFront() {
-		b.plan.Front = frontAddress
+		b.plan.LoadBalancers = append(b.plan.LoadBalancers, b.front.address())
 	}
 	return b.plan, b.found
 }
@@ -149,24 +149,23 @@ func (b *builder) members() []finding.Ref {
 func (b *builder) matchLive() {
 	for i := range b.have.LoadBalancers {
 		lb := &b.have.LoadBalancers[i]
-		fits := !b.want.Empty() && lb.ResourceID == model.LoadBalancerID && lb.Type == "application" && lb.Scheme == b.want.LoadBalancer.Scheme
-		if b.want.Held.Everything || b.want.Empty() && len(b.want.Held.Members) > 0 {
-			fits = lb.ResourceID == model.LoadBalancerID
-		}
 		switch {
-		case b.isFront(lb):
+		case b.keeps(&b.front.loadBalancerPlan, lb):
 			b.front.live = b.pick(b.front.live, lb)
-		case fits:
+		case b.keeps(&b.loadBalancerPlan, lb):
 			b.live = b.pick(b.live, lb)
 		default:
 			b.surplus = append(b.surplus, *lb)
 		}
 	}
-	if b.live != nil {
-		b.known[loadBalancerAddress] = b.live.ARN
-	}
-	if b.front.live != nil {
-		b.known[frontAddress] = b.front.live.ARN
+	for _, lb := range []*loadBalancerPlan{&b.loadBalancerPlan, &b.front.loadBalancerPlan} {
+		if lb.live == nil {
+			continue
+		}
+		b.known[lb.address()] = lb.live.ARN
+		for _, l := range lb.live.Listeners {
+			b.known[lb.listenerAddress(l.Port)] = l.ARN
+		}
 	}
 	b.matchGroups()
 	if g := b.managedGroup(); g != nil {
@@ -181,12 +180,6 @@ func (b *builder) matchLive() {
 		b.known[Address{Kind: LoadBalancer, ID: lb.ARN}] = lb.ARN
 		for _, l := range lb.Listeners {
 			b.known[Address{Kind: Listener, ID: l.ARN}] = l.ARN
-			if b.live != nil && lb.ARN == b.live.ARN {
-				b.known[listenerAddress(l.Port)] = l.ARN
-			}
-			if b.front.live != nil && lb.ARN == b.front.live.ARN {
-				b.known[frontListenerAddress(l.Port)] = l.ARN
-			}
 			for _, r := range l.Rules {
 				b.known[ruleAddress(r.ARN)] = r.ARN
 			}
@@ -195,6 +188,19 @@ func (b *builder) matchLive() {
 	for _, g := range b.have.TargetGroups {
 		b.known[Address{Kind: TargetGroup, ID: g.ARN}] = g.ARN
 	}
+}
+
+// keeps reports whether a live load balancer is what a desired one is to be, or stays because of what is
+// held. AWS cannot change a type or a scheme.
+func (b *builder) keeps(lb *loadBalancerPlan, live *observed.LoadBalancer) bool {
+	held := b.want.Held.Everything
+	if lb.isFrontend() {
+		held = held || lb.wish != nil && b.want.Held.Frontend
+	} else {
+		held = held || lb.wish == nil && len(b.want.Held.Members) > 0
+	}
+	return live.ResourceID == lb.id &&
+		(held || lb.wish != nil && live.Type == lb.wish.Type.String() && live.Scheme == lb.wish.Scheme)
 }
 
 // pick chooses between two load balancers that both are what the wish wants, of which one must come
@@ -230,10 +236,6 @@ func sameGroup(w model.TargetGroup, h observed.TargetGroup) bool {
 		(w.ProtocolVersion == "" || w.ProtocolVersion == h.ProtocolVersion) &&
 		control(w.ControlPort) == control(h.ControlPort) &&
 		(w.AddressType == "" || h.AddressType == "" || w.AddressType == h.AddressType)
-}
-
-func listenerAddress(port int32) Address {
-	return Address{Kind: Listener, ID: naming.ListenerID(port)}
 }
 
 // ruleAddress names a live rule; rules that are yet to be made are named by port and priority.
@@ -299,12 +301,12 @@ func (b *builder) build() {
 	first := b.holders()
 	sg := b.planManagedGroup(first)
 	backend := b.planBackendGroup(first)
-	lb := b.planLoadBalancer(append(slices.Clone(first), append(sg, backend...)...))
+	lb := b.planLoadBalancers(append(slices.Clone(first), append(sg, backend...)...))
 	if b.live != nil {
 		lb = first // nothing that is made for one member waits for what concerns all of them
 	}
 	groups := b.planTargetGroups(lb, append(sg, backend...))
-	b.planListeners(append(slices.Clone(lb), b.guardFirst()...), groups)
+	b.planListeners(&b.loadBalancerPlan, append(slices.Clone(lb), b.guardFirst()...), groups)
 	b.planFront(append(slices.Clone(first), append(sg, backend...)...))
 	done := b.allSteps()
 	b.removeSurplusGroups()
@@ -323,6 +325,7 @@ func (b *builder) resolve() {
 	b.resolveAddOns()
 	if b.front.wish != nil && !b.want.Held.Frontend {
 		b.resolveLoadBalancer(&b.front.loadBalancerPlan)
+		b.resolveFrontListeners()
 	}
 	if b.live == nil && !b.serves() {
 		b.want.Held.Creation = true

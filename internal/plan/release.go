@@ -132,7 +132,7 @@ func (b *builder) removes(s Step) (of []finding.Ref, ok bool) {
 	case ModifyListener:
 		// The default action was somebody's.
 		for _, l := range b.listeners {
-			if l.live != nil && s.Address == listenerAddress(l.wish.Port) {
+			if l.live != nil && s.Address == l.address() {
 				if f := forwardOf(l.live.Default); f != nil {
 					return b.ownersOf(l.live.Default), true
 				}

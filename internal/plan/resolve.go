@@ -212,9 +212,6 @@ func (b *builder) keepGroups(lb *loadBalancerPlan) {
 	}
 }
 
-// groupIDs are the ids of the chosen groups as far as they exist.
-func (b *builder) groupIDs() (ids []string, complete bool) { return b.idsOf(b.groups) }
-
 // idsOf are the ids of groups as far as they exist.
 func (b *builder) idsOf(groups []GroupID) (ids []string, complete bool) {
 	complete = true

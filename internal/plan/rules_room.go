@@ -33,7 +33,7 @@ func (b *builder) makeRoom(l *listenerPlan, after []StepID) []StepID {
 		return nil
 	}
 	l.live = withRules(l.live, rules)
-	a := listenerAddress(l.wish.Port)
+	a := l.address()
 	return []StepID{b.add(Step{
 		ID: stepID("room", a), Address: a, Verb: Update, Do: SetPriorities{Priorities: to},
 		Changes: []Change{{Path: "priorities", To: fmt.Sprintf("%d and below", stagePriority)}},

@@ -61,7 +61,7 @@ func (r *rulePlanner) create(after []StepID) {
 		rule.Actions, rule.Transforms = w.actions, w.transforms
 		w.step = r.b.add(Step{
 			ID: stepID("create", a), Address: a, Verb: Create,
-			Do:  CreateRule{Listener: listenerAddress(r.l.wish.Port), Priority: w.at, Rule: rule, Tags: r.b.ruleTags(r.tags(w))},
+			Do:  CreateRule{Listener: r.l.address(), Priority: w.at, Rule: rule, Tags: r.b.ruleTags(r.tags(w))},
 			Why: ruleReason(w), After: need, Blames: r.blame(w), Rule: r.key(w), Staged: w.wait.For != "" || w.split,
 		})
 		r.created.add(w.step)
@@ -221,7 +221,7 @@ func (r *rulePlanner) push(to map[Address]int32) {
 }
 
 func (r *rulePlanner) prioritise(what string, to map[Address]int32, wait Wait, after []StepID) StepID {
-	a := listenerAddress(r.l.wish.Port)
+	a := r.l.address()
 	var changes []Change
 	for addr, p := range to {
 		changes = append(changes, Change{Path: "priority of " + addr.ID, To: fmt.Sprint(p)})
@@ -286,7 +286,7 @@ func (r *rulePlanner) retag() {
 	for i := range r.s.desired {
 		w := &r.s.desired[i]
 		if w.live != nil {
-			r.b.retagBelow(r.b.live.ARN, r.address(w), r.tags(w), w.live.Tags, r.moved, r.blame(w))
+			r.b.retagBelow(r.l.lb.live.ARN, r.address(w), r.tags(w), w.live.Tags, r.moved, r.blame(w))
 		}
 	}
 }

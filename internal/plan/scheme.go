@@ -10,20 +10,18 @@ import (
 
 // withLiveSchemes returns the stack with the schemes of live load balancers where no member names one.
 func withLiveSchemes(want model.Stack, have observed.Stack) model.Stack {
-	if want.LoadBalancer == nil {
-		return want
-	}
-	if want.FrontendNLB != nil && want.FrontendNLB.SchemeOpen() {
-		front := *want.FrontendNLB
-		front.Scheme = schemeOf(have, model.FrontendNLBID, front.Scheme)
-		want.FrontendNLB = &front
-	}
-	if want.LoadBalancer.SchemeOpen() {
-		alb := *want.LoadBalancer
-		alb.Scheme = schemeOf(have, model.LoadBalancerID, alb.Scheme)
-		want.LoadBalancer = &alb
-	}
+	want.LoadBalancer = withLiveScheme(want.LoadBalancer, have, model.LoadBalancerID)
+	want.FrontendNLB = withLiveScheme(want.FrontendNLB, have, model.FrontendNLBID)
 	return want
+}
+
+func withLiveScheme(lb *model.LoadBalancer, have observed.Stack, id string) *model.LoadBalancer {
+	if lb == nil || !lb.SchemeOpen() {
+		return lb
+	}
+	out := *lb
+	out.Scheme = schemeOf(have, id, lb.Scheme)
+	return &out
 }
 
 // schemeOf is the scheme of a live load balancer for which nobody names one. AWS cannot change it, so

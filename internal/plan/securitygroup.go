@@ -158,7 +158,7 @@ func (b *builder) tellRevoked(live *observed.SecurityGroup, revoke []model.Ingre
 	}
 	var foreign []string
 	for _, r := range revoke {
-		if r.Protocol != "tcp" || r.From != r.To || r.Group != "" || r.Description != "" || !ports[r.From] && !b.opt.Unfinished {
+		if !b.admits(r.Protocol) || r.From != r.To || r.Group != "" || r.Description != "" || !ports[r.From] && !b.opt.Unfinished {
 			foreign = append(foreign, ruleText(r))
 		}
 	}
@@ -170,6 +170,12 @@ func (b *builder) tellRevoked(live *observed.SecurityGroup, revoke []model.Ingre
 		Message: fmt.Sprintf("security group %s belongs to the controller, which takes away what others added: %s", live.ID, strings.Join(foreign, ", ")),
 		Fix:     "set inbound-cidrs or security-group-prefix-lists, or give the load balancer security groups of your own",
 	})
+}
+
+// admits reports whether rules of the managed group are for a protocol. Those for ICMP are not told from
+// others by a port.
+func (b *builder) admits(protocol string) bool {
+	return protocol == "tcp" || protocol == "udp" && b.wish.Type == model.Network
 }
 
 // opensKept says whether a rule opens a port whose live listener stays although it is not wished
@@ -235,7 +241,7 @@ func (b *builder) removeSurplusSecurityGroups(after []StepID) {
 	if b.unread(model.AskSecurityGroups{}) != nil {
 		return
 	}
-	keep, _ := b.groupIDs()
+	keep, _ := b.idsOf(b.groups)
 	for _, g := range b.have.SecurityGroups {
 		if slices.Contains(keep, g.ID) {
 			continue

@@ -188,7 +188,7 @@ func (s *simulation) step(st Step) {
 		s.have.SecurityGroups = slices.DeleteFunc(s.have.SecurityGroups, func(g observed.SecurityGroup) bool { return g.ID == do.GroupID })
 	case CreateLoadBalancer:
 		s.have.LoadBalancers = append(s.have.LoadBalancers, observed.LoadBalancer{
-			ARN: s.made(st.Address), ResourceID: st.Address.ID, Name: do.Name, Type: cmp.Or(do.Type, "application"), Scheme: do.Scheme,
+			ARN: s.made(st.Address), ResourceID: st.Address.ID, Name: do.Name, Type: do.Type.String(), Scheme: do.Scheme,
 			AddressType: do.AddressType, Subnets: sortedUnique(do.Subnets), SecurityGroups: s.groupIDs(do.SecurityGroups),
 			Addresses: sortedUnique(do.Addresses), CoIPPool: do.CoIPPool, IPAMPool: do.IPAMPool, Tags: maps.Clone(do.Tags), Attributes: map[string]string{},
 			State: "active", DNSName: do.Name + ".example",
@@ -318,10 +318,10 @@ func sortRules(l *observed.Listener) {
 }
 
 func (s *simulation) settings(l *observed.Listener, set ListenerSettings) {
-	l.Protocol, l.Policy, l.Certificate = set.Protocol, set.Policy, set.Certificate
+	l.Protocol, l.Policy, l.Certificate, l.ALPN = set.Protocol, set.Policy, set.Certificate, cmp.Or(set.ALPN, l.ALPN)
 	l.MutualAuth, l.Default = set.MutualAuth, s.actions(set.Default)
 	if set.Certificate == "" {
-		l.Certificates = nil // they go with TLS
+		l.Certificates, l.ALPN = nil, "" // they go with TLS
 	}
 }
 

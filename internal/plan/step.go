@@ -103,11 +103,10 @@ type Plan struct {
 	Asks []model.Question
 	// Known holds the addresses that exist already.
 	Known Known
-	// LoadBalancer is the address whose DNS name the status shows, zero if there is none.
-	LoadBalancer Address
-	// Front is that of the network load balancer in front of it, zero if there is none.
-	Front Address
-	// Ports that the load balancer listens on when the plan is done, ascending.
+	// LoadBalancers are those whose DNS names the status shows: that of the stack, and the one in front
+	// of it.
+	LoadBalancers []Address
+	// Ports that the load balancer of the stack listens on when the plan is done, ascending.
 	Ports []int32
 	// Secrets are marks of client secrets that listeners and rules, by ARN, are taken to have
 	// because nothing is known to the contrary.
@@ -202,7 +201,7 @@ type DeleteSecurityGroup struct{ GroupID string }
 
 // CreateLoadBalancer makes a load balancer with tags; attributes follow in a step of their own.
 type CreateLoadBalancer struct {
-	Type           string // application if empty, or network
+	Type           model.LoadBalancerType
 	Name           string
 	Scheme         model.Scheme
 	AddressType    model.AddressType
@@ -289,9 +288,16 @@ type ListenerSettings struct {
 	Port        int32
 	Protocol    string
 	Policy      string
+	ALPN        string
 	Certificate string
 	MutualAuth  *model.MutualAuth // trust store by ARN
 	Default     []model.Action
+}
+
+// with returns the settings with another default action.
+func (s ListenerSettings) with(actions []model.Action) ListenerSettings {
+	s.Default = actions
+	return s
 }
 
 // CreateListener makes a listener.

@@ -224,7 +224,7 @@ func (b *builder) removeSurplusGroups() {
 			continue
 		}
 		if g.Type == model.ALBTargets {
-			b.removeALBGroup(g, append(slices.Clone(b.front.changed), b.freedBy[g.ARN]...))
+			b.removeALBGroup(g, b.freedBy[g.ARN])
 			continue
 		}
 		b.deleteTargetGroup(g, b.bindingsOf[g.ARN], b.freedBy[g.ARN], len(b.have.LoadBalancers) > 0 && !b.want.Empty())

@@ -69,7 +69,7 @@ func (f *fields) tags(t Tags) { f.add("tags", pairs(t)) }
 
 func (f *fields) loadBalancer(do CreateLoadBalancer) {
 	f.add("name", do.Name)
-	f.add("type", do.Type)
+	f.add("type", string(do.Type))
 	f.add("scheme", string(do.Scheme))
 	f.add("address type", string(do.AddressType))
 	f.add("subnets", strings.Join(do.Subnets, ", "))
@@ -108,6 +108,7 @@ func (f *fields) listener(do CreateListener) {
 	f.add("port", number(s.Port))
 	f.add("protocol", s.Protocol)
 	f.add("TLS policy", s.Policy)
+	f.add("ALPN policy", s.ALPN)
 	f.add("certificate", s.Certificate)
 	if m := s.MutualAuth; m != nil {
 		f.add("client certificates", strings.TrimSpace(m.Mode+" "+m.TrustStore))

@@ -51,6 +51,7 @@ func (t *translation) front(alb *model.LoadBalancer) *model.LoadBalancer {
 		}
 	}
 	note("scheme", scheme.Origin)
+	note("addressType", alb.Origins["addressType"])
 	sound := false
 	for _, m := range t.members {
 		// Which ports are its own is not known.
@@ -246,7 +247,7 @@ func (t *translation) frontListener(out *model.LoadBalancer, p *frontPort) {
 		UnhealthyThreshold: num(key+"unhealthy-threshold-count", func(h settings.FrontendHealth) settings.Opt[int32] { return h.Unhealthy }, func(c model.HealthCheck) int32 { return c.UnhealthyThreshold }, 2),
 	}
 	id := naming.FrontendTargetGroupID(p.number)
-	l := model.Listener{Port: p.number, Base: model.TCP, Default: []model.Action{
+	l := model.Listener{Port: p.number, Base: model.TCP, Tags: out.Tags, Default: []model.Action{
 		model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: id}}}},
 	}}
 	for _, m := range p.members {

@@ -104,7 +104,7 @@ func TestReport(t *testing.T) {
 		return cluster.Event{Ref: cluster.Ref{Kind: cluster.KindIngress, Namespace: r.Namespace, Name: r.Name}, Warning: warning, Reason: reason, Message: message}
 	}
 	faultEvent := event(bad, true, "FailedBuildModel", "AnnotationInvalid: f: no good; mend it")
-	done := engine.Outcome{Stack: stack, Findings: finding.List{fault}, DNSName: "lb.example", Plan: plan.Plan{Ports: []int32{80, 443}}, Done: true, Changed: true}
+	done := engine.Outcome{Stack: stack, Findings: finding.List{fault}, DNSNames: map[string]string{model.LoadBalancerID: "lb.example"}, Plan: plan.Plan{Ports: []int32{80, 443}}, Done: true, Changed: true}
 	with := func(change func(*engine.Outcome)) engine.Outcome {
 		o := done
 		change(&o)
@@ -120,7 +120,7 @@ func TestReport(t *testing.T) {
 			[]cluster.Patch{faultEvent, status("good", 80, 443)}},
 		"waiting is no success yet": {with(func(o *engine.Outcome) { o.Done, o.RetryAfter = false, time.Second }),
 			[]cluster.Patch{faultEvent, status("good", 80, 443)}},
-		"the run as a whole failed": {with(func(o *engine.Outcome) { o.Err, o.DNSName, o.Changed = cmpError{}, "", false }), []cluster.Patch{faultEvent}},
+		"the run as a whole failed": {with(func(o *engine.Outcome) { o.Err, o.DNSNames, o.Changed = cmpError{}, nil, false }), []cluster.Patch{faultEvent}},
 		"one step failed, and is tried again: the others are served": {with(func(o *engine.Outcome) {
 			o.Err, o.Done = cmpError{}, false
 			o.Failed = []engine.FailedStep{{Step: plan.Step{Do: plan.CreateTargetGroup{}, Blames: []finding.Ref{bad}}}}
@@ -134,7 +134,7 @@ func TestReport(t *testing.T) {
 			o.Stack.Leaving, o.Stack.Members, o.Changed = []model.Member{{Ref: bad}}, o.Stack.Members[:1], false
 		}), []cluster.Patch{asFault(event(bad, true, "FailedRemoveFinalizer", "AccessDenied: finalizer: m")),
 			asFault(event(good, true, "FailedAddFinalizer", "CallFailed: finalizer: m")), status("good", 80, 443)}},
-		"no load balancer yet": {with(func(o *engine.Outcome) { o.DNSName, o.Changed = "", false }), []cluster.Patch{faultEvent}},
+		"no load balancer yet": {with(func(o *engine.Outcome) { o.DNSNames, o.Changed = nil, false }), []cluster.Patch{faultEvent}},
 		"a held stack keeps its status": {with(func(o *engine.Outcome) { o.Stack.Held.Everything = true }),
 			[]cluster.Patch{faultEvent}},
 		"a listener that could not be made is not shown": {with(func(o *engine.Outcome) {
@@ -188,7 +188,7 @@ metadata: {name: bad, namespace: ns}
 spec: {defaultBackend: {service: {name: web, port: {number: 80}}}}
 status: {loadBalancer: {ingress: [{hostname: before.example}]}}
 `)
-	out := engine.Outcome{DNSName: "now.example", Plan: plan.Plan{Ports: []int32{80}},
+	out := engine.Outcome{DNSNames: map[string]string{model.LoadBalancerID: "now.example"}, Plan: plan.Plan{Ports: []int32{80}},
 		Stack: model.Stack{Members: []model.Member{{Ref: finding.Ref{Kind: "Ingress", Namespace: "ns", Name: "bad"}, Blocked: true}}}}
 	got := ingress.New(ingress.Options{}).Report(cluster.NewView(src), out)
 	want := []cluster.Patch{cluster.IngressStatus{Namespace: "ns", Name: "bad", Entries: []cluster.IngressEntry{{Hostname: "now.example", Ports: []int32{80}}}}}

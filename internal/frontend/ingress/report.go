@@ -94,12 +94,13 @@ func eventOf(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 // yet is not served, and keeps showing nothing.
 func statuses(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	ports := slices.DeleteFunc(slices.Clone(o.Plan.Ports), func(port int32) bool { return unmade(o, port) })
-	if o.DNSName == "" || len(ports) == 0 || o.Stack.Held.Everything {
+	host := o.DNSNames[model.LoadBalancerID]
+	if host == "" || len(ports) == 0 || o.Stack.Held.Everything {
 		return nil
 	}
-	entries := []cluster.IngressEntry{{Hostname: o.DNSName, Ports: ports}}
-	if o.FrontDNSName != "" {
-		entries = append(entries, cluster.IngressEntry{Hostname: o.FrontDNSName})
+	entries := []cluster.IngressEntry{{Hostname: host, Ports: ports}}
+	if front := o.DNSNames[model.FrontendNLBID]; front != "" {
+		entries = append(entries, cluster.IngressEntry{Hostname: front})
 	}
 	var out []cluster.Patch
 	for _, m := range o.Stack.Members {

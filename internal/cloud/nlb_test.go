@@ -1,0 +1,126 @@
+package cloud_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+var nlb = model.StackID{Kind: model.Service, Namespace: "shop", Name: "nlb"}
+
+// networkWish is a network load balancer that serves TCP on port 80 and UDP on port 53.
+func networkWish(edit ...func(*model.Stack)) model.Stack {
+	s := model.Stack{
+		ID: nlb, Members: []model.Member{{Ref: serviceRef, Claimed: true, Finalizer: "service.k8s.aws/resources"}},
+		LoadBalancer: &model.LoadBalancer{
+			Type: model.Network, Name: "k8s-shop-nlb", Scheme: model.InternetFacing, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
+			SecurityGroups: model.GroupsManaged{Group: model.SecurityGroup{Name: "k8s-shop-nlb-sg", Description: "managed"}},
+			Tags:           map[string]string{"team": "blue"},
+			Origins:        map[string]finding.Origin{"scheme": {Object: serviceRef}},
+		},
+	}
+	serve(53, model.UDP, nil)(&s)
+	serve(80, model.TCP, nil)(&s)
+	for _, e := range edit {
+		e(&s)
+	}
+	return s
+}
+
+var serviceRef = finding.Ref{Kind: "Service", Namespace: nlb.Namespace, Name: nlb.Name}
+
+// serve adds a listener with a target group of its own, or changes that of the port.
+func serve(port int32, base model.Base, tls *model.TLS) func(*model.Stack) {
+	return func(s *model.Stack) {
+		id := fmt.Sprintf("%s:%d", nlb, port)
+		l := model.Listener{
+			Port: port, Base: base, TLS: tls, Members: []finding.Ref{serviceRef}, DefaultOf: finding.Origin{Object: serviceRef},
+			Default: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: id}}}}},
+		}
+		g := model.TargetGroup{
+			ID: id, Name: fmt.Sprintf("k8s-shop-%d-%s", port, string(base)[:1+len(base)/4]), Type: model.IPTargets, Port: 8080, Protocol: base.String(), AddressType: model.IPv4,
+			Members:     []finding.Ref{serviceRef},
+			HealthCheck: model.HealthCheck{Port: "traffic-port", Protocol: "TCP", IntervalSeconds: 10, TimeoutSeconds: 10, HealthyThreshold: 3, UnhealthyThreshold: 3},
+		}
+		managed := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+		protocols := map[model.Base][]string{model.TCP: {"tcp"}, model.UDP: {"udp"}, model.TCPUDP: {"tcp", "udp"}}[base]
+		for _, p := range protocols {
+			managed.Group.Ingress = append(managed.Group.Ingress, model.IngressRule{Protocol: p, From: port, To: port, CIDR: "0.0.0.0/0"})
+		}
+		s.LoadBalancer.SecurityGroups = managed
+		for i := range s.LoadBalancer.Listeners {
+			if s.LoadBalancer.Listeners[i].Port == port {
+				s.LoadBalancer.Listeners[i], s.TargetGroups[i] = l, g
+				return
+			}
+		}
+		s.LoadBalancer.Listeners, s.TargetGroups = append(s.LoadBalancer.Listeners, l), append(s.TargetGroups, g)
+	}
+}
+
+func TestNetworkLoadBalancerIsMadeChangedAndDeleted(t *testing.T) {
+	secured := func(port int32, alpn string, certificates ...string) func(*model.Stack) {
+		return serve(port, model.TCP, &model.TLS{
+			Policy: "ELBSecurityPolicy-2016-08", ALPN: alpn, Certificates: []model.CertChoice{model.CertARNs{Member: serviceRef, ARNs: certificates}},
+		})
+	}
+	for name, edit := range map[string]func(r *rig) func(*model.Stack){
+		"TLS": func(r *rig) func(*model.Stack) { return secured(80, "", r.certificate("a.example.com")) },
+		"TLS in place of UDP": func(r *rig) func(*model.Stack) {
+			return secured(53, "HTTP2Optional", r.certificate("a.example.com"), r.certificate("b.example.com"))
+		},
+		"TCP beside UDP":   func(*rig) func(*model.Stack) { return serve(53, model.TCPUDP, nil) },
+		"another listener": func(*rig) func(*model.Stack) { return serve(443, model.TCP, nil) },
+		"another scheme": func(*rig) func(*model.Stack) {
+			return func(s *model.Stack) {
+				s.LoadBalancer.Scheme, s.LoadBalancer.Name = model.Internal, "k8s-shop-nlb-internal"
+			}
+		},
+		"attributes": func(*rig) func(*model.Stack) {
+			return func(s *model.Stack) {
+				s.LoadBalancer.Attributes = map[string]string{"load_balancing.cross_zone.enabled": "true"}
+				s.TargetGroups[1].Attributes = map[string]string{"proxy_protocol_v2.enabled": "true"}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			change := edit(r)
+			r.reach(networkWish())
+			r.reach(networkWish(change))
+			if lb := r.observe(networkWish(change)).Live(model.LoadBalancerID); lb == nil || lb.Type != "network" {
+				t.Fatalf("got %+v", lb)
+			}
+			r.reach(networkWish())
+			gone := empty(nlb)
+			for range 10 {
+				p, _, _ := r.draft(gone)
+				_ = r.apply(p) // "in use" while interfaces linger
+				r.clock.Advance(10 * time.Second)
+			}
+			r.cloud.Forget()
+			if have := r.observe(gone); len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups) > 0 {
+				t.Fatalf("left behind: %+v", have)
+			}
+		})
+	}
+}
+
+func TestALPNPolicyIsChangedAndLeftAlone(t *testing.T) {
+	r := newRig(t)
+	certificate := r.certificate("a.example.com")
+	with := func(alpn string) model.Stack {
+		return networkWish(serve(80, model.TCP, &model.TLS{Policy: "ELBSecurityPolicy-2016-08", ALPN: alpn, Certificates: []model.CertChoice{model.CertARNs{Member: serviceRef, ARNs: []string{certificate}}}}))
+	}
+	live := func() observed.Listener { return r.observe(with("")).Live(model.LoadBalancerID).Listeners[1] }
+	for _, c := range []struct{ alpn, want string }{{"HTTP2Optional", "HTTP2Optional"}, {"", "HTTP2Optional"}, {"HTTP1Only", "HTTP1Only"}, {"None", "None"}} {
+		r.reach(with(c.alpn))
+		if got := live().ALPN; got != c.want && (got != "" || c.want != "None") {
+			t.Errorf("%q: want %s, got %s", c.alpn, c.want, got)
+		}
+	}
+}
