@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -47,7 +46,7 @@ func (c census) Collect(ch chan<- prometheus.Metric) {
 }
 
 func (c census) groups(ch chan<- prometheus.Metric, objs []cluster.Object) {
-	var seen [][3]string
+	seen := map[[3]string]bool{}
 	for _, o := range objs {
 		b, ok := o.(*elbv2.TargetGroupBinding)
 		if !ok {
@@ -58,10 +57,10 @@ func (c census) groups(ch chan<- prometheus.Metric, objs []cluster.Object) {
 		}
 		arn := b.Spec.TargetGroupARN
 		row := [3]string{b.Namespace, b.Spec.ServiceRef.Name, arn[strings.LastIndex(arn, ":")+1:]}
-		if slices.Contains(seen, row) {
+		if seen[row] {
 			continue // a metric may appear only once
 		}
-		seen = append(seen, row)
+		seen[row] = true
 		ch <- prometheus.MustNewConstMetric(groupDesc, prometheus.GaugeValue, 1, row[:]...)
 	}
 }
