@@ -47,8 +47,18 @@ func connect(c config.Config, env Environment) func(context.Context, func() erro
 		if err != nil {
 			return controller.AWS{}, err
 		}
+		m.ReadRateLimits(func() []controller.RateLimit { return rateLimits(cl) })
 		return controller.AWS{Stacks: cl, Targets: cl, VPC: cl.VPC()}, nil
 	}
+}
+
+// rateLimits are those of the controller's own account.
+func rateLimits(c *cloud.Cloud) []controller.RateLimit {
+	var out []controller.RateLimit
+	for _, x := range c.RateLimits() {
+		out = append(out, controller.RateLimit(x))
+	}
+	return out
 }
 
 // counted passes a call on to a counter, unless AWS never answered.

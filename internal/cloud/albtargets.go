@@ -92,10 +92,12 @@ func (c *Cloud) registerALB(ctx context.Context, a plan.RegisterALB, known plan.
 	}
 	what := "register the application load balancer in"
 	err = c.changeALBTargets(known, a.Group, what, func(group string) error {
-		if err := c.own().takeTurn(registerTargets, group, bindings.Turn{}, 1); err != nil {
+		p, err := c.own().takeTurn(registerTargets, group, bindings.Turn{}, 1)
+		if err != nil {
 			return err
 		}
-		_, err := c.api.elb.RegisterTargets(ctx, &elb.RegisterTargetsInput{
+		defer p.settle(unanswered)
+		_, err = c.api.elb.RegisterTargets(withPermit(ctx, p), &elb.RegisterTargetsInput{
 			TargetGroupArn: aws.String(group), Targets: []elbtypes.TargetDescription{{Id: aws.String(lb), Port: aws.Int32(a.Port)}},
 		})
 		return err
@@ -112,10 +114,12 @@ func (c *Cloud) registerALB(ctx context.Context, a plan.RegisterALB, known plan.
 // deregisterALB takes a load balancer out; a group that is gone is a success.
 func (c *Cloud) deregisterALB(ctx context.Context, a plan.DeregisterALB, known plan.Known) error {
 	err := c.changeALBTargets(known, a.Group, "deregister the application load balancer from", func(group string) error {
-		if err := c.own().takeTurn(deregisterTargets, group, bindings.Turn{}, 1); err != nil {
+		p, err := c.own().takeTurn(deregisterTargets, group, bindings.Turn{}, 1)
+		if err != nil {
 			return err
 		}
-		_, err := c.api.elb.DeregisterTargets(ctx, &elb.DeregisterTargetsInput{
+		defer p.settle(unanswered)
+		_, err = c.api.elb.DeregisterTargets(withPermit(ctx, p), &elb.DeregisterTargetsInput{
 			TargetGroupArn: aws.String(group), Targets: []elbtypes.TargetDescription{{Id: aws.String(a.ARN), Port: aws.Int32(a.Port)}},
 		})
 		return err

@@ -42,6 +42,7 @@ func sdkConfig(ctx context.Context, c Config) (aws.Config, error) {
 		return retry.NewStandard(func(o *retry.StandardOptions) {
 			o.MaxAttempts = c.MaxAttempts
 			o.MaxBackoff = c.MaxBackoff
+			o.Backoff = backOff{retry.NewExponentialJitterBackoff(c.MaxBackoff)}
 			o.RateLimiter = ratelimit.None
 		})
 	}
@@ -61,10 +62,10 @@ func sdkConfig(ctx context.Context, c Config) (aws.Config, error) {
 	return out, nil
 }
 
-// newClients makes the clients. Every call goes through the same stack: fence, pace, report.
-func newClients(base aws.Config, c Config, p *pacer) clients {
+// newClients makes the clients. Every call goes through the same stack: fence, rate limiter, report.
+func newClients(base aws.Config, c Config, l *limiter) clients {
 	base = base.Copy()
-	base.APIOptions = append(base.APIOptions, func(s *middleware.Stack) error { return instrument(s, c, p) })
+	base.APIOptions = append(base.APIOptions, func(s *middleware.Stack) error { return instrument(s, c, l) })
 	endpoint := func(service string) *string {
 		if u := c.Endpoints[service]; u != "" {
 			return aws.String(u)

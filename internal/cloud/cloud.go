@@ -20,8 +20,8 @@ type Cloud struct {
 	base   aws.Config // for clients of other accounts
 	roles  roleCache
 
-	schedules schedules
-	owners    groupOwners
+	limits accountLimits
+	owners groupOwners
 }
 
 var _ engine.Cloud = (*Cloud)(nil)
@@ -41,8 +41,8 @@ func New(ctx context.Context, cfg Config) (*Cloud, error) {
 		return nil, err
 	}
 	c := &Cloud{cfg: cfg, region: cfg.Region, facts: newFactCache(), base: base}
-	c.schedules.own = newSchedule(cfg.Paces, cfg.Now)
-	c.api = newClients(base, cfg, newPacer(cfg.Paces, cfg.Now, cfg.MaxWait))
+	c.limits.own = newSchedule(newLimiter(cfg.Paces, cfg.Now, cfg.MaxWait))
+	c.api = newClients(base, cfg, c.limits.own.limiter)
 	if c.vpc, err = findVPC(ctx, cfg, c.api.ec2); err != nil {
 		return nil, err
 	}

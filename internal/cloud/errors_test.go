@@ -106,22 +106,22 @@ func TestPace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPacer(table, func() time.Time { return now }, 0)
+	p := newLimiter(table, func() time.Time { return now }, 0)
 	for i := range 2 {
-		if err := p.wait(t.Context(), "EC2", "DescribeVpcs"); err != nil {
+		if _, err := p.wait(t.Context(), "EC2", "DescribeVpcs"); err != nil {
 			t.Fatalf("call %d: %v", i, err)
 		}
 	}
-	err = p.wait(t.Context(), "EC2", "DescribeSubnets")
+	_, err = p.wait(t.Context(), "EC2", "DescribeSubnets")
 	var e *Error
 	if !errors.As(err, &e) || e.Class() != engine.Throttled || e.RetryAfter() != 505*time.Millisecond {
 		t.Fatalf("got %v, want to be put off for half a second", err)
 	}
-	if err := p.wait(t.Context(), "EC2", "CreateTags"); err != nil {
+	if _, err := p.wait(t.Context(), "EC2", "CreateTags"); err != nil {
 		t.Errorf("another operation: %v", err)
 	}
 	now = now.Add(505 * time.Millisecond)
-	if err := p.wait(t.Context(), "EC2", "DescribeSubnets"); err != nil {
+	if _, err := p.wait(t.Context(), "EC2", "DescribeSubnets"); err != nil {
 		t.Errorf("after the wait: %v", err)
 	}
 }

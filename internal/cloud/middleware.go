@@ -18,7 +18,7 @@ import (
 const userAgent = "elbv2.k8s.aws/"
 
 // instrument puts our own steps into an operation's stack.
-func instrument(s *middleware.Stack, c Config, p *pacer) error {
+func instrument(s *middleware.Stack, c Config, l *limiter) error {
 	call := middleware.InitializeMiddlewareFunc("fulcrum.call", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, meta middleware.Metadata, err error) {
 		service, operation := awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx)
 		// A call that cannot be made takes no token.
@@ -26,9 +26,12 @@ func instrument(s *middleware.Stack, c Config, p *pacer) error {
 			return out, meta, err
 		}
 		start := c.Now()
-		if err := p.wait(ctx, service, operation); err != nil {
+		turn, err := l.begin(ctx, service, operation)
+		if err != nil {
 			return out, meta, err
 		}
+		defer turn.end()
+		ctx = context.WithValue(ctx, limitedKey{}, turn)
 		err = boundCall(ctx, c.CallTimeout, func(ctx context.Context) (middleware.Metadata, error) {
 			out, meta, err = next.HandleInitialize(ctx, in)
 			return meta, err
@@ -45,11 +48,16 @@ func instrument(s *middleware.Stack, c Config, p *pacer) error {
 	})
 	attempt := middleware.FinalizeMiddlewareFunc("fulcrum.attempt", func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, meta middleware.Metadata, err error) {
 		operation := awsmiddleware.GetOperationName(ctx)
+		turn := ctx.Value(limitedKey{}).(*limited)
+		if err := turn.attempt(ctx); err != nil {
+			return out, meta, err
+		}
 		start := c.Now()
 		err = boundAttempt(ctx, c.AttemptTimeout, func(ctx context.Context) error {
 			out, meta, err = next.HandleFinalize(ctx, in)
 			return err
 		})
+		err = turn.answered(err)
 		if c.OnRequest != nil {
 			r := report(awsmiddleware.GetServiceID(ctx), operation, start, c.Now(), meta, err)
 			r.Attempts = 1

@@ -113,8 +113,7 @@ func (c *Cloud) newRoleClient(ctx context.Context, a bindings.Account) error {
 	base := c.base.Copy()
 	base.Credentials = credentials.NewStaticCredentialsProvider(
 		aws.ToString(out.Credentials.AccessKeyId), aws.ToString(out.Credentials.SecretAccessKey), aws.ToString(out.Credentials.SessionToken))
-	// AWS's limits are those of an account, so each has a pace of its own.
-	api := newClients(base, c.cfg, newPacer(c.cfg.Paces, c.cfg.Now, c.cfg.MaxWait)).elb
+	api := newClients(base, c.cfg, c.limitsOf(a).limiter).elb
 	c.roles.put(a, roleClient{elb: api, until: until}, c.cfg.Now())
 	return nil
 }

@@ -2,13 +2,11 @@ package cloud
 
 import (
 	"cmp"
-	"errors"
 	"maps"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
@@ -22,6 +20,8 @@ const (
 	claimWithin = 2 * time.Second
 	// waitingKept is how long the deadline of a call that did not come is remembered.
 	waitingKept = time.Minute
+	// trialTakes is about how long AWS takes to answer a trial.
+	trialTakes = 50 * time.Millisecond
 	// activeFor is how long a tenant counts as one of those who share the bucket.
 	activeFor = 10 * time.Second
 )
@@ -34,11 +34,6 @@ const (
 	registerTargets   = "RegisterTargets"
 	deregisterTargets = "DeregisterTargets"
 )
-
-// scheduled reports whether calls of an operation take their turn here, and not from the pacer.
-func scheduled(service, operation string) bool {
-	return service == serviceELB && spacing[operation] > 0
-}
 
 // targetCall is a call that is about to be made.
 type targetCall struct {
@@ -68,44 +63,39 @@ type usage struct {
 
 // schedule orders the calls of one AWS account.
 type schedule struct {
-	now func() time.Time
-
-	mu      sync.Mutex
+	limiter *limiter
 	buckets map[string][]*bucket // by operation
+
+	mu      sync.Mutex // taken before that of the limiter
 	waiting map[callKey]waitingCall
 	sent    map[callKey]time.Time
 	used    map[string]usage // by tenant
 	tidied  time.Time
-	rate    float64 // of the scarcest bucket
+	rate    float64 // of the scarcest bucket, when a call came last
 }
 
-func newSchedule(table []Pace, now func() time.Time) *schedule {
-	s := &schedule{now: now, buckets: map[string][]*bucket{}, waiting: map[callKey]waitingCall{}, sent: map[callKey]time.Time{}, used: map[string]usage{}}
-	for _, e := range table {
-		b := &bucket{Pace: e}
-		for operation := range spacing {
-			if e.Service == serviceELB && e.Operation.MatchString(operation) {
-				s.buckets[operation] = append(s.buckets[operation], b)
-				if s.rate == 0 || e.Rate < s.rate {
-					s.rate = e.Rate
-				}
-			}
-		}
+func newSchedule(l *limiter) *schedule {
+	s := &schedule{limiter: l, buckets: map[string][]*bucket{}, waiting: map[callKey]waitingCall{}, sent: map[callKey]time.Time{}, used: map[string]usage{}}
+	for operation := range spacing {
+		s.buckets[operation] = l.of(serviceELB, operation)
 	}
 	return s
 }
 
 // take takes a token for a call. Without one the error is of class Throttled and says when the call
 // has its turn.
-func (s *schedule) take(c targetCall) error {
+func (s *schedule) take(c targetCall) (*permit, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.limiter.mu.Lock()
+	defer s.limiter.mu.Unlock()
 	buckets := s.buckets[c.operation]
 	if len(buckets) == 0 {
-		return nil
+		return nil, nil
 	}
-	now := s.now()
+	now := s.limiter.now()
 	s.tidy(now)
+	s.rate = s.slowest()
 	w := waitingCall{callKey: c.key(), tenant: c.turn.Tenant, due: now.Add(c.turn.Within)}
 	if old, ok := s.waiting[w.callKey]; ok && old.due.Before(w.due) {
 		w.due = old.due
@@ -120,10 +110,7 @@ func (s *schedule) take(c targetCall) error {
 	if wait > 0 {
 		w.at = now.Add(wait)
 		s.waiting[w.callKey] = w
-		return &Error{What: c.operation, class: engine.Throttled, after: wait, err: errors.New("put off, to keep below AWS's limits")}
-	}
-	for _, b := range buckets {
-		b.spend()
+		return nil, notNow(c.operation, wait)
 	}
 	delete(s.waiting, w.callKey)
 	if !c.full {
@@ -131,27 +118,44 @@ func (s *schedule) take(c targetCall) error {
 	}
 	u.calls++
 	s.used[w.tenant] = u
-	return nil
+	return s.limiter.send(buckets, now), nil
+}
+
+// slowest is the rate of the scarcest bucket.
+func (s *schedule) slowest() float64 {
+	var out float64
+	for _, all := range s.buckets {
+		for _, b := range all {
+			if out == 0 || b.rate() < out {
+				out = b.rate()
+			}
+		}
+	}
+	return out
 }
 
 // wait is how long it takes until a call may be sent, if nothing more urgent comes up.
 func (s *schedule) wait(w waitingCall, b *bucket, now time.Time) time.Duration {
-	burst, ahead := float64(b.Burst), 0.0
+	burst, ahead := b.burst(), 0
 	for key, o := range s.waiting {
 		if key != w.callKey && !now.After(o.at.Add(claimWithin)) && s.before(o, w, burst) {
 			ahead++
 		}
 	}
-	wait := b.until(now, 1+ahead)
+	wait := b.until(now, ahead)
+	if b.undecided(now) {
+		wait = min(wait, trialTakes)
+	}
+	reserve := float64(ahead) // for the calls that are more urgent
 	if over := s.overFor(w.tenant, burst); over > 0 {
 		// Others find enough for what they register and deregister.
-		wait = max(wait, min(b.until(now, min(1+burst*0.6, burst)+ahead), over))
+		wait = max(wait, min(b.untilTokens(now, min(1+burst*0.6, burst)+reserve), over))
 	}
 	if left := w.due.Sub(now); w.operation == deregisterTargets && left > 0 {
 		// New targets find half of the bucket: one that is not registered gets no requests.
-		wait = max(wait, min(b.until(now, min(1+burst/2, burst)+ahead), left))
+		wait = max(wait, min(b.untilTokens(now, min(1+burst/2, burst)+reserve), left))
 	}
-	if last, ok := s.sent[w.callKey]; ok && b.until(now, burst*3/4) > 0 {
+	if last, ok := s.sent[w.callKey]; ok && b.untilTokens(now, burst*3/4) > 0 {
 		wait = max(wait, last.Add(spacing[w.operation]).Sub(now))
 	}
 	return wait
@@ -190,9 +194,9 @@ func (s *schedule) tidy(now time.Time) {
 	maps.DeleteFunc(s.used, func(_ string, u usage) bool { return u.calls < 1 && now.Sub(u.seen) > activeFor })
 }
 
-// schedules are those of all accounts. AWS's limits are those of an account, whichever role makes a
-// call.
-type schedules struct {
+// accountLimits are those of all accounts. AWS's limits are those of an account, whichever role makes
+// a call.
+type accountLimits struct {
 	own *schedule
 
 	mu         sync.Mutex
@@ -202,29 +206,38 @@ type schedules struct {
 
 // schedule of the account whose target groups are changed.
 func (t targetGroups) schedule(arn string) *schedule {
-	s := &t.c.schedules
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if t.account.Role == "" {
 		// What the controller's own rights reach is of its account.
-		s.ownAccount = cmp.Or(s.ownAccount, accountOfARN(arn))
-		return s.own
+		l := &t.c.limits
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.ownAccount = cmp.Or(l.ownAccount, accountOfARN(arn))
+		return l.own
 	}
-	id := accountOfARN(t.account.Role)
-	if id == s.ownAccount {
-		return s.own
-	}
-	if s.others == nil {
-		s.others = map[string]*schedule{}
-	}
-	if s.others[id] == nil {
-		s.others[id] = newSchedule(t.c.cfg.Paces, t.c.cfg.Now)
-	}
-	return s.others[id]
+	return t.c.limitsOf(t.account)
 }
 
-// takeTurn takes a token for a call that changes targets.
-func (t targetGroups) takeTurn(operation, arn string, turn bindings.Turn, targets int) error {
+// limitsOf are the limits of the account of a role.
+func (c *Cloud) limitsOf(a bindings.Account) *schedule {
+	l := &c.limits
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	id := accountOfARN(a.Role)
+	if id == l.ownAccount {
+		return l.own
+	}
+	if l.others == nil {
+		l.others = map[string]*schedule{}
+	}
+	if l.others[id] == nil {
+		l.others[id] = newSchedule(newLimiter(c.cfg.Paces, c.cfg.Now, c.cfg.MaxWait))
+	}
+	return l.others[id]
+}
+
+// takeTurn takes a token for a call that changes targets. The permit is for the context of the call,
+// and is to be settled if the call is not made.
+func (t targetGroups) takeTurn(operation, arn string, turn bindings.Turn, targets int) (*permit, error) {
 	return t.schedule(arn).take(targetCall{operation, arn, turn, targets >= bindings.MaxTargets})
 }
 

@@ -18,7 +18,7 @@ type turns struct {
 
 func newTurns(rate float64, burst int) *turns {
 	t := &turns{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	t.schedule = newSchedule([]Pace{{Service: serviceELB, Operation: regexp.MustCompile("Targets$"), Rate: rate, Burst: burst}}, func() time.Time { return t.at })
+	t.schedule = newSchedule(newLimiter([]Pace{{Service: serviceELB, Operation: regexp.MustCompile("Targets$"), Rate: rate, Burst: burst, Fixed: true}}, func() time.Time { return t.at }, 0))
 	return t
 }
 
@@ -28,7 +28,7 @@ func (t *turns) ask(operation, tenant, group string) time.Duration {
 	if operation == deregisterTargets {
 		within = 25 * time.Second
 	}
-	err := t.take(targetCall{operation: operation, group: group, turn: bindings.Turn{Tenant: tenant, Within: within}})
+	_, err := t.take(targetCall{operation: operation, group: group, turn: bindings.Turn{Tenant: tenant, Within: within}})
 	var put *Error
 	if errors.As(err, &put) {
 		return put.RetryAfter()
@@ -177,7 +177,7 @@ func TestCallsForOneTargetGroupAreSpaced(t *testing.T) {
 	s.sent([3]string{registerTargets, "shop", "one"})
 	full := targetCall{operation: registerTargets, group: "large", turn: bindings.Turn{Tenant: "shop", Within: time.Second}, full: true}
 	for i := range 5 {
-		if err := s.take(full); err != nil {
+		if _, err := s.take(full); err != nil {
 			t.Errorf("part %d of a change that one call cannot carry waits: %v", i, err)
 		}
 	}
@@ -213,13 +213,13 @@ func TestEveryCallIsSentInTheEnd(t *testing.T) {
 // AWS's limits are those of an account, whichever role calls.
 func TestRolesOfOneAccountShareItsBucket(t *testing.T) {
 	c := &Cloud{cfg: Config{Paces: DefaultPaces(), Now: time.Now}}
-	c.schedules.own = newSchedule(c.cfg.Paces, c.cfg.Now)
+	c.limits.own = newSchedule(newLimiter(c.cfg.Paces, c.cfg.Now, 0))
 	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/a/0123456789abcdef"
 	of := func(role string) *schedule { return targetGroups{c, bindings.Account{Role: role}}.schedule(arn) }
-	if of("") != c.schedules.own || of("arn:aws:iam::111122223333:role/x") != c.schedules.own {
+	if of("") != c.limits.own || of("arn:aws:iam::111122223333:role/x") != c.limits.own {
 		t.Error("a role of the controller's own account has a bucket of its own")
 	}
-	if of("arn:aws:iam::444455556666:role/x") != of("arn:aws:iam::444455556666:role/y") || of("arn:aws:iam::444455556666:role/x") == c.schedules.own {
+	if of("arn:aws:iam::444455556666:role/x") != of("arn:aws:iam::444455556666:role/y") || of("arn:aws:iam::444455556666:role/x") == c.limits.own {
 		t.Error("another account does not have one bucket")
 	}
 }

@@ -23,19 +23,21 @@ const zoneNeeded = "you must specify an Availability Zone"
 // Register implements bindings.TargetGroups.
 func (t targetGroups) Register(ctx context.Context, arn string, turn bindings.Turn, targets []bindings.Target) error {
 	api, err := t.api(ctx)
-	if err == nil {
-		err = t.takeTurn(registerTargets, arn, turn, len(targets))
-	}
 	if err != nil {
 		return err
 	}
+	p, err := t.takeTurn(registerTargets, arn, turn, len(targets))
+	if err != nil {
+		return err
+	}
+	defer p.settle(unanswered)
 	in := &elb.RegisterTargetsInput{TargetGroupArn: aws.String(arn)}
 	for _, n := range targets {
 		in.Targets = append(in.Targets, elbtypes.TargetDescription{
 			Id: aws.String(n.ID), Port: optionalNumber(n.Port), AvailabilityZone: optional(n.Zone), QuicServerId: optional(n.ServerID),
 		})
 	}
-	if _, err = api.RegisterTargets(ctx, in); err != nil {
+	if _, err = api.RegisterTargets(withPermit(ctx, p), in); err != nil {
 		if code(err) == "ValidationError" && strings.Contains(err.Error(), zoneNeeded) {
 			err = errors.Join(bindings.ErrZoneNeeded, err)
 		}
@@ -61,19 +63,21 @@ func (t targetGroups) Register(ctx context.Context, arn string, turn bindings.Tu
 // Deregister implements bindings.TargetGroups.
 func (t targetGroups) Deregister(ctx context.Context, arn string, turn bindings.Turn, targets []observed.Target) error {
 	api, err := t.api(ctx)
-	if err == nil {
-		err = t.takeTurn(deregisterTargets, arn, turn, len(targets))
-	}
 	if err != nil {
 		return err
 	}
+	p, err := t.takeTurn(deregisterTargets, arn, turn, len(targets))
+	if err != nil {
+		return err
+	}
+	defer p.settle(unanswered)
 	in := &elb.DeregisterTargetsInput{TargetGroupArn: aws.String(arn)}
 	for _, o := range targets {
 		in.Targets = append(in.Targets, elbtypes.TargetDescription{
 			Id: aws.String(o.ID), Port: optionalNumber(o.Port), AvailabilityZone: optional(o.Zone), QuicServerId: optional(o.ServerID),
 		})
 	}
-	if _, err = api.DeregisterTargets(ctx, in); err != nil {
+	if _, err = api.DeregisterTargets(withPermit(ctx, p), in); err != nil {
 		return t.targetsFailed(arn, fmt.Errorf("deregister targets of %s: %w", arn, err))
 	}
 	t.changeHealth(arn, func(have []observed.Target) []observed.Target {

@@ -29,7 +29,7 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.IntVar(&a.MaxRetries, "aws-max-retries", a.MaxRetries, "attempts per AWS call")
 	fs.StringToStringVar(&a.Endpoints, "aws-api-endpoints", a.Endpoints, "serviceID=URL pairs that override AWS endpoints; they win over AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_SERVICE")
 	fs.DurationVar(&a.Stabilization, "lb-stabilization-monitor-interval", a.Stabilization, "when to look again at a load balancer that is provisioning and whose capacity has to be set")
-	fs.StringVar(&a.Throttle, "aws-api-throttle", a.Throttle, "serviceID:operationRegex=rate:burst,... limits of AWS calls")
+	fs.StringVar(&a.Throttle, "aws-api-throttle", a.Throttle, "serviceID:operationRegex=rate:burst,... fixed limits of AWS calls per second, in place of all that the controller learns about the service")
 
 	d := &c.Defaults
 	fs.StringToStringVar(&d.Tags, "default-tags", d.Tags, "tags of all AWS resources")

@@ -23,6 +23,7 @@ type Metrics struct {
 	orphans               *prometheus.GaugeVec // without a value before the first look
 	talkers               *talkers
 	findings              *findings
+	rateLimits            rateLimits
 	collectors            []prometheus.Collector
 }
 
@@ -31,7 +32,7 @@ func NewMetrics(now func() time.Time) *Metrics {
 	m := &Metrics{talkers: newTalkers(now), findings: newFindings()}
 	m.orphans = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fulcrum_orphans",
 		Help: "Load balancers, target groups and security groups with the tags of the cluster that no Ingress asks for, as of the last look, which is every 6 hours."}, nil)
-	m.collectors = append(m.collectors, m.talkers, m.findings, m.orphans)
+	m.collectors = append(m.collectors, m.talkers, m.findings, m.orphans, &m.rateLimits)
 	full := []string{"service", "operation", "status_code", "error_code"}
 	short := []string{"service", "operation"}
 	counter := func(subsystem, name, help string, labels []string) *prometheus.CounterVec {

@@ -160,7 +160,8 @@ func (em *Emulator) adminFaults(r *http.Request, body []byte) (any, error) {
 }
 
 // adminLimits: PUT installs token buckets: {"name": "documented" |
-// "documented-2025" | "off", "factor": 1}, or {"buckets": […]}.
+// "documented-2025" | "off", "factor": 1}, or {"buckets": […]}, of which another
+// client takes a share: {…, "otherClient": 0.5}.
 func (em *Emulator) adminLimits(r *http.Request, body []byte) (any, error) {
 	switch r.Method {
 	case http.MethodGet:
@@ -170,25 +171,31 @@ func (em *Emulator) adminLimits(r *http.Request, body []byte) (any, error) {
 		return nil, errMethod
 	}
 	in := struct {
-		Name    string
-		Factor  float64
-		Buckets []fault.Bucket
+		Name        string
+		Factor      float64
+		Buckets     []fault.Bucket
+		OtherClient float64
 	}{Factor: 1}
 	if err := strict(body, &in); err != nil {
 		return nil, err
 	}
+	if in.OtherClient < 0 || in.OtherClient > 1 {
+		return nil, fmt.Errorf("otherClient %v is not between 0 and 1", in.OtherClient)
+	}
+	var limits fault.Limits
 	switch {
 	case len(in.Buckets) > 0:
-		em.faults.SetLimits(fault.Limits{Name: in.Name, Buckets: in.Buckets})
+		limits = fault.Limits{Name: in.Name, Buckets: in.Buckets}
 	case in.Name == "documented":
-		em.faults.SetLimits(fault.Documented(in.Factor))
+		limits = fault.Documented(in.Factor)
 	case in.Name == "documented-2025":
-		em.faults.SetLimits(fault.Documented2025(in.Factor))
+		limits = fault.Documented2025(in.Factor)
 	case in.Name == "off":
-		em.faults.SetLimits(fault.Limits{})
 	default:
 		return nil, fmt.Errorf("no limits are called %q", in.Name)
 	}
+	limits.OtherClient = in.OtherClient
+	em.faults.SetLimits(limits)
 	return done, nil
 }
 

@@ -30,6 +30,10 @@ type Bucket struct {
 type Limits struct {
 	Name    string
 	Buckets []Bucket
+	// OtherClient is the share of each bucket that another client of the
+	// account takes: of the tokens that come, and of those that were there when
+	// the limits were installed. It repeats calls that are throttled.
+	OtherClient float64 `json:",omitempty"`
 }
 
 type bucketKey struct{ account, region, service, name string }
@@ -57,10 +61,10 @@ func (s *Set) overLimit(c Call) bool {
 		key := bucketKey{c.Account, c.Region, c.Service, name}
 		l := s.levels[key]
 		if l == nil {
-			l = &level{tokens: b.Capacity, at: c.Time}
+			l = &level{tokens: b.Capacity * (1 - s.limits.OtherClient), at: c.Time}
 			s.levels[key] = l
 		}
-		l.tokens = min(b.Capacity, l.tokens+b.Refill*c.Time.Sub(l.at).Seconds())
+		l.tokens = min(b.Capacity, l.tokens+b.Refill*(1-s.limits.OtherClient)*c.Time.Sub(l.at).Seconds())
 		l.at = c.Time
 		if l.tokens < 1 {
 			over = true

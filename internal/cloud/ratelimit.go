@@ -1,0 +1,216 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+)
+
+// limiter lets calls wait for their turn, in the order in which they come, and learns from their
+// answers what AWS admits. Each AWS account has its own, as AWS's limits are those of an account.
+type limiter struct {
+	now   func() time.Time
+	limit time.Duration // the longest wait
+
+	mu      sync.Mutex
+	buckets []*bucket
+	queue   []*waiter
+	changed chan struct{} // closed when a call that waits may have its turn earlier
+}
+
+// waiter is a call that waits.
+type waiter struct{ buckets []*bucket }
+
+func newLimiter(table []Pace, now func() time.Time, limit time.Duration) *limiter {
+	l := &limiter{now: now, limit: limit, changed: make(chan struct{})}
+	for _, e := range table {
+		l.buckets = append(l.buckets, newBucket(e, now()))
+	}
+	return l
+}
+
+// of are the buckets that an operation takes tokens from.
+func (l *limiter) of(service, operation string) []*bucket {
+	var out []*bucket
+	for _, b := range l.buckets {
+		if b.Service == service && b.Operation.MatchString(operation) {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// wait waits until the call may be made. A call that would have to wait for longer than the limit
+// is not made; its error says when to try again.
+func (l *limiter) wait(ctx context.Context, service, operation string) (*permit, error) {
+	buckets := l.of(service, operation)
+	if len(buckets) == 0 {
+		return nil, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := &waiter{buckets}
+	l.queue = append(l.queue, w)
+	defer l.leave(w)
+	end := l.now().Add(l.limit)
+	for {
+		now := l.now()
+		wait := l.until(w, now)
+		if wait <= 0 {
+			return l.send(buckets, now), nil
+		}
+		left := end.Sub(now)
+		if wait > left && (left <= 0 || !slices.ContainsFunc(buckets, func(b *bucket) bool { return b.undecided(now) })) {
+			return nil, notNow(operation, wait)
+		}
+		changed := l.changed
+		l.mu.Unlock()
+		err := pause(ctx, min(wait, left), changed)
+		l.mu.Lock()
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// notNow is the error of a call that was not made.
+func notNow(operation string, wait time.Duration) error {
+	return &Error{What: operation, class: engine.Throttled, after: wait, err: errors.New("put off, to keep below AWS's limits")}
+}
+
+// pause ends after a time, when something changes, or when the caller gives up.
+func pause(ctx context.Context, d time.Duration, changed <-chan struct{}) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+	case <-changed:
+	}
+	return nil
+}
+
+// until is how long a call that waits has to wait. The lock is held.
+func (l *limiter) until(w *waiter, now time.Time) time.Duration {
+	var longest time.Duration
+	for _, b := range w.buckets {
+		ahead := 0
+		for _, other := range l.queue {
+			if other == w {
+				break
+			}
+			if slices.Contains(other.buckets, b) {
+				ahead++
+			}
+		}
+		longest = max(longest, b.until(now, ahead))
+	}
+	return longest
+}
+
+// leave takes a call out of the queue. The lock is held.
+func (l *limiter) leave(w *waiter) {
+	l.queue = slices.DeleteFunc(l.queue, func(o *waiter) bool { return o == w })
+	l.wake()
+}
+
+// wake lets all that wait look again. The lock is held.
+func (l *limiter) wake() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// send takes what one attempt of a call needs. The lock is held.
+func (l *limiter) send(buckets []*bucket, now time.Time) *permit {
+	p := &permit{limiter: l}
+	for _, b := range buckets {
+		flight := b.flight
+		p.parts = append(p.parts, part{b, flight, b.send(now)})
+		p.learns = p.learns || !b.Fixed
+	}
+	return p
+}
+
+// permit is the right to send one attempt of a call. Nil is that of a call that is not limited.
+type permit struct {
+	limiter *limiter
+	parts   []part
+	learns  bool // from the answer
+	used    bool // by a call
+	settled bool
+}
+
+// part is what a permit has of one bucket.
+type part struct {
+	bucket *bucket
+	flight int
+	trial  bool
+}
+
+// An outcome is what became of an attempt.
+type outcome int
+
+const (
+	unanswered outcome = iota // nothing is known
+	taken
+	throttled
+)
+
+// settle reports what became of the attempt. Only the first report counts. Each permit is settled,
+// as otherwise the trials in flight would seem to last.
+func (p *permit) settle(o outcome) {
+	if p == nil {
+		return
+	}
+	p.limiter.mu.Lock()
+	defer p.limiter.mu.Unlock()
+	if p.settled {
+		return
+	}
+	p.settled = true
+	now := p.limiter.now()
+	for _, x := range p.parts {
+		if x.trial {
+			x.bucket.trying--
+		}
+		switch {
+		case o == taken:
+			x.bucket.taken(now, x.trial, x.flight == x.bucket.flight)
+		case o == throttled && x.flight == x.bucket.flight:
+			x.bucket.throttled(now, x.trial)
+		}
+	}
+	p.limiter.wake()
+}
+
+// RateLimit is what a token bucket admits now.
+type RateLimit struct {
+	// Service and Operations are the service id and the expression as in the throttle table.
+	Service, Operations string
+	// Rate is in calls per second.
+	Rate float64
+}
+
+// RateLimits of the controller's own account, in the order of the throttle table. Of equal entries
+// the slowest counts.
+func (c *Cloud) RateLimits() []RateLimit {
+	l := c.limits.own.limiter
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []RateLimit
+	for _, b := range l.buckets {
+		x := RateLimit{b.Service, b.Operation.String(), b.rate()}
+		i := slices.IndexFunc(out, func(o RateLimit) bool { return o.Service == x.Service && o.Operations == x.Operations })
+		if i < 0 {
+			out = append(out, x)
+			continue
+		}
+		out[i].Rate = min(out[i].Rate, x.Rate)
+	}
+	return out
+}

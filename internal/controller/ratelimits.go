@@ -1,0 +1,39 @@
+package controller
+
+import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// RateLimit is what a token bucket of the rate limiter admits now.
+type RateLimit struct {
+	Service, Operations string
+	Rate                float64 // calls per second
+}
+
+// rateLimits collects the rates of the token buckets when it is asked.
+type rateLimits struct {
+	read atomic.Pointer[func() []RateLimit] // nil before AWS is connected
+}
+
+var rateLimitsDesc = prometheus.NewDesc("fulcrum_aws_rate_limit",
+	"Calls per second that the rate limiter admits now to the controller's own account, by service and expression of operations as in --aws-api-throttle. It learns from what AWS throttles, unless the flag fixes it.",
+	[]string{"service", "operations"}, nil)
+
+// Describe implements the collector.
+func (r *rateLimits) Describe(ch chan<- *prometheus.Desc) { ch <- rateLimitsDesc }
+
+// Collect implements the collector.
+func (r *rateLimits) Collect(ch chan<- prometheus.Metric) {
+	read := r.read.Load()
+	if read == nil {
+		return
+	}
+	for _, x := range (*read)() {
+		ch <- prometheus.MustNewConstMetric(rateLimitsDesc, prometheus.GaugeValue, x.Rate, x.Service, x.Operations)
+	}
+}
+
+// ReadRateLimits makes the metrics read the rate limits, each service and expression once.
+func (m *Metrics) ReadRateLimits(read func() []RateLimit) { m.rateLimits.read.Store(&read) }

@@ -1,0 +1,36 @@
+package fault_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+)
+
+// Another client takes its share whether this one asks all the time or after an hour.
+func TestAnotherClientTakesItsShare(t *testing.T) {
+	limits := fault.Documented(1)
+	limits.OtherClient = 0.5
+	call := fault.Call{Service: "elasticloadbalancing", Operation: "RegisterTargets"} // 20, and 4 a second
+	admitted := func(s *fault.Set, at time.Time) (n int) {
+		for call.Time = at; s.Decide(call).Error == nil; n++ {
+		}
+		return n
+	}
+
+	s := fault.NewSet()
+	s.SetLimits(limits)
+	if got := admitted(s, start); got != 10 {
+		t.Errorf("at first: want 10 calls, got %d", got)
+	}
+	got := 0
+	for i := range 1000 {
+		got += admitted(s, start.Add(time.Duration(i+1)*50*time.Millisecond))
+	}
+	if got < 98 || got > 102 {
+		t.Errorf("in fifty seconds: want 100 calls, got %d", got)
+	}
+	if got := admitted(s, start.Add(time.Hour)); got != 20 {
+		t.Errorf("after an hour without calls: want 20 calls, got %d", got)
+	}
+}
