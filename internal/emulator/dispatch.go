@@ -3,7 +3,6 @@ package emulator
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"reflect"
 	"runtime/debug"
@@ -137,7 +136,7 @@ func (em *Emulator) execute(s *service, op wire.Operation, call world.Call, in a
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			failure = &world.Error{Code: "InternalFailure", Message: fmt.Sprintf("bug in the emulator: %v\n%s", p, debug.Stack()), Status: 500}
+			failure = world.Errorf(world.Own, "InternalFailure", "bug in the emulator: %v\n%s", p, debug.Stack()).WithStatus(500)
 		}
 	}()
 	call.Now = w.Clock.Now()
@@ -158,7 +157,7 @@ func asError(err error) *world.Error {
 	if e, ok := errors.AsType[*world.Error](err); ok {
 		return e
 	}
-	return &world.Error{Code: "InternalFailure", Message: err.Error(), Status: 500}
+	return world.Errorf(world.Own, "InternalFailure", "the emulator fails: %v", err).WithStatus(500)
 }
 
 // sleep waits on the emulator's clock.

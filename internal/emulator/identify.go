@@ -3,7 +3,6 @@ package emulator
 import (
 	"bytes"
 	"compress/gzip"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -37,7 +36,7 @@ func (em *Emulator) identify(r *http.Request) (request, *world.Error) {
 	var out request
 	body, err := readBody(r)
 	if err != nil {
-		return out, world.Errorf("InvalidRequest", "The request body cannot be read: %v", err)
+		return out, world.Errorf(world.Unproven, "InvalidRequest", "The request body cannot be read: %v", err)
 	}
 	out.body, out.http = body, r
 	scope := credentialScope(r.Header.Get("Authorization"))
@@ -52,7 +51,7 @@ func (em *Emulator) identify(r *http.Request) (request, *world.Error) {
 			}
 		}
 		out.service = &service{name: scope.service, codec: wire.JSON()}
-		return out, world.Errorf("UnknownOperationException", "The operation %s is not known to this emulator", target)
+		return out, world.Errorf(world.Own, "UnknownOperationException", "The operation %s is not known to this emulator", target)
 	}
 	for _, s := range em.services {
 		if router, ok := s.codec.(wire.Router); ok && (s.name == scope.service || strings.HasPrefix(r.URL.Path, "/"+s.version+"/")) {
@@ -63,7 +62,7 @@ func (em *Emulator) identify(r *http.Request) (request, *world.Error) {
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		return out, world.Errorf("MalformedQueryString", "The body is not a form: %v", err)
+		return out, world.Errorf(world.Unproven, "MalformedQueryString", "The body is not a form: %v", err)
 	}
 	version := form.Get("Version")
 	out.operation = form.Get("Action")
@@ -78,7 +77,7 @@ func (em *Emulator) identify(r *http.Request) (request, *world.Error) {
 	}
 	if out.service == nil {
 		out.service = &service{name: scope.service, codec: wire.Query("")}
-		return out, world.Errorf("InvalidAction", "The service '%s', version '%s', is not known to this emulator", scope.service, version)
+		return out, world.Errorf(world.Own, "InvalidAction", "The service '%s', version '%s', is not known to this emulator", scope.service, version)
 	}
 	return out, nil
 }
@@ -130,7 +129,7 @@ func (em *Emulator) authorize(r request) (account string, refused *world.Error) 
 		if json {
 			code += "Exception"
 		}
-		return "", &world.Error{Code: code, Message: "Request is missing Authentication Token", Status: 403}
+		return "", world.Errorf(world.Unproven, code, "Request is missing Authentication Token").WithStatus(403)
 	}
 	em.world.Lock()
 	defer em.world.Unlock()
@@ -143,20 +142,20 @@ func (em *Emulator) authorize(r request) (account string, refused *world.Error) 
 	}
 	switch {
 	case json:
-		return "", &world.Error{Code: "UnrecognizedClientException", Message: "The security token included in the request is invalid.", Status: 403}
+		return "", world.Errorf(world.Unproven, "UnrecognizedClientException", "The security token included in the request is invalid.").WithStatus(403)
 	case r.service.name == "ec2":
-		return "", &world.Error{Code: "AuthFailure", Message: "AWS was not able to validate the provided access credentials", Status: 401}
+		return "", world.Errorf(world.Unproven, "AuthFailure", "AWS was not able to validate the provided access credentials").WithStatus(401)
 	}
-	return "", &world.Error{Code: "InvalidClientTokenId", Message: "The security token included in the request is invalid.", Status: 403}
+	return "", world.Errorf(world.Quoted("barnybug/cli53#278"), "InvalidClientTokenId", "The security token included in the request is invalid.").WithStatus(403)
 }
 
 // unknownOperation refuses an operation in the words of the protocol.
 func unknownOperation(s *service, operation string) *world.Error {
 	if s.target != "" {
-		return &world.Error{Code: "UnknownOperationException", Message: fmt.Sprintf("The operation %s of %s is not known to this emulator", operation, s.name)}
+		return world.Errorf(world.Own, "UnknownOperationException", "The operation %s of %s is not known to this emulator", operation, s.name)
 	}
 	if operation == "" {
-		return &world.Error{Code: "InvalidAction", Message: fmt.Sprintf("No operation of %s that this emulator knows has this method and path", s.name)}
+		return world.Errorf(world.Own, "InvalidAction", "No operation of %s that this emulator knows has this method and path", s.name)
 	}
-	return &world.Error{Code: "InvalidAction", Message: fmt.Sprintf("Could not find operation %s for version %s", operation, s.version)}
+	return world.Errorf(world.Unproven, "InvalidAction", "Could not find operation %s for version %s", operation, s.version)
 }

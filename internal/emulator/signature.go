@@ -25,14 +25,14 @@ func (em *Emulator) verify(r request) *world.Error {
 	if !em.world.Config.VerifySignatures || !known {
 		return nil
 	}
-	wrong := &world.Error{Code: "SignatureDoesNotMatch", Status: 403, Message: "The request signature we calculated does not match the signature you provided. " +
-		"Check your AWS Secret Access Key and signing method. Consult the service documentation for details."}
+	wrong := world.Errorf(world.Quoted("aws/aws-cli#134"), "SignatureDoesNotMatch", "The request signature we calculated does not match the signature you provided. "+
+		"Check your AWS Secret Access Key and signing method. Consult the service documentation for details.").WithStatus(403)
 	at, err := time.Parse("20060102T150405Z", r.http.Header.Get("X-Amz-Date"))
 	if err != nil {
 		return wrong
 	}
 	if skew := em.world.Clock.Now().Sub(at).Abs(); skew > maxSkew {
-		return world.Errorf("RequestExpired", "Request has expired: signed at %s", at.Format(time.RFC3339))
+		return world.Errorf(world.Unproven, "RequestExpired", "Request has expired: signed at %s", at.Format(time.RFC3339))
 	}
 	given := r.http.Header.Get("Authorization")
 	again, err := resign(r.http.Context(), r, secret, at)

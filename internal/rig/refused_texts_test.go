@@ -20,8 +20,8 @@ var refusedTexts = map[string][2]string{
 		`RejectedByAWS: healthcheck-path: AWS refuses "no-slash": it must begin with a "/" character; its rules are held: requests that no live rule serves get 503; change the value`,
 	},
 	"healthcheck-interval-seconds": {
-		`RejectedByAWS: healthcheck-interval-seconds: AWS refuses "1": it must satisfy value greater than or equal to 5; the health check stays as it is; change the value`,
-		`RejectedByAWS: healthcheck-interval-seconds: AWS refuses "1": it must satisfy value greater than or equal to 5; its rules are held: requests that no live rule serves get 503; change the value`,
+		`RejectedByAWS: healthcheck-interval-seconds: AWS refuses "1": it must have value greater than or equal to 5; the health check stays as it is; change the value`,
+		`RejectedByAWS: healthcheck-interval-seconds: AWS refuses "1": it must have value greater than or equal to 5; its rules are held: requests that no live rule serves get 503; change the value`,
 	},
 	"success-codes": {
 		`RejectedByAWS: success-codes: AWS refuses "9999": it must be within "200-499" inclusive; the health check stays as it is; change the value`,

@@ -20,14 +20,14 @@ const namesInSummary = 100
 func (s *Service) ListCertificates(c *world.Call, in *acm.ListCertificatesInput) (*acm.ListCertificatesOutput, error) {
 	p := s.partition(c)
 	if in.SortBy != "" && in.SortOrder == "" || in.SortBy == "" && in.SortOrder != "" {
-		return nil, fail("InvalidArgsException", "SortBy and SortOrder must be given together")
+		return nil, fail(world.Unproven, "InvalidArgsException", "SortBy and SortOrder must be given together")
 	}
 	kinds := []types.KeyAlgorithm{types.KeyAlgorithmRsa1024, types.KeyAlgorithmRsa2048}
 	if in.Includes != nil && len(in.Includes.KeyTypes) > 0 {
 		kinds = in.Includes.KeyTypes
 		for _, k := range kinds {
 			if !slices.Contains(k.Values(), k) {
-				return nil, invalid("1 validation error detected: Value '[%s]' at 'includes.keyTypes' failed to satisfy constraint: Member must satisfy enum value set", k)
+				return nil, invalid(world.Unproven, "1 validation error detected: Value '[%s]' at 'includes.keyTypes' failed to satisfy constraint: Member must satisfy enum value set", k)
 			}
 		}
 	}
@@ -148,10 +148,10 @@ func (s *Service) GetCertificate(c *world.Call, in *acm.GetCertificateInput) (*a
 	switch status := p.CertificateStatus(cert, c.Now); status {
 	case types.CertificateStatusIssued, types.CertificateStatusExpired:
 	default:
-		return nil, fail("RequestInProgressException", "The certificate %s is in the status %s", cert.ARN, status)
+		return nil, fail(world.Unproven, "RequestInProgressException", "The certificate %s is in the status %s", cert.ARN, status)
 	}
 	if err := Materialise(cert); err != nil {
-		return nil, fail("InternalFailure", "%v", err)
+		return nil, fail(world.Own, "InternalFailure", "the emulator fails: %v", err)
 	}
 	return &acm.GetCertificateOutput{Certificate: ptr(cert.CertificatePEM), CertificateChain: text(cert.ChainPEM)}, nil
 }

@@ -71,23 +71,27 @@ func text(s string) *string {
 	return &s
 }
 
-func fail(code, format string, args ...any) error { return world.Errorf(code, format, args...) }
+func fail(from world.Source, code, format string, args ...any) error {
+	return world.Errorf(from, code, format, args...)
+}
 
-func invalid(format string, args ...any) error { return fail("ValidationException", format, args...) }
+func invalid(from world.Source, format string, args ...any) error {
+	return fail(from, "ValidationException", format, args...)
+}
 
 var arnPattern = regexp.MustCompile(`^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate/[\w-]+$`)
 
 // find looks up a certificate by its ARN.
 func find(p *world.Partition, arn *string) (*world.Certificate, error) {
 	if arn == nil {
-		return nil, invalid("1 validation error detected: Value null at 'certificateArn' failed to satisfy constraint: Member must not be null")
+		return nil, invalid(world.Unproven, "1 validation error detected: Value null at 'certificateArn' failed to satisfy constraint: Member must not be null")
 	}
 	if !arnPattern.MatchString(*arn) {
-		return nil, fail("InvalidArnException", "The certificate ARN '%s' is not valid", *arn)
+		return nil, fail(world.Unproven, "InvalidArnException", "The certificate ARN '%s' is not valid", *arn)
 	}
 	c := p.ACM.Certificates[*arn]
 	if c == nil {
-		return nil, fail("ResourceNotFoundException", "Could not find certificate %s.", *arn)
+		return nil, fail(world.Unproven, "ResourceNotFoundException", "Could not find certificate %s.", *arn)
 	}
 	return c, nil
 }
@@ -103,12 +107,12 @@ func mergeTags(have map[string]string, tags []types.Tag) (map[string]string, err
 	for _, t := range tags {
 		key := val(t.Key)
 		if key == "" || len(key) > 128 || len(val(t.Value)) > 256 || strings.HasPrefix(strings.ToLower(key), "aws:") {
-			return nil, fail("InvalidTagException", "The tag '%s' is not valid", key)
+			return nil, fail(world.Unproven, "InvalidTagException", "The tag '%s' is not valid", key)
 		}
 		out[key] = val(t.Value)
 	}
 	if len(out) > tagsPerCertificate {
-		return nil, fail("TooManyTagsException", "A certificate cannot have more than %d tags", tagsPerCertificate)
+		return nil, fail(world.Unproven, "TooManyTagsException", "A certificate cannot have more than %d tags", tagsPerCertificate)
 	}
 	return out, nil
 }
@@ -127,13 +131,13 @@ func (s *Service) tagList(tags map[string]string) []types.Tag {
 // is the last ARN.
 func (s *Service) nextPage(all []*world.Certificate, token *string, size *int32) ([]*world.Certificate, *string, error) {
 	if size != nil && (*size < 1 || *size > 1000) {
-		return nil, nil, invalid("1 validation error detected: Value '%d' at 'maxItems' failed to satisfy constraint: Member must have value between 1 and 1000", *size)
+		return nil, nil, invalid(world.Unproven, "1 validation error detected: Value '%d' at 'maxItems' failed to satisfy constraint: Member must have value between 1 and 1000", *size)
 	}
 	if token != nil {
 		raw, err := base64.RawURLEncoding.DecodeString(*token)
 		at := slices.IndexFunc(all, func(c *world.Certificate) bool { return c.ARN == string(raw) })
 		if err != nil || !arnPattern.Match(raw) {
-			return nil, nil, fail("InvalidArgsException", "The token '%s' is not valid", *token)
+			return nil, nil, fail(world.Unproven, "InvalidArgsException", "The token '%s' is not valid", *token)
 		}
 		if at < 0 { // it was deleted meanwhile
 			at = slices.IndexFunc(all, func(c *world.Certificate) bool { return c.ARN > string(raw) }) - 1

@@ -30,10 +30,10 @@ func (s *Service) ImportCertificate(c *world.Call, in *acm.ImportCertificateInpu
 	p := s.partition(c)
 	parsed, err := parse(in.Certificate, in.PrivateKey, in.CertificateChain)
 	if err != nil {
-		return nil, invalid("%v", err)
+		return nil, invalid(world.Unproven, "The certificate cannot be imported: %v", err)
 	}
 	if c.Now.Before(parsed.NotBefore) || c.Now.After(parsed.NotAfter) {
-		return nil, invalid("The certificate is not valid now: it is valid from %s to %s", parsed.NotBefore, parsed.NotAfter)
+		return nil, invalid(world.Unproven, "The certificate is not valid now: it is valid from %s to %s", parsed.NotBefore, parsed.NotAfter)
 	}
 	if in.CertificateArn != nil {
 		have, err := find(p, in.CertificateArn)
@@ -41,10 +41,10 @@ func (s *Service) ImportCertificate(c *world.Call, in *acm.ImportCertificateInpu
 			return nil, err
 		}
 		if have.Type != types.CertificateTypeImported {
-			return nil, invalid("The certificate %s was not imported", have.ARN)
+			return nil, invalid(world.Unproven, "The certificate %s was not imported", have.ARN)
 		}
 		if len(in.Tags) > 0 {
-			return nil, invalid("You cannot specify tags when you import a certificate again")
+			return nil, invalid(world.Unproven, "You cannot specify tags when you import a certificate again")
 		}
 		parsed.ARN, parsed.Created, parsed.Imported, parsed.Issued, parsed.Tags = have.ARN, have.Created, c.Now, time.Time{}, have.Tags
 		*have = *parsed
@@ -64,7 +64,7 @@ func (s *Service) ImportCertificate(c *world.Call, in *acm.ImportCertificateInpu
 
 func (s *Service) room(p *world.Partition) error {
 	if most := s.w.Quota(quotaCerts, 2500); len(p.ACM.Certificates) >= most {
-		return fail("LimitExceededException", "The maximum number of certificates '%d' has been reached", most)
+		return fail(world.Unproven, "LimitExceededException", "The maximum number of certificates '%d' has been reached", most)
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func (s *Service) RequestCertificate(c *world.Call, in *acm.RequestCertificateIn
 		return nil, err
 	}
 	if in.IdempotencyToken != nil && !tokenPattern.MatchString(*in.IdempotencyToken) {
-		return nil, fail("InvalidParameterException", "The idempotency token is not valid")
+		return nil, fail(world.Unproven, "InvalidParameterException", "The idempotency token is not valid")
 	}
 	cert := &world.Certificate{
 		Domain: names[0], Names: names, Type: types.CertificateTypeAmazonIssued, Status: types.CertificateStatusPendingValidation,
@@ -89,13 +89,13 @@ func (s *Service) RequestCertificate(c *world.Call, in *acm.RequestCertificateIn
 		cert.Algorithm = types.KeyAlgorithmRsa2048
 	}
 	if !slices.Contains(cert.Algorithm.Values(), cert.Algorithm) {
-		return nil, invalid("The key algorithm '%s' is not valid", cert.Algorithm)
+		return nil, invalid(world.Unproven, "The key algorithm '%s' is not valid", cert.Algorithm)
 	}
 	if cert.Validation == "" {
 		cert.Validation = types.ValidationMethodEmail
 	}
 	if !slices.Contains(cert.Validation.Values(), cert.Validation) {
-		return nil, invalid("The validation method '%s' is not valid", cert.Validation)
+		return nil, invalid(world.Unproven, "The validation method '%s' is not valid", cert.Validation)
 	}
 	if cert.Tags, err = mergeTags(nil, in.Tags); err != nil {
 		return nil, err
@@ -123,14 +123,14 @@ func (s *Service) requestedNames(in *acm.RequestCertificateInput) ([]string, err
 	var names []string
 	for _, n := range append([]string{val(in.DomainName)}, in.SubjectAlternativeNames...) {
 		if len(n) > 253 || !domainPattern.MatchString(n) {
-			return nil, invalid("The domain name '%s' is not valid", n)
+			return nil, invalid(world.Unproven, "The domain name '%s' is not valid", n)
 		}
 		if !slices.Contains(names, n) {
 			names = append(names, n)
 		}
 	}
 	if most := s.w.Quota(quotaNames, 10); len(names) > most {
-		return nil, fail("LimitExceededException", "A certificate cannot have more than %d domain names", most)
+		return nil, fail(world.Unproven, "LimitExceededException", "A certificate cannot have more than %d domain names", most)
 	}
 	return names, nil
 }
@@ -165,7 +165,7 @@ func validations(account string, in *acm.RequestCertificateInput, cert *world.Ce
 		i := slices.IndexFunc(out, func(v types.DomainValidation) bool { return *v.DomainName == val(o.DomainName) })
 		super := val(o.ValidationDomain)
 		if i < 0 || !strings.HasSuffix("."+strings.TrimPrefix(val(o.DomainName), "*."), "."+super) {
-			return nil, fail("InvalidDomainValidationOptionsException", "The validation domain '%s' is not a superdomain of '%s'", super, val(o.DomainName))
+			return nil, fail(world.Unproven, "InvalidDomainValidationOptionsException", "The validation domain '%s' is not a superdomain of '%s'", super, val(o.DomainName))
 		}
 		out[i].ValidationDomain = ptr(super)
 	}
@@ -189,7 +189,7 @@ func (s *Service) DeleteCertificate(c *world.Call, in *acm.DeleteCertificateInpu
 		return nil, err
 	}
 	if len(p.CertificateUsers(cert.ARN)) > 0 {
-		return nil, fail("ResourceInUseException", "Certificate %s in account %s is in use.", cert.ARN, p.Account)
+		return nil, fail(world.Unproven, "ResourceInUseException", "Certificate %s in account %s is in use.", cert.ARN, p.Account)
 	}
 	delete(p.ACM.Certificates, cert.ARN)
 	return &acm.DeleteCertificateOutput{}, nil

@@ -15,10 +15,10 @@ import (
 func (s *Service) AllocateAddress(c *world.Call, in *ec2.AllocateAddressInput) (*ec2.AllocateAddressOutput, error) {
 	p := c.Partition
 	if in.Domain != "" && in.Domain != types.DomainTypeVpc {
-		return nil, world.Errorf("InvalidParameterValue", "Value (%s) for parameter domain is invalid", in.Domain)
+		return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Value (%s) for parameter domain is invalid", in.Domain)
 	}
 	if len(p.Addresses) >= s.w.Quota("elastic-ips", 100) {
-		return nil, world.Errorf("AddressLimitExceeded", "The maximum number of addresses has been reached.")
+		return nil, world.Errorf(world.Unproven, "AddressLimitExceeded", "The maximum number of addresses has been reached.")
 	}
 	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeElasticIp)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Service) ReleaseAddress(c *world.Call, in *ec2.ReleaseAddressInput) (*e
 		return nil, err
 	}
 	if a.AssociationID != "" {
-		return nil, world.Errorf("InvalidIPAddress.InUse", "Address %s is in use.", a.PublicIP)
+		return nil, world.Errorf(world.Unproven, "InvalidIPAddress.InUse", "Address %s is in use.", a.PublicIP)
 	}
 	delete(c.Partition.Addresses, a.AllocationID)
 	delete(c.Partition.Tags, a.AllocationID)
@@ -74,7 +74,7 @@ func (s *Service) DescribeAddresses(c *world.Call, in *ec2.DescribeAddressesInpu
 	}
 	for _, ip := range in.PublicIps {
 		if !slices.ContainsFunc(ids, func(id string) bool { return p.Addresses[id].PublicIP.String() == ip }) {
-			return nil, world.Errorf("InvalidAddress.NotFound", "Address '%s' not found.", ip)
+			return nil, world.Errorf(world.Unproven, "InvalidAddress.NotFound", "Address '%s' not found.", ip)
 		}
 	}
 	if len(in.PublicIps) > 0 {

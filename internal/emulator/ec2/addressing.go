@@ -73,7 +73,7 @@ func addPrivate(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterfa
 	for _, text := range texts {
 		a, err := netip.ParseAddr(text)
 		if err != nil || !a.Is4() {
-			return world.Errorf("InvalidParameterValue", "invalid value for parameter address: %s", text)
+			return world.Errorf(world.Unproven, "InvalidParameterValue", "invalid value for parameter address: %s", text)
 		}
 		if err := p.ClaimIPv4(sub, a); err != nil {
 			return err
@@ -102,7 +102,7 @@ func addIPv6(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface,
 	for _, text := range texts {
 		a, err := netip.ParseAddr(text)
 		if err != nil || len(sub.IPv6) == 0 || !sub.IPv6[0].Block.Contains(a) {
-			return world.Errorf("InvalidParameterValue", "Address %s does not fall within the subnet's address range", text)
+			return world.Errorf(world.Unproven, "InvalidParameterValue", "Address %s does not fall within the subnet's address range", text)
 		}
 		eni.IPv6 = append(eni.IPv6, a)
 	}
@@ -122,7 +122,7 @@ func addPrefixes(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterf
 	for _, text := range texts {
 		block, err := netip.ParsePrefix(text)
 		if err != nil {
-			return world.Errorf("InvalidParameterValue", "invalid value for parameter prefix: %s", text)
+			return world.Errorf(world.Unproven, "InvalidParameterValue", "invalid value for parameter prefix: %s", text)
 		}
 		block = block.Masked()
 		switch {
@@ -136,7 +136,7 @@ func addPrefixes(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterf
 		case block.Addr().Is6() && block.Bits() == 80 && len(sub.IPv6) > 0 && sub.IPv6[0].Block.Contains(block.Addr()):
 			eni.IPv6Prefixes = append(eni.IPv6Prefixes, block)
 		default:
-			return world.Errorf("InvalidParameterValue", "The prefix %s is not a /28 or /80 of the subnet", text)
+			return world.Errorf(world.Unproven, "InvalidParameterValue", "The prefix %s is not a /28 or /80 of the subnet", text)
 		}
 	}
 	return nil
@@ -218,7 +218,7 @@ func freePrefix(p *world.Partition, sub *world.Subnet) (netip.Prefix, *world.Err
 			return block, nil
 		}
 	}
-	return netip.Prefix{}, world.Errorf("InsufficientCidrBlocks", "The specified subnet does not have enough free cidr blocks to satisfy the request.")
+	return netip.Prefix{}, world.Errorf(world.Unproven, "InsufficientCidrBlocks", "The specified subnet does not have enough free cidr blocks to satisfy the request.")
 }
 
 // UnassignPrivateIpAddresses removes secondary addresses.
@@ -233,12 +233,12 @@ func (s *Service) UnassignPrivateIpAddresses(c *world.Call, in *ec2.UnassignPriv
 	for _, text := range in.PrivateIpAddresses {
 		i := slices.IndexFunc(eni.Private, func(a world.PrivateAddress) bool { return a.Addr.String() == text })
 		if i < 0 || eni.Private[i].Primary {
-			return nil, world.Errorf("InvalidParameterValue", "Some of the specified addresses are not assigned to interface %s", eni.ID)
+			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Some of the specified addresses are not assigned to interface %s", eni.ID)
 		}
 	}
 	for _, text := range in.Ipv4Prefixes {
 		if !slices.ContainsFunc(eni.IPv4Prefixes, func(b netip.Prefix) bool { return b.String() == text }) {
-			return nil, world.Errorf("InvalidParameterValue", "Some of the specified prefixes are not assigned to interface %s", eni.ID)
+			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Some of the specified prefixes are not assigned to interface %s", eni.ID)
 		}
 	}
 	eni.Private = without(eni.Private, func(a world.PrivateAddress) bool { return slices.Contains(in.PrivateIpAddresses, a.Addr.String()) })

@@ -27,15 +27,15 @@ func selectBy[T any](items []T, asked []types.Filter, known filters[T], tags fun
 		name := aws.ToString(f.Name)
 		isTag := tags != nil && (strings.HasPrefix(name, "tag:") || name == "tag-key" || name == "tag-value")
 		if _, ok := known[name]; !ok && !isTag {
-			return nil, world.Errorf("InvalidParameterValue", "The filter '%s' is invalid", name)
+			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "The filter '%s' is invalid", name)
 		}
 		if len(f.Values) == 0 {
-			return nil, world.Errorf("InvalidParameterValue", "The filter '%s' must have at least one value", name)
+			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "The filter '%s' must have at least one value", name)
 		}
 		values += len(f.Values)
 	}
 	if values > maxFilterValues {
-		return nil, world.Errorf("FilterLimitExceeded", "The maximum length for a filter value list is %d", maxFilterValues)
+		return nil, world.Errorf(world.Unproven, "FilterLimitExceeded", "The maximum length for a filter value list is %d", maxFilterValues)
 	}
 	var out []T
 	for _, item := range items {

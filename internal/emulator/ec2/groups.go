@@ -19,16 +19,16 @@ func (s *Service) CreateSecurityGroup(c *world.Call, in *ec2.CreateSecurityGroup
 	p := c.Partition
 	name, description := aws.ToString(in.GroupName), aws.ToString(in.Description)
 	if name == "" {
-		return nil, world.Errorf("MissingParameter", "The request must contain the parameter GroupName")
+		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter GroupName")
 	}
 	if description == "" {
-		return nil, world.Errorf("MissingParameter", "The request must contain the parameter GroupDescription")
+		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter GroupDescription")
 	}
 	if err := checkGroupName(name); err != nil {
 		return nil, err
 	}
 	if len(description) > 255 || !groupText.MatchString(description) {
-		return nil, world.Errorf("InvalidParameterValue", "Value (%s) for parameter GroupDescription is invalid. Character sets beyond ASCII are not supported.", description)
+		return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Value (%s) for parameter GroupDescription is invalid. Character sets beyond ASCII are not supported.", description)
 	}
 	v, err := s.groupVPC(c, in.VpcId)
 	if err != nil {
@@ -36,11 +36,11 @@ func (s *Service) CreateSecurityGroup(c *world.Call, in *ec2.CreateSecurityGroup
 	}
 	for _, g := range p.SecurityGroups {
 		if g.VPCID == v.ID && strings.EqualFold(g.Name, name) {
-			return nil, world.Errorf("InvalidGroup.Duplicate", "The security group '%s' already exists for VPC '%s'", name, v.ID)
+			return nil, world.Errorf(world.Quoted("hashicorp/terraform#15428"), "InvalidGroup.Duplicate", "The security group '%s' already exists for VPC '%s'", name, v.ID)
 		}
 	}
 	if len(p.SecurityGroups) >= s.w.Quota("security-groups-per-region", 2500) {
-		return nil, world.Errorf("SecurityGroupLimitExceeded", "The maximum number of security groups has been reached.")
+		return nil, world.Errorf(world.Unproven, "SecurityGroupLimitExceeded", "The maximum number of security groups has been reached.")
 	}
 	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeSecurityGroup)
 	if err != nil {
@@ -57,11 +57,11 @@ func (s *Service) CreateSecurityGroup(c *world.Call, in *ec2.CreateSecurityGroup
 func checkGroupName(name string) *world.Error {
 	switch {
 	case strings.EqualFold(name, "default"):
-		return world.Errorf("InvalidGroup.Reserved", "The security group '%s' is reserved", name)
+		return world.Errorf(world.Unproven, "InvalidGroup.Reserved", "The security group '%s' is reserved", name)
 	case strings.HasPrefix(name, "sg-"):
-		return world.Errorf("InvalidParameterValue", "Value (%s) for parameter GroupName is invalid. Group names may not be in the format sg-*.", name)
+		return world.Errorf(world.Unproven, "InvalidParameterValue", "Value (%s) for parameter GroupName is invalid. Group names may not be in the format sg-*.", name)
 	case len(name) > 255 || !groupText.MatchString(name):
-		return world.Errorf("InvalidParameterValue", "Value (%s) for parameter GroupName is invalid. Character sets beyond ASCII are not supported.", name)
+		return world.Errorf(world.Unproven, "InvalidParameterValue", "Value (%s) for parameter GroupName is invalid. Character sets beyond ASCII are not supported.", name)
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func (s *Service) groupVPC(c *world.Call, id *string) (*world.VPC, *world.Error)
 	if v := c.Partition.DefaultVPC(); v != nil {
 		return v, nil
 	}
-	return nil, world.Errorf("VPCIdNotSpecified", "No default VPC for this user")
+	return nil, world.Errorf(world.Unproven, "VPCIdNotSpecified", "No default VPC for this user")
 }
 
 // groupNamed finds a group by identifier, or by name in the default VPC.
@@ -83,7 +83,7 @@ func (s *Service) groupNamed(c *world.Call, id, name *string) (*world.SecurityGr
 		return find(kindGroup, c.Partition.SecurityGroups, id)
 	}
 	if name == nil {
-		return nil, world.Errorf("MissingParameter", "The request must contain the parameter groupName or groupId")
+		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter groupName or groupId")
 	}
 	v := c.Partition.DefaultVPC()
 	for _, g := range c.Partition.SecurityGroups {
@@ -91,7 +91,7 @@ func (s *Service) groupNamed(c *world.Call, id, name *string) (*world.SecurityGr
 			return g, nil
 		}
 	}
-	return nil, world.Errorf("InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC", *name)
+	return nil, world.Errorf(world.Unproven, "InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC", *name)
 }
 
 // DeleteSecurityGroup removes a group that no interface carries and no other
@@ -103,10 +103,10 @@ func (s *Service) DeleteSecurityGroup(c *world.Call, in *ec2.DeleteSecurityGroup
 		return nil, err
 	}
 	if g.Name == "default" {
-		return nil, world.Errorf("CannotDelete", "the specified group: \"%s\" name: \"default\" cannot be deleted by a user", g.ID)
+		return nil, world.Errorf(world.Unproven, "CannotDelete", "the specified group: \"%s\" name: \"default\" cannot be deleted by a user", g.ID)
 	}
 	if len(p.SecurityGroupUsers(g.ID)) > 0 {
-		return nil, world.Errorf("DependencyViolation", "resource %s has a dependent object", g.ID)
+		return nil, world.Errorf(world.Quoted("hashicorp/terraform-provider-aws#1671"), "DependencyViolation", "resource %s has a dependent object", g.ID)
 	}
 	for _, r := range append(g.Ingress, g.Egress...) {
 		delete(p.Tags, r.ID)

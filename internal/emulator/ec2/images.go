@@ -23,7 +23,7 @@ var image = types.Image{
 func (s *Service) DescribeImages(_ *world.Call, in *ec2.DescribeImagesInput) (*ec2.DescribeImagesOutput, error) {
 	for _, id := range in.ImageIds {
 		if id != *image.ImageId {
-			return nil, world.Errorf("InvalidAMIID.NotFound", "The image id '[%s]' does not exist", id)
+			return nil, world.Errorf(world.Unproven, "InvalidAMIID.NotFound", "The image id '[%s]' does not exist", id)
 		}
 	}
 	images, err := selectBy([]types.Image{image}, in.Filters, filters[types.Image]{

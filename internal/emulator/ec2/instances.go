@@ -83,13 +83,13 @@ func (s *Service) RunInstances(c *world.Call, in *ec2.RunInstancesInput) (*ec2.R
 func launchCount(in *ec2.RunInstancesInput) (low, high int, err *world.Error) {
 	low, high = int(aws.ToInt32(in.MinCount)), int(aws.ToInt32(in.MaxCount))
 	if aws.ToString(in.ImageId) == "" {
-		return 0, 0, world.Errorf("MissingParameter", "The request must contain the parameter ImageId")
+		return 0, 0, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter ImageId")
 	}
 	if low < 1 || high < low || high > 1000 {
-		return 0, 0, world.Errorf("InvalidParameterValue", "The values for minCount and maxCount are invalid: %d, %d", low, high)
+		return 0, 0, world.Errorf(world.Unproven, "InvalidParameterValue", "The values for minCount and maxCount are invalid: %d, %d", low, high)
 	}
 	if high > 1 && (in.PrivateIpAddress != nil || len(in.NetworkInterfaces) > 0 && in.NetworkInterfaces[0].PrivateIpAddress != nil) {
-		return 0, 0, world.Errorf("InvalidParameterCombination", "The parameter PrivateIpAddress cannot be used with more than one instance")
+		return 0, 0, world.Errorf(world.Unproven, "InvalidParameterCombination", "The parameter PrivateIpAddress cannot be used with more than one instance")
 	}
 	return low, high, nil
 }
@@ -102,14 +102,14 @@ func (s *Service) launchNetwork(c *world.Call, in *ec2.RunInstancesInput) (*worl
 	}
 	switch {
 	case len(in.NetworkInterfaces) > 1:
-		return nil, want, world.Errorf("UnsupportedParameter", "more than one network interface at launch is not supported by this emulator")
+		return nil, want, world.Errorf(world.Own, "UnsupportedParameter", "more than one network interface at launch is not supported by this emulator")
 	case len(in.NetworkInterfaces) == 1:
 		spec := in.NetworkInterfaces[0]
 		if in.SubnetId != nil || len(in.SecurityGroupIds) > 0 {
-			return nil, want, world.Errorf("InvalidParameterCombination", "Network interfaces and an instance-level subnet ID may not be specified on the same request")
+			return nil, want, world.Errorf(world.Unproven, "InvalidParameterCombination", "Network interfaces and an instance-level subnet ID may not be specified on the same request")
 		}
 		if aws.ToInt32(spec.DeviceIndex) != 0 {
-			return nil, want, world.Errorf("InvalidParameterValue", "The first network interface must have device index 0")
+			return nil, want, world.Errorf(world.Unproven, "InvalidParameterValue", "The first network interface must have device index 0")
 		}
 		subnet = spec.SubnetId
 		want.groups, want.primary = spec.Groups, spec.PrivateIpAddress
@@ -136,7 +136,7 @@ func (s *Service) launchNetwork(c *world.Call, in *ec2.RunInstancesInput) (*worl
 			return sub, want, nil
 		}
 	}
-	return nil, want, world.Errorf("MissingInput", "No subnets found for the default VPC. Please specify a subnet.")
+	return nil, want, world.Errorf(world.Unproven, "MissingInput", "No subnets found for the default VPC. Please specify a subnet.")
 }
 
 func (s *Service) launched(c *world.Call, list []*world.Instance) *ec2.RunInstancesOutput {
@@ -202,7 +202,7 @@ func (s *Service) TerminateInstances(c *world.Call, in *ec2.TerminateInstancesIn
 func (s *Service) move(c *world.Call, ids []string, from, through, to string) ([]types.InstanceStateChange, *world.Error) {
 	p := c.Partition
 	if len(ids) == 0 {
-		return nil, world.Errorf("MissingParameter", "The request must contain the parameter InstanceId")
+		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter InstanceId")
 	}
 	if err := checkIDs(kindInstance, p.Instances, ids); err != nil {
 		return nil, err
@@ -210,7 +210,7 @@ func (s *Service) move(c *world.Call, ids []string, from, through, to string) ([
 	for _, id := range ids {
 		state := p.InstanceState(p.Instances[id])
 		if from != "" && state != from && state != through && state != to {
-			return nil, world.Errorf("IncorrectInstanceState", "The instance '%s' is not in a state from which it can be %s.", id, to)
+			return nil, world.Errorf(world.Unproven, "IncorrectInstanceState", "The instance '%s' is not in a state from which it can be %s.", id, to)
 		}
 	}
 	var out []types.InstanceStateChange

@@ -66,7 +66,7 @@ func (s *Service) checkGroups(p *world.Partition, vpcID string, ids []string) ([
 		return nil, nil
 	}
 	if len(ids) > s.w.Quota("security-groups-per-interface", 5) {
-		return nil, world.Errorf("SecurityGroupsPerInterfaceLimitExceeded", "The maximum number of security groups per interface has been reached.")
+		return nil, world.Errorf(world.Unproven, "SecurityGroupsPerInterfaceLimitExceeded", "The maximum number of security groups per interface has been reached.")
 	}
 	var out []string
 	for _, id := range ids {
@@ -75,10 +75,10 @@ func (s *Service) checkGroups(p *world.Partition, vpcID string, ids []string) ([
 			return nil, err
 		}
 		if g.VPCID != vpcID {
-			return nil, world.Errorf("InvalidGroup.NotFound", "You have specified two resources that belong to different networks.")
+			return nil, world.Errorf(world.Quoted("kubernetes-sigs/aws-load-balancer-controller#1862"), "InvalidGroup.NotFound", "You have specified two resources that belong to different networks.")
 		}
 		if slices.Contains(out, id) {
-			return nil, world.Errorf("InvalidParameterValue", "The same security group must not appear multiple times: %s", id)
+			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "The same security group must not appear multiple times: %s", id)
 		}
 		out = append(out, id)
 	}
@@ -95,7 +95,7 @@ func (s *Service) DeleteNetworkInterface(c *world.Call, in *ec2.DeleteNetworkInt
 		return nil, managedByService(eni)
 	}
 	if eni.Attachment != nil {
-		return nil, world.Errorf("InvalidParameterValue", "Network interface '%s' is currently in use.", eni.ID)
+		return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Network interface '%s' is currently in use.", eni.ID)
 	}
 	for _, a := range c.Partition.Addresses {
 		if a.InterfaceID == eni.ID {
@@ -107,8 +107,7 @@ func (s *Service) DeleteNetworkInterface(c *world.Call, in *ec2.DeleteNetworkInt
 }
 
 func managedByService(eni *world.NetworkInterface) *world.Error {
-	return &world.Error{Code: "AuthFailure", Status: 403,
-		Message: "You do not have permission to access the specified resource: " + eni.ID + " is managed by a service"}
+	return world.Errorf(world.Unproven, "AuthFailure", "You do not have permission to access the specified resource: %s is managed by a service", eni.ID).WithStatus(403)
 }
 
 // AttachNetworkInterface gives an interface to an instance in the same zone.
@@ -123,17 +122,17 @@ func (s *Service) AttachNetworkInterface(c *world.Call, in *ec2.AttachNetworkInt
 		return nil, err
 	}
 	if eni.Attachment != nil {
-		return nil, world.Errorf("InvalidParameterValue", "Interface: [%s] in use.", eni.ID)
+		return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Interface: [%s] in use.", eni.ID)
 	}
 	if eni.Zone != i.Zone {
-		return nil, world.Errorf("InvalidParameterCombination", "You may not attach a network interface to an instance if they are not in the same availability zone")
+		return nil, world.Errorf(world.Unproven, "InvalidParameterCombination", "You may not attach a network interface to an instance if they are not in the same availability zone")
 	}
 	if in.DeviceIndex == nil {
-		return nil, world.Errorf("MissingParameter", "The request must contain the parameter deviceIndex")
+		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter deviceIndex")
 	}
 	for _, id := range i.Interfaces {
 		if other := p.NetworkInterfaces[id]; other != nil && other.Attachment.DeviceIndex == *in.DeviceIndex {
-			return nil, world.Errorf("InvalidParameterValue", "Instance '%s' already has an interface attached at device index '%d'.", i.ID, *in.DeviceIndex)
+			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Instance '%s' already has an interface attached at device index '%d'.", i.ID, *in.DeviceIndex)
 		}
 	}
 	s.attach(c, eni, i, *in.DeviceIndex, false)
@@ -162,12 +161,12 @@ func (s *Service) DetachNetworkInterface(c *world.Call, in *ec2.DetachNetworkInt
 			return nil, managedByService(eni)
 		}
 		if eni.Attachment.DeviceIndex == 0 {
-			return nil, world.Errorf("OperationNotPermitted", "The network interface at device index 0 cannot be detached.")
+			return nil, world.Errorf(world.Unproven, "OperationNotPermitted", "The network interface at device index 0 cannot be detached.")
 		}
 		detach(c.Partition, eni)
 		return &ec2.DetachNetworkInterfaceOutput{}, nil
 	}
-	return nil, world.Errorf("InvalidAttachmentID.NotFound", "The attachment '%s' does not exist", id)
+	return nil, world.Errorf(world.Unproven, "InvalidAttachmentID.NotFound", "The attachment '%s' does not exist", id)
 }
 
 func detach(p *world.Partition, eni *world.NetworkInterface) {

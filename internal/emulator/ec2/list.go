@@ -44,15 +44,15 @@ var (
 
 func (k kind) notFound(ids ...string) *world.Error {
 	if len(ids) == 1 {
-		return world.Errorf(k.code+".NotFound", "The %s '%s' does not exist", k.noun, ids[0])
+		return world.Errorf(world.Quoted("terraform-aws-modules/terraform-aws-ec2-instance#20"), k.code+".NotFound", "The %s '%s' does not exist", k.noun, ids[0])
 	}
-	return world.Errorf(k.code+".NotFound", "The %ss '%s' do not exist", k.noun, strings.Join(ids, ", "))
+	return world.Errorf(world.Unproven, k.code+".NotFound", "The %ss '%s' do not exist", k.noun, strings.Join(ids, ", "))
 }
 
 func (k kind) checkID(id string) *world.Error {
 	digits, ok := strings.CutPrefix(id, k.prefix)
 	if !ok || !idDigits.MatchString(digits) {
-		return world.Errorf(k.malformed+".Malformed", "Invalid id: \"%s\" (expecting \"%s...\")", id, k.prefix)
+		return world.Errorf(world.Unproven, k.malformed+".Malformed", "Invalid id: \"%s\" (expecting \"%s...\")", id, k.prefix)
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ func (k kind) checkID(id string) *world.Error {
 // find returns the resource of an identifier, or the errors of its kind.
 func find[T any](k kind, all map[string]*T, id *string) (*T, *world.Error) {
 	if aws.ToString(id) == "" {
-		return nil, world.Errorf("MissingParameter", "The request must contain the parameter %s", strings.ReplaceAll(k.noun, " ", ""))
+		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter %s", strings.ReplaceAll(k.noun, " ", ""))
 	}
 	if err := k.checkID(*id); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func describe[T any](s *Service, c *world.Call, k kind, all map[string]*T, q que
 	ids := world.SortedKeys(all)
 	if len(q.ids) > 0 {
 		if q.max != nil {
-			return nil, nil, world.Errorf("InvalidParameterCombination", "The parameter MaxResults cannot be used with the parameter of identifiers")
+			return nil, nil, world.Errorf(world.Unproven, "InvalidParameterCombination", "The parameter MaxResults cannot be used with the parameter of identifiers")
 		}
 		if err := checkIDs(k, all, q.ids); err != nil {
 			return nil, nil, err
@@ -136,14 +136,14 @@ func page(w *world.World, k kind, keys []string, asked *int32, token *string) (c
 	limit := len(keys)
 	if asked != nil {
 		if int(*asked) < k.min || int(*asked) > k.max {
-			return nil, nil, world.Errorf("InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value between %d and %d.", *asked, k.min, k.max)
+			return nil, nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value between %d and %d.", *asked, k.min, k.max)
 		}
 		limit = int(*asked)
 	}
 	if after := aws.ToString(token); after != "" {
 		last, err := base64.StdEncoding.DecodeString(after)
 		if err != nil {
-			return nil, nil, world.Errorf("InvalidNextToken", "The token '%s' is invalid", after)
+			return nil, nil, world.Errorf(world.Unproven, "InvalidNextToken", "The token '%s' is invalid", after)
 		}
 		from, found := slices.BinarySearch(keys, string(last))
 		if found {

@@ -36,7 +36,7 @@ func number(n *int32) string {
 // form, one per peer.
 func (s *Service) readPermissions(c *world.Call, g *world.SecurityGroup, list []types.IpPermission) ([]world.SecurityGroupRule, *world.Error) {
 	if len(list) == 0 {
-		return nil, world.Errorf("MissingParameter", "The request must contain the parameter ipPermissions")
+		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter ipPermissions")
 	}
 	var rules []world.SecurityGroupRule
 	for _, perm := range list {
@@ -57,7 +57,7 @@ func (s *Service) readPermissions(c *world.Call, g *world.SecurityGroup, list []
 	seen := map[ruleKey]bool{}
 	for _, r := range rules {
 		if seen[keyOf(r)] {
-			return nil, world.Errorf("InvalidParameterValue", "The same permission must not appear multiple times")
+			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "The same permission must not appear multiple times")
 		}
 		seen[keyOf(r)] = true
 	}
@@ -69,7 +69,7 @@ func readProtocol(perm types.IpPermission) (world.SecurityGroupRule, *world.Erro
 	var r world.SecurityGroupRule
 	protocol := strings.ToLower(aws.ToString(perm.IpProtocol))
 	if protocol == "" {
-		return r, world.Errorf("MissingParameter", "The request must contain the parameter ipProtocol")
+		return r, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter ipProtocol")
 	}
 	if name, ok := protocolNames[protocol]; ok {
 		protocol = name
@@ -78,14 +78,14 @@ func readProtocol(perm types.IpPermission) (world.SecurityGroupRule, *world.Erro
 	switch protocol {
 	case "tcp", "udp":
 		if perm.FromPort == nil || perm.ToPort == nil {
-			return r, world.Errorf("InvalidParameterValue", "Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.")
+			return r, world.Errorf(world.Unproven, "InvalidParameterValue", "Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.")
 		}
 		from, to := *perm.FromPort, *perm.ToPort
 		if from == -1 && to == -1 { // all ports
 			from, to = 0, 65535
 		}
 		if from < 0 || to > 65535 || from > to {
-			return r, world.Errorf("InvalidParameterValue", "Invalid value '%d-%d' for portRange. Ports must be between 0 and 65535, the first not above the last.", from, to)
+			return r, world.Errorf(world.Unproven, "InvalidParameterValue", "Invalid value '%d-%d' for portRange. Ports must be between 0 and 65535, the first not above the last.", from, to)
 		}
 		r.From, r.To = aws.Int32(from), aws.Int32(to)
 	case "icmp", "icmpv6":
@@ -99,7 +99,7 @@ func readProtocol(perm types.IpPermission) (world.SecurityGroupRule, *world.Erro
 	case "-1":
 	default:
 		if n, err := strconv.Atoi(protocol); err != nil || n < 0 || n > 255 {
-			return r, world.Errorf("InvalidParameterValue", "Invalid value '%s' for IP protocol. Unknown protocol.", protocol)
+			return r, world.Errorf(world.Unproven, "InvalidParameterValue", "Invalid value '%s' for IP protocol. Unknown protocol.", protocol)
 		}
 	}
 	return r, nil
@@ -116,7 +116,7 @@ func (s *Service) readPeers(c *world.Call, g *world.SecurityGroup, perm types.Ip
 	add := func(p world.Peer, description *string) *world.Error {
 		text := aws.ToString(description)
 		if len(text) > 255 || !groupText.MatchString(text) {
-			return world.Errorf("InvalidParameterValue", "Invalid rule description. Valid descriptions are strings less than 256 characters from the following set:  a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*")
+			return world.Errorf(world.Unproven, "InvalidParameterValue", "Invalid rule description. Valid descriptions are strings less than 256 characters from the following set:  a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*")
 		}
 		out = append(out, described{p, text})
 		return nil
@@ -158,7 +158,7 @@ func (s *Service) readPeers(c *world.Call, g *world.SecurityGroup, perm types.Ip
 		}
 	}
 	if len(out) == 0 {
-		return nil, world.Errorf("MissingParameter", "The request must contain a peer: a CIDR block, a prefix list or a security group")
+		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain a peer: a CIDR block, a prefix list or a security group")
 	}
 	return out, nil
 }
@@ -166,7 +166,7 @@ func (s *Service) readPeers(c *world.Call, g *world.SecurityGroup, perm types.Ip
 func readCIDR(text string, v4 bool) (netip.Prefix, *world.Error) {
 	block, err := netip.ParsePrefix(text)
 	if err != nil || block.Addr().Is4() != v4 {
-		return netip.Prefix{}, world.Errorf("InvalidParameterValue", "CIDR block %s is malformed", text)
+		return netip.Prefix{}, world.Errorf(world.Unproven, "InvalidParameterValue", "CIDR block %s is malformed", text)
 	}
 	return block.Masked(), nil
 }
@@ -185,14 +185,14 @@ func (s *Service) readGroupPeer(c *world.Call, g *world.SecurityGroup, pair type
 				return world.Peer{Group: other.ID, GroupOwner: owner}, nil
 			}
 		}
-		return world.Peer{}, world.Errorf("InvalidGroup.NotFound", "The security group '%s' does not exist", *pair.GroupName)
+		return world.Peer{}, world.Errorf(world.Unproven, "InvalidGroup.NotFound", "The security group '%s' does not exist", *pair.GroupName)
 	}
 	other, err := find(kindGroup, p.SecurityGroups, pair.GroupId)
 	if err != nil {
 		return world.Peer{}, err
 	}
 	if owner == c.Account && other.VPCID != g.VPCID {
-		return world.Peer{}, world.Errorf("InvalidGroup.NotFound", "You have specified two resources that belong to different networks.")
+		return world.Peer{}, world.Errorf(world.Quoted("kubernetes-sigs/aws-load-balancer-controller#1862"), "InvalidGroup.NotFound", "You have specified two resources that belong to different networks.")
 	}
 	return world.Peer{Group: other.ID, GroupOwner: owner}, nil
 }

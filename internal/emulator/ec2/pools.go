@@ -16,7 +16,7 @@ func (s *Service) CreateIpamPool(c *world.Call, in *ec2.CreateIpamPoolInput) (*e
 		return &ec2.CreateIpamPoolOutput{IpamPool: &out}, nil
 	}
 	if in.AddressFamily == "" || aws.ToString(in.IpamScopeId) == "" {
-		return nil, world.Errorf("MissingParameter", "The request must contain the parameters IpamScopeId and AddressFamily")
+		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameters IpamScopeId and AddressFamily")
 	}
 	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeIpamPool)
 	if err != nil {

@@ -23,18 +23,18 @@ func (s *Service) CreateManagedPrefixList(c *world.Call, in *ec2.CreateManagedPr
 		MaxEntries: aws.ToInt32(in.MaxEntries), Version: 1, Owner: c.Account,
 	}
 	if list.Name == "" || list.MaxEntries == 0 {
-		return nil, world.Errorf("MissingParameter", "The request must contain the parameters PrefixListName and MaxEntries")
+		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameters PrefixListName and MaxEntries")
 	}
 	if list.Family != "IPv4" && list.Family != "IPv6" {
-		return nil, world.Errorf("InvalidParameterValue", "Value (%s) for parameter AddressFamily is invalid.", list.Family)
+		return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Value (%s) for parameter AddressFamily is invalid.", list.Family)
 	}
 	if len(in.Entries) > int(list.MaxEntries) {
-		return nil, world.Errorf("PrefixListMaxEntriesExceeded", "The number of entries exceeds the maximum of the prefix list")
+		return nil, world.Errorf(world.Unproven, "PrefixListMaxEntriesExceeded", "The number of entries exceeds the maximum of the prefix list")
 	}
 	for _, e := range in.Entries {
 		block, err := netip.ParsePrefix(aws.ToString(e.Cidr))
 		if err != nil || block.Addr().Is4() != (list.Family == "IPv4") {
-			return nil, world.Errorf("InvalidParameterValue", "CIDR block %s is malformed", aws.ToString(e.Cidr))
+			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "CIDR block %s is malformed", aws.ToString(e.Cidr))
 		}
 		list.Entries = append(list.Entries, world.PrefixListEntry{Block: block.Masked(), Description: aws.ToString(e.Description)})
 	}
@@ -61,7 +61,7 @@ func (s *Service) DeleteManagedPrefixList(c *world.Call, in *ec2.DeleteManagedPr
 		for _, rules := range [][]world.SecurityGroupRule{g.Ingress, g.Egress} {
 			for _, r := range rules {
 				if r.Peer.PrefixList == list.ID {
-					return nil, world.Errorf("PrefixListInUse", "The prefix list '%s' is in use", list.ID)
+					return nil, world.Errorf(world.Unproven, "PrefixListInUse", "The prefix list '%s' is in use", list.ID)
 				}
 			}
 		}
@@ -98,7 +98,7 @@ func (s *Service) GetManagedPrefixListEntries(c *world.Call, in *ec2.GetManagedP
 		return nil, err
 	}
 	if v := in.TargetVersion; v != nil && *v != list.Version {
-		return nil, world.Errorf("InvalidPrefixListVersion.NotFound", "The prefix list '%s' has no version %s", list.ID, strconv.FormatInt(*v, 10))
+		return nil, world.Errorf(world.Unproven, "InvalidPrefixListVersion.NotFound", "The prefix list '%s' has no version %s", list.ID, strconv.FormatInt(*v, 10))
 	}
 	byBlock := map[string]world.PrefixListEntry{}
 	for _, e := range list.Entries {

@@ -35,10 +35,10 @@ func (s *Service) AttachInternetGateway(c *world.Call, in *ec2.AttachInternetGat
 		return nil, err
 	}
 	if g.VPCID != "" {
-		return nil, world.Errorf("Resource.AlreadyAssociated", "resource %s is already attached to network %s", g.ID, g.VPCID)
+		return nil, world.Errorf(world.Unproven, "Resource.AlreadyAssociated", "resource %s is already attached to network %s", g.ID, g.VPCID)
 	}
 	if c.Partition.HasInternetGateway(v.ID) {
-		return nil, world.Errorf("InvalidParameterValue", "Network %s already has an internet gateway attached", v.ID)
+		return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Network %s already has an internet gateway attached", v.ID)
 	}
 	g.VPCID = v.ID
 	return &ec2.AttachInternetGatewayOutput{}, nil
@@ -51,7 +51,7 @@ func (s *Service) DetachInternetGateway(c *world.Call, in *ec2.DetachInternetGat
 		return nil, err
 	}
 	if g.VPCID == "" || g.VPCID != aws.ToString(in.VpcId) {
-		return nil, world.Errorf("Gateway.NotAttached", "resource %s is not attached to network %s", g.ID, aws.ToString(in.VpcId))
+		return nil, world.Errorf(world.Unproven, "Gateway.NotAttached", "resource %s is not attached to network %s", g.ID, aws.ToString(in.VpcId))
 	}
 	g.VPCID = ""
 	return &ec2.DetachInternetGatewayOutput{}, nil
@@ -64,7 +64,7 @@ func (s *Service) DeleteInternetGateway(c *world.Call, in *ec2.DeleteInternetGat
 		return nil, err
 	}
 	if g.VPCID != "" {
-		return nil, world.Errorf("DependencyViolation", "The internetGateway '%s' has dependencies and cannot be deleted.", g.ID)
+		return nil, world.Errorf(world.Unproven, "DependencyViolation", "The internetGateway '%s' has dependencies and cannot be deleted.", g.ID)
 	}
 	delete(c.Partition.InternetGateways, g.ID)
 	delete(c.Partition.Tags, g.ID)
@@ -149,15 +149,15 @@ func (s *Service) CreateRoute(c *world.Call, in *ec2.CreateRouteInput) (*ec2.Cre
 		}
 		block, parse := netip.ParsePrefix(*text)
 		if parse != nil {
-			return nil, world.Errorf("InvalidParameterValue", "Value (%s) for parameter destinationCidrBlock is invalid. This is not a valid CIDR block.", *text)
+			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Value (%s) for parameter destinationCidrBlock is invalid. This is not a valid CIDR block.", *text)
 		}
 		r.Destination = block.Masked()
 	}
 	if !r.Destination.IsValid() && r.PrefixList == "" {
-		return nil, world.Errorf("MissingParameter", "The request must contain the parameter destinationCidrBlock or destinationIpv6CidrBlock or destinationPrefixListId")
+		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter destinationCidrBlock or destinationIpv6CidrBlock or destinationPrefixListId")
 	}
 	if targets := without([]string{r.Gateway, r.NATGateway, r.Interface, r.Peering, r.TransitGateway, r.EgressOnly}, func(s string) bool { return s == "" }); len(targets) != 1 {
-		return nil, world.Errorf("InvalidParameterCombination", "Exactly one of the route's targets must be given")
+		return nil, world.Errorf(world.Unproven, "InvalidParameterCombination", "Exactly one of the route's targets must be given")
 	}
 	if r.Gateway != "" {
 		g, err := find(kindGateway, p.InternetGateways, in.GatewayId)
@@ -165,13 +165,13 @@ func (s *Service) CreateRoute(c *world.Call, in *ec2.CreateRouteInput) (*ec2.Cre
 			return nil, err
 		}
 		if g.VPCID != t.VPCID {
-			return nil, world.Errorf("InvalidParameterValue", "route table %s and network gateway %s belong to different networks", t.ID, g.ID)
+			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "route table %s and network gateway %s belong to different networks", t.ID, g.ID)
 		}
 	}
 	if slices.ContainsFunc(t.Routes, func(have world.Route) bool {
 		return have.Destination == r.Destination && have.PrefixList == r.PrefixList
 	}) {
-		return nil, world.Errorf("RouteAlreadyExists", "The route identified by %s already exists.", r.Destination)
+		return nil, world.Errorf(world.Unproven, "RouteAlreadyExists", "The route identified by %s already exists.", r.Destination)
 	}
 	t.Routes = append(t.Routes, r)
 	return &ec2.CreateRouteOutput{Return: aws.Bool(true)}, nil
@@ -189,7 +189,7 @@ func (s *Service) AssociateRouteTable(c *world.Call, in *ec2.AssociateRouteTable
 		return nil, err
 	}
 	if sub.VPCID != t.VPCID {
-		return nil, world.Errorf("InvalidParameterValue", "Route table %s and subnet %s belong to different networks", t.ID, sub.ID)
+		return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Route table %s and subnet %s belong to different networks", t.ID, sub.ID)
 	}
 	for _, other := range p.RouteTables {
 		for _, a := range other.Associations {
@@ -199,7 +199,7 @@ func (s *Service) AssociateRouteTable(c *world.Call, in *ec2.AssociateRouteTable
 			if other == t {
 				return &ec2.AssociateRouteTableOutput{AssociationId: aws.String(a.ID), AssociationState: associated()}, nil
 			}
-			return nil, world.Errorf("Resource.AlreadyAssociated", "the specified association for route table %s conflicts with an existing association", t.ID)
+			return nil, world.Errorf(world.Unproven, "Resource.AlreadyAssociated", "the specified association for route table %s conflicts with an existing association", t.ID)
 		}
 	}
 	a := world.RouteTableAssociation{ID: s.w.NewID("rtbassoc-"), SubnetID: sub.ID}
@@ -220,13 +220,13 @@ func (s *Service) DisassociateRouteTable(c *world.Call, in *ec2.DisassociateRout
 				continue
 			}
 			if a.Main {
-				return nil, world.Errorf("InvalidParameterValue", "cannot disassociate the main route table association %s", id)
+				return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "cannot disassociate the main route table association %s", id)
 			}
 			t.Associations = without(t.Associations, func(x world.RouteTableAssociation) bool { return x.ID == id })
 			return &ec2.DisassociateRouteTableOutput{}, nil
 		}
 	}
-	return nil, world.Errorf("InvalidAssociationID.NotFound", "The association ID '%s' does not exist", id)
+	return nil, world.Errorf(world.Unproven, "InvalidAssociationID.NotFound", "The association ID '%s' does not exist", id)
 }
 
 // DeleteRouteTable removes a table that nothing is associated with.
@@ -236,7 +236,7 @@ func (s *Service) DeleteRouteTable(c *world.Call, in *ec2.DeleteRouteTableInput)
 		return nil, err
 	}
 	if len(t.Associations) > 0 {
-		return nil, world.Errorf("DependencyViolation", "The routeTable '%s' has dependencies and cannot be deleted.", t.ID)
+		return nil, world.Errorf(world.Unproven, "DependencyViolation", "The routeTable '%s' has dependencies and cannot be deleted.", t.ID)
 	}
 	delete(c.Partition.RouteTables, t.ID)
 	delete(c.Partition.Tags, t.ID)

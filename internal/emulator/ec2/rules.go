@@ -46,7 +46,7 @@ func simplePermission(list []types.IpPermission, protocol *string, from, to *int
 		return list, nil
 	}
 	if len(list) > 0 {
-		return nil, world.Errorf("InvalidParameterCombination", "The parameter ipPermissions cannot be used with the parameters ipProtocol, fromPort, toPort and cidrIp")
+		return nil, world.Errorf(world.Unproven, "InvalidParameterCombination", "The parameter ipPermissions cannot be used with the parameters ipProtocol, fromPort, toPort and cidrIp")
 	}
 	return []types.IpPermission{{IpProtocol: protocol, FromPort: from, ToPort: to, IpRanges: []types.IpRange{{CidrIp: cidr}}}}, nil
 }
@@ -62,7 +62,7 @@ func (s *Service) authorize(c *world.Call, g *world.SecurityGroup, have *[]world
 	}
 	for _, r := range add {
 		if slices.ContainsFunc(*have, func(old world.SecurityGroupRule) bool { return keyOf(old) == keyOf(r) }) {
-			return nil, world.Errorf("InvalidPermission.Duplicate", "the specified rule \"%s\" already exists", describeRule(r))
+			return nil, world.Errorf(world.Quoted("hashicorp/terraform#1874"), "InvalidPermission.Duplicate", "the specified rule \"%s\" already exists", describeRule(r))
 		}
 	}
 	if err := s.checkRuleQuota(c.Partition, slices.Concat(*have, add)); err != nil {
@@ -102,7 +102,7 @@ func (s *Service) checkRuleQuota(p *world.Partition, rules []world.SecurityGroup
 		}
 	}
 	if max(v4, v6) > s.w.Quota("rules-per-security-group", 60) {
-		return world.Errorf("RulesPerSecurityGroupLimitExceeded", "The maximum number of rules per security group has been reached.")
+		return world.Errorf(world.Quoted("dan-v/awslambdaproxy#25"), "RulesPerSecurityGroupLimitExceeded", "The maximum number of rules per security group has been reached.")
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func (s *Service) revoke(c *world.Call, g *world.SecurityGroup, have *[]world.Se
 			drop[(*have)[i].ID] = true
 		}
 		if v := c.Partition.VPCs[g.VPCID]; len(unknown) > 0 && (v == nil || !v.IsDefault) {
-			return out, world.Errorf("InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
+			return out, world.Errorf(world.Quoted("cloud-custodian/cloud-custodian#6099"), "InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
 		}
 		out.unknown = s.permissions(unknown)
 	}
@@ -214,7 +214,7 @@ func (s *Service) UpdateSecurityGroupRuleDescriptionsIngress(c *world.Call, in *
 		for _, r := range rules {
 			i := slices.IndexFunc(g.Ingress, func(old world.SecurityGroupRule) bool { return keyOf(old) == keyOf(r) })
 			if i < 0 {
-				return nil, world.Errorf("InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
+				return nil, world.Errorf(world.Quoted("cloud-custodian/cloud-custodian#6099"), "InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
 			}
 			texts[g.Ingress[i].ID] = r.Description
 		}

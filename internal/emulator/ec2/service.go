@@ -111,10 +111,7 @@ func op[I, O any](name string, fn func(*world.Call, *I) (*O, error), members ...
 		if ok {
 			asked, _ := reflect.ValueOf(in).Elem().FieldByIndex(field.Index).Interface().(*bool)
 			if aws.ToBool(asked) {
-				return nil, &world.Error{
-					Code: "DryRunOperation", Status: 412,
-					Message: "Request would have succeeded, but DryRun flag is set.",
-				}
+				return nil, world.Errorf(world.Unproven, "DryRunOperation", "Request would have succeeded, but DryRun flag is set.").WithStatus(412)
 			}
 		}
 		c.Partition.Reap()

@@ -31,7 +31,7 @@ func (s *Service) CreateSubnet(c *world.Call, in *ec2.CreateSubnetInput) (*ec2.C
 			return nil, err
 		}
 	} else if in.CidrBlock != nil || in.Ipv6CidrBlock == nil {
-		return nil, world.Errorf("InvalidParameterCombination", "An IPv6-only subnet needs an IPv6 CIDR block and no IPv4 CIDR block")
+		return nil, world.Errorf(world.Unproven, "InvalidParameterCombination", "An IPv6-only subnet needs an IPv6 CIDR block and no IPv4 CIDR block")
 	}
 	if in.Ipv6CidrBlock != nil {
 		block, err := subnetIPv6Block(p, v, *in.Ipv6CidrBlock)
@@ -56,24 +56,24 @@ func zoneOf(p *world.Partition, name, id *string) (*world.Zone, *world.Error) {
 			return z, nil
 		}
 	}
-	return nil, world.Errorf("InvalidParameterValue", "Value (%s) for parameter availabilityZone is invalid.", aws.ToString(name)+aws.ToString(id))
+	return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Value (%s) for parameter availabilityZone is invalid.", aws.ToString(name)+aws.ToString(id))
 }
 
 func subnetBlock(p *world.Partition, v *world.VPC, text *string) (netip.Prefix, *world.Error) {
 	if aws.ToString(text) == "" {
-		return netip.Prefix{}, world.Errorf("MissingParameter", "The request must contain the parameter cidrBlock")
+		return netip.Prefix{}, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter cidrBlock")
 	}
 	block, parse := netip.ParsePrefix(*text)
 	if parse != nil || !block.Addr().Is4() {
-		return netip.Prefix{}, world.Errorf("InvalidParameterValue", "Value (%s) for parameter cidrBlock is invalid. This is not a valid CIDR block.", *text)
+		return netip.Prefix{}, world.Errorf(world.Unproven, "InvalidParameterValue", "Value (%s) for parameter cidrBlock is invalid. This is not a valid CIDR block.", *text)
 	}
 	block = block.Masked()
 	if block.Bits() < 16 || block.Bits() > 28 || !v.Contains(block) {
-		return netip.Prefix{}, world.Errorf("InvalidSubnet.Range", "The CIDR '%s' is invalid.", *text)
+		return netip.Prefix{}, world.Errorf(world.Unproven, "InvalidSubnet.Range", "The CIDR '%s' is invalid.", *text)
 	}
 	for _, other := range p.Subnets {
 		if other.VPCID == v.ID && other.CIDR.IsValid() && other.CIDR.Overlaps(block) {
-			return netip.Prefix{}, world.Errorf("InvalidSubnet.Conflict", "The CIDR '%s' conflicts with another subnet", *text)
+			return netip.Prefix{}, world.Errorf(world.Quoted("kubernetes/kops#2376"), "InvalidSubnet.Conflict", "The CIDR '%s' conflicts with another subnet", *text)
 		}
 	}
 	return block, nil
@@ -83,16 +83,16 @@ func subnetBlock(p *world.Partition, v *world.VPC, text *string) (netip.Prefix, 
 func subnetIPv6Block(p *world.Partition, v *world.VPC, text string) (netip.Prefix, *world.Error) {
 	block, parse := netip.ParsePrefix(text)
 	if parse != nil || !block.Addr().Is6() {
-		return netip.Prefix{}, world.Errorf("InvalidParameterValue", "Value (%s) for parameter ipv6CidrBlock is invalid. This is not a valid CIDR block.", text)
+		return netip.Prefix{}, world.Errorf(world.Unproven, "InvalidParameterValue", "Value (%s) for parameter ipv6CidrBlock is invalid. This is not a valid CIDR block.", text)
 	}
 	block = block.Masked()
 	if block.Bits() != 64 || !v.Contains(block) {
-		return netip.Prefix{}, world.Errorf("InvalidSubnet.Range", "The CIDR '%s' is invalid.", text)
+		return netip.Prefix{}, world.Errorf(world.Unproven, "InvalidSubnet.Range", "The CIDR '%s' is invalid.", text)
 	}
 	for _, other := range p.Subnets {
 		for _, a := range other.IPv6 {
 			if other.VPCID == v.ID && a.Block.Overlaps(block) {
-				return netip.Prefix{}, world.Errorf("InvalidSubnet.Conflict", "The CIDR '%s' conflicts with another subnet", text)
+				return netip.Prefix{}, world.Errorf(world.Quoted("kubernetes/kops#2376"), "InvalidSubnet.Conflict", "The CIDR '%s' conflicts with another subnet", text)
 			}
 		}
 	}
@@ -107,7 +107,7 @@ func (s *Service) AssociateSubnetCidrBlock(c *world.Call, in *ec2.AssociateSubne
 		return nil, err
 	}
 	if len(sub.IPv6) > 0 {
-		return nil, world.Errorf("InvalidSubnet.Conflict", "The subnet '%s' already has an IPv6 CIDR block", sub.ID)
+		return nil, world.Errorf(world.Unproven, "InvalidSubnet.Conflict", "The subnet '%s' already has an IPv6 CIDR block", sub.ID)
 	}
 	block, err := subnetIPv6Block(p, p.VPCs[sub.VPCID], aws.ToString(in.Ipv6CidrBlock))
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *Service) DeleteSubnet(c *world.Call, in *ec2.DeleteSubnetInput) (*ec2.D
 	}
 	for _, eni := range p.NetworkInterfaces {
 		if eni.SubnetID == sub.ID {
-			return nil, world.Errorf("DependencyViolation", "The subnet '%s' has dependencies and cannot be deleted.", sub.ID)
+			return nil, world.Errorf(world.Unproven, "DependencyViolation", "The subnet '%s' has dependencies and cannot be deleted.", sub.ID)
 		}
 	}
 	for _, t := range p.RouteTables {

@@ -26,7 +26,7 @@ func (s *Service) CreateTags(c *world.Call, in *ec2.CreateTagsInput) (*ec2.Creat
 		return nil, err
 	}
 	if len(in.Tags) == 0 {
-		return nil, world.Errorf("MissingParameter", "The request must contain the parameter tag")
+		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter tag")
 	}
 	add, err := readTags(in.Tags)
 	if err != nil {
@@ -113,15 +113,15 @@ func (s *Service) DescribeTags(c *world.Call, in *ec2.DescribeTagsInput) (*ec2.D
 
 func (s *Service) checkTaggable(c *world.Call, ids []string) *world.Error {
 	if len(ids) == 0 {
-		return world.Errorf("MissingParameter", "The request must contain the parameter resourceIdSet")
+		return world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter resourceIdSet")
 	}
 	if len(ids) > maxTagResource {
-		return world.Errorf("InvalidParameterValue", "The maximum number of resources is %d", maxTagResource)
+		return world.Errorf(world.Unproven, "InvalidParameterValue", "The maximum number of resources is %d", maxTagResource)
 	}
 	for _, id := range ids {
 		i := slices.IndexFunc(kindsByIdentifier, func(k kind) bool { return strings.HasPrefix(id, k.prefix) })
 		if i < 0 {
-			return world.Errorf("InvalidID", "The ID '%s' is not valid", id)
+			return world.Errorf(world.Unproven, "InvalidID", "The ID '%s' is not valid", id)
 		}
 		k := kindsByIdentifier[i]
 		if err := k.checkID(id); err != nil {
@@ -168,11 +168,11 @@ func exists(p *world.Partition, id string) bool {
 func reserved(key string) bool { return strings.HasPrefix(strings.ToLower(key), "aws:") }
 
 func reservedTag() *world.Error {
-	return world.Errorf("InvalidParameterValue", "Tag keys starting with 'aws:' are reserved for internal use")
+	return world.Errorf(world.Quoted("jcjorel/ec2-spot-converter#13"), "InvalidParameterValue", "Tag keys starting with 'aws:' are reserved for internal use")
 }
 
 func tagLimit() *world.Error {
-	return world.Errorf("TagLimitExceeded", "The maximum number of Tags for a resource has been reached.")
+	return world.Errorf(world.Unproven, "TagLimitExceeded", "The maximum number of Tags for a resource has been reached.")
 }
 
 func userTags(tags map[string]string) int {
@@ -192,16 +192,16 @@ func readTags(list []types.Tag) (map[string]string, *world.Error) {
 		key, value := aws.ToString(t.Key), aws.ToString(t.Value)
 		switch {
 		case key == "":
-			return nil, world.Errorf("InvalidParameterValue", "Tag key cannot be empty")
+			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Tag key cannot be empty")
 		case reserved(key):
 			return nil, reservedTag()
 		case utf8.RuneCountInString(key) > maxTagKey:
-			return nil, world.Errorf("InvalidParameterValue", "Tag key exceeds the maximum length of %d characters", maxTagKey)
+			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Tag key exceeds the maximum length of %d characters", maxTagKey)
 		case utf8.RuneCountInString(value) > maxTagValue:
-			return nil, world.Errorf("InvalidParameterValue", "Tag value exceeds the maximum length of %d characters", maxTagValue)
+			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Tag value exceeds the maximum length of %d characters", maxTagValue)
 		}
 		if _, twice := out[key]; twice {
-			return nil, world.Errorf("InvalidParameterValue", "Duplicate tag key '%s' specified.", key)
+			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Duplicate tag key '%s' specified.", key)
 		}
 		out[key] = value
 	}
@@ -217,14 +217,14 @@ func tagsFor(specs []types.TagSpecification, wanted types.ResourceType, others .
 	var list []types.Tag
 	for _, spec := range specs {
 		if spec.ResourceType == "" {
-			return nil, world.Errorf("MissingParameter", "The request must contain the parameter resourceType")
+			return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter resourceType")
 		}
 		if spec.ResourceType == wanted {
 			list = append(list, spec.Tags...)
 			continue
 		}
 		if !slices.Contains(others, spec.ResourceType) {
-			return nil, world.Errorf("InvalidParameterValue", "'%s' is not a valid taggable resource type for this operation.", spec.ResourceType)
+			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "'%s' is not a valid taggable resource type for this operation.", spec.ResourceType)
 		}
 	}
 	return readTags(list)

@@ -34,14 +34,14 @@ func (s *Service) CreateVpc(c *world.Call, in *ec2.CreateVpcInput) (*ec2.CreateV
 // readVPCBlock reads an IPv4 block of /16 to /28.
 func readVPCBlock(text *string) (netip.Prefix, *world.Error) {
 	if aws.ToString(text) == "" {
-		return netip.Prefix{}, world.Errorf("MissingParameter", "The request must contain the parameter CidrBlock")
+		return netip.Prefix{}, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter CidrBlock")
 	}
 	block, err := netip.ParsePrefix(*text)
 	if err != nil || !block.Addr().Is4() {
-		return netip.Prefix{}, world.Errorf("InvalidParameterValue", "Value (%s) for parameter cidrBlock is invalid. This is not a valid CIDR block.", *text)
+		return netip.Prefix{}, world.Errorf(world.Unproven, "InvalidParameterValue", "Value (%s) for parameter cidrBlock is invalid. This is not a valid CIDR block.", *text)
 	}
 	if block.Bits() < 16 || block.Bits() > 28 {
-		return netip.Prefix{}, world.Errorf("InvalidVpc.Range", "The CIDR '%s' is invalid.", *text)
+		return netip.Prefix{}, world.Errorf(world.Unproven, "InvalidVpc.Range", "The CIDR '%s' is invalid.", *text)
 	}
 	return block.Masked(), nil
 }
@@ -81,7 +81,7 @@ func (s *Service) AssociateVpcCidrBlock(c *world.Call, in *ec2.AssociateVpcCidrB
 	}
 	for _, a := range v.CIDRs {
 		if a.Block.Overlaps(block) {
-			return nil, world.Errorf("InvalidVpc.Range", "The CIDR '%s' conflicts with an existing CIDR of the VPC", block)
+			return nil, world.Errorf(world.Unproven, "InvalidVpc.Range", "The CIDR '%s' conflicts with an existing CIDR of the VPC", block)
 		}
 	}
 	v.CIDRs = append(v.CIDRs, world.CIDRAssociation{ID: s.w.NewID("vpc-cidr-assoc-"), Block: block})
@@ -129,7 +129,7 @@ func (s *Service) DeleteVpc(c *world.Call, in *ec2.DeleteVpcInput) (*ec2.DeleteV
 		used = used || t.VPCID == v.ID && t != main
 	}
 	if used {
-		return nil, world.Errorf("DependencyViolation", "The vpc '%s' has dependencies and cannot be deleted.", v.ID)
+		return nil, world.Errorf(world.Unproven, "DependencyViolation", "The vpc '%s' has dependencies and cannot be deleted.", v.ID)
 	}
 	if g := p.DefaultSecurityGroup(v.ID); g != nil {
 		delete(p.SecurityGroups, g.ID)

@@ -28,12 +28,12 @@ func (s *Service) DescribeAvailabilityZones(c *world.Call, in *ec2.DescribeAvail
 		}
 		for _, name := range in.ZoneNames {
 			if !slices.ContainsFunc(named, func(z *world.Zone) bool { return z.Name == name }) {
-				return nil, world.Errorf("InvalidParameterValue", "Invalid availability zone: [%s]", name)
+				return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Invalid availability zone: [%s]", name)
 			}
 		}
 		for _, id := range in.ZoneIds {
 			if !slices.ContainsFunc(named, func(z *world.Zone) bool { return z.ID == id }) {
-				return nil, world.Errorf("InvalidParameterValue", "Invalid availability zone-id: [%s]", id)
+				return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Invalid availability zone-id: [%s]", id)
 			}
 		}
 		zones = named

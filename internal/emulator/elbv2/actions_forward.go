@@ -20,7 +20,7 @@ func (s *Service) checkForward(sc actionScope, a types.Action, done *types.Actio
 		name = quotaGroupsPerActionNLB
 	}
 	if most := s.quota(name); len(tuples) > most {
-		return fail("TooManyTargetGroups", "You cannot specify more than '%d' target groups per action", most)
+		return fail(world.Unproven, "TooManyTargetGroups", "You cannot specify more than '%d' target groups per action", most)
 	}
 	groups, err := forwardGroups(sc, tuples)
 	if err != nil {
@@ -68,10 +68,10 @@ func forwardTuples(a types.Action) ([]types.TargetGroupTuple, *types.TargetGroup
 	}
 	tuples := a.ForwardConfig.TargetGroups
 	if len(tuples) == 0 {
-		return nil, nil, invalid("A target group must be specified for an action of type 'forward'")
+		return nil, nil, invalid(world.Unproven, "A target group must be specified for an action of type 'forward'")
 	}
 	if a.TargetGroupArn != nil && (len(tuples) != 1 || val(tuples[0].TargetGroupArn) != *a.TargetGroupArn) {
-		return nil, nil, invalid("The target group ARN of an action of type 'forward' must be the only target group of its forward configuration")
+		return nil, nil, invalid(world.Unproven, "The target group ARN of an action of type 'forward' must be the only target group of its forward configuration")
 	}
 	return tuples, a.ForwardConfig.TargetGroupStickinessConfig, nil
 }
@@ -90,7 +90,7 @@ func forwardGroups(sc actionScope, tuples []types.TargetGroupTuple) ([]*world.Ta
 			continue
 		}
 		if slices.Contains(out, g) {
-			return nil, invalid("Target group '%s' was specified more than once in one action", arn)
+			return nil, invalid(world.Unproven, "Target group '%s' was specified more than once in one action", arn)
 		}
 		out = append(out, g)
 	}
@@ -104,12 +104,12 @@ func checkWeights(tuples []types.TargetGroupTuple) error {
 	for _, t := range tuples {
 		if t.Weight == nil {
 			if len(tuples) > 1 {
-				return invalid("A weight must be specified for each target group when there is more than one target group")
+				return invalid(world.Unproven, "A weight must be specified for each target group when there is more than one target group")
 			}
 			continue
 		}
 		if *t.Weight < 0 || *t.Weight > 999 {
-			return invalid("The weight for each target group must be between 0 and 999, inclusive")
+			return invalid(world.Unproven, "The weight for each target group must be between 0 and 999, inclusive")
 		}
 	}
 	return nil
@@ -118,10 +118,10 @@ func checkWeights(tuples []types.TargetGroupTuple) error {
 func checkGroupStickiness(sticky *types.TargetGroupStickinessConfig, groups []*world.TargetGroup) error {
 	on := sticky != nil && val(sticky.Enabled)
 	if on && sticky.DurationSeconds == nil {
-		return invalid("A duration must be specified to enable target group stickiness")
+		return invalid(world.Unproven, "A duration must be specified to enable target group stickiness")
 	}
 	if sticky != nil && sticky.DurationSeconds != nil && (*sticky.DurationSeconds < 1 || *sticky.DurationSeconds > 604800) {
-		return invalid("The target group stickiness duration '%d' must be between '1-604800' inclusive", *sticky.DurationSeconds)
+		return invalid(world.Unproven, "The target group stickiness duration '%d' must be between '1-604800' inclusive", *sticky.DurationSeconds)
 	}
 	if len(groups) < 2 {
 		return nil
@@ -131,10 +131,10 @@ func checkGroupStickiness(sticky *types.TargetGroupStickinessConfig, groups []*w
 			continue
 		}
 		if g.Attributes[attrStickinessType] == "app_cookie" {
-			return fail(codeAction, "When configuring a rule with multiple target groups, none of them can have stickiness of type 'app_cookie' enabled")
+			return fail(world.Unproven, codeAction, "When configuring a rule with multiple target groups, none of them can have stickiness of type 'app_cookie' enabled")
 		}
 		if !on {
-			return fail(codeAction, "You must enable target group stickiness on a rule with multiple target groups if one of them has stickiness enabled")
+			return fail(world.Unproven, codeAction, "You must enable target group stickiness on a rule with multiple target groups if one of them has stickiness enabled")
 		}
 	}
 	return nil
@@ -148,23 +148,23 @@ func checkFit(sc actionScope, groups []*world.TargetGroup) error {
 			foreign = append(foreign, g.ARN)
 		}
 		if sc.protocol == types.ProtocolEnumHttp && (g.ProtocolVersion == versionGRPC || g.ProtocolVersion == versionHTTP2) {
-			return fail(codeAction, "Listener protocol '%s' is not supported with a target group with the protocol-version '%s'", sc.protocol, g.ProtocolVersion)
+			return fail(world.Unproven, codeAction, "Listener protocol '%s' is not supported with a target group with the protocol-version '%s'", sc.protocol, g.ProtocolVersion)
 		}
 		if !fits(sc, g) {
 			unfit = append(unfit, g.ARN)
 		}
 		if g.Addressing != "" && groups[0].Addressing != "" && g.Addressing != groups[0].Addressing {
-			return misconfigured("All target groups of an action must have the same IP address type")
+			return misconfigured(world.Unproven, "All target groups of an action must have the same IP address type")
 		}
 		if g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 && sc.lb.Addressing == types.IpAddressTypeIpv4 {
-			return misconfigured("The target group '%s' with IP address type 'ipv6' cannot be used with a load balancer with IP address type 'ipv4'", g.ARN)
+			return misconfigured(world.Unproven, "The target group '%s' with IP address type 'ipv6' cannot be used with a load balancer with IP address type 'ipv4'", g.ARN)
 		}
 	}
 	if len(foreign) > 0 {
-		return invalid("The following target groups do not belong to VPC '%s': %s", sc.lb.VPC, strings.Join(foreign, ", "))
+		return invalid(world.Unproven, "The following target groups do not belong to VPC '%s': %s", sc.lb.VPC, strings.Join(foreign, ", "))
 	}
 	if len(unfit) > 0 {
-		return fail("IncompatibleProtocols", "The listener and the following target groups have incompatible protocols: %s", strings.Join(unfit, ", "))
+		return fail(world.Unproven, "IncompatibleProtocols", "The listener and the following target groups have incompatible protocols: %s", strings.Join(unfit, ", "))
 	}
 	return nil
 }
@@ -216,13 +216,14 @@ func (s *Service) checkForwards(sc actionScope, actions []types.Action) error {
 		unique[arn] = true
 	})
 	if len(versioned) > 0 && len(actions) > 1 {
-		return fail(codeAction, "Only actions of type 'forward' are supported with the target groups '%s' of protocol version HTTP2 or GRPC", strings.Join(versioned, ", "))
+		return fail(world.Unproven, codeAction, "Only actions of type 'forward' are supported with the target groups '%s' of protocol version HTTP2 or GRPC", strings.Join(versioned, ", "))
 	}
 	if len(taken) > 0 {
-		return fail("TargetGroupAssociationLimit", "The following target groups cannot be associated with more than one load balancer: %s", strings.Join(taken, ", "))
+		return fail(world.Quoted("hashicorp/terraform-provider-aws#22005"), "TargetGroupAssociationLimit", "The following target groups cannot be associated with more than one load balancer: %s", strings.Join(taken, ", "))
 	}
 	if most := s.quota(quotaTargetGroupsPerALB); sc.lb.IsALB() && len(unique) > most {
-		return fail("TooManyUniqueTargetGroupsPerLoadBalancer", "You cannot use more than '%d' unique target groups on load balancer '%s'", most, sc.lb.ARN)
+		return fail(world.Quoted("kubernetes-sigs/aws-load-balancer-controller#3767"), "TooManyUniqueTargetGroupsPerLoadBalancer",
+			"You have reached the maximum number of unique target groups that you can associate with a load balancer of type 'application': [%d]", most)
 	}
 	if len(joining) == 0 {
 		return nil

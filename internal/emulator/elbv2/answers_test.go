@@ -206,6 +206,8 @@ func TestWordings(t *testing.T) {
 	subnet := *must(r.ec2.CreateSubnet(r.ctx, &ec2.CreateSubnetInput{VpcId: &vpc, CidrBlock: aws.String("10.9.0.0/20"), AvailabilityZone: aws.String(region + "b")}))(t).Subnet.SubnetId
 	unknown := aws.String(*g.TargetGroupArn)
 	*unknown = (*unknown)[:len(*unknown)-16] + "0123456789abcdef"
+	twice := oidc(1, aws.String("secret"))
+	twice[0].AuthenticateOidcConfig.UseExistingClientSecret = aws.Bool(true)
 	rule := func(listener *string, actions []types.Action) error {
 		_, err := r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: listener, Priority: aws.Int32(1), Conditions: pathIs("/a"), Actions: actions})
 		return err
@@ -236,6 +238,22 @@ func TestWordings(t *testing.T) {
 		},
 		"fixed response on a Network Load Balancer": {
 			listener(net.LoadBalancerArn, "TCP", fixed("404")), "InvalidLoadBalancerAction", "The action type 'fixed-response' is not valid with network load balancer",
+		},
+		"redirect without configuration": {
+			rule(l.ListenerArn, []types.Action{{Type: types.ActionTypeEnumRedirect}}),
+			"InvalidLoadBalancerAction", "For actions of type 'redirect', you must specify the following fields: 'RedirectConfig'",
+		},
+		"redirect to itself": {
+			rule(l.ListenerArn, redirect(types.RedirectActionConfig{StatusCode: "HTTP_301"})),
+			"InvalidLoadBalancerAction", "The redirect configuration is not valid because it creates a loop.",
+		},
+		"two client secrets": {
+			rule(secure.ListenerArn, append(twice, ordered(fixed("404"), 2)...)),
+			"InvalidLoadBalancerAction", "You cannot both specify a client secret and set UseExistingClientSecret to true",
+		},
+		"long redirect path": {
+			rule(l.ListenerArn, redirect(types.RedirectActionConfig{Path: aws.String("/" + strings.Repeat("a", 128)), StatusCode: "HTTP_301"})),
+			"ValidationError", "at 'actions.1.member.redirectConfig.path' failed to satisfy constraint: Member must have length less than or equal to 128",
 		},
 		"security group of another VPC": {groups(lb.LoadBalancerArn, group), "InvalidConfigurationRequest", "Security group '" + group + "' does not belong to VPC '" + r.vpc + "'"},
 		"security groups of a Network Load Balancer without": {

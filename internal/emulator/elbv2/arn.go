@@ -19,7 +19,7 @@ const arnHead = `^arn:aws[a-z-]*:elasticloadbalancing:[a-z0-9-]+:\d{12}:`
 
 // missingNamed is the refusal that names what does not exist.
 func (k kind) missingNamed(arns ...string) error {
-	return fail(k.code, "%ss '%s' not found", strings.ToUpper(k.name[:1])+k.name[1:], strings.Join(arns, ", "))
+	return fail(world.Quoted("aws/copilot-cli#3833"), k.code, "%ss '%s' not found", strings.ToUpper(k.name[:1])+k.name[1:], strings.Join(arns, ", "))
 }
 
 // kinds are compiled once per service; the patterns are constants.
@@ -47,7 +47,7 @@ func find[T any](st *world.ELBState, k kind, all map[string]*T, arn string) (*T,
 // check judges the form of an ARN.
 func (k kind) check(st *world.ELBState, arn string) error {
 	if !k.pattern.MatchString(arn) || strings.Split(arn, ":")[3] != st.Region() {
-		return invalid("'%s' is not a valid %s ARN", arn, k.name)
+		return invalid(world.Quoted("aws/aws-cli#3260"), "'%s' is not a valid %s ARN", arn, k.name)
 	}
 	return nil
 }

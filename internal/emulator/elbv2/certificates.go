@@ -25,14 +25,14 @@ func checkCertificate(p *world.Partition, c *world.Call, arn string) error {
 	}
 	m := acmPattern.FindStringSubmatch(arn)
 	if m == nil || m[1] != p.Region {
-		return invalid("Certificate ARN '%s' is not valid", arn)
+		return invalid(world.Unproven, "Certificate ARN '%s' is not valid", arn)
 	}
 	cert := p.ACM.Certificates[arn]
 	if cert == nil {
-		return fail("CertificateNotFound", "Certificate '%s' not found", arn)
+		return fail(world.Quoted("hashicorp/terraform-provider-aws#11334"), "CertificateNotFound", "Certificate '%s' not found", arn)
 	}
 	if p.CertificateStatus(cert, c.Now) != acmtypes.CertificateStatusIssued || !strings.Contains(cert.Domain, ".") || !supportedKey(cert.Algorithm) {
-		return fail("UnsupportedCertificate", "The certificate '%s' must have a fully-qualified domain name, a supported signature, and a supported key size.", arn)
+		return fail(world.Quoted("medplum/medplum#5804"), "UnsupportedCertificate", "The certificate '%s' must have a fully-qualified domain name, a supported signature, and a supported key size.", arn)
 	}
 	return nil
 }
@@ -49,14 +49,14 @@ func supportedKey(k acmtypes.KeyAlgorithm) bool {
 func oneCertificate(in []types.Certificate) (arn string, given bool, err error) {
 	for _, c := range in {
 		if c.IsDefault != nil {
-			return "", false, invalid("'IsDefault' cannot be specified for a certificate")
+			return "", false, invalid(world.Unproven, "'IsDefault' cannot be specified for a certificate")
 		}
 	}
 	switch {
 	case len(in) == 0:
 		return "", false, nil
 	case len(in) > 1:
-		return "", false, fail("TooManyCertificates", "Only one certificate may be provided")
+		return "", false, fail(world.Quoted("aws/aws-cdk#16509"), "TooManyCertificates", "Up to '1' certificate ARNs can be specified, but '%d' were specified", len(in))
 	}
 	return val(in[0].CertificateArn), true, nil
 }
@@ -76,14 +76,14 @@ func (s *Service) AddListenerCertificates(c *world.Call, in *elb.AddListenerCert
 		return nil, err
 	}
 	if !isSecure(l.Protocol) {
-		return nil, invalid("Certificates cannot be specified for %s listeners", l.Protocol)
+		return nil, invalid(world.Unproven, "Certificates cannot be specified for %s listeners", l.Protocol)
 	}
 	arn, given, err := oneCertificate(in.Certificates)
 	if err != nil {
 		return nil, err
 	}
 	if !given {
-		return nil, invalid("A certificate must be specified")
+		return nil, invalid(world.Unproven, "A certificate must be specified")
 	}
 	if err := checkCertificate(p, c, arn); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (s *Service) AddListenerCertificates(c *world.Call, in *elb.AddListenerCert
 			n += len(other.SNI)
 		}
 		if n >= s.quota(name) {
-			return nil, fail("TooManyCertificates", "You've reached the limit on the number of certificates per load balancer")
+			return nil, fail(world.Unproven, "TooManyCertificates", "You've reached the limit on the number of certificates per load balancer")
 		}
 		l.SNI = append(l.SNI, arn)
 	}
@@ -122,7 +122,7 @@ func (s *Service) RemoveListenerCertificates(c *world.Call, in *elb.RemoveListen
 	for _, cert := range in.Certificates {
 		arn := val(cert.CertificateArn)
 		if !slices.Contains(l.SNI, arn) && arn == l.Certificate {
-			return nil, fail(codeNotPermitted, "Default certificate '%s' cannot be removed", arn)
+			return nil, fail(world.Unproven, codeNotPermitted, "Default certificate '%s' cannot be removed", arn)
 		}
 		drop = append(drop, arn)
 	}

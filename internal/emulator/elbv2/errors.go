@@ -14,22 +14,32 @@ const (
 
 // fail makes a refusal. It returns the error interface, so that no typed nil
 // can slip through.
-func fail(code, format string, args ...any) error {
-	return world.Errorf(code, format, args...)
+func fail(from world.Source, code, format string, args ...any) error {
+	return world.Errorf(from, code, format, args...)
 }
 
-func invalid(format string, args ...any) error { return fail(codeValidation, format, args...) }
+func invalid(from world.Source, format string, args ...any) error {
+	return fail(from, codeValidation, format, args...)
+}
 
-func misconfigured(format string, args ...any) error { return fail(codeConfiguration, format, args...) }
+func misconfigured(from world.Source, format string, args ...any) error {
+	return fail(from, codeConfiguration, format, args...)
+}
 
 func noLoadBalancer() error {
-	return fail("LoadBalancerNotFound", "One or more load balancers not found")
+	return fail(world.Unproven, "LoadBalancerNotFound", "One or more load balancers not found")
 }
 
-func noTargetGroup() error { return fail("TargetGroupNotFound", "One or more target groups not found") }
+func noTargetGroup() error {
+	return fail(world.Quoted("aws-samples/service-screener-v2#212"), "TargetGroupNotFound", "One or more target groups not found")
+}
 
-func noListener() error { return fail("ListenerNotFound", "One or more listeners not found") }
+func noListener() error {
+	return fail(world.Quoted("awslabs/kubeflow-manifests#116"), "ListenerNotFound", "One or more listeners not found")
+}
 
-func noRule() error { return fail("RuleNotFound", "One or more rules not found") }
+func noRule() error { return fail(world.Unproven, "RuleNotFound", "One or more rules not found") }
 
-func noTrustStore() error { return fail("TrustStoreNotFound", "One or more trust stores not found") }
+func noTrustStore() error {
+	return fail(world.Unproven, "TrustStoreNotFound", "One or more trust stores not found")
+}

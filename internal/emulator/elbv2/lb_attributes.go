@@ -69,7 +69,7 @@ func loadBalancerSpace(lb *world.LoadBalancer) attributeSpace {
 			return slices.Contains(network, key) != lb.IsALB()
 		},
 		refuse: func(key string) error {
-			return misconfigured("Load balancer attribute key '%s' is not supported on load balancers with type '%s'", key, lb.Type)
+			return misconfigured(world.Unproven, "Load balancer attribute key '%s' is not supported on load balancers with type '%s'", key, lb.Type)
 		},
 	}
 }
@@ -149,7 +149,7 @@ func (s *Service) ModifyLoadBalancerAttributes(c *world.Call, in *elb.ModifyLoad
 // checkLoadBalancerAttributes judges the attributes together.
 func (s *Service) checkLoadBalancerAttributes(lb *world.LoadBalancer, next map[string]string) error {
 	if lb.IsALB() && next[attrCrossZone] != "true" {
-		return misconfigured("Cross-zone load balancing cannot be turned off for load balancers with type 'application'")
+		return misconfigured(world.Unproven, "Cross-zone load balancing cannot be turned off for load balancers with type 'application'")
 	}
 	for _, log := range []string{"access_logs", "connection_logs", "health_check_logs"} {
 		if next[log+".s3.enabled"] != "true" {
@@ -157,14 +157,14 @@ func (s *Service) checkLoadBalancerAttributes(lb *world.LoadBalancer, next map[s
 		}
 		bucket := next[log+".s3.bucket"]
 		if bucket == "" {
-			return misconfigured("The value of '%s.s3.bucket' cannot be empty when '%s.s3.enabled' is 'true'", log, log)
+			return misconfigured(world.Unproven, "The value of '%s.s3.bucket' cannot be empty when '%s.s3.enabled' is 'true'", log, log)
 		}
 		if slices.Contains(s.w.Config.ELB.DeniedLogBuckets, bucket) {
-			return misconfigured("Access Denied for bucket: %s. Please check S3bucket permission", bucket)
+			return misconfigured(world.Quoted("kubernetes-sigs/aws-load-balancer-controller#1956"), "Access Denied for bucket: %s. Please check S3bucket permission", bucket)
 		}
 	}
 	if now, before := atoi(next[attrSecondaryIPs]), atoi(lb.Attributes[attrSecondaryIPs]); now < before {
-		return misconfigured("The value of '%s' cannot be decreased from '%d' to '%d'", attrSecondaryIPs, before, now)
+		return misconfigured(world.Unproven, "The value of '%s' cannot be decreased from '%d' to '%d'", attrSecondaryIPs, before, now)
 	}
 	return nil
 }

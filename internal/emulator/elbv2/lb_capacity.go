@@ -81,32 +81,32 @@ func (s *Service) ModifyCapacityReservation(c *world.Call, in *elb.ModifyCapacit
 	set := in.MinimumLoadBalancerCapacity != nil && in.MinimumLoadBalancerCapacity.CapacityUnits != nil
 	reset := val(in.ResetCapacityReservation)
 	if set == reset {
-		return nil, invalid("You must specify either MinimumLoadBalancerCapacity or ResetCapacityReservation")
+		return nil, invalid(world.Unproven, "You must specify either MinimumLoadBalancerCapacity or ResetCapacityReservation")
 	}
 	units := int32(0)
 	if set {
 		units = *in.MinimumLoadBalancerCapacity.CapacityUnits
 		if units < 1 {
-			return nil, invalid("The capacity units must be at least '1'")
+			return nil, invalid(world.Unproven, "The capacity units must be at least '1'")
 		}
 	}
 	if most := s.quota(quotaCapacity); int(units) > most {
-		return nil, fail("CapacityUnitsLimitExceeded", "The maximum number of capacity units '%d' has been exceeded", most)
+		return nil, fail(world.Unproven, "CapacityUnitsLimitExceeded", "The maximum number of capacity units '%d' has been exceeded", most)
 	}
 	// Not confirmed; a client has to be prepared for it.
 	if state, _ := lb.State(c.Now); s.w.Config.Strict && state == types.LoadBalancerStateEnumProvisioning {
-		return nil, fail("OperationNotPermitted", "Load balancer '%s' is not active", lb.ARN)
+		return nil, fail(world.Unproven, "OperationNotPermitted", "Load balancer '%s' is not active", lb.ARN)
 	}
 	r := lb.Capacity
 	if c.Now.Before(r.Ready) {
-		return nil, &world.Error{Code: "PriorRequestNotComplete", Status: 429, Message: "A prior capacity reservation request for load balancer '" + lb.ARN + "' is not complete"}
+		return nil, world.Errorf(world.Unproven, "PriorRequestNotComplete", "A prior capacity reservation request for load balancer '%s' is not complete", lb.ARN).WithStatus(429)
 	}
 	if units < r.Units {
 		if r.DecreasesDay != day(c.Now) {
 			r.DecreasesDay, r.Decreases = day(c.Now), 0
 		}
 		if r.Decreases >= decreasesPerDay {
-			return nil, fail("CapacityDecreaseRequestLimitExceeded", "The capacity reservation of load balancer '%s' cannot be decreased again today", lb.ARN)
+			return nil, fail(world.Unproven, "CapacityDecreaseRequestLimitExceeded", "The capacity reservation of load balancer '%s' cannot be decreased again today", lb.ARN)
 		}
 		r.Decreases++
 	}

@@ -40,7 +40,7 @@ func (s *Service) CreateLoadBalancer(c *world.Call, in *elb.CreateLoadBalancerIn
 		return nil, err
 	}
 	if lb.Type == types.LoadBalancerTypeEnumGateway {
-		return nil, invalid("Load balancers with type 'gateway' are not supported by this emulator")
+		return nil, invalid(world.Own, "Load balancers with type 'gateway' are not supported by this emulator")
 	}
 	want := placement{
 		lb: lb, subnets: in.Subnets, mappings: in.SubnetMappings, addressing: lb.Addressing,
@@ -68,7 +68,7 @@ func (s *Service) CreateLoadBalancer(c *world.Call, in *elb.CreateLoadBalancerIn
 			continue
 		}
 		if !sameLoadBalancer(other, lb) {
-			return nil, fail("DuplicateLoadBalancerName", "A load balancer with the same name '%s' exists, but with different settings", lb.Name)
+			return nil, fail(world.Quoted("fortinet/fortigate-terraform-deploy#21"), "DuplicateLoadBalancerName", "A load balancer with the same name '%s' exists, but with different settings", lb.Name)
 		}
 		return &elb.CreateLoadBalancerOutput{LoadBalancers: []types.LoadBalancer{s.loadBalancer(c, other)}}, nil
 	}
@@ -79,10 +79,10 @@ func (s *Service) CreateLoadBalancer(c *world.Call, in *elb.CreateLoadBalancerIn
 		return nil, err
 	}
 	if lb.IPAMPool != "" && !lb.IsALB() {
-		return nil, misconfigured("IPAM pools are not supported for load balancers with type 'network'")
+		return nil, misconfigured(world.Unproven, "IPAM pools are not supported for load balancers with type 'network'")
 	}
 	if s.w.Config.ELB.Disabled {
-		return nil, fail(codeNotPermitted, "This AWS account currently does not support creating load balancers. For more information, please contact AWS Support.")
+		return nil, fail(world.Unproven, codeNotPermitted, "This AWS account currently does not support creating load balancers. For more information, please contact AWS Support.")
 	}
 	if err := s.roomForLoadBalancer(st, lb); err != nil {
 		return nil, err
@@ -120,13 +120,13 @@ func (s *Service) shapeCreateLoadBalancer(in *elb.CreateLoadBalancerInput) error
 func checkLoadBalancerName(name string) error {
 	switch {
 	case len(name) > 32:
-		return invalid("The load balancer name '%s' cannot be longer than '32' characters", name)
+		return invalid(world.Quoted("aws-cloudformation/cfn-lint#3259"), "The load balancer name '%s' cannot be longer than '32' characters", name)
 	case !namePattern.MatchString(name):
-		return invalid("The load balancer name '%s' can only contain characters that are alphanumeric characters and hyphens(-)", name)
+		return invalid(world.Unproven, "The load balancer name '%s' can only contain characters that are alphanumeric characters and hyphens(-)", name)
 	case strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-"):
-		return invalid("The load balancer name '%s' cannot begin or end with a hyphen(-)", name)
+		return invalid(world.Unproven, "The load balancer name '%s' cannot begin or end with a hyphen(-)", name)
 	case strings.HasPrefix(name, "internal-"):
-		return invalid("The load balancer name '%s' cannot begin with 'internal-'", name)
+		return invalid(world.Unproven, "The load balancer name '%s' cannot begin with 'internal-'", name)
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func (s *Service) roomForLoadBalancer(st *world.ELBState, lb *world.LoadBalancer
 		name = quotaNLBs
 	}
 	if most := s.quota(name); n >= most {
-		return fail("TooManyLoadBalancers", "The maximum number of load balancers with type '%s' has been reached: '%d'", lb.Type, most)
+		return fail(world.Unproven, "TooManyLoadBalancers", "The maximum number of load balancers with type '%s' has been reached: '%d'", lb.Type, most)
 	}
 	return s.roomForInterfaces(st, lb, len(lb.Zones))
 }
@@ -178,7 +178,7 @@ func (s *Service) roomForInterfaces(st *world.ELBState, lb *world.LoadBalancer, 
 		}
 	}
 	if most := s.quota(quotaInterfacesNLB); n > most {
-		return misconfigured("The maximum number of Network Load Balancer network interfaces '%d' has been reached for VPC '%s'", most, lb.VPC)
+		return misconfigured(world.Unproven, "The maximum number of Network Load Balancer network interfaces '%d' has been reached for VPC '%s'", most, lb.VPC)
 	}
 	return nil
 }

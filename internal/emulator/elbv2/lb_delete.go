@@ -25,13 +25,13 @@ func (s *Service) DeleteLoadBalancer(c *world.Call, in *elb.DeleteLoadBalancerIn
 		return &elb.DeleteLoadBalancerOutput{}, nil
 	}
 	if lb.Attributes[attrDeletionProtection] == "true" {
-		return nil, fail(codeNotPermitted, "Load balancer '%s' cannot be deleted because deletion protection is enabled", arn)
+		return nil, fail(world.Quoted("rebuy-de/aws-nuke#1240"), codeNotPermitted, "Load balancer '%s' cannot be deleted because deletion protection is enabled", arn)
 	}
 	for _, g := range st.TargetGroups {
 		p.SettleTargets(g, c.Now)
 		for _, t := range g.Targets {
 			if t.ID == arn && !t.Draining() {
-				return nil, fail(codeInUse, "Load balancer '%s' cannot be deleted because it is currently registered as a target", arn)
+				return nil, fail(world.Unproven, codeInUse, "Load balancer '%s' cannot be deleted because it is currently registered as a target", arn)
 			}
 		}
 	}

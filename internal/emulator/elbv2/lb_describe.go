@@ -17,10 +17,10 @@ const namesPerCall = 20
 func (s *Service) DescribeLoadBalancers(c *world.Call, in *elb.DescribeLoadBalancersInput) (*elb.DescribeLoadBalancersOutput, error) {
 	st := s.state(c)
 	if len(in.LoadBalancerArns) > 0 && len(in.Names) > 0 {
-		return nil, invalid("Load balancer names and load balancer ARNs cannot be specified at the same time")
+		return nil, invalid(world.Unproven, "Load balancer names and load balancer ARNs cannot be specified at the same time")
 	}
 	if n := max(len(in.LoadBalancerArns), len(in.Names)); n > namesPerCall {
-		return nil, invalid("Cannot have more than %d load balancers described", namesPerCall)
+		return nil, invalid(world.Unproven, "Cannot have more than %d load balancers described", namesPerCall)
 	}
 	found, err := findAll(st, kindLoadBalancer, st.LoadBalancers, in.LoadBalancerArns)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Service) DescribeLoadBalancers(c *world.Call, in *elb.DescribeLoadBalan
 			}
 		}
 		if len(missing) > 0 {
-			return nil, fail("LoadBalancerNotFound", "Load balancers '[%s]' not found", strings.Join(missing, ", "))
+			return nil, fail(world.Quoted("hashicorp/terraform-provider-aws#10669"), "LoadBalancerNotFound", "Load balancers '[%s]' not found", strings.Join(missing, ", "))
 		}
 	case len(in.LoadBalancerArns) == 0:
 		found = mapValues(st.LoadBalancers)

@@ -45,7 +45,7 @@ func (s *Service) makeNode(p *world.Partition, lb *world.LoadBalancer, z *world.
 	}
 	eni, refusal := p.CreateServiceInterface(want)
 	if refusal != nil {
-		return fail("InvalidSubnet", "%s", refusal.Message)
+		return fail(refusal.From, "InvalidSubnet", "%s", refusal.Message)
 	}
 	z.ENI = eni.ID
 	if len(eni.Private) > 0 {
@@ -60,7 +60,7 @@ func (s *Service) makeNode(p *world.Partition, lb *world.LoadBalancer, z *world.
 		a, refusal := p.AssociateAddress(z.Allocation, eni.ID)
 		if refusal != nil {
 			p.DeleteServiceENI(eni.ID, 0)
-			return fail(codeInUse, "The allocation IDs '%s' are not available for use", z.Allocation)
+			return fail(world.Unproven, codeInUse, "The allocation IDs '%s' are not available for use", z.Allocation)
 		}
 		z.PublicIP = a.PublicIP.String()
 	}
@@ -133,14 +133,14 @@ func (s *Service) settleAddresses(p *world.Partition, lb *world.LoadBalancer) er
 		case len(eni.IPv6) == 0:
 			free, refusal := p.TakeIPv6(sub, 1)
 			if refusal != nil {
-				return fail("InvalidSubnet", "%s", refusal.Message)
+				return fail(refusal.From, "InvalidSubnet", "%s", refusal.Message)
 			}
 			changes = append(changes, func() { eni.IPv6 = free })
 		}
 		if missing := 1 + atoi(lb.Attributes[attrSecondaryIPs]) - len(eni.Private); !lb.IsALB() && missing > 0 {
 			free, refusal := p.TakeIPv4(sub, missing)
 			if refusal != nil {
-				return misconfigured("%s", refusal.Message)
+				return misconfigured(refusal.From, "%s", refusal.Message)
 			}
 			changes = append(changes, func() {
 				for _, a := range free {

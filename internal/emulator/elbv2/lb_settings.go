@@ -17,14 +17,14 @@ func checkSecurityGroups(p *world.Partition, vpc string, groups []string) error 
 	for _, id := range groups {
 		sg := p.SecurityGroups[id]
 		if sg == nil {
-			return fail("InvalidSecurityGroup", "Security group '%s' does not exist", id)
+			return fail(world.Unproven, "InvalidSecurityGroup", "Security group '%s' does not exist", id)
 		}
 		if sg.VPCID != vpc {
-			return misconfigured("Security group '%s' does not belong to VPC '%s'", id, vpc)
+			return misconfigured(world.Quoted("pulumi/pulumi-awsx#816"), "Security group '%s' does not belong to VPC '%s'", id, vpc)
 		}
 	}
 	if len(groups) > groupsPerLoadBalancer {
-		return misconfigured("You cannot specify more than '%d' security groups", groupsPerLoadBalancer)
+		return misconfigured(world.Unproven, "You cannot specify more than '%d' security groups", groupsPerLoadBalancer)
 	}
 	return nil
 }
@@ -46,14 +46,14 @@ func (s *Service) SetSecurityGroups(c *world.Call, in *elb.SetSecurityGroupsInpu
 		return nil, err
 	}
 	if !lb.IsALB() && !lb.BornWithGroups {
-		return nil, misconfigured("You cannot set security groups on a Network Load Balancer which was created without any security groups.")
+		return nil, misconfigured(world.Quoted("kubernetes-sigs/cluster-api-provider-aws#4790"), "You cannot set security groups on a Network Load Balancer which was created without any security groups.")
 	}
 	if lb.IsALB() && enforce != "" {
-		return nil, misconfigured("'EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic' is not supported for load balancers with type 'application'")
+		return nil, misconfigured(world.Unproven, "'EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic' is not supported for load balancers with type 'application'")
 	}
 	groups := dedupe(in.SecurityGroups)
 	if len(groups) == 0 {
-		return nil, misconfigured("At least one security group must be specified")
+		return nil, misconfigured(world.Unproven, "At least one security group must be specified")
 	}
 	if err := checkSecurityGroups(p, lb.VPC, groups); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (s *Service) checkNewAddressing(p *world.Partition, st *world.ELBState, lb 
 	if want == types.IpAddressTypeIpv4 {
 		for _, g := range st.TargetGroups {
 			if g.LoadBalancer == lb.ARN && g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 {
-				return misconfigured("The IP address type cannot be 'ipv4' while the target group '%s' with IP address type 'ipv6' is in use", g.ARN)
+				return misconfigured(world.Unproven, "The IP address type cannot be 'ipv4' while the target group '%s' with IP address type 'ipv6' is in use", g.ARN)
 			}
 		}
 		return nil
@@ -113,7 +113,7 @@ func (s *Service) checkNewAddressing(p *world.Partition, st *world.ELBState, lb 
 	for _, l := range listenersOf(st, lb.ARN) {
 		udp := l.Protocol == types.ProtocolEnumUdp || l.Protocol == types.ProtocolEnumTcpUdp
 		if udp && prefix != types.EnablePrefixForIpv6SourceNatEnumOn || isQUIC(l.Protocol) {
-			return misconfigured("You cannot set IP address type '%s' on a load balancer with %s listeners", want, l.Protocol)
+			return misconfigured(world.Unproven, "You cannot set IP address type '%s' on a load balancer with %s listeners", want, l.Protocol)
 		}
 	}
 	return nil
@@ -142,11 +142,11 @@ func (s *Service) ModifyIpPools(c *world.Call, in *elb.ModifyIpPoolsInput) (*elb
 		return nil, err
 	}
 	if !lb.IsALB() {
-		return nil, misconfigured("IPAM pools are not supported for load balancers with type 'network'")
+		return nil, misconfigured(world.Unproven, "IPAM pools are not supported for load balancers with type 'network'")
 	}
 	set := in.IpamPools != nil && in.IpamPools.Ipv4IpamPoolId != nil
 	if set && len(in.RemoveIpamPools) > 0 {
-		return nil, invalid("You cannot set and remove an IPAM pool in one call")
+		return nil, invalid(world.Unproven, "You cannot set and remove an IPAM pool in one call")
 	}
 	if set {
 		lb.IPAMPool = *in.IpamPools.Ipv4IpamPoolId

@@ -30,7 +30,7 @@ type placement struct {
 // It checks how many there are and that they exist.
 func (s *Service) chooseSubnets(p *world.Partition, want placement) ([]world.LoadBalancerZone, error) {
 	if (len(want.subnets) == 0) == (len(want.mappings) == 0) {
-		return nil, invalid("You must specify either subnets or subnet mappings")
+		return nil, invalid(world.Unproven, "You must specify either subnets or subnet mappings")
 	}
 	mappings := want.mappings
 	for _, id := range want.subnets {
@@ -54,18 +54,18 @@ func (s *Service) chooseSubnets(p *world.Partition, want placement) ([]world.Loa
 		})
 	}
 	if want.lb.IsALB() && ordinary && len(mappings) < 2 {
-		return nil, invalid("At least two subnets in two different Availability Zones must be specified")
+		return nil, invalid(world.Quoted("kasmtech/terraform#5"), "At least two subnets in two different Availability Zones must be specified")
 	}
 	if len(unknown) == 1 {
-		return nil, fail("SubnetNotFound", "The subnet ID '%s' does not exist", unknown[0])
+		return nil, fail(world.Unproven, "SubnetNotFound", "The subnet ID '%s' does not exist", unknown[0])
 	}
 	if len(unknown) > 1 {
-		return nil, fail("SubnetNotFound", "The subnet IDs '%s' do not exist", strings.Join(unknown, ", "))
+		return nil, fail(world.Unproven, "SubnetNotFound", "The subnet IDs '%s' do not exist", strings.Join(unknown, ", "))
 	}
 	slices.SortFunc(zones, func(a, b world.LoadBalancerZone) int { return strings.Compare(a.Zone, b.Zone) })
 	for i := 1; i < len(zones); i++ {
 		if zones[i].Zone == zones[i-1].Zone {
-			return nil, misconfigured("A load balancer cannot be attached to multiple subnets in the same Availability Zone")
+			return nil, misconfigured(world.Quoted("robertdebock/terraform-aws-vault#5"), "A load balancer cannot be attached to multiple subnets in the same Availability Zone")
 		}
 	}
 	return zones, nil
@@ -77,7 +77,7 @@ func (s *Service) checkPlacement(p *world.Partition, want placement, vpc string,
 	lb := want.lb
 	for _, z := range zones {
 		if p.Subnets[z.Subnet].VPCID != vpc {
-			return misconfigured("All subnets must belong to the same VPC: '%s'", vpc)
+			return misconfigured(world.Unproven, "All subnets must belong to the same VPC: '%s'", vpc)
 		}
 	}
 	for _, z := range zones {
@@ -87,11 +87,11 @@ func (s *Service) checkPlacement(p *world.Partition, want placement, vpc string,
 			continue
 		}
 		if sub.IPv6Native() || z.PrivateIPv4 == "" && p.FreeIPv4(sub) < freeAddresses {
-			return fail("InvalidSubnet", "Not enough IP space available in %s. ELB requires at least %d free IP addresses in each subnet.", sub.ID, freeAddresses)
+			return fail(world.Quoted("aws/aws-rfdk#621"), "InvalidSubnet", "Not enough IP space available in %s. ELB requires at least %d free IP addresses in each subnet.", sub.ID, freeAddresses)
 		}
 	}
 	if lb.Scheme == types.LoadBalancerSchemeEnumInternetFacing && !p.HasInternetGateway(vpc) {
-		return fail("InvalidSubnet", "VPC %s has no internet gateway", vpc)
+		return fail(world.Quoted("openshift/installer#1110"), "InvalidSubnet", "VPC %s has no internet gateway", vpc)
 	}
 	if err := checkAddresses(p, lb, want.addressing, zones); err != nil {
 		return err
@@ -114,37 +114,37 @@ func checkAddresses(p *world.Partition, lb *world.LoadBalancer, addressing types
 		if z.Allocation != "" {
 			elastic++
 			if lb.IsALB() {
-				return misconfigured("Elastic IPs are not supported for load balancers with type 'application'")
+				return misconfigured(world.Unproven, "Elastic IPs are not supported for load balancers with type 'application'")
 			}
 			if internal {
-				return misconfigured("Elastic IPs are not supported for load balancers with scheme 'internal'")
+				return misconfigured(world.Unproven, "Elastic IPs are not supported for load balancers with scheme 'internal'")
 			}
 			if z.PrivateIPv4 != "" {
-				return misconfigured("You cannot specify both an allocation ID and a private IPv4 address for subnet '%s'", z.Subnet)
+				return misconfigured(world.Unproven, "You cannot specify both an allocation ID and a private IPv4 address for subnet '%s'", z.Subnet)
 			}
 		}
 		if z.PrivateIPv4 != "" {
 			private++
 			if lb.IsALB() || !internal {
-				return misconfigured("You can only specify private IPv4 addresses for Network Load Balancers with scheme 'internal'.")
+				return misconfigured(world.Unproven, "You can only specify private IPv4 addresses for Network Load Balancers with scheme 'internal'.")
 			}
 			a, err := netip.ParseAddr(z.PrivateIPv4)
 			if err != nil || !a.Is4() || !sub.CIDR.Contains(a) {
-				return misconfigured("The private IPv4 address '%s' is not in the range of subnet '%s'", z.PrivateIPv4, z.Subnet)
+				return misconfigured(world.Unproven, "The private IPv4 address '%s' is not in the range of subnet '%s'", z.PrivateIPv4, z.Subnet)
 			}
 		}
 		if z.IPv6 != "" {
 			a, err := netip.ParseAddr(z.IPv6)
 			if lb.IsALB() || addressing != types.IpAddressTypeDualstack || err != nil || len(sub.IPv6) == 0 || !sub.IPv6[0].Block.Contains(a) {
-				return misconfigured("The IPv6 address '%s' cannot be used in subnet '%s'", z.IPv6, z.Subnet)
+				return misconfigured(world.Unproven, "The IPv6 address '%s' cannot be used in subnet '%s'", z.IPv6, z.Subnet)
 			}
 		}
 	}
 	if elastic > 0 && elastic < len(zones) {
-		return misconfigured("You must specify an allocation ID for all subnets or for none")
+		return misconfigured(world.Unproven, "You must specify an allocation ID for all subnets or for none")
 	}
 	if private > 0 && private < len(zones) {
-		return misconfigured("You must specify a private IPv4 address for all subnets or for none")
+		return misconfigured(world.Unproven, "You must specify a private IPv4 address for all subnets or for none")
 	}
 	seen := map[string]bool{}
 	for _, z := range zones {
@@ -153,11 +153,11 @@ func checkAddresses(p *world.Partition, lb *world.LoadBalancer, addressing types
 		}
 		a := p.Addresses[z.Allocation]
 		if a == nil {
-			return fail("AllocationIdNotFound", "The allocation ID '%s' does not exist", z.Allocation)
+			return fail(world.Unproven, "AllocationIdNotFound", "The allocation ID '%s' does not exist", z.Allocation)
 		}
 		ours := slices.ContainsFunc(lb.Zones, func(have world.LoadBalancerZone) bool { return have.ENI != "" && have.Allocation == z.Allocation })
 		if seen[z.Allocation] || a.AssociationID != "" && !ours {
-			return fail(codeInUse, "The allocation IDs '%s' are not available for use", z.Allocation)
+			return fail(world.Unproven, codeInUse, "The allocation IDs '%s' are not available for use", z.Allocation)
 		}
 		seen[z.Allocation] = true
 	}
@@ -172,11 +172,11 @@ func checkAddressing(p *world.Partition, lb *world.LoadBalancer, want types.IpAd
 	}
 	for _, z := range zones {
 		if len(p.Subnets[z.Subnet].IPv6) == 0 {
-			return fail("InvalidSubnet", "You must specify subnets with an associated IPv6 CIDR block.")
+			return fail(world.Unproven, "InvalidSubnet", "You must specify subnets with an associated IPv6 CIDR block.")
 		}
 	}
 	if want == types.IpAddressTypeDualstackWithoutPublicIpv4 && (!lb.IsALB() || lb.Scheme == types.LoadBalancerSchemeEnumInternal) {
-		return misconfigured("IP address type '%s' is only supported for internet-facing load balancers with type 'application'", want)
+		return misconfigured(world.Unproven, "IP address type '%s' is only supported for internet-facing load balancers with type 'application'", want)
 	}
 	return nil
 }
@@ -184,10 +184,10 @@ func checkAddressing(p *world.Partition, lb *world.LoadBalancer, want types.IpAd
 // checkSourceNAT judges the IPv6 prefixes for source NAT of an NLB.
 func checkSourceNAT(p *world.Partition, want placement, zones []world.LoadBalancerZone) error {
 	if want.prefixNAT != "" && want.lb.IsALB() {
-		return misconfigured("'EnablePrefixForIpv6SourceNat' can only be specified for LoadBalancer type 'network'.")
+		return misconfigured(world.Unproven, "'EnablePrefixForIpv6SourceNat' can only be specified for LoadBalancer type 'network'.")
 	}
 	if want.prefixNAT == types.EnablePrefixForIpv6SourceNatEnumOn && want.addressing != types.IpAddressTypeDualstack {
-		return misconfigured("'EnablePrefixForIpv6SourceNat' can only be specified when using IpAddressType 'dualstack'.")
+		return misconfigured(world.Unproven, "'EnablePrefixForIpv6SourceNat' can only be specified when using IpAddressType 'dualstack'.")
 	}
 	for _, z := range zones {
 		if z.SourceNATIPv6Prefix == "" || z.SourceNATIPv6Prefix == "auto_assigned" {
@@ -196,7 +196,7 @@ func checkSourceNAT(p *world.Partition, want placement, zones []world.LoadBalanc
 		block, err := netip.ParsePrefix(z.SourceNATIPv6Prefix)
 		sub := p.Subnets[z.Subnet]
 		if err != nil || block.Bits() != 80 || len(sub.IPv6) == 0 || !sub.IPv6[0].Block.Contains(block.Addr()) {
-			return misconfigured("'%s' is not a valid source NAT prefix for subnet '%s': it must be 'auto_assigned' or a /80 of the subnet", z.SourceNATIPv6Prefix, z.Subnet)
+			return misconfigured(world.Unproven, "'%s' is not a valid source NAT prefix for subnet '%s': it must be 'auto_assigned' or a /80 of the subnet", z.SourceNATIPv6Prefix, z.Subnet)
 		}
 	}
 	return nil
@@ -210,7 +210,7 @@ func (s *Service) checkNLBZones(p *world.Partition, lb *world.LoadBalancer, zone
 	for _, z := range zones {
 		zone := p.ZoneNamed(z.Zone)
 		if slices.Contains(s.w.Config.ELB.UnsupportedNLBZones, z.Zone) || zone != nil && zone.Type != zoneTypeAvailability {
-			return fail("AvailabilityZoneNotSupported", "Load balancers with type 'network' are not supported in %s", z.Zone)
+			return fail(world.Unproven, "AvailabilityZoneNotSupported", "Load balancers with type 'network' are not supported in %s", z.Zone)
 		}
 	}
 	return nil
@@ -239,7 +239,7 @@ func (s *Service) SetSubnets(c *world.Call, in *elb.SetSubnetsInput) (*elb.SetSu
 		return nil, err
 	}
 	if c.Now.Before(lb.Capacity.Ready) {
-		return nil, fail("CapacityReservationPending", "There is a pending capacity reservation on load balancer '%s'", lb.ARN)
+		return nil, fail(world.Unproven, "CapacityReservationPending", "There is a pending capacity reservation on load balancer '%s'", lb.ARN)
 	}
 	if err := s.checkMoves(lb, zones); err != nil {
 		return nil, err
@@ -282,11 +282,11 @@ func (s *Service) checkMoves(lb *world.LoadBalancer, zones []world.LoadBalancerZ
 				continue
 			}
 			if have.Subnet != z.Subnet {
-				return misconfigured("The subnet of Availability Zone '%s' cannot be replaced while the zone is enabled", z.Zone)
+				return misconfigured(world.Unproven, "The subnet of Availability Zone '%s' cannot be replaced while the zone is enabled", z.Zone)
 			}
 			if z.Allocation != "" && have.Allocation != z.Allocation || z.PrivateIPv4 != "" && have.PrivateIPv4 != z.PrivateIPv4 ||
 				z.IPv6 != "" && have.IPv6 != "" && have.IPv6 != z.IPv6 {
-				return misconfigured("The addresses of subnet '%s' cannot be changed", z.Subnet)
+				return misconfigured(world.Unproven, "The addresses of subnet '%s' cannot be changed", z.Subnet)
 			}
 		}
 	}

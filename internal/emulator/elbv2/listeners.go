@@ -52,10 +52,10 @@ func (s *Service) CreateListener(c *world.Call, in *elb.CreateListenerInput) (*e
 		return nil, err
 	}
 	if in.Port == nil {
-		return nil, invalid("A listener port must be specified")
+		return nil, invalid(world.Unproven, "A listener port must be specified")
 	}
 	if in.Protocol == "" {
-		return nil, invalid("A listener protocol must be specified")
+		return nil, invalid(world.Unproven, "A listener protocol must be specified")
 	}
 	l := &world.Listener{LoadBalancer: lb.ARN, Port: *in.Port, Protocol: in.Protocol}
 	if err := s.setSecurity(c, p, lb, l, securitySettings{in.SslPolicy, in.AlpnPolicy, in.Certificates, in.MutualAuthentication}); err != nil {
@@ -74,7 +74,7 @@ func (s *Service) CreateListener(c *world.Call, in *elb.CreateListenerInput) (*e
 			continue
 		}
 		if !sameListener(st, other, l, actions) {
-			return nil, fail("DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)
+			return nil, fail(world.Quoted("hashicorp/terraform#26407"), "DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)
 		}
 		return &elb.CreateListenerOutput{Listeners: []types.Listener{s.listener(st, other)}}, nil
 	}
@@ -111,7 +111,7 @@ func (s *Service) roomForListener(st *world.ELBState, lb *world.LoadBalancer, l 
 		name = quotaListenersNLB
 	}
 	if most := s.quota(name); len(listenersOf(st, lb.ARN)) >= most {
-		return fail("TooManyListeners", "The maximum number of listeners per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
+		return fail(world.Unproven, "TooManyListeners", "The maximum number of listeners per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (s *Service) ModifyListener(c *world.Call, in *elb.ModifyListenerInput) (*e
 	next.Protocol = orElse(in.Protocol, l.Protocol)
 	for _, other := range listenersOf(st, lb.ARN) {
 		if other != l && other.Port == next.Port {
-			return nil, fail("DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)
+			return nil, fail(world.Quoted("hashicorp/terraform#26407"), "DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)
 		}
 	}
 	if !isSecure(next.Protocol) {
@@ -198,7 +198,7 @@ func (s *Service) DeleteListener(c *world.Call, in *elb.DeleteListenerInput) (*e
 	for _, g := range st.TargetGroups {
 		p.SettleTargets(g, c.Now)
 		if t := g.Target(l.LoadBalancer, l.Port); t != nil && !t.Draining() {
-			return nil, fail(codeInUse, "Listener port '%d' is in use by registered target '%s' and cannot be removed", l.Port, l.LoadBalancer)
+			return nil, fail(world.Unproven, codeInUse, "Listener port '%d' is in use by registered target '%s' and cannot be removed", l.Port, l.LoadBalancer)
 		}
 	}
 	dropListener(st, l)
@@ -210,7 +210,7 @@ func (s *Service) DeleteListener(c *world.Call, in *elb.DeleteListenerInput) (*e
 func (s *Service) DescribeListeners(c *world.Call, in *elb.DescribeListenersInput) (*elb.DescribeListenersOutput, error) {
 	st := s.state(c)
 	if (in.LoadBalancerArn == nil) == (len(in.ListenerArns) == 0) {
-		return nil, invalid("You must specify either listener ARNs or a load balancer ARN")
+		return nil, invalid(world.Unproven, "You must specify either listener ARNs or a load balancer ARN")
 	}
 	var found []*world.Listener
 	if in.LoadBalancerArn != nil {

@@ -66,7 +66,7 @@ func allowMethods(key, value string) error {
 
 func maxAge(key, value string) error {
 	if n, err := strconv.Atoi(value); value != "" && (err != nil || n < 0 || n > 86400) {
-		return invalid("'%s' value '%s' must be between '0-86400' inclusive", key, value)
+		return invalid(world.Unproven, "'%s' value '%s' must be between '0-86400' inclusive", key, value)
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func listenerSpace(lb *world.LoadBalancer, l *world.Listener) attributeSpace {
 			return !tlsOnly || l.Protocol == types.ProtocolEnumHttps
 		},
 		refuse: func(key string) error {
-			return misconfigured("Listener attribute key '%s' is not supported for %s listeners on load balancers with type '%s'", key, l.Protocol, lb.Type)
+			return misconfigured(world.Unproven, "Listener attribute key '%s' is not supported for %s listeners on load balancers with type '%s'", key, l.Protocol, lb.Type)
 		},
 	}
 }

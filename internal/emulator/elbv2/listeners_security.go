@@ -36,9 +36,9 @@ func (s *Service) setSecurity(c *world.Call, p *world.Partition, lb *world.LoadB
 	if !isSecure(l.Protocol) {
 		switch {
 		case len(in.certificates) > 0:
-			return invalid("Certificates cannot be specified for %s listeners", l.Protocol)
+			return invalid(world.Unproven, "Certificates cannot be specified for %s listeners", l.Protocol)
 		case val(in.policy) != "":
-			return invalid("An SSL policy cannot be specified for %s listeners.", l.Protocol)
+			return invalid(world.Unproven, "An SSL policy cannot be specified for %s listeners.", l.Protocol)
 		}
 	}
 	arn, given, err := oneCertificate(in.certificates)
@@ -53,7 +53,7 @@ func (s *Service) setSecurity(c *world.Call, p *world.Partition, lb *world.LoadB
 	}
 	if isSecure(l.Protocol) {
 		if l.Certificate == "" {
-			return invalid("A certificate must be specified for %s listeners", l.Protocol)
+			return invalid(world.Quoted("pulumi/pulumi-awsx#1242"), "A certificate must be specified for %s listeners", l.Protocol)
 		}
 		if val(in.policy) != "" {
 			l.SSLPolicy = *in.policy
@@ -62,7 +62,7 @@ func (s *Service) setSecurity(c *world.Call, p *world.Partition, lb *world.LoadB
 			l.SSLPolicy = policyDefault
 		}
 		if !isSSLPolicy(l.SSLPolicy) {
-			return fail("SSLPolicyNotFound", "SSL policy '%s' not found", l.SSLPolicy)
+			return fail(world.Unproven, "SSLPolicyNotFound", "SSL policy '%s' not found", l.SSLPolicy)
 		}
 	}
 	if err := setALPN(lb, l, in.alpn); err != nil {
@@ -75,18 +75,18 @@ func (s *Service) setSecurity(c *world.Call, p *world.Partition, lb *world.LoadB
 func checkListenerProtocol(lb *world.LoadBalancer, p types.ProtocolEnum) error {
 	if lb.IsALB() {
 		if !isHTTP(p) {
-			return invalid("Listener protocol '%s' must be one of 'HTTP, HTTPS'", p)
+			return invalid(world.Quoted("alphagov/gsp#351"), "Listener protocol '%s' must be one of 'HTTP, HTTPS'", p)
 		}
 		return nil
 	}
 	if isHTTP(p) || p == types.ProtocolEnumGeneve {
-		return invalid("Listener protocol '%s' must be one of 'UDP, TCP, TLS, TCP_UDP, QUIC, TCP_QUIC'", p)
+		return invalid(world.Unproven, "Listener protocol '%s' must be one of 'UDP, TCP, TLS, TCP_UDP, QUIC, TCP_QUIC'", p)
 	}
 	if lb.Addressing == types.IpAddressTypeIpv4 {
 		return nil
 	}
 	if isQUIC(p) || isUDP(p) && lb.PrefixForSourceNAT != types.EnablePrefixForIpv6SourceNatEnumOn {
-		return misconfigured("%s listeners are not supported on load balancers with IP address type '%s'", p, lb.Addressing)
+		return misconfigured(world.Unproven, "%s listeners are not supported on load balancers with IP address type '%s'", p, lb.Addressing)
 	}
 	return nil
 }
@@ -96,14 +96,14 @@ func setALPN(lb *world.LoadBalancer, l *world.Listener, alpn []string) error {
 		return nil
 	}
 	if l.Protocol != types.ProtocolEnumTls {
-		return invalid("You cannot set ALPN policy on load balancers of type '%s'", lb.Type)
+		return invalid(world.Unproven, "You cannot set ALPN policy on load balancers of type '%s'", lb.Type)
 	}
 	known := []string{"HTTP1Only", "HTTP2Only", "HTTP2Optional", "HTTP2Preferred", "None"}
 	if len(alpn) > 1 {
-		return invalid("You can specify only one ALPN policy")
+		return invalid(world.Unproven, "You can specify only one ALPN policy")
 	}
 	if !slices.Contains(known, alpn[0]) {
-		return fail("ALPNPolicyNotFound", "ALPN policy '%s' not found", alpn[0])
+		return fail(world.Unproven, "ALPNPolicyNotFound", "ALPN policy '%s' not found", alpn[0])
 	}
 	l.ALPN = slices.Clone(alpn)
 	return nil
@@ -114,7 +114,7 @@ func setALPN(lb *world.LoadBalancer, l *world.Listener, alpn []string) error {
 func (s *Service) setMutual(c *world.Call, p *world.Partition, lb *world.LoadBalancer, l *world.Listener, in *types.MutualAuthenticationAttributes) error {
 	if l.Protocol != types.ProtocolEnumHttps {
 		if in != nil {
-			return invalid("Mutual authentication cannot be specified for %s listeners", l.Protocol)
+			return invalid(world.Unproven, "Mutual authentication cannot be specified for %s listeners", l.Protocol)
 		}
 		return nil
 	}
@@ -126,25 +126,25 @@ func (s *Service) setMutual(c *world.Call, p *world.Partition, lb *world.LoadBal
 	}
 	mode := val(in.Mode)
 	if !slices.Contains([]string{mutualOff, mutualPassthrough, mutualVerify}, mode) {
-		return invalid("Mutual authentication mode '%s' must be one of 'off, passthrough, verify'", mode)
+		return invalid(world.Unproven, "Mutual authentication mode '%s' must be one of 'off, passthrough, verify'", mode)
 	}
 	if mode != mutualVerify {
 		if val(in.TrustStoreArn) != "" || in.IgnoreClientCertificateExpiry != nil && *in.IgnoreClientCertificateExpiry ||
 			in.AdvertiseTrustStoreCaNames == types.AdvertiseTrustStoreCaNamesEnumOn {
-			return invalid("A trust store and its settings can only be specified with mutual authentication mode 'verify'")
+			return invalid(world.Unproven, "A trust store and its settings can only be specified with mutual authentication mode 'verify'")
 		}
 		l.Mutual = &types.MutualAuthenticationAttributes{Mode: ptr(mode)}
 		return nil
 	}
 	if val(in.TrustStoreArn) == "" {
-		return invalid("A trust store must be specified with mutual authentication mode 'verify'")
+		return invalid(world.Unproven, "A trust store must be specified with mutual authentication mode 'verify'")
 	}
 	store, err := findTrustStore(p.ELB, in.TrustStoreArn)
 	if err != nil {
 		return err
 	}
 	if c.Now.Before(store.Active) {
-		return fail("TrustStoreNotReady", "Trust store '%s' is not active", store.ARN)
+		return fail(world.Unproven, "TrustStoreNotReady", "Trust store '%s' is not active", store.ARN)
 	}
 	if l.Mutual == nil || val(l.Mutual.Mode) != mutualVerify {
 		n := 0
@@ -154,7 +154,7 @@ func (s *Service) setMutual(c *world.Call, p *world.Partition, lb *world.LoadBal
 			}
 		}
 		if most := s.quota(quotaVerifyListeners); n >= most {
-			return misconfigured("The maximum number of listeners with mutual authentication mode 'verify' '%d' has been reached on load balancer '%s'", most, lb.ARN)
+			return misconfigured(world.Unproven, "The maximum number of listeners with mutual authentication mode 'verify' '%d' has been reached on load balancer '%s'", most, lb.ARN)
 		}
 	}
 	l.Mutual = &types.MutualAuthenticationAttributes{

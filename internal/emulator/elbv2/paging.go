@@ -102,7 +102,7 @@ func parseMarker(marker string) (salt uint64, after string, err error) {
 			return salt, tail, nil
 		}
 	}
-	return 0, "", invalid("'%s' is not a valid marker", marker)
+	return 0, "", invalid(world.Unproven, "'%s' is not a valid marker", marker)
 }
 
 func mix(salt uint64, key string) uint64 {

@@ -68,7 +68,7 @@ func (s *Service) CreateRule(c *world.Call, in *elb.CreateRuleInput) (*elb.Creat
 	}
 	lb := st.LoadBalancers[l.LoadBalancer]
 	if !lb.IsALB() {
-		return nil, fail("UnsupportedProtocol", "Rules on listeners of Network Load Balancers are not supported by this emulator")
+		return nil, fail(world.Own, "UnsupportedProtocol", "Rules on listeners of Network Load Balancers are not supported by this emulator")
 	}
 	r := &world.Rule{Listener: l.ARN, Priority: *in.Priority}
 	if r.Conditions, err = s.checkConditions(in.Conditions); err != nil {
@@ -85,7 +85,7 @@ func (s *Service) CreateRule(c *world.Call, in *elb.CreateRuleInput) (*elb.Creat
 	}
 	for _, other := range rulesOf(st, l.ARN) {
 		if other.Priority == r.Priority {
-			return nil, fail("PriorityInUse", "Priority '%d' is currently in use", r.Priority)
+			return nil, fail(world.Quoted("hashicorp/terraform#24239"), "PriorityInUse", "Priority '%d' is currently in use", r.Priority)
 		}
 	}
 	if err := s.roomForRule(st, lb); err != nil {
@@ -107,7 +107,7 @@ func (s *Service) roomForRule(st *world.ELBState, lb *world.LoadBalancer) error 
 		}
 	}
 	if most := s.quota(quotaRules); n >= most {
-		return fail("TooManyRules", "The maximum number of rules per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
+		return fail(world.Unproven, "TooManyRules", "The maximum number of rules per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
 	}
 	return nil
 }
@@ -126,14 +126,14 @@ func (s *Service) ModifyRule(c *world.Call, in *elb.ModifyRuleInput) (*elb.Modif
 		return nil, err
 	}
 	if r.IsDefault() {
-		return nil, fail(codeNotPermitted, "Default rule '%s' cannot be modified", r.ARN)
+		return nil, fail(world.Unproven, codeNotPermitted, "Default rule '%s' cannot be modified", r.ARN)
 	}
 	reset := val(in.ResetTransforms)
 	if in.Conditions == nil && in.Actions == nil && in.Transforms == nil && !reset {
-		return nil, invalid("Either conditions or actions must be specified")
+		return nil, invalid(world.Unproven, "Either conditions or actions must be specified")
 	}
 	if reset && len(in.Transforms) > 0 {
-		return nil, invalid("You cannot specify transforms and reset them in one call")
+		return nil, invalid(world.Unproven, "You cannot specify transforms and reset them in one call")
 	}
 	next := *r
 	if in.Conditions != nil {
@@ -171,7 +171,7 @@ func (s *Service) DeleteRule(c *world.Call, in *elb.DeleteRuleInput) (*elb.Delet
 		return nil, err
 	}
 	if r.IsDefault() {
-		return nil, fail(codeNotPermitted, "Default rule '%s' cannot be deleted", r.ARN)
+		return nil, fail(world.Unproven, codeNotPermitted, "Default rule '%s' cannot be deleted", r.ARN)
 	}
 	delete(st.Rules, r.ARN)
 	st.Reattach(c.Now)
@@ -190,7 +190,7 @@ func (s *Service) SetRulePriorities(c *world.Call, in *elb.SetRulePrioritiesInpu
 		return nil, err
 	}
 	if len(in.RulePriorities) == 0 {
-		return nil, invalid("A rule priority must be specified")
+		return nil, invalid(world.Unproven, "A rule priority must be specified")
 	}
 	st := s.state(c)
 	moved := map[*world.Rule]int32{}
@@ -202,26 +202,26 @@ func (s *Service) SetRulePriorities(c *world.Call, in *elb.SetRulePrioritiesInpu
 			return nil, err
 		}
 		if pair.Priority == nil {
-			return nil, invalid("A priority must be specified for rule '%s'", r.ARN)
+			return nil, invalid(world.Unproven, "A priority must be specified for rule '%s'", r.ARN)
 		}
 		if _, twice := moved[r]; twice {
-			return nil, invalid("Rule '%s' was provided multiple times", r.ARN)
+			return nil, invalid(world.Unproven, "Rule '%s' was provided multiple times", r.ARN)
 		}
 		if wanted[*pair.Priority] {
-			return nil, invalid("Priority '%d' was provided multiple times", *pair.Priority)
+			return nil, invalid(world.Unproven, "Priority '%d' was provided multiple times", *pair.Priority)
 		}
 		if r.IsDefault() {
-			return nil, fail(codeNotPermitted, "The priority of default rule '%s' cannot be changed", r.ARN)
+			return nil, fail(world.Unproven, codeNotPermitted, "The priority of default rule '%s' cannot be changed", r.ARN)
 		}
 		if len(order) > 0 && order[0].Listener != r.Listener {
-			return nil, invalid("The rules must all belong to the same listener")
+			return nil, invalid(world.Unproven, "The rules must all belong to the same listener")
 		}
 		moved[r], wanted[*pair.Priority] = *pair.Priority, true
 		order = append(order, r)
 	}
 	for _, other := range rulesOf(st, order[0].Listener) {
 		if _, moves := moved[other]; !moves && wanted[other.Priority] {
-			return nil, fail("PriorityInUse", "Priority '%d' is currently in use", other.Priority)
+			return nil, fail(world.Quoted("hashicorp/terraform#24239"), "PriorityInUse", "Priority '%d' is currently in use", other.Priority)
 		}
 	}
 	out := &elb.SetRulePrioritiesOutput{}
@@ -236,10 +236,10 @@ func (s *Service) SetRulePriorities(c *world.Call, in *elb.SetRulePrioritiesInpu
 func (s *Service) DescribeRules(c *world.Call, in *elb.DescribeRulesInput) (*elb.DescribeRulesOutput, error) {
 	st := s.state(c)
 	if in.ListenerArn == nil && len(in.RuleArns) == 0 {
-		return nil, invalid("You must specify either listener rule ARNs or a listener ARN")
+		return nil, invalid(world.Unproven, "You must specify either listener rule ARNs or a listener ARN")
 	}
 	if in.ListenerArn != nil && len(in.RuleArns) > 0 {
-		return nil, invalid("Listener rule ARNs and a listener ARN cannot be specified at the same time")
+		return nil, invalid(world.Unproven, "Listener rule ARNs and a listener ARN cannot be specified at the same time")
 	}
 	var found []*world.Rule
 	inOrder := unordered

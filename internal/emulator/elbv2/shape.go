@@ -6,10 +6,15 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
 // shape collects violations of the service model's constraints. AWS checks
-// them all before anything else and reports them together.
+// them all before anything else and reports them together. Its words for a
+// constraint are quoted in kubernetes-sigs/aws-load-balancer-controller#2396
+// ("must have length less than or equal to") and aws-cloudformation/cfn-lint#807
+// ("must have value less than or equal to").
 type shape struct {
 	faults []string
 	// anyTags leaves the characters of tags unchecked.
@@ -37,9 +42,9 @@ func (s *shape) between(path string, v *int32, low, high int32) {
 	switch {
 	case v == nil:
 	case *v < low:
-		s.add(*v, path, fmt.Sprintf("satisfy value greater than or equal to %d", low))
+		s.add(*v, path, fmt.Sprintf("have value greater than or equal to %d", low))
 	case *v > high:
-		s.add(*v, path, fmt.Sprintf("satisfy value less than or equal to %d", high))
+		s.add(*v, path, fmt.Sprintf("have value less than or equal to %d", high))
 	}
 }
 
@@ -51,9 +56,9 @@ func (s *shape) length(path string, v *string, low, high int) {
 	n := utf8.RuneCountInString(*v)
 	switch {
 	case n < low:
-		s.add(*v, path, fmt.Sprintf("satisfy length greater than or equal to %d", low))
+		s.add(*v, path, fmt.Sprintf("have length greater than or equal to %d", low))
 	case n > high:
-		s.add(*v, path, fmt.Sprintf("satisfy length less than or equal to %d", high))
+		s.add(*v, path, fmt.Sprintf("have length less than or equal to %d", high))
 	}
 }
 
@@ -68,9 +73,9 @@ func (s *shape) matches(path string, v *string, re *regexp.Regexp) {
 func (s *shape) count(path string, n, low, high int) {
 	switch {
 	case n < low:
-		s.add("[]", path, fmt.Sprintf("satisfy length greater than or equal to %d", low))
+		s.add("[]", path, fmt.Sprintf("have length greater than or equal to %d", low))
 	case n > high:
-		s.add(fmt.Sprintf("[%d items]", n), path, fmt.Sprintf("satisfy length less than or equal to %d", high))
+		s.add(fmt.Sprintf("[%d items]", n), path, fmt.Sprintf("have length less than or equal to %d", high))
 	}
 }
 
@@ -92,8 +97,8 @@ func (s *shape) err() error {
 	case 0:
 		return nil
 	case 1:
-		return invalid("1 validation error detected: %s", s.faults[0])
+		return invalid(world.Quoted("kubernetes-sigs/aws-load-balancer-controller#2396"), "1 validation error detected: %s", s.faults[0])
 	default:
-		return invalid("%d validation errors detected: %s", n, strings.Join(s.faults, "; "))
+		return invalid(world.Unproven, "%d validation errors detected: %s", n, strings.Join(s.faults, "; "))
 	}
 }

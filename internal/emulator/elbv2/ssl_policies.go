@@ -96,7 +96,7 @@ func (s *Service) DescribeSSLPolicies(c *world.Call, in *elb.DescribeSSLPolicies
 	names := dedupe(in.Names)
 	for _, n := range names {
 		if !isSSLPolicy(n) {
-			return nil, fail("SSLPolicyNotFound", "SSL policy '%s' not found", n)
+			return nil, fail(world.Unproven, "SSLPolicyNotFound", "SSL policy '%s' not found", n)
 		}
 	}
 	if len(names) == 0 {

@@ -53,16 +53,16 @@ func addTags(have map[string]string, tags []types.Tag) (map[string]string, error
 	for _, t := range tags {
 		k := val(t.Key)
 		if seen[k] {
-			return nil, fail("DuplicateTagKeys", "Tag key '%s' was specified more than once", k)
+			return nil, fail(world.Unproven, "DuplicateTagKeys", "Tag key '%s' was specified more than once", k)
 		}
 		seen[k] = true
 		if strings.HasPrefix(strings.ToLower(k), reservedTagSpace) {
-			return nil, invalid("Tag keys beginning with '%s' are reserved: '%s'", reservedTagSpace, k)
+			return nil, invalid(world.Unproven, "Tag keys beginning with '%s' are reserved: '%s'", reservedTagSpace, k)
 		}
 		out[k] = val(t.Value)
 	}
 	if len(out) > tagsPerResource {
-		return nil, fail("TooManyTags", "The maximum number of tags per resource is '%d'", tagsPerResource)
+		return nil, fail(world.Unproven, "TooManyTags", "The maximum number of tags per resource is '%d'", tagsPerResource)
 	}
 	return out, nil
 }
@@ -100,7 +100,7 @@ func tagsOf(st *world.ELBState, arn string) (*map[string]string, error) {
 		}
 		return k.tags, nil
 	}
-	return nil, invalid("'%s' is not a valid ARN", arn)
+	return nil, invalid(world.Unproven, "'%s' is not a valid ARN", arn)
 }
 
 // tagsIn returns the tags of the resource with that ARN, nil if there is none.
@@ -114,7 +114,7 @@ func tagsIn[T any](all map[string]*T, arn string, tags func(*T) *map[string]stri
 // tagMaps finds the tags of several resources of one call.
 func tagMaps(st *world.ELBState, arns []string) ([]*map[string]string, error) {
 	if len(arns) > arnsPerTagsCall {
-		return nil, invalid("Cannot have more than %d resources described", arnsPerTagsCall)
+		return nil, invalid(world.Unproven, "Cannot have more than %d resources described", arnsPerTagsCall)
 	}
 	out := make([]*map[string]string, len(arns))
 	for i, arn := range arns {

@@ -102,7 +102,7 @@ func TestCreateTargetGroupRefusals(t *testing.T) {
 		"check port":    {func(in *elb.CreateTargetGroupInput) { in.HealthCheckPort = aws.String("99999") }, "ValidationError", "traffic-port"},
 		"two faults of form": {func(in *elb.CreateTargetGroupInput) {
 			in.HealthCheckIntervalSeconds, in.HealthyThresholdCount = aws.Int32(4), aws.Int32(11)
-		}, "ValidationError", "2 validation errors detected: Value '4' at 'healthCheckIntervalSeconds' failed to satisfy constraint: Member must satisfy value greater than or equal to 5; Value '11'"},
+		}, "ValidationError", "2 validation errors detected: Value '4' at 'healthCheckIntervalSeconds' failed to satisfy constraint: Member must have value greater than or equal to 5; Value '11'"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

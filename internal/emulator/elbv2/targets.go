@@ -78,13 +78,13 @@ func (s *Service) checkTargets(c *world.Call, p *world.Partition, g *world.Targe
 			return nil, err
 		}
 		if d.AvailabilityZone != nil && g.Type != types.TargetTypeEnumIp {
-			return nil, invalid("An Availability Zone cannot be specified for target groups with target type '%s'", g.Type)
+			return nil, invalid(world.Unproven, "An Availability Zone cannot be specified for target groups with target type '%s'", g.Type)
 		}
 		var err error
 		switch g.Type {
 		case types.TargetTypeEnumInstance:
 			if !instancePattern.MatchString(t.ID) {
-				return nil, invalid("Instance ID '%s' is not valid", t.ID)
+				return nil, invalid(world.Unproven, "Instance ID '%s' is not valid", t.ID)
 			}
 			i := p.Instances[t.ID]
 			if i == nil || i.VPCID != g.VPC {
@@ -110,15 +110,15 @@ func (s *Service) checkTargets(c *world.Call, p *world.Partition, g *world.Targe
 			continue
 		}
 		if isQUIC(g.Protocol) && serverIDTaken(p.ELB, g, t, out) {
-			return nil, invalid("The QUIC server ID '%s' is used by another target", t.QUICServerID)
+			return nil, invalid(world.Unproven, "The QUIC server ID '%s' is used by another target", t.QUICServerID)
 		}
 		out = append(out, t)
 	}
 	if len(foreign) > 0 {
-		return nil, fail(codeTarget, "The following targets are not in the target group VPC '%s': '%s'", g.VPC, strings.Join(foreign, ", "))
+		return nil, fail(world.Unproven, codeTarget, "The following targets are not in the target group VPC '%s': '%s'", g.VPC, strings.Join(foreign, ", "))
 	}
 	if len(stopped) > 0 {
-		return nil, fail(codeTarget, "The following targets are not in a running state and cannot be registered: '%s'", strings.Join(stopped, ", "))
+		return nil, fail(world.Quoted("kubernetes-sigs/cluster-api-provider-aws#5037"), codeTarget, "The following targets are not in a running state and cannot be registered: '%s'", strings.Join(stopped, ", "))
 	}
 	return out, nil
 }
@@ -126,9 +126,9 @@ func (s *Service) checkTargets(c *world.Call, p *world.Partition, g *world.Targe
 func checkQUIC(g *world.TargetGroup, id string) error {
 	switch {
 	case isQUIC(g.Protocol) && !quicPattern.MatchString(id):
-		return invalid("A QUIC server ID of the form 0x and 16 hexadecimal digits must be specified for target groups with the %s protocol", g.Protocol)
+		return invalid(world.Unproven, "A QUIC server ID of the form 0x and 16 hexadecimal digits must be specified for target groups with the %s protocol", g.Protocol)
 	case !isQUIC(g.Protocol) && id != "":
-		return invalid("A QUIC server ID cannot be specified for target groups with the %s protocol", g.Protocol)
+		return invalid(world.Unproven, "A QUIC server ID cannot be specified for target groups with the %s protocol", g.Protocol)
 	}
 	return nil
 }
@@ -162,22 +162,22 @@ func ipTarget(p *world.Partition, g *world.TargetGroup, id, zone string) (addres
 		if v6 {
 			family = "IPv6"
 		}
-		return "", "", invalid("The IP address '%s' is not a valid %s address", id, family)
+		return "", "", invalid(world.Unproven, "The IP address '%s' is not a valid %s address", id, family)
 	}
 	vpc := p.VPCs[g.VPC]
 	if vpc != nil && vpc.Contains(netip.PrefixFrom(a, a.BitLen())) {
 		return a.String(), zoneOfAddress(p, g.VPC, a), nil
 	}
 	if !privateAddress(a) {
-		return "", "", invalid("The IP address '%s' is not within the VPC '%s' or a range that is allowed outside of it", id, g.VPC)
+		return "", "", invalid(world.Unproven, "The IP address '%s' is not within the VPC '%s' or a range that is allowed outside of it", id, g.VPC)
 	}
 	http := isHTTP(g.Protocol)
 	crossZoneOff := http && g.Attributes[attrCrossZone] == "false"
 	if zone == "" || crossZoneOff && zone == zoneAll {
-		return "", "", invalid("The IP address '%s' is not within the VPC '%s', so you must specify an Availability Zone", id, g.VPC)
+		return "", "", invalid(world.Unproven, "The IP address '%s' is not within the VPC '%s', so you must specify an Availability Zone", id, g.VPC)
 	}
 	if zone != zoneAll && p.ZoneNamed(zone) == nil {
-		return "", "", invalid("The Availability Zone '%s' is not valid", zone)
+		return "", "", invalid(world.Unproven, "The Availability Zone '%s' is not valid", zone)
 	}
 	if http && !crossZoneOff {
 		zone = zoneAll
@@ -212,10 +212,10 @@ func privateAddress(a netip.Addr) bool {
 
 func checkLambda(g *world.TargetGroup, id string, port bool) error {
 	if !lambdaPattern.MatchString(id) {
-		return invalid("Lambda function ARN '%s' is not valid", id)
+		return invalid(world.Unproven, "Lambda function ARN '%s' is not valid", id)
 	}
 	if port {
-		return invalid("A port cannot be specified for target groups with target type 'lambda'")
+		return invalid(world.Unproven, "A port cannot be specified for target groups with target type 'lambda'")
 	}
 	return nil
 }
@@ -225,7 +225,7 @@ func checkLambda(g *world.TargetGroup, id string, port bool) error {
 func (s *Service) checkALBTarget(p *world.Partition, g *world.TargetGroup, t world.Target) error {
 	lb := p.ELB.LoadBalancers[t.ID]
 	if lb == nil || !lb.IsALB() || lb.VPC != g.VPC {
-		return fail(codeTarget, "The following targets are not Application Load Balancers in the target group VPC '%s': '%s'", g.VPC, t.ID)
+		return fail(world.Unproven, codeTarget, "The following targets are not Application Load Balancers in the target group VPC '%s': '%s'", g.VPC, t.ID)
 	}
 	fronts := map[string]bool{g.LoadBalancer: true}
 	for _, other := range p.ELB.TargetGroups {
@@ -236,14 +236,14 @@ func (s *Service) checkALBTarget(p *world.Partition, g *world.TargetGroup, t wor
 		}
 	}
 	if most := s.quota(quotaNLBsPerALB); len(fronts) > most {
-		return fail(codeTarget, "The Application Load Balancer '%s' cannot be registered behind more than '%d' Network Load Balancers", t.ID, most)
+		return fail(world.Unproven, codeTarget, "The Application Load Balancer '%s' cannot be registered behind more than '%d' Network Load Balancers", t.ID, most)
 	}
 	for _, l := range listenersOf(p.ELB, lb.ARN) {
 		if l.Port == t.Port {
 			return nil
 		}
 	}
-	return fail(codeTarget, "The Application Load Balancer '%s' has no listener on the port '%d' of the target", t.ID, t.Port)
+	return fail(world.Unproven, codeTarget, "The Application Load Balancer '%s' has no listener on the port '%d' of the target", t.ID, t.Port)
 }
 
 // DeregisterTargets takes targets out. What is not registered is ignored. A
@@ -263,10 +263,10 @@ func (s *Service) DeregisterTargets(c *world.Call, in *elb.DeregisterTargetsInpu
 	}
 	for _, d := range in.Targets {
 		if g.Type == types.TargetTypeEnumInstance && !instancePattern.MatchString(*d.Id) {
-			return nil, invalid("Instance ID '%s' is not valid", *d.Id)
+			return nil, invalid(world.Unproven, "Instance ID '%s' is not valid", *d.Id)
 		}
 		if _, err := netip.ParseAddr(*d.Id); g.Type == types.TargetTypeEnumIp && err != nil {
-			return nil, invalid("The IP address '%s' is not a valid IPv4 address", *d.Id)
+			return nil, invalid(world.Unproven, "The IP address '%s' is not a valid IPv4 address", *d.Id)
 		}
 	}
 	p.SettleTargets(g, c.Now)

@@ -30,15 +30,15 @@ func (s *Service) roomForTargets(st *world.ELBState, g *world.TargetGroup, fresh
 	switch g.Type {
 	case types.TargetTypeEnumLambda:
 		if total > 1 {
-			return fail("TooManyTargets", "Up to '1' Lambda function target(s) can be registered, but '%d' were specified", total)
+			return fail(world.Unproven, "TooManyTargets", "Up to '1' Lambda function target(s) can be registered, but '%d' were specified", total)
 		}
 	case types.TargetTypeEnumAlb:
 		if total > 1 {
-			return fail("TooManyTargets", "Up to '1' Application Load Balancer target(s) can be registered, but '%d' were specified", total)
+			return fail(world.Unproven, "TooManyTargets", "Up to '1' Application Load Balancer target(s) can be registered, but '%d' were specified", total)
 		}
 	}
 	if most := s.quota(quotaTargetsPerGroup); total > most {
-		return fail("TooManyTargets", "The maximum number of targets per target group '%d' has been reached on target group '%s'", most, g.ARN)
+		return fail(world.Unproven, "TooManyTargets", "The maximum number of targets per target group '%d' has been reached on target group '%s'", most, g.ARN)
 	}
 	lb := st.LoadBalancers[g.LoadBalancer]
 	if lb == nil {
@@ -101,7 +101,7 @@ func (s *Service) roomOnLoadBalancer(st *world.ELBState, lb *world.LoadBalancer,
 		name = quotaTargetsNLB
 	}
 	if most := s.quota(name); total > most {
-		return fail("TooManyTargets", "The maximum number of targets per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
+		return fail(world.Quoted("kubernetes/kubernetes#86441"), "TooManyTargets", "The maximum number of targets per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
 	}
 	if !lb.IsALB() {
 		return s.roomInZones(lb, groups, added)
@@ -109,7 +109,7 @@ func (s *Service) roomOnLoadBalancer(st *world.ELBState, lb *world.LoadBalancer,
 	most := s.quota(quotaRegistrations)
 	for _, id := range sortedKeys(byID) {
 		if byID[id] > most {
-			return fail("TooManyRegistrationsForTargetId", "The maximum number of registrations '%d' of target '%s' has been reached on load balancer '%s'", most, id, lb.ARN)
+			return fail(world.Unproven, "TooManyRegistrationsForTargetId", "The maximum number of registrations '%d' of target '%s' has been reached on load balancer '%s'", most, id, lb.ARN)
 		}
 	}
 	return nil
@@ -143,7 +143,7 @@ func (s *Service) roomInZones(lb *world.LoadBalancer, groups []*world.TargetGrou
 			n += byZone[""]
 		}
 		if n > most {
-			return fail("TooManyTargets", "The maximum number of targets per Availability Zone '%d' has been reached on load balancer '%s'", most, lb.ARN)
+			return fail(world.Unproven, "TooManyTargets", "The maximum number of targets per Availability Zone '%d' has been reached on load balancer '%s'", most, lb.ARN)
 		}
 	}
 	return nil

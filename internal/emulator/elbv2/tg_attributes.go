@@ -63,7 +63,7 @@ func targetGroupAttributes() []attribute {
 // appCookieName refuses the names of the load balancer's own cookies.
 func appCookieName(key, value string) error {
 	if strings.HasPrefix(value, "AWSALB") {
-		return invalid("The value of '%s' cannot begin with 'AWSALB', but was '%s'", key, value)
+		return invalid(world.Unproven, "The value of '%s' cannot begin with 'AWSALB', but was '%s'", key, value)
 	}
 	return nil
 }
@@ -100,9 +100,9 @@ func targetGroupSpace(g *world.TargetGroup) attributeSpace {
 		supported: func(key string) bool { return slices.Contains(keys, key) },
 		refuse: func(key string) error {
 			if g.Type == types.TargetTypeEnumLambda {
-				return misconfigured("A target group with target type 'lambda' does not support the attribute %s", key)
+				return misconfigured(world.Unproven, "A target group with target type 'lambda' does not support the attribute %s", key)
 			}
-			return misconfigured("The provided target group attribute is not supported")
+			return misconfigured(world.Quoted("hashicorp/terraform-provider-aws#12726"), "The provided target group attribute is not supported")
 		},
 	}
 }
@@ -171,7 +171,7 @@ func (s *Service) ModifyTargetGroupAttributes(c *world.Call, in *elb.ModifyTarge
 		return nil, err
 	}
 	if g.Type == types.TargetTypeEnumAlb && len(settings) > 0 {
-		return nil, misconfigured("The provided target group attribute is not supported")
+		return nil, misconfigured(world.Quoted("hashicorp/terraform-provider-aws#12726"), "The provided target group attribute is not supported")
 	}
 	if err := checkTargetGroupAttributes(g, next); err != nil {
 		return nil, err
@@ -198,24 +198,24 @@ func checkHTTPGroupAttributes(g *world.TargetGroup, next map[string]string) erro
 	kind := next[attrStickinessType]
 	sticky := next[attrStickiness] == "true"
 	if kind != "lb_cookie" && kind != "app_cookie" {
-		return misconfigured("Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
+		return misconfigured(world.Quoted("ansible/ansible#67993"), "Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
 	}
 	if sticky && kind == "app_cookie" && next[attrStickyAppName] == "" {
-		return misconfigured("You must set an application cookie name to enable stickiness of type 'app_cookie'")
+		return misconfigured(world.Unproven, "You must set an application cookie name to enable stickiness of type 'app_cookie'")
 	}
 	if next[attrSlowStart] != "0" && next[attrAlgorithm] != "round_robin" {
-		return misconfigured("Slow start cannot be enabled with the load balancing algorithm '%s'", next[attrAlgorithm])
+		return misconfigured(world.Unproven, "Slow start cannot be enabled with the load balancing algorithm '%s'", next[attrAlgorithm])
 	}
 	if next[attrAnomaly] == "on" && next[attrAlgorithm] != "weighted_random" {
-		return misconfigured("Anomaly mitigation can only be enabled with the load balancing algorithm 'weighted_random'")
+		return misconfigured(world.Unproven, "Anomaly mitigation can only be enabled with the load balancing algorithm 'weighted_random'")
 	}
 	if next[attrCrossZone] == "false" {
 		if sticky {
-			return misconfigured("Stickiness cannot be enabled when cross-zone load balancing is off")
+			return misconfigured(world.Unproven, "Stickiness cannot be enabled when cross-zone load balancing is off")
 		}
 		for _, t := range g.Targets {
 			if t.Zone == zoneAll {
-				return misconfigured("Cross-zone load balancing cannot be turned off while a target is registered with Availability Zone 'all'")
+				return misconfigured(world.Unproven, "Cross-zone load balancing cannot be turned off while a target is registered with Availability Zone 'all'")
 			}
 		}
 	}
@@ -224,19 +224,19 @@ func checkHTTPGroupAttributes(g *world.TargetGroup, next map[string]string) erro
 
 func checkTCPGroupAttributes(g *world.TargetGroup, next map[string]string) error {
 	if kind, ok := next[attrStickinessType]; ok && kind != "source_ip" {
-		return misconfigured("Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
+		return misconfigured(world.Quoted("ansible/ansible#67993"), "Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
 	}
 	if next[attrStickiness] == "true" && g.Protocol == types.ProtocolEnumTls {
-		return misconfigured("You cannot enable stickiness on target groups with the TLS protocol")
+		return misconfigured(world.Unproven, "You cannot enable stickiness on target groups with the TLS protocol")
 	}
 	if next[attrPreserveIP] == "false" && (isUDP(g.Protocol) || isQUIC(g.Protocol)) {
-		return misconfigured("You cannot disable client IP preservation on target groups with the %s protocol", g.Protocol)
+		return misconfigured(world.Unproven, "You cannot disable client IP preservation on target groups with the %s protocol", g.Protocol)
 	}
 	if next[attrUnhealthyTerm] == "true" && isUDP(g.Protocol) {
-		return misconfigured("You cannot enable connection termination for unhealthy targets on target groups with the %s protocol", g.Protocol)
+		return misconfigured(world.Unproven, "You cannot enable connection termination for unhealthy targets on target groups with the %s protocol", g.Protocol)
 	}
 	if d := next[attrUnhealthyDraining]; d != "" && d != "0" && next[attrUnhealthyTerm] == "true" {
-		return misconfigured("You must disable '%s' to set '%s'", attrUnhealthyTerm, attrUnhealthyDraining)
+		return misconfigured(world.Unproven, "You must disable '%s' to set '%s'", attrUnhealthyTerm, attrUnhealthyDraining)
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ func checkHealthThresholds(next map[string]string) error {
 			continue
 		}
 		if atoi(dns) < atoi(routing) {
-			return misconfigured("The value of '%s' must be greater than or equal to the value of '%s'", pair[0], pair[1])
+			return misconfigured(world.Unproven, "The value of '%s' must be greater than or equal to the value of '%s'", pair[0], pair[1])
 		}
 	}
 	return nil

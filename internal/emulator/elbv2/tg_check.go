@@ -52,13 +52,13 @@ func mergeCheck(g *world.TargetGroup, h world.HealthCheck, in checkSettings) (wo
 	none := world.HealthCheck{}
 	lambda := g.Type == types.TargetTypeEnumLambda
 	if lambda && (in.protocol != "" || in.port != nil) {
-		return none, misconfigured("A health check protocol or port cannot be specified for target groups with target type 'lambda'")
+		return none, misconfigured(world.Unproven, "A health check protocol or port cannot be specified for target groups with target type 'lambda'")
 	}
 	if in.enabled != nil {
 		h.Enabled = *in.enabled
 	}
 	if !lambda && !h.Enabled {
-		return none, misconfigured("Health checks must be enabled for target groups with target type '%s'", g.Type)
+		return none, misconfigured(world.Unproven, "Health checks must be enabled for target groups with target type '%s'", g.Type)
 	}
 	if in.protocol != "" && in.protocol != h.Protocol {
 		h.Protocol = in.protocol
@@ -73,15 +73,15 @@ func mergeCheck(g *world.TargetGroup, h world.HealthCheck, in checkSettings) (wo
 	if in.port != nil {
 		h.Port = *in.port
 		if n, err := strconv.Atoi(h.Port); h.Port != trafficPort && (err != nil || n < 1 || n > 65535) {
-			return none, invalid("Health check port '%s' must be '%s' or between '1-65535' inclusive", h.Port, trafficPort)
+			return none, invalid(world.Unproven, "Health check port '%s' must be '%s' or between '1-65535' inclusive", h.Port, trafficPort)
 		}
 	}
 	if in.path != nil {
 		if tcp {
-			return none, misconfigured("Health check paths are not supported for health checks for target groups with the TCP protocol")
+			return none, misconfigured(world.Unproven, "Health check paths are not supported for health checks for target groups with the TCP protocol")
 		}
 		if !strings.HasPrefix(*in.path, "/") {
-			return none, invalid("Health check path '%s' must begin with a '/' character", *in.path)
+			return none, invalid(world.Unproven, "Health check path '%s' must begin with a '/' character", *in.path)
 		}
 		h.Path = *in.path
 	}
@@ -109,9 +109,9 @@ func checkCheckProtocol(g *world.TargetGroup, p types.ProtocolEnum) error {
 	case g.Type == types.TargetTypeEnumLambda, isHTTP(p):
 		return nil
 	case p != types.ProtocolEnumTcp:
-		return misconfigured("Health check protocol '%s' must be one of 'HTTP, HTTPS, TCP'", p)
+		return misconfigured(world.Unproven, "Health check protocol '%s' must be one of 'HTTP, HTTPS, TCP'", p)
 	case isHTTP(g.Protocol) || g.Type == types.TargetTypeEnumAlb:
-		return misconfigured("Health check protocol 'TCP' is not supported for target groups with the %s protocol and target type '%s'", g.Protocol, g.Type)
+		return misconfigured(world.Unproven, "Health check protocol 'TCP' is not supported for target groups with the %s protocol and target type '%s'", g.Protocol, g.Type)
 	}
 	return nil
 }
@@ -156,19 +156,19 @@ func mergeMatcher(g *world.TargetGroup, h *world.HealthCheck, m *types.Matcher) 
 		return nil
 	}
 	if h.Protocol == types.ProtocolEnumTcp {
-		return misconfigured("Custom health check matchers are not supported for health checks for target groups with the TCP protocol")
+		return misconfigured(world.Unproven, "Custom health check matchers are not supported for health checks for target groups with the TCP protocol")
 	}
 	grpc := g.ProtocolVersion == versionGRPC
 	if m.HttpCode != nil && m.GrpcCode != nil {
-		return invalid("You cannot specify both an HTTP code and a gRPC code in a health check matcher")
+		return invalid(world.Unproven, "You cannot specify both an HTTP code and a gRPC code in a health check matcher")
 	}
 	if grpc != (m.GrpcCode != nil) {
-		return invalid("The health check matcher does not fit the protocol version of the target group")
+		return invalid(world.Unproven, "The health check matcher does not fit the protocol version of the target group")
 	}
 	switch {
 	case grpc:
 		if !codesWithin(*m.GrpcCode, 0, 99) {
-			return invalid("Health check matcher GRPC code '%s' must be within '0-99' inclusive", *m.GrpcCode)
+			return invalid(world.Unproven, "Health check matcher GRPC code '%s' must be within '0-99' inclusive", *m.GrpcCode)
 		}
 		h.GRPCCodes = *m.GrpcCode
 	default:
@@ -177,7 +177,7 @@ func mergeMatcher(g *world.TargetGroup, h *world.HealthCheck, m *types.Matcher) 
 			high = 599
 		}
 		if !codesWithin(*m.HttpCode, low, high) {
-			return invalid("Health check matcher HTTP code '%s' must be within '%d-%d' inclusive", *m.HttpCode, low, high)
+			return invalid(world.Unproven, "Health check matcher HTTP code '%s' must be within '%d-%d' inclusive", *m.HttpCode, low, high)
 		}
 		h.HTTPCodes = *m.HttpCode
 	}
@@ -206,9 +206,9 @@ func checkTimes(g *world.TargetGroup, h world.HealthCheck) error {
 	strict := isHTTP(g.Protocol) || g.Type == types.TargetTypeEnumLambda
 	switch {
 	case strict && t >= i:
-		return invalid("Health check timeout '%d' must be smaller than the interval '%d'", t, i)
+		return invalid(world.Quoted("hashicorp/terraform-provider-aws#2366"), "Health check timeout '%d' must be smaller than the interval '%d'", t, i)
 	case t > i:
-		return invalid("Health check timeout '%d' must be smaller than or equal to the interval '%d'", t, i)
+		return invalid(world.Unproven, "Health check timeout '%d' must be smaller than or equal to the interval '%d'", t, i)
 	}
 	return nil
 }

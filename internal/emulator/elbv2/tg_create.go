@@ -61,12 +61,12 @@ func (s *Service) CreateTargetGroup(c *world.Call, in *elb.CreateTargetGroupInpu
 			continue
 		}
 		if !sameTargetGroup(other, g) {
-			return nil, fail("DuplicateTargetGroupName", "A target group with the same name '%s' exists, but with different settings", g.Name)
+			return nil, fail(world.Quoted("fortinet/fortigate-terraform-deploy#21"), "DuplicateTargetGroupName", "A target group with the same name '%s' exists, but with different settings", g.Name)
 		}
 		return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{writtenTargetGroup(other)}}, nil
 	}
 	if most := s.quota(quotaTargetGroups); len(st.TargetGroups) >= most {
-		return nil, fail("TooManyTargetGroups", "The maximum number of target groups has been reached: '%d'", most)
+		return nil, fail(world.Unproven, "TooManyTargetGroups", "The maximum number of target groups has been reached: '%d'", most)
 	}
 	g.ID = s.w.Hex(16)
 	g.ARN = newARN(p, fmt.Sprintf("targetgroup/%s/%s", g.Name, g.ID))
@@ -78,13 +78,13 @@ func (s *Service) CreateTargetGroup(c *world.Call, in *elb.CreateTargetGroupInpu
 func checkTargetGroupName(name string) error {
 	switch {
 	case len(name) > 32:
-		return invalid("Target group name '%s' cannot be longer than '32' characters", name)
+		return invalid(world.Unproven, "Target group name '%s' cannot be longer than '32' characters", name)
 	case !namePattern.MatchString(name):
-		return invalid("Target group name '%s' can only contain characters that are alphanumeric characters or hyphens(-)", name)
+		return invalid(world.Unproven, "Target group name '%s' can only contain characters that are alphanumeric characters or hyphens(-)", name)
 	case strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-"):
-		return invalid("Target group name '%s' cannot begin or end with '-'", name)
+		return invalid(world.Unproven, "Target group name '%s' cannot begin or end with '-'", name)
 	case strings.Contains(name, "--"):
-		return invalid("Target group name '%s' cannot contain '--'", name)
+		return invalid(world.Unproven, "Target group name '%s' cannot contain '--'", name)
 	}
 	return nil
 }
@@ -101,28 +101,28 @@ func checkTargetGroupKind(p *world.Partition, g *world.TargetGroup, in *elb.Crea
 			{in.ProtocolVersion != nil, "Protocol version"}, {in.TargetControlPort != nil, "Target control port"},
 		} {
 			if bad.given {
-				return invalid("%s cannot be specified for target groups with target type 'lambda'", bad.what)
+				return invalid(world.Quoted("boto/boto3#1834"), "%s cannot be specified for target groups with target type 'lambda'", bad.what)
 			}
 		}
 		if g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 {
-			return invalid("IP address type 'ipv6' is not supported for target groups with target type 'lambda'")
+			return invalid(world.Unproven, "IP address type 'ipv6' is not supported for target groups with target type 'lambda'")
 		}
 		return nil
 	}
 	if g.Protocol == "" || in.Port == nil {
-		return invalid("A target group of type '%s' must have a protocol and a port", g.Type)
+		return invalid(world.Unproven, "A target group of type '%s' must have a protocol and a port", g.Type)
 	}
 	if g.Protocol == types.ProtocolEnumGeneve {
-		return invalid("Target groups with the GENEVE protocol are not supported by this emulator")
+		return invalid(world.Own, "Target groups with the GENEVE protocol are not supported by this emulator")
 	}
 	if g.VPC == "" {
-		return invalid("A VPC ID must be specified")
+		return invalid(world.Quoted("awsdocs/aws-cloudformation-user-guide#467"), "A VPC ID must be specified")
 	}
 	if p.VPCs[g.VPC] == nil {
-		return invalid("The VPC ID '%s' is not found", g.VPC)
+		return invalid(world.Quoted("ansible/ansible#31919"), "The VPC ID '%s' is not found", g.VPC)
 	}
 	if g.Type == types.TargetTypeEnumAlb && g.Protocol != types.ProtocolEnumTcp {
-		return invalid("Target groups with target type 'alb' must have the TCP protocol")
+		return invalid(world.Unproven, "Target groups with target type 'alb' must have the TCP protocol")
 	}
 	switch {
 	case isHTTP(g.Protocol):
@@ -130,18 +130,18 @@ func checkTargetGroupKind(p *world.Partition, g *world.TargetGroup, in *elb.Crea
 			g.ProtocolVersion = versionHTTP1
 		}
 		if v := g.ProtocolVersion; v != versionHTTP1 && v != versionHTTP2 && v != versionGRPC {
-			return invalid("Protocol version '%s' must be one of 'GRPC, HTTP1, HTTP2'", v)
+			return invalid(world.Unproven, "Protocol version '%s' must be one of 'GRPC, HTTP1, HTTP2'", v)
 		}
 	case in.ProtocolVersion != nil:
-		return invalid("Protocol version cannot be specified for target groups with the %s protocol", g.Protocol)
+		return invalid(world.Unproven, "Protocol version cannot be specified for target groups with the %s protocol", g.Protocol)
 	case in.TargetControlPort != nil:
-		return invalid("A target control port cannot be specified for target groups with the %s protocol", g.Protocol)
+		return invalid(world.Unproven, "A target control port cannot be specified for target groups with the %s protocol", g.Protocol)
 	}
 	if g.Addressing == "" {
 		g.Addressing = types.TargetGroupIpAddressTypeEnumIpv4
 	}
 	if g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 && g.Type == types.TargetTypeEnumAlb {
-		return invalid("IP address type 'ipv6' is not supported for target groups with target type 'alb'")
+		return invalid(world.Unproven, "IP address type 'ipv6' is not supported for target groups with target type 'alb'")
 	}
 	return nil
 }

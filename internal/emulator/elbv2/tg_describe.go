@@ -18,7 +18,7 @@ func (s *Service) DescribeTargetGroups(c *world.Call, in *elb.DescribeTargetGrou
 		}
 	}
 	if ways > 1 {
-		return nil, invalid("Target group names, target group ARNs, and a load balancer ARN cannot be specified at the same time")
+		return nil, invalid(world.Unproven, "Target group names, target group ARNs, and a load balancer ARN cannot be specified at the same time")
 	}
 	var found []*world.TargetGroup
 	switch {
@@ -115,7 +115,7 @@ func (s *Service) DeleteTargetGroup(c *world.Call, in *elb.DeleteTargetGroupInpu
 	}
 	lingers := !g.Detached.IsZero() && c.Now.Before(g.Detached.Add(s.w.Config.ELB.TargetGroupLinger))
 	if g.LoadBalancer != "" || lingers {
-		return nil, fail(codeInUse, "Target group '%s' is currently in use by a listener or a rule", arn)
+		return nil, fail(world.Quoted("aws/copilot-cli#2593"), codeInUse, "Target group '%s' is currently in use by a listener or a rule", arn)
 	}
 	delete(st.TargetGroups, arn)
 	return &elb.DeleteTargetGroupOutput{}, nil

@@ -40,11 +40,11 @@ func (s *Service) CreateTrustStore(c *world.Call, in *elb.CreateTrustStoreInput)
 			if other.Bucket == t.Bucket && other.Key == t.Key && other.Version == t.Version && equalJSON(other.Tags, t.Tags) {
 				return &elb.CreateTrustStoreOutput{TrustStores: []types.TrustStore{describeTrustStore(c, other)}}, nil
 			}
-			return nil, fail("DuplicateTrustStoreName", "A trust store with the same name '%s' exists", t.Name)
+			return nil, fail(world.Unproven, "DuplicateTrustStoreName", "A trust store with the same name '%s' exists", t.Name)
 		}
 	}
 	if most := s.quota(quotaTrustStores); len(st.TrustStores) >= most {
-		return nil, fail("TooManyTrustStores", "The maximum number of trust stores '%d' has been reached", most)
+		return nil, fail(world.Unproven, "TooManyTrustStores", "The maximum number of trust stores '%d' has been reached", most)
 	}
 	t.ARN = newARN(p, fmt.Sprintf("truststore/%s/%s", t.Name, s.w.Hex(16)))
 	st.TrustStores[t.ARN] = t
@@ -92,7 +92,7 @@ func (s *Service) DeleteTrustStore(c *world.Call, in *elb.DeleteTrustStoreInput)
 		return nil, err
 	}
 	if len(trustStoreUsers(st, t.ARN)) > 0 {
-		return nil, fail("TrustStoreInUse", "Trust store '%s' is currently in use by a listener", t.ARN)
+		return nil, fail(world.Unproven, "TrustStoreInUse", "Trust store '%s' is currently in use by a listener", t.ARN)
 	}
 	delete(st.TrustStores, t.ARN)
 	return &elb.DeleteTrustStoreOutput{}, nil
@@ -102,7 +102,7 @@ func (s *Service) DeleteTrustStore(c *world.Call, in *elb.DeleteTrustStoreInput)
 func (s *Service) DescribeTrustStores(c *world.Call, in *elb.DescribeTrustStoresInput) (*elb.DescribeTrustStoresOutput, error) {
 	st := s.state(c)
 	if len(in.Names) > 0 && len(in.TrustStoreArns) > 0 {
-		return nil, invalid("Trust store names and trust store ARNs cannot be specified at the same time")
+		return nil, invalid(world.Unproven, "Trust store names and trust store ARNs cannot be specified at the same time")
 	}
 	found, err := findAll(st, kindTrustStore, st.TrustStores, in.TrustStoreArns)
 	if err != nil {
@@ -169,12 +169,12 @@ func (s *Service) AddTrustStoreRevocations(c *world.Call, in *elb.AddTrustStoreR
 		return nil, err
 	}
 	if most := s.quota(quotaRevocationEntries); len(t.Revocations)+len(in.RevocationContents) > most {
-		return nil, fail("TooManyTrustStoreRevocationEntries", "The maximum number of revocation entries '%d' has been reached on trust store '%s'", most, t.ARN)
+		return nil, fail(world.Unproven, "TooManyTrustStoreRevocationEntries", "The maximum number of revocation entries '%d' has been reached on trust store '%s'", most, t.ARN)
 	}
 	out := &elb.AddTrustStoreRevocationsOutput{}
 	for _, r := range in.RevocationContents {
 		if val(r.S3Bucket) == "" || val(r.S3Key) == "" {
-			return nil, fail("RevocationContentNotFound", "The revocation content must name an S3 bucket and key")
+			return nil, fail(world.Unproven, "RevocationContentNotFound", "The revocation content must name an S3 bucket and key")
 		}
 	}
 	for _, r := range in.RevocationContents {
@@ -199,7 +199,7 @@ func (s *Service) DescribeTrustStoreRevocations(c *world.Call, in *elb.DescribeT
 	for _, id := range in.RevocationIds {
 		i := slices.IndexFunc(t.Revocations, func(r world.TrustStoreRevocation) bool { return r.ID == id })
 		if i < 0 {
-			return nil, fail("RevocationIdNotFound", "Revocation '%d' not found", id)
+			return nil, fail(world.Unproven, "RevocationIdNotFound", "Revocation '%d' not found", id)
 		}
 		found = append(found, t.Revocations[i])
 	}

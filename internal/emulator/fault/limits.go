@@ -1,7 +1,6 @@
 package fault
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
@@ -144,13 +143,13 @@ func documented(name string, elbReads, elbReadRate, factor float64) Limits {
 func Throttle(service string) *world.Error {
 	switch service {
 	case "ec2":
-		return &world.Error{Code: "RequestLimitExceeded", Message: "Request limit exceeded.", Status: 503}
+		return world.Errorf(world.Unproven, "RequestLimitExceeded", "Request limit exceeded.").WithStatus(503)
 	case "elasticloadbalancing", "sts", "iam", "route53":
-		return &world.Error{Code: "Throttling", Message: "Rate exceeded", Status: 400}
+		return world.Errorf(world.Quoted("ansible-collections/community.aws#444"), "Throttling", "Rate exceeded").WithStatus(400)
 	case "tagging":
-		return &world.Error{Code: "ThrottledException", Message: "Rate exceeded", Status: 400}
+		return world.Errorf(world.Unproven, "ThrottledException", "Rate exceeded").WithStatus(400)
 	}
-	return &world.Error{Code: "ThrottlingException", Message: "Rate exceeded", Status: 400}
+	return world.Errorf(world.Unproven, "ThrottlingException", "Rate exceeded").WithStatus(400)
 }
 
 // permissionPrefix is how IAM spells a service in the names of its actions, where that differs from
@@ -158,19 +157,19 @@ func Throttle(service string) *world.Error {
 var permissionPrefix = map[string]string{"tagging": "tag"}
 
 // Deny returns the error of a service for a caller whom no policy allows an operation.
-// https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
 func Deny(service, operation string) *world.Error {
 	prefix := service
 	if p := permissionPrefix[service]; p != "" {
 		prefix = p
 	}
-	message := fmt.Sprintf("User: arn:aws:sts::123456789012:assumed-role/controller/fulcrum is not authorized to perform: %s:%s because no identity-based policy allows the %s:%s action",
-		prefix, operation, prefix, operation)
+	code, status, before := "AccessDeniedException", 400, ""
 	switch service {
 	case "ec2":
-		return &world.Error{Code: "UnauthorizedOperation", Message: "You are not authorized to perform this operation. " + message, Status: 403}
+		code, status, before = "UnauthorizedOperation", 403, "You are not authorized to perform this operation. "
 	case "elasticloadbalancing", "sts", "iam", "route53":
-		return &world.Error{Code: "AccessDenied", Message: message, Status: 403}
+		code, status = "AccessDenied", 403
 	}
-	return &world.Error{Code: "AccessDeniedException", Message: message, Status: 400}
+	return world.Errorf(world.Document("IAM User Guide, Troubleshoot access denied error messages"), code,
+		"%sUser: arn:aws:sts::123456789012:assumed-role/controller/fulcrum is not authorized to perform: %s:%s because no identity-based policy allows the %s:%s action",
+		before, prefix, operation, prefix, operation).WithStatus(status)
 }

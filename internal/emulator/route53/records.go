@@ -26,7 +26,7 @@ func (s *Service) ChangeResourceRecordSets(c *world.Call, in *route53.ChangeReso
 		return nil, err
 	}
 	if in.ChangeBatch == nil || len(in.ChangeBatch.Changes) == 0 {
-		return nil, invalid("1 validation error detected: Value '[]' at 'changeBatch.changes' failed to satisfy constraint: Member must have length greater than or equal to 1")
+		return nil, invalid(world.Unproven, "1 validation error detected: Value '[]' at 'changeBatch.changes' failed to satisfy constraint: Member must have length greater than or equal to 1")
 	}
 	if len(in.ChangeBatch.Changes) > changesMost {
 		return nil, batchFault(fmt.Sprintf("Number of records limit of %d exceeded.", changesMost))
@@ -52,7 +52,7 @@ func (s *Service) ChangeResourceRecordSets(c *world.Call, in *route53.ChangeReso
 }
 
 func batchFault(faults ...string) error {
-	return fail(400, "InvalidChangeBatch", "[%s]", strings.Join(faults, ", "))
+	return fail(world.Unproven, 400, "InvalidChangeBatch", "[%s]", strings.Join(faults, ", "))
 }
 
 // recordsOf reads a change, or says why it cannot be one of any zone.
@@ -60,17 +60,17 @@ func recordsOf(ch types.Change) (world.RecordSet, error) {
 	var out world.RecordSet
 	set := ch.ResourceRecordSet
 	if set == nil || !slices.Contains(ch.Action.Values(), ch.Action) {
-		return out, invalid("1 validation error detected: Value '%s' at 'changeBatch.changes.1.member.action' failed to satisfy constraint: Member must satisfy enum value set: [CREATE, DELETE, UPSERT]", ch.Action)
+		return out, invalid(world.Unproven, "1 validation error detected: Value '%s' at 'changeBatch.changes.1.member.action' failed to satisfy constraint: Member must satisfy enum value set: [CREATE, DELETE, UPSERT]", ch.Action)
 	}
 	if !slices.Contains(set.Type.Values(), set.Type) {
-		return out, invalid("1 validation error detected: Value '%s' at 'changeBatch.changes.1.member.resourceRecordSet.type' failed to satisfy constraint: Member must satisfy enum value set", set.Type)
+		return out, invalid(world.Unproven, "1 validation error detected: Value '%s' at 'changeBatch.changes.1.member.resourceRecordSet.type' failed to satisfy constraint: Member must satisfy enum value set", set.Type)
 	}
 	if set.TTL == nil || len(set.ResourceRecords) == 0 {
-		return out, invalid("Invalid request: Expected exactly one of [AliasTarget, all of [TTL, and ResourceRecords], or TrafficPolicyInstanceId], "+
+		return out, invalid(world.Unproven, "Invalid request: Expected exactly one of [AliasTarget, all of [TTL, and ResourceRecords], or TrafficPolicyInstanceId], "+
 			"but found none in Change with [Action=%s, Name=%s, Type=%s, SetIdentifier=null]", ch.Action, val(set.Name), set.Type)
 	}
 	if *set.TTL < 0 || *set.TTL > mostTTL {
-		return out, invalid("The TTL %d is not between 0 and %d", *set.TTL, mostTTL)
+		return out, invalid(world.Unproven, "The TTL %d is not between 0 and %d", *set.TTL, mostTTL)
 	}
 	out = world.RecordSet{Name: world.DNSName(val(set.Name)), Type: string(set.Type), TTL: *set.TTL}
 	for _, r := range set.ResourceRecords {
@@ -158,7 +158,7 @@ func (s *Service) ListResourceRecordSets(c *world.Call, in *route53.ListResource
 		return nil, err
 	}
 	if in.StartRecordType != "" && in.StartRecordName == nil {
-		return nil, invalid("StartRecordType is given without StartRecordName")
+		return nil, invalid(world.Unproven, "StartRecordType is given without StartRecordName")
 	}
 	limit := s.w.PageLimit(int(val(in.MaxItems)), recordsMost)
 	out := &route53.ListResourceRecordSetsOutput{MaxItems: ptr(int32(limit)), ResourceRecordSets: []types.ResourceRecordSet{}}

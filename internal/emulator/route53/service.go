@@ -73,13 +73,15 @@ func text(s string) *string {
 	return &s
 }
 
-func fail(status int, code, format string, args ...any) error {
-	err := world.Errorf(code, format, args...)
+func fail(from world.Source, status int, code, format string, args ...any) error {
+	err := world.Errorf(from, code, format, args...)
 	err.Status = status
 	return err
 }
 
-func invalid(format string, args ...any) error { return fail(400, "InvalidInput", format, args...) }
+func invalid(from world.Source, format string, args ...any) error {
+	return fail(from, 400, "InvalidInput", format, args...)
+}
 
 func (s *Service) state(c *world.Call) *world.Route53State { return s.w.DNS(c.Account) }
 
@@ -88,7 +90,7 @@ func (s *Service) zone(c *world.Call, id *string) (*world.HostedZone, error) {
 	key := strings.TrimPrefix(val(id), "/hostedzone/")
 	z := s.state(c).Zones[key]
 	if z == nil {
-		return nil, fail(404, "NoSuchHostedZone", "No hosted zone found with ID: %s", key)
+		return nil, fail(world.Unproven, 404, "NoSuchHostedZone", "No hosted zone found with ID: %s", key)
 	}
 	return z, nil
 }

@@ -28,30 +28,30 @@ func (s *Service) CreateHostedZone(c *world.Call, in *route53.CreateHostedZoneIn
 	st := s.state(c)
 	name := world.DNSName(val(in.Name))
 	if val(in.Name) == "" || len(name) > 255 || !namePattern.MatchString(name) || strings.HasPrefix(name, `\052`) {
-		return nil, fail(400, "InvalidDomainName", "%s is not a valid domain name", val(in.Name))
+		return nil, fail(world.Unproven, 400, "InvalidDomainName", "%s is not a valid domain name", val(in.Name))
 	}
 	if n := len(val(in.CallerReference)); n < 1 || n > 128 {
-		return nil, invalid("1 validation error detected: Value '%s' at 'callerReference' failed to satisfy constraint: Member must have length between 1 and 128", val(in.CallerReference))
+		return nil, invalid(world.Unproven, "1 validation error detected: Value '%s' at 'callerReference' failed to satisfy constraint: Member must have length between 1 and 128", val(in.CallerReference))
 	}
 	for _, id := range world.SortedKeys(st.Zones) {
 		if st.Zones[id].Reference == *in.CallerReference {
-			return nil, fail(409, "HostedZoneAlreadyExists", "A hosted zone has already been created with the specified caller reference.")
+			return nil, fail(world.Unproven, 409, "HostedZoneAlreadyExists", "A hosted zone has already been created with the specified caller reference.")
 		}
 	}
 	if most := s.w.Quota(quotaZones, 500); len(st.Zones) >= most {
-		return nil, fail(400, "TooManyHostedZones", "Limits Exceeded: MAX_HOSTED_ZONES_BY_OWNER - Cannot create more hosted zones.")
+		return nil, fail(world.Unproven, 400, "TooManyHostedZones", "Limits Exceeded: MAX_HOSTED_ZONES_BY_OWNER - Cannot create more hosted zones.")
 	}
 	z := &world.HostedZone{ID: "Z0" + strings.ToUpper(s.w.Hex(19)), Name: name, Reference: *in.CallerReference}
 	if in.HostedZoneConfig != nil {
 		z.Comment, z.Private = val(in.HostedZoneConfig.Comment), in.HostedZoneConfig.PrivateZone
 	}
 	if z.Private != (in.VPC != nil) {
-		return nil, invalid("You must specify a VPC when creating a private hosted zone, and only then.")
+		return nil, invalid(world.Unproven, "You must specify a VPC when creating a private hosted zone, and only then.")
 	}
 	if z.Private {
 		z.VPC, z.VPCRegion = val(in.VPC.VPCId), string(in.VPC.VPCRegion)
 		if s.w.Partition(c.Account, z.VPCRegion).VPCs[z.VPC] == nil {
-			return nil, fail(400, "InvalidVPCId", "The VPC: %s in region %s doesn't exist", z.VPC, z.VPCRegion)
+			return nil, fail(world.Unproven, 400, "InvalidVPCId", "The VPC: %s in region %s doesn't exist", z.VPC, z.VPCRegion)
 		}
 	}
 	for i, end := range []string{"com", "net", "org", "co.uk"} {
@@ -90,7 +90,7 @@ func (s *Service) DeleteHostedZone(c *world.Call, in *route53.DeleteHostedZoneIn
 		return nil, err
 	}
 	if slices.ContainsFunc(z.Records, func(r world.RecordSet) bool { return !z.Own(r) }) {
-		return nil, fail(400, "HostedZoneNotEmpty", "The specified hosted zone contains non-required resource record sets and so cannot be deleted.")
+		return nil, fail(world.Unproven, 400, "HostedZoneNotEmpty", "The specified hosted zone contains non-required resource record sets and so cannot be deleted.")
 	}
 	delete(s.state(c).Zones, z.ID)
 	return &route53.DeleteHostedZoneOutput{ChangeInfo: s.submit(c, "")}, nil
@@ -99,7 +99,7 @@ func (s *Service) DeleteHostedZone(c *world.Call, in *route53.DeleteHostedZoneIn
 // ListHostedZones lists zones page by page.
 func (s *Service) ListHostedZones(c *world.Call, in *route53.ListHostedZonesInput) (*route53.ListHostedZonesOutput, error) {
 	if in.MaxItems != nil && *in.MaxItems < 1 {
-		return nil, invalid("The value of maxitems must be positive")
+		return nil, invalid(world.Unproven, "The value of maxitems must be positive")
 	}
 	zones := s.state(c).Zones
 	limit := s.w.PageLimit(int(val(in.MaxItems)), pageMost)
@@ -123,7 +123,7 @@ func (s *Service) GetChange(c *world.Call, in *route53.GetChangeInput) (*route53
 	id := strings.TrimPrefix(val(in.Id), "/change/")
 	ch := s.state(c).Changes[id]
 	if ch == nil {
-		return nil, fail(404, "NoSuchChange", "Could not find resource with ID: %s", id)
+		return nil, fail(world.Unproven, 404, "NoSuchChange", "Could not find resource with ID: %s", id)
 	}
 	return &route53.GetChangeOutput{ChangeInfo: s.changeInfo(c, ch)}, nil
 }

@@ -58,10 +58,12 @@ func val[T any](p *T) T {
 	return *p
 }
 
-func fail(code, format string, args ...any) error { return world.Errorf(code, format, args...) }
+func fail(from world.Source, code, format string, args ...any) error {
+	return world.Errorf(from, code, format, args...)
+}
 
 func missing() error {
-	return fail("ResourceNotFoundException", "The referenced protection does not exist.")
+	return fail(world.Unproven, "ResourceNotFoundException", "The referenced protection does not exist.")
 }
 
 // state returns the account's state, rid of the protections whose resource
@@ -80,10 +82,10 @@ func (s *Service) state(c *world.Call) *world.ShieldState {
 func (s *Service) check(c *world.Call, arn string) error {
 	m := arnPattern.FindStringSubmatch(arn)
 	if m == nil {
-		return fail("InvalidParameterException", "The resource ARN '%s' is not valid", arn)
+		return fail(world.Unproven, "InvalidParameterException", "The resource ARN '%s' is not valid", arn)
 	}
 	service, region, account, resource := m[1], m[2], m[3], m[4]
-	notThere := fail("ResourceNotFoundException", "The referenced resource '%s' does not exist.", arn)
+	notThere := fail(world.Unproven, "ResourceNotFoundException", "The referenced resource '%s' does not exist.", arn)
 	if account != c.Account {
 		return notThere
 	}
@@ -99,7 +101,7 @@ func (s *Service) check(c *world.Call, arn string) error {
 		}
 		return nil
 	}
-	return fail("InvalidOperationException", "Resources of the type of '%s' cannot be protected.", arn)
+	return fail(world.Unproven, "InvalidOperationException", "Resources of the type of '%s' cannot be protected.", arn)
 }
 
 // GetSubscriptionState tells whether the account has Shield Advanced.
@@ -115,7 +117,7 @@ func (s *Service) GetSubscriptionState(c *world.Call, _ *shield.GetSubscriptionS
 func (s *Service) CreateSubscription(c *world.Call, _ *shield.CreateSubscriptionInput) (*shield.CreateSubscriptionOutput, error) {
 	st := s.state(c)
 	if !st.Subscribed.IsZero() {
-		return nil, fail("ResourceAlreadyExistsException", "The subscription already exists.")
+		return nil, fail(world.Unproven, "ResourceAlreadyExistsException", "The subscription already exists.")
 	}
 	st.Subscribed = c.Now
 	return &shield.CreateSubscriptionOutput{}, nil
@@ -125,21 +127,21 @@ func (s *Service) CreateSubscription(c *world.Call, _ *shield.CreateSubscription
 func (s *Service) CreateProtection(c *world.Call, in *shield.CreateProtectionInput) (*shield.CreateProtectionOutput, error) {
 	st := s.state(c)
 	if !namePattern.MatchString(val(in.Name)) {
-		return nil, fail("InvalidParameterException", "The protection name '%s' is not valid", val(in.Name))
+		return nil, fail(world.Unproven, "InvalidParameterException", "The protection name '%s' is not valid", val(in.Name))
 	}
 	if st.Subscribed.IsZero() {
-		return nil, fail("ResourceNotFoundException", "The subscription does not exist.")
+		return nil, fail(world.Unproven, "ResourceNotFoundException", "The subscription does not exist.")
 	}
 	if err := s.check(c, val(in.ResourceArn)); err != nil {
 		return nil, err
 	}
 	for _, p := range st.Protections {
 		if p.Resource == *in.ResourceArn {
-			return nil, fail("ResourceAlreadyExistsException", "The protection already exists.")
+			return nil, fail(world.Unproven, "ResourceAlreadyExistsException", "The protection already exists.")
 		}
 	}
 	if most := s.w.Quota(quotaProtections, 1000); len(st.Protections) >= most {
-		return nil, fail("LimitsExceededException", "The maximum number of protections '%d' has been reached", most)
+		return nil, fail(world.Unproven, "LimitsExceededException", "The maximum number of protections '%d' has been reached", most)
 	}
 	id := s.w.UUID()
 	p := &world.Protection{
@@ -159,7 +161,7 @@ func describe(p *world.Protection) types.Protection {
 // DescribeProtection returns a protection by id or by its resource.
 func (s *Service) DescribeProtection(c *world.Call, in *shield.DescribeProtectionInput) (*shield.DescribeProtectionOutput, error) {
 	if (in.ProtectionId == nil) == (in.ResourceArn == nil) {
-		return nil, fail("InvalidParameterException", "You must specify either a protection ID or a resource ARN")
+		return nil, fail(world.Unproven, "InvalidParameterException", "You must specify either a protection ID or a resource ARN")
 	}
 	st := s.state(c)
 	for _, id := range world.SortedKeys(st.Protections) {
@@ -193,7 +195,7 @@ func (s *Service) ListProtections(c *world.Call, in *shield.ListProtectionsInput
 	if in.NextToken != nil {
 		raw, err := base64.RawURLEncoding.DecodeString(*in.NextToken)
 		if err != nil {
-			return nil, fail("InvalidPaginationTokenException", "The token is not valid")
+			return nil, fail(world.Unproven, "InvalidPaginationTokenException", "The token is not valid")
 		}
 		after = string(raw)
 	}

@@ -58,8 +58,8 @@ func (s *Service) AssumeRole(c *world.Call, in *sts.AssumeRoleInput) (*sts.Assum
 	if in.ExternalId != nil && (len(external) < 2 || len(external) > 1224) {
 		return nil, invalid("externalId", external, "length between 2 and 1224")
 	}
-	denied := &world.Error{Code: "AccessDenied", Status: 403, Message: fmt.Sprintf(
-		"User: %s is not authorized to perform: sts:AssumeRole on resource: %s", callerARN(c), *in.RoleArn)}
+	denied := world.Errorf(world.Unproven, "AccessDenied", "User: %s is not authorized to perform: sts:AssumeRole on resource: %s",
+		callerARN(c), *in.RoleArn).WithStatus(403)
 	if role, ok := s.w.RoleByARN(*in.RoleArn); ok {
 		if role.ExternalID != "" && role.ExternalID != external || !role.Trusts(c.Account) {
 			return nil, denied
@@ -90,7 +90,7 @@ func (s *Service) AssumeRoleWithWebIdentity(c *world.Call, in *sts.AssumeRoleWit
 func checkRole(arn, session *string, duration *int32) (account, name string, err error) {
 	m := roleARN.FindStringSubmatch(aws.ToString(arn))
 	if m == nil {
-		return "", "", &world.Error{Code: "ValidationError", Message: aws.ToString(arn) + " is invalid"}
+		return "", "", world.Errorf(world.Unproven, "ValidationError", "%s is invalid", aws.ToString(arn))
 	}
 	if !sessionName.MatchString(aws.ToString(session)) {
 		return "", "", invalid("roleSessionName", aws.ToString(session), `regular expression pattern: [\w+=,.@-]*`)
@@ -102,7 +102,7 @@ func checkRole(arn, session *string, duration *int32) (account, name string, err
 }
 
 func invalid(member, value, constraint string) *world.Error {
-	return world.Errorf("ValidationError",
+	return world.Errorf(world.Unproven, "ValidationError",
 		"1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: Member must satisfy %s", value, member, constraint)
 }
 
@@ -131,7 +131,7 @@ func (s *Service) user(account, role, session string) *types.AssumedRoleUser {
 // readToken reads the claims of a JWT; its subject is returned.
 func readToken(token string, now time.Time) (string, *world.Error) {
 	parts := strings.Split(token, ".")
-	bad := &world.Error{Code: "InvalidIdentityToken", Message: "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)"}
+	bad := world.Errorf(world.Unproven, "InvalidIdentityToken", "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)")
 	if len(parts) != 3 {
 		return "", bad
 	}
@@ -147,7 +147,7 @@ func readToken(token string, now time.Time) (string, *world.Error) {
 		return "", bad
 	}
 	if claims.Expires != 0 && now.Unix() >= int64(claims.Expires) {
-		return "", &world.Error{Code: "ExpiredTokenException", Message: "Token expired"}
+		return "", world.Errorf(world.Unproven, "ExpiredTokenException", "Token expired")
 	}
 	return claims.Subject, nil
 }

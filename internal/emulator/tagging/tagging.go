@@ -93,32 +93,34 @@ func (s *Service) GetResources(c *world.Call, in *rgt.GetResourcesInput) (*rgt.G
 }
 
 func check(in *rgt.GetResourcesInput) *world.Error {
-	bad := func(message string) *world.Error { return world.Errorf("InvalidParameterException", "%s", message) }
+	bad := func(from world.Source, format string, args ...any) *world.Error {
+		return world.Errorf(from, "InvalidParameterException", format, args...)
+	}
 	if len(in.TagFilters) > maxFilters {
-		return bad("There are too many tag filters; the limit is 50.")
+		return bad(world.Unproven, "There are too many tag filters; the limit is 50.")
 	}
 	for _, f := range in.TagFilters {
 		if aws.ToString(f.Key) == "" {
-			return bad("Each tag filter must have a key.")
+			return bad(world.Unproven, "Each tag filter must have a key.")
 		}
 		if len(f.Values) > maxValues {
-			return bad("There are too many values in a tag filter; the limit is 20.")
+			return bad(world.Unproven, "There are too many values in a tag filter; the limit is 20.")
 		}
 	}
 	if n := in.ResourcesPerPage; n != nil && (*n < 1 || *n > maxPage) {
-		return bad("ResourcesPerPage must be between 1 and 100.")
+		return bad(world.Unproven, "ResourcesPerPage must be between 1 and 100.")
 	}
 	if len(in.ResourceARNList) > 0 {
 		if len(in.TagFilters) > 0 || len(in.ResourceTypeFilters) > 0 || in.ResourcesPerPage != nil || in.PaginationToken != nil {
-			return bad("ResourceARNList cannot be combined with filters or pagination.")
+			return bad(world.Unproven, "ResourceARNList cannot be combined with filters or pagination.")
 		}
 		if len(in.ResourceARNList) > maxARNs {
-			return bad("There are too many ARNs; the limit is 100.")
+			return bad(world.Unproven, "There are too many ARNs; the limit is 100.")
 		}
 	}
 	for _, f := range in.ResourceTypeFilters {
 		if service, _, _ := strings.Cut(f, ":"); service == "" {
-			return bad("'" + f + "' is not a resource type.")
+			return bad(world.Unproven, "'%s' is not a resource type.", f)
 		}
 	}
 	return nil
@@ -168,7 +170,7 @@ func readToken(token string, now time.Time) (arn string, refused *world.Error) {
 	if token == "" {
 		return "", nil
 	}
-	bad := world.Errorf("InvalidParameterException", "The pagination token is not valid.")
+	bad := world.Errorf(world.Unproven, "InvalidParameterException", "The pagination token is not valid.")
 	text, err := base64.StdEncoding.DecodeString(token)
 	if err != nil {
 		return "", bad
@@ -179,7 +181,7 @@ func readToken(token string, now time.Time) (arn string, refused *world.Error) {
 		return "", bad
 	}
 	if now.Sub(time.Unix(made, 0)) > tokenLifetime {
-		return "", world.Errorf("PaginationTokenExpiredException", "The pagination token has expired.")
+		return "", world.Errorf(world.Unproven, "PaginationTokenExpiredException", "The pagination token has expired.")
 	}
 	return arn, nil
 }

@@ -60,21 +60,23 @@ func val[T any](p *T) T {
 	return *p
 }
 
-func fail(code, format string, args ...any) error { return world.Errorf(code, format, args...) }
+func fail(from world.Source, code, format string, args ...any) error {
+	return world.Errorf(from, code, format, args...)
+}
 
 func missing() error {
-	return fail("WAFNonexistentItemException", "The referenced item does not exist.")
+	return fail(world.Unproven, "WAFNonexistentItemException", "The referenced item does not exist.")
 }
 
 func unavailable() error {
-	return fail("WAFUnavailableEntityException", "The operation failed because the entity referenced is temporarily unavailable. Retry your request.")
+	return fail(world.Quoted("hashicorp/terraform-provider-aws#32103"), "WAFUnavailableEntityException", "An entity is unavailable for modification or display. Please retry.")
 }
 
 // loadBalancer checks that an ARN names a load balancer that can have a web
 // ACL.
 func (s *Service) loadBalancer(c *world.Call, arn string) error {
 	if !strings.HasPrefix(arn, "arn:") || strings.Contains(arn, ":elasticloadbalancing:") && !strings.Contains(arn, ":loadbalancer/app/") {
-		return fail("WAFInvalidParameterException", "The resource ARN '%s' is not valid", arn)
+		return fail(world.Unproven, "WAFInvalidParameterException", "The resource ARN '%s' is not valid", arn)
 	}
 	lb := s.partition(c).ELB.LoadBalancers[arn]
 	if lb == nil {
@@ -142,16 +144,16 @@ func (s *Service) CreateWebACL(c *world.Call, in *waf.CreateWebACLInput) (*waf.C
 	p := s.partition(c)
 	st := p.WAFRegional
 	if !st.Tokens[val(in.ChangeToken)] {
-		return nil, fail("WAFStaleDataException", "The input token is no longer current.")
+		return nil, fail(world.Unproven, "WAFStaleDataException", "The input token is no longer current.")
 	}
 	if val(in.Name) == "" || len(*in.Name) > 128 || !metricPattern.MatchString(val(in.MetricName)) {
-		return nil, fail("WAFInvalidParameterException", "The name or the metric name is not valid")
+		return nil, fail(world.Unproven, "WAFInvalidParameterException", "The name or the metric name is not valid")
 	}
 	if in.DefaultAction == nil || !slices.Contains(in.DefaultAction.Type.Values(), in.DefaultAction.Type) {
-		return nil, fail("WAFInvalidParameterException", "The default action is not valid")
+		return nil, fail(world.Unproven, "WAFInvalidParameterException", "The default action is not valid")
 	}
 	if most := s.w.Quota(quotaACLs, 50); len(st.ACLs) >= most {
-		return nil, fail("WAFLimitsExceededException", "Operation would result in exceeding resource limits: '%d'", most)
+		return nil, fail(world.Unproven, "WAFLimitsExceededException", "Operation would result in exceeding resource limits: '%d'", most)
 	}
 	delete(st.Tokens, *in.ChangeToken)
 	id := s.w.UUID()
@@ -173,7 +175,7 @@ func (s *Service) CreateWebACL(c *world.Call, in *waf.CreateWebACLInput) (*waf.C
 func (s *Service) ListWebACLs(c *world.Call, in *waf.ListWebACLsInput) (*waf.ListWebACLsOutput, error) {
 	st := s.partition(c).WAFRegional
 	if in.Limit < 0 || in.Limit > pageMost {
-		return nil, fail("WAFInvalidParameterException", "The limit '%d' must be between 0 and %d", in.Limit, pageMost)
+		return nil, fail(world.Unproven, "WAFInvalidParameterException", "The limit '%d' must be between 0 and %d", in.Limit, pageMost)
 	}
 	limit := s.w.PageLimit(int(in.Limit), pageMost)
 	out := &waf.ListWebACLsOutput{WebACLs: []types.WebACLSummary{}}

@@ -22,7 +22,7 @@ func (s *Service) scope(given types.Scope) error {
 	case given == types.ScopeRegional:
 		return nil
 	case slices.Contains(given.Values(), given):
-		return fail("WAFInvalidParameterException", "The scope '%s' is not supported by this emulator", given)
+		return fail(world.Own, "WAFInvalidParameterException", "The scope '%s' is not supported by this emulator", given)
 	}
 	return badParameter("SCOPE_VALUE", string(given))
 }
@@ -42,11 +42,11 @@ func (s *Service) CreateWebACL(c *world.Call, in *wafv2.CreateWebACLInput) (*waf
 	}
 	for _, acl := range p.WAFv2.ACLs {
 		if val(acl.ACL.Name) == name {
-			return nil, fail("WAFDuplicateItemException", "AWS WAF couldn’t perform the operation because some resource in your request is a duplicate of an existing one.")
+			return nil, fail(world.Model("wafv2 WAFDuplicateItemException"), "WAFDuplicateItemException", "AWS WAF couldn’t perform the operation because some resource in your request is a duplicate of an existing one.")
 		}
 	}
 	if most := s.w.Quota(quotaACLs, 100); len(p.WAFv2.ACLs) >= most {
-		return nil, fail("WAFLimitsExceededException", "AWS WAF couldn’t perform the operation because you exceeded your resource limit: '%d'", most)
+		return nil, fail(world.Unproven, "WAFLimitsExceededException", "AWS WAF couldn’t perform the operation because you exceeded your resource limit: '%d'", most)
 	}
 	id := s.w.UUID()
 	arn := p.ARN("wafv2", "regional/webacl/"+name+"/"+id)
@@ -108,11 +108,11 @@ func (s *Service) DeleteWebACL(c *world.Call, in *wafv2.DeleteWebACLInput) (*waf
 		return nil, missing()
 	}
 	if val(in.LockToken) != acl.LockToken {
-		return nil, fail("WAFOptimisticLockException", "AWS WAF couldn’t save your changes because someone changed the resource after you started to edit it. Reapply your changes.")
+		return nil, fail(world.Unproven, "WAFOptimisticLockException", "AWS WAF couldn’t save your changes because someone changed the resource after you started to edit it. Reapply your changes.")
 	}
 	for _, arn := range p.WAFv2.Associations {
 		if arn == *acl.ACL.ARN {
-			return nil, fail("WAFAssociatedItemException", "AWS WAF couldn’t perform the operation because your resource is being used by another resource or it’s associated with another resource.")
+			return nil, fail(world.Model("wafv2 WAFAssociatedItemException"), "WAFAssociatedItemException", "AWS WAF couldn’t perform the operation because your resource is being used by another resource or it’s associated with another resource.")
 		}
 	}
 	delete(p.WAFv2.ACLs, *acl.ACL.ARN)

@@ -30,7 +30,7 @@ func (s *Service) AssociateWebACL(c *world.Call, in *wafv2.AssociateWebACLInput)
 		return nil, unavailable()
 	}
 	if p.WAFRegional.Associations[resource] != "" && s.w.Config.Strict {
-		return nil, fail("WAFInvalidOperationException", "The resource '%s' is associated with a web ACL of AWS WAF Classic", resource)
+		return nil, fail(world.Unproven, "WAFInvalidOperationException", "The resource '%s' is associated with a web ACL of AWS WAF Classic", resource)
 	}
 	s.change(c, p.WAFv2, resource, arn)
 	return &wafv2.AssociateWebACLOutput{}, nil

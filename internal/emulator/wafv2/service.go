@@ -51,18 +51,20 @@ func val[T any](p *T) T {
 	return *p
 }
 
-func fail(code, format string, args ...any) error { return world.Errorf(code, format, args...) }
+func fail(from world.Source, code, format string, args ...any) error {
+	return world.Errorf(from, code, format, args...)
+}
 
 func badParameter(field, value string) error {
-	return fail("WAFInvalidParameterException", "Error reason: The parameter contains formatting that is not valid., field: %s, parameter: %s", field, value)
+	return fail(world.Unproven, "WAFInvalidParameterException", "Error reason: The parameter contains formatting that is not valid., field: %s, parameter: %s", field, value)
 }
 
 func missing() error {
-	return fail("WAFNonexistentItemException", "AWS WAF couldn’t perform the operation because your resource doesn’t exist.")
+	return fail(world.Model("wafv2 WAFNonexistentItemException"), "WAFNonexistentItemException", "AWS WAF couldn’t perform the operation because your resource doesn’t exist.")
 }
 
 func unavailable() error {
-	return fail("WAFUnavailableEntityException", "AWS WAF couldn’t retrieve a resource that you specified for this operation. If you’ve just created a resource that you’re using in this operation, you might just need to wait a few minutes.")
+	return fail(world.Quoted("hashicorp/terraform-provider-aws#29080"), "WAFUnavailableEntityException", "AWS WAF couldn’t retrieve the resource that you requested. Retry your request.")
 }
 
 // loadBalancer checks that an ARN names a load balancer that can have a web

@@ -48,16 +48,16 @@ const (
 )
 
 func unknownParameter(path string) *world.Error {
-	return world.Errorf(CodeUnknownParameter, "The parameter %s is not recognized", path)
+	return world.Errorf(world.Own, CodeUnknownParameter, "The parameter %s is not recognized", path)
 }
 
 func malformed(path, value, want string) *world.Error {
-	return world.Errorf(CodeMalformedParameter, "The value '%s' of parameter %s is not %s", value, strings.TrimSuffix(path, "."), want)
+	return world.Errorf(world.Own, CodeMalformedParameter, "The value '%s' of parameter %s is not %s", value, strings.TrimSuffix(path, "."), want)
 }
 
 // Unsupported is the refusal of a member that the operation has not declared.
 func Unsupported(operation, member string) *world.Error {
-	return world.Errorf(CodeUnsupportedParameter, "the parameter %s of %s is not supported by this emulator", member, operation)
+	return world.Errorf(world.Own, CodeUnsupportedParameter, "the parameter %s of %s is not supported by this emulator", member, operation)
 }
 
 // timestamp is the form of times in both XML protocols.

@@ -37,7 +37,7 @@ func (n *node) names() []string { return world.SortedKeys(n.children) }
 func parseForm(body []byte) (*node, *world.Error) {
 	values, err := url.ParseQuery(string(body))
 	if err != nil {
-		return nil, world.Errorf("MalformedQueryString", "The query string is malformed: %v", err)
+		return nil, world.Errorf(world.Unproven, "MalformedQueryString", "The query string is malformed: %v", err)
 	}
 	root := &node{}
 	for key, list := range values {
@@ -165,7 +165,7 @@ func (d dialect) decodeMap(n *node, v reflect.Value, path string) *world.Error {
 		at := path + ".entry." + name
 		key, value := entry.children["key"], entry.children["value"]
 		if key == nil {
-			return world.Errorf(CodeMalformedParameter, "The map entry %s has no key", at)
+			return world.Errorf(world.Own, CodeMalformedParameter, "The map entry %s has no key", at)
 		}
 		k := reflect.New(v.Type().Key()).Elem()
 		k.SetString(key.value)
@@ -217,7 +217,7 @@ func decodeScalar(s string, v reflect.Value, path string) *world.Error {
 		}
 		v.SetFloat(f)
 	default:
-		return world.Errorf(CodeUnsupportedParameter, "the parameter %s is of a type that this emulator cannot read", path)
+		return world.Errorf(world.Own, CodeUnsupportedParameter, "the parameter %s is of a type that this emulator cannot read", path)
 	}
 	return nil
 }

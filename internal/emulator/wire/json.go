@@ -28,7 +28,7 @@ func (jsonCodec) Decode(r Request, in any) error {
 	d := json.NewDecoder(bytes.NewReader(r.Body))
 	d.UseNumber()
 	if err := d.Decode(&tree); err != nil {
-		return world.Errorf("SerializationException", "The request body is not JSON: %v", err)
+		return world.Errorf(world.Unproven, "SerializationException", "The request body is not JSON: %v", err)
 	}
 	if err := fromJSON(tree, reflect.ValueOf(in).Elem(), ""); err != nil {
 		return err
@@ -142,7 +142,7 @@ func fromObject(tree map[string]any, v reflect.Value, path string) *world.Error 
 		}
 		return nil
 	case reflect.Interface:
-		return world.Errorf(CodeUnsupportedParameter, "the parameter %s is of a type that this emulator cannot read", strings.TrimSuffix(path, "."))
+		return world.Errorf(world.Own, CodeUnsupportedParameter, "the parameter %s is of a type that this emulator cannot read", strings.TrimSuffix(path, "."))
 	}
 	return malformed(path, "{…}", "a "+v.Type().String())
 }

@@ -58,7 +58,7 @@ func (c *restXML) Decode(r Request, in any) error {
 	}
 	root, err := parseXML(r.Body)
 	if err != nil {
-		return &world.Error{Code: "InvalidInput", Message: "Invalid XML ; " + err.Error(), Status: 400}
+		return world.Errorf(world.Unproven, "InvalidInput", "Invalid XML ; %v", err)
 	}
 	if root.name != route.Operation+"Request" {
 		return unknownParameter(root.name)

@@ -42,7 +42,7 @@ func (p *Partition) CreateServiceInterface(o ServiceInterface) (*NetworkInterfac
 	p.Reap()
 	s := p.Subnets[o.SubnetID]
 	if s == nil {
-		return nil, Errorf("InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist", o.SubnetID)
+		return nil, Errorf(Quoted("terraform-aws-modules/terraform-aws-ec2-instance#20"), "InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist", o.SubnetID)
 	}
 	eni := p.newENI(s)
 	eni.Description = o.Description
@@ -164,14 +164,14 @@ func (a *Address) Release() {
 func (p *Partition) AssociateAddress(allocationID, eniID string) (*Address, *Error) {
 	a := p.Addresses[allocationID]
 	if a == nil {
-		return nil, Errorf("InvalidAllocationID.NotFound", "The allocation ID '%s' does not exist", allocationID)
+		return nil, Errorf(Unproven, "InvalidAllocationID.NotFound", "The allocation ID '%s' does not exist", allocationID)
 	}
 	if a.AssociationID != "" {
-		return nil, Errorf("Resource.AlreadyAssociated", "resource %s is already associated with associate-id %s", allocationID, a.AssociationID)
+		return nil, Errorf(Unproven, "Resource.AlreadyAssociated", "resource %s is already associated with associate-id %s", allocationID, a.AssociationID)
 	}
 	eni := p.NetworkInterfaces[eniID]
 	if eni == nil {
-		return nil, Errorf("InvalidNetworkInterfaceID.NotFound", "The networkInterface ID '%s' does not exist", eniID)
+		return nil, Errorf(Unproven, "InvalidNetworkInterfaceID.NotFound", "The networkInterface ID '%s' does not exist", eniID)
 	}
 	a.AssociationID = p.world.NewID("eipassoc-")
 	a.InterfaceID, a.ServiceOwned = eniID, eni.RequesterManaged

@@ -3,7 +3,7 @@ package world
 import "fmt"
 
 // Error is a refusal as AWS gives it. The code is the contract; the message
-// is for people.
+// is for people. Only Errorf makes one, so that each text has a source.
 type Error struct {
 	// Code is the code on the wire, such as "PriorityInUse".
 	Code string
@@ -11,13 +11,21 @@ type Error struct {
 	Message string
 	// Status is the HTTP status; 0 means the default of the protocol (400).
 	Status int
+	// From is where code and text are known from.
+	From Source `json:"-"`
 }
 
 // Error implements error.
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
 // Errorf makes an error with a formatted message and the protocol's default
-// status.
-func Errorf(code, format string, args ...any) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+// status. from is where the text is known from.
+func Errorf(from Source, code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...), From: from}
+}
+
+// WithStatus returns the error with another HTTP status.
+func (e *Error) WithStatus(status int) *Error {
+	e.Status = status
+	return e
 }

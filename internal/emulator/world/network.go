@@ -73,7 +73,7 @@ func IPv4At(block netip.Prefix, n int) netip.Addr {
 // nothing: the addresses are taken once an interface has them.
 func (p *Partition) TakeIPv4(s *Subnet, n int) ([]netip.Addr, *Error) {
 	if s.IPv6Native() {
-		return nil, Errorf("InvalidParameterValue", "The subnet '%s' has no IPv4 CIDR block", s.ID)
+		return nil, Errorf(Unproven, "InvalidParameterValue", "The subnet '%s' has no IPv4 CIDR block", s.ID)
 	}
 	taken := p.used(s.ID)
 	var out []netip.Addr
@@ -84,7 +84,7 @@ func (p *Partition) TakeIPv4(s *Subnet, n int) ([]netip.Addr, *Error) {
 		}
 	}
 	if len(out) < n {
-		return nil, Errorf("InsufficientFreeAddressesInSubnet", "The specified subnet does not have enough free addresses to satisfy the request.")
+		return nil, Errorf(Unproven, "InsufficientFreeAddressesInSubnet", "The specified subnet does not have enough free addresses to satisfy the request.")
 	}
 	return out, nil
 }
@@ -92,10 +92,10 @@ func (p *Partition) TakeIPv4(s *Subnet, n int) ([]netip.Addr, *Error) {
 // ClaimIPv4 checks that an address of a subnet is free and usable.
 func (p *Partition) ClaimIPv4(s *Subnet, a netip.Addr) *Error {
 	if !usableIPv4(s, a) {
-		return Errorf("InvalidParameterValue", "Address %s does not fall within the subnet's address range", a)
+		return Errorf(Unproven, "InvalidParameterValue", "Address %s does not fall within the subnet's address range", a)
 	}
 	if p.used(s.ID)[a] {
-		return Errorf("InvalidIPAddress.InUse", "Address %s is in use.", a)
+		return Errorf(Unproven, "InvalidIPAddress.InUse", "Address %s is in use.", a)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (p *Partition) ClaimIPv4(s *Subnet, a netip.Addr) *Error {
 // TakeIPv6 finds n free IPv6 addresses of a subnet.
 func (p *Partition) TakeIPv6(s *Subnet, n int) ([]netip.Addr, *Error) {
 	if len(s.IPv6) == 0 {
-		return nil, Errorf("InvalidParameterValue", "The subnet '%s' has no IPv6 CIDR block", s.ID)
+		return nil, Errorf(Unproven, "InvalidParameterValue", "The subnet '%s' has no IPv6 CIDR block", s.ID)
 	}
 	taken := p.used(s.ID)
 	var out []netip.Addr

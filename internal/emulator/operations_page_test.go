@@ -1,0 +1,255 @@
+package emulator
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	rgt "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
+	"github.com/aws/aws-sdk-go-v2/service/route53"
+	"github.com/aws/aws-sdk-go-v2/service/shield"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/aws-sdk-go-v2/service/wafregional"
+	"github.com/aws/aws-sdk-go-v2/service/wafv2"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
+)
+
+//go:generate go test -run TestOperationsPageIsUpToDate . -update
+
+var update = flag.Bool("update", false, "rewrite docs/emulator-operations.md")
+
+// pageServices are the services in the order of the page.
+var pageServices = []struct {
+	title, name, dir string
+	client           reflect.Type
+}{
+	{"Elastic Load Balancing v2", "elasticloadbalancing", "elbv2", reflect.TypeFor[*elb.Client]()},
+	{"EC2", "ec2", "ec2", reflect.TypeFor[*ec2.Client]()},
+	{"ACM", "acm", "acm", reflect.TypeFor[*acm.Client]()},
+	{"WAFv2", "wafv2", "wafv2", reflect.TypeFor[*wafv2.Client]()},
+	{"WAF Classic (regional)", "waf-regional", "wafregional", reflect.TypeFor[*wafregional.Client]()},
+	{"Shield", "shield", "shield", reflect.TypeFor[*shield.Client]()},
+	{"Route 53", "route53", "route53", reflect.TypeFor[*route53.Client]()},
+	{"STS", "sts", "sts", reflect.TypeFor[*sts.Client]()},
+	{"Resource Groups Tagging", "tagging", "tagging", reflect.TypeFor[*rgt.Client]()},
+}
+
+// mostMissing is how many operations that are not built a service may have for
+// the page to name them.
+const mostMissing = 30
+
+func TestOperationsPageIsUpToDate(t *testing.T) {
+	path := filepath.Join("..", "..", "docs", "emulator-operations.md")
+	want := operationsPage(t)
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	have, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(have), want); diff != "" {
+		t.Errorf("docs/emulator-operations.md is not what the emulator does; run make generate (-page +emulator):\n%s", diff)
+	}
+}
+
+func operationsPage(t *testing.T) string {
+	em := New(Options{})
+	byService := map[string]*service{}
+	for _, s := range services(em.World()) {
+		byService[s.name] = s
+	}
+	if len(byService) != len(pageServices) {
+		t.Errorf("the page has %d services, the emulator %d", len(pageServices), len(byService))
+	}
+	var b strings.Builder
+	b.WriteString(`# What the AWS emulator builds
+
+After reading this page you know which calls the emulator answers, which of their parameters it takes, and which of its error texts are not proven to be those of AWS.
+
+For example, ` + "`CreateListener`" + ` takes ` + "`AlpnPolicy`" + `, and ` + "`RunInstances`" + ` refuses ` + "`UserData`" + ` with the code ` + "`UnsupportedParameter`" + `, which AWS does not have, so that a test that needs it fails with its name.
+
+This page is generated from the emulator's source by ` + "`make generate`" + `. [emulator.md](emulator.md) says how to use the emulator.
+
+## Operations
+
+**Taken** are the parameters that an operation handles. **Without effect** are those that it takes and that no code of the service reads. **Refused** are all others that AWS has: a request that sets one fails. An operation that is not in these tables fails as one that does not exist.
+`)
+	for _, p := range pageServices {
+		s := byService[p.name]
+		if s == nil {
+			t.Fatalf("no service is called %s", p.name)
+		}
+		writeService(&b, p.title, s, mentioned(t, p.dir), missing(p.client, s))
+	}
+	writeTexts(&b, readErrorTexts(t))
+	return b.String()
+}
+
+func writeService(b *strings.Builder, title string, s *service, used map[string]bool, missing []string) {
+	fmt.Fprintf(b, "\n### %s\n\nSigned as `%s`. ", title, s.name)
+	switch n := len(missing); {
+	case n == 0:
+		b.WriteString("All operations of AWS are built.\n")
+	case n > mostMissing:
+		fmt.Fprintf(b, "%d operations are built, %d others of AWS are not.\n", len(s.operations), n)
+	default:
+		fmt.Fprintf(b, "%d operations are built. Not built: %s.\n", len(s.operations), code(missing))
+	}
+	b.WriteString("\n| Operation | Taken | Without effect | Refused |\n|---|---|---|---|\n")
+	names := make([]string, 0, len(s.operations))
+	for name := range s.operations {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		op := s.operations[name]
+		var taken, idle []string
+		for _, m := range op.Members {
+			if last := m[strings.LastIndex(m, ".")+1:]; used[last] {
+				taken = append(taken, m)
+			} else {
+				idle = append(idle, m)
+			}
+		}
+		slices.Sort(taken)
+		slices.Sort(idle)
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", name, code(taken), code(idle), code(refusedMembers(op.Input, op.Members, "")))
+	}
+}
+
+func code(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "`" + strings.Join(names, "`, `") + "`"
+}
+
+// refusedMembers lists the members of an input that are not declared. A member
+// that is declared in part is listed by its other parts.
+func refusedMembers(t reflect.Type, declared wire.Members, prefix string) []string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	var out []string
+	for i := range t.NumField() {
+		f := t.Field(i)
+		path := prefix + f.Name
+		inside := slices.ContainsFunc(declared, func(m string) bool { return strings.HasPrefix(m, path+".") })
+		switch {
+		case !f.IsExported() || f.Name == "ResultMetadata" || slices.Contains(declared, path):
+		case inside:
+			out = append(out, refusedMembers(f.Type, declared, path+".")...)
+		default:
+			out = append(out, path)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// missing lists the operations that the SDK knows and the emulator does not.
+func missing(client reflect.Type, s *service) []string {
+	var out []string
+	for i := range client.NumMethod() {
+		m := client.Method(i)
+		if _, built := s.operations[m.Name]; !built && m.Type.NumIn() == 4 && m.Type.In(2).Kind() == reflect.Pointer &&
+			m.Type.In(2).Elem().Name() == m.Name+"Input" {
+			out = append(out, m.Name)
+		}
+	}
+	return out
+}
+
+// mentioned collects the names that the source of a service selects: a member
+// that is none of them cannot have an effect.
+func mentioned(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	used := map[string]bool{"DryRun": true} // found by reflection
+	for _, f := range parseDir(t, token.NewFileSet(), dir) {
+		ast.Inspect(f, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok {
+				used[sel.Sel.Name] = true
+			}
+			return true
+		})
+	}
+	return used
+}
+
+// parseDir parses the source of a package without its tests, in the order of
+// the files' names.
+func parseDir(t *testing.T, fset *token.FileSet, dir string) []*ast.File {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []*ast.File
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(fset, path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+func writeTexts(b *strings.Builder, all []errorText) {
+	all = slices.CompactFunc(all, func(a, b errorText) bool { return a.pkg == b.pkg && a.code == b.code && a.text == b.text })
+	count := map[string]int{}
+	for _, e := range all {
+		count[e.from]++
+	}
+	fmt.Fprintf(b, `
+## Error texts
+
+Beside each error text the source of the emulator says where it is known from. Of %d texts, %d are quoted from answers of AWS in public reports, %d are in AWS's documentation or service model, %d are the emulator's own, about what it does not build, and %d are unproven. The codes of unproven texts are mostly those of the service model; a test should rely on the code and not on the text.
+
+`, len(all), count["Quoted"], count["Document"]+count["Model"], count["Own"], count["Unproven"])
+	b.WriteString("### Proven texts\n\n| Part | Code | Text | Source |\n|---|---|---|---|\n")
+	for _, e := range all {
+		if e.from != "Unproven" && e.from != "Own" {
+			fmt.Fprintf(b, "| %s | `%s` | %s | %s |\n", writtenIn(e), e.code, cell(e.text), e.ref)
+		}
+	}
+	b.WriteString("\n### Unproven texts\n\n| Part | Code | Text |\n|---|---|---|\n")
+	for _, e := range all {
+		if e.from == "Unproven" {
+			fmt.Fprintf(b, "| %s | `%s` | %s |\n", writtenIn(e), e.code, cell(e.text))
+		}
+	}
+}
+
+// writtenIn is where a text is written: a package of the emulator.
+func writtenIn(e errorText) string {
+	if e.pkg == "." {
+		return "emulator"
+	}
+	return filepath.ToSlash(e.pkg)
+}
+
+// cell writes a text into a table.
+func cell(text string) string {
+	return "`" + strings.NewReplacer("|", `\|`, "\n", " ", "`", "'").Replace(text) + "`"
+}
