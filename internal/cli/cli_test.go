@@ -24,6 +24,9 @@ func TestExitCodes(t *testing.T) {
 		stderr string // a part of it
 	}{
 		"unknown flag":           {[]string{"--aws-vpc-cache-ttl=1m"}, 2, "unknown flag: --aws-vpc-cache-ttl"},
+		"mistyped flag":          {[]string{"--clustername=c"}, 2, `unknown flag: --clustername; did you mean "--cluster-name"? run "fulcrum --help"`},
+		"mistyped, of a command": {[]string{"plan", "--detailed-exit-code"}, 1, `did you mean "--detailed-exitcode"? run "fulcrum plan --help"`},
+		"no such short flag":     {[]string{"plan", "-n", "shop"}, 1, `unknown shorthand flag: 'n' in -n; run "fulcrum plan --help"`},
 		"unparsable value":       {[]string{"--sync-period=soon"}, 2, "invalid argument"},
 		"unknown gate":           {[]string{"--feature-gates=Nothing=true"}, 2, "not known"},
 		"help":                   {[]string{"--help"}, 0, ""},

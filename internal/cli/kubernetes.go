@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -18,18 +19,36 @@ var errNoCluster = errors.New("no cluster: neither --kubeconfig nor KUBECONFIG i
 
 // restConfig finds the API server by the flag --kubeconfig, by KUBECONFIG, or as a pod does.
 func restConfig(kubeconfig string, env Environment) (*rest.Config, error) {
-	source, rules := "--kubeconfig", &clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}
-	if kubeconfig == "" {
-		kubeconfig = env.Getenv("KUBECONFIG")
-		source, rules = "KUBECONFIG", &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(kubeconfig)}
+	if kubeconfig != "" {
+		return configOf("--kubeconfig", kubeconfig, &clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig})
 	}
-	if kubeconfig == "" {
-		c, err := rest.InClusterConfig()
-		if errors.Is(err, rest.ErrNotInCluster) {
-			return nil, errNoCluster
-		}
+	if list := env.Getenv("KUBECONFIG"); list != "" {
+		return configOf("KUBECONFIG", list, &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(list)})
+	}
+	c, err := rest.InClusterConfig()
+	if errors.Is(err, rest.ErrNotInCluster) {
+		return nil, errNoCluster
+	}
+	return c, err
+}
+
+// readOnlyConfig is restConfig for commands that change nothing. Like kubectl they also take the
+// cluster of ~/.kube/config, which the controller does not: its cluster has to be named.
+func readOnlyConfig(kubeconfig string, env Environment) (*rest.Config, error) {
+	c, err := restConfig(kubeconfig, env)
+	home := env.Getenv("HOME")
+	if !errors.Is(err, errNoCluster) || home == "" {
 		return c, err
 	}
+	file := filepath.Join(home, clientcmd.RecommendedHomeDir, clientcmd.RecommendedFileName)
+	if _, statErr := os.Stat(file); statErr != nil {
+		return nil, fmt.Errorf("%w; %q cannot be read either", err, file)
+	}
+	return configOf("kubeconfig", file, &clientcmd.ClientConfigLoadingRules{ExplicitPath: file})
+}
+
+// configOf reads a kubeconfig; source says what names it.
+func configOf(source, kubeconfig string, rules *clientcmd.ClientConfigLoadingRules) (*rest.Config, error) {
 	raw, err := rules.Load()
 	if err != nil {
 		return nil, fmt.Errorf("%s %q cannot be read: %w", source, kubeconfig, err)

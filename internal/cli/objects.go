@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
@@ -62,7 +63,10 @@ func (d *drafting) readFiles(stdin io.Reader, notes io.Writer) ([]fromFile, erro
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 			for _, s := range l.Skipped {
-				fmt.Fprintf(notes, "# %s: %s is not used\n", name, s)
+				fmt.Fprintf(notes, "# %s: %s is not used%s\n", name, s, meantKind(s))
+			}
+			if len(l.Objects)+len(l.Skipped) == 0 {
+				fmt.Fprintf(notes, "# %s holds no object\n", name)
 			}
 			for _, o := range l.Objects {
 				out = append(out, fromFile{o, name})
@@ -70,6 +74,21 @@ func (d *drafting) readFiles(stdin io.Reader, notes io.Writer) ([]fromFile, erro
 		}
 	}
 	return out, nil
+}
+
+// meantKind says which kind was probably meant by "apiVersion Kind name" of a document that is not read.
+func meantKind(skipped string) string {
+	var kinds []string
+	version, rest, _ := strings.Cut(skipped, " ")
+	kind, _, _ := strings.Cut(rest, " ")
+	for _, typ := range cluster.Types() {
+		known, name := typ.GVK.ToAPIVersionAndKind()
+		if name == kind && known != version {
+			return fmt.Sprintf("; kind %s is read with apiVersion %q", kind, known)
+		}
+		kinds = append(kinds, name)
+	}
+	return finding.DidYouMean(kind, kinds)
 }
 
 func readFile(name string, stdin io.Reader) ([]byte, error) {
@@ -114,7 +133,7 @@ func (d *drafting) readCluster(ctx context.Context, store *cluster.Memory, notes
 	if d.filesOnly && len(d.files) > 0 {
 		return nil
 	}
-	rc, err := restConfig(d.cfg.Kubernetes.Kubeconfig, d.env)
+	rc, err := readOnlyConfig(d.cfg.Kubernetes.Kubeconfig, d.env)
 	switch {
 	case errors.Is(err, errNoCluster) && len(d.files) > 0:
 		return nil

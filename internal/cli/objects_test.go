@@ -265,7 +265,10 @@ func TestTheClusterIsFoundByTheEnvironment(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			for _, command := range []string{"plan", "tree"} {
+			for _, command := range []string{"plan", "tree", "orphans"} {
+				if command == "orphans" && slices.Contains(tc.args, "-f") {
+					continue
+				}
 				code, _, stderr := with(t, "", map[string]string{"KUBECONFIG": tc.kubeconfig}, slices.Concat([]string{command}, tc.args, flags)...)
 				if code != 1 || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1 {
 					t.Errorf("exit %d: %s", code, stderr)
@@ -279,8 +282,23 @@ func TestTheClusterIsFoundByTheEnvironment(t *testing.T) {
 			t.Errorf("exit %d: %s", code, stderr)
 		}
 	})
+	home := filesIn(t, map[string]string{".kube/config": kubeconfigOf(first)})
+	t.Run("home", func(t *testing.T) {
+		code, _, stderr := with(t, "", map[string]string{"HOME": home}, slices.Concat([]string{"plan"}, flags)...)
+		if code != 1 || !strings.Contains(stderr, `the API server at "http://`+first+`" does not answer: `) {
+			t.Errorf("exit %d: %s", code, stderr)
+		}
+		code, _, stderr = with(t, "", map[string]string{"HOME": home, "KUBECONFIG": path("second")}, slices.Concat([]string{"plan"}, flags)...)
+		if code != 1 || !strings.Contains(stderr, second) {
+			t.Errorf("exit %d: %s", code, stderr)
+		}
+		code, _, stderr = with(t, "", map[string]string{"HOME": dir}, slices.Concat([]string{"plan"}, flags)...)
+		if code != 1 || !strings.Contains(stderr, `.kube/config" cannot be read either`) {
+			t.Errorf("exit %d: %s", code, stderr)
+		}
+	})
 	t.Run("controller", func(t *testing.T) {
-		code, _, stderr := with(t, "", nil, "--cluster-name=c")
+		code, _, stderr := with(t, "", map[string]string{"HOME": home}, "--cluster-name=c")
 		if code != 1 || !strings.Contains(stderr, "neither --kubeconfig nor KUBECONFIG is set") {
 			t.Errorf("exit %d: %s", code, stderr)
 		}
@@ -374,5 +392,47 @@ func TestAPlanForToolsIsOneDocument(t *testing.T) {
 	code, out, stderr = with(t, classYAML, nil, slices.Concat([]string{"plan", "-o", "json", "--detailed-exitcode", "-f", "-"}, flags)...)
 	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 || len(doc.Stacks) != 0 {
 		t.Errorf("exit %d, %v: %s%s", code, err, out, stderr)
+	}
+}
+
+// Files that hold something else than what is planned for say so in one line.
+func TestFilesThatHoldNothingToPlanForAreNamed(t *testing.T) {
+	_, flags := aws(t)
+	tests := map[string]struct {
+		text string
+		code int
+		want string
+	}{
+		"mistyped kind": {"apiVersion: networking.k8s.io/v1\nkind: Ingres\nmetadata: {name: x}\n", 0, `# -: networking.k8s.io/v1 Ingres x is not used (did you mean "Ingress"?)`},
+		"old version":   {"apiVersion: extensions/v1beta1\nkind: Ingress\nmetadata: {name: x}\n", 0, `# -: extensions/v1beta1 Ingress x is not used; kind Ingress is read with apiVersion "networking.k8s.io/v1"`},
+		"other kind":    {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n", 0, "# -: apps/v1 Deployment x is not used\n"},
+		"nothing":       {"# a comment\n", 0, "# - holds no object\n"},
+		"no object":     {"module example.com/x\n", 1, "Error: -: document 1: not a Kubernetes object; it needs apiVersion, kind and metadata\n"},
+		"no YAML":       {"text\n`quoted`: {\n", 1, "Error: -: document 1: not valid YAML: line 2: "},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			code, out, stderr := with(t, tc.text, nil, slices.Concat([]string{"plan", "--files-only", "-f", "-"}, flags)...)
+			if code != tc.code || !strings.Contains(out+stderr, tc.want) {
+				t.Errorf("exit %d: %s%s", code, out, stderr)
+			}
+		})
+	}
+}
+
+// A missing region or VPC is named by the setting that is missing, also where the instance metadata
+// answers with an error.
+func TestAMissingRegionOrVPCIsNamed(t *testing.T) {
+	_, flags := aws(t)
+	metadata := httptest.NewServer(http.NotFoundHandler())
+	defer metadata.Close()
+	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", metadata.URL)
+	for flag, want := range map[string]string{"--aws-region": "Error: AWS region not set; set --aws-region,", "--aws-vpc-id": "Error: VPC not set; set --aws-vpc-id"} {
+		rest := slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return strings.HasPrefix(f, flag) })
+		env := map[string]string{"AWS_EC2_METADATA_SERVICE_ENDPOINT": metadata.URL}
+		code, _, stderr := with(t, classYAML, env, slices.Concat([]string{"plan", "--files-only", "-f", "-"}, rest)...)
+		if code != 1 || !strings.HasPrefix(stderr, want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("exit %d: %s", code, stderr)
+		}
 	}
 }

@@ -1,14 +1,17 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 func newOrphans(env Environment) *cobra.Command {
@@ -38,22 +41,44 @@ func newOrphans(env Environment) *cobra.Command {
 			return errors.New("AWS cannot be listed")
 		}
 		cl := kube.New(store, kube.InMemory{Store: store}, time.Now)
-		found, err := controller.FindOrphans(ctx, owner, cl.View, controller.Frontends(d.cfg), d.cfg.Kubernetes.WatchNamespace)
+		counted := &countedOwner{Owner: owner}
+		found, err := controller.FindOrphans(ctx, counted, cl.View, controller.Frontends(d.cfg), d.cfg.Kubernetes.WatchNamespace)
 		if err != nil {
 			return err
 		}
-		for _, o := range found {
-			fmt.Fprintf(out, "%s %s\n", o.ID.Kind, o.ID)
-			for _, r := range o.Resources {
-				fmt.Fprintf(out, "  %s\n", r)
-			}
-		}
-		if len(found) == 0 {
-			fmt.Fprintln(out, "every resource with the tags of the cluster belongs to an Ingress")
-			return nil
-		}
-		fmt.Fprintf(out, "no Ingress asks for these resources; they stay; %s\n", controller.OrphanFix)
+		showOrphans(out, d.cfg.ClusterName, counted.stacks, found)
 		return nil
 	}
 	return cmd
+}
+
+// showOrphans writes what was found among the resources of so many load balancers.
+func showOrphans(w io.Writer, cluster string, stacks int, found []controller.Orphan) {
+	for _, o := range found {
+		fmt.Fprintf(w, "%s %s\n", o.ID.Kind, o.ID)
+		for _, r := range o.Resources {
+			fmt.Fprintf(w, "  %s\n", r)
+		}
+	}
+	switch {
+	case stacks == 0:
+		fmt.Fprintf(w, "no resource in AWS has the tags of cluster %q; check --cluster-name and the region if there are load balancers\n", cluster)
+	case len(found) == 0:
+		fmt.Fprintf(w, "every resource with the tags of cluster %q belongs to an Ingress\n", cluster)
+	default:
+		fmt.Fprintf(w, "no Ingress asks for these resources; they stay; %s\n", controller.OrphanFix)
+	}
+}
+
+// countedOwner counts the load balancers that resources in AWS belong to.
+type countedOwner struct {
+	controller.Owner
+	stacks int
+}
+
+// Owned is that of the Owner.
+func (o *countedOwner) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][]string, error) {
+	owned, err := o.Owner.Owned(ctx, kind)
+	o.stacks += len(owned)
+	return owned, err
 }

@@ -3,6 +3,9 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/controller"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // Of a part of the cluster everything else would seem to be an orphan, and people delete orphans.
@@ -14,5 +17,25 @@ func TestOrphansAreNotLookedForInFiles(t *testing.T) {
 		if code == 0 || !strings.Contains(errs.String(), "would seem to be orphans") || out.Len() > 0 {
 			t.Errorf("%s: exit %d, %q, %q", more, code, out.String(), errs.String())
 		}
+	}
+}
+
+// A mistyped name of the cluster looks like a clean cluster otherwise.
+func TestOrphansOfAnUnknownClusterAreNoGoodNews(t *testing.T) {
+	orphan := controller.Orphan{ID: model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, Resources: []string{"load balancer k8s-shop-web"}}
+	for want, found := range map[string][]controller.Orphan{
+		"no resource in AWS has the tags of cluster \"prdo\"; check --cluster-name": nil,
+		"Ingress shop/web\n  load balancer k8s-shop-web\nno Ingress asks for":       {orphan},
+	} {
+		var out strings.Builder
+		showOrphans(&out, "prdo", len(found), found)
+		if !strings.HasPrefix(out.String(), want) {
+			t.Errorf("got %q, want %q", out.String(), want)
+		}
+	}
+	var out strings.Builder
+	showOrphans(&out, "prod", 3, nil)
+	if want := "every resource with the tags of cluster \"prod\" belongs to an Ingress\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }

@@ -283,10 +283,15 @@ func (c *comparer) heldListeners(id string, others []treeListener) []treeListene
 // rules of a listener, by its addresses: those that are there and those that are made.
 func (c *comparer) rules(port int32, at []plan.Address, have []observed.Rule) []treeRule {
 	desired, moved := c.desiredRules(port), c.moved(at)
+	have = slices.Clone(have)
+	slices.SortStableFunc(have, func(a, b observed.Rule) int { return cmp.Compare(a.Priority, b.Priority) })
 	var out []treeRule
 	for _, r := range have {
 		one := treeRule{compared: c.compared(r.ARN), Priority: r.Priority, Conditions: plan.ConditionsText(r.Conditions), Actions: c.actions(r.Actions)}
-		want := desired[one.Conditions]
+		var want model.Rule
+		if same := desired[one.Conditions]; len(same) > 0 {
+			want, desired[one.Conditions] = same[0], same[1:]
+		}
 		one.From, one.Note = originText(want.Origin), cmp.Or(one.Note, heldText(want))
 		if to := moved[r.ARN]; to != 0 && to != r.Priority && one.State != surplus {
 			one.State = differs
@@ -319,9 +324,10 @@ func (c *comparer) moved(at []plan.Address) map[string]int32 {
 	return out
 }
 
-// desiredRules are those of a port by their conditions, by which live ones are known again.
-func (c *comparer) desiredRules(port int32) map[string]model.Rule {
-	out := map[string]model.Rule{}
+// desiredRules are those of a port by their conditions, by which live ones are known again. Those that
+// have the same conditions are in their order.
+func (c *comparer) desiredRules(port int32) map[string][]model.Rule {
+	out := map[string][]model.Rule{}
 	if c.Stack.LoadBalancer == nil {
 		return out
 	}
@@ -331,9 +337,7 @@ func (c *comparer) desiredRules(port int32) map[string]model.Rule {
 		}
 		for _, r := range l.Rules {
 			text := plan.ConditionsText(r.Conditions)
-			if _, earlier := out[text]; !earlier {
-				out[text] = r
-			}
+			out[text] = append(out[text], r)
 		}
 	}
 	return out

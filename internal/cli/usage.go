@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
 // usageError is a fault of the command line itself.
@@ -62,7 +64,22 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	if !cmd.HasParent() {
 		code = exitUsage
 	}
-	return usageError{fmt.Errorf("%w; %s", err, seeHelp(cmd)), code}
+	return usageError{fmt.Errorf("%w; %s%s", err, nearestFlag(cmd, err), seeHelp(cmd)), code}
+}
+
+// nearestFlag asks whether an unknown flag was meant to be another one.
+func nearestFlag(cmd *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return ""
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	near := finding.Nearest(unknown.GetSpecifiedName(), known)
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q? ", "--"+near)
 }
 
 // newHelp shows the help of a command; cobra's own takes an unknown one for no error.

@@ -52,7 +52,7 @@ func findRegion(ctx context.Context, c Config) (string, error) {
 	}
 	out, err := metadata(c).GetRegion(ctx, &imds.GetRegionInput{})
 	if err != nil {
-		return "", fmt.Errorf("AWS region not set; set --aws-region, AWS_DEFAULT_REGION or AWS_REGION, as the instance metadata does not have it either: %w", err)
+		return "", &notSetError{"AWS region not set; set --aws-region, AWS_DEFAULT_REGION or AWS_REGION, as the instance metadata does not have it either", err}
 	}
 	return out.Region, nil
 }
@@ -76,7 +76,7 @@ func findVPC(ctx context.Context, c Config, cl *ec2.Client) (string, error) {
 			return vpc, nil
 		}
 	}
-	return "", fmt.Errorf("VPC not set; set --aws-vpc-id or --aws-vpc-tags, as the instance metadata does not have it either: %w", errors.Join(errMeta, errNode))
+	return "", &notSetError{"VPC not set; set --aws-vpc-id or --aws-vpc-tags, as the instance metadata does not have it either", errors.Join(errMeta, errNode)}
 }
 
 func vpcByTags(ctx context.Context, cl *ec2.Client, tags map[string]string) (string, error) {

@@ -17,6 +17,9 @@ func Explain(err error) error {
 	if !errors.As(err, &operation) {
 		return err
 	}
+	if missing := new(notSetError); errors.As(err, &missing) {
+		return errors.New(missing.text + " (" + innermost(operation.Err).Error() + ")")
+	}
 	call := operation.ServiceID + " " + operation.OperationName
 	var unanswered *url.Error
 	var timeout *timeoutError
@@ -44,3 +47,12 @@ func innermost(err error) error {
 		err = next
 	}
 }
+
+// notSetError says which setting is missing, where the instance metadata cannot take its place.
+type notSetError struct {
+	text string
+	err  error
+}
+
+func (e *notSetError) Error() string { return e.text + ": " + e.err.Error() }
+func (e *notSetError) Unwrap() error { return e.err }

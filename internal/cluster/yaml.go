@@ -3,9 +3,11 @@ package cluster
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -70,8 +72,12 @@ func (l *Loaded) add(decode runtime.Decoder, doc []byte) error {
 	if len(bytes.TrimSpace(doc)) == 0 {
 		return nil
 	}
-	if err := syaml.Unmarshal(doc, &head); err != nil {
-		return err
+	raw, err := syaml.YAMLToJSON(doc)
+	if err != nil {
+		return fmt.Errorf("not valid YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return errors.New("not a Kubernetes object; it needs apiVersion, kind and metadata")
 	}
 	if head.Kind == "" && head.APIVersion == "" {
 		return nil // only comments

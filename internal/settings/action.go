@@ -3,9 +3,11 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -54,6 +56,8 @@ type actionTargetJSON struct {
 	Weight          *int32
 }
 
+var actionTypes = []string{"forward", "redirect", "fixed-response"}
+
 // ParseAction reads an actions annotation.
 func ParseAction(raw string) (Action, error) {
 	var in actionJSON
@@ -80,7 +84,7 @@ func ParseAction(raw string) (Action, error) {
 	case "forward":
 		return parseForward(in)
 	}
-	return Action{}, fmt.Errorf("type %q is not one of forward, redirect, fixed-response", in.Type)
+	return Action{}, fmt.Errorf("type %q is not one of %s%s", in.Type, strings.Join(actionTypes, ", "), finding.DidYouMean(in.Type, actionTypes))
 }
 
 // mostTargets is to how many target groups an action can forward.

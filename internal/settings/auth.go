@@ -73,15 +73,17 @@ func ParseOIDC(raw string) (OIDCIDP, error) {
 	return c, nil
 }
 
+type jwtJSON struct {
+	JWKSEndpoint, Issuer string
+	AdditionalClaims     []struct {
+		Format, Name string
+		Values       []string
+	}
+}
+
 // JWT reads a jwt-validation annotation.
 func JWT(raw string) (model.ValidateJWT, error) {
-	var in struct {
-		JWKSEndpoint, Issuer string
-		AdditionalClaims     []struct {
-			Format, Name string
-			Values       []string
-		}
-	}
+	var in jwtJSON
 	if err := decode(raw, &in, jwtForm); err != nil {
 		return model.ValidateJWT{}, err
 	}

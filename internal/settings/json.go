@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
+	"unicode/utf8"
 )
 
 // Examples of each JSON form.
@@ -33,14 +35,77 @@ func decode(raw string, into any, form string) error {
 func decodeJSON(raw string, into any) error {
 	d := json.NewDecoder(strings.NewReader(raw))
 	if err := d.Decode(into); err != nil {
-		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) && wrong.Field != "" {
-			return fmt.Errorf("%s must not be a %s", wrong.Field, wrong.Value)
-		}
-		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+		return plainError(raw, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("text follows the value")
 	}
 	return nil
+}
+
+// plainError says what is wrong with JSON, and where, without the words of Go.
+func plainError(raw string, err error) error {
+	var wrong *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &wrong):
+		at, what := fieldPath(wrong.Field), wrong.Value
+		if at == "" {
+			at = "a value"
+		}
+		if what != "" && strings.ContainsRune("aeiou", rune(what[0])) {
+			what = "an " + what
+		} else {
+			what = "a " + what
+		}
+		return fmt.Errorf("%s must be %s, not %s%s", at, jsonKind(wrong.Type), what, after(raw, wrong.Offset))
+	case errors.Is(err, io.EOF):
+		return errors.New("it is empty")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("it ends too early%s", after(raw, int64(len(raw))))
+	case strings.IndexAny(strings.TrimSpace(raw), "{[") != 0:
+		return errors.New("it does not begin with { or [")
+	case errors.As(err, &syntax) && syntax.Offset > 0 && syntax.Offset <= int64(len(raw)):
+		r, _ := utf8.DecodeRuneInString(raw[syntax.Offset-1:])
+		return fmt.Errorf("unexpected character %q%s", r, after(raw, syntax.Offset-1))
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// mostBefore is how much of the text before a mistake is shown.
+const mostBefore = 24
+
+// after is the text before a mistake, "" if there is none.
+func after(raw string, offset int64) string {
+	before := []rune(strings.ToValidUTF8(raw[:min(max(offset, 0), int64(len(raw)))], "?"))
+	switch {
+	case len(before) == 0:
+		return ""
+	case len(before) > mostBefore:
+		return " after " + quoted("..."+string(before[len(before)-mostBefore:]))
+	}
+	return " after " + quoted(string(before))
+}
+
+// fieldPath spells the path of Go fields as users do.
+func fieldPath(path string) string {
+	parts := strings.Split(path, ".")
+	for i, p := range parts {
+		parts[i] = lowerFirst(p)
+	}
+	return strings.Join(parts, ".")
+}
+
+func jsonKind(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Slice:
+		return "a list in [ ]"
+	case reflect.Struct, reflect.Map:
+		return "an object in { }"
+	case reflect.String:
+		return "a string in quotes"
+	case reflect.Bool:
+		return "true or false"
+	}
+	return "a whole number without quotes"
 }

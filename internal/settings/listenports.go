@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -38,7 +39,7 @@ func ListenPorts(raw string) ([]ListenPort, error) {
 		for _, proto := range slices.Sorted(maps.Keys(e)) {
 			port := e[proto]
 			if proto != "HTTP" && proto != "HTTPS" {
-				return nil, fmt.Errorf("protocol %s is neither HTTP nor HTTPS", proto)
+				return nil, fmt.Errorf("protocol %q is neither HTTP nor HTTPS%s", readable(proto), finding.DidYouMean(proto, []string{"HTTP", "HTTPS"}))
 			}
 			if port < 1 || port > 65535 {
 				return nil, fmt.Errorf("port %d is not from 1 to 65535", port)
@@ -61,16 +62,18 @@ func ListenPorts(raw string) ([]ListenPort, error) {
 	return out, nil
 }
 
+type mutualAuthJSON struct {
+	Port                          int64
+	Mode                          string
+	TrustStore                    string
+	IgnoreClientCertificateExpiry *bool
+	AdvertiseTrustStoreCaNames    string
+}
+
 // MutualAuth reads [{"port":443,"mode":"verify","trustStore":"..."}] by port; the last entry for a
 // port wins.
 func MutualAuth(raw string) (map[int32]model.MutualAuth, error) {
-	var entries []struct {
-		Port                          int64
-		Mode                          string
-		TrustStore                    string
-		IgnoreClientCertificateExpiry *bool
-		AdvertiseTrustStoreCaNames    string
-	}
+	var entries []mutualAuthJSON
 	if err := decode(raw, &entries, mutualAuthForm); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -79,6 +80,9 @@ func (c conditionJSON) values() (n int) {
 	return n
 }
 
+// conditionFields are the values of field.
+var conditionFields = []string{"host-header", "path-pattern", "http-header", "http-request-method", "query-string", "source-ip"}
+
 func (c conditionJSON) condition() (model.Condition, error) {
 	switch c.Field {
 	case "host-header":
@@ -113,7 +117,7 @@ func (c conditionJSON) condition() (model.Condition, error) {
 		}
 		return model.SourceIP{CIDRs: c.SourceIPConfig.Values}, nil
 	}
-	return nil, fmt.Errorf("is of no known field")
+	return nil, fmt.Errorf("is of no known field%s", finding.DidYouMean(c.Field, conditionFields))
 }
 
 func (c conditionJSON) query() (model.Condition, error) {
@@ -130,29 +134,32 @@ func (c conditionJSON) query() (model.Condition, error) {
 	return q, nil
 }
 
+type transformJSON struct {
+	Type                    string
+	URLRewriteConfig        *rewritesJSON
+	HostHeaderRewriteConfig *rewritesJSON
+}
+
+type rewritesJSON struct {
+	Rewrites []struct{ Regex, Replace string }
+}
+
 // Transforms reads a transforms annotation, in its order.
 func Transforms(raw string) ([]model.Transform, error) {
-	type rewrites struct {
-		Rewrites []struct{ Regex, Replace string }
-	}
-	var in []struct {
-		Type                    string
-		URLRewriteConfig        *rewrites
-		HostHeaderRewriteConfig *rewrites
-	}
+	var in []transformJSON
 	if err := decode(raw, &in, transformsForm); err != nil {
 		return nil, err
 	}
 	var out []model.Transform
 	for i, t := range in {
-		var config *rewrites
+		var config *rewritesJSON
 		switch model.TransformKind(t.Type) {
 		case model.URLRewrite:
 			config = t.URLRewriteConfig
 		case model.HostRewrite:
 			config = t.HostHeaderRewriteConfig
 		default:
-			return nil, fmt.Errorf("transform %d: type %q is neither url-rewrite nor host-header-rewrite", i, t.Type)
+			return nil, fmt.Errorf("transform %d: type %q is neither url-rewrite nor host-header-rewrite%s", i, t.Type, finding.DidYouMean(t.Type, []string{string(model.URLRewrite), string(model.HostRewrite)}))
 		}
 		if config == nil || len(config.Rewrites) == 0 {
 			return nil, fmt.Errorf("transform %d (%s) needs a config with rewrites", i, t.Type)

@@ -2,6 +2,8 @@ package settings
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
@@ -76,8 +78,21 @@ func Faults(checks ...*Fault) []Fault {
 
 // invalid wraps a parser's complaint with the value that it is about, cut to a readable length.
 func invalid(raw string, err error) error {
-	if r := []rune(raw); len(r) > 80 {
-		raw = string(r[:77]) + "..."
+	return fmt.Errorf("%s: %w", quoted(readable(raw)), err)
+}
+
+// readable cuts a value that users choose.
+func readable(s string) string {
+	if r := []rune(s); len(r) > 80 {
+		return string(r[:77]) + "..."
 	}
-	return fmt.Errorf("%q: %w", raw, err)
+	return s
+}
+
+// quoted puts a value in quotes; in those of shells and Markdown where it has quotes itself, as JSON has.
+func quoted(s string) string {
+	if strings.Contains(s, `"`) && strconv.CanBackquote(s) {
+		return "`" + s + "`"
+	}
+	return strconv.Quote(s)
 }

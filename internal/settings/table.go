@@ -89,6 +89,21 @@ func Unknown(annotations map[string]string) []string {
 	return out
 }
 
+// OfMistypedPrefix lists the keys whose name is that of an annotation and whose prefix is nearly ours.
+func OfMistypedPrefix(annotations map[string]string) []string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(annotations)) {
+		prefix, key, _ := strings.Cut(k, "/")
+		if finding.Nearest(prefix+"/", []string{Prefix}) != "" && slices.ContainsFunc(table, func(r row) bool {
+			_, ok := r.match(key)
+			return ok
+		}) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
 // Nearest is the annotation that an unknown one was probably meant to be, without prefix; "" if none is
 // near. Of one with a part that users choose, only the part before it is compared.
 func Nearest(annotation string) string {

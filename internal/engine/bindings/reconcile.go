@@ -131,6 +131,7 @@ func (p *pass) gone(ctx context.Context) error {
 	if p.out.RetryAfter == 0 {
 		p.r.viewed(p.key, nil)
 		p.r.forget(p.key)
+		return p.r.Cluster.Write(ctx, []cluster.Patch{lasting(p.key)})
 	}
 	return nil
 }

@@ -175,11 +175,18 @@ func (r *Reconciler) planRules(ctx context.Context, me Key, leaving bool, age ti
 }
 
 func unclear(b finding.Ref, err error) finding.Finding {
+	fix := "tag exactly one of the security groups for the cluster"
+	if errors.Is(err, errNoInterface) {
+		fix = "this is tried again; if it lasts, check that the address belongs to the VPC"
+	}
 	return finding.Finding{
 		Object: b, Field: "spec.networking", Reason: finding.EndpointGroupUnclear, Severity: finding.Error,
-		Message: err.Error(), Fix: "tag exactly one of the security groups for the cluster",
+		Message: err.Error(), Fix: fix,
 	}
 }
+
+// errNoInterface says that AWS does not know the address of an endpoint, which may be a moment old.
+var errNoInterface = errors.New("AWS has no network interface with the address")
 
 // ask is the demand of one binding.
 type ask struct {
@@ -262,7 +269,7 @@ func (r *Reconciler) groupOf(n targets.Need, found Interfaces) (string, []networ
 			return group, eni.Groups, err
 		}
 	}
-	return "", nil, fmt.Errorf("no network interface was found for %s", n.Endpoint)
+	return "", nil, fmt.Errorf("%w of %s, so no security group is opened for it", errNoInterface, n.Endpoint)
 }
 
 func interfaceAt(p targets.Place, found Interfaces) (network.Interface, bool) {

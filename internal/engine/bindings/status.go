@@ -123,5 +123,16 @@ func (p *pass) events(ctx context.Context, reason string) error {
 	if reason == "" && p.out.Changed {
 		out = append(out, cluster.Event{Ref: cluster.RefOf(p.b), Reason: reasonReconciled, Message: "Successfully reconciled"})
 	}
-	return p.r.write(ctx, out)
+	if len(out) > 0 {
+		if err := p.r.fence(); err != nil {
+			return err
+		}
+	}
+	return p.r.Cluster.Write(ctx, append(out, lasting(p.key)))
+}
+
+// lasting says that the warnings it comes with last, and no others of the binding, so that their events
+// are raised before the API server drops them.
+func lasting(key Key) cluster.Lasting {
+	return cluster.Lasting{Of: "TargetGroupBinding " + key.String()}
 }

@@ -25,6 +25,18 @@ func (t *translation) unknown() {
 				Message: "there is no such annotation" + meant + "; it has no effect", Fix: "correct its name or remove it",
 			})
 		}
+		for _, key := range settings.OfMistypedPrefix(m.ing.Annotations) {
+			t.found.Add(finding.Finding{
+				Object: m.ref, Field: key, Reason: finding.AnnotationInvalid,
+				Message: fmt.Sprintf("the prefix is not %q; it has no effect", settings.Prefix), Fix: "correct the prefix or remove it",
+			})
+		}
+		for _, f := range settings.UnknownFields(m.ing.Annotations) {
+			t.found.Add(finding.Finding{
+				Object: m.ref, Field: f.Annotation, Reason: finding.AnnotationInvalid,
+				Message: fmt.Sprintf("there is no field %q%s; it has no effect", f.Field, f.Meant), Fix: "correct its name or remove it",
+			})
+		}
 		for _, key := range settings.EndingInComma(m.ing.Annotations) {
 			t.found.Add(finding.Finding{
 				Object: m.ref, Field: key, Reason: finding.AnnotationInvalid,

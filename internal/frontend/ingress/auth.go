@@ -53,6 +53,38 @@ func (t *translation) authenticate(m *member, service *corev1.Service, at findin
 	return nil, true
 }
 
+// unguarded reports members that ask for authentication and are served without, since AWS
+// authenticates on HTTPS listeners alone.
+func (t *translation) unguarded() {
+	for _, m := range t.members {
+		by := m.set.Auth.Type.Origin
+		if m.set.JWT.Present() {
+			by = m.set.JWT.Origin
+		}
+		asks := m.set.JWT.Present() || m.set.Auth.Type.Or(settings.AuthNone) != settings.AuthNone
+		var open []string
+		secure := false
+		for _, p := range m.ports {
+			if p.TLS {
+				secure = true
+			} else {
+				open = append(open, fmt.Sprintf("port %d", p.Port))
+			}
+		}
+		if !secure {
+			t.block(m, m.set.Auth.Type.Check(), false) // otherwise a fault of each rule
+			t.block(m, m.set.JWT.Check(), false)
+		}
+		if asks && len(open) > 0 && !t.redirect.Set {
+			t.found.Add(finding.Finding{
+				Object: m.ref, Field: fieldOn(m.ref, by), Reason: finding.AnnotationInvalid,
+				Message: fmt.Sprintf("requests on HTTP are served without authentication, which AWS has on HTTPS alone (%s)", strings.Join(open[:min(len(open), 10)], ", ")),
+				Fix:     "add an HTTPS port to listen-ports, and set ssl-redirect to it or remove HTTP",
+			})
+		}
+	}
+}
+
 // lacks reports an authentication without its provider.
 func (t *translation) lacks(m *member, s settings.Auth, key string) ([]model.Action, bool) {
 	object, field := s.Type.Origin.Object, s.Type.Origin.Field

@@ -84,6 +84,7 @@ func (t *translation) build() {
 	alb := t.loadBalancer()
 	t.redirect = t.sslRedirect()
 	t.memberFaults()
+	t.unguarded()
 	t.addOns(alb)
 	t.unknown()
 	t.stack.LoadBalancer = alb

@@ -1,0 +1,113 @@
+package settings
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestUnknownFieldsSuggestTheNearest(t *testing.T) {
+	for key, tests := range map[string]map[string][]string{
+		"actions.web": {
+			`{"type":"fixed-response","fixedResponseConf":{"statusCode":"200"}}`:                                                 {`fixedResponseConf (did you mean "fixedResponseConfig"?)`},
+			`{"type":"fixed-response","fixedResponseConfig":{"statusCodee":"200"}}`:                                              {`fixedResponseConfig.statusCodee (did you mean "statusCode"?)`},
+			`{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"a","servicePort":{"x":1}},{"wieght":1}]}}`:       {`forwardConfig.targetGroups[0].servicePort.x`, `forwardConfig.targetGroups[1].wieght (did you mean "weight"?)`},
+			`{"Type":"fixed-response","FixedResponseConfig":{"STATUSCODE":"200"}}`:                                               nil,
+			`{"type":"redirect","redirectConfig":{"statusCode":"HTTP_301","querry":"a"}}`:                                        {`redirectConfig.querry (did you mean "query"?)`},
+			`{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupArn":"a"}],"targetGroupStickinessConfig":{"x":1}}}`: {`forwardConfig.targetGroupStickinessConfig.x`},
+			`not JSON`: nil,
+			`[]`:       nil,
+		},
+		"conditions.web": {
+			`[{"field":"source-ip","sourceIPConfig":{"values":["10.0.0.0/8"]}},{"hostheadrConfig":{}}]`: {`[1].hostheadrConfig (did you mean "hostHeaderConfig"?)`},
+			`[{"field":"path-pattern","pathConfig":{"values":["/"]}}]`:                                  {`[0].pathConfig`},
+		},
+		"transforms.web":        {`[{"type":"url-rewrite","urlRewriteConfig":{"rewrite":[]}}]`: {`[0].urlRewriteConfig.rewrite (did you mean "rewrites"?)`}},
+		"mutual-authentication": {`[{"port":443,"mode":"verify","truststor":"x"}]`: {`[0].truststor (did you mean "trustStore"?)`}},
+		"jwt-validation":        {`{"jwksEndpoints":"x","additionalClaims":[{"names":"n"}]}`: {`additionalClaims[0].names (did you mean "name"?)`, `jwksEndpoints (did you mean "jwksEndpoint"?)`}},
+		"auth-idp-oidc":         {`{"issuer":"x","userinfoEndpoint":"y","secret":"z","authenticationRequestExtraParams":{"any":"thing"}}`: {`secret`}},
+		"auth-idp-cognito":      {`{"userPoolArn":"a","userPoolClientId":"b","userPoolDomian":"c"}`: {`userPoolDomian (did you mean "userPoolDomain"?)`}},
+		"listen-ports":          {`[{"HTPP":80}]`: nil}, // a fault of its own
+		"unknown":               {`{"type":"x"}`: nil},
+	} {
+		for raw, want := range tests {
+			t.Run(key+raw, func(t *testing.T) {
+				var got []string
+				for _, f := range UnknownFields(map[string]string{Prefix + key: raw, "other/actions.x": `{"a":1}`}) {
+					if f.Annotation != Prefix+key {
+						t.Error(f.Annotation)
+					}
+					got = append(got, f.Field+f.Meant)
+				}
+				if d := cmp.Diff(want, got); d != "" {
+					t.Error(d)
+				}
+			})
+		}
+	}
+}
+
+// Every annotation that is read as JSON either has named fields or is known to have none.
+func TestEveryJSONAnnotationHasItsShape(t *testing.T) {
+	for _, r := range table {
+		if _, ok := jsonShapes[r.Key]; r.Type == "json" && !ok && r.Key != "listen-ports" && r.Key != "dry-run-plan" {
+			t.Errorf("%s has no shape", r.Key)
+		}
+	}
+}
+
+// A tenant can write as many and as long fields as fit into an object.
+func TestUnknownFieldsAreBounded(t *testing.T) {
+	var fields []string
+	for i := range 5000 {
+		fields = append(fields, fmt.Sprintf("%q:1", strings.Repeat("x", i%500)+fmt.Sprint(i)))
+	}
+	got := UnknownFields(map[string]string{Prefix + "actions.a": "{" + strings.Join(fields, ",") + "}"})
+	if len(got) != mostUnknownFields {
+		t.Errorf("%d fields", len(got))
+	}
+	for _, f := range got {
+		if len(f.Field) > 80 {
+			t.Errorf("%d characters", len(f.Field))
+		}
+	}
+}
+
+func TestFaultsOfJSONAreSaidForPeople(t *testing.T) {
+	action := func(s string) error { _, err := ParseAction(s); return err }
+	ports := func(s string) error { _, err := ListenPorts(s); return err }
+	conditions := func(s string) error { _, err := Conditions(s); return err }
+	tests := []struct {
+		parse func(string) error
+		raw   string
+		want  string
+	}{
+		{action, `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"200",}}`, "not the expected JSON: unexpected character '}' after `...ig\":{\"statusCode\":\"200\",`; write it like "},
+		{action, `type: fixed-response`, `not the expected JSON: it does not begin with { or [; write it like {"type":`},
+		{action, ``, "not the expected JSON: it is empty; "},
+		{action, `{"type":"forward"`, "not the expected JSON: it ends too early after `{\"type\":\"forward\"`; "},
+		{action, `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"web","servicePort":"http","weight":"10"}]}}`, "forwardConfig.targetGroups.weight must be a whole number without quotes, not a string after "},
+		{action, `{"type":"fixed-response","fixedResponseConfig":{"statusCode":200}}`, "fixedResponseConfig.statusCode must be a string in quotes, not a number"},
+		{action, `[]`, "a value must be an object in { }, not an array"},
+		{action, `{"type":"fixed-respons"}`, `type "fixed-respons" is not one of forward, redirect, fixed-response (did you mean "fixed-response"?)`},
+		{ports, `80,443`, "a value must be a list in [ ], not a number"},
+		{ports, `[{"HTTP":"80"}]`, "must be a whole number without quotes, not a string"},
+		{ports, `{"HTTP":80}`, "a value must be a list in [ ], not an object"},
+		{ports, `[{"HTPP":80}]`, `protocol "HTPP" is neither HTTP nor HTTPS (did you mean "HTTP"?)`},
+		{conditions, `[{"field":"hostheader"}]`, `condition 0 (hostheader) is of no known field (did you mean "host-header"?)`},
+	}
+	for _, tc := range tests {
+		err := tc.parse(tc.raw)
+		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "Go value") {
+			t.Errorf("%s\n got %v\nwant %s", tc.raw, err, tc.want)
+		}
+	}
+	if got := invalid(`{"a":1}`, fmt.Errorf("x")).Error(); got != "`{\"a\":1}`: x" {
+		t.Error(got)
+	}
+	if got := invalid("a\n\"b\"", fmt.Errorf("x")).Error(); got != `"a\n\"b\"": x` {
+		t.Error(got)
+	}
+}
