@@ -173,7 +173,7 @@ func (w *world) listeners(f facts, p *emulated.Partition) {
 			f.settings["client certificates"+of] = string(mode)
 		}
 		for key, value := range l.Attributes {
-			if w.strict() || key == "routing.http.response.server.enabled" {
+			if w.strict() || l.Port == 443 && key == "routing.http.response.server.enabled" { // of which the victims speak
 				f.settings["attribute "+key+of] = value
 			}
 		}

@@ -165,7 +165,7 @@ func (e *Engine) resync(out *Outcome, now time.Time) {
 		e.comparisons.forget(out.ID)
 		return
 	}
-	due := e.comparisons.end(out.ID, out.Done, now)
+	due := e.comparisons.end(out.ID, out.Done && !out.refused, now)
 	switch {
 	case due == 0:
 	case out.RetryAfter == 0:

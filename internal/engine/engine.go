@@ -79,6 +79,9 @@ type Outcome struct {
 	Document *plan.Document
 	// Done says that every step was carried out and nothing is waited for.
 	Done bool
+	// refused says that steps are held which AWS has refused. They are called again, which is then no
+	// sign that others have changed something.
+	refused bool
 	// Changed says that at least one step was carried out.
 	Changed bool
 	// Deferred says that the stack's wish is the one that was brought about before this process

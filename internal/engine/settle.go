@@ -25,6 +25,7 @@ func (r *run) settle(lacksFacts bool) {
 	for _, f := range failed {
 		r.retryFailed(f)
 	}
+	r.out.refused = len(r.held) > 0
 	r.out.Done = r.out.Done && !slices.ContainsFunc(r.held, func(f FailedStep) bool { return f.Class != Invalid })
 	r.out.Findings = append(r.out.Findings, r.findings(failed)...).Sorted()
 	r.e.refused.end(r.out.ID, r.e.now())
