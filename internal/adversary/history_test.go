@@ -251,10 +251,14 @@ func (w *world) leave() {
 				kept[annotationPrefix+key] = value
 			}
 		}
+		if value, ok := ing.Annotations["kubernetes.io/ingress.class"]; ok {
+			kept["kubernetes.io/ingress.class"] = value
+		}
 		ing.Annotations = kept
 		if _, err := w.Store.Update(ing, cluster.Main); err != nil {
 			w.rec.Fatal(err)
 		}
+		w.remember(ing)
 	}
 	if obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngressClassParams, Name: attackerClass}); err == nil && obj != nil {
 		params := obj.DeepCopyObject().(*elbv2.IngressClassParams)
