@@ -36,15 +36,13 @@ func groupIDs(groups []plan.GroupID, known plan.Known) ([]string, error) {
 	return out, nil
 }
 
-// subnetMappings gives each subnet its elastic address, where there are any.
-func subnetMappings(subnets, addresses []string) []elbtypes.SubnetMapping {
+// subnetMappings are subnets with those addresses that are not left to AWS.
+func subnetMappings(subnets []plan.SubnetMapping) []elbtypes.SubnetMapping {
 	var out []elbtypes.SubnetMapping
-	for i, s := range subnets {
-		m := elbtypes.SubnetMapping{SubnetId: aws.String(s)}
-		if i < len(addresses) {
-			m.AllocationId = aws.String(addresses[i])
-		}
-		out = append(out, m)
+	for _, m := range subnets {
+		out = append(out, elbtypes.SubnetMapping{
+			SubnetId: aws.String(m.Subnet), AllocationId: optional(m.Allocation), PrivateIPv4Address: optional(m.PrivateIPv4), IPv6Address: optional(m.IPv6),
+		})
 	}
 	return out
 }
@@ -59,7 +57,7 @@ func (c *Cloud) createLoadBalancer(ctx context.Context, id model.StackID, a plan
 		IpAddressType: elbtypes.IpAddressType(a.AddressType), SecurityGroups: groups,
 		CustomerOwnedIpv4Pool: optional(a.CoIPPool), Tags: tagsToAWS(a.Tags),
 	}
-	in.SubnetMappings = subnetMappings(a.Subnets, a.Addresses)
+	in.SubnetMappings = subnetMappings(a.Subnets)
 	if a.IPAMPool != "" {
 		in.IpamPools = &elbtypes.IpamPools{Ipv4IpamPoolId: aws.String(a.IPAMPool)}
 	}
@@ -206,10 +204,18 @@ func (c *Cloud) setSecurityGroups(ctx context.Context, a plan.SetSecurityGroups,
 func (c *Cloud) setSubnets(ctx context.Context, a plan.SetSubnets, known plan.Known) error {
 	return c.changeLoadBalancer(known, a.LoadBalancer, "set the subnets", func(arn string) (func(*lbEntry), error) {
 		in := &elb.SetSubnetsInput{LoadBalancerArn: aws.String(arn)}
-		in.SubnetMappings = subnetMappings(a.Subnets, a.Addresses)
+		in.SubnetMappings = subnetMappings(a.Subnets)
 		_, err := c.api.elb.SetSubnets(ctx, in)
 		return func(e *lbEntry) {
-			e.lb.Subnets, e.lb.Addresses = slices.Sorted(slices.Values(a.Subnets)), slices.Sorted(slices.Values(a.Addresses))
+			e.lb.Subnets, e.lb.Addresses = nil, nil
+			for _, m := range a.Subnets {
+				e.lb.Subnets = append(e.lb.Subnets, m.Subnet)
+				if m.Allocation != "" {
+					e.lb.Addresses = append(e.lb.Addresses, m.Allocation)
+				}
+			}
+			slices.Sort(e.lb.Subnets)
+			slices.Sort(e.lb.Addresses)
 		}, err
 	})
 }

@@ -35,8 +35,12 @@ func (l *lease) lose() { l.lost.Store(true) }
 // create sends one CreateLoadBalancer.
 func (r *rig) create(name string) error {
 	a := plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}
+	var subnets []plan.SubnetMapping
+	for _, id := range r.public {
+		subnets = append(subnets, plan.SubnetMapping{Subnet: id})
+	}
 	_, err := r.cloud.Apply(r.ctx, web, plan.Step{ID: "create", Address: a, Verb: plan.Create, Do: plan.CreateLoadBalancer{
-		Name: name, Scheme: model.InternetFacing, AddressType: model.IPv4, Subnets: r.public,
+		Name: name, Scheme: model.InternetFacing, AddressType: model.IPv4, Subnets: subnets,
 		SecurityGroups: []plan.GroupID{{ID: r.nodes}}, Tags: naming.ResourceTags(cluster, web, model.LoadBalancerID, nil),
 	}}, plan.Known{})
 	return err

@@ -80,6 +80,12 @@ func TestNetworkLoadBalancerIsMadeChangedAndDeleted(t *testing.T) {
 				s.LoadBalancer.Scheme, s.LoadBalancer.Name = model.Internal, "k8s-shop-nlb-internal"
 			}
 		},
+		"addresses of its own": func(*rig) func(*model.Stack) {
+			return func(s *model.Stack) {
+				s.LoadBalancer.Scheme, s.LoadBalancer.Name = model.Internal, "k8s-shop-nlb-internal"
+				s.LoadBalancer.PrivateIPv4 = []string{"10.0.144.9", "10.0.128.9"}
+			}
+		},
 		"attributes": func(*rig) func(*model.Stack) {
 			return func(s *model.Stack) {
 				s.LoadBalancer.Attributes = map[string]string{"load_balancing.cross_zone.enabled": "true"}

@@ -46,12 +46,15 @@ func (t LoadBalancerType) String() string { return cmp.Or(string(t), "applicatio
 // LoadBalancer is a desired load balancer. Tags hold user and default tags; tracking tags are added
 // when the plan is made. Attributes hold only what was asked for; others are left alone.
 type LoadBalancer struct {
-	Type           LoadBalancerType
-	Name           string
-	Scheme         Scheme
-	AddressType    AddressType
-	Subnets        SubnetChoice
-	Addresses      []string // allocation ids of elastic addresses, in the order of the subnets
+	Type        LoadBalancerType
+	Name        string
+	Scheme      Scheme
+	AddressType AddressType
+	Subnets     SubnetChoice
+	// Addresses are allocation ids of elastic addresses, in the order of the subnets. PrivateIPv4 and IPv6
+	// are addresses in any order, each within a range of one of the subnets. AWS chooses where there are none.
+	Addresses, PrivateIPv4, IPv6 []string
+
 	SecurityGroups GroupChoice
 	CoIPPool       string
 	IPAMPool       string

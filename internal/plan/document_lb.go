@@ -25,8 +25,10 @@ type loadBalancerSpec struct {
 }
 
 type subnetMapping struct {
-	Subnet     string `json:"subnetID"`
-	Allocation string `json:"allocationID,omitempty"`
+	Subnet      string `json:"subnetID"`
+	Allocation  string `json:"allocationID,omitempty"`
+	PrivateIPv4 string `json:"privateIPv4Address,omitempty"`
+	IPv6        string `json:"ipv6Address,omitempty"`
 }
 
 type capacity struct {
@@ -37,7 +39,7 @@ func (d *describer) loadBalancer(lb *loadBalancerPlan) {
 	w := lb.wish
 	spec := loadBalancerSpec{
 		Name: w.Name, Type: w.Type.String(), Scheme: w.Scheme, AddressType: w.AddressType,
-		Subnets: subnetMappings(lb.subnets, lb.addresses), SecurityGroups: d.securityGroups(lb.groups),
+		Subnets: subnetMappings(lb.mappings()), SecurityGroups: d.securityGroups(lb.groups),
 		CoIPPool: w.CoIPPool, IPAMPool: w.IPAMPool, Attributes: settings(w.Attributes), Tags: w.Tags,
 	}
 	if w.Capacity != nil {
@@ -58,20 +60,16 @@ func (d *describer) liveLoadBalancer(lb *observed.LoadBalancer) {
 	}
 	d.put(TypeLoadBalancer, lb.ResourceID, loadBalancerSpec{
 		Name: lb.Name, Type: lb.Type, Scheme: lb.Scheme, AddressType: lb.AddressType,
-		Subnets: subnetMappings(lb.Subnets, nil), SecurityGroups: d.securityGroups(groups),
+		Subnets: subnetMappings((&loadBalancerPlan{subnets: lb.Subnets}).mappings()), SecurityGroups: d.securityGroups(groups),
 		CoIPPool: lb.CoIPPool, IPAMPool: lb.IPAMPool, Tags: userTags(d.builder, lb.Tags),
 	})
 }
 
-// subnetMappings are ascending by subnet. addresses, if any, are one per subnet.
-func subnetMappings(subnets, addresses []string) []subnetMapping {
+// subnetMappings are ascending by subnet.
+func subnetMappings(ms []SubnetMapping) []subnetMapping {
 	var out []subnetMapping
-	for i, id := range subnets {
-		m := subnetMapping{Subnet: id}
-		if i < len(addresses) {
-			m.Allocation = addresses[i]
-		}
-		out = append(out, m)
+	for _, m := range ms {
+		out = append(out, subnetMapping(m))
 	}
 	slices.SortFunc(out, func(a, b subnetMapping) int { return cmp.Compare(a.Subnet, b.Subnet) })
 	return out

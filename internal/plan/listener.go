@@ -203,11 +203,14 @@ func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][
 
 // createListener makes a listener, once clients may reach its port.
 func (b *builder) createListener(l *listenerPlan, settings ListenerSettings, tags Tags, after []StepID) StepID {
-	a := l.address()
+	a, why := l.address(), "objects listen on this port"
+	if g := b.desired[l.wish.Target()]; g != nil && g.Type == model.ALBTargets {
+		why = fmt.Sprintf("it leads to port %d", g.Port)
+	}
 	id := b.add(Step{
 		ID: stepID("create", a), Address: a, Verb: Create,
 		Do:  CreateListener{LoadBalancer: l.lb.address(), Settings: settings, Tags: b.ruleTags(tags)},
-		Why: "objects listen on this port", Blames: l.wish.Members,
+		Why: why, Blames: l.wish.Members,
 		After: slices.Concat(after, []StepID{b.opened[l.wish.Port]}, b.holdersOf(l.wish.Members)),
 	})
 	b.planAttributes(a, "", l.wish.Attributes, nil, false, []StepID{id}, l.wish.Members)

@@ -19,10 +19,12 @@ type loadBalancerPlan struct {
 	// live is the one that is kept; nil if one has to be made.
 	live    *observed.LoadBalancer
 	subnets []string
-	// addresses are those asked for, or the live ones where these do not fit.
+	// addresses are the elastic ones asked for, or the live ones where these do not fit.
 	addresses []string
-	groups    []GroupID
-	listeners []listenerPlan
+	// privateIPv4 and ipv6 are the addresses asked for, by subnet.
+	privateIPv4, ipv6 map[string]string
+	groups            []GroupID
+	listeners         []listenerPlan
 }
 
 // isFrontend reports whether it is the NLB in front of the load balancer of the stack.
@@ -50,6 +52,19 @@ func (lb *loadBalancerPlan) liveListener(port int32) *observed.Listener {
 		}
 	}
 	return nil
+}
+
+// mappings are the chosen subnets with their addresses.
+func (lb *loadBalancerPlan) mappings() []SubnetMapping {
+	var out []SubnetMapping
+	for i, id := range lb.subnets {
+		m := SubnetMapping{Subnet: id, PrivateIPv4: lb.privateIPv4[id], IPv6: lb.ipv6[id]}
+		if i < len(lb.addresses) {
+			m.Allocation = lb.addresses[i]
+		}
+		out = append(out, m)
+	}
+	return out
 }
 
 // origin explains a setting by where it was written.
@@ -120,7 +135,7 @@ func (b *builder) changeSubnets(lb *loadBalancerPlan, after []StepID) StepID {
 	}
 	return b.add(Step{
 		ID: stepID("subnets", a), Address: a, Verb: Update,
-		Do:      SetSubnets{LoadBalancer: a, Subnets: lb.subnets, Addresses: lb.addresses},
+		Do:      SetSubnets{LoadBalancer: a, Subnets: lb.mappings()},
 		Changes: []Change{{Path: "subnets", From: strings.Join(live.Subnets, ", "), To: strings.Join(lb.subnets, ", ")}},
 		Why:     lb.origin("subnets"), After: after, Impact: BriefImpact, Blames: b.members(),
 	})
@@ -146,7 +161,7 @@ func (b *builder) createLoadBalancer(lb *loadBalancerPlan, after []StepID) []Ste
 	id := b.add(Step{
 		ID: stepID("create", a), Address: a, Verb: Create,
 		Do: CreateLoadBalancer{
-			Type: want.Type, Name: want.Name, Scheme: want.Scheme, AddressType: want.AddressType, Subnets: lb.subnets, Addresses: lb.addresses,
+			Type: want.Type, Name: want.Name, Scheme: want.Scheme, AddressType: want.AddressType, Subnets: lb.mappings(),
 			SecurityGroups: lb.groups, CoIPPool: want.CoIPPool, IPAMPool: want.IPAMPool, Tags: b.tags(lb.id, want.Tags),
 		},
 		Why: why, After: append(slices.Clone(after), b.deletions()...), Blames: b.members(),

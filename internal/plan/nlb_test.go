@@ -142,3 +142,36 @@ func TestHeldPortOfNetworkLoadBalancerStaysAsItIs(t *testing.T) {
 		t.Fatalf("want port 53 as it was, got %+v", got)
 	}
 }
+
+func TestAddressesGoToTheSubnetsOfTheirRanges(t *testing.T) {
+	want := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
+	facts := frontFacts()
+	key := want.LoadBalancer.SubnetQuestion().Key()
+	answer := facts.Subnets[key]
+	answer.Candidates = slices.Clone(answer.Candidates)
+	answer.Candidates[0].CIDR, answer.Candidates[1].CIDR = "10.0.1.0/24", "10.0.2.0/24"
+	facts.Subnets[key] = answer
+	a, b := SubnetMapping{Subnet: "subnet-a", PrivateIPv4: "10.0.1.9"}, SubnetMapping{Subnet: "subnet-b", PrivateIPv4: "10.0.2.9"}
+	for _, c := range []struct {
+		addresses []string
+		want      []SubnetMapping
+	}{
+		{nil, []SubnetMapping{{Subnet: "subnet-a"}, {Subnet: "subnet-b"}}},
+		{[]string{"10.0.2.9", "10.0.1.9"}, []SubnetMapping{a, b}},
+		{[]string{"10.0.2.9"}, nil},
+		{[]string{"10.0.2.9", "10.0.2.10"}, nil},
+		{[]string{"10.0.2.9", "10.0.3.9"}, nil},
+	} {
+		want.LoadBalancer.PrivateIPv4 = c.addresses
+		p, found := Make(want, observed.Stack{Facts: facts}, testOptions)
+		var got []SubnetMapping
+		for _, s := range p.Steps {
+			if do, ok := s.Do.(CreateLoadBalancer); ok {
+				got = do.Subnets
+			}
+		}
+		if !slices.Equal(got, c.want) || (got == nil) != (told(found) == "SubnetsUnsuitable") {
+			t.Errorf("%v: want %v, got %v and %v", c.addresses, c.want, got, found)
+		}
+	}
+}

@@ -63,21 +63,51 @@ func (b *builder) subnetsOf(w *model.LoadBalancer) finding.Origin {
 	return finding.Origin{Object: b.want.Members[0].Ref}
 }
 
-// resolveAddresses takes the elastic addresses if there is one for each subnet.
+// resolveAddresses takes the addresses if there is one for each subnet.
 func (b *builder) resolveAddresses(lb *loadBalancerPlan) {
 	w := lb.wish
 	lb.addresses = w.Addresses
-	if len(w.Addresses) == 0 || len(lb.subnets) == 0 || len(w.Addresses) == len(lb.subnets) {
-		return
+	if n := len(w.Addresses); n > 0 && len(lb.subnets) > 0 && n != len(lb.subnets) {
+		lb.addresses = nil
+		if lb.live != nil {
+			lb.addresses = lb.live.Addresses
+		}
+		b.unfitAddresses(lb, "addresses", fmt.Sprintf("%s for %s", describe(n, "elastic address"), describe(len(lb.subnets), "subnet")))
 	}
-	lb.addresses = nil
-	if lb.live != nil {
-		lb.addresses = lb.live.Addresses
+	lb.privateIPv4 = b.place(lb, "privateIPv4Addresses", w.PrivateIPv4, func(s observed.Subnet) []string { return []string{s.CIDR} })
+	lb.ipv6 = b.place(lb, "ipv6Addresses", w.IPv6, func(s observed.Subnet) []string { return s.IPv6CIDRs })
+}
+
+// place gives each subnet the one of the addresses that is within its ranges. Where the live subnets are
+// kept without being asked for there is nothing to place.
+func (b *builder) place(lb *loadBalancerPlan, field string, addresses []string, ranges func(observed.Subnet) []string) map[string]string {
+	answer, asked := b.have.Facts.Subnets[lb.wish.SubnetQuestion().Key()]
+	if len(addresses) == 0 || len(lb.subnets) == 0 || !asked {
+		return nil
 	}
-	of := w.Origins["addresses"]
+	if len(addresses) != len(lb.subnets) {
+		b.unfitAddresses(lb, field, fmt.Sprintf("%s for %s", describe(len(addresses), "private address"), describe(len(lb.subnets), "subnet")))
+		return nil
+	}
+	out := map[string]string{}
+	for _, address := range addresses {
+		at := slices.IndexFunc(answer.Candidates, func(s observed.Subnet) bool {
+			return slices.Contains(lb.subnets, s.ID) && out[s.ID] == "" && network.InRanges(address, ranges(s))
+		})
+		if at < 0 {
+			b.unfitAddresses(lb, field, fmt.Sprintf("address %q is in none of the subnets %s, or in one that has another address", address, strings.Join(lb.subnets, ", ")))
+			return nil
+		}
+		out[answer.Candidates[at].ID] = address
+	}
+	return out
+}
+
+func (b *builder) unfitAddresses(lb *loadBalancerPlan, field, message string) {
+	of := lb.wish.Origins[field]
 	b.unfit(lb, finding.Finding{
 		Object: b.blameable(of.Object), Field: of.Field, Reason: finding.SubnetsUnsuitable, Blocks: finding.BlocksStack,
-		Message: fmt.Sprintf("%s for %s", describe(len(w.Addresses), "elastic address"), describe(len(lb.subnets), "subnet")), Fix: "give one address for each subnet",
+		Message: message, Fix: "give one address for each subnet",
 	}, "addresses")
 }
 

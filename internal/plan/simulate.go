@@ -189,15 +189,15 @@ func (s *simulation) step(st Step) {
 	case CreateLoadBalancer:
 		s.have.LoadBalancers = append(s.have.LoadBalancers, observed.LoadBalancer{
 			ARN: s.made(st.Address), ResourceID: st.Address.ID, Name: do.Name, Type: do.Type.String(), Scheme: do.Scheme,
-			AddressType: do.AddressType, Subnets: sortedUnique(do.Subnets), SecurityGroups: s.groupIDs(do.SecurityGroups),
-			Addresses: sortedUnique(do.Addresses), CoIPPool: do.CoIPPool, IPAMPool: do.IPAMPool, Tags: maps.Clone(do.Tags), Attributes: map[string]string{},
+			AddressType: do.AddressType, Subnets: subnetsOf(do.Subnets), SecurityGroups: s.groupIDs(do.SecurityGroups),
+			Addresses: allocationsOf(do.Subnets), CoIPPool: do.CoIPPool, IPAMPool: do.IPAMPool, Tags: maps.Clone(do.Tags), Attributes: map[string]string{},
 			State: "active", DNSName: do.Name + ".example",
 		})
 	case SetSecurityGroups:
 		s.lb(do.LoadBalancer).SecurityGroups = s.groupIDs(do.Groups)
 	case SetSubnets:
 		lb := s.lb(do.LoadBalancer)
-		lb.Subnets, lb.Addresses = sortedUnique(do.Subnets), sortedUnique(do.Addresses)
+		lb.Subnets, lb.Addresses = subnetsOf(do.Subnets), allocationsOf(do.Subnets)
 	case SetAddressType:
 		s.lb(do.LoadBalancer).AddressType = do.Type
 	case SetIPAMPool:

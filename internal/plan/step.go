@@ -205,12 +205,19 @@ type CreateLoadBalancer struct {
 	Name           string
 	Scheme         model.Scheme
 	AddressType    model.AddressType
-	Subnets        []string
+	Subnets        []SubnetMapping
 	SecurityGroups []GroupID
 	CoIPPool       string
 	IPAMPool       string
-	Addresses      []string // allocation ids, one per subnet, or none
 	Tags           Tags
+}
+
+// SubnetMapping is a subnet of a load balancer with its addresses there. AWS chooses those that are empty.
+type SubnetMapping struct {
+	Subnet      string
+	Allocation  string // id of an elastic address
+	PrivateIPv4 string
+	IPv6        string
 }
 
 // GroupID is a security group by id, or by address when it is made by an earlier step.
@@ -225,11 +232,30 @@ type SetSecurityGroups struct {
 	Groups       []GroupID
 }
 
+// subnetsOf are the subnets of mappings, sorted.
+func subnetsOf(ms []SubnetMapping) []string {
+	var out []string
+	for _, m := range ms {
+		out = append(out, m.Subnet)
+	}
+	return sortedUnique(out)
+}
+
+// allocationsOf are the elastic addresses of mappings, sorted.
+func allocationsOf(ms []SubnetMapping) []string {
+	var out []string
+	for _, m := range ms {
+		if m.Allocation != "" {
+			out = append(out, m.Allocation)
+		}
+	}
+	return sortedUnique(out)
+}
+
 // SetSubnets replaces the subnets of a load balancer.
 type SetSubnets struct {
 	LoadBalancer Address
-	Subnets      []string
-	Addresses    []string // allocation ids, one per subnet, or none
+	Subnets      []SubnetMapping
 }
 
 // SetAddressType changes the IP address type of a load balancer.

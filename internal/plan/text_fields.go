@@ -72,7 +72,13 @@ func (f *fields) loadBalancer(do CreateLoadBalancer) {
 	f.add("type", string(do.Type))
 	f.add("scheme", string(do.Scheme))
 	f.add("address type", string(do.AddressType))
-	f.add("subnets", strings.Join(do.Subnets, ", "))
+	var subnets, elastic, private []string
+	for _, m := range do.Subnets {
+		subnets = append(subnets, m.Subnet)
+		elastic = append(elastic, m.Allocation)
+		private = append(private, m.PrivateIPv4, m.IPv6)
+	}
+	f.add("subnets", strings.Join(subnets, ", "))
 	var groups []string
 	for _, g := range do.SecurityGroups {
 		if g.ID != "" {
@@ -82,10 +88,16 @@ func (f *fields) loadBalancer(do CreateLoadBalancer) {
 		}
 	}
 	f.add("security groups", strings.Join(groups, ", "))
-	f.add("elastic addresses", strings.Join(do.Addresses, ", "))
+	f.add("elastic addresses", strings.Join(given(elastic), ", "))
+	f.add("private addresses", strings.Join(given(private), ", "))
 	f.add("customer-owned IPv4 pool", do.CoIPPool)
 	f.add("IPAM pool", do.IPAMPool)
 	f.tags(do.Tags)
+}
+
+// given are the texts that are not empty.
+func given(texts []string) []string {
+	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }
 
 func (f *fields) targetGroup(do CreateTargetGroup) {
