@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -18,15 +19,32 @@ type limiter struct {
 
 	mu      sync.Mutex
 	buckets []*bucket
-	queue   []*waiter
-	changed chan struct{} // closed when a call that waits may have its turn earlier
+	queue   []*waiter             // oldest first
+	away    map[place]appointment // of calls that were put off
+	changed chan struct{}         // closed when a call that waits may have its turn earlier
 }
 
 // waiter is a call that waits.
-type waiter struct{ buckets []*bucket }
+type waiter struct {
+	buckets []*bucket
+	since   time.Time // when it came first
+}
+
+// place is that of a call in the queue, which it keeps while it is put off.
+type place struct{ caller, operation string }
+
+// appointment is when a call that was put off comes back.
+type appointment struct {
+	waiter
+	at time.Time
+}
+
+// longestAway is when a call that was put off is to look again at the latest, as its turn may come
+// earlier than it seemed.
+const longestAway = 15 * time.Second
 
 func newLimiter(table []Pace, now func() time.Time, limit time.Duration) *limiter {
-	l := &limiter{now: now, limit: limit, changed: make(chan struct{})}
+	l := &limiter{now: now, limit: limit, changed: make(chan struct{}), away: map[place]appointment{}}
 	for _, e := range table {
 		l.buckets = append(l.buckets, newBucket(e, now()))
 	}
@@ -53,8 +71,8 @@ func (l *limiter) wait(ctx context.Context, service, operation string) (*permit,
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := &waiter{buckets}
-	l.queue = append(l.queue, w)
+	at := place{callerOf(ctx), operation}
+	w := l.enter(buckets, at)
 	defer l.leave(w)
 	end := l.now().Add(l.limit)
 	for {
@@ -65,6 +83,10 @@ func (l *limiter) wait(ctx context.Context, service, operation string) (*permit,
 		}
 		left := end.Sub(now)
 		if wait > left && (left <= 0 || !slices.ContainsFunc(buckets, func(b *bucket) bool { return b.undecided(now) })) {
+			wait = min(wait, longestAway)
+			if at.caller != "" {
+				l.away[at] = appointment{*w, now.Add(wait)}
+			}
 			return nil, notNow(operation, wait)
 		}
 		changed := l.changed
@@ -99,18 +121,40 @@ func pause(ctx context.Context, d time.Duration, changed <-chan struct{}) error 
 func (l *limiter) until(w *waiter, now time.Time) time.Duration {
 	var longest time.Duration
 	for _, b := range w.buckets {
-		ahead := 0
+		here, away := 0, 0
 		for _, other := range l.queue {
 			if other == w {
 				break
 			}
 			if slices.Contains(other.buckets, b) {
-				ahead++
+				here++
 			}
 		}
-		longest = max(longest, b.until(now, ahead))
+		for _, other := range l.away {
+			if other.since.Before(w.since) && !now.After(other.at.Add(claimWithin)) && slices.Contains(other.buckets, b) {
+				away++
+			}
+		}
+		longest = max(longest, b.until(now, here, away))
 	}
 	return longest
+}
+
+// enter puts a call into the queue, at the place that it has kept if it was put off. The lock is held.
+func (l *limiter) enter(buckets []*bucket, at place) *waiter {
+	now := l.now()
+	maps.DeleteFunc(l.away, func(_ place, a appointment) bool { return now.Sub(a.at) > waitingKept })
+	w := &waiter{buckets, now}
+	if a, ok := l.away[at]; ok {
+		w.since = a.since
+		delete(l.away, at)
+	}
+	i := len(l.queue)
+	for i > 0 && w.since.Before(l.queue[i-1].since) {
+		i--
+	}
+	l.queue = slices.Insert(l.queue, i, w)
+	return w
 }
 
 // leave takes a call out of the queue. The lock is held.

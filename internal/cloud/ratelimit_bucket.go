@@ -12,8 +12,8 @@ import "time"
 //   - Calls wait, and AWS takes one for which the model has no token: a trial. The scale rises by
 //     what AWS gave more. The first trial is a single call, so that being wrong costs one throttled
 //     answer. Each trial that AWS takes lets one more be in flight (as in TCP's slow start), but up
-//     to the scale that was throttled last there is only one at a time. After a trial that was
-//     throttled there is none for two minutes, then four, and so on.
+//     to the scale that was throttled last, and a little more, it takes 32 of them. After a
+//     throttled call there is none for two minutes, and for longer if that was too early.
 //
 // Blind multiplicative decrease and additive increase would waste a fifth of what AWS gives, and
 // would be throttled at each turn; measuring costs one throttled call at each turn.
@@ -27,13 +27,16 @@ const (
 
 	leastFall, mostFall = 0.95, 0.5
 
-	// fallPause is how long no trial follows a call that was throttled though the model had a token.
-	fallPause = 30 * time.Second
-	// firstPause is how long no trial follows a throttled one; it doubles up to longestPause.
+	// newGround is how far above the scale that was throttled last the next one is not expected.
+	newGround = 1.1
+
+	// firstPause is how long no trial follows a throttled call. It doubles up to longestPause after
+	// each throttled trial, unless trials have raised the scale: it is on its way then, and the pause
+	// only takes as long as ten calls.
 	firstPause, longestPause = 2 * time.Minute, 16 * time.Minute
 	// remembered is for how long the tokens that AWS gave count, so that a bucket that was empty for
 	// hours learns as fast as one that was full a moment ago.
-	remembered = time.Minute
+	remembered = 2 * time.Minute
 
 	// margin keeps calls a little behind the moment at which AWS has a token for them.
 	margin = 5 * time.Millisecond
@@ -89,10 +92,11 @@ func (b *bucket) untilTokens(now time.Time, tokens float64) time.Duration {
 	return time.Duration((tokens-b.tokens)/b.rate()*float64(time.Second)) + margin
 }
 
-// until is how long it takes until a call may be sent that has so many calls ahead of it.
-func (b *bucket) until(now time.Time, ahead int) time.Duration {
-	wait := b.untilTokens(now, 1+float64(ahead))
-	if !b.Fixed && b.trying+ahead < b.trials {
+// until is how long it takes until a call may be sent that has so many calls ahead of it that wait
+// here, and others that were put off. Those keep their claim to tokens, but a trial takes none.
+func (b *bucket) until(now time.Time, here, away int) time.Duration {
+	wait := b.untilTokens(now, float64(1+here+away))
+	if !b.Fixed && b.trying+here < b.trials {
 		return min(wait, max(b.paused.Sub(now), 0)) // as a trial
 	}
 	return wait
@@ -122,16 +126,15 @@ func (b *bucket) taken(now time.Time, trial, sameFlight bool) {
 	}
 	b.refill(now)
 	b.tokens--
+	if !sameFlight {
+		return // AWS was empty right after
+	}
 	if b.tokens < 0 {
 		b.scale = min(b.scale-b.tokens/max(b.given, 1), 2*b.scale, maxScale)
 		b.tokens = 0
 	}
-	if b.scale > leastFall*b.ceiling && sameFlight {
-		b.inRow++
+	if b.inRow++; b.scale > newGround*b.ceiling || b.inRow%manyTaken == 0 {
 		b.trials = min(b.trials+1, someTrials+b.inRow/manyTaken, mostTrials)
-	}
-	if b.scale*leastFall > b.ceiling {
-		b.pause = firstPause
 	}
 }
 
@@ -143,17 +146,25 @@ func (b *bucket) throttled(now time.Time, trial bool) {
 	}
 	b.refill(now)
 	b.flight++
+	won, risen := b.inRow, b.scale*leastFall > b.ceiling
 	b.trials, b.inRow, b.ceiling = 1, 0, b.scale
 	if trial {
+		b.given = 0
+		if won > 0 {
+			b.tokens = min(b.tokens, 0)
+		}
+		if won > 0 && risen { // AWS had saved some: look soon what it gives all the time
+			b.pause = firstPause
+			b.paused = now.Add(min(time.Duration(10/b.rate()*float64(time.Second)), firstPause))
+			return
+		}
 		b.paused = now.Add(b.pause)
 		b.pause = min(2*b.pause, longestPause)
 		return
 	}
 	// AWS had less than one token, half of one in the mean.
-	measured := b.scale - (b.tokens+0.5)/max(b.given, 1)
+	measured := b.scale - (b.tokens+0.5)/max(b.given, float64(b.Burst))
 	b.scale = max(min(measured, leastFall*b.scale), mostFall*b.scale, minScale)
 	b.tokens, b.given = 0, 0
-	if until := now.Add(fallPause); until.After(b.paused) {
-		b.paused = until
-	}
+	b.paused = now.Add(firstPause)
 }

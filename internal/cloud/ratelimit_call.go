@@ -14,7 +14,19 @@ import (
 type (
 	permitKey  struct{}
 	limitedKey struct{}
+	callerKey  struct{}
 )
+
+// withCaller names the caller of calls, whose place in the queue is kept while they are put off.
+func withCaller(ctx context.Context, caller string) context.Context {
+	return context.WithValue(ctx, callerKey{}, caller)
+}
+
+// callerOf is the caller's name, "" if it has none.
+func callerOf(ctx context.Context) string {
+	caller, _ := ctx.Value(callerKey{}).(string)
+	return caller
+}
 
 // withPermit hands the permit of a call that took its turn elsewhere to the call.
 func withPermit(ctx context.Context, p *permit) context.Context {
@@ -65,7 +77,7 @@ func (c *limited) attempt(ctx context.Context) error {
 	case c.planned: // it takes its turn again
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return notNow(c.operation, l.until(&waiter{l.of(c.service, c.operation)}, l.now()))
+		return notNow(c.operation, l.until(&waiter{buckets: l.of(c.service, c.operation)}, l.now()))
 	}
 	p, err := l.wait(ctx, c.service, c.operation)
 	if err == nil {

@@ -142,7 +142,7 @@ func (s *schedule) wait(w waitingCall, b *bucket, now time.Time) time.Duration {
 			ahead++
 		}
 	}
-	wait := b.until(now, ahead)
+	wait := b.until(now, ahead, 0)
 	if b.undecided(now) {
 		wait = min(wait, trialTakes)
 	}

@@ -1,0 +1,357 @@
+package cloud
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"regexp"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+)
+
+// shop is AWS with its token buckets, behind a rate limiter.
+type shop struct {
+	limiter *limiter
+	aws     *fault.Set
+	mu      sync.Mutex
+	taken   map[string][]time.Time // by operation
+	refused map[string][]time.Time
+}
+
+const (
+	register = "RegisterTargets" // 4 a second, 20 at once
+	read     = "DescribeRules"   // 50 a second, 200 at once
+	create   = "CreateLoadBalancer"
+	answerIn = 30 * time.Millisecond
+)
+
+func newShop(limits fault.Limits, table []Pace) *shop {
+	s := &shop{limiter: newLimiter(table, time.Now, time.Second), aws: fault.NewSet(), taken: map[string][]time.Time{}, refused: map[string][]time.Time{}}
+	s.aws.SetLimits(limits)
+	return s
+}
+
+// call makes one call as the SDK does, with its attempts, and comes back when it is put off.
+func (s *shop) call(ctx context.Context, operation string) error {
+	for ctx.Err() == nil {
+		c, err := s.limiter.begin(ctx, serviceELB, operation)
+		for range 10 {
+			if err != nil {
+				break
+			}
+			if err = c.attempt(ctx); err != nil {
+				break
+			}
+			if err = c.answered(s.send(operation)); err == nil {
+				c.end()
+				return nil
+			}
+			if !rateExceeded(err) {
+				break
+			}
+			err = nil
+		}
+		c.end()
+		var put *Error
+		if errors.As(err, &put) {
+			time.Sleep(put.RetryAfter())
+		} else if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// send is one attempt.
+func (s *shop) send(operation string) error {
+	time.Sleep(answerIn / 2)
+	now := time.Now()
+	refused := s.aws.Decide(fault.Call{Service: "elasticloadbalancing", Operation: operation, Account: "1", Region: "x", Time: now}).Error
+	time.Sleep(answerIn / 2)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if refused == nil {
+		s.taken[operation] = append(s.taken[operation], now)
+		return nil
+	}
+	s.refused[operation] = append(s.refused[operation], now)
+	return &smithy.GenericAPIError{Code: refused.Code, Message: refused.Message}
+}
+
+// demand has so many callers that call all the time, and returns how many calls AWS took and refused.
+func (s *shop) demand(t *testing.T, d time.Duration, callers int, operation string) (taken, refused int) {
+	t.Helper()
+	was, before := len(s.taken[operation]), len(s.refused[operation])
+	ctx, stop := context.WithTimeout(t.Context(), d)
+	defer stop()
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			for s.call(ctx, operation) == nil {
+			}
+		})
+	}
+	wg.Wait()
+	s.check(t)
+	return len(s.taken[operation]) - was, len(s.refused[operation]) - before
+}
+
+// check sees to what holds whatever AWS answers, when no call is on its way.
+func (s *shop) check(t *testing.T) {
+	t.Helper()
+	l := s.limiter
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue) > 0 {
+		t.Errorf("%d calls wait though none is made", len(l.queue))
+	}
+	for _, b := range l.buckets {
+		if b.scale < minScale || b.scale > maxScale || b.tokens > b.burst() || b.trying != 0 || b.trials < 1 || b.trials > mostTrials || b.pause > longestPause {
+			t.Errorf("a bucket is beyond its bounds: %+v", b)
+		}
+	}
+}
+
+func (s *shop) rate(operation string) float64 { return s.limiter.of(serviceELB, operation)[0].rate() }
+
+func inVirtualTime(t *testing.T, run func(t *testing.T)) { t.Helper(); synctest.Test(t, run) }
+
+// A limit that the operator sets is never exceeded, and AWS's answers do not change it.
+func TestAFixedLimitIsKept(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T) {
+		table := []Pace{{Service: serviceELB, Operation: regexp.MustCompile(".*"), Rate: 5, Burst: 10, Fixed: true}}
+		s := newShop(fault.Limits{}, table)
+		s.demand(t, time.Minute, 5, read)
+		sent := s.taken[read]
+		for i := range sent {
+			for j := i; j < len(sent); j++ {
+				if most := 10 + 5*sent[j].Sub(sent[i]).Seconds() + 1e-6; float64(j-i+1) > most {
+					t.Fatalf("%d calls within %v", j-i+1, sent[j].Sub(sent[i]))
+				}
+			}
+		}
+		s.aws.SetLimits(fault.Documented(0.01))
+		s.demand(t, time.Minute, 5, create)
+		if s.rate(read) != 5 || len(s.refused[create]) == 0 {
+			t.Errorf("%d calls were throttled, and the limit is now %v", len(s.refused[create]), s.rate(read))
+		}
+	})
+}
+
+// A call that AWS throttles although it was within the limit lowers the rate at once, and all that
+// were on their way at the same time lower it once.
+func TestAThrottledFlightLowersTheRateOnce(t *testing.T) {
+	l := newLimiter(DefaultPaces(), func() time.Time { return time.Unix(0, 0) }, 0)
+	b := l.of(serviceELB, register)[0]
+	var flight []*permit
+	for range 10 {
+		p, err := l.wait(t.Context(), serviceELB, register)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flight = append(flight, p)
+	}
+	for i, p := range flight {
+		p.settle(throttled)
+		p.settle(taken) // only the first report counts
+		if got := b.rate(); got != 2 {
+			t.Fatalf("after %d throttled calls of one flight the rate is %v, want half of 4", i+1, got)
+		}
+	}
+	if p, err := l.wait(t.Context(), serviceELB, register); err == nil {
+		p.settle(throttled)
+		t.Error("the next call is sent at once")
+	}
+	if got := l.of(serviceELB, read)[0].rate(); got != 50 {
+		t.Errorf("another bucket has the rate %v", got)
+	}
+}
+
+// What AWS has throttled is remembered for minutes: under full demand at most a few calls are
+// throttled, with pauses between.
+func TestWhatWasThrottledIsRemembered(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T) {
+		s := newShop(fault.Documented(1), DefaultPaces())
+		taken, refused := s.demand(t, time.Hour, 3, register)
+		if want := 20 + 4*3600; float64(taken) < 0.95*float64(want) {
+			t.Errorf("%d calls in an hour, AWS takes %d", taken, want)
+		}
+		if refused > 20 {
+			t.Errorf("%d calls were throttled", refused)
+		}
+		for i, at := range s.refused[register] {
+			if i >= 3 && at.Sub(s.refused[register][i-3]) < firstPause {
+				t.Errorf("four calls are throttled within %v", at.Sub(s.refused[register][i-3]))
+			}
+		}
+	})
+}
+
+// The limiter follows AWS: more where it takes more, less while another client takes a part, and more
+// again afterwards; little is throttled on the way.
+func TestTheRateFollowsAWS(t *testing.T) {
+	for _, c := range []struct {
+		operation string
+		rate      float64
+		factors   []float64
+	}{
+		{register, 4, []float64{1, 0.5, 1, 0.25, 3, 1}},
+		{read, 50, []float64{0.25, 0.5}},
+		{create, 0.2, []float64{1, 10, 0.5, 1, 0.25, 3, 1}},
+	} {
+		t.Run(c.operation, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, func(t *testing.T) {
+				s := newShop(fault.Limits{}, DefaultPaces())
+				for _, factor := range c.factors {
+					limits := fault.Documented(factor)
+					for i := range limits.Buckets {
+						if limits.Buckets[i].Shared {
+							limits.Buckets[i].Refill = 1e6 // not what this is about
+						}
+					}
+					s.aws.SetLimits(limits)
+					s.demand(t, 18*time.Minute, 3, c.operation)
+					taken, refused := s.demand(t, 10*time.Minute, 3, c.operation)
+					possible := min(c.rate*factor, 3/answerIn.Seconds()) * (10 * time.Minute).Seconds()
+					if float64(taken) < 0.9*possible {
+						t.Errorf("where AWS takes %v times the documented rate: %d calls of %v", factor, taken, possible)
+					}
+					if refused > 10 && refused*100 > taken { // one a minute, where AWS takes few
+						t.Errorf("where AWS takes %v times the documented rate: %d of %d calls are throttled", factor, refused, taken)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Calls are served in the order in which they come, also those that AWS has throttled.
+func TestNoCallStarves(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T) {
+		s := newShop(fault.Documented(0.5), DefaultPaces())
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer stop()
+		longest := make([]time.Duration, 30)
+		var wg sync.WaitGroup
+		for i := range longest {
+			wg.Go(func() {
+				ctx := withCaller(ctx, fmt.Sprint(i))
+				for {
+					start := time.Now()
+					if s.call(ctx, register) != nil {
+						return
+					}
+					longest[i] = max(longest[i], time.Since(start))
+				}
+			})
+		}
+		wg.Wait()
+		for i, d := range longest {
+			if d > time.Minute { // thirty callers at two a second take fifteen seconds each
+				t.Errorf("caller %d waits for %v", i, d)
+			}
+		}
+	})
+}
+
+// What AWS throttles of one operation delays no other.
+func TestABucketDelaysNoOther(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T) {
+		s := newShop(fault.Limits{}, DefaultPaces())
+		s.aws.Add(fault.Rule{Operation: create, Action: fault.Action{Throttle: true}})
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() { _ = s.call(ctx, create) })
+		}
+		for range 100 {
+			start := time.Now()
+			if err := s.call(ctx, read); err != nil {
+				t.Error(err)
+			}
+			if d := time.Since(start); d > answerIn {
+				t.Errorf("a read takes %v", d)
+			}
+		}
+		stop()
+		wg.Wait()
+		if s.rate(create) != 0.2*minScale && len(s.refused[create]) < 2 {
+			t.Error("nothing was throttled")
+		}
+		s.check(t)
+	})
+}
+
+// Whatever AWS does, the limiter stays within its bounds, and comes to use what AWS takes.
+func TestTheRateLimiterRecovers(t *testing.T) {
+	for seed := range uint64(30) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T) {
+				r := rand.New(rand.NewPCG(seed, 0))
+				s := newShop(fault.Limits{}, DefaultPaces())
+				for range 8 {
+					limits := fault.Documented([]float64{0.02, 0.3, 1, 2, 30}[r.IntN(5)])
+					limits.OtherClient = []float64{0, 0, 0.5, 0.9}[r.IntN(4)]
+					s.aws.SetLimits(limits)
+					if r.IntN(3) == 0 { // trouble that has nothing to do with limits
+						s.aws.Add(fault.Rule{Skip: r.IntN(50), Count: r.IntN(100), Action: fault.Action{Throttle: true}})
+					}
+					s.demand(t, time.Duration(1+r.IntN(200))*time.Second, 1+r.IntN(10), register)
+					time.Sleep(time.Duration(r.IntN(100)) * time.Second)
+				}
+				s.aws.Reset()
+				s.aws.SetLimits(fault.Documented(1))
+				s.demand(t, 20*time.Minute, 3, register)
+				if taken, _ := s.demand(t, 10*time.Minute, 3, register); float64(taken) < 0.9*4*600 {
+					t.Errorf("%d calls in ten minutes, AWS takes %d; %+v", taken, 4*600, s.limiter.of(serviceELB, register)[0])
+				}
+			})
+		})
+	}
+}
+
+// An attempt without an answer teaches nothing and keeps no other call.
+func TestALostAnswerTeachesNothing(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T) {
+		l := newLimiter(DefaultPaces(), time.Now, time.Second)
+		for i := range 21 { // the last one is a trial
+			c, err := l.begin(t.Context(), serviceELB, register)
+			if err != nil {
+				t.Fatalf("call %d: %v", i, err)
+			}
+			if err := cmp.Or(c.attempt(t.Context()), c.answered(errors.New("connection reset"))); err == nil || errors.As(err, new(*inTurn)) {
+				t.Errorf("the error is now %v", err)
+			}
+			c.end()
+		}
+		b := l.of(serviceELB, register)[0]
+		if b.scale != 1 || b.trying != 0 || b.trials != 1 {
+			t.Errorf("the bucket has learned: %+v", b)
+		}
+	})
+}
+
+// An answer that is not about limits shows that AWS took the call.
+func TestARefusalWasTaken(t *testing.T) {
+	l := newLimiter(DefaultPaces(), time.Now, 0)
+	refusal := &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: 400}}, Err: &smithy.GenericAPIError{Code: "ValidationError"}}
+	c, err := l.begin(t.Context(), serviceELB, register)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.answered(refusal); got != error(refusal) {
+		t.Errorf("the error is now %v", got)
+	}
+}
