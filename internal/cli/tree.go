@@ -41,12 +41,13 @@ held. A line that begins with # is a finding about an object or a note. "fulcrum
 			return err
 		}
 		all := treeDocument{Cluster: d.cfg.ClusterName, Stacks: []treeStack{}}
+		bound := boundTo(store, d.cfg)
 		err = d.each(cmd.Context(), store, func(e *engine.Engine, draft engine.Draft) error {
 			have, err := d.askMore(cmd.Context(), draft.Stack.ID, healthAndCertificates(draft))
 			if err != nil {
 				return err
 			}
-			s := compare(draft, have.Facts)
+			s := compare(draft, have.Facts, bound)
 			all.Stacks = append(all.Stacks, s)
 			if *output == "text" {
 				showTree(out, s)
@@ -197,7 +198,7 @@ func (t treeText) targetGroup(g treeTargetGroup) {
 	t.compared(g.compared, 0, text)
 	var others []treeTarget
 	for _, x := range g.Targets {
-		if x.State != "healthy" {
+		if x.State != "healthy" || x.Compared != "" {
 			others = append(others, x)
 		}
 	}
@@ -206,7 +207,13 @@ func (t treeText) targetGroup(g treeTargetGroup) {
 		if x.Reason != "" {
 			text += ": " + x.Reason + " " + x.Description
 		}
-		t.line(live, 1, finding.Printable(text))
+		switch x.Compared {
+		case missing:
+			text += ", an endpoint of its Service"
+		case surplus:
+			text += ", no endpoint of its Service"
+		}
+		t.line(x.Compared, 1, finding.Printable(text))
 	}, func(n int) { t.line(live, 1, fmt.Sprintf("… and %d more that are not healthy", n)) })
 }
 

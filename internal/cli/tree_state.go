@@ -10,6 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
 // state is how a resource compares with the desired state.
@@ -101,6 +102,8 @@ type (
 		State       string `json:"state"`
 		Reason      string `json:"reason,omitempty"`
 		Description string `json:"description,omitempty"`
+		// Compared is missing for an endpoint that is not registered, and surplus for a target that is no endpoint.
+		Compared state `json:"compared,omitempty"`
 	}
 )
 
@@ -112,12 +115,13 @@ type comparer struct {
 	addresses map[string][]plan.Address
 	steps     map[plan.Address][]plan.Step
 	groups    map[string]string // ids of target groups by ARN
+	bound     map[string][]targets.Endpoint
 }
 
 // compare makes the document of a stack. facts are those of the draft with the health of target groups
-// and certificates.
-func compare(d engine.Draft, facts observed.Facts) treeStack {
-	c := comparer{Draft: d, facts: facts, addresses: map[string][]plan.Address{}, steps: map[plan.Address][]plan.Step{}, groups: map[string]string{}}
+// and certificates, and bound are the endpoints of target groups.
+func compare(d engine.Draft, facts observed.Facts, bound map[string][]targets.Endpoint) treeStack {
+	c := comparer{Draft: d, facts: facts, bound: bound, addresses: map[string][]plan.Address{}, steps: map[plan.Address][]plan.Step{}, groups: map[string]string{}}
 	for a, arn := range d.Plan.Known {
 		c.addresses[arn] = append(c.addresses[arn], a)
 	}
@@ -443,6 +447,12 @@ func (c *comparer) targetGroups() []treeTargetGroup {
 		}
 		if h, known := c.facts.Health[g.ARN]; known {
 			one.Targets = targetsOf(h)
+			if endpoints, known := c.bound[g.ARN]; known && one.State != surplus {
+				one.Targets = compareTargets(h, endpoints)
+				if len(one.Targets) == 0 {
+					one.Note = cmp.Or(one.Note, "its Service has no endpoints")
+				}
+			}
 		} else if f := c.facts.Fault(model.AskHealth{ARN: g.ARN}); f != nil {
 			one.Note = cmp.Or(one.Note, finding.Printable(f.Message))
 		}
@@ -461,15 +471,6 @@ func (c *comparer) targetGroups() []treeTargetGroup {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b treeTargetGroup) int { return cmp.Compare(a.ID, b.ID) })
-	return out
-}
-
-func targetsOf(h observed.Health) []treeTarget {
-	out := []treeTarget{}
-	for _, t := range h.Targets {
-		out = append(out, treeTarget{t.ID, t.Port, t.State, t.Reason, t.Description})
-	}
-	slices.SortStableFunc(out, func(a, b treeTarget) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Port, b.Port)) })
 	return out
 }
 
