@@ -95,7 +95,9 @@ func (a *simulatedAWS) answer(have *observed.Stack, q model.Question) {
 	case model.AskHealth:
 		f.Health[q.ARN] = observed.Health{Targets: []observed.Target{{ID: "target", Port: 80, State: "healthy"}}}
 	case model.AskAddOn:
-		f.AddOns[q.Key()] = f.AddOns[q.Key()]
+		if _, known := f.AddOns[q.Key()]; !known {
+			f.AddOns[q.Key()] = observed.AddOn{}
+		}
 	case model.AskWebACL:
 		f.WebACLs[q.Name] = observed.WebACL{ARN: arn("wafv2", "regional/webacl/"+q.Name+"/1")}
 	case model.AskSubscription:
@@ -105,7 +107,9 @@ func (a *simulatedAWS) answer(have *observed.Stack, q model.Question) {
 			f.TrustStores[name] = arn("elasticloadbalancing", "truststore/"+name+"/1")
 		}
 	case model.AskALBTargets:
-		f.ALBTargets[q.ARN] = f.ALBTargets[q.ARN]
+		if _, known := f.ALBTargets[q.ARN]; !known {
+			f.ALBTargets[q.ARN] = nil
+		}
 	case model.AskCapacity:
 		for i := range have.LoadBalancers {
 			if lb := &have.LoadBalancers[i]; lb.ARN == q.ARN && lb.Capacity == nil {

@@ -1,0 +1,48 @@
+package seeds
+
+import (
+	"slices"
+	"sync"
+	"testing"
+)
+
+// collect returns the seeds that are checked, ascending.
+func collect(t *testing.T, n int) []uint64 {
+	var mu sync.Mutex
+	var got []uint64
+	t.Run("seeds", func(t *testing.T) {
+		Each(t, n, func(_ *testing.T, seed uint64) {
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, seed)
+		})
+	})
+	slices.Sort(got)
+	return got
+}
+
+func TestEachSeedIsCheckedOnce(t *testing.T) {
+	for _, c := range []struct {
+		times   string
+		n, want int
+	}{{"", 1, 1}, {"1", 7, 7}, {"1", 20, 20}, {"3", 11, 33}} {
+		t.Setenv("FULCRUM_SEEDS", c.times)
+		t.Setenv("FULCRUM_SEED", "")
+		got := collect(t, c.n)
+		for i, seed := range got {
+			if seed != uint64(i) {
+				t.Fatalf("%+v: seed %d is %d", c, i, seed)
+			}
+		}
+		if len(got) != c.want {
+			t.Errorf("%+v: %d seeds", c, len(got))
+		}
+	}
+}
+
+func TestOneSeedIsCheckedAlone(t *testing.T) {
+	t.Setenv("FULCRUM_SEED", "17")
+	if got := collect(t, 5); !slices.Equal(got, []uint64{17}) {
+		t.Errorf("seeds %v", got)
+	}
+}
