@@ -73,7 +73,7 @@ soak-seeds:
 .PHONY: bench
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
-	@FULCRUM_BENCH=1 go test -count=1 -v -run 'TestCalls$$|TestPace$$|TestPaceBeyondTheDocumentedLimits$$|TestRestart$$|TestOnePodReplaced$$|TestChurn$$|TestChurnOfOneTenantDelaysNoOther$$' ./internal/rig | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
+	@FULCRUM_BENCH=1 go test -count=1 -v -run 'TestCalls$$|TestPace$$|TestPaceBeyondTheDocumentedLimits$$|TestRestart$$|TestOnePodReplaced$$|TestChurn$$|TestChurnOfOneTenantDelaysNoOther$$|TestCost$$' ./internal/rig | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
 
 ## cases: compare with the recorded behaviour; a line per case and the sums
 .PHONY: cases

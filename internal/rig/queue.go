@@ -1,6 +1,8 @@
 package rig
 
 import (
+	"cmp"
+	"container/heap"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
@@ -20,49 +22,72 @@ func (k key) String() string {
 	return string(k.stack.Kind) + " " + k.stack.String()
 }
 
-// queue holds when each item is due. Bindings go first among equals, then whatever came first.
+// queue holds when each item is due. What is due at the same time comes in the order of its addition.
 type queue struct {
-	items    []item
+	items    items
+	of       map[key]*item
+	added    int
 	failures map[key]int
 }
 
 type item struct {
-	key key
-	due time.Time
+	key   key
+	due   time.Time
+	added int
+	at    int // in the heap
+}
+
+// items is a heap, the next item first.
+type items []*item
+
+func (s items) Len() int { return len(s) }
+func (s items) Less(i, j int) bool {
+	return cmp.Or(s[i].due.Compare(s[j].due), cmp.Compare(s[i].added, s[j].added)) < 0
+}
+func (s items) Swap(i, j int) {
+	s[i], s[j] = s[j], s[i]
+	s[i].at, s[j].at = i, j
+}
+func (s *items) Push(x any) {
+	it := x.(*item)
+	it.at = len(*s)
+	*s = append(*s, it)
+}
+func (s *items) Pop() any {
+	last := (*s)[len(*s)-1]
+	*s = (*s)[:len(*s)-1]
+	return last
 }
 
 // add makes an item due; one that is due earlier stays so.
 func (q *queue) add(k key, due time.Time) {
-	for i := range q.items {
-		if q.items[i].key == k {
-			if due.Before(q.items[i].due) {
-				q.items[i].due = due
-			}
-			return
+	if it := q.of[k]; it != nil {
+		if due.Before(it.due) {
+			it.due = due
+			heap.Fix(&q.items, it.at)
 		}
+		return
 	}
-	q.items = append(q.items, item{k, due})
+	if q.of == nil {
+		q.of = map[key]*item{}
+	}
+	q.added++
+	it := &item{key: k, due: due, added: q.added}
+	q.of[k] = it
+	heap.Push(&q.items, it)
 }
 
 func (q *queue) next() (key, time.Time, bool) {
-	best := -1
-	for i, it := range q.items {
-		if best < 0 || it.due.Before(q.items[best].due) {
-			best = i
-		}
-	}
-	if best < 0 {
+	if len(q.items) == 0 {
 		return key{}, time.Time{}, false
 	}
-	return q.items[best].key, q.items[best].due, true
+	return q.items[0].key, q.items[0].due, true
 }
 
 func (q *queue) take(k key) {
-	for i := range q.items {
-		if q.items[i].key == k {
-			q.items = append(q.items[:i], q.items[i+1:]...)
-			return
-		}
+	if it := q.of[k]; it != nil {
+		heap.Remove(&q.items, it.at)
+		delete(q.of, k)
 	}
 }
 

@@ -53,6 +53,8 @@ type Options struct {
 	// Workers runs the controller's own queues with so many workers each, instead of one item
 	// after the other by Settle.
 	Workers int
+	// StacksOnly leaves TargetGroupBindings alone. Only Settle heeds it.
+	StacksOnly bool
 	// Log is that of the queues; the zero value writes nothing.
 	Log logr.Logger
 	// TaggingLag lets the controller find its load balancers by the Resource Groups Tagging API,
@@ -269,6 +271,9 @@ func (p *process) event(old, new cluster.Object) {
 	}
 	for _, id := range stacks {
 		p.queue.add(key{stack: id}, now)
+	}
+	if p.rig.opt.StacksOnly {
+		return
 	}
 	keys, err := p.tracked.Concerned(old, new)
 	if err != nil {

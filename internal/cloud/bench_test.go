@@ -1,0 +1,64 @@
+package cloud
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// BenchmarkObserve observes one stack after the other, on all processors, in accounts with different numbers
+// of load balancers. Everything is known, so that no call is made.
+func BenchmarkObserve(b *testing.B) {
+	for _, n := range []int{10, 100, 1000} {
+		b.Run(fmt.Sprintf("%d load balancers", n), func(b *testing.B) {
+			c, ids := fullInventory(n)
+			var next atomic.Int64
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					id := ids[int(next.Add(1))%n]
+					have, err := c.Observe(b.Context(), id, []model.Question{model.AskBackendGroup{}})
+					if err != nil || len(have.LoadBalancers) != 1 || len(have.TargetGroups) != 2 || have.Facts.BackendGroupUsers != n-1 {
+						b.Error(have, err)
+						return
+					}
+				}
+			})
+		})
+	}
+}
+
+// fullInventory knows n load balancers with two target groups, a security group and two rules each.
+func fullInventory(n int) (*Cloud, []model.StackID) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	cfg := Config{Cluster: "rig", Refresh: 10 * time.Minute, Now: func() time.Time { return now }, RuleTags: true}
+	c := &Cloud{cfg: cfg, vpc: "vpc", inv: newInventory("rig", "vpc", cfg.Refresh), facts: newFactCache()}
+	v := c.inv
+	v.lbsAt, v.groupsAt, v.sgsAt = now, now, now
+	v.sgs.put("sg-backend", &sgEntry{g: observed.SecurityGroup{ID: "sg-backend", Tags: naming.BackendGroupTags("rig", nil)}, at: now})
+	var ids []model.StackID
+	for i := range n {
+		id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: fmt.Sprint(i)}
+		ids = append(ids, id)
+		tags := naming.ResourceTags("rig", id, model.LoadBalancerID, nil)
+		sg, lb, listener := fmt.Sprintf("sg-%d", i), fmt.Sprintf("lb-%d", i), fmt.Sprintf("lb-%d/l", i)
+		v.sgs.put(sg, &sgEntry{g: observed.SecurityGroup{ID: sg, Tags: tags}, at: now})
+		le := &listenerEntry{l: observed.Listener{ARN: listener}, rules: map[string]observed.Rule{}}
+		for j := range 2 {
+			group, rule := fmt.Sprintf("tg-%d-%d", i, j), fmt.Sprintf("lb-%d/l/%d", i, j)
+			v.groups.put(group, &groupEntry{g: observed.TargetGroup{ARN: group, Tags: tags}, vpc: "vpc", at: now, tagsAt: now})
+			le.rules[rule] = observed.Rule{ARN: rule, Actions: []model.Action{
+				model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: group}}}},
+			}}
+		}
+		e := &lbEntry{lb: observed.LoadBalancer{ARN: lb, VPC: "vpc", Tags: tags, SecurityGroups: []string{sg, "sg-backend"}},
+			at: now, tagsAt: now, detailAt: now, ruleTagsAt: now}
+		v.lbs.put(lb, e)
+		v.setListeners(e, map[string]*listenerEntry{listener: le})
+	}
+	return c, ids
+}
