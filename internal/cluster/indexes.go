@@ -68,7 +68,7 @@ func ingressValues(index Index, o *networkingv1.Ingress) []string {
 				out = append(out, f)
 			}
 		}
-		return unique(out)
+		return compacted(out)
 	case IngressByClass:
 		if o.Spec.IngressClassName == nil {
 			return []string{""}
@@ -92,7 +92,7 @@ func bindingValues(index Index, o *elbv2.TargetGroupBinding) []string {
 				out = append(out, StackValue(p, o.Labels[p+"/stack-namespace"], name))
 			}
 		}
-		return unique(out)
+		return compacted(out)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func gates(o *corev1.Pod) []string {
 			}
 		}
 	}
-	return unique(out)
+	return compacted(out)
 }
 
 // addressValues are the addresses that a pod holds. A pod that has finished has given them back,
@@ -131,7 +131,7 @@ func addressValues(o *corev1.Pod) []string {
 			out[i] = HostAddressValue(o.Namespace, ip)
 		}
 	}
-	return unique(out)
+	return compacted(out)
 }
 
 // HostAddressValue is the value of the PodByAddress index for the pods of a namespace that share the
@@ -163,7 +163,7 @@ func CanonicalIP(s string) string {
 	return s
 }
 
-func unique(s []string) []string {
+func compacted(s []string) []string {
 	slices.Sort(s)
 	return slices.Compact(s)
 }

@@ -190,15 +190,17 @@ items:
 func TestReduceIsIdempotentAndHidesHeartbeats(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
 	pod := &corev1.Pod{ObjectMeta: meta("n", "p")}
-	pod.Annotations = map[string]string{"vpc.amazonaws.com/pod-eni": "[]", "other": "x"}
+	pod.Annotations = map[string]string{"vpc.amazonaws.com/pod-eni": "[]", quicAnnotation: "c", "other": "x"}
 	pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "i", Env: []corev1.EnvVar{{Name: "Q", Value: "1"}, {Name: "S", Value: "2"}}}}
-	pod.Spec.InitContainers = []corev1.Container{{Name: "once"}, {Name: "sidecar", RestartPolicy: &always}}
+	pod.Spec.InitContainers = []corev1.Container{
+		{Name: "once", Ports: []corev1.ContainerPort{{Name: "x"}}}, {Name: "sidecar", RestartPolicy: &always, Ports: []corev1.ContainerPort{{Name: "x"}}},
+	}
 	once := Reduce(pod.DeepCopy(), "Q")
 	if d := cmp.Diff(once, Reduce(once.DeepCopyObject().(Object), "Q")); d != "" {
 		t.Error(d)
 	}
 	got := once.(*corev1.Pod)
-	if len(got.Spec.InitContainers) != 1 || len(got.Spec.Containers[0].Env) != 1 || len(got.Annotations) != 1 {
+	if len(got.Spec.InitContainers) != 1 || len(got.Spec.Containers[0].Env) != 1 || len(got.Annotations) != 2 {
 		t.Errorf("%+v", got)
 	}
 

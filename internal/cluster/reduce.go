@@ -2,83 +2,155 @@ package cluster
 
 import (
 	"slices"
+	"strings"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
-// keptAnnotations of pods: the network interfaces of one that has security groups of its own, and
-// its containers that serve QUIC.
-var keptAnnotations = []string{
-	"vpc.amazonaws.com/pod-eni", "service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers",
-}
+// Annotations that are read, besides those with annotationPrefix.
+const (
+	annotationPrefix       = "alb.ingress.kubernetes.io/"
+	defaultClassAnnotation = "ingressclass.kubernetes.io/is-default-class"
+	podENIAnnotation       = "vpc.amazonaws.com/pod-eni" // network interfaces of a pod with security groups of its own
+	quicAnnotation         = "service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers"
+)
 
-// Reduce drops from an object what no translator reads, so that a cache stays small and changes
-// of no interest are not seen as changes. It is idempotent, and changes the object it is given.
-// quicEnv names the environment variable of containers that is kept; all others are dropped.
+// largeAnnotation is how many bytes of others an Ingress is kept with: when such an annotation goes, there may be
+// room for one of the controller's.
+const largeAnnotation = 4 << 10
+
+// Reduce keeps of an object what is read of it, so that a cache stays small and a change of anything else is
+// no event. It is idempotent, and changes the object it is given. quicEnv names the environment variable of
+// containers that is kept; all others are dropped.
 func Reduce(obj Object, quicEnv string) Object {
 	reduceEdits(obj)
-	if a := obj.GetAnnotations(); a[corev1.LastAppliedConfigAnnotation] != "" {
-		delete(a, corev1.LastAppliedConfigAnnotation)
-		obj.SetAnnotations(a)
-	}
 	switch o := obj.(type) {
 	case *corev1.Pod:
 		return reducePod(o, quicEnv)
 	case *corev1.Node:
 		return reduceNode(o)
+	case *corev1.Namespace:
+		return &corev1.Namespace{TypeMeta: o.TypeMeta, ObjectMeta: reduceMeta(o.ObjectMeta, o.Labels, nil)}
+	case *networkingv1.Ingress:
+		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, func(k string) bool {
+			return ours(k) || k == ClassAnnotation || len(o.Annotations[k]) > largeAnnotation && k != corev1.LastAppliedConfigAnnotation
+		})
+	case *networkingv1.IngressClass:
+		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, func(k string) bool { return k == defaultClassAnnotation })
+	case *elbv2.IngressClassParams:
+		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, nil)
+	case *corev1.Service:
+		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, ours)
+		o.Status = corev1.ServiceStatus{}
+	case *discoveryv1.EndpointSlice:
+		reduceSlice(o)
+	default:
+		if a := obj.GetAnnotations(); a[corev1.LastAppliedConfigAnnotation] != "" {
+			delete(a, corev1.LastAppliedConfigAnnotation)
+			obj.SetAnnotations(a)
+		}
 	}
 	return obj
 }
 
-func reducePod(p *corev1.Pod, quicEnv string) *corev1.Pod {
-	meta := metav1.ObjectMeta{
-		Name: p.Name, Namespace: p.Namespace, UID: p.UID, ResourceVersion: p.ResourceVersion,
-		CreationTimestamp: p.CreationTimestamp, DeletionTimestamp: p.DeletionTimestamp,
-	}
-	for _, k := range keptAnnotations {
-		if v, ok := p.Annotations[k]; ok {
-			metav1.SetMetaDataAnnotation(&meta, k, v)
-		}
-	}
-	spec := corev1.PodSpec{
-		NodeName: p.Spec.NodeName, HostNetwork: p.Spec.HostNetwork,
-		ReadinessGates: p.Spec.ReadinessGates,
-	}
-	for _, c := range p.Spec.Containers {
-		spec.Containers = append(spec.Containers, reduceContainer(c, quicEnv))
-	}
-	for _, c := range p.Spec.InitContainers {
-		// An init container that is restarted runs beside the others and may serve.
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			spec.InitContainers = append(spec.InitContainers, reduceContainer(c, quicEnv))
-		}
-	}
-	conditions := slices.Clone(p.Status.Conditions)
-	for i := range conditions {
-		conditions[i].LastProbeTime = metav1.Time{}
-	}
-	return &corev1.Pod{TypeMeta: p.TypeMeta, ObjectMeta: meta, Spec: spec, Status: corev1.PodStatus{
-		Phase: p.Status.Phase, PodIP: p.Status.PodIP, PodIPs: p.Status.PodIPs, Conditions: conditions,
-	}}
-}
+func ours(annotation string) bool { return strings.HasPrefix(annotation, annotationPrefix) }
 
-func reduceContainer(c corev1.Container, quicEnv string) corev1.Container {
-	out := corev1.Container{Name: c.Name, Ports: c.Ports, RestartPolicy: c.RestartPolicy}
-	for _, e := range c.Env {
-		if quicEnv != "" && e.Name == quicEnv {
-			out.Env = append(out.Env, e)
+// reduceMeta keeps the identity of an object, the labels that are given and the annotations that are read.
+func reduceMeta(m metav1.ObjectMeta, labels map[string]string, read func(key string) bool) metav1.ObjectMeta {
+	out := metav1.ObjectMeta{
+		Name: m.Name, Namespace: m.Namespace, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
+		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp, Finalizers: m.Finalizers,
+		ManagedFields: m.ManagedFields, Labels: labels,
+	}
+	for k, v := range m.Annotations {
+		if read != nil && read(k) {
+			metav1.SetMetaDataAnnotation(&out, k, v)
 		}
 	}
 	return out
 }
 
+func reducePod(p *corev1.Pod, quicEnv string) *corev1.Pod {
+	meta := reduceMeta(p.ObjectMeta, nil, func(k string) bool { return k == podENIAnnotation || k == quicAnnotation })
+	meta.Generation, meta.Finalizers, meta.Namespace = 0, nil, shared(meta.Namespace)
+	_, quic := meta.Annotations[quicAnnotation]
+	spec := corev1.PodSpec{NodeName: shared(p.Spec.NodeName), HostNetwork: p.Spec.HostNetwork}
+	for _, g := range p.Spec.ReadinessGates {
+		if isGate(g.ConditionType) {
+			g.ConditionType = shared(g.ConditionType)
+			spec.ReadinessGates = append(spec.ReadinessGates, g)
+		}
+	}
+	for _, c := range p.Spec.Containers {
+		if c, read := reduceContainer(c, quic, quicEnv); read {
+			spec.Containers = append(spec.Containers, c)
+		}
+	}
+	for _, c := range p.Spec.InitContainers {
+		// An init container that is restarted runs beside the others and may serve.
+		if c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways {
+			continue
+		}
+		if c, read := reduceContainer(c, quic, quicEnv); read {
+			spec.InitContainers = append(spec.InitContainers, c)
+		}
+	}
+	status := corev1.PodStatus{Phase: shared(p.Status.Phase), PodIP: p.Status.PodIP}
+	if len(p.Status.PodIPs) > 1 || len(p.Status.PodIPs) == 1 && p.Status.PodIPs[0].IP != p.Status.PodIP {
+		status.PodIPs = p.Status.PodIPs
+	}
+	for _, c := range p.Status.Conditions {
+		c.Type, c.Status = shared(c.Type), shared(c.Status)
+		switch {
+		case isGate(c.Type):
+			c.LastProbeTime = metav1.Time{}
+			status.Conditions = append(status.Conditions, c)
+		case c.Type == corev1.PodReady:
+			status.Conditions = append(status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status})
+		case c.Type == corev1.ContainersReady:
+			status.Conditions = append(status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
+		}
+	}
+	status.Conditions = slices.Clip(status.Conditions)
+	return &corev1.Pod{TypeMeta: p.TypeMeta, ObjectMeta: meta, Spec: spec, Status: status}
+}
+
+// shared returns the one copy of a text that many objects have.
+func shared[T ~string](s T) T { return unique.Make(s).Value() }
+
+// isGate reports whether a readiness gate, or its condition, is the controller's.
+func isGate(t corev1.PodConditionType) bool {
+	return strings.HasPrefix(string(t), gatePrefix) || strings.HasPrefix(string(t), legacyGatePrefix)
+}
+
+// reduceContainer keeps the ports that have names, and of a pod that serves QUIC all ports and the variable
+// with its id. It reports whether there is anything to read.
+func reduceContainer(c corev1.Container, quic bool, quicEnv string) (corev1.Container, bool) {
+	out := corev1.Container{RestartPolicy: c.RestartPolicy}
+	for _, p := range c.Ports {
+		if quic || p.Name != "" {
+			out.Ports = append(out.Ports, corev1.ContainerPort{Name: shared(p.Name), ContainerPort: p.ContainerPort, Protocol: shared(p.Protocol)})
+		}
+	}
+	for _, e := range c.Env {
+		if quic && quicEnv != "" && e.Name == quicEnv {
+			out.Env = append(out.Env, e)
+		}
+	}
+	return out, len(out.Ports)+len(out.Env) > 0
+}
+
 func reduceNode(n *corev1.Node) *corev1.Node {
-	out := &corev1.Node{TypeMeta: n.TypeMeta, ObjectMeta: metav1.ObjectMeta{
-		Name: n.Name, UID: n.UID, ResourceVersion: n.ResourceVersion, Labels: n.Labels,
-		CreationTimestamp: n.CreationTimestamp, DeletionTimestamp: n.DeletionTimestamp,
-	}}
+	meta := reduceMeta(n.ObjectMeta, n.Labels, nil)
+	meta.Generation, meta.Finalizers = 0, nil
+	out := &corev1.Node{TypeMeta: n.TypeMeta, ObjectMeta: meta}
 	out.Spec = corev1.NodeSpec{ProviderID: n.Spec.ProviderID, Taints: n.Spec.Taints, Unschedulable: n.Spec.Unschedulable}
 	out.Status.Addresses = n.Status.Addresses
 	for _, c := range n.Status.Conditions {
@@ -88,6 +160,23 @@ func reduceNode(n *corev1.Node) *corev1.Node {
 		}
 	}
 	return out
+}
+
+// reduceSlice keeps the Service of an EndpointSlice, and of an endpoint its address, conditions and pod.
+func reduceSlice(s *discoveryv1.EndpointSlice) {
+	var labels map[string]string
+	if svc, ok := s.Labels[discoveryv1.LabelServiceName]; ok {
+		labels = map[string]string{discoveryv1.LabelServiceName: svc}
+	}
+	s.ObjectMeta = reduceMeta(s.ObjectMeta, labels, nil)
+	all := s.Endpoints
+	s.Endpoints = make([]discoveryv1.Endpoint, len(all)) // what was decoded has room for more
+	for i, e := range all {
+		s.Endpoints[i] = discoveryv1.Endpoint{Addresses: e.Addresses, Conditions: e.Conditions}
+		if t := e.TargetRef; t != nil {
+			s.Endpoints[i].TargetRef = &corev1.ObjectReference{Kind: shared(t.Kind), Namespace: shared(t.Namespace), Name: t.Name, UID: t.UID}
+		}
+	}
 }
 
 // Same says that two states of an object differ in nothing but their version and what the controller

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,6 +25,8 @@ func CacheOptions(scheme *runtime.Scheme, namespace string, resync time.Duration
 	plain := true
 	o := cache.Options{
 		Scheme: scheme,
+		// To a watcher a pod that finishes is gone: it serves no more and has given its address back.
+		ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Field: unfinished}},
 		// Views never change what they read, so nothing has to be copied for them.
 		DefaultUnsafeDisableDeepCopy: &plain,
 		ReaderFailOnMissingInformer:  true,
@@ -42,6 +45,12 @@ func CacheOptions(scheme *runtime.Scheme, namespace string, resync time.Duration
 	}
 	return o
 }
+
+// unfinished selects the pods that have not ended for good.
+var unfinished = fields.AndSelectors(
+	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
+	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
+)
 
 // Event is a change of an object that a source holds.
 type Event struct {

@@ -27,7 +27,7 @@ func frontend() *ingress.Frontend { return ingress.New(ingress.Options{Cluster: 
 
 func translate(t *testing.T, src cluster.Source, id model.StackID) (model.Stack, finding.List) {
 	t.Helper()
-	v := cluster.NewView(src)
+	v := cluster.NewView(&cluster.Reduced{Source: src})
 	s, found := frontend().Translate(v, id, nil)
 	if err := v.Err(); err != nil {
 		t.Fatal(err)

@@ -165,7 +165,7 @@ func (r *Rig) Start() {
 	if r.opt.API != nil {
 		api = r.opt.API(api)
 	}
-	k8s := kube.New(r.Store, mortal{p, api}, time.Now)
+	k8s := kube.New(&cluster.Reduced{Source: r.Store, QUICEnv: targets.DefaultQUICVariable}, mortal{p, api}, time.Now)
 	in := ingress.Options{Cluster: ClusterName, Class: "alb"}
 	if r.opt.Ingress != nil {
 		r.opt.Ingress(&in)
@@ -254,8 +254,10 @@ func (p *process) listAll() {
 // event queues who is concerned by a change.
 func (p *process) event(old, new cluster.Object) {
 	now := time.Now()
-	if old != nil && new != nil && cluster.Same(old, new) {
-		return // as informers' handlers do
+	// As informers and their handlers do.
+	old, new = kept(old), kept(new)
+	if cluster.Same(old, new) {
+		return
 	}
 	for _, obj := range []cluster.Object{old, new} {
 		if obj == nil {
@@ -282,6 +284,12 @@ func (p *process) event(old, new cluster.Object) {
 	for _, k := range keys {
 		p.queue.add(key{binding: k}, now)
 	}
+}
+
+// kept is what informers keep of an object, nil if nothing.
+func kept(obj cluster.Object) cluster.Object {
+	r := cluster.Reduced{QUICEnv: targets.DefaultQUICVariable}
+	return r.Reduce(obj)
 }
 
 // save stores the checkpoints, as a process does from time to time and at its end.

@@ -81,9 +81,10 @@ func (s stored) Watch(ctx context.Context, kinds []cluster.Kind, notify func(kub
 		return ok && read[k]
 	}
 	stop := s.store.Watch(func(old, new cluster.Object) {
+		old, new = kept(old), kept(new)
 		switch {
 		case old != nil && !of(old), new != nil && !of(new):
-		case old != nil && new != nil && cluster.Same(old, new):
+		case cluster.Same(old, new):
 		default:
 			notify(kube.Event{Old: old, New: new})
 		}
@@ -91,7 +92,9 @@ func (s stored) Watch(ctx context.Context, kinds []cluster.Kind, notify func(kub
 	context.AfterFunc(ctx, stop)
 	for _, k := range kinds {
 		for _, obj := range s.store.All(k) {
-			notify(kube.Event{New: obj, Stale: true})
+			if obj := kept(obj); obj != nil {
+				notify(kube.Event{New: obj, Stale: true})
+			}
 		}
 	}
 	return nil

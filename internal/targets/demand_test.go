@@ -88,7 +88,7 @@ func look(t *testing.T, words ...string) (targets.Resolution, targets.Demand) {
 	if err := m.Put(loaded.Objects...); err != nil {
 		t.Fatal(err)
 	}
-	v := cluster.NewView(m)
+	v := cluster.NewView(&cluster.Reduced{Source: m})
 	b, ok := cluster.Get[*elbv2.TargetGroupBinding](v, cluster.KindBinding, "ns", "a")
 	if !ok {
 		t.Fatal("no binding", v.Err())

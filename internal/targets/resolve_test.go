@@ -26,7 +26,7 @@ func resolved(t *testing.T, o targets.Options, docs ...string) string {
 			t.Fatal(err)
 		}
 	}
-	v := cluster.NewView(m)
+	v := cluster.NewView(&cluster.Reduced{Source: m, QUICEnv: targets.DefaultQUICVariable})
 	b, ok := cluster.Get[*elbv2.TargetGroupBinding](v, cluster.KindBinding, "ns", "a")
 	if !ok {
 		t.Fatal("no binding", v.Err())

@@ -29,7 +29,7 @@ func options(t *testing.T, c goldentest.Case) ingress.Options {
 // stacks are all stacks that the Ingresses of a source belong to.
 func stacks(t *testing.T, f *ingress.Frontend, src cluster.Source) []model.StackID {
 	t.Helper()
-	v := cluster.NewView(src)
+	v := cluster.NewView(&cluster.Reduced{Source: src})
 	var out []model.StackID
 	seen := map[model.StackID]bool{}
 	objs, err := src.List(cluster.Query{Kind: cluster.KindIngress})
@@ -52,7 +52,7 @@ func stacks(t *testing.T, f *ingress.Frontend, src cluster.Source) []model.Stack
 
 func translate(t *testing.T, f *ingress.Frontend, src cluster.Source, id model.StackID) (model.Stack, finding.List) {
 	t.Helper()
-	v := cluster.NewView(src)
+	v := cluster.NewView(&cluster.Reduced{Source: src})
 	stack, found := f.Translate(v, id, nil)
 	if v.Err() != nil {
 		t.Fatal(v.Err())
