@@ -49,7 +49,7 @@ var layers = map[string]layer{
 	"internal/plan":     {pure: true, own: core[:5]},
 	"internal/settings": {pure: true, api: true, own: core[:2]},
 	// The interface of all Kubernetes objects is controller-runtime's, without a client behind it.
-	"internal/cluster": {pure: true, api: true, libraries: []string{"sigs.k8s.io/controller-runtime/pkg/client"}},
+	"internal/cluster": {pure: true, api: true, own: core[:1], libraries: []string{"sigs.k8s.io/controller-runtime/pkg/client"}},
 
 	"internal/assemble":          {pure: true, own: append([]string{"internal/settings"}, core...)},
 	"internal/targets":           {pure: true, api: true, own: append([]string{"internal/cluster"}, core...)},

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
 // Annotations that are read, besides those with annotationPrefix.
@@ -40,7 +41,7 @@ func Reduce(obj Object, quicEnv string) Object {
 		return &corev1.Namespace{TypeMeta: o.TypeMeta, ObjectMeta: reduceMeta(o.ObjectMeta, o.Labels, nil)}
 	case *networkingv1.Ingress:
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, func(k string) bool {
-			return ours(k) || k == ClassAnnotation || len(o.Annotations[k]) > largeAnnotation && k != corev1.LastAppliedConfigAnnotation
+			return ours(k) || nearlyOurs(k) || k == ClassAnnotation || len(o.Annotations[k]) > largeAnnotation && k != corev1.LastAppliedConfigAnnotation
 		})
 	case *networkingv1.IngressClass:
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, func(k string) bool { return k == defaultClassAnnotation })
@@ -61,6 +62,12 @@ func Reduce(obj Object, quicEnv string) Object {
 }
 
 func ours(annotation string) bool { return strings.HasPrefix(annotation, annotationPrefix) }
+
+// nearlyOurs reports whether the prefix of an annotation is a mistyped annotationPrefix, which is reported.
+func nearlyOurs(annotation string) bool {
+	prefix, _, _ := strings.Cut(annotation, "/")
+	return finding.Nearest(prefix+"/", []string{annotationPrefix}) != ""
+}
 
 // reduceMeta keeps the identity of an object, the labels that are given and the annotations that are read.
 func reduceMeta(m metav1.ObjectMeta, labels map[string]string, read func(key string) bool) metav1.ObjectMeta {

@@ -56,6 +56,7 @@ func TestAChangeOfWhatIsNotReadIsNoEvent(t *testing.T) {
 				"annotation": set("alb.ingress.kubernetes.io/scheme", "internal"), "class": set(ClassAnnotation, "alb"),
 				"finalizer": func(o Object) { o.SetFinalizers([]string{"x"}) }, "deletion": leave,
 				"large annotation of others": set("a", strings.Repeat("b", 5000)),
+				"mistyped prefix":            set("alb.ingres.kubernetes.io/scheme", "internal"),
 				"status": func(o Object) {
 					o.(*networkingv1.Ingress).Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{Hostname: "x"}}
 				},
