@@ -75,6 +75,18 @@ func (n noting) WithValues(keys ...any) logr.LogSink {
 	return noting{n.LogSink.WithValues(keys...), n.news}
 }
 
+// longTurn is how long a call waits for its turn before the log says so at its usual level: users wonder then.
+const longTurn = 30 * time.Second
+
+// logTurn logs that a run waits for the turn of a call.
+func logTurn(log logr.Logger, turn time.Duration, err error) {
+	level := 1
+	if turn >= longTurn {
+		level = 0
+	}
+	log.V(level).Info("waits for the rate limiter", "retryAfter", turn.Round(time.Second).String(), "err", err.Error())
+}
+
 // putOff is when a call that the rate limiter of this process did not send would have its turn; zero if
 // a run failed for another reason.
 func putOff(err error) time.Duration {

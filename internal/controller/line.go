@@ -137,7 +137,7 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	next, err := l.Run(run, k)
 	again := l.Triggers.End(k)
 	if turn := putOff(err); turn > 0 {
-		logr.FromContextOrDiscard(ctx).V(1).Info("put off by the rate limiter", "retryAfter", turn.String(), "err", err.Error())
+		logTurn(logr.FromContextOrDiscard(ctx), turn, err)
 		next, err = Next{After: turn, Turn: true}, nil
 	}
 	if err != nil {
