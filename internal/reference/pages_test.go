@@ -16,12 +16,14 @@ func pages(t *testing.T) map[string]string {
 	t.Helper()
 	root := filepath.Join("..", "..")
 	paths := []string{"README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", filepath.Join("local", "README.md")}
-	docs, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil || len(docs) == 0 {
-		t.Fatalf("no pages: %v", err)
-	}
-	for _, p := range docs {
-		paths = append(paths, filepath.Join("docs", filepath.Base(p)))
+	for _, dir := range []string{"docs", filepath.Join("docs", "decisions")} {
+		docs, err := filepath.Glob(filepath.Join(root, dir, "*.md"))
+		if err != nil || len(docs) == 0 {
+			t.Fatalf("no pages in %s: %v", dir, err)
+		}
+		for _, p := range docs {
+			paths = append(paths, filepath.Join(dir, filepath.Base(p)))
+		}
 	}
 	out := map[string]string{}
 	for _, p := range paths {
