@@ -43,11 +43,13 @@ func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watc
 	return gone
 }
 
-// Each write replaces everything. Of many Ingresses that come at once, many share a write: Keep lets at
-// least keepEvery pass, and as long as what was written takes at keepRate, in bytes per second.
+// Each write replaces everything. Of many Ingresses that come at once, many share a write: a write costs
+// keepEvery, and at least what its text takes at keepRate, in bytes per second. Up to keepBurst is saved
+// for the next writes, so that Keep waits only in a flood.
 const (
 	keepEvery = 100 * time.Millisecond
 	keepRate  = 256 << 10
+	keepBurst = 2 * time.Second
 )
 
 // Keep stores what is known nowhere else before the run goes on. After a failure it leaves that to Start.
@@ -99,7 +101,11 @@ func (m *Memberships) save(ctx context.Context) {
 		m.Log.Error(err, "failed to write memberships", "effect", "Ingresses that leave a load balancer while no controller runs are not noticed")
 	}
 	m.failed = err != nil
-	m.next = time.Now().Add(max(keepEvery, time.Duration(len(text))*time.Second/keepRate))
+	cost := max(keepEvery, time.Duration(len(text))*time.Second/keepRate)
+	if saved := time.Now().Add(-keepBurst); m.next.Before(saved) {
+		m.next = saved
+	}
+	m.next = m.next.Add(cost)
 }
 
 // Start saves the memberships until ctx ends, and then for the last time. It implements a runnable of the
