@@ -73,8 +73,15 @@ func (t targetGroups) api(ctx context.Context) (*elb.Client, error) {
 	return t.c.assume(ctx, t.account)
 }
 
+// forTargetGroup names the caller of calls that are made for a binding, so that they keep their place in the
+// queue of the rate limiter as those for stacks do.
+func forTargetGroup(ctx context.Context, arn string) context.Context {
+	return withCaller(ctx, "target group "+arn)
+}
+
 // TargetGroup implements bindings.TargetGroups.
 func (t targetGroups) TargetGroup(ctx context.Context, arn, name string, maxAge time.Duration) (bindings.TargetGroup, error) {
+	ctx = forTargetGroup(ctx, arn+name)
 	c, key := t.c, t.key(arn)
 	if arn == "" {
 		key = t.key("name " + name)
@@ -136,6 +143,7 @@ func (t targetGroups) TargetGroup(ctx context.Context, arn, name string, maxAge 
 
 // InUse implements bindings.TargetGroups.
 func (t targetGroups) InUse(ctx context.Context, arn string) (bool, error) {
+	ctx = forTargetGroup(ctx, arn)
 	api, err := t.api(ctx)
 	if err != nil {
 		return false, err
@@ -188,6 +196,7 @@ func refused(err error) bool {
 
 // TargetHealth implements bindings.TargetGroups.
 func (t targetGroups) TargetHealth(ctx context.Context, arn string, maxAge time.Duration) (observed.Health, error) {
+	ctx = forTargetGroup(ctx, arn)
 	c, key := t.c, t.key(arn)
 	start := c.cfg.Now()
 	cached := func() (h observed.Health) {

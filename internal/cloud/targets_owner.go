@@ -26,6 +26,7 @@ type groupOwner struct {
 // MadeFor implements bindings.TargetGroups. The namespace is read from the tags that the controller
 // gives to what it makes, and that nothing in Kubernetes can set.
 func (t targetGroups) MadeFor(ctx context.Context, arn string, read bool) (string, error) {
+	ctx = forTargetGroup(ctx, arn)
 	c := t.c
 	var tags map[string]string
 	c.inv.read(func() {

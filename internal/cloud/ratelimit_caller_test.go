@@ -1,0 +1,60 @@
+package cloud
+
+import (
+	"errors"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// What bindings and the look for orphans read keeps its place while it is put off, as what stacks read
+// does: otherwise it gets no turn as long as more stacks come than AWS admits.
+func TestEveryReadThatIsPutOffKeepsItsPlace(t *testing.T) {
+	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/a/0123456789abcdef"
+	for name, read := range map[string]func(*Cloud, bindings.TargetGroups) error{
+		"target health": func(_ *Cloud, g bindings.TargetGroups) error {
+			_, err := g.TargetHealth(t.Context(), arn, 0)
+			return err
+		},
+		"target group": func(_ *Cloud, g bindings.TargetGroups) error {
+			_, err := g.TargetGroup(t.Context(), "", "a", 0)
+			return err
+		},
+		"use": func(_ *Cloud, g bindings.TargetGroups) error {
+			_, err := g.InUse(t.Context(), arn)
+			return err
+		},
+		"owner": func(_ *Cloud, g bindings.TargetGroups) error {
+			_, err := g.MadeFor(t.Context(), arn, true)
+			return err
+		},
+		"orphans": func(c *Cloud, _ bindings.TargetGroups) error {
+			_, err := c.Owned(t.Context(), model.Ingress)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := New(t.Context(), Config{
+				Cluster: "c", Region: "us-west-2", VPC: "vpc-1", MaxWait: time.Nanosecond, Env: func(string) string { return "" },
+				Paces: []Pace{{Service: serviceELB, Operation: regexp.MustCompile(".*"), Rate: 0.001, Burst: 1, Fixed: true}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := c.limits.own.limiter
+			if _, err := l.begin(t.Context(), serviceELB, "DescribeRules"); err != nil { // the only token
+				t.Fatal(err)
+			}
+			var put *Error
+			if err := read(c, c.As(bindings.Account{})); !errors.As(err, &put) || put.RetryAfter() == 0 {
+				t.Fatalf("the read is not put off: %v", err)
+			}
+			if len(l.away) != 1 {
+				t.Errorf("%d places are kept, want 1", len(l.away))
+			}
+		})
+	}
+}
