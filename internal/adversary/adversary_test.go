@@ -20,7 +20,7 @@ import (
 )
 
 // number is how many histories are run where nothing else is asked for. "make soak" runs 20,000.
-const number = 120
+const number = 200
 
 // survey lists one line for each history that fails, and goes on.
 var survey = os.Getenv("FULCRUM_ADVERSARY_SURVEY") != ""
