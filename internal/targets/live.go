@@ -38,15 +38,33 @@ func Gone(v *cluster.View, namespace string, registered []observed.Target) []obs
 func holds(v *cluster.View, namespace, address string) bool {
 	holders := holdersOf(v, address)
 	return slices.ContainsFunc(holders, func(p *corev1.Pod) bool { return p.Namespace == namespace && !older(p, holders) }) ||
-		len(cluster.List[*corev1.Pod](v, cluster.Query{
-			Kind: cluster.KindPod, Index: cluster.PodByAddress, Value: cluster.HostAddressValue(namespace, address),
-		})) > 0
+		len(podsAt(v, "", cluster.HostAddressValue(namespace, address))) > 0
+}
+
+// ServingAt returns a pod of the namespace, in its own network or in that of its node, that lists an address
+// in canonical form as its own, is ready and not about to go; nil if there is none. Of several it is the last
+// by name.
+func ServingAt(v *cluster.View, namespace, address string) *corev1.Pod {
+	var out *corev1.Pod
+	for _, value := range []string{address, cluster.HostAddressValue(namespace, address)} {
+		for _, p := range podsAt(v, namespace, value) {
+			if Serving(p) && (out == nil || p.Name > out.Name) {
+				out = p
+			}
+		}
+	}
+	return out
 }
 
 // holdersOf are the pods, of all namespaces, that list an address as their own. A pod of a node that
 // was lost lists an address for minutes after another pod has got it.
 func holdersOf(v *cluster.View, address string) []*corev1.Pod {
-	return cluster.List[*corev1.Pod](v, cluster.Query{Kind: cluster.KindPod, Index: cluster.PodByAddress, Value: address})
+	return podsAt(v, "", address)
+}
+
+// podsAt are the pods of a namespace, of all if it is empty, with a value of the PodByAddress index.
+func podsAt(v *cluster.View, namespace, value string) []*corev1.Pod {
+	return cluster.List[*corev1.Pod](v, cluster.Query{Kind: cluster.KindPod, Namespace: namespace, Index: cluster.PodByAddress, Value: value})
 }
 
 // superseded reports whether a newer pod has got the address of a pod.

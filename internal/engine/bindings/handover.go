@@ -56,21 +56,12 @@ func (p *pass) handingOver(d targets.Diff) (map[string]*corev1.Pod, error) {
 
 // servingPods finds, by address, the pods of targets that are ready and not about to go.
 func (p *pass) servingPods(list []observed.Target) (map[string]*corev1.Pod, error) {
-	v := p.r.Cluster.View() // only the pods found are watched, not all of the namespace
-	pods := cluster.List[*corev1.Pod](v, cluster.Query{Kind: cluster.KindPod, Namespace: p.key.Namespace})
-	if err := v.Err(); err != nil {
-		return nil, err
-	}
+	v := p.r.Cluster.View() // only the pods found are watched, not all that may get the addresses
 	serving := map[string]*corev1.Pod{}
-	for _, pod := range pods {
-		if !targets.Serving(pod) {
-			continue
-		}
-		for _, ip := range targets.Addresses(pod) {
-			if slices.ContainsFunc(list, func(t observed.Target) bool { return t.ID == ip }) {
-				serving[ip] = pod
-			}
+	for _, t := range list {
+		if pod := targets.ServingAt(v, p.key.Namespace, t.ID); pod != nil {
+			serving[t.ID] = pod
 		}
 	}
-	return serving, nil
+	return serving, v.Err()
 }

@@ -212,7 +212,7 @@ func (a *aws) take() string {
 
 // world is the small AWS, a Kubernetes in memory and a reconciler in between.
 type world struct {
-	t     *testing.T
+	t     testing.TB
 	aws   *aws
 	store *cluster.Memory
 	now   time.Time
@@ -220,7 +220,7 @@ type world struct {
 	rec   *bindings.Reconciler
 }
 
-func newWorld(t *testing.T, objects ...string) *world {
+func newWorld(t testing.TB, objects ...string) *world {
 	t.Helper()
 	w := &world{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	store, err := cluster.NewMemory(func() time.Time { return w.now })
