@@ -14,7 +14,7 @@ import (
 // it. What a write brought about is entered in the inventory; where a failed write may have
 // brought about something the resource is forgotten, so that the next look reads it.
 func (c *Cloud) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error) {
-	res, err := c.apply(withCaller(ctx, fmt.Sprint(id)), id, s, known)
+	res, err := c.apply(callerForStack(ctx, id), id, s, known)
 	return res, withoutSecrets(err, s.Do)
 }
 

@@ -19,7 +19,7 @@ import (
 // AWS says that something does not exist that the inventory knows, the error has class Gone, and the
 // next look reads all of the stack again.
 func (c *Cloud) Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
-	out, err := c.observe(withCaller(ctx, fmt.Sprint(id)), id, questions)
+	out, err := c.observe(callerForStack(ctx, id), id, questions)
 	if isGone(err) && c.distrust(id) {
 		err = &Error{What: "observe", class: engine.NotReady, err: err}
 	}

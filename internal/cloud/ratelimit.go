@@ -11,27 +11,33 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 )
 
-// limiter lets calls wait for their turn, in the order in which they come, and learns from their
-// answers what AWS admits. Each AWS account has its own, as AWS's limits are those of an account.
+// limiter lets calls wait for their turn, and learns from their answers what AWS admits. Each AWS
+// account has its own, as AWS's limits are those of an account. Tenants take turns: a call comes as late
+// as its tenant's calls before it would have taken at the present rate, so that whoever makes many does
+// not keep others waiting for all of them (as in fair queueing).
 type limiter struct {
 	now   func() time.Time
 	limit time.Duration // the longest wait
 
 	mu      sync.Mutex
 	buckets []*bucket
-	queue   []*waiter             // oldest first
+	queue   []*waiter             // by since
 	away    map[place]appointment // of calls that were put off
+	turns   map[place]time.Time   // from when the next call of a tenant counts, if that is not now
 	changed chan struct{}         // closed when a call that waits may have its turn earlier
 }
 
 // waiter is a call that waits.
 type waiter struct {
 	buckets []*bucket
-	since   time.Time // when it came first
+	since   time.Time // when it came first, or later by what its tenant has used
 }
 
 // place is that of a call in the queue, which it keeps while it is put off.
 type place struct{ caller, operation string }
+
+// longestTurn bounds how much later a call of a tenant counts than it came.
+const longestTurn = 5 * time.Minute
 
 // appointment is when a call that was put off comes back.
 type appointment struct {
@@ -44,7 +50,7 @@ type appointment struct {
 const longestAway = 15 * time.Second
 
 func newLimiter(table []Pace, now func() time.Time, limit time.Duration) *limiter {
-	l := &limiter{now: now, limit: limit, changed: make(chan struct{}), away: map[place]appointment{}}
+	l := &limiter{now: now, limit: limit, changed: make(chan struct{}), away: map[place]appointment{}, turns: map[place]time.Time{}}
 	for _, e := range table {
 		l.buckets = append(l.buckets, newBucket(e, now()))
 	}
@@ -71,8 +77,9 @@ func (l *limiter) wait(ctx context.Context, service, operation string) (*permit,
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := place{callerOf(ctx), operation}
-	w := l.enter(buckets, at)
+	of := callerOf(ctx)
+	at := place{of.name, operation}
+	w := l.enter(buckets, at, place{of.tenant, operation})
 	defer l.leave(w)
 	end := l.now().Add(l.limit)
 	for {
@@ -141,13 +148,15 @@ func (l *limiter) until(w *waiter, now time.Time) time.Duration {
 }
 
 // enter puts a call into the queue, at the place that it has kept if it was put off. The lock is held.
-func (l *limiter) enter(buckets []*bucket, at place) *waiter {
+func (l *limiter) enter(buckets []*bucket, at, tenant place) *waiter {
 	now := l.now()
 	maps.DeleteFunc(l.away, func(_ place, a appointment) bool { return now.Sub(a.at) > waitingKept })
 	w := &waiter{buckets, now}
 	if a, ok := l.away[at]; ok {
 		w.since = a.since
 		delete(l.away, at)
+	} else if tenant.caller != "" {
+		w.since = l.turn(buckets, tenant, now)
 	}
 	i := len(l.queue)
 	for i > 0 && w.since.Before(l.queue[i-1].since) {
@@ -155,6 +164,25 @@ func (l *limiter) enter(buckets []*bucket, at place) *waiter {
 	}
 	l.queue = slices.Insert(l.queue, i, w)
 	return w
+}
+
+// turn is from when a tenant's call counts. The lock is held.
+func (l *limiter) turn(buckets []*bucket, tenant place, now time.Time) time.Time {
+	maps.DeleteFunc(l.turns, func(_ place, next time.Time) bool { return next.Before(now) })
+	since := now
+	if next, ok := l.turns[tenant]; ok {
+		since = next
+	}
+	var each time.Duration
+	for _, b := range buckets {
+		each = max(each, time.Duration(float64(time.Second)/b.rate()))
+	}
+	next := since.Add(each)
+	if last := now.Add(longestTurn); next.After(last) {
+		next = last
+	}
+	l.turns[tenant] = next
+	return since
 }
 
 // leave takes a call out of the queue. The lock is held.

@@ -1,14 +1,17 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 type (
@@ -17,15 +20,24 @@ type (
 	callerKey  struct{}
 )
 
-// withCaller names the caller of calls, whose place in the queue is kept while they are put off.
-func withCaller(ctx context.Context, caller string) context.Context {
-	return context.WithValue(ctx, callerKey{}, caller)
+// caller is who makes a call: its place in the queue is kept while it is put off, and it shares what AWS
+// admits with the others of its tenant.
+type caller struct{ tenant, name string }
+
+func withCaller(ctx context.Context, tenant, name string) context.Context {
+	return context.WithValue(ctx, callerKey{}, caller{tenant, name})
 }
 
-// callerOf is the caller's name, "" if it has none.
-func callerOf(ctx context.Context) string {
-	caller, _ := ctx.Value(callerKey{}).(string)
-	return caller
+// callerForStack names the caller of calls for a stack. Its tenant is its namespace, or the group that
+// members share.
+func callerForStack(ctx context.Context, id model.StackID) context.Context {
+	return withCaller(ctx, cmp.Or(id.Namespace, "group "+id.Name), fmt.Sprint(id))
+}
+
+// callerOf is the caller, zero if none is named.
+func callerOf(ctx context.Context) caller {
+	of, _ := ctx.Value(callerKey{}).(caller)
+	return of
 }
 
 // withPermit hands the permit of a call that took its turn elsewhere to the call.
