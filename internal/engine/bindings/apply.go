@@ -170,12 +170,14 @@ type opening struct {
 func (p *pass) openRules(ctx context.Context, anew time.Duration) opening {
 	start := p.r.Now()
 	defer func() { p.r.phase("rules", start) }()
-	var want string
 	var err error
 	if anew == 0 && p.r.hasRules(p.key) {
-		want, err = p.r.rulesText(ctx, p.demand)
-		if err == nil && want != "" && p.r.ruled(p.key, want) {
-			return opening{done: true} // other endpoints behind the same groups
+		var want askedRules
+		if want, err = p.r.rulesAsked(ctx, targets.Ref(p.b), p.demand); err == nil && p.r.openedEnough(p.key, want) {
+			if !want.complete {
+				p.out.Findings.Add(want.findings...)
+			}
+			return opening{done: want.complete, faulty: p.demand.Faulty} // other endpoints behind the same groups
 		}
 	}
 	var report ruleReport
@@ -197,11 +199,8 @@ func (p *pass) openRules(ctx context.Context, anew time.Duration) opening {
 	}
 	p.out.Findings.Add(report.findings...)
 	p.out.Changed = p.out.Changed || report.changed
-	if report.mine && len(p.retained) == 0 {
-		if want == "" { // only now, as it is then told from what was read for all bindings together
-			want, _ = p.r.rulesText(ctx, p.demand) // without it the rules are computed once more
-		}
-		p.r.noteRuled(p.key, want)
+	if len(p.retained) == 0 {
+		p.r.noteRuled(p.key, report.rules, report.mine)
 	}
 	return opening{done: report.mine, faulty: report.faulty, again: report.others}
 }

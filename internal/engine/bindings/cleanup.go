@@ -92,7 +92,7 @@ func (p *pass) cleanUp(ctx context.Context) error {
 			return fmt.Errorf("drop the record of own targets: %w", err)
 		}
 	}
-	p.r.noteRuled(p.key, "")
+	p.r.forgetRules(p.key)
 	p.r.noteServing(p.key, false)
 	report, err := p.r.syncRules(ctx, p.key, true, 0)
 	if err != nil {

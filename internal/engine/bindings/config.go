@@ -62,7 +62,9 @@ type Reconciler struct {
 	worded   map[Key]time.Time                 // when the text of a fault was last written
 	due      map[Key]time.Time                 // next comparison with AWS of an unchanged binding
 	missing  map[Key]time.Time                 // since when a backend has not been seen
-	opened   map[Key]string                    // the rules, as text, that are there
+	opened   map[Key]openedRules               // the rules that are there
+	epoch    int                               // see ruleEpoch
+	changing bool                              // rules are being changed
 	serving  map[Key]bool                      // bindings with old targets that serve on for now
 	groups   map[string]bool                   // groups that have carried rules
 	zoned    map[Key]time.Time                 // when AWS asked for the zones of targets
@@ -105,7 +107,7 @@ func New(c Config) *Reconciler {
 	}
 	return &Reconciler{
 		Config: c, rules: make(chan struct{}, 1),
-		due: map[Key]time.Time{}, missing: map[Key]time.Time{}, opened: map[Key]string{}, serving: map[Key]bool{},
+		due: map[Key]time.Time{}, missing: map[Key]time.Time{}, opened: map[Key]openedRules{}, serving: map[Key]bool{},
 		groups: map[string]bool{}, zoned: map[Key]time.Time{}, letGo: map[Key]bool{}, left: map[Key]*elbv2.TargetGroupBinding{},
 		fillings: map[Key]*filling{}, crowds: map[Key]crowd{}, done: map[Key]string{}, refused: map[Key]map[string]refusedTarget{},
 	}

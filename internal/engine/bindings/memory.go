@@ -82,23 +82,6 @@ func (r *Reconciler) seen(key Key) {
 	delete(r.letGo, key)
 }
 
-// ruled says whether these rules of a binding were brought about already.
-func (r *Reconciler) ruled(key Key, rules string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.opened[key] == rules
-}
-
-// hasRules says whether any rules of a binding are remembered.
-func (r *Reconciler) hasRules(key Key) bool { return !r.ruled(key, "") }
-
-// noteRuled remembers the rules of a binding that are there; "" forgets.
-func (r *Reconciler) noteRuled(key Key, rules string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.opened[key] = rules
-}
-
 // noteServing remembers whether old targets of a binding serve on, which need their rules although
 // they are not endpoints any more.
 func (r *Reconciler) noteServing(key Key, on bool) {
@@ -165,6 +148,7 @@ func (r *Reconciler) forget(key Key) {
 	delete(r.due, key)
 	delete(r.missing, key)
 	delete(r.opened, key)
+	r.epoch++
 	delete(r.serving, key)
 	delete(r.zoned, key)
 	delete(r.left, key)

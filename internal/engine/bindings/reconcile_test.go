@@ -17,10 +17,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
-func want(t *testing.T, what, want, got string) {
+func want[T comparable](t *testing.T, what string, want, got T) {
 	t.Helper()
 	if want != got {
-		t.Errorf("%s:\n got %s\nwant %s", what, got, want)
+		t.Errorf("%s:\n got %v\nwant %v", what, got, want)
 	}
 }
 

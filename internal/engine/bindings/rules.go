@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
@@ -25,6 +24,7 @@ type ruleReport struct {
 	faulty   bool // some cannot be told until the binding is mended
 	others   bool // something is amiss with those of other bindings
 	changed  bool
+	rules    ruleSet      // those that the binding asks for, as far as they are known
 	findings finding.List // about the binding
 }
 
@@ -40,9 +40,14 @@ func (r *Reconciler) SyncRules(ctx context.Context) error {
 // syncRules does so on behalf of one binding, which is left out if it is leaving. What it compares is
 // not older than age, if that is above zero.
 func (r *Reconciler) syncRules(ctx context.Context, me Key, leaving bool, age time.Duration) (ruleReport, error) {
+	epoch := r.ruleEpoch()
 	p, err := r.planRules(ctx, me, leaving, age)
-	if err != nil || len(p.changes) == 0 {
+	if err != nil {
 		return p.report, err
+	}
+	if len(p.changes) == 0 {
+		r.noteAllRuled(p.known, epoch)
+		return p.report, nil
 	}
 	// One run at a time changes rules, and plans them from a view that it took since: a run with
 	// an older view would take away what another has just added.
@@ -52,9 +57,20 @@ func (r *Reconciler) syncRules(ctx context.Context, me Key, leaving bool, age ti
 		return p.report, ctx.Err()
 	}
 	defer func() { <-r.rules }()
+	epoch = r.ruleEpoch()
 	if p, err = r.planRules(ctx, me, leaving, age); err != nil {
 		return p.report, err
 	}
+	err = r.changeGroups(ctx, &p)
+	if err == nil && !p.report.others {
+		r.noteAllRuled(p.known, epoch+1)
+	}
+	return p.report, err
+}
+
+// changeGroups carries a plan out. The error is that of groups of the binding that asks.
+func (r *Reconciler) changeGroups(ctx context.Context, p *rulesPlan) error {
+	defer r.beginRuleChange()()
 	var errs []error
 	for _, c := range p.changes {
 		changed, err := r.changeGroup(ctx, c)
@@ -67,41 +83,19 @@ func (r *Reconciler) syncRules(ctx context.Context, me Key, leaving bool, age ti
 			p.report.others = true
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		p.report.mine = false
-		return p.report, err
-	}
-	return p.report, nil
-}
-
-// rulesText is what a binding asks of which groups, as text; "" if that cannot be told. While it
-// stays the same, the rules of the cluster need not be computed anew on the binding's behalf.
-func (r *Reconciler) rulesText(ctx context.Context, d targets.Demand) (string, error) {
-	if d.Lost || d.Faulty {
-		return "", nil
-	}
-	found, err := r.Cloud.Interfaces(ctx, queryFor([]ask{{demand: d}}))
-	if err != nil {
-		return "", fmt.Errorf("find network interfaces: %w", err)
-	}
-	lines := map[string]bool{"rules": true} // not empty even where nothing is asked for
-	for _, n := range d.Needs {
-		group, _, err := r.groupOf(n, found)
-		if err != nil {
-			return "", nil
-		}
-		for _, rule := range n.Rules {
-			lines[fmt.Sprintf("%s %+v", group, rule)] = true
-		}
-	}
-	return strings.Join(slices.Sorted(maps.Keys(lines)), "\n"), nil
+	err := errors.Join(errs...)
+	p.report.mine = p.report.mine && err == nil
+	return err
 }
 
 // rulesPlan is what has to change in endpoint groups.
 type rulesPlan struct {
 	changes []groupChange
 	mine    map[string]bool // groups of the binding that asks
-	report  ruleReport
+	// known are the rules of the other bindings that are there once the changes are made; none where a rule that
+	// no binding asks for may be left.
+	known  map[Key]ruleSet
+	report ruleReport
 }
 
 type groupChange struct {
@@ -112,7 +106,7 @@ type groupChange struct {
 
 // planRules compares what all bindings of the present view ask for with what is there.
 func (r *Reconciler) planRules(ctx context.Context, me Key, leaving bool, age time.Duration) (rulesPlan, error) {
-	p := rulesPlan{mine: map[string]bool{}, report: ruleReport{mine: true}}
+	p := rulesPlan{mine: map[string]bool{}, known: map[Key]ruleSet{}, report: ruleReport{mine: true}}
 	asks, err := r.collectAsks(ctx, me, leaving)
 	if err != nil {
 		return p, err
@@ -135,9 +129,11 @@ func (r *Reconciler) planRules(ctx context.Context, me Key, leaving bool, age ti
 			p.report.findings.Add(a.demand.Findings...)
 			p.report.mine, p.report.faulty = !a.demand.Lost && !a.demand.Faulty, a.demand.Faulty
 		}
+		rules, complete := ruleSet{}, !a.leaving && !a.demand.Lost && !a.demand.Faulty
 		for _, n := range a.demand.Needs {
 			group, candidates, err := r.groupOf(n, found)
 			if err != nil {
+				complete = false
 				lost = lost || len(candidates) == 0
 				for _, c := range candidates {
 					held[c.ID] = true
@@ -149,11 +145,23 @@ func (r *Reconciler) planRules(ctx context.Context, me Key, leaving bool, age ti
 				continue
 			}
 			asked[group] = append(asked[group], n.Rules...)
-			held[group] = held[group] || a.demand.Faulty
+			if a.demand.Faulty {
+				held[group] = true
+			}
 			p.mine[group] = p.mine[group] || isMine
+			rules.add(group, n.Rules)
+		}
+		switch {
+		case isMine:
+			p.report.rules = rules
+		case complete:
+			p.known[a.key] = rules
 		}
 	}
 	p.report.findings = p.report.findings.Sorted()
+	if lost || len(held) > 0 {
+		p.known = nil
+	}
 	groups, err := r.Cloud.EndpointGroups(ctx, r.remember(asked), age)
 	if err != nil {
 		return p, fmt.Errorf("read security groups of nodes and pods: %w", err)
@@ -190,9 +198,10 @@ var errNoInterface = errors.New("AWS has no network interface with the address")
 
 // ask is the demand of one binding.
 type ask struct {
-	key    Key
-	ref    finding.Ref
-	demand targets.Demand
+	key     Key
+	ref     finding.Ref
+	demand  targets.Demand
+	leaving bool // it is being deleted
 }
 
 // collectAsks reads what all bindings ask for, in a view of its own: a change of another binding
@@ -206,7 +215,7 @@ func (r *Reconciler) collectAsks(ctx context.Context, me Key, leaving bool) ([]a
 			b.DeletionTimestamp != nil && !slices.Contains(b.Finalizers, naming.BindingFinalizer) {
 			continue
 		}
-		a := ask{key: key, ref: targets.Ref(b)}
+		a := ask{key: key, ref: targets.Ref(b), leaving: b.DeletionTimestamp != nil}
 		w, err := r.described(ctx, b)
 		if err != nil {
 			switch class := r.Cloud.Class(err); {

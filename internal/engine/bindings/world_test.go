@@ -46,6 +46,7 @@ type aws struct {
 	// remembered, if not nil, is what is said of targets to who takes an answer of some age.
 	remembered []observed.Target
 	typ        model.TargetType // of all groups; ip if empty
+	instances  int              // most that were asked about at once
 }
 
 func (a *aws) Class(err error) engine.Class {
@@ -140,6 +141,7 @@ func (a *aws) VPCRanges(_ context.Context, vpc string) ([]string, error) {
 
 func (a *aws) Interfaces(_ context.Context, q bindings.InterfaceQuery) (bindings.Interfaces, error) {
 	out := bindings.Interfaces{OfInstance: map[string][]network.Interface{}}
+	a.instances = max(a.instances, len(q.Instances))
 	for _, id := range q.Instances {
 		out.OfInstance[id] = a.enis[id]
 	}

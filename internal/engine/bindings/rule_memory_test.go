@@ -1,0 +1,160 @@
+package bindings_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
+)
+
+// TestRememberedRulesEqualComputation lets bindings, their pods and what AWS shows of addresses change at
+// random. Once each binding had its run, a new process that computes the rules of all bindings finds nothing
+// to add, and nothing to take away unless an address was not known, because nothing is taken away then, or the
+// process was started again, as it is this computation that ends what is left over from before.
+func TestRememberedRulesEqualComputation(t *testing.T) {
+	loose, strict := 0, 0
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		w := rulesWorld(t)
+		lost := false
+		for step := range 8 {
+			lost = w.disturb(r) || lost
+			for _, i := range r.Perm(3) {
+				_, _ = w.rec.Reconcile(t.Context(), keyOf(ruleBindings[i])) // what waits is run again
+			}
+			for range 3 { // what is asked for later, as after a deletion
+				w.now = w.now.Add(2 * time.Minute)
+				for _, i := range r.Perm(3) {
+					w.run(ruleBindings[i])
+				}
+			}
+			w.aws.take()
+			if err := bindings.New(w.conf).SyncRules(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			left := w.aws.take()
+			switch {
+			case strings.Contains(left, "authorize") || !lost && left != "":
+				t.Fatalf("seed %d, step %d: a computation for all bindings leads to: %s", seed, step, left)
+			case lost:
+				loose++
+			default:
+				strict++
+			}
+			lost = !w.allKnown()
+		}
+	}
+	if loose < 20 || strict < 20 {
+		t.Errorf("rules might stay in %d steps, and not in %d", loose, strict)
+	}
+}
+
+// TestRulesOfAllAreComputedOnce looks at how many nodes AWS is asked about: only a computation for all bindings
+// asks about those of others.
+func TestRulesOfAllAreComputedOnce(t *testing.T) {
+	w := rulesWorld(t)
+	pods := func(name string, k int, numbers ...int) {
+		var all []pod
+		for _, i := range numbers {
+			all = append(all, pod{name: fmt.Sprintf("%s-%d", name, i), ip: ruleAddress(k, i), node: []string{"n1", "n2"}[i%2]})
+		}
+		w.put(podDocs("s"+name, all...))
+	}
+	asked := func(name string) int {
+		w.aws.instances = 0
+		w.run(name)
+		return w.aws.instances
+	}
+	pods("a", 0, 0)
+	pods("b", 1, 1)
+	want(t, "nodes at the first run", 2, asked("a"))
+	want(t, "nodes at the first run of another", 1, asked("b"))
+	w.showAddresses(0, false)
+	pods("a", 0, 0, 2)
+	out := w.run("a")
+	want(t, "retry while addresses are not known", 15*time.Second, out.RetryAfter)
+	if len(out.Findings) != 2 {
+		t.Errorf("findings %v", out.Findings)
+	}
+	want(t, "nodes while addresses are not known", 1, asked("a"))
+	w.showAddresses(0, true)
+	want(t, "retry once they are known", false, w.run("a").RetryAfter == 15*time.Second)
+	w.put(bindingDoc("b", "sb", "ip", 9090))
+	want(t, "nodes after another port", 2, asked("b"))
+	want(t, "rules", "tcp 8080-8080 sg-b|tcp 9090-9090 sg-b", w.aws.rulesOf("sg-node")+"|"+w.aws.rulesOf("sg-other"))
+}
+
+var ruleBindings = []string{"a", "b", "c"}
+
+// rulesWorld has three bindings, and a node in each of two security groups.
+func rulesWorld(t *testing.T) *world {
+	w := newWorld(t)
+	w.conf.UnmergedRules = true // a range that is left over would cover what one process asks for and not the next
+	w.restart()
+	w.aws.groups["arn/c"] = nil
+	w.aws.rules["sg-other"] = nil
+	for i, name := range ruleBindings {
+		w.put(serviceDoc("s"+name, "ClusterIP"), bindingDoc(name, "s"+name, "ip", 8080+i))
+	}
+	for n := range 2 {
+		w.showAddresses(n, true)
+	}
+	return w
+}
+
+// showAddresses sets whether AWS shows the addresses of the pods of a node.
+func (w *world) showAddresses(node int, on bool) {
+	eni := network.Interface{ID: fmt.Sprintf("eni-%d", node), Groups: []network.InterfaceGroup{{ID: []string{"sg-node", "sg-other"}[node]}}}
+	for k := range ruleBindings {
+		for i := range 6 {
+			if on && i%2 == node {
+				eni.Addresses = append(eni.Addresses, ruleAddress(k, i))
+			}
+		}
+	}
+	w.aws.enis[fmt.Sprintf("i-%d", node+1)] = []network.Interface{eni}
+}
+
+func (w *world) allKnown() bool {
+	return len(w.aws.enis["i-1"][0].Addresses) > 0 && len(w.aws.enis["i-2"][0].Addresses) > 0
+}
+
+func ruleAddress(binding, pod int) string { return fmt.Sprintf("10.0.%d.%d", 3+binding, pod) }
+
+// disturb makes one to three changes, and reports whether a rule that no binding asks for may stay.
+func (w *world) disturb(r *rand.Rand) bool {
+	lost := !w.allKnown()
+	for range 1 + r.IntN(3) {
+		k := r.IntN(3)
+		name := ruleBindings[k]
+		switch r.IntN(8) {
+		case 0: // another port
+			if w.binding(name) == nil || w.binding(name).DeletionTimestamp == nil {
+				w.put(bindingDoc(name, "s"+name, "ip", 8080+r.IntN(4)))
+			}
+		case 1:
+			if b := w.binding(name); b != nil && b.DeletionTimestamp == nil {
+				w.drop(cluster.KindBinding, name)
+			}
+		case 2:
+			w.restart()
+			lost = true
+		case 3, 4:
+			w.showAddresses(r.IntN(2), r.IntN(3) > 0)
+		default:
+			pods := randomPods(r)
+			for i := range pods {
+				pods[i].gate, pods[i].name = "", name+pods[i].name
+				pods[i].ip = ruleAddress(k, int(pods[i].name[len(pods[i].name)-1]-'0'))
+			}
+			w.put(podDocs("s"+name, pods...))
+		}
+		lost = lost || !w.allKnown()
+	}
+	return lost
+}
