@@ -93,7 +93,7 @@ func TestParsePaces(t *testing.T) {
 	if fmt.Sprint(text) != fmt.Sprint(want) {
 		t.Errorf("got %q, want %q", text, want)
 	}
-	for _, bad := range []string{"x", "EC2:a", "EC2:a=1", "EC2:a=x:1", "EC2:a=1:0", "EC2:(=1:1", "Nobody:a=1:1", ":a=1:1"} {
+	for _, bad := range []string{"EC2:^A=NaN:2", "EC2:^A=+Inf:2", "EC2:^A=1e-300:2", "x", "EC2:a", "EC2:a=1", "EC2:a=x:1", "EC2:a=1:0", "EC2:(=1:1", "Nobody:a=1:1", ":a=1:1"} {
 		if _, err := ParsePaces(bad); err == nil {
 			t.Errorf("%q is taken", bad)
 		}

@@ -67,6 +67,9 @@ func ParsePaces(s string) ([]Pace, error) {
 	return table, nil
 }
 
+// What is slower than a call in a day, or faster than any client, is a slip.
+const leastRate, mostRate = 1e-5, 1e6
+
 func parsePace(entry string) (Pace, error) {
 	bad := func(why string) error {
 		return fmt.Errorf("throttle %q: %s; write serviceID:operationRegex=rate:burst", entry, why)
@@ -85,8 +88,8 @@ func parsePace(entry string) (Pace, error) {
 		return Pace{}, bad("the expression is not valid")
 	}
 	r, err := strconv.ParseFloat(rate, 64)
-	if err != nil || r <= 0 {
-		return Pace{}, bad("the rate must be a number above 0")
+	if err != nil || !(r >= leastRate && r <= mostRate) { // NaN is neither
+		return Pace{}, bad(fmt.Sprintf("the rate must be a number from %g to %g", leastRate, mostRate))
 	}
 	b, err := strconv.Atoi(burst)
 	if err != nil || b < 1 {
