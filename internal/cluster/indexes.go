@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"net/netip"
+	"path"
 	"slices"
 	"strings"
 
@@ -82,6 +83,8 @@ func bindingValues(index Index, o *elbv2.TargetGroupBinding) []string {
 	switch index {
 	case BindingByService:
 		return []string{o.Namespace + "/" + o.Spec.ServiceRef.Name}
+	case BindingByTargetGroup:
+		return []string{TargetGroupName(o)}
 	case BindingByStack:
 		var out []string
 		for _, p := range stackPrefixes {
@@ -95,6 +98,14 @@ func bindingValues(index Index, o *elbv2.TargetGroupBinding) []string {
 		return compacted(out)
 	}
 	return nil
+}
+
+// TargetGroupName is the name of a binding's target group, which its ARN ends with: "…/name/id".
+func TargetGroupName(o *elbv2.TargetGroupBinding) string {
+	if o.Spec.TargetGroupARN == "" {
+		return o.Spec.TargetGroupName
+	}
+	return path.Base(path.Dir(o.Spec.TargetGroupARN))
 }
 
 // StackValue is the value of the BindingByStack index for a stack: prefix is that of the dialect's

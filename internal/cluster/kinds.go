@@ -44,6 +44,8 @@ const (
 	BindingByService Index = "bindingService"
 	// BindingByStack: "prefix|stack id" from the stack labels of a TargetGroupBinding.
 	BindingByStack Index = "stack"
+	// BindingByTargetGroup: name of the target group of a TargetGroupBinding, which may name it by its ARN.
+	BindingByTargetGroup Index = "targetGroup"
 	// PodByGate: "namespace/binding" of each readiness gate of ours on a Pod.
 	PodByGate Index = "gate"
 	// PodByAddress: each address that a Pod which has not finished holds, in canonical form;

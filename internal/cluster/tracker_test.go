@@ -79,7 +79,7 @@ func TestEveryIndexHasAKind(t *testing.T) {
 	}
 	slices.Sort(all)
 	want := []Index{IngressByGroup, IngressByFinalizer, IngressByClass, ClassByParams, ParamsByGroup,
-		SliceByService, BindingByService, BindingByStack, PodByGate, PodByAddress}
+		SliceByService, BindingByService, BindingByStack, BindingByTargetGroup, PodByGate, PodByAddress}
 	slices.Sort(want)
 	if d := cmp.Diff(want, all); d != "" {
 		t.Error(d)

@@ -58,7 +58,7 @@ var (
 		// Kubernetes has deprecated Endpoints; operators may still choose them.
 		{KindEndpoints, coreV1.WithKind("Endpoints"), true, nil,
 			func() Object { return &corev1.Endpoints{} }, func() client.ObjectList { return &corev1.EndpointsList{} }}, //nolint:staticcheck // see above
-		{KindBinding, elbv2.GroupVersion.WithKind("TargetGroupBinding"), true, []Index{BindingByService, BindingByStack},
+		{KindBinding, elbv2.GroupVersion.WithKind("TargetGroupBinding"), true, []Index{BindingByService, BindingByStack, BindingByTargetGroup},
 			func() Object { return &elbv2.TargetGroupBinding{} }, func() client.ObjectList { return &elbv2.TargetGroupBindingList{} }},
 	}
 )

@@ -59,9 +59,13 @@ func Ask(v *cluster.View, b *elbv2.TargetGroupBinding, endpoints []Endpoint) Dem
 	}
 	warnEmptyPorts(b, &d)
 	seen := map[string]bool{}
-	for _, e := range endpoints {
+	var ofNodes []model.IngressRule // the same for all
+	for i, e := range endpoints {
 		if e.Node != nil {
-			d.Needs = append(d.Needs, Need{e.Node.Name, []Place{{Instance: e.ID}}, d.rules(b, nil)})
+			if i == 0 {
+				ofNodes = d.rules(b, nil)
+			}
+			d.Needs = append(d.Needs, Need{e.Node.Name, []Place{{Instance: e.ID}}, ofNodes})
 			continue
 		}
 		if seen[e.Pod.Name] {

@@ -1,7 +1,6 @@
 package targets
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -48,18 +47,15 @@ func Compare(want []Endpoint, have []observed.Target, limit int) Diff {
 			d.Deregister = append(d.Deregister, t)
 		}
 	}
+	maps.DeleteFunc(endpoints, func(key string, _ Endpoint) bool { return matched[key] })
 	for _, key := range slices.Sorted(maps.Keys(endpoints)) {
-		if !matched[key] {
-			d.Register = append(d.Register, endpoints[key])
-		}
+		d.Register = append(d.Register, endpoints[key])
 	}
 	if room := max(0, limit-len(have)); limit > 0 && len(d.Register) > room {
 		d.Register, d.Over = d.Register[:room], d.Register[room:]
 	}
-	slices.SortFunc(d.Matched, func(a, b Pair) int { return cmp.Compare(a.Endpoint.Identity(), b.Endpoint.Identity()) })
-	slices.SortFunc(d.Deregister, func(a, b observed.Target) int {
-		return cmp.Compare(targetKey(a), targetKey(b))
-	})
+	d.Matched = sortedBy(d.Matched, func(p Pair) string { return p.Endpoint.Identity() })
+	d.Deregister = sortedBy(d.Deregister, targetKey)
 	return d
 }
 

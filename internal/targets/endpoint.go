@@ -115,8 +115,25 @@ func Resolve(v *cluster.View, b *elbv2.TargetGroupBinding, o Options) Resolution
 			}
 		}
 	}
-	slices.SortStableFunc(r.Endpoints, func(a, b Endpoint) int { return cmp.Compare(a.Identity(), b.Identity()) })
+	r.Endpoints = sortedBy(r.Endpoints, Endpoint.Identity)
 	return r
+}
+
+// sortedBy sorts by a text that takes some work to make, and keeps the order of those with the same.
+func sortedBy[T any](list []T, text func(T) string) []T {
+	type item struct {
+		text string
+		is   T
+	}
+	items := make([]item, len(list))
+	for i, is := range list {
+		items[i] = item{text(is), is}
+	}
+	slices.SortStableFunc(items, func(a, b item) int { return cmp.Compare(a.text, b.text) })
+	for i := range items {
+		list[i] = items[i].is
+	}
+	return list
 }
 
 // IsInstance says whether nodes are registered rather than pods.

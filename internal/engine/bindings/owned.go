@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
-	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
@@ -55,7 +54,7 @@ func (p *pass) loadOwned(ctx context.Context, leaving bool) error {
 func (r *Reconciler) wantedByOthers(ctx context.Context, b *elbv2.TargetGroupBinding, leaving bool) (map[string]bool, error) {
 	v := r.Cluster.View()
 	out := map[string]bool{}
-	for _, o := range cluster.List[*elbv2.TargetGroupBinding](v, cluster.Query{Kind: cluster.KindBinding}) {
+	for _, o := range withTargetGroup(v, b) {
 		if o.Namespace == b.Namespace && o.Name == b.Name || o.DeletionTimestamp != nil || !sameGroup(o, b) ||
 			!o.Spec.MultiClusterTargetGroup && !leaving {
 			continue

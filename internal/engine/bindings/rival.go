@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -29,7 +28,7 @@ func (p *pass) rival(ctx context.Context) (rivalry, error) {
 	r, b := p.r, p.b
 	v := r.Cluster.View()
 	var others []*elbv2.TargetGroupBinding
-	for _, o := range cluster.List[*elbv2.TargetGroupBinding](v, cluster.Query{Kind: cluster.KindBinding}) {
+	for _, o := range withTargetGroup(v, b, p.w) {
 		if (o.Namespace != b.Namespace || o.Name != b.Name) && o.DeletionTimestamp == nil && (sameGroup(o, b) || sameGroup(o, p.w)) {
 			others = append(others, o)
 		}
@@ -61,15 +60,22 @@ func sameGroup(a, b *elbv2.TargetGroupBinding) bool {
 	if a.Spec.TargetGroupARN != "" && b.Spec.TargetGroupARN != "" {
 		return a.Spec.TargetGroupARN == b.Spec.TargetGroupARN
 	}
-	return a.Spec.IamRoleArnToAssume == b.Spec.IamRoleArnToAssume && groupName(a) == groupName(b)
+	return a.Spec.IamRoleArnToAssume == b.Spec.IamRoleArnToAssume && cluster.TargetGroupName(a) == cluster.TargetGroupName(b)
 }
 
-// groupName is the name of a binding's target group, which its ARN ends with: "…/name/id".
-func groupName(b *elbv2.TargetGroupBinding) string {
-	if b.Spec.TargetGroupARN == "" {
-		return b.Spec.TargetGroupName
+// withTargetGroup are the bindings of all namespaces that may have the same target group as one of these.
+func withTargetGroup(v *cluster.View, bindings ...*elbv2.TargetGroupBinding) []*elbv2.TargetGroupBinding {
+	var out []*elbv2.TargetGroupBinding
+	names := map[string]bool{}
+	for _, b := range bindings {
+		if name := cluster.TargetGroupName(b); !names[name] {
+			names[name] = true
+			out = append(out, cluster.List[*elbv2.TargetGroupBinding](v, cluster.Query{
+				Kind: cluster.KindBinding, Index: cluster.BindingByTargetGroup, Value: name,
+			})...)
+		}
 	}
-	return path.Base(path.Dir(b.Spec.TargetGroupARN))
+	return out
 }
 
 // before orders the bindings of a group: those of its owner, then the older ones.
