@@ -31,7 +31,7 @@ func runLine(t *testing.T, src *cluster.Memory, f *ingress.Frontend, opt ingress
 	e := engine.New(engine.Config{
 		Cloud: newAWS(t), Cluster: kube.New(src, kube.InMemory{Store: src}, clock), Now: clock,
 		Frontends: map[model.Kind]engine.Frontend{model.Ingress: f},
-		Options:   plan.Options{Cluster: opt.Cluster, VPC: "vpc-1", RuleTags: true, SubnetClusterCheck: true, StrictGroups: opt.StrictGroups},
+		Options:   plan.Options{Cluster: opt.Cluster, VPC: "vpc-1", RuleTags: true, SubnetClusterCheck: true, StrictGroups: opt.StrictGroups, ManageCertificates: opt.ManageCertificates},
 	})
 	var out strings.Builder
 	for _, id := range stacks(t, f, src) {
