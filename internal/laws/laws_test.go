@@ -117,10 +117,10 @@ func TestEveryStepIsSafeAndTheLastOneIsTheLast(t *testing.T) {
 			}
 		}
 		was, will := outcomes(have), outcomes(end)
-		var last outcomesSoFar
+		var last seeds.Last[[]observed.Listener, []string]
 		var between [][]string // of groups with some members changed, made when it is needed
 		for _, m := range moments {
-			now := last.of(m.have)
+			now := last.Of(listenersOf(m.have), func() []string { return outcomes(m.have) })
 			for i, is := range now {
 				if is == was[i] || is == will[i] {
 					continue

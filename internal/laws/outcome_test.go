@@ -2,7 +2,6 @@ package laws
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -63,22 +62,12 @@ func outcomes(have observed.Stack) []string {
 	return out
 }
 
-// outcomesSoFar computes outcomes only where listeners differ from those before, since most steps change
-// something else.
-type outcomesSoFar struct {
-	listeners []observed.Listener
-	out       []string
-}
-
-func (o *outcomesSoFar) of(have observed.Stack) []string {
-	var listeners []observed.Listener
+// listenersOf are all that outcomes depend on. Most steps change something else.
+func listenersOf(have observed.Stack) []observed.Listener {
 	if lb := have.Live(model.LoadBalancerID); lb != nil {
-		listeners = lb.Listeners
+		return lb.Listeners
 	}
-	if o.out == nil || !reflect.DeepEqual(o.listeners, listeners) {
-		o.listeners, o.out = listeners, outcomes(have)
-	}
-	return o.out
+	return nil
 }
 
 // said tells what a rule does. Target groups without weight are only looked at by AWS.

@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -200,22 +199,12 @@ func outcomes(have observed.Stack) []string {
 	return out
 }
 
-// outcomesSoFar computes outcomes only where listeners differ from those before, since most steps change
-// something else.
-type outcomesSoFar struct {
-	listeners []observed.Listener
-	out       []string
-}
-
-func (o *outcomesSoFar) of(have observed.Stack) []string {
-	var listeners []observed.Listener
+// listenersOf are all that outcomes depend on. Most steps change something else.
+func listenersOf(have observed.Stack) []observed.Listener {
 	if lb := have.Live(model.LoadBalancerID); lb != nil {
-		listeners = lb.Listeners
+		return lb.Listeners
 	}
-	if o.out == nil || !reflect.DeepEqual(o.listeners, listeners) {
-		o.listeners, o.out = listeners, outcomes(have)
-	}
-	return o.out
+	return nil
 }
 
 // outcome is what a listener answers to a request: the target groups that it is carried to, or the status.
@@ -351,9 +340,9 @@ func TestEveryPrefixOfAPlanAnswersOldOrNew(t *testing.T) {
 			}
 		}
 		was, will := outcomes(before), outcomes(have)
-		var now outcomesSoFar
+		var now seeds.Last[[]observed.Listener, []string]
 		for _, m := range moments {
-			for i, is := range now.of(m.have) {
+			for i, is := range now.Of(listenersOf(m.have), func() []string { return outcomes(m.have) }) {
 				// Nobody asks a listener or load balancer that is being made.
 				if was[i] == "nothing" && (before.Live(model.LoadBalancerID) == nil || strings.HasPrefix(is, "fixed")) {
 					continue

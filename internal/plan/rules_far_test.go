@@ -76,9 +76,9 @@ func TestEveryPrefixAnswersOldOrNewFromFarRules(t *testing.T) {
 			return
 		}
 		was, will := outcomes(before), outcomes(have)
-		var now outcomesSoFar
+		var now seeds.Last[[]observed.Listener, []string]
 		for _, w := range worlds {
-			for i, is := range now.of(w) {
+			for i, is := range now.Of(listenersOf(w), func() []string { return outcomes(w) }) {
 				if is != was[i] && is != will[i] && is != "nothing" && was[i] != "nothing" {
 					t.Fatalf("seed %d: %v is answered by %q, and by %q before and %q at the end", seed, requests[i], is, was[i], will[i])
 				}

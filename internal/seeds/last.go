@@ -1,0 +1,18 @@
+package seeds
+
+import "reflect"
+
+// Last keeps what was computed for the last key, where most steps of a case leave the key as it is.
+type Last[K, V any] struct {
+	key   K
+	value V
+	known bool
+}
+
+// Of returns the value of a key, and computes it only if the last key was another.
+func (l *Last[K, V]) Of(key K, compute func() V) V {
+	if !l.known || !reflect.DeepEqual(l.key, key) {
+		l.key, l.value, l.known = key, compute(), true
+	}
+	return l.value
+}
