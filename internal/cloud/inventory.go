@@ -104,7 +104,7 @@ func (v *inventory) read(fn func()) {
 	fn()
 }
 
-// write runs fn under the lock that nobody shares. fn must not call AWS.
+// write runs fn under the exclusive lock. fn must not call AWS.
 func (v *inventory) write(fn func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -15,14 +15,14 @@ import (
 )
 
 // apply brings the target group to the endpoints that were found: rules first, then new targets,
-// then the old ones out. With an age above zero AWS is asked instead of what is remembered of it, or
-// what is not older.
-func (p *pass) apply(ctx context.Context, want string, anew time.Duration) error {
+// then the old ones out. A maxAge above zero compares with what was read from AWS no longer ago, and
+// zero with what is remembered.
+func (p *pass) apply(ctx context.Context, want string, maxAge time.Duration) error {
 	arn := p.w.Spec.TargetGroupARN
 	gated := !targets.IsInstance(p.w)
 	age := healthAge
 	switch {
-	case anew > 0:
+	case maxAge > 0:
 		age = 0
 	case p.gatesClosed():
 		age = time.Second
@@ -49,7 +49,7 @@ func (p *pass) apply(ctx context.Context, want string, anew time.Duration) error
 		return targets.Gated(m.Endpoint.Pod, p.gate()) && p.conditionOf(m).Status != corev1.ConditionTrue
 	})
 
-	open := p.openRules(ctx, anew)
+	open := p.openRules(ctx, maxAge)
 	if !d.Empty() || len(p.retained) > 0 || pending || !open.done {
 		if err := p.setCheckpoint(ctx, ""); err != nil {
 			return err
@@ -167,11 +167,11 @@ type opening struct {
 }
 
 // openRules brings about the rules of the endpoints before targets are registered.
-func (p *pass) openRules(ctx context.Context, anew time.Duration) opening {
+func (p *pass) openRules(ctx context.Context, maxAge time.Duration) opening {
 	start := p.r.Now()
 	defer func() { p.r.phase("rules", start) }()
 	var err error
-	if anew == 0 && p.r.hasRules(p.key) {
+	if maxAge == 0 && p.r.hasRules(p.key) {
 		var want askedRules
 		if want, err = p.r.rulesAsked(ctx, targets.Ref(p.b), p.demand); err == nil && p.r.openedEnough(p.key, want) {
 			if !want.complete {
@@ -182,7 +182,7 @@ func (p *pass) openRules(ctx context.Context, anew time.Duration) opening {
 	}
 	var report ruleReport
 	if err == nil {
-		report, err = p.r.syncRules(ctx, p.key, false, anew)
+		report, err = p.r.syncRules(ctx, p.key, false, maxAge)
 	}
 	if err != nil {
 		// Rules are in the way of health checks at worst. Registering goes on, so that the new

@@ -199,14 +199,14 @@ func (p *pass) converge(ctx context.Context) error {
 		return p.stop(ctx, reasonFailedReconcile)
 	}
 	p.r.seen(p.key)
-	anew := time.Duration(0)
+	maxAge := time.Duration(0)
 	switch {
 	case p.cleared(want):
-		anew = time.Second
+		maxAge = time.Second
 	case due <= 0:
-		anew = engine.ResyncAge(p.r.Resync)
+		maxAge = engine.ResyncAge(p.r.Resync)
 	}
-	return p.apply(ctx, want, anew)
+	return p.apply(ctx, want, maxAge)
 }
 
 // cleared reports whether somebody has taken away the checkpoint of a binding that has not changed, which
