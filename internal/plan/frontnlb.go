@@ -34,8 +34,8 @@ func (b *builder) opensFront(r model.IngressRule) bool {
 		slices.ContainsFunc(b.front.live.Listeners, func(l observed.Listener) bool { return l.Port == r.From && l.Port == r.To })
 }
 
-// resolveFrontListeners settles which ports of the ALB its listeners lead to. One whose port nobody
-// serves yet is not made.
+// resolveFrontListeners settles which ports of the ALB its listeners lead to. One whose port is not
+// served yet is not made.
 func (b *builder) resolveFrontListeners() {
 	for _, w := range b.front.wish.Listeners {
 		l := b.resolveListener(&b.front.loadBalancerPlan, w)
