@@ -272,4 +272,22 @@ spec:
 			w.drive(long)
 		})
 	}
+
+	// While an Ingress that is served has a class without parameters, others still set what is not live yet.
+	fixed(t, "32-new-tags-beside-a-class-without-parameters", setup{access: classOwner, scenario: 1}, func(w *world) {
+		w.evil(served, attacker{class: "evil", host: "evil.example.com", pairs: []string{"group.name", "vault", "group.order", "1000", "target-type", "ip",
+			"scheme", "internal", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
+		w.drive(short)
+		w.perform(w.acts()[0])
+		w.evil(`
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: evil}
+spec: {controller: ingress.k8s.aws/alb, parameters: {apiGroup: elbv2.k8s.aws, kind: IngressClassParams, name: none}}
+`)
+		w.drive(short)
+		w.perform(w.acts()[1]) // it adds a tag
+		w.perform(w.acts()[2])
+		w.drive(long)
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -152,7 +153,7 @@ func play(t *testing.T, h history) []string {
 			func() { w.drive(changeWithin) },
 			func() { w.drive(quiet) },
 			func() { w.checkCalls(c, len(h.moves)); w.checkInFront() },
-			func() { w.Emulator.Faults().ClearRules(); w.leave(); w.drive(cleanWithin) },
+			func() { w.Emulator.Faults().ClearRules(); w.leave(); w.drive(cleanWithin + w.longestDraining()) },
 			func() { w.checkLeft(c, stripped) },
 		} {
 			if !w.wrong() {
@@ -297,6 +298,22 @@ func (w *world) unprotect() {
 			lb.Attributes[protection] = "false"
 		}
 	}
+}
+
+// longestDraining is how long AWS keeps a target of the attacker that is taken out: a choice of the attacker,
+// for which the deletion of its target groups has to wait.
+func (w *world) longestDraining() time.Duration {
+	p, unlock := w.partition()
+	defer unlock()
+	var out time.Duration
+	for _, g := range p.ELB.TargetGroups {
+		if strings.HasPrefix(g.Name, "k8s-evil-") {
+			if seconds, err := strconv.Atoi(g.Attributes["deregistration_delay.timeout_seconds"]); err == nil {
+				out = max(out, time.Duration(seconds)*time.Second)
+			}
+		}
+	}
+	return out
 }
 
 // checkLeft compares what is left with the end of a run without the attacker. An attacker that has

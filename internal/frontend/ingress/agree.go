@@ -24,6 +24,8 @@ type incumbent[T any] struct {
 	is func(T) bool
 	// value is the live one.
 	value T
+	// none reports that AWS says that nothing is live, so that no member can have asked for it before.
+	none bool
 	// unread reports that AWS does not say now what is live. Then nothing is changed, and nobody is told
 	// that something else is.
 	unread bool
@@ -103,8 +105,8 @@ func agree[T any](t *translation, members []*member, what string, get func(*memb
 			t.notTaken(a.m, a.o.Origin, finding.AnnotationConflict, what, a.o.Value, live.value, unread.m.ref, true)
 		}
 		return merged[T]{Opt: settings.Opt[T]{Value: live.value, Set: true, Origin: unread.o.Origin}, kept: true}
-	case at < 0 && t.missingClass != nil && t.liveALB() != nil:
-		// None is live, and nobody new decides while those that are served cannot be heard.
+	case at < 0 && !live.none && t.missingClass != nil && t.liveALB() != nil:
+		// None of them is live, and nobody new decides while those that are served cannot be heard.
 		for _, a := range asks {
 			t.notTaken(a.m, a.o.Origin, finding.AnnotationConflict, what, a.o.Value, live.value, t.missingClass.ref, true)
 		}
@@ -252,8 +254,11 @@ func (t *translation) classAsks(members []*member, key string, class func(settin
 // liveKey is the incumbent of a key. The live values are read when they are compared.
 func liveKey(k string, live func() map[string]string, same func(a, b string) bool) func() incumbent[string] {
 	return func() incumbent[string] {
-		v, known := live()[k]
-		return serving(v, known, same)
+		values := live()
+		v, known := values[k]
+		out := serving(v, known, same)
+		out.none = values != nil && !known
+		return out
 	}
 }
 
