@@ -1,0 +1,173 @@
+package cost
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	k8stypes "k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/local/await"
+)
+
+func types(uid string) k8stypes.UID { return k8stypes.UID(uid) }
+
+// usage is what the controller has used.
+type usage struct {
+	cpu      float64 // seconds of processor time
+	resident float64 // bytes
+}
+
+// usage reads the metrics that the controller has of its own process.
+func (h *herd) usage(t *testing.T) usage {
+	t.Helper()
+	text, err := get(t.Context(), http.MethodGet, h.ControllerMetrics(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := func(name string) float64 {
+		for line := range strings.Lines(string(text)) {
+			if v, ok := strings.CutPrefix(line, name+" "); ok {
+				f, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return f
+			}
+		}
+		t.Fatalf("the controller has no metric %s", name)
+		return 0
+	}
+	return usage{cpu: value("process_cpu_seconds_total"), resident: value("process_resident_memory_bytes")}
+}
+
+// awaitTargets waits until all pods are registered.
+func (h *herd) awaitTargets(t *testing.T) {
+	t.Helper()
+	api := elb.NewFromConfig(h.AWSConfig())
+	if err := await.True(t.Context(), 5*time.Minute, func(ctx context.Context) error {
+		out, err := api.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{})
+		if err != nil {
+			return err
+		}
+		n := 0
+		for _, g := range out.TargetGroups {
+			health, err := api.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: g.TargetGroupArn})
+			if err != nil {
+				return err
+			}
+			n += len(health.TargetHealthDescriptions)
+		}
+		if n < groups*podsEach {
+			return fmt.Errorf("%d of %d targets are registered", n, groups*podsEach)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rest waits until the controller has made no call to AWS for ten seconds.
+func (h *herd) rest(t *testing.T) {
+	t.Helper()
+	last, since := -1, time.Now()
+	if err := await.True(t.Context(), 5*time.Minute, func(ctx context.Context) error {
+		var log struct{ Total int }
+		if err := h.ask(ctx, http.MethodGet, "calls?operation=none", nil, &log); err != nil {
+			return err
+		}
+		if log.Total != last {
+			last, since = log.Total, time.Now()
+		}
+		if quiet := time.Since(since); quiet < 10*time.Second {
+			return fmt.Errorf("the last call was %v ago", quiet)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// targets says when AWS had answered the first call of an operation that names each of the addresses.
+func (h *herd) targets(ctx context.Context, operation string, addresses map[string]time.Time) (map[string]time.Time, error) {
+	var log struct {
+		Calls []struct {
+			Time  time.Time
+			Code  string
+			Input struct{ Targets []struct{ Id string } }
+		}
+	}
+	if err := h.ask(ctx, http.MethodGet, "calls?operation="+operation, nil, &log); err != nil {
+		return nil, err
+	}
+	out := map[string]time.Time{}
+	for _, c := range log.Calls {
+		for _, x := range c.Input.Targets {
+			if _, ok := addresses[x.Id]; ok && c.Code == "" && out[x.Id].IsZero() {
+				out[x.Id] = c.Time.Add(latency)
+			}
+		}
+	}
+	return out, nil
+}
+
+// admin changes how the emulator behaves.
+func (h *herd) admin(t *testing.T, method, path string, body any) {
+	t.Helper()
+	if err := h.ask(t.Context(), method, path, body, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (h *herd) ask(ctx context.Context, method, path string, body, answer any) error {
+	var in []byte
+	if body != nil {
+		var err error
+		if in, err = json.Marshal(body); err != nil {
+			return err
+		}
+	}
+	out, err := get(ctx, method, h.AWSEndpoint()+"/_fulcrum/"+path, in)
+	if err != nil || answer == nil {
+		return err
+	}
+	return json.Unmarshal(out, answer)
+}
+
+func get(ctx context.Context, method, url string, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s %s: %s: %s", method, url, answer.Status, text)
+	}
+	return text, err
+}
+
+// quantiles of durations in ascending order, for people.
+func quantiles(ds []time.Duration) string {
+	if len(ds) == 0 {
+		return "none"
+	}
+	at := func(q float64) time.Duration {
+		return ds[min(int(q*float64(len(ds))), len(ds)-1)].Round(time.Millisecond)
+	}
+	return fmt.Sprintf("p50 %v, p99 %v", at(0.5), at(0.99))
+}
