@@ -69,11 +69,12 @@ soak-seeds:
 	FULCRUM_SEEDS=100 go test -count=1 -timeout 24h -run 'TestHistoryDecidesNothing$$|TestRefusedPriorities' ./internal/rig
 	FULCRUM_ADVERSARY=20000 go test -count=1 -timeout 24h -v -run 'TestHistories$$' ./internal/adversary
 
-## bench: benchmarks, with AWS calls counted
+## bench: benchmarks, with AWS calls counted, and CPU and latencies beside a real API server
 .PHONY: bench
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
 	@FULCRUM_BENCH=1 go test -count=1 -v -run 'TestCalls$$|TestPace$$|TestPaceBeyondTheDocumentedLimits$$|TestRestart$$|TestOnePodReplaced$$|TestChurn$$|TestChurnOfOneTenantDelaysNoOther$$|TestCost$$' ./internal/rig | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
+	@cd local && FULCRUM_BENCH=1 go test -count=1 -v -timeout 30m ./cost | sed -n 's/^ *[a-z_]*\.go:[0-9]*: BENCH //p;/^\(ok\|FAIL\|---\)/p'
 
 ## cases: compare with the recorded behaviour; a line per case and the sums
 .PHONY: cases

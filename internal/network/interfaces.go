@@ -16,25 +16,21 @@ type Interface struct {
 	Groups      []InterfaceGroup
 }
 
-// Carries says whether an address is one of the interface's own or within its prefixes.
+// Carries reports whether an address is one of the interface's own or within its prefixes.
 func (i Interface) Carries(ip string) bool {
-	return slices.ContainsFunc(i.Addresses, func(a string) bool { return sameAddress(a, ip) }) || InRanges(ip, i.Prefixes)
+	return slices.Contains(i.Addresses, ip) || carriesIPv6(i.Addresses, ip) || InRanges(ip, i.Prefixes)
 }
 
-// sameAddress compares addresses by value, as IPv6 has many ways to write one.
-func sameAddress(a, b string) bool {
-	if a == b {
-		return true
-	}
-	if !strings.Contains(a, ":") || !strings.Contains(b, ":") {
-		return false // IPv4 has one way
-	}
-	x, err := netip.ParseAddr(a)
-	if err != nil {
+// carriesIPv6 compares addresses by value, as IPv6 has many ways to write one. IPv4 has one way.
+func carriesIPv6(addresses []string, ip string) bool {
+	if !strings.Contains(ip, ":") {
 		return false
 	}
-	y, err := netip.ParseAddr(b)
-	return err == nil && x == y
+	want, err := netip.ParseAddr(ip)
+	return err == nil && slices.ContainsFunc(addresses, func(a string) bool {
+		is, err := netip.ParseAddr(a)
+		return err == nil && is == want
+	})
 }
 
 // InterfaceOf finds the interface that carries an address.
