@@ -66,135 +66,144 @@ const (
 	deniedWait  = 5 * time.Minute
 )
 
-// resolveAddOns finds the web ACL that is given by name. A new load balancer is not made before it
+// addOns ties the load balancer of the stack to other services.
+type addOns struct {
+	*draft
+	live       *observed.LoadBalancer // nil if it is yet to be made
+	webACL     *string                // resolved; nil: left as it is
+	fault      *observed.Fault        // why the desired web ACL is not known
+	guardsMade bool                   // its web ACLs are planned
+}
+
+// resolve finds the web ACL that is given by name. A new load balancer is not made before it
 // is found, as it would serve unguarded.
-func (b *builder) resolveAddOns() {
-	w := b.want.LoadBalancer.AddOns.WebACL
+func (o *addOns) resolve() {
+	w := o.want.LoadBalancer.AddOns.WebACL
 	if w == nil {
 		return
 	}
 	if w.Name == "" {
-		b.webACL = &w.ARN
+		o.webACL = &w.ARN
 		return
 	}
 	q := model.AskWebACL{Name: w.Name}
-	got, asked := b.have.Facts.WebACLs[w.Name]
+	got, asked := o.have.Facts.WebACLs[w.Name]
 	switch {
 	case !asked:
-		b.ask(q)
+		o.ask(q)
 	case got.Fault != nil:
-		b.aclFault = got.Fault
+		o.fault = got.Fault
 	case got.ARN == "":
-		b.aclFault = &observed.Fault{Reason: finding.WebACLNotFound, Message: fmt.Sprintf("no web ACL of this region is named %s", w.Name)}
+		o.fault = &observed.Fault{Reason: finding.WebACLNotFound, Message: fmt.Sprintf("no web ACL of this region is named %s", w.Name)}
 	default:
-		b.webACL = &got.ARN
+		o.webACL = &got.ARN
 		return
 	}
-	b.want.Held.Creation = b.want.Held.Creation || b.live == nil
+	o.want.Held.Creation = o.want.Held.Creation || o.live == nil
 }
 
-// planAddOns ties the load balancer to other services. What does not answer there holds up nothing
+// plan ties the load balancer to other services. What does not answer there holds up nothing
 // else, so these steps come last and nothing depends on them.
-func (b *builder) planAddOns() {
-	b.planGuards()
-	if !b.want.Held.Creation || b.live != nil {
-		b.planProtection()
+func (o *addOns) plan() {
+	o.planGuards()
+	if !o.want.Held.Creation || o.live != nil {
+		o.planProtection()
 	}
 }
 
 // planGuards ties the load balancer to its web ACLs, once.
-func (b *builder) planGuards() {
-	if b.guardsMade {
+func (o *addOns) planGuards() {
+	if o.guardsMade {
 		return
 	}
-	b.guardsMade = true
-	if b.aclFault != nil {
-		w := b.want.LoadBalancer.AddOns.WebACL
-		b.unanswered(webACLAddress, w.Of, SetWebACL{LoadBalancer: loadBalancerAddress}, *b.aclFault)
+	o.guardsMade = true
+	if o.fault != nil {
+		w := o.want.LoadBalancer.AddOns.WebACL
+		o.unanswered(webACLAddress, w.Of, SetWebACL{LoadBalancer: loadBalancerAddress}, *o.fault)
 	}
-	if b.want.Held.Creation && b.live == nil {
+	if o.want.Held.Creation && o.live == nil {
 		return
 	}
-	if c := b.want.LoadBalancer.AddOns.ClassicACL; c != nil && c.ID == "" {
+	if c := o.want.LoadBalancer.AddOns.ClassicACL; c != nil && c.ID == "" {
 		// A load balancer has one web ACL, new or classic: the old one has to go first.
-		b.planClassicACL()
-		b.planWebACL()
+		o.planClassicACL()
+		o.planWebACL()
 		return
 	}
-	b.planWebACL()
-	b.planClassicACL()
+	o.planWebACL()
+	o.planClassicACL()
 }
 
 // guardFirst returns the steps that the first listener of a load balancer comes after: without the web
 // ACL that it is to have, it would serve unguarded. One that has listeners serves already, and goes on.
-func (b *builder) guardFirst() (steps []StepID) {
-	if b.live != nil && len(b.live.Listeners) > 0 {
+func (o *addOns) guardFirst() (steps []StepID) {
+	if o.live != nil && len(o.live.Listeners) > 0 {
 		return nil
 	}
-	b.planGuards()
-	adds := b.want.LoadBalancer.AddOns
-	if w := adds.WebACL; w != nil && (w.Name != "" || w.ARN != "") && b.planned(stepID("associate", webACLAddress)) {
+	o.planGuards()
+	adds := o.want.LoadBalancer.AddOns
+	if w := adds.WebACL; w != nil && (w.Name != "" || w.ARN != "") && o.planned(stepID("associate", webACLAddress)) {
 		steps = append(steps, stepID("associate", webACLAddress))
 	}
-	if c := adds.ClassicACL; c != nil && c.ID != "" && b.planned(stepID("associate", classicACLAddress)) {
+	if c := adds.ClassicACL; c != nil && c.ID != "" && o.planned(stepID("associate", classicACLAddress)) {
 		steps = append(steps, stepID("associate", classicACLAddress))
 	}
 	return steps
 }
 
-func (b *builder) planWebACL() {
-	if b.webACL == nil {
+func (o *addOns) planWebACL() {
+	if o.webACL == nil {
 		return
 	}
-	w := b.want.LoadBalancer.AddOns.WebACL
-	do := SetWebACL{LoadBalancer: loadBalancerAddress, ARN: *b.webACL}
-	if have, ok := b.tied(model.WAFv2, webACLAddress, w.Of, do); ok && have.ID != do.ARN {
-		b.tie(webACLAddress, do.ARN != "", do, w.Of, Change{Path: "webACL", From: have.ID, To: do.ARN})
+	w := o.want.LoadBalancer.AddOns.WebACL
+	do := SetWebACL{LoadBalancer: loadBalancerAddress, ARN: *o.webACL}
+	if have, ok := o.tied(model.WAFv2, webACLAddress, w.Of, do); ok && have.ID != do.ARN {
+		o.tie(webACLAddress, do.ARN != "", do, w.Of, Change{Path: "webACL", From: have.ID, To: do.ARN})
 	}
 }
 
-func (b *builder) planClassicACL() {
-	w := b.want.LoadBalancer.AddOns.ClassicACL
+func (o *addOns) planClassicACL() {
+	w := o.want.LoadBalancer.AddOns.ClassicACL
 	if w == nil {
 		return
 	}
 	do := SetClassicACL{LoadBalancer: loadBalancerAddress, ID: w.ID}
-	if have, ok := b.tied(model.WAFClassic, classicACLAddress, w.Of, do); ok && have.ID != w.ID {
-		b.tie(classicACLAddress, w.ID != "", do, w.Of, Change{Path: "classicWebACL", From: have.ID, To: w.ID})
+	if have, ok := o.tied(model.WAFClassic, classicACLAddress, w.Of, do); ok && have.ID != w.ID {
+		o.tie(classicACLAddress, w.ID != "", do, w.Of, Change{Path: "classicWebACL", From: have.ID, To: w.ID})
 	}
 }
 
-func (b *builder) planProtection() {
-	w := b.want.LoadBalancer.AddOns.Shield
+func (o *addOns) planProtection() {
+	w := o.want.LoadBalancer.AddOns.Shield
 	if w == nil {
 		return
 	}
 	do := Protect{LoadBalancer: loadBalancerAddress, Name: ProtectionName}
-	if w.On && !b.subscribed(w.Of, do) {
+	if w.On && !o.subscribed(w.Of, do) {
 		return
 	}
-	have, ok := b.tied(model.ShieldPlan, protectionAddress, w.Of, do)
+	have, ok := o.tied(model.ShieldPlan, protectionAddress, w.Of, do)
 	ours := have.Name == ProtectionName || have.Name == legacyProtectionName
 	switch {
 	case !ok:
 	case w.On && have.ID == "":
-		b.tie(protectionAddress, true, do, w.Of, Change{Path: "protection", To: do.Name})
+		o.tie(protectionAddress, true, do, w.Of, Change{Path: "protection", To: do.Name})
 	case !w.On && have.ID != "" && ours:
-		b.tie(protectionAddress, false, Unprotect{LoadBalancer: loadBalancerAddress, ID: have.ID}, w.Of, Change{Path: "protection", From: have.Name})
+		o.tie(protectionAddress, false, Unprotect{LoadBalancer: loadBalancerAddress, ID: have.ID}, w.Of, Change{Path: "protection", From: have.Name})
 	}
 }
 
 // subscribed says whether protections can be made at all.
-func (b *builder) subscribed(of finding.Origin, do Action) bool {
-	s := b.have.Facts.Subscription
+func (o *addOns) subscribed(of finding.Origin, do Action) bool {
+	s := o.have.Facts.Subscription
 	switch {
 	case s == nil:
-		b.ask(model.AskSubscription{})
+		o.ask(model.AskSubscription{})
 	case s.Fault != nil:
-		b.unanswered(protectionAddress, of, do, *s.Fault)
+		o.unanswered(protectionAddress, of, do, *s.Fault)
 	case !s.Active:
-		b.found.Add(finding.Finding{
-			Object: b.blameable(of.Object), Field: of.Field, Reason: finding.ServiceUnavailable,
+		o.found.Add(finding.Finding{
+			Object: o.blameable(of.Object), Field: of.Field, Reason: finding.ServiceUnavailable,
 			Message: "the account has not subscribed to Shield Advanced, so the load balancer is not protected",
 			Fix:     "subscribe the account, or remove the setting",
 		})
@@ -205,42 +214,42 @@ func (b *builder) subscribed(of finding.Origin, do Action) bool {
 }
 
 // tied says what the load balancer is tied to; false if that is not known.
-func (b *builder) tied(to model.AddOn, a Address, of finding.Origin, do Action) (observed.AddOn, bool) {
-	if b.live == nil {
+func (o *addOns) tied(to model.AddOn, a Address, of finding.Origin, do Action) (observed.AddOn, bool) {
+	if o.live == nil {
 		return observed.AddOn{}, true
 	}
-	q := model.AskAddOn{Of: to, ARN: b.live.ARN}
-	have, asked := b.have.Facts.AddOns[q.Key()]
+	q := model.AskAddOn{Of: to, ARN: o.live.ARN}
+	have, asked := o.have.Facts.AddOns[q.Key()]
 	switch {
 	case !asked:
-		b.ask(q)
+		o.ask(q)
 		return have, false
 	case have.Fault != nil:
-		b.unanswered(a, of, do, *have.Fault)
+		o.unanswered(a, of, do, *have.Fault)
 		return have, false
 	}
 	return have, true
 }
 
-func (b *builder) tie(a Address, on bool, do Action, of finding.Origin, change Change) {
+func (o *addOns) tie(a Address, on bool, do Action, of finding.Origin, change Change) {
 	what, verb := "associate", Create
 	if !on {
 		what, verb = "dissociate", Delete
 	}
 	var after []StepID
-	if b.live == nil {
+	if o.live == nil {
 		after = []StepID{stepID("create", loadBalancerAddress)}
 	}
-	b.add(Step{
+	o.add(Step{
 		ID: stepID(what, a), Address: a, Verb: verb, Do: do, Changes: []Change{change},
-		Why: "from " + of.String(), After: after, Blames: []finding.Ref{b.blameable(of.Object)},
+		Why: "from " + of.String(), After: after, Blames: []finding.Ref{o.blameable(of.Object)},
 	})
 }
 
 // unanswered reports that a service could not say what there is, and has it asked again later.
-func (b *builder) unanswered(a Address, of finding.Origin, do Action, fault observed.Fault) {
+func (o *addOns) unanswered(a Address, of finding.Origin, do Action, fault observed.Fault) {
 	f := finding.Finding{
-		Object: b.blameable(of.Object), Field: of.Field, Reason: fault.Reason, Message: fault.Message,
+		Object: o.blameable(of.Object), Field: of.Field, Reason: fault.Reason, Message: fault.Message,
 		Fix: "check the service in the account and region, or remove the setting",
 	}
 	again := outageWait
@@ -257,19 +266,19 @@ func (b *builder) unanswered(a Address, of finding.Origin, do Action, fault obse
 	if fault.Again > 0 {
 		again = fault.Again
 	}
-	if b.want.Held.Creation && b.live == nil {
+	if o.want.Held.Creation && o.live == nil {
 		f.Blocks = finding.BlocksStack
 		f.Message += ", and without it the load balancer is not made"
 	} else {
 		f.Message += ", so that what the load balancer has stays"
 	}
 	if fault.Message != "" {
-		b.found.Add(f)
+		o.found.Add(f)
 	}
-	if b.planned(stepID("associate", a)) {
+	if o.planned(stepID("associate", a)) {
 		return
 	}
-	b.add(Step{
+	o.add(Step{
 		ID: stepID("associate", a), Address: a, Verb: Update, Do: do, Wait: Wait{For: "an answer to " + of.Field, Again: again},
 		Why: "from " + of.String(), Blames: []finding.Ref{f.Object},
 	})

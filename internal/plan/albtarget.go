@@ -29,22 +29,32 @@ type DeregisterALB struct {
 func (RegisterALB) action()   {}
 func (DeregisterALB) action() {}
 
+// attachments are load balancers as targets of target groups.
+type attachments struct {
+	*draft
+	detached map[string]StepID // targets that a step takes out already
+}
+
+func newAttachments(d *draft) *attachments {
+	return &attachments{draft: d, detached: map[string]StepID{}}
+}
+
 // albTargets are the load balancers in a target group of type alb; false if that is not known.
-func (b *builder) albTargets(group string) ([]observed.Target, bool) {
-	targets, asked := b.have.Facts.ALBTargets[group]
+func (at *attachments) albTargets(group string) ([]observed.Target, bool) {
+	targets, asked := at.have.Facts.ALBTargets[group]
 	if asked {
 		return targets, true
 	}
 	q := model.AskALBTargets{ARN: group}
-	if f := b.unread(q); f != nil {
+	if f := at.unread(q); f != nil {
 		var of []finding.Origin
-		if b.want.FrontendNLB != nil {
-			of = []finding.Origin{b.want.FrontendNLB.Of}
+		if at.want.FrontendNLB != nil {
+			of = []finding.Origin{at.want.FrontendNLB.Of}
 		}
-		b.tellUnread(*f, "the target groups of the network load balancer in front stay as they are", finding.BlocksNothing, of...)
+		at.tellUnread(*f, "the target groups of the network load balancer in front stay as they are", finding.BlocksNothing, of...)
 		return nil, false
 	}
-	b.ask(q)
+	at.ask(q)
 	return nil, false
 }
 
@@ -53,37 +63,34 @@ func targetKey(group string, t observed.Target) string {
 }
 
 // detach takes a load balancer out of a target group, once.
-func (b *builder) detach(group string, t observed.Target, after []StepID) StepID {
+func (at *attachments) detach(group string, t observed.Target, after []StepID) StepID {
 	key := targetKey(group, t)
-	if id, done := b.front.detached[key]; done {
+	if id, done := at.detached[key]; done {
 		return id
 	}
 	a := Address{Kind: ALBTarget, ID: group}
-	id := b.add(Step{
+	id := at.add(Step{
 		ID: stepID("deregister", a, fmt.Sprint(t.Port)), Address: a, Verb: Delete,
 		Do:      DeregisterALB{Group: Address{Kind: TargetGroup, ID: group}, ARN: t.ID, Port: t.Port},
 		Changes: []Change{{Path: "target", From: fmt.Sprintf("%s:%d", t.ID, t.Port)}},
-		Why:     "nothing leads to it this way any more", After: after, Blames: b.members(),
+		Why:     "nothing leads to it this way any more", After: after, Blames: at.members(),
 	})
-	if b.front.detached == nil {
-		b.front.detached = map[string]StepID{}
-	}
-	b.front.detached[key] = id
+	at.detached[key] = id
 	return id
 }
 
 // detachEverywhere takes a load balancer that is to be deleted out of all target groups, as AWS
 // deletes none that is a target.
-func (b *builder) detachEverywhere(lb string, after []StepID) []StepID {
+func (at *attachments) detachEverywhere(lb string, after []StepID) []StepID {
 	var out []StepID
-	for _, g := range b.have.TargetGroups {
+	for _, g := range at.have.TargetGroups {
 		if g.Type != model.ALBTargets {
 			continue
 		}
-		targets, _ := b.albTargets(g.ARN)
+		targets, _ := at.albTargets(g.ARN)
 		for _, t := range targets {
 			if t.ID == lb {
-				out = append(out, b.detach(g.ARN, t, after))
+				out = append(out, at.detach(g.ARN, t, after))
 			}
 		}
 	}
@@ -92,11 +99,11 @@ func (b *builder) detachEverywhere(lb string, after []StepID) []StepID {
 
 // sameALBGroup says whether a live target group can go on to serve: it has the port of the ALB, or
 // has the right target all the same.
-func (b *builder) sameALBGroup(w model.TargetGroup, h observed.TargetGroup) bool {
+func (at *attachments) sameALBGroup(w model.TargetGroup, h observed.TargetGroup) bool {
 	if w.Type != model.ALBTargets || w.Port == h.Port {
 		return true
 	}
-	targets, known := b.albTargets(h.ARN)
+	targets, known := at.albTargets(h.ARN)
 	return !known || slices.ContainsFunc(targets, func(t observed.Target) bool { return t.Port == w.Port })
 }
 

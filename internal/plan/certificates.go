@@ -21,22 +21,29 @@ type certificates struct {
 	Unread, AttachedUnread bool
 }
 
-// resolveCertificates merges the members' choices: the default is the first certificate of one member,
+// certificateChoice finds the certificates of listeners.
+type certificateChoice struct {
+	*draft
+	own  map[string]string // ARNs of managed certificates that serve, by id
+	held *retention
+}
+
+// resolve merges the members' choices: the default is the first certificate of one member,
 // see defaultCertificate; all are attached as additional ones, because AWS serves the default
 // beside certificates of other key types only if it is in that list too. Live certificates for hosts of
 // members that are held stay, unless another certificate covers these hosts.
-func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener) certificates {
+func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) certificates {
 	var out certificates
 	var all []string
 	var choices [][]string   // of members, in group order
 	var lacking finding.List // what happens for want of them is said when all is known
 	if live != nil && live.Protocol == l.Protocol() {
-		if f := b.unread(model.AskListenerCertificates{ARN: live.ARN}); f != nil {
+		if f := cc.unread(model.AskListenerCertificates{ARN: live.ARN}); f != nil {
 			for _, c := range l.TLS.Certificates {
 				if given, ok := c.(model.CertARNs); ok && !slices.ContainsFunc(given.ARNs, func(arn string) bool { return arn != live.Certificate }) {
 					continue // it serves
 				}
-				b.keepUnreadCertificates(&out, l, live, c, *f)
+				cc.keepUnreadCertificates(&out, l, live, c, *f)
 			}
 			out.Default, out.AttachedUnread = live.Certificate, true
 			return out
@@ -47,7 +54,7 @@ func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener)
 		switch c := c.(type) {
 		case model.CertARNs:
 			for _, arn := range c.ARNs {
-				if b.certificateMissing(arn, live) {
+				if cc.certificateMissing(arn, live) {
 					out.Blocked = append(out.Blocked, c.Member)
 					lacking.Add(finding.Finding{
 						Object: c.Member, Field: c.Field, Reason: finding.CertificateNotFound,
@@ -59,20 +66,20 @@ func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener)
 				all = append(all, arn)
 			}
 		case model.CertManaged:
-			arn := b.own[c.ID]
-			if f := b.unread(model.AskOwnCertificates{}); f != nil {
-				b.keepUnreadCertificates(&out, l, live, c, *f)
+			arn := cc.own[c.ID]
+			if f := cc.unread(model.AskOwnCertificates{}); f != nil {
+				cc.keepUnreadCertificates(&out, l, live, c, *f)
 			} else if arn != "" {
 				all = append(all, arn)
 			} else {
 				out.Blocked = append(out.Blocked, c.Member)
 			}
 		case model.CertHosts:
-			if f := b.unread(model.AskCertificates{}); f != nil {
-				b.keepUnreadCertificates(&out, l, live, c, *f)
+			if f := cc.unread(model.AskCertificates{}); f != nil {
+				cc.keepUnreadCertificates(&out, l, live, c, *f)
 				continue
 			}
-			found, missing := b.discover(c.Hosts)
+			found, missing := cc.discover(c.Hosts)
 			for _, host := range missing {
 				lacking.Add(finding.Finding{
 					Object: c.Member, Field: c.Field(host), Reason: finding.CertificateNotFound,
@@ -90,7 +97,7 @@ func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener)
 			choices = append(choices, all[before:])
 		}
 	}
-	if kept := b.keptCertificates(l, live, out, all); len(kept) > 0 {
+	if kept := cc.keptCertificates(l, live, out, all); len(kept) > 0 {
 		if slices.Contains(kept, live.Certificate) {
 			out.Default = live.Certificate
 		}
@@ -106,7 +113,7 @@ func (b *builder) resolveCertificates(l model.Listener, live *observed.Listener)
 	}
 	for _, f := range lacking {
 		f.Message += "; " + withoutCertificate(l, live, out.Default != "")
-		b.found.Add(f)
+		cc.found.Add(f)
 	}
 	return out
 }
@@ -145,19 +152,19 @@ func defaultCertificate(choices [][]string, first string, live *observed.Listene
 
 // keptCertificates are the live certificates, the default first, that serve hosts of held members and
 // that no member asks for. Of one whose domains are not known it cannot be told.
-func (b *builder) keptCertificates(l model.Listener, live *observed.Listener, certs certificates, asked []string) []string {
+func (cc *certificateChoice) keptCertificates(l model.Listener, live *observed.Listener, certs certificates, asked []string) []string {
 	if certs.Unread && live != nil && live.Certificate != "" {
 		return append([]string{live.Certificate}, live.Certificates...)
 	}
-	hosts := b.heldHosts(l, live, certs.Blocked)
+	hosts := cc.heldHosts(l, live, certs.Blocked)
 	if live == nil || len(hosts) == 0 {
 		return nil
 	}
-	if !b.have.Facts.CertificatesAsked && b.unread(model.AskCertificates{}) == nil {
-		b.ask(model.AskCertificates{})
+	if !cc.have.Facts.CertificatesAsked && cc.unread(model.AskCertificates{}) == nil {
+		cc.ask(model.AskCertificates{})
 	}
 	known := map[string]observed.Certificate{}
-	for _, c := range b.have.Facts.Certificates {
+	for _, c := range cc.have.Facts.Certificates {
 		known[c.ARN] = c
 	}
 	serves := func(arn, host string) bool {
@@ -180,12 +187,12 @@ func (b *builder) keptCertificates(l model.Listener, live *observed.Listener, ce
 
 // heldHosts are the hosts of members that are held and of live rules that are retained, on a listener; an
 // empty one stands for a rule without a host.
-func (b *builder) heldHosts(l model.Listener, live *observed.Listener, blocked []finding.Ref) []string {
+func (cc *certificateChoice) heldHosts(l model.Listener, live *observed.Listener, blocked []finding.Ref) []string {
 	held := map[finding.Ref]bool{}
 	for _, ref := range blocked {
 		held[ref] = true
 	}
-	for _, m := range b.want.Members {
+	for _, m := range cc.want.Members {
 		if m.Blocked {
 			held[m.Ref] = true
 		}
@@ -211,9 +218,9 @@ func (b *builder) heldHosts(l model.Listener, live *observed.Listener, blocked [
 	if l.DefaultHeld != 0 || held[l.DefaultOf.Object] {
 		out = append(out, "")
 	}
-	if live != nil && len(b.want.Held.Members) > 0 {
+	if live != nil && len(cc.want.Held.Members) > 0 {
 		for i := range live.Rules {
-			if r := &live.Rules[i]; b.retains(r) != nil {
+			if r := &live.Rules[i]; cc.held.retains(r) != nil {
 				add(model.Rule{Conditions: r.Conditions})
 			}
 		}
@@ -224,17 +231,17 @@ func (b *builder) heldHosts(l model.Listener, live *observed.Listener, blocked [
 // certificateMissing says whether a certificate that a user named is known not to exist. Only
 // certificates of the controller's own account and region can be known; one that is attached
 // already is not asked for.
-func (b *builder) certificateMissing(arn string, live *observed.Listener) bool {
+func (cc *certificateChoice) certificateMissing(arn string, live *observed.Listener) bool {
 	if live != nil && (live.Certificate == arn || slices.Contains(live.Certificates, arn)) {
 		return false
 	}
-	facts := b.have.Facts
+	facts := cc.have.Facts
 	if !strings.HasPrefix(arn, "arn:") || !strings.Contains(arn, ":acm:") {
 		return false
 	}
 	if !facts.CertificatesAsked {
-		if b.unread(model.AskCertificates{}) == nil {
-			b.ask(model.AskCertificates{})
+		if cc.unread(model.AskCertificates{}) == nil {
+			cc.ask(model.AskCertificates{})
 		}
 		return false // AWS refuses it if it does not exist
 	}
@@ -246,16 +253,16 @@ func (b *builder) certificateMissing(arn string, live *observed.Listener) bool {
 }
 
 // discover finds the certificates that cover the hosts, in order of their ARNs.
-func (b *builder) discover(hosts []string) (arns, missing []string) {
-	if !b.have.Facts.CertificatesAsked {
-		b.ask(model.AskCertificates{})
+func (cc *certificateChoice) discover(hosts []string) (arns, missing []string) {
+	if !cc.have.Facts.CertificatesAsked {
+		cc.ask(model.AskCertificates{})
 		return nil, nil
 	}
 	for _, host := range hosts {
 		n := len(arns)
-		for _, c := range b.have.Facts.Certificates {
-			if c.Status != "ISSUED" || c.Managed && b.opt.SkipManagedCertificates ||
-				len(b.opt.AllowedCAs) > 0 && !slices.Contains(b.opt.AllowedCAs, c.CA) {
+		for _, c := range cc.have.Facts.Certificates {
+			if c.Status != "ISSUED" || c.Managed && cc.opt.SkipManagedCertificates ||
+				len(cc.opt.AllowedCAs) > 0 && !slices.Contains(cc.opt.AllowedCAs, c.CA) {
 				continue
 			}
 			if slices.ContainsFunc(c.Domains, func(d string) bool { return covers(d, host) }) {

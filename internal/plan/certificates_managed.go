@@ -37,37 +37,50 @@ const (
 	refusedFor     = time.Hour
 )
 
-// resolveOwnCertificates finds or requests the certificates that the stack manages. One for other
+// managedCertificates are those that the stack requests from ACM, and deletes.
+type managedCertificates struct {
+	*draft
+	*finalizers
+	own     map[string]string // ARNs of those that serve, by id
+	kept    map[string]bool   // ARNs of those that must not be deleted
+	records map[string]bool   // names of DNS records that the plan makes or removes
+}
+
+func newManagedCertificates(d *draft, f *finalizers) *managedCertificates {
+	return &managedCertificates{draft: d, finalizers: f, records: map[string]bool{}}
+}
+
+// resolve finds or requests the certificates that the stack manages. One for other
 // hosts serves on until the one that takes its place is issued.
-func (b *builder) resolveOwnCertificates() {
-	if !b.opt.ManageCertificates {
+func (m *managedCertificates) resolve() {
+	if !m.opt.ManageCertificates {
 		return
 	}
-	if !b.ownCertificatesKnown() {
+	if !m.allKnown() {
 		return
 	}
-	b.own, b.ownKept = map[string]string{}, map[string]bool{}
-	for _, w := range b.want.Certificates {
-		b.resolveOwnCertificate(w)
+	m.own, m.kept = map[string]string{}, map[string]bool{}
+	for _, w := range m.want.Certificates {
+		m.resolveOne(w)
 	}
 }
 
-// ownCertificatesKnown reports whether it is known which certificates the stack manages. If it is not it
+// allKnown reports whether it is known which certificates the stack manages. If it is not it
 // is asked, unless AWS gives no answer.
-func (b *builder) ownCertificatesKnown() bool {
-	if b.have.Facts.OwnCertificatesAsked {
+func (m *managedCertificates) allKnown() bool {
+	if m.have.Facts.OwnCertificatesAsked {
 		return true
 	}
-	if q := (model.AskOwnCertificates{}); b.unread(q) == nil {
-		b.ask(q)
+	if q := (model.AskOwnCertificates{}); m.unread(q) == nil {
+		m.ask(q)
 	}
 	return false
 }
 
-func (b *builder) resolveOwnCertificate(w model.ManagedCertificate) {
+func (m *managedCertificates) resolveOne(w model.ManagedCertificate) {
 	var fit, other *observed.OwnCertificate
-	for i := range b.have.Facts.OwnCertificates {
-		c := &b.have.Facts.OwnCertificates[i]
+	for i := range m.have.Facts.OwnCertificates {
+		c := &m.have.Facts.OwnCertificates[i]
 		switch {
 		case c.ResourceID != w.ID:
 		case !sameSet(c.Domains, w.Hosts):
@@ -79,46 +92,46 @@ func (b *builder) resolveOwnCertificate(w model.ManagedCertificate) {
 		}
 	}
 	if fit != nil && fit.Status == observed.Issued {
-		b.own[w.ID] = fit.ARN
-		b.ownKept[fit.ARN] = true
+		m.own[w.ID] = fit.ARN
+		m.kept[fit.ARN] = true
 		return
 	}
 	if other != nil {
-		b.own[w.ID] = other.ARN
-		b.ownKept[other.ARN] = true
+		m.own[w.ID] = other.ARN
+		m.kept[other.ARN] = true
 	}
 	a := Address{Kind: Certificate, ID: w.ID}
 	again := namedWait
 	switch {
-	case fit == nil, fit.Status != observed.PendingValidation && b.have.Facts.Now.Sub(fit.Created) >= refusedFor:
-		if !b.mayRequest(w, a, other != nil) {
+	case fit == nil, fit.Status != observed.PendingValidation && m.have.Facts.Now.Sub(fit.Created) >= refusedFor:
+		if !m.mayRequest(w, a, other != nil) {
 			return
 		}
-		tags := b.tags(w.ID, w.Tags)
-		b.add(Step{
+		tags := m.tags(w.ID, w.Tags)
+		m.add(Step{
 			ID: stepID("request", a), Address: a, Verb: Create,
-			Do:      RequestCertificate{Domain: w.Domain, Hosts: w.Hosts, CA: w.CA, Tags: tags, Token: b.want.ID.String() + " " + w.ID + " " + strings.Join(w.Hosts, ",")},
+			Do:      RequestCertificate{Domain: w.Domain, Hosts: w.Hosts, CA: w.CA, Tags: tags, Token: m.want.ID.String() + " " + w.ID + " " + strings.Join(w.Hosts, ",")},
 			Changes: []Change{{Path: "hosts", To: strings.Join(w.Hosts, ", ")}},
-			Why:     "from " + w.Of.String(), After: b.claimsOf(w.Member), Blames: []finding.Ref{w.Member},
+			Why:     "from " + w.Of.String(), After: m.claimsOf(w.Member), Blames: []finding.Ref{w.Member},
 		})
 	case fit.Status == observed.PendingValidation:
-		b.ownKept[fit.ARN] = true
-		again = b.validate(w, *fit)
+		m.kept[fit.ARN] = true
+		again = m.validate(w, *fit)
 	default:
-		b.ownKept[fit.ARN] = true
+		m.kept[fit.ARN] = true
 		again = refusedWait
-		b.found.Add(finding.Finding{
+		m.found.Add(finding.Finding{
 			Object: w.Member, Field: w.Of.Field, Reason: finding.CertificatePending,
 			Message: fmt.Sprintf("ACM did not issue the certificate for %s (%s %s); it is requested again later", w.Domain, fit.Status, fit.Failure),
 			Fix:     "correct the hosts or the authority",
 		})
 	}
-	b.awaitCertificate(w, a, "ACM to issue it", again)
+	m.await(w, a, "ACM to issue it", again)
 }
 
-// awaitCertificate has a certificate on its way looked at again.
-func (b *builder) awaitCertificate(w model.ManagedCertificate, a Address, what string, again time.Duration) {
-	b.later = append(b.later, Step{
+// await has a certificate on its way looked at again.
+func (m *managedCertificates) await(w model.ManagedCertificate, a Address, what string, again time.Duration) {
+	m.later = append(m.later, Step{
 		ID: stepID("issue", a), Address: a, Verb: Update, Wait: Wait{For: what, Again: again},
 		Do: RequestCertificate{}, Why: "from " + w.Of.String(), Blames: []finding.Ref{w.Member},
 	})

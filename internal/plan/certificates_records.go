@@ -41,13 +41,13 @@ const (
 // mayRequest says whether a certificate can be validated once it is requested: a private one
 // without more, a public one if each host has a hosted zone. Where Route 53 tells nothing to this
 // controller somebody else makes the records. If another certificate serves nothing is held.
-func (b *builder) mayRequest(w model.ManagedCertificate, a Address, serves bool) bool {
+func (m *managedCertificates) mayRequest(w model.ManagedCertificate, a Address, serves bool) bool {
 	if w.CA != "" {
 		return true
 	}
-	zones := b.have.Facts.Zones
+	zones := m.have.Facts.Zones
 	if zones == nil {
-		b.ask(model.AskHostedZones{})
+		m.ask(model.AskHostedZones{})
 		return false
 	}
 	if f := zones.Fault; f != nil {
@@ -55,20 +55,20 @@ func (b *builder) mayRequest(w model.ManagedCertificate, a Address, serves bool)
 			return true
 		}
 		if f.Message != "" {
-			b.found.Add(finding.Finding{
+			m.found.Add(finding.Finding{
 				Object: w.Member, Field: w.Of.Field, Reason: finding.ServiceUnavailable,
 				Message: fmt.Sprintf("the certificate for %s is not requested yet: %s", w.Domain, f.Message), Fix: "check the way to Route 53",
 			})
 		}
-		b.awaitCertificate(w, a, "an answer of Route 53", outageWait)
+		m.await(w, a, "an answer of Route 53", outageWait)
 		return false
 	}
 	missing := slices.DeleteFunc(slices.Clone(w.Hosts), func(host string) bool {
 		_, ok := zoneOf(zones.List, host)
 		return ok
 	})
-	if len(missing) > 0 && b.have.Facts.Now.Sub(zones.At) > zoneFor {
-		b.ask(model.AskHostedZones{Anew: true})
+	if len(missing) > 0 && m.have.Facts.Now.Sub(zones.At) > zoneFor {
+		m.ask(model.AskHostedZones{Anew: true})
 	}
 	for _, host := range missing {
 		f := finding.Finding{
@@ -80,10 +80,10 @@ func (b *builder) mayRequest(w model.ManagedCertificate, a Address, serves bool)
 			f.Message += "; the certificate for the former hosts serves on"
 			f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
 		}
-		b.found.Add(f)
+		m.found.Add(f)
 	}
 	if len(missing) > 0 {
-		b.awaitCertificate(w, a, "a hosted zone", missingWait)
+		m.await(w, a, "a hosted zone", missingWait)
 	}
 	return len(missing) == 0
 }
@@ -109,7 +109,7 @@ func recordDomain(domain string) string {
 
 // validate makes the records that ACM waits for and are not known to be there, and says when the
 // certificate is worth another look.
-func (b *builder) validate(w model.ManagedCertificate, c observed.OwnCertificate) time.Duration {
+func (m *managedCertificates) validate(w model.ManagedCertificate, c observed.OwnCertificate) time.Duration {
 	again := validationWait
 	if c.Unnamed {
 		again = namedWait
@@ -123,34 +123,34 @@ func (b *builder) validate(w model.ManagedCertificate, c observed.OwnCertificate
 			missing = append(missing, r)
 		}
 	}
-	zones := b.have.Facts.Zones
+	zones := m.have.Facts.Zones
 	switch {
 	case len(missing) == 0:
-		if !c.Unnamed && b.have.Facts.Now.Sub(c.Created) >= slowAfter {
-			b.pending(w, "although its DNS records were made; it was requested at "+c.Created.UTC().Format(time.RFC3339), unseen,
+		if !c.Unnamed && m.have.Facts.Now.Sub(c.Created) >= slowAfter {
+			m.pending(w, "although its DNS records were made; it was requested at "+c.Created.UTC().Format(time.RFC3339), unseen,
 				"check that the domains are delegated to the hosted zones of this account")
 		}
 	case zones == nil:
-		b.ask(model.AskHostedZones{})
+		m.ask(model.AskHostedZones{})
 	case zones.Fault != nil && zones.Fault.Reason == "":
 		if zones.Fault.Message != "" {
-			b.pending(w, "because its DNS records could not be made yet: "+zones.Fault.Message, nil, "check the way to Route 53")
+			m.pending(w, "because its DNS records could not be made yet: "+zones.Fault.Message, nil, "check the way to Route 53")
 		}
 	case zones.Fault != nil:
-		b.pending(w, byHand(zones.Fault), unseen, byHandFix)
+		m.pending(w, byHand(zones.Fault), unseen, byHandFix)
 	case zones.Locked != nil:
-		b.pending(w, byHand(zones.Locked), unseen, byHandFix)
+		m.pending(w, byHand(zones.Locked), unseen, byHandFix)
 	default:
 		var homeless []observed.DNSRecord
 		for _, r := range missing {
 			if zone, ok := zoneOf(zones.List, r.Domain); ok {
-				b.makeRecord(w, zone, r)
+				m.makeRecord(w, zone, r)
 			} else {
 				homeless = append(homeless, r)
 			}
 		}
 		if len(homeless) > 0 {
-			b.pending(w, "for DNS records for which the account has no public hosted zone", homeless, "create the zone, or the records where the domain is served")
+			m.pending(w, "for DNS records for which the account has no public hosted zone", homeless, "create the zone, or the records where the domain is served")
 		}
 	}
 	return again
@@ -163,7 +163,7 @@ func byHand(f *observed.Fault) string {
 }
 
 // pending tells why a certificate is not issued yet, and which records somebody has to make.
-func (b *builder) pending(w model.ManagedCertificate, why string, records []observed.DNSRecord, fix string) {
+func (m *managedCertificates) pending(w model.ManagedCertificate, why string, records []observed.DNSRecord, fix string) {
 	f := finding.Finding{
 		Object: w.Member, Field: w.Of.Field, Reason: finding.CertificatePending,
 		Message: fmt.Sprintf("the certificate for %s waits %s", w.Domain, why), Fix: fix,
@@ -175,21 +175,21 @@ func (b *builder) pending(w model.ManagedCertificate, why string, records []obse
 	if len(lines) > 0 {
 		f.Message += ": " + strings.Join(sortedUnique(lines), "; ")
 	}
-	b.found.Add(f)
+	m.found.Add(f)
 }
 
 // makeRecord makes a record once, however many certificates need it.
-func (b *builder) makeRecord(w model.ManagedCertificate, zone observed.HostedZone, r observed.DNSRecord) {
-	if b.records[r.Name] {
+func (m *managedCertificates) makeRecord(w model.ManagedCertificate, zone observed.HostedZone, r observed.DNSRecord) {
+	if m.records[r.Name] {
 		return
 	}
-	b.records[r.Name] = true
+	m.records[r.Name] = true
 	a := recordAddress(r)
-	b.add(Step{
+	m.add(Step{
 		ID: stepID("create", a), Address: a, Verb: Create,
 		Do:      CreateRecord{Zone: zone.ID, Name: r.Name, Value: r.Value, TTL: recordTTL},
 		Changes: []Change{{Path: "zone", To: zone.Name}, {Path: "CNAME", To: r.Value}},
-		Why:     "ACM validates " + r.Domain + " by it", After: b.claimsOf(w.Member), Blames: []finding.Ref{w.Member},
+		Why:     "ACM validates " + r.Domain + " by it", After: m.claimsOf(w.Member), Blames: []finding.Ref{w.Member},
 	})
 }
 

@@ -14,20 +14,20 @@ import (
 // unusedWait is how often ACM is asked whether it has seen that nothing uses a certificate.
 const unusedWait = 5 * time.Second
 
-// removeOwnCertificates deletes what no listener uses any more.
-func (b *builder) removeOwnCertificates(after []StepID) {
-	if !b.opt.ManageCertificates || b.want.Held.Certificates {
+// remove deletes what none of the listeners uses any more.
+func (m *managedCertificates) remove(listeners []listenerPlan, after []StepID) {
+	if !m.opt.ManageCertificates || m.want.Held.Certificates {
 		return
 	}
-	if f := b.unread(model.AskOwnCertificates{}); f != nil && b.want.Empty() {
+	if f := m.unread(model.AskOwnCertificates{}); f != nil && m.want.Empty() {
 		// There may be some. Once the objects are gone nothing would delete them.
-		b.awaitUnread(Address{Kind: Certificate, ID: b.want.ID.String()}, DeleteCertificate{}, *f)
+		m.awaitUnread(Address{Kind: Certificate, ID: m.want.ID.String()}, DeleteCertificate{}, *f)
 	}
-	if !b.ownCertificatesKnown() || slices.ContainsFunc(b.listeners, func(l listenerPlan) bool { return l.certs.AttachedUnread }) {
+	if !m.allKnown() || slices.ContainsFunc(listeners, func(l listenerPlan) bool { return l.certs.AttachedUnread }) {
 		return
 	}
 	used := map[string]bool{}
-	for _, l := range b.listeners {
+	for _, l := range listeners {
 		used[l.certs.Default] = true
 		for _, arn := range l.certs.Extra {
 			used[arn] = true
@@ -40,85 +40,85 @@ func (b *builder) removeOwnCertificates(after []StepID) {
 		}
 	}
 	var free []observed.OwnCertificate // that can go now
-	for _, c := range b.have.Facts.OwnCertificates {
-		if used[c.ARN] || b.ownKept[c.ARN] || !b.removalKnown(c) {
+	for _, c := range m.have.Facts.OwnCertificates {
+		if used[c.ARN] || m.kept[c.ARN] || !m.removalKnown(c) {
 			continue
 		}
-		s := b.deletion(c, after)
-		if s.Wait = b.stays(c); s.Waits() {
-			b.add(s)
+		s := m.deletion(c, after)
+		if s.Wait = m.stays(c); s.Waits() {
+			m.add(s)
 			continue
 		}
 		free = append(free, c)
 	}
 	// The records go first: once the certificate is gone nobody knows them any more. Until both are
 	// gone each attempt finds the certificate, and removes what is left.
-	needed := b.neededDomains(free)
+	needed := m.neededDomains(free)
 	for _, c := range free {
-		b.add(b.deletion(c, append(slices.Clone(after), b.removeRecords(c, needed, after)...)))
+		m.add(m.deletion(c, append(slices.Clone(after), m.removeRecords(c, needed, after)...)))
 	}
 }
 
 // removalKnown says whether all is known that the removal of a certificate depends on; what is not
 // is asked.
-func (b *builder) removalKnown(c observed.OwnCertificate) bool {
+func (m *managedCertificates) removalKnown(c observed.OwnCertificate) bool {
 	if !c.Public {
 		return true
 	}
-	facts := &b.have.Facts
+	facts := &m.have.Facts
 	for _, q := range []model.Question{model.AskValidation{ARN: c.ARN}, model.AskPublicCertificates{}} {
-		if f := b.unread(q); f != nil {
-			b.tellUnread(*f, fmt.Sprintf("certificate %q is not deleted yet", c.ARN), finding.BlocksNothing)
-			if b.want.Empty() {
-				b.awaitUnread(Address{Kind: Certificate, ID: c.ARN}, DeleteCertificate{ARN: c.ARN}, *f)
+		if f := m.unread(q); f != nil {
+			m.tellUnread(*f, fmt.Sprintf("certificate %q is not deleted yet", c.ARN), finding.BlocksNothing)
+			if m.want.Empty() {
+				m.awaitUnread(Address{Kind: Certificate, ID: c.ARN}, DeleteCertificate{ARN: c.ARN}, *f)
 			}
 			return false
 		}
 	}
 	_, known := facts.Validations[c.ARN]
 	if !known {
-		b.ask(model.AskValidation{ARN: c.ARN})
+		m.ask(model.AskValidation{ARN: c.ARN})
 	}
 	if !facts.PublicCertificatesAsked {
-		b.ask(model.AskPublicCertificates{})
+		m.ask(model.AskPublicCertificates{})
 	}
 	if facts.Zones == nil {
-		b.ask(model.AskHostedZones{})
+		m.ask(model.AskHostedZones{})
 	}
 	return known && facts.PublicCertificatesAsked && facts.Zones != nil
 }
 
 // stays says for what the deletion of a certificate has to wait.
-func (b *builder) stays(c observed.OwnCertificate) Wait {
+func (m *managedCertificates) stays(c observed.OwnCertificate) Wait {
 	if !c.Public {
 		return Wait{}
 	}
-	if b.have.Facts.Validations[c.ARN].InUse {
+	if m.have.Facts.Validations[c.ARN].InUse {
 		// Its records stay too: until it is gone it may be wanted again.
-		wait := b.wait("unused "+c.ARN, "ACM to see that nothing uses it", longestWait)
+		wait := m.wait("unused "+c.ARN, "ACM to see that nothing uses it", longestWait)
 		wait.Again = unusedWait
 		return wait
 	}
-	if f := b.have.Facts.Zones.Fault; f != nil && f.Reason == "" {
-		wait := b.wait("records "+c.ARN, "an answer of Route 53", longestWait)
+	if f := m.have.Facts.Zones.Fault; f != nil && f.Reason == "" {
+		wait := m.wait("records "+c.ARN, "an answer of Route 53", longestWait)
 		wait.Again = outageWait
 		return wait
 	}
 	return Wait{}
 }
 
-func (b *builder) deletion(c observed.OwnCertificate, after []StepID) Step {
+func (m *managedCertificates) deletion(c observed.OwnCertificate, after []StepID) Step {
 	a := Address{Kind: Certificate, ID: c.ARN}
 	return Step{
 		ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteCertificate{ARN: c.ARN},
 		Changes: []Change{{Path: "hosts", From: strings.Join(c.Domains, ", ")}},
-		Why:     "no listener needs it any more", After: after, Blames: b.members(),
+		Why:     "no listener needs it any more", After: after, Blames: m.members(),
 	}
 }
 
 // neededDomains are those whose records keep another certificate valid, or will be needed by one
 // that is on its way. All certificates of the account share the record of a domain.
-func (b *builder) neededDomains(free []observed.OwnCertificate) map[string]bool {
+func (m *managedCertificates) neededDomains(free []observed.OwnCertificate) map[string]bool {
 	goes := map[string]bool{}
 	for _, c := range free {
 		goes[c.ARN] = true
@@ -129,17 +129,17 @@ func (b *builder) neededDomains(free []observed.OwnCertificate) map[string]bool 
 			needed[recordDomain(d)] = true
 		}
 	}
-	for _, w := range b.want.Certificates {
+	for _, w := range m.want.Certificates {
 		if w.CA == "" {
 			need(w.Hosts)
 		}
 	}
-	for _, c := range b.have.Facts.OwnCertificates {
+	for _, c := range m.have.Facts.OwnCertificates {
 		if c.Public && !goes[c.ARN] {
 			need(c.Domains)
 		}
 	}
-	for _, c := range b.have.Facts.PublicCertificates {
+	for _, c := range m.have.Facts.PublicCertificates {
 		if !goes[c.ARN] {
 			need(c.Domains)
 		}
@@ -149,13 +149,13 @@ func (b *builder) neededDomains(free []observed.OwnCertificate) map[string]bool 
 
 // removeRecords removes those records of a certificate that no other needs. Where this cannot be
 // done they stay, and do no harm.
-func (b *builder) removeRecords(c observed.OwnCertificate, needed map[string]bool, after []StepID) []StepID {
-	zones := b.have.Facts.Zones
+func (m *managedCertificates) removeRecords(c observed.OwnCertificate, needed map[string]bool, after []StepID) []StepID {
+	zones := m.have.Facts.Zones
 	if !c.Public || zones.Fault != nil || zones.Locked != nil {
 		return nil
 	}
 	var out []StepID
-	for _, r := range b.have.Facts.Validations[c.ARN].Records {
+	for _, r := range m.have.Facts.Validations[c.ARN].Records {
 		zone, ok := zoneOf(zones.List, r.Domain)
 		if !ok || needed[recordDomain(r.Domain)] {
 			continue
@@ -163,15 +163,15 @@ func (b *builder) removeRecords(c observed.OwnCertificate, needed map[string]boo
 		a := recordAddress(r)
 		id := stepID("delete", a)
 		out = append(out, id)
-		if b.records[r.Name] {
+		if m.records[r.Name] {
 			continue // another certificate that goes has it too
 		}
-		b.records[r.Name] = true
-		b.add(Step{
+		m.records[r.Name] = true
+		m.add(Step{
 			ID: id, Address: a, Verb: Delete,
 			Do:      DeleteRecord{Certificate: c.ARN, CreateRecord: CreateRecord{Zone: zone.ID, Name: r.Name, Value: r.Value, TTL: recordTTL}},
 			Changes: []Change{{Path: "CNAME", From: r.Value}},
-			Why:     "no certificate needs it any more", After: after, Blames: b.members(),
+			Why:     "no certificate needs it any more", After: after, Blames: m.members(),
 		})
 	}
 	return out

@@ -32,8 +32,8 @@ type requestSpec struct {
 // is left as it is and so left out.
 func (d *describer) addOns() {
 	lb := loadBalancerToken(model.LoadBalancerID)
-	if d.webACL != nil {
-		d.put(TypeWebACL, model.LoadBalancerID, webACLSpec{*d.webACL, lb})
+	if d.builder.addOns.webACL != nil {
+		d.put(TypeWebACL, model.LoadBalancerID, webACLSpec{*d.builder.addOns.webACL, lb})
 	}
 	if w := d.want.LoadBalancer.AddOns.ClassicACL; w != nil {
 		d.put(TypeClassicACL, model.LoadBalancerID, classicACLSpec{w.ID, lb})
@@ -49,10 +49,10 @@ func (d *describer) assumeCertificates() {
 	if !d.opt.ManageCertificates {
 		return
 	}
-	d.own, d.issued = map[string]string{}, map[string]string{}
+	d.managed.own, d.issued = map[string]string{}, map[string]string{}
 	for _, w := range d.want.Certificates {
 		arn := Address{Kind: Certificate, ID: w.ID}.String()
-		d.own[w.ID], d.issued[arn] = arn, w.ID
+		d.managed.own[w.ID], d.issued[arn] = arn, w.ID
 		for _, c := range d.have.Facts.OwnCertificates {
 			if c.ResourceID == w.ID {
 				d.issued[c.ARN] = w.ID

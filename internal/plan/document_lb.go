@@ -61,7 +61,7 @@ func (d *describer) liveLoadBalancer(lb *observed.LoadBalancer) {
 	d.put(TypeLoadBalancer, lb.ResourceID, loadBalancerSpec{
 		Name: lb.Name, Type: lb.Type, Scheme: lb.Scheme, AddressType: lb.AddressType,
 		Subnets: subnetMappings((&loadBalancerPlan{subnets: lb.Subnets}).mappings()), SecurityGroups: d.securityGroups(groups),
-		CoIPPool: lb.CoIPPool, IPAMPool: lb.IPAMPool, Tags: userTags(d.builder, lb.Tags),
+		CoIPPool: lb.CoIPPool, IPAMPool: lb.IPAMPool, Tags: userTags(lb.Tags),
 	})
 }
 
@@ -121,10 +121,10 @@ func (d *describer) securityGroup() {
 	}
 	want := choice.Group
 	rules, _ := network.RuleDiff(want.Ingress, nil) // without repeats
-	if live := d.managedGroup(); live != nil {
+	if live := managedGroup(d.have.SecurityGroups, d.live); live != nil {
 		_, others := network.RuleDiff(want.Ingress, live.Ingress)
 		for _, r := range others {
-			if d.keepsOpen(r) {
+			if d.builder.securityGroups.keepsOpen(r) {
 				rules = append(rules, r)
 			}
 		}

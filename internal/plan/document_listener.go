@@ -90,7 +90,7 @@ func (d *describer) rule(port, priority int32, r model.Rule) {
 func (d *describer) liveListener(id, lb string, l *observed.Listener) {
 	spec := listenerSpec{
 		LoadBalancer: loadBalancerToken(lb), Port: l.Port, Protocol: l.Protocol, Policy: l.Policy,
-		Default: d.actions(l.Default), MutualAuth: mutualAuth(l.MutualAuth), Tags: d.ruleTags(userTags(d.builder, l.Tags)),
+		Default: d.actions(l.Default), MutualAuth: mutualAuth(l.MutualAuth), Tags: d.ruleTags(userTags(l.Tags)),
 	}
 	if l.ALPN != "" {
 		spec.ALPN = []string{l.ALPN}
@@ -100,7 +100,7 @@ func (d *describer) liveListener(id, lb string, l *observed.Listener) {
 	}
 	d.put(TypeListener, id, spec)
 	for _, r := range l.Rules {
-		d.rule(l.Port, r.Priority, model.Rule{Conditions: r.Conditions, Transforms: r.Transforms, Actions: r.Actions, Tags: userTags(d.builder, r.Tags)})
+		d.rule(l.Port, r.Priority, model.Rule{Conditions: r.Conditions, Transforms: r.Transforms, Actions: r.Actions, Tags: userTags(r.Tags)})
 	}
 }
 

@@ -14,13 +14,11 @@ type front struct {
 	loadBalancerPlan
 	// postponed are ALB listeners to be deleted once nothing leads to them any more.
 	postponed []observed.Listener
-	// detached are targets that a step takes out already.
-	detached map[string]StepID
 }
 
 // frontStays says that nothing about the one in front may change.
-func (b *builder) frontStays() bool {
-	return b.want.FrontendNLB != nil && b.want.Held.Frontend
+func (d *draft) frontStays() bool {
+	return d.want.FrontendNLB != nil && d.want.Held.Frontend
 }
 
 // showsFront says whether its name is to be shown.
@@ -28,17 +26,11 @@ func (b *builder) showsFront() bool {
 	return b.want.FrontendNLB != nil && (b.front.live != nil || !b.frontStays() && !b.want.Held.Creation)
 }
 
-// opensFront says whether a rule opens a live port of it that stays although it is not wished for.
-func (b *builder) opensFront(r model.IngressRule) bool {
-	return b.front.live != nil && (b.frontStays() || b.want.FrontendNLB != nil && b.want.Held.FrontendPorts) &&
-		slices.ContainsFunc(b.front.live.Listeners, func(l observed.Listener) bool { return l.Port == r.From && l.Port == r.To })
-}
-
 // resolveFrontListeners settles which ports of the ALB its listeners lead to. One whose port is not
 // served yet is not made.
 func (b *builder) resolveFrontListeners() {
 	for _, w := range b.front.wish.Listeners {
-		l := b.resolveListener(&b.front.loadBalancerPlan, w)
+		l := b.listenerResolver().resolve(&b.front.loadBalancerPlan, w)
 		_, _, l.make = b.leads(w)
 		b.front.listeners = append(b.front.listeners, l)
 	}
@@ -131,7 +123,7 @@ func (b *builder) deletePostponed() {
 				if t.ID != b.live.ARN || t.Port != l.Port {
 					continue
 				}
-				id, ok := b.front.detached[targetKey(g.ARN, t)]
+				id, ok := b.detached[targetKey(g.ARN, t)]
 				free = free && ok
 				after = append(after, id)
 			}

@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -32,7 +31,7 @@ func (l *listenerPlan) holds() bool {
 
 // leaveOut takes the held rules out of a listener whose conditions an accepted rule has, and reports
 // them.
-func (b *builder) leaveOut(l *listenerPlan) {
+func (lr *listenerResolver) leaveOut(l *listenerPlan) {
 	if !l.holds() {
 		return
 	}
@@ -49,7 +48,7 @@ func (b *builder) leaveOut(l *listenerPlan) {
 			continue
 		}
 		l.leftOut = append(l.leftOut, *p)
-		b.found.Add(finding.Finding{
+		lr.found.Add(finding.Finding{
 			Object: p.wish.Member, Field: p.wish.Origin.Field, Reason: finding.HeldRuleLeftOut, Blocks: finding.BlocksRule,
 			Message: fmt.Sprintf("%s is held; %s has the same conditions and serves these requests", p.wish.Text(l.wish.Port), in.Origin),
 			Fix:     "correct what the other finding about this rule names, or remove the rule",
@@ -74,11 +73,11 @@ func acceptedRules(l *listenerPlan) map[string]model.Rule {
 // holdRules finds for each held rule the live one that it keeps, and returns what is spoken for.
 // Nothing live says whose it is: the same conditions come first, and then the order of the rules with
 // the same hosts and paths.
-func (b *builder) holdRules(l *listenerPlan) map[string]bool {
-	if !l.holds() && len(b.want.Held.Members) == 0 {
+func (lr *listenerResolver) holdRules(l *listenerPlan) map[string]bool {
+	if !l.holds() && len(lr.want.Held.Members) == 0 {
 		return nil
 	}
-	taken := b.ownRules(l)
+	taken := lr.ownRules(l)
 	var live []observed.Rule
 	if l.live != nil {
 		live = l.live.Rules
@@ -100,7 +99,7 @@ func (b *builder) holdRules(l *listenerPlan) map[string]bool {
 				continue
 			}
 			of := rules[key(p)]
-			if at := slices.IndexFunc(of, func(r *observed.Rule) bool { return b.mayBeOf(p.wish.Member, *r) }); at >= 0 {
+			if at := slices.IndexFunc(of, func(r *observed.Rule) bool { return lr.mayBeOf(p.wish.Member, *r) }); at >= 0 {
 				r := of[at]
 				taken[r.ARN] = true
 				rules[key(p)] = slices.Delete(of, at, at+1)
@@ -110,9 +109,9 @@ func (b *builder) holdRules(l *listenerPlan) map[string]bool {
 	}
 	if l.holds() {
 		isReal := func(r *observed.Rule) bool { return !isPlaceholder(r) }
-		keep(byKey(b.keyOf, isReal), (*rulePlan).conditions)
+		keep(byKey(lr.keys.of, isReal), (*rulePlan).conditions)
 		keep(byKey(placeOfLive, isReal), func(p *rulePlan) string { return placeKey(p.wish.Conditions) })
-		keep(byKey(b.keyOf, isPlaceholder), func(p *rulePlan) string { return conditionsKey(p.placeholder()) })
+		keep(byKey(lr.keys.of, isPlaceholder), func(p *rulePlan) string { return conditionsKey(p.placeholder()) })
 	}
 	for i := range l.rules {
 		if p := &l.rules[i]; p.held() && p.kept == nil {
@@ -127,14 +126,6 @@ func (b *builder) holdRules(l *listenerPlan) map[string]bool {
 		return absent
 	})
 	return taken
-}
-
-// mayBeOf reports whether a live rule can be one of a member: it forwards to no target group that another
-// object's rules use.
-func (b *builder) mayBeOf(ref finding.Ref, r observed.Rule) bool {
-	return !slices.ContainsFunc(b.ownerIDs(r.Actions), func(id string) bool {
-		return b.want.ID.Kind == model.Ingress && strings.Contains(id, "/") && !naming.IsIngressTargetGroup(id, ref.Namespace, ref.Name)
-	})
 }
 
 // conditions identify the conditions of a rule.
@@ -154,7 +145,7 @@ func isPlaceholder(r *observed.Rule) bool {
 // ownRules are the live rules that belong to rules which are not held: those with their conditions.
 // Where AWS only refuses to make or change a rule of the same conditions, they are those that are just
 // what is desired, or on their way there.
-func (b *builder) ownRules(l *listenerPlan) map[string]bool {
+func (lr *listenerResolver) ownRules(l *listenerPlan) map[string]bool {
 	out := map[string]bool{}
 	if l.live == nil {
 		return out
@@ -168,7 +159,7 @@ func (b *builder) ownRules(l *listenerPlan) map[string]bool {
 	byKey := map[string][]observed.Rule{}
 	for i := range l.live.Rules {
 		r := &l.live.Rules[i]
-		byKey[b.keyOf(r)] = append(byKey[b.keyOf(r)], *r)
+		byKey[lr.keys.of(r)] = append(byKey[lr.keys.of(r)], *r)
 	}
 	for i := range l.rules {
 		p := &l.rules[i]
@@ -182,9 +173,9 @@ func (b *builder) ownRules(l *listenerPlan) map[string]bool {
 			case out[o.ARN]:
 				continue
 			case !refused[key]:
-			case !just && b.isJust(*p, o):
+			case !just && lr.isJust(*p, o):
 				just = true
-			case !b.onItsWay(*p, o):
+			case !lr.onItsWay(*p, o):
 				continue
 			}
 			out[o.ARN] = true
@@ -194,19 +185,19 @@ func (b *builder) ownRules(l *listenerPlan) map[string]bool {
 }
 
 // isJust reports whether a live rule of the same conditions does exactly what a desired one is to do.
-func (b *builder) isJust(p rulePlan, o observed.Rule) bool {
-	return sameActions(p.wish.Actions, o.Actions, b.arn) && sameTransforms(p.wish.Transforms, o.Transforms)
+func (lr *listenerResolver) isJust(p rulePlan, o observed.Rule) bool {
+	return sameActions(p.wish.Actions, o.Actions, lr.arn) && sameTransforms(p.wish.Transforms, o.Transforms)
 }
 
 // onItsWay reports whether a live rule of the same conditions has been made for a desired one: it
 // forwards to the same target groups and to others, as rules do until new targets are healthy.
-func (b *builder) onItsWay(p rulePlan, o observed.Rule) bool {
+func (lr *listenerResolver) onItsWay(p rulePlan, o observed.Rule) bool {
 	w, h := forwardOf(p.wish.Actions), forwardOf(o.Actions)
 	if w == nil || h == nil || len(h.Groups) <= len(w.Groups) {
 		return false
 	}
 	return !slices.ContainsFunc(w.Groups, func(g model.WeightedGroup) bool {
-		return !slices.ContainsFunc(h.Groups, func(x model.WeightedGroup) bool { return x.Group.ARN == b.arn(g.Group) })
+		return !slices.ContainsFunc(h.Groups, func(x model.WeightedGroup) bool { return x.Group.ARN == lr.arn(g.Group) })
 	})
 }
 
@@ -235,7 +226,7 @@ func (p *rulePlan) placeholder() []model.Condition {
 }
 
 // userTags are the live tags of a kept rule without the tracking tags.
-func userTags(b *builder, tags map[string]string) map[string]string {
+func userTags(tags map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range tags {
 		if !naming.ReservedTag(k) {
@@ -243,17 +234,4 @@ func userTags(b *builder, tags map[string]string) map[string]string {
 		}
 	}
 	return out
-}
-
-// keep notes the target groups that live actions forward to.
-func (b *builder) keep(actions []model.Action) {
-	for _, a := range actions {
-		if f, ok := a.(model.Forward); ok {
-			for _, g := range f.Groups {
-				if g.Group.ARN != "" {
-					b.kept[g.Group.ARN] = true
-				}
-			}
-		}
-	}
 }

@@ -58,6 +58,9 @@ func ownersOf(have observed.Stack, actions []model.Action) []string {
 
 // retention finds the retained object whose own a live rule is.
 type retention struct {
+	*targetGroups
+	keys    liveKeys
+	members []model.HeldMember
 	all     []int               // retained objects all whose own rules stay
 	byKey   map[string][]ofRule // rules of retained objects by their conditions
 	foreign [][]textPattern     // hosts of others, by retained object
@@ -69,53 +72,51 @@ type ofRule struct {
 	rule   *model.Rule
 }
 
-func (b *builder) retention() *retention {
-	if b.retained == nil {
-		b.retained = &retention{byKey: map[string][]ofRule{}}
-		for i := range b.want.Held.Members {
-			x := &b.want.Held.Members[i]
-			if x.All {
-				b.retained.all = append(b.retained.all, i)
-			}
-			b.retained.foreign = append(b.retained.foreign, hostPatterns(x.ForeignHosts))
-			for j := range x.Rules {
-				key := conditionsKey(x.Rules[j].Conditions)
-				b.retained.byKey[key] = append(b.retained.byKey[key], ofRule{i, &x.Rules[j]})
-			}
+func newRetention(tg *targetGroups, keys liveKeys) *retention {
+	rt := &retention{targetGroups: tg, keys: keys, members: tg.want.Held.Members, byKey: map[string][]ofRule{}}
+	for i := range rt.members {
+		x := &rt.members[i]
+		if x.All {
+			rt.all = append(rt.all, i)
+		}
+		rt.foreign = append(rt.foreign, hostPatterns(x.ForeignHosts))
+		for j := range x.Rules {
+			key := conditionsKey(x.Rules[j].Conditions)
+			rt.byKey[key] = append(rt.byKey[key], ofRule{i, &x.Rules[j]})
 		}
 	}
-	return b.retained
+	return rt
 }
 
 // retains returns the retained object whose own a live rule is; nil if there is none.
-func (b *builder) retains(r *observed.Rule) *model.HeldMember {
-	if len(b.want.Held.Members) == 0 {
+func (rt *retention) retains(r *observed.Rule) *model.HeldMember {
+	if len(rt.members) == 0 {
 		return nil
 	}
-	t, ids := b.retention(), b.ownerIDs(r.Actions)
-	best := len(b.want.Held.Members)
+	ids := rt.ownerIDs(r.Actions)
+	best := len(rt.members)
 	note := func(i int, fits func(x *model.HeldMember, owned bool) bool) {
-		x := &b.want.Held.Members[i]
-		if i >= best || len(t.foreign[i]) > 0 && anyMeet(t.foreign[i], shapeOf(r.Conditions).hosts) {
+		x := &rt.members[i]
+		if i >= best || len(rt.foreign[i]) > 0 && anyMeet(rt.foreign[i], shapeOf(r.Conditions).hosts) {
 			return
 		}
 		if fits(x, areOf(ids, x.Member)) {
 			best = i
 		}
 	}
-	for _, i := range t.all {
+	for _, i := range rt.all {
 		note(i, func(_ *model.HeldMember, owned bool) bool { return owned })
 	}
-	for _, of := range t.byKey[b.keyOf(r)] {
+	for _, of := range rt.byKey[rt.keys.of(r)] {
 		note(of.object, func(x *model.HeldMember, owned bool) bool {
 			// It may name target groups by ARN that are another's.
-			return owned || b.mayBeOf(x.Member, *r) && sameActions(of.rule.Actions, r.Actions, b.arn) && sameTransforms(of.rule.Transforms, r.Transforms)
+			return owned || rt.mayBeOf(x.Member, *r) && sameActions(of.rule.Actions, r.Actions, rt.arn) && sameTransforms(of.rule.Transforms, r.Transforms)
 		})
 	}
-	if best == len(b.want.Held.Members) {
+	if best == len(rt.members) {
 		return nil
 	}
-	return &b.want.Held.Members[best]
+	return &rt.members[best]
 }
 
 // areOf reports whether target groups, by their resource ids, are all an object's.
@@ -125,8 +126,8 @@ func areOf(ids []string, ref finding.Ref) bool {
 
 // retainRules keeps the retained rules of a listener at the places that they have among the others
 // now. taken are live rules that others speak for.
-func (b *builder) retainRules(l *listenerPlan, taken map[string]bool) {
-	if l.live == nil || len(b.want.Held.Members) == 0 || l.redirectsAll {
+func (rt *retention) retainRules(l *listenerPlan, taken map[string]bool) {
+	if l.live == nil || len(rt.members) == 0 || l.redirectsAll {
 		return
 	}
 	accepted := acceptedRules(l)
@@ -140,11 +141,11 @@ func (b *builder) retainRules(l *listenerPlan, taken map[string]bool) {
 	rest := l.rules
 	for i := range l.live.Rules {
 		r := &l.live.Rules[i]
-		key := b.keyOf(r)
+		key := rt.keys.of(r)
 		_, wanted := accepted[key]
 		var x *model.HeldMember
 		if !taken[r.ARN] && !wanted {
-			x = b.retains(r)
+			x = rt.retains(r)
 		}
 		if x == nil {
 			if of := places[key]; len(of) > 0 {
@@ -158,7 +159,7 @@ func (b *builder) retainRules(l *listenerPlan, taken map[string]bool) {
 		}
 		rules = append(rules, rulePlan{kept: r, wish: model.Rule{
 			Conditions: r.Conditions, Transforms: r.Transforms, Actions: r.Actions, Member: x.Member, Held: model.HeldInvalid,
-			Tags: userTags(b, r.Tags),
+			Tags: userTags(r.Tags),
 		}})
 	}
 	l.rules = append(rules, rest...)
@@ -172,13 +173,13 @@ func (b *builder) retainListeners() {
 	}
 	for i := range b.live.Listeners {
 		l := &b.live.Listeners[i]
-		if b.wishes(l.Port) || !b.retainsListener(l) {
+		if hasListener(b.want.LoadBalancer, l.Port) || !b.held.retainsListener(l) {
 			continue
 		}
 		kept := listenerPlan{lb: &b.loadBalancerPlan, wish: model.Listener{Port: l.Port}, live: l}
 		for j := range l.Rules {
 			r := &l.Rules[j]
-			if b.retains(r) == nil {
+			if b.held.retains(r) == nil {
 				kept.strangers = append(kept.strangers, *r)
 				continue
 			}
@@ -195,7 +196,7 @@ func (b *builder) retainListeners() {
 		slices.Sort(b.plan.Ports)
 	}
 	for _, l := range b.listeners {
-		if !l.make && l.live != nil && b.wishes(l.wish.Port) {
+		if !l.make && l.live != nil && hasListener(b.want.LoadBalancer, l.wish.Port) {
 			b.keep(l.live.Default)
 			for _, r := range l.live.Rules {
 				b.keep(r.Actions)
@@ -204,13 +205,19 @@ func (b *builder) retainListeners() {
 	}
 }
 
-func (b *builder) retainsListener(l *observed.Listener) bool {
-	if slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return b.retains(&r) != nil }) {
+// hasListener reports whether a load balancer is desired that listens on a port.
+func hasListener(lb *model.LoadBalancer, port int32) bool {
+	return lb != nil && slices.ContainsFunc(lb.Listeners, func(l model.Listener) bool { return l.Port == port })
+}
+
+// retainsListener reports whether something on a live listener is a retained object's own.
+func (rt *retention) retainsListener(l *observed.Listener) bool {
+	if slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return rt.retains(&r) != nil }) {
 		return true
 	}
-	return slices.ContainsFunc(b.want.Held.Members, func(x model.HeldMember) bool {
+	return slices.ContainsFunc(rt.members, func(x model.HeldMember) bool {
 		// A listener that redirects everything has no target group by which its owner could be known.
-		return x.All && areOf(b.ownerIDs(l.Default), x.Member) || x.Redirects && redirectsAll(*l)
+		return x.All && areOf(rt.ownerIDs(l.Default), x.Member) || x.Redirects && redirectsAll(*l)
 	})
 }
 
@@ -227,28 +234,28 @@ func (l listenerPlan) staying() *observed.Listener {
 }
 
 // removeStrangers deletes rules of a retained listener that are no retained object's.
-func (b *builder) removeStrangers(l *listenerPlan, after []StepID) {
-	if l.strangeDefault {
-		a := Address{Kind: Listener, ID: l.live.ARN}
+func (p *listenerPlanner) removeStrangers(after []StepID) {
+	if p.l.strangeDefault {
+		a := Address{Kind: Listener, ID: p.l.live.ARN}
 		to := []model.Action{notFound}
-		b.freed(l.live.Default, b.add(Step{
+		p.freed(p.l.live.Default, p.add(Step{
 			ID: stepID("default", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: ListenerSettings{
-				Port: l.live.Port, Protocol: l.live.Protocol, Policy: l.live.Policy, ALPN: l.live.ALPN, Certificate: l.live.Certificate, MutualAuth: l.live.MutualAuth, Default: to,
+				Port: p.l.live.Port, Protocol: p.l.live.Protocol, Policy: p.l.live.Policy, ALPN: p.l.live.ALPN, Certificate: p.l.live.Certificate, MutualAuth: p.l.live.MutualAuth, Default: to,
 			}},
-			Changes: []Change{{Path: "default", From: actionsText(l.live.Default), To: actionsText(to)}},
-			Why:     "no object asks for the default action any more", After: after, Blames: b.members(),
+			Changes: []Change{{Path: "default", From: actionsText(p.l.live.Default), To: actionsText(to)}},
+			Why:     "no object asks for the default action any more", After: after, Blames: p.members(),
 		}))
 	}
 	// From the last one up, so that none of them gets requests that another one has answered until then.
 	var last StepID
-	for _, r := range slices.Backward(l.strangers) {
+	for _, r := range slices.Backward(p.l.strangers) {
 		a := ruleAddress(r.ARN)
-		b.ruleOwners[r.ARN] = b.ownersOf(r.Actions)
-		last = b.add(Step{
+		p.ruleOwners[r.ARN] = p.ownersOf(r.Actions)
+		last = p.add(Step{
 			ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteRule{ARN: r.ARN}, Impact: DeleteImpact,
-			Why: "no object asks for the rule any more", After: append(slices.Clone(after), last), Blames: b.members(),
+			Why: "no object asks for the rule any more", After: append(slices.Clone(after), last), Blames: p.members(),
 		})
-		b.freed(r.Actions, last)
+		p.freed(r.Actions, last)
 	}
 }
 
@@ -277,20 +284,16 @@ func (b *builder) keepRetained() bool {
 			b.keep(l.Default)
 		}
 	}
-	b.changeRetained(nil)
-	b.removeSurplusGroups()
-	b.releaseEach()
-	return true
-}
-
-// changeRetained deletes the listeners that are not retained, and rules of others on those that are.
-func (b *builder) changeRetained(after []StepID) {
+	// The other listeners go, and so do rules of others on those that are retained.
 	for _, l := range b.live.Listeners {
 		i := slices.IndexFunc(b.listeners, func(p listenerPlan) bool { return p.wish.Port == l.Port })
 		if i < 0 {
-			b.deleteListener(l, after)
+			b.deleteListener(l, nil)
 			continue
 		}
-		b.removeStrangers(&b.listeners[i], after)
+		b.listenerPlanner(&b.listeners[i], nil).removeStrangers(nil)
 	}
+	b.removeSurplusGroups()
+	b.release().each()
+	return true
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -64,17 +63,17 @@ func (b *builder) planListeners(lb *loadBalancerPlan, after []StepID, groups map
 	b.deleteListeners(lb, after)
 	for i := range lb.listeners {
 		if l := &lb.listeners[i]; l.make && !l.redirectsAll {
-			b.planListener(l, after, groups)
+			b.listenerPlanner(l, groups).plan(after)
 		}
 	}
 	// A listener that redirects everything comes after the one to which it sends the clients.
 	for i := range lb.listeners {
 		if l := &lb.listeners[i]; l.make && l.redirectsAll {
-			b.planListener(l, append(slices.Clone(after), b.listenerSteps(lb, redirectPort(l.defaults))...), groups)
+			b.listenerPlanner(l, groups).plan(append(slices.Clone(after), b.listenerSteps(lb, redirectPort(l.defaults))...))
 		}
 	}
 	for i := range lb.listeners {
-		b.removeStrangers(&lb.listeners[i], after)
+		b.listenerPlanner(&lb.listeners[i], groups).removeStrangers(after)
 	}
 }
 
@@ -128,7 +127,7 @@ func (b *builder) deleteListener(l observed.Listener, after []StepID) StepID {
 	return id
 }
 
-// after are the steps that make the groups of actions.
+// groupSteps are the steps that make the target groups of actions.
 func groupSteps(actions []model.Action, groups map[string][]StepID) []StepID {
 	var out []StepID
 	for _, a := range actions {
@@ -141,105 +140,114 @@ func groupSteps(actions []model.Action, groups map[string][]StepID) []StepID {
 	return out
 }
 
-func (b *builder) planListener(l *listenerPlan, lb []StepID, groups map[string][]StepID) []StepID {
-	a := l.address()
-	tags := b.tags(a.ID, l.wish.Tags)
-	settings := ListenerSettings{Port: l.wish.Port, Protocol: l.wish.Protocol(), Default: l.defaults}
-	if t := l.wish.TLS; t != nil {
-		settings.Policy, settings.ALPN, settings.Certificate, settings.MutualAuth = t.Policy, b.alpn(l), l.certs.Default, l.mutual
+// listenerPlanner makes one listener with its certificates and rules, and notes what is freed by that.
+type listenerPlanner struct {
+	*traffic
+	*usage
+	*finalizers
+	keys   liveKeys
+	opened map[int32]StepID    // steps that open ports
+	groups map[string][]StepID // steps that make target groups
+	l      *listenerPlan
+}
+
+func (b *builder) listenerPlanner(l *listenerPlan, groups map[string][]StepID) *listenerPlanner {
+	return &listenerPlanner{b.traffic, b.usage, b.finalizers, b.keys, b.securityGroups.opened, groups, l}
+}
+
+// plan makes the listener fit after the steps that make its load balancer.
+func (p *listenerPlanner) plan(lb []StepID) []StepID {
+	a := p.l.address()
+	tags := p.tags(a.ID, p.l.wish.Tags)
+	settings := ListenerSettings{Port: p.l.wish.Port, Protocol: p.l.wish.Protocol(), Default: p.l.defaults}
+	if t := p.l.wish.TLS; t != nil {
+		settings.Policy, settings.ALPN, settings.Certificate, settings.MutualAuth = t.Policy, p.alpn(), p.l.certs.Default, p.l.mutual
 	}
 	var steps []StepID
 	var made []StepID // the listener itself, for everything on it
-	final, last := settings, plainLast(l)
+	final, last := settings, plainLast(p.l)
 	if last {
-		settings.Protocol, settings.Policy, settings.ALPN = l.live.Protocol, l.live.Policy, l.live.ALPN
-		settings.Certificate, settings.MutualAuth = l.live.Certificate, l.live.MutualAuth
+		settings.Protocol, settings.Policy, settings.ALPN = p.l.live.Protocol, p.l.live.Policy, p.l.live.ALPN
+		settings.Certificate, settings.MutualAuth = p.l.live.Certificate, p.l.live.MutualAuth
 	}
 	// A new listener of a load balancer that has clients must not answer with its default backend
 	// what its rules, which come one by one, are for.
-	veiled := l.lb.live != nil && l.live == nil && len(l.rules) > 0 && forwardOf(l.defaults) != nil
-	if l.live == nil {
+	veiled := p.l.lb.live != nil && p.l.live == nil && len(p.l.rules) > 0 && forwardOf(p.l.defaults) != nil
+	if p.l.live == nil {
 		first := settings
 		if veiled {
 			first.Default = []model.Action{unavailable}
 		}
-		id := b.createListener(l, first, tags, append(slices.Clone(lb), groupSteps(l.defaults, groups)...))
+		id := p.createListener(first, tags, append(slices.Clone(lb), groupSteps(p.l.defaults, p.groups)...))
 		made = []StepID{id}
 		steps = append(steps, id)
 	} else {
-		if b.opt.RuleTags {
-			b.retagBelow(l.lb.live.ARN, a, tags, l.live.Tags, lb, l.wish.Members)
+		if p.opt.RuleTags {
+			p.retagBelow(p.l.lb.live.ARN, a, tags, p.l.live.Tags, lb, p.l.wish.Members)
 		}
-		made = b.changeFirst(l, settings, lb, groups)
+		made = p.changeFirst(settings, lb)
 		steps = append(steps, made...)
-		b.planAttributes(a, l.live.ARN, l.wish.Attributes, l.live.Attributes, true, append(slices.Clone(lb), made...), l.wish.Members, l.wish.AttributesOf...)
+		p.planAttributes(a, p.l.live.ARN, p.l.wish.Attributes, p.l.live.Attributes, true, append(slices.Clone(lb), made...), p.l.wish.Members, p.l.wish.AttributesOf...)
 	}
-	certificates := b.addCertificates(l, a, made)
+	certificates := p.addCertificates(a, made)
 	steps = append(steps, certificates...)
 	// New rules come before a default action that gives something up, and deletions after one
 	// that takes something over.
 	middle := func(after []StepID) []StepID {
 		if veiled {
-			return []StepID{b.add(Step{
+			return []StepID{p.add(Step{
 				ID: stepID("default", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: settings},
-				Changes: []Change{{Path: "default", From: actionsText([]model.Action{unavailable}), To: actionsText(l.defaults)}},
-				Why:     "all rules are in place", After: append(slices.Clone(after), made...), Blames: l.wish.Members,
+				Changes: []Change{{Path: "default", From: actionsText([]model.Action{unavailable}), To: actionsText(p.l.defaults)}},
+				Why:     "all rules are in place", After: append(slices.Clone(after), made...), Blames: p.l.wish.Members,
 			})}
 		}
-		if l.live == nil || l.network() {
+		if p.l.live == nil || p.l.network() {
 			return nil
 		}
-		return b.modifyListener(l, settings, append(slices.Clone(lb), after...), groups)
+		return p.modifyListener(settings, append(slices.Clone(lb), after...))
 	}
-	if l.live != nil && !l.network() {
-		b.resolveDefault(l)
+	if p.l.live != nil && !p.l.network() {
+		p.resolveDefault()
 	}
-	steps = append(steps, b.planRules(l, made, groups, middle)...)
+	rules := ruleRollout{traffic: p.traffic, usage: p.usage, finalizers: p.finalizers, keys: p.keys, l: p.l}
+	steps = append(steps, rules.plan(made, p.groups, middle)...)
 	if last {
-		steps = append(steps, b.changeProtocol(l, final, steps))
+		steps = append(steps, p.changeProtocol(final, steps))
 	}
-	return append(steps, b.removeCertificates(l, a, append(made, certificates...))...)
+	return append(steps, p.removeCertificates(a, append(made, certificates...))...)
 }
 
 // createListener makes a listener, once clients may reach its port.
-func (b *builder) createListener(l *listenerPlan, settings ListenerSettings, tags Tags, after []StepID) StepID {
-	a, why := l.address(), "objects listen on this port"
-	if g := b.desired[l.wish.Target()]; g != nil && g.Type == model.ALBTargets {
+func (p *listenerPlanner) createListener(settings ListenerSettings, tags Tags, after []StepID) StepID {
+	a, why := p.l.address(), "objects listen on this port"
+	if g := p.desired[p.l.wish.Target()]; g != nil && g.Type == model.ALBTargets {
 		why = fmt.Sprintf("it leads to port %d", g.Port)
 	}
-	id := b.add(Step{
+	id := p.add(Step{
 		ID: stepID("create", a), Address: a, Verb: Create,
-		Do:  CreateListener{LoadBalancer: l.lb.address(), Settings: settings, Tags: b.ruleTags(tags)},
-		Why: why, Blames: l.wish.Members,
-		After: slices.Concat(after, []StepID{b.opened[l.wish.Port]}, b.holdersOf(l.wish.Members)),
+		Do:  CreateListener{LoadBalancer: p.l.lb.address(), Settings: settings, Tags: p.ruleTags(tags)},
+		Why: why, Blames: p.l.wish.Members,
+		After: slices.Concat(after, []StepID{p.opened[p.l.wish.Port]}, p.holdersOf(p.l.wish.Members)),
 	})
-	b.planAttributes(a, "", l.wish.Attributes, nil, false, []StepID{id}, l.wish.Members)
+	p.planAttributes(a, "", p.l.wish.Attributes, nil, false, []StepID{id}, p.l.wish.Members)
 	return id
 }
 
-// ruleTags are the tags of a listener or rule, none where these are switched off.
-func (b *builder) ruleTags(t Tags) Tags {
-	if !b.opt.RuleTags {
-		return nil
-	}
-	return t
-}
-
 // resolveDefault settles what the default action of a live listener is to be now.
-func (b *builder) resolveDefault(l *listenerPlan) {
-	l.defaultNow = l.live.Default
-	if !b.otherDefault(l, l.defaults) {
-		b.assumeSecret(l.live.ARN, l.defaults)
-		l.defaultNow = l.defaults
+func (p *listenerPlanner) resolveDefault() {
+	p.l.defaultNow = p.l.live.Default
+	if !p.otherDefault(p.l.defaults) {
+		p.assumeSecret(p.l.live.ARN, p.l.defaults)
+		p.l.defaultNow = p.l.defaults
 		return
 	}
-	now, wait := l.defaults, Wait{}
-	if l.stages() {
-		now, wait = b.shiftDefault(l)
+	now, wait := p.l.defaults, Wait{}
+	if p.l.stages() {
+		now, wait = p.shiftDefault(p.l)
 	}
-	l.defaultWait = wait
-	if b.otherDefault(l, now) {
-		l.defaultNow = now
+	p.l.defaultWait = wait
+	if p.otherDefault(now) {
+		p.l.defaultNow = now
 	}
 }
 
@@ -250,14 +258,14 @@ func (l *listenerPlan) stages() bool {
 }
 
 // otherDefault reports whether the default action of a live listener is another than the given one.
-func (b *builder) otherDefault(l *listenerPlan, as []model.Action) bool {
-	return !sameActions(as, l.live.Default, b.arn) || b.otherSecret(l.live.ARN, as)
+func (p *listenerPlanner) otherDefault(as []model.Action) bool {
+	return !sameActions(as, p.l.live.Default, p.arn) || p.otherSecret(p.l.live.ARN, as)
 }
 
 // modifyListener changes a live listener's settings. It returns the steps that the rules have to
 // take their turn with, those that change what requests get.
-func (b *builder) modifyListener(l *listenerPlan, settings ListenerSettings, after []StepID, groups map[string][]StepID) []StepID {
-	live := l.live
+func (p *listenerPlanner) modifyListener(settings ListenerSettings, after []StepID) []StepID {
+	live := p.l.live
 	var changes []Change
 	diff := func(path, from, to string) {
 		if from != to {
@@ -265,7 +273,7 @@ func (b *builder) modifyListener(l *listenerPlan, settings ListenerSettings, aft
 		}
 	}
 	diff("protocol", live.Protocol, settings.Protocol)
-	if l.wish.TLS != nil {
+	if p.l.wish.TLS != nil {
 		diff("certificate", live.Certificate, settings.Certificate)
 		diff("policy", live.Policy, settings.Policy)
 		if settings.ALPN != "" {
@@ -275,49 +283,38 @@ func (b *builder) modifyListener(l *listenerPlan, settings ListenerSettings, aft
 			changes = append(changes, Change{Path: "mutualAuthentication"})
 		}
 	}
-	settings.Default = l.defaultNow
-	if b.otherDefault(l, l.defaultNow) {
-		changes = append(changes, Change{Path: "default", From: actionsText(live.Default), To: actionsText(l.defaultNow)})
+	settings.Default = p.l.defaultNow
+	if p.otherDefault(p.l.defaultNow) {
+		changes = append(changes, Change{Path: "default", From: actionsText(live.Default), To: actionsText(p.l.defaultNow)})
 	}
-	wait, impact := l.defaultWait, NoImpact
-	if l.network() {
+	wait, impact := p.l.defaultWait, NoImpact
+	if p.l.network() {
 		impact = BriefImpact
 	}
-	a := l.address()
+	a := p.l.address()
 	var steps []StepID
 	if len(changes) > 0 {
-		id := b.add(Step{
+		id := p.add(Step{
 			ID: stepID("modify", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: settings},
-			Changes: changes, Why: "the listener differs", Impact: impact, Blames: l.wish.Members, Staged: wait.For != "",
-			After: append(slices.Clone(after), groupSteps(settings.Default, groups)...),
+			Changes: changes, Why: "the listener differs", Impact: impact, Blames: p.l.wish.Members, Staged: wait.For != "",
+			After: append(slices.Clone(after), groupSteps(settings.Default, p.groups)...),
 		})
 		if slices.ContainsFunc(changes, func(c Change) bool { return c.Path == "protocol" || c.Path == "default" }) || wait.For != "" {
 			steps = append(steps, id)
 		}
-		b.freed(live.Default, id)
+		p.freed(live.Default, id)
 	}
 	if wait.For != "" {
-		b.waitForTargets(l.wish.DefaultOf, l.wish.Members, fmt.Sprintf("the default action of port %d", l.wish.Port), wait)
-		id := b.add(Step{
+		p.waitForTargets(p.l.wish.DefaultOf, p.l.wish.Members, fmt.Sprintf("the default action of port %d", p.l.wish.Port), wait)
+		id := p.add(Step{
 			ID: stepID("switch", a), Address: a, Verb: Update, Wait: wait,
-			Do:  ModifyListener{Listener: a, Settings: settings.with(l.defaults)},
-			Why: "traffic moves when the new targets are healthy", After: steps, Blames: l.wish.Members,
+			Do:  ModifyListener{Listener: a, Settings: settings.with(p.l.defaults)},
+			Why: "traffic moves when the new targets are healthy", After: steps, Blames: p.l.wish.Members,
 		})
-		b.freed(live.Default, id)
+		p.freed(live.Default, id)
 		steps = append(steps, id)
 	}
 	return steps
-}
-
-func (b *builder) waitForTargets(of finding.Origin, members []finding.Ref, what string, wait Wait) {
-	object := of.Object
-	if object.IsZero() && len(members) > 0 {
-		object = members[0]
-	}
-	b.found.Add(finding.Finding{
-		Object: object, Field: of.Field, Reason: finding.WaitingForTargets,
-		Message: fmt.Sprintf("%s waits for %s, for at most %s", what, wait.For, wait.Deadline), Fix: "check the pods and the health check if this does not pass",
-	})
 }
 
 func actionsText(as []model.Action) string {

@@ -8,20 +8,20 @@ import (
 )
 
 // addCertificates attaches additional certificates, before anything relies on them.
-func (b *builder) addCertificates(l *listenerPlan, a Address, after []StepID) []StepID {
-	if l.wish.TLS == nil || l.certs.AttachedUnread {
+func (p *listenerPlanner) addCertificates(a Address, after []StepID) []StepID {
+	if p.l.wish.TLS == nil || p.l.certs.AttachedUnread {
 		return nil
 	}
 	var live []string
-	if l.live != nil {
-		live = l.live.Certificates
+	if p.l.live != nil {
+		live = p.l.live.Certificates
 	}
 	var steps []StepID
-	for _, arn := range l.certs.Extra {
+	for _, arn := range p.l.certs.Extra {
 		if !slices.Contains(live, arn) {
-			steps = append(steps, b.add(Step{
+			steps = append(steps, p.add(Step{
 				ID: stepID("certificate", a, arn), Address: a, Verb: Update, Do: AddCertificate{Listener: a, ARN: arn},
-				Changes: []Change{{Path: "certificates", To: arn}}, Why: "hosts of the listener need it", After: after, Blames: b.certificateOwners(l, arn),
+				Changes: []Change{{Path: "certificates", To: arn}}, Why: "hosts of the listener need it", After: after, Blames: p.certificateOwners(arn),
 			}))
 		}
 	}
@@ -30,19 +30,19 @@ func (b *builder) addCertificates(l *listenerPlan, a Address, after []StepID) []
 
 // removeCertificates detaches certificates, once others are in their place. The default one is not
 // taken from the list before another is the default.
-func (b *builder) removeCertificates(l *listenerPlan, a Address, after []StepID) []StepID {
-	if l.wish.TLS == nil || l.live == nil || l.certs.AttachedUnread {
+func (p *listenerPlanner) removeCertificates(a Address, after []StepID) []StepID {
+	if p.l.wish.TLS == nil || p.l.live == nil || p.l.certs.AttachedUnread {
 		return nil
 	}
-	if modify := stepID("modify", a); l.live.Certificate != l.certs.Default && b.planned(modify) {
+	if modify := stepID("modify", a); p.l.live.Certificate != p.l.certs.Default && p.planned(modify) {
 		after = append(slices.Clone(after), modify)
 	}
 	var steps []StepID
-	for _, arn := range l.live.Certificates {
-		if !slices.Contains(l.certs.Extra, arn) {
-			steps = append(steps, b.add(Step{
+	for _, arn := range p.l.live.Certificates {
+		if !slices.Contains(p.l.certs.Extra, arn) {
+			steps = append(steps, p.add(Step{
 				ID: stepID("uncertificate", a, arn), Address: a, Verb: Update, Do: RemoveCertificate{Listener: a, ARN: arn},
-				Changes: []Change{{Path: "certificates", From: arn}}, Why: "no object asks for it any more", After: after, Blames: l.wish.Members,
+				Changes: []Change{{Path: "certificates", From: arn}}, Why: "no object asks for it any more", After: after, Blames: p.l.wish.Members,
 			}))
 		}
 	}
@@ -50,15 +50,15 @@ func (b *builder) removeCertificates(l *listenerPlan, a Address, after []StepID)
 }
 
 // certificateOwners are the members that named a certificate, or all of the listener.
-func (b *builder) certificateOwners(l *listenerPlan, arn string) []finding.Ref {
+func (p *listenerPlanner) certificateOwners(arn string) []finding.Ref {
 	var out []finding.Ref
-	for _, c := range l.wish.TLS.Certificates {
+	for _, c := range p.l.wish.TLS.Certificates {
 		if c, ok := c.(model.CertARNs); ok && slices.Contains(c.ARNs, arn) {
 			out = append(out, c.Member)
 		}
 	}
 	if len(out) == 0 {
-		return l.wish.Members
+		return p.l.wish.Members
 	}
 	return out
 }

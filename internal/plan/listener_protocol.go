@@ -11,36 +11,36 @@ import (
 const noALPN = "None"
 
 // alpn is the ALPN policy to set, empty to leave the live one.
-func (b *builder) alpn(l *listenerPlan) string {
-	if l.wish.TLS.ALPN == "" && b.opt.EnhancedDefaults && l.live != nil && l.live.ALPN != "" {
+func (p *listenerPlanner) alpn() string {
+	if p.l.wish.TLS.ALPN == "" && p.opt.EnhancedDefaults && p.l.live != nil && p.l.live.ALPN != "" {
 		return noALPN
 	}
-	return l.wish.TLS.ALPN
+	return p.l.wish.TLS.ALPN
 }
 
 // changeFirst plans what has to be changed of a live listener before its certificates and rules are. A
 // listener of a network load balancer has no rules, and another protocol goes with other target groups,
 // so that all of it changes in one call.
-func (b *builder) changeFirst(l *listenerPlan, settings ListenerSettings, after []StepID, groups map[string][]StepID) []StepID {
-	if !l.network() {
-		return b.secureFirst(l, settings, after)
+func (p *listenerPlanner) changeFirst(settings ListenerSettings, after []StepID) []StepID {
+	if !p.l.network() {
+		return p.secureFirst(settings, after)
 	}
-	b.resolveDefault(l)
-	return b.modifyListener(l, settings, after, groups)
+	p.resolveDefault()
+	return p.modifyListener(settings, after)
 }
 
 // secureFirst makes a plain listener serve TLS before anything else is done to it, since only TLS
 // listeners take further certificates and rules that authenticate. What follows is planned for the
 // listener as it is then.
-func (b *builder) secureFirst(l *listenerPlan, settings ListenerSettings, after []StepID) []StepID {
-	if l.live == nil || l.wish.TLS == nil || l.live.Protocol == settings.Protocol {
+func (p *listenerPlanner) secureFirst(settings ListenerSettings, after []StepID) []StepID {
+	if p.l.live == nil || p.l.wish.TLS == nil || p.l.live.Protocol == settings.Protocol {
 		return nil
 	}
-	settings.Default = l.live.Default
-	id := b.changeProtocol(l, settings, after)
-	live := *l.live
+	settings.Default = p.l.live.Default
+	id := p.changeProtocol(settings, after)
+	live := *p.l.live
 	live.Protocol, live.Policy, live.Certificate, live.MutualAuth = settings.Protocol, settings.Policy, settings.Certificate, settings.MutualAuth
-	l.live = &live
+	p.l.live = &live
 	return []StepID{id}
 }
 
@@ -63,11 +63,11 @@ func needsTLS(actions []model.Action) bool {
 	})
 }
 
-func (b *builder) changeProtocol(l *listenerPlan, settings ListenerSettings, after []StepID) StepID {
-	a := l.address()
-	return b.add(Step{
+func (p *listenerPlanner) changeProtocol(settings ListenerSettings, after []StepID) StepID {
+	a := p.l.address()
+	return p.add(Step{
 		ID: stepID("protocol", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: settings},
-		Changes: []Change{{Path: "protocol", From: l.live.Protocol, To: settings.Protocol}},
-		Why:     "the listener differs", Impact: BriefImpact, After: slices.Clone(after), Blames: l.wish.Members,
+		Changes: []Change{{Path: "protocol", From: p.l.live.Protocol, To: settings.Protocol}},
+		Why:     "the listener differs", Impact: BriefImpact, After: slices.Clone(after), Blames: p.l.wish.Members,
 	})
 }

@@ -239,24 +239,24 @@ func (b *builder) planCapacity(lb *loadBalancerPlan, after []StepID) {
 
 // planAttributes changes the attributes that differ; those of a live resource have to be read
 // first. Attributes that nobody asks for are left alone. Who asks for the others is in of.
-func (b *builder) planAttributes(a Address, arn string, want, have map[string]string, live bool, after []StepID, blames []finding.Ref, of ...finding.Origin) {
+func (d *draft) planAttributes(a Address, arn string, want, have map[string]string, live bool, after []StepID, blames []finding.Ref, of ...finding.Origin) {
 	if len(want) == 0 {
 		return
 	}
 	if live && have == nil {
 		q := model.AskAttributes{Of: string(a.Kind), ARN: arn}
-		if f := b.unread(q); f != nil {
-			b.tellUnread(*f, fmt.Sprintf("%s keeps its attributes", a), finding.BlocksNothing, of...)
+		if f := d.unread(q); f != nil {
+			d.tellUnread(*f, fmt.Sprintf("%s keeps its attributes", a), finding.BlocksNothing, of...)
 			return
 		}
-		b.ask(q)
+		d.ask(q)
 		return
 	}
 	drift := attributeDrift(want, have)
 	if len(drift) == 0 {
 		return
 	}
-	b.add(Step{
+	d.add(Step{
 		ID: stepID("attributes", a), Address: a, Verb: Update, Do: SetAttributes{Of: a, Values: drift},
 		Changes: changesOf("attributes.", drift, have), Why: "attributes differ", After: after, Blames: blames,
 	})

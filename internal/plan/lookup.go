@@ -6,49 +6,37 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// lookups find by their names what a plan asks for again and again.
+// lookups find by their names what the planning of target groups asks for again and again.
 type lookups struct {
 	bindingsOf     map[string][]*observed.Binding    // by the ARN of their target group
 	liveByID       map[string][]observed.TargetGroup // by resource id
-	idOf           map[string]string                 // of live target groups, by ARN
-	desired        map[string]*model.TargetGroup     // by id
 	blockedMembers map[finding.Ref]bool
-	asked          map[string]bool // keys of questions
-	stepIDs        map[StepID]bool
-	claimOf        map[finding.Ref]StepID
-	keys           map[string]string // of the conditions of live rules, by ARN
 
 	// forwarded and heldOnly are the ids of target groups to which rules forward, and to which held
 	// rules would; nil before the rules are resolved.
 	forwarded, heldOnly map[string]bool
 }
 
-func (b *builder) makeLookups() {
-	b.bindingsOf = map[string][]*observed.Binding{}
-	for i := range b.have.Bindings {
-		h := &b.have.Bindings[i]
-		b.bindingsOf[h.ARN] = append(b.bindingsOf[h.ARN], h)
+func newLookups(d *draft) lookups {
+	out := lookups{
+		bindingsOf: map[string][]*observed.Binding{}, liveByID: map[string][]observed.TargetGroup{}, blockedMembers: map[finding.Ref]bool{},
 	}
-	b.liveByID, b.idOf = map[string][]observed.TargetGroup{}, map[string]string{}
-	for _, g := range b.have.TargetGroups {
-		b.liveByID[g.ResourceID] = append(b.liveByID[g.ResourceID], g)
-		b.idOf[g.ARN] = g.ResourceID
+	for i := range d.have.Bindings {
+		h := &d.have.Bindings[i]
+		out.bindingsOf[h.ARN] = append(out.bindingsOf[h.ARN], h)
 	}
-	b.desired = map[string]*model.TargetGroup{}
-	for i := range b.want.TargetGroups {
-		b.desired[b.want.TargetGroups[i].ID] = &b.want.TargetGroups[i]
+	for _, g := range d.have.TargetGroups {
+		out.liveByID[g.ResourceID] = append(out.liveByID[g.ResourceID], g)
 	}
-	b.blockedMembers = map[finding.Ref]bool{}
-	for _, m := range b.want.Members {
-		b.blockedMembers[m.Ref] = b.blockedMembers[m.Ref] || m.Blocked
+	for _, m := range d.want.Members {
+		out.blockedMembers[m.Ref] = out.blockedMembers[m.Ref] || m.Blocked
 	}
-	b.asked, b.stepIDs, b.claimOf = map[string]bool{}, map[StepID]bool{}, map[finding.Ref]StepID{}
-	b.keys = map[string]string{}
+	return out
 }
 
-// noteForwards notes to which target groups the resolved rules and default actions forward.
-func (b *builder) noteForwards() {
-	b.forwarded, b.heldOnly = map[string]bool{}, map[string]bool{}
+// noteForwards notes to which target groups the resolved rules and default actions of listeners forward.
+func (k *lookups) noteForwards(listeners []listenerPlan) {
+	k.forwarded, k.heldOnly = map[string]bool{}, map[string]bool{}
 	note := func(to map[string]bool, actions []model.Action) {
 		for _, a := range actions {
 			if f, ok := a.(model.Forward); ok {
@@ -58,39 +46,29 @@ func (b *builder) noteForwards() {
 			}
 		}
 	}
-	for _, l := range b.listeners {
-		note(b.forwarded, l.defaults)
+	for _, l := range listeners {
+		note(k.forwarded, l.defaults)
 		for _, r := range l.rules {
-			note(b.forwarded, r.wish.Actions)
+			note(k.forwarded, r.wish.Actions)
 			if r.held() {
-				note(b.heldOnly, r.wished)
+				note(k.heldOnly, r.wished)
 			}
 		}
 		for _, r := range l.leftOut {
-			note(b.heldOnly, r.wished)
+			note(k.heldOnly, r.wished)
 		}
 	}
 }
 
-// keyOf identifies the conditions of a live rule.
-func (b *builder) keyOf(r *observed.Rule) string {
-	key, known := b.keys[r.ARN]
+// liveKeys remembers the keys of the conditions of live rules, by ARN.
+type liveKeys map[string]string
+
+// of identifies the conditions of a live rule.
+func (k liveKeys) of(r *observed.Rule) string {
+	key, known := k[r.ARN]
 	if !known {
 		key = conditionsKey(r.Conditions)
-		b.keys[r.ARN] = key
+		k[r.ARN] = key
 	}
 	return key
-}
-
-// ownerIDs are the resource ids of the target groups to which actions forward, as ownersOf has them.
-func (b *builder) ownerIDs(actions []model.Action) []string {
-	var out []string
-	for _, a := range actions {
-		if f, ok := a.(model.Forward); ok {
-			for _, g := range f.Groups {
-				out = append(out, b.idOf[g.Group.ARN])
-			}
-		}
-	}
-	return out
 }

@@ -17,10 +17,10 @@ const (
 // say which, a listener that checks clients goes on with the store that it has, and a new one is not
 // made, as it would let everybody in. A live one that checks nobody is served as it is, but for the
 // members that ask for the check: they are returned, and their rules are held.
-func (b *builder) resolveMutualAuth(l *listenerPlan) (blocked []finding.Ref) {
+func (lr *listenerResolver) resolveMutualAuth(l *listenerPlan) (blocked []finding.Ref) {
 	wish := l.wish.TLS.MutualAuth
 	if wish == nil {
-		if b.opt.EnhancedDefaults && l.live != nil && l.live.MutualAuth != nil {
+		if lr.opt.EnhancedDefaults && l.live != nil && l.live.MutualAuth != nil {
 			l.mutual = &model.MutualAuth{Mode: off}
 		}
 		return nil
@@ -31,7 +31,7 @@ func (b *builder) resolveMutualAuth(l *listenerPlan) (blocked []finding.Ref) {
 	if !wish.ByName() {
 		return nil
 	}
-	arn, asked := b.have.Facts.TrustStores[wish.TrustStore]
+	arn, asked := lr.have.Facts.TrustStores[wish.TrustStore]
 	if arn != "" {
 		m.TrustStore = arn
 		return nil
@@ -46,16 +46,16 @@ func (b *builder) resolveMutualAuth(l *listenerPlan) (blocked []finding.Ref) {
 	default:
 		l.mutual, blocked = l.live.MutualAuth, wish.Members
 	}
-	q := model.TrustStoreQuestion(b.want.LoadBalancer.Listeners)
-	f := b.unread(q)
+	q := model.TrustStoreQuestion(lr.want.LoadBalancer.Listeners)
+	f := lr.unread(q)
 	switch {
 	case f != nil:
-		b.tellUnread(*f, fmt.Sprintf("port %d keeps its client certificate settings", l.wish.Port), finding.BlocksListener, wish.Of)
+		lr.tellUnread(*f, fmt.Sprintf("port %d keeps its client certificate settings", l.wish.Port), finding.BlocksListener, wish.Of)
 	case !asked:
-		b.ask(q)
+		lr.ask(q)
 	default:
-		b.found.Add(finding.Finding{
-			Object: b.blameable(wish.Of.Object), Field: wish.Of.Field, Reason: finding.TrustStoreNotFound,
+		lr.found.Add(finding.Finding{
+			Object: lr.blameable(wish.Of.Object), Field: wish.Of.Field, Reason: finding.TrustStoreNotFound,
 			Message: fmt.Sprintf("no trust store is named %q; port %d keeps its client certificate settings", wish.TrustStore, l.wish.Port),
 			Fix:     "correct the name, or create the trust store", Blocks: finding.BlocksListener,
 		})

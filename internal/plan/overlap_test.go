@@ -152,7 +152,7 @@ func TestAnIndexThatIsUsedUpFindsMoreAndNeverLess(t *testing.T) {
 }
 
 // plainPairs pairs each desired rule with each live one.
-func plainPairs(b *builder, desired []ruleChange, live []observed.Rule) []string {
+func plainPairs(ro *ruleRollout, desired []ruleChange, live []observed.Rule) []string {
 	out := make([]string, len(desired))
 	taken := make([]bool, len(live))
 	pass := func(fits func(w *ruleChange, o *observed.Rule) bool) {
@@ -167,7 +167,7 @@ func plainPairs(b *builder, desired []ruleChange, live []observed.Rule) []string
 	alike := func(w *ruleChange, o *observed.Rule) bool {
 		return w.plan.kept == nil && sameConditions(w.plan.wish.Conditions, o.Conditions)
 	}
-	equal := func(w *ruleChange, o *observed.Rule) bool { return alike(w, o) && b.isEqual(w, o) }
+	equal := func(w *ruleChange, o *observed.Rule) bool { return alike(w, o) && ro.isEqual(w, o) }
 	here := func(w *ruleChange, o *observed.Rule) bool { return w.priority == o.Priority }
 	pass(func(w *ruleChange, o *observed.Rule) bool { return w.plan.kept != nil && w.plan.kept.ARN == o.ARN })
 	pass(func(w *ruleChange, o *observed.Rule) bool { return here(w, o) && equal(w, o) })
@@ -182,6 +182,7 @@ func TestRulesArePairedAsIfEachWasComparedWithEach(t *testing.T) {
 	seeds.Each(t, 5000, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		b := newBuilder(claimed(wishOf()), observed.Stack{Facts: testFacts()}, testOptions)
+		ro := &ruleRollout{traffic: b.traffic, keys: b.keys}
 		action := func() []model.Action {
 			switch r.IntN(4) {
 			case 0:
@@ -214,8 +215,8 @@ func TestRulesArePairedAsIfEachWasComparedWithEach(t *testing.T) {
 			}
 			desired = append(desired, ruleChange{plan: p, priority: int32(i + 1)})
 		}
-		want := plainPairs(b, desired, live)
-		b.pair(desired, live)
+		want := plainPairs(ro, desired, live)
+		ro.pair(desired, live)
 		got := make([]string, len(desired))
 		for i, w := range desired {
 			if w.live != nil {

@@ -55,7 +55,7 @@ func (c *stepChain) add(id StepID) { c.steps = append(c.steps, id) }
 
 // joined returns the id of a join of all steps of a chain. It names only those that the join before
 // it does not.
-func (b *builder) joined(c *stepChain) StepID {
+func (st *steps) joined(c *stepChain) StepID {
 	if c.last != "" && c.n == len(c.steps) {
 		return c.last
 	}
@@ -64,10 +64,10 @@ func (b *builder) joined(c *stepChain) StepID {
 		members = append(members, c.last)
 	}
 	members = append(members, c.steps[c.n:]...)
-	if b.plan.Joins == nil {
-		b.plan.Joins = map[StepID][]StepID{}
+	if st.plan.Joins == nil {
+		st.plan.Joins = map[StepID][]StepID{}
 	}
-	c.last, c.n = StepID(fmt.Sprintf("join %d", len(b.plan.Joins)+1)), len(c.steps)
-	b.plan.Joins[c.last] = members
+	c.last, c.n = StepID(fmt.Sprintf("join %d", len(st.plan.Joins)+1)), len(c.steps)
+	st.plan.Joins[c.last] = members
 	return c.last
 }

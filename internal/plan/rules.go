@@ -208,27 +208,39 @@ func (s *ruleSet) interferes(i int32, ordered bool) bool {
 	return found
 }
 
-func (b *builder) planRules(l *listenerPlan, listener []StepID, groups map[string][]StepID, middle func(after []StepID) []StepID) []StepID {
-	room := b.makeRoom(l, listener)
+// ruleRollout brings the rules of one listener from what is live to what is desired.
+type ruleRollout struct {
+	*traffic
+	*usage
+	*finalizers
+	keys liveKeys
+	l    *listenerPlan
+	s    *ruleSet
+}
+
+// plan plans the rules after the steps that make the listener and those that make target groups. The
+// steps of middle come when new rules are there and old ones have not gone yet.
+func (ro *ruleRollout) plan(listener []StepID, groups map[string][]StepID, middle func(after []StepID) []StepID) []StepID {
+	room := ro.makeRoom(listener)
 	listener = append(slices.Clone(listener), room...)
-	s := b.pairRules(l)
-	b.stage(l, &s)
+	ro.s = ro.pairRules()
+	ro.stage()
 	modifyLast := true
-	if l.wish.OrderHeld != 0 {
-		b.keepOrder(l, &s)
+	if ro.l.wish.OrderHeld != 0 {
+		ro.keepOrder()
 	} else {
-		modifyLast = s.split()
-		b.stage(l, &s)
+		modifyLast = ro.s.split()
+		ro.stage()
 		var live []observed.Rule
-		if l.live != nil {
-			live = l.live.Rules
+		if ro.l.live != nil {
+			live = ro.l.live.Rules
 		}
-		s.place(live)
+		ro.s.place(live)
 	}
-	r := rulePlanner{b: b, l: l, s: &s, listener: listener, groups: groups, steps: room}
-	b.keepInPlace(l, &s)
+	r := rulePlanner{ruleRollout: ro, listener: listener, groups: groups, steps: room}
+	ro.keepInPlace()
 	var early []StepID
-	if b.opt.Tight {
+	if ro.opt.Tight {
 		early = r.remove(nil)
 	}
 	if !modifyLast {
@@ -237,14 +249,14 @@ func (b *builder) planRules(l *listenerPlan, listener []StepID, groups map[strin
 	r.create(early)
 	changed := middle(r.before())
 	r.steps = append(r.steps, changed...)
-	if l.wish.OrderHeld == 0 {
+	if ro.l.wish.OrderHeld == 0 {
 		r.reorder()
 	}
 	if modifyLast {
 		r.modify(true)
 	}
 	r.later()
-	if !b.opt.Tight {
+	if !ro.opt.Tight {
 		r.remove(changed)
 	}
 	r.retag()

@@ -14,20 +14,20 @@ import (
 // behind that adds up.
 
 // keepOrder plans the rules of a listener without moving any.
-func (b *builder) keepOrder(l *listenerPlan, s *ruleSet) {
-	stuck := s.misplaced()
+func (ro *ruleRollout) keepOrder() {
+	stuck := ro.s.misplaced()
 	used := map[int32]bool{}
-	if l.live != nil {
-		for _, o := range l.live.Rules {
+	if ro.l.live != nil {
+		for _, o := range ro.l.live.Rules {
 			used[o.Priority] = true
 		}
 	}
 	var absent []*ruleChange
-	for i := range s.desired {
-		w := &s.desired[i]
+	for i := range ro.s.desired {
+		w := &ro.s.desired[i]
 		overlapsAbsent := slices.ContainsFunc(absent, func(o *ruleChange) bool { return o.shape.overlaps(w.shape) })
 		if w.live == nil {
-			p := s.gap(i, used, stuck)
+			p := ro.s.gap(i, used, stuck)
 			if p == 0 || overlapsAbsent || w.below.For != "" {
 				absent = append(absent, w)
 				continue
@@ -41,14 +41,14 @@ func (b *builder) keepOrder(l *listenerPlan, s *ruleSet) {
 			w.modify, w.wait, w.actions, w.transforms = false, Wait{}, w.live.Actions, w.live.Transforms
 		}
 	}
-	b.keepWhatWouldShow(l, s, stuck, absent)
+	ro.keepWhatWouldShow(stuck, absent)
 	var rest []ruleChange
-	for i := range s.desired {
-		if w := &s.desired[i]; w.live != nil || w.at != 0 {
+	for i := range ro.s.desired {
+		if w := &ro.s.desired[i]; w.live != nil || w.at != 0 {
 			rest = append(rest, *w)
 		}
 	}
-	s.desired, s.indexes, s.byMember = rest, nil, nil
+	ro.s.desired, ro.s.indexes, ro.s.byMember = rest, nil, nil
 }
 
 // misplaced are the live rules that are not in order with another that may match the same requests.
@@ -107,24 +107,24 @@ func (s *ruleSet) gap(i int, used map[int32]bool, stuck []bool) int32 {
 // their old nor their new answer without them, because what is to answer these is not in force, or
 // because another that stays would answer them. One that gets no requests goes, and so does one that
 // would only stay for rules of other namespaces.
-func (b *builder) keepWhatWouldShow(l *listenerPlan, s *ruleSet, stuck []bool, absent []*ruleChange) {
+func (ro *ruleRollout) keepWhatWouldShow(stuck []bool, absent []*ruleChange) {
 	var rest, staying []goneRule
-	for _, d := range slices.Backward(s.deleted) {
+	for _, d := range slices.Backward(ro.s.deleted) {
 		meets := func(o *ruleChange) bool { return d.sameNamespace(o.plan.wish.Member) && o.shape.overlaps(d.shape) }
 		late := slices.ContainsFunc(absent, meets) ||
 			slices.ContainsFunc(staying, func(o goneRule) bool { return d.maybeOfNamespace(&o) && o.shape.overlaps(d.shape) })
-		for i := range s.desired {
-			late = late || stuck[i] && meets(&s.desired[i])
+		for i := range ro.s.desired {
+			late = late || stuck[i] && meets(&ro.s.desired[i])
 		}
-		if late && !s.covered(d) {
-			b.keep(d.Actions)
+		if late && !ro.s.covered(d) {
+			ro.keep(d.Actions)
 			staying = append(staying, d)
 			continue
 		}
 		rest = append(rest, d)
 	}
 	slices.Reverse(rest)
-	s.deleted = rest
+	ro.s.deleted = rest
 }
 
 // covered reports whether a rule that stays answers all requests of a live one before it.

@@ -11,23 +11,23 @@ import (
 // keepInPlace decides which of the rules to be deleted stay for now: those whose requests are to be
 // taken over by something that is not in force yet. Each waits by itself and no longer than until its
 // deadline, whoever changes what meanwhile.
-func (b *builder) keepInPlace(l *listenerPlan, s *ruleSet) {
-	waiting := s.index("waiting", isWaiting)
+func (ro *ruleRollout) keepInPlace() {
+	waiting := ro.s.index("waiting", isWaiting)
 	var staying []int32
-	for i := len(s.deleted) - 1; i >= 0; i-- {
-		d := &s.deleted[i]
-		what, own := b.takesOver(l, s, d, waiting)
+	for i := len(ro.s.deleted) - 1; i >= 0; i-- {
+		d := &ro.s.deleted[i]
+		what, own := ro.takesOver(d, waiting)
 		for _, n := range staying {
 			// One of the same member that stays would show.
-			if o := &s.deleted[n]; !(own && what.For != "") && d.maybeOfOwner(o) && d.shape.overlaps(o.shape) {
+			if o := &ro.s.deleted[n]; !(own && what.For != "") && d.maybeOfOwner(o) && d.shape.overlaps(o.shape) {
 				what, own = cmp.Or(what, o.stays), true
 			}
 		}
 		// A rule whose targets do not answer stays for nobody but its own member.
-		if what.For == "" || !own && !b.servingRule(d.Actions) {
+		if what.For == "" || !own && !ro.servingRule(d.Actions) {
 			continue
 		}
-		if d.stays = b.wait(waitKey("delete", d.ARN), what.For, what.Deadline); d.stays.For != "" {
+		if d.stays = ro.wait(waitKey("delete", d.ARN), what.For, what.Deadline); d.stays.For != "" {
 			staying = append(staying, int32(i))
 		}
 	}
@@ -46,57 +46,57 @@ func (d *goneRule) maybeOfNamespace(o *goneRule) bool {
 // takesOver is for what the deletion of a rule waits: a desired rule of its requests that waits, or a
 // default action that does. Own reports whether that may be of the same member. What another namespace
 // wants keeps no rule: otherwise it could put off what others delete.
-func (b *builder) takesOver(l *listenerPlan, s *ruleSet, d *goneRule, waiting *ruleIndex) (what Wait, own bool) {
+func (ro *ruleRollout) takesOver(d *goneRule, waiting *ruleIndex) (what Wait, own bool) {
 	var n int32
 	found := false
 	for _, m := range d.of {
-		if n, found = s.indexOf("waiting", m, isWaiting).find(d.shape, everyRule); found {
+		if n, found = ro.s.indexOf("waiting", m, isWaiting).find(d.shape, everyRule); found {
 			break
 		}
 	}
 	own = found
 	if !found {
-		n, found = waiting.findThat(d.shape, everyRule, func(n int32) bool { return d.sameNamespace(s.desired[n].plan.wish.Member) })
-		own = found && d.sameOwner(s.desired[n].plan.wish.Member)
+		n, found = waiting.findThat(d.shape, everyRule, func(n int32) bool { return d.sameNamespace(ro.s.desired[n].plan.wish.Member) })
+		own = found && d.sameOwner(ro.s.desired[n].plan.wish.Member)
 	}
 	if found {
-		w := &s.desired[n]
+		w := &ro.s.desired[n]
 		return cmp.Or(w.below, w.wait), own
 	}
-	own = d.sameOwner(l.wish.DefaultOf.Object)
+	own = d.sameOwner(ro.l.wish.DefaultOf.Object)
 	switch {
-	case l.live == nil, !d.sameNamespace(l.wish.DefaultOf.Object):
+	case ro.l.live == nil, !d.sameNamespace(ro.l.wish.DefaultOf.Object):
 		return Wait{}, own
-	case l.defaultWait.For != "":
-		return l.defaultWait, own
+	case ro.l.defaultWait.For != "":
+		return ro.l.defaultWait, own
 	}
-	return b.fallThrough(l, d), own
+	return ro.fallThrough(d), own
 }
 
 // fallThrough is for what a deletion waits whose requests reach a default action that is new and
 // whose targets are not healthy yet.
-func (b *builder) fallThrough(l *listenerPlan, d *goneRule) Wait {
-	f, old := forwardOf(l.defaults), forwardOf(d.Actions)
-	if f == nil || old == nil || sameActions(l.defaults, l.live.Default, b.arn) {
+func (ro *ruleRollout) fallThrough(d *goneRule) Wait {
+	f, old := forwardOf(ro.l.defaults), forwardOf(d.Actions)
+	if f == nil || old == nil || sameActions(ro.l.defaults, ro.l.live.Default, ro.arn) {
 		return Wait{}
 	}
 	var pending []model.GroupRef
 	for _, g := range f.Groups {
-		arn := b.arn(g.Group)
+		arn := ro.arn(g.Group)
 		already := slices.ContainsFunc(old.Groups, func(o model.WeightedGroup) bool { return o.Group.ARN == arn })
-		if weight(g.Weight) > 0 && !already && !b.ready(arn) {
+		if weight(g.Weight) > 0 && !already && !ro.ready(arn) {
 			pending = append(pending, g.Group)
 		}
 	}
 	if len(pending) == 0 {
 		return Wait{}
 	}
-	return Wait{For: "healthy targets in " + refTexts(pending), Deadline: b.targetsDeadline(pending)}
+	return Wait{For: "healthy targets in " + refTexts(pending), Deadline: ro.targetsDeadline(pending)}
 }
 
 // servingRule reports whether live actions answer requests: something else than forwarding to
 // targets none of which is healthy.
-func (b *builder) servingRule(actions []model.Action) bool {
+func (t *traffic) servingRule(actions []model.Action) bool {
 	f := forwardOf(actions)
 	if f == nil {
 		return true
@@ -105,7 +105,7 @@ func (b *builder) servingRule(actions []model.Action) bool {
 	for _, g := range f.Groups {
 		arns = append(arns, g.Group.ARN)
 	}
-	return b.serving(arns)
+	return t.serving(arns)
 }
 
 // lateRule is a live rule that keeps its place among the others until what takes its place is in
@@ -128,19 +128,19 @@ type order struct {
 }
 
 // interim finds the order for now.
-func (b *builder) interim(l *listenerPlan, s *ruleSet) order {
-	out := order{desired: make([]int32, len(s.desired)), gone: map[int]int32{}}
-	for i := range s.desired {
-		out.desired[i] = s.desired[i].priority
+func (ro *ruleRollout) interim() order {
+	out := order{desired: make([]int32, len(ro.s.desired)), gone: map[int]int32{}}
+	for i := range ro.s.desired {
+		out.desired[i] = ro.s.desired[i].priority
 	}
-	late, base := s.late()
+	late, base := ro.s.late()
 	if len(late) == 0 {
 		return out
 	}
-	at, ok := s.between(base, late)
+	at, ok := ro.s.between(base, late)
 	if !ok {
 		wait := late[0].wait
-		out.wait = b.wait(waitKey("order", fmt.Sprint(l.wish.Port)), wait.For, wait.Deadline)
+		out.wait = ro.wait(waitKey("order", fmt.Sprint(ro.l.wish.Port)), wait.For, wait.Deadline)
 	}
 	last := int32(0)
 	next := func(wanted int32) int32 {
@@ -152,16 +152,16 @@ func (b *builder) interim(l *listenerPlan, s *ruleSet) order {
 		for ; k < len(late) && at[k] == p; k++ {
 			if r := late[k]; r.gone >= 0 {
 				wanted := r.priority
-				if wanted >= stagePriority || p < len(base) && wanted >= s.desired[base[p]].priority {
+				if wanted >= stagePriority || p < len(base) && wanted >= ro.s.desired[base[p]].priority {
 					wanted = last + 1
 				}
 				out.gone[r.gone] = next(wanted)
 			} else {
-				out.desired[r.desired] = next(s.desired[r.desired].priority)
+				out.desired[r.desired] = next(ro.s.desired[r.desired].priority)
 			}
 		}
 		if p < len(base) {
-			out.desired[base[p]] = next(s.desired[base[p]].priority)
+			out.desired[base[p]] = next(ro.s.desired[base[p]].priority)
 		}
 	}
 	return out

@@ -5,26 +5,25 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
 // pairRules finds for each desired rule the live one that it is, or grows out of.
-func (b *builder) pairRules(l *listenerPlan) ruleSet {
-	s := ruleSet{desired: make([]ruleChange, len(l.rules))}
+func (ro *ruleRollout) pairRules() *ruleSet {
+	s := &ruleSet{desired: make([]ruleChange, len(ro.l.rules))}
 	var live []observed.Rule
-	if l.live != nil {
-		live = l.live.Rules
+	if ro.l.live != nil {
+		live = ro.l.live.Rules
 	}
-	for i := range l.rules {
-		p := &l.rules[i]
+	for i := range ro.l.rules {
+		p := &ro.l.rules[i]
 		s.desired[i] = ruleChange{plan: p, priority: int32(i + 1), actions: p.wish.Actions, transforms: p.wish.Transforms, shape: shapeOf(p.wish.Conditions)}
 	}
-	taken := b.pair(s.desired, live)
+	taken := ro.pair(s.desired, live)
 	for j := range live {
 		if !taken[j] {
-			s.deleted = append(s.deleted, goneRule{Rule: live[j], shape: shapeOf(live[j].Conditions), of: b.ownersOf(live[j].Actions)})
+			s.deleted = append(s.deleted, goneRule{Rule: live[j], shape: shapeOf(live[j].Conditions), of: ro.ownersOf(live[j].Actions)})
 		}
 	}
 	for i := range s.desired {
@@ -32,18 +31,18 @@ func (b *builder) pairRules(l *listenerPlan) ruleSet {
 		if w.live == nil || w.plan.kept != nil {
 			continue
 		}
-		if b.isEqual(w, w.live) {
-			b.assumeSecret(w.live.ARN, w.plan.wish.Actions)
+		if ro.isEqual(w, w.live) {
+			ro.assumeSecret(w.live.ARN, w.plan.wish.Actions)
 			continue
 		}
 		now := w.plan.wish.Actions
 		if !w.plan.wish.InPlace {
-			now, w.wait = b.shiftRule(l, w, w.live.Actions)
+			now, w.wait = ro.shiftRule(w, w.live.Actions)
 		}
 		if w.wait.For != "" {
 			w.transforms = w.live.Transforms
 		}
-		if w.wait.For == "" || !sameActions(now, w.live.Actions, b.arn) {
+		if w.wait.For == "" || !sameActions(now, w.live.Actions, ro.arn) {
 			w.modify, w.actions = true, now
 		}
 	}
@@ -52,20 +51,20 @@ func (b *builder) pairRules(l *listenerPlan) ruleSet {
 
 // pair sets the live rules of desired ones, and reports which of these are taken. Rules that equal
 // each other come first, and among these and the others those that are at their place already.
-func (b *builder) pair(desired []ruleChange, live []observed.Rule) (taken []bool) {
+func (ro *ruleRollout) pair(desired []ruleChange, live []observed.Rule) (taken []bool) {
 	taken = make([]bool, len(live))
 	arns, priorities := map[string]int{}, map[int32]int{}
 	alike, equal := newLiveLists(len(live)), newLiveLists(len(live))
 	for j := range live {
 		o := &live[j]
 		arns[o.ARN], priorities[o.Priority] = j, j
-		alike.add(j, b.keyOf(o))
+		alike.add(j, ro.keys.of(o))
 	}
 	for j := range live {
 		// Where only one has these conditions, nothing else is to be told apart.
 		key := alike.keys[j]
 		if len(alike.lists[key]) > 1 {
-			key = equalKey(key, live[j].Actions, b.arn)
+			key = equalKey(key, live[j].Actions, ro.arn)
 		}
 		equal.add(j, key)
 	}
@@ -82,7 +81,7 @@ func (b *builder) pair(desired []ruleChange, live []observed.Rule) (taken []bool
 		keys[i] = w.plan.conditions()
 		equalKeys[i] = keys[i]
 		if len(alike.lists[keys[i]]) > 1 {
-			equalKeys[i] = equalKey(keys[i], w.plan.wish.Actions, b.arn)
+			equalKeys[i] = equalKey(keys[i], w.plan.wish.Actions, ro.arn)
 		}
 	}
 	pass := func(keys []string, lists *liveLists, here bool, fits func(w *ruleChange, o *observed.Rule) bool) {
@@ -106,11 +105,11 @@ func (b *builder) pair(desired []ruleChange, live []observed.Rule) (taken []bool
 	}
 	// A rule of another namespace goes at once, and does not wait for what takes its place.
 	anyOf := func(w *ruleChange, o *observed.Rule) bool {
-		d := goneRule{of: b.ownersOf(o.Actions)}
+		d := goneRule{of: ro.ownersOf(o.Actions)}
 		return w.plan.wish.InPlace || d.sameNamespace(w.plan.wish.Member)
 	}
-	pass(equalKeys, equal, true, b.isEqual)
-	pass(equalKeys, equal, false, b.isEqual)
+	pass(equalKeys, equal, true, ro.isEqual)
+	pass(equalKeys, equal, false, ro.isEqual)
 	pass(keys, alike, true, anyOf)
 	pass(keys, alike, false, anyOf)
 	return taken
@@ -142,8 +141,8 @@ func (l *liveLists) free(key string, taken []bool) []int {
 }
 
 // isEqual reports whether a live rule of the same conditions does just what is desired.
-func (b *builder) isEqual(w *ruleChange, o *observed.Rule) bool {
-	return sameActions(w.plan.wish.Actions, o.Actions, b.arn) && !b.otherSecret(o.ARN, w.plan.wish.Actions) &&
+func (ro *ruleRollout) isEqual(w *ruleChange, o *observed.Rule) bool {
+	return sameActions(w.plan.wish.Actions, o.Actions, ro.arn) && !ro.otherSecret(o.ARN, w.plan.wish.Actions) &&
 		sameTransforms(w.plan.wish.Transforms, o.Transforms)
 }
 
@@ -174,22 +173,4 @@ func equalKey(conditions string, actions []model.Action, arn resolver) string {
 		}
 	}
 	return out.String()
-}
-
-// ownersOf are the members whose target groups live actions forward to, nil if that does not tell.
-func (b *builder) ownersOf(actions []model.Action) []finding.Ref {
-	f := forwardOf(actions)
-	if f == nil {
-		return nil
-	}
-	var out []finding.Ref
-	for _, g := range f.Groups {
-		of := b.groupOwners(g.Group.ARN)
-		if len(of) == 0 {
-			return nil
-		}
-		out = append(out, of...)
-	}
-	slices.SortFunc(out, finding.Ref.Compare)
-	return slices.Compact(out)
 }

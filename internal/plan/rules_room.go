@@ -10,12 +10,12 @@ import (
 // makeRoom moves rules up that stand at the very end of what AWS takes, in their order, so that
 // others have room below them. A run that was interrupted may have left them there on their way out.
 // What follows is planned for the rules as they stand then.
-func (b *builder) makeRoom(l *listenerPlan, after []StepID) []StepID {
-	if l.live == nil || len(l.live.Rules) == 0 || l.wish.OrderHeld != 0 {
+func (ro *ruleRollout) makeRoom(after []StepID) []StepID {
+	if ro.l.live == nil || len(ro.l.live.Rules) == 0 || ro.l.wish.OrderHeld != 0 {
 		return nil
 	}
-	rules := slices.Clone(l.live.Rules)
-	if int(rules[len(rules)-1].Priority)+len(l.rules) <= topPriority-len(rules) {
+	rules := slices.Clone(ro.l.live.Rules)
+	if int(rules[len(rules)-1].Priority)+len(ro.l.rules) <= topPriority-len(rules) {
 		return nil
 	}
 	to := map[Address]int32{}
@@ -32,12 +32,12 @@ func (b *builder) makeRoom(l *listenerPlan, after []StepID) []StepID {
 	if len(to) == 0 {
 		return nil
 	}
-	l.live = withRules(l.live, rules)
-	a := l.address()
-	return []StepID{b.add(Step{
+	ro.l.live = withRules(ro.l.live, rules)
+	a := ro.l.address()
+	return []StepID{ro.add(Step{
 		ID: stepID("room", a), Address: a, Verb: Update, Do: SetPriorities{Priorities: to},
 		Changes: []Change{{Path: "priorities", To: fmt.Sprintf("%d and below", stagePriority)}},
-		Why:     "there is no room below the last rule", After: slices.Clone(after), Blames: l.wish.Members,
+		Why:     "there is no room below the last rule", After: slices.Clone(after), Blames: ro.l.wish.Members,
 	})}
 }
 

@@ -16,44 +16,44 @@ const stagePriority = 40000
 // stage decides which new rules have to stay below until their targets are healthy: those that would
 // take requests from rules that answer them now with healthy targets. A new rule whose requests the
 // default action answers now begins with that answer. A live rule that only moves never waits.
-func (b *builder) stage(l *listenerPlan, s *ruleSet) {
-	if l.live == nil {
+func (ro *ruleRollout) stage() {
+	if ro.l.live == nil {
 		return
 	}
-	s.indexes, s.byMember = nil, nil
-	for i := range s.desired {
-		s.desired[i].below = Wait{}
+	ro.s.indexes, ro.s.byMember = nil, nil
+	for i := range ro.s.desired {
+		ro.s.desired[i].below = Wait{}
 	}
-	for i := range s.desired {
-		w := &s.desired[i]
+	for i := range ro.s.desired {
+		w := &ro.s.desired[i]
 		f := forwardOf(w.plan.wish.Actions)
 		if f == nil {
 			continue
 		}
 		if !w.comes() {
-			b.stageChange(l, s, i, f)
+			ro.stageChange(i, f)
 			continue
 		}
 		if w.live == nil && !w.plan.held() && !w.plan.wish.InPlace {
-			w.actions, w.wait = b.shiftRule(l, w, l.live.Default)
+			w.actions, w.wait = ro.shiftRule(w, ro.l.live.Default)
 			w.transforms = w.plan.wish.Transforms
 			if w.wait.For != "" {
 				w.transforms = nil // default actions have none
 			}
 		}
-		w.below = b.masked(l, s, i, f)
+		w.below = ro.masked(i, f)
 	}
-	s.followBelow()
+	ro.s.followBelow()
 }
 
 // stageChange puts off the change of a live rule that moves at the same time and would take requests
 // from rules that answer them now with healthy targets.
-func (b *builder) stageChange(l *listenerPlan, s *ruleSet, i int, f *model.Forward) {
-	w := &s.desired[i]
+func (ro *ruleRollout) stageChange(i int, f *model.Forward) {
+	w := &ro.s.desired[i]
 	if !w.modify || w.wait.For != "" || w.plan.wish.InPlace {
 		return
 	}
-	if wait := b.masked(l, s, i, f); wait.For != "" {
+	if wait := ro.masked(i, f); wait.For != "" {
 		w.wait, w.modify, w.actions, w.transforms = wait, false, w.live.Actions, w.live.Transforms
 	}
 }
@@ -111,9 +111,9 @@ func (s *ruleSet) indexThese(numbers []int32) map[finding.Ref]*ruleIndex {
 
 // masked says for what a rule whose targets are not healthy waits below those that answer its
 // requests now, and that will not be before it any more.
-func (b *builder) masked(l *listenerPlan, s *ruleSet, i int, f *model.Forward) Wait {
-	me := &s.desired[i]
-	old, covered, all := s.answering(i)
+func (ro *ruleRollout) masked(i int, f *model.Forward) Wait {
+	me := &ro.s.desired[i]
+	old, covered, all := ro.s.answering(i)
 	if covered && me.wait.For != "" {
 		// What it answers for now is not for requests that other rules answer.
 		return me.wait
@@ -123,14 +123,14 @@ func (b *builder) masked(l *listenerPlan, s *ruleSet, i int, f *model.Forward) W
 	}
 	var pending []model.GroupRef
 	for _, g := range f.Groups {
-		if arn := b.arn(g.Group); weight(g.Weight) > 0 && !slices.Contains(old, arn) && !b.ready(arn) {
+		if arn := ro.arn(g.Group); weight(g.Weight) > 0 && !slices.Contains(old, arn) && !ro.ready(arn) {
 			pending = append(pending, g.Group)
 		}
 	}
-	if len(pending) == 0 || b.healthKnown(pending) && all && !b.serving(old) {
+	if len(pending) == 0 || ro.healthKnown(pending) && all && !ro.serving(old) {
 		return Wait{}
 	}
-	return b.ruleWait(l, me, pending)
+	return ro.ruleWait(me, pending)
 }
 
 // answering lists the target groups of live rules that are before the i-th desired rule now, may
@@ -160,11 +160,11 @@ func (s *ruleSet) answering(i int) (out []string, covered, all bool) {
 }
 
 // ruleWait is the wait of a rule for its own targets. Once its deadline has passed that is reported.
-func (b *builder) ruleWait(l *listenerPlan, w *ruleChange, pending []model.GroupRef) Wait {
-	deadline := b.targetsDeadline(pending)
-	wait := b.wait(ruleWaitKey(l, w), "healthy targets in "+refTexts(pending), deadline)
+func (ro *ruleRollout) ruleWait(w *ruleChange, pending []model.GroupRef) Wait {
+	deadline := ro.targetsDeadline(pending)
+	wait := ro.wait(ruleWaitKey(ro.l, w), "healthy targets in "+refTexts(pending), deadline)
 	if wait.For == "" {
-		b.expired(w.plan.wish.Origin, memberOf(l, w), w.plan.wish.Text(l.wish.Port), pending, deadline)
+		ro.expired(w.plan.wish.Origin, memberOf(ro.l, w), w.plan.wish.Text(ro.l.wish.Port), pending, deadline)
 	}
 	return wait
 }

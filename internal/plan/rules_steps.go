@@ -13,9 +13,7 @@ import (
 
 // rulePlanner emits the steps of one listener.
 type rulePlanner struct {
-	b        *builder
-	l        *listenerPlan
-	s        *ruleSet
+	*ruleRollout
 	listener []StepID
 	groups   map[string][]StepID
 	steps    []StepID // all so far
@@ -35,8 +33,8 @@ func (r *rulePlanner) address(w *ruleChange) Address {
 	return Address{Kind: Rule, ID: naming.RuleID(r.l.wish.Port, w.priority)}
 }
 
-func (r *rulePlanner) tags(w *ruleChange) Tags {
-	return r.b.tags(naming.RuleID(r.l.wish.Port, w.priority), w.plan.wish.Tags)
+func (r *rulePlanner) tagsOf(w *ruleChange) Tags {
+	return r.tags(naming.RuleID(r.l.wish.Port, w.priority), w.plan.wish.Tags)
 }
 
 func (r *rulePlanner) blame(w *ruleChange) []finding.Ref { return memberOf(r.l, w) }
@@ -46,7 +44,7 @@ func (r *rulePlanner) key(w *ruleChange) model.RuleKey { return w.plan.wish.Key(
 // create emits the new rules, after what makes room for them.
 func (r *rulePlanner) create(after []StepID) {
 	if len(after) > fewSteps {
-		after = []StepID{r.b.joined(&stepChain{steps: after})}
+		after = []StepID{r.joined(&stepChain{steps: after})}
 	}
 	for i := range r.s.desired {
 		w := &r.s.desired[i]
@@ -54,14 +52,14 @@ func (r *rulePlanner) create(after []StepID) {
 			continue
 		}
 		a := r.address(w)
-		need := slices.Concat(r.listener, after, r.b.claimsOf(w.plan.wish.Member), groupSteps(w.actions, r.groups))
+		need := slices.Concat(r.listener, after, r.claimsOf(w.plan.wish.Member), groupSteps(w.actions, r.groups))
 		// A request that two new rules of a member match must meet the first of them first.
 		need = append(need, r.stepsOf(r.s.indexOf("new", w.plan.wish.Member, isNew), w.shape, span{0, int32(i)}, &r.created, isAny)...)
 		rule := w.plan.wish
 		rule.Actions, rule.Transforms = w.actions, w.transforms
-		w.step = r.b.add(Step{
+		w.step = r.add(Step{
 			ID: stepID("create", a), Address: a, Verb: Create,
-			Do:  CreateRule{Listener: r.l.address(), Priority: w.at, Rule: rule, Tags: r.b.ruleTags(r.tags(w))},
+			Do:  CreateRule{Listener: r.l.address(), Priority: w.at, Rule: rule, Tags: r.ruleTags(r.tagsOf(w))},
 			Why: ruleReason(w), After: need, Blames: r.blame(w), Rule: r.key(w), Staged: w.wait.For != "" || w.split,
 		})
 		r.created.add(w.step)
@@ -74,7 +72,7 @@ func (r *rulePlanner) create(after []StepID) {
 func (r *rulePlanner) stepsOf(x *ruleIndex, shape *ruleShape, in span, all *stepChain, fits func(o *ruleChange) bool) []StepID {
 	few, complete := x.some(shape, in, fewSteps, func(n int32) bool { return r.s.desired[n].step != "" && fits(&r.s.desired[n]) })
 	if !complete {
-		return []StepID{r.b.joined(all)}
+		return []StepID{r.joined(all)}
 	}
 	var out []StepID
 	for _, n := range few {
@@ -115,7 +113,7 @@ func (r *rulePlanner) modify(last bool) {
 			continue
 		}
 		a := r.address(w)
-		need := append(r.b.claimsOf(w.plan.wish.Member), groupSteps(w.actions, r.groups)...)
+		need := append(r.claimsOf(w.plan.wish.Member), groupSteps(w.actions, r.groups)...)
 		ahead := span{0, int32(i)}
 		fresh, below := r.s.indexOf("new", w.plan.wish.Member, isNew), r.s.indexOf("below", w.plan.wish.Member, isBelow)
 		if last {
@@ -132,8 +130,8 @@ func (r *rulePlanner) modify(last bool) {
 		if n, found := below.find(w.shape, ahead); found {
 			s.Wait, w.held = r.s.desired[n].below, true
 		}
-		w.step = r.b.add(s)
-		r.b.freed(w.live.Actions, w.step)
+		w.step = r.add(s)
+		r.freed(w.live.Actions, w.step)
 		r.steps = append(r.steps, w.step)
 	}
 }
@@ -157,22 +155,22 @@ func (r *rulePlanner) later() {
 			continue
 		}
 		a := r.address(w)
-		id := r.b.add(Step{
+		id := r.add(Step{
 			ID: stepID("switch", a), Address: a, Verb: Update, Wait: w.wait,
 			Do:  ModifyRule{Rule: a, Conditions: w.plan.wish.Conditions, Actions: w.plan.wish.Actions, Transforms: w.plan.wish.Transforms},
 			Why: "traffic moves when the new targets are healthy", After: []StepID{w.step}, Blames: r.blame(w), Rule: r.key(w),
 		})
 		if w.live != nil {
-			r.b.freed(w.live.Actions, id)
+			r.freed(w.live.Actions, id)
 		}
-		r.b.freed(w.actions, id)
+		r.freed(w.actions, id)
 		r.steps = append(r.steps, id)
 	}
 }
 
 // reorder moves the rules to the places that they can have now.
 func (r *rulePlanner) reorder() {
-	order := r.b.interim(r.l, r.s)
+	order := r.interim()
 	now, later := map[Address]int32{}, map[Address]int32{}
 	var wait Wait
 	var after, afterLater []StepID
@@ -227,7 +225,7 @@ func (r *rulePlanner) prioritise(what string, to map[Address]int32, wait Wait, a
 		changes = append(changes, Change{Path: "priority of " + addr.ID, To: fmt.Sprint(p)})
 	}
 	slices.SortFunc(changes, func(x, y Change) int { return cmp.Compare(x.Path, y.Path) })
-	return r.b.add(Step{
+	return r.add(Step{
 		ID: stepID(what, a), Address: a, Verb: Update, Do: SetPriorities{Priorities: to}, Changes: changes,
 		Why: "rules have to stand in order of precedence", Wait: wait, After: after, Blames: r.l.wish.Members,
 	})
@@ -259,16 +257,16 @@ func (r *rulePlanner) remove(middle []StepID) (now []StepID) {
 				after = append(after, r.s.deleted[n].step)
 			}
 		} else {
-			after = append(after, r.b.joined(&out))
+			after = append(after, r.joined(&out))
 		}
-		d.step = r.b.add(Step{
+		d.step = r.add(Step{
 			ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteRule{ARN: d.ARN},
 			Changes: []Change{{Path: "actions", From: actionsText(d.Actions)}, {Path: "priority", From: fmt.Sprint(d.Priority)}},
 			Why:     "no object asks for it any more", Wait: d.stays, Impact: DeleteImpact, Blames: r.l.wish.Members,
 			After: after,
 		})
-		r.b.freed(d.Actions, d.step)
-		r.b.ruleOwners[d.ARN] = d.of
+		r.freed(d.Actions, d.step)
+		r.ruleOwners[d.ARN] = d.of
 		out.add(d.step)
 		if d.stays.For == "" {
 			now = append(now, d.step)
@@ -280,13 +278,13 @@ func (r *rulePlanner) remove(middle []StepID) (now []StepID) {
 
 // retag brings the tags of rules that stay up to date; they carry the priority.
 func (r *rulePlanner) retag() {
-	if !r.b.opt.RuleTags {
+	if !r.opt.RuleTags {
 		return
 	}
 	for i := range r.s.desired {
 		w := &r.s.desired[i]
 		if w.live != nil {
-			r.b.retagBelow(r.l.lb.live.ARN, r.address(w), r.tags(w), w.live.Tags, r.moved, r.blame(w))
+			r.retagBelow(r.l.lb.live.ARN, r.address(w), r.tagsOf(w), w.live.Tags, r.moved, r.blame(w))
 		}
 	}
 }
@@ -296,7 +294,7 @@ func (r *rulePlanner) report() {
 	for i := range r.s.desired {
 		w := &r.s.desired[i]
 		if wait := cmp.Or(w.wait, w.below); wait.For != "" && !w.plan.held() {
-			r.b.waitForTargets(w.plan.wish.Origin, r.blame(w), fmt.Sprintf("a rule of port %d", r.l.wish.Port), wait)
+			r.waitForTargets(w.plan.wish.Origin, r.blame(w), fmt.Sprintf("a rule of port %d", r.l.wish.Port), wait)
 		}
 	}
 }

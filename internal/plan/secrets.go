@@ -18,19 +18,19 @@ func SecretMark(arn string, actions []model.Action) string {
 }
 
 // otherSecret says that a live listener or rule was given another client secret than the wished one.
-func (b *builder) otherSecret(arn string, want []model.Action) bool {
-	mark, given := SecretMark(arn, want), b.have.Facts.Secrets[arn]
+func (d *draft) otherSecret(arn string, want []model.Action) bool {
+	mark, given := SecretMark(arn, want), d.have.Facts.Secrets[arn]
 	return mark != "" && given != "" && mark != given
 }
 
 // assumeSecret notes what a live listener or rule that equals the wish is taken to have.
-func (b *builder) assumeSecret(arn string, want []model.Action) {
+func (d *draft) assumeSecret(arn string, want []model.Action) {
 	mark := SecretMark(arn, want)
-	if mark == "" || b.have.Facts.Secrets[arn] != "" {
+	if mark == "" || d.have.Facts.Secrets[arn] != "" {
 		return
 	}
-	if b.plan.Secrets == nil {
-		b.plan.Secrets = map[string]string{}
+	if d.plan.Secrets == nil {
+		d.plan.Secrets = map[string]string{}
 	}
-	b.plan.Secrets[arn] = mark
+	d.plan.Secrets[arn] = mark
 }

@@ -12,11 +12,14 @@ import (
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
 const maxForwardGroups = 5
 
+// traffic moves requests from some target groups to others, by the health of their targets.
+type traffic struct{ *targetGroups }
+
 // shift says what the actions are to be now, on the way from the live ones to the desired ones, and
 // which target groups this waits for: while a new target group has no healthy target and the old ones
 // have, the new one is attached with weight 0, so that AWS checks its targets, and traffic stays. It
 // waits for none where the desired actions can be set as they are.
-func (b *builder) shift(want, have []model.Action) (now []model.Action, pending []model.GroupRef) {
+func (t *traffic) shift(want, have []model.Action) (now []model.Action, pending []model.GroupRef) {
 	w, h := forwardOf(want), forwardOf(have)
 	if w == nil || h == nil {
 		return want, nil
@@ -31,18 +34,18 @@ func (b *builder) shift(want, have []model.Action) (now []model.Action, pending 
 	}
 	var fresh []model.WeightedGroup
 	for _, g := range w.Groups {
-		arn := b.arn(g.Group)
+		arn := t.arn(g.Group)
 		if arn != "" && carried[arn] || weight(g.Weight) == 0 {
 			continue
 		}
-		if !b.ready(arn) {
+		if !t.ready(arn) {
 			pending = append(pending, g.Group)
 		}
 		if arn == "" || !slices.ContainsFunc(h.Groups, func(x model.WeightedGroup) bool { return x.Group.ARN == arn }) {
 			fresh = append(fresh, g)
 		}
 	}
-	if len(pending) == 0 || len(h.Groups)+len(fresh) > maxForwardGroups || b.healthKnown(pending) && !b.serving(old) {
+	if len(pending) == 0 || len(h.Groups)+len(fresh) > maxForwardGroups || t.healthKnown(pending) && !t.serving(old) {
 		return want, nil
 	}
 	staged := model.Forward{Stickiness: h.Stickiness}
@@ -62,12 +65,12 @@ func (b *builder) shift(want, have []model.Action) (now []model.Action, pending 
 }
 
 // shiftRule is the shift of a rule's actions, which waits no longer than until its deadline.
-func (b *builder) shiftRule(l *listenerPlan, w *ruleChange, have []model.Action) ([]model.Action, Wait) {
-	now, pending := b.shift(w.plan.wish.Actions, have)
+func (ro *ruleRollout) shiftRule(w *ruleChange, have []model.Action) ([]model.Action, Wait) {
+	now, pending := ro.shift(w.plan.wish.Actions, have)
 	if len(pending) == 0 {
 		return now, Wait{}
 	}
-	wait := b.ruleWait(l, w, pending)
+	wait := ro.ruleWait(w, pending)
 	if wait.For == "" {
 		return w.plan.wish.Actions, Wait{}
 	}
@@ -75,16 +78,16 @@ func (b *builder) shiftRule(l *listenerPlan, w *ruleChange, have []model.Action)
 }
 
 // shiftDefault is the shift of a listener's default action.
-func (b *builder) shiftDefault(l *listenerPlan) ([]model.Action, Wait) {
-	now, pending := b.shift(l.defaults, l.live.Default)
+func (t *traffic) shiftDefault(l *listenerPlan) ([]model.Action, Wait) {
+	now, pending := t.shift(l.defaults, l.live.Default)
 	if len(pending) == 0 {
 		return now, Wait{}
 	}
 	what := fmt.Sprintf("default action of port %d", l.wish.Port)
-	deadline := b.targetsDeadline(pending)
-	wait := b.wait(waitKey("default", fmt.Sprint(l.wish.Port), actionsText(l.defaults)), "healthy targets in "+refTexts(pending), deadline)
+	deadline := t.targetsDeadline(pending)
+	wait := t.wait(waitKey("default", fmt.Sprint(l.wish.Port), actionsText(l.defaults)), "healthy targets in "+refTexts(pending), deadline)
 	if wait.For == "" {
-		b.expired(l.wish.DefaultOf, l.wish.Members, what, pending, deadline)
+		t.expired(l.wish.DefaultOf, l.wish.Members, what, pending, deadline)
 		return l.defaults, Wait{}
 	}
 	return now, wait
@@ -103,14 +106,14 @@ func forwardOf(as []model.Action) *model.Forward {
 
 // ready reports whether a target group can take traffic: it has a healthy target, and none that is
 // still on its way. A target group that is not made yet is not.
-func (b *builder) ready(arn string) bool {
+func (t *traffic) ready(arn string) bool {
 	if arn == "" {
 		return false
 	}
-	h, asked := b.have.Facts.Health[arn]
+	h, asked := t.have.Facts.Health[arn]
 	if !asked {
-		if !b.unreadHealth(arn) {
-			b.ask(model.AskHealth{ARN: arn})
+		if !t.unreadHealth(arn) {
+			t.ask(model.AskHealth{ARN: arn})
 		}
 		return false
 	}
@@ -119,10 +122,10 @@ func (b *builder) ready(arn string) bool {
 
 // healthKnown reports whether it is known of target groups that they are not ready. Others are not asked
 // for their health until it is.
-func (b *builder) healthKnown(groups []model.GroupRef) bool {
+func (t *traffic) healthKnown(groups []model.GroupRef) bool {
 	for _, g := range groups {
-		if arn := b.arn(g); arn != "" {
-			if _, asked := b.have.Facts.Health[arn]; !asked && !b.unreadHealth(arn) {
+		if arn := t.arn(g); arn != "" {
+			if _, asked := t.have.Facts.Health[arn]; !asked && !t.unreadHealth(arn) {
 				return false
 			}
 		}
@@ -136,10 +139,10 @@ const maxHealthAsked = 5
 
 // serving reports whether one of the target groups has a healthy target, so that there is something
 // to lose. While this is not known it is assumed.
-func (b *builder) serving(arns []string) bool {
+func (t *traffic) serving(arns []string) bool {
 	var unknown []string
 	for _, arn := range arns {
-		h, asked := b.have.Facts.Health[arn]
+		h, asked := t.have.Facts.Health[arn]
 		if !asked && !slices.Contains(unknown, arn) {
 			unknown = append(unknown, arn)
 		}
@@ -149,8 +152,8 @@ func (b *builder) serving(arns []string) bool {
 	}
 	if len(unknown) <= maxHealthAsked {
 		for _, arn := range unknown {
-			if !b.unreadHealth(arn) {
-				b.ask(model.AskHealth{ARN: arn})
+			if !t.unreadHealth(arn) {
+				t.ask(model.AskHealth{ARN: arn})
 			}
 		}
 	}

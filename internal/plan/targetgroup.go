@@ -35,7 +35,7 @@ func (b *builder) makes(w model.TargetGroup) bool { return b.used(w) || b.groupA
 // itself: a rule that was dropped because another covers it may have asked for it.
 func (b *builder) used(w model.TargetGroup) bool {
 	if b.forwarded == nil {
-		b.noteForwards()
+		b.noteForwards(b.listeners)
 	}
 	if b.forwarded[w.ID] || b.heldOnly[w.ID] {
 		return b.forwarded[w.ID]
@@ -89,7 +89,6 @@ func (b *builder) groupReason(w model.TargetGroup) string {
 // the one that had it yesterday, while a name holds all that a group is made of. A name that nobody
 // wishes for says nothing.
 func (b *builder) matchGroups() {
-	b.liveGroups = map[string]observed.TargetGroup{}
 	names := map[string]bool{}
 	for _, w := range b.want.TargetGroups {
 		names[w.Name] = true
@@ -247,11 +246,11 @@ func (b *builder) unbind(h observed.Binding, why string, after []StepID) *Step {
 }
 
 // blameOwners is whom the troubles of a live target group that goes are reported to.
-func (b *builder) blameOwners(arn string) []finding.Ref {
-	if of := b.groupOwners(arn); len(of) > 0 {
+func (tg *targetGroups) blameOwners(arn string) []finding.Ref {
+	if of := tg.groupOwners(arn); len(of) > 0 {
 		return of
 	}
-	return b.members()
+	return tg.members()
 }
 
 // settling is what the end of a target group waits for: a node that does not know yet that

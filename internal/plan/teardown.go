@@ -11,9 +11,9 @@ import (
 func (b *builder) tearDown() {
 	lbs := b.deleteLoadBalancers("no object wants the load balancer any more", nil)
 	b.removeSurplusGroups()
-	b.removeOwnCertificates(lbs)
+	b.managed.remove(b.listeners, lbs)
 	b.deleteGroups(b.allSteps(), lbs)
-	b.releaseAll(b.allSteps())
+	b.release().all(b.allSteps())
 }
 
 // giveUp makes the load balancer one that is to go, after nothing was found on it that stays.

@@ -12,7 +12,7 @@ import (
 // tellUnreachable reports rules of a listener that get no requests, because rules come first of other
 // members, or with the very same conditions. One that is held answers as well, with what is live or with
 // 503.
-func (b *builder) tellUnreachable(l *listenerPlan) {
+func (lr *listenerResolver) tellUnreachable(l *listenerPlan) {
 	rules := make([]model.Rule, 0, len(l.rules))
 	for _, p := range l.rules {
 		r := p.wish
@@ -22,7 +22,7 @@ func (b *builder) tellUnreachable(l *listenerPlan) {
 	told := map[int]bool{}
 	for _, c := range model.Unreachable(rules) {
 		if told[c.Rule] = true; !l.rules[c.Rule].held() {
-			b.found.Add(UnreachableRule(rules[c.Rule], rules[c.By]))
+			lr.found.Add(UnreachableRule(rules[c.Rule], rules[c.By]))
 		}
 	}
 	first := map[string]int{}
@@ -34,7 +34,7 @@ func (b *builder) tellUnreachable(l *listenerPlan) {
 		if by, twice := first[key]; !twice {
 			first[key] = i
 		} else if !told[i] {
-			b.found.Add(UnreachableRule(r, rules[by]))
+			lr.found.Add(UnreachableRule(r, rules[by]))
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 // keepUnreadCertificates keeps the live certificates of a listener for want of what a member's choice
 // needs. The rules of the member are held only where it has a host that the listener does not serve
 // yet, and that no live certificate may cover.
-func (b *builder) keepUnreadCertificates(out *certificates, l model.Listener, live *observed.Listener, choice model.CertChoice, f observed.Fault) {
+func (cc *certificateChoice) keepUnreadCertificates(out *certificates, l model.Listener, live *observed.Listener, choice model.CertChoice, f observed.Fault) {
 	var of finding.Origin
 	switch c := choice.(type) {
 	case model.CertARNs:
@@ -35,7 +35,7 @@ func (b *builder) keepUnreadCertificates(out *certificates, l model.Listener, li
 		out.Blocked = append(out.Blocked, of.Object)
 		now, reach = now+", and this object keeps its rules there", finding.BlocksMember
 	}
-	b.tellUnread(f, now, reach, of)
+	cc.tellUnread(f, now, reach, of)
 }
 
 // hasNewHost reports whether a member has a rule for a host for which the listener has none.

@@ -49,12 +49,12 @@ func pollAfter(waited time.Duration) time.Duration {
 
 // wait returns the Wait of what the key identifies, or a zero one when its deadline has passed.
 // Whoever makes plans remembers how long each key has been waited for: see Plan.Waiting.
-func (b *builder) wait(key, what string, deadline time.Duration) Wait {
-	if !b.waiting[key] {
-		b.waiting[key] = true
-		b.plan.Waiting = append(b.plan.Waiting, key)
+func (st *steps) wait(key, what string, deadline time.Duration) Wait {
+	if !st.waiting[key] {
+		st.waiting[key] = true
+		st.plan.Waiting = append(st.plan.Waiting, key)
 	}
-	waited := b.opt.Waited[key]
+	waited := st.waited[key]
 	if waited >= deadline {
 		return Wait{}
 	}
@@ -71,10 +71,10 @@ func waitKey(what string, parts ...string) string {
 }
 
 // targetsDeadline is for how long to wait until targets of the target groups are healthy.
-func (b *builder) targetsDeadline(groups []model.GroupRef) time.Duration {
+func (t *traffic) targetsDeadline(groups []model.GroupRef) time.Duration {
 	deadline := time.Duration(0)
 	for _, g := range groups {
-		c := b.healthCheck(g)
+		c := t.healthCheck(g)
 		// The defaults of AWS.
 		interval, threshold := cmp.Or(c.IntervalSeconds, 30), cmp.Or(c.HealthyThreshold, 5)
 		deadline = max(deadline, time.Duration(interval)*time.Duration(threshold)*time.Second+waitMargin)
@@ -83,12 +83,12 @@ func (b *builder) targetsDeadline(groups []model.GroupRef) time.Duration {
 }
 
 // healthCheck returns the health check of a target group, as far as it is known.
-func (b *builder) healthCheck(g model.GroupRef) model.HealthCheck {
+func (t *traffic) healthCheck(g model.GroupRef) model.HealthCheck {
 	var c model.HealthCheck
-	if w := b.desired[g.ID]; w != nil {
+	if w := t.desired[g.ID]; w != nil {
 		c = w.HealthCheck
 	}
-	live := b.liveGroups[b.arn(g)].HealthCheck
+	live := t.liveGroups[t.arn(g)].HealthCheck
 	c.IntervalSeconds = cmp.Or(c.IntervalSeconds, live.IntervalSeconds)
 	c.HealthyThreshold = cmp.Or(c.HealthyThreshold, live.HealthyThreshold)
 	return c
@@ -109,12 +109,12 @@ func drainDeadline(attributes map[string]string) time.Duration {
 }
 
 // expired reports that a deadline has passed and that requests go to targets that are not healthy.
-func (b *builder) expired(of finding.Origin, members []finding.Ref, what string, groups []model.GroupRef, deadline time.Duration) {
+func (d *draft) expired(of finding.Origin, members []finding.Ref, what string, groups []model.GroupRef, deadline time.Duration) {
 	object := of.Object
 	if object.IsZero() && len(members) > 0 {
 		object = members[0]
 	}
-	b.found.Add(finding.Finding{
+	d.found.Add(finding.Finding{
 		Object: object, Field: of.Field, Reason: finding.WaitExpired, Severity: finding.Warning,
 		Message: fmt.Sprintf("%s has no healthy targets, or has targets whose first health checks are not over, after %s; %s forwards requests to it all the same",
 			targetGroupsText(groups), deadline, what),

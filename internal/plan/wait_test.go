@@ -123,7 +123,7 @@ func TestADeadlineIsWhatHealthChecksNeed(t *testing.T) {
 	} {
 		want := claimed(wishOf(ruleTo("/a", "g1")))
 		want.TargetGroups[0].HealthCheck = c.check
-		b := newBuilder(want, observed.Stack{Facts: testFacts()}, testOptions)
+		b := newBuilder(want, observed.Stack{Facts: testFacts()}, testOptions).traffic
 		if got := b.targetsDeadline([]model.GroupRef{{ID: "g1"}}); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
