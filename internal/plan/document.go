@@ -50,28 +50,33 @@ const (
 // cannot be read. A certificate that is still on its way counts as issued.
 func Describe(want model.Stack, have observed.Stack, opt Options) *Document {
 	b := newBuilder(want, have, opt)
-	d := describer{builder: b, doc: &Document{ID: want.ID.String(), Resources: map[ResourceType]map[string]any{}}}
+	doc := &Document{ID: want.ID.String(), Resources: map[ResourceType]map[string]any{}}
 	switch {
 	case want.Held.Everything:
 		return nil
 	case want.Empty():
-		return d.doc
+		return doc
 	}
-	d.assumeCertificates()
+	issued := b.managed.assumeIssued()
 	b.resolve()
 	if b.want.Held.Creation || len(b.plan.Asks) > 0 {
 		return nil
 	}
+	d := describer{
+		draft: b.draft, desired: b.desired, groupARN: b.groupARN, makes: b.makes,
+		lb: &b.loadBalancerPlan, front: &b.front.loadBalancerPlan,
+		opens: b.securityGroups.keepsOpen, webACL: b.addOns.webACL, issued: issued, doc: doc,
+	}
 	d.securityGroup()
-	d.loadBalancer(&d.loadBalancerPlan)
+	d.loadBalancer(d.lb)
 	d.targetGroups()
-	for _, l := range b.listeners {
+	for _, l := range d.lb.listeners {
 		d.listener(l)
 	}
 	d.frontNLB()
 	d.addOns()
 	d.requested()
-	return d.doc
+	return doc
 }
 
 // JSON is the document in one line. Equal documents have equal texts.
@@ -85,12 +90,17 @@ func (d *Document) JSON() string {
 	return string(bytes.TrimSuffix(out.Bytes(), []byte("\n")))
 }
 
-// describer fills in a document from what a builder has resolved.
+// describer fills in a document from choices that are made.
 type describer struct {
-	*builder
-	doc *Document
-	// issued maps ARNs to the ids of the stack's own certificates.
-	issued map[string]string
+	*draft
+	desired   map[string]*model.TargetGroup  // by id
+	groupARN  map[string]string              // of live target groups, by the id of the desired one
+	makes     func(w model.TargetGroup) bool // whether a desired target group is made
+	lb, front *loadBalancerPlan
+	opens     func(r model.IngressRule) bool // whether a live rule that is not desired stays
+	webACL    *string                        // nil: left as it is
+	issued    map[string]string              // ids of the stack's own certificates, by ARN
+	doc       *Document
 }
 
 // resource is one of a document.

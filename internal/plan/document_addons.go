@@ -32,8 +32,8 @@ type requestSpec struct {
 // is left as it is and so left out.
 func (d *describer) addOns() {
 	lb := loadBalancerToken(model.LoadBalancerID)
-	if d.builder.addOns.webACL != nil {
-		d.put(TypeWebACL, model.LoadBalancerID, webACLSpec{*d.builder.addOns.webACL, lb})
+	if d.webACL != nil {
+		d.put(TypeWebACL, model.LoadBalancerID, webACLSpec{*d.webACL, lb})
 	}
 	if w := d.want.LoadBalancer.AddOns.ClassicACL; w != nil {
 		d.put(TypeClassicACL, model.LoadBalancerID, classicACLSpec{w.ID, lb})
@@ -43,22 +43,25 @@ func (d *describer) addOns() {
 	}
 }
 
-// assumeCertificates lets listeners have the certificates that the stack requests, as if all were
-// issued: what serves until then is on its way out.
-func (d *describer) assumeCertificates() {
-	if !d.opt.ManageCertificates {
-		return
+// assumeIssued lets listeners have the certificates that the stack requests, as if all were issued: what
+// serves until then is on its way out. It returns the ids of these and of those that they take the place
+// of, by ARN.
+func (m *managedCertificates) assumeIssued() map[string]string {
+	if !m.opt.ManageCertificates {
+		return nil
 	}
-	d.managed.own, d.issued = map[string]string{}, map[string]string{}
-	for _, w := range d.want.Certificates {
+	issued := map[string]string{}
+	m.own = map[string]string{}
+	for _, w := range m.want.Certificates {
 		arn := Address{Kind: Certificate, ID: w.ID}.String()
-		d.managed.own[w.ID], d.issued[arn] = arn, w.ID
-		for _, c := range d.have.Facts.OwnCertificates {
+		m.own[w.ID], issued[arn] = arn, w.ID
+		for _, c := range m.have.Facts.OwnCertificates {
 			if c.ResourceID == w.ID {
-				d.issued[c.ARN] = w.ID
+				issued[c.ARN] = w.ID
 			}
 		}
 	}
+	return issued
 }
 
 // requested describes the certificates that the stack requests from ACM.

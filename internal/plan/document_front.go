@@ -40,7 +40,7 @@ func (d *describer) frontNLB() {
 		}
 		return
 	}
-	d.loadBalancer(&d.front.loadBalancerPlan)
+	d.loadBalancer(d.front)
 	for _, l := range d.front.listeners {
 		if !l.make {
 			continue

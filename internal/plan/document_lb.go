@@ -121,10 +121,10 @@ func (d *describer) securityGroup() {
 	}
 	want := choice.Group
 	rules, _ := network.RuleDiff(want.Ingress, nil) // without repeats
-	if live := managedGroup(d.have.SecurityGroups, d.live); live != nil {
+	if live := managedGroup(d.have.SecurityGroups, d.lb.live); live != nil {
 		_, others := network.RuleDiff(want.Ingress, live.Ingress)
 		for _, r := range others {
-			if d.builder.securityGroups.keepsOpen(r) {
+			if d.opens(r) {
 				rules = append(rules, r)
 			}
 		}
