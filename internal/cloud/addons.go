@@ -74,7 +74,7 @@ func otherFault(err error) (*observed.Fault, error) {
 
 // askAddOn reads what a load balancer is tied to.
 func (c *Cloud) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time) (observed.AddOn, error) {
-	if !c.knows(q.ARN) {
+	if !c.inv.knows(q.ARN) {
 		return observed.AddOn{}, nil
 	}
 	cached := func() (out observed.AddOn, ok bool) {
@@ -84,9 +84,9 @@ func (c *Cloud) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time)
 		})
 		return out, ok
 	}
-	out, err := asked(ctx, c, q.Key(), cached, func() error {
+	out, err := asked(ctx, c.client, q.Key(), cached, func() error {
 		tie, err := brief(ctx, func(ctx context.Context) (observed.AddOn, error) { return c.readAddOn(ctx, q) })
-		if code(err) == "WAFNonexistentItemException" && !c.younger(c.madeAt(plan.LoadBalancer, q.ARN), grace) {
+		if code(err) == "WAFNonexistentItemException" && !c.younger(c.inv.madeAt(plan.LoadBalancer, q.ARN), grace) {
 			return &Error{What: "read " + q.Key(), class: engine.Gone, err: err}
 		}
 		if err == nil {
@@ -158,7 +158,7 @@ func (c *Cloud) askWebACL(ctx context.Context, name string) (observed.WebACL, er
 		})
 		return out, ok
 	}
-	out, err := asked(ctx, c, "web acls", cached, func() error {
+	out, err := asked(ctx, c.client, "web acls", cached, func() error {
 		start := c.cfg.Now()
 		all, err := c.listWebACLs(ctx)
 		if err != nil {
@@ -200,7 +200,7 @@ func (c *Cloud) askSubscription(ctx context.Context) (*observed.Subscription, er
 		})
 		return out, ok
 	}
-	out, err := asked(ctx, c, model.AskSubscription{}.Key(), cached, func() error {
+	out, err := asked(ctx, c.client, model.AskSubscription{}.Key(), cached, func() error {
 		res, err := brief(ctx, func(ctx context.Context) (*shield.GetSubscriptionStateOutput, error) {
 			return c.api.shield.GetSubscriptionState(ctx, &shield.GetSubscriptionStateInput{})
 		})

@@ -25,7 +25,7 @@ type albTargetsEntry struct {
 // askALBTargets reads which load balancers are the targets of a target group of type alb. Nobody
 // else registers targets there, so the answer is kept for as long as other readings.
 func (c *Cloud) askALBTargets(ctx context.Context, q model.AskALBTargets, since time.Time) ([]observed.Target, error) {
-	if !c.knows(q.ARN) {
+	if !c.inv.knows(q.ARN) {
 		return nil, nil
 	}
 	at := func() (at time.Time) {
@@ -62,7 +62,7 @@ func (c *Cloud) changeALBTargets(known plan.Known, a plan.Address, what string, 
 	if err != nil {
 		return err
 	}
-	owned, err := c.ownedGroup(arn)
+	owned, err := c.inv.ownedGroup(arn)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (c *Cloud) registerALB(ctx context.Context, a plan.RegisterALB, known plan.
 	if err != nil {
 		return err
 	}
-	owned, err := c.ownedLoadBalancer(lb)
+	owned, err := c.inv.ownedLoadBalancer(lb)
 	if err != nil {
 		return err
 	}

@@ -117,40 +117,40 @@ func (c *Cloud) failure(what string, err error, made time.Time, forget func(v *i
 // Of each write the inventory is asked first whether the resource is ours, so that a mistake
 // elsewhere cannot reach what belongs to somebody else.
 
-func (c *Cloud) ownedLoadBalancer(arn string) (e lbEntry, err error) {
-	c.inv.read(func() {
-		x := c.inv.lbs.get(arn)
+func (v *inventory) ownedLoadBalancer(arn string) (e lbEntry, err error) {
+	v.read(func() {
+		x := v.lbs.get(arn)
 		if x == nil {
 			err = failed(engine.Gone, arn, "the load balancer is not there any more")
 			return
 		}
-		if e = *x; !c.ours(e.lb.Tags) {
-			err = failed(engine.Invalid, arn, "the load balancer does not carry the tag of cluster %s, so it is left alone", c.cfg.Cluster)
+		if e = *x; !ours(v.cluster, e.lb.Tags) {
+			err = failed(engine.Invalid, arn, "the load balancer does not carry the tag of cluster %s, so it is left alone", v.cluster)
 		}
 	})
 	return e, err
 }
 
-func (c *Cloud) ownedGroup(arn string) (e groupEntry, err error) {
-	c.inv.read(func() {
-		x := c.inv.groups.get(arn)
+func (v *inventory) ownedGroup(arn string) (e groupEntry, err error) {
+	v.read(func() {
+		x := v.groups.get(arn)
 		if x == nil {
 			err = failed(engine.Gone, arn, "the target group is not there any more")
 			return
 		}
-		if e = *x; !c.ours(e.g.Tags) {
-			err = failed(engine.Invalid, arn, "the target group does not carry the tag of cluster %s, so it is left alone", c.cfg.Cluster)
+		if e = *x; !ours(v.cluster, e.g.Tags) {
+			err = failed(engine.Invalid, arn, "the target group does not carry the tag of cluster %s, so it is left alone", v.cluster)
 		}
 	})
 	return e, err
 }
 
-func (c *Cloud) ownedSecurityGroup(id string) (e sgEntry, err error) {
-	c.inv.read(func() {
-		x := c.inv.sgs.get(id)
+func (v *inventory) ownedSecurityGroup(id string) (e sgEntry, err error) {
+	v.read(func() {
+		x := v.sgs.get(id)
 		if x == nil {
 			// Only groups of the cluster are in the inventory.
-			err = failed(engine.Gone, id, "no security group of cluster %s has this id", c.cfg.Cluster)
+			err = failed(engine.Gone, id, "no security group of cluster %s has this id", v.cluster)
 			return
 		}
 		e = *x
@@ -159,14 +159,14 @@ func (c *Cloud) ownedSecurityGroup(id string) (e sgEntry, err error) {
 }
 
 // ownedListener answers for listeners by their load balancer.
-func (c *Cloud) ownedListener(arn string) (made time.Time, err error) {
-	c.inv.read(func() {
-		e, le := c.inv.listener(arn)
+func (v *inventory) ownedListener(arn string) (made time.Time, err error) {
+	v.read(func() {
+		e, le := v.listener(arn)
 		switch {
 		case le == nil:
 			err = failed(engine.Gone, arn, "the listener is not there any more")
-		case !c.ours(e.lb.Tags):
-			err = failed(engine.Invalid, arn, "the listener's load balancer does not carry the tag of cluster %s, so it is left alone", c.cfg.Cluster)
+		case !ours(v.cluster, e.lb.Tags):
+			err = failed(engine.Invalid, arn, "the listener's load balancer does not carry the tag of cluster %s, so it is left alone", v.cluster)
 		default:
 			made = le.made
 		}
@@ -174,14 +174,14 @@ func (c *Cloud) ownedListener(arn string) (made time.Time, err error) {
 	return made, err
 }
 
-func (c *Cloud) ownedRule(arn string) (err error) {
-	c.inv.read(func() {
-		e, le := c.inv.rule(arn)
+func (v *inventory) ownedRule(arn string) (err error) {
+	v.read(func() {
+		e, le := v.rule(arn)
 		switch {
 		case le == nil:
 			err = failed(engine.Gone, arn, "the rule is not there any more")
-		case !c.ours(e.lb.Tags):
-			err = failed(engine.Invalid, arn, "the rule's load balancer does not carry the tag of cluster %s, so it is left alone", c.cfg.Cluster)
+		case !ours(v.cluster, e.lb.Tags):
+			err = failed(engine.Invalid, arn, "the rule's load balancer does not carry the tag of cluster %s, so it is left alone", v.cluster)
 		}
 	})
 	return err

@@ -23,7 +23,7 @@ func (c *Cloud) tie(ctx context.Context, known plan.Known, a plan.Address, of mo
 	if err != nil {
 		return err
 	}
-	owned, err := c.ownedLoadBalancer(arn)
+	owned, err := c.inv.ownedLoadBalancer(arn)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func (c *Cloud) modifyAttributes(ctx context.Context, a plan.SetAttributes, know
 	if err != nil {
 		return err
 	}
-	if err := c.owned(a.Of.Kind, id); err != nil {
+	if err := c.inv.owned(a.Of.Kind, id); err != nil {
 		return err
 	}
 	q := model.AskAttributes{Of: string(a.Of.Kind), ARN: id}
@@ -34,13 +34,13 @@ func (c *Cloud) modifyAttributes(ctx context.Context, a plan.SetAttributes, know
 		now := c.cfg.Now()
 		all, err := c.sendAttributes(ctx, q, batch, a.Values)
 		if err != nil {
-			c.forgetAttributes(q)
+			c.inv.forgetAttributes(q)
 			if isGone(err) {
-				c.forgetResource(q)
+				c.inv.forgetResource(q)
 			}
-			return c.failure("set attributes of "+id, err, c.madeAt(a.Of.Kind, id), nil)
+			return c.failure("set attributes of "+id, err, c.inv.madeAt(a.Of.Kind, id), nil)
 		}
-		c.setAttributes(q, all, now)
+		c.inv.setAttributes(q, all, now)
 	}
 	return nil
 }
@@ -82,19 +82,19 @@ func (c *Cloud) sendAttributes(ctx context.Context, q model.AskAttributes, keys 
 }
 
 // madeAt is when a resource was made from here, zero if it was not.
-func (c *Cloud) madeAt(kind plan.ResourceKind, id string) (at time.Time) {
-	c.inv.read(func() {
+func (v *inventory) madeAt(kind plan.ResourceKind, id string) (at time.Time) {
+	v.read(func() {
 		switch kind {
 		case plan.LoadBalancer:
-			if e := c.inv.lbs.get(id); e != nil {
+			if e := v.lbs.get(id); e != nil {
 				at = e.made
 			}
 		case plan.TargetGroup:
-			if e := c.inv.groups.get(id); e != nil {
+			if e := v.groups.get(id); e != nil {
 				at = e.made
 			}
 		case plan.Listener:
-			if _, le := c.inv.listener(id); le != nil {
+			if _, le := v.listener(id); le != nil {
 				at = le.made
 			}
 		}

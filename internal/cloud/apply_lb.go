@@ -173,7 +173,7 @@ func (c *Cloud) changeLoadBalancer(known plan.Known, a plan.Address, what string
 	if err != nil {
 		return err
 	}
-	owned, err := c.ownedLoadBalancer(arn)
+	owned, err := c.inv.ownedLoadBalancer(arn)
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (c *Cloud) modifyCapacity(ctx context.Context, a plan.SetCapacity, known pl
 // deleteLoadBalancer deletes with the load balancer its listeners and rules. One that is gone
 // already is a success.
 func (c *Cloud) deleteLoadBalancer(ctx context.Context, a plan.DeleteLoadBalancer) error {
-	if _, err := c.ownedLoadBalancer(a.ARN); err != nil {
+	if _, err := c.inv.ownedLoadBalancer(a.ARN); err != nil {
 		if isGone(err) {
 			return nil
 		}

@@ -36,7 +36,7 @@ func (c *Cloud) createListener(ctx context.Context, a plan.CreateListener, known
 	if err != nil {
 		return plan.Result{}, err
 	}
-	owned, err := c.ownedLoadBalancer(lb)
+	owned, err := c.inv.ownedLoadBalancer(lb)
 	if err != nil {
 		return plan.Result{}, err
 	}
@@ -55,7 +55,7 @@ func (c *Cloud) createListener(ctx context.Context, a plan.CreateListener, known
 		if isGone(err) {
 			forget = forgetBoth(lb)
 		}
-		return plan.Result{}, c.failure(what, err, c.latest(owned.made, a.Settings.Default, known), forget)
+		return plan.Result{}, c.failure(what, err, c.inv.latest(owned.made, a.Settings.Default, known), forget)
 	}
 	if len(out.Listeners) != 1 {
 		return plan.Result{}, failed(engine.Unknown, what, "AWS told of %d listeners", len(out.Listeners))
@@ -89,7 +89,7 @@ func forgetBoth(lb string) func(*inventory) {
 }
 
 // latest is when the youngest of the things that actions need was made from here.
-func (c *Cloud) latest(made time.Time, actions []model.Action, known plan.Known) time.Time {
+func (v *inventory) latest(made time.Time, actions []model.Action, known plan.Known) time.Time {
 	for _, a := range actions {
 		f, ok := a.(model.Forward)
 		if !ok {
@@ -100,8 +100,8 @@ func (c *Cloud) latest(made time.Time, actions []model.Action, known plan.Known)
 			if err != nil {
 				continue
 			}
-			c.inv.read(func() {
-				if e := c.inv.groups.get(arn); e != nil && e.made.After(made) {
+			v.read(func() {
+				if e := v.groups.get(arn); e != nil && e.made.After(made) {
 					made = e.made
 				}
 			})
@@ -115,7 +115,7 @@ func (c *Cloud) modifyListener(ctx context.Context, a plan.ModifyListener, known
 	if err != nil {
 		return err
 	}
-	made, err := c.ownedListener(arn)
+	made, err := c.inv.ownedListener(arn)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (c *Cloud) modifyListener(ctx context.Context, a plan.ModifyListener, known
 	}
 	out, err := c.api.elb.ModifyListener(ctx, in)
 	if err != nil {
-		return c.failure("modify listener "+arn, err, c.latest(made, a.Settings.Default, known), forgetListener(arn))
+		return c.failure("modify listener "+arn, err, c.inv.latest(made, a.Settings.Default, known), forgetListener(arn))
 	}
 	now := c.cfg.Now()
 	c.inv.write(func() {
@@ -156,7 +156,7 @@ func (c *Cloud) changeCertificates(known plan.Known, a plan.Address, what string
 	if err != nil {
 		return err
 	}
-	made, err := c.ownedListener(arn)
+	made, err := c.inv.ownedListener(arn)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (c *Cloud) removeCertificate(ctx context.Context, a plan.RemoveCertificate,
 
 // deleteListener deletes a listener with its rules; one that is gone already is a success.
 func (c *Cloud) deleteListener(ctx context.Context, a plan.DeleteListener) error {
-	if _, err := c.ownedListener(a.ARN); err != nil {
+	if _, err := c.inv.ownedListener(a.ARN); err != nil {
 		if isGone(err) {
 			return nil
 		}

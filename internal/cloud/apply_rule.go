@@ -19,7 +19,7 @@ func (c *Cloud) createRule(ctx context.Context, a plan.CreateRule, known plan.Kn
 	if err != nil {
 		return plan.Result{}, err
 	}
-	made, err := c.ownedListener(listener)
+	made, err := c.inv.ownedListener(listener)
 	if err != nil {
 		return plan.Result{}, err
 	}
@@ -36,7 +36,7 @@ func (c *Cloud) createRule(ctx context.Context, a plan.CreateRule, known plan.Kn
 	what := "create a rule on " + listener
 	out, err := c.api.elb.CreateRule(ctx, in)
 	if err != nil {
-		return plan.Result{}, c.failure(what, err, c.latest(made, a.Rule.Actions, known), forgetListener(listener))
+		return plan.Result{}, c.failure(what, err, c.inv.latest(made, a.Rule.Actions, known), forgetListener(listener))
 	}
 	if len(out.Rules) != 1 {
 		return plan.Result{}, failed(engine.Unknown, what, "AWS told of %d rules", len(out.Rules))
@@ -63,7 +63,7 @@ func (c *Cloud) modifyRule(ctx context.Context, a plan.ModifyRule, known plan.Kn
 	if err != nil {
 		return err
 	}
-	if err := c.ownedRule(arn); err != nil {
+	if err := c.inv.ownedRule(arn); err != nil {
 		return err
 	}
 	in := &elb.ModifyRuleInput{RuleArn: aws.String(arn)}
@@ -81,7 +81,7 @@ func (c *Cloud) modifyRule(ctx context.Context, a plan.ModifyRule, known plan.Kn
 	}
 	out, err := c.api.elb.ModifyRule(ctx, in)
 	if err != nil {
-		return c.failure("modify rule "+arn, err, c.latest(time.Time{}, a.Actions, known), forgetRule(arn))
+		return c.failure("modify rule "+arn, err, c.inv.latest(time.Time{}, a.Actions, known), forgetRule(arn))
 	}
 	return c.enterRules(out.Rules)
 }
@@ -113,7 +113,7 @@ func (c *Cloud) setPriorities(ctx context.Context, a plan.SetPriorities, known p
 		if err != nil {
 			return err
 		}
-		if err := c.ownedRule(arn); err != nil {
+		if err := c.inv.ownedRule(arn); err != nil {
 			return err
 		}
 		if first == "" {
@@ -133,7 +133,7 @@ func (c *Cloud) setPriorities(ctx context.Context, a plan.SetPriorities, known p
 
 // deleteRule deletes a rule; one that is gone already is a success.
 func (c *Cloud) deleteRule(ctx context.Context, a plan.DeleteRule) error {
-	if err := c.ownedRule(a.ARN); err != nil {
+	if err := c.inv.ownedRule(a.ARN); err != nil {
 		if isGone(err) {
 			return nil
 		}

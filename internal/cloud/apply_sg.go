@@ -69,7 +69,7 @@ func (c *Cloud) changeIngress(ctx context.Context, a plan.ChangeIngress, known p
 	if err != nil {
 		return err
 	}
-	if _, err := c.ownedSecurityGroup(id); err != nil {
+	if _, err := c.inv.ownedSecurityGroup(id); err != nil {
 		return err
 	}
 	authorize, err := resolveSources(a.Authorize, known)
@@ -175,7 +175,7 @@ func (c *Cloud) ingressChanged(id, what string, err error, next func([]model.Ing
 // deleteSecurityGroup deletes a group; one that is gone already is a success. While network
 // interfaces of a deleted load balancer linger AWS answers that it is in use.
 func (c *Cloud) deleteSecurityGroup(ctx context.Context, a plan.DeleteSecurityGroup) error {
-	if _, err := c.ownedSecurityGroup(a.GroupID); err != nil {
+	if _, err := c.inv.ownedSecurityGroup(a.GroupID); err != nil {
 		if isGone(err) {
 			return nil
 		}

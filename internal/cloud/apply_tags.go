@@ -31,7 +31,7 @@ func (c *Cloud) setTags(ctx context.Context, a plan.SetTags, known plan.Known) e
 	if err != nil {
 		return err
 	}
-	if err := c.owned(a.Of.Kind, id); err != nil {
+	if err := c.inv.owned(a.Of.Kind, id); err != nil {
 		return err
 	}
 	put := func() error {
@@ -56,19 +56,19 @@ func (c *Cloud) setTags(ctx context.Context, a plan.SetTags, known plan.Known) e
 }
 
 // owned refuses a resource that is not the cluster's.
-func (c *Cloud) owned(kind plan.ResourceKind, id string) error {
+func (v *inventory) owned(kind plan.ResourceKind, id string) error {
 	var err error
 	switch kind {
 	case plan.LoadBalancer:
-		_, err = c.ownedLoadBalancer(id)
+		_, err = v.ownedLoadBalancer(id)
 	case plan.TargetGroup:
-		_, err = c.ownedGroup(id)
+		_, err = v.ownedGroup(id)
 	case plan.Listener:
-		_, err = c.ownedListener(id)
+		_, err = v.ownedListener(id)
 	case plan.Rule:
-		err = c.ownedRule(id)
+		err = v.ownedRule(id)
 	case plan.SecurityGroup, plan.BackendGroup:
-		_, err = c.ownedSecurityGroup(id)
+		_, err = v.ownedSecurityGroup(id)
 	default:
 		err = failed(engine.Unknown, id, "a %s is not a resource of AWS", kind)
 	}

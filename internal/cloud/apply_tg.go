@@ -110,7 +110,7 @@ func (c *Cloud) setHealthCheck(ctx context.Context, a plan.SetHealthCheck, known
 	if err != nil {
 		return err
 	}
-	owned, err := c.ownedGroup(arn)
+	owned, err := c.inv.ownedGroup(arn)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (c *Cloud) setHealthCheck(ctx context.Context, a plan.SetHealthCheck, known
 
 // deleteTargetGroup deletes a target group; one that is gone already is a success.
 func (c *Cloud) deleteTargetGroup(ctx context.Context, a plan.DeleteTargetGroup) error {
-	if _, err := c.ownedGroup(a.ARN); err != nil {
+	if _, err := c.inv.ownedGroup(a.ARN); err != nil {
 		if isGone(err) {
 			return nil
 		}

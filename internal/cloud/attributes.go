@@ -15,37 +15,37 @@ import (
 )
 
 // askAttributes reads the attributes of a resource, which is done only where a plan wants them.
-func (c *Cloud) askAttributes(ctx context.Context, q model.AskAttributes, since time.Time) error {
-	if !c.knows(q.ARN) {
+func (r *reader) askAttributes(ctx context.Context, q model.AskAttributes, since time.Time) error {
+	if !r.inv.knows(q.ARN) {
 		return nil
 	}
-	return c.once(ctx, q.Key(), q.ARN, since, func() time.Time { return c.attributesAt(q) }, func() error {
-		start := c.cfg.Now()
-		got, err := brief(ctx, func(ctx context.Context) (map[string]string, error) { return c.describeAttributes(ctx, q) })
+	return r.once(ctx, q.Key(), q.ARN, since, func() time.Time { return r.inv.attributesAt(q) }, func() error {
+		start := r.cfg.Now()
+		got, err := brief(ctx, func(ctx context.Context) (map[string]string, error) { return r.describeAttributes(ctx, q) })
 		if err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
 		}
-		c.setAttributes(q, got, start)
+		r.inv.setAttributes(q, got, start)
 		return nil
 	})
 }
 
-func (c *Cloud) describeAttributes(ctx context.Context, q model.AskAttributes) (map[string]string, error) {
+func (r *reader) describeAttributes(ctx context.Context, q model.AskAttributes) (map[string]string, error) {
 	switch plan.ResourceKind(q.Of) {
 	case plan.LoadBalancer:
-		out, err := c.api.elb.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: aws.String(q.ARN)})
+		out, err := r.api.elb.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: aws.String(q.ARN)})
 		if err != nil {
 			return nil, err
 		}
 		return lbAttributes(out.Attributes), nil
 	case plan.Listener:
-		out, err := c.api.elb.DescribeListenerAttributes(ctx, &elb.DescribeListenerAttributesInput{ListenerArn: aws.String(q.ARN)})
+		out, err := r.api.elb.DescribeListenerAttributes(ctx, &elb.DescribeListenerAttributesInput{ListenerArn: aws.String(q.ARN)})
 		if err != nil {
 			return nil, err
 		}
 		return listenerAttributes(out.Attributes), nil
 	case plan.TargetGroup:
-		out, err := c.api.elb.DescribeTargetGroupAttributes(ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: aws.String(q.ARN)})
+		out, err := r.api.elb.DescribeTargetGroupAttributes(ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: aws.String(q.ARN)})
 		if err != nil {
 			return nil, err
 		}
@@ -55,19 +55,19 @@ func (c *Cloud) describeAttributes(ctx context.Context, q model.AskAttributes) (
 }
 
 // attributesAt is when the attributes were read.
-func (c *Cloud) attributesAt(q model.AskAttributes) (at time.Time) {
-	c.inv.read(func() {
+func (v *inventory) attributesAt(q model.AskAttributes) (at time.Time) {
+	v.read(func() {
 		switch plan.ResourceKind(q.Of) {
 		case plan.LoadBalancer:
-			if e := c.inv.lbs.get(q.ARN); e != nil {
+			if e := v.lbs.get(q.ARN); e != nil {
 				at = e.attributesAt
 			}
 		case plan.Listener:
-			if _, le := c.inv.listener(q.ARN); le != nil {
+			if _, le := v.listener(q.ARN); le != nil {
 				at = le.attributesAt
 			}
 		case plan.TargetGroup:
-			if e := c.inv.groups.get(q.ARN); e != nil {
+			if e := v.groups.get(q.ARN); e != nil {
 				at = e.attributesAt
 			}
 		}
@@ -76,19 +76,19 @@ func (c *Cloud) attributesAt(q model.AskAttributes) (at time.Time) {
 }
 
 // setAttributes enters all attributes of a resource.
-func (c *Cloud) setAttributes(q model.AskAttributes, got map[string]string, at time.Time) {
-	c.inv.write(func() {
+func (v *inventory) setAttributes(q model.AskAttributes, got map[string]string, at time.Time) {
+	v.write(func() {
 		switch plan.ResourceKind(q.Of) {
 		case plan.LoadBalancer:
-			if e := c.inv.lbs.get(q.ARN); e != nil {
+			if e := v.lbs.get(q.ARN); e != nil {
 				e.lb.Attributes, e.attributesAt = got, at
 			}
 		case plan.Listener:
-			if _, le := c.inv.listener(q.ARN); le != nil {
+			if _, le := v.listener(q.ARN); le != nil {
 				le.l.Attributes, le.attributesAt = got, at
 			}
 		case plan.TargetGroup:
-			if e := c.inv.groups.get(q.ARN); e != nil {
+			if e := v.groups.get(q.ARN); e != nil {
 				e.g.Attributes, e.attributesAt = got, at
 			}
 		}
@@ -96,20 +96,20 @@ func (c *Cloud) setAttributes(q model.AskAttributes, got map[string]string, at t
 }
 
 // forgetAttributes makes the next plan ask for the attributes again.
-func (c *Cloud) forgetAttributes(q model.AskAttributes) { c.setAttributes(q, nil, time.Time{}) }
+func (v *inventory) forgetAttributes(q model.AskAttributes) { v.setAttributes(q, nil, time.Time{}) }
 
 // forgetResource makes the next look read whether a resource is still there.
-func (c *Cloud) forgetResource(q model.AskAttributes) {
-	c.inv.write(func() {
+func (v *inventory) forgetResource(q model.AskAttributes) {
+	v.write(func() {
 		switch plan.ResourceKind(q.Of) {
 		case plan.LoadBalancer:
-			c.inv.lbsAt = time.Time{}
+			v.lbsAt = time.Time{}
 		case plan.Listener:
-			if e, _ := c.inv.listener(q.ARN); e != nil {
+			if e, _ := v.listener(q.ARN); e != nil {
 				e.detailAt = time.Time{}
 			}
 		case plan.TargetGroup:
-			c.inv.groupsAt = time.Time{}
+			v.groupsAt = time.Time{}
 		}
 	})
 }
@@ -118,7 +118,8 @@ func (c *Cloud) forgetResource(q model.AskAttributes) {
 // taken as read.
 const provisioningFor = 10 * time.Second
 
-func (c *Cloud) capacityCurrent(e *lbEntry, since time.Time) bool {
+// capacityCurrent reports whether the capacity may be compared with what was read since a time.
+func (e *lbEntry) capacityCurrent(c *client, since time.Time) bool {
 	if e.lb.State == observed.Provisioning {
 		return c.younger(e.capacityAt, provisioningFor)
 	}
@@ -127,14 +128,14 @@ func (c *Cloud) capacityCurrent(e *lbEntry, since time.Time) bool {
 
 // askCapacity reads a capacity reservation; 0 stands for none. Of a load balancer that was being
 // made it reads as well whether it still is.
-func (c *Cloud) askCapacity(ctx context.Context, q model.AskCapacity, since time.Time) error {
-	if !c.knows(q.ARN) {
+func (r *reader) askCapacity(ctx context.Context, q model.AskCapacity, since time.Time) error {
+	if !r.inv.knows(q.ARN) {
 		return nil
 	}
 	known := func() (fresh, provisioning bool) {
-		c.inv.read(func() {
-			if e := c.inv.lbs.get(q.ARN); e != nil {
-				fresh, provisioning = c.capacityCurrent(e, since), e.lb.State == observed.Provisioning
+		r.inv.read(func() {
+			if e := r.inv.lbs.get(q.ARN); e != nil {
+				fresh, provisioning = e.capacityCurrent(r.client, since), e.lb.State == observed.Provisioning
 			}
 		})
 		return fresh, provisioning
@@ -142,48 +143,48 @@ func (c *Cloud) askCapacity(ctx context.Context, q model.AskCapacity, since time
 	if fresh, _ := known(); fresh {
 		return nil
 	}
-	return c.optional(ctx, q.Key(), func() error {
+	return r.optional(ctx, q.Key(), func() error {
 		fresh, provisioning := known()
 		if fresh {
 			return nil
 		}
-		if err := c.readCapacity(ctx, q.ARN, provisioning); err != nil {
+		if err := r.readCapacity(ctx, q.ARN, provisioning); err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
 		}
 		return nil
 	})
 }
 
-func (c *Cloud) readCapacity(ctx context.Context, arn string, provisioning bool) error {
-	start := c.cfg.Now()
+func (r *reader) readCapacity(ctx context.Context, arn string, provisioning bool) error {
+	start := r.cfg.Now()
 	if provisioning {
-		out, err := c.api.elb.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{arn}})
+		out, err := r.api.elb.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{arn}})
 		if err != nil {
 			return err
 		}
-		c.inv.write(func() {
-			if e := c.inv.lbs.get(arn); e != nil && len(out.LoadBalancers) == 1 {
+		r.inv.write(func() {
+			if e := r.inv.lbs.get(arn); e != nil && len(out.LoadBalancers) == 1 {
 				e.lb.State = loadBalancerFromAWS(out.LoadBalancers[0]).State
 			}
 		})
 	}
 	out, err := brief(ctx, func(ctx context.Context) (*elb.DescribeCapacityReservationOutput, error) {
-		return c.api.elb.DescribeCapacityReservation(ctx, &elb.DescribeCapacityReservationInput{LoadBalancerArn: aws.String(arn)})
+		return r.api.elb.DescribeCapacityReservation(ctx, &elb.DescribeCapacityReservationInput{LoadBalancerArn: aws.String(arn)})
 	})
 	if err != nil {
 		return err
 	}
-	c.setCapacity(arn, out.MinimumLoadBalancerCapacity, start)
+	r.inv.setCapacity(arn, out.MinimumLoadBalancerCapacity, start)
 	return nil
 }
 
-func (c *Cloud) setCapacity(arn string, m *elbtypes.MinimumLoadBalancerCapacity, at time.Time) {
+func (v *inventory) setCapacity(arn string, m *elbtypes.MinimumLoadBalancerCapacity, at time.Time) {
 	units := int32(0)
 	if m != nil {
 		units = aws.ToInt32(m.CapacityUnits)
 	}
-	c.inv.write(func() {
-		if e := c.inv.lbs.get(arn); e != nil {
+	v.write(func() {
+		if e := v.lbs.get(arn); e != nil {
 			e.lb.Capacity, e.capacityAt = &units, at
 		}
 	})
@@ -191,7 +192,7 @@ func (c *Cloud) setCapacity(arn string, m *elbtypes.MinimumLoadBalancerCapacity,
 
 // once reads something of the resource with the id unless it was read since a time and is fresh, shared
 // among those who ask at the same time.
-func (c *Cloud) once(ctx context.Context, key, id string, since time.Time, at func() time.Time, read func() error) error {
+func (c *client) once(ctx context.Context, key, id string, since time.Time, at func() time.Time, read func() error) error {
 	if c.current(at(), since, id) {
 		return nil
 	}

@@ -36,7 +36,7 @@ func BenchmarkObserve(b *testing.B) {
 func fullInventory(n int) (*Cloud, []model.StackID) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	cfg := Config{Cluster: "rig", Refresh: 10 * time.Minute, Now: func() time.Time { return now }, RuleTags: true}
-	c := &Cloud{cfg: cfg, vpc: "vpc", inv: newInventory("rig", "vpc", cfg.Refresh), facts: newFactCache()}
+	c := compose(&client{cfg: cfg, vpc: "vpc"}, nil)
 	v := c.inv
 	v.lbsAt, v.groupsAt, v.sgsAt = now, now, now
 	v.sgs.put("sg-backend", &sgEntry{g: observed.SecurityGroup{ID: "sg-backend", Tags: naming.BackendGroupTags("rig", nil)}, at: now})

@@ -73,7 +73,7 @@ func (c *Cloud) askOwnCertificates(ctx context.Context, id model.StackID) ([]obs
 	var out []observed.OwnCertificate
 	c.facts.with(func() {
 		for _, o := range c.facts.certs.own {
-			if c.belongs(id, o.tags) {
+			if belongs(c.cfg.Cluster, id, o.tags) {
 				o.ResourceID = o.tags[naming.ResourceTag(id.Kind)]
 				o.Records = slices.Clone(o.Records)
 				for i := range o.Records {

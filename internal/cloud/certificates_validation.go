@@ -60,7 +60,7 @@ func (c *Cloud) askValidation(ctx context.Context, q model.AskValidation) (obser
 		})
 		return out, ok
 	}
-	return asked(ctx, c, q.Key(), cached, func() error {
+	return asked(ctx, c.client, q.Key(), cached, func() error {
 		e := validationEntry{at: c.cfg.Now()}
 		out, err := brief(ctx, func(ctx context.Context) (*acm.DescribeCertificateOutput, error) {
 			return c.api.acm.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: aws.String(q.ARN)})
@@ -84,7 +84,7 @@ func (c *Cloud) askPublicCertificates(ctx context.Context) ([]observed.PublicCer
 		c.facts.with(func() { out, ok = c.facts.certs.public.list, c.younger(c.facts.certs.public.at, publicFor) })
 		return out, ok
 	}
-	return asked(ctx, c, model.AskPublicCertificates{}.Key(), cached, func() error {
+	return asked(ctx, c.client, model.AskPublicCertificates{}.Key(), cached, func() error {
 		start := c.cfg.Now()
 		list, err := c.readPublicCertificates(ctx)
 		if err != nil {

@@ -21,6 +21,17 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
+// client is how AWS is called, with what all readings have in common: the clock, the sharing of
+// readings among those who ask at the same time, and what is known of readings that failed.
+type client struct {
+	cfg    Config // with its region
+	base   aws.Config
+	vpc    string
+	api    clients
+	flight flight
+	failed failedReads
+}
+
 // clients are the service clients of one set of credentials.
 type clients struct {
 	elb *elasticloadbalancingv2.Client

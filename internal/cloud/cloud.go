@@ -3,21 +3,15 @@ package cloud
 import (
 	"context"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 )
 
 // Cloud is AWS as the engine sees it. It is safe for concurrent use; it starts no goroutines.
 type Cloud struct {
-	cfg    Config
-	region string
-	vpc    string
-	api    clients
+	*client
 	inv    *inventory
+	reader *reader
 	facts  *factCache
-	flight flight
-	base   aws.Config // for clients of other accounts
 	roles  roleCache
 
 	limits accountLimits
@@ -40,18 +34,25 @@ func New(ctx context.Context, cfg Config) (*Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cloud{cfg: cfg, region: cfg.Region, facts: newFactCache(), base: base}
-	c.limits.own = newSchedule(newLimiter(cfg.Paces, cfg.Now, cfg.MaxWait))
-	c.api = newClients(base, cfg, c.limits.own.limiter)
-	if c.vpc, err = findVPC(ctx, cfg, c.api.ec2); err != nil {
+	own := newSchedule(newLimiter(cfg.Paces, cfg.Now, cfg.MaxWait))
+	at := &client{cfg: cfg, base: base, api: newClients(base, cfg, own.limiter)}
+	if at.vpc, err = findVPC(ctx, cfg, at.api.ec2); err != nil {
 		return nil, err
 	}
-	c.inv = newInventory(cfg.Cluster, c.vpc, cfg.Refresh)
-	return c, nil
+	return compose(at, own), nil
+}
+
+// compose puts the parts together.
+func compose(at *client, own *schedule) *Cloud {
+	at.failed.reset()
+	inv := newInventory(at.cfg.Cluster, at.vpc, at.cfg.Refresh)
+	c := &Cloud{client: at, inv: inv, reader: &reader{client: at, inv: inv}, facts: newFactCache()}
+	c.limits.own = own
+	return c
 }
 
 // Region that the controller works in.
-func (c *Cloud) Region() string { return c.region }
+func (c *Cloud) Region() string { return c.cfg.Region }
 
 // VPC that the controller works in.
 func (c *Cloud) VPC() string { return c.vpc }
@@ -60,6 +61,7 @@ func (c *Cloud) VPC() string { return c.vpc }
 func (c *Cloud) Forget() {
 	c.inv.write(c.inv.reset)
 	c.facts.reset()
+	c.failed.reset()
 }
 
 // isGone says whether AWS says that a thing does not exist.

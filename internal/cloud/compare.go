@@ -30,19 +30,19 @@ func boundIn(questions []model.Question) (b model.AskComparison) {
 }
 
 // current reports whether what was read at a time is still taken as so, and may be compared with.
-func (c *Cloud) current(at, since time.Time, key string) bool {
+func (c *client) current(at, since time.Time, key string) bool {
 	return c.fresh(at, key) && !at.Before(since)
 }
 
 // unconfirmed are the resources of a stack that have to be read again, and those whose tags have to.
 type unconfirmed struct{ lbs, groups, sgs, tagged []string }
 
-func (c *Cloud) unconfirmed(id model.StackID, b model.AskComparison) (out unconfirmed) {
+func (r *reader) unconfirmed(id model.StackID, b model.AskComparison) (out unconfirmed) {
 	old := func(at, made time.Time) bool {
 		return at.IsZero() || at.Before(b.Since) && made.Before(b.Since)
 	}
-	c.inv.read(func() {
-		for arn, e := range c.stackLoadBalancers(id) {
+	r.inv.read(func() {
+		for arn, e := range r.inv.stackLoadBalancers(id) {
 			if old(e.at, e.made) {
 				out.lbs = append(out.lbs, arn)
 			}
@@ -50,7 +50,7 @@ func (c *Cloud) unconfirmed(id model.StackID, b model.AskComparison) (out unconf
 				out.tagged = append(out.tagged, arn)
 			}
 		}
-		for arn, e := range c.stackTargetGroups(id) {
+		for arn, e := range r.inv.stackTargetGroups(id) {
 			if old(e.at, e.made) {
 				out.groups = append(out.groups, arn)
 			}
@@ -58,13 +58,13 @@ func (c *Cloud) unconfirmed(id model.StackID, b model.AskComparison) (out unconf
 				out.tagged = append(out.tagged, arn)
 			}
 		}
-		for sg, e := range c.stackSecurityGroups(id) {
+		for sg, e := range r.inv.stackSecurityGroups(id) {
 			if old(e.at, e.made) {
 				out.sgs = append(out.sgs, sg)
 			}
 		}
-		for sg, e := range c.inv.sgs.having(isBackend, "") {
-			if !c.belongs(id, e.g.Tags) && old(e.at, e.made) {
+		for sg, e := range r.inv.sgs.having(isBackend, "") {
+			if !belongs(r.cfg.Cluster, id, e.g.Tags) && old(e.at, e.made) {
 				out.sgs = append(out.sgs, sg)
 			}
 		}
@@ -74,21 +74,21 @@ func (c *Cloud) unconfirmed(id model.StackID, b model.AskComparison) (out unconf
 
 // confirm reads again what the inventory holds of a stack and may not be compared with. What is not
 // there any more leaves the inventory.
-func (c *Cloud) confirm(ctx context.Context, id model.StackID, b model.AskComparison, faults faults) error {
-	old, of := c.unconfirmed(id, b), " of "+string(id.Kind)+" "+id.String()
+func (r *reader) confirm(ctx context.Context, id model.StackID, b model.AskComparison, faults faults) error {
+	old, of := r.unconfirmed(id, b), " of "+string(id.Kind)+" "+id.String()
 	for _, k := range []struct {
 		key  string
 		arns []string
 		read func(context.Context, []string) error
 	}{
-		{"load balancers", old.lbs, c.readLoadBalancers},
-		{"target groups", old.groups, c.readTargetGroups},
-		{"tags", old.tagged, c.readTags},
+		{"load balancers", old.lbs, r.readLoadBalancers},
+		{"target groups", old.groups, r.readTargetGroups},
+		{"tags", old.tagged, r.readTags},
 	} {
 		if len(k.arns) == 0 {
 			continue
 		}
-		if err := c.essential(ctx, k.key+of, func() error { return k.read(ctx, k.arns) }); err != nil {
+		if err := r.essential(ctx, k.key+of, func() error { return k.read(ctx, k.arns) }); err != nil {
 			return fmt.Errorf("read %s: %w", k.key, err)
 		}
 	}
@@ -96,8 +96,8 @@ func (c *Cloud) confirm(ctx context.Context, id model.StackID, b model.AskCompar
 		return nil
 	}
 	groups := model.AskSecurityGroups{}
-	err := c.flight.do(ctx, groups.Key()+of, func() error {
-		return c.gated(ctx, groups.Key(), func() error { return c.readSecurityGroups(ctx, old.sgs) })
+	err := r.flight.do(ctx, groups.Key()+of, func() error {
+		return r.gated(ctx, groups.Key(), func() error { return r.readSecurityGroups(ctx, old.sgs) })
 	})
 	if err := faults.note(groups, err); err != nil {
 		return fmt.Errorf("read security groups: %w", err)
@@ -135,10 +135,10 @@ func inHalves(arns []string, size int, read func(batch []string) error) error {
 	return nil
 }
 
-func (c *Cloud) readLoadBalancers(ctx context.Context, arns []string) error {
-	start, seen := c.cfg.Now(), map[string]foundLoadBalancer{}
+func (r *reader) readLoadBalancers(ctx context.Context, arns []string) error {
+	start, seen := r.cfg.Now(), map[string]foundLoadBalancer{}
 	err := inHalves(arns, describedBatch, func(batch []string) error {
-		out, err := c.api.elb.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: batch})
+		out, err := r.api.elb.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: batch})
 		if err != nil {
 			return err
 		}
@@ -150,14 +150,14 @@ func (c *Cloud) readLoadBalancers(ctx context.Context, arns []string) error {
 	if err != nil {
 		return err
 	}
-	c.inv.write(func() { c.inv.enterLoadBalancers(seen, slices.Values(arns), start) })
+	r.inv.write(func() { r.inv.enterLoadBalancers(seen, slices.Values(arns), start) })
 	return nil
 }
 
-func (c *Cloud) readTargetGroups(ctx context.Context, arns []string) error {
-	start, seen := c.cfg.Now(), map[string]foundTargetGroup{}
+func (r *reader) readTargetGroups(ctx context.Context, arns []string) error {
+	start, seen := r.cfg.Now(), map[string]foundTargetGroup{}
 	err := inHalves(arns, describedBatch, func(batch []string) error {
-		out, err := c.api.elb.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: batch})
+		out, err := r.api.elb.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: batch})
 		if err != nil {
 			return err
 		}
@@ -169,29 +169,29 @@ func (c *Cloud) readTargetGroups(ctx context.Context, arns []string) error {
 	if err != nil {
 		return err
 	}
-	c.inv.write(func() { c.inv.enterTargetGroups(seen, slices.Values(arns), start) })
+	r.inv.write(func() { r.inv.enterTargetGroups(seen, slices.Values(arns), start) })
 	return nil
 }
 
-func (c *Cloud) readSecurityGroups(ctx context.Context, ids []string) error {
-	start, seen := c.cfg.Now(), map[string]observed.SecurityGroup{}
+func (r *reader) readSecurityGroups(ctx context.Context, ids []string) error {
+	start, seen := r.cfg.Now(), map[string]observed.SecurityGroup{}
 	// By filter, since one id that does not exist would make the whole call fail.
 	for batch := range slices.Chunk(unique(ids), filterBatch) {
-		if err := c.describeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: filters("group-id", batch...)}, seen); err != nil {
+		if err := r.describeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: filters("group-id", batch...)}, seen); err != nil {
 			return err
 		}
 	}
-	c.inv.write(func() { c.inv.enterSecurityGroups(seen, slices.Values(ids), start) })
+	r.inv.write(func() { r.inv.enterSecurityGroups(seen, slices.Values(ids), start) })
 	return nil
 }
 
 // distrust makes the next look read all of a stack again, after AWS has said that something of it
 // does not exist. It reports whether something of it was made a moment ago, which AWS may not show
 // everywhere yet.
-func (c *Cloud) distrust(id model.StackID) (young bool) {
-	now := c.cfg.Now()
-	c.inv.write(func() {
-		for _, e := range c.stackLoadBalancers(id) {
+func (r *reader) distrust(id model.StackID) (young bool) {
+	now := r.cfg.Now()
+	r.inv.write(func() {
+		for _, e := range r.inv.stackLoadBalancers(id) {
 			young = young || now.Sub(e.made) < grace
 			e.at, e.detailAt, e.attributesAt, e.capacityAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 			for _, le := range e.listeners {
@@ -199,11 +199,11 @@ func (c *Cloud) distrust(id model.StackID) (young bool) {
 				le.attributesAt = time.Time{}
 			}
 		}
-		for _, e := range c.stackTargetGroups(id) {
+		for _, e := range r.inv.stackTargetGroups(id) {
 			young = young || now.Sub(e.made) < grace
 			e.at, e.attributesAt = time.Time{}, time.Time{}
 		}
-		for _, e := range c.stackSecurityGroups(id) {
+		for _, e := range r.inv.stackSecurityGroups(id) {
 			e.at = time.Time{}
 		}
 	})
@@ -212,10 +212,10 @@ func (c *Cloud) distrust(id model.StackID) (young bool) {
 
 // knows reports whether the inventory holds a resource of Elastic Load Balancing. A question about one
 // that has left it is void: the plan that asked was made from an older observation.
-func (c *Cloud) knows(arn string) (known bool) {
-	c.inv.read(func() {
-		_, listener := c.inv.listener(arn)
-		known = c.inv.lbs.get(arn) != nil || c.inv.groups.get(arn) != nil || listener != nil
+func (v *inventory) knows(arn string) (known bool) {
+	v.read(func() {
+		_, listener := v.listener(arn)
+		known = v.lbs.get(arn) != nil || v.groups.get(arn) != nil || listener != nil
 	})
 	return known
 }

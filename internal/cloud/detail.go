@@ -17,11 +17,11 @@ import (
 
 // detail makes sure that a load balancer's listeners with their rules, certificates and tags are
 // known. Not found may be the load balancer as well as a listener: the error has class Gone.
-func (c *Cloud) detail(ctx context.Context, arn string, b model.AskComparison) error {
+func (r *reader) detail(ctx context.Context, arn string, b model.AskComparison) error {
 	stale := func() (out bool) {
-		c.inv.read(func() {
-			e := c.inv.lbs.get(arn)
-			out = e != nil && (!c.current(e.detailAt, b.Since, arn) || c.cfg.RuleTags && !e.ruleTagsDue && e.ruleTagsAt.Before(b.TagsSince))
+		r.inv.read(func() {
+			e := r.inv.lbs.get(arn)
+			out = e != nil && (!r.current(e.detailAt, b.Since, arn) || r.cfg.RuleTags && !e.ruleTagsDue && e.ruleTagsAt.Before(b.TagsSince))
 		})
 		return out
 	}
@@ -29,11 +29,11 @@ func (c *Cloud) detail(ctx context.Context, arn string, b model.AskComparison) e
 		return nil
 	}
 	// Without the listeners and their rules it is not known what there is to change: essential.
-	err := c.essential(ctx, "detail "+arn, func() error {
+	err := r.essential(ctx, "detail "+arn, func() error {
 		if !stale() {
 			return nil
 		}
-		return c.readDetail(ctx, arn, b.TagsSince)
+		return r.readDetail(ctx, arn, b.TagsSince)
 	})
 	if err != nil {
 		return fmt.Errorf("read listeners of %s: %w", arn, err)
@@ -42,10 +42,10 @@ func (c *Cloud) detail(ctx context.Context, arn string, b model.AskComparison) e
 }
 
 // readDetail reads them. Tags that were read since a time, and are still taken as so, are kept.
-func (c *Cloud) readDetail(ctx context.Context, arn string, tagsSince time.Time) error {
-	start := c.cfg.Now()
+func (r *reader) readDetail(ctx context.Context, arn string, tagsSince time.Time) error {
+	start := r.cfg.Now()
 	listeners := map[string]*listenerEntry{}
-	pages := elb.NewDescribeListenersPaginator(c.api.elb, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(arn)})
+	pages := elb.NewDescribeListenersPaginator(r.api.elb, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(arn)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -59,7 +59,7 @@ func (c *Cloud) readDetail(ctx context.Context, arn string, tagsSince time.Time)
 	for _, id := range slices.Sorted(maps.Keys(listeners)) {
 		le := listeners[id]
 		if le.l.Protocol == string(elbtypes.ProtocolEnumHttp) || le.l.Protocol == string(elbtypes.ProtocolEnumHttps) {
-			rules, err := c.describeRules(ctx, id)
+			rules, err := r.describeRules(ctx, id)
 			if err != nil {
 				return err
 			}
@@ -67,23 +67,23 @@ func (c *Cloud) readDetail(ctx context.Context, arn string, tagsSince time.Time)
 		}
 		if le.l.Policy != "" {
 			le.certificatesDue = true
-			err := c.readCertificatesOf(ctx, le)
+			err := r.readCertificatesOf(ctx, le)
 			if err != nil && faultIn(err) == nil {
 				return err
 			}
 		}
 	}
-	tagsDue := c.cfg.RuleTags
-	known, tagsAt := c.ruleTags(arn, tagsSince)
+	tagsDue := r.cfg.RuleTags
+	known, tagsAt := r.ruleTags(arn, tagsSince)
 	if tagsDue {
-		err := c.gated(ctx, model.AskRuleTags{ARN: arn}.Key(), func() error { return c.tagDetail(ctx, listeners, known) })
+		err := r.gated(ctx, model.AskRuleTags{ARN: arn}.Key(), func() error { return r.tagDetail(ctx, listeners, known) })
 		if err != nil && faultIn(err) == nil {
 			return err
 		}
 		tagsDue = err != nil
 	}
-	c.inv.write(func() {
-		e := c.inv.lbs.get(arn)
+	r.inv.write(func() {
+		e := r.inv.lbs.get(arn)
 		if e == nil || e.written.After(start) {
 			return // the next look reads again
 		}
@@ -92,7 +92,7 @@ func (c *Cloud) readDetail(ctx context.Context, arn string, tagsSince time.Time)
 				le.l.Attributes, le.attributesAt, le.made = old.l.Attributes, old.attributesAt, old.made
 			}
 		}
-		c.inv.setListeners(e, listeners)
+		r.inv.setListeners(e, listeners)
 		e.detailAt, e.ruleTagsDue = start, tagsDue
 		if e.ruleTagsAt = tagsAt; known == nil && !tagsDue {
 			e.ruleTagsAt = start
@@ -103,10 +103,10 @@ func (c *Cloud) readDetail(ctx context.Context, arn string, tagsSince time.Time)
 
 // ruleTags are the tags of a load balancer's listeners and rules, by ARN, and when they were read; nil
 // if they may not be compared with.
-func (c *Cloud) ruleTags(lb string, since time.Time) (known map[string]map[string]string, at time.Time) {
-	c.inv.read(func() {
-		e := c.inv.lbs.get(lb)
-		if e == nil || e.ruleTagsDue || !c.current(e.ruleTagsAt, since, lb) {
+func (r *reader) ruleTags(lb string, since time.Time) (known map[string]map[string]string, at time.Time) {
+	r.inv.read(func() {
+		e := r.inv.lbs.get(lb)
+		if e == nil || e.ruleTagsDue || !r.current(e.ruleTagsAt, since, lb) {
 			return
 		}
 		known, at = map[string]map[string]string{}, e.ruleTagsAt
@@ -122,11 +122,11 @@ func (c *Cloud) ruleTags(lb string, since time.Time) (known map[string]map[strin
 
 // complete reads what was missing when the listeners of a load balancer were read, and notes what
 // is missing still.
-func (c *Cloud) complete(ctx context.Context, arn string, faults faults) error {
+func (r *reader) complete(ctx context.Context, arn string, faults faults) error {
 	var due []string // listeners
 	tagsDue := false
-	c.inv.read(func() {
-		if e := c.inv.lbs.get(arn); e != nil {
+	r.inv.read(func() {
+		if e := r.inv.lbs.get(arn); e != nil {
 			tagsDue = e.ruleTagsDue
 			for id, le := range e.listeners {
 				if le.certificatesDue {
@@ -138,7 +138,7 @@ func (c *Cloud) complete(ctx context.Context, arn string, faults faults) error {
 	slices.Sort(due)
 	for _, id := range due {
 		q := model.AskListenerCertificates{ARN: id}
-		err := c.optional(ctx, q.Key(), func() error { return c.completeCertificates(ctx, id) })
+		err := r.optional(ctx, q.Key(), func() error { return r.completeCertificates(ctx, id) })
 		if err := faults.note(q, err); err != nil {
 			return err
 		}
@@ -147,13 +147,13 @@ func (c *Cloud) complete(ctx context.Context, arn string, faults faults) error {
 		return nil
 	}
 	q := model.AskRuleTags{ARN: arn}
-	return faults.note(q, c.optional(ctx, q.Key(), func() error { return c.completeTags(ctx, arn) }))
+	return faults.note(q, r.optional(ctx, q.Key(), func() error { return r.completeTags(ctx, arn) }))
 }
 
 // readCertificatesOf reads the additional certificates of a listener, where they are due.
-func (c *Cloud) readCertificatesOf(ctx context.Context, le *listenerEntry) error {
-	return c.gated(ctx, model.AskListenerCertificates{ARN: le.l.ARN}.Key(), func() error {
-		certs, err := c.describeCertificates(ctx, le.l.ARN)
+func (r *reader) readCertificatesOf(ctx context.Context, le *listenerEntry) error {
+	return r.gated(ctx, model.AskListenerCertificates{ARN: le.l.ARN}.Key(), func() error {
+		certs, err := r.describeCertificates(ctx, le.l.ARN)
 		if err == nil {
 			le.l.Certificates, le.certificatesDue = certs, false
 		}
@@ -162,14 +162,14 @@ func (c *Cloud) readCertificatesOf(ctx context.Context, le *listenerEntry) error
 }
 
 // completeCertificates reads the certificates of a listener that is in the inventory.
-func (c *Cloud) completeCertificates(ctx context.Context, listener string) error {
-	start := c.cfg.Now()
-	certs, err := c.describeCertificates(ctx, listener)
+func (r *reader) completeCertificates(ctx context.Context, listener string) error {
+	start := r.cfg.Now()
+	certs, err := r.describeCertificates(ctx, listener)
 	if err != nil {
 		return err
 	}
-	c.inv.write(func() {
-		e, le := c.inv.listener(listener)
+	r.inv.write(func() {
+		e, le := r.inv.listener(listener)
 		if le == nil || e.written.After(start) {
 			return // the next look reads again
 		}
@@ -179,11 +179,11 @@ func (c *Cloud) completeCertificates(ctx context.Context, listener string) error
 }
 
 // completeTags reads the tags of listeners and rules that are in the inventory.
-func (c *Cloud) completeTags(ctx context.Context, lb string) error {
-	start := c.cfg.Now()
+func (r *reader) completeTags(ctx context.Context, lb string) error {
+	start := r.cfg.Now()
 	listeners := map[string]*listenerEntry{}
-	c.inv.read(func() {
-		if e := c.inv.lbs.get(lb); e != nil {
+	r.inv.read(func() {
+		if e := r.inv.lbs.get(lb); e != nil {
 			for id, le := range e.listeners {
 				own := *le
 				own.rules = maps.Clone(le.rules)
@@ -191,11 +191,11 @@ func (c *Cloud) completeTags(ctx context.Context, lb string) error {
 			}
 		}
 	})
-	if err := c.tagDetail(ctx, listeners, nil); err != nil {
+	if err := r.tagDetail(ctx, listeners, nil); err != nil {
 		return err
 	}
-	c.inv.write(func() {
-		e := c.inv.lbs.get(lb)
+	r.inv.write(func() {
+		e := r.inv.lbs.get(lb)
 		if e == nil || e.written.After(start) {
 			return // the next look reads again
 		}
@@ -219,9 +219,9 @@ func (c *Cloud) completeTags(ctx context.Context, lb string) error {
 
 // describeRules reads the rules of a listener without the default rule, whose actions are the
 // listener's own.
-func (c *Cloud) describeRules(ctx context.Context, listener string) (map[string]observed.Rule, error) {
+func (r *reader) describeRules(ctx context.Context, listener string) (map[string]observed.Rule, error) {
 	out := map[string]observed.Rule{}
-	pages := elb.NewDescribeRulesPaginator(c.api.elb, &elb.DescribeRulesInput{ListenerArn: aws.String(listener)})
+	pages := elb.NewDescribeRulesPaginator(r.api.elb, &elb.DescribeRulesInput{ListenerArn: aws.String(listener)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -243,9 +243,9 @@ func (c *Cloud) describeRules(ctx context.Context, listener string) (map[string]
 
 // describeCertificates reads the additional certificates of a listener. AWS shows the default
 // certificate a second time if it is among them.
-func (c *Cloud) describeCertificates(ctx context.Context, listener string) ([]string, error) {
+func (r *reader) describeCertificates(ctx context.Context, listener string) ([]string, error) {
 	var out []string
-	pages := elb.NewDescribeListenerCertificatesPaginator(c.api.elb, &elb.DescribeListenerCertificatesInput{ListenerArn: aws.String(listener)})
+	pages := elb.NewDescribeListenerCertificatesPaginator(r.api.elb, &elb.DescribeListenerCertificatesInput{ListenerArn: aws.String(listener)})
 	for pages.HasMorePages() {
 		page, err := brief(ctx, func(ctx context.Context) (*elb.DescribeListenerCertificatesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
@@ -262,14 +262,14 @@ func (c *Cloud) describeCertificates(ctx context.Context, listener string) ([]st
 }
 
 // tagDetail reads the tags of listeners and rules that are not known, all in common batches.
-func (c *Cloud) tagDetail(ctx context.Context, listeners map[string]*listenerEntry, known map[string]map[string]string) error {
+func (r *reader) tagDetail(ctx context.Context, listeners map[string]*listenerEntry, known map[string]map[string]string) error {
 	var arns []string
 	for id, le := range listeners {
 		arns = append(arns, id)
 		arns = slices.AppendSeq(arns, maps.Keys(le.rules))
 	}
 	arns = slices.DeleteFunc(arns, func(arn string) bool { return known[arn] != nil })
-	tags, err := c.describeTags(ctx, arns)
+	tags, err := r.describeTags(ctx, arns)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func (c *Cloud) askHostedZones(ctx context.Context, q model.AskHostedZones) (*ob
 		})
 		return out, ok
 	}
-	out, err := asked(ctx, c, q.Key(), cached, func() error {
+	out, err := asked(ctx, c.client, q.Key(), cached, func() error {
 		list, err := c.readHostedZones(ctx)
 		if err != nil {
 			return err

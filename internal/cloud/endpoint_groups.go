@@ -82,7 +82,7 @@ func (c *Cloud) EndpointGroups(ctx context.Context, ids []string, maxAge time.Du
 
 // notBefore is when something must have been read that is not to be older than maxAge now; the zero time
 // if that bounds nothing.
-func (c *Cloud) notBefore(maxAge time.Duration) time.Time {
+func (c *client) notBefore(maxAge time.Duration) time.Time {
 	if maxAge <= 0 {
 		return time.Time{}
 	}

@@ -14,14 +14,14 @@ import (
 
 // CheckIndexes compares what the inventory finds by keys with a scan of all that it holds.
 func (c *Cloud) CheckIndexes() (err error) {
-	due := c.untagged()
+	due := c.reader.untagged()
 	slices.Sort(due)
-	c.inv.read(func() { err = c.checkIndexes(due) })
+	c.inv.read(func() { err = c.reader.checkIndexes(due) })
 	return err
 }
 
-func (c *Cloud) checkIndexes(due []string) error {
-	v := c.inv
+func (r *reader) checkIndexes(due []string) error {
+	v := r.inv
 	for _, err := range []error{filedAsScanned(v.lbs), filedAsScanned(v.groups), filedAsScanned(v.sgs), v.checkUses()} {
 		if err != nil {
 			return err
@@ -36,18 +36,18 @@ func (c *Cloud) checkIndexes(due []string) error {
 		}
 	}
 	for id := range stacks {
-		found := [][]string{sortedIDs(c.stackLoadBalancers(id)), sortedIDs(c.stackTargetGroups(id)), sortedIDs(c.stackSecurityGroups(id))}
+		found := [][]string{sortedIDs(r.inv.stackLoadBalancers(id)), sortedIDs(r.inv.stackTargetGroups(id)), sortedIDs(r.inv.stackSecurityGroups(id))}
 		scanned := [][]string{
-			sortedIDs(only(v.lbs.all(), func(e *lbEntry) bool { return e.lb.VPC == c.vpc && c.belongs(id, e.lb.Tags) })),
-			sortedIDs(only(v.groups.all(), func(e *groupEntry) bool { return e.vpc == c.vpc && c.belongs(id, e.g.Tags) })),
-			sortedIDs(only(v.sgs.all(), func(e *sgEntry) bool { return c.belongs(id, e.g.Tags) })),
+			sortedIDs(only(v.lbs.all(), func(e *lbEntry) bool { return e.lb.VPC == r.vpc && belongs(r.cfg.Cluster, id, e.lb.Tags) })),
+			sortedIDs(only(v.groups.all(), func(e *groupEntry) bool { return e.vpc == r.vpc && belongs(r.cfg.Cluster, id, e.g.Tags) })),
+			sortedIDs(only(v.sgs.all(), func(e *sgEntry) bool { return belongs(r.cfg.Cluster, id, e.g.Tags) })),
 		}
 		if d := cmp.Diff(scanned, found); d != "" {
 			return fmt.Errorf("stack %s (-scanned +found):\n%s", id, d)
 		}
 	}
 	for id := range v.sgs.all() {
-		users := sortedIDs(only(v.lbs.all(), func(e *lbEntry) bool { return c.ours(e.lb.Tags) && slices.Contains(e.lb.SecurityGroups, id) }))
+		users := sortedIDs(only(v.lbs.all(), func(e *lbEntry) bool { return r.ours(e.lb.Tags) && slices.Contains(e.lb.SecurityGroups, id) }))
 		if d := cmp.Diff(users, sortedIDs(v.lbs.having(bySecurityGroup, id))); d != "" {
 			return fmt.Errorf("users of security group %s (-scanned +found):\n%s", id, d)
 		}
@@ -58,7 +58,7 @@ func (c *Cloud) checkIndexes(due []string) error {
 			return fmt.Errorf("target groups of name %s (-scanned +found):\n%s", e.g.Name, d)
 		}
 	}
-	if d := cmp.Diff(c.scanUntagged(), due); d != "" {
+	if d := cmp.Diff(r.scanUntagged(), due); d != "" {
 		return fmt.Errorf("tags to be read (-scanned +found):\n%s", d)
 	}
 	return nil
@@ -107,15 +107,15 @@ func (v *inventory) checkUses() error {
 }
 
 // scanUntagged is what untagged was before there was an index.
-func (c *Cloud) scanUntagged() (out []string) {
-	due := c.inv.tagsDue && (!c.cfg.TaggingAPI || c.failedBefore(tagsListed) != nil)
-	for arn, e := range c.inv.lbs.all() {
-		if e.lb.VPC == c.vpc && (e.tagsAt.IsZero() || due && !c.fresh(e.tagsAt.Add(c.cfg.Refresh), arn)) {
+func (r *reader) scanUntagged() (out []string) {
+	due := r.inv.tagsDue && (!r.cfg.TaggingAPI || r.failedBefore(tagsListed) != nil)
+	for arn, e := range r.inv.lbs.all() {
+		if e.lb.VPC == r.vpc && (e.tagsAt.IsZero() || due && !r.fresh(e.tagsAt.Add(r.cfg.Refresh), arn)) {
 			out = append(out, arn)
 		}
 	}
-	for arn, e := range c.inv.groups.all() {
-		if e.vpc == c.vpc && (e.tagsAt.IsZero() || due && !c.fresh(e.tagsAt.Add(c.cfg.Refresh), arn)) {
+	for arn, e := range r.inv.groups.all() {
+		if e.vpc == r.vpc && (e.tagsAt.IsZero() || due && !r.fresh(e.tagsAt.Add(r.cfg.Refresh), arn)) {
 			out = append(out, arn)
 		}
 	}

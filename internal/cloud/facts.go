@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -25,7 +24,7 @@ const (
 
 // factCache keeps answers about things that are not the controller's own.
 type factCache struct {
-	mu sync.Mutex
+	guard
 
 	subnets   []observed.Subnet // of the VPC
 	subnetsAt time.Time
@@ -47,8 +46,6 @@ type factCache struct {
 	dns       dnsCache
 
 	albTargets map[string]albTargetsEntry // by target group
-
-	faults map[string]faultEntry // of optional reads, by their keys
 }
 
 type foundSubnet struct {
@@ -79,19 +76,11 @@ func (f *factCache) reset() {
 		f.addOns = newAddOnCache()
 		f.dns = newDNSCache()
 		f.albTargets = map[string]albTargetsEntry{}
-		f.faults = map[string]faultEntry{}
 	})
 }
 
-// with runs fn under the lock. fn must not call AWS.
-func (f *factCache) with(fn func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	fn()
-}
-
 // younger says whether something was read no longer ago than the age.
-func (c *Cloud) younger(at time.Time, age time.Duration) bool {
+func (c *client) younger(at time.Time, age time.Duration) bool {
 	return !at.IsZero() && c.cfg.Now().Sub(at) < age
 }
 
@@ -204,11 +193,11 @@ func (c *Cloud) askHealth(ctx context.Context, arn string) (observed.Health, err
 		c.facts.with(func() { h = c.facts.health[arn] })
 		return h, c.younger(h.At, healthFor)
 	}
-	h, err := asked(ctx, c, "health "+arn, cached, func() error {
+	h, err := asked(ctx, c.client, "health "+arn, cached, func() error {
 		_, err := brief(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, c.own().readHealth(ctx, arn) })
 		return err
 	})
-	if isGone(err) && !c.knows(arn) {
+	if isGone(err) && !c.inv.knows(arn) {
 		return observed.Health{At: c.cfg.Now()}, nil // of another owner, or void
 	}
 	return h, err

@@ -60,7 +60,7 @@ func (c *Cloud) askCertificates(ctx context.Context) ([]observed.Certificate, er
 		c.facts.with(func() { out, ok = c.facts.certs.list, c.younger(c.facts.certs.listAt, certificatesFor) })
 		return out, ok
 	}
-	return asked(ctx, c, model.AskCertificates{}.Key(), cached, func() error {
+	return asked(ctx, c.client, model.AskCertificates{}.Key(), cached, func() error {
 		start := c.cfg.Now()
 		list, err := c.readCertificates(ctx)
 		if err != nil {

@@ -58,7 +58,7 @@ func (f foundName) age(all map[string]foundName, found time.Duration) time.Durat
 }
 
 // outdated says that an answer can leave its cache.
-func (c *Cloud) outdated(f foundName) bool { return !c.younger(f.at, nameKept) }
+func (c *client) outdated(f foundName) bool { return !c.younger(f.at, nameKept) }
 
 // madeFor returns the namespace of the object for which the controller made a target group.
 func (v *inventory) madeFor(arn string) (namespace string, known bool) {

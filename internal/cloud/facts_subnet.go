@@ -143,7 +143,7 @@ func (c *Cloud) subnets(ctx context.Context, patience time.Duration) ([]observed
 		c.facts.with(func() { out, ok = c.facts.subnets, c.younger(c.facts.subnetsAt, patience) })
 		return out, ok
 	}
-	return asked(ctx, c, "subnets", cached, func() error {
+	return asked(ctx, c.client, "subnets", cached, func() error {
 		start := c.cfg.Now()
 		all, err := c.readSubnets(ctx, "vpc-id", c.vpc)
 		if err != nil {
@@ -183,7 +183,7 @@ func (c *Cloud) foreignSubnet(ctx context.Context, id string) (*observed.Subnet,
 		})
 		return s, ok
 	}
-	return asked(ctx, c, "subnet "+id, cached, func() error {
+	return asked(ctx, c.client, "subnet "+id, cached, func() error {
 		found := foundSubnet{at: c.cfg.Now()}
 		got, err := c.readSubnets(ctx, "subnet-id", id)
 		if err != nil {
@@ -238,7 +238,7 @@ func (c *Cloud) publicSubnets(ctx context.Context, all []observed.Subnet, patien
 		c.facts.with(func() { out, ok = c.facts.public, c.younger(c.facts.publicAt, patience) })
 		return out, ok
 	}
-	return asked(ctx, c, "routes", cached, func() error {
+	return asked(ctx, c.client, "routes", cached, func() error {
 		start := c.cfg.Now()
 		public, err := c.readRoutes(ctx, all)
 		if err != nil {

@@ -46,6 +46,14 @@ type faultEntry struct {
 	failures     int
 }
 
+// failedReads are the readings that failed, by their keys.
+type failedReads struct {
+	guard
+	by map[string]faultEntry
+}
+
+func (f *failedReads) reset() { f.with(func() { f.by = map[string]faultEntry{} }) }
+
 // faultError is the error of an optional read; the fault stands for the fact.
 type faultError struct {
 	fault observed.Fault
@@ -68,19 +76,19 @@ func faultIn(err error) *observed.Fault {
 }
 
 // optional reads something that a run can do without, once for all who ask at the same time.
-func (c *Cloud) optional(ctx context.Context, key string, read func() error) error {
+func (c *client) optional(ctx context.Context, key string, read func() error) error {
 	return c.flight.do(ctx, key, func() error { return c.gated(ctx, key, read) })
 }
 
 // essential reads something that a run cannot do without, once for all who ask at the same time. A
 // denial is believed for a while, so that the runs of all load balancers, which fail with it, do not
 // repeat it.
-func (c *Cloud) essential(ctx context.Context, key string, read func() error) error {
+func (c *client) essential(ctx context.Context, key string, read func() error) error {
 	return c.flight.do(ctx, key, func() error {
 		var before error
 		now := c.cfg.Now()
-		c.facts.with(func() {
-			if e, ok := c.facts.faults[key]; ok && now.Before(e.until) {
+		c.failed.with(func() {
+			if e, ok := c.failed.by[key]; ok && now.Before(e.until) {
 				before = e.err
 			}
 		})
@@ -88,10 +96,10 @@ func (c *Cloud) essential(ctx context.Context, key string, read func() error) er
 			return before
 		}
 		err := read()
-		c.facts.with(func() {
-			delete(c.facts.faults, key)
+		c.failed.with(func() {
+			delete(c.failed.by, key)
 			if classify(err) == engine.Denied {
-				c.facts.faults[key] = faultEntry{err: err, until: c.cfg.Now().Add(deniedFor)}
+				c.failed.by[key] = faultEntry{err: err, until: c.cfg.Now().Add(deniedFor)}
 			}
 		})
 		return err
@@ -99,7 +107,7 @@ func (c *Cloud) essential(ctx context.Context, key string, read func() error) er
 }
 
 // gated reads something optional as a part of a larger reading.
-func (c *Cloud) gated(ctx context.Context, key string, read func() error) error {
+func (c *client) gated(ctx context.Context, key string, read func() error) error {
 	if err := c.failedBefore(key); err != nil {
 		return err
 	}
@@ -107,10 +115,10 @@ func (c *Cloud) gated(ctx context.Context, key string, read func() error) error 
 }
 
 // failedBefore is the fault of a read that is not yet to be tried again, nil if there is none.
-func (c *Cloud) failedBefore(key string) (err error) {
+func (c *client) failedBefore(key string) (err error) {
 	now := c.cfg.Now()
-	c.facts.with(func() {
-		if e, ok := c.facts.faults[key]; ok && now.Before(e.until) {
+	c.failed.with(func() {
+		if e, ok := c.failed.by[key]; ok && now.Before(e.until) {
 			e.fault.Again = e.until.Sub(now)
 			err = &faultError{e.fault, e.err}
 		}
@@ -120,10 +128,10 @@ func (c *Cloud) failedBefore(key string) (err error) {
 
 // noteFault turns the failure of an optional read into a fault, and forgets the fault of one that
 // succeeded. What fails the run is given back as it is.
-func (c *Cloud) noteFault(ctx context.Context, key string, err error) error {
+func (c *client) noteFault(ctx context.Context, key string, err error) error {
 	if err == nil || isGone(err) || faultIn(err) != nil {
 		if err == nil {
-			c.facts.with(func() { delete(c.facts.faults, key) })
+			c.failed.with(func() { delete(c.failed.by, key) })
 		}
 		return err
 	}
@@ -137,8 +145,8 @@ func (c *Cloud) noteFault(ctx context.Context, key string, err error) error {
 		f.Again = firstDeniedWait
 		return &faultError{f, err}
 	}
-	c.facts.with(func() {
-		e, again := c.facts.faults[key]
+	c.failed.with(func() {
+		e, again := c.failed.by[key]
 		if !again {
 			e.since = now
 		}
@@ -152,8 +160,8 @@ func (c *Cloud) noteFault(ctx context.Context, key string, err error) error {
 		}
 		e.fault, e.err, e.until = f, err, now.Add(f.Again)
 		e.failures++
-		maps.DeleteFunc(c.facts.faults, func(_ string, o faultEntry) bool { return now.Sub(o.until) > nameKept })
-		c.facts.faults[key] = e
+		maps.DeleteFunc(c.failed.by, func(_ string, o faultEntry) bool { return now.Sub(o.until) > nameKept })
+		c.failed.by[key] = e
 	})
 	return &faultError{f, err}
 }

@@ -60,7 +60,7 @@ func (f *flight) lead(key string, c *sharedCall, fn func() error) error {
 
 // asked gives what is known, or has it read first, once for all who ask at the same time. The read
 // is an optional one.
-func asked[T any](ctx context.Context, c *Cloud, key string, known func() (T, bool), read func() error) (T, error) {
+func asked[T any](ctx context.Context, c *client, key string, known func() (T, bool), read func() error) (T, error) {
 	if out, ok := known(); ok {
 		return out, nil
 	}

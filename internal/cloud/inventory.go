@@ -113,7 +113,7 @@ func (v *inventory) write(fn func()) {
 
 // fresh says whether what was read at a time is still taken as so. The period differs by up to a
 // tenth from resource to resource, so that not all is read again at once.
-func (c *Cloud) fresh(at time.Time, key string) bool {
+func (c *client) fresh(at time.Time, key string) bool {
 	if at.IsZero() {
 		return false
 	}
@@ -145,12 +145,12 @@ func (v *inventory) isBuried(id string, now time.Time) bool {
 
 // view puts a load balancer together with its listeners and rules, in their order, and with what was
 // read since a time.
-func (e *lbEntry) view(c *Cloud, since time.Time) observed.LoadBalancer {
+func (e *lbEntry) view(c *client, since time.Time) observed.LoadBalancer {
 	out := e.lb
 	if !c.current(e.attributesAt, since, e.lb.ARN) {
 		out.Attributes = nil
 	}
-	if !c.capacityCurrent(e, since) {
+	if !e.capacityCurrent(c, since) {
 		out.Capacity = nil
 	}
 	for _, le := range e.listeners {

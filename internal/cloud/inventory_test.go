@@ -27,7 +27,7 @@ func TestIndexesEqualScan(t *testing.T) {
 	for seed := range uint64(60) {
 		x := &changes{Rand: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 		cfg := Config{Cluster: "rig", Refresh: 10 * time.Minute, Now: func() time.Time { return x.now }}
-		x.c = &Cloud{cfg: cfg, vpc: "vpc-1", inv: newInventory("rig", "vpc-1", cfg.Refresh), facts: newFactCache()}
+		x.c = compose(&client{cfg: cfg, vpc: "vpc-1"}, nil)
 		for step := range 200 {
 			what := x.step()
 			if err := x.c.CheckIndexes(); err != nil {
@@ -58,7 +58,7 @@ func (x *changes) step() string {
 			v.groups.edit(group, func(e *groupEntry) { e.g.Tags, e.tagsAt = x.tags(), x.now })
 		}},
 		{"old tags are read", func() {
-			for _, arn := range x.c.untagged() {
+			for _, arn := range x.c.reader.untagged() {
 				v.lbs.edit(arn, func(e *lbEntry) { e.tagsAt = x.now })
 				v.groups.edit(arn, func(e *groupEntry) { e.tagsAt = x.now })
 			}

@@ -20,7 +20,7 @@ import (
 // next look reads all of the stack again.
 func (c *Cloud) Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
 	out, err := c.observe(callerForStack(ctx, id), id, questions)
-	if isGone(err) && c.distrust(id) {
+	if isGone(err) && c.reader.distrust(id) {
 		err = &Error{What: "observe", class: engine.NotReady, err: err}
 	}
 	return out, err
@@ -28,17 +28,17 @@ func (c *Cloud) Observe(ctx context.Context, id model.StackID, questions []model
 
 func (c *Cloud) observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
 	faults, bound := faults{}, boundIn(questions)
-	if err := c.list(ctx, since(questions), faults); err != nil {
+	if err := c.reader.list(ctx, since(questions), faults); err != nil {
 		return observed.Stack{}, err
 	}
-	if err := c.confirm(ctx, id, bound, faults); err != nil {
+	if err := c.reader.confirm(ctx, id, bound, faults); err != nil {
 		return observed.Stack{}, err
 	}
-	for _, arn := range c.loadBalancersOf(id) {
-		if err := c.detail(ctx, arn, bound); err != nil {
+	for _, arn := range c.inv.loadBalancersOf(id) {
+		if err := c.reader.detail(ctx, arn, bound); err != nil {
 			return observed.Stack{}, err
 		}
-		if err := c.complete(ctx, arn, faults); err != nil {
+		if err := c.reader.complete(ctx, arn, faults); err != nil {
 			return observed.Stack{}, err
 		}
 	}
@@ -46,15 +46,15 @@ func (c *Cloud) observe(ctx context.Context, id model.StackID, questions []model
 		var err error
 		switch q := q.(type) {
 		case model.AskAttributes:
-			err = c.askAttributes(ctx, q, bound.Since)
+			err = c.reader.askAttributes(ctx, q, bound.Since)
 		case model.AskCapacity:
-			err = c.askCapacity(ctx, q, bound.Since)
+			err = c.reader.askCapacity(ctx, q, bound.Since)
 		}
 		if err := faults.note(q, err); err != nil {
 			return observed.Stack{}, err
 		}
 	}
-	out := c.snapshot(id, bound.Since)
+	out := c.reader.snapshot(id, bound.Since)
 	out.Facts.Faults = faults
 	for _, q := range questions {
 		err := c.answer(ctx, id, &out, q, bound.Since)
@@ -89,11 +89,11 @@ func since(questions []model.Question) (t time.Time) {
 
 // belongs says whether tags mark a resource of the stack, by today's tags or those of the first
 // generation. What has no resource id cannot be matched and does not count.
-func (c *Cloud) belongs(id model.StackID, tags map[string]string) bool {
+func belongs(cluster string, id model.StackID, tags map[string]string) bool {
 	if tags[naming.ResourceTag(id.Kind)] == "" {
 		return false
 	}
-	return carries(tags, naming.StackTags(c.cfg.Cluster, id)) || carries(tags, naming.LegacyStackTags(c.cfg.Cluster, id))
+	return carries(tags, naming.StackTags(cluster, id)) || carries(tags, naming.LegacyStackTags(cluster, id))
 }
 
 // carries says whether tags hold all of the wanted ones.
@@ -107,18 +107,18 @@ func carries(tags, want map[string]string) bool {
 }
 
 // stackLoadBalancers are the load balancers of a stack, under the lock of the inventory.
-func (c *Cloud) stackLoadBalancers(id model.StackID) iter.Seq2[string, *lbEntry] {
-	return only(ofStack(c.inv.lbs, id), func(e *lbEntry) bool { return e.lb.VPC == c.vpc && c.belongs(id, e.lb.Tags) })
+func (v *inventory) stackLoadBalancers(id model.StackID) iter.Seq2[string, *lbEntry] {
+	return only(ofStack(v.lbs, id), func(e *lbEntry) bool { return e.lb.VPC == v.vpc && belongs(v.cluster, id, e.lb.Tags) })
 }
 
 // stackTargetGroups are the target groups of a stack, under the lock of the inventory.
-func (c *Cloud) stackTargetGroups(id model.StackID) iter.Seq2[string, *groupEntry] {
-	return only(ofStack(c.inv.groups, id), func(e *groupEntry) bool { return e.vpc == c.vpc && c.belongs(id, e.g.Tags) })
+func (v *inventory) stackTargetGroups(id model.StackID) iter.Seq2[string, *groupEntry] {
+	return only(ofStack(v.groups, id), func(e *groupEntry) bool { return e.vpc == v.vpc && belongs(v.cluster, id, e.g.Tags) })
 }
 
 // stackSecurityGroups are the security groups of a stack, under the lock of the inventory.
-func (c *Cloud) stackSecurityGroups(id model.StackID) iter.Seq2[string, *sgEntry] {
-	return only(ofStack(c.inv.sgs, id), func(e *sgEntry) bool { return c.belongs(id, e.g.Tags) })
+func (v *inventory) stackSecurityGroups(id model.StackID) iter.Seq2[string, *sgEntry] {
+	return only(ofStack(v.sgs, id), func(e *sgEntry) bool { return belongs(v.cluster, id, e.g.Tags) })
 }
 
 func ofStack[E any](t *table[E], id model.StackID) iter.Seq2[string, *E] {
@@ -136,9 +136,9 @@ func only[E any](all iter.Seq2[string, *E], is func(*E) bool) iter.Seq2[string, 
 	}
 }
 
-func (c *Cloud) loadBalancersOf(id model.StackID) (out []string) {
-	c.inv.read(func() {
-		for arn := range c.stackLoadBalancers(id) {
+func (v *inventory) loadBalancersOf(id model.StackID) (out []string) {
+	v.read(func() {
+		for arn := range v.stackLoadBalancers(id) {
 			out = append(out, arn)
 		}
 	})
@@ -148,31 +148,31 @@ func (c *Cloud) loadBalancersOf(id model.StackID) (out []string) {
 
 // snapshot is what the inventory holds of a stack, with the facts that need no asking, and with the
 // attributes that were read since a time.
-func (c *Cloud) snapshot(id model.StackID, since time.Time) observed.Stack {
+func (r *reader) snapshot(id model.StackID, since time.Time) observed.Stack {
 	out := observed.Stack{Facts: observed.Facts{
-		Region: c.region, VPC: c.vpc, Now: c.cfg.Now(),
+		Region: r.cfg.Region, VPC: r.vpc, Now: r.cfg.Now(),
 		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{},
 		TargetGroups: map[string]string{}, TargetGroupOwners: map[string]string{}, Health: map[string]observed.Health{},
 		ALBTargets: map[string][]observed.Target{}, AddOns: map[string]observed.AddOn{}, WebACLs: map[string]observed.WebACL{},
 		Validations: map[string]observed.Validation{},
 	}}
 	key := naming.ResourceTag(id.Kind)
-	c.inv.read(func() {
-		out.Facts.Account = c.inv.account
-		for _, e := range c.stackLoadBalancers(id) {
-			lb := e.view(c, since)
+	r.inv.read(func() {
+		out.Facts.Account = r.inv.account
+		for _, e := range r.inv.stackLoadBalancers(id) {
+			lb := e.view(r.client, since)
 			lb.ResourceID = lb.Tags[key]
 			out.LoadBalancers = append(out.LoadBalancers, lb)
 		}
-		for arn, e := range c.stackTargetGroups(id) {
+		for arn, e := range r.inv.stackTargetGroups(id) {
 			g := e.g
 			g.ResourceID = g.Tags[key]
-			if !c.current(e.attributesAt, since, arn) {
+			if !r.current(e.attributesAt, since, arn) {
 				g.Attributes = nil
 			}
 			out.TargetGroups = append(out.TargetGroups, g)
 		}
-		for _, e := range c.stackSecurityGroups(id) {
+		for _, e := range r.inv.stackSecurityGroups(id) {
 			g := e.g
 			g.ResourceID = g.Tags[key]
 			out.SecurityGroups = append(out.SecurityGroups, g)
@@ -207,7 +207,7 @@ func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stac
 		}
 		return err
 	case model.AskBackendGroup:
-		c.backendGroup(out)
+		c.reader.backendGroup(out)
 	case model.AskHealth:
 		return answered(facts.Health, q.ARN)(c.askHealth(ctx, q.ARN))
 	case model.AskOwnCertificates:
@@ -274,10 +274,10 @@ func (c *Cloud) patience(s observed.Stack) time.Duration {
 // backendGroup finds the shared group by its two tags, and counts the load balancers of other stacks
 // that carry it. If there are several groups it is the one that most load balancers of the cluster
 // carry, and of those the one with the lowest id.
-func (c *Cloud) backendGroup(out *observed.Stack) {
-	c.inv.read(func() {
-		lbs, best := c.inv.lbs, (*observed.SecurityGroup)(nil)
-		for id, e := range c.inv.sgs.having(isBackend, "") {
+func (r *reader) backendGroup(out *observed.Stack) {
+	r.inv.read(func() {
+		lbs, best := r.inv.lbs, (*observed.SecurityGroup)(nil)
+		for id, e := range r.inv.sgs.having(isBackend, "") {
 			g, more := e.g, 1
 			if best != nil {
 				more = cmp.Or(lbs.count(bySecurityGroup, id)-lbs.count(bySecurityGroup, best.ID), strings.Compare(best.ID, id))

@@ -16,11 +16,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
+// reader reads AWS into the inventory.
+type reader struct {
+	*client
+	inv *inventory
+}
+
 // legacyClusterTag marks resources of the first generation of controllers.
 const legacyClusterTag = "ingress.k8s.aws/cluster"
 
 // ours says whether tags mark a resource of the cluster.
-func (c *Cloud) ours(tags map[string]string) bool { return ours(c.cfg.Cluster, tags) }
+func (c *client) ours(tags map[string]string) bool { return ours(c.cfg.Cluster, tags) }
 
 func ours(cluster string, tags map[string]string) bool {
 	return tags[naming.ClusterTag] == cluster || tags[legacyClusterTag] == cluster
@@ -30,35 +36,35 @@ func ours(cluster string, tags map[string]string) bool {
 // are, and whose they are. It reads what is not known, too old, or older than since, once for all
 // who ask. The security groups are optional: load balancers serve, and their rules can be changed,
 // while EC2 does not answer. So is the tagging service, which only spares calls.
-func (c *Cloud) list(ctx context.Context, since time.Time, faults faults) error {
+func (r *reader) list(ctx context.Context, since time.Time, faults faults) error {
 	kinds := []listing{
-		{"load balancers", &c.inv.lbsAt, c.listLoadBalancers},
-		{"target groups", &c.inv.groupsAt, c.listTargetGroups},
+		{"load balancers", &r.inv.lbsAt, r.listLoadBalancers},
+		{"target groups", &r.inv.groupsAt, r.listTargetGroups},
 	}
 	for _, k := range kinds {
-		if err := c.refresh(ctx, k, since, c.essential); err != nil {
+		if err := r.refresh(ctx, k, since, r.essential); err != nil {
 			return fmt.Errorf("list %s: %w", k.key, err)
 		}
 	}
 	groups := model.AskSecurityGroups{}
-	err := c.refresh(ctx, listing{groups.Key(), &c.inv.sgsAt, c.listSecurityGroups}, since, c.optional)
+	err := r.refresh(ctx, listing{groups.Key(), &r.inv.sgsAt, r.listSecurityGroups}, since, r.optional)
 	if err := faults.note(groups, err); err != nil {
 		return fmt.Errorf("list security groups: %w", err)
 	}
-	if c.cfg.TaggingAPI {
-		err := c.refresh(ctx, listing{tagsListed, &c.inv.taggedAt, c.listTagged}, since, c.optional)
+	if r.cfg.TaggingAPI {
+		err := r.refresh(ctx, listing{tagsListed, &r.inv.taggedAt, r.listTagged}, since, r.optional)
 		if err != nil && faultIn(err) == nil {
 			return fmt.Errorf("list %s: %w", tagsListed, err)
 		}
 	}
-	if len(c.untagged()) == 0 {
+	if len(r.untagged()) == 0 {
 		return nil
 	}
 	// By its tags it is known who owns a resource: essential.
-	return c.essential(ctx, "tags", func() error {
-		err := c.readTags(ctx, c.untagged())
+	return r.essential(ctx, "tags", func() error {
+		err := r.readTags(ctx, r.untagged())
 		if err == nil {
-			c.inv.write(func() { c.inv.tagsDue = false })
+			r.inv.write(func() { r.inv.tagsDue = false })
 		}
 		return err
 	})
@@ -75,9 +81,9 @@ type listing struct {
 }
 
 // refresh reads a list that is not fresh, once for all who ask at the same time.
-func (c *Cloud) refresh(ctx context.Context, l listing, since time.Time, once func(context.Context, string, func() error) error) error {
+func (r *reader) refresh(ctx context.Context, l listing, since time.Time, once func(context.Context, string, func() error) error) error {
 	stale := func() (out bool) {
-		c.inv.read(func() { out = !c.fresh(*l.at, l.key) || l.at.Before(since) })
+		r.inv.read(func() { out = !r.fresh(*l.at, l.key) || l.at.Before(since) })
 		return out
 	}
 	if !stale() {
@@ -91,10 +97,10 @@ func (c *Cloud) refresh(ctx context.Context, l listing, since time.Time, once fu
 	})
 }
 
-func (c *Cloud) listLoadBalancers(ctx context.Context) error {
-	start := c.cfg.Now()
+func (r *reader) listLoadBalancers(ctx context.Context) error {
+	start := r.cfg.Now()
 	seen := map[string]foundLoadBalancer{}
-	pages := elb.NewDescribeLoadBalancersPaginator(c.api.elb, &elb.DescribeLoadBalancersInput{})
+	pages := elb.NewDescribeLoadBalancersPaginator(r.api.elb, &elb.DescribeLoadBalancersInput{})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -104,9 +110,9 @@ func (c *Cloud) listLoadBalancers(ctx context.Context) error {
 			seen[aws.ToString(lb.LoadBalancerArn)] = foundLoadBalancer{loadBalancerFromAWS(lb), aws.ToTime(lb.CreatedTime)}
 		}
 	}
-	c.inv.write(func() {
-		c.inv.enterLoadBalancers(seen, c.inv.lbs.ids(), start)
-		c.inv.lbsAt, c.inv.tagsDue = start, true
+	r.inv.write(func() {
+		r.inv.enterLoadBalancers(seen, r.inv.lbs.ids(), start)
+		r.inv.lbsAt, r.inv.tagsDue = start, true
 	})
 	return nil
 }
@@ -141,10 +147,10 @@ func (v *inventory) enterLoadBalancers(seen map[string]foundLoadBalancer, asked 
 	}
 }
 
-func (c *Cloud) listTargetGroups(ctx context.Context) error {
-	start := c.cfg.Now()
+func (r *reader) listTargetGroups(ctx context.Context) error {
+	start := r.cfg.Now()
 	seen := map[string]foundTargetGroup{}
-	pages := elb.NewDescribeTargetGroupsPaginator(c.api.elb, &elb.DescribeTargetGroupsInput{})
+	pages := elb.NewDescribeTargetGroupsPaginator(r.api.elb, &elb.DescribeTargetGroupsInput{})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -154,9 +160,9 @@ func (c *Cloud) listTargetGroups(ctx context.Context) error {
 			seen[aws.ToString(g.TargetGroupArn)] = foundTargetGroup{targetGroupFromAWS(g), aws.ToString(g.VpcId)}
 		}
 	}
-	c.inv.write(func() {
-		c.inv.enterTargetGroups(seen, c.inv.groups.ids(), start)
-		c.inv.groupsAt, c.inv.tagsDue = start, true
+	r.inv.write(func() {
+		r.inv.enterTargetGroups(seen, r.inv.groups.ids(), start)
+		r.inv.groupsAt, r.inv.tagsDue = start, true
 	})
 	return nil
 }
@@ -201,32 +207,32 @@ func (v *inventory) setAccount(arn string) {
 }
 
 // listSecurityGroups reads all groups of the cluster, the shared backend group among them.
-func (c *Cloud) listSecurityGroups(ctx context.Context) error {
-	start := c.cfg.Now()
+func (r *reader) listSecurityGroups(ctx context.Context) error {
+	start := r.cfg.Now()
 	seen := map[string]observed.SecurityGroup{}
-	err := c.describeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
-		Filters: append(filters("vpc-id", c.vpc), filter("tag-key", naming.ClusterTag, legacyClusterTag)),
+	err := r.describeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
+		Filters: append(filters("vpc-id", r.vpc), filter("tag-key", naming.ClusterTag, legacyClusterTag)),
 	}, seen)
 	if err != nil {
 		return err
 	}
-	c.inv.write(func() {
-		c.inv.enterSecurityGroups(seen, c.inv.sgs.ids(), start)
-		c.inv.sgsAt = start
+	r.inv.write(func() {
+		r.inv.enterSecurityGroups(seen, r.inv.sgs.ids(), start)
+		r.inv.sgsAt = start
 	})
 	return nil
 }
 
 // describeSecurityGroups adds the groups of the cluster among those that are described.
-func (c *Cloud) describeSecurityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput, seen map[string]observed.SecurityGroup) error {
-	pages := ec2.NewDescribeSecurityGroupsPaginator(c.api.ec2, in)
+func (r *reader) describeSecurityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput, seen map[string]observed.SecurityGroup) error {
+	pages := ec2.NewDescribeSecurityGroupsPaginator(r.api.ec2, in)
 	for pages.HasMorePages() {
 		page, err := brief(ctx, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return err
 		}
 		for _, g := range page.SecurityGroups {
-			if x := groupFromAWS(g); c.ours(x.Tags) {
+			if x := groupFromAWS(g); r.ours(x.Tags) {
 				seen[x.ID] = x
 			}
 		}

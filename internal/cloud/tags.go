@@ -14,21 +14,21 @@ import (
 // change more rarely than anything else, so they are kept for two periods and then read again
 // together with others, to fill the batches. Where the tagging service lists them only those are
 // read that it leaves in doubt; where it does not answer they are read as without it.
-func (c *Cloud) untagged() []string {
+func (r *reader) untagged() []string {
 	var out []string
-	listed := c.cfg.TaggingAPI && c.failedBefore(tagsListed) == nil
-	now, due := c.cfg.Now(), false
-	c.inv.read(func() {
-		for arn := range c.inv.lbs.having(isUntagged, "") {
+	listed := r.cfg.TaggingAPI && r.failedBefore(tagsListed) == nil
+	now, due := r.cfg.Now(), false
+	r.inv.read(func() {
+		for arn := range r.inv.lbs.having(isUntagged, "") {
 			out = append(out, arn)
 		}
-		for arn := range c.inv.groups.having(isUntagged, "") {
+		for arn := range r.inv.groups.having(isUntagged, "") {
 			out = append(out, arn)
 		}
-		due = c.inv.tagsDue && !listed && !now.Before(c.inv.nextTags)
+		due = r.inv.tagsDue && !listed && !now.Before(r.inv.nextTags)
 	})
 	if due {
-		c.inv.write(func() { out = append(out, c.inv.oldTags(now)...) })
+		r.inv.write(func() { out = append(out, r.inv.oldTags(now)...) })
 	}
 	return out
 }
@@ -60,29 +60,29 @@ func (v *inventory) oldTags(now time.Time) (out []string) {
 const tagBatch = 20
 
 // readTags reads the tags of load balancers and target groups into the inventory.
-func (c *Cloud) readTags(ctx context.Context, arns []string) error {
+func (r *reader) readTags(ctx context.Context, arns []string) error {
 	slices.Sort(arns)
-	start := c.cfg.Now()
-	got, err := c.describeTags(ctx, arns)
+	start := r.cfg.Now()
+	got, err := r.describeTags(ctx, arns)
 	if err != nil {
 		return err
 	}
-	c.inv.write(func() {
+	r.inv.write(func() {
 		for _, arn := range arns {
 			tags, there := got[arn]
-			if e := c.inv.lbs.get(arn); e != nil && !e.written.After(start) {
+			if e := r.inv.lbs.get(arn); e != nil && !e.written.After(start) {
 				if !there && start.Sub(e.made) > grace {
-					c.inv.dropLoadBalancer(arn)
+					r.inv.dropLoadBalancer(arn)
 					continue
 				}
-				c.inv.lbs.edit(arn, func(e *lbEntry) { e.lb.Tags, e.tagsAt = tags, start })
+				r.inv.lbs.edit(arn, func(e *lbEntry) { e.lb.Tags, e.tagsAt = tags, start })
 			}
-			if e := c.inv.groups.get(arn); e != nil && !e.written.After(start) {
+			if e := r.inv.groups.get(arn); e != nil && !e.written.After(start) {
 				if !there && start.Sub(e.made) > grace {
-					c.inv.groups.drop(arn)
+					r.inv.groups.drop(arn)
 					continue
 				}
-				c.inv.groups.edit(arn, func(e *groupEntry) { e.g.Tags, e.tagsAt = tags, start })
+				r.inv.groups.edit(arn, func(e *groupEntry) { e.g.Tags, e.tagsAt = tags, start })
 			}
 		}
 	})
@@ -90,7 +90,7 @@ func (c *Cloud) readTags(ctx context.Context, arns []string) error {
 }
 
 // describeTags returns the tags of those resources that exist.
-func (c *Cloud) describeTags(ctx context.Context, arns []string) (map[string]map[string]string, error) {
+func (c *client) describeTags(ctx context.Context, arns []string) (map[string]map[string]string, error) {
 	out := map[string]map[string]string{}
 	err := inHalves(arns, tagBatch, func(batch []string) error {
 		res, err := c.api.elb.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: batch})

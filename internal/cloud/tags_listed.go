@@ -24,12 +24,12 @@ const (
 // what was made a moment ago, tells of what is gone, and shows tags as they were. So it only spares
 // calls: what there is the load balancing service has said, and where the two disagree, or may be
 // about to, that one is asked for the tags.
-func (c *Cloud) listTagged(ctx context.Context) error {
-	start := c.cfg.Now()
+func (r *reader) listTagged(ctx context.Context) error {
+	start := r.cfg.Now()
 	shown := map[string]map[string]string{}
 	for _, key := range []string{naming.ClusterTag, legacyClusterTag} {
-		pages := tagging.NewGetResourcesPaginator(c.api.tagging, &tagging.GetResourcesInput{
-			TagFilters:          []taggingtypes.TagFilter{{Key: aws.String(key), Values: []string{c.cfg.Cluster}}},
+		pages := tagging.NewGetResourcesPaginator(r.api.tagging, &tagging.GetResourcesInput{
+			TagFilters:          []taggingtypes.TagFilter{{Key: aws.String(key), Values: []string{r.cfg.Cluster}}},
 			ResourceTypeFilters: []string{"elasticloadbalancing:loadbalancer", "elasticloadbalancing:targetgroup"},
 			ResourcesPerPage:    aws.Int32(taggedPage),
 		})
@@ -47,17 +47,17 @@ func (c *Cloud) listTagged(ctx context.Context) error {
 			}
 		}
 	}
-	v := c.inv
+	v := r.inv
 	v.write(func() {
 		for arn, e := range v.lbs.all() {
-			if e.lb.VPC == c.vpc && !e.written.After(start) {
-				v.lbs.edit(arn, func(e *lbEntry) { c.settleTags(shown[arn], c.young(e), &e.lb.Tags, &e.tagsAt, start) })
+			if e.lb.VPC == r.vpc && !e.written.After(start) {
+				v.lbs.edit(arn, func(e *lbEntry) { r.settleTags(shown[arn], e.young(r.client), &e.lb.Tags, &e.tagsAt, start) })
 			}
 		}
 		for arn, e := range v.groups.all() {
-			if e.vpc == c.vpc && !e.written.After(start) {
+			if e.vpc == r.vpc && !e.written.After(start) {
 				v.groups.edit(arn, func(e *groupEntry) {
-					c.settleTags(shown[arn], !v.ofOthers(c, e, shown), &e.g.Tags, &e.tagsAt, start)
+					r.settleTags(shown[arn], !v.ofOthers(r.client, e, shown), &e.g.Tags, &e.tagsAt, start)
 				})
 			}
 		}
@@ -69,28 +69,28 @@ func (c *Cloud) listTagged(ctx context.Context) error {
 // settleTags takes over what the tagging service says of a resource, or leaves it in doubt, so that
 // its tags are read. Shown are the tags it told of, nil if it does not count the resource among
 // the cluster's; young is a resource that it perhaps does not know yet.
-func (c *Cloud) settleTags(shown map[string]string, young bool, tags *map[string]string, at *time.Time, now time.Time) {
+func (r *reader) settleTags(shown map[string]string, young bool, tags *map[string]string, at *time.Time, now time.Time) {
 	unknown := at.IsZero()
 	switch {
 	case shown != nil && unknown:
 		*tags, *at = shown, now
 	case shown != nil && maps.Equal(shown, *tags):
 		*at = now
-	case shown == nil && unknown && !young, shown == nil && !unknown && !c.ours(*tags):
+	case shown == nil && unknown && !young, shown == nil && !unknown && !r.ours(*tags):
 		*at = now // of somebody else; with which tags is nobody's business
 	default:
 		*at = time.Time{}
 	}
 }
 
-// young says whether a load balancer may be too new for the tagging service.
-func (c *Cloud) young(e *lbEntry) bool { return c.younger(e.created, tagLag) }
+// young reports whether a load balancer may be too new for the tagging service.
+func (e *lbEntry) young(c *client) bool { return c.younger(e.created, tagLag) }
 
 // ofOthers says whether a target group is in use by an old load balancer that is not the
 // cluster's. When a target group was made is told by nobody.
-func (v *inventory) ofOthers(c *Cloud, e *groupEntry, shown map[string]map[string]string) bool {
+func (v *inventory) ofOthers(c *client, e *groupEntry, shown map[string]map[string]string) bool {
 	for _, arn := range e.g.LoadBalancers {
-		if lb := v.lbs.get(arn); lb != nil && shown[arn] == nil && !c.ours(lb.lb.Tags) && !c.young(lb) {
+		if lb := v.lbs.get(arn); lb != nil && shown[arn] == nil && !c.ours(lb.lb.Tags) && !lb.young(c) {
 			return true
 		}
 	}

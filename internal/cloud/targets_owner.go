@@ -45,7 +45,7 @@ func (t targetGroups) MadeFor(ctx context.Context, arn string, read bool) (strin
 		out := o.of[arn]
 		return out, c.younger(out.at, describedFor)
 	}
-	out, err := asked(ctx, c, "owner "+arn, known, func() error {
+	out, err := asked(ctx, c.client, "owner "+arn, known, func() error {
 		start := c.cfg.Now()
 		tags, err := c.describeTags(ctx, []string{arn})
 		if err != nil && !refused(err) {

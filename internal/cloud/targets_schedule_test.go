@@ -212,8 +212,8 @@ func TestEveryCallIsSentInTheEnd(t *testing.T) {
 
 // AWS's limits are those of an account, whichever role calls.
 func TestRolesOfOneAccountShareItsBucket(t *testing.T) {
-	c := &Cloud{cfg: Config{Paces: DefaultPaces(), Now: time.Now}}
-	c.limits.own = newSchedule(newLimiter(c.cfg.Paces, c.cfg.Now, 0))
+	cfg := Config{Paces: DefaultPaces(), Now: time.Now}
+	c := compose(&client{cfg: cfg}, newSchedule(newLimiter(cfg.Paces, cfg.Now, 0)))
 	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/a/0123456789abcdef"
 	of := func(role string) *schedule { return targetGroups{c, bindings.Account{Role: role}}.schedule(arn) }
 	if of("") != c.limits.own || of("arn:aws:iam::111122223333:role/x") != c.limits.own {

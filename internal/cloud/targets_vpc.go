@@ -27,7 +27,7 @@ func (c *Cloud) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 		}
 		return f.ranges, nil
 	}
-	f, err := asked(ctx, c, "vpc "+vpc, cached, func() error {
+	f, err := asked(ctx, c.client, "vpc "+vpc, cached, func() error {
 		start := c.cfg.Now()
 		out, err := c.api.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{vpc}})
 		if isGone(err) {
