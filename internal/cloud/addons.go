@@ -31,6 +31,17 @@ const (
 	addOnsKept      = 3 * time.Hour
 )
 
+// addOns reads what load balancers are tied to in other services.
+type addOns struct {
+	*client
+	inv *inventory
+
+	guard
+	cache addOnCache
+}
+
+func (a *addOns) reset() { a.with(func() { a.cache = newAddOnCache() }) }
+
 // addOnCache keeps what other services have said.
 type addOnCache struct {
 	ties         map[string]tieEntry // by question
@@ -73,24 +84,24 @@ func otherFault(err error) (*observed.Fault, error) {
 }
 
 // askAddOn reads what a load balancer is tied to.
-func (c *Cloud) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time) (observed.AddOn, error) {
-	if !c.inv.knows(q.ARN) {
+func (a *addOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time) (observed.AddOn, error) {
+	if !a.inv.knows(q.ARN) {
 		return observed.AddOn{}, nil
 	}
 	cached := func() (out observed.AddOn, ok bool) {
-		c.facts.with(func() {
-			e, there := c.facts.addOns.ties[q.Key()]
-			out, ok = e.tie, there && c.current(e.at, since, q.Key())
+		a.with(func() {
+			e, there := a.cache.ties[q.Key()]
+			out, ok = e.tie, there && a.current(e.at, since, q.Key())
 		})
 		return out, ok
 	}
-	out, err := asked(ctx, c.client, q.Key(), cached, func() error {
-		tie, err := brief(ctx, func(ctx context.Context) (observed.AddOn, error) { return c.readAddOn(ctx, q) })
-		if code(err) == "WAFNonexistentItemException" && !c.younger(c.inv.madeAt(plan.LoadBalancer, q.ARN), grace) {
+	out, err := asked(ctx, a.client, q.Key(), cached, func() error {
+		tie, err := brief(ctx, func(ctx context.Context) (observed.AddOn, error) { return a.readAddOn(ctx, q) })
+		if code(err) == "WAFNonexistentItemException" && !a.younger(a.inv.madeAt(plan.LoadBalancer, q.ARN), grace) {
 			return &Error{What: "read " + q.Key(), class: engine.Gone, err: err}
 		}
 		if err == nil {
-			c.setTie(q, tie)
+			a.setTie(q, tie)
 		}
 		return err
 	})
@@ -101,10 +112,10 @@ func (c *Cloud) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time)
 }
 
 // setTie notes what a load balancer is tied to, and forgets what nobody has asked for in a while.
-func (c *Cloud) setTie(q model.AskAddOn, tie observed.AddOn) {
-	now := c.cfg.Now()
-	c.facts.with(func() {
-		ties := c.facts.addOns.ties
+func (a *addOns) setTie(q model.AskAddOn, tie observed.AddOn) {
+	now := a.cfg.Now()
+	a.with(func() {
+		ties := a.cache.ties
 		for k, e := range ties {
 			if now.Sub(e.at) > addOnsKept {
 				delete(ties, k)
@@ -114,26 +125,26 @@ func (c *Cloud) setTie(q model.AskAddOn, tie observed.AddOn) {
 	})
 }
 
-func (c *Cloud) forgetTie(q model.AskAddOn) {
-	c.facts.with(func() { delete(c.facts.addOns.ties, q.Key()) })
+func (a *addOns) forgetTie(q model.AskAddOn) {
+	a.with(func() { delete(a.cache.ties, q.Key()) })
 }
 
-func (c *Cloud) readAddOn(ctx context.Context, q model.AskAddOn) (out observed.AddOn, err error) {
+func (a *addOns) readAddOn(ctx context.Context, q model.AskAddOn) (out observed.AddOn, err error) {
 	switch q.Of {
 	case model.WAFv2:
-		res, err := c.api.wafv2.GetWebACLForResource(ctx, &wafv2.GetWebACLForResourceInput{ResourceArn: aws.String(q.ARN)})
+		res, err := a.api.wafv2.GetWebACLForResource(ctx, &wafv2.GetWebACLForResourceInput{ResourceArn: aws.String(q.ARN)})
 		if err == nil && res.WebACL != nil {
 			out.ID, out.Name = aws.ToString(res.WebACL.ARN), aws.ToString(res.WebACL.Name)
 		}
 		return out, err
 	case model.WAFClassic:
-		res, err := c.api.waf.GetWebACLForResource(ctx, &waf.GetWebACLForResourceInput{ResourceArn: aws.String(q.ARN)})
+		res, err := a.api.waf.GetWebACLForResource(ctx, &waf.GetWebACLForResourceInput{ResourceArn: aws.String(q.ARN)})
 		if err == nil && res.WebACLSummary != nil {
 			out.ID, out.Name = aws.ToString(res.WebACLSummary.WebACLId), aws.ToString(res.WebACLSummary.Name)
 		}
 		return out, err
 	case model.ShieldPlan:
-		res, err := c.api.shield.DescribeProtection(ctx, &shield.DescribeProtectionInput{ResourceArn: aws.String(q.ARN)})
+		res, err := a.api.shield.DescribeProtection(ctx, &shield.DescribeProtectionInput{ResourceArn: aws.String(q.ARN)})
 		if isGone(err) {
 			return out, nil
 		}
@@ -146,25 +157,25 @@ func (c *Cloud) readAddOn(ctx context.Context, q model.AskAddOn) (out observed.A
 }
 
 // askWebACL finds a web ACL by name among those of the region. One listing answers for all names.
-func (c *Cloud) askWebACL(ctx context.Context, name string) (observed.WebACL, error) {
+func (a *addOns) askWebACL(ctx context.Context, name string) (observed.WebACL, error) {
 	cached := func() (out observed.WebACL, ok bool) {
-		c.facts.with(func() {
-			l := c.facts.addOns.acls
+		a.with(func() {
+			l := a.cache.acls
 			age := noneFor
 			if out.ARN = l.arns[name]; out.ARN != "" {
 				age = webACLNameFor
 			}
-			ok = c.younger(l.at, age)
+			ok = a.younger(l.at, age)
 		})
 		return out, ok
 	}
-	out, err := asked(ctx, c.client, "web acls", cached, func() error {
-		start := c.cfg.Now()
-		all, err := c.listWebACLs(ctx)
+	out, err := asked(ctx, a.client, "web acls", cached, func() error {
+		start := a.cfg.Now()
+		all, err := a.listWebACLs(ctx)
 		if err != nil {
 			return err
 		}
-		c.facts.with(func() { c.facts.addOns.acls = aclList{all, start} })
+		a.with(func() { a.cache.acls = aclList{all, start} })
 		return nil
 	})
 	if f, err := otherFault(err); f != nil || err != nil {
@@ -173,11 +184,11 @@ func (c *Cloud) askWebACL(ctx context.Context, name string) (observed.WebACL, er
 	return out, nil
 }
 
-func (c *Cloud) listWebACLs(ctx context.Context) (map[string]string, error) {
+func (a *addOns) listWebACLs(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
 	in := &wafv2.ListWebACLsInput{Scope: waftypes.ScopeRegional, Limit: aws.Int32(100)}
 	for {
-		page, err := brief(ctx, func(ctx context.Context) (*wafv2.ListWebACLsOutput, error) { return c.api.wafv2.ListWebACLs(ctx, in) })
+		page, err := brief(ctx, func(ctx context.Context) (*wafv2.ListWebACLsOutput, error) { return a.api.wafv2.ListWebACLs(ctx, in) })
 		if err != nil {
 			return nil, err
 		}
@@ -192,23 +203,23 @@ func (c *Cloud) listWebACLs(ctx context.Context) (map[string]string, error) {
 }
 
 // askSubscription reads whether the account has Shield Advanced.
-func (c *Cloud) askSubscription(ctx context.Context) (*observed.Subscription, error) {
+func (a *addOns) askSubscription(ctx context.Context) (*observed.Subscription, error) {
 	cached := func() (out *observed.Subscription, ok bool) {
-		c.facts.with(func() {
-			out = c.facts.addOns.subscription
-			ok = out != nil && c.younger(c.facts.addOns.subscribedAt, subscriptionFor)
+		a.with(func() {
+			out = a.cache.subscription
+			ok = out != nil && a.younger(a.cache.subscribedAt, subscriptionFor)
 		})
 		return out, ok
 	}
-	out, err := asked(ctx, c.client, model.AskSubscription{}.Key(), cached, func() error {
+	out, err := asked(ctx, a.client, model.AskSubscription{}.Key(), cached, func() error {
 		res, err := brief(ctx, func(ctx context.Context) (*shield.GetSubscriptionStateOutput, error) {
-			return c.api.shield.GetSubscriptionState(ctx, &shield.GetSubscriptionStateInput{})
+			return a.api.shield.GetSubscriptionState(ctx, &shield.GetSubscriptionStateInput{})
 		})
 		if err != nil {
 			return err
 		}
 		got := &observed.Subscription{Active: res.SubscriptionState == shieldtypes.SubscriptionStateActive}
-		c.facts.with(func() { c.facts.addOns.subscription, c.facts.addOns.subscribedAt = got, c.cfg.Now() })
+		a.with(func() { a.cache.subscription, a.cache.subscribedAt = got, a.cfg.Now() })
 		return nil
 	})
 	if f, err := otherFault(err); f != nil || err != nil {
@@ -219,13 +230,13 @@ func (c *Cloud) askSubscription(ctx context.Context) (*observed.Subscription, er
 
 // askTrustStores finds trust stores by name: those that are not known in one call, or one by one
 // if one of them does not exist, since AWS then refuses the whole call.
-func (c *Cloud) askTrustStores(ctx context.Context, names []string) (map[string]string, error) {
+func (a *addOns) askTrustStores(ctx context.Context, names []string) (map[string]string, error) {
 	unknown := func() (out map[string]string, rest []string) {
 		out = map[string]string{}
-		c.facts.with(func() {
+		a.with(func() {
 			for _, n := range names {
-				f := c.facts.addOns.stores[n]
-				if out[n] = f.arn; !c.younger(f.at, f.age(c.facts.addOns.stores, trustStoreFor)) {
+				f := a.cache.stores[n]
+				if out[n] = f.arn; !a.younger(f.at, f.age(a.cache.stores, trustStoreFor)) {
 					rest = append(rest, n)
 				}
 			}
@@ -236,8 +247,8 @@ func (c *Cloud) askTrustStores(ctx context.Context, names []string) (map[string]
 	if len(rest) == 0 {
 		return out, nil
 	}
-	err := c.optional(ctx, "trust stores "+strings.Join(rest, ","), func() error {
-		err := c.readTrustStores(ctx, rest)
+	err := a.optional(ctx, "trust stores "+strings.Join(rest, ","), func() error {
+		err := a.readTrustStores(ctx, rest)
 		if isMissingStore(err) && len(rest) == 1 {
 			return nil
 		}
@@ -245,7 +256,7 @@ func (c *Cloud) askTrustStores(ctx context.Context, names []string) (map[string]
 			return err
 		}
 		for _, n := range rest {
-			if err := c.readTrustStores(ctx, []string{n}); err != nil && !isMissingStore(err) {
+			if err := a.readTrustStores(ctx, []string{n}); err != nil && !isMissingStore(err) {
 				return err
 			}
 		}
@@ -258,18 +269,18 @@ func (c *Cloud) askTrustStores(ctx context.Context, names []string) (map[string]
 // isMissingStore reports whether AWS knows no trust store of a name, or takes it for none.
 func isMissingStore(err error) bool { return err != nil && classify(err) == engine.Invalid }
 
-func (c *Cloud) readTrustStores(ctx context.Context, names []string) error {
-	start := c.cfg.Now()
+func (a *addOns) readTrustStores(ctx context.Context, names []string) error {
+	start := a.cfg.Now()
 	found := map[string]foundName{}
 	for _, n := range names {
 		found[n] = foundName{at: start}
 	}
-	pages := elb.NewDescribeTrustStoresPaginator(c.api.elb, &elb.DescribeTrustStoresInput{Names: names})
+	pages := elb.NewDescribeTrustStoresPaginator(a.api.elb, &elb.DescribeTrustStoresInput{Names: names})
 	for pages.HasMorePages() {
 		page, err := brief(ctx, func(ctx context.Context) (*elb.DescribeTrustStoresOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			if isMissingStore(err) && len(names) == 1 {
-				c.facts.with(func() { put(c.facts.addOns.stores, names[0], found[names[0]], c.outdated) })
+				a.with(func() { put(a.cache.stores, names[0], found[names[0]], a.outdated) })
 			}
 			return fmt.Errorf("find trust stores: %w", err)
 		}
@@ -277,9 +288,9 @@ func (c *Cloud) readTrustStores(ctx context.Context, names []string) error {
 			found[aws.ToString(s.Name)] = foundName{aws.ToString(s.TrustStoreArn), start}
 		}
 	}
-	c.facts.with(func() {
+	a.with(func() {
 		for n, f := range found {
-			put(c.facts.addOns.stores, n, f, c.outdated)
+			put(a.cache.stores, n, f, a.outdated)
 		}
 	})
 	return nil

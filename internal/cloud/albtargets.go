@@ -24,18 +24,18 @@ type albTargetsEntry struct {
 
 // askALBTargets reads which load balancers are the targets of a target group of type alb. Nobody
 // else registers targets there, so the answer is kept for as long as other readings.
-func (c *Cloud) askALBTargets(ctx context.Context, q model.AskALBTargets, since time.Time) ([]observed.Target, error) {
-	if !c.inv.knows(q.ARN) {
+func (t *targets) askALBTargets(ctx context.Context, q model.AskALBTargets, since time.Time) ([]observed.Target, error) {
+	if !t.inv.knows(q.ARN) {
 		return nil, nil
 	}
 	at := func() (at time.Time) {
-		c.facts.with(func() { at = c.facts.albTargets[q.ARN].at })
+		t.with(func() { at = t.albTargets[q.ARN].at })
 		return at
 	}
-	err := c.once(ctx, q.Key(), q.ARN, since, at, func() error {
-		start := c.cfg.Now()
+	err := t.once(ctx, q.Key(), q.ARN, since, at, func() error {
+		start := t.cfg.Now()
 		out, err := brief(ctx, func(ctx context.Context) (*elb.DescribeTargetHealthOutput, error) {
-			return c.api.elb.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(q.ARN)})
+			return t.api.elb.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(q.ARN)})
 		})
 		if err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
@@ -48,13 +48,31 @@ func (c *Cloud) askALBTargets(ctx context.Context, q model.AskALBTargets, since 
 			targets = append(targets, observed.Target{ID: aws.ToString(d.Target.Id), Port: aws.ToInt32(d.Target.Port)})
 		}
 		slices.SortFunc(targets, compareTargets)
-		c.facts.with(func() { c.facts.albTargets[q.ARN] = albTargetsEntry{targets, start} })
+		t.with(func() { t.albTargets[q.ARN] = albTargetsEntry{targets, start} })
 		return nil
 	})
 	var out []observed.Target
-	c.facts.with(func() { out = c.facts.albTargets[q.ARN].targets })
+	t.with(func() { out = t.albTargets[q.ARN].targets })
 	return out, err
 }
+
+// changeALB lays an own write over the remembered targets of a target group of type alb. Made reports
+// whether the group was made from here a moment ago.
+func (t *targets) changeALB(arn string, made bool, next func([]observed.Target) []observed.Target) {
+	t.with(func() {
+		e, ok := t.albTargets[arn]
+		if !ok && !made {
+			return
+		}
+		if !ok {
+			e.at = t.cfg.Now() // nothing else is in it
+		}
+		t.albTargets[arn] = albTargetsEntry{next(slices.Clone(e.targets)), e.at}
+	})
+}
+
+// forgetALB forgets the targets of a target group of type alb.
+func (t *targets) forgetALB(arn string) { t.with(func() { delete(t.albTargets, arn) }) }
 
 // changeALBTargets runs a write on the targets of a target group of type alb.
 func (c *Cloud) changeALBTargets(known plan.Known, a plan.Address, what string, write func(group string) error, next func([]observed.Target) []observed.Target) error {
@@ -67,17 +85,10 @@ func (c *Cloud) changeALBTargets(known plan.Known, a plan.Address, what string, 
 		return err
 	}
 	if err := write(arn); err != nil {
-		c.facts.with(func() { delete(c.facts.albTargets, arn) })
+		c.targets.forgetALB(arn)
 		return c.failure(what+" "+arn, err, owned.made, forgetTargetGroups)
 	}
-	c.facts.with(func() {
-		if e, ok := c.facts.albTargets[arn]; ok || c.younger(owned.made, grace) {
-			if !ok {
-				e.at = c.cfg.Now() // made from here, so nothing else is in it
-			}
-			c.facts.albTargets[arn] = albTargetsEntry{next(slices.Clone(e.targets)), e.at}
-		}
-	})
+	c.targets.changeALB(arn, c.younger(owned.made, grace), next)
 	return nil
 }
 
@@ -92,7 +103,7 @@ func (c *Cloud) registerALB(ctx context.Context, a plan.RegisterALB, known plan.
 	}
 	what := "register the application load balancer in"
 	err = c.changeALBTargets(known, a.Group, what, func(group string) error {
-		p, err := c.own().takeTurn(registerTargets, group, bindings.Turn{}, 1)
+		p, err := c.targets.own().takeTurn(registerTargets, group, bindings.Turn{}, 1)
 		if err != nil {
 			return err
 		}
@@ -114,7 +125,7 @@ func (c *Cloud) registerALB(ctx context.Context, a plan.RegisterALB, known plan.
 // deregisterALB takes a load balancer out; a group that is gone is a success.
 func (c *Cloud) deregisterALB(ctx context.Context, a plan.DeregisterALB, known plan.Known) error {
 	err := c.changeALBTargets(known, a.Group, "deregister the application load balancer from", func(group string) error {
-		p, err := c.own().takeTurn(deregisterTargets, group, bindings.Turn{}, 1)
+		p, err := c.targets.own().takeTurn(deregisterTargets, group, bindings.Turn{}, 1)
 		if err != nil {
 			return err
 		}

@@ -70,13 +70,13 @@ func (c *Cloud) apply(ctx context.Context, id model.StackID, s plan.Step, known 
 	case plan.DeleteRule:
 		return none(c.deleteRule(ctx, a))
 	case plan.RequestCertificate:
-		return c.requestCertificate(ctx, a)
+		return c.certificates.requestCertificate(ctx, a)
 	case plan.DeleteCertificate:
-		return none(c.deleteCertificate(ctx, a))
+		return none(c.certificates.deleteCertificate(ctx, a))
 	case plan.CreateRecord:
-		return none(c.createRecord(ctx, a))
+		return none(c.certificates.createRecord(ctx, a))
 	case plan.DeleteRecord:
-		return c.deleteRecord(ctx, a)
+		return c.certificates.deleteRecord(ctx, a)
 	case plan.RegisterALB:
 		return none(c.registerALB(ctx, a, known))
 	case plan.DeregisterALB:

@@ -32,10 +32,10 @@ func (c *Cloud) tie(ctx context.Context, known plan.Known, a plan.Address, of mo
 	defer cancel()
 	got, err := write(short, arn)
 	if err != nil {
-		c.forgetTie(q)
+		c.addOns.forgetTie(q)
 		return c.tieFailure(of, what, err, owned.made)
 	}
-	c.setTie(q, got)
+	c.addOns.setTie(q, got)
 	return nil
 }
 

@@ -62,7 +62,7 @@ func (c *Cloud) createTargetGroup(ctx context.Context, id model.StackID, a plan.
 		return plan.Result{}, nameTaken(what, "a target group of this name exists and belongs to %s", ownerOf(tags))
 	}
 	if !seen {
-		c.noteEmpty(made.ARN, start)
+		c.targets.noteEmpty(made.ARN, start)
 	}
 	now := c.cfg.Now()
 	made.Tags = a.Tags
@@ -149,9 +149,7 @@ func (c *Cloud) deleteTargetGroup(ctx context.Context, a plan.DeleteTargetGroup)
 		c.inv.groups.drop(a.ARN)
 		c.inv.bury(a.ARN, c.cfg.Now())
 	})
-	c.facts.with(func() {
-		delete(c.facts.albTargets, a.ARN)
-	})
-	c.own().forget(a.ARN)
+	c.targets.forgetALB(a.ARN)
+	c.targets.own().forget(a.ARN)
 	return nil
 }

@@ -190,20 +190,6 @@ func (v *inventory) setCapacity(arn string, m *elbtypes.MinimumLoadBalancerCapac
 	})
 }
 
-// once reads something of the resource with the id unless it was read since a time and is fresh, shared
-// among those who ask at the same time.
-func (c *client) once(ctx context.Context, key, id string, since time.Time, at func() time.Time, read func() error) error {
-	if c.current(at(), since, id) {
-		return nil
-	}
-	return c.optional(ctx, key, func() error {
-		if c.current(at(), since, id) {
-			return nil
-		}
-		return read()
-	})
-}
-
 func lbAttributes(as []elbtypes.LoadBalancerAttribute) map[string]string {
 	out := make(map[string]string, len(as))
 	for _, a := range as {

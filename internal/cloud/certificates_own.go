@@ -36,11 +36,11 @@ type ownCertificate struct {
 
 // askOwnCertificates reads the certificates that carry the tags of the stack. All of the cluster
 // are read at once.
-func (c *Cloud) askOwnCertificates(ctx context.Context, id model.StackID) ([]observed.OwnCertificate, error) {
+func (c *certificates) askOwnCertificates(ctx context.Context, id model.StackID) ([]observed.OwnCertificate, error) {
 	fresh := func() (ok bool) {
-		c.facts.with(func() {
+		c.with(func() {
 			age := c.cfg.Refresh
-			for _, o := range c.facts.certs.own {
+			for _, o := range c.certs.own {
 				switch {
 				case o.Status != observed.PendingValidation:
 				case o.Unnamed:
@@ -49,7 +49,7 @@ func (c *Cloud) askOwnCertificates(ctx context.Context, id model.StackID) ([]obs
 					age = min(age, pendingFor)
 				}
 			}
-			ok = c.younger(c.facts.certs.ownAt, age)
+			ok = c.younger(c.certs.ownAt, age)
 		})
 		return ok
 	}
@@ -63,7 +63,7 @@ func (c *Cloud) askOwnCertificates(ctx context.Context, id model.StackID) ([]obs
 			if err != nil {
 				return err
 			}
-			c.facts.with(func() { c.facts.certs.own, c.facts.certs.ownAt = own, start })
+			c.with(func() { c.certs.own, c.certs.ownAt = own, start })
 			return nil
 		})
 		if err != nil {
@@ -71,8 +71,8 @@ func (c *Cloud) askOwnCertificates(ctx context.Context, id model.StackID) ([]obs
 		}
 	}
 	var out []observed.OwnCertificate
-	c.facts.with(func() {
-		for _, o := range c.facts.certs.own {
+	c.with(func() {
+		for _, o := range c.certs.own {
 			if belongs(c.cfg.Cluster, id, o.tags) {
 				o.ResourceID = o.tags[naming.ResourceTag(id.Kind)]
 				o.Records = slices.Clone(o.Records)
@@ -86,7 +86,7 @@ func (c *Cloud) askOwnCertificates(ctx context.Context, id model.StackID) ([]obs
 	return out, nil
 }
 
-func (c *Cloud) readOwnCertificates(ctx context.Context) ([]ownCertificate, error) {
+func (c *certificates) readOwnCertificates(ctx context.Context) ([]ownCertificate, error) {
 	var out []ownCertificate
 	pages := acm.NewListCertificatesPaginator(c.api.acm, &acm.ListCertificatesInput{
 		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
@@ -124,7 +124,7 @@ func (c *Cloud) readOwnCertificates(ctx context.Context) ([]ownCertificate, erro
 
 // readOwnCertificate completes what the list says: what is missing for one that is not issued. Its
 // records never change, so that one whose records are known is described less often.
-func (c *Cloud) readOwnCertificate(ctx context.Context, s acmtypes.CertificateSummary) (ownCertificate, error) {
+func (c *certificates) readOwnCertificate(ctx context.Context, s acmtypes.CertificateSummary) (ownCertificate, error) {
 	out := ownCertificate{OwnCertificate: observed.OwnCertificate{
 		ARN: aws.ToString(s.CertificateArn), Status: string(s.Status), Domains: s.SubjectAlternativeNameSummaries, Created: aws.ToTime(s.CreatedAt),
 		Public: s.Type == acmtypes.CertificateTypeAmazonIssued,
@@ -133,9 +133,9 @@ func (c *Cloud) readOwnCertificate(ctx context.Context, s acmtypes.CertificateSu
 		return out, nil
 	}
 	var known ownCertificate
-	c.facts.with(func() {
-		if i := slices.IndexFunc(c.facts.certs.own, func(o ownCertificate) bool { return o.ARN == out.ARN }); i >= 0 {
-			known = c.facts.certs.own[i]
+	c.with(func() {
+		if i := slices.IndexFunc(c.certs.own, func(o ownCertificate) bool { return o.ARN == out.ARN }); i >= 0 {
+			known = c.certs.own[i]
 		}
 	})
 	if known.Status == out.Status && !known.Unnamed && c.younger(known.at, pendingFor) {
@@ -159,16 +159,16 @@ func (c *Cloud) readOwnCertificate(ctx context.Context, s acmtypes.CertificateSu
 	return out, nil
 }
 
-func (c *Cloud) forgetOwnCertificates() {
-	c.facts.with(func() {
-		f := &c.facts.certs
+func (c *certificates) forgetOwnCertificates() {
+	c.with(func() {
+		f := &c.certs
 		f.ownAt, f.listAt, f.public.at = time.Time{}, time.Time{}, time.Time{}
 	})
 }
 
 // requestCertificate asks for a certificate. The token makes ACM give the same one where the answer
 // to the same request was lost.
-func (c *Cloud) requestCertificate(ctx context.Context, a plan.RequestCertificate) (plan.Result, error) {
+func (c *certificates) requestCertificate(ctx context.Context, a plan.RequestCertificate) (plan.Result, error) {
 	sum := sha256.Sum256([]byte(c.cfg.Cluster + " " + a.Token))
 	in := &acm.RequestCertificateInput{
 		DomainName: aws.String(a.Domain), SubjectAlternativeNames: a.Hosts, CertificateAuthorityArn: optional(a.CA),
@@ -180,16 +180,16 @@ func (c *Cloud) requestCertificate(ctx context.Context, a plan.RequestCertificat
 	out, err := c.api.acm.RequestCertificate(ctx, in)
 	c.forgetOwnCertificates()
 	if err != nil {
-		return plan.Result{}, c.failure("request a certificate for "+a.Domain, err, time.Time{}, nil)
+		return plan.Result{}, fmt.Errorf("request a certificate for %s: %w", a.Domain, err)
 	}
 	return plan.Result{ID: aws.ToString(out.CertificateArn)}, nil
 }
 
 // deleteCertificate deletes a certificate of the cluster; one that is gone is a success.
-func (c *Cloud) deleteCertificate(ctx context.Context, a plan.DeleteCertificate) error {
+func (c *certificates) deleteCertificate(ctx context.Context, a plan.DeleteCertificate) error {
 	ours := false
-	c.facts.with(func() {
-		ours = slices.ContainsFunc(c.facts.certs.own, func(o ownCertificate) bool { return o.ARN == a.ARN })
+	c.with(func() {
+		ours = slices.ContainsFunc(c.certs.own, func(o ownCertificate) bool { return o.ARN == a.ARN })
 	})
 	if !ours {
 		return failed(engine.Conflict, "delete certificate "+a.ARN, "it is not known as one that cluster %s requested", c.cfg.Cluster)
@@ -199,9 +199,9 @@ func (c *Cloud) deleteCertificate(ctx context.Context, a plan.DeleteCertificate)
 		if classify(err) != engine.InUse {
 			c.forgetOwnCertificates()
 		}
-		return c.failure("delete certificate "+a.ARN, err, time.Time{}, nil)
+		return fmt.Errorf("delete certificate %s: %w", a.ARN, err)
 	}
 	c.forgetOwnCertificates()
-	c.facts.with(func() { delete(c.facts.certs.validations, a.ARN) })
+	c.with(func() { delete(c.certs.validations, a.ARN) })
 	return nil
 }

@@ -52,10 +52,10 @@ func validationRecords(d *acmtypes.CertificateDetail) (out []observed.DNSRecord,
 
 // askValidation reads the records of a certificate, and whether it is in use. One that is gone has
 // none.
-func (c *Cloud) askValidation(ctx context.Context, q model.AskValidation) (observed.Validation, error) {
+func (c *certificates) askValidation(ctx context.Context, q model.AskValidation) (observed.Validation, error) {
 	cached := func() (out observed.Validation, ok bool) {
-		c.facts.with(func() {
-			e := c.facts.certs.validations[q.ARN]
+		c.with(func() {
+			e := c.certs.validations[q.ARN]
 			out, ok = e.Validation, c.younger(e.at, validationFor)
 		})
 		return out, ok
@@ -72,16 +72,16 @@ func (c *Cloud) askValidation(ctx context.Context, q model.AskValidation) (obser
 			e.Records, _ = validationRecords(out.Certificate)
 			e.InUse = len(out.Certificate.InUseBy) > 0
 		}
-		c.facts.with(func() { c.facts.certs.validations[q.ARN] = e })
+		c.with(func() { c.certs.validations[q.ARN] = e })
 		return nil
 	})
 }
 
 // askPublicCertificates lists the certificates of the account and region that Amazon has issued, or
 // is about to.
-func (c *Cloud) askPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
+func (c *certificates) askPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
 	cached := func() (out []observed.PublicCertificate, ok bool) {
-		c.facts.with(func() { out, ok = c.facts.certs.public.list, c.younger(c.facts.certs.public.at, publicFor) })
+		c.with(func() { out, ok = c.certs.public.list, c.younger(c.certs.public.at, publicFor) })
 		return out, ok
 	}
 	return asked(ctx, c.client, model.AskPublicCertificates{}.Key(), cached, func() error {
@@ -90,12 +90,12 @@ func (c *Cloud) askPublicCertificates(ctx context.Context) ([]observed.PublicCer
 		if err != nil {
 			return err
 		}
-		c.facts.with(func() { c.facts.certs.public = publicList{list, start} })
+		c.with(func() { c.certs.public = publicList{list, start} })
 		return nil
 	})
 }
 
-func (c *Cloud) readPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
+func (c *certificates) readPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
 	var out []observed.PublicCertificate
 	pages := acm.NewListCertificatesPaginator(c.api.acm, &acm.ListCertificatesInput{
 		// Those that failed are never looked at again by ACM.

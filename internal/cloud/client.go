@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
@@ -130,4 +131,62 @@ func newClients(base aws.Config, c Config, l *limiter) clients {
 			}
 		}),
 	}
+}
+
+// younger reports whether something was read no longer ago than the age.
+func (c *client) younger(at time.Time, age time.Duration) bool {
+	return !at.IsZero() && c.cfg.Now().Sub(at) < age
+}
+
+// fresh reports whether what was read at a time is still taken as so. The period differs by up to a
+// tenth from resource to resource, so that not all is read again at once.
+func (c *client) fresh(at time.Time, key string) bool {
+	if at.IsZero() {
+		return false
+	}
+	return c.cfg.Now().Sub(at) < freshFor(c.cfg.Refresh, key)
+}
+
+// current reports whether what was read at a time is still taken as so, and may be compared with.
+func (c *client) current(at, since time.Time, key string) bool {
+	return c.fresh(at, key) && !at.Before(since)
+}
+
+// notBefore is when something must have been read that is not to be older than maxAge now; the zero time
+// if that bounds nothing.
+func (c *client) notBefore(maxAge time.Duration) time.Time {
+	if maxAge <= 0 {
+		return time.Time{}
+	}
+	return c.cfg.Now().Add(-maxAge)
+}
+
+// once reads something of the resource with the id unless it was read since a time and is fresh, shared
+// among those who ask at the same time.
+func (c *client) once(ctx context.Context, key, id string, since time.Time, at func() time.Time, read func() error) error {
+	if c.current(at(), since, id) {
+		return nil
+	}
+	return c.optional(ctx, key, func() error {
+		if c.current(at(), since, id) {
+			return nil
+		}
+		return read()
+	})
+}
+
+// asked gives what is known, or has it read first, once for all who ask at the same time. The read
+// is an optional one.
+func asked[T any](ctx context.Context, c *client, key string, known func() (T, bool), read func() error) (T, error) {
+	if out, ok := known(); ok {
+		return out, nil
+	}
+	err := c.optional(ctx, key, func() error {
+		if _, ok := known(); ok {
+			return nil
+		}
+		return read()
+	})
+	out, _ := known()
+	return out, err
 }

@@ -2,8 +2,11 @@ package cloud
 
 import (
 	"context"
+	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // Cloud is AWS as the engine sees it. It is safe for concurrent use; it starts no goroutines.
@@ -11,14 +14,18 @@ type Cloud struct {
 	*client
 	inv    *inventory
 	reader *reader
-	facts  *factCache
-	roles  roleCache
+	facts  *facts
 
-	limits accountLimits
-	owners groupOwners
+	certificates *certificates
+	addOns       *addOns
+	targets      *targets
+	endpoints    *endpoints
 }
 
-var _ engine.Cloud = (*Cloud)(nil)
+var (
+	_ engine.Cloud   = (*Cloud)(nil)
+	_ bindings.Cloud = (*Cloud)(nil)
+)
 
 // New finds the region and the VPC, where they are not given, and makes the clients. It makes no
 // call when both are given.
@@ -44,10 +51,18 @@ func New(ctx context.Context, cfg Config) (*Cloud, error) {
 
 // compose puts the parts together.
 func compose(at *client, own *schedule) *Cloud {
-	at.failed.reset()
 	inv := newInventory(at.cfg.Cluster, at.vpc, at.cfg.Refresh)
-	c := &Cloud{client: at, inv: inv, reader: &reader{client: at, inv: inv}, facts: newFactCache()}
-	c.limits.own = own
+	c := &Cloud{
+		client: at, inv: inv, reader: &reader{client: at, inv: inv},
+		certificates: &certificates{client: at}, addOns: &addOns{client: at, inv: inv},
+		targets: &targets{client: at, inv: inv}, endpoints: &endpoints{client: at},
+	}
+	c.targets.limits.own = own
+	c.facts = &facts{
+		client: at, inv: inv, reader: c.reader, network: &networkFacts{client: at}, names: &nameFacts{client: at, inv: inv},
+		certificates: c.certificates, addOns: c.addOns, targets: c.targets,
+	}
+	c.Forget()
 	return c
 }
 
@@ -57,11 +72,39 @@ func (c *Cloud) Region() string { return c.cfg.Region }
 // VPC that the controller works in.
 func (c *Cloud) VPC() string { return c.vpc }
 
+// As implements bindings.Cloud.
+func (c *Cloud) As(a bindings.Account) bindings.TargetGroups { return targetGroups{c.targets, a} }
+
+// VPCRanges implements bindings.Cloud.
+func (c *Cloud) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
+	return c.endpoints.VPCRanges(ctx, vpc)
+}
+
+// Interfaces implements bindings.EndpointGroups.
+func (c *Cloud) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (bindings.Interfaces, error) {
+	return c.endpoints.Interfaces(ctx, q)
+}
+
+// EndpointGroups implements bindings.EndpointGroups.
+func (c *Cloud) EndpointGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]bindings.EndpointGroup, error) {
+	return c.endpoints.EndpointGroups(ctx, ids, maxAge)
+}
+
+// ChangeEndpointRules implements bindings.EndpointGroups.
+func (c *Cloud) ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error {
+	return c.endpoints.ChangeEndpointRules(ctx, group, authorize, revoke)
+}
+
 // Forget drops all that was read, as a restart would.
 func (c *Cloud) Forget() {
 	c.inv.write(c.inv.reset)
-	c.facts.reset()
 	c.failed.reset()
+	c.facts.network.reset()
+	c.facts.names.reset()
+	c.certificates.reset()
+	c.addOns.reset()
+	c.targets.reset()
+	c.endpoints.reset()
 }
 
 // isGone says whether AWS says that a thing does not exist.

@@ -29,11 +29,6 @@ func boundIn(questions []model.Question) (b model.AskComparison) {
 	return b
 }
 
-// current reports whether what was read at a time is still taken as so, and may be compared with.
-func (c *client) current(at, since time.Time, key string) bool {
-	return c.fresh(at, key) && !at.Before(since)
-}
-
 // unconfirmed are the resources of a stack that have to be read again, and those whose tags have to.
 type unconfirmed struct{ lbs, groups, sgs, tagged []string }
 

@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -42,10 +43,10 @@ type recordKey struct{ name, value string }
 func newDNSCache() dnsCache { return dnsCache{made: map[recordKey]time.Time{}} }
 
 // askHostedZones lists the zones of the account.
-func (c *Cloud) askHostedZones(ctx context.Context, q model.AskHostedZones) (*observed.HostedZones, error) {
+func (c *certificates) askHostedZones(ctx context.Context, q model.AskHostedZones) (*observed.HostedZones, error) {
 	cached := func() (out observed.HostedZones, ok bool) {
-		c.facts.with(func() {
-			d := &c.facts.dns
+		c.with(func() {
+			d := &c.dns
 			out = d.zones
 			age := zonesFor
 			if q.Anew {
@@ -61,19 +62,19 @@ func (c *Cloud) askHostedZones(ctx context.Context, q model.AskHostedZones) (*ob
 		if err != nil {
 			return err
 		}
-		c.facts.with(func() {
-			c.facts.dns.zones, c.facts.dns.stale = observed.HostedZones{List: list, At: c.cfg.Now()}, false
+		c.with(func() {
+			c.dns.zones, c.dns.stale = observed.HostedZones{List: list, At: c.cfg.Now()}, false
 		})
 		return nil
 	})
 	f, err := otherFault(err)
 	if f != nil {
-		c.facts.with(func() { out = observed.HostedZones{At: c.cfg.Now(), Fault: f, Locked: c.lock()} })
+		c.with(func() { out = observed.HostedZones{At: c.cfg.Now(), Fault: f, Locked: c.lock()} })
 	}
 	return &out, err
 }
 
-func (c *Cloud) readHostedZones(ctx context.Context) (out []observed.HostedZone, err error) {
+func (c *certificates) readHostedZones(ctx context.Context) (out []observed.HostedZone, err error) {
 	pages := route53.NewListHostedZonesPaginator(c.api.dns, &route53.ListHostedZonesInput{})
 	for pages.HasMorePages() {
 		page, err := brief(ctx, func(ctx context.Context) (*route53.ListHostedZonesOutput, error) { return pages.NextPage(ctx) })
@@ -93,8 +94,8 @@ func (c *Cloud) readHostedZones(ctx context.Context) (out []observed.HostedZone,
 
 // lock is why records cannot be changed, as far as was told a short while ago. The lock of the facts
 // is held.
-func (c *Cloud) lock() *observed.Fault {
-	if d := &c.facts.dns; c.younger(d.lockedAt, lockedFor) {
+func (c *certificates) lock() *observed.Fault {
+	if d := &c.dns; c.younger(d.lockedAt, lockedFor) {
 		return d.locked
 	}
 	return nil
@@ -102,20 +103,20 @@ func (c *Cloud) lock() *observed.Fault {
 
 // recordMade says whether a record was made or found there a short while ago. The lock of the facts
 // is held.
-func (c *Cloud) recordMade(name, value string) bool {
-	return c.younger(c.facts.dns.made[recordKey{name, value}], madeFor)
+func (c *certificates) recordMade(name, value string) bool {
+	return c.younger(c.dns.made[recordKey{name, value}], madeFor)
 }
 
 // createRecord makes a record. One that is there is what was wished for, or else ACM will not be
 // content with it and the finding says so.
-func (c *Cloud) createRecord(ctx context.Context, a plan.CreateRecord) error {
+func (c *certificates) createRecord(ctx context.Context, a plan.CreateRecord) error {
 	what := "make DNS record " + a.Name + " CNAME " + a.Value
 	err := c.changeRecord(ctx, what, dnstypes.ChangeActionCreate, a)
 	if err != nil && !batchRefused(err, "but it already exists") {
 		return err
 	}
-	c.facts.with(func() {
-		d := &c.facts.dns
+	c.with(func() {
+		d := &c.dns
 		for k, at := range d.made {
 			if !c.younger(at, madeFor) {
 				delete(d.made, k)
@@ -128,13 +129,13 @@ func (c *Cloud) createRecord(ctx context.Context, a plan.CreateRecord) error {
 
 // deleteRecord removes a record of a certificate of the cluster. One that is gone or that somebody
 // has changed is a success, and so is one that this controller must not touch: it does no harm.
-func (c *Cloud) deleteRecord(ctx context.Context, a plan.DeleteRecord) (plan.Result, error) {
+func (c *certificates) deleteRecord(ctx context.Context, a plan.DeleteRecord) (plan.Result, error) {
 	what := "remove DNS record " + a.Name
 	if !c.ownRecord(a) {
 		return plan.Result{}, failed(engine.Conflict, what, "it is not known as one of a certificate that cluster %s requested", c.cfg.Cluster)
 	}
 	// Whoever still needs it makes it anew.
-	c.facts.with(func() { delete(c.facts.dns.made, recordKey{a.Name, a.Value}) })
+	c.with(func() { delete(c.dns.made, recordKey{a.Name, a.Value}) })
 	err := c.changeRecord(ctx, what, dnstypes.ChangeActionDelete, a.CreateRecord)
 	switch {
 	case err == nil, batchRefused(err, "but it was not found"), batchRefused(err, "do not match the current values"):
@@ -146,19 +147,19 @@ func (c *Cloud) deleteRecord(ctx context.Context, a plan.DeleteRecord) (plan.Res
 }
 
 // ownRecord says whether a record is one that a certificate of the cluster is validated by.
-func (c *Cloud) ownRecord(a plan.DeleteRecord) (ok bool) {
-	c.facts.with(func() {
-		ok = slices.ContainsFunc(c.facts.certs.own, func(o ownCertificate) bool { return o.ARN == a.Certificate }) &&
-			slices.ContainsFunc(c.facts.certs.validations[a.Certificate].Records, func(r observed.DNSRecord) bool { return r.Name == a.Name && r.Value == a.Value })
+func (c *certificates) ownRecord(a plan.DeleteRecord) (ok bool) {
+	c.with(func() {
+		ok = slices.ContainsFunc(c.certs.own, func(o ownCertificate) bool { return o.ARN == a.Certificate }) &&
+			slices.ContainsFunc(c.certs.validations[a.Certificate].Records, func(r observed.DNSRecord) bool { return r.Name == a.Name && r.Value == a.Value })
 	})
 	return ok
 }
 
 // changeRecord sends one change. Batches would be fewer calls, but one record that is there already
 // fails all of its batch.
-func (c *Cloud) changeRecord(ctx context.Context, what string, action dnstypes.ChangeAction, r plan.CreateRecord) error {
+func (c *certificates) changeRecord(ctx context.Context, what string, action dnstypes.ChangeAction, r plan.CreateRecord) error {
 	var locked *observed.Fault
-	c.facts.with(func() { locked = c.lock() })
+	c.with(func() { locked = c.lock() })
 	if locked != nil {
 		return &Error{What: what, class: engine.Denied, reason: finding.CertificatePending, err: errors.New(locked.Message)}
 	}
@@ -175,13 +176,13 @@ func (c *Cloud) changeRecord(ctx context.Context, what string, action dnstypes.C
 	case engine.Denied:
 		fault := faultFrom(err)
 		fault.Message += " for hosted zone " + r.Zone
-		c.facts.with(func() { c.facts.dns.locked, c.facts.dns.lockedAt = &fault, c.cfg.Now() })
+		c.with(func() { c.dns.locked, c.dns.lockedAt = &fault, c.cfg.Now() })
 		return &Error{What: what, class: engine.Denied, reason: finding.CertificatePending, err: errors.New(fault.Message)}
 	case engine.Gone:
-		c.facts.with(func() { c.facts.dns.stale = true })
+		c.with(func() { c.dns.stale = true })
 	}
 	if err != nil {
-		return c.failure(what, err, time.Time{}, nil)
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
 }

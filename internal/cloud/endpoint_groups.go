@@ -29,12 +29,12 @@ type foundRules struct {
 }
 
 // EndpointGroups implements bindings.EndpointGroups.
-func (c *Cloud) EndpointGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]bindings.EndpointGroup, error) {
-	since := c.notBefore(maxAge)
-	old := func(at time.Time) bool { return !c.younger(at, c.cfg.Refresh) || at.Before(since) }
+func (p *endpoints) EndpointGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]bindings.EndpointGroup, error) {
+	since := p.notBefore(maxAge)
+	old := func(at time.Time) bool { return !p.younger(at, p.cfg.Refresh) || at.Before(since) }
 	stale := func() (tagged bool, missing []string) {
-		c.facts.with(func() {
-			e := &c.facts.endpoints
+		p.with(func() {
+			e := &p.cache
 			tagged = old(e.taggedAt)
 			for _, id := range ids {
 				if g := e.groups[id]; old(g.at) && !(g.tagged && !tagged) {
@@ -44,22 +44,22 @@ func (c *Cloud) EndpointGroups(ctx context.Context, ids []string, maxAge time.Du
 		})
 		return tagged, missing
 	}
-	key := "tag:kubernetes.io/cluster/" + c.cfg.Cluster
+	key := "tag:kubernetes.io/cluster/" + p.cfg.Cluster
 	for {
 		tagged, missing := stale()
 		if !tagged && len(missing) == 0 {
 			break
 		}
-		err := c.optional(ctx, "endpoint groups", func() error {
+		err := p.optional(ctx, "endpoint groups", func() error {
 			tagged, missing := stale()
 			if tagged {
-				if err := c.readEndpointGroups(ctx, append(filters("vpc-id", c.vpc), filter(key, "owned", "shared")), nil); err != nil {
+				if err := p.readEndpointGroups(ctx, append(filters("vpc-id", p.vpc), filter(key, "owned", "shared")), nil); err != nil {
 					return err
 				}
 				_, missing = stale()
 			}
 			for batch := range slices.Chunk(unique(missing), filterBatch) {
-				if err := c.readEndpointGroups(ctx, filters("group-id", batch...), batch); err != nil {
+				if err := p.readEndpointGroups(ctx, filters("group-id", batch...), batch); err != nil {
 					return err
 				}
 			}
@@ -70,9 +70,9 @@ func (c *Cloud) EndpointGroups(ctx context.Context, ids []string, maxAge time.Du
 		}
 	}
 	var out []bindings.EndpointGroup
-	c.facts.with(func() {
-		for _, id := range slices.Sorted(maps.Keys(c.facts.endpoints.groups)) {
-			if g := c.facts.endpoints.groups[id]; g.exists && (g.tagged || slices.Contains(ids, id)) {
+	p.with(func() {
+		for _, id := range slices.Sorted(maps.Keys(p.cache.groups)) {
+			if g := p.cache.groups[id]; g.exists && (g.tagged || slices.Contains(ids, id)) {
 				out = append(out, bindings.EndpointGroup{ID: id, Ingress: g.rules})
 			}
 		}
@@ -80,35 +80,26 @@ func (c *Cloud) EndpointGroups(ctx context.Context, ids []string, maxAge time.Du
 	return out, nil
 }
 
-// notBefore is when something must have been read that is not to be older than maxAge now; the zero time
-// if that bounds nothing.
-func (c *client) notBefore(maxAge time.Duration) time.Time {
-	if maxAge <= 0 {
-		return time.Time{}
-	}
-	return c.cfg.Now().Add(-maxAge)
-}
-
 // readEndpointGroups reads groups by filter: those of the ids, or, without ids, the tagged ones.
-func (c *Cloud) readEndpointGroups(ctx context.Context, f []ec2types.Filter, ids []string) error {
-	start := c.cfg.Now()
+func (p *endpoints) readEndpointGroups(ctx context.Context, f []ec2types.Filter, ids []string) error {
+	start := p.cfg.Now()
 	found := map[string]foundRules{}
-	pages := ec2.NewDescribeSecurityGroupsPaginator(c.api.ec2, &ec2.DescribeSecurityGroupsInput{Filters: f})
+	pages := ec2.NewDescribeSecurityGroupsPaginator(p.api.ec2, &ec2.DescribeSecurityGroupsInput{Filters: f})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return err
 		}
 		for _, g := range page.SecurityGroups {
-			tag := ec2TagsFromAWS(g.Tags)["kubernetes.io/cluster/"+c.cfg.Cluster]
+			tag := ec2TagsFromAWS(g.Tags)["kubernetes.io/cluster/"+p.cfg.Cluster]
 			found[aws.ToString(g.GroupId)] = foundRules{
-				exists: true, tagged: (tag == "owned" || tag == "shared") && aws.ToString(g.VpcId) == c.vpc,
+				exists: true, tagged: (tag == "owned" || tag == "shared") && aws.ToString(g.VpcId) == p.vpc,
 				rules: ingressFromAWS(g.IpPermissions), at: start,
 			}
 		}
 	}
-	c.facts.with(func() {
-		e := &c.facts.endpoints
+	p.with(func() {
+		e := &p.cache
 		for id, g := range found {
 			if old := e.groups[id]; !old.written.After(start) {
 				e.groups[id] = g
@@ -133,20 +124,20 @@ func (c *Cloud) readEndpointGroups(ctx context.Context, f []ec2types.Filter, ids
 }
 
 // ChangeEndpointRules implements bindings.EndpointGroups.
-func (c *Cloud) ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error {
+func (p *endpoints) ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error {
 	if len(authorize) > 0 {
-		_, err := c.api.ec2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: ingressToAWS(sortedRules(authorize))})
+		_, err := p.api.ec2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: ingressToAWS(sortedRules(authorize))})
 		if err != nil {
-			return c.endpointRulesFailed(group, fmt.Errorf("admit sources to %s: %w", group, err))
+			return p.endpointRulesFailed(group, fmt.Errorf("admit sources to %s: %w", group, err))
 		}
-		c.endpointRulesChanged(group, func(have []model.IngressRule) []model.IngressRule { return append(have, authorize...) })
+		p.endpointRulesChanged(group, func(have []model.IngressRule) []model.IngressRule { return append(have, authorize...) })
 	}
 	if len(revoke) > 0 {
-		_, err := c.api.ec2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: ingressToAWS(sortedRules(revoke))})
+		_, err := p.api.ec2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: ingressToAWS(sortedRules(revoke))})
 		if err != nil {
-			return c.endpointRulesFailed(group, fmt.Errorf("shut sources out of %s: %w", group, err))
+			return p.endpointRulesFailed(group, fmt.Errorf("shut sources out of %s: %w", group, err))
 		}
-		c.endpointRulesChanged(group, func(have []model.IngressRule) []model.IngressRule {
+		p.endpointRulesChanged(group, func(have []model.IngressRule) []model.IngressRule {
 			return slices.DeleteFunc(have, func(h model.IngressRule) bool {
 				return slices.ContainsFunc(revoke, func(r model.IngressRule) bool { return compareIngress(h, r) == 0 })
 			})
@@ -161,29 +152,29 @@ func sortedRules(in []model.IngressRule) []model.IngressRule {
 	return out
 }
 
-func (c *Cloud) endpointRulesChanged(group string, change func([]model.IngressRule) []model.IngressRule) {
-	c.facts.with(func() {
-		g, ok := c.facts.endpoints.groups[group]
+func (p *endpoints) endpointRulesChanged(group string, change func([]model.IngressRule) []model.IngressRule) {
+	p.with(func() {
+		g, ok := p.cache.groups[group]
 		if !ok {
 			return
 		}
-		g.rules, g.written = sortedRules(change(slices.Clone(g.rules))), c.cfg.Now()
-		c.facts.endpoints.groups[group] = g
+		g.rules, g.written = sortedRules(change(slices.Clone(g.rules))), p.cfg.Now()
+		p.cache.groups[group] = g
 	})
 }
 
 // endpointRulesFailed makes the group be read anew unless nothing can have changed.
-func (c *Cloud) endpointRulesFailed(group string, err error) error {
+func (p *endpoints) endpointRulesFailed(group string, err error) error {
 	switch class := classify(err); {
 	case mayHaveHappened(err), class == engine.Conflict, class == engine.Gone, class == engine.Invalid, class == engine.Quota:
-		c.facts.with(func() {
-			e := &c.facts.endpoints
+		p.with(func() {
+			e := &p.cache
 			if e.groups[group].tagged {
 				e.taggedAt = time.Time{}
 			}
 			delete(e.groups, group)
 			if class == engine.Gone {
-				e.groups[group] = foundRules{at: c.cfg.Now()}
+				e.groups[group] = foundRules{at: p.cfg.Now()}
 			}
 		})
 	}

@@ -24,6 +24,19 @@ const (
 	filterBatch = 199
 )
 
+// endpoints finds the network interfaces of nodes and pods, and changes the rules of their groups.
+type endpoints struct {
+	*client
+
+	guard
+	cache  endpointCache
+	ranges map[string]vpcRanges
+}
+
+func (p *endpoints) reset() {
+	p.with(func() { p.cache, p.ranges = newEndpointCache(), map[string]vpcRanges{} })
+}
+
 // endpointCache keeps network interfaces and the groups of nodes and pods.
 type endpointCache struct {
 	instances  map[string]foundInterfaces
@@ -54,7 +67,7 @@ func newEndpointCache() endpointCache {
 }
 
 // Interfaces implements bindings.EndpointGroups.
-func (c *Cloud) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (bindings.Interfaces, error) {
+func (p *endpoints) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (bindings.Interfaces, error) {
 	kinds := []struct {
 		name string
 		keys []string
@@ -64,20 +77,20 @@ func (c *Cloud) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (bind
 		read  func(ctx context.Context, keys []string) (map[string][]network.Interface, error)
 	}{
 		{"instances", q.Instances, func(k string, f foundInterfaces) bool { return len(f.list) == 0 || !carry(f.list, q.Carried[k]) },
-			func() map[string]foundInterfaces { return c.facts.endpoints.instances }, c.readInstances},
+			func() map[string]foundInterfaces { return p.cache.instances }, p.readInstances},
 		{"interfaces", q.IDs, func(_ string, f foundInterfaces) bool { return len(f.list) == 0 },
-			func() map[string]foundInterfaces { return c.facts.endpoints.interfaces }, c.readInterfaces},
+			func() map[string]foundInterfaces { return p.cache.interfaces }, p.readInterfaces},
 		{"addresses", q.Addresses, func(_ string, f foundInterfaces) bool { return len(f.list) == 0 },
-			func() map[string]foundInterfaces { return c.facts.endpoints.addresses }, c.readAddresses},
+			func() map[string]foundInterfaces { return p.cache.addresses }, p.readAddresses},
 	}
-	since := c.notBefore(q.MaxAge)
+	since := p.notBefore(q.MaxAge)
 	for _, k := range kinds {
-		start := c.cfg.Now().Add(-againAfter)
+		start := p.cfg.Now().Add(-againAfter)
 		missing := func() (out []string) {
-			c.facts.with(func() {
+			p.with(func() {
 				for _, key := range k.keys {
 					f := k.cache()[key]
-					if !c.younger(f.at, interfacesFor) || f.at.Before(since) || k.lacks(key, f) && !f.at.After(start) {
+					if !p.younger(f.at, interfacesFor) || f.at.Before(since) || k.lacks(key, f) && !f.at.After(start) {
 						out = append(out, key)
 					}
 				}
@@ -85,19 +98,19 @@ func (c *Cloud) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (bind
 			return out
 		}
 		for len(missing()) > 0 {
-			err := c.flight.do(ctx, k.name, func() error {
+			err := p.flight.do(ctx, k.name, func() error {
 				keys := unique(missing())
 				if len(keys) == 0 {
 					return nil
 				}
-				at := c.cfg.Now()
+				at := p.cfg.Now()
 				got, err := k.read(ctx, keys)
 				if err != nil {
 					return err
 				}
-				c.facts.with(func() {
+				p.with(func() {
 					for key, f := range k.cache() {
-						if !c.younger(f.at, interfacesFor) {
+						if !p.younger(f.at, interfacesFor) {
 							delete(k.cache(), key)
 						}
 					}
@@ -112,7 +125,7 @@ func (c *Cloud) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (bind
 			}
 		}
 	}
-	return c.interfaceAnswer(q), nil
+	return p.interfaceAnswer(q), nil
 }
 
 // carry says whether interfaces carry all of the addresses.
@@ -123,10 +136,10 @@ func carry(list []network.Interface, addresses []string) bool {
 	})
 }
 
-func (c *Cloud) interfaceAnswer(q bindings.InterfaceQuery) bindings.Interfaces {
+func (p *endpoints) interfaceAnswer(q bindings.InterfaceQuery) bindings.Interfaces {
 	out := bindings.Interfaces{OfInstance: map[string][]network.Interface{}, ByID: map[string]network.Interface{}, ByAddress: map[string]network.Interface{}}
-	c.facts.with(func() {
-		e := c.facts.endpoints
+	p.with(func() {
+		e := p.cache
 		for _, k := range q.Instances {
 			if l := e.instances[k].list; len(l) > 0 {
 				out.OfInstance[k] = l
@@ -147,10 +160,10 @@ func (c *Cloud) interfaceAnswer(q bindings.InterfaceQuery) bindings.Interfaces {
 }
 
 // readInstances reads by filter, since one id that does not exist would make the whole call fail.
-func (c *Cloud) readInstances(ctx context.Context, ids []string) (map[string][]network.Interface, error) {
+func (p *endpoints) readInstances(ctx context.Context, ids []string) (map[string][]network.Interface, error) {
 	out := map[string][]network.Interface{}
 	for batch := range slices.Chunk(ids, filterBatch) {
-		pages := ec2.NewDescribeInstancesPaginator(c.api.ec2, &ec2.DescribeInstancesInput{Filters: filters("instance-id", batch...)})
+		pages := ec2.NewDescribeInstancesPaginator(p.api.ec2, &ec2.DescribeInstancesInput{Filters: filters("instance-id", batch...)})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
 			if err != nil {
@@ -169,21 +182,21 @@ func (c *Cloud) readInstances(ctx context.Context, ids []string) (map[string][]n
 	for _, l := range out {
 		slices.SortFunc(l, func(a, b network.Interface) int { return int(a.DeviceIndex) - int(b.DeviceIndex) })
 	}
-	return out, c.setGroupTags(ctx, out)
+	return out, p.setGroupTags(ctx, out)
 }
 
-func (c *Cloud) readInterfaces(ctx context.Context, ids []string) (map[string][]network.Interface, error) {
+func (p *endpoints) readInterfaces(ctx context.Context, ids []string) (map[string][]network.Interface, error) {
 	out := map[string][]network.Interface{}
 	for batch := range slices.Chunk(ids, filterBatch) {
-		err := c.eachInterface(ctx, filters("network-interface-id", batch...), func(i network.Interface) { out[i.ID] = []network.Interface{i} })
+		err := p.eachInterface(ctx, filters("network-interface-id", batch...), func(i network.Interface) { out[i.ID] = []network.Interface{i} })
 		if err != nil {
 			return nil, err
 		}
 	}
-	return out, c.setGroupTags(ctx, out)
+	return out, p.setGroupTags(ctx, out)
 }
 
-func (c *Cloud) readAddresses(ctx context.Context, addresses []string) (map[string][]network.Interface, error) {
+func (p *endpoints) readAddresses(ctx context.Context, addresses []string) (map[string][]network.Interface, error) {
 	out := map[string][]network.Interface{}
 	families := map[string][]string{}
 	for _, a := range addresses {
@@ -195,7 +208,7 @@ func (c *Cloud) readAddresses(ctx context.Context, addresses []string) (map[stri
 	}
 	for _, name := range []string{"addresses.private-ip-address", "ipv6-addresses.ipv6-address"} {
 		for batch := range slices.Chunk(families[name], filterBatch) {
-			err := c.eachInterface(ctx, append(filters("vpc-id", c.vpc), filter(name, batch...)), func(i network.Interface) {
+			err := p.eachInterface(ctx, append(filters("vpc-id", p.vpc), filter(name, batch...)), func(i network.Interface) {
 				for _, a := range batch {
 					if i.Carries(a) {
 						out[a] = append(out[a], i)
@@ -210,11 +223,11 @@ func (c *Cloud) readAddresses(ctx context.Context, addresses []string) (map[stri
 	for _, l := range out {
 		slices.SortFunc(l, func(a, b network.Interface) int { return strings.Compare(a.ID, b.ID) })
 	}
-	return out, c.setGroupTags(ctx, out)
+	return out, p.setGroupTags(ctx, out)
 }
 
-func (c *Cloud) eachInterface(ctx context.Context, f []ec2types.Filter, do func(network.Interface)) error {
-	pages := ec2.NewDescribeNetworkInterfacesPaginator(c.api.ec2, &ec2.DescribeNetworkInterfacesInput{Filters: f})
+func (p *endpoints) eachInterface(ctx context.Context, f []ec2types.Filter, do func(network.Interface)) error {
+	pages := ec2.NewDescribeNetworkInterfacesPaginator(p.api.ec2, &ec2.DescribeNetworkInterfacesInput{Filters: f})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -271,7 +284,7 @@ func interfaceGroups(groups []ec2types.GroupIdentifier) []network.InterfaceGroup
 
 // setGroupTags fills in the tags of the groups of interfaces that have several, as only there the
 // tags decide.
-func (c *Cloud) setGroupTags(ctx context.Context, found map[string][]network.Interface) error {
+func (p *endpoints) setGroupTags(ctx context.Context, found map[string][]network.Interface) error {
 	each := func(do func(*network.InterfaceGroup)) {
 		for _, l := range found {
 			for i := range l {
@@ -285,30 +298,30 @@ func (c *Cloud) setGroupTags(ctx context.Context, found map[string][]network.Int
 		}
 	}
 	var unknown []string
-	c.facts.with(func() {
+	p.with(func() {
 		each(func(g *network.InterfaceGroup) {
-			if !c.younger(c.facts.endpoints.tags[g.ID].at, interfacesFor) {
+			if !p.younger(p.cache.tags[g.ID].at, interfacesFor) {
 				unknown = append(unknown, g.ID)
 			}
 		})
 	})
 	for batch := range slices.Chunk(unique(unknown), filterBatch) {
-		start := c.cfg.Now()
-		pages := ec2.NewDescribeSecurityGroupsPaginator(c.api.ec2, &ec2.DescribeSecurityGroupsInput{Filters: filters("group-id", batch...)})
+		start := p.cfg.Now()
+		pages := ec2.NewDescribeSecurityGroupsPaginator(p.api.ec2, &ec2.DescribeSecurityGroupsInput{Filters: filters("group-id", batch...)})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
 			if err != nil {
 				return err
 			}
-			c.facts.with(func() {
+			p.with(func() {
 				for _, g := range page.SecurityGroups {
-					c.facts.endpoints.tags[aws.ToString(g.GroupId)] = foundTags{ec2TagsFromAWS(g.Tags), start}
+					p.cache.tags[aws.ToString(g.GroupId)] = foundTags{ec2TagsFromAWS(g.Tags), start}
 				}
 			})
 		}
 	}
-	c.facts.with(func() {
-		each(func(g *network.InterfaceGroup) { g.Tags = c.facts.endpoints.tags[g.ID].tags })
+	p.with(func() {
+		each(func(g *network.InterfaceGroup) { g.Tags = p.cache.tags[g.ID].tags })
 	})
 	return nil
 }

@@ -7,10 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -22,185 +18,104 @@ const (
 	healthFor = time.Second
 )
 
-// factCache keeps answers about things that are not the controller's own.
-type factCache struct {
-	guard
+// facts answers the questions of a stack.
+type facts struct {
+	*client
+	inv    *inventory
+	reader *reader
 
-	subnets   []observed.Subnet // of the VPC
-	subnetsAt time.Time
-	zoneTypes map[string]string // by zone id; they never change
-	public    map[string]bool   // by subnet id: a route leads to an internet gateway
-	publicAt  time.Time
-	foreign   map[string]foundSubnet // subnets of other VPCs, by id
-
-	groups map[string]foundGroups // by question
-	names  map[string]foundName   // target groups by name or ARN
-	health map[string]observed.Health
-	writes map[string]int // number of own writes to a target group's targets
-	certs  certificateCache
-
-	described map[string]describedGroup
-	ranges    map[string]vpcRanges
-	endpoints endpointCache
-	addOns    addOnCache
-	dns       dnsCache
-
-	albTargets map[string]albTargetsEntry // by target group
+	network      *networkFacts
+	names        *nameFacts
+	certificates *certificates
+	addOns       *addOns
+	targets      *targets
 }
 
-type foundSubnet struct {
-	subnet *observed.Subnet
-	at     time.Time
-}
-
-type foundGroups struct {
-	answer observed.GroupAnswer
-	at     time.Time
-}
-
-func newFactCache() *factCache {
-	f := &factCache{}
-	f.reset()
-	return f
-}
-
-func (f *factCache) reset() {
-	f.with(func() {
-		f.subnets, f.subnetsAt, f.public, f.publicAt = nil, time.Time{}, nil, time.Time{}
-		f.zoneTypes, f.foreign = map[string]string{}, map[string]foundSubnet{}
-		f.groups, f.names, f.health = map[string]foundGroups{}, map[string]foundName{}, map[string]observed.Health{}
-		f.writes = map[string]int{}
-		f.certs = newCertificateCache()
-		f.described, f.ranges = map[string]describedGroup{}, map[string]vpcRanges{}
-		f.endpoints = newEndpointCache()
-		f.addOns = newAddOnCache()
-		f.dns = newDNSCache()
-		f.albTargets = map[string]albTargetsEntry{}
-	})
-}
-
-// younger says whether something was read no longer ago than the age.
-func (c *client) younger(at time.Time, age time.Duration) bool {
-	return !at.IsZero() && c.cfg.Now().Sub(at) < age
-}
-
-// askGroups resolves security groups by id or by their Name tag in the VPC.
-func (c *Cloud) askGroups(ctx context.Context, q model.AskGroups) (observed.GroupAnswer, error) {
-	valid := func() (out observed.GroupAnswer, ok bool) {
-		c.facts.with(func() {
-			f := c.facts.groups[q.Key()]
-			age := c.cfg.Refresh
-			if len(f.answer.Missing) > 0 {
-				age = noneAge(count(c.facts.groups, func(f foundGroups) bool { return len(f.answer.Missing) > 0 }))
-			}
-			out, ok = f.answer, c.younger(f.at, age)
-		})
-		return out, ok
-	}
-	if out, ok := valid(); ok {
-		return out, nil
-	}
-	err := c.optional(ctx, q.Key(), func() error {
-		if _, ok := valid(); ok {
-			return nil
+// answer fills in the facts that a question asks for. Where there is none nothing is filled in. What
+// the plan compares was read since a time.
+func (f *facts) answer(ctx context.Context, id model.StackID, out *observed.Stack, q model.Question, since time.Time) (err error) {
+	facts := &out.Facts
+	switch q := q.(type) {
+	case model.AskSubnets:
+		if q.Discover != "" && serves(*out, q) {
+			return nil // what is live keeps its subnets
 		}
-		start := c.cfg.Now()
-		answer, err := c.readGroups(ctx, q)
-		if err != nil {
-			return err
+		return answered(facts.Subnets, q.Key())(f.network.askSubnets(ctx, q, f.patience(*out)))
+	case model.AskGroups:
+		return answered(facts.Groups, q.Key())(f.names.askGroups(ctx, q))
+	case model.AskCertificates:
+		facts.Certificates, err = f.certificates.askCertificates(ctx)
+		facts.CertificatesAsked = err == nil
+	case model.AskTargetGroup:
+		err = answered(facts.TargetGroups, q.Ref)(f.names.askTargetGroup(ctx, q.Ref))
+		arn := facts.TargetGroups[q.Ref]
+		if namespace, known := f.inv.madeFor(arn); known {
+			facts.TargetGroupOwners[arn] = namespace
 		}
-		c.facts.with(func() {
-			put(c.facts.groups, q.Key(), foundGroups{answer, start}, func(f foundGroups) bool { return !c.younger(f.at, nameKept) })
-		})
-		return nil
-	})
-	out, _ := valid()
-	return out, err
-}
-
-func (c *Cloud) readGroups(ctx context.Context, q model.AskGroups) (observed.GroupAnswer, error) {
-	var ids, names []string
-	for _, r := range q.List {
-		if strings.HasPrefix(r, "sg-") {
-			ids = append(ids, r)
-		} else {
-			names = append(names, r)
-		}
-	}
-	out := observed.GroupAnswer{ByName: map[string][]string{}}
-	// By filter, since one id that does not exist would make the whole call fail.
-	if len(ids) > 0 {
-		err := c.eachGroup(ctx, filters("group-id", unique(ids)...), func(id, _ string) { out.ByID = append(out.ByID, id) })
-		if err != nil {
-			return out, err
-		}
-	}
-	if len(names) > 0 {
-		f := append(filters("vpc-id", c.vpc), filter("tag:"+nameTag, unique(names)...))
-		found := map[string]map[string]bool{} // distinct names by reference
-		err := c.eachGroup(ctx, f, func(id, name string) {
-			// AWS reads the wildcards * and ? in names that it is asked for.
-			for _, r := range unique(names) {
-				if glob(r, name) {
-					out.ByName[r] = append(out.ByName[r], id)
-					if found[r] == nil {
-						found[r] = map[string]bool{}
-					}
-					found[r][name] = true
-				}
-			}
-		})
-		if err != nil {
-			return out, err
-		}
-		for r, distinct := range found {
-			if len(distinct) > 1 {
-				delete(out.ByName, r) // it is not said which of them is meant
-			}
-		}
-	}
-	// The order given, whatever order AWS chose.
-	slices.SortFunc(out.ByID, func(a, b string) int { return slices.Index(ids, a) - slices.Index(ids, b) })
-	for _, found := range out.ByName {
-		slices.Sort(found)
-	}
-	for _, r := range q.List {
-		if !slices.Contains(out.ByID, r) && len(out.ByName[r]) == 0 {
-			out.Missing = append(out.Missing, r)
-		}
-	}
-	return out, nil
-}
-
-func (c *Cloud) eachGroup(ctx context.Context, f []ec2types.Filter, do func(id, name string)) error {
-	pages := ec2.NewDescribeSecurityGroupsPaginator(c.api.ec2, &ec2.DescribeSecurityGroupsInput{Filters: f})
-	for pages.HasMorePages() {
-		page, err := brief(ctx, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return pages.NextPage(ctx) })
-		if err != nil {
-			return fmt.Errorf("find security groups: %w", err)
-		}
-		for _, g := range page.SecurityGroups {
-			do(aws.ToString(g.GroupId), ec2TagsFromAWS(g.Tags)[nameTag])
-		}
-	}
-	return nil
-}
-
-// askHealth reads the health of a target group's targets. It is kept only so long that those who
-// ask at the same time share one call.
-func (c *Cloud) askHealth(ctx context.Context, arn string) (observed.Health, error) {
-	cached := func() (h observed.Health, ok bool) {
-		c.facts.with(func() { h = c.facts.health[arn] })
-		return h, c.younger(h.At, healthFor)
-	}
-	h, err := asked(ctx, c.client, "health "+arn, cached, func() error {
-		_, err := brief(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, c.own().readHealth(ctx, arn) })
 		return err
-	})
-	if isGone(err) && !c.inv.knows(arn) {
-		return observed.Health{At: c.cfg.Now()}, nil // of another owner, or void
+	case model.AskBackendGroup:
+		f.reader.backendGroup(out)
+	case model.AskHealth:
+		return answered(facts.Health, q.ARN)(f.targets.askHealth(ctx, q.ARN))
+	case model.AskOwnCertificates:
+		facts.OwnCertificates, err = f.certificates.askOwnCertificates(ctx, id)
+		facts.OwnCertificatesAsked = err == nil
+	case model.AskHostedZones:
+		facts.Zones, err = f.certificates.askHostedZones(ctx, q)
+	case model.AskValidation:
+		return answered(facts.Validations, q.ARN)(f.certificates.askValidation(ctx, q))
+	case model.AskPublicCertificates:
+		facts.PublicCertificates, err = f.certificates.askPublicCertificates(ctx)
+		facts.PublicCertificatesAsked = err == nil
+	case model.AskALBTargets:
+		return answered(facts.ALBTargets, q.ARN)(f.targets.askALBTargets(ctx, q, since))
+	case model.AskAddOn:
+		return answered(facts.AddOns, q.Key())(f.addOns.askAddOn(ctx, q, since))
+	case model.AskWebACL:
+		return answered(facts.WebACLs, q.Name)(f.addOns.askWebACL(ctx, q.Name))
+	case model.AskSubscription:
+		facts.Subscription, err = f.addOns.askSubscription(ctx)
+	case model.AskTrustStores:
+		facts.TrustStores, err = f.addOns.askTrustStores(ctx, strings.Split(q.Names, ","))
+		if err != nil {
+			facts.TrustStores = nil
+		}
+	case model.AskAttributes, model.AskCapacity, model.AskListings, model.AskComparison, model.AskListenerCertificates, model.AskRuleTags, model.AskSecurityGroups:
+		// Their answers stand in the resources.
+	default:
+		err = fmt.Errorf("question %q is not known", q.Key())
 	}
-	return h, err
+	return err
+}
+
+// answered enters an answer under its key unless there is none.
+func answered[T any](into map[string]T, key string) func(T, error) error {
+	return func(answer T, err error) error {
+		if err == nil {
+			into[key] = answer
+		}
+		return err
+	}
+}
+
+// serves reports whether the stack has a load balancer of the type and scheme that subnets are asked for.
+func serves(s observed.Stack, q model.AskSubnets) bool {
+	of := model.Application
+	if q.NLB {
+		of = model.Network
+	}
+	return slices.ContainsFunc(s.LoadBalancers, func(lb observed.LoadBalancer) bool {
+		return lb.Scheme == q.Discover && lb.Type == of.String() && s.Live(lb.ResourceID).ARN == lb.ARN
+	})
+}
+
+// patience is how old facts of the network may be: where nothing is to be made they only confirm
+// what is there.
+func (f *facts) patience(s observed.Stack) time.Duration {
+	if s.Live(model.LoadBalancerID) != nil {
+		return f.cfg.Refresh
+	}
+	return time.Minute
 }
 
 func unique(in []string) []string {

@@ -25,6 +25,20 @@ const (
 	certificateTagsFor = 10 * time.Minute
 )
 
+// certificates reads those of ACM, requests and deletes those of the cluster, and makes the DNS records
+// that validate them.
+type certificates struct {
+	*client
+
+	guard
+	certs certificateCache
+	dns   dnsCache
+}
+
+func (c *certificates) reset() {
+	c.with(func() { c.certs, c.dns = newCertificateCache(), newDNSCache() })
+}
+
 type certificateCache struct {
 	list   []observed.Certificate
 	listAt time.Time
@@ -55,9 +69,9 @@ func newCertificateCache() certificateCache {
 }
 
 // askCertificates reads the issued certificates of the region with their domains.
-func (c *Cloud) askCertificates(ctx context.Context) ([]observed.Certificate, error) {
+func (c *certificates) askCertificates(ctx context.Context) ([]observed.Certificate, error) {
 	cached := func() (out []observed.Certificate, ok bool) {
-		c.facts.with(func() { out, ok = c.facts.certs.list, c.younger(c.facts.certs.listAt, certificatesFor) })
+		c.with(func() { out, ok = c.certs.list, c.younger(c.certs.listAt, certificatesFor) })
 		return out, ok
 	}
 	return asked(ctx, c.client, model.AskCertificates{}.Key(), cached, func() error {
@@ -66,12 +80,12 @@ func (c *Cloud) askCertificates(ctx context.Context) ([]observed.Certificate, er
 		if err != nil {
 			return err
 		}
-		c.facts.with(func() { c.facts.certs.list, c.facts.certs.listAt = list, start })
+		c.with(func() { c.certs.list, c.certs.listAt = list, start })
 		return nil
 	})
 }
 
-func (c *Cloud) readCertificates(ctx context.Context) ([]observed.Certificate, error) {
+func (c *certificates) readCertificates(ctx context.Context) ([]observed.Certificate, error) {
 	var out []observed.Certificate
 	// Without key types ACM tells only of short RSA keys.
 	pages := acm.NewListCertificatesPaginator(c.api.acm, &acm.ListCertificatesInput{
@@ -100,7 +114,7 @@ func (c *Cloud) readCertificates(ctx context.Context) ([]observed.Certificate, e
 
 // certificate completes what the list says. The list has the domains, unless there are many, and
 // lacks only the authority of private certificates.
-func (c *Cloud) certificate(ctx context.Context, s acmtypes.CertificateSummary) (observed.Certificate, error) {
+func (c *certificates) certificate(ctx context.Context, s acmtypes.CertificateSummary) (observed.Certificate, error) {
 	out := observed.Certificate{ARN: aws.ToString(s.CertificateArn), Status: string(acmtypes.CertificateStatusIssued), Domains: s.SubjectAlternativeNameSummaries}
 	if s.Status != "" {
 		out.Status = string(s.Status)
@@ -120,9 +134,9 @@ func (c *Cloud) certificate(ctx context.Context, s acmtypes.CertificateSummary) 
 	return out, err
 }
 
-func (c *Cloud) certificateDetail(ctx context.Context, arn string, kind acmtypes.CertificateType) (certificateDetail, error) {
+func (c *certificates) certificateDetail(ctx context.Context, arn string, kind acmtypes.CertificateType) (certificateDetail, error) {
 	var d certificateDetail
-	c.facts.with(func() { d = c.facts.certs.details[arn] })
+	c.with(func() { d = c.certs.details[arn] })
 	now := c.cfg.Now()
 	if now.Before(d.until) {
 		return d, nil
@@ -140,12 +154,12 @@ func (c *Cloud) certificateDetail(ctx context.Context, arn string, kind acmtypes
 	if x := out.Certificate; x != nil {
 		d.domains, d.ca = x.SubjectAlternativeNames, aws.ToString(x.CertificateAuthorityArn)
 	}
-	c.facts.with(func() { c.facts.certs.details[arn] = d })
+	c.with(func() { c.certs.details[arn] = d })
 	return d, nil
 }
 
 // certificateManaged says whether a certificate was requested by a controller for an Ingress.
-func (c *Cloud) certificateManaged(ctx context.Context, arn string) (bool, error) {
+func (c *certificates) certificateManaged(ctx context.Context, arn string) (bool, error) {
 	tags, err := c.certificateTags(ctx, arn)
 	_, cluster := tags[naming.ClusterTag]
 	_, stack := tags[naming.StackTag(model.Ingress)]
@@ -153,9 +167,9 @@ func (c *Cloud) certificateManaged(ctx context.Context, arn string) (bool, error
 }
 
 // certificateTags reads the tags of a certificate.
-func (c *Cloud) certificateTags(ctx context.Context, arn string) (map[string]string, error) {
+func (c *certificates) certificateTags(ctx context.Context, arn string) (map[string]string, error) {
 	var t certificateTags
-	c.facts.with(func() { t = c.facts.certs.tags[arn] })
+	c.with(func() { t = c.certs.tags[arn] })
 	if c.younger(t.at, certificateTagsFor) {
 		return t.tags, nil
 	}
@@ -169,6 +183,6 @@ func (c *Cloud) certificateTags(ctx context.Context, arn string) (map[string]str
 	for _, x := range out.Tags {
 		t.tags[aws.ToString(x.Key)] = aws.ToString(x.Value)
 	}
-	c.facts.with(func() { c.facts.certs.tags[arn] = t })
+	c.with(func() { c.certs.tags[arn] = t })
 	return t.tags, nil
 }

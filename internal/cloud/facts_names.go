@@ -3,15 +3,19 @@ package cloud
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
 // noneEach is what a name that does not exist adds to the time for which that is believed.
@@ -60,6 +64,127 @@ func (f foundName) age(all map[string]foundName, found time.Duration) time.Durat
 // outdated says that an answer can leave its cache.
 func (c *client) outdated(f foundName) bool { return !c.younger(f.at, nameKept) }
 
+// nameFacts finds security groups and target groups of any owner by what users call them.
+type nameFacts struct {
+	*client
+	inv *inventory
+
+	guard
+	groups map[string]foundGroups // by question
+	names  map[string]foundName   // target groups by name or ARN
+}
+
+func (n *nameFacts) reset() {
+	n.with(func() { n.groups, n.names = map[string]foundGroups{}, map[string]foundName{} })
+}
+
+type foundGroups struct {
+	answer observed.GroupAnswer
+	at     time.Time
+}
+
+// askGroups resolves security groups by id or by their Name tag in the VPC.
+func (n *nameFacts) askGroups(ctx context.Context, q model.AskGroups) (observed.GroupAnswer, error) {
+	valid := func() (out observed.GroupAnswer, ok bool) {
+		n.with(func() {
+			f := n.groups[q.Key()]
+			age := n.cfg.Refresh
+			if len(f.answer.Missing) > 0 {
+				age = noneAge(count(n.groups, func(f foundGroups) bool { return len(f.answer.Missing) > 0 }))
+			}
+			out, ok = f.answer, n.younger(f.at, age)
+		})
+		return out, ok
+	}
+	if out, ok := valid(); ok {
+		return out, nil
+	}
+	err := n.optional(ctx, q.Key(), func() error {
+		if _, ok := valid(); ok {
+			return nil
+		}
+		start := n.cfg.Now()
+		answer, err := n.readGroups(ctx, q)
+		if err != nil {
+			return err
+		}
+		n.with(func() {
+			put(n.groups, q.Key(), foundGroups{answer, start}, func(f foundGroups) bool { return !n.younger(f.at, nameKept) })
+		})
+		return nil
+	})
+	out, _ := valid()
+	return out, err
+}
+
+func (n *nameFacts) readGroups(ctx context.Context, q model.AskGroups) (observed.GroupAnswer, error) {
+	var ids, names []string
+	for _, r := range q.List {
+		if strings.HasPrefix(r, "sg-") {
+			ids = append(ids, r)
+		} else {
+			names = append(names, r)
+		}
+	}
+	out := observed.GroupAnswer{ByName: map[string][]string{}}
+	// By filter, since one id that does not exist would make the whole call fail.
+	if len(ids) > 0 {
+		err := n.eachGroup(ctx, filters("group-id", unique(ids)...), func(id, _ string) { out.ByID = append(out.ByID, id) })
+		if err != nil {
+			return out, err
+		}
+	}
+	if len(names) > 0 {
+		f := append(filters("vpc-id", n.vpc), filter("tag:"+nameTag, unique(names)...))
+		found := map[string]map[string]bool{} // distinct names by reference
+		err := n.eachGroup(ctx, f, func(id, name string) {
+			// AWS reads the wildcards * and ? in names that it is asked for.
+			for _, r := range unique(names) {
+				if glob(r, name) {
+					out.ByName[r] = append(out.ByName[r], id)
+					if found[r] == nil {
+						found[r] = map[string]bool{}
+					}
+					found[r][name] = true
+				}
+			}
+		})
+		if err != nil {
+			return out, err
+		}
+		for r, distinct := range found {
+			if len(distinct) > 1 {
+				delete(out.ByName, r) // it is not said which of them is meant
+			}
+		}
+	}
+	// The order given, whatever order AWS chose.
+	slices.SortFunc(out.ByID, func(a, b string) int { return slices.Index(ids, a) - slices.Index(ids, b) })
+	for _, found := range out.ByName {
+		slices.Sort(found)
+	}
+	for _, r := range q.List {
+		if !slices.Contains(out.ByID, r) && len(out.ByName[r]) == 0 {
+			out.Missing = append(out.Missing, r)
+		}
+	}
+	return out, nil
+}
+
+func (n *nameFacts) eachGroup(ctx context.Context, f []ec2types.Filter, do func(id, name string)) error {
+	pages := ec2.NewDescribeSecurityGroupsPaginator(n.api.ec2, &ec2.DescribeSecurityGroupsInput{Filters: f})
+	for pages.HasMorePages() {
+		page, err := brief(ctx, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return pages.NextPage(ctx) })
+		if err != nil {
+			return fmt.Errorf("find security groups: %w", err)
+		}
+		for _, g := range page.SecurityGroups {
+			do(aws.ToString(g.GroupId), ec2TagsFromAWS(g.Tags)[nameTag])
+		}
+	}
+	return nil
+}
+
 // madeFor returns the namespace of the object for which the controller made a target group.
 func (v *inventory) madeFor(arn string) (namespace string, known bool) {
 	v.read(func() {
@@ -78,39 +203,39 @@ func (v *inventory) madeFor(arn string) (namespace string, known bool) {
 
 // askTargetGroup finds a target group of any owner by name or ARN, "" if there is none. Most are in
 // the inventory.
-func (c *Cloud) askTargetGroup(ctx context.Context, ref string) (string, error) {
+func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, error) {
 	known := func() (arn string, ok bool) {
-		c.inv.read(func() {
-			for a := range c.inv.groups.having(byName, ref) {
+		n.inv.read(func() {
+			for a := range n.inv.groups.having(byName, ref) {
 				arn, ok = a, true
 			}
-			if c.inv.groups.get(ref) != nil {
+			if n.inv.groups.get(ref) != nil {
 				arn, ok = ref, true
 			}
 		})
 		if ok {
 			return arn, ok
 		}
-		c.facts.with(func() {
-			f := c.facts.names[ref]
-			arn, ok = f.arn, c.younger(f.at, f.age(c.facts.names, noneFor))
+		n.with(func() {
+			f := n.names[ref]
+			arn, ok = f.arn, n.younger(f.at, f.age(n.names, noneFor))
 		})
 		return arn, ok
 	}
 	if arn, ok := known(); ok {
 		return arn, nil
 	}
-	err := c.optional(ctx, "target group "+ref, func() error {
+	err := n.optional(ctx, "target group "+ref, func() error {
 		if _, ok := known(); ok {
 			return nil
 		}
-		start := c.cfg.Now()
+		start := n.cfg.Now()
 		in := &elb.DescribeTargetGroupsInput{Names: []string{ref}}
 		if strings.HasPrefix(ref, "arn:") {
 			in = &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{ref}}
 		}
 		out, err := brief(ctx, func(ctx context.Context) (*elb.DescribeTargetGroupsOutput, error) {
-			return c.api.elb.DescribeTargetGroups(ctx, in)
+			return n.api.elb.DescribeTargetGroups(ctx, in)
 		})
 		if err != nil && !isGone(err) && classify(err) != engine.Invalid {
 			return fmt.Errorf("find target group %s: %w", ref, err)
@@ -119,7 +244,7 @@ func (c *Cloud) askTargetGroup(ctx context.Context, ref string) (string, error) 
 		if err == nil && len(out.TargetGroups) == 1 {
 			found.arn = aws.ToString(out.TargetGroups[0].TargetGroupArn)
 		}
-		c.facts.with(func() { put(c.facts.names, ref, found, c.outdated) })
+		n.with(func() { put(n.names, ref, found, n.outdated) })
 		return nil
 	})
 	arn, _ := known()

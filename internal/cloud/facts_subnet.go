@@ -20,15 +20,40 @@ const (
 	rolePublic   = "kubernetes.io/role/elb"
 )
 
+// networkFacts reads subnets, their zones and routes.
+type networkFacts struct {
+	*client
+
+	guard
+	list      []observed.Subnet // of the VPC
+	listAt    time.Time
+	zoneTypes map[string]string // by zone id; they never change
+	public    map[string]bool   // by subnet id: a route leads to an internet gateway
+	publicAt  time.Time
+	foreign   map[string]foundSubnet // subnets of other VPCs, by id
+}
+
+type foundSubnet struct {
+	subnet *observed.Subnet
+	at     time.Time
+}
+
+func (n *networkFacts) reset() {
+	n.with(func() {
+		n.list, n.listAt, n.public, n.publicAt = nil, time.Time{}, nil, time.Time{}
+		n.zoneTypes, n.foreign = map[string]string{}, map[string]foundSubnet{}
+	})
+}
+
 // askSubnets finds the candidates among all subnets of the VPC, which one call reads for all
 // questions of all stacks. An answer that lacks something is not given from an old reading.
-func (c *Cloud) askSubnets(ctx context.Context, q model.AskSubnets, patience time.Duration) (observed.SubnetAnswer, error) {
+func (n *networkFacts) askSubnets(ctx context.Context, q model.AskSubnets, patience time.Duration) (observed.SubnetAnswer, error) {
 	for {
-		all, err := c.subnets(ctx, patience)
+		all, err := n.subnets(ctx, patience)
 		if err != nil {
 			return observed.SubnetAnswer{}, err
 		}
-		out, err := c.matchSubnets(ctx, q, all, patience)
+		out, err := n.matchSubnets(ctx, q, all, patience)
 		if err != nil {
 			return observed.SubnetAnswer{}, err
 		}
@@ -39,7 +64,7 @@ func (c *Cloud) askSubnets(ctx context.Context, q model.AskSubnets, patience tim
 	}
 }
 
-func (c *Cloud) matchSubnets(ctx context.Context, q model.AskSubnets, all []observed.Subnet, patience time.Duration) (observed.SubnetAnswer, error) {
+func (n *networkFacts) matchSubnets(ctx context.Context, q model.AskSubnets, all []observed.Subnet, patience time.Duration) (observed.SubnetAnswer, error) {
 	var out observed.SubnetAnswer
 	pick := func(fits func(observed.Subnet) bool) {
 		for _, s := range all {
@@ -50,7 +75,7 @@ func (c *Cloud) matchSubnets(ctx context.Context, q model.AskSubnets, all []obse
 	}
 	switch choice := q.Choice.(type) {
 	case model.SubnetsNamed:
-		return c.namedSubnets(ctx, choice.Refs, all)
+		return n.namedSubnets(ctx, choice.Refs, all)
 	case model.SubnetsTagged:
 		pick(func(s observed.Subnet) bool { return tagged(s.Tags, choice.Tags) })
 	default:
@@ -59,10 +84,10 @@ func (c *Cloud) matchSubnets(ctx context.Context, q model.AskSubnets, all []obse
 			role = map[string][]string{roleInternal: {"", "1"}}
 		}
 		pick(func(s observed.Subnet) bool { return tagged(s.Tags, role) })
-		if len(out.Candidates) > 0 || !c.cfg.Reachability {
+		if len(out.Candidates) > 0 || !n.cfg.Reachability {
 			return out, nil
 		}
-		public, err := c.publicSubnets(ctx, all, patience)
+		public, err := n.publicSubnets(ctx, all, patience)
 		if err != nil {
 			return out, err
 		}
@@ -73,7 +98,7 @@ func (c *Cloud) matchSubnets(ctx context.Context, q model.AskSubnets, all []obse
 }
 
 // namedSubnets finds subnets by id, also outside the VPC, or by name in it.
-func (c *Cloud) namedSubnets(ctx context.Context, refs []string, all []observed.Subnet) (observed.SubnetAnswer, error) {
+func (n *networkFacts) namedSubnets(ctx context.Context, refs []string, all []observed.Subnet) (observed.SubnetAnswer, error) {
 	var out observed.SubnetAnswer
 	add := func(s observed.Subnet) {
 		if !slices.ContainsFunc(out.Candidates, func(o observed.Subnet) bool { return o.ID == s.ID }) {
@@ -90,7 +115,7 @@ func (c *Cloud) namedSubnets(ctx context.Context, refs []string, all []observed.
 			}
 		}
 		if !found && strings.HasPrefix(r, "subnet-") {
-			s, err := c.foreignSubnet(ctx, r)
+			s, err := n.foreignSubnet(ctx, r)
 			if err != nil {
 				return out, err
 			}
@@ -138,25 +163,25 @@ func glob(pattern, text string) bool {
 }
 
 // subnets are all subnets of the VPC, by id, with the types of their zones.
-func (c *Cloud) subnets(ctx context.Context, patience time.Duration) ([]observed.Subnet, error) {
+func (n *networkFacts) subnets(ctx context.Context, patience time.Duration) ([]observed.Subnet, error) {
 	cached := func() (out []observed.Subnet, ok bool) {
-		c.facts.with(func() { out, ok = c.facts.subnets, c.younger(c.facts.subnetsAt, patience) })
+		n.with(func() { out, ok = n.list, n.younger(n.listAt, patience) })
 		return out, ok
 	}
-	return asked(ctx, c.client, "subnets", cached, func() error {
-		start := c.cfg.Now()
-		all, err := c.readSubnets(ctx, "vpc-id", c.vpc)
+	return asked(ctx, n.client, "subnets", cached, func() error {
+		start := n.cfg.Now()
+		all, err := n.readSubnets(ctx, "vpc-id", n.vpc)
 		if err != nil {
 			return err
 		}
-		c.facts.with(func() { c.facts.subnets, c.facts.subnetsAt = all, start })
+		n.with(func() { n.list, n.listAt = all, start })
 		return nil
 	})
 }
 
-func (c *Cloud) readSubnets(ctx context.Context, name, value string) ([]observed.Subnet, error) {
+func (n *networkFacts) readSubnets(ctx context.Context, name, value string) ([]observed.Subnet, error) {
 	var out []observed.Subnet
-	pages := ec2.NewDescribeSubnetsPaginator(c.api.ec2, &ec2.DescribeSubnetsInput{Filters: filters(name, value)})
+	pages := ec2.NewDescribeSubnetsPaginator(n.api.ec2, &ec2.DescribeSubnetsInput{Filters: filters(name, value)})
 	for pages.HasMorePages() {
 		page, err := brief(ctx, func(ctx context.Context) (*ec2.DescribeSubnetsOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
@@ -167,33 +192,33 @@ func (c *Cloud) readSubnets(ctx context.Context, name, value string) ([]observed
 		}
 	}
 	slices.SortFunc(out, func(a, b observed.Subnet) int { return strings.Compare(a.ID, b.ID) })
-	return out, c.setZoneTypes(ctx, out)
+	return out, n.setZoneTypes(ctx, out)
 }
 
 // foreignSubnet looks for a subnet outside the VPC, nil if there is none.
-func (c *Cloud) foreignSubnet(ctx context.Context, id string) (*observed.Subnet, error) {
+func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.Subnet, error) {
 	cached := func() (s *observed.Subnet, ok bool) {
-		c.facts.with(func() {
-			f := c.facts.foreign[id]
+		n.with(func() {
+			f := n.foreign[id]
 			age := noneFor
 			if f.subnet == nil {
-				age = noneAge(count(c.facts.foreign, func(f foundSubnet) bool { return f.subnet == nil }))
+				age = noneAge(count(n.foreign, func(f foundSubnet) bool { return f.subnet == nil }))
 			}
-			s, ok = f.subnet, c.younger(f.at, age)
+			s, ok = f.subnet, n.younger(f.at, age)
 		})
 		return s, ok
 	}
-	return asked(ctx, c.client, "subnet "+id, cached, func() error {
-		found := foundSubnet{at: c.cfg.Now()}
-		got, err := c.readSubnets(ctx, "subnet-id", id)
+	return asked(ctx, n.client, "subnet "+id, cached, func() error {
+		found := foundSubnet{at: n.cfg.Now()}
+		got, err := n.readSubnets(ctx, "subnet-id", id)
 		if err != nil {
 			return err
 		}
 		if len(got) == 1 {
 			found.subnet = &got[0]
 		}
-		c.facts.with(func() {
-			put(c.facts.foreign, id, found, func(f foundSubnet) bool { return !c.younger(f.at, nameKept) })
+		n.with(func() {
+			put(n.foreign, id, found, func(f foundSubnet) bool { return !n.younger(f.at, nameKept) })
 		})
 		return nil
 	})
@@ -201,31 +226,31 @@ func (c *Cloud) foreignSubnet(ctx context.Context, id string) (*observed.Subnet,
 
 // setZoneTypes fills in the types of the subnets' zones; those of zones seen for the first time
 // are read.
-func (c *Cloud) setZoneTypes(ctx context.Context, subnets []observed.Subnet) error {
+func (n *networkFacts) setZoneTypes(ctx context.Context, subnets []observed.Subnet) error {
 	var unknown []string
-	c.facts.with(func() {
+	n.with(func() {
 		for _, s := range subnets {
-			if _, ok := c.facts.zoneTypes[s.ZoneID]; !ok && s.ZoneID != "" {
+			if _, ok := n.zoneTypes[s.ZoneID]; !ok && s.ZoneID != "" {
 				unknown = append(unknown, s.ZoneID)
 			}
 		}
 	})
 	if unknown = unique(unknown); len(unknown) > 0 {
 		out, err := brief(ctx, func(ctx context.Context) (*ec2.DescribeAvailabilityZonesOutput, error) {
-			return c.api.ec2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{Filters: filters("zone-id", unknown...)})
+			return n.api.ec2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{Filters: filters("zone-id", unknown...)})
 		})
 		if err != nil {
 			return fmt.Errorf("read availability zones: %w", err)
 		}
-		c.facts.with(func() {
+		n.with(func() {
 			for _, z := range out.AvailabilityZones {
-				c.facts.zoneTypes[aws.ToString(z.ZoneId)] = aws.ToString(z.ZoneType)
+				n.zoneTypes[aws.ToString(z.ZoneId)] = aws.ToString(z.ZoneType)
 			}
 		})
 	}
-	c.facts.with(func() {
+	n.with(func() {
 		for i := range subnets {
-			subnets[i].ZoneType = c.facts.zoneTypes[subnets[i].ZoneID]
+			subnets[i].ZoneType = n.zoneTypes[subnets[i].ZoneID]
 		}
 	})
 	return nil
@@ -233,26 +258,26 @@ func (c *Cloud) setZoneTypes(ctx context.Context, subnets []observed.Subnet) err
 
 // publicSubnets tells which subnets have a route to an internet gateway: by the route table that
 // is associated with the subnet, else by the VPC's main one.
-func (c *Cloud) publicSubnets(ctx context.Context, all []observed.Subnet, patience time.Duration) (map[string]bool, error) {
+func (n *networkFacts) publicSubnets(ctx context.Context, all []observed.Subnet, patience time.Duration) (map[string]bool, error) {
 	cached := func() (out map[string]bool, ok bool) {
-		c.facts.with(func() { out, ok = c.facts.public, c.younger(c.facts.publicAt, patience) })
+		n.with(func() { out, ok = n.public, n.younger(n.publicAt, patience) })
 		return out, ok
 	}
-	return asked(ctx, c.client, "routes", cached, func() error {
-		start := c.cfg.Now()
-		public, err := c.readRoutes(ctx, all)
+	return asked(ctx, n.client, "routes", cached, func() error {
+		start := n.cfg.Now()
+		public, err := n.readRoutes(ctx, all)
 		if err != nil {
 			return err
 		}
-		c.facts.with(func() { c.facts.public, c.facts.publicAt = public, start })
+		n.with(func() { n.public, n.publicAt = public, start })
 		return nil
 	})
 }
 
-func (c *Cloud) readRoutes(ctx context.Context, all []observed.Subnet) (map[string]bool, error) {
+func (n *networkFacts) readRoutes(ctx context.Context, all []observed.Subnet) (map[string]bool, error) {
 	explicit := map[string]bool{}
 	main, hasMain := false, false
-	pages := ec2.NewDescribeRouteTablesPaginator(c.api.ec2, &ec2.DescribeRouteTablesInput{Filters: filters("vpc-id", c.vpc)})
+	pages := ec2.NewDescribeRouteTablesPaginator(n.api.ec2, &ec2.DescribeRouteTablesInput{Filters: filters("vpc-id", n.vpc)})
 	for pages.HasMorePages() {
 		page, err := brief(ctx, func(ctx context.Context) (*ec2.DescribeRouteTablesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
@@ -281,7 +306,7 @@ func (c *Cloud) readRoutes(ctx context.Context, all []observed.Subnet) (map[stri
 		case hasMain:
 			out[s.ID] = main
 		default:
-			return nil, fmt.Errorf("VPC %s has no main route table, and subnet %s has none of its own", c.vpc, s.ID)
+			return nil, fmt.Errorf("VPC %s has no main route table, and subnet %s has none of its own", n.vpc, s.ID)
 		}
 	}
 	return out, nil

@@ -57,19 +57,3 @@ func (f *flight) lead(key string, c *sharedCall, fn func() error) error {
 	c.err = fn()
 	return c.err
 }
-
-// asked gives what is known, or has it read first, once for all who ask at the same time. The read
-// is an optional one.
-func asked[T any](ctx context.Context, c *client, key string, known func() (T, bool), read func() error) (T, error) {
-	if out, ok := known(); ok {
-		return out, nil
-	}
-	err := c.optional(ctx, key, func() error {
-		if _, ok := known(); ok {
-			return nil
-		}
-		return read()
-	})
-	out, _ := known()
-	return out, err
-}

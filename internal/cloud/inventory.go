@@ -111,15 +111,6 @@ func (v *inventory) write(fn func()) {
 	fn()
 }
 
-// fresh says whether what was read at a time is still taken as so. The period differs by up to a
-// tenth from resource to resource, so that not all is read again at once.
-func (c *client) fresh(at time.Time, key string) bool {
-	if at.IsZero() {
-		return false
-	}
-	return c.cfg.Now().Sub(at) < freshFor(c.cfg.Refresh, key)
-}
-
 // freshFor is the period for a resource.
 func freshFor(refresh time.Duration, key string) time.Duration {
 	h := fnv.New32a()

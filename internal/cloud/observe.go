@@ -57,7 +57,7 @@ func (c *Cloud) observe(ctx context.Context, id model.StackID, questions []model
 	out := c.reader.snapshot(id, bound.Since)
 	out.Facts.Faults = faults
 	for _, q := range questions {
-		err := c.answer(ctx, id, &out, q, bound.Since)
+		err := c.facts.answer(ctx, id, &out, q, bound.Since)
 		if err := faults.note(q, err); err != nil {
 			return observed.Stack{}, fmt.Errorf("read facts: %w", err)
 		}
@@ -182,93 +182,6 @@ func (r *reader) snapshot(id model.StackID, since time.Time) observed.Stack {
 	slices.SortFunc(out.TargetGroups, func(a, b observed.TargetGroup) int { return strings.Compare(a.ARN, b.ARN) })
 	slices.SortFunc(out.SecurityGroups, func(a, b observed.SecurityGroup) int { return strings.Compare(a.ID, b.ID) })
 	return out
-}
-
-// answer fills in the facts that a question asks for. Where there is none nothing is filled in. What
-// the plan compares was read since a time.
-func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stack, q model.Question, since time.Time) (err error) {
-	facts := &out.Facts
-	switch q := q.(type) {
-	case model.AskSubnets:
-		if q.Discover != "" && serves(*out, q) {
-			return nil // what is live keeps its subnets
-		}
-		return answered(facts.Subnets, q.Key())(c.askSubnets(ctx, q, c.patience(*out)))
-	case model.AskGroups:
-		return answered(facts.Groups, q.Key())(c.askGroups(ctx, q))
-	case model.AskCertificates:
-		facts.Certificates, err = c.askCertificates(ctx)
-		facts.CertificatesAsked = err == nil
-	case model.AskTargetGroup:
-		err = answered(facts.TargetGroups, q.Ref)(c.askTargetGroup(ctx, q.Ref))
-		arn := facts.TargetGroups[q.Ref]
-		if namespace, known := c.inv.madeFor(arn); known {
-			facts.TargetGroupOwners[arn] = namespace
-		}
-		return err
-	case model.AskBackendGroup:
-		c.reader.backendGroup(out)
-	case model.AskHealth:
-		return answered(facts.Health, q.ARN)(c.askHealth(ctx, q.ARN))
-	case model.AskOwnCertificates:
-		facts.OwnCertificates, err = c.askOwnCertificates(ctx, id)
-		facts.OwnCertificatesAsked = err == nil
-	case model.AskHostedZones:
-		facts.Zones, err = c.askHostedZones(ctx, q)
-	case model.AskValidation:
-		return answered(facts.Validations, q.ARN)(c.askValidation(ctx, q))
-	case model.AskPublicCertificates:
-		facts.PublicCertificates, err = c.askPublicCertificates(ctx)
-		facts.PublicCertificatesAsked = err == nil
-	case model.AskALBTargets:
-		return answered(facts.ALBTargets, q.ARN)(c.askALBTargets(ctx, q, since))
-	case model.AskAddOn:
-		return answered(facts.AddOns, q.Key())(c.askAddOn(ctx, q, since))
-	case model.AskWebACL:
-		return answered(facts.WebACLs, q.Name)(c.askWebACL(ctx, q.Name))
-	case model.AskSubscription:
-		facts.Subscription, err = c.askSubscription(ctx)
-	case model.AskTrustStores:
-		facts.TrustStores, err = c.askTrustStores(ctx, strings.Split(q.Names, ","))
-		if err != nil {
-			facts.TrustStores = nil
-		}
-	case model.AskAttributes, model.AskCapacity, model.AskListings, model.AskComparison, model.AskListenerCertificates, model.AskRuleTags, model.AskSecurityGroups:
-		// Their answers stand in the resources.
-	default:
-		err = fmt.Errorf("question %q is not known", q.Key())
-	}
-	return err
-}
-
-// answered enters an answer under its key unless there is none.
-func answered[T any](into map[string]T, key string) func(T, error) error {
-	return func(answer T, err error) error {
-		if err == nil {
-			into[key] = answer
-		}
-		return err
-	}
-}
-
-// serves reports whether the stack has a load balancer of the type and scheme that subnets are asked for.
-func serves(s observed.Stack, q model.AskSubnets) bool {
-	of := model.Application
-	if q.NLB {
-		of = model.Network
-	}
-	return slices.ContainsFunc(s.LoadBalancers, func(lb observed.LoadBalancer) bool {
-		return lb.Scheme == q.Discover && lb.Type == of.String() && s.Live(lb.ResourceID).ARN == lb.ARN
-	})
-}
-
-// patience is how old facts of the network may be: where nothing is to be made they only confirm
-// what is there.
-func (c *Cloud) patience(s observed.Stack) time.Duration {
-	if s.Live(model.LoadBalancerID) != nil {
-		return c.cfg.Refresh
-	}
-	return time.Minute
 }
 
 // backendGroup finds the shared group by its two tags, and counts the load balancers of other stacks

@@ -271,7 +271,7 @@ type RateLimit struct {
 // RateLimits of the controller's own account, in the order of the throttle table. Of equal entries
 // the slowest counts.
 func (c *Cloud) RateLimits() []RateLimit {
-	l := c.limits.own.limiter
+	l := c.targets.limits.own.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []RateLimit

@@ -44,7 +44,7 @@ func TestEveryReadThatIsPutOffKeepsItsPlace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := c.limits.own.limiter
+			l := c.targets.limits.own.limiter
 			if _, err := l.begin(t.Context(), serviceELB, "DescribeRules"); err != nil { // the only token
 				t.Fatal(err)
 			}

@@ -60,11 +60,11 @@ func (r *roleCache) put(a bindings.Account, client roleClient, now time.Time) {
 
 // assume returns a client with the rights of a role. The role is assumed when there is none, or
 // when the credentials are about to end.
-func (c *Cloud) assume(ctx context.Context, a bindings.Account) (*elb.Client, error) {
+func (t *targets) assume(ctx context.Context, a bindings.Account) (*elb.Client, error) {
 	cached := func() (r roleClient, ok bool) {
-		c.roles.with(func() {
-			r = c.roles.clients[a]
-			ok = c.cfg.Now().Before(r.until)
+		t.roles.with(func() {
+			r = t.roles.clients[a]
+			ok = t.cfg.Now().Before(r.until)
 		})
 		return r, ok
 	}
@@ -72,11 +72,11 @@ func (c *Cloud) assume(ctx context.Context, a bindings.Account) (*elb.Client, er
 		if r, ok := cached(); ok {
 			return r.elb, r.err
 		}
-		err := c.flight.do(ctx, "assume "+a.Role+" "+string(a.ExternalID), func() error {
+		err := t.flight.do(ctx, "assume "+a.Role+" "+string(a.ExternalID), func() error {
 			if _, ok := cached(); ok {
 				return nil
 			}
-			return c.newRoleClient(ctx, a)
+			return t.newRoleClient(ctx, a)
 		})
 		if err != nil {
 			return nil, err
@@ -84,10 +84,10 @@ func (c *Cloud) assume(ctx context.Context, a bindings.Account) (*elb.Client, er
 	}
 }
 
-func (c *Cloud) newRoleClient(ctx context.Context, a bindings.Account) error {
+func (t *targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 	what := "assume role " + a.Role
-	out, err := c.api.sts.AssumeRole(ctx, &sts.AssumeRoleInput{
-		RoleArn: aws.String(a.Role), RoleSessionName: aws.String(sessionName(c.cfg.Cluster)), ExternalId: optional(string(a.ExternalID)),
+	out, err := t.api.sts.AssumeRole(ctx, &sts.AssumeRoleInput{
+		RoleArn: aws.String(a.Role), RoleSessionName: aws.String(sessionName(t.cfg.Cluster)), ExternalId: optional(string(a.ExternalID)),
 	})
 	if interrupted(err) {
 		return err
@@ -99,7 +99,7 @@ func (c *Cloud) newRoleClient(ctx context.Context, a bindings.Account) error {
 		}
 		err = &Error{What: what, class: class, err: withoutSecret(err, a.ExternalID)}
 		if refused(err) {
-			c.roles.put(a, roleClient{err: err, until: c.cfg.Now().Add(refusalKept)}, c.cfg.Now())
+			t.roles.put(a, roleClient{err: err, until: t.cfg.Now().Add(refusalKept)}, t.cfg.Now())
 		}
 		return err
 	}
@@ -107,14 +107,14 @@ func (c *Cloud) newRoleClient(ctx context.Context, a bindings.Account) error {
 		return failed(engine.Unknown, what, "AWS gave no credentials")
 	}
 	until := out.Credentials.Expiration.Add(-expiryMargin)
-	if !c.cfg.Now().Before(until) {
+	if !t.cfg.Now().Before(until) {
 		return failed(engine.Unknown, what, "the credentials end too soon")
 	}
-	base := c.base.Copy()
+	base := t.base.Copy()
 	base.Credentials = credentials.NewStaticCredentialsProvider(
 		aws.ToString(out.Credentials.AccessKeyId), aws.ToString(out.Credentials.SecretAccessKey), aws.ToString(out.Credentials.SessionToken))
-	api := newClients(base, c.cfg, c.limitsOf(a).limiter).elb
-	c.roles.put(a, roleClient{elb: api, until: until}, c.cfg.Now())
+	api := newClients(base, t.cfg, t.limitsOf(a).limiter).elb
+	t.roles.put(a, roleClient{elb: api, until: until}, t.cfg.Now())
 	return nil
 }
 

@@ -15,16 +15,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-var _ bindings.Cloud = (*Cloud)(nil)
-
 // Target groups of bindings may be anybody's: a person who writes a binding names the group, and
 // this package only fills it.
 
 // How long descriptions and ranges are kept.
 const (
 	describedFor = time.Hour // at most, as callers say how old an answer may be
-	rangesFor    = 10 * time.Minute
-	unseenFor    = 5 * time.Minute // a VPC that the controller's account does not see
 	healthKept   = 15 * time.Minute
 	// refusalKept is how long AWS is not asked again for what it refused a moment ago. Whoever
 	// names a group or a role that does not work must not cost everybody's calls. It is longer the
@@ -32,29 +28,43 @@ const (
 	refusalKept = 10 * time.Second
 )
 
+// targets are those of target groups, whoever made the groups, with the rights that reach them.
+type targets struct {
+	*client
+	inv *inventory
+
+	guard
+	described  map[string]describedGroup
+	health     map[string]observed.Health
+	writes     map[string]int             // number of own writes to a target group's targets
+	albTargets map[string]albTargetsEntry // by target group
+
+	roles  roleCache
+	limits accountLimits
+	owners groupOwners
+}
+
+func (t *targets) reset() {
+	t.with(func() {
+		t.described, t.health, t.writes = map[string]describedGroup{}, map[string]observed.Health{}, map[string]int{}
+		t.albTargets = map[string]albTargetsEntry{}
+	})
+}
+
 type describedGroup struct {
 	group bindings.TargetGroup
 	err   error // what AWS said instead
 	at    time.Time
 }
 
-type vpcRanges struct {
-	ranges []string
-	unseen bool
-	at     time.Time
-}
-
 // targetGroups are those that an account's rights reach.
 type targetGroups struct {
-	c       *Cloud
+	*targets
 	account bindings.Account
 }
 
-// As implements bindings.Cloud.
-func (c *Cloud) As(a bindings.Account) bindings.TargetGroups { return targetGroups{c, a} }
-
 // own are those that the controller's own rights reach.
-func (c *Cloud) own() targetGroups { return targetGroups{c: c} }
+func (t *targets) own() targetGroups { return targetGroups{targets: t} }
 
 // key under which something about a target group is remembered. What was read with one account's
 // rights is not shown to another.
@@ -68,9 +78,9 @@ func (t targetGroups) key(arn string) string {
 // api is the client with the rights of the account.
 func (t targetGroups) api(ctx context.Context) (*elb.Client, error) {
 	if t.account.Role == "" {
-		return t.c.api.elb, nil
+		return t.targets.api.elb, nil
 	}
-	return t.c.assume(ctx, t.account)
+	return t.assume(ctx, t.account)
 }
 
 // forTargetGroup names the caller of calls that are made for a binding, so that they keep their place in the
@@ -82,17 +92,17 @@ func forTargetGroup(ctx context.Context, arn string) context.Context {
 // TargetGroup implements bindings.TargetGroups.
 func (t targetGroups) TargetGroup(ctx context.Context, arn, name string, maxAge time.Duration) (bindings.TargetGroup, error) {
 	ctx = forTargetGroup(ctx, arn+name)
-	c, key := t.c, t.key(arn)
+	key := t.key(arn)
 	if arn == "" {
 		key = t.key("name " + name)
 	}
 	cached := func() (d describedGroup, ok bool) {
-		c.facts.with(func() {
-			d = c.facts.described[key]
-			ok = c.younger(d.at, maxAge)
+		t.with(func() {
+			d = t.described[key]
+			ok = t.younger(d.at, maxAge)
 			if d.err != nil {
-				refusals := count(c.facts.described, func(d describedGroup) bool { return d.err != nil })
-				ok = c.younger(d.at, max(refusalKept, time.Duration(refusals)*noneEach))
+				refusals := count(t.described, func(d describedGroup) bool { return d.err != nil })
+				ok = t.younger(d.at, max(refusalKept, time.Duration(refusals)*noneEach))
 			}
 		})
 		return d, ok
@@ -100,11 +110,11 @@ func (t targetGroups) TargetGroup(ctx context.Context, arn, name string, maxAge 
 	if d, ok := cached(); ok {
 		return d.group, d.err
 	}
-	err := c.flight.do(ctx, "describe "+key, func() error {
+	err := t.flight.do(ctx, "describe "+key, func() error {
 		if _, ok := cached(); ok {
 			return nil
 		}
-		start := c.cfg.Now()
+		start := t.cfg.Now()
 		in := &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{arn}}
 		if arn == "" {
 			in = &elb.DescribeTargetGroupsInput{Names: []string{name}}
@@ -157,10 +167,10 @@ func (t targetGroups) InUse(ctx context.Context, arn string) (bool, error) {
 
 // remember keeps a description, and drops those that are too old: users choose the names.
 func (t targetGroups) remember(key string, d describedGroup) {
-	f := t.c.facts
+	f := t.targets
 	f.with(func() {
 		for k, old := range f.described {
-			if !t.c.younger(old.at, describedFor) {
+			if !t.younger(old.at, describedFor) {
 				delete(f.described, k)
 			}
 		}
@@ -172,13 +182,13 @@ func (t targetGroups) remember(key string, d describedGroup) {
 // that has made it reads whether it is there.
 func (t targetGroups) forget(arn string) {
 	if t.account.Role == "" {
-		t.c.inv.write(func() {
-			if e := t.c.inv.groups.get(arn); e != nil {
+		t.inv.write(func() {
+			if e := t.inv.groups.get(arn); e != nil {
 				e.at = time.Time{}
 			}
 		})
 	}
-	f := t.c.facts
+	f := t.targets
 	f.with(func() {
 		delete(f.health, t.key(arn))
 		maps.DeleteFunc(f.described, func(_ string, d describedGroup) bool { return d.group.ARN == arn })
@@ -197,21 +207,21 @@ func refused(err error) bool {
 // TargetHealth implements bindings.TargetGroups.
 func (t targetGroups) TargetHealth(ctx context.Context, arn string, maxAge time.Duration) (observed.Health, error) {
 	ctx = forTargetGroup(ctx, arn)
-	c, key := t.c, t.key(arn)
-	start := c.cfg.Now()
+	key := t.key(arn)
+	start := t.cfg.Now()
 	cached := func() (h observed.Health) {
-		c.facts.with(func() { h = c.facts.health[key] })
+		t.with(func() { h = t.health[key] })
 		return h
 	}
-	if h := cached(); c.younger(h.At, maxAge) {
+	if h := cached(); t.younger(h.At, maxAge) {
 		return h, nil
 	}
 	for {
-		if err := c.flight.do(ctx, "health "+key, func() error { return t.readHealth(ctx, arn) }); err != nil {
+		if err := t.flight.do(ctx, "health "+key, func() error { return t.readHealth(ctx, arn) }); err != nil {
 			return observed.Health{}, err
 		}
 		// Where another caller's reading was shared it may have begun too early.
-		if h := cached(); !h.At.Before(start) || c.younger(h.At, maxAge) {
+		if h := cached(); !h.At.Before(start) || t.younger(h.At, maxAge) {
 			return h, nil
 		}
 	}

@@ -22,14 +22,14 @@ func (t targetGroups) readHealth(ctx context.Context, arn string) error {
 }
 
 func (t targetGroups) readHealthOnce(ctx context.Context, arn string) (again bool, err error) {
-	c, key := t.c, t.key(arn)
+	key := t.key(arn)
 	api, err := t.api(ctx)
 	if err != nil {
 		return false, err
 	}
-	start := c.cfg.Now()
+	start := t.cfg.Now()
 	writes := 0
-	c.facts.with(func() { writes = c.facts.writes[key] })
+	t.with(func() { writes = t.writes[key] })
 	out, err := api.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(arn)})
 	if err != nil {
 		if isGone(err) {
@@ -50,17 +50,34 @@ func (t targetGroups) readHealthOnce(ctx context.Context, arn string) (again boo
 		h.Targets = append(h.Targets, n)
 	}
 	slices.SortFunc(h.Targets, compareTargets)
-	c.facts.with(func() {
-		if again = c.facts.writes[key] != writes; again {
+	t.with(func() {
+		if again = t.writes[key] != writes; again {
 			return
 		}
-		for k, old := range c.facts.health {
-			if !c.younger(old.At, healthKept) {
-				delete(c.facts.health, k)
-				delete(c.facts.writes, k)
+		for k, old := range t.health {
+			if !t.younger(old.At, healthKept) {
+				delete(t.health, k)
+				delete(t.writes, k)
 			}
 		}
-		c.facts.health[key] = h
+		t.health[key] = h
 	})
 	return again, nil
+}
+
+// askHealth reads the health of a target group's targets. It is kept only so long that those who
+// ask at the same time share one call.
+func (t *targets) askHealth(ctx context.Context, arn string) (observed.Health, error) {
+	cached := func() (h observed.Health, ok bool) {
+		t.with(func() { h = t.health[arn] })
+		return h, t.younger(h.At, healthFor)
+	}
+	h, err := asked(ctx, t.client, "health "+arn, cached, func() error {
+		_, err := brief(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, t.own().readHealth(ctx, arn) })
+		return err
+	})
+	if isGone(err) && !t.inv.knows(arn) {
+		return observed.Health{At: t.cfg.Now()}, nil // of another owner, or void
+	}
+	return h, err
 }

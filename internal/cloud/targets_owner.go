@@ -27,37 +27,36 @@ type groupOwner struct {
 // gives to what it makes, and that nothing in Kubernetes can set.
 func (t targetGroups) MadeFor(ctx context.Context, arn string, read bool) (string, error) {
 	ctx = forTargetGroup(ctx, arn)
-	c := t.c
 	var tags map[string]string
-	c.inv.read(func() {
+	t.inv.read(func() {
 		// What was read once will do: the tags that matter here do not change.
-		if e := c.inv.groups.get(arn); e != nil && (len(e.g.Tags) > 0 || !e.tagsAt.IsZero()) {
+		if e := t.inv.groups.get(arn); e != nil && (len(e.g.Tags) > 0 || !e.tagsAt.IsZero()) {
 			tags = maps.Clone(e.g.Tags)
 		}
 	})
 	if tags != nil || !read {
-		return c.madeFor(tags), nil
+		return t.madeFor(tags), nil
 	}
-	o := &c.owners
+	o := &t.owners
 	known := func() (groupOwner, bool) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		out := o.of[arn]
-		return out, c.younger(out.at, describedFor)
+		return out, t.younger(out.at, describedFor)
 	}
-	out, err := asked(ctx, c.client, "owner "+arn, known, func() error {
-		start := c.cfg.Now()
-		tags, err := c.describeTags(ctx, []string{arn})
+	out, err := asked(ctx, t.client, "owner "+arn, known, func() error {
+		start := t.cfg.Now()
+		tags, err := t.describeTags(ctx, []string{arn})
 		if err != nil && !refused(err) {
 			return fmt.Errorf("read tags of %s: %w", arn, err)
 		}
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		maps.DeleteFunc(o.of, func(_ string, old groupOwner) bool { return !c.younger(old.at, describedFor) })
+		maps.DeleteFunc(o.of, func(_ string, old groupOwner) bool { return !t.younger(old.at, describedFor) })
 		if o.of == nil {
 			o.of = map[string]groupOwner{}
 		}
-		o.of[arn] = groupOwner{c.madeFor(tags[arn]), start}
+		o.of[arn] = groupOwner{t.madeFor(tags[arn]), start}
 		return nil
 	})
 	return out.namespace, err
@@ -65,7 +64,7 @@ func (t targetGroups) MadeFor(ctx context.Context, arn string, read bool) (strin
 
 // madeFor is the namespace of the object that a target group with these tags was made for, "" if this
 // cluster's controller did not make it.
-func (c *Cloud) madeFor(tags map[string]string) string {
+func (c *client) madeFor(tags map[string]string) string {
 	if !c.ours(tags) {
 		return ""
 	}

@@ -208,18 +208,18 @@ type accountLimits struct {
 func (t targetGroups) schedule(arn string) *schedule {
 	if t.account.Role == "" {
 		// What the controller's own rights reach is of its account.
-		l := &t.c.limits
+		l := &t.limits
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.ownAccount = cmp.Or(l.ownAccount, accountOfARN(arn))
 		return l.own
 	}
-	return t.c.limitsOf(t.account)
+	return t.limitsOf(t.account)
 }
 
 // limitsOf are the limits of the account of a role.
-func (c *Cloud) limitsOf(a bindings.Account) *schedule {
-	l := &c.limits
+func (t *targets) limitsOf(a bindings.Account) *schedule {
+	l := &t.limits
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	id := accountOfARN(a.Role)
@@ -230,7 +230,7 @@ func (c *Cloud) limitsOf(a bindings.Account) *schedule {
 		l.others = map[string]*schedule{}
 	}
 	if l.others[id] == nil {
-		l.others[id] = newSchedule(newLimiter(c.cfg.Paces, c.cfg.Now, c.cfg.MaxWait))
+		l.others[id] = newSchedule(newLimiter(t.cfg.Paces, t.cfg.Now, t.cfg.MaxWait))
 	}
 	return l.others[id]
 }

@@ -215,11 +215,13 @@ func TestRolesOfOneAccountShareItsBucket(t *testing.T) {
 	cfg := Config{Paces: DefaultPaces(), Now: time.Now}
 	c := compose(&client{cfg: cfg}, newSchedule(newLimiter(cfg.Paces, cfg.Now, 0)))
 	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/a/0123456789abcdef"
-	of := func(role string) *schedule { return targetGroups{c, bindings.Account{Role: role}}.schedule(arn) }
-	if of("") != c.limits.own || of("arn:aws:iam::111122223333:role/x") != c.limits.own {
+	of := func(role string) *schedule {
+		return targetGroups{c.targets, bindings.Account{Role: role}}.schedule(arn)
+	}
+	if of("") != c.targets.limits.own || of("arn:aws:iam::111122223333:role/x") != c.targets.limits.own {
 		t.Error("a role of the controller's own account has a bucket of its own")
 	}
-	if of("arn:aws:iam::444455556666:role/x") != of("arn:aws:iam::444455556666:role/y") || of("arn:aws:iam::444455556666:role/x") == c.limits.own {
+	if of("arn:aws:iam::444455556666:role/x") != of("arn:aws:iam::444455556666:role/y") || of("arn:aws:iam::444455556666:role/x") == c.targets.limits.own {
 		t.Error("another account does not have one bucket")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -12,12 +13,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 )
 
+// How long the ranges of a VPC are kept, and that the controller's account does not see a VPC.
+const (
+	rangesFor = 10 * time.Minute
+	unseenFor = 5 * time.Minute
+)
+
+type vpcRanges struct {
+	ranges []string
+	unseen bool
+	at     time.Time
+}
+
 // VPCRanges implements bindings.Cloud.
-func (c *Cloud) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
+func (p *endpoints) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 	cached := func() (f vpcRanges, ok bool) {
-		c.facts.with(func() {
-			f = c.facts.ranges[vpc]
-			ok = c.younger(f.at, rangesFor) && (!f.unseen || c.younger(f.at, unseenFor))
+		p.with(func() {
+			f = p.ranges[vpc]
+			ok = p.younger(f.at, rangesFor) && (!f.unseen || p.younger(f.at, unseenFor))
 		})
 		return f, ok
 	}
@@ -27,11 +40,11 @@ func (c *Cloud) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 		}
 		return f.ranges, nil
 	}
-	f, err := asked(ctx, c.client, "vpc "+vpc, cached, func() error {
-		start := c.cfg.Now()
-		out, err := c.api.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{vpc}})
+	f, err := asked(ctx, p.client, "vpc "+vpc, cached, func() error {
+		start := p.cfg.Now()
+		out, err := p.api.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{vpc}})
 		if isGone(err) {
-			c.facts.with(func() { c.facts.ranges[vpc] = vpcRanges{unseen: true, at: start} })
+			p.with(func() { p.ranges[vpc] = vpcRanges{unseen: true, at: start} })
 			return nil
 		}
 		if err != nil {
@@ -51,7 +64,7 @@ func (c *Cloud) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 			}
 		}
 		slices.Sort(ranges)
-		c.facts.with(func() { c.facts.ranges[vpc] = vpcRanges{ranges: ranges, at: start} })
+		p.with(func() { p.ranges[vpc] = vpcRanges{ranges: ranges, at: start} })
 		return nil
 	})
 	if err != nil {

@@ -104,7 +104,7 @@ func (t targetGroups) targetsFailed(arn string, err error) error {
 
 // changeHealth lays an own write over the remembered targets.
 func (t targetGroups) changeHealth(arn string, change func([]observed.Target) []observed.Target) {
-	f, key := t.c.facts, t.key(arn)
+	f, key := t.targets, t.key(arn)
 	f.with(func() {
 		h, ok := f.health[key]
 		if !ok {
@@ -118,10 +118,10 @@ func (t targetGroups) changeHealth(arn string, change func([]observed.Target) []
 
 // noteEmpty remembers that a target group was made a moment ago by this process, so that whoever
 // fills it need not ask what is in it.
-func (c *Cloud) noteEmpty(arn string, at time.Time) {
-	c.facts.with(func() {
-		if _, known := c.facts.health[arn]; !known {
-			c.facts.health[arn] = observed.Health{At: at}
+func (t *targets) noteEmpty(arn string, at time.Time) {
+	t.with(func() {
+		if _, known := t.health[arn]; !known {
+			t.health[arn] = observed.Health{At: at}
 		}
 	})
 }
