@@ -75,47 +75,47 @@ func (t *targets) changeALB(arn string, made bool, next func([]observed.Target) 
 func (t *targets) forgetALB(arn string) { t.with(func() { delete(t.albTargets, arn) }) }
 
 // changeALBTargets runs a write on the targets of a target group of type alb.
-func (c *Cloud) changeALBTargets(known plan.Known, a plan.Address, what string, write func(group string) error, next func([]observed.Target) []observed.Target) error {
+func (w *writer) changeALBTargets(known plan.Known, a plan.Address, what string, write func(group string) error, next func([]observed.Target) []observed.Target) error {
 	arn, err := lookup(known, a)
 	if err != nil {
 		return err
 	}
-	owned, err := c.inv.ownedGroup(arn)
+	owned, err := w.inv.ownedGroup(arn)
 	if err != nil {
 		return err
 	}
 	if err := write(arn); err != nil {
-		c.targets.forgetALB(arn)
-		return c.failure(what+" "+arn, err, owned.made, forgetTargetGroups)
+		w.targets.forgetALB(arn)
+		return w.failure(what+" "+arn, err, owned.made, forgetTargetGroups)
 	}
-	c.targets.changeALB(arn, c.younger(owned.made, grace), next)
+	w.targets.changeALB(arn, w.younger(owned.made, grace), next)
 	return nil
 }
 
-func (c *Cloud) registerALB(ctx context.Context, a plan.RegisterALB, known plan.Known) error {
+func (w *writer) registerALB(ctx context.Context, a plan.RegisterALB, known plan.Known) error {
 	lb, err := lookup(known, a.LoadBalancer)
 	if err != nil {
 		return err
 	}
-	owned, err := c.inv.ownedLoadBalancer(lb)
+	owned, err := w.inv.ownedLoadBalancer(lb)
 	if err != nil {
 		return err
 	}
 	what := "register the application load balancer in"
-	err = c.changeALBTargets(known, a.Group, what, func(group string) error {
-		p, err := c.targets.own().takeTurn(registerTargets, group, bindings.Turn{}, 1)
+	err = w.changeALBTargets(known, a.Group, what, func(group string) error {
+		p, err := w.targets.own().takeTurn(registerTargets, group, bindings.Turn{}, 1)
 		if err != nil {
 			return err
 		}
 		defer p.settle(unanswered)
-		_, err = c.api.elb.RegisterTargets(withPermit(ctx, p), &elb.RegisterTargetsInput{
+		_, err = w.api.elb.RegisterTargets(withPermit(ctx, p), &elb.RegisterTargetsInput{
 			TargetGroupArn: aws.String(group), Targets: []elbtypes.TargetDescription{{Id: aws.String(lb), Port: aws.Int32(a.Port)}},
 		})
 		return err
 	}, func(have []observed.Target) []observed.Target {
 		return append(have, observed.Target{ID: lb, Port: a.Port})
 	})
-	if code(err) == "InvalidTarget" && c.younger(owned.made, newborn) {
+	if code(err) == "InvalidTarget" && w.younger(owned.made, newborn) {
 		// A load balancer that is being made is not accepted yet.
 		return &Error{What: what, class: engine.NotReady, err: err}
 	}
@@ -123,14 +123,14 @@ func (c *Cloud) registerALB(ctx context.Context, a plan.RegisterALB, known plan.
 }
 
 // deregisterALB takes a load balancer out; a group that is gone is a success.
-func (c *Cloud) deregisterALB(ctx context.Context, a plan.DeregisterALB, known plan.Known) error {
-	err := c.changeALBTargets(known, a.Group, "deregister the application load balancer from", func(group string) error {
-		p, err := c.targets.own().takeTurn(deregisterTargets, group, bindings.Turn{}, 1)
+func (w *writer) deregisterALB(ctx context.Context, a plan.DeregisterALB, known plan.Known) error {
+	err := w.changeALBTargets(known, a.Group, "deregister the application load balancer from", func(group string) error {
+		p, err := w.targets.own().takeTurn(deregisterTargets, group, bindings.Turn{}, 1)
 		if err != nil {
 			return err
 		}
 		defer p.settle(unanswered)
-		_, err = c.api.elb.DeregisterTargets(withPermit(ctx, p), &elb.DeregisterTargetsInput{
+		_, err = w.api.elb.DeregisterTargets(withPermit(ctx, p), &elb.DeregisterTargetsInput{
 			TargetGroupArn: aws.String(group), Targets: []elbtypes.TargetDescription{{Id: aws.String(a.ARN), Port: aws.Int32(a.Port)}},
 		})
 		return err

@@ -10,85 +10,94 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
+// writer carries out the steps of plans, and enters in the inventory what they bring about.
+type writer struct {
+	*client
+	inv          *inventory
+	certificates *certificates
+	addOns       *addOns
+	targets      *targets
+}
+
 // Apply implements engine.Cloud. Each step is one write, or two where AWS knows no one call for
 // it. What a write brought about is entered in the inventory; where a failed write may have
 // brought about something the resource is forgotten, so that the next look reads it.
 func (c *Cloud) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error) {
-	res, err := c.apply(callerForStack(ctx, id), id, s, known)
+	res, err := c.writer.apply(callerForStack(ctx, id), id, s, known)
 	return res, withoutSecrets(err, s.Do)
 }
 
-func (c *Cloud) apply(ctx context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error) {
+func (w *writer) apply(ctx context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error) {
 	none := func(err error) (plan.Result, error) { return plan.Result{}, err }
 	switch a := s.Do.(type) {
 	case plan.CreateSecurityGroup:
-		return c.createSecurityGroup(ctx, a)
+		return w.createSecurityGroup(ctx, a)
 	case plan.ChangeIngress:
-		return none(c.changeIngress(ctx, a, known))
+		return none(w.changeIngress(ctx, a, known))
 	case plan.DeleteSecurityGroup:
-		return none(c.deleteSecurityGroup(ctx, a))
+		return none(w.deleteSecurityGroup(ctx, a))
 	case plan.CreateLoadBalancer:
-		return c.createLoadBalancer(ctx, id, a, known)
+		return w.createLoadBalancer(ctx, id, a, known)
 	case plan.SetSecurityGroups:
-		return none(c.setSecurityGroups(ctx, a, known))
+		return none(w.setSecurityGroups(ctx, a, known))
 	case plan.SetSubnets:
-		return none(c.setSubnets(ctx, a, known))
+		return none(w.setSubnets(ctx, a, known))
 	case plan.SetAddressType:
-		return none(c.setAddressType(ctx, a, known))
+		return none(w.setAddressType(ctx, a, known))
 	case plan.SetIPAMPool:
-		return none(c.setIPAMPool(ctx, a, known))
+		return none(w.setIPAMPool(ctx, a, known))
 	case plan.SetCapacity:
-		return none(c.modifyCapacity(ctx, a, known))
+		return none(w.modifyCapacity(ctx, a, known))
 	case plan.SetAttributes:
-		return none(c.modifyAttributes(ctx, a, known))
+		return none(w.modifyAttributes(ctx, a, known))
 	case plan.SetTags:
-		return none(c.setTags(ctx, a, known))
+		return none(w.setTags(ctx, a, known))
 	case plan.DeleteLoadBalancer:
-		return none(c.deleteLoadBalancer(ctx, a))
+		return none(w.deleteLoadBalancer(ctx, a))
 	case plan.CreateTargetGroup:
-		return c.createTargetGroup(ctx, id, a)
+		return w.createTargetGroup(ctx, id, a)
 	case plan.SetHealthCheck:
-		return none(c.setHealthCheck(ctx, a, known))
+		return none(w.setHealthCheck(ctx, a, known))
 	case plan.DeleteTargetGroup:
-		return none(c.deleteTargetGroup(ctx, a))
+		return none(w.deleteTargetGroup(ctx, a))
 	case plan.CreateListener:
-		return c.createListener(ctx, a, known)
+		return w.createListener(ctx, a, known)
 	case plan.ModifyListener:
-		return none(c.modifyListener(ctx, a, known))
+		return none(w.modifyListener(ctx, a, known))
 	case plan.AddCertificate:
-		return none(c.addCertificate(ctx, a, known))
+		return none(w.addCertificate(ctx, a, known))
 	case plan.RemoveCertificate:
-		return none(c.removeCertificate(ctx, a, known))
+		return none(w.removeCertificate(ctx, a, known))
 	case plan.DeleteListener:
-		return none(c.deleteListener(ctx, a))
+		return none(w.deleteListener(ctx, a))
 	case plan.CreateRule:
-		return c.createRule(ctx, a, known)
+		return w.createRule(ctx, a, known)
 	case plan.ModifyRule:
-		return none(c.modifyRule(ctx, a, known))
+		return none(w.modifyRule(ctx, a, known))
 	case plan.SetPriorities:
-		return none(c.setPriorities(ctx, a, known))
+		return none(w.setPriorities(ctx, a, known))
 	case plan.DeleteRule:
-		return none(c.deleteRule(ctx, a))
+		return none(w.deleteRule(ctx, a))
 	case plan.RequestCertificate:
-		return c.certificates.requestCertificate(ctx, a)
+		return w.certificates.requestCertificate(ctx, a)
 	case plan.DeleteCertificate:
-		return none(c.certificates.deleteCertificate(ctx, a))
+		return none(w.certificates.deleteCertificate(ctx, a))
 	case plan.CreateRecord:
-		return none(c.certificates.createRecord(ctx, a))
+		return none(w.certificates.createRecord(ctx, a))
 	case plan.DeleteRecord:
-		return c.certificates.deleteRecord(ctx, a)
+		return w.certificates.deleteRecord(ctx, a)
 	case plan.RegisterALB:
-		return none(c.registerALB(ctx, a, known))
+		return none(w.registerALB(ctx, a, known))
 	case plan.DeregisterALB:
-		return none(c.deregisterALB(ctx, a, known))
+		return none(w.deregisterALB(ctx, a, known))
 	case plan.SetWebACL:
-		return none(c.setWebACL(ctx, a, known))
+		return none(w.setWebACL(ctx, a, known))
 	case plan.SetClassicACL:
-		return none(c.setClassicACL(ctx, a, known))
+		return none(w.setClassicACL(ctx, a, known))
 	case plan.Protect:
-		return c.protect(ctx, a, known)
+		return w.protect(ctx, a, known)
 	case plan.Unprotect:
-		return none(c.unprotect(ctx, a, known))
+		return none(w.unprotect(ctx, a, known))
 	}
 	return none(failed(engine.Unknown, string(s.ID), "AWS has no part in a step of type %T", s.Do))
 }
@@ -103,13 +112,13 @@ func lookup(known plan.Known, a plan.Address) (string, error) {
 
 // failure settles a failed write on a resource. forget is run under the lock of the inventory if
 // what is known of the resource cannot be trusted any more; made is when it was made from here.
-func (c *Cloud) failure(what string, err error, made time.Time, forget func(v *inventory)) error {
+func (w *writer) failure(what string, err error, made time.Time, forget func(v *inventory)) error {
 	class := classify(err)
-	if class == engine.Gone && c.younger(made, grace) {
+	if class == engine.Gone && w.younger(made, grace) {
 		return &Error{What: what, class: engine.NotReady, err: err}
 	}
 	if forget != nil && (mayHaveHappened(err) || class == engine.Gone || class == engine.Conflict) {
-		c.inv.write(func() { forget(c.inv) })
+		w.inv.write(func() { forget(w.inv) })
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }

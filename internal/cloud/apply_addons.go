@@ -18,12 +18,12 @@ import (
 
 // tie runs a write that ties a load balancer to something, and notes the result. After a failure
 // nothing is known any more.
-func (c *Cloud) tie(ctx context.Context, known plan.Known, a plan.Address, of model.AddOn, what string, write func(ctx context.Context, arn string) (observed.AddOn, error)) error {
+func (w *writer) tie(ctx context.Context, known plan.Known, a plan.Address, of model.AddOn, what string, write func(ctx context.Context, arn string) (observed.AddOn, error)) error {
 	arn, err := lookup(known, a)
 	if err != nil {
 		return err
 	}
-	owned, err := c.inv.ownedLoadBalancer(arn)
+	owned, err := w.inv.ownedLoadBalancer(arn)
 	if err != nil {
 		return err
 	}
@@ -32,19 +32,19 @@ func (c *Cloud) tie(ctx context.Context, known plan.Known, a plan.Address, of mo
 	defer cancel()
 	got, err := write(short, arn)
 	if err != nil {
-		c.addOns.forgetTie(q)
-		return c.tieFailure(of, what, err, owned.made)
+		w.addOns.forgetTie(q)
+		return w.tieFailure(of, what, err, owned.made)
 	}
-	c.addOns.setTie(q, got)
+	w.addOns.setTie(q, got)
 	return nil
 }
 
 // tieFailure tells apart what a new load balancer, which the other service has not heard of yet,
 // makes look alike.
-func (c *Cloud) tieFailure(of model.AddOn, what string, err error, made time.Time) error {
+func (w *writer) tieFailure(of model.AddOn, what string, err error, made time.Time) error {
 	switch code(err) {
 	case "WAFNonexistentItemException", "ResourceNotFoundException":
-		if c.younger(made, grace) {
+		if w.younger(made, grace) {
 			return &Error{What: what, class: engine.NotReady, err: err}
 		}
 		var reason finding.Reason
@@ -53,45 +53,45 @@ func (c *Cloud) tieFailure(of model.AddOn, what string, err error, made time.Tim
 		}
 		return &Error{What: what, class: engine.Invalid, reason: reason, err: err}
 	}
-	return c.failure(what, err, made, nil)
+	return w.failure(what, err, made, nil)
 }
 
-func (c *Cloud) setWebACL(ctx context.Context, a plan.SetWebACL, known plan.Known) error {
+func (w *writer) setWebACL(ctx context.Context, a plan.SetWebACL, known plan.Known) error {
 	what := "associate web ACL " + a.ARN
 	if a.ARN == "" {
 		what = "dissociate the web ACL"
 	}
-	return c.tie(ctx, known, a.LoadBalancer, model.WAFv2, what, func(ctx context.Context, arn string) (observed.AddOn, error) {
+	return w.tie(ctx, known, a.LoadBalancer, model.WAFv2, what, func(ctx context.Context, arn string) (observed.AddOn, error) {
 		var err error
 		if a.ARN == "" {
-			_, err = c.api.wafv2.DisassociateWebACL(ctx, &wafv2.DisassociateWebACLInput{ResourceArn: aws.String(arn)})
+			_, err = w.api.wafv2.DisassociateWebACL(ctx, &wafv2.DisassociateWebACLInput{ResourceArn: aws.String(arn)})
 		} else {
-			_, err = c.api.wafv2.AssociateWebACL(ctx, &wafv2.AssociateWebACLInput{ResourceArn: aws.String(arn), WebACLArn: aws.String(a.ARN)})
+			_, err = w.api.wafv2.AssociateWebACL(ctx, &wafv2.AssociateWebACLInput{ResourceArn: aws.String(arn), WebACLArn: aws.String(a.ARN)})
 		}
 		return observed.AddOn{ID: a.ARN}, err
 	})
 }
 
-func (c *Cloud) setClassicACL(ctx context.Context, a plan.SetClassicACL, known plan.Known) error {
+func (w *writer) setClassicACL(ctx context.Context, a plan.SetClassicACL, known plan.Known) error {
 	what := "associate classic web ACL " + a.ID
 	if a.ID == "" {
 		what = "dissociate the classic web ACL"
 	}
-	return c.tie(ctx, known, a.LoadBalancer, model.WAFClassic, what, func(ctx context.Context, arn string) (observed.AddOn, error) {
+	return w.tie(ctx, known, a.LoadBalancer, model.WAFClassic, what, func(ctx context.Context, arn string) (observed.AddOn, error) {
 		var err error
 		if a.ID == "" {
-			_, err = c.api.waf.DisassociateWebACL(ctx, &waf.DisassociateWebACLInput{ResourceArn: aws.String(arn)})
+			_, err = w.api.waf.DisassociateWebACL(ctx, &waf.DisassociateWebACLInput{ResourceArn: aws.String(arn)})
 		} else {
-			_, err = c.api.waf.AssociateWebACL(ctx, &waf.AssociateWebACLInput{ResourceArn: aws.String(arn), WebACLId: aws.String(a.ID)})
+			_, err = w.api.waf.AssociateWebACL(ctx, &waf.AssociateWebACLInput{ResourceArn: aws.String(arn), WebACLId: aws.String(a.ID)})
 		}
 		return observed.AddOn{ID: a.ID}, err
 	})
 }
 
-func (c *Cloud) protect(ctx context.Context, a plan.Protect, known plan.Known) (plan.Result, error) {
+func (w *writer) protect(ctx context.Context, a plan.Protect, known plan.Known) (plan.Result, error) {
 	var id string
-	err := c.tie(ctx, known, a.LoadBalancer, model.ShieldPlan, "protect the load balancer", func(ctx context.Context, arn string) (observed.AddOn, error) {
-		out, err := c.api.shield.CreateProtection(ctx, &shield.CreateProtectionInput{Name: aws.String(a.Name), ResourceArn: aws.String(arn)})
+	err := w.tie(ctx, known, a.LoadBalancer, model.ShieldPlan, "protect the load balancer", func(ctx context.Context, arn string) (observed.AddOn, error) {
+		out, err := w.api.shield.CreateProtection(ctx, &shield.CreateProtectionInput{Name: aws.String(a.Name), ResourceArn: aws.String(arn)})
 		if err != nil {
 			return observed.AddOn{}, err
 		}
@@ -102,9 +102,9 @@ func (c *Cloud) protect(ctx context.Context, a plan.Protect, known plan.Known) (
 }
 
 // unprotect takes a protection away; one that is gone already is a success.
-func (c *Cloud) unprotect(ctx context.Context, a plan.Unprotect, known plan.Known) error {
-	return c.tie(ctx, known, a.LoadBalancer, model.ShieldPlan, "end the protection of the load balancer", func(ctx context.Context, _ string) (observed.AddOn, error) {
-		_, err := c.api.shield.DeleteProtection(ctx, &shield.DeleteProtectionInput{ProtectionId: aws.String(a.ID)})
+func (w *writer) unprotect(ctx context.Context, a plan.Unprotect, known plan.Known) error {
+	return w.tie(ctx, known, a.LoadBalancer, model.ShieldPlan, "end the protection of the load balancer", func(ctx context.Context, _ string) (observed.AddOn, error) {
+		_, err := w.api.shield.DeleteProtection(ctx, &shield.DeleteProtectionInput{ProtectionId: aws.String(a.ID)})
 		if isGone(err) {
 			err = nil
 		}

@@ -20,39 +20,39 @@ const attributeBatch = 20
 
 // modifyAttributes changes attributes. AWS answers with all of them, so that they need not be
 // read afterwards.
-func (c *Cloud) modifyAttributes(ctx context.Context, a plan.SetAttributes, known plan.Known) error {
+func (w *writer) modifyAttributes(ctx context.Context, a plan.SetAttributes, known plan.Known) error {
 	id, err := lookup(known, a.Of)
 	if err != nil {
 		return err
 	}
-	if err := c.inv.owned(a.Of.Kind, id); err != nil {
+	if err := w.inv.owned(a.Of.Kind, id); err != nil {
 		return err
 	}
 	q := model.AskAttributes{Of: string(a.Of.Kind), ARN: id}
 	keys := slices.Sorted(maps.Keys(a.Values))
 	for batch := range slices.Chunk(keys, attributeBatch) {
-		now := c.cfg.Now()
-		all, err := c.sendAttributes(ctx, q, batch, a.Values)
+		now := w.cfg.Now()
+		all, err := w.sendAttributes(ctx, q, batch, a.Values)
 		if err != nil {
-			c.inv.forgetAttributes(q)
+			w.inv.forgetAttributes(q)
 			if isGone(err) {
-				c.inv.forgetResource(q)
+				w.inv.forgetResource(q)
 			}
-			return c.failure("set attributes of "+id, err, c.inv.madeAt(a.Of.Kind, id), nil)
+			return w.failure("set attributes of "+id, err, w.inv.madeAt(a.Of.Kind, id), nil)
 		}
-		c.inv.setAttributes(q, all, now)
+		w.inv.setAttributes(q, all, now)
 	}
 	return nil
 }
 
-func (c *Cloud) sendAttributes(ctx context.Context, q model.AskAttributes, keys []string, values map[string]string) (map[string]string, error) {
+func (w *writer) sendAttributes(ctx context.Context, q model.AskAttributes, keys []string, values map[string]string) (map[string]string, error) {
 	switch plan.ResourceKind(q.Of) {
 	case plan.LoadBalancer:
 		in := &elb.ModifyLoadBalancerAttributesInput{LoadBalancerArn: aws.String(q.ARN)}
 		for _, k := range keys {
 			in.Attributes = append(in.Attributes, elbtypes.LoadBalancerAttribute{Key: aws.String(k), Value: aws.String(values[k])})
 		}
-		out, err := c.api.elb.ModifyLoadBalancerAttributes(ctx, in)
+		out, err := w.api.elb.ModifyLoadBalancerAttributes(ctx, in)
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func (c *Cloud) sendAttributes(ctx context.Context, q model.AskAttributes, keys 
 		for _, k := range keys {
 			in.Attributes = append(in.Attributes, elbtypes.ListenerAttribute{Key: aws.String(k), Value: aws.String(values[k])})
 		}
-		out, err := c.api.elb.ModifyListenerAttributes(ctx, in)
+		out, err := w.api.elb.ModifyListenerAttributes(ctx, in)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +72,7 @@ func (c *Cloud) sendAttributes(ctx context.Context, q model.AskAttributes, keys 
 		for _, k := range keys {
 			in.Attributes = append(in.Attributes, elbtypes.TargetGroupAttribute{Key: aws.String(k), Value: aws.String(values[k])})
 		}
-		out, err := c.api.elb.ModifyTargetGroupAttributes(ctx, in)
+		out, err := w.api.elb.ModifyTargetGroupAttributes(ctx, in)
 		if err != nil {
 			return nil, err
 		}

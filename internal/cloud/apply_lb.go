@@ -47,7 +47,7 @@ func subnetMappings(subnets []plan.SubnetMapping) []elbtypes.SubnetMapping {
 	return out
 }
 
-func (c *Cloud) createLoadBalancer(ctx context.Context, id model.StackID, a plan.CreateLoadBalancer, known plan.Known) (plan.Result, error) {
+func (w *writer) createLoadBalancer(ctx context.Context, id model.StackID, a plan.CreateLoadBalancer, known plan.Known) (plan.Result, error) {
 	groups, err := groupIDs(a.SecurityGroups, known)
 	if err != nil {
 		return plan.Result{}, err
@@ -62,12 +62,12 @@ func (c *Cloud) createLoadBalancer(ctx context.Context, id model.StackID, a plan
 		in.IpamPools = &elbtypes.IpamPools{Ipv4IpamPoolId: aws.String(a.IPAMPool)}
 	}
 	what := "create load balancer " + a.Name
-	out, err := c.api.elb.CreateLoadBalancer(ctx, in)
+	out, err := w.api.elb.CreateLoadBalancer(ctx, in)
 	if code(err) == "DuplicateLoadBalancerName" {
-		return plan.Result{}, c.loadBalancerNameTaken(ctx, id, a.Name, what)
+		return plan.Result{}, w.loadBalancerNameTaken(ctx, id, a.Name, what)
 	}
 	if err != nil {
-		return plan.Result{}, c.failure(what, err, time.Time{}, forgetLoadBalancers)
+		return plan.Result{}, w.failure(what, err, time.Time{}, forgetLoadBalancers)
 	}
 	if len(out.LoadBalancers) != 1 {
 		return plan.Result{}, failed(engine.Unknown, what, "AWS told of %d load balancers", len(out.LoadBalancers))
@@ -75,42 +75,42 @@ func (c *Cloud) createLoadBalancer(ctx context.Context, id model.StackID, a plan
 	made := out.LoadBalancers[0]
 	lb := loadBalancerFromAWS(made)
 	// AWS gives the existing load balancer if one has the name and all the same settings.
-	if err := c.checkLoadBalancer(ctx, id, lb.ARN, aws.ToTime(made.CreatedTime), what); err != nil {
+	if err := w.checkLoadBalancer(ctx, id, lb.ARN, aws.ToTime(made.CreatedTime), what); err != nil {
 		return plan.Result{}, err
 	}
-	now := c.cfg.Now()
+	now := w.cfg.Now()
 	lb.Tags = a.Tags
-	c.inv.write(func() {
-		if e := c.inv.lbs.get(lb.ARN); e != nil && e.lb.Tags != nil {
+	w.inv.write(func() {
+		if e := w.inv.lbs.get(lb.ARN); e != nil && e.lb.Tags != nil {
 			return // ours, and known better than from this answer
 		}
-		c.inv.setAccount(lb.ARN)
-		c.inv.lbs.put(lb.ARN, &lbEntry{lb: lb, at: now, tagsAt: now, detailAt: now, ruleTagsAt: now, made: now, written: now, listeners: map[string]*listenerEntry{}})
+		w.inv.setAccount(lb.ARN)
+		w.inv.lbs.put(lb.ARN, &lbEntry{lb: lb, at: now, tagsAt: now, detailAt: now, ruleTagsAt: now, made: now, written: now, listeners: map[string]*listenerEntry{}})
 	})
 	return plan.Result{ID: lb.ARN, DNSName: lb.DNSName}, nil
 }
 
 // checkLoadBalancer refuses a load balancer that was there before and is not the stack's.
-func (c *Cloud) checkLoadBalancer(ctx context.Context, id model.StackID, arn string, created time.Time, what string) error {
+func (w *writer) checkLoadBalancer(ctx context.Context, id model.StackID, arn string, created time.Time, what string) error {
 	var tags map[string]string
-	c.inv.read(func() {
-		if e := c.inv.lbs.get(arn); e != nil {
+	w.inv.read(func() {
+		if e := w.inv.lbs.get(arn); e != nil {
 			tags = e.lb.Tags
 		}
 	})
 	if tags == nil {
-		if c.cfg.Now().Sub(created) < newborn {
+		if w.cfg.Now().Sub(created) < newborn {
 			return nil
 		}
-		got, err := c.describeTags(ctx, []string{arn})
+		got, err := w.describeTags(ctx, []string{arn})
 		if err != nil {
-			c.inv.write(func() { forgetLoadBalancers(c.inv) })
+			w.inv.write(func() { forgetLoadBalancers(w.inv) })
 			return err
 		}
 		tags = got[arn]
-		c.inv.write(func() { forgetLoadBalancers(c.inv) }) // it has listeners that are not known
+		w.inv.write(func() { forgetLoadBalancers(w.inv) }) // it has listeners that are not known
 	}
-	if !carries(tags, naming.StackTags(c.cfg.Cluster, id)) {
+	if !carries(tags, naming.StackTags(w.cfg.Cluster, id)) {
 		return nameTaken(what, "a load balancer of this name exists and belongs to %s", ownerOf(tags))
 	}
 	return nil
@@ -118,30 +118,30 @@ func (c *Cloud) checkLoadBalancer(ctx context.Context, id model.StackID, arn str
 
 // loadBalancerNameTaken finds out who has the name. If the stack has it already, a lost answer
 // is the cause, and a new plan will see it.
-func (c *Cloud) loadBalancerNameTaken(ctx context.Context, id model.StackID, name, what string) error {
-	out, err := c.api.elb.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{Names: []string{name}})
+func (w *writer) loadBalancerNameTaken(ctx context.Context, id model.StackID, name, what string) error {
+	out, err := w.api.elb.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{Names: []string{name}})
 	if err != nil {
-		return c.failure(what, err, time.Time{}, forgetLoadBalancers)
+		return w.failure(what, err, time.Time{}, forgetLoadBalancers)
 	}
 	if len(out.LoadBalancers) != 1 {
 		return failed(engine.Conflict, what, "the name was taken a moment ago")
 	}
 	arn := aws.ToString(out.LoadBalancers[0].LoadBalancerArn)
-	tags, err := c.describeTags(ctx, []string{arn})
+	tags, err := w.describeTags(ctx, []string{arn})
 	if err != nil {
 		return err
 	}
-	known, stack := false, naming.StackTags(c.cfg.Cluster, id)
-	c.inv.write(func() {
-		e := c.inv.lbs.get(arn)
-		known = e != nil && (e.lb.VPC != c.vpc || carries(e.lb.Tags, stack))
+	known, stack := false, naming.StackTags(w.cfg.Cluster, id)
+	w.inv.write(func() {
+		e := w.inv.lbs.get(arn)
+		known = e != nil && (e.lb.VPC != w.vpc || carries(e.lb.Tags, stack))
 		if e != nil && !known {
 			// They were not read, or have changed.
-			c.inv.lbs.edit(arn, func(e *lbEntry) { e.tagsAt = time.Time{} })
+			w.inv.lbs.edit(arn, func(e *lbEntry) { e.tagsAt = time.Time{} })
 		}
 	})
 	if !known && carries(tags[arn], stack) {
-		c.inv.write(func() { forgetLoadBalancers(c.inv) })
+		w.inv.write(func() { forgetLoadBalancers(w.inv) })
 		return failed(engine.Conflict, what, "it exists already")
 	}
 	return nameTaken(what, "a load balancer of this name exists and belongs to %s", ownerOf(tags[arn]))
@@ -168,44 +168,44 @@ func ownerOf(tags map[string]string) string {
 }
 
 // changeLoadBalancer runs a write on a load balancer and enters its result.
-func (c *Cloud) changeLoadBalancer(known plan.Known, a plan.Address, what string, write func(arn string) (func(*lbEntry), error)) error {
+func (w *writer) changeLoadBalancer(known plan.Known, a plan.Address, what string, write func(arn string) (func(*lbEntry), error)) error {
 	arn, err := lookup(known, a)
 	if err != nil {
 		return err
 	}
-	owned, err := c.inv.ownedLoadBalancer(arn)
+	owned, err := w.inv.ownedLoadBalancer(arn)
 	if err != nil {
 		return err
 	}
 	enter, err := write(arn)
 	if err != nil {
-		return c.failure(what+" of "+arn, err, owned.made, forgetLoadBalancers)
+		return w.failure(what+" of "+arn, err, owned.made, forgetLoadBalancers)
 	}
-	c.inv.write(func() {
-		c.inv.lbs.edit(arn, func(e *lbEntry) {
+	w.inv.write(func() {
+		w.inv.lbs.edit(arn, func(e *lbEntry) {
 			enter(e)
-			e.written = c.cfg.Now()
+			e.written = w.cfg.Now()
 		})
 	})
 	return nil
 }
 
-func (c *Cloud) setSecurityGroups(ctx context.Context, a plan.SetSecurityGroups, known plan.Known) error {
+func (w *writer) setSecurityGroups(ctx context.Context, a plan.SetSecurityGroups, known plan.Known) error {
 	groups, err := groupIDs(a.Groups, known)
 	if err != nil {
 		return err
 	}
-	return c.changeLoadBalancer(known, a.LoadBalancer, "set the security groups", func(arn string) (func(*lbEntry), error) {
-		_, err := c.api.elb.SetSecurityGroups(ctx, &elb.SetSecurityGroupsInput{LoadBalancerArn: aws.String(arn), SecurityGroups: groups})
+	return w.changeLoadBalancer(known, a.LoadBalancer, "set the security groups", func(arn string) (func(*lbEntry), error) {
+		_, err := w.api.elb.SetSecurityGroups(ctx, &elb.SetSecurityGroupsInput{LoadBalancerArn: aws.String(arn), SecurityGroups: groups})
 		return func(e *lbEntry) { e.lb.SecurityGroups = slices.Sorted(slices.Values(groups)) }, err
 	})
 }
 
-func (c *Cloud) setSubnets(ctx context.Context, a plan.SetSubnets, known plan.Known) error {
-	return c.changeLoadBalancer(known, a.LoadBalancer, "set the subnets", func(arn string) (func(*lbEntry), error) {
+func (w *writer) setSubnets(ctx context.Context, a plan.SetSubnets, known plan.Known) error {
+	return w.changeLoadBalancer(known, a.LoadBalancer, "set the subnets", func(arn string) (func(*lbEntry), error) {
 		in := &elb.SetSubnetsInput{LoadBalancerArn: aws.String(arn)}
 		in.SubnetMappings = subnetMappings(a.Subnets)
-		_, err := c.api.elb.SetSubnets(ctx, in)
+		_, err := w.api.elb.SetSubnets(ctx, in)
 		return func(e *lbEntry) {
 			e.lb.Subnets, e.lb.Addresses = nil, nil
 			for _, m := range a.Subnets {
@@ -220,68 +220,68 @@ func (c *Cloud) setSubnets(ctx context.Context, a plan.SetSubnets, known plan.Kn
 	})
 }
 
-func (c *Cloud) setAddressType(ctx context.Context, a plan.SetAddressType, known plan.Known) error {
-	return c.changeLoadBalancer(known, a.LoadBalancer, "set the address type", func(arn string) (func(*lbEntry), error) {
-		_, err := c.api.elb.SetIpAddressType(ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: aws.String(arn), IpAddressType: elbtypes.IpAddressType(a.Type)})
+func (w *writer) setAddressType(ctx context.Context, a plan.SetAddressType, known plan.Known) error {
+	return w.changeLoadBalancer(known, a.LoadBalancer, "set the address type", func(arn string) (func(*lbEntry), error) {
+		_, err := w.api.elb.SetIpAddressType(ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: aws.String(arn), IpAddressType: elbtypes.IpAddressType(a.Type)})
 		return func(e *lbEntry) { e.lb.AddressType = a.Type }, err
 	})
 }
 
-func (c *Cloud) setIPAMPool(ctx context.Context, a plan.SetIPAMPool, known plan.Known) error {
-	return c.changeLoadBalancer(known, a.LoadBalancer, "set the address pool", func(arn string) (func(*lbEntry), error) {
+func (w *writer) setIPAMPool(ctx context.Context, a plan.SetIPAMPool, known plan.Known) error {
+	return w.changeLoadBalancer(known, a.LoadBalancer, "set the address pool", func(arn string) (func(*lbEntry), error) {
 		in := &elb.ModifyIpPoolsInput{LoadBalancerArn: aws.String(arn)}
 		if a.Pool == "" {
 			in.RemoveIpamPools = []elbtypes.RemoveIpamPoolEnum{elbtypes.RemoveIpamPoolEnumIpv4}
 		} else {
 			in.IpamPools = &elbtypes.IpamPools{Ipv4IpamPoolId: aws.String(a.Pool)}
 		}
-		_, err := c.api.elb.ModifyIpPools(ctx, in)
+		_, err := w.api.elb.ModifyIpPools(ctx, in)
 		return func(e *lbEntry) { e.lb.IPAMPool = a.Pool }, err
 	})
 }
 
-func (c *Cloud) modifyCapacity(ctx context.Context, a plan.SetCapacity, known plan.Known) error {
+func (w *writer) modifyCapacity(ctx context.Context, a plan.SetCapacity, known plan.Known) error {
 	units := a.Units
-	return c.changeLoadBalancer(known, a.LoadBalancer, "set the capacity", func(arn string) (func(*lbEntry), error) {
+	return w.changeLoadBalancer(known, a.LoadBalancer, "set the capacity", func(arn string) (func(*lbEntry), error) {
 		in := &elb.ModifyCapacityReservationInput{LoadBalancerArn: aws.String(arn)}
 		if units == 0 {
 			in.ResetCapacityReservation = aws.Bool(true)
 		} else {
 			in.MinimumLoadBalancerCapacity = &elbtypes.MinimumLoadBalancerCapacity{CapacityUnits: aws.Int32(units)}
 		}
-		_, err := c.api.elb.ModifyCapacityReservation(ctx, in)
+		_, err := w.api.elb.ModifyCapacityReservation(ctx, in)
 		if err != nil {
-			c.inv.write(func() {
-				if e := c.inv.lbs.get(arn); e != nil {
+			w.inv.write(func() {
+				if e := w.inv.lbs.get(arn); e != nil {
 					e.capacityAt = time.Time{}
 				}
 			})
 		}
-		return func(e *lbEntry) { e.lb.Capacity, e.capacityAt = &units, c.cfg.Now() }, err
+		return func(e *lbEntry) { e.lb.Capacity, e.capacityAt = &units, w.cfg.Now() }, err
 	})
 }
 
 // deleteLoadBalancer deletes with the load balancer its listeners and rules. One that is gone
 // already is a success.
-func (c *Cloud) deleteLoadBalancer(ctx context.Context, a plan.DeleteLoadBalancer) error {
-	if _, err := c.inv.ownedLoadBalancer(a.ARN); err != nil {
+func (w *writer) deleteLoadBalancer(ctx context.Context, a plan.DeleteLoadBalancer) error {
+	if _, err := w.inv.ownedLoadBalancer(a.ARN); err != nil {
 		if isGone(err) {
 			return nil
 		}
 		return err
 	}
 	what := "delete load balancer " + a.ARN
-	_, err := c.api.elb.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: aws.String(a.ARN)})
+	_, err := w.api.elb.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: aws.String(a.ARN)})
 	switch {
 	case code(err) == "OperationNotPermitted":
 		e := &Error{What: what, class: engine.Invalid, reason: finding.DeletionProtected, err: err}
 		return e
 	case err != nil && !isGone(err):
-		return c.failure(what, err, time.Time{}, forgetLoadBalancers)
+		return w.failure(what, err, time.Time{}, forgetLoadBalancers)
 	}
-	c.inv.write(func() {
-		c.inv.dropLoadBalancer(a.ARN)
-		c.inv.bury(a.ARN, c.cfg.Now())
+	w.inv.write(func() {
+		w.inv.dropLoadBalancer(a.ARN)
+		w.inv.bury(a.ARN, w.cfg.Now())
 	})
 	return nil
 }

@@ -31,12 +31,12 @@ func alpnPolicy(policy string) []string {
 	return []string{policy}
 }
 
-func (c *Cloud) createListener(ctx context.Context, a plan.CreateListener, known plan.Known) (plan.Result, error) {
+func (w *writer) createListener(ctx context.Context, a plan.CreateListener, known plan.Known) (plan.Result, error) {
 	lb, err := lookup(known, a.LoadBalancer)
 	if err != nil {
 		return plan.Result{}, err
 	}
-	owned, err := c.inv.ownedLoadBalancer(lb)
+	owned, err := w.inv.ownedLoadBalancer(lb)
 	if err != nil {
 		return plan.Result{}, err
 	}
@@ -45,7 +45,7 @@ func (c *Cloud) createListener(ctx context.Context, a plan.CreateListener, known
 		return plan.Result{}, err
 	}
 	what := "create a listener on " + lb
-	out, err := c.api.elb.CreateListener(ctx, &elb.CreateListenerInput{
+	out, err := w.api.elb.CreateListener(ctx, &elb.CreateListenerInput{
 		LoadBalancerArn: aws.String(lb), Port: aws.Int32(a.Settings.Port), Protocol: elbtypes.ProtocolEnum(a.Settings.Protocol),
 		SslPolicy: optional(a.Settings.Policy), AlpnPolicy: alpnPolicy(a.Settings.ALPN), Certificates: certificateList(a.Settings.Certificate),
 		MutualAuthentication: mutualAuthToAWS(a.Settings.MutualAuth), DefaultActions: actions, Tags: tagsToAWS(a.Tags),
@@ -55,7 +55,7 @@ func (c *Cloud) createListener(ctx context.Context, a plan.CreateListener, known
 		if isGone(err) {
 			forget = forgetBoth(lb)
 		}
-		return plan.Result{}, c.failure(what, err, c.inv.latest(owned.made, a.Settings.Default, known), forget)
+		return plan.Result{}, w.failure(what, err, w.inv.latest(owned.made, a.Settings.Default, known), forget)
 	}
 	if len(out.Listeners) != 1 {
 		return plan.Result{}, failed(engine.Unknown, what, "AWS told of %d listeners", len(out.Listeners))
@@ -64,16 +64,16 @@ func (c *Cloud) createListener(ctx context.Context, a plan.CreateListener, known
 	if a.Tags != nil {
 		l.Tags = a.Tags
 	}
-	now := c.cfg.Now()
-	c.inv.write(func() {
-		e := c.inv.lbs.get(lb)
+	now := w.cfg.Now()
+	w.inv.write(func() {
+		e := w.inv.lbs.get(lb)
 		if e == nil {
 			return
 		}
 		if e.listeners[l.ARN] != nil {
 			e.detailAt = time.Time{} // it was there before, with rules that are not known
 		}
-		c.inv.putListener(e, &listenerEntry{l: l, made: now, rules: map[string]observed.Rule{}})
+		w.inv.putListener(e, &listenerEntry{l: l, made: now, rules: map[string]observed.Rule{}})
 		e.written = now
 	})
 	return plan.Result{ID: l.ARN}, nil
@@ -110,12 +110,12 @@ func (v *inventory) latest(made time.Time, actions []model.Action, known plan.Kn
 	return made
 }
 
-func (c *Cloud) modifyListener(ctx context.Context, a plan.ModifyListener, known plan.Known) error {
+func (w *writer) modifyListener(ctx context.Context, a plan.ModifyListener, known plan.Known) error {
 	arn, err := lookup(known, a.Listener)
 	if err != nil {
 		return err
 	}
-	made, err := c.inv.ownedListener(arn)
+	made, err := w.inv.ownedListener(arn)
 	if err != nil {
 		return err
 	}
@@ -128,13 +128,13 @@ func (c *Cloud) modifyListener(ctx context.Context, a plan.ModifyListener, known
 		SslPolicy: optional(a.Settings.Policy), AlpnPolicy: alpnPolicy(a.Settings.ALPN), Certificates: certificateList(a.Settings.Certificate),
 		MutualAuthentication: mutualAuthToAWS(a.Settings.MutualAuth), DefaultActions: actions,
 	}
-	out, err := c.api.elb.ModifyListener(ctx, in)
+	out, err := w.api.elb.ModifyListener(ctx, in)
 	if err != nil {
-		return c.failure("modify listener "+arn, err, c.inv.latest(made, a.Settings.Default, known), forgetListener(arn))
+		return w.failure("modify listener "+arn, err, w.inv.latest(made, a.Settings.Default, known), forgetListener(arn))
 	}
-	now := c.cfg.Now()
-	c.inv.write(func() {
-		e, le := c.inv.listener(arn)
+	now := w.cfg.Now()
+	w.inv.write(func() {
+		e, le := w.inv.listener(arn)
 		if le == nil || len(out.Listeners) != 1 {
 			return
 		}
@@ -144,44 +144,44 @@ func (c *Cloud) modifyListener(ctx context.Context, a plan.ModifyListener, known
 			// Certificates come or go with the protocol, and attributes with them.
 			e.detailAt, le.attributesAt = time.Time{}, time.Time{}
 		}
-		c.inv.changeListener(e, le, l)
+		w.inv.changeListener(e, le, l)
 		e.written = now
 	})
 	return nil
 }
 
 // changeCertificates runs a write on a listener's additional certificates and enters the result.
-func (c *Cloud) changeCertificates(known plan.Known, a plan.Address, what string, write func(listener string) error, next func([]string) []string) error {
+func (w *writer) changeCertificates(known plan.Known, a plan.Address, what string, write func(listener string) error, next func([]string) []string) error {
 	arn, err := lookup(known, a)
 	if err != nil {
 		return err
 	}
-	made, err := c.inv.ownedListener(arn)
+	made, err := w.inv.ownedListener(arn)
 	if err != nil {
 		return err
 	}
 	if err := write(arn); err != nil {
-		return c.failure(what, err, made, forgetListener(arn))
+		return w.failure(what, err, made, forgetListener(arn))
 	}
-	c.inv.write(func() {
-		if e, le := c.inv.listener(arn); le != nil {
+	w.inv.write(func() {
+		if e, le := w.inv.listener(arn); le != nil {
 			le.l.Certificates = next(le.l.Certificates)
-			e.written = c.cfg.Now()
+			e.written = w.cfg.Now()
 		}
 	})
 	return nil
 }
 
-func (c *Cloud) addCertificate(ctx context.Context, a plan.AddCertificate, known plan.Known) error {
-	return c.changeCertificates(known, a.Listener, "attach certificate "+a.ARN, func(arn string) error {
-		_, err := c.api.elb.AddListenerCertificates(ctx, &elb.AddListenerCertificatesInput{ListenerArn: aws.String(arn), Certificates: certificateList(a.ARN)})
+func (w *writer) addCertificate(ctx context.Context, a plan.AddCertificate, known plan.Known) error {
+	return w.changeCertificates(known, a.Listener, "attach certificate "+a.ARN, func(arn string) error {
+		_, err := w.api.elb.AddListenerCertificates(ctx, &elb.AddListenerCertificatesInput{ListenerArn: aws.String(arn), Certificates: certificateList(a.ARN)})
 		return err
 	}, func(have []string) []string { return unique(append(slices.Clone(have), a.ARN)) })
 }
 
-func (c *Cloud) removeCertificate(ctx context.Context, a plan.RemoveCertificate, known plan.Known) error {
-	return c.changeCertificates(known, a.Listener, "detach certificate "+a.ARN, func(arn string) error {
-		_, err := c.api.elb.RemoveListenerCertificates(ctx, &elb.RemoveListenerCertificatesInput{ListenerArn: aws.String(arn), Certificates: certificateList(a.ARN)})
+func (w *writer) removeCertificate(ctx context.Context, a plan.RemoveCertificate, known plan.Known) error {
+	return w.changeCertificates(known, a.Listener, "detach certificate "+a.ARN, func(arn string) error {
+		_, err := w.api.elb.RemoveListenerCertificates(ctx, &elb.RemoveListenerCertificatesInput{ListenerArn: aws.String(arn), Certificates: certificateList(a.ARN)})
 		return err
 	}, func(have []string) []string {
 		return slices.DeleteFunc(slices.Clone(have), func(s string) bool { return s == a.ARN })
@@ -189,24 +189,24 @@ func (c *Cloud) removeCertificate(ctx context.Context, a plan.RemoveCertificate,
 }
 
 // deleteListener deletes a listener with its rules; one that is gone already is a success.
-func (c *Cloud) deleteListener(ctx context.Context, a plan.DeleteListener) error {
-	if _, err := c.inv.ownedListener(a.ARN); err != nil {
+func (w *writer) deleteListener(ctx context.Context, a plan.DeleteListener) error {
+	if _, err := w.inv.ownedListener(a.ARN); err != nil {
 		if isGone(err) {
 			return nil
 		}
 		return err
 	}
-	_, err := c.api.elb.DeleteListener(ctx, &elb.DeleteListenerInput{ListenerArn: aws.String(a.ARN)})
+	_, err := w.api.elb.DeleteListener(ctx, &elb.DeleteListenerInput{ListenerArn: aws.String(a.ARN)})
 	if err != nil && !isGone(err) {
-		return c.failure("delete listener "+a.ARN, err, time.Time{}, forgetListener(a.ARN))
+		return w.failure("delete listener "+a.ARN, err, time.Time{}, forgetListener(a.ARN))
 	}
-	c.inv.write(func() {
-		e, le := c.inv.listener(a.ARN)
+	w.inv.write(func() {
+		e, le := w.inv.listener(a.ARN)
 		if le == nil {
 			return
 		}
-		c.inv.dropListener(e, le)
-		e.written = c.cfg.Now()
+		w.inv.dropListener(e, le)
+		e.written = w.cfg.Now()
 	})
 	return nil
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-func (c *Cloud) createRule(ctx context.Context, a plan.CreateRule, known plan.Known) (plan.Result, error) {
+func (w *writer) createRule(ctx context.Context, a plan.CreateRule, known plan.Known) (plan.Result, error) {
 	listener, err := lookup(known, a.Listener)
 	if err != nil {
 		return plan.Result{}, err
 	}
-	made, err := c.inv.ownedListener(listener)
+	made, err := w.inv.ownedListener(listener)
 	if err != nil {
 		return plan.Result{}, err
 	}
@@ -34,36 +34,36 @@ func (c *Cloud) createRule(ctx context.Context, a plan.CreateRule, known plan.Kn
 		return plan.Result{}, err
 	}
 	what := "create a rule on " + listener
-	out, err := c.api.elb.CreateRule(ctx, in)
+	out, err := w.api.elb.CreateRule(ctx, in)
 	if err != nil {
-		return plan.Result{}, c.failure(what, err, c.inv.latest(made, a.Rule.Actions, known), forgetListener(listener))
+		return plan.Result{}, w.failure(what, err, w.inv.latest(made, a.Rule.Actions, known), forgetListener(listener))
 	}
 	if len(out.Rules) != 1 {
 		return plan.Result{}, failed(engine.Unknown, what, "AWS told of %d rules", len(out.Rules))
 	}
 	r, err := ruleFromAWS(out.Rules[0])
 	if err != nil {
-		c.inv.write(func() { forgetListener(listener)(c.inv) })
+		w.inv.write(func() { forgetListener(listener)(w.inv) })
 		return plan.Result{}, err
 	}
 	if a.Tags != nil {
 		r.Tags = a.Tags
 	}
-	c.inv.write(func() {
-		if e, le := c.inv.listener(listener); le != nil {
-			c.inv.putRule(e, le, r)
-			e.written = c.cfg.Now()
+	w.inv.write(func() {
+		if e, le := w.inv.listener(listener); le != nil {
+			w.inv.putRule(e, le, r)
+			e.written = w.cfg.Now()
 		}
 	})
 	return plan.Result{ID: r.ARN}, nil
 }
 
-func (c *Cloud) modifyRule(ctx context.Context, a plan.ModifyRule, known plan.Known) error {
+func (w *writer) modifyRule(ctx context.Context, a plan.ModifyRule, known plan.Known) error {
 	arn, err := lookup(known, a.Rule)
 	if err != nil {
 		return err
 	}
-	if err := c.inv.ownedRule(arn); err != nil {
+	if err := w.inv.ownedRule(arn); err != nil {
 		return err
 	}
 	in := &elb.ModifyRuleInput{RuleArn: aws.String(arn)}
@@ -79,25 +79,25 @@ func (c *Cloud) modifyRule(ctx context.Context, a plan.ModifyRule, known plan.Kn
 	if len(in.Transforms) == 0 {
 		in.ResetTransforms = aws.Bool(true)
 	}
-	out, err := c.api.elb.ModifyRule(ctx, in)
+	out, err := w.api.elb.ModifyRule(ctx, in)
 	if err != nil {
-		return c.failure("modify rule "+arn, err, c.inv.latest(time.Time{}, a.Actions, known), forgetRule(arn))
+		return w.failure("modify rule "+arn, err, w.inv.latest(time.Time{}, a.Actions, known), forgetRule(arn))
 	}
-	return c.enterRules(out.Rules)
+	return w.enterRules(out.Rules)
 }
 
 // enterRules enters what AWS tells of rules after a change; their tags stay.
-func (c *Cloud) enterRules(rules []elbtypes.Rule) error {
+func (w *writer) enterRules(rules []elbtypes.Rule) error {
 	for _, x := range rules {
 		r, err := ruleFromAWS(x)
 		if err != nil {
 			return err
 		}
-		c.inv.write(func() {
-			if e, le := c.inv.rule(r.ARN); le != nil {
+		w.inv.write(func() {
+			if e, le := w.inv.rule(r.ARN); le != nil {
 				r.Tags = le.rules[r.ARN].Tags
-				c.inv.putRule(e, le, r)
-				e.written = c.cfg.Now()
+				w.inv.putRule(e, le, r)
+				e.written = w.cfg.Now()
 			}
 		})
 	}
@@ -105,7 +105,7 @@ func (c *Cloud) enterRules(rules []elbtypes.Rule) error {
 }
 
 // setPriorities moves rules in one call, which AWS carries out as a whole.
-func (c *Cloud) setPriorities(ctx context.Context, a plan.SetPriorities, known plan.Known) error {
+func (w *writer) setPriorities(ctx context.Context, a plan.SetPriorities, known plan.Known) error {
 	in := &elb.SetRulePrioritiesInput{}
 	var first string
 	for _, addr := range slices.SortedFunc(maps.Keys(a.Priorities), plan.Address.Compare) {
@@ -113,7 +113,7 @@ func (c *Cloud) setPriorities(ctx context.Context, a plan.SetPriorities, known p
 		if err != nil {
 			return err
 		}
-		if err := c.inv.ownedRule(arn); err != nil {
+		if err := w.inv.ownedRule(arn); err != nil {
 			return err
 		}
 		if first == "" {
@@ -124,32 +124,32 @@ func (c *Cloud) setPriorities(ctx context.Context, a plan.SetPriorities, known p
 	if first == "" {
 		return nil
 	}
-	out, err := c.api.elb.SetRulePriorities(ctx, in)
+	out, err := w.api.elb.SetRulePriorities(ctx, in)
 	if err != nil {
-		return c.failure("set rule priorities", err, time.Time{}, forgetRule(first))
+		return w.failure("set rule priorities", err, time.Time{}, forgetRule(first))
 	}
-	return c.enterRules(out.Rules)
+	return w.enterRules(out.Rules)
 }
 
 // deleteRule deletes a rule; one that is gone already is a success.
-func (c *Cloud) deleteRule(ctx context.Context, a plan.DeleteRule) error {
-	if err := c.inv.ownedRule(a.ARN); err != nil {
+func (w *writer) deleteRule(ctx context.Context, a plan.DeleteRule) error {
+	if err := w.inv.ownedRule(a.ARN); err != nil {
 		if isGone(err) {
 			return nil
 		}
 		return err
 	}
-	_, err := c.api.elb.DeleteRule(ctx, &elb.DeleteRuleInput{RuleArn: aws.String(a.ARN)})
+	_, err := w.api.elb.DeleteRule(ctx, &elb.DeleteRuleInput{RuleArn: aws.String(a.ARN)})
 	if err != nil && !isGone(err) {
-		return c.failure("delete rule "+a.ARN, err, time.Time{}, forgetRule(a.ARN))
+		return w.failure("delete rule "+a.ARN, err, time.Time{}, forgetRule(a.ARN))
 	}
-	c.inv.write(func() {
-		e, le := c.inv.rule(a.ARN)
+	w.inv.write(func() {
+		e, le := w.inv.rule(a.ARN)
 		if le == nil {
 			return
 		}
-		c.inv.dropRule(e, le, a.ARN)
-		e.written = c.cfg.Now()
+		w.inv.dropRule(e, le, a.ARN)
+		e.written = w.cfg.Now()
 	})
 	return nil
 }

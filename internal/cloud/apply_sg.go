@@ -15,46 +15,46 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-func (c *Cloud) createSecurityGroup(ctx context.Context, a plan.CreateSecurityGroup) (plan.Result, error) {
+func (w *writer) createSecurityGroup(ctx context.Context, a plan.CreateSecurityGroup) (plan.Result, error) {
 	what := "create security group " + a.Name
-	out, err := c.api.ec2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
-		GroupName: aws.String(a.Name), Description: aws.String(a.Description), VpcId: aws.String(c.vpc),
+	out, err := w.api.ec2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
+		GroupName: aws.String(a.Name), Description: aws.String(a.Description), VpcId: aws.String(w.vpc),
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: ec2TagsToAWS(a.Tags)}},
 	})
 	if code(err) == "InvalidGroup.Duplicate" {
-		return plan.Result{}, c.groupNameTaken(ctx, a, what)
+		return plan.Result{}, w.groupNameTaken(ctx, a, what)
 	}
 	if err != nil {
-		return plan.Result{}, c.failure(what, err, time.Time{}, forgetSecurityGroups)
+		return plan.Result{}, w.failure(what, err, time.Time{}, forgetSecurityGroups)
 	}
-	g := observed.SecurityGroup{ID: aws.ToString(out.GroupId), Name: a.Name, VPC: c.vpc, Tags: a.Tags}
-	now := c.cfg.Now()
-	c.inv.write(func() { c.inv.sgs.put(g.ID, &sgEntry{g: g, at: now, made: now, written: now}) })
+	g := observed.SecurityGroup{ID: aws.ToString(out.GroupId), Name: a.Name, VPC: w.vpc, Tags: a.Tags}
+	now := w.cfg.Now()
+	w.inv.write(func() { w.inv.sgs.put(g.ID, &sgEntry{g: g, at: now, made: now, written: now}) })
 	return plan.Result{ID: g.ID}, nil
 }
 
 // groupNameTaken finds out who has the name. If it is the group that was to be made, a lost
 // answer is the cause, and a new plan will see it.
-func (c *Cloud) groupNameTaken(ctx context.Context, a plan.CreateSecurityGroup, what string) error {
-	out, err := c.api.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
-		Filters: append(filters("vpc-id", c.vpc), filter("group-name", a.Name)),
+func (w *writer) groupNameTaken(ctx context.Context, a plan.CreateSecurityGroup, what string) error {
+	out, err := w.api.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
+		Filters: append(filters("vpc-id", w.vpc), filter("group-name", a.Name)),
 	})
 	if err != nil {
-		return c.failure(what, err, time.Time{}, forgetSecurityGroups)
+		return w.failure(what, err, time.Time{}, forgetSecurityGroups)
 	}
 	if len(out.SecurityGroups) == 0 {
 		return failed(engine.Conflict, what, "the name was taken a moment ago")
 	}
 	g := groupFromAWS(out.SecurityGroups[0])
 	known, fresh := false, false
-	c.inv.read(func() {
-		if e := c.inv.sgs.get(g.ID); e != nil {
-			known, fresh = true, c.younger(e.made, grace) // another worker made it meanwhile
+	w.inv.read(func() {
+		if e := w.inv.sgs.get(g.ID); e != nil {
+			known, fresh = true, w.younger(e.made, grace) // another worker made it meanwhile
 		}
 	})
 	if (!known || fresh) && carries(g.Tags, tracking(a.Tags)) {
 		if !known {
-			c.inv.write(func() { c.inv.sgs.put(g.ID, &sgEntry{g: g, at: c.cfg.Now(), written: c.cfg.Now()}) })
+			w.inv.write(func() { w.inv.sgs.put(g.ID, &sgEntry{g: g, at: w.cfg.Now(), written: w.cfg.Now()}) })
 		}
 		return failed(engine.Conflict, what, "it exists already")
 	}
@@ -64,12 +64,12 @@ func (c *Cloud) groupNameTaken(ctx context.Context, a plan.CreateSecurityGroup, 
 // changeIngress admits sources before it shuts others out. At the limit of rules it is the other way
 // round, and as many sources are admitted as there is room for: AWS refuses all of a call that would
 // exceed the limit, and nobody would be admitted any more.
-func (c *Cloud) changeIngress(ctx context.Context, a plan.ChangeIngress, known plan.Known) error {
+func (w *writer) changeIngress(ctx context.Context, a plan.ChangeIngress, known plan.Known) error {
 	id, err := lookup(known, a.Group)
 	if err != nil {
 		return err
 	}
-	if _, err := c.inv.ownedSecurityGroup(id); err != nil {
+	if _, err := w.inv.ownedSecurityGroup(id); err != nil {
 		return err
 	}
 	authorize, err := resolveSources(a.Authorize, known)
@@ -80,27 +80,27 @@ func (c *Cloud) changeIngress(ctx context.Context, a plan.ChangeIngress, known p
 	if err != nil {
 		return err
 	}
-	err = c.authorize(ctx, id, authorize)
+	err = w.authorize(ctx, id, authorize)
 	if code(err) == "RulesPerSecurityGroupLimitExceeded" && len(revoke) > 0 {
-		if err := c.revoke(ctx, id, revoke); err != nil {
+		if err := w.revoke(ctx, id, revoke); err != nil {
 			return err
 		}
-		return c.authorizeSome(ctx, id, authorize)
+		return w.authorizeSome(ctx, id, authorize)
 	}
 	if err != nil {
 		return err
 	}
-	return c.revoke(ctx, id, revoke)
+	return w.revoke(ctx, id, revoke)
 }
 
 // authorizeSome admits all sources, or those of the beginning for which there is room.
-func (c *Cloud) authorizeSome(ctx context.Context, id string, rules []model.IngressRule) error {
-	err := c.authorize(ctx, id, rules)
+func (w *writer) authorizeSome(ctx context.Context, id string, rules []model.IngressRule) error {
+	err := w.authorize(ctx, id, rules)
 	for len(rules) > 1 && code(err) == "RulesPerSecurityGroupLimitExceeded" {
 		half := len(rules) / 2
-		if err = c.authorize(ctx, id, rules[:half]); err == nil {
+		if err = w.authorize(ctx, id, rules[:half]); err == nil {
 			// The rest is over the limit as a whole, but not each of it.
-			return c.authorizeSome(ctx, id, rules[half:])
+			return w.authorizeSome(ctx, id, rules[half:])
 		}
 		rules = rules[:half]
 	}
@@ -129,22 +129,22 @@ func resolveSources(rules []model.IngressRule, known plan.Known) ([]model.Ingres
 	return out, nil
 }
 
-func (c *Cloud) authorize(ctx context.Context, id string, rules []model.IngressRule) error {
+func (w *writer) authorize(ctx context.Context, id string, rules []model.IngressRule) error {
 	if len(rules) == 0 {
 		return nil
 	}
-	_, err := c.api.ec2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(id), IpPermissions: ingressToAWS(rules)})
-	return c.ingressChanged(id, "admit sources to "+id, err, func(have []model.IngressRule) []model.IngressRule {
+	_, err := w.api.ec2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(id), IpPermissions: ingressToAWS(rules)})
+	return w.ingressChanged(id, "admit sources to "+id, err, func(have []model.IngressRule) []model.IngressRule {
 		return append(slices.Clone(have), rules...)
 	})
 }
 
-func (c *Cloud) revoke(ctx context.Context, id string, rules []model.IngressRule) error {
+func (w *writer) revoke(ctx context.Context, id string, rules []model.IngressRule) error {
 	if len(rules) == 0 {
 		return nil
 	}
-	_, err := c.api.ec2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: aws.String(id), IpPermissions: ingressToAWS(rules)})
-	return c.ingressChanged(id, "shut sources out of "+id, err, func(have []model.IngressRule) []model.IngressRule {
+	_, err := w.api.ec2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: aws.String(id), IpPermissions: ingressToAWS(rules)})
+	return w.ingressChanged(id, "shut sources out of "+id, err, func(have []model.IngressRule) []model.IngressRule {
 		return slices.DeleteFunc(slices.Clone(have), func(h model.IngressRule) bool {
 			return slices.ContainsFunc(rules, func(r model.IngressRule) bool { return compareIngress(h, r) == 0 })
 		})
@@ -152,10 +152,10 @@ func (c *Cloud) revoke(ctx context.Context, id string, rules []model.IngressRule
 }
 
 // ingressChanged enters a change of a group's rules, or settles its failure.
-func (c *Cloud) ingressChanged(id, what string, err error, next func([]model.IngressRule) []model.IngressRule) error {
+func (w *writer) ingressChanged(id, what string, err error, next func([]model.IngressRule) []model.IngressRule) error {
 	var made time.Time
-	c.inv.write(func() {
-		e := c.inv.sgs.get(id)
+	w.inv.write(func() {
+		e := w.inv.sgs.get(id)
 		if e == nil {
 			return
 		}
@@ -163,31 +163,31 @@ func (c *Cloud) ingressChanged(id, what string, err error, next func([]model.Ing
 		if err == nil {
 			e.g.Ingress = next(e.g.Ingress)
 			slices.SortFunc(e.g.Ingress, compareIngress)
-			e.written = c.cfg.Now()
+			e.written = w.cfg.Now()
 		}
 	})
 	if err != nil {
-		return c.failure(what, err, made, forgetSecurityGroups)
+		return w.failure(what, err, made, forgetSecurityGroups)
 	}
 	return nil
 }
 
 // deleteSecurityGroup deletes a group; one that is gone already is a success. While network
 // interfaces of a deleted load balancer linger AWS answers that it is in use.
-func (c *Cloud) deleteSecurityGroup(ctx context.Context, a plan.DeleteSecurityGroup) error {
-	if _, err := c.inv.ownedSecurityGroup(a.GroupID); err != nil {
+func (w *writer) deleteSecurityGroup(ctx context.Context, a plan.DeleteSecurityGroup) error {
+	if _, err := w.inv.ownedSecurityGroup(a.GroupID); err != nil {
 		if isGone(err) {
 			return nil
 		}
 		return err
 	}
-	_, err := c.api.ec2.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: aws.String(a.GroupID)})
+	_, err := w.api.ec2.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: aws.String(a.GroupID)})
 	if err != nil && !isGone(err) {
-		return c.failure("delete security group "+a.GroupID, err, time.Time{}, forgetSecurityGroups)
+		return w.failure("delete security group "+a.GroupID, err, time.Time{}, forgetSecurityGroups)
 	}
-	c.inv.write(func() {
-		c.inv.sgs.drop(a.GroupID)
-		c.inv.bury(a.GroupID, c.cfg.Now())
+	w.inv.write(func() {
+		w.inv.sgs.drop(a.GroupID)
+		w.inv.bury(a.GroupID, w.cfg.Now())
 	})
 	return nil
 }

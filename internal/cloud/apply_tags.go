@@ -26,25 +26,25 @@ func tracking(tags map[string]string) map[string]string {
 }
 
 // setTags puts and removes tags. Nothing is sent for a resource that is not the cluster's.
-func (c *Cloud) setTags(ctx context.Context, a plan.SetTags, known plan.Known) error {
+func (w *writer) setTags(ctx context.Context, a plan.SetTags, known plan.Known) error {
 	id, err := lookup(known, a.Of)
 	if err != nil {
 		return err
 	}
-	if err := c.inv.owned(a.Of.Kind, id); err != nil {
+	if err := w.inv.owned(a.Of.Kind, id); err != nil {
 		return err
 	}
 	put := func() error {
 		if len(a.Put) == 0 {
 			return nil
 		}
-		return c.putTags(ctx, a.Of.Kind, id, a.Put)
+		return w.putTags(ctx, a.Of.Kind, id, a.Put)
 	}
 	remove := func() error {
 		if len(a.Remove) == 0 {
 			return nil
 		}
-		return c.removeTags(ctx, a.Of.Kind, id, a.Remove)
+		return w.removeTags(ctx, a.Of.Kind, id, a.Remove)
 	}
 	if a.RemoveFirst {
 		put, remove = remove, put
@@ -75,36 +75,36 @@ func (v *inventory) owned(kind plan.ResourceKind, id string) error {
 	return err
 }
 
-func (c *Cloud) putTags(ctx context.Context, kind plan.ResourceKind, id string, put plan.Tags) error {
+func (w *writer) putTags(ctx context.Context, kind plan.ResourceKind, id string, put plan.Tags) error {
 	var err error
 	if kind == plan.SecurityGroup || kind == plan.BackendGroup {
-		_, err = c.api.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: ec2TagsToAWS(put)})
+		_, err = w.api.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: ec2TagsToAWS(put)})
 	} else {
-		_, err = c.api.elb.AddTags(ctx, &elb.AddTagsInput{ResourceArns: []string{id}, Tags: tagsToAWS(put)})
+		_, err = w.api.elb.AddTags(ctx, &elb.AddTagsInput{ResourceArns: []string{id}, Tags: tagsToAWS(put)})
 	}
-	return c.tagsChanged(kind, id, "put tags on "+id, err, put, nil)
+	return w.tagsChanged(kind, id, "put tags on "+id, err, put, nil)
 }
 
-func (c *Cloud) removeTags(ctx context.Context, kind plan.ResourceKind, id string, keys []string) error {
+func (w *writer) removeTags(ctx context.Context, kind plan.ResourceKind, id string, keys []string) error {
 	var err error
 	if kind == plan.SecurityGroup || kind == plan.BackendGroup {
 		in := &ec2.DeleteTagsInput{Resources: []string{id}}
 		for _, k := range keys {
 			in.Tags = append(in.Tags, ec2types.Tag{Key: aws.String(k)})
 		}
-		_, err = c.api.ec2.DeleteTags(ctx, in)
+		_, err = w.api.ec2.DeleteTags(ctx, in)
 	} else {
-		_, err = c.api.elb.RemoveTags(ctx, &elb.RemoveTagsInput{ResourceArns: []string{id}, TagKeys: keys})
+		_, err = w.api.elb.RemoveTags(ctx, &elb.RemoveTagsInput{ResourceArns: []string{id}, TagKeys: keys})
 	}
-	return c.tagsChanged(kind, id, "remove tags from "+id, err, nil, keys)
+	return w.tagsChanged(kind, id, "remove tags from "+id, err, nil, keys)
 }
 
 // tagsChanged enters a change of tags, or settles its failure.
-func (c *Cloud) tagsChanged(kind plan.ResourceKind, id, what string, err error, put map[string]string, remove []string) error {
-	now := c.cfg.Now()
+func (w *writer) tagsChanged(kind plan.ResourceKind, id, what string, err error, put map[string]string, remove []string) error {
+	now := w.cfg.Now()
 	var made time.Time
-	c.inv.write(func() {
-		v := c.inv
+	w.inv.write(func() {
+		v := w.inv
 		switch kind {
 		case plan.LoadBalancer:
 			v.lbs.edit(id, func(e *lbEntry) {
@@ -145,7 +145,7 @@ func (c *Cloud) tagsChanged(kind plan.ResourceKind, id, what string, err error, 
 	if err == nil {
 		return nil
 	}
-	return c.failure(what, err, made, func(v *inventory) {
+	return w.failure(what, err, made, func(v *inventory) {
 		switch kind {
 		case plan.LoadBalancer:
 			v.lbs.edit(id, func(e *lbEntry) { e.tagsAt = time.Time{} })

@@ -9,17 +9,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Cloud is AWS as the engine sees it. It is safe for concurrent use; it starts no goroutines.
+// Cloud is AWS as the engine sees it, put together from its parts. It is safe for concurrent use; it
+// starts no goroutines.
 type Cloud struct {
 	*client
 	inv    *inventory
-	reader *reader
-	facts  *facts
+	reader *reader // fills the inventory
+	facts  *facts  // answers what a stack wants to know of things that are not its own
+	writer *writer // carries out steps
 
-	certificates *certificates
-	addOns       *addOns
-	targets      *targets
-	endpoints    *endpoints
+	targets   *targets   // of target groups, for bindings
+	endpoints *endpoints // network interfaces and security groups of nodes and pods, for bindings
 }
 
 var (
@@ -52,15 +52,15 @@ func New(ctx context.Context, cfg Config) (*Cloud, error) {
 // compose puts the parts together.
 func compose(at *client, own *schedule) *Cloud {
 	inv := newInventory(at.cfg.Cluster, at.vpc, at.cfg.Refresh)
-	c := &Cloud{
-		client: at, inv: inv, reader: &reader{client: at, inv: inv},
-		certificates: &certificates{client: at}, addOns: &addOns{client: at, inv: inv},
-		targets: &targets{client: at, inv: inv}, endpoints: &endpoints{client: at},
+	r, t := &reader{client: at, inv: inv}, &targets{client: at, inv: inv}
+	t.limits.own = own
+	f := &facts{
+		client: at, inv: inv, reader: r, network: &networkFacts{client: at}, names: &nameFacts{client: at, inv: inv},
+		certificates: &certificates{client: at}, addOns: &addOns{client: at, inv: inv}, targets: t,
 	}
-	c.targets.limits.own = own
-	c.facts = &facts{
-		client: at, inv: inv, reader: c.reader, network: &networkFacts{client: at}, names: &nameFacts{client: at, inv: inv},
-		certificates: c.certificates, addOns: c.addOns, targets: c.targets,
+	c := &Cloud{
+		client: at, inv: inv, reader: r, facts: f, targets: t, endpoints: &endpoints{client: at},
+		writer: &writer{client: at, inv: inv, certificates: f.certificates, addOns: f.addOns, targets: t},
 	}
 	c.Forget()
 	return c
@@ -99,11 +99,7 @@ func (c *Cloud) ChangeEndpointRules(ctx context.Context, group string, authorize
 func (c *Cloud) Forget() {
 	c.inv.write(c.inv.reset)
 	c.failed.reset()
-	c.facts.network.reset()
-	c.facts.names.reset()
-	c.certificates.reset()
-	c.addOns.reset()
-	c.targets.reset()
+	c.facts.reset()
 	c.endpoints.reset()
 }
 

@@ -31,6 +31,14 @@ type facts struct {
 	targets      *targets
 }
 
+func (f *facts) reset() {
+	f.network.reset()
+	f.names.reset()
+	f.certificates.reset()
+	f.addOns.reset()
+	f.targets.reset()
+}
+
 // answer fills in the facts that a question asks for. Where there is none nothing is filled in. What
 // the plan compares was read since a time.
 func (f *facts) answer(ctx context.Context, id model.StackID, out *observed.Stack, q model.Question, since time.Time) (err error) {

@@ -66,15 +66,15 @@ func (x *changes) step() string {
 		}},
 		{"tags are put", func() {
 			kind, id := x.resource(lb, group, sg)
-			_ = x.c.tagsChanged(kind, id, "", nil, x.tags(), nil)
+			_ = x.c.writer.tagsChanged(kind, id, "", nil, x.tags(), nil)
 		}},
 		{"tags are removed", func() {
 			kind, id := x.resource(lb, group, sg)
-			_ = x.c.tagsChanged(kind, id, "", nil, nil, []string{naming.StackTag(model.Ingress), naming.ClusterTag}[:1+x.IntN(2)])
+			_ = x.c.writer.tagsChanged(kind, id, "", nil, nil, []string{naming.StackTag(model.Ingress), naming.ClusterTag}[:1+x.IntN(2)])
 		}},
 		{"putting tags fails", func() {
 			kind, id := x.resource(lb, group, sg)
-			_ = x.c.tagsChanged(kind, id, "", failed(engine.Gone, id, "it is gone"), x.tags(), nil)
+			_ = x.c.writer.tagsChanged(kind, id, "", failed(engine.Gone, id, "it is gone"), x.tags(), nil)
 		}},
 		{"a load balancer is made", func() {
 			v.dropLoadBalancer(lb)
