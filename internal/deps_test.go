@@ -51,13 +51,14 @@ var layers = map[string]layer{
 	// The interface of all Kubernetes objects is controller-runtime's, without a client behind it.
 	"internal/cluster": {pure: true, api: true, own: core[:1], libraries: []string{"sigs.k8s.io/controller-runtime/pkg/client"}},
 
-	"internal/assemble":          {pure: true, own: append([]string{"internal/settings"}, core...)},
+	"internal/members":           {pure: true, own: append([]string{"internal/settings"}, core...)},
+	"internal/assemble":          {pure: true, own: append([]string{"internal/members", "internal/settings"}, core...)},
 	"internal/targets":           {pure: true, api: true, own: append([]string{"internal/cluster"}, core...)},
 	"internal/engine/checkpoint": {pure: true, own: core[:2]},
 	"internal/engine":            {pure: true, own: append([]string{"internal/cluster", "internal/engine/checkpoint"}, core...)},
 	"internal/engine/bindings":   {pure: true, api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/targets"}, core...)},
 	"internal/frontend/*": {pure: true, api: true,
-		own: append([]string{"internal/assemble", "internal/cluster", "internal/engine", "internal/settings"}, core...)},
+		own: append([]string{"internal/assemble", "internal/cluster", "internal/engine", "internal/members", "internal/settings"}, core...)},
 
 	"internal/cloud": {own: append([]string{"internal/engine", "internal/engine/bindings"}, core...), libraries: []string{"github.com/aws/"}},
 	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/engine/bindings"}, core...),

@@ -17,17 +17,23 @@ type Ingress struct {
 	GroupName  Opt[string] // as written, not checked
 	GroupOrder Opt[int32]
 
-	LoadBalancer
-	Listeners
+	Shared
 	Rules
 	Backend
+
+	// faults of this source, in the order of the table.
+	faults []Fault
+}
+
+// Shared is what one object says about what the members of a stack have in common, whatever its kind.
+type Shared struct {
+	LoadBalancer
+	Listeners
 	AddOns
 	Frontend
 
 	// Class holds class parameters that do more than replace an annotation.
 	Class Class
-	// faults of this source, in the order of the table.
-	faults []Fault
 }
 
 // LoadBalancer are settings that a load balancer has once.

@@ -42,6 +42,22 @@ func First[T any](opts ...Opt[T]) Opt[T] {
 	return Opt[T]{}
 }
 
+// Text takes an empty text for none.
+func Text(o Opt[string]) Opt[string] {
+	if o.Value == "" {
+		return Opt[string]{}
+	}
+	return o
+}
+
+// Filled takes an empty list for none.
+func Filled(o Opt[[]string]) Opt[[]string] {
+	if o.Set && len(o.Value) == 0 {
+		return Opt[[]string]{}
+	}
+	return o
+}
+
 // Fault is a setting that could not be read.
 type Fault struct {
 	Origin finding.Origin

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
@@ -19,9 +20,9 @@ import (
 const useAnnotation = "use-annotation"
 
 // actions builds what a rule or default backend does on a port; false if a fault holds it.
-func (t *translation) actions(m *member, p *port, b networkingv1.IngressBackend, at finding.Origin) ([]model.Action, bool) {
+func (t *translation) actions(m *member, p *members.Port, b networkingv1.IngressBackend, at finding.Origin) ([]model.Action, bool) {
 	outcome, service, ok := t.outcome(m, b, at)
-	if !p.tls {
+	if !p.TLS {
 		return []model.Action{outcome}, ok
 	}
 	auth, authOK := t.authenticate(m, service, at)
@@ -35,7 +36,7 @@ func (t *translation) actions(m *member, p *port, b networkingv1.IngressBackend,
 // nil if there is not exactly one.
 func (t *translation) outcome(m *member, b networkingv1.IngressBackend, at finding.Origin) (_ model.Action, service *corev1.Service, ok bool) {
 	if b.Service == nil {
-		t.found.Add(finding.Finding{
+		t.Found.Add(finding.Finding{
 			Object: at.Object, Field: at.Field, Reason: finding.BackendUnsupported,
 			Message: "the backend is not a Service", Fix: "use a Service, or an actions annotation with port use-annotation", Blocks: finding.BlocksRule,
 		})
@@ -50,7 +51,7 @@ func (t *translation) outcome(m *member, b networkingv1.IngressBackend, at findi
 	}
 	action := m.set.Actions[b.Service.Name]
 	if f := action.Check(); f != nil {
-		t.fault(m, *f, finding.BlocksRule)
+		t.Fault(m.Member, *f, finding.BlocksRule)
 		return nil, nil, false
 	}
 	if !action.Set {
@@ -72,11 +73,11 @@ func (t *translation) outcome(m *member, b networkingv1.IngressBackend, at findi
 func (t *translation) absent(fault finding.Finding, required bool, body string) (model.Action, *corev1.Service, bool) {
 	if required {
 		fault.Blocks = finding.BlocksRule
-		t.found.Add(fault)
+		t.Found.Add(fault)
 		return nil, nil, false
 	}
 	fault.Message += ", so requests are answered with 503"
-	t.found.Add(fault)
+	t.Found.Add(fault)
 	return model.FixedResponse{Status: "503", ContentType: "text/plain", Body: body}, nil, true
 }
 
@@ -86,10 +87,10 @@ const namedGroups = 100
 
 // mayName counts a target group that a member names by name or ARN, and reports it if there are too many.
 func (t *translation) mayName(m *member, ref string, at finding.Origin) bool {
-	of := t.named[m.ref.Namespace]
+	of := t.named[m.Ref.Namespace]
 	if of == nil {
 		of = map[string]bool{}
-		t.named[m.ref.Namespace] = of
+		t.named[m.Ref.Namespace] = of
 	}
 	if len(of) < namedGroups {
 		of[ref] = true
@@ -97,9 +98,9 @@ func (t *translation) mayName(m *member, ref string, at finding.Origin) bool {
 	if of[ref] {
 		return true
 	}
-	t.found.Add(finding.Finding{
+	t.Found.Add(finding.Finding{
 		Object: at.Object, Field: at.Field, Reason: finding.IngressTooLarge,
-		Message: fmt.Sprintf("the Ingresses of namespace %s name more than %d target groups by name or ARN, which is more than a load balancer takes; this rule is held", m.ref.Namespace, namedGroups),
+		Message: fmt.Sprintf("the Ingresses of namespace %s name more than %d target groups by name or ARN, which is more than a load balancer takes; this rule is held", m.Ref.Namespace, namedGroups),
 		Fix:     "name fewer, or split the Ingresses over several IngressGroups", Blocks: finding.BlocksRule,
 	})
 	return false
@@ -107,7 +108,7 @@ func (t *translation) mayName(m *member, ref string, at finding.Origin) bool {
 
 func (t *translation) forward(m *member, a settings.Action, at finding.Origin) (_ model.Action, service *corev1.Service, ok bool) {
 	if t.opt.NoWeights && len(a.Targets) > 1 {
-		t.found.Add(finding.Finding{
+		t.Found.Add(finding.Finding{
 			Object: at.Object, Field: at.Field, Reason: finding.FeatureDisabled,
 			Message: "forwarding to more than one target group is switched off",
 			Fix:     "forward to one, or ask the operator for feature gate WeightedTargetGroups", Blocks: finding.BlocksRule,
@@ -123,11 +124,11 @@ func (t *translation) forward(m *member, a settings.Action, at finding.Origin) (
 			continue
 		}
 		if target.Service != "" {
-			svc, exists := cluster.Get[*corev1.Service](t.view, cluster.KindService, m.ref.Namespace, target.Service)
+			svc, exists := cluster.Get[*corev1.Service](t.view, cluster.KindService, m.Ref.Namespace, target.Service)
 			if !exists {
 				fault := finding.Finding{
 					Object: at.Object, Field: at.Field, Reason: finding.BackendNotFound,
-					Message: fmt.Sprintf("Service %s/%s does not exist", m.ref.Namespace, target.Service),
+					Message: fmt.Sprintf("Service %s/%s does not exist", m.Ref.Namespace, target.Service),
 					Fix:     "create the Service or correct its name",
 				}
 				if action, svc, tolerated := t.absent(fault, t.opt.RequireServices || len(a.Targets) > 1, "Backend service does not exist"); tolerated {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
@@ -24,15 +25,15 @@ func (t *translation) authenticate(m *member, service *corev1.Service, at findin
 	jwt := m.set.JWT
 	faults := append(s.Faults(), settings.Faults(jwt.Check())...)
 	for _, f := range faults {
-		t.fault(m, f, finding.BlocksRule)
+		t.Fault(m.Member, f, finding.BlocksRule)
 	}
 	if len(faults) > 0 {
 		return nil, false
 	}
 	kind := s.Type.Or(settings.AuthNone)
 	if jwt.Set && kind != settings.AuthNone {
-		t.found.Add(finding.Finding{
-			Object: m.ref, Field: fieldOn(m.ref, jwt.Origin), Reason: finding.AnnotationInvalid,
+		t.Found.Add(finding.Finding{
+			Object: m.Ref, Field: members.FieldOn(m.Ref, jwt.Origin), Reason: finding.AnnotationInvalid,
 			Message: fmt.Sprintf("%s has both jwt-validation and auth-type %s, of which AWS allows one", at.Field, kind),
 			Fix:     "remove one of them", Blocks: finding.BlocksRule,
 		})
@@ -56,7 +57,7 @@ func (t *translation) authenticate(m *member, service *corev1.Service, at findin
 // unguarded reports members that ask for authentication and are served without, since AWS
 // authenticates on HTTPS listeners alone.
 func (t *translation) unguarded() {
-	for _, m := range t.members {
+	for _, m := range t.ingresses {
 		by := m.set.Auth.Type.Origin
 		if m.set.JWT.Present() {
 			by = m.set.JWT.Origin
@@ -64,7 +65,7 @@ func (t *translation) unguarded() {
 		asks := m.set.JWT.Present() || m.set.Auth.Type.Or(settings.AuthNone) != settings.AuthNone
 		var open []string
 		secure := false
-		for _, p := range m.ports {
+		for _, p := range m.Ports {
 			if p.TLS {
 				secure = true
 			} else {
@@ -72,12 +73,12 @@ func (t *translation) unguarded() {
 			}
 		}
 		if !secure {
-			t.block(m, m.set.Auth.Type.Check(), false) // otherwise a fault of each rule
-			t.block(m, m.set.JWT.Check(), false)
+			t.Block(m.Member, m.set.Auth.Type.Check(), false) // otherwise a fault of each rule
+			t.Block(m.Member, m.set.JWT.Check(), false)
 		}
-		if asks && len(open) > 0 && !t.redirect.Set {
-			t.found.Add(finding.Finding{
-				Object: m.ref, Field: fieldOn(m.ref, by), Reason: finding.AnnotationInvalid,
+		if asks && len(open) > 0 && !t.Redirect.Set {
+			t.Found.Add(finding.Finding{
+				Object: m.Ref, Field: members.FieldOn(m.Ref, by), Reason: finding.AnnotationInvalid,
 				Message: fmt.Sprintf("requests on HTTP are served without authentication, which AWS has on HTTPS alone (%s)", strings.Join(open[:min(len(open), 10)], ", ")),
 				Fix:     "add an HTTPS port to listen-ports, and set ssl-redirect to it or remove HTTP",
 			})
@@ -88,7 +89,7 @@ func (t *translation) unguarded() {
 // lacks reports an authentication without its provider.
 func (t *translation) lacks(m *member, s settings.Auth, key string) ([]model.Action, bool) {
 	object, field := s.Type.Origin.Object, s.Type.Origin.Field
-	t.found.Add(finding.Finding{
+	t.Found.Add(finding.Finding{
 		Object: object, Field: field, Reason: finding.AnnotationInvalid,
 		Message: fmt.Sprintf("auth-type %s needs annotation %s%s", s.Type.Value, settings.Prefix, key),
 		Fix:     "add the annotation", Blocks: finding.BlocksRule,
@@ -125,7 +126,7 @@ func (t *translation) oidc(m *member, s settings.Auth, common model.AuthCommon) 
 func (t *translation) clientSecret(m *member, o settings.Opt[settings.OIDCIDP]) (id, secret model.Secret, ok bool) {
 	name := o.Value.SecretName
 	fault := func(reason finding.Reason, message, fix string) {
-		t.found.Add(finding.Finding{
+		t.Found.Add(finding.Finding{
 			Object: o.Origin.Object, Field: o.Origin.Field, Reason: reason, Message: message, Fix: fix, Blocks: finding.BlocksRule,
 		})
 	}
@@ -134,13 +135,13 @@ func (t *translation) clientSecret(m *member, o settings.Opt[settings.OIDCIDP]) 
 		fault(finding.SecretInvalid, fmt.Sprintf("secretName %q is not the name of a Secret", name), "name a Secret in the namespace of the Ingress")
 		return "", "", false
 	}
-	s, exists := cluster.Get[*corev1.Secret](t.view, cluster.KindSecret, m.ref.Namespace, name)
+	s, exists := cluster.Get[*corev1.Secret](t.view, cluster.KindSecret, m.Ref.Namespace, name)
 	if !exists {
-		fault(finding.SecretNotFound, fmt.Sprintf("Secret %s/%s does not exist", m.ref.Namespace, name), "create the Secret")
+		fault(finding.SecretNotFound, fmt.Sprintf("Secret %s/%s does not exist", m.Ref.Namespace, name), "create the Secret")
 		return "", "", false
 	}
 	if l := t.opt.SecretLabel; l.Key != "" && s.Labels[l.Key] != l.Value {
-		fault(finding.SecretInvalid, fmt.Sprintf("Secret %s/%s lacks the label %s=%s that the operator demands", m.ref.Namespace, name, l.Key, l.Value), "add the label")
+		fault(finding.SecretInvalid, fmt.Sprintf("Secret %s/%s lacks the label %s=%s that the operator demands", m.Ref.Namespace, name, l.Key, l.Value), "add the label")
 		return "", "", false
 	}
 	rawID, hasID := s.Data["clientID"]
@@ -149,7 +150,7 @@ func (t *translation) clientSecret(m *member, o settings.Opt[settings.OIDCIDP]) 
 	}
 	rawSecret, hasSecret := s.Data["clientSecret"]
 	if !hasID || !hasSecret {
-		fault(finding.SecretInvalid, fmt.Sprintf("Secret %s/%s needs the keys clientID and clientSecret", m.ref.Namespace, name), "add the keys")
+		fault(finding.SecretInvalid, fmt.Sprintf("Secret %s/%s needs the keys clientID and clientSecret", m.Ref.Namespace, name), "add the keys")
 		return "", "", false
 	}
 	// A newline at the end of a file is no part of a credential.

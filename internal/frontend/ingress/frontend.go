@@ -6,8 +6,9 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
-	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/model"

@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
@@ -41,7 +42,7 @@ func (f *Frontend) place(v *cluster.View, ing *networkingv1.Ingress) placed {
 		p.id = explicit(g.Value)
 		if len(g.Value) > 63 || !groupName.MatchString(g.Value) {
 			p.fault = &finding.Finding{
-				Object: refOf(ing), Field: fieldOn(refOf(ing), g.Origin), Reason: finding.GroupNameInvalid, Severity: finding.Error,
+				Object: refOf(ing), Field: members.FieldOn(refOf(ing), g.Origin), Reason: finding.GroupNameInvalid, Severity: finding.Error,
 				Message: fmt.Sprintf("group name %q is not made of lower-case letters, digits, dots and hyphens, at most 63 of them", g.Value),
 				Fix:     "choose a valid group name", Blocks: finding.BlocksMember,
 			}
@@ -52,26 +53,10 @@ func (f *Frontend) place(v *cluster.View, ing *networkingv1.Ingress) placed {
 
 // member is an Ingress that takes part in the stack.
 type member struct {
+	*members.Member
 	ing   *networkingv1.Ingress
-	ref   finding.Ref
 	set   settings.Ingress
 	order int32
-	// tags of the class alone, and those over the member's own.
-	classTags, tags map[string]string
-	// blocked says that everything the member contributes is held; lost that it is not even known
-	// which ports it has, or where among the others it stands.
-	blocked, lost bool
-	// oversized is for one with more listeners or rules than the operator allows.
-	oversized bool
-	// classMissing is for one that is not accepted because its class cannot be read, rather than
-	// because the class does not admit it.
-	classMissing bool
-	// guarded is for one that is being deleted while it asks for deletion protection.
-	guarded bool
-	ports   []settings.ListenPort
-	// certificate is one to be requested; secure says that one was asked for.
-	certificate *model.ManagedCertificate
-	secure      bool
 }
 
 // group is what was found for a stack.
@@ -97,10 +82,10 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) group {
 	}
 	g.leaving = append(g.leaving, vanished(v, id)...)
 	slices.SortFunc(g.members, func(a, b *member) int {
-		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.ref.Namespace+"/"+a.ref.Name, b.ref.Namespace+"/"+b.ref.Name))
+		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.Ref.Namespace+"/"+a.Ref.Name, b.Ref.Namespace+"/"+b.Ref.Name))
 	})
 	g.letOthersLeave()
-	slices.SortFunc(g.former, func(a, b *member) int { return a.ref.Compare(b.ref) })
+	slices.SortFunc(g.former, func(a, b *member) int { return a.Ref.Compare(b.Ref) })
 	slices.SortFunc(g.leaving, func(a, b model.Member) int { return a.Ref.Compare(b.Ref) })
 	return g
 }
@@ -112,7 +97,7 @@ func (g *group) letOthersLeave() {
 		return
 	}
 	for _, m := range g.guarded {
-		g.leaving = slices.DeleteFunc(g.leaving, func(l model.Member) bool { return l.Ref == m.ref })
+		g.leaving = slices.DeleteFunc(g.leaving, func(l model.Member) bool { return l.Ref == m.Ref })
 	}
 	g.former = append(g.former, g.guarded...)
 	g.guard.Blocks = finding.BlocksMember
@@ -176,8 +161,8 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 			g.leaving = append(g.leaving, leave)
 			if p := f.place(v, ing); p.fault == nil && p.managed && p.id == id {
 				if guard := deletionGuard(ing); guard != nil {
-					m := newMember(ing, p.set)
-					m.guarded = true
+					m := newMember(ing, p)
+					m.Guarded = true
 					g.guarded, g.guard = append(g.guarded, m), cmp.Or(g.guard, guard)
 				}
 			}
@@ -192,8 +177,8 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 	case p.fault != nil && claimed:
 		// The rules that it had stay: a class deleted by accident must not tear them down.
 		g.found.Add(*p.fault)
-		m := newMember(ing, p.set)
-		m.blocked, m.lost, m.classMissing = true, true, p.fault.Reason == finding.IngressClassInvalid
+		m := newMember(ing, p)
+		m.Blocked, m.Lost, m.ClassMissing = true, true, p.fault.Reason == finding.IngressClassInvalid
 		g.former = append(g.former, m)
 	case p.fault != nil:
 		if id == implicit(ing) && len(claimedBy(v, ing)) == 0 {
@@ -201,11 +186,11 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 			g.astray = true
 		}
 	case p.managed && p.id == id:
-		m := newMember(ing, p.set)
+		m := newMember(ing, p)
 		if o := p.set.GroupOrder.Check(); o != nil {
 			// Its live rules keep their place. What is new gets none among the others by guess, nor does
 			// its 503, which might come before rules of others.
-			m.blocked, m.lost = true, true
+			m.Blocked, m.Lost = true, true
 			fault := o.Finding(finding.BlocksMember)
 			fault.Reason = finding.GroupOrderInvalid
 			g.found.Add(fault)
@@ -216,8 +201,16 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 	}
 }
 
-func newMember(ing *networkingv1.Ingress, set settings.Ingress) *member {
-	return &member{ing: ing, ref: refOf(ing), set: set, order: set.GroupOrder.Or(0)}
+func newMember(ing *networkingv1.Ingress, p placed) *member {
+	m := &members.Member{
+		Ref: refOf(ing), Created: ing.CreationTimestamp.Time, ClaimedAt: ing.CreationTimestamp.Time,
+		NamedByClass: p.set.GroupName.Origin.Object.Kind == paramsKind,
+		Set:          p.set.Shared, OwnTags: p.set.Tags, Faults: p.set.MemberFaults(),
+	}
+	if m.NamedByClass && p.params.CreationTimestamp.Before(&ing.CreationTimestamp) {
+		m.ClaimedAt = p.params.CreationTimestamp.Time
+	}
+	return &member{Member: m, ing: ing, set: p.set, order: p.set.GroupOrder.Or(0)}
 }
 
 const protectionAttribute = "deletion_protection.enabled"
@@ -246,13 +239,4 @@ func deletionGuard(ing *networkingv1.Ingress) *finding.Finding {
 		Message: "the Ingress is being deleted while it asks for deletion protection of its load balancer",
 		Fix:     "set " + protectionAttribute + "=false first", Blocks: finding.BlocksStack,
 	}
-}
-
-// fieldOn names an origin as a field of the object that gets the finding: class parameters get no
-// events, so what is wrong in them is reported on the Ingress.
-func fieldOn(ref finding.Ref, o finding.Origin) string {
-	if o.Object == ref {
-		return o.Field
-	}
-	return o.String()
 }

@@ -3,6 +3,7 @@ package ingress
 import (
 	"cmp"
 
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -74,6 +75,17 @@ type Options struct {
 	ExactRegexHosts bool
 }
 
+// shared are the options for what is not about Ingresses alone.
+func (o Options) shared() assemble.Options {
+	return assemble.Options{
+		Cluster: o.Cluster, DefaultScheme: o.DefaultScheme, DefaultSSLPolicy: o.DefaultSSLPolicy,
+		DefaultTags: o.DefaultTags, DefaultTagsLow: o.DefaultTagsLow, ExternalTags: o.ExternalTags,
+		NoBackendGroup: o.NoBackendGroup, ManageBackendRules: o.ManageBackendRules,
+		NoCapacity: o.NoCapacity, NoWAFv2: o.NoWAFv2, NoWAFClassic: o.NoWAFClassic, NoShield: o.NoShield,
+		ManageCertificates: o.ManageCertificates, DefaultCA: o.DefaultCA,
+	}
+}
+
 // Label is a key and a value.
 type Label struct{ Key, Value string }
 
@@ -81,10 +93,8 @@ func (o Options) filled() Options {
 	o.DefaultScheme = cmp.Or(o.DefaultScheme, model.Internal)
 	o.DefaultTargetType = cmp.Or(o.DefaultTargetType, model.InstanceTargets)
 	o.DefaultSSLPolicy = cmp.Or(o.DefaultSSLPolicy, "ELBSecurityPolicy-2016-08")
-	o.ConditionValues = cmp.Or(o.ConditionValues, conditionValues)
 	o.MaxListeners = cmp.Or(o.MaxListeners, defaultListeners)
 	o.MaxRules = cmp.Or(o.MaxRules, defaultRules)
 	o.Tenancy = cmp.Or(o.Tenancy, Cooperative)
-	o.ConditionWildcards = cmp.Or(o.ConditionWildcards, conditionWildcards)
 	return o
 }

@@ -7,16 +7,17 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
 // rule builds the rule of one path on one port. A fault makes it a held rule at its host and
 // path; without a usable path there is no place for one, and false is returned.
-func (t *translation) rule(m *member, p *port, path rulePath, held model.Held) (model.Rule, bool) {
+func (t *translation) rule(m *member, p *members.Port, path rulePath, held model.Held) (model.Rule, bool) {
 	r := model.Rule{
-		Member: m.ref, Origin: finding.Origin{Object: m.ref, Field: path.field},
-		Tags: t.withDefaults(m.tags), Held: held,
+		Member: m.Ref, Origin: finding.Origin{Object: m.Ref, Field: path.field},
+		Tags: t.WithDefaults(m.Tags), Held: held,
 	}
 	conditions, ok := t.conditions(m, path)
 	r.Conditions = conditions
@@ -26,7 +27,7 @@ func (t *translation) rule(m *member, p *port, path rulePath, held model.Held) (
 	if ok && !t.fits(m, path, conditions) {
 		// A live rule of these conditions may stay; a new one has to be made of less.
 		r.Held, r.Instead = model.HeldInvalid, t.ownConditions(m, path)
-		if why, _ := t.limits().excess(r.Instead); why != "" {
+		if why, _ := t.limits().Excess(r.Instead); why != "" {
 			t.retainUnplaced(m, r)
 			return model.Rule{}, false
 		}
@@ -84,7 +85,7 @@ func (t *translation) conditions(m *member, p rulePath) ([]model.Condition, bool
 	}
 	base := compose(nil, host, path)
 	if f := extra.Check(); f != nil {
-		t.fault(m, *f, finding.BlocksRule)
+		t.Fault(m.Member, *f, finding.BlocksRule)
 		return base, false
 	}
 	var others []model.Condition
@@ -99,8 +100,8 @@ func (t *translation) conditions(m *member, p rulePath) ([]model.Condition, bool
 		}
 	}
 	if len(host.Values) > 0 && len(host.Regex) > 0 || len(path.Values) > 0 && len(path.Regex) > 0 {
-		t.found.Add(finding.Finding{
-			Object: m.ref, Field: settings.Prefix + written, Reason: finding.AnnotationInvalid,
+		t.Found.Add(finding.Finding{
+			Object: m.Ref, Field: settings.Prefix + written, Reason: finding.AnnotationInvalid,
 			Message: fmt.Sprintf("%s would match plain values and regular expressions in one condition, which AWS does not allow", p.field),
 			Fix:     "use one kind for the host and one for the path", Blocks: finding.BlocksRule,
 		})
@@ -140,8 +141,8 @@ func (t *translation) pathPattern(m *member, p rulePath) (model.PathPattern, boo
 	}
 	plain := model.PathPattern{Values: []string{raw}}
 	if why := pathFault(p); why != "" {
-		t.found.Add(finding.Finding{
-			Object: m.ref, Field: p.field, Reason: finding.PathInvalid,
+		t.Found.Add(finding.Finding{
+			Object: m.Ref, Field: p.field, Reason: finding.PathInvalid,
 			Message: why, Fix: "use pathType ImplementationSpecific for wildcards", Blocks: finding.BlocksRule,
 		})
 		return plain, false
@@ -156,7 +157,7 @@ func (t *translation) pathPattern(m *member, p rulePath) (model.PathPattern, boo
 	case networkingv1.PathTypeImplementationSpecific:
 		regex := m.set.RegexPaths
 		if f := regex.Check(); f != nil {
-			t.fault(m, *f, finding.BlocksRule)
+			t.Fault(m.Member, *f, finding.BlocksRule)
 			return plain, false
 		}
 		if regex.Value {
@@ -174,7 +175,7 @@ func (t *translation) transforms(m *member, p rulePath) ([]model.Transform, bool
 	}
 	o := m.set.Transforms[svc.Name]
 	if f := o.Check(); f != nil {
-		t.fault(m, *f, finding.BlocksRule)
+		t.Fault(m.Member, *f, finding.BlocksRule)
 		return nil, false
 	}
 	return o.Value, true

@@ -21,7 +21,7 @@ const (
 // limitSize holds a member with more listeners or rules than the operator allows, before any is made. The
 // rules of all its namespace's members in the IngressGroup count together.
 func (t *translation) limitSize(m *member) {
-	if m.lost {
+	if m.Lost {
 		return
 	}
 	paths := 0
@@ -34,28 +34,28 @@ func (t *translation) limitSize(m *member) {
 	for _, s := range m.ing.Spec.TLS {
 		hosts += len(s.Hosts)
 	}
-	rules := len(m.ports) * max(paths, hosts, 1) // one without paths listens all the same
-	clients := len(m.ports) * (len(m.set.InboundCIDRs.Value) + len(m.set.PrefixLists.Value))
-	if len(m.ports) <= t.opt.MaxListeners && clients <= groupRules && t.rules[m.ref.Namespace]+rules <= t.opt.MaxRules {
-		t.rules[m.ref.Namespace] += rules
+	rules := len(m.Ports) * max(paths, hosts, 1) // one without paths listens all the same
+	clients := len(m.Ports) * (len(m.set.InboundCIDRs.Value) + len(m.set.PrefixLists.Value))
+	if len(m.Ports) <= t.opt.MaxListeners && clients <= groupRules && t.rules[m.Ref.Namespace]+rules <= t.opt.MaxRules {
+		t.rules[m.Ref.Namespace] += rules
 		return
 	}
-	f := finding.Finding{Object: m.ref, Reason: finding.IngressTooLarge, Blocks: finding.BlocksMember}
+	f := finding.Finding{Object: m.Ref, Reason: finding.IngressTooLarge, Blocks: finding.BlocksMember}
 	switch {
-	case len(m.ports) > t.opt.MaxListeners:
+	case len(m.Ports) > t.opt.MaxListeners:
 		f.Field = settings.Prefix + "listen-ports"
-		f.Message = fmt.Sprintf("%d ports are more than the %d that one Ingress may listen on; its live rules stay as they are", len(m.ports), t.opt.MaxListeners)
+		f.Message = fmt.Sprintf("%d ports are more than the %d that one Ingress may listen on; its live rules stay as they are", len(m.Ports), t.opt.MaxListeners)
 		f.Fix = "name fewer ports, or ask the operator to raise --max-listeners-per-ingress"
 	case clients > groupRules:
 		f.Field = settings.Prefix + "inbound-cidrs"
-		f.Message = fmt.Sprintf("its client ranges on %d ports make %d rules, and a security group takes at most %d; its live rules stay as they are", len(m.ports), clients, groupRules)
+		f.Message = fmt.Sprintf("its client ranges on %d ports make %d rules, and a security group takes at most %d; its live rules stay as they are", len(m.Ports), clients, groupRules)
 		f.Fix = "give fewer ranges, or name a prefix list"
 	default:
 		f.Field = "spec.rules"
 		f.Message = fmt.Sprintf("%d paths or hosts of spec.tls on %d ports make %d rules, and with the %d of other Ingresses of namespace %s that is more than the %d that a namespace may have in one IngressGroup; its live rules stay as they are",
-			max(paths, hosts), len(m.ports), rules, t.rules[m.ref.Namespace], m.ref.Namespace, t.opt.MaxRules)
+			max(paths, hosts), len(m.Ports), rules, t.rules[m.Ref.Namespace], m.Ref.Namespace, t.opt.MaxRules)
 		f.Fix = "split the Ingress over several IngressGroups, or ask the operator to raise --max-rules-per-namespace"
 	}
-	t.found.Add(f)
-	m.blocked, m.lost, m.oversized, m.ports = true, true, true, nil
+	t.Found.Add(f)
+	m.Blocked, m.Lost, m.Oversized, m.Ports = true, true, true, nil
 }

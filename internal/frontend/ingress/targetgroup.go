@@ -36,7 +36,7 @@ type targetGroup struct {
 
 // group builds the target group of a Service port, once per stack. nil if it is at fault.
 func (t *translation) group(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) *targetGroup {
-	key := groupKey{ingress: m.ref, service: svc.Name, port: port}
+	key := groupKey{ingress: m.Ref, service: svc.Name, port: port}
 	if g, ok := t.groups[key]; ok {
 		if g.group == nil {
 			// The fault is one of each rule that uses the group.
@@ -62,26 +62,26 @@ func (t *translation) buildGroup(m *member, svc *corev1.Service, port intstr.Int
 	g, found := assemble.TargetGroup(assemble.GroupRequest{
 		Service: svc, Port: port, Settings: s, DefaultType: t.opt.DefaultTargetType,
 		NoIPTargets: t.opt.NoIPTargets, ControlPort: s.ControlPorts[svc.Name+"."+port.String()],
-		LoadBalancer: t.stack.LoadBalancer.AddressType, Origin: at,
+		LoadBalancer: t.Stack.LoadBalancer.AddressType, Origin: at,
 	})
 	if f := own.Tags.Check(); f != nil {
 		found.Add(f.Finding(finding.BlocksRule))
 	}
 	if len(found) > 0 {
-		t.found.Add(found...)
+		t.Found.Add(found...)
 		return nil
 	}
-	g.ID = naming.IngressTargetGroupID(m.ref.Namespace, m.ref.Name, svc.Name, port.String())
+	g.ID = naming.IngressTargetGroupID(m.Ref.Namespace, m.Ref.Name, svc.Name, port.String())
 	g.Name = naming.IngressTargetGroup{
-		Cluster: t.opt.Cluster, Stack: t.id, Ingress: m.ref, Service: ref, ServiceUID: string(svc.UID), ServicePort: port.String(),
+		Cluster: t.opt.Cluster, Stack: t.ID, Ingress: m.Ref, Service: ref, ServiceUID: string(svc.UID), ServicePort: port.String(),
 		Port: g.Port, Type: g.Type, Protocol: g.Protocol, Version: g.ProtocolVersion, ControlPort: g.ControlPort,
 	}.Name()
 	// The tags of a member are those of its class over its own; a Service's stand between them.
-	g.Tags = t.withDefaults(assemble.Overlay(m.tags, t.allowed(m, own.Tags.Value, own.Tags.Origin), m.classTags))
-	g.Members = []finding.Ref{m.ref}
+	g.Tags = t.WithDefaults(assemble.Overlay(m.Tags, t.Allowed(m.Member, own.Tags.Value, own.Tags.Origin), m.ClassTags))
+	g.Members = []finding.Ref{m.Ref}
 	g.Binding = assemble.Binding(assemble.BindingRequest{
 		Group: g, Namespace: svc.Namespace, Service: svc.Name, Port: port, NodeLabels: s.NodeLabels.Value,
-		MultiCluster: s.MultiCluster.Or(false), Peer: t.peer, AllPorts: t.opt.UnrestrictedRules,
+		MultiCluster: s.MultiCluster.Or(false), Peer: t.Peer, AllPorts: t.opt.UnrestrictedRules,
 	})
 	return &g.TargetGroup
 }
@@ -116,11 +116,11 @@ func (t *translation) finishGroups() {
 		}
 		taken[g.group.ID] = true
 		ids[g.handle] = g.group.ID
-		t.stack.TargetGroups = append(t.stack.TargetGroups, *g.group)
+		t.Stack.TargetGroups = append(t.Stack.TargetGroups, *g.group)
 	}
-	slices.SortFunc(t.stack.TargetGroups, func(a, b model.TargetGroup) int { return cmp.Compare(a.ID, b.ID) })
-	for i := range t.stack.LoadBalancer.Listeners {
-		l := &t.stack.LoadBalancer.Listeners[i]
+	slices.SortFunc(t.Stack.TargetGroups, func(a, b model.TargetGroup) int { return cmp.Compare(a.ID, b.ID) })
+	for i := range t.Stack.LoadBalancer.Listeners {
+		l := &t.Stack.LoadBalancer.Listeners[i]
 		settle(l.Default, ids)
 		rules := l.Rules
 		if l.Covered != nil {

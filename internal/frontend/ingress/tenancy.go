@@ -7,11 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
-	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -31,10 +28,6 @@ const (
 
 // anyHost stands for every host: for a rule without one, a regular expression, and a default backend.
 const anyHost = "*"
-
-// isolated reports whether members of other namespaces are kept apart. A load balancer of one Ingress
-// alone has no others.
-func (t *translation) isolated() bool { return t.opt.Tenancy == Isolated && t.id.Namespace == "" }
 
 // hostClaim is a host pattern that a namespace uses.
 type hostClaim struct {
@@ -70,7 +63,7 @@ func (o *hostOwners) grant(c *hostClaim) {
 // host, then to the one whose Ingress is the oldest. A namespace gets no pattern that overlaps with one
 // of another's.
 func (t *translation) assignHosts() {
-	if !t.isolated() {
+	if !t.Isolated {
 		return
 	}
 	t.owners = &hostOwners{exact: map[string]*hostClaim{}, refused: map[[2]string]bool{}}
@@ -83,7 +76,7 @@ func (t *translation) assignHosts() {
 			}
 		}
 		if t.owners.against(c.namespace, c.host) != nil {
-			t.stack.Contested = true // a live rule may decide otherwise
+			t.Stack.Contested = true // a live rule may decide otherwise
 			continue
 		}
 		t.owners.grant(c)
@@ -94,24 +87,24 @@ func (t *translation) assignHosts() {
 func (t *translation) hostClaims() []*hostClaim {
 	live := t.liveHosts()
 	byKey := map[[2]string]*hostClaim{}
-	claimants := slices.Clone(t.members)
-	for _, m := range t.former {
-		if m.classMissing { // and not turned away
+	claimants := slices.Clone(t.ingresses)
+	for _, m := range t.formerIngresses {
+		if m.ClassMissing { // and not turned away
 			claimants = append(claimants, m)
 		}
 	}
 	for _, m := range claimants {
 		for _, h := range t.hostsUsed(m) {
-			key := [2]string{m.ref.Namespace, h}
-			if (m.oversized || m.classMissing) && !live[key] {
+			key := [2]string{m.Ref.Namespace, h}
+			if (m.Oversized || m.ClassMissing) && !live[key] {
 				continue // there will be no rule for it
 			}
 			c := byKey[key]
 			if c == nil {
-				c = &hostClaim{namespace: m.ref.Namespace, host: h, by: m, live: live[key]}
+				c = &hostClaim{namespace: m.Ref.Namespace, host: h, by: m, live: live[key]}
 				byKey[key] = c
 			}
-			if older(m, c.by) {
+			if members.Older(m.Member, c.by.Member) {
 				c.by = m
 			}
 		}
@@ -122,21 +115,13 @@ func (t *translation) hostClaims() []*hostClaim {
 			return -1
 		case a.live != b.live:
 			return 1
-		case older(a.by, b.by):
+		case members.Older(a.by.Member, b.by.Member):
 			return -1
-		case older(b.by, a.by):
+		case members.Older(b.by.Member, a.by.Member):
 			return 1
 		}
 		return cmp.Compare(a.host, b.host)
 	})
-}
-
-// older orders members by creation time, then by name.
-func older(a, b *member) bool {
-	if x, y := a.ing.CreationTimestamp, b.ing.CreationTimestamp; !x.Equal(&y) {
-		return x.Before(&y)
-	}
-	return a.ref.Compare(b.ref) < 0
 }
 
 // against returns the claim of another namespace that a use of a host is in conflict with, nil if there
@@ -176,7 +161,7 @@ func (t *translation) hostsUsed(m *member) []string {
 			out = append(out, hostPatterns(r.Host, extra)...)
 		}
 	}
-	return sorted(out)
+	return members.Sorted(out)
 }
 
 // hostPatterns are the hosts of a rule with a host and further conditions, in lower case.
@@ -206,16 +191,16 @@ func hostPatterns(host string, extra []model.Condition) []string {
 // liveHosts are the namespaces and hosts of live rules that forward to target groups of one namespace.
 func (t *translation) liveHosts() map[[2]string]bool {
 	out := map[[2]string]bool{}
-	lb := t.liveALB()
+	lb := t.LiveLoadBalancer()
 	if lb == nil {
 		return out
 	}
 	for _, l := range lb.Listeners {
-		if of := plan.OwnerNamespace(*t.live, l.Default); of != "" {
+		if of := plan.OwnerNamespace(*t.Live, l.Default); of != "" {
 			out[[2]string{of, anyHost}] = true
 		}
 		for _, r := range l.Rules {
-			of := plan.OwnerNamespace(*t.live, r.Actions)
+			of := plan.OwnerNamespace(*t.Live, r.Actions)
 			for _, h := range hostPatterns("", r.Conditions) {
 				out[[2]string{of, h}] = true
 			}
@@ -235,15 +220,15 @@ func (t *translation) mayUse(m *member, field string, hosts []string) bool {
 		return true
 	}
 	for _, h := range hosts {
-		if t.owners.refused[[2]string{m.ref.Namespace, h}] {
-			t.found.Add(finding.Finding{
-				Object: m.ref, Field: field, Reason: finding.HostNotOwned,
-				Message: fmt.Sprintf("host %q is one of more than %d with wildcards that namespace %q uses in the IngressGroup; this rule is held", h, wildcardHosts, m.ref.Namespace),
+		if t.owners.refused[[2]string{m.Ref.Namespace, h}] {
+			t.Found.Add(finding.Finding{
+				Object: m.Ref, Field: field, Reason: finding.HostNotOwned,
+				Message: fmt.Sprintf("host %q is one of more than %d with wildcards that namespace %q uses in the IngressGroup; this rule is held", h, wildcardHosts, m.Ref.Namespace),
 				Fix:     "use fewer hosts with wildcards, or another IngressGroup", Blocks: finding.BlocksRule,
 			})
 			return false
 		}
-		c := t.owners.against(m.ref.Namespace, h)
+		c := t.owners.against(m.Ref.Namespace, h)
 		if c == nil {
 			continue
 		}
@@ -251,9 +236,9 @@ func (t *translation) mayUse(m *member, field string, hosts []string) bool {
 		if h == c.host {
 			what = fmt.Sprintf("host %q", h)
 		}
-		t.found.Add(finding.Finding{
-			Object: m.ref, Field: field, Reason: finding.HostNotOwned,
-			Message: fmt.Sprintf("%s belongs to namespace %q, whose %s used it first; this rule is held", what, c.namespace, c.by.ref),
+		t.Found.Add(finding.Finding{
+			Object: m.Ref, Field: field, Reason: finding.HostNotOwned,
+			Message: fmt.Sprintf("%s belongs to namespace %q, whose %s used it first; this rule is held", what, c.namespace, c.by.Ref),
 			Fix:     "use another host, or another IngressGroup", Blocks: finding.BlocksRule,
 		})
 		return false
@@ -272,66 +257,5 @@ func (t *translation) foreignHosts(namespace string) []string {
 			out = append(out, c.host)
 		}
 	}
-	return sorted(out)
-}
-
-// decides reports whether the class of a member decides what the load balancer has once in isolated
-// tenancy: that of a member that is served before others, and of these the one with the oldest claim to the
-// IngressGroup.
-func (t *translation) decides(m *member) bool {
-	if t.decider == nil {
-		first := slices.MinFunc(t.members, func(a, b *member) int {
-			x, y := t.live != nil && t.serves(a), t.live != nil && t.serves(b)
-			switch {
-			case x != y && x, x == y && t.claimsBefore(a, b):
-				return -1
-			}
-			return 1
-		})
-		t.decider = &first.set.Class.Origin.Object
-		t.stack.Contested = t.stack.Contested || slices.ContainsFunc(t.members, func(m *member) bool { return m.set.Class.Origin.Object != *t.decider })
-	}
-	return m.set.Class.Origin.Object == *t.decider
-}
-
-// claimsBefore reports whether the claim of a to the IngressGroup is older than that of b. An Ingress can be
-// as old as its author likes before it joins, so where class parameters name the group, their age counts.
-func (t *translation) claimsBefore(a, b *member) bool {
-	if x, y := t.claimedAt(a), t.claimedAt(b); !x.Equal(&y) {
-		return x.Before(&y)
-	}
-	return older(a, b)
-}
-
-// claimedAt is when what names the member's IngressGroup was made: the member itself, or its class
-// parameters where they are older. Parameters that are made again are younger than whom they serve.
-func (t *translation) claimedAt(m *member) metav1.Time {
-	if o := m.set.GroupName.Origin.Object; o.Kind == paramsKind {
-		if p, ok := cluster.Get[*v1beta1.IngressClassParams](t.view, cluster.KindIngressClassParams, "", o.Name); ok && p.CreationTimestamp.Before(&m.ing.CreationTimestamp) {
-			return p.CreationTimestamp
-		}
-	}
-	return m.ing.CreationTimestamp
-}
-
-// fromClass takes from what members say of a setting what counts: in isolated tenancy only what the
-// class says, and where it says nothing, what is live.
-func fromClass[T any](t *translation, what string, asks []asked[T], live incumbent[T]) []asked[T] {
-	ofClass := func(a asked[T]) bool { return a.o.Origin.Object.Kind == paramsKind && t.decides(a.m) }
-	byClass := slices.ContainsFunc(asks, ofClass)
-	var out []asked[T]
-	for _, a := range asks {
-		switch {
-		case ofClass(a), !byClass && live.known && live.is(a.o.Value):
-			out = append(out, a)
-		default:
-			t.stack.Contested = t.stack.Contested || !byClass
-			t.found.Add(finding.Finding{
-				Object: a.m.ref, Field: fieldOn(a.m.ref, a.o.Origin), Reason: finding.SettingOfClass, Severity: finding.Warning,
-				Message: fmt.Sprintf("%s %s has no effect; in isolated tenancy the class of its incumbent alone decides what the load balancer has once", what, quoted(a.o.Value)),
-				Fix:     "remove it, or ask the owner of that IngressClassParams to set it there",
-			})
-		}
-	}
-	return out
+	return members.Sorted(out)
 }

@@ -1,0 +1,52 @@
+package assemble
+
+import (
+	"github.com/fulcrum-lb/fulcrum/internal/members"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
+)
+
+// Options are the operator's settings for what members of a stack share.
+type Options struct {
+	// Cluster is the name that AWS resources are tagged with.
+	Cluster string
+
+	DefaultScheme    model.Scheme
+	DefaultSSLPolicy string
+	// DefaultTags for all resources; DefaultTagsLow lets users' tags win over them.
+	DefaultTags    map[string]string
+	DefaultTagsLow bool
+	// ExternalTags are keys that users may not set.
+	ExternalTags []string
+
+	// NoBackendGroup switches the shared backend group off.
+	NoBackendGroup bool
+	// ManageBackendRules is the default of the setting of that name.
+	ManageBackendRules bool
+	// NoCapacity, NoWAFv2, NoWAFClassic and NoShield leave these alone.
+	NoCapacity   bool
+	NoWAFv2      bool
+	NoWAFClassic bool
+	NoShield     bool
+	// ManageCertificates requests certificates where members ask for them, from DefaultCA, the ARN of
+	// a private authority, where neither names one.
+	ManageCertificates bool
+	DefaultCA          string
+}
+
+// Builder builds what the members of a stack share.
+type Builder struct {
+	members.Translation
+	Options
+	// Peer is where traffic to the targets comes from; nil: their rules are not managed.
+	Peer *model.Peer
+	// Redirect is the HTTPS port that HTTP listeners redirect to.
+	Redirect settings.Opt[int32]
+}
+
+// name is how the members spell a setting.
+func (b *Builder) name(setting string) string { return naming.SettingName(b.ID.Kind, setting) }
+
+// fieldOf is the field of members in which a setting stands.
+func (b *Builder) fieldOf(setting string) string { return naming.SettingField(b.ID.Kind, setting) }

@@ -1,0 +1,41 @@
+package members
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// FindMissingClass looks for a former member whose class cannot be read and that is served.
+func (t *Translation) FindMissingClass() {
+	for _, m := range t.Former {
+		t.Stack.Contested = true // what is live tells what is theirs
+		if t.missingClass == nil && m.ClassMissing && t.Serves(m) && !t.hearsTheClassBefore(m) {
+			t.missingClass = m
+			t.Stack.Held.Tags = true
+		}
+	}
+}
+
+// hearsTheClassBefore reports whether the class that decides in isolated tenancy is known without a member
+// that is missing: one that names the stack, and did before the member was made.
+func (t *Translation) hearsTheClassBefore(missing *Member) bool {
+	return t.Isolated && slices.ContainsFunc(t.Members, func(m *Member) bool {
+		return m.NamedByClass && claimsBefore(m, missing)
+	})
+}
+
+// absentFrom is a former member whose class cannot be read and that is served on a port; nil if there is
+// none.
+func (t *Translation) absentFrom(number int32) *Member {
+	l := ListenerOf(t.LiveLoadBalancer(), number)
+	if l == nil {
+		return nil
+	}
+	for _, m := range t.Former {
+		if m.ClassMissing && (t.Owns(m.Ref, l.Default) || slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return t.Owns(m.Ref, r.Actions) })) {
+			return m
+		}
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package naming
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// spelling is how objects of a kind of stack write settings.
+type spelling struct {
+	// prefix of the annotations.
+	prefix string
+	// other has the settings whose names are not those of Ingresses.
+	other map[string]string
+}
+
+var spellings = map[model.Kind]spelling{
+	model.Ingress: {prefix: "alb.ingress.kubernetes.io/"},
+	model.Service: {prefix: "service.beta.kubernetes.io/aws-load-balancer-", other: map[string]string{
+		"load-balancer-name":           "name",
+		"load-balancer-attributes":     "attributes",
+		"inbound-cidrs":                "spec.loadBalancerSourceRanges",
+		"listen-ports":                 "spec.ports",
+		"tags":                         "additional-resource-tags",
+		"certificate-arn":              "ssl-cert",
+		"ssl-policy":                   "ssl-negotiation-policy",
+		"target-type":                  "nlb-target-type",
+		"success-codes":                "healthcheck-success-codes",
+		"healthy-threshold-count":      "healthcheck-healthy-threshold",
+		"unhealthy-threshold-count":    "healthcheck-unhealthy-threshold",
+		"healthcheck-interval-seconds": "healthcheck-interval",
+		"healthcheck-timeout-seconds":  "healthcheck-timeout",
+	}},
+}
+
+// SettingName is the name of a setting in objects that make up stacks of a kind, without the prefix of
+// annotations. setting is its name in Ingresses.
+func SettingName(kind model.Kind, setting string) string {
+	return cmp.Or(spellings[kind].other[setting], setting)
+}
+
+// SettingField is the field of such objects in which a setting stands.
+func SettingField(kind model.Kind, setting string) string {
+	name := SettingName(kind, setting)
+	if strings.HasPrefix(name, "spec.") {
+		return name
+	}
+	return spellings[kind].prefix + name
+}

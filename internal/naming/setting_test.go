@@ -1,0 +1,29 @@
+package naming_test
+
+import (
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+func TestSettingsAreNamedAsTheirKindSpellsThem(t *testing.T) {
+	for _, c := range []struct {
+		kind          model.Kind
+		setting       string
+		name, inField string
+	}{
+		{model.Ingress, "tags", "tags", "alb.ingress.kubernetes.io/tags"},
+		{model.Service, "scheme", "scheme", "service.beta.kubernetes.io/aws-load-balancer-scheme"},
+		{model.Service, "certificate-arn", "ssl-cert", "service.beta.kubernetes.io/aws-load-balancer-ssl-cert"},
+		{model.Service, "inbound-cidrs", "spec.loadBalancerSourceRanges", "spec.loadBalancerSourceRanges"},
+		{model.ALBGateway, "scheme", "scheme", "scheme"},
+	} {
+		if got := naming.SettingName(c.kind, c.setting); got != c.name {
+			t.Errorf("%s of %s is named %q, want %q", c.setting, c.kind, got, c.name)
+		}
+		if got := naming.SettingField(c.kind, c.setting); got != c.inField {
+			t.Errorf("%s of %s stands in %q, want %q", c.setting, c.kind, got, c.inField)
+		}
+	}
+}
