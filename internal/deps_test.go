@@ -42,6 +42,7 @@ var core = []string{"internal/finding", "internal/model", "internal/observed", "
 // error, so that a new one finds its place on purpose.
 var layers = map[string]layer{
 	"internal/finding":  {pure: true},
+	"internal/failure":  {pure: true, own: core[:1]},
 	"internal/model":    {pure: true, own: core[:1]},
 	"internal/observed": {pure: true, own: core[:2]},
 	"internal/naming":   {pure: true, own: core[:3]},
@@ -55,12 +56,12 @@ var layers = map[string]layer{
 	"internal/assemble":          {pure: true, own: append([]string{"internal/members", "internal/settings"}, core...)},
 	"internal/targets":           {pure: true, api: true, own: append([]string{"internal/cluster"}, core...)},
 	"internal/engine/checkpoint": {pure: true, own: core[:2]},
-	"internal/engine":            {pure: true, own: append([]string{"internal/cluster", "internal/engine/checkpoint"}, core...)},
-	"internal/engine/bindings":   {pure: true, api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/targets"}, core...)},
+	"internal/engine":            {pure: true, own: append([]string{"internal/cluster", "internal/engine/checkpoint", "internal/failure"}, core...)},
+	"internal/engine/bindings":   {pure: true, api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/failure", "internal/targets"}, core...)},
 	"internal/frontend/*": {pure: true, api: true,
 		own: append([]string{"internal/assemble", "internal/cluster", "internal/engine", "internal/members", "internal/settings"}, core...)},
 
-	"internal/cloud": {own: append([]string{"internal/engine", "internal/engine/bindings"}, core...), libraries: []string{"github.com/aws/"}},
+	"internal/cloud": {own: append([]string{"internal/engine", "internal/engine/bindings", "internal/failure"}, core...), libraries: []string{"github.com/aws/"}},
 	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/engine/bindings"}, core...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/"}},
 	"internal/config": {own: []string{"internal/naming"}, libraries: []string{"github.com/spf13/"}},

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -229,5 +230,5 @@ func actionOf(err error) string {
 	if !errors.As(err, &operation) {
 		return ""
 	}
-	return engine.Permission(operation)
+	return failure.Permission(operation)
 }

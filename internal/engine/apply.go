@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -274,7 +275,7 @@ func (r *run) fail(ctx context.Context, f FailedStep) FailedStep {
 	case Throttled, Gone, Conflict:
 		return f // later, or as the next plan has it
 	}
-	if turn(f.Err) > 0 || ctx.Err() != nil {
+	if failure.Turn(f.Err) > 0 || ctx.Err() != nil {
 		return f
 	}
 	return r.e.refused.refused(r.out.ID, f.key, f, r.e.now())

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -53,20 +54,20 @@ type Cluster interface {
 }
 
 // Class says what kind of failure an error is and so what to do next.
-type Class int
+type Class = failure.Class
 
 // The classes.
 const (
-	Unknown   Class = iota // retry with back-off
-	Throttled              // retry with back-off, lower the pace
-	Denied                 // wait for a change of input, retry slowly
-	Conflict               // the plan was made from an old view: plan again now
-	Quota                  // free first, then try again; retry slowly
-	Invalid                // AWS refuses the value: wait for a change of input
-	Gone                   // the thing is not there (any more): plan again now
-	InUse                  // a dependent still exists: retry soon, quietly
-	NotReady               // something made a moment ago is not visible yet: retry soon, quietly
-	Fenced                 // this process must not write any more
+	Unknown   = failure.Unknown
+	Throttled = failure.Throttled
+	Denied    = failure.Denied
+	Conflict  = failure.Conflict
+	Quota     = failure.Quota
+	Invalid   = failure.Invalid
+	Gone      = failure.Gone
+	InUse     = failure.InUse
+	NotReady  = failure.NotReady
+	Fenced    = failure.Fenced
 )
 
 // Outcome is what a run brought about.
@@ -151,7 +152,7 @@ func (f FailedStep) Passes() bool {
 	case InUse, NotReady, Gone, Conflict, Throttled, Fenced:
 		return true
 	}
-	return turn(f.Err) > 0
+	return failure.Turn(f.Err) > 0
 }
 
 func (f FailedStep) kubernetes() bool { return plan.InKubernetes(f.Step.Do) }

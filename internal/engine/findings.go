@@ -2,11 +2,11 @@ package engine
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
@@ -25,7 +25,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 	for _, f := range failed {
 		together := f.Class == Quota || f.Class == Denied
 		switch {
-		case (f.Class == InUse || f.Class == NotReady) && f.Row < worthTelling, f.Class == Throttled, turn(f.Err) > 0:
+		case (f.Class == InUse || f.Class == NotReady) && f.Row < worthTelling, f.Class == Throttled, failure.Turn(f.Err) > 0:
 			// It passes.
 		case f.kubernetes() || !together && !f.PutOff:
 			out.Add(f.findings(1, r.out.Plan)...)
@@ -69,7 +69,7 @@ func identity(s plan.Step) plan.StepID {
 // speaks.
 func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	reason, fix := reasonOf(f)
-	message := strings.TrimPrefix(Plainly(f.Err), attempted(f.Step)) // the field of the finding says it
+	message := strings.TrimPrefix(failure.Plainly(f.Err), attempted(f.Step)) // the field of the finding says it
 	field := string(f.Step.Address.Kind)
 	reach := finding.BlocksNothing
 	if f.held() && isRule(f.Step) {
@@ -81,7 +81,7 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	case plan.ModifyRule:
 		message, field = f.refusedRule(do.Conditions, do.Actions, n), f.ruleField(n)
 	case plan.SetPriorities:
-		message = fmt.Sprintf("AWS refuses to reorder the rules of %s: %s; no rule is moved, and those that would have to be stay as they are", f.Step.Address, because(f.Err))
+		message = fmt.Sprintf("AWS refuses to reorder the rules of %s: %s; no rule is moved, and those that would have to be stay as they are", f.Step.Address, failure.Because(f.Err))
 	default:
 		refused, ofAWS := refusedValueOf(f.Step, f.Err)
 		ingress, sources := do.(plan.ChangeIngress)
@@ -91,12 +91,12 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 			fix = "give fewer inbound-cidrs or listen-ports, name a prefix list instead, or ask AWS for a higher quota"
 		case n > 1:
 			field = "" // there are several
-			message = fmt.Sprintf("AWS refuses %s: %s; what is live stays", several(f.Step.Do, n), because(f.Err))
+			message = fmt.Sprintf("AWS refuses %s: %s; what is live stays", several(f.Step.Do, n), failure.Because(f.Err))
 		case f.PutOff:
-			message = fmt.Sprintf("%s is not tried now, because AWS refuses others: %s", f.Step.Address, because(f.Err))
+			message = fmt.Sprintf("%s is not tried now, because AWS refuses others: %s", f.Step.Address, failure.Because(f.Err))
 		case ofAWS && f.Class == Invalid && (reason == finding.RejectedByAWS || reason == finding.WebACLNotFound):
 			message = fmt.Sprintf("%s; %s", refused.text(""), meanwhile(f.Step, opensAfter(p, f.Step.ID)))
-			field, fix = cmp.Or(refused.setting, field), changeIt
+			field, fix = cmp.Or(refused.setting, field), failure.ChangeValue
 		}
 	}
 	for _, ref := range f.Step.Blames {
@@ -132,7 +132,7 @@ func (f FailedStep) ruleField(n int) string {
 
 // refusedRule is the message about rules that AWS refuses to make or change.
 func (f FailedStep) refusedRule(conditions []model.Condition, actions []model.Action, n int) string {
-	port, why := f.Step.Rule.Port, because(f.Err)
+	port, why := f.Step.Rule.Port, failure.Because(f.Err)
 	text := model.Rule{Conditions: conditions}.Text(port)
 	together := f.Class == Quota || f.Class == Denied
 	switch {
@@ -166,45 +166,19 @@ func (f FailedStep) refusedRule(conditions []model.Condition, actions []model.Ac
 	return fmt.Sprintf("AWS refuses the %s that is to %s: %s; %s", text, plan.ActionsText(actions), why, then)
 }
 
-// changeIt is the way out of a refused value.
-const changeIt = "change the value"
-
-// reasonOf is the reason of a failure and the way out.
+// reasonOf is the reason of a failure and the way out. The edge may know the reason better than the class
+// says.
 func reasonOf(f FailedStep) (reason finding.Reason, fix string) {
-	reason, fix = finding.RejectedByAWS, changeIt
-	switch f.Class {
-	case Unknown, InUse, NotReady:
-		reason, fix = finding.CallFailed, "it is tried again; if it does not pass, see what the message names"
-	case Denied:
-		reason, fix = finding.AccessDenied, AddPermission(f.Err)
-		if f.kubernetes() {
-			fix = "give the controller the right, or change the policy of the cluster that refuses"
-		}
-	case Quota:
-		reason, fix = finding.QuotaReached, "ask AWS for a higher quota, or remove what is not needed"
+	if m, ok := failure.Known(f.Err); ok {
+		return m.Reason, m.Fix
 	}
-	if f.kubernetes() && f.Class != Denied {
-		reason, fix = finding.CallFailed, "it is tried again; if it does not pass, correct what the API server names"
-		if f.Class == Gone {
-			fix = "it is tried again; see that the custom resource definitions are installed and the namespace is there"
-		}
+	about := failure.Step
+	if f.kubernetes() {
+		about = failure.Kubernetes
 	}
-	// The edge may know the reason better than the class tells.
-	var known interface{ Reason() finding.Reason }
-	if errors.As(f.Err, &known) && known.Reason() != "" {
-		reason, fix = known.Reason(), explanation(known.Reason()).WayOut
-	}
-	return reason, fix
+	m, _ := failure.MeaningOf(about, f.Class, f.Err)
+	return m.Reason, m.Fix
 }
 
 // attempted is how the error of a step begins.
 func attempted(s plan.Step) string { return fmt.Sprintf("%s %s: ", s.Verb, s.Address) }
-
-func explanation(r finding.Reason) finding.Explanation {
-	for _, e := range finding.Reasons {
-		if e.Reason == r {
-			return e
-		}
-	}
-	return finding.Explanation{Reason: r}
-}

@@ -11,64 +11,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// coded is an error of AWS.
-type coded interface {
-	ErrorCode() string
-	ErrorMessage() string
-}
-
-// The bounds of what a message quotes.
-const (
-	mostValue  = 120
-	mostReason = 360
-)
-
-// because is what AWS says of an error: its code and its words, without what the SDK adds.
-func because(err error) string {
-	var c coded
-	if !errors.As(err, &c) {
-		return cut(Plainly(err), mostReason)
-	}
-	words := tidy(c.ErrorMessage())
-	if words == "" {
-		return c.ErrorCode()
-	}
-	return c.ErrorCode() + ": " + words
-}
-
-// Plainly is an error without what the SDK adds: what was attempted, and what AWS says of it.
-func Plainly(err error) string {
-	var c coded
-	text := err.Error()
-	what, _, ofSDK := strings.Cut(text, "operation error ")
-	if !ofSDK || !errors.As(err, &c) {
-		return text
-	}
-	return what + because(err)
-}
-
-// encoded is the part of EC2's denials that only AWS can read.
-var encoded = regexp.MustCompile(`\.? *Encoded authorization failure message: *\S*`)
-
-// tidy are AWS's words as a part of a sentence.
-func tidy(words string) string {
-	words = encoded.ReplaceAllString(finding.Printable(words), "")
-	return cut(strings.TrimRight(strings.TrimSpace(words), "."), mostReason)
-}
-
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
-}
+// mostValue is the bound of a value that a message quotes.
+const mostValue = 120
 
 // constraint is how AWS refuses a value before it looks at it closely.
 var constraint = regexp.MustCompile(`^\d+ validation errors? detected: Value '(.*?)' at '([^']*)' failed to satisfy constraint: (?:Member )?(.*)$`)
@@ -87,9 +35,9 @@ type refusedValue struct {
 func (r refusedValue) text(of string) string {
 	switch {
 	case r.value != "" && of != "":
-		return fmt.Sprintf("AWS refuses %q for the %s: %s", cut(r.value, mostValue), of, r.why)
+		return fmt.Sprintf("AWS refuses %q for the %s: %s", failure.Cut(r.value, mostValue), of, r.why)
 	case r.value != "":
-		return fmt.Sprintf("AWS refuses %q: %s", cut(r.value, mostValue), r.why)
+		return fmt.Sprintf("AWS refuses %q: %s", failure.Cut(r.value, mostValue), r.why)
 	case of != "":
 		return fmt.Sprintf("AWS refuses the %s: %s", of, r.why)
 	}
@@ -98,11 +46,11 @@ func (r refusedValue) text(of string) string {
 
 // refusedValueOf finds out which value of a step AWS refuses; false if the error is not AWS's.
 func refusedValueOf(s plan.Step, err error) (refusedValue, bool) {
-	var c coded
+	var c failure.Coded
 	if !errors.As(err, &c) {
 		return refusedValue{}, false
 	}
-	words := tidy(c.ErrorMessage())
+	words := failure.Tidy(c.ErrorMessage())
 	r := refusedValue{why: cmp.Or(words, c.ErrorCode())}
 	at := ""
 	if m := constraint.FindStringSubmatch(words); m != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -311,7 +312,7 @@ func (e *Engine) trouble(stack model.Stack, err error) finding.List {
 		class = Unknown // all was read again, and AWS still contradicts itself
 	}
 	switch {
-	case class != Unknown && class != Denied && class != Invalid && class != Quota, turn(err) > 0,
+	case class != Unknown && class != Denied && class != Invalid && class != Quota, failure.Turn(err) > 0,
 		errors.Is(err, errStopped), errors.Is(err, context.Canceled):
 		return nil
 	}
@@ -319,7 +320,7 @@ func (e *Engine) trouble(stack model.Stack, err error) finding.List {
 	for _, m := range append(slices.Clone(stack.Members), stack.Leaving...) {
 		f := FailedStep{Step: plan.Step{Blames: []finding.Ref{m.Ref}}, Class: class, Err: err}
 		reason, fix := reasonOf(f)
-		out.Add(finding.Finding{Object: m.Ref, Reason: reason, Severity: finding.Error, Message: Plainly(err), Fix: fix})
+		out.Add(finding.Finding{Object: m.Ref, Reason: reason, Severity: finding.Error, Message: failure.Plainly(err), Fix: fix})
 	}
 	return out
 }
@@ -330,7 +331,7 @@ func (e *Engine) failed(out Outcome, in Phase, err error) (Outcome, error) {
 	case InUse, NotReady:
 		out.RetryAfter = soon
 	default:
-		out.RetryAfter = turn(err)
+		out.RetryAfter = failure.Turn(err)
 	}
 	return out, err
 }

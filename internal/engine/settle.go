@@ -3,7 +3,8 @@ package engine
 import (
 	"errors"
 	"slices"
-	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 )
 
 // worthTelling is after how many times in a row people hear of something that is in use: a few minutes.
@@ -34,7 +35,7 @@ func (r *run) settle(lacksFacts bool) {
 
 // retryFailed looks again when a failed step may be called again.
 func (r *run) retryFailed(f FailedStep) {
-	switch turn := turn(f.Err); {
+	switch turn := failure.Turn(f.Err); {
 	case turn > 0 && f.Called:
 		r.retry(turn)
 		return
@@ -44,14 +45,4 @@ func (r *run) retryFailed(f FailedStep) {
 	if f.Called && (f.Class == Throttled || f.Class == Unknown) {
 		r.out.Err, r.out.FailedIn = errors.Join(r.out.Err, f.Err), Applying
 	}
-}
-
-// turn is when a call that was not sent, because its pace is used up, would have its turn; zero if
-// the error does not say.
-func turn(err error) time.Duration {
-	var paced interface{ RetryAfter() time.Duration }
-	if errors.As(err, &paced) {
-		return paced.RetryAfter()
-	}
-	return 0
 }

@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
@@ -187,13 +187,10 @@ func (p *pass) openRules(ctx context.Context, maxAge time.Duration) opening {
 	if err != nil {
 		// Rules are in the way of health checks at worst. Registering goes on, so that the new
 		// targets are there when the rules are.
-		reason, fix := finding.EndpointGroupUnclear, "this is tried again"
-		if p.r.Cloud.Class(err) == engine.Quota {
-			reason, fix = finding.QuotaReached, "ask AWS for more rules per security group, or let bindings ask for fewer ranges"
-		}
+		m, _ := failure.MeaningOf(failure.RulesOfENIs, p.r.Cloud.Class(err), err)
 		p.out.Findings.Add(finding.Finding{
-			Object: targets.Ref(p.b), Field: "spec.networking", Reason: reason, Severity: finding.Error,
-			Message: err.Error(), Fix: fix,
+			Object: targets.Ref(p.b), Field: "spec.networking", Reason: m.Reason, Severity: finding.Error,
+			Message: err.Error(), Fix: m.Fix,
 		})
 		return opening{}
 	}

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -295,23 +295,11 @@ func (p *pass) faultOf(err error) (finding.Finding, bool) {
 	if errors.As(err, &known) {
 		return known.f, true
 	}
-	f := finding.Finding{Object: targets.Ref(p.b), Severity: finding.Error, Message: engine.Plainly(err)}
-	switch p.r.Cloud.Class(err) {
-	case engine.Denied:
-		f.Reason, f.Fix = finding.AccessDenied, engine.AddPermission(err)
-		if role := p.b.Spec.IamRoleArnToAssume; role != "" {
-			f.Fix = "let the controller assume the role, and " + strings.Replace(f.Fix, "the controller's IAM policy", "its policy", 1)
-		}
-	case engine.Quota:
-		f.Reason, f.Fix = finding.QuotaReached, "ask AWS for a higher quota"
-	case engine.Invalid:
-		f.Reason, f.Fix = finding.RejectedByAWS, "correct what AWS names"
-	case engine.Gone:
-		f.Reason, f.Fix = finding.TargetGroupNotFound, "create the target group, or delete the binding"
-	default:
-		return finding.Finding{}, false
+	m, ok := failure.MeaningOf(failure.Targets, p.r.Cloud.Class(err), err)
+	if p.b.Spec.IamRoleArnToAssume != "" {
+		m = m.OfRole()
 	}
-	return f, true
+	return finding.Finding{Object: targets.Ref(p.b), Severity: finding.Error, Reason: m.Reason, Message: failure.Plainly(err), Fix: m.Fix}, ok
 }
 
 // mistake is an error that is known to be one of a person.

@@ -1,0 +1,108 @@
+package failure
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// Subject is what a failed call was about.
+type Subject int
+
+// The subjects.
+const (
+	Step        Subject = iota // a step of a load balancer in AWS
+	Kubernetes                 // a write to the API server
+	Targets                    // a target group and its targets
+	RulesOfENIs                // rules of the security groups of nodes and pods
+)
+
+// row is what a failure means.
+type row struct {
+	class  Class
+	reason finding.Reason
+	fix    string // "" for Denied: the permission that is missing
+}
+
+// table has for each subject the failures in which it differs from a step. A class without a row is as Unknown.
+var table = map[Subject][]row{
+	Step: {
+		{Unknown, finding.CallFailed, "it is tried again; if it does not pass, see what the message names"},
+		{InUse, finding.CallFailed, "it is tried again; if it does not pass, see what the message names"},
+		{NotReady, finding.CallFailed, "it is tried again; if it does not pass, see what the message names"},
+		{Denied, finding.AccessDenied, ""},
+		{Quota, finding.QuotaReached, "ask AWS for a higher quota, or remove what is not needed"},
+		{Invalid, finding.RejectedByAWS, ChangeValue},
+		{Gone, finding.RejectedByAWS, ChangeValue},
+		{Conflict, finding.RejectedByAWS, ChangeValue},
+		{Throttled, finding.RejectedByAWS, ChangeValue},
+		{Fenced, finding.RejectedByAWS, ChangeValue},
+	},
+	Kubernetes: {
+		{Unknown, finding.CallFailed, "it is tried again; if it does not pass, correct what the API server names"},
+		{Denied, finding.AccessDenied, "give the controller the right, or change the policy of the cluster that refuses"},
+		{Gone, finding.CallFailed, "it is tried again; see that the custom resource definitions are installed and the namespace is there"},
+	},
+	Targets: {
+		{Denied, finding.AccessDenied, ""},
+		{Quota, finding.QuotaReached, "ask AWS for a higher quota"},
+		{Invalid, finding.RejectedByAWS, "correct what AWS names"},
+		{Gone, finding.TargetGroupNotFound, "create the target group, or delete the binding"},
+	},
+	RulesOfENIs: {
+		{Unknown, finding.EndpointGroupUnclear, "this is tried again"},
+		{Quota, finding.QuotaReached, "ask AWS for more rules per security group, or let bindings ask for fewer ranges"},
+	},
+}
+
+// ChangeValue is the way out of a refused value.
+const ChangeValue = "change the value"
+
+// Meaning is the reason and the way out of the finding about a failure.
+type Meaning struct {
+	Reason finding.Reason
+	Fix    string
+}
+
+// MeaningOf is what a failed call means. False: it may pass without a change of input, and nothing is to be
+// said of it.
+func MeaningOf(s Subject, c Class, err error) (Meaning, bool) {
+	var any row
+	for _, r := range table[s] {
+		switch r.class {
+		case c:
+			m := Meaning{r.reason, r.fix}
+			if m.Fix == "" {
+				m.Fix = AddPermission(err)
+			}
+			return m, true
+		case Unknown:
+			any = r
+		}
+	}
+	return Meaning{any.reason, any.fix}, any.reason != ""
+}
+
+// OfRole is the way out where the rights of an assumed role are missing.
+func (m Meaning) OfRole() Meaning {
+	if m.Reason == finding.AccessDenied {
+		m.Fix = "let the controller assume the role, and " + strings.Replace(m.Fix, "the controller's IAM policy", "its policy", 1)
+	}
+	return m
+}
+
+// Known is the meaning that the edge has given to an error, which is closer than what the class says.
+func Known(err error) (Meaning, bool) {
+	var known interface{ Reason() finding.Reason }
+	if !errors.As(err, &known) || known.Reason() == "" {
+		return Meaning{}, false
+	}
+	m := Meaning{Reason: known.Reason()}
+	for _, e := range finding.Reasons {
+		if e.Reason == m.Reason {
+			m.Fix = e.WayOut
+		}
+	}
+	return m, true
+}
