@@ -139,15 +139,15 @@ func (s *stacks) run(ctx context.Context, id model.StackID) (Next, error) {
 	}
 	log := logr.FromContextOrDiscard(ctx)
 	if debug := log.V(1); debug.Enabled() {
-		debug.Info("successfully built model", "model", out.Stack, "plan", out.Plan.Text())
+		debug.Info("planned stack", "model", out.Stack, "plan", out.Plan.Text())
 	}
 	log.V(1).Info("reconciled", "changed", out.Changed, "done", out.Done,
 		"retryAfter", out.RetryAfter.String(), "findings", len(out.Findings))
 	switch held := held(out.Findings); {
 	case out.Changed && out.Done && held == 0:
-		log.Info("successfully deployed model")
+		log.Info("applied plan")
 	case out.Changed && held > 0:
-		log.Info("deployed model in part", "held", held)
+		log.Info("applied plan in part", "held", held)
 	}
 	if err == nil {
 		err = out.Err

@@ -13,7 +13,7 @@ import (
 )
 
 // logStep writes a line per step that was carried out, and one per failure: an error, once for as long as
-// AWS refuses the same. What passes, and repeats, are for those who look for a fault. Messages and keys
+// AWS refuses the same. What passes, and repeats, are for those who look for a fault. The keys
 // are those that operators search for.
 func logStep(log logr.Logger) func(model.StackID, plan.Result, engine.FailedStep) {
 	return func(id model.StackID, r plan.Result, f engine.FailedStep) {
@@ -65,15 +65,15 @@ func objects(refs []finding.Ref) (out []string) {
 	return out
 }
 
-// done says what was done, in words that operators know.
+// done says what was done.
 func done(s plan.Step) []string {
 	switch do := s.Do.(type) {
 	case plan.SetTags:
-		return either(len(do.Put), "added resource tags", len(do.Remove), "removed resource tags")
+		return either(len(do.Put), "added tags", len(do.Remove), "removed tags")
 	case plan.ChangeIngress:
-		return either(len(do.Authorize), "authorized securityGroup ingress", len(do.Revoke), "revoked securityGroup ingress")
+		return either(len(do.Authorize), "authorized security group rules", len(do.Revoke), "revoked security group rules")
 	}
-	return []string{map[plan.Verb]string{plan.Create: "created ", plan.Update: "modified ", plan.Delete: "deleted "}[s.Verb] + partOf(s)}
+	return []string{map[plan.Verb]string{plan.Create: "created ", plan.Update: "changed ", plan.Delete: "deleted "}[s.Verb] + partOf(s)}
 }
 
 func either(n int, first string, m int, second string) (out []string) {
@@ -93,19 +93,19 @@ func partOf(s plan.Step) string {
 	case plan.SetTags:
 		return noun + " tags"
 	case plan.ChangeIngress:
-		return noun + " ingress"
+		return noun + " rules"
 	case plan.SetAttributes:
 		return noun + " attributes"
 	case plan.SetHealthCheck:
-		return noun + " healthCheck"
+		return noun + " health check"
 	case plan.SetAddressType:
-		return noun + " ipAddressType"
+		return noun + " address type"
 	case plan.SetSubnets:
-		return noun + " subnetMappings"
+		return noun + " subnets"
 	case plan.SetSecurityGroups:
-		return noun + " securityGroups"
+		return noun + " security groups"
 	case plan.SetIPAMPool:
-		return noun + " ipamPool"
+		return noun + " IPAM pool"
 	case plan.SetCapacity:
 		return noun + " capacity reservation"
 	case plan.AddCertificate, plan.RemoveCertificate:
@@ -119,15 +119,15 @@ func partOf(s plan.Step) string {
 func nounOf(k plan.ResourceKind) string {
 	switch k {
 	case plan.LoadBalancer:
-		return "loadBalancer"
+		return "load balancer"
 	case plan.TargetGroup:
-		return "targetGroup"
+		return "target group"
 	case plan.Rule:
 		return "listener rule"
 	case plan.SecurityGroup, plan.BackendGroup:
-		return "securityGroup"
+		return "security group"
 	case plan.Binding:
-		return "targetGroupBinding"
+		return "TargetGroupBinding"
 	}
 	return string(k)
 }
@@ -141,9 +141,9 @@ func logDeed(log logr.Logger) func(bindings.Deed) {
 		case bindings.Deregistered:
 			log.Info("deregistered targets", "arn", d.On, "targets", d.Items)
 		case bindings.Authorized:
-			log.Info("authorized securityGroup ingress", "securityGroupID", d.On, "permission", d.Items)
+			log.Info("authorized security group rules", "securityGroupID", d.On, "permission", d.Items)
 		case bindings.Revoked:
-			log.Info("revoked securityGroup ingress", "securityGroupID", d.On, "permission", d.Items)
+			log.Info("revoked security group rules", "securityGroupID", d.On, "permission", d.Items)
 		}
 	}
 }

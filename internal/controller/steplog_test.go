@@ -16,7 +16,7 @@ import (
 )
 
 // Operators search logs for these messages.
-func TestStepsAreLoggedInKnownWords(t *testing.T) {
+func TestStepsAreLogged(t *testing.T) {
 	step := func(k plan.ResourceKind, v plan.Verb, do plan.Action) plan.Step {
 		return plan.Step{Address: plan.Address{Kind: k, ID: "x"}, Verb: v, Do: do, Changes: []plan.Change{{Path: "a", From: "1", To: "2"}}}
 	}
@@ -27,18 +27,18 @@ func TestStepsAreLoggedInKnownWords(t *testing.T) {
 		err  error
 		want string
 	}{
-		"a load balancer": {step(plan.LoadBalancer, plan.Create, plan.CreateLoadBalancer{}), nil, "created loadBalancer"},
-		"attributes":      {step(plan.LoadBalancer, plan.Update, plan.SetAttributes{}), nil, "modified loadBalancer attributes"},
-		"addresses":       {step(plan.LoadBalancer, plan.Update, plan.SetAddressType{}), nil, "modified loadBalancer ipAddressType"},
-		"subnets":         {step(plan.LoadBalancer, plan.Update, plan.SetSubnets{}), nil, "modified loadBalancer subnetMappings"},
-		"capacity":        {step(plan.LoadBalancer, plan.Update, plan.SetCapacity{}), nil, "modified loadBalancer capacity reservation"},
-		"a health check":  {step(plan.TargetGroup, plan.Update, plan.SetHealthCheck{}), nil, "modified targetGroup healthCheck"},
-		"of a listener":   {step(plan.Listener, plan.Update, plan.SetAttributes{}), nil, "modified listener attributes"},
+		"a load balancer": {step(plan.LoadBalancer, plan.Create, plan.CreateLoadBalancer{}), nil, "created load balancer"},
+		"attributes":      {step(plan.LoadBalancer, plan.Update, plan.SetAttributes{}), nil, "changed load balancer attributes"},
+		"addresses":       {step(plan.LoadBalancer, plan.Update, plan.SetAddressType{}), nil, "changed load balancer address type"},
+		"subnets":         {step(plan.LoadBalancer, plan.Update, plan.SetSubnets{}), nil, "changed load balancer subnets"},
+		"capacity":        {step(plan.LoadBalancer, plan.Update, plan.SetCapacity{}), nil, "changed load balancer capacity reservation"},
+		"a health check":  {step(plan.TargetGroup, plan.Update, plan.SetHealthCheck{}), nil, "changed target group health check"},
+		"of a listener":   {step(plan.Listener, plan.Update, plan.SetAttributes{}), nil, "changed listener attributes"},
 		"a rule":          {step(plan.Rule, plan.Delete, plan.DeleteRule{}), nil, "deleted listener rule"},
-		"a binding":       {step(plan.Binding, plan.Update, plan.PutBinding{}), nil, "modified targetGroupBinding"},
-		"tags":            {step(plan.TargetGroup, plan.Update, plan.SetTags{Put: plan.Tags{"a": "b"}, Remove: []string{"c"}}), nil, "added resource tags, removed resource tags"},
-		"rules":           {step(plan.SecurityGroup, plan.Update, plan.ChangeIngress{Authorize: rules}), nil, "authorized securityGroup ingress"},
-		"what failed":     {step(plan.SecurityGroup, plan.Update, plan.ChangeIngress{Revoke: rules}), denied, "failed to update securityGroup ingress"},
+		"a binding":       {step(plan.Binding, plan.Update, plan.PutBinding{}), nil, "changed TargetGroupBinding"},
+		"tags":            {step(plan.TargetGroup, plan.Update, plan.SetTags{Put: plan.Tags{"a": "b"}, Remove: []string{"c"}}), nil, "added tags, removed tags"},
+		"rules":           {step(plan.SecurityGroup, plan.Update, plan.ChangeIngress{Authorize: rules}), nil, "authorized security group rules"},
+		"what failed":     {step(plan.SecurityGroup, plan.Update, plan.ChangeIngress{Revoke: rules}), denied, "failed to update security group rules"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -67,8 +67,8 @@ func TestDeedsAreLogged(t *testing.T) {
 	want := []string{
 		`"level"=0 "msg"="registered targets" "arn"="arn" "targets"=["item 0"]`,
 		`"level"=0 "msg"="deregistered targets" "arn"="arn" "targets"=["item 1"]`,
-		`"level"=0 "msg"="authorized securityGroup ingress" "securityGroupID"="arn" "permission"=["item 2"]`,
-		`"level"=0 "msg"="revoked securityGroup ingress" "securityGroupID"="arn" "permission"=["item 3"]`,
+		`"level"=0 "msg"="authorized security group rules" "securityGroupID"="arn" "permission"=["item 2"]`,
+		`"level"=0 "msg"="revoked security group rules" "securityGroupID"="arn" "permission"=["item 3"]`,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

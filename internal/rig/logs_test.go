@@ -85,14 +85,14 @@ func TestTheLogOfAFaultIsOneErrorForEachChange(t *testing.T) {
 		if got := errorsOf(lines); len(got) > 0 {
 			t.Errorf("errors where nothing is wrong: %v", got)
 		}
-		if got := with(lines, "successfully deployed model", `"stack":"shop/web"`); len(got) == 0 {
+		if got := with(lines, "applied plan", `"stack":"shop/web"`); len(got) == 0 {
 			t.Errorf("no line of success: %v", lines)
 		}
 		for _, path := range []string{"healthz", "other"} {
 			r.Apply(ingressOf(annotated("healthcheck-path", path), "/=web"))
 			time.Sleep(3 * time.Hour)
 			lines = log.take()
-			if got := with(errorsOf(lines), `"stack":"shop/web"`, "failed to update targetGroup healthCheck", "Ingress shop/web"); len(got) != 1 {
+			if got := with(errorsOf(lines), `"stack":"shop/web"`, "failed to update target group health check", "Ingress shop/web"); len(got) != 1 {
 				t.Errorf("%d errors of the step in %v", len(got), lines)
 			}
 			if got := with(errorsOf(lines), `"stack":"shop/web"`, "reported fault", "RejectedByAWS", path); len(got) != 1 {
@@ -101,14 +101,14 @@ func TestTheLogOfAFaultIsOneErrorForEachChange(t *testing.T) {
 			if got := errorsOf(lines); len(got) != 2 {
 				t.Errorf("%d errors in all: %v", len(got), got)
 			}
-			if got := with(lines, "successfully deployed model"); len(got) > 0 {
+			if got := with(lines, "applied plan"); len(got) > 0 {
 				t.Errorf("success while something is held: %v", got)
 			}
 		}
 		r.Apply(ingressOf(annotated("healthcheck-path", "/healthz"), "/=web"))
 		time.Sleep(10 * time.Minute)
 		lines = log.take()
-		if len(with(lines, "successfully deployed model")) == 0 || len(errorsOf(lines)) > 0 {
+		if len(with(lines, "applied plan")) == 0 || len(errorsOf(lines)) > 0 {
 			t.Errorf("after the correction: %v", lines)
 		}
 	})
@@ -149,7 +149,7 @@ func TestTheOwnRateLimiterIsNoErrorInTheLog(t *testing.T) {
 		if got := errorsOf(lines); len(got) > 0 {
 			t.Errorf("errors: %v", got)
 		}
-		if got := with(lines, "successfully deployed model"); len(got) < 8 {
+		if got := with(lines, "applied plan"); len(got) < 8 {
 			t.Errorf("%d of 8 load balancers: %v", len(got), lines)
 		}
 	})
