@@ -84,6 +84,9 @@ var layers = map[string]layer{
 
 	"internal/reference": {pure: true, own: []string{"internal/finding", "internal/settings", "internal/model"}},
 
+	// Only tests use it.
+	"internal/plan/plantest": {pure: true, own: core},
+
 	// Only tests use these; they put everything together.
 	"internal/goldentest": {},
 	"internal/cases":      {api: true, own: []string{"internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/"}},

@@ -8,6 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
 )
 
 var options = plan.Options{Cluster: "rig", VPC: "vpc-1", RuleTags: true, SubnetClusterCheck: true}
@@ -150,7 +151,7 @@ func converge(t *testing.T, want model.Stack, have observed.Stack, sick string) 
 			t.Fatalf("the plan waits for ever:\n%s", p.Text())
 		}
 		for i := range steps {
-			moments = append(moments, moment{plan.Simulate(have, p.Known, steps[:i+1]), p, steps[i].ID})
+			moments = append(moments, moment{plantest.Simulate(have, p.Known, steps[:i+1]), p, steps[i].ID})
 		}
 		if len(steps) > 0 {
 			have = moments[len(moments)-1].have

@@ -283,23 +283,3 @@ func (o *addOns) unanswered(a Address, of finding.Origin, do Action, fault obser
 		Why: "from " + of.String(), Blames: []finding.Ref{f.Object},
 	})
 }
-
-// addOn does to the facts what the call of a step would do.
-func (s *simulation) addOn(st Step) {
-	set := func(lb Address, of model.AddOn, v observed.AddOn) {
-		if s.have.Facts.AddOns == nil {
-			s.have.Facts.AddOns = map[string]observed.AddOn{}
-		}
-		s.have.Facts.AddOns[model.AskAddOn{Of: of, ARN: s.lb(lb).ARN}.Key()] = v
-	}
-	switch do := st.Do.(type) {
-	case SetWebACL:
-		set(do.LoadBalancer, model.WAFv2, observed.AddOn{ID: do.ARN})
-	case SetClassicACL:
-		set(do.LoadBalancer, model.WAFClassic, observed.AddOn{ID: do.ID})
-	case Protect:
-		set(do.LoadBalancer, model.ShieldPlan, observed.AddOn{ID: st.Address.String(), Name: do.Name})
-	case Unprotect:
-		set(do.LoadBalancer, model.ShieldPlan, observed.AddOn{})
-	}
-}

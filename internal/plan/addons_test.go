@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"math/rand/v2"
@@ -10,6 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
@@ -58,7 +59,7 @@ func TestAddOnsBecomeWhatIsWishedAndThenStay(t *testing.T) {
 			if w := want.LoadBalancer.AddOns.Shield; w != nil {
 				wished[model.ShieldPlan] = ""
 				if w.On {
-					wished[model.ShieldPlan] = protectionAddress.String()
+					wished[model.ShieldPlan] = "protection/" + model.LoadBalancerID
 				}
 			}
 			for of, id := range wished {
@@ -80,7 +81,7 @@ func TestAddOnsOfOthers(t *testing.T) {
 		steps string
 	}{
 		"nothing wished leaves everything": {
-			have: map[model.AddOn]observed.AddOn{model.WAFv2: {ID: "arn"}, model.ShieldPlan: {ID: "1", Name: ProtectionName}},
+			have: map[model.AddOn]observed.AddOn{model.WAFv2: {ID: "arn"}, model.ShieldPlan: {ID: "1", Name: plan.ProtectionName}},
 		},
 		"a protection of somebody else stays": {
 			wish: model.AddOns{Shield: &model.Shield{Of: of}},
@@ -88,7 +89,7 @@ func TestAddOnsOfOthers(t *testing.T) {
 		},
 		"a protection of an older controller goes": {
 			wish:  model.AddOns{Shield: &model.Shield{Of: of}},
-			have:  map[model.AddOn]observed.AddOn{model.ShieldPlan: {ID: "1", Name: legacyProtectionName}},
+			have:  map[model.AddOn]observed.AddOn{model.ShieldPlan: {ID: "1", Name: plan.LegacyProtectionName}},
 			steps: "dissociate protection/LoadBalancer",
 		},
 		"a protection of anybody is enough": {
@@ -114,11 +115,11 @@ func TestAddOnsOfOthers(t *testing.T) {
 			}
 			want := claimed(wishOf(ruleTo("/*", "g1")))
 			want.LoadBalancer.AddOns = c.wish
-			p, _ := Make(want, have, testOptions)
+			p, _ := plan.Make(want, have, testOptions)
 			if diff := cmp.Diff(c.steps, stepIDs(p)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if strings.Contains(name, "asked again") && (len(p.Steps) != 1 || p.Steps[0].Wait.Again != outageWait) {
+			if strings.Contains(name, "asked again") && (len(p.Steps) != 1 || p.Steps[0].Wait.Again != plan.OutageWait) {
 				t.Errorf("it does not wait:\n%s", p.Text())
 			}
 		})
@@ -139,12 +140,12 @@ func TestTrustStoreByName(t *testing.T) {
 	if diff := cmp.Diff(&model.MutualAuth{Mode: "verify", TrustStore: "arn:clients"}, got); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-	p, found := Make(wish("missing"), have, testOptions)
+	p, found := plan.Make(wish("missing"), have, testOptions)
 	if len(runnable(p)) > 0 || found.Reach() != finding.BlocksListener {
 		t.Errorf("an unknown trust store is not held: %v\n%s", found, p.Text())
 	}
 	open := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: addOnFacts()})
-	p, _ = Make(wish("missing"), open, testOptions)
+	p, _ = plan.Make(wish("missing"), open, testOptions)
 	if len(runnable(p)) > 0 {
 		t.Errorf("a listener without mutual authentication changes:\n%s", p.Text())
 	}

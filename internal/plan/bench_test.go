@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
 )
 
 // manyRules is the desired state of a load balancer with n rules of 40 members, each of which has a
@@ -57,7 +59,7 @@ func wildPath(i int) []model.Condition {
 func liveOf(s model.Stack) observed.Stack {
 	have := observed.Stack{Facts: testFacts()}
 	for range 4 {
-		p, _ := Make(s, have, testOptions)
+		p, _ := plan.Make(s, have, testOptions)
 		answer(&have, p.Asks, func(string) string { return "healthy" })
 		if len(p.Asks) == 0 && len(p.Steps) == 0 {
 			break
@@ -65,19 +67,18 @@ func liveOf(s model.Stack) observed.Stack {
 		// As Simulate, which copies everything, but fast enough for many rules.
 		lb := have.Live(model.LoadBalancerID)
 		if lb == nil {
-			first := slices.DeleteFunc(slices.Clone(p.Steps), func(s Step) bool { return s.Address.Kind == Rule || s.Waits() })
-			have = Simulate(have, p.Known, first)
+			first := slices.DeleteFunc(slices.Clone(p.Steps), func(s plan.Step) bool { return s.Address.Kind == plan.Rule || s.Waits() })
+			have = plantest.Simulate(have, p.Known, first)
 			continue
 		}
-		sim := simulation{have: have, known: p.Known}
 		for _, st := range p.Steps {
-			do, ok := st.Do.(CreateRule)
+			do, ok := st.Do.(plan.CreateRule)
 			if !ok {
 				continue
 			}
 			l := &lb.Listeners[0]
 			l.Rules = append(l.Rules, observed.Rule{
-				ARN: st.Address.String(), Priority: do.Priority, Conditions: do.Rule.Conditions, Actions: sim.actions(do.Rule.Actions), Tags: do.Tags,
+				ARN: st.Address.String(), Priority: do.Priority, Conditions: do.Rule.Conditions, Actions: plantest.ResolveActions(have, p.Known, do.Rule.Actions), Tags: do.Tags,
 			})
 		}
 	}
@@ -142,7 +143,7 @@ func BenchmarkPlan(b *testing.B) {
 					runtime.GC()
 					begun := cpuTime()
 					for b.Loop() {
-						if p, _ := Make(c.want, c.have, testOptions); len(p.Asks) > 0 {
+						if p, _ := plan.Make(c.want, c.have, testOptions); len(p.Asks) > 0 {
 							b.Fatal("the plan asks")
 						}
 					}

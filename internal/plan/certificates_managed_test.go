@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"math/rand/v2"
@@ -11,10 +11,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
 	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
-var managing = func() Options {
+var managing = func() plan.Options {
 	o := testOptions
 	o.ManageCertificates = true
 	return o
@@ -54,11 +56,10 @@ func answerCertificates(have *observed.Stack, asks []model.Question) {
 				}
 			}
 		case model.AskValidation:
-			s := simulation{have: *have}
-			v := observed.Validation{InUse: s.uses(q.ARN)}
+			v := observed.Validation{InUse: plantest.Uses(*have, q.ARN)}
 			for _, c := range have.Facts.OwnCertificates {
 				if c.ARN == q.ARN {
-					v.Records = simulatedRecords(c.Domains)
+					v.Records = plantest.Records(c.Domains)
 				}
 			}
 			if have.Facts.Validations == nil {
@@ -91,13 +92,13 @@ func TestManagedCertificatesFollowTheirHosts(t *testing.T) {
 			}
 			for range 10 {
 				forget(&have)
-				p, _ := Make(want, have, managing)
+				p, _ := plan.Make(want, have, managing)
 				for range 5 {
 					answerCertificates(&have, p.Asks)
 					answer(&have, p.Asks, func(string) string { return "healthy" })
-					p, _ = Make(want, have, managing)
+					p, _ = plan.Make(want, have, managing)
 				}
-				have = Simulate(have, p.Known, runnable(p))
+				have = plantest.Simulate(have, p.Known, runnable(p))
 			}
 			lb := have.Live(model.LoadBalancerID)
 			if lb == nil || n == 0 {
@@ -113,11 +114,11 @@ func TestManagedCertificatesFollowTheirHosts(t *testing.T) {
 		empty := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 		for range 4 {
 			forget(&have)
-			p, _ := Make(empty, have, managing)
+			p, _ := plan.Make(empty, have, managing)
 			answerCertificates(&have, p.Asks)
 			answer(&have, p.Asks, func(string) string { return "healthy" })
-			p, _ = Make(empty, have, managing)
-			have = Simulate(have, p.Known, runnable(p))
+			p, _ = plan.Make(empty, have, managing)
+			have = plantest.Simulate(have, p.Known, runnable(p))
 		}
 		if len(have.Facts.OwnCertificates) > 0 {
 			t.Fatalf("seed %d: deletion leaves %v", seed, have.Facts.OwnCertificates)
@@ -138,12 +139,12 @@ func TestManagedCertificatesByState(t *testing.T) {
 		made  bool     // a load balancer
 		again time.Duration
 	}{
-		"none is requested first":              {steps: []string{request, issue}, again: namedWait},
-		"one on its way is waited for":         {own: []observed.OwnCertificate{cert("1", "PENDING_VALIDATION", time.Hour, "a")}, steps: []string{issue}, again: namedWait},
+		"none is requested first":              {steps: []string{request, issue}, again: plan.NamedWait},
+		"one on its way is waited for":         {own: []observed.OwnCertificate{cert("1", "PENDING_VALIDATION", time.Hour, "a")}, steps: []string{issue}, again: plan.NamedWait},
 		"one that is issued serves":            {own: []observed.OwnCertificate{cert("1", "ISSUED", time.Hour, "a")}, made: true},
-		"one that failed now is left":          {own: []observed.OwnCertificate{cert("1", "FAILED", time.Minute, "a")}, steps: []string{issue}, again: refusedWait},
-		"one that failed long ago is repeated": {own: []observed.OwnCertificate{cert("1", "VALIDATION_TIMED_OUT", 73*time.Hour, "a")}, steps: []string{request, issue}, again: namedWait},
-		"one for other hosts serves meanwhile": {own: []observed.OwnCertificate{cert("1", "ISSUED", time.Hour, "b")}, steps: []string{request, issue}, made: true, again: namedWait},
+		"one that failed now is left":          {own: []observed.OwnCertificate{cert("1", "FAILED", time.Minute, "a")}, steps: []string{issue}, again: plan.RefusedWait},
+		"one that failed long ago is repeated": {own: []observed.OwnCertificate{cert("1", "VALIDATION_TIMED_OUT", 73*time.Hour, "a")}, steps: []string{request, issue}, again: plan.NamedWait},
+		"one for other hosts serves meanwhile": {own: []observed.OwnCertificate{cert("1", "ISSUED", time.Hour, "b")}, steps: []string{request, issue}, made: true, again: plan.NamedWait},
 		"a failed one beside an issued one goes": {own: []observed.OwnCertificate{cert("1", "FAILED", time.Hour, "a"), cert("2", "ISSUED", time.Hour, "a")},
 			steps: []string{"delete certificate/1"}, made: true},
 		"of two one serves": {own: []observed.OwnCertificate{cert("1", "ISSUED", time.Hour, "a"), cert("2", "ISSUED", time.Hour, "a")},
@@ -152,14 +153,14 @@ func TestManagedCertificatesByState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := certified(claimed(wishOf(ruleTo("/*", "g1"))), "a")
 			have := observed.Stack{Facts: ownFacts(c.own...)}
-			p, _ := Make(want, have, managing)
+			p, _ := plan.Make(want, have, managing)
 			answerCertificates(&have, p.Asks)
-			p, _ = Make(want, have, managing)
+			p, _ = plan.Make(want, have, managing)
 			var got []string
 			made := false
 			for _, s := range p.Steps {
 				made = made || s.ID == "create load-balancer/LoadBalancer"
-				if s.Address.Kind == Certificate {
+				if s.Address.Kind == plan.Certificate {
 					got = append(got, string(s.ID))
 				}
 				if s.Waits() && s.Wait.Again != c.again {

@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"fmt"
@@ -13,17 +13,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
 	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
 // names follows what happens to the DNS records of a simulated world.
 type names map[string]bool
 
-func (n names) step(s Step) {
+func (n names) step(s plan.Step) {
 	switch do := s.Do.(type) {
-	case CreateRecord:
+	case plan.CreateRecord:
 		n[do.Name] = true
-	case DeleteRecord:
+	case plan.DeleteRecord:
 		delete(n, do.Name) // if a crash did not come after the first time
 	}
 }
@@ -31,7 +33,7 @@ func (n names) step(s Step) {
 func namesOf(domains ...[]string) names {
 	out := names{}
 	for _, d := range domains {
-		for _, r := range simulatedRecords(d) {
+		for _, r := range plantest.Records(d) {
 			out[r.Name] = true
 		}
 	}
@@ -78,11 +80,10 @@ func TestRecordsFollowTheCertificates(t *testing.T) {
 		have := observed.Stack{Facts: ownFacts()}
 		foreign := []string{[]string{"a", "*.b", "c"}[r.IntN(3)]}
 		dns := namesOf(foreign)
-		check := func(have observed.Stack, p Plan, n int) {
+		check := func(have observed.Stack, p plan.Plan, n int) {
 			t.Helper()
-			s := simulation{have: have}
 			for _, c := range append(slices.Clone(have.Facts.OwnCertificates), observed.OwnCertificate{ARN: "foreign", Domains: foreign, Public: true}) {
-				if !c.Public || c.ARN != "foreign" && !s.uses(c.ARN) {
+				if !c.Public || c.ARN != "foreign" && !plantest.Uses(have, c.ARN) {
 					continue
 				}
 				for name := range namesOf(c.Domains) {
@@ -96,9 +97,9 @@ func TestRecordsFollowTheCertificates(t *testing.T) {
 			t.Helper()
 			for range 14 {
 				forget(&have)
-				var p Plan
+				var p plan.Plan
 				for range 6 {
-					if p, _ = Make(want, have, managing); len(p.Asks) == 0 {
+					if p, _ = plan.Make(want, have, managing); len(p.Asks) == 0 {
 						break
 					}
 					answer(&have, p.Asks, func(string) string { return "healthy" })
@@ -116,9 +117,9 @@ func TestRecordsFollowTheCertificates(t *testing.T) {
 				}
 				for n, st := range steps {
 					dns.step(st)
-					check(Simulate(have, p.Known, steps[:n+1]), p, n+1)
+					check(plantest.Simulate(have, p.Known, steps[:n+1]), p, n+1)
 				}
-				have = Simulate(have, p.Known, steps)
+				have = plantest.Simulate(have, p.Known, steps)
 			}
 			all := [][]string{foreign}
 			for _, c := range have.Facts.OwnCertificates {
@@ -156,16 +157,16 @@ func TestHostedZoneOfADomain(t *testing.T) {
 		"example.com": "Z1", "x.example.com": "Z1", "*.example.com": "Z1", "a.example.com": "Z0", "X.A.example.com": "Z0", "*.b.a.example.com": "Z0",
 		"badexample.com": "", "com": "", "example.com.test": "",
 	} {
-		if got, ok := zoneOf(zones, domain); got.ID != want || ok != (want != "") {
+		if got, ok := plan.ZoneOf(zones, domain); got.ID != want || ok != (want != "") {
 			t.Errorf("%s: want %q, got %q", domain, want, got.ID)
 		}
 	}
 }
 
 // about lists the steps about certificates and records, with what they wait for.
-func about(p Plan) (out []string) {
+func about(p plan.Plan) (out []string) {
 	for _, s := range p.Steps {
-		if s.Address.Kind != Certificate && s.Address.Kind != Record {
+		if s.Address.Kind != plan.Certificate && s.Address.Kind != plan.Record {
 			continue
 		}
 		line := string(s.ID)
@@ -223,7 +224,7 @@ func TestRecordsOfAPendingCertificate(t *testing.T) {
 			if c.asks {
 				have.Facts.Zones = nil
 			}
-			p, found := Make(want, have, managing)
+			p, found := plan.Make(want, have, managing)
 			if diff := cmp.Diff(c.steps, about(p)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
@@ -269,7 +270,7 @@ func TestNothingIsRequestedWithoutAZone(t *testing.T) {
 			want.Certificates[0].CA = c.ca
 			have := observed.Stack{Facts: ownFacts(c.own...)}
 			have.Facts.Zones = c.zones
-			p, found := Make(want, have, managing)
+			p, found := plan.Make(want, have, managing)
 			if diff := cmp.Diff(c.steps, about(p)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
@@ -321,8 +322,8 @@ func TestRemovalOfACertificate(t *testing.T) {
 			if have.Facts.Zones = nil; c.zones != nil {
 				have.Facts.Zones = c.zones
 			}
-			p, _ := Make(want, have, managing)
-			if c.own[0].Public && slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Address.Kind == Certificate || s.Address.Kind == Record }) {
+			p, _ := plan.Make(want, have, managing)
+			if c.own[0].Public && slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Address.Kind == plan.Certificate || s.Address.Kind == plan.Record }) {
 				t.Errorf("steps before all is known:\n%s", p.Text())
 			}
 			answerCertificates(&have, p.Asks)
@@ -332,12 +333,12 @@ func TestRemovalOfACertificate(t *testing.T) {
 				v.InUse = true
 				have.Facts.Validations["1"] = v
 			}
-			p, _ = Make(want, have, managing)
+			p, _ = plan.Make(want, have, managing)
 			if diff := cmp.Diff(c.steps, about(p)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
 			release := p.Steps[len(p.Steps)-1]
-			if _, ok := release.Do.(ReleaseFinalizer); !ok || (release.Waits()) != strings.Contains(c.steps[0], "waits") {
+			if _, ok := release.Do.(plan.ReleaseFinalizer); !ok || (release.Waits()) != strings.Contains(c.steps[0], "waits") {
 				t.Errorf("the end of the plan:\n%s", p.Text())
 			}
 		})
@@ -347,12 +348,12 @@ func TestRemovalOfACertificate(t *testing.T) {
 func TestARecordThatCannotBeMadeHoldsNothingElseUp(t *testing.T) {
 	want := certified(claimed(wishOf(ruleTo("/*", "g1"))), "a")
 	pending := observed.OwnCertificate{ARN: "1", ResourceID: want.Certificates[0].ID, Status: observed.PendingValidation, Domains: []string{"a"},
-		Public: true, Records: simulatedRecords([]string{"a"})}
+		Public: true, Records: plantest.Records([]string{"a"})}
 	old := observed.OwnCertificate{ARN: "0", ResourceID: want.Certificates[0].ID, Status: observed.Issued, Domains: []string{"b"}, Public: true}
-	p, _ := Make(want, observed.Stack{Facts: ownFacts(old, pending)}, managing)
-	var makes StepID
+	p, _ := plan.Make(want, observed.Stack{Facts: ownFacts(old, pending)}, managing)
+	var makes plan.StepID
 	for _, s := range p.Steps {
-		if _, ok := s.Do.(CreateRecord); ok {
+		if _, ok := s.Do.(plan.CreateRecord); ok {
 			makes = s.ID
 		}
 	}

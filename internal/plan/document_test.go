@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // heldWish is a stack of which much is held, and heldWorld what is live of it.
@@ -29,10 +30,10 @@ func heldWish() model.Stack {
 				Name: "sg", Ingress: []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "0.0.0.0/0"}},
 			}},
 			Listeners: []model.Listener{
-				{Port: 80, Default: []model.Action{notFound}, Members: []finding.Ref{testMember}, Rules: []model.Rule{rule("/a", 0), rule("/b", model.HeldInvalid), rule("/c", model.HeldInvalid)}},
-				{Port: 443, Default: []model.Action{notFound}, Members: []finding.Ref{testMember}, TLS: &model.TLS{
+				{Port: 80, Default: []model.Action{plan.NotFound}, Members: []finding.Ref{testMember}, Rules: []model.Rule{rule("/a", 0), rule("/b", model.HeldInvalid), rule("/c", model.HeldInvalid)}},
+				{Port: 443, Default: []model.Action{plan.NotFound}, Members: []finding.Ref{testMember}, TLS: &model.TLS{
 					Policy: "new", Certificates: []model.CertChoice{model.CertARNs{Member: testMember, ARNs: []string{"arn:cert"}}},
-					MutualAuth: &model.MutualAuth{Mode: verify, TrustStore: "gone"},
+					MutualAuth: &model.MutualAuth{Mode: "verify", TrustStore: "gone"},
 				}},
 			},
 		},
@@ -58,7 +59,7 @@ func heldWorld() observed.Stack {
 	}
 	have.LoadBalancers = []observed.LoadBalancer{
 		{ARN: "arn:lb", ResourceID: model.LoadBalancerID, Type: model.Application.String(), Scheme: model.Internal, Subnets: []string{"subnet-a"}, SecurityGroups: []string{"sg-1"}, Listeners: []observed.Listener{
-			{ARN: "l80", Port: 80, Protocol: "HTTP", Default: []model.Action{notFound}, Rules: []observed.Rule{
+			{ARN: "l80", Port: 80, Protocol: "HTTP", Default: []model.Action{plan.NotFound}, Rules: []observed.Rule{
 				{ARN: "r1", Priority: 1, Conditions: []model.Condition{model.PathPattern{Values: []string{"/b"}}}, Actions: forward("arn:old")},
 			}},
 			{ARN: "l443", Port: 443, Protocol: "HTTPS", Policy: "old", Certificate: "arn:cert", Certificates: []string{"arn:cert"}, Default: forward("arn:g1"), Rules: []observed.Rule{
@@ -74,26 +75,26 @@ func heldWorld() observed.Stack {
 
 func TestADocumentHasWhatIsHeldAsItIsKept(t *testing.T) {
 	var doc struct {
-		Resources map[ResourceType]map[string]json.RawMessage
+		Resources map[plan.ResourceType]map[string]json.RawMessage
 	}
-	if err := json.Unmarshal([]byte(Describe(heldWish(), heldWorld(), testOptions).JSON()), &doc); err != nil {
+	if err := json.Unmarshal([]byte(plan.Describe(heldWish(), heldWorld(), testOptions).JSON()), &doc); err != nil {
 		t.Fatal(err)
 	}
 	short := strings.NewReplacer(`{"$ref":"#/resources/AWS::ElasticLoadBalancingV2::`, `{"`, `{"$ref":"#/resources/AWS::EC2::`, `{"`)
 	for _, c := range []struct {
-		typ      ResourceType
+		typ      plan.ResourceType
 		id, want string
 	}{
-		{TypeRule, "80:1", `{"spec":{"listenerARN":{"Listener/80/status/listenerARN"},"priority":1,"actions":[{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":{"TargetGroup/g1/status/targetGroupARN"}}]}}],"conditions":[{"field":"path-pattern","pathPatternConfig":{"values":["/a"]}}]}}`},
-		{TypeRule, "80:2", `{"spec":{"listenerARN":{"Listener/80/status/listenerARN"},"priority":2,"actions":[{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":"arn:old"}]}}],"conditions":[{"field":"path-pattern","pathPatternConfig":{"values":["/b"]}}]}}`},
-		{TypeRule, "80:3", `{"spec":{"listenerARN":{"Listener/80/status/listenerARN"},"priority":3,"actions":[{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","messageBody":"Rule is held because its configuration is not valid","statusCode":"503"}}],"conditions":[{"field":"path-pattern","pathPatternConfig":{"values":["/c"]}}]}}`},
-		{TypeListener, "443", `{"spec":{"loadBalancerARN":{"LoadBalancer/LoadBalancer/status/loadBalancerARN"},"port":443,"protocol":"HTTPS","defaultActions":[{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":{"TargetGroup/g1/status/targetGroupARN"}}]}}],"certificates":[{"certificateARN":"arn:cert"}],"sslPolicy":"old"}}`},
-		{TypeRule, "443:7", `{"spec":{"listenerARN":{"Listener/443/status/listenerARN"},"priority":7,"actions":[{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":{"TargetGroup/g1/status/targetGroupARN"}}]}}],"conditions":[{"field":"path-pattern","pathPatternConfig":{"values":["/live"]}}],"tags":{"team":"a"}}}`},
-		{TypeSecurityGroup, model.ManagedGroupID, `{"spec":{"groupName":"sg","description":"","ingress":[{"ipProtocol":"tcp","fromPort":80,"toPort":80,"ipRanges":[{"cidrIP":"0.0.0.0/0"}]}]}}`},
-		{TypeLoadBalancer, model.FrontendNLBID, `{"spec":{"name":"nlb","type":"network","scheme":"internal","ipAddressType":"","subnetMapping":[{"subnetID":"subnet-b"}],"securityGroups":[{"SecurityGroup/ManagedLBSecurityGroup/status/groupID"},"sg-2"]}}`},
-		{TypeListener, "FrontendNlb-ls-TCP-443", `{"spec":{"loadBalancerARN":{"LoadBalancer/FrontendNlb/status/loadBalancerARN"},"port":443,"protocol":"TCP","defaultActions":[{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":"arn:front"}]}}]}}`},
-		{TypeALBTargets, string(TypeALBTargets), `{"TargetGroups":{}}`},
-		{TypeTargetGroup, "old", ``},
+		{plan.TypeRule, "80:1", `{"spec":{"listenerARN":{"Listener/80/status/listenerARN"},"priority":1,"actions":[{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":{"TargetGroup/g1/status/targetGroupARN"}}]}}],"conditions":[{"field":"path-pattern","pathPatternConfig":{"values":["/a"]}}]}}`},
+		{plan.TypeRule, "80:2", `{"spec":{"listenerARN":{"Listener/80/status/listenerARN"},"priority":2,"actions":[{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":"arn:old"}]}}],"conditions":[{"field":"path-pattern","pathPatternConfig":{"values":["/b"]}}]}}`},
+		{plan.TypeRule, "80:3", `{"spec":{"listenerARN":{"Listener/80/status/listenerARN"},"priority":3,"actions":[{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","messageBody":"Rule is held because its configuration is not valid","statusCode":"503"}}],"conditions":[{"field":"path-pattern","pathPatternConfig":{"values":["/c"]}}]}}`},
+		{plan.TypeListener, "443", `{"spec":{"loadBalancerARN":{"LoadBalancer/LoadBalancer/status/loadBalancerARN"},"port":443,"protocol":"HTTPS","defaultActions":[{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":{"TargetGroup/g1/status/targetGroupARN"}}]}}],"certificates":[{"certificateARN":"arn:cert"}],"sslPolicy":"old"}}`},
+		{plan.TypeRule, "443:7", `{"spec":{"listenerARN":{"Listener/443/status/listenerARN"},"priority":7,"actions":[{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":{"TargetGroup/g1/status/targetGroupARN"}}]}}],"conditions":[{"field":"path-pattern","pathPatternConfig":{"values":["/live"]}}],"tags":{"team":"a"}}}`},
+		{plan.TypeSecurityGroup, model.ManagedGroupID, `{"spec":{"groupName":"sg","description":"","ingress":[{"ipProtocol":"tcp","fromPort":80,"toPort":80,"ipRanges":[{"cidrIP":"0.0.0.0/0"}]}]}}`},
+		{plan.TypeLoadBalancer, model.FrontendNLBID, `{"spec":{"name":"nlb","type":"network","scheme":"internal","ipAddressType":"","subnetMapping":[{"subnetID":"subnet-b"}],"securityGroups":[{"SecurityGroup/ManagedLBSecurityGroup/status/groupID"},"sg-2"]}}`},
+		{plan.TypeListener, "FrontendNlb-ls-TCP-443", `{"spec":{"loadBalancerARN":{"LoadBalancer/FrontendNlb/status/loadBalancerARN"},"port":443,"protocol":"TCP","defaultActions":[{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":"arn:front"}]}}]}}`},
+		{plan.TypeALBTargets, string(plan.TypeALBTargets), `{"TargetGroups":{}}`},
+		{plan.TypeTargetGroup, "old", ``},
 	} {
 		if diff := cmp.Diff(c.want, short.Replace(string(doc.Resources[c.typ][c.id]))); diff != "" {
 			t.Errorf("%s %s (-want +got):\n%s", c.typ, c.id, diff)
@@ -118,7 +119,7 @@ func TestADocumentOfNothing(t *testing.T) {
 		"something has to be asked first": {strange, heldWorld(), ""},
 	} {
 		text := ""
-		if d := Describe(c.want, c.have, testOptions); d != nil {
+		if d := plan.Describe(c.want, c.have, testOptions); d != nil {
 			text = d.JSON()
 		}
 		if diff := cmp.Diff(c.text, text); diff != "" {
@@ -129,15 +130,15 @@ func TestADocumentOfNothing(t *testing.T) {
 
 func TestTheSharedGroupIsNamedUntilItIsMade(t *testing.T) {
 	want, have := heldWish(), heldWorld()
-	if text := Describe(want, have, testOptions).JSON(); !strings.Contains(text, `status/groupID"},"k8s-traffic-rig-`) {
+	if text := plan.Describe(want, have, testOptions).JSON(); !strings.Contains(text, `status/groupID"},"k8s-traffic-rig-`) {
 		t.Error(text)
 	}
 	have.Facts.BackendGroup = &observed.SecurityGroup{ID: "sg-backend"}
-	if text := Describe(want, have, testOptions).JSON(); !strings.Contains(text, `status/groupID"},"sg-backend"]`) {
+	if text := plan.Describe(want, have, testOptions).JSON(); !strings.Contains(text, `status/groupID"},"sg-backend"]`) {
 		t.Error(text)
 	}
 	want.BackendGroup.Given = "sg-given"
-	if text := Describe(want, have, testOptions).JSON(); !strings.Contains(text, `status/groupID"},"sg-given"]`) {
+	if text := plan.Describe(want, have, testOptions).JSON(); !strings.Contains(text, `status/groupID"},"sg-given"]`) {
 		t.Error(text)
 	}
 }
@@ -150,7 +151,7 @@ func TestBindingsOfADocumentAreObjects(t *testing.T) {
 		Namespace: "shop", Name: "g1", Service: "web", MultiCluster: true, Managed: true,
 		Networking: []model.BindingRule{{From: []model.Peer{{BackendGroup: true}, {ManagedGroup: true}, {CIDR: "10.0.0.0/8"}}, Ports: []model.PeerPort{{Protocol: "TCP"}}}},
 	}
-	data, err := json.Marshal(Describe(want, heldWorld(), testOptions).Resources[TypeBinding]["g1"])
+	data, err := json.Marshal(plan.Describe(want, heldWorld(), testOptions).Resources[plan.TypeBinding]["g1"])
 	if err != nil {
 		t.Fatal(err)
 	}

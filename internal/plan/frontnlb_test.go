@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
 	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
@@ -103,7 +104,7 @@ func TestTheOneInFrontBecomesWhatIsWishedAndLeavesNothing(t *testing.T) {
 		empty := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 		for range 4 {
 			p := settled(t, empty, &have, func(string) string { return "healthy" })
-			have = Simulate(have, p.Known, runnable(p))
+			have = plantest.Simulate(have, p.Known, runnable(p))
 		}
 		if len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups)+len(have.Bindings) > 0 {
 			t.Fatalf("seed %d: deletion leaves %d load balancers, %d target groups", seed, len(have.LoadBalancers), len(have.TargetGroups))

@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // A rule that is larger than AWS takes stays where it is live all the same, and is made of what
@@ -22,7 +23,7 @@ func TestAHeldRuleIsMadeOfWhatFits(t *testing.T) {
 	}
 	fresh := converge(t, claimed(wishOf(held, ruleTo("/*", "g2"))), observed.Stack{Facts: testFacts()})
 	got := fresh.Live(model.LoadBalancerID).Listeners[0].Rules[0]
-	if diff := cmp.Diff(held.Instead, got.Conditions); diff != "" || !sameActions([]model.Action{unavailable}, got.Actions, nil) {
+	if diff := cmp.Diff(held.Instead, got.Conditions); diff != "" || !plan.SameActions([]model.Action{plan.Unavailable}, got.Actions, nil) {
 		t.Errorf("actions %v, conditions (-want +got):\n%s", got.Actions, diff)
 	}
 }

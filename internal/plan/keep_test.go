@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"strings"
@@ -7,6 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // told lists the reasons of findings.
@@ -31,11 +32,11 @@ func TestASchemeThatNobodyNamesStays(t *testing.T) {
 	wish.LoadBalancer.Scheme = model.InternetFacing
 	have := converge(t, wish, observed.Stack{Facts: publicFacts()})
 	wish = claimed(wishOf(ruleTo("/*", "g1")))
-	p, found := Make(wish, have, testOptions)
+	p, found := plan.Make(wish, have, testOptions)
 	if !p.Empty() || told(found) != "SchemeKept" {
 		t.Errorf("findings %q, steps\n%s", told(found), p.Text())
 	}
-	if p, found := Make(named(wish), have, testOptions); !p.has("create load-balancer/LoadBalancer") || told(found) != "" {
+	if p, found := plan.Make(named(wish), have, testOptions); !has(p, "create load-balancer/LoadBalancer") || told(found) != "" {
 		t.Errorf("it is named: findings %q, steps\n%s", told(found), p.Text())
 	}
 }
@@ -47,8 +48,8 @@ func TestAnotherLoadBalancerOfTheSameTagsIsLeftAlone(t *testing.T) {
 	double := have.LoadBalancers[0]
 	double.ARN, double.Listeners, double.SecurityGroups = "a-double", nil, []string{"sg-other"}
 	have.LoadBalancers = append([]observed.LoadBalancer{double}, have.LoadBalancers...)
-	p, found := Make(wish, have, testOptions)
-	if !p.Empty() || told(found) != "LoadBalancerDoubled" || p.Known[loadBalancerAddress] == double.ARN {
+	p, found := plan.Make(wish, have, testOptions)
+	if !p.Empty() || told(found) != "LoadBalancerDoubled" || p.Known[plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}] == double.ARN {
 		t.Errorf("findings %q, steps\n%s", told(found), p.Text())
 	}
 }
@@ -59,22 +60,22 @@ func TestRulesOfOthersAreNamedWhenTheyGo(t *testing.T) {
 	// A range that was wished before is no stranger.
 	own := model.IngressRule{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}
 	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, own)
-	if _, found := Make(wish, have, testOptions); told(found) != "" {
+	if _, found := plan.Make(wish, have, testOptions); told(found) != "" {
 		t.Errorf("findings %v", found)
 	}
 	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, model.IngressRule{Protocol: "tcp", From: 22, To: 22, CIDR: "10.1.0.0/16"})
-	p, found := Make(wish, have, testOptions)
+	p, found := plan.Make(wish, have, testOptions)
 	if told(found) != "RulesRevoked" || !strings.Contains(found[0].Message, "tcp 22-22 10.1.0.0/16") || strings.Contains(found[0].Message, own.CIDR) {
 		t.Errorf("findings %v, steps\n%s", found, p.Text())
 	}
 	// After a change that was cut short it may be a rule for a listener that was never made.
 	unfinished := testOptions
 	unfinished.Unfinished = true
-	if p, found := Make(wish, have, unfinished); told(found) != "" || p.Empty() {
+	if p, found := plan.Make(wish, have, unfinished); told(found) != "" || p.Empty() {
 		t.Errorf("findings %v, steps\n%s", found, p.Text())
 	}
 	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, model.IngressRule{Protocol: "tcp", From: 23, To: 23, CIDR: "10.1.0.0/16", Description: "telnet"})
-	if _, found := Make(wish, have, unfinished); told(found) != "RulesRevoked" || strings.Contains(found[0].Message, "22-22") {
+	if _, found := plan.Make(wish, have, unfinished); told(found) != "RulesRevoked" || strings.Contains(found[0].Message, "22-22") {
 		t.Errorf("findings %v", found)
 	}
 }
@@ -84,7 +85,7 @@ func TestSettingsThatAWSDoesNotChangeAreTold(t *testing.T) {
 	wish.LoadBalancer.CoIPPool = "pool-1"
 	have := converge(t, wish, observed.Stack{Facts: testFacts()})
 	wish.LoadBalancer.CoIPPool = "pool-2"
-	p, found := Make(wish, have, testOptions)
+	p, found := plan.Make(wish, have, testOptions)
 	if !p.Empty() || told(found) != "SettingFixed" {
 		t.Errorf("findings %q, steps\n%s", told(found), p.Text())
 	}

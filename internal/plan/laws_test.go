@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"fmt"
@@ -12,12 +12,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
 	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
 var (
 	testStack   = model.StackID{Kind: model.Ingress, Name: "shop"}
-	testOptions = Options{Cluster: "rig", VPC: "vpc-1", RuleTags: true, SubnetClusterCheck: true}
+	testOptions = plan.Options{Cluster: "rig", VPC: "vpc-1", RuleTags: true, SubnetClusterCheck: true}
 	testMember  = finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 )
 
@@ -51,7 +53,7 @@ func randomWish(r *rand.Rand) model.Stack {
 		return []model.Action{f}
 	}
 	for _, port := range []int32{80, 443}[:1+r.IntN(2)] {
-		l := model.Listener{Port: port, Default: []model.Action{notFound}, Members: []finding.Ref{testMember}}
+		l := model.Listener{Port: port, Default: []model.Action{plan.NotFound}, Members: []finding.Ref{testMember}}
 		if r.IntN(4) == 0 {
 			l.Default = forward()
 			l.DefaultOf = finding.Origin{Object: testMember, Field: "spec.defaultBackend"}
@@ -62,7 +64,7 @@ func randomWish(r *rand.Rand) model.Stack {
 				cs = append(cs, model.HostHeader{Values: []string{h}})
 			}
 			cs = append(cs, model.PathPattern{Values: []string{pathChoice[r.IntN(len(pathChoice))]}})
-			if slices.ContainsFunc(l.Rules, func(o model.Rule) bool { return sameConditions(o.Conditions, cs) }) {
+			if slices.ContainsFunc(l.Rules, func(o model.Rule) bool { return plan.SameConditions(o.Conditions, cs) }) {
 				continue
 			}
 			rule := model.Rule{
@@ -126,22 +128,22 @@ func answer(have *observed.Stack, asks []model.Question, state func(arn string) 
 }
 
 // settled plans until the plan asks nothing more.
-func settled(t *testing.T, want model.Stack, have *observed.Stack, state func(string) string) Plan {
+func settled(t *testing.T, want model.Stack, have *observed.Stack, state func(string) string) plan.Plan {
 	t.Helper()
 	for range 10 {
-		p, _ := Make(want, *have, testOptions)
+		p, _ := plan.Make(want, *have, testOptions)
 		if len(p.Asks) == 0 {
 			return p
 		}
 		answer(have, p.Asks, state)
 	}
 	t.Fatal("the plan keeps asking")
-	return Plan{}
+	return plan.Plan{}
 }
 
-func runnable(p Plan) []Step {
+func runnable(p plan.Plan) []plan.Step {
 	done := p.Begin()
-	var out []Step
+	var out []plan.Step
 	for _, s := range p.Steps {
 		if s.Waits() || !done.Ready(s) {
 			continue
@@ -166,7 +168,7 @@ func converge(t *testing.T, want model.Stack, have observed.Stack) observed.Stac
 			}
 			return have
 		}
-		have = Simulate(have, p.Known, steps)
+		have = plantest.Simulate(have, p.Known, steps)
 	}
 	p := settled(t, want, &have, healthy)
 	t.Fatalf("no end of the plan:\n%s", p.Text())
@@ -237,30 +239,11 @@ func matches(cs []model.Condition, q request) bool {
 		case model.PathPattern:
 			values = c.Values
 		}
-		if !slices.ContainsFunc(values, func(v string) bool { return glob(v, subject) }) {
+		if !slices.ContainsFunc(values, func(v string) bool { return plan.Glob(v, subject) }) {
 			return false
 		}
 	}
 	return true
-}
-
-// glob reports whether a pattern with * and ? matches all of s.
-func glob(pattern, s string) bool {
-	for pattern != "" && pattern[0] != '*' {
-		if s == "" || pattern[0] != '?' && pattern[0] != s[0] {
-			return false
-		}
-		pattern, s = pattern[1:], s[1:]
-	}
-	if pattern == "" {
-		return s == ""
-	}
-	for i := range len(s) + 1 {
-		if glob(pattern[1:], s[i:]) {
-			return true
-		}
-	}
-	return false
 }
 
 func carried(as []model.Action) string {
@@ -268,8 +251,8 @@ func carried(as []model.Action) string {
 	case model.Forward:
 		var out []string
 		for _, g := range a.Groups {
-			if weight(g.Weight) > 0 {
-				out = append(out, fmt.Sprintf("%s:%d", g.Group.ARN, weight(g.Weight)))
+			if plan.Weight(g.Weight) > 0 {
+				out = append(out, fmt.Sprintf("%s:%d", g.Group.ARN, plan.Weight(g.Weight)))
 			}
 		}
 		if len(out) == 1 {
@@ -294,7 +277,7 @@ func TestPlanAfterItsOwnStepsIsEmpty(t *testing.T) {
 		empty := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 		for range 4 {
 			p := settled(t, empty, &have, func(string) string { return "healthy" })
-			have = Simulate(have, p.Known, runnable(p))
+			have = plantest.Simulate(have, p.Known, runnable(p))
 		}
 		if len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups)+len(have.Bindings) > 0 || have.Facts.BackendGroup != nil {
 			t.Fatalf("seed %d: deletion leaves %s", seed, cmp.Diff(observed.Stack{}, have))
@@ -317,8 +300,8 @@ func TestEveryPrefixOfAPlanAnswersOldOrNew(t *testing.T) {
 		type moment struct {
 			have observed.Stack
 			pass int
-			step StepID
-			p    Plan
+			step plan.StepID
+			p    plan.Plan
 		}
 		var moments []moment
 		for pass := range 20 {
@@ -331,7 +314,7 @@ func TestEveryPrefixOfAPlanAnswersOldOrNew(t *testing.T) {
 			})
 			steps := runnable(p)
 			for i := range steps {
-				moments = append(moments, moment{Simulate(have, p.Known, steps[:i+1]), pass, steps[i].ID, p})
+				moments = append(moments, moment{plantest.Simulate(have, p.Known, steps[:i+1]), pass, steps[i].ID, p})
 			}
 			if len(steps) > 0 {
 				have = moments[len(moments)-1].have
@@ -374,7 +357,7 @@ func TestTrafficStaysUntilTheNewTargetsAreHealthy(t *testing.T) {
 			return "initial"
 		}
 		p := settled(t, randomWish(r), &have, state)
-		before, after := outcomes(have), outcomes(Simulate(have, p.Known, runnable(p)))
+		before, after := outcomes(have), outcomes(plantest.Simulate(have, p.Known, runnable(p)))
 		for i, is := range after {
 			if is == before[i] || !forwardsTo(before[i], old) {
 				continue

@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 func TestGroupsGivenByNameReachTheStepsAsARNs(t *testing.T) {
@@ -19,7 +20,7 @@ func TestGroupsGivenByNameReachTheStepsAsARNs(t *testing.T) {
 	have := observed.Stack{Facts: testFacts()}
 	have.Facts.TargetGroups = map[string]string{"external": "arn:external"}
 
-	p, found := Make(claimed(want), have, testOptions)
+	p, found := plan.Make(claimed(want), have, testOptions)
 	if len(found) > 0 {
 		t.Fatalf("findings: %v", found)
 	}
@@ -28,9 +29,9 @@ func TestGroupsGivenByNameReachTheStepsAsARNs(t *testing.T) {
 	for _, s := range p.Steps {
 		var got []model.Action
 		switch do := s.Do.(type) {
-		case CreateListener:
+		case plan.CreateListener:
 			got = do.Settings.Default
-		case CreateRule:
+		case plan.CreateRule:
 			got = do.Rule.Actions
 		default:
 			continue
@@ -59,18 +60,18 @@ func TestClientCertificatesThatNobodyAsksForAnyMore(t *testing.T) {
 	second.LoadBalancer.Listeners[0].Port = 443
 	second.LoadBalancer.Listeners[0].TLS = &model.TLS{Policy: "p", Certificates: l.TLS.Certificates}
 	t.Run("stay on", func(t *testing.T) {
-		if p, _ := Make(second, have, testOptions); !p.Empty() {
+		if p, _ := plan.Make(second, have, testOptions); !p.Empty() {
 			t.Errorf("want no steps, got\n%s", p.Text())
 		}
 	})
 	t.Run("are switched off where that is asked for", func(t *testing.T) {
 		opt := testOptions
 		opt.EnhancedDefaults = true
-		p, _ := Make(second, have, opt)
+		p, _ := plan.Make(second, have, opt)
 		if len(p.Steps) != 1 {
 			t.Fatalf("want one step, got\n%s", p.Text())
 		}
-		if do := p.Steps[0].Do.(ModifyListener); do.Settings.MutualAuth == nil || do.Settings.MutualAuth.Mode != "off" {
+		if do := p.Steps[0].Do.(plan.ModifyListener); do.Settings.MutualAuth == nil || do.Settings.MutualAuth.Mode != "off" {
 			t.Errorf("AWS would change nothing: %+v", do.Settings.MutualAuth)
 		}
 	})

@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"strings"
@@ -9,6 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // wishOf makes a load balancer with one listener of the given rules.
@@ -21,7 +22,7 @@ func wishOf(rules ...model.Rule) model.Stack {
 			SecurityGroups: model.GroupsManaged{Backend: true, Group: model.SecurityGroup{
 				Name: "sg", Ingress: []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "0.0.0.0/0"}},
 			}},
-			Listeners: []model.Listener{{Port: 80, Default: []model.Action{notFound}, Rules: rules, Members: []finding.Ref{testMember}}},
+			Listeners: []model.Listener{{Port: 80, Default: []model.Action{plan.NotFound}, Rules: rules, Members: []finding.Ref{testMember}}},
 		},
 	}
 	for _, r := range rules {
@@ -55,7 +56,7 @@ func claimed(s model.Stack) model.Stack {
 	return s
 }
 
-func stepIDs(p Plan) string {
+func stepIDs(p plan.Plan) string {
 	var out []string
 	for _, s := range p.Steps {
 		out = append(out, string(s.ID))
@@ -64,7 +65,7 @@ func stepIDs(p Plan) string {
 }
 
 func TestFirstPlanClaimsThenMakesEverythingInOrder(t *testing.T) {
-	p, found := Make(wishOf(ruleTo("/*", "g1")), observed.Stack{Facts: testFacts()}, testOptions)
+	p, found := plan.Make(wishOf(ruleTo("/*", "g1")), observed.Stack{Facts: testFacts()}, testOptions)
 	if len(found) > 0 {
 		t.Fatalf("findings: %v", found)
 	}
@@ -86,7 +87,7 @@ func TestFirstPlanClaimsThenMakesEverythingInOrder(t *testing.T) {
 
 func TestNothingIsDeletedWhenNobodyAsksForIt(t *testing.T) {
 	have := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
-	if p, _ := Make(model.Stack{ID: testStack}, have, testOptions); !p.Empty() {
+	if p, _ := plan.Make(model.Stack{ID: testStack}, have, testOptions); !p.Empty() {
 		t.Errorf("want no steps, got\n%s", p.Text())
 	}
 }
@@ -94,7 +95,7 @@ func TestNothingIsDeletedWhenNobodyAsksForIt(t *testing.T) {
 func TestDeletionGoesByDependencyAndReleasesLast(t *testing.T) {
 	have := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
 	gone := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
-	p, _ := Make(gone, have, testOptions)
+	p, _ := plan.Make(gone, have, testOptions)
 	order := []string{"delete load-balancer/", "unbind binding/", "delete target-group/", "delete security-group/", "delete backend-security-group/", "release finalizer/"}
 	at := -1
 	ids := stepIDs(p)
@@ -106,7 +107,7 @@ func TestDeletionGoesByDependencyAndReleasesLast(t *testing.T) {
 		at = i
 	}
 	for _, s := range runnable(p) {
-		if s.Address.Kind == Finalizer {
+		if s.Address.Kind == plan.Finalizer {
 			t.Errorf("the finalizer is released while a binding is still there:\n%s", p.Text())
 		}
 	}
@@ -116,7 +117,7 @@ func TestProtectionOfADeletedMemberKeepsTheLoadBalancer(t *testing.T) {
 	have := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
 	guard := finding.Finding{Object: testMember, Reason: finding.DeletionProtected, Blocks: finding.BlocksStack}
 	gone := model.Stack{ID: testStack, DeletionGuard: &guard, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
-	p, found := Make(gone, have, testOptions)
+	p, found := plan.Make(gone, have, testOptions)
 	if !p.Empty() || len(found) != 1 || found[0].Reason != finding.DeletionProtected {
 		t.Errorf("want no steps and one finding, got %v and\n%s", found, p.Text())
 	}
@@ -137,12 +138,12 @@ func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 	facts := testFacts()
 	facts.Region, facts.Account, facts.CertificatesAsked = "us-west-2", "1", true
 	facts.Certificates = []observed.Certificate{{ARN: "arn:aws:acm:us-west-2:1:certificate/good", Status: "ISSUED"}}
-	p, found := Make(wish, observed.Stack{Facts: facts}, testOptions)
+	p, found := plan.Make(wish, observed.Stack{Facts: facts}, testOptions)
 	if len(found) != 1 || found[0].Object != other || found[0].Reason != finding.CertificateNotFound {
 		t.Fatalf("want one finding on %s, got %v", other, found)
 	}
 	for _, s := range p.Steps {
-		c, ok := s.Do.(CreateRule)
+		c, ok := s.Do.(plan.CreateRule)
 		if !ok {
 			continue
 		}
@@ -156,7 +157,7 @@ func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 func TestNothingIsMadeWhenEveryRuleIsHeld(t *testing.T) {
 	bad := ruleTo("/b", "g2")
 	bad.Held = model.HeldInvalid
-	p, _ := Make(wishOf(bad), observed.Stack{Facts: testFacts()}, testOptions)
+	p, _ := plan.Make(wishOf(bad), observed.Stack{Facts: testFacts()}, testOptions)
 	if got, want := stepIDs(p), "claim finalizer/Ingress shop/web"; got != want {
 		t.Errorf("want\n%s\ngot\n%s", want, got)
 	}
@@ -165,7 +166,7 @@ func TestNothingIsMadeWhenEveryRuleIsHeld(t *testing.T) {
 func TestNoTargetGroupIsMadeForAHeldRuleAlone(t *testing.T) {
 	bad := ruleTo("/b", "g2")
 	bad.Held = model.HeldInvalid
-	p, _ := Make(claimed(wishOf(ruleTo("/a", "g1"), bad)), observed.Stack{Facts: testFacts()}, testOptions)
+	p, _ := plan.Make(claimed(wishOf(ruleTo("/a", "g1"), bad)), observed.Stack{Facts: testFacts()}, testOptions)
 	if ids := stepIDs(p); strings.Contains(ids, "g2") || !strings.Contains(ids, "create target-group/g1") {
 		t.Errorf("want g1 and not g2, got\n%s", ids)
 	}

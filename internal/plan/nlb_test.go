@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"fmt"
@@ -12,6 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
 )
 
 var networkStackID = model.StackID{Kind: model.Service, Namespace: "shop", Name: "web"}
@@ -74,7 +76,7 @@ func wellFormed(t *testing.T, have observed.Stack, text string) {
 	}
 	for _, lb := range have.LoadBalancers {
 		for _, l := range lb.Listeners {
-			to := forwardOf(l.Default)
+			to := plan.ForwardOf(l.Default)
 			if to == nil {
 				t.Fatalf("port %d of a network load balancer does not forward:\n%s", l.Port, text)
 			}
@@ -98,7 +100,7 @@ func TestNetworkLoadBalancerBecomesWhatIsDesiredAndLeavesNothing(t *testing.T) {
 			want := randomNetworkStack(r)
 			p := settled(t, want, &have, healthy)
 			for n, steps := 0, runnable(p); n <= len(steps); n++ {
-				wellFormed(t, Simulate(have, p.Known, steps[:n]), p.Text())
+				wellFormed(t, plantest.Simulate(have, p.Known, steps[:n]), p.Text())
 			}
 			have = converge(t, want, have)
 			lb := have.Live(model.LoadBalancerID)
@@ -115,7 +117,7 @@ func TestNetworkLoadBalancerBecomesWhatIsDesiredAndLeavesNothing(t *testing.T) {
 		empty := model.Stack{ID: networkStackID, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 		for range 4 {
 			p := settled(t, empty, &have, healthy)
-			have = Simulate(have, p.Known, runnable(p))
+			have = plantest.Simulate(have, p.Known, runnable(p))
 		}
 		if len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups)+len(have.Bindings) > 0 {
 			t.Fatalf("seed %d: deletion leaves %d load balancers, %d target groups", seed, len(have.LoadBalancers), len(have.TargetGroups))
@@ -151,22 +153,22 @@ func TestAddressesGoToTheSubnetsOfTheirRanges(t *testing.T) {
 	answer.Candidates = slices.Clone(answer.Candidates)
 	answer.Candidates[0].CIDR, answer.Candidates[1].CIDR = "10.0.1.0/24", "10.0.2.0/24"
 	facts.Subnets[key] = answer
-	a, b := SubnetMapping{Subnet: "subnet-a", PrivateIPv4: "10.0.1.9"}, SubnetMapping{Subnet: "subnet-b", PrivateIPv4: "10.0.2.9"}
+	a, b := plan.SubnetMapping{Subnet: "subnet-a", PrivateIPv4: "10.0.1.9"}, plan.SubnetMapping{Subnet: "subnet-b", PrivateIPv4: "10.0.2.9"}
 	for _, c := range []struct {
 		addresses []string
-		want      []SubnetMapping
+		want      []plan.SubnetMapping
 	}{
-		{nil, []SubnetMapping{{Subnet: "subnet-a"}, {Subnet: "subnet-b"}}},
-		{[]string{"10.0.2.9", "10.0.1.9"}, []SubnetMapping{a, b}},
+		{nil, []plan.SubnetMapping{{Subnet: "subnet-a"}, {Subnet: "subnet-b"}}},
+		{[]string{"10.0.2.9", "10.0.1.9"}, []plan.SubnetMapping{a, b}},
 		{[]string{"10.0.2.9"}, nil},
 		{[]string{"10.0.2.9", "10.0.2.10"}, nil},
 		{[]string{"10.0.2.9", "10.0.3.9"}, nil},
 	} {
 		want.LoadBalancer.PrivateIPv4 = c.addresses
-		p, found := Make(want, observed.Stack{Facts: facts}, testOptions)
-		var got []SubnetMapping
+		p, found := plan.Make(want, observed.Stack{Facts: facts}, testOptions)
+		var got []plan.SubnetMapping
 		for _, s := range p.Steps {
-			if do, ok := s.Do.(CreateLoadBalancer); ok {
+			if do, ok := s.Do.(plan.CreateLoadBalancer); ok {
 				got = do.Subnets
 			}
 		}

@@ -53,9 +53,9 @@ func plainGlobs(x, y string) bool {
 	case !wildX && !wildY:
 		return x == y
 	case !wildX:
-		return glob(y, x)
+		return Glob(y, x)
 	case !wildY:
-		return glob(x, y)
+		return Glob(x, y)
 	}
 	headX, tailX := ends(x)
 	headY, tailY := ends(y)
@@ -143,12 +143,16 @@ func TestTheIndexFindsTheRulesThatOverlap(t *testing.T) {
 }
 
 func TestAnIndexThatIsUsedUpFindsMoreAndNeverLess(t *testing.T) {
-	shapes := []*ruleShape{shapeOf(ruleTo("/a*", "g").Conditions), shapeOf(ruleTo("/b*", "g").Conditions)}
+	shapes := []*ruleShape{shapeOf(pathOf("/a*")), shapeOf(pathOf("/b*"))}
 	x := indexRules([]int32{0, 1}, func(n int32) *ruleShape { return shapes[n] })
 	x.checks = 0
 	if n, found := x.find(shapes[1], everyRule); !found {
 		t.Errorf("found %d %t", n, found)
 	}
+}
+
+func pathOf(path string) []model.Condition {
+	return []model.Condition{model.PathPattern{Values: []string{path}}}
 }
 
 // plainPairs pairs each desired rule with each live one.
@@ -181,7 +185,7 @@ func TestRulesArePairedAsIfEachWasComparedWithEach(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 5000, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 6))
-		b := newBuilder(claimed(wishOf()), observed.Stack{Facts: testFacts()}, testOptions)
+		b := newBuilder(model.Stack{}, observed.Stack{}, Options{})
 		ro := &ruleRollout{traffic: b.traffic, keys: b.keys}
 		action := func() []model.Action {
 			switch r.IntN(4) {
@@ -201,7 +205,7 @@ func TestRulesArePairedAsIfEachWasComparedWithEach(t *testing.T) {
 			}
 			return []model.Action{f}
 		}
-		conditions := func() []model.Condition { return ruleTo([]string{"/a", "/b", "/c"}[r.IntN(3)], "g").Conditions }
+		conditions := func() []model.Condition { return pathOf([]string{"/a", "/b", "/c"}[r.IntN(3)]) }
 		var live []observed.Rule
 		for i := range r.IntN(8) {
 			live = append(live, observed.Rule{ARN: fmt.Sprint("rule", i), Priority: int32(i + 1 + r.IntN(2)*20), Conditions: conditions(), Actions: action()})

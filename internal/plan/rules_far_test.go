@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"math/rand/v2"
@@ -6,17 +6,19 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
 	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
 // far moves the last rules of a load balancer to the end of what AWS takes, where a run that was
 // interrupted before it could delete them has left them.
 func far(have observed.Stack, n int) observed.Stack {
-	have = clone(have)
+	have = plantest.Clone(have)
 	for i := range have.LoadBalancers {
 		for j := range have.LoadBalancers[i].Listeners {
 			rules := have.LoadBalancers[i].Listeners[j].Rules
-			p := int32(topPriority)
+			p := int32(plan.TopPriority)
 			for k := len(rules) - 1; k >= 0 && k >= len(rules)-n; k-- {
 				rules[k].Priority = p
 				p--
@@ -37,7 +39,7 @@ func TestRulesAtTheEndLeaveRoomForOthers(t *testing.T) {
 		if len(steps) == 0 {
 			break
 		}
-		have = Simulate(have, p.Known, steps)
+		have = plantest.Simulate(have, p.Known, steps)
 	}
 	rules := have.Live(model.LoadBalancerID).Listeners[0].Rules
 	if len(rules) != 2 || rules[0].Priority != 1 || rules[1].Priority != 2 {
@@ -63,7 +65,7 @@ func TestEveryPrefixAnswersOldOrNewFromFarRules(t *testing.T) {
 			})
 			steps := runnable(p)
 			for i := range steps {
-				worlds = append(worlds, Simulate(have, p.Known, steps[:i+1]))
+				worlds = append(worlds, plantest.Simulate(have, p.Known, steps[:i+1]))
 			}
 			if len(steps) == 0 && len(p.Steps) == 0 {
 				break

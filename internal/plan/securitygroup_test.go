@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"testing"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
 )
 
 func TestTheSharedGroupGetsDefaultTagsAndLosesNone(t *testing.T) {
@@ -14,14 +16,14 @@ func TestTheSharedGroupGetsDefaultTagsAndLosesNone(t *testing.T) {
 	wish.BackendGroup.Tags = map[string]string{"team": "a"}
 	have := converge(t, wish, observed.Stack{Facts: testFacts()})
 	have.Facts.BackendGroup.Tags["foreign"] = "x"
-	if p, _ := Make(wish, have, testOptions); !p.Empty() {
+	if p, _ := plan.Make(wish, have, testOptions); !p.Empty() {
 		t.Errorf("want no steps, got\n%s", p.Text())
 	}
 	wish.BackendGroup.Tags = map[string]string{"team": "b", "cost": "1", "elsewhere": "set"}
 	opt := testOptions
 	opt.ExternalTags = []string{"elsewhere"}
-	p, _ := Make(wish, have, opt)
-	have = Simulate(have, p.Known, p.Steps)
+	p, _ := plan.Make(wish, have, opt)
+	have = plantest.Simulate(have, p.Known, p.Steps)
 	want := map[string]string{"team": "b", "cost": "1", "foreign": "x", "elbv2.k8s.aws/cluster": "rig", "elbv2.k8s.aws/resource": model.BackendGroupTag}
 	if d := cmp.Diff(want, have.Facts.BackendGroup.Tags); d != "" || len(p.Steps) != 1 {
 		t.Errorf("%s\n%s", d, p.Text())
@@ -38,20 +40,21 @@ func TestGroupsThatDoNotExistKeepTheLiveOnes(t *testing.T) {
 	p := settled(t, wish, &have, func(string) string { return "healthy" })
 	for _, s := range p.Steps {
 		switch s.Do.(type) {
-		case SetSecurityGroups, ChangeIngress, DeleteSecurityGroup:
+		case plan.SetSecurityGroups, plan.ChangeIngress, plan.DeleteSecurityGroup:
 			t.Errorf("want no %s", s.ID)
-		case PutBinding:
-			if s.Verb != Create {
+		case plan.PutBinding:
+			if s.Verb != plan.Create {
 				t.Errorf("want no %s", s.ID)
 			}
 		}
 	}
-	if !p.has("create target-group/g2") {
+	if !has(p, "create target-group/g2") {
 		t.Errorf("want g2 to be made, got\n%s", p.Text())
 	}
 }
 
-func (p Plan) has(id StepID) bool {
+// has reports whether a plan has a step.
+func has(p plan.Plan, id plan.StepID) bool {
 	for _, s := range p.Steps {
 		if s.ID == id {
 			return true

@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"testing"
@@ -6,25 +6,27 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
 )
 
 // planned plans with all targets healthy until the plan asks nothing more.
-func planned(t *testing.T, want model.Stack, have *observed.Stack, opt Options) Plan {
+func planned(t *testing.T, want model.Stack, have *observed.Stack, opt plan.Options) plan.Plan {
 	t.Helper()
 	for range 10 {
-		p, _ := Make(want, *have, opt)
+		p, _ := plan.Make(want, *have, opt)
 		if len(p.Asks) == 0 {
 			return p
 		}
 		answer(have, p.Asks, func(string) string { return "healthy" })
 	}
 	t.Fatal("the plan keeps asking")
-	return Plan{}
+	return plan.Plan{}
 }
 
-func frees(s Step) bool {
+func frees(s plan.Step) bool {
 	switch s.Do.(type) {
-	case DeleteBinding, DeleteTargetGroup:
+	case plan.DeleteBinding, plan.DeleteTargetGroup:
 		return true
 	}
 	return false
@@ -47,11 +49,11 @@ func TestTargetsStayUntilAllNodesKnowTheNewRoutes(t *testing.T) {
 			if frees(s) {
 				t.Fatalf("%s is carried out too early:\n%s", s.ID, p.Text())
 			}
-			if Reroutes(s.Do) {
+			if plan.Reroutes(s.Do) {
 				rerouted, opt.Unsettled = true, 10*time.Second
 			}
 		}
-		have = Simulate(have, p.Known, steps)
+		have = plantest.Simulate(have, p.Known, steps)
 	}
 	if !rerouted {
 		t.Fatal("the rule does not lead to the new targets")
@@ -79,7 +81,7 @@ func TestDeletionOfALoadBalancerDoesNotWaitForItsNodes(t *testing.T) {
 	opt := testOptions
 	opt.Propagation, opt.Unsettled = 10*time.Second, 10*time.Second
 	for _, s := range planned(t, gone, &have, opt).Steps {
-		if s.Wait.For == settling {
+		if s.Wait.For == plan.Settling {
 			t.Errorf("%s waits %s", s.ID, s.Wait.Again)
 		}
 	}

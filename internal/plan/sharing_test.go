@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"slices"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
 )
 
 // heldRule is a rule that could not be built.
@@ -112,7 +114,7 @@ func TestTransformsComeWithTheTargetsThatTheyAreFor(t *testing.T) {
 		}
 		return "initial"
 	})
-	now := Simulate(have, p.Known, runnable(p))
+	now := plantest.Simulate(have, p.Known, runnable(p))
 	r := now.Live(model.LoadBalancerID).Listeners[0].Rules[0]
 	if carried(r.Actions) != "target-group/g1" || len(r.Transforms) > 0 {
 		t.Errorf("the rule does %v, %s", r.Transforms, carried(r.Actions))
@@ -148,8 +150,8 @@ func TestAnIDThatIsSpelledAlikeDoesNotMoveTargets(t *testing.T) {
 		"another in its place":                                 {[]model.TargetGroup{other}, map[string]string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBuilder(model.Stack{ID: testStack, TargetGroups: c.want}, have, testOptions)
-			if diff := cmp.Diff(c.ids, b.groupARN); diff != "" {
+			got := plan.LiveGroups(model.Stack{ID: testStack, TargetGroups: c.want}, have, testOptions)
+			if diff := cmp.Diff(c.ids, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -232,26 +232,6 @@ type SetSecurityGroups struct {
 	Groups       []GroupID
 }
 
-// subnetsOf are the subnets of mappings, sorted.
-func subnetsOf(ms []SubnetMapping) []string {
-	var out []string
-	for _, m := range ms {
-		out = append(out, m.Subnet)
-	}
-	return sortedUnique(out)
-}
-
-// allocationsOf are the elastic addresses of mappings, sorted.
-func allocationsOf(ms []SubnetMapping) []string {
-	var out []string
-	for _, m := range ms {
-		if m.Allocation != "" {
-			out = append(out, m.Allocation)
-		}
-	}
-	return sortedUnique(out)
-}
-
 // SetSubnets replaces the subnets of a load balancer.
 type SetSubnets struct {
 	LoadBalancer Address

@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"strings"
@@ -7,6 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // Who asks for the same host and path twice hears which of them answers, whoever has the first.
@@ -32,7 +33,7 @@ func TestTheSameConditionsTwiceAreReported(t *testing.T) {
 		"the first is held":         {held(at(ruleTo("/a", "g1"), testMember, "one")), at(ruleTo("/a", "g2"), testMember, "two"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, found := Make(claimed(wishOf(c.first, c.second)), observed.Stack{Facts: testFacts()}, testOptions)
+			_, found := plan.Make(claimed(wishOf(c.first, c.second)), observed.Stack{Facts: testFacts()}, testOptions)
 			var got []string
 			for _, f := range found {
 				if f.Reason == finding.RuleUnreachable {

@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"maps"
@@ -10,6 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // unanswered is a denial of an action in place of the answer to a question.
@@ -27,7 +28,7 @@ func unanswered(have observed.Stack, action string, questions ...model.Question)
 var leaving = model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 
 // heldBack checks that a plan does none of the steps, reports the denial, asks nothing, and is made again.
-func heldBack(t *testing.T, p Plan, found finding.List, action string, forbidden ...string) {
+func heldBack(t *testing.T, p plan.Plan, found finding.List, action string, forbidden ...string) {
 	t.Helper()
 	for _, s := range p.Steps {
 		for _, f := range forbidden {
@@ -63,11 +64,11 @@ func TestTargetsOfTheFrontendNLBThatCannotBeReadStay(t *testing.T) {
 	t.Run("where its port moves", func(t *testing.T) {
 		moved := fronted(claimed(wishOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{81: 8080})
 		moved.LoadBalancer.Listeners[0].Port = 8080
-		p, found := Make(moved, denied, testOptions)
+		p, found := plan.Make(moved, denied, testOptions)
 		heldBack(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "delete listener/"+have.Live(model.LoadBalancerID).Listeners[0].ARN, "deregister", "delete target-group/"+arn)
 	})
 	t.Run("where all goes", func(t *testing.T) {
-		p, found := Make(leaving, denied, testOptions)
+		p, found := plan.Make(leaving, denied, testOptions)
 		heldBack(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "release", "delete target-group/"+arn)
 	})
 }
@@ -82,18 +83,18 @@ func TestSecurityGroupsThatCannotBeReadStay(t *testing.T) {
 		g := next.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 		g.Group.Ingress = []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}}
 		next.LoadBalancer.SecurityGroups = g
-		p, found := Make(next, denied, testOptions)
+		p, found := plan.Make(next, denied, testOptions)
 		heldBack(t, p, found, "ec2:DescribeSecurityGroups", forbidden...)
 		if !strings.Contains(stepIDs(p), "create target-group/g2") {
 			t.Errorf("the new rule is held too:\n%s", p.Text())
 		}
 	})
 	t.Run("where nothing is live", func(t *testing.T) {
-		p, found := Make(want, unanswered(observed.Stack{Facts: frontFacts()}, "ec2:DescribeSecurityGroups", model.AskSecurityGroups{}), testOptions)
+		p, found := plan.Make(want, unanswered(observed.Stack{Facts: frontFacts()}, "ec2:DescribeSecurityGroups", model.AskSecurityGroups{}), testOptions)
 		heldBack(t, p, found, "ec2:DescribeSecurityGroups", append(forbidden, "create load-balancer")...)
 	})
 	t.Run("where all goes", func(t *testing.T) {
-		p, found := Make(leaving, denied, testOptions)
+		p, found := plan.Make(leaving, denied, testOptions)
 		heldBack(t, p, found, "ec2:DescribeSecurityGroups", append(forbidden, "release")...)
 		if !strings.Contains(stepIDs(p), "delete load-balancer/") {
 			t.Errorf("the load balancer stays:\n%s", p.Text())
@@ -108,7 +109,7 @@ func TestTrafficDoesNotMoveToTargetsWhoseHealthCannotBeRead(t *testing.T) {
 	for _, g := range have.TargetGroups {
 		questions = append(questions, model.AskHealth{ARN: g.ARN})
 	}
-	p, found := Make(claimed(wishOf(ruleTo("/*", "g2"))), unanswered(have, "elasticloadbalancing:DescribeTargetHealth", questions...), testOptions)
+	p, found := plan.Make(claimed(wishOf(ruleTo("/*", "g2"))), unanswered(have, "elasticloadbalancing:DescribeTargetHealth", questions...), testOptions)
 	heldBack(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "delete target-group")
 }
 
@@ -116,6 +117,6 @@ func TestCertificatesThatCannotBeReadAreNotForgotten(t *testing.T) {
 	opt := testOptions
 	opt.ManageCertificates = true
 	have := unanswered(observed.Stack{Facts: frontFacts()}, "acm:ListCertificates", model.AskOwnCertificates{})
-	p, found := Make(leaving, have, opt)
+	p, found := plan.Make(leaving, have, opt)
 	heldBack(t, p, found, "acm:ListCertificates", "release")
 }

@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"fmt"
@@ -12,6 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
 	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
@@ -24,7 +26,7 @@ type clock struct {
 }
 
 // plan answers all questions with the health of each target group.
-func (c *clock) plan(t *testing.T, want model.Stack, have *observed.Stack, state func(arn string) string) Plan {
+func (c *clock) plan(t *testing.T, want model.Stack, have *observed.Stack, state func(arn string) string) plan.Plan {
 	t.Helper()
 	opt := testOptions
 	opt.Waited = map[string]time.Duration{}
@@ -33,7 +35,7 @@ func (c *clock) plan(t *testing.T, want model.Stack, have *observed.Stack, state
 	}
 	have.Facts.Health = map[string]observed.Health{}
 	for range 6 { // as often as the engine
-		p, found := Make(want, *have, opt)
+		p, found := plan.Make(want, *have, opt)
 		if len(p.Asks) == 0 {
 			next := map[string]time.Duration{}
 			for _, key := range p.Waiting {
@@ -48,21 +50,21 @@ func (c *clock) plan(t *testing.T, want model.Stack, have *observed.Stack, state
 		answer(have, p.Asks, state)
 	}
 	t.Fatal("the plan keeps asking")
-	return Plan{}
+	return plan.Plan{}
 }
 
 // rest lets plans be carried out until there is nothing to do, and returns how long that takes.
 func (c *clock) rest(t *testing.T, want model.Stack, have observed.Stack, state func(arn string) string) (observed.Stack, time.Duration) {
 	t.Helper()
 	begun := c.now
-	var p Plan
+	var p plan.Plan
 	for range 2000 {
 		p = c.plan(t, want, &have, state)
 		steps := runnable(p)
 		if len(p.Steps) == 0 {
 			return have, c.now - begun
 		}
-		have = Simulate(have, p.Known, steps)
+		have = plantest.Simulate(have, p.Known, steps)
 		again := time.Hour
 		for _, s := range p.Steps {
 			if s.Waits() {
@@ -99,7 +101,7 @@ func TestNoWaitIsForEver(t *testing.T) {
 		desired := converge(t, want, have)
 		got, took := (&clock{}).rest(t, want, have, stuck(r))
 		// Rules, then those behind them, then what they forwarded to.
-		if took > 2*longestWait+drain {
+		if took > 2*plan.LongestWait+drain {
 			t.Errorf("seed %d: it takes %s", seed, took)
 		}
 		will := outcomes(desired)
@@ -123,8 +125,7 @@ func TestADeadlineIsWhatHealthChecksNeed(t *testing.T) {
 	} {
 		want := claimed(wishOf(ruleTo("/a", "g1")))
 		want.TargetGroups[0].HealthCheck = c.check
-		b := newBuilder(want, observed.Stack{Facts: testFacts()}, testOptions).traffic
-		if got := b.targetsDeadline([]model.GroupRef{{ID: "g1"}}); got != c.want {
+		if got := plan.TargetsDeadline(want, observed.Stack{Facts: testFacts()}, testOptions, []model.GroupRef{{ID: "g1"}}); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
@@ -132,11 +133,11 @@ func TestADeadlineIsWhatHealthChecksNeed(t *testing.T) {
 
 func TestTargetsAreAskedForEverMoreRarely(t *testing.T) {
 	polls := 0
-	for waited := time.Duration(0); waited < longestWait; waited += pollAfter(waited) {
+	for waited := time.Duration(0); waited < plan.LongestWait; waited += plan.PollAfter(waited) {
 		polls++
 	}
 	if polls > 25 {
-		t.Errorf("%d polls in %s", polls, longestWait)
+		t.Errorf("%d polls in %s", polls, plan.LongestWait)
 	}
 }
 
@@ -174,7 +175,7 @@ func TestAPassedDeadlineMovesTrafficAndIsReported(t *testing.T) {
 			have := converge(t, c.before, observed.Stack{Facts: testFacts()})
 			var k clock
 			told := 0
-			for k.now < longestWait {
+			for k.now < plan.LongestWait {
 				p := k.plan(t, c.after, &have, sick)
 				for _, f := range k.found {
 					if f.Reason == finding.WaitExpired {
@@ -184,7 +185,7 @@ func TestAPassedDeadlineMovesTrafficAndIsReported(t *testing.T) {
 						}
 					}
 				}
-				have = Simulate(have, p.Known, runnable(p))
+				have = plantest.Simulate(have, p.Known, runnable(p))
 				if is := served(have, "/a"); (is == "target-group/g2") != (k.now >= 270*time.Second) {
 					t.Fatalf("after %s it is answered by %q\n%s", k.now, is, p.Text())
 				}
@@ -216,13 +217,13 @@ func TestNobodyKeepsARemovedRuleOfAnother(t *testing.T) {
 	}
 	var k clock
 	for served(have, "/b") == "target-group/mine" {
-		if k.now > longestWait {
+		if k.now > plan.LongestWait {
 			t.Fatalf("/b is still served after %s", k.now)
 		}
 		n := int(k.now / time.Minute)
 		want := byOther(wishOf(append(mine("/a"), ofOther(ruleTo("/*", fmt.Sprint("theirs", n))))...))
 		p := k.plan(t, want, &have, sick)
-		have = Simulate(have, p.Known, runnable(p))
+		have = plantest.Simulate(have, p.Known, runnable(p))
 		k.now += 5 * time.Second
 	}
 	if served(have, "/a") != "target-group/mine" {
@@ -268,9 +269,9 @@ func TestTheRulesOfOthersAreNotWaitedFor(t *testing.T) {
 			have := converge(t, byOther(wishOf(c.before...)), observed.Stack{Facts: testFacts()})
 			var k clock
 			p := k.plan(t, byOther(wishOf(c.after...)), &have, sick)
-			have = Simulate(have, p.Known, runnable(p))
+			have = plantest.Simulate(have, p.Known, runnable(p))
 			p = k.plan(t, byOther(wishOf(c.after...)), &have, sick) // with the target groups that were made
-			have = Simulate(have, p.Known, runnable(p))
+			have = plantest.Simulate(have, p.Known, runnable(p))
 			for _, path := range slices.Sorted(maps.Keys(c.want)) {
 				if got := strings.TrimPrefix(served(have, path), "target-group/"); got != c.want[path] {
 					t.Errorf("%s is answered by %q, want %q\n%s", path, got, c.want[path], p.Text())

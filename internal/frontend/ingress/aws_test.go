@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
 )
 
 const (
@@ -144,7 +145,7 @@ func subnetsOf(q model.AskSubnets) []observed.Subnet {
 
 // Apply implements engine.Cloud.
 func (a *simulatedAWS) Apply(_ context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error) {
-	have := plan.Simulate(a.stacks[id], known, []plan.Step{s})
+	have := plantest.Simulate(a.stacks[id], known, []plan.Step{s})
 	a.stacks[id], a.backend = have, have.Facts.BackendGroup
 	out := plan.Result{ID: s.Address.String()}
 	if i := slices.IndexFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return lb.ARN == out.ID }); i >= 0 {

@@ -1,4 +1,4 @@
-package plan
+package plantest
 
 import (
 	"cmp"
@@ -9,13 +9,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Simulate says what would be there after the steps, without AWS: each step does to a copy of what
-// is there what the call would do. New resources get an id made from their address. Steps
-// that wait are carried out too; callers leave them out if they want the world before.
-func Simulate(have observed.Stack, known Known, steps []Step) observed.Stack {
-	s := simulation{have: clone(have), known: maps.Clone(known)}
+// Simulate returns what is there after the steps, without AWS: each step does to a copy of what is there
+// what its call would do. New resources get an id made from their address. Steps that wait are carried out
+// too. Callers leave them out if they want the state before.
+func Simulate(have observed.Stack, known plan.Known, steps []plan.Step) observed.Stack {
+	s := simulation{have: Clone(have), known: maps.Clone(known)}
 	for _, st := range steps {
 		s.step(st)
 	}
@@ -24,10 +25,17 @@ func Simulate(have observed.Stack, known Known, steps []Step) observed.Stack {
 
 type simulation struct {
 	have  observed.Stack
-	known Known
+	known plan.Known
 }
 
-func clone(h observed.Stack) observed.Stack {
+// ResolveActions returns actions as AWS shows them, with the ARNs of the target groups.
+func ResolveActions(have observed.Stack, known plan.Known, actions []model.Action) []model.Action {
+	s := simulation{have: have, known: known}
+	return s.actions(actions)
+}
+
+// Clone returns a copy that shares nothing with a stack that Simulate changes.
+func Clone(h observed.Stack) observed.Stack {
 	h.LoadBalancers = slices.Clone(h.LoadBalancers)
 	for i := range h.LoadBalancers {
 		lb := &h.LoadBalancers[i]
@@ -58,10 +66,10 @@ func clone(h observed.Stack) observed.Stack {
 	return h
 }
 
-func (s *simulation) id(a Address) string { return cmp.Or(s.known[a], a.String()) }
+func (s *simulation) id(a plan.Address) string { return cmp.Or(s.known[a], a.String()) }
 
 // made gives a new resource an id that no other has.
-func (s *simulation) made(a Address) string {
+func (s *simulation) made(a plan.Address) string {
 	id := a.String()
 	for s.taken(id) {
 		id += "'"
@@ -85,7 +93,7 @@ func (s *simulation) taken(id string) bool {
 		slices.ContainsFunc(s.have.SecurityGroups, func(g observed.SecurityGroup) bool { return g.ID == id })
 }
 
-func (s *simulation) lb(a Address) *observed.LoadBalancer {
+func (s *simulation) lb(a plan.Address) *observed.LoadBalancer {
 	for i := range s.have.LoadBalancers {
 		if s.have.LoadBalancers[i].ARN == s.id(a) {
 			return &s.have.LoadBalancers[i]
@@ -94,7 +102,7 @@ func (s *simulation) lb(a Address) *observed.LoadBalancer {
 	panic("simulate: no load balancer " + a.String())
 }
 
-func (s *simulation) listener(a Address) *observed.Listener {
+func (s *simulation) listener(a plan.Address) *observed.Listener {
 	for i := range s.have.LoadBalancers {
 		for j := range s.have.LoadBalancers[i].Listeners {
 			if l := &s.have.LoadBalancers[i].Listeners[j]; l.ARN == s.id(a) {
@@ -105,7 +113,7 @@ func (s *simulation) listener(a Address) *observed.Listener {
 	panic("simulate: no listener " + a.String())
 }
 
-func (s *simulation) rule(a Address) *observed.Rule {
+func (s *simulation) rule(a plan.Address) *observed.Rule {
 	for i := range s.have.LoadBalancers {
 		for j := range s.have.LoadBalancers[i].Listeners {
 			l := &s.have.LoadBalancers[i].Listeners[j]
@@ -119,7 +127,7 @@ func (s *simulation) rule(a Address) *observed.Rule {
 	panic("simulate: no rule " + a.String())
 }
 
-func (s *simulation) group(a Address) *observed.TargetGroup {
+func (s *simulation) group(a plan.Address) *observed.TargetGroup {
 	for i := range s.have.TargetGroups {
 		if s.have.TargetGroups[i].ARN == s.id(a) {
 			return &s.have.TargetGroups[i]
@@ -128,7 +136,7 @@ func (s *simulation) group(a Address) *observed.TargetGroup {
 	panic("simulate: no target group " + a.String())
 }
 
-func (s *simulation) securityGroup(a Address) *observed.SecurityGroup {
+func (s *simulation) securityGroup(a plan.Address) *observed.SecurityGroup {
 	for i := range s.have.SecurityGroups {
 		if s.have.SecurityGroups[i].ID == s.id(a) {
 			return &s.have.SecurityGroups[i]
@@ -148,7 +156,7 @@ func (s *simulation) actions(as []model.Action) []model.Action {
 		for j, g := range f.Groups {
 			switch {
 			case g.Group.ID != "":
-				f.Groups[j].Group = model.GroupRef{ARN: s.id(GroupAddress(g.Group.ID))}
+				f.Groups[j].Group = model.GroupRef{ARN: s.id(plan.GroupAddress(g.Group.ID))}
 			case g.Group.Name != "":
 				f.Groups[j].Group = model.GroupRef{ARN: s.have.Facts.TargetGroups[g.Group.Name]}
 			}
@@ -158,7 +166,7 @@ func (s *simulation) actions(as []model.Action) []model.Action {
 	return out
 }
 
-func (s *simulation) groupIDs(gs []GroupID) []string {
+func (s *simulation) groupIDs(gs []plan.GroupID) []string {
 	var out []string
 	for _, g := range gs {
 		out = append(out, cmp.Or(g.ID, s.id(g.Address)))
@@ -167,60 +175,60 @@ func (s *simulation) groupIDs(gs []GroupID) []string {
 	return out
 }
 
-func (s *simulation) step(st Step) {
+func (s *simulation) step(st plan.Step) {
 	switch do := st.Do.(type) {
-	case CreateSecurityGroup:
+	case plan.CreateSecurityGroup:
 		g := observed.SecurityGroup{ID: s.made(st.Address), ResourceID: st.Address.ID, Name: do.Name, Tags: maps.Clone(do.Tags)}
-		if st.Address == backendGroupAddress {
+		if st.Address.Kind == plan.BackendGroup {
 			s.have.Facts.BackendGroup = &g
 			return
 		}
 		s.have.SecurityGroups = append(s.have.SecurityGroups, g)
-	case ChangeIngress:
+	case plan.ChangeIngress:
 		g := s.securityGroup(do.Group)
 		g.Ingress = append(g.Ingress, do.Authorize...)
 		g.Ingress = slices.DeleteFunc(g.Ingress, func(r model.IngressRule) bool { return slices.Contains(do.Revoke, r) })
-	case DeleteSecurityGroup:
-		if st.Address == backendGroupAddress {
+	case plan.DeleteSecurityGroup:
+		if st.Address.Kind == plan.BackendGroup {
 			s.have.Facts.BackendGroup = nil
 			return
 		}
 		s.have.SecurityGroups = slices.DeleteFunc(s.have.SecurityGroups, func(g observed.SecurityGroup) bool { return g.ID == do.GroupID })
-	case CreateLoadBalancer:
+	case plan.CreateLoadBalancer:
 		s.have.LoadBalancers = append(s.have.LoadBalancers, observed.LoadBalancer{
 			ARN: s.made(st.Address), ResourceID: st.Address.ID, Name: do.Name, Type: do.Type.String(), Scheme: do.Scheme,
 			AddressType: do.AddressType, Subnets: subnetsOf(do.Subnets), SecurityGroups: s.groupIDs(do.SecurityGroups),
 			Addresses: allocationsOf(do.Subnets), CoIPPool: do.CoIPPool, IPAMPool: do.IPAMPool, Tags: maps.Clone(do.Tags), Attributes: map[string]string{},
 			State: "active", DNSName: do.Name + ".example",
 		})
-	case SetSecurityGroups:
+	case plan.SetSecurityGroups:
 		s.lb(do.LoadBalancer).SecurityGroups = s.groupIDs(do.Groups)
-	case SetSubnets:
+	case plan.SetSubnets:
 		lb := s.lb(do.LoadBalancer)
 		lb.Subnets, lb.Addresses = subnetsOf(do.Subnets), allocationsOf(do.Subnets)
-	case SetAddressType:
+	case plan.SetAddressType:
 		s.lb(do.LoadBalancer).AddressType = do.Type
-	case SetIPAMPool:
+	case plan.SetIPAMPool:
 		s.lb(do.LoadBalancer).IPAMPool = do.Pool
-	case SetCapacity:
+	case plan.SetCapacity:
 		s.lb(do.LoadBalancer).Capacity = &do.Units
-	case DeleteLoadBalancer:
+	case plan.DeleteLoadBalancer:
 		s.isTarget(do.ARN, 0)
 		s.have.LoadBalancers = slices.DeleteFunc(s.have.LoadBalancers, func(l observed.LoadBalancer) bool { return l.ARN == do.ARN })
-	case SetAttributes:
+	case plan.SetAttributes:
 		s.attributes(do)
-	case SetTags:
+	case plan.SetTags:
 		s.tags(do)
-	case CreateTargetGroup:
+	case plan.CreateTargetGroup:
 		w := do.Group
 		s.have.TargetGroups = append(s.have.TargetGroups, observed.TargetGroup{
 			ARN: s.made(st.Address), ResourceID: w.ID, Name: w.Name, Type: w.Type, Port: w.Port, Protocol: w.Protocol,
 			ProtocolVersion: w.ProtocolVersion, AddressType: w.AddressType, ControlPort: w.ControlPort,
 			HealthCheck: w.HealthCheck, Tags: maps.Clone(do.Tags), Attributes: map[string]string{},
 		})
-	case SetHealthCheck:
+	case plan.SetHealthCheck:
 		s.group(do.Group).HealthCheck = do.Check
-	case DeleteTargetGroup:
+	case plan.DeleteTargetGroup:
 		delete(s.have.Facts.ALBTargets, do.ARN)
 		s.have.Facts.TargetGroups = maps.Clone(s.have.Facts.TargetGroups)
 		for name, arn := range s.have.Facts.TargetGroups {
@@ -229,41 +237,41 @@ func (s *simulation) step(st Step) {
 			}
 		}
 		s.have.TargetGroups = slices.DeleteFunc(s.have.TargetGroups, func(g observed.TargetGroup) bool { return g.ARN == do.ARN })
-	case PutBinding:
+	case plan.PutBinding:
 		s.bind(do)
-	case DeleteBinding:
+	case plan.DeleteBinding:
 		s.have.Bindings = slices.DeleteFunc(s.have.Bindings, func(h observed.Binding) bool { return h.Namespace == do.Namespace && h.Name == do.Name })
 	default:
 		s.listeners(st)
 	}
 }
 
-func (s *simulation) listeners(st Step) {
+func (s *simulation) listeners(st plan.Step) {
 	switch do := st.Do.(type) {
-	case SetWebACL, SetClassicACL, Protect, Unprotect:
+	case plan.SetWebACL, plan.SetClassicACL, plan.Protect, plan.Unprotect:
 		s.addOn(st)
-	case RegisterALB, DeregisterALB:
+	case plan.RegisterALB, plan.DeregisterALB:
 		s.albTarget(st)
-	case RequestCertificate, DeleteCertificate, CreateRecord, DeleteRecord:
+	case plan.RequestCertificate, plan.DeleteCertificate, plan.CreateRecord, plan.DeleteRecord:
 		s.ownCertificate(st)
-	case CreateListener:
+	case plan.CreateListener:
 		lb := s.lb(do.LoadBalancer)
 		l := observed.Listener{ARN: s.made(st.Address), Port: do.Settings.Port, Tags: maps.Clone(do.Tags), Attributes: map[string]string{}}
 		lb.Listeners = append(lb.Listeners, l)
 		s.settings(&lb.Listeners[len(lb.Listeners)-1], do.Settings)
 		slices.SortFunc(lb.Listeners, func(a, b observed.Listener) int { return cmp.Compare(a.Port, b.Port) })
-	case ModifyListener:
+	case plan.ModifyListener:
 		s.settings(s.listener(do.Listener), do.Settings)
-	case AddCertificate:
+	case plan.AddCertificate:
 		l := s.listener(do.Listener)
 		if l.Certificate == "" {
 			panic(fmt.Sprintf("simulate: port %d is not secure", l.Port))
 		}
-		l.Certificates = sortedUnique(append(l.Certificates, do.ARN))
-	case RemoveCertificate:
+		l.Certificates = sorted(append(l.Certificates, do.ARN))
+	case plan.RemoveCertificate:
 		l := s.listener(do.Listener)
 		l.Certificates = slices.DeleteFunc(l.Certificates, func(a string) bool { return a == do.ARN })
-	case DeleteListener:
+	case plan.DeleteListener:
 		for i := range s.have.LoadBalancers {
 			lb := &s.have.LoadBalancers[i]
 			for _, l := range lb.Listeners {
@@ -273,7 +281,7 @@ func (s *simulation) listeners(st Step) {
 			}
 			lb.Listeners = slices.DeleteFunc(lb.Listeners, func(l observed.Listener) bool { return l.ARN == do.ARN })
 		}
-	case CreateRule:
+	case plan.CreateRule:
 		l := s.listener(do.Listener)
 		if slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return r.Priority == do.Priority }) {
 			panic(fmt.Sprintf("simulate: priority %d of port %d is in use", do.Priority, l.Port))
@@ -283,10 +291,10 @@ func (s *simulation) listeners(st Step) {
 			Transforms: do.Rule.Transforms, Actions: s.actions(do.Rule.Actions), Tags: maps.Clone(do.Tags),
 		})
 		sortRules(l)
-	case ModifyRule:
+	case plan.ModifyRule:
 		r := s.rule(do.Rule)
 		r.Conditions, r.Transforms, r.Actions = do.Conditions, do.Transforms, s.actions(do.Actions)
-	case SetPriorities:
+	case plan.SetPriorities:
 		for a, p := range do.Priorities {
 			s.rule(a).Priority = p
 		}
@@ -295,7 +303,7 @@ func (s *simulation) listeners(st Step) {
 				sortRules(&s.have.LoadBalancers[i].Listeners[j])
 			}
 		}
-	case DeleteRule:
+	case plan.DeleteRule:
 		for i := range s.have.LoadBalancers {
 			for j := range s.have.LoadBalancers[i].Listeners {
 				l := &s.have.LoadBalancers[i].Listeners[j]
@@ -305,9 +313,12 @@ func (s *simulation) listeners(st Step) {
 	}
 }
 
+// lastPriority is the highest that AWS takes.
+const lastPriority = 50000
+
 func sortRules(l *observed.Listener) {
 	slices.SortFunc(l.Rules, func(a, b observed.Rule) int { return cmp.Compare(a.Priority, b.Priority) })
-	if n := len(l.Rules); n > 0 && (l.Rules[0].Priority < 1 || l.Rules[n-1].Priority > topPriority) {
+	if n := len(l.Rules); n > 0 && (l.Rules[0].Priority < 1 || l.Rules[n-1].Priority > lastPriority) {
 		panic(fmt.Sprintf("simulate: a rule of port %d has priority %d or %d", l.Port, l.Rules[0].Priority, l.Rules[n-1].Priority))
 	}
 	for i := 1; i < len(l.Rules); i++ {
@@ -317,7 +328,7 @@ func sortRules(l *observed.Listener) {
 	}
 }
 
-func (s *simulation) settings(l *observed.Listener, set ListenerSettings) {
+func (s *simulation) settings(l *observed.Listener, set plan.ListenerSettings) {
 	l.Protocol, l.Policy, l.Certificate, l.ALPN = set.Protocol, set.Policy, set.Certificate, cmp.Or(set.ALPN, l.ALPN)
 	l.MutualAuth, l.Default = set.MutualAuth, s.actions(set.Default)
 	if set.Certificate == "" {
@@ -325,12 +336,12 @@ func (s *simulation) settings(l *observed.Listener, set ListenerSettings) {
 	}
 }
 
-func (s *simulation) attributes(do SetAttributes) {
+func (s *simulation) attributes(do plan.SetAttributes) {
 	var to map[string]string
 	switch do.Of.Kind {
-	case LoadBalancer:
+	case plan.LoadBalancer:
 		to = s.lb(do.Of).Attributes
-	case Listener:
+	case plan.Listener:
 		to = s.listener(do.Of).Attributes
 	default:
 		to = s.group(do.Of).Attributes
@@ -338,22 +349,22 @@ func (s *simulation) attributes(do SetAttributes) {
 	maps.Copy(to, do.Values)
 }
 
-func (s *simulation) tags(do SetTags) {
+func (s *simulation) tags(do plan.SetTags) {
 	var to map[string]string
 	switch do.Of.Kind {
-	case LoadBalancer:
+	case plan.LoadBalancer:
 		to = s.lb(do.Of).Tags
-	case Listener:
+	case plan.Listener:
 		to = s.listener(do.Of).Tags
-	case Rule:
+	case plan.Rule:
 		to = s.rule(do.Of).Tags
-	case TargetGroup:
+	case plan.TargetGroup:
 		g := s.group(do.Of)
 		to = g.Tags
 		for _, k := range model.Kinds {
 			g.ResourceID = cmp.Or(do.Put[naming.ResourceTag(k)], g.ResourceID)
 		}
-	case BackendGroup:
+	case plan.BackendGroup:
 		g := *s.have.Facts.BackendGroup
 		g.Tags = maps.Clone(g.Tags)
 		s.have.Facts.BackendGroup, to = &g, g.Tags
@@ -366,7 +377,7 @@ func (s *simulation) tags(do SetTags) {
 	}
 }
 
-func (s *simulation) bind(do PutBinding) {
+func (s *simulation) bind(do plan.PutBinding) {
 	h := observed.Binding{
 		Namespace: do.Binding.Namespace, Name: do.Binding.Name, ARN: s.id(do.Group), Type: do.Type, Protocol: do.Protocol,
 		AddressType: do.Address, VPC: do.VPC, Service: do.Binding, HasNetworking: do.Binding.Managed, Labels: do.Labels, Settled: true,
@@ -394,4 +405,29 @@ func (s *simulation) bind(do PutBinding) {
 		})
 	}
 	s.have.Bindings = append(s.have.Bindings, h)
+}
+
+func subnetsOf(ms []plan.SubnetMapping) []string {
+	var out []string
+	for _, m := range ms {
+		out = append(out, m.Subnet)
+	}
+	return sorted(out)
+}
+
+func allocationsOf(ms []plan.SubnetMapping) []string {
+	var out []string
+	for _, m := range ms {
+		if m.Allocation != "" {
+			out = append(out, m.Allocation)
+		}
+	}
+	return sorted(out)
+}
+
+// sorted returns texts in order, each once.
+func sorted(in []string) []string {
+	out := slices.Clone(in)
+	slices.Sort(out)
+	return slices.Compact(out)
 }

@@ -1,37 +1,39 @@
-package plan
+package plantest
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // ownCertificate does what the call of a step would do. A private certificate is issued at once, a
 // public one when its last record is made.
-func (s *simulation) ownCertificate(st Step) {
+func (s *simulation) ownCertificate(st plan.Step) {
 	all := slices.Clone(s.have.Facts.OwnCertificates)
 	switch do := st.Do.(type) {
-	case RequestCertificate:
+	case plan.RequestCertificate:
 		arn := st.Address.String()
 		for slices.ContainsFunc(all, func(c observed.OwnCertificate) bool { return c.ARN == arn }) {
 			arn += "'"
 		}
 		c := observed.OwnCertificate{ARN: arn, ResourceID: st.Address.ID, Domains: do.Hosts, Status: observed.Issued, Public: do.CA == ""}
 		if c.Public {
-			c.Status, c.Records = observed.PendingValidation, simulatedRecords(do.Hosts)
+			c.Status, c.Records = observed.PendingValidation, Records(do.Hosts)
 		}
 		all = append(all, c)
-	case CreateRecord:
+	case plan.CreateRecord:
 		for i := range all {
 			found(&all[i], do)
 		}
-	case DeleteCertificate:
-		if s.uses(do.ARN) {
+	case plan.DeleteCertificate:
+		if Uses(s.have, do.ARN) {
 			panic("simulate: " + do.ARN + " is in use")
 		}
 		all = slices.DeleteFunc(all, func(c observed.OwnCertificate) bool { return c.ARN == do.ARN })
-	case DeleteRecord:
-		if s.uses(do.Certificate) {
+	case plan.DeleteRecord:
+		if Uses(s.have, do.Certificate) {
 			panic("simulate: the certificate of " + do.Name + " is in use")
 		}
 	}
@@ -39,7 +41,7 @@ func (s *simulation) ownCertificate(st Step) {
 }
 
 // found lets ACM find a record.
-func found(c *observed.OwnCertificate, do CreateRecord) {
+func found(c *observed.OwnCertificate, do plan.CreateRecord) {
 	if c.Status != observed.PendingValidation {
 		return
 	}
@@ -55,18 +57,18 @@ func found(c *observed.OwnCertificate, do CreateRecord) {
 	}
 }
 
-// simulatedRecords are the records of domains, which do not depend on the certificate.
-func simulatedRecords(domains []string) (out []observed.DNSRecord) {
+// Records are the DNS records of domains, which do not depend on the certificate.
+func Records(domains []string) (out []observed.DNSRecord) {
 	for _, d := range domains {
-		d = recordDomain(d)
+		d = strings.TrimPrefix(strings.ToLower(d), "*.")
 		out = append(out, observed.DNSRecord{Domain: d, Name: "_name." + d + ".", Value: "_value." + d + "."})
 	}
 	return out
 }
 
-// uses says whether a listener has the certificate.
-func (s *simulation) uses(arn string) bool {
-	for _, lb := range s.have.LoadBalancers {
+// Uses reports whether a listener has a certificate.
+func Uses(have observed.Stack, arn string) bool {
+	for _, lb := range have.LoadBalancers {
 		for _, l := range lb.Listeners {
 			if l.Certificate == arn || slices.Contains(l.Certificates, arn) {
 				return true

@@ -1,0 +1,59 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// What tests outside of the package need of it besides.
+var (
+	NotFound       = notFound
+	Unavailable    = unavailable
+	ForwardOf      = forwardOf
+	Weight         = weight
+	SameActions    = sameActions
+	SameConditions = sameConditions
+	PollAfter      = pollAfter
+	ZoneOf         = zoneOf
+)
+
+const (
+	LegacyProtectionName = legacyProtectionName
+	LongestWait          = longestWait
+	NamedWait            = namedWait
+	OutageWait           = outageWait
+	RefusedWait          = refusedWait
+	Settling             = settling
+	TopPriority          = topPriority
+)
+
+// LiveGroups are the ARNs of the live target groups that stay, by the ids of the desired ones.
+func LiveGroups(want model.Stack, have observed.Stack, opt Options) map[string]string {
+	return newBuilder(want, have, opt).groupARN
+}
+
+// TargetsDeadline is for how long a plan waits until targets of target groups are healthy.
+func TargetsDeadline(want model.Stack, have observed.Stack, opt Options, groups []model.GroupRef) time.Duration {
+	return newBuilder(want, have, opt).traffic.targetsDeadline(groups)
+}
+
+// Glob reports whether a pattern with * and ? matches all of s.
+func Glob(pattern, s string) bool {
+	for pattern != "" && pattern[0] != '*' {
+		if s == "" || pattern[0] != '?' && pattern[0] != s[0] {
+			return false
+		}
+		pattern, s = pattern[1:], s[1:]
+	}
+	if pattern == "" {
+		return s == ""
+	}
+	for i := range len(s) + 1 {
+		if Glob(pattern[1:], s[i:]) {
+			return true
+		}
+	}
+	return false
+}

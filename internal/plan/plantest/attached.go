@@ -1,0 +1,68 @@
+package plantest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// addOn does to the facts what the call of a step would do.
+func (s *simulation) addOn(st plan.Step) {
+	set := func(lb plan.Address, of model.AddOn, v observed.AddOn) {
+		if s.have.Facts.AddOns == nil {
+			s.have.Facts.AddOns = map[string]observed.AddOn{}
+		}
+		s.have.Facts.AddOns[model.AskAddOn{Of: of, ARN: s.lb(lb).ARN}.Key()] = v
+	}
+	switch do := st.Do.(type) {
+	case plan.SetWebACL:
+		set(do.LoadBalancer, model.WAFv2, observed.AddOn{ID: do.ARN})
+	case plan.SetClassicACL:
+		set(do.LoadBalancer, model.WAFClassic, observed.AddOn{ID: do.ID})
+	case plan.Protect:
+		set(do.LoadBalancer, model.ShieldPlan, observed.AddOn{ID: st.Address.String(), Name: do.Name})
+	case plan.Unprotect:
+		set(do.LoadBalancer, model.ShieldPlan, observed.AddOn{})
+	}
+}
+
+// albTarget does to the facts what the call of a step would do.
+func (s *simulation) albTarget(st plan.Step) {
+	if s.have.Facts.ALBTargets == nil {
+		s.have.Facts.ALBTargets = map[string][]observed.Target{}
+	}
+	all := s.have.Facts.ALBTargets
+	switch do := st.Do.(type) {
+	case plan.RegisterALB:
+		g := s.group(do.Group)
+		if g.Port != do.Port {
+			panic(fmt.Sprintf("simulate: %s has port %d, its target %d", g.Name, g.Port, do.Port))
+		}
+		if len(all[g.ARN]) > 0 {
+			panic("simulate: " + g.Name + " has a target already")
+		}
+		lb := s.lb(do.LoadBalancer)
+		if !slices.ContainsFunc(lb.Listeners, func(l observed.Listener) bool { return l.Port == do.Port }) {
+			panic(fmt.Sprintf("simulate: nobody listens on port %d", do.Port))
+		}
+		all[g.ARN] = append(slices.Clone(all[g.ARN]), observed.Target{ID: lb.ARN, Port: do.Port})
+	case plan.DeregisterALB:
+		g := s.group(do.Group)
+		all[g.ARN] = slices.DeleteFunc(slices.Clone(all[g.ARN]), func(t observed.Target) bool { return t.ID == do.ARN && t.Port == do.Port })
+	}
+}
+
+// isTarget panics if a load balancer, or one of its ports if given, is the target of a group: AWS
+// would not delete it.
+func (s *simulation) isTarget(lb string, port int32) {
+	for group, ts := range s.have.Facts.ALBTargets {
+		for _, t := range ts {
+			if t.ID == lb && (port == 0 || port == t.Port) {
+				panic(fmt.Sprintf("simulate: %s port %d is a target of %s", lb, port, group))
+			}
+		}
+	}
+}
