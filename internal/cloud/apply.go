@@ -14,6 +14,7 @@ import (
 type writer struct {
 	*client
 	inv          *inventory
+	reader       *reader
 	certificates *certificates
 	addOns       *addOns
 	targets      *targets

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -30,6 +31,10 @@ func (w *writer) createTargetGroup(ctx context.Context, id model.StackID, a plan
 	}
 	what := "create target group " + g.Name
 	start := w.cfg.Now()
+	// The list is read again at most once a minute, however many target groups are made.
+	if err := w.reader.refresh(ctx, w.reader.targetGroups(), start.Add(-grace), w.essential); err != nil {
+		return plan.Result{}, fmt.Errorf("%s: list target groups: %w", what, err)
+	}
 	out, err := w.api.elb.CreateTargetGroup(ctx, in)
 	if code(err) == "DuplicateTargetGroupName" {
 		return plan.Result{}, w.targetGroupNameTaken(ctx, id, g.Name, what)
@@ -41,25 +46,9 @@ func (w *writer) createTargetGroup(ctx context.Context, id model.StackID, a plan
 		return plan.Result{}, failed(engine.Unknown, what, "AWS told of %d target groups", len(out.TargetGroups))
 	}
 	made := targetGroupFromAWS(out.TargetGroups[0])
-	// AWS gives the existing target group if one has the name and all the same settings. It does
-	// not tell when a group was made: one that was seen before, or is in use, was there.
-	var seen bool
-	var tags map[string]string
-	w.inv.read(func() {
-		if e := w.inv.groups.get(made.ARN); e != nil {
-			seen, tags = true, e.g.Tags
-		}
-	})
-	if seen && tags == nil || !seen && len(made.LoadBalancers) > 0 {
-		got, err := w.describeTags(ctx, []string{made.ARN})
-		if err != nil {
-			w.inv.write(func() { forgetTargetGroups(w.inv) })
-			return plan.Result{}, err
-		}
-		seen, tags = true, got[made.ARN]
-	}
-	if seen && !carries(tags, naming.StackTags(w.cfg.Cluster, id)) {
-		return plan.Result{}, nameTaken(what, "a target group of this name exists and belongs to %s", ownerOf(tags))
+	seen, err := w.checkTargetGroup(ctx, id, made.ARN, what)
+	if err != nil {
+		return plan.Result{}, err
 	}
 	if !seen {
 		w.targets.noteEmpty(made.ARN, start)
@@ -67,12 +56,44 @@ func (w *writer) createTargetGroup(ctx context.Context, id model.StackID, a plan
 	now := w.cfg.Now()
 	made.Tags = a.Tags
 	w.inv.write(func() {
-		if e := w.inv.groups.get(made.ARN); e == nil || e.g.Tags == nil {
+		e := w.inv.groups.get(made.ARN)
+		switch {
+		case e == nil:
 			w.inv.setAccount(made.ARN)
 			w.inv.groups.put(made.ARN, &groupEntry{g: made, vpc: w.vpc, at: now, tagsAt: now, made: now, written: now})
+		case e.g.Tags == nil: // it was there, with load balancers that the answer does not have
+			w.inv.groups.edit(made.ARN, func(e *groupEntry) { e.g.Tags, e.tagsAt, e.written = a.Tags, now, now })
 		}
 	})
 	return plan.Result{ID: made.ARN}, nil
+}
+
+// checkTargetGroup refuses a target group that was there before and is not the stack's, as AWS gives an
+// existing one that has the name and the same settings. Nothing in the answer shows that, neither a time
+// nor load balancers, so the list of a moment ago and the tags decide. Seen reports whether the group was
+// there before.
+func (w *writer) checkTargetGroup(ctx context.Context, id model.StackID, arn, what string) (seen bool, err error) {
+	var tags map[string]string
+	w.inv.read(func() {
+		if e := w.inv.groups.get(arn); e != nil {
+			seen, tags = true, e.g.Tags
+		}
+	})
+	if !seen {
+		return false, nil
+	}
+	if tags == nil {
+		got, err := w.describeTags(ctx, []string{arn})
+		if err != nil {
+			w.inv.write(func() { forgetTargetGroups(w.inv) })
+			return seen, err
+		}
+		tags = got[arn]
+	}
+	if !carries(tags, naming.StackTags(w.cfg.Cluster, id)) {
+		return seen, nameTaken(what, "a target group of this name exists and belongs to %s", ownerOf(tags))
+	}
+	return seen, nil
 }
 
 // targetGroupNameTaken finds out who has the name.

@@ -60,7 +60,7 @@ func compose(at *client, own *schedule) *Cloud {
 	}
 	c := &Cloud{
 		client: at, inv: inv, reader: r, facts: f, targets: t, endpoints: &endpoints{client: at},
-		writer: &writer{client: at, inv: inv, certificates: f.certificates, addOns: f.addOns, targets: t},
+		writer: &writer{client: at, inv: inv, reader: r, certificates: f.certificates, addOns: f.addOns, targets: t},
 	}
 	c.Forget()
 	return c

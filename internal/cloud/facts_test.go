@@ -14,10 +14,12 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 func (r *rig) ask(qs ...model.Question) observed.Facts {
@@ -199,6 +201,48 @@ func TestNamesOfOthersAreNotTaken(t *testing.T) {
 	var reason interface{ Reason() finding.Reason }
 	if !asReason(err, &reason) || reason.Reason() != finding.NameTaken || r.cloud.Class(err) != engine.Invalid {
 		t.Errorf("got %v", err)
+	}
+}
+
+// AWS gives an existing target group that has the name and the settings of the one to be made. The emulator
+// compares the tags as well, so here they change after that.
+func TestTargetGroupOfOthersIsNotTaken(t *testing.T) {
+	var r *rig
+	named := false
+	r = newRig(t, func(c *cloud.Config) {
+		c.OnRequest = func(call cloud.Call) {
+			if !named || call.Operation != "CreateTargetGroup" {
+				return
+			}
+			for _, g := range must(r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{}))(t).TargetGroups {
+				must(r.elb.AddTags(r.ctx, &elb.AddTagsInput{ResourceArns: []string{*g.TargetGroupArn}, Tags: []elbtypes.Tag{
+					{Key: aws.String("elbv2.k8s.aws/cluster"), Value: aws.String("other")},
+				}}))(t)
+			}
+		}
+	})
+	p, _, _ := r.draft(wish(web))
+	makeGroup := func(c *cloud.Cloud) error {
+		i := slices.IndexFunc(p.Steps, func(s plan.Step) bool { _, is := s.Do.(plan.CreateTargetGroup); return is })
+		_, err := c.Apply(r.ctx, p.Stack, p.Steps[i], plan.Known{})
+		return err
+	}
+	r.clock.Advance(2 * time.Minute)
+	other, err := cloud.New(r.ctx, r.cfg)
+	if err == nil {
+		err = makeGroup(other)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	named = true
+	err = makeGroup(r.cloud)
+	var reason interface{ Reason() finding.Reason }
+	if !asReason(err, &reason) || reason.Reason() != finding.NameTaken || r.cloud.Class(err) != engine.Invalid {
+		t.Errorf("got %v", err)
+	}
+	if _, have, _ := r.draft(wish(web)); len(have.TargetGroups) != 0 {
+		t.Errorf("taken for the stack's: %+v", have.TargetGroups)
 	}
 }
 

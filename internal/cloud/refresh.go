@@ -37,11 +37,7 @@ func ours(cluster string, tags map[string]string) bool {
 // who ask. The security groups are optional: load balancers serve, and their rules can be changed,
 // while EC2 does not answer. So is the tagging service, which only spares calls.
 func (r *reader) list(ctx context.Context, since time.Time, faults faults) error {
-	kinds := []listing{
-		{"load balancers", &r.inv.lbsAt, r.listLoadBalancers},
-		{"target groups", &r.inv.groupsAt, r.listTargetGroups},
-	}
-	for _, k := range kinds {
+	for _, k := range []listing{{"load balancers", &r.inv.lbsAt, r.listLoadBalancers}, r.targetGroups()} {
 		if err := r.refresh(ctx, k, since, r.essential); err != nil {
 			return fmt.Errorf("list %s: %w", k.key, err)
 		}
@@ -78,6 +74,11 @@ type listing struct {
 	key  string
 	at   *time.Time // of the last reading, under the lock of the inventory
 	read func(context.Context) error
+}
+
+// targetGroups is the list of the target groups of the region.
+func (r *reader) targetGroups() listing {
+	return listing{"target groups", &r.inv.groupsAt, r.listTargetGroups}
 }
 
 // refresh reads a list that is not fresh, once for all who ask at the same time.
