@@ -15,8 +15,8 @@ import (
 func (b *Builder) sources(p *members.Port, ipv6, managed bool) []model.IngressRule {
 	ranges := func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.InboundCIDRs) }
 	prefixLists := func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.PrefixLists) }
-	cidrs := b.clients(p, "inbound-cidrs", ranges, prefixLists, func() members.Incumbent[[]string] { return b.liveCIDRs(p.Number, ipv6) })
-	lists := b.clients(p, "security-group-prefix-lists", prefixLists, ranges, func() members.Incumbent[[]string] { return b.livePrefixLists(p.Number) })
+	cidrs := b.clients(p, b.name("inbound-cidrs"), ranges, prefixLists, func() members.Incumbent[[]string] { return b.liveCIDRs(p.Number, ipv6) })
+	lists := b.clients(p, b.name("security-group-prefix-lists"), prefixLists, ranges, func() members.Incumbent[[]string] { return b.livePrefixLists(p.Number) })
 	if len(cidrs.Value)+len(lists.Value) == 0 && !cidrs.Kept && !lists.Kept {
 		if !slices.ContainsFunc(p.Members, func(m *members.Member) bool { return m.Set.InboundCIDRs.Check() == nil }) {
 			// Everything on the port is held, and to open it to everybody would be worse than to wait.
@@ -30,7 +30,7 @@ func (b *Builder) sources(p *members.Port, ipv6, managed bool) []model.IngressRu
 		b.Found.Add(finding.Finding{
 			Object: m.Ref, Field: members.FieldOn(m.Ref, cidrs.Origin), Reason: finding.AnnotationInvalid,
 			Message: fmt.Sprintf("port %d admits nobody, since all its ranges are IPv6 and the load balancer has IPv4 only", p.Number),
-			Fix:     "add an IPv4 range, or set ip-address-type to dualstack",
+			Fix:     "add an IPv4 range, or set " + b.name("ip-address-type") + " to dualstack",
 		})
 	}
 	return out

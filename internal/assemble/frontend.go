@@ -140,13 +140,13 @@ func (b *Builder) frontAddresses(out *model.LoadBalancer) {
 		return
 	case out.Scheme != model.InternetFacing && len(eips.Value) > 0:
 		if b.LiveFrontend() == nil && !slices.ContainsFunc(b.Members, func(m *members.Member) bool { return m.Set.FrontendNLB.Value && m.Ref != eips.Origin.Object }) {
-			b.frontFault(out, eips.Origin, "elastic addresses need scheme internet-facing", "set frontend-nlb-scheme, or remove the addresses")
+			b.frontFault(out, eips.Origin, "elastic addresses need scheme internet-facing", "set "+b.name("frontend-nlb-scheme")+", or remove the addresses")
 			break // who asks for it is to choose first
 		}
 		ref := b.MemberOf(eips.Origin).Ref
 		b.Found.Add(finding.Finding{
 			Object: ref, Field: members.FieldOn(ref, eips.Origin), Reason: finding.AnnotationInvalid, Severity: finding.Error,
-			Message: "elastic addresses need scheme internet-facing; they are left out", Fix: "set frontend-nlb-scheme, or remove the addresses",
+			Message: "elastic addresses need scheme internet-facing; they are left out", Fix: "set " + b.name("frontend-nlb-scheme") + ", or remove the addresses",
 		})
 		return
 	}
@@ -183,7 +183,7 @@ func (b *Builder) frontPorts(out *model.LoadBalancer) []*frontPort {
 		}
 	}
 	if len(byNumber) == 0 && !b.Stack.Held.FrontendPorts {
-		b.frontFault(out, out.Of, "nobody listens on the mapped ports "+strings.Join(unmatched, ", "), "map to ports of listen-ports")
+		b.frontFault(out, out.Of, "nobody listens on the mapped ports "+strings.Join(unmatched, ", "), "map to ports of "+b.name("listen-ports"))
 	}
 	var ports []*frontPort
 	for _, number := range slices.Sorted(maps.Keys(byNumber)) {
@@ -209,7 +209,7 @@ func (b *Builder) frontPort(number int32, asks []frontAsk) *frontPort {
 			p.members = append(p.members, a.m)
 			continue
 		}
-		b.NotTaken(a.m, a.m.Set.FrontendPorts.Origin, finding.AnnotationConflict, fmt.Sprintf("frontend-nlb-listener-port-mapping of port %d", number), a.target, won.target, won.m.Ref, isLive)
+		b.NotTaken(a.m, a.m.Set.FrontendPorts.Origin, finding.AnnotationConflict, fmt.Sprintf("%s of port %d", b.name("frontend-nlb-listener-port-mapping"), number), a.target, won.target, won.m.Ref, isLive)
 	}
 	return p
 }
@@ -217,13 +217,13 @@ func (b *Builder) frontPort(number int32, asks []frontAsk) *frontPort {
 func (b *Builder) frontListener(out *model.LoadBalancer, p *frontPort) {
 	at := &members.Port{Number: p.number, Members: p.members}
 	text := func(key string, get func(settings.FrontendHealth) settings.Opt[string], live func(model.HealthCheck) string) string {
-		return members.AgreeOn(&b.Translation, at, key, func(m *members.Member) settings.Opt[string] { return get(m.Set.FrontendHealth) }, members.Equal[string], func() members.Incumbent[string] {
+		return members.AgreeOn(&b.Translation, at, b.name(key), func(m *members.Member) settings.Opt[string] { return get(m.Set.FrontendHealth) }, members.Equal[string], func() members.Incumbent[string] {
 			check, known := b.liveFrontCheck(p.number)
 			return members.Serving(live(check), known, members.Equal[string])
 		}).Value
 	}
 	num := func(key string, get func(settings.FrontendHealth) settings.Opt[int32], live func(model.HealthCheck) int32, def int32) int32 {
-		return members.AgreeOn(&b.Translation, at, key, func(m *members.Member) settings.Opt[int32] { return get(m.Set.FrontendHealth) }, members.Equal[int32], func() members.Incumbent[int32] {
+		return members.AgreeOn(&b.Translation, at, b.name(key), func(m *members.Member) settings.Opt[int32] { return get(m.Set.FrontendHealth) }, members.Equal[int32], func() members.Incumbent[int32] {
 			check, known := b.liveFrontCheck(p.number)
 			return members.Serving(live(check), known, members.Equal[int32])
 		}).Or(def)

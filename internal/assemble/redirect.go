@@ -29,7 +29,7 @@ func (b *Builder) SSLRedirect() settings.Opt[int32] {
 			m.Blocked = true
 			b.Found.Add(finding.Finding{
 				Object: m.Ref, Field: members.FieldOn(m.Ref, o.Origin), Reason: finding.RedirectPortInvalid,
-				Message: err.Error(), Fix: "add the port to listen-ports, or correct ssl-redirect", Blocks: finding.BlocksMember,
+				Message: err.Error(), Fix: "add the port to " + b.name("listen-ports") + ", or correct " + b.name("ssl-redirect"), Blocks: finding.BlocksMember,
 			})
 			o = settings.Opt[int32]{Fault: err, Origin: o.Origin}
 		}

@@ -59,7 +59,7 @@ func (b *Builder) securityGroups(alb *model.LoadBalancer) model.GroupChoice {
 			b.Found.Add(finding.Finding{
 				Object: ref, Field: members.FieldOn(ref, manage.Origin), Reason: finding.FeatureDisabled, Severity: finding.Error,
 				Message: "rules of nodes and pods cannot be managed, since the shared backend security group is switched off; they are left alone",
-				Fix:     "set manage-backend-security-group-rules to false and open the security groups of the targets yourself",
+				Fix:     "set " + b.name("manage-backend-security-group-rules") + " to false and open the security groups of the targets yourself",
 			})
 			choice.Backend = false
 		}

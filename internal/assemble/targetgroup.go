@@ -9,12 +9,15 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/network"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
 // GroupRequest asks for the target group of one Service port.
 type GroupRequest struct {
+	// Kind of the stack, whose spelling of settings messages use.
+	Kind    model.Kind
 	Service *corev1.Service
 	// Port as the backend names it, by number or name.
 	Port intstr.IntOrString
@@ -74,11 +77,14 @@ func TargetGroup(r GroupRequest) (Group, finding.List) {
 		if !r.LoadBalancer.HasIPv6() {
 			found.Add(r.fault(finding.BackendTypeUnsupported,
 				fmt.Sprintf("Service %s/%s has IPv6 endpoints, which a load balancer of address type %s cannot reach", r.Service.Namespace, r.Service.Name, r.LoadBalancer),
-				"set ip-address-type to dualstack, or give the Service the family IPv4 only"))
+				"set "+r.name("ip-address-type")+" to dualstack, or give the Service the family IPv4 only"))
 		}
 	}
 	return out, found
 }
+
+// name is how objects of the stack spell a setting.
+func (r GroupRequest) name(setting string) string { return naming.SettingName(r.Kind, setting) }
 
 func (r GroupRequest) targetType() model.TargetType {
 	return r.Settings.Type.Or(r.DefaultType)
@@ -95,11 +101,11 @@ func (g *Group) place(r GroupRequest, port *corev1.ServicePort, found *finding.L
 		if port.NodePort == 0 {
 			found.Add(r.fault(finding.BackendTypeUnsupported,
 				fmt.Sprintf("Service %s/%s is of type %s and has no node port, which instance targets need", r.Service.Namespace, r.Service.Name, r.Service.Spec.Type),
-				"change its type to NodePort, or set target-type to ip"))
+				"change its type to NodePort, or set "+r.name("target-type")+" to ip"))
 		}
 		if r.ControlPort.Set {
 			found.Add(finding.Finding{Object: r.ControlPort.Origin.Object, Field: r.ControlPort.Origin.Field, Reason: finding.AnnotationInvalid,
-				Message: "a target control port needs ip targets", Fix: "set target-type to ip, or remove the annotation", Blocks: finding.BlocksRule})
+				Message: "a target control port needs ip targets", Fix: "set " + r.name("target-type") + " to ip, or remove the annotation", Blocks: finding.BlocksRule})
 		}
 		return
 	}

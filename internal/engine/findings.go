@@ -9,6 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
@@ -77,18 +78,18 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	}
 	switch do := f.Step.Do.(type) {
 	case plan.CreateRule:
-		message, field = f.refusedRule(do.Rule.Conditions, do.Rule.Actions, n), f.ruleField(n)
+		message, field = f.refusedRule(p.Stack.Kind, do.Rule.Conditions, do.Rule.Actions, n), f.ruleField(n)
 	case plan.ModifyRule:
-		message, field = f.refusedRule(do.Conditions, do.Actions, n), f.ruleField(n)
+		message, field = f.refusedRule(p.Stack.Kind, do.Conditions, do.Actions, n), f.ruleField(n)
 	case plan.SetPriorities:
 		message = fmt.Sprintf("AWS refuses to reorder the rules of %s: %s; no rule is moved, and those that would have to be stay as they are", f.Step.Address, failure.Because(f.Err))
 	default:
-		refused, ofAWS := refusedValueOf(f.Step, f.Err)
+		refused, ofAWS := refusedValueOf(p.Stack.Kind, f.Step, f.Err)
 		ingress, sources := do.(plan.ChangeIngress)
 		switch {
 		case sources && f.Class == Quota:
 			message += fmt.Sprintf("; the group would have %d rules", ingress.Total)
-			fix = "give fewer inbound-cidrs or listen-ports, name a prefix list instead, or ask AWS for a higher quota"
+			fix = "give fewer " + naming.SettingName(p.Stack.Kind, "inbound-cidrs") + " or " + naming.SettingName(p.Stack.Kind, "listen-ports") + ", name a prefix list instead, or ask AWS for a higher quota"
 		case n > 1:
 			field = "" // there are several
 			message = fmt.Sprintf("AWS refuses %s: %s; what is live stays", several(f.Step.Do, n), failure.Because(f.Err))
@@ -131,7 +132,7 @@ func (f FailedStep) ruleField(n int) string {
 }
 
 // refusedRule is the message about rules that AWS refuses to make or change.
-func (f FailedStep) refusedRule(conditions []model.Condition, actions []model.Action, n int) string {
+func (f FailedStep) refusedRule(kind model.Kind, conditions []model.Condition, actions []model.Action, n int) string {
 	port, why := f.Step.Rule.Port, failure.Because(f.Err)
 	text := model.Rule{Conditions: conditions}.Text(port)
 	together := f.Class == Quota || f.Class == Denied
@@ -147,7 +148,7 @@ func (f FailedStep) refusedRule(conditions []model.Condition, actions []model.Ac
 	case f.PutOff && !together:
 		return fmt.Sprintf("the %s is not tried now, because AWS refuses others: %s", text, why)
 	}
-	if refused, ofAWS := refusedValueOf(f.Step, f.Err); ofAWS && f.Class == Invalid {
+	if refused, ofAWS := refusedValueOf(kind, f.Step, f.Err); ofAWS && f.Class == Invalid {
 		held := "the rule is held: requests that no live rule serves get 503"
 		if f.Step.Verb == plan.Update {
 			held = "the rule is held: it stays as it is"

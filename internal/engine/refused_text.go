@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/fulcrum-lb/fulcrum/internal/failure"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
@@ -26,7 +28,7 @@ var quoted = regexp.MustCompile(`'([^']*)'`)
 
 // refusedValue is what AWS refuses of a step, in words for people.
 type refusedValue struct {
-	setting string // where the value comes from, by its name without prefix; "" if not known
+	setting string // where the value comes from, as objects of the stack spell it, without prefix; "" if not known
 	value   string // "" if not known
 	why     string
 }
@@ -44,8 +46,8 @@ func (r refusedValue) text(of string) string {
 	return "AWS refuses it: " + r.why
 }
 
-// refusedValueOf finds out which value of a step AWS refuses; false if the error is not AWS's.
-func refusedValueOf(s plan.Step, err error) (refusedValue, bool) {
+// refusedValueOf finds out which value of a step of a stack of the kind AWS refuses; false if the error is not AWS's.
+func refusedValueOf(kind model.Kind, s plan.Step, err error) (refusedValue, bool) {
 	var c failure.Coded
 	if !errors.As(err, &c) {
 		return refusedValue{}, false
@@ -58,6 +60,9 @@ func refusedValueOf(s plan.Step, err error) (refusedValue, bool) {
 	}
 	var known string
 	r.setting, known = settingOf(s, c.ErrorCode(), strings.ToLower(at+" "+words))
+	if r.setting != "" {
+		r.setting = naming.SettingName(kind, r.setting)
+	}
 	if known != "" {
 		r.value = known
 	}
@@ -108,7 +113,7 @@ func aboutIt(words, value string) string {
 	return words
 }
 
-// settingOf is the setting that a refused value of a step comes from, and the value where the step has
+// settingOf is the setting, by its name in Ingresses, that a refused value of a step comes from, and the value where the step has
 // it. words are AWS's, in lower case.
 func settingOf(s plan.Step, code, words string) (setting, value string) {
 	front := ""

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -84,7 +85,7 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 				lacking.Add(finding.Finding{
 					Object: c.Member, Field: c.Field(host), Reason: finding.CertificateNotFound,
 					Message: fmt.Sprintf("no issued certificate in ACM covers host %q", host),
-					Fix:     "request one in ACM, or set the certificate-arn annotation", Blocks: finding.BlocksMember,
+					Fix:     "request one in ACM, or set the " + naming.SettingName(cc.want.ID.Kind, "certificate-arn") + " annotation", Blocks: finding.BlocksMember,
 				})
 			}
 			if len(missing) > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -74,7 +75,7 @@ func (m *managedCertificates) mayRequest(w model.ManagedCertificate, a Address, 
 		f := finding.Finding{
 			Object: w.Member, Field: w.Of.Field, Reason: finding.HostedZoneNotFound,
 			Message: fmt.Sprintf("no certificate is requested, because the account has no public hosted zone for host %s", host),
-			Fix:     "create the zone, or import a certificate and name it in certificate-arn", Blocks: finding.BlocksMember,
+			Fix:     "create the zone, or import a certificate and name it in " + naming.SettingName(m.want.ID.Kind, "certificate-arn"), Blocks: finding.BlocksMember,
 		}
 		if serves {
 			f.Message += "; the certificate for the former hosts serves on"

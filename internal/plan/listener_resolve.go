@@ -7,6 +7,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -82,9 +83,9 @@ func (lr *listenerResolver) uncertified(w model.Listener, live *observed.Listene
 		return
 	}
 	lr.found.Add(finding.Finding{
-		Object: w.Members[0], Field: "certificate-arn", Reason: finding.CertificateMissing,
+		Object: w.Members[0], Field: naming.SettingName(lr.want.ID.Kind, "certificate-arn"), Reason: finding.CertificateMissing,
 		Message: fmt.Sprintf("port %d serves %s, but no certificate is given and there is no host to find one by; %s", w.Port, w.Protocol(), withoutCertificate(w, live, false)),
-		Fix:     "set the certificate-arn annotation, or give the rules a host", Blocks: finding.BlocksMember,
+		Fix:     "set the " + naming.SettingName(lr.want.ID.Kind, "certificate-arn") + " annotation, or give the rules a host", Blocks: finding.BlocksMember,
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -42,20 +43,20 @@ func schemeOf(have observed.Stack, resourceID string, byDefault model.Scheme) mo
 
 // tellScheme reports load balancers that keep a scheme which is not the default.
 func (d *draft) tellScheme(wished model.Stack) {
-	tell := func(what string, is, byDefault model.Scheme, annotation string) {
+	tell := func(what string, is, byDefault model.Scheme, setting string) {
 		if is == byDefault || len(d.want.Members) == 0 {
 			return
 		}
 		d.found.Add(finding.Finding{
 			Object: d.want.Members[0].Ref, Reason: finding.SchemeKept, Severity: finding.Warning,
 			Message: fmt.Sprintf("the %s is %s and nobody asks for a scheme; it stays so, since to make it %s, as is the default, another would have to take its place", what, is, byDefault),
-			Fix:     "set the annotation " + annotation,
+			Fix:     "set the annotation " + naming.SettingField(d.want.ID.Kind, setting),
 		})
 	}
 	if wished.LoadBalancer != nil && wished.LoadBalancer.SchemeOpen() {
-		tell("load balancer", d.want.LoadBalancer.Scheme, wished.LoadBalancer.Scheme, "alb.ingress.kubernetes.io/scheme")
+		tell("load balancer", d.want.LoadBalancer.Scheme, wished.LoadBalancer.Scheme, "scheme")
 	}
 	if wished.FrontendNLB != nil && wished.FrontendNLB.SchemeOpen() && !wished.Held.Frontend {
-		tell("network load balancer in front", d.want.FrontendNLB.Scheme, wished.FrontendNLB.Scheme, "alb.ingress.kubernetes.io/frontend-nlb-scheme")
+		tell("network load balancer in front", d.want.FrontendNLB.Scheme, wished.FrontendNLB.Scheme, "frontend-nlb-scheme")
 	}
 }

@@ -177,7 +177,7 @@ func (sg *securityGroups) tellRevoked(live *observed.SecurityGroup, revoke []mod
 	sg.found.Add(finding.Finding{
 		Object: sg.want.Members[0].Ref, Reason: finding.RulesRevoked, Severity: finding.Warning,
 		Message: fmt.Sprintf("security group %s belongs to the controller, which takes away what others added: %s", live.ID, strings.Join(foreign, ", ")),
-		Fix:     "set inbound-cidrs or security-group-prefix-lists, or give the load balancer security groups of your own",
+		Fix:     "set " + naming.SettingName(sg.want.ID.Kind, "inbound-cidrs") + " or " + naming.SettingName(sg.want.ID.Kind, "security-group-prefix-lists") + ", or give the load balancer security groups of your own",
 	})
 }
 

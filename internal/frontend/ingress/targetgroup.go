@@ -60,7 +60,7 @@ func (t *translation) buildGroup(m *member, svc *corev1.Service, port intstr.Int
 	// What the class says wins over both, readable or not.
 	s.Type = settings.First(m.set.Class.TargetType, s.Type)
 	g, found := assemble.TargetGroup(assemble.GroupRequest{
-		Service: svc, Port: port, Settings: s, DefaultType: t.opt.DefaultTargetType,
+		Kind: t.ID.Kind, Service: svc, Port: port, Settings: s, DefaultType: t.opt.DefaultTargetType,
 		NoIPTargets: t.opt.NoIPTargets, ControlPort: s.ControlPorts[svc.Name+"."+port.String()],
 		LoadBalancer: t.Stack.LoadBalancer.AddressType, Origin: at,
 	})
