@@ -16,47 +16,47 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
-const storefront = `
+const roseBed = `
 apiVersion: v1
 kind: Service
-metadata: {name: web-frontend, namespace: shop, uid: 11111111-2222-3333-4444-555555555555}
+metadata: {name: kiosk, namespace: garden, uid: 3f0d6c1e-58a2-4d0b-9a77-c1e2d3f40516}
 spec:
-  ports: [{name: http, port: 80, targetPort: 8080}]
+  ports: [{name: web, port: 80, targetPort: 8080}]
 ---
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata:
-  name: storefront
-  namespace: shop
+  name: rose-bed
+  namespace: garden
   annotations: {alb.ingress.kubernetes.io/target-type: ip, kubernetes.io/ingress.class: alb%s}
 spec:
   rules:
-    - host: shop.example.com
+    - host: rose.garden.example
       http:
-        paths: [{path: /, pathType: Prefix, backend: {service: {name: web-frontend, port: {%s}}}}]
+        paths: [{path: /, pathType: Prefix, backend: {service: {name: kiosk, port: {%s}}}}]
 `
 
 // The names are frozen: a live load balancer is found again only by the same ones.
 func TestFrozenNames(t *testing.T) {
-	implicit := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "storefront"}
-	group := model.StackID{Kind: model.Ingress, Name: "my-team.awesome-group"}
+	implicit := model.StackID{Kind: model.Ingress, Namespace: "garden", Name: "rose-bed"}
+	group := model.StackID{Kind: model.Ingress, Name: "tulips"}
 	for name, c := range map[string]struct {
 		id                model.StackID
 		annotations, port string
 		alb, sg, tg, tgID string
 	}{
 		"internal, port by number": {id: implicit, port: "number: 80",
-			alb: "k8s-shop-storefro-9b510ce6f3", sg: "k8s-shop-storefro-7ae56988e5", tg: "k8s-shop-webfront-680c29966b", tgID: "shop/storefront-web-frontend:80"},
-		"internet-facing, port by name": {id: implicit, annotations: ", alb.ingress.kubernetes.io/scheme: internet-facing", port: "name: http",
-			alb: "k8s-shop-storefro-05ff25d5f6", sg: "k8s-shop-storefro-7ae56988e5", tg: "k8s-shop-webfront-bd8721fcd6", tgID: "shop/storefront-web-frontend:http"},
-		"control port": {id: implicit, annotations: `, alb.ingress.kubernetes.io/target-control-port.web-frontend.80: "3000"`, port: "number: 80",
-			alb: "k8s-shop-storefro-9b510ce6f3", sg: "k8s-shop-storefro-7ae56988e5", tg: "k8s-shop-webfront-4178e094ee", tgID: "shop/storefront-web-frontend:80"},
-		"explicit group": {id: group, annotations: ", alb.ingress.kubernetes.io/scheme: internet-facing, alb.ingress.kubernetes.io/group.name: my-team.awesome-group", port: "number: 80",
-			alb: "k8s-myteamawesomegrou-f8f96ed77b", sg: "k8s-myteamawesomegrou-01d54777f6", tgID: "shop/storefront-web-frontend:80"},
+			alb: "k8s-garden-rosebed-635d5ae520", sg: "k8s-garden-rosebed-2e191b3f86", tg: "k8s-garden-kiosk-77907179cd", tgID: "garden/rose-bed-kiosk:80"},
+		"internet-facing, port by name": {id: implicit, annotations: ", alb.ingress.kubernetes.io/scheme: internet-facing", port: "name: web",
+			alb: "k8s-garden-rosebed-79b6ed9085", sg: "k8s-garden-rosebed-2e191b3f86", tg: "k8s-garden-kiosk-5af380819c", tgID: "garden/rose-bed-kiosk:web"},
+		"control port": {id: implicit, annotations: `, alb.ingress.kubernetes.io/target-control-port.kiosk.80: "9099"`, port: "number: 80",
+			alb: "k8s-garden-rosebed-635d5ae520", sg: "k8s-garden-rosebed-2e191b3f86", tg: "k8s-garden-kiosk-fed198e68d", tgID: "garden/rose-bed-kiosk:80"},
+		"explicit group": {id: group, annotations: ", alb.ingress.kubernetes.io/scheme: internet-facing, alb.ingress.kubernetes.io/group.name: tulips", port: "number: 80",
+			alb: "k8s-tulips-f74bc9fcc6", sg: "k8s-tulips-8a54a747e3", tg: "k8s-garden-kiosk-b9ddd19958", tgID: "garden/rose-bed-kiosk:80"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := ingress.New(ingress.Options{Cluster: "prod-eks", Class: "alb"})
-			stack, found := translate(t, f, load(t, fmt.Sprintf(storefront, c.annotations, c.port)), c.id)
+			f := ingress.New(ingress.Options{Cluster: "orchid-7", Class: "alb"})
+			stack, found := translate(t, f, load(t, fmt.Sprintf(roseBed, c.annotations, c.port)), c.id)
 			if len(found) > 0 {
 				t.Fatal(found)
 			}
@@ -75,21 +75,21 @@ func TestFrozenNames(t *testing.T) {
 }
 
 func TestFrozenNamesOfExtras(t *testing.T) {
-	f := ingress.New(ingress.Options{Cluster: "prod-eks", Class: "alb", ManageCertificates: true})
-	doc := fmt.Sprintf(storefront, `, alb.ingress.kubernetes.io/scheme: internet-facing, alb.ingress.kubernetes.io/enable-frontend-nlb: "true",
+	f := ingress.New(ingress.Options{Cluster: "orchid-7", Class: "alb", ManageCertificates: true})
+	doc := fmt.Sprintf(roseBed, `, alb.ingress.kubernetes.io/scheme: internet-facing, alb.ingress.kubernetes.io/enable-frontend-nlb: "true",
     alb.ingress.kubernetes.io/create-acm-cert: "true", alb.ingress.kubernetes.io/listen-ports: '[{"HTTP":80}]'`, "number: 80")
-	stack, found := translate(t, f, load(t, strings.Replace(doc, "shop.example.com", `"*.example.com"`, 1)), model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "storefront"})
+	stack, found := translate(t, f, load(t, strings.Replace(doc, "rose.garden.example", `"*.garden.example"`, 1)), model.StackID{Kind: model.Ingress, Namespace: "garden", Name: "rose-bed"})
 	if len(found) > 0 {
 		t.Fatal(found)
 	}
-	if got, want := stack.FrontendNLB.Name, "k8s-shop-storefro-05ff25d5f6-nlb"; got != want {
+	if got, want := stack.FrontendNLB.Name, "k8s-garden-rosebed-79b6ed908-nlb"; got != want {
 		t.Errorf("network load balancer: want %s, got %s", want, got)
 	}
-	if got, want := stack.Certificates[0].ID, "amazon_issued/wildcard.example.com-d166cedb"; got != want {
+	if got, want := stack.Certificates[0].ID, "amazon_issued/wildcard.garden.example-c353b3c7"; got != want {
 		t.Errorf("certificate: want %s, got %s", want, got)
 	}
 	i := slices.IndexFunc(stack.TargetGroups, func(g model.TargetGroup) bool { return g.ID == "FrontendNlb-tg-TCP-80" })
-	if i < 0 || stack.TargetGroups[i].Name != "k8s-shop-storefro-ecab564046" {
+	if i < 0 || stack.TargetGroups[i].Name != "k8s-garden-rosebed-85f8de6d2e" {
 		t.Errorf("target groups: %+v", stack.TargetGroups)
 	}
 }
