@@ -283,10 +283,24 @@ func (r *rulePlanner) retag() {
 	}
 	for i := range r.s.desired {
 		w := &r.s.desired[i]
-		if w.live != nil {
-			r.retagBelow(r.l.lb.live.ARN, r.address(w), r.tagsOf(w), w.live.Tags, r.moved, r.blame(w))
+		if w.live == nil {
+			continue
 		}
+		want, after := r.tagsOf(w), r.moved
+		if len(r.created.steps) > 0 && r.onlyNumberDiffers(want, w.live.Tags) {
+			// The number of the rule counts the new rules before it. If AWS refuses one of these, it does not
+			// change after all: a refused rule must not cost a call for each rule behind it.
+			after = append(slices.Clone(after), r.joined(&r.created))
+		}
+		r.retagBelow(r.l.lb.live.ARN, r.address(w), want, w.live.Tags, after, r.blame(w))
 	}
+}
+
+// onlyNumberDiffers reports whether the tag with the number of a rule is the only one to be set, and none
+// to be removed.
+func (r *rulePlanner) onlyNumberDiffers(want Tags, live map[string]string) bool {
+	put, remove := r.tagDrift(want, live, false)
+	return len(put) == 1 && put[naming.ResourceTag(r.want.ID.Kind)] != "" && len(remove) == 0
 }
 
 // report says for whom traffic waits.
