@@ -202,6 +202,9 @@ func (w *world) checkInFront() {
 		if a.text == heldAnswer {
 			continue // by a rule with other conditions: of two with the same, the held one is left out
 		}
+		if w.ask(w.lbs[r.stack], r.port, r.host, "/elsewhere") != a {
+			continue // by a rule for the path "/" alone, which leaves the victim's rule the rest
+		}
 		given := w.inFront(r, a, want.answers[r])
 		if !slices.ContainsFunc(given, func(ing *networkingv1.Ingress) bool { return sameRoute(ing, r) }) {
 			continue
