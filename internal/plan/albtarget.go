@@ -107,22 +107,17 @@ func (at *attachments) sameALBGroup(w model.TargetGroup, h observed.TargetGroup)
 	return !known || slices.ContainsFunc(targets, func(t observed.Target) bool { return t.Port == w.Port })
 }
 
-// removeALBGroup deletes a target group of type alb that nothing uses any more, when its target has
-// gone.
-func (b *builder) removeALBGroup(g observed.TargetGroup, after []StepID) {
-	if b.frontStays() || b.want.FrontendNLB != nil && b.want.Held.FrontendPorts {
-		return
-	}
-	targets, known := b.albTargets(g.ARN)
-	if !known {
-		if f := b.unread(model.AskALBTargets{ARN: g.ARN}); f != nil && b.want.Empty() {
-			b.awaitUnread(Address{Kind: TargetGroup, ID: g.ARN}, DeleteTargetGroup{ARN: g.ARN}, *f)
+// leadsTo reports whether a port of a live ALB is the target of a target group, or may be.
+func (at *attachments) leadsTo(alb *observed.LoadBalancer, port int32) bool {
+	for _, g := range at.have.TargetGroups {
+		if g.Type != model.ALBTargets {
+			continue
 		}
-		return
+		targets, _ := at.albTargets(g.ARN)
+		if at.unread(model.AskALBTargets{ARN: g.ARN}) != nil ||
+			slices.ContainsFunc(targets, func(t observed.Target) bool { return t.ID == alb.ARN && t.Port == port }) {
+			return true
+		}
 	}
-	gone := slices.Clone(after)
-	for _, t := range targets {
-		gone = append(gone, b.detach(g.ARN, t, after))
-	}
-	b.deleteTargetGroup(g, nil, gone, false)
+	return false
 }

@@ -133,18 +133,3 @@ func (b *builder) deletePostponed() {
 		}
 	}
 }
-
-// leadsTo reports whether a port of the live ALB is the target of a target group, or may be.
-func (b *builder) leadsTo(port int32) bool {
-	for _, g := range b.have.TargetGroups {
-		if g.Type != model.ALBTargets {
-			continue
-		}
-		targets, _ := b.albTargets(g.ARN)
-		if b.unread(model.AskALBTargets{ARN: g.ARN}) != nil ||
-			slices.ContainsFunc(targets, func(t observed.Target) bool { return t.ID == b.live.ARN && t.Port == port }) {
-			return true
-		}
-	}
-	return false
-}

@@ -86,7 +86,7 @@ func (b *builder) deleteListeners(lb *loadBalancerPlan, after []StepID) {
 	for _, l := range lb.live.Listeners {
 		switch {
 		case slices.ContainsFunc(lb.listeners, func(p listenerPlan) bool { return p.wish.Port == l.Port }):
-		case !lb.isFrontend() && b.leadsTo(l.Port):
+		case !lb.isFrontend() && b.leadsTo(lb.live, l.Port):
 			b.front.postponed = append(b.front.postponed, l)
 		default:
 			b.deleteListener(l, after)

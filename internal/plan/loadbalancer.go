@@ -88,6 +88,9 @@ func (b *builder) planLoadBalancers(after []StepID) []StepID {
 	return after
 }
 
+// loadBalancerSettings plans changes of single settings of load balancers.
+type loadBalancerSettings struct{ *draft }
+
 // changeLoadBalancer changes a live load balancer where it differs.
 func (b *builder) changeLoadBalancer(lb *loadBalancerPlan, after []StepID) {
 	want, live, a := lb.wish, lb.live, lb.address()
@@ -125,27 +128,27 @@ func (b *builder) changeLoadBalancer(lb *loadBalancerPlan, after []StepID) {
 
 // changeSubnets changes subnets and, with them, elastic addresses. AWS takes addresses alone only when a
 // load balancer is made.
-func (b *builder) changeSubnets(lb *loadBalancerPlan, after []StepID) StepID {
+func (ls loadBalancerSettings) changeSubnets(lb *loadBalancerPlan, after []StepID) StepID {
 	live, a := lb.live, lb.address()
 	if sameSet(lb.subnets, live.Subnets) {
 		if len(lb.addresses) > 0 && !sameSet(lb.addresses, live.Addresses) {
-			b.fixed("addresses", lb.wish.Origins, "the elastic addresses", strings.Join(live.Addresses, ", "), strings.Join(lb.addresses, ", "))
+			ls.fixed("addresses", lb.wish.Origins, "the elastic addresses", strings.Join(live.Addresses, ", "), strings.Join(lb.addresses, ", "))
 		}
 		return ""
 	}
-	return b.add(Step{
+	return ls.add(Step{
 		ID: stepID("subnets", a), Address: a, Verb: Update,
 		Do:      SetSubnets{LoadBalancer: a, Subnets: lb.mappings()},
 		Changes: []Change{{Path: "subnets", From: strings.Join(live.Subnets, ", "), To: strings.Join(lb.subnets, ", ")}},
-		Why:     lb.origin("subnets"), After: after, Impact: BriefImpact, Blames: b.members(),
+		Why:     lb.origin("subnets"), After: after, Impact: BriefImpact, Blames: ls.members(),
 	})
 }
 
 // fixed reports a setting that AWS takes only when a load balancer is made.
-func (b *builder) fixed(field string, origins map[string]finding.Origin, what, is, wish string) {
+func (ls loadBalancerSettings) fixed(field string, origins map[string]finding.Origin, what, is, wish string) {
 	of := origins[field]
-	b.found.Add(finding.Finding{
-		Object: b.blameable(of.Object), Field: of.Field, Reason: finding.SettingFixed, Severity: finding.Warning,
+	ls.found.Add(finding.Finding{
+		Object: ls.blameable(of.Object), Field: of.Field, Reason: finding.SettingFixed, Severity: finding.Warning,
 		Message: fmt.Sprintf("%s of the live load balancer cannot be changed from %s to %s, so nothing is changed", what, cmp.Or(is, "none"), wish),
 		Fix:     "go back to the former value, or make a new load balancer in another group",
 	})
@@ -174,9 +177,9 @@ func (b *builder) createLoadBalancer(lb *loadBalancerPlan, after []StepID) []Ste
 }
 
 // deletions are the steps that delete load balancers.
-func (b *builder) deletions() []StepID {
+func (ls loadBalancerSettings) deletions() []StepID {
 	var out []StepID
-	for _, s := range b.plan.Steps {
+	for _, s := range ls.plan.Steps {
 		if _, ok := s.Do.(DeleteLoadBalancer); ok {
 			out = append(out, s.ID)
 		}
@@ -186,39 +189,39 @@ func (b *builder) deletions() []StepID {
 
 // askedBy is the member that asks for a setting of a load balancer, or all of them where it is a class or
 // a default that does.
-func (b *builder) askedBy(lb *loadBalancerPlan, field string) []finding.Ref {
-	for _, m := range b.want.Members {
+func (ls loadBalancerSettings) askedBy(lb *loadBalancerPlan, field string) []finding.Ref {
+	for _, m := range ls.want.Members {
 		if m.Ref == lb.wish.Origins[field].Object {
 			return []finding.Ref{m.Ref}
 		}
 	}
-	return b.members()
+	return ls.members()
 }
 
-func (b *builder) setPool(lb *loadBalancerPlan, pool string, after []StepID) StepID {
+func (ls loadBalancerSettings) setPool(lb *loadBalancerPlan, pool string, after []StepID) StepID {
 	a := lb.address()
-	return b.add(Step{
+	return ls.add(Step{
 		ID: stepID("ipam-pool", a, pool), Address: a, Verb: Update,
 		Do:      SetIPAMPool{LoadBalancer: a, Pool: pool},
 		Changes: []Change{{Path: "ipamPool", From: lb.live.IPAMPool, To: pool}},
-		Why:     lb.origin("ipamPool"), After: after, Blames: b.askedBy(lb, "ipamPool"),
+		Why:     lb.origin("ipamPool"), After: after, Blames: ls.askedBy(lb, "ipamPool"),
 	})
 }
 
 // planCapacity compares the capacity reservation, which is asked for only if one is desired. It is
 // made when the load balancer is active; the rest of the plan does not wait for that.
-func (b *builder) planCapacity(lb *loadBalancerPlan, after []StepID) {
+func (ls loadBalancerSettings) planCapacity(lb *loadBalancerPlan, after []StepID) {
 	want, live := lb.wish.Capacity, lb.live
 	if want == nil {
 		return
 	}
 	if live != nil && live.Capacity == nil {
 		q := model.AskCapacity{ARN: live.ARN}
-		if f := b.unread(q); f != nil {
-			b.tellUnread(*f, "the load balancer keeps its capacity", finding.BlocksNothing, lb.wish.Origins["capacity"])
+		if f := ls.unread(q); f != nil {
+			ls.tellUnread(*f, "the load balancer keeps its capacity", finding.BlocksNothing, lb.wish.Origins["capacity"])
 			return
 		}
-		b.ask(q)
+		ls.ask(q)
 		return
 	}
 	if live != nil && *live.Capacity == *want {
@@ -228,13 +231,13 @@ func (b *builder) planCapacity(lb *loadBalancerPlan, after []StepID) {
 	s := Step{
 		ID: stepID("capacity", a), Address: a, Verb: Update,
 		Do:  SetCapacity{LoadBalancer: a, Units: *want},
-		Why: lb.origin("capacity"), After: after, Blames: b.members(),
+		Why: lb.origin("capacity"), After: after, Blames: ls.members(),
 	}
 	if live == nil || live.State == observed.Provisioning {
-		s.Wait = b.wait("active", "the load balancer to be active", longestWait)
-		s.Wait.Again = b.opt.Stabilization
+		s.Wait = ls.wait("active", "the load balancer to be active", longestWait)
+		s.Wait.Again = ls.opt.Stabilization
 	}
-	b.add(s)
+	ls.add(s)
 }
 
 // planAttributes changes the attributes that differ; those of a live resource have to be read

@@ -55,6 +55,7 @@ type builder struct {
 	*targetGroups
 	*usage
 	*attachments
+	loadBalancerSettings
 	traffic *traffic
 	keys    liveKeys
 	held    *retention
@@ -79,7 +80,7 @@ func newBuilder(want model.Stack, have observed.Stack, opt Options) *builder {
 	}
 	b := &builder{
 		lookups: newLookups(d), draft: d, finalizers: newFinalizers(d.want.Members), targetGroups: newTargetGroups(d),
-		usage: newUsage(), attachments: newAttachments(d), keys: liveKeys{},
+		usage: newUsage(), attachments: newAttachments(d), loadBalancerSettings: loadBalancerSettings{d}, keys: liveKeys{},
 	}
 	b.traffic = &traffic{b.targetGroups}
 	b.held = newRetention(b.targetGroups, b.keys)

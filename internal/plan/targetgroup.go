@@ -2,9 +2,7 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -44,7 +42,7 @@ func (b *builder) used(w model.TargetGroup) bool {
 }
 
 // blocked reports whether everything that a member contributes is held.
-func (b *builder) blocked(m finding.Ref) bool { return b.blockedMembers[m] }
+func (k *lookups) blocked(m finding.Ref) bool { return k.blockedMembers[m] }
 
 func (b *builder) planTargetGroup(w model.TargetGroup, lb, groups []StepID) []StepID {
 	a := GroupAddress(w.ID)
@@ -206,162 +204,4 @@ func (b *builder) sameBinding(w PutBinding, h observed.Binding) bool {
 				return p.Protocol == q.Protocol && (p.Port == nil) == (q.Port == nil) && (p.Port == nil || *p.Port == *q.Port)
 			})
 	})
-}
-
-// removeSurplusGroups deletes bindings and target groups that nothing uses any more: the binding
-// first, whose own finalizer takes the targets out, then, when these have drained, the target group.
-// Each waits for those steps only that take away what forwards to it.
-func (b *builder) removeSurplusGroups() {
-	keep := map[string]bool{}
-	for _, arn := range b.groupARN {
-		keep[arn] = true
-	}
-	live := map[string]bool{}
-	for _, g := range b.have.TargetGroups {
-		live[g.ARN] = true
-		if keep[g.ARN] || b.kept[g.ARN] {
-			continue
-		}
-		if g.Type == model.ALBTargets {
-			b.removeALBGroup(g, b.freedBy[g.ARN])
-			continue
-		}
-		b.deleteTargetGroup(g, b.bindingsOf[g.ARN], b.freedBy[g.ARN], len(b.have.LoadBalancers) > 0 && !b.want.Empty())
-	}
-	// Bindings of target groups that are gone.
-	for _, h := range b.have.Bindings {
-		if !h.Deleting && !live[h.ARN] {
-			b.unbind(h, "its target group is gone", nil)
-		}
-	}
-}
-
-func (b *builder) unbind(h observed.Binding, why string, after []StepID) *Step {
-	a := Address{Kind: Binding, ID: h.Namespace + "/" + h.Name}
-	b.add(Step{
-		ID: stepID("unbind", a), Address: a, Verb: Delete, Do: DeleteBinding{Namespace: h.Namespace, Name: h.Name},
-		Why: why, After: after, Blames: b.blameOwners(h.ARN),
-	})
-	return &b.plan.Steps[len(b.plan.Steps)-1]
-}
-
-// blameOwners is whom the troubles of a live target group that goes are reported to.
-func (tg *targetGroups) blameOwners(arn string) []finding.Ref {
-	if of := tg.groupOwners(arn); len(of) > 0 {
-		return of
-	}
-	return tg.members()
-}
-
-// settling is what the end of a target group waits for: a node that does not know yet that
-// nothing forwards to the group would have no target for the requests it sends there.
-const settling = "the nodes of the load balancer to know that nothing forwards there"
-
-// settled is for how long nodes of the load balancer may still use a target group that nothing
-// forwards to once some steps are done. Later changes of other rules do not make it longer.
-func (b *builder) settled(arn string, after []StepID) Wait {
-	switch {
-	case len(after) > 0 && b.opt.Propagation > 0:
-		return Wait{For: settling, Again: b.opt.Propagation}
-	case b.opt.Unsettled > 0:
-		wait := b.wait("settle "+arn, settling, max(b.opt.Propagation, time.Second))
-		if wait.For != "" {
-			wait.Again = min(b.opt.Unsettled, wait.Deadline-b.opt.Waited["settle "+arn])
-		}
-		return wait
-	}
-	return Wait{}
-}
-
-func (b *builder) deleteTargetGroup(g observed.TargetGroup, bindings []*observed.Binding, after []StepID, drain bool) {
-	a := Address{Kind: TargetGroup, ID: g.ARN}
-	s := Step{
-		ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteTargetGroup{ARN: g.ARN},
-		Changes: []Change{{Path: "name", From: g.Name}},
-		Why:     "nothing forwards to it any more", After: slices.Clone(after), Impact: DeleteImpact, Blames: b.blameOwners(g.ARN),
-	}
-	var settle Wait
-	if drain {
-		settle = b.settled(g.ARN, after)
-	}
-	for _, h := range bindings {
-		if !h.Deleting {
-			unbind := b.unbind(*h, "its target group is not used any more", after)
-			unbind.Wait = settle
-			s.After = append(s.After, unbind.ID)
-		}
-		s.Wait = b.wait("unbind "+g.ARN, "binding "+h.Namespace+"/"+h.Name+" to let go of its targets", longestWait)
-		if s.Waits() && b.opt.Waited["unbind "+g.ARN] >= tellAfter {
-			b.waitToDelete(g, s.Wait)
-		}
-		if !s.Waits() {
-			b.gaveUp(g, "binding "+h.Namespace+"/"+h.Name+" does not let go of its targets", longestWait)
-		}
-	}
-	if len(bindings) == 0 && drain {
-		s.Wait = settle
-		if !s.Waits() {
-			s.Wait = b.drains(g)
-		}
-	}
-	b.add(s)
-}
-
-// drains is for what the deletion of a target group waits while its targets keep connections.
-func (b *builder) drains(g observed.TargetGroup) Wait {
-	health, asked := b.have.Facts.Health[g.ARN]
-	if f := b.unread(model.AskHealth{ARN: g.ARN}); f != nil {
-		wait := b.wait("drain "+g.ARN, "the state of its targets", drainDeadline(g.Attributes))
-		if wait.For != "" {
-			wait.Again = f.Again
-			b.tellUnread(*f, "target group "+g.Name+" is not deleted yet", finding.BlocksNothing)
-		}
-		return wait
-	}
-	if !asked {
-		b.ask(model.AskHealth{ARN: g.ARN})
-		return Wait{For: "the state of its targets"}
-	}
-	n := health.Count("draining")
-	if n == 0 {
-		return Wait{}
-	}
-	deadline := drainDeadline(g.Attributes)
-	wait := b.wait("drain "+g.ARN, describe(n, "target")+" to drain", deadline)
-	if wait.For == "" {
-		b.gaveUp(g, describe(n, "target")+" still drain", deadline)
-		return wait
-	}
-	told := wait
-	told.For = "its targets to drain" // the same while their number changes
-	b.waitToDelete(g, told)
-	return wait
-}
-
-// tellAfter is from when on an Ingress is told that a binding takes its time: usually that is seconds.
-const tellAfter = 30 * time.Second
-
-// waitToDelete says to members that leave what the end of their target group waits for.
-func (b *builder) waitToDelete(g observed.TargetGroup, wait Wait) {
-	owners := b.groupOwners(g.ARN)
-	for _, m := range b.want.Leaving {
-		if slices.Contains(owners, m.Ref) {
-			b.found.Add(finding.Finding{
-				Object: m.Ref, Reason: finding.WaitingToDelete, Severity: finding.Warning,
-				Message: fmt.Sprintf("the deletion of target group %q waits for %s, for at most %s; the Ingress is released then", g.Name, wait.For, wait.Deadline),
-				Fix:     "to be quicker the next time, lower deregistration_delay.timeout_seconds in target-group-attributes",
-			})
-		}
-	}
-}
-
-// gaveUp reports that a target group is deleted although something has not come to its end.
-func (b *builder) gaveUp(g observed.TargetGroup, what string, deadline time.Duration) {
-	for _, m := range b.blameOwners(g.ARN) {
-		b.found.Add(finding.Finding{
-			Object: m, Reason: finding.WaitExpired, Severity: finding.Warning,
-			Message: fmt.Sprintf("%s after %s; target group %q is deleted all the same", what, deadline, g.Name),
-			Fix:     "check who registers targets in it",
-		})
-	}
 }

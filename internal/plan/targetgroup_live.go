@@ -148,3 +148,11 @@ func (tg *targetGroups) ownedElsewhere(arn, namespace string) bool {
 		return h.ARN == arn && known && owner != namespace
 	})
 }
+
+// blameOwners is whom the troubles of a live target group that goes are reported to.
+func (tg *targetGroups) blameOwners(arn string) []finding.Ref {
+	if of := tg.groupOwners(arn); len(of) > 0 {
+		return of
+	}
+	return tg.members()
+}
