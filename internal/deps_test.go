@@ -47,11 +47,12 @@ var layers = map[string]layer{
 	"internal/observed": {pure: true, own: core[:2]},
 	"internal/naming":   {pure: true, own: core[:3]},
 	"internal/network":  {pure: true, own: core[:3]},
-	"internal/plan":     {pure: true, own: core[:5]},
+	"internal/plan":     {pure: true, own: append([]string{"internal/plan/overlap"}, core[:5]...)},
 	"internal/settings": {pure: true, api: true, own: core[:2]},
 	// The interface of all Kubernetes objects is controller-runtime's, without a client behind it.
 	"internal/cluster": {pure: true, api: true, own: core[:1], libraries: []string{"sigs.k8s.io/controller-runtime/pkg/client"}},
 
+	"internal/plan/overlap":      {pure: true, own: core[:2]},
 	"internal/members":           {pure: true, own: append([]string{"internal/settings"}, core...)},
 	"internal/assemble":          {pure: true, own: append([]string{"internal/members", "internal/settings"}, core...)},
 	"internal/targets":           {pure: true, api: true, own: append([]string{"internal/cluster"}, core...)},
@@ -59,7 +60,7 @@ var layers = map[string]layer{
 	"internal/engine":            {pure: true, own: append([]string{"internal/cluster", "internal/engine/checkpoint", "internal/failure"}, core...)},
 	"internal/engine/bindings":   {pure: true, api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/failure", "internal/targets"}, core...)},
 	"internal/frontend/*": {pure: true, api: true,
-		own: append([]string{"internal/assemble", "internal/cluster", "internal/engine", "internal/members", "internal/settings"}, core...)},
+		own: append([]string{"internal/assemble", "internal/cluster", "internal/engine", "internal/members", "internal/plan/overlap", "internal/settings"}, core...)},
 
 	"internal/cloud": {own: append([]string{"internal/engine", "internal/engine/bindings", "internal/failure"}, core...), libraries: []string{"github.com/aws/"}},
 	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/engine/bindings"}, core...),

@@ -39,3 +39,24 @@ func TestForwardsAreComparedByTheSharesOfTargetGroups(t *testing.T) {
 		}
 	}
 }
+
+func TestConditionsAreTheSameWhateverTheirOrder(t *testing.T) {
+	host := func(vs ...string) model.Condition { return model.HostHeader{Values: vs} }
+	path := func(vs ...string) model.Condition { return model.PathPattern{Values: vs} }
+	for name, c := range map[string]struct {
+		a, b []model.Condition
+		same bool
+	}{
+		"order of conditions":       {[]model.Condition{host("a"), path("/")}, []model.Condition{path("/"), host("a")}, true},
+		"order and case of hosts":   {[]model.Condition{host("A", "b")}, []model.Condition{host("b", "a", "a")}, true},
+		"case of paths":             {[]model.Condition{path("/A")}, []model.Condition{path("/a")}, false},
+		"plain and regular":         {[]model.Condition{model.PathPattern{Values: []string{"a"}}}, []model.Condition{model.PathPattern{Regex: []string{"a"}}}, false},
+		"one value and two":         {[]model.Condition{path("a 1:b")}, []model.Condition{path("a", "b")}, false},
+		"pairs that look alike":     {[]model.Condition{model.QueryString{Pairs: []model.QueryPair{{Key: "a", Value: "1:b"}}}}, []model.Condition{model.QueryString{Pairs: []model.QueryPair{{Key: "a1:", Value: "b"}}}}, false},
+		"name and value of headers": {[]model.Condition{model.HTTPHeader{Name: "a", Values: []string{"b"}}}, []model.Condition{model.HTTPHeader{Name: "ab"}}, false},
+	} {
+		if sameConditions(c.a, c.b) != c.same {
+			t.Errorf("%s: same is %t", name, !c.same)
+		}
+	}
+}

@@ -38,22 +38,3 @@ func LiveGroups(want model.Stack, have observed.Stack, opt Options) map[string]s
 func TargetsDeadline(want model.Stack, have observed.Stack, opt Options, groups []model.GroupRef) time.Duration {
 	return newBuilder(want, have, opt).traffic.targetsDeadline(groups)
 }
-
-// Glob reports whether a pattern with * and ? matches all of s.
-func Glob(pattern, s string) bool {
-	for pattern != "" && pattern[0] != '*' {
-		if s == "" || pattern[0] != '?' && pattern[0] != s[0] {
-			return false
-		}
-		pattern, s = pattern[1:], s[1:]
-	}
-	if pattern == "" {
-		return s == ""
-	}
-	for i := range len(s) + 1 {
-		if Glob(pattern[1:], s[i:]) {
-			return true
-		}
-	}
-	return false
-}

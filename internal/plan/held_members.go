@@ -8,6 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
 // A retained object contributes nothing to the desired state. Live rules of its own stay, as long as
@@ -63,7 +64,7 @@ type retention struct {
 	members []model.HeldMember
 	all     []int               // retained objects all whose own rules stay
 	byKey   map[string][]ofRule // rules of retained objects by their conditions
-	foreign [][]textPattern     // hosts of others, by retained object
+	foreign []*overlap.Shape    // rules for the hosts of others, by retained object; nil if there are none
 }
 
 // ofRule is a rule of a retained object, by its number.
@@ -79,7 +80,11 @@ func newRetention(tg *targetGroups, keys liveKeys) *retention {
 		if x.All {
 			rt.all = append(rt.all, i)
 		}
-		rt.foreign = append(rt.foreign, hostPatterns(x.ForeignHosts))
+		var foreign *overlap.Shape
+		if len(x.ForeignHosts) > 0 {
+			foreign = overlap.ShapeOfHosts(x.ForeignHosts)
+		}
+		rt.foreign = append(rt.foreign, foreign)
 		for j := range x.Rules {
 			key := conditionsKey(x.Rules[j].Conditions)
 			rt.byKey[key] = append(rt.byKey[key], ofRule{i, &x.Rules[j]})
@@ -97,7 +102,7 @@ func (rt *retention) retains(r *observed.Rule) *model.HeldMember {
 	best := len(rt.members)
 	note := func(i int, fits func(x *model.HeldMember, owned bool) bool) {
 		x := &rt.members[i]
-		if i >= best || len(rt.foreign[i]) > 0 && anyMeet(rt.foreign[i], shapeOf(r.Conditions).hosts) {
+		if i >= best || rt.foreign[i] != nil && rt.foreign[i].Overlaps(overlap.ShapeOf(r.Conditions)) {
 			return
 		}
 		if fits(x, areOf(ids, x.Member)) {

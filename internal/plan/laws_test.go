@@ -239,11 +239,30 @@ func matches(cs []model.Condition, q request) bool {
 		case model.PathPattern:
 			values = c.Values
 		}
-		if !slices.ContainsFunc(values, func(v string) bool { return plan.Glob(v, subject) }) {
+		if !slices.ContainsFunc(values, func(v string) bool { return glob(v, subject) }) {
 			return false
 		}
 	}
 	return true
+}
+
+// glob reports whether a pattern with * and ? matches all of s.
+func glob(pattern, s string) bool {
+	for pattern != "" && pattern[0] != '*' {
+		if s == "" || pattern[0] != '?' && pattern[0] != s[0] {
+			return false
+		}
+		pattern, s = pattern[1:], s[1:]
+	}
+	if pattern == "" {
+		return s == ""
+	}
+	for i := range len(s) + 1 {
+		if glob(pattern[1:], s[i:]) {
+			return true
+		}
+	}
+	return false
 }
 
 func carried(as []model.Action) string {

@@ -7,6 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
 // How the rules of a listener are changed without a gap
@@ -48,7 +49,7 @@ type ruleChange struct {
 	at         int32  // where a new rule is created
 	step       StepID // that creates or changes it
 	split      bool   // it is created beside the live form that it takes the place of
-	shape      *ruleShape
+	shape      *overlap.Shape
 }
 
 // place is where the rule is, or will be created.
@@ -67,7 +68,7 @@ func (w *ruleChange) comes() bool {
 // goneRule is a live rule that is not desired.
 type goneRule struct {
 	observed.Rule
-	shape *ruleShape
+	shape *overlap.Shape
 	of    []finding.Ref // to whom it belongs; nil if that is not known
 	stays Wait          // until what takes its place is in force
 	step  StepID
@@ -87,13 +88,13 @@ func (d *goneRule) sameNamespace(m finding.Ref) bool {
 type ruleSet struct {
 	desired []ruleChange
 	deleted []goneRule // ascending by priority
-	indexes map[string]*ruleIndex
+	indexes map[string]*overlap.Index
 	// byMember are indexes of the rules of each member.
-	byMember map[string]map[finding.Ref]*ruleIndex
+	byMember map[string]map[finding.Ref]*overlap.Index
 }
 
 // index returns the index of those desired rules that fit, which is made once.
-func (s *ruleSet) index(name string, fits func(w *ruleChange) bool) *ruleIndex {
+func (s *ruleSet) index(name string, fits func(w *ruleChange) bool) *overlap.Index {
 	if s.indexes[name] == nil {
 		var numbers []int32
 		for i := range s.desired {
@@ -101,13 +102,13 @@ func (s *ruleSet) index(name string, fits func(w *ruleChange) bool) *ruleIndex {
 				numbers = append(numbers, int32(i))
 			}
 		}
-		s.keepIndex(name, indexRules(numbers, func(n int32) *ruleShape { return s.desired[n].shape }))
+		s.keepIndex(name, overlap.NewIndex(numbers, func(n int32) *overlap.Shape { return s.desired[n].shape }))
 	}
 	return s.indexes[name]
 }
 
 // indexOf returns the index of those rules of a member that fit, which is made once.
-func (s *ruleSet) indexOf(name string, member finding.Ref, fits func(w *ruleChange) bool) *ruleIndex {
+func (s *ruleSet) indexOf(name string, member finding.Ref, fits func(w *ruleChange) bool) *overlap.Index {
 	if s.byMember[name] == nil {
 		var numbers []int32
 		for i := range s.desired {
@@ -116,31 +117,31 @@ func (s *ruleSet) indexOf(name string, member finding.Ref, fits func(w *ruleChan
 			}
 		}
 		if s.byMember == nil {
-			s.byMember = map[string]map[finding.Ref]*ruleIndex{}
+			s.byMember = map[string]map[finding.Ref]*overlap.Index{}
 		}
 		s.byMember[name] = s.indexThese(numbers)
 	}
 	if x := s.byMember[name][member]; x != nil {
 		return x
 	}
-	return &ruleIndex{}
+	return &overlap.Index{}
 }
 
 // goneIndex returns the index of the rules to be deleted.
-func (s *ruleSet) goneIndex() *ruleIndex {
+func (s *ruleSet) goneIndex() *overlap.Index {
 	if s.indexes["deleted"] == nil {
 		numbers := make([]int32, len(s.deleted))
 		for i := range numbers {
 			numbers[i] = int32(i)
 		}
-		s.keepIndex("deleted", indexRules(numbers, func(n int32) *ruleShape { return s.deleted[n].shape }))
+		s.keepIndex("deleted", overlap.NewIndex(numbers, func(n int32) *overlap.Shape { return s.deleted[n].shape }))
 	}
 	return s.indexes["deleted"]
 }
 
-func (s *ruleSet) keepIndex(name string, x *ruleIndex) {
+func (s *ruleSet) keepIndex(name string, x *overlap.Index) {
 	if s.indexes == nil {
-		s.indexes = map[string]*ruleIndex{}
+		s.indexes = map[string]*overlap.Index{}
 	}
 	s.indexes[name] = x
 }
@@ -201,10 +202,10 @@ func (s *ruleSet) interferes(i int32, ordered bool) bool {
 	if !ordered {
 		others = s.index("any", isAny)
 	}
-	if _, found := others.findThat(s.desired[i].shape, everyRule, func(n int32) bool { return n != i }); found {
+	if _, found := others.FindThat(s.desired[i].shape, overlap.Every, func(n int32) bool { return n != i }); found {
 		return true
 	}
-	_, found := s.goneIndex().find(s.desired[i].shape, everyRule)
+	_, found := s.goneIndex().Find(s.desired[i].shape, overlap.Every)
 	return found
 }
 

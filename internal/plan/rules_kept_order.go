@@ -1,11 +1,11 @@
 package plan
 
 import (
-	"math"
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
 // While AWS refuses to reorder the rules of a listener, these are changed as far as no rule has to move:
@@ -25,7 +25,7 @@ func (ro *ruleRollout) keepOrder() {
 	var absent []*ruleChange
 	for i := range ro.s.desired {
 		w := &ro.s.desired[i]
-		overlapsAbsent := slices.ContainsFunc(absent, func(o *ruleChange) bool { return o.shape.overlaps(w.shape) })
+		overlapsAbsent := slices.ContainsFunc(absent, func(o *ruleChange) bool { return o.shape.Overlaps(w.shape) })
 		if w.live == nil {
 			p := ro.s.gap(i, used, stuck)
 			if p == 0 || overlapsAbsent || w.below.For != "" {
@@ -57,7 +57,7 @@ func (s *ruleSet) misplaced() []bool {
 	live := s.index("live", isLive)
 	for i := range s.desired {
 		if x := &s.desired[i]; x.live != nil {
-			live.each(x.shape, span{int32(i) + 1, math.MaxInt32}, func(j int32) bool {
+			live.Each(x.shape, overlap.Behind(i), func(j int32) bool {
 				if x.live.Priority > s.desired[j].live.Priority {
 					out[i], out[j] = true, true
 				}
@@ -75,7 +75,7 @@ func (s *ruleSet) gap(i int, used map[int32]bool, stuck []bool) int32 {
 	low, high := int32(0), int32(topPriority+1)
 	for j := range s.desired {
 		o := &s.desired[j]
-		if j == i || o.place() == 0 || !o.shape.overlaps(me.shape) {
+		if j == i || o.place() == 0 || !o.shape.Overlaps(me.shape) {
 			continue
 		}
 		switch {
@@ -110,9 +110,9 @@ func (s *ruleSet) gap(i int, used map[int32]bool, stuck []bool) int32 {
 func (ro *ruleRollout) keepWhatWouldShow(stuck []bool, absent []*ruleChange) {
 	var rest, staying []goneRule
 	for _, d := range slices.Backward(ro.s.deleted) {
-		meets := func(o *ruleChange) bool { return d.sameNamespace(o.plan.wish.Member) && o.shape.overlaps(d.shape) }
+		meets := func(o *ruleChange) bool { return d.sameNamespace(o.plan.wish.Member) && o.shape.Overlaps(d.shape) }
 		late := slices.ContainsFunc(absent, meets) ||
-			slices.ContainsFunc(staying, func(o goneRule) bool { return d.maybeOfNamespace(&o) && o.shape.overlaps(d.shape) })
+			slices.ContainsFunc(staying, func(o goneRule) bool { return d.maybeOfNamespace(&o) && o.shape.Overlaps(d.shape) })
 		for i := range ro.s.desired {
 			late = late || stuck[i] && meets(&ro.s.desired[i])
 		}
@@ -154,19 +154,5 @@ func coversAll(o *observed.Rule, cs []model.Condition) bool {
 			return false
 		}
 	}
-	all, some := shapeOf(o.Conditions), shapeOf(cs)
-	return patternsCover(all.hosts, some.hosts) && patternsCover(all.paths, some.paths)
-}
-
-func patternsCover(all, some []textPattern) bool {
-	if len(all) == 0 {
-		return true
-	}
-	return len(some) > 0 && !slices.ContainsFunc(some, func(p textPattern) bool {
-		return !slices.ContainsFunc(all, func(a textPattern) bool {
-			// A pattern that ends in its only wildcard takes every text that begins so.
-			prefix := a.wild && a.head+"*" == a.text && len(p.head) >= len(a.head) && p.head[:len(a.head)] == a.head
-			return a.text == p.text || prefix
-		})
-	})
+	return overlap.ShapeOf(o.Conditions).Covers(overlap.ShapeOf(cs))
 }

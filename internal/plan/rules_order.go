@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
 // keepInPlace decides which of the rules to be deleted stay for now: those whose requests are to be
@@ -19,7 +20,7 @@ func (ro *ruleRollout) keepInPlace() {
 		what, own := ro.takesOver(d, waiting)
 		for _, n := range staying {
 			// One of the same member that stays would show.
-			if o := &ro.s.deleted[n]; !(own && what.For != "") && d.maybeOfOwner(o) && d.shape.overlaps(o.shape) {
+			if o := &ro.s.deleted[n]; !(own && what.For != "") && d.maybeOfOwner(o) && d.shape.Overlaps(o.shape) {
 				what, own = cmp.Or(what, o.stays), true
 			}
 		}
@@ -46,17 +47,17 @@ func (d *goneRule) maybeOfNamespace(o *goneRule) bool {
 // takesOver is for what the deletion of a rule waits: a desired rule of its requests that waits, or a
 // default action that does. Own reports whether that may be of the same member. What another namespace
 // wants keeps no rule: otherwise it could put off what others delete.
-func (ro *ruleRollout) takesOver(d *goneRule, waiting *ruleIndex) (what Wait, own bool) {
+func (ro *ruleRollout) takesOver(d *goneRule, waiting *overlap.Index) (what Wait, own bool) {
 	var n int32
 	found := false
 	for _, m := range d.of {
-		if n, found = ro.s.indexOf("waiting", m, isWaiting).find(d.shape, everyRule); found {
+		if n, found = ro.s.indexOf("waiting", m, isWaiting).Find(d.shape, overlap.Every); found {
 			break
 		}
 	}
 	own = found
 	if !found {
-		n, found = waiting.findThat(d.shape, everyRule, func(n int32) bool { return d.sameNamespace(ro.s.desired[n].plan.wish.Member) })
+		n, found = waiting.FindThat(d.shape, overlap.Every, func(n int32) bool { return d.sameNamespace(ro.s.desired[n].plan.wish.Member) })
 		own = found && d.sameOwner(ro.s.desired[n].plan.wish.Member)
 	}
 	if found {
@@ -114,7 +115,7 @@ type lateRule struct {
 	gone, desired int   // one of them, the other is -1
 	priority      int32 // live
 	before        int   // what takes over is before all desired rules from this number on
-	shape         *ruleShape
+	shape         *overlap.Shape
 	wait          Wait
 }
 
@@ -177,7 +178,7 @@ func (s *ruleSet) late() (out []lateRule, base []int) {
 			continue
 		}
 		r := lateRule{gone: i, desired: -1, priority: d.Priority, before: len(s.desired), shape: d.shape, wait: d.stays}
-		waiting.each(d.shape, everyRule, func(n int32) bool {
+		waiting.Each(d.shape, overlap.Every, func(n int32) bool {
 			r.before = min(r.before, int(n))
 			return true
 		})
@@ -193,7 +194,7 @@ func (s *ruleSet) late() (out []lateRule, base []int) {
 		if wait.For == "" && !ordered {
 			// Another order of the rules behind one of the same member that is not in force would show.
 			below := s.indexOf("below", w.plan.wish.Member, isBelow)
-			if n, found := below.find(w.shape, span{0, int32(i)}); found {
+			if n, found := below.Find(w.shape, overlap.Before(i)); found {
 				wait = s.desired[n].below
 			}
 		}
@@ -230,8 +231,8 @@ func (s *ruleSet) between(base []int, late []lateRule) (at []int, ok bool) {
 
 // bounds are the first and the last place of a late rule among base, looking only at rules that
 // overlap with a shape if one is given.
-func (s *ruleSet) bounds(base []int, r lateRule, shape *ruleShape) (lo, hi int) {
-	overlaps := func(w *ruleChange) bool { return shape == nil || shape.overlaps(w.shape) }
+func (s *ruleSet) bounds(base []int, r lateRule, shape *overlap.Shape) (lo, hi int) {
+	overlaps := func(w *ruleChange) bool { return shape == nil || shape.Overlaps(w.shape) }
 	ahead := func(w *ruleChange) bool { return w.live != nil && w.live.Priority < r.priority }
 	for lo = len(base); lo > 0; lo-- {
 		if w := &s.desired[base[lo-1]]; ahead(w) && overlaps(w) {

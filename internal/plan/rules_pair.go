@@ -7,6 +7,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
 // pairRules finds for each desired rule the live one that it is, or grows out of.
@@ -18,12 +19,12 @@ func (ro *ruleRollout) pairRules() *ruleSet {
 	}
 	for i := range ro.l.rules {
 		p := &ro.l.rules[i]
-		s.desired[i] = ruleChange{plan: p, priority: int32(i + 1), actions: p.wish.Actions, transforms: p.wish.Transforms, shape: shapeOf(p.wish.Conditions)}
+		s.desired[i] = ruleChange{plan: p, priority: int32(i + 1), actions: p.wish.Actions, transforms: p.wish.Transforms, shape: overlap.ShapeOf(p.wish.Conditions)}
 	}
 	taken := ro.pair(s.desired, live)
 	for j := range live {
 		if !taken[j] {
-			s.deleted = append(s.deleted, goneRule{Rule: live[j], shape: shapeOf(live[j].Conditions), of: ro.ownersOf(live[j].Actions)})
+			s.deleted = append(s.deleted, goneRule{Rule: live[j], shape: overlap.ShapeOf(live[j].Conditions), of: ro.ownersOf(live[j].Actions)})
 		}
 	}
 	for i := range s.desired {

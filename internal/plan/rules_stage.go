@@ -2,12 +2,12 @@ package plan
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
 // stagePriority is where rules wait for their targets, out of the way of all others.
@@ -80,7 +80,7 @@ func (s *ruleSet) followBelow() {
 			if of == nil {
 				continue
 			}
-			n, found := of.findThat(me.shape, span{0, int32(i)}, func(n int32) bool {
+			n, found := of.FindThat(me.shape, overlap.Before(i), func(n int32) bool {
 				o := &s.desired[n]
 				return me.live == nil || o.live != nil && me.live.Priority > o.live.Priority
 			})
@@ -96,15 +96,15 @@ func (s *ruleSet) followBelow() {
 }
 
 // indexThese returns indexes of some desired rules by member.
-func (s *ruleSet) indexThese(numbers []int32) map[finding.Ref]*ruleIndex {
+func (s *ruleSet) indexThese(numbers []int32) map[finding.Ref]*overlap.Index {
 	lists := map[finding.Ref][]int32{}
 	for _, n := range numbers {
 		m := s.desired[n].plan.wish.Member
 		lists[m] = append(lists[m], n)
 	}
-	out := map[finding.Ref]*ruleIndex{}
+	out := map[finding.Ref]*overlap.Index{}
 	for m, list := range lists {
-		out[m] = indexRules(list, func(n int32) *ruleShape { return s.desired[n].shape })
+		out[m] = overlap.NewIndex(list, func(n int32) *overlap.Shape { return s.desired[n].shape })
 	}
 	return out
 }
@@ -148,11 +148,11 @@ func (s *ruleSet) answering(i int) (out []string, covered, all bool) {
 			}
 		}
 	}
-	later, all := s.index("live", isLive).some(me.shape, span{int32(i) + 1, math.MaxInt32}, enough, func(n int32) bool { return before(s.desired[n].live) })
+	later, all := s.index("live", isLive).Some(me.shape, overlap.Behind(i), enough, func(n int32) bool { return before(s.desired[n].live) })
 	for _, n := range later {
 		note(s.desired[n].live)
 	}
-	gone, allGone := s.goneIndex().some(me.shape, everyRule, enough, func(n int32) bool { return before(&s.deleted[n].Rule) })
+	gone, allGone := s.goneIndex().Some(me.shape, overlap.Every, enough, func(n int32) bool { return before(&s.deleted[n].Rule) })
 	for _, n := range gone {
 		note(&s.deleted[n].Rule)
 	}

@@ -3,12 +3,12 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
 // rulePlanner emits the steps of one listener.
@@ -19,7 +19,7 @@ type rulePlanner struct {
 	steps    []StepID // all so far
 	created  stepChain
 	moved    []StepID
-	movers   *ruleIndex // the rules that the order moves
+	movers   *overlap.Index // the rules that the order moves
 }
 
 // fewSteps is how many other steps one depends on by name. Where there would be more it depends on
@@ -54,7 +54,7 @@ func (r *rulePlanner) create(after []StepID) {
 		a := r.address(w)
 		need := slices.Concat(r.listener, after, r.claimsOf(w.plan.wish.Member), groupSteps(w.actions, r.groups))
 		// A request that two new rules of a member match must meet the first of them first.
-		need = append(need, r.stepsOf(r.s.indexOf("new", w.plan.wish.Member, isNew), w.shape, span{0, int32(i)}, &r.created, isAny)...)
+		need = append(need, r.stepsOf(r.s.indexOf("new", w.plan.wish.Member, isNew), w.shape, overlap.Before(i), &r.created, isAny)...)
 		rule := w.plan.wish
 		rule.Actions, rule.Transforms = w.actions, w.transforms
 		w.step = r.add(Step{
@@ -69,8 +69,8 @@ func (r *rulePlanner) create(after []StepID) {
 
 // stepsOf are the steps of those rules of an index that overlap with a shape and fit, or, where there
 // are too many of them, one for all of the given steps.
-func (r *rulePlanner) stepsOf(x *ruleIndex, shape *ruleShape, in span, all *stepChain, fits func(o *ruleChange) bool) []StepID {
-	few, complete := x.some(shape, in, fewSteps, func(n int32) bool { return r.s.desired[n].step != "" && fits(&r.s.desired[n]) })
+func (r *rulePlanner) stepsOf(x *overlap.Index, shape *overlap.Shape, in overlap.Span, all *stepChain, fits func(o *ruleChange) bool) []StepID {
+	few, complete := x.Some(shape, in, fewSteps, func(n int32) bool { return r.s.desired[n].step != "" && fits(&r.s.desired[n]) })
 	if !complete {
 		return []StepID{r.joined(all)}
 	}
@@ -114,7 +114,7 @@ func (r *rulePlanner) modify(last bool) {
 		}
 		a := r.address(w)
 		need := append(r.claimsOf(w.plan.wish.Member), groupSteps(w.actions, r.groups)...)
-		ahead := span{0, int32(i)}
+		ahead := overlap.Before(i)
 		fresh, below := r.s.indexOf("new", w.plan.wish.Member, isNew), r.s.indexOf("below", w.plan.wish.Member, isBelow)
 		if last {
 			need = append(need, r.stepsOf(fresh, w.shape, ahead, &r.created, isAny)...)
@@ -127,7 +127,7 @@ func (r *rulePlanner) modify(last bool) {
 			Why:     ruleReason(w), After: need, Blames: r.blame(w), Rule: r.key(w), Staged: w.wait.For != "",
 		}
 		// One of the same member that is to take some of its requests comes first.
-		if n, found := below.find(w.shape, ahead); found {
+		if n, found := below.Find(w.shape, ahead); found {
 			s.Wait, w.held = r.s.desired[n].below, true
 		}
 		w.step = r.add(s)
@@ -137,11 +137,11 @@ func (r *rulePlanner) modify(last bool) {
 }
 
 // orderOf is the step that moves rules, if one of these overlaps with a shape.
-func (r *rulePlanner) orderOf(shape *ruleShape) []StepID {
+func (r *rulePlanner) orderOf(shape *overlap.Shape) []StepID {
 	if len(r.moved) == 0 {
 		return nil
 	}
-	if _, found := r.movers.find(shape, everyRule); !found {
+	if _, found := r.movers.Find(shape, overlap.Every); !found {
 		return nil
 	}
 	return r.moved
@@ -195,7 +195,7 @@ func (r *rulePlanner) reorder() {
 	}
 	if len(now) > 0 {
 		r.push(now)
-		r.movers = indexRules(movers, func(n int32) *ruleShape { return r.s.desired[n].shape })
+		r.movers = overlap.NewIndex(movers, func(n int32) *overlap.Shape { return r.s.desired[n].shape })
 		r.moved = append(r.moved, r.prioritise("order", now, order.wait, append(slices.Clone(r.listener), after...)))
 		r.steps = append(r.steps, r.moved...)
 	}
@@ -240,7 +240,7 @@ func (r *rulePlanner) remove(middle []StepID) (now []StepID) {
 	for i := len(r.s.deleted) - 1; i >= 0; i-- {
 		d := &r.s.deleted[i]
 		a := ruleAddress(d.ARN)
-		after := r.stepsOf(changed, d.shape, everyRule, &all, func(o *ruleChange) bool {
+		after := r.stepsOf(changed, d.shape, overlap.Every, &all, func(o *ruleChange) bool {
 			return !o.held || d.sameOwner(o.plan.wish.Member)
 		})
 		after = append(after, r.orderOf(d.shape)...)
@@ -248,7 +248,7 @@ func (r *rulePlanner) remove(middle []StepID) (now []StepID) {
 			after = append(after, middle...)
 		}
 		// What it covers would show.
-		covered, complete := r.s.goneIndex().some(d.shape, span{int32(i) + 1, math.MaxInt32}, fewSteps, func(n int32) bool {
+		covered, complete := r.s.goneIndex().Some(d.shape, overlap.Behind(i), fewSteps, func(n int32) bool {
 			o := &r.s.deleted[n]
 			return o.stays.For == "" && d.maybeOfOwner(o)
 		})

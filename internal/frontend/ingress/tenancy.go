@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
 // Tenancy says what members of an IngressGroup may do to each other.
@@ -127,7 +128,7 @@ func (t *translation) hostClaims() []*hostClaim {
 // against returns the claim of another namespace that a use of a host is in conflict with, nil if there
 // is none.
 func (o *hostOwners) against(namespace, host string) *hostClaim {
-	meets := func(c *hostClaim) bool { return c.namespace != namespace && plan.HostsMeet(c.host, host) }
+	meets := func(c *hostClaim) bool { return c.namespace != namespace && overlap.HostsMeet(c.host, host) }
 	others := o.wild
 	switch c := o.exact[host]; {
 	case isWild(host):

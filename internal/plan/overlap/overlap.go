@@ -1,4 +1,4 @@
-package plan
+package overlap
 
 import (
 	"math"
@@ -8,12 +8,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// ruleShape holds the hosts and paths of a rule in the form in which rules are compared. Nil lists
+// Shape holds the hosts and paths of a rule in the form in which rules are compared. Nil lists
 // admit every host or path; regular expressions are taken to do so.
-type ruleShape struct{ hosts, paths []textPattern }
+type Shape struct{ hosts, paths []textPattern }
 
-func shapeOf(cs []model.Condition) *ruleShape {
-	var s ruleShape
+// ShapeOf returns the shape of a rule with these conditions. Other conditions than hosts and paths take no
+// part in it.
+func ShapeOf(cs []model.Condition) *Shape {
+	var s Shape
 	var anyHost, anyPath bool
 	for _, c := range cs {
 		switch c := c.(type) {
@@ -36,10 +38,32 @@ func shapeOf(cs []model.Condition) *ruleShape {
 	return &s
 }
 
-// overlaps reports whether some request may match both rules, by their hosts and paths. It errs on
+// Overlaps reports whether some request may match both rules, by their hosts and paths. It errs on
 // the side of yes.
-func (s *ruleShape) overlaps(o *ruleShape) bool {
+func (s *Shape) Overlaps(o *Shape) bool {
 	return anyMeet(s.hosts, o.hosts) && anyMeet(s.paths, o.paths)
+}
+
+// ShapeOfHosts returns the shape of a rule for hosts, whatever the path.
+func ShapeOfHosts(hosts []string) *Shape { return &Shape{hosts: hostPatterns(hosts)} }
+
+// Covers reports whether a rule matches every request that another one matches, by their hosts and paths. It
+// errs on the side of no, as long as there are no regular expressions.
+func (s *Shape) Covers(o *Shape) bool {
+	return patternsCover(s.hosts, o.hosts) && patternsCover(s.paths, o.paths)
+}
+
+func patternsCover(all, some []textPattern) bool {
+	if len(all) == 0 {
+		return true
+	}
+	return len(some) > 0 && !slices.ContainsFunc(some, func(p textPattern) bool {
+		return !slices.ContainsFunc(all, func(a textPattern) bool {
+			// A pattern that ends in its only wildcard takes every text that begins so.
+			prefix := a.wild && a.head+"*" == a.text && len(p.head) >= len(a.head) && p.head[:len(a.head)] == a.head
+			return a.text == p.text || prefix
+		})
+	})
 }
 
 func anyMeet(a, b []textPattern) bool {
@@ -122,10 +146,10 @@ func globMatches(pattern, text string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// ruleIndex finds the rules that overlap with another without a look at each of them. Rules are
+// Index finds the rules that overlap with another without a look at each of them. Rules are
 // known by their numbers.
-type ruleIndex struct {
-	shape        func(n int32) *ruleShape
+type Index struct {
+	shape        func(n int32) *Shape
 	all          []int32
 	hosts, paths patternIndex
 	// checks is how many comparisons are left. Rules that are made to be compared over and over find
@@ -133,9 +157,9 @@ type ruleIndex struct {
 	checks int
 }
 
-// indexRules makes an index of rules in ascending order of their numbers.
-func indexRules(numbers []int32, shape func(int32) *ruleShape) *ruleIndex {
-	x := &ruleIndex{shape: shape, all: numbers, checks: 1_000_000 + 200*len(numbers)}
+// NewIndex returns an index of rules in ascending order of their numbers.
+func NewIndex(numbers []int32, shape func(int32) *Shape) *Index {
+	x := &Index{shape: shape, all: numbers, checks: 1_000_000 + 200*len(numbers)}
 	x.hosts.reversed = true
 	for _, n := range numbers {
 		s := shape(n)
@@ -147,14 +171,21 @@ func indexRules(numbers []int32, shape func(int32) *ruleShape) *ruleIndex {
 	return x
 }
 
-// span is a range of numbers of rules: from the first to before the second.
-type span struct{ from, to int32 }
+// Span is a range of numbers of rules: from the first to before the second.
+type Span struct{ from, to int32 }
 
-var everyRule = span{0, math.MaxInt32}
+// Every is the span of all rules.
+var Every = Span{0, math.MaxInt32}
 
-// each calls visit for the rules of a span that overlap with a shape, until it returns false. A rule
+// Before is the span of the rules before the i-th.
+func Before(i int) Span { return Span{0, int32(i)} }
+
+// Behind is the span of the rules behind the i-th.
+func Behind(i int) Span { return Span{int32(i) + 1, math.MaxInt32} }
+
+// Each calls visit for the rules of a Span that overlap with a shape, until it returns false. A rule
 // may be visited more than once.
-func (x *ruleIndex) each(s *ruleShape, in span, visit func(n int32) bool) {
+func (x *Index) Each(s *Shape, in Span, visit func(n int32) bool) {
 	if len(x.all) == 0 {
 		return
 	}
@@ -176,21 +207,21 @@ func (x *ruleIndex) each(s *ruleShape, in span, visit func(n int32) bool) {
 			if x.checks--; n < in.from || n >= in.to {
 				continue
 			}
-			if (x.checks < 0 || s.overlaps(x.shape(n))) && !visit(n) {
+			if (x.checks < 0 || s.Overlaps(x.shape(n))) && !visit(n) {
 				return
 			}
 		}
 	}
 }
 
-// find returns the number of a rule of a span that overlaps with a shape.
-func (x *ruleIndex) find(s *ruleShape, in span) (found int32, ok bool) {
-	return x.findThat(s, in, func(int32) bool { return true })
+// Find returns the number of a rule of a Span that overlaps with a shape.
+func (x *Index) Find(s *Shape, in Span) (found int32, ok bool) {
+	return x.FindThat(s, in, func(int32) bool { return true })
 }
 
-// findThat returns the number of a rule of a span that overlaps with a shape and fits.
-func (x *ruleIndex) findThat(s *ruleShape, in span, fits func(n int32) bool) (found int32, ok bool) {
-	x.each(s, in, func(n int32) bool {
+// FindThat returns the number of a rule of a Span that overlaps with a shape and fits.
+func (x *Index) FindThat(s *Shape, in Span, fits func(n int32) bool) (found int32, ok bool) {
+	x.Each(s, in, func(n int32) bool {
 		if fits(n) {
 			found, ok = n, true
 		}
@@ -199,11 +230,11 @@ func (x *ruleIndex) findThat(s *ruleShape, in span, fits func(n int32) bool) (fo
 	return found, ok
 }
 
-// some returns, in ascending order, at most limit rules of a span that overlap with a shape and fit, and
+// Some returns, in ascending order, at most limit rules of a Span that overlap with a shape and fit, and
 // reports whether these are all.
-func (x *ruleIndex) some(s *ruleShape, in span, limit int, fits func(n int32) bool) (out []int32, all bool) {
+func (x *Index) Some(s *Shape, in Span, limit int, fits func(n int32) bool) (out []int32, all bool) {
 	all = true
-	x.each(s, in, func(n int32) bool {
+	x.Each(s, in, func(n int32) bool {
 		if !fits(n) || slices.Contains(out, n) {
 			return true
 		}
