@@ -47,7 +47,7 @@ func (d *drafting) bind(cmd *cobra.Command) {
 }
 
 // each makes the plan of every stack of the objects, in order, and passes it on.
-func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(*engine.Engine, engine.Draft) error) error {
+func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(engine.Draft) error) error {
 	if err := d.cfg.Validate(); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(*e
 		if err != nil {
 			return cloud.Explain(err)
 		}
-		if err := show(eng, draft); err != nil {
+		if err := show(draft); err != nil {
 			return err
 		}
 	}

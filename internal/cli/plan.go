@@ -47,8 +47,8 @@ AWS_ENDPOINT_URL_SERVICE as by AWS's own tools; flags win.`,
 			return err
 		}
 		all := planDocument{Cluster: d.cfg.ClusterName, Stacks: []planStack{}}
-		err = d.each(cmd.Context(), store, func(e *engine.Engine, draft engine.Draft) error {
-			all.add(e, draft)
+		err = d.each(cmd.Context(), store, func(draft engine.Draft) error {
+			all.add(draft)
 			if *output == "text" {
 				showSteps(out, draft)
 			}

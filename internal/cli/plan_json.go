@@ -72,10 +72,10 @@ func (f fieldDocument) text() string {
 }
 
 // add takes a draft up.
-func (all *planDocument) add(e *engine.Engine, d engine.Draft) {
+func (all *planDocument) add(d engine.Draft) {
 	s := planStack{
 		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Findings: findingDocuments(d.Findings), Steps: []stepDocument{},
-		Joins: d.Plan.Joins, Summary: d.Plan.Summary(d.Have), Result: e.Describe(d),
+		Joins: d.Plan.Joins, Summary: d.Plan.Summary(d.Have), Result: d.Describe(),
 	}
 	for _, step := range d.Plan.Steps {
 		doc := stepDocument{

@@ -42,7 +42,7 @@ held. A line that begins with # is a finding about an object or a note. "fulcrum
 		}
 		all := treeDocument{Cluster: d.cfg.ClusterName, Stacks: []treeStack{}}
 		bound := boundTo(store, d.cfg)
-		err = d.each(cmd.Context(), store, func(e *engine.Engine, draft engine.Draft) error {
+		err = d.each(cmd.Context(), store, func(draft engine.Draft) error {
 			have, err := d.askMore(cmd.Context(), draft.Stack.ID, healthAndCertificates(draft))
 			if err != nil {
 				return err

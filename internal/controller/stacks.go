@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -72,9 +71,6 @@ type stacks struct {
 	triggers *Triggers[model.StackID]
 	metrics  *Metrics
 	fence    func() error
-
-	mu    sync.Mutex
-	views map[model.StackID]*cluster.View // of the runs under way
 }
 
 // StackLine is the controller of load balancers. What cfg is told of runs is taken by the line.
@@ -89,7 +85,7 @@ func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 func StackKinds() []cluster.Kind { return append([]cluster.Kind{cluster.KindSecret}, kinds...) }
 
 func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *stacks {
-	s := &stacks{cluster: cl, metrics: m, fence: cfg.Fence, views: map[model.StackID]*cluster.View{}}
+	s := &stacks{cluster: cl, metrics: m, fence: cfg.Fence}
 	kinds := slices.Sorted(maps.Keys(cfg.Frontends))
 	s.triggers = NewTriggers(cl.View, cluster.KindIngress, func(v *cluster.View, obj cluster.Object) []model.StackID {
 		var out []model.StackID
@@ -99,20 +95,11 @@ func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 		return out
 	})
 	s.triggers.Saw = cl.Members.Saw
-	cfg.Viewed = s.viewed
+	cfg.Viewed = s.triggers.Ran
 	cfg.Phase = func(k model.Kind, phase string, took time.Duration) { m.phase(controllerOf(k), phase, took) }
 	cfg.Stepped = logStep(log)
 	s.engine = engine.New(cfg)
 	return s
-}
-
-// viewed notes what a translation read, together with the bindings that the plan will look at.
-func (s *stacks) viewed(id model.StackID, v *cluster.View) {
-	s.cluster.Bindings(v, id)
-	s.triggers.Ran(id, v)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.views[id] = v
 }
 
 // run reconciles one stack.
@@ -125,17 +112,13 @@ func (s *stacks) run(ctx context.Context, id model.StackID) (Next, error) {
 	if err == nil || len(out.Findings) > 0 {
 		s.metrics.findings.set(id, out.Findings)
 	}
-	s.mu.Lock()
-	v := s.views[id]
-	delete(s.views, id)
-	s.mu.Unlock()
 	switch {
 	case out.Deferred:
 		return Next{After: out.RetryAfter, Idle: true}, nil
 	case out.Over() && err == nil:
 		s.triggers.Gone(id)
-	case v != nil:
-		s.triggers.Ran(id, v) // with what the report has read
+	case out.Read != nil:
+		s.triggers.Ran(id, out.Read) // with what the report has read
 	}
 	log := logr.FromContextOrDiscard(ctx)
 	if debug := log.V(1); debug.Enabled() {

@@ -49,11 +49,9 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 	options.Unfinished = r.e.past.unfinished(r.out.ID)
 	stack = r.holdKnown(stack)
 	for n := 0; ; n++ {
-		engine := *r.e
-		engine.Options = options
-		engine.Options.Unsettled = r.e.routes.unsettled(r.out.ID, r.e.now(), options.Propagation)
-		engine.Options.Waited = r.e.deadlines.waited(r.out.ID, r.e.now())
-		d, err := engine.draft(ctx, r.v, stack, found, by)
+		options.Unsettled = r.e.routes.unsettled(r.out.ID, r.e.now(), options.Propagation)
+		options.Waited = r.e.deadlines.waited(r.out.ID, r.e.now())
+		d, err := r.e.draft(ctx, r.v, stack, found, by, options)
 		if err != nil {
 			r.out.FailedIn = Observing
 			return err
@@ -64,7 +62,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		r.e.deadlines.note(r.out.ID, d.Plan.Waiting, r.e.now())
 		r.out.Stack, r.out.Plan = d.Stack, d.Plan
 		if d.Stack.Describe {
-			r.out.Document = engine.Describe(d)
+			r.out.Document = d.Describe()
 		}
 		r.out.Findings = d.Findings
 		for _, a := range d.Plan.LoadBalancers {

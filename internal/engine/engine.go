@@ -72,7 +72,9 @@ const (
 
 // Outcome is what a run brought about.
 type Outcome struct {
-	ID       model.StackID
+	ID model.StackID
+	// Read is the view of the run, which holds what it asked for up to its report.
+	Read     *cluster.View
 	Stack    model.Stack
 	Findings finding.List
 	Plan     plan.Plan

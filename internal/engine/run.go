@@ -25,8 +25,9 @@ type Config struct {
 	// Fence returns an error once this process must not write any more, because another one may
 	// have taken over. It is asked before every write. Nil means that there is no other process.
 	Fence func() error
-	// Viewed is told which questions a translation asked, before anything is done with the answer,
-	// so that an event that comes meanwhile is not missed. Nil to ignore.
+	// Viewed is called with the questions that a translation and its plan ask, before anything is done
+	// with the answer, so that an event that comes meanwhile is not missed. What a run has read when it
+	// is over is in its outcome. Nil to ignore.
 	Viewed func(id model.StackID, v *cluster.View)
 	// Phase is told how long a phase of a run took, and within Applying, each step: claim, release, or
 	// its kind of resource.
@@ -99,10 +100,12 @@ type Draft struct {
 	// Lacking says that a fault is in what AWS has or has not, which may change without anybody
 	// telling.
 	Lacking bool
+
+	options plan.Options // of the plan
 }
 
-// Describe says what the stack becomes; nil if that cannot be told.
-func (e *Engine) Describe(d Draft) *plan.Document { return plan.Describe(d.Stack, d.Have, e.Options) }
+// Describe returns what the stack becomes; nil if that cannot be told.
+func (d Draft) Describe() *plan.Document { return plan.Describe(d.Stack, d.Have, d.options) }
 
 // How soon a run is repeated that waits for something.
 const (
@@ -127,7 +130,7 @@ func (e *Engine) Draft(ctx context.Context, id model.StackID) (Draft, error) {
 	if err != nil {
 		return Draft{}, err
 	}
-	return e.draft(ctx, v, stack, found, by)
+	return e.draft(ctx, v, stack, found, by, e.Options)
 }
 
 // Frontend returns the frontend of a kind of stack, nil if the kind is switched off.
@@ -146,6 +149,7 @@ func (e *Engine) translate(v *cluster.View, id model.StackID, live *observed.Sta
 	}
 	stack, found := f.Translate(v, id, live)
 	if e.Viewed != nil {
+		e.Cluster.Bindings(v, id) // the plan asks for them
 		e.Viewed(id, v)
 	}
 	if err := v.Err(); err != nil {
@@ -163,7 +167,7 @@ func (e *Engine) settle(ctx context.Context, v *cluster.View, stack model.Stack,
 	}
 	questions := stack.Questions()
 	for range maxAsks {
-		have, err := e.observe(ctx, stack.ID, questions)
+		have, err := e.observe(ctx, v, stack.ID, questions)
 		if err != nil {
 			return stack, found, by, err
 		}
@@ -199,15 +203,17 @@ func union(questions, more []model.Question) (out []model.Question, news bool) {
 // maxGone is how often a stack is observed in a row while AWS says that something of it is gone.
 const maxGone = 3
 
-// observe reads what is there. Where something is gone that was there a moment ago, all of the stack is
+// observe reads what is there, in AWS and in Kubernetes, with what this process remembers of it. Where something is gone that was there a moment ago, all of the stack is
 // read again, so that the plan makes it; a run that does not come to an end so is tried again later.
-func (e *Engine) observe(ctx context.Context, id model.StackID, questions []model.Question) (have observed.Stack, err error) {
+func (e *Engine) observe(ctx context.Context, v *cluster.View, id model.StackID, questions []model.Question) (have observed.Stack, err error) {
 	start := e.now()
 	defer func() { e.phase(id.Kind, Observing, start) }()
 	questions = e.comparisons.ask(id, questions)
 	for range maxGone {
 		have, err = e.Cloud.Observe(ctx, id, questions)
 		if err == nil {
+			have.Bindings = e.Cluster.Bindings(v, id)
+			have.Facts.Secrets = e.given(id, have)
 			return have, nil
 		}
 		if e.Cloud.Class(err) != Gone {
@@ -219,25 +225,23 @@ func (e *Engine) observe(ctx context.Context, id model.StackID, questions []mode
 
 // draft observes and plans until the plan asks nothing more. What was unread in the facts by which it was
 // decided on what members disagree stays unread, so that the plan holds it: nothing live decided there.
-func (e *Engine) draft(ctx context.Context, v *cluster.View, stack model.Stack, found finding.List, by observed.Facts) (Draft, error) {
+func (e *Engine) draft(ctx context.Context, v *cluster.View, stack model.Stack, found finding.List, by observed.Facts, options plan.Options) (Draft, error) {
 	questions := stack.Questions()
 	if since := e.past.since(stack, e.now()); !since.IsZero() && !e.now().Before(since) {
 		questions = append(questions, model.AskListings{Since: since})
 	}
-	d := Draft{Stack: stack}
+	d := Draft{Stack: stack, options: options}
 	for range maxAsks {
-		have, err := e.observe(ctx, stack.ID, questions)
+		have, err := e.observe(ctx, v, stack.ID, questions)
 		if err != nil {
 			return d, err
 		}
 		have.Facts.KeepFaults(by)
-		have.Bindings = e.Cluster.Bindings(v, stack.ID)
-		have.Facts.Secrets = e.given(stack.ID, have)
 		start := e.now()
-		p, more := plan.Make(stack, have, e.Options)
-		if e.Options.StrictGroups && !stack.Held.Everything && slices.ContainsFunc(append(slices.Clone(found), more...), isError) {
+		p, more := plan.Make(stack, have, options)
+		if options.StrictGroups && !stack.Held.Everything && slices.ContainsFunc(append(slices.Clone(found), more...), isError) {
 			stack.Held.Everything = true
-			p, _ = plan.Make(stack, have, e.Options)
+			p, _ = plan.Make(stack, have, options)
 		}
 		e.phase(stack.ID.Kind, Planning, start)
 		d.Stack, d.Have, d.Plan = stack, have, p
@@ -267,6 +271,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	e.past.begin(start)
 	v := e.Cluster.View()
 	stack, found, err := e.translate(v, id, nil)
+	out.Read = v
 	e.phase(id.Kind, Viewing, start)
 	if err != nil {
 		return e.failed(out, Viewing, err)

@@ -181,10 +181,7 @@ func (r *Rig) Start() {
 	line := engine.Config{
 		Cloud: aws, Cluster: k8s, Options: options, Now: time.Now, Fence: r.opt.Fence, Resync: r.opt.Resync,
 		Frontends: map[model.Kind]engine.Frontend{model.Ingress: p.frontend},
-		Viewed: func(id model.StackID, v *cluster.View) {
-			k8s.Bindings(v, id) // the plan will look at them
-			p.stacks.Ran(id, v)
-		},
+		Viewed:    p.stacks.Ran,
 	}
 	book := checkpoint.New(time.Now)
 	line.Secrets = book
@@ -370,7 +367,7 @@ func (r *Rig) Draft(id model.StackID) engine.Draft {
 // Plan returns what a stack becomes, nil if that cannot be told.
 func (r *Rig) Plan(id model.StackID) *plan.Document {
 	r.T.Helper()
-	return r.process.engine.Describe(r.Draft(id))
+	return r.Draft(id).Describe()
 }
 
 // Orphans are the stacks of which AWS has something and that no object asks for.
