@@ -5,6 +5,7 @@ import (
 	"math/rand"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -190,5 +191,44 @@ func disturb(t *testing.T, rnd *rand.Rand, m *Memory) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestSubscriptions(t *testing.T) {
+	m, err := NewMemory(time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := Query{Kind: KindService, Namespace: "shop"}
+	for _, tt := range []struct {
+		name    string
+		do      func(v *View)
+		refs    int
+		queries int
+	}{
+		{"reading", func(v *View) {
+			Get[*corev1.Service](v, KindService, "shop", "web")
+			List[*corev1.Service](v, query)
+		}, 1, 1},
+		{"without reading", func(v *View) {
+			v.Subscribe(KindService, "shop", "web")
+			v.SubscribeList(query)
+		}, 1, 1},
+		{"reading without", func(v *View) {
+			v = v.Unsubscribed()
+			Get[*corev1.Service](v, KindService, "shop", "web")
+			List[*corev1.Service](v, query)
+			if len(v.Refs())+len(v.Queries()) > 0 {
+				t.Errorf("a view without subscriptions has %v, %v", v.Refs(), v.Queries())
+			}
+		}, 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v := NewView(m)
+			tt.do(v)
+			if len(v.Refs()) != tt.refs || len(v.Queries()) != tt.queries || v.Err() != nil {
+				t.Errorf("subscribed to %v and %v, want %d and %d; error %v", v.Refs(), v.Queries(), tt.refs, tt.queries, v.Err())
+			}
+		})
 	}
 }

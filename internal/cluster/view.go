@@ -39,11 +39,13 @@ type Source interface {
 	List(q Query) ([]Object, error)
 }
 
-// View reads through a Source and remembers every question, found or not. The first error of the
-// source sticks: later reads return nothing, and the caller looks at Err once at the end.
+// View reads through a Source. Reading subscribes: the view remembers every question, found or not, and an
+// event that changes an answer brings the next run about. Subscribe and SubscribeList do so without
+// reading; what is read through Unsubscribed brings no run about. The first error of the source sticks:
+// later reads return nothing, and the caller looks at Err once at the end.
 type View struct {
 	src     Source
-	refs    map[Ref]struct{}
+	refs    map[Ref]struct{} // nil, like queries, in a view that does not subscribe
 	queries map[Query]struct{}
 	err     error
 	members *Memberships // nil: nothing is remembered
@@ -58,6 +60,23 @@ func NewView(src Source) *View {
 func (v *View) With(m *Memberships) *View {
 	v.members = m
 	return v
+}
+
+// Unsubscribed returns a view of the same source that remembers no question, with an error of its own.
+func (v *View) Unsubscribed() *View { return &View{src: v.src, members: v.members} }
+
+// Subscribe subscribes to an object, whether it exists or not, without reading it.
+func (v *View) Subscribe(kind Kind, namespace, name string) {
+	if v.refs != nil {
+		v.refs[Ref{Kind: kind, Namespace: namespace, Name: name}] = struct{}{}
+	}
+}
+
+// SubscribeList subscribes to what a query selects without reading it.
+func (v *View) SubscribeList(q Query) {
+	if v.queries != nil {
+		v.queries[q] = struct{}{}
+	}
 }
 
 // Left returns the Ingresses that carried a finalizer and have lost it by somebody else's edit, in order.
@@ -106,15 +125,14 @@ func (v *View) Queries() []Query {
 	return out
 }
 
-// Get reads one object; false if there is none (or the view has failed).
+// Get reads one object, and subscribes to it; false if there is none (or the view has failed).
 func Get[T Object](v *View, kind Kind, namespace, name string) (T, bool) {
 	var none T
-	ref := Ref{Kind: kind, Namespace: namespace, Name: name}
-	v.refs[ref] = struct{}{}
+	v.Subscribe(kind, namespace, name)
 	if v.err != nil {
 		return none, false
 	}
-	obj, err := v.src.Get(ref)
+	obj, err := v.src.Get(Ref{Kind: kind, Namespace: namespace, Name: name})
 	if err != nil {
 		v.err = fmt.Errorf("read %s %s/%s: %w", kind, namespace, name, err)
 		return none, false
@@ -129,9 +147,9 @@ func Get[T Object](v *View, kind Kind, namespace, name string) (T, bool) {
 	return t, ok
 }
 
-// List reads all objects that a query selects, in ascending order of namespace and name.
+// List reads all objects that a query selects, and subscribes to them, in ascending order of namespace and name.
 func List[T Object](v *View, q Query) []T {
-	v.queries[q] = struct{}{}
+	v.SubscribeList(q)
 	if v.err != nil {
 		return nil
 	}

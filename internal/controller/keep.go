@@ -41,7 +41,7 @@ func keep(s Setup, mgr manager.Manager, live client.Client, source *kube.Source,
 		}
 		gone = m.Load(ctx, now, func(namespace string) bool { return only == "" || namespace == only })
 	}
-	line.Also = func() []model.StackID { return ingress.Left(cl.View(), gone) }
+	line.Also = func() []model.StackID { return ingress.Left(cl.View().Unsubscribed(), gone) }
 	if err := mgr.Add(c); err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func FindOrphans(ctx context.Context, aws Owner, view func() *cluster.View, fron
 		if err != nil {
 			return nil, fmt.Errorf("list resources of the cluster: %w", err)
 		}
-		v := view() // younger than the list, so that what was made meanwhile has its object
+		v := view().Unsubscribed() // younger than the list, so that what was made meanwhile has its object
 		for id, resources := range owned {
 			if (only == "" || id.Namespace == only) && !asks.Asked(v, id) {
 				out = append(out, Orphan{id, resources})

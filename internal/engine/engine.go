@@ -45,6 +45,8 @@ type Cluster interface {
 	View() *cluster.View
 	// Bindings returns the TargetGroupBindings of a stack as observed things.
 	Bindings(v *cluster.View, id model.StackID) []observed.Binding
+	// Subscribe subscribes a view to them without reading them.
+	Subscribe(v *cluster.View, id model.StackID)
 	// Apply carries out finalizer and binding steps.
 	Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error)
 	// Write sends status patches and events; it skips what is already so.

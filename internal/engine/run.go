@@ -149,7 +149,7 @@ func (e *Engine) translate(v *cluster.View, id model.StackID, live *observed.Sta
 	}
 	stack, found := f.Translate(v, id, live)
 	if e.Viewed != nil {
-		e.Cluster.Bindings(v, id) // the plan asks for them
+		e.Cluster.Subscribe(v, id) // the plan asks for bindings
 		e.Viewed(id, v)
 	}
 	if err := v.Err(); err != nil {

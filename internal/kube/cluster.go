@@ -51,16 +51,24 @@ func (c *Cluster) Class(err error) engine.Class { return Classify(err) }
 
 // Bindings implements engine.Cluster.
 func (c *Cluster) Bindings(v *cluster.View, id model.StackID) []observed.Binding {
-	label := naming.LabelStack(id)
-	found := cluster.List[*elbv2.TargetGroupBinding](v, cluster.Query{
-		Kind: cluster.KindBinding, Index: cluster.BindingByStack,
-		Value: cluster.StackValue(id.Kind.TagPrefix(), label.Namespace, label.Name),
-	})
+	found := cluster.List[*elbv2.TargetGroupBinding](v, bindingsOf(id))
 	out := make([]observed.Binding, 0, len(found))
 	for _, b := range found {
 		out = append(out, observedBinding(b))
 	}
 	return out
+}
+
+// Subscribe implements engine.Cluster.
+func (c *Cluster) Subscribe(v *cluster.View, id model.StackID) { v.SubscribeList(bindingsOf(id)) }
+
+// bindingsOf selects the bindings of a stack.
+func bindingsOf(id model.StackID) cluster.Query {
+	label := naming.LabelStack(id)
+	return cluster.Query{
+		Kind: cluster.KindBinding, Index: cluster.BindingByStack,
+		Value: cluster.StackValue(id.Kind.TagPrefix(), label.Namespace, label.Name),
+	}
 }
 
 // Apply implements engine.Cluster. Every step may be repeated: one that is carried out already
