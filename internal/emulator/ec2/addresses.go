@@ -12,7 +12,7 @@ import (
 )
 
 // AllocateAddress gives out an elastic IP.
-func (s *Service) AllocateAddress(c *world.Call, in *ec2.AllocateAddressInput) (*ec2.AllocateAddressOutput, error) {
+func (s *networks) AllocateAddress(c *world.Call, in *ec2.AllocateAddressInput) (*ec2.AllocateAddressOutput, error) {
 	p := c.Partition
 	if in.Domain != "" && in.Domain != types.DomainTypeVpc {
 		return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Value (%s) for parameter domain is invalid", in.Domain)
@@ -49,7 +49,7 @@ func freePublic(p *world.Partition) netip.Addr {
 }
 
 // ReleaseAddress gives an elastic IP back.
-func (s *Service) ReleaseAddress(c *world.Call, in *ec2.ReleaseAddressInput) (*ec2.ReleaseAddressOutput, error) {
+func (s *networks) ReleaseAddress(c *world.Call, in *ec2.ReleaseAddressInput) (*ec2.ReleaseAddressOutput, error) {
 	a, err := find(kindAddress, c.Partition.Addresses, in.AllocationId)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (s *Service) ReleaseAddress(c *world.Call, in *ec2.ReleaseAddressInput) (*e
 }
 
 // DescribeAddresses lists elastic IPs; the operation has no pages.
-func (s *Service) DescribeAddresses(c *world.Call, in *ec2.DescribeAddressesInput) (*ec2.DescribeAddressesOutput, error) {
+func (s *networks) DescribeAddresses(c *world.Call, in *ec2.DescribeAddressesInput) (*ec2.DescribeAddressesOutput, error) {
 	p := c.Partition
 	if err := checkIDs(kindAddress, p.Addresses, in.AllocationIds); err != nil {
 		return nil, err

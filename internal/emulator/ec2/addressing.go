@@ -25,7 +25,7 @@ type interfaceRequest struct {
 }
 
 // newInterface makes an interface; on error nothing is left behind.
-func (s *Service) newInterface(p *world.Partition, sub *world.Subnet, want interfaceRequest) (*world.NetworkInterface, *world.Error) {
+func (s *instances) newInterface(p *world.Partition, sub *world.Subnet, want interfaceRequest) (*world.NetworkInterface, *world.Error) {
 	groups, err := s.checkGroups(p, sub.VPCID, want.groups)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (s *Service) newInterface(p *world.Partition, sub *world.Subnet, want inter
 	return eni, nil
 }
 
-func (s *Service) address(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface, want interfaceRequest) *world.Error {
+func (s *instances) address(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface, want interfaceRequest) *world.Error {
 	if want.primary != nil {
 		if err := addPrivate(p, sub, eni, []string{*want.primary}); err != nil {
 			return err
@@ -144,7 +144,7 @@ func addPrefixes(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterf
 
 // AssignPrivateIpAddresses adds secondary addresses, certain ones or a number
 // of free ones. It is all or nothing.
-func (s *Service) AssignPrivateIpAddresses(c *world.Call, in *ec2.AssignPrivateIpAddressesInput) (*ec2.AssignPrivateIpAddressesOutput, error) {
+func (s *instances) AssignPrivateIpAddresses(c *world.Call, in *ec2.AssignPrivateIpAddressesInput) (*ec2.AssignPrivateIpAddressesOutput, error) {
 	p := c.Partition
 	eni, err := find(kindInterface, p.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *Service) AssignPrivateIpAddresses(c *world.Call, in *ec2.AssignPrivateI
 	return out, nil
 }
 
-func (s *Service) assign(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface, in *ec2.AssignPrivateIpAddressesInput) *world.Error {
+func (s *instances) assign(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface, in *ec2.AssignPrivateIpAddressesInput) *world.Error {
 	if aws.ToBool(in.AllowReassignment) {
 		for _, text := range in.PrivateIpAddresses {
 			release(p, eni, text)
@@ -222,7 +222,7 @@ func freePrefix(p *world.Partition, sub *world.Subnet) (netip.Prefix, *world.Err
 }
 
 // UnassignPrivateIpAddresses removes secondary addresses.
-func (s *Service) UnassignPrivateIpAddresses(c *world.Call, in *ec2.UnassignPrivateIpAddressesInput) (*ec2.UnassignPrivateIpAddressesOutput, error) {
+func (s *instances) UnassignPrivateIpAddresses(c *world.Call, in *ec2.UnassignPrivateIpAddressesInput) (*ec2.UnassignPrivateIpAddressesOutput, error) {
 	eni, err := find(kindInterface, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {
 		return nil, err
@@ -247,7 +247,7 @@ func (s *Service) UnassignPrivateIpAddresses(c *world.Call, in *ec2.UnassignPriv
 }
 
 // AssignIpv6Addresses adds IPv6 addresses.
-func (s *Service) AssignIpv6Addresses(c *world.Call, in *ec2.AssignIpv6AddressesInput) (*ec2.AssignIpv6AddressesOutput, error) {
+func (s *instances) AssignIpv6Addresses(c *world.Call, in *ec2.AssignIpv6AddressesInput) (*ec2.AssignIpv6AddressesOutput, error) {
 	p := c.Partition
 	eni, err := find(kindInterface, p.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 var groupText = regexp.MustCompile(`^[a-zA-Z0-9. _\-:/()#,@\[\]+=&;{}!$*]*$`)
 
 // CreateSecurityGroup makes a group that lets nothing in and everything out.
-func (s *Service) CreateSecurityGroup(c *world.Call, in *ec2.CreateSecurityGroupInput) (*ec2.CreateSecurityGroupOutput, error) {
+func (s *securityGroups) CreateSecurityGroup(c *world.Call, in *ec2.CreateSecurityGroupInput) (*ec2.CreateSecurityGroupOutput, error) {
 	p := c.Partition
 	name, description := aws.ToString(in.GroupName), aws.ToString(in.Description)
 	if name == "" {
@@ -67,7 +67,7 @@ func checkGroupName(name string) *world.Error {
 }
 
 // groupVPC finds the VPC of a request, the default one if none is named.
-func (s *Service) groupVPC(c *world.Call, id *string) (*world.VPC, *world.Error) {
+func (s *securityGroups) groupVPC(c *world.Call, id *string) (*world.VPC, *world.Error) {
 	if id != nil {
 		return find(kindVPC, c.Partition.VPCs, id)
 	}
@@ -78,7 +78,7 @@ func (s *Service) groupVPC(c *world.Call, id *string) (*world.VPC, *world.Error)
 }
 
 // groupNamed finds a group by identifier, or by name in the default VPC.
-func (s *Service) groupNamed(c *world.Call, id, name *string) (*world.SecurityGroup, *world.Error) {
+func (s *core) groupNamed(c *world.Call, id, name *string) (*world.SecurityGroup, *world.Error) {
 	if id != nil {
 		return find(kindGroup, c.Partition.SecurityGroups, id)
 	}
@@ -96,7 +96,7 @@ func (s *Service) groupNamed(c *world.Call, id, name *string) (*world.SecurityGr
 
 // DeleteSecurityGroup removes a group that no interface carries and no other
 // group names.
-func (s *Service) DeleteSecurityGroup(c *world.Call, in *ec2.DeleteSecurityGroupInput) (*ec2.DeleteSecurityGroupOutput, error) {
+func (s *securityGroups) DeleteSecurityGroup(c *world.Call, in *ec2.DeleteSecurityGroupInput) (*ec2.DeleteSecurityGroupOutput, error) {
 	p := c.Partition
 	g, err := s.groupNamed(c, in.GroupId, in.GroupName)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *Service) DeleteSecurityGroup(c *world.Call, in *ec2.DeleteSecurityGroup
 }
 
 // DescribeSecurityGroups lists groups with their rules.
-func (s *Service) DescribeSecurityGroups(c *world.Call, in *ec2.DescribeSecurityGroupsInput) (*ec2.DescribeSecurityGroupsOutput, error) {
+func (s *securityGroups) DescribeSecurityGroups(c *world.Call, in *ec2.DescribeSecurityGroupsInput) (*ec2.DescribeSecurityGroupsOutput, error) {
 	p := c.Partition
 	type group = world.SecurityGroup
 	ids := in.GroupIds
@@ -137,7 +137,7 @@ func (s *Service) DescribeSecurityGroups(c *world.Call, in *ec2.DescribeSecurity
 	}
 	addRuleFilters(known, "ip-permission.", func(g *group) []world.SecurityGroupRule { return g.Ingress })
 	addRuleFilters(known, "egress.ip-permission.", func(g *group) []world.SecurityGroupRule { return g.Egress })
-	items, next, err := describe(s, c, kindGroup, p.SecurityGroups, query{ids, in.Filters, in.MaxResults, in.NextToken}, known)
+	items, next, err := describe(s.core, c, kindGroup, p.SecurityGroups, query{ids, in.Filters, in.MaxResults, in.NextToken}, known)
 	if err != nil {
 		return nil, err
 	}

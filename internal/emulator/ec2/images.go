@@ -20,7 +20,7 @@ var image = types.Image{
 }
 
 // DescribeImages finds the one image, whatever owner is asked for.
-func (s *Service) DescribeImages(_ *world.Call, in *ec2.DescribeImagesInput) (*ec2.DescribeImagesOutput, error) {
+func (s *instances) DescribeImages(_ *world.Call, in *ec2.DescribeImagesInput) (*ec2.DescribeImagesOutput, error) {
 	for _, id := range in.ImageIds {
 		if id != *image.ImageId {
 			return nil, world.Errorf(world.Unproven, "InvalidAMIID.NotFound", "The image id '[%s]' does not exist", id)

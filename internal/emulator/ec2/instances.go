@@ -12,7 +12,7 @@ import (
 )
 
 // RunInstances makes instances, each with one interface. Any image will do.
-func (s *Service) RunInstances(c *world.Call, in *ec2.RunInstancesInput) (*ec2.RunInstancesOutput, error) {
+func (s *instances) RunInstances(c *world.Call, in *ec2.RunInstancesInput) (*ec2.RunInstancesOutput, error) {
 	p := c.Partition
 	low, high, err := launchCount(in)
 	if err != nil {
@@ -95,7 +95,7 @@ func launchCount(in *ec2.RunInstancesInput) (low, high int, err *world.Error) {
 }
 
 // launchNetwork finds the subnet of a launch and what its interface is to have.
-func (s *Service) launchNetwork(c *world.Call, in *ec2.RunInstancesInput) (*world.Subnet, interfaceRequest, *world.Error) {
+func (s *instances) launchNetwork(c *world.Call, in *ec2.RunInstancesInput) (*world.Subnet, interfaceRequest, *world.Error) {
 	p := c.Partition
 	subnet, want := in.SubnetId, interfaceRequest{
 		groups: in.SecurityGroupIds, primary: in.PrivateIpAddress, ipv6: int(aws.ToInt32(in.Ipv6AddressCount)),
@@ -139,7 +139,7 @@ func (s *Service) launchNetwork(c *world.Call, in *ec2.RunInstancesInput) (*worl
 	return nil, want, world.Errorf(world.Unproven, "MissingInput", "No subnets found for the default VPC. Please specify a subnet.")
 }
 
-func (s *Service) launched(c *world.Call, list []*world.Instance) *ec2.RunInstancesOutput {
+func (s *instances) launched(c *world.Call, list []*world.Instance) *ec2.RunInstancesOutput {
 	out := &ec2.RunInstancesOutput{ReservationId: aws.String(list[0].ReservationID), OwnerId: aws.String(c.Account)}
 	for _, i := range list {
 		item := s.instance(c.Partition, i)
@@ -152,7 +152,7 @@ func (s *Service) launched(c *world.Call, list []*world.Instance) *ec2.RunInstan
 }
 
 // StartInstances starts stopped instances.
-func (s *Service) StartInstances(c *world.Call, in *ec2.StartInstancesInput) (*ec2.StartInstancesOutput, error) {
+func (s *instances) StartInstances(c *world.Call, in *ec2.StartInstancesInput) (*ec2.StartInstancesOutput, error) {
 	changes, err := s.move(c, in.InstanceIds, world.InstanceStopped, world.InstancePending, world.InstanceRunning)
 	if err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func (s *Service) StartInstances(c *world.Call, in *ec2.StartInstancesInput) (*e
 }
 
 // StopInstances stops running instances.
-func (s *Service) StopInstances(c *world.Call, in *ec2.StopInstancesInput) (*ec2.StopInstancesOutput, error) {
+func (s *instances) StopInstances(c *world.Call, in *ec2.StopInstancesInput) (*ec2.StopInstancesOutput, error) {
 	changes, err := s.move(c, in.InstanceIds, world.InstanceRunning, world.InstanceStopping, world.InstanceStopped)
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (s *Service) StopInstances(c *world.Call, in *ec2.StopInstancesInput) (*ec2
 }
 
 // TerminateInstances ends instances; their interfaces go with them.
-func (s *Service) TerminateInstances(c *world.Call, in *ec2.TerminateInstancesInput) (*ec2.TerminateInstancesOutput, error) {
+func (s *instances) TerminateInstances(c *world.Call, in *ec2.TerminateInstancesInput) (*ec2.TerminateInstancesOutput, error) {
 	p := c.Partition
 	changes, err := s.move(c, in.InstanceIds, "", world.InstanceShuttingDown, world.InstanceTerminated)
 	if err != nil {
@@ -199,7 +199,7 @@ func (s *Service) TerminateInstances(c *world.Call, in *ec2.TerminateInstancesIn
 
 // move begins a transition of instances that are in a state; an empty from is
 // any. Instances that are on their way or there already stay as they are.
-func (s *Service) move(c *world.Call, ids []string, from, through, to string) ([]types.InstanceStateChange, *world.Error) {
+func (s *instances) move(c *world.Call, ids []string, from, through, to string) ([]types.InstanceStateChange, *world.Error) {
 	p := c.Partition
 	if len(ids) == 0 {
 		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter InstanceId")

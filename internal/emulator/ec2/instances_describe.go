@@ -11,9 +11,9 @@ import (
 )
 
 // DescribeInstances lists instances in their reservations.
-func (s *Service) DescribeInstances(c *world.Call, in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
+func (s *instances) DescribeInstances(c *world.Call, in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
 	p := c.Partition
-	items, next, err := describe(s, c, kindInstance, p.Instances,
+	items, next, err := describe(s.core, c, kindInstance, p.Instances,
 		query{in.InstanceIds, in.Filters, in.MaxResults, in.NextToken}, s.instanceFilters(c))
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (s *Service) DescribeInstances(c *world.Call, in *ec2.DescribeInstancesInpu
 	return out, nil
 }
 
-func (s *Service) instanceFilters(c *world.Call) filters[*world.Instance] {
+func (s *instances) instanceFilters(c *world.Call) filters[*world.Instance] {
 	p := c.Partition
 	type inst = world.Instance
 	known := filters[*inst]{
@@ -76,7 +76,7 @@ func primaryAddress(e *world.NetworkInterface) string {
 	return e.Private[0].Addr.String()
 }
 
-func (s *Service) instance(p *world.Partition, i *world.Instance) types.Instance {
+func (s *instances) instance(p *world.Partition, i *world.Instance) types.Instance {
 	out := types.Instance{
 		InstanceId: aws.String(i.ID), ImageId: aws.String(i.ImageID), InstanceType: types.InstanceType(i.Type),
 		State: instanceState(p.InstanceState(i)), LaunchTime: aws.Time(i.Launched), AmiLaunchIndex: aws.Int32(i.LaunchIndex),
@@ -114,7 +114,7 @@ func metadataOptions(i *world.Instance) *types.InstanceMetadataOptionsResponse {
 	}
 }
 
-func (s *Service) instanceInterface(p *world.Partition, e *world.NetworkInterface) types.InstanceNetworkInterface {
+func (s *instances) instanceInterface(p *world.Partition, e *world.NetworkInterface) types.InstanceNetworkInterface {
 	out := types.InstanceNetworkInterface{
 		NetworkInterfaceId: aws.String(e.ID), SubnetId: aws.String(e.SubnetID), VpcId: aws.String(e.VPCID),
 		Description: aws.String(e.Description), InterfaceType: aws.String(e.Type), MacAddress: aws.String(e.MAC),

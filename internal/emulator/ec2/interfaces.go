@@ -11,7 +11,7 @@ import (
 )
 
 // CreateNetworkInterface makes an interface with its addresses.
-func (s *Service) CreateNetworkInterface(c *world.Call, in *ec2.CreateNetworkInterfaceInput) (*ec2.CreateNetworkInterfaceOutput, error) {
+func (s *instances) CreateNetworkInterface(c *world.Call, in *ec2.CreateNetworkInterfaceInput) (*ec2.CreateNetworkInterfaceOutput, error) {
 	p := c.Partition
 	if eni := made(c, p.NetworkInterfaces, in.ClientToken); eni != nil {
 		out := s.networkInterface(p, eni)
@@ -58,7 +58,7 @@ func (s *Service) CreateNetworkInterface(c *world.Call, in *ec2.CreateNetworkInt
 
 // checkGroups checks the groups of an interface in a VPC; none means the
 // default group.
-func (s *Service) checkGroups(p *world.Partition, vpcID string, ids []string) ([]string, *world.Error) {
+func (s *instances) checkGroups(p *world.Partition, vpcID string, ids []string) ([]string, *world.Error) {
 	if len(ids) == 0 {
 		if g := p.DefaultSecurityGroup(vpcID); g != nil {
 			return []string{g.ID}, nil
@@ -86,7 +86,7 @@ func (s *Service) checkGroups(p *world.Partition, vpcID string, ids []string) ([
 }
 
 // DeleteNetworkInterface removes an interface that is attached to nothing.
-func (s *Service) DeleteNetworkInterface(c *world.Call, in *ec2.DeleteNetworkInterfaceInput) (*ec2.DeleteNetworkInterfaceOutput, error) {
+func (s *instances) DeleteNetworkInterface(c *world.Call, in *ec2.DeleteNetworkInterfaceInput) (*ec2.DeleteNetworkInterfaceOutput, error) {
 	eni, err := find(kindInterface, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func managedByService(eni *world.NetworkInterface) *world.Error {
 }
 
 // AttachNetworkInterface gives an interface to an instance in the same zone.
-func (s *Service) AttachNetworkInterface(c *world.Call, in *ec2.AttachNetworkInterfaceInput) (*ec2.AttachNetworkInterfaceOutput, error) {
+func (s *instances) AttachNetworkInterface(c *world.Call, in *ec2.AttachNetworkInterfaceInput) (*ec2.AttachNetworkInterfaceOutput, error) {
 	p := c.Partition
 	eni, err := find(kindInterface, p.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Service) AttachNetworkInterface(c *world.Call, in *ec2.AttachNetworkInt
 	return &ec2.AttachNetworkInterfaceOutput{AttachmentId: aws.String(eni.Attachment.ID), NetworkCardIndex: aws.Int32(0)}, nil
 }
 
-func (s *Service) attach(c *world.Call, eni *world.NetworkInterface, i *world.Instance, index int32, deleteOnEnd bool) {
+func (s *instances) attach(c *world.Call, eni *world.NetworkInterface, i *world.Instance, index int32, deleteOnEnd bool) {
 	eni.Attachment = &world.Attachment{
 		ID: s.w.NewID("eni-attach-"), InstanceID: i.ID, InstanceOwner: c.Account,
 		DeviceIndex: index, AttachTime: c.Now, DeleteOnEnd: deleteOnEnd,
@@ -151,7 +151,7 @@ func (s *Service) attach(c *world.Call, eni *world.NetworkInterface, i *world.In
 }
 
 // DetachNetworkInterface takes an interface from its instance.
-func (s *Service) DetachNetworkInterface(c *world.Call, in *ec2.DetachNetworkInterfaceInput) (*ec2.DetachNetworkInterfaceOutput, error) {
+func (s *instances) DetachNetworkInterface(c *world.Call, in *ec2.DetachNetworkInterfaceInput) (*ec2.DetachNetworkInterfaceOutput, error) {
 	id := aws.ToString(in.AttachmentId)
 	for _, eni := range c.Partition.NetworkInterfaces {
 		if eni.Attachment == nil || eni.Attachment.ID != id {
@@ -178,7 +178,7 @@ func detach(p *world.Partition, eni *world.NetworkInterface) {
 
 // ModifyNetworkInterfaceAttribute sets groups, description or the
 // source/destination check.
-func (s *Service) ModifyNetworkInterfaceAttribute(c *world.Call, in *ec2.ModifyNetworkInterfaceAttributeInput) (*ec2.ModifyNetworkInterfaceAttributeOutput, error) {
+func (s *instances) ModifyNetworkInterfaceAttribute(c *world.Call, in *ec2.ModifyNetworkInterfaceAttributeInput) (*ec2.ModifyNetworkInterfaceAttributeOutput, error) {
 	eni, err := find(kindInterface, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {
 		return nil, err

@@ -9,9 +9,9 @@ import (
 )
 
 // DescribeNetworkInterfaces lists interfaces, those of services included.
-func (s *Service) DescribeNetworkInterfaces(c *world.Call, in *ec2.DescribeNetworkInterfacesInput) (*ec2.DescribeNetworkInterfacesOutput, error) {
+func (s *instances) DescribeNetworkInterfaces(c *world.Call, in *ec2.DescribeNetworkInterfacesInput) (*ec2.DescribeNetworkInterfacesOutput, error) {
 	p := c.Partition
-	items, next, err := describe(s, c, kindInterface, p.NetworkInterfaces,
+	items, next, err := describe(s.core, c, kindInterface, p.NetworkInterfaces,
 		query{in.NetworkInterfaceIds, in.Filters, in.MaxResults, in.NextToken}, s.interfaceFilters(c))
 	if err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func (s *Service) DescribeNetworkInterfaces(c *world.Call, in *ec2.DescribeNetwo
 	return out, nil
 }
 
-func (s *Service) interfaceFilters(c *world.Call) filters[*world.NetworkInterface] {
+func (s *instances) interfaceFilters(c *world.Call) filters[*world.NetworkInterface] {
 	p := c.Partition
 	type eni = world.NetworkInterface
 	attachment := func(what func(*world.Attachment) string) func(*eni) []string {
@@ -89,7 +89,7 @@ func interfaceStatus(e *world.NetworkInterface) types.NetworkInterfaceStatus {
 	return types.NetworkInterfaceStatusAvailable
 }
 
-func (s *Service) networkInterface(p *world.Partition, e *world.NetworkInterface) types.NetworkInterface {
+func (s *instances) networkInterface(p *world.Partition, e *world.NetworkInterface) types.NetworkInterface {
 	out := types.NetworkInterface{
 		NetworkInterfaceId: aws.String(e.ID), SubnetId: aws.String(e.SubnetID), VpcId: aws.String(e.VPCID),
 		AvailabilityZone: aws.String(e.Zone), Description: aws.String(e.Description),
@@ -140,7 +140,7 @@ func (s *Service) networkInterface(p *world.Partition, e *world.NetworkInterface
 	return out
 }
 
-func (s *Service) groupIdentifiers(p *world.Partition, ids []string) []types.GroupIdentifier {
+func (s *instances) groupIdentifiers(p *world.Partition, ids []string) []types.GroupIdentifier {
 	out := make([]types.GroupIdentifier, 0, len(ids))
 	for _, id := range ids {
 		item := types.GroupIdentifier{GroupId: aws.String(id)}

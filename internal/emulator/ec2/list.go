@@ -82,7 +82,7 @@ type query struct {
 
 // describe answers a query over the resources of one kind: identifiers must
 // exist, filters narrow, then comes a page.
-func describe[T any](s *Service, c *world.Call, k kind, all map[string]*T, q query, known filters[*T]) (items []*T, next *string, err error) {
+func describe[T any](s *core, c *world.Call, k kind, all map[string]*T, q query, known filters[*T]) (items []*T, next *string, err error) {
 	ids := world.SortedKeys(all)
 	if len(q.ids) > 0 {
 		if q.max != nil {

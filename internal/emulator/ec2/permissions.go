@@ -34,7 +34,7 @@ func number(n *int32) string {
 
 // readPermissions turns the permissions of a request into rules in canonical
 // form, one per peer.
-func (s *Service) readPermissions(c *world.Call, g *world.SecurityGroup, list []types.IpPermission) ([]world.SecurityGroupRule, *world.Error) {
+func (s *securityGroups) readPermissions(c *world.Call, g *world.SecurityGroup, list []types.IpPermission) ([]world.SecurityGroupRule, *world.Error) {
 	if len(list) == 0 {
 		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter ipPermissions")
 	}
@@ -111,7 +111,7 @@ type described struct {
 	Description string
 }
 
-func (s *Service) readPeers(c *world.Call, g *world.SecurityGroup, perm types.IpPermission) ([]described, *world.Error) {
+func (s *securityGroups) readPeers(c *world.Call, g *world.SecurityGroup, perm types.IpPermission) ([]described, *world.Error) {
 	var out []described
 	add := func(p world.Peer, description *string) *world.Error {
 		text := aws.ToString(description)
@@ -173,7 +173,7 @@ func readCIDR(text string, v4 bool) (netip.Prefix, *world.Error) {
 
 // readGroupPeer reads a reference to another group, possibly one of another
 // account.
-func (s *Service) readGroupPeer(c *world.Call, g *world.SecurityGroup, pair types.UserIdGroupPair) (world.Peer, *world.Error) {
+func (s *securityGroups) readGroupPeer(c *world.Call, g *world.SecurityGroup, pair types.UserIdGroupPair) (world.Peer, *world.Error) {
 	owner := aws.ToString(pair.UserId)
 	if owner == "" {
 		owner = c.Account
@@ -199,7 +199,7 @@ func (s *Service) readGroupPeer(c *world.Call, g *world.SecurityGroup, pair type
 
 // permissions renders rules as AWS reads them back: one permission per
 // protocol and ports, with all peers in it.
-func (s *Service) permissions(rules []world.SecurityGroupRule) []types.IpPermission {
+func (s *securityGroups) permissions(rules []world.SecurityGroupRule) []types.IpPermission {
 	byPorts := map[string]*types.IpPermission{}
 	for _, r := range rules {
 		key := fmt.Sprintf("%s %s %s", r.Protocol, number(r.From), number(r.To))

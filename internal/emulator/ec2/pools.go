@@ -9,7 +9,7 @@ import (
 )
 
 // CreateIpamPool makes a pool by name; it has no addresses of its own.
-func (s *Service) CreateIpamPool(c *world.Call, in *ec2.CreateIpamPoolInput) (*ec2.CreateIpamPoolOutput, error) {
+func (s *networks) CreateIpamPool(c *world.Call, in *ec2.CreateIpamPoolInput) (*ec2.CreateIpamPoolOutput, error) {
 	p := c.Partition
 	if pool := made(c, p.IPAMPools, in.ClientToken); pool != nil {
 		out := s.ipamPool(p, pool)
@@ -34,9 +34,9 @@ func (s *Service) CreateIpamPool(c *world.Call, in *ec2.CreateIpamPoolInput) (*e
 }
 
 // DescribeIpamPools lists pools.
-func (s *Service) DescribeIpamPools(c *world.Call, in *ec2.DescribeIpamPoolsInput) (*ec2.DescribeIpamPoolsOutput, error) {
+func (s *networks) DescribeIpamPools(c *world.Call, in *ec2.DescribeIpamPoolsInput) (*ec2.DescribeIpamPoolsOutput, error) {
 	p := c.Partition
-	items, next, err := describe(s, c, kindPool, p.IPAMPools, query{in.IpamPoolIds, in.Filters, in.MaxResults, in.NextToken}, filters[*world.IPAMPool]{
+	items, next, err := describe(s.core, c, kindPool, p.IPAMPools, query{in.IpamPoolIds, in.Filters, in.MaxResults, in.NextToken}, filters[*world.IPAMPool]{
 		"ipam-pool-id":   func(x *world.IPAMPool) []string { return one(x.ID) },
 		"ipam-scope-id":  func(x *world.IPAMPool) []string { return one(x.ScopeID) },
 		"address-family": func(x *world.IPAMPool) []string { return one(x.Family) },
@@ -52,7 +52,7 @@ func (s *Service) DescribeIpamPools(c *world.Call, in *ec2.DescribeIpamPoolsInpu
 	return out, nil
 }
 
-func (s *Service) ipamPool(p *world.Partition, x *world.IPAMPool) types.IpamPool {
+func (s *networks) ipamPool(p *world.Partition, x *world.IPAMPool) types.IpamPool {
 	return types.IpamPool{
 		IpamPoolId: aws.String(x.ID), AddressFamily: types.AddressFamily(x.Family), Description: some(x.Description),
 		IpamPoolArn: aws.String("arn:aws:ec2::" + p.Account + ":ipam-pool/" + x.ID), Locale: some(x.Locale),
@@ -63,9 +63,9 @@ func (s *Service) ipamPool(p *world.Partition, x *world.IPAMPool) types.IpamPool
 
 // DescribeCoipPools lists the pools of customer-owned addresses, which come
 // with an Outpost and cannot be made through this API's create operations.
-func (s *Service) DescribeCoipPools(c *world.Call, in *ec2.DescribeCoipPoolsInput) (*ec2.DescribeCoipPoolsOutput, error) {
+func (s *networks) DescribeCoipPools(c *world.Call, in *ec2.DescribeCoipPoolsInput) (*ec2.DescribeCoipPoolsOutput, error) {
 	p := c.Partition
-	items, next, err := describe(s, c, kindCoIP, p.CoIPPools, query{in.PoolIds, in.Filters, in.MaxResults, in.NextToken}, filters[*world.CoIPPool]{
+	items, next, err := describe(s.core, c, kindCoIP, p.CoIPPools, query{in.PoolIds, in.Filters, in.MaxResults, in.NextToken}, filters[*world.CoIPPool]{
 		"coip-pool.pool-id":                      func(x *world.CoIPPool) []string { return one(x.ID) },
 		"coip-pool.local-gateway-route-table-id": func(x *world.CoIPPool) []string { return one(x.RouteTableID) },
 	})

@@ -12,7 +12,7 @@ import (
 )
 
 // CreateManagedPrefixList makes a prefix list of the caller's.
-func (s *Service) CreateManagedPrefixList(c *world.Call, in *ec2.CreateManagedPrefixListInput) (*ec2.CreateManagedPrefixListOutput, error) {
+func (s *networks) CreateManagedPrefixList(c *world.Call, in *ec2.CreateManagedPrefixListInput) (*ec2.CreateManagedPrefixListOutput, error) {
 	p := c.Partition
 	if l := made(c, p.PrefixLists, in.ClientToken); l != nil {
 		out := s.prefixList(p, l)
@@ -51,7 +51,7 @@ func (s *Service) CreateManagedPrefixList(c *world.Call, in *ec2.CreateManagedPr
 }
 
 // DeleteManagedPrefixList removes a list that no rule names.
-func (s *Service) DeleteManagedPrefixList(c *world.Call, in *ec2.DeleteManagedPrefixListInput) (*ec2.DeleteManagedPrefixListOutput, error) {
+func (s *networks) DeleteManagedPrefixList(c *world.Call, in *ec2.DeleteManagedPrefixListInput) (*ec2.DeleteManagedPrefixListOutput, error) {
 	p := c.Partition
 	list, err := find(kindPrefixList, p.PrefixLists, in.PrefixListId)
 	if err != nil {
@@ -74,9 +74,9 @@ func (s *Service) DeleteManagedPrefixList(c *world.Call, in *ec2.DeleteManagedPr
 }
 
 // DescribeManagedPrefixLists lists prefix lists without their entries.
-func (s *Service) DescribeManagedPrefixLists(c *world.Call, in *ec2.DescribeManagedPrefixListsInput) (*ec2.DescribeManagedPrefixListsOutput, error) {
+func (s *networks) DescribeManagedPrefixLists(c *world.Call, in *ec2.DescribeManagedPrefixListsInput) (*ec2.DescribeManagedPrefixListsOutput, error) {
 	p := c.Partition
-	items, next, err := describe(s, c, kindPrefixList, p.PrefixLists, query{in.PrefixListIds, in.Filters, in.MaxResults, in.NextToken}, filters[*world.PrefixList]{
+	items, next, err := describe(s.core, c, kindPrefixList, p.PrefixLists, query{in.PrefixListIds, in.Filters, in.MaxResults, in.NextToken}, filters[*world.PrefixList]{
 		"owner-id":         func(l *world.PrefixList) []string { return one(l.Owner) },
 		"prefix-list-id":   func(l *world.PrefixList) []string { return one(l.ID) },
 		"prefix-list-name": func(l *world.PrefixList) []string { return one(l.Name) },
@@ -92,7 +92,7 @@ func (s *Service) DescribeManagedPrefixLists(c *world.Call, in *ec2.DescribeMana
 }
 
 // GetManagedPrefixListEntries lists the blocks of a list.
-func (s *Service) GetManagedPrefixListEntries(c *world.Call, in *ec2.GetManagedPrefixListEntriesInput) (*ec2.GetManagedPrefixListEntriesOutput, error) {
+func (s *networks) GetManagedPrefixListEntries(c *world.Call, in *ec2.GetManagedPrefixListEntriesInput) (*ec2.GetManagedPrefixListEntriesOutput, error) {
 	list, err := find(kindPrefixList, c.Partition.PrefixLists, in.PrefixListId)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (s *Service) GetManagedPrefixListEntries(c *world.Call, in *ec2.GetManagedP
 	return out, nil
 }
 
-func (s *Service) prefixList(p *world.Partition, l *world.PrefixList) types.ManagedPrefixList {
+func (s *networks) prefixList(p *world.Partition, l *world.PrefixList) types.ManagedPrefixList {
 	return types.ManagedPrefixList{
 		PrefixListId: aws.String(l.ID), PrefixListName: aws.String(l.Name), AddressFamily: aws.String(l.Family),
 		MaxEntries: aws.Int32(l.MaxEntries), Version: aws.Int64(l.Version), OwnerId: aws.String(l.Owner),

@@ -12,7 +12,7 @@ import (
 )
 
 // CreateInternetGateway makes a gateway that is attached to nothing yet.
-func (s *Service) CreateInternetGateway(c *world.Call, in *ec2.CreateInternetGatewayInput) (*ec2.CreateInternetGatewayOutput, error) {
+func (s *networks) CreateInternetGateway(c *world.Call, in *ec2.CreateInternetGatewayInput) (*ec2.CreateInternetGatewayOutput, error) {
 	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeInternetGateway)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (s *Service) CreateInternetGateway(c *world.Call, in *ec2.CreateInternetGat
 }
 
 // AttachInternetGateway attaches a gateway to a VPC, which has one at most.
-func (s *Service) AttachInternetGateway(c *world.Call, in *ec2.AttachInternetGatewayInput) (*ec2.AttachInternetGatewayOutput, error) {
+func (s *networks) AttachInternetGateway(c *world.Call, in *ec2.AttachInternetGatewayInput) (*ec2.AttachInternetGatewayOutput, error) {
 	g, err := find(kindGateway, c.Partition.InternetGateways, in.InternetGatewayId)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (s *Service) AttachInternetGateway(c *world.Call, in *ec2.AttachInternetGat
 }
 
 // DetachInternetGateway frees a gateway.
-func (s *Service) DetachInternetGateway(c *world.Call, in *ec2.DetachInternetGatewayInput) (*ec2.DetachInternetGatewayOutput, error) {
+func (s *networks) DetachInternetGateway(c *world.Call, in *ec2.DetachInternetGatewayInput) (*ec2.DetachInternetGatewayOutput, error) {
 	g, err := find(kindGateway, c.Partition.InternetGateways, in.InternetGatewayId)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (s *Service) DetachInternetGateway(c *world.Call, in *ec2.DetachInternetGat
 }
 
 // DeleteInternetGateway removes a detached gateway.
-func (s *Service) DeleteInternetGateway(c *world.Call, in *ec2.DeleteInternetGatewayInput) (*ec2.DeleteInternetGatewayOutput, error) {
+func (s *networks) DeleteInternetGateway(c *world.Call, in *ec2.DeleteInternetGatewayInput) (*ec2.DeleteInternetGatewayOutput, error) {
 	g, err := find(kindGateway, c.Partition.InternetGateways, in.InternetGatewayId)
 	if err != nil {
 		return nil, err
@@ -72,9 +72,9 @@ func (s *Service) DeleteInternetGateway(c *world.Call, in *ec2.DeleteInternetGat
 }
 
 // DescribeInternetGateways lists gateways.
-func (s *Service) DescribeInternetGateways(c *world.Call, in *ec2.DescribeInternetGatewaysInput) (*ec2.DescribeInternetGatewaysOutput, error) {
+func (s *networks) DescribeInternetGateways(c *world.Call, in *ec2.DescribeInternetGatewaysInput) (*ec2.DescribeInternetGatewaysOutput, error) {
 	type igw = world.InternetGateway
-	items, next, err := describe(s, c, kindGateway, c.Partition.InternetGateways, query{in.InternetGatewayIds, in.Filters, in.MaxResults, in.NextToken}, filters[*igw]{
+	items, next, err := describe(s.core, c, kindGateway, c.Partition.InternetGateways, query{in.InternetGatewayIds, in.Filters, in.MaxResults, in.NextToken}, filters[*igw]{
 		"internet-gateway-id": func(g *igw) []string { return one(g.ID) },
 		"attachment.vpc-id":   func(g *igw) []string { return one(g.VPCID) },
 		"attachment.state": func(g *igw) []string {
@@ -95,7 +95,7 @@ func (s *Service) DescribeInternetGateways(c *world.Call, in *ec2.DescribeIntern
 	return out, nil
 }
 
-func (s *Service) gateway(p *world.Partition, g *world.InternetGateway) types.InternetGateway {
+func (s *networks) gateway(p *world.Partition, g *world.InternetGateway) types.InternetGateway {
 	out := types.InternetGateway{InternetGatewayId: aws.String(g.ID), OwnerId: aws.String(p.Account), Tags: s.tagList(p, g.ID)}
 	if g.VPCID != "" {
 		// "available" is what the API says of an attached internet gateway; the
@@ -106,7 +106,7 @@ func (s *Service) gateway(p *world.Partition, g *world.InternetGateway) types.In
 }
 
 // CreateRouteTable makes a table with the local routes of its VPC.
-func (s *Service) CreateRouteTable(c *world.Call, in *ec2.CreateRouteTableInput) (*ec2.CreateRouteTableOutput, error) {
+func (s *networks) CreateRouteTable(c *world.Call, in *ec2.CreateRouteTableInput) (*ec2.CreateRouteTableOutput, error) {
 	if t := made(c, c.Partition.RouteTables, in.ClientToken); t != nil {
 		out := s.routeTable(c.Partition, t)
 		return &ec2.CreateRouteTableOutput{RouteTable: &out, ClientToken: in.ClientToken}, nil
@@ -131,7 +131,7 @@ func (s *Service) CreateRouteTable(c *world.Call, in *ec2.CreateRouteTableInput)
 }
 
 // CreateRoute adds a line to a table.
-func (s *Service) CreateRoute(c *world.Call, in *ec2.CreateRouteInput) (*ec2.CreateRouteOutput, error) {
+func (s *networks) CreateRoute(c *world.Call, in *ec2.CreateRouteInput) (*ec2.CreateRouteOutput, error) {
 	p := c.Partition
 	t, err := find(kindRouteTable, p.RouteTables, in.RouteTableId)
 	if err != nil {
@@ -178,7 +178,7 @@ func (s *Service) CreateRoute(c *world.Call, in *ec2.CreateRouteInput) (*ec2.Cre
 }
 
 // AssociateRouteTable gives a subnet its own table.
-func (s *Service) AssociateRouteTable(c *world.Call, in *ec2.AssociateRouteTableInput) (*ec2.AssociateRouteTableOutput, error) {
+func (s *networks) AssociateRouteTable(c *world.Call, in *ec2.AssociateRouteTableInput) (*ec2.AssociateRouteTableOutput, error) {
 	p := c.Partition
 	t, err := find(kindRouteTable, p.RouteTables, in.RouteTableId)
 	if err != nil {
@@ -212,7 +212,7 @@ func associated() *types.RouteTableAssociationState {
 }
 
 // DisassociateRouteTable gives a subnet back to the main table.
-func (s *Service) DisassociateRouteTable(c *world.Call, in *ec2.DisassociateRouteTableInput) (*ec2.DisassociateRouteTableOutput, error) {
+func (s *networks) DisassociateRouteTable(c *world.Call, in *ec2.DisassociateRouteTableInput) (*ec2.DisassociateRouteTableOutput, error) {
 	id := aws.ToString(in.AssociationId)
 	for _, t := range c.Partition.RouteTables {
 		for _, a := range t.Associations {
@@ -230,7 +230,7 @@ func (s *Service) DisassociateRouteTable(c *world.Call, in *ec2.DisassociateRout
 }
 
 // DeleteRouteTable removes a table that nothing is associated with.
-func (s *Service) DeleteRouteTable(c *world.Call, in *ec2.DeleteRouteTableInput) (*ec2.DeleteRouteTableOutput, error) {
+func (s *networks) DeleteRouteTable(c *world.Call, in *ec2.DeleteRouteTableInput) (*ec2.DeleteRouteTableOutput, error) {
 	t, err := find(kindRouteTable, c.Partition.RouteTables, in.RouteTableId)
 	if err != nil {
 		return nil, err
@@ -245,7 +245,7 @@ func (s *Service) DeleteRouteTable(c *world.Call, in *ec2.DeleteRouteTableInput)
 
 // DescribeRouteTables lists tables. A subnet without a table of its own does
 // not appear: it uses the main one.
-func (s *Service) DescribeRouteTables(c *world.Call, in *ec2.DescribeRouteTablesInput) (*ec2.DescribeRouteTablesOutput, error) {
+func (s *networks) DescribeRouteTables(c *world.Call, in *ec2.DescribeRouteTablesInput) (*ec2.DescribeRouteTablesOutput, error) {
 	type table = world.RouteTable
 	assoc := func(what func(world.RouteTableAssociation) []string) func(*table) []string {
 		return func(t *table) (out []string) {
@@ -263,7 +263,7 @@ func (s *Service) DescribeRouteTables(c *world.Call, in *ec2.DescribeRouteTables
 			return out
 		}
 	}
-	items, next, err := describe(s, c, kindRouteTable, c.Partition.RouteTables, query{in.RouteTableIds, in.Filters, in.MaxResults, in.NextToken}, filters[*table]{
+	items, next, err := describe(s.core, c, kindRouteTable, c.Partition.RouteTables, query{in.RouteTableIds, in.Filters, in.MaxResults, in.NextToken}, filters[*table]{
 		"vpc-id":                                 func(t *table) []string { return one(t.VPCID) },
 		"route-table-id":                         func(t *table) []string { return one(t.ID) },
 		"owner-id":                               func(*table) []string { return one(c.Account) },
@@ -292,7 +292,7 @@ func (s *Service) DescribeRouteTables(c *world.Call, in *ec2.DescribeRouteTables
 	return out, nil
 }
 
-func (s *Service) routeTable(p *world.Partition, t *world.RouteTable) types.RouteTable {
+func (s *networks) routeTable(p *world.Partition, t *world.RouteTable) types.RouteTable {
 	out := types.RouteTable{RouteTableId: aws.String(t.ID), VpcId: aws.String(t.VPCID), OwnerId: aws.String(p.Account), Tags: s.tagList(p, t.ID)}
 	for _, r := range t.Routes {
 		line := types.Route{

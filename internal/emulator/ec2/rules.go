@@ -11,7 +11,7 @@ import (
 )
 
 // AuthorizeSecurityGroupIngress adds rules, all or none.
-func (s *Service) AuthorizeSecurityGroupIngress(c *world.Call, in *ec2.AuthorizeSecurityGroupIngressInput) (*ec2.AuthorizeSecurityGroupIngressOutput, error) {
+func (s *securityGroups) AuthorizeSecurityGroupIngress(c *world.Call, in *ec2.AuthorizeSecurityGroupIngressInput) (*ec2.AuthorizeSecurityGroupIngressOutput, error) {
 	g, err := s.groupNamed(c, in.GroupId, in.GroupName)
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (s *Service) AuthorizeSecurityGroupIngress(c *world.Call, in *ec2.Authorize
 }
 
 // AuthorizeSecurityGroupEgress adds rules, all or none.
-func (s *Service) AuthorizeSecurityGroupEgress(c *world.Call, in *ec2.AuthorizeSecurityGroupEgressInput) (*ec2.AuthorizeSecurityGroupEgressOutput, error) {
+func (s *securityGroups) AuthorizeSecurityGroupEgress(c *world.Call, in *ec2.AuthorizeSecurityGroupEgressInput) (*ec2.AuthorizeSecurityGroupEgressOutput, error) {
 	g, err := s.groupNamed(c, in.GroupId, nil)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func simplePermission(list []types.IpPermission, protocol *string, from, to *int
 	return []types.IpPermission{{IpProtocol: protocol, FromPort: from, ToPort: to, IpRanges: []types.IpRange{{CidrIp: cidr}}}}, nil
 }
 
-func (s *Service) authorize(c *world.Call, g *world.SecurityGroup, have *[]world.SecurityGroupRule, list []types.IpPermission, specs []types.TagSpecification) ([]world.SecurityGroupRule, *world.Error) {
+func (s *securityGroups) authorize(c *world.Call, g *world.SecurityGroup, have *[]world.SecurityGroupRule, list []types.IpPermission, specs []types.TagSpecification) ([]world.SecurityGroupRule, *world.Error) {
 	add, err := s.readPermissions(c, g, list)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (s *Service) authorize(c *world.Call, g *world.SecurityGroup, have *[]world
 
 // checkRuleQuota counts rules per address family. A rule with a group counts
 // in both, one with a prefix list as often as that may have entries.
-func (s *Service) checkRuleQuota(p *world.Partition, rules []world.SecurityGroupRule) *world.Error {
+func (s *securityGroups) checkRuleQuota(p *world.Partition, rules []world.SecurityGroupRule) *world.Error {
 	v4, v6 := 0, 0
 	for _, r := range rules {
 		switch {
@@ -108,7 +108,7 @@ func (s *Service) checkRuleQuota(p *world.Partition, rules []world.SecurityGroup
 }
 
 // RevokeSecurityGroupIngress removes rules by what they are or by identifier.
-func (s *Service) RevokeSecurityGroupIngress(c *world.Call, in *ec2.RevokeSecurityGroupIngressInput) (*ec2.RevokeSecurityGroupIngressOutput, error) {
+func (s *securityGroups) RevokeSecurityGroupIngress(c *world.Call, in *ec2.RevokeSecurityGroupIngressInput) (*ec2.RevokeSecurityGroupIngressOutput, error) {
 	g, err := s.groupNamed(c, in.GroupId, in.GroupName)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (s *Service) RevokeSecurityGroupIngress(c *world.Call, in *ec2.RevokeSecuri
 }
 
 // RevokeSecurityGroupEgress removes rules by what they are or by identifier.
-func (s *Service) RevokeSecurityGroupEgress(c *world.Call, in *ec2.RevokeSecurityGroupEgressInput) (*ec2.RevokeSecurityGroupEgressOutput, error) {
+func (s *securityGroups) RevokeSecurityGroupEgress(c *world.Call, in *ec2.RevokeSecurityGroupEgressInput) (*ec2.RevokeSecurityGroupEgressOutput, error) {
 	g, err := s.groupNamed(c, in.GroupId, nil)
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ type revocation struct {
 	unknown []types.IpPermission
 }
 
-func (s *Service) revoke(c *world.Call, g *world.SecurityGroup, have *[]world.SecurityGroupRule, list []types.IpPermission, ids []string, egress bool) (revocation, *world.Error) {
+func (s *securityGroups) revoke(c *world.Call, g *world.SecurityGroup, have *[]world.SecurityGroupRule, list []types.IpPermission, ids []string, egress bool) (revocation, *world.Error) {
 	var out revocation
 	drop := map[string]bool{}
 	for _, id := range ids {
@@ -193,7 +193,7 @@ func (s *Service) revoke(c *world.Call, g *world.SecurityGroup, have *[]world.Se
 
 // UpdateSecurityGroupRuleDescriptionsIngress changes descriptions of rules
 // that exist.
-func (s *Service) UpdateSecurityGroupRuleDescriptionsIngress(c *world.Call, in *ec2.UpdateSecurityGroupRuleDescriptionsIngressInput) (*ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput, error) {
+func (s *securityGroups) UpdateSecurityGroupRuleDescriptionsIngress(c *world.Call, in *ec2.UpdateSecurityGroupRuleDescriptionsIngressInput) (*ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput, error) {
 	g, err := s.groupNamed(c, in.GroupId, nil)
 	if err != nil {
 		return nil, err
@@ -228,7 +228,7 @@ func (s *Service) UpdateSecurityGroupRuleDescriptionsIngress(c *world.Call, in *
 }
 
 // DescribeSecurityGroupRules lists rules as resources of their own.
-func (s *Service) DescribeSecurityGroupRules(c *world.Call, in *ec2.DescribeSecurityGroupRulesInput) (*ec2.DescribeSecurityGroupRulesOutput, error) {
+func (s *securityGroups) DescribeSecurityGroupRules(c *world.Call, in *ec2.DescribeSecurityGroupRulesInput) (*ec2.DescribeSecurityGroupRulesOutput, error) {
 	all := map[string]*types.SecurityGroupRule{}
 	for _, g := range c.Partition.SecurityGroups {
 		for _, list := range [][]types.SecurityGroupRule{s.ruleList(c.Partition, g, g.Ingress, false), s.ruleList(c.Partition, g, g.Egress, true)} {
@@ -237,7 +237,7 @@ func (s *Service) DescribeSecurityGroupRules(c *world.Call, in *ec2.DescribeSecu
 			}
 		}
 	}
-	items, next, err := describe(s, c, kindGroupRule, all, query{in.SecurityGroupRuleIds, in.Filters, in.MaxResults, in.NextToken}, filters[*types.SecurityGroupRule]{
+	items, next, err := describe(s.core, c, kindGroupRule, all, query{in.SecurityGroupRuleIds, in.Filters, in.MaxResults, in.NextToken}, filters[*types.SecurityGroupRule]{
 		"group-id":               func(r *types.SecurityGroupRule) []string { return one(*r.GroupId) },
 		"security-group-rule-id": func(r *types.SecurityGroupRule) []string { return one(*r.SecurityGroupRuleId) },
 	})
@@ -251,7 +251,7 @@ func (s *Service) DescribeSecurityGroupRules(c *world.Call, in *ec2.DescribeSecu
 	return out, nil
 }
 
-func (s *Service) ruleList(p *world.Partition, g *world.SecurityGroup, rules []world.SecurityGroupRule, egress bool) []types.SecurityGroupRule {
+func (s *securityGroups) ruleList(p *world.Partition, g *world.SecurityGroup, rules []world.SecurityGroupRule, egress bool) []types.SecurityGroupRule {
 	out := make([]types.SecurityGroupRule, 0, len(rules))
 	for _, r := range rules {
 		item := types.SecurityGroupRule{

@@ -9,11 +9,29 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// Service serves the operations.
-type Service struct{ w *world.World }
+// Service serves the operations: those on tags itself, and each subject with a part of its own.
+type Service struct {
+	*core
+	networks
+	instances
+	securityGroups
+}
 
 // New returns the service of a world.
-func New(w *world.World) *Service { return &Service{w} }
+func New(w *world.World) *Service {
+	c := &core{w}
+	return &Service{c, networks{c}, instances{c}, securityGroups{c}}
+}
+
+// core is what the subjects have in common.
+type core struct{ w *world.World }
+
+// The subjects. Routes, addresses and prefix lists belong to networks, network interfaces to instances.
+type (
+	networks       struct{ *core }
+	instances      struct{ *core }
+	securityGroups struct{ *core }
+)
 
 // Operations lists what the service can do.
 func (s *Service) Operations() []wire.Operation {

@@ -11,7 +11,7 @@ import (
 )
 
 // CreateSubnet makes a subnet inside its VPC's blocks.
-func (s *Service) CreateSubnet(c *world.Call, in *ec2.CreateSubnetInput) (*ec2.CreateSubnetOutput, error) {
+func (s *networks) CreateSubnet(c *world.Call, in *ec2.CreateSubnetInput) (*ec2.CreateSubnetOutput, error) {
 	p := c.Partition
 	v, err := find(kindVPC, p.VPCs, in.VpcId)
 	if err != nil {
@@ -100,7 +100,7 @@ func subnetIPv6Block(p *world.Partition, v *world.VPC, text string) (netip.Prefi
 }
 
 // AssociateSubnetCidrBlock gives a subnet its IPv6 block.
-func (s *Service) AssociateSubnetCidrBlock(c *world.Call, in *ec2.AssociateSubnetCidrBlockInput) (*ec2.AssociateSubnetCidrBlockOutput, error) {
+func (s *networks) AssociateSubnetCidrBlock(c *world.Call, in *ec2.AssociateSubnetCidrBlockInput) (*ec2.AssociateSubnetCidrBlockOutput, error) {
 	p := c.Partition
 	sub, err := find(kindSubnet, p.Subnets, in.SubnetId)
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *Service) AssociateSubnetCidrBlock(c *world.Call, in *ec2.AssociateSubne
 }
 
 // ModifySubnetAttribute sets one attribute, as the API demands.
-func (s *Service) ModifySubnetAttribute(c *world.Call, in *ec2.ModifySubnetAttributeInput) (*ec2.ModifySubnetAttributeOutput, error) {
+func (s *networks) ModifySubnetAttribute(c *world.Call, in *ec2.ModifySubnetAttributeInput) (*ec2.ModifySubnetAttributeOutput, error) {
 	sub, err := find(kindSubnet, c.Partition.Subnets, in.SubnetId)
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (s *Service) ModifySubnetAttribute(c *world.Call, in *ec2.ModifySubnetAttri
 }
 
 // DeleteSubnet removes a subnet without network interfaces.
-func (s *Service) DeleteSubnet(c *world.Call, in *ec2.DeleteSubnetInput) (*ec2.DeleteSubnetOutput, error) {
+func (s *networks) DeleteSubnet(c *world.Call, in *ec2.DeleteSubnetInput) (*ec2.DeleteSubnetOutput, error) {
 	p := c.Partition
 	sub, err := find(kindSubnet, p.Subnets, in.SubnetId)
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *Service) DeleteSubnet(c *world.Call, in *ec2.DeleteSubnetInput) (*ec2.D
 }
 
 // DescribeSubnets lists subnets.
-func (s *Service) DescribeSubnets(c *world.Call, in *ec2.DescribeSubnetsInput) (*ec2.DescribeSubnetsOutput, error) {
+func (s *networks) DescribeSubnets(c *world.Call, in *ec2.DescribeSubnetsInput) (*ec2.DescribeSubnetsOutput, error) {
 	p := c.Partition
 	type sub = world.Subnet
 	ipv6 := func(what func(world.CIDRAssociation) string) func(*sub) []string {
@@ -175,7 +175,7 @@ func (s *Service) DescribeSubnets(c *world.Call, in *ec2.DescribeSubnetsInput) (
 	}
 	zone := func(x *sub) []string { return one(x.Zone) }
 	zoneID := func(x *sub) []string { return one(x.ZoneID) }
-	items, next, err := describe(s, c, kindSubnet, p.Subnets, query{in.SubnetIds, in.Filters, in.MaxResults, in.NextToken}, filters[*sub]{
+	items, next, err := describe(s.core, c, kindSubnet, p.Subnets, query{in.SubnetIds, in.Filters, in.MaxResults, in.NextToken}, filters[*sub]{
 		"subnet-id":               func(x *sub) []string { return one(x.ID) },
 		"subnet-arn":              func(x *sub) []string { return one(p.ARN("ec2", "subnet/"+x.ID)) },
 		"vpc-id":                  func(x *sub) []string { return one(x.VPCID) },
@@ -207,7 +207,7 @@ func (s *Service) DescribeSubnets(c *world.Call, in *ec2.DescribeSubnetsInput) (
 	return out, nil
 }
 
-func (s *Service) subnet(p *world.Partition, x *world.Subnet) *types.Subnet {
+func (s *networks) subnet(p *world.Partition, x *world.Subnet) *types.Subnet {
 	out := &types.Subnet{
 		SubnetId: aws.String(x.ID), VpcId: aws.String(x.VPCID),
 		AvailabilityZone: aws.String(x.Zone), AvailabilityZoneId: aws.String(x.ZoneID),

@@ -111,7 +111,7 @@ func (s *Service) DescribeTags(c *world.Call, in *ec2.DescribeTagsInput) (*ec2.D
 	return out, nil
 }
 
-func (s *Service) checkTaggable(c *world.Call, ids []string) *world.Error {
+func (s *core) checkTaggable(c *world.Call, ids []string) *world.Error {
 	if len(ids) == 0 {
 		return world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter resourceIdSet")
 	}
@@ -231,7 +231,7 @@ func tagsFor(specs []types.TagSpecification, wanted types.ResourceType, others .
 }
 
 // tagList renders the tags of a resource.
-func (s *Service) tagList(p *world.Partition, id string) []types.Tag {
+func (s *core) tagList(p *world.Partition, id string) []types.Tag {
 	tags := p.Tags[id]
 	out := make([]types.Tag, 0, len(tags))
 	for _, key := range world.SortedKeys(tags) {

@@ -11,7 +11,7 @@ import (
 )
 
 // CreateVpc makes a VPC with its main route table and default security group.
-func (s *Service) CreateVpc(c *world.Call, in *ec2.CreateVpcInput) (*ec2.CreateVpcOutput, error) {
+func (s *networks) CreateVpc(c *world.Call, in *ec2.CreateVpcInput) (*ec2.CreateVpcOutput, error) {
 	block, err := readVPCBlock(in.CidrBlock)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func readVPCBlock(text *string) (netip.Prefix, *world.Error) {
 }
 
 // addIPv6 gives a VPC a /56 of its own out of Amazon's addresses.
-func (s *Service) addIPv6(p *world.Partition, v *world.VPC) {
+func (s *networks) addIPv6(p *world.Partition, v *world.VPC) {
 	// The block's number among all of the partition keeps blocks apart.
 	n := 0
 	for _, other := range p.VPCs {
@@ -63,7 +63,7 @@ func (s *Service) addIPv6(p *world.Partition, v *world.VPC) {
 }
 
 // AssociateVpcCidrBlock adds an address block.
-func (s *Service) AssociateVpcCidrBlock(c *world.Call, in *ec2.AssociateVpcCidrBlockInput) (*ec2.AssociateVpcCidrBlockOutput, error) {
+func (s *networks) AssociateVpcCidrBlock(c *world.Call, in *ec2.AssociateVpcCidrBlockInput) (*ec2.AssociateVpcCidrBlockOutput, error) {
 	v, err := find(kindVPC, c.Partition.VPCs, in.VpcId)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (s *Service) AssociateVpcCidrBlock(c *world.Call, in *ec2.AssociateVpcCidrB
 }
 
 // ModifyVpcAttribute sets one of the name service attributes.
-func (s *Service) ModifyVpcAttribute(c *world.Call, in *ec2.ModifyVpcAttributeInput) (*ec2.ModifyVpcAttributeOutput, error) {
+func (s *networks) ModifyVpcAttribute(c *world.Call, in *ec2.ModifyVpcAttributeInput) (*ec2.ModifyVpcAttributeOutput, error) {
 	v, err := find(kindVPC, c.Partition.VPCs, in.VpcId)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (s *Service) ModifyVpcAttribute(c *world.Call, in *ec2.ModifyVpcAttributeIn
 }
 
 // DeleteVpc removes a VPC in which nothing is left but what came with it.
-func (s *Service) DeleteVpc(c *world.Call, in *ec2.DeleteVpcInput) (*ec2.DeleteVpcOutput, error) {
+func (s *networks) DeleteVpc(c *world.Call, in *ec2.DeleteVpcInput) (*ec2.DeleteVpcOutput, error) {
 	p := c.Partition
 	v, err := find(kindVPC, p.VPCs, in.VpcId)
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *Service) DeleteVpc(c *world.Call, in *ec2.DeleteVpcInput) (*ec2.DeleteV
 }
 
 // DescribeVpcs lists VPCs.
-func (s *Service) DescribeVpcs(c *world.Call, in *ec2.DescribeVpcsInput) (*ec2.DescribeVpcsOutput, error) {
+func (s *networks) DescribeVpcs(c *world.Call, in *ec2.DescribeVpcsInput) (*ec2.DescribeVpcsOutput, error) {
 	blocks := func(list []world.CIDRAssociation, what func(world.CIDRAssociation) string) []string {
 		var out []string
 		for _, a := range list {
@@ -156,7 +156,7 @@ func (s *Service) DescribeVpcs(c *world.Call, in *ec2.DescribeVpcsInput) (*ec2.D
 	block := func(a world.CIDRAssociation) string { return a.Block.String() }
 	id := func(a world.CIDRAssociation) string { return a.ID }
 	state := func(world.CIDRAssociation) string { return "associated" }
-	items, next, err := describe(s, c, kindVPC, c.Partition.VPCs, query{in.VpcIds, in.Filters, in.MaxResults, in.NextToken}, filters[*world.VPC]{
+	items, next, err := describe(s.core, c, kindVPC, c.Partition.VPCs, query{in.VpcIds, in.Filters, in.MaxResults, in.NextToken}, filters[*world.VPC]{
 		"vpc-id":                                func(v *world.VPC) []string { return one(v.ID) },
 		"cidr":                                  func(v *world.VPC) []string { return one(v.CIDRs[0].Block.String()) },
 		"is-default":                            func(v *world.VPC) []string { return yes(v.IsDefault) },
@@ -180,7 +180,7 @@ func (s *Service) DescribeVpcs(c *world.Call, in *ec2.DescribeVpcsInput) (*ec2.D
 	return out, nil
 }
 
-func (s *Service) vpc(p *world.Partition, v *world.VPC) *types.Vpc {
+func (s *networks) vpc(p *world.Partition, v *world.VPC) *types.Vpc {
 	return &types.Vpc{
 		VpcId: aws.String(v.ID), CidrBlock: aws.String(v.CIDRs[0].Block.String()),
 		CidrBlockAssociationSet: associations(v), Ipv6CidrBlockAssociationSet: ipv6Associations(v, p.Region),

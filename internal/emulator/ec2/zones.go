@@ -11,7 +11,7 @@ import (
 )
 
 // DescribeAvailabilityZones lists zones; those not opted in only on demand.
-func (s *Service) DescribeAvailabilityZones(c *world.Call, in *ec2.DescribeAvailabilityZonesInput) (*ec2.DescribeAvailabilityZonesOutput, error) {
+func (s *networks) DescribeAvailabilityZones(c *world.Call, in *ec2.DescribeAvailabilityZonesInput) (*ec2.DescribeAvailabilityZonesOutput, error) {
 	all := aws.ToBool(in.AllAvailabilityZones)
 	var zones []*world.Zone
 	for _, z := range c.Partition.Zones {
@@ -70,7 +70,7 @@ func (s *Service) DescribeAvailabilityZones(c *world.Call, in *ec2.DescribeAvail
 
 // DescribeRegions lists the caller's region and the two global ones: the
 // emulator has every region, so a list of all would mean nothing.
-func (s *Service) DescribeRegions(c *world.Call, in *ec2.DescribeRegionsInput) (*ec2.DescribeRegionsOutput, error) {
+func (s *networks) DescribeRegions(c *world.Call, in *ec2.DescribeRegionsInput) (*ec2.DescribeRegionsOutput, error) {
 	names := in.RegionNames
 	if len(names) == 0 {
 		names = slices.Compact(slices.Sorted(slices.Values([]string{c.Region, "us-east-1", "us-west-2"})))

@@ -54,7 +54,7 @@ func (s *shape) shapeActions(member string, actions []types.Action) {
 
 // checkActions judges the actions of a rule or listener and returns them in
 // the form in which they read back, with the client secret.
-func (s *Service) checkActions(sc actionScope, in []types.Action) ([]types.Action, error) {
+func (s *listeners) checkActions(sc actionScope, in []types.Action) ([]types.Action, error) {
 	if len(in) == 0 {
 		return nil, invalid(world.Unproven, "An action must be specified")
 	}
@@ -164,7 +164,7 @@ func checkActionConfig(a types.Action) error {
 }
 
 // checkAction judges one action and fills in what reads back.
-func (s *Service) checkAction(sc actionScope, a types.Action, done *types.Action) (err error) {
+func (s *listeners) checkAction(sc actionScope, a types.Action, done *types.Action) (err error) {
 	if !isRouting(a.Type) && sc.protocol != types.ProtocolEnumHttps {
 		return fail(world.Unproven, codeAction, "Actions of type '%s' are supported only on HTTPS listeners", a.Type)
 	}

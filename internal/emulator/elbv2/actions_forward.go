@@ -10,7 +10,7 @@ import (
 )
 
 // checkForward judges a forward action by itself and against its groups.
-func (s *Service) checkForward(sc actionScope, a types.Action, done *types.Action) error {
+func (s *listeners) checkForward(sc actionScope, a types.Action, done *types.Action) error {
 	tuples, sticky, err := forwardTuples(a)
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func fits(sc actionScope, g *world.TargetGroup) bool {
 }
 
 // checkForwards judges what the actions would attach to the load balancer.
-func (s *Service) checkForwards(sc actionScope, actions []types.Action) error {
+func (s *listeners) checkForwards(sc actionScope, actions []types.Action) error {
 	st := sc.p.ELB
 	var taken, versioned []string
 	var joining []*world.TargetGroup
@@ -233,7 +233,7 @@ func (s *Service) checkForwards(sc actionScope, actions []types.Action) error {
 
 // describeActions is the form in which AWS describes actions: without
 // secrets, target groups in no particular order.
-func (s *Service) describeActions(in []types.Action) []types.Action {
+func (s *listeners) describeActions(in []types.Action) []types.Action {
 	out := make([]types.Action, 0, len(in))
 	for _, a := range in {
 		if a.AuthenticateOidcConfig != nil {

@@ -63,7 +63,7 @@ func oneCertificate(in []types.Certificate) (arn string, given bool, err error) 
 
 // AddListenerCertificates adds a certificate to the list for SNI. One that is
 // there already changes nothing.
-func (s *Service) AddListenerCertificates(c *world.Call, in *elb.AddListenerCertificatesInput) (*elb.AddListenerCertificatesOutput, error) {
+func (s *listeners) AddListenerCertificates(c *world.Call, in *elb.AddListenerCertificatesInput) (*elb.AddListenerCertificatesOutput, error) {
 	var sh shape
 	sh.required("listenerArn", in.ListenerArn != nil)
 	sh.required("certificates", in.Certificates != nil)
@@ -107,7 +107,7 @@ func (s *Service) AddListenerCertificates(c *world.Call, in *elb.AddListenerCert
 }
 
 // RemoveListenerCertificates takes certificates off the list for SNI.
-func (s *Service) RemoveListenerCertificates(c *world.Call, in *elb.RemoveListenerCertificatesInput) (*elb.RemoveListenerCertificatesOutput, error) {
+func (s *listeners) RemoveListenerCertificates(c *world.Call, in *elb.RemoveListenerCertificatesInput) (*elb.RemoveListenerCertificatesOutput, error) {
 	var sh shape
 	sh.required("listenerArn", in.ListenerArn != nil)
 	sh.required("certificates", in.Certificates != nil)
@@ -132,7 +132,7 @@ func (s *Service) RemoveListenerCertificates(c *world.Call, in *elb.RemoveListen
 
 // DescribeListenerCertificates lists the default certificate and the list for
 // SNI. A certificate that is both comes twice.
-func (s *Service) DescribeListenerCertificates(c *world.Call, in *elb.DescribeListenerCertificatesInput) (*elb.DescribeListenerCertificatesOutput, error) {
+func (s *listeners) DescribeListenerCertificates(c *world.Call, in *elb.DescribeListenerCertificatesInput) (*elb.DescribeListenerCertificatesOutput, error) {
 	var sh shape
 	sh.required("listenerArn", in.ListenerArn != nil)
 	if err := sh.err(); err != nil {

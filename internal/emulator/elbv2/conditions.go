@@ -62,7 +62,7 @@ type conditionsBudget struct {
 
 // checkConditions judges the conditions of a rule on an ALB and returns them
 // in the form in which they read back.
-func (s *Service) checkConditions(in []types.RuleCondition) ([]types.RuleCondition, error) {
+func (s *listeners) checkConditions(in []types.RuleCondition) ([]types.RuleCondition, error) {
 	var sh shape
 	for i, c := range in {
 		sh.length(fmt.Sprintf("conditions.%d.member.field", i+1), c.Field, 0, 64)

@@ -88,7 +88,7 @@ func initialLoadBalancerAttributes(lb *world.LoadBalancer) map[string]string {
 
 // loadBalancerAttributeList is what the operations return: everything, but
 // the gateway switch of IPv6 only where there is IPv6.
-func (s *Service) loadBalancerAttributeList(lb *world.LoadBalancer) []types.LoadBalancerAttribute {
+func (s *loadBalancers) loadBalancerAttributeList(lb *world.LoadBalancer) []types.LoadBalancerAttribute {
 	var out []types.LoadBalancerAttribute
 	for _, k := range sortedKeys(lb.Attributes) {
 		if k == attrDenyIGW && lb.Addressing == types.IpAddressTypeIpv4 {
@@ -100,7 +100,7 @@ func (s *Service) loadBalancerAttributeList(lb *world.LoadBalancer) []types.Load
 }
 
 // DescribeLoadBalancerAttributes returns all attributes.
-func (s *Service) DescribeLoadBalancerAttributes(c *world.Call, in *elb.DescribeLoadBalancerAttributesInput) (*elb.DescribeLoadBalancerAttributesOutput, error) {
+func (s *loadBalancers) DescribeLoadBalancerAttributes(c *world.Call, in *elb.DescribeLoadBalancerAttributesInput) (*elb.DescribeLoadBalancerAttributesOutput, error) {
 	var sh shape
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
 	if err := sh.err(); err != nil {
@@ -114,7 +114,7 @@ func (s *Service) DescribeLoadBalancerAttributes(c *world.Call, in *elb.Describe
 }
 
 // ModifyLoadBalancerAttributes sets some attributes, all or none.
-func (s *Service) ModifyLoadBalancerAttributes(c *world.Call, in *elb.ModifyLoadBalancerAttributesInput) (*elb.ModifyLoadBalancerAttributesOutput, error) {
+func (s *loadBalancers) ModifyLoadBalancerAttributes(c *world.Call, in *elb.ModifyLoadBalancerAttributesInput) (*elb.ModifyLoadBalancerAttributesOutput, error) {
 	settings := make([]setting, len(in.Attributes))
 	for i, a := range in.Attributes {
 		settings[i] = setting{a.Key, a.Value}
@@ -147,7 +147,7 @@ func (s *Service) ModifyLoadBalancerAttributes(c *world.Call, in *elb.ModifyLoad
 }
 
 // checkLoadBalancerAttributes judges the attributes together.
-func (s *Service) checkLoadBalancerAttributes(lb *world.LoadBalancer, next map[string]string) error {
+func (s *loadBalancers) checkLoadBalancerAttributes(lb *world.LoadBalancer, next map[string]string) error {
 	if lb.IsALB() && next[attrCrossZone] != "true" {
 		return misconfigured(world.Unproven, "Cross-zone load balancing cannot be turned off for load balancers with type 'application'")
 	}

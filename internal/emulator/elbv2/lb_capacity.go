@@ -20,7 +20,7 @@ type capacityView struct {
 	minimum   *types.MinimumLoadBalancerCapacity
 }
 
-func (s *Service) capacity(c *world.Call, lb *world.LoadBalancer) capacityView {
+func (s *loadBalancers) capacity(c *world.Call, lb *world.LoadBalancer) capacityView {
 	r := lb.Capacity
 	left := int32(decreasesPerDay)
 	if r.DecreasesDay == day(c.Now) {
@@ -50,7 +50,7 @@ func (s *Service) capacity(c *world.Call, lb *world.LoadBalancer) capacityView {
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // DescribeCapacityReservation returns the reserved minimum, if any.
-func (s *Service) DescribeCapacityReservation(c *world.Call, in *elb.DescribeCapacityReservationInput) (*elb.DescribeCapacityReservationOutput, error) {
+func (s *loadBalancers) DescribeCapacityReservation(c *world.Call, in *elb.DescribeCapacityReservationInput) (*elb.DescribeCapacityReservationOutput, error) {
 	var sh shape
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
 	if err := sh.err(); err != nil {
@@ -68,7 +68,7 @@ func (s *Service) DescribeCapacityReservation(c *world.Call, in *elb.DescribeCap
 }
 
 // ModifyCapacityReservation sets or resets the reserved minimum.
-func (s *Service) ModifyCapacityReservation(c *world.Call, in *elb.ModifyCapacityReservationInput) (*elb.ModifyCapacityReservationOutput, error) {
+func (s *loadBalancers) ModifyCapacityReservation(c *world.Call, in *elb.ModifyCapacityReservationInput) (*elb.ModifyCapacityReservationOutput, error) {
 	var sh shape
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
 	if err := sh.err(); err != nil {

@@ -21,7 +21,7 @@ var (
 
 // CreateLoadBalancer makes an ALB or NLB, or returns the one of that name if
 // it has the same settings.
-func (s *Service) CreateLoadBalancer(c *world.Call, in *elb.CreateLoadBalancerInput) (*elb.CreateLoadBalancerOutput, error) {
+func (s *loadBalancers) CreateLoadBalancer(c *world.Call, in *elb.CreateLoadBalancerInput) (*elb.CreateLoadBalancerOutput, error) {
 	if err := s.shapeCreateLoadBalancer(in); err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (s *Service) CreateLoadBalancer(c *world.Call, in *elb.CreateLoadBalancerIn
 	return &elb.CreateLoadBalancerOutput{LoadBalancers: []types.LoadBalancer{s.loadBalancer(c, lb)}}, nil
 }
 
-func (s *Service) shapeCreateLoadBalancer(in *elb.CreateLoadBalancerInput) error {
+func (s *loadBalancers) shapeCreateLoadBalancer(in *elb.CreateLoadBalancerInput) error {
 	sh := s.newShape()
 	sh.required("name", in.Name != nil)
 	oneOf(&sh, "type", in.Type, in.Type.Values())
@@ -149,7 +149,7 @@ func sameLoadBalancer(have, want *world.LoadBalancer) bool {
 }
 
 // roomForLoadBalancer checks the quota of the type.
-func (s *Service) roomForLoadBalancer(st *world.ELBState, lb *world.LoadBalancer) error {
+func (s *loadBalancers) roomForLoadBalancer(st *world.ELBState, lb *world.LoadBalancer) error {
 	n := 0
 	for _, other := range st.LoadBalancers {
 		if other.Type == lb.Type {
@@ -167,7 +167,7 @@ func (s *Service) roomForLoadBalancer(st *world.ELBState, lb *world.LoadBalancer
 }
 
 // roomForInterfaces checks the quota of interfaces that NLBs have in a VPC.
-func (s *Service) roomForInterfaces(st *world.ELBState, lb *world.LoadBalancer, more int) error {
+func (s *loadBalancers) roomForInterfaces(st *world.ELBState, lb *world.LoadBalancer, more int) error {
 	if lb.IsALB() {
 		return nil
 	}
@@ -184,7 +184,7 @@ func (s *Service) roomForInterfaces(st *world.ELBState, lb *world.LoadBalancer, 
 }
 
 // nameLoadBalancer gives the ARN, the DNS name and the hosted zone.
-func (s *Service) nameLoadBalancer(p *world.Partition, lb *world.LoadBalancer) {
+func (s *loadBalancers) nameLoadBalancer(p *world.Partition, lb *world.LoadBalancer) {
 	lb.ID = s.w.Hex(16)
 	lb.ARN = newARN(p, fmt.Sprintf("loadbalancer/%s/%s/%s", shortType(lb), lb.Name, lb.ID))
 	if lb.IsALB() {

@@ -9,7 +9,7 @@ import (
 // DeleteLoadBalancer deletes a load balancer with its listeners, rules and
 // associations. Target groups stay. An unknown ARN succeeds. The network
 // interfaces linger as configured.
-func (s *Service) DeleteLoadBalancer(c *world.Call, in *elb.DeleteLoadBalancerInput) (*elb.DeleteLoadBalancerOutput, error) {
+func (s *loadBalancers) DeleteLoadBalancer(c *world.Call, in *elb.DeleteLoadBalancerInput) (*elb.DeleteLoadBalancerOutput, error) {
 	var sh shape
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
 	if err := sh.err(); err != nil {

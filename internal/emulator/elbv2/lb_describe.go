@@ -14,7 +14,7 @@ import (
 const namesPerCall = 20
 
 // DescribeLoadBalancers lists load balancers: all, by ARN or by name.
-func (s *Service) DescribeLoadBalancers(c *world.Call, in *elb.DescribeLoadBalancersInput) (*elb.DescribeLoadBalancersOutput, error) {
+func (s *loadBalancers) DescribeLoadBalancers(c *world.Call, in *elb.DescribeLoadBalancersInput) (*elb.DescribeLoadBalancersOutput, error) {
 	st := s.state(c)
 	if len(in.LoadBalancerArns) > 0 && len(in.Names) > 0 {
 		return nil, invalid(world.Unproven, "Load balancer names and load balancer ARNs cannot be specified at the same time")
@@ -63,7 +63,7 @@ func loadBalancerNamed(st *world.ELBState, name string) *world.LoadBalancer {
 }
 
 // loadBalancer is the form in which AWS describes one.
-func (s *Service) loadBalancer(c *world.Call, lb *world.LoadBalancer) types.LoadBalancer {
+func (s *loadBalancers) loadBalancer(c *world.Call, lb *world.LoadBalancer) types.LoadBalancer {
 	state, reason := lb.State(c.Now)
 	out := types.LoadBalancer{
 		LoadBalancerArn: ptr(lb.ARN), LoadBalancerName: ptr(lb.Name), DNSName: ptr(lb.DNSName),
@@ -80,7 +80,7 @@ func (s *Service) loadBalancer(c *world.Call, lb *world.LoadBalancer) types.Load
 	return out
 }
 
-func (s *Service) zones(lb *world.LoadBalancer) []types.AvailabilityZone {
+func (s *loadBalancers) zones(lb *world.LoadBalancer) []types.AvailabilityZone {
 	out := make([]types.AvailabilityZone, 0, len(lb.Zones))
 	for _, z := range lb.Zones {
 		az := types.AvailabilityZone{ZoneName: ptr(z.Zone), SubnetId: ptr(z.Subnet), LoadBalancerAddresses: []types.LoadBalancerAddress{}}

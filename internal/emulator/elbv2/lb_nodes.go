@@ -13,7 +13,7 @@ const requester = "amazon-elb"
 
 // makeNodes gives each of the zones a network interface. If one cannot be
 // made, none is left behind.
-func (s *Service) makeNodes(p *world.Partition, lb *world.LoadBalancer, zones []world.LoadBalancerZone) error {
+func (s *loadBalancers) makeNodes(p *world.Partition, lb *world.LoadBalancer, zones []world.LoadBalancerZone) error {
 	for i := range zones {
 		if err := s.makeNode(p, lb, &zones[i]); err != nil {
 			for j := range i {
@@ -25,7 +25,7 @@ func (s *Service) makeNodes(p *world.Partition, lb *world.LoadBalancer, zones []
 	return nil
 }
 
-func (s *Service) makeNode(p *world.Partition, lb *world.LoadBalancer, z *world.LoadBalancerZone) error {
+func (s *loadBalancers) makeNode(p *world.Partition, lb *world.LoadBalancer, z *world.LoadBalancerZone) error {
 	want := world.ServiceInterface{
 		Description: fmt.Sprintf("ELB %s/%s/%s", shortType(lb), lb.Name, lb.ID),
 		Requester:   requester, SubnetID: z.Subnet, Groups: lb.SecurityGroups,
@@ -69,7 +69,7 @@ func (s *Service) makeNode(p *world.Partition, lb *world.LoadBalancer, z *world.
 
 // replaceNodes moves a load balancer to other zones: nodes of subnets that
 // stay are kept.
-func (s *Service) replaceNodes(p *world.Partition, lb *world.LoadBalancer, zones []world.LoadBalancerZone) error {
+func (s *loadBalancers) replaceNodes(p *world.Partition, lb *world.LoadBalancer, zones []world.LoadBalancerZone) error {
 	kept := map[string]world.LoadBalancerZone{}
 	for _, z := range lb.Zones {
 		kept[z.Subnet] = z
@@ -115,7 +115,7 @@ func (s *Service) replaceNodes(p *world.Partition, lb *world.LoadBalancer, zones
 // settings call for: IPv6 on a dual-stack one only, and secondary private
 // addresses on an NLB that has them assigned automatically. If one cannot be
 // had, nothing changes.
-func (s *Service) settleAddresses(p *world.Partition, lb *world.LoadBalancer) error {
+func (s *loadBalancers) settleAddresses(p *world.Partition, lb *world.LoadBalancer) error {
 	var changes []func()
 	for i := range lb.Zones {
 		z := &lb.Zones[i]

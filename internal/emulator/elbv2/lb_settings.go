@@ -31,7 +31,7 @@ func checkSecurityGroups(p *world.Partition, vpc string, groups []string) error 
 
 // SetSecurityGroups replaces the security groups, and those of the nodes'
 // network interfaces.
-func (s *Service) SetSecurityGroups(c *world.Call, in *elb.SetSecurityGroupsInput) (*elb.SetSecurityGroupsOutput, error) {
+func (s *loadBalancers) SetSecurityGroups(c *world.Call, in *elb.SetSecurityGroupsInput) (*elb.SetSecurityGroupsOutput, error) {
 	enforce := in.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic
 	var sh shape
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
@@ -72,7 +72,7 @@ func (s *Service) SetSecurityGroups(c *world.Call, in *elb.SetSecurityGroupsInpu
 }
 
 // SetIpAddressType changes between IPv4 and the dual-stack kinds.
-func (s *Service) SetIpAddressType(c *world.Call, in *elb.SetIpAddressTypeInput) (*elb.SetIpAddressTypeOutput, error) {
+func (s *loadBalancers) SetIpAddressType(c *world.Call, in *elb.SetIpAddressTypeInput) (*elb.SetIpAddressTypeOutput, error) {
 	var sh shape
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
 	sh.required("ipAddressType", in.IpAddressType != "")
@@ -98,7 +98,7 @@ func (s *Service) SetIpAddressType(c *world.Call, in *elb.SetIpAddressTypeInput)
 }
 
 // checkNewAddressing judges a change of the IP address type.
-func (s *Service) checkNewAddressing(p *world.Partition, st *world.ELBState, lb *world.LoadBalancer, want types.IpAddressType, zones []world.LoadBalancerZone, prefix types.EnablePrefixForIpv6SourceNatEnum) error {
+func (s *loadBalancers) checkNewAddressing(p *world.Partition, st *world.ELBState, lb *world.LoadBalancer, want types.IpAddressType, zones []world.LoadBalancerZone, prefix types.EnablePrefixForIpv6SourceNatEnum) error {
 	if err := checkAddressing(p, lb, want, zones); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func isQUIC(p types.ProtocolEnum) bool {
 }
 
 // ModifyIpPools sets or removes the pool of public IPv4 addresses of an ALB.
-func (s *Service) ModifyIpPools(c *world.Call, in *elb.ModifyIpPoolsInput) (*elb.ModifyIpPoolsOutput, error) {
+func (s *loadBalancers) ModifyIpPools(c *world.Call, in *elb.ModifyIpPoolsInput) (*elb.ModifyIpPoolsOutput, error) {
 	var sh shape
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
 	if in.IpamPools != nil {

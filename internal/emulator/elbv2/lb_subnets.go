@@ -28,7 +28,7 @@ type placement struct {
 
 // chooseSubnets resolves the subnets of a request to zones, sorted by zone.
 // It checks how many there are and that they exist.
-func (s *Service) chooseSubnets(p *world.Partition, want placement) ([]world.LoadBalancerZone, error) {
+func (s *loadBalancers) chooseSubnets(p *world.Partition, want placement) ([]world.LoadBalancerZone, error) {
 	if (len(want.subnets) == 0) == (len(want.mappings) == 0) {
 		return nil, invalid(world.Unproven, "You must specify either subnets or subnet mappings")
 	}
@@ -73,7 +73,7 @@ func (s *Service) chooseSubnets(p *world.Partition, want placement) ([]world.Loa
 
 // checkPlacement judges the zones that were chosen. Zones that the load
 // balancer serves from the same subnet already need no room.
-func (s *Service) checkPlacement(p *world.Partition, want placement, vpc string, zones []world.LoadBalancerZone) error {
+func (s *loadBalancers) checkPlacement(p *world.Partition, want placement, vpc string, zones []world.LoadBalancerZone) error {
 	lb := want.lb
 	for _, z := range zones {
 		if p.Subnets[z.Subnet].VPCID != vpc {
@@ -203,7 +203,7 @@ func checkSourceNAT(p *world.Partition, want placement, zones []world.LoadBalanc
 }
 
 // checkNLBZones refuses zones where an NLB cannot be.
-func (s *Service) checkNLBZones(p *world.Partition, lb *world.LoadBalancer, zones []world.LoadBalancerZone) error {
+func (s *loadBalancers) checkNLBZones(p *world.Partition, lb *world.LoadBalancer, zones []world.LoadBalancerZone) error {
 	if lb.IsALB() {
 		return nil
 	}
@@ -217,7 +217,7 @@ func (s *Service) checkNLBZones(p *world.Partition, lb *world.LoadBalancer, zone
 }
 
 // SetSubnets replaces the subnets, and with them the nodes of changed zones.
-func (s *Service) SetSubnets(c *world.Call, in *elb.SetSubnetsInput) (*elb.SetSubnetsOutput, error) {
+func (s *loadBalancers) SetSubnets(c *world.Call, in *elb.SetSubnetsInput) (*elb.SetSubnetsOutput, error) {
 	var sh shape
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
 	oneOf(&sh, "ipAddressType", in.IpAddressType, in.IpAddressType.Values())
@@ -272,7 +272,7 @@ func (s *Service) SetSubnets(c *world.Call, in *elb.SetSubnetsInput) (*elb.SetSu
 }
 
 // checkMoves refuses what an NLB cannot change about a zone that stays.
-func (s *Service) checkMoves(lb *world.LoadBalancer, zones []world.LoadBalancerZone) error {
+func (s *loadBalancers) checkMoves(lb *world.LoadBalancer, zones []world.LoadBalancerZone) error {
 	if lb.IsALB() {
 		return nil
 	}

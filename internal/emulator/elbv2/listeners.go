@@ -35,7 +35,7 @@ func dropListener(st *world.ELBState, l *world.Listener) {
 
 // CreateListener makes a listener with its default rule, or returns the one
 // of that port if it has the same settings.
-func (s *Service) CreateListener(c *world.Call, in *elb.CreateListenerInput) (*elb.CreateListenerOutput, error) {
+func (s *listeners) CreateListener(c *world.Call, in *elb.CreateListenerInput) (*elb.CreateListenerOutput, error) {
 	sh := s.newShape()
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
 	sh.required("defaultActions", in.DefaultActions != nil)
@@ -105,7 +105,7 @@ func sameListener(st *world.ELBState, have, want *world.Listener, actions []type
 }
 
 // roomForListener checks the quotas of a new listener.
-func (s *Service) roomForListener(st *world.ELBState, lb *world.LoadBalancer, l *world.Listener) error {
+func (s *listeners) roomForListener(st *world.ELBState, lb *world.LoadBalancer, l *world.Listener) error {
 	name := quotaListenersALB
 	if !lb.IsALB() {
 		name = quotaListenersNLB
@@ -117,7 +117,7 @@ func (s *Service) roomForListener(st *world.ELBState, lb *world.LoadBalancer, l 
 }
 
 // ModifyListener changes what is given and keeps the rest.
-func (s *Service) ModifyListener(c *world.Call, in *elb.ModifyListenerInput) (*elb.ModifyListenerOutput, error) {
+func (s *listeners) ModifyListener(c *world.Call, in *elb.ModifyListenerInput) (*elb.ModifyListenerOutput, error) {
 	var sh shape
 	sh.required("listenerArn", in.ListenerArn != nil)
 	oneOf(&sh, "protocol", in.Protocol, in.Protocol.Values())
@@ -170,7 +170,7 @@ func (s *Service) ModifyListener(c *world.Call, in *elb.ModifyListenerInput) (*e
 
 // recheckRules judges the actions that stay when a listener changes its
 // protocol.
-func (s *Service) recheckRules(p *world.Partition, lb *world.LoadBalancer, l *world.Listener, newDefault bool) error {
+func (s *listeners) recheckRules(p *world.Partition, lb *world.LoadBalancer, l *world.Listener, newDefault bool) error {
 	for _, r := range rulesOf(p.ELB, l.ARN) {
 		if r.IsDefault() && newDefault {
 			continue
@@ -184,7 +184,7 @@ func (s *Service) recheckRules(p *world.Partition, lb *world.LoadBalancer, l *wo
 }
 
 // DeleteListener deletes a listener with its rules.
-func (s *Service) DeleteListener(c *world.Call, in *elb.DeleteListenerInput) (*elb.DeleteListenerOutput, error) {
+func (s *listeners) DeleteListener(c *world.Call, in *elb.DeleteListenerInput) (*elb.DeleteListenerOutput, error) {
 	var sh shape
 	sh.required("listenerArn", in.ListenerArn != nil)
 	if err := sh.err(); err != nil {
@@ -207,7 +207,7 @@ func (s *Service) DeleteListener(c *world.Call, in *elb.DeleteListenerInput) (*e
 }
 
 // DescribeListeners lists the listeners of a load balancer, or by ARN.
-func (s *Service) DescribeListeners(c *world.Call, in *elb.DescribeListenersInput) (*elb.DescribeListenersOutput, error) {
+func (s *listeners) DescribeListeners(c *world.Call, in *elb.DescribeListenersInput) (*elb.DescribeListenersOutput, error) {
 	st := s.state(c)
 	if (in.LoadBalancerArn == nil) == (len(in.ListenerArns) == 0) {
 		return nil, invalid(world.Unproven, "You must specify either listener ARNs or a load balancer ARN")
@@ -237,7 +237,7 @@ func (s *Service) DescribeListeners(c *world.Call, in *elb.DescribeListenersInpu
 }
 
 // listener is the form in which AWS describes one.
-func (s *Service) listener(st *world.ELBState, l *world.Listener) types.Listener {
+func (s *listeners) listener(st *world.ELBState, l *world.Listener) types.Listener {
 	out := types.Listener{
 		ListenerArn: ptr(l.ARN), LoadBalancerArn: ptr(l.LoadBalancer), Port: ptr(l.Port), Protocol: l.Protocol,
 		SslPolicy: text(l.SSLPolicy), AlpnPolicy: slices.Clone(l.ALPN), DefaultActions: s.describeActions(st.Rules[l.DefaultRule].Actions),

@@ -112,7 +112,7 @@ func keepAttributes(sp attributeSpace, have map[string]string) map[string]string
 	return out
 }
 
-func (s *Service) listenerAttributeList(l *world.Listener) []types.ListenerAttribute {
+func (s *listeners) listenerAttributeList(l *world.Listener) []types.ListenerAttribute {
 	var out []types.ListenerAttribute
 	for _, k := range sortedKeys(l.Attributes) {
 		out = append(out, types.ListenerAttribute{Key: ptr(k), Value: ptr(l.Attributes[k])})
@@ -121,7 +121,7 @@ func (s *Service) listenerAttributeList(l *world.Listener) []types.ListenerAttri
 }
 
 // DescribeListenerAttributes returns all attributes.
-func (s *Service) DescribeListenerAttributes(c *world.Call, in *elb.DescribeListenerAttributesInput) (*elb.DescribeListenerAttributesOutput, error) {
+func (s *listeners) DescribeListenerAttributes(c *world.Call, in *elb.DescribeListenerAttributesInput) (*elb.DescribeListenerAttributesOutput, error) {
 	var sh shape
 	sh.required("listenerArn", in.ListenerArn != nil)
 	if err := sh.err(); err != nil {
@@ -135,7 +135,7 @@ func (s *Service) DescribeListenerAttributes(c *world.Call, in *elb.DescribeList
 }
 
 // ModifyListenerAttributes sets some attributes, all or none.
-func (s *Service) ModifyListenerAttributes(c *world.Call, in *elb.ModifyListenerAttributesInput) (*elb.ModifyListenerAttributesOutput, error) {
+func (s *listeners) ModifyListenerAttributes(c *world.Call, in *elb.ModifyListenerAttributesInput) (*elb.ModifyListenerAttributesOutput, error) {
 	settings := make([]setting, len(in.Attributes))
 	for i, a := range in.Attributes {
 		settings[i] = setting{a.Key, a.Value}

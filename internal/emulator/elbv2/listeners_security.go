@@ -29,7 +29,7 @@ type securitySettings struct {
 
 // setSecurity judges the protocol of a listener with its TLS settings and
 // applies them to it.
-func (s *Service) setSecurity(c *world.Call, p *world.Partition, lb *world.LoadBalancer, l *world.Listener, in securitySettings) error {
+func (s *listeners) setSecurity(c *world.Call, p *world.Partition, lb *world.LoadBalancer, l *world.Listener, in securitySettings) error {
 	if err := checkListenerProtocol(lb, l.Protocol); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func setALPN(lb *world.LoadBalancer, l *world.Listener, alpn []string) error {
 
 // setMutual judges mutual TLS and applies it. A HTTPS listener without it
 // reads back as off.
-func (s *Service) setMutual(c *world.Call, p *world.Partition, lb *world.LoadBalancer, l *world.Listener, in *types.MutualAuthenticationAttributes) error {
+func (s *listeners) setMutual(c *world.Call, p *world.Partition, lb *world.LoadBalancer, l *world.Listener, in *types.MutualAuthenticationAttributes) error {
 	if l.Protocol != types.ProtocolEnumHttps {
 		if in != nil {
 			return invalid(world.Unproven, "Mutual authentication cannot be specified for %s listeners", l.Protocol)

@@ -63,7 +63,7 @@ func quotaDefaults() []struct {
 }
 
 // quota returns a quota's present value.
-func (s *Service) quota(name string) int {
+func (s *core) quota(name string) int {
 	for _, q := range quotaDefaults() {
 		if q.name == name {
 			return s.w.Quota(name, q.value)

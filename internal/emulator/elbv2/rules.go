@@ -16,7 +16,7 @@ import (
 const priorityMost = 50000
 
 // ruleARN names a new rule.
-func (s *Service) ruleARN(p *world.Partition, lb *world.LoadBalancer, l *world.Listener) string {
+func (s *listeners) ruleARN(p *world.Partition, lb *world.LoadBalancer, l *world.Listener) string {
 	return newARN(p, fmt.Sprintf("listener-rule/%s/%s/%s/%s/%s", shortType(lb), lb.Name, lb.ID, l.ID, s.w.Hex(16)))
 }
 
@@ -49,7 +49,7 @@ func equalJSON(a, b any) bool {
 }
 
 // CreateRule makes a rule at a free priority.
-func (s *Service) CreateRule(c *world.Call, in *elb.CreateRuleInput) (*elb.CreateRuleOutput, error) {
+func (s *listeners) CreateRule(c *world.Call, in *elb.CreateRuleInput) (*elb.CreateRuleOutput, error) {
 	sh := s.newShape()
 	sh.required("listenerArn", in.ListenerArn != nil)
 	sh.required("conditions", in.Conditions != nil)
@@ -99,7 +99,7 @@ func (s *Service) CreateRule(c *world.Call, in *elb.CreateRuleInput) (*elb.Creat
 
 // roomForRule checks the quota of rules, which counts over all listeners and
 // leaves out default rules.
-func (s *Service) roomForRule(st *world.ELBState, lb *world.LoadBalancer) error {
+func (s *listeners) roomForRule(st *world.ELBState, lb *world.LoadBalancer) error {
 	n := 0
 	for _, r := range st.Rules {
 		if l := st.Listeners[r.Listener]; l != nil && l.LoadBalancer == lb.ARN && !r.IsDefault() {
@@ -113,7 +113,7 @@ func (s *Service) roomForRule(st *world.ELBState, lb *world.LoadBalancer) error 
 }
 
 // ModifyRule replaces conditions, actions or transforms, each as a whole.
-func (s *Service) ModifyRule(c *world.Call, in *elb.ModifyRuleInput) (*elb.ModifyRuleOutput, error) {
+func (s *listeners) ModifyRule(c *world.Call, in *elb.ModifyRuleInput) (*elb.ModifyRuleOutput, error) {
 	var sh shape
 	sh.required("ruleArn", in.RuleArn != nil)
 	sh.shapeActions("actions", in.Actions)
@@ -159,7 +159,7 @@ func (s *Service) ModifyRule(c *world.Call, in *elb.ModifyRuleInput) (*elb.Modif
 }
 
 // DeleteRule deletes a rule other than a default rule.
-func (s *Service) DeleteRule(c *world.Call, in *elb.DeleteRuleInput) (*elb.DeleteRuleOutput, error) {
+func (s *listeners) DeleteRule(c *world.Call, in *elb.DeleteRuleInput) (*elb.DeleteRuleOutput, error) {
 	var sh shape
 	sh.required("ruleArn", in.RuleArn != nil)
 	if err := sh.err(); err != nil {
@@ -180,7 +180,7 @@ func (s *Service) DeleteRule(c *world.Call, in *elb.DeleteRuleInput) (*elb.Delet
 
 // SetRulePriorities moves rules, all at once: only the final state must be
 // free of clashes.
-func (s *Service) SetRulePriorities(c *world.Call, in *elb.SetRulePrioritiesInput) (*elb.SetRulePrioritiesOutput, error) {
+func (s *listeners) SetRulePriorities(c *world.Call, in *elb.SetRulePrioritiesInput) (*elb.SetRulePrioritiesOutput, error) {
 	var sh shape
 	sh.required("rulePriorities", in.RulePriorities != nil)
 	for i, pair := range in.RulePriorities {
@@ -233,7 +233,7 @@ func (s *Service) SetRulePriorities(c *world.Call, in *elb.SetRulePrioritiesInpu
 }
 
 // DescribeRules lists the rules of a listener in order, or rules by ARN.
-func (s *Service) DescribeRules(c *world.Call, in *elb.DescribeRulesInput) (*elb.DescribeRulesOutput, error) {
+func (s *listeners) DescribeRules(c *world.Call, in *elb.DescribeRulesInput) (*elb.DescribeRulesOutput, error) {
 	st := s.state(c)
 	if in.ListenerArn == nil && len(in.RuleArns) == 0 {
 		return nil, invalid(world.Unproven, "You must specify either listener rule ARNs or a listener ARN")
@@ -269,7 +269,7 @@ func (s *Service) DescribeRules(c *world.Call, in *elb.DescribeRulesInput) (*elb
 }
 
 // rule is the form in which AWS describes one.
-func (s *Service) rule(r *world.Rule) types.Rule {
+func (s *listeners) rule(r *world.Rule) types.Rule {
 	priority := "default"
 	if !r.IsDefault() {
 		priority = strconv.Itoa(int(r.Priority))

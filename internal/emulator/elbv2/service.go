@@ -4,19 +4,37 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// Service serves the operations.
+// Service serves the operations: those on tags and limits itself, and each subject with a part of its own.
 type Service struct {
-	w *world.World
+	*core
+	loadBalancers
+	listeners
+	targetGroups
+	trustStores
 }
 
 // New returns the service of a world.
-func New(w *world.World) *Service { return &Service{w: w} }
+func New(w *world.World) *Service {
+	c := &core{w}
+	return &Service{c, loadBalancers{c}, listeners{c}, targetGroups{c}, trustStores{c}}
+}
+
+// core is what the subjects have in common.
+type core struct{ w *world.World }
+
+// The subjects. Rules and certificates belong to listeners, targets to target groups.
+type (
+	loadBalancers struct{ *core }
+	listeners     struct{ *core }
+	targetGroups  struct{ *core }
+	trustStores   struct{ *core }
+)
 
 // state returns the load balancing state of the caller.
-func (s *Service) state(c *world.Call) *world.ELBState { return s.partition(c).ELB }
+func (s *core) state(c *world.Call) *world.ELBState { return s.partition(c).ELB }
 
 // partition returns the caller's account and region.
-func (s *Service) partition(c *world.Call) *world.Partition {
+func (s *core) partition(c *world.Call) *world.Partition {
 	if c.Partition != nil {
 		return c.Partition
 	}

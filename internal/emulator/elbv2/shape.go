@@ -22,7 +22,7 @@ type shape struct {
 }
 
 // newShape returns the checks of a request that carries tags.
-func (s *Service) newShape() shape {
+func (s *core) newShape() shape {
 	return shape{anyTags: s.w.Config.ELB.AnyTagCharacters}
 }
 

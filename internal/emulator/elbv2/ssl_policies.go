@@ -92,7 +92,7 @@ func policyCiphers(bare string) []string {
 }
 
 // DescribeSSLPolicies lists the predefined policies: all or by name.
-func (s *Service) DescribeSSLPolicies(c *world.Call, in *elb.DescribeSSLPoliciesInput) (*elb.DescribeSSLPoliciesOutput, error) {
+func (s *listeners) DescribeSSLPolicies(c *world.Call, in *elb.DescribeSSLPoliciesInput) (*elb.DescribeSSLPoliciesOutput, error) {
 	names := dedupe(in.Names)
 	for _, n := range names {
 		if !isSSLPolicy(n) {

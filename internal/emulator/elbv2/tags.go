@@ -68,7 +68,7 @@ func addTags(have map[string]string, tags []types.Tag) (map[string]string, error
 }
 
 // tagList returns tags in no particular order.
-func (s *Service) tagList(tags map[string]string) []types.Tag {
+func (s *core) tagList(tags map[string]string) []types.Tag {
 	out := make([]types.Tag, 0, len(tags))
 	for _, k := range sortedKeys(tags) {
 		out = append(out, types.Tag{Key: ptr(k), Value: ptr(tags[k])})

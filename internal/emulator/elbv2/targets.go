@@ -23,7 +23,7 @@ var (
 
 // RegisterTargets registers targets, all or none. Registering what is
 // registered changes nothing; a draining target starts anew.
-func (s *Service) RegisterTargets(c *world.Call, in *elb.RegisterTargetsInput) (*elb.RegisterTargetsOutput, error) {
+func (s *targetGroups) RegisterTargets(c *world.Call, in *elb.RegisterTargetsInput) (*elb.RegisterTargetsOutput, error) {
 	var sh shape
 	sh.required("targetGroupArn", in.TargetGroupArn != nil)
 	sh.required("targets", in.Targets != nil)
@@ -66,7 +66,7 @@ func (s *shape) shapeTargets(targets []types.TargetDescription) {
 }
 
 // checkTargets judges the targets of a call and returns their registrations.
-func (s *Service) checkTargets(c *world.Call, p *world.Partition, g *world.TargetGroup, targets []types.TargetDescription) ([]world.Target, error) {
+func (s *targetGroups) checkTargets(c *world.Call, p *world.Partition, g *world.TargetGroup, targets []types.TargetDescription) ([]world.Target, error) {
 	var out []world.Target
 	var foreign, stopped []string
 	for _, d := range targets {
@@ -222,7 +222,7 @@ func checkLambda(g *world.TargetGroup, id string, port bool) error {
 
 // checkALBTarget judges an ALB as the target of an NLB. The port may be another
 // one than the target group's.
-func (s *Service) checkALBTarget(p *world.Partition, g *world.TargetGroup, t world.Target) error {
+func (s *targetGroups) checkALBTarget(p *world.Partition, g *world.TargetGroup, t world.Target) error {
 	lb := p.ELB.LoadBalancers[t.ID]
 	if lb == nil || !lb.IsALB() || lb.VPC != g.VPC {
 		return fail(world.Unproven, codeTarget, "The following targets are not Application Load Balancers in the target group VPC '%s': '%s'", g.VPC, t.ID)
@@ -248,7 +248,7 @@ func (s *Service) checkALBTarget(p *world.Partition, g *world.TargetGroup, t wor
 
 // DeregisterTargets takes targets out. What is not registered is ignored. A
 // target that could serve drains first.
-func (s *Service) DeregisterTargets(c *world.Call, in *elb.DeregisterTargetsInput) (*elb.DeregisterTargetsOutput, error) {
+func (s *targetGroups) DeregisterTargets(c *world.Call, in *elb.DeregisterTargetsInput) (*elb.DeregisterTargetsOutput, error) {
 	var sh shape
 	sh.required("targetGroupArn", in.TargetGroupArn != nil)
 	sh.required("targets", in.Targets != nil)

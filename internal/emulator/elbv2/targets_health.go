@@ -12,7 +12,7 @@ import (
 
 // DescribeTargetHealth tells the health of all targets of a group, or of
 // those asked for.
-func (s *Service) DescribeTargetHealth(c *world.Call, in *elb.DescribeTargetHealthInput) (*elb.DescribeTargetHealthOutput, error) {
+func (s *targetGroups) DescribeTargetHealth(c *world.Call, in *elb.DescribeTargetHealthInput) (*elb.DescribeTargetHealthOutput, error) {
 	var sh shape
 	sh.required("targetGroupArn", in.TargetGroupArn != nil)
 	for _, i := range in.Include {
@@ -63,7 +63,7 @@ func (s *Service) DescribeTargetHealth(c *world.Call, in *elb.DescribeTargetHeal
 }
 
 // health is the form in which AWS tells the health of one target.
-func (s *Service) health(c *world.Call, p *world.Partition, g *world.TargetGroup, t *world.Target, anomaly bool) types.TargetHealthDescription {
+func (s *targetGroups) health(c *world.Call, p *world.Partition, g *world.TargetGroup, t *world.Target, anomaly bool) types.TargetHealthDescription {
 	v := p.TargetHealth(g, t, c.Now)
 	out := types.TargetHealthDescription{
 		Target:          &types.TargetDescription{Id: ptr(t.ID), QuicServerId: text(t.QUICServerID)},

@@ -19,7 +19,7 @@ func drainTime(p *world.Partition, g *world.TargetGroup, t *world.Target, c *wor
 }
 
 // roomForTargets checks the quotas of the group and of its load balancer.
-func (s *Service) roomForTargets(st *world.ELBState, g *world.TargetGroup, fresh []world.Target) error {
+func (s *targetGroups) roomForTargets(st *world.ELBState, g *world.TargetGroup, fresh []world.Target) error {
 	var added []world.Target
 	for _, t := range fresh {
 		if have := g.Target(t.ID, t.Port); have == nil || have.Draining() {
@@ -72,7 +72,7 @@ func albTargetCost(lb *world.LoadBalancer) int {
 
 // roomOnLoadBalancer checks the quotas of targets per load balancer with
 // groups to be attached and targets to be added.
-func (s *Service) roomOnLoadBalancer(st *world.ELBState, lb *world.LoadBalancer, joining []*world.TargetGroup, extra int, added []world.Target) error {
+func (s *core) roomOnLoadBalancer(st *world.ELBState, lb *world.LoadBalancer, joining []*world.TargetGroup, extra int, added []world.Target) error {
 	total := extra
 	byID := map[string]int{}
 	for _, t := range added {
@@ -117,7 +117,7 @@ func (s *Service) roomOnLoadBalancer(st *world.ELBState, lb *world.LoadBalancer,
 
 // roomInZones checks the quota of an NLB per zone. With cross-zone load
 // balancing each target counts in every zone.
-func (s *Service) roomInZones(lb *world.LoadBalancer, groups []*world.TargetGroup, added []world.Target) error {
+func (s *core) roomInZones(lb *world.LoadBalancer, groups []*world.TargetGroup, added []world.Target) error {
 	crossZone := lb.Attributes[attrCrossZone] == "true"
 	byZone := map[string]int{}
 	count := func(zone string) {

@@ -127,7 +127,7 @@ func initialTargetGroupAttributes(g *world.TargetGroup) map[string]string {
 	return out
 }
 
-func (s *Service) targetGroupAttributeList(g *world.TargetGroup) []types.TargetGroupAttribute {
+func (s *targetGroups) targetGroupAttributeList(g *world.TargetGroup) []types.TargetGroupAttribute {
 	var out []types.TargetGroupAttribute
 	for _, k := range sortedKeys(g.Attributes) {
 		out = append(out, types.TargetGroupAttribute{Key: ptr(k), Value: ptr(g.Attributes[k])})
@@ -136,7 +136,7 @@ func (s *Service) targetGroupAttributeList(g *world.TargetGroup) []types.TargetG
 }
 
 // DescribeTargetGroupAttributes returns all attributes.
-func (s *Service) DescribeTargetGroupAttributes(c *world.Call, in *elb.DescribeTargetGroupAttributesInput) (*elb.DescribeTargetGroupAttributesOutput, error) {
+func (s *targetGroups) DescribeTargetGroupAttributes(c *world.Call, in *elb.DescribeTargetGroupAttributesInput) (*elb.DescribeTargetGroupAttributesOutput, error) {
 	var sh shape
 	sh.required("targetGroupArn", in.TargetGroupArn != nil)
 	if err := sh.err(); err != nil {
@@ -150,7 +150,7 @@ func (s *Service) DescribeTargetGroupAttributes(c *world.Call, in *elb.DescribeT
 }
 
 // ModifyTargetGroupAttributes sets some attributes, all or none.
-func (s *Service) ModifyTargetGroupAttributes(c *world.Call, in *elb.ModifyTargetGroupAttributesInput) (*elb.ModifyTargetGroupAttributesOutput, error) {
+func (s *targetGroups) ModifyTargetGroupAttributes(c *world.Call, in *elb.ModifyTargetGroupAttributesInput) (*elb.ModifyTargetGroupAttributesOutput, error) {
 	settings := make([]setting, len(in.Attributes))
 	for i, a := range in.Attributes {
 		settings[i] = setting{a.Key, a.Value}

@@ -19,7 +19,7 @@ const (
 
 // CreateTargetGroup makes a target group, or returns the one of that name if
 // it has the same settings.
-func (s *Service) CreateTargetGroup(c *world.Call, in *elb.CreateTargetGroupInput) (*elb.CreateTargetGroupOutput, error) {
+func (s *targetGroups) CreateTargetGroup(c *world.Call, in *elb.CreateTargetGroupInput) (*elb.CreateTargetGroupOutput, error) {
 	check := checkSettings{
 		enabled: in.HealthCheckEnabled, protocol: in.HealthCheckProtocol, port: in.HealthCheckPort, path: in.HealthCheckPath,
 		interval: in.HealthCheckIntervalSeconds, timeout: in.HealthCheckTimeoutSeconds,

@@ -9,7 +9,7 @@ import (
 
 // DescribeTargetGroups lists target groups: all, by ARN, by name, or those of
 // a load balancer.
-func (s *Service) DescribeTargetGroups(c *world.Call, in *elb.DescribeTargetGroupsInput) (*elb.DescribeTargetGroupsOutput, error) {
+func (s *targetGroups) DescribeTargetGroups(c *world.Call, in *elb.DescribeTargetGroupsInput) (*elb.DescribeTargetGroupsOutput, error) {
 	st := s.state(c)
 	ways := 0
 	for _, given := range []bool{in.LoadBalancerArn != nil, len(in.Names) > 0, len(in.TargetGroupArns) > 0} {
@@ -73,7 +73,7 @@ func targetGroupNamed(st *world.ELBState, name string) *world.TargetGroup {
 }
 
 // ModifyTargetGroup changes health check settings; nothing else can change.
-func (s *Service) ModifyTargetGroup(c *world.Call, in *elb.ModifyTargetGroupInput) (*elb.ModifyTargetGroupOutput, error) {
+func (s *targetGroups) ModifyTargetGroup(c *world.Call, in *elb.ModifyTargetGroupInput) (*elb.ModifyTargetGroupOutput, error) {
 	check := checkSettings{
 		enabled: in.HealthCheckEnabled, protocol: in.HealthCheckProtocol, port: in.HealthCheckPort, path: in.HealthCheckPath,
 		interval: in.HealthCheckIntervalSeconds, timeout: in.HealthCheckTimeoutSeconds,
@@ -99,7 +99,7 @@ func (s *Service) ModifyTargetGroup(c *world.Call, in *elb.ModifyTargetGroupInpu
 
 // DeleteTargetGroup deletes a group that no listener or rule uses. An unknown
 // ARN succeeds.
-func (s *Service) DeleteTargetGroup(c *world.Call, in *elb.DeleteTargetGroupInput) (*elb.DeleteTargetGroupOutput, error) {
+func (s *targetGroups) DeleteTargetGroup(c *world.Call, in *elb.DeleteTargetGroupInput) (*elb.DeleteTargetGroupOutput, error) {
 	var sh shape
 	sh.required("targetGroupArn", in.TargetGroupArn != nil)
 	if err := sh.err(); err != nil {

@@ -15,7 +15,7 @@ import (
 var trustStorePattern = regexp.MustCompile(`^([a-zA-Z0-9]+-)*[a-zA-Z0-9]+$`)
 
 // CreateTrustStore makes a trust store. The bundle's contents are not read.
-func (s *Service) CreateTrustStore(c *world.Call, in *elb.CreateTrustStoreInput) (*elb.CreateTrustStoreOutput, error) {
+func (s *trustStores) CreateTrustStore(c *world.Call, in *elb.CreateTrustStoreInput) (*elb.CreateTrustStoreOutput, error) {
 	sh := s.newShape()
 	sh.required("name", in.Name != nil)
 	sh.required("caCertificatesBundleS3Bucket", in.CaCertificatesBundleS3Bucket != nil)
@@ -52,7 +52,7 @@ func (s *Service) CreateTrustStore(c *world.Call, in *elb.CreateTrustStoreInput)
 }
 
 // ModifyTrustStore replaces the bundle.
-func (s *Service) ModifyTrustStore(c *world.Call, in *elb.ModifyTrustStoreInput) (*elb.ModifyTrustStoreOutput, error) {
+func (s *trustStores) ModifyTrustStore(c *world.Call, in *elb.ModifyTrustStoreInput) (*elb.ModifyTrustStoreOutput, error) {
 	var sh shape
 	sh.required("trustStoreArn", in.TrustStoreArn != nil)
 	sh.required("caCertificatesBundleS3Bucket", in.CaCertificatesBundleS3Bucket != nil)
@@ -80,7 +80,7 @@ func trustStoreUsers(st *world.ELBState, arn string) []string {
 }
 
 // DeleteTrustStore deletes a trust store that no listener uses.
-func (s *Service) DeleteTrustStore(c *world.Call, in *elb.DeleteTrustStoreInput) (*elb.DeleteTrustStoreOutput, error) {
+func (s *trustStores) DeleteTrustStore(c *world.Call, in *elb.DeleteTrustStoreInput) (*elb.DeleteTrustStoreOutput, error) {
 	var sh shape
 	sh.required("trustStoreArn", in.TrustStoreArn != nil)
 	if err := sh.err(); err != nil {
@@ -99,7 +99,7 @@ func (s *Service) DeleteTrustStore(c *world.Call, in *elb.DeleteTrustStoreInput)
 }
 
 // DescribeTrustStores lists trust stores: all, by ARN or by name.
-func (s *Service) DescribeTrustStores(c *world.Call, in *elb.DescribeTrustStoresInput) (*elb.DescribeTrustStoresOutput, error) {
+func (s *trustStores) DescribeTrustStores(c *world.Call, in *elb.DescribeTrustStoresInput) (*elb.DescribeTrustStoresOutput, error) {
 	st := s.state(c)
 	if len(in.Names) > 0 && len(in.TrustStoreArns) > 0 {
 		return nil, invalid(world.Unproven, "Trust store names and trust store ARNs cannot be specified at the same time")
@@ -144,7 +144,7 @@ func describeTrustStore(c *world.Call, t *world.TrustStore) types.TrustStore {
 }
 
 // DescribeTrustStoreAssociations lists the listeners that use a trust store.
-func (s *Service) DescribeTrustStoreAssociations(c *world.Call, in *elb.DescribeTrustStoreAssociationsInput) (*elb.DescribeTrustStoreAssociationsOutput, error) {
+func (s *trustStores) DescribeTrustStoreAssociations(c *world.Call, in *elb.DescribeTrustStoreAssociationsInput) (*elb.DescribeTrustStoreAssociationsOutput, error) {
 	st := s.state(c)
 	t, err := findTrustStore(st, in.TrustStoreArn)
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *Service) DescribeTrustStoreAssociations(c *world.Call, in *elb.Describe
 
 // AddTrustStoreRevocations adds revocation lists. Their contents are not
 // read: each counts as one entry.
-func (s *Service) AddTrustStoreRevocations(c *world.Call, in *elb.AddTrustStoreRevocationsInput) (*elb.AddTrustStoreRevocationsOutput, error) {
+func (s *trustStores) AddTrustStoreRevocations(c *world.Call, in *elb.AddTrustStoreRevocationsInput) (*elb.AddTrustStoreRevocationsOutput, error) {
 	t, err := findTrustStore(s.state(c), in.TrustStoreArn)
 	if err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func (s *Service) AddTrustStoreRevocations(c *world.Call, in *elb.AddTrustStoreR
 }
 
 // DescribeTrustStoreRevocations lists the revocation lists of a trust store.
-func (s *Service) DescribeTrustStoreRevocations(c *world.Call, in *elb.DescribeTrustStoreRevocationsInput) (*elb.DescribeTrustStoreRevocationsOutput, error) {
+func (s *trustStores) DescribeTrustStoreRevocations(c *world.Call, in *elb.DescribeTrustStoreRevocationsInput) (*elb.DescribeTrustStoreRevocationsOutput, error) {
 	t, err := findTrustStore(s.state(c), in.TrustStoreArn)
 	if err != nil {
 		return nil, err
