@@ -18,6 +18,7 @@ const (
 	groupNameAnnotation = "alb.ingress.kubernetes.io/group.name"
 	implicitFinalizer   = "ingress.k8s.aws/resources"
 	explicitFinalizer   = "group.ingress.k8s.aws/" // then the name of the group
+	serviceFinalizer    = "service.k8s.aws/resources"
 	gatePrefix          = "target-health.elbv2.k8s.aws/"
 	legacyGatePrefix    = "target-health.alb.ingress.k8s.aws/"
 )
@@ -28,6 +29,9 @@ var stackPrefixes = []string{"ingress.k8s.aws", "service.k8s.aws", "gateway.k8s.
 // IndexValues returns the values by which an object is found in an index of its kind, without
 // repeats. An object of another kind, or an index of another kind, yields none.
 func IndexValues(kind Kind, index Index, obj Object) []string {
+	if index == ByFinalizer {
+		return finalizerValues(obj)
+	}
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:
 		return ingressValues(index, o)
@@ -56,20 +60,32 @@ func IndexValues(kind Kind, index Index, obj Object) []string {
 	return nil
 }
 
+// finalizerValues are the finalizers of stacks that an object carries.
+func finalizerValues(obj Object) []string {
+	var of func(finalizer string) bool
+	switch obj.(type) {
+	case *networkingv1.Ingress:
+		of = func(f string) bool { return f == implicitFinalizer || strings.HasPrefix(f, explicitFinalizer) }
+	case *corev1.Service:
+		of = func(f string) bool { return f == serviceFinalizer }
+	default:
+		return nil
+	}
+	var out []string
+	for _, f := range obj.GetFinalizers() {
+		if of(f) {
+			out = append(out, f)
+		}
+	}
+	return compacted(out)
+}
+
 func ingressValues(index Index, o *networkingv1.Ingress) []string {
 	switch index {
 	case IngressByGroup:
 		if name, ok := o.Annotations[groupNameAnnotation]; ok {
 			return []string{name}
 		}
-	case IngressByFinalizer:
-		var out []string
-		for _, f := range o.Finalizers {
-			if f == implicitFinalizer || strings.HasPrefix(f, explicitFinalizer) {
-				out = append(out, f)
-			}
-		}
-		return compacted(out)
 	case IngressByClass:
 		if o.Spec.IngressClassName == nil {
 			return []string{""}

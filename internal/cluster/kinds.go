@@ -28,10 +28,10 @@ type Index string
 
 // The indexes.
 const (
+	// ByFinalizer: each finalizer of a stack that an object carries. Kinds with this index are roots.
+	ByFinalizer Index = "finalizer"
 	// IngressByGroup: value of the group.name annotation.
 	IngressByGroup Index = "group"
-	// IngressByFinalizer: each finalizer of ours that the Ingress carries.
-	IngressByFinalizer Index = "finalizer"
 	// IngressByClass: spec.ingressClassName, or "" if unset.
 	IngressByClass Index = "class"
 	// ClassByParams: name of the IngressClassParams that an IngressClass names.

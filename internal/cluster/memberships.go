@@ -8,14 +8,14 @@ import (
 	"sync"
 )
 
-// Memberships remember which finalizers of stacks Ingresses carry. `kubectl replace` with a manifest
+// Memberships remember which finalizers of stacks objects of root kinds carry. `kubectl replace` with a manifest
 // that names none takes them off, and with them all that the cluster tells of the load balancer that an
-// Ingress was part of. An Ingress has left a stack if its finalizer was taken off by somebody else than
+// object was part of. An object has left a stack if its finalizer was taken off by somebody else than
 // this process. Memberships are safe for concurrent use.
 type Memberships struct {
 	mu sync.Mutex
-	of map[Ref]map[string]membership // by Ingress and finalizer
-	// left are the Ingresses that have left, by finalizer.
+	of map[Ref]map[string]membership // by object and finalizer
+	// left are the objects that have left, by finalizer.
 	left map[string]map[Ref]struct{}
 	// news reports that Text differs from what was stored last, and urgent that a process which ends now
 	// must have stored it.
@@ -25,7 +25,7 @@ type Memberships struct {
 type membership int
 
 const (
-	carried   membership = iota // the Ingress carries the finalizer
+	carried   membership = iota // the object carries the finalizer
 	releasing                   // this process takes the finalizer off
 	left                        // somebody else has taken it off
 )
@@ -42,7 +42,8 @@ func (m *Memberships) Saw(old, new Object) {
 	if obj == nil {
 		obj = old
 	}
-	if k, _ := KindOf(obj); k != KindIngress {
+	k, _ := KindOf(obj)
+	if !slices.Contains(roots, k) {
 		return
 	}
 	m.mu.Lock()
@@ -52,7 +53,7 @@ func (m *Memberships) Saw(old, new Object) {
 		m.deleted(ref, old)
 		return
 	}
-	carries := IndexValues(KindIngress, IngressByFinalizer, new)
+	carries := IndexValues(k, ByFinalizer, new)
 	for _, f := range carries {
 		if is, known := m.of[ref][f]; !known || is == left {
 			m.set(ref, f, carried)
@@ -70,7 +71,7 @@ func (m *Memberships) Saw(old, new Object) {
 	}
 }
 
-// deleted notes that an Ingress is gone. One whose finalizer was there until the end, and which was not
+// deleted notes that an object is gone. One whose finalizer was there until the end, and which was not
 // being deleted, is not believed to be gone by anybody's will: a restored or incomplete cluster looks
 // the same.
 func (m *Memberships) deleted(ref Ref, old Object) {
@@ -85,7 +86,7 @@ func (m *Memberships) deleted(ref Ref, old Object) {
 	}
 }
 
-// Claimed notes that this process has put a finalizer on an Ingress.
+// Claimed notes that this process has put a finalizer on an object.
 func (m *Memberships) Claimed(ref Ref, finalizer string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,7 +106,7 @@ func (m *Memberships) Releasing(ref Ref, finalizer string) {
 	}
 }
 
-// Released notes whether the finalizer is off. Nothing is remembered of a stack that an Ingress had left.
+// Released notes whether the finalizer is off. Nothing is remembered of a stack that an object had left.
 func (m *Memberships) Released(ref Ref, finalizer string, off bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -118,14 +119,14 @@ func (m *Memberships) Released(ref Ref, finalizer string, off bool) {
 	}
 }
 
-// Left returns the Ingresses that have left a finalizer's stack, in order.
+// Left returns the objects that have left a finalizer's stack, in order.
 func (m *Memberships) Left(finalizer string) []Ref {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.SortedFunc(maps.Keys(m.left[finalizer]), compareRefs)
 }
 
-// LeftBy returns the finalizers of the stacks that an Ingress has left, in order.
+// LeftBy returns the finalizers of the stacks that an object has left, in order.
 func (m *Memberships) LeftBy(ref Ref) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -139,10 +140,10 @@ func (m *Memberships) LeftBy(ref Ref) []string {
 	return out
 }
 
-// Begin takes up what an earlier process has stored, compared with the Ingresses that there are now. It
-// returns the Ingresses that have left a stack and are gone: no event will come of them. What the earlier
+// Begin takes up what an earlier process has stored, compared with the objects that there are now. It
+// returns the objects that have left a stack and are gone: no event will come of them. What the earlier
 // process saw carried and is gone without a trace is forgotten, as somebody may have taken the finalizer
-// off to keep the load balancer. watched reports whether the Ingresses of a namespace are seen at all.
+// off to keep the load balancer. watched reports whether the objects of a namespace are seen at all.
 func (m *Memberships) Begin(text string, watched func(namespace string) bool, now []Object) (gone []Ref) {
 	m.mu.Lock()
 	stored := parseMemberships(text)
@@ -181,7 +182,7 @@ func (m *Memberships) text() string {
 	for _, which := range []membership{left, carried, releasing} {
 		for _, ref := range slices.SortedFunc(maps.Keys(m.of), compareRefs) {
 			for _, f := range slices.Sorted(maps.Keys(m.of[ref])) {
-				line := ref.Namespace + "/" + ref.Name + " " + f
+				line := memberText(ref) + " " + f
 				if which == left {
 					line += " left"
 				}
@@ -219,11 +220,10 @@ func parseMemberships(text string) map[Ref]map[string]membership {
 		if len(f) != 2 && !(len(f) == 3 && f[2] == "left") {
 			continue
 		}
-		namespace, name, ok := strings.Cut(f[0], "/")
+		ref, ok := memberOf(f[0])
 		if !ok {
 			continue
 		}
-		ref := Ref{Kind: KindIngress, Namespace: namespace, Name: name}
 		if out[ref] == nil {
 			out[ref] = map[string]membership{}
 		}
@@ -234,6 +234,29 @@ func parseMemberships(text string) map[Ref]map[string]membership {
 	}
 	return out
 }
+
+// memberText names an object in what is stored: "namespace/name" for an Ingress, and with the kind and a colon
+// before it for others.
+func memberText(ref Ref) string {
+	text := ref.Namespace + "/" + ref.Name
+	if ref.Kind == KindIngress {
+		return text
+	}
+	return string(ref.Kind) + ":" + text
+}
+
+// memberOf reads what memberText has written; false for a kind that is not a root.
+func memberOf(text string) (Ref, bool) {
+	kind, rest, named := strings.Cut(text, ":")
+	if !named {
+		kind, rest = string(KindIngress), text
+	}
+	namespace, name, ok := strings.Cut(rest, "/")
+	return Ref{Kind: Kind(kind), Namespace: namespace, Name: name}, ok && slices.Contains(roots, Kind(kind))
+}
+
+// roots are looked at for each event.
+var roots = Roots()
 
 func (m *Memberships) set(ref Ref, finalizer string, to membership) {
 	if m.of[ref] == nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -144,5 +145,29 @@ func TestMembershipsFitIntoOneObject(t *testing.T) {
 	text, _ := m.Text()
 	if len(text) > 1<<20 || !strings.HasPrefix(text, "shop/web ") {
 		t.Errorf("%d bytes, beginning %.40q", len(text), text)
+	}
+}
+
+func TestMembershipsOfOtherKindsOutliveAProcess(t *testing.T) {
+	mail := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "mail", Finalizers: []string{"service.k8s.aws/resources"}}}
+	gone := mail.DeepCopy()
+	gone.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	m := cluster.NewMemberships()
+	m.Saw(nil, with(groupA))
+	m.Saw(nil, mail)
+	m.Saw(mail, gone)
+	m.Saw(gone, nil) // its finalizer was taken off by somebody else
+
+	text, _ := m.Text()
+	next := cluster.NewMemberships()
+	ref := cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"}
+	if d := cmp.Diff([]cluster.Ref{ref}, next.Begin(text, func(string) bool { return true }, []cluster.Object{with(groupA)})); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]cluster.Ref{ref}, next.Left("service.k8s.aws/resources")); d != "" {
+		t.Error(d)
+	}
+	if !strings.Contains(text, "\nshop/web "+groupA) && !strings.HasPrefix(text, "shop/web "+groupA) {
+		t.Errorf("Ingresses are not stored as processes before this one read them:\n%s", text)
 	}
 }

@@ -49,7 +49,11 @@ func Reduce(obj Object, quicEnv string) Object {
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, nil)
 	case *corev1.Service:
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, ours)
+		shown := o.Status.LoadBalancer.Ingress
 		o.Status = corev1.ServiceStatus{}
+		if len(finalizerValues(o)) > 0 {
+			o.Status.LoadBalancer.Ingress = shown
+		}
 	case *discoveryv1.EndpointSlice:
 		reduceSlice(o)
 	default:

@@ -37,13 +37,13 @@ var (
 	netV1  = networkingv1.SchemeGroupVersion
 
 	kindTable = []Type{
-		{KindIngress, netV1.WithKind("Ingress"), true, []Index{IngressByGroup, IngressByFinalizer, IngressByClass},
+		{KindIngress, netV1.WithKind("Ingress"), true, []Index{IngressByGroup, ByFinalizer, IngressByClass},
 			func() Object { return &networkingv1.Ingress{} }, func() client.ObjectList { return &networkingv1.IngressList{} }},
 		{KindIngressClass, netV1.WithKind("IngressClass"), false, []Index{ClassByParams},
 			func() Object { return &networkingv1.IngressClass{} }, func() client.ObjectList { return &networkingv1.IngressClassList{} }},
 		{KindIngressClassParams, elbv2.GroupVersion.WithKind("IngressClassParams"), false, []Index{ParamsByGroup},
 			func() Object { return &elbv2.IngressClassParams{} }, func() client.ObjectList { return &elbv2.IngressClassParamsList{} }},
-		{KindService, coreV1.WithKind("Service"), true, nil,
+		{KindService, coreV1.WithKind("Service"), true, []Index{ByFinalizer},
 			func() Object { return &corev1.Service{} }, func() client.ObjectList { return &corev1.ServiceList{} }},
 		{KindSecret, coreV1.WithKind("Secret"), true, nil,
 			func() Object { return &corev1.Secret{} }, func() client.ObjectList { return &corev1.SecretList{} }},
@@ -62,6 +62,17 @@ var (
 			func() Object { return &elbv2.TargetGroupBinding{} }, func() client.ObjectList { return &elbv2.TargetGroupBindingList{} }},
 	}
 )
+
+// Roots are the kinds whose objects make up load balancers, and carry finalizers of stacks.
+func Roots() []Kind {
+	var out []Kind
+	for _, t := range kindTable {
+		if slices.Contains(t.Indexes, ByFinalizer) {
+			out = append(out, t.Kind)
+		}
+	}
+	return out
+}
 
 // TypeOf returns what is known of a kind; false for a kind that translators do not read.
 func TypeOf(k Kind) (Type, bool) {

@@ -41,7 +41,7 @@ func TestIngressTranslationsAreMadeAnewWhenTheyBecomeOthers(t *testing.T) {
 		cfg.ClusterName = "c"
 		front := Frontends(cfg)[model.Ingress]
 		view := func() *cluster.View { return cluster.NewView(m) }
-		tr := NewTriggers(view, cluster.KindIngress, front.Stacks)
+		tr := NewTriggers(view, []cluster.Kind{cluster.KindIngress}, front.Stacks)
 		known := map[model.StackID]wish{}
 		translate := func(id model.StackID) (wish, *cluster.View) {
 			v := view()

@@ -2,21 +2,22 @@ package controller
 
 import (
 	"context"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
-	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/ownership"
 )
 
-// keep stores the book, and what Ingresses are part of, while this process leads. Without a namespace,
+// keep stores the book, and what objects of the root kinds are part of, while this process leads. Without a namespace,
 // which a process outside of a cluster that elects no leader may not have, nothing is kept.
 func keep(s Setup, mgr manager.Manager, live client.Client, source *kube.Source, cl *kube.Cluster, book *checkpoint.Book,
-	fence func() error, line *Line[model.StackID]) error {
+	fence func() error, roots []cluster.Kind, line *Line[model.StackID]) error {
 	log := s.Log.WithName("checkpoints")
 	namespace, err := kube.LeaseNamespace(s.Config.Election.Namespace)
 	if err != nil {
@@ -34,14 +35,22 @@ func keep(s Setup, mgr manager.Manager, live client.Client, source *kube.Source,
 	var gone []cluster.Ref
 	line.Prepare = func(ctx context.Context) {
 		c.Load(ctx)
-		now, err := source.List(cluster.Query{Kind: cluster.KindIngress})
-		if err != nil {
-			log.Error(err, "failed to list Ingresses")
-			return
+		var now []cluster.Object
+		for _, kind := range roots {
+			some, err := source.List(cluster.Query{Kind: kind})
+			if err != nil {
+				log.Error(err, "failed to list owners of load balancers", "kind", kind)
+				return
+			}
+			now = append(now, some...)
 		}
 		gone = m.Load(ctx, now, func(namespace string) bool { return only == "" || namespace == only })
 	}
-	line.Also = func() []model.StackID { return ingress.Left(cl.View().Unsubscribed(), gone) }
+	line.Also = func() []model.StackID {
+		return slices.DeleteFunc(ownership.Left(cl.View().Unsubscribed(), gone), func(id model.StackID) bool {
+			return !slices.Contains(roots, ownership.Root(id.Kind)) // stored by a process that had its frontend
+		})
+	}
 	if err := mgr.Add(c); err != nil {
 		return err
 	}

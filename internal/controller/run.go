@@ -109,7 +109,7 @@ func Run(ctx context.Context, s Setup) error {
 		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Now: time.Now, Checkpoints: book, Secrets: book,
 		Resync: s.Config.Kubernetes.SyncPeriod,
 	}, cl, metrics, deploy)
-	if err := keep(s, mgr, leading, source, cl, book, fence, &st); err != nil {
+	if err := keep(s, mgr, leading, source, cl, book, fence, rootsOf(frontends), &st); err != nil {
 		return err
 	}
 	st.Workers = config.AtLeastOne(s.Config.Workers.Ingress)

@@ -16,6 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
@@ -87,7 +88,7 @@ func StackKinds() []cluster.Kind { return append([]cluster.Kind{cluster.KindSecr
 func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *stacks {
 	s := &stacks{cluster: cl, metrics: m, fence: cfg.Fence}
 	kinds := slices.Sorted(maps.Keys(cfg.Frontends))
-	s.triggers = NewTriggers(cl.View, cluster.KindIngress, func(v *cluster.View, obj cluster.Object) []model.StackID {
+	s.triggers = NewTriggers(cl.View, rootsOf(cfg.Frontends), func(v *cluster.View, obj cluster.Object) []model.StackID {
 		var out []model.StackID
 		for _, k := range kinds {
 			out = append(out, cfg.Frontends[k].Stacks(v, obj)...)
@@ -100,6 +101,16 @@ func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 	cfg.Stepped = logStep(log)
 	s.engine = engine.New(cfg)
 	return s
+}
+
+// rootsOf are the kinds of the objects that the stacks of frontends are made of, in order.
+func rootsOf(frontends map[model.Kind]engine.Frontend) []cluster.Kind {
+	var out []cluster.Kind
+	for kind := range frontends {
+		out = append(out, ownership.Root(kind))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // run reconciles one stack.

@@ -72,7 +72,7 @@ func BindingKinds() []cluster.Kind { return slices.Clone(kinds) }
 
 func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *registrations {
 	r := &registrations{metrics: m, fence: cfg.Fence}
-	r.triggers = NewTriggers(cl.View, cluster.KindBinding, BindingOf)
+	r.triggers = NewTriggers(cl.View, []cluster.Kind{cluster.KindBinding}, BindingOf)
 	cfg.Viewed = func(k bindings.Key, v *cluster.View) {
 		if v == nil {
 			r.triggers.Gone(k)

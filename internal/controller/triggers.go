@@ -15,11 +15,12 @@ type Triggers[K comparable] struct {
 	view func() *cluster.View
 	// keys says which items an object belongs to.
 	keys func(v *cluster.View, obj cluster.Object) []K
-	// root is the kind whose membership has to be found anew when something that it was read from
+	// roots are the kinds whose membership has to be found again when something that it was read from
 	// changes.
-	root cluster.Kind
+	roots []cluster.Kind
 
-	// Saw, if not nil, is called with each change before anything is found for it.
+	// Saw, if not nil, is called with each change of an object of a root kind, before anything is found for
+	// it.
 	Saw func(old, new cluster.Object)
 
 	members *cluster.Tracker[cluster.Ref]
@@ -41,9 +42,9 @@ type running struct {
 type change struct{ old, new cluster.Object }
 
 // NewTriggers returns triggers that know of no run yet.
-func NewTriggers[K comparable](view func() *cluster.View, root cluster.Kind, keys func(*cluster.View, cluster.Object) []K) *Triggers[K] {
+func NewTriggers[K comparable](view func() *cluster.View, roots []cluster.Kind, keys func(*cluster.View, cluster.Object) []K) *Triggers[K] {
 	return &Triggers[K]{
-		view: view, keys: keys, root: root,
+		view: view, keys: keys, roots: roots,
 		members: cluster.NewTracker[cluster.Ref](), runs: cluster.NewTracker[K](),
 		running: map[K]*running{},
 	}
@@ -87,6 +88,11 @@ func (t *Triggers[K]) Gone(k K) { t.runs.Forget(k) }
 // Asked says whether any item, or the membership of any object, depends on an object.
 func (t *Triggers[K]) Asked(r cluster.Ref) bool { return t.runs.Asked(r) || t.members.Asked(r) }
 
+func (t *Triggers[K]) isRoot(obj cluster.Object) bool {
+	k, ok := cluster.KindOf(obj)
+	return ok && slices.Contains(t.roots, k)
+}
+
 // Concerned returns the items that a change concerns, each once. The error is that of reading the
 // cluster; the items found in spite of it are returned too.
 func (t *Triggers[K]) Concerned(old, new cluster.Object) ([]K, error) {
@@ -97,7 +103,12 @@ func (t *Triggers[K]) Concerned(old, new cluster.Object) ([]K, error) {
 			r.changes = append(r.changes, change{old, new})
 		}
 	}
-	if t.Saw != nil {
+	subject := new
+	if new == nil {
+		subject = old
+	}
+	root := t.isRoot(subject)
+	if t.Saw != nil && root {
 		t.Saw(old, new)
 	}
 	var out []K
@@ -120,27 +131,22 @@ func (t *Triggers[K]) Concerned(old, new cluster.Object) ([]K, error) {
 		return v
 	}
 
-	subject := new
 	if old != nil {
 		belongs(old)
 	}
-	if new == nil {
-		subject = old
-	}
 	if new != nil {
 		v := belongs(new)
-		if k, _ := cluster.KindOf(new); k == t.root {
+		if root {
 			t.members.Record(cluster.RefOf(new), v)
 		}
 	}
 	self := cluster.RefOf(subject)
-	typ, known := cluster.TypeOf(t.root)
 	for _, ref := range t.members.Affected(old, new) {
-		if ref == self || !known {
+		if ref == self {
 			continue
 		}
 		v := t.view()
-		obj, err := v.Object(typ.Kind, ref.Namespace, ref.Name)
+		obj, err := v.Object(ref.Kind, ref.Namespace, ref.Name)
 		if err != nil && fault == nil {
 			fault = err
 		}

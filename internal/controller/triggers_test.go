@@ -60,7 +60,7 @@ func TestNoChangeGoesUnnoticed(t *testing.T) {
 			t.Fatal(err)
 		}
 		view := func() *cluster.View { return cluster.NewView(m) }
-		tr := NewTriggers(view, cluster.KindIngress, groupsOf)
+		tr := NewTriggers(view, []cluster.Kind{cluster.KindIngress}, groupsOf)
 		made := map[string]string{}
 		run := func(g string) {
 			v := view()
@@ -128,7 +128,7 @@ func TestAChangeWhileReadingIsNotLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	view := func() *cluster.View { return cluster.NewView(m) }
-	tr := NewTriggers(view, cluster.KindIngress, groupsOf)
+	tr := NewTriggers(view, []cluster.Kind{cluster.KindIngress}, groupsOf)
 	var concerned []string
 	m.Watch(func(old, new cluster.Object) {
 		keys, err := tr.Concerned(old, new)

@@ -67,7 +67,7 @@ func (c *Cluster) claim(ctx context.Context, do plan.ClaimFinalizer) error {
 		}
 		return append(slices.Clone(have), do.Finalizer), nil
 	})
-	if err == nil && ref.Kind == cluster.KindIngress {
+	if err == nil && slices.Contains(cluster.Roots(), ref.Kind) {
 		c.Members.Claimed(ref, do.Finalizer)
 		if c.Keep != nil {
 			c.Keep(ctx)
@@ -106,7 +106,7 @@ func (c *Cluster) clearStatus(ctx context.Context, ref cluster.Ref, finalizer st
 	shown := ing.Status.LoadBalancer.Ingress
 	other := func(f string) bool { return f != finalizer }
 	if len(shown) == 0 || shown[0].Hostname == "" || len(shown[0].Ports) == 0 ||
-		slices.ContainsFunc(cluster.IndexValues(cluster.KindIngress, cluster.IngressByFinalizer, ing), other) {
+		slices.ContainsFunc(cluster.IndexValues(cluster.KindIngress, cluster.ByFinalizer, ing), other) {
 		return nil
 	}
 	return ignoreNotFound(c.api.Patch(ctx, ing, cluster.Status, types.MergePatchType,

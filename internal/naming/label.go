@@ -1,6 +1,10 @@
 package naming
 
-import "github.com/fulcrum-lb/fulcrum/internal/model"
+import (
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
 
 // labelLimit is Kubernetes' limit of a label value, in characters.
 const labelLimit = 63
@@ -69,4 +73,23 @@ func Finalizer(id model.StackID) string {
 		return ExplicitFinalizerPrefix + id.Name
 	}
 	return ImplicitFinalizer
+}
+
+// StackOf is the stack whose finalizer an object of a name carries; false if it is not one of a stack.
+func StackOf(finalizer, namespace, name string) (model.StackID, bool) {
+	id := model.StackID{Namespace: namespace, Name: name}
+	switch finalizer {
+	case ImplicitFinalizer:
+		id.Kind = model.Ingress
+	case ServiceFinalizer:
+		id.Kind = model.Service
+	case ALBGatewayFinalizer:
+		id.Kind = model.ALBGateway
+	case NLBGatewayFinalizer:
+		id.Kind = model.NLBGateway
+	default:
+		group, ok := strings.CutPrefix(finalizer, ExplicitFinalizerPrefix)
+		return model.StackID{Kind: model.Ingress, Name: group}, ok
+	}
+	return id, true
 }

@@ -27,3 +27,18 @@ func TestSettingsAreNamedAsTheirKindSpellsThem(t *testing.T) {
 		}
 	}
 }
+
+func TestFinalizersNameTheirStacks(t *testing.T) {
+	for _, id := range []model.StackID{
+		{Kind: model.Ingress, Namespace: "shop", Name: "web"}, {Kind: model.Ingress, Name: "team"},
+		{Kind: model.Service, Namespace: "shop", Name: "web"},
+		{Kind: model.ALBGateway, Namespace: "shop", Name: "web"}, {Kind: model.NLBGateway, Namespace: "shop", Name: "web"},
+	} {
+		if got, ok := naming.StackOf(naming.Finalizer(id), "shop", "web"); !ok || got != id {
+			t.Errorf("the finalizer of %v is one of %v, %v", id, got, ok)
+		}
+	}
+	if got, ok := naming.StackOf("elbv2.k8s.aws/resources", "shop", "web"); ok {
+		t.Errorf("the finalizer of bindings is one of %v", got)
+	}
+}

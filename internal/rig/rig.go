@@ -21,6 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
@@ -171,9 +172,9 @@ func (r *Rig) Start() {
 		r.opt.Ingress(&in)
 	}
 	p.frontend = ingress.New(in)
-	p.stacks = controller.NewTriggers(k8s.View, cluster.KindIngress, p.frontend.Stacks)
+	p.stacks = controller.NewTriggers(k8s.View, []cluster.Kind{cluster.KindIngress}, p.frontend.Stacks)
 	p.stacks.Saw = k8s.Members.Saw
-	p.tracked = controller.NewTriggers(k8s.View, cluster.KindBinding, controller.BindingOf)
+	p.tracked = controller.NewTriggers(k8s.View, []cluster.Kind{cluster.KindBinding}, controller.BindingOf)
 	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second, Stabilization: 2 * time.Minute}
 	if r.opt.Plan != nil {
 		r.opt.Plan(&options)
@@ -234,7 +235,7 @@ func (p *process) loadMemberships() {
 		return
 	}
 	gone := p.memberships.Load(p.ctx, p.rig.Store.All(cluster.KindIngress), func(string) bool { return true })
-	for _, id := range ingress.Left(p.k8s.View(), gone) {
+	for _, id := range ownership.Left(p.k8s.View(), gone) {
 		p.queue.add(key{stack: id}, time.Now())
 	}
 }

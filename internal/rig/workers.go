@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
-	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/ownership"
 )
 
 // work starts the controller's own queues over the store. stop ends them and waits for the workers.
@@ -29,7 +29,7 @@ func (p *process) work(workers int) (stop func()) {
 			p.checkpoints.Load(ctx)
 			gone = p.memberships.Load(ctx, p.rig.Store.All(cluster.KindIngress), func(string) bool { return true })
 		}
-		stacks.Also = func() []model.StackID { return ingress.Left(p.k8s.View(), gone) }
+		stacks.Also = func() []model.StackID { return ownership.Left(p.k8s.View(), gone) }
 		for _, start := range []func(context.Context) error{p.checkpoints.Start, p.memberships.Start} {
 			running.Go(func() {
 				if err := start(p.ctx); err != nil {

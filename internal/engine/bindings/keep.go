@@ -3,16 +3,12 @@ package bindings
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
-	networkingv1 "k8s.io/api/networking/v1"
-
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
-	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
-	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
@@ -41,28 +37,15 @@ func (p *pass) inUse(ctx context.Context) (bool, error) {
 	return used, nil
 }
 
-// wanted reports whether an Ingress that nobody deletes asks for the stack of a binding. Bindings
-// are made in the namespace of the Ingress whose backends they are for, so other members of the
-// stack do not count.
+// wanted reports whether an object that nobody deletes asks for the stack of a binding. Bindings are made in
+// the namespace of the object whose backends they are for, so other members of the stack do not count.
 func (r *Reconciler) wanted(b *elbv2.TargetGroupBinding) (bool, error) {
 	id, ok := naming.StackFromLabels(b.Labels)
-	if !ok || id.Kind != model.Ingress {
+	if !ok {
 		return false, nil
 	}
 	v := r.Cluster.View()
-	var all []*networkingv1.Ingress
-	if id.Namespace != "" {
-		if ing, ok := cluster.Get[*networkingv1.Ingress](v, cluster.KindIngress, id.Namespace, id.Name); ok {
-			all = append(all, ing)
-		}
-	} else {
-		all = cluster.List[*networkingv1.Ingress](v, cluster.Query{
-			Kind: cluster.KindIngress, Namespace: b.Namespace, Index: cluster.IngressByFinalizer, Value: naming.Finalizer(id),
-		})
-	}
-	return slices.ContainsFunc(all, func(ing *networkingv1.Ingress) bool {
-		return ing.DeletionTimestamp == nil && ing.Namespace == b.Namespace && slices.Contains(ing.Finalizers, naming.Finalizer(id))
-	}), v.Err()
+	return ownership.Wanted(v, id, b.Namespace), v.Err()
 }
 
 // leave lets the object go and leaves its targets and rules to the one that will be made anew.

@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/ownership"
 )
 
 const (
@@ -60,7 +61,7 @@ func (f *Frontend) byDefault(v *cluster.View, ing *networkingv1.Ingress) classif
 		}
 	}
 	switch {
-	case len(defaults) == 0 && f.opt.Class != "" && len(claimedBy(v, ing)) > 0:
+	case len(defaults) == 0 && f.opt.Class != "" && len(ownership.Claims(v, ing)) > 0:
 		// Not the field of several defaults, for which admission denies: this one has to stay editable.
 		return unclassified(ing, finding.IngressClassInvalid, classNameField,
 			"no class is named, and the default class by which the Ingress was served is gone", "name a class, or mark one as default")

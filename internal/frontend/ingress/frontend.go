@@ -2,7 +2,6 @@ package ingress
 
 import (
 	"slices"
-	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
 
@@ -12,7 +11,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/ownership"
 )
 
 // Frontend translates Ingresses. It holds no state.
@@ -59,7 +58,7 @@ func (f *Frontend) ofClass(v *cluster.View, class string) []*networkingv1.Ingres
 }
 
 func (f *Frontend) stacksOf(v *cluster.View, ing *networkingv1.Ingress) []model.StackID {
-	out := claimedBy(v, ing)
+	out := ownership.Claims(v, ing)
 	if ing.DeletionTimestamp != nil {
 		return out
 	}
@@ -69,40 +68,6 @@ func (f *Frontend) stacksOf(v *cluster.View, ing *networkingv1.Ingress) []model.
 		out = append(out, p.id)
 	case p.fault != nil && len(out) == 0:
 		out = append(out, implicit(ing))
-	}
-	return out
-}
-
-// claimedBy lists the stacks whose finalizers the Ingress carries, or carried until somebody replaced it
-// by a manifest without them.
-func claimedBy(v *cluster.View, ing *networkingv1.Ingress) []model.StackID {
-	var out []model.StackID
-	for _, fin := range append(slices.Clone(ing.Finalizers), v.LeftBy(cluster.RefOf(ing))...) {
-		if id, ok := stackOf(fin, ing.Namespace, ing.Name); ok {
-			out = append(out, id)
-		}
-	}
-	return out
-}
-
-// stackOf is the stack whose finalizer an Ingress carries; false if it is not one of ours.
-func stackOf(finalizer, namespace, name string) (model.StackID, bool) {
-	if finalizer == naming.ImplicitFinalizer {
-		return model.StackID{Kind: model.Ingress, Namespace: namespace, Name: name}, true
-	}
-	group, ok := strings.CutPrefix(finalizer, naming.ExplicitFinalizerPrefix)
-	return explicit(group), ok
-}
-
-// Left returns the stacks that Ingresses have left which are gone.
-func Left(v *cluster.View, gone []cluster.Ref) []model.StackID {
-	var out []model.StackID
-	for _, ref := range gone {
-		for _, fin := range v.LeftBy(ref) {
-			if id, ok := stackOf(fin, ref.Namespace, ref.Name); ok {
-				out = append(out, id)
-			}
-		}
 	}
 	return out
 }

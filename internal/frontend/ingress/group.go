@@ -16,6 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -80,7 +81,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) group {
 	for _, ing := range f.candidates(v, id) {
 		f.add(v, &g, id, ing)
 	}
-	g.leaving = append(g.leaving, vanished(v, id)...)
+	g.leaving = append(g.leaving, ownership.Vanished(v, id)...)
 	slices.SortFunc(g.members, func(a, b *member) int {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.Ref.Namespace+"/"+a.Ref.Name, b.Ref.Namespace+"/"+b.Ref.Name))
 	})
@@ -116,7 +117,7 @@ func (f *Frontend) candidates(v *cluster.View, id model.StackID) []*networkingv1
 	by := func(index cluster.Index, value string) []*networkingv1.Ingress {
 		return cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress, Index: index, Value: value})
 	}
-	all := append(by(cluster.IngressByGroup, id.Name), by(cluster.IngressByFinalizer, naming.Finalizer(id))...)
+	all := append(by(cluster.IngressByGroup, id.Name), by(cluster.ByFinalizer, naming.Finalizer(id))...)
 	for _, ref := range v.Left(naming.Finalizer(id)) {
 		if ing, ok := cluster.Get[*networkingv1.Ingress](v, ref.Kind, ref.Namespace, ref.Name); ok {
 			all = append(all, ing)
@@ -134,28 +135,9 @@ func (f *Frontend) candidates(v *cluster.View, id model.StackID) []*networkingv1
 	return slices.CompactFunc(all, func(a, b *networkingv1.Ingress) bool { return refOf(a) == refOf(b) })
 }
 
-// vanished are Ingresses that had left the stack, or were being deleted, and are gone.
-func vanished(v *cluster.View, id model.StackID) []model.Member {
-	finalizer := naming.Finalizer(id)
-	var out []model.Member
-	for _, ref := range v.Left(finalizer) {
-		if of, ok := stackOf(finalizer, ref.Namespace, ref.Name); !ok || of != id {
-			continue
-		}
-		if _, there := cluster.Get[*networkingv1.Ingress](v, ref.Kind, ref.Namespace, ref.Name); !there {
-			r := finding.Ref{Kind: string(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
-			out = append(out, model.Member{Ref: r, Finalizer: finalizer, Deleting: true})
-		}
-	}
-	return out
-}
-
 // add sorts one candidate in: a member, one that leaves, or unrelated.
 func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *networkingv1.Ingress) {
-	finalizer := naming.Finalizer(id)
-	carries := slices.Contains(ing.Finalizers, finalizer)
-	claimed := carries || slices.Contains(v.LeftBy(cluster.RefOf(ing)), finalizer)
-	leave := model.Member{Ref: refOf(ing), Finalizer: finalizer, Claimed: carries, Deleting: ing.DeletionTimestamp != nil}
+	claimed, leave := ownership.ClaimOn(v, ing, id).Known, ownership.Member(v, ing, id)
 	if ing.DeletionTimestamp != nil {
 		if claimed {
 			g.leaving = append(g.leaving, leave)
@@ -181,7 +163,7 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 		m.Blocked, m.Lost, m.ClassMissing = true, true, p.fault.Reason == finding.IngressClassInvalid
 		g.former = append(g.former, m)
 	case p.fault != nil:
-		if id == implicit(ing) && len(claimedBy(v, ing)) == 0 {
+		if id == implicit(ing) && len(ownership.Claims(v, ing)) == 0 {
 			g.found.Add(*p.fault)
 			g.astray = true
 		}

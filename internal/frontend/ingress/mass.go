@@ -1,54 +1,38 @@
 package ingress
 
 import (
-	"fmt"
 	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/ownership"
 )
 
-// massFrom is how many Ingresses at least have to change controller without an edit to be taken for an
-// accident.
-const massFrom = 3
-
-// massRemoval reports that an Ingress which is served is given to another controller by a class, or by
-// the controller's own flags, that changed under it and under others, while no user edited them: a
-// class was deleted and made for another controller, or this process was started for another class.
-// Load balancers that are removed get other names when they are made again. Nil if the Ingress may
-// go, as one does whose own class was edited.
+// massRemoval reports that the class gives an Ingress which is served to another controller, and others with it.
 func (f *Frontend) massRemoval(v *cluster.View, ing *networkingv1.Ingress) *finding.Finding {
-	if f.opt.AllowMassRemoval || f.turnedByEdit(v, ing) {
+	if f.opt.AllowMassRemoval {
 		return nil
 	}
-	turned := 0
-	for _, o := range f.sameClass(v, ing) {
-		if o.DeletionTimestamp != nil || len(claimedBy(v, o)) == 0 || f.turnedByEdit(v, o) {
-			continue
-		}
-		if c := f.classify(v, o); c.fault == nil && !c.managed {
-			turned++
-		}
-	}
-	if turned < massFrom {
-		return nil
-	}
-	return &finding.Finding{
-		Object: refOf(ing), Field: classNameField, Reason: finding.RemovalNotTrusted, Severity: finding.Error,
-		Message: fmt.Sprintf("the class gives this and %d other Ingresses to another controller, and none of them was edited; what is live stays", turned-1),
-		Fix:     "restore the class or --ingress-class; if this is meant, delete or edit the Ingresses, or start the controller with --allow-mass-removal", Blocks: finding.BlocksMember,
-	}
+	return ownership.MassRemoval(v, ing, ownership.Class{
+		Objects: func() []cluster.Object { return f.sameClass(v, ing) },
+		Edited:  func(o cluster.Object) bool { return f.turnedByEdit(v, o.(*networkingv1.Ingress)) },
+		Elsewhere: func(o cluster.Object) bool {
+			c := f.classify(v, o.(*networkingv1.Ingress))
+			return c.fault == nil && !c.managed
+		},
+		Field: classNameField, Kinds: "Ingresses", Restore: "restore the class or --ingress-class",
+	})
 }
 
 // sameClass are the Ingresses that name the same class in the same way.
-func (f *Frontend) sameClass(v *cluster.View, ing *networkingv1.Ingress) []*networkingv1.Ingress {
+func (f *Frontend) sameClass(v *cluster.View, ing *networkingv1.Ingress) []cluster.Object {
 	name := ""
 	if ing.Spec.IngressClassName != nil {
 		name = *ing.Spec.IngressClassName
 	}
-	var out []*networkingv1.Ingress
+	var out []cluster.Object
 	for _, o := range cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress, Index: cluster.IngressByClass, Value: name}) {
 		if o.Annotations[classAnnotation] == ing.Annotations[classAnnotation] {
 			out = append(out, o)

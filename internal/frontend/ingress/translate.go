@@ -4,15 +4,13 @@ import (
 	"maps"
 	"slices"
 
-	networkingv1 "k8s.io/api/networking/v1"
-
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -32,7 +30,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 		t.retainFormer()
 		// A load balancer of one Ingress alone stays as it is while that cannot be placed.
 		t.Stack.Held.Everything = g.astray || len(t.Former) > 0 && id.Namespace != ""
-		t.Stack.BackendGroup.OthersLive = f.othersLive(v, id)
+		t.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id)
 		return t.Stack, t.Found.Sorted()
 	}
 	t.Stack.Describe = f.opt.DescribePlan
@@ -111,17 +109,12 @@ func (t *translation) build() {
 		if m.Blocked {
 			blocked++
 		}
-		t.Stack.Members = append(t.Stack.Members, model.Member{
-			Ref: m.Ref, Finalizer: naming.Finalizer(t.ID), Blocked: m.Blocked,
-			Claimed: t.claimed(m),
-		})
+		of := ownership.Member(t.view, m.ing, t.ID)
+		of.Blocked = m.Blocked
+		t.Stack.Members = append(t.Stack.Members, of)
 	}
 	strict := t.opt.StrictGroups && slices.ContainsFunc(t.Found, func(f finding.Finding) bool { return f.Severity == finding.Error })
 	t.Stack.Held.Everything = blocked == len(t.ingresses) || t.Found.Reach() == finding.BlocksStack || strict
-}
-
-func (t *translation) claimed(m *member) bool {
-	return slices.Contains(m.ing.Finalizers, naming.Finalizer(t.ID))
 }
 
 // prepare settles what a member says by itself.
@@ -150,13 +143,3 @@ func (t *translation) prepare(m *member) {
 }
 
 func (t *translation) redirects(l model.Listener) bool { return t.Redirect.Set && l.TLS == nil }
-
-// othersLive says whether an Ingress outside the stack may still need the shared backend group.
-func (f *Frontend) othersLive(v *cluster.View, id model.StackID) bool {
-	for _, ing := range cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress}) {
-		if ing.DeletionTimestamp == nil && slices.ContainsFunc(claimedBy(v, ing), func(o model.StackID) bool { return o != id }) {
-			return true
-		}
-	}
-	return false
-}

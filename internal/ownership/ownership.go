@@ -1,0 +1,141 @@
+package ownership
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+// Root is the kind of the objects that make up stacks of a kind.
+func Root(kind model.Kind) cluster.Kind {
+	switch kind {
+	case model.ALBGateway, model.NLBGateway:
+		return "Gateway"
+	}
+	return cluster.Kind(kind)
+}
+
+// Claims lists the stacks whose finalizers an object carries, or carried until somebody replaced it by a
+// manifest without them.
+func Claims(v *cluster.View, obj cluster.Object) []model.StackID {
+	ref := cluster.RefOf(obj)
+	return stacksOf(ref, append(cluster.IndexValues(ref.Kind, cluster.ByFinalizer, obj), v.LeftBy(ref)...))
+}
+
+// Left returns the stacks that objects have left which are gone.
+func Left(v *cluster.View, gone []cluster.Ref) []model.StackID {
+	var out []model.StackID
+	for _, ref := range gone {
+		out = append(out, stacksOf(ref, v.LeftBy(ref))...)
+	}
+	return out
+}
+
+func stacksOf(ref cluster.Ref, finalizers []string) []model.StackID {
+	var out []model.StackID
+	for _, f := range finalizers {
+		if id, ok := naming.StackOf(f, ref.Namespace, ref.Name); ok && Root(id.Kind) == ref.Kind {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// Claim is what an object has to do with a stack by its finalizer.
+type Claim struct {
+	// Carried reports that the finalizer is on the object, Known that it is, or was until somebody took it
+	// off.
+	Carried, Known bool
+}
+
+// ClaimOn is the claim of an object on a stack.
+func ClaimOn(v *cluster.View, obj cluster.Object, id model.StackID) Claim {
+	finalizer := naming.Finalizer(id)
+	carried := slices.Contains(obj.GetFinalizers(), finalizer)
+	return Claim{Carried: carried, Known: carried || slices.Contains(v.LeftBy(cluster.RefOf(obj)), finalizer)}
+}
+
+// Member is an object as a member of a stack.
+func Member(v *cluster.View, obj cluster.Object, id model.StackID) model.Member {
+	return model.Member{
+		Ref: RefOf(obj), Finalizer: naming.Finalizer(id), Claimed: ClaimOn(v, obj, id).Carried, Deleting: obj.GetDeletionTimestamp() != nil,
+	}
+}
+
+// Vanished are objects that had left the stack, or were being deleted, and are gone.
+func Vanished(v *cluster.View, id model.StackID) []model.Member {
+	finalizer := naming.Finalizer(id)
+	var out []model.Member
+	for _, ref := range v.Left(finalizer) {
+		if of, ok := naming.StackOf(finalizer, ref.Namespace, ref.Name); !ok || of != id || ref.Kind != Root(id.Kind) {
+			continue
+		}
+		if _, there := cluster.Get[cluster.Object](v, ref.Kind, ref.Namespace, ref.Name); !there {
+			r := finding.Ref{Kind: string(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
+			out = append(out, model.Member{Ref: r, Finalizer: finalizer, Deleting: true})
+		}
+	}
+	return out
+}
+
+// OthersLive reports whether an object of any kind outside the stack, which is not being deleted, may still
+// need what stacks share.
+func OthersLive(v *cluster.View, id model.StackID) bool {
+	for _, kind := range model.Kinds {
+		if slices.ContainsFunc(claimants(v, kind), func(obj cluster.Object) bool {
+			return obj.GetDeletionTimestamp() == nil && slices.ContainsFunc(Claims(v, obj), func(o model.StackID) bool { return o != id })
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// claimants are the objects that may have claims on stacks of a kind: all Ingresses, whose finalizers hold
+// names of IngressGroups, and of other kinds those with the one finalizer.
+func claimants(v *cluster.View, kind model.Kind) []cluster.Object {
+	root := Root(kind)
+	if _, known := cluster.TypeOf(root); !known {
+		return nil
+	}
+	if kind == model.Ingress {
+		return cluster.List[cluster.Object](v, cluster.Query{Kind: root})
+	}
+	finalizer := naming.Finalizer(model.StackID{Kind: kind})
+	out := cluster.List[cluster.Object](v, cluster.Query{Kind: root, Index: cluster.ByFinalizer, Value: finalizer})
+	for _, ref := range v.Left(finalizer) {
+		if obj, there := cluster.Get[cluster.Object](v, ref.Kind, ref.Namespace, ref.Name); there {
+			out = append(out, obj)
+		}
+	}
+	return out
+}
+
+// Wanted reports whether an object of the namespace that is not being deleted carries the finalizer of the
+// stack.
+func Wanted(v *cluster.View, id model.StackID, namespace string) bool {
+	var all []cluster.Object
+	root := Root(id.Kind)
+	if _, known := cluster.TypeOf(root); !known {
+		return false
+	}
+	if id.Namespace != "" {
+		if obj, ok := cluster.Get[cluster.Object](v, root, id.Namespace, id.Name); ok {
+			all = append(all, obj)
+		}
+	} else {
+		all = cluster.List[cluster.Object](v, cluster.Query{Kind: root, Namespace: namespace, Index: cluster.ByFinalizer, Value: naming.Finalizer(id)})
+	}
+	return slices.ContainsFunc(all, func(obj cluster.Object) bool {
+		return obj.GetDeletionTimestamp() == nil && obj.GetNamespace() == namespace && slices.Contains(obj.GetFinalizers(), naming.Finalizer(id))
+	})
+}
+
+// RefOf names an object in findings.
+func RefOf(obj cluster.Object) finding.Ref {
+	ref := cluster.RefOf(obj)
+	return finding.Ref{Kind: string(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
+}
