@@ -60,8 +60,9 @@ var layers = map[string]layer{
 	"internal/engine/checkpoint": {pure: true, own: core[:2]},
 	"internal/engine":            {pure: true, own: append([]string{"internal/cluster", "internal/engine/checkpoint", "internal/failure"}, core...)},
 	"internal/engine/bindings":   {pure: true, api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/failure", "internal/ownership", "internal/targets"}, core...)},
+	"internal/report":            {pure: true, own: append([]string{"internal/cluster", "internal/engine"}, core...)},
 	"internal/frontend/*": {pure: true, api: true,
-		own: append([]string{"internal/assemble", "internal/cluster", "internal/engine", "internal/members", "internal/ownership", "internal/plan/overlap", "internal/settings"}, core...)},
+		own: append([]string{"internal/assemble", "internal/cluster", "internal/engine", "internal/members", "internal/ownership", "internal/plan/overlap", "internal/report", "internal/settings"}, core...)},
 
 	"internal/cloud": {own: append([]string{"internal/engine", "internal/engine/bindings", "internal/failure"}, core...), libraries: []string{"github.com/aws/"}},
 	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/engine/bindings"}, core...),

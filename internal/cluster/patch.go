@@ -4,16 +4,11 @@ package cluster
 // types below.
 type Patch interface{ patch() }
 
-// IngressStatus sets status.loadBalancer.ingress of an Ingress; no entries clear it.
-type IngressStatus struct {
-	Namespace, Name string
-	Entries         []IngressEntry
-}
-
-// IngressEntry is one host name with its ports, ascending.
-type IngressEntry struct {
-	Hostname string // lower case
-	Ports    []int32
+// ObjectStatus sets fields of the status of an object. The others stay, a list is replaced as a whole.
+type ObjectStatus struct {
+	Ref Ref
+	// Fields has them as the API type of the status has.
+	Fields any
 }
 
 // Annotation sets an annotation of an object that is there for others to read; an empty value
@@ -44,7 +39,7 @@ type Event struct {
 // Their events are raised until the next patches about it.
 type Lasting struct{ Of string }
 
-func (Lasting) patch()       {}
-func (IngressStatus) patch() {}
-func (Annotation) patch()    {}
-func (Event) patch()         {}
+func (Lasting) patch()      {}
+func (ObjectStatus) patch() {}
+func (Annotation) patch()   {}
+func (Event) patch()        {}

@@ -100,10 +100,10 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 	defer c.lasting(patches)
 	for _, p := range patches {
 		switch p := p.(type) {
-		case cluster.IngressStatus:
-			err := c.writeIngressStatus(ctx, p)
+		case cluster.ObjectStatus:
+			err := c.writeStatus(ctx, p)
 			if err != nil && ctx.Err() == nil {
-				c.writeEvent(ctx, cluster.Event{Ref: cluster.Ref{Kind: cluster.KindIngress, Namespace: p.Namespace, Name: p.Name},
+				c.writeEvent(ctx, cluster.Event{Ref: p.Ref,
 					Warning: true, Reason: eventStatus, Message: string(finding.CallFailed) + ": " + err.Error()})
 			}
 			errs = append(errs, err)

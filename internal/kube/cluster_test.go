@@ -211,10 +211,13 @@ func TestBindingOfAnotherTargetGroupIsLeftAlone(t *testing.T) {
 	}
 }
 
+var webRef = cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}
+
 func TestStatusIsWrittenOnce(t *testing.T) {
 	c, m := world(t, ingress())
-	p := []cluster.Patch{cluster.IngressStatus{Namespace: "shop", Name: "web",
-		Entries: []cluster.IngressEntry{{Hostname: "h", Ports: []int32{80, 443}}}}}
+	p := []cluster.Patch{cluster.ObjectStatus{Ref: webRef, Fields: networkingv1.IngressStatus{LoadBalancer: networkingv1.IngressLoadBalancerStatus{
+		Ingress: []networkingv1.IngressLoadBalancerIngress{{Hostname: "h", Ports: []networkingv1.IngressPortStatus{
+			{Port: 80, Protocol: "TCP"}, {Port: 443, Protocol: "TCP"}}}}}}}}
 	writes := 0
 	m.Watch(func(_, _ cluster.Object) { writes++ })
 	for range 2 {
@@ -274,7 +277,8 @@ func TestAStatusThatCannotBeWrittenIsTold(t *testing.T) {
 	_, m := world(t, ingress())
 	c := New(m, refusing{InMemory{m}}, func() time.Time { return time.Unix(1700000000, 0) })
 	for range 2 {
-		err := c.Write(context.Background(), []cluster.Patch{cluster.IngressStatus{Namespace: "shop", Name: "web", Entries: []cluster.IngressEntry{{Hostname: "h"}}}})
+		err := c.Write(context.Background(), []cluster.Patch{cluster.ObjectStatus{Ref: webRef, Fields: networkingv1.IngressStatus{LoadBalancer: networkingv1.IngressLoadBalancerStatus{
+			Ingress: []networkingv1.IngressLoadBalancerIngress{{Hostname: "h"}}}}}})
 		if !apierrors.IsForbidden(err) {
 			t.Errorf("got %v", err)
 		}

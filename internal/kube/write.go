@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -91,52 +90,61 @@ func (c *Cluster) release(ctx context.Context, do plan.ReleaseFinalizer) error {
 	return err
 }
 
-// clearStatus removes our load balancer from the status of an Ingress. One that carries another
-// finalizer of ours shows another load balancer by now, and a status that is not of our form was
-// written by the controller that has taken the Ingress over: name servers follow it.
+// clearStatus removes our load balancer from the status of an object.
 func (c *Cluster) clearStatus(ctx context.Context, ref cluster.Ref, finalizer string) error {
-	if ref.Kind != cluster.KindIngress {
+	typ, ok := cluster.TypeOf(ref.Kind)
+	if !ok || !slices.Contains(cluster.Roots(), ref.Kind) {
 		return nil
 	}
-	ing := &networkingv1.Ingress{}
-	ing.Namespace, ing.Name = ref.Namespace, ref.Name
-	if err := c.api.Read(ctx, ing); err != nil {
+	obj := typ.New()
+	obj.SetNamespace(ref.Namespace)
+	obj.SetName(ref.Name)
+	if err := c.api.Read(ctx, obj); err != nil {
 		return ignoreNotFound(err)
 	}
-	shown := ing.Status.LoadBalancer.Ingress
-	other := func(f string) bool { return f != finalizer }
-	if len(shown) == 0 || shown[0].Hostname == "" || len(shown[0].Ports) == 0 ||
-		slices.ContainsFunc(cluster.IndexValues(cluster.KindIngress, cluster.ByFinalizer, ing), other) {
+	fields := cluster.ClearedStatus(obj, finalizer)
+	if fields == nil {
 		return nil
 	}
-	return ignoreNotFound(c.api.Patch(ctx, ing, cluster.Status, types.MergePatchType,
-		[]byte(`{"status":{"loadBalancer":{"ingress":null}}}`)))
+	return c.patchStatus(ctx, obj, fields)
 }
 
-func (c *Cluster) writeIngressStatus(ctx context.Context, p cluster.IngressStatus) error {
-	obj, err := c.source.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: p.Namespace, Name: p.Name})
+// writeStatus sets the fields of a status that are not as they should be.
+func (c *Cluster) writeStatus(ctx context.Context, p cluster.ObjectStatus) error {
+	obj, err := c.source.Get(p.Ref)
 	if err != nil || obj == nil {
 		return err
 	}
-	var want []networkingv1.IngressLoadBalancerIngress
-	for _, e := range p.Entries {
-		in := networkingv1.IngressLoadBalancerIngress{Hostname: e.Hostname}
-		for _, port := range e.Ports {
-			in.Ports = append(in.Ports, networkingv1.IngressPortStatus{Port: port, Protocol: corev1.ProtocolTCP})
-		}
-		want = append(want, in)
+	same, err := shows(obj, p.Fields)
+	if err != nil || same {
+		return err
 	}
-	if equality.Semantic.DeepEqual(want, obj.(*networkingv1.Ingress).Status.LoadBalancer.Ingress) {
-		return nil
+	if err := c.patchStatus(ctx, obj, p.Fields); err != nil {
+		return fmt.Errorf("update status of %s %s/%s: %w", strings.ToLower(string(p.Ref.Kind)), p.Ref.Namespace, p.Ref.Name, err)
 	}
-	data, err := json.Marshal(map[string]any{"status": map[string]any{"loadBalancer": map[string]any{"ingress": want}}})
+	return nil
+}
+
+// shows reports whether the status of an object has the fields as they are.
+func shows(obj cluster.Object, fields any) (bool, error) {
+	have, err := json.Marshal(cluster.StatusOf(obj))
+	if err != nil {
+		return false, err
+	}
+	want, err := json.Marshal(fields)
+	if err != nil {
+		return false, err
+	}
+	next, err := jsonpatch.MergePatch(have, want)
+	return err == nil && jsonpatch.Equal(have, next), err
+}
+
+func (c *Cluster) patchStatus(ctx context.Context, obj cluster.Object, fields any) error {
+	data, err := json.Marshal(map[string]any{"status": fields})
 	if err != nil {
 		return err
 	}
-	if err := ignoreNotFound(c.api.Patch(ctx, obj, cluster.Status, types.MergePatchType, data)); err != nil {
-		return fmt.Errorf("update status of ingress %s/%s: %w", p.Namespace, p.Name, err)
-	}
-	return nil
+	return ignoreNotFound(c.api.Patch(ctx, obj, cluster.Status, types.MergePatchType, data))
 }
 
 // putBinding creates or updates a TargetGroupBinding.

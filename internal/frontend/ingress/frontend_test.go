@@ -91,13 +91,23 @@ func TestStacks(t *testing.T) {
 	}
 }
 
+// showing is the status of an Ingress that is served under a host name.
+func showing(namespace, name, host string, ports ...int32) cluster.ObjectStatus {
+	lb := networkingv1.IngressLoadBalancerIngress{Hostname: host}
+	for _, p := range ports {
+		lb.Ports = append(lb.Ports, networkingv1.IngressPortStatus{Port: p, Protocol: "TCP"})
+	}
+	return cluster.ObjectStatus{Ref: cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: name},
+		Fields: networkingv1.IngressStatus{LoadBalancer: networkingv1.IngressLoadBalancerStatus{Ingress: []networkingv1.IngressLoadBalancerIngress{lb}}}}
+}
+
 func TestReport(t *testing.T) {
 	good := finding.Ref{Kind: "Ingress", Namespace: "n", Name: "good"}
 	bad := finding.Ref{Kind: "Ingress", Namespace: "n", Name: "bad"}
 	fault := finding.Finding{Object: bad, Field: "f", Reason: finding.AnnotationInvalid, Message: "no good", Fix: "mend it", Blocks: finding.BlocksMember}
 	stack := model.Stack{Members: []model.Member{{Ref: good}, {Ref: bad, Blocked: true}}}
-	status := func(name string, ports ...int32) cluster.IngressStatus {
-		return cluster.IngressStatus{Namespace: "n", Name: name, Entries: []cluster.IngressEntry{{Hostname: "lb.example", Ports: ports}}}
+	status := func(name string, ports ...int32) cluster.ObjectStatus {
+		return showing("n", name, "lb.example", ports...)
 	}
 	asFault := func(e cluster.Event) cluster.Event { e.Fault = true; return e }
 	event := func(r finding.Ref, warning bool, reason, message string) cluster.Event {
@@ -191,7 +201,7 @@ status: {loadBalancer: {ingress: [{hostname: before.example}]}}
 	out := engine.Outcome{DNSNames: map[string]string{model.LoadBalancerID: "now.example"}, Plan: plan.Plan{Ports: []int32{80}},
 		Stack: model.Stack{Members: []model.Member{{Ref: finding.Ref{Kind: "Ingress", Namespace: "ns", Name: "bad"}, Blocked: true}}}}
 	got := ingress.New(ingress.Options{}).Report(cluster.NewView(src), out)
-	want := []cluster.Patch{cluster.IngressStatus{Namespace: "ns", Name: "bad", Entries: []cluster.IngressEntry{{Hostname: "now.example", Ports: []int32{80}}}}}
+	want := []cluster.Patch{showing("ns", "bad", "now.example", 80)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

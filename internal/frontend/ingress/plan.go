@@ -10,6 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/report"
 )
 
 // plans shows what the stack becomes on its first member, where that is asked for, and takes it from
@@ -29,13 +30,13 @@ func (f *Frontend) plans(v *cluster.View, o engine.Outcome) []cluster.Patch {
 			want = text
 		}
 		if planOn(v, m.Ref) != want {
-			out = append(out, cluster.Annotation{Ref: refTo(m.Ref), Key: cluster.PlanAnnotation, Value: want, TooLarge: tooLarge(m.Ref, len(want))})
+			out = append(out, cluster.Annotation{Ref: report.RefTo(m.Ref), Key: cluster.PlanAnnotation, Value: want, TooLarge: tooLarge(m.Ref, len(want))})
 		}
 	}
 	for _, m := range o.Stack.Leaving {
 		// One that has joined another group may show the plan of that one already.
 		if old := planOn(v, m.Ref); !m.Deleting && describes(old, o.ID) {
-			out = append(out, cluster.Annotation{Ref: refTo(m.Ref), Key: cluster.PlanAnnotation, Was: old})
+			out = append(out, cluster.Annotation{Ref: report.RefTo(m.Ref), Key: cluster.PlanAnnotation, Was: old})
 		}
 	}
 	return out
@@ -56,7 +57,7 @@ func describes(plan string, id model.StackID) bool {
 }
 
 func tooLarge(ref finding.Ref, size int) cluster.Event {
-	e, _ := eventOf(finding.Finding{
+	e, _ := report.Event(finding.Finding{
 		Object: ref, Field: cluster.PlanAnnotation, Reason: finding.PlanTooLarge,
 		Message: fmt.Sprintf("the plan has %d bytes, for which the annotations of the object have no room, so it is not shown", size),
 		Fix:     "read it with fulcrum plan -o json, or split the group",

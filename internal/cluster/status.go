@@ -1,0 +1,39 @@
+package cluster
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+)
+
+// StatusOf is the status of an object of a root kind; nil for others.
+func StatusOf(obj Object) any {
+	switch o := obj.(type) {
+	case *networkingv1.Ingress:
+		return o.Status
+	case *corev1.Service:
+		return o.Status
+	}
+	return nil
+}
+
+// ClearedStatus are fields of the status, as ObjectStatus has them, that take our load balancer off an object whose
+// finalizer goes; nil if it shows none of ours. An object with another finalizer of ours shows another load
+// balancer by now, and a status that is not of our form was written by the controller that has taken the object
+// over: name servers follow it.
+func ClearedStatus(obj Object, finalizer string) any {
+	shows := false
+	switch o := obj.(type) {
+	case *networkingv1.Ingress:
+		shown := o.Status.LoadBalancer.Ingress
+		shows = len(shown) > 0 && shown[0].Hostname != "" && len(shown[0].Ports) > 0
+	case *corev1.Service:
+		shown := o.Status.LoadBalancer.Ingress
+		shows = len(shown) > 0 && shown[0].Hostname != ""
+	}
+	if !shows || slices.ContainsFunc(finalizerValues(obj), func(f string) bool { return f != finalizer }) {
+		return nil
+	}
+	return map[string]any{"loadBalancer": map[string]any{"ingress": nil}}
+}

@@ -1,0 +1,155 @@
+package report
+
+import (
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// The reasons of events. They are those that older controllers gave, since alerts are built on
+// them; the message begins with the reason of the finding.
+const (
+	eventReconciled = "SuccessfullyReconciled"
+	eventLoad       = "FailedLoadGroupID"
+	eventClaim      = "FailedAddFinalizer"
+	eventBuild      = "FailedBuildModel"
+	eventDeploy     = "FailedDeployModel"
+	eventRelease    = "FailedRemoveFinalizer"
+)
+
+// Names is what a status shows: the load balancer, with the ports that it listens on, and the one in front of
+// it, "" if there is none.
+type Names struct {
+	LoadBalancer, Frontend string
+	Ports                  []int32
+}
+
+// Kind is what a kind of object has of its own.
+type Kind struct {
+	// Status are the fields of a member's status that show the load balancer, as the API type has them.
+	Status func(v *cluster.View, m model.Member, n Names) any
+	// Shows reports whether the status of a member shows a load balancer.
+	Shows func(v *cluster.View, m model.Member) bool
+}
+
+// Patches are the events and the status of the members: an event for each finding on the object to blame, and
+// for success where something changed.
+func Patches(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
+	var out []cluster.Patch
+	for _, x := range o.Findings.Sorted() {
+		// What is only waited for is news when something has moved.
+		if e, ok := Event(x, o.Stack.Leaving); ok && (e.Warning || e.Once || o.Changed) {
+			out = append(out, e)
+		}
+	}
+	out = append(out, statuses(v, o, k)...)
+	if o.Changed && (o.Done || len(o.Failed) > 0) && !o.Stack.Held.Everything {
+		for _, m := range o.Stack.Members {
+			if !m.Blocked && !faulty(o, m.Ref) {
+				out = append(out, cluster.Event{Ref: RefTo(m.Ref), Reason: eventReconciled, Message: "Successfully reconciled"})
+			}
+		}
+	}
+	return out
+}
+
+// faulty says whether something of the object is held, lost to another member, or could not be
+// carried out.
+func faulty(o engine.Outcome, ref finding.Ref) bool {
+	return slices.ContainsFunc(o.Findings.On(ref), func(f finding.Finding) bool { return f.Severity == finding.Error }) || slices.ContainsFunc(o.Failed, func(f engine.FailedStep) bool {
+		return slices.Contains(f.Step.Blames, ref)
+	})
+}
+
+// RefTo names the object of a finding.
+func RefTo(r finding.Ref) cluster.Ref {
+	return cluster.Ref{Kind: cluster.Kind(r.Kind), Namespace: r.Namespace, Name: r.Name}
+}
+
+// Event is the event of a finding; false if there is no object for it. leaving are members that leave.
+func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
+	if x.Object.IsZero() || x.Object.Namespace == "" {
+		return cluster.Event{}, false
+	}
+	e := cluster.Event{Ref: RefTo(x.Object), Warning: true, Fault: x.Severity == finding.Error, Reason: eventBuild, Message: string(x.Reason) + ": " + x.Text()}
+	if x.Field != "" {
+		e.Message = string(x.Reason) + ": " + x.Field + ": " + x.Text()
+	}
+	switch x.Reason {
+	case finding.IngressClassInvalid, finding.NamespaceNotAllowed, finding.GroupNameInvalid, finding.GroupOrderInvalid:
+		e.Reason = eventLoad
+	case finding.AccessDenied, finding.QuotaReached, finding.RejectedByAWS, finding.NameTaken, finding.RemovalNotTrusted, finding.CallFailed:
+		e.Reason = eventDeploy
+		if x.Field == string(plan.Finalizer) {
+			e.Reason = eventClaim
+			if slices.ContainsFunc(leaving, func(m model.Member) bool { return m.Ref == x.Object }) {
+				e.Reason = eventRelease
+			}
+		}
+	case finding.WaitingForTargets:
+		e.Warning, e.Reason = false, string(x.Reason)
+	case finding.WaitingToDelete:
+		e.Warning, e.Once, e.Reason = false, true, string(x.Reason)
+	case finding.CertificatePending:
+		e.Reason = string(x.Reason)
+	default:
+		if x.Severity == finding.Warning && x.Blocks == finding.BlocksNothing {
+			// Advice must not ring alerts on builds that failed.
+			e.Reason = string(x.Reason)
+		}
+	}
+	return e, true
+}
+
+// statuses shows the load balancer's name on every member. A blocked member that shows nothing
+// yet is not served, and keeps showing nothing.
+func statuses(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
+	n := Names{LoadBalancer: o.DNSNames[model.LoadBalancerID], Frontend: o.DNSNames[model.FrontendNLBID]}
+	n.Ports = slices.DeleteFunc(slices.Clone(o.Plan.Ports), func(port int32) bool { return unmade(o, port) })
+	if n.LoadBalancer == "" || len(n.Ports) == 0 || o.Stack.Held.Everything {
+		return nil
+	}
+	var out []cluster.Patch
+	for _, m := range o.Stack.Members {
+		if (m.Blocked || o.Findings.On(m.Ref).Reach() >= finding.BlocksMember) && !k.Shows(v, m) {
+			continue
+		}
+		out = append(out, cluster.ObjectStatus{Ref: RefTo(m.Ref), Fields: k.Status(v, m, n)})
+	}
+	return out
+}
+
+// unmade reports whether a listener is to be made and was not: AWS refuses it, or the web ACL that it
+// comes after.
+func unmade(o engine.Outcome, port int32) bool {
+	for _, f := range o.Failed {
+		switch do := f.Step.Do.(type) {
+		case plan.CreateListener:
+			if do.Settings.Port == port && do.LoadBalancer.ID != model.FrontendNLBID {
+				return true
+			}
+		case plan.SetWebACL, plan.SetClassicACL:
+			if awaits(o.Plan, port, f.Step.ID) {
+				return true
+			}
+		}
+	}
+	for _, s := range o.Plan.Steps {
+		if s.Waits() && awaits(o.Plan, port, s.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+// awaits reports whether the listener of a port is made after a step.
+func awaits(p plan.Plan, port int32, id plan.StepID) bool {
+	return slices.ContainsFunc(p.Steps, func(s plan.Step) bool {
+		do, ok := s.Do.(plan.CreateListener)
+		return ok && do.Settings.Port == port && do.LoadBalancer.ID != model.FrontendNLBID && slices.Contains(s.After, id)
+	})
+}
