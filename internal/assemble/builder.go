@@ -39,6 +39,9 @@ type Options struct {
 type Builder struct {
 	members.Translation
 	Options
+	// OwnerUID is that of the one object that makes up the stack, where names are made of it: of a Service or a
+	// Gateway.
+	OwnerUID string
 	// Peer is where traffic to the targets comes from; nil: their rules are not managed.
 	Peer *model.Peer
 	// Redirect is the HTTPS port that HTTP listeners redirect to.
@@ -47,6 +50,22 @@ type Builder struct {
 
 // name is how the members spell a setting.
 func (b *Builder) name(setting string) string { return naming.SettingName(b.ID.Kind, setting) }
+
+// defaultName is the name of the load balancer where none is asked for.
+func (b *Builder) defaultName(scheme model.Scheme) string {
+	if b.OwnerUID != "" {
+		return naming.OwnedLoadBalancer(b.Cluster, b.ID, b.OwnerUID, scheme)
+	}
+	return naming.LoadBalancer(b.Cluster, b.ID, scheme)
+}
+
+// managedGroupName is the name of the security group that the controller manages for the load balancer.
+func (b *Builder) managedGroupName() string {
+	if b.OwnerUID != "" {
+		return naming.OwnedManagedGroup(b.Cluster, b.ID, b.OwnerUID)
+	}
+	return naming.ManagedGroup(b.Cluster, b.ID)
+}
 
 // fieldOf is the field of members in which a setting stands.
 func (b *Builder) fieldOf(setting string) string { return naming.SettingField(b.ID.Kind, setting) }

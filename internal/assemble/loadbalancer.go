@@ -38,7 +38,7 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	alb.Capacity = units
 	b.origin(alb, "capacity", capacityOf)
 	name := b.loadBalancerName()
-	alb.Name = cmp.Or(name.Value, naming.LoadBalancer(b.Cluster, b.ID, alb.Scheme))
+	alb.Name = cmp.Or(name.Value, b.defaultName(alb.Scheme))
 	alb.Subnets = b.subnets()
 	alb.SecurityGroups = b.securityGroups(alb)
 	b.unheardClasses(alb)

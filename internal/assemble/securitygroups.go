@@ -70,7 +70,7 @@ func (b *Builder) securityGroups(alb *model.LoadBalancer) model.GroupChoice {
 	}
 	b.Peer = &model.Peer{BackendGroup: backend, ManagedGroup: !backend}
 	return model.GroupsManaged{Backend: backend, Group: model.SecurityGroup{
-		Name: naming.ManagedGroup(b.Cluster, b.ID), Description: naming.ManagedGroupDescription,
+		Name: b.managedGroupName(), Description: naming.ManagedGroupDescription,
 		Tags: Overlay(alb.Tags), Ingress: sources,
 	}}
 }

@@ -158,11 +158,14 @@ func (c *certificates) certificateDetail(ctx context.Context, arn string, kind a
 	return d, nil
 }
 
-// certificateManaged says whether a certificate was requested by a controller for an Ingress.
+// certificateManaged says whether a certificate was requested by a controller for a stack of any kind.
 func (c *certificates) certificateManaged(ctx context.Context, arn string) (bool, error) {
 	tags, err := c.certificateTags(ctx, arn)
 	_, cluster := tags[naming.ClusterTag]
-	_, stack := tags[naming.StackTag(model.Ingress)]
+	stack := slices.ContainsFunc(model.Kinds, func(k model.Kind) bool {
+		_, is := tags[naming.StackTag(k)]
+		return is
+	})
 	return cluster && stack, err
 }
 

@@ -68,9 +68,11 @@ func (c *client) madeFor(tags map[string]string) string {
 	if !c.ours(tags) {
 		return ""
 	}
-	namespace, _, ok := strings.Cut(tags[naming.ResourceTag(model.Ingress)], "/")
-	if !ok {
-		return ""
+	// Backends of a Gateway may be in other namespaces than the Gateway, which its tags name.
+	for _, kind := range []model.Kind{model.Ingress, model.Service} {
+		if namespace, _, ok := strings.Cut(tags[naming.ResourceTag(kind)], "/"); ok {
+			return namespace
+		}
 	}
-	return namespace
+	return ""
 }

@@ -87,20 +87,25 @@ func StackKinds() []cluster.Kind { return append([]cluster.Kind{cluster.KindSecr
 
 func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *stacks {
 	s := &stacks{cluster: cl, metrics: m, fence: cfg.Fence}
-	kinds := slices.Sorted(maps.Keys(cfg.Frontends))
-	s.triggers = NewTriggers(cl.View, rootsOf(cfg.Frontends), func(v *cluster.View, obj cluster.Object) []model.StackID {
-		var out []model.StackID
-		for _, k := range kinds {
-			out = append(out, cfg.Frontends[k].Stacks(v, obj)...)
-		}
-		return out
-	})
+	s.triggers = StackTriggers(cl.View, cfg.Frontends)
 	s.triggers.Saw = cl.Members.Saw
 	cfg.Viewed = s.triggers.Ran
 	cfg.Phase = func(k model.Kind, phase string, took time.Duration) { m.phase(controllerOf(k), phase, took) }
 	cfg.Stepped = logStep(log)
 	s.engine = engine.New(cfg)
 	return s
+}
+
+// StackTriggers find the stacks of all frontends that a change concerns.
+func StackTriggers(view func() *cluster.View, frontends map[model.Kind]engine.Frontend) *Triggers[model.StackID] {
+	kinds := slices.Sorted(maps.Keys(frontends))
+	return NewTriggers(view, rootsOf(frontends), func(v *cluster.View, obj cluster.Object) []model.StackID {
+		var out []model.StackID
+		for _, k := range kinds {
+			out = append(out, frontends[k].Stacks(v, obj)...)
+		}
+		return out
+	})
 }
 
 // rootsOf are the kinds of the objects that the stacks of frontends are made of, in order.

@@ -16,11 +16,15 @@ func IngressTargetGroupID(ns, ingress, service, port string) string {
 	return fit(ns+"/"+ingress+"-"+service+":"+port, tagValueLimit)
 }
 
-// IsIngressTargetGroup reports whether a logical id is one of a target group that rules of an Ingress use.
-// Two Ingresses of one namespace can share ids, if the name of one begins with the other's and a
-// hyphen; Ingresses of different namespaces cannot.
-func IsIngressTargetGroup(id, ns, ingress string) bool {
-	return strings.HasPrefix(id, fit(ns+"/"+ingress+"-", tagValueLimit))
+// IsTargetGroupOf reports whether a logical id is one of a target group that rules of an object use: an
+// Ingress, or the Service or Gateway that a stack is of. Two Ingresses of one namespace can share ids, if the
+// name of one begins with the other's and a hyphen; Ingresses of different namespaces cannot.
+func IsTargetGroupOf(id string, ref finding.Ref) bool {
+	end := ":"
+	if ref.Kind == string(model.Ingress) {
+		end = "-"
+	}
+	return strings.HasPrefix(id, fit(ref.Namespace+"/"+ref.Name+end, tagValueLimit))
 }
 
 // DistinctID is an id for a resource that would otherwise have the id of another; parts are what the

@@ -126,7 +126,7 @@ func (rt *retention) retains(r *observed.Rule) *model.HeldMember {
 
 // areOf reports whether target groups, by their resource ids, are all an object's.
 func areOf(ids []string, ref finding.Ref) bool {
-	return len(ids) > 0 && !slices.ContainsFunc(ids, func(id string) bool { return !naming.IsIngressTargetGroup(id, ref.Namespace, ref.Name) })
+	return len(ids) > 0 && !slices.ContainsFunc(ids, func(id string) bool { return !naming.IsTargetGroupOf(id, ref) })
 }
 
 // retainRules keeps the retained rules of a listener at the places that they have among the others

@@ -133,7 +133,7 @@ func (tg *targetGroups) ownerIDs(actions []model.Action) []string {
 // object's rules use.
 func (tg *targetGroups) mayBeOf(ref finding.Ref, r observed.Rule) bool {
 	return !slices.ContainsFunc(tg.ownerIDs(r.Actions), func(id string) bool {
-		return tg.want.ID.Kind == model.Ingress && strings.Contains(id, "/") && !naming.IsIngressTargetGroup(id, ref.Namespace, ref.Name)
+		return strings.Contains(id, "/") && !naming.IsTargetGroupOf(id, ref)
 	})
 }
 

@@ -3,6 +3,7 @@ package rig
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"testing"
 	"time"
@@ -38,6 +39,8 @@ type Options struct {
 	Ingress func(*ingress.Options)
 	Plan    func(*plan.Options)
 	Cloud   func(*cloud.Config)
+	// Frontends are those of other kinds than Ingresses, in the same process.
+	Frontends map[model.Kind]engine.Frontend
 	// Fence returns an error once the controller must not write any more. Nil: it always may.
 	Fence func() error
 	// API wraps the API server, so that a test can let writes fail or the process die there.
@@ -172,7 +175,9 @@ func (r *Rig) Start() {
 		r.opt.Ingress(&in)
 	}
 	p.frontend = ingress.New(in)
-	p.stacks = controller.NewTriggers(k8s.View, []cluster.Kind{cluster.KindIngress}, p.frontend.Stacks)
+	frontends := map[model.Kind]engine.Frontend{model.Ingress: p.frontend}
+	maps.Copy(frontends, r.opt.Frontends)
+	p.stacks = controller.StackTriggers(k8s.View, frontends)
 	p.stacks.Saw = k8s.Members.Saw
 	p.tracked = controller.NewTriggers(k8s.View, []cluster.Kind{cluster.KindBinding}, controller.BindingOf)
 	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second, Stabilization: 2 * time.Minute}
@@ -181,7 +186,7 @@ func (r *Rig) Start() {
 	}
 	line := engine.Config{
 		Cloud: aws, Cluster: k8s, Options: options, Now: time.Now, Fence: r.opt.Fence, Resync: r.opt.Resync,
-		Frontends: map[model.Kind]engine.Frontend{model.Ingress: p.frontend},
+		Frontends: frontends,
 		Viewed:    p.stacks.Ran,
 	}
 	book := checkpoint.New(time.Now)
@@ -234,18 +239,25 @@ func (p *process) loadMemberships() {
 	if p.memberships == nil {
 		return
 	}
-	gone := p.memberships.Load(p.ctx, p.rig.Store.All(cluster.KindIngress), func(string) bool { return true })
+	gone := p.memberships.Load(p.ctx, p.rig.owners(), func(string) bool { return true })
 	for _, id := range ownership.Left(p.k8s.View(), gone) {
 		p.queue.add(key{stack: id}, time.Now())
 	}
 }
 
+// owners are all objects that may make up stacks.
+func (r *Rig) owners() []cluster.Object {
+	var out []cluster.Object
+	for _, kind := range cluster.Roots() {
+		out = append(out, r.Store.All(kind)...)
+	}
+	return out
+}
+
 // listAll queues everything that exists, as informers do at their start.
 func (p *process) listAll() {
-	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindBinding} {
-		for _, obj := range p.rig.Store.All(kind) {
-			p.event(nil, obj)
-		}
+	for _, obj := range append(p.rig.owners(), p.rig.Store.All(cluster.KindBinding)...) {
+		p.event(nil, obj)
 	}
 }
 
