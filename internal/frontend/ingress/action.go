@@ -140,12 +140,12 @@ func (t *translation) forward(m *member, a settings.Action, at finding.Origin) (
 			if len(a.Targets) == 1 {
 				service = svc
 			}
-			g := t.group(m, svc, target.Port, at)
-			if g == nil {
+			handle, usable := t.group(m, svc, target.Port, at)
+			if !usable {
 				ok = false
 				continue
 			}
-			ref = model.GroupRef{ID: g.handle}
+			ref = model.GroupRef{ID: handle}
 		}
 		out.Groups = append(out.Groups, model.WeightedGroup{Group: ref, Weight: target.Weight})
 	}

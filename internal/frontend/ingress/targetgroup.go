@@ -1,10 +1,6 @@
 package ingress
 
 import (
-	"cmp"
-	"slices"
-	"strconv"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -15,42 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
-// groupKey names a target group of a stack without ambiguity.
-type groupKey struct {
-	ingress finding.Ref
-	service string
-	port    intstr.IntOrString
-}
-
-func (k groupKey) compare(o groupKey) int {
-	return cmp.Or(k.ingress.Compare(o.ingress), cmp.Compare(k.service, o.service), cmp.Compare(k.port.String(), o.port.String()), cmp.Compare(k.port.Type, o.port.Type))
-}
-
-// targetGroup is one that rules asked for; group is nil if it could not be built.
-type targetGroup struct {
-	key groupKey
-	// handle stands for the id in actions until ids are settled.
-	handle string
-	group  *model.TargetGroup
-}
-
-// group builds the target group of a Service port, once per stack. nil if it is at fault.
-func (t *translation) group(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) *targetGroup {
-	key := groupKey{ingress: m.Ref, service: svc.Name, port: port}
-	if g, ok := t.groups[key]; ok {
-		if g.group == nil {
-			// The fault is one of each rule that uses the group.
-			t.buildGroup(m, svc, port, at)
-			return nil
-		}
-		return g
-	}
-	g := &targetGroup{key: key, handle: strconv.Itoa(len(t.groups)), group: t.buildGroup(m, svc, port, at)}
-	t.groups[key] = g
-	if g.group == nil {
-		return nil
-	}
-	return g
+// group is what stands for the target group of a Service port in actions; false if it is at fault.
+func (t *translation) group(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) (handle string, ok bool) {
+	key := assemble.GroupKey{Owner: m.Ref, Service: svc.Name, Port: port}
+	return t.groups.Ask(key, func() *model.TargetGroup { return t.buildGroup(m, svc, port, at) })
 }
 
 func (t *translation) buildGroup(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) *model.TargetGroup {
@@ -95,53 +59,4 @@ func (t *translation) backend(svc *corev1.Service) settings.Backend {
 	b := settings.ParseService(svc.Annotations, ref)
 	t.backends[ref] = b
 	return b
-}
-
-// finishGroups gives the target groups their ids and puts these into the actions. Two groups
-// whose parts are divided differently can spell the same id ("a"+"b-c", "a-b"+"c"): the first in
-// order keeps it and the others get one of their own.
-func (t *translation) finishGroups() {
-	var all []*targetGroup
-	for _, g := range t.groups {
-		if g.group != nil {
-			all = append(all, g)
-		}
-	}
-	slices.SortFunc(all, func(a, b *targetGroup) int { return a.key.compare(b.key) })
-	taken := map[string]bool{}
-	ids := map[string]string{}
-	for _, g := range all {
-		if taken[g.group.ID] {
-			g.group.ID = naming.DistinctID(g.group.ID, g.key.ingress.String(), g.key.service, g.key.port.String())
-		}
-		taken[g.group.ID] = true
-		ids[g.handle] = g.group.ID
-		t.Stack.TargetGroups = append(t.Stack.TargetGroups, *g.group)
-	}
-	slices.SortFunc(t.Stack.TargetGroups, func(a, b model.TargetGroup) int { return cmp.Compare(a.ID, b.ID) })
-	for i := range t.Stack.LoadBalancer.Listeners {
-		l := &t.Stack.LoadBalancer.Listeners[i]
-		settle(l.Default, ids)
-		rules := l.Rules
-		if l.Covered != nil {
-			rules = l.Covered // which have the actions of l.Rules among theirs
-		}
-		for j := range rules {
-			settle(rules[j].Actions, ids)
-		}
-	}
-}
-
-func settle(actions []model.Action, ids map[string]string) {
-	for _, a := range actions {
-		f, ok := a.(model.Forward)
-		if !ok {
-			continue
-		}
-		for i := range f.Groups {
-			if id := f.Groups[i].Group.ID; id != "" {
-				f.Groups[i].Group.ID = ids[id]
-			}
-		}
-	}
 }

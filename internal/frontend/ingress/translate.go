@@ -52,7 +52,7 @@ type translation struct {
 	rules map[string]int
 	// named are the target groups of others that each namespace names.
 	named    map[string]map[string]bool
-	groups   map[groupKey]*targetGroup
+	groups   assemble.Groups
 	backends map[finding.Ref]settings.Backend
 }
 
@@ -66,7 +66,7 @@ func newTranslation(opt Options, v *cluster.View, id model.StackID, live *observ
 			Options: opt.shared(),
 		},
 		opt: opt, view: v, of: map[*members.Member]*member{},
-		rules: map[string]int{}, named: map[string]map[string]bool{}, groups: map[groupKey]*targetGroup{}, backends: map[finding.Ref]settings.Backend{},
+		rules: map[string]int{}, named: map[string]map[string]bool{}, backends: map[finding.Ref]settings.Backend{},
 	}
 }
 
@@ -102,7 +102,7 @@ func (t *translation) build() {
 	}
 	t.retainFormer()
 	t.retainLost()
-	t.finishGroups()
+	t.groups.Finish(&t.Stack)
 	t.Requested()
 	blocked := 0
 	for _, m := range t.ingresses {
