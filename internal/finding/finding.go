@@ -1,7 +1,6 @@
-// Package finding holds what is to be said about objects that users wrote: which object, which
-// field, why, how to mend it and how far the fault reaches. It decides nothing and prints nothing
-// by itself: conditions, events, the command line and admission answers are made from the same
-// findings elsewhere.
+// Package finding describes faults in objects that users wrote: the object, the field, the
+// reason, the fix and how far the fault reaches. It decides and prints nothing: conditions,
+// events, CLI output and admission answers are made from the same findings elsewhere.
 package finding
 
 import (
@@ -26,7 +25,7 @@ func (r Ref) String() string {
 	return r.Kind + " " + r.Namespace + "/" + r.Name
 }
 
-// IsZero says that the reference names nothing.
+// IsZero reports whether the reference names nothing.
 func (r Ref) IsZero() bool { return r == Ref{} }
 
 // Compare orders references by kind, namespace and name.
@@ -34,7 +33,7 @@ func (r Ref) Compare(o Ref) int {
 	return cmp.Or(cmp.Compare(r.Kind, o.Kind), cmp.Compare(r.Namespace, o.Namespace), cmp.Compare(r.Name, o.Name))
 }
 
-// Origin says where a value came from: an object and the field (or annotation) in it. The zero
+// Origin is where a value came from: an object and the field (or annotation) in it. The zero
 // Origin means the built-in default.
 type Origin struct {
 	Object Ref
@@ -54,8 +53,8 @@ func (o Origin) String() string {
 	return o.Field + " of " + o.Object.String()
 }
 
-// Reach says how much of a stack a finding blocks. What is blocked is held: it stays as it is
-// live, and is not made where nothing is live.
+// Reach is how much of a stack a finding blocks. What is blocked is held: it stays as it is
+// in AWS, and is not created if it does not exist there.
 type Reach int
 
 // The reaches, in rising order.
@@ -89,14 +88,14 @@ func (s Severity) String() string {
 	return "warning"
 }
 
-// Finding is one thing to be said about one object.
+// Finding is one fault of one object, or a piece of advice about it.
 type Finding struct {
-	Object   Ref      // the culprit, the object that has to be changed
+	Object   Ref      // the object that has to be changed
 	Field    string   // path or annotation key inside the object
 	Reason   Reason   // stable, documented code
 	Severity Severity // Error where Blocks is more than nothing
 	Message  string   // what is wrong, with the offending value
-	Fix      string   // the way out, in the imperative
+	Fix      string   // what to do, in the imperative
 	Blocks   Reach
 }
 
@@ -111,8 +110,8 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// Text is the message and the fix as one sentence group, as events and conditions carry it. It is one
-// line of printable characters, whatever the values in it are.
+// Text is the message and the fix joined, as events and conditions carry it. It is one line of
+// printable characters, whatever the values in it are.
 func (f Finding) Text() string {
 	if f.Fix == "" {
 		return Printable(f.Message)

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// The bounds of what is compared: names are given by tenants.
+// The bounds of what is compared, because tenants choose the names.
 const (
 	mostNearestWord  = 64
 	mostNearestKnown = 500
 )
 
-// Nearest is the known word that a word was probably meant to be, "" if none is near: it differs in at
-// most a third of its letters, and in three at most.
+// Nearest returns the valid word that a word was probably meant to be, "" if none is near. A near word
+// differs in at most a third of its letters, and in three at most.
 func Nearest(word string, known []string) string {
 	if len(word) == 0 || len(word) > mostNearestWord {
 		return ""
@@ -32,7 +32,7 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// DidYouMean is Nearest as a question in brackets, with a space before it; "" if no known word is near.
+// DidYouMean is Nearest as a question in brackets, with a space before it; "" if no valid word is near.
 func DidYouMean(word string, known []string) string {
 	if near := Nearest(word, known); near != "" {
 		return fmt.Sprintf(" (did you mean %q?)", near)
@@ -40,7 +40,8 @@ func DidYouMean(word string, known []string) string {
 	return ""
 }
 
-// distance is how many letters have to be changed, left out, put in, or swapped with their neighbour.
+// distance is how many letters have to be changed, removed, inserted, or swapped with their
+// neighbour.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

@@ -7,8 +7,8 @@ import (
 )
 
 // Printable returns a text with everything escaped that does not show as what it is: line ends, control
-// characters of terminals, marks that turn the direction of writing, bytes that are no text. Messages
-// quote values that users choose, and a value must not look like another message.
+// characters of terminals, marks that change the direction of writing, bytes that are not UTF-8.
+// Messages quote values that users choose, and a value must not look like another message.
 func Printable(s string) string {
 	if strings.IndexFunc(s, hidden) < 0 {
 		return s
@@ -17,7 +17,7 @@ func Printable(s string) string {
 	for len(s) > 0 {
 		r, size := utf8.DecodeRuneInString(s)
 		if hidden(r) {
-			quoted := strconv.Quote(s[:size]) // a byte that is no text becomes \x..
+			quoted := strconv.Quote(s[:size]) // a byte that is not UTF-8 becomes \x..
 			b.WriteString(quoted[1 : len(quoted)-1])
 		} else {
 			b.WriteString(s[:size])

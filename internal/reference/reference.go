@@ -43,14 +43,14 @@ The gauge ` + "`fulcrum_findings`" + ` counts what is wrong now, with the labels
 	return b.String()
 }
 
-// merges says in words how several members of a group agree on an annotation.
+// merges explains how several members of an IngressGroup agree on an annotation.
 var merges = map[string]string{
-	"one":   "all members that set it must agree; otherwise the live value stays while one of them asks for it",
+	"one":   "all members that set it must agree; otherwise the value in AWS stays while one of them sets it",
 	"port":  "likewise, for each port",
-	"key":   "united by key; of several values the live one stays while a member asks for it",
+	"key":   "merged by key; of several values the one in AWS stays while a member sets it",
 	"union": "united",
-	"own":   "concerns only what this Ingress defines",
-	"first": "the first member's counts",
+	"own":   "affects only what this Ingress defines",
+	"first": "the value of the first member is used",
 	"":      "",
 }
 
@@ -80,5 +80,5 @@ All keys begin with ` + "`alb.ingress.kubernetes.io/`" + `. *Where*: I on the In
 	return b.String()
 }
 
-// cell makes a text fit into a table.
+// cell escapes a text for a table.
 func cell(s string) string { return strings.ReplaceAll(strings.ReplaceAll(s, "|", `\|`), "\n", " ") }

@@ -32,7 +32,7 @@ func TestPagesAreUpToDate(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(string(have), want); diff != "" {
-			t.Errorf("docs/%s is not what the program does; run make generate (-page +program):\n%s", name, diff)
+			t.Errorf("docs/%s differs from the tables of the program; run make generate (-page +program):\n%s", name, diff)
 		}
 	}
 }
@@ -40,10 +40,10 @@ func TestPagesAreUpToDate(t *testing.T) {
 func TestEveryRowSaysHowMembersAgree(t *testing.T) {
 	for _, r := range settings.Rows() {
 		if _, ok := merges[r.Merge]; !ok {
-			t.Errorf("%s: merge rule %q has no words", r.Key, r.Merge)
+			t.Errorf("%s: merge rule %q has no description", r.Key, r.Merge)
 		}
 		if r.Doc == "" || r.Type == "" {
-			t.Errorf("%s: the row says too little", r.Key)
+			t.Errorf("%s: the description of the row is too short", r.Key)
 		}
 	}
 }

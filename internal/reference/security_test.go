@@ -63,7 +63,7 @@ func matrixFaults(page string, read func(path string) (string, error)) []string 
 			case !testLink.MatchString(entry) && !cannot:
 				out = append(out, fmt.Sprintf("%s, %s: neither a test nor why it cannot arise", kind, threat))
 			case cannot && len(strings.Fields(reason)) < 4:
-				out = append(out, fmt.Sprintf("%s, %s: the reason says too little", kind, threat))
+				out = append(out, fmt.Sprintf("%s, %s: the reason is too short", kind, threat))
 			}
 		}
 	}
@@ -93,21 +93,21 @@ func TestTheSecurityModelNamesTestsThatExist(t *testing.T) {
 	}
 }
 
-// The check above finds what it is for.
+// The check above finds each kind of fault.
 func TestFaultsOfTheSecurityModelAreFound(t *testing.T) {
 	page, read := docs(t)
 	entry := "| Forge a status | Cannot arise: it has no status. |"
 	link := testLink.FindString(page)
 	name := testLink.FindStringSubmatch(page)[1]
 	for what, broken := range map[string]string{
-		"a test of another name":        strings.Replace(page, "["+name+"]", "["+name+"Anyway]", 1),
-		"a beginning of a test's name":  strings.Replace(page, "["+name+"]", "["+name[:len(name)-3]+"]", 1),
-		"a file that is not there":      strings.Replace(page, link, strings.Replace(link, "_test.go", "_gone_test.go", 1), 1),
-		"an empty entry":                strings.Replace(page, entry, "| Forge a status |  |", 1),
-		"an entry that says nothing":    strings.Replace(page, entry, "| Forge a status | fine |", 1),
-		"a reason that says too little": strings.Replace(page, entry, "| Forge a status | Cannot arise: never. |", 1),
-		"a row that is missing":         strings.Replace(page, entry+"\n", "", 1),
-		"a kind that is missing":        strings.Replace(page, "### Secret\n", "### Other\n", 1),
+		"a test of another name":       strings.Replace(page, "["+name+"]", "["+name+"Anyway]", 1),
+		"a beginning of a test's name": strings.Replace(page, "["+name+"]", "["+name[:len(name)-3]+"]", 1),
+		"a file that is not there":     strings.Replace(page, link, strings.Replace(link, "_test.go", "_gone_test.go", 1), 1),
+		"an empty entry":               strings.Replace(page, entry, "| Forge a status |  |", 1),
+		"an entry without a reason":    strings.Replace(page, entry, "| Forge a status | fine |", 1),
+		"a reason that is too short":   strings.Replace(page, entry, "| Forge a status | Cannot arise: never. |", 1),
+		"a row that is missing":        strings.Replace(page, entry+"\n", "", 1),
+		"a kind that is missing":       strings.Replace(page, "### Secret\n", "### Other\n", 1),
 	} {
 		if broken == page {
 			t.Errorf("%s: nothing was changed", what)
