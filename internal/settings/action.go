@@ -87,7 +87,7 @@ func ParseAction(raw string) (Action, error) {
 	return Action{}, fmt.Errorf("type %q is not one of %s%s", in.Type, strings.Join(actionTypes, ", "), finding.DidYouMean(in.Type, actionTypes))
 }
 
-// mostTargets is to how many target groups an action can forward.
+// mostTargets is the maximum number of target groups of a forward action.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
 const mostTargets = 5
 
@@ -100,7 +100,7 @@ func parseForward(in actionJSON) (Action, error) {
 		return Action{Targets: []ActionTarget{external(in.TargetGroupARN, in.TargetGroupName, nil)}}, nil
 	}
 	if n := len(in.ForwardConfig.TargetGroups); n > mostTargets {
-		return Action{}, fmt.Errorf("forwardConfig has %d targetGroups, and AWS takes %d", n, mostTargets)
+		return Action{}, fmt.Errorf("forwardConfig has %d targetGroups, and AWS accepts %d", n, mostTargets)
 	}
 	var out Action
 	for i, t := range in.ForwardConfig.TargetGroups {
@@ -142,7 +142,7 @@ func parseTarget(t actionTargetJSON) (ActionTarget, error) {
 	return ActionTarget{Service: t.ServiceName, Port: port, Weight: t.Weight}, nil
 }
 
-// external names a target group of somebody else; the ARN wins over the name.
+// external names a target group that the controller does not own; the ARN wins over the name.
 func external(arn, name string, weight *int32) ActionTarget {
 	if arn != "" {
 		name = ""

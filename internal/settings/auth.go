@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// AuthType says which authentication comes before an outcome.
+// AuthType is the authentication that comes before an outcome.
 type AuthType string
 
 // The authentications.

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// WithClass lays class parameters over the annotations: a parameter that is given replaces the
+// WithClass overlays class parameters on the annotations: a parameter that is set replaces the
 // annotation as a whole, and the annotation's faults with it.
 func (in Ingress) WithClass(p *v1beta1.IngressClassParams) Ingress {
 	if p == nil {
@@ -57,7 +57,7 @@ func (in Ingress) WithClass(p *v1beta1.IngressClassParams) Ingress {
 }
 
 // WithoutClass leaves out everything that class parameters can replace. It is for an Ingress whose
-// class parameters cannot be read: an annotation that they override must not come to count.
+// class parameters cannot be read: an annotation that they override must not take effect.
 func (in Ingress) WithoutClass() Ingress {
 	in.GroupName, in.Tags, in.faults = Opt[string]{}, Opt[map[string]string]{}, nil
 	in.LoadBalancer = LoadBalancer{SecurityGroups: in.SecurityGroups, ManageBackendRules: in.ManageBackendRules, CoIPPool: in.CoIPPool}
@@ -77,7 +77,7 @@ func (c overlay) origin(field string) finding.Origin {
 	return finding.Origin{Object: c.object, Field: field}
 }
 
-// replace parses a parameter in place of an annotation. A parameter at fault holds the member as
+// replace parses a parameter in place of an annotation. An invalid parameter holds the member as
 // the annotation would.
 func replace[T any](c overlay, key, field string, parse func(string) (T, error), raw string, at *Opt[T]) {
 	from := c.origin(field)
@@ -155,8 +155,8 @@ func (c overlay) keys(s v1beta1.IngressClassParamsSpec) {
 	}
 }
 
-// webACL lets either parameter switch off both annotations, so that users cannot leave a web ACL
-// that the class pins.
+// webACL lets either parameter switch off both annotations, so that users cannot remove a web
+// ACL that the class sets.
 func (c overlay) webACL(s v1beta1.IngressClassParamsSpec) {
 	if s.WAFv2ACLArn == "" && s.WAFv2ACLName == "" {
 		return

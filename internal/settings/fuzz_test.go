@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// fuzzRows tries any text as the value of the rows of one type: nothing falls over, the same text
-// is read the same way twice, and what is wrong is said with the place and the text.
+// fuzzRows tries any text as the value of the rows of one type: no parser panics, the same text
+// is read the same way twice, and a fault names its annotation and the text.
 func fuzzRows(f *testing.F, of func(row) bool, seeds ...string) {
 	var rows []row
 	for _, r := range table {

@@ -8,8 +8,8 @@ import (
 // Prefix of every annotation that is read from Ingresses, and from Services as their backends.
 const Prefix = "alb.ingress.kubernetes.io/"
 
-// Ingress holds what one Ingress says, its class parameters laid over it once WithClass was
-// called. The embedded Backend can also come from a Service.
+// Ingress holds the settings of one Ingress, overlaid by its class parameters once
+// WithClass was called. The embedded Backend can also come from a Service.
 type Ingress struct {
 	Object finding.Ref
 
@@ -25,7 +25,8 @@ type Ingress struct {
 	faults []Fault
 }
 
-// Shared is what one object says about what the members of a stack have in common, whatever its kind.
+// Shared holds one object's settings of what the members of a stack have in common, whatever its
+// kind.
 type Shared struct {
 	LoadBalancer
 	Listeners
@@ -104,7 +105,7 @@ type TargetGroup struct {
 }
 
 // Over overlays: each setting, as a whole, comes from t where it is present there, and otherwise
-// from b. MultiCluster is on where either says so.
+// from b. MultiCluster is on if either switches it on.
 func (t TargetGroup) Over(b TargetGroup) TargetGroup {
 	out := TargetGroup{
 		Type: First(t.Type, b.Type), NodeLabels: First(t.NodeLabels, b.NodeLabels),
@@ -143,7 +144,7 @@ type AddOns struct {
 	Shield     Opt[bool]
 }
 
-// Frontend are settings of a network load balancer in front of the application load balancer.
+// Frontend are settings of the frontend NLB.
 type Frontend struct {
 	FrontendNLB        Opt[bool]
 	FrontendScheme     Opt[model.Scheme]
@@ -156,7 +157,7 @@ type Frontend struct {
 	FrontendHealth     FrontendHealth
 }
 
-// FrontendHealth is how a network load balancer checks the application load balancer.
+// FrontendHealth is how the frontend NLB checks the application load balancer.
 type FrontendHealth struct {
 	Port, Protocol, Path, Codes           Opt[string]
 	Interval, Timeout, Healthy, Unhealthy Opt[int32]
@@ -195,7 +196,7 @@ func ParseIngress(annotations map[string]string, object finding.Ref) Ingress {
 	return in
 }
 
-// ParseService reads those annotations of a Service that speak of it as a backend.
+// ParseService reads those annotations of a Service that configure it as a backend.
 func ParseService(annotations map[string]string, object finding.Ref) Backend {
 	in := Ingress{Object: object}
 	in.read(annotations, object, true)

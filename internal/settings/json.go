@@ -43,7 +43,7 @@ func decodeJSON(raw string, into any) error {
 	return nil
 }
 
-// plainError says what is wrong with JSON, and where, without the words of Go.
+// plainError describes what is wrong with JSON, and where, without Go's terms.
 func plainError(raw string, err error) error {
 	var wrong *json.UnmarshalTypeError
 	var syntax *json.SyntaxError

@@ -49,7 +49,7 @@ func TestUnknownFieldsSuggestTheNearest(t *testing.T) {
 	}
 }
 
-// Every annotation that is read as JSON either has named fields or is known to have none.
+// Every annotation that is read as JSON either has named fields or is listed here as having none.
 func TestEveryJSONAnnotationHasItsShape(t *testing.T) {
 	for _, r := range table {
 		if _, ok := jsonShapes[r.Key]; r.Type == "json" && !ok && r.Key != "listen-ports" && r.Key != "dry-run-plan" {
@@ -96,7 +96,7 @@ func TestFaultsOfJSONAreSaidForPeople(t *testing.T) {
 		{ports, `[{"HTTP":"80"}]`, "must be a whole number without quotes, not a string"},
 		{ports, `{"HTTP":80}`, "a value must be a list in [ ], not an object"},
 		{ports, `[{"HTPP":80}]`, `protocol "HTPP" is neither HTTP nor HTTPS (did you mean "HTTP"?)`},
-		{conditions, `[{"field":"hostheader"}]`, `condition 0 (hostheader) is of no known field (did you mean "host-header"?)`},
+		{conditions, `[{"field":"hostheader"}]`, `condition 0 (hostheader) has an unknown field (did you mean "host-header"?)`},
 	}
 	for _, tc := range tests {
 		err := tc.parse(tc.raw)

@@ -33,8 +33,8 @@ type conditionJSON struct {
 	SourceIPConfig *struct{ Values []string }
 }
 
-// mostConditionValues is far above what AWS takes in a rule, 5 unless the quota is raised. Each path of a
-// backend gets the conditions of its annotation, so that a long one would grow with them as a product.
+// mostConditionValues is far above what AWS accepts in a rule, 5 unless the quota is raised. Each path of
+// a backend gets the conditions of its annotation, so that a long one would grow with them as a product.
 const mostConditionValues = 100
 
 // Conditions reads a conditions annotation, in its order.
@@ -47,7 +47,7 @@ func Conditions(raw string) ([]model.Condition, error) {
 	values := len(in)
 	for i, c := range in {
 		if values += c.values(); values > mostConditionValues {
-			return nil, fmt.Errorf("more than %d conditions and values, and a rule takes few", mostConditionValues)
+			return nil, fmt.Errorf("more than %d conditions and values, which AWS does not accept in a rule", mostConditionValues)
 		}
 		cond, err := c.condition()
 		if err != nil {
@@ -117,7 +117,7 @@ func (c conditionJSON) condition() (model.Condition, error) {
 		}
 		return model.SourceIP{CIDRs: c.SourceIPConfig.Values}, nil
 	}
-	return nil, fmt.Errorf("is of no known field%s", finding.DidYouMean(c.Field, conditionFields))
+	return nil, fmt.Errorf("has an unknown field%s", finding.DidYouMean(c.Field, conditionFields))
 }
 
 func (c conditionJSON) query() (model.Condition, error) {

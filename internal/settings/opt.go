@@ -9,7 +9,7 @@ import (
 )
 
 // Opt is a setting in one of three states: unset (the zero value), set to a Value, or present but
-// unreadable, in which case Fault says why and Value means nothing.
+// unreadable, in which case Fault is why and Value has no meaning.
 type Opt[T any] struct {
 	Value  T
 	Set    bool
@@ -20,7 +20,7 @@ type Opt[T any] struct {
 // Of returns a setting with a value.
 func Of[T any](v T, from finding.Origin) Opt[T] { return Opt[T]{Value: v, Set: true, Origin: from} }
 
-// Present says that somebody wrote the setting, readable or not.
+// Present reports whether the setting is written, readable or not.
 func (o Opt[T]) Present() bool { return o.Set || o.Fault != nil }
 
 // Or returns the value, or the default where the setting has none.
@@ -32,7 +32,7 @@ func (o Opt[T]) Or(def T) T {
 }
 
 // First returns the first setting that is present; a fault counts, since what its author meant
-// must not be replaced by somebody else's value.
+// must not be replaced by another member's value.
 func First[T any](opts ...Opt[T]) Opt[T] {
 	for _, o := range opts {
 		if o.Present() {
@@ -42,7 +42,7 @@ func First[T any](opts ...Opt[T]) Opt[T] {
 	return Opt[T]{}
 }
 
-// Text takes an empty text for none.
+// Text treats an empty text as unset.
 func Text(o Opt[string]) Opt[string] {
 	if o.Value == "" {
 		return Opt[string]{}
@@ -50,7 +50,7 @@ func Text(o Opt[string]) Opt[string] {
 	return o
 }
 
-// Filled takes an empty list for none.
+// Filled treats an empty list as unset.
 func Filled(o Opt[[]string]) Opt[[]string] {
 	if o.Set && len(o.Value) == 0 {
 		return Opt[[]string]{}

@@ -27,10 +27,10 @@ func groupRows() []row {
 	const group = "Groups"
 	return []row{
 		{Row: Row{Group: group, Key: "group.name", Type: "string", Merge: mergeOwn,
-			Doc: "Joins the group of this name; its members share one load balancer, across namespaces."},
+			Doc: "Joins the IngressGroup of this name; its members share one load balancer, across namespaces."},
 			read: field(String, func(in *Ingress) *Opt[string] { return &in.GroupName })},
 		{Row: Row{Group: group, Key: "group.order", Type: "int", Default: "0", Merge: mergeOwn,
-			Doc: "Place among the members, from -1000 to 1000; rules of lower numbers come first."},
+			Doc: "Position among the members, from -1000 to 1000; rules of lower numbers come first."},
 			read: field(groupOrder, func(in *Ingress) *Opt[int32] { return &in.GroupOrder })},
 	}
 }
@@ -47,7 +47,7 @@ func loadBalancerRows() []row {
 	const group = "Load balancer"
 	return []row{
 		{whole: true, Row: Row{Group: group, Key: "load-balancer-name", Type: "string", Default: "generated", Merge: mergeOne,
-			Doc: "Name of a new load balancer, at most 32 characters. A live one keeps its name."},
+			Doc: "Name of a new load balancer, at most 32 characters. An existing one keeps its name."},
 			read: field(maxBytes(32), func(in *Ingress) *Opt[string] { return &in.Name })},
 		{whole: true, Row: Row{Group: group, Key: "scheme", Type: "internal, internet-facing", Default: "--default-load-balancer-scheme", Merge: mergeOne,
 			Doc: "Whether the load balancer has public addresses. A change replaces the load balancer."},
@@ -59,10 +59,10 @@ func loadBalancerRows() []row {
 			Doc: "Subnets by id or by Name tag; order does not matter."},
 			read: field(List, func(in *Ingress) *Opt[[]string] { return &in.Subnets })},
 		{Row: Row{Group: group, Key: "security-groups", Type: "list", Default: "a managed group", Merge: mergeOne,
-			Doc: "Security groups by id or by Name tag, instead of a managed group; members must give the same order."},
+			Doc: "Security groups by id or by Name tag, instead of a managed security group; members must give the same order."},
 			read: field(List, func(in *Ingress) *Opt[[]string] { return &in.SecurityGroups })},
 		{Row: Row{Group: group, Key: "manage-backend-security-group-rules", Type: "bool", Default: "--enable-manage-backend-security-group-rules", Merge: mergeOne,
-			Doc: "With security-groups: also attach the shared backend group and keep the rules on nodes and pods."},
+			Doc: "With security-groups: also attach the shared backend security group and manage the rules on nodes and pods."},
 			read: field(Bool, func(in *Ingress) *Opt[bool] { return &in.ManageBackendRules })},
 		{whole: true, Row: Row{Group: group, Key: "customer-owned-ipv4-pool", Type: "string", Merge: mergeOne,
 			Doc: "Customer-owned address pool on an Outpost. It cannot be changed later."},
@@ -71,16 +71,16 @@ func loadBalancerRows() []row {
 			Doc: "IPAM pool of public IPv4 addresses."},
 			read: field(String, func(in *Ingress) *Opt[string] { return &in.IPAMPool })},
 		{whole: true, Row: Row{Group: group, Key: "load-balancer-attributes", Type: "map", Merge: mergeKey,
-			Doc: "Attributes of the load balancer; those not named are left alone."},
+			Doc: "Attributes of the load balancer; those not named are not changed."},
 			read: field(Map, func(in *Ingress) *Opt[map[string]string] { return &in.LoadBalancer.Attributes })},
 		{Row: Row{Group: group, Key: "minimum-load-balancer-capacity", Type: "map", Merge: mergeKey,
-			Doc: "CapacityUnits=N reserves capacity; 0 gives it back."},
+			Doc: "CapacityUnits=N reserves capacity; 0 ends the reservation."},
 			read: field(capacity, func(in *Ingress) *Opt[map[string]string] { return &in.LoadBalancer.Capacity })},
 		{whole: true, Row: Row{Group: group, Key: "tags", Type: "map", Service: true, Merge: mergeKey,
 			Doc: "Tags of the AWS resources. On a Service: of its target groups, per key before those of the Ingress."},
 			read: field(Map, func(in *Ingress) *Opt[map[string]string] { return &in.Tags })},
 		{Row: Row{Group: group, Key: "dry-run-plan", Type: "json", Merge: mergeOwn,
-			Doc: "Written on the first member with feature gate IngressPlanAnnotation, taken away without it; never read: what the load balancer becomes."}},
+			Doc: "The plan of the load balancer, never read. Written on the first member with feature gate IngressPlanAnnotation, removed without it."}},
 	}
 }
 
@@ -117,7 +117,7 @@ func listenerRows() []row {
 			Doc: "Ports that the load balancer listens on for the rules of this Ingress."},
 			read: field(ListenPorts, func(in *Ingress) *Opt[[]ListenPort] { return &in.ListenPorts })},
 		{whole: true, Row: Row{Group: group, Key: "ssl-redirect", Type: "int", Merge: mergeOne,
-			Doc: "HTTPS port to which every HTTP listener of the group redirects."},
+			Doc: "HTTPS port to which every HTTP listener of the IngressGroup redirects."},
 			read: field(Int, func(in *Ingress) *Opt[int32] { return &in.SSLRedirect })},
 		{Row: Row{Group: group, Key: "certificate-arn", Type: "list", Default: "discovery by host", Merge: mergeUnion,
 			Doc: "Certificates by ARN; the first of the first member is the default."},

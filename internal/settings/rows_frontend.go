@@ -20,7 +20,7 @@ func webACL(in *Ingress, _, raw string, from finding.Origin) error {
 	return nil
 }
 
-// PortMap reads "80=443,8080=80": ports of the network load balancer and where they lead.
+// PortMap reads "80=443,8080=80": ports of the frontend NLB and the ports they forward to.
 func PortMap(raw string) (map[int32]int32, error) {
 	m, err := Map(raw)
 	if err != nil {
@@ -60,7 +60,7 @@ func checkPort(raw string) (string, error) {
 	return strconv.Itoa(int(n)), nil
 }
 
-// routingPolicy is the one attribute whose values are checked before AWS does.
+// routingPolicy is the only attribute whose values are checked here and not left to AWS.
 const routingPolicy = "dns_record.client_routing_policy"
 
 func frontAttributes(raw string) (map[string]string, error) {
@@ -78,7 +78,7 @@ func frontAttributes(raw string) (map[string]string, error) {
 }
 
 func frontendRows() []row {
-	const group = "Network load balancer in front"
+	const group = "Frontend NLB"
 	text := func(at func(*Frontend) *Opt[string]) func(*Ingress) *Opt[string] {
 		return func(in *Ingress) *Opt[string] { return at(&in.Frontend) }
 	}
@@ -87,7 +87,7 @@ func frontendRows() []row {
 	}
 	rows := []row{
 		{Row: Row{Key: "enable-frontend-nlb", Type: "bool", Default: "false", Merge: mergeOne,
-			Doc: "Puts a network load balancer in front of the application load balancer."},
+			Doc: "Creates a frontend NLB, a network load balancer that forwards to the application load balancer."},
 			read: field(Bool, func(in *Ingress) *Opt[bool] { return &in.FrontendNLB })},
 		{Row: Row{Key: "frontend-nlb-scheme", Type: "internal, internet-facing", Default: "--default-load-balancer-scheme", Merge: mergeOne,
 			Doc: "Scheme."},
@@ -99,7 +99,7 @@ func frontendRows() []row {
 			Doc: "Security groups by id or Name tag."},
 			read: field(List, func(in *Ingress) *Opt[[]string] { return &in.FrontendGroups })},
 		{Row: Row{Key: "frontend-nlb-listener-port-mapping", Type: "map", Default: "the same ports", Merge: mergePort,
-			Doc: "Port of the network load balancer = port of the application load balancer."},
+			Doc: "Port of the frontend NLB = port of the application load balancer."},
 			read: field(PortMap, func(in *Ingress) *Opt[map[int32]int32] { return &in.FrontendPorts })},
 		{Row: Row{Key: "frontend-nlb-eip-allocations", Type: "list", Merge: mergeOne,
 			Doc: "Elastic addresses, one per subnet."},
@@ -129,10 +129,10 @@ func frontendRows() []row {
 			Doc: "Codes that mean success."},
 			read: field(String, text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Codes }))},
 		{Row: Row{Key: "frontend-nlb-attributes", Type: "map", Merge: mergeOne,
-			Doc: "Attributes; those not named are left alone."},
+			Doc: "Attributes; those not named are not changed."},
 			read: field(frontAttributes, func(in *Ingress) *Opt[map[string]string] { return &in.FrontendAttributes })},
 		{Row: Row{Key: "frontend-nlb-tags", Type: "map", Default: "those of the application load balancer", Merge: mergeOne,
-			Doc: "Tags of the network load balancer, its listeners and target groups."},
+			Doc: "Tags of the frontend NLB, its listeners and target groups."},
 			read: field(Map, func(in *Ingress) *Opt[map[string]string] { return &in.FrontendTags })},
 	}
 	for i := range rows {

@@ -12,22 +12,22 @@ import (
 // Row documents one annotation. The reference page is made from these rows.
 type Row struct {
 	Group   string // heading of the page
-	Key     string // without prefix; "<name>" stands for a part that users choose
+	Key     string // without prefix; "<name>" is a part that users choose
 	Type    string // string, bool, int, list, map, json, or the words allowed
 	Default string
-	Service bool   // may stand on a Service too, which then comes first
-	Merge   string // how several members of a group agree: one, port, key, union, own, first
+	Service bool   // may be set on a Service too, which then wins
+	Merge   string // how several members of an IngressGroup agree: one, port, key, union, own, first
 	Doc     string
-	// Planned says that the annotation is recognised but cannot be built yet.
+	// Planned is set if the annotation is recognised but not supported yet.
 	Planned bool
 }
 
 // row is a Row with the code that reads it.
 type row struct {
 	Row
-	// read parses raw into in; rest is what stands in place of "<name>".
+	// read parses raw into in; rest is the text in place of "<name>".
 	read func(in *Ingress, rest, raw string, from finding.Origin) error
-	// whole says that a fault of the annotation holds everything of its member.
+	// whole is set if a fault of the annotation holds everything of its member.
 	whole bool
 }
 
@@ -75,7 +75,7 @@ func Rows() []Row {
 	return out
 }
 
-// Unknown lists keys with our prefix that no row knows, for advice.
+// Unknown lists keys with our prefix that have no row, for advice.
 func Unknown(annotations map[string]string) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
@@ -104,8 +104,8 @@ func OfMistypedPrefix(annotations map[string]string) []string {
 	return out
 }
 
-// Nearest is the annotation that an unknown one was probably meant to be, without prefix; "" if none is
-// near. Of one with a part that users choose, only the part before it is compared.
+// Nearest returns the annotation that an unknown one was probably meant to be, without prefix; "" if
+// none is near. Of one with a part that users choose, only the part before it is compared.
 func Nearest(annotation string) string {
 	key := strings.TrimPrefix(annotation, Prefix)
 	var whole, heads []string
@@ -126,8 +126,8 @@ func Nearest(annotation string) string {
 	return ""
 }
 
-// EndingInComma lists the keys of readable maps whose text ends in a comma, which belongs to the last
-// value and was hardly meant to.
+// EndingInComma lists the keys of readable maps whose text ends in a comma, which becomes part of the
+// last value, hardly on purpose.
 func EndingInComma(annotations map[string]string) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
@@ -146,7 +146,7 @@ func EndingInComma(annotations map[string]string) []string {
 	return out
 }
 
-// match says whether the row reads the key, and what stands in place of "<name>".
+// match reports whether the row reads the key, and returns the text in place of "<name>".
 func (r row) match(key string) (rest string, ok bool) {
 	head, _, open := strings.Cut(r.Key, "<")
 	if !open {
@@ -156,7 +156,7 @@ func (r row) match(key string) (rest string, ok bool) {
 	return rest, ok && rest != ""
 }
 
-// read parses all annotations that a row knows. Faults stay in the settings; those that hold the
+// read parses all annotations that have a row. Faults stay in the settings; those that hold the
 // whole member are kept in a list too.
 func (in *Ingress) read(annotations map[string]string, object finding.Ref, service bool) {
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
@@ -178,11 +178,11 @@ func (in *Ingress) read(annotations map[string]string, object finding.Ref, servi
 }
 
 // MemberFaults are the faults that hold everything of the member, because they are about its
-// ports or about the load balancer as a whole. A setting that class parameters replace cannot be
-// at fault.
+// ports or about the load balancer as a whole. A setting that class parameters replace has no
+// fault.
 func (in Ingress) MemberFaults() []Fault { return in.faults }
 
-// drop forgets the fault of an annotation that is replaced.
+// drop removes the fault of an annotation that is replaced.
 func (in *Ingress) drop(key string) {
 	in.faults = slices.DeleteFunc(slices.Clone(in.faults), func(f Fault) bool { return f.Origin.Field == Prefix+key })
 }

@@ -28,7 +28,7 @@ func TestRowsAreDocumented(t *testing.T) {
 			t.Errorf("row %q lacks documentation: %+v", r.Key, r)
 		}
 		if seen[r.Key] {
-			t.Errorf("row %q stands twice", r.Key)
+			t.Errorf("row %q is listed twice", r.Key)
 		}
 		seen[r.Key] = true
 	}

@@ -55,7 +55,7 @@ func Enum[T ~string](words ...T) func(string) (T, error) {
 	}
 }
 
-// List splits at commas, trims the items and drops empty ones.
+// List splits at commas, trims the items and skips empty ones.
 func List(raw string) ([]string, error) {
 	items := []string{}
 	for item := range strings.SplitSeq(raw, ",") {
