@@ -4,7 +4,7 @@ import "time"
 
 // Config is everything that an operator can set. Default has the defaults of all fields.
 type Config struct {
-	// ClusterName stands in names and tags of AWS resources; required.
+	// ClusterName is part of names and tags of AWS resources; required.
 	ClusterName string
 	LogLevel    string
 	Kubernetes  Kubernetes
@@ -18,14 +18,15 @@ type Config struct {
 	Serving     Serving
 	Admission   Admission
 	Later       Later
-	// StrictGroups lets one fault of a member stop its whole group.
+	// StrictGroups lets one fault of a member stop its whole IngressGroup.
 	StrictGroups bool
-	// AllowMassRemoval lets most Ingresses be given to another controller at once.
+	// AllowMassRemoval disables the check that keeps load balancers when most Ingresses change
+	// controller at once.
 	AllowMassRemoval bool
 	Gates            Gates
 }
 
-// Kubernetes says how to reach the API server and what to see of it.
+// Kubernetes is how to reach the API server and which of its objects to read.
 type Kubernetes struct {
 	Kubeconfig     string // empty: in-cluster
 	WatchNamespace string // empty: all
@@ -34,7 +35,7 @@ type Kubernetes struct {
 	RequiredSecretsLabel string
 }
 
-// AWS says how to reach AWS. Empty region and VPC are discovered.
+// AWS is how to reach AWS. Empty region and VPC are discovered.
 type AWS struct {
 	Region     string
 	VPC        string
@@ -43,12 +44,12 @@ type AWS struct {
 	MaxRetries int // attempts per call
 	Endpoints  map[string]string
 	Throttle   string
-	// Stabilization is when to look again at a load balancer that is still provisioning, if its
-	// capacity has to be set.
+	// Stabilization is the delay before a load balancer that is still provisioning is checked
+	// again, if its capacity has to be set.
 	Stabilization time.Duration
 }
 
-// Defaults are used where users say nothing.
+// Defaults are used where users set nothing.
 type Defaults struct {
 	Tags                map[string]string
 	ExternalManagedTags []string
@@ -70,11 +71,12 @@ type Ingress struct {
 	// MaxListeners is on how many ports one Ingress may listen, MaxRules how many rules the Ingresses of
 	// a namespace may have in one IngressGroup.
 	MaxListeners, MaxRules int
-	// ConditionValues and ConditionWildcards are how many AWS takes in a rule: quotas of the account.
+	// ConditionValues and ConditionWildcards are how many AWS accepts in a rule: quotas of the
+	// account.
 	ConditionValues, ConditionWildcards int
 	// ExactRegexHosts keeps rules behind a redirect whose only hosts are regular expressions.
 	ExactRegexHosts bool
-	// WAFv2, WAFClassic and Shield let the annotations of these services have effect.
+	// WAFv2, WAFClassic and Shield enable the annotations of these services.
 	WAFv2, WAFClassic, Shield bool
 }
 
@@ -95,12 +97,12 @@ type Targets struct {
 	QUICVariable    string
 	// EndpointSlices are read; otherwise Endpoints objects.
 	EndpointSlices bool
-	// Deferral is how long after a start bindings that have not changed are left alone; above zero.
-	// Up to a half is added, so that they do not come at once.
+	// Deferral is how long after a start bindings that have not changed are not compared with AWS;
+	// above zero. Up to a half is added, so that they are not all compared at once.
 	Deferral time.Duration
 }
 
-// Workers are how many items each controller works on at a time.
+// Workers are how many items each controller reconciles concurrently.
 type Workers struct {
 	Ingress int
 	Binding int
@@ -124,15 +126,14 @@ type Serving struct {
 	WebhookClientCA string
 }
 
-// Admission says what webhooks do besides their fixed checks.
+// Admission is what webhooks do besides their fixed checks.
 type Admission struct {
 	DisableClassAnnotation, DisableGroupAnnotation bool
 	ReadinessGates                                 bool
 }
 
 // Later are flags that are accepted so that the command line of an installation stays valid, and
-// that have no effect in this version. Setting one to something else than its default is reported
-// at start.
+// that have no effect in this version. A value other than the default is reported at start.
 type Later struct {
 	ServiceWorkers, ALBGatewayWorkers, NLBGatewayWorkers, GatewayClassWorkers, AcceleratorWorkers int
 	AcceleratorMaxBackoff                                                                         time.Duration

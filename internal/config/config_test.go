@@ -21,22 +21,22 @@ func TestValidateFindsTheFirstFault(t *testing.T) {
 		args []string
 		want string
 	}{
-		"fine":                         {[]string{"--cluster-name=c"}, ""},
-		"no cluster name":              {nil, "--cluster-name must be given"},
-		"the name is first":            {[]string{"--default-target-type=pod"}, "--cluster-name must be given"},
-		"reserved default tag":         {[]string{"--cluster-name=c", "--default-tags=elbv2.k8s.aws/cluster=x"}, "--default-tags: the key elbv2.k8s.aws/cluster is set by the controller itself"},
-		"reserved external tag":        {[]string{"--cluster-name=c", "--external-managed-tags=ingress.k8s.aws/stack"}, "--external-managed-tags: the key ingress.k8s.aws/stack is set by the controller itself"},
-		"a key in both":                {[]string{"--cluster-name=c", "--default-tags=a=b", "--external-managed-tags=a"}, "the tag key a is in both --default-tags and --external-managed-tags"},
-		"target type":                  {[]string{"--cluster-name=c", "--default-target-type=pod"}, `--default-target-type: "pod" is neither instance nor ip`},
-		"scheme":                       {[]string{"--cluster-name=c", "--default-load-balancer-scheme=x"}, `--default-load-balancer-scheme: "x" is neither internal nor internet-facing`},
-		"backend group":                {[]string{"--cluster-name=c", "--backend-security-group=x"}, `--backend-security-group: "x" is not the id of a security group`},
-		"rules without the group":      {[]string{"--cluster-name=c", "--enable-backend-security-group=false", "--enable-manage-backend-security-group-rules"}, "--enable-manage-backend-security-group-rules needs --enable-backend-security-group"},
-		"counts are taken as they are": {[]string{"--cluster-name=c", "--max-targets-per-target-group=-1", "--ingress-max-concurrent-reconciles=0"}, ""},
-		"the label is before our own":  {[]string{"--cluster-name=c", "--required-secrets-label=a", "--targetgroupbinding-deferral-window=0s"}, `--required-secrets-label: "a" is not key=value`},
-		"deferral":                     {[]string{"--cluster-name=c", "--targetgroupbinding-deferral-window=0s"}, "--targetgroupbinding-deferral-window: 0s is not above zero"},
-		"label":                        {[]string{"--cluster-name=c", "--required-secrets-label=a="}, `--required-secrets-label: "a=" is not key=value`},
-		"condition values":             {[]string{"--cluster-name=c", "--max-condition-values-per-rule=0"}, "--max-condition-values-per-rule: 0 is less than one"},
-		"condition wildcards":          {[]string{"--cluster-name=c", "--max-condition-wildcards-per-rule=-1"}, "--max-condition-wildcards-per-rule: -1 is less than one"},
+		"fine":                             {[]string{"--cluster-name=c"}, ""},
+		"no cluster name":                  {nil, "--cluster-name must be given"},
+		"the name is first":                {[]string{"--default-target-type=pod"}, "--cluster-name must be given"},
+		"reserved default tag":             {[]string{"--cluster-name=c", "--default-tags=elbv2.k8s.aws/cluster=x"}, "--default-tags: the key elbv2.k8s.aws/cluster is set by the controller itself"},
+		"reserved external tag":            {[]string{"--cluster-name=c", "--external-managed-tags=ingress.k8s.aws/stack"}, "--external-managed-tags: the key ingress.k8s.aws/stack is set by the controller itself"},
+		"a key in both":                    {[]string{"--cluster-name=c", "--default-tags=a=b", "--external-managed-tags=a"}, "the tag key a is in both --default-tags and --external-managed-tags"},
+		"target type":                      {[]string{"--cluster-name=c", "--default-target-type=pod"}, `--default-target-type: "pod" is neither instance nor ip`},
+		"scheme":                           {[]string{"--cluster-name=c", "--default-load-balancer-scheme=x"}, `--default-load-balancer-scheme: "x" is neither internal nor internet-facing`},
+		"backend group":                    {[]string{"--cluster-name=c", "--backend-security-group=x"}, `--backend-security-group: "x" is not the id of a security group`},
+		"rules without the security group": {[]string{"--cluster-name=c", "--enable-backend-security-group=false", "--enable-manage-backend-security-group-rules"}, "--enable-manage-backend-security-group-rules needs --enable-backend-security-group"},
+		"counts are taken as they are":     {[]string{"--cluster-name=c", "--max-targets-per-target-group=-1", "--ingress-max-concurrent-reconciles=0"}, ""},
+		"the label is before our own":      {[]string{"--cluster-name=c", "--required-secrets-label=a", "--targetgroupbinding-deferral-window=0s"}, `--required-secrets-label: "a" is not key=value`},
+		"deferral":                         {[]string{"--cluster-name=c", "--targetgroupbinding-deferral-window=0s"}, "--targetgroupbinding-deferral-window: 0s is not above zero"},
+		"label":                            {[]string{"--cluster-name=c", "--required-secrets-label=a="}, `--required-secrets-label: "a=" is not key=value`},
+		"condition values":                 {[]string{"--cluster-name=c", "--max-condition-values-per-rule=0"}, "--max-condition-values-per-rule: 0 is less than one"},
+		"condition wildcards":              {[]string{"--cluster-name=c", "--max-condition-wildcards-per-rule=-1"}, "--max-condition-wildcards-per-rule: -1 is less than one"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestUnsupportedSettingsAreNamed(t *testing.T) {
 		t.Error(d)
 	}
 	if c := Default(); len(c.Unsupported()) > 0 {
-		t.Errorf("the defaults are said to be unsupported: %v", c.Unsupported())
+		t.Errorf("the defaults are reported as unsupported: %v", c.Unsupported())
 	}
 }
 

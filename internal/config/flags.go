@@ -13,7 +13,7 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&c.LogLevel, "log-level", c.LogLevel, "info or debug")
 	fs.Var(&c.Gates, "feature-gates", c.Gates.describe())
 	fs.BoolVar(&c.AllowMassRemoval, "allow-mass-removal", c.AllowMassRemoval, "disable the safety check that keeps load balancers when a class or flag gives 3 or more Ingresses that were not edited to another controller")
-	fs.BoolVar(&c.StrictGroups, "strict-groups", c.StrictGroups, "let one fault of an Ingress stop its whole group")
+	fs.BoolVar(&c.StrictGroups, "strict-groups", c.StrictGroups, "stop a whole IngressGroup when one of its Ingresses has a fault")
 
 	k := &c.Kubernetes
 	fs.StringVar(&k.Kubeconfig, "kubeconfig", k.Kubeconfig, "path of a kubeconfig; if empty, the environment variable KUBECONFIG, then the pod's own cluster")
@@ -28,8 +28,8 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&a.VPCTagKey, "aws-vpc-tag-key", a.VPCTagKey, "deprecated, no effect")
 	fs.IntVar(&a.MaxRetries, "aws-max-retries", a.MaxRetries, "attempts per AWS call")
 	fs.StringToStringVar(&a.Endpoints, "aws-api-endpoints", a.Endpoints, "serviceID=URL pairs that override AWS endpoints; they win over AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_SERVICE")
-	fs.DurationVar(&a.Stabilization, "lb-stabilization-monitor-interval", a.Stabilization, "when to look again at a load balancer that is provisioning and whose capacity has to be set")
-	fs.StringVar(&a.Throttle, "aws-api-throttle", a.Throttle, "serviceID:operationRegex=rate:burst,... fixed limits of AWS calls per second, in place of all that the controller learns about the service")
+	fs.DurationVar(&a.Stabilization, "lb-stabilization-monitor-interval", a.Stabilization, "delay before a provisioning load balancer is checked again, if its capacity has to be set")
+	fs.StringVar(&a.Throttle, "aws-api-throttle", a.Throttle, "serviceID:operationRegex=rate:burst,... fixed rate limits of AWS calls per second, which replace all that the controller learns about the service")
 
 	d := &c.Defaults
 	fs.StringToStringVar(&d.Tags, "default-tags", d.Tags, "tags of all AWS resources")
@@ -47,45 +47,45 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&i.Tenancy, "ingress-group-tenancy", i.Tenancy, "what members of an IngressGroup may do to each other: cooperative or isolated")
 	fs.IntVar(&i.MaxListeners, "max-listeners-per-ingress", i.MaxListeners, "ports that one Ingress may listen on")
 	fs.IntVar(&i.MaxRules, "max-rules-per-namespace", i.MaxRules, "rules that the Ingresses of a namespace may have in one IngressGroup")
-	fs.IntVar(&i.ConditionValues, "max-condition-values-per-rule", i.ConditionValues, "condition values that AWS takes in a rule: the account's quota condition-values-per-alb-rule")
-	fs.IntVar(&i.ConditionWildcards, "max-condition-wildcards-per-rule", i.ConditionWildcards, "wildcards that AWS takes in the conditions of a rule: the account's quota condition-wildcards-per-alb-rule")
+	fs.IntVar(&i.ConditionValues, "max-condition-values-per-rule", i.ConditionValues, "condition values that AWS accepts in a rule: the account's quota condition-values-per-alb-rule")
+	fs.IntVar(&i.ConditionWildcards, "max-condition-wildcards-per-rule", i.ConditionWildcards, "wildcards that AWS accepts in the conditions of a rule: the account's quota condition-wildcards-per-alb-rule")
 	fs.BoolVar(&i.ExactRegexHosts, "exact-regex-hosts", i.ExactRegexHosts, "keep rules behind a redirect whose only hosts are regular expressions; if false they are dropped, as by aws-load-balancer-controller")
-	fs.BoolVar(&i.WAFv2, "enable-wafv2", i.WAFv2, "associate web ACLs of WAFv2 where asked for")
-	fs.BoolVar(&i.WAFClassic, "enable-waf", i.WAFClassic, "associate web ACLs of WAF Classic where asked for")
-	fs.BoolVar(&i.Shield, "enable-shield", i.Shield, "manage Shield Advanced protections where asked for")
+	fs.BoolVar(&i.WAFv2, "enable-wafv2", i.WAFv2, "associate the WAFv2 web ACLs that Ingresses name")
+	fs.BoolVar(&i.WAFClassic, "enable-waf", i.WAFClassic, "associate the WAF Classic web ACLs that Ingresses name")
+	fs.BoolVar(&i.Shield, "enable-shield", i.Shield, "manage the Shield Advanced protections that Ingresses enable")
 
 	s := &c.Security
 	fs.BoolVar(&s.BackendGroup, "enable-backend-security-group", s.BackendGroup, "use a shared security group for traffic to targets")
-	fs.StringVar(&s.BackendGroupID, "backend-security-group", s.BackendGroupID, "id of the shared security group; made if empty")
-	fs.BoolVar(&s.ManageBackendRules, "enable-manage-backend-security-group-rules", s.ManageBackendRules, "manage rules of targets also where users give the security groups")
+	fs.StringVar(&s.BackendGroupID, "backend-security-group", s.BackendGroupID, "id of the shared security group; created if empty")
+	fs.BoolVar(&s.ManageBackendRules, "enable-manage-backend-security-group-rules", s.ManageBackendRules, "manage security group rules of targets also if users set the security groups")
 	fs.BoolVar(&s.Unrestricted, "disable-restricted-sg-rules", s.Unrestricted, "open all ports of targets instead of the needed ones")
-	fs.StringToStringVar(&s.ENIGroupTags, "service-target-eni-security-group-tags", s.ENIGroupTags, "further tags that choose the security group of a target's interface")
+	fs.StringToStringVar(&s.ENIGroupTags, "service-target-eni-security-group-tags", s.ENIGroupTags, "further tags that choose the security group of a target's ENI")
 
 	t := &c.Targets
-	fs.IntVar(&t.MaxPerGroup, "max-targets-per-target-group", t.MaxPerGroup, "most targets of a target group; 0 or less: no limit")
-	fs.DurationVar(&t.RequeueDuration, "targetgroupbinding-requeue-duration", t.RequeueDuration, "when to look again at targets that are not healthy yet")
-	fs.DurationVar(&t.MaxBackoff, "targetgroupbinding-max-exponential-backoff-delay", t.MaxBackoff, "longest wait after failures")
+	fs.IntVar(&t.MaxPerGroup, "max-targets-per-target-group", t.MaxPerGroup, "maximum number of targets in a target group; 0 or less means no limit")
+	fs.DurationVar(&t.RequeueDuration, "targetgroupbinding-requeue-duration", t.RequeueDuration, "delay before targets that are not healthy yet are checked again")
+	fs.DurationVar(&t.MaxBackoff, "targetgroupbinding-max-exponential-backoff-delay", t.MaxBackoff, "maximum back-off after failures")
 	fs.BoolVar(&t.EndpointSlices, "enable-endpoint-slices", t.EndpointSlices, "find pods by EndpointSlices; by Endpoints objects if false")
 	fs.DurationVar(&t.Deferral, "targetgroupbinding-deferral-window", t.Deferral, "how long after a start unchanged TargetGroupBindings are not compared with AWS; up to a half is added")
 	fs.StringVar(&t.QUICVariable, "quic-environment-variable-name", t.QUICVariable, "environment variable of pods with the QUIC server id")
 
 	w := &c.Workers
-	fs.IntVar(&w.Ingress, "ingress-max-concurrent-reconciles", w.Ingress, "load balancers of Ingresses worked on at a time")
-	fs.IntVar(&w.Binding, "targetgroupbinding-max-concurrent-reconciles", w.Binding, "TargetGroupBindings worked on at a time")
+	fs.IntVar(&w.Ingress, "ingress-max-concurrent-reconciles", w.Ingress, "load balancers of Ingresses that are reconciled concurrently")
+	fs.IntVar(&w.Binding, "targetgroupbinding-max-concurrent-reconciles", w.Binding, "TargetGroupBindings that are reconciled concurrently")
 
 	e := &c.Election
-	fs.BoolVar(&e.Enabled, "enable-leader-election", e.Enabled, "let one of several processes write")
+	fs.BoolVar(&e.Enabled, "enable-leader-election", e.Enabled, "use leader election, so that only one of several replicas writes")
 	fs.StringVar(&e.ID, "leader-election-id", e.ID, "name of the Lease")
 	fs.StringVar(&e.Namespace, "leader-election-namespace", e.Namespace, "namespace of the Lease; that of the pod if empty")
 
 	v := &c.Serving
-	fs.StringVar(&v.Metrics, "metrics-bind-addr", v.Metrics, "address of metrics; 0: none")
-	fs.StringVar(&v.Probes, "health-probe-bind-addr", v.Probes, "address of probes")
+	fs.StringVar(&v.Metrics, "metrics-bind-addr", v.Metrics, "address of the metrics endpoint; 0 disables it")
+	fs.StringVar(&v.Probes, "health-probe-bind-addr", v.Probes, "address of the health probes")
 	fs.IntVar(&v.WebhookPort, "webhook-bind-port", v.WebhookPort, "port of webhooks")
 	fs.StringVar(&v.WebhookCertDir, "webhook-cert-dir", v.WebhookCertDir, "directory of the webhooks' certificate")
 	fs.StringVar(&v.WebhookCertFile, "webhook-cert-file", v.WebhookCertFile, "file of the certificate; tls.crt if empty")
 	fs.StringVar(&v.WebhookKeyFile, "webhook-key-file", v.WebhookKeyFile, "file of the key; tls.key if empty")
-	fs.StringVar(&v.WebhookClientCA, "kube-ca-pem-filepath", v.WebhookClientCA, "CA that callers of webhooks must have a certificate of")
+	fs.StringVar(&v.WebhookClientCA, "kube-ca-pem-filepath", v.WebhookClientCA, "CA that must have signed the certificates of webhook callers")
 
 	m := &c.Admission
 	fs.BoolVar(&m.DisableClassAnnotation, "disable-ingress-class-annotation", m.DisableClassAnnotation, "deny new uses of the annotation kubernetes.io/ingress.class")
@@ -95,24 +95,24 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	c.bindLater(fs)
 }
 
-// noEffect is said of what is accepted and not built.
+// noEffect ends the help of flags that are accepted and have no effect.
 const noEffect = "; accepted, no effect in this version"
 
 // bindLater registers the flags that have no effect yet.
 func (c *Config) bindLater(fs *pflag.FlagSet) {
 	l := &c.Later
 	const note = noEffect
-	fs.IntVar(&l.ServiceWorkers, "service-max-concurrent-reconciles", l.ServiceWorkers, "Services worked on at a time"+note)
-	fs.IntVar(&l.ALBGatewayWorkers, "alb-gateway-max-concurrent-reconciles", l.ALBGatewayWorkers, "ALB Gateways worked on at a time"+note)
-	fs.IntVar(&l.NLBGatewayWorkers, "nlb-gateway-max-concurrent-reconciles", l.NLBGatewayWorkers, "NLB Gateways worked on at a time"+note)
-	fs.IntVar(&l.GatewayClassWorkers, "gateway-class-max-concurrent-reconciles", l.GatewayClassWorkers, "GatewayClasses worked on at a time"+note)
-	fs.IntVar(&l.AcceleratorWorkers, "globalaccelerator-max-concurrent-reconciles", l.AcceleratorWorkers, "GlobalAccelerators worked on at a time"+note)
-	fs.DurationVar(&l.AcceleratorMaxBackoff, "globalaccelerator-max-exponential-backoff-delay", l.AcceleratorMaxBackoff, "longest wait after failures"+note)
+	fs.IntVar(&l.ServiceWorkers, "service-max-concurrent-reconciles", l.ServiceWorkers, "Services that are reconciled concurrently"+note)
+	fs.IntVar(&l.ALBGatewayWorkers, "alb-gateway-max-concurrent-reconciles", l.ALBGatewayWorkers, "ALB Gateways that are reconciled concurrently"+note)
+	fs.IntVar(&l.NLBGatewayWorkers, "nlb-gateway-max-concurrent-reconciles", l.NLBGatewayWorkers, "NLB Gateways that are reconciled concurrently"+note)
+	fs.IntVar(&l.GatewayClassWorkers, "gateway-class-max-concurrent-reconciles", l.GatewayClassWorkers, "GatewayClasses that are reconciled concurrently"+note)
+	fs.IntVar(&l.AcceleratorWorkers, "globalaccelerator-max-concurrent-reconciles", l.AcceleratorWorkers, "GlobalAccelerators that are reconciled concurrently"+note)
+	fs.DurationVar(&l.AcceleratorMaxBackoff, "globalaccelerator-max-exponential-backoff-delay", l.AcceleratorMaxBackoff, "maximum back-off after failures"+note)
 	fs.StringVar(&l.LoadBalancerClass, "load-balancer-class", l.LoadBalancerClass, "class of Services to serve"+note)
 }
 
-// switchedOff are flags without effect whose other value asks for nothing: what is not built is
-// off in any case.
+// switchedOff are flags without effect whose other value switches a feature off that this
+// version does not have.
 var switchedOff = []string{"enable-pod-readiness-gate-inject"}
 
 // Unsupported lists what was set on the command line and has no effect in this version, as

@@ -37,11 +37,11 @@ const (
 	IngressPlanAnnotation         Gate = "IngressPlanAnnotation"
 )
 
-// gateRow is what there is to say about a gate.
+// gateRow describes a gate.
 type gateRow struct {
 	gate  Gate
 	on    bool // by default
-	later bool // known, and without effect in this version
+	later bool // accepted, without effect in this version
 	does  string
 }
 
@@ -80,7 +80,7 @@ var aliases = map[string]Gate{
 // Gates are the feature gates. The zero value has all defaults. It is a flag value.
 type Gates struct{ set map[Gate]bool }
 
-// On says whether a gate is on.
+// On reports whether a gate is on.
 func (g Gates) On(gate Gate) bool {
 	if v, ok := g.set[gate]; ok {
 		return v
@@ -93,7 +93,7 @@ func (g Gates) On(gate Gate) bool {
 	return false
 }
 
-// Explicit says whether the operator has set the gate.
+// Explicit reports whether the operator has set the gate.
 func (g Gates) Explicit(gate Gate) bool {
 	_, ok := g.set[gate]
 	return ok
