@@ -14,7 +14,7 @@ func hexHash(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// sanitize drops all but ASCII letters and digits and cuts what is left.
+// sanitize removes all but ASCII letters and digits and truncates the rest.
 func sanitize(s string, limit int) string {
 	out := make([]byte, 0, limit)
 	for i := 0; i < len(s) && len(out) < limit; i++ {

@@ -22,8 +22,9 @@ func StackLabels(id model.StackID) map[string]string {
 	}
 }
 
-// LabelStack is the stack as its labels tell it: the id itself unless its name is too long for a
-// label. StackFromLabels(StackLabels(id)) equals it, so an index by labels has to use it as key.
+// LabelStack is the stack id as it can be read back from labels: the id itself unless its name
+// is too long for a label. StackFromLabels(StackLabels(id)) equals it, so an index by labels has
+// to use it as key.
 func LabelStack(id model.StackID) model.StackID {
 	id.Name = fit(id.Name, labelLimit)
 	return id
@@ -48,9 +49,10 @@ func StackFromLabels(labels map[string]string) (model.StackID, bool) {
 const (
 	// BindingFinalizer is on TargetGroupBindings.
 	BindingFinalizer = "elbv2.k8s.aws/resources"
-	// ImplicitFinalizer is on an Ingress that is a group of its own.
+	// ImplicitFinalizer is on an Ingress that is not in an explicit IngressGroup.
 	ImplicitFinalizer = "ingress.k8s.aws/resources"
-	// ExplicitFinalizerPrefix and the group's name are on members of an explicit group.
+	// ExplicitFinalizerPrefix, followed by the name of the IngressGroup, is on members of an
+	// explicit IngressGroup.
 	ExplicitFinalizerPrefix = "group.ingress.k8s.aws/"
 	// ServiceFinalizer is on Services with a load balancer.
 	ServiceFinalizer = "service.k8s.aws/resources"
@@ -59,7 +61,7 @@ const (
 	NLBGatewayFinalizer = "gateway.k8s.aws/nlb"
 )
 
-// Finalizer is what the objects that make up a stack carry while it exists.
+// Finalizer returns the finalizer that the members of a stack carry while it exists.
 func Finalizer(id model.StackID) string {
 	switch id.Kind {
 	case model.Service:

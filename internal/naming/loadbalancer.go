@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// forStack uses the short form for an explicit Ingress group and the namespaced one otherwise.
+// forStack uses the short form for an explicit IngressGroup and the namespaced one otherwise.
 func forStack(id model.StackID, hashed ...string) string {
 	if id.Namespace == "" {
 		return grouped(id.Name, hashed...)
@@ -26,7 +26,7 @@ func OwnedLoadBalancer(cluster string, id model.StackID, uid string, scheme mode
 	return namespaced(id.Namespace, id.Name, cluster, uid, string(scheme))
 }
 
-// FrontendNLB is the name of the network load balancer in front of an ALB of the given name.
+// FrontendNLB is the name of the frontend NLB of an ALB of the given name.
 func FrontendNLB(alb string) string {
 	if len(alb) > 28 {
 		alb = alb[:28]
@@ -34,7 +34,8 @@ func FrontendNLB(alb string) string {
 	return alb + "-nlb"
 }
 
-// LoadBalancerNameFault says what AWS would not accept in a load balancer's name, "" if nothing.
+// LoadBalancerNameFault returns what AWS would reject in the name of a load balancer, "" if
+// nothing.
 func LoadBalancerNameFault(name string) string {
 	switch {
 	case name == "":

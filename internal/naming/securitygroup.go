@@ -8,12 +8,12 @@ const (
 	BackendGroupDescription = "[k8s] Shared Backend SecurityGroup for LoadBalancer"
 )
 
-// ManagedGroup is the name of an Ingress stack's own security group.
+// ManagedGroup is the name of the managed security group of an Ingress stack.
 func ManagedGroup(cluster string, id model.StackID) string {
 	return forStack(id, cluster, id.String())
 }
 
-// OwnedManagedGroup is the name of the security group of a Service or a Gateway.
+// OwnedManagedGroup is the name of the managed security group of a Service or a Gateway.
 func OwnedManagedGroup(cluster string, id model.StackID, uid string) string {
 	return namespaced(id.Namespace, id.Name, cluster, id.Name, id.Namespace, uid)
 }

@@ -40,7 +40,7 @@ func SettingName(kind model.Kind, setting string) string {
 	return cmp.Or(spellings[kind].other[setting], setting)
 }
 
-// SettingField is the field of such objects in which a setting stands.
+// SettingField is the field of such objects that holds a setting.
 func SettingField(kind model.Kind, setting string) string {
 	name := SettingName(kind, setting)
 	if strings.HasPrefix(name, "spec.") {

@@ -23,7 +23,7 @@ func TestSettingsAreNamedAsTheirKindSpellsThem(t *testing.T) {
 			t.Errorf("%s of %s is named %q, want %q", c.setting, c.kind, got, c.name)
 		}
 		if got := naming.SettingField(c.kind, c.setting); got != c.inField {
-			t.Errorf("%s of %s stands in %q, want %q", c.setting, c.kind, got, c.inField)
+			t.Errorf("field of %s of %s is %q, want %q", c.setting, c.kind, got, c.inField)
 		}
 	}
 }

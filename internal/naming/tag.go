@@ -10,7 +10,7 @@ import (
 const (
 	// ClusterTag is on every resource; its value is the cluster's name.
 	ClusterTag = "elbv2.k8s.aws/cluster"
-	// BackendTag marks the shared backend group; its value is model.BackendGroupTag.
+	// BackendTag marks the shared backend security group; its value is model.BackendGroupTag.
 	BackendTag = "elbv2.k8s.aws/resource"
 )
 
@@ -33,7 +33,7 @@ func LegacyStackTags(cluster string, id model.StackID) map[string]string {
 	return map[string]string{legacyClusterTag: cluster, StackTag(id.Kind): StackTagValue(id)}
 }
 
-// ResourceTags are all tags of a resource. Tracking tags win over what users wish.
+// ResourceTags are all tags of a resource. Tracking tags win over tags of users.
 func ResourceTags(cluster string, id model.StackID, resourceID string, user map[string]string) map[string]string {
 	tags := map[string]string{}
 	maps.Copy(tags, user)
@@ -42,7 +42,7 @@ func ResourceTags(cluster string, id model.StackID, resourceID string, user map[
 	return tags
 }
 
-// BackendGroupTags are all tags of the shared backend group.
+// BackendGroupTags are all tags of the shared backend security group.
 func BackendGroupTags(cluster string, defaults map[string]string) map[string]string {
 	tags := map[string]string{}
 	maps.Copy(tags, defaults)
@@ -53,11 +53,11 @@ func BackendGroupTags(cluster string, defaults map[string]string) map[string]str
 
 const legacyClusterTag = "ingress.k8s.aws/cluster"
 
-// MaxTags is how many tags AWS takes on a resource. Those of AWS itself, aws:, do not count.
-// https://docs.aws.amazon.com/tag-editor/latest/userguide/tagging.html
+// MaxTags is how many tags AWS accepts on a resource. Those of AWS itself, aws:, do not
+// count. https://docs.aws.amazon.com/tag-editor/latest/userguide/tagging.html
 const MaxTags = 50
 
-// ReservedTag says whether a tag key is one of the tracking keys, which nobody but the controller
+// ReservedTag reports whether a tag key is one of the tracking keys, which only the controller
 // may set.
 func ReservedTag(key string) bool {
 	if key == ClusterTag || key == BackendTag {
@@ -71,8 +71,8 @@ func ReservedTag(key string) bool {
 	return false
 }
 
-// LegacyTag says whether a tag key was set by the first generation of controllers. Such tags are
-// left alone on load balancers, target groups and security groups.
+// LegacyTag reports whether a tag key was set by the first generation of controllers. Such tags
+// are not removed from load balancers, target groups and security groups.
 func LegacyTag(cluster, key string) bool {
 	switch key {
 	case "kubernetes.io/cluster/" + cluster, "kubernetes.io/cluster-name", "kubernetes.io/namespace",

@@ -46,8 +46,8 @@ type FrontendTargetGroup struct {
 	HealthProtocol string
 }
 
-// Name is at most 32 characters. A target group of type alb has the port of its ALB, so one that
-// leads elsewhere is another group and needs a name of its own.
+// Name is at most 32 characters. A target group of type alb has the port of its ALB, so one for
+// another port is another target group and needs a name of its own.
 func (g FrontendTargetGroup) Name() string {
 	hashed := []string{g.Cluster, g.Stack.String(), number(g.Port), string(model.ALBTargets), g.Protocol, g.HealthPort, g.HealthProtocol}
 	if g.Target != 0 && g.Target != g.Port {
