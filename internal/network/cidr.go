@@ -11,8 +11,8 @@ func CanonicalCIDR(s string) (string, error) {
 	return p.Masked().String(), nil
 }
 
-// InRanges says whether an address is in one of the ranges; ranges that cannot be read hold
-// nothing.
+// InRanges reports whether an address is in one of the ranges; a range that cannot be
+// parsed contains no address.
 func InRanges(ip string, cidrs []string) bool {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil {

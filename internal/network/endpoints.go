@@ -11,14 +11,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// SharedDescription is the description of every rule that bindings put on groups of nodes and
-// pods. Rules whose description bears it as a label belong to this controller.
+// SharedDescription is the description of every rule that bindings add to security groups of
+// nodes and pods. Rules whose description has it as a label belong to this controller.
 const SharedDescription = "elbv2.k8s.aws/targetGroupBinding=shared"
 
 // labels in a description: key=value, the value followed by a comma or the end of the text.
 var label = regexp.MustCompile(`([^\s,=]+)=([^\s,=]+)(?:,|$)`)
 
-// OwnedEndpointRule says whether a rule of a node or pod group was made for bindings.
+// OwnedEndpointRule reports whether a rule of a node's or pod's security group was made for
+// bindings.
 func OwnedEndpointRule(r model.IngressRule) bool {
 	for _, m := range label.FindAllStringSubmatch(r.Description, -1) {
 		if m[1]+"="+m[2] == SharedDescription {
@@ -28,10 +29,10 @@ func OwnedEndpointRule(r model.IngressRule) bool {
 	return false
 }
 
-// AggregateRules makes the rules of one endpoint group out of what bindings ask for. With merge,
-// all ports of one protocol and source group become one range, which keeps a group within its
-// quota of rules; ranges of addresses stay as they are. The answer is sorted, without repeats, and
-// every rule has the shared description.
+// AggregateRules makes the rules of one endpoint security group out of what bindings need. With
+// merge, all ports of one protocol and source security group become one range, which keeps a
+// security group within its quota of rules; address ranges stay as they are. The answer is sorted,
+// without repeats, and every rule has the shared description.
 func AggregateRules(asked []model.IngressRule, merge bool) []model.IngressRule {
 	out := map[model.IngressRule]bool{}
 	type peer struct{ protocol, group string }
@@ -60,9 +61,9 @@ func AggregateRules(asked []model.IngressRule, merge bool) []model.IngressRule {
 	return rules
 }
 
-// EndpointDiff says which rules to add to an endpoint group and which to take away. Only rules
-// that were made for bindings are taken away, and none unless complete says that want is all that
-// the bindings of the cluster ask for.
+// EndpointDiff returns which rules to add to an endpoint security group and which to remove. Only
+// rules that were made for bindings are removed, and only if complete is set: then want is all
+// that the bindings of the cluster need.
 func EndpointDiff(want, have []model.IngressRule, complete bool) (authorize, revoke []model.IngressRule) {
 	authorize, revoke = RuleDiff(want, have)
 	if !complete {
@@ -71,15 +72,15 @@ func EndpointDiff(want, have []model.IngressRule, complete bool) (authorize, rev
 	return authorize, slices.DeleteFunc(revoke, func(r model.IngressRule) bool { return !OwnedEndpointRule(r) })
 }
 
-// InterfaceGroup is a security group of a network interface.
+// InterfaceGroup is a security group of an ENI.
 type InterfaceGroup struct {
 	ID   string
 	Tags map[string]string
 }
 
-// ChooseEndpointGroup picks the group of an interface that carries the rules of its endpoints:
-// the only one, or the only one that is tagged for the cluster and bears the extra tags. The error
-// is for the operator who tags groups.
+// ChooseEndpointGroup picks the security group of an ENI that carries the rules of its endpoints:
+// the only one, or the only one that is tagged for the cluster and has the extra tags. The error
+// is for the operator who tags security groups.
 func ChooseEndpointGroup(cluster, eni string, groups []InterfaceGroup, extra map[string]string) (string, error) {
 	if len(groups) == 1 {
 		return groups[0].ID, nil

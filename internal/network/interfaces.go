@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Interface is a network interface with what it carries. Addresses and Prefixes may be of either
-// family.
+// Interface is an ENI with its addresses and security groups. Addresses and Prefixes may be of
+// either family.
 type Interface struct {
 	ID          string
 	DeviceIndex int32
@@ -16,7 +16,7 @@ type Interface struct {
 	Groups      []InterfaceGroup
 }
 
-// Carries reports whether an address is one of the interface's own or within its prefixes.
+// Carries reports whether an address is one of the ENI's own or within its prefixes.
 func (i Interface) Carries(ip string) bool {
 	return slices.Contains(i.Addresses, ip) || carriesIPv6(i.Addresses, ip) || InRanges(ip, i.Prefixes)
 }
@@ -33,7 +33,7 @@ func carriesIPv6(addresses []string, ip string) bool {
 	})
 }
 
-// InterfaceOf finds the interface that carries an address.
+// InterfaceOf finds the ENI that carries an address.
 func InterfaceOf(ip string, interfaces []Interface) (Interface, bool) {
 	for _, i := range interfaces {
 		if i.Carries(ip) {
@@ -43,7 +43,7 @@ func InterfaceOf(ip string, interfaces []Interface) (Interface, bool) {
 	return Interface{}, false
 }
 
-// Primary finds the interface with device index 0, whose groups a node's traffic meets.
+// Primary finds the ENI with device index 0, whose security groups apply to a node's traffic.
 func Primary(interfaces []Interface) (Interface, bool) {
 	for _, i := range interfaces {
 		if i.DeviceIndex == 0 {

@@ -18,7 +18,7 @@ const (
 	outpost    = "outpost"
 )
 
-// locale of a subnet, or "" and false for a zone type that is not known.
+// locale of a subnet, or "" and false for an unknown zone type.
 func locale(s observed.Subnet) (string, bool) {
 	if s.Outpost != "" {
 		return outpost, true
@@ -30,7 +30,7 @@ func locale(s observed.Subnet) (string, bool) {
 	return "", false
 }
 
-// check looks whether the chosen subnets, at least one, can carry one load balancer together.
+// check returns why the chosen subnets, at least one, cannot carry one load balancer together.
 func (r SubnetRequest) check(chosen []observed.Subnet) *finding.Finding {
 	byLocale := map[string][]string{}
 	for _, s := range chosen {

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// RuleDiff says which rules to add and which to take away to get from have to want. Descriptions
-// play no part, and ranges are compared in canonical form. Both answers are without repeats and in
+// RuleDiff returns which rules to add and which to remove to get from have to want. Descriptions
+// are ignored, and ranges are compared in canonical form. Both answers are without repeats and in
 // the order in which they are sent; the rules of revoke are taken from have as they are.
 func RuleDiff(want, have []model.IngressRule) (authorize, revoke []model.IngressRule) {
 	wanted, existing := byIdentity(want), byIdentity(have)

@@ -13,8 +13,8 @@ import (
 // mostPorts is how many ports of a Service a message names.
 const mostPorts = 8
 
-// NoSuchPort says that a Service lacks a port, which ones it has, and which one was probably meant: that
-// of the same target port, or the one that is spelled nearly so.
+// NoSuchPort is the message about a port that a Service does not have: which ports it has, and which one
+// was probably meant: that of the same target port, or the one that is spelled nearly so.
 func NoSuchPort(svc *corev1.Service, port intstr.IntOrString) string {
 	var names, all []string
 	meant := ""

@@ -11,10 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// minFreeIPs is how many free addresses AWS demands of a subnet of a new load balancer.
+// minFreeIPs is how many free addresses AWS requires in a subnet of a new load balancer.
 const minFreeIPs = 8
 
-// clusterTagPrefix begins the tags that say which clusters a subnet is meant for.
+// clusterTagPrefix begins the tags that list the clusters a subnet is meant for.
 const clusterTagPrefix = "kubernetes.io/cluster"
 
 // SubnetRequest is what the choice of subnets depends on besides the candidates.
@@ -24,14 +24,14 @@ type SubnetRequest struct {
 	AddressType model.AddressType
 	// Cluster is the cluster's name, which tags of subnets may mention.
 	Cluster string
-	// ClusterTagCheck refuses subnets that are tagged for other clusters only.
+	// ClusterTagCheck rejects subnets that are tagged for other clusters only.
 	ClusterTagCheck bool
-	// SingleSubnet lets an ALB live in one regular zone.
+	// SingleSubnet allows an ALB in one regular zone.
 	SingleSubnet bool
 	ALB          bool
-	// Live are the subnets that the load balancer is in, which need no room for a new one.
+	// Live are the subnets that the load balancer is in, which need no free addresses for it.
 	Live []string
-	// Blame is the object to which faults are put down unless the choice has an origin.
+	// Blame is the object that findings are reported on unless the choice has an origin.
 	Blame finding.Ref
 }
 
@@ -42,7 +42,7 @@ type Subnets struct {
 	Refused []Refusal
 }
 
-// Refusal says why a candidate was not taken.
+// Refusal is why a candidate was not taken.
 type Refusal struct{ ID, Why string }
 
 // ChooseSubnets picks the subnets out of the candidates. It returns a finding that blocks the
@@ -92,10 +92,10 @@ func chooseBest(r SubnetRequest, a observed.SubnetAnswer) (Subnets, *finding.Fin
 	return out, nil
 }
 
-// maxReasons is how many refusals a message tells.
+// maxReasons is how many refusals a message lists.
 const maxReasons = 10
 
-// reasons tells why candidates were not taken, "" if there are none.
+// reasons lists why candidates were not taken, "" if there are none.
 func reasons(all []Refusal) string {
 	var parts []string
 	for _, r := range all[:min(len(all), maxReasons)] {
@@ -118,7 +118,7 @@ func (r SubnetRequest) rank(s observed.Subnet) int {
 	return 1
 }
 
-// refusals counts candidates by the class that refused them.
+// refusals counts candidates by the kind of their refusal.
 type refusals struct{ otherCluster, fewIPs, noIPv6 int }
 
 // refuse names the first reason against a candidate, "" if there is none.
@@ -137,7 +137,7 @@ func (r SubnetRequest) refuse(s observed.Subnet, count *refusals) string {
 	return ""
 }
 
-// forOthers says that a subnet is tagged for clusters, but not for this one.
+// forOthers reports whether a subnet is tagged for clusters, but not for this one.
 func (r SubnetRequest) forOthers(s observed.Subnet) bool {
 	if r.rank(s) == 0 {
 		return false

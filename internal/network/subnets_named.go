@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// IsSubnetID says whether a reference names a subnet by id rather than by its Name tag.
+// IsSubnetID reports whether a reference names a subnet by id rather than by its Name tag.
 func IsSubnetID(ref string) bool { return strings.HasPrefix(ref, "subnet-") }
 
 // chooseNamed takes the subnets in the order of the references. Subnets of one name are handed

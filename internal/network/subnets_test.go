@@ -73,7 +73,7 @@ func TestChooseSubnets(t *testing.T) {
 		{"13 one name too often", list(alb, "web,web,web"), []observed.Subnet{a(named("web")), b(named("web"))}, "SubnetsUnsuitable", "more often", nil},
 		{"an id twice", list(alb, "subnet-a,subnet-a"), []observed.Subnet{a()}, "SubnetsUnsuitable", "more often", nil},
 		{"an id and its name", list(alb, "subnet-a,web"), []observed.Subnet{a(named("web")), b()}, "SubnetsUnsuitable", "more often", nil},
-		{"a name that nobody has", list(alb, "subnet-a,db"), []observed.Subnet{a(), b()}, "SubnetsNotFound", "there is no subnet db", nil},
+		{"a name that no subnet has", list(alb, "subnet-a,db"), []observed.Subnet{a(), b()}, "SubnetsNotFound", "there is no subnet db", nil},
 		{"a full subnet may be named", list(alb, "subnet-a,subnet-b"), []observed.Subnet{a(free(0)), b(tagged(other))}, "subnet-a subnet-b", "", nil},
 		{"named without IPv6", with(list(alb, "subnet-a,subnet-b"), dual), []observed.Subnet{a(ipv6), b()}, "SubnetsUnsuitable", "subnet subnet-b has no IPv6 range", nil},
 		{"14 a local zone alone", alb, []observed.Subnet{l}, "subnet-l", "", nil},
