@@ -6,18 +6,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// AddOn is what a load balancer is tied to in one other service.
+// AddOn is what a load balancer is associated with in one other AWS service.
 type AddOn struct {
 	// ID is the ARN of a WAFv2 web ACL, the id of a classic one, or the id of a protection; empty
 	// if there is none.
 	ID string
 	// Name of a protection.
 	Name string
-	// Fault says why it is not known; nil if it is.
+	// Fault is why it could not be read; nil if it was read.
 	Fault *Fault
 }
 
-// WebACL is the answer to a name.
+// WebACL is the result of a lookup by name.
 type WebACL struct {
 	ARN   string // empty if there is none of that name
 	Fault *Fault
@@ -29,16 +29,16 @@ type Subscription struct {
 	Fault  *Fault
 }
 
-// Fault is why AWS gave no answer to a question. It stands in place of the answer, so that what does
-// not depend on the answer goes on.
+// Fault is why a question has no answer. It takes the place of the answer, so that what does not
+// depend on the answer can continue.
 type Fault struct {
 	// Reason is AccessDenied, ServiceUnavailable, RejectedByAWS, CallFailed, or empty for what may
-	// pass soon.
+	// be temporary.
 	Reason finding.Reason
-	// Message says what is wrong; it is empty where only the pace of calls is kept.
+	// Message is what is wrong; it is empty if only the rate limiter delayed the call.
 	Message string
 	// Action is the permission that the question needs, such as "acm:ListCertificates".
 	Action string
-	// Again is after how long the question is asked again.
+	// Again is the time after which the question is asked again.
 	Again time.Duration
 }

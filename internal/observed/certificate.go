@@ -13,14 +13,14 @@ type OwnCertificate struct {
 	ARN        string
 	ResourceID string
 	Domains    []string
-	// Public says that DNS records validate it; a private authority asks for none.
+	// Public is set if DNS records validate the certificate; a private CA needs none.
 	Public  bool
 	Status  string
 	Failure string // why it was not issued
 	Created time.Time
-	// Records are those that DNS must have before it is issued; known while it is not.
+	// Records are those that DNS must have before the certificate is issued; empty afterwards.
 	Records []DNSRecord
-	// Unnamed says that ACM has not named all of the records yet.
+	// Unnamed is set if ACM has not returned all of the records yet.
 	Unnamed bool
 }
 
@@ -28,9 +28,10 @@ type OwnCertificate struct {
 type DNSRecord struct {
 	Domain      string // without "*.", which shares the record
 	Name, Value string
-	// Seen says that ACM has found the record.
+	// Seen is set if ACM has found the record.
 	Seen bool
-	// Made says that this process has made the record, or found it there, a short while ago.
+	// Made is set if this process has created the record, or found that it exists, a short while
+	// ago.
 	Made bool
 }
 
@@ -38,8 +39,8 @@ type DNSRecord struct {
 type HostedZones struct {
 	List []HostedZone
 	At   time.Time // when they were listed
-	// Fault is why they are not known, Locked why their records cannot be changed; nil if there is
-	// nothing in the way.
+	// Fault is why they could not be read, Locked why their records cannot be changed; nil if
+	// nothing prevents it.
 	Fault, Locked *Fault
 }
 
@@ -50,14 +51,14 @@ type HostedZone struct {
 	Private bool   // answers only to its VPCs
 }
 
-// Validation is what has to go with a certificate, and whether it can go.
+// Validation is what has to be deleted with a certificate, and whether it can be deleted.
 type Validation struct {
 	Records []DNSRecord
-	// InUse says that something has the certificate. ACM learns of changes after a while.
+	// InUse is set if a resource uses the certificate. ACM shows changes only after a delay.
 	InUse bool
 }
 
-// PublicCertificate is a certificate of anybody.
+// PublicCertificate is a public certificate, whoever requested it.
 type PublicCertificate struct {
 	ARN     string
 	Domains []string

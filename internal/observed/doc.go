@@ -1,5 +1,5 @@
-// Package observed is what AWS and the cluster say is there, in the normal form of the model: a
-// reading of our own write compares equal to the wish that caused it. Only resources that carry
-// the stack's tracking tags appear as part of a stack; everything else is a fact to choose from,
-// and has no form in which it could be changed.
+// Package observed is the observed state of AWS and of the cluster, in the normal form of the
+// model: what is read after a write compares equal to the desired state that caused the write.
+// Only resources that carry the stack's tracking tags appear as part of a stack; everything else
+// is a fact to choose from, of a type that cannot be changed.
 package observed

@@ -9,25 +9,25 @@ import (
 // Facts are answers to a stack's questions.
 type Facts struct {
 	Region  string
-	Account string // empty where no ARN has told it yet
+	Account string // empty until an ARN has been read
 	VPC     string
 	// Subnets that were asked for, by question key.
 	Subnets map[string]SubnetAnswer
-	// Groups that were asked for by id or name, by question key.
+	// Groups are the security groups that were asked for by id or name, by question key.
 	Groups map[string]GroupAnswer
 	// Certificates that ACM holds; nil if not asked.
 	Certificates []Certificate
-	// CertificatesAsked tells an empty list from one that was not asked for.
+	// CertificatesAsked distinguishes an empty list from one that was not asked for.
 	CertificatesAsked bool
 	// TargetGroups that were asked for by name or ARN: ARN, or "" if there is none.
 	TargetGroups map[string]string
-	// TargetGroupOwners are the namespaces of the objects for which the controller made some of them, by
-	// ARN. It made none of the others.
+	// TargetGroupOwners are the namespaces of the objects for which the controller created a target
+	// group, by ARN. The controller did not create those that are missing here.
 	TargetGroupOwners map[string]string
-	// BackendGroup is the shared backend group, nil if there is none.
+	// BackendGroup is the shared backend security group, nil if there is none.
 	BackendGroup *SecurityGroup
 	// BackendGroupUsers are the load balancers of the cluster, other than the stack's own, that
-	// carry the backend group.
+	// use the shared backend security group.
 	BackendGroupUsers int
 	// AddOns by question key, for those asked.
 	AddOns map[string]AddOn
@@ -37,8 +37,8 @@ type Facts struct {
 	Subscription *Subscription
 	// TrustStores that were asked for by name: ARN, or "" if there is none of that name.
 	TrustStores map[string]string
-	// ALBTargets are the load balancers in target groups of type alb, by the group's ARN, for those
-	// asked. Those that are on their way out do not count.
+	// ALBTargets are the load balancers in target groups of type alb, by the target group's ARN,
+	// for those asked. Those that are being deregistered do not count.
 	ALBTargets map[string][]Target
 	// OwnCertificates are those that the controller requested for the stack, ascending by ARN.
 	OwnCertificates      []OwnCertificate
@@ -50,8 +50,8 @@ type Facts struct {
 	// PublicCertificates of the account and region, whoever requested them.
 	PublicCertificates      []PublicCertificate
 	PublicCertificatesAsked bool
-	// Secrets are marks of the client secrets that AWS was given last, by the ARN of the listener or
-	// rule. AWS never tells them; one that is missing counts as the wished one.
+	// Secrets are hashes of the client secrets that AWS was given last, by the ARN of the listener
+	// or rule. AWS never returns client secrets; one that is missing counts as the desired one.
 	Secrets map[string]string
 	// Health by target group ARN, for those asked.
 	Health map[string]Health
@@ -69,7 +69,8 @@ func (f Facts) Fault(q model.Question) *Fault {
 	return nil
 }
 
-// KeepFaults takes for unread what was unread in an earlier observation.
+// KeepFaults copies the faults of an earlier observation, so that what it could not read stays
+// unread.
 func (f *Facts) KeepFaults(earlier Facts) {
 	for k, x := range earlier.Faults {
 		f.Faults = with(f.Faults, k, x)
@@ -94,10 +95,11 @@ func with[T any](m map[string]T, key string, value T) map[string]T {
 	return m
 }
 
-// SubnetAnswer are the candidates for one question, with what the choice needs to know.
+// SubnetAnswer are the candidates for one question, with what the choice depends on.
 type SubnetAnswer struct {
 	Candidates []Subnet
-	// ByReachability says that no subnet had the role tag and the candidates were found by route.
+	// ByReachability is set if no subnet had the role tag and the candidates were found by their
+	// routes.
 	ByReachability bool
 	// Missing are references that matched nothing.
 	Missing []string

@@ -10,7 +10,7 @@ import (
 type Stack struct {
 	LoadBalancers  []LoadBalancer  // with our tags, of any resource id, ascending by ARN
 	TargetGroups   []TargetGroup   // likewise
-	SecurityGroups []SecurityGroup // managed groups of the stack, ascending by id
+	SecurityGroups []SecurityGroup // managed security groups of the stack, ascending by id
 	Bindings       []Binding       // TargetGroupBindings with the stack's labels
 	Facts          Facts
 }
@@ -26,11 +26,11 @@ func (s Stack) Live(resourceID string) *LoadBalancer {
 	return nil
 }
 
-// Provisioning is the state of a load balancer that AWS is still making.
+// Provisioning is the state of a load balancer that AWS is still creating.
 const Provisioning = "provisioning"
 
-// LoadBalancer as it is. Attributes hold all attributes that AWS reports; nil means that they
-// were not read because nothing asked for them.
+// LoadBalancer is a load balancer in AWS. Attributes hold all attributes that AWS reports;
+// nil means that they were not read because nothing asked for them.
 type LoadBalancer struct {
 	ARN            string
 	ResourceID     string
@@ -52,7 +52,7 @@ type LoadBalancer struct {
 	Listeners      []Listener // ascending by port
 }
 
-// Listener as it is.
+// Listener is a listener in AWS.
 type Listener struct {
 	ARN          string
 	Port         int32
@@ -68,7 +68,7 @@ type Listener struct {
 	Tags         map[string]string
 }
 
-// Rule as it is.
+// Rule is a listener rule in AWS.
 type Rule struct {
 	ARN        string
 	Priority   int32
@@ -81,7 +81,7 @@ type Rule struct {
 // Action is a model action in which every target group is named by ARN.
 type Action = model.Action
 
-// TargetGroup as it is.
+// TargetGroup is a target group in AWS.
 type TargetGroup struct {
 	ARN             string
 	ResourceID      string
@@ -98,7 +98,7 @@ type TargetGroup struct {
 	Tags            map[string]string
 }
 
-// SecurityGroup as it is; one rule per source.
+// SecurityGroup is a security group in AWS, with one rule per source.
 type SecurityGroup struct {
 	ID         string
 	ResourceID string
@@ -121,7 +121,7 @@ type Binding struct {
 	Networking    []BindingRule
 	HasNetworking bool
 	Deleting      bool
-	// Settled says that the targets of the present generation are registered.
+	// Settled is set if the targets of the present generation are registered.
 	Settled bool
 	// Labels and Annotations that the controller owns or finds.
 	Labels map[string]string
