@@ -11,8 +11,8 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
-// Annotations that hold what a binding looked like when it was last done completely. Their form is
-// shared with other controllers, so that one that takes over finds nothing to do.
+// Annotations that hold hashes of a binding as it was when it was last reconciled completely.
+// Their form is shared with other controllers, so that one that takes over finds nothing to do.
 const (
 	CheckpointAnnotation     = "elbv2.k8s.aws/checkpoint"
 	CheckpointTimeAnnotation = "elbv2.k8s.aws/checkpoint-timestamp" // Unix seconds

@@ -18,40 +18,39 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/network"
 )
 
-// Demand is what one binding asks of the security groups of its endpoints.
+// Demand is what one binding needs from the security groups of its endpoints.
 type Demand struct {
 	Needs []Need
-	// Faulty says that some rules cannot be told, so that none may be taken away from the groups
-	// of these endpoints.
+	// Faulty is set if some rules cannot be determined, so that none may be removed from the
+	// security groups of these endpoints.
 	Faulty bool
-	// Lost says that the place of an endpoint cannot be told at all.
+	// Lost is set if the ENI of an endpoint cannot be determined at all.
 	Lost     bool
 	Findings finding.List
 }
 
-// Need is what one endpoint asks for: the rules, and the ways in which its interface is found, of
-// which the first that leads to one counts.
+// Need is what one endpoint needs: the rules, and the ways to find its ENI, of which the first
+// that finds one is used.
 type Need struct {
 	Endpoint string // for messages
 	Places   []Place
 	Rules    []model.IngressRule
 }
 
-// Place is a way to find a network interface. Exactly one of Interface, Instance and Address is
-// set.
+// Place is a way to find an ENI. Exactly one of Interface, Instance and Address is set.
 type Place struct {
-	// Interface is the id of the interface itself, which must carry the address On: the annotation that
-	// names it may have been written by the author of the pod.
+	// Interface is the id of the ENI itself, which must carry the address On: the annotation that names
+	// it may have been written by the author of the pod.
 	Interface string
-	// Instance is the node's instance. The interface is its first one, or the one that carries
-	// the address On.
+	// Instance is the node's instance. The ENI is its first one, or the one that carries the
+	// address On.
 	Instance string
-	// Address is a private address of the interface; with On the interface must carry that too.
+	// Address is a private address of the ENI; with On the ENI must carry that too.
 	Address string
 	On      string
 }
 
-// Ask says which rules a binding needs; nothing for one without networking.
+// Ask returns which rules a binding needs; nothing for one without networking.
 func Ask(v *cluster.View, b *elbv2.TargetGroupBinding, endpoints []Endpoint) Demand {
 	var d Demand
 	if b.Spec.Networking == nil {
@@ -69,7 +68,7 @@ func Ask(v *cluster.View, b *elbv2.TargetGroupBinding, endpoints []Endpoint) Dem
 			continue
 		}
 		if seen[e.Pod.Name] {
-			continue // a pod with several addresses or ports asks once
+			continue // a pod with several addresses or ports needs one entry
 		}
 		seen[e.Pod.Name] = true
 		node, ok := cluster.Get[*corev1.Node](v, cluster.KindNode, "", e.Pod.Spec.NodeName)
@@ -95,11 +94,11 @@ func (d *Demand) lose(b *elbv2.TargetGroupBinding, why string) {
 	d.Lost = true
 	d.Findings.Add(finding.Finding{
 		Object: Ref(b), Field: "spec.networking", Reason: finding.EndpointGroupUnclear, Severity: finding.Error,
-		Message: why + ", so its security group is not known", Fix: "check the node",
+		Message: why + ", so its security group is unknown", Fix: "check the node",
 	})
 }
 
-// podPlaces lists the ways to a pod's interface. False says that it has none in this VPC.
+// podPlaces lists the ways to find a pod's ENI; false if it has none in this VPC.
 func podPlaces(e Endpoint, n *corev1.Node) ([]Place, bool) {
 	switch {
 	case n.Labels[computeType] == "fargate":
@@ -125,7 +124,7 @@ func podPlaces(e Endpoint, n *corev1.Node) ([]Place, bool) {
 	return out, true
 }
 
-// branchInterface reads the interface of a pod with security groups of its own.
+// branchInterface reads the branch ENI of a pod with security groups of its own.
 func branchInterface(e Endpoint) (string, bool) {
 	var entries []struct {
 		ID string `json:"eniId"`

@@ -134,8 +134,8 @@ func TestPlaces(t *testing.T) {
 		want   [][]targets.Place
 	}{
 		{"on an instance", nil, [][]targets.Place{{{Instance: "i-1", On: "10.0.1.1"}}, p2}},
-		{"with an interface of its own", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: '[{"eniId":"eni-9","privateIp":"10.0.1.1"}]'}`}, [][]targets.Place{{{Interface: "eni-9", On: "10.0.1.1"}, {Instance: "i-1", On: "10.0.1.1"}}, p2}},
-		{"the interface of another address", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: '[{"eniId":"eni-9","privateIp":"10.0.1.9"}]'}`}, [][]targets.Place{{{Instance: "i-1", On: "10.0.1.1"}}, p2}},
+		{"with a branch ENI", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: '[{"eniId":"eni-9","privateIp":"10.0.1.1"}]'}`}, [][]targets.Place{{{Interface: "eni-9", On: "10.0.1.1"}, {Instance: "i-1", On: "10.0.1.1"}}, p2}},
+		{"the ENI of another address", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: '[{"eniId":"eni-9","privateIp":"10.0.1.9"}]'}`}, [][]targets.Place{{{Instance: "i-1", On: "10.0.1.1"}}, p2}},
 		{"an unreadable annotation", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: 'x'}`}, [][]targets.Place{{{Instance: "i-1", On: "10.0.1.1"}}, p2}},
 		{"Fargate", []string{"{LABELS}", "{eks.amazonaws.com/compute-type: fargate}"}, [][]targets.Place{{{Address: "10.0.1.1"}}, p2}},
 		{"HyperPod", []string{"{LABELS}", "{sagemaker.amazonaws.com/compute-type: hyperpod}"}, [][]targets.Place{{{Address: "10.0.1.1"}, {Address: "10.0.0.1", On: "10.0.1.1"}}, p2}},

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Pair is an endpoint and the target that stands for it.
+// Pair is an endpoint and the target that is registered for it.
 type Pair struct {
 	Endpoint Endpoint
 	Target   observed.Target
@@ -18,16 +18,16 @@ type Diff struct {
 	Matched    []Pair
 	Register   []Endpoint
 	Deregister []observed.Target
-	// Over are the endpoints that are not registered for want of room.
+	// Over are the endpoints that are not registered because the target group is full.
 	Over []Endpoint
 }
 
-// Empty says that every endpoint is registered and nothing else is.
+// Empty reports whether every endpoint is registered and nothing else is.
 func (d Diff) Empty() bool { return len(d.Register) == 0 && len(d.Deregister) == 0 && len(d.Over) == 0 }
 
-// Compare says how to get from the targets that are there to the endpoints that are wanted. A
-// target that is draining is not there any more; if it is wanted it is registered again. No more
-// than limit targets are registered in all, draining ones included; 0 means no limit.
+// Compare returns how to get from the registered targets to the desired endpoints. A target that
+// is draining counts as deregistered; if it is desired it is registered again. No more than
+// limit targets are registered in all, draining ones included; 0 means no limit.
 func Compare(want []Endpoint, have []observed.Target, limit int) Diff {
 	endpoints := map[string]Endpoint{}
 	for _, e := range want {
@@ -59,7 +59,7 @@ func Compare(want []Endpoint, have []observed.Target, limit int) Diff {
 	return d
 }
 
-// Draining says that a target was taken out and only finishes what it has.
+// Draining reports whether a target was deregistered and only finishes its requests.
 func Draining(t observed.Target) bool {
 	return t.State == "draining" || t.State == "unhealthy.draining"
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Endpoint is one thing to be registered: a port of a pod's address, or a node port of a node.
+// Endpoint is one target to register: a port of a pod's address, or a node port of a node.
 type Endpoint struct {
 	ID   string // address or instance id
 	Port int32
@@ -70,26 +70,26 @@ func (e Endpoint) key() string { return CanonicalIdentity(e.Identity()) }
 
 func targetKey(t observed.Target) string { return CanonicalIdentity(IdentityOf(t)) }
 
-// Resolution is what the cluster says about the endpoints of a binding.
+// Resolution is what the cluster has as endpoints of a binding.
 type Resolution struct {
 	// Endpoints in ascending order of identity. One identity may appear more than once.
 	Endpoints []Endpoint
-	// NotFound says that the Service or its port does not exist: nothing is to be registered.
+	// NotFound is set if the Service or its port does not exist: nothing is to be registered.
 	NotFound bool
-	// Faulty says that the endpoints cannot be told, and those given are only where they may be:
-	// what is registered stays.
+	// Faulty is set if the endpoints cannot be determined, and those given are only where they
+	// may be: what is registered stays.
 	Faulty bool
-	// Blind says that what endpoints are read from is missing as a whole, so that nothing is known of
-	// them: what is registered stays while its pod or node exists.
+	// Blind is set if the objects that endpoints are read from are missing as a whole, so that the
+	// endpoints are unknown: what is registered stays while its pod or node exists.
 	Blind bool
-	// Unsure says that an endpoint was left out because the view does not agree with itself yet.
-	// The view has asked for what is missing, so its coming is an event.
+	// Unsure is set if an endpoint was omitted because the view is not consistent yet. The view
+	// has been asked for what is missing, so its appearance triggers another run.
 	Unsure   bool
 	Findings finding.List
 }
 
-// blind notes that endpoints cannot be known. An empty answer is taken for a wish only where it can
-// be one.
+// blind records that the endpoints are unknown. An empty answer counts as desired state only where
+// it can be intended.
 func (r *Resolution) blind(b *elbv2.TargetGroupBinding, message, fix string) {
 	r.Blind = true
 	r.Findings.Add(finding.Finding{
@@ -136,7 +136,7 @@ func sortedBy[T any](list []T, text func(T) string) []T {
 	return list
 }
 
-// IsInstance says whether nodes are registered rather than pods.
+// IsInstance reports whether nodes are registered rather than pods.
 func IsInstance(b *elbv2.TargetGroupBinding) bool {
 	return b.Spec.TargetType != nil && *b.Spec.TargetType == elbv2.TargetTypeInstance
 }

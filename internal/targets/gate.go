@@ -17,7 +17,7 @@ func GateType(b *elbv2.TargetGroupBinding) corev1.PodConditionType {
 	return corev1.PodConditionType(GatePrefix + b.Name)
 }
 
-// Gated says whether a pod waits for the gate.
+// Gated reports whether a pod waits for the gate.
 func Gated(p *corev1.Pod, gate corev1.PodConditionType) bool {
 	for _, g := range p.Spec.ReadinessGates {
 		if g.ConditionType == gate {
@@ -27,7 +27,7 @@ func Gated(p *corev1.Pod, gate corev1.PodConditionType) bool {
 	return false
 }
 
-// Condition is what a pod's condition is to say.
+// Condition is the desired condition of a pod.
 type Condition struct {
 	Status          corev1.ConditionStatus
 	Reason, Message string
@@ -39,9 +39,9 @@ var Registering = Condition{corev1.ConditionFalse, "Elb.RegistrationInProgress",
 // Released is the condition of a pod whose binding is gone, so that nothing waits for it.
 var Released = Condition{corev1.ConditionTrue, "", "Target Group Binding is deleted"}
 
-// ConditionOf says what a target's health means for its pod, which shows a condition already. A
-// target group that no load balancer uses any more, as before it is deleted, says nothing about pods
-// that were healthy in it.
+// ConditionOf returns what a target's health means for a pod that has a condition already. A target
+// group that no load balancer uses any more, as before it is deleted, does not change the condition
+// of pods that were healthy in it.
 func ConditionOf(t observed.Target, shown Condition) Condition {
 	switch {
 	case t.State == "":
@@ -65,14 +65,16 @@ func Shown(p *corev1.Pod, gate corev1.PodConditionType) (Condition, time.Time, b
 	return Condition{}, time.Time{}, false
 }
 
-// ContainersReady says since when the containers of a pod have been ready; false if they are not.
+// ContainersReady returns since when the containers of a pod have been ready; false if they are
+// not.
 func ContainersReady(p *corev1.Pod) (time.Time, bool) {
 	_, since, _ := Shown(p, corev1.ContainersReady)
 	return since, podCondition(p, corev1.ContainersReady) == corev1.ConditionTrue
 }
 
-// Waiting says that a pod of the endpoints has the gate's condition and it is not true. A gate
-// without a condition does not count: the endpoint may have been done before the gate was known.
+// Waiting reports whether a pod of the endpoints has the gate's condition and it is not true. A
+// gate without a condition does not count: the endpoint may have been registered before the gate
+// was seen.
 func Waiting(endpoints []Endpoint, gate corev1.PodConditionType) bool {
 	for _, e := range endpoints {
 		if e.Pod == nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Gone returns the registered targets that nothing stands for which a binding of the namespace may
+// Gone returns the registered targets that belong to nothing a binding of the namespace may
 // register: an address that no pod of the namespace holds any more, or that was given to a newer pod
 // of another namespace, and an instance that is not a node any more. A VPC gives an address to
 // another pod about half a minute after its pod is gone, so these targets must not stay, whatever
-// else is unknown. The view remembers what it was asked for, so a pod that ends is an event.
+// else is unknown. The view records what it was asked for, so a pod that ends triggers another run.
 func Gone(v *cluster.View, namespace string, registered []observed.Target) []observed.Target {
 	var instances map[string]bool
 	return slices.DeleteFunc(slices.Clone(registered), func(t observed.Target) bool {
@@ -26,8 +26,8 @@ func Gone(v *cluster.View, namespace string, registered []observed.Target) []obs
 			if instances == nil {
 				instances = nodeInstances(v)
 			}
-			// Without any node it is the view that is not complete. An instance id is never given
-			// to another instance.
+			// Without any node the view is not complete. An instance id is never given to another
+			// instance.
 			return len(instances) == 0 || instances[t.ID]
 		}
 		return true // a load balancer or a function

@@ -13,11 +13,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// computeType is the label that says what a node is made of.
+// computeType is the label with the compute type of a node, such as fargate.
 const computeType = "eks.amazonaws.com/compute-type"
 
-// resolveNodes takes every node that can forward to the Service's node port. The nodes are named
-// even where the port cannot be, as targets that stay registered keep needing their rules.
+// resolveNodes takes every node that can forward to the Service's node port. The nodes are
+// returned even if the port cannot be determined, because targets that stay registered still
+// need their rules.
 func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service, port corev1.ServicePort, o Options, r *Resolution) {
 	fault := func(f finding.Finding) {
 		f.Object, f.Severity = Ref(b), finding.Error
@@ -47,7 +48,7 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 	}
 	nodes := cluster.List[*corev1.Node](v, cluster.Query{Kind: cluster.KindNode})
 	if len(nodes) == 0 {
-		r.blind(b, "the cluster shows no node at all; registered instances stay registered", "check the API server; AWS takes instances out by itself once they are terminated")
+		r.blind(b, "the cluster has no node at all; registered instances stay registered", "check the API server; AWS deregisters instances once they are terminated")
 		return
 	}
 	var ready, unknown []Endpoint
@@ -64,8 +65,8 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 			r.Findings.Add(finding.Finding{
 				Object: finding.Ref{Kind: string(cluster.KindNode), Name: n.Name}, Field: "spec.providerID",
 				Reason: finding.NodeUnusable, Severity: finding.Warning,
-				Message: fmt.Sprintf("node %s with provider id %q is not an EC2 instance and is left out", n.Name, n.Spec.ProviderID),
-				Fix:     "label the node node.kubernetes.io/exclude-from-external-load-balancers if this is meant to be so",
+				Message: fmt.Sprintf("node %s with provider id %q is not an EC2 instance; it is not registered", n.Name, n.Spec.ProviderID),
+				Fix:     "label the node node.kubernetes.io/exclude-from-external-load-balancers if this is intended",
 			})
 			continue
 		}
@@ -97,7 +98,7 @@ func nodeSelector(s *metav1.LabelSelector) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(all)
 }
 
-// leaving says that an autoscaler is about to remove the node.
+// leaving reports whether an autoscaler is about to remove the node.
 func leaving(n *corev1.Node) bool {
 	for _, t := range n.Spec.Taints {
 		if t.Key == "ToBeDeletedByClusterAutoscaler" || t.Key == "karpenter.sh/disrupted" && t.Effect == corev1.TaintEffectNoSchedule {

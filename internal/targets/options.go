@@ -2,7 +2,7 @@ package targets
 
 // Options are the operator's settings that the choice of endpoints depends on.
 type Options struct {
-	// FailOpen takes endpoints on nodes of unknown state where no others are left.
+	// FailOpen takes endpoints on nodes of unknown state if there are no others.
 	FailOpen bool
 	// Endpoints reads the Endpoints object of a Service instead of its EndpointSlices.
 	Endpoints bool

@@ -92,11 +92,12 @@ type state int
 const (
 	leftOut  state = iota
 	usable         // to be registered
-	doubtful       // on a node of unknown state: only if nothing better is left
+	doubtful       // on a node of unknown state: only if there are no usable ones
 )
 
-// podOf finds the pod of an endpoint and judges whether it is to be registered. An endpoint counts
-// only if it is an address of a pod of the binding's own namespace: anybody may write slices.
+// podOf finds the pod of an endpoint and decides whether it is to be registered. An endpoint
+// counts only if it is an address of a pod of the binding's own namespace, because EndpointSlices
+// can be written by tenants.
 func podOf(v *cluster.View, b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, r *Resolution) (*corev1.Pod, state) {
 	ref := e.TargetRef
 	if ref == nil || ref.Kind != "Pod" || len(e.Addresses) == 0 {
@@ -146,7 +147,7 @@ func podOf(v *cluster.View, b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint,
 func ignored(b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, r *Resolution, why string) {
 	r.Findings.Add(finding.Finding{
 		Object: Ref(b), Field: "spec.serviceRef", Reason: finding.EndpointIgnored, Severity: finding.Warning,
-		Message: fmt.Sprintf("endpoint %s of pod %s is left out: %s", e.Addresses[0], e.TargetRef.Name, why),
+		Message: fmt.Sprintf("endpoint %s of pod %s is not registered: %s", e.Addresses[0], e.TargetRef.Name, why),
 		Fix:     "check who writes the EndpointSlices of the Service",
 	})
 }

@@ -12,8 +12,8 @@ import (
 // QUICAnnotation names the containers of a pod that serve QUIC, separated by commas.
 const QUICAnnotation = "service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers"
 
-// IsQUIC says whether the targets of a binding need QUIC server ids, by which a load balancer finds
-// the pod of a connection whose client has moved.
+// IsQUIC reports whether the targets of a binding need QUIC server ids, by which a load balancer
+// finds the pod of a connection whose client has moved.
 func IsQUIC(b *elbv2.TargetGroupBinding) bool {
 	p := b.Spec.TargetGroupProtocol
 	return p != nil && (*p == elbv2.ProtocolQUIC || *p == elbv2.ProtocolTCPQUIC)
@@ -43,7 +43,7 @@ func serverID(p *corev1.Pod, port int32, variable string) string {
 	return first
 }
 
-// containerID reads the id of a container. One that is to be found at run time is not known here.
+// containerID reads the id of a container. One that is set at run time cannot be read here.
 func containerID(c corev1.Container, variable string) string {
 	if variable == "" {
 		variable = DefaultQUICVariable

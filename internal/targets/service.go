@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/network"
 )
 
-// servicePort finds the binding's Service and port, or says in the resolution what is missing.
+// servicePort finds the binding's Service and port, or records in the resolution what is missing.
 func servicePort(v *cluster.View, b *elbv2.TargetGroupBinding, r *Resolution) (*corev1.Service, corev1.ServicePort, bool) {
 	name := b.Spec.ServiceRef.Name
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, b.Namespace, name)
@@ -20,7 +20,7 @@ func servicePort(v *cluster.View, b *elbv2.TargetGroupBinding, r *Resolution) (*
 		r.NotFound = true
 		r.Findings.Add(finding.Finding{
 			Object: Ref(b), Field: "spec.serviceRef.name", Reason: finding.BackendNotFound, Severity: finding.Error,
-			Message: fmt.Sprintf("there is no Service %s/%s", b.Namespace, name), Fix: "create the Service or correct its name",
+			Message: fmt.Sprintf("Service %s/%s does not exist", b.Namespace, name), Fix: "create the Service or correct its name",
 		})
 		return nil, corev1.ServicePort{}, false
 	}
