@@ -12,14 +12,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// maxAnnotations is how large the annotations of an object become by what is written here. The rest
-// of what Kubernetes takes is left to others: kubectl keeps the whole manifest there, and an object
-// without room could not be applied again.
+// maxAnnotations is the size up to which the controller fills the annotations of an object. The
+// rest of what Kubernetes accepts is left to others: kubectl keeps the whole manifest there, and an
+// object without room could not be applied again.
 const maxAnnotations = validation.TotalAnnotationSizeLimitB - 32<<10
 
-// annotate brings an annotation about, unless the object as it is cached has it. What is written is
-// decided by a fresh read: the cache has no annotation of kubectl, and may not have seen the last
-// write yet.
+// annotate sets an annotation, unless the cached object has it. A fresh read decides what is
+// written: the cache has no annotation of kubectl, and may not have the last write yet.
 func (c *Cluster) annotate(ctx context.Context, p cluster.Annotation) error {
 	cached, err := c.source.Get(p.Ref)
 	if err != nil || cached == nil || cached.GetAnnotations()[p.Key] == p.Value {
@@ -27,7 +26,7 @@ func (c *Cluster) annotate(ctx context.Context, p cluster.Annotation) error {
 	}
 	typ, ok := cluster.TypeOf(p.Ref.Kind)
 	if !ok {
-		return fmt.Errorf("%s has no annotations of ours", p.Ref)
+		return fmt.Errorf("%s cannot have annotations of the controller", p.Ref)
 	}
 	for n := 1; ; n++ {
 		obj := typ.New()
@@ -62,7 +61,7 @@ func (c *Cluster) annotateLive(ctx context.Context, p cluster.Annotation, obj cl
 	}
 	value := any(p.Value)
 	if p.Value == "" {
-		value = nil // takes it away
+		value = nil // removes it
 	}
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"resourceVersion": obj.GetResourceVersion(), "annotations": map[string]any{p.Key: value},

@@ -140,7 +140,7 @@ func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
 // elbv2NetworkingTCP is what a port without a protocol means.
 const elbv2NetworkingTCP elbv2.NetworkingProtocol = "TCP"
 
-// mergeInto gives a live binding the wanted spec and labels and leaves what others wrote beside
+// mergeInto gives a live binding the wanted spec and labels and keeps what others wrote beside
 // them. It reports whether anything differs.
 func mergeInto(live, want *elbv2.TargetGroupBinding, same func(a, b any) bool) bool {
 	changed := false

@@ -11,14 +11,14 @@ import (
 )
 
 // CheckpointsName is the Secret that holds the checkpoints of stacks. They are hashes, but client
-// secrets have part in them, and guesses could be tried against them.
+// secrets are part of their input, and guesses could be tried against them.
 const CheckpointsName = "fulcrum-checkpoints"
 
-// MembershipsName is the Secret that holds what Ingresses are and were part of. It is one only so that
-// the rights to it are those of the other.
+// MembershipsName is the Secret that holds what Ingresses are and were part of. It is a Secret only so
+// that the same rights suffice for both.
 const MembershipsName = "fulcrum-memberships"
 
-// checkpointsKey is where they stand in it. Another form of them would have another key.
+// checkpointsKey is their key in the Secret. Another format would have another key.
 const checkpointsKey = "v1"
 
 // Checkpoints stores one text in a Secret.
@@ -29,7 +29,7 @@ type Checkpoints struct {
 	Name string
 }
 
-// Read returns the text; a Secret that is not there is empty.
+// Read returns the text, empty if there is no Secret.
 func (c Checkpoints) Read(ctx context.Context) (string, error) {
 	m := c.named()
 	err := c.API.Read(ctx, m)
@@ -42,7 +42,7 @@ func (c Checkpoints) Read(ctx context.Context) (string, error) {
 	return string(m.Data[checkpointsKey]), nil
 }
 
-// Write replaces the text. What else stands in the Secret stays.
+// Write replaces the text. Other keys of the Secret stay.
 func (c Checkpoints) Write(ctx context.Context, text string) error {
 	m := c.named()
 	err := c.API.Read(ctx, m)

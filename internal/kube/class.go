@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 )
 
-// errTaken says that an object of the wanted name exists and cannot take the wanted form yet.
-var errTaken = errors.New("an object of this name is still there")
+// errTaken is returned if an object of the desired name exists and cannot get the desired form yet.
+var errTaken = errors.New("an object of this name still exists")
 
 // Classify sorts an error of the Kubernetes API into what to do next.
 func Classify(err error) engine.Class {

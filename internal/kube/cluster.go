@@ -86,7 +86,7 @@ func (c *Cluster) Apply(ctx context.Context, _ model.StackID, s plan.Step, known
 		b.Namespace, b.Name = do.Namespace, do.Name
 		return plan.Result{}, ignoreNotFound(c.api.Delete(ctx, b))
 	}
-	return plan.Result{}, fmt.Errorf("step %s is not one for Kubernetes", s.ID)
+	return plan.Result{}, fmt.Errorf("step %s does not change Kubernetes", s.ID)
 }
 
 // eventStatus is the reason of the event when a status cannot be written.
@@ -121,8 +121,8 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
 }
 
-// renew makes warnings worth writing again on objects of which a patch tells that something was
-// done. The warnings that come with it have then been written.
+// renew lets warnings be written again on objects of which a patch reports a success. The
+// warnings in the same patch have then been written.
 func (c *Cluster) renew(patches []cluster.Patch) {
 	for _, p := range patches {
 		if ev, ok := p.(cluster.Event); ok && !ev.Warning && !ev.Once {

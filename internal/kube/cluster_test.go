@@ -108,7 +108,7 @@ func TestReleaseClearsTheStatusOfTheLastLoadBalancer(t *testing.T) {
 	if len(got.Status.LoadBalancer.Ingress) != 0 || len(got.Finalizers) != 0 {
 		t.Errorf("%+v %+v", got.Finalizers, got.Status)
 	}
-	// An Ingress that has moved to another group keeps what that one wrote.
+	// An Ingress that has moved to another IngressGroup keeps the status of that one.
 	moved := ing.DeepCopy()
 	moved.Finalizers = append(moved.Finalizers, "group.ingress.k8s.aws/team")
 	c, m = world(t, moved)
@@ -243,7 +243,7 @@ func TestWarningsAreNotRepeatedUntilSomethingHappens(t *testing.T) {
 	b2 := b
 	b.Message = "b, RequestID: 0e6a1b2c-0000-4000-8000-000000000001, x"
 	b2.Message = "b, RequestID: 0e6a1b2c-0000-4000-8000-000000000002, x"
-	// What is told together with a success is not told again before the next one.
+	// A warning that is written together with a success is not repeated before the next one.
 	for _, batch := range [][]cluster.Patch{{a, b}, {a, b2, nobody}, {a, good, good}, {a}, {a}} {
 		if err := c.Write(context.Background(), batch); err != nil {
 			t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 // maxEventMessage is the API server's limit in bytes.
 const maxEventMessage = 1024
 
-// eventMessage brings a message into the form of an event: one line of printable text within the limit.
-// Of a longer one the beginning stays, which says what is wrong, and the end, which says what to do.
+// eventMessage formats a message for an event: one line of printable text within the limit. Of a longer
+// one the beginning stays, which is what is wrong, and the end, which is what to do.
 func eventMessage(s string) string {
 	const (
 		gap = "…"
@@ -56,8 +56,8 @@ func eventFor(obj cluster.Object, ev cluster.Event, r record, serial uint64) *co
 	}
 }
 
-// beginning is as much of an object's name as leaves room, in the name of an event, for the time and
-// the number behind it.
+// beginning shortens an object's name so that the name of an event has room for the time and the
+// number behind it.
 func beginning(name string) string {
 	const room = 253 - len(".") - 32
 	if len(name) <= room {
@@ -66,7 +66,7 @@ func beginning(name string) string {
 	return strings.TrimRight(name[:room], "-.")
 }
 
-// component is the name under which events about a kind are recorded.
+// component is the source that events about a kind are recorded with.
 func component(k cluster.Kind) string {
 	switch k {
 	case cluster.KindService:

@@ -11,10 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// events decides which events are worth writing. A warning is written once per object, and raised
-// while it lasts, since Kubernetes drops an event after an hour. It is written as a new one only after
-// a normal event, which says that something has happened since. Normal events are always written: they
-// are made only where something changed.
+// events decides which events are written. A warning is written once per object, and raised while it
+// lasts, since Kubernetes deletes an event after an hour. It is written as a new one only after a
+// normal event, which shows that something has happened since. Normal events are always written,
+// because they are created only for changes.
 type events struct {
 	mu    sync.Mutex
 	said  map[types.UID]*history
@@ -50,17 +50,17 @@ var requestID = regexp.MustCompile(`(?i)request ?id: ?[0-9a-f-]{8,}`)
 const (
 	// The memory of events is bounded. Losing it costs repeated events and nothing else.
 	maxRemembered = 20000
-	// maxPerObject is how many warnings are written about one object within sayAgain. One annotation
-	// can hold thousands of faults, and each would be an event.
+	// maxPerObject is how many warnings are written about one object within repeatAfter. One
+	// annotation can hold thousands of faults, and each would be an event.
 	maxPerObject = 32
-	sayAgain     = time.Hour
+	repeatAfter  = time.Hour
 	// raiseAfter is when the event of a warning that lasts is raised. API servers keep an event for an
-	// hour after its last write, unless told otherwise.
+	// hour after its last write, unless configured otherwise.
 	raiseAfter = 40 * time.Minute
-	retryRaise = 5 * time.Minute // after one that the API server has refused
+	retryRaise = 5 * time.Minute // after the API server has rejected a write
 )
 
-// fresh returns the event that is to be written and its record, and remembers it; false if there is none.
+// fresh returns the event to write and its record, and records it; false if there is none.
 func (e *events) fresh(uid types.UID, ev cluster.Event, at time.Time) (cluster.Event, record, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -81,7 +81,7 @@ func (e *events) fresh(uid types.UID, ev cluster.Event, at time.Time) (cluster.E
 		h.prune(at)
 	}
 	if h.said[keyOf(ev)] != nil {
-		return ev, record{}, false // raise looks after it
+		return ev, record{}, false // raise writes it
 	}
 	if len(h.said) >= maxPerObject || h.writes >= maxPerObject {
 		return ev, record{}, false
@@ -95,34 +95,34 @@ func (e *events) fresh(uid types.UID, ev cluster.Event, at time.Time) (cluster.E
 	return ev, *r, true
 }
 
-// hour starts another hour where one is over.
+// hour starts a new hour when the present one is over.
 func (h *history) hour(at time.Time) {
-	if at.Sub(h.since) >= sayAgain {
+	if at.Sub(h.since) >= repeatAfter {
 		h.since, h.writes = at, 0
 	}
 }
 
-// prune forgets what was not written for so long that the API server has dropped it.
+// prune removes what was not written for so long that the API server has deleted it.
 func (h *history) prune(at time.Time) {
 	for k, r := range h.said {
-		if at.Sub(r.last) >= sayAgain {
+		if at.Sub(r.last) >= repeatAfter {
 			delete(h.said, k)
 		}
 	}
 }
 
-// overflow is the event in place of all that there is no room for.
+// overflow is the event in place of all those above maxPerObject.
 func overflow(ref cluster.Ref) cluster.Event {
 	reason := string(finding.MoreFindings)
 	return cluster.Event{Ref: ref, Warning: true, Reason: reason,
-		Message: reason + ": more is wrong with this object than events are written for; correct what the other events say, fulcrum plan shows everything"}
+		Message: reason + ": this object has more faults than events are written for; correct those in the other events, or see all of them with fulcrum plan"}
 }
 
 func keyOf(ev cluster.Event) said {
 	return said{ev.Reason, requestID.ReplaceAllString(ev.Message, "")}
 }
 
-// named notes the Event object of a warning that was written.
+// named records the Event object of a warning that was written.
 func (e *events) named(uid types.UID, key said, name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -139,15 +139,15 @@ func (e *events) record(uid types.UID, key said) *record {
 	return nil
 }
 
-// forget makes all warnings about an object worth writing again.
+// forget lets all warnings about an object be written again.
 func (e *events) forget(uid types.UID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.said, uid)
 }
 
-// unsay forgets an event that could not be written.
-func (e *events) unsay(uid types.UID, ev cluster.Event) {
+// unrecord removes the record of an event that could not be written.
+func (e *events) unrecord(uid types.UID, ev cluster.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if h := e.said[uid]; h != nil {
@@ -155,7 +155,7 @@ func (e *events) unsay(uid types.UID, ev cluster.Event) {
 	}
 }
 
-// last notes which warnings last; those that there is no room for are one.
+// last records which warnings last; those above maxPerObject are one.
 func (e *events) last(of string, all []lasting) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -216,7 +216,7 @@ func (e *events) raise(l lasting, at time.Time) *record {
 	if h.writes >= maxPerObject {
 		return nil
 	}
-	if r == nil { // it found no room before
+	if r == nil { // it was above maxPerObject before
 		if len(h.said) >= maxPerObject {
 			return nil
 		}
@@ -229,7 +229,7 @@ func (e *events) raise(l lasting, at time.Time) *record {
 	return r
 }
 
-// unraise makes a warning due again whose event could not be written.
+// unraise makes a warning due again if its event could not be written.
 func (e *events) unraise(r raised) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

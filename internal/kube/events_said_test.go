@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// counting is an API server that counts the writes of events, and may refuse to change them.
+// counting is an API server that counts the writes of events, and may reject changes of them.
 type counting struct {
 	API
 	writes int

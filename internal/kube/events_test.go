@@ -28,8 +28,8 @@ func TestLongMessagesAreCutBetweenLetters(t *testing.T) {
 	}
 }
 
-// A value in a message cannot push the way out of the event, make a second line of it, or speak to a
-// terminal.
+// A value in a message cannot push the fix out of the event, add a second line to it, or send
+// control characters to a terminal.
 func TestValuesInMessagesDoNotDisguiseThem(t *testing.T) {
 	obj := ingress()
 	for name, value := range map[string]string{
@@ -79,7 +79,7 @@ func TestOneObjectGetsFewEventsHoweverMuchIsWrongWithIt(t *testing.T) {
 		}
 	}
 	if more != 1 {
-		t.Errorf("%d events say that there is more", more)
+		t.Errorf("%d events report further faults", more)
 	}
 	for range 3 {
 		if n := write("a", 500) + write("b", 500); n != 0 {
@@ -95,7 +95,7 @@ func TestOneObjectGetsFewEventsHoweverMuchIsWrongWithIt(t *testing.T) {
 	if size > maxPerObject*maxEventMessage {
 		t.Errorf("%d bytes are remembered", size)
 	}
-	now = now.Add(sayAgain)
+	now = now.Add(repeatAfter)
 	if n := write("c", 500); n != maxPerObject {
 		t.Errorf("%d events of other faults after a while", n)
 	}

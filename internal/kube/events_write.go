@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// writeEvent records an event and, of a warning, writes a log line: so a log has a line for each
-// change, and none for each repeated run.
+// writeEvent records an event and writes a log line for a warning, so that the log has a line
+// for each change and none for each repeated run.
 func (c *Cluster) writeEvent(ctx context.Context, ev cluster.Event) {
 	obj, err := c.source.Get(ev.Ref)
 	if err != nil || obj == nil {
@@ -28,7 +28,7 @@ func (c *Cluster) writeEvent(ctx context.Context, ev cluster.Event) {
 	log := log.FromContext(ctx).WithValues("object", ev.Ref.String(), "reason", ev.Reason)
 	e := eventFor(obj, ev, r, c.serial.Add(1))
 	if err := c.api.Create(ctx, e); err != nil {
-		c.events.unsay(obj.GetUID(), ev)
+		c.events.unrecord(obj.GetUID(), ev)
 		log.V(1).Info("event not recorded", "err", err.Error())
 	}
 	c.events.named(obj.GetUID(), keyOf(ev), e.Name)
@@ -40,7 +40,7 @@ func (c *Cluster) writeEvent(ctx context.Context, ev cluster.Event) {
 	}
 }
 
-// lasting notes the warnings that last, where the patches are all that there are of something.
+// lasting records the warnings that last, if the patches are complete for their subject.
 func (c *Cluster) lasting(patches []cluster.Patch) {
 	var of string
 	var all []lasting
@@ -66,8 +66,8 @@ func (c *Cluster) lasting(patches []cluster.Patch) {
 const maxRaised = 500
 
 // RaiseEvents writes the events of warnings that last once more, before the API server drops them: the
-// same Event with its count and time raised. It is to be called every minute or so, and costs nothing
-// where nothing is due.
+// same Event with its count and time raised. It is to be called about every minute, and does nothing
+// while nothing is due.
 func (c *Cluster) RaiseEvents(ctx context.Context) {
 	for _, r := range c.events.due(c.now(), maxRaised) {
 		if ctx.Err() != nil {
@@ -80,7 +80,7 @@ func (c *Cluster) RaiseEvents(ctx context.Context) {
 	}
 }
 
-// raiseEvent changes the event of a warning, or writes another where it is gone or may not be changed.
+// raiseEvent updates the event of a warning, or writes another if it is deleted or may not be changed.
 func (c *Cluster) raiseEvent(ctx context.Context, r raised) error {
 	obj, err := c.source.Get(r.ev.Ref)
 	if err != nil || obj == nil || obj.GetUID() != r.uid {

@@ -11,11 +11,11 @@ import (
 // requestTimeout is how long one write or read of one object may take.
 const requestTimeout = 30 * time.Second
 
-// errFenced is what a write fails with when this process must not write any more.
+// errFenced is the error of a write when this process must not write any more.
 var errFenced = errors.New("this process must not write to Kubernetes any more")
 
 // FencedClient returns an HTTP client for what only the leader does: every request that changes
-// something asks the fence, also when it is sent again, and every request has a deadline. It is not
+// something checks the fence, also when it is retried, and every request has a deadline. It is not
 // for watches.
 func FencedClient(c *http.Client, fence func() error) *http.Client {
 	own := *c
@@ -29,8 +29,8 @@ func FencedClient(c *http.Client, fence func() error) *http.Client {
 	return &own
 }
 
-// fencedTransport asks a fence before each request that changes something, and once more when its
-// body is about to leave: a connection may take long to come about, longest while this process
+// fencedTransport checks a fence before each request that changes something, and once more when
+// its body is about to be sent: a connection may take long to open, longest while this process
 // cannot reach its lease.
 type fencedTransport struct {
 	next  http.RoundTripper
@@ -73,7 +73,7 @@ func (t fencedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(fenced)
 }
 
-// fencedBody is a request body that cannot be sent once the fence has fallen.
+// fencedBody is a request body that cannot be sent once the fence returns an error.
 type fencedBody struct {
 	io.ReadCloser
 	admit   func() error
@@ -81,7 +81,7 @@ type fencedBody struct {
 	refused error
 }
 
-// Read asks the fence before the first byte is handed out.
+// Read checks the fence before it returns the first byte.
 func (b *fencedBody) Read(p []byte) (int, error) {
 	if !b.asked {
 		b.asked, b.refused = true, b.admit()

@@ -28,7 +28,7 @@ const (
 	ownTime       = 12 * time.Second
 )
 
-// Lease is a Lease object used as a lock that also knows how long this process may still write.
+// Lease is a Lease object used as a lock that also records how long this process may still write.
 type Lease struct {
 	resourcelock.Interface
 	ctx             context.Context
@@ -92,8 +92,8 @@ func fenced(ctx context.Context, lock resourcelock.Interface, namespace, name st
 // errNotLeader is what Fence returns.
 var errNotLeader = errors.New("the lease is not held by this process")
 
-// Fence returns an error unless the lease is held and was renewed recently enough that nobody else
-// can have taken it.
+// Fence returns an error unless the lease is held and was renewed recently enough that no other
+// process can have taken it.
 func (l *Lease) Fence() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,12 +113,12 @@ func (l *Lease) Update(ctx context.Context, r resourcelock.LeaderElectionRecord)
 	return l.note(r, func() error { return l.Interface.Update(ctx, r) })
 }
 
-// note remembers when a write that gives or keeps the lease was begun.
+// note records when a write that acquires or renews the lease was begun.
 func (l *Lease) note(r resourcelock.LeaderElectionRecord, write func() error) error {
 	mine := r.HolderIdentity == l.Identity()
 	begun := l.now()
 	if !mine {
-		l.set(time.Time{}) // giving it up: nothing may be written from here on
+		l.set(time.Time{}) // released: nothing may be written from here on
 	}
 	err := write()
 	if err == nil && mine {

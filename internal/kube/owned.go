@@ -32,7 +32,7 @@ func (c *Cluster) OwnedTargets(ctx context.Context, k bindings.Key) ([]string, b
 	return bindings.SplitIdentities(m.Data[ownedKey]), true, nil
 }
 
-// setOwned writes the record over what is there, unless somebody else wrote meanwhile.
+// setOwned replaces the record, unless another client wrote it meanwhile.
 func (c *Cluster) setOwned(ctx context.Context, w bindings.SetOwnedTargets) error {
 	m := ownedMap(w.Binding)
 	err := c.api.Read(ctx, m)

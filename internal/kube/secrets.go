@@ -19,7 +19,7 @@ import (
 
 // Secrets reads Secrets one by one, and watches each one that was read, so that rights to all
 // Secrets are never needed and no others are held. A Secret whose watch is not running (yet, or
-// for want of rights) is read live each time.
+// because rights are missing) is read from the API server each time.
 type Secrets struct {
 	ctx    context.Context
 	client corev1client.SecretsGetter
@@ -32,7 +32,7 @@ type Secrets struct {
 type oneSecret struct {
 	informer toolscache.SharedIndexInformer
 	stop     context.CancelFunc
-	idle     bool // nobody asked for it when Retain looked last
+	idle     bool // not read between the last two calls of Retain
 }
 
 type listener struct{ notify func(Event) }
@@ -42,9 +42,9 @@ func NewSecrets(ctx context.Context, c corev1client.SecretsGetter) *Secrets {
 	return &Secrets{ctx: ctx, client: c, watched: map[cluster.Ref]*oneSecret{}}
 }
 
-// Get reads one Secret and sees to it that it is watched from now on; nil if there is none, or none
-// that may be read. Rights that are granted later are noticed by the watch. A name that no Secret can
-// have is never sent: users choose it, and the client refuses one with a slash, as an error.
+// Get reads one Secret and watches it from then on; nil if there is none, or none that may be read.
+// The watch notices rights that are granted later. A name that is not valid for a Secret is never
+// sent: users choose it, and the client returns an error for one with a slash.
 func (s *Secrets) Get(ctx context.Context, ref cluster.Ref) (cluster.Object, error) {
 	if len(validation.IsDNS1123Subdomain(ref.Name)) > 0 {
 		return nil, nil
@@ -60,8 +60,8 @@ func (s *Secrets) Get(ctx context.Context, ref cluster.Ref) (cluster.Object, err
 	obj, err := s.client.Secrets(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
-		// A Secret that may not be read is none for the one rule that needs it. As an error it would
-		// keep the whole load balancer from being looked at.
+		// A Secret that may not be read counts as missing for the one rule that needs it. An error
+		// would stop the whole load balancer.
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -90,7 +90,7 @@ func (s *Secrets) watchOne(ref cluster.Ref) *oneSecret {
 	}, &corev1.Secret{}, 0, nil)}
 	// These calls fail only on an informer that has been started.
 	_ = w.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *toolscache.Reflector, err error) {
-		if !apierrors.IsForbidden(err) { // that is shown where the Secret is used
+		if !apierrors.IsForbidden(err) { // a finding about the user of the Secret reports it
 			toolscache.DefaultWatchErrorHandler(ctx, r, err)
 		}
 	})
@@ -106,8 +106,8 @@ func (s *Secrets) watchOne(ref cluster.Ref) *oneSecret {
 	return w
 }
 
-// Retain ends the watches of Secrets that nobody has asked for since it looked before, so that one
-// which a run has read a moment ago, and not told yet, is not lost.
+// Retain ends the watches of Secrets that were not read since its last call, so that one which a
+// run has read a moment ago, and not reported as used yet, is not lost.
 func (s *Secrets) Retain(wanted func(cluster.Ref) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

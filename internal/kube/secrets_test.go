@@ -115,7 +115,7 @@ func TestASecretIsWatchedByItsNameOnceItWasRead(t *testing.T) {
 		t.Errorf("second event: %+v", e)
 	}
 	for informer := s.watchOne(ref).informer; !informer.HasSynced(); {
-		runtime.Gosched() // the informer says so a moment after its first events
+		runtime.Gosched() // the informer reports it a moment after its first events
 	}
 	server.mu.Lock()
 	server.gets = 0
@@ -138,7 +138,7 @@ func TestASecretIsWatchedByItsNameOnceItWasRead(t *testing.T) {
 	}
 	s.Retain(never)
 	if len(s.watched) != 0 {
-		t.Error("the watch of a Secret that nobody asks for goes on")
+		t.Error("the watch of a Secret that is not read any more continues")
 	}
 }
 

@@ -18,14 +18,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// CacheOptions says what the informers hold. namespace, if not empty, is the only one whose
+// CacheOptions returns what the informers hold. namespace, if not empty, is the only one whose
 // objects are seen; cluster-scoped kinds are seen in any case. quicEnv is the environment variable
 // of containers that pods keep.
 func CacheOptions(scheme *runtime.Scheme, namespace string, resync time.Duration, quicEnv string) cache.Options {
 	plain := true
 	o := cache.Options{
 		Scheme: scheme,
-		// To a watcher a pod that finishes is gone: it serves no more and has given its address back.
+		// A watcher sees a pod that finishes as deleted: it does not serve any more and has released
+		// its address.
 		ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Field: unfinished}},
 		// Views never change what they read, so nothing has to be copied for them.
 		DefaultUnsafeDisableDeepCopy: &plain,
@@ -55,12 +56,12 @@ var unfinished = fields.AndSelectors(
 // Event is a change of an object that a source holds.
 type Event struct {
 	Old, New cluster.Object // nil: it was not there, or is not there any more
-	// Stale says that nothing has changed: a resync, or an object of the first listing.
+	// Stale is set if nothing has changed: a resync, or an object of the first listing.
 	Stale bool
 }
 
 // Source reads from informers. It implements cluster.Source. Before it is synced it returns
-// errors: what it does not hold yet must not be taken for something that does not exist.
+// errors, because an object that it does not hold yet may exist.
 type Source struct {
 	ctx     context.Context
 	cache   cache.Cache
@@ -76,7 +77,7 @@ var _ cluster.Source = (*Source)(nil)
 var errNotSynced = errors.New("the cache of the cluster is not complete yet")
 
 // NewSource registers informers and indexes for the kinds. The cache must be made with CacheOptions
-// of the same namespace and be started by somebody else; ctx bounds reads. secrets may be nil if no
+// of the same namespace and be started by the caller; ctx bounds reads. secrets may be nil if no
 // Secret will be read.
 func NewSource(ctx context.Context, c cache.Cache, namespace string, kinds []cluster.Kind, secrets *Secrets) (*Source, error) {
 	s := &Source{ctx: ctx, cache: c, only: namespace, kinds: map[cluster.Kind]cluster.Type{}, secrets: secrets}
@@ -108,7 +109,7 @@ func (s *Source) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-// Synced says whether every informer has its first listing.
+// Synced reports whether every informer has its first listing.
 func (s *Source) Synced() bool { return s.synced.Load() }
 
 // Get implements cluster.Source.
@@ -140,7 +141,8 @@ func (s *Source) Get(ref cluster.Ref) (cluster.Object, error) {
 	return obj, nil
 }
 
-// unseen says that a namespace is not watched, so that nothing in it exists for us.
+// unseen reports whether a namespace is not watched, so that nothing in it exists for the
+// controller.
 func (s *Source) unseen(namespace string) bool {
 	return s.only != "" && namespace != "" && namespace != s.only
 }
@@ -169,7 +171,7 @@ func (s *Source) List(q cluster.Query) ([]cluster.Object, error) {
 }
 
 // Watch calls notify for every event of the kinds, from one goroutine per kind, beginning with the
-// objects that are there already. It returns at once; the calls end with the context.
+// objects that exist. It returns at once; the calls end with the context.
 func (s *Source) Watch(ctx context.Context, kinds []cluster.Kind, notify func(Event)) error {
 	for _, k := range kinds {
 		if k == cluster.KindSecret {
@@ -219,7 +221,7 @@ func (h handler) OnUpdate(old, obj any) {
 	}
 	resync := a.GetResourceVersion() == b.GetResourceVersion()
 	if !resync && cluster.Same(a, b) {
-		return // only what nobody reads has changed
+		return // only fields that are not read have changed
 	}
 	h.notify(Event{Old: a, New: b, Stale: resync})
 }

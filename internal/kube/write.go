@@ -22,12 +22,12 @@ import (
 // attempts of a read and a write that must fit together.
 const attempts = 5
 
-// editFinalizers changes the finalizers of an object by a fresh read and a patch that holds only
-// if nobody else wrote meanwhile.
+// editFinalizers changes the finalizers of an object by a fresh read and a patch that fails if
+// another client wrote meanwhile.
 func (c *Cluster) editFinalizers(ctx context.Context, ref cluster.Ref, edit func(obj cluster.Object) ([]string, error)) error {
 	typ, ok := cluster.TypeOf(ref.Kind)
 	if !ok {
-		return fmt.Errorf("%s has no finalizers of ours", ref)
+		return fmt.Errorf("%s cannot have finalizers of the controller", ref)
 	}
 	for n := 1; ; n++ {
 		obj := typ.New()
@@ -168,8 +168,8 @@ func (c *Cluster) putBinding(ctx context.Context, do plan.PutBinding, known plan
 	}
 }
 
-// updateBinding changes the binding that has the wanted name. One that fills another target group
-// is left alone: it has to be deleted first, and its own finalizer takes its targets out.
+// updateBinding changes the binding that has the wanted name. One for another target group is not
+// changed: it has to be deleted first, and its own finalizer deregisters its targets.
 func (c *Cluster) updateBinding(ctx context.Context, want *elbv2.TargetGroupBinding, keepNetworking bool) error {
 	live := &elbv2.TargetGroupBinding{}
 	live.Namespace, live.Name = want.Namespace, want.Name
