@@ -31,8 +31,8 @@ const (
 // AgentConfigName is the name of the ALBTargetControlConfig that is looked for.
 const AgentConfigName = "aws-load-balancer-controller-alb-target-control-agent-config"
 
-// injectAgent puts the target control agent into new pods that ask for it, by themselves or through
-// their namespace. Without a configuration there is no agent to inject.
+// injectAgent adds the target control agent to new pods that are labelled for it, or whose
+// namespace is. Without a configuration there is no agent to inject.
 func (c Config) injectAgent(ctx context.Context, r Request) (Answer, error) {
 	pod := &corev1.Pod{}
 	if err := decode(r.Object, pod); err != nil {
@@ -100,7 +100,8 @@ func InjectAgent(pod *corev1.Pod, cfg v1beta1.ALBTargetControlConfigSpec) ([]Cha
 	return []Change{set("/spec/containers/-", agent), mark}, nil
 }
 
-// agentSetting is a setting of the agent: where it is overridden, where it goes, and what it may be.
+// agentSetting is a setting of the agent: the annotation that overrides it, its environment
+// variable, and its valid values.
 type agentSetting struct {
 	annotation, variable, value string
 	check                       func(string) error
@@ -154,7 +155,7 @@ func agentContainer(annotations map[string]string, cfg v1beta1.ALBTargetControlC
 	return agent, nil
 }
 
-// agentResources lays annotations over the configured resources; what cannot be read is passed over.
+// agentResources overlays annotations on the configured resources; what cannot be parsed is ignored.
 func agentResources(annotations map[string]string, cfg *corev1.ResourceRequirements) corev1.ResourceRequirements {
 	out := corev1.ResourceRequirements{}
 	if cfg != nil {

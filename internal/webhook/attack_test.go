@@ -78,7 +78,7 @@ func (g guarded) List(q cluster.Query) ([]cluster.Object, error) {
 	return g.Source.List(q)
 }
 
-// The namespace of the request counts, whatever the object says of itself. No answer depends on Secrets.
+// The namespace of the request counts, whatever the object has as its own. No answer depends on Secrets.
 func TestAdmissionBelievesTheRequestAndNotTheObject(t *testing.T) {
 	h := server(rules(guarded{store(t, neighbours), t}))
 	ingress := func(more string) map[string]any {
@@ -108,7 +108,7 @@ spec: {ingressClassName: pinned, rules: [{host: a.example.com, http: {paths: [{p
 	}
 }
 
-// Objects that are no such objects, or hold what nobody expects, are judged without a panic.
+// Objects of a wrong kind or with unexpected content are judged without a panic.
 func TestAdmissionSurvivesHostileObjects(t *testing.T) {
 	c := rules(store(t, neighbours))
 	c.Panicked = func() { t.Error("panic") }
@@ -137,8 +137,8 @@ func TestAdmissionSurvivesHostileObjects(t *testing.T) {
 	}
 }
 
-// An Ingress of the largest size that the API server takes costs a few times its size, and what is said
-// about it is short and shows as what it is.
+// An Ingress of the largest size that the API server takes costs a few times its size, and the messages
+// about it are short and printable.
 func TestAHugeIngressIsJudgedCheaply(t *testing.T) {
 	var ports []string
 	var paths []any

@@ -39,12 +39,12 @@ func bindingOf(r Request, raw []byte) (*v1beta1.TargetGroupBinding, error) {
 	return b, nil
 }
 
-// fresh is how old what is known of a target group may be. It lasts for both webhooks of a binding;
-// what they let in cannot be changed afterwards.
+// fresh is how old a description of a target group may be. It covers both webhooks of a binding,
+// because what they admit cannot be changed afterwards.
 const fresh = 5 * time.Second
 
-// asking describes the target group of one binding, asking AWS at most once by each of name and
-// ARN, and with the rights of the role that the binding names.
+// asking describes the target group of one binding, with at most one AWS call by name and one
+// by ARN, and with the rights of the role that the binding names.
 type asking struct {
 	from  bindings.TargetGroups
 	class func(error) engine.Class
@@ -79,17 +79,17 @@ func (a *asking) ask(ctx context.Context, arn, name string) (bindings.TargetGrou
 	return g, nil
 }
 
-// explain says in words what came of a look-up.
+// explain describes the result of a look-up.
 func (a *asking) explain(what string, err error) error {
 	switch a.class(err) {
 	case engine.Gone:
 		return fmt.Errorf("target group %s does not exist", what)
 	case engine.Invalid:
-		return fmt.Errorf("AWS does not take %s for a target group", what)
+		return fmt.Errorf("AWS does not accept %s as a target group", what)
 	case engine.Denied:
 		return fmt.Errorf("AWS denies the right to look up target group %s", what)
 	case engine.Throttled:
-		return fmt.Errorf("AWS is too busy to look up target group %s; try again", what)
+		return fmt.Errorf("AWS throttles the look-up of target group %s; try again", what)
 	}
 	return err
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// completeBinding fills in, from AWS, what a new binding does not say. With everything given AWS is
-// not asked. Of an update only a lost ARN is put back: the name alone does not find targets.
+// completeBinding fills in, from AWS, what a new binding does not set. If everything is set it
+// makes no call. An update only gets back an ARN that it removes: the name alone does not find
+// targets.
 func (c Config) completeBinding(ctx context.Context, r Request) (Answer, error) {
 	b, err := bindingOf(r, r.Object)
 	if err != nil {
@@ -33,7 +34,7 @@ func (c Config) completeBinding(ctx context.Context, r Request) (Answer, error) 
 func restoreARN(ctx context.Context, ask *asking, b, old *v1beta1.TargetGroupBinding) Answer {
 	switch {
 	case b.Spec.TargetGroupARN != "" || b.Spec.TargetGroupName == "":
-		return Answer{} // whatever is missing then is for the validation to say
+		return Answer{} // the validation reports what is missing
 	case old.Spec.TargetGroupARN != "" && old.Spec.TargetGroupName == b.Spec.TargetGroupName:
 		return Answer{Changes: []Change{set("/spec/targetGroupARN", old.Spec.TargetGroupARN)}}
 	}
@@ -97,7 +98,7 @@ func complete(ctx context.Context, ask *asking, b *v1beta1.TargetGroupBinding) A
 	return out
 }
 
-// addressType reads AWS's answer; target groups of old say nothing and are IPv4.
+// addressType reads AWS's answer; old target groups have no address type and are IPv4.
 func addressType(aws string) v1beta1.TargetGroupIPAddressType {
 	if aws == "" {
 		return v1beta1.TargetGroupIPAddressTypeIPv4

@@ -15,9 +15,9 @@ import (
 
 var vpcID = regexp.MustCompile(`^vpc-([0-9a-f]{8}|[0-9a-f]{17}|[0-9a-f]{32})$`)
 
-// validateBinding checks a new binding by itself, against the others and against AWS, and an update
-// against what may change. A binding that is being deleted, or whose spec stays as it is, passes:
-// its finalizer has to be removable.
+// validateBinding checks a new binding alone, against the others and against AWS, and an update
+// against what may change. A binding that is being deleted, or whose spec does not change, is
+// allowed, because its finalizer has to be removable.
 func (c Config) validateBinding(ctx context.Context, r Request) (Answer, error) {
 	b, err := bindingOf(r, r.Object)
 	if err != nil {
@@ -71,15 +71,15 @@ func (c Config) validateBinding(ctx context.Context, r Request) (Answer, error) 
 	return out, nil
 }
 
-// misnamed says that a binding has both an ARN and a name, and that the name, which then counts for
-// nothing, is of another target group.
+// misnamed reports whether a binding has both an ARN and a name, and the name, which is then
+// ignored, is that of another target group.
 func misnamed(b *v1beta1.TargetGroupBinding) bool {
 	_, of, ok := strings.Cut(b.Spec.TargetGroupARN, ":targetgroup/")
 	name, _, whole := strings.Cut(of, "/")
 	return ok && whole && b.Spec.TargetGroupName != "" && b.Spec.TargetGroupName != name
 }
 
-// required checks what every binding must say and returns its ARN.
+// required checks what every binding must set and returns its ARN.
 func required(ctx context.Context, ask *asking, b *v1beta1.TargetGroupBinding) (string, Answer) {
 	s := b.Spec
 	arn := s.TargetGroupARN
@@ -121,7 +121,7 @@ func (c Config) immutable(b, old *v1beta1.TargetGroupBinding, arn string) []stri
 	return out
 }
 
-// rival finds another binding of the same target group with which it may not be shared.
+// rival finds another binding that must not share the target group with this one.
 func (c Config) rival(b *v1beta1.TargetGroupBinding, arn string) (*v1beta1.TargetGroupBinding, error) {
 	v := cluster.NewView(c.Source)
 	var out *v1beta1.TargetGroupBinding

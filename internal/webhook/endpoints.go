@@ -29,26 +29,29 @@ const (
 	PathIngress        = "/validate-networking-v1-ingress"
 )
 
-// Translator is the dialect that Ingresses are written in.
+// Translator is the Ingress frontend.
 type Translator interface {
 	Stacks(v *cluster.View, obj cluster.Object) []model.StackID
 	Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List)
-	// MayServe says whether the Ingress is ours, or cannot be told to be somebody else's.
+	// MayServe reports whether the Ingress is ours, or may be because its class cannot be
+	// determined.
 	MayServe(v *cluster.View, ing *networkingv1.Ingress) bool
 }
 
-// Accounts gives the target groups of an account, without a call, and sorts the errors of look-ups.
+// Accounts returns the client of an account's target groups, without a call, and classifies the
+// errors of look-ups.
 type Accounts interface {
 	As(a bindings.Account) bindings.TargetGroups
 	Class(err error) engine.Class
 }
 
 // Config is what the rules need. A feature that is off leaves objects as they are; its path is
-// served all the same, so that no request fails for want of one.
+// served all the same, so that no request fails because it is missing.
 type Config struct {
-	// Source is asked for everything but Secrets.
+	// Source has everything but Secrets.
 	Source cluster.Source
-	// Namespace is the only one that Source knows; empty: all. Requests of others are none of ours.
+	// Namespace is the only one that Source has; empty: all. Requests for others are allowed
+	// unchecked.
 	Namespace string
 	// Ingress translates Ingresses. IngressClass is the annotation value that it serves.
 	Ingress      Translator
@@ -62,7 +65,7 @@ type Config struct {
 
 	// ReadinessGates switches their injection on.
 	ReadinessGates bool
-	// ServerIDs gives QUIC server ids, which go into ServerIDVariable; nil for none.
+	// ServerIDs returns QUIC server ids for ServerIDVariable; nil for none.
 	ServerIDs        ServerIDs
 	ServerIDVariable string
 	// OwnNamespace is the namespace of the controller, empty outside a cluster.
@@ -76,14 +79,14 @@ type Config struct {
 
 	Log     logr.Logger
 	Metrics *Metrics
-	// Panicked is told of bugs; nil to ignore.
+	// Panicked is called with the value of a panic; nil to ignore.
 	Panicked func()
 }
 
-// watched says whether objects of the namespace are served.
+// watched reports whether objects of the namespace are served.
 func (c Config) watched(namespace string) bool { return c.Namespace == "" || c.Namespace == namespace }
 
-// Endpoint is a path with what answers there.
+// Endpoint is a path with its handler.
 type Endpoint struct {
 	Path    string
 	Handler http.Handler
@@ -95,7 +98,7 @@ func Endpoints(c Config) []Endpoint {
 		path    string
 		mutates bool
 		rule    rule
-		// as is the name under which refusals are counted where that is another path.
+		// as is the name in metrics, if it is not the path.
 		as string
 	}{
 		{path: PathPodGate, mutates: true, rule: c.injectGates},

@@ -19,7 +19,7 @@ import (
 const legacyGatePrefix = "target-health.alb.ingress.k8s.aws"
 
 // injectGates lets a new pod wait for the target groups that its Services fill. The name of a binding
-// can be longer than that of a gate may be; the API server would refuse the pod.
+// can be longer than that of a gate may be, and the API server would reject the pod.
 func (c Config) injectGates(_ context.Context, r Request) (Answer, error) {
 	pod := &corev1.Pod{}
 	if err := decode(r.Object, pod); err != nil {
@@ -46,7 +46,7 @@ func (c Config) injectGates(_ context.Context, r Request) (Answer, error) {
 }
 
 // gatesOf lists the gates for pods of these labels, by name of the binding. A binding that is being
-// deleted gives none: nobody would open it.
+// deleted gives none, because such a gate would stay closed.
 func gatesOf(v *cluster.View, namespace string, pod map[string]string) []corev1.PodConditionType {
 	var out []corev1.PodConditionType
 	for _, b := range cluster.List[*v1beta1.TargetGroupBinding](v, cluster.Query{Kind: cluster.KindBinding, Namespace: namespace}) {
@@ -61,8 +61,8 @@ func gatesOf(v *cluster.View, namespace string, pod map[string]string) []corev1.
 	return out
 }
 
-// InjectGates returns the changes that give a pod the gates that it lacks. Gates of the old form go
-// where there is a new one, since nobody would open them.
+// InjectGates returns the changes that give a pod the gates that it lacks. Gates of the old form
+// are removed if there is a new one, because they would stay closed.
 func InjectGates(pod *corev1.Pod, want []corev1.PodConditionType) []Change {
 	if len(want) == 0 {
 		return nil

@@ -36,7 +36,8 @@ type caseOptions struct {
 	Agent                              map[string]v1beta1.ALBTargetControlConfigSpec
 }
 
-// amazon is the emulator with target groups in it, and texts by which cases name what it made.
+// amazon is the emulator with target groups in it, and the placeholders by which cases name what it
+// created.
 type amazon struct {
 	cloud   *cloud.Cloud
 	vpc     string
@@ -94,7 +95,7 @@ func (o of) TargetGroup(ctx context.Context, arn, name string, maxAge time.Durat
 	return o.TargetGroups.TargetGroup(ctx, arn, name, maxAge)
 }
 
-// named replaces names by what they stand for, unnamed does the opposite.
+// named replaces placeholders by values, unnamed does the opposite.
 func (a amazon) named(s string) string { return strings.NewReplacer(a.replace...).Replace(s) }
 
 func (a amazon) unnamed(s string) string {
@@ -161,7 +162,7 @@ func configOf(t *testing.T, world amazon, opt caseOptions, objects string) webho
 	return cfg
 }
 
-// tell asks and writes the answer down.
+// tell sends a request and prints the answer.
 func tell(t *testing.T, q question, h http.Handler) string {
 	t.Helper()
 	w := post(t, h, q)

@@ -17,24 +17,24 @@ import (
 )
 
 const (
-	// maxReview holds two objects of the largest size that the API server takes, and some more.
+	// maxReview is room for two objects of the largest size that the API server accepts.
 	maxReview = 7 << 20
-	// patience is how long an answer may take. The API server waits ten seconds.
-	patience = 9 * time.Second
+	// answerTimeout is how long an answer may take. The API server waits ten seconds.
+	answerTimeout = 9 * time.Second
 )
 
 // handler serves one path.
 type handler struct {
 	rule rule
 	log  logr.Logger
-	// refused counts a refusal, panicked a bug.
+	// refused counts a denial, panicked reports a bug.
 	refused  func(check string)
 	panicked func()
 }
 
-// ServeHTTP takes an AdmissionReview and answers with one. What is no AdmissionReview, and what
-// cannot be judged for a reason that lies here, is answered with an HTTP error instead, so that the
-// failure policy of the webhook decides.
+// ServeHTTP takes an AdmissionReview and answers with one. A body that is no AdmissionReview, and a
+// request that an internal error prevents from being judged, are answered with an HTTP error
+// instead, so that the failure policy of the webhook decides.
 func (h handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if t, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		http.Error(w, "an AdmissionReview as application/json is expected", http.StatusUnsupportedMediaType)
@@ -59,7 +59,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	q := in.Request
-	ctx, cancel := context.WithTimeout(req.Context(), patience)
+	ctx, cancel := context.WithTimeout(req.Context(), answerTimeout)
 	defer cancel()
 	log := h.log.WithValues("namespace", q.Namespace, "name", q.Name, "resource", q.Resource.Resource, "operation", q.Operation)
 	a, err := h.judge(ctx, log, Request{Operation: q.Operation, Namespace: q.Namespace, Object: q.Object.Raw, Old: q.OldObject.Raw})
@@ -69,7 +69,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case errors.As(err, &bad):
 		out.Result = failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, bad.Error())
 	case err != nil:
-		log.Error(err, "an admission request could not be judged")
+		log.Error(err, "admission request failed")
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	case a.Refusal != nil:
@@ -88,15 +88,15 @@ func (h handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
-	// The answer can only fail to be written where the API server has gone away.
+	// Writing the answer fails only if the API server has closed the connection.
 	_ = json.NewEncoder(w).Encode(admissionv1.AdmissionReview{TypeMeta: in.TypeMeta, Response: out})
 }
 
-// judge applies the rule to what may change something. Requests of other kinds are allowed.
+// judge applies the rule to creations and updates. Other requests are allowed.
 func (h handler) judge(ctx context.Context, log logr.Logger, r Request) (a Answer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = errors.New("a bug of the controller, which its log describes")
+			err = errors.New("internal error of the controller; see its log")
 			log.Error(fmt.Errorf("panic: %v", p), "bug", "stack", string(debug.Stack()))
 			if h.panicked != nil {
 				h.panicked()

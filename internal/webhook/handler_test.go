@@ -92,7 +92,8 @@ awslbc_webhook_validation_failure_total{error_category="checkIngressClassAnnotat
 	}
 }
 
-// With one namespace watched, nothing is known of others, and nothing may break there.
+// If one namespace is watched, the source has no objects of others, and requests for them must not
+// fail.
 func TestOtherNamespacesThanTheWatchedOnePass(t *testing.T) {
 	c := rules(broken{func() error { return errors.New("an unknown namespace") }})
 	c.Namespace = "shop"

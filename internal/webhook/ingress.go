@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
-// What the rules know of annotations; everything else about them is the translator's.
+// The annotations that the rules read; everything else about annotations is the translator's.
 const (
 	prefix              = "alb.ingress.kubernetes.io/"
 	groupAnnotation     = prefix + "group.name"
@@ -33,12 +33,12 @@ const (
 	checkConditions      = "checkIngressAnnotationConditions"
 )
 
-// maxWarnings keeps an answer readable, and below what the API server cuts off.
+// maxWarnings keeps an answer readable, and below the limit at which the API server truncates.
 const maxWarnings = 10
 
 // validateIngress denies what can never work, or is not allowed, and warns of everything else that
-// the translation finds. An object that is being deleted, or whose change says nothing new, passes:
-// finalizers have to be removable whatever became of the class.
+// the translation finds. An object that is being deleted, or that does not change in what is read,
+// is allowed: finalizers have to be removable whatever the state of the class.
 func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 	ing, err := ingressOf(r, r.Object)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 			return Answer{}, err
 		}
 	}
-	if !c.watched(r.Namespace) || ing.DeletionTimestamp != nil || old != nil && saysTheSame(ing, old) {
+	if !c.watched(r.Namespace) || ing.DeletionTimestamp != nil || old != nil && sameContent(ing, old) {
 		return Answer{}, nil
 	}
 	v := cluster.NewView(propose(c.Source, ing))
@@ -83,7 +83,8 @@ func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 			return refuse(checkGroupName, "new usage of `"+groupAnnotation+"` annotation is forbidden")
 		}
 	}
-	// Without its class the Ingress may be somebody else's; the translation knows if it has been ours.
+	// Without its class the Ingress may belong to another controller; the translation finds out
+	// whether it has been ours.
 	if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Reason == finding.IngressClassInvalid }) {
 		found = append(found, ofPaths(ing)...).Sorted()
 	}
@@ -100,12 +101,13 @@ func ingressOf(r Request, raw []byte) (*networkingv1.Ingress, error) {
 	}
 	ing.Namespace = r.Namespace
 	if ing.Name == "" {
-		ing.Name = ing.GenerateName // the real one is not known yet
+		ing.Name = ing.GenerateName // the API server has not chosen the real one yet
 	}
 	return ing, nil
 }
 
-// findings translates every stack that the Ingress takes part in and returns what is said of it.
+// findings translates every stack that the Ingress is a member of and returns the findings about
+// it.
 func (c Config) findings(v *cluster.View, ing *networkingv1.Ingress) finding.List {
 	var out finding.List
 	ref := finding.Ref{Kind: string(cluster.KindIngress), Namespace: ing.Namespace, Name: ing.Name}
@@ -116,8 +118,9 @@ func (c Config) findings(v *cluster.View, ing *networkingv1.Ingress) finding.Lis
 	return out.Sorted()
 }
 
-// Check returns the check that denies an Ingress for a finding, "" if it is no reason to. A class
-// or class parameters that do not exist may follow later, so they are none.
+// Check returns the check that denies an Ingress for a finding, "" if the finding does not deny
+// it. A class or class parameters that do not exist may be created later, so they do not deny
+// it.
 func Check(f finding.Finding) string {
 	switch {
 	case f.Reason == finding.NamespaceNotAllowed, f.Reason == finding.IngressClassInvalid && f.Field == severalDefaults:
@@ -140,8 +143,8 @@ func refusals(found finding.List, check string) string {
 	return strings.Join(out, "; ")
 }
 
-// warnings are the faults that do not deny. Secrets are not read here, so nothing can be said of
-// them.
+// warnings are the faults that do not deny. Secrets are not read here, so faults of Secrets are
+// not among them.
 func warnings(found finding.List) []string {
 	var out []string
 	for _, f := range found {
@@ -158,8 +161,9 @@ func warnings(found finding.List) []string {
 
 func say(f finding.Finding) string { return f.Field + ": " + f.Text() }
 
-// saysTheSame says that two states differ at most in metadata that nobody reads, such as the plan.
-func saysTheSame(a, b *networkingv1.Ingress) bool {
+// sameContent reports whether two states differ at most in metadata that is not read, such as the
+// plan.
+func sameContent(a, b *networkingv1.Ingress) bool {
 	return maps.Equal(said(a), said(b)) && equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
@@ -173,14 +177,14 @@ func said(ing *networkingv1.Ingress) map[string]string {
 	return out
 }
 
-// ourClass says whether the class annotation makes the Ingress ours.
+// ourClass reports whether the class annotation makes the Ingress ours.
 func (c Config) ourClass(ing *networkingv1.Ingress) bool {
 	class, ok := ing.Annotations[classAnnotation]
 	return ok && (class == c.IngressClass || c.IngressClass == "" && class == anyClass)
 }
 
-// ofPaths are the findings that deny for what a path says. The translation makes the same, except
-// where it does not come to the paths because the Ingress is held for another reason.
+// ofPaths are the findings about paths that deny an Ingress. The translation makes the same,
+// unless it stops before the paths because the Ingress is held for another reason.
 func ofPaths(ing *networkingv1.Ingress) finding.List {
 	ref := finding.Ref{Kind: string(cluster.KindIngress), Namespace: ing.Namespace, Name: ing.Name}
 	said := settings.ParseIngress(ing.Annotations, ref)

@@ -58,8 +58,8 @@ func TestAdmittedIngressesHaveNoFindingThatDenies(t *testing.T) {
 	}
 }
 
-// judge asks about an Ingress in place of the stored one, before it is stored, and compares with
-// what the translation says after.
+// judge validates an Ingress in place of the stored one, before it is stored, and compares the
+// answer with the findings of the translation afterwards.
 func judge(t *testing.T, name string, mem *cluster.Memory, stored cluster.Object, ing *networkingv1.Ingress) bool {
 	t.Helper()
 	c := rules(mem)
@@ -101,7 +101,8 @@ func judge(t *testing.T, name string, mem *cluster.Memory, stored cluster.Object
 	return a.Allowed
 }
 
-// unreadable says, without the translation, whether a path has a backend or conditions that cannot be used.
+// unreadable reports, without the translation, whether a path has a backend or conditions that cannot be
+// used.
 func unreadable(ing *networkingv1.Ingress) bool {
 	return eachBackend(ing, func(b networkingv1.IngressBackend) bool {
 		if b.Service == nil {

@@ -53,7 +53,7 @@ func TestManifestsFitTheServer(t *testing.T) {
 			t.Fatalf("%s has no path that is served", name)
 		}
 		if effects == nil || *effects != admissionv1.SideEffectClassNone || policy == nil {
-			t.Errorf("%s says nothing of side effects or failures", name)
+			t.Errorf("%s does not set side effects or the failure policy", name)
 		}
 		for _, r := range rules {
 			got = append(got, fmt.Sprintf("%s %s %v %v %s", name, *client.Service.Path, r.Resources, r.Operations, *policy))

@@ -2,7 +2,7 @@ package webhook
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics count refusals. Names and labels are part of the compatibility contract; webhook_name is
+// Metrics count denials. Names and labels are part of the compatibility contract; webhook_name is
 // the path, error_category the check.
 type Metrics struct {
 	validation, mutation *prometheus.CounterVec

@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// proposed is a source in which an object has taken the place of the stored one. It answers no
-// question about Secrets: a proposal must not make the controller read one.
+// proposed is a source in which an object replaces the stored one. It has no Secrets, because
+// a proposed object must not make the controller read one.
 type proposed struct {
 	cluster.Source
 	ref cluster.Ref

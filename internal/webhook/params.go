@@ -42,7 +42,7 @@ func (c Config) validateParams(_ context.Context, r Request) (Answer, error) {
 	return deny(check, "%s", all.ToAggregate().Error()), nil
 }
 
-// inboundCIDRs checks ranges, with a hint at what was probably meant.
+// inboundCIDRs checks ranges, and suggests what was probably meant.
 func inboundCIDRs(at *field.Path, cidrs []string) field.ErrorList {
 	var out field.ErrorList
 	for i, cidr := range cidrs {

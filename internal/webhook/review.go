@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Request is one question of the API server.
+// Request is one admission request of the API server.
 type Request struct {
 	Operation admissionv1.Operation
 	// Namespace of the request; that of the object itself can be empty.
@@ -20,10 +20,10 @@ type Request struct {
 	Object, Old json.RawMessage
 }
 
-// Answer is what the API server is told. The zero value allows without a word.
+// Answer is the answer to the API server. The zero value allows without a message.
 type Answer struct {
 	Refusal *Refusal
-	// Warnings are shown to who made the request, whatever the answer.
+	// Warnings are shown to the client that made the request, whatever the answer.
 	Warnings []string
 	// Changes are made to the object, in this order.
 	Changes []Change
@@ -31,14 +31,14 @@ type Answer struct {
 
 // Refusal is why a request is denied.
 type Refusal struct {
-	// Check names what refused, as metrics count it.
+	// Check is the name of the check in metrics.
 	Check   string
 	Message string
 }
 
 // Change is an operation of a JSON patch. Only "add" is used: on a member that exists it replaces.
 // Changes are written by hand rather than found by comparing two encodings, so that fields which
-// this version does not know stay as they are.
+// this version does not have stay as they are.
 type Change struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -53,15 +53,15 @@ func pointer(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }
 
-// rule decides on a request. An error is a fault of ours: it is no answer, and the failure policy
-// of the webhook says what becomes of the request.
+// rule decides on a request. An error is internal: there is no answer, and the failure policy of
+// the webhook decides on the request.
 type rule func(ctx context.Context, r Request) (Answer, error)
 
 func deny(check, format string, args ...any) Answer {
 	return Answer{Refusal: &Refusal{Check: check, Message: finding.Printable(fmt.Sprintf(format, args...))}}
 }
 
-// undecodable is an object that is not what it claims to be.
+// undecodable is the refusal of an object that is not of its kind.
 type undecodable struct{ err error }
 
 func (u undecodable) Error() string { return "the object cannot be decoded: " + u.err.Error() }

@@ -11,15 +11,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
-// ServerIDs gives QUIC server ids, each one once.
+// ServerIDs returns QUIC server ids, each one once.
 type ServerIDs interface {
 	Next(ctx context.Context) (string, error)
 }
 
 const serverIDInjector = "serverIDInjector"
 
-// injectServerIDs gives the containers that a new pod names a server id each. A pod without one
-// could not be told from others behind a QUIC listener, so failing to make one denies the pod.
+// injectServerIDs gives the containers that a new pod names a server id each. A QUIC listener
+// cannot distinguish pods without one, so a pod is denied if none can be made.
 func (c Config) injectServerIDs(ctx context.Context, r Request) (Answer, error) {
 	pod := &corev1.Pod{}
 	if err := decode(r.Object, pod); err != nil {

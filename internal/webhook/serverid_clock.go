@@ -26,7 +26,7 @@ type Clock struct {
 	Now    func() time.Time
 	// Random returns a number in [0, n).
 	Random func(n int) int
-	// Wait lets time pass.
+	// Wait blocks for a duration.
 	Wait func(ctx context.Context, d time.Duration) error
 
 	mu      sync.Mutex

@@ -7,8 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// completeService gives new Services of type LoadBalancer our class, and keeps updates from
-// dropping the class that a Service has, which the API does not allow while its type stays.
+// completeService sets our class on new Services of type LoadBalancer, and keeps updates
+// from removing the class that a Service has, which the API does not allow while its type
+// stays.
 func (c Config) completeService(_ context.Context, r Request) (Answer, error) {
 	svc := &corev1.Service{}
 	if err := decode(r.Object, svc); err != nil {

@@ -13,11 +13,11 @@ import (
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 )
 
-// exemption is the match condition by which the controller's own writes do not come to a webhook,
-// so that it converges while none answers.
+// exemption is the match condition that exempts the controller's own writes from a webhook, so
+// that it converges while no webhook answers.
 const exemption = "not-by-the-controller"
 
-// Self asks the API server as whom it knows the caller.
+// Self asks the API server which user the caller is.
 func Self(reviews authenticationclient.SelfSubjectReviewInterface) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		out, err := reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
@@ -28,19 +28,19 @@ func Self(reviews authenticationclient.SelfSubjectReviewInterface) func(context.
 	}
 }
 
-// Exempt lets the match conditions of that name speak of the user that the API server takes this
-// process for, whatever service account it runs under. Without the right to, they stay.
+// Exempt sets the match conditions of that name to the user of this process, whatever service
+// account it runs under. Without the right to, they stay.
 func (k *Keeper) Exempt(ctx context.Context) error {
 	if k.Secrets == nil || k.User == nil {
 		return nil // outside a cluster, where the user is a person
 	}
 	user, err := k.User(ctx)
 	if apierrors.IsForbidden(err) {
-		k.once("user", "the API server does not say who the controller is: no right to ask; the match conditions of the webhooks stay as they are", "configuration", k.Configuration)
+		k.once("user", "user of the controller unknown: no right to create a SelfSubjectReview; the match conditions of the webhooks stay as they are", "configuration", k.Configuration)
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("ask the API server who this is: %w", err)
+		return fmt.Errorf("ask the API server for the own user: %w", err)
 	}
 	hooks, err := k.readHooks(ctx)
 	if err != nil {
@@ -59,12 +59,12 @@ func (k *Keeper) Exempt(ctx context.Context) error {
 	return nil
 }
 
-// exempt changes the conditions that name somebody else.
+// exempt changes the conditions that name another user.
 func (h hook) exempt(ctx context.Context, namespace, service, user string) error {
 	var changes []change
 	for i, w := range h.webhooks {
 		for j, c := range w.conditions {
-			if w.of(namespace, service) && c.Name == exemption && !speaksOf(c, user) {
+			if w.of(namespace, service) && c.Name == exemption && !namesUser(c, user) {
 				path := fmt.Sprintf("/webhooks/%d/matchConditions/%d/expression", i, j)
 				changes = append(changes, change{"replace", path, "request.userInfo.username != " + strconv.Quote(user)})
 			}
@@ -73,7 +73,7 @@ func (h hook) exempt(ctx context.Context, namespace, service, user string) error
 	return h.write(ctx, changes)
 }
 
-// speaksOf says whether a condition names the user, perhaps beside others.
-func speaksOf(c admissionv1.MatchCondition, user string) bool {
+// namesUser reports whether a condition names the user, perhaps beside others.
+func namesUser(c admissionv1.MatchCondition, user string) bool {
 	return strings.Contains(c.Expression, strconv.Quote(user)) || strings.Contains(c.Expression, "'"+user+"'")
 }

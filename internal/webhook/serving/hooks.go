@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// certManager is the annotation by which another controller is asked to write the bundle.
+// certManager is the annotation that makes cert-manager write the bundle.
 const certManager = "cert-manager.io/inject-ca-from"
 
 // hook is a webhook configuration as it was read.
 type hook struct {
 	version  string
 	webhooks []hookPart
-	foreign  bool // somebody else keeps the bundle
+	foreign  bool // another controller writes the bundle
 	patch    func(ctx context.Context, data []byte) error
 }
 
@@ -28,7 +28,7 @@ type hookPart struct {
 	conditions []admissionv1.MatchCondition
 }
 
-// of says whether the webhook is reached through a Service.
+// of reports whether the webhook is reached through a Service.
 func (w hookPart) of(namespace, service string) bool {
 	s := w.client.Service
 	return s != nil && s.Namespace == namespace && s.Name == service
@@ -74,7 +74,7 @@ type change struct {
 	Value any    `json:"value"`
 }
 
-// trust writes the bundle into the webhooks of a Service that have another one.
+// trust writes the bundle into those webhooks of a Service that have another one.
 func (h hook) trust(ctx context.Context, namespace, service string, bundle []byte) error {
 	if h.foreign || len(bundle) == 0 {
 		return nil

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// lifetime of what is made here. The key of a CA is thrown away once it has signed one
-	// certificate, so a CA lives as long as its certificate.
+	// lifetime of the CA and the certificate. The key of a CA is discarded once it has
+	// signed one certificate, so a CA lives as long as its certificate.
 	lifetime = 365 * 24 * time.Hour
-	// renewal is how long before its end a certificate is replaced.
+	// renewal is how long before its expiry a certificate is replaced.
 	renewal = lifetime / 3
 	// skew is how far the clocks of others may be behind.
 	skew = time.Hour
-	// maxAuthorities keeps the bundle from growing without end where replacements fail halfway.
+	// maxAuthorities keeps the bundle from growing without limit if replacements fail halfway.
 	maxAuthorities = 4
 )
 
@@ -31,7 +31,7 @@ type identity struct{ CA, Cert, Key []byte }
 
 // newIdentity makes a CA and a certificate for the names. CAs of the former bundle that are still
 // valid stay in the new one, so that replicas which serve the former certificate are trusted until
-// they have taken up the new one.
+// they serve the new one.
 func newIdentity(names []string, former []byte, now time.Time) (identity, error) {
 	ca := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "fulcrum-webhook-ca"}, IsCA: true, BasicConstraintsValid: true,
@@ -84,7 +84,7 @@ func encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// authorities reads a bundle as far as it can be read.
+// authorities parses the valid certificates of a bundle.
 func authorities(bundle []byte) []*x509.Certificate {
 	var out []*x509.Certificate
 	for {
@@ -98,7 +98,7 @@ func authorities(bundle []byte) []*x509.Certificate {
 	}
 }
 
-// load makes the identity usable. It fails where the parts do not belong together.
+// load parses the identity. It fails if the parts do not belong together.
 func (i identity) load() (*tls.Certificate, error) {
 	c, err := tls.X509KeyPair(i.Cert, i.Key)
 	if err != nil {
@@ -112,8 +112,8 @@ func (i identity) load() (*tls.Certificate, error) {
 	return &c, nil
 }
 
-// fit says whether a certificate can be served for the names for some time to come, and that the
-// bundle vouches for it.
+// fit reports whether a certificate covers the names, does not expire soon, and is signed by a
+// CA of the bundle.
 func (i identity) fit(c *tls.Certificate, names []string, now time.Time) bool {
 	if c.Leaf.NotAfter.Sub(now) < renewal || now.Before(c.Leaf.NotBefore) {
 		return false

@@ -23,22 +23,23 @@ const (
 )
 
 // Keeper keeps a self-made certificate. Replicas share it through a Secret of type
-// kubernetes.io/tls with the bundle of CAs under ca.crt. A Secret that somebody else has made is
-// served but never changed.
+// kubernetes.io/tls with the bundle of CAs under ca.crt. A Secret that the controller did not
+// create is served but never changed.
 //
-// Nobody serves a certificate before the webhook configurations carry its CA: the bundle is written
+// A certificate is not served before the webhook configurations carry its CA: the bundle is written
 // first. To keep an older bundle from overwriting a newer one, configurations are read before the
 // Secret and written only if they have not changed since.
 type Keeper struct {
-	// Secrets and Hooks are the API server; nil Secrets keep the certificate in memory, unknown to
-	// the API server.
+	// Secrets and Hooks are the API server; nil Secrets keep the certificate in memory, so that
+	// the API server does not trust it.
 	Secrets corev1client.SecretInterface
 	Hooks   admissionclient.AdmissionregistrationV1Interface
 	// Secret, Service and Configuration are names, the first two in Namespace. Both webhook
 	// configurations have the same name; in them, only webhooks that are reached through the Service
 	// are given the bundle.
 	Namespace, Secret, Service, Configuration string
-	// User tells as whom the API server knows this process; nil leaves match conditions alone.
+	// User returns the API server's name of this process's user; nil leaves match conditions as
+	// they are.
 	User func(ctx context.Context) (string, error)
 	Now  func() time.Time
 	Log  logr.Logger
@@ -51,8 +52,8 @@ type Keeper struct {
 // Certificate is the one to serve; nil before the first Sync.
 func (k *Keeper) Certificate() *tls.Certificate { return k.served.Load() }
 
-// Sync brings Secret, bundle, certificate and match conditions up to date. After an error, what was served before is
-// served on, and there is always something to serve. It must not be called by two at a time.
+// Sync brings Secret, bundle, certificate and match conditions up to date. After an error the former
+// certificate stays in use, and there is always one to serve. It must not be called concurrently.
 func (k *Keeper) Sync(ctx context.Context) error {
 	err := errors.Join(k.Exempt(ctx), k.sync(ctx))
 	if k.Certificate() == nil {
@@ -95,13 +96,14 @@ func (k *Keeper) sync(ctx context.Context) error {
 	return nil
 }
 
-// names are those by which the API server may call.
+// names are the host names that the API server may call.
 func (k *Keeper) names() []string {
 	n := k.Service + "." + k.Namespace
 	return []string{n, n + ".svc", n + ".svc.cluster.local"}
 }
 
-// agree returns what the replicas share, after making or replacing it where that is needed.
+// agree returns the certificate that the replicas share, after creating or replacing it where that
+// is needed.
 func (k *Keeper) agree(ctx context.Context) (identity, error) {
 	for range 3 {
 		have, err := k.Secrets.Get(ctx, k.Secret, metav1.GetOptions{})
@@ -120,7 +122,7 @@ func (k *Keeper) agree(ctx context.Context) (identity, error) {
 			return id, nil
 		}
 		if have.Labels[managedBy] != manager {
-			k.once("foreign", "the webhooks' certificate expires soon, does not cover the webhooks' names, or is not signed by its ca.crt; it was not made here and is not replaced", "secret", k.Secret)
+			k.once("foreign", "the webhooks' certificate expires soon, does not cover the webhooks' names, or is not signed by its ca.crt; the controller did not create it and does not replace it", "secret", k.Secret)
 			return id, nil
 		}
 		if id, err = newIdentity(k.names(), id.CA, k.Now()); err != nil {
@@ -135,17 +137,17 @@ func (k *Keeper) agree(ctx context.Context) (identity, error) {
 		}
 		switch {
 		case err == nil:
-			k.Log.Info("made a certificate for the webhooks", "secret", k.Secret, "until", k.Now().Add(lifetime))
+			k.Log.Info("created webhook certificate", "secret", k.Secret, "until", k.Now().Add(lifetime))
 			return id, nil
 		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err):
 			return identity{}, fmt.Errorf("write secret %s: %w", k.Secret, err)
 		}
 		// Another replica was faster; its certificate is as good.
 	}
-	return identity{}, fmt.Errorf("secret %s is changed by somebody else all the time", k.Secret)
+	return identity{}, fmt.Errorf("secret %s is changed by another client at every attempt", k.Secret)
 }
 
-// alone serves a certificate that nobody else knows.
+// alone serves a certificate that is not shared.
 func (k *Keeper) alone() error {
 	if c := k.Certificate(); c != nil && c.Leaf.NotAfter.Sub(k.Now()) > renewal {
 		return nil
@@ -180,7 +182,7 @@ func (k *Keeper) once(what, message string, values ...any) {
 	}
 }
 
-// unread passes over configurations that do not exist or may not be read.
+// unread ignores configurations that do not exist or may not be read.
 func (k *Keeper) unread(err error) error {
 	switch {
 	case err == nil, apierrors.IsNotFound(err):
@@ -193,5 +195,5 @@ func (k *Keeper) unread(err error) error {
 }
 
 func (k *Keeper) onceBundle() {
-	k.once("bundle", "the webhook configuration cannot be kept: no right to it; write ca.crt of the Secret and the controller's user there", "configuration", k.Configuration)
+	k.once("bundle", "no right to change the webhook configuration; write ca.crt of the Secret and the controller's user into it", "configuration", k.Configuration)
 }

@@ -20,7 +20,7 @@ func (a *api) keeper(now func() time.Time) *Keeper {
 	}
 }
 
-// configure makes webhook configurations: one webhook of ours and one of somebody else.
+// configure makes webhook configurations: one webhook of ours and one of another owner.
 func (a *api) configure(annotations map[string]any) {
 	client := func(service string) map[string]any {
 		return map[string]any{"name": service + ".test", "clientConfig": map[string]any{"service": map[string]any{"name": service, "namespace": "ns"}}}
@@ -44,7 +44,7 @@ func (a *api) bundle(path string, i int) []byte {
 	return out
 }
 
-// trusts says whether somebody with the bundle accepts the certificate.
+// trusts reports whether a client with the bundle accepts the certificate.
 func trusts(bundle []byte, c *tls.Certificate, now time.Time) bool {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(bundle)
@@ -133,8 +133,8 @@ func TestTheSlowerReplicaTakesOver(t *testing.T) {
 	if err == nil {
 		t.Log("no conflict was met")
 	} else {
-		// It read the configuration before the other one wrote the bundle. It says so, and serves
-		// meanwhile what nobody trusts; the next look finds all in order.
+		// It read the configuration before the other one wrote the bundle. It returns an error,
+		// and serves meanwhile a certificate that is not trusted; the next Sync repairs it.
 		a.mustSync(slow)
 	}
 	if !bytes.Equal(slow.Certificate().Certificate[0], fast.Certificate().Certificate[0]) || !trusts(a.bundle(validating, 0), slow.Certificate(), start) {
@@ -175,7 +175,7 @@ func TestAnUnreachableAPIServerIsNoObstacle(t *testing.T) {
 	_, now := clock()
 	a := newAPI(t)
 	k := a.keeper(now)
-	a.url = "http://127.0.0.1:1" // nobody listens there
+	a.url = "http://127.0.0.1:1" // no listener
 	k.Secrets, k.Hooks = a.core().Secrets("ns"), a.hooks()
 	if err := k.Sync(t.Context()); err == nil || k.Certificate() == nil {
 		t.Errorf("error %v, certificate %v", err, k.Certificate())

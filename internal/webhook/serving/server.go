@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// fileInterval is how often a certificate in files is looked for while there is none.
+	// fileInterval is how often the server checks for certificate files while there are none.
 	fileInterval = 10 * time.Second
-	// syncInterval is how often the self-made certificate is looked after; after a failure it is
+	// syncInterval is how often the self-made certificate is checked; after a failure it is
 	// fileInterval.
 	syncInterval = 10 * time.Minute
 )
@@ -33,8 +33,8 @@ type Options struct {
 	Port int
 	// CertDir, CertFile and KeyFile name the certificate; empty ones have the usual defaults.
 	CertDir, CertFile, KeyFile string
-	// ClientCA is a file with the CA that callers must have a certificate of; empty: anybody may
-	// call.
+	// ClientCA is a file with the CA that must have signed callers' certificates; empty: callers
+	// need none.
 	ClientCA string
 	// Own makes a certificate while there is none in files.
 	Own *Keeper
@@ -47,7 +47,7 @@ type Server struct {
 	certs *certificates
 }
 
-// NewServer returns a server, which has to be given its paths and to be started.
+// NewServer returns a server, which needs its paths and has to be started.
 func NewServer(o Options) (*Server, error) {
 	if o.CertDir == "" {
 		o.CertDir = filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs")
@@ -117,7 +117,7 @@ func (c *certificates) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 	return nil, errors.New("there is no certificate yet")
 }
 
-// keep looks after the certificate until the context ends.
+// keep renews the certificate until the context ends.
 func (c *certificates) keep(ctx context.Context) {
 	var due time.Time
 	tick := time.NewTicker(fileInterval)
@@ -130,15 +130,15 @@ func (c *certificates) keep(ctx context.Context) {
 			c.watch(ctx, w)
 			return
 		case !errors.Is(err, fs.ErrNotExist):
-			// Whoever gives files keeps the bundle as well, so it is left alone.
-			c.log.Error(err, "the certificate files of the webhooks cannot be used")
+			// Whoever provides the files also writes the bundle, so it is not changed here.
+			c.log.Error(err, "webhook certificate files not usable")
 			if err := c.own.alone(); err != nil {
-				c.log.Error(err, "no certificate for the webhooks could be made")
+				c.log.Error(err, "creating webhook certificate failed")
 			}
 		case !now.Before(due):
 			due = now.Add(syncInterval)
 			if err := c.own.Sync(ctx); err != nil && ctx.Err() == nil {
-				c.log.Error(err, "the certificate of the webhooks could not be looked after")
+				c.log.Error(err, "checking webhook certificate failed")
 				due = now
 			}
 		}
@@ -150,21 +150,21 @@ func (c *certificates) keep(ctx context.Context) {
 	}
 }
 
-// watch follows the files until the context ends. Whoever gives them keeps the bundle, but not who
-// the controller is.
+// watch reloads the files until the context ends. Whoever provides them writes the bundle, but not
+// the user of the controller.
 func (c *certificates) watch(ctx context.Context, w *certwatcher.CertWatcher) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		if err := w.Start(ctx); err != nil && ctx.Err() == nil {
-			c.log.Error(err, "changes of the webhooks' certificate files are not noticed")
+			c.log.Error(err, "watching webhook certificate files failed")
 		}
 	}()
 	tick := time.NewTicker(syncInterval)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		if err := c.own.Exempt(ctx); err != nil && ctx.Err() == nil {
-			c.log.Error(err, "the match conditions of the webhooks could not be looked after")
+			c.log.Error(err, "updating webhook match conditions failed")
 		}
 		select {
 		case <-ctx.Done():

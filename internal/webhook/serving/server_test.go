@@ -125,7 +125,7 @@ func TestFilesAreServedAndReadAgain(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the new certificate is not taken up: %v", err)
+			t.Fatalf("the new certificate is not served: %v", err)
 		}
 	}
 }

@@ -11,15 +11,15 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// Where the next worker number is kept, for all processes of a cluster.
+// The ConfigMap that holds the next worker number, for all processes of a cluster.
 const (
 	WorkerNamespace = "kube-system"
 	workerMap       = "quic-server-id-worker-tracker"
 	workerKey       = "nextWorkerId"
 )
 
-// ClaimWorker takes a worker number below limit that no other process has, and notes the next one.
-// The first number ever is random.
+// ClaimWorker takes a worker number below limit that no other process has, and records the next
+// one. The first number of a cluster is random.
 func ClaimWorker(ctx context.Context, maps corev1client.ConfigMapInterface, limit int, random func(n int) int) (uint32, error) {
 	for range 10 {
 		have, err := maps.Get(ctx, workerMap, metav1.GetOptions{})
@@ -52,5 +52,5 @@ func ClaimWorker(ctx context.Context, maps corev1client.ConfigMapInterface, limi
 			return 0, err
 		}
 	}
-	return 0, fmt.Errorf("ConfigMap %s/%s is changed by others all the time", WorkerNamespace, workerMap)
+	return 0, fmt.Errorf("ConfigMap %s/%s is changed by another client at every attempt", WorkerNamespace, workerMap)
 }

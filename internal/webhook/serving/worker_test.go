@@ -31,6 +31,6 @@ func TestWorkerNumbersAreClaimedOnce(t *testing.T) {
 	}
 	a.put(workerPath, map[string]any{"metadata": map[string]any{"name": "quic-server-id-worker-tracker"}, "data": map[string]any{"nextWorkerId": "x"}})
 	if _, err := ClaimWorker(t.Context(), maps, 131072, func(int) int { return 0 }); err == nil {
-		t.Error("a number that cannot be read is passed over")
+		t.Error("a number that cannot be parsed is ignored")
 	}
 }
