@@ -10,8 +10,8 @@ import (
 )
 
 // Dump writes a value as YAML for people: fields in their order, without those that are empty;
-// maps by key; values behind interfaces under the name of their type; values that have a text
-// form of their own (MarshalText, String) in that form.
+// maps by key; values behind Go interfaces under the name of their type; values that have a
+// text form of their own (MarshalText, String) in that form.
 func Dump(v any) string {
 	return strings.Join(lines(reflect.ValueOf(v)), "\n") + "\n"
 }
@@ -42,7 +42,7 @@ func lines(v reflect.Value) []string {
 	return []string{fmt.Sprint(v.Interface())}
 }
 
-// scalar says whether a kind of value is written on one line behind its key.
+// scalar reports whether a kind of value is written on one line behind its key.
 func scalar(v reflect.Value) bool {
 	for v.IsValid() && v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()
@@ -65,7 +65,7 @@ func scalar(v reflect.Value) bool {
 	return true
 }
 
-// blank says whether a value has nothing to show.
+// blank reports whether a value has nothing to show.
 func blank(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Map, reflect.Slice:
@@ -96,7 +96,7 @@ func under(key string, v reflect.Value) []string {
 	return out
 }
 
-// variant writes a value behind an interface under the name of its type.
+// variant writes a value behind a Go interface under the name of its type.
 func variant(v reflect.Value) []string {
 	for v.Kind() == reflect.Pointer {
 		v = v.Elem()

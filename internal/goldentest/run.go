@@ -34,7 +34,7 @@ func (c Case) Text(name string) string {
 	return ""
 }
 
-// Has says whether the case has a part of that name.
+// Has reports whether the case has a part of that name.
 func (c Case) Has(name string) bool {
 	return slices.ContainsFunc(c.archive.Files, func(f txtar.File) bool { return f.Name == name })
 }
@@ -62,14 +62,14 @@ func Run(t *testing.T, pattern string, produce func(t *testing.T, c Case) []File
 			}
 			for _, f := range got {
 				if diff := cmp.Diff(c.Text(f.Name), ended(f.Text)); diff != "" {
-					t.Errorf("%s differs (-want +got); -update rewrites it\n%s", f.Name, diff)
+					t.Errorf("%s differs (-want +got); run the test with -update to rewrite it\n%s", f.Name, diff)
 				}
 			}
 		})
 	}
 }
 
-// rewrite replaces the outputs where they stand, puts new ones at the end and drops empty ones.
+// rewrite replaces the outputs in place, adds new ones at the end and removes empty ones.
 func rewrite(t *testing.T, path string, c Case, got []File) {
 	t.Helper()
 	out := &txtar.Archive{Comment: c.archive.Comment}

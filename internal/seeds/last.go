@@ -2,7 +2,7 @@ package seeds
 
 import "reflect"
 
-// Last keeps what was computed for the last key, where most steps of a case leave the key as it is.
+// Last caches the value of the last key, because most steps of a case do not change the key.
 type Last[K, V any] struct {
 	key   K
 	value V

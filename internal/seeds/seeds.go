@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// lots is how many lots of seeds run side by side, at most as many as there are processors.
+// lots is how many batches of seeds run in parallel: at most one for each processor.
 const lots = 8
 
-// Each checks a property for the seeds from 0 to n-1, in parallel lots that each end with their first
+// Each checks a property for the seeds from 0 to n-1, in parallel batches that each end with their first
 // failure. FULCRUM_SEEDS=20 checks 20 times as many, FULCRUM_SEED=17 that one alone, and -short a tenth.
 func Each(t *testing.T, n int, property func(t *testing.T, seed uint64)) {
 	t.Helper()
