@@ -77,11 +77,11 @@ func jsonResponse(status int, v any) wire.Response {
 	return wire.Response{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: append(body, '\n')}
 }
 
-var errMethod = errors.New("this method means nothing here")
+var errMethod = errors.New("this admin path does not support the method")
 
 var done = map[string]bool{"ok": true}
 
-// adminReset: POST forgets everything.
+// adminReset: POST removes all state.
 func (em *Emulator) adminReset(r *http.Request, _ []byte) (any, error) {
 	if r.Method != http.MethodPost {
 		return nil, errMethod
@@ -192,7 +192,7 @@ func (em *Emulator) adminLimits(r *http.Request, body []byte) (any, error) {
 		limits = fault.Documented2025(in.Factor)
 	case in.Name == "off":
 	default:
-		return nil, fmt.Errorf("no limits are called %q", in.Name)
+		return nil, fmt.Errorf("there are no limits named %q", in.Name)
 	}
 	limits.OtherClient = in.OtherClient
 	em.faults.SetLimits(limits)
@@ -271,7 +271,7 @@ func (em *Emulator) adminAccounts(r *http.Request, body []byte) (any, error) {
 	return done, nil
 }
 
-// adminIMDS: GET shows whose metadata is served, PUT sets it.
+// adminIMDS: GET shows the instance whose metadata is served, PUT sets it.
 func (em *Emulator) adminIMDS(r *http.Request, body []byte) (any, error) {
 	if r.Method == http.MethodPut {
 		var in imds.Identity
@@ -291,7 +291,7 @@ func (em *Emulator) adminCheck(*http.Request, []byte) (any, error) {
 	return map[string]any{"ok": len(broken) == 0, "broken": broken}, nil
 }
 
-// strict decodes JSON and refuses members that do not exist.
+// strict decodes JSON and rejects members that do not exist.
 func strict(body []byte, v any) error {
 	d := json.NewDecoder(strings.NewReader(string(body)))
 	d.DisallowUnknownFields()

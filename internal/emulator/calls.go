@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// maxEntries is how many calls the log keeps; counts never forget.
+// maxEntries is how many calls the log keeps; counts include all calls.
 const maxEntries = 100_000
 
 // Entry is one call in the log.
@@ -27,8 +27,7 @@ type Entry struct {
 	// success.
 	Status        int
 	Code, Message string `json:",omitempty"`
-	// Fault is what was made to go wrong: throttled, error, reset, lost,
-	// stale, abandoned.
+	// Fault is the injected fault: throttled, error, reset, lost, stale, abandoned.
 	Fault string `json:",omitempty"`
 }
 
@@ -65,8 +64,7 @@ func (c *Calls) Total() int {
 	return c.sequence
 }
 
-// Mutating counts the calls that were to change something, refused ones
-// included.
+// Mutating counts the mutating calls, rejected ones included.
 func (c *Calls) Mutating() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

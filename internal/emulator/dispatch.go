@@ -39,7 +39,7 @@ func (em *Emulator) dispatch(ctx context.Context, r *http.Request) (wire.Respons
 	return resp, err
 }
 
-// serve runs an identified request and fills in what the log should say.
+// serve runs an identified request and fills in its entry of the log.
 func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.Response, error) {
 	fail := func(err *world.Error) wire.Response {
 		entry.Code, entry.Message = err.Code, err.Message
@@ -60,7 +60,7 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 	}
 	// The log gets a copy of its own: operations may keep parts of their input.
 	logged := reflect.New(op.Input).Interface()
-	_ = req.service.codec.Decode(req.wire(), logged) // it went well above
+	_ = req.service.codec.Decode(req.wire(), logged) // it succeeded above
 	entry.Input = logged
 	if member := wire.Unhandled(in, op.Members); member != "" {
 		return fail(wire.Unsupported(op.Name, member)), nil
@@ -152,7 +152,7 @@ func (em *Emulator) execute(s *service, op wire.Operation, call world.Call, in a
 	return resp, nil
 }
 
-// asError gives an unexpected error the form of AWS's.
+// asError formats an unexpected error as AWS's.
 func asError(err error) *world.Error {
 	if e, ok := errors.AsType[*world.Error](err); ok {
 		return e
@@ -179,7 +179,7 @@ func (em *Emulator) newRequestID() string {
 	return em.world.RequestID()
 }
 
-// Mutating tells a call that changes something from one that only looks.
+// Mutating reports whether a call changes something.
 func Mutating(service, operation string) bool {
 	if service == "sts" {
 		return false
@@ -192,7 +192,7 @@ func Mutating(service, operation string) bool {
 	return true
 }
 
-// unfiltered tells a describe call that asks for everything at once.
+// unfiltered reports whether a call is a describe call without filter, identifiers and paging.
 func unfiltered(in any) bool {
 	v := reflect.ValueOf(in).Elem()
 	for i := range v.NumField() {

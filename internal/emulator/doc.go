@@ -5,10 +5,9 @@
 //	em := emulator.New(emulator.Options{Seed: 1})
 //	cfg := aws.Config{Region: "us-west-2", HTTPClient: em.Client(), Credentials: …}
 //
-// This package finds the service and operation of a request, lets faults
-// happen, runs the operation under the world's lock, and logs the call. What
-// operations do is in the packages below; traffic through load balancers is
-// in dataplane and serve.
+// This package finds the service and operation of a request, injects faults, runs the
+// operation under the state lock, and logs the call. What operations do is in the
+// packages below; traffic through load balancers is in dataplane and serve.
 //
 // It starts no goroutine of its own and takes the time from the given clock,
 // so it can be used inside a testing/synctest bubble.

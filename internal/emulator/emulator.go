@@ -17,11 +17,11 @@ type Options struct {
 	Seed uint64
 	// Config defaults to world.DefaultConfig.
 	Config *world.Config
-	// Account of access keys that say nothing else, "123456789012" if empty.
+	// Account of access keys without an account of their own, "123456789012" if empty.
 	Account string
 }
 
-// Emulator is an AWS. It is safe for concurrent use.
+// Emulator is an emulated AWS. It is safe for concurrent use.
 type Emulator struct {
 	world    *world.World
 	services []*service
@@ -52,10 +52,10 @@ func New(o Options) *Emulator {
 	return em
 }
 
-// World is the state behind the API. Lock it before use.
+// World is the emulator state behind the API. Lock it before use.
 func (em *Emulator) World() *world.World { return em.world }
 
-// Faults says what goes wrong.
+// Faults are the faults to inject.
 func (em *Emulator) Faults() *fault.Set { return em.faults }
 
 // Calls is the log of all calls.
@@ -64,7 +64,7 @@ func (em *Emulator) Calls() *Calls { return em.calls }
 // IMDS is the instance metadata service.
 func (em *Emulator) IMDS() *imds.Server { return em.imds }
 
-// Reset forgets state, calls and faults; clock and configuration stay.
+// Reset removes state, calls and faults; clock and configuration stay.
 func (em *Emulator) Reset() {
 	em.world.Lock()
 	em.world.Reset()

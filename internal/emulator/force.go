@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// forced is what adminForce takes: a load balancer or a target, and the state
-// that it is to have. An empty state gives a load balancer back to the clock.
+// forced is what adminForce takes: a load balancer or a target, and the state that it
+// is to have. An empty state ends the override, so that the clock decides again.
 type forced struct {
 	LoadBalancer string // ARN
 	TargetGroup  string // ARN

@@ -8,14 +8,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// pastState is what the world looked like after a change.
+// pastState is the emulator state after a change.
 type pastState struct {
 	at    time.Time
 	state []byte
 }
 
-// remember keeps the present state if stale reads need it, after a change. It
-// must be called without the lock.
+// remember stores the present state if stale reads need it, after a change. It must be
+// called without the lock.
 func (em *Emulator) remember() { em.keep(false) }
 
 // rememberFirst keeps the state before the first change, as that of all time
@@ -50,14 +50,14 @@ func (em *Emulator) keep(first bool) {
 	}
 }
 
-// pastWorld is an AWS as it was.
+// pastWorld is the emulator as it was.
 type pastWorld struct {
 	world    *world.World
 	services []*service
 }
 
-// past returns the world as it was so long ago, nil if nothing changed since.
-// The caller holds the lock of the present.
+// past returns the emulator state at that time before now, nil if nothing changed
+// since. The caller holds the lock of the present state.
 func (em *Emulator) past(ago time.Duration) *pastWorld {
 	em.historyMu.Lock()
 	defer em.historyMu.Unlock()
@@ -88,7 +88,7 @@ func (p *pastWorld) operation(service, name string) wire.Operation {
 	return wire.Operation{}
 }
 
-// frozenClock shows one instant for ever.
+// frozenClock always returns one instant.
 type frozenClock struct {
 	world.Clock
 	at time.Time

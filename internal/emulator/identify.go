@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// maxBody is more than the largest request that AWS takes on these APIs.
+// maxBody is more than the largest request that AWS accepts on these APIs.
 const maxBody = 16 << 20
 
 // request is an HTTP request after a first look.
@@ -30,8 +30,8 @@ func (r request) wire() wire.Request {
 	return wire.Request{Method: r.http.Method, Path: r.http.URL.Path, Query: r.http.URL.Query(), Body: r.body}
 }
 
-// identify finds the service and operation of a request. The service is nil
-// if it cannot even be told which protocol to answer in.
+// identify finds the service and operation of a request. The service is nil if even the
+// protocol of the answer cannot be determined.
 func (em *Emulator) identify(r *http.Request) (request, *world.Error) {
 	var out request
 	body, err := readBody(r)
@@ -103,8 +103,8 @@ func readBody(r *http.Request) ([]byte, error) {
 
 type scope struct{ accessKey, region, service string }
 
-// credentialScope reads who signed a request for what; the signature itself
-// is not looked at.
+// credentialScope reads the scope of a request's signature; the signature itself is not
+// checked.
 func credentialScope(authorization string) scope {
 	_, rest, ok := strings.Cut(authorization, "Credential=")
 	if !ok {
@@ -118,7 +118,7 @@ func credentialScope(authorization string) scope {
 	return scope{accessKey: f[0], region: f[2], service: f[3]}
 }
 
-// authorize finds the account of a request, or refuses it.
+// authorize finds the account of a request, or returns why it is rejected.
 func (em *Emulator) authorize(r request) (account string, refused *world.Error) {
 	json := r.service.target != ""
 	if r.accessKey == "" {
@@ -149,7 +149,7 @@ func (em *Emulator) authorize(r request) (account string, refused *world.Error) 
 	return "", world.Errorf(world.Quoted("barnybug/cli53#278"), "InvalidClientTokenId", "The security token included in the request is invalid.").WithStatus(403)
 }
 
-// unknownOperation refuses an operation in the words of the protocol.
+// unknownOperation rejects an operation with the error of the protocol.
 func unknownOperation(s *service, operation string) *world.Error {
 	if s.target != "" {
 		return world.Errorf(world.Own, "UnknownOperationException", "The operation %s of %s is not known to this emulator", operation, s.name)

@@ -164,7 +164,7 @@ func refusedMembers(t reflect.Type, declared wire.Members, prefix string) []stri
 	return out
 }
 
-// missing lists the operations that the SDK knows and the emulator does not.
+// missing lists the operations that the SDK has and the emulator has not.
 func missing(client reflect.Type, s *service) []string {
 	var out []string
 	for i := range client.NumMethod() {

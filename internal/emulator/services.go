@@ -16,7 +16,7 @@ import (
 
 // service is one AWS service as the dispatcher sees it.
 type service struct {
-	// name is the signing name, by which calls are told apart and logged.
+	// name is the signing name, by which calls are distinguished and logged.
 	name string
 	// version is that of the form protocols, and the beginning of the paths in
 	// the REST protocol; target is the prefix of X-Amz-Target in the JSON protocol.
@@ -27,7 +27,7 @@ type service struct {
 	unsigned map[string]bool
 }
 
-// services lists everything that the emulator speaks.
+// services lists all services of the emulator.
 func services(w *world.World) []*service {
 	networks, balancers, certificates := ec2.New(w), elbv2.New(w), acm.New(w)
 	return []*service{

@@ -18,8 +18,8 @@ import (
 // maxSkew is how far a request's date may be from the emulator's clock.
 const maxSkew = 5 * time.Minute
 
-// verify checks the signature of a request whose key has a known secret, if
-// the configuration asks for it. The caller holds the world's lock.
+// verify checks the signature of a request whose key has a secret, if the configuration
+// requires it. The caller holds the state lock.
 func (em *Emulator) verify(r request) *world.Error {
 	secret, known := em.world.Secret(r.accessKey)
 	if !em.world.Config.VerifySignatures || !known {
@@ -42,8 +42,8 @@ func (em *Emulator) verify(r request) *world.Error {
 	return nil
 }
 
-// resign signs a request anew, over the headers that its signature covers,
-// and returns the Authorization header.
+// resign signs a request again, over the headers that its signature covers, and returns
+// the Authorization header.
 func resign(ctx context.Context, r request, secret string, at time.Time) (string, error) {
 	clone, err := http.NewRequestWithContext(ctx, r.http.Method, r.http.URL.String(), nil)
 	if err != nil {

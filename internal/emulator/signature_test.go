@@ -41,7 +41,7 @@ func TestSignaturesAreVerifiedOnDemand(t *testing.T) {
 	}
 	stranger := config(em, "AKIA444455556666")
 	if _, err := createVPC(t, ec2.NewFromConfig(stranger)); err != nil {
-		t.Errorf("a key without a known secret: %v", err)
+		t.Errorf("a key without a secret: %v", err)
 	}
 }
 

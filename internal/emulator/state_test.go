@@ -180,7 +180,7 @@ func TestLoadBalancerHoldsItsSecurityGroup(t *testing.T) {
 		}
 		time.Sleep(29 * time.Second)
 		if got := del(); got != "DependencyViolation" {
-			t.Errorf("while its interfaces linger: %q", got)
+			t.Errorf("while its ENIs linger: %q", got)
 		}
 		time.Sleep(time.Second)
 		if got := del(); got != "" {

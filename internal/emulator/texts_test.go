@@ -23,8 +23,8 @@ type errorText struct {
 	ref  string
 }
 
-// maker is a function that makes an error: Errorf of package world, or one that
-// hands its source on to it.
+// maker is a function that makes an error: Errorf of package world, or one that passes
+// its source on to it.
 type maker struct {
 	codeAt, textAt int    // which arguments they are; codeAt is -1 for one code always
 	code           string // that code
@@ -79,7 +79,7 @@ func (x *texts) read(files []*ast.File) {
 		}
 		ast.Inspect(f, x.noteConst)
 	}
-	// A maker may stand on another that comes later in the source.
+	// A maker may call another that comes later in the source.
 	for range 2 {
 		for _, f := range files {
 			ast.Inspect(f, x.noteMaker)
@@ -146,8 +146,8 @@ func (x *texts) addMaker(name string, typ *ast.FuncType, body *ast.BlockStmt) {
 	x.makers[name] = m
 }
 
-// noteText notes what a call of a maker says, and complains of errors that are
-// made without one.
+// noteText records the text of a call of a maker, and reports errors that are made
+// without one.
 func (x *texts) noteText(pkgName string, n ast.Node) bool {
 	if lit, ok := n.(*ast.CompositeLit); ok {
 		if typ := x.expr(lit.Type); typ == "world.Error" || pkgName == "world" && typ == "Error" && len(lit.Elts) > 0 && filepath.Base(x.file(lit)) != "error.go" {

@@ -27,7 +27,7 @@ func (em *Emulator) Handler() http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		resp, err := em.handle(r)
 		if err != nil {
-			// The way net/http offers to close a connection without a word.
+			// The way net/http offers to close a connection without an answer.
 			panic(http.ErrAbortHandler)
 		}
 		for name, values := range resp.Header {

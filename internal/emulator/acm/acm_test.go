@@ -28,7 +28,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-type rig struct {
+type harness struct {
 	t      *testing.T
 	em     *emulator.Emulator
 	clock  *world.ManualClock
@@ -37,14 +37,14 @@ type rig struct {
 	zone   string // that validate made
 }
 
-func newRig(t *testing.T) *rig {
+func newHarness(t *testing.T) *harness {
 	clock := world.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	em := emulator.New(emulator.Options{Clock: clock, Seed: 7})
 	cfg := aws.Config{
 		Region: "us-west-2", HTTPClient: em.Client(), RetryMaxAttempts: 1,
 		Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", ""),
 	}
-	return &rig{t: t, em: em, clock: clock, client: acm.NewFromConfig(cfg), cfg: cfg}
+	return &harness{t: t, em: em, clock: clock, client: acm.NewFromConfig(cfg), cfg: cfg}
 }
 
 func must[T any](v T, err error) func(t *testing.T) T {
@@ -66,7 +66,7 @@ func wantError(t *testing.T, err error, code string) {
 }
 
 // material makes a self-signed certificate and its key.
-func (r *rig) material(names ...string) (certificate, key []byte) {
+func (r *harness) material(names ...string) (certificate, key []byte) {
 	r.t.Helper()
 	k := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(r.t)
 	now := r.clock.Now()
@@ -79,7 +79,7 @@ func (r *rig) material(names ...string) (certificate, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
 }
 
-func (r *rig) list(kinds ...types.KeyAlgorithm) []string {
+func (r *harness) list(kinds ...types.KeyAlgorithm) []string {
 	r.t.Helper()
 	in := &acm.ListCertificatesInput{}
 	if len(kinds) > 0 {
@@ -96,7 +96,7 @@ func (r *rig) list(kinds ...types.KeyAlgorithm) []string {
 }
 
 func TestImportAndList(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	ctx := t.Context()
 	cert, key := r.material("ec.example.com", "*.ec.example.com")
 	other, _ := r.material("x.example.com")
@@ -134,7 +134,7 @@ func TestImportAndList(t *testing.T) {
 }
 
 func TestTags(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	ctx := t.Context()
 	cert, key := r.material("a.example.com")
 	arn := must(r.client.ImportCertificate(ctx, &acm.ImportCertificateInput{Certificate: cert, PrivateKey: key}))(t).CertificateArn
@@ -150,7 +150,7 @@ func TestTags(t *testing.T) {
 }
 
 func TestRequestedCertificate(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	ctx := t.Context()
 	in := &acm.RequestCertificateInput{
 		DomainName: aws.String("example.com"), SubjectAlternativeNames: []string{"*.example.com"}, ValidationMethod: types.ValidationMethodDns,
@@ -206,7 +206,7 @@ func TestRequestedCertificate(t *testing.T) {
 
 // validate makes the records of the domains in a zone for the last of them,
 // which is made too.
-func (r *rig) validate(domains ...string) {
+func (r *harness) validate(domains ...string) {
 	r.t.Helper()
 	dns := route53.NewFromConfig(r.cfg)
 	name := domains[len(domains)-1]
@@ -217,7 +217,7 @@ func (r *rig) validate(domains ...string) {
 	r.zone = *zone.HostedZone.Id
 }
 
-func (r *rig) record(zone, action, domain string) {
+func (r *harness) record(zone, action, domain string) {
 	r.t.Helper()
 	name, value := world.ValidationRecord("123456789012", domain)
 	must(route53.NewFromConfig(r.cfg).ChangeResourceRecordSets(r.t.Context(), &route53.ChangeResourceRecordSetsInput{
@@ -230,7 +230,7 @@ func (r *rig) record(zone, action, domain string) {
 }
 
 func TestCertificatesWaitForTheRecordsOfAllTheirDomains(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	ctx := t.Context()
 	request := func(names ...string) func() types.CertificateDetail {
 		arn := must(r.client.RequestCertificate(ctx, &acm.RequestCertificateInput{DomainName: &names[0], SubjectAlternativeNames: names, ValidationMethod: types.ValidationMethodDns}))(t).CertificateArn
@@ -277,7 +277,7 @@ func TestCertificatesWaitForTheRecordsOfAllTheirDomains(t *testing.T) {
 }
 
 func TestARecordInAPrivateZoneDoesNotCount(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	arn := must(r.client.RequestCertificate(t.Context(), &acm.RequestCertificateInput{DomainName: aws.String("a.com"), ValidationMethod: types.ValidationMethodDns}))(t).CertificateArn
 	w := r.em.World()
 	w.Lock()
@@ -299,7 +299,7 @@ func TestARecordInAPrivateZoneDoesNotCount(t *testing.T) {
 }
 
 func TestPrivateCertificateIsIssuedAtOnce(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	arn := must(r.client.RequestCertificate(t.Context(), &acm.RequestCertificateInput{
 		DomainName: aws.String("a.example.com"), CertificateAuthorityArn: aws.String("arn:aws:acm-pca:us-west-2:123456789012:certificate-authority/x"),
 	}))(t).CertificateArn

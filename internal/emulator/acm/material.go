@@ -89,9 +89,9 @@ func algorithmOf(key any) (types.KeyAlgorithm, error) {
 	return "", errors.New("the type of the key is not supported")
 }
 
-// Materialise makes the key and the certificate of one that was requested, if
-// that has not been done yet. It takes a moment for RSA keys, which is why it
-// waits until somebody needs them.
+// Materialise makes the key and the certificate of one that was requested, if that has
+// not been done yet. It takes a moment for RSA keys, so it is done only when they are
+// needed.
 func Materialise(c *world.Certificate) error {
 	if c.CertificatePEM != "" {
 		return nil

@@ -76,7 +76,7 @@ func summary(p *world.Partition, cert *world.Certificate, now time.Time) types.C
 	return out
 }
 
-// DescribeCertificate tells everything about a certificate.
+// DescribeCertificate describes a certificate.
 func (s *Service) DescribeCertificate(c *world.Call, in *acm.DescribeCertificateInput) (*acm.DescribeCertificateOutput, error) {
 	p := s.partition(c)
 	cert, err := find(p, in.CertificateArn)

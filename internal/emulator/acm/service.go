@@ -18,10 +18,10 @@ type Service struct {
 	w *world.World
 }
 
-// New returns the service of a world.
+// New returns the service over the emulator state.
 func New(w *world.World) *Service { return &Service{w: w} }
 
-// Operations lists what the service can do.
+// Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
 	h := wire.Handles
 	return []wire.Operation{
@@ -98,7 +98,7 @@ func find(p *world.Partition, arn *string) (*world.Certificate, error) {
 
 const tagsPerCertificate = 50
 
-// mergeTags returns have with the tags added, or why that cannot be.
+// mergeTags returns have with the tags added, or why they cannot be added.
 func mergeTags(have map[string]string, tags []types.Tag) (map[string]string, error) {
 	out := maps.Clone(have)
 	if out == nil {

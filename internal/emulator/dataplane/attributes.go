@@ -34,7 +34,7 @@ func (a *attributes) bool(key string, byDefault bool) bool {
 	return b
 }
 
-// number accepts "off", which stands for 0.
+// number accepts "off", which means 0.
 func (a *attributes) number(key string, byDefault int) int {
 	v, ok := a.values[key]
 	if !ok {
@@ -97,7 +97,7 @@ type tgAttributes struct {
 	minHealthyPart int // per cent, 0: off
 	multiValue     bool
 
-	// Of groups of Network Load Balancers. The stickiness of these is always
+	// Of target groups of Network Load Balancers. The stickiness of these is always
 	// that of source addresses.
 	dnsHealthy     int
 	preserveClient bool

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Headers by which targets learn who the user is. Authentication alone sets
-// them: what clients send under these names is dropped.
+// Headers that identify the user to targets. Only authentication sets them: what
+// clients send under these names is removed.
 const (
 	headerAccessToken = "X-Amzn-Oidc-Accesstoken"
 	headerIdentity    = "X-Amzn-Oidc-Identity"
@@ -26,7 +26,7 @@ const (
 	// callbackPath is where identity providers send users back to.
 	callbackPath = "/oauth2/idpresponse"
 	nonceCookie  = "AWSALBAuthNonce"
-	// loginTime is how long a user may take.
+	// loginTime is how long a login may take.
 	loginTime = 15 * time.Minute
 )
 
@@ -40,7 +40,7 @@ type login struct {
 	otherwise                          OnUnauthenticated
 }
 
-// loginOf returns false for authenticators that know no login.
+// loginOf returns false for authenticators without a login.
 func loginOf(a Authenticator) (login, bool) {
 	var l login
 	switch a := a.(type) {
@@ -75,8 +75,8 @@ func loginOf(a Authenticator) (login, bool) {
 	return l, true
 }
 
-// purpose binds sessions and states to the load balancer and the client that
-// they were made for.
+// purpose binds sessions and states to the load balancer and the client that they were
+// created for.
 func (l login) purpose(kind, lb string) string {
 	return strings.Join([]string{kind, lb, l.issuer, l.authorize, l.clientID, l.cookie}, "\n")
 }
@@ -145,8 +145,8 @@ func newNonce() string {
 	return hex.EncodeToString(b[:])
 }
 
-// finishLogin answers when the provider has sent the user back to a listener
-// whose rules know logins.
+// finishLogin answers when the provider has sent the user back to a listener whose
+// rules have logins.
 func (x *exchange) finishLogin() (answered bool) {
 	if x.path != callbackPath {
 		return false

@@ -20,8 +20,8 @@ const maxClaims = 11 << 10
 
 var errProvider = errors.New("the identity provider reported an error")
 
-// redeem exchanges the code for tokens and asks who the user is. A status
-// other than 0 is the answer to a login that failed.
+// redeem exchanges the code for tokens and fetches the user's claims. A status other
+// than 0 is the answer to a login that failed.
 func (p *Plane) redeem(ctx context.Context, l login, code, callback string, now time.Time) (session, int) {
 	form := url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {callback},
@@ -108,8 +108,8 @@ func (p *Plane) fetchClaims(ctx context.Context, l login, s *session) error {
 	return nil
 }
 
-// askProvider returns the body of a successful answer. An answer of any other
-// status is the provider's error; everything else is ours.
+// askProvider returns the body of a successful answer. An answer of any other status is
+// an error of the provider; every other error is internal.
 func (p *Plane) askProvider(req *http.Request) ([]byte, error) {
 	resp, err := p.opt.Identity.Do(req)
 	if err != nil {

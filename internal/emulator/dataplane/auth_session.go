@@ -15,7 +15,7 @@ const maxCookie = 3800
 // maxShards is how many cookies of a session are read.
 const maxShards = 10
 
-// session is a user who has logged in. It lives in the user's cookies alone.
+// session is a user who has logged in. It is stored only in the user's cookies.
 type session struct {
 	Subject string          `json:"s"`
 	Access  string          `json:"a"`
@@ -27,8 +27,8 @@ type session struct {
 	Fresh time.Time `json:"f,omitzero"`
 }
 
-// readSession opens the session of the request. Tokens that have expired are
-// renewed, and a session whose tokens cannot be is over.
+// readSession opens the session of the request. Tokens that have expired are renewed,
+// and a session whose tokens cannot be renewed has ended.
 func (x *exchange) readSession(l login) (session, bool) {
 	var sealed strings.Builder
 	for i := range maxShards {
@@ -47,7 +47,7 @@ func (x *exchange) readSession(l login) (session, bool) {
 		return s, true
 	}
 	if s.Refresh == "" {
-		return s, true // the session lasts as long as its timeout says
+		return s, true // the session lasts until its timeout
 	}
 	s, err := x.plane.refresh(x.r.Context(), l, s, x.started)
 	if err != nil {
@@ -57,7 +57,7 @@ func (x *exchange) readSession(l login) (session, bool) {
 	return s, true
 }
 
-// writeSession gives the session to the client, in as many cookies as needed.
+// writeSession sends the session to the client, in as many cookies as needed.
 func (x *exchange) writeSession(l login, s session) {
 	raw, err := json.Marshal(s)
 	if err != nil {
@@ -74,7 +74,7 @@ func (x *exchange) writeSession(l login, s session) {
 	}
 }
 
-// addClaims tells the target about the user.
+// addClaims adds the headers about the user for the target.
 func (x *exchange) addClaims(l login, s session) (pass bool) {
 	token, err := x.plane.signer.sign(map[string]any{
 		"typ": "JWT", "alg": "ES256", "iss": l.issuer, "client": l.clientID,

@@ -81,7 +81,7 @@ func (p *provider) config() OIDC {
 	}
 }
 
-// visitor keeps cookies and follows redirects only when told.
+// visitor keeps cookies, and follows redirects only on request.
 type visitor struct {
 	t       *testing.T
 	client  *http.Client
@@ -358,7 +358,7 @@ func TestJWTValidation(t *testing.T) {
 		"not yet":                  {"Bearer " + mint(t, "RS256", "r", rsaKey, claims(map[string]any{"nbf": now + 600})), 401},
 		"another issuer":           {"Bearer " + mint(t, "RS256", "r", rsaKey, claims(map[string]any{"iss": "x"})), 401},
 		"another audience":         {"Bearer " + mint(t, "RS256", "r", rsaKey, claims(map[string]any{"aud": "x"})), 401},
-		"not in the group":         {"Bearer " + mint(t, "RS256", "r", rsaKey, claims(map[string]any{"groups": []string{"x"}})), 401},
+		"not in the claims group":  {"Bearer " + mint(t, "RS256", "r", rsaKey, claims(map[string]any{"groups": []string{"x"}})), 401},
 		"scope missing":            {"Bearer " + mint(t, "RS256", "r", rsaKey, claims(map[string]any{"scope": "read"})), 401},
 	} {
 		req := request(t, http.MethodGet, base+"/", nil)

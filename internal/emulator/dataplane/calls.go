@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Causes for which the data plane itself ends a request.
+// Reasons for which the data plane itself ends a request.
 var (
 	errClosed  = errors.New("the data plane was closed")
 	errRemoved = errors.New("the target was removed while it handled the request")

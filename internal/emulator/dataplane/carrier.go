@@ -18,15 +18,15 @@ const (
 	targetHandshakeTimeout = 10 * time.Second
 )
 
-// carrier holds the connections from one node to the targets of one group.
+// carrier holds the connections from one node to the targets of one target group.
 type carrier struct {
 	idle time.Duration
 	*http.Transport
 }
 
-// carrier returns the node's connections. They are made anew when the idle
-// timeout has changed.
-func (g *group) carrier(p *Plane, node netip.Addr, v *groupView, idle time.Duration) *carrier {
+// carrier returns the node's connections. They are replaced when the idle timeout has
+// changed.
+func (g *targetGroup) carrier(p *Plane, node netip.Addr, v *groupView, idle time.Duration) *carrier {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if c := g.carriers[node]; c != nil {
@@ -60,8 +60,8 @@ func (g *group) carrier(p *Plane, node netip.Addr, v *groupView, idle time.Durat
 	return c
 }
 
-// dropCarriers lets idle connections go, and with them their settings.
-func (g *group) dropCarriers() {
+// dropCarriers closes idle connections, and removes their settings.
+func (g *targetGroup) dropCarriers() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for node, c := range g.carriers {
@@ -70,8 +70,8 @@ func (g *group) dropCarriers() {
 	}
 }
 
-// transportProtocols chooses how a target of a protocol version is spoken to:
-// HTTP/2 without TLS is spoken with prior knowledge.
+// transportProtocols chooses the protocol for targets of a protocol version: HTTP/2
+// without TLS is used with prior knowledge.
 func transportProtocols(protocol Protocol, version ProtocolVersion) *http.Protocols {
 	var p http.Protocols
 	switch {

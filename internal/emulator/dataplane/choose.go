@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// chooseGroup draws one of the groups by weight. The health of targets plays
-// no part. It returns "" when all weights are 0.
+// chooseGroup draws one of the target groups by weight. The health of targets has no
+// influence. It returns "" when all weights are 0.
 func chooseGroup(groups []WeightedGroup) string {
 	return groupAt(groups, rand.IntN)
 }
 
-// groupAt returns the group at the place that draw gives in the sum of
-// weights.
+// groupAt returns the target group at the position draw in the sum of weights.
 func groupAt(groups []WeightedGroup, draw func(sum int) int) string {
 	if len(groups) == 1 {
 		return groups[0].ARN
@@ -41,8 +40,8 @@ type place struct {
 	crossZone bool
 }
 
-// candidates are the members that may get a request: the healthy ones, or all
-// when too few are healthy. Members without a verdict yet are not among them.
+// candidates are the members that may get a request: the healthy ones, or all when too
+// few are healthy. Members without a health check result yet are not among them.
 func (v *groupView) candidates(at place) []member {
 	cross := at.crossZone
 	switch v.attr.crossZone {
@@ -71,7 +70,7 @@ func (v *groupView) candidates(at place) []member {
 }
 
 // choose picks the target of a request, or nil when there is none.
-func (g *group) choose(v *groupView, at place, now time.Time) *target {
+func (g *targetGroup) choose(v *groupView, at place, now time.Time) *target {
 	from := v.candidates(at)
 	if len(from) == 0 {
 		return nil
@@ -108,9 +107,9 @@ func leastLoaded(from []member) *target {
 	return best
 }
 
-// slowStartWeights gives members that became healthy less than the duration
-// ago a share that grows linearly. It is even when nobody is ramping up, and
-// also when everybody is, since then there is nobody to take the rest.
+// slowStartWeights gives members that became healthy less than the duration ago a share
+// that grows linearly. It is even when no member is ramping up, and also when all are,
+// since then no other member can take the rest.
 func slowStartWeights(from []member, d time.Duration, now time.Time) (weights []float64, uneven bool) {
 	if d <= 0 {
 		return nil, false

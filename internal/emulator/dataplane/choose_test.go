@@ -68,7 +68,7 @@ func TestWeights(t *testing.T) {
 		t.Errorf("weights 1 and 3: %v", counts)
 	}
 	if got := chooseGroup([]WeightedGroup{{"a", 0}}); got != "a" {
-		t.Errorf("a single group has no weight, got %q", got)
+		t.Errorf("a single target group has no weight, got %q", got)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestGroupStickiness(t *testing.T) {
 	cfg.LoadBalancers[0].Listeners[0].Default.Then = Forward{Groups: []WeightedGroup{{other, 1}}, StickyFor: time.Hour}
 	apply(t, p, cfg)
 	if got := ask(t, p, plain).echo(t).Name; got != other {
-		t.Errorf("a group that the rule does not have anymore got the request: %s", got)
+		t.Errorf("a target group that the rule does not have any more got the request: %s", got)
 	}
 	if got := ask(t, p, &http.Cookie{Name: "AWSALBTG", Value: "forged"}); got.StatusCode != 200 {
 		t.Errorf("forged cookie: %d", got.StatusCode)
@@ -192,7 +192,7 @@ func TestCandidates(t *testing.T) {
 		"other zones with cross-zone":          {tgAttributes{}, here, []member{one("1", "b", StateHealthy, StateHealthy)}, "1"},
 		"other zones without cross-zone": {tgAttributes{crossZone: "false"}, here,
 			[]member{one("1", "b", StateHealthy, StateHealthy), one("2", "a", StateHealthy, StateHealthy), one("3", "all", StateHealthy, StateHealthy)}, "2 3"},
-		"the group's setting wins": {tgAttributes{crossZone: "true"}, place{zone: "a"}, []member{one("1", "b", StateHealthy, StateHealthy)}, "1"},
+		"the setting of the target group wins": {tgAttributes{crossZone: "true"}, place{zone: "a"}, []member{one("1", "b", StateHealthy, StateHealthy)}, "1"},
 		"too few by count": {tgAttributes{minHealthy: 2}, here,
 			[]member{one("1", "a", StateHealthy, StateHealthy), one("2", "a", StateHealthy, StateUnhealthy)}, "1 2"},
 		"too few by percentage": {tgAttributes{minHealthyPart: 60}, here,
@@ -231,7 +231,7 @@ func TestSlowStart(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if _, uneven := slowStartWeights([]member{since(time.Second), since(2 * time.Second)}, 30*time.Second, now); uneven {
-		t.Error("when all are new there is nobody to take the rest")
+		t.Error("when all are new no other target can take the rest")
 	}
 }
 

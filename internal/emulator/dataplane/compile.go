@@ -16,7 +16,7 @@ type route struct {
 	listener *listenerView
 	node     netip.Addr
 	zone     string
-	groups   map[string]*group
+	groups   map[string]*targetGroup
 }
 
 type lbView struct {
@@ -33,10 +33,10 @@ type listenerView struct {
 	tls      *tls.Config // nil without TLS
 	mutual   *MutualTLS
 	rules    []ruleView // the default rule last
-	// forward is what a listener of a Network Load Balancer does instead.
+	// forward is what a listener of a Network Load Balancer has instead.
 	forward Forward
-	// targetTLS is the highest version of TLS that is spoken to targets of a
-	// Network Load Balancer.
+	// targetTLS is the highest version of TLS towards targets of a Network Load
+	// Balancer.
 	targetTLS uint16
 }
 
@@ -48,12 +48,12 @@ type ruleView struct {
 	transforms   []rewrite
 }
 
-// compile turns the configuration into routes by VPC address and port. What
-// does not compile is left out and named.
+// compile turns the configuration into routes by VPC address and port. What does not
+// compile is omitted and named in the error.
 func (p *Plane) compile(cfg Config) (map[netip.AddrPort]*route, []error) {
 	var errs []error
 	routes := map[netip.AddrPort]*route{}
-	groups := make(map[string]*group, len(p.groups))
+	groups := make(map[string]*targetGroup, len(p.groups))
 	for arn, g := range p.groups {
 		groups[arn] = g
 	}
@@ -84,8 +84,8 @@ func (p *Plane) compile(cfg Config) (map[netip.AddrPort]*route, []error) {
 	return routes, errs
 }
 
-// compileListener returns nil if the listener cannot be served at all. A rule
-// that does not compile is left out alone.
+// compileListener returns nil if the listener cannot be served at all. Of the rules
+// only those that do not compile are omitted.
 func compileListener(l Listener, lb lbAttributes) (*listenerView, []error) {
 	of := "listener " + l.ARN
 	attr, errs := parseListenerAttributes(of, l.Attributes)

@@ -17,8 +17,8 @@ type LoadBalancer struct {
 	ARN     string
 	Name    string
 	DNSName string
-	// Network tells a Network Load Balancer from an Application Load Balancer.
-	// Of the listeners of one, only Default counts, which must be a Forward.
+	// Network is set for a Network Load Balancer, otherwise it is an Application Load
+	// Balancer. Of the listeners of one, only Default counts, which must be a Forward.
 	Network bool
 	// Nodes holds one node per enabled Availability Zone.
 	Nodes []Node
@@ -40,13 +40,13 @@ type Node struct {
 // Protocol of a listener, a target group or a health check.
 type Protocol string
 
-// Protocols that an Application Load Balancer speaks.
+// Protocols of an Application Load Balancer.
 const (
 	HTTP  Protocol = "HTTP"
 	HTTPS Protocol = "HTTPS"
 )
 
-// Protocols that a Network Load Balancer speaks.
+// Protocols of a Network Load Balancer.
 const (
 	TCP     Protocol = "TCP"
 	TLS     Protocol = "TLS"
@@ -80,7 +80,7 @@ type Listener struct {
 	// ALPN is the policy of a TLS listener, such as "HTTP2Preferred"; empty
 	// means "None".
 	ALPN string
-	// MutualTLS is nil when client certificates are not asked for.
+	// MutualTLS is nil when client certificates are not requested.
 	MutualTLS *MutualTLS
 	// Attributes are listener attributes under their AWS keys.
 	Attributes map[string]string
@@ -95,13 +95,12 @@ type Certificate struct {
 	ARN string
 	// TLS is the key pair, chain included, leaf first.
 	TLS tls.Certificate
-	// Domains are the names that the certificate is chosen for by SNI, with
-	// a leading "*." standing for one label. When empty they are read from
-	// the leaf.
+	// Domains are the names that the certificate is chosen for by SNI, with a leading
+	// "*." for one label. When empty they are read from the leaf.
 	Domains []string
 }
 
-// MutualTLSMode says what is done with a client certificate.
+// MutualTLSMode is what is done with a client certificate.
 type MutualTLSMode string
 
 // Modes of client authentication.

@@ -5,7 +5,7 @@ import "time"
 // Authenticator is OIDC, Cognito or JWTValidation.
 type Authenticator interface{ authenticator() }
 
-// OnUnauthenticated says what happens to a request without a session.
+// OnUnauthenticated is what happens to a request without a session.
 type OnUnauthenticated string
 
 // Answers to a request without a session; the empty value means Authenticate.

@@ -52,8 +52,8 @@ type Method struct{ Values []string }
 // and without percent-decoding.
 type QueryString struct{ Values []QueryPair }
 
-// QueryPair is a pair of globs. An empty Key stands for any key. "\*" and
-// "\?" stand for the characters themselves.
+// QueryPair is a pair of globs. An empty Key matches any key. "\*" and "\?" match the
+// characters themselves.
 type QueryPair struct{ Key, Value string }
 
 // SourceIP compares the address of the TCP peer.
@@ -69,26 +69,26 @@ func (SourceIP) condition()    {}
 // Outcome is one of Forward, Redirect and FixedResponse.
 type Outcome interface{ outcome() }
 
-// Forward sends the request to a target of one of the groups.
+// Forward sends the request to a target of one of the target groups.
 type Forward struct {
 	Groups []WeightedGroup
-	// StickyFor is how long a client stays with the group it was given. 0
-	// means that each request chooses anew.
+	// StickyFor is how long a client stays with its target group. 0 means that each
+	// request chooses again.
 	StickyFor time.Duration
 }
 
-// WeightedGroup names a target group by its ARN. Of several groups each gets
-// its share of the sum of weights; a group of weight 0 gets nothing. With a
-// single group the weight has no meaning.
+// WeightedGroup names a target group by its ARN. Of several target groups each gets its
+// share of the sum of weights; one of weight 0 gets nothing. With a single target group
+// the weight has no meaning.
 type WeightedGroup struct {
 	ARN    string
 	Weight int
 }
 
-// Redirect answers with a Location. The placeholders #{protocol}, #{host},
-// #{port}, #{path} and #{query} stand for the parts of the request. An empty
-// Protocol, Host, Port or Path keeps the request's; Query is taken as it is,
-// so that an empty one drops the request's.
+// Redirect answers with a Location. The placeholders #{protocol}, #{host}, #{port},
+// #{path} and #{query} are replaced by the parts of the request. An empty Protocol,
+// Host, Port or Path keeps the request's; Query is used as it is, so that an empty one
+// removes the request's.
 type Redirect struct {
 	Protocol, Host, Port, Path, Query string
 	// Status is 301 or 302.
@@ -106,8 +106,8 @@ func (Forward) outcome()       {}
 func (Redirect) outcome()      {}
 func (FixedResponse) outcome() {}
 
-// Transform is HostRewrite or URLRewrite. It replaces what Regex matches by
-// Replace, in which $1 to $9 stand for the groups of the expression.
+// Transform is HostRewrite or URLRewrite. It replaces what Regex matches by Replace, in
+// which $1 to $9 are the capture groups of the expression.
 type Transform interface{ transform() }
 
 // HostRewrite changes the Host header.

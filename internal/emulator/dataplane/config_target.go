@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ProtocolVersion is the version of HTTP that targets speak.
+// ProtocolVersion is the version of HTTP towards targets.
 type ProtocolVersion string
 
 // Protocol versions; the empty value means HTTP1.
@@ -20,11 +20,11 @@ type TargetGroup struct {
 	ARN             string
 	Protocol        Protocol
 	ProtocolVersion ProtocolVersion
-	// Lambda is set for a group whose target is a function. It has no
-	// protocol and no health checks; the target's ID is the function's ARN,
-	// handed to Options.Invoke.
+	// Lambda is set for a target group whose target is a function. It has no protocol
+	// and no health checks; the target's ID is the function's ARN, handed to
+	// Options.Invoke.
 	Lambda bool
-	// ALB is set for a group whose target is an Application Load Balancer.
+	// ALB is set for a target group whose target is an Application Load Balancer.
 	ALB bool
 	// Attributes are target group attributes under their AWS keys.
 	Attributes  map[string]string
@@ -32,19 +32,19 @@ type TargetGroup struct {
 	Targets     []Target
 }
 
-// HealthCheck says how targets are probed. Durations are real time, so that a
-// control plane with a scaled clock can scale them.
+// HealthCheck is how targets are probed. Durations are real time, so that a control
+// plane with a scaled clock can scale them.
 type HealthCheck struct {
 	// Disabled means that every target counts as healthy.
 	Disabled bool
 	Protocol Protocol
-	// Port is the port to probe; 0 stands for the port of the target.
+	// Port is the port to probe; 0 means the port of the target.
 	Port uint16
 	// Path defaults to "/", for GRPC to "/AWS.ALB/healthcheck".
 	Path string
-	// Matcher lists the codes of success, such as "200,202" or "200-299". It
-	// defaults to "200", for GRPC to "12", for groups of a Network Load
-	// Balancer to "200-399".
+	// Matcher lists the codes of success, such as "200,202" or "200-299". It defaults
+	// to "200", for GRPC to "12", for target groups of a Network Load Balancer to
+	// "200-399".
 	Matcher string
 	// Interval defaults to 30 s and Timeout to 5 s.
 	Interval, Timeout time.Duration
@@ -65,7 +65,7 @@ const (
 	StateUnused    State = "unused"
 )
 
-// Target is one registration. (ID, Port) is its identity in the group.
+// Target is one registration. (ID, Port) is its identity in the target group.
 type Target struct {
 	// ID is the registered id (an address or an instance id). Results of
 	// health checks name it.
@@ -75,22 +75,22 @@ type Target struct {
 	Port    uint16
 	// Nodes replaces Address and Zone of an Application Load Balancer.
 	Nodes []Node
-	// QUICServerID, such as "0x0123456789abcdef", is that part of connection
-	// IDs which leads to the target. Used with QUIC only.
+	// QUICServerID, such as "0x0123456789abcdef", is the part of connection IDs that
+	// selects the target. Used with QUIC only.
 	QUICServerID string
 	// Zone is an Availability Zone or "all".
 	Zone string
-	// State is what the control plane knows. StateDraining and StateUnused
-	// are obeyed; between the others the data plane's own checks decide, and
-	// the given state is only where they start from.
+	// State is the state in the control plane. StateDraining and StateUnused are
+	// obeyed; between the others the data plane's own checks decide, and the given
+	// state is only their initial value.
 	State State
 	// Epoch distinguishes registrations of the same target: when it changes,
 	// health checking starts again.
 	Epoch string
 }
 
-// HealthResult is a verdict about a target. It is reported when the state or
-// its reason has changed.
+// HealthResult is the health of a target. It is reported when the state or its reason
+// has changed.
 type HealthResult struct {
 	TargetGroup string
 	ID          string

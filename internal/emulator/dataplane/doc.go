@@ -3,18 +3,18 @@
 // listener rules or hashes flows, and forwards requests, connections and
 // datagrams to targets whose health it checks itself.
 //
-// It is driven by plain configuration values (Config) that the emulator's
-// control plane derives from its state. It knows no AWS API and validates
-// nothing that the control plane has validated already.
+// It is driven by plain configuration values (Config) that the emulator's control plane
+// derives from its state. It has no AWS API and validates nothing that the control
+// plane has validated already.
 //
-// A Network Load Balancer here is a forwarder in user space, so a few things
-// differ from packets that are rewritten: a listener without targets accepts a
-// connection and resets it; with client IP preservation a target sees the
-// client's address if that is one of this machine's, but not its port; nodes
-// have no IPv6 addresses; proxy protocol headers stand before each datagram.
+// A Network Load Balancer here is a forwarder in user space, so a few things differ
+// from packets that are rewritten: a listener without targets accepts a connection and
+// resets it; with client IP preservation a target sees the client's address if that is
+// one of this machine's, but not its port; nodes have no IPv6 addresses; proxy protocol
+// headers precede each datagram.
 //
-// Three liberties come from building on net/http: names of HTTP/1 headers
-// reach targets in canonical case, a client that sends no complete header
-// within the idle timeout is disconnected without a 408, and informational
-// responses of targets (103) pass in the form that net/http gives them.
+// Three differences from AWS come from building on net/http: names of HTTP/1 headers
+// reach targets in canonical case, a client that sends no complete header within the
+// idle timeout is disconnected without a 408, and informational responses of targets
+// (103) pass in the form that net/http gives them.
 package dataplane

@@ -15,19 +15,19 @@ type flow struct {
 	route  *route
 	client netip.AddrPort // in the emulated network
 	peer   netip.AddrPort // on this machine
-	// salt stands for the TCP sequence number in the hash of connections; it
-	// is 0 for datagrams.
+	// salt takes the place of the TCP sequence number in the hash of connections; it is
+	// 0 for datagrams.
 	salt uint64
 
-	group   *group
+	group   *targetGroup
 	view    *groupView
 	target  *target
 	at      netip.AddrPort // of the target, in the emulated network
 	started time.Time
 }
 
-// flowHash is what a target is chosen by. Of a flow that sticks to its source
-// address only that counts.
+// flowHash is the hash that chooses a target. A flow that sticks to its source address
+// is hashed by that alone.
 type flowHash struct {
 	source netip.Addr
 	port   uint16
@@ -37,7 +37,7 @@ type flowHash struct {
 	target targetKey
 }
 
-// newFlow prepares a flow of a client that was let in.
+// newFlow prepares a flow of a client that was admitted.
 func (s *stream) newFlow(peer netip.AddrPort, salt uint64) *flow {
 	peer = netip.AddrPortFrom(peer.Addr().Unmap(), peer.Port())
 	return &flow{
@@ -46,8 +46,8 @@ func (s *stream) newFlow(peer netip.AddrPort, salt uint64) *flow {
 	}
 }
 
-// choose picks the target. It returns false when there is none. A QUIC server
-// ID leads to its target wherever the hash leads.
+// choose picks the target. It returns false when there is none. A QUIC server ID takes
+// precedence over the hash.
 func (f *flow) choose(server string) bool {
 	f.group = f.route.groups[f.chooseGroup()]
 	if f.group == nil {
@@ -68,8 +68,8 @@ func (f *flow) choose(server string) bool {
 	if f.view.attr.sticky {
 		h = flowHash{source: h.source, group: h.group}
 	}
-	// The target with the highest hash wins, so that few flows move when
-	// targets come and go.
+	// The target with the highest hash wins, so that few flows move when targets are
+	// added or removed.
 	var best uint64
 	for _, m := range from {
 		h.target = m.key
@@ -91,7 +91,7 @@ func (f *flow) place() place {
 	return place{node: f.route.node, zone: f.route.zone, crossZone: f.route.lb.attr.crossZone}
 }
 
-// chooseGroup draws a group by weight: for each flow, or with stickiness for
+// chooseGroup draws a target group by weight: for each flow, or with stickiness for
 // each source address.
 func (f *flow) chooseGroup() string {
 	forward := f.route.listener.forward
@@ -128,8 +128,7 @@ func (f *flow) log() {
 	f.plane.opt.Access(entry)
 }
 
-// newSalt makes the part of the hash that tells connections of one client
-// apart.
+// newSalt makes the part of the hash that distinguishes connections of one client.
 func newSalt() uint64 { return rand.Uint64() | 1 }
 
 // crosses reports whether targets of other zones may be used.
@@ -169,9 +168,9 @@ func (t *target) nodesFor(at place, v *groupView) []Node {
 	return own
 }
 
-// flowCandidates are the members that may get a flow on a node of a Network
-// Load Balancer: the healthy ones, or all when too few are healthy. A node of
-// a zone without healthy targets refuses while another zone has some.
+// flowCandidates are the members that may get a flow on a node of a Network Load
+// Balancer: the healthy ones, or all when too few are healthy. A node of a zone without
+// healthy targets has none while another zone has some.
 func (v *groupView) flowCandidates(at place) []member {
 	cross := v.crosses(at)
 	var healthy, all []member

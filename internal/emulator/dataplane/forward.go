@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// forward sends the request to a target of one of the groups.
+// forward sends the request to a target of one of the target groups.
 func (x *exchange) forward(to Forward) {
 	now := x.started
 	choice := x.chooseGroup(to, now)
@@ -75,7 +75,7 @@ func (x *exchange) forward(to Forward) {
 	proxy.ServeHTTP(x.w, in)
 }
 
-// speaks compares what the client speaks with what the group's targets do.
+// speaks compares the client's protocol with that of the target group.
 func (x *exchange) speaks(version ProtocolVersion) bool {
 	switch version {
 	case GRPC:
@@ -95,7 +95,7 @@ func (x *exchange) rewrite(pr *httputil.ProxyRequest, v *groupView, t *target, h
 	if host == x.r.Host && !x.route.lb.attr.preserveHost {
 		out.Host = targetHost(host, x.route.listener.port)
 	}
-	// The proxy has taken headers away that only the first proxy may set.
+	// The proxy has removed headers that only the first proxy may set.
 	if f := pr.In.Header["Forwarded"]; f != nil {
 		out.Header["Forwarded"] = f
 	}
@@ -112,7 +112,7 @@ func (x *exchange) rewrite(pr *httputil.ProxyRequest, v *groupView, t *target, h
 		out.Header[name] = values
 	}
 	if _, ok := out.Header["User-Agent"]; !ok {
-		out.Header.Set("User-Agent", "") // net/http would name itself
+		out.Header.Set("User-Agent", "") // net/http would set its own
 	}
 }
 
@@ -134,7 +134,7 @@ func targetURL(scheme, host, target string) *url.URL {
 }
 
 // receive changes the target's response before the client gets it.
-func (x *exchange) receive(resp *http.Response, choice groupChoice, stay bool, g *group, v *groupView, t *target) {
+func (x *exchange) receive(resp *http.Response, choice groupChoice, stay bool, g *targetGroup, v *groupView, t *target) {
 	x.w.whole = resp.ContentLength == 0
 	x.addResponseHeaders(resp.Header)
 	if x.route.listener.attr.hideServer {
@@ -145,7 +145,7 @@ func (x *exchange) receive(resp *http.Response, choice groupChoice, stay bool, g
 	}
 }
 
-// fail answers for a target that did not.
+// fail answers in place of a target that did not.
 func (x *exchange) fail(ctx context.Context, body *requestBody, err error) {
 	cause := context.Cause(ctx)
 	switch {
@@ -155,7 +155,7 @@ func (x *exchange) fail(ctx context.Context, body *requestBody, err error) {
 		x.w.Header().Set("Connection", "close")
 		x.answer(http.StatusRequestTimeout)
 	case x.r.Context().Err() != nil:
-		x.entry.Status = 460 // nobody is left to tell
+		x.entry.Status = 460 // the client has gone
 		panic(http.ErrAbortHandler)
 	case body.broken():
 		x.w.Header().Set("Connection", "close")
@@ -167,8 +167,7 @@ func (x *exchange) fail(ctx context.Context, body *requestBody, err error) {
 	}
 }
 
-// requestBody reads the client's body and remembers whether the client failed
-// to send it.
+// requestBody reads the client's body and records whether the client failed to send it.
 type requestBody struct {
 	io.ReadCloser
 	// limit is the time for each read, 0 for any: a stream of HTTP/2 may be

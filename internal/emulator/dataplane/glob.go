@@ -1,19 +1,18 @@
 package dataplane
 
-// backslashRule says what a backslash means in a pattern.
+// backslashRule is the meaning of a backslash in a pattern.
 type backslashRule bool
 
 const (
-	// literalBackslash is a character like others.
+	// literalBackslash treats it as an ordinary character.
 	literalBackslash backslashRule = false
-	// escapingBackslash takes the special meaning from a following "*" or "?".
+	// escapingBackslash removes the special meaning of a following "*" or "?".
 	escapingBackslash backslashRule = true
 )
 
-// glob reports whether the pattern describes the whole text. "*" stands for
-// any number of bytes, of whatever kind, and "?" for exactly one. It runs in
-// time proportional to the product of the lengths: on a mismatch only the
-// latest star needs to be extended.
+// glob reports whether the pattern describes the whole text. "*" matches any number of
+// bytes, of whatever kind, and "?" exactly one. It runs in time proportional to the
+// product of the lengths: on a mismatch only the latest star needs to be extended.
 func glob(pattern, text string, escape backslashRule) bool {
 	p, t := 0, 0
 	starP, starT := -1, 0

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// withDefaults fills what the configuration leaves open.
+// withDefaults sets what the configuration does not set.
 func (h HealthCheck) withDefaults(tg TargetGroup) HealthCheck {
 	path, matcher := "/", "200"
 	if tg.Protocol.network() {
@@ -44,8 +44,8 @@ func (h HealthCheck) withDefaults(tg TargetGroup) HealthCheck {
 	return h
 }
 
-// superviseChecks starts and stops health checkers: one per target in service
-// of each group that an action refers to.
+// superviseChecks starts and stops health checkers: one per target in service of each
+// target group that an action refers to.
 func (p *Plane) superviseChecks(cfg Config) {
 	from := checkSources(cfg)
 	for arn, g := range p.groups {
@@ -64,14 +64,14 @@ func (p *Plane) superviseChecks(cfg Config) {
 	}
 }
 
-// checkSource is who probes the targets of a group.
+// checkSource is the node that probes the targets of a target group.
 type checkSource struct {
 	node netip.AddrPort // a node with the port of a listener
-	// network is whether it is a Network Load Balancer.
+	// network is set for a Network Load Balancer.
 	network bool
 }
 
-// checkSources maps each group that is in use to the node that probes its
+// checkSources maps each target group that is in use to the node that probes its
 // targets.
 func checkSources(cfg Config) map[string]checkSource {
 	from := map[string]checkSource{}
@@ -97,7 +97,7 @@ func checkSources(cfg Config) map[string]checkSource {
 }
 
 // watch starts the checker of a target unless it runs.
-func (p *Plane) watch(g *group, t *target, source checkSource) {
+func (p *Plane) watch(g *targetGroup, t *target, source checkSource) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stop != nil {
@@ -109,7 +109,7 @@ func (p *Plane) watch(g *group, t *target, source checkSource) {
 	p.work.Go(c.run)
 }
 
-// unwatch ends the checker. A target that is watched again later starts anew.
+// unwatch ends the checker. A target that is watched again later starts from the beginning.
 func (t *target) unwatch() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,7 +120,7 @@ func (t *target) unwatch() {
 	}
 }
 
-// wake makes the checker look at its settings.
+// wake makes the checker read its settings again.
 func (t *target) wake() {
 	select {
 	case t.kick <- struct{}{}:
@@ -131,7 +131,7 @@ func (t *target) wake() {
 // checker probes one target. Its fields belong to the goroutine of run.
 type checker struct {
 	plane  *Plane
-	group  *group
+	group  *targetGroup
 	target *target
 	source checkSource
 	life   lifetime
@@ -163,24 +163,23 @@ func (c *checker) run() {
 		}
 		interval := c.group.view.Load().cfg.HealthCheck.Interval
 		if c.source.network && c.state == StateInitial {
-			interval /= newTargetPace
+			interval /= newTargetProbes
 		}
 		timer.Reset(jitter(interval))
 	}
 }
 
-// newTargetPace is how many times faster a Network Load Balancer probes a
-// target that it has not judged yet: many of its parts do so on their own.
-const newTargetPace = 10
+// newTargetProbes is how many times as often a Network Load Balancer probes a target
+// without a result yet, because many of its parts probe independently.
+const newTargetProbes = 10
 
 // jitter spreads probes over time, by up to a tenth of the interval.
 func jitter(d time.Duration) time.Duration {
 	return d - time.Duration(rand.Int64N(int64(d)/10+1))
 }
 
-// note counts a result and reports the verdict when it is news. One success is
-// enough for a target that was never judged, except on a Network Load
-// Balancer.
+// note counts a result and reports the health when it changes. One success is enough
+// for a target without an earlier result, except on a Network Load Balancer.
 func (c *checker) note(h HealthCheck, out outcome) {
 	verdict := c.state
 	if out == (outcome{}) {
@@ -197,7 +196,7 @@ func (c *checker) note(h HealthCheck, out outcome) {
 		}
 	}
 	if verdict == StateInitial || verdict == StateHealthy && out != (outcome{}) || verdict == StateUnhealthy && out == (outcome{}) {
-		return // too early for another verdict
+		return // too early for a change
 	}
 	if verdict == c.state && out == c.told {
 		return
@@ -206,7 +205,7 @@ func (c *checker) note(h HealthCheck, out outcome) {
 	c.publish(verdict, out)
 }
 
-// publish acts on a verdict unless the checker was stopped meanwhile.
+// publish sets and reports the health unless the checker was stopped meanwhile.
 func (c *checker) publish(verdict State, out outcome) {
 	t := c.target
 	t.mu.Lock()

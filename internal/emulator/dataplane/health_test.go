@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// checked is a group whose targets are judged by checks.
+// checked is a target group whose targets have health checks.
 func checked(arn string, backends ...*backend) TargetGroup {
 	g := groupOf(arn, backends...)
 	g.HealthCheck = HealthCheck{
@@ -157,7 +157,7 @@ func TestUnreferencedGroupsAreNotChecked(t *testing.T) {
 	cfg := one(Listener{Default: Rule{Then: FixedResponse{Status: 404}}}, checked("g", b))
 	apply(t, p, cfg)
 	if p.groups["g"].view.Load().members[0].stop != nil {
-		t.Error("a group without a rule is checked")
+		t.Error("a target group without a rule is checked")
 	}
 	cfg.LoadBalancers[0].Listeners[0].Default = Rule{Then: to("g")}
 	apply(t, p, cfg)

@@ -21,13 +21,13 @@ import (
 	"time"
 )
 
-// patience is how long a condition may take to become true.
-const patience = 10 * time.Second
+// conditionTimeout is how long a condition may take to become true.
+const conditionTimeout = 10 * time.Second
 
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(conditionTimeout)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {
@@ -203,7 +203,7 @@ func (r reply) echo(t *testing.T) echoed {
 var client = &http.Client{
 	Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	Timeout:       patience,
+	Timeout:       conditionTimeout,
 }
 
 func send(t *testing.T, c *http.Client, req *http.Request) reply {
@@ -244,7 +244,7 @@ func raw(t *testing.T, at, text string) string {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(conditionTimeout))
 	if _, err := io.WriteString(conn, text); err != nil {
 		t.Fatal(err)
 	}

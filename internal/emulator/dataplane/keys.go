@@ -29,7 +29,7 @@ type publicKey struct {
 	key           any // *rsa.PublicKey or *ecdsa.PublicKey
 }
 
-// keyCache remembers JWKS documents.
+// keyCache caches JWKS documents.
 type keyCache struct {
 	client *http.Client
 	mu     sync.Mutex
@@ -45,8 +45,8 @@ func newKeyCache(client *http.Client) *keyCache {
 	return &keyCache{client: client, sets: map[string]keySet{}}
 }
 
-// get returns the keys of an endpoint, fetched anew when they are old or do
-// not contain the id.
+// get returns the keys of an endpoint, fetched again when they are old or do not
+// contain the id.
 func (c *keyCache) get(ctx context.Context, endpoint, id string) ([]publicKey, error) {
 	c.mu.Lock()
 	set, ok := c.sets[endpoint]

@@ -46,7 +46,7 @@ var errBodyTooLarge = errors.New("the body is too large for a function")
 
 // invoke lets a function answer the request. target is path and query after
 // transforms.
-func (x *exchange) invoke(ctx context.Context, g *group, v *groupView, t *target, target string) {
+func (x *exchange) invoke(ctx context.Context, g *targetGroup, v *groupView, t *target, target string) {
 	if x.r.Header.Get("Upgrade") != "" {
 		x.answer(http.StatusBadRequest)
 		return
@@ -94,9 +94,9 @@ func (x *exchange) invoke(ctx context.Context, g *group, v *groupView, t *target
 	x.finish(out.Status, string(body))
 }
 
-// lambdaEvent describes the request. Query parameters stay encoded, header
-// names are in lower case, and of repeated ones the last value wins unless the
-// group asks for all.
+// lambdaEvent describes the request. Query parameters stay encoded, header names are in
+// lower case, and of repeated ones the last value wins unless the target group is
+// configured for all.
 func (x *exchange) lambdaEvent(group string, multi bool, target string) ([]byte, error) {
 	path, query, _ := strings.Cut(target, "?")
 	e := lambdaEvent{Method: x.r.Method, Path: path}

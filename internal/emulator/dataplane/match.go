@@ -92,7 +92,7 @@ func compileCondition(c Condition) (func(Facts) bool, error) {
 	}
 }
 
-// caseRule says whether letters of different case are equal.
+// caseRule is whether letters of different case are equal.
 type caseRule bool
 
 const (

@@ -31,8 +31,8 @@ var clientCertHeaders = []string{
 // maxChainDepth is how many certificates a client's chain may have.
 const maxChainDepth = 4
 
-// requireClientCertificates makes a handshake ask for a certificate. Sessions
-// are not resumed, so that each connection shows one.
+// requireClientCertificates makes a handshake ask for a certificate. Sessions are not
+// resumed, so that each connection presents one.
 func requireClientCertificates(cfg *tls.Config, m MutualTLS) error {
 	cfg.SessionTicketsDisabled = true
 	switch m.Mode {
@@ -118,8 +118,8 @@ func (s *trustStore) hasRevoked(chain []*x509.Certificate) bool {
 	return false
 }
 
-// setTLSHeaders tells the target about the client's connection and
-// certificate. What clients send under these names is dropped.
+// setTLSHeaders sets the headers about the client's connection and certificate. What
+// clients send under these names is removed.
 func (x *exchange) setTLSHeaders(out http.Header) {
 	l := x.route.listener
 	for _, name := range clientCertHeaders {
@@ -154,7 +154,7 @@ func (x *exchange) setTLSHeaders(out http.Header) {
 func escapePEM(certs ...*x509.Certificate) string {
 	var text bytes.Buffer
 	for _, c := range certs {
-		_ = pem.Encode(&text, &pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}) // a buffer takes everything
+		_ = pem.Encode(&text, &pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}) // a buffer never fails
 	}
 	escaped := url.PathEscape(text.String())
 	return strings.NewReplacer("%2F", "/", "%2B", "+", "%3D", "=").Replace(escaped)

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// nameView is a load balancer as its DNS name sees it. It is immutable.
+// nameView is what the DNS name of a load balancer depends on. It is immutable.
 type nameView struct {
 	nodes []nodeName
-	// zonal is whether this is the name of one node.
+	// zonal is set for the name of one node.
 	zonal bool
-	// groups are those that a Network Load Balancer forwards to.
-	groups    []*group
+	// groups are the target groups that a Network Load Balancer forwards to.
+	groups    []*targetGroup
 	crossZone bool
 }
 
@@ -21,11 +21,11 @@ type nodeName struct {
 	address netip.Addr // of this machine
 }
 
-// Resolve returns the addresses of this machine at which a load balancer is
-// reached by its DNS name, and whether the name is one. It has the form of
-// resolver.Lookup. A Network Load Balancer leaves nodes out whose zone has too
-// few healthy targets, unless all have; AWS does the same for Application Load
-// Balancers, of which all nodes are given here.
+// Resolve returns the addresses of this machine at which a load balancer is reached by
+// its DNS name, and whether the name is one. It has the form of resolver.Lookup. A
+// Network Load Balancer omits nodes whose zone has too few healthy targets, unless that
+// is so in all zones; AWS does the same for Application Load Balancers, of which all
+// nodes are given here.
 func (p *Plane) Resolve(name string) ([]netip.Addr, bool) {
 	names := p.names.Load()
 	if names == nil {
@@ -49,8 +49,8 @@ func (p *Plane) Resolve(name string) ([]netip.Addr, bool) {
 	return healthy, true
 }
 
-// healthy reports whether the zone has enough healthy targets in each group
-// that has targets at all.
+// healthy reports whether the zone has enough healthy targets in each target group that
+// has targets at all.
 func (v nameView) healthy(zone string) bool {
 	for _, g := range v.groups {
 		view := g.view.Load()
@@ -98,9 +98,9 @@ func (p *Plane) applyNames(cfg Config) {
 	p.names.Store(&names)
 }
 
-// forwarded are the groups that the listeners of a load balancer forward to.
-func (p *Plane) forwarded(lb LoadBalancer) []*group {
-	var out []*group
+// forwarded are the target groups that the listeners of a load balancer forward to.
+func (p *Plane) forwarded(lb LoadBalancer) []*targetGroup {
+	var out []*targetGroup
 	for _, l := range lb.Listeners {
 		f, ok := l.Default.Then.(Forward)
 		if !ok {

@@ -10,7 +10,7 @@ import (
 func TestResolve(t *testing.T) {
 	p := startPlane(t)
 	if _, ok := p.Resolve("web-1.elb.amazonaws.com"); ok {
-		t.Error("a name is known before any configuration")
+		t.Error("a name resolves before any configuration")
 	}
 	apply(t, p, Config{LoadBalancers: []LoadBalancer{{ARN: "lb", DNSName: "Web-1.elb.amazonaws.com", Nodes: []Node{
 		{Zone: "a", Address: netip.MustParseAddr("10.250.1.5")}, {Zone: "b", Address: netip.MustParseAddr("10.250.2.5")},
@@ -24,6 +24,6 @@ func TestResolve(t *testing.T) {
 	}
 	apply(t, p, Config{})
 	if _, ok := p.Resolve("web-1.elb.amazonaws.com"); ok {
-		t.Error("the name of a deleted load balancer is still known")
+		t.Error("the name of a deleted load balancer still resolves")
 	}
 }

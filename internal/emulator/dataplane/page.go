@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// serverName is what AWS's load balancers call themselves.
+// serverName is the Server header of AWS's load balancers.
 const serverName = "awselb/2.0"
 
 // statusTexts are the reason phrases of pages where they differ from
@@ -35,8 +35,7 @@ func page(status int) string {
 		"<center><h1>%s</h1></center>\r\n</body>\r\n</html>\r\n", title, title)
 }
 
-// answer writes a page. Clients that speak gRPC also learn the failure in
-// their own terms: UNAVAILABLE.
+// answer writes a page. Clients of gRPC also get the gRPC status UNAVAILABLE.
 func (x *exchange) answer(status int) {
 	h := x.w.Header()
 	if x.grpc && status != 464 && status >= 500 {

@@ -12,8 +12,8 @@ import (
 // connection or flow in the emulated network.
 type Packet struct {
 	From netip.Addr
-	// Via is the node that forwards the packet with the client's address as
-	// its source. It is invalid for packets from where they say.
+	// Via is the node that forwards the packet with the client's address as its source.
+	// It is invalid for packets whose source is their sender.
 	Via netip.Addr
 	To  netip.AddrPort
 	UDP bool
@@ -24,8 +24,8 @@ func (r *route) admits(p *Plane, client netip.Addr, udp bool) bool {
 	return p.opt.Permit(Packet{From: client, To: netip.AddrPortFrom(r.node, r.listener.port), UDP: udp})
 }
 
-// swallow leaves a client without any answer, for as long as it waits. The
-// connection itself could only be kept from being established by the kernel.
+// swallow sends no answer to a client for as long as it waits. Only the kernel could
+// prevent the connection itself.
 func (p *Plane) swallow(conn net.Conn) {
 	stop := context.AfterFunc(p.life, func() { _ = conn.Close() })
 	defer stop()
@@ -48,9 +48,9 @@ func (o origin) packet(to netip.AddrPort, udp bool) Packet {
 	return Packet{From: o.node, To: to, UDP: udp}
 }
 
-// hairpin reports whether the target itself is the client whose address is
-// preserved: it would get packets from its own address, and drops them. The
-// common loopback address stands for clients outside, not for a target.
+// hairpin reports whether the target itself is the client whose address is preserved:
+// it would get packets from its own address, and drops them. The common loopback
+// address is that of outside clients, not of a target.
 func (o origin) hairpin(to netip.AddrPort) bool {
 	return o.local.IsValid() && o.local != netip.AddrFrom4([4]byte{127, 0, 0, 1}) && o.local == Loopback(to.Addr())
 }
@@ -66,10 +66,10 @@ func (o origin) source(there netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// dialTarget connects to a target from the address of a node, as targets see
-// it. A node whose address is not one of this machine's leaves the choice of
-// the address to the system. Where packets do not pass, connecting times out;
-// for datagrams, which nobody waits for, it fails at once.
+// dialTarget connects to a target from the address of a node, as targets see it. If the
+// address of a node is not one of this machine's, the system chooses the address. If
+// packets are not permitted, connecting times out; for datagrams, which are not waited
+// for, it fails at once.
 func (p *Plane) dialTarget(ctx context.Context, network string, from origin, at netip.AddrPort) (net.Conn, error) {
 	udp := network == "udp"
 	if from.hairpin(at) || !p.opt.Permit(from.packet(at, udp)) {

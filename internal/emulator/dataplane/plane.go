@@ -14,31 +14,30 @@ import (
 	"time"
 )
 
-// Options are the seams between the data plane and its surroundings. The zero
-// value works.
+// Options connect the data plane to its environment. The zero value works.
 type Options struct {
-	// Health receives the verdicts of health checks, from any goroutine and
-	// without a lock held. It may call Apply, but Close waits for it.
+	// Health receives the results of health checks, from any goroutine and without a
+	// lock held. It may call Apply, but Close waits for it.
 	Health func(HealthResult)
 	// Access receives one entry per finished request. It must not block.
 	Access func(AccessEntry)
-	// Bind says where a listener on a VPC address really listens. The default
-	// keeps the port and takes Loopback of the address. Port 0 takes a free
-	// port, which Endpoints tells.
+	// Bind returns the local address of a listener on a VPC address. The default keeps
+	// the port and uses Loopback of the address. Port 0 takes a free port, which
+	// Endpoints returns.
 	Bind func(netip.AddrPort) netip.AddrPort
-	// Dial says where a target is really reached. The default keeps the port
-	// and takes Loopback of the address.
+	// Dial returns the local address of a target. The default keeps the port and uses
+	// Loopback of the address.
 	Dial func(netip.AddrPort) netip.AddrPort
-	// Client says which address conditions and headers see for a TCP peer.
-	// The default is the peer's address.
+	// Client returns the address that conditions and headers see for a TCP peer. The
+	// default is the peer's address.
 	Client func(netip.Addr) netip.Addr
-	// Permit says whether packets pass between two addresses of the emulated
-	// network: from a client to a listener and from a node to a target. It
-	// stands for security groups. Packets that do not pass are dropped, not
-	// refused. By default all pass.
+	// Permit reports whether packets pass between two addresses of the emulated
+	// network: from a client to a listener and from a node to a target. It emulates
+	// security groups. Packets that do not pass are dropped, not rejected. By default
+	// all pass.
 	Permit func(Packet) bool
-	// UDPIdleTimeout is after how long without packets a Network Load
-	// Balancer forgets a flow of datagrams, 120 s by default.
+	// UDPIdleTimeout is the time without packets after which a Network Load Balancer
+	// ends a flow of datagrams, 120 s by default.
 	UDPIdleTimeout time.Duration
 	// Invoke calls a function with the event of a request and returns its
 	// response, in the forms that Lambda and load balancers use. Without it,
@@ -52,8 +51,8 @@ type Options struct {
 	// Identity is used to talk to identity providers and to fetch JWKS
 	// documents. The default verifies certificates and gives up after 10 s.
 	Identity *http.Client
-	// Log receives what an operator of the emulator wants to know. Default:
-	// nothing is logged.
+	// Log receives messages for the operator of the emulator. Default: nothing is
+	// logged.
 	Log *slog.Logger
 }
 
@@ -69,12 +68,12 @@ type Plane struct {
 	sockets atomic.Pointer[map[netip.AddrPort]netip.AddrPort]
 	seed    maphash.Seed
 
-	mu      sync.Mutex
-	closed  bool
-	groups  map[string]*group
-	fronts  map[netip.AddrPort]*front
-	streams map[netip.AddrPort]*stream
-	work    sync.WaitGroup
+	mu              sync.Mutex
+	closed          bool
+	groups          map[string]*targetGroup
+	listenerSockets map[netip.AddrPort]*listenerSocket
+	streams         map[netip.AddrPort]*stream
+	work            sync.WaitGroup
 }
 
 // New returns a data plane that serves nothing until Apply is called.
@@ -118,23 +117,22 @@ func New(opt Options) *Plane {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Plane{
-		opt:     opt,
-		life:    newLifetime(),
-		secrets: newSecrets(),
-		signer:  newSigner(),
-		keys:    newKeyCache(opt.Identity),
-		groups:  map[string]*group{},
-		fronts:  map[netip.AddrPort]*front{},
-		streams: map[netip.AddrPort]*stream{},
-		seed:    maphash.MakeSeed(),
+		opt:             opt,
+		life:            newLifetime(),
+		secrets:         newSecrets(),
+		signer:          newSigner(),
+		keys:            newKeyCache(opt.Identity),
+		groups:          map[string]*targetGroup{},
+		listenerSockets: map[netip.AddrPort]*listenerSocket{},
+		streams:         map[netip.AddrPort]*stream{},
+		seed:            maphash.MakeSeed(),
 	}
 }
 
-// Apply makes the data plane serve a configuration. Applying the same one
-// again changes nothing. Connections and requests that the change does not
-// concern go on. What cannot be served (a port in use, a bad attribute) is
-// left out and named in the error, and everything else is served
-// nevertheless; a later Apply tries again.
+// Apply makes the data plane serve a configuration. Applying the same one again changes
+// nothing. Connections and requests that the change does not affect continue. What
+// cannot be served (a port in use, a bad attribute) is omitted and named in the error,
+// and everything else is served; a later Apply tries again.
 func (p *Plane) Apply(cfg Config) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,9 +145,9 @@ func (p *Plane) Apply(cfg Config) error {
 	p.superviseChecks(cfg)
 	p.applyNames(cfg)
 
-	for at, f := range p.fronts {
+	for at, f := range p.listenerSockets {
 		if r, keep := wanted[at]; !keep || r.lb.network {
-			delete(p.fronts, at)
+			delete(p.listenerSockets, at)
 			f.close(&p.work)
 		}
 	}
@@ -166,7 +164,7 @@ func (p *Plane) Apply(cfg Config) error {
 			}
 			continue
 		}
-		if f, ok := p.fronts[at]; ok {
+		if f, ok := p.listenerSockets[at]; ok {
 			f.use(wanted[at])
 			continue
 		}
@@ -175,13 +173,13 @@ func (p *Plane) Apply(cfg Config) error {
 			errs = append(errs, fmt.Errorf("listener %s: %w", wanted[at].listener.arn, err))
 			continue
 		}
-		p.fronts[at] = f
+		p.listenerSockets[at] = f
 	}
 	p.publishSockets()
 	return errors.Join(errs...)
 }
 
-// Endpoint tells where a listener of a node really listens.
+// Endpoint is the local address of a listener of a node.
 type Endpoint struct {
 	LoadBalancer string // ARN
 	Listener     string // ARN
@@ -190,7 +188,7 @@ type Endpoint struct {
 	Node netip.AddrPort
 	// Real is the address of the socket.
 	Real netip.AddrPort
-	// UDP tells a socket for datagrams from one for connections.
+	// UDP is set for a socket for datagrams, otherwise it is one for connections.
 	UDP bool
 }
 
@@ -199,8 +197,8 @@ func (p *Plane) Endpoints() []Endpoint {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var all []Endpoint
-	for _, at := range sortedAddrPorts(p.fronts) {
-		all = append(all, p.fronts[at].route.Load().endpoint(at, p.fronts[at].real))
+	for _, at := range sortedAddrPorts(p.listenerSockets) {
+		all = append(all, p.listenerSockets[at].route.Load().endpoint(at, p.listenerSockets[at].real))
 	}
 	for _, at := range sortedAddrPorts(p.streams) {
 		all = append(all, p.streams[at].endpoints(at)...)
@@ -213,17 +211,17 @@ func (r *route) endpoint(at, real netip.AddrPort) Endpoint {
 	return Endpoint{LoadBalancer: r.lb.arn, Listener: r.listener.arn, Zone: r.zone, Node: at, Real: real}
 }
 
-// publishSockets notes where listeners really listen, for connections from
-// one load balancer to another.
+// publishSockets records the local addresses of listeners, for connections from one
+// load balancer to another.
 func (p *Plane) publishSockets() {
-	sockets := make(map[netip.AddrPort]netip.AddrPort, len(p.fronts))
-	for at, f := range p.fronts {
+	sockets := make(map[netip.AddrPort]netip.AddrPort, len(p.listenerSockets))
+	for at, f := range p.listenerSockets {
 		sockets[at] = f.real
 	}
 	p.sockets.Store(&sockets)
 }
 
-// reach is where an address of the emulated network is on this machine.
+// reach returns the local address for an address of the emulated network.
 func (p *Plane) reach(at netip.AddrPort) netip.AddrPort {
 	if sockets := p.sockets.Load(); sockets != nil {
 		if real, ok := (*sockets)[at]; ok {
@@ -244,7 +242,7 @@ func (p *Plane) Close() {
 	p.closed = true
 	p.life.end()
 	p.calls.cancel(errClosed, nil)
-	for _, f := range p.fronts {
+	for _, f := range p.listenerSockets {
 		f.close(&p.work)
 	}
 	for _, s := range p.streams {

@@ -90,7 +90,7 @@ func TestConnectionsSurviveChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(conditionTimeout))
 	r := bufio.NewReader(conn)
 	say := func() string {
 		t.Helper()
@@ -122,8 +122,8 @@ func TestConnectionsSurviveChanges(t *testing.T) {
 	}
 }
 
-// TestNoRequestFailsWhileConfigurationChanges keeps sending while groups,
-// rules, attributes and listeners change.
+// TestNoRequestFailsWhileConfigurationChanges keeps sending while target groups, rules,
+// attributes and listeners change.
 func TestNoRequestFailsWhileConfigurationChanges(t *testing.T) {
 	a, b := startBackend(t, "a"), startBackend(t, "b")
 	p := startPlane(t)

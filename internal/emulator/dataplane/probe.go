@@ -45,7 +45,7 @@ func (m codeMatcher) has(code int) bool {
 	return false
 }
 
-// probe asks the target once, on a connection of its own.
+// probe checks the target once, on a connection of its own.
 func (c *checker) probe(v *groupView) outcome {
 	h := v.cfg.HealthCheck
 	ctx, cancel := context.WithTimeout(c.life, h.Timeout)
@@ -61,7 +61,7 @@ func (c *checker) probe(v *groupView) outcome {
 	switch {
 	case err == nil && v.matcher.has(code):
 		return outcome{}
-	case c.source.network: // which tells no more
+	case c.source.network: // which reports no details
 		return outcome{"Target.FailedHealthChecks", "Health checks failed"}
 	case err == nil:
 		return outcome{"Target.ResponseCodeMismatch", fmt.Sprintf("Health checks failed with these codes: [%d]", code)}
@@ -86,8 +86,8 @@ func (c *checker) where(h HealthCheck) netip.AddrPort {
 	return at
 }
 
-// dial connects to the target, with the proxy protocol's header if the group
-// has that.
+// dial connects to the target, with the proxy protocol's header if the target group has
+// that.
 func (c *checker) dial(ctx context.Context, v *groupView, at netip.AddrPort) (net.Conn, error) {
 	conn, err := c.plane.dialTarget(ctx, "tcp", origin{node: c.source.node.Addr()}, at)
 	if err != nil || !v.attr.proxyProtocol {

@@ -19,8 +19,7 @@ const (
 	proxyTypeCRC32C   = 0x03
 )
 
-// proxyHeader tells a target about its client and the listener that the
-// client used.
+// proxyHeader describes the client, and the listener that it used, to a target.
 func proxyHeader(client, listener netip.AddrPort, datagram bool) []byte {
 	from, to := client.Addr(), listener.Addr()
 	family := byte(proxyInet)

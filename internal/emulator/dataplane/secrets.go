@@ -7,8 +7,8 @@ import (
 	"encoding/base64"
 )
 
-// secrets seals what clients keep for the load balancer. Its key is made anew
-// with each data plane, so nothing outlives it.
+// secrets seals what clients keep for the load balancer. Each data plane has a new key,
+// so nothing outlives it.
 type secrets struct{ box cipher.AEAD }
 
 func newSecrets() *secrets {

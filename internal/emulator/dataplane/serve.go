@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// maxRequestsPerConn is after how many requests AWS closes a connection.
+// maxRequestsPerConn is the number of requests after which AWS closes a connection.
 const maxRequestsPerConn = 10000
 
 // AccessEntry describes a finished request.
@@ -44,7 +44,7 @@ type exchange struct {
 }
 
 // serve handles one request.
-func (f *front) serve(w http.ResponseWriter, r *http.Request) {
+func (f *listenerSocket) serve(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{
 		plane: f.plane, route: f.route.Load(), r: r, started: time.Now(),
 		w: &statusWriter{ResponseWriter: w}, claims: http.Header{},
@@ -113,7 +113,7 @@ func requestTarget(r *http.Request) string {
 	return "/"
 }
 
-// refuse returns the status for requests that are not let in, or 0.
+// refuse returns the status for requests that are rejected, or 0.
 func (x *exchange) refuse() int {
 	r := x.r
 	if len(r.RequestURI) > maxHeaderLine {
@@ -202,14 +202,14 @@ func (p *Plane) clientAddress(remote string) netip.AddrPort {
 	return netip.AddrPortFrom(p.opt.Client(at.Addr().Unmap()), at.Port())
 }
 
-// statusWriter remembers the status. Unwrap gives http.ResponseController,
-// and with it flushing and hijacking, the writer below.
+// statusWriter records the status. Unwrap gives http.ResponseController, and with it
+// flushing and hijacking, the writer below.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
-	// whole is set when nothing follows the headers. They must then not be
-	// flushed on their own: over HTTP/2 they would no longer be the end of the
-	// stream, which is how gRPC tells an error.
+	// whole is set when nothing follows the headers. They must then not be flushed on
+	// their own: over HTTP/2 they would no longer be the end of the stream, which is
+	// how gRPC signals an error.
 	whole bool
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// defaultSSLPolicy is what a listener has that names none.
+// defaultSSLPolicy is the policy of a listener that names none.
 const defaultSSLPolicy = "ELBSecurityPolicy-2016-08"
 
 // sslPolicy is the part of a security policy that crypto/tls can follow.
@@ -94,7 +94,7 @@ func parseSSLPolicy(name string) (sslPolicy, error) {
 	return p, nil
 }
 
-// opensslNames are the names by which targets learn the cipher suite.
+// opensslNames are the names of cipher suites in headers for targets.
 var opensslNames = map[uint16]string{
 	tls.TLS_AES_128_GCM_SHA256:                  "TLS_AES_128_GCM_SHA256",
 	tls.TLS_AES_256_GCM_SHA384:                  "TLS_AES_256_GCM_SHA384",

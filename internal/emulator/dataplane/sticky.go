@@ -17,11 +17,11 @@ const (
 	cookieApp        = "AWSALBAPP-0"
 )
 
-// cookieLife is how long browsers keep the cookies. How long they bind is
-// another matter and stands in the value.
+// cookieLife is how long browsers keep the cookies. The value of the cookie has the
+// duration of the stickiness.
 const cookieLife = 7 * 24 * time.Hour
 
-// stay is what a stickiness cookie says. The value is sealed, so clients can
+// stay is the content of a stickiness cookie. The value is sealed, so clients can
 // neither read nor make it.
 type stay struct {
 	Group  string    `json:"g"`
@@ -30,15 +30,14 @@ type stay struct {
 	Issued time.Time `json:"t"`
 }
 
-// groupChoice is the target group of a request. A sticky choice is told to the
-// client.
+// groupChoice is the target group of a request. A sticky choice is sent to the client.
 type groupChoice struct {
 	arn    string
 	sticky bool
 }
 
-// chooseGroup follows the client's cookie while it binds, and draws a group by
-// weight otherwise.
+// chooseGroup follows the client's cookie while it is valid, and draws a target group
+// by weight otherwise.
 func (x *exchange) chooseGroup(to Forward, now time.Time) groupChoice {
 	sticky := to.StickyFor > 0
 	if sticky {
@@ -53,7 +52,7 @@ func (x *exchange) chooseGroup(to Forward, now time.Time) groupChoice {
 
 // stickyTarget is the target that the client's cookie names, or nil when there
 // is none that can take the request. stays reports whether it was found.
-func (x *exchange) stickyTarget(g *group, v *groupView, at place, now time.Time) (t *target, stays bool) {
+func (x *exchange) stickyTarget(g *targetGroup, v *groupView, at place, now time.Time) (t *target, stays bool) {
 	if !v.attr.sticky {
 		return nil, false
 	}
@@ -81,7 +80,7 @@ func (x *exchange) stickyTarget(g *group, v *groupView, at place, now time.Time)
 }
 
 // stickyCookies are the cookies to add to a target's response.
-func (x *exchange) stickyCookies(resp *http.Response, choice groupChoice, stays bool, g *group, v *groupView, t *target) []*http.Cookie {
+func (x *exchange) stickyCookies(resp *http.Response, choice groupChoice, stays bool, g *targetGroup, v *groupView, t *target) []*http.Cookie {
 	now := x.started
 	var out []*http.Cookie
 	if choice.sticky {

@@ -86,8 +86,8 @@ func (s *tcpSocket) serve(conn *net.TCPConn) {
 	})
 }
 
-// dress adds to a target's connection what stands before the client's bytes:
-// the proxy protocol's header, and TLS to the target.
+// dress adds to a target's connection what precedes the client's bytes: the proxy
+// protocol's header, and TLS to the target.
 func (f *flow) dress(ctx context.Context, conn *net.TCPConn, client duplex) (duplex, error) {
 	if f.view.attr.proxyProtocol {
 		listener := netip.AddrPortFrom(f.route.node, f.route.listener.port)
@@ -109,14 +109,14 @@ func (f *flow) dress(ctx context.Context, conn *net.TCPConn, client duplex) (dup
 	return secure, handshake(ctx, secure)
 }
 
-// handshake gives a handshake its time.
+// handshake limits the time of a handshake.
 func handshake(ctx context.Context, conn *tls.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, targetHandshakeTimeout)
 	defer cancel()
 	return conn.HandshakeContext(ctx)
 }
 
-// duplex is a connection whose two directions end on their own.
+// duplex is a connection whose two directions end separately.
 type duplex interface {
 	net.Conn
 	CloseWrite() error
@@ -149,7 +149,7 @@ func pipe(a, b duplex, idle time.Duration, cut func()) {
 	}
 }
 
-// carry copies one direction and passes its end on.
+// carry copies one direction and forwards its end.
 func carry(to, from duplex, moved func()) error {
 	buf := make([]byte, 32<<10)
 	for {

@@ -21,8 +21,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// peer is a target that speaks TCP. It greets with its name and the address
-// that it sees, then echoes.
+// peer is a TCP target. It greets with its name and the address that it sees, then
+// echoes.
 type peer struct {
 	name string
 	addr netip.AddrPort
@@ -57,7 +57,7 @@ func startPeer(t *testing.T, name, host string, wrap ...func(net.Listener) net.L
 	return &peer{name, addr}
 }
 
-// streamGroup is a group without health checks.
+// streamGroup is a target group without health checks.
 func streamGroup(arn string, p Protocol, peers ...*peer) TargetGroup {
 	g := TargetGroup{ARN: arn, Protocol: p, HealthCheck: HealthCheck{Disabled: true}, Attributes: map[string]string{}}
 	for _, p := range peers {
@@ -99,7 +99,7 @@ func connect(t *testing.T, at string) line {
 func lineOf(t *testing.T, conn net.Conn) line {
 	t.Helper()
 	t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(conditionTimeout))
 	return line{conn, bufio.NewReader(conn)}
 }
 
@@ -114,7 +114,7 @@ func (l line) greeting(t *testing.T) (name, seen string) {
 	return name, seen
 }
 
-// echoes demands that the other side is still there.
+// echoes requires that the other side is still connected.
 func (l line) echoes(t *testing.T, text string) {
 	t.Helper()
 	if _, err := io.WriteString(l.Conn, text+"\n"); err != nil {
@@ -125,7 +125,7 @@ func (l line) echoes(t *testing.T, text string) {
 	}
 }
 
-// wantReset demands that the connection is reset.
+// wantReset requires that the connection is reset.
 func (l line) wantReset(t *testing.T) {
 	t.Helper()
 	if _, err := io.Copy(io.Discard, l); !errors.Is(err, syscall.ECONNRESET) {
@@ -133,7 +133,7 @@ func (l line) wantReset(t *testing.T) {
 	}
 }
 
-// wantRefused demands that a connection is reset, perhaps while it is made.
+// wantRefused requires that a connection is reset, perhaps while it is made.
 func wantRefused(t *testing.T, at string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", at)
@@ -254,7 +254,7 @@ func TestWeightsOfGroups(t *testing.T) {
 	use := func(f Forward) { apply(t, p, network(Listener{Default: Rule{Then: f}}, groups...)) }
 	use(Forward{Groups: []WeightedGroup{{"ga", 1}, {"gb", 0}}})
 	if got := greeters(t, p, 20); got["b"] != 0 {
-		t.Errorf("a group of weight 0 got connections: %v", got)
+		t.Errorf("a target group of weight 0 got connections: %v", got)
 	}
 	use(Forward{Groups: []WeightedGroup{{"ga", 50}, {"gb", 50}}})
 	if got := greeters(t, p, 60); len(got) != 2 {
@@ -539,8 +539,7 @@ func TestNetworkHealthChecks(t *testing.T) {
 	}
 	l := connect(t, where(t, p))
 	l.greeting(t)
-	// A port that nobody listens on makes the target unhealthy, which ends its
-	// connections.
+	// A port without a listener makes the target unhealthy, which ends its connections.
 	g.HealthCheck.Port = 1
 	apply(t, p, network(Listener{Default: Rule{Then: Forward{Groups: []WeightedGroup{{"g", 1}, {"h", 0}}}}}, g, h))
 	l.wantReset(t)
@@ -609,7 +608,7 @@ func TestApplicationLoadBalancerBehindNetworkLoadBalancer(t *testing.T) {
 		}
 	}
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 9, 8, 7)}}
-	c := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true, DialContext: d.DialContext}}
+	c := &http.Client{Timeout: conditionTimeout, Transport: &http.Transport{DisableKeepAlives: true, DialContext: d.DialContext}}
 	e := send(t, c, request(t, http.MethodGet, "http://"+outer+"/path", nil)).echo(t)
 	if d := cmp.Diff([]string{"web", "/path", "127.9.8.7"}, []string{e.Name, e.URI, e.Header.Get("X-Forwarded-For")}); d != "" {
 		t.Errorf("request at the target (-want +got):\n%s", d)

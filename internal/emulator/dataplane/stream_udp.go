@@ -13,7 +13,7 @@ import (
 // maxDatagram is the largest payload of UDP over IPv4.
 const maxDatagram = 65507
 
-// udpSocket receives the datagrams of a listener and knows its flows.
+// udpSocket receives the datagrams of a listener and holds its flows.
 type udpSocket struct {
 	stream *stream
 	conn   *net.UDPConn
@@ -23,7 +23,7 @@ type udpSocket struct {
 	flows map[udpKey]*udpFlow
 }
 
-// udpKey is a client, together with the QUIC server ID that led elsewhere
+// udpKey is a client, together with the QUIC server ID that selected another target
 // than the client's first datagram.
 type udpKey struct {
 	peer   netip.AddrPort
@@ -35,13 +35,13 @@ type udpFlow struct {
 	*flow
 	conn net.Conn
 	idle *time.Timer
-	// prefix stands before each datagram: the proxy protocol's header, if any.
+	// prefix precedes each datagram: the proxy protocol's header, if any.
 	prefix []byte
 }
 
 func (s *udpSocket) real() netip.AddrPort { return s.conn.LocalAddr().(*net.UDPAddr).AddrPort() }
 
-// close ends the flows, and by that the socket.
+// close ends the flows, and with them the socket.
 func (s *udpSocket) close() {
 	_ = s.conn.Close()
 	s.life.end()
@@ -126,7 +126,7 @@ func (s *udpSocket) answer(key udpKey, f *udpFlow) {
 	for {
 		n, err := f.conn.Read(buf)
 		if errors.Is(err, syscall.ECONNREFUSED) {
-			continue // nobody listens there; the client does not learn that
+			continue // no listener there; the client is not informed
 		}
 		if err != nil {
 			break

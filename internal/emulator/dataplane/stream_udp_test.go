@@ -94,8 +94,8 @@ func TestDatagramsFlow(t *testing.T) {
 	used := map[string]bool{}
 	for range 40 {
 		c := dialUDP(t, at, "127.9.8.7")
-		first, seen, rest := c.ask("one", patience)
-		second, _, _ := c.ask("two", patience)
+		first, seen, rest := c.ask("one", conditionTimeout)
+		second, _, _ := c.ask("two", conditionTimeout)
 		if first == "" || first != second || seen != "127.9.8.7" || rest != "one" {
 			t.Fatalf("a flow went to %q, then %q; the target saw %s and %q", first, second, seen, rest)
 		}
@@ -105,7 +105,7 @@ func TestDatagramsFlow(t *testing.T) {
 		t.Errorf("40 flows went to %v", used)
 	}
 	large := strings.Repeat("x", 20000)
-	if _, _, rest := dialUDP(t, at, "").ask(large, patience); rest != large {
+	if _, _, rest := dialUDP(t, at, "").ask(large, conditionTimeout); rest != large {
 		t.Errorf("a large datagram came back with %d bytes", len(rest))
 	}
 }
@@ -135,7 +135,7 @@ func TestFlowOfDatagramsEndsWithItsTarget(t *testing.T) {
 	draining := streamGroup("g", UDP, a, b)
 	draining.Targets[0].State = StateDraining
 	apply(t, p, network(listener, draining))
-	if name, _, _ := c.ask("x", patience); name != "a" {
+	if name, _, _ := c.ask("x", conditionTimeout); name != "a" {
 		t.Errorf("a flow moved to %q while its target drains", name)
 	}
 	apply(t, p, network(listener, streamGroup("g", UDP, b)))
@@ -150,7 +150,7 @@ func TestIdleFlowsOfDatagramsAreForgotten(t *testing.T) {
 		o.Access = func(e AccessEntry) { entries <- e }
 	})
 	apply(t, p, network(Listener{Protocol: UDP, Default: Rule{Then: to("g")}}, streamGroup("g", UDP, a)))
-	if name, _, _ := dialUDP(t, udpEndpoint(t, p), "").ask("x", patience); name != "a" {
+	if name, _, _ := dialUDP(t, udpEndpoint(t, p), "").ask("x", conditionTimeout); name != "a" {
 		t.Fatalf("%q answered", name)
 	}
 	if e := <-entries; e.TargetGroup != "g" || e.Target != a.addr {
@@ -168,7 +168,7 @@ func TestTCPAndUDPOnOnePort(t *testing.T) {
 		t.Fatalf("sockets %+v", e)
 	}
 	connect(t, where(t, p)).greeting(t)
-	if name, _, _ := dialUDP(t, udpEndpoint(t, p), "").ask("x", patience); name != "a" {
+	if name, _, _ := dialUDP(t, udpEndpoint(t, p), "").ask("x", conditionTimeout); name != "a" {
 		t.Errorf("%q answered", name)
 	}
 	apply(t, p, network(Listener{Protocol: TCP, Default: Rule{Then: to("g")}}, streamGroup("g", TCPUDP, a)))
@@ -185,7 +185,7 @@ func TestProxyProtocolBeforeDatagrams(t *testing.T) {
 	apply(t, p, network(Listener{Protocol: UDP, Default: Rule{Then: to("g")}}, g))
 	c := dialUDP(t, udpEndpoint(t, p), "")
 	for _, payload := range []string{"one", "two"} {
-		_, _, rest := c.ask(payload, patience)
+		_, _, rest := c.ask(payload, conditionTimeout)
 		r := bytes.NewReader([]byte(rest))
 		command, family, from, dest := readProxy(t, r)
 		left := make([]byte, r.Len())
@@ -218,7 +218,7 @@ func TestQUICGoesByServerID(t *testing.T) {
 		long := "\xc0\x00\x00\x00\x01\x0c\x08" + raw(ids[i]) + "abc" + "\x00"
 		for range 5 {
 			for _, packet := range []string{short, long} {
-				if name, _, _ := dialUDP(t, at, "").ask(packet, patience); name != want {
+				if name, _, _ := dialUDP(t, at, "").ask(packet, conditionTimeout); name != want {
 					t.Errorf("a packet for %s went to %q", want, name)
 				}
 			}
@@ -226,13 +226,13 @@ func TestQUICGoesByServerID(t *testing.T) {
 	}
 	// One client whose connection ID changes over to the other target.
 	c := dialUDP(t, at, "")
-	first, _, _ := c.ask("\xc0\x00\x00\x00\x01\x08abcdefgh\x00", patience)
-	again, _, _ := c.ask("\xc0\x00\x00\x00\x01\x08abcdefgh\x00", patience)
+	first, _, _ := c.ask("\xc0\x00\x00\x00\x01\x08abcdefgh\x00", conditionTimeout)
+	again, _, _ := c.ask("\xc0\x00\x00\x00\x01\x08abcdefgh\x00", conditionTimeout)
 	if first == "" || first != again {
 		t.Errorf("a flow without server ID went to %q, then %q", first, again)
 	}
 	other := map[string]int{"a": 1, "b": 0}[first]
-	if name, _, _ := c.ask("\x40\x08"+raw(ids[other])+"nonce", patience); name == first {
+	if name, _, _ := c.ask("\x40\x08"+raw(ids[other])+"nonce", conditionTimeout); name == first {
 		t.Errorf("the server ID was ignored")
 	}
 }

@@ -52,7 +52,7 @@ func browser(t *testing.T, http2 bool, certs ...tls.Certificate) *http.Client {
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: certs},
 	}
 	t.Cleanup(tr.CloseIdleConnections)
-	return &http.Client{Transport: tr, Timeout: patience, CheckRedirect: client.CheckRedirect}
+	return &http.Client{Transport: tr, Timeout: conditionTimeout, CheckRedirect: client.CheckRedirect}
 }
 
 func TestCertificateBySNI(t *testing.T) {

@@ -41,7 +41,7 @@ func (x *exchange) validateToken(j JWTValidation) (pass bool) {
 	return true
 }
 
-// token is a JWT that was taken apart but not believed yet.
+// token is a JWT that was parsed but not verified yet.
 type token struct {
 	header struct {
 		Algorithm string `json:"alg"`

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// AllocateAddress gives out an elastic IP.
+// AllocateAddress allocates an elastic IP.
 func (s *networks) AllocateAddress(c *world.Call, in *ec2.AllocateAddressInput) (*ec2.AllocateAddressOutput, error) {
 	p := c.Partition
 	if in.Domain != "" && in.Domain != types.DomainTypeVpc {
@@ -33,8 +33,8 @@ func (s *networks) AllocateAddress(c *world.Call, in *ec2.AllocateAddressInput) 
 	}, nil
 }
 
-// freePublic finds a free public address. They come from a range that is
-// reserved for documentation and benchmarks, so that none is anybody's.
+// freePublic finds a free public address. They come from a range that is reserved for
+// documentation and benchmarks, so that none is in real use.
 func freePublic(p *world.Partition) netip.Addr {
 	taken := map[netip.Addr]bool{}
 	for _, a := range p.Addresses {
@@ -48,7 +48,7 @@ func freePublic(p *world.Partition) netip.Addr {
 	}
 }
 
-// ReleaseAddress gives an elastic IP back.
+// ReleaseAddress releases an elastic IP.
 func (s *networks) ReleaseAddress(c *world.Call, in *ec2.ReleaseAddressInput) (*ec2.ReleaseAddressOutput, error) {
 	a, err := find(kindAddress, c.Partition.Addresses, in.AllocationId)
 	if err != nil {

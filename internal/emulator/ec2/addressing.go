@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// interfaceRequest is what an interface is to have.
+// interfaceRequest is the request for an ENI.
 type interfaceRequest struct {
 	groups        []string
 	description   string
@@ -24,7 +24,7 @@ type interfaceRequest struct {
 	prefixes      []string
 }
 
-// newInterface makes an interface; on error nothing is left behind.
+// newInterface makes an ENI; on error nothing remains.
 func (s *instances) newInterface(p *world.Partition, sub *world.Subnet, want interfaceRequest) (*world.NetworkInterface, *world.Error) {
 	groups, err := s.checkGroups(p, sub.VPCID, want.groups)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *instances) address(p *world.Partition, sub *world.Subnet, eni *world.Ne
 	return addIPv6(p, sub, eni, want.ipv6Addresses, n)
 }
 
-// addPrivate gives an interface certain private addresses.
+// addPrivate adds the named private addresses to an ENI.
 func addPrivate(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface, texts []string) *world.Error {
 	for _, text := range texts {
 		a, err := netip.ParseAddr(text)
@@ -83,7 +83,7 @@ func addPrivate(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterfa
 	return nil
 }
 
-// takePrivate gives an interface n free private addresses.
+// takePrivate adds n free private addresses to an ENI.
 func takePrivate(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface, n int) *world.Error {
 	if n == 0 {
 		return nil
@@ -117,7 +117,7 @@ func addIPv6(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface,
 	return nil
 }
 
-// addPrefixes gives an interface /28 or /80 blocks of the subnet.
+// addPrefixes adds /28 or /80 blocks of the subnet to an ENI.
 func addPrefixes(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface, texts []string) *world.Error {
 	for _, text := range texts {
 		block, err := netip.ParsePrefix(text)
@@ -142,8 +142,8 @@ func addPrefixes(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterf
 	return nil
 }
 
-// AssignPrivateIpAddresses adds secondary addresses, certain ones or a number
-// of free ones. It is all or nothing.
+// AssignPrivateIpAddresses adds secondary addresses, either named ones or a number of
+// free ones. It is all or nothing.
 func (s *instances) AssignPrivateIpAddresses(c *world.Call, in *ec2.AssignPrivateIpAddressesInput) (*ec2.AssignPrivateIpAddressesOutput, error) {
 	p := c.Partition
 	eni, err := find(kindInterface, p.NetworkInterfaces, in.NetworkInterfaceId)
@@ -158,7 +158,7 @@ func (s *instances) AssignPrivateIpAddresses(c *world.Call, in *ec2.AssignPrivat
 	if err := s.assign(p, sub, eni, in); err != nil {
 		eni.Private, eni.IPv4Prefixes = before, prefixes
 		if err.Code == "InvalidIPAddress.InUse" {
-			err.Code = "InvalidParameterValue" // what this operation calls it
+			err.Code = "InvalidParameterValue" // the code of this operation
 		}
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (s *instances) assign(p *world.Partition, sub *world.Subnet, eni *world.Net
 	return nil
 }
 
-// release takes a secondary address from any other interface of the subnet.
+// release removes a secondary address from any other ENI of the subnet.
 func release(p *world.Partition, keep *world.NetworkInterface, text string) {
 	for _, eni := range p.NetworkInterfaces {
 		if eni != keep && eni.SubnetID == keep.SubnetID {

@@ -79,8 +79,8 @@ func valuesFor[T any](item T, name string, known filters[T], tags func(T) map[st
 	return out
 }
 
-// wildcard matches a filter value: * is any run of characters, ? any one, and
-// a backslash takes their meaning away.
+// wildcard matches a filter value: * is any run of characters, ? any one, and a
+// backslash escapes them.
 func wildcard(pattern, s string) bool {
 	for pattern != "" {
 		switch pattern[0] {

@@ -29,7 +29,7 @@ func newCloud(t *testing.T) cloud {
 	})}
 }
 
-// partition locks the world for the rest of f.
+// partition locks the emulator state for the rest of f.
 func (c cloud) partition(f func(p *world.Partition)) {
 	c.em.World().Lock()
 	defer c.em.World().Unlock()

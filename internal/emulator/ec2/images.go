@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// image is the only machine image that there is to find.
+// image is the only machine image that exists.
 var image = types.Image{
 	ImageId: aws.String("ami-0123456789abcdef0"), Name: aws.String("fulcrum-node"), Description: aws.String("A node that runs nothing"),
 	State: types.ImageStateAvailable, Architecture: types.ArchitectureValuesX8664, OwnerId: aws.String("amazon"),

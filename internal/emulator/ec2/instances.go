@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// RunInstances makes instances, each with one interface. Any image will do.
+// RunInstances makes instances, each with one ENI. Any image is accepted.
 func (s *instances) RunInstances(c *world.Call, in *ec2.RunInstancesInput) (*ec2.RunInstancesOutput, error) {
 	p := c.Partition
 	low, high, err := launchCount(in)
@@ -94,7 +94,7 @@ func launchCount(in *ec2.RunInstancesInput) (low, high int, err *world.Error) {
 	return low, high, nil
 }
 
-// launchNetwork finds the subnet of a launch and what its interface is to have.
+// launchNetwork finds the subnet of a launch and the request for its ENI.
 func (s *instances) launchNetwork(c *world.Call, in *ec2.RunInstancesInput) (*world.Subnet, interfaceRequest, *world.Error) {
 	p := c.Partition
 	subnet, want := in.SubnetId, interfaceRequest{
@@ -169,7 +169,7 @@ func (s *instances) StopInstances(c *world.Call, in *ec2.StopInstancesInput) (*e
 	return &ec2.StopInstancesOutput{StoppingInstances: changes}, nil
 }
 
-// TerminateInstances ends instances; their interfaces go with them.
+// TerminateInstances ends instances and deletes their ENIs.
 func (s *instances) TerminateInstances(c *world.Call, in *ec2.TerminateInstancesInput) (*ec2.TerminateInstancesOutput, error) {
 	p := c.Partition
 	changes, err := s.move(c, in.InstanceIds, "", world.InstanceShuttingDown, world.InstanceTerminated)

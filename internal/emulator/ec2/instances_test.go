@@ -132,7 +132,7 @@ func TestRunInstancesRefusals(t *testing.T) {
 			wantCode(t, tc.want, run(tc.change))
 			c.partition(func(p *world.Partition) {
 				if len(p.Instances) != 0 || len(p.NetworkInterfaces) != 0 {
-					t.Errorf("left behind: %d instances, %d interfaces", len(p.Instances), len(p.NetworkInterfaces))
+					t.Errorf("not deleted: %d instances, %d ENIs", len(p.Instances), len(p.NetworkInterfaces))
 				}
 			})
 		})
@@ -236,7 +236,7 @@ func TestInterfaces(t *testing.T) {
 	_, err = c.ModifyNetworkInterfaceAttribute(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &eni, Groups: []string{other}})
 	wantCode(t, "", err)
 	if got := read(filter("group-id", other)); len(got) == 0 {
-		t.Error("groups did not change")
+		t.Error("security groups did not change")
 	}
 	_, err = c.DetachNetworkInterface(ctx, &ec2.DetachNetworkInterfaceInput{AttachmentId: attachment})
 	wantCode(t, "", err)

@@ -202,7 +202,7 @@ func made[T any](c *world.Call, all map[string]*T, token *string) *T {
 	return all[c.Partition.Tokens[c.Operation+" "+*token]]
 }
 
-// making remembers what a request with a client token makes.
+// making records what a request with a client token creates.
 func making(c *world.Call, token *string, id string) {
 	if aws.ToString(token) != "" {
 		c.Partition.Tokens[c.Operation+" "+*token] = id

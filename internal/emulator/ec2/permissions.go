@@ -171,7 +171,7 @@ func readCIDR(text string, v4 bool) (netip.Prefix, *world.Error) {
 	return block.Masked(), nil
 }
 
-// readGroupPeer reads a reference to another group, possibly one of another
+// readGroupPeer reads a reference to another security group, possibly one of another
 // account.
 func (s *securityGroups) readGroupPeer(c *world.Call, g *world.SecurityGroup, pair types.UserIdGroupPair) (world.Peer, *world.Error) {
 	owner := aws.ToString(pair.UserId)
@@ -233,7 +233,7 @@ func (s *securityGroups) permissions(rules []world.SecurityGroupRule) []types.Ip
 	return world.Shuffle(s.w, out)
 }
 
-// describeRule is how error messages spell a rule.
+// describeRule formats a rule for error messages.
 func describeRule(r world.SecurityGroupRule) string {
 	peer := r.Peer.Group + r.Peer.PrefixList
 	if r.Peer.CIDR.IsValid() {

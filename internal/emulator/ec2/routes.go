@@ -44,7 +44,7 @@ func (s *networks) AttachInternetGateway(c *world.Call, in *ec2.AttachInternetGa
 	return &ec2.AttachInternetGatewayOutput{}, nil
 }
 
-// DetachInternetGateway frees a gateway.
+// DetachInternetGateway detaches a gateway from its VPC.
 func (s *networks) DetachInternetGateway(c *world.Call, in *ec2.DetachInternetGatewayInput) (*ec2.DetachInternetGatewayOutput, error) {
 	g, err := find(kindGateway, c.Partition.InternetGateways, in.InternetGatewayId)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *networks) DescribeInternetGateways(c *world.Call, in *ec2.DescribeInter
 func (s *networks) gateway(p *world.Partition, g *world.InternetGateway) types.InternetGateway {
 	out := types.InternetGateway{InternetGatewayId: aws.String(g.ID), OwnerId: aws.String(p.Account), Tags: s.tagList(p, g.ID)}
 	if g.VPCID != "" {
-		// "available" is what the API says of an attached internet gateway; the
+		// "available" is the state of an attached internet gateway in the API; the
 		// enumeration has no such value.
 		out.Attachments = []types.InternetGatewayAttachment{{VpcId: aws.String(g.VPCID), State: "available"}}
 	}
@@ -211,7 +211,7 @@ func associated() *types.RouteTableAssociationState {
 	return &types.RouteTableAssociationState{State: types.RouteTableAssociationStateCodeAssociated}
 }
 
-// DisassociateRouteTable gives a subnet back to the main table.
+// DisassociateRouteTable makes a subnet use the main table again.
 func (s *networks) DisassociateRouteTable(c *world.Call, in *ec2.DisassociateRouteTableInput) (*ec2.DisassociateRouteTableOutput, error) {
 	id := aws.ToString(in.AssociationId)
 	for _, t := range c.Partition.RouteTables {

@@ -40,7 +40,7 @@ func (s *securityGroups) AuthorizeSecurityGroupEgress(c *world.Call, in *ec2.Aut
 	return &ec2.AuthorizeSecurityGroupEgressOutput{Return: aws.Bool(true), SecurityGroupRules: s.ruleList(c.Partition, g, added, true)}, nil
 }
 
-// simplePermission lets the plain parameters stand for one permission.
+// simplePermission makes one permission of the plain parameters.
 func simplePermission(list []types.IpPermission, protocol *string, from, to *int32, cidr *string) ([]types.IpPermission, *world.Error) {
 	if protocol == nil && from == nil && to == nil && cidr == nil {
 		return list, nil
@@ -76,7 +76,7 @@ func (s *securityGroups) authorize(c *world.Call, g *world.SecurityGroup, have *
 	return add, nil
 }
 
-// checkRuleQuota counts rules per address family. A rule with a group counts
+// checkRuleQuota counts rules per address family. A rule with a security group counts
 // in both, one with a prefix list as often as that may have entries.
 func (s *securityGroups) checkRuleQuota(p *world.Partition, rules []world.SecurityGroupRule) *world.Error {
 	v4, v6 := 0, 0
@@ -270,8 +270,8 @@ func (s *securityGroups) ruleList(p *world.Partition, g *world.SecurityGroup, ru
 	return out
 }
 
-// portOrAll is -1 where a rule has no ports, which is how a rule by itself
-// says so (a permission leaves them out).
+// portOrAll is -1 if a rule has no ports, which is how AWS describes single rules (a
+// permission has no ports then).
 func portOrAll(n *int32) *int32 {
 	if n == nil {
 		return aws.Int32(-1)

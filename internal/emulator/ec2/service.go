@@ -17,7 +17,7 @@ type Service struct {
 	securityGroups
 }
 
-// New returns the service of a world.
+// New returns the service over the emulator state.
 func New(w *world.World) *Service {
 	c := &core{w}
 	return &Service{c, networks{c}, instances{c}, securityGroups{c}}
@@ -26,14 +26,14 @@ func New(w *world.World) *Service {
 // core is what the subjects have in common.
 type core struct{ w *world.World }
 
-// The subjects. Routes, addresses and prefix lists belong to networks, network interfaces to instances.
+// The subjects. Routes, addresses and prefix lists belong to networks, ENIs to instances.
 type (
 	networks       struct{ *core }
 	instances      struct{ *core }
 	securityGroups struct{ *core }
 )
 
-// Operations lists what the service can do.
+// Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
 	describe := []string{"Filters", "MaxResults", "NextToken"}
 	with := func(ids string) []string { return append([]string{ids}, describe...) }
@@ -119,7 +119,7 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-// op makes an operation that also understands DryRun, where the API has it.
+// op makes an operation that also supports DryRun, if the API has it.
 func op[I, O any](name string, fn func(*world.Call, *I) (*O, error), members ...string) wire.Operation {
 	field, ok := reflect.TypeFor[I]().FieldByName("DryRun")
 	if ok {

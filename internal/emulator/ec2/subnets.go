@@ -119,7 +119,7 @@ func (s *networks) AssociateSubnetCidrBlock(c *world.Call, in *ec2.AssociateSubn
 	}, nil
 }
 
-// ModifySubnetAttribute sets one attribute, as the API demands.
+// ModifySubnetAttribute sets one attribute, because the API accepts only one.
 func (s *networks) ModifySubnetAttribute(c *world.Call, in *ec2.ModifySubnetAttributeInput) (*ec2.ModifySubnetAttributeOutput, error) {
 	sub, err := find(kindSubnet, c.Partition.Subnets, in.SubnetId)
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *networks) ModifySubnetAttribute(c *world.Call, in *ec2.ModifySubnetAttr
 	return &ec2.ModifySubnetAttributeOutput{}, nil
 }
 
-// DeleteSubnet removes a subnet without network interfaces.
+// DeleteSubnet removes a subnet without ENIs.
 func (s *networks) DeleteSubnet(c *world.Call, in *ec2.DeleteSubnetInput) (*ec2.DeleteSubnetOutput, error) {
 	p := c.Partition
 	sub, err := find(kindSubnet, p.Subnets, in.SubnetId)

@@ -52,7 +52,7 @@ func TestTags(t *testing.T) {
 	wantCode(t, "InvalidGroup.NotFound", create([]string{a, "sg-0123456789abcdef0"}, "more", "x"))
 	wantCode(t, "InvalidID", create([]string{"thing"}, "more", "x"))
 	if diff := cmp.Diff(want, c.tags(a)); diff != "" {
-		t.Errorf("a refused call changed tags:\n%s", diff)
+		t.Errorf("a rejected call changed tags:\n%s", diff)
 	}
 }
 

@@ -16,7 +16,7 @@ var (
 	protocolPattern = regexp.MustCompile(`^(HTTPS?|#\{protocol\})$`)
 )
 
-// actionScope is where actions are going to stand.
+// actionScope is the place of actions: listener, protocol and rule.
 type actionScope struct {
 	p        *world.Partition
 	lb       *world.LoadBalancer
@@ -24,7 +24,7 @@ type actionScope struct {
 	// replaced is the rule whose actions are replaced, nil when one is made.
 	// Its client secret may be kept.
 	replaced *world.Rule
-	// onDefault is whether these are the default actions of a listener.
+	// onDefault is set if these are the default actions of a listener.
 	onDefault bool
 }
 
@@ -111,8 +111,8 @@ func isRouting(t types.ActionTypeEnum) bool {
 	return t == types.ActionTypeEnumForward || t == types.ActionTypeEnumRedirect || t == types.ActionTypeEnumFixedResponse
 }
 
-// checkActionTypes demands exactly one routing action, at the end, and at
-// most one authentication and one validation before it.
+// checkActionTypes requires exactly one routing action, at the end, and at most one
+// authentication and one validation before it.
 func checkActionTypes(actions []types.Action) error {
 	routing, auth, jwt := 0, 0, 0
 	for _, a := range actions {
@@ -136,7 +136,7 @@ func checkActionTypes(actions []types.Action) error {
 	return nil
 }
 
-// checkActionConfig demands the configuration of the action's own type only.
+// checkActionConfig requires the configuration of the action's own type only.
 func checkActionConfig(a types.Action) error {
 	given := []struct {
 		kind types.ActionTypeEnum

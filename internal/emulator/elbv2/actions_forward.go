@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// checkForward judges a forward action by itself and against its groups.
+// checkForward judges a forward action alone and against its target groups.
 func (s *listeners) checkForward(sc actionScope, a types.Action, done *types.Action) error {
 	tuples, sticky, err := forwardTuples(a)
 	if err != nil {
@@ -140,7 +140,7 @@ func checkGroupStickiness(sticky *types.TargetGroupStickinessConfig, groups []*w
 	return nil
 }
 
-// checkFit judges network, addresses and protocols of the groups.
+// checkFit judges network, addresses and protocols of the target groups.
 func checkFit(sc actionScope, groups []*world.TargetGroup) error {
 	var foreign, unfit []string
 	for _, g := range groups {
@@ -169,7 +169,7 @@ func checkFit(sc actionScope, groups []*world.TargetGroup) error {
 	return nil
 }
 
-// fits tells whether a listener may forward to a group.
+// fits reports whether a listener may forward to a target group.
 func fits(sc actionScope, g *world.TargetGroup) bool {
 	if g.Type == types.TargetTypeEnumLambda {
 		return isHTTP(sc.protocol)

@@ -13,7 +13,7 @@ import (
 
 // In the SDK an empty element is an empty list, a missing one is nil.
 func TestNothingToListIsAnEmptyList(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	checkEmpty(t, "LoadBalancers", must(r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{}))(t).LoadBalancers)
 	checkEmpty(t, "TargetGroups", must(r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{}))(t).TargetGroups)
 	checkEmpty(t, "TrustStores", must(r.elb.DescribeTrustStores(r.ctx, &elb.DescribeTrustStoresInput{}))(t).TrustStores)
@@ -34,7 +34,7 @@ func checkEmpty[T any](t *testing.T, what string, list []T) {
 }
 
 func TestHealthCheckPortOfUnregisteredTarget(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	traffic := r.tg("traffic")
 	fixedPort := r.tg("fixed", func(in *elb.CreateTargetGroupInput) { in.HealthCheckPort = aws.String("9000") })
 	for _, tt := range []struct {
@@ -53,7 +53,7 @@ func TestHealthCheckPortOfUnregisteredTarget(t *testing.T) {
 }
 
 func TestOnlyDescribeListsLoadBalancersOfTargetGroup(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	if g := r.tg("web"); g.LoadBalancerArns != nil {
 		t.Errorf("a new target group has load balancers %q", g.LoadBalancerArns)
 	}
@@ -70,7 +70,7 @@ func TestOnlyDescribeListsLoadBalancersOfTargetGroup(t *testing.T) {
 }
 
 func TestTargetGroupsThatDoNotExist(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb, g := r.alb("web"), r.tg("web")
 	_, err := r.elb.DescribeTargetGroups(r.ctx, &elb.DescribeTargetGroupsInput{LoadBalancerArn: lb.LoadBalancerArn})
 	wantError(t, err, "TargetGroupNotFound", "One or more target groups not found")
@@ -87,7 +87,7 @@ func TestTargetGroupsThatDoNotExist(t *testing.T) {
 }
 
 func TestTerminatedInstanceLeavesTargetGroup(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	g := r.tg("web", targetType("instance"))
 	must(r.elb.ModifyTargetGroupAttributes(r.ctx, &elb.ModifyTargetGroupAttributesInput{
 		TargetGroupArn: g.TargetGroupArn, Attributes: []types.TargetGroupAttribute{{Key: aws.String("deregistration_delay.timeout_seconds"), Value: aws.String("60")}},
@@ -118,7 +118,7 @@ func TestTerminatedInstanceLeavesTargetGroup(t *testing.T) {
 }
 
 func TestRedirectPaths(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb := r.alb("web")
 	for path, ok := range map[string]bool{"x": false, "": true, "/#{path}#{path}": false, "/#{host}/#{path}/#{port}": true} {
 		config := types.RedirectActionConfig{Host: aws.String("other.example.com"), StatusCode: "HTTP_301"}
@@ -139,7 +139,7 @@ func TestRedirectPaths(t *testing.T) {
 }
 
 func TestProtocolVersionNeedsHTTPS(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb := r.alb("web")
 	l := r.listener(lb.LoadBalancerArn, 8080, fixed("404"))
 	secure := r.https(lb.LoadBalancerArn, 443, r.certificate(false, "example.com"), fixed("404"))
@@ -157,7 +157,7 @@ func TestProtocolVersionNeedsHTTPS(t *testing.T) {
 }
 
 func TestARNsOfAnotherRegion(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb, g := r.alb("web"), r.tg("web")
 	l := r.listener(lb.LoadBalancerArn, 80, forward(g.TargetGroupArn))
 	rule := r.rule(l.ListenerArn, 1, "/a", forward(g.TargetGroupArn))
@@ -197,7 +197,7 @@ func TestARNsOfAnotherRegion(t *testing.T) {
 }
 
 func TestWordings(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb, net, g := r.alb("web"), r.nlb("net"), r.tg("web")
 	l := r.listener(lb.LoadBalancerArn, 80, fixed("404"))
 	secure := r.https(lb.LoadBalancerArn, 443, r.certificate(false, "example.com"), fixed("404"))

@@ -10,14 +10,14 @@ import (
 // kind is a kind of resource that an ARN can name.
 type kind struct {
 	name    string // as in AWS's messages
-	code    string // of the refusal if nothing has the ARN
+	code    string // of the error if nothing has the ARN
 	pattern *regexp.Regexp
 	missing func() error
 }
 
 const arnHead = `^arn:aws[a-z-]*:elasticloadbalancing:[a-z0-9-]+:\d{12}:`
 
-// missingNamed is the refusal that names what does not exist.
+// missingNamed is the error that names what does not exist.
 func (k kind) missingNamed(arns ...string) error {
 	return fail(world.Quoted("aws/copilot-cli#3833"), k.code, "%ss '%s' not found", strings.ToUpper(k.name[:1])+k.name[1:], strings.Join(arns, ", "))
 }

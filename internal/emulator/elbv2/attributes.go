@@ -36,12 +36,12 @@ func (s *shape) shapeSettings(in []setting, most int) {
 	}
 }
 
-// attributeSpace says which keys there are and which of them apply.
+// attributeSpace is the set of keys and which of them apply.
 type attributeSpace struct {
 	title     string // as in messages: "Load balancer", "Target group", "Listener"
 	known     []attribute
 	supported func(key string) bool
-	// refuse makes the error of a key that is known but does not apply.
+	// refuse makes the error of a key that exists but does not apply.
 	refuse func(key string) error
 }
 
@@ -55,8 +55,8 @@ func (sp attributeSpace) find(key string) (attribute, bool) {
 	return attribute{}, false
 }
 
-// merge returns have with the settings applied, or the first fault. The
-// result is a new map: nothing changes if a setting is refused.
+// merge returns have with the settings applied, or the first fault. The result is a new
+// map: nothing changes if a setting is rejected.
 func (sp attributeSpace) merge(have map[string]string, in []setting) (map[string]string, error) {
 	next := make(map[string]string, len(have))
 	for k, v := range have {

@@ -17,8 +17,8 @@ var (
 	iamPattern = regexp.MustCompile(`^arn:aws[a-z-]*:iam::(\d{12}):server-certificate/.+$`)
 )
 
-// checkCertificate judges a certificate for use on a listener. Server
-// certificates of IAM are taken on trust: there is no IAM here.
+// checkCertificate judges a certificate for use on a listener. Server certificates of
+// IAM are not checked, because the emulator has no IAM.
 func checkCertificate(p *world.Partition, c *world.Call, arn string) error {
 	if iamPattern.MatchString(arn) {
 		return nil
@@ -106,7 +106,7 @@ func (s *listeners) AddListenerCertificates(c *world.Call, in *elb.AddListenerCe
 	return &elb.AddListenerCertificatesOutput{Certificates: []types.Certificate{{CertificateArn: ptr(arn), IsDefault: ptr(false)}}}, nil
 }
 
-// RemoveListenerCertificates takes certificates off the list for SNI.
+// RemoveListenerCertificates removes certificates from the list for SNI.
 func (s *listeners) RemoveListenerCertificates(c *world.Call, in *elb.RemoveListenerCertificatesInput) (*elb.RemoveListenerCertificatesOutput, error) {
 	var sh shape
 	sh.required("listenerArn", in.ListenerArn != nil)

@@ -249,8 +249,8 @@ func badCharacter(v string) error {
 	return invalid(world.Unproven, "Condition value '%s' contains a character that is not valid", v)
 }
 
-// hostValue demands at least one dot, and only letters or wildcards after the
-// last one.
+// hostValue requires at least one dot, and only letters or wildcards after the last
+// one.
 func hostValue(v string) error {
 	if !hostPattern.MatchString(v) || !hostTail.MatchString(v) {
 		return badCharacter(v)

@@ -7,8 +7,8 @@
 // in the form in which AWS reads it back. State lives in the world package;
 // traffic and real health checks are the data plane's.
 //
-// Not checked, for want of the services behind them: the contents of S3
-// objects (trust stores, log buckets other than those configured as denied),
-// Lambda functions, and Cognito user pools beyond their ARN. Gateway Load
-// Balancers and rules on listeners of Network Load Balancers are refused.
+// Not checked, because the services behind them do not exist here: the contents of S3
+// objects (trust stores, log buckets other than those configured as denied), Lambda
+// functions, and Cognito user pools beyond their ARN. Gateway Load Balancers and rules
+// on listeners of Network Load Balancers are rejected.
 package elbv2

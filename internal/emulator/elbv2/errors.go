@@ -2,7 +2,7 @@ package elbv2
 
 import "github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 
-// Codes that many operations share. The rest stand where they are raised.
+// Codes that many operations share. The others are defined where they are returned.
 const (
 	codeValidation    = "ValidationError"
 	codeConfiguration = "InvalidConfigurationRequest"
@@ -12,8 +12,7 @@ const (
 	codeTarget        = "InvalidTarget"
 )
 
-// fail makes a refusal. It returns the error interface, so that no typed nil
-// can slip through.
+// fail makes an error. It returns the type error, so that a typed nil cannot occur.
 func fail(from world.Source, code, format string, args ...any) error {
 	return world.Errorf(from, code, format, args...)
 }

@@ -52,7 +52,7 @@ func loadBalancerAttributes() []attribute {
 	}
 }
 
-// loadBalancerSpace says what applies to a load balancer.
+// loadBalancerSpace is the set of attributes of a load balancer.
 func loadBalancerSpace(lb *world.LoadBalancer) attributeSpace {
 	common := []string{
 		attrDeletionProtection, "access_logs.s3.enabled", "access_logs.s3.bucket", "access_logs.s3.prefix",

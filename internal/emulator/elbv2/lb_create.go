@@ -131,7 +131,7 @@ func checkLoadBalancerName(name string) error {
 	return nil
 }
 
-// sameLoadBalancer tells whether a create operation asks for what is there.
+// sameLoadBalancer reports whether a create operation describes the existing one.
 func sameLoadBalancer(have, want *world.LoadBalancer) bool {
 	place := func(lb *world.LoadBalancer) []world.LoadBalancerZone {
 		out := slices.Clone(lb.Zones)
@@ -166,7 +166,7 @@ func (s *loadBalancers) roomForLoadBalancer(st *world.ELBState, lb *world.LoadBa
 	return s.roomForInterfaces(st, lb, len(lb.Zones))
 }
 
-// roomForInterfaces checks the quota of interfaces that NLBs have in a VPC.
+// roomForInterfaces checks the quota of ENIs that NLBs have in a VPC.
 func (s *loadBalancers) roomForInterfaces(st *world.ELBState, lb *world.LoadBalancer, more int) error {
 	if lb.IsALB() {
 		return nil
@@ -206,8 +206,8 @@ func shortType(lb *world.LoadBalancer) string {
 	return "net"
 }
 
-// hostedZone returns the Route 53 zone of load balancer names: the published
-// ones where they are known, else one made up of the region's name.
+// hostedZone returns the Route 53 zone of load balancer names: the published one of the
+// region, or else one derived from the region's name.
 func hostedZone(region string, alb bool) string {
 	known := map[string][2]string{
 		"us-east-1": {"Z35SXDOTRQ7X7K", "Z26RNL4JYFTOTI"},

@@ -7,8 +7,8 @@ import (
 )
 
 // DeleteLoadBalancer deletes a load balancer with its listeners, rules and
-// associations. Target groups stay. An unknown ARN succeeds. The network
-// interfaces linger as configured.
+// associations. Target groups stay. An unknown ARN succeeds. The ENIs linger as
+// configured.
 func (s *loadBalancers) DeleteLoadBalancer(c *world.Call, in *elb.DeleteLoadBalancerInput) (*elb.DeleteLoadBalancerOutput, error) {
 	var sh shape
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)

@@ -11,8 +11,7 @@ import (
 
 const requester = "amazon-elb"
 
-// makeNodes gives each of the zones a network interface. If one cannot be
-// made, none is left behind.
+// makeNodes creates an ENI in each of the zones, all or none.
 func (s *loadBalancers) makeNodes(p *world.Partition, lb *world.LoadBalancer, zones []world.LoadBalancerZone) error {
 	for i := range zones {
 		if err := s.makeNode(p, lb, &zones[i]); err != nil {
@@ -37,7 +36,7 @@ func (s *loadBalancers) makeNode(p *world.Partition, lb *world.LoadBalancer, z *
 	if z.PrivateIPv4 != "" {
 		want.Address, _ = netip.ParseAddr(z.PrivateIPv4) // checked before
 		if p.ClaimIPv4(p.Subnets[z.Subnet], want.Address) != nil {
-			// AWS finds out only while it provisions.
+			// AWS checks this only while it provisions.
 			lb.ForcedState = types.LoadBalancerStateEnumFailed
 			lb.ForcedReason = fmt.Sprintf("The IP address %s is already in use", z.PrivateIPv4)
 			want.Address = netip.Addr{}
@@ -111,10 +110,9 @@ func (s *loadBalancers) replaceNodes(p *world.Partition, lb *world.LoadBalancer,
 	return nil
 }
 
-// settleAddresses gives the nodes the addresses that the load balancer's
-// settings call for: IPv6 on a dual-stack one only, and secondary private
-// addresses on an NLB that has them assigned automatically. If one cannot be
-// had, nothing changes.
+// settleAddresses gives the nodes the addresses that the load balancer's settings
+// require: IPv6 on a dual-stack one only, and secondary private addresses on an NLB
+// that has them assigned automatically. If one is not available, nothing changes.
 func (s *loadBalancers) settleAddresses(p *world.Partition, lb *world.LoadBalancer) error {
 	var changes []func()
 	for i := range lb.Zones {

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// groupsPerLoadBalancer is how many security groups fit.
+// groupsPerLoadBalancer is the maximum number of security groups.
 const groupsPerLoadBalancer = 5
 
 // checkSecurityGroups judges a list of security groups.
@@ -29,8 +29,7 @@ func checkSecurityGroups(p *world.Partition, vpc string, groups []string) error 
 	return nil
 }
 
-// SetSecurityGroups replaces the security groups, and those of the nodes'
-// network interfaces.
+// SetSecurityGroups replaces the security groups, and those of the nodes' ENIs.
 func (s *loadBalancers) SetSecurityGroups(c *world.Call, in *elb.SetSecurityGroupsInput) (*elb.SetSecurityGroupsOutput, error) {
 	enforce := in.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic
 	var sh shape

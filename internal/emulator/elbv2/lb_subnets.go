@@ -71,8 +71,8 @@ func (s *loadBalancers) chooseSubnets(p *world.Partition, want placement) ([]wor
 	return zones, nil
 }
 
-// checkPlacement judges the zones that were chosen. Zones that the load
-// balancer serves from the same subnet already need no room.
+// checkPlacement judges the zones that were chosen. Zones that the load balancer serves
+// from the same subnet already need no free addresses.
 func (s *loadBalancers) checkPlacement(p *world.Partition, want placement, vpc string, zones []world.LoadBalancerZone) error {
 	lb := want.lb
 	for _, z := range zones {
@@ -202,7 +202,7 @@ func checkSourceNAT(p *world.Partition, want placement, zones []world.LoadBalanc
 	return nil
 }
 
-// checkNLBZones refuses zones where an NLB cannot be.
+// checkNLBZones rejects zones that do not support NLBs.
 func (s *loadBalancers) checkNLBZones(p *world.Partition, lb *world.LoadBalancer, zones []world.LoadBalancerZone) error {
 	if lb.IsALB() {
 		return nil
@@ -271,7 +271,7 @@ func (s *loadBalancers) SetSubnets(c *world.Call, in *elb.SetSubnetsInput) (*elb
 	}, nil
 }
 
-// checkMoves refuses what an NLB cannot change about a zone that stays.
+// checkMoves rejects what an NLB cannot change about a zone that stays.
 func (s *loadBalancers) checkMoves(lb *world.LoadBalancer, zones []world.LoadBalancerZone) error {
 	if lb.IsALB() {
 		return nil

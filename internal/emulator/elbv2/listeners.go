@@ -23,7 +23,7 @@ func listenersOf(st *world.ELBState, lb string) []*world.Listener {
 	return out
 }
 
-// dropListener forgets a listener with its rules; Reattach must follow.
+// dropListener removes a listener with its rules; Reattach must follow.
 func dropListener(st *world.ELBState, l *world.Listener) {
 	for arn, r := range st.Rules {
 		if r.Listener == l.ARN {
@@ -91,7 +91,7 @@ func (s *listeners) CreateListener(c *world.Call, in *elb.CreateListenerInput) (
 	return &elb.CreateListenerOutput{Listeners: []types.Listener{s.listener(st, l)}}, nil
 }
 
-// sameListener tells whether a create operation asks for what is there.
+// sameListener reports whether a create operation describes the existing one.
 func sameListener(st *world.ELBState, have, want *world.Listener, actions []types.Action) bool {
 	mutual := func(l *world.Listener) types.MutualAuthenticationAttributes {
 		if l.Mutual == nil {

@@ -79,7 +79,7 @@ func frameOptions(key, value string) error {
 	return among("", "DENY", "SAMEORIGIN")(key, value)
 }
 
-// listenerSpace says which attributes a listener has.
+// listenerSpace is the set of attributes of a listener.
 func listenerSpace(lb *world.LoadBalancer, l *world.Listener) attributeSpace {
 	return attributeSpace{
 		title: "Listener",

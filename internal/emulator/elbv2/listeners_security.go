@@ -14,7 +14,7 @@ const (
 	mutualVerify      = "verify"
 )
 
-// isSecure tells the protocols that carry certificates.
+// isSecure reports whether a protocol uses certificates.
 func isSecure(p types.ProtocolEnum) bool {
 	return p == types.ProtocolEnumHttps || p == types.ProtocolEnumTls
 }

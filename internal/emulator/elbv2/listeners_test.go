@@ -33,7 +33,7 @@ func toHTTPS() []types.Action {
 }
 
 func TestCreateListenerRefusals(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb, net := r.alb("app"), r.nlb("net")
 	cert := r.certificate(false, "example.com")
 	grpc, tcp := r.tg("grpc", version("GRPC")), r.tg("tcp", protocol("TCP"))
@@ -124,7 +124,7 @@ func oidc(order int32, secret *string) []types.Action {
 }
 
 func TestListenerReadsBack(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb, g := r.alb("app"), r.tg("web")
 	cert := r.certificate(false, "example.com", "*.example.com")
 	r.listener(lb.LoadBalancerArn, 80, toHTTPS())
@@ -159,7 +159,7 @@ func TestListenerReadsBack(t *testing.T) {
 }
 
 func TestModifyListener(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb, g := r.alb("app"), r.tg("web")
 	cert, other := r.certificate(false, "a.example.com"), r.certificate(true, "b.example.com")
 	l := r.https(lb.LoadBalancerArn, 443, cert, forward(g.TargetGroupArn))
@@ -198,7 +198,7 @@ func TestModifyListener(t *testing.T) {
 }
 
 func TestListenerCertificates(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb := r.alb("app")
 	first, second := r.certificate(false, "a.example.com"), r.certificate(true, "b.example.com")
 	l := r.https(lb.LoadBalancerArn, 443, first, fixed("404"))
@@ -241,7 +241,7 @@ func TestListenerCertificates(t *testing.T) {
 }
 
 func TestListenerAttributes(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb, net := r.alb("app"), r.nlb("net")
 	tcp := r.tg("tcp", protocol("TCP"))
 	plain := r.listener(lb.LoadBalancerArn, 80, fixed("404"))
@@ -274,7 +274,7 @@ func TestListenerAttributes(t *testing.T) {
 }
 
 func TestTrustStores(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb := r.alb("app")
 	cert := r.certificate(false, "example.com")
 	r.em.World().Config.ELB.TrustStoreDelay = 1
@@ -324,7 +324,7 @@ func TestTrustStores(t *testing.T) {
 }
 
 func TestReferenceLists(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	out := must(r.elb.DescribeSSLPolicies(r.ctx, &elb.DescribeSSLPoliciesInput{Names: []string{"ELBSecurityPolicy-TLS13-1-2-2021-06"}}))(t)
 	if d := cmp.Diff([]string{"TLSv1.3", "TLSv1.2"}, out.SslPolicies[0].SslProtocols); d != "" || len(out.SslPolicies[0].Ciphers) != 11 {
 		t.Errorf("policy with %d ciphers (-want +got):\n%s", len(out.SslPolicies[0].Ciphers), d)

@@ -14,7 +14,7 @@ import (
 )
 
 func TestCreateLoadBalancerRefusals(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	twin := r.subnet("a", "10.0.64.0/20")
 	tiny := r.subnet("b", "10.0.80.0/28")
 	other := must(r.ec2.CreateVpc(r.ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.9.0.0/16")}))(t)
@@ -97,13 +97,13 @@ func TestCreateLoadBalancerRefusals(t *testing.T) {
 	}
 	all := must(r.elb.DescribeLoadBalancers(r.ctx, &elb.DescribeLoadBalancersInput{}))(t)
 	if len(all.LoadBalancers) != 0 {
-		t.Errorf("refused load balancers exist: %d", len(all.LoadBalancers))
+		t.Errorf("rejected load balancers exist: %d", len(all.LoadBalancers))
 	}
 	r.sound()
 }
 
 func TestLoadBalancerReadsBack(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb := r.alb("Web")
 	if lb.State.Code != types.LoadBalancerStateEnumProvisioning {
 		t.Errorf("a new load balancer is %s", lb.State.Code)
@@ -138,7 +138,7 @@ func TestLoadBalancerReadsBack(t *testing.T) {
 }
 
 func TestLoadBalancerWithoutGroupsGetsTheDefaultOne(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	out := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
 		Name: aws.String("plain"), Subnets: r.subnets[:2], Scheme: types.LoadBalancerSchemeEnumInternal,
 	}))(t).LoadBalancers[0]
@@ -149,12 +149,12 @@ func TestLoadBalancerWithoutGroupsGetsTheDefaultOne(t *testing.T) {
 		t.Errorf("DNS name %s", *out.DNSName)
 	}
 	if groups := r.nlb("net").SecurityGroups; len(groups) != 0 {
-		t.Errorf("NLB got groups %v", groups)
+		t.Errorf("NLB got security groups %v", groups)
 	}
 }
 
 func TestLoadBalancerQuota(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.em.World().Config.Quotas["application-load-balancers"] = 1
 	r.alb("one")
 	_, err := r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("two"), Subnets: r.subnets[:2]})
@@ -163,7 +163,7 @@ func TestLoadBalancerQuota(t *testing.T) {
 }
 
 func TestDeleteLoadBalancerLeavesInterfacesForAWhile(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.em.World().Config.Delays.InterfaceLinger = 30 * time.Second
 	lb := r.alb("web")
 	r.listener(lb.LoadBalancerArn, 80, fixed("404"))
@@ -175,7 +175,7 @@ func TestDeleteLoadBalancerLeavesInterfacesForAWhile(t *testing.T) {
 		}
 	}
 	if n != 2 {
-		t.Errorf("%d interfaces of the load balancer, want 2", n)
+		t.Errorf("%d ENIs of the load balancer, want 2", n)
 	}
 	drop := &ec2.DeleteSecurityGroupInput{GroupId: &r.group}
 	_, err := r.ec2.DeleteSecurityGroup(r.ctx, drop)
@@ -192,7 +192,7 @@ func TestDeleteLoadBalancerLeavesInterfacesForAWhile(t *testing.T) {
 }
 
 func TestDeletionProtection(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb := r.alb("web")
 	protect := func(v string) {
 		t.Helper()
@@ -209,7 +209,7 @@ func TestDeletionProtection(t *testing.T) {
 }
 
 func TestLoadBalancerAttributes(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	app, net := r.alb("app"), r.nlb("net")
 	list := func(arn *string) map[string]string {
 		m := map[string]string{}
@@ -260,12 +260,12 @@ func TestLoadBalancerAttributes(t *testing.T) {
 		})
 	}
 	if d := cmp.Diff(have, list(app.LoadBalancerArn)); d != "" {
-		t.Errorf("refused changes left traces (-before +after):\n%s", d)
+		t.Errorf("rejected changes left traces (-before +after):\n%s", d)
 	}
 }
 
 func TestSetSecurityGroups(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	second := r.securityGroup("second")
 	app, bare, dressed := r.alb("app"), r.nlb("bare"), r.nlb("dressed", r.group)
 	set := func(arn *string, groups ...string) error {
@@ -280,14 +280,14 @@ func TestSetSecurityGroups(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(r.ec2.DeleteSecurityGroup(r.ctx, &ec2.DeleteSecurityGroupInput{GroupId: &r.group}))(t) // the interfaces have let go of it
+	must(r.ec2.DeleteSecurityGroup(r.ctx, &ec2.DeleteSecurityGroupInput{GroupId: &r.group}))(t) // the ENIs do not have it any more
 	_, err := r.ec2.DeleteSecurityGroup(r.ctx, &ec2.DeleteSecurityGroupInput{GroupId: &second})
 	wantError(t, err, "DependencyViolation", "")
 	r.sound()
 }
 
 func TestSetSubnetsAndAddressing(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb := r.alb("app")
 	out := must(r.elb.SetSubnets(r.ctx, &elb.SetSubnetsInput{LoadBalancerArn: lb.LoadBalancerArn, Subnets: r.subnets[1:]}))(t)
 	var got []string
@@ -306,7 +306,7 @@ func TestSetSubnetsAndAddressing(t *testing.T) {
 }
 
 func TestCapacityReservation(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb := r.alb("app")
 	modify := func(units int32) error {
 		in := &elb.ModifyCapacityReservationInput{LoadBalancerArn: lb.LoadBalancerArn}
@@ -339,7 +339,7 @@ func TestCapacityReservation(t *testing.T) {
 }
 
 func TestDescribeLoadBalancersInPages(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	want := []string{}
 	for _, n := range []string{"a", "b", "c", "d", "e"} {
 		r.alb(n)

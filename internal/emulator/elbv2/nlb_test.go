@@ -19,7 +19,7 @@ import (
 )
 
 // stream makes a listener of an NLB.
-func (r *rig) stream(lb types.LoadBalancer, port int32, p types.ProtocolEnum, groups ...types.TargetGroup) (types.Listener, error) {
+func (r *harness) stream(lb types.LoadBalancer, port int32, p types.ProtocolEnum, groups ...types.TargetGroup) (types.Listener, error) {
 	in := &elb.CreateListenerInput{LoadBalancerArn: lb.LoadBalancerArn, Port: &port, Protocol: p}
 	if len(groups) == 1 {
 		in.DefaultActions = forward(groups[0].TargetGroupArn)
@@ -45,7 +45,7 @@ func weighted(groups ...types.TargetGroup) []types.Action {
 }
 
 func TestNetworkLoadBalancerReadsBack(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb := r.nlb("Net", r.group)
 	hex := (*lb.LoadBalancerArn)[strings.LastIndex(*lb.LoadBalancerArn, "/")+1:]
 	if want := "Net-" + hex + ".elb.us-west-2.amazonaws.com"; *lb.DNSName != want || !strings.Contains(*lb.LoadBalancerArn, ":loadbalancer/net/Net/") {
@@ -55,7 +55,7 @@ func TestNetworkLoadBalancerReadsBack(t *testing.T) {
 		t.Errorf("PrivateLink rules %v", lb.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic)
 	}
 	if bare := r.nlb("bare"); bare.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic != nil || len(bare.SecurityGroups) != 0 {
-		t.Errorf("an NLB without groups reads back %+v", bare)
+		t.Errorf("an NLB without security groups reads back %+v", bare)
 	}
 	if again := r.nlb("Net", r.group); *again.LoadBalancerArn != *lb.LoadBalancerArn {
 		t.Error("creating it again made another one")
@@ -72,8 +72,8 @@ func TestNetworkLoadBalancerReadsBack(t *testing.T) {
 	r.sound()
 }
 
-// interfaces returns the network interfaces of a load balancer.
-func (r *rig) interfaces(description string) []ec2types.NetworkInterface {
+// interfaces returns the ENIs of a load balancer.
+func (r *harness) interfaces(description string) []ec2types.NetworkInterface {
 	r.t.Helper()
 	var out []ec2types.NetworkInterface
 	for _, e := range must(r.ec2.DescribeNetworkInterfaces(r.ctx, &ec2.DescribeNetworkInterfacesInput{}))(r.t).NetworkInterfaces {
@@ -85,7 +85,7 @@ func (r *rig) interfaces(description string) []ec2types.NetworkInterface {
 }
 
 func TestCreateNetworkLoadBalancerRefusals(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	eip := must(r.ec2.AllocateAddress(r.ctx, &ec2.AllocateAddressInput{Domain: "vpc"}))(t)
 	r.em.World().Config.ELB.UnsupportedNLBZones = []string{"us-west-2c"}
 	at := func(m ...types.SubnetMapping) func(*elb.CreateLoadBalancerInput) {
@@ -130,7 +130,7 @@ func TestCreateNetworkLoadBalancerRefusals(t *testing.T) {
 		})
 	}
 	if left := r.interfaces("net/"); len(left) != 0 {
-		t.Errorf("%d interfaces of refused load balancers", len(left))
+		t.Errorf("%d ENIs of rejected load balancers", len(left))
 	}
 	r.em.World().Config.Quotas["network-load-balancer-enis-per-vpc"] = 1
 	_, err := r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("net"), Type: "network", Subnets: r.subnets[:2]})
@@ -139,7 +139,7 @@ func TestCreateNetworkLoadBalancerRefusals(t *testing.T) {
 }
 
 func TestNetworkLoadBalancerSubnets(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	twin := r.subnet("a", "10.0.64.0/20")
 	first := must(r.ec2.AllocateAddress(r.ctx, &ec2.AllocateAddressInput{Domain: "vpc"}))(t)
 	second := must(r.ec2.AllocateAddress(r.ctx, &ec2.AllocateAddressInput{Domain: "vpc"}))(t)
@@ -161,7 +161,7 @@ func TestNetworkLoadBalancerSubnets(t *testing.T) {
 		t.Errorf("zones %+v", out.AvailabilityZones)
 	}
 	must(set(types.SubnetMapping{SubnetId: &r.subnets[1], AllocationId: second.AllocationId}))(t)
-	must(r.ec2.ReleaseAddress(r.ctx, &ec2.ReleaseAddressInput{AllocationId: first.AllocationId}))(t) // the zone has let go of it
+	must(r.ec2.ReleaseAddress(r.ctx, &ec2.ReleaseAddressInput{AllocationId: first.AllocationId}))(t) // the zone does not have it any more
 	must(r.elb.SetSubnets(r.ctx, &elb.SetSubnetsInput{LoadBalancerArn: lb.LoadBalancerArn, Subnets: r.subnets[1:2]}))(t)
 	_, err = r.ec2.ReleaseAddress(r.ctx, &ec2.ReleaseAddressInput{AllocationId: second.AllocationId})
 	if err == nil {
@@ -171,7 +171,7 @@ func TestNetworkLoadBalancerSubnets(t *testing.T) {
 }
 
 func TestSecondaryAddresses(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb := r.nlb("net")
 	set := func(n string) error {
 		_, err := r.elb.ModifyLoadBalancerAttributes(r.ctx, &elb.ModifyLoadBalancerAttributesInput{
@@ -194,7 +194,7 @@ func TestSecondaryAddresses(t *testing.T) {
 }
 
 func TestNetworkListenerProtocols(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb := r.nlb("net")
 	groups := map[string]types.TargetGroup{"ALB": r.tg("behind", protocol("TCP"), targetType("alb")), "HTTP": r.tg("web")}
 	for _, p := range []types.ProtocolEnum{"TCP", "TLS", "UDP", "TCP_UDP", "QUIC", "TCP_QUIC"} {
@@ -233,7 +233,7 @@ func TestNetworkListenerProtocols(t *testing.T) {
 }
 
 func TestNetworkListenerReadsBack(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb := r.nlb("net")
 	tcp, more, secure := r.tg("tcp", protocol("TCP")), r.tg("more", protocol("TCP")), r.tg("tls", protocol("TLS"))
 	plain := must(r.stream(lb, 80, "TCP", tcp))(t)
@@ -300,7 +300,7 @@ func TestNetworkListenerReadsBack(t *testing.T) {
 }
 
 func TestListenersOfDualStackNLB(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	vpc := must(r.ec2.DescribeVpcs(r.ctx, &ec2.DescribeVpcsInput{VpcIds: []string{r.vpc}}))(t).Vpcs[0]
 	block := *vpc.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock
 	for i, s := range r.subnets {
@@ -340,7 +340,7 @@ func TestListenersOfDualStackNLB(t *testing.T) {
 }
 
 func TestApplicationLoadBalancerAsTarget(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	front := r.nlb("front")
 	app, second := r.alb("app"), r.alb("second")
 	g := r.tg("behind", protocol("TCP"), targetType("alb"))
@@ -359,7 +359,7 @@ func TestApplicationLoadBalancerAsTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantError(t, r.register(g, target(*second.LoadBalancerArn)), "TooManyTargets", "Up to '1'")
-	// A group's port may lead to another port of the ALB.
+	// The port of a target group may be another one than that of the ALB's listener.
 	secure := r.listener(app.LoadBalancerArn, 8080, fixed("404"))
 	mapped := r.tg("mapped", protocol("TCP"), targetType("alb"))
 	must(r.stream(front, 81, "TCP", mapped))(t)
@@ -407,7 +407,7 @@ func TestApplicationLoadBalancerAsTarget(t *testing.T) {
 }
 
 func TestUnhealthyTargetsOfAnNLBDrain(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb, g := r.nlb("net"), r.tg("tcp", protocol("TCP"))
 	must(r.stream(lb, 80, "TCP", g))(t)
 	set := func(pairs ...string) error {
@@ -436,7 +436,7 @@ func TestUnhealthyTargetsOfAnNLBDrain(t *testing.T) {
 }
 
 func TestQUICTargets(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	g := r.tg("quic", protocol("QUIC"))
 	id := func(address, server string) types.TargetDescription {
 		return types.TargetDescription{Id: &address, QuicServerId: &server}
@@ -459,7 +459,7 @@ func TestQUICTargets(t *testing.T) {
 }
 
 func TestNetworkTargetGroupAttributes(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	groups := map[string]types.TargetGroup{
 		"tcp": r.tg("tcp", protocol("TCP")), "tls": r.tg("tls", protocol("TLS")), "udp": r.tg("udp", protocol("UDP")),
 		"instance": r.tg("instance", protocol("TCP"), targetType("instance")), "quic": r.tg("quic", protocol("QUIC")),

@@ -11,7 +11,7 @@ const (
 	memberPageSize = "PageSize"
 )
 
-// Operations lists what the service can do.
+// Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
 	h := wire.Handles
 	return []wire.Operation{

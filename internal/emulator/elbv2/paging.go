@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// pageMax is the largest page, and the page of those who do not ask.
+// pageMax is the largest page, and the default.
 const pageMax = 400
 
 // unordered is the order of lists that AWS does not order: random, but the
@@ -22,9 +22,9 @@ const (
 	ordered   = true
 )
 
-// page cuts one page out of a list. key tells an item apart from the others.
-// The marker remembers the order and the last key, so that items which come
-// and go between pages neither repeat nor hide others.
+// page cuts one page out of a list. key identifies an item. The marker has the order
+// and the last key, so that items which are created or deleted between pages neither
+// repeat nor hide others.
 func page[T any](w *world.World, items []T, key func(T) string, inOrder bool, marker *string, size *int32) ([]T, *string, error) {
 	var sh shape
 	sh.between("pageSize", size, 1, pageMax)

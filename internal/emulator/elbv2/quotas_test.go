@@ -12,7 +12,7 @@ import (
 )
 
 func TestQuotas(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb, net := r.alb("app"), r.nlb("net")
 	web, more, tcp := r.tg("web"), r.tg("more"), r.tg("tcp", protocol("TCP"))
 	l := r.listener(lb.LoadBalancerArn, 80, forward(web.TargetGroupArn))
@@ -70,7 +70,7 @@ func TestQuotas(t *testing.T) {
 }
 
 func TestAddressingAndPools(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	vpc := must(r.ec2.DescribeVpcs(r.ctx, &ec2.DescribeVpcsInput{VpcIds: []string{r.vpc}}))(t).Vpcs[0]
 	block := *vpc.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock
 	for i, s := range r.subnets {
@@ -120,7 +120,7 @@ func TestAddressingAndPools(t *testing.T) {
 }
 
 func TestNetworkLoadBalancerAddresses(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	eip := must(r.ec2.AllocateAddress(r.ctx, &ec2.AllocateAddressInput{Domain: "vpc"}))(t)
 	mapping := []types.SubnetMapping{{SubnetId: &r.subnets[0], AllocationId: eip.AllocationId}}
 	out := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("public"), Type: "network", SubnetMappings: mapping}))(t).LoadBalancers[0]

@@ -32,7 +32,7 @@ func rulesOf(st *world.ELBState, listener string) []*world.Rule {
 	return out
 }
 
-// rank is the place of a rule in its listener.
+// rank is the position of a rule in its listener.
 func rank(r *world.Rule) int32 {
 	if r.IsDefault() {
 		return priorityMost + 1
@@ -40,8 +40,8 @@ func rank(r *world.Rule) int32 {
 	return r.Priority
 }
 
-// equalJSON compares values of the SDK's types, which have unexported
-// members, by what they say.
+// equalJSON compares values of the SDK's types, which have unexported members, by their
+// content.
 func equalJSON(a, b any) bool {
 	left, errA := json.Marshal(a)
 	right, errB := json.Marshal(b)
@@ -178,8 +178,8 @@ func (s *listeners) DeleteRule(c *world.Call, in *elb.DeleteRuleInput) (*elb.Del
 	return &elb.DeleteRuleOutput{}, nil
 }
 
-// SetRulePriorities moves rules, all at once: only the final state must be
-// free of clashes.
+// SetRulePriorities moves rules, all at once: only the final state must be free of
+// conflicts.
 func (s *listeners) SetRulePriorities(c *world.Call, in *elb.SetRulePrioritiesInput) (*elb.SetRulePrioritiesOutput, error) {
 	var sh shape
 	sh.required("rulePriorities", in.RulePriorities != nil)

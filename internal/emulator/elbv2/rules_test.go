@@ -15,7 +15,7 @@ func hostIs(values ...string) []types.RuleCondition {
 }
 
 func TestRulePriorities(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb := r.alb("app")
 	l := r.listener(lb.LoadBalancerArn, 80, fixed("404"))
 	a, b := r.rule(l.ListenerArn, 1, "/a", fixed("200")), r.rule(l.ListenerArn, 2, "/b", fixed("201"))
@@ -76,7 +76,7 @@ func TestRulePriorities(t *testing.T) {
 }
 
 func TestConditionRefusals(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	l := r.listener(r.alb("app").LoadBalancerArn, 80, fixed("404"))
 	field := func(name string) types.RuleCondition { return types.RuleCondition{Field: &name} }
 	long := strings.Repeat("a", 129)
@@ -118,7 +118,7 @@ func TestConditionRefusals(t *testing.T) {
 }
 
 func TestConditionsReadBack(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	l := r.listener(r.alb("app").LoadBalancerArn, 80, fixed("404"))
 	sent := []types.RuleCondition{
 		{Field: aws.String("path-pattern"), Values: []string{"/old/*"}},
@@ -164,7 +164,7 @@ func TestConditionsReadBack(t *testing.T) {
 }
 
 func TestForwardRefusals(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	l := r.listener(r.alb("app").LoadBalancerArn, 80, fixed("404"))
 	a, b := r.tg("a"), r.tg("b")
 	set := func(g types.TargetGroup, kv ...string) {
@@ -214,7 +214,7 @@ func TestForwardRefusals(t *testing.T) {
 	made := must(r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(1), Conditions: pathIs("/a"), Actions: weighted(on, tuple(a, 0), tuple(sticky, 9))}))(t).Rules[0]
 	action := made.Actions[0]
 	if action.TargetGroupArn != nil || len(action.ForwardConfig.TargetGroups) != 2 {
-		t.Errorf("two groups read back as %+v", action)
+		t.Errorf("two target groups read back as %+v", action)
 	}
 	if d := cmp.Diff(on, action.ForwardConfig.TargetGroupStickinessConfig, sdk()); d != "" {
 		t.Errorf("stickiness (-want +got):\n%s", d)
@@ -227,7 +227,7 @@ func TestForwardRefusals(t *testing.T) {
 }
 
 func TestLoginActions(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	cert := r.certificate(false, "example.com")
 	g := r.tg("web")
 	l := r.https(r.alb("app").LoadBalancerArn, 443, cert, fixed("404"))

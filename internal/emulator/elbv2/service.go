@@ -13,7 +13,7 @@ type Service struct {
 	trustStores
 }
 
-// New returns the service of a world.
+// New returns the service over the emulator state.
 func New(w *world.World) *Service {
 	c := &core{w}
 	return &Service{c, loadBalancers{c}, listeners{c}, targetGroups{c}, trustStores{c}}

@@ -10,11 +10,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// shape collects violations of the service model's constraints. AWS checks
-// them all before anything else and reports them together. Its words for a
-// constraint are quoted in kubernetes-sigs/aws-load-balancer-controller#2396
-// ("must have length less than or equal to") and aws-cloudformation/cfn-lint#807
-// ("must have value less than or equal to").
+// shape collects violations of the service model's constraints. AWS checks them all
+// before anything else and reports them together. The texts of constraints are quoted
+// in kubernetes-sigs/aws-load-balancer-controller#2396 ("must have length less than or
+// equal to") and aws-cloudformation/cfn-lint#807 ("must have value less than or equal
+// to").
 type shape struct {
 	faults []string
 	// anyTags leaves the characters of tags unchecked.
@@ -79,7 +79,7 @@ func (s *shape) count(path string, n, low, high int) {
 	}
 }
 
-// oneOf checks an enumeration; the empty value stands for null and passes.
+// oneOf checks an enumeration; the empty value counts as null and passes.
 func oneOf[E ~string](s *shape, path string, v E, allowed []E) {
 	if v == "" || slices.Contains(allowed, v) {
 		return

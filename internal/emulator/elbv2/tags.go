@@ -43,7 +43,7 @@ func newTags(tags []types.Tag) (map[string]string, error) {
 	return addTags(map[string]string{}, tags)
 }
 
-// addTags returns have with the tags added, or why that cannot be.
+// addTags returns have with the tags added, or why they cannot be added.
 func addTags(have map[string]string, tags []types.Tag) (map[string]string, error) {
 	out := maps.Clone(have)
 	if out == nil {
@@ -152,7 +152,7 @@ func (s *Service) AddTags(c *world.Call, in *elb.AddTagsInput) (*elb.AddTagsOutp
 	return &elb.AddTagsOutput{}, nil
 }
 
-// RemoveTags removes tags; keys that are not there are ignored.
+// RemoveTags removes tags; keys that do not exist are ignored.
 func (s *Service) RemoveTags(c *world.Call, in *elb.RemoveTagsInput) (*elb.RemoveTagsOutput, error) {
 	var sh shape
 	sh.required("resourceArns", in.ResourceArns != nil)

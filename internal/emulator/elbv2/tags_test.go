@@ -14,7 +14,7 @@ import (
 func tag(k, v string) types.Tag { return types.Tag{Key: &k, Value: &v} }
 
 func TestTags(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb, g := r.alb("app"), r.tg("web")
 	l := r.listener(lb.LoadBalancerArn, 80, fixed("404"))
 	rule := r.rule(l.ListenerArn, 1, "/a", forward(g.TargetGroupArn))
@@ -62,7 +62,7 @@ func TestTags(t *testing.T) {
 }
 
 func TestAccountsDoNotSeeEachOther(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb := r.alb("app")
 	cfg := r.cfg.Copy()
 	cfg.Region = "eu-west-1"

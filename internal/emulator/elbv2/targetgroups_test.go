@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// lambda and the like turn the usual group into one of another kind.
+// lambda and the like turn the usual target group into one of another kind.
 func lambda(in *elb.CreateTargetGroupInput) {
 	in.TargetType, in.Protocol, in.Port, in.VpcId = types.TargetTypeEnumLambda, "", nil, nil
 }
@@ -33,7 +33,7 @@ func targetType(k types.TargetTypeEnum) func(*elb.CreateTargetGroupInput) {
 }
 
 func TestTargetGroupDefaults(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	type defaults struct {
 		Protocol          types.ProtocolEnum
 		Port, Path        string
@@ -75,7 +75,7 @@ func TestTargetGroupDefaults(t *testing.T) {
 }
 
 func TestCreateTargetGroupRefusals(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	tests := map[string]struct {
 		edit          func(in *elb.CreateTargetGroupInput)
 		code, message string
@@ -113,7 +113,7 @@ func TestCreateTargetGroupRefusals(t *testing.T) {
 }
 
 func TestCreateTargetGroupTwice(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	first, second := r.tg("web"), r.tg("web")
 	if *first.TargetGroupArn != *second.TargetGroupArn {
 		t.Error("the same settings made another target group")
@@ -131,7 +131,7 @@ func TestCreateTargetGroupTwice(t *testing.T) {
 }
 
 func TestModifyTargetGroup(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	g := r.tg("net", protocol("TCP"))
 	out := must(r.elb.ModifyTargetGroup(r.ctx, &elb.ModifyTargetGroupInput{
 		TargetGroupArn: g.TargetGroupArn, HealthCheckProtocol: "HTTP", HealthCheckPath: aws.String("/up"), UnhealthyThresholdCount: aws.Int32(4),
@@ -147,7 +147,7 @@ func TestModifyTargetGroup(t *testing.T) {
 }
 
 func TestDeleteTargetGroupInUse(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb, g := r.alb("app"), r.tg("web")
 	l := r.listener(lb.LoadBalancerArn, 80, fixed("404"))
 	rule := r.rule(l.ListenerArn, 1, "/a", forward(g.TargetGroupArn))
@@ -171,7 +171,7 @@ func TestDeleteTargetGroupInUse(t *testing.T) {
 }
 
 func TestTargetGroupAttributeDefaults(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	health := map[string]string{
 		"target_group_health.dns_failover.minimum_healthy_targets.count":                 "1",
 		"target_group_health.dns_failover.minimum_healthy_targets.percentage":            "off",
@@ -227,7 +227,7 @@ func TestTargetGroupAttributeDefaults(t *testing.T) {
 }
 
 func TestTargetGroupAttributeRefusals(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	http, tcp, tls, udp, fn := r.tg("http"), r.tg("tcp", protocol("TCP")), r.tg("tls", protocol("TLS")), r.tg("udp", protocol("UDP")), r.tg("fn", lambda)
 	tests := map[string]struct {
 		group         types.TargetGroup

@@ -21,8 +21,8 @@ var (
 	quicPattern     = regexp.MustCompile(`^0x[0-9a-f]{16}$`)
 )
 
-// RegisterTargets registers targets, all or none. Registering what is
-// registered changes nothing; a draining target starts anew.
+// RegisterTargets registers targets, all or none. Registering what is registered
+// changes nothing; a draining target starts again.
 func (s *targetGroups) RegisterTargets(c *world.Call, in *elb.RegisterTargetsInput) (*elb.RegisterTargetsOutput, error) {
 	var sh shape
 	sh.required("targetGroupArn", in.TargetGroupArn != nil)
@@ -133,8 +133,8 @@ func checkQUIC(g *world.TargetGroup, id string) error {
 	return nil
 }
 
-// serverIDTaken tells whether another target of the load balancer, or of the
-// same call, has the QUIC server ID already.
+// serverIDTaken reports whether another target of the load balancer, or of the same
+// call, has the QUIC server ID already.
 func serverIDTaken(st *world.ELBState, g *world.TargetGroup, t world.Target, added []world.Target) bool {
 	same := func(other world.Target) bool {
 		return other.QUICServerID == t.QUICServerID && (other.ID != t.ID || other.Port != t.Port)
@@ -204,7 +204,7 @@ func zoneOfAddress(p *world.Partition, vpc string, a netip.Addr) string {
 	return ""
 }
 
-// privateAddress tells whether an address may be a target outside of the VPC.
+// privateAddress reports whether an address may be a target outside of the VPC.
 func privateAddress(a netip.Addr) bool {
 	shared := netip.MustParsePrefix("100.64.0.0/10")
 	return a.Is6() && a.IsGlobalUnicast() || a.Is4() && (a.IsPrivate() || shared.Contains(a))
@@ -246,8 +246,8 @@ func (s *targetGroups) checkALBTarget(p *world.Partition, g *world.TargetGroup, 
 	return fail(world.Unproven, codeTarget, "The Application Load Balancer '%s' has no listener on the port '%d' of the target", t.ID, t.Port)
 }
 
-// DeregisterTargets takes targets out. What is not registered is ignored. A
-// target that could serve drains first.
+// DeregisterTargets deregisters targets. What is not registered is ignored. A target
+// that could serve drains first.
 func (s *targetGroups) DeregisterTargets(c *world.Call, in *elb.DeregisterTargetsInput) (*elb.DeregisterTargetsOutput, error) {
 	var sh shape
 	sh.required("targetGroupArn", in.TargetGroupArn != nil)

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// DescribeTargetHealth tells the health of all targets of a group, or of
-// those asked for.
+// DescribeTargetHealth returns the health of all targets of a target group, or of those
+// in the request.
 func (s *targetGroups) DescribeTargetHealth(c *world.Call, in *elb.DescribeTargetHealthInput) (*elb.DescribeTargetHealthOutput, error) {
 	var sh shape
 	sh.required("targetGroupArn", in.TargetGroupArn != nil)
@@ -62,7 +62,7 @@ func (s *targetGroups) DescribeTargetHealth(c *world.Call, in *elb.DescribeTarge
 	return out, nil
 }
 
-// health is the form in which AWS tells the health of one target.
+// health is the form in which AWS describes the health of one target.
 func (s *targetGroups) health(c *world.Call, p *world.Partition, g *world.TargetGroup, t *world.Target, anomaly bool) types.TargetHealthDescription {
 	v := p.TargetHealth(g, t, c.Now)
 	out := types.TargetHealthDescription{

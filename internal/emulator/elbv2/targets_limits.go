@@ -18,7 +18,7 @@ func drainTime(p *world.Partition, g *world.TargetGroup, t *world.Target, c *wor
 	return time.Duration(atoi(g.Attributes[attrDeregDelay])) * time.Second
 }
 
-// roomForTargets checks the quotas of the group and of its load balancer.
+// roomForTargets checks the quotas of the target group and of its load balancer.
 func (s *targetGroups) roomForTargets(st *world.ELBState, g *world.TargetGroup, fresh []world.Target) error {
 	var added []world.Target
 	for _, t := range fresh {
@@ -51,7 +51,7 @@ func (s *targetGroups) roomForTargets(st *world.ELBState, g *world.TargetGroup, 
 	return s.roomOnLoadBalancer(st, lb, nil, extra, added)
 }
 
-// registered counts the targets of a group that are not draining.
+// registered counts the targets of a target group that are not draining.
 func registered(g *world.TargetGroup) int {
 	n := 0
 	for _, t := range g.Targets {
@@ -70,8 +70,8 @@ func albTargetCost(lb *world.LoadBalancer) int {
 	return 50
 }
 
-// roomOnLoadBalancer checks the quotas of targets per load balancer with
-// groups to be attached and targets to be added.
+// roomOnLoadBalancer checks the quotas of targets per load balancer with target groups
+// to be attached and targets to be added.
 func (s *core) roomOnLoadBalancer(st *world.ELBState, lb *world.LoadBalancer, joining []*world.TargetGroup, extra int, added []world.Target) error {
 	total := extra
 	byID := map[string]int{}

@@ -14,12 +14,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-func (r *rig) register(g types.TargetGroup, targets ...types.TargetDescription) error {
+func (r *harness) register(g types.TargetGroup, targets ...types.TargetDescription) error {
 	_, err := r.elb.RegisterTargets(r.ctx, &elb.RegisterTargetsInput{TargetGroupArn: g.TargetGroupArn, Targets: targets})
 	return err
 }
 
-func (r *rig) deregister(g types.TargetGroup, targets ...types.TargetDescription) {
+func (r *harness) deregister(g types.TargetGroup, targets ...types.TargetDescription) {
 	r.t.Helper()
 	must(r.elb.DeregisterTargets(r.ctx, &elb.DeregisterTargetsInput{TargetGroupArn: g.TargetGroupArn, Targets: targets}))(r.t)
 }
@@ -31,7 +31,7 @@ func targetAt(id string, port int32) types.TargetDescription {
 }
 
 // health lists target health as "id:port zone state reason".
-func (r *rig) health(g types.TargetGroup, asked ...types.TargetDescription) map[string]string {
+func (r *harness) health(g types.TargetGroup, asked ...types.TargetDescription) map[string]string {
 	r.t.Helper()
 	out := map[string]string{}
 	for _, d := range must(r.elb.DescribeTargetHealth(r.ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: g.TargetGroupArn, Targets: asked}))(r.t).TargetHealthDescriptions {
@@ -40,7 +40,7 @@ func (r *rig) health(g types.TargetGroup, asked ...types.TargetDescription) map[
 	return out
 }
 
-func (r *rig) wantHealth(g types.TargetGroup, want map[string]string) {
+func (r *harness) wantHealth(g types.TargetGroup, want map[string]string) {
 	r.t.Helper()
 	if d := cmp.Diff(want, r.health(g)); d != "" {
 		r.t.Errorf("health (-want +got):\n%s", d)
@@ -48,7 +48,7 @@ func (r *rig) wantHealth(g types.TargetGroup, want map[string]string) {
 }
 
 func TestTargetLife(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb, g := r.alb("app"), r.tg("web")
 	r.clock.Advance(time.Minute)
 	if err := r.register(g, target("10.0.0.50")); err != nil {
@@ -88,7 +88,7 @@ func TestTargetLife(t *testing.T) {
 }
 
 func TestTargetsOutsideOfEnabledZones(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb, g := r.alb("app"), r.tg("web", targetType("instance")) // zones a and b
 	r.listener(lb.LoadBalancerArn, 80, forward(g.TargetGroupArn))
 	if err := r.register(g, target(r.instances[0]), targetAt(r.instances[0], 81), target(r.instances[2])); err != nil {
@@ -106,7 +106,7 @@ func TestTargetsOutsideOfEnabledZones(t *testing.T) {
 }
 
 func TestRegisterTargetsRefusals(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	ip, instance, fn := r.tg("ip"), r.tg("instance", targetType("instance")), r.tg("fn", lambda)
 	behind := r.tg("alb", protocol("TCP"), targetType("alb"))
 	app := r.alb("app")
@@ -155,7 +155,7 @@ func TestRegisterTargetsRefusals(t *testing.T) {
 }
 
 func TestALBBehindNLBCannotBeDeleted(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	app := r.alb("app")
 	l := r.listener(app.LoadBalancerArn, 80, fixed("404"))
 	g := r.tg("front", protocol("TCP"), targetType("alb"))

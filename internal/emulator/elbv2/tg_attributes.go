@@ -34,7 +34,7 @@ const (
 	crossZoneInherited = "use_load_balancer_configuration"
 )
 
-// targetGroupAttributes lists all keys of all kinds of groups.
+// targetGroupAttributes lists all keys of all kinds of target groups.
 func targetGroupAttributes() []attribute {
 	return []attribute{
 		{attrDeregDelay, "300", numberIn(0, 3600)},
@@ -60,7 +60,7 @@ func targetGroupAttributes() []attribute {
 	}
 }
 
-// appCookieName refuses the names of the load balancer's own cookies.
+// appCookieName rejects the names of the load balancer's own cookies.
 func appCookieName(key, value string) error {
 	if strings.HasPrefix(value, "AWSALB") {
 		return invalid(world.Unproven, "The value of '%s' cannot begin with 'AWSALB', but was '%s'", key, value)
@@ -72,7 +72,7 @@ func isUDP(p types.ProtocolEnum) bool {
 	return p == types.ProtocolEnumUdp || p == types.ProtocolEnumTcpUdp
 }
 
-// targetGroupKeys are the keys that a group has.
+// targetGroupKeys are the keys that a target group has.
 func targetGroupKeys(g *world.TargetGroup) []string {
 	health := []string{attrDNSCount, attrDNSPercent, attrRoutingCount, attrRoutingPercent}
 	switch {
@@ -107,7 +107,7 @@ func targetGroupSpace(g *world.TargetGroup) attributeSpace {
 	}
 }
 
-// initialTargetGroupAttributes are the attributes of a new group.
+// initialTargetGroupAttributes are the attributes of a new target group.
 func initialTargetGroupAttributes(g *world.TargetGroup) map[string]string {
 	out := targetGroupSpace(g).initial()
 	if g.Type == types.TargetTypeEnumLambda {
@@ -241,7 +241,7 @@ func checkTCPGroupAttributes(g *world.TargetGroup, next map[string]string) error
 	return nil
 }
 
-// checkHealthThresholds demands that DNS fails over no later than routing.
+// checkHealthThresholds requires that DNS fails over no later than routing.
 func checkHealthThresholds(next map[string]string) error {
 	for _, pair := range [][2]string{{attrDNSCount, attrRoutingCount}, {attrDNSPercent, attrRoutingPercent}} {
 		dns, routing := next[pair[0]], next[pair[1]]

@@ -31,7 +31,7 @@ func (s *shape) shapeCheck(in checkSettings) {
 	s.length("healthCheckPath", in.path, 1, 1024)
 }
 
-// newCheck returns the health check of a new group.
+// newCheck returns the health check of a new target group.
 func newCheck(g *world.TargetGroup, in checkSettings) (world.HealthCheck, error) {
 	h := world.HealthCheck{
 		Enabled: true, Protocol: types.ProtocolEnumHttp, Port: trafficPort,
@@ -103,7 +103,7 @@ func mergeCheck(g *world.TargetGroup, h world.HealthCheck, in checkSettings) (wo
 	return h, checkTimes(g, h)
 }
 
-// checkCheckProtocol judges the protocol of health checks against the group's.
+// checkCheckProtocol judges the protocol of health checks against the target group's.
 func checkCheckProtocol(g *world.TargetGroup, p types.ProtocolEnum) error {
 	switch {
 	case g.Type == types.TargetTypeEnumLambda, isHTTP(p):

@@ -150,7 +150,7 @@ func isHTTP(p types.ProtocolEnum) bool {
 	return p == types.ProtocolEnumHttp || p == types.ProtocolEnumHttps
 }
 
-// sameTargetGroup tells whether a create operation asks for what is there.
+// sameTargetGroup reports whether a create operation asks for what is there.
 func sameTargetGroup(have, want *world.TargetGroup) bool {
 	return have.Protocol == want.Protocol && have.ProtocolVersion == want.ProtocolVersion && have.Port == want.Port &&
 		have.ControlPort == want.ControlPort && have.VPC == want.VPC && have.Type == want.Type &&

@@ -97,7 +97,7 @@ func (s *targetGroups) ModifyTargetGroup(c *world.Call, in *elb.ModifyTargetGrou
 	return &elb.ModifyTargetGroupOutput{TargetGroups: []types.TargetGroup{writtenTargetGroup(g)}}, nil
 }
 
-// DeleteTargetGroup deletes a group that no listener or rule uses. An unknown
+// DeleteTargetGroup deletes a target group that no listener or rule uses. An unknown
 // ARN succeeds.
 func (s *targetGroups) DeleteTargetGroup(c *world.Call, in *elb.DeleteTargetGroupInput) (*elb.DeleteTargetGroupOutput, error) {
 	var sh shape

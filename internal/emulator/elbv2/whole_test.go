@@ -16,7 +16,7 @@ import (
 )
 
 func TestStateSurvivesExportAndRestore(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lb, g := r.alb("app"), r.tg("web")
 	cert := r.certificate(false, "example.com")
 	l := r.https(lb.LoadBalancerArn, 443, cert, toHTTPSHost())

@@ -1,6 +1,6 @@
-// Package fault decides what goes wrong with a call: throttling by AWS's
-// token buckets, errors by operation and number, latency, broken connections,
-// lost responses, stale reads.
+// Package fault decides which faults a call gets: throttling by AWS's token buckets,
+// errors by operation and number, latency, broken connections, lost responses, stale
+// reads.
 //
-// It only decides. The dispatcher carries the decision out.
+// It only decides. The dispatcher injects the fault.
 package fault

@@ -20,16 +20,16 @@ type Call struct {
 	// Number counts the calls of this operation, Sequence all calls, and
 	// Mutation the mutating ones (0 for a read).
 	Number, Sequence, Mutation int
-	// Input is the decoded input of the call, for hooks to look at.
+	// Input is the decoded input of the call, for hooks to read.
 	Input any
 	Time  time.Time
 }
 
-// Action is what goes wrong. The zero value is nothing.
+// Action is what is injected. The zero value injects nothing.
 type Action struct {
-	// Error refuses the call before it has any effect.
+	// Error fails the call before it has any effect.
 	Error *world.Error `json:",omitempty"`
-	// Throttle refuses it with the throttling error of its service.
+	// Throttle fails it with the throttling error of its service.
 	Throttle bool `json:",omitempty"`
 	// Latency passes before the call takes effect.
 	Latency time.Duration `json:",omitempty"`
@@ -38,15 +38,15 @@ type Action struct {
 	// Hang leaves the call without an answer until the caller gives up. It has no effect, unless
 	// Lose is set too.
 	Hang bool `json:",omitempty"`
-	// Deny refuses the call with the error of its service for a caller without the permission.
+	// Deny fails the call with the error of its service for a caller without the permission.
 	Deny bool `json:",omitempty"`
 	// Lose lets the call take effect and closes the connection instead of
 	// answering.
 	Lose bool `json:",omitempty"`
-	// Stale makes a read show the state of so long ago. See Set.KeepHistory.
+	// Stale makes a read show the state at that time before now. See Set.KeepHistory.
 	Stale time.Duration `json:",omitempty"`
-	// After runs once the call has taken its effect (or was refused), before
-	// the answer leaves. It must not block.
+	// After runs once the call has taken its effect (or has failed), before the answer
+	// is sent. It must not block.
 	After func() `json:"-"`
 }
 
@@ -54,8 +54,8 @@ func (a Action) fails() bool {
 	return a.Error != nil || a.Throttle || a.Deny || a.Reset || a.Lose || a.Hang
 }
 
-// Hook decides about each call. It runs without the world's lock, from the
-// goroutine that serves the call, and must not block.
+// Hook decides about each call. It runs without the state lock, from the goroutine that
+// serves the call, and must not block.
 type Hook func(Call) Action
 
 // Rule applies an action to some calls.
@@ -64,15 +64,15 @@ type Rule struct {
 	Service, Operation string
 	// MutatingOnly skips reads.
 	MutatingOnly bool `json:",omitempty"`
-	// Skip lets so many matching calls pass first, then Count calls are hit;
-	// 0 means all that follow.
+	// Skip is how many matching calls pass first; then Count calls are hit, 0 meaning
+	// all that follow.
 	Skip, Count int
 	Action      Action
 
 	seen int
 }
 
-// Set is all that goes wrong in an emulator. It is safe for concurrent use.
+// Set holds the faults of an emulator. It is safe for concurrent use.
 type Set struct {
 	mu        sync.Mutex
 	hook      Hook
@@ -86,14 +86,14 @@ type Set struct {
 	history   time.Duration
 }
 
-// NewSet returns a set in which nothing goes wrong.
+// NewSet returns a set without faults.
 func NewSet() *Set {
 	s := &Set{}
 	s.Reset()
 	return s
 }
 
-// Reset removes all faults and begins counting anew.
+// Reset removes all faults and restarts counting.
 func (s *Set) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,8 +104,8 @@ func (s *Set) Reset() {
 	s.sequence, s.mutation = 0, 0
 }
 
-// SetHook installs the hook; nil removes it. The numbers in Call begin anew,
-// so that "the n-th call from now on" is simple to say.
+// SetHook installs the hook; nil removes it. The numbers in Call restart, so that a
+// hook can count calls from its installation.
 func (s *Set) SetHook(h Hook) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,8 +113,8 @@ func (s *Set) SetHook(h Hook) {
 	s.numbers, s.sequence, s.mutation = map[string]int{}, 0, 0
 }
 
-// Add installs a rule behind those that exist. The first rule that fails a
-// call wins; latencies of all matching rules add up.
+// Add appends a rule. The first rule that fails a call wins; latencies of all matching
+// rules add up.
 func (s *Set) Add(r Rule) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,24 +167,24 @@ func (s *Set) Throttled() map[string]int {
 	return out
 }
 
-// KeepHistory makes the emulator remember its state for so long, which a hook
-// that returns Stale needs from before the first stale read. Rules ask for
-// what they need themselves.
+// KeepHistory makes the emulator keep past states for that long, which a hook that
+// returns Stale needs from before the first stale read. Rules with Stale set it
+// themselves.
 func (s *Set) KeepHistory(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.history = max(s.history, d)
 }
 
-// History is for how long states are remembered; 0 means not at all.
+// History is how long past states are kept; 0 means not at all.
 func (s *Set) History() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.history
 }
 
-// Decide counts a call and says what goes wrong with it. The caller fills in
-// everything but the numbers. A throttled call comes back with Error set.
+// Decide counts a call and returns what to inject. The caller fills in everything but
+// the numbers. A throttled call comes back with Error set.
 func (s *Set) Decide(c Call) Action {
 	s.mu.Lock()
 	name := c.Service + ":" + c.Operation

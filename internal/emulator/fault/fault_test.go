@@ -18,7 +18,7 @@ func TestRules(t *testing.T) {
 	cases := map[string]struct {
 		rule fault.Rule
 		call fault.Call
-		want []bool // which of consecutive calls are refused
+		want []bool // which of consecutive calls are throttled
 	}{
 		"every call of an operation": {
 			rule: fault.Rule{Operation: "CreateRule"},

@@ -10,8 +10,8 @@ import (
 // token; with none left the call is throttled.
 type Bucket struct {
 	Service string
-	// Name tells the buckets of a service apart. With PerOperation each
-	// operation has its own.
+	// Name distinguishes the buckets of a service. With PerOperation each operation has
+	// its own.
 	Name         string
 	PerOperation bool
 	// Operations are patterns as of path.Match.
@@ -152,8 +152,7 @@ func Throttle(service string) *world.Error {
 	return world.Errorf(world.Unproven, "ThrottlingException", "Rate exceeded").WithStatus(400)
 }
 
-// permissionPrefix is how IAM spells a service in the names of its actions, where that differs from
-// the emulator's name.
+// permissionPrefix is IAM's name of a service in actions, if it differs from the emulator's name.
 var permissionPrefix = map[string]string{"tagging": "tag"}
 
 // Deny returns the error of a service for a caller whom no policy allows an operation.

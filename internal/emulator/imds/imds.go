@@ -20,10 +20,10 @@ const (
 	maxTTL      = 21600
 )
 
-// Identity says whose metadata is served.
+// Identity is the instance whose metadata is served.
 type Identity struct {
-	// Account and Region hold the instance; the account defaults to the
-	// world's.
+	// Account and Region hold the instance; the account defaults to that of the
+	// emulator.
 	Account, Region string
 	// InstanceID defaults to the first running instance.
 	InstanceID string
@@ -31,7 +31,7 @@ type Identity struct {
 	Role string
 	// Disabled answers 403 to everything.
 	Disabled bool
-	// OneOnly knows no tokens, as version 1 did.
+	// OneOnly has no tokens, like version 1.
 	OneOnly bool
 	// Unreachable drops every request, as for a pod beyond the hop limit.
 	Unreachable bool
@@ -49,22 +49,22 @@ type Server struct {
 	tokens   map[string]time.Time // when they expire
 }
 
-// New returns a service that speaks for the default account in us-west-2
-// until it is told otherwise.
+// New returns a service for the default account in us-west-2 until SetIdentity is
+// called.
 func New(w *world.World) *Server {
 	s := &Server{world: w}
 	s.Reset()
 	return s
 }
 
-// Reset forgets identity and tokens.
+// Reset removes identity and tokens.
 func (s *Server) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.identity, s.tokens = Identity{Region: "us-west-2"}, map[string]time.Time{}
 }
 
-// SetIdentity says whose metadata is served from now on.
+// SetIdentity sets the instance whose metadata is served.
 func (s *Server) SetIdentity(i Identity) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,7 @@ func (s *Server) SetIdentity(i Identity) {
 	s.identity = i
 }
 
-// Identity returns whose metadata is served.
+// Identity returns the instance whose metadata is served.
 func (s *Server) Identity() Identity {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +140,7 @@ type metadata struct {
 	tokensRequired bool
 }
 
-// metadata builds the tree for an identity; the caller holds the world's lock.
+// metadata builds the tree for an identity; the caller holds the state lock.
 func (s *Server) metadata(id Identity) metadata {
 	account := id.Account
 	if account == "" {

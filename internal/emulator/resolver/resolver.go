@@ -1,6 +1,6 @@
-// Package resolver is a small DNS server for the names of emulated load
-// balancers. It answers A and AAAA questions from a callback, over UDP and
-// TCP, and denies all other names: it does not forward, cache or know zones.
+// Package resolver is a small DNS server for the names of emulated load balancers. It
+// answers A and AAAA questions from a callback, over UDP and TCP, and denies all other
+// names: it does not forward or cache, and has no zones.
 package resolver
 
 import (

@@ -18,8 +18,8 @@ const (
 	mostTTL     = 1<<31 - 1
 )
 
-// ChangeResourceRecordSets makes all changes of a batch, or none of them if
-// one cannot be made. What stands in the way of each is told.
+// ChangeResourceRecordSets makes all changes of a batch, or none of them if one cannot
+// be made. The error names what prevents each.
 func (s *Service) ChangeResourceRecordSets(c *world.Call, in *route53.ChangeResourceRecordSetsInput) (*route53.ChangeResourceRecordSetsOutput, error) {
 	z, err := s.zone(c, in.HostedZoneId)
 	if err != nil {
@@ -55,7 +55,7 @@ func batchFault(faults ...string) error {
 	return fail(world.Unproven, 400, "InvalidChangeBatch", "[%s]", strings.Join(faults, ", "))
 }
 
-// recordsOf reads a change, or says why it cannot be one of any zone.
+// recordsOf reads a change, or returns why it is invalid in any zone.
 func recordsOf(ch types.Change) (world.RecordSet, error) {
 	var out world.RecordSet
 	set := ch.ResourceRecordSet
@@ -79,7 +79,7 @@ func recordsOf(ch types.Change) (world.RecordSet, error) {
 	return out, nil
 }
 
-// apply makes one change, or says what stands in its way.
+// apply makes one change, or returns what prevents it.
 func apply(z *world.HostedZone, action types.ChangeAction, r world.RecordSet) string {
 	what := fmt.Sprintf("[name='%s', type='%s']", r.Name, r.Type)
 	at := slices.IndexFunc(z.Records, func(o world.RecordSet) bool { return o.Name == r.Name && o.Type == r.Type })
@@ -109,7 +109,7 @@ func apply(z *world.HostedZone, action types.ChangeAction, r world.RecordSet) st
 	return ""
 }
 
-// misfit says why records cannot stand in a zone beside what is there.
+// misfit returns why records cannot be added to a zone with its other records.
 func misfit(z *world.HostedZone, r world.RecordSet) string {
 	switch {
 	case !namePattern.MatchString(r.Name) || len(r.Name) > 255:

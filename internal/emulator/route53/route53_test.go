@@ -21,7 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-type rig struct {
+type harness struct {
 	*testing.T
 	em     *emulator.Emulator
 	clock  *world.ManualClock
@@ -29,17 +29,17 @@ type rig struct {
 	client *route53.Client
 }
 
-func newRig(t *testing.T) *rig {
+func newHarness(t *testing.T) *harness {
 	clock := world.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	em := emulator.New(emulator.Options{Clock: clock, Seed: 7})
 	cfg := aws.Config{
 		Region: "eu-west-1", HTTPClient: em.Client(), RetryMaxAttempts: 1,
 		Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", ""),
 	}
-	return &rig{t, em, clock, cfg, route53.NewFromConfig(cfg)}
+	return &harness{t, em, clock, cfg, route53.NewFromConfig(cfg)}
 }
 
-func (r *rig) must(err error) {
+func (r *harness) must(err error) {
 	r.Helper()
 	if err != nil {
 		r.Fatal(err)
@@ -54,7 +54,7 @@ func wantError(t *testing.T, err error, code, says string) {
 	}
 }
 
-func (r *rig) zone(name string) string {
+func (r *harness) zone(name string) string {
 	r.Helper()
 	out, err := r.client.CreateHostedZone(r.Context(), &route53.CreateHostedZoneInput{Name: &name, CallerReference: aws.String("for " + name)})
 	r.must(err)
@@ -69,7 +69,7 @@ func change(action types.ChangeAction, name, kind string, ttl int64, values ...s
 	return types.Change{Action: action, ResourceRecordSet: set}
 }
 
-func (r *rig) change(zone string, changes ...types.Change) error {
+func (r *harness) change(zone string, changes ...types.Change) error {
 	_, err := r.client.ChangeResourceRecordSets(r.Context(), &route53.ChangeResourceRecordSetsInput{
 		HostedZoneId: &zone, ChangeBatch: &types.ChangeBatch{Changes: changes},
 	})
@@ -77,7 +77,7 @@ func (r *rig) change(zone string, changes ...types.Change) error {
 }
 
 // records lists what is beside the zone's own records.
-func (r *rig) records(zone string) (out []string) {
+func (r *harness) records(zone string) (out []string) {
 	r.Helper()
 	for p := route53.NewListResourceRecordSetsPaginator(r.client, &route53.ListResourceRecordSetsInput{HostedZoneId: &zone}); p.HasMorePages(); {
 		page, err := p.NextPage(r.Context())
@@ -97,7 +97,7 @@ func (r *rig) records(zone string) (out []string) {
 }
 
 func TestZones(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	made, err := r.client.CreateHostedZone(t.Context(), &route53.CreateHostedZoneInput{
 		Name: aws.String("Example.com"), CallerReference: aws.String("1"), HostedZoneConfig: &types.HostedZoneConfig{Comment: aws.String("a <b>")},
 	})
@@ -148,7 +148,7 @@ func TestZones(t *testing.T) {
 }
 
 func TestRecords(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	zone := r.zone("example.com")
 	r.must(r.change(zone,
 		change("CREATE", "*.example.com", "A", 60, "192.0.2.1"),
@@ -201,7 +201,7 @@ func TestABatchIsMadeAsAWholeOrRefused(t *testing.T) {
 			"UnsupportedParameter", "ChangeBatch.Changes.ResourceRecordSet.Weight"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
+			r := newHarness(t)
 			zone := r.zone("example.com")
 			r.must(r.change(zone, there))
 			wantError(t, r.change(zone, change("CREATE", "fine.example.com", "A", 60, "192.0.2.1"), c.change), c.code, c.says)
@@ -213,14 +213,14 @@ func TestABatchIsMadeAsAWholeOrRefused(t *testing.T) {
 }
 
 func TestAllFaultsOfABatchAreTold(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	zone := r.zone("example.com")
 	err := r.change(zone, change("DELETE", "a.example.com", "A", 60, "192.0.2.1"), change("CREATE", "a.example.org", "A", 60, "192.0.2.1"))
 	wantError(t, err, "InvalidChangeBatch", "but it was not found, RRSet with")
 }
 
 func TestChangesAreInStepAfterAWhile(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	zone := r.zone("example.com")
 	out, err := r.client.ChangeResourceRecordSets(t.Context(), &route53.ChangeResourceRecordSetsInput{
 		HostedZoneId: &zone, ChangeBatch: &types.ChangeBatch{Comment: aws.String("why"), Changes: []types.Change{change("CREATE", "a.example.com", "A", 60, "192.0.2.1")}},
@@ -239,12 +239,12 @@ func TestChangesAreInStepAfterAWhile(t *testing.T) {
 }
 
 func TestWhatIsNotBuiltIsRefused(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	_, err := r.client.ListHealthChecks(t.Context(), nil)
 	wantError(t, err, "InvalidAction", "method and path")
 	_, err = r.client.ListHostedZones(t.Context(), &route53.ListHostedZonesInput{DelegationSetId: aws.String("N1")})
 	wantError(t, err, "UnsupportedParameter", "DelegationSetId")
-	// The path alone tells the service, but nobody may call unsigned.
+	// The path identifies the service, but unsigned calls are rejected.
 	resp, err := r.em.Client().Get("http://aws.test/2013-04-01/hostedzone")
 	r.must(err)
 	resp.Body.Close()
@@ -254,7 +254,7 @@ func TestWhatIsNotBuiltIsRefused(t *testing.T) {
 }
 
 func TestFiveCallsASecond(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.em.Faults().SetLimits(fault.Documented(1))
 	n := 0
 	for ; n < 20; n++ {

@@ -2,8 +2,8 @@
 // records. The service is global: its state is that of the account in
 // us-east-1, whatever the region of the call.
 //
-// Records are plain ones: aliases, routing policies and health checks are
-// refused by name.
+// Records are plain ones: aliases, routing policies and health checks are rejected by
+// name.
 package route53
 
 import (
@@ -20,10 +20,10 @@ type Service struct {
 	w *world.World
 }
 
-// New returns the service of a world.
+// New returns the service over the emulator state.
 func New(w *world.World) *Service { return &Service{w: w} }
 
-// Operations lists what the service can do.
+// Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
 	h := wire.Handles
 	return []wire.Operation{
@@ -40,7 +40,7 @@ func (s *Service) Operations() []wire.Operation {
 
 const base = "/2013-04-01/"
 
-// Routes says where the operations are found.
+// Routes returns the methods and paths of the operations.
 func Routes() []wire.Route {
 	return []wire.Route{
 		{Operation: "CreateHostedZone", Method: "POST", Path: base + "hostedzone"},
@@ -95,7 +95,7 @@ func (s *Service) zone(c *world.Call, id *string) (*world.HostedZone, error) {
 	return z, nil
 }
 
-// submit notes an accepted change.
+// submit records an accepted change.
 func (s *Service) submit(c *world.Call, comment string) *types.ChangeInfo {
 	ch := &world.DNSChange{ID: "C0" + strings.ToUpper(s.w.Hex(19)), Comment: comment, At: c.Now}
 	s.state(c).Changes[ch.ID] = ch

@@ -15,11 +15,11 @@ import (
 const (
 	quotaZones = "hosted-zones"
 	pageMost   = 100
-	// What the records have that come with a zone.
+	// Values of the records that are created with a zone.
 	nameServerTTL, authorityTTL = 172800, 900
 )
 
-// namePattern is what may stand in a name, once a star is written as its code.
+// namePattern is the form of a name, once a star is written as its code.
 var namePattern = regexp.MustCompile(`^((\\052|[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)\.)+$`)
 
 // CreateHostedZone makes a zone with its own two records; with a VPC, a
@@ -118,7 +118,7 @@ func (s *Service) ListHostedZones(c *world.Call, in *route53.ListHostedZonesInpu
 	return out, nil
 }
 
-// GetChange says whether a change has reached all name servers.
+// GetChange returns whether a change has reached all name servers.
 func (s *Service) GetChange(c *world.Call, in *route53.GetChangeInput) (*route53.GetChangeOutput, error) {
 	id := strings.TrimPrefix(val(in.Id), "/change/")
 	ch := s.state(c).Changes[id]

@@ -10,10 +10,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// accessKept is how many requests the access log remembers.
+// accessKept is how many requests the access log keeps.
 const accessKept = 1000
 
-// accessLog remembers the last requests.
+// accessLog keeps the last requests.
 type accessLog struct {
 	mu      sync.Mutex
 	entries []dataplane.AccessEntry
@@ -57,7 +57,7 @@ type servedEndpoint struct {
 	UDP                bool           // takes datagrams, not connections
 }
 
-// registerAdmin adds what only the data plane knows to the admin API.
+// registerAdmin adds the admin paths of the data plane.
 func (s *Server) registerAdmin() {
 	s.em.HandleAdmin("loadbalancers", func(*http.Request, []byte) (any, error) { return s.served(), nil })
 	s.em.HandleAdmin("requests", func(*http.Request, []byte) (any, error) { return s.seen.list(), nil })

@@ -11,17 +11,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// built is a configuration with what came up while it was made.
+// built is a configuration with what was found while it was made.
 type built struct {
 	config  dataplane.Config
 	idle    []dataplane.TargetGroup // exist, but no load balancer uses them
 	unmade  []string                // ARNs of certificates that have no key yet
-	trouble []error                 // what had to be left out
-	made    time.Time               // by the world's clock
-	next    time.Duration           // until the state moves by itself, 0 for never
+	trouble []error                 // what had to be omitted
+	made    time.Time               // by the emulator's clock
+	next    time.Duration           // until the state changes without a call, 0 for never
 }
 
-// builder makes the configuration of one partition. The world is locked.
+// builder makes the configuration of one partition. The emulator state is locked.
 type builder struct {
 	*built
 	s     *Server
@@ -30,7 +30,7 @@ type builder struct {
 	rules map[string][]*world.Rule // by listener
 }
 
-// build reads the whole state under the world's lock.
+// build reads the whole state under the state lock.
 func (s *Server) build() built {
 	s.w.Lock()
 	defer s.w.Unlock()
@@ -47,7 +47,7 @@ func (s *Server) build() built {
 	return out
 }
 
-// partition adds the active load balancers and the groups that they use.
+// partition adds the active load balancers and the target groups that they use.
 func (b *builder) partition() {
 	serving := map[string]bool{}
 	for _, arn := range world.SortedKeys(b.p.ELB.LoadBalancers) {
@@ -72,7 +72,7 @@ func (b *builder) partition() {
 	}
 }
 
-// wakeAt asks for another look at that time.
+// wakeAt requests another build at that time.
 func (b *builder) wakeAt(t time.Time) {
 	// A moment later, because the state at the instant itself is the new one
 	// only if the timer is not early.
@@ -155,7 +155,7 @@ func (b *builder) listener(l *world.Listener) (dataplane.Listener, bool) {
 	return out, true
 }
 
-// mutual returns nil where client certificates are not asked for.
+// mutual returns nil if client certificates are not requested.
 func (b *builder) mutual(l *world.Listener) *dataplane.MutualTLS {
 	if l.Mutual == nil || l.Mutual.Mode == nil || *l.Mutual.Mode == "off" {
 		return nil
@@ -183,7 +183,7 @@ func (b *builder) mutual(l *world.Listener) *dataplane.MutualTLS {
 // object reads an object of S3, nil if that is not possible.
 func (b *builder) object(store, bucket, key, version string) []byte {
 	if b.s.opt.Objects == nil {
-		b.complain("trust store %s: there is no S3 here to read s3://%s/%s from", store, bucket, key)
+		b.complain("trust store %s: the emulator has no S3 to read s3://%s/%s from", store, bucket, key)
 		return nil
 	}
 	text, err := b.s.opt.Objects(bucket, key, version)

@@ -10,19 +10,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// keyring remembers key pairs that were read from PEM, which takes a while.
-// Only the goroutine that applies the state uses it.
+// keyring caches key pairs that were read from PEM, because parsing is slow. Only the
+// goroutine that applies the state uses it.
 type keyring struct {
 	pairs map[string]tls.Certificate // by PEM
 }
 
 func newKeyring() *keyring { return &keyring{pairs: map[string]tls.Certificate{}} }
 
-// certificate returns a certificate of ACM with its key. One without key is
-// noted, to be made outside of the lock.
+// certificate returns a certificate of ACM with its key. One without key is recorded,
+// to be made outside of the lock.
 func (b *builder) certificate(arn string) (dataplane.Certificate, error) {
 	if !strings.Contains(arn, ":acm:") {
-		return dataplane.Certificate{}, fmt.Errorf("certificate %s cannot be served: there is no IAM here to take its key from", arn)
+		return dataplane.Certificate{}, fmt.Errorf("certificate %s cannot be served: the emulator has no IAM with its key", arn)
 	}
 	c := b.p.ACM.Certificates[arn]
 	if c == nil {
@@ -52,8 +52,8 @@ func (k *keyring) pair(c *world.Certificate) (tls.Certificate, error) {
 	return pair, nil
 }
 
-// make makes the keys of requested certificates without holding the lock, as
-// RSA keys take their time.
+// make makes the keys of requested certificates without holding the lock, because
+// making RSA keys is slow.
 func (k *keyring) make(w *world.World, arns []string) {
 	for _, arn := range arns {
 		var copied world.Certificate
@@ -64,7 +64,7 @@ func (k *keyring) make(w *world.World, arns []string) {
 		}
 		w.Unlock()
 		if found == nil || acm.Materialise(&copied) != nil {
-			continue // the listener that needs it says so
+			continue // the listener that needs it reports it
 		}
 		w.Lock()
 		if found := certificateOf(w, arn); found != nil && found.CertificatePEM == "" {

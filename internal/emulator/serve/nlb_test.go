@@ -23,9 +23,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/serve"
 )
 
-// nlb makes a Network Load Balancer in both zones, which is then what the rig
-// listens with.
-func (r *rig) nlb(groups ...string) types.LoadBalancer {
+// nlb makes a Network Load Balancer in both zones, which is then the harness's load
+// balancer.
+func (r *harness) nlb(groups ...string) types.LoadBalancer {
 	r.t.Helper()
 	r.em.World().Lock()
 	r.em.World().Config.ELB.RegistrationDelayNLB = 0
@@ -36,14 +36,14 @@ func (r *rig) nlb(groups ...string) types.LoadBalancer {
 }
 
 // stream makes a listener of an NLB.
-func (r *rig) stream(lb types.LoadBalancer, p types.ProtocolEnum, groups ...types.TargetGroup) {
+func (r *harness) stream(lb types.LoadBalancer, p types.ProtocolEnum, groups ...types.TargetGroup) {
 	r.t.Helper()
 	in := &elb.CreateListenerInput{LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(port), Protocol: p, DefaultActions: forward(groups[0].TargetGroupArn)}
 	must(r.elb.CreateListener(r.ctx, in))(r.t)
 }
 
 // streamGroup makes a target group of IP targets with quick checks by TCP.
-func (r *rig) streamGroup(name string, p types.ProtocolEnum, edit ...func(*elb.CreateTargetGroupInput)) types.TargetGroup {
+func (r *harness) streamGroup(name string, p types.ProtocolEnum, edit ...func(*elb.CreateTargetGroupInput)) types.TargetGroup {
 	r.t.Helper()
 	in := &elb.CreateTargetGroupInput{
 		Name: &name, Protocol: p, Port: aws.Int32(9090), VpcId: &r.vpc, TargetType: "ip",
@@ -56,16 +56,16 @@ func (r *rig) streamGroup(name string, p types.ProtocolEnum, edit ...func(*elb.C
 	return must(r.elb.CreateTargetGroup(r.ctx, in))(r.t).TargetGroups[0]
 }
 
-func (r *rig) attribute(g types.TargetGroup, key, value string) {
+func (r *harness) attribute(g types.TargetGroup, key, value string) {
 	r.t.Helper()
 	must(r.elb.ModifyTargetGroupAttributes(r.ctx, &elb.ModifyTargetGroupAttributesInput{
 		TargetGroupArn: g.TargetGroupArn, Attributes: []types.TargetGroupAttribute{{Key: &key, Value: &value}},
 	}))(r.t)
 }
 
-// greeter runs a target that greets each connection with its address and that
-// of its peer, then echoes. It answers datagrams likewise.
-func (r *rig) greeter(host string) string {
+// greeter runs a target that greets each connection with its address and that of its
+// peer, then echoes. It answers datagrams in the same way.
+func (r *harness) greeter(host string) string {
 	r.t.Helper()
 	address := r.net + "." + host
 	at := netip.AddrPortFrom(dataplane.Loopback(netip.MustParseAddr(address)), 9090).String()
@@ -115,7 +115,7 @@ type writerTo struct {
 func (w writerTo) Write(b []byte) (int, error) { return w.WriteTo(b, w.to) }
 
 // dial connects to a node of the load balancer.
-func (r *rig) dial(network string, lb types.LoadBalancer, local string) (net.Conn, *bufio.Reader, error) {
+func (r *harness) dial(network string, lb types.LoadBalancer, local string) (net.Conn, *bufio.Reader, error) {
 	found, ok := r.srv.Lookup(*lb.DNSName)
 	if !ok || len(found) == 0 {
 		return nil, nil, errors.New("no such name")
@@ -136,7 +136,7 @@ func (r *rig) dial(network string, lb types.LoadBalancer, local string) (net.Con
 }
 
 // greeted waits until a connection is greeted with what holds.
-func (r *rig) greeted(network string, lb types.LoadBalancer, local, want string) (net.Conn, *bufio.Reader) {
+func (r *harness) greeted(network string, lb types.LoadBalancer, local, want string) (net.Conn, *bufio.Reader) {
 	r.t.Helper()
 	var conn net.Conn
 	var in *bufio.Reader
@@ -159,7 +159,7 @@ func (r *rig) greeted(network string, lb types.LoadBalancer, local, want string)
 }
 
 func TestNetworkLoadBalancerFollowsTheControlPlane(t *testing.T) {
-	r := newRig(t, serve.Options{})
+	r := newHarness(t, serve.Options{})
 	lb := r.nlb()
 	g := r.streamGroup("tcp", "TCP")
 	r.stream(lb, "TCP", g)
@@ -202,7 +202,7 @@ func TestNetworkLoadBalancerFollowsTheControlPlane(t *testing.T) {
 }
 
 func TestDatagramsFollowTheControlPlane(t *testing.T) {
-	r := newRig(t, serve.Options{})
+	r := newHarness(t, serve.Options{})
 	lb, g := r.nlb(), r.streamGroup("udp", "UDP")
 	r.stream(lb, "UDP", g)
 	target := r.greeter("0.62")
@@ -212,7 +212,7 @@ func TestDatagramsFollowTheControlPlane(t *testing.T) {
 }
 
 func TestApplicationLoadBalancerAsTarget(t *testing.T) {
-	r := newRig(t, serve.Options{})
+	r := newHarness(t, serve.Options{})
 	r.listen(fixed("200"))
 	lb := r.nlb()
 	g := r.streamGroup("behind", "TCP", func(in *elb.CreateTargetGroupInput) { in.TargetType, in.Port = "alb", aws.Int32(port) })
@@ -233,11 +233,11 @@ func TestApplicationLoadBalancerAsTarget(t *testing.T) {
 }
 
 func TestGroupsOfNetworkLoadBalancersAndTargetsAreEnforced(t *testing.T) {
-	r := newRig(t, serve.Options{EnforceSecurityGroups: true})
+	r := newHarness(t, serve.Options{EnforceSecurityGroups: true})
 	lb, g := r.nlb(r.group), r.streamGroup("tcp", "TCP")
 	r.stream(lb, "TCP", g)
 	r.attribute(g, "preserve_client_ip.enabled", "true")
-	// The target has an interface whose group names the load balancer's.
+	// The target has an ENI whose security group names the load balancer's.
 	address := r.greeter("0.63")
 	own := *must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("pods"), Description: aws.String("pods"), VpcId: &r.vpc}))(t).GroupId
 	must(r.ec2.CreateNetworkInterface(r.ctx, &ec2.CreateNetworkInterfaceInput{SubnetId: &r.subnets[0], PrivateIpAddress: &address, Groups: []string{own}}))(t)
@@ -252,7 +252,7 @@ func TestGroupsOfNetworkLoadBalancersAndTargetsAreEnforced(t *testing.T) {
 	}
 	conn.SetDeadline(time.Now().Add(100 * time.Millisecond))
 	if _, err := in.ReadByte(); err == nil || errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("a group without rules lets in, or answers: %v", err)
+		t.Errorf("a security group without rules admits a client, or answers: %v", err)
 	}
 	must(r.ec2.AuthorizeSecurityGroupIngress(r.ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &r.group, IpPermissions: []ec2types.IpPermission{{
 		IpProtocol: aws.String("tcp"), FromPort: aws.Int32(port), ToPort: aws.Int32(port), IpRanges: []ec2types.IpRange{{CidrIp: aws.String("127.9.8.7/32")}},

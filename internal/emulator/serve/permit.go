@@ -8,11 +8,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// permit tells whether the security groups let a connection or a flow of
-// datagrams pass. An address without network interface is outside of the
-// network and has no groups. Of packets that a Network Load Balancer forwards
-// with the client's address, the target's groups may name either the client's
-// address or the groups of the load balancer.
+// permit reports whether the security groups let a connection or a flow of datagrams
+// pass. An address without an ENI is outside of the network and has no security groups.
+// Of packets that a Network Load Balancer forwards with the client's address, the
+// target's security groups may name either the client's address or the security groups
+// of the load balancer.
 func (s *Server) permit(pk dataplane.Packet) bool {
 	s.w.Lock()
 	defer s.w.Unlock()
@@ -24,7 +24,7 @@ func (s *Server) permit(pk dataplane.Packet) bool {
 		from := pk.From
 		source := interfaceAt(p, from)
 		if source == nil {
-			// A client on this machine may stand for an address of the network.
+			// A client on this machine may have an address of the emulated network.
 			if source = interfaceBehind(p, from); source != nil {
 				from = source.Private[0].Addr
 			}
@@ -58,8 +58,7 @@ func interfaceAt(p *world.Partition, a netip.Addr) *world.NetworkInterface {
 	return nil
 }
 
-// interfaceBehind finds the interface whose primary address a loopback
-// address stands for.
+// interfaceBehind finds the ENI whose primary address a loopback address represents.
 func interfaceBehind(p *world.Partition, loopback netip.Addr) *world.NetworkInterface {
 	for _, id := range world.SortedKeys(p.NetworkInterfaces) {
 		if eni := p.NetworkInterfaces[id]; len(eni.Private) > 0 && dataplane.Loopback(eni.Private[0].Addr) == loopback {
@@ -69,14 +68,14 @@ func interfaceBehind(p *world.Partition, loopback netip.Addr) *world.NetworkInte
 	return nil
 }
 
-// direction picks the rules of a group.
+// direction picks the rules of a security group.
 type direction func(*world.SecurityGroup) []world.SecurityGroupRule
 
 func ingress(g *world.SecurityGroup) []world.SecurityGroupRule { return g.Ingress }
 func egress(g *world.SecurityGroup) []world.SecurityGroupRule  { return g.Egress }
 
-// passage is what rules are compared with: a port of the receiver, and the
-// other side by its address and by the interfaces that stand for it.
+// passage is what rules are compared with: a port of the receiver, and the other side
+// by its address and by its ENIs.
 type passage struct {
 	port    uint16
 	udp     bool
@@ -84,9 +83,8 @@ type passage struct {
 	others  []*world.NetworkInterface
 }
 
-// allowed tells whether the groups of an interface let something pass.
-// Interfaces without groups, as those of some load balancers, let everything
-// pass.
+// allowed reports whether the security groups of an ENI let something pass. ENIs
+// without security groups, as those of some load balancers, let everything pass.
 func (g passage) allowed(p *world.Partition, eni *world.NetworkInterface, rules direction) bool {
 	if len(eni.Groups) == 0 {
 		return true
@@ -105,7 +103,7 @@ func (g passage) allowed(p *world.Partition, eni *world.NetworkInterface, rules 
 	return false
 }
 
-// covered tells whether a rule is about the protocol and the port.
+// covered reports whether a rule is about the protocol and the port.
 func (g passage) covered(r world.SecurityGroupRule) bool {
 	protocol := "tcp"
 	if g.udp {
@@ -120,7 +118,7 @@ func (g passage) covered(r world.SecurityGroupRule) bool {
 	return false
 }
 
-// reached tells whether the other side is the peer of a rule.
+// reached reports whether the other side is the peer of a rule.
 func (g passage) reached(p *world.Partition, peer world.Peer) bool {
 	switch {
 	case peer.CIDR.IsValid():

@@ -8,11 +8,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
 )
 
-// propagation holds back what is new for a while, as AWS's nodes learn late
-// what the API has accepted. What is taken away is taken at once. That is the
-// worst that AWS may do to somebody who changes routing: requests still go the
-// old way when the old target is gone already, and they go the new way only
-// when it has long been reported.
+// propagation delays what is new, because AWS's nodes apply what the API has accepted
+// only after a propagation delay. Removals apply at once. That is the worst case of AWS
+// for a client that changes routing: requests still go the old way when the old target
+// is gone already, and they go the new way only long after it was reported.
 type propagation struct {
 	delay   time.Duration
 	history []dated // oldest first; the first is in force
@@ -24,9 +23,9 @@ type dated struct {
 	made   time.Time
 }
 
-// at returns what nodes know when b was made, and after how long they know
-// more, 0 if they know all. The first configuration is in force at once: that
-// of a server that comes back.
+// at returns the configuration of nodes when b was made, and the time until they get a
+// newer one, 0 if they have the newest. The first configuration applies at once: that
+// of a server that is restarted.
 func (p *propagation) at(b built) (dataplane.Config, time.Duration) {
 	if p.delay <= 0 {
 		return b.config, 0
@@ -43,8 +42,8 @@ func (p *propagation) at(b built) (dataplane.Config, time.Duration) {
 	return known(p.history[0].config, b), wait
 }
 
-// known is an old configuration without what has been taken away since. A
-// target group that no listener uses any more goes on as it was.
+// known is an old configuration without what has been removed since. A target group
+// that no listener uses any more stays as it was.
 func known(old dataplane.Config, latest built) dataplane.Config {
 	balancers := map[string]dataplane.LoadBalancer{}
 	for _, lb := range latest.config.LoadBalancers {
@@ -70,8 +69,8 @@ func known(old dataplane.Config, latest built) dataplane.Config {
 	return out
 }
 
-// common are the nodes whose addresses are still theirs; others' addresses may
-// be somebody else's by now.
+// common are the nodes that still have their addresses; those of the others may be in
+// use elsewhere by now.
 func common(old, latest []dataplane.Node) []dataplane.Node {
 	addresses := map[netip.Addr]bool{}
 	for _, n := range latest {

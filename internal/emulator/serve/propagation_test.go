@@ -13,7 +13,7 @@ import (
 
 var addresses = cmpopts.EquateComparable(netip.Addr{})
 
-// forwarding is a configuration with one listener that forwards to a group.
+// forwarding is a configuration with one listener that forwards to a target group.
 func forwarding(group string, groups ...dataplane.TargetGroup) dataplane.Config {
 	then := dataplane.Forward{Groups: []dataplane.WeightedGroup{{ARN: group, Weight: 1}}}
 	return dataplane.Config{
@@ -36,15 +36,15 @@ func TestNodesLearnLateWhatIsNewAndAtOnceWhatIsGone(t *testing.T) {
 		latest built
 		want   dataplane.Config
 	}{
-		"a rule keeps its old group, which no listener uses any more": {
+		"a rule keeps its old target group, which no listener uses any more": {
 			built{config: forwarding("new", group("new", b)), idle: []dataplane.TargetGroup{group("old", target("a", dataplane.StateUnused))}},
 			forwarding("old", group("old", a)),
 		},
-		"a deleted group is gone from under the old rule": {
+		"a deleted target group is removed from the old rule": {
 			built{config: forwarding("new", group("new", b))},
 			forwarding("old"),
 		},
-		"a new target is not known yet": {
+		"a new target is not in use yet": {
 			built{config: forwarding("old", group("old", a, b))},
 			forwarding("old", group("old", a)),
 		},

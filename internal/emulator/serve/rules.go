@@ -113,8 +113,7 @@ func convertAction(a elbtypes.Action, out *dataplane.Rule) error {
 			ExtraParams: o.AuthenticationRequestExtraParams, OnUnauthenticated: dataplane.OnUnauthenticated(o.OnUnauthenticatedRequest),
 		})
 	case elbtypes.ActionTypeEnumAuthenticateCognito:
-		// The client's secret is known to the user pool alone, which is not
-		// emulated.
+		// Only the user pool, which is not emulated, has the client's secret.
 		o := a.AuthenticateCognitoConfig
 		out.Authenticate = append(out.Authenticate, dataplane.Cognito{
 			UserPoolARN: str(o.UserPoolArn), Domain: str(o.UserPoolDomain), ClientID: str(o.UserPoolClientId),

@@ -24,8 +24,7 @@ const retryAfter = time.Second
 // Options are the choices of a server. The zero value works: real listeners
 // on loopback addresses, no resolver.
 type Options struct {
-	// Resolver is where the DNS server listens, such as "127.0.0.1:0"; empty
-	// for none.
+	// Resolver is the address of the DNS server, such as "127.0.0.1:0"; empty for none.
 	Resolver string
 	// EnforceSecurityGroups drops connections that the security groups of
 	// load balancers and targets do not allow.
@@ -39,15 +38,14 @@ type Options struct {
 	// and revocation lists of trust stores. Without it, no client certificate
 	// is ever accepted in mode verify.
 	Objects func(bucket, key, version string) ([]byte, error)
-	// Plane are the seams of the data plane. Health is taken by the server;
-	// Access is called after it, and Permit only without
-	// EnforceSecurityGroups.
+	// Plane are the options of the data plane. Health is set by the server; Access is
+	// called after it, and Permit only without EnforceSecurityGroups.
 	Plane dataplane.Options
 	// Log receives what cannot be served. Nil: nothing is logged.
 	Log *slog.Logger
 }
 
-// Server is a running data plane that follows a world.
+// Server is a running data plane that follows the emulator state.
 type Server struct {
 	em    *emulator.Emulator
 	w     *world.World
@@ -62,13 +60,13 @@ type Server struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	close  sync.Once
-	said   string // the last trouble that was logged
+	said   string // the last error that was logged
 }
 
-// Start serves the emulator's load balancers until ctx ends or Close is
-// called. The health of targets comes from real checks from then on. When it
-// returns, the present state is served, or what cannot be has been logged.
-// It fails when the resolver's address cannot be used.
+// Start serves the emulator's load balancers until ctx ends or Close is called. From
+// then on the health of targets comes from real checks. When it returns, the present
+// state is served, or what cannot be has been logged. It fails when the resolver's
+// address cannot be used.
 func Start(ctx context.Context, em *emulator.Emulator, opt Options) (*Server, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Server{em: em, w: em.World(), opt: opt, certs: newKeyring(), log: opt.Log, cancel: cancel, done: make(chan struct{})}
@@ -102,7 +100,7 @@ func Start(ctx context.Context, em *emulator.Emulator, opt Options) (*Server, er
 	return s, nil
 }
 
-// Resolver is where the DNS server listens; invalid if there is none.
+// Resolver returns the address of the DNS server; invalid if there is none.
 func (s *Server) Resolver() netip.AddrPort {
 	if s.dns == nil {
 		return netip.AddrPort{}
@@ -110,7 +108,7 @@ func (s *Server) Resolver() netip.AddrPort {
 	return s.dns.Addr()
 }
 
-// Endpoints lists where listeners really listen.
+// Endpoints lists the local addresses of listeners.
 func (s *Server) Endpoints() []dataplane.Endpoint { return s.plane.Endpoints() }
 
 // Lookup returns the addresses of a load balancer's DNS name, and whether
@@ -130,8 +128,8 @@ func (s *Server) Close() {
 	})
 }
 
-// follow applies the state after each change, and when something moves by
-// itself.
+// follow applies the state after each change, and at the times when it changes without
+// a call.
 func (s *Server) follow(ctx context.Context, gen uint64, next time.Duration) {
 	defer close(s.done)
 	for {
@@ -143,8 +141,8 @@ func (s *Server) follow(ctx context.Context, gen uint64, next time.Duration) {
 	}
 }
 
-// wait returns after a change of the world, or after the time of the next
-// change of its own accord if that is not 0. It fails when ctx has ended.
+// wait returns after a change of the emulator state, or when next has passed if that is
+// not 0. It fails when ctx has ended.
 func (s *Server) wait(ctx context.Context, gen uint64, next time.Duration) (uint64, error) {
 	until, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -159,8 +157,8 @@ func (s *Server) wait(ctx context.Context, gen uint64, next time.Duration) (uint
 	return now, err
 }
 
-// apply gives the present state to the data plane. It returns after how long
-// to do so again even without a change, 0 for never.
+// apply passes the present state to the data plane. It returns the time after which to
+// do so again even without a change, 0 for never.
 func (s *Server) apply() time.Duration {
 	b := s.build()
 	if len(b.unmade) > 0 {
@@ -186,7 +184,7 @@ func (s *Server) apply() time.Duration {
 	return b.next
 }
 
-// report brings a verdict of the data plane into the world.
+// report writes a health result of the data plane into the emulator state.
 func (s *Server) report(r dataplane.HealthResult) {
 	state := elbtypes.TargetHealthStateEnumUnhealthy
 	if r.State == dataplane.StateHealthy {

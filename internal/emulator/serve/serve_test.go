@@ -33,8 +33,8 @@ import (
 // port is that of all listeners: above the privileged ones.
 const port = 18080
 
-// rig is an emulator whose load balancers really listen.
-type rig struct {
+// harness is an emulator whose load balancers have real listeners.
+type harness struct {
 	t   *testing.T
 	ctx context.Context
 	em  *emulator.Emulator
@@ -49,9 +49,9 @@ type rig struct {
 	lb         types.LoadBalancer
 }
 
-// newRig makes a network of its own, so that test processes do not disturb
+// newHarness makes a network of its own, so that test processes do not disturb
 // each other, and an ALB in two zones.
-func newRig(t *testing.T, opt serve.Options) *rig {
+func newHarness(t *testing.T, opt serve.Options) *harness {
 	t.Helper()
 	cfg := world.DefaultConfig()
 	cfg.ELB.ProvisioningDelay, cfg.ELB.RegistrationDelayALB, cfg.ACM.ValidationDelay, cfg.ACM.AssumeRecords = 0, 0, 0, true
@@ -62,7 +62,7 @@ func newRig(t *testing.T, opt serve.Options) *rig {
 	}
 	t.Cleanup(srv.Close)
 	sdk := aws.Config{Region: "us-west-2", HTTPClient: em.Client(), RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", "")}
-	r := &rig{
+	r := &harness{
 		t: t, ctx: t.Context(), em: em, srv: srv, elb: elb.NewFromConfig(sdk), ec2: ec2.NewFromConfig(sdk), acm: acm.NewFromConfig(sdk),
 		net: fmt.Sprintf("10.%d", 128+os.Getpid()%100),
 	}
@@ -89,7 +89,7 @@ func must[T any](v T, err error) func(t *testing.T) T {
 }
 
 // eventually waits until what comes true.
-func (r *rig) eventually(what string, holds func() error) {
+func (r *harness) eventually(what string, holds func() error) {
 	r.t.Helper()
 	deadline := time.NewTimer(10 * time.Second)
 	defer deadline.Stop()
@@ -108,7 +108,7 @@ func (r *rig) eventually(what string, holds func() error) {
 	}
 }
 
-func (r *rig) listen(actions []types.Action, edit ...func(*elb.CreateListenerInput)) types.Listener {
+func (r *harness) listen(actions []types.Action, edit ...func(*elb.CreateListenerInput)) types.Listener {
 	r.t.Helper()
 	in := &elb.CreateListenerInput{LoadBalancerArn: r.lb.LoadBalancerArn, Port: aws.Int32(port), Protocol: "HTTP", DefaultActions: actions}
 	for _, e := range edit {
@@ -126,7 +126,7 @@ func forward(arn *string) []types.Action {
 }
 
 // tg makes a target group of IP targets with quick checks.
-func (r *rig) tg(name string) types.TargetGroup {
+func (r *harness) tg(name string) types.TargetGroup {
 	r.t.Helper()
 	return must(r.elb.CreateTargetGroup(r.ctx, &elb.CreateTargetGroupInput{
 		Name: &name, Protocol: "HTTP", Port: aws.Int32(9090), VpcId: &r.vpc, TargetType: "ip", HealthCheckPath: aws.String("/ready"),
@@ -134,8 +134,8 @@ func (r *rig) tg(name string) types.TargetGroup {
 	}))(r.t).TargetGroups[0]
 }
 
-// backend runs a target that tells its name; status is its answer to checks.
-func (r *rig) backend(host string, status int) string {
+// backend runs a target that returns its name; status is its answer to checks.
+func (r *harness) backend(host string, status int) string {
 	r.t.Helper()
 	address := r.net + "." + host
 	l, err := net.Listen("tcp", netip.AddrPortFrom(dataplane.Loopback(netip.MustParseAddr(address)), 9090).String())
@@ -154,7 +154,7 @@ func (r *rig) backend(host string, status int) string {
 	return address
 }
 
-func (r *rig) register(g types.TargetGroup, ids ...string) {
+func (r *harness) register(g types.TargetGroup, ids ...string) {
 	r.t.Helper()
 	in := &elb.RegisterTargetsInput{TargetGroupArn: g.TargetGroupArn}
 	for _, id := range ids {
@@ -164,7 +164,7 @@ func (r *rig) register(g types.TargetGroup, ids ...string) {
 }
 
 // state waits for a state of a target.
-func (r *rig) state(g types.TargetGroup, id, want string) {
+func (r *harness) state(g types.TargetGroup, id, want string) {
 	r.t.Helper()
 	r.eventually("target "+id+" is "+want, func() error {
 		out, err := r.elb.DescribeTargetHealth(r.ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: g.TargetGroupArn, Targets: []types.TargetDescription{{Id: &id}}})
@@ -180,7 +180,7 @@ func (r *rig) state(g types.TargetGroup, id, want string) {
 }
 
 // client resolves names with the server's lookup and follows no redirects.
-func (r *rig) client(roots *tls.Config) *http.Client {
+func (r *harness) client(roots *tls.Config) *http.Client {
 	return &http.Client{
 		Timeout: 5 * time.Second,
 		Transport: &http.Transport{
@@ -202,7 +202,7 @@ func (r *rig) client(roots *tls.Config) *http.Client {
 }
 
 // get waits for an answer with that status and returns it.
-func (r *rig) get(path string, want int) (*http.Response, string) {
+func (r *harness) get(path string, want int) (*http.Response, string) {
 	r.t.Helper()
 	var resp *http.Response
 	var body []byte
@@ -227,7 +227,7 @@ func (r *rig) get(path string, want int) (*http.Response, string) {
 }
 
 func TestTrafficFollowsTheControlPlane(t *testing.T) {
-	r := newRig(t, serve.Options{})
+	r := newHarness(t, serve.Options{})
 	web := r.tg("web")
 	l := r.listen(forward(web.TargetGroupArn))
 	r.get("/", 503) // no targets
@@ -268,7 +268,7 @@ func TestTrafficFollowsTheControlPlane(t *testing.T) {
 }
 
 func TestRedirectHasThePort(t *testing.T) {
-	r := newRig(t, serve.Options{})
+	r := newHarness(t, serve.Options{})
 	r.listen([]types.Action{{Type: "redirect", RedirectConfig: &types.RedirectActionConfig{
 		Protocol: aws.String("HTTPS"), Port: aws.String("443"), StatusCode: "HTTP_301",
 	}}})
@@ -279,7 +279,7 @@ func TestRedirectHasThePort(t *testing.T) {
 }
 
 func TestHTTPSWithARequestedCertificate(t *testing.T) {
-	r := newRig(t, serve.Options{})
+	r := newHarness(t, serve.Options{})
 	cert := must(r.acm.RequestCertificate(r.ctx, &acm.RequestCertificateInput{
 		DomainName: aws.String("*.example.com"), ValidationMethod: acmtypes.ValidationMethodDns, KeyAlgorithm: acmtypes.KeyAlgorithmEcPrime256v1,
 	}))(t)
@@ -301,7 +301,7 @@ func TestHTTPSWithARequestedCertificate(t *testing.T) {
 }
 
 func TestNamesResolve(t *testing.T) {
-	r := newRig(t, serve.Options{Resolver: "127.0.0.1:0"})
+	r := newHarness(t, serve.Options{Resolver: "127.0.0.1:0"})
 	r.listen(fixed("200"))
 	r.get("/", 200)
 	conn, err := net.Dial("udp", r.srv.Resolver().String())
@@ -330,7 +330,7 @@ func TestNamesResolve(t *testing.T) {
 }
 
 func TestSecurityGroupsAreEnforced(t *testing.T) {
-	r := newRig(t, serve.Options{EnforceSecurityGroups: true})
+	r := newHarness(t, serve.Options{EnforceSecurityGroups: true})
 	r.listen(fixed("200"))
 	r.eventually("the listeners are open", func() error {
 		if len(r.srv.Endpoints()) != 2 {
@@ -342,7 +342,7 @@ func TestSecurityGroupsAreEnforced(t *testing.T) {
 	client.Timeout = 200 * time.Millisecond
 	if resp, err := client.Get(fmt.Sprintf("http://%s:%d/", *r.lb.DNSName, port)); err == nil {
 		resp.Body.Close()
-		t.Error("a group without rules let a request in")
+		t.Error("a security group without rules admitted a request")
 	}
 	must(r.ec2.AuthorizeSecurityGroupIngress(r.ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &r.group, IpPermissions: []ec2types.IpPermission{{
 		IpProtocol: aws.String("tcp"), FromPort: aws.Int32(port), ToPort: aws.Int32(port), IpRanges: []ec2types.IpRange{{CidrIp: aws.String("0.0.0.0/0")}},

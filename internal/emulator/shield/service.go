@@ -32,10 +32,10 @@ type Service struct {
 	w *world.World
 }
 
-// New returns the service of a world.
+// New returns the service over the emulator state.
 func New(w *world.World) *Service { return &Service{w: w} }
 
-// Operations lists what the service can do.
+// Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
 	h := wire.Handles
 	return []wire.Operation{
@@ -66,8 +66,8 @@ func missing() error {
 	return fail(world.Unproven, "ResourceNotFoundException", "The referenced protection does not exist.")
 }
 
-// state returns the account's state, rid of the protections whose resource
-// has gone.
+// state returns the account's state, after it has removed the protections whose
+// resource is deleted.
 func (s *Service) state(c *world.Call) *world.ShieldState {
 	st := s.w.Partition(c.Account, home).Shield
 	for id, p := range st.Protections {
@@ -78,7 +78,7 @@ func (s *Service) state(c *world.Call) *world.ShieldState {
 	return st
 }
 
-// check tells why a resource cannot be protected, nil if it can.
+// check returns why a resource cannot be protected, nil if it can.
 func (s *Service) check(c *world.Call, arn string) error {
 	m := arnPattern.FindStringSubmatch(arn)
 	if m == nil {
@@ -104,7 +104,7 @@ func (s *Service) check(c *world.Call, arn string) error {
 	return fail(world.Unproven, "InvalidOperationException", "Resources of the type of '%s' cannot be protected.", arn)
 }
 
-// GetSubscriptionState tells whether the account has Shield Advanced.
+// GetSubscriptionState reports whether the account has Shield Advanced.
 func (s *Service) GetSubscriptionState(c *world.Call, _ *shield.GetSubscriptionStateInput) (*shield.GetSubscriptionStateOutput, error) {
 	out := &shield.GetSubscriptionStateOutput{SubscriptionState: types.SubscriptionStateInactive}
 	if !s.state(c).Subscribed.IsZero() {

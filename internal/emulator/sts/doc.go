@@ -1,4 +1,4 @@
-// Package sts is the Security Token Service: who am I, and how do I become
-// somebody else. Credentials that it gives out determine the account of the
-// calls made with them.
+// Package sts is the Security Token Service: the identity of the caller, and temporary
+// credentials of roles. Credentials that it returns determine the account of the calls
+// made with them.
 package sts

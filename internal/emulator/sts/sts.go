@@ -19,10 +19,10 @@ import (
 // Service serves the operations.
 type Service struct{ w *world.World }
 
-// New returns the service of a world.
+// New returns the service over the emulator state.
 func New(w *world.World) *Service { return &Service{w} }
 
-// Operations lists what the service can do.
+// Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
 	return []wire.Operation{
 		wire.Op("GetCallerIdentity", s.GetCallerIdentity, wire.Handles()),
@@ -32,7 +32,7 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-// GetCallerIdentity tells the caller's account.
+// GetCallerIdentity returns the caller's account.
 func (s *Service) GetCallerIdentity(c *world.Call, _ *sts.GetCallerIdentityInput) (*sts.GetCallerIdentityOutput, error) {
 	id := "AIDAFULCRUM" + c.Account
 	return &sts.GetCallerIdentityOutput{

@@ -34,7 +34,7 @@ type Service struct {
 // New returns the service over what the sources list.
 func New(w *world.World, sources ...world.TagSource) *Service { return &Service{w, sources} }
 
-// Operations lists what the service can do.
+// Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
 	return []wire.Operation{
 		wire.Op("GetResources", s.GetResources,
@@ -59,8 +59,8 @@ func (s *Service) GetResources(c *world.Call, in *rgt.GetResourcesInput) (*rgt.G
 			}
 		}
 	}
-	// Pages follow the order of names, so that a token stays valid while
-	// resources come and go; within a page the order means nothing.
+	// Pages follow the order of names, so that a token stays valid while resources are
+	// created and deleted; within a page the order has no meaning.
 	sort.Slice(found, func(i, j int) bool { return found[i].ARN < found[j].ARN })
 	from, _ := slices.BinarySearchFunc(found, after, func(r world.TaggedResource, arn string) int {
 		if after != "" && r.ARN <= arn {
@@ -126,8 +126,8 @@ func check(in *rgt.GetResourcesInput) *world.Error {
 	return nil
 }
 
-// wanted tells whether a request asks for a resource. Resources without any
-// tag are never listed.
+// wanted reports whether a request selects a resource. Resources without any tag are
+// never listed.
 func wanted(in *rgt.GetResourcesInput, r world.TaggedResource) bool {
 	if len(r.Tags) == 0 {
 		return false
@@ -147,7 +147,7 @@ func wanted(in *rgt.GetResourcesInput, r world.TaggedResource) bool {
 	return true
 }
 
-// ofType tells whether a filter such as "ec2", "ec2:security-group" or
+// ofType reports whether a filter such as "ec2", "ec2:security-group" or
 // "elasticloadbalancing:loadbalancer/app" covers a resource.
 func ofType(r world.TaggedResource, filter string) bool {
 	if r.Type == filter {

@@ -1,6 +1,6 @@
-// Package wafregional holds the operations of WAF Classic (regional) that tie
-// web ACLs to load balancers, and those that make and list web ACLs. Rules do
-// not exist here.
+// Package wafregional holds the operations of WAF Classic (regional) that associate web
+// ACLs with load balancers, and those that create and list web ACLs. There are no
+// rules.
 package wafregional
 
 import (
@@ -27,10 +27,10 @@ type Service struct {
 	w *world.World
 }
 
-// New returns the service of a world.
+// New returns the service over the emulator state.
 func New(w *world.World) *Service { return &Service{w: w} }
 
-// Operations lists what the service can do.
+// Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
 	h := wire.Handles
 	return []wire.Operation{
@@ -88,8 +88,7 @@ func (s *Service) loadBalancer(c *world.Call, arn string) error {
 	return nil
 }
 
-// AssociateWebACL gives a load balancer a web ACL, in the place of the one it
-// may have.
+// AssociateWebACL associates a web ACL with a load balancer, and replaces a former one.
 func (s *Service) AssociateWebACL(c *world.Call, in *waf.AssociateWebACLInput) (*waf.AssociateWebACLOutput, error) {
 	p, resource := s.partition(c), val(in.ResourceArn)
 	if err := s.loadBalancer(c, resource); err != nil {
@@ -105,7 +104,7 @@ func (s *Service) AssociateWebACL(c *world.Call, in *waf.AssociateWebACLInput) (
 	return &waf.AssociateWebACLOutput{}, nil
 }
 
-// DisassociateWebACL takes the web ACL off a load balancer, if it has one.
+// DisassociateWebACL removes the web ACL of a load balancer, if it has one.
 func (s *Service) DisassociateWebACL(c *world.Call, in *waf.DisassociateWebACLInput) (*waf.DisassociateWebACLOutput, error) {
 	if err := s.loadBalancer(c, val(in.ResourceArn)); err != nil {
 		return nil, err

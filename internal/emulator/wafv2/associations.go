@@ -11,8 +11,7 @@ import (
 
 var aclPattern = regexp.MustCompile(`^arn:aws[a-z-]*:wafv2:([a-z0-9-]+):\d{12}:(regional|global)/webacl/[\w-]+/[\w-]+$`)
 
-// AssociateWebACL gives a load balancer a web ACL, in the place of the one it
-// may have.
+// AssociateWebACL associates a web ACL with a load balancer, and replaces a former one.
 func (s *Service) AssociateWebACL(c *world.Call, in *wafv2.AssociateWebACLInput) (*wafv2.AssociateWebACLOutput, error) {
 	p := s.partition(c)
 	arn, resource := val(in.WebACLArn), val(in.ResourceArn)
@@ -36,7 +35,7 @@ func (s *Service) AssociateWebACL(c *world.Call, in *wafv2.AssociateWebACLInput)
 	return &wafv2.AssociateWebACLOutput{}, nil
 }
 
-// DisassociateWebACL takes the web ACL off a load balancer, if it has one.
+// DisassociateWebACL removes the web ACL of a load balancer, if it has one.
 func (s *Service) DisassociateWebACL(c *world.Call, in *wafv2.DisassociateWebACLInput) (*wafv2.DisassociateWebACLOutput, error) {
 	resource := val(in.ResourceArn)
 	if err := s.loadBalancer(c, resource); err != nil {
@@ -46,7 +45,7 @@ func (s *Service) DisassociateWebACL(c *world.Call, in *wafv2.DisassociateWebACL
 	return &wafv2.DisassociateWebACLOutput{}, nil
 }
 
-// change sets the web ACL of a resource and remembers the one before.
+// change sets the web ACL of a resource and records the one before.
 func (s *Service) change(c *world.Call, st *world.WAFv2State, resource, acl string) {
 	before := st.Associations[resource]
 	if before == acl {

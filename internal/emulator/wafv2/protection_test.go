@@ -22,10 +22,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// rig is an account with an ALB and an NLB in its default VPC. The three
-// services that protect load balancers are tested together, because they
-// share this world.
-type rig struct {
+// harness is an account with an ALB and an NLB in its default VPC. The three services
+// that protect load balancers are tested together, because they share this state.
+type harness struct {
 	em      *emulator.Emulator
 	clock   *world.ManualClock
 	elb     *elb.Client
@@ -36,7 +35,7 @@ type rig struct {
 	app, net *string
 }
 
-func newRig(t *testing.T) *rig {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
 	clock := world.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	em := emulator.New(emulator.Options{Clock: clock, Seed: 7})
@@ -44,7 +43,7 @@ func newRig(t *testing.T) *rig {
 		Region: "us-west-2", HTTPClient: em.Client(), RetryMaxAttempts: 1,
 		Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", ""),
 	}
-	r := &rig{
+	r := &harness{
 		em: em, clock: clock, elb: elb.NewFromConfig(cfg), waf: wafv2.NewFromConfig(cfg),
 		classic: classic.NewFromConfig(cfg), shield: shield.NewFromConfig(cfg),
 	}
@@ -77,7 +76,7 @@ func wantError(t *testing.T, err error, code string) {
 	}
 }
 
-func (r *rig) acl(t *testing.T, name string) *types.WebACLSummary {
+func (r *harness) acl(t *testing.T, name string) *types.WebACLSummary {
 	t.Helper()
 	return must(r.waf.CreateWebACL(t.Context(), &wafv2.CreateWebACLInput{
 		Name: &name, Scope: types.ScopeRegional, DefaultAction: &types.DefaultAction{Allow: &types.AllowAction{}},
@@ -90,7 +89,7 @@ func (r *rig) acl(t *testing.T, name string) *types.WebACLSummary {
 }
 
 func TestWebACLs(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	ctx := t.Context()
 	first, second := r.acl(t, "first"), r.acl(t, "second")
 	of := func(arn *string) (string, error) {
@@ -162,7 +161,7 @@ func TestWebACLs(t *testing.T) {
 }
 
 func TestClassicWebACLs(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	ctx := t.Context()
 	create := func(token *string) (*classic.CreateWebACLOutput, error) {
 		return r.classic.CreateWebACL(ctx, &classic.CreateWebACLInput{
@@ -203,7 +202,7 @@ func TestClassicWebACLs(t *testing.T) {
 }
 
 func TestShield(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	ctx := t.Context()
 	state := func() shieldtypes.SubscriptionState {
 		return must(r.shield.GetSubscriptionState(ctx, &shield.GetSubscriptionStateInput{}))(t).SubscriptionState

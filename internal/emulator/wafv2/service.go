@@ -1,6 +1,6 @@
-// Package wafv2 holds the operations of WAFv2 that tie web ACLs to load
-// balancers, and those that make and list web ACLs of regional scope. Rules
-// are stored, not evaluated.
+// Package wafv2 holds the operations of WAFv2 that associate web ACLs with load
+// balancers, and those that create and list web ACLs of regional scope. Rules are
+// stored, not evaluated.
 package wafv2
 
 import (
@@ -15,10 +15,10 @@ type Service struct {
 	w *world.World
 }
 
-// New returns the service of a world.
+// New returns the service over the emulator state.
 func New(w *world.World) *Service { return &Service{w: w} }
 
-// Operations lists what the service can do.
+// Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
 	h := wire.Handles
 	return []wire.Operation{

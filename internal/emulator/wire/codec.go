@@ -11,13 +11,13 @@ import (
 
 // Codec is one of AWS's protocols.
 type Codec interface {
-	// Decode fills in, a pointer to an SDK input structure, from a request.
-	// Its errors are *world.Error and name the member at fault.
+	// Decode fills in, a pointer to an SDK input structure, from a request. Its errors
+	// are *world.Error and name the invalid member.
 	Decode(r Request, in any) error
 	// Encode renders the response of an operation; out points to an SDK
 	// output structure.
 	Encode(operation string, out any, requestID string) (Response, error)
-	// Fail renders a refusal.
+	// Fail renders an error.
 	Fail(err *world.Error, requestID string) Response
 }
 
@@ -35,15 +35,15 @@ func newResponse(status int, contentType, requestID string, body []byte) Respons
 	return Response{Status: status, Header: h, Body: body}
 }
 
-// Codes of requests that the emulator cannot serve faithfully. They are not
-// AWS's, so that no client takes them for something it knows.
+// Codes of requests that the emulator cannot serve faithfully. They are not AWS's, so
+// that no client handles them as an error of AWS.
 const (
-	// CodeUnknownParameter refuses a request member that does not exist.
+	// CodeUnknownParameter is the error of a request member that does not exist.
 	CodeUnknownParameter = "UnknownParameter"
-	// CodeUnsupportedParameter refuses a member that exists in AWS and is not
-	// built here.
+	// CodeUnsupportedParameter is the error of a member that exists in AWS and is not
+	// supported here.
 	CodeUnsupportedParameter = "UnsupportedParameter"
-	// CodeMalformedParameter refuses a value that is not of its type.
+	// CodeMalformedParameter is the error of a value that is not of its type.
 	CodeMalformedParameter = "MalformedParameter"
 )
 
@@ -55,7 +55,7 @@ func malformed(path, value, want string) *world.Error {
 	return world.Errorf(world.Own, CodeMalformedParameter, "The value '%s' of parameter %s is not %s", value, strings.TrimSuffix(path, "."), want)
 }
 
-// Unsupported is the refusal of a member that the operation has not declared.
+// Unsupported is the error of a member that the operation has not declared.
 func Unsupported(operation, member string) *world.Error {
 	return world.Errorf(world.Own, CodeUnsupportedParameter, "the parameter %s of %s is not supported by this emulator", member, operation)
 }

@@ -53,7 +53,7 @@ func parseForm(body []byte) (*node, *world.Error) {
 	return root, nil
 }
 
-// dialect is in what the two form protocols differ.
+// dialect is the difference between the two form protocols.
 type dialect struct {
 	// name of a member in a request.
 	name func(structure, member string) string

@@ -59,7 +59,7 @@ func (jsonCodec) Fail(err *world.Error, requestID string) Response {
 	return r
 }
 
-// fromJSON sets v to what a parsed document says. A null is absent.
+// fromJSON sets v to the value of a parsed document. A null is absent.
 func fromJSON(tree any, v reflect.Value, path string) *world.Error {
 	if tree == nil {
 		return nil
@@ -221,7 +221,7 @@ func toJSON(v reflect.Value) (any, error) {
 	return nil, unencodable(v.Interface())
 }
 
-// absent tells a member without value. Plain numbers and booleans always have
+// absent reports whether a member has no value. Plain numbers and booleans always have
 // one: the SDK makes them plain because the service always sends them.
 func absent(v reflect.Value) bool {
 	switch v.Kind() {

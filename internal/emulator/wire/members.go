@@ -76,7 +76,7 @@ func unhandled(v reflect.Value, members Members, prefix string) string {
 	return ""
 }
 
-// declared tells whether a member is handled as a whole, or at least in part.
+// declared reports whether a member is handled as a whole, or at least in part.
 func declared(members Members, path string) (whole, inside bool) {
 	for _, m := range members {
 		if m == path {

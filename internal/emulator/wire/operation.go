@@ -7,16 +7,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// Members names the input members that an operation handles. "Filters" stands
-// for the member with everything in it; "Placement.AvailabilityZone" for one
-// member of a structure, or of each structure of a list.
+// Members names the input members that an operation handles. "Filters" is the member
+// with everything in it; "Placement.AvailabilityZone" is one member of a structure, or
+// of each structure of a list.
 type Members []string
 
-// Handles is how an operation declares its members. A request that sets any
-// other member is refused by name.
+// Handles is how an operation declares its members. A request that sets any other
+// member is rejected by name.
 func Handles(members ...string) Members { return Members(members) }
 
-// Operation is one API call: its name, its types and what serves it.
+// Operation is one API call: its name, its types and its handler.
 type Operation struct {
 	Name    string
 	Members Members

@@ -69,8 +69,8 @@ func (c *restXML) Decode(r Request, in any) error {
 	return nil
 }
 
-// Encode writes an answer. A member Location goes into the header of that
-// name, and an answer that has one tells of something new.
+// Encode writes an answer. A member Location goes into the header of that name, and an
+// answer that has one has the status 201.
 func (c *restXML) Encode(operation string, out any, requestID string) (Response, error) {
 	v := reflect.ValueOf(out).Elem()
 	d := &document{name: queryName, items: singular}
@@ -154,7 +154,7 @@ func parseXML(body []byte) (*element, error) {
 	}
 }
 
-// into sets v, a value of any kind, to what the element says.
+// into sets v, a value of any kind, to the value of the element.
 func (e *element) into(v reflect.Value, path string) *world.Error {
 	if v.Kind() == reflect.Pointer {
 		if v.Type() == reflect.TypeFor[*time.Time]() {

@@ -19,22 +19,22 @@ type Request struct {
 type Route struct {
 	Operation string
 	Method    string
-	// Path has a member's name in braces where its value stands, such as
+	// Path has a member's name in braces in place of its value, such as
 	// "/2013-04-01/change/{Id}".
 	Path string
 	// Query maps names of query parameters to members.
 	Query map[string]string
 }
 
-// Router is a codec that tells operations by method and path.
+// Router is a codec that finds operations by method and path.
 type Router interface {
 	// Route finds the operation of a request; ok is false if the service has
 	// none there.
 	Route(method, path string) (operation string, ok bool)
 }
 
-// match reads the members that stand in a path; ok is false if the path is
-// not the route's.
+// match reads the members that are part of a path; ok is false if the path is not the
+// route's.
 func (r Route) match(method, path string) (members map[string]string, ok bool) {
 	if method != r.Method {
 		return nil, false

@@ -181,14 +181,14 @@ func TestResponses(t *testing.T) {
 		}}}, `<CreateLoadBalancerResponse xmlns="urn:x"><CreateLoadBalancerResult><LoadBalancers><member>` +
 			`<CreatedTime>2016-03-25T21:26:12.920Z</CreatedTime><LoadBalancerName>a&lt;b</LoadBalancerName><SecurityGroups></SecurityGroups>` +
 			`</member></LoadBalancers></CreateLoadBalancerResult><ResponseMetadata><RequestId>id</RequestId></ResponseMetadata></CreateLoadBalancerResponse>`},
-		"query, nothing to say": {query, "DeleteRule", &elb.DeleteRuleOutput{},
+		"query, empty answer": {query, "DeleteRule", &elb.DeleteRuleOutput{},
 			`<DeleteRuleResponse xmlns="urn:x"><DeleteRuleResult></DeleteRuleResult><ResponseMetadata><RequestId>id</RequestId></ResponseMetadata></DeleteRuleResponse>`},
-		"ec2, nothing to say": {ec2Query, "CreateTags", &ec2.CreateTagsOutput{},
+		"ec2, empty answer": {ec2Query, "CreateTags", &ec2.CreateTagsOutput{},
 			`<CreateTagsResponse xmlns="urn:x"><requestId>id</requestId><return>true</return></CreateTagsResponse>`},
 		"ec2, names of its own": {ec2Query, "DescribeVpcs", &ec2.DescribeVpcsOutput{NextToken: aws.String("n")},
 			`<DescribeVpcsResponse xmlns="urn:x"><requestId>id</requestId><nextToken>n</nextToken></DescribeVpcsResponse>`},
-		"json, nothing to say": {asJSON, "DeleteCertificate", &acm.DeleteCertificateOutput{}, `{}`},
-		"json":                 {asJSON, "ListCertificates", &acm.ListCertificatesOutput{NextToken: aws.String("n")}, `{"NextToken":"n"}`},
+		"json, empty answer": {asJSON, "DeleteCertificate", &acm.DeleteCertificateOutput{}, `{}`},
+		"json":               {asJSON, "ListCertificates", &acm.ListCertificatesOutput{NextToken: aws.String("n")}, `{"NextToken":"n"}`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

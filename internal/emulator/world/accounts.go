@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Role is an IAM role that can be assumed. Roles that were never registered
-// can be assumed by anybody, as long as their account is well formed.
+// Role is an IAM role that can be assumed. Roles that were never registered can be
+// assumed by any account, if their own account is well formed.
 type Role struct {
 	ARN string
 	// ExternalID must be given by the caller; empty means none is needed.
@@ -17,14 +17,13 @@ type Role struct {
 
 var accountInKey = regexp.MustCompile(`(?:^|[^0-9])([0-9]{12})(?:[^0-9]|$)`)
 
-// AddAccessKey says which account an access key belongs to.
+// AddAccessKey sets the account of an access key.
 func (w *World) AddAccessKey(key, account string) { w.accessKeys[key] = account }
 
-// AddSecret tells the secret of an access key, so that its signatures can be
-// verified.
+// AddSecret sets the secret of an access key, so that its signatures can be verified.
 func (w *World) AddSecret(key, secret string) { w.secrets[key] = secret }
 
-// Secret returns the secret of an access key, if it is known.
+// Secret returns the secret of an access key, if it has been added.
 func (w *World) Secret(key string) (string, bool) {
 	secret, ok := w.secrets[key]
 	return secret, ok
@@ -44,7 +43,7 @@ func (w *World) AccountOf(key string) (account string, known bool) {
 	return w.account, false
 }
 
-// DefaultAccount is the account of access keys that say nothing else.
+// DefaultAccount is the account of access keys without an account of their own.
 func (w *World) DefaultAccount() string { return w.account }
 
 // PutRole registers a role.
@@ -56,7 +55,7 @@ func (w *World) RoleByARN(arn string) (Role, bool) {
 	return r, ok
 }
 
-// Trusts tells whether an account may assume the role.
+// Trusts reports whether an account may assume the role.
 func (r Role) Trusts(account string) bool {
 	return len(r.Trusted) == 0 || slices.Contains(r.Trusted, account)
 }

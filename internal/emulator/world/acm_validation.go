@@ -25,10 +25,9 @@ func ValidationRecord(account, domain string) (name, value string) {
 	return "_" + digits("name", 32) + "." + domain + ".", "_" + digits("value", 32) + "." + digits("zone", 10) + ".acm-validations.aws."
 }
 
-// LookAtRecords lets the certificate manager see the DNS records of an
-// account: a domain whose record is there counts as validated after
-// [ACMConfig.ValidationDelay], and stays so. It is to be called whenever
-// records or requests have changed.
+// LookAtRecords updates the validations from the DNS records of an account: a domain
+// whose record is there counts as validated after [ACMConfig.ValidationDelay], and
+// stays so. It is to be called whenever records or requests have changed.
 func (w *World) LookAtRecords(account string) {
 	now := w.Clock.Now()
 	for _, p := range w.Partitions() {
@@ -66,7 +65,7 @@ func (w *World) validate(account string, c *Certificate, now time.Time) {
 	c.issue(last, all)
 }
 
-// issue notes when a certificate is issued, or that this is not known yet.
+// issue sets when a certificate is issued, if that is determined yet.
 func (c *Certificate) issue(at time.Time, known bool) {
 	c.Issued, c.NotBefore, c.NotAfter = time.Time{}, time.Time{}, time.Time{}
 	if known {
@@ -74,13 +73,13 @@ func (c *Certificate) issue(at time.Time, known bool) {
 	}
 }
 
-// byRecords says whether DNS records decide when the certificate is issued.
+// byRecords reports whether DNS records decide when the certificate is issued.
 func (w *World) byRecords(c *Certificate) bool {
 	return c.Validation == acmtypes.ValidationMethodDns && !w.Config.ACM.AssumeRecords
 }
 
-// validated says whether all domains of a certificate have proved to be the
-// account's. Mails are always answered, after the delay that records have too.
+// validated reports whether all domains of a certificate are validated. Mails are
+// always answered, after the same delay as records.
 func (w *World) validated(c *Certificate, now time.Time) bool {
 	delay := w.Config.ACM.ValidationDelay
 	if !w.byRecords(c) {
@@ -92,8 +91,8 @@ func (w *World) validated(c *Certificate, now time.Time) bool {
 	})
 }
 
-// DomainValidated says whether a domain of a certificate that is not issued
-// yet has proved to be the account's.
+// DomainValidated reports whether a domain of a certificate that is not issued yet is
+// validated.
 func (p *Partition) DomainValidated(c *Certificate, domain string, now time.Time) bool {
 	at, seen := c.Validated[domain]
 	return p.world.byRecords(c) && seen && !now.Before(at)

@@ -2,8 +2,7 @@ package world
 
 import "time"
 
-// Call is what an operation may know about the request it serves, beside its
-// input.
+// Call is the context of a request for its operation, beside the input.
 type Call struct {
 	// Account is the twelve digit account of the caller's credentials.
 	Account string

@@ -6,9 +6,9 @@ import (
 	"sort"
 )
 
-// Check lists the invariants that the state breaks: references to what does
-// not exist, addresses given twice, target groups under two load balancers,
-// rules with one priority. A sound world has none.
+// Check lists the invariants that the state breaks: references to what does not exist,
+// addresses given twice, target groups under two load balancers, rules with one
+// priority. A consistent state breaks none.
 func (w *World) Check() []string {
 	var broken []string
 	for _, p := range w.Partitions() {

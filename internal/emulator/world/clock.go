@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Clock tells the emulator's time. States that move by themselves (a load
-// balancer that becomes active, a target that becomes healthy) are computed
-// from it when they are read.
+// Clock is the emulator's time. States that change over time (a load balancer that
+// becomes active, a target that becomes healthy) are computed from it when they are
+// read.
 type Clock interface {
 	// Now returns the present instant.
 	Now() time.Time
@@ -29,8 +29,7 @@ func (RealClock) AfterFunc(d time.Duration, f func()) func() bool {
 	return time.AfterFunc(d, f).Stop
 }
 
-// ManualClock stands still until it is told to move. It is safe for
-// concurrent use.
+// ManualClock moves only when Advance is called. It is safe for concurrent use.
 type ManualClock struct {
 	mu     sync.Mutex
 	now    time.Time

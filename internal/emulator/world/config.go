@@ -2,7 +2,7 @@ package world
 
 import "time"
 
-// HealthPolicy says where target health comes from.
+// HealthPolicy is the source of target health.
 type HealthPolicy string
 
 const (
@@ -14,9 +14,9 @@ const (
 	HealthReported HealthPolicy = "reported"
 )
 
-// Config holds what can be adjusted while the emulator runs. Read and write
-// it under the world's lock. It has a JSON form for the admin API; durations
-// there are nanoseconds.
+// Config holds what can be adjusted while the emulator runs. Read and write it under
+// the state lock. It has a JSON form for the admin API; durations there are
+// nanoseconds.
 type Config struct {
 	// Quotas overrides default quotas by their name in AWS, such as
 	// "rules-per-application-load-balancer". Names: the operation packages.
@@ -29,19 +29,18 @@ type Config struct {
 	Shuffle bool
 	// Strict also applies rules that are not confirmed from AWS.
 	Strict bool
-	// Health says where target health comes from.
+	// Health is the source of target health.
 	Health HealthPolicy
 	// InitialHealthDelay is how long a target stays initial under
 	// [HealthAssumed].
 	InitialHealthDelay time.Duration
-	// Delays of the states that move by themselves, 0 for at once.
+	// Delays of the states that change over time, 0 for at once.
 	Delays Delays
-	// RequireKnownKeys refuses access keys that were not registered with
+	// RequireKnownKeys rejects access keys that were not registered with
 	// [World.AddAccessKey].
 	RequireKnownKeys bool
-	// VerifySignatures refuses requests of keys whose secret is known, see
-	// [World.AddSecret], when the signature is wrong or too old. Keys without
-	// a known secret pass.
+	// VerifySignatures rejects requests of keys with a secret, see [World.AddSecret],
+	// if the signature is wrong or too old. Keys without a secret pass.
 	VerifySignatures bool
 
 	ELB ELBConfig
@@ -51,10 +50,10 @@ type Config struct {
 	Route53 Route53Config
 }
 
-// Delays says how long things of the network take in the background.
+// Delays are how long network resources take in the background.
 type Delays struct {
-	// InterfaceLinger is how long the network interfaces of a deleted load
-	// balancer stay behind and block the deletion of security groups.
+	// InterfaceLinger is how long the ENIs of a deleted load balancer remain and block
+	// the deletion of security groups.
 	InterfaceLinger time.Duration
 	// Instance is how long an instance stays pending, stopping or shutting
 	// down.

@@ -16,13 +16,13 @@ type VPC struct {
 	DNSSupport, DNSHostnames bool
 }
 
-// CIDRAssociation ties an address block to a VPC or subnet.
+// CIDRAssociation associates an address block with a VPC or subnet.
 type CIDRAssociation struct {
 	ID    string
 	Block netip.Prefix
 }
 
-// Contains tells whether a block lies within the VPC's blocks.
+// Contains reports whether a block lies within the VPC's blocks.
 func (v *VPC) Contains(block netip.Prefix) bool {
 	for _, list := range [][]CIDRAssociation{v.CIDRs, v.IPv6} {
 		for _, a := range list {
@@ -47,10 +47,10 @@ type Subnet struct {
 	OutpostARN string
 }
 
-// IPv6Native tells whether the subnet has no IPv4 block.
+// IPv6Native reports whether the subnet has no IPv4 block.
 func (s *Subnet) IPv6Native() bool { return !s.CIDR.IsValid() }
 
-// SecurityGroup is a set of rules on network interfaces.
+// SecurityGroup is a set of rules on ENIs.
 type SecurityGroup struct {
 	ID, VPCID         string
 	Name, Description string
@@ -100,8 +100,7 @@ type Instance struct {
 	TerminatedAt time.Time
 }
 
-// NetworkInterface is a card of an instance, or of a service such as a load
-// balancer.
+// NetworkInterface is an ENI of an instance, or of a service such as a load balancer.
 type NetworkInterface struct {
 	ID, SubnetID, VPCID string
 	Zone                string
@@ -119,17 +118,17 @@ type NetworkInterface struct {
 	SourceDestCheck     bool
 	Attachment          *Attachment
 	Created             time.Time
-	// Gone is when a lingering interface disappears; zero for one in use.
+	// Gone is when a lingering ENI disappears; zero for one in use.
 	Gone time.Time
 }
 
-// PrivateAddress is an IPv4 address of an interface.
+// PrivateAddress is an IPv4 address of an ENI.
 type PrivateAddress struct {
 	Addr    netip.Addr
 	Primary bool
 }
 
-// Attachment ties an interface to an instance or to a service.
+// Attachment attaches an ENI to an instance or to a service.
 type Attachment struct {
 	ID            string
 	InstanceID    string // empty if not an instance of this account
@@ -193,7 +192,7 @@ type PrefixListEntry struct {
 	Description string
 }
 
-// IPAMPool is a pool of addresses, known by name only.
+// IPAMPool is a pool of addresses, of which only the name exists.
 type IPAMPool struct {
 	ID, ScopeID string
 	Family      string

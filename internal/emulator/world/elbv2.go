@@ -6,8 +6,8 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// ELBState is what Elastic Load Balancing v2 knows of one account and region.
-// All maps are keyed by ARN.
+// ELBState is the state of Elastic Load Balancing v2 in one account and region. All
+// maps are keyed by ARN.
 type ELBState struct {
 	LoadBalancers map[string]*LoadBalancer
 	Listeners     map[string]*Listener
@@ -73,7 +73,7 @@ type LoadBalancer struct {
 type LoadBalancerZone struct {
 	Zone   string
 	Subnet string
-	ENI    string // network interface of the node
+	ENI    string // ENI of the node
 	// Address is the node's private IPv4 address.
 	Address string
 
@@ -93,7 +93,7 @@ type CapacityReservation struct {
 	Decreases    int32
 }
 
-// State tells the state at a time, and the reason of a forced one.
+// State returns the state at a time, and the reason of a forced one.
 func (lb *LoadBalancer) State(now time.Time) (elbtypes.LoadBalancerStateEnum, string) {
 	if lb.ForcedState != "" {
 		return lb.ForcedState, lb.ForcedReason
@@ -104,12 +104,12 @@ func (lb *LoadBalancer) State(now time.Time) (elbtypes.LoadBalancerStateEnum, st
 	return elbtypes.LoadBalancerStateEnumActive, ""
 }
 
-// IsALB tells an Application Load Balancer from a Network Load Balancer.
+// IsALB reports whether it is an Application Load Balancer.
 func (lb *LoadBalancer) IsALB() bool {
 	return lb.Type == elbtypes.LoadBalancerTypeEnumApplication
 }
 
-// EnabledIn tells whether a zone is enabled.
+// EnabledIn reports whether a zone is enabled.
 func (lb *LoadBalancer) EnabledIn(zone string) bool {
 	for _, z := range lb.Zones {
 		if z.Zone == zone {
@@ -150,7 +150,7 @@ type Rule struct {
 	Tags       map[string]string
 }
 
-// IsDefault tells whether the rule is the listener's default rule.
+// IsDefault reports whether the rule is the listener's default rule.
 func (r *Rule) IsDefault() bool { return r.Priority == 0 }
 
 // TargetGroup is a set of targets with the way to check them.
@@ -170,7 +170,7 @@ type TargetGroup struct {
 	Tags            map[string]string
 	Targets         []*Target // in the order of registration
 
-	// LoadBalancer is the ARN of the one that uses the group, empty if none.
+	// LoadBalancer is the ARN of the one that uses the target group, empty if none.
 	// ELBState.Reattach keeps it and the two times.
 	LoadBalancer string
 	Attached     time.Time

@@ -17,10 +17,10 @@ type ELBConfig struct {
 	TrustStoreDelay time.Duration
 	// CapacityDelay is how long a capacity reservation stays pending.
 	CapacityDelay time.Duration
-	// AnyTagCharacters accepts characters in tags that AWS refuses, such as a
-	// comma, to replay what was recorded where nobody checked them.
+	// AnyTagCharacters accepts characters in tags that AWS rejects, such as a comma, to
+	// replay recordings of a service that did not check them.
 	AnyTagCharacters bool
-	// Disabled makes the account one that may not create load balancers.
+	// Disabled forbids the account to create load balancers.
 	Disabled bool
 	// UnsupportedNLBZones are zones in which an NLB cannot be made.
 	UnsupportedNLBZones []string
@@ -44,8 +44,8 @@ type ACMConfig struct {
 	// RecordDelay is how long the validation record of a requested certificate
 	// is missing from the description.
 	RecordDelay time.Duration
-	// AssumeRecords takes all DNS records for present, without looking for
-	// them in hosted zones.
+	// AssumeRecords treats all DNS records as present, without a look into hosted
+	// zones.
 	AssumeRecords bool
 }
 

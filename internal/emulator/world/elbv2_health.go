@@ -13,9 +13,8 @@ import (
 // ZoneAll is the zone of a target that any node may serve.
 const ZoneAll = "all"
 
-// TargetHealth computes the health of a registered or draining target from
-// its history, its load balancer, its instance or address and the last
-// verdict of a health check.
+// TargetHealth computes the health of a registered or draining target from its history,
+// its load balancer, its instance or address and the last result of a health check.
 func (p *Partition) TargetHealth(g *TargetGroup, t *Target, now time.Time) Verdict {
 	if t.Draining() {
 		return Verdict{elbtypes.TargetHealthStateEnumDraining, elbtypes.TargetHealthReasonEnumDeregistrationInProgress, "Target deregistration is in progress"}
@@ -76,8 +75,8 @@ func (g *TargetGroup) UnhealthyDrainsUntil(t *Target) time.Time {
 	return t.Judged.Add(time.Duration(n) * time.Second)
 }
 
-// drained is the verdict on a target, which an unhealthy one that still keeps
-// its connections shows.
+// drained is the health of a deregistered target, which an unhealthy one that still
+// keeps its connections shows.
 func (g *TargetGroup) drained(lb *LoadBalancer, t *Target, now time.Time) Verdict {
 	v := *t.Verdict
 	if !lb.IsALB() && now.Before(g.UnhealthyDrainsUntil(t)) {
@@ -90,8 +89,8 @@ func notInUse(why string) Verdict {
 	return Verdict{elbtypes.TargetHealthStateEnumUnused, elbtypes.TargetHealthReasonEnumNotInUse, why}
 }
 
-// usedByLoadBalancer tells whether an address belongs to a node of a load
-// balancer in the VPC.
+// usedByLoadBalancer reports whether an address belongs to a node of a load balancer in
+// the VPC.
 func (p *Partition) usedByLoadBalancer(vpc, address string) bool {
 	a, err := netip.ParseAddr(address)
 	if err != nil {
@@ -124,22 +123,21 @@ type HealthReport struct {
 	TargetGroup string // ARN
 	Target      string // id as registered
 	Port        int32
-	// Epoch is that of the registration which was checked, see
-	// [TargetGroup.Epoch]. A report of an earlier registration is dropped;
-	// an empty one counts for any.
+	// Epoch is that of the registration which was checked, see [TargetGroup.Epoch]. A
+	// report of an earlier registration is ignored; an empty epoch matches any.
 	Epoch   string
 	Verdict Verdict
 }
 
-// Epoch tells registrations of the same target apart. It changes when the
-// target is registered anew and when the group gets another load balancer.
+// Epoch distinguishes registrations of the same target. It changes when the target is
+// registered again and when the target group gets another load balancer.
 func (g *TargetGroup) Epoch(t *Target) string {
 	return fmt.Sprintf("%d/%d", t.Registered.UnixNano(), g.Attached.UnixNano())
 }
 
-// ReportHealth takes a change of a target's health from the data plane or a
-// test. It takes the lock itself. A report on a target that is not registered
-// any more is dropped.
+// ReportHealth takes a change of a target's health from the data plane or a test. It
+// takes the lock itself. A report on a target that is not registered any more is
+// ignored.
 func (w *World) ReportHealth(r HealthReport) {
 	account, region, ok := splitARN(r.TargetGroup)
 	if !ok {

@@ -11,7 +11,7 @@ import (
 type Target struct {
 	ID           string
 	Port         int32  // 0 for lambda
-	Zone         string // zone name, "all", or empty where none is known
+	Zone         string // zone name, "all", or empty if there is none
 	QUICServerID string
 	Registered   time.Time
 	// DrainUntil is when a deregistered target leaves; zero while registered.
@@ -19,8 +19,8 @@ type Target struct {
 	// Terminated is whether the target left because its instance was
 	// terminated: the listing does not show it while it drains.
 	Terminated bool
-	// Verdict is the last result of the data plane or of a test; nil if none
-	// came since registration.
+	// Verdict is the last health result from the data plane or from a test; nil if
+	// there is none since registration.
 	Verdict *Verdict
 	// Judged is when the state of the verdict last changed.
 	Judged time.Time
@@ -33,7 +33,7 @@ type Verdict struct {
 	Description string
 }
 
-// Draining tells whether the target was deregistered and has not left yet.
+// Draining reports whether the target was deregistered and has not left yet.
 func (t *Target) Draining() bool { return !t.DrainUntil.IsZero() }
 
 // Target returns the registration of an ID and port, nil if there is none.
@@ -46,8 +46,8 @@ func (g *TargetGroup) Target(id string, port int32) *Target {
 	return nil
 }
 
-// SettleTargets deregisters the targets whose instance was terminated, and
-// removes those whose draining has ended. Operations call it before they look.
+// SettleTargets deregisters the targets whose instance was terminated, and removes
+// those whose draining has ended. Operations call it before they read targets.
 func (p *Partition) SettleTargets(g *TargetGroup, now time.Time) {
 	if g.Type == elbtypes.TargetTypeEnumInstance {
 		for _, t := range g.Targets {
@@ -115,7 +115,7 @@ func (s *ELBState) Reattach(now time.Time) {
 		default:
 			g.Attached = now
 			for _, t := range g.Targets {
-				t.Verdict = nil // a verdict is that of the load balancer which checked
+				t.Verdict = nil // the verdict comes from the load balancer that checked
 			}
 		}
 		g.LoadBalancer = lb

@@ -7,37 +7,34 @@ import (
 	"time"
 )
 
-// ServiceInterface describes the network interface of a service such as a
-// load balancer.
+// ServiceInterface describes the ENI of a service such as a load balancer.
 type ServiceInterface struct {
 	Description string
 	// Requester is the service's identity, such as amazon-elb.
 	Requester string
 	// InstanceOwner is shown in the attachment; Requester if empty.
 	InstanceOwner string
-	// Type is the interface type; "interface" if empty.
+	// Type is the type of the ENI; "interface" if empty.
 	Type     string
 	SubnetID string
 	Groups   []string
-	// Address asks for a certain private address; the next free one if
-	// invalid.
+	// Address is the private address to use; the next free one if invalid.
 	Address netip.Addr
-	// IPv6 asks for an IPv6 address too.
+	// IPv6 adds an IPv6 address.
 	IPv6 bool
-	// Secondary asks for so many more private addresses.
+	// Secondary is the number of further private addresses.
 	Secondary int
 }
 
-// CreateServiceENI makes a service's network interface with a free private
-// address of the subnet. Errors: InvalidSubnetID.NotFound and
-// InsufficientFreeAddressesInSubnet.
+// CreateServiceENI makes a service's ENI with a free private address of the subnet.
+// Errors: InvalidSubnetID.NotFound and InsufficientFreeAddressesInSubnet.
 func (p *Partition) CreateServiceENI(desc, requester, subnetID string, groups []string) (*NetworkInterface, *Error) {
 	return p.CreateServiceInterface(ServiceInterface{
 		Description: desc, Requester: requester, SubnetID: subnetID, Groups: groups,
 	})
 }
 
-// CreateServiceInterface is [Partition.CreateServiceENI] with all choices.
+// CreateServiceInterface is [Partition.CreateServiceENI] with all options.
 func (p *Partition) CreateServiceInterface(o ServiceInterface) (*NetworkInterface, *Error) {
 	p.Reap()
 	s := p.Subnets[o.SubnetID]
@@ -85,8 +82,8 @@ func (p *Partition) CreateServiceInterface(o ServiceInterface) (*NetworkInterfac
 	return eni, nil
 }
 
-// NewInterface makes an interface in a subnet, without any address yet; the
-// caller adds those and the groups.
+// NewInterface makes an ENI in a subnet, without any address yet; the caller adds those
+// and the security groups.
 func (p *Partition) NewInterface(s *Subnet) *NetworkInterface {
 	eni := p.newENI(s)
 	p.NetworkInterfaces[eni.ID] = eni
@@ -103,9 +100,9 @@ func (p *Partition) newENI(s *Subnet) *NetworkInterface {
 	}
 }
 
-// DeleteServiceENI removes a service's interface, at once or after it has
-// lingered. A lingering interface keeps its groups from being deleted. An
-// unknown identifier is ignored.
+// DeleteServiceENI removes a service's ENI, at once or after it has lingered. A
+// lingering ENI keeps its security groups from being deleted. An unknown identifier is
+// ignored.
 func (p *Partition) DeleteServiceENI(id string, linger time.Duration) {
 	eni := p.NetworkInterfaces[id]
 	if eni == nil {
@@ -123,22 +120,22 @@ func (p *Partition) DeleteServiceENI(id string, linger time.Duration) {
 	eni.Gone = p.now().Add(linger)
 }
 
-// RemoveInterface forgets an interface and its tags.
+// RemoveInterface removes an ENI and its tags.
 func (p *Partition) RemoveInterface(id string) {
 	delete(p.NetworkInterfaces, id)
 	delete(p.Tags, id)
 }
 
-// SetENISecurityGroups replaces the groups of an interface; an unknown
-// identifier is ignored.
+// SetENISecurityGroups replaces the security groups of an ENI; an unknown identifier is
+// ignored.
 func (p *Partition) SetENISecurityGroups(id string, groups []string) {
 	if eni := p.NetworkInterfaces[id]; eni != nil {
 		eni.Groups = append([]string{}, groups...)
 	}
 }
 
-// Reap removes the interfaces whose lingering has ended and the instances
-// that were terminated long ago. Operations call it before they look.
+// Reap removes the ENIs whose lingering has ended and the instances that were
+// terminated long ago. Operations call it before they read resources.
 func (p *Partition) Reap() {
 	now := p.now()
 	for id, eni := range p.NetworkInterfaces {
@@ -154,12 +151,12 @@ func (p *Partition) Reap() {
 	}
 }
 
-// Release frees an elastic IP from its interface.
+// Release disassociates an elastic IP from its ENI.
 func (a *Address) Release() {
 	a.AssociationID, a.InterfaceID, a.PrivateIP, a.ServiceOwned = "", "", netip.Addr{}, false
 }
 
-// AssociateAddress gives an elastic IP to a service's interface. Errors:
+// AssociateAddress associates an elastic IP with a service's ENI. Errors:
 // InvalidAllocationID.NotFound and Resource.AlreadyAssociated.
 func (p *Partition) AssociateAddress(allocationID, eniID string) (*Address, *Error) {
 	a := p.Addresses[allocationID]
@@ -181,8 +178,8 @@ func (p *Partition) AssociateAddress(allocationID, eniID string) (*Address, *Err
 	return a, nil
 }
 
-// SecurityGroupUsers returns what keeps a group from being deleted: the
-// interfaces that carry it and the other groups whose rules name it, sorted.
+// SecurityGroupUsers returns what keeps a security group from being deleted: the ENIs
+// that have it and the other security groups whose rules name it, sorted.
 func (p *Partition) SecurityGroupUsers(groupID string) []string {
 	p.Reap()
 	var users []string

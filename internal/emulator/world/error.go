@@ -2,8 +2,8 @@ package world
 
 import "fmt"
 
-// Error is a refusal as AWS gives it. The code is the contract; the message
-// is for people. Only Errorf makes one, so that each text has a source.
+// Error is an error as AWS returns it. The code is the contract; the message is for
+// people. Only Errorf makes one, so that each text has a source.
 type Error struct {
 	// Code is the code on the wire, such as "PriorityInUse".
 	Code string
@@ -11,15 +11,15 @@ type Error struct {
 	Message string
 	// Status is the HTTP status; 0 means the default of the protocol (400).
 	Status int
-	// From is where code and text are known from.
+	// From is the source of code and text.
 	From Source `json:"-"`
 }
 
 // Error implements error.
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
-// Errorf makes an error with a formatted message and the protocol's default
-// status. from is where the text is known from.
+// Errorf makes an error with a formatted message and the protocol's default status.
+// from is the source of the text.
 func Errorf(from Source, code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...), From: from}
 }

@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// exported is the JSON form of a world's state.
+// exported is the JSON form of the emulator state.
 type exported struct {
 	Partitions []*Partition
 	AccessKeys map[string]string `json:",omitempty"`
 	Roles      map[string]Role   `json:",omitempty"`
-	// Identifiers is where the stream of identifiers stands: a world that
-	// goes on from here must not give one out twice.
+	// Identifiers is the position in the stream of identifiers, so that a restored
+	// state never reuses one.
 	Identifiers []byte
 }
 

@@ -32,7 +32,7 @@ func TestRestoredWorldGivesNoIdentifierTwice(t *testing.T) {
 		}
 	}
 	if want := first.Partition("1", "us-west-2").CreateVPC(block).ID; p.VPCs[want] == nil {
-		t.Error("a restored world goes on differently from the one that was exported")
+		t.Error("a restored state continues differently from the one that was exported")
 	}
 }
 
@@ -45,6 +45,6 @@ func TestRestoreRefusesNonsense(t *testing.T) {
 		}
 	}
 	if got := len(w.Partition("1", "us-west-2").VPCs); got != n {
-		t.Errorf("a refused state changed the world: %d VPCs of %d", got, n)
+		t.Errorf("a rejected import changed the state: %d VPCs of %d", got, n)
 	}
 }

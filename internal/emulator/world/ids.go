@@ -41,12 +41,12 @@ func uuid(h string) string {
 	return h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-a" + h[17:20] + "-" + h[20:]
 }
 
-// ShuffleStrings orders a list that AWS leaves unordered, if the
-// configuration says so. The argument is changed in place and returned.
+// ShuffleStrings orders a list that AWS leaves unordered, if Config.Shuffle is set. The
+// argument is changed in place and returned.
 func (w *World) ShuffleStrings(s []string) []string { return Shuffle(w, s) }
 
-// Shuffle orders any list that AWS leaves unordered, in place, if the
-// configuration says so.
+// Shuffle orders any list that AWS leaves unordered, in place, if Config.Shuffle is
+// set.
 func Shuffle[T any](w *World, s []T) []T {
 	if w.Config.Shuffle {
 		w.Rand.Shuffle(len(s), func(i, j int) { s[i], s[j] = s[j], s[i] })

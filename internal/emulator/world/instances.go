@@ -12,7 +12,7 @@ const (
 	InstanceStopped      = "stopped"
 )
 
-// InstanceState tells the state of an instance now.
+// InstanceState returns the present state of an instance.
 func (p *Partition) InstanceState(i *Instance) string {
 	if i.Next != "" && p.now().Sub(i.Since) >= p.world.Config.Delays.Instance {
 		return i.Next

@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// firstHost is how many addresses at the beginning of a subnet AWS keeps for
-// itself: network, router, name server, future use. The last one is kept too.
+// firstHost is how many addresses at the beginning of a subnet AWS reserves: network,
+// router, name server, future use. The last one is kept too.
 const firstHost = 4
 
 // used returns the IPv4 and IPv6 addresses of a subnet that are taken.
@@ -45,7 +45,7 @@ func (p *Partition) FreeIPv4(s *Subnet) int {
 	return n
 }
 
-// usableIPv4 tells whether an address may be given to an interface.
+// usableIPv4 reports whether an address may be given to an ENI.
 func usableIPv4(s *Subnet, a netip.Addr) bool {
 	if !s.CIDR.IsValid() || !s.CIDR.Contains(a) {
 		return false
@@ -69,8 +69,8 @@ func IPv4At(block netip.Prefix, n int) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
 }
 
-// TakeIPv4 finds n free addresses of a subnet, lowest first. It changes
-// nothing: the addresses are taken once an interface has them.
+// TakeIPv4 finds n free addresses of a subnet, lowest first. It changes nothing: the
+// addresses are in use once an ENI has them.
 func (p *Partition) TakeIPv4(s *Subnet, n int) ([]netip.Addr, *Error) {
 	if s.IPv6Native() {
 		return nil, Errorf(Unproven, "InvalidParameterValue", "The subnet '%s' has no IPv4 CIDR block", s.ID)
@@ -119,7 +119,7 @@ func (p *Partition) TakeIPv6(s *Subnet, n int) ([]netip.Addr, *Error) {
 	return out, nil
 }
 
-// HasInternetGateway tells whether a gateway is attached to the VPC.
+// HasInternetGateway reports whether a gateway is attached to the VPC.
 func (p *Partition) HasInternetGateway(vpcID string) bool {
 	for _, igw := range p.InternetGateways {
 		if igw.VPCID == vpcID {
@@ -129,7 +129,7 @@ func (p *Partition) HasInternetGateway(vpcID string) bool {
 	return false
 }
 
-// DefaultSecurityGroup returns the group named default of a VPC.
+// DefaultSecurityGroup returns the security group named default of a VPC.
 func (p *Partition) DefaultSecurityGroup(vpcID string) *SecurityGroup {
 	for _, g := range p.SecurityGroups {
 		if g.VPCID == vpcID && g.Name == "default" {

@@ -45,7 +45,7 @@ func TestAddressesOfASubnet(t *testing.T) {
 		t.Error(diff)
 	}
 	if len(p.NetworkInterfaces) != len(want) {
-		t.Errorf("a failed creation left an interface: %d", len(p.NetworkInterfaces))
+		t.Errorf("a failed creation left an ENI: %d", len(p.NetworkInterfaces))
 	}
 }
 
@@ -73,7 +73,7 @@ func TestServiceInterfaceChoices(t *testing.T) {
 			eni, err := p.CreateServiceInterface(tc.in)
 			if err != nil {
 				if err.Code != tc.code || len(p.NetworkInterfaces) != 0 {
-					t.Errorf("want %q and nothing left, got %v and %d interfaces", tc.code, err, len(p.NetworkInterfaces))
+					t.Errorf("want %q and nothing left, got %v and %d ENIs", tc.code, err, len(p.NetworkInterfaces))
 				}
 				return
 			}
@@ -140,6 +140,6 @@ func TestCheckFindsWhatIsBroken(t *testing.T) {
 	}
 	b.Private[0].Addr = a.Private[0].Addr
 	if broken := w.Check(); len(broken) != 2 {
-		t.Errorf("want a missing group and a double address, got %v", broken)
+		t.Errorf("want a missing security group and a double address, got %v", broken)
 	}
 }

@@ -2,7 +2,7 @@ package world
 
 import "time"
 
-// Partition is all that one account has in one region. Its maps are keyed by
+// Partition is the state of one account in one region. Its maps are keyed by
 // identifier.
 type Partition struct {
 	Account, Region string
@@ -20,8 +20,8 @@ type Partition struct {
 	CoIPPools         map[string]*CoIPPool
 	// Tags of EC2 resources, by resource identifier.
 	Tags map[string]map[string]string
-	// Tokens remembers what the client tokens of creations made, so that a
-	// repeated request makes nothing new: operation and token to identifier.
+	// Tokens maps the client tokens of creations to what they created, so that a
+	// repeated request creates nothing new: operation and token to identifier.
 	Tokens map[string]string
 	// Zones in order of their names.
 	Zones []*Zone
@@ -42,8 +42,8 @@ func newPartition(w *World, account, region string) *Partition {
 	return p
 }
 
-// init ties the partition to its world and makes what is missing, which is
-// also what a restored state needs: it may be written by hand.
+// init links the partition to its World and creates what is missing, because a restored
+// state may be written by hand.
 func (p *Partition) init(w *World) {
 	p.world = w
 	ensure(&p.VPCs)
@@ -89,7 +89,7 @@ func ensure[V any](m *map[string]V) {
 	}
 }
 
-// World returns the world that p belongs to.
+// World returns the emulator state that p belongs to.
 func (p *Partition) World() *World { return p.world }
 
 func (p *Partition) now() time.Time { return p.world.Clock.Now() }

@@ -57,7 +57,7 @@ func DNSName(name string) string {
 // DNS is the Route 53 of an account.
 func (w *World) DNS(account string) *Route53State { return w.Partition(account, GlobalRegion).Route53 }
 
-// hasCNAME says whether a public zone of the account has the record.
+// hasCNAME reports whether a public zone of the account has the record.
 func (w *World) hasCNAME(account, name, value string) bool {
 	home, ok := w.partitions[partitionKey{account, GlobalRegion}]
 	if !ok {
@@ -73,8 +73,8 @@ func (w *World) hasCNAME(account, name, value string) bool {
 	return false
 }
 
-// Own says whether records are those that came with the zone, which it cannot
-// be without.
+// Own reports whether records are those that were created with the zone, which must
+// exist in it.
 func (z *HostedZone) Own(r RecordSet) bool {
 	return r.Name == z.Name && (r.Type == "NS" || r.Type == "SOA")
 }

@@ -2,7 +2,7 @@ package world
 
 import "time"
 
-// ShieldState is what Shield Advanced knows of an account.
+// ShieldState is the state of Shield Advanced in one account.
 type ShieldState struct {
 	Subscribed  time.Time              // zero: no subscription
 	Protections map[string]*Protection // by id

@@ -1,12 +1,12 @@
 package world
 
-// Source is where the text of an error is known from. The generated page
-// docs/emulator-operations.md lists the texts that are not proven; it reads
-// the sources of this tree, so a source is always written out at the text.
+// Source is the proof of an error's text. The generated page
+// docs/emulator-operations.md lists the texts that are not proven; it reads the sources
+// of this tree, so a source is always written out at the text.
 type Source struct {
 	// Kind is one of the kinds below.
 	Kind string
-	// Ref is what to look at: a page, a shape of the model, a public report.
+	// Ref is the reference: a page, a shape of the model, a public report.
 	Ref string
 }
 
@@ -20,7 +20,7 @@ const (
 )
 
 var (
-	// Unproven is a text for which no source is known: it is plausible.
+	// Unproven is a plausible text without a source.
 	Unproven = Source{Kind: kindUnproven}
 	// Own is an error of the emulator that AWS does not have.
 	Own = Source{Kind: kindOwn}

@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// DefaultAccount is the account of access keys that say nothing else.
+// DefaultAccount is the account of access keys without an account of their own.
 const DefaultAccount = "123456789012"
 
-// Options set up a world.
+// Options configure the emulator state.
 type Options struct {
 	// Clock defaults to [RealClock].
 	Clock Clock
@@ -23,12 +23,12 @@ type Options struct {
 	Account string
 }
 
-// World is a whole cloud. Everything but Lock, Unlock, Generation, Wait and
-// the clock is to be used with the lock held.
+// World is the emulator state. Everything but Lock, Unlock, Generation, Wait and the
+// clock is to be used with the lock held.
 type World struct {
 	Clock Clock
-	// Rand orders lists and makes whatever else need not be repeatable when
-	// only the number of reads differs.
+	// Rand orders lists and chooses whatever may differ when only the number of reads
+	// differs.
 	Rand   *rand.Rand
 	Config Config
 
@@ -52,8 +52,8 @@ type World struct {
 
 type partitionKey struct{ account, region string }
 
-// New returns an empty world. Each partition gets a default VPC when it is
-// first used, as a new account has one.
+// New returns an empty state. Each partition gets a default VPC when it is first used,
+// as a new account has one.
 func New(o Options) *World {
 	if o.Clock == nil {
 		o.Clock = RealClock{}
@@ -80,10 +80,10 @@ func (w *World) clear() {
 	w.roles = map[string]Role{}
 }
 
-// Reset forgets all state; clock, configuration and seed stay.
+// Reset removes all state; clock, configuration and seed stay.
 func (w *World) Reset() { w.clear() }
 
-// Lock takes the world's only lock.
+// Lock takes the only lock of the state.
 func (w *World) Lock() { w.mu.Lock() }
 
 // Unlock releases it.
@@ -116,9 +116,8 @@ func (w *World) Partitions() []*Partition {
 	return out
 }
 
-// Bump announces a change to those who wait for one. It needs no lock; the
-// dispatcher calls it after each mutating operation, others call it when they
-// change state on their own.
+// Bump wakes the callers of Wait after a change. It needs no lock; the dispatcher calls
+// it after each mutating operation, others call it when they change state on their own.
 func (w *World) Bump() {
 	w.genMu.Lock()
 	defer w.genMu.Unlock()

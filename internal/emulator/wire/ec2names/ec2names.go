@@ -1,6 +1,6 @@
-// Package ec2names knows what EC2's members are called on the wire, where
-// that differs from their name in Go. The table is extracted from the SDK's
-// own serializers; run go generate after an upgrade of the SDK.
+// Package ec2names has the names of EC2's members on the wire, if they differ from
+// their name in Go. The table is extracted from the SDK's own serializers; run go
+// generate after an upgrade of the SDK.
 package ec2names
 
 import (

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// CreateNetworkInterface makes an interface with its addresses.
+// CreateNetworkInterface makes an ENI with its addresses.
 func (s *instances) CreateNetworkInterface(c *world.Call, in *ec2.CreateNetworkInterfaceInput) (*ec2.CreateNetworkInterfaceOutput, error) {
 	p := c.Partition
 	if eni := made(c, p.NetworkInterfaces, in.ClientToken); eni != nil {
@@ -56,8 +56,8 @@ func (s *instances) CreateNetworkInterface(c *world.Call, in *ec2.CreateNetworkI
 	return &ec2.CreateNetworkInterfaceOutput{NetworkInterface: &out, ClientToken: in.ClientToken}, nil
 }
 
-// checkGroups checks the groups of an interface in a VPC; none means the
-// default group.
+// checkGroups checks the security groups of an ENI in a VPC; none means the default
+// security group.
 func (s *instances) checkGroups(p *world.Partition, vpcID string, ids []string) ([]string, *world.Error) {
 	if len(ids) == 0 {
 		if g := p.DefaultSecurityGroup(vpcID); g != nil {
@@ -85,7 +85,7 @@ func (s *instances) checkGroups(p *world.Partition, vpcID string, ids []string) 
 	return out, nil
 }
 
-// DeleteNetworkInterface removes an interface that is attached to nothing.
+// DeleteNetworkInterface removes an ENI that is not attached.
 func (s *instances) DeleteNetworkInterface(c *world.Call, in *ec2.DeleteNetworkInterfaceInput) (*ec2.DeleteNetworkInterfaceOutput, error) {
 	eni, err := find(kindInterface, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {
@@ -110,7 +110,7 @@ func managedByService(eni *world.NetworkInterface) *world.Error {
 	return world.Errorf(world.Unproven, "AuthFailure", "You do not have permission to access the specified resource: %s is managed by a service", eni.ID).WithStatus(403)
 }
 
-// AttachNetworkInterface gives an interface to an instance in the same zone.
+// AttachNetworkInterface attaches an ENI to an instance in the same zone.
 func (s *instances) AttachNetworkInterface(c *world.Call, in *ec2.AttachNetworkInterfaceInput) (*ec2.AttachNetworkInterfaceOutput, error) {
 	p := c.Partition
 	eni, err := find(kindInterface, p.NetworkInterfaces, in.NetworkInterfaceId)
@@ -150,7 +150,7 @@ func (s *instances) attach(c *world.Call, eni *world.NetworkInterface, i *world.
 	})
 }
 
-// DetachNetworkInterface takes an interface from its instance.
+// DetachNetworkInterface detaches an ENI from its instance.
 func (s *instances) DetachNetworkInterface(c *world.Call, in *ec2.DetachNetworkInterfaceInput) (*ec2.DetachNetworkInterfaceOutput, error) {
 	id := aws.ToString(in.AttachmentId)
 	for _, eni := range c.Partition.NetworkInterfaces {
@@ -176,7 +176,7 @@ func detach(p *world.Partition, eni *world.NetworkInterface) {
 	eni.Attachment = nil
 }
 
-// ModifyNetworkInterfaceAttribute sets groups, description or the
+// ModifyNetworkInterfaceAttribute sets security groups, description or the
 // source/destination check.
 func (s *instances) ModifyNetworkInterfaceAttribute(c *world.Call, in *ec2.ModifyNetworkInterfaceAttributeInput) (*ec2.ModifyNetworkInterfaceAttributeOutput, error) {
 	eni, err := find(kindInterface, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// group is a target group at work. It outlives changes of its configuration,
-// which arrive as new views.
-type group struct {
+// targetGroup is the running state of a target group. It outlives changes of its
+// configuration, which arrive as new views.
+type targetGroup struct {
 	arn  string
 	view atomic.Pointer[groupView]
 
@@ -29,7 +29,7 @@ type groupView struct {
 	members []member
 }
 
-// member is a target with what the configuration says about it.
+// member is a target with its configuration.
 type member struct {
 	*target
 	zone string
@@ -42,13 +42,13 @@ type targetKey struct {
 	port uint16
 }
 
-// target is one registration at work.
+// target is the running state of one registration.
 type target struct {
 	key      targetKey
 	epoch    string
 	addr     netip.AddrPort // the port alone for an Application Load Balancer
 	nodes    []Node         // of an Application Load Balancer
-	server   string         // QUIC server ID, as it stands in packets
+	server   string         // QUIC server ID, as in packets
 	inflight atomic.Int64
 
 	mu    sync.Mutex
@@ -58,7 +58,7 @@ type target struct {
 	kick  chan struct{}
 }
 
-// health is the target's state by the latest verdict.
+// health is the target's state by the latest health check.
 func (t *target) health() State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,7 +88,7 @@ func (m member) inService() bool {
 	return m.declared != StateDraining && m.declared != StateUnused
 }
 
-// applyGroups brings the groups in line with the configuration.
+// applyGroups applies the configuration to the target groups.
 func (p *Plane) applyGroups(cfg Config) []error {
 	var errs []error
 	wanted := map[string]bool{}
@@ -100,7 +100,7 @@ func (p *Plane) applyGroups(cfg Config) []error {
 		wanted[tg.ARN] = true
 		g := p.groups[tg.ARN]
 		if g == nil {
-			g = &group{arn: tg.ARN, turns: map[netip.Addr]*atomic.Uint64{}, carriers: map[netip.Addr]*carrier{}}
+			g = &targetGroup{arn: tg.ARN, turns: map[netip.Addr]*atomic.Uint64{}, carriers: map[netip.Addr]*carrier{}}
 		}
 		old := g.view.Load()
 		view, viewErrs := p.newGroupView(tg, old)
@@ -194,7 +194,7 @@ func (v *groupView) has(t *target) bool {
 }
 
 // turn is the round-robin counter of a node.
-func (g *group) turn(node netip.Addr) *atomic.Uint64 {
+func (g *targetGroup) turn(node netip.Addr) *atomic.Uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.turns[node] == nil {
@@ -203,9 +203,9 @@ func (g *group) turn(node netip.Addr) *atomic.Uint64 {
 	return g.turns[node]
 }
 
-// close ends health checks and lets idle connections go. Requests that are
-// being handled go on.
-func (g *group) close() {
+// close ends health checks and closes idle connections. Requests that are being handled
+// continue.
+func (g *targetGroup) close() {
 	for _, m := range g.view.Load().members {
 		m.target.unwatch()
 	}

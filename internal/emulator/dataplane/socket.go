@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// front is the open socket of one listener on one node. The socket lives as
-// long as the listener; what is done with requests follows route, and what is
-// done with connections (TLS, timeouts) belongs to a generation of the server
-// that is replaced when one of these settings changes.
-type front struct {
+// listenerSocket is the open socket of one listener on one node. The socket lives as
+// long as the listener; what is done with requests follows route, and what is done with
+// connections (TLS, timeouts) belongs to a generation of the server that is replaced
+// when one of these settings changes.
+type listenerSocket struct {
 	plane *Plane
 	real  netip.AddrPort
 	ln    net.Listener
@@ -43,12 +43,12 @@ type serverKey struct {
 }
 
 // open binds the socket for a VPC address and starts to accept.
-func (p *Plane) open(at netip.AddrPort, r *route) (*front, error) {
+func (p *Plane) open(at netip.AddrPort, r *route) (*listenerSocket, error) {
 	ln, err := listen(p.opt.Bind(at), p.opt.PortOffset, net.Listen)
 	if err != nil {
 		return nil, err
 	}
-	f := &front{plane: p, ln: ln, real: ln.Addr().(*net.TCPAddr).AddrPort()}
+	f := &listenerSocket{plane: p, ln: ln, real: ln.Addr().(*net.TCPAddr).AddrPort()}
 	f.use(r)
 	p.work.Go(f.accept)
 	return f, nil
@@ -65,7 +65,7 @@ func listen(at netip.AddrPort, offset uint16, bind func(network, address string)
 }
 
 // use changes the route, and the server generation if it has to be.
-func (f *front) use(r *route) {
+func (f *listenerSocket) use(r *route) {
 	f.route.Store(r)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -80,7 +80,7 @@ func (f *front) use(r *route) {
 	f.current = f.start(key)
 }
 
-func (f *front) start(key serverKey) *generation {
+func (f *listenerSocket) start(key serverKey) *generation {
 	g := &generation{key: key, feed: newFeed(f.ln.Addr())}
 	g.srv = &http.Server{
 		Handler:           http.HandlerFunc(f.serve),
@@ -114,7 +114,7 @@ func (g *generation) retire(life lifetime) {
 	}
 }
 
-func (f *front) accept() {
+func (f *listenerSocket) accept() {
 	for {
 		conn, err := f.ln.Accept()
 		if err != nil {
@@ -146,7 +146,7 @@ func (f *front) accept() {
 
 // close stops accepting at once. While the data plane goes on, requests that
 // are being handled may finish; otherwise they are cut.
-func (f *front) close(work *sync.WaitGroup) {
+func (f *listenerSocket) close(work *sync.WaitGroup) {
 	f.mu.Lock()
 	f.closed = true
 	g := f.current
@@ -161,15 +161,15 @@ func (f *front) close(work *sync.WaitGroup) {
 
 // tlsConfig is asked at every handshake, so that certificates and policies
 // follow the route.
-func (f *front) tlsConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
+func (f *listenerSocket) tlsConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
 	cfg := f.route.Load().listener.tls
 	if cfg == nil {
-		return nil, errors.New("this listener no longer speaks TLS")
+		return nil, errors.New("this listener no longer has TLS")
 	}
 	return cfg, nil
 }
 
-// clientConn is what is remembered about a client's connection.
+// clientConn is a client's connection with its age and count of requests.
 type clientConn struct {
 	since    time.Time
 	requests atomic.Int64
@@ -177,7 +177,7 @@ type clientConn struct {
 
 type clientConnKey struct{}
 
-// feed is a net.Listener whose connections come from front.accept.
+// feed is a net.Listener whose connections come from listenerSocket.accept.
 type feed struct {
 	addr  net.Addr
 	conns chan net.Conn
@@ -189,7 +189,7 @@ func newFeed(addr net.Addr) *feed {
 	return &feed{addr: addr, conns: make(chan net.Conn), done: make(chan struct{})}
 }
 
-// put hands a connection over. It returns false when nobody takes it anymore.
+// put passes a connection to the server. It returns false after the feed is closed.
 func (f *feed) put(c net.Conn) bool {
 	select {
 	case <-f.done:

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// DescribeNetworkInterfaces lists interfaces, those of services included.
+// DescribeNetworkInterfaces lists ENIs, those of services included.
 func (s *instances) DescribeNetworkInterfaces(c *world.Call, in *ec2.DescribeNetworkInterfacesInput) (*ec2.DescribeNetworkInterfacesOutput, error) {
 	p := c.Partition
 	items, next, err := describe(s.core, c, kindInterface, p.NetworkInterfaces,

@@ -14,7 +14,7 @@ import (
 // groupText are the characters of names and descriptions.
 var groupText = regexp.MustCompile(`^[a-zA-Z0-9. _\-:/()#,@\[\]+=&;{}!$*]*$`)
 
-// CreateSecurityGroup makes a group that lets nothing in and everything out.
+// CreateSecurityGroup makes a security group that allows all outbound and no inbound traffic.
 func (s *securityGroups) CreateSecurityGroup(c *world.Call, in *ec2.CreateSecurityGroupInput) (*ec2.CreateSecurityGroupOutput, error) {
 	p := c.Partition
 	name, description := aws.ToString(in.GroupName), aws.ToString(in.Description)
@@ -66,7 +66,7 @@ func checkGroupName(name string) *world.Error {
 	return nil
 }
 
-// groupVPC finds the VPC of a request, the default one if none is named.
+// groupVPC finds the VPC of a request for a security group, the default one if none is named.
 func (s *securityGroups) groupVPC(c *world.Call, id *string) (*world.VPC, *world.Error) {
 	if id != nil {
 		return find(kindVPC, c.Partition.VPCs, id)
@@ -77,7 +77,7 @@ func (s *securityGroups) groupVPC(c *world.Call, id *string) (*world.VPC, *world
 	return nil, world.Errorf(world.Unproven, "VPCIdNotSpecified", "No default VPC for this user")
 }
 
-// groupNamed finds a group by identifier, or by name in the default VPC.
+// groupNamed finds a security group by identifier, or by name in the default VPC.
 func (s *core) groupNamed(c *world.Call, id, name *string) (*world.SecurityGroup, *world.Error) {
 	if id != nil {
 		return find(kindGroup, c.Partition.SecurityGroups, id)
@@ -94,7 +94,7 @@ func (s *core) groupNamed(c *world.Call, id, name *string) (*world.SecurityGroup
 	return nil, world.Errorf(world.Unproven, "InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC", *name)
 }
 
-// DeleteSecurityGroup removes a group that no interface carries and no other
+// DeleteSecurityGroup removes a security group that no ENI has and no other security
 // group names.
 func (s *securityGroups) DeleteSecurityGroup(c *world.Call, in *ec2.DeleteSecurityGroupInput) (*ec2.DeleteSecurityGroupOutput, error) {
 	p := c.Partition
@@ -116,7 +116,7 @@ func (s *securityGroups) DeleteSecurityGroup(c *world.Call, in *ec2.DeleteSecuri
 	return &ec2.DeleteSecurityGroupOutput{Return: aws.Bool(true), GroupId: aws.String(g.ID)}, nil
 }
 
-// DescribeSecurityGroups lists groups with their rules.
+// DescribeSecurityGroups lists security groups with their rules.
 func (s *securityGroups) DescribeSecurityGroups(c *world.Call, in *ec2.DescribeSecurityGroupsInput) (*ec2.DescribeSecurityGroupsOutput, error) {
 	p := c.Partition
 	type group = world.SecurityGroup
@@ -154,7 +154,7 @@ func (s *securityGroups) DescribeSecurityGroups(c *world.Call, in *ec2.DescribeS
 	return out, nil
 }
 
-// addRuleFilters adds the filters over one direction of a group's rules.
+// addRuleFilters adds the filters over one direction of a security group's rules.
 func addRuleFilters(known filters[*world.SecurityGroup], prefix string, rules func(*world.SecurityGroup) []world.SecurityGroupRule) {
 	add := func(name string, what func(world.SecurityGroupRule) string) {
 		known[prefix+name] = func(g *world.SecurityGroup) (out []string) {

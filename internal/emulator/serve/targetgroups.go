@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
-// targetGroup converts a group with the targets that can be reached.
+// targetGroup converts a target group with the targets that can be reached.
 func (b *builder) targetGroup(g *world.TargetGroup) dataplane.TargetGroup {
 	out := dataplane.TargetGroup{
 		ARN: g.ARN, Protocol: dataplane.Protocol(g.Protocol), ProtocolVersion: dataplane.ProtocolVersion(g.ProtocolVersion),
@@ -60,7 +60,7 @@ func healthCheck(h world.HealthCheck) dataplane.HealthCheck {
 	return out
 }
 
-// state is where the data plane's own view of a target starts.
+// state is the initial state of a target in the data plane.
 func (b *builder) state(g *world.TargetGroup, t *world.Target) dataplane.State {
 	switch b.p.TargetHealth(g, t, b.now).State {
 	case elbtypes.TargetHealthStateEnumDraining:
@@ -82,8 +82,8 @@ func (b *builder) zone(g *world.TargetGroup, t *world.Target) string {
 	return t.Zone
 }
 
-// address is where a target is in the network: an instance at the primary
-// address of its first interface.
+// address is where a target is in the network: an instance at the primary address of
+// its first ENI.
 func (b *builder) address(g *world.TargetGroup, t *world.Target) (netip.Addr, error) {
 	if g.Type != elbtypes.TargetTypeEnumInstance {
 		return netip.ParseAddr(t.ID)

@@ -76,7 +76,7 @@ func (c cloud) forbid(group string, perms ...types.IpPermission) error {
 	return err
 }
 
-// rules reads a group's ingress as sorted lines.
+// rules reads a security group's ingress as sorted lines.
 func (c cloud) rules(group string) []string {
 	c.t.Helper()
 	out, err := c.DescribeSecurityGroups(c.t.Context(), &ec2.DescribeSecurityGroupsInput{GroupIds: []string{group}})
@@ -168,7 +168,7 @@ func TestAuthorizeRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			wantCode(t, tc.want, c.allow(g, tc.perms...))
 			if diff := cmp.Diff([]string{"tcp 80-80 10.0.0.0/8"}, c.rules(g)); diff != "" {
-				t.Errorf("a refused call changed the group:\n%s", diff)
+				t.Errorf("a rejected call changed the security group:\n%s", diff)
 			}
 		})
 	}
@@ -205,7 +205,7 @@ func TestRevoke(t *testing.T) {
 	wantCode(t, "", c.allow(g, tcp(80, "10.0.0.0/8", "11.0.0.0/8"), tcp(81, "10.0.0.0/8")))
 	wantCode(t, "InvalidPermission.NotFound", c.forbid(g, tcp(80, "10.0.0.0/8"), tcp(82, "10.0.0.0/8")))
 	if n := len(c.rules(g)); n != 3 {
-		t.Errorf("a refused call left %d rules of 3", n)
+		t.Errorf("a rejected call left %d rules of 3", n)
 	}
 	wantCode(t, "", c.forbid(g, tcp(80, "10.1.1.1/8")))
 	if diff := cmp.Diff([]string{"tcp 80-80 11.0.0.0/8", "tcp 81-81 10.0.0.0/8"}, c.rules(g)); diff != "" {
@@ -227,7 +227,7 @@ func TestRevoke(t *testing.T) {
 	_, err = c.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &g, SecurityGroupRuleIds: ids})
 	wantCode(t, "InvalidSecurityGroupRuleId.NotFound", err)
 
-	// In the default VPC an unknown rule is reported, not refused.
+	// In the default VPC an unknown rule is reported and not an error.
 	made, err := c.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("d"), Description: aws.String("x")})
 	d := *must(t, made, err).GroupId
 	wantCode(t, "", c.allow(d, tcp(80, "10.0.0.0/8")))

@@ -30,8 +30,8 @@ import (
 
 const region = "us-west-2"
 
-// rig is an emulator with a network, reached with the SDK in memory.
-type rig struct {
+// harness is an emulator with a network, reached with the SDK in memory.
+type harness struct {
 	t     *testing.T
 	ctx   context.Context
 	em    *emulator.Emulator
@@ -48,9 +48,9 @@ type rig struct {
 	instances []string // one per subnet
 }
 
-// newRig makes a VPC with a gateway, three subnets with IPv6, a security
+// newHarness makes a VPC with a gateway, three subnets with IPv6, a security
 // group and an instance in each subnet.
-func newRig(t *testing.T) *rig {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
 	clock := world.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	em := emulator.New(emulator.Options{Clock: clock, Seed: 7})
@@ -58,7 +58,7 @@ func newRig(t *testing.T) *rig {
 		Region: region, HTTPClient: em.Client(), RetryMaxAttempts: 1,
 		Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", ""),
 	}
-	r := &rig{
+	r := &harness{
 		t: t, ctx: t.Context(), em: em, clock: clock, cfg: cfg,
 		elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), acm: acm.NewFromConfig(cfg),
 	}
@@ -80,26 +80,26 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-func (r *rig) subnet(zone, cidr string) string {
+func (r *harness) subnet(zone, cidr string) string {
 	r.t.Helper()
 	out := must(r.ec2.CreateSubnet(r.ctx, &ec2.CreateSubnetInput{VpcId: &r.vpc, CidrBlock: &cidr, AvailabilityZone: aws.String(region + zone)}))(r.t)
 	return *out.Subnet.SubnetId
 }
 
-func (r *rig) securityGroup(name string) string {
+func (r *harness) securityGroup(name string) string {
 	r.t.Helper()
 	out := must(r.ec2.CreateSecurityGroup(r.ctx, &ec2.CreateSecurityGroupInput{GroupName: &name, Description: &name, VpcId: &r.vpc}))(r.t)
 	return *out.GroupId
 }
 
 // alb makes an internet-facing ALB.
-func (r *rig) alb(name string) types.LoadBalancer {
+func (r *harness) alb(name string) types.LoadBalancer {
 	r.t.Helper()
 	out := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: &name, Subnets: r.subnets[:2], SecurityGroups: []string{r.group}}))(r.t)
 	return out.LoadBalancers[0]
 }
 
-func (r *rig) nlb(name string, groups ...string) types.LoadBalancer {
+func (r *harness) nlb(name string, groups ...string) types.LoadBalancer {
 	r.t.Helper()
 	out := must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
 		Name: &name, Subnets: r.subnets[:2], SecurityGroups: groups, Type: types.LoadBalancerTypeEnumNetwork,
@@ -108,12 +108,12 @@ func (r *rig) nlb(name string, groups ...string) types.LoadBalancer {
 }
 
 // tg makes a target group of type ip and protocol HTTP, changed by edit.
-func (r *rig) tg(name string, edit ...func(*elb.CreateTargetGroupInput)) types.TargetGroup {
+func (r *harness) tg(name string, edit ...func(*elb.CreateTargetGroupInput)) types.TargetGroup {
 	r.t.Helper()
 	return must(r.elb.CreateTargetGroup(r.ctx, r.tgInput(name, edit...)))(r.t).TargetGroups[0]
 }
 
-func (r *rig) tgInput(name string, edit ...func(*elb.CreateTargetGroupInput)) *elb.CreateTargetGroupInput {
+func (r *harness) tgInput(name string, edit ...func(*elb.CreateTargetGroupInput)) *elb.CreateTargetGroupInput {
 	in := &elb.CreateTargetGroupInput{
 		Name: &name, Protocol: types.ProtocolEnumHttp, Port: aws.Int32(80), VpcId: &r.vpc, TargetType: types.TargetTypeEnumIp,
 	}
@@ -132,7 +132,7 @@ func fixed(status string) []types.Action {
 }
 
 // listener makes a HTTP listener.
-func (r *rig) listener(lb *string, port int32, actions []types.Action) types.Listener {
+func (r *harness) listener(lb *string, port int32, actions []types.Action) types.Listener {
 	r.t.Helper()
 	out := must(r.elb.CreateListener(r.ctx, &elb.CreateListenerInput{
 		LoadBalancerArn: lb, Port: &port, Protocol: types.ProtocolEnumHttp, DefaultActions: actions,
@@ -141,7 +141,7 @@ func (r *rig) listener(lb *string, port int32, actions []types.Action) types.Lis
 }
 
 // https makes a HTTPS listener with a certificate.
-func (r *rig) https(lb *string, port int32, cert string, actions []types.Action) types.Listener {
+func (r *harness) https(lb *string, port int32, cert string, actions []types.Action) types.Listener {
 	r.t.Helper()
 	out := must(r.elb.CreateListener(r.ctx, &elb.CreateListenerInput{
 		LoadBalancerArn: lb, Port: &port, Protocol: types.ProtocolEnumHttps, DefaultActions: actions,
@@ -154,14 +154,14 @@ func pathIs(values ...string) []types.RuleCondition {
 	return []types.RuleCondition{{Field: aws.String("path-pattern"), PathPatternConfig: &types.PathPatternConditionConfig{Values: values}}}
 }
 
-func (r *rig) rule(listener *string, priority int32, path string, actions []types.Action) types.Rule {
+func (r *harness) rule(listener *string, priority int32, path string, actions []types.Action) types.Rule {
 	r.t.Helper()
 	out := must(r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: listener, Priority: &priority, Conditions: pathIs(path), Actions: actions}))(r.t)
 	return out.Rules[0]
 }
 
 // certificate imports a self-signed certificate.
-func (r *rig) certificate(ec bool, names ...string) string {
+func (r *harness) certificate(ec bool, names ...string) string {
 	r.t.Helper()
 	var key any
 	var public any
@@ -221,8 +221,8 @@ func wantError(t *testing.T, err error, code, message string) {
 	}
 }
 
-// sound checks the invariants of the world at the end of a test.
-func (r *rig) sound() {
+// sound checks the invariants of the emulator state at the end of a test.
+func (r *harness) sound() {
 	r.t.Helper()
 	r.em.World().Lock()
 	defer r.em.World().Unlock()
