@@ -9,7 +9,7 @@ import _ "embed"
 //go:embed policy.json
 var Policy []byte
 
-// Optional is what single features need besides; the name of each statement says which.
+// Optional is what single features need besides; each statement is named after its feature.
 //
 //go:embed optional.json
 var Optional []byte

@@ -1,5 +1,5 @@
 // Package v1alpha1 holds the old version of TargetGroupBinding. It is served for clients that
-// still ask for it and never written: an update through it would lose the fields that only
+// still read it and never written: an update through it would lose the fields that only
 // v1beta1 has.
 //
 // +kubebuilder:object:generate=true

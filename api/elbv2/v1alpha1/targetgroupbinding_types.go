@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// TargetType says what is registered in a target group.
+// TargetType is what is registered in a target group.
 //
 // +kubebuilder:validation:Enum=instance;ip
 type TargetType string
@@ -79,14 +79,14 @@ type NetworkingIngressRule struct {
 	Ports []NetworkingPort `json:"ports"`
 }
 
-// TargetGroupBindingNetworking asks for rules in the security groups of the targets.
+// TargetGroupBindingNetworking configures rules in the security groups of the targets.
 type TargetGroupBindingNetworking struct {
 	// Ingress lists the rules.
 	// +optional
 	Ingress []NetworkingIngressRule `json:"ingress,omitempty"`
 }
 
-// TargetGroupBindingSpec is what is wanted.
+// TargetGroupBindingSpec is the desired state.
 type TargetGroupBindingSpec struct {
 	// TargetGroupARN is the ARN of the target group; it wins over the name.
 	// +optional
@@ -96,8 +96,8 @@ type TargetGroupBindingSpec struct {
 	// +optional
 	TargetGroupName string `json:"targetGroupName,omitempty"`
 
-	// MultiClusterTargetGroup says that several clusters register targets in the group.
-	// +optional
+	// MultiClusterTargetGroup is set if several clusters register targets in the target
+	// group. +optional
 	MultiClusterTargetGroup bool `json:"multiClusterTargetGroup,omitempty"`
 
 	// TargetType of the target group; taken from AWS if not given.
@@ -107,8 +107,7 @@ type TargetGroupBindingSpec struct {
 	// ServiceRef names the Service and port whose endpoints are registered.
 	ServiceRef ServiceReference `json:"serviceRef"`
 
-	// Networking asks for rules in the security groups of the targets.
-	// +optional
+	// Networking configures rules in the security groups of the targets. +optional
 	Networking *TargetGroupBindingNetworking `json:"networking,omitempty"`
 
 	// IamRoleArnToAssume is the role for calls on a target group of another account.
@@ -120,7 +119,7 @@ type TargetGroupBindingSpec struct {
 	AssumeRoleExternalId string `json:"assumeRoleExternalId,omitempty"` //nolint:revive // wire name
 }
 
-// TargetGroupBindingStatus is what has come of it.
+// TargetGroupBindingStatus is the observed state.
 type TargetGroupBindingStatus struct {
 	// ObservedGeneration is the newest generation whose targets were registered.
 	// +optional

@@ -2,7 +2,7 @@ package v1beta1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// LoadBalancerScheme says whether a load balancer has public addresses.
+// LoadBalancerScheme is whether a load balancer has public addresses.
 //
 // +kubebuilder:validation:Enum=internal;internet-facing
 type LoadBalancerScheme string
@@ -30,9 +30,9 @@ const (
 // +kubebuilder:validation:Pattern=subnet-[0-9a-f]+
 type SubnetID string
 
-// IngressGroup joins every Ingress of the class to one group.
+// IngressGroup adds every Ingress of the class to one IngressGroup.
 type IngressGroup struct {
-	// Name of the group.
+	// Name of the IngressGroup.
 	Name string `json:"name"`
 }
 
@@ -113,8 +113,7 @@ type IngressClassParamsSpec struct {
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 
-	// Group that every Ingress of the class joins.
-	// +optional
+	// Group is the IngressGroup that every Ingress of the class joins. +optional
 	Group *IngressGroup `json:"group,omitempty"`
 
 	// Scheme of the load balancer.

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// TargetType says what is registered in a target group.
+// TargetType is what is registered in a target group.
 //
 // +kubebuilder:validation:Enum=instance;ip
 type TargetType string
@@ -107,15 +107,15 @@ type NetworkingIngressRule struct {
 	Ports []NetworkingPort `json:"ports"`
 }
 
-// TargetGroupBindingNetworking asks for rules in the security groups of the targets.
+// TargetGroupBindingNetworking configures rules in the security groups of the targets.
 type TargetGroupBindingNetworking struct {
 	// Ingress lists the rules.
 	// +optional
 	Ingress []NetworkingIngressRule `json:"ingress,omitempty"`
 }
 
-// TargetGroupBindingSpec is what is wanted. The order of its fields enters the checkpoint that is
-// stored on each object, so it must not change.
+// TargetGroupBindingSpec is the desired state. The order of its fields enters the checkpoint that
+// is stored on each object, so it must not change.
 type TargetGroupBindingSpec struct {
 	// TargetGroupARN is the ARN of the target group; it wins over the name.
 	// +optional
@@ -125,8 +125,8 @@ type TargetGroupBindingSpec struct {
 	// +optional
 	TargetGroupName string `json:"targetGroupName,omitempty"`
 
-	// MultiClusterTargetGroup says that several clusters register targets in the group.
-	// +optional
+	// MultiClusterTargetGroup is set if several clusters register targets in the target
+	// group. +optional
 	MultiClusterTargetGroup bool `json:"multiClusterTargetGroup,omitempty"`
 
 	// TargetType of the target group; taken from AWS if not given.
@@ -140,8 +140,7 @@ type TargetGroupBindingSpec struct {
 	// ServiceRef names the Service and port whose endpoints are registered.
 	ServiceRef ServiceReference `json:"serviceRef"`
 
-	// Networking asks for rules in the security groups of the targets.
-	// +optional
+	// Networking configures rules in the security groups of the targets. +optional
 	Networking *TargetGroupBindingNetworking `json:"networking,omitempty"`
 
 	// NodeSelector chooses the nodes to register; for instance targets only.
@@ -165,7 +164,7 @@ type TargetGroupBindingSpec struct {
 	AssumeRoleExternalId string `json:"assumeRoleExternalId,omitempty"` //nolint:revive // wire name
 }
 
-// TargetGroupBindingStatus is what has come of it.
+// TargetGroupBindingStatus is the observed state.
 type TargetGroupBindingStatus struct {
 	// ObservedGeneration is the newest generation whose targets were registered.
 	// +optional
