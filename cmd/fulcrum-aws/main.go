@@ -32,7 +32,7 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("fulcrum-aws", flag.ContinueOnError)
 	listen := flags.String("listen", "127.0.0.1:4566", "address to listen on")
-	account := flags.String("account", world.DefaultAccount, "account of access keys that say nothing else")
+	account := flags.String("account", world.DefaultAccount, "account of access keys that have none of their own")
 	seed := flags.Uint64("seed", uint64(time.Now().UnixNano()), "seed of identifiers and orders; the time if not given")
 	state := flags.String("state", "", "file with an exported state to begin with")
 	clock := flags.String("clock", "real", "real, manual (moved by POST /_fulcrum/clock alone), or a factor such as 60 (a minute per second)")
