@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/layout"
 )
 
-// pools gives out the addresses of pods, one range for each node. An address
-// that was given back comes around again only after all others, so that what
-// still knows it (a draining target) does not meet another pod there.
+// pools allocates the addresses of pods, one range for each node. An address that was
+// released is allocated again only after all others, so that what still refers to it (a
+// draining target) does not reach another pod.
 type pools struct {
 	mu    sync.Mutex
 	nodes map[string]*pool

@@ -1,11 +1,11 @@
-// Package agent does on the nodes of a local world what kubelet, the network
-// plugin and kube-proxy do on real ones, as far as load balancers can tell:
-// it registers the nodes, gives pods addresses (in AWS, too), runs a server
-// for each pod, and forwards node ports. The states of nodes and pods are
-// written by kwok; package world has the table of how they meet.
+// Package agent does on the nodes of a local world what kubelet, the network plugin and
+// kube-proxy do on real ones, as far as load balancers depend on it: it registers the
+// nodes, gives pods addresses (in AWS, too), runs a server for each pod, and forwards
+// node ports. The states of nodes and pods are written by kwok; package world has the
+// table of how they work together.
 //
-// All it needs to know is in the API server, so it can be killed and started
-// again; only the servers of the pods are down meanwhile.
+// All its state is in the API server, so it can be killed and started again; only the
+// servers of the pods are down meanwhile.
 //
 // # Annotations of pods
 //

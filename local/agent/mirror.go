@@ -13,14 +13,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/layout"
 )
 
-// mirror tells AWS which addresses a node has. Both methods may be called
-// again with what is already true.
+// mirror sets the addresses of a node in AWS. Both methods are idempotent.
 type mirror interface {
 	Assign(ctx context.Context, n layout.Node, a netip.Addr) error
 	Unassign(ctx context.Context, n layout.Node, a netip.Addr) error
 }
 
-// newMirror chooses by whether the world has an AWS.
+// newMirror returns noMirror if the local world has no AWS.
 func newMirror(l layout.Layout) mirror {
 	if l.AWS == "" {
 		return noMirror{}
@@ -34,8 +33,8 @@ type noMirror struct{}
 func (noMirror) Assign(context.Context, layout.Node, netip.Addr) error   { return nil }
 func (noMirror) Unassign(context.Context, layout.Node, netip.Addr) error { return nil }
 
-// ec2Mirror does what the VPC network plugin does: pods' addresses are
-// secondary addresses of their node's network interface.
+// ec2Mirror does what the VPC network plugin does: pods' addresses are secondary
+// addresses of their node's ENI.
 type ec2Mirror struct{ ec2 *ec2.Client }
 
 func (m *ec2Mirror) Assign(ctx context.Context, n layout.Node, a netip.Addr) error {

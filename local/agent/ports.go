@@ -51,8 +51,8 @@ func targetPort(pod *corev1.Pod, p corev1.ServicePort) int {
 	return 0
 }
 
-// protocol is what a port of a pod speaks: what the name of the container port
-// says, else what a Service's appProtocol or port name says, else HTTP.
+// protocol is the protocol of a pod's port: by the name of the container port, else by
+// a Service's appProtocol or port name, else HTTP.
 func (a *agent) protocol(key string, port int) echo.Protocol {
 	pod, err := a.lookup(key)
 	if err != nil {
@@ -113,7 +113,7 @@ func (a *agent) enqueueSelected(s *corev1.Service) {
 	}
 }
 
-// identity is what a pod's answers say about it.
+// identity is the identity of a pod in its answers.
 func (a *agent) identity(key string, c *container) echo.Identity {
 	id := echo.Identity{Node: c.node, Address: c.address.String()}
 	pod, err := a.lookup(key)

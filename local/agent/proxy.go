@@ -196,7 +196,7 @@ func (p *proxy) healthOf(key frontKey) http.Handler {
 	})
 }
 
-// localOnly tells whether traffic from outside stays on its node.
+// localOnly reports whether traffic from outside stays on its node.
 func localOnly(s *corev1.Service) bool {
 	return s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }

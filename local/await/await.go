@@ -25,7 +25,7 @@ func True(ctx context.Context, limit time.Duration, check func(context.Context) 
 		if err == nil {
 			return nil
 		}
-		// What a check says because its time is over hides what it said before.
+		// The error of a check that runs out of time would hide its earlier error.
 		if ctx.Err() == nil || last == nil {
 			last = err
 		}

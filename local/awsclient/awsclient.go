@@ -1,5 +1,5 @@
-// Package awsclient points the AWS SDK at the emulator of a local world. It
-// holds no clients of services.
+// Package awsclient points the AWS SDK at the emulator of a local world. It creates no
+// clients of services.
 package awsclient
 
 import (

@@ -1,6 +1,5 @@
-// Package awsrole is the AWS of a local world as a process: the emulator of
-// the parent module with its load balancers really listening. What it does
-// with a request is the emulator's business.
+// Package awsrole is the AWS of a local world as a process: the emulator of the parent
+// module, whose load balancers have real listeners. The emulator alone serves requests.
 package awsrole
 
 import (
@@ -85,8 +84,8 @@ func (f flags) run(ctx context.Context) error {
 	return f.save(em)
 }
 
-// load takes up what an earlier process of the same world saved: an AWS that
-// was away for a while has not forgotten anything.
+// load restores what an earlier process of the same local world saved, so that AWS has
+// its state after a restart.
 func (f flags) load(em *emulator.Emulator) error {
 	if f.state == "" {
 		return nil

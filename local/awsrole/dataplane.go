@@ -11,9 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// startDataPlane lets load balancers listen and their names resolve. Security
-// groups are enforced: a rule that the controller forgot is a connection that
-// fails, as in AWS.
+// startDataPlane starts the listeners of load balancers and the resolution of their
+// names. Security groups are enforced: a rule that the controller forgot is a
+// connection that fails, as in AWS.
 func (f flags) startDataPlane(ctx context.Context, em *emulator.Emulator) (stop func(), err error) {
 	s, err := serve.Start(ctx, em, serve.Options{
 		Resolver:              f.resolver,

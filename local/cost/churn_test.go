@@ -166,7 +166,7 @@ func service(g int) string { return fmt.Sprintf("s%d", g) }
 // addresses are enough for all pods that there will ever be.
 const addresses = 2700
 
-// assign puts the addresses of pods on the interface of the first node.
+// assign adds the addresses of pods to the ENI of the first node.
 func (h *herd) assign(t *testing.T) {
 	t.Helper()
 	api := ec2.NewFromConfig(h.AWSConfig())
@@ -277,8 +277,8 @@ func (h *herd) churn(t *testing.T, rate int, d time.Duration) {
 	}
 }
 
-// answered says how long after its EndpointSlice was written each new target was registered, and each
-// old one deregistered, in ascending order.
+// answered returns how long after its EndpointSlice was written each new target was registered, and
+// each old one deregistered, in ascending order.
 func (h *herd) answered(t *testing.T) (in, out []time.Duration) {
 	t.Helper()
 	registered, deregistered, err := h.seen(t.Context())
@@ -296,7 +296,8 @@ func (h *herd) answered(t *testing.T) (in, out []time.Duration) {
 	return in, out
 }
 
-// seen says when AWS answered the calls that registered and deregistered the addresses of the churn.
+// seen returns when AWS answered the calls that registered and deregistered the addresses of the
+// churn.
 func (h *herd) seen(ctx context.Context) (in, out map[string]time.Time, err error) {
 	var g errgroup.Group
 	g.Go(func() (err error) { in, err = h.targets(ctx, "RegisterTargets", h.asked); return err })

@@ -96,7 +96,8 @@ func (h *herd) rest(t *testing.T) {
 	}
 }
 
-// targets says when AWS had answered the first call of an operation that names each of the addresses.
+// targets returns when AWS had answered the first call of an operation that names each of the
+// addresses.
 func (h *herd) targets(ctx context.Context, operation string, addresses map[string]time.Time) (map[string]time.Time, error) {
 	var log struct {
 		Calls []struct {

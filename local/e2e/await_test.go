@@ -186,7 +186,7 @@ func (s *stage) gone(ctx context.Context, kind, namespace, name string) error {
 	case "Namespace":
 		_, err = s.World.Kube().CoreV1().Namespaces().Get(ctx, name, get)
 	default:
-		return fmt.Errorf("await gone does not know %s", kind)
+		return fmt.Errorf("await gone does not support kind %s", kind)
 	}
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -223,7 +223,7 @@ func cmdCurl(ts *testscript.TestScript, neg bool, args []string) {
 	f.StringVar(&until, "until", "", "regular expression that the output must match at last")
 	f.StringVar(&via, "via", "", "NAMESPACE/INGRESS whose load balancer gets the request")
 	f.IntVar(&n, "n", 1, "count of requests")
-	f.BoolVar(&front, "front", false, "by the network load balancer in front of it")
+	f.BoolVar(&front, "front", false, "by the frontend NLB")
 	f.Func("H", "header", func(v string) error {
 		k, v, ok := strings.Cut(v, ":")
 		if !ok {
@@ -291,7 +291,7 @@ func line(r scenario.Reply) string {
 	return text
 }
 
-// calls speaks with the emulator's log of calls.
+// calls reads and resets the emulator's log of calls.
 func (s *stage) calls(args []string) (string, error) {
 	url := s.World.AWSEndpoint() + "/_fulcrum/calls"
 	switch strings.Join(args, " ") {
@@ -313,8 +313,8 @@ func (s *stage) calls(args []string) (string, error) {
 	return "", fmt.Errorf("usage: calls [reset | -mutating]")
 }
 
-// callLines prints one line for each call and a sum. What the world's own
-// agent does in EC2, addresses of pods, is left out.
+// callLines prints one line for each call and a sum. The calls of the local world's own
+// agent in EC2, for addresses of pods, are omitted.
 func (s *stage) callLines(url string) (string, error) {
 	req, err := http.NewRequestWithContext(s.ctx, http.MethodGet, url, nil)
 	if err != nil {

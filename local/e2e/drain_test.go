@@ -20,8 +20,8 @@ func (s *stage) cordon(node string, on bool) error {
 	return err
 }
 
-// drain cordons a node and evicts its pods, as `kubectl drain` does: an
-// eviction that a disruption budget refuses is tried again.
+// drain cordons a node and evicts its pods, as `kubectl drain` does: an eviction that a
+// disruption budget rejects is tried again.
 func (s *stage) drain(node string) error {
 	if err := s.cordon(node, true); err != nil {
 		return err

@@ -109,8 +109,7 @@ func setup(env *testscript.Env, binary, controller string) error {
 	return nil
 }
 
-// options reads world.yaml of a script, which says how its world differs from
-// others.
+// options reads world.yaml of a script, which has the options of its local world.
 func options(env *testscript.Env) (world.Options, error) {
 	var file struct {
 		Domains          []string `json:"domains"`

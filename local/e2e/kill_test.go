@@ -350,7 +350,7 @@ func (k *killing) called(operation string) bool {
 	return len(log.Calls) > 0
 }
 
-// admin speaks with the emulator's admin API.
+// admin calls the emulator's admin API.
 func (k *killing) admin(method, path string, body any) []byte {
 	k.t.Helper()
 	var b bytes.Buffer

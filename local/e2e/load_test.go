@@ -22,8 +22,8 @@ import (
 // loadInterval is the time between two requests of a load.
 const loadInterval = 20 * time.Millisecond
 
-// settling is how long loads go on after the last change is known to have
-// reached the load balancers.
+// settling is how long loads continue after the last change has reached the load
+// balancers.
 const settling = 300 * time.Millisecond
 
 // load sends requests at a steady rate, whatever becomes of them.
@@ -98,7 +98,7 @@ func (s *stage) startLoad(host, url, app string) *load {
 	return l
 }
 
-// fault says what is wrong with an answer; empty if nothing is.
+// fault returns what is wrong with an answer; empty if nothing is.
 func (l *load) fault(r scenario.Reply, err error) string {
 	switch {
 	case err != nil:

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMain lets more worlds run side by side than there are processors,
-// unless told otherwise: most of the time they wait for health checks.
+// TestMain runs more local worlds in parallel than there are processors, unless
+// -parallel is set, because most of the time they wait for health checks.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {

@@ -101,7 +101,7 @@ func TestRights(t *testing.T) {
 					return nil
 				}
 			}
-			return fmt.Errorf("no event of the Ingress says %s; there are %d events", what, len(events.Items))
+			return fmt.Errorf("no event of the Ingress has the reason %s; there are %d events", what, len(events.Items))
 		}
 	}
 	apply(guarded)
@@ -122,7 +122,7 @@ func TestRights(t *testing.T) {
 		return *l.Spec.HolderIdentity
 	}
 	if holder() == "" {
-		t.Error("nobody holds the lease")
+		t.Error("the lease has no holder")
 	}
 	if err := w.StopController(); err != nil {
 		t.Fatal(err)

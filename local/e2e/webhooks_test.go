@@ -58,8 +58,8 @@ spec:
 var refusedBySchema = map[string]struct{ docs, want string }{
 	"both spellings of prefix lists": {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {prefixListsIDs: [pl-1], PrefixListsIDs: [pl-1]}}`, "prefixListsIDs and PrefixListsIDs"},
 	"both spellings, one empty":      {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {prefixListsIDs: [pl-1], PrefixListsIDs: []}}`, "prefixListsIDs and PrefixListsIDs"},
-	"a group without a name":         {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {group: {}}}`, "spec.group.name"},
-	"a scheme that nobody knows":     {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {scheme: sideways}}`, "spec.scheme"},
+	"an IngressGroup without a name": {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {group: {}}}`, "spec.group.name"},
+	"an unknown scheme":              {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {scheme: sideways}}`, "spec.scheme"},
 	"no subnets":                     {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {subnets: {ids: []}}}`, "spec.subnets.ids"},
 	"what is no subnet":              {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {subnets: {ids: [public]}}}`, "spec.subnets.ids[0]"},
 	"a capacity of nothing":          {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: IngressClassParams, metadata: {name: bad}, spec: {minimumLoadBalancerCapacity: {}}}`, "capacityUnits"},
@@ -70,7 +70,7 @@ var refusedBySchema = map[string]struct{ docs, want string }{
 }
 
 // TestAdmission: a real API server asks the webhooks of config/webhook, and what is exempt from them
-// goes on while nobody answers.
+// continues while no webhook answers.
 func TestAdmission(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -127,9 +127,9 @@ func TestAdmission(t *testing.T) {
 		return deniedWith(apply(bad), "spec.subnets: Required value")
 	})
 	for what, c := range map[string]struct{ docs, want string }{
-		"conditions":    {ingress(`alb.ingress.kubernetes.io/conditions.web: nonsense`), "conditions.web"},
-		"no ARN":        {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: TargetGroupBinding, metadata: {name: a, namespace: shop}, spec: {serviceRef: {name: web, port: 80}}}`, "targetGroupARN or targetGroupName"},
-		"no such group": {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: TargetGroupBinding, metadata: {name: a, namespace: shop}, spec: {targetGroupName: nobody, serviceRef: {name: web, port: 80}}}`, "does not exist"},
+		"conditions":           {ingress(`alb.ingress.kubernetes.io/conditions.web: nonsense`), "conditions.web"},
+		"no ARN":               {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: TargetGroupBinding, metadata: {name: a, namespace: shop}, spec: {serviceRef: {name: web, port: 80}}}`, "targetGroupARN or targetGroupName"},
+		"no such target group": {`{apiVersion: elbv2.k8s.aws/v1beta1, kind: TargetGroupBinding, metadata: {name: a, namespace: shop}, spec: {targetGroupName: nobody, serviceRef: {name: web, port: 80}}}`, "does not exist"},
 	} {
 		if err := deniedWith(apply(c.docs), c.want); err != nil {
 			t.Errorf("%s: %v", what, err)
@@ -174,7 +174,7 @@ func TestAdmission(t *testing.T) {
 		return err
 	}
 	if err := patch(`{"metadata":{"annotations":{"alb.ingress.kubernetes.io/scheme":"internal"}}}`); err == nil {
-		t.Error("an Ingress is changed though nobody could judge it")
+		t.Error("an Ingress is changed although no webhook could validate it")
 	}
 	if err := patch(`{"metadata":{"labels":{"a":"b"}}}`); err != nil {
 		t.Errorf("a label cannot be set while no webhook answers: %v", err)
@@ -186,7 +186,7 @@ func TestAdmission(t *testing.T) {
 		t.Error(err)
 	}
 	if err := patch(`{"metadata":{"finalizers":null}}`); err != nil {
-		t.Errorf("an Ingress cannot be let go while no webhook answers: %v", err)
+		t.Errorf("the finalizer of an Ingress cannot be removed while no webhook answers: %v", err)
 	}
 }
 

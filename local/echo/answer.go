@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Identity says which pod answers.
+// Identity is the pod that answers.
 type Identity struct {
 	Pod       string `json:"pod"`
 	Namespace string `json:"namespace"`

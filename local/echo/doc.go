@@ -1,6 +1,6 @@
-// Package echo is the program that runs in every pod of the local world: a
-// server that answers each request with who it is and what it was asked. It
-// knows nothing of Kubernetes; who it is it is told.
+// Package echo is the program that runs in every pod of the local world: a server that
+// answers each request with its identity and the request. It does not use Kubernetes;
+// its identity is configured.
 //
 // # Answers
 //
@@ -18,7 +18,6 @@
 //
 // # Protocols
 //
-// A port speaks what it is told and nothing else, as a program of that kind
-// would: a plain HTTP port does not take TLS, an HTTP port does not take
-// HTTP/2 in clear text.
+// A port has its configured protocol and no other, like a program of that kind: a plain
+// HTTP port does not accept TLS, an HTTP port does not accept HTTP/2 in clear text.
 package echo

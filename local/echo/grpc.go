@@ -21,12 +21,12 @@ import (
 // MetadataKey is the header of gRPC answers that holds an Answer as JSON.
 const MetadataKey = "fulcrum-echo"
 
-// healthMethod is what load balancers call where nothing else is said; they
-// expect the answer of a server that does not know it.
+// healthMethod is what load balancers call by default; they expect the answer of a
+// server without this method.
 const healthMethod = "/AWS.ALB/healthcheck"
 
-// newGRPC makes a server that knows the health service and answers every
-// other method alike.
+// newGRPC makes a server that has the health service and answers every other method in
+// the same way.
 func (s *Server) newGRPC() *grpc.Server {
 	srv := grpc.NewServer(
 		grpc.ForceServerCodecV2(rawCodec{proto: encoding.GetCodecV2("proto")}),

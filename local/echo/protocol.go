@@ -2,7 +2,7 @@ package echo
 
 import "strings"
 
-// Protocol is what a port speaks.
+// Protocol is the protocol of a port.
 type Protocol string
 
 const (
@@ -14,9 +14,9 @@ const (
 	TCP   Protocol = "tcp"   // every byte back
 )
 
-// ProtocolOf reads a protocol from the name of a port ("https", "grpc-admin")
-// or from an application protocol ("kubernetes.io/h2c", "HTTPS"). ok is false
-// where the name says nothing.
+// ProtocolOf reads a protocol from the name of a port ("https", "grpc-admin") or from
+// an application protocol ("kubernetes.io/h2c", "HTTPS"). ok is false if the name has
+// no protocol.
 func ProtocolOf(name string) (p Protocol, ok bool) {
 	name = strings.ToLower(name)
 	name = strings.TrimPrefix(name, "kubernetes.io/")

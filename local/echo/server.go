@@ -24,12 +24,12 @@ type Config struct {
 	Address netip.Addr
 	// Identity is who answers.
 	Identity func() Identity
-	// Protocol says what a port speaks.
+	// Protocol is the protocol of a port.
 	Protocol func(port int) Protocol
 	// Status, if not zero, is the status of every HTTP answer: a program that
 	// runs and fails.
 	Status func() int
-	// Certificate is shown on ports that speak TLS.
+	// Certificate is the certificate of TLS ports.
 	Certificate tls.Certificate
 }
 

@@ -25,10 +25,10 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// address is one that no world has: their numbers begin at 16.
+// address is one that no local world has: their numbers begin at 16.
 var address = netip.AddrFrom4([4]byte{10, 3, 0, 9})
 
-// start runs a server whose port speaks p, and returns host:port.
+// start runs a server with a port of protocol p, and returns host:port.
 func start(t *testing.T, p Protocol, change func(*Config)) (*Server, string) {
 	t.Helper()
 	cfg := Config{
@@ -83,10 +83,10 @@ func TestPortsSpeakTheirProtocolAlone(t *testing.T) {
 	}{
 		"http takes HTTP/1.1":      {HTTP, "http", http1, "HTTP/1.1"},
 		"http refuses h2c":         {HTTP, "http", h2c, ""},
-		"http refuses TLS":         {HTTP, "https", http1, ""},
+		"http rejects TLS":         {HTTP, "https", http1, ""},
 		"https takes HTTP/1.1":     {HTTPS, "https", http1, "HTTP/1.1"},
 		"https takes HTTP/2":       {HTTPS, "https", http2, "HTTP/2.0"},
-		"https refuses clear text": {HTTPS, "http", http1, ""},
+		"https rejects clear text": {HTTPS, "http", http1, ""},
 		"h2c takes HTTP/2":         {H2C, "http", h2c, "HTTP/2.0"},
 		"h2c refuses HTTP/1.1":     {H2C, "http", http1, ""},
 	} {

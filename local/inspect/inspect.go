@@ -1,6 +1,5 @@
-// Package inspect reads what a controller has made in the AWS of a local
-// world, through AWS's own API, in the words in which a person would ask. It
-// changes nothing.
+// Package inspect reads what a controller has made in the AWS of a local world, through
+// AWS's own API. It changes nothing.
 package inspect
 
 import (
@@ -41,9 +40,8 @@ func (i Inventory) Minus(other Inventory) Inventory {
 	return out
 }
 
-// Inventory lists the load balancers and target groups, and in the VPC the
-// security groups with their rules and the network interfaces that AWS itself
-// keeps for load balancers.
+// Inventory lists the load balancers and target groups, and in the VPC the security
+// groups with their rules and the ENIs that AWS itself keeps for load balancers.
 func (in *Inspector) Inventory(ctx context.Context) (Inventory, error) {
 	var out Inventory
 	for _, part := range []func(context.Context) (Inventory, error){

@@ -1,6 +1,5 @@
-// Package layout says which addresses, subnets and nodes a local world has. It
-// only holds the plan and the identifiers that AWS gave to its parts; making
-// them is the work of package vpc, and of the agent.
+// Package layout is the plan of a local world: its addresses, subnets and nodes, and
+// the identifiers that AWS gave to them. Package vpc and the agent create them.
 package layout
 
 import (
@@ -10,7 +9,7 @@ import (
 	"os"
 )
 
-// Layout is one world as AWS and Kubernetes both see it.
+// Layout is the plan of one local world, for both AWS and Kubernetes.
 type Layout struct {
 	Cluster string `json:"cluster"`
 	Region  string `json:"region"`
@@ -42,8 +41,7 @@ type Node struct {
 	Subnet   int        `json:"subnet"` // index into Private
 	Address  netip.Addr `json:"address"`
 	Instance string     `json:"instance"`
-	// Interface is the instance's network interface; pods are its secondary
-	// addresses.
+	// Interface is the instance's ENI; pods are its secondary addresses.
 	Interface string `json:"interface"`
 	// Pods is the range of the addresses of its pods, inside the subnet.
 	Pods netip.Prefix `json:"pods"`
@@ -58,8 +56,8 @@ const zones = 3
 // from the fifth /24 of the subnet to its last.
 const maxNodes = zones * 12
 
-// Plan lays out world number n with the given count of nodes, in three zones.
-// Identifiers are invented ones; package vpc puts real ones in their place.
+// Plan returns the layout of local world number n with the given count of nodes, in
+// three zones. Identifiers are invented ones; package vpc replaces them by real ones.
 func Plan(n int, cluster, region string, nodes int) (Layout, error) {
 	if nodes < 1 || nodes > maxNodes {
 		return Layout{}, fmt.Errorf("%d nodes: a world has 1 to %d", nodes, maxNodes)

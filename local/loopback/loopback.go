@@ -1,6 +1,5 @@
-// Package loopback says where on this machine an address of a VPC is found. The
-// mapping of addresses itself is the data plane's, so that both sides cannot
-// disagree.
+// Package loopback maps addresses of a VPC to addresses of this machine. The mapping
+// itself is the data plane's, so that both sides cannot disagree.
 package loopback
 
 import (
@@ -18,8 +17,8 @@ import (
 // connections commonly use.
 const offset = 28000
 
-// Addr maps an address of a VPC, 10.x.y.z, to the address on this machine
-// that stands for it, 127.x.y.z. Other addresses are returned as they are.
+// Addr maps an address of a VPC, 10.x.y.z, to the address on this machine in its place,
+// 127.x.y.z. Other addresses are returned as they are.
 func Addr(a netip.Addr) netip.Addr { return dataplane.Loopback(a) }
 
 // Port is where a port of a pod really is: there, or at 28000 and more for a
@@ -37,7 +36,7 @@ func mayOpenLowPorts() bool {
 	if err == nil {
 		l.Close()
 	}
-	// Where it is only taken, somebody else is trying the same.
+	// If the address is in use, another process is trying the same.
 	return !errors.Is(err, fs.ErrPermission)
 }
 

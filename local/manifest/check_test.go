@@ -22,7 +22,7 @@ func TestLoadChecked(t *testing.T) {
 		names []string
 		want  []string // each is in the error
 	}{
-		"kinds of Kubernetes are known": {
+		"kinds of Kubernetes are accepted": {
 			files: map[string]string{"a.yaml": "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: web}}\n---\n{apiVersion: v1, kind: List, items: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}]}"},
 			names: []string{"a.yaml"},
 		},
@@ -74,7 +74,7 @@ func TestLoadChecked(t *testing.T) {
 			}
 			for _, w := range c.want {
 				if !strings.Contains(err.Error(), w) {
-					t.Errorf("the error does not say %q:\n%v", w, err)
+					t.Errorf("the error lacks %q:\n%v", w, err)
 				}
 			}
 		})

@@ -1,6 +1,6 @@
-// Package manifest reads Kubernetes YAML and applies it to an API server, as
-// `kubectl apply --server-side` does. It does not wait for what the objects
-// bring about, CRDs excepted.
+// Package manifest reads Kubernetes YAML and applies it to an API server, as `kubectl
+// apply --server-side` does. It does not wait for the effects of the objects, except
+// for CRDs.
 package manifest
 
 import (

@@ -1,6 +1,6 @@
-// Package scenario has the verbs in which demonstrations and end-to-end tests
-// speak about a local world: what an Ingress got, which targets are healthy,
-// which pod answered. It starts nothing and decides nothing.
+// Package scenario has the queries of demonstrations and end-to-end tests to a local
+// world: the host name of an Ingress, the healthy targets, the pod that answered. It
+// starts nothing and decides nothing.
 package scenario
 
 import (
@@ -23,14 +23,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// Scenario speaks about one world.
+// Scenario queries one local world.
 type Scenario struct {
 	World     *world.World
 	Inspector *inspect.Inspector
 	dynamic   dynamic.Interface
 }
 
-// New makes a scenario in a world with AWS.
+// New makes a scenario in a local world with AWS.
 func New(w *world.World) (*Scenario, error) {
 	client, err := dynamic.NewForConfig(w.RESTConfig())
 	if err != nil {
@@ -39,8 +39,8 @@ func New(w *world.World) (*Scenario, error) {
 	return &Scenario{World: w, Inspector: inspect.New(w.AWSConfig(), w.Layout().VPC), dynamic: client}, nil
 }
 
-// FrontHostname is the name of the network load balancer in front, the status entry that lists no
-// ports. It is an error if there is none yet.
+// FrontHostname is the name of the frontend NLB, the status entry that lists no ports. It is an
+// error if there is none yet.
 func (s *Scenario) FrontHostname(ctx context.Context, namespace, ingress string) (string, error) {
 	got, err := s.World.Kube().NetworkingV1().Ingresses(namespace).Get(ctx, ingress, metav1.GetOptions{})
 	if err != nil {
@@ -157,7 +157,7 @@ type Reply struct {
 	Pod *echo.Answer
 }
 
-// String says who answered, in a few words.
+// String describes the pod that answered.
 func (r Reply) String() string {
 	text := fmt.Sprint(r.Status)
 	switch {

@@ -1,6 +1,6 @@
-// Package vpc makes a world's network in AWS, through the same API that anyone
-// uses: a VPC with public and private subnets in three zones, instances for
-// the nodes, certificates. It is run once for a world, in an empty account.
+// Package vpc makes the network of a local world in AWS, through AWS's API: a VPC with
+// public and private subnets in three zones, instances for the nodes, certificates. It
+// is run once for a world, in an empty account.
 package vpc
 
 import (
@@ -190,7 +190,7 @@ func (s *setup) instances(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", n.Name, err)
 		}
 		if len(out.Instances) != 1 || len(out.Instances[0].NetworkInterfaces) == 0 {
-			return fmt.Errorf("%s: RunInstances gave no instance with a network interface", n.Name)
+			return fmt.Errorf("%s: RunInstances returned no instance with an ENI", n.Name)
 		}
 		instance := out.Instances[0]
 		n.Instance = aws.ToString(instance.InstanceId)

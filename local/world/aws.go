@@ -28,8 +28,8 @@ func (w *World) AWSEndpoint() string {
 	return "http://" + w.at(portAWS)
 }
 
-// Resolver is the host:port of a DNS server, UDP and TCP, that knows the names
-// of the world's load balancers.
+// Resolver is the host:port of a DNS server, UDP and TCP, that resolves the names of
+// the local world's load balancers.
 func (w *World) Resolver() string { return w.at(portResolver) }
 
 func (w *World) startAWS(ctx context.Context) error {

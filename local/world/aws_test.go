@@ -17,9 +17,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// TestAWSAgreesWithCluster: nodes are instances, pods are secondary addresses
-// of their interfaces, and both stay so when pods come and go and when AWS is
-// away for a while.
+// TestAWSAgreesWithCluster: nodes are instances, pods are secondary addresses of their
+// ENIs, and both stay so when pods are created and deleted and when AWS is down for a
+// while.
 func TestAWSAgreesWithCluster(t *testing.T) {
 	w := worldtest.Start(t, world.Options{Cluster: "shop"})
 	c := &cluster{t: t, w: w}

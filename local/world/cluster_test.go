@@ -312,7 +312,7 @@ func names(pods []corev1.Pod) []string {
 	return out
 }
 
-// TestVersionIsReadable: kubectl parses the version that the API server reports, and refuses one like
+// TestVersionIsReadable: kubectl parses the version that the API server reports, and rejects one like
 // that of a plain `go build`.
 func TestVersionIsReadable(t *testing.T) {
 	w := worldtest.Start(t, world.Options{WithoutAWS: true, Nodes: 1})

@@ -13,15 +13,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/awsclient"
 )
 
-// awsServices are the names by which controllers know the services that the
-// emulator has, in the flag --aws-api-endpoints.
+// awsServices are the ids of the emulator's services in the flag --aws-api-endpoints.
 var awsServices = []string{
 	"EC2", "Elastic Load Balancing v2", "ACM", "WAFV2", "WAF Regional", "Shield",
 	"Resource Groups Tagging API", "STS", "Route 53",
 }
 
-// ControllerArgs are the arguments by which a controller finds its way in this
-// world: cluster, account, endpoints, ports of its own.
+// ControllerArgs are the arguments of a controller in this local world: cluster,
+// account, endpoints, ports of its own.
 func (w *World) ControllerArgs() []string {
 	var endpoints []string
 	for _, s := range awsServices {
@@ -39,7 +38,7 @@ func (w *World) ControllerArgs() []string {
 		"--aws-api-endpoints=" + strings.Join(endpoints, ","),
 		"--metrics-bind-addr=" + w.at(portMetrics),
 		"--health-probe-bind-addr=" + w.at(portHealth),
-		// Webhooks are served on all addresses, so the port tells worlds apart.
+		// Webhooks are served on all addresses, so the port distinguishes local worlds.
 		"--webhook-bind-port=" + strconv.Itoa(portWebhook+w.slot.n),
 		"--enable-leader-election=false",
 	}
@@ -99,7 +98,7 @@ func quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// ControllerReady waits until the controller's readiness endpoint says so.
+// ControllerReady waits until the controller's readiness endpoint answers with success.
 func (w *World) ControllerReady(ctx context.Context) error {
 	return w.await(ctx, "controller", httpOK("http://"+w.at(portHealth)+"/readyz"), RoleController)
 }
@@ -118,9 +117,9 @@ func (w *World) StopController() error {
 // KillController ends the controller as a crash would.
 func (w *World) KillController() error { return w.Kill(RoleController) }
 
-// Environment is what the AWS command line, the AWS SDKs and the commands of
-// Fulcrum need in their environment to find this world, as NAME=value. Region
-// and VPC can be had from instance metadata too, as on a node.
+// Environment is what the AWS command line, the AWS SDKs and the commands of Fulcrum
+// need in their environment to find this local world, as NAME=value. Region and VPC are
+// in the instance metadata too, as on a node.
 func (w *World) Environment() []string {
 	out := []string{"KUBECONFIG=" + w.kubeconfig}
 	if w.opts.WithoutAWS {

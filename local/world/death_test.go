@@ -107,9 +107,9 @@ func TestCrashLeavesNoProcessAndNextWorldCleansUp(t *testing.T) {
 	var steps []string
 	w := worldtest.Start(t, world.Options{WithoutAWS: true, Base: base, Nodes: 1, Progress: func(s world.Step) { steps = append(steps, s.Name) }})
 	if want := "removed " + dir + ", left by an earlier world"; !slices.Contains(steps, want) {
-		t.Errorf("it does not say %q: %q", want, steps)
+		t.Errorf("output lacks %q: %q", want, steps)
 	}
-	// Its number may have gone to a world of another directory meanwhile.
+	// Its number may be in use by a local world of another directory meanwhile.
 	if _, err := os.Stat(dir); w.Dir() != dir && !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the dead world's %s is still there beside %s", dir, w.Dir())
 	}

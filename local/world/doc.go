@@ -1,7 +1,7 @@
-// Package world starts and stops a whole local world: etcd, the Kubernetes
-// control plane, nodes and pods, an emulated AWS and, if asked, a controller.
-// Everything listens on loopback addresses that belong to this world alone,
-// so several worlds run side by side, and ports never collide.
+// Package world starts and stops a whole local world: etcd, the Kubernetes control
+// plane, nodes and pods, an emulated AWS and, if asked, a controller. Everything
+// listens on loopback addresses that only this local world has, so several of them run
+// in parallel, and ports never collide.
 //
 // It only supervises. What nodes and pods do is in package agent; what AWS
 // does is in the emulator of the parent module. It does not link Kubernetes:
@@ -15,8 +15,8 @@
 //
 // # Death
 //
-// Child processes die with the process that started the world, also when that
-// is killed. What an earlier crash may have left behind (state, processes,
-// where the kernel could not end them) is found through the lock file, which
-// the kernel releases, and removed by the next world that starts.
+// Child processes die with the process that started the world, also when that is
+// killed. What an earlier crash may have left (state, processes, where the kernel could
+// not end them) is found through the lock file, which the kernel releases, and removed
+// by the next world that starts.
 package world

@@ -21,8 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// LoadBalancer is one that exists in AWS, as somebody sees it who wants to
-// send it a request.
+// LoadBalancer is one that exists in AWS, with what its clients need.
 type LoadBalancer struct {
 	ARN, Name, DNSName, Scheme, State string
 	Listeners                         []Listener
@@ -68,7 +67,7 @@ func (w *World) LoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
 	return out, nil
 }
 
-// servedBalancer is what the emulator's admin API says of a load balancer.
+// servedBalancer is a load balancer in the emulator's admin API.
 type servedBalancer struct {
 	ARN, Name, DNSName, Scheme, State string
 	Endpoints                         []struct {
@@ -97,8 +96,8 @@ func (w *World) served(ctx context.Context) ([]servedBalancer, error) {
 	return out, nil
 }
 
-// realEndpoint finds where a port of a load balancer's node listens, if that
-// is not where its name and port say.
+// realEndpoint finds where a port of a load balancer's node listens, if it is not at
+// its name and port.
 func (w *World) realEndpoint(ctx context.Context, node netip.Addr, port string) (string, bool) {
 	served, err := w.served(ctx)
 	if err != nil {
@@ -135,9 +134,9 @@ func (w *World) Lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	return addrs, nil
 }
 
-// HTTPClient makes a client for requests to load balancers: it resolves their
-// names, trusts the world's CA, follows no redirects, and opens a connection
-// for each request, so that none sticks to a pod or node.
+// HTTPClient makes a client for requests to load balancers: it resolves their names,
+// trusts the world's CA, follows no redirects, and opens a connection for each request,
+// so that no request is bound to a pod or node.
 //
 // to, if not empty, is the name of the load balancer that every request goes
 // to whatever its host, as a DNS record for the host would have it.

@@ -15,7 +15,7 @@ type Options struct {
 	Binary string
 	// Cluster is the cluster's name in tags. Default: local.
 	Cluster string
-	// Region is where the world pretends to be. Default: us-west-2.
+	// Region is the region of the emulated AWS. Default: us-west-2.
 	Region string
 	// Nodes is the count of nodes, over three zones. Default: 3.
 	Nodes int
@@ -25,10 +25,9 @@ type Options struct {
 	// AdminController lets the controller be a cluster admin: another one than
 	// Fulcrum may need other rights. Default: it has those of config/rbac.
 	AdminController bool
-	// PropagationDelay is how late load balancers learn of changes that AWS
-	// has accepted: new listeners, rules, target groups and targets. What is
-	// taken away is gone at once, so that nothing hides behind the delay.
-	// Default: none.
+	// PropagationDelay is the delay until load balancers apply changes that AWS has
+	// accepted: new listeners, rules, target groups and targets. Removals apply at
+	// once, so that the delay hides no fault. Default: none.
 	PropagationDelay time.Duration
 	// Domains get one certificate each in ACM, valid for the domain and all
 	// its direct subdomains. Default: example.com and app.test.
@@ -44,8 +43,8 @@ type Options struct {
 	Keep bool
 	// Timeout is how long Start may take. Default: two minutes.
 	Timeout time.Duration
-	// Progress is told what has been reached, from one goroutine at a time.
-	// Default: nobody.
+	// Progress is called with each stage that has been reached, from one goroutine at a
+	// time. Default: none.
 	Progress func(Step)
 }
 

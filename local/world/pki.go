@@ -20,8 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/config/rbac"
 )
 
-// credentials are what the parts of one world trust each other by. They exist
-// as long as the world; nothing outside of it accepts them.
+// credentials are the certificates and keys that the processes of one local world
+// trust. They exist as long as the local world; nothing outside of it accepts them.
 type credentials struct {
 	dir    string
 	caPEM  []byte

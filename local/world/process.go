@@ -107,10 +107,10 @@ func (p *process) kill() {
 	<-p.exited
 }
 
-// stop asks the process to end, waits, and kills it when the grace is over.
-func (p *process) stop(grace time.Duration) {
+// stop asks the process to end, waits, and kills it when the timeout is over.
+func (p *process) stop(timeout time.Duration) {
 	p.signal(syscall.SIGTERM)
-	t := time.NewTimer(grace)
+	t := time.NewTimer(timeout)
 	defer t.Stop()
 	select {
 	case <-p.exited:
@@ -119,9 +119,9 @@ func (p *process) stop(grace time.Duration) {
 	}
 }
 
-// died describes an exit that nobody asked for, with the end of the log.
+// died describes an unexpected exit, with the end of the log.
 func (p *process) died() error {
-	return fmt.Errorf("%s ended by itself (%v); the end of its log:\n%s", p.name, p.err, tail(p.logPath, 15))
+	return fmt.Errorf("%s ended unexpectedly (%v); the end of its log:\n%s", p.name, p.err, tail(p.logPath, 15))
 }
 
 // tail returns the last lines of a file, indented.
@@ -143,8 +143,8 @@ func tail(path string, lines int) string {
 	return "    " + strings.Join(all, "\n    ")
 }
 
-// recordPID notes a process with the time of its start, by which a later
-// process that got the same number is told apart.
+// recordPID notes a process with the time of its start, which distinguishes it from a
+// later process with the same number.
 func recordPID(path string, pid int) error {
 	start, err := startTime(pid)
 	if err != nil {

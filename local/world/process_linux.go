@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// childAttributes puts a child in its own process group, so that Ctrl-C in a
-// terminal reaches the supervisor alone, and lets it die with the supervisor.
+// childAttributes puts a child in its own process group, so that Ctrl-C in a terminal
+// reaches only the supervisor, and makes it die with the supervisor.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

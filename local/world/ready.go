@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// condition is nil once what is waited for is true; otherwise it says what is
-// missing. An error that wraps errNever ends the wait.
+// condition returns nil once it is true; otherwise the error names what is missing. An
+// error that wraps errNever ends the wait.
 type condition func(ctx context.Context) error
 
 var errNever = errors.New("will not come true")
@@ -20,8 +20,8 @@ var errNever = errors.New("will not come true")
 // pollInterval is short because everything asked is on this machine.
 const pollInterval = 40 * time.Millisecond
 
-// await asks until the condition is true, ctx ends, or one of the processes
-// that it depends on has ended by itself.
+// await polls until the condition is true, ctx ends, or one of the processes that it
+// depends on has exited.
 func (w *World) await(ctx context.Context, what string, ready condition, roles ...string) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()

@@ -24,7 +24,7 @@ const (
 // Ports on the control address of a world. The address is the world's own, so
 // they are fixed.
 const (
-	portClaim             = 1999 // open as long as the world lives, says nothing
+	portClaim             = 1999 // open as long as the local world runs, without answers
 	portEtcd              = 2379
 	portEtcdPeer          = 2380
 	portAPIServer         = 6443
@@ -67,8 +67,8 @@ func (w *World) roleCommand(role string) (args, env []string) {
 		args = []string{
 			"--bind-address=" + w.control.String(),
 			"--secure-port=" + strconv.Itoa(portAPIServer),
-			// Nothing in the world dials the advertised address, but a
-			// loopback address is refused here.
+			// Nothing in the world dials the advertised address, but a loopback address
+			// is rejected here.
 			"--advertise-address=" + w.slot.Addr(255, 1).String(),
 			"--endpoint-reconciler-type=none",
 			"--etcd-servers=http://" + w.at(portEtcd),

@@ -71,7 +71,7 @@ func takeSlot(base string) (*slot, error) {
 	return nil, fmt.Errorf("no free world number under %s: all %d are in use", base, lastSlot-firstSlot)
 }
 
-// takeAddresses claims the slot's addresses and tells whether they are free.
+// takeAddresses claims the slot's addresses and reports whether they are free.
 func (s *slot) takeAddresses() bool {
 	at := func(port int) string { return loopback.HostPort(s.Addr(255, 1), port) }
 	claim, err := net.Listen("tcp4", at(portClaim))
@@ -79,7 +79,7 @@ func (s *slot) takeAddresses() bool {
 		return false
 	}
 	s.claim = claim
-	// The API server stands for whoever uses the range without asking.
+	// The API server's port is checked too, for processes that use the range without a claim.
 	l, err := net.Listen("tcp4", at(portAPIServer))
 	if err != nil {
 		return false
@@ -118,9 +118,9 @@ func tryLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// sweep removes what worlds that have ended left, also those that were kept:
-// processes first, then state. It returns the directories that are gone. A
-// world whose lock is held is alive and left alone.
+// sweep removes what is left of local worlds that have ended, also of those that were
+// kept: processes first, then state. It returns the directories that are gone. A local
+// world whose lock is held is running and is not changed.
 func sweep(base string) (removed []string) {
 	entries, err := os.ReadDir(base)
 	if err != nil {

@@ -45,11 +45,11 @@ type World struct {
 	closed    bool
 }
 
-// Start starts a world and returns when it can be used: the API server
-// answers, the nodes are ready, the manifests are applied. No controller runs
-// yet. Faults of the manifests are reported before anything is started. On an
-// error, or when ctx ends while starting, nothing is left behind; afterwards
-// the world lives until Close, whatever becomes of ctx.
+// Start starts a world and returns when it can be used: the API server answers, the
+// nodes are ready, the manifests are applied. No controller runs yet. Faults of the
+// manifests are reported before anything is started. On an error, or when ctx ends
+// while starting, nothing remains; afterwards the local world runs until Close, even if
+// ctx ends.
 func Start(ctx context.Context, opts Options) (*World, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -71,7 +71,7 @@ func Start(ctx context.Context, opts Options) (*World, error) {
 	w.launch = newLauncher()
 	w.control = loopback.Addr(w.slot.Addr(255, 1))
 	if err := w.start(ctx); err != nil {
-		// The deadline says less than what was being waited for.
+		// The error of the wait is more useful than that of the deadline.
 		w.Close()
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (w *World) prepare() error {
 	if w.creds, err = newCredentials(w.file("pki"), w.control.AsSlice()); err != nil {
 		return err
 	}
-	// Pods that speak TLS show one certificate, whoever asks.
+	// All TLS ports of pods have one certificate, for every client.
 	if err := w.creds.issue("echo", []string{"echo.fulcrum.local"}, nil); err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (w *World) startCluster(ctx context.Context) error {
 		return err
 	}
 	w.step("the API server answers")
-	// These three wait for nobody and are waited for by their effects.
+	// These three do not wait for others, and are waited for by their effects.
 	for _, role := range []string{RoleControllerManager, RoleScheduler, RoleKwok} {
 		if err := w.StartRole(ctx, role); err != nil {
 			return err
@@ -272,13 +272,13 @@ func (w *World) Kill(role string) error {
 	return nil
 }
 
-// Alive tells whether a role's process runs.
+// Alive reports whether a role's process runs.
 func (w *World) Alive(role string) bool {
 	p := w.process(role)
 	return p != nil && p.alive()
 }
 
-// Started tells whether a role was ever started, running now or not.
+// Started reports whether a role was ever started, running now or not.
 func (w *World) Started(role string) bool { return w.process(role) != nil }
 
 // Ended describes how a role's process ended, such as "signal: killed" or
@@ -310,7 +310,7 @@ func (w *World) Close() error {
 		processes = append(processes, p)
 	}
 	w.mu.Unlock()
-	// State is thrown away, so nobody needs time to save any.
+	// State is discarded, so no process needs time to save any.
 	var wg sync.WaitGroup
 	for _, p := range processes {
 		wg.Go(p.kill)

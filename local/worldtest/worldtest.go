@@ -25,18 +25,18 @@ const BinVariable = "FULCRUM_BIN"
 // of Fulcrum.
 const ControllerVariable = "FULCRUM_CONTROLLER"
 
-// Binary returns the path of fulcrum-local. It is kept between runs, and made
-// anew only if its sources have changed; the first time takes minutes.
+// Binary returns the path of fulcrum-local. It is kept between runs, and rebuilt only
+// if its sources have changed; the first build takes minutes.
 func Binary(t testing.TB) string {
 	t.Helper()
 	return build(t, "local", "fulcrum-local")
 }
 
-// Foreign says whether another controller than Fulcrum is tested. It is a
-// cluster admin, as it may need other rights.
+// Foreign reports whether another controller than Fulcrum is tested. It is a cluster
+// admin, as it may need other rights.
 func Foreign() bool { return os.Getenv(ControllerVariable) != "" }
 
-// Controller returns the path of Fulcrum itself, built likewise, in its own
+// Controller returns the path of Fulcrum itself, built in the same way, in its own
 // module: with the versions of libraries that it is released with.
 func Controller(t testing.TB) string {
 	t.Helper()

@@ -61,7 +61,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 		play  func(context.Context) error
 	}{
 		{"Start a world: Kubernetes, an AWS, Fulcrum", d.start},
-		{"Apply two applications behind one Ingress group", d.apply},
+		{"Apply two applications behind one IngressGroup", d.apply},
 		{"Send requests through the load balancer", d.request},
 		{"Scale the storefront from 2 to 3 pods", d.scale},
 		{"Delete everything", d.remove},

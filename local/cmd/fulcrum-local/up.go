@@ -52,7 +52,7 @@ func newUpCommand() *cobra.Command {
 	fl.StringArrayVar(&f.controllerArgs, "controller-args", nil, "argument for the controller; may be repeated")
 	fl.BoolVar(&f.restart, "restart", false, "start the controller again when it ends, each time later, up to half a minute")
 	fl.StringVar(&f.opts.Cluster, "cluster-name", "local", "name of the cluster in tags")
-	fl.StringVar(&f.opts.Region, "region", "us-west-2", "region that the world pretends to be in")
+	fl.StringVar(&f.opts.Region, "region", "us-west-2", "region of the emulated AWS")
 	fl.IntVar(&f.opts.Nodes, "nodes", 3, "count of nodes, over three zones")
 	fl.StringArrayVar(&f.opts.Domains, "domain", nil, "domain with a certificate in ACM, for itself and its subdomains; may be repeated (default: example.com, app.test)")
 	fl.DurationVar(&f.opts.PropagationDelay, "propagation-delay", 0, "how late load balancers learn of changes that AWS has accepted")

@@ -185,7 +185,7 @@ func TestPrintedCommandsWork(t *testing.T) {
 	t.Run("the controller with the flags that are printed", func(t *testing.T) {
 		r.becomesReady(t, command)
 	})
-	t.Run("the least that the README says a controller needs", func(t *testing.T) {
+	t.Run("the minimum that a controller needs according to the README", func(t *testing.T) {
 		least := regexp.MustCompile(`(?m)^fulcrum --cluster-name=.*--kubeconfig=.*$`).FindString(read(t, "README.md"))
 		if least == "" {
 			t.Fatal("the README has no command of a controller outside a cluster")
@@ -252,8 +252,8 @@ func TestEndOfTheControllerIsReported(t *testing.T) {
 	})
 }
 
-// TestFaultyFilesStartNothing: a user learns of a wrong path before the world
-// is there, and of all faults at once.
+// TestFaultyFilesStartNothing: a wrong path is reported before the local world is
+// started, and all faults at once.
 func TestFaultyFilesStartNothing(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "base")
 	broken := filepath.Join(t.TempDir(), "broken.yaml")
@@ -266,10 +266,10 @@ func TestFaultyFilesStartNothing(t *testing.T) {
 	}
 	for _, want := range []string{"nothing is started", "missing.yaml", broken + `: there is no kind "Ingress" in "v1"; it is in networking.k8s.io/v1`} {
 		if !strings.Contains(string(out), want) {
-			t.Errorf("it does not say %q:\n%s", want, out)
+			t.Errorf("output lacks %q:\n%s", want, out)
 		}
 	}
 	if _, err := os.Stat(base); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a world was begun: %v", err)
+		t.Errorf("a local world was started: %v", err)
 	}
 }
