@@ -22,7 +22,7 @@ import (
 // number is how many histories are run where nothing else is asked for. "make soak" runs 20,000.
 const number = 200
 
-// survey lists one line for each history that fails, and goes on.
+// survey lists one line for each history that fails, and continues.
 var survey = os.Getenv("FULCRUM_ADVERSARY_SURVEY") != ""
 
 // TestHistories runs random histories of the attacker.

@@ -34,7 +34,7 @@ type endpoint struct {
 }
 
 // answers fills in what the load balancers answer to the requests of the victims' clients.
-func (w *world) answers(f facts, p *emulated.Partition) {
+func (w *testCluster) answers(f facts, p *emulated.Partition) {
 	rules := w.rules(p, func(lb string) bool { return w.stackOfARN(lb) != "" })
 	for _, r := range requests() {
 		f.answers[r] = w.answer(p, rules[endpoint{w.lbs[r.stack], r.port}], r.facts())
@@ -42,14 +42,14 @@ func (w *world) answers(f facts, p *emulated.Partition) {
 }
 
 // ask sends one request.
-func (w *world) ask(lb string, port int32, host, path string) answer {
+func (w *testCluster) ask(lb string, port int32, host, path string) answer {
 	p, unlock := w.partition()
 	defer unlock()
 	rules := w.rules(p, func(arn string) bool { return arn == lb })
 	return w.answer(p, rules[endpoint{lb, port}], request{host: host, path: path}.facts())
 }
 
-func (w *world) answer(p *emulated.Partition, list []compiled, r dataplane.Facts) answer {
+func (w *testCluster) answer(p *emulated.Partition, list []compiled, r dataplane.Facts) answer {
 	i := slices.IndexFunc(list, func(c compiled) bool { return c.matcher.Match(r) })
 	if i < 0 {
 		return answer{text: "connection refused"}
@@ -58,7 +58,7 @@ func (w *world) answer(p *emulated.Partition, list []compiled, r dataplane.Facts
 }
 
 // rules are those of some load balancers, in the order in which they are tried.
-func (w *world) rules(p *emulated.Partition, of func(lb string) bool) map[endpoint][]compiled {
+func (w *testCluster) rules(p *emulated.Partition, of func(lb string) bool) map[endpoint][]compiled {
 	rules := map[endpoint][]compiled{}
 	for _, r := range p.ELB.Rules {
 		l := p.ELB.Listeners[r.Listener]
@@ -93,11 +93,11 @@ func b2i(b bool) int {
 	return 0
 }
 
-// heldAnswer is what stands in for a rule that is held.
+// heldAnswer is the answer in place of a rule that is held.
 const heldAnswer = "fixed 503 of a held rule"
 
-// textOf says in words what a rule does.
-func (w *world) textOf(p *emulated.Partition, r dataplane.Rule) string {
+// textOf describes the actions of a rule.
+func (w *testCluster) textOf(p *emulated.Partition, r dataplane.Rule) string {
 	var parts []string
 	for _, a := range r.Authenticate {
 		switch a := a.(type) {
@@ -126,7 +126,7 @@ func (w *world) textOf(p *emulated.Partition, r dataplane.Rule) string {
 }
 
 // ownersOf names whose pods get the requests of a forward.
-func (w *world) ownersOf(p *emulated.Partition, f dataplane.Forward) []string {
+func (w *testCluster) ownersOf(p *emulated.Partition, f dataplane.Forward) []string {
 	var out []string
 	for _, g := range f.Groups {
 		if g.Weight == 0 && len(f.Groups) > 1 {
@@ -156,7 +156,7 @@ func (w *world) ownersOf(p *emulated.Partition, f dataplane.Forward) []string {
 
 // reused reports whether the address that the victims' rollout has given up is that of a pod of the
 // attacker now.
-func (w *world) reused() bool {
+func (w *testCluster) reused() bool {
 	mine := false
 	for _, o := range w.Store.All(cluster.KindPod) {
 		if pod, ok := o.(*corev1.Pod); ok && pod.Status.PodIP == replaced {
@@ -169,8 +169,8 @@ func (w *world) reused() bool {
 	return mine
 }
 
-// ownerOf says whose pod a target is.
-func (w *world) ownerOf(id string, port int32) string {
+// ownerOf returns the owner of the pod that is a target.
+func (w *testCluster) ownerOf(id string, port int32) string {
 	if id == replacement {
 		return "pay/web"
 	}

@@ -13,7 +13,7 @@ func TestVictimsAreServedWithoutAnAttacker(t *testing.T) {
 		for _, a := range []access{shutOut, openClass, classOwner} {
 			s := setup{access: a, scenario: i, isolated: i%2 == 1}
 			c := undisturbed(t, s)
-			failures := inWorld(t, s, rig.Options{}, func(w *world) {
+			failures := inWorld(t, s, rig.Options{}, func(w *testCluster) {
 				w.expect(c)
 				for _, act := range scenarios()[i] {
 					w.perform(act)

@@ -67,8 +67,8 @@ func (r *recorder) Fatalf(f string, args ...any) {
 }
 func (r *recorder) Failed() bool { return len(r.failures) > 0 }
 
-// world is the victims' cluster with its controller, and what is expected of it.
-type world struct {
+// testCluster is the victims' cluster with its controller, and what is expected of it.
+type testCluster struct {
 	*rig.Rig
 	setup
 	rec  *recorder
@@ -91,7 +91,7 @@ var attackerAddresses = []string{
 }
 
 // inWorld runs f with the victims served and at rest, in a bubble of virtual time.
-func inWorld(t *testing.T, s setup, opt rig.Options, f func(w *world)) (failures []string) {
+func inWorld(t *testing.T, s setup, opt rig.Options, f func(w *testCluster)) (failures []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{TB: t}
@@ -124,7 +124,7 @@ func inWorld(t *testing.T, s setup, opt rig.Options, f func(w *world)) (failures
 				rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
 			}
 		}
-		w := &world{Rig: rig.New(rec, opt), setup: s, rec: rec, lbs: map[string]string{}, asked: map[opened]bool{}, driven: opt.Workers == 0, started: time.Now()}
+		w := &testCluster{Rig: rig.New(rec, opt), setup: s, rec: rec, lbs: map[string]string{}, asked: map[opened]bool{}, driven: opt.Workers == 0, started: time.Now()}
 		w.begin()
 		f(w)
 	})
@@ -132,7 +132,7 @@ func inWorld(t *testing.T, s setup, opt rig.Options, f func(w *world)) (failures
 }
 
 // begin brings the victims up.
-func (w *world) begin() {
+func (w *testCluster) begin() {
 	w.fill = strings.NewReplacer(
 		"$SUBNET0", w.World.Public[0], "$SUBNET1", w.World.Public[1], "$SUBNET2", w.World.Private[0],
 		"$PRIVATE", strings.Join(w.World.Private, ","), "$PUBLIC", strings.Join(w.World.Public, ","),
@@ -168,8 +168,8 @@ func (w *world) begin() {
 	w.Emulator.Calls().Reset()
 }
 
-// assign gives the addresses of all pods to the network interfaces of the nodes.
-func (w *world) assign() {
+// assign gives the addresses of all pods to the ENIs of the nodes.
+func (w *testCluster) assign() {
 	by := map[string][]string{}
 	give := func(addresses ...string) {
 		for _, a := range addresses {
@@ -189,7 +189,7 @@ func (w *world) assign() {
 }
 
 // arnOf is the load balancer that the status of an Ingress shows.
-func (w *world) arnOf(name string) string {
+func (w *testCluster) arnOf(name string) string {
 	host := w.status(name)
 	p, unlock := w.partition()
 	defer unlock()
@@ -203,7 +203,7 @@ func (w *world) arnOf(name string) string {
 }
 
 // status is the host name that an Ingress shows, empty if it shows none.
-func (w *world) status(name string) string {
+func (w *testCluster) status(name string) string {
 	namespace, short, _ := strings.Cut(name, "/")
 	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: short})
 	if err != nil {
@@ -215,14 +215,14 @@ func (w *world) status(name string) string {
 	return ""
 }
 
-func (w *world) partition() (*emulated.Partition, func()) {
+func (w *testCluster) partition() (*emulated.Partition, func()) {
 	all := w.Emulator.World()
 	all.Lock()
 	return all.Partition(rig.Account, rig.Region), all.Unlock
 }
 
 // run lets the controller work for a time.
-func (w *world) run(d time.Duration) {
+func (w *testCluster) run(d time.Duration) {
 	end := time.Now().Add(d)
 	if w.driven {
 		w.Settle(d)

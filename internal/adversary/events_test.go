@@ -13,7 +13,7 @@ import (
 // attackerSecret must not be seen anywhere but in the attacker's own rules.
 const attackerSecret = "attacker-client-secret-81d0"
 
-// event is what the controller said about an object.
+// event is an event of the controller about an object.
 type event struct {
 	about           string // Kind namespace/name
 	uid             types.UID
@@ -24,8 +24,8 @@ type event struct {
 
 func (e event) String() string { return fmt.Sprintf("%s %s: %s", e.about, e.reason, e.message) }
 
-// events lists what was said, in the order of the names of the events.
-func (w *world) events() []event {
+// events lists the events in the order of their names.
+func (w *testCluster) events() []event {
 	var out []event
 	for _, o := range w.Store.All("Event") {
 		e, ok := o.(*corev1.Event)
@@ -39,7 +39,7 @@ func (w *world) events() []event {
 }
 
 // about lists the warnings about an object, as "Ingress pay/shop".
-func (w *world) about(object string) []event {
+func (w *testCluster) about(object string) []event {
 	var out []event
 	for _, e := range w.events() {
 		if e.about == object && e.warning {
@@ -49,8 +49,8 @@ func (w *world) about(object string) []event {
 	return out
 }
 
-// said reports whether a warning about an object has all the texts in it.
-func (w *world) said(object string, texts ...string) bool {
+// said reports whether a warning about an object contains all the texts.
+func (w *testCluster) said(object string, texts ...string) bool {
 	for _, e := range w.about(object) {
 		all := true
 		for _, t := range texts {
@@ -68,7 +68,7 @@ func (w *world) said(object string, texts ...string) bool {
 const mostWarnings = 40
 
 // checkTexts finds events that mislead their reader or give a secret away, and floods of them.
-func (w *world) checkTexts() []string {
+func (w *testCluster) checkTexts() []string {
 	var out []string
 	type flood struct {
 		about string

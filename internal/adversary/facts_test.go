@@ -31,7 +31,7 @@ var namedAttributes = []string{"idle_timeout.timeout_seconds", "access_logs.s3.e
 var victimPorts = []int32{8080, 30080, 30081}
 
 // facts reads everything.
-func (w *world) facts() facts {
+func (w *testCluster) facts() facts {
 	p, unlock := w.partition()
 	defer unlock()
 	f := facts{settings: map[string]string{}, answers: map[request]answer{}, targets: map[string][]string{}, ids: map[string]string{}}
@@ -61,8 +61,9 @@ func (w *world) facts() facts {
 	return f
 }
 
-// finalizers are those of an Ingress of a victim: one that is deleted must not wait for anybody.
-func (w *world) finalizers(name string) string {
+// finalizers are those of an Ingress of a victim: one that is deleted must not wait for other
+// members.
+func (w *testCluster) finalizers(name string) string {
 	namespace, short, _ := strings.Cut(name, "/")
 	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: short})
 	switch {
@@ -74,7 +75,7 @@ func (w *world) finalizers(name string) string {
 	return strings.Join(obj.GetFinalizers(), " ")
 }
 
-func (w *world) stackOfARN(arn string) string {
+func (w *testCluster) stackOfARN(arn string) string {
 	for stack, a := range w.lbs {
 		if a == arn {
 			return stack
@@ -83,7 +84,7 @@ func (w *world) stackOfARN(arn string) string {
 	return ""
 }
 
-func (w *world) loadBalancer(f facts, p *emulated.Partition, stack string, lb *emulated.LoadBalancer) {
+func (w *testCluster) loadBalancer(f facts, p *emulated.Partition, stack string, lb *emulated.LoadBalancer) {
 	set := func(what, format string, args ...any) {
 		f.settings[what+" of "+stack] = fmt.Sprintf(format, args...)
 	}
@@ -133,9 +134,9 @@ func (w *world) loadBalancer(f facts, p *emulated.Partition, stack string, lb *e
 
 // strict reports whether the attacker may add nothing at all to what the victims have: no class
 // admits it.
-func (w *world) strict() bool { return w.access == shutOut }
+func (w *testCluster) strict() bool { return w.access == shutOut }
 
-// sourcesOf lists who may reach a port through a security group.
+// sourcesOf lists the sources that may reach a port through a security group.
 func sourcesOf(g *emulated.SecurityGroup, port int32) []string {
 	var out []string
 	for _, r := range g.Ingress {
@@ -155,7 +156,7 @@ func peerOf(p emulated.Peer) string {
 	return p.PrefixList + p.Group
 }
 
-func (w *world) listeners(f facts, p *emulated.Partition) {
+func (w *testCluster) listeners(f facts, p *emulated.Partition) {
 	for _, l := range p.ELB.Listeners {
 		stack := w.stackOfARN(l.LoadBalancer)
 		if stack == "" || !w.strict() && l.Port != 80 && l.Port != 443 {
@@ -173,14 +174,14 @@ func (w *world) listeners(f facts, p *emulated.Partition) {
 			f.settings["client certificates"+of] = string(mode)
 		}
 		for key, value := range l.Attributes {
-			if w.strict() || l.Port == 443 && key == "routing.http.response.server.enabled" { // of which the victims speak
+			if w.strict() || l.Port == 443 && key == "routing.http.response.server.enabled" { // which the victims set
 				f.settings["attribute "+key+of] = value
 			}
 		}
 	}
 }
 
-func (w *world) targetGroups(f facts, p *emulated.Partition) {
+func (w *testCluster) targetGroups(f facts, p *emulated.Partition) {
 	for _, g := range p.ELB.TargetGroups {
 		if !victims(g) {
 			continue
@@ -195,9 +196,9 @@ func (w *world) targetGroups(f facts, p *emulated.Partition) {
 	}
 }
 
-// forbidden finds pods of the victims behind somebody else's target groups, target groups of the
-// victims behind somebody else's load balancers, and a secret of the victims in somebody else's rules.
-func (w *world) forbidden(p *emulated.Partition) []string {
+// forbidden finds pods of the victims behind target groups of others, target groups of the victims
+// behind load balancers of others, and a secret of the victims in rules of others.
+func (w *testCluster) forbidden(p *emulated.Partition) []string {
 	var out []string
 	pods := map[string]string{}
 	for _, o := range w.Store.All(cluster.KindPod) {
@@ -222,7 +223,7 @@ func (w *world) forbidden(p *emulated.Partition) []string {
 		for _, a := range r.Actions {
 			l := p.ELB.Listeners[r.Listener]
 			if c := a.AuthenticateOidcConfig; c != nil && c.ClientSecret != nil && *c.ClientSecret == victimSecret && (l == nil || w.stackOfARN(l.LoadBalancer) != "solo") {
-				out = append(out, "a rule of somebody else has the client secret of pay/solo")
+				out = append(out, "a rule of another owner has the client secret of pay/solo")
 			}
 		}
 	}
@@ -246,12 +247,12 @@ func targetsOf(g *emulated.TargetGroup) []string {
 	return out
 }
 
-// fromLoadBalancers begins the settings that say which ports the load balancers reach. More ports
-// harm nobody, since all load balancers of the cluster share one source.
+// fromLoadBalancers begins the settings of the ports that the load balancers reach. More ports do
+// no harm, because all load balancers of the cluster share one source.
 const fromLoadBalancers = "load balancers reach port "
 
 // nodeGroup notes who may reach the victims' pods and nodes.
-func (w *world) nodeGroup(f facts, p *emulated.Partition) {
+func (w *testCluster) nodeGroup(f facts, p *emulated.Partition) {
 	g := p.SecurityGroups[w.World.NodeSG]
 	if g == nil {
 		return

@@ -38,9 +38,9 @@ func TestFixedAcceptance(t *testing.T) {
 	t.Parallel()
 	shut, open := setup{access: shutOut}, setup{access: openClass}
 
-	// A finalizer says that there may be something to clean up, and nothing else.
+	// A finalizer means that there may be something to clean up, and nothing else.
 	for class, s := range map[string]setup{"": shut, "pinned": shut, "nginx": open} {
-		fixed(t, "01-finalizer-is-not-membership/class "+class, s, func(w *world) {
+		fixed(t, "01-finalizer-is-not-membership/class "+class, s, func(w *testCluster) {
 			w.evil(served)
 			for _, group := range []string{"vault", "open"} {
 				for _, pairs := range hostile {
@@ -57,7 +57,7 @@ func TestFixedAcceptance(t *testing.T) {
 
 	// Settings belong to who has them.
 	for _, order := range []string{"-1000", "1000"} {
-		fixed(t, "04-newcomer-takes-no-settings/order "+order, open, func(w *world) {
+		fixed(t, "04-newcomer-takes-no-settings/order "+order, open, func(w *testCluster) {
 			w.evil(served)
 			for _, group := range []string{"open", "vault"} {
 				for _, pairs := range hostile {
@@ -79,7 +79,7 @@ func TestFixedAcceptance(t *testing.T) {
 
 	// A redirect to a port without a listener takes no effect, not even for a member that is held.
 	for name, order := range map[string]string{"held": "first", "last": "1000", "first": "-1000"} {
-		fixed(t, "05-redirect-to-no-listener/"+name, open, func(w *world) {
+		fixed(t, "05-redirect-to-no-listener/"+name, open, func(w *testCluster) {
 			for _, h := range []honest{
 				{"pay", "plain", "alb", []string{"group.name", "plain", "target-type", "ip", "scheme", "internal"}, []route{{"plain.example.com", "/", "web"}}},
 				{"blog", "plain", "alb", []string{"group.name", "plain", "target-type", "ip", "scheme", "internal"}, []route{{"plainer.example.com", "/", "blog"}}},
@@ -108,7 +108,7 @@ func TestFixedAcceptance(t *testing.T) {
 	}
 
 	// The safety check is for a class that changed, not for Ingresses that were edited.
-	fixed(t, "12-edited-classes-are-honored/spoofed finalizers", setup{access: openClass, scenario: 4}, func(w *world) {
+	fixed(t, "12-edited-classes-are-honored/spoofed finalizers", setup{access: openClass, scenario: 4}, func(w *testCluster) {
 		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
 			w.evil(attacker{name: name, class: "nginx", finalizers: "ingress.k8s.aws/resources"}.docs())
 		}
@@ -116,7 +116,7 @@ func TestFixedAcceptance(t *testing.T) {
 		w.perform(w.acts()[0]) // blog/extra goes to another class
 		w.drive(deletionWithin)
 	})
-	fixed(t, "12-edited-classes-are-honored/most Ingresses", open, func(w *world) {
+	fixed(t, "12-edited-classes-are-honored/most Ingresses", open, func(w *testCluster) {
 		for _, name := range []string{"a", "b", "c", "d"} {
 			h := honest{"pay", name, "alb", []string{"target-type", "ip", "scheme", "internal"}, []route{{name + ".example.com", "/", "web"}}}
 			w.apply(h.docs())
@@ -137,7 +137,7 @@ func TestFixedAcceptance(t *testing.T) {
 }
 
 // reclass gives an Ingress another class, as its owner does.
-func (w *world) reclass(name, class string) {
+func (w *testCluster) reclass(name, class string) {
 	namespace, short, _ := strings.Cut(name, "/")
 	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: short})
 	if err != nil {

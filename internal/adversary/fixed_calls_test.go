@@ -23,7 +23,7 @@ type deregistration struct {
 	at      time.Time
 }
 
-func (w *world) deregistrations() []deregistration {
+func (w *testCluster) deregistrations() []deregistration {
 	var out []deregistration
 	for _, e := range w.Emulator.Calls().Entries() {
 		if in, ok := e.Input.(*elb.DeregisterTargetsInput); ok && e.Code == "" {
@@ -39,7 +39,7 @@ func TestFixedCalls(t *testing.T) {
 	t.Parallel()
 	open := setup{access: openClass}
 
-	// What AWS refuses is tried less and less often, whatever else is waited for.
+	// What AWS rejects is retried with growing back-off, whatever else is waited for.
 	refused := map[string][]string{
 		"AddTags":                      {"tags", "Cost=1"},
 		"ModifyLoadBalancerAttributes": {"load-balancer-attributes", "idle_timeout.timeout_seconds=90"},
@@ -48,32 +48,32 @@ func TestFixedCalls(t *testing.T) {
 		"SetSubnets":                   {"ip-address-type", "dualstack"},
 	}
 	for operation, pairs := range refused {
-		fixed(t, "07-refused-calls-back-off/"+operation, open, func(w *world) {
+		fixed(t, "07-refused-calls-back-off/"+operation, open, func(w *testCluster) {
 			w.sick = func(target string) bool { return target == "10.0.149.1" }
 			w.evil(served, failingService, ownStack("app"))
 			w.drive(long)
 			w.deny(operation)
-			w.evil(ownStack("ill", pairs...)) // new targets that do not get healthy, and a change that is refused
+			w.evil(ownStack("ill", pairs...)) // new targets that do not get healthy, and a change that is rejected
 			w.Emulator.Calls().Reset()
 			w.drive(time.Hour)
 			n, total := w.failing(operation), w.Emulator.Calls().Total()
-			w.check(n <= 30, "%d calls of %s are refused in an hour", n, operation)
+			w.check(n <= 30, "%d calls of %s are rejected in an hour", n, operation)
 			w.check(total <= 400, "%d calls in an hour", total)
 		})
 	}
 
 	// After one refusal for a quota no more of the same kind is tried in that run.
-	fixed(t, "07-refused-calls-back-off/too many rules", open, func(w *world) {
+	fixed(t, "07-refused-calls-back-off/too many rules", open, func(w *testCluster) {
 		w.evil(served, manyPorts(1, 190, "evil-rules"))
 		w.quota("rules-per-application-load-balancer", 100)
 		w.Emulator.Calls().Reset()
 		w.drive(time.Hour)
 		n := w.failing("CreateRule")
-		w.check(n <= 60, "%d calls of CreateRule are refused in an hour", n)
+		w.check(n <= 60, "%d calls of CreateRule are rejected in an hour", n)
 	})
 
 	// Where rules cannot be moved, retries add no rules.
-	fixed(t, "07-refused-calls-back-off/priorities", open, func(w *world) {
+	fixed(t, "07-refused-calls-back-off/priorities", open, func(w *testCluster) {
 		w.deny("SetRulePriorities")
 		w.evil(served)
 		for _, name := range []string{"a", "b", "c"} {
@@ -85,7 +85,7 @@ func TestFixedCalls(t *testing.T) {
 		n := len(w.rules(p, func(lb string) bool { return lb == w.lbs["open"] })[endpoint{w.lbs["open"], 443}])
 		unlock()
 		w.check(n <= 3+3+1, "there are %d rules on the port, of which 7 are desired", n)
-		w.check(w.failing("SetRulePriorities") <= 60, "%d calls are refused", w.failing("SetRulePriorities"))
+		w.check(w.failing("SetRulePriorities") <= 60, "%d calls are rejected", w.failing("SetRulePriorities"))
 	})
 
 	// Nothing is written once the lease is lost, not even by a call that is being repeated.
@@ -98,7 +98,7 @@ func TestFixedCalls(t *testing.T) {
 	}}
 	for _, operation := range []string{"CreateLoadBalancer", "RegisterTargets", "CreateTargetGroup", "CreateRule"} {
 		lost.Store(false)
-		fixedWith(t, "08-every-attempt-is-fenced/"+operation, open, fenced, func(w *world) {
+		fixedWith(t, "08-every-attempt-is-fenced/"+operation, open, fenced, func(w *testCluster) {
 			w.absolve()
 			attempts := 0
 			w.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
@@ -118,10 +118,10 @@ func TestFixedCalls(t *testing.T) {
 		lost.Store(false)
 	}
 
-	// A request that hangs holds nobody for ever.
+	// A request that hangs does not block other requests for ever.
 	for _, operation := range []string{"DescribeLoadBalancers", "DescribeTargetHealth", "CreateTargetGroup", "DescribeSecurityGroups"} {
 		h := &hanging{operation: operation}
-		fixedWith(t, "08-requests-have-deadlines/"+operation, setup{access: openClass, scenario: 8}, rig.Options{Workers: 2, Transport: h.wrap}, func(w *world) {
+		fixedWith(t, "08-requests-have-deadlines/"+operation, setup{access: openClass, scenario: 8}, rig.Options{Workers: 2, Transport: h.wrap}, func(w *testCluster) {
 			h.armed.Store(true)
 			w.evil(served, ownStack("app"))
 			w.drive(2 * long) // until everything has been read again
@@ -142,7 +142,7 @@ func TestFixedCalls(t *testing.T) {
 		"DescribeListenerAttributes":     {"listener-attributes.HTTPS-8443", "routing.http.response.server.enabled=false", "certificate-arn", "$CERT"},
 		"DescribeLoadBalancerAttributes": {"load-balancer-attributes", "client_keep_alive.seconds=100", "certificate-arn", "$CERT"},
 	} {
-		fixed(t, "13-denied-reads-are-isolated/"+operation, setup{access: openClass, scenario: 9}, func(w *world) {
+		fixed(t, "13-denied-reads-are-isolated/"+operation, setup{access: openClass, scenario: 9}, func(w *testCluster) {
 			w.deny(operation)
 			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: with(pairs, "group.name", "open", "group.order", "1000", "target-type", "ip",
 				"listen-ports", `[{"HTTPS":8443}]`)}.docs())

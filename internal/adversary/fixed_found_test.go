@@ -36,7 +36,7 @@ func TestFixedFound(t *testing.T) {
 		"by name, by role":       "targetType: ip, targetGroupName: $TGNAME" + before + `, iamRoleArnToAssume: "arn:aws:iam::123456789012:role/none"`,
 		"by name, multi-cluster": "targetType: ip, targetGroupName: $TGNAME" + before + ", multiClusterTargetGroup: true",
 	} {
-		fixed(t, "15-foreign-target-groups/made later, "+name, open, func(w *world) {
+		fixed(t, "15-foreign-target-groups/made later, "+name, open, func(w *testCluster) {
 			w.check(strings.HasPrefix(w.placeholders("$TGNAME"+before), "k8s-pay-api-"), "the target group is %s", w.placeholders("$TGNAME"+before))
 			w.evil(served, binding(spec))
 			w.drive(short)
@@ -46,7 +46,7 @@ func TestFixedFound(t *testing.T) {
 	}
 	for _, more := range []string{"", ", multiClusterTargetGroup: true", `, iamRoleArnToAssume: "arn:aws:iam::123456789012:role/none"`, ", targetType: ip, vpcID: vpc-1"} {
 		for _, by := range []string{"targetGroupARN: $TGARN", "targetGroupName: $TGNAME"} {
-			fixed(t, "15-foreign-target-groups/"+by+more, open, func(w *world) {
+			fixed(t, "15-foreign-target-groups/"+by+more, open, func(w *testCluster) {
 				w.evil(served)
 				for n := range w.targetGroupNames() {
 					w.evil(binding(fmt.Sprintf("%s%d%s", by, n, more)))
@@ -57,7 +57,7 @@ func TestFixedFound(t *testing.T) {
 			})
 		}
 	}
-	fixed(t, "15-foreign-target-groups/of a member that leaves", open, func(w *world) {
+	fixed(t, "15-foreign-target-groups/of a member that leaves", open, func(w *testCluster) {
 		n := 0
 		for i, name := range w.targetGroupNames() {
 			if strings.HasPrefix(name, "k8s-blog-extra-") && w.judge.course.epochs[3].targets[name] == nil {
@@ -74,17 +74,17 @@ func TestFixedFound(t *testing.T) {
 
 	// A binding that cannot be brought about is tried less and less often.
 	for name, spec := range map[string]string{
-		"a role that does not exist": "targetGroupARN: $EXTERNAL, iamRoleArnToAssume: x",
-		"instances in a group of ip": "targetGroupARN: $EXTERNAL, targetType: instance",
-		"no such target group":       "targetGroupARN: arn, targetType: ip",
-		"another account's":          `targetGroupARN: "arn:aws:elasticloadbalancing:us-west-2:999999999999:targetgroup/other/0123456789abcdef", targetType: ip`,
+		"a role that does not exist":        "targetGroupARN: $EXTERNAL, iamRoleArnToAssume: x",
+		"instances in a target group of ip": "targetGroupARN: $EXTERNAL, targetType: instance",
+		"no such target group":              "targetGroupARN: arn, targetType: ip",
+		"another account's":                 `targetGroupARN: "arn:aws:elasticloadbalancing:us-west-2:999999999999:targetgroup/other/0123456789abcdef", targetType: ip`,
 	} {
 		runs := 0
 		fixedWith(t, "16-failing-bindings-back-off/"+name, open, rig.Options{Ran: func(what string, _ error) {
 			if what == "binding evil/b" {
 				runs++
 			}
-		}}, func(w *world) {
+		}}, func(w *testCluster) {
 			w.evil(served)
 			w.Emulator.Calls().Reset()
 			w.evil(binding(spec))
@@ -95,7 +95,7 @@ func TestFixedFound(t *testing.T) {
 	}
 
 	// A binding that cannot be looked up keeps no rules of others.
-	fixed(t, "17-rules-of-nodes-are-kept-tidy", setup{access: openClass, scenario: 2}, func(w *world) {
+	fixed(t, "17-rules-of-nodes-are-kept-tidy", setup{access: openClass, scenario: 2}, func(w *testCluster) {
 		w.evil(served, binding("targetGroupARN: xxx, networking: {ingress: [{from: [{ipBlock: {cidr: 0.0.0.0/0}}], ports: []}]}"))
 		w.drive(short)
 		for _, a := range w.acts() {
@@ -107,7 +107,7 @@ func TestFixedFound(t *testing.T) {
 		w.checkLeft(w.judge.course, false)
 	})
 
-	// Somebody else's class takes no settings either.
+	// A class of another controller accepts no settings either.
 	for _, isolated := range []bool{false, true} {
 		for field, value := range map[string]string{
 			"listeners":              "[{protocol: HTTPS, port: 443, listenerAttributes: [{key: routing.http.response.server.enabled, value: 'true'}]}]",
@@ -124,7 +124,7 @@ func TestFixedFound(t *testing.T) {
 			"loadBalancerName":       "evil",
 		} {
 			s := setup{access: classOwner, isolated: isolated}
-			fixed(t, fmt.Sprintf("18-another-class-takes-no-settings/%s, isolated %t", field, isolated), s, func(w *world) {
+			fixed(t, fmt.Sprintf("18-another-class-takes-no-settings/%s, isolated %t", field, isolated), s, func(w *testCluster) {
 				w.evil(served)
 				for _, group := range []string{"open", "vault"} {
 					w.evil(fmt.Sprintf(`
@@ -142,7 +142,7 @@ spec: {group: {name: %s}, %s: %s}
 
 	// What cannot be read closes nothing that is open.
 	for _, isolated := range []bool{false, true} {
-		fixed(t, fmt.Sprintf("19-unreadable-settings-change-nothing/isolated %t", isolated), setup{access: openClass, isolated: isolated}, func(w *world) {
+		fixed(t, fmt.Sprintf("19-unreadable-settings-change-nothing/isolated %t", isolated), setup{access: openClass, isolated: isolated}, func(w *testCluster) {
 			w.evil(served)
 			for _, group := range []string{"open", "vault"} {
 				for _, key := range slices.Sorted(maps.Keys(choices)) {
@@ -158,7 +158,7 @@ spec: {group: {name: %s}, %s: %s}
 	}
 
 	// An IngressGroup whose only member is not accepted any more has nothing to plan for.
-	fixed(t, "20-a-group-without-accepted-members", open, func(w *world) {
+	fixed(t, "20-a-group-without-accepted-members", open, func(w *testCluster) {
 		w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "own", "target-type", "ip"}}.docs())
 		w.drive(short)
 		w.evil(attacker{class: "pinned", host: "evil.example.com", pairs: []string{"group.name", "open", "target-type", "ip"}}.docs())
@@ -167,9 +167,10 @@ spec: {group: {name: %s}, %s: %s}
 		w.drive(long)
 	})
 
-	// An Ingress whose group.order cannot be read has no place among the others, not even for its 503s.
+	// An Ingress whose group.order cannot be read has no position among the others, not even for its
+	// 503s.
 	for _, isolated := range []bool{false, true} {
-		fixed(t, fmt.Sprintf("21-an-unreadable-order-is-no-place/isolated %t", isolated), setup{access: openClass, isolated: isolated}, func(w *world) {
+		fixed(t, fmt.Sprintf("21-an-unreadable-order-is-no-place/isolated %t", isolated), setup{access: openClass, isolated: isolated}, func(w *testCluster) {
 			w.evil(served)
 			for _, order := range []string{"$(reboot)", "1001", "-1000.5"} {
 				for _, group := range []string{"open", "vault"} {
@@ -186,9 +187,9 @@ spec: {group: {name: %s}, %s: %s}
 	for _, isolated := range []bool{false, true} {
 		for path, order := range map[string]string{"/": "-1000", "/evil": "1000"} {
 			if !isolated && order == "-1000" {
-				continue // would be in front
+				continue // would come first
 			}
-			fixed(t, fmt.Sprintf("22-a-deletion-waits-for-nobody/path %s, isolated %t", path, isolated), setup{access: openClass, scenario: 9, isolated: isolated}, func(w *world) {
+			fixed(t, fmt.Sprintf("22-a-deletion-waits-for-nobody/path %s, isolated %t", path, isolated), setup{access: openClass, scenario: 9, isolated: isolated}, func(w *testCluster) {
 				w.sick = func(string) bool { return true }
 				w.evil(served, attacker{class: "alb", host: "extra.example.com", path: path, pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
 				w.drive(short)
@@ -201,7 +202,7 @@ spec: {group: {name: %s}, %s: %s}
 	}
 
 	// A held rule that comes first answers with 503, which those whose rules are behind it must hear.
-	fixed(t, "23-who-is-behind-a-held-rule-is-warned", open, func(w *world) {
+	fixed(t, "23-who-is-behind-a-held-rule-is-warned", open, func(w *testCluster) {
 		w.evil(served, attacker{class: "alb", host: "*.example.com", pairs: []string{"group.name", "open", "group.order", "-1000", "target-type", "ip",
 			"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT", "load-balancer-attributes", "true false"}}.docs())
 		w.drive(long)
@@ -210,18 +211,18 @@ spec: {group: {name: %s}, %s: %s}
 		w.check(w.said("Ingress pay/shop", "gets no requests", "evil/x"), "pay/shop is not warned: %v", w.about("Ingress pay/shop"))
 	})
 
-	// Nor does it stay for a rule that finds no place because AWS refuses to move rules.
-	fixed(t, "24-a-deletion-waits-for-no-rule-without-a-place", setup{access: openClass, scenario: 9}, func(w *world) {
+	// Nor does it stay for a rule that gets no priority because AWS refuses to move rules.
+	fixed(t, "24-a-deletion-waits-for-no-rule-without-a-place", setup{access: openClass, scenario: 9}, func(w *testCluster) {
 		w.deny("SetRulePriorities")
 		w.evil(served, attacker{class: "alb", path: "/evil", pairs: []string{"group.name", "open", "group.order", "-1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
 		w.drive(short)
-		w.perform(later(w.acts()[0], long)) // a new rule in front of others has no place either
+		w.perform(later(w.acts()[0], long)) // a new rule before others gets no priority either
 		w.perform(w.acts()[1])
 		w.drive(long)
 	})
 
-	// A redirect that AWS refuses leaves out no rule behind it, which it would cover if it were made.
-	fixed(t, "29-a-refused-redirect-covers-nothing", open, func(w *world) {
+	// A redirect that AWS rejects removes no rule behind it, which it would cover if it were created.
+	fixed(t, "29-a-refused-redirect-covers-nothing", open, func(w *testCluster) {
 		w.evil(served, `
 apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -243,9 +244,10 @@ spec:
 		w.drive(long)
 	})
 
-	// A target group that is detached, and not deleted yet, goes to no load balancer of another namespace.
+	// A target group that is detached, and not deleted yet, gets attached to no load balancer of another
+	// namespace.
 	for _, by := range []string{"ARN", "Name"} {
-		fixed(t, "30-detached-target-groups/by "+by, setup{access: openClass, scenario: 3}, func(w *world) {
+		fixed(t, "30-detached-target-groups/by "+by, setup{access: openClass, scenario: 3}, func(w *testCluster) {
 			for i := range w.targetGroupNames() {
 				w.evil(served, attacker{name: fmt.Sprintf("x%d", i), class: "alb", host: "evil.example.com", service: "act",
 					pairs: []string{"actions.act", fmt.Sprintf(`{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroup%s":"$TG%s%d"}]}}`, by, strings.ToUpper(by), i)}}.docs())
@@ -259,14 +261,14 @@ spec:
 	// What cannot be read for a moment, while it is decided who takes what members share, decides nothing:
 	// not either when it can be read before the run is over.
 	for _, count := range []int{1, 4} {
-		fixed(t, fmt.Sprintf("31-unread-for-a-moment/%d", count), open, func(w *world) {
+		fixed(t, fmt.Sprintf("31-unread-for-a-moment/%d", count), open, func(w *testCluster) {
 			x := attacker{class: "alb", host: "evil.example.com", service: "act", pairs: []string{"group.name", "open", "group.order", "-1000", "wafv2-acl-name", "none",
 				"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT", "actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"200"}}`}}
 			docs := x.docs()
 			for n := range 40 { // longer than until a read is tried again
 				docs += fmt.Sprintf("  - {host: evil.example.com, http: {paths: [{path: /%d, pathType: Exact, backend: {service: {name: act, port: {name: use-annotation}}}}]}}\n", n)
 			}
-			docs += "  - {host: evil.example.com, http: {paths: [{path: /\u2603, pathType: Exact, backend: {service: {name: act, port: {name: use-annotation}}}}]}}\n" // refused, so that the plan is made again
+			docs += "  - {host: evil.example.com, http: {paths: [{path: /\u2603, pathType: Exact, backend: {service: {name: act, port: {name: use-annotation}}}}]}}\n" // rejected, so that the plan is made again
 			w.Emulator.Faults().Add(fault.Rule{Operation: "GetWebACLForResource", Count: count, Action: fault.Action{Throttle: true}})
 			w.evil(docs)
 			w.drive(long)
@@ -274,7 +276,7 @@ spec:
 	}
 
 	// While an Ingress that is served has a class without parameters, others still set what is not live yet.
-	fixed(t, "32-new-tags-beside-a-class-without-parameters", setup{access: classOwner, scenario: 1}, func(w *world) {
+	fixed(t, "32-new-tags-beside-a-class-without-parameters", setup{access: classOwner, scenario: 1}, func(w *testCluster) {
 		w.evil(served, attacker{class: "evil", host: "evil.example.com", pairs: []string{"group.name", "vault", "group.order", "1000", "target-type", "ip",
 			"scheme", "internal", "listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
 		w.drive(short)

@@ -37,7 +37,7 @@ func TestFixedRules(t *testing.T) {
 	t.Parallel()
 	open := setup{access: openClass}
 
-	// A rule that AWS refuses is held alone.
+	// If AWS rejects a rule, only that rule is held.
 	for name, a := range map[string]attacker{
 		"same host and path": {class: "alb", host: "shop.example.com", service: "act"},
 		"what comes later":   {class: "alb", host: "shop.example.com", path: "/new", service: "act"},
@@ -54,7 +54,7 @@ func TestFixedRules(t *testing.T) {
 		if name == "same host and path" {
 			s.scenario = 5
 		}
-		fixed(t, "02-refused-rule-is-held-alone/"+name, s, func(w *world) {
+		fixed(t, "02-refused-rule-is-held-alone/"+name, s, func(w *testCluster) {
 			w.evil(a.docs())
 			w.drive(long)
 			for _, a := range w.acts() {
@@ -66,7 +66,7 @@ func TestFixedRules(t *testing.T) {
 	}
 
 	for _, first := range []string{"victim", "attacker", "both"} {
-		fixed(t, "02-refused-rule-is-held-alone/new, first "+first, open, func(w *world) {
+		fixed(t, "02-refused-rule-is-held-alone/new, first "+first, open, func(w *testCluster) {
 			good := honest{"pay", "plain", "alb", []string{"group.name", "plain", "target-type", "ip", "scheme", "internal", "group.order", "-1000"}, []route{{"plain.example.com", "/", "web"}}}.docs()
 			bad := attacker{class: "alb", host: "plain.example.com", service: "act", pairs: []string{"group.name", "plain", "group.order", "1000", "scheme", "internal",
 				"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"statusCode":"999"}}`}}.docs()
@@ -86,9 +86,9 @@ func TestFixedRules(t *testing.T) {
 		})
 	}
 
-	// Nobody waits for another member's health.
+	// No member waits for another member's health.
 	for name, service := range map[string]string{"not healthy": "ill", "no targets": "none"} {
-		fixed(t, "03-nobody-waits-for-anothers-health/"+name, setup{access: openClass, scenario: 6}, func(w *world) {
+		fixed(t, "03-nobody-waits-for-anothers-health/"+name, setup{access: openClass, scenario: 6}, func(w *testCluster) {
 			w.sick = func(target string) bool { return target == "10.0.149.1" }
 			w.evil(failingService, strings.ReplaceAll(strings.Split(failingService, "---")[0], "ill", "none"),
 				attacker{class: "alb", service: service, pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}.docs())
@@ -105,7 +105,7 @@ func TestFixedRules(t *testing.T) {
 	}
 
 	// At the quota of target groups a change is made in place.
-	fixed(t, "06-change-at-the-quota-of-target-groups", open, func(w *world) {
+	fixed(t, "06-change-at-the-quota-of-target-groups", open, func(w *testCluster) {
 		w.quota("target-groups-per-application-load-balancer", 1)
 		w.absolve()
 		h := ingresses()["pay/solo"]
@@ -123,15 +123,15 @@ func TestFixedRules(t *testing.T) {
 			unlock()
 		}
 		w.check(served, "the new target type does not take effect: %v", w.about("Ingress pay/solo"))
-		w.check(w.failing("ModifyRule")+w.failing("CreateRule") <= 20, "%d refused calls in half an hour", w.failing("ModifyRule")+w.failing("CreateRule"))
+		w.check(w.failing("ModifyRule")+w.failing("CreateRule") <= 20, "%d rejected calls in half an hour", w.failing("ModifyRule")+w.failing("CreateRule"))
 	})
 
 	// A member with more listeners and rules than the quotas allow is held before they are formed.
 	for name, many := range map[string]struct {
 		group string
 		ports int
-	}{"in a group": {"open", 1000}, "alone": {"", 1000}, "few ports in a group": {"open", 90}, "few ports alone": {"", 90}} {
-		fixed(t, "14-ports-times-paths/"+name, open, func(w *world) {
+	}{"in a group": {"open", 1000}, "alone": {"", 1000}, "few ports in an IngressGroup": {"open", 90}, "few ports alone": {"", 90}} {
+		fixed(t, "14-ports-times-paths/"+name, open, func(w *testCluster) {
 			doc := manyPorts(many.ports, 400, many.group)
 			if many.group == "" {
 				doc = strings.Replace(doc, "    alb.ingress.kubernetes.io/group.name: ''\n", "", 1)

@@ -17,7 +17,7 @@ func TestFixedShared(t *testing.T) {
 
 	// A rule of a victim that goes is not kept for an object that is not accepted and has the same
 	// conditions.
-	fixed(t, "21-foreign-rules-are-not-retained", setup{access: openClass, scenario: 6}, func(w *world) {
+	fixed(t, "21-foreign-rules-are-not-retained", setup{access: openClass, scenario: 6}, func(w *testCluster) {
 		for i, route := range []route{{"shop.example.com", "/new", "act"}, {"extra.example.com", "/", "act"}, {"blog.example.com", "/", "act"}} {
 			w.evil(attacker{name: fmt.Sprintf("x%d", i), class: "pinned", finalizers: finalizerOf("open"), host: route.host, path: route.path, service: route.service,
 				pairs: []string{"group.name", "open", "group.order", "-1000", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`,
@@ -29,7 +29,7 @@ func TestFixedShared(t *testing.T) {
 		}
 	})
 
-	fixed(t, "21-foreign-rules-are-not-retained/by ARN", setup{access: openClass, scenario: 6}, func(w *world) {
+	fixed(t, "21-foreign-rules-are-not-retained/by ARN", setup{access: openClass, scenario: 6}, func(w *testCluster) {
 		for i, name := range w.targetGroupNames() {
 			if !strings.HasPrefix(name, "k8s-blog-extra-") {
 				continue
@@ -53,7 +53,7 @@ func TestFixedShared(t *testing.T) {
 		"unknown":    {"actions.act", `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"none","servicePort":80},{"serviceName":"app","servicePort":80}]}}`},
 		"transforms": {"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"200"}}`, "transforms.act", `{`},
 	} {
-		fixed(t, "22-held-rules-come-last/"+name, open, func(w *world) {
+		fixed(t, "22-held-rules-come-last/"+name, open, func(w *testCluster) {
 			w.evil(served)
 			for i, host := range []string{"shop.example.com", "blog.example.com"} {
 				w.evil(attacker{name: fmt.Sprintf("x%d", i), class: "alb", host: host, service: "act",
@@ -67,7 +67,7 @@ func TestFixedShared(t *testing.T) {
 	}
 
 	// A member that leaves does not wait for what another one waits for.
-	fixed(t, "23-leaving-waits-for-nobody", setup{access: openClass, scenario: 9}, func(w *world) {
+	fixed(t, "23-leaving-waits-for-nobody", setup{access: openClass, scenario: 9}, func(w *testCluster) {
 		w.sick = func(target string) bool { return target == "10.0.149.1" }
 		x := attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}
 		for _, a := range w.acts() {
@@ -84,16 +84,16 @@ func TestFixedShared(t *testing.T) {
 
 	// An order that cannot be read gives no place among the others.
 	for _, order := range choices["group.order"].bad {
-		fixed(t, fmt.Sprintf("24-unreadable-orders/%q", order), open, func(w *world) {
+		fixed(t, fmt.Sprintf("24-unreadable-orders/%q", order), open, func(w *testCluster) {
 			w.evil(served, attacker{class: "alb", host: "shop.example.com", pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip",
 				"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}.docs())
 			w.drive(long)
 		})
 	}
 
-	// A redirect to a port that speaks plain HTTP takes no effect.
+	// A redirect to a plain HTTP port has no effect.
 	for _, port := range []string{"80", "8080"} {
-		fixed(t, "05-redirect-to-no-listener/plain "+port, open, func(w *world) {
+		fixed(t, "05-redirect-to-no-listener/plain "+port, open, func(w *testCluster) {
 			w.apply(honest{"pay", "plain", "alb", []string{"group.name", "plain", "target-type", "ip", "scheme", "internal"}, []route{{"plain.example.com", "/", "web"}}}.docs())
 			w.drive(short)
 			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "plain", "group.order", "-1000", "target-type", "ip",
@@ -106,7 +106,7 @@ func TestFixedShared(t *testing.T) {
 	}
 
 	// In isolated tenancy a newcomer has no hosts of others and no settings, in whatever way it writes them.
-	fixed(t, "25-isolated-tenancy/settings", setup{access: openClass, isolated: true}, func(w *world) {
+	fixed(t, "25-isolated-tenancy/settings", setup{access: openClass, isolated: true}, func(w *testCluster) {
 		w.evil(served)
 		for _, group := range []string{"open", "vault"} {
 			for _, pairs := range hostile {
@@ -123,7 +123,7 @@ func TestFixedShared(t *testing.T) {
 		"condition":    {host: "evil.example.com", service: "act", pairs: []string{"conditions.act", `[{"field":"host-header","hostHeaderConfig":{"values":["*.example.com"]}}]`}},
 		"expression":   {service: "act", pairs: []string{"conditions.act", `[{"field":"host-header","hostHeaderConfig":{"regexValues":[".*"]}}]`}},
 	} {
-		fixed(t, "25-isolated-tenancy/"+name, setup{access: openClass, isolated: true}, func(w *world) {
+		fixed(t, "25-isolated-tenancy/"+name, setup{access: openClass, isolated: true}, func(w *testCluster) {
 			a.class = "alb"
 			a.pairs = with(a.pairs, "group.name", "open", "group.order", "-1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`,
 				"actions.act", `{"type":"fixed-response","fixedResponseConfig":{"contentType":"text/plain","statusCode":"200","messageBody":"evil"}}`)
@@ -137,7 +137,7 @@ func TestFixedShared(t *testing.T) {
 
 	// Tags for which AWS has no room take none from others.
 	for _, order := range []string{"-1000", "1000"} {
-		fixed(t, "26-room-for-tags/order "+order, open, func(w *world) {
+		fixed(t, "26-room-for-tags/order "+order, open, func(w *testCluster) {
 			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip", "tags", manyTags}}.docs())
 			w.drive(short)
 			w.perform(w.acts()[0]) // it changes a tag, too
@@ -152,7 +152,7 @@ func TestFixedShared(t *testing.T) {
 		"unreadable tags":  {"group.order", "1000", "tags", "evil"},
 		"unreadable, less": {"group.order", "1e3", "tags", "evil0=1"},
 	} {
-		fixed(t, "26-room-for-tags/"+name, open, func(w *world) {
+		fixed(t, "26-room-for-tags/"+name, open, func(w *testCluster) {
 			x := attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip", "tags", manyTags}}
 			w.evil(served, x.docs())
 			w.drive(short)
@@ -165,7 +165,7 @@ func TestFixedShared(t *testing.T) {
 	}
 
 	// A flood of faults is no flood of events.
-	fixed(t, "27-events-are-limited", open, func(w *world) {
+	fixed(t, "27-events-are-limited", open, func(w *testCluster) {
 		w.evil(strings.ReplaceAll(manyPorts(1, 400, "own"), "name: app,", "name: none,"))
 		w.drive(time.Hour)
 		w.check(w.said("Ingress evil/x"), "the attacker is not informed")
@@ -173,7 +173,7 @@ func TestFixedShared(t *testing.T) {
 
 	// Secrets are those of the namespace of the Ingress, however they are named.
 	for _, name := range []string{"login", "pay/login", "../pay/login", "/api/v1/namespaces/pay/secrets/login", "pay.login", "login.pay"} {
-		fixed(t, fmt.Sprintf("28-secrets-of-others/%q", name), open, func(w *world) {
+		fixed(t, fmt.Sprintf("28-secrets-of-others/%q", name), open, func(w *testCluster) {
 			w.evil(served, ownStack("app", "auth-type", "oidc", "auth-idp-oidc", strings.Replace(evilOIDC, `"login"`, fmt.Sprintf("%q", name), 1),
 				"listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "$CERT"))
 			w.drive(short)
@@ -183,7 +183,7 @@ func TestFixedShared(t *testing.T) {
 
 	// An address that a pod of a victim has is no target of another's any more, although the binding of
 	// the former pod sees no endpoints.
-	fixed(t, "11-gone-pods-leave/address used again", setup{access: openClass, scenario: 7}, func(w *world) {
+	fixed(t, "11-gone-pods-leave/address used again", setup{access: openClass, scenario: 7}, func(w *testCluster) {
 		w.evil(strings.NewReplacer("10.0.133.1", replacement, "node-0", "node-1").Replace(served), ownStack("app"))
 		w.drive(long)
 		w.check(len(w.holders(replacement)) == 1, "the pod is not served: %v", w.holders(replacement))
@@ -197,16 +197,16 @@ func TestFixedShared(t *testing.T) {
 		w.check(len(held) > 0 && !slices.ContainsFunc(held, func(name string) bool { return !strings.HasPrefix(name, "k8s-pay-web-") }), "the address of a victim's pod is a target of %v", held)
 	})
 
-	// What AWS takes in between does not make it hear again what it refuses.
+	// Calls that AWS accepts in between do not reset the back-off of those that it rejects.
 	for operation, pairs := range map[string][]string{
 		"AddTags":                      {"tags", "Cost=1"},
 		"ModifyLoadBalancerAttributes": {"load-balancer-attributes", "idle_timeout.timeout_seconds=0"},
 		"ModifyTargetGroupAttributes":  {"target-group-attributes", "slow_start.duration_seconds=1"},
 	} {
-		fixed(t, "07-refused-calls-back-off/while others are taken, "+operation, open, func(w *world) {
+		fixed(t, "07-refused-calls-back-off/while others are taken, "+operation, open, func(w *testCluster) {
 			w.evil(served, ownStack("app"))
 			w.drive(long)
-			if operation == "AddTags" { // the values of the others are refused
+			if operation == "AddTags" { // the values of the others are rejected
 				w.deny(operation)
 			}
 			w.Emulator.Calls().Reset()
@@ -215,14 +215,14 @@ func TestFixedShared(t *testing.T) {
 				w.drive(20 * time.Second)
 			}
 			n := w.failing(operation)
-			w.check(n > 0 && n <= 30, "%d calls of %s are refused in an hour", n, operation)
+			w.check(n > 0 && n <= 30, "%d calls of %s are rejected in an hour", n, operation)
 		})
 	}
 
 	// Whatever AWS denies to be read, victims change and leave as before, as long as it is not what the
 	// controller cannot do without.
 	for _, operation := range optionalReads {
-		fixed(t, "13-denied-reads-are-isolated/all, "+operation, setup{access: openClass, scenario: 9}, func(w *world) {
+		fixed(t, "13-denied-reads-are-isolated/all, "+operation, setup{access: openClass, scenario: 9}, func(w *testCluster) {
 			w.deny(operation)
 			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip",
 				"listen-ports", `[{"HTTPS":8443}]`, "certificate-arn", "$CERT", "wafv2-acl-name", "rig"}}.docs())
@@ -235,7 +235,7 @@ func TestFixedShared(t *testing.T) {
 	}
 }
 
-// optionalReads are the reads without which a run goes on.
+// optionalReads are the reads without which a run continues.
 var optionalReads = []string{
 	"DescribeListenerCertificates", "DescribeListenerAttributes", "DescribeLoadBalancerAttributes", "DescribeTargetGroupAttributes", "DescribeCapacityReservation",
 	"DescribeTrustStores", "ListCertificates", "DescribeCertificate", "GetWebACLForResource", "ListWebACLs", "GetSubscriptionState", "DescribeProtection",

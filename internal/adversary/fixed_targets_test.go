@@ -18,7 +18,7 @@ func ownStack(service string, pairs ...string) string {
 }
 
 // holders lists the target groups that have an address as target.
-func (w *world) holders(address string) []string {
+func (w *testCluster) holders(address string) []string {
 	p, unlock := w.partition()
 	defer unlock()
 	var out []string
@@ -39,7 +39,7 @@ func TestFixedTargets(t *testing.T) {
 
 	// A pod that has finished has no address any more, whatever its status shows.
 	for _, phase := range []string{"Succeeded", "Failed"} {
-		fixed(t, "10-finished-pods-are-no-targets/"+phase, setup{access: openClass, scenario: 2}, func(w *world) {
+		fixed(t, "10-finished-pods-are-no-targets/"+phase, setup{access: openClass, scenario: 2}, func(w *testCluster) {
 			finished := strings.NewReplacer("10.0.133.1", replacement, "phase: Running", "phase: "+phase, "node-0", "node-1").Replace(served)
 			w.evil(finished, ownStack("app"))
 			w.drive(long)
@@ -48,7 +48,7 @@ func TestFixedTargets(t *testing.T) {
 			w.drive(long)
 		})
 	}
-	fixed(t, "10-finished-pods-are-no-targets/finishes while it serves", open, func(w *world) {
+	fixed(t, "10-finished-pods-are-no-targets/finishes while it serves", open, func(w *testCluster) {
 		w.evil(served, ownStack("app"))
 		w.drive(long)
 		w.check(len(w.holders("10.0.133.1")) == 1, "the pod is not served: %v", w.holders("10.0.133.1"))
@@ -64,7 +64,7 @@ func TestFixedTargets(t *testing.T) {
 		"headless":      strings.Replace(served, "type: NodePort", "type: ClusterIP, clusterIP: None", 1),
 		"slice remains": "keep",
 	} {
-		fixed(t, "11-gone-pods-leave/"+name, open, func(w *world) {
+		fixed(t, "11-gone-pods-leave/"+name, open, func(w *testCluster) {
 			w.evil(served, ownStack("app"))
 			w.drive(long)
 			w.check(len(w.holders("10.0.133.1")) == 1, "the pod is not served: %v", w.holders("10.0.133.1"))
@@ -81,7 +81,7 @@ func TestFixedTargets(t *testing.T) {
 	}
 
 	// One tenant's churn does not keep another's pods that are gone registered.
-	fixedWith(t, "09-churn-of-another", setup{access: openClass, scenario: 7}, rig.Options{Workers: 3}, func(w *world) {
+	fixedWith(t, "09-churn-of-another", setup{access: openClass, scenario: 7}, rig.Options{Workers: 3}, func(w *testCluster) {
 		const services, each, rate = 50, 2, 4
 		w.quota("rules-per-application-load-balancer", 200)
 		c := w.churning(services, each)
@@ -107,13 +107,13 @@ func TestFixedTargets(t *testing.T) {
 
 // churn is Services of the attacker whose pods come and go.
 type churn struct {
-	w    *world
+	w    *testCluster
 	pods [][]int
 	next int
 	left map[string]time.Time // when the pod of an address was deleted
 }
 
-func (w *world) churning(services, each int) *churn {
+func (w *testCluster) churning(services, each int) *churn {
 	c := &churn{w: w, pods: make([][]int, services), left: map[string]time.Time{}}
 	var addresses, paths []string
 	for i := range 600 {

@@ -11,19 +11,19 @@ import (
 )
 
 // Each fault that was measured once is a case. What the victims have is compared at every step, as
-// in random histories, and each case says what else must be true.
+// in random histories, and each case checks what else must be true.
 
 // fixed runs a case against the victims.
-func fixed(t *testing.T, name string, s setup, f func(w *world)) {
+func fixed(t *testing.T, name string, s setup, f func(w *testCluster)) {
 	t.Helper()
 	fixedWith(t, name, s, rig.Options{}, f)
 }
 
-func fixedWith(t *testing.T, name string, s setup, opt rig.Options, f func(w *world)) {
+func fixedWith(t *testing.T, name string, s setup, opt rig.Options, f func(w *testCluster)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
 		c := undisturbed(t, s)
-		for _, text := range inWorld(t, s, opt, func(w *world) {
+		for _, text := range inWorld(t, s, opt, func(w *testCluster) {
 			w.expect(c)
 			f(w)
 			w.rec.failures = append(w.rec.failures, w.judge.verdict...)
@@ -99,8 +99,8 @@ metadata:
 `, a.name, a.finalizers, annotations(a.pairs...), class, host, a.path, service, port)
 }
 
-// failing counts calls of an operation that AWS refused.
-func (w *world) failing(operation string) int {
+// failing counts calls of an operation that AWS rejected.
+func (w *testCluster) failing(operation string) int {
 	n := 0
 	for _, e := range w.Emulator.Calls().Entries() {
 		if e.Operation == operation && e.Code != "" {
@@ -110,8 +110,8 @@ func (w *world) failing(operation string) int {
 	return n
 }
 
-// deny lets AWS refuse an operation to the controller.
-func (w *world) deny(operations ...string) {
+// deny makes AWS deny an operation to the controller.
+func (w *testCluster) deny(operations ...string) {
 	for _, op := range operations {
 		w.Emulator.Faults().Add(fault.Rule{Operation: op, Action: fault.Action{Error: &emulated.Error{
 			Code: "AccessDenied", Message: "User is not authorized to perform: " + op, Status: 403,
@@ -119,7 +119,7 @@ func (w *world) deny(operations ...string) {
 	}
 }
 
-func (w *world) quota(name string, n int) {
+func (w *testCluster) quota(name string, n int) {
 	all := w.Emulator.World()
 	all.Lock()
 	defer all.Unlock()
@@ -127,14 +127,14 @@ func (w *world) quota(name string, n int) {
 }
 
 // check notes a failure of a case.
-func (w *world) check(ok bool, format string, args ...any) {
+func (w *testCluster) check(ok bool, format string, args ...any) {
 	if !ok {
 		w.rec.Errorf(format, args...)
 	}
 }
 
 // acts are those of the scenario.
-func (w *world) acts() []act { return scenarios()[w.scenario] }
+func (w *testCluster) acts() []act { return scenarios()[w.scenario] }
 
 const (
 	short = time.Minute

@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
-// grammar makes the moves of the attacker: everything that the API server takes from somebody who
+// grammar makes the moves of the attacker: everything that the API server accepts from a user who
 // may write all objects of one namespace.
 type grammar struct {
 	*rand.Rand
@@ -129,7 +129,7 @@ func (g *grammar) annotate(to map[string]string, n int, service bool) {
 	}
 }
 
-// nameIn is what stands for the open part of a key.
+// nameIn is the value for the variable part of a key.
 func (g *grammar) nameIn(key string) string {
 	switch {
 	case strings.HasPrefix(key, "listener-attributes."):

@@ -24,7 +24,7 @@ type history struct {
 	setup
 	seed  uint64
 	moves []move
-	// acts says after how many of the moves each act of the scenario follows.
+	// acts is the number of moves before each act of the scenario.
 	acts []int
 	sick bool // the attacker's pods do not get healthy
 	// denied is a read that AWS denies to the controller as long as the attacker is there; "": none.
@@ -49,7 +49,7 @@ func historyOf(seed uint64) history {
 	for len(h.moves) < n {
 		done := 0
 		for i, at := range h.acts {
-			// A little later the address that the rollout has freed is given to somebody else.
+			// A little later the address that the rollout has freed is given to another pod.
 			if at <= len(h.moves) && strings.HasPrefix(scenarios()[h.scenario][i].name, "rollout") {
 				done++
 			}
@@ -119,14 +119,14 @@ func (h history) without(from, to int) history {
 	return out
 }
 
-// quiet is how long nobody does anything, to count what the controller does then.
+// quiet is a time without edits, to count what the controller does then.
 const quiet = 20 * time.Minute
 
 // play runs a history and returns what was wrong.
 func play(t *testing.T, h history) []string {
 	t.Helper()
 	c := undisturbed(t, h.setup)
-	return inWorld(t, h.setup, rig.Options{}, func(w *world) {
+	return inWorld(t, h.setup, rig.Options{}, func(w *testCluster) {
 		if h.sick {
 			w.sick = func(string) bool { return true }
 		}
@@ -172,7 +172,7 @@ const (
 )
 
 // checkCalls compares the calls with those of a run without the attacker.
-func (w *world) checkCalls(c course, moves int) {
+func (w *testCluster) checkCalls(c course, moves int) {
 	hours := time.Since(w.judge.begun()).Hours()
 	total, refused := w.Emulator.Calls().Total()-c.calls, 0
 	by := map[string]int{}
@@ -186,13 +186,13 @@ func (w *world) checkCalls(c course, moves int) {
 		w.rec.Errorf("%d calls to AWS in %.1f hours and %d moves, at most %d: %v", total, hours, moves, limit, w.Emulator.Calls().Counts())
 	}
 	if limit := refusedPerMove*(moves+1) + int(refusedPerHour*hours); refused > limit {
-		w.rec.Errorf("%d calls are refused in %.1f hours and %d moves, at most %d: %v", refused, hours, moves, limit, by)
+		w.rec.Errorf("%d calls are rejected in %.1f hours and %d moves, at most %d: %v", refused, hours, moves, limit, by)
 	}
 }
 
 // checkInFront looks for a finding where a rule of a victim cannot be reached any more, because one
 // of the attacker with the same host and path comes first, or one of an Ingress before that.
-func (w *world) checkInFront() {
+func (w *testCluster) checkInFront() {
 	got := w.facts()
 	want := w.judge.epochs[len(w.judge.epochs)-1].facts
 	for r, a := range got.answers {
@@ -209,7 +209,7 @@ func (w *world) checkInFront() {
 		if !slices.ContainsFunc(given, func(ing *networkingv1.Ingress) bool { return sameRoute(ing, r) }) {
 			continue
 		}
-		// Of several in front one may be held and left out, so that another answers.
+		// Of several that come first one may be held and omitted, so that another answers.
 		if !slices.ContainsFunc(given, func(ing *networkingv1.Ingress) bool {
 			return w.said("Ingress "+r.owner, ing.Namespace+"/"+ing.Name)
 		}) {
@@ -240,10 +240,10 @@ func isVictimsRoute(ing *networkingv1.Ingress, host string, p networkingv1.HTTPI
 	return host == r.host && p.Path == "/" && p.PathType != nil && *p.PathType == networkingv1.PathTypePrefix
 }
 
-// leave lets the attacker delete everything. It takes back first what keeps load balancers on
-// purpose: deletion protection. That of load balancers of its own it switches off in AWS, since what an
-// Ingress that is not accepted says changes nothing, and protection that no object names stays.
-func (w *world) leave() {
+// leave lets the attacker delete everything. It first removes what keeps load balancers on purpose:
+// deletion protection. That of load balancers of its own it switches off in AWS, since an Ingress that
+// is not accepted changes nothing, and protection that no object sets stays.
+func (w *testCluster) leave() {
 	for _, o := range w.Store.All(cluster.KindIngress) {
 		if o.GetNamespace() != attackerNamespace || o.GetDeletionTimestamp() != nil {
 			continue
@@ -272,7 +272,7 @@ func (w *world) leave() {
 		}
 	}
 	w.unprotect()
-	for _, o := range w.Store.All(cluster.KindBinding) { // nor can a role that does not exist let go
+	for _, o := range w.Store.All(cluster.KindBinding) { // nor can targets be deregistered with a role that does not exist
 		if b, ok := o.DeepCopyObject().(*elbv2.TargetGroupBinding); ok && b.Namespace == attackerNamespace && b.Spec.IamRoleArnToAssume != "" {
 			b.Spec.IamRoleArnToAssume = ""
 			if _, err := w.Store.Update(b, cluster.Main); err != nil {
@@ -293,7 +293,7 @@ func (w *world) leave() {
 const protection = "deletion_protection.enabled"
 
 // unprotect switches the deletion protection of load balancers off that are not the victims'.
-func (w *world) unprotect() {
+func (w *testCluster) unprotect() {
 	p, unlock := w.partition()
 	defer unlock()
 	for _, lb := range p.ELB.LoadBalancers {
@@ -303,9 +303,9 @@ func (w *world) unprotect() {
 	}
 }
 
-// longestDraining is how long AWS keeps a target of the attacker that is taken out: a choice of the attacker,
-// for which the deletion of its target groups has to wait.
-func (w *world) longestDraining() time.Duration {
+// longestDraining is how long AWS drains a deregistered target of the attacker: a choice of the attacker, for
+// which the deletion of its target groups has to wait.
+func (w *testCluster) longestDraining() time.Duration {
 	p, unlock := w.partition()
 	defer unlock()
 	var out time.Duration
@@ -321,7 +321,7 @@ func (w *world) longestDraining() time.Duration {
 
 // checkLeft compares what is left with the end of a run without the attacker. An attacker that has
 // removed the controller's finalizers has to live with what stays of its own load balancers.
-func (w *world) checkLeft(c course, stripped bool) {
+func (w *testCluster) checkLeft(c course, stripped bool) {
 	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindBinding} {
 		for _, o := range w.Store.All(kind) {
 			if o.GetNamespace() == attackerNamespace {
@@ -353,9 +353,9 @@ func (w *world) checkLeft(c course, stripped bool) {
 	}
 }
 
-// comparable leaves out of the lines of a state what stays by the rule that attributes which nobody
-// names are left alone.
-func (w *world) comparable(lines []string) map[string]bool {
+// comparable removes from the lines of a state what stays because attributes that no object sets
+// are not changed.
+func (w *testCluster) comparable(lines []string) map[string]bool {
 	out := map[string]bool{}
 	for _, l := range lines {
 		if !w.strict() {

@@ -21,11 +21,11 @@ const (
 type act struct {
 	name   string
 	within time.Duration
-	do     func(w *world)
+	do     func(w *testCluster)
 }
 
 func change(name string, r route) act {
-	return act{"change of " + name, changeWithin, func(w *world) {
+	return act{"change of " + name, changeWithin, func(w *testCluster) {
 		h := ingresses()[name]
 		h.routes = append(h.routes, r)
 		h.pairs = tagged(h.pairs, "Release=2")
@@ -44,14 +44,14 @@ func tagged(pairs []string, tag string) []string {
 }
 
 func deletion(name string) act {
-	return act{"deletion of " + name, deletionWithin, func(w *world) {
+	return act{"deletion of " + name, deletionWithin, func(w *testCluster) {
 		h := ingresses()[name]
 		w.delete(cluster.KindIngress, h.namespace, h.name)
 	}}
 }
 
 func rollout() act {
-	return act{"rollout of pay/web", rolloutWithin, func(w *world) {
+	return act{"rollout of pay/web", rolloutWithin, func(w *testCluster) {
 		all := workloads()
 		web := all[slices.IndexFunc(all, func(o workload) bool { return o.key() == "pay/web" })]
 		old := web.podName(replaced)
@@ -63,12 +63,12 @@ func rollout() act {
 
 // departure gives an Ingress to another controller.
 func departure(name string) act {
-	return act{"departure of " + name, deletionWithin, func(w *world) { w.reclass(name, "nginx") }}
+	return act{"departure of " + name, deletionWithin, func(w *testCluster) { w.reclass(name, "nginx") }}
 }
 
 // switchover leads the routes of an Ingress to another Service.
 func switchover(name, service string) act {
-	return act{"switchover of " + name + " to " + service, changeWithin, func(w *world) {
+	return act{"switchover of " + name + " to " + service, changeWithin, func(w *testCluster) {
 		h := ingresses()[name]
 		for i := range h.routes {
 			h.routes[i].service = service
@@ -85,12 +85,12 @@ func later(a act, within time.Duration) act {
 
 // reversal takes a change back.
 func reversal(name string) act {
-	return act{"reversal of the change of " + name, deletionWithin, func(w *world) { w.apply(ingresses()[name].docs()) }}
+	return act{"reversal of the change of " + name, deletionWithin, func(w *testCluster) { w.apply(ingresses()[name].docs()) }}
 }
 
 // shutdown deletes everything of namespace blog, as when the namespace is deleted.
 func shutdown() act {
-	return act{"shutdown of namespace blog", deletionWithin, func(w *world) {
+	return act{"shutdown of namespace blog", deletionWithin, func(w *testCluster) {
 		for _, kind := range []cluster.Kind{cluster.KindPod, cluster.KindEndpointSlice, cluster.KindService, cluster.KindIngress} {
 			for _, o := range w.Store.All(kind) {
 				if o.GetNamespace() == "blog" {
@@ -125,9 +125,9 @@ func scenarios() [][]act {
 }
 
 // apply creates or changes objects as their owner does.
-func (w *world) apply(docs string) { w.Apply(w.fill.Replace(docs)) }
+func (w *testCluster) apply(docs string) { w.Apply(w.fill.Replace(docs)) }
 
-func (w *world) delete(kind cluster.Kind, namespace, name string) {
+func (w *testCluster) delete(kind cluster.Kind, namespace, name string) {
 	if err := w.Store.Delete(cluster.Ref{Kind: kind, Namespace: namespace, Name: name}); err != nil {
 		panic(fmt.Sprintf("delete %s %s/%s: %v", kind, namespace, name, err))
 	}

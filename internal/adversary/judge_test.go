@@ -41,7 +41,7 @@ func undisturbed(t *testing.T, s setup) course {
 		return c
 	}
 	var c course
-	if failures := inWorld(t, s, rig.Options{}, func(w *world) {
+	if failures := inWorld(t, s, rig.Options{}, func(w *testCluster) {
 		c.epochs = append(c.epochs, w.facts())
 		for _, a := range scenarios()[s.scenario] {
 			a.do(w)
@@ -111,14 +111,14 @@ type judge struct {
 }
 
 // expect begins to compare.
-func (w *world) expect(c course) {
+func (w *testCluster) expect(c course) {
 	w.judge = &judge{course: c, epochs: []epoch{{facts: c.epochs[0]}}, ids: w.facts().ids}
 	w.dirty = true
 	w.look()
 }
 
 // perform lets a victim act. Its effect is expected from now on, and required after a while.
-func (w *world) perform(a act) {
+func (w *testCluster) perform(a act) {
 	if j := w.judge; j != nil {
 		j.epochs = append(j.epochs, epoch{j.course.epochs[len(j.epochs)], time.Now(), a.within})
 	}
@@ -153,7 +153,7 @@ func (j *judge) deadline(now time.Time) (time.Time, bool) {
 
 // look compares what is there now, if AWS has changed since the last time. What is wrong first is
 // kept.
-func (w *world) look() {
+func (w *testCluster) look() {
 	j := w.judge
 	if j == nil || j.epochs == nil || len(j.verdict) > 0 || !w.dirty || w.rec.Failed() {
 		return
@@ -170,7 +170,7 @@ func (j *judge) begun() time.Time {
 }
 
 // compare lists what is not as it may be.
-func (w *world) compare(j *judge, now time.Time, got facts) []string {
+func (w *testCluster) compare(j *judge, now time.Time, got facts) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	for k := range w.keys(j, got) {
@@ -200,7 +200,7 @@ func (w *world) compare(j *judge, now time.Time, got facts) []string {
 
 // keys are the settings that are compared. What the attacker may add to a shared load balancer is
 // not among them.
-func (w *world) keys(j *judge, got facts) map[string]bool {
+func (w *testCluster) keys(j *judge, got facts) map[string]bool {
 	keys := map[string]bool{}
 	for _, e := range j.epochs {
 		maps.Copy(keys, union(e.settings, nil))
@@ -210,7 +210,7 @@ func (w *world) keys(j *judge, got facts) map[string]bool {
 			keys[k] = true
 		}
 	}
-	for k := range keys { // more ports harm nobody
+	for k := range keys { // more ports do no harm
 		if strings.HasPrefix(k, fromLoadBalancers) && j.epochs[len(j.epochs)-1].settings[k] == "" {
 			delete(keys, k)
 		}
@@ -261,10 +261,10 @@ func (j *judge) compareTargets(now time.Time, got facts) []string {
 }
 
 // absolve ends the comparison, where a case is about what the victims do themselves.
-func (w *world) absolve() { w.judge = &judge{} }
+func (w *testCluster) absolve() { w.judge = &judge{} }
 
 // drive lets time pass and looks where something has to be effective.
-func (w *world) drive(d time.Duration) {
+func (w *testCluster) drive(d time.Duration) {
 	end := time.Now().Add(d)
 	for {
 		until := end
@@ -283,6 +283,6 @@ func (w *world) drive(d time.Duration) {
 }
 
 // wrong reports whether the history has failed already.
-func (w *world) wrong() bool {
+func (w *testCluster) wrong() bool {
 	return w.rec.Failed() || w.judge != nil && len(w.judge.verdict) > 0
 }

@@ -46,12 +46,13 @@ func (m move) String() string {
 	return fmt.Sprintf("%s\nand wait %v", what, m.wait)
 }
 
-// victimTargetGroup stands for a target group of the victims in what the attacker writes:
-// "$TGARN0" for the ARN, "$TGNAME0" for the name of the first one, and so on.
+// victimTargetGroup is the placeholder of a target group of the victims in what the
+// attacker writes: "$TGARN0" for the ARN, "$TGNAME0" for the name of the first one, and
+// so on.
 var victimTargetGroup = regexp.MustCompile(`\$TG(ARN|NAME)(\d)`)
 
 // attack carries out a move.
-func (w *world) attack(m move) {
+func (w *testCluster) attack(m move) {
 	switch {
 	case m.object != nil:
 		w.put(w.filled(m.object), m.strip)
@@ -93,8 +94,8 @@ func textOf(obj cluster.Object) string {
 	return string(data)
 }
 
-// filled is a copy of an object with ids and ARNs in the place of what stands for them.
-func (w *world) filled(obj cluster.Object) cluster.Object {
+// filled is a copy of an object with ids and ARNs in place of their placeholders.
+func (w *testCluster) filled(obj cluster.Object) cluster.Object {
 	kind, _ := cluster.KindOf(obj)
 	typ, _ := cluster.TypeOf(kind)
 	data, err := json.Marshal(obj)
@@ -110,13 +111,13 @@ func (w *world) filled(obj cluster.Object) cluster.Object {
 }
 
 // evil carries out moves that write objects, one after the other.
-func (w *world) evil(docs ...string) {
+func (w *testCluster) evil(docs ...string) {
 	for _, d := range docs {
 		w.attack(move{write: d})
 	}
 }
 
-func (w *world) placeholders(text string) string {
+func (w *testCluster) placeholders(text string) string {
 	if !strings.Contains(text, "$") {
 		return text
 	}
@@ -132,9 +133,9 @@ func (w *world) placeholders(text string) string {
 	return w.fill.Replace(text)
 }
 
-// targetGroupNames are those that the victims' target groups have at some time. Anybody can compute
-// them.
-func (w *world) targetGroupNames() []string {
+// targetGroupNames are those that the victims' target groups have at some time. Every tenant can
+// compute them.
+func (w *testCluster) targetGroupNames() []string {
 	known := map[string]bool{}
 	if w.judge != nil {
 		for _, e := range w.judge.course.epochs {
@@ -151,7 +152,7 @@ func (w *world) targetGroupNames() []string {
 	return append(out, "k8s-none")
 }
 
-func (w *world) targetGroupARN(name string) string {
+func (w *testCluster) targetGroupARN(name string) string {
 	p, unlock := w.partition()
 	defer unlock()
 	for arn, g := range p.ELB.TargetGroups {
@@ -164,7 +165,7 @@ func (w *world) targetGroupARN(name string) string {
 
 // put creates an object or replaces what its owner may replace. The controller's finalizers stay,
 // unless the owner removes them.
-func (w *world) put(obj cluster.Object, strip bool) {
+func (w *testCluster) put(obj cluster.Object, strip bool) {
 	ref := cluster.RefOf(obj)
 	if ref.Namespace != attackerNamespace && !(w.access == classOwner && ref.Namespace == "" && ref.Name == attackerClass) {
 		w.rec.Fatalf("the attacker may not write %s", ref)
@@ -198,8 +199,7 @@ func (w *world) put(obj cluster.Object, strip bool) {
 	w.remember(obj)
 }
 
-// hasStatus reports whether an object says something about its status, which then replaces the
-// present one.
+// hasStatus reports whether an object has a status, which then replaces the present one.
 func hasStatus(obj cluster.Object) bool {
 	switch o := obj.(type) {
 	case *corev1.Pod:
@@ -220,7 +220,7 @@ type membership struct {
 }
 
 // remember notes what the attacker has written, for what is openly given to it.
-func (w *world) remember(obj cluster.Object) {
+func (w *testCluster) remember(obj cluster.Object) {
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:
 		w.forget(cluster.RefOf(o))
@@ -237,9 +237,9 @@ func (w *world) remember(obj cluster.Object) {
 	}
 }
 
-// rememberOpened notes to whom a binding of the attacker opens which ports of its targets' security
-// groups. The nodes and pods of the victims carry these as well.
-func (w *world) rememberOpened(o *elbv2.TargetGroupBinding) {
+// rememberOpened records to which sources a binding of the attacker opens which ports of its
+// targets' security groups. The nodes and pods of the victims have these security groups as well.
+func (w *testCluster) rememberOpened(o *elbv2.TargetGroupBinding) {
 	if o.Spec.Networking == nil {
 		return
 	}
@@ -266,7 +266,7 @@ func (w *world) rememberOpened(o *elbv2.TargetGroupBinding) {
 	}
 }
 
-func (w *world) noteOpened(source string, ports []int32) {
+func (w *testCluster) noteOpened(source string, ports []int32) {
 	for _, port := range ports {
 		w.asked[opened{source, port}] = true
 	}
@@ -278,7 +278,7 @@ type opened struct {
 	port   int32
 }
 
-func (w *world) forget(ref cluster.Ref) {
+func (w *testCluster) forget(ref cluster.Ref) {
 	for i, m := range w.memberships {
 		if m.until.IsZero() && cluster.RefOf(m.ing) == ref {
 			w.memberships[i].until = time.Now()
@@ -288,7 +288,7 @@ func (w *world) forget(ref cluster.Ref) {
 
 // askedFor reports whether the attacker has opened a port of its own targets to a source, which whoever
 // may write TargetGroupBindings can.
-func (w *world) askedFor(source string, port int32) bool { return w.asked[opened{source, port}] }
+func (w *testCluster) askedFor(source string, port int32) bool { return w.asked[opened{source, port}] }
 
 // finalizerOf is the finalizer of the members of an IngressGroup.
 func finalizerOf(group string) string { return naming.ExplicitFinalizerPrefix + group }

@@ -19,9 +19,9 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// In cooperative mode a member may put its rules in front of another's by its group order, and
-// answer what no rule answers. That is what the attacker is openly given, once it is accepted, and
-// nothing else. Whether it is accepted is decided here a second time.
+// In cooperative mode a member may put its rules before another's by its group order, and answer
+// what no rule answers. The attacker may do that, once it is accepted, and nothing else. Whether
+// it is accepted is decided here a second time.
 
 const annotationPrefix = "alb.ingress.kubernetes.io/"
 
@@ -32,7 +32,7 @@ var validGroup = regexp.MustCompile(`^([a-z0-9][-a-z0-9.]*)?[a-z0-9]$`)
 
 // acceptedIn is the victims' stack that an Ingress of the attacker is an accepted member of, empty
 // if it is none.
-func (w *world) acceptedIn(ing *networkingv1.Ingress) string {
+func (w *testCluster) acceptedIn(ing *networkingv1.Ingress) string {
 	group, named := ing.Annotations[annotationPrefix+"group.name"]
 	if class, ok := ing.Annotations["kubernetes.io/ingress.class"]; ok {
 		if w.access == shutOut || class != "alb" {
@@ -62,14 +62,14 @@ func (w *world) acceptedIn(ing *networkingv1.Ingress) string {
 	return ""
 }
 
-func (w *world) isDefault(class string) bool {
+func (w *testCluster) isDefault(class string) bool {
 	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: class})
 	return err == nil && obj != nil && obj.GetAnnotations()["ingressclass.kubernetes.io/is-default-class"] == "true"
 }
 
 // ownClassAdmits reports whether the attacker's own class admits its namespace, and the IngressGroup
 // that the class names.
-func (w *world) ownClassAdmits() (group string, ok bool) {
+func (w *testCluster) ownClassAdmits() (group string, ok bool) {
 	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: attackerClass})
 	class, there := obj.(*networkingv1.IngressClass)
 	if err != nil || !there || class.Spec.Controller != "ingress.k8s.aws/alb" {
@@ -98,12 +98,12 @@ func (w *world) ownClassAdmits() (group string, ok bool) {
 
 // openlyGiven reports whether an accepted member of the attacker may answer a request of a victim's
 // client, because it comes first by group order or because no rule of a victim answers.
-func (w *world) openlyGiven(r request, got, want answer) bool {
+func (w *testCluster) openlyGiven(r request, got, want answer) bool {
 	return len(w.inFront(r, got, want)) > 0
 }
 
 // inFront finds the Ingresses that are openly given the answer to a request.
-func (w *world) inFront(r request, got, want answer) []*networkingv1.Ingress {
+func (w *testCluster) inFront(r request, got, want answer) []*networkingv1.Ingress {
 	if w.isolated && !(want.byDefault && w.released(r)) || strings.Contains(got.text, "forward to pay/") || strings.Contains(got.text, "forward to blog/") {
 		return nil
 	}
@@ -140,15 +140,15 @@ func hasRuleFor(ing *networkingv1.Ingress, r request, got, want answer) bool {
 
 // released reports whether the victim that had a host has deleted its Ingress, so that in isolated
 // tenancy the host belongs to whoever uses it first from then on.
-func (w *world) released(r request) bool {
+func (w *testCluster) released(r request) bool {
 	namespace, name, _ := strings.Cut(r.owner, "/")
 	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: name})
 	return err == nil && (obj == nil || obj.GetDeletionTimestamp() != nil)
 }
 
-// endOf is until when a version of an Ingress may have something to say: a little longer than it was
-// there, or than the Ingress, if what that says later is not accepted and it keeps its live rules.
-func (w *world) endOf(m membership) time.Time {
+// endOf is until when a version of an Ingress may have an effect: a little longer than it existed,
+// or than the Ingress, if its later versions are not accepted and it keeps its rules in AWS.
+func (w *testCluster) endOf(m membership) time.Time {
 	last := m
 	for _, o := range w.memberships { // in the order of their times
 		if cluster.RefOf(o.ing) == cluster.RefOf(m.ing) {
@@ -217,8 +217,8 @@ func pathMatches(ing *networkingv1.Ingress, p networkingv1.HTTPIngressPath, requ
 	return err == nil && ok
 }
 
-// ail keeps the attacker's targets from getting healthy, where a history says so.
-func (w *world) ail() {
+// ail keeps the attacker's targets from getting healthy, if the history includes that.
+func (w *testCluster) ail() {
 	if w.sick == nil {
 		return
 	}

@@ -7,11 +7,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
-// choice is what the attacker writes into an annotation. What is not listed for a key is made up
-// from the type that its row says, so that new annotations are part of the grammar.
+// choice is what the attacker writes into an annotation. What is not listed for a key is
+// generated from the type in its row, so that new annotations are part of the grammar.
 type choice struct {
 	good []string // that can be read, and harm if they are believed
-	bad  []string // that cannot be read, or that AWS refuses
+	bad  []string // that cannot be read, or that AWS rejects
 }
 
 const (

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
 )
 
-// access says what the cluster gives to the attacker.
+// access is what the cluster grants the attacker.
 type access int
 
 const (
