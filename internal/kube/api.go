@@ -12,7 +12,7 @@ import (
 // API is what Cluster needs of an API server. Errors are those of apimachinery's api/errors. obj
 // names the object to act on; Patch and Delete read nothing else of it.
 type API interface {
-	// Read fetches an object past every cache, into obj.
+	// Read fetches an object from the API server, without a cache, into obj.
 	Read(ctx context.Context, obj cluster.Object) error
 	Create(ctx context.Context, obj cluster.Object) error
 	Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error

@@ -73,11 +73,11 @@ func TestEndpointDiff(t *testing.T) {
 		authorize, revoke rules
 	}{
 		{"there already", rules{ours}, rules{ours}, true, nil, nil},
-		{"there, made by somebody", rules{ours}, rules{mine}, true, nil, nil},
+		{"exists, made by another owner", rules{ours}, rules{mine}, true, nil, nil},
 		{"somebody's stays", nil, rules{mine}, true, nil, rules{}},
 		{"ours goes", nil, rules{ours}, true, nil, rules{ours}},
 		{"wider", rules{wide}, rules{ours}, true, rules{wide}, rules{ours}},
-		{"nothing goes on an incomplete view", rules{wide}, rules{ours}, false, rules{wide}, nil},
+		{"nothing is removed on an incomplete view", rules{wide}, rules{ours}, false, rules{wide}, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestAggregateRules(t *testing.T) {
 	}{
 		{"ports of one peer become a range", asked, true, shared(tcp(443, 443, "10.0.0.0/16"), tcp(8080, 30080, "sg-b"), rule("udp", 53, 53, "sg-b"))},
 		{"kept apart", asked, false, shared(tcp(30080, 30080, "sg-b"), tcp(443, 443, "10.0.0.0/16"), tcp(8080, 8080, "sg-b"), rule("udp", 53, 53, "sg-b"))},
-		{"port 0 stands for all", []model.IngressRule{tcp(0, 0, "sg-b"), tcp(80, 80, "sg-b")}, true, shared(tcp(0, 65535, "sg-b"))},
+		{"port 0 means all", []model.IngressRule{tcp(0, 0, "sg-b"), tcp(80, 80, "sg-b")}, true, shared(tcp(0, 65535, "sg-b"))},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestChooseEndpointGroup(t *testing.T) {
 		{"the only one", []network.InterfaceGroup{g("a")}, role, "a"},
 		{"the tagged one", []network.InterfaceGroup{g("a", key, "owned"), g("b")}, nil, "a"},
 		{"two tagged", []network.InterfaceGroup{g("a", key, ""), g("b", key, "")}, nil, ""},
-		{"told apart by the extra tag", []network.InterfaceGroup{g("a", key, ""), g("b", key, "", "role", "node")}, role, "b"},
+		{"distinguished by the extra tag", []network.InterfaceGroup{g("a", key, ""), g("b", key, "", "role", "node")}, role, "b"},
 		{"none tagged", []network.InterfaceGroup{g("a"), g("b")}, nil, ""},
 		{"none at all", nil, nil, ""},
 	}

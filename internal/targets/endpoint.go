@@ -20,7 +20,7 @@ type Endpoint struct {
 	Port int32
 	Pod  *corev1.Pod  // nil for a node
 	Node *corev1.Node // nil for a pod
-	// ServerID is the QUIC server id, for targets of QUIC groups; empty if the pod has none.
+	// ServerID is the QUIC server id, for targets of QUIC target groups; empty if the pod has none.
 	ServerID string
 }
 
