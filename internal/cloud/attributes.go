@@ -155,18 +155,49 @@ func (r *reader) askCapacity(ctx context.Context, q model.AskCapacity, since tim
 	})
 }
 
+// askState reads whether a load balancer that was being made still is.
+func (r *reader) askState(ctx context.Context, q model.AskState) error {
+	provisioning := func() (is bool) {
+		r.inv.read(func() {
+			e := r.inv.lbs.get(q.ARN)
+			is = e != nil && e.lb.State == observed.Provisioning && !r.younger(e.stateAt, provisioningFor)
+		})
+		return is
+	}
+	if !provisioning() {
+		return nil
+	}
+	return r.optional(ctx, q.Key(), func() error {
+		if !provisioning() {
+			return nil
+		}
+		if err := r.readState(ctx, q.ARN); err != nil {
+			return fmt.Errorf("read %s: %w", q.Key(), err)
+		}
+		return nil
+	})
+}
+
+func (r *reader) readState(ctx context.Context, arn string) error {
+	start := r.cfg.Now()
+	out, err := r.api.elb.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{arn}})
+	if err != nil {
+		return err
+	}
+	r.inv.write(func() {
+		if e := r.inv.lbs.get(arn); e != nil && len(out.LoadBalancers) == 1 {
+			e.lb.State, e.stateAt = loadBalancerFromAWS(out.LoadBalancers[0]).State, start
+		}
+	})
+	return nil
+}
+
 func (r *reader) readCapacity(ctx context.Context, arn string, provisioning bool) error {
 	start := r.cfg.Now()
 	if provisioning {
-		out, err := r.api.elb.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{arn}})
-		if err != nil {
+		if err := r.readState(ctx, arn); err != nil {
 			return err
 		}
-		r.inv.write(func() {
-			if e := r.inv.lbs.get(arn); e != nil && len(out.LoadBalancers) == 1 {
-				e.lb.State = loadBalancerFromAWS(out.LoadBalancers[0]).State
-			}
-		})
 	}
 	out, err := brief(ctx, func(ctx context.Context) (*elb.DescribeCapacityReservationOutput, error) {
 		return r.api.elb.DescribeCapacityReservation(ctx, &elb.DescribeCapacityReservationInput{LoadBalancerArn: aws.String(arn)})

@@ -47,6 +47,7 @@ type lbEntry struct {
 	detailAt     time.Time // of the listeners with all that is on them
 	attributesAt time.Time
 	capacityAt   time.Time
+	stateAt      time.Time // when its state was read for itself
 	ruleTagsAt   time.Time // when the tags of all listeners and rules were read
 	// ruleTagsDue says that the tags of listeners and rules could not be read with them.
 	ruleTagsDue bool

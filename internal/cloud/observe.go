@@ -49,6 +49,8 @@ func (c *Cloud) observe(ctx context.Context, id model.StackID, questions []model
 			err = c.reader.askAttributes(ctx, q, bound.Since)
 		case model.AskCapacity:
 			err = c.reader.askCapacity(ctx, q, bound.Since)
+		case model.AskState:
+			err = c.reader.askState(ctx, q)
 		}
 		if err := faults.note(q, err); err != nil {
 			return observed.Stack{}, err

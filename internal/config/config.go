@@ -11,6 +11,7 @@ type Config struct {
 	AWS         AWS
 	Defaults    Defaults
 	Ingress     Ingress
+	Replacement Replacement
 	Security    Security
 	Targets     Targets
 	Workers     Workers
@@ -56,6 +57,19 @@ type Defaults struct {
 	TargetType          string
 	Scheme              string
 	SSLPolicy           string
+}
+
+// The ways to replace a load balancer.
+const (
+	CreateFirst = "create-first"
+	DeleteFirst = "delete-first"
+)
+
+// Replacement says how a load balancer takes the place of one that AWS cannot change.
+type Replacement struct {
+	Order string // CreateFirst or DeleteFirst
+	// DeletionDelay is how long the old one is kept after the status shows the new one.
+	DeletionDelay time.Duration
 }
 
 // Ingress are settings of the Ingress frontend.
@@ -151,7 +165,8 @@ func Default() Config {
 			Class: "alb", TolerateMissingService: true, TolerateMissingAction: true, WAFv2: true, WAFClassic: true, Shield: true,
 			ConditionValues: 5, ConditionWildcards: 5, Tenancy: "cooperative", MaxListeners: 100, MaxRules: 4000,
 		},
-		Security: Security{BackendGroup: true},
+		Replacement: Replacement{Order: CreateFirst, DeletionDelay: 15 * time.Minute},
+		Security:    Security{BackendGroup: true},
 		Targets: Targets{
 			RequeueDuration: 15 * time.Second, MaxBackoff: 1000 * time.Second, QUICVariable: "AWS_LBC_QUIC_SERVER_ID",
 			EndpointSlices: true, Deferral: 30 * time.Minute,

@@ -110,6 +110,7 @@ func TestFlagsAndDefaults(t *testing.T) {
 		"allowed-certificate-authority-arns": "[]", "default-pca-arn": "", "enable-waf": "true",
 		"enable-wafv2": "true", "enable-shield": "true", "load-balancer-class": "service.k8s.aws/nlb",
 		"enable-pod-readiness-gate-inject": "true", "quic-environment-variable-name": "AWS_LBC_QUIC_SERVER_ID",
+		"replacement": "create-first", "replacement-deletion-delay": "15m0s",
 		"aws-region": "", "aws-vpc-id": "", "aws-vpc-tags": "[]", "aws-vpc-tag-key": "Name", "aws-max-retries": "10",
 		"aws-api-endpoints": "[]", "aws-api-throttle": "", "kubeconfig": "", "metrics-bind-addr": ":8080",
 		"health-probe-bind-addr": ":61779", "webhook-bind-port": "9443", "webhook-cert-dir": "",

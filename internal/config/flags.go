@@ -54,6 +54,10 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&i.WAFClassic, "enable-waf", i.WAFClassic, "associate the WAF Classic web ACLs that Ingresses name")
 	fs.BoolVar(&i.Shield, "enable-shield", i.Shield, "manage the Shield Advanced protections that Ingresses enable")
 
+	r := &c.Replacement
+	fs.StringVar(&r.Order, "replacement", r.Order, "how to replace a load balancer whose scheme or type is to change: create-first, which serves on meanwhile, or delete-first, as aws-load-balancer-controller does")
+	fs.DurationVar(&r.DeletionDelay, "replacement-deletion-delay", r.DeletionDelay, "how long a replaced load balancer is kept after the status shows the new one; longer than DNS answers are cached")
+
 	s := &c.Security
 	fs.BoolVar(&s.BackendGroup, "enable-backend-security-group", s.BackendGroup, "use a shared security group for traffic to targets")
 	fs.StringVar(&s.BackendGroupID, "backend-security-group", s.BackendGroupID, "id of the shared security group; created if empty")

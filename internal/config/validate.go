@@ -62,6 +62,12 @@ func (c Config) Validate() error {
 	if n := c.Ingress.ConditionWildcards; n < 1 {
 		return fmt.Errorf("--max-condition-wildcards-per-rule: %d is less than one", n)
 	}
+	if o := c.Replacement.Order; o != CreateFirst && o != DeleteFirst {
+		return fmt.Errorf("--replacement: %q is neither create-first nor delete-first", o)
+	}
+	if d := c.Replacement.DeletionDelay; d < 0 {
+		return fmt.Errorf("--replacement-deletion-delay: %s is below zero", d)
+	}
 	if d := c.Targets.Deferral; d <= 0 {
 		return fmt.Errorf("--targetgroupbinding-deferral-window: %s is not above zero", d)
 	}

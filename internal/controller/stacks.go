@@ -57,6 +57,7 @@ func PlanOptions(c config.Config, vpc string) plan.Options {
 		StrictGroups:       c.StrictGroups,
 		AllowedCAs:         c.Ingress.CertificateAuthorities,
 		ManageCertificates: c.Gates.On(config.EnableCertificateManagement), SkipManagedCertificates: c.Gates.On(config.EnableCertificateManagement),
+		CreateFirst: c.Replacement.Order == config.CreateFirst, DeletionDelay: c.Replacement.DeletionDelay,
 		Propagation: propagation, Stabilization: max(c.AWS.Stabilization, 0),
 	}
 }

@@ -139,9 +139,9 @@ func (r *run) holdKnown(stack model.Stack) model.Stack {
 // dnsName is that of the live load balancer at an address: the one that the plan keeps, or else the
 // one whose place will be taken.
 func dnsName(d Draft, a plan.Address) string {
-	live := d.Have.Live(a.ID)
+	live := plan.Serving(d.Have, a.ID)
 	for i := range d.Have.LoadBalancers {
-		if d.Have.LoadBalancers[i].ARN == d.Plan.Known[a] {
+		if d.Have.LoadBalancers[i].ARN == cmp.Or(d.Plan.Shown[a], d.Plan.Known[a]) {
 			live = &d.Have.LoadBalancers[i]
 		}
 	}
@@ -244,7 +244,7 @@ func (r *run) call(ctx context.Context, p plan.Plan, s plan.Step, key stepKey, k
 	if res.ID != "" {
 		known[s.Address] = res.ID
 	}
-	if slices.Contains(p.LoadBalancers, s.Address) {
+	if slices.Contains(p.LoadBalancers, s.Address) && p.Shown[s.Address] == "" {
 		r.name(s.Address, res.DNSName)
 	}
 	return FailedStep{}, nil

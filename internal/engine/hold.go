@@ -50,15 +50,27 @@ func hold(stack model.Stack, f FailedStep) (model.Stack, bool) {
 		its := func(port int32, r model.Rule) bool { return !s.Rule.IsZero() && r.Key(port) == s.Rule }
 		return stack, f.Class == Quota && s.Staged && changeInPlace(lb, its) || invalid && holdRules(lb, model.HeldInvalid, its) || holdRules(lb, model.HeldRefused, its)
 	case plan.CreateTargetGroup:
+		if s.Impact == plan.ReplaceImpact && !invalid && !stack.Held.Replacement {
+			// Without it the new load balancer would serve less than the one whose place it takes.
+			stack.Held.Replacement = true
+			return stack, true
+		}
 		its := func(_ int32, r model.Rule) bool { return forwards(r.Actions, do.Group.ID) }
 		rules := holdRules(lb, why, its)
 		byDefault := holdDefaults(lb, func(l model.Listener) bool { return forwards(l.Default, do.Group.ID) })
 		return stack, rules || byDefault
 	case plan.CreateLoadBalancer:
 		// Made without the tags, which are refused by themselves then, it serves.
-		tags := invalid && s.Address.ID == model.LoadBalancerID && len(lb.Tags) > 0
-		lb.Tags = nil
-		return stack, tags
+		its := s.Address.ID == model.LoadBalancerID
+		if its && invalid && len(lb.Tags) > 0 {
+			lb.Tags = nil
+			return stack, true
+		}
+		if its && s.Impact == plan.ReplaceImpact && !stack.Held.Replacement {
+			stack.Held.Replacement = true
+			return stack, true
+		}
+		return stack, false
 	case plan.CreateListener:
 		return stack, invalid && (untag(lb, s.Address) || holdDefaults(lb, ownDefault(s.Address)))
 	case plan.ModifyListener:

@@ -67,6 +67,9 @@ const (
 	RuleUnreachable        Reason = "RuleUnreachable"
 	IngressTooLarge        Reason = "IngressTooLarge"
 	WaitExpired            Reason = "WaitExpired"
+	LoadBalancerReplaced   Reason = "LoadBalancerReplaced"
+	ReplacedWithGap        Reason = "ReplacedWithGap"
+	ReplacementHeld        Reason = "ReplacementHeld"
 )
 
 // Explanation documents one reason. The findings page of the documentation is made from it.
@@ -105,6 +108,7 @@ var Reasons = []Explanation{
 	{IngressTooLarge, "An Ingress specifies more listeners or rules than the operator allows one namespace in an IngressGroup, or more target groups of others or client ranges than AWS accepts.", "Name fewer ports or paths, or split the Ingress over several IngressGroups.", BlocksMember},
 	{ListenerConflict, "Members of an IngressGroup need different settings of one port. The settings in AWS stay while a member specifies them; otherwise the first member in the order of the IngressGroup decides.", "Use the same protocol and settings, or another port.", BlocksMember},
 	{LoadBalancerDoubled, "Two load balancers carry the tags of one stack; one is used and the other is not changed.", "Delete the other one, or remove the controller's tags from it.", BlocksNothing},
+	{LoadBalancerReplaced, "A new load balancer takes the place of the live one, because AWS cannot change what is asked for. The status shows the new one when it serves as the old one does; the old one is deleted after --replacement-deletion-delay.", "Nothing. To go back, restore the former value; until the old load balancer is deleted it is taken again.", BlocksNothing},
 	{MoreFindings, "An object has more faults than events are written for.", "Correct the faults in the other events; fulcrum plan shows all of them.", BlocksNothing},
 	{NameTaken, "A resource of that name exists and has another owner.", "Choose another name, or remove the other resource.", BlocksStack},
 	{NamespaceNotAllowed, "The class does not admit Ingresses of this namespace.", "Use another class, or label the namespace as the class demands.", BlocksMember},
@@ -116,6 +120,8 @@ var Reasons = []Explanation{
 	{RedirectPortInvalid, "ssl-redirect names a port that is not an HTTPS listener of the IngressGroup. The Ingress is held, because its rules must not be served without TLS instead.", "Add the HTTPS port to listen-ports, or correct ssl-redirect.", BlocksMember},
 	{RejectedByAWS, "AWS rejects a value. The message names the setting, the value, AWS's reason and what is served meanwhile.", "Change the value.", BlocksNothing},
 	{RemovalNotTrusted, "What serves traffic would be removed without a deletion by a user: three or more Ingresses that were not edited get another controller at once, endpoints or nodes are missing as a whole, or a TargetGroupBinding is deleted while requests are sent to its target group. What serves traffic stays.", "Restore what is missing; the message says how to confirm the removal if it is intended.", BlocksMember},
+	{ReplacedWithGap, "A load balancer has to be replaced, and two cannot be there at a time, because both would need the same name, address or target group. The old one is deleted first.", "To replace without a gap, change or remove in the same edit what the message names.", BlocksNothing},
+	{ReplacementHeld, "A load balancer would have to be replaced to become what is asked for, and it is protected from deletion, or the new one cannot be made. It serves on with its scheme; other changes are carried out.", "Remove what the message names, or restore the former value.", BlocksNothing},
 	{RuleTooLarge, "A rule has more condition values or wildcards, or longer ones, than AWS accepts.", "Split the rule, or shorten its values.", BlocksRule},
 	{RuleUnreachable, "Rules that come first, of other members or with the same conditions, answer every request that this rule matches.", "Change the conditions of one of them, remove one, or set group.order.", BlocksNothing},
 	{RulesRevoked, "A security group that the controller owns has rules that were added by others; they are removed.", "Set inbound-cidrs or security-group-prefix-lists, or give the load balancer security groups of your own.", BlocksNothing},

@@ -18,7 +18,7 @@ func (t *Translation) LiveLoadBalancer() *observed.LoadBalancer {
 	if t.Live == nil {
 		return nil
 	}
-	return t.Live.Live(model.LoadBalancerID)
+	return plan.Serving(*t.Live, model.LoadBalancerID)
 }
 
 // LiveFrontend is the frontend NLB as observed.
@@ -26,7 +26,7 @@ func (t *Translation) LiveFrontend() *observed.LoadBalancer {
 	if t.Live == nil {
 		return nil
 	}
-	return t.Live.Live(model.FrontendNLBID)
+	return plan.Serving(*t.Live, model.FrontendNLBID)
 }
 
 // ListenerOf is the live listener of a port; nil if there is none.

@@ -34,6 +34,9 @@ type HeldParts struct {
 	Everything bool
 	// Creation: no load balancer is made where none is live.
 	Creation bool
+	// Replacement: a live load balancer keeps the type and scheme that it has, as the one that would take its
+	// place cannot be made.
+	Replacement bool
 	// SecurityGroups are those of the load balancer, and the rules of nodes and pods that go with them.
 	SecurityGroups bool
 	// Frontend is the network load balancer in front of the ALB.

@@ -53,6 +53,12 @@ type AskComparison struct{ Since, TagsSince time.Time }
 // "listener" or "target-group". The answer stands in the observed resource itself.
 type AskAttributes struct{ Of, ARN string }
 
+// AskState asks whether a load balancer that was being made still is. The answer stands in it.
+type AskState struct{ ARN string }
+
+// Key implements Question.
+func (q AskState) Key() string { return "state " + q.ARN }
+
 // AskCapacity asks for the capacity reservation of a live load balancer.
 type AskCapacity struct{ ARN string }
 

@@ -60,7 +60,8 @@ const MaxTags = 50
 // ReservedTag reports whether a tag key is one of the tracking keys, which only the controller
 // may set.
 func ReservedTag(key string) bool {
-	if key == ClusterTag || key == BackendTag {
+	switch key {
+	case ClusterTag, BackendTag, SuccessorTag, ReplacedTag:
 		return true
 	}
 	for _, k := range model.Kinds {

@@ -23,7 +23,7 @@ func (d *draft) frontStays() bool {
 
 // showsFront says whether its name is to be shown.
 func (b *builder) showsFront() bool {
-	return b.want.FrontendNLB != nil && (b.front.live != nil || !b.frontStays() && !b.want.Held.Creation)
+	return b.want.FrontendNLB != nil && (b.front.live != nil || len(b.front.predecessors) > 0 || !b.frontStays() && !b.want.Held.Creation)
 }
 
 // resolveFrontListeners settles which ports of the ALB its listeners lead to. One whose port is not
@@ -39,10 +39,12 @@ func (b *builder) resolveFrontListeners() {
 // planFront makes the frontend NLB fit, once the ALB has its listeners.
 func (b *builder) planFront(after []StepID) {
 	lb := &b.front.loadBalancerPlan
-	if lb.wish == nil || b.frontStays() {
+	if lb.wish == nil || b.frontStays() || !b.switched {
+		lb.until = Wait{For: "the load balancer behind it"}
 		return
 	}
 	var made []StepID
+	before := len(b.plan.Steps)
 	if lb.live == nil {
 		made = b.createLoadBalancer(lb, after)
 	} else {
@@ -55,6 +57,7 @@ func (b *builder) planFront(after []StepID) {
 		}
 	}
 	b.planListeners(lb, made, groups)
+	b.planSwitch(lb, b.plan.Steps[before:])
 }
 
 // planALBTarget makes a target group with a port of the ALB as its target.

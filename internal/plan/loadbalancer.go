@@ -25,6 +25,7 @@ type loadBalancerPlan struct {
 	privateIPv4, ipv6 map[string]string
 	groups            []GroupID
 	listeners         []listenerPlan
+	replacement
 }
 
 // isFrontend reports whether it is the NLB in front of the load balancer of the stack.
@@ -77,8 +78,6 @@ func (lb *loadBalancerPlan) origin(field string) string {
 func (b *builder) planLoadBalancers(after []StepID) []StepID {
 	lb := &b.loadBalancerPlan
 	if lb.live == nil {
-		// A target group can serve one load balancer only, and an explicit name can be had once: the
-		// old one goes first.
 		b.deleteLoadBalancers("the load balancer has to be replaced, because its scheme or type cannot be changed", after)
 		return b.createLoadBalancer(lb, after)
 	}
@@ -98,7 +97,7 @@ func (b *builder) changeLoadBalancer(lb *loadBalancerPlan, after []StepID) {
 	if want.Type == model.Application && live.IPAMPool != "" && want.IPAMPool == "" {
 		pool = b.setPool(lb, "", after)
 	}
-	b.retag(a, b.tags(lb.id, want.Tags), live.Tags, true, after, b.members())
+	b.retag(a, lb.marked(b.tags(lb.id, want.Tags)), live.Tags, true, after, b.members())
 	if ids, complete := b.idsOf(lb.groups); !complete || !sameSet(ids, live.SecurityGroups) {
 		b.add(Step{
 			ID: stepID("security-groups", a), Address: a, Verb: Update,
@@ -119,6 +118,9 @@ func (b *builder) changeLoadBalancer(lb *loadBalancerPlan, after []StepID) {
 	b.planAttributes(a, live.ARN, want.Attributes, live.Attributes, true, after, b.members(), want.AttributesOf...)
 	if want.IPAMPool != "" && want.IPAMPool != live.IPAMPool {
 		b.setPool(lb, want.IPAMPool, after)
+	}
+	if lb.named() && want.Name != live.Name {
+		b.fixed("name", want.Origins, "the name", live.Name, want.Name)
 	}
 	if want.CoIPPool != "" && want.CoIPPool != live.CoIPPool {
 		b.fixed("coipPool", want.Origins, "the customer-owned pool", live.CoIPPool, want.CoIPPool)
@@ -157,17 +159,22 @@ func (ls loadBalancerSettings) fixed(field string, origins map[string]finding.Or
 // createLoadBalancer makes a load balancer, after those that go: one of the same name may be among them.
 func (b *builder) createLoadBalancer(lb *loadBalancerPlan, after []StepID) []StepID {
 	want, a := lb.wish, lb.address()
-	why := "the stack has no load balancer"
+	why, impact := "the stack has no load balancer", NoImpact
 	if lb.isFrontend() {
 		why = "from " + want.Of.String()
+	}
+	tags := b.tags(lb.id, want.Tags)
+	if old := lb.serving(b.have); old != nil {
+		why, impact = fmt.Sprintf("it takes the place of %s, whose %s cannot be changed", old.Name, lb.unlike(old)), ReplaceImpact
+		tags[naming.SuccessorTag] = old.Name
 	}
 	id := b.add(Step{
 		ID: stepID("create", a), Address: a, Verb: Create,
 		Do: CreateLoadBalancer{
-			Type: want.Type, Name: want.Name, Scheme: want.Scheme, AddressType: want.AddressType, Subnets: lb.mappings(),
-			SecurityGroups: lb.groups, CoIPPool: want.CoIPPool, IPAMPool: want.IPAMPool, Tags: b.tags(lb.id, want.Tags),
+			Type: want.Type, Name: lb.freeName(b.have), Scheme: want.Scheme, AddressType: want.AddressType, Subnets: lb.mappings(),
+			SecurityGroups: lb.groups, CoIPPool: want.CoIPPool, IPAMPool: want.IPAMPool, Tags: tags,
 		},
-		Why: why, After: append(slices.Clone(after), b.deletions()...), Blames: b.members(),
+		Why: why, After: append(slices.Clone(after), b.deletions()...), Impact: impact, Blames: b.members(),
 	})
 	b.planAttributes(a, "", want.Attributes, nil, false, []StepID{id}, b.members())
 	if want.Capacity != nil && *want.Capacity > 0 {

@@ -10,6 +10,7 @@ import (
 type lookups struct {
 	bindingsOf     map[string][]*observed.Binding    // by the ARN of their target group
 	liveByID       map[string][]observed.TargetGroup // by resource id
+	groupNames     map[string]bool                   // of live target groups
 	blockedMembers map[finding.Ref]bool
 
 	// forwarded and heldOnly are the ids of target groups to which rules forward, and to which held
@@ -20,6 +21,7 @@ type lookups struct {
 func newLookups(d *draft) lookups {
 	out := lookups{
 		bindingsOf: map[string][]*observed.Binding{}, liveByID: map[string][]observed.TargetGroup{}, blockedMembers: map[finding.Ref]bool{},
+		groupNames: map[string]bool{},
 	}
 	for i := range d.have.Bindings {
 		h := &d.have.Bindings[i]
@@ -27,6 +29,7 @@ func newLookups(d *draft) lookups {
 	}
 	for _, g := range d.have.TargetGroups {
 		out.liveByID[g.ResourceID] = append(out.liveByID[g.ResourceID], g)
+		out.groupNames[g.Name] = true
 	}
 	for _, m := range d.want.Members {
 		out.blockedMembers[m.Ref] = out.blockedMembers[m.Ref] || m.Blocked

@@ -14,6 +14,15 @@ import (
 // prefix leaves a working load balancer. Findings are faults that only AWS facts could show. A
 // plan with Asks is preliminary: answer them and make it again.
 func Make(want model.Stack, have observed.Stack, opt Options) (Plan, finding.List) {
+	b := planOf(want, have, opt)
+	if why := b.irreplaceable(); why != "" && len(b.plan.Asks) == 0 {
+		b = b.heldReplacement(want, have, why)
+	}
+	return b.plan, b.found
+}
+
+// planOf is a builder with its plan.
+func planOf(want model.Stack, have observed.Stack, opt Options) *builder {
 	b := newBuilder(want, have, opt)
 	b.claim(b.steps)
 	switch {
@@ -32,13 +41,19 @@ func Make(want model.Stack, have observed.Stack, opt Options) (Plan, finding.Lis
 		b.build()
 	}
 	b.plan.Known = b.known
+	b.plan.Shown = map[Address]string{}
+	for _, lb := range []*loadBalancerPlan{&b.loadBalancerPlan, &b.front.loadBalancerPlan} {
+		if arn := lb.shows(have); arn != "" {
+			b.plan.Shown[lb.address()] = arn
+		}
+	}
 	if lb := have.Live(model.LoadBalancerID); lb != nil || !want.Empty() && !want.Held.Everything && !b.want.Held.Creation {
 		b.plan.LoadBalancers = append(b.plan.LoadBalancers, b.address())
 	}
 	if b.showsFront() {
 		b.plan.LoadBalancers = append(b.plan.LoadBalancers, b.front.address())
 	}
-	return b.plan, b.found
+	return b
 }
 
 var (
@@ -75,7 +90,7 @@ func newBuilder(want model.Stack, have observed.Stack, opt Options) *builder {
 	have.Bindings = ownBindings(want, have)
 	d := &draft{
 		steps: newSteps(want.ID, opt.Waited),
-		want:  withLiveSchemes(want, have), have: have, opt: opt,
+		want:  holdReplacements(withLiveSchemes(want, have), have), have: have, opt: opt,
 		known: Known{},
 	}
 	b := &builder{
@@ -105,6 +120,11 @@ func (b *builder) matchLive() {
 		default:
 			b.surplus = append(b.surplus, *lb)
 		}
+	}
+	if b.opt.CreateFirst && !b.want.Empty() {
+		b.surplus = slices.DeleteFunc(b.surplus, func(lb observed.LoadBalancer) bool {
+			return b.precede(b.have, lb) || b.front.precede(b.have, lb)
+		})
 	}
 	for _, lb := range []*loadBalancerPlan{&b.loadBalancerPlan, &b.front.loadBalancerPlan} {
 		if lb.live == nil {
@@ -199,7 +219,7 @@ func (b *builder) build() {
 		b.waitLater()
 		return
 	}
-	first := b.holders()
+	first, claims := b.holders(), len(b.plan.Steps)
 	sg := b.securityGroups.planManaged(first)
 	backend := b.securityGroups.planBackend(first)
 	lb := b.planLoadBalancers(append(slices.Clone(first), append(sg, backend...)...))
@@ -208,14 +228,21 @@ func (b *builder) build() {
 	}
 	groups := b.planTargetGroups(lb, append(sg, backend...))
 	b.planListeners(&b.loadBalancerPlan, append(slices.Clone(lb), b.addOns.guardFirst()...), groups)
+	if len(b.predecessors) > 0 {
+		b.addOns.plan() // the new load balancer has them before it serves
+	}
+	b.planSwitch(&b.loadBalancerPlan, b.plan.Steps[claims:])
 	b.planFront(append(slices.Clone(first), append(sg, backend...)...))
+	b.planPredecessors()
 	done := b.allSteps()
 	b.removeSurplusGroups()
 	b.deletePostponed()
 	b.managed.remove(b.listeners, done)
 	b.securityGroups.removeSurplus(done)
 	b.release().each()
-	b.addOns.plan()
+	if len(b.predecessors) == 0 {
+		b.addOns.plan()
+	}
 	b.waitLater()
 }
 

@@ -29,6 +29,9 @@ func wishOf(rules ...model.Rule) model.Stack {
 		for _, a := range r.Actions {
 			if f, ok := a.(model.Forward); ok {
 				for _, g := range f.Groups {
+					if s.TargetGroup(g.Group.ID) != nil {
+						continue
+					}
 					s.TargetGroups = append(s.TargetGroups, model.TargetGroup{
 						ID: g.Group.ID, Name: g.Group.ID, Type: model.IPTargets, Port: 80, Protocol: "HTTP", AddressType: model.IPv4,
 						Binding: &model.Binding{Namespace: "shop", Name: g.Group.ID, Service: g.Group.ID}, Members: []finding.Ref{testMember},

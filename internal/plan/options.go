@@ -26,6 +26,10 @@ type Options struct {
 	// Propagation is how long a change of listeners and rules takes to reach the nodes of a load
 	// balancer. Until then they send requests the old way, so what was in use is left alone.
 	Propagation time.Duration
+	// CreateFirst makes a load balancer that takes the place of another before that one is deleted, which is
+	// DeletionDelay after the status shows the new one. Otherwise the old one is deleted first.
+	CreateFirst   bool
+	DeletionDelay time.Duration
 	// Stabilization is when to look again at a load balancer that is still provisioning, if its
 	// capacity has to be set; 0: as soon as is usual.
 	Stabilization time.Duration

@@ -106,6 +106,9 @@ type Plan struct {
 	// LoadBalancers are those whose DNS names the status shows: that of the stack, and the one in front
 	// of it.
 	LoadBalancers []Address
+	// Shown are the ARNs of live load balancers whose names the status shows in place of those at the
+	// addresses, because the new ones do not serve yet.
+	Shown map[Address]string
 	// Ports that the load balancer of the stack listens on when the plan is done, ascending.
 	Ports []int32
 	// Secrets are marks of client secrets that listeners and rules, by ARN, are taken to have

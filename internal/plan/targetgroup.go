@@ -50,8 +50,10 @@ func (b *builder) planTargetGroup(w model.TargetGroup, lb, groups []StepID) []St
 	live, exists := b.liveGroups[b.groupARN[w.ID]]
 	var last []StepID
 	if !exists {
+		made := w
+		made.Name = b.freeGroupName(w.Name)
 		id := b.add(Step{
-			ID: stepID("create", a), Address: a, Verb: Create, Do: CreateTargetGroup{Group: w, Tags: tags},
+			ID: stepID("create", a), Address: a, Verb: Create, Do: CreateTargetGroup{Group: made, Tags: tags}, Impact: b.groupImpact(w),
 			Why: b.groupReason(w), After: append(slices.Clone(lb), b.claimsOf(w.Members...)...), Blames: blameOf(w),
 		})
 		last = []StepID{id}
@@ -73,7 +75,18 @@ func (b *builder) planTargetGroup(w model.TargetGroup, lb, groups []StepID) []St
 // blameOf is whom a target group's troubles are reported to.
 func blameOf(w model.TargetGroup) []finding.Ref { return w.Members }
 
+// groupImpact is that a target group of a load balancer to come takes the place of one that serves.
+func (b *builder) groupImpact(w model.TargetGroup) Impact {
+	if w.Type != model.ALBTargets && b.loadBalancerPlan.serving(b.have) != nil && len(b.liveByID[w.ID]) > 0 {
+		return ReplaceImpact
+	}
+	return NoImpact
+}
+
 func (b *builder) groupReason(w model.TargetGroup) string {
+	if old := b.loadBalancerPlan.serving(b.have); old != nil && len(b.liveByID[w.ID]) > 0 {
+		return "a target group serves one load balancer only, and " + b.liveByID[w.ID][0].Name + " serves " + old.Name
+	}
 	for _, h := range b.liveByID[w.ID] {
 		if _, kept := b.liveGroups[h.ARN]; !kept {
 			return "it takes the place of " + h.Name + ", whose type or protocol cannot be changed"
@@ -92,9 +105,9 @@ func (b *builder) matchGroups() {
 		names[w.Name] = true
 	}
 	// Of several with one id the one that is used stays in use.
-	live := slices.Clone(b.have.TargetGroups)
+	live, kept := b.matchable()
 	slices.SortStableFunc(live, func(x, y observed.TargetGroup) int {
-		return cmp.Compare(min(len(y.LoadBalancers), 1), min(len(x.LoadBalancers), 1))
+		return cmp.Or(cmp.Compare(kept[y.ARN], kept[x.ARN]), cmp.Compare(min(len(y.LoadBalancers), 1), min(len(x.LoadBalancers), 1)))
 	})
 	byName, byID := map[string][]observed.TargetGroup{}, map[string][]observed.TargetGroup{}
 	for _, h := range live {
@@ -113,11 +126,45 @@ func (b *builder) matchGroups() {
 			}
 		}
 	}
-	sameName := func(w model.TargetGroup) []observed.TargetGroup { return byName[w.Name] }
+	sameName := func(w model.TargetGroup) (out []observed.TargetGroup) {
+		for n := 1; n <= naming.Alternatives; n++ {
+			out = append(out, byName[naming.Alternative(w.Name, n)]...)
+		}
+		slices.SortStableFunc(out, func(x, y observed.TargetGroup) int { return cmp.Compare(kept[y.ARN], kept[x.ARN]) })
+		return out
+	}
 	sameID := func(w model.TargetGroup) []observed.TargetGroup { return byID[w.ID] }
 	pass(sameName, func(w model.TargetGroup, h observed.TargetGroup) bool { return h.ResourceID == w.ID })
 	pass(sameName, func(model.TargetGroup, observed.TargetGroup) bool { return true })
 	pass(sameID, func(w model.TargetGroup, h observed.TargetGroup) bool { return !names[h.Name] && !b.servesOther(w, h) })
+}
+
+// matchable are the live target groups that a desired one may be, and of which the load balancers that are kept
+// forward to (1). Those of another load balancer stay with that.
+func (b *builder) matchable() (live []observed.TargetGroup, kept map[string]int) {
+	kept = map[string]int{}
+	others := map[string]bool{}
+	for i := range b.have.LoadBalancers {
+		lb := &b.have.LoadBalancers[i]
+		mine := &b.loadBalancerPlan
+		if lb.ResourceID == model.FrontendNLBID {
+			mine = &b.front.loadBalancerPlan
+		}
+		switch {
+		case mine.live != nil && mine.live.ARN == lb.ARN:
+			eachForward(lb.Listeners, func(arn string) { kept[arn] = 1 })
+		case b.opt.CreateFirst && !b.want.Empty() && (mine.live != nil || len(mine.predecessors) > 0):
+			eachForward(lb.Listeners, func(arn string) { others[arn] = true })
+		}
+	}
+	live = slices.DeleteFunc(slices.Clone(b.have.TargetGroups), func(g observed.TargetGroup) bool { return others[g.ARN] && kept[g.ARN] == 0 })
+	return live, kept
+}
+
+// freeGroupName is the name for a new target group: while another is there that it takes the place of, or
+// that serves another load balancer, it gets a name of its own.
+func (b *builder) freeGroupName(name string) string {
+	return firstFree(name, func(name string) bool { return b.groupNames[name] })
 }
 
 // servesOther reports whether a live target group holds the targets of another Service than the desired
@@ -156,7 +203,9 @@ func (b *builder) planBinding(w model.TargetGroup, after []StepID) {
 		BackendGroup: backendGroupAddress, ManagedGroup: managedGroupAddress,
 	}
 	verb, why := Create, "targets have to be registered"
-	if live != nil {
+	if live == nil {
+		put.Binding.Name = b.bindingName(w)
+	} else {
 		if live.Deleting || b.sameBinding(put, *live) {
 			return
 		}
@@ -167,6 +216,21 @@ func (b *builder) planBinding(w model.TargetGroup, after []StepID) {
 	b.add(Step{
 		ID: stepID("bind", a), Address: a, Verb: verb, Do: put, Why: why, After: after, Blames: blameOf(w),
 	})
+}
+
+// bindingName is the name of a new binding: that of its target group, where this has another than the desired
+// one because a predecessor has that.
+func (b *builder) bindingName(w model.TargetGroup) string {
+	name := w.Name
+	if live, ok := b.liveGroups[b.groupARN[w.ID]]; ok {
+		name = live.Name
+	} else {
+		name = b.freeGroupName(name)
+	}
+	if w.Binding.Name == w.Name && naming.IsAlternative(name, w.Name) {
+		return name
+	}
+	return w.Binding.Name
 }
 
 // sameBinding compares what the controller owns of a binding.

@@ -180,7 +180,8 @@ func (r *Rig) Start() {
 	p.stacks = controller.StackTriggers(k8s.View, frontends)
 	p.stacks.Saw = k8s.Members.Saw
 	p.tracked = controller.NewTriggers(k8s.View, []cluster.Kind{cluster.KindBinding}, controller.BindingOf)
-	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second, Stabilization: 2 * time.Minute}
+	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second, Stabilization: 2 * time.Minute,
+		CreateFirst: true, DeletionDelay: 15 * time.Minute}
 	if r.opt.Plan != nil {
 		r.opt.Plan(&options)
 	}

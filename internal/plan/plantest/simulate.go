@@ -195,6 +195,9 @@ func (s *simulation) step(st plan.Step) {
 		}
 		s.have.SecurityGroups = slices.DeleteFunc(s.have.SecurityGroups, func(g observed.SecurityGroup) bool { return g.ID == do.GroupID })
 	case plan.CreateLoadBalancer:
+		if slices.ContainsFunc(s.have.LoadBalancers, func(o observed.LoadBalancer) bool { return o.Name != "" && o.Name == do.Name }) {
+			panic("simulate: a load balancer of the name " + do.Name + " exists")
+		}
 		s.have.LoadBalancers = append(s.have.LoadBalancers, observed.LoadBalancer{
 			ARN: s.made(st.Address), ResourceID: st.Address.ID, Name: do.Name, Type: do.Type.String(), Scheme: do.Scheme,
 			AddressType: do.AddressType, Subnets: subnetsOf(do.Subnets), SecurityGroups: s.groupIDs(do.SecurityGroups),
@@ -221,6 +224,9 @@ func (s *simulation) step(st plan.Step) {
 		s.tags(do)
 	case plan.CreateTargetGroup:
 		w := do.Group
+		if slices.ContainsFunc(s.have.TargetGroups, func(o observed.TargetGroup) bool { return o.Name != "" && o.Name == w.Name }) {
+			panic("simulate: a target group of the name " + w.Name + " exists")
+		}
 		s.have.TargetGroups = append(s.have.TargetGroups, observed.TargetGroup{
 			ARN: s.made(st.Address), ResourceID: w.ID, Name: w.Name, Type: w.Type, Port: w.Port, Protocol: w.Protocol,
 			ProtocolVersion: w.ProtocolVersion, AddressType: w.AddressType, ControlPort: w.ControlPort,
@@ -243,7 +249,40 @@ func (s *simulation) step(st plan.Step) {
 		s.have.Bindings = slices.DeleteFunc(s.have.Bindings, func(h observed.Binding) bool { return h.Namespace == do.Namespace && h.Name == do.Name })
 	default:
 		s.listeners(st)
+		s.oneLoadBalancer(st)
 	}
+}
+
+// oneLoadBalancer panics if a target group serves several load balancers.
+func (s *simulation) oneLoadBalancer(st plan.Step) {
+	if len(s.have.LoadBalancers) < 2 {
+		return
+	}
+	of := map[string]string{}
+	for _, lb := range s.have.LoadBalancers {
+		for _, l := range lb.Listeners {
+			for _, r := range append(slices.Clone(l.Rules), observed.Rule{Actions: l.Default}) {
+				for _, arn := range forwardsTo(r.Actions) {
+					if of[arn] != "" && of[arn] != lb.ARN {
+						panic(fmt.Sprintf("simulate: after %s, %s serves %s and %s", st.ID, arn, of[arn], lb.ARN))
+					}
+					of[arn] = lb.ARN
+				}
+			}
+		}
+	}
+}
+
+// forwardsTo are the ARNs of the target groups to which actions forward.
+func forwardsTo(actions []model.Action) (out []string) {
+	for _, a := range actions {
+		if f, ok := a.(model.Forward); ok {
+			for _, g := range f.Groups {
+				out = append(out, g.Group.ARN)
+			}
+		}
+	}
+	return out
 }
 
 func (s *simulation) listeners(st plan.Step) {

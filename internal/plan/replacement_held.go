@@ -1,0 +1,76 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// protectionAttribute is the attribute that keeps a load balancer from being deleted.
+const protectionAttribute = "deletion_protection.enabled"
+
+// irreplaceable says why no load balancer is made to take the place of a live one; empty if one is, or if
+// there is none to replace.
+func (b *builder) irreplaceable() string {
+	old := b.loadBalancerPlan.serving(b.have)
+	if old == nil || b.live != nil {
+		return ""
+	}
+	if why := b.undeletable(old); why != "" {
+		return why
+	}
+	if b.want.Held.Creation {
+		return "the new one cannot be made, as another finding says"
+	}
+	for _, l := range b.listeners {
+		for _, o := range old.Listeners {
+			if !l.make && o.Port == l.wish.Port {
+				return fmt.Sprintf("the new one could not listen on port %d, as another finding says", o.Port)
+			}
+		}
+	}
+	return ""
+}
+
+// undeletable says why a load balancer could not be deleted; empty if it can be, or if that is asked for.
+func (b *builder) undeletable(old *observed.LoadBalancer) string {
+	if old.Attributes == nil {
+		q := model.AskAttributes{Of: string(LoadBalancer), ARN: old.ARN}
+		if b.unread(q) != nil {
+			return "AWS does not say whether it is protected from deletion"
+		}
+		b.ask(q)
+		return ""
+	}
+	if SameAttribute(old.Attributes[protectionAttribute], "true") {
+		return "it is protected from deletion"
+	}
+	return ""
+}
+
+// heldReplacement plans without the replacement of a load balancer that cannot be replaced now: it goes on to
+// serve, and everything else is carried out on it.
+func (b *builder) heldReplacement(want model.Stack, have observed.Stack, why string) *builder {
+	want.Held.Replacement = true
+	held := planOf(want, have, b.opt)
+	for _, f := range b.found {
+		if f.Severity == finding.Error {
+			f.Blocks = finding.BlocksNothing
+			held.found.Add(f)
+		}
+	}
+	old := b.loadBalancerPlan.serving(have)
+	of := b.wish.Origins["scheme"]
+	held.found.Add(finding.Finding{
+		Object: b.blameable(of.Object), Field: of.Field, Reason: finding.ReplacementHeld, Severity: finding.Error,
+		Message: fmt.Sprintf("load balancer %q cannot change its scheme from %q to %q, and no other takes its place, because %s; it serves on as it is",
+			old.Name, old.Scheme, b.wish.Scheme, why),
+		Fix: "remove what stands in the way, or restore the former scheme",
+	})
+	if SameAttribute(b.wish.Attributes[protectionAttribute], "false") && old.Attributes != nil {
+		held.again(firstPoll) // this plan lifts the protection
+	}
+	return held
+}
