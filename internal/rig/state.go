@@ -36,7 +36,7 @@ func (r *Rig) State() []string {
 		for _, z := range lb.Zones {
 			subnets = append(subnets, z.Subnet)
 		}
-		line("load-balancer", lb.Name, lb.Type, lb.Scheme, lb.Addressing, subnets, groups, lb.Attributes, lb.Tags)
+		line("load-balancer", generated(lb.Name), lb.Type, lb.Scheme, lb.Addressing, subnets, groups, lb.Attributes, lb.Tags)
 	}
 	for _, l := range p.ELB.Listeners {
 		line("listener", l.LoadBalancer, l.Port, l.Protocol, l.SSLPolicy, l.Certificate, slices.Sorted(slices.Values(l.SNI)), l.Attributes, l.Tags)
@@ -56,7 +56,7 @@ func (r *Rig) State() []string {
 			}
 		}
 		slices.Sort(ts)
-		line("target-group", g.Name, g.Type, g.Port, g.Protocol, g.ProtocolVersion, g.Check, g.Attributes, ts, g.Tags)
+		line("target-group", generated(g.Name), g.Type, g.Port, g.Protocol, g.ProtocolVersion, g.Check, g.Attributes, ts, g.Tags)
 	}
 	for id, g := range p.SecurityGroups {
 		var rules []string
@@ -74,6 +74,17 @@ func (r *Rig) State() []string {
 	return out
 }
 
+// generated is a name without the number that it has where the name itself was taken.
+func generated(name string) string {
+	if !strings.HasPrefix(name, "k8s-") {
+		return name
+	}
+	if n := len(name) - 2; name[n] == '-' {
+		name = name[:n]
+	}
+	return name[:min(len(name), 30)]
+}
+
 func deref(n *int32) int32 {
 	if n == nil {
 		return 0
@@ -85,10 +96,10 @@ func deref(n *int32) int32 {
 func (r *Rig) names(p *world.Partition) *strings.Replacer {
 	of := map[string]string{}
 	for arn, lb := range p.ELB.LoadBalancers {
-		of[arn] = "lb:" + lb.Name
+		of[arn] = "lb:" + generated(lb.Name)
 	}
 	for arn, g := range p.ELB.TargetGroups {
-		of[arn] = "tg:" + g.Name
+		of[arn] = "tg:" + generated(g.Name)
 	}
 	for id, g := range p.SecurityGroups {
 		of[id] = "sg:" + g.Name
