@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"fmt"
@@ -12,10 +12,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/plantest"
 	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
 const deletionDelay = 15 * time.Minute
+
+var shownAddress = plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}
 
 // replacing plans as the controller does by default, with a clock.
 type replacing struct {
@@ -23,7 +27,7 @@ type replacing struct {
 	since  map[string]time.Time
 	health func(arn string) string
 	// each is called after each step.
-	each func(p Plan, step StepID)
+	each func(p plan.Plan, step plan.StepID)
 	told map[finding.Reason]bool
 }
 
@@ -31,12 +35,12 @@ func newReplacing(have observed.Stack) *replacing {
 	have.Facts.Now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	return &replacing{
 		have: have, since: map[string]time.Time{}, told: map[finding.Reason]bool{},
-		health: func(string) string { return "healthy" }, each: func(Plan, StepID) {},
+		health: func(string) string { return "healthy" }, each: func(plan.Plan, plan.StepID) {},
 	}
 }
 
 // plan makes the plan of now.
-func (r *replacing) plan(t *testing.T, want model.Stack) Plan {
+func (r *replacing) plan(t *testing.T, want model.Stack) plan.Plan {
 	t.Helper()
 	opt := testOptions
 	opt.CreateFirst, opt.DeletionDelay = true, deletionDelay
@@ -46,7 +50,7 @@ func (r *replacing) plan(t *testing.T, want model.Stack) Plan {
 	}
 	r.have.Facts.Health = map[string]observed.Health{}
 	for range 10 {
-		p, found := Make(want, r.have, opt)
+		p, found := plan.Make(want, r.have, opt)
 		if len(p.Asks) == 0 {
 			next := map[string]time.Time{}
 			for _, k := range p.Waiting {
@@ -71,11 +75,11 @@ func (r *replacing) plan(t *testing.T, want model.Stack) Plan {
 		}
 	}
 	t.Fatal("the plan keeps asking")
-	return Plan{}
+	return plan.Plan{}
 }
 
 // run carries plans out for a time, and returns the last one.
-func (r *replacing) run(t *testing.T, want model.Stack, d time.Duration) Plan {
+func (r *replacing) run(t *testing.T, want model.Stack, d time.Duration) plan.Plan {
 	t.Helper()
 	end := r.have.Facts.Now.Add(d)
 	for range 1000 {
@@ -83,10 +87,10 @@ func (r *replacing) run(t *testing.T, want model.Stack, d time.Duration) Plan {
 		steps := runnable(p)
 		before := r.have
 		for i, s := range steps {
-			r.have = Simulate(before, p.Known, steps[:i+1])
+			r.have = plantest.Simulate(before, p.Known, steps[:i+1])
 			r.each(p, s.ID)
 		}
-		if !slices.ContainsFunc(steps, func(s Step) bool { return s.Address.Kind != Finalizer }) {
+		if !slices.ContainsFunc(steps, func(s plan.Step) bool { return s.Address.Kind != plan.Finalizer }) {
 			r.each(p, "")
 			if !r.have.Facts.Now.Before(end) || p.Empty() {
 				return p
@@ -100,7 +104,7 @@ func (r *replacing) run(t *testing.T, want model.Stack, d time.Duration) Plan {
 		r.have.Facts.Now = r.have.Facts.Now.Add(tick)
 	}
 	t.Fatalf("no end of the plan:\n%s", r.plan(t, want).Text())
-	return Plan{}
+	return plan.Plan{}
 }
 
 // of is a stack with a scheme that its member asks for.
@@ -165,12 +169,12 @@ func TestThePredecessorServesUntilClientsHaveFollowed(t *testing.T) {
 		var since time.Time // when the status has shown the new one
 		type moment struct {
 			have observed.Stack
-			p    Plan
-			step StepID
+			p    plan.Plan
+			step plan.StepID
 		}
 		var moments []moment
-		r.each = func(p Plan, step StepID) {
-			shown := p.Shown[loadBalancerAddress]
+		r.each = func(p plan.Plan, step plan.StepID) {
+			shown := p.Shown[shownAddress]
 			if shown != "" && shown != old {
 				t.Fatalf("seed %d: the status shows %s", seed, shown)
 			}
@@ -200,7 +204,7 @@ func TestThePredecessorServesUntilClientsHaveFollowed(t *testing.T) {
 		}
 		last := services(r.have)
 		for _, m := range moments {
-			lb := Serving(m.have, model.LoadBalancerID)
+			lb := plan.Serving(m.have, model.LoadBalancerID)
 			for i, is := range services(at(m.have, lb.ARN)) {
 				if is != last[i] {
 					t.Fatalf("seed %d: the new one is shown, and after %s %v is answered by %q, in the end by %q\n%s", seed, m.step, requests[i], is, last[i], m.p.Text())
@@ -237,16 +241,16 @@ func TestSchemesThatChangeAgainAndAgain(t *testing.T) {
 		}
 		before, groups := services(r.have), len(r.have.TargetGroups)
 		made := 0
-		r.each = func(p Plan, step StepID) {
+		r.each = func(p plan.Plan, step plan.StepID) {
 			if strings.HasPrefix(string(step), "create load-balancer/") {
 				made++
 			}
 			if n := len(r.have.LoadBalancers); n > 2 {
 				t.Fatalf("seed %d: %d load balancers", seed, n)
 			}
-			shown := p.Shown[loadBalancerAddress]
+			shown := p.Shown[shownAddress]
 			if shown == "" {
-				shown = p.Known[loadBalancerAddress]
+				shown = p.Known[shownAddress]
 			}
 			if shown == "" || len(at(r.have, shown).LoadBalancers) == 0 {
 				return
@@ -302,9 +306,11 @@ func TestWhenALoadBalancerIsNotReplacedByASecondOne(t *testing.T) {
 		reason    finding.Reason
 		gap       bool
 	}{
-		"deletion protection by a person": {live: func(lb *observed.LoadBalancer) { lb.Attributes[protectionAttribute] = "true" }, reason: finding.ReplacementHeld},
+		"deletion protection by a person": {live: func(lb *observed.LoadBalancer) { lb.Attributes["deletion_protection.enabled"] = "true" }, reason: finding.ReplacementHeld},
 		"deletion protection that is asked for": {
-			was:    func(s *model.Stack) { s.LoadBalancer.Attributes = map[string]string{protectionAttribute: "true"} },
+			was: func(s *model.Stack) {
+				s.LoadBalancer.Attributes = map[string]string{"deletion_protection.enabled": "true"}
+			},
 			reason: finding.ReplacementHeld,
 		},
 		"a name that is asked for": {
@@ -332,7 +338,7 @@ func TestWhenALoadBalancerIsNotReplacedByASecondOne(t *testing.T) {
 				c.live(&r.have.LoadBalancers[0])
 			}
 			most, least := 1, 1
-			r.each = func(Plan, StepID) {
+			r.each = func(plan.Plan, plan.StepID) {
 				most, least = max(most, len(r.have.LoadBalancers)), min(least, len(r.have.LoadBalancers))
 			}
 			// Another rule is made all the same.
@@ -354,8 +360,8 @@ func TestAProtectionThatIsLiftedTogetherWithTheChange(t *testing.T) {
 	t.Parallel()
 	wish := claimed(wishOf(ruleTo("/*", "g1")))
 	was, will := of(model.Internal, wish), of(model.InternetFacing, wish)
-	was.LoadBalancer.Attributes = map[string]string{protectionAttribute: "true"}
-	will.LoadBalancer.Attributes = map[string]string{protectionAttribute: "false"}
+	was.LoadBalancer.Attributes = map[string]string{"deletion_protection.enabled": "true"}
+	will.LoadBalancer.Attributes = map[string]string{"deletion_protection.enabled": "false"}
 	r := newReplacing(observed.Stack{Facts: bothFacts()})
 	r.run(t, was, time.Minute)
 	if p := r.plan(t, will); p.Again == 0 {
@@ -389,8 +395,8 @@ func TestTheStatusWaitsForHealthyTargets(t *testing.T) {
 		}
 		return healthy(arn)
 	}
-	r.each = func(p Plan, _ StepID) {
-		if p.Shown[loadBalancerAddress] == "" && shown.IsZero() {
+	r.each = func(p plan.Plan, _ plan.StepID) {
+		if p.Shown[shownAddress] == "" && shown.IsZero() {
 			shown = r.have.Facts.Now
 		}
 	}
@@ -399,7 +405,7 @@ func TestTheStatusWaitsForHealthyTargets(t *testing.T) {
 		t.Errorf("shown after %s", shown.Sub(start))
 	}
 	r.run(t, of(model.InternetFacing, wish), time.Minute)
-	if took := shown.Sub(start); shown.IsZero() || took > longestWait || !r.told[finding.WaitExpired] {
+	if took := shown.Sub(start); shown.IsZero() || took > plan.LongestWait || !r.told[finding.WaitExpired] {
 		t.Errorf("shown after %s, told %v", took, r.told)
 	}
 }
@@ -425,7 +431,7 @@ func TestAMemberThatLeavesWhileTheLoadBalancerIsReplaced(t *testing.T) {
 	alone.TargetGroups[0].Name, alone.TargetGroups[0].Binding.Name = "tg0", "tg0"
 	alone.Leaving = []model.Member{{Ref: other, Finalizer: "f", Claimed: true, Deleting: true}}
 	released := time.Time{}
-	r.each = func(_ Plan, step StepID) {
+	r.each = func(_ plan.Plan, step plan.StepID) {
 		if strings.HasPrefix(string(step), "release") && released.IsZero() {
 			released = r.have.Facts.Now
 		}
