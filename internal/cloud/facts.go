@@ -88,7 +88,7 @@ func (f *facts) answer(ctx context.Context, id model.StackID, out *observed.Stac
 		if err != nil {
 			facts.TrustStores = nil
 		}
-	case model.AskAttributes, model.AskCapacity, model.AskListings, model.AskComparison, model.AskListenerCertificates, model.AskRuleTags, model.AskSecurityGroups:
+	case model.AskAttributes, model.AskCapacity, model.AskState, model.AskListings, model.AskComparison, model.AskListenerCertificates, model.AskRuleTags, model.AskSecurityGroups:
 		// Their answers stand in the resources.
 	default:
 		err = fmt.Errorf("question %q is not known", q.Key())

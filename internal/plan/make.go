@@ -17,6 +17,8 @@ func Make(want model.Stack, have observed.Stack, opt Options) (Plan, finding.Lis
 	b := planOf(want, have, opt)
 	if why := b.irreplaceable(); why != "" && len(b.plan.Asks) == 0 {
 		b = b.heldReplacement(want, have, why)
+	} else if want.Held.Replacement {
+		b.tellReplacementHeld(want.LoadBalancer, "the new one cannot be made, as another finding says")
 	}
 	return b.plan, b.found
 }
@@ -123,7 +125,7 @@ func (b *builder) matchLive() {
 	}
 	if b.opt.CreateFirst && !b.want.Empty() {
 		b.surplus = slices.DeleteFunc(b.surplus, func(lb observed.LoadBalancer) bool {
-			return b.precede(b.have, lb) || b.front.precede(b.have, lb)
+			return b.precede(b.have, lb) || b.front.precede(b.have, lb) || b.park(lb)
 		})
 	}
 	for _, lb := range []*loadBalancerPlan{&b.loadBalancerPlan, &b.front.loadBalancerPlan} {

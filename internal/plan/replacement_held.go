@@ -5,6 +5,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -61,16 +62,33 @@ func (b *builder) heldReplacement(want model.Stack, have observed.Stack, why str
 			held.found.Add(f)
 		}
 	}
-	old := b.loadBalancerPlan.serving(have)
-	of := b.wish.Origins["scheme"]
-	held.found.Add(finding.Finding{
-		Object: b.blameable(of.Object), Field: of.Field, Reason: finding.ReplacementHeld, Severity: finding.Error,
-		Message: fmt.Sprintf("load balancer %q cannot change its scheme from %q to %q, and no other takes its place, because %s; it serves on as it is",
-			old.Name, old.Scheme, b.wish.Scheme, why),
-		Fix: "remove what stands in the way, or restore the former scheme",
-	})
-	if SameAttribute(b.wish.Attributes[protectionAttribute], "false") && old.Attributes != nil {
-		held.again(firstPoll) // this plan lifts the protection
+	held.tellReplacementHeld(b.wish, why)
+	if SameAttribute(b.wish.Attributes[protectionAttribute], "false") {
+		held.again(firstPoll) // this plan may lift the protection
 	}
 	return held
+}
+
+// park keeps a load balancer that was to take the place of another and lacks something that AWS refuses, and
+// reports whether it is one. To make it again with each try would cost more than to keep it.
+func (b *builder) park(lb observed.LoadBalancer) bool {
+	if !b.want.Held.Replacement || lb.Tags[naming.SuccessorTag] == "" {
+		return false
+	}
+	eachForward(lb.Listeners, func(arn string) { b.kept[arn] = true })
+	return true
+}
+
+// tellReplacementHeld reports that a live load balancer stays although it is not as desired.
+func (b *builder) tellReplacementHeld(desired *model.LoadBalancer, why string) {
+	if b.live == nil || desired == nil || b.live.Scheme == desired.Scheme {
+		return
+	}
+	of := desired.Origins["scheme"]
+	b.found.Add(finding.Finding{
+		Object: b.blameable(of.Object), Field: of.Field, Reason: finding.ReplacementHeld, Severity: finding.Error,
+		Message: fmt.Sprintf("load balancer %q cannot change its scheme from %q to %q, and no other takes its place, because %s; it serves on with its scheme",
+			b.live.Name, b.live.Scheme, desired.Scheme, why),
+		Fix: "remove what is in the way, or restore the former scheme",
+	})
 }

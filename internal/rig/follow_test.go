@@ -43,7 +43,7 @@ func TestEachWishCanFollowEachOther(t *testing.T) {
 	apply := func(t *testing.T, r *Rig, name string) {
 		t.Helper()
 		r.Apply(ingressOf(wishes(r)[name], "/=web"))
-		if failed := r.Settle(10 * time.Minute); len(failed) > 0 {
+		if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
 			t.Errorf("%s: still failing: %v", name, failed)
 		}
 		if w := warnings(r); len(w) > 0 {

@@ -8,10 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // follower is a client that asks for the name in the status of the Ingress and follows it after its TTL.
@@ -147,6 +150,270 @@ func TestAChangeOfTheSchemeLosesNoRequest(t *testing.T) {
 		}
 		if n := countGroups(r); n != 2 {
 			t.Errorf("%d target groups are left", n)
+		}
+	})
+}
+
+// replacementLife is an Ingress whose scheme is changed, and that is deleted then. act comes before the change.
+func replacementLife(t *testing.T, r *Rig, act func()) (states [][]string) {
+	t.Helper()
+	rest := func(d time.Duration) {
+		t.Helper()
+		for range 5 {
+			failed := r.Settle(d)
+			if !r.Dead() {
+				if len(failed) > 0 {
+					t.Fatalf("still failing: %v", failed)
+				}
+				break
+			}
+			r.Start()
+		}
+		states = append(states, append(r.State(), clusterState(r)...))
+	}
+	r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), ingressOf(private, "/=web", "/api=api"))
+	rest(10 * time.Minute)
+	time.Sleep(10 * time.Minute) // the load balancer becomes active, its targets healthy
+	act()
+	r.Apply(ingressOf(public, "/=web", "/api=api"))
+	rest(time.Hour)
+	drop(t, r, cluster.KindIngress, "web")
+	rest(30 * time.Minute)
+	return states
+}
+
+// Killed after every AWS call of a replacement in turn, and with the answer of each lost in turn, it ends as
+// without, no request is lost, the name in the status changes once, and nothing is left behind.
+func TestFaultsWhileALoadBalancerIsReplaced(t *testing.T) {
+	t.Parallel()
+	var want [][]string
+	var calls, mutations int
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		before := r.State()
+		want = replacementLife(t, r, r.Emulator.Calls().Reset)
+		calls, mutations = r.Emulator.Calls().Total(), r.Emulator.Calls().Mutating()
+		if diff := cmp.Diff(before, want[2]); diff != "" {
+			t.Errorf("something is left (-before +after):\n%s", diff)
+		}
+	})
+	try := func(n int, what string, hook func(r *Rig) fault.Hook) {
+		synctest.Test(t, func(t *testing.T) {
+			r := newShop(t)
+			var c *follower
+			got := replacementLife(t, r, func() {
+				c = follow(r)
+				r.Emulator.Calls().Reset()
+				inner := hook(r)
+				r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
+					a := inner(call)
+					a.After = func() {
+						if obj, _ := r.Store.Get(ingressRef); obj != nil && obj.GetDeletionTimestamp() == nil {
+							c.look(call.Operation)
+						}
+					}
+					return a
+				})
+			})
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s %d (-clean +fault):\n%s", what, n, diff)
+			}
+			if len(c.lost) > 0 || len(c.shown) != 2 {
+				t.Errorf("%s %d: lost %s\nshown %v", what, n, strings.Join(c.lost, "\n"), c.shown)
+			}
+		})
+	}
+	for n := 1; n <= calls && !t.Failed(); n++ {
+		try(n, "killed after call", func(r *Rig) fault.Hook {
+			return func(c fault.Call) fault.Action {
+				if c.Sequence == n {
+					r.Kill()
+				}
+				return fault.Action{}
+			}
+		})
+	}
+	for n := 1; n <= mutations && !t.Failed(); n++ {
+		try(n, "answer lost of write", func(*Rig) fault.Hook {
+			return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
+		})
+	}
+	t.Logf("%d calls, %d of them mutating", calls, mutations)
+}
+
+// Whoever goes back while the old load balancer is there gets it back.
+func TestGoingBackToTheFormerScheme(t *testing.T) {
+	t.Parallel()
+	for _, after := range []time.Duration{0, time.Second, 10 * time.Second, time.Minute, 10 * time.Minute} {
+		t.Run(after.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := shopWith(t, Options{Emulator: slowChecks()})
+				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(private, "/=web"))
+				r.calm(10 * time.Minute)
+				time.Sleep(10 * time.Minute)
+				before, name := r.State(), host(r)
+				c := follow(r)
+				r.Apply(ingressOf(public, "/=web"))
+				r.calm(after)
+				time.Sleep(time.Second)
+				r.Apply(ingressOf(private, "/=web"))
+				r.calm(10 * time.Second)
+				expect(t, "the name", name, host(r))
+				r.calm(time.Hour)
+				expect(t, "the name in the end", name, host(r))
+				if diff := cmp.Diff(before, r.State()); diff != "" {
+					t.Errorf("-before +after:\n%s", diff)
+				}
+				if len(c.lost) > 0 || len(c.shown) > 3 {
+					t.Errorf("lost %s\nshown %v", strings.Join(c.lost, "\n"), c.shown)
+				}
+			})
+		})
+	}
+}
+
+func TestAnIngressThatIsDeletedWhileItsLoadBalancerIsReplaced(t *testing.T) {
+	t.Parallel()
+	for _, after := range []time.Duration{0, 3 * time.Second, time.Minute, 14 * time.Minute} {
+		t.Run(after.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				before := r.State()
+				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(private, "/=web"))
+				r.calm(10 * time.Minute)
+				r.Apply(ingressOf(public, "/=web"))
+				r.calm(after)
+				time.Sleep(time.Second)
+				expect(t, "when it is deleted", "internal internet-facing", schemes(r))
+				drop(t, r, cluster.KindIngress, "web")
+				r.calm(2 * time.Minute)
+				if diff := cmp.Diff(before, r.State()); diff != "" {
+					t.Errorf("something is left (-before +after):\n%s", diff)
+				}
+				if !r.gone(cluster.KindIngress, "shop", "web") || len(r.Store.All(cluster.KindBinding)) > 0 {
+					t.Error("objects are left")
+				}
+			})
+		})
+	}
+}
+
+// What is in the way of a second load balancer is told, and the live one serves on and follows other edits.
+func TestALoadBalancerThatCannotBeReplacedServesOn(t *testing.T) {
+	t.Parallel()
+	protect := func(r *Rig, on string) {
+		w := r.Emulator.World()
+		w.Lock()
+		defer w.Unlock()
+		for _, lb := range w.Partition(Account, Region).ELB.LoadBalancers {
+			lb.Attributes["deletion_protection.enabled"] = on
+		}
+	}
+	cases := map[string]struct {
+		hinder, free func(r *Rig)
+		tells        string
+	}{
+		"quota of load balancers": {
+			func(r *Rig) { quota(r, "application-load-balancers", 1) },
+			func(r *Rig) { quota(r, "application-load-balancers", 50) }, "QuotaReached",
+		},
+		"quota of target groups": {
+			func(r *Rig) { quota(r, "target-groups", countGroups(r)+1) },
+			func(r *Rig) { quota(r, "target-groups", 100) }, "QuotaReached",
+		},
+		"deletion protection": {
+			func(r *Rig) { protect(r, "true") },
+			func(r *Rig) { protect(r, "false") }, "protected from deletion",
+		},
+	}
+	for name, x := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newShop(t)
+				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), ingressOf(private, "/=web", "/api=api"))
+				r.calm(10 * time.Minute)
+				time.Sleep(10 * time.Minute)
+				name := host(r)
+				x.hinder(r)
+				c := follow(r)
+				r.Apply(ingressOf(public, "/=web", "/api=api"))
+				r.Settle(10 * time.Minute)
+				r.Apply(ingressOf(public, "/=web", "/api=api", "/new=api"))
+				r.Emulator.Calls().Reset()
+				r.Settle(2 * time.Hour)
+				expect(t, "the name", name, host(r))
+				if now := host(r); unserved(r, now) != "" {
+					t.Error(unserved(r, now))
+				}
+				if to := answered(r, 80, "shop.example.com", "/new"); !strings.Contains(to, "api") {
+					t.Errorf("the new path is answered by %s", to)
+				}
+				if text := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(text, x.tells) || !strings.Contains(text, "ReplacementHeld") {
+					t.Errorf("the owner reads %s", text)
+				}
+				if n := r.Emulator.Calls().Count("CreateLoadBalancer"); n > mostAnHour {
+					t.Errorf("%d load balancers are made in two hours", n)
+				}
+				x.free(r)
+				r.Apply(ingressOf(public+annotated("tags", "a=b"), "/=web", "/api=api", "/new=api"))
+				r.Settle(time.Hour)
+				expect(t, "load balancers in the end", "internet-facing", schemes(r))
+				if len(c.lost) > 0 || len(c.shown) != 2 {
+					t.Errorf("lost %s\nshown %v", strings.Join(c.lost, "\n"), c.shown)
+				}
+			})
+		})
+	}
+}
+
+// Of one name there can be one load balancer only.
+func TestALoadBalancerOfAFixedNameIsDeletedFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newShop(t)
+		named := annotated("load-balancer-name", "mine")
+		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(private+named, "/=web"))
+		r.calm(10 * time.Minute)
+		r.Apply(ingressOf(public+named, "/=web"))
+		r.calm(10 * time.Minute)
+		expect(t, "load balancers", "internet-facing", schemes(r))
+		if text := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(text, "ReplacedWithGap") {
+			t.Errorf("the owner reads %s", text)
+		}
+		time.Sleep(10 * time.Minute)
+		// Another name in the same edit leaves no gap, another name alone changes nothing.
+		c := follow(r)
+		r.Apply(ingressOf(private+annotated("load-balancer-name", "yours"), "/=web"))
+		r.calm(time.Hour)
+		expect(t, "load balancers", "internal", schemes(r))
+		if len(c.lost) > 0 || len(c.shown) != 2 {
+			t.Errorf("lost %s\nshown %v", strings.Join(c.lost, "\n"), c.shown)
+		}
+		r.Emulator.Calls().Reset()
+		r.Apply(ingressOf(private+annotated("load-balancer-name", "theirs"), "/=web"))
+		r.calm(time.Hour)
+		if n := r.Emulator.Calls().Mutating(); n > 0 {
+			t.Errorf("%d calls change something: %v", n, r.Emulator.Calls().Counts())
+		}
+		if text := strings.Join(warnings(r)["web"], "\n"); !strings.Contains(text, "SettingFixed") {
+			t.Errorf("the owner reads %s", text)
+		}
+	})
+}
+
+// The operator may choose the way of aws-load-balancer-controller.
+func TestDeleteFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{Plan: func(o *plan.Options) { o.CreateFirst = false }})
+		r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(private, "/=web"))
+		r.calm(10 * time.Minute)
+		n := countGroups(r)
+		r.Apply(ingressOf(public, "/=web"))
+		r.calm(time.Minute)
+		expect(t, "load balancers", "internet-facing", schemes(r))
+		if countGroups(r) != n {
+			t.Errorf("%d target groups, before %d", countGroups(r), n)
 		}
 	})
 }
