@@ -115,3 +115,14 @@ func publicFacts() observed.Facts {
 	}
 	return f
 }
+
+// AWS adds the first security group of a network load balancer only when that is made.
+func TestANetworkLoadBalancerWithoutSecurityGroupsKeepsNone(t *testing.T) {
+	wish := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
+	have := converge(t, wish, observed.Stack{Facts: frontFacts()})
+	have.LoadBalancers[0].SecurityGroups = nil
+	p, found := plan.Make(wish, have, testOptions)
+	if !p.Empty() || told(found) != "SettingFixed" {
+		t.Errorf("findings %q, steps\n%s", told(found), p.Text())
+	}
+}

@@ -98,7 +98,13 @@ func (b *builder) changeLoadBalancer(lb *loadBalancerPlan, after []StepID) {
 		pool = b.setPool(lb, "", after)
 	}
 	b.retag(a, lb.marked(b.tags(lb.id, want.Tags)), live.Tags, true, after, b.members())
-	if ids, complete := b.idsOf(lb.groups); !complete || !sameSet(ids, live.SecurityGroups) {
+	ids, complete := b.idsOf(lb.groups)
+	switch {
+	case complete && sameSet(ids, live.SecurityGroups):
+	case want.Type == model.Network && len(live.SecurityGroups) == 0:
+		// AWS adds the first one only when the load balancer is made.
+		b.fixed("securityGroups", want.Origins, "the security groups", "", groupsText(lb.groups))
+	default:
 		b.add(Step{
 			ID: stepID("security-groups", a), Address: a, Verb: Update,
 			Do:      SetSecurityGroups{LoadBalancer: a, Groups: lb.groups},

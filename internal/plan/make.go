@@ -49,6 +49,12 @@ func planOf(want model.Stack, have observed.Stack, opt Options) *builder {
 			b.plan.Shown[lb.address()] = arn
 		}
 	}
+	if old := b.loadBalancerPlan.serving(have); old != nil && !b.switched {
+		b.plan.Ports = nil
+		for _, l := range old.Listeners {
+			b.plan.Ports = append(b.plan.Ports, l.Port)
+		}
+	}
 	if lb := have.Live(model.LoadBalancerID); lb != nil || !want.Empty() && !want.Held.Everything && !b.want.Held.Creation {
 		b.plan.LoadBalancers = append(b.plan.LoadBalancers, b.address())
 	}

@@ -115,12 +115,6 @@ func of(scheme model.Scheme, s model.Stack) model.Stack {
 	return s
 }
 
-// bothFacts know subnets for both schemes.
-func bothFacts() observed.Facts {
-	f := publicFacts()
-	return f
-}
-
 // at is the stack as a client of one load balancer sees it.
 func at(have observed.Stack, arn string) observed.Stack {
 	have.LoadBalancers = slices.DeleteFunc(slices.Clone(have.LoadBalancers), func(lb observed.LoadBalancer) bool { return lb.ARN != arn })
@@ -156,7 +150,7 @@ func TestThePredecessorServesUntilClientsHaveFollowed(t *testing.T) {
 	seeds.Each(t, 200, func(t *testing.T, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 11))
 		was, will := of(model.Internal, randomWish(rnd)), of(model.InternetFacing, randomWish(rnd))
-		r := newReplacing(observed.Stack{Facts: bothFacts()})
+		r := newReplacing(observed.Stack{Facts: publicFacts()})
 		r.run(t, was, time.Minute)
 		if r.have.Live(model.LoadBalancerID) == nil {
 			return // all its rules are held
@@ -234,7 +228,7 @@ func TestSchemesThatChangeAgainAndAgain(t *testing.T) {
 	seeds.Each(t, 60, func(t *testing.T, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 12))
 		wish := randomWish(rnd)
-		r := newReplacing(observed.Stack{Facts: bothFacts()})
+		r := newReplacing(observed.Stack{Facts: publicFacts()})
 		r.run(t, of(model.Internal, wish), time.Minute)
 		if r.have.Live(model.LoadBalancerID) == nil {
 			return // all its rules are held
@@ -283,7 +277,7 @@ func TestAStackThatIsDeletedWhileItsLoadBalancerIsReplaced(t *testing.T) {
 	t.Parallel()
 	wish := claimed(wishOf(ruleTo("/*", "g1")))
 	for _, after := range []time.Duration{0, 10 * time.Second, 5 * time.Minute} {
-		r := newReplacing(observed.Stack{Facts: bothFacts()})
+		r := newReplacing(observed.Stack{Facts: publicFacts()})
 		r.run(t, of(model.Internal, wish), time.Minute)
 		r.run(t, of(model.InternetFacing, wish), after)
 		if n := len(r.have.LoadBalancers); n != 2 {
@@ -332,7 +326,7 @@ func TestWhenALoadBalancerIsNotReplacedByASecondOne(t *testing.T) {
 			if c.will != nil {
 				c.will(&will)
 			}
-			r := newReplacing(observed.Stack{Facts: bothFacts()})
+			r := newReplacing(observed.Stack{Facts: publicFacts()})
 			r.run(t, was, time.Minute)
 			if c.live != nil {
 				c.live(&r.have.LoadBalancers[0])
@@ -362,7 +356,7 @@ func TestAProtectionThatIsLiftedTogetherWithTheChange(t *testing.T) {
 	was, will := of(model.Internal, wish), of(model.InternetFacing, wish)
 	was.LoadBalancer.Attributes = map[string]string{"deletion_protection.enabled": "true"}
 	will.LoadBalancer.Attributes = map[string]string{"deletion_protection.enabled": "false"}
-	r := newReplacing(observed.Stack{Facts: bothFacts()})
+	r := newReplacing(observed.Stack{Facts: publicFacts()})
 	r.run(t, was, time.Minute)
 	if p := r.plan(t, will); p.Again == 0 {
 		t.Errorf("nothing looks again after\n%s", p.Text())
@@ -376,7 +370,7 @@ func TestAProtectionThatIsLiftedTogetherWithTheChange(t *testing.T) {
 func TestTheStatusWaitsForHealthyTargets(t *testing.T) {
 	t.Parallel()
 	wish := claimed(wishOf(ruleTo("/*", "g1"), ruleTo("/sick", "g2")))
-	r := newReplacing(observed.Stack{Facts: bothFacts()})
+	r := newReplacing(observed.Stack{Facts: publicFacts()})
 	r.health = func(arn string) string {
 		if strings.Contains(arn, "g2") {
 			return "unhealthy" // with the old load balancer, too
@@ -424,7 +418,7 @@ func TestAMemberThatLeavesWhileTheLoadBalancerIsReplaced(t *testing.T) {
 		both.TargetGroups[i].Name, both.TargetGroups[i].Binding.Name = fmt.Sprint("tg", i), fmt.Sprint("tg", i)
 		both.TargetGroups[i].Tags = g.Tags
 	}
-	r := newReplacing(observed.Stack{Facts: bothFacts()})
+	r := newReplacing(observed.Stack{Facts: publicFacts()})
 	r.run(t, of(model.Internal, both), time.Minute)
 	r.run(t, of(model.InternetFacing, both), time.Minute)
 	alone := claimed(wishOf(ruleTo("/*", "shop/web-svc:80")))
@@ -449,6 +443,36 @@ func TestAMemberThatLeavesWhileTheLoadBalancerIsReplaced(t *testing.T) {
 	for _, g := range r.have.TargetGroups {
 		if g.ResourceID == id {
 			t.Errorf("%s is left", g.Name)
+		}
+	}
+}
+
+// A load balancer of another type takes the place of the live one in the same way.
+func TestAChangeOfTheTypeMakesTheNewOneFirst(t *testing.T) {
+	t.Parallel()
+	network := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
+	application := claimed(wishOf(ruleTo("/*", "g1")))
+	application.ID = network.ID
+	for _, wishes := range [][]model.Stack{{network, application}, {application, network}} {
+		r := newReplacing(observed.Stack{Facts: frontFacts()})
+		r.run(t, wishes[0], time.Minute)
+		old := r.have.LoadBalancers[0].ARN
+		var switched, deleted time.Time
+		r.each = func(p plan.Plan, _ plan.StepID) {
+			switch there := len(at(r.have, old).LoadBalancers) > 0; {
+			case p.Shown[shownAddress] != "" && !switched.IsZero():
+				t.Fatal("the status shows the old load balancer again")
+			case p.Shown[shownAddress] == "" && switched.IsZero():
+				switched = r.have.Facts.Now
+			case !there && deleted.IsZero():
+				deleted = r.have.Facts.Now
+			}
+		}
+		if p := r.run(t, wishes[1], time.Hour); !p.Empty() || len(r.have.LoadBalancers) != 1 || r.have.LoadBalancers[0].ARN == old {
+			t.Errorf("%d load balancers\n%s", len(r.have.LoadBalancers), p.Text())
+		}
+		if kept := deleted.Sub(switched); kept < deletionDelay || kept > deletionDelay+time.Minute {
+			t.Errorf("the old load balancer is deleted after %s", kept)
 		}
 	}
 }

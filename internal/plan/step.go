@@ -109,7 +109,8 @@ type Plan struct {
 	// Shown are the ARNs of live load balancers whose names the status shows in place of those at the
 	// addresses, because the new ones do not serve yet.
 	Shown map[Address]string
-	// Ports that the load balancer of the stack listens on when the plan is done, ascending.
+	// Ports that the load balancer of the stack listens on when the plan is done, ascending. While the
+	// status shows another in its place, those of that.
 	Ports []int32
 	// Secrets are marks of client secrets that listeners and rules, by ARN, are taken to have
 	// because nothing is known to the contrary.

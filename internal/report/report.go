@@ -109,7 +109,10 @@ func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 // yet is not served, and keeps showing nothing.
 func statuses(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 	n := Names{LoadBalancer: o.DNSNames[model.LoadBalancerID], Frontend: o.DNSNames[model.FrontendNLBID]}
-	n.Ports = slices.DeleteFunc(slices.Clone(o.Plan.Ports), func(port int32) bool { return unmade(o, port) })
+	n.Ports = slices.Clone(o.Plan.Ports)
+	if len(o.Plan.Shown) == 0 {
+		n.Ports = slices.DeleteFunc(n.Ports, func(port int32) bool { return unmade(o, port) })
+	}
 	if n.LoadBalancer == "" || len(n.Ports) == 0 || o.Stack.Held.Everything {
 		return nil
 	}

@@ -50,7 +50,7 @@ func loadBalancerRows() []row {
 			Doc: "Name of a new load balancer, at most 32 characters. An existing one keeps its name."},
 			read: field(maxBytes(32), func(in *Ingress) *Opt[string] { return &in.Name })},
 		{whole: true, Row: Row{Group: group, Key: "scheme", Type: "internal, internet-facing", Default: "--default-load-balancer-scheme", Merge: mergeOne,
-			Doc: "Whether the load balancer has public addresses. A change replaces the load balancer."},
+			Doc: "Whether the load balancer has public addresses. A change of it makes a new load balancer beside the live one, see replacement.md."},
 			read: field(Enum(model.Internal, model.InternetFacing), func(in *Ingress) *Opt[model.Scheme] { return &in.Scheme })},
 		{whole: true, Row: Row{Group: group, Key: "ip-address-type", Type: "ipv4, dualstack, dualstack-without-public-ipv4", Default: "ipv4", Merge: mergeOne,
 			Doc: "Address families of the load balancer."},
