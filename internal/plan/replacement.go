@@ -276,15 +276,16 @@ func (b *builder) readiness(lb *loadBalancerPlan, old *observed.LoadBalancer, ma
 		wait := b.wait("active "+live.ARN, "the new load balancer to be active", longestWait)
 		return Wait{For: "the new load balancer to be active", Again: max(wait.Again, 2*firstPoll)}
 	}
-	for _, l := range lb.listeners {
-		if l.live == nil && slices.ContainsFunc(old.Listeners, func(o observed.Listener) bool { return o.Port == l.wish.Port }) {
-			return Wait{For: fmt.Sprintf("the new load balancer to listen on port %d", l.wish.Port), Again: firstPoll}
-		}
-	}
-	if slices.ContainsFunc(made, concerns) {
-		if wait := b.wait("complete "+live.ARN, "the new load balancer to be complete", longestWait); wait.For != "" {
+	if lacks := lb.lacks(old, made); lacks != "" {
+		// What AWS refuses for one member must not keep the others from theirs.
+		if wait := b.wait("complete "+live.ARN, "the new load balancer to have "+lacks, longestWait); wait.For != "" {
 			return wait
 		}
+		b.found.Add(finding.Finding{
+			Object: b.blameable(finding.Ref{}), Reason: finding.WaitExpired, Severity: finding.Warning,
+			Message: fmt.Sprintf("load balancer %q takes the place of %q after %s although it does not have %s yet", live.Name, old.Name, longestWait, lacks),
+			Fix:     "correct what the other findings name",
+		})
 	}
 	pending := b.unready(lb, old)
 	if len(pending) == 0 {
@@ -296,6 +297,19 @@ func (b *builder) readiness(lb *loadBalancerPlan, old *observed.LoadBalancer, ma
 		b.expired(finding.Origin{}, b.members(), "the load balancer that takes the place of "+old.Name, pending, deadline)
 	}
 	return wait
+}
+
+// lacks is what a new load balancer does not have yet; empty if it is complete.
+func (lb *loadBalancerPlan) lacks(old *observed.LoadBalancer, made []Step) string {
+	for _, l := range lb.listeners {
+		if l.live == nil && slices.ContainsFunc(old.Listeners, func(o observed.Listener) bool { return o.Port == l.wish.Port }) {
+			return fmt.Sprintf("a listener on port %d", l.wish.Port)
+		}
+	}
+	if slices.ContainsFunc(made, concerns) {
+		return "all that was planned for it"
+	}
+	return ""
 }
 
 // concerns reports whether a step changes what a new load balancer does.
