@@ -53,6 +53,11 @@ func (w *testCluster) acceptedIn(ing *networkingv1.Ingress) string {
 			return ""
 		}
 	}
+	if order, ok := ing.Annotations[annotationPrefix+"group.order"]; ok {
+		if n, err := strconv.Atoi(order); err != nil || n < -1000 || n > 1000 {
+			return "" // it keeps what it has in AWS
+		}
+	}
 	if !named || len(group) > 63 || !validGroup.MatchString(group) {
 		return ""
 	}
@@ -149,18 +154,20 @@ func (w *testCluster) released(r request) bool {
 // endOf is until when a version of an Ingress may have an effect: a little longer than it existed,
 // or than the Ingress, if its later versions are not accepted and it keeps its rules in AWS.
 func (w *testCluster) endOf(m membership) time.Time {
+	if m.until.IsZero() {
+		return time.Now()
+	}
 	last := m
 	for _, o := range w.memberships { // in the order of their times
-		if cluster.RefOf(o.ing) == cluster.RefOf(m.ing) {
-			last = o
+		if cluster.RefOf(o.ing) != cluster.RefOf(m.ing) || o.from.Before(m.until) {
+			continue
 		}
+		if o.stack != "" {
+			return o.from.Add(lingering)
+		}
+		last = o
 	}
-	switch {
-	case m.until.IsZero():
-		return time.Now()
-	case last.stack != "":
-		return m.until.Add(lingering)
-	case last.until.IsZero():
+	if last.until.IsZero() {
 		return time.Now()
 	}
 	return last.until.Add(lingering)
