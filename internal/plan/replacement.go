@@ -438,6 +438,6 @@ func (b *builder) tellReplacement(lb *loadBalancerPlan) {
 		Object: b.want.Members[0].Ref, Reason: finding.LoadBalancerReplaced,
 		Message: fmt.Sprintf("load balancer %q cannot change its %s; a new load balancer takes its place, the status shows the new one when it serves, and %q is deleted %s later",
 			old.Name, lb.unlike(old), old.Name, b.opt.DeletionDelay),
-		Fix: "nothing; to go back without a new load balancer, restore the former value before the old one is deleted",
+		Fix: "to go back without a new load balancer, restore the former value before the old one is deleted",
 	})
 }
