@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/network"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -72,14 +72,17 @@ type TargetGroup struct {
 	VPC         string
 }
 
-// Target is to be registered.
-type Target struct {
-	ID   string // instance id or address
-	Port int32
-	Zone string // "all" or a zone's name; empty: AWS finds out
-	// ServerID is the QUIC server id, "0x" and 16 hexadecimal digits; for QUIC groups only.
-	ServerID string
-}
+// The values that plans are made of.
+type (
+	// Target is to be registered.
+	Target = bindingplan.Target
+	// InterfaceQuery asks for network interfaces.
+	InterfaceQuery = bindingplan.InterfaceQuery
+	// Interfaces is the answer.
+	Interfaces = bindingplan.Interfaces
+	// EndpointGroup is a security group of nodes or pods.
+	EndpointGroup = bindingplan.EndpointGroup
+)
 
 // EndpointGroups reads network interfaces, and reads and changes the rules of the security groups
 // of nodes and pods.
@@ -98,29 +101,4 @@ type EndpointGroups interface {
 	// error of the first keeps it from the second. Where the group is not as it was last read (a
 	// rule to add exists, one to revoke does not) it is read anew, so that a repetition works out.
 	ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error
-}
-
-// InterfaceQuery asks for network interfaces.
-type InterfaceQuery struct {
-	Instances []string // by instance id
-	// Carried are addresses that the interfaces of an instance are expected to carry. Addresses
-	// come and go with pods, so an answer from memory that lacks one has to be read anew.
-	Carried   map[string][]string
-	IDs       []string // by id of the interface
-	Addresses []string // by a private IPv4 or IPv6 address of the interface itself
-	// MaxAge of the answer, if above zero.
-	MaxAge time.Duration
-}
-
-// Interfaces is the answer. An instance's interfaces include their addresses and prefixes.
-type Interfaces struct {
-	OfInstance map[string][]network.Interface
-	ByID       map[string]network.Interface
-	ByAddress  map[string]network.Interface
-}
-
-// EndpointGroup is a security group of nodes or pods.
-type EndpointGroup struct {
-	ID      string
-	Ingress []model.IngressRule
 }

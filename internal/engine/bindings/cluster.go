@@ -5,13 +5,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Key names a TargetGroupBinding.
-type Key = types.NamespacedName
+type Key = bindingplan.Key
 
 // Cluster is Kubernetes as bindings need it.
 type Cluster interface {

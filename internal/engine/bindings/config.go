@@ -1,10 +1,10 @@
 package bindings
 
 import (
-	"sync"
+	"context"
+	"fmt"
 	"time"
 
-	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -57,25 +57,8 @@ type Config struct {
 // Reconciler runs bindings. What it remembers saves calls and decides nothing.
 type Reconciler struct {
 	Config
-
-	mu       sync.Mutex
-	worded   map[Key]time.Time                 // when the text of a fault was last written
-	due      map[Key]time.Time                 // next comparison with AWS of an unchanged binding
-	missing  map[Key]time.Time                 // since when a backend has not been seen
-	opened   map[Key]openedRules               // the rules that are there
-	epoch    int                               // see ruleEpoch
-	changing bool                              // rules are being changed
-	serving  map[Key]bool                      // bindings with old targets that serve on for now
-	groups   map[string]bool                   // groups that have carried rules
-	zoned    map[Key]time.Time                 // when AWS asked for the zones of targets
-	fillings map[Key]*filling                  // what was registered for each binding
-	crowds   map[Key]crowd                     // what did not fit into target groups
-	done     map[Key]string                    // the checkpoint that was set last
-	refused  map[Key]map[string]refusedTarget  // by identity
-	letGo    map[Key]bool                      // bindings that let go in order
-	left     map[Key]*elbv2.TargetGroupBinding // that went while their groups were in use
-
-	rules chan struct{} // holds one token: who has it may change endpoint rules
+	memory *memory
+	rules  *ruleMemory
 }
 
 // Outcome is what a run brought about.
@@ -105,10 +88,45 @@ func New(c Config) *Reconciler {
 	if c.FirstLook == 0 {
 		c.FirstLook = 30 * time.Minute
 	}
-	return &Reconciler{
-		Config: c, rules: make(chan struct{}, 1),
-		due: map[Key]time.Time{}, missing: map[Key]time.Time{}, opened: map[Key]openedRules{}, serving: map[Key]bool{},
-		groups: map[string]bool{}, zoned: map[Key]time.Time{}, letGo: map[Key]bool{}, left: map[Key]*elbv2.TargetGroupBinding{},
-		fillings: map[Key]*filling{}, crowds: map[Key]crowd{}, done: map[Key]string{}, refused: map[Key]map[string]refusedTarget{},
+	return &Reconciler{Config: c, memory: newMemory(c), rules: newRuleMemory()}
+}
+
+func (r *Reconciler) viewed(key Key, v *cluster.View) {
+	if r.Viewed != nil {
+		r.Viewed(key, v)
+	}
+}
+
+func (r *Reconciler) fence() error {
+	if r.Fence == nil {
+		return nil
+	}
+	if err := r.Fence(); err != nil {
+		return fmt.Errorf("another process may have taken over, nothing more is written: %w", err)
+	}
+	return nil
+}
+
+// change carries one write to Kubernetes out, unless this process must not write any more.
+func (r *Reconciler) change(ctx context.Context, w Write) error {
+	if err := r.fence(); err != nil {
+		return err
+	}
+	return r.Cluster.Change(ctx, w)
+}
+
+func (r *Reconciler) write(ctx context.Context, patches []cluster.Patch) error {
+	if len(patches) == 0 {
+		return nil
+	}
+	if err := r.fence(); err != nil {
+		return err
+	}
+	return r.Cluster.Write(ctx, patches)
+}
+
+func (r *Reconciler) phase(name string, start time.Time) {
+	if r.Phase != nil {
+		r.Phase(name, r.Now().Sub(start))
 	}
 }

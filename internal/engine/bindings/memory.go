@@ -1,162 +1,191 @@
 package bindings
 
 import (
-	"context"
 	"fmt"
 	"hash/fnv"
+	"maps"
+	"sync"
 	"time"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
-	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 )
 
-// dueIn is how long an unchanged binding may still be left alone; zero or less: it is to be
-// compared with AWS now.
-func (r *Reconciler) dueIn(key Key) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	at, ok := r.due[key]
-	if !ok {
-		at = r.Now().Add(min(r.FirstLook+spread(key, r.FirstLook/2), r.resyncAfter(key)))
-		r.due[key] = at
+// memory is what a process remembers of bindings, by binding.
+type memory struct {
+	now               func() time.Time
+	firstLook, resync time.Duration
+
+	mu       sync.Mutex
+	worded   map[Key]time.Time                 // when the text of a fault was last written
+	due      map[Key]time.Time                 // next comparison with AWS of an unchanged binding
+	missing  map[Key]time.Time                 // since when a backend has not been seen
+	serving  map[Key]bool                      // bindings with old targets that serve on for now
+	zoned    map[Key]time.Time                 // when AWS asked for the zones of targets
+	fillings map[Key]*filling                  // what was registered for each binding
+	crowds   map[Key]crowd                     // what did not fit into target groups
+	done     map[Key]string                    // the checkpoint that was set last
+	refused  map[Key]map[string]refusedTarget  // by identity
+	letGo    map[Key]bool                      // bindings that let go in order
+	left     map[Key]*elbv2.TargetGroupBinding // that went while their groups were in use
+}
+
+func newMemory(c Config) *memory {
+	return &memory{
+		now: c.Now, firstLook: c.FirstLook, resync: c.Resync,
+		worded: map[Key]time.Time{}, due: map[Key]time.Time{}, missing: map[Key]time.Time{}, serving: map[Key]bool{}, zoned: map[Key]time.Time{},
+		fillings: map[Key]*filling{}, crowds: map[Key]crowd{}, done: map[Key]string{}, refused: map[Key]map[string]refusedTarget{},
+		letGo: map[Key]bool{}, left: map[Key]*elbv2.TargetGroupBinding{},
 	}
-	return at.Sub(r.Now())
 }
 
-// compared notes that a binding was compared with AWS and is complete.
-func (r *Reconciler) compared(key Key) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.due[key] = r.Now().Add(r.resyncAfter(key))
+// of is what a plan needs of the memory.
+func (m *memory) of(key Key) bindingplan.Memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	out := bindingplan.Memory{LetGo: m.letGo[key], Reworded: m.worded[key]}
+	at, known := m.due[key]
+	if out.Known = known; !known {
+		at = m.firstDue(key)
+	}
+	out.DueIn = at.Sub(now)
+	out.Done, out.HasDone = m.done[key]
+	if since, ok := m.missing[key]; ok {
+		out.AbsentFor = now.Sub(since)
+	}
+	if f := m.fillings[key]; f != nil {
+		out.Registered = maps.Clone(f.identities)
+	}
+	if all := m.refused[key]; len(all) > 0 {
+		out.Refused = make(map[string]bindingplan.RefusedTarget, len(all))
+		for id, t := range all {
+			out.Refused[id] = t.RefusedTarget
+		}
+	}
+	return out
 }
 
-func (r *Reconciler) resyncAfter(key Key) time.Duration {
-	return engine.ResyncAfter(r.Resync, key.String())
+// firstDue is when a binding is compared with AWS first, though it did not change. The lock is held.
+func (m *memory) firstDue(key Key) time.Time {
+	return m.now().Add(min(m.firstLook+spread(key, m.firstLook/2), m.resyncAfter(key)))
 }
 
-// lastDone is the last checkpoint that this process has set for a binding; false if it has set none.
-func (r *Reconciler) lastDone(key Key) (string, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	done, ok := r.done[key]
-	return done, ok
+func (m *memory) resyncAfter(key Key) time.Duration {
+	return engine.ResyncAfter(m.resync, key.String())
 }
 
-func (r *Reconciler) noteDone(key Key, checkpoint string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.done[key] = checkpoint
+// note remembers what a step of a plan says.
+func (m *memory) note(key Key, b *elbv2.TargetGroupBinding, n bindingplan.Note) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch n {
+	case bindingplan.Known:
+		if _, ok := m.due[key]; !ok {
+			m.due[key] = m.firstDue(key)
+		}
+	case bindingplan.BackendMissing:
+		if _, ok := m.missing[key]; !ok {
+			m.missing[key] = m.now()
+		}
+	case bindingplan.BackendSeen:
+		delete(m.missing, key)
+		delete(m.letGo, key)
+	case bindingplan.OldServe:
+		m.serving[key] = true
+	case bindingplan.NoOldServe:
+		delete(m.serving, key)
+	case bindingplan.Left:
+		m.left[key] = b
+	case bindingplan.LetGo:
+		// Two that go at the same time each see the other's rules as wanted, so these are looked at once more
+		// when it is gone.
+		m.letGo[key] = true
+		delete(m.missing, key)
+	case bindingplan.Compared:
+		m.due[key] = m.now().Add(m.resyncAfter(key))
+	case bindingplan.Forgotten:
+		m.forget(key)
+	}
+}
+
+// forget drops all of a binding. The lock is held.
+func (m *memory) forget(key Key) {
+	delete(m.worded, key)
+	delete(m.due, key)
+	delete(m.missing, key)
+	delete(m.serving, key)
+	delete(m.zoned, key)
+	delete(m.left, key)
+	delete(m.letGo, key)
+	delete(m.fillings, key)
+	delete(m.crowds, key)
+	delete(m.done, key)
+	delete(m.refused, key)
+}
+
+// dueIn is how long an unchanged binding may still be left alone.
+func (m *memory) dueIn(key Key) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.due[key].Sub(m.now())
+}
+
+func (m *memory) noteDone(key Key, checkpoint string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.done[key] = checkpoint
 }
 
 // lastKnown is a binding that is not there any more as it was last seen, nil if it is not known.
-func (r *Reconciler) lastKnown(key Key) *elbv2.TargetGroupBinding {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if b := r.left[key]; b != nil {
+func (m *memory) lastKnown(key Key) *elbv2.TargetGroupBinding {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b := m.left[key]; b != nil {
 		return b
 	}
-	if f := r.fillings[key]; f != nil {
+	if f := m.fillings[key]; f != nil {
 		return f.binding
 	}
 	return nil
 }
 
-// absent notes that a backend is not there, and says since how long.
-func (r *Reconciler) absent(key Key) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	since, ok := r.missing[key]
-	if !ok {
-		since = r.Now()
-		r.missing[key] = since
-	}
-	return r.Now().Sub(since)
+// anyServing reports whether old targets of any binding serve on, which need their rules although they are not
+// endpoints any more.
+func (m *memory) anyServing() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.serving) > 0
 }
 
-// seen notes that the backend is there.
-func (r *Reconciler) seen(key Key) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.missing, key)
-	delete(r.letGo, key)
+func (m *memory) isServing(key Key) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.serving[key]
 }
 
-// noteServing remembers whether old targets of a binding serve on, which need their rules although
-// they are not endpoints any more.
-func (r *Reconciler) noteServing(key Key, on bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if on {
-		r.serving[key] = true
-		return
-	}
-	delete(r.serving, key)
+func (m *memory) noteReworded(key Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.worded[key] = m.now()
 }
 
-// anyServing says whether old targets of any binding serve on.
-func (r *Reconciler) anyServing() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.serving) > 0
+// zonesKept is how long it is remembered that AWS wants the zones of a binding's targets.
+const zonesKept = time.Hour
+
+// wantsZones reports whether AWS has asked for the zones of a binding's targets.
+func (m *memory) wantsZones(key Key) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at, ok := m.zoned[key]
+	return ok && m.now().Sub(at) < zonesKept
 }
 
-// knows says whether this process has seen the binding.
-func (r *Reconciler) knows(key Key) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, ok := r.due[key]
-	return ok
-}
-
-// noteLetGo remembers that a binding has taken back what it put in. Two that go at the same time each
-// see the other's rules as wanted, so these are looked at once more when it is gone.
-func (r *Reconciler) noteLetGo(key Key) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.letGo[key] = true
-	delete(r.missing, key)
-}
-
-// mayReword reports whether another text for the same fault may be written now. Each write brings another
-// run about, so that two texts which take turns would go on for ever.
-func (r *Reconciler) mayReword(key Key) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := r.Now()
-	if last, ok := r.worded[key]; ok && now.Sub(last) < patience {
-		return false
-	}
-	if r.worded == nil {
-		r.worded = map[Key]time.Time{}
-	}
-	r.worded[key] = now
-	return true
-}
-
-// hasLetGo says so.
-func (r *Reconciler) hasLetGo(key Key) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.letGo[key]
-}
-
-func (r *Reconciler) forget(key Key) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.worded, key)
-	delete(r.due, key)
-	delete(r.missing, key)
-	delete(r.opened, key)
-	r.epoch++
-	delete(r.serving, key)
-	delete(r.zoned, key)
-	delete(r.left, key)
-	delete(r.letGo, key)
-	delete(r.fillings, key)
-	delete(r.crowds, key)
-	delete(r.done, key)
-	delete(r.refused, key)
+func (m *memory) noteZones(key Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.zoned[key] = m.now()
 }
 
 // spread is a part of the span that depends on the key alone, so that bindings do not come at once.
@@ -164,44 +193,4 @@ func spread(key Key, span time.Duration) time.Duration {
 	h := fnv.New32a()
 	fmt.Fprint(h, key.String())
 	return time.Duration(float64(span) * float64(h.Sum32()) / float64(1<<32))
-}
-
-func (r *Reconciler) viewed(key Key, v *cluster.View) {
-	if r.Viewed != nil {
-		r.Viewed(key, v)
-	}
-}
-
-func (r *Reconciler) fence() error {
-	if r.Fence == nil {
-		return nil
-	}
-	if err := r.Fence(); err != nil {
-		return fmt.Errorf("another process may have taken over, nothing more is written: %w", err)
-	}
-	return nil
-}
-
-// change carries one write to Kubernetes out, unless this process must not write any more.
-func (r *Reconciler) change(ctx context.Context, w Write) error {
-	if err := r.fence(); err != nil {
-		return err
-	}
-	return r.Cluster.Change(ctx, w)
-}
-
-func (r *Reconciler) write(ctx context.Context, patches []cluster.Patch) error {
-	if len(patches) == 0 {
-		return nil
-	}
-	if err := r.fence(); err != nil {
-		return err
-	}
-	return r.Cluster.Write(ctx, patches)
-}
-
-func (r *Reconciler) phase(name string, start time.Time) {
-	if r.Phase != nil {
-		r.Phase(name, r.Now().Sub(start))
-	}
 }

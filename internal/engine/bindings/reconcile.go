@@ -5,332 +5,185 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/failure"
-	"github.com/fulcrum-lb/fulcrum/internal/finding"
-	"github.com/fulcrum-lb/fulcrum/internal/naming"
-	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
-
-// How soon a run is repeated.
-const (
-	patience = 5 * time.Minute // for what AWS refused and only a change of input mends
-	lacking  = time.Minute     // for a target group that does not exist
-	grace    = 5 * time.Second // before the absence of a backend is believed
-)
-
-// healthAge is how old a list of targets may be that changes are made from. Our own writes are
-// always in it.
-const healthAge = 5 * time.Minute
 
 // describedAge is how old the description of a target group may be. What is read of it does not
 // change while it is there, but another may be made with its name.
 const describedAge = 20 * time.Minute
 
-// pass is one run over a binding.
-type pass struct {
-	r   *Reconciler
-	key Key
-	v   *cluster.View
-	b   *elbv2.TargetGroupBinding // as stored
-	// w is the binding with what only AWS knows filled in.
-	w          *elbv2.TargetGroupBinding
-	found      targets.Resolution
-	demand     targets.Demand
-	out        *Outcome
-	told       bool              // a fault of this run stands in the status
-	checkpoint string            // as last written
-	retained   []observed.Target // old targets that serve on for now
-	refused    []refusal         // endpoints that were not registered
-	shown      bool              // pods were told of their targets
-	later      bool              // a call waits for its turn
-	owned      *owned            // what may be taken out; nil: all
-	others     map[string]bool   // what other bindings want, by identity
-	absent     bool              // the object is not there any more
-	complete   bool              // the target group needs no look for targets whose pods are gone
-	unread     bool              // the targets cannot be read
-	untried    time.Duration     // until a target that was refused is tried again; zero: all were
+// run is one run over a binding.
+type run struct {
+	r      *Reconciler
+	key    Key
+	v      *cluster.View
+	out    *Outcome
+	said   bindingplan.Said
+	demand targets.Demand
+	// checkpoint is as last written.
+	checkpoint string
+
+	settled bool // the target group needs no look for targets whose pods are gone
+	unread  bool // the targets cannot be read
 }
 
-// groups are the target groups that the binding's account reaches.
-func (p *pass) groups() TargetGroups { return p.r.Cloud.As(accountOf(p.b)) }
-
-// Reconcile brings the targets of one binding, and the rules in front of them, to what is wanted.
-// What users did wrong is in the outcome; an error is to be tried again with back-off.
+// Reconcile brings the targets of one binding, and the rules in front of them, to what is asked for: it reads facts,
+// makes the plan, carries its steps out and reports. What users did wrong is in the outcome; an error is to be tried
+// again with back-off.
 func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("reconcile binding %s: panic: %v\n%s", key, p, debug.Stack())
 		}
 	}()
+	p := &run{r: r, key: key, out: &out}
 	start := r.Now()
-	p := &pass{r: r, key: key, v: r.Cluster.View(), out: &out}
-	b, ok := cluster.Get[*elbv2.TargetGroupBinding](p.v, cluster.KindBinding, key.Namespace, key.Name)
-	if err := p.v.Err(); err != nil {
+	f, err := p.facts()
+	if err != nil {
 		return out, err
 	}
 	r.phase("view", start)
 	start = r.Now()
 	defer func() { r.phase("run", start) }()
-	if !ok {
-		p.absent = true
-		return out, p.gone(ctx)
-	}
-	p.b, p.w, p.checkpoint = b, b, b.Annotations[targets.CheckpointAnnotation]
-	if b.DeletionTimestamp != nil {
-		r.viewed(key, p.v)
-		return out, p.removeGone(ctx, p.delete(ctx))
-	}
-	return out, p.removeGone(ctx, p.converge(ctx))
+	return out, p.reconcile(ctx, f)
 }
 
-// gone tidies up after a binding that disappeared with or without our doing, or that was never
-// there although pods have its readiness gate. A binding that is only on its way to us must not
-// have its gates opened, and one that will be made anew needs its rules.
-func (p *pass) gone(ctx context.Context) error {
-	p.r.viewed(p.key, nil)
-	p.b = p.r.lastKnown(p.key)
-	p.w = p.b
-	known := p.r.knows(p.key)
-	waiting, err := p.waitingPods()
-	if err != nil {
-		return err
-	}
-	absent := p.r.absent(p.key)
-	if len(waiting) > 0 && absent < grace {
-		p.retry(true, grace)
-	} else if err := p.open(ctx, waiting); err != nil {
-		return err
-	}
-	if known && !p.r.hasLetGo(p.key) && absent < comeback {
-		p.r.noteServing(p.key, true)
-		p.retry(true, comeback-absent)
-		return p.removeGone(ctx, nil)
-	}
-	if awaited, err := p.awaited(ctx); err != nil {
-		return p.removeGone(ctx, err)
-	} else if awaited {
-		p.retry(true, comeback)
-		return p.removeGone(ctx, nil)
-	}
-	if known { // otherwise there were neither targets nor rules
-		if err := p.emptyAbandoned(ctx); err != nil {
-			return err
-		}
-		p.r.noteServing(p.key, false)
-		if _, err := p.r.syncRules(ctx, p.key, true, 0); err != nil {
-			return err
-		}
-	}
-	if p.out.RetryAfter == 0 {
+func (p *run) reconcile(ctx context.Context, f *bindingplan.Facts) error {
+	switch {
+	case f.Absent:
 		p.r.viewed(p.key, nil)
-		p.r.forget(p.key)
-		return p.r.Cluster.Write(ctx, []cluster.Patch{lasting(p.key)})
-	}
-	return nil
-}
-
-// converge is a run over a binding that is to stay.
-func (p *pass) converge(ctx context.Context) error {
-	describeErr := p.describe(ctx)
-	if describeErr == nil {
-		p.found = targets.Resolve(p.v, p.w, p.r.Targets)
-		p.demand = targets.Ask(p.v, p.w, p.found.Endpoints)
-	}
-	p.r.viewed(p.key, p.v)
-	if err := p.v.Err(); err != nil {
-		return err
-	}
-	if err := p.leaveOldGroup(ctx); err != nil {
-		return err
-	}
-	if describeErr != nil {
-		p.unread = p.past(describeErr)
-		return p.stopped(ctx, describeErr)
-	}
-	if f := impossible(p.w); f != nil {
-		return p.stop(ctx, reasonFailedReconcile, *f)
-	}
-	p.out.Findings.Add(p.found.Findings...)
-	want, err := targets.Checkpoint(p.found.Endpoints, p.b.Spec)
-	if err != nil {
-		return err
-	}
-	due := p.r.dueIn(p.key)
-	if p.unchanged(want) && due > 0 {
-		p.complete = true
-		p.out.Deferred = true
-		p.retry(true, due)
-		return p.tellStrays(ctx)
-	}
-	if !p.claimed() {
-		start := p.r.Now()
-		err := p.r.change(ctx, ClaimFinalizer{p.key})
-		p.r.phase("claim", start)
-		if err != nil {
-			return p.note(ctx, err, "FailedAddFinalizer", "Failed add finalizer due to ")
+	case f.Stored.DeletionTimestamp != nil:
+		p.r.viewed(p.key, p.v)
+	default:
+		if err := p.resolve(ctx, f); err != nil {
+			return err
+		}
+		if err := p.leaveOldGroup(ctx, f); err != nil {
+			return p.removeGone(ctx, f, err)
 		}
 	}
-	rival, err := p.rival(ctx)
-	if err != nil {
-		return err
+	plan, err := p.plan(ctx, f, bindingplan.Make)
+	if err == nil {
+		err = p.carryOut(ctx, f, &plan)
 	}
-	p.r.noteServing(p.key, false)
-	switch {
-	case rival.lost():
-		if o := rival.first; o != nil {
-			cluster.Get[*elbv2.TargetGroupBinding](p.v, cluster.KindBinding, o.Namespace, o.Name)
-		}
-		p.r.viewed(p.key, p.v) // its going is noticed at once
-		p.out.RetryAfter = patience
-		return p.stop(ctx, reasonFailedReconcile, rival.shared(p.w))
-	case p.found.NotFound:
-		return p.withdraw(ctx)
-	case p.found.Blind:
-		return p.stay(ctx)
-	case p.found.Faulty:
-		p.r.seen(p.key)
-		return p.stop(ctx, reasonFailedReconcile)
-	}
-	p.r.seen(p.key)
-	maxAge := time.Duration(0)
-	switch {
-	case p.cleared(want):
-		maxAge = time.Second
-	case due <= 0:
-		maxAge = engine.ResyncAge(p.r.Resync)
-	}
-	return p.apply(ctx, want, maxAge)
-}
-
-// cleared reports whether somebody has taken away the checkpoint of a binding that has not changed, which
-// asks for a comparison with AWS.
-func (p *pass) cleared(want string) bool {
-	done, ok := p.r.lastDone(p.key)
-	return ok && done == want && p.checkpoint == ""
-}
-
-// unchanged says that nothing has changed since the last complete run.
-func (p *pass) unchanged(want string) bool {
-	if done, ok := p.r.lastDone(p.key); ok && done != want {
-		return false // anybody who may edit the binding may write a checkpoint
-	}
-	if p.found.NotFound || p.found.Blind || p.found.Faulty || p.found.Unsure || p.checkpoint != want || !p.claimed() {
-		return false
-	}
-	if seen := p.b.Status.ObservedGeneration; seen == nil || *seen < p.b.Generation {
-		return false
-	}
-	return !p.gatesClosed()
-}
-
-// claimed says that the binding does not go before its targets.
-func (p *pass) claimed() bool { return slices.Contains(p.b.Finalizers, naming.BindingFinalizer) }
-
-// describe asks AWS for what the binding leaves open.
-func (p *pass) describe(ctx context.Context) error {
-	w, err := p.r.described(ctx, p.b)
-	if err != nil {
-		return err
-	}
-	p.w = w
-	return nil
-}
-
-// described is the binding with its ARN and target type.
-func (r *Reconciler) described(ctx context.Context, b *elbv2.TargetGroupBinding) (*elbv2.TargetGroupBinding, error) {
-	if b.Spec.TargetGroupARN != "" && b.Spec.TargetType != nil {
-		return b, nil
-	}
-	g, err := r.Cloud.As(accountOf(b)).TargetGroup(ctx, b.Spec.TargetGroupARN, b.Spec.TargetGroupName, describedAge)
-	if err != nil {
-		return nil, fmt.Errorf("look up target group %s%s: %w", b.Spec.TargetGroupARN, b.Spec.TargetGroupName, err)
-	}
-	w := b.DeepCopy()
-	w.Spec.TargetGroupARN = g.ARN
-	if w.Spec.TargetType == nil {
-		t := elbv2.TargetType(g.Type)
-		w.Spec.TargetType = &t
-	}
-	if w.Spec.TargetGroupProtocol == nil && g.Protocol != "" {
-		t := elbv2.Protocol(g.Protocol)
-		w.Spec.TargetGroupProtocol = &t
-	}
-	if w.Spec.IPAddressType == nil && g.AddressType != "" {
-		t := elbv2.TargetGroupIPAddressType(g.AddressType)
-		w.Spec.IPAddressType = &t
-	}
-	if w.Spec.VpcID == "" {
-		w.Spec.VpcID = g.VPC
-	}
-	return w, nil
-}
-
-// failed sorts an error: what only a change of input mends becomes a finding and waits.
-func (p *pass) failed(ctx context.Context, err error) error {
-	f, ok := p.faultOf(err)
-	if !ok {
-		return p.note(ctx, err, reasonFailedReconcile, "Failed reconcile due to ")
-	}
-	p.out.RetryAfter = patience
-	p.retry(p.untried > 0, p.untried)
-	if f.Reason == finding.TargetGroupNotFound {
-		p.out.RetryAfter = lacking
-		if p.r.Now().Sub(p.b.CreationTimestamp.Time) < patience {
-			p.out.RetryAfter = p.r.Requeue // it may have been made a moment ago
-		}
-	}
-	return p.stop(ctx, reasonFailedReconcile, f)
-}
-
-// faultOf is an error as a finding; false if it may pass by itself.
-func (p *pass) faultOf(err error) (finding.Finding, bool) {
-	var known mistake
-	if errors.As(err, &known) {
-		return known.f, true
-	}
-	m, ok := failure.MeaningOf(failure.Targets, p.r.Cloud.Class(err), err)
-	if p.b.Spec.IamRoleArnToAssume != "" {
-		m = m.OfRole()
-	}
-	return finding.Finding{Object: targets.Ref(p.b), Severity: finding.Error, Reason: m.Reason, Message: failure.Plainly(err), Fix: m.Fix}, ok
-}
-
-// mistake is an error that is known to be one of a person.
-type mistake struct{ f finding.Finding }
-
-// Error implements error.
-func (m mistake) Error() string { return m.f.Message }
-
-// stop ends a run whose faults are to be mended by a person.
-func (p *pass) stop(ctx context.Context, reason string, fs ...finding.Finding) error {
-	p.out.Findings.Add(fs...)
-	p.out.Findings = p.out.Findings.Sorted()
-	if p.told {
-		// A second text for the same run would be another write, which brings another run about, for ever.
-		return nil
-	}
-	p.told = true
-	if err := p.tellWaiting(ctx); err != nil {
-		return err
-	}
-	if err := p.report(ctx, reason, false); err != nil {
-		return err
-	}
-	return p.events(ctx, reason)
-}
-
-// note writes an event about an error and returns the error.
-func (p *pass) note(ctx context.Context, err error, reason, prefix string) error {
-	e := cluster.Event{Ref: cluster.RefOf(p.b), Warning: true, Reason: reason, Message: prefix + err.Error()}
-	if werr := p.r.write(ctx, []cluster.Patch{e}); werr != nil {
-		return fmt.Errorf("%w (and the event could not be written: %v)", err, werr)
+	if plan.Remove || err != nil && len(plan.Steps) == 0 && !f.Absent {
+		err = p.removeGone(ctx, f, err)
 	}
 	return err
 }
+
+// carryOut carries a plan out and reports.
+func (p *run) carryOut(ctx context.Context, f *bindingplan.Facts, plan *bindingplan.Plan) error {
+	done := p.steps(ctx, f, plan)
+	p.unread, p.out.Deferred = plan.Unread, plan.Deferred
+	f.Now = p.r.Now()
+	f.Said = p.said
+	return p.report(ctx, f, plan.Report(f, done))
+}
+
+// leaveOldGroup empties the target group that the binding has filled before its spec named another.
+func (p *run) leaveOldGroup(ctx context.Context, f *bindingplan.Facts) error {
+	old := p.r.memory.filledBy(p.key)
+	if old == nil || bindingplan.SameTargetGroup(old, f.Stored) && accountOf(old) == accountOf(f.Stored) {
+		return nil
+	}
+	was := p.other(old, old, true)
+	failed := p.takeOut(ctx, was, bindingplan.MakeEmptying)
+	switch {
+	case failed == nil:
+		p.r.memory.dropFilling(p.key)
+	case failed.Turn > 0:
+		p.putOff(failed.Turn)
+	default:
+		f.Said = p.said
+		return p.report(ctx, f, bindingplan.Failed(f, *failed))
+	}
+	return nil
+}
+
+// removeGone takes out the targets whose pod or node is gone, after a run that has not brought the
+// target group to its endpoints. An error of that run is returned with its own.
+func (p *run) removeGone(ctx context.Context, f *bindingplan.Facts, run error) error {
+	w := f.Described
+	if w == nil {
+		w = f.Stored
+	}
+	if old := p.r.memory.filledBy(p.key); old != nil && w != nil && w.Spec.TargetGroupARN == "" {
+		w = old // a group given by name that cannot be looked up now
+	}
+	if p.settled || p.unread || p.v.Err() != nil || w == nil || w.Spec.TargetGroupARN == "" || p.r.fence() != nil {
+		return run
+	}
+	g := p.other(f.Stored, w, f.Absent)
+	failed := p.takeOut(ctx, g, bindingplan.MakeRemoval)
+	switch {
+	case failed == nil:
+		return run
+	case failed.Turn > 0:
+		p.putOff(failed.Turn)
+		return run
+	case run == nil:
+		g.GatedPods, g.Said = f.GatedPods, p.said
+		return p.report(ctx, g, bindingplan.Failed(g, *failed))
+	}
+	return errors.Join(run, failed.Err)
+}
+
+// takeOut carries a plan out that only takes targets out. The failure is nil if they are not there any more.
+func (p *run) takeOut(ctx context.Context, f *bindingplan.Facts, make func(*bindingplan.Facts) bindingplan.Plan) *bindingplan.Failure {
+	plan, err := p.plan(ctx, f, make)
+	if err != nil {
+		return p.r.failure(err)
+	}
+	settled := p.settled
+	failed := plan.Failure(p.steps(ctx, f, &plan))
+	p.settled = settled
+	if failed != nil && missing(failed) {
+		return nil
+	}
+	return failed
+}
+
+// missing reports whether a failure is about something that is not there any more.
+func missing(f *bindingplan.Failure) bool {
+	return f.Class == failure.Gone || f.Class == failure.Invalid
+}
+
+// other are facts about another target group than that of the run, or for another plan.
+func (p *run) other(stored, described *elbv2.TargetGroupBinding, absent bool) *bindingplan.Facts {
+	return &bindingplan.Facts{
+		Now: p.r.Now(), Key: p.key, Options: p.r.planOptions(), Memory: p.r.memory.of(p.key),
+		Stored: stored, Described: described, Absent: absent, Said: p.said,
+	}
+}
+
+// putOff asks for another run when a call has its turn. Until then more may come to do for the same
+// target group, which then goes in the same call.
+func (p *run) putOff(turn time.Duration) {
+	p.out.Waiting = true
+	p.retry(turn)
+}
+
+// retry asks for another run after a time, if none is asked for sooner.
+func (p *run) retry(after time.Duration) {
+	if p.out.RetryAfter == 0 || after < p.out.RetryAfter {
+		p.out.RetryAfter = after
+	}
+	p.said.RetryAfter = p.out.RetryAfter
+}
+
+func (r *Reconciler) failure(err error) *bindingplan.Failure {
+	if err == nil {
+		return nil
+	}
+	return &bindingplan.Failure{Err: err, Class: r.Cloud.Class(err), Turn: failure.Turn(err)}
+}
+
+// groups are the target groups that a binding's account reaches.
+func (p *run) groups(f *bindingplan.Facts) TargetGroups { return p.r.Cloud.As(accountOf(f.Stored)) }

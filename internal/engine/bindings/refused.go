@@ -3,69 +3,52 @@ package bindings
 import (
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
 // firstRefusal is for how long a target that AWS refuses is not sent again, whatever else changes. It
-// doubles with each refusal, up to patience.
+// doubles with each refusal, up to bindingplan.Patience.
 const firstRefusal = 15 * time.Second
 
 // refusedTarget is a target that AWS has refused and would refuse again.
 type refusedTarget struct {
-	err   error // of AWS
-	run   error // as the run told it
-	until time.Time
+	bindingplan.RefusedTarget
 	delay time.Duration
 }
 
-// noteRefused remembers that AWS has refused endpoints, where only a change of input helps, and with
-// which error the run ends for that.
-func (p *pass) noteRefused(list []targets.Endpoint, err, run error) {
-	switch p.r.Cloud.Class(err) {
+// noteRefused remembers that AWS has refused endpoints, where only a change of input helps.
+func (m *memory) noteRefused(key Key, x bindingplan.Refusal) {
+	switch x.Because.Class {
 	case engine.Invalid, engine.Denied:
 	default:
 		return
 	}
-	p.r.mu.Lock()
-	defer p.r.mu.Unlock()
-	all := p.r.refused[p.key]
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := m.refused[key]
 	if all == nil {
 		all = map[string]refusedTarget{}
-		p.r.refused[p.key] = all
+		m.refused[key] = all
 	}
-	for _, e := range list {
-		delay := min(max(2*all[e.Identity()].delay, firstRefusal), patience)
-		all[e.Identity()] = refusedTarget{err, run, p.r.Now().Add(delay), delay}
+	for _, e := range x.Endpoints {
+		delay := min(max(2*all[e.Identity()].delay, firstRefusal), bindingplan.Patience)
+		all[e.Identity()] = refusedTarget{bindingplan.RefusedTarget{Because: x.Because, Run: x.Run, Until: m.now().Add(delay)}, delay}
 	}
 }
 
-// tryable returns the endpoints that may be sent to AWS now, notes the others as refused, and returns
-// why. Otherwise a target that AWS refuses would cost calls with each change of another.
-func (p *pass) tryable(list []targets.Endpoint) (try []targets.Endpoint, failed error) {
-	p.r.mu.Lock()
-	defer p.r.mu.Unlock()
-	all := p.r.refused[p.key]
-	if len(all) == 0 {
-		return list, nil
-	}
+// keepRefusals forgets the refusals of other endpoints.
+func (m *memory) keepRefusals(key Key, of []targets.Endpoint) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	wanted := map[string]bool{}
-	for _, e := range list {
+	for _, e := range of {
 		wanted[e.Identity()] = true
-		if old, ok := all[e.Identity()]; ok && p.r.Now().Before(old.until) {
-			p.refused = append(p.refused, refusal{[]targets.Endpoint{e}, old.err})
-			failed = old.run // the same text as before, so that it is not written again
-			if left := old.until.Sub(p.r.Now()); p.untried == 0 || left < p.untried {
-				p.untried = left
-			}
-			continue
-		}
-		try = append(try, e)
 	}
-	for id := range all {
+	for id := range m.refused[key] {
 		if !wanted[id] {
-			delete(all, id)
+			delete(m.refused[key], id)
 		}
 	}
-	return try, failed
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
@@ -39,10 +40,10 @@ func TestBindingsByTargetGroupEqualScan(t *testing.T) {
 		for _, b := range all {
 			found := map[string]bool{}
 			for _, o := range withTargetGroup(cluster.NewView(store), b) {
-				found[o.Name] = sameGroup(o, b)
+				found[o.Name] = bindingplan.SameTargetGroup(o, b)
 			}
 			for _, o := range all {
-				if found[o.Name] != sameGroup(o, b) {
+				if found[o.Name] != bindingplan.SameTargetGroup(o, b) {
 					t.Fatalf("binding %+v is found for %+v: %v", o.Spec, b.Spec, found[o.Name])
 				}
 			}

@@ -3,7 +3,7 @@ package bindings
 import (
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
 )
 
 // A target group that is full stays so until targets leave it or AWS raises the quota. What AWS has
@@ -19,33 +19,32 @@ type crowd struct {
 }
 
 // overfull returns what AWS said when it refused as many targets, nil if they may fit.
-func (p *pass) overfull(arn string, n int) error {
-	p.r.mu.Lock()
-	defer p.r.mu.Unlock()
-	c := p.r.crowds[p.key]
-	if c.arn != arn || n < c.size || !p.r.Now().Before(c.until) {
+func (m *memory) overfull(key Key, arn string, n int) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.crowds[key]
+	if c.arn != arn || n < c.size || !m.now().Before(c.until) {
 		return nil
 	}
 	return c.err
 }
 
 // noteSent remembers what became of a call that registers n targets.
-func (p *pass) noteSent(arn string, n int, err error) {
-	quota := err != nil && p.r.Cloud.Class(err) == engine.Quota
-	p.r.mu.Lock()
-	defer p.r.mu.Unlock()
-	switch c := p.r.crowds[p.key]; {
-	case quota:
-		p.r.crowds[p.key] = crowd{arn: arn, size: n, err: err, until: p.r.Now().Add(patience)}
+func (m *memory) noteSent(key Key, arn string, n int, err error, full bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch c := m.crowds[key]; {
+	case full:
+		m.crowds[key] = crowd{arn: arn, size: n, err: err, until: m.now().Add(bindingplan.Patience)}
 	case err == nil && c.arn == arn:
 		c.size = max(1, c.size-n)
-		p.r.crowds[p.key] = c
+		m.crowds[key] = c
 	}
 }
 
 // noteRoom forgets that the target group was full, since targets have left it.
-func (p *pass) noteRoom() {
-	p.r.mu.Lock()
-	defer p.r.mu.Unlock()
-	delete(p.r.crowds, p.key)
+func (m *memory) noteRoom(key Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.crowds, key)
 }

@@ -136,7 +136,7 @@ func (a *aws) VPCRanges(_ context.Context, vpc string) ([]string, error) {
 	if vpc == "vpc-unseen" {
 		return nil, classed{engine.Gone, "no such VPC"}
 	}
-	return []string{"10.0.0.0/16"}, nil
+	return []string{"10.0.0.0/16", "fd00::/64"}, nil
 }
 
 func (a *aws) Interfaces(_ context.Context, q bindings.InterfaceQuery) (bindings.Interfaces, error) {

@@ -1,8 +1,6 @@
-package bindings
+package bindingplan
 
 import (
-	"context"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,42 +15,32 @@ import (
 // ready is the type of the condition that bindings have.
 const ready = "Ready"
 
-// Reasons of events and of the Ready condition. They are known to tools.
-const (
-	reasonReconciled      = "SuccessfullyReconciled"
-	reasonFailedReconcile = "FailedReconcile"
-	reasonFailedNetwork   = "FailedNetworkReconcile"
-	reasonFailedCleanup   = "FailedCleanup"
-	reasonBackendNotFound = "BackendNotFound"
-)
-
-// report writes the Ready condition: true without a reason, false with one. With observed, the
+// status plans the Ready condition: true without a reason, false with one. With observed, the
 // generation counts as done.
-func (p *pass) report(ctx context.Context, reason string, observed bool) error {
+func (r *reporter) status(reason string, observed bool) {
+	b := r.Stored
 	c := metav1.Condition{
 		Type: ready, Status: metav1.ConditionTrue, Reason: reasonReconciled, Message: "Successfully reconciled",
-		ObservedGeneration: p.b.Generation, LastTransitionTime: metav1.NewTime(p.r.Now().Truncate(1e9)),
+		ObservedGeneration: b.Generation, LastTransitionTime: metav1.NewTime(r.Now.Truncate(1e9)),
 	}
 	if reason != "" {
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, text(p.out.Findings)
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, text(r.Findings)
 	}
-	s := SetStatus{Binding: p.key}
-	conditions, changed := withCondition(p.b.Status.Conditions, c)
-	if seen := p.b.Status.ObservedGeneration; observed && (seen == nil || *seen != p.b.Generation) {
-		s.ObservedGeneration = &p.b.Generation
+	s := SetStatus{}
+	conditions, changed := withCondition(b.Status.Conditions, c)
+	if seen := b.Status.ObservedGeneration; observed && (seen == nil || *seen != b.Generation) {
+		s.Observed = &b.Generation
 		changed = true
 	}
-	if !changed || s.ObservedGeneration == nil && sameFault(p.b.Status.Conditions, c) && !p.r.mayReword(p.key) {
-		return nil
+	if !changed {
+		return
+	}
+	if s.Rewords = s.Observed == nil && sameFault(b.Status.Conditions, c); s.Rewords && r.Now.Sub(r.Memory.Reworded) < patience {
+		// Each write brings another run about, so that two texts which take turns would go on for ever.
+		return
 	}
 	s.Conditions = conditions
-	start := p.r.Now()
-	err := p.r.change(ctx, s)
-	p.r.phase("report", start)
-	if err != nil {
-		return p.note(ctx, fmt.Errorf("write status: %w", err), "FailedUpdateStatus", "Failed update status due to ")
-	}
-	return nil
+	r.do(s)
 }
 
 // sameFault reports whether a condition differs from the present one in nothing but its text.
@@ -106,29 +94,32 @@ func steady(s string) string {
 	return strings.ToValidUTF8(s[:min(len(s), maxMessage)], "")
 }
 
-// events tells of findings, under the reason of the run for those about the binding, and of
+// events are those of findings, under the reason of the run for those about the binding, and of
 // success when something has changed.
-func (p *pass) events(ctx context.Context, reason string) error {
+func (r *reporter) events(found finding.List, reason string) WriteEvents {
+	return r.Facts.events(found, reason, r.done.Changed)
+}
+
+func (p *planner) events(found finding.List, reason string) WriteEvents {
+	return p.Facts.events(found, reason, false)
+}
+
+func (f *Facts) events(found finding.List, reason string, changed bool) WriteEvents {
 	var out []cluster.Patch
-	for _, f := range p.out.Findings.Sorted() {
+	for _, x := range found.Sorted() {
 		r := reason
-		if r == "" || f.Object != targets.Ref(p.b) || f.Severity != finding.Error {
-			r = string(f.Reason)
+		if r == "" || x.Object != targets.Ref(f.Stored) || x.Severity != finding.Error {
+			r = string(x.Reason)
 		}
 		out = append(out, cluster.Event{
-			Ref:     cluster.Ref{Kind: cluster.Kind(f.Object.Kind), Namespace: f.Object.Namespace, Name: f.Object.Name},
-			Warning: true, Fault: f.Severity == finding.Error, Reason: r, Message: string(f.Reason) + ": " + f.Text(),
+			Ref:     cluster.Ref{Kind: cluster.Kind(x.Object.Kind), Namespace: x.Object.Namespace, Name: x.Object.Name},
+			Warning: true, Fault: x.Severity == finding.Error, Reason: r, Message: string(x.Reason) + ": " + x.Text(),
 		})
 	}
-	if reason == "" && p.out.Changed {
-		out = append(out, cluster.Event{Ref: cluster.RefOf(p.b), Reason: reasonReconciled, Message: "Successfully reconciled"})
+	if reason == "" && changed {
+		out = append(out, cluster.Event{Ref: cluster.RefOf(f.Stored), Reason: reasonReconciled, Message: "Successfully reconciled"})
 	}
-	if len(out) > 0 {
-		if err := p.r.fence(); err != nil {
-			return err
-		}
-	}
-	return p.r.Cluster.Write(ctx, append(out, lasting(p.key)))
+	return WriteEvents{append(out, lasting(f.Key))}
 }
 
 // lasting says that the warnings it comes with last, and no others of the binding, so that their events

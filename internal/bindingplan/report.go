@@ -1,0 +1,308 @@
+package bindingplan
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
+)
+
+// Done is what became of the steps of a plan.
+type Done struct {
+	// At is the step that failed, with its Failure. The steps behind it were not carried out.
+	At      Action
+	Failure *Failure
+	// Settled reports whether the steps came past the note of that name.
+	Settled bool
+	Changed bool
+	// PutOff is when a call that was put off, and did not end the plan, has its turn.
+	PutOff time.Duration
+	Rules  Opening
+	// Err is why facts for the rest of the plan could not be read.
+	Err error
+}
+
+// Opening is what became of the rules.
+type Opening struct {
+	Done   bool // those of this binding are there
+	Faulty bool // some cannot be told until the binding is corrected
+	Again  bool // those of others are not there
+	// Findings about the binding.
+	Findings finding.List
+}
+
+// Report is what is written to Kubernetes at the end of a run, and when the next one is due.
+type Report struct {
+	// Steps in their order. All SetGate steps are tried; otherwise one that fails ends them.
+	Steps    []Step
+	Findings finding.List
+	// RetryAfter is when to look again, and Why; zero: on a change or for the next comparison.
+	RetryAfter time.Duration
+	Why        string
+	// Complete: nothing is left to do; the next run is the comparison.
+	Complete bool
+	// Waiting: a call waits for its turn.
+	Waiting bool
+	// NoServerID is how many endpoints were left out for want of a QUIC server id.
+	NoServerID int
+	// Fault, Pods: see Said.
+	Fault, Pods bool
+	// Err ends the run, which is repeated with back-off.
+	Err error
+}
+
+type reporter struct {
+	*Facts
+	Report
+	done Done
+}
+
+// Report says what is to be reported after the steps of a plan were carried out.
+func (p Plan) Report(f *Facts, d Done) Report {
+	r := &reporter{Facts: f, done: d}
+	r.Findings.Add(f.Said.Findings...)
+	r.Findings.Add(p.findings...)
+	r.Fault, r.Pods, r.RetryAfter = f.Said.Fault, f.Said.Pods, f.Said.RetryAfter
+	r.done.Changed = d.Changed || f.Said.Changed
+	if p.Err != nil || d.Err != nil {
+		r.Err = cmp.Or(p.Err, d.Err)
+		return r.Report
+	}
+	for _, x := range p.retries {
+		r.again(x.after, x.why)
+	}
+	for _, turn := range []time.Duration{p.putOff, d.PutOff} {
+		if turn > 0 {
+			r.Waiting = true
+			r.again(turn, turnWhy)
+		}
+	}
+	failed := p.Failure(d)
+	if failed != nil && r.ofKubernetes(failed.Err) {
+		return r.Report
+	}
+	switch p.end {
+	case withStrays:
+		r.explainStrays()
+	case withFailure:
+		if failed != nil {
+			r.stopped(*failed)
+		}
+	case withFindings:
+		r.stop(reasonFailedReconcile)
+	case withTargets:
+		r.moved(p.moves, failed)
+	case withdrawn:
+		if failed != nil {
+			r.stopped(*failed)
+			break
+		}
+		r.status(reasonBackendNotFound, true)
+		r.write(r.events(r.Findings, reasonBackendNotFound))
+	case released:
+		if failed != nil {
+			r.uncleaned(*failed)
+		}
+	case disappeared:
+		switch {
+		case failed != nil:
+			r.Err = failed.Err
+		case r.RetryAfter == 0:
+			r.do(Forgotten)
+			r.do(WriteEvents{[]cluster.Patch{lasting(f.Key)}})
+		}
+	}
+	return r.Report
+}
+
+// Failure is what ended a plan, nil if nothing did.
+func (p Plan) Failure(d Done) *Failure {
+	if d.Failure != nil {
+		return d.Failure
+	}
+	return p.failed
+}
+
+// Failed reports a failure that ends a run.
+func Failed(f *Facts, x Failure) Report {
+	p := Plan{end: withFailure, failed: &x}
+	return p.Report(f, Done{})
+}
+
+const turnWhy = "a call has its turn then"
+
+// ofKubernetes handles a failed write of the binding itself, which ends the run.
+func (r *reporter) ofKubernetes(err error) bool {
+	switch r.done.At.(type) {
+	case AddFinalizer:
+		r.note(err, "FailedAddFinalizer", "Failed add finalizer due to ")
+	case RemoveFinalizer:
+		r.note(err, "FailedRemoveFinalizer", "Failed remove finalizer due to ")
+	case SetCheckpoint, SetRecord, WriteEvents:
+		r.Err = err
+	case SetGate:
+		if !r.Absent {
+			return false
+		}
+		r.Err = err
+	default:
+		return false
+	}
+	return true
+}
+
+// moved reports on a run that changed targets.
+func (r *reporter) moved(m *moves, failed *Failure) {
+	a := r.Attempt
+	if a == nil {
+		a = m.attempt
+	}
+	if d, ok := r.done.At.(Deregister); ok && !r.done.Settled && len(d.Targets) > 0 {
+		a = &Attempt{Refused: []Refusal{{m.Register, *failed, *failed}}, Failed: failed}
+	}
+	if a != nil && a.Failed != nil {
+		if failed == nil {
+			failed = a.Failed
+		} else if failed != a.Failed {
+			failed = &Failure{errors.Join(a.Failed.Err, failed.Err), a.Failed.Class, max(a.Failed.Turn, failed.Turn)}
+		}
+	}
+	var refused []Refusal
+	if a != nil {
+		refused = a.Refused
+	}
+	r.Findings.Add(r.done.Rules.Findings...)
+	left := r.leftOut(m, a)
+	waiting := noGate
+	if !targets.IsInstance(r.Described) {
+		waiting = r.showHealth(&r.Steps, m.Matched, without(m.Register, refused), left)
+		r.Pods, r.Said.Pods = true, true
+	}
+	r.explainStrays()
+	if failed != nil {
+		r.stoppedAfter(*failed, a)
+		return
+	}
+	if m.owned {
+		want := r.wanted()
+		for _, t := range m.retained {
+			want[targets.CanonicalIdentity(targets.IdentityOf(t))] = true
+		}
+		r.do(SetRecord{want})
+	}
+	rules, reason := r.done.Rules, ""
+	if !rules.Done {
+		reason = reasonFailedNetwork
+	}
+	r.status(reason, true)
+	r.write(r.events(r.Findings, reason))
+	r.againIf(!rules.Done && !rules.Faulty || rules.Again, r.Options.Requeue, "rules are not all there")
+	r.againIf(len(m.Over) > 0, r.Options.Requeue, "the target group has no room")
+	r.againIf(rules.Faulty, patience, "")
+	r.againIf(waiting > noGate, r.Options.poll(waiting), "pods wait for their targets to become healthy")
+	r.againIf(len(m.retained) > 0, handover, "old targets serve on until new ones are healthy")
+	if r.Waiting || !rules.Done || len(m.Over) > 0 || waiting > noGate || len(m.retained) > 0 || r.Found.Unsure {
+		return
+	}
+	r.do(Compared)
+	r.Complete = true
+	r.do(SetCheckpoint{Value: r.Want})
+}
+
+// stopped ends a run at an error of AWS.
+func (r *reporter) stopped(f Failure) { r.stoppedAfter(f, nil) }
+
+func (r *reporter) stoppedAfter(f Failure, a *Attempt) {
+	if f.Turn > 0 {
+		r.Waiting = true
+		r.again(f.Turn, turnWhy)
+		return
+	}
+	x, ok := findingOf(r.Stored, f)
+	if !ok {
+		r.note(f.Err, reasonFailedReconcile, "Failed reconcile due to ")
+		return
+	}
+	r.RetryAfter, r.Why = patience, ""
+	if a != nil && a.Untried > 0 {
+		r.again(a.Untried, "a refused target is tried again")
+	}
+	if x.Reason == finding.TargetGroupNotFound {
+		r.RetryAfter = lacking
+		if r.Now.Sub(r.Stored.CreationTimestamp.Time) < patience {
+			r.RetryAfter = r.Options.Requeue // it may have been made a moment ago
+		}
+	}
+	r.stop(reasonFailedReconcile, x)
+}
+
+// stop ends a run whose faults are to be corrected by a person.
+func (r *reporter) stop(reason string, fs ...finding.Finding) {
+	r.Findings.Add(fs...)
+	r.Findings = r.Findings.Sorted()
+	if r.Fault {
+		// A second text for the same run would be another write, which brings another run about, for ever.
+		return
+	}
+	r.Fault = true
+	r.explainWaiting()
+	r.status(reason, false)
+	r.write(r.events(r.Findings, reason))
+}
+
+// uncleaned ends the run over a binding that cannot go yet.
+func (r *reporter) uncleaned(f Failure) {
+	if f.Turn > 0 {
+		r.Waiting = true
+		r.again(f.Turn, turnWhy)
+		return
+	}
+	r.Findings.Add(finding.Finding{
+		Object: targets.Ref(r.Stored), Reason: finding.RejectedByAWS, Severity: finding.Error, Message: f.Err.Error(), Fix: "this is tried again",
+	})
+	r.explainWaiting()
+	r.status(reasonFailedCleanup, false)
+	r.write(r.events(r.Findings, reasonFailedCleanup))
+	r.Err = f.Err
+}
+
+// note writes an event about an error that ends the run.
+func (r *reporter) note(err error, reason, prefix string) {
+	r.write(WriteEvents{[]cluster.Patch{failureEvent(r.Facts, err, reason, prefix)}})
+	r.Err = err
+}
+
+func failureEvent(f *Facts, err error, reason, prefix string) cluster.Event {
+	return cluster.Event{Ref: cluster.RefOf(f.Stored), Warning: true, Reason: reason, Message: prefix + err.Error()}
+}
+
+// StatusFailed is the event about a status that could not be written.
+func StatusFailed(f *Facts, err error) (cluster.Event, error) {
+	err = fmt.Errorf("write status: %w", err)
+	return failureEvent(f, err, "FailedUpdateStatus", "Failed update status due to "), err
+}
+
+func (r *reporter) do(a Action) { r.Steps = append(r.Steps, Step{Do: a}) }
+
+func (r *reporter) write(e WriteEvents) {
+	if len(e.Patches) > 0 {
+		r.do(e)
+	}
+}
+
+// again asks for another run after a time, if none is asked for sooner.
+func (r *reporter) again(after time.Duration, why string) {
+	if r.RetryAfter == 0 || after < r.RetryAfter {
+		r.RetryAfter, r.Why = after, why
+	}
+}
+
+func (r *reporter) againIf(needed bool, after time.Duration, why string) {
+	if needed {
+		r.again(after, why)
+	}
+}

@@ -1,0 +1,93 @@
+package bindingplan
+
+import (
+	"cmp"
+	"fmt"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
+)
+
+// Rival is why a binding may not fill its target group. The zero value: it may.
+type Rival struct {
+	First *elbv2.TargetGroupBinding // fills the group already
+	Owner string                    // namespace that the group was made for
+}
+
+func (r Rival) lost() bool { return r.First != nil || r.Owner != "" }
+
+// RivalOf finds, among the other bindings of a target group, one that was there first. Two bindings
+// would take each other's targets out for ever, unless both know that the group is shared. A group that
+// the controller has made for an object of a namespace, its owner, is for bindings of that namespace: its name
+// can be foretold, so that anybody could be there first.
+func RivalOf(b *elbv2.TargetGroupBinding, others []*elbv2.TargetGroupBinding, owner string) Rival {
+	var out Rival
+	agreed := false // a binding of the owner shares the group
+	for _, o := range others {
+		if o.Spec.MultiClusterTargetGroup && b.Spec.MultiClusterTargetGroup {
+			agreed = agreed || o.Namespace == owner
+			continue
+		}
+		if before(o, b, owner) && (out.First == nil || before(o, out.First, owner)) {
+			out.First = o
+		}
+	}
+	if owner != "" && owner != b.Namespace && !agreed {
+		out.Owner = owner
+	}
+	return out
+}
+
+// SameTargetGroup compares by ARN and, where one of the two has none, by name within an account.
+func SameTargetGroup(a, b *elbv2.TargetGroupBinding) bool {
+	if a.Spec.TargetGroupARN != "" && b.Spec.TargetGroupARN != "" {
+		return a.Spec.TargetGroupARN == b.Spec.TargetGroupARN
+	}
+	return a.Spec.IamRoleArnToAssume == b.Spec.IamRoleArnToAssume && cluster.TargetGroupName(a) == cluster.TargetGroupName(b)
+}
+
+// before orders the bindings of a group: those of its owner, then the older ones.
+func before(a, b *elbv2.TargetGroupBinding, owner string) bool {
+	if x, y := owner != "" && a.Namespace == owner, owner != "" && b.Namespace == owner; x != y {
+		return x
+	}
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
+}
+
+// finding is reported about a binding that may not fill its target group. Of another namespace it says no more
+// than that.
+func (r Rival) finding(b *elbv2.TargetGroupBinding) finding.Finding {
+	f := finding.Finding{
+		Object: targets.Ref(b), Field: "spec.targetGroupARN", Reason: finding.TargetGroupShared, Severity: finding.Error,
+		Message: fmt.Sprintf("target group %q was made for an Ingress of another namespace; this binding registers nothing", b.Spec.TargetGroupARN),
+		Fix:     "delete the binding, or name a target group of its own",
+	}
+	if r.Owner == "" {
+		f.Message = fmt.Sprintf("target group %s%s is filled by TargetGroupBinding %s/%s already", b.Spec.TargetGroupARN, b.Spec.TargetGroupName, r.First.Namespace, r.First.Name)
+		f.Fix = "delete one of the two"
+	}
+	return f
+}
+
+// impossible says what AWS cannot do for a binding as it stands, nil if nothing.
+func impossible(b *elbv2.TargetGroupBinding) *finding.Finding {
+	var field, what string
+	switch t := *b.Spec.TargetType; {
+	case t == elbv2.TargetTypeIP:
+		return nil
+	case t != elbv2.TargetTypeInstance:
+		field, what = "spec.targetGroupARN", fmt.Sprintf("a target group of type %s has neither nodes nor pods for targets", t)
+	case b.Spec.IamRoleArnToAssume != "":
+		field, what = "spec.iamRoleArnToAssume", "instances of one account cannot be targets in another"
+	case targets.IsQUIC(b):
+		field, what = "spec.targetGroupProtocol", "QUIC target groups have no instance targets"
+	default:
+		return nil
+	}
+	return &finding.Finding{
+		Object: targets.Ref(b), Field: field, Reason: finding.Unsupported, Severity: finding.Error,
+		Message: what + "; the targets stay as they are", Fix: "use a target group of type ip",
+	}
+}

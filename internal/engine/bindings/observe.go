@@ -1,0 +1,293 @@
+package bindings
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
+)
+
+// mostReads is how often a plan may ask for more facts. It needs fewer than ten reads.
+const mostReads = 20
+
+// facts are those that every plan begins with.
+func (p *run) facts() (*bindingplan.Facts, error) {
+	r := p.r
+	p.v = r.Cluster.View()
+	b, ok := cluster.Get[*elbv2.TargetGroupBinding](p.v, cluster.KindBinding, p.key.Namespace, p.key.Name)
+	if err := p.v.Err(); err != nil {
+		return nil, err
+	}
+	f := &bindingplan.Facts{Key: p.key, Options: r.planOptions(), Stored: b, Absent: !ok}
+	if ok {
+		p.checkpoint = b.Annotations[targets.CheckpointAnnotation]
+	} else {
+		f.Stored = r.memory.lastKnown(p.key)
+		f.Described = f.Stored
+	}
+	f.Now, f.Memory = r.Now(), r.memory.of(p.key)
+	var err error
+	f.GatedPods, err = p.gatedPods()
+	return f, err
+}
+
+func (r *Reconciler) planOptions() bindingplan.Options {
+	return bindingplan.Options{MaxTargets: r.MaxTargets, Requeue: r.Requeue, ResyncAge: engine.ResyncAge(r.Resync)}
+}
+
+// gatedPods are those with the binding's gate that were not released yet.
+func (p *run) gatedPods() ([]*corev1.Pod, error) {
+	gate := gateOf(p.key)
+	v := p.r.Cluster.View() // not of the run: nothing has to happen when these pods change
+	pods := cluster.List[*corev1.Pod](v, cluster.Query{
+		Kind: cluster.KindPod, Namespace: p.key.Namespace, Index: cluster.PodByGate, Value: p.key.Namespace + "/" + p.key.Name,
+	})
+	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
+		shown, _, ok := targets.Shown(pod, gate)
+		return !targets.Gated(pod, gate) || ok && shown == targets.Released
+	}), v.Err()
+}
+
+// gateOf is the type of the readiness gate of a binding.
+func gateOf(key Key) corev1.PodConditionType {
+	return corev1.PodConditionType(targets.GatePrefix + key.Name)
+}
+
+// resolve reads what AWS knows of the target group and the cluster of the endpoints. The view is registered before the
+// answers count, so that no change is missed.
+func (p *run) resolve(ctx context.Context, f *bindingplan.Facts) error {
+	p.describe(ctx, f)
+	if f.Undescribed == nil {
+		f.Found = targets.Resolve(p.v, f.Described, p.r.Targets)
+		p.demand = targets.Ask(p.v, f.Described, f.Found.Endpoints)
+	}
+	p.r.viewed(p.key, p.v)
+	if err := p.v.Err(); err != nil {
+		return err
+	}
+	var err error
+	f.Want, err = targets.Checkpoint(f.Found.Endpoints, f.Stored.Spec)
+	return err
+}
+
+// plan makes a plan, and reads what it asks for.
+func (p *run) plan(ctx context.Context, f *bindingplan.Facts, make func(*bindingplan.Facts) bindingplan.Plan) (bindingplan.Plan, error) {
+	for range mostReads {
+		plan := make(f)
+		if len(plan.Asks) == 0 {
+			p.watch(plan.Watch)
+			return plan, nil
+		}
+		for _, a := range plan.Asks {
+			more, err := p.read(ctx, f, a)
+			if err != nil {
+				return plan, err
+			}
+			if !more {
+				break
+			}
+		}
+	}
+	return bindingplan.Plan{}, fmt.Errorf("the plan of binding %s asks for facts again and again", p.key)
+}
+
+// watch has the run repeated when one of more objects changes.
+func (p *run) watch(refs []cluster.Ref) {
+	if len(refs) == 0 {
+		return
+	}
+	for _, ref := range refs {
+		cluster.Get[cluster.Object](p.v, ref.Kind, ref.Namespace, ref.Name)
+	}
+	p.r.viewed(p.key, p.v)
+}
+
+// read reads one fact. It reports whether the facts that were asked for after it are still needed.
+func (p *run) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Ask) (more bool, err error) {
+	switch a := a.(type) {
+	case bindingplan.AskDescribed:
+		p.describe(ctx, f)
+	case bindingplan.AskRival:
+		f.Rival, err = p.readRival(ctx, f)
+	case bindingplan.AskRecord:
+		f.Record = p.readRecord(ctx, f, a.Leaving)
+		return f.Record.Failure == nil, nil
+	case bindingplan.AskHealth:
+		p.readHealth(ctx, f, a)
+	case bindingplan.AskServing:
+		f.Serving, err = p.readServing(f.Serving, a)
+	case bindingplan.AskNetwork:
+		f.Network, err = p.readNetwork(ctx, f, a.Endpoints)
+	case bindingplan.AskInUse:
+		used, uerr := p.inUse(ctx, f.Stored)
+		f.InUse = &bindingplan.InUse{Is: used}
+		if uerr != nil {
+			f.InUse.Failure = p.r.failure(uerr)
+		}
+	case bindingplan.AskGone:
+		f.Gone, err = p.readGone(a)
+	}
+	return true, err
+}
+
+// describe asks AWS for what the binding leaves open.
+func (p *run) describe(ctx context.Context, f *bindingplan.Facts) {
+	w, err := p.r.described(ctx, f.Stored)
+	if err != nil {
+		f.Undescribed = p.r.failure(err)
+		return
+	}
+	f.Described = w
+}
+
+// described is the binding with its ARN and target type.
+func (r *Reconciler) described(ctx context.Context, b *elbv2.TargetGroupBinding) (*elbv2.TargetGroupBinding, error) {
+	if b.Spec.TargetGroupARN != "" && b.Spec.TargetType != nil {
+		return b, nil
+	}
+	g, err := r.Cloud.As(accountOf(b)).TargetGroup(ctx, b.Spec.TargetGroupARN, b.Spec.TargetGroupName, describedAge)
+	if err != nil {
+		return nil, fmt.Errorf("look up target group %s%s: %w", b.Spec.TargetGroupARN, b.Spec.TargetGroupName, err)
+	}
+	w := b.DeepCopy()
+	w.Spec.TargetGroupARN = g.ARN
+	if w.Spec.TargetType == nil {
+		t := elbv2.TargetType(g.Type)
+		w.Spec.TargetType = &t
+	}
+	if w.Spec.TargetGroupProtocol == nil && g.Protocol != "" {
+		t := elbv2.Protocol(g.Protocol)
+		w.Spec.TargetGroupProtocol = &t
+	}
+	if w.Spec.IPAddressType == nil && g.AddressType != "" {
+		t := elbv2.TargetGroupIPAddressType(g.AddressType)
+		w.Spec.IPAddressType = &t
+	}
+	if w.Spec.VpcID == "" {
+		w.Spec.VpcID = g.VPC
+	}
+	return w, nil
+}
+
+// readHealth reads the registered targets.
+func (p *run) readHealth(ctx context.Context, f *bindingplan.Facts, a bindingplan.AskHealth) {
+	arn := f.Described.Spec.TargetGroupARN
+	start := p.r.Now()
+	h, err := p.groups(f).TargetHealth(ctx, arn, a.MaxAge)
+	p.r.phase("health", start)
+	f.Health = &bindingplan.Health{Targets: h.Targets, MaxAge: a.MaxAge}
+	if err != nil {
+		f.Health.Failure = p.r.failure(fmt.Errorf("list targets of %s: %w", arn, err))
+	}
+	f.Now = p.r.Now()
+}
+
+// readServing reads the pods at the addresses of targets, besides those that are known.
+func (p *run) readServing(known *bindingplan.Serving, a bindingplan.AskServing) (*bindingplan.Serving, error) {
+	out := &bindingplan.Serving{Asked: map[string]bool{}, Pods: map[string]*corev1.Pod{}}
+	if known != nil {
+		maps.Copy(out.Asked, known.Asked)
+		maps.Copy(out.Pods, known.Pods)
+	}
+	v := p.r.Cluster.View() // only the pods found are watched, not all that may get the addresses
+	for _, t := range a.Targets {
+		out.Asked[t.ID] = true
+		if pod := targets.ServingAt(v, p.key.Namespace, t.ID); pod != nil {
+			out.Pods[t.ID] = pod
+		}
+	}
+	return out, v.Err()
+}
+
+// readGone finds the targets that nothing stands for.
+func (p *run) readGone(a bindingplan.AskGone) (*bindingplan.Gone, error) {
+	// The questions are registered before the answers count, so that no change is missed in between.
+	targets.Gone(p.v, p.key.Namespace, a.Targets)
+	p.r.viewed(p.key, p.v)
+	if err := p.v.Err(); err != nil {
+		return nil, err
+	}
+	v := p.r.Cluster.View()
+	return &bindingplan.Gone{Targets: targets.Gone(v, p.key.Namespace, a.Targets)}, v.Err()
+}
+
+// readRival finds another binding that fills the same target group. One that
+// is about to go gives way at once, so that the group does not become empty in between.
+func (p *run) readRival(ctx context.Context, f *bindingplan.Facts) (*bindingplan.Rival, error) {
+	b, w := f.Stored, f.Described
+	if w == nil {
+		w = b
+	}
+	v := p.r.Cluster.View()
+	var others []*elbv2.TargetGroupBinding
+	for _, o := range withTargetGroup(v, b, w) {
+		if (o.Namespace != b.Namespace || o.Name != b.Name) && o.DeletionTimestamp == nil &&
+			(bindingplan.SameTargetGroup(o, b) || bindingplan.SameTargetGroup(o, w)) {
+			others = append(others, o)
+		}
+	}
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	// Without knowledge the first comes first, as where nobody has made the group.
+	owner, _ := p.r.Cloud.As(Account{}).MadeFor(ctx, w.Spec.TargetGroupARN, len(others) > 0)
+	out := bindingplan.RivalOf(b, others, owner)
+	return &out, nil
+}
+
+// withTargetGroup are the bindings of all namespaces that may have the same target group as one of these.
+func withTargetGroup(v *cluster.View, bindings ...*elbv2.TargetGroupBinding) []*elbv2.TargetGroupBinding {
+	var out []*elbv2.TargetGroupBinding
+	names := map[string]bool{}
+	for _, b := range bindings {
+		if name := cluster.TargetGroupName(b); !names[name] {
+			names[name] = true
+			out = append(out, cluster.List[*elbv2.TargetGroupBinding](v, cluster.Query{
+				Kind: cluster.KindBinding, Index: cluster.BindingByTargetGroup, Value: name,
+			})...)
+		}
+	}
+	return out
+}
+
+// readNetwork finds out which addresses are not of the VPC, and where their nodes are.
+func (p *run) readNetwork(ctx context.Context, f *bindingplan.Facts, endpoints []targets.Endpoint) (*bindingplan.Network, error) {
+	n := &bindingplan.Network{VPC: f.Described.Spec.VpcID, Zones: map[string]string{}, ZonesWanted: p.r.memory.wantsZones(p.key)}
+	if n.VPC == "" {
+		n.VPC = p.r.VPC
+	}
+	ranges, err := p.r.Cloud.VPCRanges(ctx, n.VPC)
+	switch {
+	case err != nil && p.r.Cloud.Class(err) == engine.Gone && accountOf(f.Stored) != (Account{}):
+		return n, nil // another account does not share it
+	case err != nil && p.r.Cloud.Class(err) == engine.Gone:
+		n.Failure = p.r.failure(bindingplan.UserError{Finding: finding.Finding{
+			Object: targets.Ref(f.Stored), Field: "spec.vpcID", Reason: finding.RejectedByAWS, Severity: finding.Error,
+			Message: fmt.Sprintf("VPC %s does not exist, or this account does not see it", n.VPC), Fix: "correct spec.vpcID",
+		}})
+		return n, nil
+	case err != nil:
+		n.Failure = p.r.failure(fmt.Errorf("read ranges of VPC %s: %w", n.VPC, err))
+		return n, nil
+	}
+	n.Ranges = ranges
+	v := p.r.Cluster.View() // a node does not change its zone
+	for _, e := range endpoints {
+		if e.Pod == nil || !n.Outside(e.ID) {
+			continue
+		}
+		if node, ok := cluster.Get[*corev1.Node](v, cluster.KindNode, "", e.Pod.Spec.NodeName); ok {
+			n.Zones[node.Name] = node.Labels[corev1.LabelTopologyZone]
+		}
+	}
+	return n, v.Err()
+}

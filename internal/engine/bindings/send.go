@@ -1,0 +1,131 @@
+package bindings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/failure"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
+)
+
+// How long a change of targets may wait for its turn.
+const (
+	registerWithin = time.Second
+	// deregisterWithin is less than the half minute after which a VPC gives an address to another pod.
+	deregisterWithin = 25 * time.Second
+)
+
+// deregisterTurn is the turn of a call that takes targets out. It is soon if an address is another
+// tenant's already.
+func (p *run) deregisterTurn(list []observed.Target) Turn {
+	if targets.GivenAway(p.r.Cluster.View(), p.key.Namespace, list) {
+		return Turn{p.key.Namespace, registerWithin}
+	}
+	return Turn{p.key.Namespace, deregisterWithin}
+}
+
+// deregister takes targets out and returns the last error. One that AWS refuses does not keep the
+// others in.
+func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []observed.Target) (failed error) {
+	start := p.r.Now()
+	defer func() { p.r.phase("apply", start) }()
+	arn := f.Described.Spec.TargetGroupARN
+	queue := slices.Collect(slices.Chunk(drop, MaxTargets))
+	for len(queue) > 0 {
+		chunk := queue[0]
+		queue = queue[1:]
+		if err := p.r.fence(); err != nil {
+			return err
+		}
+		err := p.groups(f).Deregister(ctx, arn, p.deregisterTurn(chunk), chunk)
+		switch {
+		case err == nil:
+			p.changed()
+			p.r.memory.noteRoom(p.key)
+			p.r.memory.noteFilled(p.key, f.Described, false, namesOf(chunk)...)
+			p.r.did(Deregistered, arn, namesOf(chunk))
+		case failure.Turn(err) > 0:
+			// Should one of the addresses be given to another tenant meanwhile, the call is urgent.
+			targets.GivenAway(p.v, p.key.Namespace, slices.Concat(append(queue, chunk)...))
+			p.r.viewed(p.key, p.v)
+			return err
+		case p.r.Cloud.Class(err) != engine.Invalid:
+			return fmt.Errorf("deregister %d targets of %s: %w", len(chunk), arn, err)
+		case len(chunk) > 1:
+			queue = append(queue, chunk[:len(chunk)/2], chunk[len(chunk)/2:])
+		default:
+			failed = fmt.Errorf("deregister %s of %s: %w", chunk[0].ID, arn, err)
+		}
+	}
+	return failed
+}
+
+// register adds endpoints, and returns what is known of those that could not be added, and whether any of this step is
+// among them. One that AWS refuses does not keep the others out.
+func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan.Register) (a *bindingplan.Attempt, refused bool) {
+	start := p.r.Now()
+	defer func() { p.r.phase("apply", start) }()
+	a = &bindingplan.Attempt{}
+	if do.Known != nil {
+		*a = *do.Known
+		a.Refused = slices.Clone(a.Refused)
+	}
+	arn := f.Described.Spec.TargetGroupARN
+	refuse := func(list []targets.Endpoint, err, run error) {
+		x := bindingplan.Refusal{Endpoints: list, Because: *p.r.failure(err), Run: *p.r.failure(run)}
+		a.Refused, a.Failed, refused = append(a.Refused, x), &x.Run, true
+	}
+	queue := slices.Collect(slices.Chunk(do.Endpoints, MaxTargets))
+	for len(queue) > 0 {
+		chunk := queue[0]
+		list, err := f.Targets(chunk)
+		if err == nil {
+			err = p.r.fence()
+		}
+		if err != nil {
+			refuse(slices.Concat(queue...), err, err)
+			return a, refused
+		}
+		if err = p.r.memory.overfull(p.key, arn, len(chunk)); err == nil {
+			err = p.groups(f).Register(ctx, arn, Turn{p.key.Namespace, registerWithin}, list)
+			p.r.memory.noteSent(p.key, arn, len(chunk), err, err != nil && p.r.Cloud.Class(err) == engine.Quota)
+		}
+		if errors.Is(err, ErrZoneNeeded) && accountOf(f.Stored) == (Account{}) && !f.Network.ZonesWanted {
+			p.r.memory.noteZones(p.key)
+			f.Network.ZonesWanted = true
+			continue
+		}
+		queue = queue[1:]
+		if err == nil {
+			p.changed()
+			p.r.memory.noteFilled(p.key, f.Described, true, endpointNames(chunk)...)
+			p.r.did(Registered, arn, endpointNames(chunk))
+			continue
+		}
+		class := p.r.Cloud.Class(err)
+		half := len(chunk) / 2
+		if class == engine.Invalid && half > 0 {
+			queue = append(queue, chunk[:half], chunk[half:])
+			continue
+		}
+		if class == engine.Quota && do.Fill {
+			if half > 0 {
+				queue = append([][]targets.Endpoint{chunk[:half], chunk[half:]}, queue...)
+				continue
+			}
+			chunk, queue = slices.Concat(chunk, slices.Concat(queue...)), nil // there is no room for one
+		}
+		refuse(chunk, err, fmt.Errorf("register %s and %d more targets in %s: %w", chunk[0].ID, len(chunk)-1, arn, err))
+		p.r.memory.noteRefused(p.key, a.Refused[len(a.Refused)-1])
+	}
+	return a, refused
+}
+
+// changed notes that AWS was changed.
+func (p *run) changed() { p.out.Changed, p.said.Changed = true, true }
