@@ -1,0 +1,205 @@
+package bindingplan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
+)
+
+// mostItems is how many targets or rules of a step are printed.
+const mostItems = 40
+
+// Item is a part of a step for people and tools: a target, a rule, a condition.
+type Item struct {
+	Sign string // + create, ~ change, - delete
+	// Kind is "Target", "SecurityGroupRule", "Finalizer" and the like; On is the target group or security group.
+	Kind, On, Name string
+	// To is what is set, "" if there is nothing to set.
+	To  string
+	Why string
+}
+
+// String is the item in one line.
+func (i Item) String() string {
+	out := i.Sign + " " + i.Kind
+	for _, part := range []string{i.On, i.Name} {
+		if part != "" {
+			out += " " + finding.Printable(part)
+		}
+	}
+	if i.To != "" {
+		out += ": " + finding.Printable(i.To)
+	}
+	if i.Why != "" {
+		out += "   # " + finding.Printable(i.Why)
+	}
+	return out
+}
+
+// Items are what a step changes outside of the process; none for what it only remembers.
+func (s Step) Items(f *Facts) []Item {
+	group := ""
+	if f.Described != nil {
+		group = f.Described.Spec.TargetGroupARN
+	}
+	one := func(sign, kind, name, to string) []Item { return []Item{{sign, kind, "", name, to, s.Why}} }
+	switch do := s.Do.(type) {
+	case Register:
+		return s.targets("+", group, len(do.Endpoints), func(i int) string { return f.registered(do.Endpoints[i]) })
+	case Deregister:
+		return s.targets("-", group, len(do.Targets), func(i int) string { return targetText(do.Targets[i]) })
+	case AddFinalizer:
+		return one("+", "Finalizer", "", "")
+	case RemoveFinalizer:
+		return one("-", "Finalizer", "", "")
+	case SetRecord:
+		return one("~", "RecordOfTargets", "", fmt.Sprintf("%d targets", len(do.Identities)))
+	case DropRecord:
+		return one("-", "RecordOfTargets", "", "")
+	case SetCheckpoint:
+		switch {
+		case do.IfRulesMissing, do.Value == f.checkpoint():
+			return nil
+		case do.Value == "":
+			return one("-", "Checkpoint", "", "")
+		}
+		return one("~", "Checkpoint", "", "")
+	case SetGate:
+		to := strings.TrimSpace(string(do.Want.Status) + " " + do.Want.Reason)
+		if do.Want.Message != "" {
+			to += ", " + do.Want.Message
+		}
+		return one("~", "ReadinessGate", "pod "+do.Pod.Name, to)
+	case SetStatus:
+		for _, c := range do.Conditions {
+			if c.Type == ready {
+				return one("~", "Condition", ready, string(c.Status)+" "+c.Reason+", "+c.Message)
+			}
+		}
+	}
+	return nil
+}
+
+func (s Step) targets(sign, group string, n int, name func(int) string) []Item {
+	out := make([]Item, n)
+	for i := range out {
+		out[i] = Item{sign, "Target", group, name(i), "", s.Why}
+	}
+	return out
+}
+
+// registered is an endpoint with the zone that it is registered with.
+func (f *Facts) registered(e targets.Endpoint) string {
+	list, err := f.Targets([]targets.Endpoint{e})
+	if err != nil || list[0].Zone == "" {
+		return e.Identity()
+	}
+	return e.Identity() + " zone " + list[0].Zone
+}
+
+func targetText(t observed.Target) string {
+	return strings.TrimSpace(targets.IdentityOf(t) + " " + t.State)
+}
+
+// Items are the rules that are changed.
+func (c GroupChange) Items() []Item {
+	var out []Item
+	add := func(sign string, rules []model.IngressRule, why string) {
+		for _, r := range rules {
+			out = append(out, Item{sign, "SecurityGroupRule", c.Group, r.String(), "", why})
+		}
+	}
+	add("+", c.Authorize, "bindings ask for it")
+	add("-", c.Revoke, "no binding asks for it")
+	return out
+}
+
+// Text is items for people, a line each. Of many of one kind, some are left out.
+func Text(items []Item) string {
+	var b strings.Builder
+	for len(items) > 0 {
+		n := slices.IndexFunc(items, func(i Item) bool { return i.Sign != items[0].Sign || i.Kind != items[0].Kind || i.On != items[0].On })
+		if n < 0 {
+			n = len(items)
+		}
+		for _, i := range items[:min(n, mostItems)] {
+			fmt.Fprintln(&b, i)
+		}
+		if n > mostItems {
+			fmt.Fprintf(&b, "    … and %d more\n", n-mostItems)
+		}
+		items = items[n:]
+	}
+	return b.String()
+}
+
+// Draft is what a run would do, if every step succeeds.
+type Draft struct {
+	Steps []Step // in their order
+	// Rules are to be changed on behalf of all bindings, in the place of the step SyncRules.
+	Rules  []GroupChange
+	Report Report
+	facts  *Facts
+}
+
+// DraftOf is the plan of a binding that nothing is remembered of, as a whole. Rules and opening are what becomes of
+// security groups, and more are steps of what is done afterwards.
+func DraftOf(f *Facts, first []Step, p Plan, more []Step, rules []GroupChange, opening Opening) Draft {
+	d := Draft{Steps: slices.Concat(first, p.Steps, more), Rules: rules, facts: f}
+	done := Done{Settled: true, Rules: opening, Changed: len(rules) > 0}
+	for _, s := range d.Steps {
+		switch s.Do.(type) {
+		case Register, Deregister:
+			done.Changed = true
+		}
+	}
+	d.Report = p.Report(f, done)
+	return d
+}
+
+// Items are all changes, in order.
+func (d Draft) Items() []Item {
+	var out []Item
+	for _, s := range d.Steps {
+		if _, ok := s.Do.(SyncRules); ok {
+			for _, c := range d.Rules {
+				out = append(out, c.Items()...)
+			}
+			continue
+		}
+		out = append(out, s.Items(d.facts)...)
+	}
+	return out
+}
+
+// Findings are those that a run reports.
+func (d Draft) Findings() finding.List { return d.Report.Findings.Sorted() }
+
+// Text is the draft for people: the changes, then what is reported in Kubernetes, then when the next run is.
+func (d Draft) Text() string {
+	var after []Item
+	for _, s := range d.Report.Steps {
+		after = append(after, s.Items(d.facts)...)
+	}
+	out := Text(slices.Concat(d.Items(), after))
+	if out == "" {
+		out = "no changes\n"
+	}
+	if d.Report.RetryAfter > 0 {
+		out += fmt.Sprintf(". again in %s   # %s\n", d.Report.RetryAfter.Round(time.Second), orElse(d.Report.Why, "unless something changes"))
+	}
+	return out
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}

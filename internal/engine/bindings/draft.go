@@ -1,0 +1,76 @@
+package bindings
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/bindingplan"
+)
+
+// Draft makes the plan of a binding and changes nothing. What a process remembers is left out: what has not changed is
+// compared with AWS all the same, and what is missing is taken for missing at once. False: there is no such binding.
+func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Draft, bool, error) {
+	p := &run{r: r, key: key, out: &Outcome{}}
+	f, err := p.facts()
+	if err != nil || f.Absent {
+		return bindingplan.Draft{}, false, err
+	}
+	f.Memory.DueIn, f.Memory.AbsentFor = 0, time.Hour
+	if f.Stored.DeletionTimestamp == nil {
+		if err := p.resolve(ctx, f); err != nil {
+			return bindingplan.Draft{}, false, err
+		}
+	}
+	plan, err := p.plan(ctx, f, bindingplan.Make)
+	if err != nil {
+		return bindingplan.Draft{}, false, err
+	}
+	var first, more []bindingplan.Step
+	if hasStep[bindingplan.AddFinalizer](plan.Steps) {
+		first, f.Claimed = plan.Steps, true
+		if plan, err = p.plan(ctx, f, bindingplan.Make); err != nil {
+			return bindingplan.Draft{}, false, err
+		}
+	}
+	var rules ruleUpdate
+	for _, s := range plan.Steps {
+		if do, ok := s.Do.(bindingplan.SyncRules); ok {
+			if rules, err = r.planRules(ctx, key, do.Leaving, do.MaxAge); err != nil {
+				return bindingplan.Draft{}, false, fmt.Errorf("plan rules: %w", err)
+			}
+		}
+	}
+	if !plan.Unread && plan.Remove && !settles(plan.Steps) && f.Described != nil && f.Described.Spec.TargetGroupARN != "" {
+		removal, err := p.plan(ctx, p.other(f.Stored, f.Described, false), bindingplan.MakeRemoval)
+		if err != nil {
+			return bindingplan.Draft{}, false, err
+		}
+		more = removal.Steps
+	}
+	return bindingplan.DraftOf(f, first, plan, more, rules.changes, rules.Opening), true, nil
+}
+
+// DraftRules plans the rules of the security groups of nodes and pods for all bindings, and changes nothing.
+func (r *Reconciler) DraftRules(ctx context.Context) ([]bindingplan.GroupChange, error) {
+	u, err := r.planRules(ctx, Key{}, false, 0)
+	return u.changes, err
+}
+
+func hasStep[T bindingplan.Action](steps []bindingplan.Step) bool {
+	for _, s := range steps {
+		if _, ok := s.Do.(T); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func settles(steps []bindingplan.Step) bool {
+	for _, s := range steps {
+		if s.Do == bindingplan.Settled {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,146 @@
+package bindings_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// awsDoc is what a case says of AWS.
+type awsDoc struct {
+	// Targets by target group.
+	Targets map[string][]observed.Target
+	// Type of the target groups, ip if empty.
+	Type model.TargetType
+	// Addresses of the network interface of each instance, which is in security group sg-node.
+	Addresses map[string][]string
+	// Rules of security groups, as "tcp 8080-8080 sg-b".
+	Rules map[string][]string
+	// Refuse names addresses and sources of rules that AWS refuses, and how: invalid, denied, quota.
+	Refuse map[string]string
+	// Full is how many targets a target group takes.
+	Full int
+	// MadeFor says for which namespace the controller has made a target group.
+	MadeFor map[string]string
+	// Used are target groups that rules forward to.
+	Used []string
+	// Zonal: addresses outside of the VPC need the name of a zone.
+	Zonal bool
+	// Recorded are the targets that the cluster has recorded as its own for binding a.
+	Recorded string
+	// MaxTargets is the controller's limit of a target group.
+	MaxTargets int
+}
+
+// goldenWorld is a world as a case describes it.
+func goldenWorld(t *testing.T, c goldentest.Case) *world {
+	t.Helper()
+	var doc awsDoc
+	if err := yaml.UnmarshalStrict([]byte(c.Text("aws.yaml")), &doc); err != nil {
+		t.Fatalf("aws.yaml: %v", err)
+	}
+	w := newWorld(t)
+	w.aws.groups, w.aws.typ, w.aws.full, w.aws.made, w.aws.zonal = doc.Targets, doc.Type, doc.Full, doc.MadeFor, doc.Zonal
+	w.aws.used = map[string]bool{}
+	for _, arn := range doc.Used {
+		w.aws.used[arn] = true
+	}
+	for id, addresses := range doc.Addresses {
+		w.aws.enis[id] = []network.Interface{{ID: "eni-" + id, Addresses: addresses, Groups: []network.InterfaceGroup{{ID: "sg-node"}}}}
+	}
+	for group, rules := range doc.Rules {
+		for _, text := range rules {
+			r := model.IngressRule{Description: network.SharedDescription}
+			if _, err := fmt.Sscanf(text, "%s %d-%d %s", &r.Protocol, &r.From, &r.To, &r.Group); err != nil {
+				t.Fatalf("rule %q: %v", text, err)
+			}
+			w.aws.rules[group] = append(w.aws.rules[group], r)
+		}
+	}
+	for what, how := range doc.Refuse {
+		w.aws.refuse[what] = map[string]engine.Class{"invalid": engine.Invalid, "denied": engine.Denied, "quota": engine.Quota, "unknown": engine.Unknown}[how]
+	}
+	w.conf.MaxTargets = doc.MaxTargets
+	w.restart()
+	w.put(c.Text("cluster.yaml"))
+	if doc.Recorded != "" {
+		w.record(doc.Recorded)
+	}
+	return w
+}
+
+// TestPlans shows for each case the plan of each binding in the order of their names, what a run that carries it out
+// calls and writes, and that nothing is called while the plan is made.
+func TestPlans(t *testing.T) {
+	goldentest.Run(t, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+		w := goldenWorld(t, c)
+		var names []string
+		for _, o := range w.store.All(cluster.KindBinding) {
+			if o.GetNamespace() == "ns" {
+				names = append(names, o.GetName())
+			}
+		}
+		slices.Sort(names)
+		var plans, findings, calls, status strings.Builder
+		for _, name := range names {
+			d, ok, err := w.rec.Draft(t.Context(), keyOf(name))
+			if err != nil || !ok {
+				t.Fatalf("draft %s: %v, %v", name, ok, err)
+			}
+			fmt.Fprintf(&plans, "# TargetGroupBinding ns/%s\n%s", name, d.Text())
+			for _, f := range d.Findings() {
+				fmt.Fprintln(&findings, f)
+			}
+		}
+		for _, call := range w.aws.log {
+			if !strings.HasPrefix(call, "list ") && !strings.HasPrefix(call, "in use ") && !strings.HasPrefix(call, "as ") {
+				t.Errorf("making plans calls %q", call)
+			}
+		}
+		w.aws.log = nil
+		w.restart()
+		for _, name := range names {
+			out, err := w.rec.Reconcile(t.Context(), keyOf(name))
+			for _, call := range w.aws.log {
+				fmt.Fprintf(&calls, "%s: %s\n", name, call)
+			}
+			w.aws.log = nil
+			fmt.Fprintf(&status, "%s: %s", name, w.statusText(name))
+			if out.RetryAfter > 0 && !out.Idle {
+				fmt.Fprintf(&status, ", again in %s", out.RetryAfter)
+			}
+			if err != nil {
+				fmt.Fprintf(&status, ", error %v", err)
+			}
+			status.WriteByte('\n')
+		}
+		return []goldentest.File{
+			{Name: "plan.txt", Text: plans.String()}, {Name: "findings.txt", Text: findings.String()},
+			{Name: "calls.txt", Text: calls.String()}, {Name: "status.txt", Text: status.String()},
+		}
+	})
+}
+
+// statusText is the Ready condition of a binding, with its message.
+func (w *world) statusText(name string) string {
+	b := w.binding(name)
+	if b == nil {
+		return "gone"
+	}
+	for _, c := range b.Status.Conditions {
+		if c.Type == "Ready" {
+			return fmt.Sprintf("%s %s, %s", c.Status, c.Reason, c.Message)
+		}
+	}
+	return "no condition"
+}
