@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -80,6 +79,24 @@ func (s RuleSet) Within(o RuleSet) bool {
 	return true
 }
 
+// added is what was added last. The nodes of a binding share one list of rules, and most of them a security group.
+type added struct {
+	group string
+	first *model.IngressRule
+	n     int
+}
+
+// differs notes a list of rules, and reports whether it is another than the last one.
+func (l *added) differs(group string, rules []model.IngressRule) bool {
+	next := added{group: group, n: len(rules)}
+	if len(rules) > 0 {
+		next.first = &rules[0]
+	}
+	was := *l
+	*l = next
+	return was != next
+}
+
 // AskedRules are the rules that a binding asks for, as far as they are known.
 type AskedRules struct {
 	Rules    RuleSet
@@ -92,6 +109,7 @@ type AskedRules struct {
 func RulesAsked(d Demand, found Interfaces, o RuleOptions) AskedRules {
 	a := AskedRules{Rules: RuleSet{}, Complete: !d.Lost && !d.Faulty, Absent: d.Lost}
 	a.Findings.Add(d.Findings...)
+	var last added
 	for _, n := range d.Needs {
 		group, candidates, err := o.groupOf(n, found)
 		if err != nil {
@@ -100,7 +118,9 @@ func RulesAsked(d Demand, found Interfaces, o RuleOptions) AskedRules {
 			a.Findings.Add(unclear(d.Ref, err))
 			continue
 		}
-		a.Rules.add(group, n.Rules)
+		if last.differs(group, n.Rules) {
+			a.Rules.add(group, n.Rules)
+		}
 	}
 	a.Findings = a.Findings.Sorted()
 	return a
@@ -146,6 +166,7 @@ func (d *RuleDemand) add(a Demand, isMine bool, found Interfaces, o RuleOptions)
 		d.Opening.Done, d.Opening.Faulty = !a.Lost && !a.Faulty, a.Faulty
 	}
 	rules, complete := RuleSet{}, !a.Leaving && !a.Lost && !a.Faulty
+	var last added
 	for _, n := range a.Needs {
 		group, candidates, err := o.groupOf(n, found)
 		if err != nil {
@@ -158,6 +179,9 @@ func (d *RuleDemand) add(a Demand, isMine bool, found Interfaces, o RuleOptions)
 				d.Opening.Done = false
 				d.Opening.Findings.Add(unclear(a.Ref, err))
 			}
+			continue
+		}
+		if !last.differs(group, n.Rules) {
 			continue
 		}
 		d.Asked[group] = append(d.Asked[group], n.Rules...)
@@ -212,34 +236,38 @@ var errNoInterface = errors.New("AWS has no network interface with the address")
 
 // QueryFor gathers the places of all endpoints into one question.
 func QueryFor(asks ...Demand) InterfaceQuery {
-	instances, ids, addresses := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	carried := map[string][]string{}
+	q := InterfaceQuery{Carried: map[string][]string{}}
 	for _, a := range asks {
 		for _, n := range a.Needs {
 			for i, p := range n.Places {
 				switch {
 				case p.Instance != "":
-					instances[p.Instance] = true
+					q.Instances = append(q.Instances, p.Instance)
 					// Behind another place it is expected to carry nothing.
 					if p.On != "" && i == 0 {
-						carried[p.Instance] = append(carried[p.Instance], p.On)
+						q.Carried[p.Instance] = append(q.Carried[p.Instance], p.On)
 					}
 				case p.Interface != "":
-					ids[p.Interface] = true
+					q.IDs = append(q.IDs, p.Interface)
 				case p.Address != "":
-					addresses[p.Address] = true
+					q.Addresses = append(q.Addresses, p.Address)
 				}
 			}
 		}
 	}
-	for i := range carried {
-		slices.Sort(carried[i])
-		carried[i] = slices.Compact(carried[i])
+	for i := range q.Carried {
+		q.Carried[i] = unique(q.Carried[i])
 	}
-	return InterfaceQuery{
-		Instances: slices.Sorted(maps.Keys(instances)), Carried: carried,
-		IDs: slices.Sorted(maps.Keys(ids)), Addresses: slices.Sorted(maps.Keys(addresses)),
+	q.Instances, q.IDs, q.Addresses = unique(q.Instances), unique(q.IDs), unique(q.Addresses)
+	return q
+}
+
+// unique sorts a list and drops repeats.
+func unique(list []string) []string {
+	if !slices.IsSorted(list) {
+		slices.Sort(list)
 	}
+	return slices.Compact(list)
 }
 
 // groupOf finds the security group that carries the rules of an endpoint, and the groups among

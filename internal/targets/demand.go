@@ -59,12 +59,15 @@ func Ask(v *cluster.View, b *elbv2.TargetGroupBinding, endpoints []Endpoint) Dem
 	warnEmptyPorts(b, &d)
 	seen := map[string]bool{}
 	var ofNodes []model.IngressRule // the same for all
+	var nodes []Place
+	d.Needs = make([]Need, 0, len(endpoints))
 	for i, e := range endpoints {
 		if e.Node != nil {
 			if i == 0 {
-				ofNodes = d.rules(b, nil)
+				ofNodes, nodes = d.rules(b, nil), make([]Place, len(endpoints))
 			}
-			d.Needs = append(d.Needs, Need{e.Node.Name, []Place{{Instance: e.ID}}, ofNodes})
+			nodes[i].Instance = e.ID
+			d.Needs = append(d.Needs, Need{e.Node.Name, nodes[i : i+1 : i+1], ofNodes})
 			continue
 		}
 		if seen[e.Pod.Name] {

@@ -1,7 +1,7 @@
 package targets
 
 import (
-	"maps"
+	"cmp"
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -29,32 +29,36 @@ func (d Diff) Empty() bool { return len(d.Register) == 0 && len(d.Deregister) ==
 // is draining counts as deregistered; if it is desired it is registered again. No more than
 // limit targets are registered in all, draining ones included; 0 means no limit.
 func Compare(want []Endpoint, have []observed.Target, limit int) Diff {
-	endpoints := map[string]Endpoint{}
-	for _, e := range want {
-		endpoints[e.key()] = e
+	at := make(map[string]int, len(want)) // of several with one key, the last counts
+	for i, e := range want {
+		at[e.key()] = i
 	}
 	var d Diff
-	matched := map[string]bool{}
-	for _, t := range have {
+	matched := make([]*observed.Target, len(want))
+	for i, t := range have {
 		if Draining(t) {
 			continue
 		}
-		key := targetKey(t)
-		if e, ok := endpoints[key]; ok && !matched[key] {
-			matched[key] = true
-			d.Matched = append(d.Matched, Pair{e, t})
-		} else if !ok {
+		if n, ok := at[targetKey(t)]; !ok {
 			d.Deregister = append(d.Deregister, t)
+		} else if matched[n] == nil {
+			matched[n] = &have[i]
 		}
 	}
-	maps.DeleteFunc(endpoints, func(key string, _ Endpoint) bool { return matched[key] })
-	for _, key := range slices.Sorted(maps.Keys(endpoints)) {
-		d.Register = append(d.Register, endpoints[key])
+	d.Matched = make([]Pair, 0, len(at))
+	for i, e := range want {
+		switch t := matched[i]; {
+		case t != nil:
+			d.Matched = append(d.Matched, Pair{e, *t})
+		case at[e.key()] == i:
+			d.Register = append(d.Register, e)
+		}
 	}
+	d.Register = sortedBy(d.Register, Endpoint.key)
 	if room := max(0, limit-len(have)); limit > 0 && len(d.Register) > room {
 		d.Register, d.Over = d.Register[:room], d.Register[room:]
 	}
-	d.Matched = sortedBy(d.Matched, func(p Pair) string { return p.Endpoint.Identity() })
+	slices.SortStableFunc(d.Matched, func(a, b Pair) int { return cmp.Compare(a.Endpoint.Identity(), b.Endpoint.Identity()) })
 	d.Deregister = sortedBy(d.Deregister, targetKey)
 	return d
 }

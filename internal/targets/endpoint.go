@@ -22,11 +22,18 @@ type Endpoint struct {
 	Node *corev1.Node // nil for a pod
 	// ServerID is the QUIC server id, for targets of QUIC target groups; empty if the pod has none.
 	ServerID string
+
+	text string // the identity, once it is made
 }
 
 // Identity is what an endpoint and a registered target are matched by: "id:port", and the QUIC
 // server id where there is one. IPv6 addresses have no brackets.
-func (e Endpoint) Identity() string { return identity(e.ID, e.Port, e.ServerID) }
+func (e Endpoint) Identity() string {
+	if e.text != "" {
+		return e.text
+	}
+	return identity(e.ID, e.Port, e.ServerID)
+}
 
 // IdentityOf is the identity of a registered target.
 func IdentityOf(t observed.Target) string { return identity(t.ID, t.Port, t.ServerID) }
@@ -66,9 +73,19 @@ func (e Endpoint) stamped() string {
 	return e.Identity() + ":" + strconv.FormatInt(at, 10)
 }
 
-func (e Endpoint) key() string { return CanonicalIdentity(e.Identity()) }
+func (e Endpoint) key() string {
+	if e.Node != nil {
+		return e.Identity() // an instance id has one form
+	}
+	return CanonicalIdentity(e.Identity())
+}
 
-func targetKey(t observed.Target) string { return CanonicalIdentity(IdentityOf(t)) }
+func targetKey(t observed.Target) string {
+	if strings.HasPrefix(t.ID, "i-") && t.ServerID == "" {
+		return IdentityOf(t) // an instance id has one form
+	}
+	return CanonicalIdentity(IdentityOf(t))
+}
 
 // Resolution is what the cluster has as endpoints of a binding.
 type Resolution struct {
@@ -115,7 +132,10 @@ func Resolve(v *cluster.View, b *elbv2.TargetGroupBinding, o Options) Resolution
 			}
 		}
 	}
-	r.Endpoints = sortedBy(r.Endpoints, Endpoint.Identity)
+	for i, e := range r.Endpoints {
+		r.Endpoints[i].text = identity(e.ID, e.Port, e.ServerID)
+	}
+	slices.SortStableFunc(r.Endpoints, func(a, b Endpoint) int { return cmp.Compare(a.text, b.text) })
 	return r
 }
 

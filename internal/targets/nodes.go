@@ -51,36 +51,37 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 		r.blind(b, "the cluster has no node at all; registered instances stay registered", "check the API server; AWS deregisters instances once they are terminated")
 		return
 	}
-	var ready, unknown []Endpoint
-	for _, n := range nodes {
-		if !selector.Matches(labels.Set(n.Labels)) || leaving(n) {
-			continue
-		}
-		status := nodeReady(n)
-		if status != corev1.ConditionTrue && status != corev1.ConditionUnknown {
-			continue
-		}
-		id, ok := InstanceID(n)
-		if !ok {
-			r.Findings.Add(finding.Finding{
-				Object: finding.Ref{Kind: string(cluster.KindNode), Name: n.Name}, Field: "spec.providerID",
-				Reason: finding.NodeUnusable, Severity: finding.Warning,
-				Message: fmt.Sprintf("node %s with provider id %q is not an EC2 instance; it is not registered", n.Name, n.Spec.ProviderID),
-				Fix:     "label the node node.kubernetes.io/exclude-from-external-load-balancers if this is intended",
-			})
-			continue
-		}
-		e := Endpoint{ID: id, Port: port.NodePort, Node: n}
-		if status == corev1.ConditionTrue {
-			ready = append(ready, e)
-		} else {
-			unknown = append(unknown, e)
-		}
+	set := o.Nodes.set(b.Spec.NodeSelector, selector, nodes)
+	r.Findings.Add(set.findings...)
+	chosen := set.ready
+	if len(chosen) == 0 && o.FailOpen {
+		chosen = set.unknown
 	}
-	r.Endpoints = ready
-	if len(ready) == 0 && o.FailOpen {
-		r.Endpoints = unknown
+	r.Endpoints = make([]Endpoint, len(chosen))
+	for i, t := range chosen {
+		r.Endpoints[i] = Endpoint{ID: t.id, Port: port.NodePort, Node: t.node}
 	}
+}
+
+// judge finds out whether a node can forward to node ports.
+func judge(selector labels.Selector, n *corev1.Node) judgedNode {
+	if !selector.Matches(labels.Set(n.Labels)) || leaving(n) {
+		return judgedNode{}
+	}
+	status := nodeReady(n)
+	if status != corev1.ConditionTrue && status != corev1.ConditionUnknown {
+		return judgedNode{}
+	}
+	id, ok := InstanceID(n)
+	if !ok {
+		return judgedNode{finding: &finding.Finding{
+			Object: finding.Ref{Kind: string(cluster.KindNode), Name: n.Name}, Field: "spec.providerID",
+			Reason: finding.NodeUnusable, Severity: finding.Warning,
+			Message: fmt.Sprintf("node %s with provider id %q is not an EC2 instance; it is not registered", n.Name, n.Spec.ProviderID),
+			Fix:     "label the node node.kubernetes.io/exclude-from-external-load-balancers if this is intended",
+		}}
+	}
+	return judgedNode{id: id, status: status}
 }
 
 // nodeSelector joins the binding's selector with what excludes a node from all load balancers.

@@ -9,6 +9,8 @@ type Options struct {
 	// QUICVariable is the environment variable of containers that holds their QUIC server id;
 	// DefaultQUICVariable if empty.
 	QUICVariable string
+	// Nodes shares the nodes of a selector among bindings; nil: they are looked at for each.
+	Nodes *NodeSets
 }
 
 // DefaultQUICVariable is the variable that pods get their QUIC server id in.

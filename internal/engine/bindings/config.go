@@ -88,6 +88,9 @@ func New(c Config) *Reconciler {
 	if c.FirstLook == 0 {
 		c.FirstLook = 30 * time.Minute
 	}
+	if c.Targets.Nodes == nil {
+		c.Targets.Nodes = &targets.NodeSets{}
+	}
 	return &Reconciler{Config: c, memory: newMemory(c), rules: newRuleMemory()}
 }
 

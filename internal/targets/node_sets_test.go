@@ -1,0 +1,119 @@
+package targets
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// TestSharedNodesEqualComputation lets nodes come, change and go at random, and compares the endpoints that bindings
+// with different selectors share with those that a look at all nodes finds.
+func TestSharedNodesEqualComputation(t *testing.T) {
+	selectors := []*metav1.LabelSelector{
+		nil, {MatchLabels: map[string]string{"pool": "a"}}, {MatchLabels: map[string]string{"pool": "b"}},
+		{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "pool", Operator: "Wrong"}}},
+	}
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		store, err := cluster.NewMemory(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Put(nodePortService()); err != nil {
+			t.Fatal(err)
+		}
+		sets := &NodeSets{}
+		for step := range 30 {
+			name := fmt.Sprintf("n%d", r.IntN(12))
+			if r.IntN(4) == 0 {
+				err = store.Delete(cluster.Ref{Kind: cluster.KindNode, Name: name})
+			} else {
+				err = store.Put(randomNode(r, name))
+			}
+			if err != nil && !strings.Contains(err.Error(), "not found") {
+				t.Fatal(err)
+			}
+			if r.IntN(3) == 0 {
+				continue // several changes between two looks
+			}
+			for i, s := range selectors {
+				b := nodeBinding(s)
+				open := r.IntN(2) == 0
+				got := Resolve(cluster.NewView(store), b, Options{Nodes: sets, FailOpen: open})
+				want := Resolve(cluster.NewView(store), b, Options{FailOpen: open})
+				if resolutionText(got) != resolutionText(want) {
+					t.Fatalf("seed %d, step %d, selector %d: want\n%s\ngot\n%s", seed, step, i, resolutionText(want), resolutionText(got))
+				}
+				if !slices.IsSortedFunc(got.Endpoints, func(a, b Endpoint) int { return strings.Compare(a.Identity(), b.Identity()) }) {
+					t.Fatalf("seed %d, step %d: not in order: %s", seed, step, resolutionText(got))
+				}
+			}
+		}
+	}
+}
+
+func TestNodeSetsAreBounded(t *testing.T) {
+	sets := &NodeSets{}
+	for i := range 3 * mostNodeSets {
+		s := &metav1.LabelSelector{MatchLabels: map[string]string{"pool": fmt.Sprint(i)}}
+		match, err := nodeSelector(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sets.set(s, match, nil)
+	}
+	if len(sets.of) > mostNodeSets {
+		t.Errorf("%d selectors are remembered", len(sets.of))
+	}
+}
+
+func resolutionText(r Resolution) string {
+	var b strings.Builder
+	for _, e := range r.Endpoints {
+		fmt.Fprintln(&b, e.Identity(), e.Node.Name, e.Node.ResourceVersion)
+	}
+	fmt.Fprintln(&b, r.NotFound, r.Faulty, r.Blind, r.Unsure)
+	for _, f := range r.Findings.Sorted() {
+		fmt.Fprintln(&b, f)
+	}
+	return b.String()
+}
+
+func nodePortService() *corev1.Service {
+	s := &corev1.Service{}
+	s.Namespace, s.Name = "ns", "web"
+	s.Spec.Type = corev1.ServiceTypeNodePort
+	s.Spec.Ports = []corev1.ServicePort{{Port: 80, NodePort: 30080}}
+	return s
+}
+
+func nodeBinding(selector *metav1.LabelSelector) *elbv2.TargetGroupBinding {
+	b := &elbv2.TargetGroupBinding{}
+	b.Namespace, b.Name = "ns", "b"
+	instance := elbv2.TargetTypeInstance
+	b.Spec.TargetType, b.Spec.NodeSelector = &instance, selector
+	b.Spec.ServiceRef.Name, b.Spec.ServiceRef.Port.IntVal = "web", 80
+	return b
+}
+
+// randomNode has one of a few instance ids, some of which begin others, so that nodes may share one.
+func randomNode(r *rand.Rand, name string) *corev1.Node {
+	n := &corev1.Node{}
+	n.Name = name
+	pick := func(of ...string) string { return of[r.IntN(len(of))] }
+	n.Labels = map[string]string{"pool": pick("a", "b"), "turn": fmt.Sprint(r.IntN(3))}
+	n.Spec.ProviderID = pick("aws:///z/i-", "aws:///z/i-", "eks-hybrid:///z/i-") + pick("1", "12", "12a", "3", "3"+name)
+	if r.IntN(5) == 0 {
+		n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler"}}
+	}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionStatus(pick("True", "True", "Unknown", "False"))}}
+	return n
+}
