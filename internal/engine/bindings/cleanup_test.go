@@ -1,0 +1,76 @@
+package bindings_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
+)
+
+func TestMissingServiceIsBelievedAfterAWhile(t *testing.T) {
+	w := ipWorld(t, p1)
+	w.run("a")
+	w.aws.take()
+	w.drop(cluster.KindService, "web")
+	if out := w.run("a"); out.RetryAfter == 0 {
+		t.Errorf("outcome %+v", out)
+	}
+	want(t, "at first", "", w.aws.take())
+	w.now = w.now.Add(6 * time.Second)
+	w.run("a")
+	want(t, "then", "list a; deregister a 10.0.1.1:8080; revoke sg-node tcp 8080-8080 sg-b", w.aws.take())
+	want(t, "condition", "False BackendNotFound", w.ready("a"))
+	w.put(serviceDoc("web", "ClusterIP"))
+	w.run("a")
+	want(t, "back", "10.0.1.1:8080", w.aws.ids("arn/a"))
+	want(t, "condition", "True SuccessfullyReconciled", w.ready("a"))
+}
+
+func TestDeletionLetsPodsGo(t *testing.T) {
+	gated := p1
+	gated.gate = "a"
+	w := ipWorld(t, gated)
+	w.run("a")
+	w.drop(cluster.KindBinding, "a")
+	w.run("a")
+	want(t, "targets", "", w.aws.ids("arn/a"))
+	want(t, "rules", "", w.aws.rulesOf("sg-node"))
+	obj, _ := w.store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "ns", Name: "p1"})
+	if c, _, _ := targets.Shown(obj.(*corev1.Pod), "target-health.elbv2.k8s.aws/a"); c != targets.Released {
+		t.Errorf("condition %v", c)
+	}
+	if w.binding("a") != nil {
+		t.Error("the binding is still there")
+	}
+	w.aws.take()
+	w.run("a")
+	want(t, "calls for what is gone", "", w.aws.take())
+}
+
+func TestDeletionWhenTheTargetGroupIsGone(t *testing.T) {
+	w := ipWorld(t, p1)
+	w.run("a")
+	delete(w.aws.groups, "arn/a")
+	w.drop(cluster.KindBinding, "a")
+	w.run("a")
+	if w.binding("a") != nil {
+		t.Error("the binding is still there")
+	}
+}
+
+func TestALostFinalizerComesBack(t *testing.T) {
+	w := ipWorld(t, p1)
+	w.run("a")
+	b := w.binding("a").DeepCopy()
+	b.Finalizers = nil
+	if err := w.store.Put(b); err != nil {
+		t.Fatal(err)
+	}
+	w.run("a")
+	if len(w.binding("a").Finalizers) != 1 {
+		t.Error("the binding could go before its targets")
+	}
+}

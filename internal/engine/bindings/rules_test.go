@@ -1,0 +1,75 @@
+package bindings_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
+)
+
+func TestRulesAreThoseOfAllBindings(t *testing.T) {
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), serviceDoc("np", "NodePort"), podDocs("web", p1),
+		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "np", "instance", 30080))
+	mine := model.IngressRule{Protocol: "tcp", From: 22, To: 22, CIDR: "10.0.0.0/8", Description: "mine"}
+	w.aws.rules["sg-node"] = []model.IngressRule{mine, {Protocol: "tcp", From: 1, To: 2, Group: "sg-b", Description: network.SharedDescription}}
+	w.run("a")
+	want(t, "one range for both, at once", "tcp 22-22 10.0.0.0/8, tcp 8080-30080 sg-b", w.aws.rulesOf("sg-node"))
+	w.run("b")
+	w.drop(cluster.KindBinding, "b")
+	w.run("b")
+	want(t, "after one is gone", "tcp 22-22 10.0.0.0/8, tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
+	want(t, "its targets", "", w.aws.ids("arn/b"))
+	if w.binding("b") != nil {
+		t.Error("the finalizer is still there")
+	}
+	w.put(podDocs("web"))
+	w.run("a")
+	want(t, "scaled to zero", "tcp 22-22 10.0.0.0/8", w.aws.rulesOf("sg-node"))
+}
+
+func TestNothingIsRevokedWhileAnEndpointIsNotUnderstood(t *testing.T) {
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2),
+		bindingDoc("a", "web", "ip", 8080), bindingDoc("b", "other", "ip", 9090))
+	w.run("a")
+	w.run("b")
+	want(t, "both", "tcp 8080-9090 sg-b", w.aws.rulesOf("sg-node"))
+	w.aws.enis["i-2"] = nil // an instance that AWS does not show for now
+	w.put(strings.ReplaceAll(bindingDoc("a", "web", "ip", 8081), "name: a}", "name: a, generation: 2}"))
+	out := w.run("a")
+	want(t, "rules", "tcp 8080-9090 sg-b, tcp 8081-8081 sg-b", w.aws.rulesOf("sg-node"))
+	if len(out.Findings) != 0 {
+		t.Errorf("blamed for another's endpoint: %v", out.Findings)
+	}
+	w.aws.enis["i-2"] = []network.Interface{{ID: "eni", Addresses: []string{"10.0.2.1"}, Groups: []network.InterfaceGroup{{ID: "sg-node"}}}}
+	if err := w.rec.SyncRules(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "once it is seen", "tcp 8081-9090 sg-b", w.aws.rulesOf("sg-node"))
+}
+
+func TestOneRefusedRuleDoesNotStopTheOthers(t *testing.T) {
+	bad := strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "sg-b", "sg-gone")
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080), bad)
+	w.aws.refuse["sg-gone"] = engine.Invalid
+	out := w.run("b")
+	want(t, "rules", "tcp 8080-8080 sg-b", w.aws.rulesOf("sg-node"))
+	want(t, "condition", "False FailedNetworkReconcile", w.ready("b"))
+	want(t, "targets are there all the same", "10.0.1.1:8080", w.aws.ids("arn/b"))
+	if out.RetryAfter != 15*time.Second {
+		t.Errorf("again after %s", out.RetryAfter)
+	}
+}
+
+func TestAFullSecurityGroupIsToldWithNumbers(t *testing.T) {
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), bindingDoc("a", "web", "ip", 8080))
+	w.aws.refuse["sg-b"] = engine.Quota
+	out := w.run("a")
+	if f := out.Findings; len(f) != 1 || f[0].Reason != finding.QuotaReached || !strings.Contains(f[0].Message, "would have 1 rules") {
+		t.Errorf("findings %v", f)
+	}
+}

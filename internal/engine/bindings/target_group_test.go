@@ -1,0 +1,132 @@
+package bindings_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+func TestOlderOfTwoBindingsIsServed(t *testing.T) {
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2), bindingDoc("a", "web", "ip", 8080))
+	w.now = w.now.Add(time.Minute)
+	w.put(strings.ReplaceAll(bindingDoc("b", "other", "ip", 8080), "arn/b", "arn/a"))
+	w.run("a")
+	out := w.run("b")
+	want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/a"))
+	if len(out.Findings) != 1 || out.Findings[0].Reason != finding.TargetGroupShared {
+		t.Errorf("findings %v", out.Findings)
+	}
+	w.drop(cluster.KindBinding, "b")
+	w.run("b")
+	want(t, "targets after the younger is gone", "10.0.1.1:8080", w.aws.ids("arn/a"))
+}
+
+func TestASuccessorTakesOverWithoutAGap(t *testing.T) {
+	for name, order := range map[string][]string{"the first is quicker": {"a", "b"}, "the successor is quicker": {"b", "a", "b"}} {
+		t.Run(name, func(t *testing.T) {
+			w := ipWorld(t, p1, p2)
+			w.run("a")
+			w.aws.setAll("arn/a", "healthy")
+			w.now = w.now.Add(time.Minute)
+			w.put(strings.ReplaceAll(bindingDoc("b", "web", "ip", 8080), "arn/b", "arn/a"))
+			w.run("b")
+			w.drop(cluster.KindBinding, "a")
+			w.aws.take()
+			for _, n := range order {
+				w.run(n)
+			}
+			if calls := w.aws.take(); strings.Contains(calls, "register") {
+				t.Errorf("targets were touched: %s", calls)
+			}
+			want(t, "condition", "True SuccessfullyReconciled", w.ready("b"))
+			w.drop(cluster.KindBinding, "b")
+			w.run("b")
+			want(t, "targets in the end", "", w.aws.ids("arn/a"))
+		})
+	}
+}
+
+func TestNameAndTypeAreFoundOut(t *testing.T) {
+	doc := strings.ReplaceAll(bindingDoc("a", "web", "ip", 8080), "targetGroupARN: arn/a", "targetGroupName: a")
+	doc = strings.ReplaceAll(doc, "  targetType: ip\n", "")
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), doc)
+	w.run("a")
+	want(t, "targets", "10.0.1.1:8080", w.aws.ids("arn/a"))
+}
+
+func TestOneOfTwoNamesTheGroupByName(t *testing.T) {
+	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/shop/0123456789abcdef"
+	first := strings.Replace(bindingDoc("a", "web", "ip", 8080), "arn/a", arn, 1)
+	byName := strings.Replace(bindingDoc("b", "other", "ip", 8080), "targetGroupARN: arn/b", "targetGroupName: shop", 1)
+	for name, c := range map[string]struct {
+		doc  string
+		want int // findings
+	}{
+		"the same group":                {byName, 1},
+		"of that name, another account": {with(byName, "iamRoleArnToAssume: role"), 0},
+		"another name":                  {strings.Replace(byName, "Name: shop", "Name: other", 1), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, serviceDoc("web", "ClusterIP"), serviceDoc("other", "ClusterIP"), podDocs("web", p1), podDocs("other", p2), first)
+			w.aws.groups[arn], w.aws.groups["arn/shop"], w.aws.groups["arn/other"] = nil, nil, nil
+			w.now = w.now.Add(time.Minute)
+			w.put(c.doc)
+			w.run("a")
+			if out := w.run("b"); len(out.Findings) != c.want || c.want > 0 && out.Findings[0].Reason != finding.TargetGroupShared {
+				t.Errorf("findings %v", out.Findings)
+			}
+		})
+	}
+}
+
+func TestAGroupOfLoadBalancersIsNotFilledWithPods(t *testing.T) {
+	doc := strings.ReplaceAll(bindingDoc("a", "web", "ip", 8080), "  targetType: ip\n", "")
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), doc)
+	w.aws.typ = model.ALBTargets
+	out := w.run("a")
+	want(t, "calls", "", w.aws.take())
+	if len(out.Findings) != 1 || out.Findings[0].Reason != finding.Unsupported {
+		t.Errorf("findings %v", out.Findings)
+	}
+}
+
+func TestAMissingTargetGroupIsLookedForRarely(t *testing.T) {
+	w := ipWorld(t, p1)
+	delete(w.aws.groups, "arn/a")
+	if out := w.run("a"); out.RetryAfter != 15*time.Second {
+		t.Errorf("at first again after %s", out.RetryAfter)
+	}
+	w.now = w.now.Add(time.Hour)
+	if out := w.run("a"); out.RetryAfter != time.Minute {
+		t.Errorf("then after %s", out.RetryAfter)
+	}
+}
+
+func TestAVPCThatDoesNotExistIsBlamed(t *testing.T) {
+	w := newWorld(t, serviceDoc("web", "ClusterIP"), podDocs("web", p1), strings.Replace(bindingDoc("a", "web", "ip", 8080), "vpc-1", "vpc-unseen", 1))
+	out := w.run("a")
+	if len(out.Findings) != 1 || out.Findings[0].Field != "spec.vpcID" || out.RetryAfter != 5*time.Minute {
+		t.Errorf("outcome %+v", out)
+	}
+}
+
+func TestImpossibleBindingsAreLeftAlone(t *testing.T) {
+	for name, line := range map[string]string{
+		"instances of another account": "  iamRoleArnToAssume: arn:aws:iam::1:role/r\n",
+		"instances for QUIC":           "  targetGroupProtocol: QUIC\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc := strings.ReplaceAll(bindingDoc("a", "web", "instance", 30080), "  vpcID: vpc-1\n", "  vpcID: vpc-1\n"+line)
+			w := newWorld(t, serviceDoc("web", "NodePort"), doc)
+			out := w.run("a")
+			want(t, "calls", "", w.aws.take())
+			if len(out.Findings) != 1 || out.Findings[0].Reason != finding.Unsupported {
+				t.Errorf("findings %v", out.Findings)
+			}
+		})
+	}
+}
