@@ -8,7 +8,6 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
@@ -18,20 +17,23 @@ const mostItems = 40
 // Item is a part of a step for people and tools: a target, a rule, a condition.
 type Item struct {
 	Sign string // + create, ~ change, - delete
-	// Kind is "Target", "SecurityGroupRule", "Finalizer" and the like; On is the target group or security group.
-	Kind, On, Name string
+	Verb string // register, deregister, authorize, revoke, claim, release, set, clear
+	// Kind is target, rule, finalizer, record, checkpoint, readiness-gate or condition; In is the target group or
+	// security group.
+	Kind, Name, In string
 	// To is what is set, "" if there is nothing to set.
 	To  string
 	Why string
 }
 
+// ID names what is done to what.
+func (i Item) ID() string { return i.Verb + " " + i.Kind + "/" + finding.Printable(i.Name) }
+
 // String is the item in one line.
 func (i Item) String() string {
-	out := i.Sign + " " + i.Kind
-	for _, part := range []string{i.On, i.Name} {
-		if part != "" {
-			out += " " + finding.Printable(part)
-		}
+	out := i.Sign + " " + i.ID()
+	if i.In != "" {
+		out += " in " + finding.Printable(i.In)
 	}
 	if i.To != "" {
 		out += ": " + finding.Printable(i.To)
@@ -48,75 +50,76 @@ func (s Step) Items(f *Facts) []Item {
 	if f.Described != nil {
 		group = f.Described.Spec.TargetGroupARN
 	}
-	one := func(sign, kind, name, to string) []Item { return []Item{{sign, kind, "", name, to, s.Why}} }
+	one := func(sign, verb, kind, name, to string) []Item { return []Item{{sign, verb, kind, name, "", to, s.Why}} }
+	binding := "TargetGroupBinding " + f.Key.String()
 	switch do := s.Do.(type) {
 	case Register:
-		return s.targets("+", group, len(do.Endpoints), func(i int) string { return f.registered(do.Endpoints[i]) })
+		return s.targets("+", "register", group, len(do.Endpoints), func(i int) (string, string) { return f.registered(do.Endpoints[i]) })
 	case Deregister:
-		return s.targets("-", group, len(do.Targets), func(i int) string { return targetText(do.Targets[i]) })
+		return s.targets("-", "deregister", group, len(do.Targets), func(i int) (string, string) {
+			return targets.IdentityOf(do.Targets[i]), do.Targets[i].State
+		})
 	case AddFinalizer:
-		return one("+", "Finalizer", "", "")
+		return one("+", "claim", "finalizer", binding, "")
 	case RemoveFinalizer:
-		return one("-", "Finalizer", "", "")
+		return one("-", "release", "finalizer", binding, "")
 	case SetRecord:
-		return one("~", "RecordOfTargets", "", fmt.Sprintf("%d targets", len(do.Identities)))
+		return one("~", "set", "record", binding, fmt.Sprintf("%d targets", len(do.Identities)))
 	case DropRecord:
-		return one("-", "RecordOfTargets", "", "")
+		return one("-", "clear", "record", binding, "")
 	case SetCheckpoint:
 		switch {
 		case do.IfRulesMissing, do.Value == f.checkpoint():
 			return nil
 		case do.Value == "":
-			return one("-", "Checkpoint", "", "")
+			return one("-", "clear", "checkpoint", binding, "")
 		}
-		return one("~", "Checkpoint", "", "")
+		return one("~", "set", "checkpoint", binding, "")
 	case SetGate:
 		to := strings.TrimSpace(string(do.Want.Status) + " " + do.Want.Reason)
 		if do.Want.Message != "" {
 			to += ", " + do.Want.Message
 		}
-		return one("~", "ReadinessGate", "pod "+do.Pod.Name, to)
+		return one("~", "set", "readiness-gate", "Pod "+do.Pod.Namespace+"/"+do.Pod.Name, to)
 	case SetStatus:
 		for _, c := range do.Conditions {
 			if c.Type == ready {
-				return one("~", "Condition", ready, string(c.Status)+" "+c.Reason+", "+c.Message)
+				return one("~", "set", "condition", ready, string(c.Status)+" "+c.Reason+", "+c.Message)
 			}
 		}
 	}
 	return nil
 }
 
-func (s Step) targets(sign, group string, n int, name func(int) string) []Item {
+// targets has an item for each target, of which name gives the identity and what else is to be said.
+func (s Step) targets(sign, verb, group string, n int, name func(int) (string, string)) []Item {
 	out := make([]Item, n)
 	for i := range out {
-		out[i] = Item{sign, "Target", group, name(i), "", s.Why}
+		id, to := name(i)
+		out[i] = Item{sign, verb, "target", id, group, to, s.Why}
 	}
 	return out
 }
 
-// registered is an endpoint with the zone that it is registered with.
-func (f *Facts) registered(e targets.Endpoint) string {
+// registered is an endpoint and the zone that it is registered with.
+func (f *Facts) registered(e targets.Endpoint) (id, zone string) {
 	list, err := f.Targets([]targets.Endpoint{e})
 	if err != nil || list[0].Zone == "" {
-		return e.Identity()
+		return e.Identity(), ""
 	}
-	return e.Identity() + " zone " + list[0].Zone
-}
-
-func targetText(t observed.Target) string {
-	return strings.TrimSpace(targets.IdentityOf(t) + " " + t.State)
+	return e.Identity(), "zone " + list[0].Zone
 }
 
 // Items are the rules that are changed.
 func (c GroupChange) Items() []Item {
 	var out []Item
-	add := func(sign string, rules []model.IngressRule, why string) {
+	add := func(sign, verb string, rules []model.IngressRule, why string) {
 		for _, r := range rules {
-			out = append(out, Item{sign, "SecurityGroupRule", c.Group, r.String(), "", why})
+			out = append(out, Item{sign, verb, "rule", r.String(), c.Group, "", why})
 		}
 	}
-	add("+", c.Authorize, "bindings ask for it")
-	add("-", c.Revoke, "no binding asks for it")
+	add("+", "authorize", c.Authorize, "bindings ask for it")
+	add("-", "revoke", c.Revoke, "no binding asks for it")
 	return out
 }
 
@@ -124,7 +127,7 @@ func (c GroupChange) Items() []Item {
 func Text(items []Item) string {
 	var b strings.Builder
 	for len(items) > 0 {
-		n := slices.IndexFunc(items, func(i Item) bool { return i.Sign != items[0].Sign || i.Kind != items[0].Kind || i.On != items[0].On })
+		n := slices.IndexFunc(items, func(i Item) bool { return i.Sign != items[0].Sign || i.Kind != items[0].Kind || i.In != items[0].In })
 		if n < 0 {
 			n = len(items)
 		}
