@@ -181,6 +181,19 @@ func (d Draft) Items() []Item {
 	return out
 }
 
+// AWSItems are the targets that are registered and deregistered, and the finalizer and the record that go with them. The
+// rules are left out.
+func (d Draft) AWSItems() []Item {
+	var out []Item
+	for _, s := range d.Steps {
+		switch s.Do.(type) {
+		case Register, Deregister, AddFinalizer, RemoveFinalizer, SetRecord, DropRecord:
+			out = append(out, s.Items(d.facts)...)
+		}
+	}
+	return out
+}
+
 // Findings are those that a run reports.
 func (d Draft) Findings() finding.List { return d.Report.Findings.Sorted() }
 

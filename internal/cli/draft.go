@@ -32,6 +32,11 @@ type drafting struct {
 	observed, record string
 	// aws remembers what was asked.
 	aws *recorder
+	// connected is AWS, live or recorded, and vpc the one that it is about.
+	connected engine.Cloud
+	vpc       string
+	// live: the objects of a cluster were read.
+	live bool
 }
 
 // bind registers the controller's flags, since they decide what it would do, and where objects are
@@ -55,6 +60,7 @@ func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(en
 	if err != nil {
 		return err
 	}
+	d.connected, d.vpc = aws, vpc
 	rec := &recorder{Cloud: aws, answers: map[model.StackID]observed.Stack{}, asked: map[model.StackID][]model.Question{}}
 	d.aws = rec
 	frontends := controller.Frontends(d.cfg)

@@ -173,6 +173,7 @@ func (d *drafting) readCluster(ctx context.Context, store *cluster.Memory, notes
 			return err
 		}
 	}
+	d.live = true
 	return nil
 }
 

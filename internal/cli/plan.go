@@ -17,6 +17,8 @@ func newPlan(env Environment) *cobra.Command {
 		Use: "plan", Short: "Show what the controller would change in AWS, and change nothing", Args: noArguments,
 		Long: `plan reads Kubernetes objects from a cluster, from files, or from both, and AWS as it is, and prints the
 steps that the controller would take. It takes the controller's flags, because they decide about the plan.
+For TargetGroupBindings that exist it shows which targets are registered and deregistered, and which rules of
+the security groups of nodes and pods change. Without a cluster, and with --observed, it shows less of these.
 
 Signs: + create, ~ change, - delete, . wait; the reason follows #. A line that begins with # is a finding
 about an object or a note.
@@ -46,7 +48,7 @@ AWS_ENDPOINT_URL_SERVICE as by AWS's own tools; flags win.`,
 		if err != nil {
 			return err
 		}
-		all := planDocument{Cluster: d.cfg.ClusterName, Stacks: []planStack{}}
+		all := planDocument{Cluster: d.cfg.ClusterName, Stacks: []planStack{}, Bindings: []bindingDocument{}}
 		err = d.each(cmd.Context(), store, func(draft engine.Draft) error {
 			all.add(draft)
 			if *output == "text" {
@@ -57,12 +59,21 @@ AWS_ENDPOINT_URL_SERVICE as by AWS's own tools; flags win.`,
 		if err != nil {
 			return err
 		}
+		targets, err := d.planBindings(cmd.Context(), store)
+		if err != nil {
+			return err
+		}
+		targets.document(&all)
 		if *output == "json" {
+			for _, n := range targets.notes {
+				fmt.Fprintf(notes, "# %s\n", finding.Printable(n))
+			}
 			err = all.write(out)
 		} else {
 			showSummary(out, all)
+			targets.show(out)
 		}
-		if err == nil && *detailed && all.Summary != (plan.Summary{}) {
+		if err == nil && *detailed && (all.Summary != (plan.Summary{}) || all.Targets != (targetsSummary{})) {
 			err = errChanges
 		}
 		return err

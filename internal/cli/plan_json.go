@@ -13,6 +13,11 @@ import (
 type planDocument struct {
 	Cluster string      `json:"cluster"`
 	Stacks  []planStack `json:"stacks"`
+	// Bindings are the TargetGroupBindings that exist, Rules those of the security groups of nodes and pods for all of
+	// them together, and Targets counts their steps.
+	Bindings []bindingDocument `json:"bindings"`
+	Rules    []stepDocument    `json:"rules"`
+	Targets  targetsSummary    `json:"targets"`
 	// Summary, Errors and Warnings are those of all stacks.
 	Summary  plan.Summary `json:"summary"`
 	Errors   int          `json:"errors"`
@@ -49,10 +54,12 @@ type objectDocument struct {
 
 // stepDocument is a step. Steps are in an order in which they can be carried out.
 type stepDocument struct {
-	ID       plan.StepID     `json:"id"`
-	Verb     plan.Verb       `json:"verb"`
-	Kind     string          `json:"kind"`
-	Resource string          `json:"resource"`
+	ID       plan.StepID `json:"id"`
+	Verb     plan.Verb   `json:"verb"`
+	Kind     string      `json:"kind"`
+	Resource string      `json:"resource"`
+	// In is the target group of a target, or the security group of a rule.
+	In       string          `json:"in,omitempty"`
 	Changes  []fieldDocument `json:"changes"`
 	Why      string          `json:"why,omitempty"`
 	Impact   plan.Impact     `json:"impact"`

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/spf13/cobra"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/rig"
+)
+
+// TestTargetsThatLeaveArePlannedForAClusterOnly registers a target that no pod has any more. Where only files were read,
+// its pod may be in the cluster.
+func TestTargetsThatLeaveArePlannedForAClusterOnly(t *testing.T) {
+	goldentest.Run(t, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+		em, vpc, objects := made(t, c)
+		client := elb.NewFromConfig(rig.AWSConfig(em))
+		groups, err := client.DescribeTargetGroups(t.Context(), &elb.DescribeTargetGroupsInput{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(groups.TargetGroups, func(g types.TargetGroup) bool {
+			return strings.HasPrefix(awssdk.ToString(g.TargetGroupName), "k8s-shop-web")
+		})
+		_, err = client.RegisterTargets(t.Context(), &elb.RegisterTargetsInput{
+			TargetGroupArn: groups.TargetGroups[at].TargetGroupArn,
+			Targets:        []types.TargetDescription{{Id: awssdk.String("10.0.132.99"), Port: awssdk.Int32(8080)}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(objects)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store, err := cluster.FromYAML(nil, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, live := range []bool{true, false} {
+			d := &drafting{env: Environment{Getenv: os.Getenv}, live: live}
+			cmd := &cobra.Command{}
+			d.bind(cmd)
+			if err := cmd.ParseFlags(flagsOf(t, em, vpc)); err != nil {
+				t.Fatal(err)
+			}
+			if d.connected, d.vpc, err = d.connect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			plans, err := d.planBindings(t.Context(), store)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var text strings.Builder
+			plans.show(&text)
+			leaves := strings.Contains(text.String(), "- deregister target/10.0.132.99:8080") && plans.count().Deregister == 1
+			noted := strings.Contains(text.String(), "# 1 targets and rules of TargetGroupBindings that no object asks for are not planned")
+			if leaves != live || noted == live {
+				t.Errorf("cluster %v:\n%s", live, text.String())
+			}
+			if n := em.Calls().Mutating(); n > 0 {
+				t.Errorf("%d calls that change something", n)
+			}
+		}
+		return nil
+	})
+}
