@@ -26,8 +26,6 @@ func ref(kind, s string) finding.Ref {
 	return finding.Ref{Kind: kind, Namespace: ns, Name: name}
 }
 
-func ptr[T any](v T) *T { return &v }
-
 func TestLogicalIDs(t *testing.T) {
 	tests := []struct{ want, got string }{
 		{"garden/rose-bed-kiosk:80", naming.IngressTargetGroupID("garden", "rose-bed", "kiosk", "80")},

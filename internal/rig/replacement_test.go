@@ -85,13 +85,12 @@ func unserved(r *Rig, name string) string {
 			if l := p.ELB.Listeners[rule.Listener]; l.LoadBalancer != lb.ARN || l.Port != 80 || rule.IsDefault() {
 				continue
 			}
-			for _, to := range rule.Actions[len(rule.Actions)-1].ForwardConfig.TargetGroups {
-				g := p.ELB.TargetGroups[*to.TargetGroupArn]
-				if slices.ContainsFunc(g.Targets, func(t *world.Target) bool { return p.TargetHealth(g, t, time.Now()).State == "healthy" }) {
-					return ""
-				}
-				return g.Name + " has no healthy target"
+			to := rule.Actions[len(rule.Actions)-1].ForwardConfig.TargetGroups[0]
+			g := p.ELB.TargetGroups[*to.TargetGroupArn]
+			if slices.ContainsFunc(g.Targets, func(t *world.Target) bool { return p.TargetHealth(g, t, time.Now()).State == "healthy" }) {
+				return ""
 			}
+			return g.Name + " has no healthy target"
 		}
 		return "no rule forwards"
 	}
