@@ -60,7 +60,7 @@ func (b *Builder) loadBalancerName() members.Merged[string] {
 		if fault := naming.LoadBalancerNameFault(o.Value); o.Set && fault != "" {
 			b.Found.Add(finding.Finding{
 				Object: m.Ref, Field: members.FieldOn(m.Ref, o.Origin), Reason: finding.AnnotationInvalid, Severity: finding.Error,
-				Message: fmt.Sprintf("AWS does not take the name %q: %s; the load balancer gets a name of its own", o.Value, fault),
+				Message: fmt.Sprintf("name %q is not valid: %s; the load balancer gets a generated name", o.Value, fault),
 				Fix:     "correct the name",
 			})
 			return settings.Opt[string]{}

@@ -26,7 +26,7 @@ func runController(ctx context.Context, env Environment, cfg config.Config) erro
 		return fail("the configuration is not valid", err)
 	}
 	for _, s := range cfg.Unsupported() {
-		setup.Info("warning: not supported yet, no effect", "setting", s)
+		setup.Info("ignored unsupported setting", "setting", s)
 	}
 	for _, id := range cloud.UnknownServices(cfg.AWS.Endpoints) {
 		setup.Info("unknown AWS service ID in --aws-api-endpoints, ignored", "setting", "--aws-api-endpoints="+id+"="+cfg.AWS.Endpoints[id])

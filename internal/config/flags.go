@@ -55,7 +55,7 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&i.Shield, "enable-shield", i.Shield, "manage the Shield Advanced protections that Ingresses enable")
 
 	r := &c.Replacement
-	fs.StringVar(&r.Order, "replacement", r.Order, "how to replace a load balancer whose scheme or type is to change: create-first, which serves on meanwhile, or delete-first, as aws-load-balancer-controller does")
+	fs.StringVar(&r.Order, "replacement", r.Order, "order of steps when a changed scheme replaces a load balancer: create-first (no gap) or delete-first (as aws-load-balancer-controller)")
 	fs.DurationVar(&r.DeletionDelay, "replacement-deletion-delay", r.DeletionDelay, "how long a replaced load balancer is kept after the status shows the new one; longer than DNS answers are cached")
 
 	s := &c.Security

@@ -29,7 +29,7 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 		fault(finding.Finding{
 			Field: "spec.serviceRef", Reason: finding.BackendTypeUnsupported,
 			Message: fmt.Sprintf("Service %s/%s is of type %s, which has no node ports", svc.Namespace, svc.Name, t),
-			Fix:     "make the Service of type NodePort, or use target type ip",
+			Fix:     "set the type of the Service to NodePort, or use target type ip",
 		})
 	} else if port.NodePort == 0 {
 		fault(finding.Finding{
