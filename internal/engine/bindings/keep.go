@@ -35,6 +35,6 @@ func (r *Reconciler) wanted(b *elbv2.TargetGroupBinding) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	v := r.Cluster.View()
+	v := r.Cluster.View().Unsubscribed()
 	return ownership.Wanted(v, id, b.Namespace), v.Err()
 }

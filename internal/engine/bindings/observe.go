@@ -47,7 +47,7 @@ func (r *Reconciler) planOptions() bindingplan.Options {
 // gatedPods are those with the binding's gate that were not released yet.
 func (p *run) gatedPods() ([]*corev1.Pod, error) {
 	gate := gateOf(p.key)
-	v := p.r.Cluster.View() // not of the run: nothing has to happen when these pods change
+	v := p.r.Cluster.View().Unsubscribed() // not of the run: nothing has to happen when these pods change
 	pods := cluster.List[*corev1.Pod](v, cluster.Query{
 		Kind: cluster.KindPod, Namespace: p.key.Namespace, Index: cluster.PodByGate, Value: p.key.Namespace + "/" + p.key.Name,
 	})
@@ -106,7 +106,7 @@ func (p *run) watch(refs []cluster.Ref) {
 		return
 	}
 	for _, ref := range refs {
-		cluster.Get[cluster.Object](p.v, ref.Kind, ref.Namespace, ref.Name)
+		p.v.Subscribe(ref.Kind, ref.Namespace, ref.Name)
 	}
 	p.r.viewed(p.key, p.v)
 }
@@ -198,7 +198,7 @@ func (p *run) readServing(known *bindingplan.Serving, a bindingplan.AskServing) 
 		maps.Copy(out.Asked, known.Asked)
 		maps.Copy(out.Pods, known.Pods)
 	}
-	v := p.r.Cluster.View() // only the pods found are watched, not all that may get the addresses
+	v := p.r.Cluster.View().Unsubscribed() // only the pods found are watched, not all that may get the addresses
 	for _, t := range a.Targets {
 		out.Asked[t.ID] = true
 		if pod := targets.ServingAt(v, p.key.Namespace, t.ID); pod != nil {
@@ -216,7 +216,7 @@ func (p *run) readGone(a bindingplan.AskGone) (*bindingplan.Gone, error) {
 	if err := p.v.Err(); err != nil {
 		return nil, err
 	}
-	v := p.r.Cluster.View()
+	v := p.r.Cluster.View().Unsubscribed()
 	return &bindingplan.Gone{Targets: targets.Gone(v, p.key.Namespace, a.Targets)}, v.Err()
 }
 
@@ -227,7 +227,7 @@ func (p *run) readRival(ctx context.Context, f *bindingplan.Facts) (*bindingplan
 	if w == nil {
 		w = b
 	}
-	v := p.r.Cluster.View()
+	v := p.r.Cluster.View().Unsubscribed()
 	var others []*elbv2.TargetGroupBinding
 	for _, o := range withTargetGroup(v, b, w) {
 		if (o.Namespace != b.Namespace || o.Name != b.Name) && o.DeletionTimestamp == nil &&
@@ -280,7 +280,7 @@ func (p *run) readNetwork(ctx context.Context, f *bindingplan.Facts, endpoints [
 		return n, nil
 	}
 	n.Ranges = ranges
-	v := p.r.Cluster.View() // a node does not change its zone
+	v := p.r.Cluster.View().Unsubscribed() // a node does not change its zone
 	for _, e := range endpoints {
 		if e.Pod == nil || !n.Outside(e.ID) {
 			continue

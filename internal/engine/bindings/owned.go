@@ -41,7 +41,7 @@ func (p *run) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bool
 // leaving. It is read in a view of its own: when they change, the bindings that want them have runs
 // of their own.
 func (r *Reconciler) wantedByOthers(ctx context.Context, b *elbv2.TargetGroupBinding, leaving bool) (map[string]bool, error) {
-	v := r.Cluster.View()
+	v := r.Cluster.View().Unsubscribed()
 	out := map[string]bool{}
 	for _, o := range withTargetGroup(v, b) {
 		if o.Namespace == b.Namespace && o.Name == b.Name || o.DeletionTimestamp != nil || !bindingplan.SameTargetGroup(o, b) ||

@@ -175,7 +175,7 @@ func (r *Reconciler) rulesAsked(ctx context.Context, d bindingplan.Demand) (bind
 // collectDemands reads what all bindings ask for, in a view of its own: a change of another binding
 // brings that binding's own run about. A binding under deletion counts until it has let go.
 func (r *Reconciler) collectDemands(ctx context.Context, me Key, leaving bool) ([]bindingplan.Demand, error) {
-	v := r.Cluster.View()
+	v := r.Cluster.View().Unsubscribed()
 	var out []bindingplan.Demand
 	for _, b := range cluster.List[*elbv2.TargetGroupBinding](v, cluster.Query{Kind: cluster.KindBinding}) {
 		key := Key{Namespace: b.Namespace, Name: b.Name}

@@ -24,7 +24,7 @@ const (
 // deregisterTurn is the turn of a call that takes targets out. It is soon if an address is another
 // tenant's already.
 func (p *run) deregisterTurn(list []observed.Target) Turn {
-	if targets.GivenAway(p.r.Cluster.View(), p.key.Namespace, list) {
+	if targets.GivenAway(p.r.Cluster.View().Unsubscribed(), p.key.Namespace, list) {
 		return Turn{p.key.Namespace, registerWithin}
 	}
 	return Turn{p.key.Namespace, deregisterWithin}
