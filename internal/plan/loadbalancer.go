@@ -173,6 +173,7 @@ func (b *builder) createLoadBalancer(lb *loadBalancerPlan, after []StepID) []Ste
 	if old := lb.serving(b.have); old != nil {
 		why, impact = fmt.Sprintf("it takes the place of %s, whose %s cannot be changed", old.Name, lb.unlike(old)), ReplaceImpact
 		tags[naming.SuccessorTag] = old.Name
+		withRoom(tags)
 	}
 	id := b.add(Step{
 		ID: stepID("create", a), Address: a, Verb: Create,

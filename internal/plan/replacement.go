@@ -3,7 +3,9 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -183,7 +185,23 @@ func (lb *loadBalancerPlan) marked(tags Tags) Tags {
 			tags[k] = v
 		}
 	}
+	withRoom(tags)
 	return tags
+}
+
+// withRoom removes the last tags of users by key while there are more than AWS accepts, and returns their keys.
+// The tags of a replacement are needed to finish it; the user's come back when these go.
+func withRoom(tags Tags) (removed []string) {
+	keys := slices.Sorted(maps.Keys(tags))
+	excess := tagsOverLimit(tags, nil)
+	for i := len(keys) - 1; i >= 0 && excess > 0; i-- {
+		if k := keys[i]; !naming.ReservedTag(k) && !strings.HasPrefix(k, "aws:") {
+			delete(tags, k)
+			removed = append(removed, k)
+			excess--
+		}
+	}
+	return removed
 }
 
 // shows returns the ARN of the load balancer that the status shows in place of this one; empty if it shows
@@ -238,10 +256,21 @@ func (b *builder) planSwitch(lb *loadBalancerPlan, made []Step) {
 		}
 		a := Address{Kind: LoadBalancer, ID: o.ARN}
 		since := b.have.Facts.Now.UTC().Format(time.RFC3339)
+		tags := Tags{naming.ReplacedTag: since}
+		for k, v := range o.Tags {
+			if !strings.HasPrefix(k, "aws:") { // these do not count
+				tags[k] = v
+			}
+		}
+		remove := withRoom(tags)
+		changes := []Change{{Path: "tags." + naming.ReplacedTag, To: since}}
+		for _, k := range remove {
+			changes = append(changes, Change{Path: "tags." + k, From: o.Tags[k]})
+		}
 		marks = append(marks, b.add(Step{
 			ID: stepID("replaced", a), Address: a, Verb: Update,
-			Do:      SetTags{Of: a, Put: Tags{naming.ReplacedTag: since}},
-			Changes: []Change{{Path: "tags." + naming.ReplacedTag, To: since}},
+			Do:      SetTags{Of: a, Put: Tags{naming.ReplacedTag: since}, Remove: remove, RemoveFirst: len(remove) > 0},
+			Changes: changes,
 			Why:     "the status shows " + lb.live.Name + " from now on", Impact: ReplaceImpact, Blames: b.members(),
 		}))
 	}
