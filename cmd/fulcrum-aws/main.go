@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 func main() {
@@ -32,7 +32,7 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("fulcrum-aws", flag.ContinueOnError)
 	listen := flags.String("listen", "127.0.0.1:4566", "address to listen on")
-	account := flags.String("account", world.DefaultAccount, "account of access keys that have none of their own")
+	account := flags.String("account", store.DefaultAccount, "account of access keys that have none of their own")
 	seed := flags.Uint64("seed", uint64(time.Now().UnixNano()), "seed of identifiers and orders; the time if not given")
 	state := flags.String("state", "", "file with an exported state to begin with")
 	clock := flags.String("clock", "real", "real, manual (moved by POST /_fulcrum/clock alone), or a factor such as 60 (a minute per second)")
@@ -46,9 +46,9 @@ func run(ctx context.Context, args []string) error {
 	switch factor, err := strconv.ParseFloat(*clock, 64); {
 	case *clock == "real":
 	case *clock == "manual":
-		o.Clock = world.NewManualClock(time.Now())
+		o.Clock = store.NewManualClock(time.Now())
 	case err == nil && factor > 0:
-		o.Clock = world.NewScaledClock(factor)
+		o.Clock = store.NewScaledClock(factor)
 	default:
 		return fmt.Errorf("--clock must be real, manual or a positive factor, not %q", *clock)
 	}
@@ -66,9 +66,9 @@ func restore(em *emulator.Emulator, file string) error {
 	if err != nil {
 		return err
 	}
-	em.World().Lock()
-	defer em.World().Unlock()
-	return em.World().Restore(text)
+	em.Store().Lock()
+	defer em.Store().Unlock()
+	return em.Store().Restore(text)
 }
 
 // serve answers until ctx ends.

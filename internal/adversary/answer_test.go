@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/serve"
-	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // answer is what a request gets, with ids replaced by whose they are.

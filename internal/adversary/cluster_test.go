@@ -13,7 +13,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/rig"
 )
@@ -216,7 +216,7 @@ func (w *testCluster) status(name string) string {
 }
 
 func (w *testCluster) partition() (*emulated.Partition, func()) {
-	all := w.Emulator.World()
+	all := w.Emulator.Store()
 	all.Lock()
 	return all.Partition(rig.Account, rig.Region), all.Unlock
 }

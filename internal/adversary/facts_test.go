@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // facts are what the victims have in AWS and what their clients get.
@@ -121,7 +121,7 @@ func (w *testCluster) loadBalancer(f facts, p *emulated.Partition, stack string,
 	}
 	set("web ACL", "%s", p.WAFv2.Associations[lb.ARN])
 	protected := false
-	for _, s := range p.World().Partition(p.Account, emulated.GlobalRegion).Shield.Protections {
+	for _, s := range p.Store().Partition(p.Account, emulated.GlobalRegion).Shield.Protections {
 		protected = protected || s.Resource == lb.ARN
 	}
 	set("Shield protection", "%t", protected)

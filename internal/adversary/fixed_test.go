@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/rig"
 )
 
@@ -120,7 +120,7 @@ func (w *testCluster) deny(operations ...string) {
 }
 
 func (w *testCluster) quota(name string, n int) {
-	all := w.Emulator.World()
+	all := w.Emulator.Store()
 	all.Lock()
 	defer all.Unlock()
 	all.Config.Quotas[name] = n

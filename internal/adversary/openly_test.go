@@ -14,7 +14,7 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )

@@ -12,7 +12,7 @@ import (
 
 // withSecrets returns the actions of a rule with the client secrets that AWS keeps to itself.
 func (rd *reader) withSecrets(r elbtypes.Rule) []elbtypes.Action {
-	w := rd.rig.Emulator.World()
+	w := rd.rig.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	kept := w.Partition(rig.Account, rig.Region).ELB.Rules[aws.ToString(r.RuleArn)]

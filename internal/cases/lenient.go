@@ -3,7 +3,7 @@ package cases
 import (
 	"testing"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/rig"
 )
@@ -30,11 +30,11 @@ func NewWorld(t *testing.T, o rig.Options) *rig.Rig {
 // seedTrustStore makes the trust store that a case names by a fixed ARN, which the API would not
 // give.
 func seedTrustStore(r *rig.Rig) {
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	const arn = "arn:aws:elasticloadbalancing:" + rig.Region + ":" + rig.Account + ":truststore/ts/0123456789abcdef"
-	w.Partition(rig.Account, rig.Region).ELB.TrustStores[arn] = &world.TrustStore{ARN: arn, Name: "ts", Bucket: "bucket", Key: "ca.pem"}
+	w.Partition(rig.Account, rig.Region).ELB.TrustStores[arn] = &store.TrustStore{ARN: arn, Name: "ts", Bucket: "bucket", Key: "ca.pem"}
 }
 
 // raised tells the controller of the quota that lenient raises.
@@ -43,7 +43,7 @@ func raised(o *ingress.Options) { o.ConditionValues = 10 }
 // lenient switches off checks of AWS that the recorded configurations would not pass: six values in
 // the conditions of a rule, a comma in a tag.
 func lenient(r *rig.Rig) {
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	w.Config.Quotas["condition-values-per-alb-rule"] = 10

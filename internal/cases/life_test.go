@@ -11,7 +11,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/rig"
 )
 
@@ -27,7 +27,7 @@ func TestCasesLive(t *testing.T) {
 // live finds load balancers by a tagging service that is behind, if there is a lag.
 func live(t *testing.T, lag time.Duration) {
 	t.Helper()
-	config := world.DefaultConfig()
+	config := store.DefaultConfig()
 	config.PageSize = 3
 	r := NewWorld(t, rig.Options{TaggingLag: lag, Emulator: emulator.Options{Seed: 7, Config: &config}})
 	before := r.State()

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -61,11 +61,11 @@ func serve(t *testing.T, em *emulator.Emulator) string {
 // other makes the target group of somebody else that goldens name, with an ARN that the API would
 // not give.
 func other(em *emulator.Emulator) {
-	w := em.World()
+	w := em.Store()
 	w.Lock()
 	defer w.Unlock()
 	const arn = "arn:aws:elasticloadbalancing:" + rig.Region + ":" + rig.Account + ":targetgroup/other/1"
-	w.Partition(rig.Account, rig.Region).ELB.TargetGroups[arn] = &world.TargetGroup{ARN: arn, Name: "other"}
+	w.Partition(rig.Account, rig.Region).ELB.TargetGroups[arn] = &store.TargetGroup{ARN: arn, Name: "other"}
 }
 
 func TestPlanAndTreeShowWhatWouldBeMadeAndMakeNothing(t *testing.T) {

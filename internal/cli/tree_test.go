@@ -20,7 +20,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/rig"
@@ -99,19 +99,19 @@ func made(t *testing.T, c goldentest.Case) (em *emulator.Emulator, vpc, objects 
 		if edit := c.Text("edit.yaml"); edit != "" {
 			r.Apply(edit)
 		}
-		r.Emulator.World().Lock()
-		defer r.Emulator.World().Unlock()
+		r.Emulator.Store().Lock()
+		defer r.Emulator.Store().Unlock()
 		var err error
-		if state, err = r.Emulator.World().Export(); err != nil {
+		if state, err = r.Emulator.Store().Export(); err != nil {
 			t.Fatal(err)
 		}
 		now, vpc, objects = time.Now(), r.World.VPC, filepath.Join(dir, "objects.yaml")
 		writeObjects(t, r.Store, objects)
 	})
-	em = emulator.New(emulator.Options{Clock: world.NewManualClock(now)})
-	em.World().Lock()
-	defer em.World().Unlock()
-	if err := em.World().Restore(state); err != nil {
+	em = emulator.New(emulator.Options{Clock: store.NewManualClock(now)})
+	em.Store().Lock()
+	defer em.Store().Unlock()
+	if err := em.Store().Restore(state); err != nil {
 		t.Fatal(err)
 	}
 	return em, vpc, objects

@@ -93,9 +93,9 @@ func (r *rig) runAll(wishes []model.Stack) {
 func TestFiftyTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := live(t)
-		r.em.World().Lock()
-		r.em.World().Config.Quotas["application-load-balancers"] = 100
-		r.em.World().Unlock()
+		r.em.Store().Lock()
+		r.em.Store().Config.Quotas["application-load-balancers"] = 100
+		r.em.Store().Unlock()
 		start := time.Now()
 		r.runAll(many(50))
 		took := time.Since(start)
@@ -124,9 +124,9 @@ func TestRestartOverManyLoadBalancers(t *testing.T) {
 	const n = 60
 	synctest.Test(t, func(t *testing.T) {
 		r := live(t)
-		r.em.World().Lock()
-		r.em.World().Config.Quotas["application-load-balancers"] = 1000
-		r.em.World().Unlock()
+		r.em.Store().Lock()
+		r.em.Store().Config.Quotas["application-load-balancers"] = 1000
+		r.em.Store().Unlock()
 		r.em.Faults().SetLimits(fault.Limits{})
 		r.cfg.Paces = []cloud.Pace{}
 		r.restart()

@@ -17,7 +17,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -74,12 +74,12 @@ func (r *dnsRig) request(hosts ...string) observed.OwnCertificate {
 }
 
 func record(zone, domain string) plan.CreateRecord {
-	name, value := world.ValidationRecord(dnsAccount, domain)
+	name, value := store.ValidationRecord(dnsAccount, domain)
 	return plan.CreateRecord{Zone: zone, Name: name, Value: value, TTL: 60}
 }
 
 func (r *dnsRig) has(domain string) bool {
-	name, _ := world.ValidationRecord(dnsAccount, domain)
+	name, _ := store.ValidationRecord(dnsAccount, domain)
 	for _, s := range must(r.dns.ListResourceRecordSets(r.ctx, &route53.ListResourceRecordSetsInput{HostedZoneId: &r.zone}))(r.t).ResourceRecordSets {
 		if *s.Name == name && s.Type == dnstypes.RRTypeCname {
 			return true
@@ -107,7 +107,7 @@ func TestHostedZonesAreKept(t *testing.T) {
 	for i := range 3 {
 		r.makeZone(fmt.Sprintf("z%d.test", i))
 	}
-	r.em.World().Config.PageSize = 1
+	r.em.Store().Config.PageSize = 1
 	if got := r.facts(model.AskHostedZones{}).Zones.List; len(got) != 4 {
 		t.Errorf("later, by pages: %v", got)
 	}
@@ -147,7 +147,7 @@ func TestRecordsOfACertificateOnItsWay(t *testing.T) {
 
 func TestARecordIsSentAgainAfterAWhile(t *testing.T) {
 	r := newDNSRig(t)
-	r.em.World().Config.ACM.ValidationDelay = -1
+	r.em.Store().Config.ACM.ValidationDelay = -1
 	r.request("example.com")
 	r.clock.Advance(5 * time.Second)
 	must(r.apply(record(r.zone, "example.com")))(t)
@@ -190,7 +190,7 @@ func TestRecordsThatRoute53Refuses(t *testing.T) {
 
 func TestWithoutPermissionRecordsAreNotTriedAgainAtOnce(t *testing.T) {
 	r := newDNSRig(t)
-	r.em.Faults().Add(fault.Rule{Operation: "ChangeResourceRecordSets", Action: fault.Action{Error: &world.Error{Code: "AccessDenied", Status: 403, Message: "not authorized"}}})
+	r.em.Faults().Add(fault.Rule{Operation: "ChangeResourceRecordSets", Action: fault.Action{Error: &store.Error{Code: "AccessDenied", Status: 403, Message: "not authorized"}}})
 	rec := record(r.zone, "example.com")
 	for range 2 {
 		_, err := r.apply(rec)
@@ -220,12 +220,12 @@ func TestWithoutPermissionRecordsAreNotTriedAgainAtOnce(t *testing.T) {
 
 func TestZonesThatCannotBeListed(t *testing.T) {
 	for name, c := range map[string]struct {
-		err  *world.Error
+		err  *store.Error
 		want observed.Fault
 	}{
-		"denied":    {&world.Error{Code: "AccessDenied", Status: 403, Message: "no"}, observed.Fault{Reason: finding.AccessDenied, Message: `AWS denies "route53:ListHostedZones" (AccessDenied)`, Again: time.Minute}},
-		"throttled": {&world.Error{Code: "Throttling", Status: 400, Message: "Rate exceeded"}, observed.Fault{Again: 5 * time.Second}},
-		"broken":    {&world.Error{Code: "InternalFailure", Status: 500, Message: "oh"}, observed.Fault{Message: `AWS answers "route53:ListHostedZones" with "InternalFailure: oh"`, Again: 5 * time.Second}},
+		"denied":    {&store.Error{Code: "AccessDenied", Status: 403, Message: "no"}, observed.Fault{Reason: finding.AccessDenied, Message: `AWS denies "route53:ListHostedZones" (AccessDenied)`, Again: time.Minute}},
+		"throttled": {&store.Error{Code: "Throttling", Status: 400, Message: "Rate exceeded"}, observed.Fault{Again: 5 * time.Second}},
+		"broken":    {&store.Error{Code: "InternalFailure", Status: 500, Message: "oh"}, observed.Fault{Message: `AWS answers "route53:ListHostedZones" with "InternalFailure: oh"`, Again: 5 * time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.want.Action = "route53:ListHostedZones"
@@ -285,7 +285,7 @@ func TestRemovalOfRecords(t *testing.T) {
 	if res := must(r.apply(other))(t); !strings.Contains(res.Note, "stays") {
 		t.Errorf("a zone that went: %+v", res)
 	}
-	r.em.Faults().Add(fault.Rule{Operation: "ChangeResourceRecordSets", Action: fault.Action{Error: &world.Error{Code: "AccessDenied", Status: 403}}})
+	r.em.Faults().Add(fault.Rule{Operation: "ChangeResourceRecordSets", Action: fault.Action{Error: &store.Error{Code: "AccessDenied", Status: 403}}})
 	if res := must(r.apply(gone(b)))(t); !strings.Contains(res.Note, "stays") {
 		t.Errorf("denied: %+v", res)
 	}

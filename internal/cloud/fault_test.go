@@ -9,7 +9,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -91,8 +91,8 @@ func (r *rig) converge(want model.Stack) error {
 
 // At every call in turn something goes wrong; what results must be the same as without.
 func TestEveryCallMayFail(t *testing.T) {
-	throttled := &world.Error{Code: "Throttling", Message: "Rate exceeded", Status: 400}
-	broken := &world.Error{Code: "InternalFailure", Message: "try again", Status: 500}
+	throttled := &store.Error{Code: "Throttling", Message: "Rate exceeded", Status: 400}
+	broken := &store.Error{Code: "InternalFailure", Message: "try again", Status: 500}
 	actions := map[string]fault.Action{
 		"lost answer": {Lose: true}, "lost call": {Reset: true}, "throttled": {Error: throttled}, "broken": {Error: broken},
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -27,7 +27,7 @@ func TestAnOptionalReadThatFailsIsTriedAgainWithBackOff(t *testing.T) {
 			[]time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 4 * time.Minute}, finding.AccessDenied,
 		},
 		"failing": {
-			fault.Action{Error: &world.Error{Code: "InternalFailure", Status: 500}},
+			fault.Action{Error: &store.Error{Code: "InternalFailure", Status: 500}},
 			[]time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second, 4 * time.Minute}, finding.CallFailed,
 		},
 	}

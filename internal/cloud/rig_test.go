@@ -20,7 +20,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -37,7 +37,7 @@ type rig struct {
 	t     testing.TB
 	ctx   context.Context
 	em    *emulator.Emulator
-	clock *world.ManualClock
+	clock *store.ManualClock
 	cfg   cloud.Config
 	cloud *cloud.Cloud
 
@@ -53,14 +53,14 @@ type rig struct {
 // newRig seeds the network with a client of its own; the calls are not counted.
 func newRig(t testing.TB, edit ...func(*cloud.Config)) *rig {
 	t.Helper()
-	clock := world.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	clock := store.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	r := newRigOn(t, clock, append([]func(*cloud.Config){func(c *cloud.Config) { c.Now = clock.Now }}, edit...)...)
 	r.clock = clock
 	return r
 }
 
 // newRigOn runs on a clock; nil is the time package's.
-func newRigOn(t testing.TB, clock world.Clock, edit ...func(*cloud.Config)) *rig {
+func newRigOn(t testing.TB, clock store.Clock, edit ...func(*cloud.Config)) *rig {
 	t.Helper()
 	em := emulator.New(emulator.Options{Clock: clock, Seed: 7})
 	cfg := aws.Config{

@@ -14,7 +14,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
@@ -32,10 +32,10 @@ func (r *rig) theirs() (bindings.Account, string) {
 		Name: aws.String("theirs"), Protocol: elbtypes.ProtocolEnumHttp, Port: aws.Int32(80), TargetType: elbtypes.TargetTypeEnumIp, VpcId: vpc.Vpc.VpcId,
 	}))(r.t)
 	a := bindings.Account{Role: "arn:aws:iam::" + theirAccount + ":role/fill", ExternalID: "open-sesame"}
-	w := r.em.World()
+	w := r.em.Store()
 	w.Lock()
 	defer w.Unlock()
-	w.PutRole(world.Role{ARN: a.Role, ExternalID: string(a.ExternalID)})
+	w.PutRole(store.Role{ARN: a.Role, ExternalID: string(a.ExternalID)})
 	return a, aws.ToString(made.TargetGroups[0].TargetGroupArn)
 }
 

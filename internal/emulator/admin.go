@@ -11,8 +11,8 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/imds"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
 const adminPrefix = "/_fulcrum/"
@@ -47,7 +47,7 @@ func (em *Emulator) serveAdmin(r *http.Request) wire.Response {
 	name := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, adminPrefix), "/")
 	em.adminMu.Lock()
 	f := em.admin[name]
-	names := world.SortedKeys(em.admin)
+	names := store.SortedKeys(em.admin)
 	em.adminMu.Unlock()
 	if f == nil {
 		return jsonResponse(404, map[string]any{"error": "no admin path " + name, "paths": names})
@@ -92,17 +92,17 @@ func (em *Emulator) adminReset(r *http.Request, _ []byte) (any, error) {
 
 // adminState: GET exports the state, PUT restores an exported one.
 func (em *Emulator) adminState(r *http.Request, body []byte) (any, error) {
-	em.world.Lock()
-	defer em.world.Unlock()
+	em.store.Lock()
+	defer em.store.Unlock()
 	switch r.Method {
 	case http.MethodGet:
-		state, err := em.world.Export()
+		state, err := em.store.Export()
 		return json.RawMessage(state), err
 	case http.MethodPut:
-		if err := em.world.Restore(body); err != nil {
+		if err := em.store.Restore(body); err != nil {
 			return nil, err
 		}
-		em.world.Bump()
+		em.store.Bump()
 		return done, nil
 	}
 	return nil, errMethod
@@ -206,7 +206,7 @@ type advancer interface{ Advance(time.Duration) }
 // clock.
 func (em *Emulator) adminClock(r *http.Request, body []byte) (any, error) {
 	if r.Method == http.MethodPost {
-		clock, ok := em.world.Clock.(advancer)
+		clock, ok := em.store.Clock.(advancer)
 		if !ok {
 			return nil, errors.New("the clock is not a manual one")
 		}
@@ -219,35 +219,35 @@ func (em *Emulator) adminClock(r *http.Request, body []byte) (any, error) {
 			return nil, err
 		}
 		clock.Advance(d)
-		em.world.Bump()
+		em.store.Bump()
 	}
-	_, manual := em.world.Clock.(advancer)
-	return map[string]any{"now": em.world.Clock.Now(), "manual": manual}, nil
+	_, manual := em.store.Clock.(advancer)
+	return map[string]any{"now": em.store.Clock.Now(), "manual": manual}, nil
 }
 
 // adminConfig: GET shows the configuration, PATCH changes the members given.
 func (em *Emulator) adminConfig(r *http.Request, body []byte) (any, error) {
-	em.world.Lock()
-	defer em.world.Unlock()
+	em.store.Lock()
+	defer em.store.Unlock()
 	if r.Method == http.MethodPatch {
-		cfg := em.world.Config
+		cfg := em.store.Config
 		cfg.Quotas = map[string]int{}
-		for name, n := range em.world.Config.Quotas {
+		for name, n := range em.store.Config.Quotas {
 			cfg.Quotas[name] = n
 		}
 		if err := strict(body, &cfg); err != nil {
 			return nil, err
 		}
-		em.world.Config = cfg
-		for _, p := range em.world.Partitions() {
-			em.world.LookAtRecords(p.Account)
+		em.store.Config = cfg
+		for _, p := range em.store.Partitions() {
+			em.store.LookAtRecords(p.Account)
 		}
-		em.world.Bump()
+		em.store.Bump()
 	}
-	return em.world.Config, nil
+	return em.store.Config, nil
 }
 
-// adminAccounts: POST {"accessKeys": {key: account}, "roles": [world.Role]}
+// adminAccounts: POST {"accessKeys": {key: account}, "roles": [store.Role]}
 // registers keys and roles.
 func (em *Emulator) adminAccounts(r *http.Request, body []byte) (any, error) {
 	if r.Method != http.MethodPost {
@@ -255,18 +255,18 @@ func (em *Emulator) adminAccounts(r *http.Request, body []byte) (any, error) {
 	}
 	var in struct {
 		AccessKeys map[string]string
-		Roles      []world.Role
+		Roles      []store.Role
 	}
 	if err := strict(body, &in); err != nil {
 		return nil, err
 	}
-	em.world.Lock()
-	defer em.world.Unlock()
+	em.store.Lock()
+	defer em.store.Unlock()
 	for key, account := range in.AccessKeys {
-		em.world.AddAccessKey(key, account)
+		em.store.AddAccessKey(key, account)
 	}
 	for _, role := range in.Roles {
-		em.world.PutRole(role)
+		em.store.PutRole(role)
 	}
 	return done, nil
 }
@@ -285,9 +285,9 @@ func (em *Emulator) adminIMDS(r *http.Request, body []byte) (any, error) {
 
 // adminCheck: GET lists the invariants that the state breaks.
 func (em *Emulator) adminCheck(*http.Request, []byte) (any, error) {
-	em.world.Lock()
-	defer em.world.Unlock()
-	broken := em.world.Check()
+	em.store.Lock()
+	defer em.store.Unlock()
+	broken := em.store.Check()
 	return map[string]any{"ok": len(broken) == 0, "broken": broken}, nil
 }
 

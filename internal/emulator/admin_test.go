@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // overHTTP serves an emulator on a socket and returns its address and an EC2
@@ -117,18 +117,18 @@ func TestAdminLostResponseClosesTheConnection(t *testing.T) {
 
 func TestAdminClockConfigAndLimits(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	em, url, _ := overHTTP(t, emulator.Options{Clock: world.NewManualClock(start)})
+	em, url, _ := overHTTP(t, emulator.Options{Clock: store.NewManualClock(start)})
 	if status, out := admin(t, "POST", url+"/_fulcrum/clock", `{"advance": "90s"}`); status != 200 || out["now"] != "2026-01-01T00:01:30Z" {
 		t.Error(out)
 	}
 	if _, out := admin(t, "PATCH", url+"/_fulcrum/config", `{"PageSize": 2, "Quotas": {"elastic-ips": 1}}`); out["PageSize"] != 2.0 {
 		t.Error(out)
 	}
-	em.World().Lock()
-	if em.World().Quota("elastic-ips", 100) != 1 || !em.World().Config.Shuffle {
-		t.Errorf("configuration: %+v", em.World().Config)
+	em.Store().Lock()
+	if em.Store().Quota("elastic-ips", 100) != 1 || !em.Store().Config.Shuffle {
+		t.Errorf("configuration: %+v", em.Store().Config)
 	}
-	em.World().Unlock()
+	em.Store().Unlock()
 	if status, out := admin(t, "PUT", url+"/_fulcrum/limits", `{"name": "documented-2025", "factor": 2}`); status != 200 {
 		t.Error(out)
 	}

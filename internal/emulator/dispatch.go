@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
 // errBroken is a connection that closed without an answer.
@@ -29,7 +29,7 @@ func (em *Emulator) dispatch(ctx context.Context, r *http.Request) (wire.Respons
 		return codec.Fail(refused, requestID), nil
 	}
 	entry := Entry{
-		Time: em.world.Clock.Now(), Service: req.service.name, Operation: req.operation,
+		Time: em.store.Clock.Now(), Service: req.service.name, Operation: req.operation,
 		Region: req.region, AccessKey: req.accessKey, Mutating: Mutating(req.service.name, req.operation),
 		RequestID: requestID,
 	}
@@ -41,7 +41,7 @@ func (em *Emulator) dispatch(ctx context.Context, r *http.Request) (wire.Respons
 
 // serve runs an identified request and fills in its entry of the log.
 func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.Response, error) {
-	fail := func(err *world.Error) wire.Response {
+	fail := func(err *store.Error) wire.Response {
 		entry.Code, entry.Message = err.Code, err.Message
 		return req.service.codec.Fail(err, entry.RequestID)
 	}
@@ -95,7 +95,7 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 		return fail(act.Error), nil
 	}
 
-	call := world.Call{
+	call := store.Call{
 		Account: account, Region: req.region, RequestID: entry.RequestID, AccessKey: req.accessKey,
 		Service: entry.Service, Operation: op.Name,
 	}
@@ -110,7 +110,7 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 		resp = fail(failure)
 	} else if entry.Mutating {
 		em.remember()
-		em.world.Bump()
+		em.store.Bump()
 	}
 	if act.Lose {
 		entry.Fault = "lost"
@@ -125,18 +125,18 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 
 // execute runs an operation under the lock and renders its output there, for
 // outputs may share memory with the state.
-func (em *Emulator) execute(s *service, op wire.Operation, call world.Call, in any, stale time.Duration) (resp wire.Response, failure *world.Error) {
-	w := em.world
+func (em *Emulator) execute(s *service, op wire.Operation, call store.Call, in any, stale time.Duration) (resp wire.Response, failure *store.Error) {
+	w := em.store
 	w.Lock()
 	defer w.Unlock()
 	if stale > 0 && !Mutating(s.name, op.Name) {
 		if past := em.past(stale); past != nil {
-			w, op = past.world, past.operation(s.name, op.Name)
+			w, op = past.store, past.operation(s.name, op.Name)
 		}
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			failure = world.Errorf(world.Own, "InternalFailure", "bug in the emulator: %v\n%s", p, debug.Stack()).WithStatus(500)
+			failure = store.Errorf(store.Own, "InternalFailure", "bug in the emulator: %v\n%s", p, debug.Stack()).WithStatus(500)
 		}
 	}()
 	call.Now = w.Clock.Now()
@@ -153,17 +153,17 @@ func (em *Emulator) execute(s *service, op wire.Operation, call world.Call, in a
 }
 
 // asError formats an unexpected error as AWS's.
-func asError(err error) *world.Error {
-	if e, ok := errors.AsType[*world.Error](err); ok {
+func asError(err error) *store.Error {
+	if e, ok := errors.AsType[*store.Error](err); ok {
 		return e
 	}
-	return world.Errorf(world.Own, "InternalFailure", "the emulator fails: %v", err).WithStatus(500)
+	return store.Errorf(store.Own, "InternalFailure", "the emulator fails: %v", err).WithStatus(500)
 }
 
 // sleep waits on the emulator's clock.
 func (em *Emulator) sleep(ctx context.Context, d time.Duration) error {
 	done := make(chan struct{})
-	stop := em.world.Clock.AfterFunc(d, func() { close(done) })
+	stop := em.store.Clock.AfterFunc(d, func() { close(done) })
 	select {
 	case <-done:
 		return nil
@@ -174,9 +174,9 @@ func (em *Emulator) sleep(ctx context.Context, d time.Duration) error {
 }
 
 func (em *Emulator) newRequestID() string {
-	em.world.Lock()
-	defer em.world.Unlock()
-	return em.world.RequestID()
+	em.store.Lock()
+	defer em.store.Unlock()
+	return em.store.RequestID()
 }
 
 // Mutating reports whether a call changes something.

@@ -6,24 +6,24 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/imds"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // Options set up an emulator. The zero value is a quick AWS in real time.
 type Options struct {
 	// Clock defaults to the time package.
-	Clock world.Clock
+	Clock store.Clock
 	// Seed of identifiers and of the order of lists.
 	Seed uint64
-	// Config defaults to world.DefaultConfig.
-	Config *world.Config
+	// Config defaults to store.DefaultConfig.
+	Config *store.Config
 	// Account of access keys without an account of their own, "123456789012" if empty.
 	Account string
 }
 
 // Emulator is an emulated AWS. It is safe for concurrent use.
 type Emulator struct {
-	world    *world.World
+	store    *store.Store
 	services []*service
 	faults   *fault.Set
 	calls    *Calls
@@ -39,9 +39,9 @@ type Emulator struct {
 // New returns an emulator with nothing in it but the default VPC that each
 // account has in each region.
 func New(o Options) *Emulator {
-	w := world.New(world.Options{Clock: o.Clock, Seed: o.Seed, Config: o.Config, Account: o.Account})
+	w := store.New(store.Options{Clock: o.Clock, Seed: o.Seed, Config: o.Config, Account: o.Account})
 	em := &Emulator{
-		world:    w,
+		store:    w,
 		services: services(w),
 		faults:   fault.NewSet(),
 		calls:    newCalls(),
@@ -52,8 +52,8 @@ func New(o Options) *Emulator {
 	return em
 }
 
-// World is the emulator state behind the API. Lock it before use.
-func (em *Emulator) World() *world.World { return em.world }
+// Store is the emulator state behind the API. Lock it before use.
+func (em *Emulator) Store() *store.Store { return em.store }
 
 // Faults are the faults to inject.
 func (em *Emulator) Faults() *fault.Set { return em.faults }
@@ -66,16 +66,16 @@ func (em *Emulator) IMDS() *imds.Server { return em.imds }
 
 // Reset removes state, calls and faults; clock and configuration stay.
 func (em *Emulator) Reset() {
-	em.world.Lock()
-	em.world.Reset()
-	em.world.Unlock()
+	em.store.Lock()
+	em.store.Reset()
+	em.store.Unlock()
 	em.faults.Reset()
 	em.calls.Reset()
 	em.imds.Reset()
 	em.historyMu.Lock()
 	em.history = nil
 	em.historyMu.Unlock()
-	em.world.Bump()
+	em.store.Bump()
 }
 
 // Client returns an HTTP client that reaches the emulator in memory, whatever

@@ -20,7 +20,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // config is that of a client in an account, without retries so that a test
@@ -56,9 +56,9 @@ func createVPC(t *testing.T, c *ec2.Client) (string, error) {
 
 // vpcs counts the VPCs as the state has them, without any call.
 func vpcs(em *emulator.Emulator) int {
-	em.World().Lock()
-	defer em.World().Unlock()
-	return len(em.World().Partition("111122223333", "us-west-2").VPCs)
+	em.Store().Lock()
+	defer em.Store().Unlock()
+	return len(em.Store().Partition("111122223333", "us-west-2").VPCs)
 }
 
 func TestAccountsAreApart(t *testing.T) {
@@ -85,9 +85,9 @@ func TestAccountsAreApart(t *testing.T) {
 
 func TestKeysCanBeRequired(t *testing.T) {
 	em := emulator.New(emulator.Options{})
-	em.World().Lock()
-	em.World().Config.RequireKnownKeys = true
-	em.World().Unlock()
+	em.Store().Lock()
+	em.Store().Config.RequireKnownKeys = true
+	em.Store().Unlock()
 	stranger := config(em, "nobody")
 	_, err := ec2.NewFromConfig(stranger).DescribeVpcs(t.Context(), nil)
 	if code(err) != "AuthFailure" {
@@ -148,7 +148,7 @@ func TestFaults(t *testing.T) {
 		made   bool
 		fault  string
 	}{
-		"refused":       {fault.Action{Error: &world.Error{Code: "UnauthorizedOperation", Status: 403}}, "UnauthorizedOperation", false, "error"},
+		"refused":       {fault.Action{Error: &store.Error{Code: "UnauthorizedOperation", Status: 403}}, "UnauthorizedOperation", false, "error"},
 		"denied":        {fault.Action{Deny: true}, "UnauthorizedOperation", false, "error"},
 		"throttled":     {fault.Action{Throttle: true}, "RequestLimitExceeded", false, "throttled"},
 		"reset":         {fault.Action{Reset: true}, "connection reset", false, "reset"},
@@ -323,16 +323,16 @@ func TestGenerationFollowsChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		em := emulator.New(emulator.Options{})
 		c := ec2.NewFromConfig(config(em, key))
-		gen := em.World().Generation()
+		gen := em.Store().Generation()
 		if _, err := c.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{}); err != nil {
 			t.Fatal(err)
 		}
-		if now := em.World().Generation(); now != gen {
+		if now := em.Store().Generation(); now != gen {
 			t.Errorf("a read moved the generation from %d to %d", gen, now)
 		}
 		woken := make(chan uint64)
 		go func() {
-			now, err := em.World().Wait(t.Context(), gen)
+			now, err := em.Store().Wait(t.Context(), gen)
 			if err != nil {
 				t.Error(err)
 			}

@@ -6,7 +6,7 @@ import (
 
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // forced is what adminForce takes: a load balancer or a target, and the state that it
@@ -32,17 +32,17 @@ func (em *Emulator) adminForce(r *http.Request, body []byte) (any, error) {
 		return nil, err
 	}
 	if in.TargetGroup != "" {
-		em.world.ReportHealth(world.HealthReport{TargetGroup: in.TargetGroup, Target: in.Target, Port: in.Port, Verdict: world.Verdict{
+		em.store.ReportHealth(store.HealthReport{TargetGroup: in.TargetGroup, Target: in.Target, Port: in.Port, Verdict: store.Verdict{
 			State: elbtypes.TargetHealthStateEnum(in.State), Reason: elbtypes.TargetHealthReasonEnum(in.Reason), Description: in.Description,
 		}})
 		return done, nil
 	}
-	em.world.Lock()
-	defer em.world.Unlock()
-	for _, p := range em.world.Partitions() {
+	em.store.Lock()
+	defer em.store.Unlock()
+	for _, p := range em.store.Partitions() {
 		if lb := p.ELB.LoadBalancers[in.LoadBalancer]; lb != nil {
 			lb.ForcedState, lb.ForcedReason = elbtypes.LoadBalancerStateEnum(in.State), in.Reason
-			em.world.Bump()
+			em.store.Bump()
 			return done, nil
 		}
 	}

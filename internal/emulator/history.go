@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
 // pastState is the emulator state after a change.
@@ -27,19 +27,19 @@ func (em *Emulator) keep(first bool) {
 	if window <= 0 {
 		return
 	}
-	em.world.Lock()
-	defer em.world.Unlock()
+	em.store.Lock()
+	defer em.store.Unlock()
 	em.historyMu.Lock()
 	defer em.historyMu.Unlock()
 	if first && len(em.history) > 0 {
 		return
 	}
-	now := em.world.Clock.Now()
+	now := em.store.Clock.Now()
 	at := now
 	if first {
 		at = time.Time{}
 	}
-	state, err := em.world.Export()
+	state, err := em.store.Export()
 	if err != nil {
 		panic(fmt.Sprintf("the state cannot be exported: %v", err))
 	}
@@ -50,18 +50,18 @@ func (em *Emulator) keep(first bool) {
 	}
 }
 
-// pastWorld is the emulator as it was.
-type pastWorld struct {
-	world    *world.World
+// pastStore is the emulator as it was.
+type pastStore struct {
+	store    *store.Store
 	services []*service
 }
 
 // past returns the emulator state at that time before now, nil if nothing changed
 // since. The caller holds the lock of the present state.
-func (em *Emulator) past(ago time.Duration) *pastWorld {
+func (em *Emulator) past(ago time.Duration) *pastStore {
 	em.historyMu.Lock()
 	defer em.historyMu.Unlock()
-	then := em.world.Clock.Now().Add(-ago)
+	then := em.store.Clock.Now().Add(-ago)
 	found := -1
 	for i, p := range em.history {
 		if !p.at.After(then) {
@@ -71,15 +71,15 @@ func (em *Emulator) past(ago time.Duration) *pastWorld {
 	if found < 0 || found == len(em.history)-1 {
 		return nil
 	}
-	cfg := em.world.Config
-	w := world.New(world.Options{Clock: frozenClock{em.world.Clock, then}, Config: &cfg, Account: em.world.DefaultAccount()})
+	cfg := em.store.Config
+	w := store.New(store.Options{Clock: frozenClock{em.store.Clock, then}, Config: &cfg, Account: em.store.DefaultAccount()})
 	if err := w.Restore(em.history[found].state); err != nil {
 		panic(fmt.Sprintf("a remembered state cannot be restored: %v", err))
 	}
-	return &pastWorld{world: w, services: services(w)}
+	return &pastStore{store: w, services: services(w)}
 }
 
-func (p *pastWorld) operation(service, name string) wire.Operation {
+func (p *pastStore) operation(service, name string) wire.Operation {
 	for _, s := range p.services {
 		if s.name == service {
 			return s.operations[name]
@@ -90,7 +90,7 @@ func (p *pastWorld) operation(service, name string) wire.Operation {
 
 // frozenClock always returns one instant.
 type frozenClock struct {
-	world.Clock
+	store.Clock
 	at time.Time
 }
 

@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
 // maxBody is more than the largest request that AWS accepts on these APIs.
@@ -32,11 +32,11 @@ func (r request) wire() wire.Request {
 
 // identify finds the service and operation of a request. The service is nil if even the
 // protocol of the answer cannot be determined.
-func (em *Emulator) identify(r *http.Request) (request, *world.Error) {
+func (em *Emulator) identify(r *http.Request) (request, *store.Error) {
 	var out request
 	body, err := readBody(r)
 	if err != nil {
-		return out, world.Errorf(world.Unproven, "InvalidRequest", "The request body cannot be read: %v", err)
+		return out, store.Errorf(store.Unproven, "InvalidRequest", "The request body cannot be read: %v", err)
 	}
 	out.body, out.http = body, r
 	scope := credentialScope(r.Header.Get("Authorization"))
@@ -51,7 +51,7 @@ func (em *Emulator) identify(r *http.Request) (request, *world.Error) {
 			}
 		}
 		out.service = &service{name: scope.service, codec: wire.JSON()}
-		return out, world.Errorf(world.Own, "UnknownOperationException", "The operation %s is not known to this emulator", target)
+		return out, store.Errorf(store.Own, "UnknownOperationException", "The operation %s is not known to this emulator", target)
 	}
 	for _, s := range em.services {
 		if router, ok := s.codec.(wire.Router); ok && (s.name == scope.service || strings.HasPrefix(r.URL.Path, "/"+s.version+"/")) {
@@ -62,7 +62,7 @@ func (em *Emulator) identify(r *http.Request) (request, *world.Error) {
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		return out, world.Errorf(world.Unproven, "MalformedQueryString", "The body is not a form: %v", err)
+		return out, store.Errorf(store.Unproven, "MalformedQueryString", "The body is not a form: %v", err)
 	}
 	version := form.Get("Version")
 	out.operation = form.Get("Action")
@@ -77,7 +77,7 @@ func (em *Emulator) identify(r *http.Request) (request, *world.Error) {
 	}
 	if out.service == nil {
 		out.service = &service{name: scope.service, codec: wire.Query("")}
-		return out, world.Errorf(world.Own, "InvalidAction", "The service '%s', version '%s', is not known to this emulator", scope.service, version)
+		return out, store.Errorf(store.Own, "InvalidAction", "The service '%s', version '%s', is not known to this emulator", scope.service, version)
 	}
 	return out, nil
 }
@@ -119,43 +119,43 @@ func credentialScope(authorization string) scope {
 }
 
 // authorize finds the account of a request, or returns why it is rejected.
-func (em *Emulator) authorize(r request) (account string, refused *world.Error) {
+func (em *Emulator) authorize(r request) (account string, refused *store.Error) {
 	json := r.service.target != ""
 	if r.accessKey == "" {
 		if r.service.unsigned[r.operation] {
-			return em.world.DefaultAccount(), nil
+			return em.store.DefaultAccount(), nil
 		}
 		code := "MissingAuthenticationToken"
 		if json {
 			code += "Exception"
 		}
-		return "", world.Errorf(world.Unproven, code, "Request is missing Authentication Token").WithStatus(403)
+		return "", store.Errorf(store.Unproven, code, "Request is missing Authentication Token").WithStatus(403)
 	}
-	em.world.Lock()
-	defer em.world.Unlock()
+	em.store.Lock()
+	defer em.store.Unlock()
 	if err := em.verify(r); err != nil {
 		return "", err
 	}
-	account, known := em.world.AccountOf(r.accessKey)
-	if known || !em.world.Config.RequireKnownKeys {
+	account, known := em.store.AccountOf(r.accessKey)
+	if known || !em.store.Config.RequireKnownKeys {
 		return account, nil
 	}
 	switch {
 	case json:
-		return "", world.Errorf(world.Unproven, "UnrecognizedClientException", "The security token included in the request is invalid.").WithStatus(403)
+		return "", store.Errorf(store.Unproven, "UnrecognizedClientException", "The security token included in the request is invalid.").WithStatus(403)
 	case r.service.name == "ec2":
-		return "", world.Errorf(world.Unproven, "AuthFailure", "AWS was not able to validate the provided access credentials").WithStatus(401)
+		return "", store.Errorf(store.Unproven, "AuthFailure", "AWS was not able to validate the provided access credentials").WithStatus(401)
 	}
-	return "", world.Errorf(world.Quoted("barnybug/cli53#278"), "InvalidClientTokenId", "The security token included in the request is invalid.").WithStatus(403)
+	return "", store.Errorf(store.Quoted("barnybug/cli53#278"), "InvalidClientTokenId", "The security token included in the request is invalid.").WithStatus(403)
 }
 
 // unknownOperation rejects an operation with the error of the protocol.
-func unknownOperation(s *service, operation string) *world.Error {
+func unknownOperation(s *service, operation string) *store.Error {
 	if s.target != "" {
-		return world.Errorf(world.Own, "UnknownOperationException", "The operation %s of %s is not known to this emulator", operation, s.name)
+		return store.Errorf(store.Own, "UnknownOperationException", "The operation %s of %s is not known to this emulator", operation, s.name)
 	}
 	if operation == "" {
-		return world.Errorf(world.Own, "InvalidAction", "No operation of %s that this emulator knows has this method and path", s.name)
+		return store.Errorf(store.Own, "InvalidAction", "No operation of %s that this emulator knows has this method and path", s.name)
 	}
-	return world.Errorf(world.Unproven, "InvalidAction", "Could not find operation %s for version %s", operation, s.version)
+	return store.Errorf(store.Unproven, "InvalidAction", "Could not find operation %s for version %s", operation, s.version)
 }

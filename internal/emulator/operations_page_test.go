@@ -72,7 +72,7 @@ func TestOperationsPageIsUpToDate(t *testing.T) {
 func operationsPage(t *testing.T) string {
 	em := New(Options{})
 	byService := map[string]*service{}
-	for _, s := range services(em.World()) {
+	for _, s := range services(em.Store()) {
 		byService[s.name] = s
 	}
 	if len(byService) != len(pageServices) {

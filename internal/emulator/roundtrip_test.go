@@ -24,15 +24,15 @@ import (
 	waftypes "github.com/aws/aws-sdk-go-v2/service/wafv2/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
 // TestEveryOperationOnTheWire sends every member of every operation through
 // the real SDK and our codecs, in both directions: what the SDK sends must be
 // decoded to the same structure, what we encode must be what the SDK returns.
 func TestEveryOperationOnTheWire(t *testing.T) {
-	for _, s := range services(world.New(world.Options{})) {
+	for _, s := range services(store.New(store.Options{})) {
 		names := make([]string, 0, len(s.operations))
 		for name := range s.operations {
 			names = append(names, name)

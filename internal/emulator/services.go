@@ -6,12 +6,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/elbv2"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/route53"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/shield"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/sts"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/tagging"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wafregional"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wafv2"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
 // service is one AWS service as the dispatcher sees it.
@@ -28,7 +28,7 @@ type service struct {
 }
 
 // services lists all services of the emulator.
-func services(w *world.World) []*service {
+func services(w *store.Store) []*service {
 	networks, balancers, certificates := ec2.New(w), elbv2.New(w), acm.New(w)
 	return []*service{
 		{

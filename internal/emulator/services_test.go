@@ -20,7 +20,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	metadata "github.com/fulcrum-lb/fulcrum/internal/emulator/imds"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 const role = "arn:aws:iam::444455556666:role/deployer"
@@ -47,9 +47,9 @@ func TestAssumedRoleActsInItsAccount(t *testing.T) {
 
 func TestAssumeRoleIsRefused(t *testing.T) {
 	em := emulator.New(emulator.Options{})
-	em.World().Lock()
-	em.World().PutRole(world.Role{ARN: role, ExternalID: "secret-word", Trusted: []string{"111122223333"}})
-	em.World().Unlock()
+	em.Store().Lock()
+	em.Store().PutRole(store.Role{ARN: role, ExternalID: "secret-word", Trusted: []string{"111122223333"}})
+	em.Store().Unlock()
 	cases := map[string]struct {
 		key  string
 		in   sts.AssumeRoleInput

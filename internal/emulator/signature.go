@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // maxSkew is how far a request's date may be from the emulator's clock.
@@ -20,19 +20,19 @@ const maxSkew = 5 * time.Minute
 
 // verify checks the signature of a request whose key has a secret, if the configuration
 // requires it. The caller holds the state lock.
-func (em *Emulator) verify(r request) *world.Error {
-	secret, known := em.world.Secret(r.accessKey)
-	if !em.world.Config.VerifySignatures || !known {
+func (em *Emulator) verify(r request) *store.Error {
+	secret, known := em.store.Secret(r.accessKey)
+	if !em.store.Config.VerifySignatures || !known {
 		return nil
 	}
-	wrong := world.Errorf(world.Quoted("aws/aws-cli#134"), "SignatureDoesNotMatch", "The request signature we calculated does not match the signature you provided. "+
+	wrong := store.Errorf(store.Quoted("aws/aws-cli#134"), "SignatureDoesNotMatch", "The request signature we calculated does not match the signature you provided. "+
 		"Check your AWS Secret Access Key and signing method. Consult the service documentation for details.").WithStatus(403)
 	at, err := time.Parse("20060102T150405Z", r.http.Header.Get("X-Amz-Date"))
 	if err != nil {
 		return wrong
 	}
-	if skew := em.world.Clock.Now().Sub(at).Abs(); skew > maxSkew {
-		return world.Errorf(world.Unproven, "RequestExpired", "Request has expired: signed at %s", at.Format(time.RFC3339))
+	if skew := em.store.Clock.Now().Sub(at).Abs(); skew > maxSkew {
+		return store.Errorf(store.Unproven, "RequestExpired", "Request has expired: signed at %s", at.Format(time.RFC3339))
 	}
 	given := r.http.Header.Get("Authorization")
 	again, err := resign(r.http.Context(), r, secret, at)

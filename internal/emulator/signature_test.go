@@ -13,15 +13,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 func TestSignaturesAreVerifiedOnDemand(t *testing.T) {
 	em := emulator.New(emulator.Options{})
-	em.World().Lock()
-	em.World().Config.VerifySignatures = true
-	em.World().AddSecret(key, "secret")
-	em.World().Unlock()
+	em.Store().Lock()
+	em.Store().Config.VerifySignatures = true
+	em.Store().AddSecret(key, "secret")
+	em.Store().Unlock()
 	good := config(em, key)
 	if _, err := createVPC(t, ec2.NewFromConfig(good)); err != nil {
 		t.Errorf("a form: %v", err)
@@ -47,12 +47,12 @@ func TestSignaturesAreVerifiedOnDemand(t *testing.T) {
 
 func TestOldSignaturesAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := world.NewManualClock(time.Now())
+		clock := store.NewManualClock(time.Now())
 		em := emulator.New(emulator.Options{Clock: clock})
-		em.World().Lock()
-		em.World().Config.VerifySignatures = true
-		em.World().AddSecret(key, "secret")
-		em.World().Unlock()
+		em.Store().Lock()
+		em.Store().Config.VerifySignatures = true
+		em.Store().AddSecret(key, "secret")
+		em.Store().Unlock()
 		c := ec2.NewFromConfig(config(em, key))
 		if _, err := createVPC(t, c); err != nil {
 			t.Error(err)

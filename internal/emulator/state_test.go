@@ -28,7 +28,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // selfSigned makes a certificate for a domain, and its key, as PEM.
@@ -138,23 +138,23 @@ func TestWholeStateSurvivesExport(t *testing.T) {
 		if _, err := shield.NewFromConfig(cfg).CreateSubscription(ctx, nil); err != nil {
 			t.Fatal(err)
 		}
-		em.World().Lock()
-		defer em.World().Unlock()
-		before, err := em.World().Export()
+		em.Store().Lock()
+		defer em.Store().Unlock()
+		before, err := em.Store().Export()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := em.World().Restore(before); err != nil {
+		if err := em.Store().Restore(before); err != nil {
 			t.Fatal(err)
 		}
-		after, err := em.World().Export()
+		after, err := em.Store().Export()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(string(before), string(after)); diff != "" {
 			t.Error(diff)
 		}
-		if broken := em.World().Check(); len(broken) != 0 {
+		if broken := em.Store().Check(); len(broken) != 0 {
 			t.Error(broken)
 		}
 	})
@@ -163,9 +163,9 @@ func TestWholeStateSurvivesExport(t *testing.T) {
 func TestLoadBalancerHoldsItsSecurityGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		em := emulator.New(emulator.Options{})
-		em.World().Lock()
-		em.World().Config.Delays.InterfaceLinger = 30 * time.Second
-		em.World().Unlock()
+		em.Store().Lock()
+		em.Store().Config.Delays.InterfaceLinger = 30 * time.Second
+		em.Store().Unlock()
 		s := buildStack(t, em)
 		cfg, ctx := config(em, key), t.Context()
 		del := func() string {
@@ -221,9 +221,9 @@ func TestLostResponseOfEachCall(t *testing.T) {
 		}
 	}
 	groups := func(em *emulator.Emulator) int {
-		em.World().Lock()
-		defer em.World().Unlock()
-		return len(em.World().Partition("111122223333", "us-west-2").ELB.TargetGroups)
+		em.Store().Lock()
+		defer em.Store().Unlock()
+		return len(em.Store().Partition("111122223333", "us-west-2").ELB.TargetGroups)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		clean := emulator.New(emulator.Options{})
@@ -248,7 +248,7 @@ func loseMutation(n int) fault.Hook {
 }
 
 func TestAdminForcesStates(t *testing.T) {
-	clock := world.NewManualClock(time.Now())
+	clock := store.NewManualClock(time.Now())
 	em, url, _ := overHTTP(t, emulator.Options{Clock: clock})
 	s := buildStack(t, em)
 	c := elb.NewFromConfig(config(em, key))

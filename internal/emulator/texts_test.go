@@ -23,7 +23,7 @@ type errorText struct {
 	ref  string
 }
 
-// maker is a function that makes an error: Errorf of package world, or one that passes
+// maker is a function that makes an error: Errorf of package store, or one that passes
 // its source on to it.
 type maker struct {
 	codeAt, textAt int    // which arguments they are; codeAt is -1 for one code always
@@ -72,9 +72,9 @@ func sourceDirs(t *testing.T) []string {
 }
 
 func (x *texts) read(files []*ast.File) {
-	x.makers["world.Errorf"] = maker{codeAt: 1, textAt: 2}
+	x.makers["store.Errorf"] = maker{codeAt: 1, textAt: 2}
 	for _, f := range files {
-		if f.Name.Name == "world" {
+		if f.Name.Name == "store" {
 			x.makers["Errorf"] = maker{codeAt: 1, textAt: 2}
 		}
 		ast.Inspect(f, x.noteConst)
@@ -150,7 +150,7 @@ func (x *texts) addMaker(name string, typ *ast.FuncType, body *ast.BlockStmt) {
 // without one.
 func (x *texts) noteText(pkgName string, n ast.Node) bool {
 	if lit, ok := n.(*ast.CompositeLit); ok {
-		if typ := x.expr(lit.Type); typ == "world.Error" || pkgName == "world" && typ == "Error" && len(lit.Elts) > 0 && filepath.Base(x.file(lit)) != "error.go" {
+		if typ := x.expr(lit.Type); typ == "store.Error" || pkgName == "store" && typ == "Error" && len(lit.Elts) > 0 && filepath.Base(x.file(lit)) != "error.go" {
 			x.t.Errorf("%s: an error is made without a source", x.at(lit))
 		}
 		return true
@@ -193,14 +193,14 @@ func suffix(x *texts, e ast.Expr) string {
 	return ""
 }
 
-// source reads world.Unproven, world.Own or one of the calls that name a reference.
+// source reads store.Unproven, store.Own or one of the calls that name a reference.
 func (x *texts) source(e ast.Expr) (kind, ref string, ok bool) {
 	call, isCall := e.(*ast.CallExpr)
 	if !isCall {
-		kind = strings.TrimPrefix(x.expr(e), "world.")
+		kind = strings.TrimPrefix(x.expr(e), "store.")
 		return kind, "", kind == "Unproven" || kind == "Own"
 	}
-	kind = strings.TrimPrefix(x.expr(call.Fun), "world.")
+	kind = strings.TrimPrefix(x.expr(call.Fun), "store.")
 	if len(call.Args) != 1 || !slices.Contains([]string{"Document", "Model", "Quoted"}, kind) {
 		return "", "", false
 	}

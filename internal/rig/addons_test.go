@@ -13,12 +13,12 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // guarded says what the one ALB is tied to.
 func guarded(r *Rig) string {
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	p := w.Partition(Account, Region)
@@ -99,8 +99,8 @@ func TestOtherServicesAreNotAskedWhereNothingIsConfigured(t *testing.T) {
 func TestTroubleOfTheFirewallHoldsUpNothingThatServes(t *testing.T) {
 	t.Parallel()
 	for name, action := range map[string]fault.Action{
-		"denied": {Error: &world.Error{Code: "AccessDeniedException", Message: "no", Status: 400}},
-		"broken": {Error: &world.Error{Code: "WAFInternalErrorException", Message: "no", Status: 500}},
+		"denied": {Error: &store.Error{Code: "AccessDeniedException", Message: "no", Status: 400}},
+		"broken": {Error: &store.Error{Code: "WAFInternalErrorException", Message: "no", Status: 500}},
 	} {
 		for _, live := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, live %t", name, live), func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestAnUnsubscribedAccountIsServedWithoutProtection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newShop(t)
-		w := r.Emulator.World()
+		w := r.Emulator.Store()
 		w.Lock()
 		w.Partition(Account, "us-east-1").Shield.Subscribed = time.Time{}
 		w.Unlock()
@@ -243,7 +243,7 @@ func TestTrustStoresAreFoundByName(t *testing.T) {
 		}
 		want := *out.TrustStores[0].TrustStoreArn
 		store := func() string {
-			w := r.Emulator.World()
+			w := r.Emulator.Store()
 			w.Lock()
 			defer w.Unlock()
 			for _, l := range w.Partition(Account, Region).ELB.Listeners {

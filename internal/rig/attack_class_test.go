@@ -109,7 +109,7 @@ func TestANewcomersCertificateIsNotTheDefault(t *testing.T) {
 		r.Apply(shop, pods("web", podAddresses[:3]...), teamShop, secure("shop", "a", "a.example.com", "certificate-arn", theirs))
 		settled(t, r)
 		shown := func() string {
-			w := r.Emulator.World()
+			w := r.Emulator.Store()
 			w.Lock()
 			defer w.Unlock()
 			for _, l := range w.Partition(Account, Region).ELB.Listeners {

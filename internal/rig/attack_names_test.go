@@ -29,7 +29,7 @@ func manyTags(prefix string, n int) string {
 // tagsOf are the tags of the one load balancer.
 func tagsOf(t *testing.T, r *Rig) map[string]string {
 	t.Helper()
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	for _, lb := range w.Partition(Account, Region).ELB.LoadBalancers {

@@ -72,7 +72,7 @@ func TestAnOldIngressThatJoinsIsANewcomer(t *testing.T) {
 
 // webACLOf is the web ACL of the load balancer whose name begins with a text.
 func webACLOf(r *Rig, name string) string {
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	p := w.Partition(Account, Region)

@@ -13,7 +13,7 @@ import (
 
 // reserved is the capacity of the only load balancer.
 func reserved(r *Rig) int32 {
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	for _, lb := range w.Partition(Account, Region).ELB.LoadBalancers {
@@ -29,7 +29,7 @@ func TestCapacityWaitsForTheLoadBalancerAlone(t *testing.T) {
 		t.Run(fmt.Sprintf("restart %t", restart), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				w := r.Emulator.World()
+				w := r.Emulator.Store()
 				w.Lock()
 				w.Config.ELB.ProvisioningDelay = 5 * time.Minute
 				w.Unlock()

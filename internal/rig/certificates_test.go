@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -38,7 +38,7 @@ func newManagingShop(t *testing.T, delay time.Duration) *Rig {
 			t.Fatal(err)
 		}
 	}
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	w.Config.ACM.ValidationDelay = delay
 	w.Unlock()
@@ -68,7 +68,7 @@ func (r *Rig) zone(name, vpc string) {
 // served lists the certificates of the controller with their hosts and whether a listener has them,
 // and the domains of all validation records.
 func served(r *Rig) []string {
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	p := w.Partition(Account, Region)
@@ -209,7 +209,7 @@ func TestAPendingCertificateCostsLittle(t *testing.T) {
 			t.Errorf("%d reads of certificates within an hour", n)
 		}
 		// ACM looks again.
-		w := r.Emulator.World()
+		w := r.Emulator.Store()
 		w.Lock()
 		w.Config.ACM.ValidationDelay = 0
 		w.LookAtRecords(Account)
@@ -257,7 +257,7 @@ func TestWithoutRightsInRoute53SomebodyElseMakesTheRecords(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newManagingShop(t, time.Minute)
 			r.Emulator.Faults().Add(fault.Rule{Service: "route53", Operation: operation, Action: fault.Action{
-				Error: &world.Error{Code: "AccessDenied", Status: 403, Message: "User is not authorized to perform: route53:" + operation},
+				Error: &store.Error{Code: "AccessDenied", Status: 403, Message: "User is not authorized to perform: route53:" + operation},
 			}})
 			other := strings.Replace(ingressOf(annotated("group.name", "g"), "/other=web"), "name: web\n", "name: other\n", 1)
 			r.Apply(shop, pods("web", podAddresses[:3]...), other, ingressOf(annotated("group.name", "g", "create-acm-cert", "true"), "/=web"))
@@ -265,7 +265,7 @@ func TestWithoutRightsInRoute53SomebodyElseMakesTheRecords(t *testing.T) {
 			if diff := cmp.Diff([]string{"shop.example.com 0"}, served(r)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", operation, diff)
 			}
-			name, value := world.ValidationRecord(Account, "shop.example.com")
+			name, value := store.ValidationRecord(Account, "shop.example.com")
 			all := warnings(r)["web"]
 			if w := strings.Join(all, ""); !strings.Contains(w, name+" CNAME "+value) || !strings.Contains(w, "CertificatePending") || !strings.Contains(w, operation) || len(all) > 2 {
 				t.Errorf("%s: warnings: %q", operation, all)
@@ -276,7 +276,7 @@ func TestWithoutRightsInRoute53SomebodyElseMakesTheRecords(t *testing.T) {
 			if guarded(r) == "no load balancer" {
 				t.Errorf("%s: the other Ingress is not served", operation)
 			}
-			w := r.Emulator.World()
+			w := r.Emulator.Store()
 			w.Lock()
 			w.Config.ACM.AssumeRecords = true // it was made elsewhere
 			w.Unlock()

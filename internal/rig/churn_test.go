@@ -37,9 +37,9 @@ func newHerd(t *testing.T, groups, each int, opt Options) *herd {
 		}
 	}
 	r := New(t, opt)
-	r.Emulator.World().Lock()
-	r.Emulator.World().Config.Quotas["application-load-balancers"] = 1000
-	r.Emulator.World().Unlock()
+	r.Emulator.Store().Lock()
+	r.Emulator.Store().Config.Quotas["application-load-balancers"] = 1000
+	r.Emulator.Store().Unlock()
 	var all []string
 	for i := range 2500 {
 		all = append(all, address(i))

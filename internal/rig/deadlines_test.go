@@ -11,7 +11,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // teamIngress is a member of the group "team" on plain HTTP. Namespace shop is replaced by the
@@ -23,15 +23,15 @@ func teamIngress(name, order string, paths ...string) string {
 
 // neverHealthy lets the health checks of a Service's targets fail, whenever they are registered.
 func (r *Rig) neverHealthy(service string) {
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
-	var reports []world.HealthReport
+	var reports []store.HealthReport
 	for arn, g := range w.Partition(Account, Region).ELB.TargetGroups {
 		if !strings.Contains(g.Name, "-"+service+"-") {
 			continue
 		}
 		for _, t := range g.Targets {
-			reports = append(reports, world.HealthReport{TargetGroup: arn, Target: t.ID, Port: t.Port, Verdict: world.Verdict{
+			reports = append(reports, store.HealthReport{TargetGroup: arn, Target: t.ID, Port: t.Port, Verdict: store.Verdict{
 				State: elbtypes.TargetHealthStateEnumUnhealthy, Reason: elbtypes.TargetHealthReasonEnumTimeout, Description: "Request timed out",
 			}})
 		}
@@ -57,17 +57,17 @@ func (r *Rig) pass(limit time.Duration, each func(), done func() bool) time.Dura
 // answer is the Service behind the rule that a path meets on a listener for HTTP, with those that
 // share its requests, or "" where no rule matches.
 func (r *Rig) answer(path string) string {
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	p := w.Partition(Account, Region)
-	var rules []*world.Rule
+	var rules []*store.Rule
 	for _, rule := range p.ELB.Rules {
 		if p.ELB.Listeners[rule.Listener].Port == 80 && !rule.IsDefault() {
 			rules = append(rules, rule)
 		}
 	}
-	slices.SortFunc(rules, func(a, b *world.Rule) int { return cmp.Compare(a.Priority, b.Priority) })
+	slices.SortFunc(rules, func(a, b *store.Rule) int { return cmp.Compare(a.Priority, b.Priority) })
 	for _, rule := range rules {
 		if !slices.ContainsFunc(rule.Conditions, func(c elbtypes.RuleCondition) bool {
 			return c.PathPatternConfig != nil && slices.ContainsFunc(c.PathPatternConfig.Values, func(v string) bool {

@@ -382,7 +382,7 @@ func TestDriftWhileNoControllerRunsIsRepairedWithinTheSyncPeriod(t *testing.T) {
 
 // remade reports whether a load balancer was made again, whose capacity is reserved once it is active.
 func remade(r *Rig) bool {
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	for _, lb := range w.Partition(Account, Region).ELB.LoadBalancers {

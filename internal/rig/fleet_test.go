@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // fleet is a Deployment of the Service "web" with what kubelets and controllers of Kubernetes do
@@ -54,7 +54,7 @@ const (
 
 // slowChecks is an AWS in which registration and health checks take their time.
 func slowChecks() emulator.Options {
-	c := world.DefaultConfig()
+	c := store.DefaultConfig()
 	c.ELB.RegistrationDelayALB, c.ELB.RegistrationDelayNLB = 3*time.Second, 3*time.Second
 	c.InitialHealthDelay = 10 * time.Second
 	return emulator.Options{Config: &c}
@@ -258,7 +258,7 @@ func (r *Rig) watchTargets(least int, judged bool) *watcher {
 
 // active are the targets that are not draining, with their health.
 func (r *Rig) active() map[string]string {
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	p := w.Partition(Account, Region)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // warningEvents are the events that warn, as "Kind name Reason: message", with how often each was
@@ -55,7 +55,7 @@ func TestFaultsDoNotFlood(t *testing.T) {
 				if c.Operation != operation {
 					return fault.Action{}
 				}
-				return fault.Action{Error: &world.Error{Code: "AccessDenied", Message: "User is not authorized to perform " + operation, Status: 403}}
+				return fault.Action{Error: &store.Error{Code: "AccessDenied", Message: "User is not authorized to perform " + operation, Status: 403}}
 			})
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 // fronts tells where the ports of network load balancers lead, by what is registered.
 func fronts(r *Rig) []string {
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	p := w.Partition(Account, Region)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // atHost is an Ingress for another host than that of the seeded certificates.
@@ -43,7 +43,7 @@ func toAction(doc string) string {
 
 // vanish takes a certificate out of ACM and returns how to put it back.
 func vanish(r *Rig, arn string) func() {
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	all := w.Partition(Account, Region).ACM.Certificates
@@ -139,7 +139,7 @@ func TestWhatWasMissingIsFoundWhenItAppears(t *testing.T) {
 		},
 		"a target group by ARN": {
 			given: func(_ *testing.T, r *Rig) step {
-				w := r.Emulator.World()
+				w := r.Emulator.Store()
 				w.Lock()
 				defer w.Unlock()
 				groups, arn := w.Partition(Account, Region).ELB.TargetGroups, r.World.TargetGroups["external"]
@@ -227,7 +227,7 @@ func makeGroup(t *testing.T, r *Rig) {
 
 // lateTargets are those of the target group that came late.
 func lateTargets(r *Rig) (out []string) {
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	for _, g := range w.Partition(Account, Region).ELB.TargetGroups {
@@ -299,7 +299,7 @@ func TestAStepWhoseObjectIsAlwaysGoneIsNotRepeatedWithoutEnd(t *testing.T) {
 		t.Run(code, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Emulator.Faults().Add(fault.Rule{Operation: "CreateRule", Action: fault.Action{Error: &world.Error{Code: code, Message: "no", Status: 400}}})
+				r.Emulator.Faults().Add(fault.Rule{Operation: "CreateRule", Action: fault.Action{Error: &store.Error{Code: code, Message: "no", Status: 400}}})
 				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
 				r.Settle(10 * time.Minute)
 				r.Emulator.Calls().Reset()

@@ -14,7 +14,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // logged is what a controller has written to its log, as JSON lines.
@@ -119,7 +119,7 @@ func TestTheLogOfAnOutageIsOneErrorForEachItem(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, log := working(t, Options{})
-		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "DescribeLoadBalancers", Action: fault.Action{Error: &world.Error{Code: "AccessDenied", Message: "not for you", Status: 403}}})
+		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "DescribeLoadBalancers", Action: fault.Action{Error: &store.Error{Code: "AccessDenied", Message: "not for you", Status: 403}}})
 		r.Apply(ingressOf("", "/=web"))
 		time.Sleep(2 * time.Hour)
 		lines := log.take()
@@ -162,7 +162,7 @@ func TestTheLogHasNoClientSecrets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, log := working(t, Options{})
 		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "CreateRule", Count: 1, Action: fault.Action{
-			Error: &world.Error{Code: "ValidationError", Message: "Value '" + secret + "' at 'actions.1.member.authenticateOidcConfig.clientSecret' is not valid", Status: 400},
+			Error: &store.Error{Code: "ValidationError", Message: "Value '" + secret + "' at 'actions.1.member.authenticateOidcConfig.clientSecret' is not valid", Status: 400},
 		}})
 		r.Apply(`
 apiVersion: v1

@@ -35,7 +35,7 @@ func drop(t *testing.T, r *Rig, kind cluster.Kind, name string) {
 func loseTargetGroup(t *testing.T, r *Rig, arn string) {
 	t.Helper()
 	api := elb.NewFromConfig(AWSConfig(r.Emulator))
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	var listeners []string
 	for l := range w.Partition(Account, Region).ELB.Listeners {

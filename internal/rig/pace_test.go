@@ -23,9 +23,9 @@ type creation struct {
 func create(t *testing.T, n int, limits fault.Limits, opt Options) (c creation) {
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, opt)
-		r.Emulator.World().Lock()
-		r.Emulator.World().Config.Quotas["application-load-balancers"] = 1000
-		r.Emulator.World().Unlock()
+		r.Emulator.Store().Lock()
+		r.Emulator.Store().Config.Quotas["application-load-balancers"] = 1000
+		r.Emulator.Store().Unlock()
 		r.Emulator.Faults().SetLimits(limits)
 		r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
 		crowd(t, r, n)
@@ -40,7 +40,7 @@ func create(t *testing.T, n int, limits fault.Limits, opt Options) (c creation) 
 				last = e.Time
 			}
 		}
-		if got := len(r.Emulator.World().Partition(Account, Region).ELB.LoadBalancers); got != n {
+		if got := len(r.Emulator.Store().Partition(Account, Region).ELB.LoadBalancers); got != n {
 			t.Errorf("%d load balancers, want %d", got, n)
 		}
 		c.took, c.calls = last.Sub(start), r.Emulator.Calls().Total()

@@ -201,7 +201,7 @@ func (g *guard) withTags(keys map[string]string, id string) map[string]string {
 	for k, v := range keys {
 		out[k] = v
 	}
-	w := g.r.Emulator.World()
+	w := g.r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	p := w.Partition(Account, Region)

@@ -98,7 +98,7 @@ func TestAtTheQuotaOfTargetGroupsRoomIsMade(t *testing.T) {
 }
 
 func countGroups(r *Rig) int {
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	return len(w.Partition(Account, Region).ELB.TargetGroups)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // mostAnHour is how many calls of one kind that AWS refuses a load balancer may make in an hour,
@@ -41,14 +41,14 @@ func teammate(paths ...string) string {
 
 func deny(r *Rig, operations ...string) {
 	for _, o := range operations {
-		r.Emulator.Faults().Add(fault.Rule{Operation: o, Action: fault.Action{Error: &world.Error{
+		r.Emulator.Faults().Add(fault.Rule{Operation: o, Action: fault.Action{Error: &store.Error{
 			Code: "AccessDenied", Message: "User: arn:aws:sts::123456789012:assumed-role/controller is not authorized to perform: " + o, Status: 403,
 		}}})
 	}
 }
 
 func quota(r *Rig, name string, n int) {
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	w.Config.Quotas[name] = n

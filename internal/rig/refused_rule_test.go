@@ -12,12 +12,12 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // liveRules are the rules of a port in order of precedence, without the default rule.
-func liveRules(r *Rig, port int32) (out []*world.Rule) {
-	w := r.Emulator.World()
+func liveRules(r *Rig, port int32) (out []*store.Rule) {
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	st := w.Partition(Account, Region).ELB
@@ -27,7 +27,7 @@ func liveRules(r *Rig, port int32) (out []*world.Rule) {
 			out = append(out, &c)
 		}
 	}
-	slices.SortFunc(out, func(x, y *world.Rule) int { return cmp.Compare(x.Priority, y.Priority) })
+	slices.SortFunc(out, func(x, y *store.Rule) int { return cmp.Compare(x.Priority, y.Priority) })
 	return out
 }
 
@@ -68,7 +68,7 @@ func outcomeOf(r *Rig, actions []elbtypes.Action) string {
 	if last.FixedResponseConfig != nil {
 		return *last.FixedResponseConfig.StatusCode
 	}
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	groups := w.Partition(Account, Region).ELB.TargetGroups

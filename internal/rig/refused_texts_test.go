@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // refusedTexts are what the first member hears of a value that AWS refuses: on a live load balancer, and
@@ -105,7 +105,7 @@ func TestADeniedWriteNamesThePermission(t *testing.T) {
 		t.Run(operation, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
-				r.Emulator.Faults().Add(fault.Rule{Operation: operation, Action: fault.Action{Error: &world.Error{Code: "AccessDenied", Message: denial.message, Status: 403}}})
+				r.Emulator.Faults().Add(fault.Rule{Operation: operation, Action: fault.Action{Error: &store.Error{Code: "AccessDenied", Message: denial.message, Status: 403}}})
 				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("target-group-attributes", "deregistration_delay.timeout_seconds=30"), "/=web"))
 				r.Settle(10 * time.Minute)
 				all := strings.Join(slices.Concat(slices.Collect(maps.Values(warnings(r)))...), "\n")

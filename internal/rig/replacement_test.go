@@ -13,7 +13,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
@@ -70,7 +70,7 @@ func (f *follower) look(why string) {
 
 // unserved says why a request for / to the name of a load balancer gets no answer from a pod.
 func unserved(r *Rig, name string) string {
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	p := w.Partition(Account, Region)
@@ -87,7 +87,7 @@ func unserved(r *Rig, name string) string {
 			}
 			to := rule.Actions[len(rule.Actions)-1].ForwardConfig.TargetGroups[0]
 			g := p.ELB.TargetGroups[*to.TargetGroupArn]
-			if slices.ContainsFunc(g.Targets, func(t *world.Target) bool { return p.TargetHealth(g, t, time.Now()).State == "healthy" }) {
+			if slices.ContainsFunc(g.Targets, func(t *store.Target) bool { return p.TargetHealth(g, t, time.Now()).State == "healthy" }) {
 				return ""
 			}
 			return g.Name + " has no healthy target"
@@ -99,7 +99,7 @@ func unserved(r *Rig, name string) string {
 
 // schemes are those of the load balancers.
 func schemes(r *Rig) string {
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	var out []string
@@ -117,7 +117,7 @@ func TestAChangeOfTheSchemeLosesNoRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, f := startFleet(t)
-		w := r.Emulator.World()
+		w := r.Emulator.Store()
 		w.Lock()
 		w.Config.ELB.ProvisioningDelay = 3 * time.Minute
 		w.Unlock()
@@ -301,7 +301,7 @@ func TestAnIngressThatIsDeletedWhileItsLoadBalancerIsReplaced(t *testing.T) {
 func TestALoadBalancerThatCannotBeReplacedServesOn(t *testing.T) {
 	t.Parallel()
 	protect := func(r *Rig, on string) {
-		w := r.Emulator.World()
+		w := r.Emulator.Store()
 		w.Lock()
 		defer w.Unlock()
 		for _, lb := range w.Partition(Account, Region).ELB.LoadBalancers {

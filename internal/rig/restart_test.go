@@ -43,10 +43,10 @@ func fleetOf(t *testing.T, n int, opt Options) *Rig {
 		}
 	}
 	r := New(t, opt)
-	r.Emulator.World().Lock()
-	r.Emulator.World().Config.Quotas["application-load-balancers"] = 1000
-	r.Emulator.World().Config.Quotas["security-groups"] = 5000
-	r.Emulator.World().Unlock()
+	r.Emulator.Store().Lock()
+	r.Emulator.Store().Config.Quotas["application-load-balancers"] = 1000
+	r.Emulator.Store().Config.Quotas["security-groups"] = 5000
+	r.Emulator.Store().Unlock()
 	r.Apply(shop)
 	var all []string
 	for i := range 2 * n {

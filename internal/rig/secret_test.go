@@ -19,7 +19,7 @@ data: {clientID: c2hvcA==, clientSecret: %s}
 
 // secrets are the client secrets that AWS holds, of rules and of default actions.
 func secrets(r *Rig) (out []string) {
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	for _, rule := range w.Partition(Account, Region).ELB.Rules {

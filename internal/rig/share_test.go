@@ -16,10 +16,10 @@ func TestATenantWaitsForItsShareOnly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, Options{Workers: 3})
-		r.Emulator.World().Lock()
-		r.Emulator.World().Config.Quotas["application-load-balancers"] = 1000
-		r.Emulator.World().Config.Quotas["security-groups"] = 5000
-		r.Emulator.World().Unlock()
+		r.Emulator.Store().Lock()
+		r.Emulator.Store().Config.Quotas["application-load-balancers"] = 1000
+		r.Emulator.Store().Config.Quotas["security-groups"] = 5000
+		r.Emulator.Store().Unlock()
 		r.Apply(shop)
 		r.Emulator.Faults().SetLimits(fault.Documented(1))
 		r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })

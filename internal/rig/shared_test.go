@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
@@ -279,10 +279,10 @@ func otherGroup(t *testing.T, r *Rig) (arn, vpc string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
-	w.PutRole(world.Role{ARN: role, ExternalID: word, Trusted: []string{Account}})
+	w.PutRole(store.Role{ARN: role, ExternalID: word, Trusted: []string{Account}})
 	return aws.ToString(out.TargetGroups[0].TargetGroupArn), aws.ToString(made.Vpc.VpcId)
 }
 

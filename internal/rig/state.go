@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // State is what the controller has made in AWS, a line per resource in order, with generated ids
 // replaced by what the resources are for. Two worlds are equal for a user when their states are.
 func (r *Rig) State() []string {
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	p := w.Partition(Account, Region)
@@ -93,7 +93,7 @@ func deref(n *int32) int32 {
 }
 
 // names replaces ids by names. Longer ids first, so that none is taken for a part of another.
-func (r *Rig) names(p *world.Partition) *strings.Replacer {
+func (r *Rig) names(p *store.Partition) *strings.Replacer {
 	of := map[string]string{}
 	for arn, lb := range p.ELB.LoadBalancers {
 		of[arn] = "lb:" + generated(lb.Name)

@@ -47,7 +47,7 @@ func TestStatusShowsNamesAndPorts(t *testing.T) {
 
 // nameInDNS is the name of a load balancer as statuses show it, "" if there is none.
 func nameInDNS(r *Rig, name string) string {
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	for _, lb := range w.Partition(Account, Region).ELB.LoadBalancers {

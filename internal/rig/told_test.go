@@ -15,7 +15,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
@@ -23,8 +23,8 @@ import (
 // alerts are built on.
 func TestWhatStopsALoadBalancerIsToldOnItsIngress(t *testing.T) {
 	t.Parallel()
-	denied := fault.Action{Error: &world.Error{Code: "AccessDenied", Message: "no", Status: 403}}
-	broken := fault.Action{Error: &world.Error{Code: "InternalFailure", Message: "no", Status: 500}}
+	denied := fault.Action{Error: &store.Error{Code: "AccessDenied", Message: "no", Status: 403}}
+	broken := fault.Action{Error: &store.Error{Code: "InternalFailure", Message: "no", Status: 500}}
 	for name, c := range map[string]struct {
 		call            string
 		action          fault.Action

@@ -15,7 +15,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -163,7 +163,7 @@ var troubles = map[string]struct {
 	calls  int // attempts an hour at most
 }{
 	"denied":  {fault.Action{Deny: true}, 15 * time.Second, 60},
-	"failing": {fault.Action{Error: &world.Error{Code: "InternalFailure", Message: "try again", Status: 500}}, 2 * time.Minute, 250},
+	"failing": {fault.Action{Error: &store.Error{Code: "InternalFailure", Message: "try again", Status: 500}}, 2 * time.Minute, 250},
 	"hanging": {fault.Action{Hang: true}, 2 * time.Minute, 100},
 }
 
@@ -216,7 +216,7 @@ func (r *Rig) shown(u unreadable) (out []string) {
 			out = append(out, l)
 		}
 	}
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	p := w.Partition(Account, Region)

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // before runs something once, just before the next call of an operation reaches AWS.
@@ -173,7 +173,7 @@ func TestAWSContradictsItself(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := driftShop(t, Options{Workers: workers})
 			r.Emulator.Faults().Add(fault.Rule{Operation: "DescribeLoadBalancerAttributes", Action: fault.Action{
-				Error: &world.Error{Code: "LoadBalancerNotFound", Message: "One or more load balancers not found"},
+				Error: &store.Error{Code: "LoadBalancerNotFound", Message: "One or more load balancers not found"},
 			}})
 			r.Emulator.Calls().Reset()
 			edited := strings.Replace(everything(r, "/=web", "/api=api"), "seconds=77", "seconds=78", 1)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // A security group that somebody attached elsewhere is in use for ever: it is asked for less and less
@@ -25,7 +25,7 @@ func TestWhatStaysInUseIsToldAndNotAskedForWithoutEnd(t *testing.T) {
 				return fault.Action{}
 			}
 			tries++
-			return fault.Action{Error: &world.Error{Code: "DependencyViolation", Message: "resource sg-1 has a dependent object"}}
+			return fault.Action{Error: &store.Error{Code: "DependencyViolation", Message: "resource sg-1 has a dependent object"}}
 		})
 		ref := cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}
 		if err := r.Store.Delete(ref); err != nil {

@@ -143,7 +143,7 @@ func finds(t *testing.T, r *rig.Rig, stale bool) {
 
 // withoutBinding counts target groups whose target is a load balancer; they have no binding.
 func withoutBinding(r *rig.Rig) (n int) {
-	w := r.Emulator.World()
+	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	for _, g := range w.Partition(rig.Account, rig.Region).ELB.TargetGroups {

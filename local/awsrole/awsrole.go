@@ -97,7 +97,7 @@ func (f flags) load(em *emulator.Emulator) error {
 	if err != nil {
 		return fmt.Errorf("read state: %w", err)
 	}
-	w := em.World()
+	w := em.Store()
 	w.Lock()
 	defer w.Unlock()
 	if err := w.Restore(b); err != nil {
@@ -110,7 +110,7 @@ func (f flags) save(em *emulator.Emulator) error {
 	if f.state == "" {
 		return nil
 	}
-	w := em.World()
+	w := em.Store()
 	w.Lock()
 	b, err := w.Export()
 	w.Unlock()

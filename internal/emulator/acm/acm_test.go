@@ -25,20 +25,20 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 type harness struct {
 	t      *testing.T
 	em     *emulator.Emulator
-	clock  *world.ManualClock
+	clock  *store.ManualClock
 	client *acm.Client
 	cfg    aws.Config
 	zone   string // that validate made
 }
 
 func newHarness(t *testing.T) *harness {
-	clock := world.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	clock := store.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	em := emulator.New(emulator.Options{Clock: clock, Seed: 7})
 	cfg := aws.Config{
 		Region: "us-west-2", HTTPClient: em.Client(), RetryMaxAttempts: 1,
@@ -107,7 +107,7 @@ func TestImportAndList(t *testing.T) {
 	if d := cmp.Diff([]string{"rsa.example.com"}, r.list()); d != "" {
 		t.Errorf("without key types (-want +got):\n%s", d)
 	}
-	r.em.World().Config.PageSize = 1
+	r.em.Store().Config.PageSize = 1
 	if d := cmp.Diff([]string{"ec.example.com", "rsa.example.com"}, r.list("RSA_2048", "EC_prime256v1")); d != "" {
 		t.Errorf("with key types, by pages (-want +got):\n%s", d)
 	}
@@ -192,10 +192,10 @@ func TestRequestedCertificate(t *testing.T) {
 	wantError(t, err, "InvalidArnException")
 	_, err = r.client.RequestCertificate(ctx, &acm.RequestCertificateInput{DomainName: aws.String("no spaces.com")})
 	wantError(t, err, "ValidationException")
-	r.em.World().Config.Quotas["domain-names-per-certificate"] = 1
+	r.em.Store().Config.Quotas["domain-names-per-certificate"] = 1
 	_, err = r.client.RequestCertificate(ctx, &acm.RequestCertificateInput{DomainName: aws.String("a.com"), SubjectAlternativeNames: []string{"b.com"}})
 	wantError(t, err, "LimitExceededException")
-	r.em.World().Config.ACM.ValidationDelay = -1
+	r.em.Store().Config.ACM.ValidationDelay = -1
 	never := must(r.client.RequestCertificate(ctx, &acm.RequestCertificateInput{DomainName: aws.String("a.com")}))(t)
 	r.clock.Advance(73 * time.Hour)
 	d := must(r.client.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: never.CertificateArn}))(t).Certificate
@@ -219,7 +219,7 @@ func (r *harness) validate(domains ...string) {
 
 func (r *harness) record(zone, action, domain string) {
 	r.t.Helper()
-	name, value := world.ValidationRecord("123456789012", domain)
+	name, value := store.ValidationRecord("123456789012", domain)
 	must(route53.NewFromConfig(r.cfg).ChangeResourceRecordSets(r.t.Context(), &route53.ChangeResourceRecordSetsInput{
 		HostedZoneId: &zone, ChangeBatch: &dnstypes.ChangeBatch{Changes: []dnstypes.Change{{
 			Action: dnstypes.ChangeAction(action), ResourceRecordSet: &dnstypes.ResourceRecordSet{
@@ -279,7 +279,7 @@ func TestCertificatesWaitForTheRecordsOfAllTheirDomains(t *testing.T) {
 func TestARecordInAPrivateZoneDoesNotCount(t *testing.T) {
 	r := newHarness(t)
 	arn := must(r.client.RequestCertificate(t.Context(), &acm.RequestCertificateInput{DomainName: aws.String("a.com"), ValidationMethod: types.ValidationMethodDns}))(t).CertificateArn
-	w := r.em.World()
+	w := r.em.Store()
 	w.Lock()
 	var vpc string
 	for id := range w.Partition("123456789012", "us-west-2").VPCs {

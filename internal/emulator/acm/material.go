@@ -19,11 +19,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/acm/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // parse reads the PEM blocks of an import.
-func parse(certificate, key, chain []byte) (*world.Certificate, error) {
+func parse(certificate, key, chain []byte) (*store.Certificate, error) {
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
 		return nil, fmt.Errorf("the certificate and the private key cannot be used: %w", err)
@@ -50,7 +50,7 @@ func parse(certificate, key, chain []byte) (*world.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &world.Certificate{
+	out := &store.Certificate{
 		Domain: leaf.Subject.CommonName, Type: types.CertificateTypeImported, Status: types.CertificateStatusIssued,
 		Algorithm: algorithm, Signature: strings.ReplaceAll(leaf.SignatureAlgorithm.String(), "-", "WITH"),
 		Issuer: leaf.Issuer.CommonName, Subject: leaf.Subject.String(), Serial: serial(fmt.Sprintf("%032x", leaf.SerialNumber)),
@@ -92,7 +92,7 @@ func algorithmOf(key any) (types.KeyAlgorithm, error) {
 // Materialise makes the key and the certificate of one that was requested, if that has
 // not been done yet. It takes a moment for RSA keys, so it is done only when they are
 // needed.
-func Materialise(c *world.Certificate) error {
+func Materialise(c *store.Certificate) error {
 	if c.CertificatePEM != "" {
 		return nil
 	}

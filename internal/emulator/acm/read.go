@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 	"github.com/aws/aws-sdk-go-v2/service/acm/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // namesInSummary is how many names a listing shows.
@@ -17,22 +17,22 @@ const namesInSummary = 100
 
 // ListCertificates lists certificates. Without key types, only those with
 // small RSA keys: that is AWS's default.
-func (s *Service) ListCertificates(c *world.Call, in *acm.ListCertificatesInput) (*acm.ListCertificatesOutput, error) {
+func (s *Service) ListCertificates(c *store.Call, in *acm.ListCertificatesInput) (*acm.ListCertificatesOutput, error) {
 	p := s.partition(c)
 	if in.SortBy != "" && in.SortOrder == "" || in.SortBy == "" && in.SortOrder != "" {
-		return nil, fail(world.Unproven, "InvalidArgsException", "SortBy and SortOrder must be given together")
+		return nil, fail(store.Unproven, "InvalidArgsException", "SortBy and SortOrder must be given together")
 	}
 	kinds := []types.KeyAlgorithm{types.KeyAlgorithmRsa1024, types.KeyAlgorithmRsa2048}
 	if in.Includes != nil && len(in.Includes.KeyTypes) > 0 {
 		kinds = in.Includes.KeyTypes
 		for _, k := range kinds {
 			if !slices.Contains(k.Values(), k) {
-				return nil, invalid(world.Unproven, "1 validation error detected: Value '[%s]' at 'includes.keyTypes' failed to satisfy constraint: Member must satisfy enum value set", k)
+				return nil, invalid(store.Unproven, "1 validation error detected: Value '[%s]' at 'includes.keyTypes' failed to satisfy constraint: Member must satisfy enum value set", k)
 			}
 		}
 	}
-	var all []*world.Certificate
-	for _, arn := range world.SortedKeys(p.ACM.Certificates) {
+	var all []*store.Certificate
+	for _, arn := range store.SortedKeys(p.ACM.Certificates) {
 		cert := p.ACM.Certificates[arn]
 		wanted := len(in.CertificateStatuses) == 0 || slices.Contains(in.CertificateStatuses, p.CertificateStatus(cert, c.Now))
 		if wanted && cert.Domain != "" && slices.Contains(kinds, cert.Algorithm) {
@@ -40,7 +40,7 @@ func (s *Service) ListCertificates(c *world.Call, in *acm.ListCertificatesInput)
 		}
 	}
 	if in.SortBy == types.SortByCreatedAt {
-		slices.SortStableFunc(all, func(a, b *world.Certificate) int {
+		slices.SortStableFunc(all, func(a, b *store.Certificate) int {
 			if in.SortOrder == types.SortOrderDescending {
 				a, b = b, a
 			}
@@ -56,12 +56,12 @@ func (s *Service) ListCertificates(c *world.Call, in *acm.ListCertificatesInput)
 		out.CertificateSummaryList = append(out.CertificateSummaryList, summary(p, cert, c.Now))
 	}
 	if in.SortBy == "" {
-		world.Shuffle(s.w, out.CertificateSummaryList)
+		store.Shuffle(s.w, out.CertificateSummaryList)
 	}
 	return out, nil
 }
 
-func summary(p *world.Partition, cert *world.Certificate, now time.Time) types.CertificateSummary {
+func summary(p *store.Partition, cert *store.Certificate, now time.Time) types.CertificateSummary {
 	d := describe(p, cert, now)
 	out := types.CertificateSummary{
 		CertificateArn: d.CertificateArn, DomainName: d.DomainName, Status: d.Status, Type: d.Type, KeyAlgorithm: cert.Algorithm,
@@ -77,7 +77,7 @@ func summary(p *world.Partition, cert *world.Certificate, now time.Time) types.C
 }
 
 // DescribeCertificate describes a certificate.
-func (s *Service) DescribeCertificate(c *world.Call, in *acm.DescribeCertificateInput) (*acm.DescribeCertificateOutput, error) {
+func (s *Service) DescribeCertificate(c *store.Call, in *acm.DescribeCertificateInput) (*acm.DescribeCertificateOutput, error) {
 	p := s.partition(c)
 	cert, err := find(p, in.CertificateArn)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Service) DescribeCertificate(c *world.Call, in *acm.DescribeCertificate
 }
 
 // describe is the form in which AWS describes a certificate.
-func describe(p *world.Partition, cert *world.Certificate, now time.Time) types.CertificateDetail {
+func describe(p *store.Partition, cert *store.Certificate, now time.Time) types.CertificateDetail {
 	status := p.CertificateStatus(cert, now)
 	d := types.CertificateDetail{
 		CertificateArn: ptr(cert.ARN), DomainName: ptr(cert.Domain), SubjectAlternativeNames: slices.Clone(cert.Names),
@@ -110,7 +110,7 @@ func describe(p *world.Partition, cert *world.Certificate, now time.Time) types.
 		d.Issuer, d.Subject, d.Serial, d.SignatureAlgorithm = text(cert.Issuer), text(cert.Subject), text(cert.Serial), text(cert.Signature)
 		d.NotBefore, d.NotAfter, d.IssuedAt = when(cert.NotBefore), when(cert.NotAfter), when(cert.Issued)
 	}
-	recordAt := cert.Created.Add(p.World().Config.ACM.RecordDelay)
+	recordAt := cert.Created.Add(p.Store().Config.ACM.RecordDelay)
 	for _, v := range cert.Domains {
 		if now.Before(recordAt) {
 			v.ResourceRecord = nil
@@ -139,7 +139,7 @@ func when(t time.Time) *time.Time {
 }
 
 // GetCertificate returns the certificate and its chain as PEM.
-func (s *Service) GetCertificate(c *world.Call, in *acm.GetCertificateInput) (*acm.GetCertificateOutput, error) {
+func (s *Service) GetCertificate(c *store.Call, in *acm.GetCertificateInput) (*acm.GetCertificateOutput, error) {
 	p := s.partition(c)
 	cert, err := find(p, in.CertificateArn)
 	if err != nil {
@@ -148,16 +148,16 @@ func (s *Service) GetCertificate(c *world.Call, in *acm.GetCertificateInput) (*a
 	switch status := p.CertificateStatus(cert, c.Now); status {
 	case types.CertificateStatusIssued, types.CertificateStatusExpired:
 	default:
-		return nil, fail(world.Unproven, "RequestInProgressException", "The certificate %s is in the status %s", cert.ARN, status)
+		return nil, fail(store.Unproven, "RequestInProgressException", "The certificate %s is in the status %s", cert.ARN, status)
 	}
 	if err := Materialise(cert); err != nil {
-		return nil, fail(world.Own, "InternalFailure", "the emulator fails: %v", err)
+		return nil, fail(store.Own, "InternalFailure", "the emulator fails: %v", err)
 	}
 	return &acm.GetCertificateOutput{Certificate: ptr(cert.CertificatePEM), CertificateChain: text(cert.ChainPEM)}, nil
 }
 
 // ListTagsForCertificate lists the tags of a certificate.
-func (s *Service) ListTagsForCertificate(c *world.Call, in *acm.ListTagsForCertificateInput) (*acm.ListTagsForCertificateOutput, error) {
+func (s *Service) ListTagsForCertificate(c *store.Call, in *acm.ListTagsForCertificateInput) (*acm.ListTagsForCertificateOutput, error) {
 	cert, err := find(s.partition(c), in.CertificateArn)
 	if err != nil {
 		return nil, err

@@ -9,17 +9,17 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/acm/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
 // Service serves the operations.
 type Service struct {
-	w *world.World
+	w *store.Store
 }
 
 // New returns the service over the emulator state.
-func New(w *world.World) *Service { return &Service{w: w} }
+func New(w *store.Store) *Service { return &Service{w: w} }
 
 // Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
@@ -39,15 +39,15 @@ func (s *Service) Operations() []wire.Operation {
 }
 
 // TaggedResources lists certificates for the tagging service.
-func (s *Service) TaggedResources(p *world.Partition) []world.TaggedResource {
-	var out []world.TaggedResource
-	for _, arn := range world.SortedKeys(p.ACM.Certificates) {
-		out = append(out, world.TaggedResource{ARN: arn, Type: "acm:certificate", Tags: p.ACM.Certificates[arn].Tags})
+func (s *Service) TaggedResources(p *store.Partition) []store.TaggedResource {
+	var out []store.TaggedResource
+	for _, arn := range store.SortedKeys(p.ACM.Certificates) {
+		out = append(out, store.TaggedResource{ARN: arn, Type: "acm:certificate", Tags: p.ACM.Certificates[arn].Tags})
 	}
 	return out
 }
 
-func (s *Service) partition(c *world.Call) *world.Partition {
+func (s *Service) partition(c *store.Call) *store.Partition {
 	if c.Partition != nil {
 		return c.Partition
 	}
@@ -71,27 +71,27 @@ func text(s string) *string {
 	return &s
 }
 
-func fail(from world.Source, code, format string, args ...any) error {
-	return world.Errorf(from, code, format, args...)
+func fail(from store.Source, code, format string, args ...any) error {
+	return store.Errorf(from, code, format, args...)
 }
 
-func invalid(from world.Source, format string, args ...any) error {
+func invalid(from store.Source, format string, args ...any) error {
 	return fail(from, "ValidationException", format, args...)
 }
 
 var arnPattern = regexp.MustCompile(`^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate/[\w-]+$`)
 
 // find looks up a certificate by its ARN.
-func find(p *world.Partition, arn *string) (*world.Certificate, error) {
+func find(p *store.Partition, arn *string) (*store.Certificate, error) {
 	if arn == nil {
-		return nil, invalid(world.Unproven, "1 validation error detected: Value null at 'certificateArn' failed to satisfy constraint: Member must not be null")
+		return nil, invalid(store.Unproven, "1 validation error detected: Value null at 'certificateArn' failed to satisfy constraint: Member must not be null")
 	}
 	if !arnPattern.MatchString(*arn) {
-		return nil, fail(world.Unproven, "InvalidArnException", "The certificate ARN '%s' is not valid", *arn)
+		return nil, fail(store.Unproven, "InvalidArnException", "The certificate ARN '%s' is not valid", *arn)
 	}
 	c := p.ACM.Certificates[*arn]
 	if c == nil {
-		return nil, fail(world.Unproven, "ResourceNotFoundException", "Could not find certificate %s.", *arn)
+		return nil, fail(store.Unproven, "ResourceNotFoundException", "Could not find certificate %s.", *arn)
 	}
 	return c, nil
 }
@@ -107,12 +107,12 @@ func mergeTags(have map[string]string, tags []types.Tag) (map[string]string, err
 	for _, t := range tags {
 		key := val(t.Key)
 		if key == "" || len(key) > 128 || len(val(t.Value)) > 256 || strings.HasPrefix(strings.ToLower(key), "aws:") {
-			return nil, fail(world.Unproven, "InvalidTagException", "The tag '%s' is not valid", key)
+			return nil, fail(store.Unproven, "InvalidTagException", "The tag '%s' is not valid", key)
 		}
 		out[key] = val(t.Value)
 	}
 	if len(out) > tagsPerCertificate {
-		return nil, fail(world.Unproven, "TooManyTagsException", "A certificate cannot have more than %d tags", tagsPerCertificate)
+		return nil, fail(store.Unproven, "TooManyTagsException", "A certificate cannot have more than %d tags", tagsPerCertificate)
 	}
 	return out, nil
 }
@@ -123,24 +123,24 @@ func (s *Service) tagList(tags map[string]string) []types.Tag {
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
 		out = append(out, types.Tag{Key: ptr(k), Value: ptr(tags[k])})
 	}
-	return world.Shuffle(s.w, out)
+	return store.Shuffle(s.w, out)
 }
 
 // nextPage cuts a page out of a list of certificates: those after the token.
 // The list is ordered by ARN unless the caller sorted it otherwise; the token
 // is the last ARN.
-func (s *Service) nextPage(all []*world.Certificate, token *string, size *int32) ([]*world.Certificate, *string, error) {
+func (s *Service) nextPage(all []*store.Certificate, token *string, size *int32) ([]*store.Certificate, *string, error) {
 	if size != nil && (*size < 1 || *size > 1000) {
-		return nil, nil, invalid(world.Unproven, "1 validation error detected: Value '%d' at 'maxItems' failed to satisfy constraint: Member must have value between 1 and 1000", *size)
+		return nil, nil, invalid(store.Unproven, "1 validation error detected: Value '%d' at 'maxItems' failed to satisfy constraint: Member must have value between 1 and 1000", *size)
 	}
 	if token != nil {
 		raw, err := base64.RawURLEncoding.DecodeString(*token)
-		at := slices.IndexFunc(all, func(c *world.Certificate) bool { return c.ARN == string(raw) })
+		at := slices.IndexFunc(all, func(c *store.Certificate) bool { return c.ARN == string(raw) })
 		if err != nil || !arnPattern.Match(raw) {
-			return nil, nil, fail(world.Unproven, "InvalidArgsException", "The token '%s' is not valid", *token)
+			return nil, nil, fail(store.Unproven, "InvalidArgsException", "The token '%s' is not valid", *token)
 		}
 		if at < 0 { // it was deleted meanwhile
-			at = slices.IndexFunc(all, func(c *world.Certificate) bool { return c.ARN > string(raw) }) - 1
+			at = slices.IndexFunc(all, func(c *store.Certificate) bool { return c.ARN > string(raw) }) - 1
 			if at < -1 {
 				at = len(all) - 1
 			}

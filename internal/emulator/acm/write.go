@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 	"github.com/aws/aws-sdk-go-v2/service/acm/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 const (
@@ -26,14 +26,14 @@ var (
 
 // ImportCertificate takes a certificate with its key, or replaces the one of
 // an imported certificate.
-func (s *Service) ImportCertificate(c *world.Call, in *acm.ImportCertificateInput) (*acm.ImportCertificateOutput, error) {
+func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInput) (*acm.ImportCertificateOutput, error) {
 	p := s.partition(c)
 	parsed, err := parse(in.Certificate, in.PrivateKey, in.CertificateChain)
 	if err != nil {
-		return nil, invalid(world.Unproven, "The certificate cannot be imported: %v", err)
+		return nil, invalid(store.Unproven, "The certificate cannot be imported: %v", err)
 	}
 	if c.Now.Before(parsed.NotBefore) || c.Now.After(parsed.NotAfter) {
-		return nil, invalid(world.Unproven, "The certificate is not valid now: it is valid from %s to %s", parsed.NotBefore, parsed.NotAfter)
+		return nil, invalid(store.Unproven, "The certificate is not valid now: it is valid from %s to %s", parsed.NotBefore, parsed.NotAfter)
 	}
 	if in.CertificateArn != nil {
 		have, err := find(p, in.CertificateArn)
@@ -41,10 +41,10 @@ func (s *Service) ImportCertificate(c *world.Call, in *acm.ImportCertificateInpu
 			return nil, err
 		}
 		if have.Type != types.CertificateTypeImported {
-			return nil, invalid(world.Unproven, "The certificate %s was not imported", have.ARN)
+			return nil, invalid(store.Unproven, "The certificate %s was not imported", have.ARN)
 		}
 		if len(in.Tags) > 0 {
-			return nil, invalid(world.Unproven, "You cannot specify tags when you import a certificate again")
+			return nil, invalid(store.Unproven, "You cannot specify tags when you import a certificate again")
 		}
 		parsed.ARN, parsed.Created, parsed.Imported, parsed.Issued, parsed.Tags = have.ARN, have.Created, c.Now, time.Time{}, have.Tags
 		*have = *parsed
@@ -62,25 +62,25 @@ func (s *Service) ImportCertificate(c *world.Call, in *acm.ImportCertificateInpu
 	return &acm.ImportCertificateOutput{CertificateArn: ptr(parsed.ARN)}, nil
 }
 
-func (s *Service) room(p *world.Partition) error {
+func (s *Service) room(p *store.Partition) error {
 	if most := s.w.Quota(quotaCerts, 2500); len(p.ACM.Certificates) >= most {
-		return fail(world.Unproven, "LimitExceededException", "The maximum number of certificates '%d' has been reached", most)
+		return fail(store.Unproven, "LimitExceededException", "The maximum number of certificates '%d' has been reached", most)
 	}
 	return nil
 }
 
 // RequestCertificate asks for a certificate. A public one is issued after its
 // validation, a private one at once.
-func (s *Service) RequestCertificate(c *world.Call, in *acm.RequestCertificateInput) (*acm.RequestCertificateOutput, error) {
+func (s *Service) RequestCertificate(c *store.Call, in *acm.RequestCertificateInput) (*acm.RequestCertificateOutput, error) {
 	p := s.partition(c)
 	names, err := s.requestedNames(in)
 	if err != nil {
 		return nil, err
 	}
 	if in.IdempotencyToken != nil && !tokenPattern.MatchString(*in.IdempotencyToken) {
-		return nil, fail(world.Unproven, "InvalidParameterException", "The idempotency token is not valid")
+		return nil, fail(store.Unproven, "InvalidParameterException", "The idempotency token is not valid")
 	}
-	cert := &world.Certificate{
+	cert := &store.Certificate{
 		Domain: names[0], Names: names, Type: types.CertificateTypeAmazonIssued, Status: types.CertificateStatusPendingValidation,
 		Algorithm: in.KeyAlgorithm, Validation: in.ValidationMethod, Options: in.Options, Token: val(in.IdempotencyToken),
 		Authority: val(in.CertificateAuthorityArn), Created: c.Now,
@@ -89,13 +89,13 @@ func (s *Service) RequestCertificate(c *world.Call, in *acm.RequestCertificateIn
 		cert.Algorithm = types.KeyAlgorithmRsa2048
 	}
 	if !slices.Contains(cert.Algorithm.Values(), cert.Algorithm) {
-		return nil, invalid(world.Unproven, "The key algorithm '%s' is not valid", cert.Algorithm)
+		return nil, invalid(store.Unproven, "The key algorithm '%s' is not valid", cert.Algorithm)
 	}
 	if cert.Validation == "" {
 		cert.Validation = types.ValidationMethodEmail
 	}
 	if !slices.Contains(cert.Validation.Values(), cert.Validation) {
-		return nil, invalid(world.Unproven, "The validation method '%s' is not valid", cert.Validation)
+		return nil, invalid(store.Unproven, "The validation method '%s' is not valid", cert.Validation)
 	}
 	if cert.Tags, err = mergeTags(nil, in.Tags); err != nil {
 		return nil, err
@@ -123,21 +123,21 @@ func (s *Service) requestedNames(in *acm.RequestCertificateInput) ([]string, err
 	var names []string
 	for _, n := range append([]string{val(in.DomainName)}, in.SubjectAlternativeNames...) {
 		if len(n) > 253 || !domainPattern.MatchString(n) {
-			return nil, invalid(world.Unproven, "The domain name '%s' is not valid", n)
+			return nil, invalid(store.Unproven, "The domain name '%s' is not valid", n)
 		}
 		if !slices.Contains(names, n) {
 			names = append(names, n)
 		}
 	}
 	if most := s.w.Quota(quotaNames, 10); len(names) > most {
-		return nil, fail(world.Unproven, "LimitExceededException", "A certificate cannot have more than %d domain names", most)
+		return nil, fail(store.Unproven, "LimitExceededException", "A certificate cannot have more than %d domain names", most)
 	}
 	return names, nil
 }
 
 // sameRequest finds a certificate that was requested with the same token and
 // names a short while ago.
-func sameRequest(p *world.Partition, want *world.Certificate, now time.Time) *world.Certificate {
+func sameRequest(p *store.Partition, want *store.Certificate, now time.Time) *store.Certificate {
 	if want.Token == "" {
 		return nil
 	}
@@ -150,13 +150,13 @@ func sameRequest(p *world.Partition, want *world.Certificate, now time.Time) *wo
 }
 
 // validations makes the validation options of a request.
-func validations(account string, in *acm.RequestCertificateInput, cert *world.Certificate) ([]types.DomainValidation, error) {
+func validations(account string, in *acm.RequestCertificateInput, cert *store.Certificate) ([]types.DomainValidation, error) {
 	var out []types.DomainValidation
 	for _, n := range cert.Names {
 		base := strings.TrimPrefix(n, "*.")
 		v := types.DomainValidation{DomainName: ptr(n), ValidationDomain: ptr(base), ValidationMethod: cert.Validation}
 		if cert.Validation == types.ValidationMethodDns {
-			name, value := world.ValidationRecord(account, n)
+			name, value := store.ValidationRecord(account, n)
 			v.ResourceRecord = &types.ResourceRecord{Name: &name, Type: types.RecordTypeCname, Value: &value}
 		}
 		out = append(out, v)
@@ -165,7 +165,7 @@ func validations(account string, in *acm.RequestCertificateInput, cert *world.Ce
 		i := slices.IndexFunc(out, func(v types.DomainValidation) bool { return *v.DomainName == val(o.DomainName) })
 		super := val(o.ValidationDomain)
 		if i < 0 || !strings.HasSuffix("."+strings.TrimPrefix(val(o.DomainName), "*."), "."+super) {
-			return nil, fail(world.Unproven, "InvalidDomainValidationOptionsException", "The validation domain '%s' is not a superdomain of '%s'", super, val(o.DomainName))
+			return nil, fail(store.Unproven, "InvalidDomainValidationOptionsException", "The validation domain '%s' is not a superdomain of '%s'", super, val(o.DomainName))
 		}
 		out[i].ValidationDomain = ptr(super)
 	}
@@ -182,21 +182,21 @@ func serial(digits string) string {
 }
 
 // DeleteCertificate deletes a certificate that no load balancer uses.
-func (s *Service) DeleteCertificate(c *world.Call, in *acm.DeleteCertificateInput) (*acm.DeleteCertificateOutput, error) {
+func (s *Service) DeleteCertificate(c *store.Call, in *acm.DeleteCertificateInput) (*acm.DeleteCertificateOutput, error) {
 	p := s.partition(c)
 	cert, err := find(p, in.CertificateArn)
 	if err != nil {
 		return nil, err
 	}
 	if len(p.CertificateUsers(cert.ARN)) > 0 {
-		return nil, fail(world.Unproven, "ResourceInUseException", "Certificate %s in account %s is in use.", cert.ARN, p.Account)
+		return nil, fail(store.Unproven, "ResourceInUseException", "Certificate %s in account %s is in use.", cert.ARN, p.Account)
 	}
 	delete(p.ACM.Certificates, cert.ARN)
 	return &acm.DeleteCertificateOutput{}, nil
 }
 
 // AddTagsToCertificate adds or replaces tags.
-func (s *Service) AddTagsToCertificate(c *world.Call, in *acm.AddTagsToCertificateInput) (*acm.AddTagsToCertificateOutput, error) {
+func (s *Service) AddTagsToCertificate(c *store.Call, in *acm.AddTagsToCertificateInput) (*acm.AddTagsToCertificateOutput, error) {
 	cert, err := find(s.partition(c), in.CertificateArn)
 	if err != nil {
 		return nil, err
@@ -210,7 +210,7 @@ func (s *Service) AddTagsToCertificate(c *world.Call, in *acm.AddTagsToCertifica
 }
 
 // RemoveTagsFromCertificate removes tags. With a value, only if it is equal.
-func (s *Service) RemoveTagsFromCertificate(c *world.Call, in *acm.RemoveTagsFromCertificateInput) (*acm.RemoveTagsFromCertificateOutput, error) {
+func (s *Service) RemoveTagsFromCertificate(c *store.Call, in *acm.RemoveTagsFromCertificateInput) (*acm.RemoveTagsFromCertificateOutput, error) {
 	cert, err := find(s.partition(c), in.CertificateArn)
 	if err != nil {
 		return nil, err

@@ -8,23 +8,23 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // AllocateAddress allocates an elastic IP.
-func (s *networks) AllocateAddress(c *world.Call, in *ec2.AllocateAddressInput) (*ec2.AllocateAddressOutput, error) {
+func (s *networks) AllocateAddress(c *store.Call, in *ec2.AllocateAddressInput) (*ec2.AllocateAddressOutput, error) {
 	p := c.Partition
 	if in.Domain != "" && in.Domain != types.DomainTypeVpc {
-		return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Value (%s) for parameter domain is invalid", in.Domain)
+		return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter domain is invalid", in.Domain)
 	}
 	if len(p.Addresses) >= s.w.Quota("elastic-ips", 100) {
-		return nil, world.Errorf(world.Unproven, "AddressLimitExceeded", "The maximum number of addresses has been reached.")
+		return nil, store.Errorf(store.Unproven, "AddressLimitExceeded", "The maximum number of addresses has been reached.")
 	}
 	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeElasticIp)
 	if err != nil {
 		return nil, err
 	}
-	a := &world.Address{AllocationID: s.w.NewID("eipalloc-"), PublicIP: freePublic(p)}
+	a := &store.Address{AllocationID: s.w.NewID("eipalloc-"), PublicIP: freePublic(p)}
 	p.Addresses[a.AllocationID] = a
 	p.Tag(a.AllocationID, tags)
 	return &ec2.AllocateAddressOutput{
@@ -35,27 +35,27 @@ func (s *networks) AllocateAddress(c *world.Call, in *ec2.AllocateAddressInput) 
 
 // freePublic finds a free public address. They come from a range that is reserved for
 // documentation and benchmarks, so that none is in real use.
-func freePublic(p *world.Partition) netip.Addr {
+func freePublic(p *store.Partition) netip.Addr {
 	taken := map[netip.Addr]bool{}
 	for _, a := range p.Addresses {
 		taken[a.PublicIP] = true
 	}
 	block := netip.MustParsePrefix("198.18.0.0/15")
 	for n := 1; ; n++ {
-		if a := world.IPv4At(block, n); !taken[a] {
+		if a := store.IPv4At(block, n); !taken[a] {
 			return a
 		}
 	}
 }
 
 // ReleaseAddress releases an elastic IP.
-func (s *networks) ReleaseAddress(c *world.Call, in *ec2.ReleaseAddressInput) (*ec2.ReleaseAddressOutput, error) {
+func (s *networks) ReleaseAddress(c *store.Call, in *ec2.ReleaseAddressInput) (*ec2.ReleaseAddressOutput, error) {
 	a, err := find(kindAddress, c.Partition.Addresses, in.AllocationId)
 	if err != nil {
 		return nil, err
 	}
 	if a.AssociationID != "" {
-		return nil, world.Errorf(world.Unproven, "InvalidIPAddress.InUse", "Address %s is in use.", a.PublicIP)
+		return nil, store.Errorf(store.Unproven, "InvalidIPAddress.InUse", "Address %s is in use.", a.PublicIP)
 	}
 	delete(c.Partition.Addresses, a.AllocationID)
 	delete(c.Partition.Tags, a.AllocationID)
@@ -63,18 +63,18 @@ func (s *networks) ReleaseAddress(c *world.Call, in *ec2.ReleaseAddressInput) (*
 }
 
 // DescribeAddresses lists elastic IPs; the operation has no pages.
-func (s *networks) DescribeAddresses(c *world.Call, in *ec2.DescribeAddressesInput) (*ec2.DescribeAddressesOutput, error) {
+func (s *networks) DescribeAddresses(c *store.Call, in *ec2.DescribeAddressesInput) (*ec2.DescribeAddressesOutput, error) {
 	p := c.Partition
 	if err := checkIDs(kindAddress, p.Addresses, in.AllocationIds); err != nil {
 		return nil, err
 	}
-	ids := world.SortedKeys(p.Addresses)
+	ids := store.SortedKeys(p.Addresses)
 	if len(in.AllocationIds) > 0 {
 		ids = slices.Compact(slices.Sorted(slices.Values(in.AllocationIds)))
 	}
 	for _, ip := range in.PublicIps {
 		if !slices.ContainsFunc(ids, func(id string) bool { return p.Addresses[id].PublicIP.String() == ip }) {
-			return nil, world.Errorf(world.Unproven, "InvalidAddress.NotFound", "Address '%s' not found.", ip)
+			return nil, store.Errorf(store.Unproven, "InvalidAddress.NotFound", "Address '%s' not found.", ip)
 		}
 	}
 	if len(in.PublicIps) > 0 {
@@ -104,11 +104,11 @@ func (s *networks) DescribeAddresses(c *world.Call, in *ec2.DescribeAddressesInp
 		}
 		out.Addresses = append(out.Addresses, item)
 	}
-	world.Shuffle(s.w, out.Addresses)
+	store.Shuffle(s.w, out.Addresses)
 	return out, nil
 }
 
-func privateOf(a *world.Address) string {
+func privateOf(a *store.Address) string {
 	if !a.PrivateIP.IsValid() {
 		return ""
 	}

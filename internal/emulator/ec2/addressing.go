@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // interfaceRequest is the request for an ENI.
@@ -25,7 +25,7 @@ type interfaceRequest struct {
 }
 
 // newInterface makes an ENI; on error nothing remains.
-func (s *instances) newInterface(p *world.Partition, sub *world.Subnet, want interfaceRequest) (*world.NetworkInterface, *world.Error) {
+func (s *instances) newInterface(p *store.Partition, sub *store.Subnet, want interfaceRequest) (*store.NetworkInterface, *store.Error) {
 	groups, err := s.checkGroups(p, sub.VPCID, want.groups)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (s *instances) newInterface(p *world.Partition, sub *world.Subnet, want int
 	return eni, nil
 }
 
-func (s *instances) address(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface, want interfaceRequest) *world.Error {
+func (s *instances) address(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, want interfaceRequest) *store.Error {
 	if want.primary != nil {
 		if err := addPrivate(p, sub, eni, []string{*want.primary}); err != nil {
 			return err
@@ -69,22 +69,22 @@ func (s *instances) address(p *world.Partition, sub *world.Subnet, eni *world.Ne
 }
 
 // addPrivate adds the named private addresses to an ENI.
-func addPrivate(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface, texts []string) *world.Error {
+func addPrivate(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, texts []string) *store.Error {
 	for _, text := range texts {
 		a, err := netip.ParseAddr(text)
 		if err != nil || !a.Is4() {
-			return world.Errorf(world.Unproven, "InvalidParameterValue", "invalid value for parameter address: %s", text)
+			return store.Errorf(store.Unproven, "InvalidParameterValue", "invalid value for parameter address: %s", text)
 		}
 		if err := p.ClaimIPv4(sub, a); err != nil {
 			return err
 		}
-		eni.Private = append(eni.Private, world.PrivateAddress{Addr: a, Primary: len(eni.Private) == 0})
+		eni.Private = append(eni.Private, store.PrivateAddress{Addr: a, Primary: len(eni.Private) == 0})
 	}
 	return nil
 }
 
 // takePrivate adds n free private addresses to an ENI.
-func takePrivate(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface, n int) *world.Error {
+func takePrivate(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, n int) *store.Error {
 	if n == 0 {
 		return nil
 	}
@@ -93,16 +93,16 @@ func takePrivate(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterf
 		return err
 	}
 	for _, a := range addrs {
-		eni.Private = append(eni.Private, world.PrivateAddress{Addr: a, Primary: len(eni.Private) == 0})
+		eni.Private = append(eni.Private, store.PrivateAddress{Addr: a, Primary: len(eni.Private) == 0})
 	}
 	return nil
 }
 
-func addIPv6(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface, texts []string, n int) *world.Error {
+func addIPv6(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, texts []string, n int) *store.Error {
 	for _, text := range texts {
 		a, err := netip.ParseAddr(text)
 		if err != nil || len(sub.IPv6) == 0 || !sub.IPv6[0].Block.Contains(a) {
-			return world.Errorf(world.Unproven, "InvalidParameterValue", "Address %s does not fall within the subnet's address range", text)
+			return store.Errorf(store.Unproven, "InvalidParameterValue", "Address %s does not fall within the subnet's address range", text)
 		}
 		eni.IPv6 = append(eni.IPv6, a)
 	}
@@ -118,11 +118,11 @@ func addIPv6(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface,
 }
 
 // addPrefixes adds /28 or /80 blocks of the subnet to an ENI.
-func addPrefixes(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface, texts []string) *world.Error {
+func addPrefixes(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, texts []string) *store.Error {
 	for _, text := range texts {
 		block, err := netip.ParsePrefix(text)
 		if err != nil {
-			return world.Errorf(world.Unproven, "InvalidParameterValue", "invalid value for parameter prefix: %s", text)
+			return store.Errorf(store.Unproven, "InvalidParameterValue", "invalid value for parameter prefix: %s", text)
 		}
 		block = block.Masked()
 		switch {
@@ -136,7 +136,7 @@ func addPrefixes(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterf
 		case block.Addr().Is6() && block.Bits() == 80 && len(sub.IPv6) > 0 && sub.IPv6[0].Block.Contains(block.Addr()):
 			eni.IPv6Prefixes = append(eni.IPv6Prefixes, block)
 		default:
-			return world.Errorf(world.Unproven, "InvalidParameterValue", "The prefix %s is not a /28 or /80 of the subnet", text)
+			return store.Errorf(store.Unproven, "InvalidParameterValue", "The prefix %s is not a /28 or /80 of the subnet", text)
 		}
 	}
 	return nil
@@ -144,7 +144,7 @@ func addPrefixes(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterf
 
 // AssignPrivateIpAddresses adds secondary addresses, either named ones or a number of
 // free ones. It is all or nothing.
-func (s *instances) AssignPrivateIpAddresses(c *world.Call, in *ec2.AssignPrivateIpAddressesInput) (*ec2.AssignPrivateIpAddressesOutput, error) {
+func (s *instances) AssignPrivateIpAddresses(c *store.Call, in *ec2.AssignPrivateIpAddressesInput) (*ec2.AssignPrivateIpAddressesOutput, error) {
 	p := c.Partition
 	eni, err := find(kindInterface, p.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *instances) AssignPrivateIpAddresses(c *world.Call, in *ec2.AssignPrivat
 	return out, nil
 }
 
-func (s *instances) assign(p *world.Partition, sub *world.Subnet, eni *world.NetworkInterface, in *ec2.AssignPrivateIpAddressesInput) *world.Error {
+func (s *instances) assign(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, in *ec2.AssignPrivateIpAddressesInput) *store.Error {
 	if aws.ToBool(in.AllowReassignment) {
 		for _, text := range in.PrivateIpAddresses {
 			release(p, eni, text)
@@ -198,18 +198,18 @@ func (s *instances) assign(p *world.Partition, sub *world.Subnet, eni *world.Net
 }
 
 // release removes a secondary address from any other ENI of the subnet.
-func release(p *world.Partition, keep *world.NetworkInterface, text string) {
+func release(p *store.Partition, keep *store.NetworkInterface, text string) {
 	for _, eni := range p.NetworkInterfaces {
 		if eni != keep && eni.SubnetID == keep.SubnetID {
-			eni.Private = without(eni.Private, func(a world.PrivateAddress) bool { return !a.Primary && a.Addr.String() == text })
+			eni.Private = without(eni.Private, func(a store.PrivateAddress) bool { return !a.Primary && a.Addr.String() == text })
 		}
 	}
 }
 
 // freePrefix finds a /28 of the subnet in which every address is free.
-func freePrefix(p *world.Partition, sub *world.Subnet) (netip.Prefix, *world.Error) {
+func freePrefix(p *store.Partition, sub *store.Subnet) (netip.Prefix, *store.Error) {
 	for n := 16; n+16 <= 1<<(32-sub.CIDR.Bits()); n += 16 {
-		block := netip.PrefixFrom(world.IPv4At(sub.CIDR, n), 28)
+		block := netip.PrefixFrom(store.IPv4At(sub.CIDR, n), 28)
 		free := true
 		for a := block.Addr(); free && block.Contains(a); a = a.Next() {
 			free = p.ClaimIPv4(sub, a) == nil
@@ -218,11 +218,11 @@ func freePrefix(p *world.Partition, sub *world.Subnet) (netip.Prefix, *world.Err
 			return block, nil
 		}
 	}
-	return netip.Prefix{}, world.Errorf(world.Unproven, "InsufficientCidrBlocks", "The specified subnet does not have enough free cidr blocks to satisfy the request.")
+	return netip.Prefix{}, store.Errorf(store.Unproven, "InsufficientCidrBlocks", "The specified subnet does not have enough free cidr blocks to satisfy the request.")
 }
 
 // UnassignPrivateIpAddresses removes secondary addresses.
-func (s *instances) UnassignPrivateIpAddresses(c *world.Call, in *ec2.UnassignPrivateIpAddressesInput) (*ec2.UnassignPrivateIpAddressesOutput, error) {
+func (s *instances) UnassignPrivateIpAddresses(c *store.Call, in *ec2.UnassignPrivateIpAddressesInput) (*ec2.UnassignPrivateIpAddressesOutput, error) {
 	eni, err := find(kindInterface, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {
 		return nil, err
@@ -231,23 +231,23 @@ func (s *instances) UnassignPrivateIpAddresses(c *world.Call, in *ec2.UnassignPr
 		return nil, managedByService(eni)
 	}
 	for _, text := range in.PrivateIpAddresses {
-		i := slices.IndexFunc(eni.Private, func(a world.PrivateAddress) bool { return a.Addr.String() == text })
+		i := slices.IndexFunc(eni.Private, func(a store.PrivateAddress) bool { return a.Addr.String() == text })
 		if i < 0 || eni.Private[i].Primary {
-			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Some of the specified addresses are not assigned to interface %s", eni.ID)
+			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Some of the specified addresses are not assigned to interface %s", eni.ID)
 		}
 	}
 	for _, text := range in.Ipv4Prefixes {
 		if !slices.ContainsFunc(eni.IPv4Prefixes, func(b netip.Prefix) bool { return b.String() == text }) {
-			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Some of the specified prefixes are not assigned to interface %s", eni.ID)
+			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Some of the specified prefixes are not assigned to interface %s", eni.ID)
 		}
 	}
-	eni.Private = without(eni.Private, func(a world.PrivateAddress) bool { return slices.Contains(in.PrivateIpAddresses, a.Addr.String()) })
+	eni.Private = without(eni.Private, func(a store.PrivateAddress) bool { return slices.Contains(in.PrivateIpAddresses, a.Addr.String()) })
 	eni.IPv4Prefixes = without(eni.IPv4Prefixes, func(b netip.Prefix) bool { return slices.Contains(in.Ipv4Prefixes, b.String()) })
 	return &ec2.UnassignPrivateIpAddressesOutput{}, nil
 }
 
 // AssignIpv6Addresses adds IPv6 addresses.
-func (s *instances) AssignIpv6Addresses(c *world.Call, in *ec2.AssignIpv6AddressesInput) (*ec2.AssignIpv6AddressesOutput, error) {
+func (s *instances) AssignIpv6Addresses(c *store.Call, in *ec2.AssignIpv6AddressesInput) (*ec2.AssignIpv6AddressesOutput, error) {
 	p := c.Partition
 	eni, err := find(kindInterface, p.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // CreateNetworkInterface makes an ENI with its addresses.
-func (s *instances) CreateNetworkInterface(c *world.Call, in *ec2.CreateNetworkInterfaceInput) (*ec2.CreateNetworkInterfaceOutput, error) {
+func (s *instances) CreateNetworkInterface(c *store.Call, in *ec2.CreateNetworkInterfaceInput) (*ec2.CreateNetworkInterfaceOutput, error) {
 	p := c.Partition
 	if eni := made(c, p.NetworkInterfaces, in.ClientToken); eni != nil {
 		out := s.networkInterface(p, eni)
@@ -58,7 +58,7 @@ func (s *instances) CreateNetworkInterface(c *world.Call, in *ec2.CreateNetworkI
 
 // checkGroups checks the security groups of an ENI in a VPC; none means the default
 // security group.
-func (s *instances) checkGroups(p *world.Partition, vpcID string, ids []string) ([]string, *world.Error) {
+func (s *instances) checkGroups(p *store.Partition, vpcID string, ids []string) ([]string, *store.Error) {
 	if len(ids) == 0 {
 		if g := p.DefaultSecurityGroup(vpcID); g != nil {
 			return []string{g.ID}, nil
@@ -66,7 +66,7 @@ func (s *instances) checkGroups(p *world.Partition, vpcID string, ids []string) 
 		return nil, nil
 	}
 	if len(ids) > s.w.Quota("security-groups-per-interface", 5) {
-		return nil, world.Errorf(world.Unproven, "SecurityGroupsPerInterfaceLimitExceeded", "The maximum number of security groups per interface has been reached.")
+		return nil, store.Errorf(store.Unproven, "SecurityGroupsPerInterfaceLimitExceeded", "The maximum number of security groups per interface has been reached.")
 	}
 	var out []string
 	for _, id := range ids {
@@ -75,10 +75,10 @@ func (s *instances) checkGroups(p *world.Partition, vpcID string, ids []string) 
 			return nil, err
 		}
 		if g.VPCID != vpcID {
-			return nil, world.Errorf(world.Quoted("kubernetes-sigs/aws-load-balancer-controller#1862"), "InvalidGroup.NotFound", "You have specified two resources that belong to different networks.")
+			return nil, store.Errorf(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#1862"), "InvalidGroup.NotFound", "You have specified two resources that belong to different networks.")
 		}
 		if slices.Contains(out, id) {
-			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "The same security group must not appear multiple times: %s", id)
+			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "The same security group must not appear multiple times: %s", id)
 		}
 		out = append(out, id)
 	}
@@ -86,7 +86,7 @@ func (s *instances) checkGroups(p *world.Partition, vpcID string, ids []string) 
 }
 
 // DeleteNetworkInterface removes an ENI that is not attached.
-func (s *instances) DeleteNetworkInterface(c *world.Call, in *ec2.DeleteNetworkInterfaceInput) (*ec2.DeleteNetworkInterfaceOutput, error) {
+func (s *instances) DeleteNetworkInterface(c *store.Call, in *ec2.DeleteNetworkInterfaceInput) (*ec2.DeleteNetworkInterfaceOutput, error) {
 	eni, err := find(kindInterface, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (s *instances) DeleteNetworkInterface(c *world.Call, in *ec2.DeleteNetworkI
 		return nil, managedByService(eni)
 	}
 	if eni.Attachment != nil {
-		return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Network interface '%s' is currently in use.", eni.ID)
+		return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Network interface '%s' is currently in use.", eni.ID)
 	}
 	for _, a := range c.Partition.Addresses {
 		if a.InterfaceID == eni.ID {
@@ -106,12 +106,12 @@ func (s *instances) DeleteNetworkInterface(c *world.Call, in *ec2.DeleteNetworkI
 	return &ec2.DeleteNetworkInterfaceOutput{}, nil
 }
 
-func managedByService(eni *world.NetworkInterface) *world.Error {
-	return world.Errorf(world.Unproven, "AuthFailure", "You do not have permission to access the specified resource: %s is managed by a service", eni.ID).WithStatus(403)
+func managedByService(eni *store.NetworkInterface) *store.Error {
+	return store.Errorf(store.Unproven, "AuthFailure", "You do not have permission to access the specified resource: %s is managed by a service", eni.ID).WithStatus(403)
 }
 
 // AttachNetworkInterface attaches an ENI to an instance in the same zone.
-func (s *instances) AttachNetworkInterface(c *world.Call, in *ec2.AttachNetworkInterfaceInput) (*ec2.AttachNetworkInterfaceOutput, error) {
+func (s *instances) AttachNetworkInterface(c *store.Call, in *ec2.AttachNetworkInterfaceInput) (*ec2.AttachNetworkInterfaceOutput, error) {
 	p := c.Partition
 	eni, err := find(kindInterface, p.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {
@@ -122,25 +122,25 @@ func (s *instances) AttachNetworkInterface(c *world.Call, in *ec2.AttachNetworkI
 		return nil, err
 	}
 	if eni.Attachment != nil {
-		return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Interface: [%s] in use.", eni.ID)
+		return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Interface: [%s] in use.", eni.ID)
 	}
 	if eni.Zone != i.Zone {
-		return nil, world.Errorf(world.Unproven, "InvalidParameterCombination", "You may not attach a network interface to an instance if they are not in the same availability zone")
+		return nil, store.Errorf(store.Unproven, "InvalidParameterCombination", "You may not attach a network interface to an instance if they are not in the same availability zone")
 	}
 	if in.DeviceIndex == nil {
-		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter deviceIndex")
+		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter deviceIndex")
 	}
 	for _, id := range i.Interfaces {
 		if other := p.NetworkInterfaces[id]; other != nil && other.Attachment.DeviceIndex == *in.DeviceIndex {
-			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Instance '%s' already has an interface attached at device index '%d'.", i.ID, *in.DeviceIndex)
+			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Instance '%s' already has an interface attached at device index '%d'.", i.ID, *in.DeviceIndex)
 		}
 	}
 	s.attach(c, eni, i, *in.DeviceIndex, false)
 	return &ec2.AttachNetworkInterfaceOutput{AttachmentId: aws.String(eni.Attachment.ID), NetworkCardIndex: aws.Int32(0)}, nil
 }
 
-func (s *instances) attach(c *world.Call, eni *world.NetworkInterface, i *world.Instance, index int32, deleteOnEnd bool) {
-	eni.Attachment = &world.Attachment{
+func (s *instances) attach(c *store.Call, eni *store.NetworkInterface, i *store.Instance, index int32, deleteOnEnd bool) {
+	eni.Attachment = &store.Attachment{
 		ID: s.w.NewID("eni-attach-"), InstanceID: i.ID, InstanceOwner: c.Account,
 		DeviceIndex: index, AttachTime: c.Now, DeleteOnEnd: deleteOnEnd,
 	}
@@ -151,7 +151,7 @@ func (s *instances) attach(c *world.Call, eni *world.NetworkInterface, i *world.
 }
 
 // DetachNetworkInterface detaches an ENI from its instance.
-func (s *instances) DetachNetworkInterface(c *world.Call, in *ec2.DetachNetworkInterfaceInput) (*ec2.DetachNetworkInterfaceOutput, error) {
+func (s *instances) DetachNetworkInterface(c *store.Call, in *ec2.DetachNetworkInterfaceInput) (*ec2.DetachNetworkInterfaceOutput, error) {
 	id := aws.ToString(in.AttachmentId)
 	for _, eni := range c.Partition.NetworkInterfaces {
 		if eni.Attachment == nil || eni.Attachment.ID != id {
@@ -161,15 +161,15 @@ func (s *instances) DetachNetworkInterface(c *world.Call, in *ec2.DetachNetworkI
 			return nil, managedByService(eni)
 		}
 		if eni.Attachment.DeviceIndex == 0 {
-			return nil, world.Errorf(world.Unproven, "OperationNotPermitted", "The network interface at device index 0 cannot be detached.")
+			return nil, store.Errorf(store.Unproven, "OperationNotPermitted", "The network interface at device index 0 cannot be detached.")
 		}
 		detach(c.Partition, eni)
 		return &ec2.DetachNetworkInterfaceOutput{}, nil
 	}
-	return nil, world.Errorf(world.Unproven, "InvalidAttachmentID.NotFound", "The attachment '%s' does not exist", id)
+	return nil, store.Errorf(store.Unproven, "InvalidAttachmentID.NotFound", "The attachment '%s' does not exist", id)
 }
 
-func detach(p *world.Partition, eni *world.NetworkInterface) {
+func detach(p *store.Partition, eni *store.NetworkInterface) {
 	if i := p.Instances[eni.Attachment.InstanceID]; i != nil {
 		i.Interfaces = without(i.Interfaces, func(id string) bool { return id == eni.ID })
 	}
@@ -178,7 +178,7 @@ func detach(p *world.Partition, eni *world.NetworkInterface) {
 
 // ModifyNetworkInterfaceAttribute sets security groups, description or the
 // source/destination check.
-func (s *instances) ModifyNetworkInterfaceAttribute(c *world.Call, in *ec2.ModifyNetworkInterfaceAttributeInput) (*ec2.ModifyNetworkInterfaceAttributeOutput, error) {
+func (s *instances) ModifyNetworkInterfaceAttribute(c *store.Call, in *ec2.ModifyNetworkInterfaceAttributeInput) (*ec2.ModifyNetworkInterfaceAttributeOutput, error) {
 	eni, err := find(kindInterface, c.Partition.NetworkInterfaces, in.NetworkInterfaceId)
 	if err != nil {
 		return nil, err

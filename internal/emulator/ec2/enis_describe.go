@@ -5,11 +5,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // DescribeNetworkInterfaces lists ENIs, those of services included.
-func (s *instances) DescribeNetworkInterfaces(c *world.Call, in *ec2.DescribeNetworkInterfacesInput) (*ec2.DescribeNetworkInterfacesOutput, error) {
+func (s *instances) DescribeNetworkInterfaces(c *store.Call, in *ec2.DescribeNetworkInterfacesInput) (*ec2.DescribeNetworkInterfacesOutput, error) {
 	p := c.Partition
 	items, next, err := describe(s.core, c, kindInterface, p.NetworkInterfaces,
 		query{in.NetworkInterfaceIds, in.Filters, in.MaxResults, in.NextToken}, s.interfaceFilters(c))
@@ -23,10 +23,10 @@ func (s *instances) DescribeNetworkInterfaces(c *world.Call, in *ec2.DescribeNet
 	return out, nil
 }
 
-func (s *instances) interfaceFilters(c *world.Call) filters[*world.NetworkInterface] {
+func (s *instances) interfaceFilters(c *store.Call) filters[*store.NetworkInterface] {
 	p := c.Partition
-	type eni = world.NetworkInterface
-	attachment := func(what func(*world.Attachment) string) func(*eni) []string {
+	type eni = store.NetworkInterface
+	attachment := func(what func(*store.Attachment) string) func(*eni) []string {
 		return func(e *eni) []string {
 			if e.Attachment == nil {
 				return nil
@@ -53,11 +53,11 @@ func (s *instances) interfaceFilters(c *world.Call) filters[*world.NetworkInterf
 		"owner-id":                     func(e *eni) []string { return one(e.Owner) },
 		"requester-id":                 func(e *eni) []string { return one(e.RequesterID) },
 		"requester-managed":            func(e *eni) []string { return yes(e.RequesterManaged) },
-		"attachment.instance-id":       attachment(func(a *world.Attachment) string { return a.InstanceID }),
-		"attachment.instance-owner-id": attachment(func(a *world.Attachment) string { return a.InstanceOwner }),
-		"attachment.attachment-id":     attachment(func(a *world.Attachment) string { return a.ID }),
-		"attachment.device-index":      attachment(func(a *world.Attachment) string { return number(&a.DeviceIndex) }),
-		"attachment.status":            attachment(func(*world.Attachment) string { return "attached" }),
+		"attachment.instance-id":       attachment(func(a *store.Attachment) string { return a.InstanceID }),
+		"attachment.instance-owner-id": attachment(func(a *store.Attachment) string { return a.InstanceOwner }),
+		"attachment.attachment-id":     attachment(func(a *store.Attachment) string { return a.ID }),
+		"attachment.device-index":      attachment(func(a *store.Attachment) string { return number(&a.DeviceIndex) }),
+		"attachment.status":            attachment(func(*store.Attachment) string { return "attached" }),
 		"addresses.private-ip-address": private,
 		"private-ip-address": func(e *eni) []string {
 			if len(e.Private) == 0 {
@@ -82,14 +82,14 @@ func (s *instances) interfaceFilters(c *world.Call) filters[*world.NetworkInterf
 	}
 }
 
-func interfaceStatus(e *world.NetworkInterface) types.NetworkInterfaceStatus {
+func interfaceStatus(e *store.NetworkInterface) types.NetworkInterfaceStatus {
 	if e.Attachment != nil {
 		return types.NetworkInterfaceStatusInUse
 	}
 	return types.NetworkInterfaceStatusAvailable
 }
 
-func (s *instances) networkInterface(p *world.Partition, e *world.NetworkInterface) types.NetworkInterface {
+func (s *instances) networkInterface(p *store.Partition, e *store.NetworkInterface) types.NetworkInterface {
 	out := types.NetworkInterface{
 		NetworkInterfaceId: aws.String(e.ID), SubnetId: aws.String(e.SubnetID), VpcId: aws.String(e.VPCID),
 		AvailabilityZone: aws.String(e.Zone), Description: aws.String(e.Description),
@@ -112,7 +112,7 @@ func (s *instances) networkInterface(p *world.Partition, e *world.NetworkInterfa
 		item := types.NetworkInterfacePrivateIpAddress{
 			PrivateIpAddress: aws.String(a.Addr.String()), Primary: aws.Bool(a.Primary), PrivateDnsName: aws.String(p.PrivateDNS(a)),
 		}
-		for _, id := range world.SortedKeys(p.Addresses) {
+		for _, id := range store.SortedKeys(p.Addresses) {
 			if eip := p.Addresses[id]; eip.InterfaceID == e.ID && eip.PrivateIP == a.Addr {
 				item.Association = &types.NetworkInterfaceAssociation{
 					AllocationId: aws.String(eip.AllocationID), AssociationId: aws.String(eip.AssociationID),
@@ -140,7 +140,7 @@ func (s *instances) networkInterface(p *world.Partition, e *world.NetworkInterfa
 	return out
 }
 
-func (s *instances) groupIdentifiers(p *world.Partition, ids []string) []types.GroupIdentifier {
+func (s *instances) groupIdentifiers(p *store.Partition, ids []string) []types.GroupIdentifier {
 	out := make([]types.GroupIdentifier, 0, len(ids))
 	for _, id := range ids {
 		item := types.GroupIdentifier{GroupId: aws.String(id)}
@@ -149,5 +149,5 @@ func (s *instances) groupIdentifiers(p *world.Partition, ids []string) []types.G
 		}
 		out = append(out, item)
 	}
-	return world.Shuffle(s.w, out)
+	return store.Shuffle(s.w, out)
 }

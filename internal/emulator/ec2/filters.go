@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 const maxFilterValues = 200
@@ -21,21 +21,21 @@ type filters[T any] map[string]func(T) []string
 
 // selectBy returns the items that match all filters. tags returns the tags of
 // an item; it is nil for what has none.
-func selectBy[T any](items []T, asked []types.Filter, known filters[T], tags func(T) map[string]string) ([]T, *world.Error) {
+func selectBy[T any](items []T, asked []types.Filter, known filters[T], tags func(T) map[string]string) ([]T, *store.Error) {
 	values := 0
 	for _, f := range asked {
 		name := aws.ToString(f.Name)
 		isTag := tags != nil && (strings.HasPrefix(name, "tag:") || name == "tag-key" || name == "tag-value")
 		if _, ok := known[name]; !ok && !isTag {
-			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "The filter '%s' is invalid", name)
+			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "The filter '%s' is invalid", name)
 		}
 		if len(f.Values) == 0 {
-			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "The filter '%s' must have at least one value", name)
+			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "The filter '%s' must have at least one value", name)
 		}
 		values += len(f.Values)
 	}
 	if values > maxFilterValues {
-		return nil, world.Errorf(world.Unproven, "FilterLimitExceeded", "The maximum length for a filter value list is %d", maxFilterValues)
+		return nil, store.Errorf(store.Unproven, "FilterLimitExceeded", "The maximum length for a filter value list is %d", maxFilterValues)
 	}
 	var out []T
 	for _, item := range items {
@@ -69,7 +69,7 @@ func valuesFor[T any](item T, name string, known filters[T], tags func(T) map[st
 		return nil
 	}
 	var out []string
-	for _, key := range world.SortedKeys(have) {
+	for _, key := range store.SortedKeys(have) {
 		if name == "tag-key" {
 			out = append(out, key)
 		} else {

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // cloud is an emulator with a client of one account.
@@ -30,10 +30,10 @@ func newCloud(t *testing.T) cloud {
 }
 
 // partition locks the emulator state for the rest of f.
-func (c cloud) partition(f func(p *world.Partition)) {
-	c.em.World().Lock()
-	defer c.em.World().Unlock()
-	f(c.em.World().Partition("111122223333", "us-west-2"))
+func (c cloud) partition(f func(p *store.Partition)) {
+	c.em.Store().Lock()
+	defer c.em.Store().Unlock()
+	f(c.em.Store().Partition("111122223333", "us-west-2"))
 }
 
 func (c cloud) vpc(block string) string {

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // image is the only machine image that exists.
@@ -20,10 +20,10 @@ var image = types.Image{
 }
 
 // DescribeImages finds the one image, whatever owner is asked for.
-func (s *instances) DescribeImages(_ *world.Call, in *ec2.DescribeImagesInput) (*ec2.DescribeImagesOutput, error) {
+func (s *instances) DescribeImages(_ *store.Call, in *ec2.DescribeImagesInput) (*ec2.DescribeImagesOutput, error) {
 	for _, id := range in.ImageIds {
 		if id != *image.ImageId {
-			return nil, world.Errorf(world.Unproven, "InvalidAMIID.NotFound", "The image id '[%s]' does not exist", id)
+			return nil, store.Errorf(store.Unproven, "InvalidAMIID.NotFound", "The image id '[%s]' does not exist", id)
 		}
 	}
 	images, err := selectBy([]types.Image{image}, in.Filters, filters[types.Image]{

@@ -8,19 +8,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // RunInstances makes instances, each with one ENI. Any image is accepted.
-func (s *instances) RunInstances(c *world.Call, in *ec2.RunInstancesInput) (*ec2.RunInstancesOutput, error) {
+func (s *instances) RunInstances(c *store.Call, in *ec2.RunInstancesInput) (*ec2.RunInstancesOutput, error) {
 	p := c.Partition
 	low, high, err := launchCount(in)
 	if err != nil {
 		return nil, err
 	}
 	if token := aws.ToString(in.ClientToken); token != "" {
-		var again []*world.Instance
-		for _, id := range world.SortedKeys(p.Instances) {
+		var again []*store.Instance
+		for _, id := range store.SortedKeys(p.Instances) {
 			if i := p.Instances[id]; i.ClientToken == token {
 				again = append(again, i)
 			}
@@ -42,7 +42,7 @@ func (s *instances) RunInstances(c *world.Call, in *ec2.RunInstancesInput) (*ec2
 		return nil, err
 	}
 	reservation := s.w.NewID("r-")
-	var fresh []*world.Instance
+	var fresh []*store.Instance
 	for n := range high {
 		eni, err := s.newInterface(p, sub, want)
 		if err != nil && n >= low {
@@ -56,7 +56,7 @@ func (s *instances) RunInstances(c *world.Call, in *ec2.RunInstancesInput) (*ec2
 			}
 			return nil, err
 		}
-		i := &world.Instance{
+		i := &store.Instance{
 			ID: s.w.NewID("i-"), ReservationID: reservation, Type: cmp.Or(string(in.InstanceType), "m1.small"),
 			ImageID: aws.ToString(in.ImageId), SubnetID: sub.ID, VPCID: sub.VPCID, Zone: sub.Zone,
 			KeyName: aws.ToString(in.KeyName), Launched: c.Now, LaunchIndex: int32(n),
@@ -69,7 +69,7 @@ func (s *instances) RunInstances(c *world.Call, in *ec2.RunInstancesInput) (*ec2
 			i.HTTPTokens = cmp.Or(string(m.HttpTokens), i.HTTPTokens)
 			i.HopLimit = cmp.Or(aws.ToInt32(m.HttpPutResponseHopLimit), i.HopLimit)
 		}
-		p.MoveInstance(i, world.InstancePending, world.InstanceRunning)
+		p.MoveInstance(i, store.InstancePending, store.InstanceRunning)
 		p.Instances[i.ID] = i
 		s.attach(c, eni, i, 0, true)
 		p.Tag(i.ID, tags)
@@ -80,36 +80,36 @@ func (s *instances) RunInstances(c *world.Call, in *ec2.RunInstancesInput) (*ec2
 }
 
 // launchCount reads the least and the largest number of instances.
-func launchCount(in *ec2.RunInstancesInput) (low, high int, err *world.Error) {
+func launchCount(in *ec2.RunInstancesInput) (low, high int, err *store.Error) {
 	low, high = int(aws.ToInt32(in.MinCount)), int(aws.ToInt32(in.MaxCount))
 	if aws.ToString(in.ImageId) == "" {
-		return 0, 0, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter ImageId")
+		return 0, 0, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter ImageId")
 	}
 	if low < 1 || high < low || high > 1000 {
-		return 0, 0, world.Errorf(world.Unproven, "InvalidParameterValue", "The values for minCount and maxCount are invalid: %d, %d", low, high)
+		return 0, 0, store.Errorf(store.Unproven, "InvalidParameterValue", "The values for minCount and maxCount are invalid: %d, %d", low, high)
 	}
 	if high > 1 && (in.PrivateIpAddress != nil || len(in.NetworkInterfaces) > 0 && in.NetworkInterfaces[0].PrivateIpAddress != nil) {
-		return 0, 0, world.Errorf(world.Unproven, "InvalidParameterCombination", "The parameter PrivateIpAddress cannot be used with more than one instance")
+		return 0, 0, store.Errorf(store.Unproven, "InvalidParameterCombination", "The parameter PrivateIpAddress cannot be used with more than one instance")
 	}
 	return low, high, nil
 }
 
 // launchNetwork finds the subnet of a launch and the request for its ENI.
-func (s *instances) launchNetwork(c *world.Call, in *ec2.RunInstancesInput) (*world.Subnet, interfaceRequest, *world.Error) {
+func (s *instances) launchNetwork(c *store.Call, in *ec2.RunInstancesInput) (*store.Subnet, interfaceRequest, *store.Error) {
 	p := c.Partition
 	subnet, want := in.SubnetId, interfaceRequest{
 		groups: in.SecurityGroupIds, primary: in.PrivateIpAddress, ipv6: int(aws.ToInt32(in.Ipv6AddressCount)),
 	}
 	switch {
 	case len(in.NetworkInterfaces) > 1:
-		return nil, want, world.Errorf(world.Own, "UnsupportedParameter", "more than one network interface at launch is not supported by this emulator")
+		return nil, want, store.Errorf(store.Own, "UnsupportedParameter", "more than one network interface at launch is not supported by this emulator")
 	case len(in.NetworkInterfaces) == 1:
 		spec := in.NetworkInterfaces[0]
 		if in.SubnetId != nil || len(in.SecurityGroupIds) > 0 {
-			return nil, want, world.Errorf(world.Unproven, "InvalidParameterCombination", "Network interfaces and an instance-level subnet ID may not be specified on the same request")
+			return nil, want, store.Errorf(store.Unproven, "InvalidParameterCombination", "Network interfaces and an instance-level subnet ID may not be specified on the same request")
 		}
 		if aws.ToInt32(spec.DeviceIndex) != 0 {
-			return nil, want, world.Errorf(world.Unproven, "InvalidParameterValue", "The first network interface must have device index 0")
+			return nil, want, store.Errorf(store.Unproven, "InvalidParameterValue", "The first network interface must have device index 0")
 		}
 		subnet = spec.SubnetId
 		want.groups, want.primary = spec.Groups, spec.PrivateIpAddress
@@ -131,15 +131,15 @@ func (s *instances) launchNetwork(c *world.Call, in *ec2.RunInstancesInput) (*wo
 	if in.Placement != nil {
 		zone = aws.ToString(in.Placement.AvailabilityZone)
 	}
-	for _, id := range world.SortedKeys(p.Subnets) {
+	for _, id := range store.SortedKeys(p.Subnets) {
 		if sub := p.Subnets[id]; sub.IsDefault && (zone == "" || sub.Zone == zone) {
 			return sub, want, nil
 		}
 	}
-	return nil, want, world.Errorf(world.Unproven, "MissingInput", "No subnets found for the default VPC. Please specify a subnet.")
+	return nil, want, store.Errorf(store.Unproven, "MissingInput", "No subnets found for the default VPC. Please specify a subnet.")
 }
 
-func (s *instances) launched(c *world.Call, list []*world.Instance) *ec2.RunInstancesOutput {
+func (s *instances) launched(c *store.Call, list []*store.Instance) *ec2.RunInstancesOutput {
 	out := &ec2.RunInstancesOutput{ReservationId: aws.String(list[0].ReservationID), OwnerId: aws.String(c.Account)}
 	for _, i := range list {
 		item := s.instance(c.Partition, i)
@@ -152,8 +152,8 @@ func (s *instances) launched(c *world.Call, list []*world.Instance) *ec2.RunInst
 }
 
 // StartInstances starts stopped instances.
-func (s *instances) StartInstances(c *world.Call, in *ec2.StartInstancesInput) (*ec2.StartInstancesOutput, error) {
-	changes, err := s.move(c, in.InstanceIds, world.InstanceStopped, world.InstancePending, world.InstanceRunning)
+func (s *instances) StartInstances(c *store.Call, in *ec2.StartInstancesInput) (*ec2.StartInstancesOutput, error) {
+	changes, err := s.move(c, in.InstanceIds, store.InstanceStopped, store.InstancePending, store.InstanceRunning)
 	if err != nil {
 		return nil, err
 	}
@@ -161,8 +161,8 @@ func (s *instances) StartInstances(c *world.Call, in *ec2.StartInstancesInput) (
 }
 
 // StopInstances stops running instances.
-func (s *instances) StopInstances(c *world.Call, in *ec2.StopInstancesInput) (*ec2.StopInstancesOutput, error) {
-	changes, err := s.move(c, in.InstanceIds, world.InstanceRunning, world.InstanceStopping, world.InstanceStopped)
+func (s *instances) StopInstances(c *store.Call, in *ec2.StopInstancesInput) (*ec2.StopInstancesOutput, error) {
+	changes, err := s.move(c, in.InstanceIds, store.InstanceRunning, store.InstanceStopping, store.InstanceStopped)
 	if err != nil {
 		return nil, err
 	}
@@ -170,9 +170,9 @@ func (s *instances) StopInstances(c *world.Call, in *ec2.StopInstancesInput) (*e
 }
 
 // TerminateInstances ends instances and deletes their ENIs.
-func (s *instances) TerminateInstances(c *world.Call, in *ec2.TerminateInstancesInput) (*ec2.TerminateInstancesOutput, error) {
+func (s *instances) TerminateInstances(c *store.Call, in *ec2.TerminateInstancesInput) (*ec2.TerminateInstancesOutput, error) {
 	p := c.Partition
-	changes, err := s.move(c, in.InstanceIds, "", world.InstanceShuttingDown, world.InstanceTerminated)
+	changes, err := s.move(c, in.InstanceIds, "", store.InstanceShuttingDown, store.InstanceTerminated)
 	if err != nil {
 		return nil, err
 	}
@@ -199,10 +199,10 @@ func (s *instances) TerminateInstances(c *world.Call, in *ec2.TerminateInstances
 
 // move begins a transition of instances that are in a state; an empty from is
 // any. Instances that are on their way or there already stay as they are.
-func (s *instances) move(c *world.Call, ids []string, from, through, to string) ([]types.InstanceStateChange, *world.Error) {
+func (s *instances) move(c *store.Call, ids []string, from, through, to string) ([]types.InstanceStateChange, *store.Error) {
 	p := c.Partition
 	if len(ids) == 0 {
-		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter InstanceId")
+		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter InstanceId")
 	}
 	if err := checkIDs(kindInstance, p.Instances, ids); err != nil {
 		return nil, err
@@ -210,7 +210,7 @@ func (s *instances) move(c *world.Call, ids []string, from, through, to string) 
 	for _, id := range ids {
 		state := p.InstanceState(p.Instances[id])
 		if from != "" && state != from && state != through && state != to {
-			return nil, world.Errorf(world.Unproven, "IncorrectInstanceState", "The instance '%s' is not in a state from which it can be %s.", id, to)
+			return nil, store.Errorf(store.Unproven, "IncorrectInstanceState", "The instance '%s' is not in a state from which it can be %s.", id, to)
 		}
 	}
 	var out []types.InstanceStateChange
@@ -228,8 +228,8 @@ func (s *instances) move(c *world.Call, ids []string, from, through, to string) 
 }
 
 var stateCodes = map[string]int32{
-	world.InstancePending: 0, world.InstanceRunning: 16, world.InstanceShuttingDown: 32,
-	world.InstanceTerminated: 48, world.InstanceStopping: 64, world.InstanceStopped: 80,
+	store.InstancePending: 0, store.InstanceRunning: 16, store.InstanceShuttingDown: 32,
+	store.InstanceTerminated: 48, store.InstanceStopping: 64, store.InstanceStopped: 80,
 }
 
 func instanceState(name string) *types.InstanceState {

@@ -7,11 +7,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // DescribeInstances lists instances in their reservations.
-func (s *instances) DescribeInstances(c *world.Call, in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
+func (s *instances) DescribeInstances(c *store.Call, in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
 	p := c.Partition
 	items, next, err := describe(s.core, c, kindInstance, p.Instances,
 		query{in.InstanceIds, in.Filters, in.MaxResults, in.NextToken}, s.instanceFilters(c))
@@ -30,9 +30,9 @@ func (s *instances) DescribeInstances(c *world.Call, in *ec2.DescribeInstancesIn
 	return out, nil
 }
 
-func (s *instances) instanceFilters(c *world.Call) filters[*world.Instance] {
+func (s *instances) instanceFilters(c *store.Call) filters[*store.Instance] {
 	p := c.Partition
-	type inst = world.Instance
+	type inst = store.Instance
 	known := filters[*inst]{
 		"instance-id":         func(i *inst) []string { return one(i.ID) },
 		"instance-state-name": func(i *inst) []string { return one(p.InstanceState(i)) },
@@ -69,14 +69,14 @@ func (s *instances) instanceFilters(c *world.Call) filters[*world.Instance] {
 	return known
 }
 
-func primaryAddress(e *world.NetworkInterface) string {
+func primaryAddress(e *store.NetworkInterface) string {
 	if e == nil || len(e.Private) == 0 {
 		return ""
 	}
 	return e.Private[0].Addr.String()
 }
 
-func (s *instances) instance(p *world.Partition, i *world.Instance) types.Instance {
+func (s *instances) instance(p *store.Partition, i *store.Instance) types.Instance {
 	out := types.Instance{
 		InstanceId: aws.String(i.ID), ImageId: aws.String(i.ImageID), InstanceType: types.InstanceType(i.Type),
 		State: instanceState(p.InstanceState(i)), LaunchTime: aws.Time(i.Launched), AmiLaunchIndex: aws.Int32(i.LaunchIndex),
@@ -107,14 +107,14 @@ func (s *instances) instance(p *world.Partition, i *world.Instance) types.Instan
 	return out
 }
 
-func metadataOptions(i *world.Instance) *types.InstanceMetadataOptionsResponse {
+func metadataOptions(i *store.Instance) *types.InstanceMetadataOptionsResponse {
 	return &types.InstanceMetadataOptionsResponse{
 		State: types.InstanceMetadataOptionsStateApplied, HttpTokens: types.HttpTokensState(i.HTTPTokens),
 		HttpPutResponseHopLimit: aws.Int32(i.HopLimit), HttpEndpoint: types.InstanceMetadataEndpointStateEnabled,
 	}
 }
 
-func (s *instances) instanceInterface(p *world.Partition, e *world.NetworkInterface) types.InstanceNetworkInterface {
+func (s *instances) instanceInterface(p *store.Partition, e *store.NetworkInterface) types.InstanceNetworkInterface {
 	out := types.InstanceNetworkInterface{
 		NetworkInterfaceId: aws.String(e.ID), SubnetId: aws.String(e.SubnetID), VpcId: aws.String(e.VPCID),
 		Description: aws.String(e.Description), InterfaceType: aws.String(e.Type), MacAddress: aws.String(e.MAC),

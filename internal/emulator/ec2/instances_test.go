@@ -12,15 +12,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 func TestInstanceLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, ctx := newCloud(t), t.Context()
-		c.partition(func(p *world.Partition) {
-			p.World().Config.Delays.Instance = 10 * time.Second
-			p.World().Config.Delays.TerminatedVisible = time.Hour
+		c.partition(func(p *store.Partition) {
+			p.Store().Config.Delays.Instance = 10 * time.Second
+			p.Store().Config.Delays.TerminatedVisible = time.Hour
 		})
 		vpc := c.vpc("10.0.0.0/16")
 		subnet, g := c.subnet(vpc, "10.0.0.0/24", "us-west-2b"), c.group(vpc, "nodes")
@@ -130,7 +130,7 @@ func TestRunInstancesRefusals(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			wantCode(t, tc.want, run(tc.change))
-			c.partition(func(p *world.Partition) {
+			c.partition(func(p *store.Partition) {
 				if len(p.Instances) != 0 || len(p.NetworkInterfaces) != 0 {
 					t.Errorf("not deleted: %d instances, %d ENIs", len(p.Instances), len(p.NetworkInterfaces))
 				}
@@ -140,13 +140,13 @@ func TestRunInstancesRefusals(t *testing.T) {
 	token := func(in *ec2.RunInstancesInput) { in.ClientToken = aws.String("once") }
 	wantCode(t, "", run(token))
 	wantCode(t, "", run(token))
-	c.partition(func(p *world.Partition) {
+	c.partition(func(p *store.Partition) {
 		if len(p.Instances) != 1 {
 			t.Errorf("one token launched %d instances", len(p.Instances))
 		}
 	})
 	wantCode(t, "", run(func(in *ec2.RunInstancesInput) { in.MaxCount = aws.Int32(50) }))
-	c.partition(func(p *world.Partition) {
+	c.partition(func(p *store.Partition) {
 		if len(p.Instances) != 11 {
 			t.Errorf("want as many as the subnet holds, got %d instances", len(p.Instances))
 		}
@@ -261,7 +261,7 @@ func TestServiceInterfacesAreTheServices(t *testing.T) {
 	vpc := c.vpc("10.0.0.0/16")
 	subnet, g := c.subnet(vpc, "10.0.0.0/24", "us-west-2a"), c.group(vpc, "lb")
 	var id string
-	c.partition(func(p *world.Partition) {
+	c.partition(func(p *store.Partition) {
 		eni, err := p.CreateServiceENI("ELB app/web/0123456789abcdef", "amazon-elb", subnet, []string{g})
 		if err != nil {
 			t.Fatal(err)
@@ -277,8 +277,8 @@ func TestServiceInterfacesAreTheServices(t *testing.T) {
 	}
 	_, err = c.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &id})
 	wantCode(t, "AuthFailure", err)
-	c.partition(func(p *world.Partition) {
-		if broken := p.World().Check(); len(broken) != 0 {
+	c.partition(func(p *store.Partition) {
+		if broken := p.Store().Check(); len(broken) != 0 {
 			t.Error(broken)
 		}
 	})

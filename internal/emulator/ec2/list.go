@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // kind is a type of resource with an identifier.
@@ -42,25 +42,25 @@ var (
 	kindsByIdentifier = []kind{kindVPC, kindSubnet, kindGroup, kindGroupRule, kindInstance, kindInterface, kindRouteTable, kindGateway, kindAddress, kindPrefixList, kindPool, kindCoIP}
 )
 
-func (k kind) notFound(ids ...string) *world.Error {
+func (k kind) notFound(ids ...string) *store.Error {
 	if len(ids) == 1 {
-		return world.Errorf(world.Quoted("terraform-aws-modules/terraform-aws-ec2-instance#20"), k.code+".NotFound", "The %s '%s' does not exist", k.noun, ids[0])
+		return store.Errorf(store.Quoted("terraform-aws-modules/terraform-aws-ec2-instance#20"), k.code+".NotFound", "The %s '%s' does not exist", k.noun, ids[0])
 	}
-	return world.Errorf(world.Unproven, k.code+".NotFound", "The %ss '%s' do not exist", k.noun, strings.Join(ids, ", "))
+	return store.Errorf(store.Unproven, k.code+".NotFound", "The %ss '%s' do not exist", k.noun, strings.Join(ids, ", "))
 }
 
-func (k kind) checkID(id string) *world.Error {
+func (k kind) checkID(id string) *store.Error {
 	digits, ok := strings.CutPrefix(id, k.prefix)
 	if !ok || !idDigits.MatchString(digits) {
-		return world.Errorf(world.Unproven, k.malformed+".Malformed", "Invalid id: \"%s\" (expecting \"%s...\")", id, k.prefix)
+		return store.Errorf(store.Unproven, k.malformed+".Malformed", "Invalid id: \"%s\" (expecting \"%s...\")", id, k.prefix)
 	}
 	return nil
 }
 
 // find returns the resource of an identifier, or the errors of its kind.
-func find[T any](k kind, all map[string]*T, id *string) (*T, *world.Error) {
+func find[T any](k kind, all map[string]*T, id *string) (*T, *store.Error) {
 	if aws.ToString(id) == "" {
-		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter %s", strings.ReplaceAll(k.noun, " ", ""))
+		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter %s", strings.ReplaceAll(k.noun, " ", ""))
 	}
 	if err := k.checkID(*id); err != nil {
 		return nil, err
@@ -82,11 +82,11 @@ type query struct {
 
 // describe answers a query over the resources of one kind: identifiers must
 // exist, filters narrow, then comes a page.
-func describe[T any](s *core, c *world.Call, k kind, all map[string]*T, q query, known filters[*T]) (items []*T, next *string, err error) {
-	ids := world.SortedKeys(all)
+func describe[T any](s *core, c *store.Call, k kind, all map[string]*T, q query, known filters[*T]) (items []*T, next *string, err error) {
+	ids := store.SortedKeys(all)
 	if len(q.ids) > 0 {
 		if q.max != nil {
-			return nil, nil, world.Errorf(world.Unproven, "InvalidParameterCombination", "The parameter MaxResults cannot be used with the parameter of identifiers")
+			return nil, nil, store.Errorf(store.Unproven, "InvalidParameterCombination", "The parameter MaxResults cannot be used with the parameter of identifiers")
 		}
 		if err := checkIDs(k, all, q.ids); err != nil {
 			return nil, nil, err
@@ -111,10 +111,10 @@ func describe[T any](s *core, c *world.Call, k kind, all map[string]*T, q query,
 	for _, id := range ids {
 		items = append(items, all[id])
 	}
-	return world.Shuffle(s.w, items), next, nil
+	return store.Shuffle(s.w, items), next, nil
 }
 
-func checkIDs[T any](k kind, all map[string]*T, ids []string) *world.Error {
+func checkIDs[T any](k kind, all map[string]*T, ids []string) *store.Error {
 	var missing []string
 	for _, id := range ids {
 		if err := k.checkID(id); err != nil {
@@ -132,18 +132,18 @@ func checkIDs[T any](k kind, all map[string]*T, ids []string) *world.Error {
 
 // page cuts a page out of sorted keys. The token is the last key of the page
 // before, so that it stays valid while resources come and go.
-func page(w *world.World, k kind, keys []string, asked *int32, token *string) (cut []string, next *string, err *world.Error) {
+func page(w *store.Store, k kind, keys []string, asked *int32, token *string) (cut []string, next *string, err *store.Error) {
 	limit := len(keys)
 	if asked != nil {
 		if int(*asked) < k.min || int(*asked) > k.max {
-			return nil, nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value between %d and %d.", *asked, k.min, k.max)
+			return nil, nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value between %d and %d.", *asked, k.min, k.max)
 		}
 		limit = int(*asked)
 	}
 	if after := aws.ToString(token); after != "" {
 		last, err := base64.StdEncoding.DecodeString(after)
 		if err != nil {
-			return nil, nil, world.Errorf(world.Unproven, "InvalidNextToken", "The token '%s' is invalid", after)
+			return nil, nil, store.Errorf(store.Unproven, "InvalidNextToken", "The token '%s' is invalid", after)
 		}
 		from, found := slices.BinarySearch(keys, string(last))
 		if found {
@@ -195,7 +195,7 @@ func resourceType(id string) string {
 
 // made returns what an earlier request with the same client token has made,
 // nil if there was none or it is gone.
-func made[T any](c *world.Call, all map[string]*T, token *string) *T {
+func made[T any](c *store.Call, all map[string]*T, token *string) *T {
 	if aws.ToString(token) == "" {
 		return nil
 	}
@@ -203,7 +203,7 @@ func made[T any](c *world.Call, all map[string]*T, token *string) *T {
 }
 
 // making records what a request with a client token creates.
-func making(c *world.Call, token *string, id string) {
+func making(c *store.Call, token *string, id string) {
 	if aws.ToString(token) != "" {
 		c.Partition.Tokens[c.Operation+" "+*token] = id
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 func TestNewAccountHasADefaultVPC(t *testing.T) {
@@ -210,7 +210,7 @@ func TestPages(t *testing.T) {
 			t.Errorf("pages of %d: %d calls\n%s", asked, calls, diff)
 		}
 	}
-	c.partition(func(p *world.Partition) { p.World().Config.PageSize = 2 })
+	c.partition(func(p *store.Partition) { p.Store().Config.PageSize = 2 })
 	if got, calls := list(nil); calls != 4 || !cmp.Equal(want, got) {
 		t.Errorf("small pages: %d calls, %v", calls, got)
 	}
@@ -218,8 +218,8 @@ func TestPages(t *testing.T) {
 
 func TestZones(t *testing.T) {
 	c, ctx := newCloud(t), t.Context()
-	c.partition(func(p *world.Partition) {
-		p.Zones = append(p.Zones, &world.Zone{
+	c.partition(func(p *store.Partition) {
+		p.Zones = append(p.Zones, &store.Zone{
 			Name: "us-west-2-lax-1a", ID: "usw2-lax1-az1", Type: "local-zone", Group: "us-west-2-lax-1",
 			BorderGroup: "us-west-2-lax-1", Parent: "us-west-2a", OptIn: "not-opted-in", State: "available",
 		})
@@ -337,7 +337,7 @@ func TestPrefixListsAndAddresses(t *testing.T) {
 	}
 	subnets, err := c.DescribeSubnets(ctx, nil)
 	subnet := *must(t, subnets, err).Subnets[0].SubnetId
-	c.partition(func(p *world.Partition) {
+	c.partition(func(p *store.Partition) {
 		eni, err := p.CreateServiceENI("ELB net/a/1", "amazon-elb", subnet, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -348,7 +348,7 @@ func TestPrefixListsAndAddresses(t *testing.T) {
 	})
 	_, err = c.ReleaseAddress(ctx, &ec2.ReleaseAddressInput{AllocationId: allocation})
 	wantCode(t, "InvalidIPAddress.InUse", err)
-	c.partition(func(p *world.Partition) { p.DeleteServiceENI(p.Addresses[*allocation].InterfaceID, 0) })
+	c.partition(func(p *store.Partition) { p.DeleteServiceENI(p.Addresses[*allocation].InterfaceID, 0) })
 	_, err = c.ReleaseAddress(ctx, &ec2.ReleaseAddressInput{AllocationId: allocation})
 	wantCode(t, "", err)
 	_, err = c.DeleteManagedPrefixList(ctx, &ec2.DeleteManagedPrefixListInput{PrefixListId: list.PrefixListId})

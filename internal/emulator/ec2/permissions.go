@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // protocolNames are the numbers that have names.
@@ -18,10 +18,10 @@ var protocolNames = map[string]string{"6": "tcp", "17": "udp", "1": "icmp", "58"
 // ruleKey is what makes two rules the same: the description is not part of it.
 type ruleKey struct {
 	protocol, from, to string
-	peer               world.Peer
+	peer               store.Peer
 }
 
-func keyOf(r world.SecurityGroupRule) ruleKey {
+func keyOf(r store.SecurityGroupRule) ruleKey {
 	return ruleKey{r.Protocol, number(r.From), number(r.To), r.Peer}
 }
 
@@ -34,11 +34,11 @@ func number(n *int32) string {
 
 // readPermissions turns the permissions of a request into rules in canonical
 // form, one per peer.
-func (s *securityGroups) readPermissions(c *world.Call, g *world.SecurityGroup, list []types.IpPermission) ([]world.SecurityGroupRule, *world.Error) {
+func (s *securityGroups) readPermissions(c *store.Call, g *store.SecurityGroup, list []types.IpPermission) ([]store.SecurityGroupRule, *store.Error) {
 	if len(list) == 0 {
-		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter ipPermissions")
+		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter ipPermissions")
 	}
-	var rules []world.SecurityGroupRule
+	var rules []store.SecurityGroupRule
 	for _, perm := range list {
 		base, err := readProtocol(perm)
 		if err != nil {
@@ -57,7 +57,7 @@ func (s *securityGroups) readPermissions(c *world.Call, g *world.SecurityGroup, 
 	seen := map[ruleKey]bool{}
 	for _, r := range rules {
 		if seen[keyOf(r)] {
-			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "The same permission must not appear multiple times")
+			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "The same permission must not appear multiple times")
 		}
 		seen[keyOf(r)] = true
 	}
@@ -65,11 +65,11 @@ func (s *securityGroups) readPermissions(c *world.Call, g *world.SecurityGroup, 
 }
 
 // readProtocol reads protocol and ports.
-func readProtocol(perm types.IpPermission) (world.SecurityGroupRule, *world.Error) {
-	var r world.SecurityGroupRule
+func readProtocol(perm types.IpPermission) (store.SecurityGroupRule, *store.Error) {
+	var r store.SecurityGroupRule
 	protocol := strings.ToLower(aws.ToString(perm.IpProtocol))
 	if protocol == "" {
-		return r, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter ipProtocol")
+		return r, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter ipProtocol")
 	}
 	if name, ok := protocolNames[protocol]; ok {
 		protocol = name
@@ -78,14 +78,14 @@ func readProtocol(perm types.IpPermission) (world.SecurityGroupRule, *world.Erro
 	switch protocol {
 	case "tcp", "udp":
 		if perm.FromPort == nil || perm.ToPort == nil {
-			return r, world.Errorf(world.Unproven, "InvalidParameterValue", "Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.")
+			return r, store.Errorf(store.Unproven, "InvalidParameterValue", "Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.")
 		}
 		from, to := *perm.FromPort, *perm.ToPort
 		if from == -1 && to == -1 { // all ports
 			from, to = 0, 65535
 		}
 		if from < 0 || to > 65535 || from > to {
-			return r, world.Errorf(world.Unproven, "InvalidParameterValue", "Invalid value '%d-%d' for portRange. Ports must be between 0 and 65535, the first not above the last.", from, to)
+			return r, store.Errorf(store.Unproven, "InvalidParameterValue", "Invalid value '%d-%d' for portRange. Ports must be between 0 and 65535, the first not above the last.", from, to)
 		}
 		r.From, r.To = aws.Int32(from), aws.Int32(to)
 	case "icmp", "icmpv6":
@@ -99,7 +99,7 @@ func readProtocol(perm types.IpPermission) (world.SecurityGroupRule, *world.Erro
 	case "-1":
 	default:
 		if n, err := strconv.Atoi(protocol); err != nil || n < 0 || n > 255 {
-			return r, world.Errorf(world.Unproven, "InvalidParameterValue", "Invalid value '%s' for IP protocol. Unknown protocol.", protocol)
+			return r, store.Errorf(store.Unproven, "InvalidParameterValue", "Invalid value '%s' for IP protocol. Unknown protocol.", protocol)
 		}
 	}
 	return r, nil
@@ -107,16 +107,16 @@ func readProtocol(perm types.IpPermission) (world.SecurityGroupRule, *world.Erro
 
 // described is a peer with its description.
 type described struct {
-	Peer        world.Peer
+	Peer        store.Peer
 	Description string
 }
 
-func (s *securityGroups) readPeers(c *world.Call, g *world.SecurityGroup, perm types.IpPermission) ([]described, *world.Error) {
+func (s *securityGroups) readPeers(c *store.Call, g *store.SecurityGroup, perm types.IpPermission) ([]described, *store.Error) {
 	var out []described
-	add := func(p world.Peer, description *string) *world.Error {
+	add := func(p store.Peer, description *string) *store.Error {
 		text := aws.ToString(description)
 		if len(text) > 255 || !groupText.MatchString(text) {
-			return world.Errorf(world.Unproven, "InvalidParameterValue", "Invalid rule description. Valid descriptions are strings less than 256 characters from the following set:  a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*")
+			return store.Errorf(store.Unproven, "InvalidParameterValue", "Invalid rule description. Valid descriptions are strings less than 256 characters from the following set:  a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*")
 		}
 		out = append(out, described{p, text})
 		return nil
@@ -126,7 +126,7 @@ func (s *securityGroups) readPeers(c *world.Call, g *world.SecurityGroup, perm t
 		if err != nil {
 			return nil, err
 		}
-		if err := add(world.Peer{CIDR: block}, r.Description); err != nil {
+		if err := add(store.Peer{CIDR: block}, r.Description); err != nil {
 			return nil, err
 		}
 	}
@@ -135,7 +135,7 @@ func (s *securityGroups) readPeers(c *world.Call, g *world.SecurityGroup, perm t
 		if err != nil {
 			return nil, err
 		}
-		if err := add(world.Peer{CIDR: block}, r.Description); err != nil {
+		if err := add(store.Peer{CIDR: block}, r.Description); err != nil {
 			return nil, err
 		}
 	}
@@ -144,7 +144,7 @@ func (s *securityGroups) readPeers(c *world.Call, g *world.SecurityGroup, perm t
 		if err != nil {
 			return nil, err
 		}
-		if err := add(world.Peer{PrefixList: list.ID}, r.Description); err != nil {
+		if err := add(store.Peer{PrefixList: list.ID}, r.Description); err != nil {
 			return nil, err
 		}
 	}
@@ -158,22 +158,22 @@ func (s *securityGroups) readPeers(c *world.Call, g *world.SecurityGroup, perm t
 		}
 	}
 	if len(out) == 0 {
-		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain a peer: a CIDR block, a prefix list or a security group")
+		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain a peer: a CIDR block, a prefix list or a security group")
 	}
 	return out, nil
 }
 
-func readCIDR(text string, v4 bool) (netip.Prefix, *world.Error) {
+func readCIDR(text string, v4 bool) (netip.Prefix, *store.Error) {
 	block, err := netip.ParsePrefix(text)
 	if err != nil || block.Addr().Is4() != v4 {
-		return netip.Prefix{}, world.Errorf(world.Unproven, "InvalidParameterValue", "CIDR block %s is malformed", text)
+		return netip.Prefix{}, store.Errorf(store.Unproven, "InvalidParameterValue", "CIDR block %s is malformed", text)
 	}
 	return block.Masked(), nil
 }
 
 // readGroupPeer reads a reference to another security group, possibly one of another
 // account.
-func (s *securityGroups) readGroupPeer(c *world.Call, g *world.SecurityGroup, pair types.UserIdGroupPair) (world.Peer, *world.Error) {
+func (s *securityGroups) readGroupPeer(c *store.Call, g *store.SecurityGroup, pair types.UserIdGroupPair) (store.Peer, *store.Error) {
 	owner := aws.ToString(pair.UserId)
 	if owner == "" {
 		owner = c.Account
@@ -182,24 +182,24 @@ func (s *securityGroups) readGroupPeer(c *world.Call, g *world.SecurityGroup, pa
 	if pair.GroupId == nil && pair.GroupName != nil {
 		for _, other := range p.SecurityGroups {
 			if other.Name == *pair.GroupName && other.VPCID == g.VPCID {
-				return world.Peer{Group: other.ID, GroupOwner: owner}, nil
+				return store.Peer{Group: other.ID, GroupOwner: owner}, nil
 			}
 		}
-		return world.Peer{}, world.Errorf(world.Unproven, "InvalidGroup.NotFound", "The security group '%s' does not exist", *pair.GroupName)
+		return store.Peer{}, store.Errorf(store.Unproven, "InvalidGroup.NotFound", "The security group '%s' does not exist", *pair.GroupName)
 	}
 	other, err := find(kindGroup, p.SecurityGroups, pair.GroupId)
 	if err != nil {
-		return world.Peer{}, err
+		return store.Peer{}, err
 	}
 	if owner == c.Account && other.VPCID != g.VPCID {
-		return world.Peer{}, world.Errorf(world.Quoted("kubernetes-sigs/aws-load-balancer-controller#1862"), "InvalidGroup.NotFound", "You have specified two resources that belong to different networks.")
+		return store.Peer{}, store.Errorf(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#1862"), "InvalidGroup.NotFound", "You have specified two resources that belong to different networks.")
 	}
-	return world.Peer{Group: other.ID, GroupOwner: owner}, nil
+	return store.Peer{Group: other.ID, GroupOwner: owner}, nil
 }
 
 // permissions renders rules as AWS reads them back: one permission per
 // protocol and ports, with all peers in it.
-func (s *securityGroups) permissions(rules []world.SecurityGroupRule) []types.IpPermission {
+func (s *securityGroups) permissions(rules []store.SecurityGroupRule) []types.IpPermission {
 	byPorts := map[string]*types.IpPermission{}
 	for _, r := range rules {
 		key := fmt.Sprintf("%s %s %s", r.Protocol, number(r.From), number(r.To))
@@ -227,14 +227,14 @@ func (s *securityGroups) permissions(rules []world.SecurityGroupRule) []types.Ip
 		}
 	}
 	out := make([]types.IpPermission, 0, len(byPorts))
-	for _, key := range world.SortedKeys(byPorts) {
+	for _, key := range store.SortedKeys(byPorts) {
 		out = append(out, *byPorts[key])
 	}
-	return world.Shuffle(s.w, out)
+	return store.Shuffle(s.w, out)
 }
 
 // describeRule formats a rule for error messages.
-func describeRule(r world.SecurityGroupRule) string {
+func describeRule(r store.SecurityGroupRule) string {
 	peer := r.Peer.Group + r.Peer.PrefixList
 	if r.Peer.CIDR.IsValid() {
 		peer = r.Peer.CIDR.String()

@@ -5,24 +5,24 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // CreateIpamPool makes a pool by name; it has no addresses of its own.
-func (s *networks) CreateIpamPool(c *world.Call, in *ec2.CreateIpamPoolInput) (*ec2.CreateIpamPoolOutput, error) {
+func (s *networks) CreateIpamPool(c *store.Call, in *ec2.CreateIpamPoolInput) (*ec2.CreateIpamPoolOutput, error) {
 	p := c.Partition
 	if pool := made(c, p.IPAMPools, in.ClientToken); pool != nil {
 		out := s.ipamPool(p, pool)
 		return &ec2.CreateIpamPoolOutput{IpamPool: &out}, nil
 	}
 	if in.AddressFamily == "" || aws.ToString(in.IpamScopeId) == "" {
-		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameters IpamScopeId and AddressFamily")
+		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameters IpamScopeId and AddressFamily")
 	}
 	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeIpamPool)
 	if err != nil {
 		return nil, err
 	}
-	pool := &world.IPAMPool{
+	pool := &store.IPAMPool{
 		ID: s.w.NewID("ipam-pool-"), ScopeID: *in.IpamScopeId, Family: string(in.AddressFamily),
 		Description: aws.ToString(in.Description), Locale: aws.ToString(in.Locale),
 	}
@@ -34,13 +34,13 @@ func (s *networks) CreateIpamPool(c *world.Call, in *ec2.CreateIpamPoolInput) (*
 }
 
 // DescribeIpamPools lists pools.
-func (s *networks) DescribeIpamPools(c *world.Call, in *ec2.DescribeIpamPoolsInput) (*ec2.DescribeIpamPoolsOutput, error) {
+func (s *networks) DescribeIpamPools(c *store.Call, in *ec2.DescribeIpamPoolsInput) (*ec2.DescribeIpamPoolsOutput, error) {
 	p := c.Partition
-	items, next, err := describe(s.core, c, kindPool, p.IPAMPools, query{in.IpamPoolIds, in.Filters, in.MaxResults, in.NextToken}, filters[*world.IPAMPool]{
-		"ipam-pool-id":   func(x *world.IPAMPool) []string { return one(x.ID) },
-		"ipam-scope-id":  func(x *world.IPAMPool) []string { return one(x.ScopeID) },
-		"address-family": func(x *world.IPAMPool) []string { return one(x.Family) },
-		"locale":         func(x *world.IPAMPool) []string { return one(x.Locale) },
+	items, next, err := describe(s.core, c, kindPool, p.IPAMPools, query{in.IpamPoolIds, in.Filters, in.MaxResults, in.NextToken}, filters[*store.IPAMPool]{
+		"ipam-pool-id":   func(x *store.IPAMPool) []string { return one(x.ID) },
+		"ipam-scope-id":  func(x *store.IPAMPool) []string { return one(x.ScopeID) },
+		"address-family": func(x *store.IPAMPool) []string { return one(x.Family) },
+		"locale":         func(x *store.IPAMPool) []string { return one(x.Locale) },
 	})
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (s *networks) DescribeIpamPools(c *world.Call, in *ec2.DescribeIpamPoolsInp
 	return out, nil
 }
 
-func (s *networks) ipamPool(p *world.Partition, x *world.IPAMPool) types.IpamPool {
+func (s *networks) ipamPool(p *store.Partition, x *store.IPAMPool) types.IpamPool {
 	return types.IpamPool{
 		IpamPoolId: aws.String(x.ID), AddressFamily: types.AddressFamily(x.Family), Description: some(x.Description),
 		IpamPoolArn: aws.String("arn:aws:ec2::" + p.Account + ":ipam-pool/" + x.ID), Locale: some(x.Locale),
@@ -63,11 +63,11 @@ func (s *networks) ipamPool(p *world.Partition, x *world.IPAMPool) types.IpamPoo
 
 // DescribeCoipPools lists the pools of customer-owned addresses, which come
 // with an Outpost and cannot be made through this API's create operations.
-func (s *networks) DescribeCoipPools(c *world.Call, in *ec2.DescribeCoipPoolsInput) (*ec2.DescribeCoipPoolsOutput, error) {
+func (s *networks) DescribeCoipPools(c *store.Call, in *ec2.DescribeCoipPoolsInput) (*ec2.DescribeCoipPoolsOutput, error) {
 	p := c.Partition
-	items, next, err := describe(s.core, c, kindCoIP, p.CoIPPools, query{in.PoolIds, in.Filters, in.MaxResults, in.NextToken}, filters[*world.CoIPPool]{
-		"coip-pool.pool-id":                      func(x *world.CoIPPool) []string { return one(x.ID) },
-		"coip-pool.local-gateway-route-table-id": func(x *world.CoIPPool) []string { return one(x.RouteTableID) },
+	items, next, err := describe(s.core, c, kindCoIP, p.CoIPPools, query{in.PoolIds, in.Filters, in.MaxResults, in.NextToken}, filters[*store.CoIPPool]{
+		"coip-pool.pool-id":                      func(x *store.CoIPPool) []string { return one(x.ID) },
+		"coip-pool.local-gateway-route-table-id": func(x *store.CoIPPool) []string { return one(x.RouteTableID) },
 	})
 	if err != nil {
 		return nil, err

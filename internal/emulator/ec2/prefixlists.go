@@ -8,35 +8,35 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // CreateManagedPrefixList makes a prefix list of the caller's.
-func (s *networks) CreateManagedPrefixList(c *world.Call, in *ec2.CreateManagedPrefixListInput) (*ec2.CreateManagedPrefixListOutput, error) {
+func (s *networks) CreateManagedPrefixList(c *store.Call, in *ec2.CreateManagedPrefixListInput) (*ec2.CreateManagedPrefixListOutput, error) {
 	p := c.Partition
 	if l := made(c, p.PrefixLists, in.ClientToken); l != nil {
 		out := s.prefixList(p, l)
 		return &ec2.CreateManagedPrefixListOutput{PrefixList: &out}, nil
 	}
-	list := &world.PrefixList{
+	list := &store.PrefixList{
 		Name: aws.ToString(in.PrefixListName), Family: aws.ToString(in.AddressFamily),
 		MaxEntries: aws.ToInt32(in.MaxEntries), Version: 1, Owner: c.Account,
 	}
 	if list.Name == "" || list.MaxEntries == 0 {
-		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameters PrefixListName and MaxEntries")
+		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameters PrefixListName and MaxEntries")
 	}
 	if list.Family != "IPv4" && list.Family != "IPv6" {
-		return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Value (%s) for parameter AddressFamily is invalid.", list.Family)
+		return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter AddressFamily is invalid.", list.Family)
 	}
 	if len(in.Entries) > int(list.MaxEntries) {
-		return nil, world.Errorf(world.Unproven, "PrefixListMaxEntriesExceeded", "The number of entries exceeds the maximum of the prefix list")
+		return nil, store.Errorf(store.Unproven, "PrefixListMaxEntriesExceeded", "The number of entries exceeds the maximum of the prefix list")
 	}
 	for _, e := range in.Entries {
 		block, err := netip.ParsePrefix(aws.ToString(e.Cidr))
 		if err != nil || block.Addr().Is4() != (list.Family == "IPv4") {
-			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "CIDR block %s is malformed", aws.ToString(e.Cidr))
+			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "CIDR block %s is malformed", aws.ToString(e.Cidr))
 		}
-		list.Entries = append(list.Entries, world.PrefixListEntry{Block: block.Masked(), Description: aws.ToString(e.Description)})
+		list.Entries = append(list.Entries, store.PrefixListEntry{Block: block.Masked(), Description: aws.ToString(e.Description)})
 	}
 	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypePrefixList)
 	if err != nil {
@@ -51,17 +51,17 @@ func (s *networks) CreateManagedPrefixList(c *world.Call, in *ec2.CreateManagedP
 }
 
 // DeleteManagedPrefixList removes a list that no rule names.
-func (s *networks) DeleteManagedPrefixList(c *world.Call, in *ec2.DeleteManagedPrefixListInput) (*ec2.DeleteManagedPrefixListOutput, error) {
+func (s *networks) DeleteManagedPrefixList(c *store.Call, in *ec2.DeleteManagedPrefixListInput) (*ec2.DeleteManagedPrefixListOutput, error) {
 	p := c.Partition
 	list, err := find(kindPrefixList, p.PrefixLists, in.PrefixListId)
 	if err != nil {
 		return nil, err
 	}
 	for _, g := range p.SecurityGroups {
-		for _, rules := range [][]world.SecurityGroupRule{g.Ingress, g.Egress} {
+		for _, rules := range [][]store.SecurityGroupRule{g.Ingress, g.Egress} {
 			for _, r := range rules {
 				if r.Peer.PrefixList == list.ID {
-					return nil, world.Errorf(world.Unproven, "PrefixListInUse", "The prefix list '%s' is in use", list.ID)
+					return nil, store.Errorf(store.Unproven, "PrefixListInUse", "The prefix list '%s' is in use", list.ID)
 				}
 			}
 		}
@@ -74,12 +74,12 @@ func (s *networks) DeleteManagedPrefixList(c *world.Call, in *ec2.DeleteManagedP
 }
 
 // DescribeManagedPrefixLists lists prefix lists without their entries.
-func (s *networks) DescribeManagedPrefixLists(c *world.Call, in *ec2.DescribeManagedPrefixListsInput) (*ec2.DescribeManagedPrefixListsOutput, error) {
+func (s *networks) DescribeManagedPrefixLists(c *store.Call, in *ec2.DescribeManagedPrefixListsInput) (*ec2.DescribeManagedPrefixListsOutput, error) {
 	p := c.Partition
-	items, next, err := describe(s.core, c, kindPrefixList, p.PrefixLists, query{in.PrefixListIds, in.Filters, in.MaxResults, in.NextToken}, filters[*world.PrefixList]{
-		"owner-id":         func(l *world.PrefixList) []string { return one(l.Owner) },
-		"prefix-list-id":   func(l *world.PrefixList) []string { return one(l.ID) },
-		"prefix-list-name": func(l *world.PrefixList) []string { return one(l.Name) },
+	items, next, err := describe(s.core, c, kindPrefixList, p.PrefixLists, query{in.PrefixListIds, in.Filters, in.MaxResults, in.NextToken}, filters[*store.PrefixList]{
+		"owner-id":         func(l *store.PrefixList) []string { return one(l.Owner) },
+		"prefix-list-id":   func(l *store.PrefixList) []string { return one(l.ID) },
+		"prefix-list-name": func(l *store.PrefixList) []string { return one(l.Name) },
 	})
 	if err != nil {
 		return nil, err
@@ -92,19 +92,19 @@ func (s *networks) DescribeManagedPrefixLists(c *world.Call, in *ec2.DescribeMan
 }
 
 // GetManagedPrefixListEntries lists the blocks of a list.
-func (s *networks) GetManagedPrefixListEntries(c *world.Call, in *ec2.GetManagedPrefixListEntriesInput) (*ec2.GetManagedPrefixListEntriesOutput, error) {
+func (s *networks) GetManagedPrefixListEntries(c *store.Call, in *ec2.GetManagedPrefixListEntriesInput) (*ec2.GetManagedPrefixListEntriesOutput, error) {
 	list, err := find(kindPrefixList, c.Partition.PrefixLists, in.PrefixListId)
 	if err != nil {
 		return nil, err
 	}
 	if v := in.TargetVersion; v != nil && *v != list.Version {
-		return nil, world.Errorf(world.Unproven, "InvalidPrefixListVersion.NotFound", "The prefix list '%s' has no version %s", list.ID, strconv.FormatInt(*v, 10))
+		return nil, store.Errorf(store.Unproven, "InvalidPrefixListVersion.NotFound", "The prefix list '%s' has no version %s", list.ID, strconv.FormatInt(*v, 10))
 	}
-	byBlock := map[string]world.PrefixListEntry{}
+	byBlock := map[string]store.PrefixListEntry{}
 	for _, e := range list.Entries {
 		byBlock[e.Block.String()] = e
 	}
-	keys, next, err := page(s.w, kindPrefixList, world.SortedKeys(byBlock), in.MaxResults, in.NextToken)
+	keys, next, err := page(s.w, kindPrefixList, store.SortedKeys(byBlock), in.MaxResults, in.NextToken)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (s *networks) GetManagedPrefixListEntries(c *world.Call, in *ec2.GetManaged
 	return out, nil
 }
 
-func (s *networks) prefixList(p *world.Partition, l *world.PrefixList) types.ManagedPrefixList {
+func (s *networks) prefixList(p *store.Partition, l *store.PrefixList) types.ManagedPrefixList {
 	return types.ManagedPrefixList{
 		PrefixListId: aws.String(l.ID), PrefixListName: aws.String(l.Name), AddressFamily: aws.String(l.Family),
 		MaxEntries: aws.Int32(l.MaxEntries), Version: aws.Int64(l.Version), OwnerId: aws.String(l.Owner),

@@ -8,16 +8,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // CreateInternetGateway makes a gateway that is attached to nothing yet.
-func (s *networks) CreateInternetGateway(c *world.Call, in *ec2.CreateInternetGatewayInput) (*ec2.CreateInternetGatewayOutput, error) {
+func (s *networks) CreateInternetGateway(c *store.Call, in *ec2.CreateInternetGatewayInput) (*ec2.CreateInternetGatewayOutput, error) {
 	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeInternetGateway)
 	if err != nil {
 		return nil, err
 	}
-	g := &world.InternetGateway{ID: s.w.NewID("igw-")}
+	g := &store.InternetGateway{ID: s.w.NewID("igw-")}
 	c.Partition.InternetGateways[g.ID] = g
 	c.Partition.Tag(g.ID, tags)
 	out := s.gateway(c.Partition, g)
@@ -25,7 +25,7 @@ func (s *networks) CreateInternetGateway(c *world.Call, in *ec2.CreateInternetGa
 }
 
 // AttachInternetGateway attaches a gateway to a VPC, which has one at most.
-func (s *networks) AttachInternetGateway(c *world.Call, in *ec2.AttachInternetGatewayInput) (*ec2.AttachInternetGatewayOutput, error) {
+func (s *networks) AttachInternetGateway(c *store.Call, in *ec2.AttachInternetGatewayInput) (*ec2.AttachInternetGatewayOutput, error) {
 	g, err := find(kindGateway, c.Partition.InternetGateways, in.InternetGatewayId)
 	if err != nil {
 		return nil, err
@@ -35,36 +35,36 @@ func (s *networks) AttachInternetGateway(c *world.Call, in *ec2.AttachInternetGa
 		return nil, err
 	}
 	if g.VPCID != "" {
-		return nil, world.Errorf(world.Unproven, "Resource.AlreadyAssociated", "resource %s is already attached to network %s", g.ID, g.VPCID)
+		return nil, store.Errorf(store.Unproven, "Resource.AlreadyAssociated", "resource %s is already attached to network %s", g.ID, g.VPCID)
 	}
 	if c.Partition.HasInternetGateway(v.ID) {
-		return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Network %s already has an internet gateway attached", v.ID)
+		return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Network %s already has an internet gateway attached", v.ID)
 	}
 	g.VPCID = v.ID
 	return &ec2.AttachInternetGatewayOutput{}, nil
 }
 
 // DetachInternetGateway detaches a gateway from its VPC.
-func (s *networks) DetachInternetGateway(c *world.Call, in *ec2.DetachInternetGatewayInput) (*ec2.DetachInternetGatewayOutput, error) {
+func (s *networks) DetachInternetGateway(c *store.Call, in *ec2.DetachInternetGatewayInput) (*ec2.DetachInternetGatewayOutput, error) {
 	g, err := find(kindGateway, c.Partition.InternetGateways, in.InternetGatewayId)
 	if err != nil {
 		return nil, err
 	}
 	if g.VPCID == "" || g.VPCID != aws.ToString(in.VpcId) {
-		return nil, world.Errorf(world.Unproven, "Gateway.NotAttached", "resource %s is not attached to network %s", g.ID, aws.ToString(in.VpcId))
+		return nil, store.Errorf(store.Unproven, "Gateway.NotAttached", "resource %s is not attached to network %s", g.ID, aws.ToString(in.VpcId))
 	}
 	g.VPCID = ""
 	return &ec2.DetachInternetGatewayOutput{}, nil
 }
 
 // DeleteInternetGateway removes a detached gateway.
-func (s *networks) DeleteInternetGateway(c *world.Call, in *ec2.DeleteInternetGatewayInput) (*ec2.DeleteInternetGatewayOutput, error) {
+func (s *networks) DeleteInternetGateway(c *store.Call, in *ec2.DeleteInternetGatewayInput) (*ec2.DeleteInternetGatewayOutput, error) {
 	g, err := find(kindGateway, c.Partition.InternetGateways, in.InternetGatewayId)
 	if err != nil {
 		return nil, err
 	}
 	if g.VPCID != "" {
-		return nil, world.Errorf(world.Unproven, "DependencyViolation", "The internetGateway '%s' has dependencies and cannot be deleted.", g.ID)
+		return nil, store.Errorf(store.Unproven, "DependencyViolation", "The internetGateway '%s' has dependencies and cannot be deleted.", g.ID)
 	}
 	delete(c.Partition.InternetGateways, g.ID)
 	delete(c.Partition.Tags, g.ID)
@@ -72,8 +72,8 @@ func (s *networks) DeleteInternetGateway(c *world.Call, in *ec2.DeleteInternetGa
 }
 
 // DescribeInternetGateways lists gateways.
-func (s *networks) DescribeInternetGateways(c *world.Call, in *ec2.DescribeInternetGatewaysInput) (*ec2.DescribeInternetGatewaysOutput, error) {
-	type igw = world.InternetGateway
+func (s *networks) DescribeInternetGateways(c *store.Call, in *ec2.DescribeInternetGatewaysInput) (*ec2.DescribeInternetGatewaysOutput, error) {
+	type igw = store.InternetGateway
 	items, next, err := describe(s.core, c, kindGateway, c.Partition.InternetGateways, query{in.InternetGatewayIds, in.Filters, in.MaxResults, in.NextToken}, filters[*igw]{
 		"internet-gateway-id": func(g *igw) []string { return one(g.ID) },
 		"attachment.vpc-id":   func(g *igw) []string { return one(g.VPCID) },
@@ -95,7 +95,7 @@ func (s *networks) DescribeInternetGateways(c *world.Call, in *ec2.DescribeInter
 	return out, nil
 }
 
-func (s *networks) gateway(p *world.Partition, g *world.InternetGateway) types.InternetGateway {
+func (s *networks) gateway(p *store.Partition, g *store.InternetGateway) types.InternetGateway {
 	out := types.InternetGateway{InternetGatewayId: aws.String(g.ID), OwnerId: aws.String(p.Account), Tags: s.tagList(p, g.ID)}
 	if g.VPCID != "" {
 		// "available" is the state of an attached internet gateway in the API; the
@@ -106,7 +106,7 @@ func (s *networks) gateway(p *world.Partition, g *world.InternetGateway) types.I
 }
 
 // CreateRouteTable makes a table with the local routes of its VPC.
-func (s *networks) CreateRouteTable(c *world.Call, in *ec2.CreateRouteTableInput) (*ec2.CreateRouteTableOutput, error) {
+func (s *networks) CreateRouteTable(c *store.Call, in *ec2.CreateRouteTableInput) (*ec2.CreateRouteTableOutput, error) {
 	if t := made(c, c.Partition.RouteTables, in.ClientToken); t != nil {
 		out := s.routeTable(c.Partition, t)
 		return &ec2.CreateRouteTableOutput{RouteTable: &out, ClientToken: in.ClientToken}, nil
@@ -119,9 +119,9 @@ func (s *networks) CreateRouteTable(c *world.Call, in *ec2.CreateRouteTableInput
 	if err != nil {
 		return nil, err
 	}
-	t := &world.RouteTable{ID: s.w.NewID("rtb-"), VPCID: v.ID}
+	t := &store.RouteTable{ID: s.w.NewID("rtb-"), VPCID: v.ID}
 	for _, a := range slices.Concat(v.CIDRs, v.IPv6) {
-		t.Routes = append(t.Routes, world.Route{Destination: a.Block, Gateway: "local", Origin: "CreateRouteTable"})
+		t.Routes = append(t.Routes, store.Route{Destination: a.Block, Gateway: "local", Origin: "CreateRouteTable"})
 	}
 	c.Partition.RouteTables[t.ID] = t
 	c.Partition.Tag(t.ID, tags)
@@ -131,13 +131,13 @@ func (s *networks) CreateRouteTable(c *world.Call, in *ec2.CreateRouteTableInput
 }
 
 // CreateRoute adds a line to a table.
-func (s *networks) CreateRoute(c *world.Call, in *ec2.CreateRouteInput) (*ec2.CreateRouteOutput, error) {
+func (s *networks) CreateRoute(c *store.Call, in *ec2.CreateRouteInput) (*ec2.CreateRouteOutput, error) {
 	p := c.Partition
 	t, err := find(kindRouteTable, p.RouteTables, in.RouteTableId)
 	if err != nil {
 		return nil, err
 	}
-	r := world.Route{
+	r := store.Route{
 		PrefixList: aws.ToString(in.DestinationPrefixListId),
 		NATGateway: aws.ToString(in.NatGatewayId), Interface: aws.ToString(in.NetworkInterfaceId),
 		Peering: aws.ToString(in.VpcPeeringConnectionId), TransitGateway: aws.ToString(in.TransitGatewayId),
@@ -149,15 +149,15 @@ func (s *networks) CreateRoute(c *world.Call, in *ec2.CreateRouteInput) (*ec2.Cr
 		}
 		block, parse := netip.ParsePrefix(*text)
 		if parse != nil {
-			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Value (%s) for parameter destinationCidrBlock is invalid. This is not a valid CIDR block.", *text)
+			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter destinationCidrBlock is invalid. This is not a valid CIDR block.", *text)
 		}
 		r.Destination = block.Masked()
 	}
 	if !r.Destination.IsValid() && r.PrefixList == "" {
-		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter destinationCidrBlock or destinationIpv6CidrBlock or destinationPrefixListId")
+		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter destinationCidrBlock or destinationIpv6CidrBlock or destinationPrefixListId")
 	}
 	if targets := without([]string{r.Gateway, r.NATGateway, r.Interface, r.Peering, r.TransitGateway, r.EgressOnly}, func(s string) bool { return s == "" }); len(targets) != 1 {
-		return nil, world.Errorf(world.Unproven, "InvalidParameterCombination", "Exactly one of the route's targets must be given")
+		return nil, store.Errorf(store.Unproven, "InvalidParameterCombination", "Exactly one of the route's targets must be given")
 	}
 	if r.Gateway != "" {
 		g, err := find(kindGateway, p.InternetGateways, in.GatewayId)
@@ -165,20 +165,20 @@ func (s *networks) CreateRoute(c *world.Call, in *ec2.CreateRouteInput) (*ec2.Cr
 			return nil, err
 		}
 		if g.VPCID != t.VPCID {
-			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "route table %s and network gateway %s belong to different networks", t.ID, g.ID)
+			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "route table %s and network gateway %s belong to different networks", t.ID, g.ID)
 		}
 	}
-	if slices.ContainsFunc(t.Routes, func(have world.Route) bool {
+	if slices.ContainsFunc(t.Routes, func(have store.Route) bool {
 		return have.Destination == r.Destination && have.PrefixList == r.PrefixList
 	}) {
-		return nil, world.Errorf(world.Unproven, "RouteAlreadyExists", "The route identified by %s already exists.", r.Destination)
+		return nil, store.Errorf(store.Unproven, "RouteAlreadyExists", "The route identified by %s already exists.", r.Destination)
 	}
 	t.Routes = append(t.Routes, r)
 	return &ec2.CreateRouteOutput{Return: aws.Bool(true)}, nil
 }
 
 // AssociateRouteTable gives a subnet its own table.
-func (s *networks) AssociateRouteTable(c *world.Call, in *ec2.AssociateRouteTableInput) (*ec2.AssociateRouteTableOutput, error) {
+func (s *networks) AssociateRouteTable(c *store.Call, in *ec2.AssociateRouteTableInput) (*ec2.AssociateRouteTableOutput, error) {
 	p := c.Partition
 	t, err := find(kindRouteTable, p.RouteTables, in.RouteTableId)
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *networks) AssociateRouteTable(c *world.Call, in *ec2.AssociateRouteTabl
 		return nil, err
 	}
 	if sub.VPCID != t.VPCID {
-		return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Route table %s and subnet %s belong to different networks", t.ID, sub.ID)
+		return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Route table %s and subnet %s belong to different networks", t.ID, sub.ID)
 	}
 	for _, other := range p.RouteTables {
 		for _, a := range other.Associations {
@@ -199,10 +199,10 @@ func (s *networks) AssociateRouteTable(c *world.Call, in *ec2.AssociateRouteTabl
 			if other == t {
 				return &ec2.AssociateRouteTableOutput{AssociationId: aws.String(a.ID), AssociationState: associated()}, nil
 			}
-			return nil, world.Errorf(world.Unproven, "Resource.AlreadyAssociated", "the specified association for route table %s conflicts with an existing association", t.ID)
+			return nil, store.Errorf(store.Unproven, "Resource.AlreadyAssociated", "the specified association for route table %s conflicts with an existing association", t.ID)
 		}
 	}
-	a := world.RouteTableAssociation{ID: s.w.NewID("rtbassoc-"), SubnetID: sub.ID}
+	a := store.RouteTableAssociation{ID: s.w.NewID("rtbassoc-"), SubnetID: sub.ID}
 	t.Associations = append(t.Associations, a)
 	return &ec2.AssociateRouteTableOutput{AssociationId: aws.String(a.ID), AssociationState: associated()}, nil
 }
@@ -212,7 +212,7 @@ func associated() *types.RouteTableAssociationState {
 }
 
 // DisassociateRouteTable makes a subnet use the main table again.
-func (s *networks) DisassociateRouteTable(c *world.Call, in *ec2.DisassociateRouteTableInput) (*ec2.DisassociateRouteTableOutput, error) {
+func (s *networks) DisassociateRouteTable(c *store.Call, in *ec2.DisassociateRouteTableInput) (*ec2.DisassociateRouteTableOutput, error) {
 	id := aws.ToString(in.AssociationId)
 	for _, t := range c.Partition.RouteTables {
 		for _, a := range t.Associations {
@@ -220,23 +220,23 @@ func (s *networks) DisassociateRouteTable(c *world.Call, in *ec2.DisassociateRou
 				continue
 			}
 			if a.Main {
-				return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "cannot disassociate the main route table association %s", id)
+				return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "cannot disassociate the main route table association %s", id)
 			}
-			t.Associations = without(t.Associations, func(x world.RouteTableAssociation) bool { return x.ID == id })
+			t.Associations = without(t.Associations, func(x store.RouteTableAssociation) bool { return x.ID == id })
 			return &ec2.DisassociateRouteTableOutput{}, nil
 		}
 	}
-	return nil, world.Errorf(world.Unproven, "InvalidAssociationID.NotFound", "The association ID '%s' does not exist", id)
+	return nil, store.Errorf(store.Unproven, "InvalidAssociationID.NotFound", "The association ID '%s' does not exist", id)
 }
 
 // DeleteRouteTable removes a table that nothing is associated with.
-func (s *networks) DeleteRouteTable(c *world.Call, in *ec2.DeleteRouteTableInput) (*ec2.DeleteRouteTableOutput, error) {
+func (s *networks) DeleteRouteTable(c *store.Call, in *ec2.DeleteRouteTableInput) (*ec2.DeleteRouteTableOutput, error) {
 	t, err := find(kindRouteTable, c.Partition.RouteTables, in.RouteTableId)
 	if err != nil {
 		return nil, err
 	}
 	if len(t.Associations) > 0 {
-		return nil, world.Errorf(world.Unproven, "DependencyViolation", "The routeTable '%s' has dependencies and cannot be deleted.", t.ID)
+		return nil, store.Errorf(store.Unproven, "DependencyViolation", "The routeTable '%s' has dependencies and cannot be deleted.", t.ID)
 	}
 	delete(c.Partition.RouteTables, t.ID)
 	delete(c.Partition.Tags, t.ID)
@@ -245,9 +245,9 @@ func (s *networks) DeleteRouteTable(c *world.Call, in *ec2.DeleteRouteTableInput
 
 // DescribeRouteTables lists tables. A subnet without a table of its own does
 // not appear: it uses the main one.
-func (s *networks) DescribeRouteTables(c *world.Call, in *ec2.DescribeRouteTablesInput) (*ec2.DescribeRouteTablesOutput, error) {
-	type table = world.RouteTable
-	assoc := func(what func(world.RouteTableAssociation) []string) func(*table) []string {
+func (s *networks) DescribeRouteTables(c *store.Call, in *ec2.DescribeRouteTablesInput) (*ec2.DescribeRouteTablesOutput, error) {
+	type table = store.RouteTable
+	assoc := func(what func(store.RouteTableAssociation) []string) func(*table) []string {
 		return func(t *table) (out []string) {
 			for _, a := range t.Associations {
 				out = append(out, what(a)...)
@@ -255,7 +255,7 @@ func (s *networks) DescribeRouteTables(c *world.Call, in *ec2.DescribeRouteTable
 			return out
 		}
 	}
-	route := func(what func(world.Route) string) func(*table) []string {
+	route := func(what func(store.Route) string) func(*table) []string {
 		return func(t *table) (out []string) {
 			for _, r := range t.Routes {
 				out = append(out, one(what(r))...)
@@ -267,20 +267,20 @@ func (s *networks) DescribeRouteTables(c *world.Call, in *ec2.DescribeRouteTable
 		"vpc-id":                                 func(t *table) []string { return one(t.VPCID) },
 		"route-table-id":                         func(t *table) []string { return one(t.ID) },
 		"owner-id":                               func(*table) []string { return one(c.Account) },
-		"association.subnet-id":                  assoc(func(a world.RouteTableAssociation) []string { return one(a.SubnetID) }),
-		"association.main":                       assoc(func(a world.RouteTableAssociation) []string { return yes(a.Main) }),
-		"association.route-table-association-id": assoc(func(a world.RouteTableAssociation) []string { return one(a.ID) }),
+		"association.subnet-id":                  assoc(func(a store.RouteTableAssociation) []string { return one(a.SubnetID) }),
+		"association.main":                       assoc(func(a store.RouteTableAssociation) []string { return yes(a.Main) }),
+		"association.route-table-association-id": assoc(func(a store.RouteTableAssociation) []string { return one(a.ID) }),
 		"association.route-table-id": func(t *table) []string {
 			if len(t.Associations) == 0 {
 				return nil
 			}
 			return one(t.ID)
 		},
-		"route.gateway-id":             route(func(r world.Route) string { return r.Gateway }),
-		"route.nat-gateway-id":         route(func(r world.Route) string { return r.NATGateway }),
-		"route.destination-cidr-block": route(func(r world.Route) string { return r.Destination.String() }),
-		"route.origin":                 route(func(r world.Route) string { return r.Origin }),
-		"route.state":                  route(func(world.Route) string { return "active" }),
+		"route.gateway-id":             route(func(r store.Route) string { return r.Gateway }),
+		"route.nat-gateway-id":         route(func(r store.Route) string { return r.NATGateway }),
+		"route.destination-cidr-block": route(func(r store.Route) string { return r.Destination.String() }),
+		"route.origin":                 route(func(r store.Route) string { return r.Origin }),
+		"route.state":                  route(func(store.Route) string { return "active" }),
 	})
 	if err != nil {
 		return nil, err
@@ -292,7 +292,7 @@ func (s *networks) DescribeRouteTables(c *world.Call, in *ec2.DescribeRouteTable
 	return out, nil
 }
 
-func (s *networks) routeTable(p *world.Partition, t *world.RouteTable) types.RouteTable {
+func (s *networks) routeTable(p *store.Partition, t *store.RouteTable) types.RouteTable {
 	out := types.RouteTable{RouteTableId: aws.String(t.ID), VpcId: aws.String(t.VPCID), OwnerId: aws.String(p.Account), Tags: s.tagList(p, t.ID)}
 	for _, r := range t.Routes {
 		line := types.Route{

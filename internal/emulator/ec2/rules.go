@@ -7,11 +7,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // AuthorizeSecurityGroupIngress adds rules, all or none.
-func (s *securityGroups) AuthorizeSecurityGroupIngress(c *world.Call, in *ec2.AuthorizeSecurityGroupIngressInput) (*ec2.AuthorizeSecurityGroupIngressOutput, error) {
+func (s *securityGroups) AuthorizeSecurityGroupIngress(c *store.Call, in *ec2.AuthorizeSecurityGroupIngressInput) (*ec2.AuthorizeSecurityGroupIngressOutput, error) {
 	g, err := s.groupNamed(c, in.GroupId, in.GroupName)
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (s *securityGroups) AuthorizeSecurityGroupIngress(c *world.Call, in *ec2.Au
 }
 
 // AuthorizeSecurityGroupEgress adds rules, all or none.
-func (s *securityGroups) AuthorizeSecurityGroupEgress(c *world.Call, in *ec2.AuthorizeSecurityGroupEgressInput) (*ec2.AuthorizeSecurityGroupEgressOutput, error) {
+func (s *securityGroups) AuthorizeSecurityGroupEgress(c *store.Call, in *ec2.AuthorizeSecurityGroupEgressInput) (*ec2.AuthorizeSecurityGroupEgressOutput, error) {
 	g, err := s.groupNamed(c, in.GroupId, nil)
 	if err != nil {
 		return nil, err
@@ -41,17 +41,17 @@ func (s *securityGroups) AuthorizeSecurityGroupEgress(c *world.Call, in *ec2.Aut
 }
 
 // simplePermission makes one permission of the plain parameters.
-func simplePermission(list []types.IpPermission, protocol *string, from, to *int32, cidr *string) ([]types.IpPermission, *world.Error) {
+func simplePermission(list []types.IpPermission, protocol *string, from, to *int32, cidr *string) ([]types.IpPermission, *store.Error) {
 	if protocol == nil && from == nil && to == nil && cidr == nil {
 		return list, nil
 	}
 	if len(list) > 0 {
-		return nil, world.Errorf(world.Unproven, "InvalidParameterCombination", "The parameter ipPermissions cannot be used with the parameters ipProtocol, fromPort, toPort and cidrIp")
+		return nil, store.Errorf(store.Unproven, "InvalidParameterCombination", "The parameter ipPermissions cannot be used with the parameters ipProtocol, fromPort, toPort and cidrIp")
 	}
 	return []types.IpPermission{{IpProtocol: protocol, FromPort: from, ToPort: to, IpRanges: []types.IpRange{{CidrIp: cidr}}}}, nil
 }
 
-func (s *securityGroups) authorize(c *world.Call, g *world.SecurityGroup, have *[]world.SecurityGroupRule, list []types.IpPermission, specs []types.TagSpecification) ([]world.SecurityGroupRule, *world.Error) {
+func (s *securityGroups) authorize(c *store.Call, g *store.SecurityGroup, have *[]store.SecurityGroupRule, list []types.IpPermission, specs []types.TagSpecification) ([]store.SecurityGroupRule, *store.Error) {
 	add, err := s.readPermissions(c, g, list)
 	if err != nil {
 		return nil, err
@@ -61,8 +61,8 @@ func (s *securityGroups) authorize(c *world.Call, g *world.SecurityGroup, have *
 		return nil, err
 	}
 	for _, r := range add {
-		if slices.ContainsFunc(*have, func(old world.SecurityGroupRule) bool { return keyOf(old) == keyOf(r) }) {
-			return nil, world.Errorf(world.Quoted("hashicorp/terraform#1874"), "InvalidPermission.Duplicate", "the specified rule \"%s\" already exists", describeRule(r))
+		if slices.ContainsFunc(*have, func(old store.SecurityGroupRule) bool { return keyOf(old) == keyOf(r) }) {
+			return nil, store.Errorf(store.Quoted("hashicorp/terraform#1874"), "InvalidPermission.Duplicate", "the specified rule \"%s\" already exists", describeRule(r))
 		}
 	}
 	if err := s.checkRuleQuota(c.Partition, slices.Concat(*have, add)); err != nil {
@@ -78,7 +78,7 @@ func (s *securityGroups) authorize(c *world.Call, g *world.SecurityGroup, have *
 
 // checkRuleQuota counts rules per address family. A rule with a security group counts
 // in both, one with a prefix list as often as that may have entries.
-func (s *securityGroups) checkRuleQuota(p *world.Partition, rules []world.SecurityGroupRule) *world.Error {
+func (s *securityGroups) checkRuleQuota(p *store.Partition, rules []store.SecurityGroupRule) *store.Error {
 	v4, v6 := 0, 0
 	for _, r := range rules {
 		switch {
@@ -102,13 +102,13 @@ func (s *securityGroups) checkRuleQuota(p *world.Partition, rules []world.Securi
 		}
 	}
 	if max(v4, v6) > s.w.Quota("rules-per-security-group", 60) {
-		return world.Errorf(world.Quoted("dan-v/awslambdaproxy#25"), "RulesPerSecurityGroupLimitExceeded", "The maximum number of rules per security group has been reached.")
+		return store.Errorf(store.Quoted("dan-v/awslambdaproxy#25"), "RulesPerSecurityGroupLimitExceeded", "The maximum number of rules per security group has been reached.")
 	}
 	return nil
 }
 
 // RevokeSecurityGroupIngress removes rules by what they are or by identifier.
-func (s *securityGroups) RevokeSecurityGroupIngress(c *world.Call, in *ec2.RevokeSecurityGroupIngressInput) (*ec2.RevokeSecurityGroupIngressOutput, error) {
+func (s *securityGroups) RevokeSecurityGroupIngress(c *store.Call, in *ec2.RevokeSecurityGroupIngressInput) (*ec2.RevokeSecurityGroupIngressOutput, error) {
 	g, err := s.groupNamed(c, in.GroupId, in.GroupName)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (s *securityGroups) RevokeSecurityGroupIngress(c *world.Call, in *ec2.Revok
 }
 
 // RevokeSecurityGroupEgress removes rules by what they are or by identifier.
-func (s *securityGroups) RevokeSecurityGroupEgress(c *world.Call, in *ec2.RevokeSecurityGroupEgressInput) (*ec2.RevokeSecurityGroupEgressOutput, error) {
+func (s *securityGroups) RevokeSecurityGroupEgress(c *store.Call, in *ec2.RevokeSecurityGroupEgressInput) (*ec2.RevokeSecurityGroupEgressOutput, error) {
 	g, err := s.groupNamed(c, in.GroupId, nil)
 	if err != nil {
 		return nil, err
@@ -142,14 +142,14 @@ type revocation struct {
 	unknown []types.IpPermission
 }
 
-func (s *securityGroups) revoke(c *world.Call, g *world.SecurityGroup, have *[]world.SecurityGroupRule, list []types.IpPermission, ids []string, egress bool) (revocation, *world.Error) {
+func (s *securityGroups) revoke(c *store.Call, g *store.SecurityGroup, have *[]store.SecurityGroupRule, list []types.IpPermission, ids []string, egress bool) (revocation, *store.Error) {
 	var out revocation
 	drop := map[string]bool{}
 	for _, id := range ids {
 		if err := kindGroupRule.checkID(id); err != nil {
 			return out, err
 		}
-		if !slices.ContainsFunc(*have, func(r world.SecurityGroupRule) bool { return r.ID == id }) {
+		if !slices.ContainsFunc(*have, func(r store.SecurityGroupRule) bool { return r.ID == id }) {
 			return out, kindGroupRule.notFound(id)
 		}
 		drop[id] = true
@@ -159,9 +159,9 @@ func (s *securityGroups) revoke(c *world.Call, g *world.SecurityGroup, have *[]w
 		if err != nil {
 			return out, err
 		}
-		var unknown []world.SecurityGroupRule
+		var unknown []store.SecurityGroupRule
 		for _, r := range unwanted {
-			i := slices.IndexFunc(*have, func(old world.SecurityGroupRule) bool { return keyOf(old) == keyOf(r) })
+			i := slices.IndexFunc(*have, func(old store.SecurityGroupRule) bool { return keyOf(old) == keyOf(r) })
 			if i < 0 {
 				unknown = append(unknown, r)
 				continue
@@ -169,11 +169,11 @@ func (s *securityGroups) revoke(c *world.Call, g *world.SecurityGroup, have *[]w
 			drop[(*have)[i].ID] = true
 		}
 		if v := c.Partition.VPCs[g.VPCID]; len(unknown) > 0 && (v == nil || !v.IsDefault) {
-			return out, world.Errorf(world.Quoted("cloud-custodian/cloud-custodian#6099"), "InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
+			return out, store.Errorf(store.Quoted("cloud-custodian/cloud-custodian#6099"), "InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
 		}
 		out.unknown = s.permissions(unknown)
 	}
-	var kept []world.SecurityGroupRule
+	var kept []store.SecurityGroupRule
 	for _, r := range *have {
 		if !drop[r.ID] {
 			kept = append(kept, r)
@@ -193,7 +193,7 @@ func (s *securityGroups) revoke(c *world.Call, g *world.SecurityGroup, have *[]w
 
 // UpdateSecurityGroupRuleDescriptionsIngress changes descriptions of rules
 // that exist.
-func (s *securityGroups) UpdateSecurityGroupRuleDescriptionsIngress(c *world.Call, in *ec2.UpdateSecurityGroupRuleDescriptionsIngressInput) (*ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput, error) {
+func (s *securityGroups) UpdateSecurityGroupRuleDescriptionsIngress(c *store.Call, in *ec2.UpdateSecurityGroupRuleDescriptionsIngressInput) (*ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput, error) {
 	g, err := s.groupNamed(c, in.GroupId, nil)
 	if err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (s *securityGroups) UpdateSecurityGroupRuleDescriptionsIngress(c *world.Cal
 	texts := map[string]string{}
 	for _, d := range in.SecurityGroupRuleDescriptions {
 		id := aws.ToString(d.SecurityGroupRuleId)
-		if !slices.ContainsFunc(g.Ingress, func(r world.SecurityGroupRule) bool { return r.ID == id }) {
+		if !slices.ContainsFunc(g.Ingress, func(r store.SecurityGroupRule) bool { return r.ID == id }) {
 			return nil, kindGroupRule.notFound(id)
 		}
 		texts[id] = aws.ToString(d.Description)
@@ -212,9 +212,9 @@ func (s *securityGroups) UpdateSecurityGroupRuleDescriptionsIngress(c *world.Cal
 			return nil, err
 		}
 		for _, r := range rules {
-			i := slices.IndexFunc(g.Ingress, func(old world.SecurityGroupRule) bool { return keyOf(old) == keyOf(r) })
+			i := slices.IndexFunc(g.Ingress, func(old store.SecurityGroupRule) bool { return keyOf(old) == keyOf(r) })
 			if i < 0 {
-				return nil, world.Errorf(world.Quoted("cloud-custodian/cloud-custodian#6099"), "InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
+				return nil, store.Errorf(store.Quoted("cloud-custodian/cloud-custodian#6099"), "InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
 			}
 			texts[g.Ingress[i].ID] = r.Description
 		}
@@ -228,7 +228,7 @@ func (s *securityGroups) UpdateSecurityGroupRuleDescriptionsIngress(c *world.Cal
 }
 
 // DescribeSecurityGroupRules lists rules as resources of their own.
-func (s *securityGroups) DescribeSecurityGroupRules(c *world.Call, in *ec2.DescribeSecurityGroupRulesInput) (*ec2.DescribeSecurityGroupRulesOutput, error) {
+func (s *securityGroups) DescribeSecurityGroupRules(c *store.Call, in *ec2.DescribeSecurityGroupRulesInput) (*ec2.DescribeSecurityGroupRulesOutput, error) {
 	all := map[string]*types.SecurityGroupRule{}
 	for _, g := range c.Partition.SecurityGroups {
 		for _, list := range [][]types.SecurityGroupRule{s.ruleList(c.Partition, g, g.Ingress, false), s.ruleList(c.Partition, g, g.Egress, true)} {
@@ -251,7 +251,7 @@ func (s *securityGroups) DescribeSecurityGroupRules(c *world.Call, in *ec2.Descr
 	return out, nil
 }
 
-func (s *securityGroups) ruleList(p *world.Partition, g *world.SecurityGroup, rules []world.SecurityGroupRule, egress bool) []types.SecurityGroupRule {
+func (s *securityGroups) ruleList(p *store.Partition, g *store.SecurityGroup, rules []store.SecurityGroupRule, egress bool) []types.SecurityGroupRule {
 	out := make([]types.SecurityGroupRule, 0, len(rules))
 	for _, r := range rules {
 		item := types.SecurityGroupRule{
@@ -280,7 +280,7 @@ func portOrAll(n *int32) *int32 {
 }
 
 // findRule finds a rule by identifier.
-func findRule(p *world.Partition, id string) (*world.SecurityGroup, world.SecurityGroupRule, bool) {
+func findRule(p *store.Partition, id string) (*store.SecurityGroup, store.SecurityGroupRule, bool) {
 	for _, g := range p.SecurityGroups {
 		for _, r := range slices.Concat(g.Ingress, g.Egress) {
 			if r.ID == id {
@@ -288,5 +288,5 @@ func findRule(p *world.Partition, id string) (*world.SecurityGroup, world.Securi
 			}
 		}
 	}
-	return nil, world.SecurityGroupRule{}, false
+	return nil, store.SecurityGroupRule{}, false
 }

@@ -8,27 +8,27 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // groupText are the characters of names and descriptions.
 var groupText = regexp.MustCompile(`^[a-zA-Z0-9. _\-:/()#,@\[\]+=&;{}!$*]*$`)
 
 // CreateSecurityGroup makes a security group that allows all outbound and no inbound traffic.
-func (s *securityGroups) CreateSecurityGroup(c *world.Call, in *ec2.CreateSecurityGroupInput) (*ec2.CreateSecurityGroupOutput, error) {
+func (s *securityGroups) CreateSecurityGroup(c *store.Call, in *ec2.CreateSecurityGroupInput) (*ec2.CreateSecurityGroupOutput, error) {
 	p := c.Partition
 	name, description := aws.ToString(in.GroupName), aws.ToString(in.Description)
 	if name == "" {
-		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter GroupName")
+		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter GroupName")
 	}
 	if description == "" {
-		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter GroupDescription")
+		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter GroupDescription")
 	}
 	if err := checkGroupName(name); err != nil {
 		return nil, err
 	}
 	if len(description) > 255 || !groupText.MatchString(description) {
-		return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Value (%s) for parameter GroupDescription is invalid. Character sets beyond ASCII are not supported.", description)
+		return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter GroupDescription is invalid. Character sets beyond ASCII are not supported.", description)
 	}
 	v, err := s.groupVPC(c, in.VpcId)
 	if err != nil {
@@ -36,11 +36,11 @@ func (s *securityGroups) CreateSecurityGroup(c *world.Call, in *ec2.CreateSecuri
 	}
 	for _, g := range p.SecurityGroups {
 		if g.VPCID == v.ID && strings.EqualFold(g.Name, name) {
-			return nil, world.Errorf(world.Quoted("hashicorp/terraform#15428"), "InvalidGroup.Duplicate", "The security group '%s' already exists for VPC '%s'", name, v.ID)
+			return nil, store.Errorf(store.Quoted("hashicorp/terraform#15428"), "InvalidGroup.Duplicate", "The security group '%s' already exists for VPC '%s'", name, v.ID)
 		}
 	}
 	if len(p.SecurityGroups) >= s.w.Quota("security-groups-per-region", 2500) {
-		return nil, world.Errorf(world.Unproven, "SecurityGroupLimitExceeded", "The maximum number of security groups has been reached.")
+		return nil, store.Errorf(store.Unproven, "SecurityGroupLimitExceeded", "The maximum number of security groups has been reached.")
 	}
 	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeSecurityGroup)
 	if err != nil {
@@ -54,36 +54,36 @@ func (s *securityGroups) CreateSecurityGroup(c *world.Call, in *ec2.CreateSecuri
 	}, nil
 }
 
-func checkGroupName(name string) *world.Error {
+func checkGroupName(name string) *store.Error {
 	switch {
 	case strings.EqualFold(name, "default"):
-		return world.Errorf(world.Unproven, "InvalidGroup.Reserved", "The security group '%s' is reserved", name)
+		return store.Errorf(store.Unproven, "InvalidGroup.Reserved", "The security group '%s' is reserved", name)
 	case strings.HasPrefix(name, "sg-"):
-		return world.Errorf(world.Unproven, "InvalidParameterValue", "Value (%s) for parameter GroupName is invalid. Group names may not be in the format sg-*.", name)
+		return store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter GroupName is invalid. Group names may not be in the format sg-*.", name)
 	case len(name) > 255 || !groupText.MatchString(name):
-		return world.Errorf(world.Unproven, "InvalidParameterValue", "Value (%s) for parameter GroupName is invalid. Character sets beyond ASCII are not supported.", name)
+		return store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter GroupName is invalid. Character sets beyond ASCII are not supported.", name)
 	}
 	return nil
 }
 
 // groupVPC finds the VPC of a request for a security group, the default one if none is named.
-func (s *securityGroups) groupVPC(c *world.Call, id *string) (*world.VPC, *world.Error) {
+func (s *securityGroups) groupVPC(c *store.Call, id *string) (*store.VPC, *store.Error) {
 	if id != nil {
 		return find(kindVPC, c.Partition.VPCs, id)
 	}
 	if v := c.Partition.DefaultVPC(); v != nil {
 		return v, nil
 	}
-	return nil, world.Errorf(world.Unproven, "VPCIdNotSpecified", "No default VPC for this user")
+	return nil, store.Errorf(store.Unproven, "VPCIdNotSpecified", "No default VPC for this user")
 }
 
 // groupNamed finds a security group by identifier, or by name in the default VPC.
-func (s *core) groupNamed(c *world.Call, id, name *string) (*world.SecurityGroup, *world.Error) {
+func (s *core) groupNamed(c *store.Call, id, name *string) (*store.SecurityGroup, *store.Error) {
 	if id != nil {
 		return find(kindGroup, c.Partition.SecurityGroups, id)
 	}
 	if name == nil {
-		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter groupName or groupId")
+		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter groupName or groupId")
 	}
 	v := c.Partition.DefaultVPC()
 	for _, g := range c.Partition.SecurityGroups {
@@ -91,22 +91,22 @@ func (s *core) groupNamed(c *world.Call, id, name *string) (*world.SecurityGroup
 			return g, nil
 		}
 	}
-	return nil, world.Errorf(world.Unproven, "InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC", *name)
+	return nil, store.Errorf(store.Unproven, "InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC", *name)
 }
 
 // DeleteSecurityGroup removes a security group that no ENI has and no other security
 // group names.
-func (s *securityGroups) DeleteSecurityGroup(c *world.Call, in *ec2.DeleteSecurityGroupInput) (*ec2.DeleteSecurityGroupOutput, error) {
+func (s *securityGroups) DeleteSecurityGroup(c *store.Call, in *ec2.DeleteSecurityGroupInput) (*ec2.DeleteSecurityGroupOutput, error) {
 	p := c.Partition
 	g, err := s.groupNamed(c, in.GroupId, in.GroupName)
 	if err != nil {
 		return nil, err
 	}
 	if g.Name == "default" {
-		return nil, world.Errorf(world.Unproven, "CannotDelete", "the specified group: \"%s\" name: \"default\" cannot be deleted by a user", g.ID)
+		return nil, store.Errorf(store.Unproven, "CannotDelete", "the specified group: \"%s\" name: \"default\" cannot be deleted by a user", g.ID)
 	}
 	if len(p.SecurityGroupUsers(g.ID)) > 0 {
-		return nil, world.Errorf(world.Quoted("hashicorp/terraform-provider-aws#1671"), "DependencyViolation", "resource %s has a dependent object", g.ID)
+		return nil, store.Errorf(store.Quoted("hashicorp/terraform-provider-aws#1671"), "DependencyViolation", "resource %s has a dependent object", g.ID)
 	}
 	for _, r := range append(g.Ingress, g.Egress...) {
 		delete(p.Tags, r.ID)
@@ -117,9 +117,9 @@ func (s *securityGroups) DeleteSecurityGroup(c *world.Call, in *ec2.DeleteSecuri
 }
 
 // DescribeSecurityGroups lists security groups with their rules.
-func (s *securityGroups) DescribeSecurityGroups(c *world.Call, in *ec2.DescribeSecurityGroupsInput) (*ec2.DescribeSecurityGroupsOutput, error) {
+func (s *securityGroups) DescribeSecurityGroups(c *store.Call, in *ec2.DescribeSecurityGroupsInput) (*ec2.DescribeSecurityGroupsOutput, error) {
 	p := c.Partition
-	type group = world.SecurityGroup
+	type group = store.SecurityGroup
 	ids := in.GroupIds
 	for _, name := range in.GroupNames {
 		g, err := s.groupNamed(c, nil, aws.String(name))
@@ -135,8 +135,8 @@ func (s *securityGroups) DescribeSecurityGroups(c *world.Call, in *ec2.DescribeS
 		"owner-id":    func(*group) []string { return one(c.Account) },
 		"description": func(g *group) []string { return one(g.Description) },
 	}
-	addRuleFilters(known, "ip-permission.", func(g *group) []world.SecurityGroupRule { return g.Ingress })
-	addRuleFilters(known, "egress.ip-permission.", func(g *group) []world.SecurityGroupRule { return g.Egress })
+	addRuleFilters(known, "ip-permission.", func(g *group) []store.SecurityGroupRule { return g.Ingress })
+	addRuleFilters(known, "egress.ip-permission.", func(g *group) []store.SecurityGroupRule { return g.Egress })
 	items, next, err := describe(s.core, c, kindGroup, p.SecurityGroups, query{ids, in.Filters, in.MaxResults, in.NextToken}, known)
 	if err != nil {
 		return nil, err
@@ -155,21 +155,21 @@ func (s *securityGroups) DescribeSecurityGroups(c *world.Call, in *ec2.DescribeS
 }
 
 // addRuleFilters adds the filters over one direction of a security group's rules.
-func addRuleFilters(known filters[*world.SecurityGroup], prefix string, rules func(*world.SecurityGroup) []world.SecurityGroupRule) {
-	add := func(name string, what func(world.SecurityGroupRule) string) {
-		known[prefix+name] = func(g *world.SecurityGroup) (out []string) {
+func addRuleFilters(known filters[*store.SecurityGroup], prefix string, rules func(*store.SecurityGroup) []store.SecurityGroupRule) {
+	add := func(name string, what func(store.SecurityGroupRule) string) {
+		known[prefix+name] = func(g *store.SecurityGroup) (out []string) {
 			for _, r := range rules(g) {
 				out = append(out, one(what(r))...)
 			}
 			return out
 		}
 	}
-	add("cidr", func(r world.SecurityGroupRule) string { return r.CIDR(true) })
-	add("ipv6-cidr", func(r world.SecurityGroupRule) string { return r.CIDR(false) })
-	add("from-port", func(r world.SecurityGroupRule) string { return number(r.From) })
-	add("to-port", func(r world.SecurityGroupRule) string { return number(r.To) })
-	add("protocol", func(r world.SecurityGroupRule) string { return r.Protocol })
-	add("group-id", func(r world.SecurityGroupRule) string { return r.Peer.Group })
-	add("user-id", func(r world.SecurityGroupRule) string { return r.Peer.GroupOwner })
-	add("prefix-list-id", func(r world.SecurityGroupRule) string { return r.Peer.PrefixList })
+	add("cidr", func(r store.SecurityGroupRule) string { return r.CIDR(true) })
+	add("ipv6-cidr", func(r store.SecurityGroupRule) string { return r.CIDR(false) })
+	add("from-port", func(r store.SecurityGroupRule) string { return number(r.From) })
+	add("to-port", func(r store.SecurityGroupRule) string { return number(r.To) })
+	add("protocol", func(r store.SecurityGroupRule) string { return r.Protocol })
+	add("group-id", func(r store.SecurityGroupRule) string { return r.Peer.Group })
+	add("user-id", func(r store.SecurityGroupRule) string { return r.Peer.GroupOwner })
+	add("prefix-list-id", func(r store.SecurityGroupRule) string { return r.Peer.PrefixList })
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 func TestCreateSecurityGroup(t *testing.T) {
@@ -44,7 +44,7 @@ func TestCreateSecurityGroup(t *testing.T) {
 			wantCode(t, tc.want, err)
 		})
 	}
-	c.partition(func(p *world.Partition) { p.World().Config.Quotas["security-groups-per-region"] = 1 })
+	c.partition(func(p *store.Partition) { p.Store().Config.Quotas["security-groups-per-region"] = 1 })
 	_, err := c.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: aws.String("more"), Description: aws.String("x"), VpcId: &vpc})
 	wantCode(t, "SecurityGroupLimitExceeded", err)
 }
@@ -292,7 +292,7 @@ func TestLingeringInterfaceBlocksDeletion(t *testing.T) {
 		c := newCloud(t)
 		vpc := c.vpc("10.0.0.0/16")
 		subnet, g := c.subnet(vpc, "10.0.0.0/24", "us-west-2a"), c.group(vpc, "g")
-		c.partition(func(p *world.Partition) {
+		c.partition(func(p *store.Partition) {
 			eni, err := p.CreateServiceENI("ELB app/a/1", "amazon-elb", subnet, []string{g})
 			if err != nil {
 				t.Fatal(err)

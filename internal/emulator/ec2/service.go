@@ -5,8 +5,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
 // Service serves the operations: those on tags itself, and each subject with a part of its own.
@@ -18,13 +18,13 @@ type Service struct {
 }
 
 // New returns the service over the emulator state.
-func New(w *world.World) *Service {
+func New(w *store.Store) *Service {
 	c := &core{w}
 	return &Service{c, networks{c}, instances{c}, securityGroups{c}}
 }
 
 // core is what the subjects have in common.
-type core struct{ w *world.World }
+type core struct{ w *store.Store }
 
 // The subjects. Routes, addresses and prefix lists belong to networks, ENIs to instances.
 type (
@@ -120,16 +120,16 @@ func (s *Service) Operations() []wire.Operation {
 }
 
 // op makes an operation that also supports DryRun, if the API has it.
-func op[I, O any](name string, fn func(*world.Call, *I) (*O, error), members ...string) wire.Operation {
+func op[I, O any](name string, fn func(*store.Call, *I) (*O, error), members ...string) wire.Operation {
 	field, ok := reflect.TypeFor[I]().FieldByName("DryRun")
 	if ok {
 		members = append([]string{field.Name}, members...)
 	}
-	return wire.Op(name, func(c *world.Call, in *I) (*O, error) {
+	return wire.Op(name, func(c *store.Call, in *I) (*O, error) {
 		if ok {
 			asked, _ := reflect.ValueOf(in).Elem().FieldByIndex(field.Index).Interface().(*bool)
 			if aws.ToBool(asked) {
-				return nil, world.Errorf(world.Unproven, "DryRunOperation", "Request would have succeeded, but DryRun flag is set.").WithStatus(412)
+				return nil, store.Errorf(store.Unproven, "DryRunOperation", "Request would have succeeded, but DryRun flag is set.").WithStatus(412)
 			}
 		}
 		c.Partition.Reap()
@@ -137,12 +137,12 @@ func op[I, O any](name string, fn func(*world.Call, *I) (*O, error), members ...
 	}, wire.Handles(members...))
 }
 
-// TaggedResources implements world.TagSource.
-func (s *Service) TaggedResources(p *world.Partition) []world.TaggedResource {
-	var out []world.TaggedResource
-	for _, id := range world.SortedKeys(p.Tags) {
+// TaggedResources implements store.TagSource.
+func (s *Service) TaggedResources(p *store.Partition) []store.TaggedResource {
+	var out []store.TaggedResource
+	for _, id := range store.SortedKeys(p.Tags) {
 		kind := resourceType(id)
-		out = append(out, world.TaggedResource{ARN: p.ARN("ec2", kind+"/"+id), Type: "ec2:" + kind, Tags: p.Tags[id]})
+		out = append(out, store.TaggedResource{ARN: p.ARN("ec2", kind+"/"+id), Type: "ec2:" + kind, Tags: p.Tags[id]})
 	}
 	return out
 }

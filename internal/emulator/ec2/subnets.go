@@ -7,11 +7,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // CreateSubnet makes a subnet inside its VPC's blocks.
-func (s *networks) CreateSubnet(c *world.Call, in *ec2.CreateSubnetInput) (*ec2.CreateSubnetOutput, error) {
+func (s *networks) CreateSubnet(c *store.Call, in *ec2.CreateSubnetInput) (*ec2.CreateSubnetOutput, error) {
 	p := c.Partition
 	v, err := find(kindVPC, p.VPCs, in.VpcId)
 	if err != nil {
@@ -25,20 +25,20 @@ func (s *networks) CreateSubnet(c *world.Call, in *ec2.CreateSubnetInput) (*ec2.
 	if err != nil {
 		return nil, err
 	}
-	sub := &world.Subnet{VPCID: v.ID, Zone: z.Name, ZoneID: z.ID, OutpostARN: aws.ToString(in.OutpostArn)}
+	sub := &store.Subnet{VPCID: v.ID, Zone: z.Name, ZoneID: z.ID, OutpostARN: aws.ToString(in.OutpostArn)}
 	if !aws.ToBool(in.Ipv6Native) {
 		if sub.CIDR, err = subnetBlock(p, v, in.CidrBlock); err != nil {
 			return nil, err
 		}
 	} else if in.CidrBlock != nil || in.Ipv6CidrBlock == nil {
-		return nil, world.Errorf(world.Unproven, "InvalidParameterCombination", "An IPv6-only subnet needs an IPv6 CIDR block and no IPv4 CIDR block")
+		return nil, store.Errorf(store.Unproven, "InvalidParameterCombination", "An IPv6-only subnet needs an IPv6 CIDR block and no IPv4 CIDR block")
 	}
 	if in.Ipv6CidrBlock != nil {
 		block, err := subnetIPv6Block(p, v, *in.Ipv6CidrBlock)
 		if err != nil {
 			return nil, err
 		}
-		sub.IPv6 = []world.CIDRAssociation{{ID: s.w.NewID("subnet-cidr-assoc-"), Block: block}}
+		sub.IPv6 = []store.CIDRAssociation{{ID: s.w.NewID("subnet-cidr-assoc-"), Block: block}}
 	}
 	sub.ID = s.w.NewID("subnet-")
 	p.Subnets[sub.ID] = sub
@@ -47,7 +47,7 @@ func (s *networks) CreateSubnet(c *world.Call, in *ec2.CreateSubnetInput) (*ec2.
 }
 
 // zoneOf finds a zone by name or identifier; the first one if none is named.
-func zoneOf(p *world.Partition, name, id *string) (*world.Zone, *world.Error) {
+func zoneOf(p *store.Partition, name, id *string) (*store.Zone, *store.Error) {
 	if name == nil && id == nil {
 		return p.Zones[0], nil
 	}
@@ -56,43 +56,43 @@ func zoneOf(p *world.Partition, name, id *string) (*world.Zone, *world.Error) {
 			return z, nil
 		}
 	}
-	return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Value (%s) for parameter availabilityZone is invalid.", aws.ToString(name)+aws.ToString(id))
+	return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter availabilityZone is invalid.", aws.ToString(name)+aws.ToString(id))
 }
 
-func subnetBlock(p *world.Partition, v *world.VPC, text *string) (netip.Prefix, *world.Error) {
+func subnetBlock(p *store.Partition, v *store.VPC, text *string) (netip.Prefix, *store.Error) {
 	if aws.ToString(text) == "" {
-		return netip.Prefix{}, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter cidrBlock")
+		return netip.Prefix{}, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter cidrBlock")
 	}
 	block, parse := netip.ParsePrefix(*text)
 	if parse != nil || !block.Addr().Is4() {
-		return netip.Prefix{}, world.Errorf(world.Unproven, "InvalidParameterValue", "Value (%s) for parameter cidrBlock is invalid. This is not a valid CIDR block.", *text)
+		return netip.Prefix{}, store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter cidrBlock is invalid. This is not a valid CIDR block.", *text)
 	}
 	block = block.Masked()
 	if block.Bits() < 16 || block.Bits() > 28 || !v.Contains(block) {
-		return netip.Prefix{}, world.Errorf(world.Unproven, "InvalidSubnet.Range", "The CIDR '%s' is invalid.", *text)
+		return netip.Prefix{}, store.Errorf(store.Unproven, "InvalidSubnet.Range", "The CIDR '%s' is invalid.", *text)
 	}
 	for _, other := range p.Subnets {
 		if other.VPCID == v.ID && other.CIDR.IsValid() && other.CIDR.Overlaps(block) {
-			return netip.Prefix{}, world.Errorf(world.Quoted("kubernetes/kops#2376"), "InvalidSubnet.Conflict", "The CIDR '%s' conflicts with another subnet", *text)
+			return netip.Prefix{}, store.Errorf(store.Quoted("kubernetes/kops#2376"), "InvalidSubnet.Conflict", "The CIDR '%s' conflicts with another subnet", *text)
 		}
 	}
 	return block, nil
 }
 
 // subnetIPv6Block reads a /64 of the VPC that no other subnet has.
-func subnetIPv6Block(p *world.Partition, v *world.VPC, text string) (netip.Prefix, *world.Error) {
+func subnetIPv6Block(p *store.Partition, v *store.VPC, text string) (netip.Prefix, *store.Error) {
 	block, parse := netip.ParsePrefix(text)
 	if parse != nil || !block.Addr().Is6() {
-		return netip.Prefix{}, world.Errorf(world.Unproven, "InvalidParameterValue", "Value (%s) for parameter ipv6CidrBlock is invalid. This is not a valid CIDR block.", text)
+		return netip.Prefix{}, store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter ipv6CidrBlock is invalid. This is not a valid CIDR block.", text)
 	}
 	block = block.Masked()
 	if block.Bits() != 64 || !v.Contains(block) {
-		return netip.Prefix{}, world.Errorf(world.Unproven, "InvalidSubnet.Range", "The CIDR '%s' is invalid.", text)
+		return netip.Prefix{}, store.Errorf(store.Unproven, "InvalidSubnet.Range", "The CIDR '%s' is invalid.", text)
 	}
 	for _, other := range p.Subnets {
 		for _, a := range other.IPv6 {
 			if other.VPCID == v.ID && a.Block.Overlaps(block) {
-				return netip.Prefix{}, world.Errorf(world.Quoted("kubernetes/kops#2376"), "InvalidSubnet.Conflict", "The CIDR '%s' conflicts with another subnet", text)
+				return netip.Prefix{}, store.Errorf(store.Quoted("kubernetes/kops#2376"), "InvalidSubnet.Conflict", "The CIDR '%s' conflicts with another subnet", text)
 			}
 		}
 	}
@@ -100,27 +100,27 @@ func subnetIPv6Block(p *world.Partition, v *world.VPC, text string) (netip.Prefi
 }
 
 // AssociateSubnetCidrBlock gives a subnet its IPv6 block.
-func (s *networks) AssociateSubnetCidrBlock(c *world.Call, in *ec2.AssociateSubnetCidrBlockInput) (*ec2.AssociateSubnetCidrBlockOutput, error) {
+func (s *networks) AssociateSubnetCidrBlock(c *store.Call, in *ec2.AssociateSubnetCidrBlockInput) (*ec2.AssociateSubnetCidrBlockOutput, error) {
 	p := c.Partition
 	sub, err := find(kindSubnet, p.Subnets, in.SubnetId)
 	if err != nil {
 		return nil, err
 	}
 	if len(sub.IPv6) > 0 {
-		return nil, world.Errorf(world.Unproven, "InvalidSubnet.Conflict", "The subnet '%s' already has an IPv6 CIDR block", sub.ID)
+		return nil, store.Errorf(store.Unproven, "InvalidSubnet.Conflict", "The subnet '%s' already has an IPv6 CIDR block", sub.ID)
 	}
 	block, err := subnetIPv6Block(p, p.VPCs[sub.VPCID], aws.ToString(in.Ipv6CidrBlock))
 	if err != nil {
 		return nil, err
 	}
-	sub.IPv6 = []world.CIDRAssociation{{ID: s.w.NewID("subnet-cidr-assoc-"), Block: block}}
+	sub.IPv6 = []store.CIDRAssociation{{ID: s.w.NewID("subnet-cidr-assoc-"), Block: block}}
 	return &ec2.AssociateSubnetCidrBlockOutput{
 		SubnetId: aws.String(sub.ID), Ipv6CidrBlockAssociation: &subnetIPv6(sub)[0],
 	}, nil
 }
 
 // ModifySubnetAttribute sets one attribute, because the API accepts only one.
-func (s *networks) ModifySubnetAttribute(c *world.Call, in *ec2.ModifySubnetAttributeInput) (*ec2.ModifySubnetAttributeOutput, error) {
+func (s *networks) ModifySubnetAttribute(c *store.Call, in *ec2.ModifySubnetAttributeInput) (*ec2.ModifySubnetAttributeOutput, error) {
 	sub, err := find(kindSubnet, c.Partition.Subnets, in.SubnetId)
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (s *networks) ModifySubnetAttribute(c *world.Call, in *ec2.ModifySubnetAttr
 }
 
 // DeleteSubnet removes a subnet without ENIs.
-func (s *networks) DeleteSubnet(c *world.Call, in *ec2.DeleteSubnetInput) (*ec2.DeleteSubnetOutput, error) {
+func (s *networks) DeleteSubnet(c *store.Call, in *ec2.DeleteSubnetInput) (*ec2.DeleteSubnetOutput, error) {
 	p := c.Partition
 	sub, err := find(kindSubnet, p.Subnets, in.SubnetId)
 	if err != nil {
@@ -143,11 +143,11 @@ func (s *networks) DeleteSubnet(c *world.Call, in *ec2.DeleteSubnetInput) (*ec2.
 	}
 	for _, eni := range p.NetworkInterfaces {
 		if eni.SubnetID == sub.ID {
-			return nil, world.Errorf(world.Unproven, "DependencyViolation", "The subnet '%s' has dependencies and cannot be deleted.", sub.ID)
+			return nil, store.Errorf(store.Unproven, "DependencyViolation", "The subnet '%s' has dependencies and cannot be deleted.", sub.ID)
 		}
 	}
 	for _, t := range p.RouteTables {
-		t.Associations = without(t.Associations, func(a world.RouteTableAssociation) bool { return a.SubnetID == sub.ID })
+		t.Associations = without(t.Associations, func(a store.RouteTableAssociation) bool { return a.SubnetID == sub.ID })
 	}
 	delete(p.Subnets, sub.ID)
 	delete(p.Tags, sub.ID)
@@ -155,10 +155,10 @@ func (s *networks) DeleteSubnet(c *world.Call, in *ec2.DeleteSubnetInput) (*ec2.
 }
 
 // DescribeSubnets lists subnets.
-func (s *networks) DescribeSubnets(c *world.Call, in *ec2.DescribeSubnetsInput) (*ec2.DescribeSubnetsOutput, error) {
+func (s *networks) DescribeSubnets(c *store.Call, in *ec2.DescribeSubnetsInput) (*ec2.DescribeSubnetsOutput, error) {
 	p := c.Partition
-	type sub = world.Subnet
-	ipv6 := func(what func(world.CIDRAssociation) string) func(*sub) []string {
+	type sub = store.Subnet
+	ipv6 := func(what func(store.CIDRAssociation) string) func(*sub) []string {
 		return func(x *sub) []string {
 			var out []string
 			for _, a := range x.IPv6 {
@@ -193,9 +193,9 @@ func (s *networks) DescribeSubnets(c *world.Call, in *ec2.DescribeSubnetsInput) 
 		"defaultForAz":            func(x *sub) []string { return yes(x.IsDefault) },
 		"owner-id":                func(*sub) []string { return one(c.Account) },
 		"ipv6-native":             func(x *sub) []string { return yes(x.IPv6Native()) },
-		"ipv6-cidr-block-association.ipv6-cidr-block": ipv6(func(a world.CIDRAssociation) string { return a.Block.String() }),
-		"ipv6-cidr-block-association.association-id":  ipv6(func(a world.CIDRAssociation) string { return a.ID }),
-		"ipv6-cidr-block-association.state":           ipv6(func(world.CIDRAssociation) string { return "associated" }),
+		"ipv6-cidr-block-association.ipv6-cidr-block": ipv6(func(a store.CIDRAssociation) string { return a.Block.String() }),
+		"ipv6-cidr-block-association.association-id":  ipv6(func(a store.CIDRAssociation) string { return a.ID }),
+		"ipv6-cidr-block-association.state":           ipv6(func(store.CIDRAssociation) string { return "associated" }),
 	})
 	if err != nil {
 		return nil, err
@@ -207,7 +207,7 @@ func (s *networks) DescribeSubnets(c *world.Call, in *ec2.DescribeSubnetsInput) 
 	return out, nil
 }
 
-func (s *networks) subnet(p *world.Partition, x *world.Subnet) *types.Subnet {
+func (s *networks) subnet(p *store.Partition, x *store.Subnet) *types.Subnet {
 	out := &types.Subnet{
 		SubnetId: aws.String(x.ID), VpcId: aws.String(x.VPCID),
 		AvailabilityZone: aws.String(x.Zone), AvailabilityZoneId: aws.String(x.ZoneID),
@@ -226,7 +226,7 @@ func (s *networks) subnet(p *world.Partition, x *world.Subnet) *types.Subnet {
 	return out
 }
 
-func subnetIPv6(x *world.Subnet) []types.SubnetIpv6CidrBlockAssociation {
+func subnetIPv6(x *store.Subnet) []types.SubnetIpv6CidrBlockAssociation {
 	var out []types.SubnetIpv6CidrBlockAssociation
 	for _, a := range x.IPv6 {
 		out = append(out, types.SubnetIpv6CidrBlockAssociation{

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 const (
@@ -21,12 +21,12 @@ const (
 )
 
 // CreateTags sets tags on resources, all or nothing.
-func (s *Service) CreateTags(c *world.Call, in *ec2.CreateTagsInput) (*ec2.CreateTagsOutput, error) {
+func (s *Service) CreateTags(c *store.Call, in *ec2.CreateTagsInput) (*ec2.CreateTagsOutput, error) {
 	if err := s.checkTaggable(c, in.Resources); err != nil {
 		return nil, err
 	}
 	if len(in.Tags) == 0 {
-		return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter tag")
+		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter tag")
 	}
 	add, err := readTags(in.Tags)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Service) CreateTags(c *world.Call, in *ec2.CreateTagsInput) (*ec2.Creat
 
 // DeleteTags removes tags. A key with a value is removed only if it has that
 // value; without any tags in the request all user tags go.
-func (s *Service) DeleteTags(c *world.Call, in *ec2.DeleteTagsInput) (*ec2.DeleteTagsOutput, error) {
+func (s *Service) DeleteTags(c *store.Call, in *ec2.DeleteTagsInput) (*ec2.DeleteTagsOutput, error) {
 	if err := s.checkTaggable(c, in.Resources); err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (s *Service) DeleteTags(c *world.Call, in *ec2.DeleteTagsInput) (*ec2.Delet
 }
 
 // DescribeTags lists tags as resources of their own.
-func (s *Service) DescribeTags(c *world.Call, in *ec2.DescribeTagsInput) (*ec2.DescribeTagsOutput, error) {
+func (s *Service) DescribeTags(c *store.Call, in *ec2.DescribeTagsInput) (*ec2.DescribeTagsOutput, error) {
 	byKey := map[string]types.TagDescription{}
 	for id, tags := range c.Partition.Tags {
 		for key, value := range tags {
@@ -87,7 +87,7 @@ func (s *Service) DescribeTags(c *world.Call, in *ec2.DescribeTagsInput) (*ec2.D
 			}
 		}
 	}
-	keys, err := selectBy(world.SortedKeys(byKey), in.Filters, filters[string]{
+	keys, err := selectBy(store.SortedKeys(byKey), in.Filters, filters[string]{
 		"key":           func(k string) []string { return one(*byKey[k].Key) },
 		"value":         func(k string) []string { return []string{*byKey[k].Value} },
 		"resource-id":   func(k string) []string { return one(*byKey[k].ResourceId) },
@@ -107,21 +107,21 @@ func (s *Service) DescribeTags(c *world.Call, in *ec2.DescribeTagsInput) (*ec2.D
 	for _, k := range keys {
 		out.Tags = append(out.Tags, byKey[k])
 	}
-	world.Shuffle(s.w, out.Tags)
+	store.Shuffle(s.w, out.Tags)
 	return out, nil
 }
 
-func (s *core) checkTaggable(c *world.Call, ids []string) *world.Error {
+func (s *core) checkTaggable(c *store.Call, ids []string) *store.Error {
 	if len(ids) == 0 {
-		return world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter resourceIdSet")
+		return store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter resourceIdSet")
 	}
 	if len(ids) > maxTagResource {
-		return world.Errorf(world.Unproven, "InvalidParameterValue", "The maximum number of resources is %d", maxTagResource)
+		return store.Errorf(store.Unproven, "InvalidParameterValue", "The maximum number of resources is %d", maxTagResource)
 	}
 	for _, id := range ids {
 		i := slices.IndexFunc(kindsByIdentifier, func(k kind) bool { return strings.HasPrefix(id, k.prefix) })
 		if i < 0 {
-			return world.Errorf(world.Unproven, "InvalidID", "The ID '%s' is not valid", id)
+			return store.Errorf(store.Unproven, "InvalidID", "The ID '%s' is not valid", id)
 		}
 		k := kindsByIdentifier[i]
 		if err := k.checkID(id); err != nil {
@@ -134,7 +134,7 @@ func (s *core) checkTaggable(c *world.Call, ids []string) *world.Error {
 	return nil
 }
 
-func exists(p *world.Partition, id string) bool {
+func exists(p *store.Partition, id string) bool {
 	switch resourceType(id) {
 	case "vpc":
 		return p.VPCs[id] != nil
@@ -167,12 +167,12 @@ func exists(p *world.Partition, id string) bool {
 
 func reserved(key string) bool { return strings.HasPrefix(strings.ToLower(key), "aws:") }
 
-func reservedTag() *world.Error {
-	return world.Errorf(world.Quoted("jcjorel/ec2-spot-converter#13"), "InvalidParameterValue", "Tag keys starting with 'aws:' are reserved for internal use")
+func reservedTag() *store.Error {
+	return store.Errorf(store.Quoted("jcjorel/ec2-spot-converter#13"), "InvalidParameterValue", "Tag keys starting with 'aws:' are reserved for internal use")
 }
 
-func tagLimit() *world.Error {
-	return world.Errorf(world.Unproven, "TagLimitExceeded", "The maximum number of Tags for a resource has been reached.")
+func tagLimit() *store.Error {
+	return store.Errorf(store.Unproven, "TagLimitExceeded", "The maximum number of Tags for a resource has been reached.")
 }
 
 func userTags(tags map[string]string) int {
@@ -186,22 +186,22 @@ func userTags(tags map[string]string) int {
 }
 
 // readTags checks the tags of a request.
-func readTags(list []types.Tag) (map[string]string, *world.Error) {
+func readTags(list []types.Tag) (map[string]string, *store.Error) {
 	out := map[string]string{}
 	for _, t := range list {
 		key, value := aws.ToString(t.Key), aws.ToString(t.Value)
 		switch {
 		case key == "":
-			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Tag key cannot be empty")
+			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Tag key cannot be empty")
 		case reserved(key):
 			return nil, reservedTag()
 		case utf8.RuneCountInString(key) > maxTagKey:
-			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Tag key exceeds the maximum length of %d characters", maxTagKey)
+			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Tag key exceeds the maximum length of %d characters", maxTagKey)
 		case utf8.RuneCountInString(value) > maxTagValue:
-			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Tag value exceeds the maximum length of %d characters", maxTagValue)
+			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Tag value exceeds the maximum length of %d characters", maxTagValue)
 		}
 		if _, twice := out[key]; twice {
-			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Duplicate tag key '%s' specified.", key)
+			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Duplicate tag key '%s' specified.", key)
 		}
 		out[key] = value
 	}
@@ -213,29 +213,29 @@ func readTags(list []types.Tag) (map[string]string, *world.Error) {
 
 // tagsFor returns the tags that a create request gives a type of resource.
 // others are the types that the operation may tag besides.
-func tagsFor(specs []types.TagSpecification, wanted types.ResourceType, others ...types.ResourceType) (map[string]string, *world.Error) {
+func tagsFor(specs []types.TagSpecification, wanted types.ResourceType, others ...types.ResourceType) (map[string]string, *store.Error) {
 	var list []types.Tag
 	for _, spec := range specs {
 		if spec.ResourceType == "" {
-			return nil, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter resourceType")
+			return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter resourceType")
 		}
 		if spec.ResourceType == wanted {
 			list = append(list, spec.Tags...)
 			continue
 		}
 		if !slices.Contains(others, spec.ResourceType) {
-			return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "'%s' is not a valid taggable resource type for this operation.", spec.ResourceType)
+			return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "'%s' is not a valid taggable resource type for this operation.", spec.ResourceType)
 		}
 	}
 	return readTags(list)
 }
 
 // tagList renders the tags of a resource.
-func (s *core) tagList(p *world.Partition, id string) []types.Tag {
+func (s *core) tagList(p *store.Partition, id string) []types.Tag {
 	tags := p.Tags[id]
 	out := make([]types.Tag, 0, len(tags))
-	for _, key := range world.SortedKeys(tags) {
+	for _, key := range store.SortedKeys(tags) {
 		out = append(out, types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})
 	}
-	return world.Shuffle(s.w, out)
+	return store.Shuffle(s.w, out)
 }

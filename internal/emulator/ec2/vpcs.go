@@ -7,11 +7,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // CreateVpc makes a VPC with its main route table and default security group.
-func (s *networks) CreateVpc(c *world.Call, in *ec2.CreateVpcInput) (*ec2.CreateVpcOutput, error) {
+func (s *networks) CreateVpc(c *store.Call, in *ec2.CreateVpcInput) (*ec2.CreateVpcOutput, error) {
 	block, err := readVPCBlock(in.CidrBlock)
 	if err != nil {
 		return nil, err
@@ -32,38 +32,38 @@ func (s *networks) CreateVpc(c *world.Call, in *ec2.CreateVpcInput) (*ec2.Create
 }
 
 // readVPCBlock reads an IPv4 block of /16 to /28.
-func readVPCBlock(text *string) (netip.Prefix, *world.Error) {
+func readVPCBlock(text *string) (netip.Prefix, *store.Error) {
 	if aws.ToString(text) == "" {
-		return netip.Prefix{}, world.Errorf(world.Unproven, "MissingParameter", "The request must contain the parameter CidrBlock")
+		return netip.Prefix{}, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter CidrBlock")
 	}
 	block, err := netip.ParsePrefix(*text)
 	if err != nil || !block.Addr().Is4() {
-		return netip.Prefix{}, world.Errorf(world.Unproven, "InvalidParameterValue", "Value (%s) for parameter cidrBlock is invalid. This is not a valid CIDR block.", *text)
+		return netip.Prefix{}, store.Errorf(store.Unproven, "InvalidParameterValue", "Value (%s) for parameter cidrBlock is invalid. This is not a valid CIDR block.", *text)
 	}
 	if block.Bits() < 16 || block.Bits() > 28 {
-		return netip.Prefix{}, world.Errorf(world.Unproven, "InvalidVpc.Range", "The CIDR '%s' is invalid.", *text)
+		return netip.Prefix{}, store.Errorf(store.Unproven, "InvalidVpc.Range", "The CIDR '%s' is invalid.", *text)
 	}
 	return block.Masked(), nil
 }
 
 // addIPv6 gives a VPC a /56 of its own out of Amazon's addresses.
-func (s *networks) addIPv6(p *world.Partition, v *world.VPC) {
+func (s *networks) addIPv6(p *store.Partition, v *store.VPC) {
 	// The block's number among all of the partition keeps blocks apart.
 	n := 0
 	for _, other := range p.VPCs {
 		n += len(other.IPv6)
 	}
 	block := netip.PrefixFrom(netip.AddrFrom16([16]byte{0x26, 0x00, 0x1f, 0x13, byte(n >> 8), byte(n), 0x0a}), 56)
-	v.IPv6 = append(v.IPv6, world.CIDRAssociation{ID: s.w.NewID("vpc-cidr-assoc-"), Block: block})
+	v.IPv6 = append(v.IPv6, store.CIDRAssociation{ID: s.w.NewID("vpc-cidr-assoc-"), Block: block})
 	for _, t := range p.RouteTables {
 		if t.VPCID == v.ID {
-			t.Routes = append(t.Routes, world.Route{Destination: block, Gateway: "local", Origin: "CreateRouteTable"})
+			t.Routes = append(t.Routes, store.Route{Destination: block, Gateway: "local", Origin: "CreateRouteTable"})
 		}
 	}
 }
 
 // AssociateVpcCidrBlock adds an address block.
-func (s *networks) AssociateVpcCidrBlock(c *world.Call, in *ec2.AssociateVpcCidrBlockInput) (*ec2.AssociateVpcCidrBlockOutput, error) {
+func (s *networks) AssociateVpcCidrBlock(c *store.Call, in *ec2.AssociateVpcCidrBlockInput) (*ec2.AssociateVpcCidrBlockOutput, error) {
 	v, err := find(kindVPC, c.Partition.VPCs, in.VpcId)
 	if err != nil {
 		return nil, err
@@ -81,13 +81,13 @@ func (s *networks) AssociateVpcCidrBlock(c *world.Call, in *ec2.AssociateVpcCidr
 	}
 	for _, a := range v.CIDRs {
 		if a.Block.Overlaps(block) {
-			return nil, world.Errorf(world.Unproven, "InvalidVpc.Range", "The CIDR '%s' conflicts with an existing CIDR of the VPC", block)
+			return nil, store.Errorf(store.Unproven, "InvalidVpc.Range", "The CIDR '%s' conflicts with an existing CIDR of the VPC", block)
 		}
 	}
-	v.CIDRs = append(v.CIDRs, world.CIDRAssociation{ID: s.w.NewID("vpc-cidr-assoc-"), Block: block})
+	v.CIDRs = append(v.CIDRs, store.CIDRAssociation{ID: s.w.NewID("vpc-cidr-assoc-"), Block: block})
 	for _, t := range c.Partition.RouteTables {
 		if t.VPCID == v.ID {
-			t.Routes = append(t.Routes, world.Route{Destination: block, Gateway: "local", Origin: "CreateRouteTable"})
+			t.Routes = append(t.Routes, store.Route{Destination: block, Gateway: "local", Origin: "CreateRouteTable"})
 		}
 	}
 	a := associations(v)
@@ -96,7 +96,7 @@ func (s *networks) AssociateVpcCidrBlock(c *world.Call, in *ec2.AssociateVpcCidr
 }
 
 // ModifyVpcAttribute sets one of the name service attributes.
-func (s *networks) ModifyVpcAttribute(c *world.Call, in *ec2.ModifyVpcAttributeInput) (*ec2.ModifyVpcAttributeOutput, error) {
+func (s *networks) ModifyVpcAttribute(c *store.Call, in *ec2.ModifyVpcAttributeInput) (*ec2.ModifyVpcAttributeOutput, error) {
 	v, err := find(kindVPC, c.Partition.VPCs, in.VpcId)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (s *networks) ModifyVpcAttribute(c *world.Call, in *ec2.ModifyVpcAttributeI
 }
 
 // DeleteVpc removes a VPC in which nothing is left but what came with it.
-func (s *networks) DeleteVpc(c *world.Call, in *ec2.DeleteVpcInput) (*ec2.DeleteVpcOutput, error) {
+func (s *networks) DeleteVpc(c *store.Call, in *ec2.DeleteVpcInput) (*ec2.DeleteVpcOutput, error) {
 	p := c.Partition
 	v, err := find(kindVPC, p.VPCs, in.VpcId)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *networks) DeleteVpc(c *world.Call, in *ec2.DeleteVpcInput) (*ec2.Delete
 		used = used || t.VPCID == v.ID && t != main
 	}
 	if used {
-		return nil, world.Errorf(world.Unproven, "DependencyViolation", "The vpc '%s' has dependencies and cannot be deleted.", v.ID)
+		return nil, store.Errorf(store.Unproven, "DependencyViolation", "The vpc '%s' has dependencies and cannot be deleted.", v.ID)
 	}
 	if g := p.DefaultSecurityGroup(v.ID); g != nil {
 		delete(p.SecurityGroups, g.ID)
@@ -145,30 +145,30 @@ func (s *networks) DeleteVpc(c *world.Call, in *ec2.DeleteVpcInput) (*ec2.Delete
 }
 
 // DescribeVpcs lists VPCs.
-func (s *networks) DescribeVpcs(c *world.Call, in *ec2.DescribeVpcsInput) (*ec2.DescribeVpcsOutput, error) {
-	blocks := func(list []world.CIDRAssociation, what func(world.CIDRAssociation) string) []string {
+func (s *networks) DescribeVpcs(c *store.Call, in *ec2.DescribeVpcsInput) (*ec2.DescribeVpcsOutput, error) {
+	blocks := func(list []store.CIDRAssociation, what func(store.CIDRAssociation) string) []string {
 		var out []string
 		for _, a := range list {
 			out = append(out, what(a))
 		}
 		return out
 	}
-	block := func(a world.CIDRAssociation) string { return a.Block.String() }
-	id := func(a world.CIDRAssociation) string { return a.ID }
-	state := func(world.CIDRAssociation) string { return "associated" }
-	items, next, err := describe(s.core, c, kindVPC, c.Partition.VPCs, query{in.VpcIds, in.Filters, in.MaxResults, in.NextToken}, filters[*world.VPC]{
-		"vpc-id":                                func(v *world.VPC) []string { return one(v.ID) },
-		"cidr":                                  func(v *world.VPC) []string { return one(v.CIDRs[0].Block.String()) },
-		"is-default":                            func(v *world.VPC) []string { return yes(v.IsDefault) },
-		"isDefault":                             func(v *world.VPC) []string { return yes(v.IsDefault) },
-		"owner-id":                              func(*world.VPC) []string { return one(c.Account) },
-		"state":                                 func(*world.VPC) []string { return one("available") },
-		"cidr-block-association.cidr-block":     func(v *world.VPC) []string { return blocks(v.CIDRs, block) },
-		"cidr-block-association.association-id": func(v *world.VPC) []string { return blocks(v.CIDRs, id) },
-		"cidr-block-association.state":          func(v *world.VPC) []string { return blocks(v.CIDRs, state) },
-		"ipv6-cidr-block-association.ipv6-cidr-block": func(v *world.VPC) []string { return blocks(v.IPv6, block) },
-		"ipv6-cidr-block-association.association-id":  func(v *world.VPC) []string { return blocks(v.IPv6, id) },
-		"ipv6-cidr-block-association.state":           func(v *world.VPC) []string { return blocks(v.IPv6, state) },
+	block := func(a store.CIDRAssociation) string { return a.Block.String() }
+	id := func(a store.CIDRAssociation) string { return a.ID }
+	state := func(store.CIDRAssociation) string { return "associated" }
+	items, next, err := describe(s.core, c, kindVPC, c.Partition.VPCs, query{in.VpcIds, in.Filters, in.MaxResults, in.NextToken}, filters[*store.VPC]{
+		"vpc-id":                                func(v *store.VPC) []string { return one(v.ID) },
+		"cidr":                                  func(v *store.VPC) []string { return one(v.CIDRs[0].Block.String()) },
+		"is-default":                            func(v *store.VPC) []string { return yes(v.IsDefault) },
+		"isDefault":                             func(v *store.VPC) []string { return yes(v.IsDefault) },
+		"owner-id":                              func(*store.VPC) []string { return one(c.Account) },
+		"state":                                 func(*store.VPC) []string { return one("available") },
+		"cidr-block-association.cidr-block":     func(v *store.VPC) []string { return blocks(v.CIDRs, block) },
+		"cidr-block-association.association-id": func(v *store.VPC) []string { return blocks(v.CIDRs, id) },
+		"cidr-block-association.state":          func(v *store.VPC) []string { return blocks(v.CIDRs, state) },
+		"ipv6-cidr-block-association.ipv6-cidr-block": func(v *store.VPC) []string { return blocks(v.IPv6, block) },
+		"ipv6-cidr-block-association.association-id":  func(v *store.VPC) []string { return blocks(v.IPv6, id) },
+		"ipv6-cidr-block-association.state":           func(v *store.VPC) []string { return blocks(v.IPv6, state) },
 	})
 	if err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func (s *networks) DescribeVpcs(c *world.Call, in *ec2.DescribeVpcsInput) (*ec2.
 	return out, nil
 }
 
-func (s *networks) vpc(p *world.Partition, v *world.VPC) *types.Vpc {
+func (s *networks) vpc(p *store.Partition, v *store.VPC) *types.Vpc {
 	return &types.Vpc{
 		VpcId: aws.String(v.ID), CidrBlock: aws.String(v.CIDRs[0].Block.String()),
 		CidrBlockAssociationSet: associations(v), Ipv6CidrBlockAssociationSet: ipv6Associations(v, p.Region),
@@ -190,7 +190,7 @@ func (s *networks) vpc(p *world.Partition, v *world.VPC) *types.Vpc {
 	}
 }
 
-func associations(v *world.VPC) []types.VpcCidrBlockAssociation {
+func associations(v *store.VPC) []types.VpcCidrBlockAssociation {
 	var out []types.VpcCidrBlockAssociation
 	for _, a := range v.CIDRs {
 		out = append(out, types.VpcCidrBlockAssociation{
@@ -201,7 +201,7 @@ func associations(v *world.VPC) []types.VpcCidrBlockAssociation {
 	return out
 }
 
-func ipv6Associations(v *world.VPC, region string) []types.VpcIpv6CidrBlockAssociation {
+func ipv6Associations(v *store.VPC, region string) []types.VpcIpv6CidrBlockAssociation {
 	var out []types.VpcIpv6CidrBlockAssociation
 	for _, a := range v.IPv6 {
 		out = append(out, types.VpcIpv6CidrBlockAssociation{

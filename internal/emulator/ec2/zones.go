@@ -7,46 +7,46 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // DescribeAvailabilityZones lists zones; those not opted in only on demand.
-func (s *networks) DescribeAvailabilityZones(c *world.Call, in *ec2.DescribeAvailabilityZonesInput) (*ec2.DescribeAvailabilityZonesOutput, error) {
+func (s *networks) DescribeAvailabilityZones(c *store.Call, in *ec2.DescribeAvailabilityZonesInput) (*ec2.DescribeAvailabilityZonesOutput, error) {
 	all := aws.ToBool(in.AllAvailabilityZones)
-	var zones []*world.Zone
+	var zones []*store.Zone
 	for _, z := range c.Partition.Zones {
 		if all || z.OptIn != "not-opted-in" {
 			zones = append(zones, z)
 		}
 	}
 	if len(in.ZoneNames)+len(in.ZoneIds) > 0 {
-		var named []*world.Zone
+		var named []*store.Zone
 		for _, z := range zones {
 			if slices.Contains(in.ZoneNames, z.Name) || slices.Contains(in.ZoneIds, z.ID) {
 				named = append(named, z)
 			}
 		}
 		for _, name := range in.ZoneNames {
-			if !slices.ContainsFunc(named, func(z *world.Zone) bool { return z.Name == name }) {
-				return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Invalid availability zone: [%s]", name)
+			if !slices.ContainsFunc(named, func(z *store.Zone) bool { return z.Name == name }) {
+				return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Invalid availability zone: [%s]", name)
 			}
 		}
 		for _, id := range in.ZoneIds {
-			if !slices.ContainsFunc(named, func(z *world.Zone) bool { return z.ID == id }) {
-				return nil, world.Errorf(world.Unproven, "InvalidParameterValue", "Invalid availability zone-id: [%s]", id)
+			if !slices.ContainsFunc(named, func(z *store.Zone) bool { return z.ID == id }) {
+				return nil, store.Errorf(store.Unproven, "InvalidParameterValue", "Invalid availability zone-id: [%s]", id)
 			}
 		}
 		zones = named
 	}
-	zones, err := selectBy(zones, in.Filters, filters[*world.Zone]{
-		"zone-name":        func(z *world.Zone) []string { return one(z.Name) },
-		"zone-id":          func(z *world.Zone) []string { return one(z.ID) },
-		"zone-type":        func(z *world.Zone) []string { return one(z.Type) },
-		"state":            func(z *world.Zone) []string { return one(z.State) },
-		"opt-in-status":    func(z *world.Zone) []string { return one(z.OptIn) },
-		"region-name":      func(*world.Zone) []string { return one(c.Region) },
-		"group-name":       func(z *world.Zone) []string { return one(z.Group) },
-		"parent-zone-name": func(z *world.Zone) []string { return one(z.Parent) },
+	zones, err := selectBy(zones, in.Filters, filters[*store.Zone]{
+		"zone-name":        func(z *store.Zone) []string { return one(z.Name) },
+		"zone-id":          func(z *store.Zone) []string { return one(z.ID) },
+		"zone-type":        func(z *store.Zone) []string { return one(z.Type) },
+		"state":            func(z *store.Zone) []string { return one(z.State) },
+		"opt-in-status":    func(z *store.Zone) []string { return one(z.OptIn) },
+		"region-name":      func(*store.Zone) []string { return one(c.Region) },
+		"group-name":       func(z *store.Zone) []string { return one(z.Group) },
+		"parent-zone-name": func(z *store.Zone) []string { return one(z.Parent) },
 	}, nil)
 	if err != nil {
 		return nil, err
@@ -64,13 +64,13 @@ func (s *networks) DescribeAvailabilityZones(c *world.Call, in *ec2.DescribeAvai
 		}
 		out.AvailabilityZones = append(out.AvailabilityZones, az)
 	}
-	world.Shuffle(s.w, out.AvailabilityZones)
+	store.Shuffle(s.w, out.AvailabilityZones)
 	return out, nil
 }
 
 // DescribeRegions lists the caller's region and the two global ones: the emulator has
 // every region, so a list of all would be meaningless.
-func (s *networks) DescribeRegions(c *world.Call, in *ec2.DescribeRegionsInput) (*ec2.DescribeRegionsOutput, error) {
+func (s *networks) DescribeRegions(c *store.Call, in *ec2.DescribeRegionsInput) (*ec2.DescribeRegionsOutput, error) {
 	names := in.RegionNames
 	if len(names) == 0 {
 		names = slices.Compact(slices.Sorted(slices.Values([]string{c.Region, "us-east-1", "us-west-2"})))

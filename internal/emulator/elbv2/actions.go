@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 var (
@@ -18,12 +18,12 @@ var (
 
 // actionScope is the place of actions: listener, protocol and rule.
 type actionScope struct {
-	p        *world.Partition
-	lb       *world.LoadBalancer
+	p        *store.Partition
+	lb       *store.LoadBalancer
 	protocol types.ProtocolEnum // of the listener
 	// replaced is the rule whose actions are replaced, nil when one is made.
 	// Its client secret may be kept.
-	replaced *world.Rule
+	replaced *store.Rule
 	// onDefault is set if these are the default actions of a listener.
 	onDefault bool
 }
@@ -56,7 +56,7 @@ func (s *shape) shapeActions(member string, actions []types.Action) {
 // the form in which they read back, with the client secret.
 func (s *listeners) checkActions(sc actionScope, in []types.Action) ([]types.Action, error) {
 	if len(in) == 0 {
-		return nil, invalid(world.Unproven, "An action must be specified")
+		return nil, invalid(store.Unproven, "An action must be specified")
 	}
 	actions, err := orderActions(in)
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *listeners) checkActions(sc actionScope, in []types.Action) ([]types.Act
 	}
 	last := actions[len(actions)-1]
 	if !sc.lb.IsALB() && (last.Type != types.ActionTypeEnumForward || len(actions) > 1) {
-		return nil, fail(world.Unproven, codeAction, "The action type '%s' is not valid with network load balancer", actions[0].Type)
+		return nil, fail(store.Unproven, codeAction, "The action type '%s' is not valid with network load balancer", actions[0].Type)
 	}
 	out := make([]types.Action, 0, len(actions))
 	for i, a := range actions {
@@ -95,10 +95,10 @@ func orderActions(in []types.Action) ([]types.Action, error) {
 	seen := map[int32]bool{}
 	for _, a := range in {
 		if a.Order == nil {
-			return nil, invalid(world.Unproven, "An order must be specified for each action when there is more than one action")
+			return nil, invalid(store.Unproven, "An order must be specified for each action when there is more than one action")
 		}
 		if seen[*a.Order] {
-			return nil, invalid(world.Unproven, "The order '%d' was specified for more than one action", *a.Order)
+			return nil, invalid(store.Unproven, "The order '%d' was specified for more than one action", *a.Order)
 		}
 		seen[*a.Order] = true
 	}
@@ -127,11 +127,11 @@ func checkActionTypes(actions []types.Action) error {
 	}
 	switch {
 	case routing == 0:
-		return fail(world.Unproven, codeAction, "The actions must end with an action of type 'forward', 'redirect' or 'fixed-response'")
+		return fail(store.Unproven, codeAction, "The actions must end with an action of type 'forward', 'redirect' or 'fixed-response'")
 	case routing > 1 || auth > 1 || jwt > 1:
-		return fail(world.Unproven, "TooManyActions", "There can be only one action of each kind, but there are %d", len(actions))
+		return fail(store.Unproven, "TooManyActions", "There can be only one action of each kind, but there are %d", len(actions))
 	case !isRouting(actions[len(actions)-1].Type):
-		return fail(world.Unproven, codeAction, "The action of type 'forward', 'redirect' or 'fixed-response' must be the last one")
+		return fail(store.Unproven, codeAction, "The action of type 'forward', 'redirect' or 'fixed-response' must be the last one")
 	}
 	return nil
 }
@@ -153,11 +153,11 @@ func checkActionConfig(a types.Action) error {
 	for _, g := range given {
 		switch {
 		case g.set && g.kind != a.Type:
-			return invalid(world.Unproven, "'%s' cannot be specified for an action of type '%s'", g.name, a.Type)
+			return invalid(store.Unproven, "'%s' cannot be specified for an action of type '%s'", g.name, a.Type)
 		case !g.set && a.Type == types.ActionTypeEnumForward && g.kind == a.Type:
-			return invalid(world.Unproven, "A target group must be specified for an action of type 'forward'")
+			return invalid(store.Unproven, "A target group must be specified for an action of type 'forward'")
 		case !g.set && g.kind == a.Type:
-			return fail(world.Quoted("hashicorp/terraform#32620"), codeAction, "For actions of type '%s', you must specify the following fields: '%s'", a.Type, g.name)
+			return fail(store.Quoted("hashicorp/terraform#32620"), codeAction, "For actions of type '%s', you must specify the following fields: '%s'", a.Type, g.name)
 		}
 	}
 	return nil
@@ -166,7 +166,7 @@ func checkActionConfig(a types.Action) error {
 // checkAction judges one action and fills in what reads back.
 func (s *listeners) checkAction(sc actionScope, a types.Action, done *types.Action) (err error) {
 	if !isRouting(a.Type) && sc.protocol != types.ProtocolEnumHttps {
-		return fail(world.Unproven, codeAction, "Actions of type '%s' are supported only on HTTPS listeners", a.Type)
+		return fail(store.Unproven, codeAction, "Actions of type '%s' are supported only on HTTPS listeners", a.Type)
 	}
 	switch a.Type {
 	case types.ActionTypeEnumForward:

@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 const (
@@ -27,10 +27,10 @@ var userPoolPattern = regexp.MustCompile(`^arn:aws[a-z-]*:cognito-idp:([a-z0-9-]
 
 func checkSession(timeout *int64, params map[string]string) error {
 	if timeout != nil && (*timeout < 1 || *timeout > sessionTimeout) {
-		return invalid(world.Unproven, "The session timeout '%d' must be between '1-%d' inclusive", *timeout, sessionTimeout)
+		return invalid(store.Unproven, "The session timeout '%d' must be between '1-%d' inclusive", *timeout, sessionTimeout)
 	}
 	if len(params) > extraParamsMost {
-		return invalid(world.Unproven, "You cannot specify more than '%d' authentication request extra parameters", extraParamsMost)
+		return invalid(store.Unproven, "You cannot specify more than '%d' authentication request extra parameters", extraParamsMost)
 	}
 	return nil
 }
@@ -38,7 +38,7 @@ func checkSession(timeout *int64, params map[string]string) error {
 func httpsURL(what string, u *string) error {
 	parsed, err := url.Parse(val(u))
 	if err != nil || parsed.Scheme != "https" || parsed.Host == "" {
-		return fail(world.Unproven, codeAction, "The %s '%s' must be a valid HTTPS URL", what, val(u))
+		return fail(store.Unproven, codeAction, "The %s '%s' must be a valid HTTPS URL", what, val(u))
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func checkOIDC(sc actionScope, o types.AuthenticateOidcActionConfig) (*types.Aut
 		}
 	}
 	if val(o.ClientId) == "" {
-		return nil, invalid(world.Unproven, "A client ID must be specified")
+		return nil, invalid(store.Unproven, "A client ID must be specified")
 	}
 	if err := checkSession(o.SessionTimeout, o.AuthenticationRequestExtraParams); err != nil {
 		return nil, err
@@ -71,14 +71,14 @@ func checkOIDC(sc actionScope, o types.AuthenticateOidcActionConfig) (*types.Aut
 	secret := o.ClientSecret
 	if val(o.UseExistingClientSecret) {
 		if secret != nil {
-			return nil, fail(world.Quoted("ansible-collections/amazon.aws#1877"), codeAction, "You cannot both specify a client secret and set UseExistingClientSecret to true")
+			return nil, fail(store.Quoted("ansible-collections/amazon.aws#1877"), codeAction, "You cannot both specify a client secret and set UseExistingClientSecret to true")
 		}
 		if secret = existingSecret(sc); secret == nil {
-			return nil, invalid(world.Unproven, "There is no existing client secret to use")
+			return nil, invalid(store.Unproven, "There is no existing client secret to use")
 		}
 	}
 	if val(secret) == "" {
-		return nil, invalid(world.Unproven, "A client secret must be specified")
+		return nil, invalid(store.Unproven, "A client secret must be specified")
 	}
 	return &types.AuthenticateOidcActionConfig{
 		Issuer: ptr(*o.Issuer), AuthorizationEndpoint: ptr(*o.AuthorizationEndpoint), TokenEndpoint: ptr(*o.TokenEndpoint),
@@ -113,13 +113,13 @@ func existingSecret(sc actionScope) *string {
 func checkCognito(sc actionScope, o types.AuthenticateCognitoActionConfig) (*types.AuthenticateCognitoActionConfig, error) {
 	m := userPoolPattern.FindStringSubmatch(val(o.UserPoolArn))
 	if m == nil {
-		return nil, fail(world.Unproven, codeAction, "The user pool ARN '%s' is not valid", val(o.UserPoolArn))
+		return nil, fail(store.Unproven, codeAction, "The user pool ARN '%s' is not valid", val(o.UserPoolArn))
 	}
 	if m[1] != sc.p.Region {
-		return nil, fail(world.Unproven, codeAction, "The user pool '%s' must be in the region '%s'", *o.UserPoolArn, sc.p.Region)
+		return nil, fail(store.Unproven, codeAction, "The user pool '%s' must be in the region '%s'", *o.UserPoolArn, sc.p.Region)
 	}
 	if val(o.UserPoolClientId) == "" || val(o.UserPoolDomain) == "" {
-		return nil, invalid(world.Unproven, "A user pool client ID and a user pool domain must be specified")
+		return nil, invalid(store.Unproven, "A user pool client ID and a user pool domain must be specified")
 	}
 	if err := checkSession(o.SessionTimeout, o.AuthenticationRequestExtraParams); err != nil {
 		return nil, err
@@ -135,29 +135,29 @@ func checkCognito(sc actionScope, o types.AuthenticateCognitoActionConfig) (*typ
 
 func checkJWT(j types.JwtValidationActionConfig) (*types.JwtValidationActionConfig, error) {
 	if u, err := url.Parse(val(j.JwksEndpoint)); err != nil || u.Scheme != "https" || u.Host == "" || len(*j.JwksEndpoint) > jwtTextLength {
-		return nil, invalid(world.Unproven, "The JWKS endpoint '%s' must be an HTTPS URL of at most %d characters", val(j.JwksEndpoint), jwtTextLength)
+		return nil, invalid(store.Unproven, "The JWKS endpoint '%s' must be an HTTPS URL of at most %d characters", val(j.JwksEndpoint), jwtTextLength)
 	}
 	if n := len(val(j.Issuer)); n == 0 || n > jwtTextLength {
-		return nil, invalid(world.Unproven, "The issuer must have between 1 and %d characters", jwtTextLength)
+		return nil, invalid(store.Unproven, "The issuer must have between 1 and %d characters", jwtTextLength)
 	}
 	if len(j.AdditionalClaims) > jwtClaims {
-		return nil, invalid(world.Unproven, "You cannot specify more than '%d' additional claims", jwtClaims)
+		return nil, invalid(store.Unproven, "You cannot specify more than '%d' additional claims", jwtClaims)
 	}
 	out := &types.JwtValidationActionConfig{JwksEndpoint: ptr(*j.JwksEndpoint), Issuer: ptr(*j.Issuer)}
 	for _, c := range j.AdditionalClaims {
 		name := val(c.Name)
 		if name == "" || slices.Contains([]string{"exp", "iss", "nbf", "iat"}, name) {
-			return nil, invalid(world.Unproven, "The additional claim '%s' is not allowed", name)
+			return nil, invalid(store.Unproven, "The additional claim '%s' is not allowed", name)
 		}
 		if !slices.Contains(c.Format.Values(), c.Format) {
-			return nil, invalid(world.Unproven, "The format '%s' of the additional claim '%s' is not valid", c.Format, name)
+			return nil, invalid(store.Unproven, "The format '%s' of the additional claim '%s' is not valid", c.Format, name)
 		}
 		if n := len(c.Values); n == 0 || n > jwtValuesPerClaim {
-			return nil, invalid(world.Unproven, "The additional claim '%s' must have between 1 and %d values", name, jwtValuesPerClaim)
+			return nil, invalid(store.Unproven, "The additional claim '%s' must have between 1 and %d values", name, jwtValuesPerClaim)
 		}
 		for _, v := range c.Values {
 			if len(v) > jwtTextLength || strings.TrimSpace(v) == "" {
-				return nil, invalid(world.Unproven, "A value of the additional claim '%s' is not valid", name)
+				return nil, invalid(store.Unproven, "A value of the additional claim '%s' is not valid", name)
 			}
 		}
 		out.AdditionalClaims = append(out.AdditionalClaims, types.JwtValidationActionAdditionalClaim{

@@ -6,7 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // checkForward judges a forward action alone and against its target groups.
@@ -20,7 +20,7 @@ func (s *listeners) checkForward(sc actionScope, a types.Action, done *types.Act
 		name = quotaGroupsPerActionNLB
 	}
 	if most := s.quota(name); len(tuples) > most {
-		return fail(world.Unproven, "TooManyTargetGroups", "You cannot specify more than '%d' target groups per action", most)
+		return fail(store.Unproven, "TooManyTargetGroups", "You cannot specify more than '%d' target groups per action", most)
 	}
 	groups, err := forwardGroups(sc, tuples)
 	if err != nil {
@@ -68,16 +68,16 @@ func forwardTuples(a types.Action) ([]types.TargetGroupTuple, *types.TargetGroup
 	}
 	tuples := a.ForwardConfig.TargetGroups
 	if len(tuples) == 0 {
-		return nil, nil, invalid(world.Unproven, "A target group must be specified for an action of type 'forward'")
+		return nil, nil, invalid(store.Unproven, "A target group must be specified for an action of type 'forward'")
 	}
 	if a.TargetGroupArn != nil && (len(tuples) != 1 || val(tuples[0].TargetGroupArn) != *a.TargetGroupArn) {
-		return nil, nil, invalid(world.Unproven, "The target group ARN of an action of type 'forward' must be the only target group of its forward configuration")
+		return nil, nil, invalid(store.Unproven, "The target group ARN of an action of type 'forward' must be the only target group of its forward configuration")
 	}
 	return tuples, a.ForwardConfig.TargetGroupStickinessConfig, nil
 }
 
-func forwardGroups(sc actionScope, tuples []types.TargetGroupTuple) ([]*world.TargetGroup, error) {
-	var out []*world.TargetGroup
+func forwardGroups(sc actionScope, tuples []types.TargetGroupTuple) ([]*store.TargetGroup, error) {
+	var out []*store.TargetGroup
 	var unknown []string
 	for _, t := range tuples {
 		arn := val(t.TargetGroupArn)
@@ -90,7 +90,7 @@ func forwardGroups(sc actionScope, tuples []types.TargetGroupTuple) ([]*world.Ta
 			continue
 		}
 		if slices.Contains(out, g) {
-			return nil, invalid(world.Unproven, "Target group '%s' was specified more than once in one action", arn)
+			return nil, invalid(store.Unproven, "Target group '%s' was specified more than once in one action", arn)
 		}
 		out = append(out, g)
 	}
@@ -104,24 +104,24 @@ func checkWeights(tuples []types.TargetGroupTuple) error {
 	for _, t := range tuples {
 		if t.Weight == nil {
 			if len(tuples) > 1 {
-				return invalid(world.Unproven, "A weight must be specified for each target group when there is more than one target group")
+				return invalid(store.Unproven, "A weight must be specified for each target group when there is more than one target group")
 			}
 			continue
 		}
 		if *t.Weight < 0 || *t.Weight > 999 {
-			return invalid(world.Unproven, "The weight for each target group must be between 0 and 999, inclusive")
+			return invalid(store.Unproven, "The weight for each target group must be between 0 and 999, inclusive")
 		}
 	}
 	return nil
 }
 
-func checkGroupStickiness(sticky *types.TargetGroupStickinessConfig, groups []*world.TargetGroup) error {
+func checkGroupStickiness(sticky *types.TargetGroupStickinessConfig, groups []*store.TargetGroup) error {
 	on := sticky != nil && val(sticky.Enabled)
 	if on && sticky.DurationSeconds == nil {
-		return invalid(world.Unproven, "A duration must be specified to enable target group stickiness")
+		return invalid(store.Unproven, "A duration must be specified to enable target group stickiness")
 	}
 	if sticky != nil && sticky.DurationSeconds != nil && (*sticky.DurationSeconds < 1 || *sticky.DurationSeconds > 604800) {
-		return invalid(world.Unproven, "The target group stickiness duration '%d' must be between '1-604800' inclusive", *sticky.DurationSeconds)
+		return invalid(store.Unproven, "The target group stickiness duration '%d' must be between '1-604800' inclusive", *sticky.DurationSeconds)
 	}
 	if len(groups) < 2 {
 		return nil
@@ -131,46 +131,46 @@ func checkGroupStickiness(sticky *types.TargetGroupStickinessConfig, groups []*w
 			continue
 		}
 		if g.Attributes[attrStickinessType] == "app_cookie" {
-			return fail(world.Unproven, codeAction, "When configuring a rule with multiple target groups, none of them can have stickiness of type 'app_cookie' enabled")
+			return fail(store.Unproven, codeAction, "When configuring a rule with multiple target groups, none of them can have stickiness of type 'app_cookie' enabled")
 		}
 		if !on {
-			return fail(world.Unproven, codeAction, "You must enable target group stickiness on a rule with multiple target groups if one of them has stickiness enabled")
+			return fail(store.Unproven, codeAction, "You must enable target group stickiness on a rule with multiple target groups if one of them has stickiness enabled")
 		}
 	}
 	return nil
 }
 
 // checkFit judges network, addresses and protocols of the target groups.
-func checkFit(sc actionScope, groups []*world.TargetGroup) error {
+func checkFit(sc actionScope, groups []*store.TargetGroup) error {
 	var foreign, unfit []string
 	for _, g := range groups {
 		if g.VPC != "" && g.VPC != sc.lb.VPC {
 			foreign = append(foreign, g.ARN)
 		}
 		if sc.protocol == types.ProtocolEnumHttp && (g.ProtocolVersion == versionGRPC || g.ProtocolVersion == versionHTTP2) {
-			return fail(world.Unproven, codeAction, "Listener protocol '%s' is not supported with a target group with the protocol-version '%s'", sc.protocol, g.ProtocolVersion)
+			return fail(store.Unproven, codeAction, "Listener protocol '%s' is not supported with a target group with the protocol-version '%s'", sc.protocol, g.ProtocolVersion)
 		}
 		if !fits(sc, g) {
 			unfit = append(unfit, g.ARN)
 		}
 		if g.Addressing != "" && groups[0].Addressing != "" && g.Addressing != groups[0].Addressing {
-			return misconfigured(world.Unproven, "All target groups of an action must have the same IP address type")
+			return misconfigured(store.Unproven, "All target groups of an action must have the same IP address type")
 		}
 		if g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 && sc.lb.Addressing == types.IpAddressTypeIpv4 {
-			return misconfigured(world.Unproven, "The target group '%s' with IP address type 'ipv6' cannot be used with a load balancer with IP address type 'ipv4'", g.ARN)
+			return misconfigured(store.Unproven, "The target group '%s' with IP address type 'ipv6' cannot be used with a load balancer with IP address type 'ipv4'", g.ARN)
 		}
 	}
 	if len(foreign) > 0 {
-		return invalid(world.Unproven, "The following target groups do not belong to VPC '%s': %s", sc.lb.VPC, strings.Join(foreign, ", "))
+		return invalid(store.Unproven, "The following target groups do not belong to VPC '%s': %s", sc.lb.VPC, strings.Join(foreign, ", "))
 	}
 	if len(unfit) > 0 {
-		return fail(world.Unproven, "IncompatibleProtocols", "The listener and the following target groups have incompatible protocols: %s", strings.Join(unfit, ", "))
+		return fail(store.Unproven, "IncompatibleProtocols", "The listener and the following target groups have incompatible protocols: %s", strings.Join(unfit, ", "))
 	}
 	return nil
 }
 
 // fits reports whether a listener may forward to a target group.
-func fits(sc actionScope, g *world.TargetGroup) bool {
+func fits(sc actionScope, g *store.TargetGroup) bool {
 	if g.Type == types.TargetTypeEnumLambda {
 		return isHTTP(sc.protocol)
 	}
@@ -195,14 +195,14 @@ func fits(sc actionScope, g *world.TargetGroup) bool {
 func (s *listeners) checkForwards(sc actionScope, actions []types.Action) error {
 	st := sc.p.ELB
 	var taken, versioned []string
-	var joining []*world.TargetGroup
+	var joining []*store.TargetGroup
 	unique := map[string]bool{}
 	for _, r := range st.Rules {
 		if l := st.Listeners[r.Listener]; l != nil && l.LoadBalancer == sc.lb.ARN && r != sc.replaced {
-			world.Forwards(r.Actions, func(arn string) { unique[arn] = true })
+			store.Forwards(r.Actions, func(arn string) { unique[arn] = true })
 		}
 	}
-	world.Forwards(actions, func(arn string) {
+	store.Forwards(actions, func(arn string) {
 		g := st.TargetGroups[arn]
 		if g.LoadBalancer != "" && g.LoadBalancer != sc.lb.ARN {
 			taken = append(taken, arn)
@@ -216,13 +216,13 @@ func (s *listeners) checkForwards(sc actionScope, actions []types.Action) error 
 		unique[arn] = true
 	})
 	if len(versioned) > 0 && len(actions) > 1 {
-		return fail(world.Unproven, codeAction, "Only actions of type 'forward' are supported with the target groups '%s' of protocol version HTTP2 or GRPC", strings.Join(versioned, ", "))
+		return fail(store.Unproven, codeAction, "Only actions of type 'forward' are supported with the target groups '%s' of protocol version HTTP2 or GRPC", strings.Join(versioned, ", "))
 	}
 	if len(taken) > 0 {
-		return fail(world.Quoted("hashicorp/terraform-provider-aws#22005"), "TargetGroupAssociationLimit", "The following target groups cannot be associated with more than one load balancer: %s", strings.Join(taken, ", "))
+		return fail(store.Quoted("hashicorp/terraform-provider-aws#22005"), "TargetGroupAssociationLimit", "The following target groups cannot be associated with more than one load balancer: %s", strings.Join(taken, ", "))
 	}
 	if most := s.quota(quotaTargetGroupsPerALB); sc.lb.IsALB() && len(unique) > most {
-		return fail(world.Quoted("kubernetes-sigs/aws-load-balancer-controller#3767"), "TooManyUniqueTargetGroupsPerLoadBalancer",
+		return fail(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#3767"), "TooManyUniqueTargetGroupsPerLoadBalancer",
 			"You have reached the maximum number of unique target groups that you can associate with a load balancer of type 'application': [%d]", most)
 	}
 	if len(joining) == 0 {
@@ -243,7 +243,7 @@ func (s *listeners) describeActions(in []types.Action) []types.Action {
 		}
 		if a.ForwardConfig != nil {
 			forward := *a.ForwardConfig
-			forward.TargetGroups = world.Shuffle(s.w, slices.Clone(forward.TargetGroups))
+			forward.TargetGroups = store.Shuffle(s.w, slices.Clone(forward.TargetGroups))
 			a.ForwardConfig = &forward
 		}
 		out = append(out, a)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 const (
@@ -37,17 +37,17 @@ func checkRedirect(sc actionScope, r types.RedirectActionConfig) (*types.Redirec
 		*f.to = &value
 	}
 	if !validRedirectPath(*out.Path) {
-		return nil, fail(world.Quoted("terraform-linters/tflint-ruleset-aws#386"), codeAction, "The Path parameter must be a valid path, should start with a '/', and may contain up to one of each of these placeholders: '#{path}', '#{host}', '#{port}'.")
+		return nil, fail(store.Quoted("terraform-linters/tflint-ruleset-aws#386"), codeAction, "The Path parameter must be a valid path, should start with a '/', and may contain up to one of each of these placeholders: '#{path}', '#{host}', '#{port}'.")
 	}
 	if n, err := strconv.Atoi(*out.Port); *out.Port != keepPort && (err != nil || n < 1 || n > 65535) {
-		return nil, invalid(world.Unproven, "The redirect port '%s' must be '%s' or between '1-65535' inclusive", *out.Port, keepPort)
+		return nil, invalid(store.Unproven, "The redirect port '%s' must be '%s' or between '1-65535' inclusive", *out.Port, keepPort)
 	}
 	sameProtocol := *out.Protocol == keepProtocol || *out.Protocol == string(sc.protocol)
 	if sameProtocol && *out.Host == keepHost && *out.Port == keepPort && *out.Path == keepPath {
-		return nil, fail(world.Quoted("kubernetes-sigs/aws-load-balancer-controller#1752"), codeAction, "The redirect configuration is not valid because it creates a loop.")
+		return nil, fail(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#1752"), codeAction, "The redirect configuration is not valid because it creates a loop.")
 	}
 	if sc.protocol == types.ProtocolEnumHttps && *out.Protocol == string(types.ProtocolEnumHttp) {
-		return nil, fail(world.Unproven, codeAction, "You cannot redirect HTTPS to HTTP")
+		return nil, fail(store.Unproven, codeAction, "You cannot redirect HTTPS to HTTP")
 	}
 	return out, nil
 }
@@ -72,7 +72,7 @@ func checkFixedResponse(f types.FixedResponseActionConfig) (*types.FixedResponse
 	switch {
 	case val(f.ContentType) != "":
 		if !slices.Contains(kinds, *f.ContentType) {
-			return nil, fail(world.Unproven, codeAction, "The ContentType must be one of:'text/html', 'application/json', 'application/javascript', 'text/css', 'text/plain'")
+			return nil, fail(store.Unproven, codeAction, "The ContentType must be one of:'text/html', 'application/json', 'application/javascript', 'text/css', 'text/plain'")
 		}
 		out.ContentType = ptr(*f.ContentType)
 	case val(f.MessageBody) != "":

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // kind is a kind of resource that an ARN can name.
@@ -19,7 +19,7 @@ const arnHead = `^arn:aws[a-z-]*:elasticloadbalancing:[a-z0-9-]+:\d{12}:`
 
 // missingNamed is the error that names what does not exist.
 func (k kind) missingNamed(arns ...string) error {
-	return fail(world.Quoted("aws/copilot-cli#3833"), k.code, "%ss '%s' not found", strings.ToUpper(k.name[:1])+k.name[1:], strings.Join(arns, ", "))
+	return fail(store.Quoted("aws/copilot-cli#3833"), k.code, "%ss '%s' not found", strings.ToUpper(k.name[:1])+k.name[1:], strings.Join(arns, ", "))
 }
 
 // kinds are compiled once per service; the patterns are constants.
@@ -34,7 +34,7 @@ var (
 // find looks up a resource by its ARN: one that is malformed, of another kind
 // or of another region is a validation error, a well-formed one of nothing the
 // kind's own.
-func find[T any](st *world.ELBState, k kind, all map[string]*T, arn string) (*T, error) {
+func find[T any](st *store.ELBState, k kind, all map[string]*T, arn string) (*T, error) {
 	if err := k.check(st, arn); err != nil {
 		return nil, err
 	}
@@ -45,35 +45,35 @@ func find[T any](st *world.ELBState, k kind, all map[string]*T, arn string) (*T,
 }
 
 // check judges the form of an ARN.
-func (k kind) check(st *world.ELBState, arn string) error {
+func (k kind) check(st *store.ELBState, arn string) error {
 	if !k.pattern.MatchString(arn) || strings.Split(arn, ":")[3] != st.Region() {
-		return invalid(world.Quoted("aws/aws-cli#3260"), "'%s' is not a valid %s ARN", arn, k.name)
+		return invalid(store.Quoted("aws/aws-cli#3260"), "'%s' is not a valid %s ARN", arn, k.name)
 	}
 	return nil
 }
 
-func findLoadBalancer(st *world.ELBState, arn *string) (*world.LoadBalancer, error) {
+func findLoadBalancer(st *store.ELBState, arn *string) (*store.LoadBalancer, error) {
 	return find(st, kindLoadBalancer, st.LoadBalancers, val(arn))
 }
 
-func findTargetGroup(st *world.ELBState, arn *string) (*world.TargetGroup, error) {
+func findTargetGroup(st *store.ELBState, arn *string) (*store.TargetGroup, error) {
 	return find(st, kindTargetGroup, st.TargetGroups, val(arn))
 }
 
-func findListener(st *world.ELBState, arn *string) (*world.Listener, error) {
+func findListener(st *store.ELBState, arn *string) (*store.Listener, error) {
 	return find(st, kindListener, st.Listeners, val(arn))
 }
 
-func findRule(st *world.ELBState, arn *string) (*world.Rule, error) {
+func findRule(st *store.ELBState, arn *string) (*store.Rule, error) {
 	return find(st, kindRule, st.Rules, val(arn))
 }
 
-func findTrustStore(st *world.ELBState, arn *string) (*world.TrustStore, error) {
+func findTrustStore(st *store.ELBState, arn *string) (*store.TrustStore, error) {
 	return find(st, kindTrustStore, st.TrustStores, val(arn))
 }
 
 // findAll looks up each ARN once, in the order given.
-func findAll[T any](st *world.ELBState, k kind, all map[string]*T, arns []string) ([]*T, error) {
+func findAll[T any](st *store.ELBState, k kind, all map[string]*T, arns []string) ([]*T, error) {
 	var out []*T
 	seen := map[string]bool{}
 	for _, arn := range arns {

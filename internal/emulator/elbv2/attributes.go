@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // attribute is a key of a load balancer, target group or listener, with the
@@ -67,10 +67,10 @@ func (sp attributeSpace) merge(have map[string]string, in []setting) (map[string
 		key, value := val(a.key), val(a.value)
 		known, ok := sp.find(key)
 		if !ok {
-			return nil, invalid(world.Quoted("hashicorp/terraform-provider-aws#19953"), "%s attribute key '%s' is not recognized", sp.title, key)
+			return nil, invalid(store.Quoted("hashicorp/terraform-provider-aws#19953"), "%s attribute key '%s' is not recognized", sp.title, key)
 		}
 		if seen[key] {
-			return nil, invalid(world.Unproven, "Attribute key '%s' has been specified more than once", key)
+			return nil, invalid(store.Unproven, "Attribute key '%s' has been specified more than once", key)
 		}
 		seen[key] = true
 		if !sp.supported(key) {
@@ -99,7 +99,7 @@ func anyText(string, string) error { return nil }
 
 func boolean(key, value string) error {
 	if value != "true" && value != "false" {
-		return invalid(world.Unproven, "The value of '%s' must be 'true' or 'false', but was '%s'", key, value)
+		return invalid(store.Unproven, "The value of '%s' must be 'true' or 'false', but was '%s'", key, value)
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func numberIn(low, high int) func(key, value string) error {
 	return func(key, value string) error {
 		n, err := strconv.Atoi(value)
 		if err != nil || n < low || n > high {
-			return invalid(world.Unproven, "'%s' value '%s' must be between '%d-%d' inclusive", key, value, low, high)
+			return invalid(store.Unproven, "'%s' value '%s' must be between '%d-%d' inclusive", key, value, low, high)
 		}
 		return nil
 	}
@@ -135,7 +135,7 @@ func offOrIn(low, high int) func(key, value string) error {
 func among(values ...string) func(key, value string) error {
 	return func(key, value string) error {
 		if !slices.Contains(values, value) {
-			return invalid(world.Unproven, "The value of '%s' must be one of '%s', but was '%s'", key, strings.Join(values, ", "), value)
+			return invalid(store.Unproven, "The value of '%s' must be one of '%s', but was '%s'", key, strings.Join(values, ", "), value)
 		}
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 var (
@@ -19,20 +19,20 @@ var (
 
 // checkCertificate judges a certificate for use on a listener. Server certificates of
 // IAM are not checked, because the emulator has no IAM.
-func checkCertificate(p *world.Partition, c *world.Call, arn string) error {
+func checkCertificate(p *store.Partition, c *store.Call, arn string) error {
 	if iamPattern.MatchString(arn) {
 		return nil
 	}
 	m := acmPattern.FindStringSubmatch(arn)
 	if m == nil || m[1] != p.Region {
-		return invalid(world.Unproven, "Certificate ARN '%s' is not valid", arn)
+		return invalid(store.Unproven, "Certificate ARN '%s' is not valid", arn)
 	}
 	cert := p.ACM.Certificates[arn]
 	if cert == nil {
-		return fail(world.Quoted("hashicorp/terraform-provider-aws#11334"), "CertificateNotFound", "Certificate '%s' not found", arn)
+		return fail(store.Quoted("hashicorp/terraform-provider-aws#11334"), "CertificateNotFound", "Certificate '%s' not found", arn)
 	}
 	if p.CertificateStatus(cert, c.Now) != acmtypes.CertificateStatusIssued || !strings.Contains(cert.Domain, ".") || !supportedKey(cert.Algorithm) {
-		return fail(world.Quoted("medplum/medplum#5804"), "UnsupportedCertificate", "The certificate '%s' must have a fully-qualified domain name, a supported signature, and a supported key size.", arn)
+		return fail(store.Quoted("medplum/medplum#5804"), "UnsupportedCertificate", "The certificate '%s' must have a fully-qualified domain name, a supported signature, and a supported key size.", arn)
 	}
 	return nil
 }
@@ -49,21 +49,21 @@ func supportedKey(k acmtypes.KeyAlgorithm) bool {
 func oneCertificate(in []types.Certificate) (arn string, given bool, err error) {
 	for _, c := range in {
 		if c.IsDefault != nil {
-			return "", false, invalid(world.Unproven, "'IsDefault' cannot be specified for a certificate")
+			return "", false, invalid(store.Unproven, "'IsDefault' cannot be specified for a certificate")
 		}
 	}
 	switch {
 	case len(in) == 0:
 		return "", false, nil
 	case len(in) > 1:
-		return "", false, fail(world.Quoted("aws/aws-cdk#16509"), "TooManyCertificates", "Up to '1' certificate ARNs can be specified, but '%d' were specified", len(in))
+		return "", false, fail(store.Quoted("aws/aws-cdk#16509"), "TooManyCertificates", "Up to '1' certificate ARNs can be specified, but '%d' were specified", len(in))
 	}
 	return val(in[0].CertificateArn), true, nil
 }
 
 // AddListenerCertificates adds a certificate to the list for SNI. One that is
 // there already changes nothing.
-func (s *listeners) AddListenerCertificates(c *world.Call, in *elb.AddListenerCertificatesInput) (*elb.AddListenerCertificatesOutput, error) {
+func (s *listeners) AddListenerCertificates(c *store.Call, in *elb.AddListenerCertificatesInput) (*elb.AddListenerCertificatesOutput, error) {
 	var sh shape
 	sh.required("listenerArn", in.ListenerArn != nil)
 	sh.required("certificates", in.Certificates != nil)
@@ -76,14 +76,14 @@ func (s *listeners) AddListenerCertificates(c *world.Call, in *elb.AddListenerCe
 		return nil, err
 	}
 	if !isSecure(l.Protocol) {
-		return nil, invalid(world.Unproven, "Certificates cannot be specified for %s listeners", l.Protocol)
+		return nil, invalid(store.Unproven, "Certificates cannot be specified for %s listeners", l.Protocol)
 	}
 	arn, given, err := oneCertificate(in.Certificates)
 	if err != nil {
 		return nil, err
 	}
 	if !given {
-		return nil, invalid(world.Unproven, "A certificate must be specified")
+		return nil, invalid(store.Unproven, "A certificate must be specified")
 	}
 	if err := checkCertificate(p, c, arn); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (s *listeners) AddListenerCertificates(c *world.Call, in *elb.AddListenerCe
 			n += len(other.SNI)
 		}
 		if n >= s.quota(name) {
-			return nil, fail(world.Unproven, "TooManyCertificates", "You've reached the limit on the number of certificates per load balancer")
+			return nil, fail(store.Unproven, "TooManyCertificates", "You've reached the limit on the number of certificates per load balancer")
 		}
 		l.SNI = append(l.SNI, arn)
 	}
@@ -107,7 +107,7 @@ func (s *listeners) AddListenerCertificates(c *world.Call, in *elb.AddListenerCe
 }
 
 // RemoveListenerCertificates removes certificates from the list for SNI.
-func (s *listeners) RemoveListenerCertificates(c *world.Call, in *elb.RemoveListenerCertificatesInput) (*elb.RemoveListenerCertificatesOutput, error) {
+func (s *listeners) RemoveListenerCertificates(c *store.Call, in *elb.RemoveListenerCertificatesInput) (*elb.RemoveListenerCertificatesOutput, error) {
 	var sh shape
 	sh.required("listenerArn", in.ListenerArn != nil)
 	sh.required("certificates", in.Certificates != nil)
@@ -122,7 +122,7 @@ func (s *listeners) RemoveListenerCertificates(c *world.Call, in *elb.RemoveList
 	for _, cert := range in.Certificates {
 		arn := val(cert.CertificateArn)
 		if !slices.Contains(l.SNI, arn) && arn == l.Certificate {
-			return nil, fail(world.Unproven, codeNotPermitted, "Default certificate '%s' cannot be removed", arn)
+			return nil, fail(store.Unproven, codeNotPermitted, "Default certificate '%s' cannot be removed", arn)
 		}
 		drop = append(drop, arn)
 	}
@@ -132,7 +132,7 @@ func (s *listeners) RemoveListenerCertificates(c *world.Call, in *elb.RemoveList
 
 // DescribeListenerCertificates lists the default certificate and the list for
 // SNI. A certificate that is both comes twice.
-func (s *listeners) DescribeListenerCertificates(c *world.Call, in *elb.DescribeListenerCertificatesInput) (*elb.DescribeListenerCertificatesOutput, error) {
+func (s *listeners) DescribeListenerCertificates(c *store.Call, in *elb.DescribeListenerCertificatesInput) (*elb.DescribeListenerCertificatesOutput, error) {
 	var sh shape
 	sh.required("listenerArn", in.ListenerArn != nil)
 	if err := sh.err(); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 const (
@@ -71,7 +71,7 @@ func (s *listeners) checkConditions(in []types.RuleCondition) ([]types.RuleCondi
 		return nil, err
 	}
 	if len(in) == 0 {
-		return nil, invalid(world.Unproven, "A condition must be specified")
+		return nil, invalid(store.Unproven, "A condition must be specified")
 	}
 	var budget conditionsBudget
 	seen := map[string]bool{}
@@ -79,10 +79,10 @@ func (s *listeners) checkConditions(in []types.RuleCondition) ([]types.RuleCondi
 	for _, c := range in {
 		field := val(c.Field)
 		if !slices.Contains(conditionFields(), field) {
-			return nil, invalid(world.Unproven, "Condition field '%s' must be one of '[%s]'", field, strings.Join(conditionFields(), ","))
+			return nil, invalid(store.Unproven, "Condition field '%s' must be one of '[%s]'", field, strings.Join(conditionFields(), ","))
 		}
 		if seen[field] && field != fieldHeader && field != fieldQuery {
-			return nil, invalid(world.Unproven, "A rule can only have one '%s' condition", field)
+			return nil, invalid(store.Unproven, "A rule can only have one '%s' condition", field)
 		}
 		seen[field] = true
 		if err := checkForm(c, field); err != nil {
@@ -95,10 +95,10 @@ func (s *listeners) checkConditions(in []types.RuleCondition) ([]types.RuleCondi
 		out = append(out, done)
 	}
 	if most := s.quota(quotaConditionValues); budget.values > most {
-		return nil, invalid(world.Unproven, "A rule can only have '%d' condition values and regex values", most)
+		return nil, invalid(store.Unproven, "A rule can only have '%d' condition values and regex values", most)
 	}
 	if most := s.quota(quotaConditionWildcards); budget.wildcards > most {
-		return nil, invalid(world.Unproven, "A rule can only have '%d' condition wildcards", most)
+		return nil, invalid(store.Unproven, "A rule can only have '%d' condition wildcards", most)
 	}
 	return out, nil
 }
@@ -111,26 +111,26 @@ func checkForm(c types.RuleCondition, field string) error {
 	}
 	for _, other := range conditionFields() {
 		if other != field && configs[other] {
-			return invalid(world.Unproven, "The '%s' field is not compatible with '%s'", configName(other), field)
+			return invalid(store.Unproven, "The '%s' field is not compatible with '%s'", configName(other), field)
 		}
 	}
 	legacy := field == fieldHost || field == fieldPath
 	if !legacy && len(c.Values) > 0 {
-		return invalid(world.Unproven, "The 'Values' field is not compatible with '%s'", field)
+		return invalid(store.Unproven, "The 'Values' field is not compatible with '%s'", field)
 	}
 	if !legacy && len(c.RegexValues) > 0 {
-		return invalid(world.Unproven, "'RegexValues' is not supported for a condition of type '%s'", field)
+		return invalid(store.Unproven, "'RegexValues' is not supported for a condition of type '%s'", field)
 	}
 	top := len(c.Values) > 0 || len(c.RegexValues) > 0
 	switch {
 	case top && configs[field]:
-		return invalid(world.Unproven, "You cannot provide both Values and '%s' for a condition of type '%s'", configName(field), field)
+		return invalid(store.Unproven, "You cannot provide both Values and '%s' for a condition of type '%s'", configName(field), field)
 	case !top && !configs[field] && legacy:
-		return invalid(world.Unproven, "For conditions of type '%s', you must specify the following fields: 'Values or RegexValues or %s'", field, configName(field))
+		return invalid(store.Unproven, "For conditions of type '%s', you must specify the following fields: 'Values or RegexValues or %s'", field, configName(field))
 	case !configs[field] && !legacy:
-		return invalid(world.Unproven, "For conditions of type '%s', you must specify the following fields: '%s'", field, configName(field))
+		return invalid(store.Unproven, "For conditions of type '%s', you must specify the following fields: '%s'", field, configName(field))
 	case len(c.Values) > 1:
-		return invalid(world.Unproven, "The '%s' field contains too many values; the limit is '1'", field)
+		return invalid(store.Unproven, "The '%s' field contains too many values; the limit is '1'", field)
 	case len(c.Values) > 0 && len(c.RegexValues) > 0:
 		return exactlyOne(field)
 	}
@@ -138,7 +138,7 @@ func checkForm(c types.RuleCondition, field string) error {
 }
 
 func exactlyOne(field string) error {
-	return invalid(world.Unproven, "You must provide exactly one of the following: ['Values' 'RegexValues'] for config of type '%s'", configName(field))
+	return invalid(store.Unproven, "You must provide exactly one of the following: ['Values' 'RegexValues'] for config of type '%s'", configName(field))
 }
 
 func checkCondition(c types.RuleCondition, field string, b *conditionsBudget) (types.RuleCondition, error) {
@@ -203,14 +203,14 @@ func checkPatterns(field string, values, regexes []string, b *conditionsBudget, 
 		return exactlyOne(field)
 	}
 	if len(values) == 0 && len(regexes) == 0 {
-		return invalid(world.Unproven, "A condition value must be specified")
+		return invalid(store.Unproven, "A condition value must be specified")
 	}
 	for _, v := range values {
 		if err := tooLong(field, v, conditionValueLength); err != nil {
 			return err
 		}
 		if v == "" {
-			return invalid(world.Unproven, "A condition value must be specified")
+			return invalid(store.Unproven, "A condition value must be specified")
 		}
 		if err := check(v); err != nil {
 			return err
@@ -233,20 +233,20 @@ func checkPatterns(field string, values, regexes []string, b *conditionsBudget, 
 // without Unicode classes.
 func checkRegex(v string) error {
 	if _, err := regexp.Compile(v); err != nil || strings.Contains(v, `\p`) || strings.Contains(v, `\P`) {
-		return invalid(world.Unproven, "The regular expression '%s' is not valid", v)
+		return invalid(store.Unproven, "The regular expression '%s' is not valid", v)
 	}
 	return nil
 }
 
 func tooLong(field, v string, most int) error {
 	if len(v) > most {
-		return invalid(world.Unproven, "Condition value for '%s' cannot contain more than %d characters", field, most)
+		return invalid(store.Unproven, "Condition value for '%s' cannot contain more than %d characters", field, most)
 	}
 	return nil
 }
 
 func badCharacter(v string) error {
-	return invalid(world.Unproven, "Condition value '%s' contains a character that is not valid", v)
+	return invalid(store.Unproven, "Condition value '%s' contains a character that is not valid", v)
 }
 
 // hostValue requires at least one dot, and only letters or wildcards after the last
@@ -277,14 +277,14 @@ func headerName(name string) error {
 		return err
 	}
 	if !headerPattern.MatchString(name) || strings.EqualFold(name, "host") {
-		return invalid(world.Unproven, "HTTP header name '%s' is not valid", name)
+		return invalid(store.Unproven, "HTTP header name '%s' is not valid", name)
 	}
 	return nil
 }
 
 func checkMethods(values []string, b *conditionsBudget) error {
 	if len(values) == 0 {
-		return invalid(world.Unproven, "A condition value must be specified")
+		return invalid(store.Unproven, "A condition value must be specified")
 	}
 	for _, v := range values {
 		if err := tooLong(fieldMethod, v, conditionNameLength); err != nil {
@@ -300,12 +300,12 @@ func checkMethods(values []string, b *conditionsBudget) error {
 
 func checkQuery(pairs []types.QueryStringKeyValuePair, b *conditionsBudget) ([]types.QueryStringKeyValuePair, error) {
 	if len(pairs) == 0 {
-		return nil, invalid(world.Unproven, "A condition value must be specified")
+		return nil, invalid(store.Unproven, "A condition value must be specified")
 	}
 	out := make([]types.QueryStringKeyValuePair, 0, len(pairs))
 	for _, kv := range pairs {
 		if kv.Value == nil || *kv.Value == "" {
-			return nil, invalid(world.Unproven, "A condition value must be specified")
+			return nil, invalid(store.Unproven, "A condition value must be specified")
 		}
 		for _, v := range []string{val(kv.Key), *kv.Value} {
 			if err := tooLong(fieldQuery, v, conditionValueLength); err != nil {
@@ -338,14 +338,14 @@ func queryWildcards(v string) int {
 
 func checkSources(c *types.SourceIpConditionConfig, b *conditionsBudget) error {
 	if c.IpAddressType != "" {
-		return invalid(world.Unproven, "The 'IpAddressType' field of 'SourceIpConfig' is only supported for listeners of Network Load Balancers")
+		return invalid(store.Unproven, "The 'IpAddressType' field of 'SourceIpConfig' is only supported for listeners of Network Load Balancers")
 	}
 	if len(c.Values) == 0 {
-		return invalid(world.Unproven, "A condition value must be specified")
+		return invalid(store.Unproven, "A condition value must be specified")
 	}
 	for _, v := range c.Values {
 		if _, err := netip.ParsePrefix(v); err != nil || v == "255.255.255.255/32" {
-			return invalid(world.Unproven, "The specified value '%s' is not a valid CIDR block", v)
+			return invalid(store.Unproven, "The specified value '%s' is not a valid CIDR block", v)
 		}
 	}
 	b.values += len(c.Values)

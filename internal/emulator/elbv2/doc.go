@@ -4,7 +4,7 @@
 //
 // Operations are plain methods on the SDK's input and output types. They check
 // what AWS checks, in its order and with its codes, and keep what they accept
-// in the form in which AWS reads it back. State lives in the world package;
+// in the form in which AWS reads it back. State lives in the store package;
 // traffic and real health checks are the data plane's.
 //
 // Not checked, because the services behind them do not exist here: the contents of S3

@@ -1,6 +1,6 @@
 package elbv2
 
-import "github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+import "github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 
 // Codes that many operations share. The others are defined where they are returned.
 const (
@@ -13,32 +13,32 @@ const (
 )
 
 // fail makes an error. It returns the type error, so that a typed nil cannot occur.
-func fail(from world.Source, code, format string, args ...any) error {
-	return world.Errorf(from, code, format, args...)
+func fail(from store.Source, code, format string, args ...any) error {
+	return store.Errorf(from, code, format, args...)
 }
 
-func invalid(from world.Source, format string, args ...any) error {
+func invalid(from store.Source, format string, args ...any) error {
 	return fail(from, codeValidation, format, args...)
 }
 
-func misconfigured(from world.Source, format string, args ...any) error {
+func misconfigured(from store.Source, format string, args ...any) error {
 	return fail(from, codeConfiguration, format, args...)
 }
 
 func noLoadBalancer() error {
-	return fail(world.Unproven, "LoadBalancerNotFound", "One or more load balancers not found")
+	return fail(store.Unproven, "LoadBalancerNotFound", "One or more load balancers not found")
 }
 
 func noTargetGroup() error {
-	return fail(world.Quoted("aws-samples/service-screener-v2#212"), "TargetGroupNotFound", "One or more target groups not found")
+	return fail(store.Quoted("aws-samples/service-screener-v2#212"), "TargetGroupNotFound", "One or more target groups not found")
 }
 
 func noListener() error {
-	return fail(world.Quoted("awslabs/kubeflow-manifests#116"), "ListenerNotFound", "One or more listeners not found")
+	return fail(store.Quoted("awslabs/kubeflow-manifests#116"), "ListenerNotFound", "One or more listeners not found")
 }
 
-func noRule() error { return fail(world.Unproven, "RuleNotFound", "One or more rules not found") }
+func noRule() error { return fail(store.Unproven, "RuleNotFound", "One or more rules not found") }
 
 func noTrustStore() error {
-	return fail(world.Unproven, "TrustStoreNotFound", "One or more trust stores not found")
+	return fail(store.Unproven, "TrustStoreNotFound", "One or more trust stores not found")
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 const region = "us-west-2"
@@ -35,7 +35,7 @@ type harness struct {
 	t     *testing.T
 	ctx   context.Context
 	em    *emulator.Emulator
-	clock *world.ManualClock
+	clock *store.ManualClock
 	cfg   aws.Config
 
 	elb *elb.Client
@@ -52,7 +52,7 @@ type harness struct {
 // group and an instance in each subnet.
 func newHarness(t *testing.T) *harness {
 	t.Helper()
-	clock := world.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	clock := store.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	em := emulator.New(emulator.Options{Clock: clock, Seed: 7})
 	cfg := aws.Config{
 		Region: region, HTTPClient: em.Client(), RetryMaxAttempts: 1,
@@ -224,9 +224,9 @@ func wantError(t *testing.T, err error, code, message string) {
 // sound checks the invariants of the emulator state at the end of a test.
 func (r *harness) sound() {
 	r.t.Helper()
-	r.em.World().Lock()
-	defer r.em.World().Unlock()
-	for _, broken := range r.em.World().Check() {
+	r.em.Store().Lock()
+	defer r.em.Store().Unlock()
+	for _, broken := range r.em.Store().Check() {
 		r.t.Error(broken)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 const (
@@ -53,7 +53,7 @@ func loadBalancerAttributes() []attribute {
 }
 
 // loadBalancerSpace is the set of attributes of a load balancer.
-func loadBalancerSpace(lb *world.LoadBalancer) attributeSpace {
+func loadBalancerSpace(lb *store.LoadBalancer) attributeSpace {
 	common := []string{
 		attrDeletionProtection, "access_logs.s3.enabled", "access_logs.s3.bucket", "access_logs.s3.prefix",
 		attrCrossZone, attrDenyIGW, attrZonalShift,
@@ -69,13 +69,13 @@ func loadBalancerSpace(lb *world.LoadBalancer) attributeSpace {
 			return slices.Contains(network, key) != lb.IsALB()
 		},
 		refuse: func(key string) error {
-			return misconfigured(world.Unproven, "Load balancer attribute key '%s' is not supported on load balancers with type '%s'", key, lb.Type)
+			return misconfigured(store.Unproven, "Load balancer attribute key '%s' is not supported on load balancers with type '%s'", key, lb.Type)
 		},
 	}
 }
 
 // initialLoadBalancerAttributes are the attributes of a new load balancer.
-func initialLoadBalancerAttributes(lb *world.LoadBalancer) map[string]string {
+func initialLoadBalancerAttributes(lb *store.LoadBalancer) map[string]string {
 	out := loadBalancerSpace(lb).initial()
 	if lb.IsALB() {
 		out[attrCrossZone] = "true"
@@ -88,7 +88,7 @@ func initialLoadBalancerAttributes(lb *world.LoadBalancer) map[string]string {
 
 // loadBalancerAttributeList is what the operations return: everything, but
 // the gateway switch of IPv6 only where there is IPv6.
-func (s *loadBalancers) loadBalancerAttributeList(lb *world.LoadBalancer) []types.LoadBalancerAttribute {
+func (s *loadBalancers) loadBalancerAttributeList(lb *store.LoadBalancer) []types.LoadBalancerAttribute {
 	var out []types.LoadBalancerAttribute
 	for _, k := range sortedKeys(lb.Attributes) {
 		if k == attrDenyIGW && lb.Addressing == types.IpAddressTypeIpv4 {
@@ -96,11 +96,11 @@ func (s *loadBalancers) loadBalancerAttributeList(lb *world.LoadBalancer) []type
 		}
 		out = append(out, types.LoadBalancerAttribute{Key: ptr(k), Value: ptr(lb.Attributes[k])})
 	}
-	return world.Shuffle(s.w, out)
+	return store.Shuffle(s.w, out)
 }
 
 // DescribeLoadBalancerAttributes returns all attributes.
-func (s *loadBalancers) DescribeLoadBalancerAttributes(c *world.Call, in *elb.DescribeLoadBalancerAttributesInput) (*elb.DescribeLoadBalancerAttributesOutput, error) {
+func (s *loadBalancers) DescribeLoadBalancerAttributes(c *store.Call, in *elb.DescribeLoadBalancerAttributesInput) (*elb.DescribeLoadBalancerAttributesOutput, error) {
 	var sh shape
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
 	if err := sh.err(); err != nil {
@@ -114,7 +114,7 @@ func (s *loadBalancers) DescribeLoadBalancerAttributes(c *world.Call, in *elb.De
 }
 
 // ModifyLoadBalancerAttributes sets some attributes, all or none.
-func (s *loadBalancers) ModifyLoadBalancerAttributes(c *world.Call, in *elb.ModifyLoadBalancerAttributesInput) (*elb.ModifyLoadBalancerAttributesOutput, error) {
+func (s *loadBalancers) ModifyLoadBalancerAttributes(c *store.Call, in *elb.ModifyLoadBalancerAttributesInput) (*elb.ModifyLoadBalancerAttributesOutput, error) {
 	settings := make([]setting, len(in.Attributes))
 	for i, a := range in.Attributes {
 		settings[i] = setting{a.Key, a.Value}
@@ -147,9 +147,9 @@ func (s *loadBalancers) ModifyLoadBalancerAttributes(c *world.Call, in *elb.Modi
 }
 
 // checkLoadBalancerAttributes judges the attributes together.
-func (s *loadBalancers) checkLoadBalancerAttributes(lb *world.LoadBalancer, next map[string]string) error {
+func (s *loadBalancers) checkLoadBalancerAttributes(lb *store.LoadBalancer, next map[string]string) error {
 	if lb.IsALB() && next[attrCrossZone] != "true" {
-		return misconfigured(world.Unproven, "Cross-zone load balancing cannot be turned off for load balancers with type 'application'")
+		return misconfigured(store.Unproven, "Cross-zone load balancing cannot be turned off for load balancers with type 'application'")
 	}
 	for _, log := range []string{"access_logs", "connection_logs", "health_check_logs"} {
 		if next[log+".s3.enabled"] != "true" {
@@ -157,14 +157,14 @@ func (s *loadBalancers) checkLoadBalancerAttributes(lb *world.LoadBalancer, next
 		}
 		bucket := next[log+".s3.bucket"]
 		if bucket == "" {
-			return misconfigured(world.Unproven, "The value of '%s.s3.bucket' cannot be empty when '%s.s3.enabled' is 'true'", log, log)
+			return misconfigured(store.Unproven, "The value of '%s.s3.bucket' cannot be empty when '%s.s3.enabled' is 'true'", log, log)
 		}
 		if slices.Contains(s.w.Config.ELB.DeniedLogBuckets, bucket) {
-			return misconfigured(world.Quoted("kubernetes-sigs/aws-load-balancer-controller#1956"), "Access Denied for bucket: %s. Please check S3bucket permission", bucket)
+			return misconfigured(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#1956"), "Access Denied for bucket: %s. Please check S3bucket permission", bucket)
 		}
 	}
 	if now, before := atoi(next[attrSecondaryIPs]), atoi(lb.Attributes[attrSecondaryIPs]); now < before {
-		return misconfigured(world.Unproven, "The value of '%s' cannot be decreased from '%d' to '%d'", attrSecondaryIPs, before, now)
+		return misconfigured(store.Unproven, "The value of '%s' cannot be decreased from '%d' to '%d'", attrSecondaryIPs, before, now)
 	}
 	return nil
 }

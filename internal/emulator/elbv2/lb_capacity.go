@@ -6,7 +6,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // decreasesPerDay is how often a day a reservation may be lowered.
@@ -20,7 +20,7 @@ type capacityView struct {
 	minimum   *types.MinimumLoadBalancerCapacity
 }
 
-func (s *loadBalancers) capacity(c *world.Call, lb *world.LoadBalancer) capacityView {
+func (s *loadBalancers) capacity(c *store.Call, lb *store.LoadBalancer) capacityView {
 	r := lb.Capacity
 	left := int32(decreasesPerDay)
 	if r.DecreasesDay == day(c.Now) {
@@ -43,14 +43,14 @@ func (s *loadBalancers) capacity(c *world.Call, lb *world.LoadBalancer) capacity
 			AvailabilityZone: ptr(z.Zone), EffectiveCapacityUnits: ptr(units), State: &types.CapacityReservationStatus{Code: state},
 		})
 	}
-	world.Shuffle(s.w, v.zones)
+	store.Shuffle(s.w, v.zones)
 	return v
 }
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // DescribeCapacityReservation returns the reserved minimum, if any.
-func (s *loadBalancers) DescribeCapacityReservation(c *world.Call, in *elb.DescribeCapacityReservationInput) (*elb.DescribeCapacityReservationOutput, error) {
+func (s *loadBalancers) DescribeCapacityReservation(c *store.Call, in *elb.DescribeCapacityReservationInput) (*elb.DescribeCapacityReservationOutput, error) {
 	var sh shape
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
 	if err := sh.err(); err != nil {
@@ -68,7 +68,7 @@ func (s *loadBalancers) DescribeCapacityReservation(c *world.Call, in *elb.Descr
 }
 
 // ModifyCapacityReservation sets or resets the reserved minimum.
-func (s *loadBalancers) ModifyCapacityReservation(c *world.Call, in *elb.ModifyCapacityReservationInput) (*elb.ModifyCapacityReservationOutput, error) {
+func (s *loadBalancers) ModifyCapacityReservation(c *store.Call, in *elb.ModifyCapacityReservationInput) (*elb.ModifyCapacityReservationOutput, error) {
 	var sh shape
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
 	if err := sh.err(); err != nil {
@@ -81,32 +81,32 @@ func (s *loadBalancers) ModifyCapacityReservation(c *world.Call, in *elb.ModifyC
 	set := in.MinimumLoadBalancerCapacity != nil && in.MinimumLoadBalancerCapacity.CapacityUnits != nil
 	reset := val(in.ResetCapacityReservation)
 	if set == reset {
-		return nil, invalid(world.Unproven, "You must specify either MinimumLoadBalancerCapacity or ResetCapacityReservation")
+		return nil, invalid(store.Unproven, "You must specify either MinimumLoadBalancerCapacity or ResetCapacityReservation")
 	}
 	units := int32(0)
 	if set {
 		units = *in.MinimumLoadBalancerCapacity.CapacityUnits
 		if units < 1 {
-			return nil, invalid(world.Unproven, "The capacity units must be at least '1'")
+			return nil, invalid(store.Unproven, "The capacity units must be at least '1'")
 		}
 	}
 	if most := s.quota(quotaCapacity); int(units) > most {
-		return nil, fail(world.Unproven, "CapacityUnitsLimitExceeded", "The maximum number of capacity units '%d' has been exceeded", most)
+		return nil, fail(store.Unproven, "CapacityUnitsLimitExceeded", "The maximum number of capacity units '%d' has been exceeded", most)
 	}
 	// Not confirmed; a client has to be prepared for it.
 	if state, _ := lb.State(c.Now); s.w.Config.Strict && state == types.LoadBalancerStateEnumProvisioning {
-		return nil, fail(world.Unproven, "OperationNotPermitted", "Load balancer '%s' is not active", lb.ARN)
+		return nil, fail(store.Unproven, "OperationNotPermitted", "Load balancer '%s' is not active", lb.ARN)
 	}
 	r := lb.Capacity
 	if c.Now.Before(r.Ready) {
-		return nil, world.Errorf(world.Unproven, "PriorRequestNotComplete", "A prior capacity reservation request for load balancer '%s' is not complete", lb.ARN).WithStatus(429)
+		return nil, store.Errorf(store.Unproven, "PriorRequestNotComplete", "A prior capacity reservation request for load balancer '%s' is not complete", lb.ARN).WithStatus(429)
 	}
 	if units < r.Units {
 		if r.DecreasesDay != day(c.Now) {
 			r.DecreasesDay, r.Decreases = day(c.Now), 0
 		}
 		if r.Decreases >= decreasesPerDay {
-			return nil, fail(world.Unproven, "CapacityDecreaseRequestLimitExceeded", "The capacity reservation of load balancer '%s' cannot be decreased again today", lb.ARN)
+			return nil, fail(store.Unproven, "CapacityDecreaseRequestLimitExceeded", "The capacity reservation of load balancer '%s' cannot be decreased again today", lb.ARN)
 		}
 		r.Decreases++
 	}

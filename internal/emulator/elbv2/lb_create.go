@@ -10,7 +10,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 var (
@@ -21,12 +21,12 @@ var (
 
 // CreateLoadBalancer makes an ALB or NLB, or returns the one of that name if
 // it has the same settings.
-func (s *loadBalancers) CreateLoadBalancer(c *world.Call, in *elb.CreateLoadBalancerInput) (*elb.CreateLoadBalancerOutput, error) {
+func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBalancerInput) (*elb.CreateLoadBalancerOutput, error) {
 	if err := s.shapeCreateLoadBalancer(in); err != nil {
 		return nil, err
 	}
 	p, st := s.partition(c), s.state(c)
-	lb := &world.LoadBalancer{
+	lb := &store.LoadBalancer{
 		Name: *in.Name, Type: orElse(in.Type, types.LoadBalancerTypeEnumApplication),
 		Scheme:     orElse(in.Scheme, types.LoadBalancerSchemeEnumInternetFacing),
 		Addressing: orElse(in.IpAddressType, types.IpAddressTypeIpv4),
@@ -40,7 +40,7 @@ func (s *loadBalancers) CreateLoadBalancer(c *world.Call, in *elb.CreateLoadBala
 		return nil, err
 	}
 	if lb.Type == types.LoadBalancerTypeEnumGateway {
-		return nil, invalid(world.Own, "Load balancers with type 'gateway' are not supported by this emulator")
+		return nil, invalid(store.Own, "Load balancers with type 'gateway' are not supported by this emulator")
 	}
 	want := placement{
 		lb: lb, subnets: in.Subnets, mappings: in.SubnetMappings, addressing: lb.Addressing,
@@ -68,7 +68,7 @@ func (s *loadBalancers) CreateLoadBalancer(c *world.Call, in *elb.CreateLoadBala
 			continue
 		}
 		if !sameLoadBalancer(other, lb) {
-			return nil, fail(world.Quoted("fortinet/fortigate-terraform-deploy#21"), "DuplicateLoadBalancerName", "A load balancer with the same name '%s' exists, but with different settings", lb.Name)
+			return nil, fail(store.Quoted("fortinet/fortigate-terraform-deploy#21"), "DuplicateLoadBalancerName", "A load balancer with the same name '%s' exists, but with different settings", lb.Name)
 		}
 		return &elb.CreateLoadBalancerOutput{LoadBalancers: []types.LoadBalancer{s.loadBalancer(c, other)}}, nil
 	}
@@ -79,10 +79,10 @@ func (s *loadBalancers) CreateLoadBalancer(c *world.Call, in *elb.CreateLoadBala
 		return nil, err
 	}
 	if lb.IPAMPool != "" && !lb.IsALB() {
-		return nil, misconfigured(world.Unproven, "IPAM pools are not supported for load balancers with type 'network'")
+		return nil, misconfigured(store.Unproven, "IPAM pools are not supported for load balancers with type 'network'")
 	}
 	if s.w.Config.ELB.Disabled {
-		return nil, fail(world.Unproven, codeNotPermitted, "This AWS account currently does not support creating load balancers. For more information, please contact AWS Support.")
+		return nil, fail(store.Unproven, codeNotPermitted, "This AWS account currently does not support creating load balancers. For more information, please contact AWS Support.")
 	}
 	if err := s.roomForLoadBalancer(st, lb); err != nil {
 		return nil, err
@@ -120,20 +120,20 @@ func (s *loadBalancers) shapeCreateLoadBalancer(in *elb.CreateLoadBalancerInput)
 func checkLoadBalancerName(name string) error {
 	switch {
 	case len(name) > 32:
-		return invalid(world.Quoted("aws-cloudformation/cfn-lint#3259"), "The load balancer name '%s' cannot be longer than '32' characters", name)
+		return invalid(store.Quoted("aws-cloudformation/cfn-lint#3259"), "The load balancer name '%s' cannot be longer than '32' characters", name)
 	case !namePattern.MatchString(name):
-		return invalid(world.Unproven, "The load balancer name '%s' can only contain characters that are alphanumeric characters and hyphens(-)", name)
+		return invalid(store.Unproven, "The load balancer name '%s' can only contain characters that are alphanumeric characters and hyphens(-)", name)
 	case strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-"):
-		return invalid(world.Unproven, "The load balancer name '%s' cannot begin or end with a hyphen(-)", name)
+		return invalid(store.Unproven, "The load balancer name '%s' cannot begin or end with a hyphen(-)", name)
 	case strings.HasPrefix(name, "internal-"):
-		return invalid(world.Unproven, "The load balancer name '%s' cannot begin with 'internal-'", name)
+		return invalid(store.Unproven, "The load balancer name '%s' cannot begin with 'internal-'", name)
 	}
 	return nil
 }
 
 // sameLoadBalancer reports whether a create operation describes the existing one.
-func sameLoadBalancer(have, want *world.LoadBalancer) bool {
-	place := func(lb *world.LoadBalancer) []world.LoadBalancerZone {
+func sameLoadBalancer(have, want *store.LoadBalancer) bool {
+	place := func(lb *store.LoadBalancer) []store.LoadBalancerZone {
 		out := slices.Clone(lb.Zones)
 		for i := range out {
 			out[i].ENI, out[i].Address, out[i].PublicIP = "", "", ""
@@ -149,7 +149,7 @@ func sameLoadBalancer(have, want *world.LoadBalancer) bool {
 }
 
 // roomForLoadBalancer checks the quota of the type.
-func (s *loadBalancers) roomForLoadBalancer(st *world.ELBState, lb *world.LoadBalancer) error {
+func (s *loadBalancers) roomForLoadBalancer(st *store.ELBState, lb *store.LoadBalancer) error {
 	n := 0
 	for _, other := range st.LoadBalancers {
 		if other.Type == lb.Type {
@@ -161,13 +161,13 @@ func (s *loadBalancers) roomForLoadBalancer(st *world.ELBState, lb *world.LoadBa
 		name = quotaNLBs
 	}
 	if most := s.quota(name); n >= most {
-		return fail(world.Unproven, "TooManyLoadBalancers", "The maximum number of load balancers with type '%s' has been reached: '%d'", lb.Type, most)
+		return fail(store.Unproven, "TooManyLoadBalancers", "The maximum number of load balancers with type '%s' has been reached: '%d'", lb.Type, most)
 	}
 	return s.roomForInterfaces(st, lb, len(lb.Zones))
 }
 
 // roomForInterfaces checks the quota of ENIs that NLBs have in a VPC.
-func (s *loadBalancers) roomForInterfaces(st *world.ELBState, lb *world.LoadBalancer, more int) error {
+func (s *loadBalancers) roomForInterfaces(st *store.ELBState, lb *store.LoadBalancer, more int) error {
 	if lb.IsALB() {
 		return nil
 	}
@@ -178,13 +178,13 @@ func (s *loadBalancers) roomForInterfaces(st *world.ELBState, lb *world.LoadBala
 		}
 	}
 	if most := s.quota(quotaInterfacesNLB); n > most {
-		return misconfigured(world.Unproven, "The maximum number of Network Load Balancer network interfaces '%d' has been reached for VPC '%s'", most, lb.VPC)
+		return misconfigured(store.Unproven, "The maximum number of Network Load Balancer network interfaces '%d' has been reached for VPC '%s'", most, lb.VPC)
 	}
 	return nil
 }
 
 // nameLoadBalancer gives the ARN, the DNS name and the hosted zone.
-func (s *loadBalancers) nameLoadBalancer(p *world.Partition, lb *world.LoadBalancer) {
+func (s *loadBalancers) nameLoadBalancer(p *store.Partition, lb *store.LoadBalancer) {
 	lb.ID = s.w.Hex(16)
 	lb.ARN = newARN(p, fmt.Sprintf("loadbalancer/%s/%s/%s", shortType(lb), lb.Name, lb.ID))
 	if lb.IsALB() {
@@ -199,7 +199,7 @@ func (s *loadBalancers) nameLoadBalancer(p *world.Partition, lb *world.LoadBalan
 }
 
 // shortType is the type's abbreviation in ARNs.
-func shortType(lb *world.LoadBalancer) string {
+func shortType(lb *store.LoadBalancer) string {
 	if lb.IsALB() {
 		return "app"
 	}

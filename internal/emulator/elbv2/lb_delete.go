@@ -3,13 +3,13 @@ package elbv2
 import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // DeleteLoadBalancer deletes a load balancer with its listeners, rules and
 // associations. Target groups stay. An unknown ARN succeeds. The ENIs linger as
 // configured.
-func (s *loadBalancers) DeleteLoadBalancer(c *world.Call, in *elb.DeleteLoadBalancerInput) (*elb.DeleteLoadBalancerOutput, error) {
+func (s *loadBalancers) DeleteLoadBalancer(c *store.Call, in *elb.DeleteLoadBalancerInput) (*elb.DeleteLoadBalancerOutput, error) {
 	var sh shape
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
 	if err := sh.err(); err != nil {
@@ -25,13 +25,13 @@ func (s *loadBalancers) DeleteLoadBalancer(c *world.Call, in *elb.DeleteLoadBala
 		return &elb.DeleteLoadBalancerOutput{}, nil
 	}
 	if lb.Attributes[attrDeletionProtection] == "true" {
-		return nil, fail(world.Quoted("rebuy-de/aws-nuke#1240"), codeNotPermitted, "Load balancer '%s' cannot be deleted because deletion protection is enabled", arn)
+		return nil, fail(store.Quoted("rebuy-de/aws-nuke#1240"), codeNotPermitted, "Load balancer '%s' cannot be deleted because deletion protection is enabled", arn)
 	}
 	for _, g := range st.TargetGroups {
 		p.SettleTargets(g, c.Now)
 		for _, t := range g.Targets {
 			if t.ID == arn && !t.Draining() {
-				return nil, fail(world.Unproven, codeInUse, "Load balancer '%s' cannot be deleted because it is currently registered as a target", arn)
+				return nil, fail(store.Unproven, codeInUse, "Load balancer '%s' cannot be deleted because it is currently registered as a target", arn)
 			}
 		}
 	}

@@ -7,20 +7,20 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // namesPerCall is how many load balancers one call can ask for.
 const namesPerCall = 20
 
 // DescribeLoadBalancers lists load balancers: all, by ARN or by name.
-func (s *loadBalancers) DescribeLoadBalancers(c *world.Call, in *elb.DescribeLoadBalancersInput) (*elb.DescribeLoadBalancersOutput, error) {
+func (s *loadBalancers) DescribeLoadBalancers(c *store.Call, in *elb.DescribeLoadBalancersInput) (*elb.DescribeLoadBalancersOutput, error) {
 	st := s.state(c)
 	if len(in.LoadBalancerArns) > 0 && len(in.Names) > 0 {
-		return nil, invalid(world.Unproven, "Load balancer names and load balancer ARNs cannot be specified at the same time")
+		return nil, invalid(store.Unproven, "Load balancer names and load balancer ARNs cannot be specified at the same time")
 	}
 	if n := max(len(in.LoadBalancerArns), len(in.Names)); n > namesPerCall {
-		return nil, invalid(world.Unproven, "Cannot have more than %d load balancers described", namesPerCall)
+		return nil, invalid(store.Unproven, "Cannot have more than %d load balancers described", namesPerCall)
 	}
 	found, err := findAll(st, kindLoadBalancer, st.LoadBalancers, in.LoadBalancerArns)
 	if err != nil {
@@ -37,12 +37,12 @@ func (s *loadBalancers) DescribeLoadBalancers(c *world.Call, in *elb.DescribeLoa
 			}
 		}
 		if len(missing) > 0 {
-			return nil, fail(world.Quoted("hashicorp/terraform-provider-aws#10669"), "LoadBalancerNotFound", "Load balancers '[%s]' not found", strings.Join(missing, ", "))
+			return nil, fail(store.Quoted("hashicorp/terraform-provider-aws#10669"), "LoadBalancerNotFound", "Load balancers '[%s]' not found", strings.Join(missing, ", "))
 		}
 	case len(in.LoadBalancerArns) == 0:
 		found = mapValues(st.LoadBalancers)
 	}
-	found, next, err := page(s.w, found, func(lb *world.LoadBalancer) string { return lb.ARN }, unordered, in.Marker, in.PageSize)
+	found, next, err := page(s.w, found, func(lb *store.LoadBalancer) string { return lb.ARN }, unordered, in.Marker, in.PageSize)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (s *loadBalancers) DescribeLoadBalancers(c *world.Call, in *elb.DescribeLoa
 	return out, nil
 }
 
-func loadBalancerNamed(st *world.ELBState, name string) *world.LoadBalancer {
+func loadBalancerNamed(st *store.ELBState, name string) *store.LoadBalancer {
 	for _, lb := range st.LoadBalancers {
 		if lb.Name == name {
 			return lb
@@ -63,7 +63,7 @@ func loadBalancerNamed(st *world.ELBState, name string) *world.LoadBalancer {
 }
 
 // loadBalancer is the form in which AWS describes one.
-func (s *loadBalancers) loadBalancer(c *world.Call, lb *world.LoadBalancer) types.LoadBalancer {
+func (s *loadBalancers) loadBalancer(c *store.Call, lb *store.LoadBalancer) types.LoadBalancer {
 	state, reason := lb.State(c.Now)
 	out := types.LoadBalancer{
 		LoadBalancerArn: ptr(lb.ARN), LoadBalancerName: ptr(lb.Name), DNSName: ptr(lb.DNSName),
@@ -80,7 +80,7 @@ func (s *loadBalancers) loadBalancer(c *world.Call, lb *world.LoadBalancer) type
 	return out
 }
 
-func (s *loadBalancers) zones(lb *world.LoadBalancer) []types.AvailabilityZone {
+func (s *loadBalancers) zones(lb *store.LoadBalancer) []types.AvailabilityZone {
 	out := make([]types.AvailabilityZone, 0, len(lb.Zones))
 	for _, z := range lb.Zones {
 		az := types.AvailabilityZone{ZoneName: ptr(z.Zone), SubnetId: ptr(z.Subnet), LoadBalancerAddresses: []types.LoadBalancerAddress{}}
@@ -95,5 +95,5 @@ func (s *loadBalancers) zones(lb *world.LoadBalancer) []types.AvailabilityZone {
 		}
 		out = append(out, az)
 	}
-	return world.Shuffle(s.w, out)
+	return store.Shuffle(s.w, out)
 }

@@ -6,13 +6,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 const requester = "amazon-elb"
 
 // makeNodes creates an ENI in each of the zones, all or none.
-func (s *loadBalancers) makeNodes(p *world.Partition, lb *world.LoadBalancer, zones []world.LoadBalancerZone) error {
+func (s *loadBalancers) makeNodes(p *store.Partition, lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
 	for i := range zones {
 		if err := s.makeNode(p, lb, &zones[i]); err != nil {
 			for j := range i {
@@ -24,8 +24,8 @@ func (s *loadBalancers) makeNodes(p *world.Partition, lb *world.LoadBalancer, zo
 	return nil
 }
 
-func (s *loadBalancers) makeNode(p *world.Partition, lb *world.LoadBalancer, z *world.LoadBalancerZone) error {
-	want := world.ServiceInterface{
+func (s *loadBalancers) makeNode(p *store.Partition, lb *store.LoadBalancer, z *store.LoadBalancerZone) error {
+	want := store.ServiceInterface{
 		Description: fmt.Sprintf("ELB %s/%s/%s", shortType(lb), lb.Name, lb.ID),
 		Requester:   requester, SubnetID: z.Subnet, Groups: lb.SecurityGroups,
 		IPv6: lb.Addressing != types.IpAddressTypeIpv4,
@@ -59,7 +59,7 @@ func (s *loadBalancers) makeNode(p *world.Partition, lb *world.LoadBalancer, z *
 		a, refusal := p.AssociateAddress(z.Allocation, eni.ID)
 		if refusal != nil {
 			p.DeleteServiceENI(eni.ID, 0)
-			return fail(world.Unproven, codeInUse, "The allocation IDs '%s' are not available for use", z.Allocation)
+			return fail(store.Unproven, codeInUse, "The allocation IDs '%s' are not available for use", z.Allocation)
 		}
 		z.PublicIP = a.PublicIP.String()
 	}
@@ -68,12 +68,12 @@ func (s *loadBalancers) makeNode(p *world.Partition, lb *world.LoadBalancer, z *
 
 // replaceNodes moves a load balancer to other zones: nodes of subnets that
 // stay are kept.
-func (s *loadBalancers) replaceNodes(p *world.Partition, lb *world.LoadBalancer, zones []world.LoadBalancerZone) error {
-	kept := map[string]world.LoadBalancerZone{}
+func (s *loadBalancers) replaceNodes(p *store.Partition, lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
+	kept := map[string]store.LoadBalancerZone{}
 	for _, z := range lb.Zones {
 		kept[z.Subnet] = z
 	}
-	var fresh []world.LoadBalancerZone
+	var fresh []store.LoadBalancerZone
 	for _, z := range zones {
 		if _, ok := kept[z.Subnet]; !ok {
 			fresh = append(fresh, z)
@@ -82,11 +82,11 @@ func (s *loadBalancers) replaceNodes(p *world.Partition, lb *world.LoadBalancer,
 	if err := s.makeNodes(p, lb, fresh); err != nil {
 		return err
 	}
-	made := map[string]world.LoadBalancerZone{}
+	made := map[string]store.LoadBalancerZone{}
 	for _, z := range fresh {
 		made[z.Subnet] = z
 	}
-	next := make([]world.LoadBalancerZone, 0, len(zones))
+	next := make([]store.LoadBalancerZone, 0, len(zones))
 	for _, z := range zones {
 		if have, ok := kept[z.Subnet]; ok {
 			if z.SourceNATIPv6Prefix != "" {
@@ -113,7 +113,7 @@ func (s *loadBalancers) replaceNodes(p *world.Partition, lb *world.LoadBalancer,
 // settleAddresses gives the nodes the addresses that the load balancer's settings
 // require: IPv6 on a dual-stack one only, and secondary private addresses on an NLB
 // that has them assigned automatically. If one is not available, nothing changes.
-func (s *loadBalancers) settleAddresses(p *world.Partition, lb *world.LoadBalancer) error {
+func (s *loadBalancers) settleAddresses(p *store.Partition, lb *store.LoadBalancer) error {
 	var changes []func()
 	for i := range lb.Zones {
 		z := &lb.Zones[i]
@@ -142,7 +142,7 @@ func (s *loadBalancers) settleAddresses(p *world.Partition, lb *world.LoadBalanc
 			}
 			changes = append(changes, func() {
 				for _, a := range free {
-					eni.Private = append(eni.Private, world.PrivateAddress{Addr: a})
+					eni.Private = append(eni.Private, store.PrivateAddress{Addr: a})
 				}
 			})
 		}

@@ -6,31 +6,31 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // groupsPerLoadBalancer is the maximum number of security groups.
 const groupsPerLoadBalancer = 5
 
 // checkSecurityGroups judges a list of security groups.
-func checkSecurityGroups(p *world.Partition, vpc string, groups []string) error {
+func checkSecurityGroups(p *store.Partition, vpc string, groups []string) error {
 	for _, id := range groups {
 		sg := p.SecurityGroups[id]
 		if sg == nil {
-			return fail(world.Unproven, "InvalidSecurityGroup", "Security group '%s' does not exist", id)
+			return fail(store.Unproven, "InvalidSecurityGroup", "Security group '%s' does not exist", id)
 		}
 		if sg.VPCID != vpc {
-			return misconfigured(world.Quoted("pulumi/pulumi-awsx#816"), "Security group '%s' does not belong to VPC '%s'", id, vpc)
+			return misconfigured(store.Quoted("pulumi/pulumi-awsx#816"), "Security group '%s' does not belong to VPC '%s'", id, vpc)
 		}
 	}
 	if len(groups) > groupsPerLoadBalancer {
-		return misconfigured(world.Unproven, "You cannot specify more than '%d' security groups", groupsPerLoadBalancer)
+		return misconfigured(store.Unproven, "You cannot specify more than '%d' security groups", groupsPerLoadBalancer)
 	}
 	return nil
 }
 
 // SetSecurityGroups replaces the security groups, and those of the nodes' ENIs.
-func (s *loadBalancers) SetSecurityGroups(c *world.Call, in *elb.SetSecurityGroupsInput) (*elb.SetSecurityGroupsOutput, error) {
+func (s *loadBalancers) SetSecurityGroups(c *store.Call, in *elb.SetSecurityGroupsInput) (*elb.SetSecurityGroupsOutput, error) {
 	enforce := in.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic
 	var sh shape
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
@@ -45,14 +45,14 @@ func (s *loadBalancers) SetSecurityGroups(c *world.Call, in *elb.SetSecurityGrou
 		return nil, err
 	}
 	if !lb.IsALB() && !lb.BornWithGroups {
-		return nil, misconfigured(world.Quoted("kubernetes-sigs/cluster-api-provider-aws#4790"), "You cannot set security groups on a Network Load Balancer which was created without any security groups.")
+		return nil, misconfigured(store.Quoted("kubernetes-sigs/cluster-api-provider-aws#4790"), "You cannot set security groups on a Network Load Balancer which was created without any security groups.")
 	}
 	if lb.IsALB() && enforce != "" {
-		return nil, misconfigured(world.Unproven, "'EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic' is not supported for load balancers with type 'application'")
+		return nil, misconfigured(store.Unproven, "'EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic' is not supported for load balancers with type 'application'")
 	}
 	groups := dedupe(in.SecurityGroups)
 	if len(groups) == 0 {
-		return nil, misconfigured(world.Unproven, "At least one security group must be specified")
+		return nil, misconfigured(store.Unproven, "At least one security group must be specified")
 	}
 	if err := checkSecurityGroups(p, lb.VPC, groups); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (s *loadBalancers) SetSecurityGroups(c *world.Call, in *elb.SetSecurityGrou
 }
 
 // SetIpAddressType changes between IPv4 and the dual-stack kinds.
-func (s *loadBalancers) SetIpAddressType(c *world.Call, in *elb.SetIpAddressTypeInput) (*elb.SetIpAddressTypeOutput, error) {
+func (s *loadBalancers) SetIpAddressType(c *store.Call, in *elb.SetIpAddressTypeInput) (*elb.SetIpAddressTypeOutput, error) {
 	var sh shape
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
 	sh.required("ipAddressType", in.IpAddressType != "")
@@ -97,14 +97,14 @@ func (s *loadBalancers) SetIpAddressType(c *world.Call, in *elb.SetIpAddressType
 }
 
 // checkNewAddressing judges a change of the IP address type.
-func (s *loadBalancers) checkNewAddressing(p *world.Partition, st *world.ELBState, lb *world.LoadBalancer, want types.IpAddressType, zones []world.LoadBalancerZone, prefix types.EnablePrefixForIpv6SourceNatEnum) error {
+func (s *loadBalancers) checkNewAddressing(p *store.Partition, st *store.ELBState, lb *store.LoadBalancer, want types.IpAddressType, zones []store.LoadBalancerZone, prefix types.EnablePrefixForIpv6SourceNatEnum) error {
 	if err := checkAddressing(p, lb, want, zones); err != nil {
 		return err
 	}
 	if want == types.IpAddressTypeIpv4 {
 		for _, g := range st.TargetGroups {
 			if g.LoadBalancer == lb.ARN && g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 {
-				return misconfigured(world.Unproven, "The IP address type cannot be 'ipv4' while the target group '%s' with IP address type 'ipv6' is in use", g.ARN)
+				return misconfigured(store.Unproven, "The IP address type cannot be 'ipv4' while the target group '%s' with IP address type 'ipv6' is in use", g.ARN)
 			}
 		}
 		return nil
@@ -112,7 +112,7 @@ func (s *loadBalancers) checkNewAddressing(p *world.Partition, st *world.ELBStat
 	for _, l := range listenersOf(st, lb.ARN) {
 		udp := l.Protocol == types.ProtocolEnumUdp || l.Protocol == types.ProtocolEnumTcpUdp
 		if udp && prefix != types.EnablePrefixForIpv6SourceNatEnumOn || isQUIC(l.Protocol) {
-			return misconfigured(world.Unproven, "You cannot set IP address type '%s' on a load balancer with %s listeners", want, l.Protocol)
+			return misconfigured(store.Unproven, "You cannot set IP address type '%s' on a load balancer with %s listeners", want, l.Protocol)
 		}
 	}
 	return nil
@@ -123,7 +123,7 @@ func isQUIC(p types.ProtocolEnum) bool {
 }
 
 // ModifyIpPools sets or removes the pool of public IPv4 addresses of an ALB.
-func (s *loadBalancers) ModifyIpPools(c *world.Call, in *elb.ModifyIpPoolsInput) (*elb.ModifyIpPoolsOutput, error) {
+func (s *loadBalancers) ModifyIpPools(c *store.Call, in *elb.ModifyIpPoolsInput) (*elb.ModifyIpPoolsOutput, error) {
 	var sh shape
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
 	if in.IpamPools != nil {
@@ -141,11 +141,11 @@ func (s *loadBalancers) ModifyIpPools(c *world.Call, in *elb.ModifyIpPoolsInput)
 		return nil, err
 	}
 	if !lb.IsALB() {
-		return nil, misconfigured(world.Unproven, "IPAM pools are not supported for load balancers with type 'network'")
+		return nil, misconfigured(store.Unproven, "IPAM pools are not supported for load balancers with type 'network'")
 	}
 	set := in.IpamPools != nil && in.IpamPools.Ipv4IpamPoolId != nil
 	if set && len(in.RemoveIpamPools) > 0 {
-		return nil, invalid(world.Unproven, "You cannot set and remove an IPAM pool in one call")
+		return nil, invalid(store.Unproven, "You cannot set and remove an IPAM pool in one call")
 	}
 	if set {
 		lb.IPAMPool = *in.IpamPools.Ipv4IpamPoolId
@@ -156,7 +156,7 @@ func (s *loadBalancers) ModifyIpPools(c *world.Call, in *elb.ModifyIpPoolsInput)
 	return &elb.ModifyIpPoolsOutput{IpamPools: ipamPools(lb)}, nil
 }
 
-func ipamPools(lb *world.LoadBalancer) *types.IpamPools {
+func ipamPools(lb *store.LoadBalancer) *types.IpamPools {
 	if lb.IPAMPool == "" {
 		return nil
 	}

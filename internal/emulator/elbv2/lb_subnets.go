@@ -8,7 +8,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // freeAddresses is how many IPv4 addresses a subnet must have left.
@@ -19,7 +19,7 @@ const zoneTypeAvailability = "availability-zone"
 // placement is a request for subnets, of a new load balancer or of one that
 // exists.
 type placement struct {
-	lb         *world.LoadBalancer
+	lb         *store.LoadBalancer
 	subnets    []string
 	mappings   []types.SubnetMapping
 	addressing types.IpAddressType
@@ -28,15 +28,15 @@ type placement struct {
 
 // chooseSubnets resolves the subnets of a request to zones, sorted by zone.
 // It checks how many there are and that they exist.
-func (s *loadBalancers) chooseSubnets(p *world.Partition, want placement) ([]world.LoadBalancerZone, error) {
+func (s *loadBalancers) chooseSubnets(p *store.Partition, want placement) ([]store.LoadBalancerZone, error) {
 	if (len(want.subnets) == 0) == (len(want.mappings) == 0) {
-		return nil, invalid(world.Unproven, "You must specify either subnets or subnet mappings")
+		return nil, invalid(store.Unproven, "You must specify either subnets or subnet mappings")
 	}
 	mappings := want.mappings
 	for _, id := range want.subnets {
 		mappings = append(mappings, types.SubnetMapping{SubnetId: ptr(id)})
 	}
-	var zones []world.LoadBalancerZone
+	var zones []store.LoadBalancerZone
 	var unknown []string
 	ordinary := true // no Outpost, Local or Wavelength zone
 	for _, m := range mappings {
@@ -48,24 +48,24 @@ func (s *loadBalancers) chooseSubnets(p *world.Partition, want placement) ([]wor
 		if z := p.ZoneNamed(sub.Zone); sub.OutpostARN != "" || z != nil && z.Type != zoneTypeAvailability {
 			ordinary = false
 		}
-		zones = append(zones, world.LoadBalancerZone{
+		zones = append(zones, store.LoadBalancerZone{
 			Zone: sub.Zone, Subnet: sub.ID, Allocation: val(m.AllocationId), PrivateIPv4: val(m.PrivateIPv4Address),
 			IPv6: val(m.IPv6Address), SourceNATIPv6Prefix: val(m.SourceNatIpv6Prefix),
 		})
 	}
 	if want.lb.IsALB() && ordinary && len(mappings) < 2 {
-		return nil, invalid(world.Quoted("kasmtech/terraform#5"), "At least two subnets in two different Availability Zones must be specified")
+		return nil, invalid(store.Quoted("kasmtech/terraform#5"), "At least two subnets in two different Availability Zones must be specified")
 	}
 	if len(unknown) == 1 {
-		return nil, fail(world.Unproven, "SubnetNotFound", "The subnet ID '%s' does not exist", unknown[0])
+		return nil, fail(store.Unproven, "SubnetNotFound", "The subnet ID '%s' does not exist", unknown[0])
 	}
 	if len(unknown) > 1 {
-		return nil, fail(world.Unproven, "SubnetNotFound", "The subnet IDs '%s' do not exist", strings.Join(unknown, ", "))
+		return nil, fail(store.Unproven, "SubnetNotFound", "The subnet IDs '%s' do not exist", strings.Join(unknown, ", "))
 	}
-	slices.SortFunc(zones, func(a, b world.LoadBalancerZone) int { return strings.Compare(a.Zone, b.Zone) })
+	slices.SortFunc(zones, func(a, b store.LoadBalancerZone) int { return strings.Compare(a.Zone, b.Zone) })
 	for i := 1; i < len(zones); i++ {
 		if zones[i].Zone == zones[i-1].Zone {
-			return nil, misconfigured(world.Quoted("robertdebock/terraform-aws-vault#5"), "A load balancer cannot be attached to multiple subnets in the same Availability Zone")
+			return nil, misconfigured(store.Quoted("robertdebock/terraform-aws-vault#5"), "A load balancer cannot be attached to multiple subnets in the same Availability Zone")
 		}
 	}
 	return zones, nil
@@ -73,25 +73,25 @@ func (s *loadBalancers) chooseSubnets(p *world.Partition, want placement) ([]wor
 
 // checkPlacement judges the zones that were chosen. Zones that the load balancer serves
 // from the same subnet already need no free addresses.
-func (s *loadBalancers) checkPlacement(p *world.Partition, want placement, vpc string, zones []world.LoadBalancerZone) error {
+func (s *loadBalancers) checkPlacement(p *store.Partition, want placement, vpc string, zones []store.LoadBalancerZone) error {
 	lb := want.lb
 	for _, z := range zones {
 		if p.Subnets[z.Subnet].VPCID != vpc {
-			return misconfigured(world.Unproven, "All subnets must belong to the same VPC: '%s'", vpc)
+			return misconfigured(store.Unproven, "All subnets must belong to the same VPC: '%s'", vpc)
 		}
 	}
 	for _, z := range zones {
 		sub := p.Subnets[z.Subnet]
-		kept := slices.ContainsFunc(lb.Zones, func(have world.LoadBalancerZone) bool { return have.ENI != "" && have.Subnet == z.Subnet })
+		kept := slices.ContainsFunc(lb.Zones, func(have store.LoadBalancerZone) bool { return have.ENI != "" && have.Subnet == z.Subnet })
 		if kept {
 			continue
 		}
 		if sub.IPv6Native() || z.PrivateIPv4 == "" && p.FreeIPv4(sub) < freeAddresses {
-			return fail(world.Quoted("aws/aws-rfdk#621"), "InvalidSubnet", "Not enough IP space available in %s. ELB requires at least %d free IP addresses in each subnet.", sub.ID, freeAddresses)
+			return fail(store.Quoted("aws/aws-rfdk#621"), "InvalidSubnet", "Not enough IP space available in %s. ELB requires at least %d free IP addresses in each subnet.", sub.ID, freeAddresses)
 		}
 	}
 	if lb.Scheme == types.LoadBalancerSchemeEnumInternetFacing && !p.HasInternetGateway(vpc) {
-		return fail(world.Quoted("openshift/installer#1110"), "InvalidSubnet", "VPC %s has no internet gateway", vpc)
+		return fail(store.Quoted("openshift/installer#1110"), "InvalidSubnet", "VPC %s has no internet gateway", vpc)
 	}
 	if err := checkAddresses(p, lb, want.addressing, zones); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (s *loadBalancers) checkPlacement(p *world.Partition, want placement, vpc s
 }
 
 // checkAddresses judges elastic IPs and private addresses.
-func checkAddresses(p *world.Partition, lb *world.LoadBalancer, addressing types.IpAddressType, zones []world.LoadBalancerZone) error {
+func checkAddresses(p *store.Partition, lb *store.LoadBalancer, addressing types.IpAddressType, zones []store.LoadBalancerZone) error {
 	internal := lb.Scheme == types.LoadBalancerSchemeEnumInternal
 	elastic, private := 0, 0
 	for _, z := range zones {
@@ -114,37 +114,37 @@ func checkAddresses(p *world.Partition, lb *world.LoadBalancer, addressing types
 		if z.Allocation != "" {
 			elastic++
 			if lb.IsALB() {
-				return misconfigured(world.Unproven, "Elastic IPs are not supported for load balancers with type 'application'")
+				return misconfigured(store.Unproven, "Elastic IPs are not supported for load balancers with type 'application'")
 			}
 			if internal {
-				return misconfigured(world.Unproven, "Elastic IPs are not supported for load balancers with scheme 'internal'")
+				return misconfigured(store.Unproven, "Elastic IPs are not supported for load balancers with scheme 'internal'")
 			}
 			if z.PrivateIPv4 != "" {
-				return misconfigured(world.Unproven, "You cannot specify both an allocation ID and a private IPv4 address for subnet '%s'", z.Subnet)
+				return misconfigured(store.Unproven, "You cannot specify both an allocation ID and a private IPv4 address for subnet '%s'", z.Subnet)
 			}
 		}
 		if z.PrivateIPv4 != "" {
 			private++
 			if lb.IsALB() || !internal {
-				return misconfigured(world.Unproven, "You can only specify private IPv4 addresses for Network Load Balancers with scheme 'internal'.")
+				return misconfigured(store.Unproven, "You can only specify private IPv4 addresses for Network Load Balancers with scheme 'internal'.")
 			}
 			a, err := netip.ParseAddr(z.PrivateIPv4)
 			if err != nil || !a.Is4() || !sub.CIDR.Contains(a) {
-				return misconfigured(world.Unproven, "The private IPv4 address '%s' is not in the range of subnet '%s'", z.PrivateIPv4, z.Subnet)
+				return misconfigured(store.Unproven, "The private IPv4 address '%s' is not in the range of subnet '%s'", z.PrivateIPv4, z.Subnet)
 			}
 		}
 		if z.IPv6 != "" {
 			a, err := netip.ParseAddr(z.IPv6)
 			if lb.IsALB() || addressing != types.IpAddressTypeDualstack || err != nil || len(sub.IPv6) == 0 || !sub.IPv6[0].Block.Contains(a) {
-				return misconfigured(world.Unproven, "The IPv6 address '%s' cannot be used in subnet '%s'", z.IPv6, z.Subnet)
+				return misconfigured(store.Unproven, "The IPv6 address '%s' cannot be used in subnet '%s'", z.IPv6, z.Subnet)
 			}
 		}
 	}
 	if elastic > 0 && elastic < len(zones) {
-		return misconfigured(world.Unproven, "You must specify an allocation ID for all subnets or for none")
+		return misconfigured(store.Unproven, "You must specify an allocation ID for all subnets or for none")
 	}
 	if private > 0 && private < len(zones) {
-		return misconfigured(world.Unproven, "You must specify a private IPv4 address for all subnets or for none")
+		return misconfigured(store.Unproven, "You must specify a private IPv4 address for all subnets or for none")
 	}
 	seen := map[string]bool{}
 	for _, z := range zones {
@@ -153,11 +153,11 @@ func checkAddresses(p *world.Partition, lb *world.LoadBalancer, addressing types
 		}
 		a := p.Addresses[z.Allocation]
 		if a == nil {
-			return fail(world.Unproven, "AllocationIdNotFound", "The allocation ID '%s' does not exist", z.Allocation)
+			return fail(store.Unproven, "AllocationIdNotFound", "The allocation ID '%s' does not exist", z.Allocation)
 		}
-		ours := slices.ContainsFunc(lb.Zones, func(have world.LoadBalancerZone) bool { return have.ENI != "" && have.Allocation == z.Allocation })
+		ours := slices.ContainsFunc(lb.Zones, func(have store.LoadBalancerZone) bool { return have.ENI != "" && have.Allocation == z.Allocation })
 		if seen[z.Allocation] || a.AssociationID != "" && !ours {
-			return fail(world.Unproven, codeInUse, "The allocation IDs '%s' are not available for use", z.Allocation)
+			return fail(store.Unproven, codeInUse, "The allocation IDs '%s' are not available for use", z.Allocation)
 		}
 		seen[z.Allocation] = true
 	}
@@ -166,28 +166,28 @@ func checkAddresses(p *world.Partition, lb *world.LoadBalancer, addressing types
 
 // checkAddressing judges the IP address type against subnets and load
 // balancer.
-func checkAddressing(p *world.Partition, lb *world.LoadBalancer, want types.IpAddressType, zones []world.LoadBalancerZone) error {
+func checkAddressing(p *store.Partition, lb *store.LoadBalancer, want types.IpAddressType, zones []store.LoadBalancerZone) error {
 	if want == types.IpAddressTypeIpv4 {
 		return nil
 	}
 	for _, z := range zones {
 		if len(p.Subnets[z.Subnet].IPv6) == 0 {
-			return fail(world.Unproven, "InvalidSubnet", "You must specify subnets with an associated IPv6 CIDR block.")
+			return fail(store.Unproven, "InvalidSubnet", "You must specify subnets with an associated IPv6 CIDR block.")
 		}
 	}
 	if want == types.IpAddressTypeDualstackWithoutPublicIpv4 && (!lb.IsALB() || lb.Scheme == types.LoadBalancerSchemeEnumInternal) {
-		return misconfigured(world.Unproven, "IP address type '%s' is only supported for internet-facing load balancers with type 'application'", want)
+		return misconfigured(store.Unproven, "IP address type '%s' is only supported for internet-facing load balancers with type 'application'", want)
 	}
 	return nil
 }
 
 // checkSourceNAT judges the IPv6 prefixes for source NAT of an NLB.
-func checkSourceNAT(p *world.Partition, want placement, zones []world.LoadBalancerZone) error {
+func checkSourceNAT(p *store.Partition, want placement, zones []store.LoadBalancerZone) error {
 	if want.prefixNAT != "" && want.lb.IsALB() {
-		return misconfigured(world.Unproven, "'EnablePrefixForIpv6SourceNat' can only be specified for LoadBalancer type 'network'.")
+		return misconfigured(store.Unproven, "'EnablePrefixForIpv6SourceNat' can only be specified for LoadBalancer type 'network'.")
 	}
 	if want.prefixNAT == types.EnablePrefixForIpv6SourceNatEnumOn && want.addressing != types.IpAddressTypeDualstack {
-		return misconfigured(world.Unproven, "'EnablePrefixForIpv6SourceNat' can only be specified when using IpAddressType 'dualstack'.")
+		return misconfigured(store.Unproven, "'EnablePrefixForIpv6SourceNat' can only be specified when using IpAddressType 'dualstack'.")
 	}
 	for _, z := range zones {
 		if z.SourceNATIPv6Prefix == "" || z.SourceNATIPv6Prefix == "auto_assigned" {
@@ -196,28 +196,28 @@ func checkSourceNAT(p *world.Partition, want placement, zones []world.LoadBalanc
 		block, err := netip.ParsePrefix(z.SourceNATIPv6Prefix)
 		sub := p.Subnets[z.Subnet]
 		if err != nil || block.Bits() != 80 || len(sub.IPv6) == 0 || !sub.IPv6[0].Block.Contains(block.Addr()) {
-			return misconfigured(world.Unproven, "'%s' is not a valid source NAT prefix for subnet '%s': it must be 'auto_assigned' or a /80 of the subnet", z.SourceNATIPv6Prefix, z.Subnet)
+			return misconfigured(store.Unproven, "'%s' is not a valid source NAT prefix for subnet '%s': it must be 'auto_assigned' or a /80 of the subnet", z.SourceNATIPv6Prefix, z.Subnet)
 		}
 	}
 	return nil
 }
 
 // checkNLBZones rejects zones that do not support NLBs.
-func (s *loadBalancers) checkNLBZones(p *world.Partition, lb *world.LoadBalancer, zones []world.LoadBalancerZone) error {
+func (s *loadBalancers) checkNLBZones(p *store.Partition, lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
 	if lb.IsALB() {
 		return nil
 	}
 	for _, z := range zones {
 		zone := p.ZoneNamed(z.Zone)
 		if slices.Contains(s.w.Config.ELB.UnsupportedNLBZones, z.Zone) || zone != nil && zone.Type != zoneTypeAvailability {
-			return fail(world.Unproven, "AvailabilityZoneNotSupported", "Load balancers with type 'network' are not supported in %s", z.Zone)
+			return fail(store.Unproven, "AvailabilityZoneNotSupported", "Load balancers with type 'network' are not supported in %s", z.Zone)
 		}
 	}
 	return nil
 }
 
 // SetSubnets replaces the subnets, and with them the nodes of changed zones.
-func (s *loadBalancers) SetSubnets(c *world.Call, in *elb.SetSubnetsInput) (*elb.SetSubnetsOutput, error) {
+func (s *loadBalancers) SetSubnets(c *store.Call, in *elb.SetSubnetsInput) (*elb.SetSubnetsOutput, error) {
 	var sh shape
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
 	oneOf(&sh, "ipAddressType", in.IpAddressType, in.IpAddressType.Values())
@@ -239,7 +239,7 @@ func (s *loadBalancers) SetSubnets(c *world.Call, in *elb.SetSubnetsInput) (*elb
 		return nil, err
 	}
 	if c.Now.Before(lb.Capacity.Ready) {
-		return nil, fail(world.Unproven, "CapacityReservationPending", "There is a pending capacity reservation on load balancer '%s'", lb.ARN)
+		return nil, fail(store.Unproven, "CapacityReservationPending", "There is a pending capacity reservation on load balancer '%s'", lb.ARN)
 	}
 	if err := s.checkMoves(lb, zones); err != nil {
 		return nil, err
@@ -272,7 +272,7 @@ func (s *loadBalancers) SetSubnets(c *world.Call, in *elb.SetSubnetsInput) (*elb
 }
 
 // checkMoves rejects what an NLB cannot change about a zone that stays.
-func (s *loadBalancers) checkMoves(lb *world.LoadBalancer, zones []world.LoadBalancerZone) error {
+func (s *loadBalancers) checkMoves(lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
 	if lb.IsALB() {
 		return nil
 	}
@@ -282,11 +282,11 @@ func (s *loadBalancers) checkMoves(lb *world.LoadBalancer, zones []world.LoadBal
 				continue
 			}
 			if have.Subnet != z.Subnet {
-				return misconfigured(world.Unproven, "The subnet of Availability Zone '%s' cannot be replaced while the zone is enabled", z.Zone)
+				return misconfigured(store.Unproven, "The subnet of Availability Zone '%s' cannot be replaced while the zone is enabled", z.Zone)
 			}
 			if z.Allocation != "" && have.Allocation != z.Allocation || z.PrivateIPv4 != "" && have.PrivateIPv4 != z.PrivateIPv4 ||
 				z.IPv6 != "" && have.IPv6 != "" && have.IPv6 != z.IPv6 {
-				return misconfigured(world.Unproven, "The addresses of subnet '%s' cannot be changed", z.Subnet)
+				return misconfigured(store.Unproven, "The addresses of subnet '%s' cannot be changed", z.Subnet)
 			}
 		}
 	}
@@ -295,7 +295,7 @@ func (s *loadBalancers) checkMoves(lb *world.LoadBalancer, zones []world.LoadBal
 
 // inheritAddresses gives zones that stay the addresses that they have, where
 // the request does not repeat them.
-func inheritAddresses(lb *world.LoadBalancer, zones []world.LoadBalancerZone) {
+func inheritAddresses(lb *store.LoadBalancer, zones []store.LoadBalancerZone) {
 	if lb.IsALB() {
 		return
 	}

@@ -8,23 +8,23 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // listenersOf returns the listeners of a load balancer by port.
-func listenersOf(st *world.ELBState, lb string) []*world.Listener {
-	var out []*world.Listener
+func listenersOf(st *store.ELBState, lb string) []*store.Listener {
+	var out []*store.Listener
 	for _, l := range st.Listeners {
 		if l.LoadBalancer == lb {
 			out = append(out, l)
 		}
 	}
-	slices.SortFunc(out, func(a, b *world.Listener) int { return cmp.Compare(a.Port, b.Port) })
+	slices.SortFunc(out, func(a, b *store.Listener) int { return cmp.Compare(a.Port, b.Port) })
 	return out
 }
 
 // dropListener removes a listener with its rules; Reattach must follow.
-func dropListener(st *world.ELBState, l *world.Listener) {
+func dropListener(st *store.ELBState, l *store.Listener) {
 	for arn, r := range st.Rules {
 		if r.Listener == l.ARN {
 			delete(st.Rules, arn)
@@ -35,7 +35,7 @@ func dropListener(st *world.ELBState, l *world.Listener) {
 
 // CreateListener makes a listener with its default rule, or returns the one
 // of that port if it has the same settings.
-func (s *listeners) CreateListener(c *world.Call, in *elb.CreateListenerInput) (*elb.CreateListenerOutput, error) {
+func (s *listeners) CreateListener(c *store.Call, in *elb.CreateListenerInput) (*elb.CreateListenerOutput, error) {
 	sh := s.newShape()
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
 	sh.required("defaultActions", in.DefaultActions != nil)
@@ -52,12 +52,12 @@ func (s *listeners) CreateListener(c *world.Call, in *elb.CreateListenerInput) (
 		return nil, err
 	}
 	if in.Port == nil {
-		return nil, invalid(world.Unproven, "A listener port must be specified")
+		return nil, invalid(store.Unproven, "A listener port must be specified")
 	}
 	if in.Protocol == "" {
-		return nil, invalid(world.Unproven, "A listener protocol must be specified")
+		return nil, invalid(store.Unproven, "A listener protocol must be specified")
 	}
-	l := &world.Listener{LoadBalancer: lb.ARN, Port: *in.Port, Protocol: in.Protocol}
+	l := &store.Listener{LoadBalancer: lb.ARN, Port: *in.Port, Protocol: in.Protocol}
 	if err := s.setSecurity(c, p, lb, l, securitySettings{in.SslPolicy, in.AlpnPolicy, in.Certificates, in.MutualAuthentication}); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (s *listeners) CreateListener(c *world.Call, in *elb.CreateListenerInput) (
 			continue
 		}
 		if !sameListener(st, other, l, actions) {
-			return nil, fail(world.Quoted("hashicorp/terraform#26407"), "DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)
+			return nil, fail(store.Quoted("hashicorp/terraform#26407"), "DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)
 		}
 		return &elb.CreateListenerOutput{Listeners: []types.Listener{s.listener(st, other)}}, nil
 	}
@@ -84,7 +84,7 @@ func (s *listeners) CreateListener(c *world.Call, in *elb.CreateListenerInput) (
 	l.ID = s.w.Hex(16)
 	l.ARN = newARN(p, fmt.Sprintf("listener/%s/%s/%s/%s", shortType(lb), lb.Name, lb.ID, l.ID))
 	l.Attributes = listenerSpace(lb, l).initial()
-	rule := &world.Rule{ARN: s.ruleARN(p, lb, l), Listener: l.ARN, Actions: actions, Tags: map[string]string{}}
+	rule := &store.Rule{ARN: s.ruleARN(p, lb, l), Listener: l.ARN, Actions: actions, Tags: map[string]string{}}
 	l.DefaultRule = rule.ARN
 	st.Listeners[l.ARN], st.Rules[rule.ARN] = l, rule
 	st.Reattach(c.Now)
@@ -92,8 +92,8 @@ func (s *listeners) CreateListener(c *world.Call, in *elb.CreateListenerInput) (
 }
 
 // sameListener reports whether a create operation describes the existing one.
-func sameListener(st *world.ELBState, have, want *world.Listener, actions []types.Action) bool {
-	mutual := func(l *world.Listener) types.MutualAuthenticationAttributes {
+func sameListener(st *store.ELBState, have, want *store.Listener, actions []types.Action) bool {
+	mutual := func(l *store.Listener) types.MutualAuthenticationAttributes {
 		if l.Mutual == nil {
 			return types.MutualAuthenticationAttributes{}
 		}
@@ -105,19 +105,19 @@ func sameListener(st *world.ELBState, have, want *world.Listener, actions []type
 }
 
 // roomForListener checks the quotas of a new listener.
-func (s *listeners) roomForListener(st *world.ELBState, lb *world.LoadBalancer, l *world.Listener) error {
+func (s *listeners) roomForListener(st *store.ELBState, lb *store.LoadBalancer, l *store.Listener) error {
 	name := quotaListenersALB
 	if !lb.IsALB() {
 		name = quotaListenersNLB
 	}
 	if most := s.quota(name); len(listenersOf(st, lb.ARN)) >= most {
-		return fail(world.Unproven, "TooManyListeners", "The maximum number of listeners per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
+		return fail(store.Unproven, "TooManyListeners", "The maximum number of listeners per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
 	}
 	return nil
 }
 
 // ModifyListener changes what is given and keeps the rest.
-func (s *listeners) ModifyListener(c *world.Call, in *elb.ModifyListenerInput) (*elb.ModifyListenerOutput, error) {
+func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (*elb.ModifyListenerOutput, error) {
 	var sh shape
 	sh.required("listenerArn", in.ListenerArn != nil)
 	oneOf(&sh, "protocol", in.Protocol, in.Protocol.Values())
@@ -140,7 +140,7 @@ func (s *listeners) ModifyListener(c *world.Call, in *elb.ModifyListenerInput) (
 	next.Protocol = orElse(in.Protocol, l.Protocol)
 	for _, other := range listenersOf(st, lb.ARN) {
 		if other != l && other.Port == next.Port {
-			return nil, fail(world.Quoted("hashicorp/terraform#26407"), "DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)
+			return nil, fail(store.Quoted("hashicorp/terraform#26407"), "DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)
 		}
 	}
 	if !isSecure(next.Protocol) {
@@ -170,7 +170,7 @@ func (s *listeners) ModifyListener(c *world.Call, in *elb.ModifyListenerInput) (
 
 // recheckRules judges the actions that stay when a listener changes its
 // protocol.
-func (s *listeners) recheckRules(p *world.Partition, lb *world.LoadBalancer, l *world.Listener, newDefault bool) error {
+func (s *listeners) recheckRules(p *store.Partition, lb *store.LoadBalancer, l *store.Listener, newDefault bool) error {
 	for _, r := range rulesOf(p.ELB, l.ARN) {
 		if r.IsDefault() && newDefault {
 			continue
@@ -184,7 +184,7 @@ func (s *listeners) recheckRules(p *world.Partition, lb *world.LoadBalancer, l *
 }
 
 // DeleteListener deletes a listener with its rules.
-func (s *listeners) DeleteListener(c *world.Call, in *elb.DeleteListenerInput) (*elb.DeleteListenerOutput, error) {
+func (s *listeners) DeleteListener(c *store.Call, in *elb.DeleteListenerInput) (*elb.DeleteListenerOutput, error) {
 	var sh shape
 	sh.required("listenerArn", in.ListenerArn != nil)
 	if err := sh.err(); err != nil {
@@ -198,7 +198,7 @@ func (s *listeners) DeleteListener(c *world.Call, in *elb.DeleteListenerInput) (
 	for _, g := range st.TargetGroups {
 		p.SettleTargets(g, c.Now)
 		if t := g.Target(l.LoadBalancer, l.Port); t != nil && !t.Draining() {
-			return nil, fail(world.Unproven, codeInUse, "Listener port '%d' is in use by registered target '%s' and cannot be removed", l.Port, l.LoadBalancer)
+			return nil, fail(store.Unproven, codeInUse, "Listener port '%d' is in use by registered target '%s' and cannot be removed", l.Port, l.LoadBalancer)
 		}
 	}
 	dropListener(st, l)
@@ -207,12 +207,12 @@ func (s *listeners) DeleteListener(c *world.Call, in *elb.DeleteListenerInput) (
 }
 
 // DescribeListeners lists the listeners of a load balancer, or by ARN.
-func (s *listeners) DescribeListeners(c *world.Call, in *elb.DescribeListenersInput) (*elb.DescribeListenersOutput, error) {
+func (s *listeners) DescribeListeners(c *store.Call, in *elb.DescribeListenersInput) (*elb.DescribeListenersOutput, error) {
 	st := s.state(c)
 	if (in.LoadBalancerArn == nil) == (len(in.ListenerArns) == 0) {
-		return nil, invalid(world.Unproven, "You must specify either listener ARNs or a load balancer ARN")
+		return nil, invalid(store.Unproven, "You must specify either listener ARNs or a load balancer ARN")
 	}
-	var found []*world.Listener
+	var found []*store.Listener
 	if in.LoadBalancerArn != nil {
 		lb, err := findLoadBalancer(st, in.LoadBalancerArn)
 		if err != nil {
@@ -225,7 +225,7 @@ func (s *listeners) DescribeListeners(c *world.Call, in *elb.DescribeListenersIn
 			return nil, err
 		}
 	}
-	found, next, err := page(s.w, found, func(l *world.Listener) string { return l.ARN }, unordered, in.Marker, in.PageSize)
+	found, next, err := page(s.w, found, func(l *store.Listener) string { return l.ARN }, unordered, in.Marker, in.PageSize)
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +237,7 @@ func (s *listeners) DescribeListeners(c *world.Call, in *elb.DescribeListenersIn
 }
 
 // listener is the form in which AWS describes one.
-func (s *listeners) listener(st *world.ELBState, l *world.Listener) types.Listener {
+func (s *listeners) listener(st *store.ELBState, l *store.Listener) types.Listener {
 	out := types.Listener{
 		ListenerArn: ptr(l.ARN), LoadBalancerArn: ptr(l.LoadBalancer), Port: ptr(l.Port), Protocol: l.Protocol,
 		SslPolicy: text(l.SSLPolicy), AlpnPolicy: slices.Clone(l.ALPN), DefaultActions: s.describeActions(st.Rules[l.DefaultRule].Actions),

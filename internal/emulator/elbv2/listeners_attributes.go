@@ -8,7 +8,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 const attrTCPIdle = "tcp.idle_timeout.seconds"
@@ -66,7 +66,7 @@ func allowMethods(key, value string) error {
 
 func maxAge(key, value string) error {
 	if n, err := strconv.Atoi(value); value != "" && (err != nil || n < 0 || n > 86400) {
-		return invalid(world.Unproven, "'%s' value '%s' must be between '0-86400' inclusive", key, value)
+		return invalid(store.Unproven, "'%s' value '%s' must be between '0-86400' inclusive", key, value)
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func frameOptions(key, value string) error {
 }
 
 // listenerSpace is the set of attributes of a listener.
-func listenerSpace(lb *world.LoadBalancer, l *world.Listener) attributeSpace {
+func listenerSpace(lb *store.LoadBalancer, l *store.Listener) attributeSpace {
 	return attributeSpace{
 		title: "Listener",
 		known: listenerAttributes(),
@@ -95,7 +95,7 @@ func listenerSpace(lb *world.LoadBalancer, l *world.Listener) attributeSpace {
 			return !tlsOnly || l.Protocol == types.ProtocolEnumHttps
 		},
 		refuse: func(key string) error {
-			return misconfigured(world.Unproven, "Listener attribute key '%s' is not supported for %s listeners on load balancers with type '%s'", key, l.Protocol, lb.Type)
+			return misconfigured(store.Unproven, "Listener attribute key '%s' is not supported for %s listeners on load balancers with type '%s'", key, l.Protocol, lb.Type)
 		},
 	}
 }
@@ -112,16 +112,16 @@ func keepAttributes(sp attributeSpace, have map[string]string) map[string]string
 	return out
 }
 
-func (s *listeners) listenerAttributeList(l *world.Listener) []types.ListenerAttribute {
+func (s *listeners) listenerAttributeList(l *store.Listener) []types.ListenerAttribute {
 	var out []types.ListenerAttribute
 	for _, k := range sortedKeys(l.Attributes) {
 		out = append(out, types.ListenerAttribute{Key: ptr(k), Value: ptr(l.Attributes[k])})
 	}
-	return world.Shuffle(s.w, out)
+	return store.Shuffle(s.w, out)
 }
 
 // DescribeListenerAttributes returns all attributes.
-func (s *listeners) DescribeListenerAttributes(c *world.Call, in *elb.DescribeListenerAttributesInput) (*elb.DescribeListenerAttributesOutput, error) {
+func (s *listeners) DescribeListenerAttributes(c *store.Call, in *elb.DescribeListenerAttributesInput) (*elb.DescribeListenerAttributesOutput, error) {
 	var sh shape
 	sh.required("listenerArn", in.ListenerArn != nil)
 	if err := sh.err(); err != nil {
@@ -135,7 +135,7 @@ func (s *listeners) DescribeListenerAttributes(c *world.Call, in *elb.DescribeLi
 }
 
 // ModifyListenerAttributes sets some attributes, all or none.
-func (s *listeners) ModifyListenerAttributes(c *world.Call, in *elb.ModifyListenerAttributesInput) (*elb.ModifyListenerAttributesOutput, error) {
+func (s *listeners) ModifyListenerAttributes(c *store.Call, in *elb.ModifyListenerAttributesInput) (*elb.ModifyListenerAttributesOutput, error) {
 	settings := make([]setting, len(in.Attributes))
 	for i, a := range in.Attributes {
 		settings[i] = setting{a.Key, a.Value}

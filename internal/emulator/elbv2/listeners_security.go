@@ -5,7 +5,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 const (
@@ -29,16 +29,16 @@ type securitySettings struct {
 
 // setSecurity judges the protocol of a listener with its TLS settings and
 // applies them to it.
-func (s *listeners) setSecurity(c *world.Call, p *world.Partition, lb *world.LoadBalancer, l *world.Listener, in securitySettings) error {
+func (s *listeners) setSecurity(c *store.Call, p *store.Partition, lb *store.LoadBalancer, l *store.Listener, in securitySettings) error {
 	if err := checkListenerProtocol(lb, l.Protocol); err != nil {
 		return err
 	}
 	if !isSecure(l.Protocol) {
 		switch {
 		case len(in.certificates) > 0:
-			return invalid(world.Unproven, "Certificates cannot be specified for %s listeners", l.Protocol)
+			return invalid(store.Unproven, "Certificates cannot be specified for %s listeners", l.Protocol)
 		case val(in.policy) != "":
-			return invalid(world.Unproven, "An SSL policy cannot be specified for %s listeners.", l.Protocol)
+			return invalid(store.Unproven, "An SSL policy cannot be specified for %s listeners.", l.Protocol)
 		}
 	}
 	arn, given, err := oneCertificate(in.certificates)
@@ -53,7 +53,7 @@ func (s *listeners) setSecurity(c *world.Call, p *world.Partition, lb *world.Loa
 	}
 	if isSecure(l.Protocol) {
 		if l.Certificate == "" {
-			return invalid(world.Quoted("pulumi/pulumi-awsx#1242"), "A certificate must be specified for %s listeners", l.Protocol)
+			return invalid(store.Quoted("pulumi/pulumi-awsx#1242"), "A certificate must be specified for %s listeners", l.Protocol)
 		}
 		if val(in.policy) != "" {
 			l.SSLPolicy = *in.policy
@@ -62,7 +62,7 @@ func (s *listeners) setSecurity(c *world.Call, p *world.Partition, lb *world.Loa
 			l.SSLPolicy = policyDefault
 		}
 		if !isSSLPolicy(l.SSLPolicy) {
-			return fail(world.Unproven, "SSLPolicyNotFound", "SSL policy '%s' not found", l.SSLPolicy)
+			return fail(store.Unproven, "SSLPolicyNotFound", "SSL policy '%s' not found", l.SSLPolicy)
 		}
 	}
 	if err := setALPN(lb, l, in.alpn); err != nil {
@@ -72,38 +72,38 @@ func (s *listeners) setSecurity(c *world.Call, p *world.Partition, lb *world.Loa
 }
 
 // checkListenerProtocol judges a protocol against the load balancer.
-func checkListenerProtocol(lb *world.LoadBalancer, p types.ProtocolEnum) error {
+func checkListenerProtocol(lb *store.LoadBalancer, p types.ProtocolEnum) error {
 	if lb.IsALB() {
 		if !isHTTP(p) {
-			return invalid(world.Quoted("alphagov/gsp#351"), "Listener protocol '%s' must be one of 'HTTP, HTTPS'", p)
+			return invalid(store.Quoted("alphagov/gsp#351"), "Listener protocol '%s' must be one of 'HTTP, HTTPS'", p)
 		}
 		return nil
 	}
 	if isHTTP(p) || p == types.ProtocolEnumGeneve {
-		return invalid(world.Unproven, "Listener protocol '%s' must be one of 'UDP, TCP, TLS, TCP_UDP, QUIC, TCP_QUIC'", p)
+		return invalid(store.Unproven, "Listener protocol '%s' must be one of 'UDP, TCP, TLS, TCP_UDP, QUIC, TCP_QUIC'", p)
 	}
 	if lb.Addressing == types.IpAddressTypeIpv4 {
 		return nil
 	}
 	if isQUIC(p) || isUDP(p) && lb.PrefixForSourceNAT != types.EnablePrefixForIpv6SourceNatEnumOn {
-		return misconfigured(world.Unproven, "%s listeners are not supported on load balancers with IP address type '%s'", p, lb.Addressing)
+		return misconfigured(store.Unproven, "%s listeners are not supported on load balancers with IP address type '%s'", p, lb.Addressing)
 	}
 	return nil
 }
 
-func setALPN(lb *world.LoadBalancer, l *world.Listener, alpn []string) error {
+func setALPN(lb *store.LoadBalancer, l *store.Listener, alpn []string) error {
 	if len(alpn) == 0 {
 		return nil
 	}
 	if l.Protocol != types.ProtocolEnumTls {
-		return invalid(world.Unproven, "You cannot set ALPN policy on load balancers of type '%s'", lb.Type)
+		return invalid(store.Unproven, "You cannot set ALPN policy on load balancers of type '%s'", lb.Type)
 	}
 	known := []string{"HTTP1Only", "HTTP2Only", "HTTP2Optional", "HTTP2Preferred", "None"}
 	if len(alpn) > 1 {
-		return invalid(world.Unproven, "You can specify only one ALPN policy")
+		return invalid(store.Unproven, "You can specify only one ALPN policy")
 	}
 	if !slices.Contains(known, alpn[0]) {
-		return fail(world.Unproven, "ALPNPolicyNotFound", "ALPN policy '%s' not found", alpn[0])
+		return fail(store.Unproven, "ALPNPolicyNotFound", "ALPN policy '%s' not found", alpn[0])
 	}
 	l.ALPN = slices.Clone(alpn)
 	return nil
@@ -111,10 +111,10 @@ func setALPN(lb *world.LoadBalancer, l *world.Listener, alpn []string) error {
 
 // setMutual judges mutual TLS and applies it. A HTTPS listener without it
 // reads back as off.
-func (s *listeners) setMutual(c *world.Call, p *world.Partition, lb *world.LoadBalancer, l *world.Listener, in *types.MutualAuthenticationAttributes) error {
+func (s *listeners) setMutual(c *store.Call, p *store.Partition, lb *store.LoadBalancer, l *store.Listener, in *types.MutualAuthenticationAttributes) error {
 	if l.Protocol != types.ProtocolEnumHttps {
 		if in != nil {
-			return invalid(world.Unproven, "Mutual authentication cannot be specified for %s listeners", l.Protocol)
+			return invalid(store.Unproven, "Mutual authentication cannot be specified for %s listeners", l.Protocol)
 		}
 		return nil
 	}
@@ -126,25 +126,25 @@ func (s *listeners) setMutual(c *world.Call, p *world.Partition, lb *world.LoadB
 	}
 	mode := val(in.Mode)
 	if !slices.Contains([]string{mutualOff, mutualPassthrough, mutualVerify}, mode) {
-		return invalid(world.Unproven, "Mutual authentication mode '%s' must be one of 'off, passthrough, verify'", mode)
+		return invalid(store.Unproven, "Mutual authentication mode '%s' must be one of 'off, passthrough, verify'", mode)
 	}
 	if mode != mutualVerify {
 		if val(in.TrustStoreArn) != "" || in.IgnoreClientCertificateExpiry != nil && *in.IgnoreClientCertificateExpiry ||
 			in.AdvertiseTrustStoreCaNames == types.AdvertiseTrustStoreCaNamesEnumOn {
-			return invalid(world.Unproven, "A trust store and its settings can only be specified with mutual authentication mode 'verify'")
+			return invalid(store.Unproven, "A trust store and its settings can only be specified with mutual authentication mode 'verify'")
 		}
 		l.Mutual = &types.MutualAuthenticationAttributes{Mode: ptr(mode)}
 		return nil
 	}
 	if val(in.TrustStoreArn) == "" {
-		return invalid(world.Unproven, "A trust store must be specified with mutual authentication mode 'verify'")
+		return invalid(store.Unproven, "A trust store must be specified with mutual authentication mode 'verify'")
 	}
-	store, err := findTrustStore(p.ELB, in.TrustStoreArn)
+	trusted, err := findTrustStore(p.ELB, in.TrustStoreArn)
 	if err != nil {
 		return err
 	}
-	if c.Now.Before(store.Active) {
-		return fail(world.Unproven, "TrustStoreNotReady", "Trust store '%s' is not active", store.ARN)
+	if c.Now.Before(trusted.Active) {
+		return fail(store.Unproven, "TrustStoreNotReady", "Trust store '%s' is not active", trusted.ARN)
 	}
 	if l.Mutual == nil || val(l.Mutual.Mode) != mutualVerify {
 		n := 0
@@ -154,11 +154,11 @@ func (s *listeners) setMutual(c *world.Call, p *world.Partition, lb *world.LoadB
 			}
 		}
 		if most := s.quota(quotaVerifyListeners); n >= most {
-			return misconfigured(world.Unproven, "The maximum number of listeners with mutual authentication mode 'verify' '%d' has been reached on load balancer '%s'", most, lb.ARN)
+			return misconfigured(store.Unproven, "The maximum number of listeners with mutual authentication mode 'verify' '%d' has been reached on load balancer '%s'", most, lb.ARN)
 		}
 	}
 	l.Mutual = &types.MutualAuthenticationAttributes{
-		Mode: ptr(mode), TrustStoreArn: ptr(store.ARN), IgnoreClientCertificateExpiry: ptr(val(in.IgnoreClientCertificateExpiry)),
+		Mode: ptr(mode), TrustStoreArn: ptr(trusted.ARN), IgnoreClientCertificateExpiry: ptr(val(in.IgnoreClientCertificateExpiry)),
 		AdvertiseTrustStoreCaNames: orElse(in.AdvertiseTrustStoreCaNames, types.AdvertiseTrustStoreCaNamesEnumOff),
 	}
 	return nil

@@ -236,7 +236,7 @@ func TestListenerCertificates(t *testing.T) {
 	wantError(t, remove(first), "OperationNotPermitted", "")
 	must(r.acm.DeleteCertificate(r.ctx, &acm.DeleteCertificateInput{CertificateArn: &second}))(t)
 	wantError(t, add(second), "CertificateNotFound", "")
-	r.em.World().Config.Quotas["certificates-per-application-load-balancer"] = 0
+	r.em.Store().Config.Quotas["certificates-per-application-load-balancer"] = 0
 	wantError(t, add(first), "TooManyCertificates", "")
 }
 
@@ -277,7 +277,7 @@ func TestTrustStores(t *testing.T) {
 	r := newHarness(t)
 	lb := r.alb("app")
 	cert := r.certificate(false, "example.com")
-	r.em.World().Config.ELB.TrustStoreDelay = 1
+	r.em.Store().Config.ELB.TrustStoreDelay = 1
 	make := func(name string) (*elb.CreateTrustStoreOutput, error) {
 		return r.elb.CreateTrustStore(r.ctx, &elb.CreateTrustStoreInput{Name: &name, CaCertificatesBundleS3Bucket: aws.String("b"), CaCertificatesBundleS3Key: aws.String(name)})
 	}

@@ -155,7 +155,7 @@ func TestLoadBalancerWithoutGroupsGetsTheDefaultOne(t *testing.T) {
 
 func TestLoadBalancerQuota(t *testing.T) {
 	r := newHarness(t)
-	r.em.World().Config.Quotas["application-load-balancers"] = 1
+	r.em.Store().Config.Quotas["application-load-balancers"] = 1
 	r.alb("one")
 	_, err := r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("two"), Subnets: r.subnets[:2]})
 	wantError(t, err, "TooManyLoadBalancers", "")
@@ -164,7 +164,7 @@ func TestLoadBalancerQuota(t *testing.T) {
 
 func TestDeleteLoadBalancerLeavesInterfacesForAWhile(t *testing.T) {
 	r := newHarness(t)
-	r.em.World().Config.Delays.InterfaceLinger = 30 * time.Second
+	r.em.Store().Config.Delays.InterfaceLinger = 30 * time.Second
 	lb := r.alb("web")
 	r.listener(lb.LoadBalancerArn, 80, fixed("404"))
 	enis := must(r.ec2.DescribeNetworkInterfaces(r.ctx, &ec2.DescribeNetworkInterfacesInput{}))(t).NetworkInterfaces
@@ -323,7 +323,7 @@ func TestCapacityReservation(t *testing.T) {
 	wantError(t, modify(20000), "CapacityUnitsLimitExceeded", "")
 	wantError(t, modify(200), "OperationNotPermitted", "not active")
 	r.clock.Advance(time.Minute)
-	r.em.World().Config.ELB.CapacityDelay = time.Minute
+	r.em.Store().Config.ELB.CapacityDelay = time.Minute
 	if err := modify(200); err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +345,7 @@ func TestDescribeLoadBalancersInPages(t *testing.T) {
 		r.alb(n)
 		want = append(want, n)
 	}
-	r.em.World().Config.PageSize = 2
+	r.em.Store().Config.PageSize = 2
 	var got []string
 	pages := 0
 	for p := elb.NewDescribeLoadBalancersPaginator(r.elb, &elb.DescribeLoadBalancersInput{}); p.HasMorePages(); pages++ {

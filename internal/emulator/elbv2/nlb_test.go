@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // stream makes a listener of an NLB.
@@ -87,7 +87,7 @@ func (r *harness) interfaces(description string) []ec2types.NetworkInterface {
 func TestCreateNetworkLoadBalancerRefusals(t *testing.T) {
 	r := newHarness(t)
 	eip := must(r.ec2.AllocateAddress(r.ctx, &ec2.AllocateAddressInput{Domain: "vpc"}))(t)
-	r.em.World().Config.ELB.UnsupportedNLBZones = []string{"us-west-2c"}
+	r.em.Store().Config.ELB.UnsupportedNLBZones = []string{"us-west-2c"}
 	at := func(m ...types.SubnetMapping) func(*elb.CreateLoadBalancerInput) {
 		return func(in *elb.CreateLoadBalancerInput) {
 			for i := range m {
@@ -132,7 +132,7 @@ func TestCreateNetworkLoadBalancerRefusals(t *testing.T) {
 	if left := r.interfaces("net/"); len(left) != 0 {
 		t.Errorf("%d ENIs of rejected load balancers", len(left))
 	}
-	r.em.World().Config.Quotas["network-load-balancer-enis-per-vpc"] = 1
+	r.em.Store().Config.Quotas["network-load-balancer-enis-per-vpc"] = 1
 	_, err := r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("net"), Type: "network", Subnets: r.subnets[:2]})
 	wantError(t, err, "InvalidConfigurationRequest", "network interfaces")
 	r.sound()
@@ -290,10 +290,10 @@ func TestNetworkListenerReadsBack(t *testing.T) {
 	if tls.SslPolicy != nil || len(tls.Certificates) != 0 || len(tls.AlpnPolicy) != 0 {
 		t.Errorf("TCP listener kept TLS: %+v", tls)
 	}
-	r.em.World().Config.Quotas["listeners-per-network-load-balancer"] = 3
+	r.em.Store().Config.Quotas["listeners-per-network-load-balancer"] = 3
 	_, err = r.stream(lb, 82, "TCP", tcp)
 	wantError(t, err, "TooManyListeners", "")
-	r.em.World().Config.Quotas["target-groups-per-action-on-network-load-balancer"] = 1
+	r.em.Store().Config.Quotas["target-groups-per-action-on-network-load-balancer"] = 1
 	_, err = modify(plain, elb.ModifyListenerInput{DefaultActions: weighted(tcp, more)})
 	wantError(t, err, "TooManyTargetGroups", "")
 	r.sound()
@@ -393,7 +393,7 @@ func TestApplicationLoadBalancerAsTarget(t *testing.T) {
 			wantError(t, err, "InvalidTarget", "more than '2' Network Load Balancers")
 		}
 	}
-	r.em.World().Config.Quotas["targets-per-network-load-balancer"] = 49
+	r.em.Store().Config.Quotas["targets-per-network-load-balancer"] = 49
 	crowded := r.nlb("crowded")
 	_, err = r.stream(crowded, 80, "TCP", r.tg("crowd", protocol("TCP"), targetType("alb")))
 	if err != nil {
@@ -427,7 +427,7 @@ func TestUnhealthyTargetsOfAnNLBDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.clock.Advance(time.Minute)
-	r.em.World().ReportHealth(world.HealthReport{TargetGroup: *g.TargetGroupArn, Target: "10.0.0.50", Port: 80, Verdict: world.Verdict{
+	r.em.Store().ReportHealth(store.HealthReport{TargetGroup: *g.TargetGroupArn, Target: "10.0.0.50", Port: 80, Verdict: store.Verdict{
 		State: types.TargetHealthStateEnumUnhealthy, Reason: types.TargetHealthReasonEnumFailedHealthChecks, Description: "Health checks failed",
 	}})
 	r.wantHealth(g, map[string]string{"10.0.0.50:80": "unhealthy.draining Target.FailedHealthChecks"})

@@ -1,8 +1,8 @@
 package elbv2
 
 import (
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
 // Members of every paginated operation.
@@ -80,10 +80,10 @@ func (s *Service) Operations() []wire.Operation {
 
 // TaggedResources lists load balancers, target groups, listeners, rules and
 // trust stores for the tagging service.
-func (s *Service) TaggedResources(p *world.Partition) []world.TaggedResource {
-	var out []world.TaggedResource
+func (s *Service) TaggedResources(p *store.Partition) []store.TaggedResource {
+	var out []store.TaggedResource
 	add := func(kind, arn string, tags map[string]string) {
-		out = append(out, world.TaggedResource{ARN: arn, Type: "elasticloadbalancing:" + kind, Tags: tags})
+		out = append(out, store.TaggedResource{ARN: arn, Type: "elasticloadbalancing:" + kind, Tags: tags})
 	}
 	for _, r := range mapValues(p.ELB.LoadBalancers) {
 		add("loadbalancer", r.ARN, r.Tags)

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // pageMax is the largest page, and the default.
@@ -25,7 +25,7 @@ const (
 // page cuts one page out of a list. key identifies an item. The marker has the order
 // and the last key, so that items which are created or deleted between pages neither
 // repeat nor hide others.
-func page[T any](w *world.World, items []T, key func(T) string, inOrder bool, marker *string, size *int32) ([]T, *string, error) {
+func page[T any](w *store.Store, items []T, key func(T) string, inOrder bool, marker *string, size *int32) ([]T, *string, error) {
 	var sh shape
 	sh.between("pageSize", size, 1, pageMax)
 	if err := sh.err(); err != nil {
@@ -102,7 +102,7 @@ func parseMarker(marker string) (salt uint64, after string, err error) {
 			return salt, tail, nil
 		}
 	}
-	return 0, "", invalid(world.Unproven, "'%s' is not a valid marker", marker)
+	return 0, "", invalid(store.Unproven, "'%s' is not a valid marker", marker)
 }
 
 func mix(salt uint64, key string) uint64 {

@@ -6,10 +6,10 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Names of quotas, as DescribeAccountLimits gives them. World.Config.Quotas
+// Names of quotas, as DescribeAccountLimits gives them. Store.Config.Quotas
 // overrides them by these names.
 const (
 	quotaALBs               = "application-load-balancers"
@@ -73,7 +73,7 @@ func (s *core) quota(name string) int {
 }
 
 // DescribeAccountLimits lists the quotas.
-func (s *Service) DescribeAccountLimits(c *world.Call, in *elb.DescribeAccountLimitsInput) (*elb.DescribeAccountLimitsOutput, error) {
+func (s *Service) DescribeAccountLimits(c *store.Call, in *elb.DescribeAccountLimitsInput) (*elb.DescribeAccountLimitsOutput, error) {
 	var all []types.Limit
 	for _, q := range quotaDefaults() {
 		all = append(all, types.Limit{Name: ptr(q.name), Max: ptr(strconv.Itoa(s.w.Quota(q.name, q.value)))})

@@ -59,8 +59,8 @@ func TestQuotas(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.quota, func(t *testing.T) {
-			r.em.World().Config.Quotas[tt.quota] = tt.most
-			defer delete(r.em.World().Config.Quotas, tt.quota)
+			r.em.Store().Config.Quotas[tt.quota] = tt.most
+			defer delete(r.em.Store().Config.Quotas, tt.quota)
 			wantError(t, tt.do(), tt.code, "")
 		})
 	}

@@ -10,30 +10,30 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 const priorityMost = 50000
 
 // ruleARN names a new rule.
-func (s *listeners) ruleARN(p *world.Partition, lb *world.LoadBalancer, l *world.Listener) string {
+func (s *listeners) ruleARN(p *store.Partition, lb *store.LoadBalancer, l *store.Listener) string {
 	return newARN(p, fmt.Sprintf("listener-rule/%s/%s/%s/%s/%s", shortType(lb), lb.Name, lb.ID, l.ID, s.w.Hex(16)))
 }
 
 // rulesOf returns the rules of a listener by priority, the default rule last.
-func rulesOf(st *world.ELBState, listener string) []*world.Rule {
-	var out []*world.Rule
+func rulesOf(st *store.ELBState, listener string) []*store.Rule {
+	var out []*store.Rule
 	for _, r := range st.Rules {
 		if r.Listener == listener {
 			out = append(out, r)
 		}
 	}
-	slices.SortFunc(out, func(a, b *world.Rule) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortFunc(out, func(a, b *store.Rule) int { return cmp.Compare(rank(a), rank(b)) })
 	return out
 }
 
 // rank is the position of a rule in its listener.
-func rank(r *world.Rule) int32 {
+func rank(r *store.Rule) int32 {
 	if r.IsDefault() {
 		return priorityMost + 1
 	}
@@ -49,7 +49,7 @@ func equalJSON(a, b any) bool {
 }
 
 // CreateRule makes a rule at a free priority.
-func (s *listeners) CreateRule(c *world.Call, in *elb.CreateRuleInput) (*elb.CreateRuleOutput, error) {
+func (s *listeners) CreateRule(c *store.Call, in *elb.CreateRuleInput) (*elb.CreateRuleOutput, error) {
 	sh := s.newShape()
 	sh.required("listenerArn", in.ListenerArn != nil)
 	sh.required("conditions", in.Conditions != nil)
@@ -68,9 +68,9 @@ func (s *listeners) CreateRule(c *world.Call, in *elb.CreateRuleInput) (*elb.Cre
 	}
 	lb := st.LoadBalancers[l.LoadBalancer]
 	if !lb.IsALB() {
-		return nil, fail(world.Own, "UnsupportedProtocol", "Rules on listeners of Network Load Balancers are not supported by this emulator")
+		return nil, fail(store.Own, "UnsupportedProtocol", "Rules on listeners of Network Load Balancers are not supported by this emulator")
 	}
-	r := &world.Rule{Listener: l.ARN, Priority: *in.Priority}
+	r := &store.Rule{Listener: l.ARN, Priority: *in.Priority}
 	if r.Conditions, err = s.checkConditions(in.Conditions); err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (s *listeners) CreateRule(c *world.Call, in *elb.CreateRuleInput) (*elb.Cre
 	}
 	for _, other := range rulesOf(st, l.ARN) {
 		if other.Priority == r.Priority {
-			return nil, fail(world.Quoted("hashicorp/terraform#24239"), "PriorityInUse", "Priority '%d' is currently in use", r.Priority)
+			return nil, fail(store.Quoted("hashicorp/terraform#24239"), "PriorityInUse", "Priority '%d' is currently in use", r.Priority)
 		}
 	}
 	if err := s.roomForRule(st, lb); err != nil {
@@ -99,7 +99,7 @@ func (s *listeners) CreateRule(c *world.Call, in *elb.CreateRuleInput) (*elb.Cre
 
 // roomForRule checks the quota of rules, which counts over all listeners and
 // leaves out default rules.
-func (s *listeners) roomForRule(st *world.ELBState, lb *world.LoadBalancer) error {
+func (s *listeners) roomForRule(st *store.ELBState, lb *store.LoadBalancer) error {
 	n := 0
 	for _, r := range st.Rules {
 		if l := st.Listeners[r.Listener]; l != nil && l.LoadBalancer == lb.ARN && !r.IsDefault() {
@@ -107,13 +107,13 @@ func (s *listeners) roomForRule(st *world.ELBState, lb *world.LoadBalancer) erro
 		}
 	}
 	if most := s.quota(quotaRules); n >= most {
-		return fail(world.Unproven, "TooManyRules", "The maximum number of rules per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
+		return fail(store.Unproven, "TooManyRules", "The maximum number of rules per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
 	}
 	return nil
 }
 
 // ModifyRule replaces conditions, actions or transforms, each as a whole.
-func (s *listeners) ModifyRule(c *world.Call, in *elb.ModifyRuleInput) (*elb.ModifyRuleOutput, error) {
+func (s *listeners) ModifyRule(c *store.Call, in *elb.ModifyRuleInput) (*elb.ModifyRuleOutput, error) {
 	var sh shape
 	sh.required("ruleArn", in.RuleArn != nil)
 	sh.shapeActions("actions", in.Actions)
@@ -126,14 +126,14 @@ func (s *listeners) ModifyRule(c *world.Call, in *elb.ModifyRuleInput) (*elb.Mod
 		return nil, err
 	}
 	if r.IsDefault() {
-		return nil, fail(world.Unproven, codeNotPermitted, "Default rule '%s' cannot be modified", r.ARN)
+		return nil, fail(store.Unproven, codeNotPermitted, "Default rule '%s' cannot be modified", r.ARN)
 	}
 	reset := val(in.ResetTransforms)
 	if in.Conditions == nil && in.Actions == nil && in.Transforms == nil && !reset {
-		return nil, invalid(world.Unproven, "Either conditions or actions must be specified")
+		return nil, invalid(store.Unproven, "Either conditions or actions must be specified")
 	}
 	if reset && len(in.Transforms) > 0 {
-		return nil, invalid(world.Unproven, "You cannot specify transforms and reset them in one call")
+		return nil, invalid(store.Unproven, "You cannot specify transforms and reset them in one call")
 	}
 	next := *r
 	if in.Conditions != nil {
@@ -159,7 +159,7 @@ func (s *listeners) ModifyRule(c *world.Call, in *elb.ModifyRuleInput) (*elb.Mod
 }
 
 // DeleteRule deletes a rule other than a default rule.
-func (s *listeners) DeleteRule(c *world.Call, in *elb.DeleteRuleInput) (*elb.DeleteRuleOutput, error) {
+func (s *listeners) DeleteRule(c *store.Call, in *elb.DeleteRuleInput) (*elb.DeleteRuleOutput, error) {
 	var sh shape
 	sh.required("ruleArn", in.RuleArn != nil)
 	if err := sh.err(); err != nil {
@@ -171,7 +171,7 @@ func (s *listeners) DeleteRule(c *world.Call, in *elb.DeleteRuleInput) (*elb.Del
 		return nil, err
 	}
 	if r.IsDefault() {
-		return nil, fail(world.Unproven, codeNotPermitted, "Default rule '%s' cannot be deleted", r.ARN)
+		return nil, fail(store.Unproven, codeNotPermitted, "Default rule '%s' cannot be deleted", r.ARN)
 	}
 	delete(st.Rules, r.ARN)
 	st.Reattach(c.Now)
@@ -180,7 +180,7 @@ func (s *listeners) DeleteRule(c *world.Call, in *elb.DeleteRuleInput) (*elb.Del
 
 // SetRulePriorities moves rules, all at once: only the final state must be free of
 // conflicts.
-func (s *listeners) SetRulePriorities(c *world.Call, in *elb.SetRulePrioritiesInput) (*elb.SetRulePrioritiesOutput, error) {
+func (s *listeners) SetRulePriorities(c *store.Call, in *elb.SetRulePrioritiesInput) (*elb.SetRulePrioritiesOutput, error) {
 	var sh shape
 	sh.required("rulePriorities", in.RulePriorities != nil)
 	for i, pair := range in.RulePriorities {
@@ -190,38 +190,38 @@ func (s *listeners) SetRulePriorities(c *world.Call, in *elb.SetRulePrioritiesIn
 		return nil, err
 	}
 	if len(in.RulePriorities) == 0 {
-		return nil, invalid(world.Unproven, "A rule priority must be specified")
+		return nil, invalid(store.Unproven, "A rule priority must be specified")
 	}
 	st := s.state(c)
-	moved := map[*world.Rule]int32{}
+	moved := map[*store.Rule]int32{}
 	wanted := map[int32]bool{}
-	var order []*world.Rule
+	var order []*store.Rule
 	for _, pair := range in.RulePriorities {
 		r, err := findRule(st, pair.RuleArn)
 		if err != nil {
 			return nil, err
 		}
 		if pair.Priority == nil {
-			return nil, invalid(world.Unproven, "A priority must be specified for rule '%s'", r.ARN)
+			return nil, invalid(store.Unproven, "A priority must be specified for rule '%s'", r.ARN)
 		}
 		if _, twice := moved[r]; twice {
-			return nil, invalid(world.Unproven, "Rule '%s' was provided multiple times", r.ARN)
+			return nil, invalid(store.Unproven, "Rule '%s' was provided multiple times", r.ARN)
 		}
 		if wanted[*pair.Priority] {
-			return nil, invalid(world.Unproven, "Priority '%d' was provided multiple times", *pair.Priority)
+			return nil, invalid(store.Unproven, "Priority '%d' was provided multiple times", *pair.Priority)
 		}
 		if r.IsDefault() {
-			return nil, fail(world.Unproven, codeNotPermitted, "The priority of default rule '%s' cannot be changed", r.ARN)
+			return nil, fail(store.Unproven, codeNotPermitted, "The priority of default rule '%s' cannot be changed", r.ARN)
 		}
 		if len(order) > 0 && order[0].Listener != r.Listener {
-			return nil, invalid(world.Unproven, "The rules must all belong to the same listener")
+			return nil, invalid(store.Unproven, "The rules must all belong to the same listener")
 		}
 		moved[r], wanted[*pair.Priority] = *pair.Priority, true
 		order = append(order, r)
 	}
 	for _, other := range rulesOf(st, order[0].Listener) {
 		if _, moves := moved[other]; !moves && wanted[other.Priority] {
-			return nil, fail(world.Quoted("hashicorp/terraform#24239"), "PriorityInUse", "Priority '%d' is currently in use", other.Priority)
+			return nil, fail(store.Quoted("hashicorp/terraform#24239"), "PriorityInUse", "Priority '%d' is currently in use", other.Priority)
 		}
 	}
 	out := &elb.SetRulePrioritiesOutput{}
@@ -233,24 +233,24 @@ func (s *listeners) SetRulePriorities(c *world.Call, in *elb.SetRulePrioritiesIn
 }
 
 // DescribeRules lists the rules of a listener in order, or rules by ARN.
-func (s *listeners) DescribeRules(c *world.Call, in *elb.DescribeRulesInput) (*elb.DescribeRulesOutput, error) {
+func (s *listeners) DescribeRules(c *store.Call, in *elb.DescribeRulesInput) (*elb.DescribeRulesOutput, error) {
 	st := s.state(c)
 	if in.ListenerArn == nil && len(in.RuleArns) == 0 {
-		return nil, invalid(world.Unproven, "You must specify either listener rule ARNs or a listener ARN")
+		return nil, invalid(store.Unproven, "You must specify either listener rule ARNs or a listener ARN")
 	}
 	if in.ListenerArn != nil && len(in.RuleArns) > 0 {
-		return nil, invalid(world.Unproven, "Listener rule ARNs and a listener ARN cannot be specified at the same time")
+		return nil, invalid(store.Unproven, "Listener rule ARNs and a listener ARN cannot be specified at the same time")
 	}
-	var found []*world.Rule
+	var found []*store.Rule
 	inOrder := unordered
-	key := func(r *world.Rule) string { return r.ARN }
+	key := func(r *store.Rule) string { return r.ARN }
 	if in.ListenerArn != nil {
 		l, err := findListener(st, in.ListenerArn)
 		if err != nil {
 			return nil, err
 		}
 		found, inOrder = rulesOf(st, l.ARN), ordered
-		key = func(r *world.Rule) string { return fmt.Sprintf("%05d", rank(r)) }
+		key = func(r *store.Rule) string { return fmt.Sprintf("%05d", rank(r)) }
 	} else {
 		var err error
 		if found, err = findAll(st, kindRule, st.Rules, in.RuleArns); err != nil {
@@ -269,7 +269,7 @@ func (s *listeners) DescribeRules(c *world.Call, in *elb.DescribeRulesInput) (*e
 }
 
 // rule is the form in which AWS describes one.
-func (s *listeners) rule(r *world.Rule) types.Rule {
+func (s *listeners) rule(r *store.Rule) types.Rule {
 	priority := "default"
 	if !r.IsDefault() {
 		priority = strconv.Itoa(int(r.Priority))

@@ -56,7 +56,7 @@ func TestRulePriorities(t *testing.T) {
 	wantError(t, err, "OperationNotPermitted", "cannot be deleted")
 	_, err = r.elb.ModifyRule(r.ctx, &elb.ModifyRuleInput{RuleArn: byDefault, Actions: fixed("200")})
 	wantError(t, err, "OperationNotPermitted", "")
-	r.em.World().Config.PageSize = 1
+	r.em.Store().Config.PageSize = 1
 	if d := cmp.Diff([]string{"1 /b"}, order()); d != "" {
 		t.Errorf("first page (-want +got):\n%s", d)
 	}
@@ -69,7 +69,7 @@ func TestRulePriorities(t *testing.T) {
 	if d := cmp.Diff([]string{"1", "2", "default"}, paged); d != "" {
 		t.Errorf("pages (-want +got):\n%s", d)
 	}
-	r.em.World().Config.Quotas["rules-per-application-load-balancer"] = 2
+	r.em.Store().Config.Quotas["rules-per-application-load-balancer"] = 2
 	_, err = r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(9), Conditions: pathIs("/a"), Actions: fixed("200")})
 	wantError(t, err, "TooManyRules", "")
 	r.sound()
@@ -219,7 +219,7 @@ func TestForwardRefusals(t *testing.T) {
 	if d := cmp.Diff(on, action.ForwardConfig.TargetGroupStickinessConfig, sdk()); d != "" {
 		t.Errorf("stickiness (-want +got):\n%s", d)
 	}
-	r.em.World().Config.Quotas["target-groups-per-application-load-balancer"] = 2
+	r.em.Store().Config.Quotas["target-groups-per-application-load-balancer"] = 2
 	_, err := r.elb.CreateRule(r.ctx, &elb.CreateRuleInput{ListenerArn: l.ListenerArn, Priority: aws.Int32(2), Conditions: pathIs("/b"), Actions: forward(b.TargetGroupArn)})
 	wantError(t, err, "TooManyUniqueTargetGroupsPerLoadBalancer", "")
 	must(r.elb.ModifyRule(r.ctx, &elb.ModifyRuleInput{RuleArn: made.RuleArn, Actions: weighted(nil, tuple(a, 1), tuple(b, 1))}))(t)

@@ -1,7 +1,7 @@
 package elbv2
 
 import (
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // Service serves the operations: those on tags and limits itself, and each subject with a part of its own.
@@ -14,13 +14,13 @@ type Service struct {
 }
 
 // New returns the service over the emulator state.
-func New(w *world.World) *Service {
+func New(w *store.Store) *Service {
 	c := &core{w}
 	return &Service{c, loadBalancers{c}, listeners{c}, targetGroups{c}, trustStores{c}}
 }
 
 // core is what the subjects have in common.
-type core struct{ w *world.World }
+type core struct{ w *store.Store }
 
 // The subjects. Rules and certificates belong to listeners, targets to target groups.
 type (
@@ -31,10 +31,10 @@ type (
 )
 
 // state returns the load balancing state of the caller.
-func (s *core) state(c *world.Call) *world.ELBState { return s.partition(c).ELB }
+func (s *core) state(c *store.Call) *store.ELBState { return s.partition(c).ELB }
 
 // partition returns the caller's account and region.
-func (s *core) partition(c *world.Call) *world.Partition {
+func (s *core) partition(c *store.Call) *store.Partition {
 	if c.Partition != nil {
 		return c.Partition
 	}
@@ -42,7 +42,7 @@ func (s *core) partition(c *world.Call) *world.Partition {
 }
 
 // newARN names a new resource of this service.
-func newARN(p *world.Partition, resource string) string {
+func newARN(p *store.Partition, resource string) string {
 	return p.ARN("elasticloadbalancing", resource)
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // shape collects violations of the service model's constraints. AWS checks them all
@@ -97,8 +97,8 @@ func (s *shape) err() error {
 	case 0:
 		return nil
 	case 1:
-		return invalid(world.Quoted("kubernetes-sigs/aws-load-balancer-controller#2396"), "1 validation error detected: %s", s.faults[0])
+		return invalid(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#2396"), "1 validation error detected: %s", s.faults[0])
 	default:
-		return invalid(world.Unproven, "%d validation errors detected: %s", n, strings.Join(s.faults, "; "))
+		return invalid(store.Unproven, "%d validation errors detected: %s", n, strings.Join(s.faults, "; "))
 	}
 }

@@ -7,7 +7,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 const (
@@ -92,11 +92,11 @@ func policyCiphers(bare string) []string {
 }
 
 // DescribeSSLPolicies lists the predefined policies: all or by name.
-func (s *listeners) DescribeSSLPolicies(c *world.Call, in *elb.DescribeSSLPoliciesInput) (*elb.DescribeSSLPoliciesOutput, error) {
+func (s *listeners) DescribeSSLPolicies(c *store.Call, in *elb.DescribeSSLPoliciesInput) (*elb.DescribeSSLPoliciesOutput, error) {
 	names := dedupe(in.Names)
 	for _, n := range names {
 		if !isSSLPolicy(n) {
-			return nil, fail(world.Unproven, "SSLPolicyNotFound", "SSL policy '%s' not found", n)
+			return nil, fail(store.Unproven, "SSLPolicyNotFound", "SSL policy '%s' not found", n)
 		}
 	}
 	if len(names) == 0 {

@@ -9,7 +9,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 const (
@@ -53,16 +53,16 @@ func addTags(have map[string]string, tags []types.Tag) (map[string]string, error
 	for _, t := range tags {
 		k := val(t.Key)
 		if seen[k] {
-			return nil, fail(world.Unproven, "DuplicateTagKeys", "Tag key '%s' was specified more than once", k)
+			return nil, fail(store.Unproven, "DuplicateTagKeys", "Tag key '%s' was specified more than once", k)
 		}
 		seen[k] = true
 		if strings.HasPrefix(strings.ToLower(k), reservedTagSpace) {
-			return nil, invalid(world.Unproven, "Tag keys beginning with '%s' are reserved: '%s'", reservedTagSpace, k)
+			return nil, invalid(store.Unproven, "Tag keys beginning with '%s' are reserved: '%s'", reservedTagSpace, k)
 		}
 		out[k] = val(t.Value)
 	}
 	if len(out) > tagsPerResource {
-		return nil, fail(world.Unproven, "TooManyTags", "The maximum number of tags per resource is '%d'", tagsPerResource)
+		return nil, fail(store.Unproven, "TooManyTags", "The maximum number of tags per resource is '%d'", tagsPerResource)
 	}
 	return out, nil
 }
@@ -73,21 +73,21 @@ func (s *core) tagList(tags map[string]string) []types.Tag {
 	for _, k := range sortedKeys(tags) {
 		out = append(out, types.Tag{Key: ptr(k), Value: ptr(tags[k])})
 	}
-	return world.Shuffle(s.w, out)
+	return store.Shuffle(s.w, out)
 }
 
 // tagsOf finds the tags of any taggable resource.
-func tagsOf(st *world.ELBState, arn string) (*map[string]string, error) {
+func tagsOf(st *store.ELBState, arn string) (*map[string]string, error) {
 	for _, k := range []struct {
 		kind kind
 		mark string
 		tags *map[string]string
 	}{
-		{kindLoadBalancer, ":loadbalancer/", tagsIn(st.LoadBalancers, arn, func(r *world.LoadBalancer) *map[string]string { return &r.Tags })},
-		{kindTargetGroup, ":targetgroup/", tagsIn(st.TargetGroups, arn, func(r *world.TargetGroup) *map[string]string { return &r.Tags })},
-		{kindListener, ":listener/", tagsIn(st.Listeners, arn, func(r *world.Listener) *map[string]string { return &r.Tags })},
-		{kindRule, ":listener-rule/", tagsIn(st.Rules, arn, func(r *world.Rule) *map[string]string { return &r.Tags })},
-		{kindTrustStore, ":truststore/", tagsIn(st.TrustStores, arn, func(r *world.TrustStore) *map[string]string { return &r.Tags })},
+		{kindLoadBalancer, ":loadbalancer/", tagsIn(st.LoadBalancers, arn, func(r *store.LoadBalancer) *map[string]string { return &r.Tags })},
+		{kindTargetGroup, ":targetgroup/", tagsIn(st.TargetGroups, arn, func(r *store.TargetGroup) *map[string]string { return &r.Tags })},
+		{kindListener, ":listener/", tagsIn(st.Listeners, arn, func(r *store.Listener) *map[string]string { return &r.Tags })},
+		{kindRule, ":listener-rule/", tagsIn(st.Rules, arn, func(r *store.Rule) *map[string]string { return &r.Tags })},
+		{kindTrustStore, ":truststore/", tagsIn(st.TrustStores, arn, func(r *store.TrustStore) *map[string]string { return &r.Tags })},
 	} {
 		if !strings.Contains(arn, k.mark) {
 			continue
@@ -100,7 +100,7 @@ func tagsOf(st *world.ELBState, arn string) (*map[string]string, error) {
 		}
 		return k.tags, nil
 	}
-	return nil, invalid(world.Unproven, "'%s' is not a valid ARN", arn)
+	return nil, invalid(store.Unproven, "'%s' is not a valid ARN", arn)
 }
 
 // tagsIn returns the tags of the resource with that ARN, nil if there is none.
@@ -112,9 +112,9 @@ func tagsIn[T any](all map[string]*T, arn string, tags func(*T) *map[string]stri
 }
 
 // tagMaps finds the tags of several resources of one call.
-func tagMaps(st *world.ELBState, arns []string) ([]*map[string]string, error) {
+func tagMaps(st *store.ELBState, arns []string) ([]*map[string]string, error) {
 	if len(arns) > arnsPerTagsCall {
-		return nil, invalid(world.Unproven, "Cannot have more than %d resources described", arnsPerTagsCall)
+		return nil, invalid(store.Unproven, "Cannot have more than %d resources described", arnsPerTagsCall)
 	}
 	out := make([]*map[string]string, len(arns))
 	for i, arn := range arns {
@@ -128,7 +128,7 @@ func tagMaps(st *world.ELBState, arns []string) ([]*map[string]string, error) {
 }
 
 // AddTags adds or replaces tags on one or several resources, on all or none.
-func (s *Service) AddTags(c *world.Call, in *elb.AddTagsInput) (*elb.AddTagsOutput, error) {
+func (s *Service) AddTags(c *store.Call, in *elb.AddTagsInput) (*elb.AddTagsOutput, error) {
 	sh := s.newShape()
 	sh.required("resourceArns", in.ResourceArns != nil)
 	sh.required("tags", in.Tags != nil)
@@ -153,7 +153,7 @@ func (s *Service) AddTags(c *world.Call, in *elb.AddTagsInput) (*elb.AddTagsOutp
 }
 
 // RemoveTags removes tags; keys that do not exist are ignored.
-func (s *Service) RemoveTags(c *world.Call, in *elb.RemoveTagsInput) (*elb.RemoveTagsOutput, error) {
+func (s *Service) RemoveTags(c *store.Call, in *elb.RemoveTagsInput) (*elb.RemoveTagsOutput, error) {
 	var sh shape
 	sh.required("resourceArns", in.ResourceArns != nil)
 	sh.required("tagKeys", in.TagKeys != nil)
@@ -176,7 +176,7 @@ func (s *Service) RemoveTags(c *world.Call, in *elb.RemoveTagsInput) (*elb.Remov
 }
 
 // DescribeTags returns the tags of up to 20 resources.
-func (s *Service) DescribeTags(c *world.Call, in *elb.DescribeTagsInput) (*elb.DescribeTagsOutput, error) {
+func (s *Service) DescribeTags(c *store.Call, in *elb.DescribeTagsInput) (*elb.DescribeTagsOutput, error) {
 	var sh shape
 	sh.required("resourceArns", in.ResourceArns != nil)
 	if err := sh.err(); err != nil {
@@ -196,6 +196,6 @@ func (s *Service) DescribeTags(c *world.Call, in *elb.DescribeTagsInput) (*elb.D
 		seen[arn] = true
 		out.TagDescriptions = append(out.TagDescriptions, types.TagDescription{ResourceArn: ptr(arn), Tags: s.tagList(*tags)})
 	}
-	world.Shuffle(s.w, out.TagDescriptions)
+	store.Shuffle(s.w, out.TagDescriptions)
 	return out, nil
 }

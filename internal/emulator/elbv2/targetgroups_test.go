@@ -159,7 +159,7 @@ func TestDeleteTargetGroupInUse(t *testing.T) {
 		t.Errorf("target groups of the load balancer: %+v", got)
 	}
 	must(r.elb.DeleteRule(r.ctx, &elb.DeleteRuleInput{RuleArn: rule.RuleArn}))(t)
-	r.em.World().Config.ELB.TargetGroupLinger = time.Second
+	r.em.Store().Config.ELB.TargetGroupLinger = time.Second
 	_, err = r.elb.DeleteTargetGroup(r.ctx, drop)
 	wantError(t, err, "ResourceInUse", "")
 	r.clock.Advance(time.Second)

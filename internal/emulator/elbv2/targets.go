@@ -10,10 +10,10 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-const zoneAll = world.ZoneAll
+const zoneAll = store.ZoneAll
 
 var (
 	instancePattern = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
@@ -23,7 +23,7 @@ var (
 
 // RegisterTargets registers targets, all or none. Registering what is registered
 // changes nothing; a draining target starts again.
-func (s *targetGroups) RegisterTargets(c *world.Call, in *elb.RegisterTargetsInput) (*elb.RegisterTargetsOutput, error) {
+func (s *targetGroups) RegisterTargets(c *store.Call, in *elb.RegisterTargetsInput) (*elb.RegisterTargetsOutput, error) {
 	var sh shape
 	sh.required("targetGroupArn", in.TargetGroupArn != nil)
 	sh.required("targets", in.Targets != nil)
@@ -66,11 +66,11 @@ func (s *shape) shapeTargets(targets []types.TargetDescription) {
 }
 
 // checkTargets judges the targets of a call and returns their registrations.
-func (s *targetGroups) checkTargets(c *world.Call, p *world.Partition, g *world.TargetGroup, targets []types.TargetDescription) ([]world.Target, error) {
-	var out []world.Target
+func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.TargetGroup, targets []types.TargetDescription) ([]store.Target, error) {
+	var out []store.Target
 	var foreign, stopped []string
 	for _, d := range targets {
-		t := world.Target{ID: *d.Id, Port: g.Port, Registered: c.Now, QUICServerID: val(d.QuicServerId)}
+		t := store.Target{ID: *d.Id, Port: g.Port, Registered: c.Now, QUICServerID: val(d.QuicServerId)}
 		if d.Port != nil {
 			t.Port = *d.Port
 		}
@@ -78,18 +78,18 @@ func (s *targetGroups) checkTargets(c *world.Call, p *world.Partition, g *world.
 			return nil, err
 		}
 		if d.AvailabilityZone != nil && g.Type != types.TargetTypeEnumIp {
-			return nil, invalid(world.Unproven, "An Availability Zone cannot be specified for target groups with target type '%s'", g.Type)
+			return nil, invalid(store.Unproven, "An Availability Zone cannot be specified for target groups with target type '%s'", g.Type)
 		}
 		var err error
 		switch g.Type {
 		case types.TargetTypeEnumInstance:
 			if !instancePattern.MatchString(t.ID) {
-				return nil, invalid(world.Unproven, "Instance ID '%s' is not valid", t.ID)
+				return nil, invalid(store.Unproven, "Instance ID '%s' is not valid", t.ID)
 			}
 			i := p.Instances[t.ID]
 			if i == nil || i.VPCID != g.VPC {
 				foreign = append(foreign, t.ID)
-			} else if p.InstanceState(i) != world.InstanceRunning {
+			} else if p.InstanceState(i) != store.InstanceRunning {
 				stopped = append(stopped, t.ID)
 			} else {
 				t.Zone = i.Zone // not shown, but counted
@@ -105,38 +105,38 @@ func (s *targetGroups) checkTargets(c *world.Call, p *world.Partition, g *world.
 		if err != nil {
 			return nil, err
 		}
-		same := func(other world.Target) bool { return other.ID == t.ID && other.Port == t.Port }
+		same := func(other store.Target) bool { return other.ID == t.ID && other.Port == t.Port }
 		if slices.ContainsFunc(out, same) {
 			continue
 		}
 		if isQUIC(g.Protocol) && serverIDTaken(p.ELB, g, t, out) {
-			return nil, invalid(world.Unproven, "The QUIC server ID '%s' is used by another target", t.QUICServerID)
+			return nil, invalid(store.Unproven, "The QUIC server ID '%s' is used by another target", t.QUICServerID)
 		}
 		out = append(out, t)
 	}
 	if len(foreign) > 0 {
-		return nil, fail(world.Unproven, codeTarget, "The following targets are not in the target group VPC '%s': '%s'", g.VPC, strings.Join(foreign, ", "))
+		return nil, fail(store.Unproven, codeTarget, "The following targets are not in the target group VPC '%s': '%s'", g.VPC, strings.Join(foreign, ", "))
 	}
 	if len(stopped) > 0 {
-		return nil, fail(world.Quoted("kubernetes-sigs/cluster-api-provider-aws#5037"), codeTarget, "The following targets are not in a running state and cannot be registered: '%s'", strings.Join(stopped, ", "))
+		return nil, fail(store.Quoted("kubernetes-sigs/cluster-api-provider-aws#5037"), codeTarget, "The following targets are not in a running state and cannot be registered: '%s'", strings.Join(stopped, ", "))
 	}
 	return out, nil
 }
 
-func checkQUIC(g *world.TargetGroup, id string) error {
+func checkQUIC(g *store.TargetGroup, id string) error {
 	switch {
 	case isQUIC(g.Protocol) && !quicPattern.MatchString(id):
-		return invalid(world.Unproven, "A QUIC server ID of the form 0x and 16 hexadecimal digits must be specified for target groups with the %s protocol", g.Protocol)
+		return invalid(store.Unproven, "A QUIC server ID of the form 0x and 16 hexadecimal digits must be specified for target groups with the %s protocol", g.Protocol)
 	case !isQUIC(g.Protocol) && id != "":
-		return invalid(world.Unproven, "A QUIC server ID cannot be specified for target groups with the %s protocol", g.Protocol)
+		return invalid(store.Unproven, "A QUIC server ID cannot be specified for target groups with the %s protocol", g.Protocol)
 	}
 	return nil
 }
 
 // serverIDTaken reports whether another target of the load balancer, or of the same
 // call, has the QUIC server ID already.
-func serverIDTaken(st *world.ELBState, g *world.TargetGroup, t world.Target, added []world.Target) bool {
-	same := func(other world.Target) bool {
+func serverIDTaken(st *store.ELBState, g *store.TargetGroup, t store.Target, added []store.Target) bool {
+	same := func(other store.Target) bool {
 		return other.QUICServerID == t.QUICServerID && (other.ID != t.ID || other.Port != t.Port)
 	}
 	if slices.ContainsFunc(added, same) {
@@ -146,7 +146,7 @@ func serverIDTaken(st *world.ELBState, g *world.TargetGroup, t world.Target, add
 		if other != g && (g.LoadBalancer == "" || other.LoadBalancer != g.LoadBalancer) {
 			continue
 		}
-		if slices.ContainsFunc(other.Targets, func(have *world.Target) bool { return !have.Draining() && same(*have) }) {
+		if slices.ContainsFunc(other.Targets, func(have *store.Target) bool { return !have.Draining() && same(*have) }) {
 			return true
 		}
 	}
@@ -154,7 +154,7 @@ func serverIDTaken(st *world.ELBState, g *world.TargetGroup, t world.Target, add
 }
 
 // ipTarget judges an IP target and returns its canonical address and zone.
-func ipTarget(p *world.Partition, g *world.TargetGroup, id, zone string) (address, detected string, err error) {
+func ipTarget(p *store.Partition, g *store.TargetGroup, id, zone string) (address, detected string, err error) {
 	v6 := g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6
 	a, parse := netip.ParseAddr(id)
 	if parse != nil || a.Is4() == v6 || a.Zone() != "" {
@@ -162,22 +162,22 @@ func ipTarget(p *world.Partition, g *world.TargetGroup, id, zone string) (addres
 		if v6 {
 			family = "IPv6"
 		}
-		return "", "", invalid(world.Unproven, "The IP address '%s' is not a valid %s address", id, family)
+		return "", "", invalid(store.Unproven, "The IP address '%s' is not a valid %s address", id, family)
 	}
 	vpc := p.VPCs[g.VPC]
 	if vpc != nil && vpc.Contains(netip.PrefixFrom(a, a.BitLen())) {
 		return a.String(), zoneOfAddress(p, g.VPC, a), nil
 	}
 	if !privateAddress(a) {
-		return "", "", invalid(world.Unproven, "The IP address '%s' is not within the VPC '%s' or a range that is allowed outside of it", id, g.VPC)
+		return "", "", invalid(store.Unproven, "The IP address '%s' is not within the VPC '%s' or a range that is allowed outside of it", id, g.VPC)
 	}
 	http := isHTTP(g.Protocol)
 	crossZoneOff := http && g.Attributes[attrCrossZone] == "false"
 	if zone == "" || crossZoneOff && zone == zoneAll {
-		return "", "", invalid(world.Unproven, "The IP address '%s' is not within the VPC '%s', so you must specify an Availability Zone", id, g.VPC)
+		return "", "", invalid(store.Unproven, "The IP address '%s' is not within the VPC '%s', so you must specify an Availability Zone", id, g.VPC)
 	}
 	if zone != zoneAll && p.ZoneNamed(zone) == nil {
-		return "", "", invalid(world.Unproven, "The Availability Zone '%s' is not valid", zone)
+		return "", "", invalid(store.Unproven, "The Availability Zone '%s' is not valid", zone)
 	}
 	if http && !crossZoneOff {
 		zone = zoneAll
@@ -186,7 +186,7 @@ func ipTarget(p *world.Partition, g *world.TargetGroup, id, zone string) (addres
 }
 
 // zoneOfAddress returns the zone of the subnet that has the address.
-func zoneOfAddress(p *world.Partition, vpc string, a netip.Addr) string {
+func zoneOfAddress(p *store.Partition, vpc string, a netip.Addr) string {
 	for _, id := range sortedKeys(p.Subnets) {
 		sub := p.Subnets[id]
 		if sub.VPCID != vpc {
@@ -210,45 +210,45 @@ func privateAddress(a netip.Addr) bool {
 	return a.Is6() && a.IsGlobalUnicast() || a.Is4() && (a.IsPrivate() || shared.Contains(a))
 }
 
-func checkLambda(g *world.TargetGroup, id string, port bool) error {
+func checkLambda(g *store.TargetGroup, id string, port bool) error {
 	if !lambdaPattern.MatchString(id) {
-		return invalid(world.Unproven, "Lambda function ARN '%s' is not valid", id)
+		return invalid(store.Unproven, "Lambda function ARN '%s' is not valid", id)
 	}
 	if port {
-		return invalid(world.Unproven, "A port cannot be specified for target groups with target type 'lambda'")
+		return invalid(store.Unproven, "A port cannot be specified for target groups with target type 'lambda'")
 	}
 	return nil
 }
 
 // checkALBTarget judges an ALB as the target of an NLB. The port may be another
 // one than the target group's.
-func (s *targetGroups) checkALBTarget(p *world.Partition, g *world.TargetGroup, t world.Target) error {
+func (s *targetGroups) checkALBTarget(p *store.Partition, g *store.TargetGroup, t store.Target) error {
 	lb := p.ELB.LoadBalancers[t.ID]
 	if lb == nil || !lb.IsALB() || lb.VPC != g.VPC {
-		return fail(world.Unproven, codeTarget, "The following targets are not Application Load Balancers in the target group VPC '%s': '%s'", g.VPC, t.ID)
+		return fail(store.Unproven, codeTarget, "The following targets are not Application Load Balancers in the target group VPC '%s': '%s'", g.VPC, t.ID)
 	}
 	fronts := map[string]bool{g.LoadBalancer: true}
 	for _, other := range p.ELB.TargetGroups {
-		if other.LoadBalancer != "" && other.Type == types.TargetTypeEnumAlb && slices.ContainsFunc(other.Targets, func(have *world.Target) bool {
+		if other.LoadBalancer != "" && other.Type == types.TargetTypeEnumAlb && slices.ContainsFunc(other.Targets, func(have *store.Target) bool {
 			return have.ID == lb.ARN && !have.Draining()
 		}) {
 			fronts[other.LoadBalancer] = true
 		}
 	}
 	if most := s.quota(quotaNLBsPerALB); len(fronts) > most {
-		return fail(world.Unproven, codeTarget, "The Application Load Balancer '%s' cannot be registered behind more than '%d' Network Load Balancers", t.ID, most)
+		return fail(store.Unproven, codeTarget, "The Application Load Balancer '%s' cannot be registered behind more than '%d' Network Load Balancers", t.ID, most)
 	}
 	for _, l := range listenersOf(p.ELB, lb.ARN) {
 		if l.Port == t.Port {
 			return nil
 		}
 	}
-	return fail(world.Unproven, codeTarget, "The Application Load Balancer '%s' has no listener on the port '%d' of the target", t.ID, t.Port)
+	return fail(store.Unproven, codeTarget, "The Application Load Balancer '%s' has no listener on the port '%d' of the target", t.ID, t.Port)
 }
 
 // DeregisterTargets deregisters targets. What is not registered is ignored. A target
 // that could serve drains first.
-func (s *targetGroups) DeregisterTargets(c *world.Call, in *elb.DeregisterTargetsInput) (*elb.DeregisterTargetsOutput, error) {
+func (s *targetGroups) DeregisterTargets(c *store.Call, in *elb.DeregisterTargetsInput) (*elb.DeregisterTargetsOutput, error) {
 	var sh shape
 	sh.required("targetGroupArn", in.TargetGroupArn != nil)
 	sh.required("targets", in.Targets != nil)
@@ -263,10 +263,10 @@ func (s *targetGroups) DeregisterTargets(c *world.Call, in *elb.DeregisterTarget
 	}
 	for _, d := range in.Targets {
 		if g.Type == types.TargetTypeEnumInstance && !instancePattern.MatchString(*d.Id) {
-			return nil, invalid(world.Unproven, "Instance ID '%s' is not valid", *d.Id)
+			return nil, invalid(store.Unproven, "Instance ID '%s' is not valid", *d.Id)
 		}
 		if _, err := netip.ParseAddr(*d.Id); g.Type == types.TargetTypeEnumIp && err != nil {
-			return nil, invalid(world.Unproven, "The IP address '%s' is not a valid IPv4 address", *d.Id)
+			return nil, invalid(store.Unproven, "The IP address '%s' is not a valid IPv4 address", *d.Id)
 		}
 	}
 	p.SettleTargets(g, c.Now)
@@ -280,7 +280,7 @@ func (s *targetGroups) DeregisterTargets(c *world.Call, in *elb.DeregisterTarget
 }
 
 // targetKey returns the id and port that identify a registration.
-func targetKey(g *world.TargetGroup, d types.TargetDescription) (id string, port int32) {
+func targetKey(g *store.TargetGroup, d types.TargetDescription) (id string, port int32) {
 	id, port = val(d.Id), g.Port
 	if d.Port != nil {
 		port = *d.Port

@@ -7,12 +7,12 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // DescribeTargetHealth returns the health of all targets of a target group, or of those
 // in the request.
-func (s *targetGroups) DescribeTargetHealth(c *world.Call, in *elb.DescribeTargetHealthInput) (*elb.DescribeTargetHealthOutput, error) {
+func (s *targetGroups) DescribeTargetHealth(c *store.Call, in *elb.DescribeTargetHealthInput) (*elb.DescribeTargetHealthOutput, error) {
 	var sh shape
 	sh.required("targetGroupArn", in.TargetGroupArn != nil)
 	for _, i := range in.Include {
@@ -38,7 +38,7 @@ func (s *targetGroups) DescribeTargetHealth(c *world.Call, in *elb.DescribeTarge
 			}
 			out.TargetHealthDescriptions = append(out.TargetHealthDescriptions, s.health(c, p, g, t, anomaly))
 		}
-		world.Shuffle(s.w, out.TargetHealthDescriptions)
+		store.Shuffle(s.w, out.TargetHealthDescriptions)
 		return out, nil
 	}
 	for _, d := range in.Targets {
@@ -63,7 +63,7 @@ func (s *targetGroups) DescribeTargetHealth(c *world.Call, in *elb.DescribeTarge
 }
 
 // health is the form in which AWS describes the health of one target.
-func (s *targetGroups) health(c *world.Call, p *world.Partition, g *world.TargetGroup, t *world.Target, anomaly bool) types.TargetHealthDescription {
+func (s *targetGroups) health(c *store.Call, p *store.Partition, g *store.TargetGroup, t *store.Target, anomaly bool) types.TargetHealthDescription {
 	v := p.TargetHealth(g, t, c.Now)
 	out := types.TargetHealthDescription{
 		Target:          &types.TargetDescription{Id: ptr(t.ID), QuicServerId: text(t.QUICServerID)},
@@ -91,7 +91,7 @@ func (s *targetGroups) health(c *world.Call, p *world.Partition, g *world.Target
 
 // checkPort is the port that health checks of a target use, registered or not;
 // nil for a lambda function, which has none.
-func checkPort(g *world.TargetGroup, port int32) *string {
+func checkPort(g *store.TargetGroup, port int32) *string {
 	switch {
 	case g.Check.Port != trafficPort:
 		return text(g.Check.Port)

@@ -5,12 +5,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // drainTime is how long a target stays draining. One that gets no traffic, or
 // never got any, leaves at once.
-func drainTime(p *world.Partition, g *world.TargetGroup, t *world.Target, c *world.Call) time.Duration {
+func drainTime(p *store.Partition, g *store.TargetGroup, t *store.Target, c *store.Call) time.Duration {
 	switch p.TargetHealth(g, t, c.Now).State {
 	case types.TargetHealthStateEnumUnused, types.TargetHealthStateEnumInitial, types.TargetHealthStateEnumUnavailable:
 		return 0
@@ -19,8 +19,8 @@ func drainTime(p *world.Partition, g *world.TargetGroup, t *world.Target, c *wor
 }
 
 // roomForTargets checks the quotas of the target group and of its load balancer.
-func (s *targetGroups) roomForTargets(st *world.ELBState, g *world.TargetGroup, fresh []world.Target) error {
-	var added []world.Target
+func (s *targetGroups) roomForTargets(st *store.ELBState, g *store.TargetGroup, fresh []store.Target) error {
+	var added []store.Target
 	for _, t := range fresh {
 		if have := g.Target(t.ID, t.Port); have == nil || have.Draining() {
 			added = append(added, t)
@@ -30,15 +30,15 @@ func (s *targetGroups) roomForTargets(st *world.ELBState, g *world.TargetGroup, 
 	switch g.Type {
 	case types.TargetTypeEnumLambda:
 		if total > 1 {
-			return fail(world.Unproven, "TooManyTargets", "Up to '1' Lambda function target(s) can be registered, but '%d' were specified", total)
+			return fail(store.Unproven, "TooManyTargets", "Up to '1' Lambda function target(s) can be registered, but '%d' were specified", total)
 		}
 	case types.TargetTypeEnumAlb:
 		if total > 1 {
-			return fail(world.Unproven, "TooManyTargets", "Up to '1' Application Load Balancer target(s) can be registered, but '%d' were specified", total)
+			return fail(store.Unproven, "TooManyTargets", "Up to '1' Application Load Balancer target(s) can be registered, but '%d' were specified", total)
 		}
 	}
 	if most := s.quota(quotaTargetsPerGroup); total > most {
-		return fail(world.Unproven, "TooManyTargets", "The maximum number of targets per target group '%d' has been reached on target group '%s'", most, g.ARN)
+		return fail(store.Unproven, "TooManyTargets", "The maximum number of targets per target group '%d' has been reached on target group '%s'", most, g.ARN)
 	}
 	lb := st.LoadBalancers[g.LoadBalancer]
 	if lb == nil {
@@ -52,7 +52,7 @@ func (s *targetGroups) roomForTargets(st *world.ELBState, g *world.TargetGroup, 
 }
 
 // registered counts the targets of a target group that are not draining.
-func registered(g *world.TargetGroup) int {
+func registered(g *store.TargetGroup) int {
 	n := 0
 	for _, t := range g.Targets {
 		if !t.Draining() {
@@ -63,7 +63,7 @@ func registered(g *world.TargetGroup) int {
 }
 
 // albTargetCost is what an ALB counts for as a target of an NLB.
-func albTargetCost(lb *world.LoadBalancer) int {
+func albTargetCost(lb *store.LoadBalancer) int {
 	if lb.Attributes[attrCrossZone] == "true" {
 		return 100
 	}
@@ -72,7 +72,7 @@ func albTargetCost(lb *world.LoadBalancer) int {
 
 // roomOnLoadBalancer checks the quotas of targets per load balancer with target groups
 // to be attached and targets to be added.
-func (s *core) roomOnLoadBalancer(st *world.ELBState, lb *world.LoadBalancer, joining []*world.TargetGroup, extra int, added []world.Target) error {
+func (s *core) roomOnLoadBalancer(st *store.ELBState, lb *store.LoadBalancer, joining []*store.TargetGroup, extra int, added []store.Target) error {
 	total := extra
 	byID := map[string]int{}
 	for _, t := range added {
@@ -101,7 +101,7 @@ func (s *core) roomOnLoadBalancer(st *world.ELBState, lb *world.LoadBalancer, jo
 		name = quotaTargetsNLB
 	}
 	if most := s.quota(name); total > most {
-		return fail(world.Quoted("kubernetes/kubernetes#86441"), "TooManyTargets", "The maximum number of targets per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
+		return fail(store.Quoted("kubernetes/kubernetes#86441"), "TooManyTargets", "The maximum number of targets per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
 	}
 	if !lb.IsALB() {
 		return s.roomInZones(lb, groups, added)
@@ -109,7 +109,7 @@ func (s *core) roomOnLoadBalancer(st *world.ELBState, lb *world.LoadBalancer, jo
 	most := s.quota(quotaRegistrations)
 	for _, id := range sortedKeys(byID) {
 		if byID[id] > most {
-			return fail(world.Unproven, "TooManyRegistrationsForTargetId", "The maximum number of registrations '%d' of target '%s' has been reached on load balancer '%s'", most, id, lb.ARN)
+			return fail(store.Unproven, "TooManyRegistrationsForTargetId", "The maximum number of registrations '%d' of target '%s' has been reached on load balancer '%s'", most, id, lb.ARN)
 		}
 	}
 	return nil
@@ -117,7 +117,7 @@ func (s *core) roomOnLoadBalancer(st *world.ELBState, lb *world.LoadBalancer, jo
 
 // roomInZones checks the quota of an NLB per zone. With cross-zone load
 // balancing each target counts in every zone.
-func (s *core) roomInZones(lb *world.LoadBalancer, groups []*world.TargetGroup, added []world.Target) error {
+func (s *core) roomInZones(lb *store.LoadBalancer, groups []*store.TargetGroup, added []store.Target) error {
 	crossZone := lb.Attributes[attrCrossZone] == "true"
 	byZone := map[string]int{}
 	count := func(zone string) {
@@ -143,7 +143,7 @@ func (s *core) roomInZones(lb *world.LoadBalancer, groups []*world.TargetGroup, 
 			n += byZone[""]
 		}
 		if n > most {
-			return fail(world.Unproven, "TooManyTargets", "The maximum number of targets per Availability Zone '%d' has been reached on load balancer '%s'", most, lb.ARN)
+			return fail(store.Unproven, "TooManyTargets", "The maximum number of targets per Availability Zone '%d' has been reached on load balancer '%s'", most, lb.ARN)
 		}
 	}
 	return nil

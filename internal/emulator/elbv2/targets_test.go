@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 func (r *harness) register(g types.TargetGroup, targets ...types.TargetDescription) error {
@@ -62,7 +62,7 @@ func TestTargetLife(t *testing.T) {
 	r.clock.Advance(time.Second)
 	r.wantHealth(g, map[string]string{"10.0.0.50:80": "healthy "})
 
-	r.em.World().ReportHealth(world.HealthReport{TargetGroup: *g.TargetGroupArn, Target: "10.0.0.50", Port: 80, Verdict: world.Verdict{
+	r.em.Store().ReportHealth(store.HealthReport{TargetGroup: *g.TargetGroupArn, Target: "10.0.0.50", Port: 80, Verdict: store.Verdict{
 		State: types.TargetHealthStateEnumUnhealthy, Reason: types.TargetHealthReasonEnumTimeout, Description: "Request timed out",
 	}})
 	r.wantHealth(g, map[string]string{"10.0.0.50:80": "unhealthy Target.Timeout"})
@@ -149,7 +149,7 @@ func TestRegisterTargetsRefusals(t *testing.T) {
 	if d := cmp.Diff(map[string]string{"192.168.1.1": "all", "10.0.0.61": "us-west-2a"}, zones); d != "" {
 		t.Errorf("zones (-want +got):\n%s", d)
 	}
-	r.em.World().Config.Quotas["targets-per-target-group"] = 2
+	r.em.Store().Config.Quotas["targets-per-target-group"] = 2
 	wantError(t, r.register(ip, target("10.0.0.62")), "TooManyTargets", "The maximum number of targets per target group '2'")
 	r.sound()
 }

@@ -7,7 +7,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 const (
@@ -63,7 +63,7 @@ func targetGroupAttributes() []attribute {
 // appCookieName rejects the names of the load balancer's own cookies.
 func appCookieName(key, value string) error {
 	if strings.HasPrefix(value, "AWSALB") {
-		return invalid(world.Unproven, "The value of '%s' cannot begin with 'AWSALB', but was '%s'", key, value)
+		return invalid(store.Unproven, "The value of '%s' cannot begin with 'AWSALB', but was '%s'", key, value)
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func isUDP(p types.ProtocolEnum) bool {
 }
 
 // targetGroupKeys are the keys that a target group has.
-func targetGroupKeys(g *world.TargetGroup) []string {
+func targetGroupKeys(g *store.TargetGroup) []string {
 	health := []string{attrDNSCount, attrDNSPercent, attrRoutingCount, attrRoutingPercent}
 	switch {
 	case g.Type == types.TargetTypeEnumLambda:
@@ -92,7 +92,7 @@ func targetGroupKeys(g *world.TargetGroup) []string {
 	return keys
 }
 
-func targetGroupSpace(g *world.TargetGroup) attributeSpace {
+func targetGroupSpace(g *store.TargetGroup) attributeSpace {
 	keys := targetGroupKeys(g)
 	return attributeSpace{
 		title:     "Target group",
@@ -100,15 +100,15 @@ func targetGroupSpace(g *world.TargetGroup) attributeSpace {
 		supported: func(key string) bool { return slices.Contains(keys, key) },
 		refuse: func(key string) error {
 			if g.Type == types.TargetTypeEnumLambda {
-				return misconfigured(world.Unproven, "A target group with target type 'lambda' does not support the attribute %s", key)
+				return misconfigured(store.Unproven, "A target group with target type 'lambda' does not support the attribute %s", key)
 			}
-			return misconfigured(world.Quoted("hashicorp/terraform-provider-aws#12726"), "The provided target group attribute is not supported")
+			return misconfigured(store.Quoted("hashicorp/terraform-provider-aws#12726"), "The provided target group attribute is not supported")
 		},
 	}
 }
 
 // initialTargetGroupAttributes are the attributes of a new target group.
-func initialTargetGroupAttributes(g *world.TargetGroup) map[string]string {
+func initialTargetGroupAttributes(g *store.TargetGroup) map[string]string {
 	out := targetGroupSpace(g).initial()
 	if g.Type == types.TargetTypeEnumLambda {
 		out[attrCrossZone] = "true"
@@ -127,16 +127,16 @@ func initialTargetGroupAttributes(g *world.TargetGroup) map[string]string {
 	return out
 }
 
-func (s *targetGroups) targetGroupAttributeList(g *world.TargetGroup) []types.TargetGroupAttribute {
+func (s *targetGroups) targetGroupAttributeList(g *store.TargetGroup) []types.TargetGroupAttribute {
 	var out []types.TargetGroupAttribute
 	for _, k := range sortedKeys(g.Attributes) {
 		out = append(out, types.TargetGroupAttribute{Key: ptr(k), Value: ptr(g.Attributes[k])})
 	}
-	return world.Shuffle(s.w, out)
+	return store.Shuffle(s.w, out)
 }
 
 // DescribeTargetGroupAttributes returns all attributes.
-func (s *targetGroups) DescribeTargetGroupAttributes(c *world.Call, in *elb.DescribeTargetGroupAttributesInput) (*elb.DescribeTargetGroupAttributesOutput, error) {
+func (s *targetGroups) DescribeTargetGroupAttributes(c *store.Call, in *elb.DescribeTargetGroupAttributesInput) (*elb.DescribeTargetGroupAttributesOutput, error) {
 	var sh shape
 	sh.required("targetGroupArn", in.TargetGroupArn != nil)
 	if err := sh.err(); err != nil {
@@ -150,7 +150,7 @@ func (s *targetGroups) DescribeTargetGroupAttributes(c *world.Call, in *elb.Desc
 }
 
 // ModifyTargetGroupAttributes sets some attributes, all or none.
-func (s *targetGroups) ModifyTargetGroupAttributes(c *world.Call, in *elb.ModifyTargetGroupAttributesInput) (*elb.ModifyTargetGroupAttributesOutput, error) {
+func (s *targetGroups) ModifyTargetGroupAttributes(c *store.Call, in *elb.ModifyTargetGroupAttributesInput) (*elb.ModifyTargetGroupAttributesOutput, error) {
 	settings := make([]setting, len(in.Attributes))
 	for i, a := range in.Attributes {
 		settings[i] = setting{a.Key, a.Value}
@@ -171,7 +171,7 @@ func (s *targetGroups) ModifyTargetGroupAttributes(c *world.Call, in *elb.Modify
 		return nil, err
 	}
 	if g.Type == types.TargetTypeEnumAlb && len(settings) > 0 {
-		return nil, misconfigured(world.Quoted("hashicorp/terraform-provider-aws#12726"), "The provided target group attribute is not supported")
+		return nil, misconfigured(store.Quoted("hashicorp/terraform-provider-aws#12726"), "The provided target group attribute is not supported")
 	}
 	if err := checkTargetGroupAttributes(g, next); err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (s *targetGroups) ModifyTargetGroupAttributes(c *world.Call, in *elb.Modify
 }
 
 // checkTargetGroupAttributes judges the attributes together.
-func checkTargetGroupAttributes(g *world.TargetGroup, next map[string]string) error {
+func checkTargetGroupAttributes(g *store.TargetGroup, next map[string]string) error {
 	if err := checkHealthThresholds(next); err != nil {
 		return err
 	}
@@ -194,49 +194,49 @@ func checkTargetGroupAttributes(g *world.TargetGroup, next map[string]string) er
 	return checkTCPGroupAttributes(g, next)
 }
 
-func checkHTTPGroupAttributes(g *world.TargetGroup, next map[string]string) error {
+func checkHTTPGroupAttributes(g *store.TargetGroup, next map[string]string) error {
 	kind := next[attrStickinessType]
 	sticky := next[attrStickiness] == "true"
 	if kind != "lb_cookie" && kind != "app_cookie" {
-		return misconfigured(world.Quoted("ansible/ansible#67993"), "Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
+		return misconfigured(store.Quoted("ansible/ansible#67993"), "Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
 	}
 	if sticky && kind == "app_cookie" && next[attrStickyAppName] == "" {
-		return misconfigured(world.Unproven, "You must set an application cookie name to enable stickiness of type 'app_cookie'")
+		return misconfigured(store.Unproven, "You must set an application cookie name to enable stickiness of type 'app_cookie'")
 	}
 	if next[attrSlowStart] != "0" && next[attrAlgorithm] != "round_robin" {
-		return misconfigured(world.Unproven, "Slow start cannot be enabled with the load balancing algorithm '%s'", next[attrAlgorithm])
+		return misconfigured(store.Unproven, "Slow start cannot be enabled with the load balancing algorithm '%s'", next[attrAlgorithm])
 	}
 	if next[attrAnomaly] == "on" && next[attrAlgorithm] != "weighted_random" {
-		return misconfigured(world.Unproven, "Anomaly mitigation can only be enabled with the load balancing algorithm 'weighted_random'")
+		return misconfigured(store.Unproven, "Anomaly mitigation can only be enabled with the load balancing algorithm 'weighted_random'")
 	}
 	if next[attrCrossZone] == "false" {
 		if sticky {
-			return misconfigured(world.Unproven, "Stickiness cannot be enabled when cross-zone load balancing is off")
+			return misconfigured(store.Unproven, "Stickiness cannot be enabled when cross-zone load balancing is off")
 		}
 		for _, t := range g.Targets {
 			if t.Zone == zoneAll {
-				return misconfigured(world.Unproven, "Cross-zone load balancing cannot be turned off while a target is registered with Availability Zone 'all'")
+				return misconfigured(store.Unproven, "Cross-zone load balancing cannot be turned off while a target is registered with Availability Zone 'all'")
 			}
 		}
 	}
 	return nil
 }
 
-func checkTCPGroupAttributes(g *world.TargetGroup, next map[string]string) error {
+func checkTCPGroupAttributes(g *store.TargetGroup, next map[string]string) error {
 	if kind, ok := next[attrStickinessType]; ok && kind != "source_ip" {
-		return misconfigured(world.Quoted("ansible/ansible#67993"), "Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
+		return misconfigured(store.Quoted("ansible/ansible#67993"), "Stickiness type '%s' is not supported for target groups with the %s protocol", kind, g.Protocol)
 	}
 	if next[attrStickiness] == "true" && g.Protocol == types.ProtocolEnumTls {
-		return misconfigured(world.Unproven, "You cannot enable stickiness on target groups with the TLS protocol")
+		return misconfigured(store.Unproven, "You cannot enable stickiness on target groups with the TLS protocol")
 	}
 	if next[attrPreserveIP] == "false" && (isUDP(g.Protocol) || isQUIC(g.Protocol)) {
-		return misconfigured(world.Unproven, "You cannot disable client IP preservation on target groups with the %s protocol", g.Protocol)
+		return misconfigured(store.Unproven, "You cannot disable client IP preservation on target groups with the %s protocol", g.Protocol)
 	}
 	if next[attrUnhealthyTerm] == "true" && isUDP(g.Protocol) {
-		return misconfigured(world.Unproven, "You cannot enable connection termination for unhealthy targets on target groups with the %s protocol", g.Protocol)
+		return misconfigured(store.Unproven, "You cannot enable connection termination for unhealthy targets on target groups with the %s protocol", g.Protocol)
 	}
 	if d := next[attrUnhealthyDraining]; d != "" && d != "0" && next[attrUnhealthyTerm] == "true" {
-		return misconfigured(world.Unproven, "You must disable '%s' to set '%s'", attrUnhealthyTerm, attrUnhealthyDraining)
+		return misconfigured(store.Unproven, "You must disable '%s' to set '%s'", attrUnhealthyTerm, attrUnhealthyDraining)
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ func checkHealthThresholds(next map[string]string) error {
 			continue
 		}
 		if atoi(dns) < atoi(routing) {
-			return misconfigured(world.Unproven, "The value of '%s' must be greater than or equal to the value of '%s'", pair[0], pair[1])
+			return misconfigured(store.Unproven, "The value of '%s' must be greater than or equal to the value of '%s'", pair[0], pair[1])
 		}
 	}
 	return nil

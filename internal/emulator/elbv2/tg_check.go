@@ -6,7 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 const trafficPort = "traffic-port"
@@ -32,8 +32,8 @@ func (s *shape) shapeCheck(in checkSettings) {
 }
 
 // newCheck returns the health check of a new target group.
-func newCheck(g *world.TargetGroup, in checkSettings) (world.HealthCheck, error) {
-	h := world.HealthCheck{
+func newCheck(g *store.TargetGroup, in checkSettings) (store.HealthCheck, error) {
+	h := store.HealthCheck{
 		Enabled: true, Protocol: types.ProtocolEnumHttp, Port: trafficPort,
 		IntervalSeconds: 30, HealthyThreshold: 5, UnhealthyThreshold: 2,
 	}
@@ -48,17 +48,17 @@ func newCheck(g *world.TargetGroup, in checkSettings) (world.HealthCheck, error)
 
 // mergeCheck applies settings to a health check and judges the result. A
 // member that the check does not have yet gets the default of its kind.
-func mergeCheck(g *world.TargetGroup, h world.HealthCheck, in checkSettings) (world.HealthCheck, error) {
-	none := world.HealthCheck{}
+func mergeCheck(g *store.TargetGroup, h store.HealthCheck, in checkSettings) (store.HealthCheck, error) {
+	none := store.HealthCheck{}
 	lambda := g.Type == types.TargetTypeEnumLambda
 	if lambda && (in.protocol != "" || in.port != nil) {
-		return none, misconfigured(world.Unproven, "A health check protocol or port cannot be specified for target groups with target type 'lambda'")
+		return none, misconfigured(store.Unproven, "A health check protocol or port cannot be specified for target groups with target type 'lambda'")
 	}
 	if in.enabled != nil {
 		h.Enabled = *in.enabled
 	}
 	if !lambda && !h.Enabled {
-		return none, misconfigured(world.Unproven, "Health checks must be enabled for target groups with target type '%s'", g.Type)
+		return none, misconfigured(store.Unproven, "Health checks must be enabled for target groups with target type '%s'", g.Type)
 	}
 	if in.protocol != "" && in.protocol != h.Protocol {
 		h.Protocol = in.protocol
@@ -73,15 +73,15 @@ func mergeCheck(g *world.TargetGroup, h world.HealthCheck, in checkSettings) (wo
 	if in.port != nil {
 		h.Port = *in.port
 		if n, err := strconv.Atoi(h.Port); h.Port != trafficPort && (err != nil || n < 1 || n > 65535) {
-			return none, invalid(world.Unproven, "Health check port '%s' must be '%s' or between '1-65535' inclusive", h.Port, trafficPort)
+			return none, invalid(store.Unproven, "Health check port '%s' must be '%s' or between '1-65535' inclusive", h.Port, trafficPort)
 		}
 	}
 	if in.path != nil {
 		if tcp {
-			return none, misconfigured(world.Unproven, "Health check paths are not supported for health checks for target groups with the TCP protocol")
+			return none, misconfigured(store.Unproven, "Health check paths are not supported for health checks for target groups with the TCP protocol")
 		}
 		if !strings.HasPrefix(*in.path, "/") {
-			return none, invalid(world.Unproven, "Health check path '%s' must begin with a '/' character", *in.path)
+			return none, invalid(store.Unproven, "Health check path '%s' must begin with a '/' character", *in.path)
 		}
 		h.Path = *in.path
 	}
@@ -104,20 +104,20 @@ func mergeCheck(g *world.TargetGroup, h world.HealthCheck, in checkSettings) (wo
 }
 
 // checkCheckProtocol judges the protocol of health checks against the target group's.
-func checkCheckProtocol(g *world.TargetGroup, p types.ProtocolEnum) error {
+func checkCheckProtocol(g *store.TargetGroup, p types.ProtocolEnum) error {
 	switch {
 	case g.Type == types.TargetTypeEnumLambda, isHTTP(p):
 		return nil
 	case p != types.ProtocolEnumTcp:
-		return misconfigured(world.Unproven, "Health check protocol '%s' must be one of 'HTTP, HTTPS, TCP'", p)
+		return misconfigured(store.Unproven, "Health check protocol '%s' must be one of 'HTTP, HTTPS, TCP'", p)
 	case isHTTP(g.Protocol) || g.Type == types.TargetTypeEnumAlb:
-		return misconfigured(world.Unproven, "Health check protocol 'TCP' is not supported for target groups with the %s protocol and target type '%s'", g.Protocol, g.Type)
+		return misconfigured(store.Unproven, "Health check protocol 'TCP' is not supported for target groups with the %s protocol and target type '%s'", g.Protocol, g.Type)
 	}
 	return nil
 }
 
 // fillCheck sets the defaults of what is still open.
-func fillCheck(g *world.TargetGroup, h *world.HealthCheck) {
+func fillCheck(g *store.TargetGroup, h *store.HealthCheck) {
 	lambda := g.Type == types.TargetTypeEnumLambda
 	grpc := g.ProtocolVersion == versionGRPC
 	if h.Path == "" && (lambda || isHTTP(h.Protocol)) {
@@ -151,24 +151,24 @@ func fillCheck(g *world.TargetGroup, h *world.HealthCheck) {
 }
 
 // mergeMatcher applies the success codes of a request.
-func mergeMatcher(g *world.TargetGroup, h *world.HealthCheck, m *types.Matcher) error {
+func mergeMatcher(g *store.TargetGroup, h *store.HealthCheck, m *types.Matcher) error {
 	if m == nil || m.HttpCode == nil && m.GrpcCode == nil {
 		return nil
 	}
 	if h.Protocol == types.ProtocolEnumTcp {
-		return misconfigured(world.Unproven, "Custom health check matchers are not supported for health checks for target groups with the TCP protocol")
+		return misconfigured(store.Unproven, "Custom health check matchers are not supported for health checks for target groups with the TCP protocol")
 	}
 	grpc := g.ProtocolVersion == versionGRPC
 	if m.HttpCode != nil && m.GrpcCode != nil {
-		return invalid(world.Unproven, "You cannot specify both an HTTP code and a gRPC code in a health check matcher")
+		return invalid(store.Unproven, "You cannot specify both an HTTP code and a gRPC code in a health check matcher")
 	}
 	if grpc != (m.GrpcCode != nil) {
-		return invalid(world.Unproven, "The health check matcher does not fit the protocol version of the target group")
+		return invalid(store.Unproven, "The health check matcher does not fit the protocol version of the target group")
 	}
 	switch {
 	case grpc:
 		if !codesWithin(*m.GrpcCode, 0, 99) {
-			return invalid(world.Unproven, "Health check matcher GRPC code '%s' must be within '0-99' inclusive", *m.GrpcCode)
+			return invalid(store.Unproven, "Health check matcher GRPC code '%s' must be within '0-99' inclusive", *m.GrpcCode)
 		}
 		h.GRPCCodes = *m.GrpcCode
 	default:
@@ -177,7 +177,7 @@ func mergeMatcher(g *world.TargetGroup, h *world.HealthCheck, m *types.Matcher) 
 			high = 599
 		}
 		if !codesWithin(*m.HttpCode, low, high) {
-			return invalid(world.Unproven, "Health check matcher HTTP code '%s' must be within '%d-%d' inclusive", *m.HttpCode, low, high)
+			return invalid(store.Unproven, "Health check matcher HTTP code '%s' must be within '%d-%d' inclusive", *m.HttpCode, low, high)
 		}
 		h.HTTPCodes = *m.HttpCode
 	}
@@ -201,14 +201,14 @@ func codesWithin(list string, low, high int) bool {
 }
 
 // checkTimes compares timeout and interval.
-func checkTimes(g *world.TargetGroup, h world.HealthCheck) error {
+func checkTimes(g *store.TargetGroup, h store.HealthCheck) error {
 	t, i := h.TimeoutSeconds, h.IntervalSeconds
 	strict := isHTTP(g.Protocol) || g.Type == types.TargetTypeEnumLambda
 	switch {
 	case strict && t >= i:
-		return invalid(world.Quoted("hashicorp/terraform-provider-aws#2366"), "Health check timeout '%d' must be smaller than the interval '%d'", t, i)
+		return invalid(store.Quoted("hashicorp/terraform-provider-aws#2366"), "Health check timeout '%d' must be smaller than the interval '%d'", t, i)
 	case t > i:
-		return invalid(world.Unproven, "Health check timeout '%d' must be smaller than or equal to the interval '%d'", t, i)
+		return invalid(store.Unproven, "Health check timeout '%d' must be smaller than or equal to the interval '%d'", t, i)
 	}
 	return nil
 }

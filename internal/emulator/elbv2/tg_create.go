@@ -8,7 +8,7 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 
 // CreateTargetGroup makes a target group, or returns the one of that name if
 // it has the same settings.
-func (s *targetGroups) CreateTargetGroup(c *world.Call, in *elb.CreateTargetGroupInput) (*elb.CreateTargetGroupOutput, error) {
+func (s *targetGroups) CreateTargetGroup(c *store.Call, in *elb.CreateTargetGroupInput) (*elb.CreateTargetGroupOutput, error) {
 	check := checkSettings{
 		enabled: in.HealthCheckEnabled, protocol: in.HealthCheckProtocol, port: in.HealthCheckPort, path: in.HealthCheckPath,
 		interval: in.HealthCheckIntervalSeconds, timeout: in.HealthCheckTimeoutSeconds,
@@ -38,7 +38,7 @@ func (s *targetGroups) CreateTargetGroup(c *world.Call, in *elb.CreateTargetGrou
 		return nil, err
 	}
 	p, st := s.partition(c), s.state(c)
-	g := &world.TargetGroup{
+	g := &store.TargetGroup{
 		Name: *in.Name, Protocol: in.Protocol, ProtocolVersion: val(in.ProtocolVersion), Port: val(in.Port),
 		ControlPort: val(in.TargetControlPort), VPC: val(in.VpcId),
 		Type: orElse(in.TargetType, types.TargetTypeEnumInstance), Addressing: in.IpAddressType,
@@ -61,12 +61,12 @@ func (s *targetGroups) CreateTargetGroup(c *world.Call, in *elb.CreateTargetGrou
 			continue
 		}
 		if !sameTargetGroup(other, g) {
-			return nil, fail(world.Quoted("fortinet/fortigate-terraform-deploy#21"), "DuplicateTargetGroupName", "A target group with the same name '%s' exists, but with different settings", g.Name)
+			return nil, fail(store.Quoted("fortinet/fortigate-terraform-deploy#21"), "DuplicateTargetGroupName", "A target group with the same name '%s' exists, but with different settings", g.Name)
 		}
 		return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{writtenTargetGroup(other)}}, nil
 	}
 	if most := s.quota(quotaTargetGroups); len(st.TargetGroups) >= most {
-		return nil, fail(world.Unproven, "TooManyTargetGroups", "The maximum number of target groups has been reached: '%d'", most)
+		return nil, fail(store.Unproven, "TooManyTargetGroups", "The maximum number of target groups has been reached: '%d'", most)
 	}
 	g.ID = s.w.Hex(16)
 	g.ARN = newARN(p, fmt.Sprintf("targetgroup/%s/%s", g.Name, g.ID))
@@ -78,20 +78,20 @@ func (s *targetGroups) CreateTargetGroup(c *world.Call, in *elb.CreateTargetGrou
 func checkTargetGroupName(name string) error {
 	switch {
 	case len(name) > 32:
-		return invalid(world.Unproven, "Target group name '%s' cannot be longer than '32' characters", name)
+		return invalid(store.Unproven, "Target group name '%s' cannot be longer than '32' characters", name)
 	case !namePattern.MatchString(name):
-		return invalid(world.Unproven, "Target group name '%s' can only contain characters that are alphanumeric characters or hyphens(-)", name)
+		return invalid(store.Unproven, "Target group name '%s' can only contain characters that are alphanumeric characters or hyphens(-)", name)
 	case strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-"):
-		return invalid(world.Unproven, "Target group name '%s' cannot begin or end with '-'", name)
+		return invalid(store.Unproven, "Target group name '%s' cannot begin or end with '-'", name)
 	case strings.Contains(name, "--"):
-		return invalid(world.Unproven, "Target group name '%s' cannot contain '--'", name)
+		return invalid(store.Unproven, "Target group name '%s' cannot contain '--'", name)
 	}
 	return nil
 }
 
 // checkTargetGroupKind judges type, protocol, port, network and version, and
 // fills in their defaults.
-func checkTargetGroupKind(p *world.Partition, g *world.TargetGroup, in *elb.CreateTargetGroupInput) error {
+func checkTargetGroupKind(p *store.Partition, g *store.TargetGroup, in *elb.CreateTargetGroupInput) error {
 	if g.Type == types.TargetTypeEnumLambda {
 		for _, bad := range []struct {
 			given bool
@@ -101,28 +101,28 @@ func checkTargetGroupKind(p *world.Partition, g *world.TargetGroup, in *elb.Crea
 			{in.ProtocolVersion != nil, "Protocol version"}, {in.TargetControlPort != nil, "Target control port"},
 		} {
 			if bad.given {
-				return invalid(world.Quoted("boto/boto3#1834"), "%s cannot be specified for target groups with target type 'lambda'", bad.what)
+				return invalid(store.Quoted("boto/boto3#1834"), "%s cannot be specified for target groups with target type 'lambda'", bad.what)
 			}
 		}
 		if g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 {
-			return invalid(world.Unproven, "IP address type 'ipv6' is not supported for target groups with target type 'lambda'")
+			return invalid(store.Unproven, "IP address type 'ipv6' is not supported for target groups with target type 'lambda'")
 		}
 		return nil
 	}
 	if g.Protocol == "" || in.Port == nil {
-		return invalid(world.Unproven, "A target group of type '%s' must have a protocol and a port", g.Type)
+		return invalid(store.Unproven, "A target group of type '%s' must have a protocol and a port", g.Type)
 	}
 	if g.Protocol == types.ProtocolEnumGeneve {
-		return invalid(world.Own, "Target groups with the GENEVE protocol are not supported by this emulator")
+		return invalid(store.Own, "Target groups with the GENEVE protocol are not supported by this emulator")
 	}
 	if g.VPC == "" {
-		return invalid(world.Quoted("awsdocs/aws-cloudformation-user-guide#467"), "A VPC ID must be specified")
+		return invalid(store.Quoted("awsdocs/aws-cloudformation-user-guide#467"), "A VPC ID must be specified")
 	}
 	if p.VPCs[g.VPC] == nil {
-		return invalid(world.Quoted("ansible/ansible#31919"), "The VPC ID '%s' is not found", g.VPC)
+		return invalid(store.Quoted("ansible/ansible#31919"), "The VPC ID '%s' is not found", g.VPC)
 	}
 	if g.Type == types.TargetTypeEnumAlb && g.Protocol != types.ProtocolEnumTcp {
-		return invalid(world.Unproven, "Target groups with target type 'alb' must have the TCP protocol")
+		return invalid(store.Unproven, "Target groups with target type 'alb' must have the TCP protocol")
 	}
 	switch {
 	case isHTTP(g.Protocol):
@@ -130,18 +130,18 @@ func checkTargetGroupKind(p *world.Partition, g *world.TargetGroup, in *elb.Crea
 			g.ProtocolVersion = versionHTTP1
 		}
 		if v := g.ProtocolVersion; v != versionHTTP1 && v != versionHTTP2 && v != versionGRPC {
-			return invalid(world.Unproven, "Protocol version '%s' must be one of 'GRPC, HTTP1, HTTP2'", v)
+			return invalid(store.Unproven, "Protocol version '%s' must be one of 'GRPC, HTTP1, HTTP2'", v)
 		}
 	case in.ProtocolVersion != nil:
-		return invalid(world.Unproven, "Protocol version cannot be specified for target groups with the %s protocol", g.Protocol)
+		return invalid(store.Unproven, "Protocol version cannot be specified for target groups with the %s protocol", g.Protocol)
 	case in.TargetControlPort != nil:
-		return invalid(world.Unproven, "A target control port cannot be specified for target groups with the %s protocol", g.Protocol)
+		return invalid(store.Unproven, "A target control port cannot be specified for target groups with the %s protocol", g.Protocol)
 	}
 	if g.Addressing == "" {
 		g.Addressing = types.TargetGroupIpAddressTypeEnumIpv4
 	}
 	if g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6 && g.Type == types.TargetTypeEnumAlb {
-		return invalid(world.Unproven, "IP address type 'ipv6' is not supported for target groups with target type 'alb'")
+		return invalid(store.Unproven, "IP address type 'ipv6' is not supported for target groups with target type 'alb'")
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func isHTTP(p types.ProtocolEnum) bool {
 }
 
 // sameTargetGroup reports whether a create operation asks for what is there.
-func sameTargetGroup(have, want *world.TargetGroup) bool {
+func sameTargetGroup(have, want *store.TargetGroup) bool {
 	return have.Protocol == want.Protocol && have.ProtocolVersion == want.ProtocolVersion && have.Port == want.Port &&
 		have.ControlPort == want.ControlPort && have.VPC == want.VPC && have.Type == want.Type &&
 		have.Addressing == want.Addressing && have.Check == want.Check && maps.Equal(have.Tags, want.Tags)
@@ -159,14 +159,14 @@ func sameTargetGroup(have, want *world.TargetGroup) bool {
 
 // writtenTargetGroup is the form in which a create or modify operation returns
 // a target group: without the load balancers that use it.
-func writtenTargetGroup(g *world.TargetGroup) types.TargetGroup {
+func writtenTargetGroup(g *store.TargetGroup) types.TargetGroup {
 	out := describeTargetGroup(g)
 	out.LoadBalancerArns = nil
 	return out
 }
 
 // describeTargetGroup is the form in which AWS describes one.
-func describeTargetGroup(g *world.TargetGroup) types.TargetGroup {
+func describeTargetGroup(g *store.TargetGroup) types.TargetGroup {
 	h := g.Check
 	out := types.TargetGroup{
 		TargetGroupArn: ptr(g.ARN), TargetGroupName: ptr(g.Name), TargetType: g.Type, Protocol: g.Protocol,

@@ -4,12 +4,12 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // DescribeTargetGroups lists target groups: all, by ARN, by name, or those of
 // a load balancer.
-func (s *targetGroups) DescribeTargetGroups(c *world.Call, in *elb.DescribeTargetGroupsInput) (*elb.DescribeTargetGroupsOutput, error) {
+func (s *targetGroups) DescribeTargetGroups(c *store.Call, in *elb.DescribeTargetGroupsInput) (*elb.DescribeTargetGroupsOutput, error) {
 	st := s.state(c)
 	ways := 0
 	for _, given := range []bool{in.LoadBalancerArn != nil, len(in.Names) > 0, len(in.TargetGroupArns) > 0} {
@@ -18,9 +18,9 @@ func (s *targetGroups) DescribeTargetGroups(c *world.Call, in *elb.DescribeTarge
 		}
 	}
 	if ways > 1 {
-		return nil, invalid(world.Unproven, "Target group names, target group ARNs, and a load balancer ARN cannot be specified at the same time")
+		return nil, invalid(store.Unproven, "Target group names, target group ARNs, and a load balancer ARN cannot be specified at the same time")
 	}
-	var found []*world.TargetGroup
+	var found []*store.TargetGroup
 	switch {
 	case in.LoadBalancerArn != nil:
 		lb, err := findLoadBalancer(st, in.LoadBalancerArn)
@@ -52,7 +52,7 @@ func (s *targetGroups) DescribeTargetGroups(c *world.Call, in *elb.DescribeTarge
 	default:
 		found = mapValues(st.TargetGroups)
 	}
-	found, next, err := page(s.w, found, func(g *world.TargetGroup) string { return g.ARN }, unordered, in.Marker, in.PageSize)
+	found, next, err := page(s.w, found, func(g *store.TargetGroup) string { return g.ARN }, unordered, in.Marker, in.PageSize)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (s *targetGroups) DescribeTargetGroups(c *world.Call, in *elb.DescribeTarge
 	return out, nil
 }
 
-func targetGroupNamed(st *world.ELBState, name string) *world.TargetGroup {
+func targetGroupNamed(st *store.ELBState, name string) *store.TargetGroup {
 	for _, g := range st.TargetGroups {
 		if g.Name == name {
 			return g
@@ -73,7 +73,7 @@ func targetGroupNamed(st *world.ELBState, name string) *world.TargetGroup {
 }
 
 // ModifyTargetGroup changes health check settings; nothing else can change.
-func (s *targetGroups) ModifyTargetGroup(c *world.Call, in *elb.ModifyTargetGroupInput) (*elb.ModifyTargetGroupOutput, error) {
+func (s *targetGroups) ModifyTargetGroup(c *store.Call, in *elb.ModifyTargetGroupInput) (*elb.ModifyTargetGroupOutput, error) {
 	check := checkSettings{
 		enabled: in.HealthCheckEnabled, protocol: in.HealthCheckProtocol, port: in.HealthCheckPort, path: in.HealthCheckPath,
 		interval: in.HealthCheckIntervalSeconds, timeout: in.HealthCheckTimeoutSeconds,
@@ -99,7 +99,7 @@ func (s *targetGroups) ModifyTargetGroup(c *world.Call, in *elb.ModifyTargetGrou
 
 // DeleteTargetGroup deletes a target group that no listener or rule uses. An unknown
 // ARN succeeds.
-func (s *targetGroups) DeleteTargetGroup(c *world.Call, in *elb.DeleteTargetGroupInput) (*elb.DeleteTargetGroupOutput, error) {
+func (s *targetGroups) DeleteTargetGroup(c *store.Call, in *elb.DeleteTargetGroupInput) (*elb.DeleteTargetGroupOutput, error) {
 	var sh shape
 	sh.required("targetGroupArn", in.TargetGroupArn != nil)
 	if err := sh.err(); err != nil {
@@ -115,7 +115,7 @@ func (s *targetGroups) DeleteTargetGroup(c *world.Call, in *elb.DeleteTargetGrou
 	}
 	lingers := !g.Detached.IsZero() && c.Now.Before(g.Detached.Add(s.w.Config.ELB.TargetGroupLinger))
 	if g.LoadBalancer != "" || lingers {
-		return nil, fail(world.Quoted("aws/copilot-cli#2593"), codeInUse, "Target group '%s' is currently in use by a listener or a rule", arn)
+		return nil, fail(store.Quoted("aws/copilot-cli#2593"), codeInUse, "Target group '%s' is currently in use by a listener or a rule", arn)
 	}
 	delete(st.TargetGroups, arn)
 	return &elb.DeleteTargetGroupOutput{}, nil

@@ -9,13 +9,13 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 var trustStorePattern = regexp.MustCompile(`^([a-zA-Z0-9]+-)*[a-zA-Z0-9]+$`)
 
 // CreateTrustStore makes a trust store. The bundle's contents are not read.
-func (s *trustStores) CreateTrustStore(c *world.Call, in *elb.CreateTrustStoreInput) (*elb.CreateTrustStoreOutput, error) {
+func (s *trustStores) CreateTrustStore(c *store.Call, in *elb.CreateTrustStoreInput) (*elb.CreateTrustStoreOutput, error) {
 	sh := s.newShape()
 	sh.required("name", in.Name != nil)
 	sh.required("caCertificatesBundleS3Bucket", in.CaCertificatesBundleS3Bucket != nil)
@@ -31,7 +31,7 @@ func (s *trustStores) CreateTrustStore(c *world.Call, in *elb.CreateTrustStoreIn
 	if err != nil {
 		return nil, err
 	}
-	t := &world.TrustStore{
+	t := &store.TrustStore{
 		Name: *in.Name, Bucket: *in.CaCertificatesBundleS3Bucket, Key: *in.CaCertificatesBundleS3Key,
 		Version: val(in.CaCertificatesBundleS3ObjectVersion), Active: c.Now.Add(s.w.Config.ELB.TrustStoreDelay), Tags: tags,
 	}
@@ -40,11 +40,11 @@ func (s *trustStores) CreateTrustStore(c *world.Call, in *elb.CreateTrustStoreIn
 			if other.Bucket == t.Bucket && other.Key == t.Key && other.Version == t.Version && equalJSON(other.Tags, t.Tags) {
 				return &elb.CreateTrustStoreOutput{TrustStores: []types.TrustStore{describeTrustStore(c, other)}}, nil
 			}
-			return nil, fail(world.Unproven, "DuplicateTrustStoreName", "A trust store with the same name '%s' exists", t.Name)
+			return nil, fail(store.Unproven, "DuplicateTrustStoreName", "A trust store with the same name '%s' exists", t.Name)
 		}
 	}
 	if most := s.quota(quotaTrustStores); len(st.TrustStores) >= most {
-		return nil, fail(world.Unproven, "TooManyTrustStores", "The maximum number of trust stores '%d' has been reached", most)
+		return nil, fail(store.Unproven, "TooManyTrustStores", "The maximum number of trust stores '%d' has been reached", most)
 	}
 	t.ARN = newARN(p, fmt.Sprintf("truststore/%s/%s", t.Name, s.w.Hex(16)))
 	st.TrustStores[t.ARN] = t
@@ -52,7 +52,7 @@ func (s *trustStores) CreateTrustStore(c *world.Call, in *elb.CreateTrustStoreIn
 }
 
 // ModifyTrustStore replaces the bundle.
-func (s *trustStores) ModifyTrustStore(c *world.Call, in *elb.ModifyTrustStoreInput) (*elb.ModifyTrustStoreOutput, error) {
+func (s *trustStores) ModifyTrustStore(c *store.Call, in *elb.ModifyTrustStoreInput) (*elb.ModifyTrustStoreOutput, error) {
 	var sh shape
 	sh.required("trustStoreArn", in.TrustStoreArn != nil)
 	sh.required("caCertificatesBundleS3Bucket", in.CaCertificatesBundleS3Bucket != nil)
@@ -69,7 +69,7 @@ func (s *trustStores) ModifyTrustStore(c *world.Call, in *elb.ModifyTrustStoreIn
 }
 
 // trustStoreUsers returns the ARNs of the listeners that verify with a store.
-func trustStoreUsers(st *world.ELBState, arn string) []string {
+func trustStoreUsers(st *store.ELBState, arn string) []string {
 	var out []string
 	for _, l := range mapValues(st.Listeners) {
 		if l.Mutual != nil && val(l.Mutual.TrustStoreArn) == arn {
@@ -80,7 +80,7 @@ func trustStoreUsers(st *world.ELBState, arn string) []string {
 }
 
 // DeleteTrustStore deletes a trust store that no listener uses.
-func (s *trustStores) DeleteTrustStore(c *world.Call, in *elb.DeleteTrustStoreInput) (*elb.DeleteTrustStoreOutput, error) {
+func (s *trustStores) DeleteTrustStore(c *store.Call, in *elb.DeleteTrustStoreInput) (*elb.DeleteTrustStoreOutput, error) {
 	var sh shape
 	sh.required("trustStoreArn", in.TrustStoreArn != nil)
 	if err := sh.err(); err != nil {
@@ -92,24 +92,24 @@ func (s *trustStores) DeleteTrustStore(c *world.Call, in *elb.DeleteTrustStoreIn
 		return nil, err
 	}
 	if len(trustStoreUsers(st, t.ARN)) > 0 {
-		return nil, fail(world.Unproven, "TrustStoreInUse", "Trust store '%s' is currently in use by a listener", t.ARN)
+		return nil, fail(store.Unproven, "TrustStoreInUse", "Trust store '%s' is currently in use by a listener", t.ARN)
 	}
 	delete(st.TrustStores, t.ARN)
 	return &elb.DeleteTrustStoreOutput{}, nil
 }
 
 // DescribeTrustStores lists trust stores: all, by ARN or by name.
-func (s *trustStores) DescribeTrustStores(c *world.Call, in *elb.DescribeTrustStoresInput) (*elb.DescribeTrustStoresOutput, error) {
+func (s *trustStores) DescribeTrustStores(c *store.Call, in *elb.DescribeTrustStoresInput) (*elb.DescribeTrustStoresOutput, error) {
 	st := s.state(c)
 	if len(in.Names) > 0 && len(in.TrustStoreArns) > 0 {
-		return nil, invalid(world.Unproven, "Trust store names and trust store ARNs cannot be specified at the same time")
+		return nil, invalid(store.Unproven, "Trust store names and trust store ARNs cannot be specified at the same time")
 	}
 	found, err := findAll(st, kindTrustStore, st.TrustStores, in.TrustStoreArns)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range dedupe(in.Names) {
-		i := slices.IndexFunc(mapValues(st.TrustStores), func(t *world.TrustStore) bool { return t.Name == name })
+		i := slices.IndexFunc(mapValues(st.TrustStores), func(t *store.TrustStore) bool { return t.Name == name })
 		if i < 0 {
 			return nil, noTrustStore()
 		}
@@ -118,7 +118,7 @@ func (s *trustStores) DescribeTrustStores(c *world.Call, in *elb.DescribeTrustSt
 	if len(in.Names) == 0 && len(in.TrustStoreArns) == 0 {
 		found = mapValues(st.TrustStores)
 	}
-	found, next, err := page(s.w, found, func(t *world.TrustStore) string { return t.ARN }, unordered, in.Marker, in.PageSize)
+	found, next, err := page(s.w, found, func(t *store.TrustStore) string { return t.ARN }, unordered, in.Marker, in.PageSize)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (s *trustStores) DescribeTrustStores(c *world.Call, in *elb.DescribeTrustSt
 	return out, nil
 }
 
-func describeTrustStore(c *world.Call, t *world.TrustStore) types.TrustStore {
+func describeTrustStore(c *store.Call, t *store.TrustStore) types.TrustStore {
 	status, entries := types.TrustStoreStatusActive, int64(0)
 	if c.Now.Before(t.Active) {
 		status = types.TrustStoreStatusCreating
@@ -144,7 +144,7 @@ func describeTrustStore(c *world.Call, t *world.TrustStore) types.TrustStore {
 }
 
 // DescribeTrustStoreAssociations lists the listeners that use a trust store.
-func (s *trustStores) DescribeTrustStoreAssociations(c *world.Call, in *elb.DescribeTrustStoreAssociationsInput) (*elb.DescribeTrustStoreAssociationsOutput, error) {
+func (s *trustStores) DescribeTrustStoreAssociations(c *store.Call, in *elb.DescribeTrustStoreAssociationsInput) (*elb.DescribeTrustStoreAssociationsOutput, error) {
 	st := s.state(c)
 	t, err := findTrustStore(st, in.TrustStoreArn)
 	if err != nil {
@@ -163,23 +163,23 @@ func (s *trustStores) DescribeTrustStoreAssociations(c *world.Call, in *elb.Desc
 
 // AddTrustStoreRevocations adds revocation lists. Their contents are not
 // read: each counts as one entry.
-func (s *trustStores) AddTrustStoreRevocations(c *world.Call, in *elb.AddTrustStoreRevocationsInput) (*elb.AddTrustStoreRevocationsOutput, error) {
+func (s *trustStores) AddTrustStoreRevocations(c *store.Call, in *elb.AddTrustStoreRevocationsInput) (*elb.AddTrustStoreRevocationsOutput, error) {
 	t, err := findTrustStore(s.state(c), in.TrustStoreArn)
 	if err != nil {
 		return nil, err
 	}
 	if most := s.quota(quotaRevocationEntries); len(t.Revocations)+len(in.RevocationContents) > most {
-		return nil, fail(world.Unproven, "TooManyTrustStoreRevocationEntries", "The maximum number of revocation entries '%d' has been reached on trust store '%s'", most, t.ARN)
+		return nil, fail(store.Unproven, "TooManyTrustStoreRevocationEntries", "The maximum number of revocation entries '%d' has been reached on trust store '%s'", most, t.ARN)
 	}
 	out := &elb.AddTrustStoreRevocationsOutput{}
 	for _, r := range in.RevocationContents {
 		if val(r.S3Bucket) == "" || val(r.S3Key) == "" {
-			return nil, fail(world.Unproven, "RevocationContentNotFound", "The revocation content must name an S3 bucket and key")
+			return nil, fail(store.Unproven, "RevocationContentNotFound", "The revocation content must name an S3 bucket and key")
 		}
 	}
 	for _, r := range in.RevocationContents {
 		t.NextRevocation++
-		t.Revocations = append(t.Revocations, world.TrustStoreRevocation{
+		t.Revocations = append(t.Revocations, store.TrustStoreRevocation{
 			ID: t.NextRevocation, Bucket: *r.S3Bucket, Key: *r.S3Key, Version: val(r.S3ObjectVersion), Entries: 1,
 		})
 		out.TrustStoreRevocations = append(out.TrustStoreRevocations, types.TrustStoreRevocation{
@@ -190,24 +190,24 @@ func (s *trustStores) AddTrustStoreRevocations(c *world.Call, in *elb.AddTrustSt
 }
 
 // DescribeTrustStoreRevocations lists the revocation lists of a trust store.
-func (s *trustStores) DescribeTrustStoreRevocations(c *world.Call, in *elb.DescribeTrustStoreRevocationsInput) (*elb.DescribeTrustStoreRevocationsOutput, error) {
+func (s *trustStores) DescribeTrustStoreRevocations(c *store.Call, in *elb.DescribeTrustStoreRevocationsInput) (*elb.DescribeTrustStoreRevocationsOutput, error) {
 	t, err := findTrustStore(s.state(c), in.TrustStoreArn)
 	if err != nil {
 		return nil, err
 	}
-	var found []world.TrustStoreRevocation
+	var found []store.TrustStoreRevocation
 	for _, id := range in.RevocationIds {
-		i := slices.IndexFunc(t.Revocations, func(r world.TrustStoreRevocation) bool { return r.ID == id })
+		i := slices.IndexFunc(t.Revocations, func(r store.TrustStoreRevocation) bool { return r.ID == id })
 		if i < 0 {
-			return nil, fail(world.Unproven, "RevocationIdNotFound", "Revocation '%d' not found", id)
+			return nil, fail(store.Unproven, "RevocationIdNotFound", "Revocation '%d' not found", id)
 		}
 		found = append(found, t.Revocations[i])
 	}
 	if len(in.RevocationIds) == 0 {
 		found = slices.Clone(t.Revocations)
 	}
-	slices.SortFunc(found, func(a, b world.TrustStoreRevocation) int { return cmp.Compare(a.ID, b.ID) })
-	found, next, err := page(s.w, found, func(r world.TrustStoreRevocation) string { return fmt.Sprintf("%012d", r.ID) }, unordered, in.Marker, in.PageSize)
+	slices.SortFunc(found, func(a, b store.TrustStoreRevocation) int { return cmp.Compare(a.ID, b.ID) })
+	found, next, err := page(s.w, found, func(r store.TrustStoreRevocation) string { return fmt.Sprintf("%012d", r.ID) }, unordered, in.Marker, in.PageSize)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func TestStateSurvivesExportAndRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.clock.Advance(time.Minute)
-	w := r.em.World()
+	w := r.em.Store()
 	w.Lock()
 	before := must(w.Export())(t)
 	w.Reset()
@@ -57,8 +57,8 @@ func toHTTPSHost() []types.Action {
 func TestVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		em := emulator.New(emulator.Options{Seed: 1})
-		em.World().Config.ELB.ProvisioningDelay = 3 * time.Minute
-		em.World().Config.ELB.RegistrationDelayALB = time.Minute
+		em.Store().Config.ELB.ProvisioningDelay = 3 * time.Minute
+		em.Store().Config.ELB.RegistrationDelayALB = time.Minute
 		cfg := aws.Config{Region: region, HTTPClient: em.Client(), Credentials: credentials.NewStaticCredentialsProvider("AKIA123456789012", "secret", "")}
 		client := elb.NewFromConfig(cfg)
 		var subnets []string

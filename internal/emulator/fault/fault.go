@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // Call is what a decision may depend on. All numbers count from 1 since the
@@ -28,7 +28,7 @@ type Call struct {
 // Action is what is injected. The zero value injects nothing.
 type Action struct {
 	// Error fails the call before it has any effect.
-	Error *world.Error `json:",omitempty"`
+	Error *store.Error `json:",omitempty"`
 	// Throttle fails it with the throttling error of its service.
 	Throttle bool `json:",omitempty"`
 	// Latency passes before the call takes effect.

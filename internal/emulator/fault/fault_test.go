@@ -8,13 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func TestRules(t *testing.T) {
-	denied := &world.Error{Code: "AccessDenied"}
+	denied := &store.Error{Code: "AccessDenied"}
 	cases := map[string]struct {
 		rule fault.Rule
 		call fault.Call

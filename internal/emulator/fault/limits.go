@@ -3,7 +3,7 @@ package fault
 import (
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // Bucket is a token bucket of one account in one region. Each call takes one
@@ -140,23 +140,23 @@ func documented(name string, elbReads, elbReadRate, factor float64) Limits {
 }
 
 // Throttle returns the throttling error of a service.
-func Throttle(service string) *world.Error {
+func Throttle(service string) *store.Error {
 	switch service {
 	case "ec2":
-		return world.Errorf(world.Unproven, "RequestLimitExceeded", "Request limit exceeded.").WithStatus(503)
+		return store.Errorf(store.Unproven, "RequestLimitExceeded", "Request limit exceeded.").WithStatus(503)
 	case "elasticloadbalancing", "sts", "iam", "route53":
-		return world.Errorf(world.Quoted("ansible-collections/community.aws#444"), "Throttling", "Rate exceeded").WithStatus(400)
+		return store.Errorf(store.Quoted("ansible-collections/community.aws#444"), "Throttling", "Rate exceeded").WithStatus(400)
 	case "tagging":
-		return world.Errorf(world.Unproven, "ThrottledException", "Rate exceeded").WithStatus(400)
+		return store.Errorf(store.Unproven, "ThrottledException", "Rate exceeded").WithStatus(400)
 	}
-	return world.Errorf(world.Unproven, "ThrottlingException", "Rate exceeded").WithStatus(400)
+	return store.Errorf(store.Unproven, "ThrottlingException", "Rate exceeded").WithStatus(400)
 }
 
 // permissionPrefix is IAM's name of a service in actions, if it differs from the emulator's name.
 var permissionPrefix = map[string]string{"tagging": "tag"}
 
 // Deny returns the error of a service for a caller whom no policy allows an operation.
-func Deny(service, operation string) *world.Error {
+func Deny(service, operation string) *store.Error {
 	prefix := service
 	if p := permissionPrefix[service]; p != "" {
 		prefix = p
@@ -168,7 +168,7 @@ func Deny(service, operation string) *world.Error {
 	case "elasticloadbalancing", "sts", "iam", "route53":
 		code, status = "AccessDenied", 403
 	}
-	return world.Errorf(world.Document("IAM User Guide, Troubleshoot access denied error messages"), code,
+	return store.Errorf(store.Document("IAM User Guide, Troubleshoot access denied error messages"), code,
 		"%sUser: arn:aws:sts::123456789012:assumed-role/controller/fulcrum is not authorized to perform: %s:%s because no identity-based policy allows the %s:%s action",
 		before, prefix, operation, prefix, operation).WithStatus(status)
 }

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
 const (
@@ -42,7 +42,7 @@ var ErrUnreachable = errors.New("no route to the metadata service")
 
 // Server is the metadata service. It is safe for concurrent use.
 type Server struct {
-	world *world.World
+	store *store.Store
 
 	mu       sync.Mutex
 	identity Identity
@@ -51,8 +51,8 @@ type Server struct {
 
 // New returns a service for the default account in us-west-2 until SetIdentity is
 // called.
-func New(w *world.World) *Server {
-	s := &Server{world: w}
+func New(w *store.Store) *Server {
+	s := &Server{store: w}
 	s.Reset()
 	return s
 }
@@ -95,8 +95,8 @@ func (s *Server) Serve(r *http.Request) (wire.Response, error) {
 	case r.Method != http.MethodGet:
 		return plain(405, "Method Not Allowed"), nil
 	}
-	s.world.Lock()
-	defer s.world.Unlock()
+	s.store.Lock()
+	defer s.store.Unlock()
 	md := s.metadata(id)
 	token := r.Header.Get(tokenHeader)
 	if token != "" && !s.valid(token) || token == "" && md.tokensRequired {
@@ -116,9 +116,9 @@ func (s *Server) token(r *http.Request, id Identity) wire.Response {
 	if err != nil || ttl < 1 || ttl > maxTTL {
 		return plain(400, "Bad Request")
 	}
-	s.world.Lock()
-	token, expires := s.world.RequestID(), s.world.Clock.Now().Add(time.Duration(ttl)*time.Second)
-	s.world.Unlock()
+	s.store.Lock()
+	token, expires := s.store.RequestID(), s.store.Clock.Now().Add(time.Duration(ttl)*time.Second)
+	s.store.Unlock()
 	s.mu.Lock()
 	s.tokens[token] = expires
 	s.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *Server) valid(token string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	expires, ok := s.tokens[token]
-	return ok && s.world.Clock.Now().Before(expires)
+	return ok && s.store.Clock.Now().Before(expires)
 }
 
 // metadata is the tree of paths below /latest/.
@@ -144,9 +144,9 @@ type metadata struct {
 func (s *Server) metadata(id Identity) metadata {
 	account := id.Account
 	if account == "" {
-		account = s.world.DefaultAccount()
+		account = s.store.DefaultAccount()
 	}
-	p := s.world.Partition(account, id.Region)
+	p := s.store.Partition(account, id.Region)
 	md := metadata{paths: map[string]string{"meta-data/placement/region": id.Region}}
 	document := map[string]string{"version": "2017-09-30", "accountId": account, "region": id.Region}
 	if i := find(p, id.InstanceID); i != nil {
@@ -179,7 +179,7 @@ func (s *Server) metadata(id Identity) metadata {
 		}
 	}
 	if id.Role != "" {
-		md.paths["meta-data/iam/security-credentials/"+id.Role] = credentials(s.world.Clock.Now(), account)
+		md.paths["meta-data/iam/security-credentials/"+id.Role] = credentials(s.store.Clock.Now(), account)
 	}
 	text, _ := json.MarshalIndent(document, "", "  ") // strings always marshal
 	md.paths["dynamic/instance-identity/document"] = string(text)
@@ -187,12 +187,12 @@ func (s *Server) metadata(id Identity) metadata {
 }
 
 // find returns the instance of that identifier, or the first running one.
-func find(p *world.Partition, id string) *world.Instance {
+func find(p *store.Partition, id string) *store.Instance {
 	if id != "" {
 		return p.Instances[id]
 	}
-	for _, id := range world.SortedKeys(p.Instances) {
-		if i := p.Instances[id]; p.InstanceState(i) == world.InstanceRunning {
+	for _, id := range store.SortedKeys(p.Instances) {
+		if i := p.Instances[id]; p.InstanceState(i) == store.InstanceRunning {
 			return i
 		}
 	}
@@ -218,7 +218,7 @@ func (md metadata) read(path string) wire.Response {
 	}
 	prefix := strings.TrimSuffix(path, "/") + "/"
 	var names []string
-	for _, p := range world.SortedKeys(md.paths) {
+	for _, p := range store.SortedKeys(md.paths) {
 		rest, ok := strings.CutPrefix(p, prefix)
 		if !ok {
 			continue

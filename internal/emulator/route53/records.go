@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/aws/aws-sdk-go-v2/service/route53/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 const (
@@ -20,18 +20,18 @@ const (
 
 // ChangeResourceRecordSets makes all changes of a batch, or none of them if one cannot
 // be made. The error names what prevents each.
-func (s *Service) ChangeResourceRecordSets(c *world.Call, in *route53.ChangeResourceRecordSetsInput) (*route53.ChangeResourceRecordSetsOutput, error) {
+func (s *Service) ChangeResourceRecordSets(c *store.Call, in *route53.ChangeResourceRecordSetsInput) (*route53.ChangeResourceRecordSetsOutput, error) {
 	z, err := s.zone(c, in.HostedZoneId)
 	if err != nil {
 		return nil, err
 	}
 	if in.ChangeBatch == nil || len(in.ChangeBatch.Changes) == 0 {
-		return nil, invalid(world.Unproven, "1 validation error detected: Value '[]' at 'changeBatch.changes' failed to satisfy constraint: Member must have length greater than or equal to 1")
+		return nil, invalid(store.Unproven, "1 validation error detected: Value '[]' at 'changeBatch.changes' failed to satisfy constraint: Member must have length greater than or equal to 1")
 	}
 	if len(in.ChangeBatch.Changes) > changesMost {
 		return nil, batchFault(fmt.Sprintf("Number of records limit of %d exceeded.", changesMost))
 	}
-	next := world.HostedZone{Name: z.Name, Records: slices.Clone(z.Records)}
+	next := store.HostedZone{Name: z.Name, Records: slices.Clone(z.Records)}
 	var faults []string
 	for _, ch := range in.ChangeBatch.Changes {
 		r, err := recordsOf(ch)
@@ -52,27 +52,27 @@ func (s *Service) ChangeResourceRecordSets(c *world.Call, in *route53.ChangeReso
 }
 
 func batchFault(faults ...string) error {
-	return fail(world.Unproven, 400, "InvalidChangeBatch", "[%s]", strings.Join(faults, ", "))
+	return fail(store.Unproven, 400, "InvalidChangeBatch", "[%s]", strings.Join(faults, ", "))
 }
 
 // recordsOf reads a change, or returns why it is invalid in any zone.
-func recordsOf(ch types.Change) (world.RecordSet, error) {
-	var out world.RecordSet
+func recordsOf(ch types.Change) (store.RecordSet, error) {
+	var out store.RecordSet
 	set := ch.ResourceRecordSet
 	if set == nil || !slices.Contains(ch.Action.Values(), ch.Action) {
-		return out, invalid(world.Unproven, "1 validation error detected: Value '%s' at 'changeBatch.changes.1.member.action' failed to satisfy constraint: Member must satisfy enum value set: [CREATE, DELETE, UPSERT]", ch.Action)
+		return out, invalid(store.Unproven, "1 validation error detected: Value '%s' at 'changeBatch.changes.1.member.action' failed to satisfy constraint: Member must satisfy enum value set: [CREATE, DELETE, UPSERT]", ch.Action)
 	}
 	if !slices.Contains(set.Type.Values(), set.Type) {
-		return out, invalid(world.Unproven, "1 validation error detected: Value '%s' at 'changeBatch.changes.1.member.resourceRecordSet.type' failed to satisfy constraint: Member must satisfy enum value set", set.Type)
+		return out, invalid(store.Unproven, "1 validation error detected: Value '%s' at 'changeBatch.changes.1.member.resourceRecordSet.type' failed to satisfy constraint: Member must satisfy enum value set", set.Type)
 	}
 	if set.TTL == nil || len(set.ResourceRecords) == 0 {
-		return out, invalid(world.Unproven, "Invalid request: Expected exactly one of [AliasTarget, all of [TTL, and ResourceRecords], or TrafficPolicyInstanceId], "+
+		return out, invalid(store.Unproven, "Invalid request: Expected exactly one of [AliasTarget, all of [TTL, and ResourceRecords], or TrafficPolicyInstanceId], "+
 			"but found none in Change with [Action=%s, Name=%s, Type=%s, SetIdentifier=null]", ch.Action, val(set.Name), set.Type)
 	}
 	if *set.TTL < 0 || *set.TTL > mostTTL {
-		return out, invalid(world.Unproven, "The TTL %d is not between 0 and %d", *set.TTL, mostTTL)
+		return out, invalid(store.Unproven, "The TTL %d is not between 0 and %d", *set.TTL, mostTTL)
 	}
-	out = world.RecordSet{Name: world.DNSName(val(set.Name)), Type: string(set.Type), TTL: *set.TTL}
+	out = store.RecordSet{Name: store.DNSName(val(set.Name)), Type: string(set.Type), TTL: *set.TTL}
 	for _, r := range set.ResourceRecords {
 		out.Values = append(out.Values, val(r.Value))
 	}
@@ -80,9 +80,9 @@ func recordsOf(ch types.Change) (world.RecordSet, error) {
 }
 
 // apply makes one change, or returns what prevents it.
-func apply(z *world.HostedZone, action types.ChangeAction, r world.RecordSet) string {
+func apply(z *store.HostedZone, action types.ChangeAction, r store.RecordSet) string {
 	what := fmt.Sprintf("[name='%s', type='%s']", r.Name, r.Type)
-	at := slices.IndexFunc(z.Records, func(o world.RecordSet) bool { return o.Name == r.Name && o.Type == r.Type })
+	at := slices.IndexFunc(z.Records, func(o store.RecordSet) bool { return o.Name == r.Name && o.Type == r.Type })
 	if action == types.ChangeActionDelete {
 		switch {
 		case at < 0:
@@ -110,7 +110,7 @@ func apply(z *world.HostedZone, action types.ChangeAction, r world.RecordSet) st
 }
 
 // misfit returns why records cannot be added to a zone with its other records.
-func misfit(z *world.HostedZone, r world.RecordSet) string {
+func misfit(z *store.HostedZone, r store.RecordSet) string {
 	switch {
 	case !namePattern.MatchString(r.Name) || len(r.Name) > 255:
 		return fmt.Sprintf("FATAL problem: DomainContainsInvalidCharacters (Domain label contains invalid characters) encountered with '%s'", r.Name)
@@ -132,7 +132,7 @@ func misfit(z *world.HostedZone, r world.RecordSet) string {
 
 // equal compares records as a deletion must name them; the order of values
 // does not matter.
-func equal(a, b world.RecordSet) bool {
+func equal(a, b store.RecordSet) bool {
 	if a.TTL != b.TTL || len(a.Values) != len(b.Values) {
 		return false
 	}
@@ -140,7 +140,7 @@ func equal(a, b world.RecordSet) bool {
 }
 
 // compare orders records by name, from the last label to the first, and type.
-func compare(a, b world.RecordSet) int {
+func compare(a, b store.RecordSet) int {
 	return cmp.Or(slices.Compare(labels(a.Name), labels(b.Name)), cmp.Compare(a.Type, b.Type))
 }
 
@@ -152,18 +152,18 @@ func labels(name string) []string {
 
 // ListResourceRecordSets lists the records of a zone page by page, by name
 // and type.
-func (s *Service) ListResourceRecordSets(c *world.Call, in *route53.ListResourceRecordSetsInput) (*route53.ListResourceRecordSetsOutput, error) {
+func (s *Service) ListResourceRecordSets(c *store.Call, in *route53.ListResourceRecordSetsInput) (*route53.ListResourceRecordSetsOutput, error) {
 	z, err := s.zone(c, in.HostedZoneId)
 	if err != nil {
 		return nil, err
 	}
 	if in.StartRecordType != "" && in.StartRecordName == nil {
-		return nil, invalid(world.Unproven, "StartRecordType is given without StartRecordName")
+		return nil, invalid(store.Unproven, "StartRecordType is given without StartRecordName")
 	}
 	limit := s.w.PageLimit(int(val(in.MaxItems)), recordsMost)
 	out := &route53.ListResourceRecordSetsOutput{MaxItems: ptr(int32(limit)), ResourceRecordSets: []types.ResourceRecordSet{}}
 	for _, r := range z.Records {
-		if in.StartRecordName != nil && compare(r, world.RecordSet{Name: world.DNSName(*in.StartRecordName), Type: string(in.StartRecordType)}) < 0 {
+		if in.StartRecordName != nil && compare(r, store.RecordSet{Name: store.DNSName(*in.StartRecordName), Type: string(in.StartRecordType)}) < 0 {
 			continue
 		}
 		if len(out.ResourceRecordSets) == limit {

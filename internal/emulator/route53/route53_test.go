@@ -18,19 +18,19 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 type harness struct {
 	*testing.T
 	em     *emulator.Emulator
-	clock  *world.ManualClock
+	clock  *store.ManualClock
 	cfg    aws.Config
 	client *route53.Client
 }
 
 func newHarness(t *testing.T) *harness {
-	clock := world.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	clock := store.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	em := emulator.New(emulator.Options{Clock: clock, Seed: 7})
 	cfg := aws.Config{
 		Region: "eu-west-1", HTTPClient: em.Client(), RetryMaxAttempts: 1,
@@ -118,7 +118,7 @@ func TestZones(t *testing.T) {
 		VPC: &types.VPC{VPCId: vpc.Vpc.VpcId, VPCRegion: types.VPCRegionEuWest1},
 	})
 	r.must(err)
-	r.em.World().Config.PageSize = 1
+	r.em.Store().Config.PageSize = 1
 	var got []string
 	for p := route53.NewListHostedZonesPaginator(r.client, &route53.ListHostedZonesInput{}); p.HasMorePages(); {
 		page, err := p.NextPage(t.Context())
@@ -130,7 +130,7 @@ func TestZones(t *testing.T) {
 	if len(got) != 2 || got[0] == got[1] {
 		t.Errorf("listed %v", got)
 	}
-	r.em.World().Config.PageSize = 0
+	r.em.Store().Config.PageSize = 0
 	r.must(r.change(*z.Id, change("CREATE", "a.example.com", "A", 60, "192.0.2.1")))
 	_, err = r.client.DeleteHostedZone(t.Context(), &route53.DeleteHostedZoneInput{Id: z.Id})
 	wantError(t, err, "HostedZoneNotEmpty", "")
@@ -160,7 +160,7 @@ func TestRecords(t *testing.T) {
 		`\052.example.com. A 60 192.0.2.1`, `a.example.com. A 60 192.0.2.2`, `a.example.com. TXT 300 "one" "two"`, `b.a.example.com. CNAME 60 x.test`,
 	}
 	for _, size := range []int{0, 1} {
-		r.em.World().Config.PageSize = size
+		r.em.Store().Config.PageSize = size
 		if diff := cmp.Diff(want, r.records(zone)); diff != "" {
 			t.Errorf("pages of %d (-want +got):\n%s", size, diff)
 		}
@@ -173,7 +173,7 @@ func TestRecords(t *testing.T) {
 	r.must(r.change(zone, change("UPSERT", "a.example.com", "A", 30, "192.0.2.3"), change("DELETE", "a.example.com", "TXT", 300, `"two"`, `"one"`)))
 	r.must(r.change(zone, change("DELETE", "*.example.com", "A", 60, "192.0.2.1"), change("CREATE", "*.example.com", "CNAME", 60, "x.test")))
 	want = []string{`\052.example.com. CNAME 60 x.test`, `a.example.com. A 30 192.0.2.3`, `b.a.example.com. CNAME 60 x.test`}
-	r.em.World().Config.PageSize = 0
+	r.em.Store().Config.PageSize = 0
 	if diff := cmp.Diff(want, r.records(zone)); diff != "" {
 		t.Errorf("after changes (-want +got):\n%s", diff)
 	}

@@ -11,17 +11,17 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/route53/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
 // Service serves the operations.
 type Service struct {
-	w *world.World
+	w *store.Store
 }
 
 // New returns the service over the emulator state.
-func New(w *world.World) *Service { return &Service{w: w} }
+func New(w *store.Store) *Service { return &Service{w: w} }
 
 // Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
@@ -73,36 +73,36 @@ func text(s string) *string {
 	return &s
 }
 
-func fail(from world.Source, status int, code, format string, args ...any) error {
-	err := world.Errorf(from, code, format, args...)
+func fail(from store.Source, status int, code, format string, args ...any) error {
+	err := store.Errorf(from, code, format, args...)
 	err.Status = status
 	return err
 }
 
-func invalid(from world.Source, format string, args ...any) error {
+func invalid(from store.Source, format string, args ...any) error {
 	return fail(from, 400, "InvalidInput", format, args...)
 }
 
-func (s *Service) state(c *world.Call) *world.Route53State { return s.w.DNS(c.Account) }
+func (s *Service) state(c *store.Call) *store.Route53State { return s.w.DNS(c.Account) }
 
 // zone looks up a hosted zone by its id, with or without the path before it.
-func (s *Service) zone(c *world.Call, id *string) (*world.HostedZone, error) {
+func (s *Service) zone(c *store.Call, id *string) (*store.HostedZone, error) {
 	key := strings.TrimPrefix(val(id), "/hostedzone/")
 	z := s.state(c).Zones[key]
 	if z == nil {
-		return nil, fail(world.Unproven, 404, "NoSuchHostedZone", "No hosted zone found with ID: %s", key)
+		return nil, fail(store.Unproven, 404, "NoSuchHostedZone", "No hosted zone found with ID: %s", key)
 	}
 	return z, nil
 }
 
 // submit records an accepted change.
-func (s *Service) submit(c *world.Call, comment string) *types.ChangeInfo {
-	ch := &world.DNSChange{ID: "C0" + strings.ToUpper(s.w.Hex(19)), Comment: comment, At: c.Now}
+func (s *Service) submit(c *store.Call, comment string) *types.ChangeInfo {
+	ch := &store.DNSChange{ID: "C0" + strings.ToUpper(s.w.Hex(19)), Comment: comment, At: c.Now}
 	s.state(c).Changes[ch.ID] = ch
 	return s.changeInfo(c, ch)
 }
 
-func (s *Service) changeInfo(c *world.Call, ch *world.DNSChange) *types.ChangeInfo {
+func (s *Service) changeInfo(c *store.Call, ch *store.DNSChange) *types.ChangeInfo {
 	out := &types.ChangeInfo{Id: ptr("/change/" + ch.ID), Comment: text(ch.Comment), SubmittedAt: &ch.At, Status: types.ChangeStatusInsync}
 	if c.Now.Before(ch.At.Add(s.w.Config.Route53.SyncDelay)) {
 		out.Status = types.ChangeStatusPending

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/aws/aws-sdk-go-v2/service/route53/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 const (
@@ -24,34 +24,34 @@ var namePattern = regexp.MustCompile(`^((\\052|[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9
 
 // CreateHostedZone makes a zone with its own two records; with a VPC, a
 // private one.
-func (s *Service) CreateHostedZone(c *world.Call, in *route53.CreateHostedZoneInput) (*route53.CreateHostedZoneOutput, error) {
+func (s *Service) CreateHostedZone(c *store.Call, in *route53.CreateHostedZoneInput) (*route53.CreateHostedZoneOutput, error) {
 	st := s.state(c)
-	name := world.DNSName(val(in.Name))
+	name := store.DNSName(val(in.Name))
 	if val(in.Name) == "" || len(name) > 255 || !namePattern.MatchString(name) || strings.HasPrefix(name, `\052`) {
-		return nil, fail(world.Unproven, 400, "InvalidDomainName", "%s is not a valid domain name", val(in.Name))
+		return nil, fail(store.Unproven, 400, "InvalidDomainName", "%s is not a valid domain name", val(in.Name))
 	}
 	if n := len(val(in.CallerReference)); n < 1 || n > 128 {
-		return nil, invalid(world.Unproven, "1 validation error detected: Value '%s' at 'callerReference' failed to satisfy constraint: Member must have length between 1 and 128", val(in.CallerReference))
+		return nil, invalid(store.Unproven, "1 validation error detected: Value '%s' at 'callerReference' failed to satisfy constraint: Member must have length between 1 and 128", val(in.CallerReference))
 	}
-	for _, id := range world.SortedKeys(st.Zones) {
+	for _, id := range store.SortedKeys(st.Zones) {
 		if st.Zones[id].Reference == *in.CallerReference {
-			return nil, fail(world.Unproven, 409, "HostedZoneAlreadyExists", "A hosted zone has already been created with the specified caller reference.")
+			return nil, fail(store.Unproven, 409, "HostedZoneAlreadyExists", "A hosted zone has already been created with the specified caller reference.")
 		}
 	}
 	if most := s.w.Quota(quotaZones, 500); len(st.Zones) >= most {
-		return nil, fail(world.Unproven, 400, "TooManyHostedZones", "Limits Exceeded: MAX_HOSTED_ZONES_BY_OWNER - Cannot create more hosted zones.")
+		return nil, fail(store.Unproven, 400, "TooManyHostedZones", "Limits Exceeded: MAX_HOSTED_ZONES_BY_OWNER - Cannot create more hosted zones.")
 	}
-	z := &world.HostedZone{ID: "Z0" + strings.ToUpper(s.w.Hex(19)), Name: name, Reference: *in.CallerReference}
+	z := &store.HostedZone{ID: "Z0" + strings.ToUpper(s.w.Hex(19)), Name: name, Reference: *in.CallerReference}
 	if in.HostedZoneConfig != nil {
 		z.Comment, z.Private = val(in.HostedZoneConfig.Comment), in.HostedZoneConfig.PrivateZone
 	}
 	if z.Private != (in.VPC != nil) {
-		return nil, invalid(world.Unproven, "You must specify a VPC when creating a private hosted zone, and only then.")
+		return nil, invalid(store.Unproven, "You must specify a VPC when creating a private hosted zone, and only then.")
 	}
 	if z.Private {
 		z.VPC, z.VPCRegion = val(in.VPC.VPCId), string(in.VPC.VPCRegion)
 		if s.w.Partition(c.Account, z.VPCRegion).VPCs[z.VPC] == nil {
-			return nil, fail(world.Unproven, 400, "InvalidVPCId", "The VPC: %s in region %s doesn't exist", z.VPC, z.VPCRegion)
+			return nil, fail(store.Unproven, 400, "InvalidVPCId", "The VPC: %s in region %s doesn't exist", z.VPC, z.VPCRegion)
 		}
 	}
 	for i, end := range []string{"com", "net", "org", "co.uk"} {
@@ -61,7 +61,7 @@ func (s *Service) CreateHostedZone(c *world.Call, in *route53.CreateHostedZoneIn
 	for i := range servers {
 		servers[i] += "."
 	}
-	z.Records = []world.RecordSet{
+	z.Records = []store.RecordSet{
 		{Name: name, Type: "NS", TTL: nameServerTTL, Values: servers},
 		{Name: name, Type: "SOA", TTL: authorityTTL, Values: []string{servers[0] + " awsdns-hostmaster.amazon.com. 1 7200 900 1209600 86400"}},
 	}
@@ -76,7 +76,7 @@ func (s *Service) CreateHostedZone(c *world.Call, in *route53.CreateHostedZoneIn
 	return out, nil
 }
 
-func describe(z *world.HostedZone) types.HostedZone {
+func describe(z *store.HostedZone) types.HostedZone {
 	return types.HostedZone{
 		Id: ptr("/hostedzone/" + z.ID), Name: ptr(z.Name), CallerReference: ptr(z.Reference), ResourceRecordSetCount: ptr(int64(len(z.Records))),
 		Config: &types.HostedZoneConfig{Comment: text(z.Comment), PrivateZone: z.Private},
@@ -84,27 +84,27 @@ func describe(z *world.HostedZone) types.HostedZone {
 }
 
 // DeleteHostedZone deletes a zone that has only its own two records.
-func (s *Service) DeleteHostedZone(c *world.Call, in *route53.DeleteHostedZoneInput) (*route53.DeleteHostedZoneOutput, error) {
+func (s *Service) DeleteHostedZone(c *store.Call, in *route53.DeleteHostedZoneInput) (*route53.DeleteHostedZoneOutput, error) {
 	z, err := s.zone(c, in.Id)
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(z.Records, func(r world.RecordSet) bool { return !z.Own(r) }) {
-		return nil, fail(world.Unproven, 400, "HostedZoneNotEmpty", "The specified hosted zone contains non-required resource record sets and so cannot be deleted.")
+	if slices.ContainsFunc(z.Records, func(r store.RecordSet) bool { return !z.Own(r) }) {
+		return nil, fail(store.Unproven, 400, "HostedZoneNotEmpty", "The specified hosted zone contains non-required resource record sets and so cannot be deleted.")
 	}
 	delete(s.state(c).Zones, z.ID)
 	return &route53.DeleteHostedZoneOutput{ChangeInfo: s.submit(c, "")}, nil
 }
 
 // ListHostedZones lists zones page by page.
-func (s *Service) ListHostedZones(c *world.Call, in *route53.ListHostedZonesInput) (*route53.ListHostedZonesOutput, error) {
+func (s *Service) ListHostedZones(c *store.Call, in *route53.ListHostedZonesInput) (*route53.ListHostedZonesOutput, error) {
 	if in.MaxItems != nil && *in.MaxItems < 1 {
-		return nil, invalid(world.Unproven, "The value of maxitems must be positive")
+		return nil, invalid(store.Unproven, "The value of maxitems must be positive")
 	}
 	zones := s.state(c).Zones
 	limit := s.w.PageLimit(int(val(in.MaxItems)), pageMost)
 	out := &route53.ListHostedZonesOutput{Marker: in.Marker, MaxItems: ptr(int32(limit)), HostedZones: []types.HostedZone{}}
-	for _, id := range world.SortedKeys(zones) {
+	for _, id := range store.SortedKeys(zones) {
 		if id < val(in.Marker) {
 			continue
 		}
@@ -114,16 +114,16 @@ func (s *Service) ListHostedZones(c *world.Call, in *route53.ListHostedZonesInpu
 		}
 		out.HostedZones = append(out.HostedZones, describe(zones[id]))
 	}
-	world.Shuffle(s.w, out.HostedZones)
+	store.Shuffle(s.w, out.HostedZones)
 	return out, nil
 }
 
 // GetChange returns whether a change has reached all name servers.
-func (s *Service) GetChange(c *world.Call, in *route53.GetChangeInput) (*route53.GetChangeOutput, error) {
+func (s *Service) GetChange(c *store.Call, in *route53.GetChangeInput) (*route53.GetChangeOutput, error) {
 	id := strings.TrimPrefix(val(in.Id), "/change/")
 	ch := s.state(c).Changes[id]
 	if ch == nil {
-		return nil, fail(world.Unproven, 404, "NoSuchChange", "Could not find resource with ID: %s", id)
+		return nil, fail(store.Unproven, 404, "NoSuchChange", "Could not find resource with ID: %s", id)
 	}
 	return &route53.GetChangeOutput{ChangeInfo: s.changeInfo(c, ch)}, nil
 }

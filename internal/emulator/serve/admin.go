@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // accessKept is how many requests the access log keeps.
@@ -85,7 +85,7 @@ func (s *Server) served() []servedLoadBalancer {
 	now := s.w.Clock.Now()
 	out := []servedLoadBalancer{}
 	for _, p := range s.w.Partitions() {
-		for _, arn := range world.SortedKeys(p.ELB.LoadBalancers) {
+		for _, arn := range store.SortedKeys(p.ELB.LoadBalancers) {
 			lb := p.ELB.LoadBalancers[arn]
 			state, _ := lb.State(now)
 			item := servedLoadBalancer{

@@ -8,7 +8,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // built is a configuration with what was found while it was made.
@@ -25,9 +25,9 @@ type built struct {
 type builder struct {
 	*built
 	s     *Server
-	p     *world.Partition
+	p     *store.Partition
 	now   time.Time
-	rules map[string][]*world.Rule // by listener
+	rules map[string][]*store.Rule // by listener
 }
 
 // build reads the whole state under the state lock.
@@ -37,8 +37,8 @@ func (s *Server) build() built {
 	now := s.w.Clock.Now()
 	out := built{made: now}
 	for _, p := range s.w.Partitions() {
-		b := builder{built: &out, s: s, p: p, now: now, rules: map[string][]*world.Rule{}}
-		for _, arn := range world.SortedKeys(p.ELB.Rules) {
+		b := builder{built: &out, s: s, p: p, now: now, rules: map[string][]*store.Rule{}}
+		for _, arn := range store.SortedKeys(p.ELB.Rules) {
 			r := p.ELB.Rules[arn]
 			b.rules[r.Listener] = append(b.rules[r.Listener], r)
 		}
@@ -50,7 +50,7 @@ func (s *Server) build() built {
 // partition adds the active load balancers and the target groups that they use.
 func (b *builder) partition() {
 	serving := map[string]bool{}
-	for _, arn := range world.SortedKeys(b.p.ELB.LoadBalancers) {
+	for _, arn := range store.SortedKeys(b.p.ELB.LoadBalancers) {
 		lb := b.p.ELB.LoadBalancers[arn]
 		switch state, _ := lb.State(b.now); state {
 		case elbtypes.LoadBalancerStateEnumProvisioning:
@@ -62,7 +62,7 @@ func (b *builder) partition() {
 		serving[arn] = true
 		b.config.LoadBalancers = append(b.config.LoadBalancers, b.loadBalancer(lb))
 	}
-	for _, arn := range world.SortedKeys(b.p.ELB.TargetGroups) {
+	for _, arn := range store.SortedKeys(b.p.ELB.TargetGroups) {
 		switch g := b.p.ELB.TargetGroups[arn]; {
 		case serving[g.LoadBalancer]:
 			b.config.TargetGroups = append(b.config.TargetGroups, b.targetGroup(g))
@@ -86,10 +86,10 @@ func (b *builder) complain(format string, args ...any) {
 	b.trouble = append(b.trouble, fmt.Errorf(format, args...))
 }
 
-func (b *builder) loadBalancer(lb *world.LoadBalancer) dataplane.LoadBalancer {
+func (b *builder) loadBalancer(lb *store.LoadBalancer) dataplane.LoadBalancer {
 	out := dataplane.LoadBalancer{ARN: lb.ARN, Name: lb.Name, DNSName: lb.DNSName, Network: !lb.IsALB(), Attributes: copied(lb.Attributes)}
 	out.Nodes = b.nodes(lb)
-	for _, arn := range world.SortedKeys(b.p.ELB.Listeners) {
+	for _, arn := range store.SortedKeys(b.p.ELB.Listeners) {
 		l := b.p.ELB.Listeners[arn]
 		if l.LoadBalancer != lb.ARN {
 			continue
@@ -102,7 +102,7 @@ func (b *builder) loadBalancer(lb *world.LoadBalancer) dataplane.LoadBalancer {
 }
 
 // nodes are the nodes of a load balancer; none of one that does not exist.
-func (b *builder) nodes(lb *world.LoadBalancer) []dataplane.Node {
+func (b *builder) nodes(lb *store.LoadBalancer) []dataplane.Node {
 	if lb == nil {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (b *builder) nodes(lb *world.LoadBalancer) []dataplane.Node {
 }
 
 // listener returns false for one that cannot be served.
-func (b *builder) listener(l *world.Listener) (dataplane.Listener, bool) {
+func (b *builder) listener(l *store.Listener) (dataplane.Listener, bool) {
 	out := dataplane.Listener{
 		ARN: l.ARN, Port: uint16(l.Port), Protocol: dataplane.Protocol(l.Protocol), SSLPolicy: l.SSLPolicy, Attributes: copied(l.Attributes),
 	}
@@ -156,7 +156,7 @@ func (b *builder) listener(l *world.Listener) (dataplane.Listener, bool) {
 }
 
 // mutual returns nil if client certificates are not requested.
-func (b *builder) mutual(l *world.Listener) *dataplane.MutualTLS {
+func (b *builder) mutual(l *store.Listener) *dataplane.MutualTLS {
 	if l.Mutual == nil || l.Mutual.Mode == nil || *l.Mutual.Mode == "off" {
 		return nil
 	}

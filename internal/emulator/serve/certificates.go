@@ -7,7 +7,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/acm"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // keyring caches key pairs that were read from PEM, because parsing is slow. Only the
@@ -39,7 +39,7 @@ func (b *builder) certificate(arn string) (dataplane.Certificate, error) {
 	return dataplane.Certificate{ARN: arn, TLS: pair, Domains: append([]string{}, c.Names...)}, nil
 }
 
-func (k *keyring) pair(c *world.Certificate) (tls.Certificate, error) {
+func (k *keyring) pair(c *store.Certificate) (tls.Certificate, error) {
 	chain := strings.TrimRight(c.CertificatePEM, "\n") + "\n" + c.ChainPEM
 	if pair, ok := k.pairs[chain]; ok {
 		return pair, nil
@@ -54,9 +54,9 @@ func (k *keyring) pair(c *world.Certificate) (tls.Certificate, error) {
 
 // make makes the keys of requested certificates without holding the lock, because
 // making RSA keys is slow.
-func (k *keyring) make(w *world.World, arns []string) {
+func (k *keyring) make(w *store.Store, arns []string) {
 	for _, arn := range arns {
-		var copied world.Certificate
+		var copied store.Certificate
 		w.Lock()
 		found := certificateOf(w, arn)
 		if found != nil {
@@ -74,7 +74,7 @@ func (k *keyring) make(w *world.World, arns []string) {
 	}
 }
 
-func certificateOf(w *world.World, arn string) *world.Certificate {
+func certificateOf(w *store.Store, arn string) *store.Certificate {
 	for _, p := range w.Partitions() {
 		if c := p.ACM.Certificates[arn]; c != nil {
 			return c

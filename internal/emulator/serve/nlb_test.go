@@ -27,9 +27,9 @@ import (
 // balancer.
 func (r *harness) nlb(groups ...string) types.LoadBalancer {
 	r.t.Helper()
-	r.em.World().Lock()
-	r.em.World().Config.ELB.RegistrationDelayNLB = 0
-	r.em.World().Unlock()
+	r.em.Store().Lock()
+	r.em.Store().Config.ELB.RegistrationDelayNLB = 0
+	r.em.Store().Unlock()
 	return must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
 		Name: aws.String("Net"), Type: "network", Subnets: r.subnets, SecurityGroups: groups,
 	}))(r.t).LoadBalancers[0]

@@ -21,7 +21,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/serve"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // routeRow is a row of docs/emulator.md, example a command in it.
@@ -38,7 +38,7 @@ type documented struct {
 
 func newDocumented(t *testing.T) documented {
 	t.Helper()
-	em := emulator.New(emulator.Options{Seed: 1, Clock: world.NewManualClock(time.Unix(1700000000, 0))})
+	em := emulator.New(emulator.Options{Seed: 1, Clock: store.NewManualClock(time.Unix(1700000000, 0))})
 	srv, err := serve.Start(t.Context(), em, serve.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // permit reports whether the security groups let a connection or a flow of datagrams
@@ -33,12 +33,12 @@ func (s *Server) permit(pk dataplane.Packet) bool {
 		if pk.Via.IsValid() {
 			sender = interfaceAt(p, pk.Via)
 		}
-		there := passage{port: pk.To.Port(), udp: pk.UDP, address: pk.To.Addr(), others: []*world.NetworkInterface{target}}
+		there := passage{port: pk.To.Port(), udp: pk.UDP, address: pk.To.Addr(), others: []*store.NetworkInterface{target}}
 		if sender != nil && !there.allowed(p, sender, egress) {
 			return false
 		}
 		back := passage{port: pk.To.Port(), udp: pk.UDP, address: from}
-		for _, eni := range []*world.NetworkInterface{source, sender} {
+		for _, eni := range []*store.NetworkInterface{source, sender} {
 			if eni != nil {
 				back.others = append(back.others, eni)
 			}
@@ -48,10 +48,10 @@ func (s *Server) permit(pk dataplane.Packet) bool {
 	return true
 }
 
-func interfaceAt(p *world.Partition, a netip.Addr) *world.NetworkInterface {
-	for _, id := range world.SortedKeys(p.NetworkInterfaces) {
+func interfaceAt(p *store.Partition, a netip.Addr) *store.NetworkInterface {
+	for _, id := range store.SortedKeys(p.NetworkInterfaces) {
 		eni := p.NetworkInterfaces[id]
-		if slices.ContainsFunc(eni.Private, func(x world.PrivateAddress) bool { return x.Addr == a }) || slices.Contains(eni.IPv6, a) {
+		if slices.ContainsFunc(eni.Private, func(x store.PrivateAddress) bool { return x.Addr == a }) || slices.Contains(eni.IPv6, a) {
 			return eni
 		}
 	}
@@ -59,8 +59,8 @@ func interfaceAt(p *world.Partition, a netip.Addr) *world.NetworkInterface {
 }
 
 // interfaceBehind finds the ENI whose primary address a loopback address represents.
-func interfaceBehind(p *world.Partition, loopback netip.Addr) *world.NetworkInterface {
-	for _, id := range world.SortedKeys(p.NetworkInterfaces) {
+func interfaceBehind(p *store.Partition, loopback netip.Addr) *store.NetworkInterface {
+	for _, id := range store.SortedKeys(p.NetworkInterfaces) {
 		if eni := p.NetworkInterfaces[id]; len(eni.Private) > 0 && dataplane.Loopback(eni.Private[0].Addr) == loopback {
 			return eni
 		}
@@ -69,10 +69,10 @@ func interfaceBehind(p *world.Partition, loopback netip.Addr) *world.NetworkInte
 }
 
 // direction picks the rules of a security group.
-type direction func(*world.SecurityGroup) []world.SecurityGroupRule
+type direction func(*store.SecurityGroup) []store.SecurityGroupRule
 
-func ingress(g *world.SecurityGroup) []world.SecurityGroupRule { return g.Ingress }
-func egress(g *world.SecurityGroup) []world.SecurityGroupRule  { return g.Egress }
+func ingress(g *store.SecurityGroup) []store.SecurityGroupRule { return g.Ingress }
+func egress(g *store.SecurityGroup) []store.SecurityGroupRule  { return g.Egress }
 
 // passage is what rules are compared with: a port of the receiver, and the other side
 // by its address and by its ENIs.
@@ -80,12 +80,12 @@ type passage struct {
 	port    uint16
 	udp     bool
 	address netip.Addr
-	others  []*world.NetworkInterface
+	others  []*store.NetworkInterface
 }
 
 // allowed reports whether the security groups of an ENI let something pass. ENIs
 // without security groups, as those of some load balancers, let everything pass.
-func (g passage) allowed(p *world.Partition, eni *world.NetworkInterface, rules direction) bool {
+func (g passage) allowed(p *store.Partition, eni *store.NetworkInterface, rules direction) bool {
 	if len(eni.Groups) == 0 {
 		return true
 	}
@@ -104,7 +104,7 @@ func (g passage) allowed(p *world.Partition, eni *world.NetworkInterface, rules 
 }
 
 // covered reports whether a rule is about the protocol and the port.
-func (g passage) covered(r world.SecurityGroupRule) bool {
+func (g passage) covered(r store.SecurityGroupRule) bool {
 	protocol := "tcp"
 	if g.udp {
 		protocol = "udp"
@@ -119,15 +119,15 @@ func (g passage) covered(r world.SecurityGroupRule) bool {
 }
 
 // reached reports whether the other side is the peer of a rule.
-func (g passage) reached(p *world.Partition, peer world.Peer) bool {
+func (g passage) reached(p *store.Partition, peer store.Peer) bool {
 	switch {
 	case peer.CIDR.IsValid():
 		return peer.CIDR.Contains(g.address)
 	case peer.Group != "":
-		return slices.ContainsFunc(g.others, func(eni *world.NetworkInterface) bool { return slices.Contains(eni.Groups, peer.Group) })
+		return slices.ContainsFunc(g.others, func(eni *store.NetworkInterface) bool { return slices.Contains(eni.Groups, peer.Group) })
 	case peer.PrefixList != "":
 		list := p.PrefixLists[peer.PrefixList]
-		return list != nil && slices.ContainsFunc(list.Entries, func(e world.PrefixListEntry) bool { return e.Block.Contains(g.address) })
+		return list != nil && slices.ContainsFunc(list.Entries, func(e store.PrefixListEntry) bool { return e.Block.Contains(g.address) })
 	}
 	return false
 }

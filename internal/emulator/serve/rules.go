@@ -10,12 +10,12 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // RuleOf converts a rule as it is kept, with defaults filled in and client
 // secrets, to the form that requests are matched with.
-func RuleOf(r *world.Rule) (dataplane.Rule, error) {
+func RuleOf(r *store.Rule) (dataplane.Rule, error) {
 	out := dataplane.Rule{ARN: r.ARN, Priority: int(r.Priority)}
 	for _, c := range r.Conditions {
 		condition, err := convertCondition(c)

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/resolver"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // retryAfter is when a configuration that could not be served whole is tried
@@ -48,7 +48,7 @@ type Options struct {
 // Server is a running data plane that follows the emulator state.
 type Server struct {
 	em    *emulator.Emulator
-	w     *world.World
+	w     *store.Store
 	opt   Options
 	plane *dataplane.Plane
 	dns   *resolver.Server
@@ -69,7 +69,7 @@ type Server struct {
 // address cannot be used.
 func Start(ctx context.Context, em *emulator.Emulator, opt Options) (*Server, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &Server{em: em, w: em.World(), opt: opt, certs: newKeyring(), log: opt.Log, cancel: cancel, done: make(chan struct{})}
+	s := &Server{em: em, w: em.Store(), opt: opt, certs: newKeyring(), log: opt.Log, cancel: cancel, done: make(chan struct{})}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -91,7 +91,7 @@ func Start(ctx context.Context, em *emulator.Emulator, opt Options) (*Server, er
 		s.dns = dns
 	}
 	s.w.Lock()
-	s.w.Config.Health = world.HealthReported
+	s.w.Config.Health = store.HealthReported
 	s.w.Unlock()
 	s.registerAdmin()
 	gen := s.w.Generation()
@@ -190,8 +190,8 @@ func (s *Server) report(r dataplane.HealthResult) {
 	if r.State == dataplane.StateHealthy {
 		state = elbtypes.TargetHealthStateEnumHealthy
 	}
-	s.w.ReportHealth(world.HealthReport{
+	s.w.ReportHealth(store.HealthReport{
 		TargetGroup: r.TargetGroup, Target: r.ID, Port: int32(r.Port), Epoch: r.Epoch,
-		Verdict: world.Verdict{State: state, Reason: elbtypes.TargetHealthReasonEnum(r.Reason), Description: r.Description},
+		Verdict: store.Verdict{State: state, Reason: elbtypes.TargetHealthReasonEnum(r.Reason), Description: r.Description},
 	})
 }

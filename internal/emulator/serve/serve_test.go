@@ -27,7 +27,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/serve"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // port is that of all listeners: above the privileged ones.
@@ -53,7 +53,7 @@ type harness struct {
 // each other, and an ALB in two zones.
 func newHarness(t *testing.T, opt serve.Options) *harness {
 	t.Helper()
-	cfg := world.DefaultConfig()
+	cfg := store.DefaultConfig()
 	cfg.ELB.ProvisioningDelay, cfg.ELB.RegistrationDelayALB, cfg.ACM.ValidationDelay, cfg.ACM.AssumeRecords = 0, 0, 0, true
 	em := emulator.New(emulator.Options{Seed: 3, Config: &cfg})
 	srv, err := serve.Start(t.Context(), em, opt)

@@ -9,11 +9,11 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // targetGroup converts a target group with the targets that can be reached.
-func (b *builder) targetGroup(g *world.TargetGroup) dataplane.TargetGroup {
+func (b *builder) targetGroup(g *store.TargetGroup) dataplane.TargetGroup {
 	out := dataplane.TargetGroup{
 		ARN: g.ARN, Protocol: dataplane.Protocol(g.Protocol), ProtocolVersion: dataplane.ProtocolVersion(g.ProtocolVersion),
 		Lambda: g.Type == elbtypes.TargetTypeEnumLambda, ALB: g.Type == elbtypes.TargetTypeEnumAlb, Attributes: copied(g.Attributes), HealthCheck: healthCheck(g.Check),
@@ -45,7 +45,7 @@ func (b *builder) targetGroup(g *world.TargetGroup) dataplane.TargetGroup {
 	return out
 }
 
-func healthCheck(h world.HealthCheck) dataplane.HealthCheck {
+func healthCheck(h store.HealthCheck) dataplane.HealthCheck {
 	out := dataplane.HealthCheck{
 		Disabled: !h.Enabled, Protocol: dataplane.Protocol(h.Protocol), Path: h.Path, Matcher: h.HTTPCodes,
 		Interval: time.Duration(h.IntervalSeconds) * time.Second, Timeout: time.Duration(h.TimeoutSeconds) * time.Second,
@@ -61,7 +61,7 @@ func healthCheck(h world.HealthCheck) dataplane.HealthCheck {
 }
 
 // state is the initial state of a target in the data plane.
-func (b *builder) state(g *world.TargetGroup, t *world.Target) dataplane.State {
+func (b *builder) state(g *store.TargetGroup, t *store.Target) dataplane.State {
 	switch b.p.TargetHealth(g, t, b.now).State {
 	case elbtypes.TargetHealthStateEnumDraining:
 		return dataplane.StateDraining
@@ -75,7 +75,7 @@ func (b *builder) state(g *world.TargetGroup, t *world.Target) dataplane.State {
 	return dataplane.StateInitial
 }
 
-func (b *builder) zone(g *world.TargetGroup, t *world.Target) string {
+func (b *builder) zone(g *store.TargetGroup, t *store.Target) string {
 	if i := b.p.Instances[t.ID]; g.Type == elbtypes.TargetTypeEnumInstance && i != nil {
 		return i.Zone
 	}
@@ -84,7 +84,7 @@ func (b *builder) zone(g *world.TargetGroup, t *world.Target) string {
 
 // address is where a target is in the network: an instance at the primary address of
 // its first ENI.
-func (b *builder) address(g *world.TargetGroup, t *world.Target) (netip.Addr, error) {
+func (b *builder) address(g *store.TargetGroup, t *store.Target) (netip.Addr, error) {
 	if g.Type != elbtypes.TargetTypeEnumInstance {
 		return netip.ParseAddr(t.ID)
 	}

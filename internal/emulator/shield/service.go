@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/shield"
 	"github.com/aws/aws-sdk-go-v2/service/shield/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
 const (
@@ -29,11 +29,11 @@ var (
 
 // Service serves the operations.
 type Service struct {
-	w *world.World
+	w *store.Store
 }
 
 // New returns the service over the emulator state.
-func New(w *world.World) *Service { return &Service{w: w} }
+func New(w *store.Store) *Service { return &Service{w: w} }
 
 // Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
@@ -58,17 +58,17 @@ func val[T any](p *T) T {
 	return *p
 }
 
-func fail(from world.Source, code, format string, args ...any) error {
-	return world.Errorf(from, code, format, args...)
+func fail(from store.Source, code, format string, args ...any) error {
+	return store.Errorf(from, code, format, args...)
 }
 
 func missing() error {
-	return fail(world.Unproven, "ResourceNotFoundException", "The referenced protection does not exist.")
+	return fail(store.Unproven, "ResourceNotFoundException", "The referenced protection does not exist.")
 }
 
 // state returns the account's state, after it has removed the protections whose
 // resource is deleted.
-func (s *Service) state(c *world.Call) *world.ShieldState {
+func (s *Service) state(c *store.Call) *store.ShieldState {
 	st := s.w.Partition(c.Account, home).Shield
 	for id, p := range st.Protections {
 		if s.check(c, p.Resource) != nil {
@@ -79,13 +79,13 @@ func (s *Service) state(c *world.Call) *world.ShieldState {
 }
 
 // check returns why a resource cannot be protected, nil if it can.
-func (s *Service) check(c *world.Call, arn string) error {
+func (s *Service) check(c *store.Call, arn string) error {
 	m := arnPattern.FindStringSubmatch(arn)
 	if m == nil {
-		return fail(world.Unproven, "InvalidParameterException", "The resource ARN '%s' is not valid", arn)
+		return fail(store.Unproven, "InvalidParameterException", "The resource ARN '%s' is not valid", arn)
 	}
 	service, region, account, resource := m[1], m[2], m[3], m[4]
-	notThere := fail(world.Unproven, "ResourceNotFoundException", "The referenced resource '%s' does not exist.", arn)
+	notThere := fail(store.Unproven, "ResourceNotFoundException", "The referenced resource '%s' does not exist.", arn)
 	if account != c.Account {
 		return notThere
 	}
@@ -101,11 +101,11 @@ func (s *Service) check(c *world.Call, arn string) error {
 		}
 		return nil
 	}
-	return fail(world.Unproven, "InvalidOperationException", "Resources of the type of '%s' cannot be protected.", arn)
+	return fail(store.Unproven, "InvalidOperationException", "Resources of the type of '%s' cannot be protected.", arn)
 }
 
 // GetSubscriptionState reports whether the account has Shield Advanced.
-func (s *Service) GetSubscriptionState(c *world.Call, _ *shield.GetSubscriptionStateInput) (*shield.GetSubscriptionStateOutput, error) {
+func (s *Service) GetSubscriptionState(c *store.Call, _ *shield.GetSubscriptionStateInput) (*shield.GetSubscriptionStateOutput, error) {
 	out := &shield.GetSubscriptionStateOutput{SubscriptionState: types.SubscriptionStateInactive}
 	if !s.state(c).Subscribed.IsZero() {
 		out.SubscriptionState = types.SubscriptionStateActive
@@ -114,37 +114,37 @@ func (s *Service) GetSubscriptionState(c *world.Call, _ *shield.GetSubscriptionS
 }
 
 // CreateSubscription subscribes the account.
-func (s *Service) CreateSubscription(c *world.Call, _ *shield.CreateSubscriptionInput) (*shield.CreateSubscriptionOutput, error) {
+func (s *Service) CreateSubscription(c *store.Call, _ *shield.CreateSubscriptionInput) (*shield.CreateSubscriptionOutput, error) {
 	st := s.state(c)
 	if !st.Subscribed.IsZero() {
-		return nil, fail(world.Unproven, "ResourceAlreadyExistsException", "The subscription already exists.")
+		return nil, fail(store.Unproven, "ResourceAlreadyExistsException", "The subscription already exists.")
 	}
 	st.Subscribed = c.Now
 	return &shield.CreateSubscriptionOutput{}, nil
 }
 
 // CreateProtection protects a load balancer or an elastic IP.
-func (s *Service) CreateProtection(c *world.Call, in *shield.CreateProtectionInput) (*shield.CreateProtectionOutput, error) {
+func (s *Service) CreateProtection(c *store.Call, in *shield.CreateProtectionInput) (*shield.CreateProtectionOutput, error) {
 	st := s.state(c)
 	if !namePattern.MatchString(val(in.Name)) {
-		return nil, fail(world.Unproven, "InvalidParameterException", "The protection name '%s' is not valid", val(in.Name))
+		return nil, fail(store.Unproven, "InvalidParameterException", "The protection name '%s' is not valid", val(in.Name))
 	}
 	if st.Subscribed.IsZero() {
-		return nil, fail(world.Unproven, "ResourceNotFoundException", "The subscription does not exist.")
+		return nil, fail(store.Unproven, "ResourceNotFoundException", "The subscription does not exist.")
 	}
 	if err := s.check(c, val(in.ResourceArn)); err != nil {
 		return nil, err
 	}
 	for _, p := range st.Protections {
 		if p.Resource == *in.ResourceArn {
-			return nil, fail(world.Unproven, "ResourceAlreadyExistsException", "The protection already exists.")
+			return nil, fail(store.Unproven, "ResourceAlreadyExistsException", "The protection already exists.")
 		}
 	}
 	if most := s.w.Quota(quotaProtections, 1000); len(st.Protections) >= most {
-		return nil, fail(world.Unproven, "LimitsExceededException", "The maximum number of protections '%d' has been reached", most)
+		return nil, fail(store.Unproven, "LimitsExceededException", "The maximum number of protections '%d' has been reached", most)
 	}
 	id := s.w.UUID()
-	p := &world.Protection{
+	p := &store.Protection{
 		ID: id, ARN: "arn:aws:shield::" + c.Account + ":protection/" + id, Name: *in.Name, Resource: *in.ResourceArn, Tags: map[string]string{},
 	}
 	for _, t := range in.Tags {
@@ -154,17 +154,17 @@ func (s *Service) CreateProtection(c *world.Call, in *shield.CreateProtectionInp
 	return &shield.CreateProtectionOutput{ProtectionId: ptr(id)}, nil
 }
 
-func describe(p *world.Protection) types.Protection {
+func describe(p *store.Protection) types.Protection {
 	return types.Protection{Id: ptr(p.ID), ProtectionArn: ptr(p.ARN), Name: ptr(p.Name), ResourceArn: ptr(p.Resource), HealthCheckIds: []string{}}
 }
 
 // DescribeProtection returns a protection by id or by its resource.
-func (s *Service) DescribeProtection(c *world.Call, in *shield.DescribeProtectionInput) (*shield.DescribeProtectionOutput, error) {
+func (s *Service) DescribeProtection(c *store.Call, in *shield.DescribeProtectionInput) (*shield.DescribeProtectionOutput, error) {
 	if (in.ProtectionId == nil) == (in.ResourceArn == nil) {
-		return nil, fail(world.Unproven, "InvalidParameterException", "You must specify either a protection ID or a resource ARN")
+		return nil, fail(store.Unproven, "InvalidParameterException", "You must specify either a protection ID or a resource ARN")
 	}
 	st := s.state(c)
-	for _, id := range world.SortedKeys(st.Protections) {
+	for _, id := range store.SortedKeys(st.Protections) {
 		p := st.Protections[id]
 		if in.ProtectionId != nil && p.ID == *in.ProtectionId || in.ResourceArn != nil && p.Resource == *in.ResourceArn {
 			return &shield.DescribeProtectionOutput{Protection: ptr(describe(p))}, nil
@@ -174,7 +174,7 @@ func (s *Service) DescribeProtection(c *world.Call, in *shield.DescribeProtectio
 }
 
 // DeleteProtection deletes a protection.
-func (s *Service) DeleteProtection(c *world.Call, in *shield.DeleteProtectionInput) (*shield.DeleteProtectionOutput, error) {
+func (s *Service) DeleteProtection(c *store.Call, in *shield.DeleteProtectionInput) (*shield.DeleteProtectionOutput, error) {
 	st := s.state(c)
 	if st.Protections[val(in.ProtectionId)] == nil {
 		return nil, missing()
@@ -185,7 +185,7 @@ func (s *Service) DeleteProtection(c *world.Call, in *shield.DeleteProtectionInp
 
 // ListProtections lists protections page by page, in no particular order
 // within a page.
-func (s *Service) ListProtections(c *world.Call, in *shield.ListProtectionsInput) (*shield.ListProtectionsOutput, error) {
+func (s *Service) ListProtections(c *store.Call, in *shield.ListProtectionsInput) (*shield.ListProtectionsOutput, error) {
 	st := s.state(c)
 	var wanted []string
 	if in.InclusionFilters != nil {
@@ -195,13 +195,13 @@ func (s *Service) ListProtections(c *world.Call, in *shield.ListProtectionsInput
 	if in.NextToken != nil {
 		raw, err := base64.RawURLEncoding.DecodeString(*in.NextToken)
 		if err != nil {
-			return nil, fail(world.Unproven, "InvalidPaginationTokenException", "The token is not valid")
+			return nil, fail(store.Unproven, "InvalidPaginationTokenException", "The token is not valid")
 		}
 		after = string(raw)
 	}
 	limit := s.w.PageLimit(int(val(in.MaxResults)), pageMost)
 	out := &shield.ListProtectionsOutput{Protections: []types.Protection{}}
-	for _, id := range world.SortedKeys(st.Protections) {
+	for _, id := range store.SortedKeys(st.Protections) {
 		p := st.Protections[id]
 		if id <= after || len(wanted) > 0 && !slices.Contains(wanted, p.Resource) {
 			continue
@@ -212,6 +212,6 @@ func (s *Service) ListProtections(c *world.Call, in *shield.ListProtectionsInput
 		}
 		out.Protections = append(out.Protections, describe(p))
 	}
-	world.Shuffle(s.w, out.Protections)
+	store.Shuffle(s.w, out.Protections)
 	return out, nil
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/aws-sdk-go-v2/service/sts/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
 // Service serves the operations.
-type Service struct{ w *world.World }
+type Service struct{ w *store.Store }
 
 // New returns the service over the emulator state.
-func New(w *world.World) *Service { return &Service{w} }
+func New(w *store.Store) *Service { return &Service{w} }
 
 // Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
@@ -33,7 +33,7 @@ func (s *Service) Operations() []wire.Operation {
 }
 
 // GetCallerIdentity returns the caller's account.
-func (s *Service) GetCallerIdentity(c *world.Call, _ *sts.GetCallerIdentityInput) (*sts.GetCallerIdentityOutput, error) {
+func (s *Service) GetCallerIdentity(c *store.Call, _ *sts.GetCallerIdentityInput) (*sts.GetCallerIdentityOutput, error) {
 	id := "AIDAFULCRUM" + c.Account
 	return &sts.GetCallerIdentityOutput{
 		Account: aws.String(c.Account), UserId: aws.String(id),
@@ -41,7 +41,7 @@ func (s *Service) GetCallerIdentity(c *world.Call, _ *sts.GetCallerIdentityInput
 	}, nil
 }
 
-func callerARN(c *world.Call) string { return "arn:aws:iam::" + c.Account + ":user/" + c.AccessKey }
+func callerARN(c *store.Call) string { return "arn:aws:iam::" + c.Account + ":user/" + c.AccessKey }
 
 var (
 	roleARN     = regexp.MustCompile(`^arn:aws[a-z-]*:iam::([0-9]{12}):role/([\w+=,.@/-]+)$`)
@@ -49,7 +49,7 @@ var (
 )
 
 // AssumeRole gives credentials of the role's account.
-func (s *Service) AssumeRole(c *world.Call, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, error) {
+func (s *Service) AssumeRole(c *store.Call, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, error) {
 	account, name, err := checkRole(in.RoleArn, in.RoleSessionName, in.DurationSeconds)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (s *Service) AssumeRole(c *world.Call, in *sts.AssumeRoleInput) (*sts.Assum
 	if in.ExternalId != nil && (len(external) < 2 || len(external) > 1224) {
 		return nil, invalid("externalId", external, "length between 2 and 1224")
 	}
-	denied := world.Errorf(world.Unproven, "AccessDenied", "User: %s is not authorized to perform: sts:AssumeRole on resource: %s",
+	denied := store.Errorf(store.Unproven, "AccessDenied", "User: %s is not authorized to perform: sts:AssumeRole on resource: %s",
 		callerARN(c), *in.RoleArn).WithStatus(403)
 	if role, ok := s.w.RoleByARN(*in.RoleArn); ok {
 		if role.ExternalID != "" && role.ExternalID != external || !role.Trusts(c.Account) {
@@ -71,7 +71,7 @@ func (s *Service) AssumeRole(c *world.Call, in *sts.AssumeRoleInput) (*sts.Assum
 
 // AssumeRoleWithWebIdentity gives credentials of the role's account to the
 // bearer of a token. The token's signature is not checked; its expiry is.
-func (s *Service) AssumeRoleWithWebIdentity(c *world.Call, in *sts.AssumeRoleWithWebIdentityInput) (*sts.AssumeRoleWithWebIdentityOutput, error) {
+func (s *Service) AssumeRoleWithWebIdentity(c *store.Call, in *sts.AssumeRoleWithWebIdentityInput) (*sts.AssumeRoleWithWebIdentityOutput, error) {
 	account, name, err := checkRole(in.RoleArn, in.RoleSessionName, in.DurationSeconds)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (s *Service) AssumeRoleWithWebIdentity(c *world.Call, in *sts.AssumeRoleWit
 func checkRole(arn, session *string, duration *int32) (account, name string, err error) {
 	m := roleARN.FindStringSubmatch(aws.ToString(arn))
 	if m == nil {
-		return "", "", world.Errorf(world.Unproven, "ValidationError", "%s is invalid", aws.ToString(arn))
+		return "", "", store.Errorf(store.Unproven, "ValidationError", "%s is invalid", aws.ToString(arn))
 	}
 	if !sessionName.MatchString(aws.ToString(session)) {
 		return "", "", invalid("roleSessionName", aws.ToString(session), `regular expression pattern: [\w+=,.@-]*`)
@@ -101,12 +101,12 @@ func checkRole(arn, session *string, duration *int32) (account, name string, err
 	return m[1], m[2], nil
 }
 
-func invalid(member, value, constraint string) *world.Error {
-	return world.Errorf(world.Unproven, "ValidationError",
+func invalid(member, value, constraint string) *store.Error {
+	return store.Errorf(store.Unproven, "ValidationError",
 		"1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: Member must satisfy %s", value, member, constraint)
 }
 
-func (s *Service) credentials(c *world.Call, account string, duration *int32) *types.Credentials {
+func (s *Service) credentials(c *store.Call, account string, duration *int32) *types.Credentials {
 	seconds := aws.ToInt32(duration)
 	if seconds == 0 {
 		seconds = 3600
@@ -129,9 +129,9 @@ func (s *Service) user(account, role, session string) *types.AssumedRoleUser {
 }
 
 // readToken reads the claims of a JWT; its subject is returned.
-func readToken(token string, now time.Time) (string, *world.Error) {
+func readToken(token string, now time.Time) (string, *store.Error) {
 	parts := strings.Split(token, ".")
-	bad := world.Errorf(world.Unproven, "InvalidIdentityToken", "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)")
+	bad := store.Errorf(store.Unproven, "InvalidIdentityToken", "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)")
 	if len(parts) != 3 {
 		return "", bad
 	}
@@ -147,7 +147,7 @@ func readToken(token string, now time.Time) (string, *world.Error) {
 		return "", bad
 	}
 	if claims.Expires != 0 && now.Unix() >= int64(claims.Expires) {
-		return "", world.Errorf(world.Unproven, "ExpiredTokenException", "Token expired")
+		return "", store.Errorf(store.Unproven, "ExpiredTokenException", "Token expired")
 	}
 	return claims.Subject, nil
 }

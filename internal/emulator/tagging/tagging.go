@@ -12,8 +12,8 @@ import (
 	rgt "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
 	"github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
 const (
@@ -27,12 +27,12 @@ const (
 
 // Service serves the operations.
 type Service struct {
-	w       *world.World
-	sources []world.TagSource
+	w       *store.Store
+	sources []store.TagSource
 }
 
 // New returns the service over what the sources list.
-func New(w *world.World, sources ...world.TagSource) *Service { return &Service{w, sources} }
+func New(w *store.Store, sources ...store.TagSource) *Service { return &Service{w, sources} }
 
 // Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
@@ -43,7 +43,7 @@ func (s *Service) Operations() []wire.Operation {
 }
 
 // GetResources lists the tagged resources of a region.
-func (s *Service) GetResources(c *world.Call, in *rgt.GetResourcesInput) (*rgt.GetResourcesOutput, error) {
+func (s *Service) GetResources(c *store.Call, in *rgt.GetResourcesInput) (*rgt.GetResourcesOutput, error) {
 	if err := check(in); err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (s *Service) GetResources(c *world.Call, in *rgt.GetResourcesInput) (*rgt.G
 	if err != nil {
 		return nil, err
 	}
-	var found []world.TaggedResource
+	var found []store.TaggedResource
 	for _, source := range s.sources {
 		for _, r := range source.TaggedResources(c.Partition) {
 			if wanted(in, r) {
@@ -62,7 +62,7 @@ func (s *Service) GetResources(c *world.Call, in *rgt.GetResourcesInput) (*rgt.G
 	// Pages follow the order of names, so that a token stays valid while resources are
 	// created and deleted; within a page the order has no meaning.
 	sort.Slice(found, func(i, j int) bool { return found[i].ARN < found[j].ARN })
-	from, _ := slices.BinarySearchFunc(found, after, func(r world.TaggedResource, arn string) int {
+	from, _ := slices.BinarySearchFunc(found, after, func(r store.TaggedResource, arn string) int {
 		if after != "" && r.ARN <= arn {
 			return -1
 		}
@@ -82,45 +82,45 @@ func (s *Service) GetResources(c *world.Call, in *rgt.GetResourcesInput) (*rgt.G
 	}
 	for _, r := range found {
 		m := types.ResourceTagMapping{ResourceARN: aws.String(r.ARN)}
-		for _, key := range world.SortedKeys(r.Tags) {
+		for _, key := range store.SortedKeys(r.Tags) {
 			m.Tags = append(m.Tags, types.Tag{Key: aws.String(key), Value: aws.String(r.Tags[key])})
 		}
-		world.Shuffle(s.w, m.Tags)
+		store.Shuffle(s.w, m.Tags)
 		out.ResourceTagMappingList = append(out.ResourceTagMappingList, m)
 	}
-	world.Shuffle(s.w, out.ResourceTagMappingList)
+	store.Shuffle(s.w, out.ResourceTagMappingList)
 	return out, nil
 }
 
-func check(in *rgt.GetResourcesInput) *world.Error {
-	bad := func(from world.Source, format string, args ...any) *world.Error {
-		return world.Errorf(from, "InvalidParameterException", format, args...)
+func check(in *rgt.GetResourcesInput) *store.Error {
+	bad := func(from store.Source, format string, args ...any) *store.Error {
+		return store.Errorf(from, "InvalidParameterException", format, args...)
 	}
 	if len(in.TagFilters) > maxFilters {
-		return bad(world.Unproven, "There are too many tag filters; the limit is 50.")
+		return bad(store.Unproven, "There are too many tag filters; the limit is 50.")
 	}
 	for _, f := range in.TagFilters {
 		if aws.ToString(f.Key) == "" {
-			return bad(world.Unproven, "Each tag filter must have a key.")
+			return bad(store.Unproven, "Each tag filter must have a key.")
 		}
 		if len(f.Values) > maxValues {
-			return bad(world.Unproven, "There are too many values in a tag filter; the limit is 20.")
+			return bad(store.Unproven, "There are too many values in a tag filter; the limit is 20.")
 		}
 	}
 	if n := in.ResourcesPerPage; n != nil && (*n < 1 || *n > maxPage) {
-		return bad(world.Unproven, "ResourcesPerPage must be between 1 and 100.")
+		return bad(store.Unproven, "ResourcesPerPage must be between 1 and 100.")
 	}
 	if len(in.ResourceARNList) > 0 {
 		if len(in.TagFilters) > 0 || len(in.ResourceTypeFilters) > 0 || in.ResourcesPerPage != nil || in.PaginationToken != nil {
-			return bad(world.Unproven, "ResourceARNList cannot be combined with filters or pagination.")
+			return bad(store.Unproven, "ResourceARNList cannot be combined with filters or pagination.")
 		}
 		if len(in.ResourceARNList) > maxARNs {
-			return bad(world.Unproven, "There are too many ARNs; the limit is 100.")
+			return bad(store.Unproven, "There are too many ARNs; the limit is 100.")
 		}
 	}
 	for _, f := range in.ResourceTypeFilters {
 		if service, _, _ := strings.Cut(f, ":"); service == "" {
-			return bad(world.Unproven, "'%s' is not a resource type.", f)
+			return bad(store.Unproven, "'%s' is not a resource type.", f)
 		}
 	}
 	return nil
@@ -128,7 +128,7 @@ func check(in *rgt.GetResourcesInput) *world.Error {
 
 // wanted reports whether a request selects a resource. Resources without any tag are
 // never listed.
-func wanted(in *rgt.GetResourcesInput, r world.TaggedResource) bool {
+func wanted(in *rgt.GetResourcesInput, r store.TaggedResource) bool {
 	if len(r.Tags) == 0 {
 		return false
 	}
@@ -149,7 +149,7 @@ func wanted(in *rgt.GetResourcesInput, r world.TaggedResource) bool {
 
 // ofType reports whether a filter such as "ec2", "ec2:security-group" or
 // "elasticloadbalancing:loadbalancer/app" covers a resource.
-func ofType(r world.TaggedResource, filter string) bool {
+func ofType(r store.TaggedResource, filter string) bool {
 	if r.Type == filter {
 		return true
 	}
@@ -166,11 +166,11 @@ func token(arn string, now time.Time) string {
 	return base64.StdEncoding.EncodeToString([]byte(strconv.FormatInt(now.Unix(), 10) + " " + arn))
 }
 
-func readToken(token string, now time.Time) (arn string, refused *world.Error) {
+func readToken(token string, now time.Time) (arn string, refused *store.Error) {
 	if token == "" {
 		return "", nil
 	}
-	bad := world.Errorf(world.Unproven, "InvalidParameterException", "The pagination token is not valid.")
+	bad := store.Errorf(store.Unproven, "InvalidParameterException", "The pagination token is not valid.")
 	text, err := base64.StdEncoding.DecodeString(token)
 	if err != nil {
 		return "", bad
@@ -181,7 +181,7 @@ func readToken(token string, now time.Time) (arn string, refused *world.Error) {
 		return "", bad
 	}
 	if now.Sub(time.Unix(made, 0)) > tokenLifetime {
-		return "", world.Errorf(world.Unproven, "PaginationTokenExpiredException", "The pagination token has expired.")
+		return "", store.Errorf(store.Unproven, "PaginationTokenExpiredException", "The pagination token has expired.")
 	}
 	return arn, nil
 }

@@ -11,8 +11,8 @@ import (
 	waf "github.com/aws/aws-sdk-go-v2/service/wafregional"
 	"github.com/aws/aws-sdk-go-v2/service/wafregional/types"
 
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
 const (
@@ -24,11 +24,11 @@ var metricPattern = regexp.MustCompile(`^[A-Za-z0-9]{1,128}$`)
 
 // Service serves the operations.
 type Service struct {
-	w *world.World
+	w *store.Store
 }
 
 // New returns the service over the emulator state.
-func New(w *world.World) *Service { return &Service{w: w} }
+func New(w *store.Store) *Service { return &Service{w: w} }
 
 // Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
@@ -43,7 +43,7 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-func (s *Service) partition(c *world.Call) *world.Partition {
+func (s *Service) partition(c *store.Call) *store.Partition {
 	if c.Partition != nil {
 		return c.Partition
 	}
@@ -60,23 +60,23 @@ func val[T any](p *T) T {
 	return *p
 }
 
-func fail(from world.Source, code, format string, args ...any) error {
-	return world.Errorf(from, code, format, args...)
+func fail(from store.Source, code, format string, args ...any) error {
+	return store.Errorf(from, code, format, args...)
 }
 
 func missing() error {
-	return fail(world.Unproven, "WAFNonexistentItemException", "The referenced item does not exist.")
+	return fail(store.Unproven, "WAFNonexistentItemException", "The referenced item does not exist.")
 }
 
 func unavailable() error {
-	return fail(world.Quoted("hashicorp/terraform-provider-aws#32103"), "WAFUnavailableEntityException", "An entity is unavailable for modification or display. Please retry.")
+	return fail(store.Quoted("hashicorp/terraform-provider-aws#32103"), "WAFUnavailableEntityException", "An entity is unavailable for modification or display. Please retry.")
 }
 
 // loadBalancer checks that an ARN names a load balancer that can have a web
 // ACL.
-func (s *Service) loadBalancer(c *world.Call, arn string) error {
+func (s *Service) loadBalancer(c *store.Call, arn string) error {
 	if !strings.HasPrefix(arn, "arn:") || strings.Contains(arn, ":elasticloadbalancing:") && !strings.Contains(arn, ":loadbalancer/app/") {
-		return fail(world.Unproven, "WAFInvalidParameterException", "The resource ARN '%s' is not valid", arn)
+		return fail(store.Unproven, "WAFInvalidParameterException", "The resource ARN '%s' is not valid", arn)
 	}
 	lb := s.partition(c).ELB.LoadBalancers[arn]
 	if lb == nil {
@@ -89,7 +89,7 @@ func (s *Service) loadBalancer(c *world.Call, arn string) error {
 }
 
 // AssociateWebACL associates a web ACL with a load balancer, and replaces a former one.
-func (s *Service) AssociateWebACL(c *world.Call, in *waf.AssociateWebACLInput) (*waf.AssociateWebACLOutput, error) {
+func (s *Service) AssociateWebACL(c *store.Call, in *waf.AssociateWebACLInput) (*waf.AssociateWebACLOutput, error) {
 	p, resource := s.partition(c), val(in.ResourceArn)
 	if err := s.loadBalancer(c, resource); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (s *Service) AssociateWebACL(c *world.Call, in *waf.AssociateWebACLInput) (
 }
 
 // DisassociateWebACL removes the web ACL of a load balancer, if it has one.
-func (s *Service) DisassociateWebACL(c *world.Call, in *waf.DisassociateWebACLInput) (*waf.DisassociateWebACLOutput, error) {
+func (s *Service) DisassociateWebACL(c *store.Call, in *waf.DisassociateWebACLInput) (*waf.DisassociateWebACLOutput, error) {
 	if err := s.loadBalancer(c, val(in.ResourceArn)); err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (s *Service) DisassociateWebACL(c *world.Call, in *waf.DisassociateWebACLIn
 
 // GetWebACLForResource returns the web ACL of a load balancer; without one,
 // the answer has none.
-func (s *Service) GetWebACLForResource(c *world.Call, in *waf.GetWebACLForResourceInput) (*waf.GetWebACLForResourceOutput, error) {
+func (s *Service) GetWebACLForResource(c *store.Call, in *waf.GetWebACLForResourceInput) (*waf.GetWebACLForResourceOutput, error) {
 	if err := s.loadBalancer(c, val(in.ResourceArn)); err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (s *Service) GetWebACLForResource(c *world.Call, in *waf.GetWebACLForResour
 }
 
 // GetChangeToken gives out a token that one change may use.
-func (s *Service) GetChangeToken(c *world.Call, _ *waf.GetChangeTokenInput) (*waf.GetChangeTokenOutput, error) {
+func (s *Service) GetChangeToken(c *store.Call, _ *waf.GetChangeTokenInput) (*waf.GetChangeTokenOutput, error) {
 	st := s.partition(c).WAFRegional
 	if st.Tokens == nil {
 		st.Tokens = map[string]bool{}
@@ -139,24 +139,24 @@ func (s *Service) GetChangeToken(c *world.Call, _ *waf.GetChangeTokenInput) (*wa
 }
 
 // CreateWebACL makes a web ACL without rules.
-func (s *Service) CreateWebACL(c *world.Call, in *waf.CreateWebACLInput) (*waf.CreateWebACLOutput, error) {
+func (s *Service) CreateWebACL(c *store.Call, in *waf.CreateWebACLInput) (*waf.CreateWebACLOutput, error) {
 	p := s.partition(c)
 	st := p.WAFRegional
 	if !st.Tokens[val(in.ChangeToken)] {
-		return nil, fail(world.Unproven, "WAFStaleDataException", "The input token is no longer current.")
+		return nil, fail(store.Unproven, "WAFStaleDataException", "The input token is no longer current.")
 	}
 	if val(in.Name) == "" || len(*in.Name) > 128 || !metricPattern.MatchString(val(in.MetricName)) {
-		return nil, fail(world.Unproven, "WAFInvalidParameterException", "The name or the metric name is not valid")
+		return nil, fail(store.Unproven, "WAFInvalidParameterException", "The name or the metric name is not valid")
 	}
 	if in.DefaultAction == nil || !slices.Contains(in.DefaultAction.Type.Values(), in.DefaultAction.Type) {
-		return nil, fail(world.Unproven, "WAFInvalidParameterException", "The default action is not valid")
+		return nil, fail(store.Unproven, "WAFInvalidParameterException", "The default action is not valid")
 	}
 	if most := s.w.Quota(quotaACLs, 50); len(st.ACLs) >= most {
-		return nil, fail(world.Unproven, "WAFLimitsExceededException", "Operation would result in exceeding resource limits: '%d'", most)
+		return nil, fail(store.Unproven, "WAFLimitsExceededException", "Operation would result in exceeding resource limits: '%d'", most)
 	}
 	delete(st.Tokens, *in.ChangeToken)
 	id := s.w.UUID()
-	acl := &world.ClassicWebACL{
+	acl := &store.ClassicWebACL{
 		ID: id, ARN: p.ARN("waf-regional", "webacl/"+id), Name: *in.Name, Metric: *in.MetricName,
 		Default: string(in.DefaultAction.Type), Tags: map[string]string{},
 	}
@@ -171,14 +171,14 @@ func (s *Service) CreateWebACL(c *world.Call, in *waf.CreateWebACLInput) (*waf.C
 }
 
 // ListWebACLs lists web ACLs page by page; the marker is the last id.
-func (s *Service) ListWebACLs(c *world.Call, in *waf.ListWebACLsInput) (*waf.ListWebACLsOutput, error) {
+func (s *Service) ListWebACLs(c *store.Call, in *waf.ListWebACLsInput) (*waf.ListWebACLsOutput, error) {
 	st := s.partition(c).WAFRegional
 	if in.Limit < 0 || in.Limit > pageMost {
-		return nil, fail(world.Unproven, "WAFInvalidParameterException", "The limit '%d' must be between 0 and %d", in.Limit, pageMost)
+		return nil, fail(store.Unproven, "WAFInvalidParameterException", "The limit '%d' must be between 0 and %d", in.Limit, pageMost)
 	}
 	limit := s.w.PageLimit(int(in.Limit), pageMost)
 	out := &waf.ListWebACLsOutput{WebACLs: []types.WebACLSummary{}}
-	for _, id := range world.SortedKeys(st.ACLs) {
+	for _, id := range store.SortedKeys(st.ACLs) {
 		if in.NextMarker != nil && id <= *in.NextMarker {
 			continue
 		}
@@ -188,6 +188,6 @@ func (s *Service) ListWebACLs(c *world.Call, in *waf.ListWebACLsInput) (*waf.Lis
 		}
 		out.WebACLs = append(out.WebACLs, types.WebACLSummary{WebACLId: ptr(id), Name: ptr(st.ACLs[id].Name)})
 	}
-	world.Shuffle(s.w, out.WebACLs)
+	store.Shuffle(s.w, out.WebACLs)
 	return out, nil
 }

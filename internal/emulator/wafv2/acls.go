@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/wafv2"
 	"github.com/aws/aws-sdk-go-v2/service/wafv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 const (
@@ -22,13 +22,13 @@ func (s *Service) scope(given types.Scope) error {
 	case given == types.ScopeRegional:
 		return nil
 	case slices.Contains(given.Values(), given):
-		return fail(world.Own, "WAFInvalidParameterException", "The scope '%s' is not supported by this emulator", given)
+		return fail(store.Own, "WAFInvalidParameterException", "The scope '%s' is not supported by this emulator", given)
 	}
 	return badParameter("SCOPE_VALUE", string(given))
 }
 
 // CreateWebACL makes a web ACL of regional scope.
-func (s *Service) CreateWebACL(c *world.Call, in *wafv2.CreateWebACLInput) (*wafv2.CreateWebACLOutput, error) {
+func (s *Service) CreateWebACL(c *store.Call, in *wafv2.CreateWebACLInput) (*wafv2.CreateWebACLOutput, error) {
 	if err := s.scope(in.Scope); err != nil {
 		return nil, err
 	}
@@ -42,11 +42,11 @@ func (s *Service) CreateWebACL(c *world.Call, in *wafv2.CreateWebACLInput) (*waf
 	}
 	for _, acl := range p.WAFv2.ACLs {
 		if val(acl.ACL.Name) == name {
-			return nil, fail(world.Model("wafv2 WAFDuplicateItemException"), "WAFDuplicateItemException", "AWS WAF couldn’t perform the operation because some resource in your request is a duplicate of an existing one.")
+			return nil, fail(store.Model("wafv2 WAFDuplicateItemException"), "WAFDuplicateItemException", "AWS WAF couldn’t perform the operation because some resource in your request is a duplicate of an existing one.")
 		}
 	}
 	if most := s.w.Quota(quotaACLs, 100); len(p.WAFv2.ACLs) >= most {
-		return nil, fail(world.Unproven, "WAFLimitsExceededException", "AWS WAF couldn’t perform the operation because you exceeded your resource limit: '%d'", most)
+		return nil, fail(store.Unproven, "WAFLimitsExceededException", "AWS WAF couldn’t perform the operation because you exceeded your resource limit: '%d'", most)
 	}
 	id := s.w.UUID()
 	arn := p.ARN("wafv2", "regional/webacl/"+name+"/"+id)
@@ -54,7 +54,7 @@ func (s *Service) CreateWebACL(c *world.Call, in *wafv2.CreateWebACLInput) (*waf
 	for _, t := range in.Tags {
 		tags[val(t.Key)] = val(t.Value)
 	}
-	p.WAFv2.ACLs[arn] = &world.WebACL{
+	p.WAFv2.ACLs[arn] = &store.WebACL{
 		ACL: types.WebACL{
 			ARN: ptr(arn), Id: ptr(id), Name: ptr(name), DefaultAction: in.DefaultAction, VisibilityConfig: in.VisibilityConfig,
 			Description: in.Description, Rules: in.Rules, AssociationConfig: in.AssociationConfig, CaptchaConfig: in.CaptchaConfig,
@@ -66,12 +66,12 @@ func (s *Service) CreateWebACL(c *world.Call, in *wafv2.CreateWebACLInput) (*waf
 	return &wafv2.CreateWebACLOutput{Summary: ptr(summary(p.WAFv2.ACLs[arn]))}, nil
 }
 
-func summary(a *world.WebACL) types.WebACLSummary {
+func summary(a *store.WebACL) types.WebACLSummary {
 	return types.WebACLSummary{ARN: a.ACL.ARN, Id: a.ACL.Id, Name: a.ACL.Name, Description: a.ACL.Description, LockToken: ptr(a.LockToken)}
 }
 
 // named finds a web ACL by name and id.
-func named(p *world.Partition, name, id *string) *world.WebACL {
+func named(p *store.Partition, name, id *string) *store.WebACL {
 	for _, acl := range p.WAFv2.ACLs {
 		if val(acl.ACL.Name) == val(name) && val(acl.ACL.Id) == val(id) {
 			return acl
@@ -81,7 +81,7 @@ func named(p *world.Partition, name, id *string) *world.WebACL {
 }
 
 // GetWebACL returns a web ACL by ARN, or by name and id.
-func (s *Service) GetWebACL(c *world.Call, in *wafv2.GetWebACLInput) (*wafv2.GetWebACLOutput, error) {
+func (s *Service) GetWebACL(c *store.Call, in *wafv2.GetWebACLInput) (*wafv2.GetWebACLOutput, error) {
 	p := s.partition(c)
 	acl := p.WAFv2.ACLs[val(in.ARN)]
 	if in.ARN == nil {
@@ -98,7 +98,7 @@ func (s *Service) GetWebACL(c *world.Call, in *wafv2.GetWebACLInput) (*wafv2.Get
 }
 
 // DeleteWebACL deletes a web ACL that no load balancer has.
-func (s *Service) DeleteWebACL(c *world.Call, in *wafv2.DeleteWebACLInput) (*wafv2.DeleteWebACLOutput, error) {
+func (s *Service) DeleteWebACL(c *store.Call, in *wafv2.DeleteWebACLInput) (*wafv2.DeleteWebACLOutput, error) {
 	if err := s.scope(in.Scope); err != nil {
 		return nil, err
 	}
@@ -108,11 +108,11 @@ func (s *Service) DeleteWebACL(c *world.Call, in *wafv2.DeleteWebACLInput) (*waf
 		return nil, missing()
 	}
 	if val(in.LockToken) != acl.LockToken {
-		return nil, fail(world.Unproven, "WAFOptimisticLockException", "AWS WAF couldn’t save your changes because someone changed the resource after you started to edit it. Reapply your changes.")
+		return nil, fail(store.Unproven, "WAFOptimisticLockException", "AWS WAF couldn’t save your changes because someone changed the resource after you started to edit it. Reapply your changes.")
 	}
 	for _, arn := range p.WAFv2.Associations {
 		if arn == *acl.ACL.ARN {
-			return nil, fail(world.Model("wafv2 WAFAssociatedItemException"), "WAFAssociatedItemException", "AWS WAF couldn’t perform the operation because your resource is being used by another resource or it’s associated with another resource.")
+			return nil, fail(store.Model("wafv2 WAFAssociatedItemException"), "WAFAssociatedItemException", "AWS WAF couldn’t perform the operation because your resource is being used by another resource or it’s associated with another resource.")
 		}
 	}
 	delete(p.WAFv2.ACLs, *acl.ACL.ARN)
@@ -120,7 +120,7 @@ func (s *Service) DeleteWebACL(c *world.Call, in *wafv2.DeleteWebACLInput) (*waf
 }
 
 // ListWebACLs lists web ACLs page by page; the marker is the last ARN.
-func (s *Service) ListWebACLs(c *world.Call, in *wafv2.ListWebACLsInput) (*wafv2.ListWebACLsOutput, error) {
+func (s *Service) ListWebACLs(c *store.Call, in *wafv2.ListWebACLsInput) (*wafv2.ListWebACLsOutput, error) {
 	if err := s.scope(in.Scope); err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (s *Service) ListWebACLs(c *world.Call, in *wafv2.ListWebACLsInput) (*wafv2
 	}
 	limit := s.w.PageLimit(int(val(in.Limit)), pageMost)
 	out := &wafv2.ListWebACLsOutput{WebACLs: []types.WebACLSummary{}}
-	for _, arn := range world.SortedKeys(p.WAFv2.ACLs) {
+	for _, arn := range store.SortedKeys(p.WAFv2.ACLs) {
 		if in.NextMarker != nil && arn <= *in.NextMarker {
 			continue
 		}
@@ -140,6 +140,6 @@ func (s *Service) ListWebACLs(c *world.Call, in *wafv2.ListWebACLsInput) (*wafv2
 		}
 		out.WebACLs = append(out.WebACLs, summary(p.WAFv2.ACLs[arn]))
 	}
-	world.Shuffle(s.w, out.WebACLs)
+	store.Shuffle(s.w, out.WebACLs)
 	return out, nil
 }

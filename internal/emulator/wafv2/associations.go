@@ -6,13 +6,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/wafv2"
 	"github.com/aws/aws-sdk-go-v2/service/wafv2/types"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 var aclPattern = regexp.MustCompile(`^arn:aws[a-z-]*:wafv2:([a-z0-9-]+):\d{12}:(regional|global)/webacl/[\w-]+/[\w-]+$`)
 
 // AssociateWebACL associates a web ACL with a load balancer, and replaces a former one.
-func (s *Service) AssociateWebACL(c *world.Call, in *wafv2.AssociateWebACLInput) (*wafv2.AssociateWebACLOutput, error) {
+func (s *Service) AssociateWebACL(c *store.Call, in *wafv2.AssociateWebACLInput) (*wafv2.AssociateWebACLOutput, error) {
 	p := s.partition(c)
 	arn, resource := val(in.WebACLArn), val(in.ResourceArn)
 	if m := aclPattern.FindStringSubmatch(arn); m == nil || m[2] != "regional" || m[1] != p.Region {
@@ -29,14 +29,14 @@ func (s *Service) AssociateWebACL(c *world.Call, in *wafv2.AssociateWebACLInput)
 		return nil, unavailable()
 	}
 	if p.WAFRegional.Associations[resource] != "" && s.w.Config.Strict {
-		return nil, fail(world.Unproven, "WAFInvalidOperationException", "The resource '%s' is associated with a web ACL of AWS WAF Classic", resource)
+		return nil, fail(store.Unproven, "WAFInvalidOperationException", "The resource '%s' is associated with a web ACL of AWS WAF Classic", resource)
 	}
 	s.change(c, p.WAFv2, resource, arn)
 	return &wafv2.AssociateWebACLOutput{}, nil
 }
 
 // DisassociateWebACL removes the web ACL of a load balancer, if it has one.
-func (s *Service) DisassociateWebACL(c *world.Call, in *wafv2.DisassociateWebACLInput) (*wafv2.DisassociateWebACLOutput, error) {
+func (s *Service) DisassociateWebACL(c *store.Call, in *wafv2.DisassociateWebACLInput) (*wafv2.DisassociateWebACLOutput, error) {
 	resource := val(in.ResourceArn)
 	if err := s.loadBalancer(c, resource); err != nil {
 		return nil, err
@@ -46,16 +46,16 @@ func (s *Service) DisassociateWebACL(c *world.Call, in *wafv2.DisassociateWebACL
 }
 
 // change sets the web ACL of a resource and records the one before.
-func (s *Service) change(c *world.Call, st *world.WAFv2State, resource, acl string) {
+func (s *Service) change(c *store.Call, st *store.WAFv2State, resource, acl string) {
 	before := st.Associations[resource]
 	if before == acl {
 		return
 	}
 	if s.w.Config.WAF.ReadDelay > 0 {
 		if st.Changes == nil {
-			st.Changes = map[string]world.AssociationChange{}
+			st.Changes = map[string]store.AssociationChange{}
 		}
-		st.Changes[resource] = world.AssociationChange{Previous: before, At: c.Now}
+		st.Changes[resource] = store.AssociationChange{Previous: before, At: c.Now}
 	}
 	if acl == "" {
 		delete(st.Associations, resource)
@@ -66,7 +66,7 @@ func (s *Service) change(c *world.Call, st *world.WAFv2State, resource, acl stri
 
 // GetWebACLForResource returns the web ACL of a load balancer; without one,
 // the answer has none.
-func (s *Service) GetWebACLForResource(c *world.Call, in *wafv2.GetWebACLForResourceInput) (*wafv2.GetWebACLForResourceOutput, error) {
+func (s *Service) GetWebACLForResource(c *store.Call, in *wafv2.GetWebACLForResourceInput) (*wafv2.GetWebACLForResourceOutput, error) {
 	st := s.partition(c).WAFv2
 	resource := val(in.ResourceArn)
 	if err := s.loadBalancer(c, resource); err != nil {
@@ -85,7 +85,7 @@ func (s *Service) GetWebACLForResource(c *world.Call, in *wafv2.GetWebACLForReso
 }
 
 // ListResourcesForWebACL lists the load balancers that have a web ACL.
-func (s *Service) ListResourcesForWebACL(c *world.Call, in *wafv2.ListResourcesForWebACLInput) (*wafv2.ListResourcesForWebACLOutput, error) {
+func (s *Service) ListResourcesForWebACL(c *store.Call, in *wafv2.ListResourcesForWebACLInput) (*wafv2.ListResourcesForWebACLOutput, error) {
 	st := s.partition(c).WAFv2
 	if st.ACLs[val(in.WebACLArn)] == nil {
 		return nil, missing()
@@ -94,7 +94,7 @@ func (s *Service) ListResourcesForWebACL(c *world.Call, in *wafv2.ListResourcesF
 	if in.ResourceType != "" && in.ResourceType != types.ResourceTypeApplicationLoadBalancer {
 		return out, nil
 	}
-	for _, resource := range world.SortedKeys(st.Associations) {
+	for _, resource := range store.SortedKeys(st.Associations) {
 		if st.Associations[resource] == *in.WebACLArn {
 			out.ResourceArns = append(out.ResourceArns, resource)
 		}

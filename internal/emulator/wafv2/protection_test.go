@@ -19,14 +19,14 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // harness is an account with an ALB and an NLB in its default VPC. The three services
 // that protect load balancers are tested together, because they share this state.
 type harness struct {
 	em      *emulator.Emulator
-	clock   *world.ManualClock
+	clock   *store.ManualClock
 	elb     *elb.Client
 	waf     *wafv2.Client
 	classic *classic.Client
@@ -37,7 +37,7 @@ type harness struct {
 
 func newHarness(t *testing.T) *harness {
 	t.Helper()
-	clock := world.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	clock := store.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	em := emulator.New(emulator.Options{Clock: clock, Seed: 7})
 	cfg := aws.Config{
 		Region: "us-west-2", HTTPClient: em.Client(), RetryMaxAttempts: 1,
@@ -125,7 +125,7 @@ func TestWebACLs(t *testing.T) {
 	}
 	_, err = r.waf.DeleteWebACL(ctx, &wafv2.DeleteWebACLInput{Id: second.Id, Name: second.Name, Scope: types.ScopeRegional, LockToken: second.LockToken})
 	wantError(t, err, "WAFAssociatedItemException")
-	r.em.World().Config.WAF.ReadDelay = time.Second
+	r.em.Store().Config.WAF.ReadDelay = time.Second
 	must(r.waf.DisassociateWebACL(ctx, &wafv2.DisassociateWebACLInput{ResourceArn: r.app}))(t)
 	must(r.waf.DisassociateWebACL(ctx, &wafv2.DisassociateWebACLInput{ResourceArn: r.app}))(t)
 	if name := must(of(r.app))(t); name != "second" {
@@ -156,7 +156,7 @@ func TestWebACLs(t *testing.T) {
 	if got.Rules[0].Statement.NotStatement.Statement.GeoMatchStatement.CountryCodes[0] != "DE" {
 		t.Errorf("rules came back as %+v", got.Rules)
 	}
-	r.em.World().Config.WAF.PropagationDelay = time.Hour
+	r.em.Store().Config.WAF.PropagationDelay = time.Hour
 	wantError(t, associate(first.ARN, r.app), "WAFUnavailableEntityException")
 }
 

@@ -6,17 +6,17 @@ package wafv2
 import (
 	"strings"
 
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
 // Service serves the operations.
 type Service struct {
-	w *world.World
+	w *store.Store
 }
 
 // New returns the service over the emulator state.
-func New(w *world.World) *Service { return &Service{w: w} }
+func New(w *store.Store) *Service { return &Service{w: w} }
 
 // Operations lists the operations of the service.
 func (s *Service) Operations() []wire.Operation {
@@ -34,7 +34,7 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-func (s *Service) partition(c *world.Call) *world.Partition {
+func (s *Service) partition(c *store.Call) *store.Partition {
 	if c.Partition != nil {
 		return c.Partition
 	}
@@ -51,25 +51,25 @@ func val[T any](p *T) T {
 	return *p
 }
 
-func fail(from world.Source, code, format string, args ...any) error {
-	return world.Errorf(from, code, format, args...)
+func fail(from store.Source, code, format string, args ...any) error {
+	return store.Errorf(from, code, format, args...)
 }
 
 func badParameter(field, value string) error {
-	return fail(world.Unproven, "WAFInvalidParameterException", "Error reason: The parameter contains formatting that is not valid., field: %s, parameter: %s", field, value)
+	return fail(store.Unproven, "WAFInvalidParameterException", "Error reason: The parameter contains formatting that is not valid., field: %s, parameter: %s", field, value)
 }
 
 func missing() error {
-	return fail(world.Model("wafv2 WAFNonexistentItemException"), "WAFNonexistentItemException", "AWS WAF couldn’t perform the operation because your resource doesn’t exist.")
+	return fail(store.Model("wafv2 WAFNonexistentItemException"), "WAFNonexistentItemException", "AWS WAF couldn’t perform the operation because your resource doesn’t exist.")
 }
 
 func unavailable() error {
-	return fail(world.Quoted("hashicorp/terraform-provider-aws#29080"), "WAFUnavailableEntityException", "AWS WAF couldn’t retrieve the resource that you requested. Retry your request.")
+	return fail(store.Quoted("hashicorp/terraform-provider-aws#29080"), "WAFUnavailableEntityException", "AWS WAF couldn’t retrieve the resource that you requested. Retry your request.")
 }
 
 // loadBalancer checks that an ARN names a load balancer that can have a web
 // ACL.
-func (s *Service) loadBalancer(c *world.Call, arn string) error {
+func (s *Service) loadBalancer(c *store.Call, arn string) error {
 	if !strings.HasPrefix(arn, "arn:") || len(arn) < 20 {
 		return badParameter("RESOURCE_ARN", arn)
 	}

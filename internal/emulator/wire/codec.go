@@ -6,19 +6,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // Codec is one of AWS's protocols.
 type Codec interface {
 	// Decode fills in, a pointer to an SDK input structure, from a request. Its errors
-	// are *world.Error and name the invalid member.
+	// are *store.Error and name the invalid member.
 	Decode(r Request, in any) error
 	// Encode renders the response of an operation; out points to an SDK
 	// output structure.
 	Encode(operation string, out any, requestID string) (Response, error)
 	// Fail renders an error.
-	Fail(err *world.Error, requestID string) Response
+	Fail(err *store.Error, requestID string) Response
 }
 
 // Response is what goes back over HTTP.
@@ -47,17 +47,17 @@ const (
 	CodeMalformedParameter = "MalformedParameter"
 )
 
-func unknownParameter(path string) *world.Error {
-	return world.Errorf(world.Own, CodeUnknownParameter, "The parameter %s is not recognized", path)
+func unknownParameter(path string) *store.Error {
+	return store.Errorf(store.Own, CodeUnknownParameter, "The parameter %s is not recognized", path)
 }
 
-func malformed(path, value, want string) *world.Error {
-	return world.Errorf(world.Own, CodeMalformedParameter, "The value '%s' of parameter %s is not %s", value, strings.TrimSuffix(path, "."), want)
+func malformed(path, value, want string) *store.Error {
+	return store.Errorf(store.Own, CodeMalformedParameter, "The value '%s' of parameter %s is not %s", value, strings.TrimSuffix(path, "."), want)
 }
 
 // Unsupported is the error of a member that the operation has not declared.
-func Unsupported(operation, member string) *world.Error {
-	return world.Errorf(world.Own, CodeUnsupportedParameter, "the parameter %s of %s is not supported by this emulator", member, operation)
+func Unsupported(operation, member string) *store.Error {
+	return store.Errorf(store.Own, CodeUnsupportedParameter, "the parameter %s of %s is not supported by this emulator", member, operation)
 }
 
 // timestamp is the form of times in both XML protocols.

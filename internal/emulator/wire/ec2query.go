@@ -4,8 +4,8 @@ import (
 	"encoding/xml"
 	"reflect"
 
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire/ec2names"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
 // EC2Query returns the codec of EC2.
@@ -40,7 +40,7 @@ func (q ec2Query) Encode(operation string, out any, requestID string) (Response,
 	return newResponse(200, "text/xml;charset=UTF-8", requestID, d.Bytes()), nil
 }
 
-func (ec2Query) Fail(err *world.Error, requestID string) Response {
+func (ec2Query) Fail(err *store.Error, requestID string) Response {
 	status := err.Status
 	if status == 0 {
 		status = 400

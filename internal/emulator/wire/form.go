@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // node is a form as a tree: "A.B.1=x" is x under 1 under B under A.
@@ -31,13 +31,13 @@ func (n *node) child(name string) *node {
 }
 
 // names of the children, in order.
-func (n *node) names() []string { return world.SortedKeys(n.children) }
+func (n *node) names() []string { return store.SortedKeys(n.children) }
 
 // parseForm makes a tree of a form body, without Action and Version.
-func parseForm(body []byte) (*node, *world.Error) {
+func parseForm(body []byte) (*node, *store.Error) {
 	values, err := url.ParseQuery(string(body))
 	if err != nil {
-		return nil, world.Errorf(world.Unproven, "MalformedQueryString", "The query string is malformed: %v", err)
+		return nil, store.Errorf(store.Unproven, "MalformedQueryString", "The query string is malformed: %v", err)
 	}
 	root := &node{}
 	for key, list := range values {
@@ -61,7 +61,7 @@ type dialect struct {
 	wrapper string
 }
 
-func (d dialect) decodeStruct(n *node, v reflect.Value, path string) *world.Error {
+func (d dialect) decodeStruct(n *node, v reflect.Value, path string) *store.Error {
 	fields := map[string]int{}
 	t := v.Type()
 	for i := range t.NumField() {
@@ -82,7 +82,7 @@ func (d dialect) decodeStruct(n *node, v reflect.Value, path string) *world.Erro
 	return nil
 }
 
-func (d dialect) decode(n *node, v reflect.Value, path string) *world.Error {
+func (d dialect) decode(n *node, v reflect.Value, path string) *store.Error {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if v.Type() == reflect.TypeFor[*time.Time]() {
@@ -119,7 +119,7 @@ func (d dialect) decode(n *node, v reflect.Value, path string) *world.Error {
 	return decodeScalar(n.value, v, path)
 }
 
-func (d dialect) decodeList(n *node, v reflect.Value, path string) *world.Error {
+func (d dialect) decodeList(n *node, v reflect.Value, path string) *store.Error {
 	v.Set(reflect.MakeSlice(v.Type(), 0, len(n.children)))
 	items := n
 	if d.wrapper != "" {
@@ -149,7 +149,7 @@ func (d dialect) decodeList(n *node, v reflect.Value, path string) *world.Error 
 	return nil
 }
 
-func (d dialect) decodeMap(n *node, v reflect.Value, path string) *world.Error {
+func (d dialect) decodeMap(n *node, v reflect.Value, path string) *store.Error {
 	v.Set(reflect.MakeMap(v.Type()))
 	entries := n.children["entry"]
 	if entries == nil {
@@ -165,7 +165,7 @@ func (d dialect) decodeMap(n *node, v reflect.Value, path string) *world.Error {
 		at := path + ".entry." + name
 		key, value := entry.children["key"], entry.children["value"]
 		if key == nil {
-			return world.Errorf(world.Own, CodeMalformedParameter, "The map entry %s has no key", at)
+			return store.Errorf(store.Own, CodeMalformedParameter, "The map entry %s has no key", at)
 		}
 		k := reflect.New(v.Type().Key()).Elem()
 		k.SetString(key.value)
@@ -181,7 +181,7 @@ func (d dialect) decodeMap(n *node, v reflect.Value, path string) *world.Error {
 }
 
 // indices returns the numbers of a list's items in order.
-func indices(n *node, path string) ([]int, *world.Error) {
+func indices(n *node, path string) ([]int, *store.Error) {
 	var out []int
 	for name := range n.children {
 		i, err := strconv.Atoi(name)
@@ -194,7 +194,7 @@ func indices(n *node, path string) ([]int, *world.Error) {
 	return out, nil
 }
 
-func decodeScalar(s string, v reflect.Value, path string) *world.Error {
+func decodeScalar(s string, v reflect.Value, path string) *store.Error {
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(s)
@@ -217,7 +217,7 @@ func decodeScalar(s string, v reflect.Value, path string) *world.Error {
 		}
 		v.SetFloat(f)
 	default:
-		return world.Errorf(world.Own, CodeUnsupportedParameter, "the parameter %s is of a type that this emulator cannot read", path)
+		return store.Errorf(store.Own, CodeUnsupportedParameter, "the parameter %s is of a type that this emulator cannot read", path)
 	}
 	return nil
 }

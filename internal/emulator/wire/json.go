@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // JSON returns the codec of awsJson1_1 services.
@@ -28,7 +28,7 @@ func (jsonCodec) Decode(r Request, in any) error {
 	d := json.NewDecoder(bytes.NewReader(r.Body))
 	d.UseNumber()
 	if err := d.Decode(&tree); err != nil {
-		return world.Errorf(world.Unproven, "SerializationException", "The request body is not JSON: %v", err)
+		return store.Errorf(store.Unproven, "SerializationException", "The request body is not JSON: %v", err)
 	}
 	if err := fromJSON(tree, reflect.ValueOf(in).Elem(), ""); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (jsonCodec) Encode(_ string, out any, requestID string) (Response, error) {
 	return newResponse(200, jsonType, requestID, body), nil
 }
 
-func (jsonCodec) Fail(err *world.Error, requestID string) Response {
+func (jsonCodec) Fail(err *store.Error, requestID string) Response {
 	status := err.Status
 	if status == 0 {
 		status = 400
@@ -60,7 +60,7 @@ func (jsonCodec) Fail(err *world.Error, requestID string) Response {
 }
 
 // fromJSON sets v to the value of a parsed document. A null is absent.
-func fromJSON(tree any, v reflect.Value, path string) *world.Error {
+func fromJSON(tree any, v reflect.Value, path string) *store.Error {
 	if tree == nil {
 		return nil
 	}
@@ -116,10 +116,10 @@ func fromJSON(tree any, v reflect.Value, path string) *world.Error {
 	return malformed(path, text(tree), "a "+v.Type().String())
 }
 
-func fromObject(tree map[string]any, v reflect.Value, path string) *world.Error {
+func fromObject(tree map[string]any, v reflect.Value, path string) *store.Error {
 	switch v.Kind() {
 	case reflect.Struct:
-		for _, name := range world.SortedKeys(tree) {
+		for _, name := range store.SortedKeys(tree) {
 			// Some members of ACM begin with a small letter, so case does not
 			// matter here.
 			f, ok := v.Type().FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
@@ -133,7 +133,7 @@ func fromObject(tree map[string]any, v reflect.Value, path string) *world.Error 
 		return nil
 	case reflect.Map:
 		v.Set(reflect.MakeMap(v.Type()))
-		for _, name := range world.SortedKeys(tree) {
+		for _, name := range store.SortedKeys(tree) {
 			item := reflect.New(v.Type().Elem()).Elem()
 			if err := fromJSON(tree[name], item, path+name+"."); err != nil {
 				return err
@@ -142,12 +142,12 @@ func fromObject(tree map[string]any, v reflect.Value, path string) *world.Error 
 		}
 		return nil
 	case reflect.Interface:
-		return world.Errorf(world.Own, CodeUnsupportedParameter, "the parameter %s is of a type that this emulator cannot read", strings.TrimSuffix(path, "."))
+		return store.Errorf(store.Own, CodeUnsupportedParameter, "the parameter %s is of a type that this emulator cannot read", strings.TrimSuffix(path, "."))
 	}
 	return malformed(path, "{…}", "a "+v.Type().String())
 }
 
-func fromArray(tree []any, v reflect.Value, path string) *world.Error {
+func fromArray(tree []any, v reflect.Value, path string) *store.Error {
 	if v.Kind() != reflect.Slice || v.Type().Elem().Kind() == reflect.Uint8 {
 		return malformed(path, "[…]", "a "+v.Type().String())
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // Members names the input members that an operation handles. "Filters" is the member
@@ -23,18 +23,18 @@ type Operation struct {
 	// Input and Output are the SDK's structures.
 	Input, Output reflect.Type
 	// Call serves a request; in points to an Input, the result to an Output.
-	Call func(c *world.Call, in any) (any, error)
+	Call func(c *store.Call, in any) (any, error)
 }
 
 // Op makes an operation of a handler. It panics when a declared member does
 // not exist, which is a mistake in the emulator itself.
-func Op[I, O any](name string, fn func(*world.Call, *I) (*O, error), handles Members) Operation {
+func Op[I, O any](name string, fn func(*store.Call, *I) (*O, error), handles Members) Operation {
 	op := Operation{
 		Name:    name,
 		Members: handles,
 		Input:   reflect.TypeFor[I](),
 		Output:  reflect.TypeFor[O](),
-		Call: func(c *world.Call, in any) (any, error) {
+		Call: func(c *store.Call, in any) (any, error) {
 			out, err := fn(c, in.(*I))
 			if err != nil {
 				return nil, err

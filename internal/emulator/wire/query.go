@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // Query returns the codec of awsQuery services (ELBv2, STS). namespace is the
@@ -63,7 +63,7 @@ func listNothing(out reflect.Value) {
 	}
 }
 
-func (q query) Fail(err *world.Error, requestID string) Response {
+func (q query) Fail(err *store.Error, requestID string) Response {
 	status := err.Status
 	if status == 0 {
 		status = 400

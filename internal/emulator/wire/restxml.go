@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // RESTXML returns the codec of a restXml service (Route 53). namespace is the
@@ -39,12 +39,12 @@ func (c *restXML) find(method, path string) (Route, map[string]string) {
 func (c *restXML) Decode(r Request, in any) error {
 	route, members := c.find(r.Method, r.Path)
 	v := reflect.ValueOf(in).Elem()
-	for _, name := range world.SortedKeys(members) {
+	for _, name := range store.SortedKeys(members) {
 		if err := fromText(members[name], v.FieldByName(name), name); err != nil {
 			return err
 		}
 	}
-	for _, name := range world.SortedKeys(r.Query) {
+	for _, name := range store.SortedKeys(r.Query) {
 		member := route.Query[name]
 		if member == "" || len(r.Query[name]) != 1 {
 			return unknownParameter(name)
@@ -58,7 +58,7 @@ func (c *restXML) Decode(r Request, in any) error {
 	}
 	root, err := parseXML(r.Body)
 	if err != nil {
-		return world.Errorf(world.Unproven, "InvalidInput", "Invalid XML ; %v", err)
+		return store.Errorf(store.Unproven, "InvalidInput", "Invalid XML ; %v", err)
 	}
 	if root.name != route.Operation+"Request" {
 		return unknownParameter(root.name)
@@ -99,14 +99,14 @@ func (c *restXML) Encode(operation string, out any, requestID string) (Response,
 }
 
 // Fail has the form of awsQuery.
-func (c *restXML) Fail(err *world.Error, requestID string) Response {
+func (c *restXML) Fail(err *store.Error, requestID string) Response {
 	return query{c.namespace}.Fail(err, requestID)
 }
 
 // singular names the items of a list: HostedZone in HostedZones.
 func singular(list string) string { return strings.TrimSuffix(list, "s") }
 
-func fromText(s string, v reflect.Value, path string) *world.Error {
+func fromText(s string, v reflect.Value, path string) *store.Error {
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
@@ -155,7 +155,7 @@ func parseXML(body []byte) (*element, error) {
 }
 
 // into sets v, a value of any kind, to the value of the element.
-func (e *element) into(v reflect.Value, path string) *world.Error {
+func (e *element) into(v reflect.Value, path string) *store.Error {
 	if v.Kind() == reflect.Pointer {
 		if v.Type() == reflect.TypeFor[*time.Time]() {
 			t, err := time.Parse(time.RFC3339, e.text)

@@ -15,8 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
 )
 
 var (
@@ -30,7 +30,7 @@ var (
 )
 
 func code(err error) string {
-	if e, ok := errors.AsType[*world.Error](err); ok {
+	if e, ok := errors.AsType[*store.Error](err); ok {
 		return e.Code
 	}
 	return ""
@@ -207,16 +207,16 @@ func TestResponses(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	plain := &world.Error{Code: "PriorityInUse", Message: "a < b"}
+	plain := &store.Error{Code: "PriorityInUse", Message: "a < b"}
 	cases := map[string]struct {
 		codec  wire.Codec
-		err    *world.Error
+		err    *store.Error
 		status int
 		want   string
 	}{
 		"query": {query, plain, 400,
 			`<ErrorResponse xmlns="urn:x"><Error><Type>Sender</Type><Code>PriorityInUse</Code><Message>a &lt; b</Message></Error><RequestId>id</RequestId></ErrorResponse>`},
-		"query, ours": {query, &world.Error{Code: "InternalFailure", Status: 500}, 500,
+		"query, ours": {query, &store.Error{Code: "InternalFailure", Status: 500}, 500,
 			`<ErrorResponse xmlns="urn:x"><Error><Type>Receiver</Type><Code>InternalFailure</Code><Message></Message></Error><RequestId>id</RequestId></ErrorResponse>`},
 		"ec2":  {ec2Query, plain, 400, `<Response><Errors><Error><Code>PriorityInUse</Code><Message>a &lt; b</Message></Error></Errors><RequestID>id</RequestID></Response>`},
 		"json": {asJSON, plain, 400, `{"__type":"PriorityInUse","message":"a \u003c b"}`},
@@ -265,7 +265,7 @@ func TestOpRefusesMembersThatDoNotExist(t *testing.T) {
 			t.Error("a misspelt member was taken")
 		}
 	}()
-	wire.Op("DeleteRule", func(*world.Call, *elb.DeleteRuleInput) (*elb.DeleteRuleOutput, error) { return nil, nil }, wire.Handles("RuleARN"))
+	wire.Op("DeleteRule", func(*store.Call, *elb.DeleteRuleInput) (*elb.DeleteRuleOutput, error) { return nil, nil }, wire.Handles("RuleARN"))
 }
 
 // FuzzDecode checks that no body makes a codec panic and that the same body is

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/emulator/world"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
 // document writes XML the way AWS does: an element per member, absent members
@@ -119,7 +119,7 @@ func (d *document) mapping(name string, v reflect.Value) error {
 	}
 	d.open(name)
 	defer d.close(name)
-	for _, k := range world.SortedKeys(byKey) {
+	for _, k := range store.SortedKeys(byKey) {
 		d.open("entry")
 		d.text("key", k)
 		if err := d.element("value", byKey[k]); err != nil {

@@ -1,0 +1,45 @@
+package store
+
+import (
+	"time"
+
+	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
+)
+
+// validationLimit is how long a certificate may wait for its validation.
+const validationLimit = 72 * time.Hour
+
+// CertificateStatus computes the status of a certificate: a requested one is
+// issued once its validation is over, any expires.
+func (p *Partition) CertificateStatus(c *Certificate, now time.Time) acmtypes.CertificateStatus {
+	status := c.Status
+	if status == acmtypes.CertificateStatusPendingValidation {
+		switch {
+		case p.store.validated(c, now):
+			status = acmtypes.CertificateStatusIssued
+		case !now.Before(c.Created.Add(validationLimit)):
+			status = acmtypes.CertificateStatusValidationTimedOut
+		}
+	}
+	if status == acmtypes.CertificateStatusIssued && !c.NotAfter.IsZero() && now.After(c.NotAfter) {
+		status = acmtypes.CertificateStatusExpired
+	}
+	return status
+}
+
+// CertificateUsers returns the ARNs of the load balancers whose listeners
+// have the certificate, sorted.
+func (p *Partition) CertificateUsers(arn string) []string {
+	users := map[string]bool{}
+	for _, l := range p.ELB.Listeners {
+		if l.Certificate == arn {
+			users[l.LoadBalancer] = true
+		}
+		for _, sni := range l.SNI {
+			if sni == arn {
+				users[l.LoadBalancer] = true
+			}
+		}
+	}
+	return SortedKeys(users)
+}

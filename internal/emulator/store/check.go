@@ -1,0 +1,107 @@
+package store
+
+import (
+	"fmt"
+	"net/netip"
+	"sort"
+)
+
+// Check lists the invariants that the state breaks: references to what does not exist,
+// addresses given twice, target groups under two load balancers, rules with one
+// priority. A consistent state breaks none.
+func (w *Store) Check() []string {
+	var broken []string
+	for _, p := range w.Partitions() {
+		at := p.Account + "/" + p.Region + ": "
+		for _, s := range append(p.checkNetwork(), p.checkBalancing()...) {
+			broken = append(broken, at+s)
+		}
+	}
+	sort.Strings(broken)
+	return broken
+}
+
+func (p *Partition) checkNetwork() []string {
+	var broken []string
+	say := func(format string, args ...any) { broken = append(broken, fmt.Sprintf(format, args...)) }
+	owners := map[string]map[netip.Addr]string{}
+	for _, id := range SortedKeys(p.NetworkInterfaces) {
+		eni := p.NetworkInterfaces[id]
+		if p.Subnets[eni.SubnetID] == nil {
+			say("%s is in %s, which does not exist", id, eni.SubnetID)
+		}
+		for _, g := range eni.Groups {
+			if p.SecurityGroups[g] == nil {
+				say("%s carries %s, which does not exist", id, g)
+			}
+		}
+		taken := owners[eni.VPCID]
+		if taken == nil {
+			taken = map[netip.Addr]string{}
+			owners[eni.VPCID] = taken
+		}
+		for _, a := range eni.Private {
+			if other, ok := taken[a.Addr]; ok {
+				say("%s and %s both have %s", other, id, a.Addr)
+			}
+			taken[a.Addr] = id
+		}
+	}
+	for _, id := range SortedKeys(p.SecurityGroups) {
+		g := p.SecurityGroups[id]
+		for _, rules := range [][]SecurityGroupRule{g.Ingress, g.Egress} {
+			for _, r := range rules {
+				if r.Peer.Group != "" && r.Peer.GroupOwner == p.Account && p.SecurityGroups[r.Peer.Group] == nil {
+					say("a rule of %s names %s, which does not exist", id, r.Peer.Group)
+				}
+			}
+		}
+	}
+	for _, id := range SortedKeys(p.Subnets) {
+		if p.VPCs[p.Subnets[id].VPCID] == nil {
+			say("%s is in %s, which does not exist", id, p.Subnets[id].VPCID)
+		}
+	}
+	return broken
+}
+
+func (p *Partition) checkBalancing() []string {
+	var broken []string
+	say := func(format string, args ...any) { broken = append(broken, fmt.Sprintf(format, args...)) }
+	ports := map[string]string{}
+	for _, arn := range SortedKeys(p.ELB.Listeners) {
+		l := p.ELB.Listeners[arn]
+		if p.ELB.LoadBalancers[l.LoadBalancer] == nil {
+			say("listener %s has no load balancer", arn)
+		}
+		key := fmt.Sprintf("%s %d", l.LoadBalancer, l.Port)
+		if other, ok := ports[key]; ok {
+			say("listeners %s and %s share a port", other, arn)
+		}
+		ports[key] = arn
+	}
+	priorities, users := map[string]string{}, map[string]string{}
+	for _, arn := range SortedKeys(p.ELB.Rules) {
+		r := p.ELB.Rules[arn]
+		l := p.ELB.Listeners[r.Listener]
+		if l == nil {
+			say("rule %s has no listener", arn)
+			continue
+		}
+		key := fmt.Sprintf("%s %d", r.Listener, r.Priority)
+		if other, ok := priorities[key]; ok {
+			say("rules %s and %s share a priority", other, arn)
+		}
+		priorities[key] = arn
+		Forwards(r.Actions, func(group string) {
+			if p.ELB.TargetGroups[group] == nil {
+				say("rule %s forwards to %s, which does not exist", arn, group)
+			}
+			if lb, ok := users[group]; ok && lb != l.LoadBalancer {
+				say("target group %s is used by %s and %s", group, lb, l.LoadBalancer)
+			}
+			users[group] = l.LoadBalancer
+		})
+	}
+	return broken
+}

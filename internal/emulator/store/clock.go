@@ -1,0 +1,95 @@
+package store
+
+import (
+	"sort"
+	"sync"
+	"time"
+)
+
+// Clock is the emulator's time. States that change over time (a load balancer that
+// becomes active, a target that becomes healthy) are computed from it when they are
+// read.
+type Clock interface {
+	// Now returns the present instant.
+	Now() time.Time
+	// AfterFunc calls f in its own goroutine once d has passed. The returned
+	// function stops the timer; it reports whether that was in time.
+	AfterFunc(d time.Duration, f func()) (stop func() bool)
+}
+
+// RealClock is the time package. Inside a testing/synctest bubble it is
+// therefore virtual time.
+type RealClock struct{}
+
+// Now implements [Clock].
+func (RealClock) Now() time.Time { return time.Now() }
+
+// AfterFunc implements [Clock].
+func (RealClock) AfterFunc(d time.Duration, f func()) func() bool {
+	return time.AfterFunc(d, f).Stop
+}
+
+// ManualClock moves only when Advance is called. It is safe for concurrent use.
+type ManualClock struct {
+	mu     sync.Mutex
+	now    time.Time
+	timers []*manualTimer
+}
+
+type manualTimer struct {
+	at time.Time
+	f  func()
+}
+
+// NewManualClock returns a clock that shows start.
+func NewManualClock(start time.Time) *ManualClock { return &ManualClock{now: start} }
+
+// Now implements [Clock].
+func (c *ManualClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// AfterFunc implements [Clock]. Functions run in the goroutine that moves the
+// clock, one after the other, in the order of their instants.
+func (c *ManualClock) AfterFunc(d time.Duration, f func()) func() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &manualTimer{at: c.now.Add(d), f: f}
+	c.timers = append(c.timers, t)
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for i, other := range c.timers {
+			if other == t {
+				c.timers = append(c.timers[:i], c.timers[i+1:]...)
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// Advance moves the clock forward by d and runs what became due.
+func (c *ManualClock) Advance(d time.Duration) {
+	c.mu.Lock()
+	end := c.now.Add(d)
+	c.mu.Unlock()
+	for {
+		c.mu.Lock()
+		sort.SliceStable(c.timers, func(i, j int) bool { return c.timers[i].at.Before(c.timers[j].at) })
+		if len(c.timers) == 0 || c.timers[0].at.After(end) {
+			c.now = end
+			c.mu.Unlock()
+			return
+		}
+		t := c.timers[0]
+		c.timers = c.timers[1:]
+		if t.at.After(c.now) {
+			c.now = t.at
+		}
+		c.mu.Unlock()
+		t.f()
+	}
+}

@@ -1,0 +1,214 @@
+package store
+
+import (
+	"time"
+
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+)
+
+// ELBState is the state of Elastic Load Balancing v2 in one account and region. All
+// maps are keyed by ARN.
+type ELBState struct {
+	LoadBalancers map[string]*LoadBalancer
+	Listeners     map[string]*Listener
+	Rules         map[string]*Rule
+	TargetGroups  map[string]*TargetGroup
+	TrustStores   map[string]*TrustStore
+
+	region string
+}
+
+// Region is the region of the state: an ARN of another region names nothing
+// here.
+func (s *ELBState) Region() string { return s.region }
+
+// newELBState returns an empty state.
+func newELBState() *ELBState {
+	return &ELBState{
+		LoadBalancers: map[string]*LoadBalancer{},
+		Listeners:     map[string]*Listener{},
+		Rules:         map[string]*Rule{},
+		TargetGroups:  map[string]*TargetGroup{},
+		TrustStores:   map[string]*TrustStore{},
+	}
+}
+
+// LoadBalancer is an ALB or NLB.
+type LoadBalancer struct {
+	ARN        string
+	Name       string // case as given
+	ID         string // the 16 hex digits at the end of the ARN
+	DNSName    string
+	HostedZone string
+	Type       elbtypes.LoadBalancerTypeEnum
+	Scheme     elbtypes.LoadBalancerSchemeEnum
+	Addressing elbtypes.IpAddressType
+	VPC        string
+	Zones      []LoadBalancerZone // one per subnet, sorted by zone
+
+	SecurityGroups []string
+	// BornWithGroups is whether an NLB was created with security groups: one
+	// that was not can never get any.
+	BornWithGroups bool
+	// EnforcePrivateLink is the NLB setting on or off; empty when it does not apply.
+	EnforcePrivateLink string
+	// PrefixForSourceNAT is the NLB setting on or off; empty on an ALB.
+	PrefixForSourceNAT elbtypes.EnablePrefixForIpv6SourceNatEnum
+
+	IPAMPool     string // ALB: pool of public IPv4 addresses
+	CustomerPool string // ALB on an Outpost
+
+	Created time.Time
+	Active  time.Time // when provisioning ends
+	// ForcedState overrides the state that the clock gives.
+	ForcedState  elbtypes.LoadBalancerStateEnum
+	ForcedReason string
+
+	Capacity   CapacityReservation
+	Attributes map[string]string // all attributes of the type
+	Tags       map[string]string
+}
+
+// LoadBalancerZone is one enabled zone, with the node that serves it.
+type LoadBalancerZone struct {
+	Zone   string
+	Subnet string
+	ENI    string // ENI of the node
+	// Address is the node's private IPv4 address.
+	Address string
+
+	Allocation          string // NLB: elastic IP
+	PublicIP            string // NLB: address of the elastic IP
+	PrivateIPv4         string // internal NLB: address that was asked for
+	IPv6                string
+	SourceNATIPv6Prefix string
+}
+
+// CapacityReservation is the reserved minimum of LCUs.
+type CapacityReservation struct {
+	Units        int32 // 0: none
+	Changed      time.Time
+	Ready        time.Time // pending until then
+	DecreasesDay string    // day that Decreases counts, as 2006-01-02
+	Decreases    int32
+}
+
+// State returns the state at a time, and the reason of a forced one.
+func (lb *LoadBalancer) State(now time.Time) (elbtypes.LoadBalancerStateEnum, string) {
+	if lb.ForcedState != "" {
+		return lb.ForcedState, lb.ForcedReason
+	}
+	if now.Before(lb.Active) {
+		return elbtypes.LoadBalancerStateEnumProvisioning, ""
+	}
+	return elbtypes.LoadBalancerStateEnumActive, ""
+}
+
+// IsALB reports whether it is an Application Load Balancer.
+func (lb *LoadBalancer) IsALB() bool {
+	return lb.Type == elbtypes.LoadBalancerTypeEnumApplication
+}
+
+// EnabledIn reports whether a zone is enabled.
+func (lb *LoadBalancer) EnabledIn(zone string) bool {
+	for _, z := range lb.Zones {
+		if z.Zone == zone {
+			return true
+		}
+	}
+	return false
+}
+
+// Listener is a port of a load balancer. Its default actions are those of
+// its default rule.
+type Listener struct {
+	ARN          string
+	ID           string // hex
+	LoadBalancer string // ARN
+	Port         int32
+	Protocol     elbtypes.ProtocolEnum
+	SSLPolicy    string
+	ALPN         []string // one policy; empty: none was set
+	Certificate  string   // default certificate, empty if none
+	SNI          []string // certificate list in the order of addition
+	Mutual       *elbtypes.MutualAuthenticationAttributes
+	DefaultRule  string // ARN
+	Attributes   map[string]string
+	Tags         map[string]string
+}
+
+// Rule is a listener rule. Conditions, actions and transforms are kept in
+// the form in which AWS reads them back (client secrets included, which the
+// describe operation leaves out).
+type Rule struct {
+	ARN        string
+	Listener   string // ARN
+	Priority   int32  // 0: the default rule
+	Conditions []elbtypes.RuleCondition
+	Actions    []elbtypes.Action
+	Transforms []elbtypes.RuleTransform
+	Tags       map[string]string
+}
+
+// IsDefault reports whether the rule is the listener's default rule.
+func (r *Rule) IsDefault() bool { return r.Priority == 0 }
+
+// TargetGroup is a set of targets with the way to check them.
+type TargetGroup struct {
+	ARN             string
+	Name            string
+	ID              string // hex
+	Protocol        elbtypes.ProtocolEnum
+	ProtocolVersion string
+	Port            int32
+	ControlPort     int32
+	VPC             string
+	Type            elbtypes.TargetTypeEnum
+	Addressing      elbtypes.TargetGroupIpAddressTypeEnum
+	Check           HealthCheck
+	Attributes      map[string]string
+	Tags            map[string]string
+	Targets         []*Target // in the order of registration
+
+	// LoadBalancer is the ARN of the one that uses the target group, empty if none.
+	// ELBState.Reattach keeps it and the two times.
+	LoadBalancer string
+	Attached     time.Time
+	Detached     time.Time
+}
+
+// HealthCheck is how targets are checked.
+type HealthCheck struct {
+	Enabled            bool
+	Protocol           elbtypes.ProtocolEnum
+	Port               string // number or traffic-port
+	Path               string
+	IntervalSeconds    int32
+	TimeoutSeconds     int32
+	HealthyThreshold   int32
+	UnhealthyThreshold int32
+	HTTPCodes          string
+	GRPCCodes          string
+}
+
+// TrustStore is a bundle of certificate authorities for mutual TLS.
+type TrustStore struct {
+	ARN            string
+	Name           string
+	Bucket         string
+	Key            string
+	Version        string
+	Active         time.Time // CREATING until then
+	Revocations    []TrustStoreRevocation
+	NextRevocation int64
+	Tags           map[string]string
+}
+
+// TrustStoreRevocation is one revocation list of a trust store.
+type TrustStoreRevocation struct {
+	ID      int64
+	Bucket  string
+	Key     string
+	Version string
+	Entries int64
+}

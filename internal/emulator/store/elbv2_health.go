@@ -1,0 +1,174 @@
+package store
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+)
+
+// ZoneAll is the zone of a target that any node may serve.
+const ZoneAll = "all"
+
+// TargetHealth computes the health of a registered or draining target from its history,
+// its load balancer, its instance or address and the last result of a health check.
+func (p *Partition) TargetHealth(g *TargetGroup, t *Target, now time.Time) Verdict {
+	if t.Draining() {
+		return Verdict{elbtypes.TargetHealthStateEnumDraining, elbtypes.TargetHealthReasonEnumDeregistrationInProgress, "Target deregistration is in progress"}
+	}
+	lb := p.ELB.LoadBalancers[g.LoadBalancer]
+	if lb == nil {
+		return notInUse("Target group is not configured to receive traffic from the load balancer")
+	}
+	if g.Type == elbtypes.TargetTypeEnumLambda && !g.Check.Enabled {
+		return Verdict{elbtypes.TargetHealthStateEnumUnavailable, elbtypes.TargetHealthReasonEnumHealthCheckDisabled, "Health checks are not enabled for this target"}
+	}
+	zone := t.Zone
+	switch g.Type {
+	case elbtypes.TargetTypeEnumInstance:
+		i, state := p.Instances[t.ID], "terminated"
+		if i != nil {
+			state, zone = p.InstanceState(i), i.Zone
+		}
+		if state != InstanceRunning {
+			return Verdict{elbtypes.TargetHealthStateEnumUnused, elbtypes.TargetHealthReasonEnumInvalidState, "Target is in the " + state + " state"}
+		}
+	case elbtypes.TargetTypeEnumIp:
+		if p.usedByLoadBalancer(g.VPC, t.ID) {
+			return Verdict{elbtypes.TargetHealthStateEnumUnused, elbtypes.TargetHealthReasonEnumIpUnusable, "The IP address cannot be used as a target, as it is in use by a load balancer"}
+		}
+	}
+	if zone != "" && zone != ZoneAll && !lb.EnabledIn(zone) {
+		return notInUse("Target is in an Availability Zone that is not enabled for the load balancer")
+	}
+	start := latest(t.Registered, g.Attached, lb.Active)
+	delay := p.store.Config.ELB.RegistrationDelayNLB
+	if lb.IsALB() {
+		delay = p.store.Config.ELB.RegistrationDelayALB
+	}
+	if now.Before(start.Add(delay)) {
+		return Verdict{elbtypes.TargetHealthStateEnumInitial, elbtypes.TargetHealthReasonEnumRegistrationInProgress, "Target registration is in progress"}
+	}
+	if t.Verdict != nil {
+		return g.drained(lb, t, now)
+	}
+	if p.store.Config.Health == HealthAssumed && !now.Before(start.Add(delay+p.store.Config.InitialHealthDelay)) {
+		return Verdict{State: elbtypes.TargetHealthStateEnumHealthy}
+	}
+	return Verdict{elbtypes.TargetHealthStateEnumInitial, elbtypes.TargetHealthReasonEnumInitialHealthChecking, "Initial health checks in progress"}
+}
+
+// UnhealthyDrainsUntil is until when a target that a Network Load Balancer
+// found unhealthy keeps its connections; zero if it does not.
+func (g *TargetGroup) UnhealthyDrainsUntil(t *Target) time.Time {
+	const termination, interval = "target_health_state.unhealthy.connection_termination.enabled", "target_health_state.unhealthy.draining_interval_seconds"
+	if t.Verdict == nil || t.Verdict.State != elbtypes.TargetHealthStateEnumUnhealthy || g.Attributes[termination] != "false" {
+		return time.Time{}
+	}
+	n, err := strconv.Atoi(g.Attributes[interval])
+	if err != nil || n == 0 {
+		return time.Time{}
+	}
+	return t.Judged.Add(time.Duration(n) * time.Second)
+}
+
+// drained is the health of a deregistered target, which an unhealthy one that still
+// keeps its connections shows.
+func (g *TargetGroup) drained(lb *LoadBalancer, t *Target, now time.Time) Verdict {
+	v := *t.Verdict
+	if !lb.IsALB() && now.Before(g.UnhealthyDrainsUntil(t)) {
+		v.State = elbtypes.TargetHealthStateEnumUnhealthyDraining
+	}
+	return v
+}
+
+func notInUse(why string) Verdict {
+	return Verdict{elbtypes.TargetHealthStateEnumUnused, elbtypes.TargetHealthReasonEnumNotInUse, why}
+}
+
+// usedByLoadBalancer reports whether an address belongs to a node of a load balancer in
+// the VPC.
+func (p *Partition) usedByLoadBalancer(vpc, address string) bool {
+	a, err := netip.ParseAddr(address)
+	if err != nil {
+		return false
+	}
+	for _, lb := range p.ELB.LoadBalancers {
+		if lb.VPC != vpc {
+			continue
+		}
+		for _, z := range lb.Zones {
+			if z.Address == a.String() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func latest(first time.Time, others ...time.Time) time.Time {
+	for _, t := range others {
+		if t.After(first) {
+			first = t
+		}
+	}
+	return first
+}
+
+// HealthReport is the outcome of health checks of one target.
+type HealthReport struct {
+	TargetGroup string // ARN
+	Target      string // id as registered
+	Port        int32
+	// Epoch is that of the registration which was checked, see [TargetGroup.Epoch]. A
+	// report of an earlier registration is ignored; an empty epoch matches any.
+	Epoch   string
+	Verdict Verdict
+}
+
+// Epoch distinguishes registrations of the same target. It changes when the target is
+// registered again and when the target group gets another load balancer.
+func (g *TargetGroup) Epoch(t *Target) string {
+	return fmt.Sprintf("%d/%d", t.Registered.UnixNano(), g.Attached.UnixNano())
+}
+
+// ReportHealth takes a change of a target's health from the data plane or a test. It
+// takes the lock itself. A report on a target that is not registered any more is
+// ignored.
+func (w *Store) ReportHealth(r HealthReport) {
+	account, region, ok := splitARN(r.TargetGroup)
+	if !ok {
+		return
+	}
+	w.Lock()
+	defer w.Unlock()
+	g := w.Partition(account, region).ELB.TargetGroups[r.TargetGroup]
+	if g == nil {
+		return
+	}
+	t := g.Target(r.Target, r.Port)
+	if t == nil || t.Draining() || t.Verdict != nil && *t.Verdict == r.Verdict {
+		return
+	}
+	if r.Epoch != "" && r.Epoch != g.Epoch(t) {
+		return
+	}
+	v := r.Verdict
+	if t.Verdict == nil || t.Verdict.State != v.State {
+		t.Judged = w.Clock.Now()
+	}
+	t.Verdict = &v
+	w.Bump()
+}
+
+// splitARN returns the account and region of an ARN.
+func splitARN(arn string) (account, region string, ok bool) {
+	parts := strings.SplitN(arn, ":", 6)
+	if len(parts) != 6 || parts[3] == "" || parts[4] == "" {
+		return "", "", false
+	}
+	return parts[4], parts[3], true
+}

@@ -1,0 +1,210 @@
+package store
+
+import (
+	"fmt"
+	"net/netip"
+	"sort"
+	"time"
+)
+
+// ServiceInterface describes the ENI of a service such as a load balancer.
+type ServiceInterface struct {
+	Description string
+	// Requester is the service's identity, such as amazon-elb.
+	Requester string
+	// InstanceOwner is shown in the attachment; Requester if empty.
+	InstanceOwner string
+	// Type is the type of the ENI; "interface" if empty.
+	Type     string
+	SubnetID string
+	Groups   []string
+	// Address is the private address to use; the next free one if invalid.
+	Address netip.Addr
+	// IPv6 adds an IPv6 address.
+	IPv6 bool
+	// Secondary is the number of further private addresses.
+	Secondary int
+}
+
+// CreateServiceENI makes a service's ENI with a free private address of the subnet.
+// Errors: InvalidSubnetID.NotFound and InsufficientFreeAddressesInSubnet.
+func (p *Partition) CreateServiceENI(desc, requester, subnetID string, groups []string) (*NetworkInterface, *Error) {
+	return p.CreateServiceInterface(ServiceInterface{
+		Description: desc, Requester: requester, SubnetID: subnetID, Groups: groups,
+	})
+}
+
+// CreateServiceInterface is [Partition.CreateServiceENI] with all options.
+func (p *Partition) CreateServiceInterface(o ServiceInterface) (*NetworkInterface, *Error) {
+	p.Reap()
+	s := p.Subnets[o.SubnetID]
+	if s == nil {
+		return nil, Errorf(Quoted("terraform-aws-modules/terraform-aws-ec2-instance#20"), "InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist", o.SubnetID)
+	}
+	eni := p.newENI(s)
+	eni.Description = o.Description
+	if o.Type != "" {
+		eni.Type = o.Type
+	}
+	eni.Groups = append([]string{}, o.Groups...)
+	eni.RequesterID, eni.RequesterManaged = o.Requester, true
+	owner := o.InstanceOwner
+	if owner == "" {
+		owner = o.Requester
+	}
+	eni.Attachment = &Attachment{ID: p.store.NewID("ela-attach-"), InstanceOwner: owner, DeviceIndex: 1, AttachTime: p.now()}
+	if o.Address.IsValid() {
+		if err := p.ClaimIPv4(s, o.Address); err != nil {
+			return nil, err
+		}
+		eni.Private = []PrivateAddress{{Addr: o.Address, Primary: true}}
+		p.NetworkInterfaces[eni.ID] = eni // so that the next search sees it
+	}
+	if n := 1 + o.Secondary - len(eni.Private); n > 0 {
+		addrs, err := p.TakeIPv4(s, n)
+		if err != nil {
+			delete(p.NetworkInterfaces, eni.ID)
+			return nil, err
+		}
+		for _, a := range addrs {
+			eni.Private = append(eni.Private, PrivateAddress{Addr: a, Primary: len(eni.Private) == 0})
+		}
+	}
+	if o.IPv6 {
+		addrs, err := p.TakeIPv6(s, 1)
+		if err != nil {
+			delete(p.NetworkInterfaces, eni.ID)
+			return nil, err
+		}
+		eni.IPv6 = addrs
+	}
+	p.NetworkInterfaces[eni.ID] = eni
+	return eni, nil
+}
+
+// NewInterface makes an ENI in a subnet, without any address yet; the caller adds those
+// and the security groups.
+func (p *Partition) NewInterface(s *Subnet) *NetworkInterface {
+	eni := p.newENI(s)
+	p.NetworkInterfaces[eni.ID] = eni
+	return eni
+}
+
+func (p *Partition) newENI(s *Subnet) *NetworkInterface {
+	n := p.store.ids.Uint64()
+	return &NetworkInterface{
+		ID: p.store.NewID("eni-"), SubnetID: s.ID, VPCID: s.VPCID, Zone: s.Zone,
+		Type: "interface", Owner: p.Account, SourceDestCheck: true, Created: p.now(),
+		// The second lowest bit of the first byte marks a local address.
+		MAC: fmt.Sprintf("06:%02x:%02x:%02x:%02x:%02x", byte(n), byte(n>>8), byte(n>>16), byte(n>>24), byte(n>>32)),
+	}
+}
+
+// DeleteServiceENI removes a service's ENI, at once or after it has lingered. A
+// lingering ENI keeps its security groups from being deleted. An unknown identifier is
+// ignored.
+func (p *Partition) DeleteServiceENI(id string, linger time.Duration) {
+	eni := p.NetworkInterfaces[id]
+	if eni == nil {
+		return
+	}
+	for _, a := range p.Addresses {
+		if a.InterfaceID == id {
+			a.Release()
+		}
+	}
+	if linger <= 0 {
+		p.RemoveInterface(id)
+		return
+	}
+	eni.Gone = p.now().Add(linger)
+}
+
+// RemoveInterface removes an ENI and its tags.
+func (p *Partition) RemoveInterface(id string) {
+	delete(p.NetworkInterfaces, id)
+	delete(p.Tags, id)
+}
+
+// SetENISecurityGroups replaces the security groups of an ENI; an unknown identifier is
+// ignored.
+func (p *Partition) SetENISecurityGroups(id string, groups []string) {
+	if eni := p.NetworkInterfaces[id]; eni != nil {
+		eni.Groups = append([]string{}, groups...)
+	}
+}
+
+// Reap removes the ENIs whose lingering has ended and the instances that were
+// terminated long ago. Operations call it before they read resources.
+func (p *Partition) Reap() {
+	now := p.now()
+	for id, eni := range p.NetworkInterfaces {
+		if !eni.Gone.IsZero() && !now.Before(eni.Gone) {
+			p.RemoveInterface(id)
+		}
+	}
+	for id, i := range p.Instances {
+		if !i.TerminatedAt.IsZero() && now.Sub(i.TerminatedAt) >= p.store.Config.Delays.TerminatedVisible {
+			delete(p.Instances, id)
+			delete(p.Tags, id)
+		}
+	}
+}
+
+// Release disassociates an elastic IP from its ENI.
+func (a *Address) Release() {
+	a.AssociationID, a.InterfaceID, a.PrivateIP, a.ServiceOwned = "", "", netip.Addr{}, false
+}
+
+// AssociateAddress associates an elastic IP with a service's ENI. Errors:
+// InvalidAllocationID.NotFound and Resource.AlreadyAssociated.
+func (p *Partition) AssociateAddress(allocationID, eniID string) (*Address, *Error) {
+	a := p.Addresses[allocationID]
+	if a == nil {
+		return nil, Errorf(Unproven, "InvalidAllocationID.NotFound", "The allocation ID '%s' does not exist", allocationID)
+	}
+	if a.AssociationID != "" {
+		return nil, Errorf(Unproven, "Resource.AlreadyAssociated", "resource %s is already associated with associate-id %s", allocationID, a.AssociationID)
+	}
+	eni := p.NetworkInterfaces[eniID]
+	if eni == nil {
+		return nil, Errorf(Unproven, "InvalidNetworkInterfaceID.NotFound", "The networkInterface ID '%s' does not exist", eniID)
+	}
+	a.AssociationID = p.store.NewID("eipassoc-")
+	a.InterfaceID, a.ServiceOwned = eniID, eni.RequesterManaged
+	if len(eni.Private) > 0 {
+		a.PrivateIP = eni.Private[0].Addr
+	}
+	return a, nil
+}
+
+// SecurityGroupUsers returns what keeps a security group from being deleted: the ENIs
+// that have it and the other security groups whose rules name it, sorted.
+func (p *Partition) SecurityGroupUsers(groupID string) []string {
+	p.Reap()
+	var users []string
+	for _, eni := range p.NetworkInterfaces {
+		for _, g := range eni.Groups {
+			if g == groupID {
+				users = append(users, eni.ID)
+				break
+			}
+		}
+	}
+	for _, g := range p.SecurityGroups {
+		if g.ID != groupID && (namesGroup(g.Ingress, groupID) || namesGroup(g.Egress, groupID)) {
+			users = append(users, g.ID)
+		}
+	}
+	sort.Strings(users)
+	return users
+}
+
+func namesGroup(rules []SecurityGroupRule, id string) bool {
+	for _, r := range rules {
+		if r.Peer.Group == id {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,31 @@
+package store
+
+import "fmt"
+
+// Error is an error as AWS returns it. The code is the contract; the message is for
+// people. Only Errorf makes one, so that each text has a source.
+type Error struct {
+	// Code is the code on the wire, such as "PriorityInUse".
+	Code string
+	// Message is the text beside it.
+	Message string
+	// Status is the HTTP status; 0 means the default of the protocol (400).
+	Status int
+	// From is the source of code and text.
+	From Source `json:"-"`
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Code + ": " + e.Message }
+
+// Errorf makes an error with a formatted message and the protocol's default status.
+// from is the source of the text.
+func Errorf(from Source, code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...), From: from}
+}
+
+// WithStatus returns the error with another HTTP status.
+func (e *Error) WithStatus(status int) *Error {
+	e.Status = status
+	return e
+}

@@ -1,0 +1,59 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// exported is the JSON form of the emulator state.
+type exported struct {
+	Partitions []*Partition
+	AccessKeys map[string]string `json:",omitempty"`
+	Roles      map[string]Role   `json:",omitempty"`
+	// Identifiers is the position in the stream of identifiers, so that a restored
+	// state never reuses one.
+	Identifiers []byte
+}
+
+// Export returns the whole state as JSON. The same state gives the same
+// bytes.
+func (w *Store) Export() ([]byte, error) {
+	stream, err := w.idSource.MarshalBinary()
+	if err != nil {
+		return nil, fmt.Errorf("export the stream of identifiers: %w", err)
+	}
+	out, err := json.Marshal(exported{Partitions: w.Partitions(), AccessKeys: w.accessKeys, Roles: w.roles, Identifiers: stream})
+	if err != nil {
+		return nil, fmt.Errorf("export the state: %w", err)
+	}
+	return out, nil
+}
+
+// Restore replaces the state by an exported one. Clock and configuration stay
+// as they are; on error the state does too.
+func (w *Store) Restore(state []byte) error {
+	var in exported
+	if err := json.Unmarshal(state, &in); err != nil {
+		return fmt.Errorf("restore the state: %w", err)
+	}
+	if slices.Contains(in.Partitions, nil) {
+		return errors.New("restore the state: a partition is null")
+	}
+	if len(in.Identifiers) > 0 {
+		if err := w.idSource.UnmarshalBinary(in.Identifiers); err != nil {
+			return fmt.Errorf("restore the stream of identifiers: %w", err)
+		}
+	}
+	w.partitions = map[partitionKey]*Partition{}
+	for _, p := range in.Partitions {
+		p.init(w)
+		w.partitions[partitionKey{p.Account, p.Region}] = p
+	}
+	w.accessKeys, w.roles = map[string]string{}, map[string]Role{}
+	maps.Copy(w.accessKeys, in.AccessKeys)
+	maps.Copy(w.roles, in.Roles)
+	return nil
+}

@@ -1,0 +1,55 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Hex returns n random lower-case hexadecimal digits.
+func (w *Store) Hex(n int) string {
+	var b strings.Builder
+	for b.Len() < n {
+		fmt.Fprintf(&b, "%016x", w.ids.Uint64())
+	}
+	return b.String()[:n]
+}
+
+// Decimal returns a random decimal number of up to n digits, as in the DNS
+// names of load balancers.
+func (w *Store) Decimal(n int) string {
+	max := uint64(1)
+	for range n {
+		max *= 10
+	}
+	return fmt.Sprint(w.ids.Uint64N(max))
+}
+
+// NewID returns an EC2 identifier: the prefix, which ends with a hyphen, and
+// 17 hexadecimal digits. AWS's begin with 0 since they grew to that length.
+func (w *Store) NewID(prefix string) string { return prefix + "0" + w.Hex(16) }
+
+// RequestID returns the identifier of a response. It does not come from the
+// stream of identifiers.
+func (w *Store) RequestID() string {
+	return uuid(fmt.Sprintf("%016x%016x", w.Rand.Uint64(), w.Rand.Uint64()))
+}
+
+// UUID returns a random UUID of version 4.
+func (w *Store) UUID() string { return uuid(w.Hex(32)) }
+
+func uuid(h string) string {
+	return h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-a" + h[17:20] + "-" + h[20:]
+}
+
+// ShuffleStrings orders a list that AWS leaves unordered, if Config.Shuffle is set. The
+// argument is changed in place and returned.
+func (w *Store) ShuffleStrings(s []string) []string { return Shuffle(w, s) }
+
+// Shuffle orders any list that AWS leaves unordered, in place, if Config.Shuffle is
+// set.
+func Shuffle[T any](w *Store, s []T) []T {
+	if w.Config.Shuffle {
+		w.Rand.Shuffle(len(s), func(i, j int) { s[i], s[j] = s[j], s[i] })
+	}
+	return s
+}

@@ -1,0 +1,39 @@
+package store
+
+import "strings"
+
+// States of an instance.
+const (
+	InstancePending      = "pending"
+	InstanceRunning      = "running"
+	InstanceShuttingDown = "shutting-down"
+	InstanceTerminated   = "terminated"
+	InstanceStopping     = "stopping"
+	InstanceStopped      = "stopped"
+)
+
+// InstanceState returns the present state of an instance.
+func (p *Partition) InstanceState(i *Instance) string {
+	if i.Next != "" && p.now().Sub(i.Since) >= p.store.Config.Delays.Instance {
+		return i.Next
+	}
+	return i.From
+}
+
+// MoveInstance begins a transition: the instance is in state from at once and
+// in state next after Config.Delays.Instance.
+func (p *Partition) MoveInstance(i *Instance, from, next string) {
+	i.From, i.Next, i.Since = from, next, p.now()
+}
+
+// privateDNS is the host name that a private address gives an instance.
+func (p *Partition) privateDNS(addr string) string {
+	domain := p.Region + ".compute.internal"
+	if p.Region == "us-east-1" {
+		domain = "ec2.internal"
+	}
+	return "ip-" + strings.ReplaceAll(addr, ".", "-") + "." + domain
+}
+
+// PrivateDNS returns the name of an IPv4 address inside the VPC.
+func (p *Partition) PrivateDNS(a PrivateAddress) string { return p.privateDNS(a.Addr.String()) }

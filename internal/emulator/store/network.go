@@ -1,0 +1,175 @@
+package store
+
+import (
+	"net/netip"
+	"sort"
+)
+
+// firstHost is how many addresses at the beginning of a subnet AWS reserves: network,
+// router, name server, future use. The last one is kept too.
+const firstHost = 4
+
+// used returns the IPv4 and IPv6 addresses of a subnet that are taken.
+func (p *Partition) used(subnetID string) map[netip.Addr]bool {
+	taken := map[netip.Addr]bool{}
+	for _, eni := range p.NetworkInterfaces {
+		if eni.SubnetID != subnetID {
+			continue
+		}
+		for _, a := range eni.Private {
+			taken[a.Addr] = true
+		}
+		for _, a := range eni.IPv6 {
+			taken[a] = true
+		}
+		for _, block := range eni.IPv4Prefixes {
+			for a := block.Addr(); block.Contains(a); a = a.Next() {
+				taken[a] = true
+			}
+		}
+	}
+	return taken
+}
+
+// FreeIPv4 counts the IPv4 addresses of a subnet that are still free.
+func (p *Partition) FreeIPv4(s *Subnet) int {
+	if s.IPv6Native() {
+		return 0
+	}
+	n := 1<<(32-s.CIDR.Bits()) - firstHost - 1
+	for a := range p.used(s.ID) {
+		if a.Is4() {
+			n--
+		}
+	}
+	return n
+}
+
+// usableIPv4 reports whether an address may be given to an ENI.
+func usableIPv4(s *Subnet, a netip.Addr) bool {
+	if !s.CIDR.IsValid() || !s.CIDR.Contains(a) {
+		return false
+	}
+	offset := offsetOf(s.CIDR, a)
+	return offset >= firstHost && offset < 1<<(32-s.CIDR.Bits())-1
+}
+
+func offsetOf(block netip.Prefix, a netip.Addr) int {
+	base, at := block.Addr().As4(), a.As4()
+	return int(be32(at)) - int(be32(base))
+}
+
+func be32(b [4]byte) uint32 {
+	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
+}
+
+// IPv4At returns the address n places after the beginning of a block.
+func IPv4At(block netip.Prefix, n int) netip.Addr {
+	v := be32(block.Addr().As4()) + uint32(n)
+	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
+}
+
+// TakeIPv4 finds n free addresses of a subnet, lowest first. It changes nothing: the
+// addresses are in use once an ENI has them.
+func (p *Partition) TakeIPv4(s *Subnet, n int) ([]netip.Addr, *Error) {
+	if s.IPv6Native() {
+		return nil, Errorf(Unproven, "InvalidParameterValue", "The subnet '%s' has no IPv4 CIDR block", s.ID)
+	}
+	taken := p.used(s.ID)
+	var out []netip.Addr
+	last := 1<<(32-s.CIDR.Bits()) - 1
+	for i := firstHost; i < last && len(out) < n; i++ {
+		if a := IPv4At(s.CIDR, i); !taken[a] {
+			out = append(out, a)
+		}
+	}
+	if len(out) < n {
+		return nil, Errorf(Unproven, "InsufficientFreeAddressesInSubnet", "The specified subnet does not have enough free addresses to satisfy the request.")
+	}
+	return out, nil
+}
+
+// ClaimIPv4 checks that an address of a subnet is free and usable.
+func (p *Partition) ClaimIPv4(s *Subnet, a netip.Addr) *Error {
+	if !usableIPv4(s, a) {
+		return Errorf(Unproven, "InvalidParameterValue", "Address %s does not fall within the subnet's address range", a)
+	}
+	if p.used(s.ID)[a] {
+		return Errorf(Unproven, "InvalidIPAddress.InUse", "Address %s is in use.", a)
+	}
+	return nil
+}
+
+// TakeIPv6 finds n free IPv6 addresses of a subnet.
+func (p *Partition) TakeIPv6(s *Subnet, n int) ([]netip.Addr, *Error) {
+	if len(s.IPv6) == 0 {
+		return nil, Errorf(Unproven, "InvalidParameterValue", "The subnet '%s' has no IPv6 CIDR block", s.ID)
+	}
+	taken := p.used(s.ID)
+	var out []netip.Addr
+	a := s.IPv6[0].Block.Addr()
+	for range firstHost {
+		a = a.Next()
+	}
+	for ; len(out) < n; a = a.Next() {
+		if !taken[a] {
+			out = append(out, a)
+		}
+	}
+	return out, nil
+}
+
+// HasInternetGateway reports whether a gateway is attached to the VPC.
+func (p *Partition) HasInternetGateway(vpcID string) bool {
+	for _, igw := range p.InternetGateways {
+		if igw.VPCID == vpcID {
+			return true
+		}
+	}
+	return false
+}
+
+// DefaultSecurityGroup returns the security group named default of a VPC.
+func (p *Partition) DefaultSecurityGroup(vpcID string) *SecurityGroup {
+	for _, g := range p.SecurityGroups {
+		if g.VPCID == vpcID && g.Name == "default" {
+			return g
+		}
+	}
+	return nil
+}
+
+// DefaultVPC returns the default VPC, nil if it was deleted.
+func (p *Partition) DefaultVPC() *VPC {
+	for _, v := range p.VPCs {
+		if v.IsDefault {
+			return v
+		}
+	}
+	return nil
+}
+
+// MainRouteTable returns the table of the subnets that have none of their own.
+func (p *Partition) MainRouteTable(vpcID string) *RouteTable {
+	for _, t := range p.RouteTables {
+		if t.VPCID != vpcID {
+			continue
+		}
+		for _, a := range t.Associations {
+			if a.Main {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// SortedKeys returns the keys of a map of resources in order.
+func SortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}

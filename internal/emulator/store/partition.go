@@ -1,0 +1,101 @@
+package store
+
+import "time"
+
+// Partition is the state of one account in one region. Its maps are keyed by
+// identifier.
+type Partition struct {
+	Account, Region string
+
+	VPCs              map[string]*VPC
+	Subnets           map[string]*Subnet
+	SecurityGroups    map[string]*SecurityGroup
+	Instances         map[string]*Instance
+	NetworkInterfaces map[string]*NetworkInterface
+	RouteTables       map[string]*RouteTable
+	InternetGateways  map[string]*InternetGateway
+	Addresses         map[string]*Address
+	PrefixLists       map[string]*PrefixList
+	IPAMPools         map[string]*IPAMPool
+	CoIPPools         map[string]*CoIPPool
+	// Tags of EC2 resources, by resource identifier.
+	Tags map[string]map[string]string
+	// Tokens maps the client tokens of creations to what they created, so that a
+	// repeated request creates nothing new: operation and token to identifier.
+	Tokens map[string]string
+	// Zones in order of their names.
+	Zones []*Zone
+
+	ELB         *ELBState
+	ACM         *ACMState
+	WAFv2       *WAFv2State
+	WAFRegional *WAFRegionalState
+	Shield      *ShieldState
+	Route53     *Route53State
+
+	store *Store
+}
+
+func newPartition(w *Store, account, region string) *Partition {
+	p := &Partition{Account: account, Region: region}
+	p.init(w)
+	return p
+}
+
+// init links the partition to its Store and creates what is missing, because a restored
+// state may be written by hand.
+func (p *Partition) init(w *Store) {
+	p.store = w
+	ensure(&p.VPCs)
+	ensure(&p.Subnets)
+	ensure(&p.SecurityGroups)
+	ensure(&p.Instances)
+	ensure(&p.NetworkInterfaces)
+	ensure(&p.RouteTables)
+	ensure(&p.InternetGateways)
+	ensure(&p.Addresses)
+	ensure(&p.PrefixLists)
+	ensure(&p.IPAMPools)
+	ensure(&p.CoIPPools)
+	ensure(&p.Tags)
+	ensure(&p.Tokens)
+	if p.Zones == nil {
+		p.Zones = defaultZones(p.Region)
+	}
+	if p.ELB == nil {
+		p.ELB = newELBState()
+	}
+	p.ELB.region = p.Region
+	if p.ACM == nil {
+		p.ACM = newACMState()
+	}
+	if p.WAFv2 == nil {
+		p.WAFv2 = newWAFv2State()
+	}
+	if p.WAFRegional == nil {
+		p.WAFRegional = newWAFRegionalState()
+	}
+	if p.Shield == nil {
+		p.Shield = newShieldState()
+	}
+	if p.Route53 == nil {
+		p.Route53 = newRoute53State()
+	}
+}
+
+func ensure[V any](m *map[string]V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+}
+
+// Store returns the emulator state that p belongs to.
+func (p *Partition) Store() *Store { return p.store }
+
+func (p *Partition) now() time.Time { return p.store.Clock.Now() }
+
+// ARN returns the name of an EC2 resource, such as
+// arn:aws:ec2:us-west-2:123456789012:subnet/subnet-0….
+func (p *Partition) ARN(service, resource string) string {
+	return "arn:aws:" + service + ":" + p.Region + ":" + p.Account + ":" + resource
+}

@@ -1,0 +1,80 @@
+package store
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// GlobalRegion is where the state of services without regions is kept.
+const GlobalRegion = "us-east-1"
+
+// Route53State holds the hosted zones of an account; see [GlobalRegion].
+type Route53State struct {
+	Zones   map[string]*HostedZone // by id, without the path before it
+	Changes map[string]*DNSChange  // by id, likewise
+}
+
+// newRoute53State returns an empty state.
+func newRoute53State() *Route53State {
+	return &Route53State{Zones: map[string]*HostedZone{}, Changes: map[string]*DNSChange{}}
+}
+
+// HostedZone is a zone of Route 53 with its records.
+type HostedZone struct {
+	ID          string
+	Name        string // see DNSName
+	Reference   string // of the caller who made it
+	Comment     string
+	Private     bool
+	VPC         string // of a private zone
+	VPCRegion   string
+	NameServers []string
+	Records     []RecordSet // by name, then type
+}
+
+// RecordSet are the records of one name and type.
+type RecordSet struct {
+	Name   string // see DNSName
+	Type   string
+	TTL    int64 // seconds
+	Values []string
+}
+
+// DNSChange is a batch of changes that was accepted.
+type DNSChange struct {
+	ID      string
+	Comment string
+	At      time.Time
+}
+
+// DNSName is the form in which Route 53 keeps a name: lower case, a dot at
+// the end, a star as its octal code.
+func DNSName(name string) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimSuffix(name, ".")), "*", `\052`) + "."
+}
+
+// DNS is the Route 53 of an account.
+func (w *Store) DNS(account string) *Route53State { return w.Partition(account, GlobalRegion).Route53 }
+
+// hasCNAME reports whether a public zone of the account has the record.
+func (w *Store) hasCNAME(account, name, value string) bool {
+	home, ok := w.partitions[partitionKey{account, GlobalRegion}]
+	if !ok {
+		return false
+	}
+	for _, z := range home.Route53.Zones {
+		if !z.Private && slices.ContainsFunc(z.Records, func(r RecordSet) bool {
+			return r.Name == DNSName(name) && r.Type == "CNAME" && len(r.Values) == 1 && DNSName(r.Values[0]) == DNSName(value)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// Own reports whether records are those that were created with the zone, which must
+// exist in it.
+func (z *HostedZone) Own(r RecordSet) bool {
+	return r.Name == z.Name && (r.Type == "NS" || r.Type == "SOA")
+}

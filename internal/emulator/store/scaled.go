@@ -1,0 +1,25 @@
+package store
+
+import "time"
+
+// ScaledClock runs faster or slower than real time, beginning with it.
+type ScaledClock struct {
+	start  time.Time
+	factor float64
+}
+
+// NewScaledClock returns a clock on which factor seconds pass per second. The
+// factor must be positive.
+func NewScaledClock(factor float64) *ScaledClock {
+	return &ScaledClock{start: time.Now(), factor: factor}
+}
+
+// Now implements [Clock].
+func (c *ScaledClock) Now() time.Time {
+	return c.start.Add(time.Duration(float64(time.Since(c.start)) * c.factor))
+}
+
+// AfterFunc implements [Clock].
+func (c *ScaledClock) AfterFunc(d time.Duration, f func()) func() bool {
+	return time.AfterFunc(time.Duration(float64(d)/c.factor), f).Stop
+}
