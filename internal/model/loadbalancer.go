@@ -54,6 +54,14 @@ type LoadBalancer struct {
 	// Addresses are allocation ids of elastic addresses, in the order of the subnets. PrivateIPv4 and IPv6
 	// are addresses in any order, each within a range of one of the subnets. AWS chooses where there are none.
 	Addresses, PrivateIPv4, IPv6 []string
+	// SourceNAT is on where clients of IPv6 UDP reach targets through a prefix of the subnet, off, or empty where
+	// it is not managed. SourceNATPrefixes are in the order of the subnets: IPv6 ranges of 80 bits, or
+	// auto_assigned; AWS chooses where there are none.
+	SourceNAT         string
+	SourceNATPrefixes []string
+	// PrivateLinkRules says whether traffic through AWS PrivateLink obeys the rules of the security groups: on,
+	// off, or empty where it is not managed.
+	PrivateLinkRules string
 
 	SecurityGroups GroupChoice
 	CoIPPool       string

@@ -70,10 +70,13 @@ type BindingRule struct {
 	Ports []PeerPort
 }
 
-// Peer is the shared backend group, the stack's managed group, or an address range.
+// Peer is the shared backend group, the stack's managed group, an address range, or what is known when the
+// plan is made: the ranges of the load balancer's subnets or of its VPC, of the target group's address type.
 type Peer struct {
 	BackendGroup bool
 	ManagedGroup bool
+	Subnets      bool
+	VPC          bool
 	CIDR         string
 }
 
