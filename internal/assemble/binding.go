@@ -20,20 +20,29 @@ type BindingRequest struct {
 	MultiCluster bool
 	// Peer is where traffic comes from; nil asks for no rules on nodes and pods.
 	Peer *model.Peer
-	// AllPorts asks for one rule over all TCP ports instead of one per port.
+	// Clients are those of a network load balancer without security groups, in place of a Peer.
+	Clients *Clients
+	// AllPorts asks for one rule over all ports instead of one per port.
 	AllPorts bool
 }
 
-// Binding builds the binding of a target group behind an application load balancer.
+// Binding builds the binding of a target group.
 func Binding(r BindingRequest) *model.Binding {
 	b := &model.Binding{
 		Namespace: r.Namespace, Name: r.Group.Name, Service: r.Service, Port: r.Port,
-		MultiCluster: r.MultiCluster, Managed: r.Peer != nil,
+		MultiCluster: r.MultiCluster, Managed: r.Peer != nil || r.Clients != nil,
 	}
 	if r.Group.Type == model.InstanceTargets && len(r.NodeLabels) > 0 {
 		b.NodeSelector = &metav1.LabelSelector{MatchLabels: r.NodeLabels}
 	}
-	if r.Peer == nil {
+	switch {
+	case r.Clients != nil:
+		b.Networking = r.clientRules()
+		return b
+	case r.Peer == nil:
+		return b
+	case r.Group.ProtocolVersion == "":
+		b.Networking = []model.BindingRule{{From: []model.Peer{*r.Peer}, Ports: r.networkPorts()}}
 		return b
 	}
 	rule := func(port *intstr.IntOrString) {

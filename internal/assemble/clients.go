@@ -22,9 +22,9 @@ func (b *Builder) sources(p *members.Port, ipv6, managed bool) []model.IngressRu
 			// Everything on the port is held, and to open it to everybody would be worse than to wait.
 			return nil
 		}
-		return Sources(p.Number, Everybody(), nil, ipv6)
+		return Sources("tcp", p.Number, Everybody(), nil, ipv6)
 	}
-	out := Sources(p.Number, members.Sorted(cidrs.Value), members.Sorted(lists.Value), ipv6)
+	out := Sources("tcp", p.Number, members.Sorted(cidrs.Value), members.Sorted(lists.Value), ipv6)
 	if len(out) == 0 && managed && cidrs.Set && !cidrs.Kept {
 		m := p.Members[0]
 		b.Found.Add(finding.Finding{
@@ -78,11 +78,11 @@ func (b *Builder) liveSources(port int32) (rules []model.IngressRule, known bool
 
 // liveCIDRs and livePrefixLists compare client ranges with those that the managed group admits.
 func (b *Builder) liveCIDRs(port int32, ipv6 bool) members.Incumbent[[]string] {
-	return b.liveClients(port, func(v []string) []model.IngressRule { return Sources(port, v, nil, ipv6) }, func(r model.IngressRule) string { return r.CIDR })
+	return b.liveClients(port, func(v []string) []model.IngressRule { return Sources("tcp", port, v, nil, ipv6) }, func(r model.IngressRule) string { return r.CIDR })
 }
 
 func (b *Builder) livePrefixLists(port int32) members.Incumbent[[]string] {
-	return b.liveClients(port, func(v []string) []model.IngressRule { return Sources(port, nil, v, true) }, func(r model.IngressRule) string { return r.PrefixList })
+	return b.liveClients(port, func(v []string) []model.IngressRule { return Sources("tcp", port, nil, v, true) }, func(r model.IngressRule) string { return r.PrefixList })
 }
 
 func (b *Builder) liveClients(port int32, rules func([]string) []model.IngressRule, part func(model.IngressRule) string) members.Incumbent[[]string] {

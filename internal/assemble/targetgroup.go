@@ -23,6 +23,12 @@ type GroupRequest struct {
 	Port intstr.IntOrString
 	// Settings in which those of the Service are laid over those of the referring object.
 	Settings settings.TargetGroup
+	// Protocol of a target group behind a network load balancer: TCP, TLS, UDP, TCP_UDP, QUIC or TCP_QUIC. Empty
+	// behind an application load balancer, where it is a setting.
+	Protocol string
+	// PlainChecks leaves it to AWS which codes of a health check mean success, and reads no timeout: feature gate
+	// NLBHealthCheckAdvancedConfig is off.
+	PlainChecks bool
 	// DefaultType where nobody says anything.
 	DefaultType model.TargetType
 	// NoIPTargets refuses ip targets.
@@ -63,15 +69,22 @@ func TargetGroup(r GroupRequest) (Group, finding.List) {
 		return Group{}, found
 	}
 	out := Group{TargetGroup: model.TargetGroup{
-		Type:            r.targetType(),
-		Protocol:        r.Settings.Protocol.Or("HTTP"),
-		ProtocolVersion: r.Settings.ProtocolVersion.Or("HTTP1"),
-		AddressType:     model.IPv4,
-		Attributes:      r.Settings.Attributes.Value,
-		Origin:          r.Origin,
+		Type:        r.targetType(),
+		Protocol:    r.Protocol,
+		AddressType: model.IPv4,
+		Attributes:  r.Settings.Attributes.Value,
+		Origin:      r.Origin,
 	}}
+	if r.Protocol == "" {
+		out.Protocol = r.Settings.Protocol.Or("HTTP")
+		out.ProtocolVersion = r.Settings.ProtocolVersion.Or("HTTP1")
+	}
 	out.place(r, port, &found)
-	out.check(r, &found)
+	if r.Protocol == "" {
+		out.check(r, &found)
+	} else {
+		out.networkCheck(r, &found)
+	}
 	if hasIPv6(r.Service) {
 		out.AddressType = model.IPv6
 		if !r.LoadBalancer.HasIPv6() {
@@ -152,7 +165,7 @@ const TrafficPort = "traffic-port"
 
 func (g *Group) checkPort(r GroupRequest, found *finding.List) string {
 	wish := r.Settings.HealthPort
-	raw := wish.Or(TrafficPort)
+	raw := wish.Or(g.defaultCheckPort(r))
 	if raw == TrafficPort {
 		return raw
 	}

@@ -1,0 +1,143 @@
+package assemble_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
+)
+
+// exposedPort is a Service of type LoadBalancer with one port.
+func exposedPort(local bool, port, nodePort int32, target intstr.IntOrString) *corev1.Service {
+	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{
+		Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: port, NodePort: nodePort, TargetPort: target}},
+	}}
+	if local {
+		svc.Spec.ExternalTrafficPolicy, svc.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32001
+	}
+	return svc
+}
+
+func text(v string) settings.Opt[string] { return settings.Of(v, finding.Origin{}) }
+func num(v int32) settings.Opt[int32]    { return settings.Of(v, finding.Origin{}) }
+
+func TestHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
+	plain := model.HealthCheck{Port: "traffic-port", Protocol: "TCP", IntervalSeconds: 10, TimeoutSeconds: 10, HealthyThreshold: 3, UnhealthyThreshold: 3}
+	local := model.HealthCheck{Port: "32001", Protocol: "HTTP", Path: "/healthz", HTTPCodes: "200-399", IntervalSeconds: 10, TimeoutSeconds: 6, HealthyThreshold: 2, UnhealthyThreshold: 2}
+	with := func(c model.HealthCheck, change func(*model.HealthCheck)) model.HealthCheck { change(&c); return c }
+	for name, c := range map[string]struct {
+		local, plain bool
+		set          settings.TargetGroup
+		want         model.HealthCheck
+	}{
+		"cluster":                 {want: plain},
+		"local":                   {local: true, want: local},
+		"local, TCP":              {local: true, set: settings.TargetGroup{HealthProtocol: text("TCP")}, want: with(local, func(h *model.HealthCheck) { h.Protocol, h.Path, h.HTTPCodes = "TCP", "", "" })},
+		"local, on the traffic":   {local: true, set: settings.TargetGroup{HealthPort: text("traffic-port")}, want: with(local, func(h *model.HealthCheck) { h.Port = "traffic-port" })},
+		"local, ip targets":       {local: true, set: settings.TargetGroup{Type: settings.Of(model.IPTargets, finding.Origin{})}, want: plain},
+		"HTTP":                    {set: settings.TargetGroup{HealthProtocol: text("http"), HealthPort: text("8080")}, want: with(plain, func(h *model.HealthCheck) { h.Protocol, h.Port, h.Path, h.HTTPCodes = "HTTP", "8080", "/", "200-399" })},
+		"without advanced checks": {plain: true, set: settings.TargetGroup{HealthProtocol: text("HTTP"), HealthTimeout: num(3), SuccessCodes: text("200")}, want: with(plain, func(h *model.HealthCheck) { h.Protocol, h.Path = "HTTP", "/" })},
+		"numbers of the annotation": {set: settings.TargetGroup{HealthInterval: num(30), HealthTimeout: num(3), HealthyThreshold: num(5), UnhealthyThreshold: num(4)}, want: with(plain, func(h *model.HealthCheck) {
+			h.IntervalSeconds, h.TimeoutSeconds, h.HealthyThreshold, h.UnhealthyThreshold = 30, 3, 5, 4
+		})},
+	} {
+		g, found := assemble.TargetGroup(assemble.GroupRequest{
+			Kind: model.Service, Service: exposedPort(c.local, 80, 30080, intstr.FromInt32(8080)), Port: intstr.FromInt32(80), Settings: c.set,
+			DefaultType: model.InstanceTargets, Protocol: "TCP", PlainChecks: c.plain,
+		})
+		if len(found) > 0 {
+			t.Errorf("%s: %v", name, found)
+		}
+		if d := cmp.Diff(c.want, g.HealthCheck); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+// rules is the networking of a binding in one line: "TCP 80+UDP 80 from backend; …".
+func rules(b *model.Binding) string {
+	var out []string
+	for _, r := range b.Networking {
+		var from, ports []string
+		for _, p := range r.From {
+			switch {
+			case p.BackendGroup:
+				from = append(from, "backend")
+			case p.Subnets:
+				from = append(from, "subnets")
+			case p.VPC:
+				from = append(from, "VPC")
+			default:
+				from = append(from, p.CIDR)
+			}
+		}
+		for _, p := range r.Ports {
+			to := "any"
+			if p.Port != nil {
+				to = p.Port.String()
+			}
+			ports = append(ports, p.Protocol+" "+to)
+		}
+		out = append(out, strings.Join(ports, "+")+" from "+strings.Join(from, ","))
+	}
+	return strings.Join(out, "; ")
+}
+
+func TestRulesOfBindingsBehindNetworkLoadBalancers(t *testing.T) {
+	backend := &model.Peer{BackendGroup: true}
+	for _, c := range []struct {
+		protocol, check string
+		data            intstr.IntOrString
+		peer            *model.Peer
+		clients         *assemble.Clients
+		all             bool
+		want            string
+	}{
+		{"TCP", "traffic-port", intstr.FromInt32(30080), backend, nil, true, "TCP any from backend"},
+		{"TCP_UDP", "traffic-port", intstr.FromInt32(30080), backend, nil, true, "TCP any+UDP any from backend"},
+		{"TCP", "traffic-port", intstr.FromInt32(8080), backend, nil, false, "TCP 8080 from backend"},
+		{"TLS", "9000", intstr.FromInt32(8080), backend, nil, false, "TCP 8080+TCP 9000 from backend"},
+		{"TCP", "8080", intstr.FromInt32(8080), backend, nil, false, "TCP 8080 from backend"},
+		{"TCP", "traffic-port", intstr.FromString("http"), backend, nil, false, "TCP http from backend"},
+		{"TCP", "8080", intstr.FromString("http"), backend, nil, false, "TCP http+TCP 8080 from backend"},
+		{"UDP", "traffic-port", intstr.FromInt32(30053), backend, nil, false, "UDP 30053+TCP 30053 from backend"},
+		{"UDP", "32001", intstr.FromInt32(30053), backend, nil, false, "UDP 30053+TCP 32001 from backend"},
+		{"TCP_QUIC", "32001", intstr.FromInt32(443), backend, nil, false, "UDP 443+TCP 443+TCP 32001 from backend"},
+		{"TCP", "traffic-port", intstr.FromInt32(80), nil, &assemble.Clients{}, false, "TCP 80 from subnets"},
+		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{Preserved: true}, false, "TCP 30080 from 0.0.0.0/0"},
+		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{Preserved: true, Internal: true}, false, "TCP 30080 from VPC"},
+		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{Preserved: true, Ranges: []string{"10.1.0.0/16"}}, false, "TCP 30080 from 10.1.0.0/16; TCP 30080 from subnets"},
+		{"TCP", "32001", intstr.FromInt32(30080), nil, &assemble.Clients{Preserved: true}, false, "TCP 30080 from 0.0.0.0/0; TCP 32001 from subnets"},
+		{"UDP", "traffic-port", intstr.FromInt32(30053), nil, &assemble.Clients{Preserved: true}, false, "UDP 30053 from 0.0.0.0/0; TCP 30053 from subnets"},
+		// Without the second rule health checks would be blocked.
+		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{Ranges: []string{"10.1.0.0/16"}}, false, "TCP 53+UDP 53 from 10.1.0.0/16; TCP 53 from subnets"},
+		{"QUIC", "traffic-port", intstr.FromInt32(443), nil, &assemble.Clients{}, false, "UDP 443 from 0.0.0.0/0; TCP 443 from subnets"},
+		{"TCP", "traffic-port", intstr.FromInt32(80), nil, nil, false, ""},
+	} {
+		g := assemble.Group{Data: c.data, TargetGroup: model.TargetGroup{Protocol: c.protocol, AddressType: model.IPv4, HealthCheck: model.HealthCheck{Port: c.check}}}
+		b := assemble.Binding(assemble.BindingRequest{Group: g, Peer: c.peer, Clients: c.clients, AllPorts: c.all})
+		if got := rules(b); got != c.want || b.Managed != (c.want != "") {
+			t.Errorf("%s to %s, health checks on %s, clients %+v:\n got %s\nwant %s", c.protocol, c.data.String(), c.check, c.clients, got, c.want)
+		}
+	}
+}
+
+func TestSourcesByProtocol(t *testing.T) {
+	var got []string
+	for _, r := range append(assemble.Sources("udp", 53, []string{"10.0.0.0/8", "2001:db8::/32"}, []string{"pl-1"}, false), assemble.PathMTU("10.0.0.0/8"), assemble.PathMTU("2001:db8::/32")) {
+		got = append(got, fmt.Sprint(r))
+	}
+	want := []string{"udp 53 from 10.0.0.0/8", "udp 53 from pl-1", "icmp 3-4 from 10.0.0.0/8", "icmpv6 2-0 from 2001:db8::/32"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
