@@ -18,8 +18,8 @@ type lookups struct {
 	forwarded, heldOnly map[string]bool
 }
 
-func newLookups(d *draft) lookups {
-	out := lookups{
+func newLookups(d *draft) *lookups {
+	out := &lookups{
 		bindingsOf: map[string][]*observed.Binding{}, liveByID: map[string][]observed.TargetGroup{}, blockedMembers: map[finding.Ref]bool{},
 		groupNames: map[string]bool{},
 	}

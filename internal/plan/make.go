@@ -72,10 +72,10 @@ var (
 
 // builder makes the plan of one stack out of its parts. It lives for one call.
 type builder struct {
-	lookups
 	*draft
 	*finalizers
 	*targetGroups
+	*groupPlanner
 	*usage
 	*attachments
 	loadBalancerSettings
@@ -102,9 +102,10 @@ func newBuilder(want model.Stack, have observed.Stack, opt Options) *builder {
 		known: Known{},
 	}
 	b := &builder{
-		lookups: newLookups(d), draft: d, finalizers: newFinalizers(d.want.Members), targetGroups: newTargetGroups(d),
+		draft: d, finalizers: newFinalizers(d.want.Members), targetGroups: newTargetGroups(d),
 		usage: newUsage(), attachments: newAttachments(d), loadBalancerSettings: loadBalancerSettings{d}, keys: liveKeys{},
 	}
+	b.groupPlanner = &groupPlanner{newLookups(d), b.targetGroups, b.finalizers, b.attachments, &b.loadBalancerPlan, &b.front.loadBalancerPlan}
 	b.traffic = &traffic{b.targetGroups}
 	b.held = newRetention(b.targetGroups, b.keys)
 	b.loadBalancerPlan = loadBalancerPlan{id: model.LoadBalancerID, wish: b.want.LoadBalancer}

@@ -10,65 +10,74 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
+// groupPlanner decides which live target groups serve the desired ones, and makes these with their bindings.
+type groupPlanner struct {
+	*lookups
+	*targetGroups
+	*finalizers
+	albs      *attachments
+	lb, front *loadBalancerPlan
+}
+
 // planTargetGroups makes target groups and their bindings, so that targets are on their way
 // before traffic is. It returns the last step for each group.
-func (b *builder) planTargetGroups(lb, groups []StepID) map[string][]StepID {
+func (gp *groupPlanner) planTargetGroups(lb, groups []StepID) map[string][]StepID {
 	done := map[string][]StepID{}
-	for _, w := range b.want.TargetGroups {
+	for _, w := range gp.want.TargetGroups {
 		if w.Type == model.ALBTargets {
 			continue // made with what leads to it
 		}
-		if !b.makes(w) {
+		if !gp.makes(w) {
 			continue
 		}
-		done[w.ID] = b.planTargetGroup(w, lb, groups)
+		done[w.ID] = gp.planTargetGroup(w, lb, groups)
 	}
 	return done
 }
 
 // makes says whether the plan brings a group about: not if only held rules would use it.
-func (b *builder) makes(w model.TargetGroup) bool { return b.used(w) || b.groupARN[w.ID] != "" }
+func (gp *groupPlanner) makes(w model.TargetGroup) bool { return gp.used(w) || gp.groupARN[w.ID] != "" }
 
 // used reports whether something forwards to the group that is not held, or the group stands for
 // itself: a rule that was dropped because another covers it may have asked for it.
-func (b *builder) used(w model.TargetGroup) bool {
-	if b.forwarded == nil {
-		b.noteForwards(b.listeners)
+func (gp *groupPlanner) used(w model.TargetGroup) bool {
+	if gp.forwarded == nil {
+		gp.noteForwards(gp.lb.listeners)
 	}
-	if b.forwarded[w.ID] || b.heldOnly[w.ID] {
-		return b.forwarded[w.ID]
+	if gp.forwarded[w.ID] || gp.heldOnly[w.ID] {
+		return gp.forwarded[w.ID]
 	}
-	return slices.ContainsFunc(w.Members, func(m finding.Ref) bool { return !b.blocked(m) })
+	return slices.ContainsFunc(w.Members, func(m finding.Ref) bool { return !gp.blocked(m) })
 }
 
 // blocked reports whether everything that a member contributes is held.
 func (k *lookups) blocked(m finding.Ref) bool { return k.blockedMembers[m] }
 
-func (b *builder) planTargetGroup(w model.TargetGroup, lb, groups []StepID) []StepID {
+func (gp *groupPlanner) planTargetGroup(w model.TargetGroup, lb, groups []StepID) []StepID {
 	a := GroupAddress(w.ID)
-	tags := b.tags(w.ID, w.Tags)
-	live, exists := b.liveGroups[b.groupARN[w.ID]]
+	tags := gp.tags(w.ID, w.Tags)
+	live, exists := gp.liveGroups[gp.groupARN[w.ID]]
 	var last []StepID
 	if !exists {
 		made := w
-		made.Name = b.freeGroupName(w.Name)
-		id := b.add(Step{
-			ID: stepID("create", a), Address: a, Verb: Create, Do: CreateTargetGroup{Group: made, Tags: tags}, Impact: b.groupImpact(w),
-			Why: b.groupReason(w), After: append(slices.Clone(lb), b.claimsOf(w.Members...)...), Blames: blameOf(w),
+		made.Name = gp.freeGroupName(w.Name)
+		id := gp.add(Step{
+			ID: stepID("create", a), Address: a, Verb: Create, Do: CreateTargetGroup{Group: made, Tags: tags}, Impact: gp.groupImpact(w),
+			Why: gp.groupReason(w), After: append(slices.Clone(lb), gp.claimsOf(w.Members...)...), Blames: blameOf(w),
 		})
 		last = []StepID{id}
-		b.planAttributes(a, "", w.Attributes, nil, false, last, blameOf(w))
+		gp.planAttributes(a, "", w.Attributes, nil, false, last, blameOf(w))
 	} else {
-		b.retag(a, tags, live.Tags, true, lb, blameOf(w))
+		gp.retag(a, tags, live.Tags, true, lb, blameOf(w))
 		if changes := healthCheckDrift(w.HealthCheck, live.HealthCheck); len(changes) > 0 {
-			b.add(Step{
+			gp.add(Step{
 				ID: stepID("health-check", a), Address: a, Verb: Update, Do: SetHealthCheck{Group: a, Check: w.HealthCheck},
 				Changes: changes, Why: "the health check differs", After: lb, Blames: blameOf(w),
 			})
 		}
-		b.planAttributes(a, live.ARN, w.Attributes, live.Attributes, true, lb, blameOf(w), originsOf(blameOf(w))...)
+		gp.planAttributes(a, live.ARN, w.Attributes, live.Attributes, true, lb, blameOf(w), originsOf(blameOf(w))...)
 	}
-	b.planBinding(w, append(slices.Clone(groups), last...))
+	gp.planBinding(w, append(slices.Clone(groups), last...))
 	return last
 }
 
@@ -76,19 +85,19 @@ func (b *builder) planTargetGroup(w model.TargetGroup, lb, groups []StepID) []St
 func blameOf(w model.TargetGroup) []finding.Ref { return w.Members }
 
 // groupImpact is that a target group of a load balancer to come takes the place of one that serves.
-func (b *builder) groupImpact(w model.TargetGroup) Impact {
-	if w.Type != model.ALBTargets && b.loadBalancerPlan.serving(b.have) != nil && len(b.liveByID[w.ID]) > 0 {
+func (gp *groupPlanner) groupImpact(w model.TargetGroup) Impact {
+	if w.Type != model.ALBTargets && gp.lb.serving(gp.have) != nil && len(gp.liveByID[w.ID]) > 0 {
 		return ReplaceImpact
 	}
 	return NoImpact
 }
 
-func (b *builder) groupReason(w model.TargetGroup) string {
-	if old := b.loadBalancerPlan.serving(b.have); old != nil && len(b.liveByID[w.ID]) > 0 {
-		return "a target group serves one load balancer only, and " + b.liveByID[w.ID][0].Name + " serves " + old.Name
+func (gp *groupPlanner) groupReason(w model.TargetGroup) string {
+	if old := gp.lb.serving(gp.have); old != nil && len(gp.liveByID[w.ID]) > 0 {
+		return "a target group serves one load balancer only, and " + gp.liveByID[w.ID][0].Name + " serves " + old.Name
 	}
-	for _, h := range b.liveByID[w.ID] {
-		if _, kept := b.liveGroups[h.ARN]; !kept {
+	for _, h := range gp.liveByID[w.ID] {
+		if _, kept := gp.liveGroups[h.ARN]; !kept {
 			return "it takes the place of " + h.Name + ", whose type or protocol cannot be changed"
 		}
 	}
@@ -99,13 +108,13 @@ func (b *builder) groupReason(w model.TargetGroup) string {
 // their names before that: ids can be spelled alike, so that the one that has an id today may not be
 // the one that had it yesterday, while a name holds all that a group is made of. A name that nobody
 // wishes for says nothing.
-func (b *builder) matchGroups() {
+func (gp *groupPlanner) matchGroups() {
 	names := map[string]bool{}
-	for _, w := range b.want.TargetGroups {
+	for _, w := range gp.want.TargetGroups {
 		names[w.Name] = true
 	}
 	// Of several with one id the one that is used stays in use.
-	live, kept := b.matchable()
+	live, kept := gp.matchable()
 	slices.SortStableFunc(live, func(x, y observed.TargetGroup) int {
 		return cmp.Or(cmp.Compare(kept[y.ARN], kept[x.ARN]), cmp.Compare(min(len(y.LoadBalancers), 1), min(len(x.LoadBalancers), 1)))
 	})
@@ -115,13 +124,13 @@ func (b *builder) matchGroups() {
 		byID[h.ResourceID] = append(byID[h.ResourceID], h)
 	}
 	pass := func(candidates func(w model.TargetGroup) []observed.TargetGroup, fits func(w model.TargetGroup, h observed.TargetGroup) bool) {
-		for _, w := range b.want.TargetGroups {
+		for _, w := range gp.want.TargetGroups {
 			for _, h := range candidates(w) {
-				_, taken := b.liveGroups[h.ARN]
-				if b.groupARN[w.ID] == "" && !taken && fits(w, h) && sameGroup(w, h) && b.sameALBGroup(w, h) {
-					b.groupARN[w.ID] = h.ARN
-					b.liveGroups[h.ARN] = h
-					b.known[GroupAddress(w.ID)] = h.ARN
+				_, taken := gp.liveGroups[h.ARN]
+				if gp.groupARN[w.ID] == "" && !taken && fits(w, h) && sameGroup(w, h) && gp.albs.sameALBGroup(w, h) {
+					gp.groupARN[w.ID] = h.ARN
+					gp.liveGroups[h.ARN] = h
+					gp.known[GroupAddress(w.ID)] = h.ARN
 				}
 			}
 		}
@@ -136,45 +145,45 @@ func (b *builder) matchGroups() {
 	sameID := func(w model.TargetGroup) []observed.TargetGroup { return byID[w.ID] }
 	pass(sameName, func(w model.TargetGroup, h observed.TargetGroup) bool { return h.ResourceID == w.ID })
 	pass(sameName, func(model.TargetGroup, observed.TargetGroup) bool { return true })
-	pass(sameID, func(w model.TargetGroup, h observed.TargetGroup) bool { return !names[h.Name] && !b.servesOther(w, h) })
+	pass(sameID, func(w model.TargetGroup, h observed.TargetGroup) bool { return !names[h.Name] && !gp.servesOther(w, h) })
 }
 
 // matchable are the live target groups that a desired one may be, and of which the load balancers that are kept
 // forward to (1). Those of another load balancer stay with that.
-func (b *builder) matchable() (live []observed.TargetGroup, kept map[string]int) {
+func (gp *groupPlanner) matchable() (live []observed.TargetGroup, kept map[string]int) {
 	kept = map[string]int{}
 	others := map[string]bool{}
-	for i := range b.have.LoadBalancers {
-		lb := &b.have.LoadBalancers[i]
-		mine := &b.loadBalancerPlan
+	for i := range gp.have.LoadBalancers {
+		lb := &gp.have.LoadBalancers[i]
+		mine := gp.lb
 		if lb.ResourceID == model.FrontendNLBID {
-			mine = &b.front.loadBalancerPlan
+			mine = gp.front
 		}
 		switch {
 		case mine.live != nil && mine.live.ARN == lb.ARN:
 			eachForward(lb.Listeners, func(arn string) { kept[arn] = 1 })
-		case b.opt.CreateFirst && !b.want.Empty() && (mine.live != nil || len(mine.predecessors) > 0):
+		case gp.opt.CreateFirst && !gp.want.Empty() && (mine.live != nil || len(mine.predecessors) > 0):
 			eachForward(lb.Listeners, func(arn string) { others[arn] = true })
 		}
 	}
-	live = slices.DeleteFunc(slices.Clone(b.have.TargetGroups), func(g observed.TargetGroup) bool { return others[g.ARN] && kept[g.ARN] == 0 })
+	live = slices.DeleteFunc(slices.Clone(gp.have.TargetGroups), func(g observed.TargetGroup) bool { return others[g.ARN] && kept[g.ARN] == 0 })
 	return live, kept
 }
 
 // freeGroupName is the name for a new target group: while another is there that it takes the place of, or
 // that serves another load balancer, it gets a name of its own.
-func (b *builder) freeGroupName(name string) string {
-	return firstFree(name, func(name string) bool { return b.groupNames[name] })
+func (gp *groupPlanner) freeGroupName(name string) string {
+	return firstFree(name, func(name string) bool { return gp.groupNames[name] })
 }
 
 // servesOther reports whether a live target group holds the targets of another Service than the desired
 // one. Rules may still lead to it, so that it cannot be given to somebody else. One that no binding
 // fills and no load balancer uses is on its way out, and may have been another's.
-func (b *builder) servesOther(w model.TargetGroup, h observed.TargetGroup) bool {
+func (gp *groupPlanner) servesOther(w model.TargetGroup, h observed.TargetGroup) bool {
 	if w.Binding == nil {
 		return false
 	}
-	of := b.bindingsOf[h.ARN]
+	of := gp.bindingsOf[h.ARN]
 	if len(of) == 0 {
 		return len(h.LoadBalancers) == 0
 	}
@@ -184,14 +193,14 @@ func (b *builder) servesOther(w model.TargetGroup, h observed.TargetGroup) bool 
 }
 
 // planBinding makes the TargetGroupBinding of a group fit.
-func (b *builder) planBinding(w model.TargetGroup, after []StepID) {
+func (gp *groupPlanner) planBinding(w model.TargetGroup, after []StepID) {
 	if w.Binding == nil {
 		return
 	}
 	a := Address{Kind: Binding, ID: w.ID}
-	arn := b.groupARN[w.ID]
+	arn := gp.groupARN[w.ID]
 	var live *observed.Binding
-	for _, h := range b.bindingsOf[arn] {
+	for _, h := range gp.bindingsOf[arn] {
 		// Labels say whose a binding is, and anybody may write them on a binding of another namespace.
 		if arn != "" && h.Namespace == w.Binding.Namespace {
 			live = h
@@ -199,33 +208,33 @@ func (b *builder) planBinding(w model.TargetGroup, after []StepID) {
 	}
 	put := PutBinding{
 		Binding: *w.Binding, Group: GroupAddress(w.ID), Type: w.Type, Protocol: w.Protocol, Address: w.AddressType,
-		VPC: b.opt.VPC, Labels: naming.StackLabels(b.want.ID),
+		VPC: gp.opt.VPC, Labels: naming.StackLabels(gp.want.ID),
 		BackendGroup: backendGroupAddress, ManagedGroup: managedGroupAddress,
 	}
 	verb, why := Create, "targets have to be registered"
 	if live == nil {
-		put.Binding.Name = b.bindingName(w)
+		put.Binding.Name = gp.bindingName(w)
 	} else {
-		if live.Deleting || b.sameBinding(put, *live) {
+		if live.Deleting || gp.sameBinding(put, *live) {
 			return
 		}
 		put.Existing = &model.Binding{Namespace: live.Namespace, Name: live.Name}
-		put.KeepNetworking = b.want.Held.SecurityGroups
+		put.KeepNetworking = gp.want.Held.SecurityGroups
 		verb, why = Update, "the binding differs"
 	}
-	b.add(Step{
+	gp.add(Step{
 		ID: stepID("bind", a), Address: a, Verb: verb, Do: put, Why: why, After: after, Blames: blameOf(w),
 	})
 }
 
 // bindingName is the name of a new binding: that of its target group, where this has another than the desired
 // one because a predecessor has that.
-func (b *builder) bindingName(w model.TargetGroup) string {
+func (gp *groupPlanner) bindingName(w model.TargetGroup) string {
 	name := w.Name
-	if live, ok := b.liveGroups[b.groupARN[w.ID]]; ok {
+	if live, ok := gp.liveGroups[gp.groupARN[w.ID]]; ok {
 		name = live.Name
 	} else {
-		name = b.freeGroupName(name)
+		name = gp.freeGroupName(name)
 	}
 	if w.Binding.Name == w.Name && naming.IsAlternative(name, w.Name) {
 		return name
@@ -234,7 +243,7 @@ func (b *builder) bindingName(w model.TargetGroup) string {
 }
 
 // sameBinding compares what the controller owns of a binding.
-func (b *builder) sameBinding(w PutBinding, h observed.Binding) bool {
+func (gp *groupPlanner) sameBinding(w PutBinding, h observed.Binding) bool {
 	for k, v := range w.Labels {
 		if h.Labels[k] != v {
 			return false
@@ -245,7 +254,7 @@ func (b *builder) sameBinding(w PutBinding, h observed.Binding) bool {
 		w.Binding.MultiCluster != h.Service.MultiCluster || !sameSelector(w.Binding.NodeSelector, h.Service.NodeSelector) {
 		return false
 	}
-	if b.want.Held.SecurityGroups {
+	if gp.want.Held.SecurityGroups {
 		return true
 	}
 	if w.Binding.Managed != h.HasNetworking {
@@ -256,9 +265,9 @@ func (b *builder) sameBinding(w PutBinding, h observed.Binding) bool {
 		for _, p := range x.From {
 			switch {
 			case p.BackendGroup:
-				groups = append(groups, b.known[backendGroupAddress])
+				groups = append(groups, gp.known[backendGroupAddress])
 			case p.ManagedGroup:
-				groups = append(groups, b.known[managedGroupAddress])
+				groups = append(groups, gp.known[managedGroupAddress])
 			default:
 				cidrs = append(cidrs, p.CIDR)
 			}
