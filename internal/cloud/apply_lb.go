@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -42,6 +43,7 @@ func subnetMappings(subnets []plan.SubnetMapping) []elbtypes.SubnetMapping {
 	for _, m := range subnets {
 		out = append(out, elbtypes.SubnetMapping{
 			SubnetId: aws.String(m.Subnet), AllocationId: optional(m.Allocation), PrivateIPv4Address: optional(m.PrivateIPv4), IPv6Address: optional(m.IPv6),
+			SourceNatIpv6Prefix: optional(m.SourceNATPrefix),
 		})
 	}
 	return out
@@ -55,7 +57,7 @@ func (w *writer) createLoadBalancer(ctx context.Context, id model.StackID, a pla
 	in := &elb.CreateLoadBalancerInput{
 		Name: aws.String(a.Name), Type: elbtypes.LoadBalancerTypeEnum(a.Type.String()), Scheme: elbtypes.LoadBalancerSchemeEnum(a.Scheme),
 		IpAddressType: elbtypes.IpAddressType(a.AddressType), SecurityGroups: groups,
-		CustomerOwnedIpv4Pool: optional(a.CoIPPool), Tags: tagsToAWS(a.Tags),
+		CustomerOwnedIpv4Pool: optional(a.CoIPPool), Tags: tagsToAWS(a.Tags), EnablePrefixForIpv6SourceNat: elbtypes.EnablePrefixForIpv6SourceNatEnum(a.SourceNAT),
 	}
 	in.SubnetMappings = subnetMappings(a.Subnets)
 	if a.IPAMPool != "" {
@@ -196,26 +198,29 @@ func (w *writer) setSecurityGroups(ctx context.Context, a plan.SetSecurityGroups
 		return err
 	}
 	return w.changeLoadBalancer(known, a.LoadBalancer, "set the security groups", func(arn string) (func(*lbEntry), error) {
-		_, err := w.api.elb.SetSecurityGroups(ctx, &elb.SetSecurityGroupsInput{LoadBalancerArn: aws.String(arn), SecurityGroups: groups})
-		return func(e *lbEntry) { e.lb.SecurityGroups = slices.Sorted(slices.Values(groups)) }, err
+		_, err := w.api.elb.SetSecurityGroups(ctx, &elb.SetSecurityGroupsInput{
+			LoadBalancerArn: aws.String(arn), SecurityGroups: groups,
+			EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic: elbtypes.EnforceSecurityGroupInboundRulesOnPrivateLinkTrafficEnum(a.PrivateLinkRules),
+		})
+		return func(e *lbEntry) {
+			e.lb.SecurityGroups = slices.Sorted(slices.Values(groups))
+			e.lb.PrivateLinkRules = cmp.Or(a.PrivateLinkRules, e.lb.PrivateLinkRules)
+		}, err
 	})
 }
 
 func (w *writer) setSubnets(ctx context.Context, a plan.SetSubnets, known plan.Known) error {
 	return w.changeLoadBalancer(known, a.LoadBalancer, "set the subnets", func(arn string) (func(*lbEntry), error) {
-		in := &elb.SetSubnetsInput{LoadBalancerArn: aws.String(arn)}
-		in.SubnetMappings = subnetMappings(a.Subnets)
-		_, err := w.api.elb.SetSubnets(ctx, in)
+		out, err := w.api.elb.SetSubnets(ctx, &elb.SetSubnetsInput{
+			LoadBalancerArn: aws.String(arn), SubnetMappings: subnetMappings(a.Subnets),
+			EnablePrefixForIpv6SourceNat: elbtypes.EnablePrefixForIpv6SourceNatEnum(a.SourceNAT), IpAddressType: elbtypes.IpAddressType(a.AddressType),
+		})
 		return func(e *lbEntry) {
-			e.lb.Subnets, e.lb.Addresses = nil, nil
-			for _, m := range a.Subnets {
-				e.lb.Subnets = append(e.lb.Subnets, m.Subnet)
-				if m.Allocation != "" {
-					e.lb.Addresses = append(e.lb.Addresses, m.Allocation)
-				}
+			e.lb.Subnets, e.lb.Addresses = subnetsFromAWS(out.AvailabilityZones), addressesFromAWS(out.AvailabilityZones)
+			if e.lb.Type == model.Network.String() {
+				e.lb.Mappings = mappingsFromAWS(out.AvailabilityZones)
 			}
-			slices.Sort(e.lb.Subnets)
-			slices.Sort(e.lb.Addresses)
+			e.lb.SourceNAT, e.lb.AddressType = cmp.Or(a.SourceNAT, e.lb.SourceNAT), cmp.Or(a.AddressType, e.lb.AddressType)
 		}, err
 	})
 }

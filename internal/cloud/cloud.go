@@ -54,12 +54,13 @@ func compose(at *client, own *schedule) *Cloud {
 	inv := newInventory(at.cfg.Cluster, at.vpc, at.cfg.Refresh)
 	r, t := &reader{client: at, inv: inv}, &targets{client: at, inv: inv}
 	t.limits.own = own
+	ends := &endpoints{client: at}
 	f := &facts{
-		client: at, inv: inv, reader: r, network: &networkFacts{client: at}, names: &nameFacts{client: at, inv: inv},
+		client: at, endpoints: ends, inv: inv, reader: r, network: &networkFacts{client: at}, names: &nameFacts{client: at, inv: inv},
 		certificates: &certificates{client: at}, addOns: &addOns{client: at, inv: inv}, targets: t,
 	}
 	c := &Cloud{
-		client: at, inv: inv, reader: r, facts: f, targets: t, endpoints: &endpoints{client: at},
+		client: at, inv: inv, reader: r, facts: f, targets: t, endpoints: ends,
 		writer: &writer{client: at, inv: inv, reader: r, certificates: f.certificates, addOns: f.addOns, targets: t},
 	}
 	c.Forget()

@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -21,6 +22,11 @@ func loadBalancerFromAWS(lb elbtypes.LoadBalancer) observed.LoadBalancer {
 		DNSName: strings.ToLower(aws.ToString(lb.DNSName)), VPC: aws.ToString(lb.VpcId),
 		SecurityGroups: slices.Sorted(slices.Values(lb.SecurityGroups)), CoIPPool: aws.ToString(lb.CustomerOwnedIpv4Pool),
 		Subnets: subnetsFromAWS(lb.AvailabilityZones), Addresses: addressesFromAWS(lb.AvailabilityZones),
+	}
+	if lb.Type == elbtypes.LoadBalancerTypeEnumNetwork {
+		out.Mappings = mappingsFromAWS(lb.AvailabilityZones)
+		out.SourceNAT = string(lb.EnablePrefixForIpv6SourceNat)
+		out.PrivateLinkRules = aws.ToString(lb.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic)
 	}
 	if lb.State != nil {
 		out.State = string(lb.State.Code)
@@ -50,6 +56,26 @@ func addressesFromAWS(zones []elbtypes.AvailabilityZone) []string {
 		}
 	}
 	slices.Sort(out)
+	return out
+}
+
+// mappingsFromAWS are the subnets of a network load balancer with the first address of each kind, ascending by
+// subnet.
+func mappingsFromAWS(zones []elbtypes.AvailabilityZone) []model.SubnetMapping {
+	var out []model.SubnetMapping
+	for _, z := range zones {
+		m := model.SubnetMapping{Subnet: aws.ToString(z.SubnetId)}
+		for _, a := range z.LoadBalancerAddresses {
+			m.Allocation = cmp.Or(m.Allocation, aws.ToString(a.AllocationId))
+			m.PrivateIPv4 = cmp.Or(m.PrivateIPv4, aws.ToString(a.PrivateIPv4Address))
+			m.IPv6 = cmp.Or(m.IPv6, aws.ToString(a.IPv6Address))
+		}
+		if len(z.SourceNatIpv6Prefixes) > 0 {
+			m.SourceNATPrefix = z.SourceNatIpv6Prefixes[0]
+		}
+		out = append(out, m)
+	}
+	slices.SortFunc(out, func(a, b model.SubnetMapping) int { return strings.Compare(a.Subnet, b.Subnet) })
 	return out
 }
 

@@ -29,6 +29,7 @@ type facts struct {
 	certificates *certificates
 	addOns       *addOns
 	targets      *targets
+	endpoints    *endpoints
 }
 
 func (f *facts) reset() {
@@ -49,6 +50,8 @@ func (f *facts) answer(ctx context.Context, id model.StackID, out *observed.Stac
 			return nil // what is live keeps its subnets
 		}
 		return answered(facts.Subnets, q.Key())(f.network.askSubnets(ctx, q, f.patience(*out)))
+	case model.AskVPC:
+		facts.VPCRanges, err = f.endpoints.VPCRanges(ctx, f.vpc)
 	case model.AskGroups:
 		return answered(facts.Groups, q.Key())(f.names.askGroups(ctx, q))
 	case model.AskCertificates:

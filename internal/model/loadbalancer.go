@@ -51,12 +51,13 @@ type LoadBalancer struct {
 	Scheme      Scheme
 	AddressType AddressType
 	Subnets     SubnetChoice
-	// Addresses are allocation ids of elastic addresses, in the order of the subnets. PrivateIPv4 and IPv6
-	// are addresses in any order, each within a range of one of the subnets. AWS chooses where there are none.
+	// Addresses are allocation ids of elastic addresses, in the order of the subnets as they are named, or else
+	// of their ids. PrivateIPv4 and IPv6 are addresses in any order, each within a range of one of the subnets.
+	// AWS chooses where there are none.
 	Addresses, PrivateIPv4, IPv6 []string
 	// SourceNAT is on where clients of IPv6 UDP reach targets through a prefix of the subnet, off, or empty where
-	// it is not managed. SourceNATPrefixes are in the order of the subnets: IPv6 ranges of 80 bits, or
-	// auto_assigned; AWS chooses where there are none.
+	// it is not managed. SourceNATPrefixes are IPv6 ranges of 80 bits in any order, each within a range of one of the
+	// subnets, or auto_assigned for one where AWS chooses; it chooses all where there are none.
 	SourceNAT         string
 	SourceNATPrefixes []string
 	// PrivateLinkRules says whether traffic through AWS PrivateLink obeys the rules of the security groups: on,
@@ -81,6 +82,16 @@ type LoadBalancer struct {
 // SchemeOpen says that nobody names a scheme, so that it is the default where one has to be made, and
 // a live load balancer keeps its own.
 func (lb *LoadBalancer) SchemeOpen() bool { return lb.Origins["scheme"] == finding.Origin{} }
+
+// SubnetMapping is a subnet of a load balancer with its addresses there. AWS chooses those that are empty.
+type SubnetMapping struct {
+	Subnet      string
+	Allocation  string // id of an elastic address
+	PrivateIPv4 string
+	IPv6        string
+	// SourceNATPrefix is an IPv6 range of 80 bits.
+	SourceNATPrefix string
+}
 
 // SubnetChoice says how the subnets are found: SubnetsNamed, SubnetsTagged or SubnetsDiscovered.
 type SubnetChoice interface{ subnetChoice() }

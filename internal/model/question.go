@@ -35,6 +35,12 @@ type AskCertificates struct{}
 // AskTargetGroup asks for a target group of any owner, by name or by ARN.
 type AskTargetGroup struct{ Ref string }
 
+// AskVPC asks for the address ranges of the VPC of the cluster.
+type AskVPC struct{}
+
+// Key implements Question.
+func (AskVPC) Key() string { return "vpc" }
+
 // AskBackendGroup asks for the shared backend security group of the cluster.
 type AskBackendGroup struct{}
 

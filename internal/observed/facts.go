@@ -11,6 +11,8 @@ type Facts struct {
 	Region  string
 	Account string // empty until an ARN has been read
 	VPC     string
+	// VPCRanges are the address ranges of the VPC, of either family; nil if not asked.
+	VPCRanges []string
 	// Subnets that were asked for, by question key.
 	Subnets map[string]SubnetAnswer
 	// Groups are the security groups that were asked for by id or name, by question key.

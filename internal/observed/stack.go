@@ -44,12 +44,18 @@ type LoadBalancer struct {
 	Subnets        []string // sorted
 	SecurityGroups []string // sorted
 	Addresses      []string // allocation ids of elastic addresses, sorted
-	CoIPPool       string
-	IPAMPool       string
-	Attributes     map[string]string
-	Capacity       *int32
-	Tags           map[string]string
-	Listeners      []Listener // ascending by port
+	// Mappings are the subnets of a network load balancer with the addresses that AWS shows there, ascending by
+	// subnet. SourceNAT and PrivateLinkRules are on, off, or empty where AWS shows none.
+	Mappings         []model.SubnetMapping
+	SourceNAT        string
+	PrivateLinkRules string
+
+	CoIPPool   string
+	IPAMPool   string
+	Attributes map[string]string
+	Capacity   *int32
+	Tags       map[string]string
+	Listeners  []Listener // ascending by port
 }
 
 // Listener is a listener in AWS.

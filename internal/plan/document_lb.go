@@ -15,8 +15,10 @@ type loadBalancerSpec struct {
 	Type           string            `json:"type"`
 	Scheme         model.Scheme      `json:"scheme"`
 	AddressType    model.AddressType `json:"ipAddressType"`
+	SourceNAT      string            `json:"enablePrefixForIpv6SourceNat,omitempty"`
 	Subnets        []subnetMapping   `json:"subnetMapping,omitempty"`
 	SecurityGroups []token           `json:"securityGroups,omitempty"`
+	PrivateLink    string            `json:"securityGroupsInboundRulesOnPrivateLink,omitempty"`
 	CoIPPool       string            `json:"customerOwnedIPv4Pool,omitempty"`
 	Attributes     []setting         `json:"loadBalancerAttributes,omitempty"`
 	Capacity       *capacity         `json:"minimumLoadBalancerCapacity,omitempty"`
@@ -29,6 +31,8 @@ type subnetMapping struct {
 	Allocation  string `json:"allocationID,omitempty"`
 	PrivateIPv4 string `json:"privateIPv4Address,omitempty"`
 	IPv6        string `json:"ipv6Address,omitempty"`
+
+	SourceNATPrefix string `json:"sourceNatIpv6Prefix,omitempty"`
 }
 
 type capacity struct {
@@ -41,6 +45,7 @@ func (d *describer) loadBalancer(lb *loadBalancerPlan) {
 		Name: w.Name, Type: w.Type.String(), Scheme: w.Scheme, AddressType: w.AddressType,
 		Subnets: subnetMappings(lb.mappings()), SecurityGroups: d.securityGroups(lb.groups),
 		CoIPPool: w.CoIPPool, IPAMPool: w.IPAMPool, Attributes: settings(w.Attributes), Tags: w.Tags,
+		SourceNAT: w.SourceNAT, PrivateLink: w.PrivateLinkRules,
 	}
 	if w.Capacity != nil {
 		spec.Capacity = &capacity{*w.Capacity}
@@ -61,7 +66,7 @@ func (d *describer) liveLoadBalancer(lb *observed.LoadBalancer) {
 	d.put(TypeLoadBalancer, lb.ResourceID, loadBalancerSpec{
 		Name: lb.Name, Type: lb.Type, Scheme: lb.Scheme, AddressType: lb.AddressType,
 		Subnets: subnetMappings((&loadBalancerPlan{subnets: lb.Subnets}).mappings()), SecurityGroups: d.securityGroups(groups),
-		CoIPPool: lb.CoIPPool, IPAMPool: lb.IPAMPool, Tags: userTags(lb.Tags),
+		CoIPPool: lb.CoIPPool, IPAMPool: lb.IPAMPool, Tags: userTags(lb.Tags), SourceNAT: lb.SourceNAT, PrivateLink: lb.PrivateLinkRules,
 	})
 }
 

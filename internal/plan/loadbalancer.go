@@ -21,10 +21,11 @@ type loadBalancerPlan struct {
 	subnets []string
 	// addresses are the elastic ones asked for, or the live ones where these do not fit.
 	addresses []string
-	// privateIPv4 and ipv6 are the addresses asked for, by subnet.
-	privateIPv4, ipv6 map[string]string
-	groups            []GroupID
-	listeners         []listenerPlan
+	// privateIPv4, ipv6 and prefixes (for source NAT) are those asked for, by subnet.
+	privateIPv4, ipv6, prefixes map[string]string
+
+	groups    []GroupID
+	listeners []listenerPlan
 	replacement
 }
 
@@ -53,19 +54,6 @@ func (lb *loadBalancerPlan) liveListener(port int32) *observed.Listener {
 		}
 	}
 	return nil
-}
-
-// mappings are the chosen subnets with their addresses.
-func (lb *loadBalancerPlan) mappings() []SubnetMapping {
-	var out []SubnetMapping
-	for i, id := range lb.subnets {
-		m := SubnetMapping{Subnet: id, PrivateIPv4: lb.privateIPv4[id], IPv6: lb.ipv6[id]}
-		if i < len(lb.addresses) {
-			m.Allocation = lb.addresses[i]
-		}
-		out = append(out, m)
-	}
-	return out
 }
 
 // origin explains a setting by where it was written.
@@ -98,26 +86,13 @@ func (b *builder) changeLoadBalancer(lb *loadBalancerPlan, after []StepID) {
 		pool = b.setPool(lb, "", after)
 	}
 	b.retag(a, lb.marked(b.tags(lb.id, want.Tags)), live.Tags, true, after, b.members())
-	ids, complete := b.idsOf(lb.groups)
-	switch {
-	case complete && sameSet(ids, live.SecurityGroups):
-	case want.Type == model.Network && len(live.SecurityGroups) == 0:
-		// AWS adds the first one only when the load balancer is made.
-		b.fixed("securityGroups", want.Origins, "the security groups", "", groupsText(lb.groups))
-	default:
-		b.add(Step{
-			ID: stepID("security-groups", a), Address: a, Verb: Update,
-			Do:      SetSecurityGroups{LoadBalancer: a, Groups: lb.groups},
-			Changes: []Change{{Path: "securityGroups", From: strings.Join(live.SecurityGroups, ", "), To: groupsText(lb.groups)}},
-			Why:     lb.origin("securityGroups"), After: after, Impact: BriefImpact, Blames: b.members(),
-		})
-	}
-	subnets := b.changeSubnets(lb, after)
-	if want.AddressType != live.AddressType {
+	b.changeGroups(lb, after)
+	subnets, typed := b.changeSubnets(lb, after)
+	if want.AddressType != live.AddressType && !typed {
 		b.add(Step{
 			ID: stepID("address-type", a), Address: a, Verb: Update,
 			Do:      SetAddressType{LoadBalancer: a, Type: want.AddressType},
-			Changes: []Change{{Path: "ipAddressType", From: string(live.AddressType), To: string(want.AddressType)}},
+			Changes: []Change{addressTypeChange(lb)},
 			Why:     lb.origin("addressType"), After: append(slices.Clone(after), pool, subnets), Blames: b.askedBy(lb, "addressType"),
 		})
 	}
@@ -134,21 +109,28 @@ func (b *builder) changeLoadBalancer(lb *loadBalancerPlan, after []StepID) {
 	b.planCapacity(lb, after)
 }
 
-// changeSubnets changes subnets and, with them, elastic addresses. AWS takes addresses alone only when a
-// load balancer is made.
-func (ls loadBalancerSettings) changeSubnets(lb *loadBalancerPlan, after []StepID) StepID {
+// changeGroups changes the security groups, and whether traffic through AWS PrivateLink obeys their rules. AWS adds
+// the first group of a network load balancer only when that is made.
+func (ls loadBalancerSettings) changeGroups(lb *loadBalancerPlan, after []StepID) {
 	live, a := lb.live, lb.address()
-	if sameSet(lb.subnets, live.Subnets) {
-		if len(lb.addresses) > 0 && !sameSet(lb.addresses, live.Addresses) {
-			ls.fixed("addresses", lb.wish.Origins, "the elastic addresses", strings.Join(live.Addresses, ", "), strings.Join(lb.addresses, ", "))
-		}
-		return ""
+	if lb.wish.Type == model.Network && len(live.SecurityGroups) == 0 {
+		return
 	}
-	return ls.add(Step{
-		ID: stepID("subnets", a), Address: a, Verb: Update,
-		Do:      SetSubnets{LoadBalancer: a, Subnets: lb.mappings()},
-		Changes: []Change{{Path: "subnets", From: strings.Join(live.Subnets, ", "), To: strings.Join(lb.subnets, ", ")}},
-		Why:     lb.origin("subnets"), After: after, Impact: BriefImpact, Blames: ls.members(),
+	do := SetSecurityGroups{LoadBalancer: a, Groups: lb.groups}
+	var changes []Change
+	if ids, complete := ls.idsOf(lb.groups); !complete || !sameSet(ids, live.SecurityGroups) {
+		changes = append(changes, Change{Path: "securityGroups", From: strings.Join(live.SecurityGroups, ", "), To: groupsText(lb.groups)})
+	}
+	if w := lb.wish.PrivateLinkRules; w != "" && w != live.PrivateLinkRules {
+		do.PrivateLinkRules = w
+		changes = append(changes, Change{Path: "privateLinkRules", From: live.PrivateLinkRules, To: w})
+	}
+	if len(changes) == 0 {
+		return
+	}
+	ls.add(Step{
+		ID: stepID("security-groups", a), Address: a, Verb: Update, Do: do, Changes: changes,
+		Why: lb.origin("securityGroups"), After: after, Impact: BriefImpact, Blames: ls.members(),
 	})
 }
 
@@ -179,10 +161,18 @@ func (b *builder) createLoadBalancer(lb *loadBalancerPlan, after []StepID) []Ste
 		ID: stepID("create", a), Address: a, Verb: Create,
 		Do: CreateLoadBalancer{
 			Type: want.Type, Name: lb.freeName(b.have), Scheme: want.Scheme, AddressType: want.AddressType, Subnets: lb.mappings(),
-			SecurityGroups: lb.groups, CoIPPool: want.CoIPPool, IPAMPool: want.IPAMPool, Tags: tags,
+			SecurityGroups: lb.groups, SourceNAT: want.SourceNAT, CoIPPool: want.CoIPPool, IPAMPool: want.IPAMPool, Tags: tags,
 		},
 		Why: why, After: append(slices.Clone(after), b.deletions()...), Impact: impact, Blames: b.members(),
 	})
+	if len(lb.groups) > 0 && want.PrivateLinkRules == off {
+		// It is on in a load balancer that was made with security groups.
+		b.add(Step{
+			ID: stepID("security-groups", a), Address: a, Verb: Update,
+			Do:      SetSecurityGroups{LoadBalancer: a, Groups: lb.groups, PrivateLinkRules: off},
+			Changes: []Change{{Path: "privateLinkRules", To: off}}, Why: lb.origin("privateLinkRules"), After: []StepID{id}, Blames: b.members(),
+		})
+	}
 	b.planAttributes(a, "", want.Attributes, nil, false, []StepID{id}, b.members())
 	if want.Capacity != nil && *want.Capacity > 0 {
 		b.planCapacity(lb, []StepID{id})

@@ -40,6 +40,7 @@ func planOf(want model.Stack, have observed.Stack, opt Options) *builder {
 		}
 	default:
 		b.tellScheme(want)
+		b.tellWithoutGroups(want.LoadBalancer)
 		b.build()
 	}
 	b.plan.Known = b.known
@@ -98,7 +99,7 @@ func newBuilder(want model.Stack, have observed.Stack, opt Options) *builder {
 	have.Bindings = ownBindings(want, have)
 	d := &draft{
 		steps: newSteps(want.ID, opt.Waited),
-		want:  holdReplacements(withLiveSchemes(want, have), have), have: have, opt: opt,
+		want:  withoutGroups(holdReplacements(withLiveSchemes(want, have), have), have), have: have, opt: opt,
 		known: Known{},
 	}
 	b := &builder{

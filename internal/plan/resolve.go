@@ -72,54 +72,6 @@ func (r *resolution) subnetsOf(w *model.LoadBalancer) finding.Origin {
 	return finding.Origin{Object: r.want.Members[0].Ref}
 }
 
-// resolveAddresses takes the addresses if there is one for each subnet.
-func (r *resolution) resolveAddresses() {
-	w := r.lb.wish
-	r.lb.addresses = w.Addresses
-	if n := len(w.Addresses); n > 0 && len(r.lb.subnets) > 0 && n != len(r.lb.subnets) {
-		r.lb.addresses = nil
-		if r.lb.live != nil {
-			r.lb.addresses = r.lb.live.Addresses
-		}
-		r.unfitAddresses("addresses", fmt.Sprintf("%s for %s", describe(n, "elastic address"), describe(len(r.lb.subnets), "subnet")))
-	}
-	r.lb.privateIPv4 = r.place("privateIPv4Addresses", w.PrivateIPv4, func(s observed.Subnet) []string { return []string{s.CIDR} })
-	r.lb.ipv6 = r.place("ipv6Addresses", w.IPv6, func(s observed.Subnet) []string { return s.IPv6CIDRs })
-}
-
-// place gives each subnet the one of the addresses that is within its ranges. Where the live subnets are
-// kept without being asked for there is nothing to place.
-func (r *resolution) place(field string, addresses []string, ranges func(observed.Subnet) []string) map[string]string {
-	answer, asked := r.have.Facts.Subnets[r.lb.wish.SubnetQuestion().Key()]
-	if len(addresses) == 0 || len(r.lb.subnets) == 0 || !asked {
-		return nil
-	}
-	if len(addresses) != len(r.lb.subnets) {
-		r.unfitAddresses(field, fmt.Sprintf("%s for %s", describe(len(addresses), "private address"), describe(len(r.lb.subnets), "subnet")))
-		return nil
-	}
-	out := map[string]string{}
-	for _, address := range addresses {
-		at := slices.IndexFunc(answer.Candidates, func(s observed.Subnet) bool {
-			return slices.Contains(r.lb.subnets, s.ID) && out[s.ID] == "" && network.InRanges(address, ranges(s))
-		})
-		if at < 0 {
-			r.unfitAddresses(field, fmt.Sprintf("address %q is in none of the subnets %s, or in one that has another address", address, strings.Join(r.lb.subnets, ", ")))
-			return nil
-		}
-		out[answer.Candidates[at].ID] = address
-	}
-	return out
-}
-
-func (r *resolution) unfitAddresses(field, message string) {
-	of := r.lb.wish.Origins[field]
-	r.unfit(finding.Finding{
-		Object: r.blameable(of.Object), Field: of.Field, Reason: finding.SubnetsUnsuitable, Blocks: finding.BlocksStack,
-		Message: message, Fix: "give one address for each subnet",
-	}, "addresses")
-}
-
 // unfit reports that a part of a load balancer cannot be as desired. It stays as it is live, and without
 // a live load balancer none is made.
 func (r *resolution) unfit(f finding.Finding, part string) {
@@ -168,6 +120,8 @@ func (r *resolution) holdCreation() {
 func (r *resolution) resolveGroups() {
 	backend := false
 	switch c := r.lb.wish.SecurityGroups.(type) {
+	case nil:
+		r.keepUnwantedGroups()
 	case model.GroupsShared:
 		r.lb.groups = r.shared
 	case model.GroupsManaged:

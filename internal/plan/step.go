@@ -210,19 +210,15 @@ type CreateLoadBalancer struct {
 	Scheme         model.Scheme
 	AddressType    model.AddressType
 	Subnets        []SubnetMapping
+	SourceNAT      string // on, off, or empty to leave it to AWS
 	SecurityGroups []GroupID
 	CoIPPool       string
 	IPAMPool       string
 	Tags           Tags
 }
 
-// SubnetMapping is a subnet of a load balancer with its addresses there. AWS chooses those that are empty.
-type SubnetMapping struct {
-	Subnet      string
-	Allocation  string // id of an elastic address
-	PrivateIPv4 string
-	IPv6        string
-}
+// SubnetMapping is a subnet of a load balancer with its addresses there.
+type SubnetMapping = model.SubnetMapping
 
 // GroupID is a security group by id, or by address when it is made by an earlier step.
 type GroupID struct {
@@ -234,12 +230,17 @@ type GroupID struct {
 type SetSecurityGroups struct {
 	LoadBalancer Address
 	Groups       []GroupID
+	// PrivateLinkRules is on or off; empty leaves it as it is.
+	PrivateLinkRules string
 }
 
 // SetSubnets replaces the subnets of a load balancer.
 type SetSubnets struct {
 	LoadBalancer Address
 	Subnets      []SubnetMapping
+	// SourceNAT and AddressType are left as they are if empty.
+	SourceNAT   string
+	AddressType model.AddressType
 }
 
 // SetAddressType changes the IP address type of a load balancer.

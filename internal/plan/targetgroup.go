@@ -211,6 +211,12 @@ func (gp *groupPlanner) planBinding(w model.TargetGroup, after []StepID) {
 		VPC: gp.opt.VPC, Labels: naming.StackLabels(gp.want.ID),
 		BackendGroup: backendGroupAddress, ManagedGroup: managedGroupAddress,
 	}
+	rules, known := gp.networking(w)
+	if !known && live == nil {
+		return // it is made with its rules
+	}
+	put.Binding.Networking = rules
+	put.KeepNetworking = gp.want.Held.SecurityGroups || !known
 	verb, why := Create, "targets have to be registered"
 	if live == nil {
 		put.Binding.Name = gp.bindingName(w)
@@ -219,7 +225,6 @@ func (gp *groupPlanner) planBinding(w model.TargetGroup, after []StepID) {
 			return
 		}
 		put.Existing = &model.Binding{Namespace: live.Namespace, Name: live.Name}
-		put.KeepNetworking = gp.want.Held.SecurityGroups
 		verb, why = Update, "the binding differs"
 	}
 	gp.add(Step{
@@ -254,7 +259,7 @@ func (gp *groupPlanner) sameBinding(w PutBinding, h observed.Binding) bool {
 		w.Binding.MultiCluster != h.Service.MultiCluster || !sameSelector(w.Binding.NodeSelector, h.Service.NodeSelector) {
 		return false
 	}
-	if gp.want.Held.SecurityGroups {
+	if w.KeepNetworking {
 		return true
 	}
 	if w.Binding.Managed != h.HasNetworking {
@@ -272,7 +277,7 @@ func (gp *groupPlanner) sameBinding(w PutBinding, h observed.Binding) bool {
 				cidrs = append(cidrs, p.CIDR)
 			}
 		}
-		return slices.Equal(groups, y.Groups) && slices.Equal(cidrs, y.CIDRs) &&
+		return slices.Equal(groups, y.Groups) && sameSet(cidrs, y.CIDRs) &&
 			slices.EqualFunc(x.Ports, y.Ports, func(p, q model.PeerPort) bool {
 				return p.Protocol == q.Protocol && (p.Port == nil) == (q.Port == nil) && (p.Port == nil || *p.Port == *q.Port)
 			})

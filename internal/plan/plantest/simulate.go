@@ -198,17 +198,33 @@ func (s *simulation) step(st plan.Step) {
 		if slices.ContainsFunc(s.have.LoadBalancers, func(o observed.LoadBalancer) bool { return o.Name != "" && o.Name == do.Name }) {
 			panic("simulate: a load balancer of the name " + do.Name + " exists")
 		}
-		s.have.LoadBalancers = append(s.have.LoadBalancers, observed.LoadBalancer{
+		lb := observed.LoadBalancer{
 			ARN: s.made(st.Address), ResourceID: st.Address.ID, Name: do.Name, Type: do.Type.String(), Scheme: do.Scheme,
 			AddressType: do.AddressType, Subnets: subnetsOf(do.Subnets), SecurityGroups: s.groupIDs(do.SecurityGroups),
 			Addresses: allocationsOf(do.Subnets), CoIPPool: do.CoIPPool, IPAMPool: do.IPAMPool, Tags: maps.Clone(do.Tags), Attributes: map[string]string{},
 			State: "active", DNSName: do.Name + ".example",
-		})
+		}
+		if do.Type == model.Network {
+			setMappings(&lb, do.Subnets, do.SourceNAT)
+			if len(lb.SecurityGroups) > 0 {
+				lb.PrivateLinkRules = "on"
+			}
+		}
+		s.have.LoadBalancers = append(s.have.LoadBalancers, lb)
 	case plan.SetSecurityGroups:
-		s.lb(do.LoadBalancer).SecurityGroups = s.groupIDs(do.Groups)
+		lb := s.lb(do.LoadBalancer)
+		if lb.Type == model.Network.String() && len(lb.SecurityGroups) == 0 {
+			panic("simulate: " + lb.Name + " was made without security groups")
+		}
+		lb.SecurityGroups = s.groupIDs(do.Groups)
+		lb.PrivateLinkRules = cmp.Or(do.PrivateLinkRules, lb.PrivateLinkRules)
 	case plan.SetSubnets:
 		lb := s.lb(do.LoadBalancer)
 		lb.Subnets, lb.Addresses = subnetsOf(do.Subnets), allocationsOf(do.Subnets)
+		lb.AddressType = cmp.Or(do.AddressType, lb.AddressType)
+		if lb.Type == model.Network.String() {
+			setMappings(lb, do.Subnets, do.SourceNAT)
+		}
 	case plan.SetAddressType:
 		s.lb(do.LoadBalancer).AddressType = do.Type
 	case plan.SetIPAMPool:
