@@ -91,6 +91,7 @@ func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBala
 	if err := s.makeNodes(p, lb, lb.Zones); err != nil {
 		return nil, err
 	}
+	settleSourceNAT(p, lb)
 	lb.BornWithGroups = len(lb.SecurityGroups) > 0
 	if !lb.IsALB() && lb.BornWithGroups {
 		lb.EnforcePrivateLink = "on"
@@ -136,7 +137,10 @@ func sameLoadBalancer(have, want *store.LoadBalancer) bool {
 	place := func(lb *store.LoadBalancer) []store.LoadBalancerZone {
 		out := slices.Clone(lb.Zones)
 		for i := range out {
-			out[i].ENI, out[i].Address, out[i].PublicIP = "", "", ""
+			out[i].ENI, out[i].Address, out[i].PublicIP, out[i].NATPrefix = "", "", "", ""
+			if out[i].SourceNATIPv6Prefix == autoAssigned {
+				out[i].SourceNATIPv6Prefix = ""
+			}
 		}
 		return out
 	}

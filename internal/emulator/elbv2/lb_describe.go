@@ -90,8 +90,8 @@ func (s *loadBalancers) zones(lb *store.LoadBalancer) []types.AvailabilityZone {
 				PrivateIPv4Address: text(z.PrivateIPv4), IPv6Address: text(z.IPv6),
 			})
 		}
-		if z.SourceNATIPv6Prefix != "" {
-			az.SourceNatIpv6Prefixes = []string{z.SourceNATIPv6Prefix}
+		if z.NATPrefix != "" {
+			az.SourceNatIpv6Prefixes = []string{z.NATPrefix}
 		}
 		out = append(out, az)
 	}

@@ -50,8 +50,12 @@ func (s *loadBalancers) makeNode(p *store.Partition, lb *store.LoadBalancer, z *
 	if len(eni.Private) > 0 {
 		z.Address = eni.Private[0].Addr.String()
 	}
-	if z.IPv6 != "" {
-		if a, err := netip.ParseAddr(z.IPv6); err == nil {
+	if a, err := netip.ParseAddr(z.IPv6); err == nil { // checked before, if there is one
+		if holder := p.InterfaceWithIPv6(z.Subnet, a); holder != "" && holder != eni.ID {
+			// As for private addresses.
+			lb.ForcedState = types.LoadBalancerStateEnumFailed
+			lb.ForcedReason = fmt.Sprintf("The IP address %s is already in use", z.IPv6)
+		} else {
 			eni.IPv6 = []netip.Addr{a}
 		}
 	}

@@ -92,6 +92,7 @@ func (s *loadBalancers) SetIpAddressType(c *store.Call, in *elb.SetIpAddressType
 		if err := s.settleAddresses(p, lb); err != nil {
 			return nil, err
 		}
+		settleSourceNAT(p, lb)
 	}
 	return &elb.SetIpAddressTypeOutput{IpAddressType: lb.Addressing}, nil
 }

@@ -181,27 +181,6 @@ func checkAddressing(p *store.Partition, lb *store.LoadBalancer, want types.IpAd
 	return nil
 }
 
-// checkSourceNAT judges the IPv6 prefixes for source NAT of an NLB.
-func checkSourceNAT(p *store.Partition, want placement, zones []store.LoadBalancerZone) error {
-	if want.prefixNAT != "" && want.lb.IsALB() {
-		return misconfigured(store.Unproven, "'EnablePrefixForIpv6SourceNat' can only be specified for LoadBalancer type 'network'.")
-	}
-	if want.prefixNAT == types.EnablePrefixForIpv6SourceNatEnumOn && want.addressing != types.IpAddressTypeDualstack {
-		return misconfigured(store.Unproven, "'EnablePrefixForIpv6SourceNat' can only be specified when using IpAddressType 'dualstack'.")
-	}
-	for _, z := range zones {
-		if z.SourceNATIPv6Prefix == "" || z.SourceNATIPv6Prefix == "auto_assigned" {
-			continue
-		}
-		block, err := netip.ParsePrefix(z.SourceNATIPv6Prefix)
-		sub := p.Subnets[z.Subnet]
-		if err != nil || block.Bits() != 80 || len(sub.IPv6) == 0 || !sub.IPv6[0].Block.Contains(block.Addr()) {
-			return misconfigured(store.Unproven, "'%s' is not a valid source NAT prefix for subnet '%s': it must be 'auto_assigned' or a /80 of the subnet", z.SourceNATIPv6Prefix, z.Subnet)
-		}
-	}
-	return nil
-}
-
 // checkNLBZones rejects zones that do not support NLBs.
 func (s *loadBalancers) checkNLBZones(p *store.Partition, lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
 	if lb.IsALB() {
@@ -251,10 +230,14 @@ func (s *loadBalancers) SetSubnets(c *store.Call, in *elb.SetSubnetsInput) (*elb
 	if err := s.checkPlacement(p, want, lb.VPC, zones); err != nil {
 		return nil, err
 	}
-	if want.addressing != lb.Addressing {
-		if err := s.checkNewAddressing(p, st, lb, want.addressing, zones, in.EnablePrefixForIpv6SourceNat); err != nil {
+	prefix := orElse(in.EnablePrefixForIpv6SourceNat, lb.PrefixForSourceNAT)
+	if want.addressing != lb.Addressing || prefix != lb.PrefixForSourceNAT {
+		if err := s.checkNewAddressing(p, st, lb, want.addressing, zones, prefix); err != nil {
 			return nil, err
 		}
+	}
+	if err := checkIPv6Free(p, lb, zones); err != nil {
+		return nil, err
 	}
 	if err := s.replaceNodes(p, lb, zones); err != nil {
 		return nil, err
@@ -263,9 +246,8 @@ func (s *loadBalancers) SetSubnets(c *store.Call, in *elb.SetSubnetsInput) (*elb
 	if err := s.settleAddresses(p, lb); err != nil {
 		return nil, err
 	}
-	if in.EnablePrefixForIpv6SourceNat != "" {
-		lb.PrefixForSourceNAT = in.EnablePrefixForIpv6SourceNat
-	}
+	lb.PrefixForSourceNAT = prefix
+	settleSourceNAT(p, lb)
 	return &elb.SetSubnetsOutput{
 		AvailabilityZones: s.zones(lb), IpAddressType: lb.Addressing, EnablePrefixForIpv6SourceNat: lb.PrefixForSourceNAT,
 	}, nil

@@ -82,6 +82,9 @@ func checkListenerProtocol(lb *store.LoadBalancer, p types.ProtocolEnum) error {
 	if isHTTP(p) || p == types.ProtocolEnumGeneve {
 		return invalid(store.Unproven, "Listener protocol '%s' must be one of 'UDP, TCP, TLS, TCP_UDP, QUIC, TCP_QUIC'", p)
 	}
+	if isQUIC(p) && len(lb.SecurityGroups) > 0 {
+		return misconfigured(store.Unproven, "%s listeners are not supported on load balancers with security groups", p)
+	}
 	if lb.Addressing == types.IpAddressTypeIpv4 {
 		return nil
 	}

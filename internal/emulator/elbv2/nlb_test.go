@@ -489,6 +489,7 @@ func TestNetworkTargetGroupAttributes(t *testing.T) {
 		"client address of QUIC":    {"quic", "preserve_client_ip.enabled", "false", "InvalidConfigurationRequest"},
 		"termination of UDP":        {"udp", "deregistration_delay.connection_termination.enabled", "false", ""},
 		"unhealthy UDP":             {"udp", "target_health_state.unhealthy.connection_termination.enabled", "true", "InvalidConfigurationRequest"},
+		"unhealthy QUIC":            {"quic", "target_health_state.unhealthy.connection_termination.enabled", "true", "InvalidConfigurationRequest"},
 		"draining of unhealthy UDP": {"udp", "target_health_state.unhealthy.draining_interval_seconds", "5", "InvalidConfigurationRequest"},
 		"zones":                     {"tcp", "load_balancing.cross_zone.enabled", "true", ""},
 		"slow start":                {"tcp", "slow_start.duration_seconds", "30", "InvalidConfigurationRequest"},

@@ -119,7 +119,10 @@ func initialTargetGroupAttributes(g *store.TargetGroup) map[string]string {
 	}
 	out[attrStickinessType] = "source_ip"
 	if isUDP(g.Protocol) {
-		out[attrDeregTermination], out[attrUnhealthyTerm] = "true", "false"
+		out[attrDeregTermination] = "true"
+	}
+	if isUDP(g.Protocol) || isQUIC(g.Protocol) {
+		out[attrUnhealthyTerm] = "false"
 	}
 	if g.Type == types.TargetTypeEnumIp && (g.Protocol == types.ProtocolEnumTcp || g.Protocol == types.ProtocolEnumTls) {
 		out[attrPreserveIP] = "false"
@@ -232,7 +235,7 @@ func checkTCPGroupAttributes(g *store.TargetGroup, next map[string]string) error
 	if next[attrPreserveIP] == "false" && (isUDP(g.Protocol) || isQUIC(g.Protocol)) {
 		return misconfigured(store.Unproven, "You cannot disable client IP preservation on target groups with the %s protocol", g.Protocol)
 	}
-	if next[attrUnhealthyTerm] == "true" && isUDP(g.Protocol) {
+	if next[attrUnhealthyTerm] == "true" && (isUDP(g.Protocol) || isQUIC(g.Protocol)) {
 		return misconfigured(store.Unproven, "You cannot enable connection termination for unhealthy targets on target groups with the %s protocol", g.Protocol)
 	}
 	if d := next[attrUnhealthyDraining]; d != "" && d != "0" && next[attrUnhealthyTerm] == "true" {

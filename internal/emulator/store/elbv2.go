@@ -81,7 +81,10 @@ type LoadBalancerZone struct {
 	PublicIP            string // NLB: address of the elastic IP
 	PrivateIPv4         string // internal NLB: address that was asked for
 	IPv6                string
-	SourceNATIPv6Prefix string
+	SourceNATIPv6Prefix string // NLB: the prefix that was asked for
+	// NATPrefix is the prefix for source NAT that the zone has; empty while the load
+	// balancer does not use such prefixes.
+	NATPrefix string
 }
 
 // CapacityReservation is the reserved minimum of LCUs.

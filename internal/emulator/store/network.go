@@ -2,6 +2,7 @@ package store
 
 import (
 	"net/netip"
+	"slices"
 	"sort"
 )
 
@@ -98,6 +99,17 @@ func (p *Partition) ClaimIPv4(s *Subnet, a netip.Addr) *Error {
 		return Errorf(Unproven, "InvalidIPAddress.InUse", "Address %s is in use.", a)
 	}
 	return nil
+}
+
+// InterfaceWithIPv6 returns the id of the ENI of a subnet that has the IPv6 address, empty
+// if none has.
+func (p *Partition) InterfaceWithIPv6(subnetID string, a netip.Addr) string {
+	for _, id := range SortedKeys(p.NetworkInterfaces) {
+		if eni := p.NetworkInterfaces[id]; eni.SubnetID == subnetID && slices.Contains(eni.IPv6, a) {
+			return id
+		}
+	}
+	return ""
 }
 
 // TakeIPv6 finds n free IPv6 addresses of a subnet.

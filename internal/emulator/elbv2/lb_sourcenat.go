@@ -1,0 +1,120 @@
+package elbv2
+
+import (
+	"net/netip"
+
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+const (
+	// autoAssigned asks for any prefix of the subnet.
+	autoAssigned = "auto_assigned"
+	// natPrefixBits is the length of a prefix for source NAT.
+	natPrefixBits = 80
+)
+
+// checkSourceNAT judges the IPv6 prefixes for source NAT of an NLB.
+func checkSourceNAT(p *store.Partition, want placement, zones []store.LoadBalancerZone) error {
+	if want.prefixNAT != "" && want.lb.IsALB() {
+		return misconfigured(store.Unproven, "'EnablePrefixForIpv6SourceNat' can only be specified for LoadBalancer type 'network'.")
+	}
+	if want.prefixNAT == types.EnablePrefixForIpv6SourceNatEnumOn && want.addressing != types.IpAddressTypeDualstack {
+		return misconfigured(store.Unproven, "'EnablePrefixForIpv6SourceNat' can only be specified when using IpAddressType 'dualstack'.")
+	}
+	on := orElse(want.prefixNAT, want.lb.PrefixForSourceNAT) == types.EnablePrefixForIpv6SourceNatEnumOn
+	for _, z := range zones {
+		if z.SourceNATIPv6Prefix == "" {
+			continue
+		}
+		if !on {
+			return misconfigured(store.Unproven, "A source NAT prefix can only be specified for subnet '%s' when 'EnablePrefixForIpv6SourceNat' is 'on'", z.Subnet)
+		}
+		if z.SourceNATIPv6Prefix == autoAssigned {
+			continue
+		}
+		block, err := netip.ParsePrefix(z.SourceNATIPv6Prefix)
+		sub := p.Subnets[z.Subnet]
+		if err != nil || block.Bits() != natPrefixBits || len(sub.IPv6) == 0 || !sub.IPv6[0].Block.Contains(block.Addr()) {
+			return misconfigured(store.Unproven, "'%s' is not a valid source NAT prefix for subnet '%s': it must be 'auto_assigned' or a /80 of the subnet", z.SourceNATIPv6Prefix, z.Subnet)
+		}
+		if natPrefixes(p, want.lb)[block.Masked()] {
+			return misconfigured(store.Unproven, "The source NAT prefix '%s' is in use by another load balancer", z.SourceNATIPv6Prefix)
+		}
+	}
+	return nil
+}
+
+// natPrefixes are the prefixes for source NAT that other load balancers use.
+func natPrefixes(p *store.Partition, but *store.LoadBalancer) map[netip.Prefix]bool {
+	taken := map[netip.Prefix]bool{}
+	for _, lb := range p.ELB.LoadBalancers {
+		if lb.ARN == but.ARN {
+			continue
+		}
+		for _, z := range lb.Zones {
+			if block, err := netip.ParsePrefix(z.NATPrefix); err == nil {
+				taken[block] = true
+			}
+		}
+	}
+	return taken
+}
+
+// settleSourceNAT gives the zones of a dual-stack NLB with source NAT their prefixes: the
+// one that was asked for, else the one that it has, else a free one of the subnet. A load
+// balancer without source NAT has none.
+func settleSourceNAT(p *store.Partition, lb *store.LoadBalancer) {
+	on := lb.PrefixForSourceNAT == types.EnablePrefixForIpv6SourceNatEnumOn && lb.Addressing == types.IpAddressTypeDualstack
+	taken := natPrefixes(p, lb)
+	for i := range lb.Zones {
+		z := &lb.Zones[i]
+		sub := p.Subnets[z.Subnet]
+		switch {
+		case !on || sub == nil || len(sub.IPv6) == 0:
+			z.SourceNATIPv6Prefix, z.NATPrefix = "", ""
+		case z.SourceNATIPv6Prefix != "" && z.SourceNATIPv6Prefix != autoAssigned:
+			z.NATPrefix = netip.MustParsePrefix(z.SourceNATIPv6Prefix).Masked().String() // checked before
+		case z.NATPrefix == "":
+			z.NATPrefix = freePrefix(sub.IPv6[0].Block, taken).String()
+		}
+	}
+}
+
+// freePrefix returns the first /80 of a subnet's /64 that is not taken, except the one
+// from which ENIs get their addresses.
+func freePrefix(block netip.Prefix, taken map[netip.Prefix]bool) netip.Prefix {
+	for n := uint16(1); ; n++ {
+		a := block.Masked().Addr().As16()
+		a[8], a[9] = byte(n>>8), byte(n)
+		if free := netip.PrefixFrom(netip.AddrFrom16(a), natPrefixBits); !taken[free] {
+			return free
+		}
+	}
+}
+
+// checkIPv6Free rejects an IPv6 address that a new or changed zone would take from
+// another ENI. Only CreateLoadBalancer accepts such a request, and fails later.
+func checkIPv6Free(p *store.Partition, lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
+	for _, z := range zones {
+		a, err := netip.ParseAddr(z.IPv6)
+		if err != nil {
+			continue
+		}
+		if holder := p.InterfaceWithIPv6(z.Subnet, a); holder != "" && !owns(lb, holder) {
+			return misconfigured(store.Unproven, "The IPv6 address '%s' is in use", z.IPv6)
+		}
+	}
+	return nil
+}
+
+// owns reports whether an ENI is that of a node of the load balancer.
+func owns(lb *store.LoadBalancer, eni string) bool {
+	for _, z := range lb.Zones {
+		if z.ENI == eni {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,151 @@
+package elbv2_test
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/google/go-cmp/cmp"
+)
+
+// dual gives the subnets IPv6 and returns their blocks.
+func (r *harness) dual() []netip.Prefix {
+	r.t.Helper()
+	vpc := must(r.ec2.DescribeVpcs(r.ctx, &ec2.DescribeVpcsInput{VpcIds: []string{r.vpc}}))(r.t).Vpcs[0]
+	block := *vpc.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock
+	var out []netip.Prefix
+	for i, s := range r.subnets {
+		text := strings.Replace(block, "00::/56", fmt.Sprintf("0%d::/64", i), 1)
+		must(r.ec2.AssociateSubnetCidrBlock(r.ctx, &ec2.AssociateSubnetCidrBlockInput{SubnetId: &s, Ipv6CidrBlock: &text}))(r.t)
+		out = append(out, netip.MustParsePrefix(text))
+	}
+	return out
+}
+
+// prefixes are the prefixes for source NAT of the zones, in the order of the subnets.
+func (r *harness) prefixes(zones []types.AvailabilityZone) []string {
+	bySubnet := map[string][]string{}
+	for _, z := range zones {
+		bySubnet[*z.SubnetId] = z.SourceNatIpv6Prefixes
+	}
+	var out []string
+	for _, s := range r.subnets {
+		out = append(out, bySubnet[s]...)
+	}
+	return out
+}
+
+func TestSourceNATPrefixes(t *testing.T) {
+	r := newHarness(t)
+	blocks := r.dual()
+	at := func(n int, after string) *string {
+		text := strings.TrimSuffix(blocks[n].Masked().Addr().String(), "::") + ":" + after
+		return &text
+	}
+	create := func(name string, m ...types.SubnetMapping) (types.LoadBalancer, error) {
+		for i := range m {
+			m[i].SubnetId = &r.subnets[i]
+		}
+		out, err := r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
+			Name: &name, Type: "network", IpAddressType: "dualstack", SubnetMappings: m, EnablePrefixForIpv6SourceNat: "on",
+		})
+		if err != nil {
+			return types.LoadBalancer{}, err
+		}
+		return out.LoadBalancers[0], nil
+	}
+	free := must(create("free", types.SubnetMapping{}, types.SubnetMapping{SourceNatIpv6Prefix: aws.String("auto_assigned")}))(t)
+	got := r.prefixes(free.AvailabilityZones)
+	if len(got) != 2 {
+		t.Fatalf("prefixes %v", got)
+	}
+	for i, text := range got {
+		if p := netip.MustParsePrefix(text); p.Bits() != 80 || !blocks[i].Contains(p.Addr()) {
+			t.Errorf("prefix %s is not one of %s", text, blocks[i])
+		}
+	}
+	again := must(create("free", types.SubnetMapping{SourceNatIpv6Prefix: aws.String("auto_assigned")}, types.SubnetMapping{}))(t)
+	if *again.LoadBalancerArn != *free.LoadBalancerArn {
+		t.Error("creating it again made another one")
+	}
+	_, err := create("taken", types.SubnetMapping{SourceNatIpv6Prefix: &got[0]})
+	wantError(t, err, "InvalidConfigurationRequest", "in use by another load balancer")
+	_, err = create("wide", types.SubnetMapping{SourceNatIpv6Prefix: at(0, "5::/72")})
+	wantError(t, err, "InvalidConfigurationRequest", "a /80 of the subnet")
+	given := must(create("given", types.SubnetMapping{SourceNatIpv6Prefix: at(0, "5::/80")}))(t)
+	if d := cmp.Diff([]string{*at(0, "5::/80")}, r.prefixes(given.AvailabilityZones)); d != "" {
+		t.Errorf("prefixes (-want +got):\n%s", d)
+	}
+
+	set := func(in elb.SetSubnetsInput) ([]string, error) {
+		in.LoadBalancerArn = free.LoadBalancerArn
+		out, err := r.elb.SetSubnets(r.ctx, &in)
+		if err != nil {
+			return nil, err
+		}
+		return r.prefixes(out.AvailabilityZones), nil
+	}
+	mapped := []types.SubnetMapping{{SubnetId: &r.subnets[0], SourceNatIpv6Prefix: at(0, "7::/80")}, {SubnetId: &r.subnets[1]}}
+	if d := cmp.Diff([]string{*at(0, "7::/80"), got[1]}, must(set(elb.SetSubnetsInput{SubnetMappings: mapped}))(t)); d != "" {
+		t.Errorf("changed prefixes (-want +got):\n%s", d)
+	}
+	must(r.stream(free, 53, "UDP", r.tg("udp", protocol("UDP"))))(t)
+	_, err = set(elb.SetSubnetsInput{Subnets: r.subnets[:2], EnablePrefixForIpv6SourceNat: "off"})
+	wantError(t, err, "InvalidConfigurationRequest", "UDP listeners")
+	must(r.elb.DeleteListener(r.ctx, &elb.DeleteListenerInput{ListenerArn: must(r.elb.DescribeListeners(r.ctx, &elb.DescribeListenersInput{LoadBalancerArn: free.LoadBalancerArn}))(t).Listeners[0].ListenerArn}))(t)
+	if left := must(set(elb.SetSubnetsInput{Subnets: r.subnets[:2], EnablePrefixForIpv6SourceNat: "off"}))(t); len(left) != 0 {
+		t.Errorf("prefixes %v are left", left)
+	}
+	_, err = set(elb.SetSubnetsInput{SubnetMappings: mapped})
+	wantError(t, err, "InvalidConfigurationRequest", "'EnablePrefixForIpv6SourceNat' is 'on'")
+	r.sound()
+}
+
+func TestIPv6AddressInUse(t *testing.T) {
+	r := newHarness(t)
+	blocks := r.dual()
+	address := strings.TrimSuffix(blocks[0].Masked().Addr().String(), "::") + "::77"
+	create := func(name string, kind types.IpAddressType, address *string) types.LoadBalancer {
+		return must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{
+			Name: &name, Type: "network", IpAddressType: kind,
+			SubnetMappings: []types.SubnetMapping{{SubnetId: &r.subnets[0], IPv6Address: address}},
+		}))(t).LoadBalancers[0]
+	}
+	first := create("first", "dualstack", &address)
+	if got := aws.ToString(first.AvailabilityZones[0].LoadBalancerAddresses[0].IPv6Address); got != address {
+		t.Errorf("address %s, want %s", got, address)
+	}
+	if got := create("clash", "dualstack", &address); got.State.Code != types.LoadBalancerStateEnumFailed {
+		t.Errorf("an address in use gives %s", got.State.Code)
+	}
+	later := create("later", "ipv4", nil)
+	_, err := r.elb.SetSubnets(r.ctx, &elb.SetSubnetsInput{
+		LoadBalancerArn: later.LoadBalancerArn, IpAddressType: "dualstack",
+		SubnetMappings: []types.SubnetMapping{{SubnetId: &r.subnets[0], IPv6Address: &address}},
+	})
+	wantError(t, err, "InvalidConfigurationRequest", "is in use")
+	r.sound()
+}
+
+func TestTargetGroupHasOneNetworkLoadBalancer(t *testing.T) {
+	r := newHarness(t)
+	one, two, g := r.nlb("one"), r.nlb("two"), r.tg("tcp", protocol("TCP"))
+	must(r.stream(one, 80, "TCP", g))(t)
+	must(r.stream(one, 81, "TCP", g))(t)
+	_, err := r.stream(two, 80, "TCP", g)
+	wantError(t, err, "TargetGroupAssociationLimit", *g.TargetGroupArn)
+	r.sound()
+}
+
+func TestQUICNeedsALoadBalancerWithoutGroups(t *testing.T) {
+	r := newHarness(t)
+	_, err := r.stream(r.nlb("grouped", r.group), 443, "QUIC", r.tg("quic", protocol("QUIC")))
+	wantError(t, err, "InvalidConfigurationRequest", "security groups")
+	_, err = r.stream(r.nlb("both", r.group), 443, "TCP_QUIC", r.tg("both", protocol("TCP_QUIC")))
+	wantError(t, err, "InvalidConfigurationRequest", "security groups")
+}
