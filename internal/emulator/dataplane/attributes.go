@@ -100,6 +100,7 @@ type tgAttributes struct {
 	// Of target groups of Network Load Balancers. The stickiness of these is always
 	// that of source addresses.
 	dnsHealthy     int
+	dnsHealthyPart int // per cent, 0: off
 	preserveClient bool
 	proxyProtocol  bool
 	resetRemoved   bool // reset connections when deregistration ends
@@ -123,6 +124,7 @@ func parseTGAttributes(of string, tg TargetGroup) (tgAttributes, []error) {
 		multiValue:     a.bool("lambda.multi_value_headers.enabled", false),
 
 		dnsHealthy:     a.number("target_group_health.dns_failover.minimum_healthy_targets.count", 1),
+		dnsHealthyPart: a.number("target_group_health.dns_failover.minimum_healthy_targets.percentage", 0),
 		preserveClient: a.bool("preserve_client_ip.enabled", udp),
 		proxyProtocol:  a.bool("proxy_protocol_v2.enabled", false),
 		resetRemoved:   a.bool("deregistration_delay.connection_termination.enabled", udp),

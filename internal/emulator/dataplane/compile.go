@@ -14,7 +14,8 @@ import (
 type route struct {
 	lb       *lbView
 	listener *listenerView
-	node     netip.Addr
+	node     netip.Addr     // its IPv4 address
+	at       netip.AddrPort // where clients reach the listener
 	zone     string
 	groups   map[string]*targetGroup
 }
@@ -72,16 +73,26 @@ func (p *Plane) compile(cfg Config) (map[netip.AddrPort]*route, []error) {
 				continue
 			}
 			for _, n := range lb.Nodes {
-				at := netip.AddrPortFrom(n.Address, l.Port)
-				if other, taken := routes[at]; taken {
-					errs = append(errs, fmt.Errorf("listener %s: %s is already served by %s", l.ARN, at, other.listener.arn))
-					continue
+				for _, a := range n.addresses(lb.Network) {
+					at := netip.AddrPortFrom(a, l.Port)
+					if other, taken := routes[at]; taken {
+						errs = append(errs, fmt.Errorf("listener %s: %s is already served by %s", l.ARN, at, other.listener.arn))
+						continue
+					}
+					routes[at] = &route{lb: lbv, listener: lv, node: n.Address, at: at, zone: n.Zone, groups: groups}
 				}
-				routes[at] = &route{lb: lbv, listener: lv, node: n.Address, zone: n.Zone, groups: groups}
 			}
 		}
 	}
 	return routes, errs
+}
+
+// addresses are those at which clients reach the node.
+func (n Node) addresses(network bool) []netip.Addr {
+	if network && n.IPv6.IsValid() {
+		return []netip.Addr{n.Address, n.IPv6}
+	}
+	return []netip.Addr{n.Address}
 }
 
 // compileListener returns nil if the listener cannot be served at all. Of the rules

@@ -35,6 +35,9 @@ type Node struct {
 	// Address is the node's private address in the VPC. The listening socket
 	// is bound to Loopback(Address).
 	Address netip.Addr
+	// IPv6 is the node's other address if the load balancer is a dual-stack Network Load
+	// Balancer, else invalid. Its sockets are bound to free ports of ::1.
+	IPv6 netip.Addr
 }
 
 // Protocol of a listener, a target group or a health check.

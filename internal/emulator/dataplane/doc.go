@@ -10,8 +10,12 @@
 // A Network Load Balancer here is a forwarder in user space, so a few things differ
 // from packets that are rewritten: a listener without targets accepts a connection and
 // resets it; with client IP preservation a target sees the client's address if that is
-// one of this machine's, but not its port; nodes have no IPv6 addresses; proxy protocol
-// headers precede each datagram.
+// one of this machine's, but not its port; the IPv6 sockets of a dual-stack one are at
+// free ports of ::1, which Endpoints lists, while its name resolves to IPv4 addresses;
+// proxy protocol headers precede each datagram.
+//
+// QUIC is forwarded without a look into it, except for the server ID in the connection
+// ID. A packet without a known one, as the first of a connection, goes by the flow hash.
 //
 // Three differences from AWS come from building on net/http: names of HTTP/1 headers
 // reach targets in canonical case, a client that sends no complete header within the

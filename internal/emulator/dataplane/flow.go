@@ -54,7 +54,6 @@ func (f *flow) choose(server string) bool {
 		return false
 	}
 	f.view = f.group.view.Load()
-	l := f.route.listener
 	from := f.view.flowCandidates(f.place())
 	if server != "" {
 		from = slices.DeleteFunc(from, func(m member) bool { return m.target.server != server })
@@ -63,7 +62,7 @@ func (f *flow) choose(server string) bool {
 		return false
 	}
 	h := flowHash{
-		source: f.client.Addr(), port: f.client.Port(), node: netip.AddrPortFrom(f.route.node, l.port), salt: f.salt, group: f.group.arn,
+		source: f.client.Addr(), port: f.client.Port(), node: f.route.at, salt: f.salt, group: f.group.arn,
 	}
 	if f.view.attr.sticky {
 		h = flowHash{source: h.source, group: h.group}

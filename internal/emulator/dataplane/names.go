@@ -55,17 +55,21 @@ func (v nameView) healthy(zone string) bool {
 	for _, g := range v.groups {
 		view := g.view.Load()
 		cross := view.crosses(place{zone: zone, crossZone: v.crossZone})
-		good, registered := 0, 0
+		good, here, registered := 0, 0, 0
 		for _, m := range view.members {
 			if !m.inService() {
 				continue
 			}
 			registered++
-			if m.health() == StateHealthy && m.serves(zone, cross) {
+			if !m.serves(zone, cross) {
+				continue
+			}
+			here++
+			if m.health() == StateHealthy {
 				good++
 			}
 		}
-		if registered > 0 && good < max(view.attr.dnsHealthy, 1) {
+		if registered > 0 && (good < max(view.attr.dnsHealthy, 1) || good*100 < view.attr.dnsHealthyPart*here) {
 			return false
 		}
 	}

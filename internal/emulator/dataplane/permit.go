@@ -21,7 +21,7 @@ type Packet struct {
 
 // admits reports whether the client may reach the listener.
 func (r *route) admits(p *Plane, client netip.Addr, udp bool) bool {
-	return p.opt.Permit(Packet{From: client, To: netip.AddrPortFrom(r.node, r.listener.port), UDP: udp})
+	return p.opt.Permit(Packet{From: client, To: r.at, UDP: udp})
 }
 
 // swallow sends no answer to a client for as long as it waits. Only the kernel could
@@ -50,9 +50,10 @@ func (o origin) packet(to netip.AddrPort, udp bool) Packet {
 
 // hairpin reports whether the target itself is the client whose address is preserved:
 // it would get packets from its own address, and drops them. The common loopback
-// address is that of outside clients, not of a target.
+// addresses are those of outside clients, not of a target.
 func (o origin) hairpin(to netip.AddrPort) bool {
-	return o.local.IsValid() && o.local != netip.AddrFrom4([4]byte{127, 0, 0, 1}) && o.local == Loopback(to.Addr())
+	common := o.local == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || o.local == netip.IPv6Loopback()
+	return o.local.IsValid() && !common && o.local == Loopback(to.Addr())
 }
 
 // source is the address of this machine that a target reached there sees;

@@ -63,7 +63,7 @@ func (p *Plane) applyStream(at netip.AddrPort, r *route) error {
 		s.udp.close()
 		s.udp = nil
 	}
-	real := p.opt.Bind(at)
+	real := p.bind(at)
 	if s.tcp == nil && r.listener.protocol.stream() {
 		ln, err := listen(samePort(real, s.udp != nil, s.udp.real), p.opt.PortOffset, net.Listen)
 		if err != nil {
@@ -81,6 +81,15 @@ func (p *Plane) applyStream(at netip.AddrPort, r *route) error {
 		p.work.Go(s.udp.read)
 	}
 	return nil
+}
+
+// bind is the local address of a listener: Options.Bind of one with IPv4, and a free port
+// of ::1 with IPv6, because Linux has only that one loopback address.
+func (p *Plane) bind(at netip.AddrPort) netip.AddrPort {
+	if at.Addr().Is6() {
+		return netip.AddrPortFrom(netip.IPv6Loopback(), 0)
+	}
+	return p.opt.Bind(at)
 }
 
 // samePort keeps the two sockets of a listener on one port where any free

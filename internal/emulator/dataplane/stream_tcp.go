@@ -90,8 +90,7 @@ func (s *tcpSocket) serve(conn *net.TCPConn) {
 // protocol's header, and TLS to the target.
 func (f *flow) dress(ctx context.Context, conn *net.TCPConn, client duplex) (duplex, error) {
 	if f.view.attr.proxyProtocol {
-		listener := netip.AddrPortFrom(f.route.node, f.route.listener.port)
-		if _, err := conn.Write(proxyHeader(f.client, listener, false)); err != nil {
+		if _, err := conn.Write(proxyHeader(f.client, f.route.at, false)); err != nil {
 			return nil, err
 		}
 	}

@@ -316,12 +316,12 @@ func readProxy(t *testing.T, r io.Reader) (command byte, family byte, from, to s
 	if want := crc32.Checksum(whole, crc32.MakeTable(crc32.Castagnoli)); sum != want {
 		t.Errorf("checksum %08x, want %08x", sum, want)
 	}
-	if len(body) >= 12 {
+	if size := map[byte]int{0x10: 4, 0x20: 16}[head[13]&0xf0]; size > 0 {
 		address := func(ip, port []byte) string {
 			a, _ := netip.AddrFromSlice(ip)
 			return netip.AddrPortFrom(a, binary.BigEndian.Uint16(port)).String()
 		}
-		from, to = address(body[:4], body[8:]), address(body[4:8], body[10:])
+		from, to = address(body[:size], body[2*size:]), address(body[size:2*size], body[2*size+2:])
 	}
 	return head[12], head[13], from, to
 }

@@ -108,7 +108,7 @@ func (s *udpSocket) open(key udpKey) *udpFlow {
 	f.conn = conn
 	f.idle = time.AfterFunc(p.opt.UDPIdleTimeout, func() { _ = conn.Close() })
 	if f.view.attr.proxyProtocol {
-		f.prefix = proxyHeader(f.client, netip.AddrPortFrom(f.route.node, f.route.listener.port), true)
+		f.prefix = proxyHeader(f.client, f.route.at, true)
 	}
 	s.flows[key] = f
 	p.work.Go(func() {

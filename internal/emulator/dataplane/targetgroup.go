@@ -127,10 +127,25 @@ func (p *Plane) applyGroups(cfg Config) []error {
 	for arn, g := range p.groups {
 		if !wanted[arn] {
 			g.close()
+			p.endFlows(g)
 			delete(p.groups, arn)
 		}
 	}
 	return errs
+}
+
+// endFlows ends the connections and flows of a target group that no listener of a Network
+// Load Balancer uses any more, if it is configured to end those of targets that leave.
+// AWS does not document what becomes of them. Datagrams that never pause would go to a
+// target that no health check watches for as long as the client sends them.
+func (p *Plane) endFlows(g *targetGroup) {
+	v := g.view.Load()
+	if !v.cfg.Protocol.network() || !v.attr.resetRemoved {
+		return
+	}
+	for _, m := range v.members {
+		p.calls.cancel(errRemoved, m.target)
+	}
 }
 
 // newGroupView keeps the targets of the view before it that are still the same

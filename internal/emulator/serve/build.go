@@ -113,7 +113,11 @@ func (b *builder) nodes(lb *store.LoadBalancer) []dataplane.Node {
 			b.complain("load balancer %s has no address in %s", lb.Name, z.Zone)
 			continue
 		}
-		out = append(out, dataplane.Node{Zone: z.Zone, Address: address})
+		node := dataplane.Node{Zone: z.Zone, Address: address}
+		if eni := b.p.NetworkInterfaces[z.ENI]; eni != nil && len(eni.IPv6) > 0 {
+			node.IPv6 = eni.IPv6[0]
+		}
+		out = append(out, node)
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -258,4 +259,56 @@ func TestGroupsOfNetworkLoadBalancersAndTargetsAreEnforced(t *testing.T) {
 		IpProtocol: aws.String("tcp"), FromPort: aws.Int32(port), ToPort: aws.Int32(port), IpRanges: []ec2types.IpRange{{CidrIp: aws.String("127.9.8.7/32")}},
 	}}}))(t)
 	r.greeted("tcp", lb, "127.9.8.7", address+" 127.9.8.7")
+}
+
+func TestDualStackFollowsTheControlPlane(t *testing.T) {
+	if ln, err := net.Listen("tcp", "[::1]:0"); err != nil {
+		t.Skip("this machine has no IPv6:", err)
+	} else {
+		ln.Close()
+	}
+	r := newHarness(t, serve.Options{EnforceSecurityGroups: true})
+	must(r.ec2.AssociateVpcCidrBlock(r.ctx, &ec2.AssociateVpcCidrBlockInput{VpcId: &r.vpc, AmazonProvidedIpv6CidrBlock: aws.Bool(true)}))(t)
+	vpc := must(r.ec2.DescribeVpcs(r.ctx, &ec2.DescribeVpcsInput{VpcIds: []string{r.vpc}}))(t).Vpcs[0]
+	block := *vpc.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock
+	for i, s := range r.subnets {
+		part := strings.Replace(block, "00::/56", fmt.Sprintf("0%d::/64", i), 1)
+		must(r.ec2.AssociateSubnetCidrBlock(r.ctx, &ec2.AssociateSubnetCidrBlockInput{SubnetId: &s, Ipv6CidrBlock: &part}))(t)
+	}
+	lb, g := r.nlb(r.group), r.streamGroup("tcp", "TCP")
+	r.stream(lb, "TCP", g)
+	must(r.elb.SetIpAddressType(r.ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: lb.LoadBalancerArn, IpAddressType: "dualstack"}))(t)
+	target := r.greeter("0.64")
+	r.register(g, target)
+	r.state(g, target, "healthy")
+	dial := func() (string, error) {
+		for _, e := range r.srv.Endpoints() {
+			if e.LoadBalancer == *lb.LoadBalancerArn && e.Node.Addr().Is6() {
+				conn, err := net.DialTimeout("tcp", e.Real.String(), time.Second)
+				if err != nil {
+					return "", err
+				}
+				defer conn.Close()
+				conn.SetDeadline(time.Now().Add(100 * time.Millisecond))
+				return bufio.NewReader(conn).ReadString('\n')
+			}
+		}
+		return "", errors.New("no node listens with IPv6")
+	}
+	r.eventually("a node listens with IPv6", func() error {
+		if text, err := dial(); text != "" || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return fmt.Errorf("answer %q, %w", text, err)
+		}
+		return nil
+	})
+	must(r.ec2.AuthorizeSecurityGroupIngress(r.ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &r.group, IpPermissions: []ec2types.IpPermission{{
+		IpProtocol: aws.String("tcp"), FromPort: aws.Int32(port), ToPort: aws.Int32(port), Ipv6Ranges: []ec2types.Ipv6Range{{CidrIpv6: aws.String("::/0")}},
+	}}}))(t)
+	r.eventually("an IPv6 client is admitted", func() error {
+		text, err := dial()
+		if err == nil && !strings.HasPrefix(text, target+" ") {
+			err = fmt.Errorf("it is %q", text)
+		}
+		return err
+	})
 }

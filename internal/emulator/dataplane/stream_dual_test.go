@@ -1,0 +1,181 @@
+package dataplane
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// nodeIPv6 is the IPv6 address of the node of dual.
+var nodeIPv6 = netip.MustParseAddr("2001:db8::5")
+
+// dual is network with a dual-stack load balancer.
+func dual(l Listener, groups ...TargetGroup) Config {
+	cfg := network(l, groups...)
+	cfg.LoadBalancers[0].Nodes[0].IPv6 = nodeIPv6
+	return cfg
+}
+
+// needIPv6 skips a test on a machine without IPv6.
+func needIPv6(t *testing.T) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Skip("this machine has no IPv6:", err)
+	}
+	_ = ln.Close()
+}
+
+// socket is the local address of a listener at an address of the node.
+func socket(t *testing.T, p *Plane, at netip.Addr, udp bool) netip.AddrPort {
+	t.Helper()
+	for _, e := range p.Endpoints() {
+		if e.Node.Addr() == at && e.UDP == udp {
+			return e.Real
+		}
+	}
+	t.Fatalf("no socket at %s is open", at)
+	return netip.AddrPort{}
+}
+
+func TestDualStackListens(t *testing.T) {
+	needIPv6(t)
+	a := startPeer(t, "a", "127.0.0.1")
+	startDatagrams(t, "a", a.addr.String())
+	g := streamGroup("g", TCPUDP, a)
+	g.Attributes["preserve_client_ip.enabled"] = "true"
+	p := startPlane(t)
+	apply(t, p, dual(Listener{Protocol: TCPUDP, Default: Rule{Then: to("g")}}, g))
+	if e := p.Endpoints(); len(e) != 4 {
+		t.Fatalf("sockets %+v", e)
+	}
+	// An IPv4 target cannot see an IPv6 client: it sees the node.
+	_, seen := connect(t, socket(t, p, nodeIPv6, false).String()).greeting(t)
+	_, datagram, rest := dialUDP(t, socket(t, p, nodeIPv6, true), "").ask("x", conditionTimeout)
+	if d := cmp.Diff([]string{"127.250.1.5", "127.250.1.5", "x"}, []string{seen, datagram, rest}); d != "" {
+		t.Errorf("an IPv6 client (-want +got):\n%s", d)
+	}
+	if _, seen = connect(t, where(t, p)).greeting(t); seen != "127.0.0.1" {
+		t.Errorf("the address of an IPv4 client became %s", seen)
+	}
+	apply(t, p, network(Listener{Protocol: TCPUDP, Default: Rule{Then: to("g")}}, g))
+	if e := p.Endpoints(); len(e) != 2 {
+		t.Errorf("without IPv6 the sockets are %+v", e)
+	}
+}
+
+func TestIPv6TargetSeesIPv6Client(t *testing.T) {
+	needIPv6(t)
+	g := streamGroup("g", TCP, startPeer(t, "six", "::1"))
+	g.Attributes["preserve_client_ip.enabled"] = "true"
+	p := startPlane(t)
+	apply(t, p, dual(Listener{Default: Rule{Then: to("g")}}, g))
+	name, seen := connect(t, socket(t, p, nodeIPv6, false).String()).greeting(t)
+	if name != "six" || seen != "::1" {
+		t.Errorf("%s sees %s", name, seen)
+	}
+	if name, _ := connect(t, where(t, p)).greeting(t); name != "six" {
+		t.Errorf("an IPv4 client reached %q", name)
+	}
+}
+
+func TestProxyProtocolNamesIPv6Client(t *testing.T) {
+	needIPv6(t)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ln.Close() }()
+	g := streamGroup("g", TCP, &peer{"raw", ln.Addr().(*net.TCPAddr).AddrPort()})
+	g.Attributes["proxy_protocol_v2.enabled"] = "true"
+	p := startPlane(t)
+	apply(t, p, dual(Listener{Default: Rule{Then: to("g")}}, g))
+	client := connect(t, socket(t, p, nodeIPv6, false).String())
+	conn, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command, family, from, dest := readProxy(t, lineOf(t, conn))
+	want := []any{byte(0x21), byte(0x21), client.LocalAddr().String(), "[2001:db8::5]:80"}
+	if d := cmp.Diff(want, []any{command, family, from, dest}); d != "" {
+		t.Errorf("header (-want +got):\n%s", d)
+	}
+}
+
+func TestNameFollowsTheShareOfHealthyTargets(t *testing.T) {
+	peers := []*peer{startPeer(t, "a", "127.0.0.1"), startPeer(t, "b", "127.0.0.1"), startPeer(t, "c", "127.0.0.1")}
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	peers[1].addr = gone.Addr().(*net.TCPAddr).AddrPort()
+	_ = gone.Close()
+	g := streamGroup("g", TCP, peers...)
+	g.HealthCheck = HealthCheck{Protocol: TCP, Interval: 10 * time.Millisecond, HealthyThreshold: 2, UnhealthyThreshold: 2}
+	for i := range g.Targets {
+		g.Targets[i].State = StateInitial
+	}
+	g.Targets[2].Zone = "b"
+	cfg := network(Listener{Default: Rule{Then: to("g")}}, g)
+	cfg.LoadBalancers[0].DNSName = "net"
+	cfg.LoadBalancers[0].Nodes = append(cfg.LoadBalancers[0].Nodes, Node{Zone: "b", Address: netip.MustParseAddr("10.250.2.5")})
+	p := startPlane(t)
+	apply(t, p, cfg)
+	resolves := func(want ...string) {
+		t.Helper()
+		eventually(t, "the name is right", func() bool {
+			all, _ := p.Resolve("net")
+			var got []string
+			for _, a := range all {
+				got = append(got, a.String())
+			}
+			return cmp.Equal(want, got)
+		})
+	}
+	resolves("127.250.1.5", "127.250.2.5")
+	g.Attributes["target_group_health.dns_failover.minimum_healthy_targets.percentage"] = "60"
+	apply(t, p, cfg)
+	resolves("127.250.2.5")
+	g.Attributes["target_group_health.dns_failover.minimum_healthy_targets.percentage"] = "50"
+	apply(t, p, cfg)
+	resolves("127.250.1.5", "127.250.2.5")
+}
+
+func TestFlowsEndWithTheirTargetGroup(t *testing.T) {
+	a, b := startDatagrams(t, "a", "127.0.0.1:0"), startDatagrams(t, "b", "127.0.0.1:0")
+	old, next := streamGroup("old", UDP, a), streamGroup("next", UDP, b)
+	p := startPlane(t)
+	apply(t, p, network(Listener{Protocol: UDP, Default: Rule{Then: to("old")}}, old))
+	c := dialUDP(t, udpEndpoint(t, p), "")
+	if name, _, _ := c.ask("x", conditionTimeout); name != "a" {
+		t.Fatalf("%q answered", name)
+	}
+	listener := Listener{Protocol: UDP, Default: Rule{Then: to("next")}}
+	apply(t, p, network(listener, old, next))
+	if name, _, _ := c.ask("x", conditionTimeout); name != "a" {
+		t.Errorf("the flow moved to %q before its target group was gone", name)
+	}
+	apply(t, p, network(listener, next))
+	eventually(t, "b answers", func() bool {
+		name, _, _ := c.ask("x", 100*time.Millisecond)
+		return name == "b"
+	})
+	// Connections stay, unless the target group ends those of targets that leave.
+	one, two := startPeer(t, "one", "127.0.0.1"), startPeer(t, "two", "127.0.0.1")
+	kept, cut := streamGroup("kept", TCP, one), streamGroup("cut", TCP, two)
+	cut.Attributes["deregistration_delay.connection_termination.enabled"] = "true"
+	for _, g := range []TargetGroup{kept, cut} {
+		apply(t, p, network(Listener{Default: Rule{Then: to(g.ARN)}}, g))
+		l := connect(t, where(t, p))
+		l.greeting(t)
+		apply(t, p, network(Listener{Default: Rule{Then: to("other")}}, streamGroup("other", TCP, one)))
+		if g.ARN == "kept" {
+			l.echoes(t, "after its target group has gone")
+		} else {
+			l.wantReset(t)
+		}
+	}
+}
