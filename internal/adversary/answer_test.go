@@ -33,46 +33,46 @@ type endpoint struct {
 	port int32
 }
 
-// answers fills in what the load balancers answer to the requests of the victims' clients.
-func (w *testCluster) answers(f facts, p *emulated.Partition) {
-	rules := w.rules(p, func(lb string) bool { return w.stackOfARN(lb) != "" })
+// answer reads what the load balancers answer to the requests of the victims' clients.
+func (a *awsReading) answer() {
+	rules := a.rules(func(lb string) bool { return a.w.stackOfARN(lb) != "" })
 	for _, r := range requests() {
-		f.answers[r] = w.answer(p, rules[endpoint{w.lbs[r.stack], r.port}], r.facts())
+		a.answers[r] = a.answerOf(rules[endpoint{a.w.lbs[r.stack], r.port}], r.facts())
 	}
 }
 
 // ask sends one request.
 func (w *testCluster) ask(lb string, port int32, host, path string) answer {
-	p, unlock := w.partition()
+	a, unlock := w.reading()
 	defer unlock()
-	rules := w.rules(p, func(arn string) bool { return arn == lb })
-	return w.answer(p, rules[endpoint{lb, port}], request{host: host, path: path}.facts())
+	rules := a.rules(func(arn string) bool { return arn == lb })
+	return a.answerOf(rules[endpoint{lb, port}], request{host: host, path: path}.facts())
 }
 
-func (w *testCluster) answer(p *emulated.Partition, list []compiled, r dataplane.Facts) answer {
+func (a *awsReading) answerOf(list []compiled, r dataplane.Facts) answer {
 	i := slices.IndexFunc(list, func(c compiled) bool { return c.matcher.Match(r) })
 	if i < 0 {
 		return answer{text: "connection refused"}
 	}
-	return answer{w.textOf(p, list[i].then), list[i].rule.IsDefault()}
+	return answer{a.textOf(list[i].then), list[i].rule.IsDefault()}
 }
 
 // rules are those of some load balancers, in the order in which they are tried.
-func (w *testCluster) rules(p *emulated.Partition, of func(lb string) bool) map[endpoint][]compiled {
+func (a *awsReading) rules(of func(lb string) bool) map[endpoint][]compiled {
 	rules := map[endpoint][]compiled{}
-	for _, r := range p.ELB.Rules {
-		l := p.ELB.Listeners[r.Listener]
+	for _, r := range a.p.ELB.Rules {
+		l := a.p.ELB.Listeners[r.Listener]
 		if l == nil || !of(l.LoadBalancer) {
 			continue
 		}
 		then, err := serve.RuleOf(r)
 		if err != nil {
-			w.rec.Errorf("a rule cannot be served: %v", err)
+			a.w.rec.Errorf("a rule cannot be served: %v", err)
 			continue
 		}
 		m, err := dataplane.Compile(then.Conditions)
 		if err != nil {
-			w.rec.Errorf("a rule cannot be matched: %v", err)
+			a.w.rec.Errorf("a rule cannot be matched: %v", err)
 			continue
 		}
 		key := endpoint{l.LoadBalancer, l.Port}
@@ -97,7 +97,7 @@ func b2i(b bool) int {
 const heldAnswer = "fixed 503 of a held rule"
 
 // textOf describes the actions of a rule.
-func (w *testCluster) textOf(p *emulated.Partition, r dataplane.Rule) string {
+func (a *awsReading) textOf(r dataplane.Rule) string {
 	var parts []string
 	for _, a := range r.Authenticate {
 		switch a := a.(type) {
@@ -120,19 +120,19 @@ func (w *testCluster) textOf(p *emulated.Partition, r dataplane.Rule) string {
 		}
 		parts = append(parts, text)
 	case dataplane.Forward:
-		parts = append(parts, "forward to "+strings.Join(w.ownersOf(p, then), " or "))
+		parts = append(parts, "forward to "+strings.Join(a.ownersOf(then), " or "))
 	}
 	return strings.Join(parts, " ")
 }
 
 // ownersOf names whose pods get the requests of a forward.
-func (w *testCluster) ownersOf(p *emulated.Partition, f dataplane.Forward) []string {
+func (a *awsReading) ownersOf(f dataplane.Forward) []string {
 	var out []string
 	for _, g := range f.Groups {
 		if g.Weight == 0 && len(f.Groups) > 1 {
 			continue
 		}
-		tg := p.ELB.TargetGroups[g.ARN]
+		tg := a.p.ELB.TargetGroups[g.ARN]
 		if tg == nil {
 			out = append(out, "a missing target group")
 			continue
@@ -140,10 +140,10 @@ func (w *testCluster) ownersOf(p *emulated.Partition, f dataplane.Forward) []str
 		for _, t := range tg.Targets {
 			switch {
 			case t.Draining():
-			case !victims(tg) && t.ID == replaced && w.reused():
+			case !victims(tg) && t.ID == replaced && a.w.reused():
 				out = append(out, "the attacker")
 			default:
-				out = append(out, w.ownerOf(t.ID, t.Port))
+				out = append(out, a.w.ownerOf(t.ID, t.Port))
 			}
 		}
 	}

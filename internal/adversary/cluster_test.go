@@ -74,15 +74,14 @@ type testCluster struct {
 	rec  *recorder
 	fill *strings.Replacer
 
-	lbs     map[string]string // ARN by stack, once the victims are served
-	started time.Time
+	lbs    map[string]string // ARN by stack, once the victims are served
+	log    eventLog
+	rights *attackerRights
 	// sick reports which targets of the attacker never get healthy; nil: none.
-	sick        func(target string) bool
-	memberships []membership
-	asked       map[opened]bool // what the attacker opens to its targets
-	judge       *judge          // nil: nothing is expected
-	driven      bool            // Settle runs the controller
-	dirty       bool            // AWS has changed since it was looked at
+	sick   func(target string) bool
+	judge  *judge // nil: nothing is expected
+	driven bool   // Settle runs the controller
+	dirty  bool   // AWS has changed since it was looked at
 }
 
 // attackerAddresses are given to the pods of the attacker.
@@ -124,7 +123,12 @@ func inWorld(t *testing.T, s setup, opt rig.Options, f func(w *testCluster)) (fa
 				rec.once("the controller panics in a run of %s: %.1200s", what, err.Error())
 			}
 		}
-		w := &testCluster{Rig: rig.New(rec, opt), setup: s, rec: rec, lbs: map[string]string{}, asked: map[opened]bool{}, driven: opt.Workers == 0, started: time.Now()}
+		r := rig.New(rec, opt)
+		w := &testCluster{
+			Rig: r, setup: s, rec: rec, lbs: map[string]string{}, driven: opt.Workers == 0,
+			log:    eventLog{store: r.Store, begun: time.Now()},
+			rights: &attackerRights{setup: s, store: r.Store, asked: map[opened]bool{}},
+		}
 		w.begin()
 		f(w)
 	})
@@ -198,7 +202,7 @@ func (w *testCluster) arnOf(name string) string {
 			return arn
 		}
 	}
-	w.rec.Fatalf("Ingress %s has no load balancer before the attack: %v", name, w.events())
+	w.rec.Fatalf("Ingress %s has no load balancer before the attack: %v", name, w.log.events())
 	return ""
 }
 

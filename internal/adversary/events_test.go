@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
 // attackerSecret must not be seen anywhere but in the attacker's own rules.
@@ -24,10 +26,16 @@ type event struct {
 
 func (e event) String() string { return fmt.Sprintf("%s %s: %s", e.about, e.reason, e.message) }
 
+// eventLog reads what the controller says to the owners of objects.
+type eventLog struct {
+	store *cluster.Memory
+	begun time.Time
+}
+
 // events lists the events in the order of their names.
-func (w *testCluster) events() []event {
+func (l eventLog) events() []event {
 	var out []event
-	for _, o := range w.Store.All("Event") {
+	for _, o := range l.store.All("Event") {
 		e, ok := o.(*corev1.Event)
 		if !ok {
 			continue
@@ -39,9 +47,9 @@ func (w *testCluster) events() []event {
 }
 
 // about lists the warnings about an object, as "Ingress pay/shop".
-func (w *testCluster) about(object string) []event {
+func (l eventLog) about(object string) []event {
 	var out []event
-	for _, e := range w.events() {
+	for _, e := range l.events() {
 		if e.about == object && e.warning {
 			out = append(out, e)
 		}
@@ -50,8 +58,8 @@ func (w *testCluster) about(object string) []event {
 }
 
 // said reports whether a warning about an object contains all the texts.
-func (w *testCluster) said(object string, texts ...string) bool {
-	for _, e := range w.about(object) {
+func (l eventLog) said(object string, texts ...string) bool {
+	for _, e := range l.about(object) {
 		all := true
 		for _, t := range texts {
 			all = all && strings.Contains(e.message, t)
@@ -68,27 +76,27 @@ func (w *testCluster) said(object string, texts ...string) bool {
 const mostWarnings = 40
 
 // checkTexts finds events that mislead their reader or give a secret away, and floods of them.
-func (w *testCluster) checkTexts() []string {
+func (l eventLog) checkTexts() []string {
 	var out []string
 	type flood struct {
 		about string
 		uid   types.UID
 	}
 	warnings, others := map[flood]int{}, map[flood]int{}
-	for _, e := range w.events() {
+	for _, e := range l.events() {
 		if e.warning {
 			warnings[flood{e.about, e.uid}]++
 		} else {
 			others[flood{e.about, e.uid}]++
 		}
 	}
-	hours := int(time.Since(w.started).Hours()) + 1
+	hours := int(time.Since(l.begun).Hours()) + 1
 	for f, n := range warnings {
 		if limit := mostWarnings * (hours + others[f]); n > limit {
 			out = append(out, fmt.Sprintf("%d warnings about %s, at most %d", n, f.about, limit))
 		}
 	}
-	for _, e := range w.events() {
+	for _, e := range l.events() {
 		if strings.Contains(e.message, victimSecret) || strings.Contains(e.message, attackerSecret) {
 			out = append(out, fmt.Sprintf("an event shows a secret: %v", e))
 		}

@@ -30,35 +30,56 @@ var namedAttributes = []string{"idle_timeout.timeout_seconds", "access_logs.s3.e
 // victimPorts are those of the victims' pods and nodes that their load balancers use.
 var victimPorts = []int32{8080, 30080, 30081}
 
+// awsReading reads what is there from the emulator's state, which it holds locked.
+type awsReading struct {
+	facts
+	w *testCluster
+	p *emulated.Partition
+}
+
 // facts reads everything.
 func (w *testCluster) facts() facts {
-	p, unlock := w.partition()
+	a, unlock := w.reading()
 	defer unlock()
+	a.loadBalancers()
+	a.listeners()
+	a.targetGroups()
+	a.nodeGroup()
+	a.answer()
+	a.findForbidden()
+	a.objects()
+	return a.facts
+}
+
+func (w *testCluster) reading() (*awsReading, func()) {
+	p, unlock := w.partition()
 	f := facts{settings: map[string]string{}, answers: map[request]answer{}, targets: map[string][]string{}, ids: map[string]string{}}
-	for stack, arn := range w.lbs {
-		lb := p.ELB.LoadBalancers[arn]
+	return &awsReading{f, w, p}, unlock
+}
+
+func (a *awsReading) loadBalancers() {
+	for stack, arn := range a.w.lbs {
+		lb := a.p.ELB.LoadBalancers[arn]
 		if lb == nil {
-			f.settings["load balancer of "+stack] = "gone"
+			a.settings["load balancer of "+stack] = "gone"
 			continue
 		}
-		w.loadBalancer(f, p, stack, lb)
+		a.loadBalancer(stack, lb)
 	}
-	w.listeners(f, p)
-	w.targetGroups(f, p)
-	w.nodeGroup(f, p)
-	w.answers(f, p)
-	f.forbidden = w.forbidden(p)
+}
+
+// objects reads what the Ingresses of the victims show.
+func (a *awsReading) objects() {
 	for stack, name := range stackOf {
-		shown := w.status(name)
-		if lb := p.ELB.LoadBalancers[w.lbs[stack]]; lb != nil && strings.EqualFold(lb.DNSName, shown) {
+		shown := a.w.status(name)
+		if lb := a.p.ELB.LoadBalancers[a.w.lbs[stack]]; lb != nil && strings.EqualFold(lb.DNSName, shown) {
 			shown = "its load balancer" // whose DNS name is partly random
 		}
-		f.settings["status of "+name] = shown
+		a.settings["status of "+name] = shown
 	}
 	for name := range ingresses() {
-		f.settings["finalizers of Ingress "+name] = w.finalizers(name)
+		a.settings["finalizers of Ingress "+name] = a.w.finalizers(name)
 	}
-	return f
 }
 
 // finalizers are those of an Ingress of a victim: one that is deleted must not wait for other
@@ -84,17 +105,17 @@ func (w *testCluster) stackOfARN(arn string) string {
 	return ""
 }
 
-func (w *testCluster) loadBalancer(f facts, p *emulated.Partition, stack string, lb *emulated.LoadBalancer) {
+func (a *awsReading) loadBalancer(stack string, lb *emulated.LoadBalancer) {
 	set := func(what, format string, args ...any) {
-		f.settings[what+" of "+stack] = fmt.Sprintf(format, args...)
+		a.settings[what+" of "+stack] = fmt.Sprintf(format, args...)
 	}
-	f.ids["load balancer of "+stack] = lb.ARN
+	a.ids["load balancer of "+stack] = lb.ARN
 	var subnets, groups []string
 	for _, z := range lb.Zones {
 		subnets = append(subnets, z.Subnet)
 	}
 	for _, id := range lb.SecurityGroups {
-		g := p.SecurityGroups[id]
+		g := a.p.SecurityGroups[id]
 		if g == nil {
 			continue
 		}
@@ -102,7 +123,7 @@ func (w *testCluster) loadBalancer(f facts, p *emulated.Partition, stack string,
 		if strings.HasPrefix(g.Name, "k8s-traffic-") {
 			continue // shared by the load balancers of the cluster
 		}
-		f.ids["security group "+g.Name] = id
+		a.ids["security group "+g.Name] = id
 		for _, port := range []int32{80, 443} {
 			set(fmt.Sprintf("clients admitted to port %d by %s", port, g.Name), "%s", strings.Join(sourcesOf(g, port), " "))
 		}
@@ -112,20 +133,20 @@ func (w *testCluster) loadBalancer(f facts, p *emulated.Partition, stack string,
 	set("subnets", "%s", strings.Join(subnets, " "))
 	set("security groups", "%s", strings.Join(groups, " "))
 	for key, value := range lb.Attributes {
-		if w.strict() || slices.Contains(namedAttributes, key) {
+		if a.w.strict() || slices.Contains(namedAttributes, key) {
 			set("attribute "+key, "%s", value)
 		}
 	}
 	for key, value := range lb.Tags {
 		set("tag "+key, "%s", value)
 	}
-	set("web ACL", "%s", p.WAFv2.Associations[lb.ARN])
+	set("web ACL", "%s", a.p.WAFv2.Associations[lb.ARN])
 	protected := false
-	for _, s := range p.Store().Partition(p.Account, emulated.GlobalRegion).Shield.Protections {
+	for _, s := range a.p.Store().Partition(a.p.Account, emulated.GlobalRegion).Shield.Protections {
 		protected = protected || s.Resource == lb.ARN
 	}
 	set("Shield protection", "%t", protected)
-	for _, other := range p.ELB.LoadBalancers {
+	for _, other := range a.p.ELB.LoadBalancers {
 		if other.ARN != lb.ARN && other.Tags["ingress.k8s.aws/stack"] == lb.Tags["ingress.k8s.aws/stack"] && other.Tags["elbv2.k8s.aws/cluster"] == lb.Tags["elbv2.k8s.aws/cluster"] {
 			set("other load balancer "+other.Name, "present")
 		}
@@ -156,33 +177,33 @@ func peerOf(p emulated.Peer) string {
 	return p.PrefixList + p.Group
 }
 
-func (w *testCluster) listeners(f facts, p *emulated.Partition) {
-	for _, l := range p.ELB.Listeners {
-		stack := w.stackOfARN(l.LoadBalancer)
-		if stack == "" || !w.strict() && l.Port != 80 && l.Port != 443 {
+func (a *awsReading) listeners() {
+	for _, l := range a.p.ELB.Listeners {
+		stack := a.w.stackOfARN(l.LoadBalancer)
+		if stack == "" || !a.w.strict() && l.Port != 80 && l.Port != 443 {
 			continue
 		}
 		of := fmt.Sprintf(" of %s port %d", stack, l.Port)
-		f.ids["listener"+of] = l.ARN
-		f.settings["listener"+of] = fmt.Sprintf("%s %s", l.Protocol, l.SSLPolicy)
-		f.settings["default certificate"+of] = l.Certificate
+		a.ids["listener"+of] = l.ARN
+		a.settings["listener"+of] = fmt.Sprintf("%s %s", l.Protocol, l.SSLPolicy)
+		a.settings["default certificate"+of] = l.Certificate
 		for _, c := range l.SNI {
-			f.settings["certificate "+c+of] = "present"
+			a.settings["certificate "+c+of] = "present"
 		}
 		if l.Mutual != nil {
 			mode, _ := json.Marshal(l.Mutual)
-			f.settings["client certificates"+of] = string(mode)
+			a.settings["client certificates"+of] = string(mode)
 		}
 		for key, value := range l.Attributes {
-			if w.strict() || l.Port == 443 && key == "routing.http.response.server.enabled" { // which the victims set
-				f.settings["attribute "+key+of] = value
+			if a.w.strict() || l.Port == 443 && key == "routing.http.response.server.enabled" { // which the victims set
+				a.settings["attribute "+key+of] = value
 			}
 		}
 	}
 }
 
-func (w *testCluster) targetGroups(f facts, p *emulated.Partition) {
-	for _, g := range p.ELB.TargetGroups {
+func (a *awsReading) targetGroups() {
+	for _, g := range a.p.ELB.TargetGroups {
 		if !victims(g) {
 			continue
 		}
@@ -190,44 +211,42 @@ func (w *testCluster) targetGroups(f facts, p *emulated.Partition) {
 		for _, k := range slices.Sorted(maps.Keys(g.Attributes)) {
 			keys = append(keys, k+"="+g.Attributes[k])
 		}
-		f.ids["target group "+g.Name] = g.ARN
-		f.settings["target group "+g.Name] = fmt.Sprintf("%s %s %s %d %v %v", g.Type, g.Protocol, g.ProtocolVersion, g.Port, g.Check, keys)
-		f.targets[g.Name] = targetsOf(g)
+		a.ids["target group "+g.Name] = g.ARN
+		a.settings["target group "+g.Name] = fmt.Sprintf("%s %s %s %d %v %v", g.Type, g.Protocol, g.ProtocolVersion, g.Port, g.Check, keys)
+		a.targets[g.Name] = targetsOf(g)
 	}
 }
 
-// forbidden finds pods of the victims behind target groups of others, target groups of the victims
+// findForbidden finds pods of the victims behind target groups of others, target groups of the victims
 // behind load balancers of others, and a secret of the victims in rules of others.
-func (w *testCluster) forbidden(p *emulated.Partition) []string {
-	var out []string
+func (a *awsReading) findForbidden() {
 	pods := map[string]string{}
-	for _, o := range w.Store.All(cluster.KindPod) {
+	for _, o := range a.w.Store.All(cluster.KindPod) {
 		if pod, ok := o.(*corev1.Pod); ok && pod.Namespace != attackerNamespace {
 			pods[pod.Status.PodIP] = pod.Namespace + "/" + pod.Name
 		}
 	}
-	for _, g := range p.ELB.TargetGroups {
+	for _, g := range a.p.ELB.TargetGroups {
 		if victims(g) {
-			if g.LoadBalancer != "" && w.stackOfARN(g.LoadBalancer) == "" && slices.Contains(w.targetGroupNames(), g.Name) {
-				out = append(out, fmt.Sprintf("target group %s serves %s", g.Name, g.LoadBalancer))
+			if g.LoadBalancer != "" && a.w.stackOfARN(g.LoadBalancer) == "" && slices.Contains(a.w.targetGroupNames(), g.Name) {
+				a.forbidden = append(a.forbidden, fmt.Sprintf("target group %s serves %s", g.Name, g.LoadBalancer))
 			}
 			continue
 		}
 		for _, t := range g.Targets {
 			if owner := pods[t.ID]; owner != "" && !t.Draining() {
-				out = append(out, fmt.Sprintf("target group %s has pod %s as target", g.Name, owner))
+				a.forbidden = append(a.forbidden, fmt.Sprintf("target group %s has pod %s as target", g.Name, owner))
 			}
 		}
 	}
-	for _, r := range p.ELB.Rules {
-		for _, a := range r.Actions {
-			l := p.ELB.Listeners[r.Listener]
-			if c := a.AuthenticateOidcConfig; c != nil && c.ClientSecret != nil && *c.ClientSecret == victimSecret && (l == nil || w.stackOfARN(l.LoadBalancer) != "solo") {
-				out = append(out, "a rule of another owner has the client secret of pay/solo")
+	for _, r := range a.p.ELB.Rules {
+		for _, action := range r.Actions {
+			l := a.p.ELB.Listeners[r.Listener]
+			if c := action.AuthenticateOidcConfig; c != nil && c.ClientSecret != nil && *c.ClientSecret == victimSecret && (l == nil || a.w.stackOfARN(l.LoadBalancer) != "solo") {
+				a.forbidden = append(a.forbidden, "a rule of another owner has the client secret of pay/solo")
 			}
 		}
 	}
-	return out
 }
 
 // victims reports whether the target group is one of theirs.
@@ -252,8 +271,8 @@ func targetsOf(g *emulated.TargetGroup) []string {
 const fromLoadBalancers = "load balancers reach port "
 
 // nodeGroup notes who may reach the victims' pods and nodes.
-func (w *testCluster) nodeGroup(f facts, p *emulated.Partition) {
-	g := p.SecurityGroups[w.World.NodeSG]
+func (a *awsReading) nodeGroup() {
+	g := a.p.SecurityGroups[a.w.World.NodeSG]
 	if g == nil {
 		return
 	}
@@ -262,16 +281,16 @@ func (w *testCluster) nodeGroup(f facts, p *emulated.Partition) {
 		for _, s := range sourcesOf(g, port) {
 			proto, id, _ := strings.Cut(s, " from ")
 			name := ""
-			if named := p.SecurityGroups[id]; named != nil {
+			if named := a.p.SecurityGroups[id]; named != nil {
 				name = named.Name
 			}
 			switch {
 			case strings.HasPrefix(name, "k8s-traffic-") && proto == "tcp":
-				f.settings[fmt.Sprintf("%s%d of the nodes", fromLoadBalancers, port)] = "yes"
-			case !w.askedFor(id, port):
+				a.settings[fmt.Sprintf("%s%d of the nodes", fromLoadBalancers, port)] = "yes"
+			case !a.w.rights.askedFor(id, port):
 				sources = append(sources, s)
 			}
 		}
-		f.settings[fmt.Sprintf("others reach port %d of the nodes", port)] = strings.Join(sources, ", ")
+		a.settings[fmt.Sprintf("others reach port %d of the nodes", port)] = strings.Join(sources, ", ")
 	}
 }

@@ -70,9 +70,9 @@ func TestFixedAcceptance(t *testing.T) {
 					}
 				}
 			}
-			w.check(w.said("Ingress evil/x"), "the newcomer is not informed")
+			w.check(w.log.said("Ingress evil/x"), "the newcomer is not informed")
 			for _, name := range []string{"pay/shop", "blog/blog", "pay/vault"} {
-				w.check(!w.said("Ingress "+name), "the incumbent %s is warned: %v", name, w.about("Ingress "+name))
+				w.check(!w.log.said("Ingress "+name), "the incumbent %s is warned: %v", name, w.log.about("Ingress "+name))
 			}
 		})
 	}
@@ -103,7 +103,7 @@ func TestFixedAcceptance(t *testing.T) {
 			if name == "held" {
 				heard = "group.order" // the first thing to correct
 			}
-			w.check(w.said("Ingress evil/x", heard), "the attacker is not informed: %v", w.about("Ingress evil/x"))
+			w.check(w.log.said("Ingress evil/x", heard), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
 		})
 	}
 
@@ -131,7 +131,7 @@ func TestFixedAcceptance(t *testing.T) {
 		for _, name := range []string{"pay/a", "pay/b", "pay/c", "pay/d", "blog/blog", "blog/vault", "blog/vault-extra"} {
 			namespace, short, _ := strings.Cut(name, "/")
 			obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: short})
-			w.check(err == nil && len(obj.GetFinalizers()) == 0, "%s is still claimed: %v", name, w.about("Ingress "+name))
+			w.check(err == nil && len(obj.GetFinalizers()) == 0, "%s is still claimed: %v", name, w.log.about("Ingress "+name))
 		}
 	})
 }

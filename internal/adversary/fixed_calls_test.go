@@ -81,8 +81,8 @@ func TestFixedCalls(t *testing.T) {
 			w.drive(long)
 		}
 		w.drive(time.Hour)
-		p, unlock := w.partition()
-		n := len(w.rules(p, func(lb string) bool { return lb == w.lbs["open"] })[endpoint{w.lbs["open"], 443}])
+		a, unlock := w.reading()
+		n := len(a.rules(func(lb string) bool { return lb == w.lbs["open"] })[endpoint{w.lbs["open"], 443}])
 		unlock()
 		w.check(n <= 3+3+1, "there are %d rules on the port, of which 7 are desired", n)
 		w.check(w.failing("SetRulePriorities") <= 60, "%d calls are rejected", w.failing("SetRulePriorities"))
@@ -151,7 +151,7 @@ func TestFixedCalls(t *testing.T) {
 				w.perform(a)
 				w.drive(long)
 			}
-			w.check(w.said("Ingress evil/x"), "the attacker is not informed: %v", w.about("Ingress evil/x"))
+			w.check(w.log.said("Ingress evil/x"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
 		})
 	}
 }

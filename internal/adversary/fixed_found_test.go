@@ -208,7 +208,7 @@ spec: {group: {name: %s}, %s: %s}
 		w.drive(long)
 		got := w.ask(w.lbs["open"], 443, "shop.example.com", "/")
 		w.check(got.text == heldAnswer, "the host of pay/shop is answered with %q", got.text)
-		w.check(w.said("Ingress pay/shop", "gets no requests", "evil/x"), "pay/shop is not warned: %v", w.about("Ingress pay/shop"))
+		w.check(w.log.said("Ingress pay/shop", "gets no requests", "evil/x"), "pay/shop is not warned: %v", w.log.about("Ingress pay/shop"))
 	})
 
 	// Nor does it stay for a rule that gets no priority because AWS refuses to move rules.
@@ -254,7 +254,7 @@ spec:
 			}
 			w.perform(w.acts()[0])
 			w.drive(long)
-			w.check(w.said("Ingress evil/x0", "another namespace"), "the attacker is not informed: %v", w.about("Ingress evil/x0"))
+			w.check(w.log.said("Ingress evil/x0", "another namespace"), "the attacker is not informed: %v", w.log.about("Ingress evil/x0"))
 		})
 	}
 

@@ -61,7 +61,7 @@ func TestFixedRules(t *testing.T) {
 				w.perform(a)
 				w.drive(long)
 			}
-			w.check(w.said("Ingress evil/x", "999"), "the attacker is not informed: %v", w.about("Ingress evil/x"))
+			w.check(w.log.said("Ingress evil/x", "999"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
 		})
 	}
 
@@ -82,7 +82,7 @@ func TestFixedRules(t *testing.T) {
 			w.drive(long)
 			got := w.ask(w.arnOf("pay/plain"), 80, "plain.example.com", "/")
 			w.check(got.text == "forward to pay/web", "the victim's host is answered with %q", got.text)
-			w.check(w.said("Ingress evil/x", "999"), "the attacker is not informed: %v", w.about("Ingress evil/x"))
+			w.check(w.log.said("Ingress evil/x", "999"), "the attacker is not informed: %v", w.log.about("Ingress evil/x"))
 		})
 	}
 
@@ -122,7 +122,7 @@ func TestFixedRules(t *testing.T) {
 			}
 			unlock()
 		}
-		w.check(served, "the new target type does not take effect: %v", w.about("Ingress pay/solo"))
+		w.check(served, "the new target type does not take effect: %v", w.log.about("Ingress pay/solo"))
 		w.check(w.failing("ModifyRule")+w.failing("CreateRule") <= 20, "%d rejected calls in half an hour", w.failing("ModifyRule")+w.failing("CreateRule"))
 	})
 
@@ -173,7 +173,7 @@ func TestFixedRules(t *testing.T) {
 			w.drive(short)
 			w.perform(w.acts()[0])
 			w.drive(long)
-			w.check(w.said("Ingress evil/x"), "the attacker is not informed")
+			w.check(w.log.said("Ingress evil/x"), "the attacker is not informed")
 		})
 	}
 }

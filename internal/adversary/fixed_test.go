@@ -27,7 +27,7 @@ func fixedWith(t *testing.T, name string, s setup, opt rig.Options, f func(w *te
 			w.expect(c)
 			f(w)
 			w.rec.failures = append(w.rec.failures, w.judge.verdict...)
-			w.rec.failures = append(w.rec.failures, w.checkTexts()...)
+			w.rec.failures = append(w.rec.failures, w.log.checkTexts()...)
 		}) {
 			t.Error(text)
 		}

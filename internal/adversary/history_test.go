@@ -161,7 +161,7 @@ func play(t *testing.T, h history) []string {
 			}
 		}
 		w.rec.failures = append(w.rec.failures, w.judge.verdict...)
-		w.rec.failures = append(w.rec.failures, w.checkTexts()...)
+		w.rec.failures = append(w.rec.failures, w.log.checkTexts()...)
 	})
 }
 
@@ -205,15 +205,15 @@ func (w *testCluster) checkInFront() {
 		if w.ask(w.lbs[r.stack], r.port, r.host, "/elsewhere") != a {
 			continue // by a rule for the path "/" alone, which leaves the victim's rule the rest
 		}
-		given := w.inFront(r, a, want.answers[r])
+		given := w.rights.inFront(r, a, want.answers[r])
 		if !slices.ContainsFunc(given, func(ing *networkingv1.Ingress) bool { return sameRoute(ing, r) }) {
 			continue
 		}
 		// Of several that come first one may be held and omitted, so that another answers.
 		if !slices.ContainsFunc(given, func(ing *networkingv1.Ingress) bool {
-			return w.said("Ingress "+r.owner, ing.Namespace+"/"+ing.Name)
+			return w.log.said("Ingress "+r.owner, ing.Namespace+"/"+ing.Name)
 		}) {
-			w.rec.Errorf("%s is answered with %q by the rule of %s/%s, but no warning on %s names it: %v", r, a.text, given[0].Namespace, given[0].Name, r.owner, w.about("Ingress "+r.owner))
+			w.rec.Errorf("%s is answered with %q by the rule of %s/%s, but no warning on %s names it: %v", r, a.text, given[0].Namespace, given[0].Name, r.owner, w.log.about("Ingress "+r.owner))
 		}
 	}
 }
@@ -262,7 +262,7 @@ func (w *testCluster) leave() {
 		if _, err := w.Store.Update(ing, cluster.Main); err != nil {
 			w.rec.Fatal(err)
 		}
-		w.remember(ing)
+		w.rights.remember(ing)
 	}
 	if obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngressClassParams, Name: attackerClass}); err == nil && obj != nil {
 		params := obj.DeepCopyObject().(*elbv2.IngressClassParams)
@@ -325,7 +325,7 @@ func (w *testCluster) checkLeft(c course, stripped bool) {
 	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindBinding} {
 		for _, o := range w.Store.All(kind) {
 			if o.GetNamespace() == attackerNamespace {
-				w.rec.Errorf("%s %s is left after its deletion, with finalizers %v: %v", kind, o.GetName(), o.GetFinalizers(), w.about(string(kind)+" evil/"+o.GetName()))
+				w.rec.Errorf("%s %s is left after its deletion, with finalizers %v: %v", kind, o.GetName(), o.GetFinalizers(), w.log.about(string(kind)+" evil/"+o.GetName()))
 			}
 		}
 	}

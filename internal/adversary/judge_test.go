@@ -54,7 +54,7 @@ func undisturbed(t *testing.T, s setup) course {
 		}
 		c.state = w.State()
 		c.calls = w.Emulator.Calls().Total()
-		for _, e := range w.events() {
+		for _, e := range w.log.events() {
 			if e.warning && s.scenario < randomScenarios && !s.isolated {
 				w.rec.Errorf("a warning without an attacker: %v", e)
 			}
@@ -181,7 +181,7 @@ func (w *testCluster) compare(j *judge, now time.Time, got facts) []string {
 	}
 	for r, a := range got.answers {
 		may := allowed(j, now, func(f facts) answer { return f.answers[r] }, equal)
-		if !slices.Contains(may, a) && !w.openlyGiven(r, a, may[0]) {
+		if !slices.Contains(may, a) && !w.rights.openlyGiven(r, a, may[0]) {
 			say("%s is answered with %q, want %q", r, a.text, may[0].text)
 		}
 	}

@@ -58,7 +58,7 @@ func (w *testCluster) attack(m move) {
 		w.put(w.filled(m.object), m.strip)
 		return
 	case m.write == "":
-		w.forget(m.gone)
+		w.rights.forget(m.gone)
 		_ = w.Store.Delete(m.gone) // it may not be there
 		return
 	}
@@ -196,7 +196,7 @@ func (w *testCluster) put(obj cluster.Object, strip bool) {
 			}
 		}
 	}
-	w.remember(obj)
+	w.rights.remember(obj)
 }
 
 // hasStatus reports whether an object has a status, which then replaces the present one.
@@ -219,27 +219,36 @@ type membership struct {
 	from, until time.Time
 }
 
+// attackerRights are what the attacker is openly given: membership in stacks of the victims, and ports that
+// it opens in security groups that its targets share with theirs.
+type attackerRights struct {
+	setup
+	store       *cluster.Memory
+	memberships []membership
+	asked       map[opened]bool // what the attacker opens to its targets
+}
+
 // remember notes what the attacker has written, for what is openly given to it.
-func (w *testCluster) remember(obj cluster.Object) {
+func (a *attackerRights) remember(obj cluster.Object) {
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:
-		w.forget(cluster.RefOf(o))
-		w.memberships = append(w.memberships, membership{ing: o, stack: w.acceptedIn(o), from: time.Now()})
+		a.forget(cluster.RefOf(o))
+		a.memberships = append(a.memberships, membership{ing: o, stack: a.acceptedIn(o), from: time.Now()})
 	case *networkingv1.IngressClass, *elbv2.IngressClassParams:
-		for i, m := range w.memberships {
-			if stack := w.acceptedIn(m.ing); m.until.IsZero() && stack != m.stack {
-				w.memberships[i].until = time.Now()
-				w.memberships = append(w.memberships, membership{ing: m.ing, stack: stack, from: time.Now()})
+		for i, m := range a.memberships {
+			if stack := a.acceptedIn(m.ing); m.until.IsZero() && stack != m.stack {
+				a.memberships[i].until = time.Now()
+				a.memberships = append(a.memberships, membership{ing: m.ing, stack: stack, from: time.Now()})
 			}
 		}
 	case *elbv2.TargetGroupBinding:
-		w.rememberOpened(o)
+		a.rememberOpened(o)
 	}
 }
 
 // rememberOpened records to which sources a binding of the attacker opens which ports of its
 // targets' security groups. The nodes and pods of the victims have these security groups as well.
-func (w *testCluster) rememberOpened(o *elbv2.TargetGroupBinding) {
+func (a *attackerRights) rememberOpened(o *elbv2.TargetGroupBinding) {
 	if o.Spec.Networking == nil {
 		return
 	}
@@ -257,18 +266,18 @@ func (w *testCluster) rememberOpened(o *elbv2.TargetGroupBinding) {
 		}
 		for _, peer := range rule.From {
 			if peer.IPBlock != nil {
-				w.noteOpened(peer.IPBlock.CIDR, ports)
+				a.noteOpened(peer.IPBlock.CIDR, ports)
 			}
 			if peer.SecurityGroup != nil {
-				w.noteOpened(peer.SecurityGroup.GroupID, ports)
+				a.noteOpened(peer.SecurityGroup.GroupID, ports)
 			}
 		}
 	}
 }
 
-func (w *testCluster) noteOpened(source string, ports []int32) {
+func (a *attackerRights) noteOpened(source string, ports []int32) {
 	for _, port := range ports {
-		w.asked[opened{source, port}] = true
+		a.asked[opened{source, port}] = true
 	}
 }
 
@@ -278,17 +287,19 @@ type opened struct {
 	port   int32
 }
 
-func (w *testCluster) forget(ref cluster.Ref) {
-	for i, m := range w.memberships {
+func (a *attackerRights) forget(ref cluster.Ref) {
+	for i, m := range a.memberships {
 		if m.until.IsZero() && cluster.RefOf(m.ing) == ref {
-			w.memberships[i].until = time.Now()
+			a.memberships[i].until = time.Now()
 		}
 	}
 }
 
 // askedFor reports whether the attacker has opened a port of its own targets to a source, which whoever
 // may write TargetGroupBindings can.
-func (w *testCluster) askedFor(source string, port int32) bool { return w.asked[opened{source, port}] }
+func (a *attackerRights) askedFor(source string, port int32) bool {
+	return a.asked[opened{source, port}]
+}
 
 // finalizerOf is the finalizer of the members of an IngressGroup.
 func finalizerOf(group string) string { return naming.ExplicitFinalizerPrefix + group }

@@ -32,17 +32,17 @@ var validGroup = regexp.MustCompile(`^([a-z0-9][-a-z0-9.]*)?[a-z0-9]$`)
 
 // acceptedIn is the victims' stack that an Ingress of the attacker is an accepted member of, empty
 // if it is none.
-func (w *testCluster) acceptedIn(ing *networkingv1.Ingress) string {
+func (a *attackerRights) acceptedIn(ing *networkingv1.Ingress) string {
 	group, named := ing.Annotations[annotationPrefix+"group.name"]
 	if class, ok := ing.Annotations["kubernetes.io/ingress.class"]; ok {
-		if w.access == shutOut || class != "alb" {
+		if a.access == shutOut || class != "alb" {
 			return ""
 		}
 	} else {
 		switch name := ing.Spec.IngressClassName; {
-		case name != nil && *name == "alb" && w.access != shutOut:
-		case name != nil && *name == attackerClass, name == nil && w.isDefault(attackerClass):
-			pinned, ok := w.ownClassAdmits()
+		case name != nil && *name == "alb" && a.access != shutOut:
+		case name != nil && *name == attackerClass, name == nil && a.isDefault(attackerClass):
+			pinned, ok := a.ownClassAdmits()
 			if !ok {
 				return ""
 			}
@@ -67,15 +67,15 @@ func (w *testCluster) acceptedIn(ing *networkingv1.Ingress) string {
 	return ""
 }
 
-func (w *testCluster) isDefault(class string) bool {
-	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: class})
+func (a *attackerRights) isDefault(class string) bool {
+	obj, err := a.store.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: class})
 	return err == nil && obj != nil && obj.GetAnnotations()["ingressclass.kubernetes.io/is-default-class"] == "true"
 }
 
 // ownClassAdmits reports whether the attacker's own class admits its namespace, and the IngressGroup
 // that the class names.
-func (w *testCluster) ownClassAdmits() (group string, ok bool) {
-	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: attackerClass})
+func (a *attackerRights) ownClassAdmits() (group string, ok bool) {
+	obj, err := a.store.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: attackerClass})
 	class, there := obj.(*networkingv1.IngressClass)
 	if err != nil || !there || class.Spec.Controller != "ingress.k8s.aws/alb" {
 		return "", false
@@ -84,7 +84,7 @@ func (w *testCluster) ownClassAdmits() (group string, ok bool) {
 	if ref == nil {
 		return "", true
 	}
-	obj, err = w.Store.Get(cluster.Ref{Kind: cluster.KindIngressClassParams, Name: ref.Name})
+	obj, err = a.store.Get(cluster.Ref{Kind: cluster.KindIngressClassParams, Name: ref.Name})
 	params, there := obj.(*elbv2.IngressClassParams)
 	if err != nil || !there || ref.Kind != "IngressClassParams" {
 		return "", false
@@ -103,19 +103,19 @@ func (w *testCluster) ownClassAdmits() (group string, ok bool) {
 
 // openlyGiven reports whether an accepted member of the attacker may answer a request of a victim's
 // client, because it comes first by group order or because no rule of a victim answers.
-func (w *testCluster) openlyGiven(r request, got, want answer) bool {
-	return len(w.inFront(r, got, want)) > 0
+func (a *attackerRights) openlyGiven(r request, got, want answer) bool {
+	return len(a.inFront(r, got, want)) > 0
 }
 
 // inFront finds the Ingresses that are openly given the answer to a request.
-func (w *testCluster) inFront(r request, got, want answer) []*networkingv1.Ingress {
-	if w.isolated && !(want.byDefault && w.released(r)) || strings.Contains(got.text, "forward to pay/") || strings.Contains(got.text, "forward to blog/") {
+func (a *attackerRights) inFront(r request, got, want answer) []*networkingv1.Ingress {
+	if a.isolated && !(want.byDefault && a.released(r)) || strings.Contains(got.text, "forward to pay/") || strings.Contains(got.text, "forward to blog/") {
 		return nil
 	}
 	var out []*networkingv1.Ingress
 	now := time.Now()
-	for _, m := range w.memberships {
-		if m.stack != r.stack || now.After(w.endOf(m)) {
+	for _, m := range a.memberships {
+		if m.stack != r.stack || now.After(a.endOf(m)) {
 			continue
 		}
 		if want.byDefault && m.ing.Spec.DefaultBackend != nil || (want.byDefault || before(m.ing, r)) && hasRuleFor(m.ing, r, got, want) {
@@ -145,20 +145,20 @@ func hasRuleFor(ing *networkingv1.Ingress, r request, got, want answer) bool {
 
 // released reports whether the victim that had a host has deleted its Ingress, so that in isolated
 // tenancy the host belongs to whoever uses it first from then on.
-func (w *testCluster) released(r request) bool {
+func (a *attackerRights) released(r request) bool {
 	namespace, name, _ := strings.Cut(r.owner, "/")
-	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: name})
+	obj, err := a.store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: name})
 	return err == nil && (obj == nil || obj.GetDeletionTimestamp() != nil)
 }
 
 // endOf is until when a version of an Ingress may have an effect: a little longer than it existed,
 // or than the Ingress, if its later versions are not accepted and it keeps its rules in AWS.
-func (w *testCluster) endOf(m membership) time.Time {
+func (a *attackerRights) endOf(m membership) time.Time {
 	if m.until.IsZero() {
 		return time.Now()
 	}
 	last := m
-	for _, o := range w.memberships { // in the order of their times
+	for _, o := range a.memberships { // in the order of their times
 		if cluster.RefOf(o.ing) != cluster.RefOf(m.ing) || o.from.Before(m.until) {
 			continue
 		}
