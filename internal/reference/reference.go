@@ -14,7 +14,8 @@ import (
 // Pages are the generated pages by their path below docs/.
 func Pages() map[string]string {
 	return map[string]string{
-		"annotations-ingress.md": annotations(),
+		"annotations-ingress.md": ingressAnnotations(),
+		"annotations-service.md": serviceAnnotations(),
 		"findings.md":            findings(),
 	}
 }
@@ -43,39 +44,57 @@ The gauge ` + "`fulcrum_findings`" + ` counts what is wrong now, with the labels
 	return b.String()
 }
 
-// merges explains how several members of an IngressGroup agree on an annotation.
+// merges explains how several members of a stack agree on an annotation.
 var merges = map[string]string{
 	"one":   "all members that set it must agree; otherwise the value in AWS stays while one of them sets it",
 	"port":  "likewise, for each port",
 	"key":   "merged by key; of several values the one in AWS stays while a member sets it",
 	"union": "united",
-	"own":   "affects only what this Ingress defines",
+	"own":   "affects only what this %s defines",
 	"first": "the value of the first member is used",
 	"":      "",
 }
 
-func annotations() string {
-	var b strings.Builder
-	b.WriteString(generated)
-	b.WriteString(`# Ingress annotations
+func ingressAnnotations() string {
+	return generated + `# Ingress annotations
 
 All keys begin with ` + "`alb.ingress.kubernetes.io/`" + `. *Where*: I on the Ingress, S also on a Service, which then comes first. *Group*: what happens when several Ingresses share a load balancer.
-`)
+` + annotations("Ingress", settings.IngressAnnotations, func(r settings.Row) string {
+		if r.Service {
+			return "I, S"
+		}
+		return "I"
+	})
+}
+
+func serviceAnnotations() string {
+	return generated + `# Service annotations
+
+These are the annotations of a Service that gets a network load balancer of its own, or shares one. All keys begin with ` + "`service.beta.kubernetes.io/`" + `, unless they are written with another prefix. *Group*: what happens when several Services share a load balancer by ` + "`fulcrum.dev/load-balancer-group`" + `.
+
+A Service is served where its ` + "`spec.loadBalancerClass`" + ` is that of ` + "`--load-balancer-class`" + ` (default ` + "`service.k8s.aws/nlb`" + `), or where it has no class and is handed over by ` + "`aws-load-balancer-type`" + `. A Service behind an Ingress has the annotations that [annotations-ingress.md](annotations-ingress.md) marks with S.
+` + annotations("Service", settings.ServiceAnnotations, nil)
+}
+
+// annotations are the tables of a page. where, if there is one, is a column of its own.
+func annotations(kind string, all settings.Annotations, where func(settings.Row) string) string {
+	head, rule := "| Key | Type | Default | Group | Meaning |", "|---|---|---|---|---|"
+	if where != nil {
+		head, rule = "| Key | Type | Default | Where | Group | Meaning |", "|---|---|---|---|---|---|"
+	}
+	var b strings.Builder
 	group := ""
-	for _, r := range settings.Rows() {
+	for _, r := range all.Rows() {
 		if r.Group != group {
 			group = r.Group
-			fmt.Fprintf(&b, "\n## %s\n\n| Key | Type | Default | Where | Group | Meaning |\n|---|---|---|---|---|---|\n", group)
+			fmt.Fprintf(&b, "\n## %s\n\n%s\n%s\n", group, head, rule)
 		}
-		where := "I"
-		if r.Service {
-			where = "I, S"
+		cells := []string{"`" + r.Key + "`", cell(r.Type), cell(r.Default)}
+		if where != nil {
+			cells = append(cells, where(r))
 		}
-		doc := r.Doc
-		if r.Planned {
-			doc += " **Not built yet: reported as Unsupported.**"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", r.Key, cell(r.Type), cell(r.Default), where, merges[r.Merge], cell(doc))
+		cells = append(cells, strings.ReplaceAll(merges[r.Merge], "%s", kind), cell(r.Doc))
+		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 	}
 	return b.String()
 }

@@ -11,10 +11,19 @@ import (
 
 // fuzzRows tries any text as the value of the rows of one type: no parser panics, the same text
 // is read the same way twice, and a fault names its annotation and the text.
-func fuzzRows(f *testing.F, of func(row) bool, seeds ...string) {
-	var rows []row
+func fuzzRows(f *testing.F, of func(Row) bool, seeds ...string) {
+	fuzzTable(f, ingressTable, of, seeds)
+}
+
+// fuzzServiceRows is fuzzRows for Services with a load balancer.
+func fuzzServiceRows(f *testing.F, of func(Row) bool, seeds ...string) {
+	fuzzTable(f, serviceTable, of, seeds)
+}
+
+func fuzzTable[S any](f *testing.F, table []row[S], of func(Row) bool, seeds []string) {
+	var rows []row[S]
 	for _, r := range table {
-		if r.read != nil && of(r) {
+		if r.read != nil && of(r.Row) {
 			rows = append(rows, r)
 		}
 	}
@@ -31,22 +40,25 @@ func fuzzRows(f *testing.F, of func(row) bool, seeds ...string) {
 			t.Skip()
 		}
 		r := rows[i]
-		head, _, open := strings.Cut(r.Key, "<")
-		if open {
+		head := r.head
+		if r.open {
 			head += rest
 		}
-		at := map[string]string{Prefix + head: raw}
+		at := map[string]string{head: raw}
 		object := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 		_ = ParseIngress(at, object)
 		_ = ParseService(at, object)
-		var once, twice Ingress
-		from := finding.Origin{Object: object, Field: Prefix + head}
+		_ = ParseLoadBalancerService(at, object)
+		_ = IngressAnnotations.Advice(at, object)
+		_ = ServiceAnnotations.Advice(at, object)
+		var once, twice S
+		from := finding.Origin{Object: object, Field: head}
 		err, again := r.read(&once, rest, raw, from), r.read(&twice, rest, raw, from)
 		if (err == nil) != (again == nil) || err != nil && err.Error() != again.Error() {
 			t.Errorf("%q is %v, and then %v", raw, err, again)
 		}
 		if err == nil {
-			if diff := cmp.Diff(once, twice, cmp.AllowUnexported(Ingress{})); diff != "" {
+			if diff := cmp.Diff(once, twice, cmp.AllowUnexported(Ingress{}, LoadBalancerService{}, oldAttributes{})); diff != "" {
 				t.Errorf("%q is read in two ways:\n%s", raw, diff)
 			}
 			return
@@ -58,12 +70,12 @@ func fuzzRows(f *testing.F, of func(row) bool, seeds ...string) {
 	})
 }
 
-func ofKey(prefix string) func(row) bool {
-	return func(r row) bool { return strings.HasPrefix(r.Key, prefix) }
+func ofKey(prefix string) func(Row) bool {
+	return func(r Row) bool { return strings.HasPrefix(r.Key, prefix) }
 }
 
-func ofType(kinds ...string) func(row) bool {
-	return func(r row) bool {
+func ofType(kinds ...string) func(Row) bool {
+	return func(r Row) bool {
 		for _, k := range kinds {
 			if r.Type == k || strings.Contains(r.Type, k+",") || strings.Contains(r.Type, k+" ") {
 				return true
@@ -95,12 +107,21 @@ func FuzzNumbers(f *testing.F) {
 }
 func FuzzTexts(f *testing.F) {
 	other := ofType("map", "list", "int", "json")
-	fuzzRows(f, func(r row) bool { return !other(r) }, "true", "ip", "internal", "HTTP")
+	fuzzRows(f, func(r Row) bool { return !other(r) }, "true", "ip", "internal", "HTTP")
+}
+
+func FuzzServiceActions(f *testing.F) {
+	fuzzServiceRows(f, ofKey("actions."), networkActionForm, `{"type":"forward"}`, `{"type":"forward","forwardConfig":{"targetGroups":[{"targetGroupARN":"a","weight":1}]}}`)
+}
+
+func FuzzServiceValues(f *testing.F) {
+	fuzzServiceRows(f, func(r Row) bool { return r.Type != "json" }, "true", "ip", "internal", "on", "TCP", "*", "80, 443", "a=b,", `a=x\,y,b=2`,
+		"preserve_client_ip.enabled=x", "10.0.0.9", "2001:DB8::0A", "2001:db8::/80,auto_assigned", "0.0.0.0/0", "CapacityUnits=5")
 }
 
 func TestEveryRowIsFuzzed(t *testing.T) {
 	json := []string{"listen-ports", "mutual-authentication", "actions.", "conditions.", "transforms.", "auth-", "jwt-validation"}
-	for _, r := range table {
+	for _, r := range ingressTable {
 		if r.read == nil || r.Type != "json" {
 			continue // not read, or among the rows of its type
 		}

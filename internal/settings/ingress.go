@@ -32,6 +32,7 @@ type Shared struct {
 	Listeners
 	AddOns
 	Frontend
+	Network
 
 	// Class holds class parameters that do more than replace an annotation.
 	Class Class
@@ -49,6 +50,24 @@ type LoadBalancer struct {
 	IPAMPool           Opt[string]
 	Attributes         Opt[map[string]string]
 	Capacity           Opt[map[string]string]
+}
+
+// Network are settings that only network load balancers have.
+type Network struct {
+	// ElasticAddresses are allocation ids, in the order of the subnets.
+	ElasticAddresses Opt[[]string]
+	// PrivateIPv4 and IPv6 are canonical addresses in any order.
+	PrivateIPv4, IPv6 Opt[[]string]
+	// SourceNAT is on or off. SourceNATPrefixes are in the order of the subnets, ranges of 80 bits or
+	// auto_assigned.
+	SourceNAT         Opt[string]
+	SourceNATPrefixes Opt[[]string]
+	// PrivateLinkRules is on or off.
+	PrivateLinkRules Opt[string]
+	// NoSecurityGroups asks for a load balancer without security groups.
+	NoSecurityGroups Opt[bool]
+	// PathMTU lets messages about the size of packets through the managed security group: on, off.
+	PathMTU Opt[string]
 }
 
 // Listeners are settings of the ports that a member listens on.
@@ -192,13 +211,13 @@ type Class struct {
 // ParseIngress reads the annotations of an Ingress.
 func ParseIngress(annotations map[string]string, object finding.Ref) Ingress {
 	in := Ingress{Object: object}
-	in.read(annotations, object, false)
+	in.faults = read(&in, ingressTable, annotations, object)
 	return in
 }
 
 // ParseService reads those annotations of a Service that configure it as a backend.
 func ParseService(annotations map[string]string, object finding.Ref) Backend {
 	in := Ingress{Object: object}
-	in.read(annotations, object, true)
+	read(&in, backendTable, annotations, object)
 	return in.Backend
 }

@@ -15,6 +15,7 @@ import (
 // jsonShapes are the forms of the JSON annotations with named fields, by the key of their row.
 var jsonShapes = map[string]reflect.Type{
 	"actions.<name>":        reflect.TypeFor[actionJSON](),
+	forwardRow:              reflect.TypeFor[networkActionJSON](),
 	"conditions.<name>":     reflect.TypeFor[[]conditionJSON](),
 	"transforms.<name>":     reflect.TypeFor[[]transformJSON](),
 	"mutual-authentication": reflect.TypeFor[[]mutualAuthJSON](),
@@ -23,8 +24,8 @@ var jsonShapes = map[string]reflect.Type{
 	"auth-idp-oidc":         reflect.TypeFor[OIDCIDP](),
 }
 
-// UnknownField is a field in the JSON of an annotation that nothing reads.
-type UnknownField struct {
+// unknownField is a field in the JSON of an annotation that nothing reads.
+type unknownField struct {
 	Annotation string // its whole key
 	Field      string // such as redirectConfig.prot
 	Meant      string // a suggestion as of finding.DidYouMean
@@ -33,30 +34,25 @@ type UnknownField struct {
 // mostUnknownFields are looked for in the annotations of an object.
 const mostUnknownFields = 10
 
-// UnknownFields lists fields in the JSON of annotations that nothing reads: spelling mistakes, since
+// unknownFields lists fields in the JSON of annotations that nothing reads: spelling mistakes, since
 // an unknown field is ignored. Annotations that are not read as JSON have a fault of their own.
-func UnknownFields(annotations map[string]string) []UnknownField {
-	var out []UnknownField
+func (a Annotations) unknownFields(annotations map[string]string) []unknownField {
+	var out []unknownField
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
-		key, ours := strings.CutPrefix(k, Prefix)
-		if !ours {
+		r, _ := a.of(k)
+		shape, hasFields := jsonShapes[r.Key]
+		if !hasFields {
 			continue
 		}
-		for _, r := range table {
-			shape, hasFields := jsonShapes[r.Key]
-			if _, ok := r.match(key); !ok || !hasFields {
-				continue
-			}
-			var raw any
-			if json.Unmarshal([]byte(annotations[k]), &raw) != nil {
-				continue
-			}
-			unknownIn(raw, shape, "", func(field, meant string) {
-				if len(out) < mostUnknownFields {
-					out = append(out, UnknownField{Annotation: k, Field: readable(field), Meant: meant})
-				}
-			})
+		var raw any
+		if json.Unmarshal([]byte(annotations[k]), &raw) != nil {
+			continue
 		}
+		unknownIn(raw, shape, "", func(field, meant string) {
+			if len(out) < mostUnknownFields {
+				out = append(out, unknownField{Annotation: k, Field: readable(field), Meant: meant})
+			}
+		})
 	}
 	return out
 }

@@ -35,7 +35,7 @@ func TestUnknownFieldsSuggestTheNearest(t *testing.T) {
 		for raw, want := range tests {
 			t.Run(key+raw, func(t *testing.T) {
 				var got []string
-				for _, f := range UnknownFields(map[string]string{Prefix + key: raw, "other/actions.x": `{"a":1}`}) {
+				for _, f := range IngressAnnotations.unknownFields(map[string]string{Prefix + key: raw, "other/actions.x": `{"a":1}`}) {
 					if f.Annotation != Prefix+key {
 						t.Error(f.Annotation)
 					}
@@ -51,7 +51,7 @@ func TestUnknownFieldsSuggestTheNearest(t *testing.T) {
 
 // Every annotation that is read as JSON either has named fields or is listed here as having none.
 func TestEveryJSONAnnotationHasItsShape(t *testing.T) {
-	for _, r := range table {
+	for _, r := range ingressTable {
 		if _, ok := jsonShapes[r.Key]; r.Type == "json" && !ok && r.Key != "listen-ports" && r.Key != "dry-run-plan" {
 			t.Errorf("%s has no shape", r.Key)
 		}
@@ -64,7 +64,7 @@ func TestUnknownFieldsAreBounded(t *testing.T) {
 	for i := range 5000 {
 		fields = append(fields, fmt.Sprintf("%q:1", strings.Repeat("x", i%500)+fmt.Sprint(i)))
 	}
-	got := UnknownFields(map[string]string{Prefix + "actions.a": "{" + strings.Join(fields, ",") + "}"})
+	got := IngressAnnotations.unknownFields(map[string]string{Prefix + "actions.a": "{" + strings.Join(fields, ",") + "}"})
 	if len(got) != mostUnknownFields {
 		t.Errorf("%d fields", len(got))
 	}

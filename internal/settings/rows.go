@@ -2,6 +2,7 @@ package settings
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
@@ -15,17 +16,15 @@ const (
 	mergeOwn   = "own"   // matters only to the Ingress itself
 )
 
-func ingressRows() []row {
-	var out []row
-	for _, g := range [][]row{groupRows(), loadBalancerRows(), listenerRows(), ruleRows(), authRows(), targetRows(), healthRows(), addOnRows(), frontendRows()} {
-		out = append(out, g...)
-	}
-	return out
-}
+var (
+	ingressTable = newTable(Prefix, groupRows(), loadBalancerRows(), listenerRows(), ruleRows(), authRows(), targetRows(), healthRows(), addOnRows(), frontendRows())
+	// backendTable is what Services may carry of it.
+	backendTable = slices.DeleteFunc(slices.Clone(ingressTable), func(r row[Ingress]) bool { return !r.Service })
+)
 
-func groupRows() []row {
+func groupRows() []row[Ingress] {
 	const group = "Groups"
-	return []row{
+	return []row[Ingress]{
 		{Row: Row{Group: group, Key: "group.name", Type: "string", Merge: mergeOwn,
 			Doc: "Joins the IngressGroup of this name; its members share one load balancer, across namespaces."},
 			read: field(String, func(in *Ingress) *Opt[string] { return &in.GroupName })},
@@ -43,9 +42,9 @@ func groupOrder(raw string) (int32, error) {
 	return n, nil
 }
 
-func loadBalancerRows() []row {
+func loadBalancerRows() []row[Ingress] {
 	const group = "Load balancer"
-	return []row{
+	return []row[Ingress]{
 		{whole: true, Row: Row{Group: group, Key: "load-balancer-name", Type: "string", Default: "generated", Merge: mergeOne,
 			Doc: "Name of a new load balancer, at most 32 characters. An existing one keeps its name."},
 			read: field(maxBytes(32), func(in *Ingress) *Opt[string] { return &in.Name })},
@@ -110,9 +109,9 @@ func capacity(raw string) (map[string]string, error) {
 	return m, nil
 }
 
-func listenerRows() []row {
+func listenerRows() []row[Ingress] {
 	const group = "Listeners and TLS"
-	return []row{
+	return []row[Ingress]{
 		{whole: true, Row: Row{Group: group, Key: "listen-ports", Type: "json", Default: `[{"HTTP":80}], or [{"HTTPS":443}] with certificate-arn`, Merge: mergeUnion,
 			Doc: "Ports that the load balancer listens on for the rules of this Ingress."},
 			read: field(ListenPorts, func(in *Ingress) *Opt[[]ListenPort] { return &in.ListenPorts })},
@@ -146,9 +145,9 @@ func listenerRows() []row {
 	}
 }
 
-func ruleRows() []row {
+func ruleRows() []row[Ingress] {
 	const group = "Rules"
-	return []row{
+	return []row[Ingress]{
 		{Row: Row{Group: group, Key: "actions.<name>", Type: "json", Merge: mergeOwn,
 			Doc: "What happens for backends of this name with port use-annotation: forward, redirect or fixed-response."},
 			read: keyed(ParseAction, func(in *Ingress) *map[string]Opt[Action] { return &in.Actions })},

@@ -4,9 +4,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-func authRows() []row {
+func authRows() []row[Ingress] {
 	const group = "Authentication"
-	return []row{
+	return []row[Ingress]{
 		{Row: Row{Group: group, Key: "auth-type", Type: "none, oidc, cognito", Default: "none", Service: true, Merge: mergeOwn,
 			Doc: "Authentication before the outcome, on HTTPS listeners."},
 			read: field(Enum(AuthNone, AuthOIDC, AuthCognito), func(in *Ingress) *Opt[AuthType] { return &in.Auth.Type })},
@@ -31,12 +31,12 @@ func authRows() []row {
 	}
 }
 
-func targetRows() []row {
+func targetRows() []row[Ingress] {
 	const group = "Target groups"
 	target := func(at func(*TargetGroup) *Opt[string]) func(*Ingress) *Opt[string] {
 		return func(in *Ingress) *Opt[string] { return at(&in.Target) }
 	}
-	return []row{
+	return []row[Ingress]{
 		{Row: Row{Group: group, Key: "target-type", Type: "instance, ip", Default: "--default-target-type", Service: true, Merge: mergeOwn,
 			Doc: "Whether nodes (by node port) or pods are registered."},
 			read: field(Enum(model.InstanceTargets, model.IPTargets), func(in *Ingress) *Opt[model.TargetType] { return &in.Target.Type })},
@@ -61,7 +61,7 @@ func targetRows() []row {
 	}
 }
 
-func healthRows() []row {
+func healthRows() []row[Ingress] {
 	const group = "Health checks"
 	text := func(at func(*TargetGroup) *Opt[string]) func(*Ingress) *Opt[string] {
 		return func(in *Ingress) *Opt[string] { return at(&in.Target) }
@@ -69,7 +69,7 @@ func healthRows() []row {
 	num := func(at func(*TargetGroup) *Opt[int32]) func(*Ingress) *Opt[int32] {
 		return func(in *Ingress) *Opt[int32] { return at(&in.Target) }
 	}
-	return []row{
+	return []row[Ingress]{
 		{Row: Row{Group: group, Key: "healthcheck-port", Type: "traffic-port, int or port name", Default: "traffic-port", Service: true, Merge: mergeOwn,
 			Doc: "Port of the check; a name is looked up on the Service."},
 			read: field(String, text(func(t *TargetGroup) *Opt[string] { return &t.HealthPort }))},
@@ -97,9 +97,9 @@ func healthRows() []row {
 	}
 }
 
-func addOnRows() []row {
+func addOnRows() []row[Ingress] {
 	const group = "WAF and Shield"
-	return []row{
+	return []row[Ingress]{
 		{Row: Row{Group: group, Key: "wafv2-acl-arn", Type: "string", Merge: mergeOne,
 			Doc: "Web ACL by ARN; none dissociates."},
 			read: field(String, func(in *Ingress) *Opt[string] { return &in.WAFv2ARN })},

@@ -63,7 +63,7 @@ func checkPort(raw string) (string, error) {
 // routingPolicy is the only attribute whose values are checked here and not left to AWS.
 const routingPolicy = "dns_record.client_routing_policy"
 
-func frontAttributes(raw string) (map[string]string, error) {
+func networkAttributes(raw string) (map[string]string, error) {
 	m, err := Map(raw)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func frontAttributes(raw string) (map[string]string, error) {
 	return m, nil
 }
 
-func frontendRows() []row {
+func frontendRows() []row[Ingress] {
 	const group = "Frontend NLB"
 	text := func(at func(*Frontend) *Opt[string]) func(*Ingress) *Opt[string] {
 		return func(in *Ingress) *Opt[string] { return at(&in.Frontend) }
@@ -85,7 +85,7 @@ func frontendRows() []row {
 	num := func(at func(*Frontend) *Opt[int32]) func(*Ingress) *Opt[int32] {
 		return func(in *Ingress) *Opt[int32] { return at(&in.Frontend) }
 	}
-	rows := []row{
+	rows := []row[Ingress]{
 		{Row: Row{Key: "enable-frontend-nlb", Type: "bool", Default: "false", Merge: mergeOne,
 			Doc: "Creates a frontend NLB, a network load balancer that forwards to the application load balancer."},
 			read: field(Bool, func(in *Ingress) *Opt[bool] { return &in.FrontendNLB })},
@@ -130,7 +130,7 @@ func frontendRows() []row {
 			read: field(String, text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Codes }))},
 		{Row: Row{Key: "frontend-nlb-attributes", Type: "map", Merge: mergeOne,
 			Doc: "Attributes; those not named are not changed."},
-			read: field(frontAttributes, func(in *Ingress) *Opt[map[string]string] { return &in.FrontendAttributes })},
+			read: field(networkAttributes, func(in *Ingress) *Opt[map[string]string] { return &in.FrontendAttributes })},
 		{Row: Row{Key: "frontend-nlb-tags", Type: "map", Default: "those of the application load balancer", Merge: mergeOne,
 			Doc: "Tags of the frontend NLB, its listeners and target groups."},
 			read: field(Map, func(in *Ingress) *Opt[map[string]string] { return &in.FrontendTags })},

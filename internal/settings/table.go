@@ -12,28 +12,72 @@ import (
 // Row documents one annotation. The reference page is made from these rows.
 type Row struct {
 	Group   string // heading of the page
-	Key     string // without prefix; "<name>" is a part that users choose
+	Key     string // without prefix, unless that is another; "<name>" is a part that users choose
 	Type    string // string, bool, int, list, map, json, or the words allowed
 	Default string
-	Service bool   // may be set on a Service too, which then wins
-	Merge   string // how several members of an IngressGroup agree: one, port, key, union, own, first
+	Service bool   // may be set on a Service behind an Ingress too, which then wins
+	Merge   string // how several members of a stack agree: one, port, key, union, own, first
 	Doc     string
-	// Planned is set if the annotation is recognised but not supported yet.
-	Planned bool
+	// Ignored is set if the annotation is that of another controller.
+	Ignored bool
+	// head is the whole key, or of one with a part that users choose what is before it.
+	head string
+	open bool
 }
 
-// row is a Row with the code that reads it.
-type row struct {
+// match reports whether the row is that of an annotation, and returns the text in place of "<name>".
+func (r Row) match(annotation string) (rest string, ok bool) {
+	if !r.open {
+		return "", annotation == r.head
+	}
+	rest, ok = strings.CutPrefix(annotation, r.head)
+	return rest, ok && rest != ""
+}
+
+// row is a Row with the code that reads it into the settings of an object.
+type row[S any] struct {
 	Row
 	// read parses raw into in; rest is the text in place of "<name>".
-	read func(in *Ingress, rest, raw string, from finding.Origin) error
+	read func(in *S, rest, raw string, from finding.Origin) error
 	// whole is set if a fault of the annotation holds everything of its member.
 	whole bool
 }
 
+// newTable completes rows with their whole keys.
+func newTable[S any](prefix string, parts ...[]row[S]) []row[S] {
+	out := slices.Concat(parts...)
+	for i := range out {
+		head, _, open := strings.Cut(out[i].Key, "<")
+		if !strings.Contains(head, "/") {
+			head = prefix + head
+		}
+		out[i].head, out[i].open = head, open
+	}
+	return out
+}
+
+// read parses the annotations that have a row into settings, which keep the faults. Those that hold the
+// whole member are returned too.
+func read[S any](in *S, table []row[S], annotations map[string]string, object finding.Ref) []Fault {
+	var faults []Fault
+	for _, k := range slices.Sorted(maps.Keys(annotations)) {
+		for _, r := range table {
+			rest, ok := r.match(k)
+			if !ok || r.read == nil {
+				continue
+			}
+			from := finding.Origin{Object: object, Field: k}
+			if err := r.read(in, rest, annotations[k], from); err != nil && r.whole {
+				faults = append(faults, Fault{Origin: from, Err: err})
+			}
+		}
+	}
+	return faults
+}
+
 // field makes the reader of a setting with one value.
-func field[T any](parse func(string) (T, error), at func(*Ingress) *Opt[T]) func(*Ingress, string, string, finding.Origin) error {
-	return func(in *Ingress, _, raw string, from finding.Origin) error {
+func field[S, T any](parse func(string) (T, error), at func(*S) *Opt[T]) func(*S, string, string, finding.Origin) error {
+	return func(in *S, _, raw string, from finding.Origin) error {
 		v, err := parse(raw)
 		if err != nil {
 			err = invalid(raw, err)
@@ -46,8 +90,8 @@ func field[T any](parse func(string) (T, error), at func(*Ingress) *Opt[T]) func
 }
 
 // keyed makes the reader of a setting with one value per name.
-func keyed[T any](parse func(string) (T, error), at func(*Ingress) *map[string]Opt[T]) func(*Ingress, string, string, finding.Origin) error {
-	return func(in *Ingress, rest, raw string, from finding.Origin) error {
+func keyed[S, T any](parse func(string) (T, error), at func(*S) *map[string]Opt[T]) func(*S, string, string, finding.Origin) error {
+	return func(in *S, rest, raw string, from finding.Origin) error {
 		m := at(in)
 		if *m == nil {
 			*m = map[string]Opt[T]{}
@@ -60,120 +104,6 @@ func keyed[T any](parse func(string) (T, error), at func(*Ingress) *map[string]O
 		}
 		(*m)[rest] = Of(v, from)
 		return nil
-	}
-}
-
-// table never changes.
-var table = ingressRows()
-
-// Rows lists every annotation of Ingresses in the order of the reference page.
-func Rows() []Row {
-	var out []Row
-	for _, r := range table {
-		out = append(out, r.Row)
-	}
-	return out
-}
-
-// Unknown lists keys with our prefix that have no row, for advice.
-func Unknown(annotations map[string]string) []string {
-	var out []string
-	for _, k := range slices.Sorted(maps.Keys(annotations)) {
-		if key, ours := strings.CutPrefix(k, Prefix); ours && !slices.ContainsFunc(table, func(r row) bool {
-			_, ok := r.match(key)
-			return ok
-		}) {
-			out = append(out, k)
-		}
-	}
-	return out
-}
-
-// OfMistypedPrefix lists the keys whose name is that of an annotation and whose prefix is nearly ours.
-func OfMistypedPrefix(annotations map[string]string) []string {
-	var out []string
-	for _, k := range slices.Sorted(maps.Keys(annotations)) {
-		prefix, key, _ := strings.Cut(k, "/")
-		if finding.Nearest(prefix+"/", []string{Prefix}) != "" && slices.ContainsFunc(table, func(r row) bool {
-			_, ok := r.match(key)
-			return ok
-		}) {
-			out = append(out, k)
-		}
-	}
-	return out
-}
-
-// Nearest returns the annotation that an unknown one was probably meant to be, without prefix; "" if
-// none is near. Of one with a part that users choose, only the part before it is compared.
-func Nearest(annotation string) string {
-	key := strings.TrimPrefix(annotation, Prefix)
-	var whole, heads []string
-	for _, r := range table {
-		if head, _, chosen := strings.Cut(r.Key, "<"); chosen {
-			heads = append(heads, head)
-		} else {
-			whole = append(whole, r.Key)
-		}
-	}
-	if near := finding.Nearest(key, whole); near != "" {
-		return near
-	}
-	head, rest, chosen := strings.Cut(key, ".")
-	if near := finding.Nearest(head+".", heads); chosen && near != "" {
-		return near + rest
-	}
-	return ""
-}
-
-// EndingInComma lists the keys of readable maps whose text ends in a comma, which becomes part of the
-// last value, hardly on purpose.
-func EndingInComma(annotations map[string]string) []string {
-	var out []string
-	for _, k := range slices.Sorted(maps.Keys(annotations)) {
-		raw := strings.TrimSpace(annotations[k])
-		key, ours := strings.CutPrefix(k, Prefix)
-		if !ours || !strings.HasSuffix(raw, ",") || strings.HasSuffix(raw, `\,`) || !slices.ContainsFunc(table, func(r row) bool {
-			_, ok := r.match(key)
-			return ok && r.Type == "map"
-		}) {
-			continue
-		}
-		if _, err := Map(raw); err == nil {
-			out = append(out, k)
-		}
-	}
-	return out
-}
-
-// match reports whether the row reads the key, and returns the text in place of "<name>".
-func (r row) match(key string) (rest string, ok bool) {
-	head, _, open := strings.Cut(r.Key, "<")
-	if !open {
-		return "", key == r.Key
-	}
-	rest, ok = strings.CutPrefix(key, head)
-	return rest, ok && rest != ""
-}
-
-// read parses all annotations that have a row. Faults stay in the settings; those that hold the
-// whole member are kept in a list too.
-func (in *Ingress) read(annotations map[string]string, object finding.Ref, service bool) {
-	for _, k := range slices.Sorted(maps.Keys(annotations)) {
-		key, ours := strings.CutPrefix(k, Prefix)
-		if !ours {
-			continue
-		}
-		for _, r := range table {
-			rest, ok := r.match(key)
-			if !ok || service && !r.Service || r.read == nil {
-				continue
-			}
-			from := finding.Origin{Object: object, Field: k}
-			if err := r.read(in, rest, annotations[k], from); err != nil && r.whole {
-				in.faults = append(in.faults, Fault{Origin: from, Err: err})
-			}
-		}
 	}
 }
 

@@ -22,18 +22,23 @@ func parse(kv ...string) Ingress {
 }
 
 func TestRowsAreDocumented(t *testing.T) {
-	seen := map[string]bool{}
-	for _, r := range Rows() {
-		if r.Group == "" || r.Key == "" || r.Type == "" || r.Merge == "" || r.Doc == "" {
-			t.Errorf("row %q lacks documentation: %+v", r.Key, r)
+	for _, c := range []struct {
+		annotations Annotations
+		least       int
+	}{{IngressAnnotations, 70}, {ServiceAnnotations, 50}} {
+		seen := map[string]bool{}
+		for _, r := range c.annotations.Rows() {
+			if r.Group == "" || r.Key == "" || r.Type == "" || r.Merge == "" || r.Doc == "" {
+				t.Errorf("row %q lacks documentation: %+v", r.Key, r)
+			}
+			if seen[r.Key] {
+				t.Errorf("row %q is listed twice", r.Key)
+			}
+			seen[r.Key] = true
 		}
-		if seen[r.Key] {
-			t.Errorf("row %q is listed twice", r.Key)
+		if len(seen) < c.least {
+			t.Errorf("only %d rows with prefix %s", len(seen), c.annotations.Prefix)
 		}
-		seen[r.Key] = true
-	}
-	if len(seen) < 70 {
-		t.Errorf("only %d rows", len(seen))
 	}
 }
 
@@ -80,7 +85,7 @@ func TestTargetGroupOverTakesWholeValues(t *testing.T) {
 }
 
 func TestUnknown(t *testing.T) {
-	got := Unknown(map[string]string{Prefix + "shceme": "", Prefix + "scheme": "", Prefix + "actions.x": "", Prefix + "actions.": "", "other/x": ""})
+	got := IngressAnnotations.unknown(map[string]string{Prefix + "shceme": "", Prefix + "scheme": "", Prefix + "actions.x": "", Prefix + "actions.": "", "other/x": ""})
 	if diff := cmp.Diff([]string{Prefix + "actions.", Prefix + "shceme"}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -127,7 +132,7 @@ func TestClassReplacesAnnotations(t *testing.T) {
 }
 
 func TestMapsThatEndInAComma(t *testing.T) {
-	got := EndingInComma(map[string]string{
+	got := IngressAnnotations.endingInComma(map[string]string{
 		Prefix + "tags": "a=1, ", Prefix + "load-balancer-attributes": "a=1", Prefix + "target-group-attributes": `a=1\,`,
 		Prefix + "listener-attributes.HTTP-80": "a=1,b=2,", Prefix + "subnets": "a,", Prefix + "frontend-nlb-tags": "oops,", "tags": "a=1,",
 	})

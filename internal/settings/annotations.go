@@ -1,0 +1,163 @@
+package settings
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// Annotations are all annotations that objects of a kind may carry.
+type Annotations struct {
+	// Prefix of the keys that are not written in full.
+	Prefix string
+	rows   []Row
+	// ours are what unknown keys after the prefix begin with to be worth a word, where other vendors use the
+	// prefix too; empty: anything.
+	ours []string
+}
+
+// The annotations of each kind of object. They never change.
+var (
+	IngressAnnotations = Annotations{Prefix: Prefix, rows: documented(ingressTable)}
+	ServiceAnnotations = Annotations{Prefix: ServicePrefix, rows: documented(serviceTable), ours: []string{"aws-", "actions."}}
+)
+
+func documented[S any](table []row[S]) []Row {
+	var out []Row
+	for _, r := range table {
+		out = append(out, r.Row)
+	}
+	return out
+}
+
+// Rows lists every annotation in the order of the reference page.
+func (a Annotations) Rows() []Row { return slices.Clone(a.rows) }
+
+// Rows lists every annotation of Ingresses in the order of the reference page.
+func Rows() []Row { return IngressAnnotations.Rows() }
+
+// Advice is what annotations of an object hardly say on purpose: keys that nothing reads, and values that
+// are read in an unexpected way.
+func (a Annotations) Advice(annotations map[string]string, object finding.Ref) finding.List {
+	var found finding.List
+	advise := func(key, message, fix string) {
+		found.Add(finding.Finding{Object: object, Field: key, Reason: finding.AnnotationInvalid, Message: message, Fix: fix})
+	}
+	for i, key := range a.unknown(annotations) {
+		meant := ""
+		if i < mostSuggestions {
+			if near := a.nearest(key); near != "" {
+				meant = fmt.Sprintf(" (did you mean %q?)", near)
+			}
+		}
+		advise(key, "there is no such annotation"+meant+"; it has no effect", "correct its name or remove it")
+	}
+	for _, key := range a.ofMistypedPrefix(annotations) {
+		advise(key, fmt.Sprintf("the prefix is not %q; it has no effect", a.Prefix), "correct the prefix or remove it")
+	}
+	for _, key := range a.ignored(annotations) {
+		advise(key, "only the in-tree controller of Kubernetes reads this annotation; it has no effect", "remove it")
+	}
+	for _, f := range a.unknownFields(annotations) {
+		advise(f.Annotation, fmt.Sprintf("there is no field %q%s; it has no effect", f.Field, f.Meant), "correct its name or remove it")
+	}
+	for _, key := range a.endingInComma(annotations) {
+		advise(key, "the comma at the end is taken for a part of the last value", "remove it")
+	}
+	return found
+}
+
+// mostSuggestions is for how many unknown annotations of an object the nearest known one is looked for.
+const mostSuggestions = 32
+
+// of returns the row of an annotation.
+func (a Annotations) of(annotation string) (Row, bool) {
+	for _, r := range a.rows {
+		if _, ok := r.match(annotation); ok {
+			return r, true
+		}
+	}
+	return Row{}, false
+}
+
+// unknown lists keys with the prefix that have no row.
+func (a Annotations) unknown(annotations map[string]string) []string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(annotations)) {
+		key, prefixed := strings.CutPrefix(k, a.Prefix)
+		if !prefixed || len(a.ours) > 0 && !slices.ContainsFunc(a.ours, func(head string) bool { return strings.HasPrefix(key, head) }) {
+			continue
+		}
+		if _, known := a.of(k); !known {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// ignored lists keys that another controller reads.
+func (a Annotations) ignored(annotations map[string]string) []string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(annotations)) {
+		if r, ok := a.of(k); ok && r.Ignored {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// ofMistypedPrefix lists the keys whose name is that of an annotation and whose prefix is nearly ours.
+func (a Annotations) ofMistypedPrefix(annotations map[string]string) []string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(annotations)) {
+		prefix, key, _ := strings.Cut(k, "/")
+		if _, known := a.of(a.Prefix + key); known && finding.Nearest(prefix+"/", []string{a.Prefix}) != "" {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// nearest returns the annotation that an unknown one was probably meant to be, without prefix; "" if
+// none is near. Of one with a part that users choose, only the part before it is compared.
+func (a Annotations) nearest(annotation string) string {
+	key := strings.TrimPrefix(annotation, a.Prefix)
+	var whole, heads []string
+	for _, r := range a.rows {
+		if head, _, chosen := strings.Cut(r.Key, "<"); chosen {
+			heads = append(heads, head)
+		} else {
+			whole = append(whole, r.Key)
+		}
+	}
+	if near := finding.Nearest(key, whole); near != "" {
+		return near
+	}
+	head, rest, chosen := strings.Cut(key, ".")
+	if near := finding.Nearest(head+".", heads); chosen && near != "" {
+		return near + rest
+	}
+	return ""
+}
+
+// endingInComma lists the keys of readable maps whose text ends in a comma, which becomes part of the
+// last value.
+func (a Annotations) endingInComma(annotations map[string]string) []string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(annotations)) {
+		raw := strings.TrimSpace(annotations[k])
+		if !strings.HasSuffix(raw, ",") || strings.HasSuffix(raw, `\,`) {
+			continue
+		}
+		if r, ok := a.of(k); !ok || r.Type != "map" {
+			continue
+		}
+		if _, err := Map(raw); err == nil {
+			out = append(out, k)
+		}
+	}
+	return out
+}

@@ -1,0 +1,122 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// NetworkForward is what an actions annotation of a Service asks for: a forward to the target group of the
+// Service itself, and to Targets.
+type NetworkForward struct {
+	// OwnWeight is that of the Service itself; nil without Targets only.
+	OwnWeight *int32
+	Targets   []NetworkTarget
+	// Sticky is nil where it is not asked for.
+	Sticky *bool
+}
+
+// NetworkTarget is a port of another Service of the namespace, or a target group that exists already.
+type NetworkTarget struct {
+	Service string
+	// Port by number, or by name where it is written in quotes.
+	Port   intstr.IntOrString
+	ARN    string
+	Weight int32
+	// Decrypt says that targets behind a TLS listener get TCP; nil: as the Service itself.
+	Decrypt *bool
+}
+
+// networkActionForm is an example of the annotation.
+const networkActionForm = `{"type":"forward","forwardConfig":{"baseServiceWeight":90,"targetGroups":[{"serviceName":"NAME","servicePort":80,"weight":10}]}}`
+
+type networkActionJSON struct {
+	Type          string
+	ForwardConfig *struct {
+		BaseServiceWeight           *int32
+		TargetGroups                []networkTargetJSON
+		TargetGroupStickinessConfig *struct{ Enabled *bool }
+	}
+}
+
+type networkTargetJSON struct {
+	ServiceName    string
+	ServicePort    *intstr.IntOrString
+	TargetGroupARN string
+	Weight         *int32
+	Decrypt        *bool
+}
+
+// mostWeight is the greatest weight of a target group.
+const mostWeight = 999
+
+// ParseNetworkAction reads an actions annotation of a Service.
+func ParseNetworkAction(raw string) (NetworkForward, error) {
+	var in networkActionJSON
+	if err := decode(raw, &in, networkActionForm); err != nil {
+		return NetworkForward{}, err
+	}
+	c := in.ForwardConfig
+	switch {
+	case in.Type != "forward":
+		return NetworkForward{}, fmt.Errorf("type %q is not forward%s", readable(in.Type), finding.DidYouMean(in.Type, []string{"forward"}))
+	case c == nil:
+		return NetworkForward{}, errors.New("forward needs a forwardConfig")
+	case len(c.TargetGroups) >= mostTargets:
+		return NetworkForward{}, fmt.Errorf("forwardConfig has %d targetGroups, and AWS accepts %d besides that of the Service itself", len(c.TargetGroups), mostTargets-1)
+	}
+	out := NetworkForward{OwnWeight: c.BaseServiceWeight}
+	for i, t := range c.TargetGroups {
+		target, err := parseNetworkTarget(t)
+		if err != nil {
+			return NetworkForward{}, fmt.Errorf("targetGroups[%d] %w", i, err)
+		}
+		out.Targets = append(out.Targets, target)
+	}
+	if err := out.checkOwnWeight(); err != nil {
+		return NetworkForward{}, err
+	}
+	if s := c.TargetGroupStickinessConfig; s != nil {
+		out.Sticky = new(s.Enabled != nil && *s.Enabled)
+	}
+	return out, nil
+}
+
+func (f NetworkForward) checkOwnWeight() error {
+	if len(f.Targets) > 0 && f.OwnWeight == nil {
+		return errors.New("forwardConfig needs a baseServiceWeight, the weight of the Service itself, as there are targetGroups")
+	}
+	if err := checkWeight(f.OwnWeight); err != nil {
+		return fmt.Errorf("baseServiceWeight %w", err)
+	}
+	return nil
+}
+
+func checkWeight(w *int32) error {
+	if w != nil && (*w < 0 || *w > mostWeight) {
+		return fmt.Errorf("has a weight of %d, which is not from 0 to %d", *w, mostWeight)
+	}
+	return nil
+}
+
+func parseNetworkTarget(t networkTargetJSON) (NetworkTarget, error) {
+	out := NetworkTarget{Service: t.ServiceName, ARN: t.TargetGroupARN, Decrypt: t.Decrypt}
+	switch {
+	case t.TargetGroupARN != "" && t.ServiceName != "":
+		return NetworkTarget{}, errors.New("names both a Service and a target group")
+	case t.TargetGroupARN == "" && t.ServiceName == "":
+		return NetworkTarget{}, errors.New("names neither a Service nor a target group")
+	case t.ServiceName != "" && t.ServicePort == nil:
+		return NetworkTarget{}, errors.New("has a serviceName without a servicePort")
+	case t.Weight == nil:
+		return NetworkTarget{}, errors.New("needs a weight, as the Service itself has one")
+	}
+	if t.ServiceName != "" {
+		out.Port = *t.ServicePort
+	}
+	out.Weight = *t.Weight
+	return out, checkWeight(t.Weight)
+}

@@ -1,0 +1,107 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strconv"
+)
+
+// onOff accepts the two words.
+func onOff(raw string) (string, error) { return Enum("on", "off")(raw) }
+
+var groupName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// loadBalancerGroup accepts the name of a load balancer that Services share.
+func loadBalancerGroup(raw string) (string, error) {
+	if !groupName.MatchString(raw) {
+		return "", errors.New("not a name of at most 63 lower-case letters, digits and hyphens")
+	}
+	return raw, nil
+}
+
+// preserveClientIP is the one attribute of target groups whose value is checked here.
+const preserveClientIP = "preserve_client_ip.enabled"
+
+func targetAttributes(raw string) (map[string]string, error) {
+	m, err := Map(raw)
+	if err != nil {
+		return nil, err
+	}
+	return m, checkPreserveClientIP(m)
+}
+
+func checkPreserveClientIP(m map[string]string) error {
+	if v, ok := m[preserveClientIP]; ok {
+		if _, err := Bool(v); err != nil {
+			return fmt.Errorf("%s is %w", preserveClientIP, err)
+		}
+	}
+	return nil
+}
+
+// portAttributes leaves out empty values, which mean that the attributes of all ports stay.
+func portAttributes(raw string) (map[string]string, error) {
+	m, err := Map(raw)
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range m {
+		if v == "" {
+			delete(m, k)
+		}
+	}
+	return m, checkPreserveClientIP(m)
+}
+
+func proxyProtocol(raw string) (bool, error) {
+	if raw != "*" {
+		return false, errors.New(`only "*" can be given, for all ports`)
+	}
+	return true, nil
+}
+
+// portNumbers is a List of whole numbers.
+func portNumbers(raw string) ([]int32, error) {
+	items, _ := List(raw)
+	out := make([]int32, 0, len(items))
+	for _, item := range items {
+		n, err := strconv.ParseInt(item, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("%s is not a port number", quoted(readable(item)))
+		}
+		out = append(out, int32(n))
+	}
+	return out, nil
+}
+
+// addresses is a List of addresses of one family, in canonical form.
+func addresses(family string, of func(netip.Addr) bool) func(string) ([]string, error) {
+	return func(raw string) ([]string, error) {
+		items, _ := List(raw)
+		for i, item := range items {
+			a, err := netip.ParseAddr(item)
+			if err != nil || !of(a) || a.Zone() != "" {
+				return nil, fmt.Errorf("%s is not an %s address", quoted(readable(item)), family)
+			}
+			items[i] = a.String()
+		}
+		return items, nil
+	}
+}
+
+// AutoAssigned stands for a source NAT prefix that AWS chooses.
+const AutoAssigned = "auto_assigned"
+
+// sourceNATPrefixes is a List of IPv6 ranges of 80 bits, as they are written.
+func sourceNATPrefixes(raw string) ([]string, error) {
+	items, _ := List(raw)
+	for _, item := range items {
+		p, err := netip.ParsePrefix(item)
+		if item != AutoAssigned && (err != nil || !p.Addr().Is6() || p.Bits() != 80) {
+			return nil, fmt.Errorf("%s is neither %s nor an IPv6 range of 80 bits such as 2001:db8:1:2:3::/80", quoted(readable(item)), AutoAssigned)
+		}
+	}
+	return items, nil
+}
