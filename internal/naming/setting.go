@@ -11,13 +11,16 @@ import (
 type spelling struct {
 	// prefix of the annotations.
 	prefix string
-	// other has the settings whose names are not those of Ingresses.
+	// other has the settings whose names are not those of Ingresses; with a prefix of their own, or as a field,
+	// where they are not annotations with that of the others.
 	other map[string]string
 }
 
 var spellings = map[model.Kind]spelling{
 	model.Ingress: {prefix: "alb.ingress.kubernetes.io/"},
 	model.Service: {prefix: "service.beta.kubernetes.io/aws-load-balancer-", other: map[string]string{
+		"group.name":                   "fulcrum.dev/load-balancer-group",
+		"actions":                      "service.beta.kubernetes.io/actions",
 		"load-balancer-name":           "name",
 		"load-balancer-attributes":     "attributes",
 		"inbound-cidrs":                "spec.loadBalancerSourceRanges",
@@ -31,6 +34,7 @@ var spellings = map[model.Kind]spelling{
 		"unhealthy-threshold-count":    "healthcheck-unhealthy-threshold",
 		"healthcheck-interval-seconds": "healthcheck-interval",
 		"healthcheck-timeout-seconds":  "healthcheck-timeout",
+		"frontend-nlb-eip-allocations": "eip-allocations",
 	}},
 }
 
@@ -43,7 +47,7 @@ func SettingName(kind model.Kind, setting string) string {
 // SettingField is the field of such objects that holds a setting.
 func SettingField(kind model.Kind, setting string) string {
 	name := SettingName(kind, setting)
-	if strings.HasPrefix(name, "spec.") {
+	if strings.HasPrefix(name, "spec.") || strings.Contains(name, "/") {
 		return name
 	}
 	return spellings[kind].prefix + name

@@ -1,10 +1,13 @@
 package naming_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
 func TestSettingsAreNamedAsTheirKindSpellsThem(t *testing.T) {
@@ -17,6 +20,7 @@ func TestSettingsAreNamedAsTheirKindSpellsThem(t *testing.T) {
 		{model.Service, "scheme", "scheme", "service.beta.kubernetes.io/aws-load-balancer-scheme"},
 		{model.Service, "certificate-arn", "ssl-cert", "service.beta.kubernetes.io/aws-load-balancer-ssl-cert"},
 		{model.Service, "inbound-cidrs", "spec.loadBalancerSourceRanges", "spec.loadBalancerSourceRanges"},
+		{model.Service, "group.name", "fulcrum.dev/load-balancer-group", "fulcrum.dev/load-balancer-group"},
 		{model.ALBGateway, "scheme", "scheme", "scheme"},
 	} {
 		if got := naming.SettingName(c.kind, c.setting); got != c.name {
@@ -24,6 +28,29 @@ func TestSettingsAreNamedAsTheirKindSpellsThem(t *testing.T) {
 		}
 		if got := naming.SettingField(c.kind, c.setting); got != c.inField {
 			t.Errorf("field of %s of %s is %q, want %q", c.setting, c.kind, got, c.inField)
+		}
+	}
+}
+
+// TestServiceAnnotationsOfSettingsExist looks every spelling up among the annotations that are read.
+func TestServiceAnnotationsOfSettingsExist(t *testing.T) {
+	rows := settings.ServiceAnnotations.Rows()
+	for _, setting := range []string{
+		"group.name", "actions", "load-balancer-name", "load-balancer-attributes", "scheme", "ip-address-type", "subnets", "security-groups",
+		"manage-backend-security-group-rules", "minimum-load-balancer-capacity", "tags", "security-group-prefix-lists", "certificate-arn",
+		"ssl-policy", "listener-attributes", "backend-protocol", "target-type", "target-node-labels", "target-group-attributes",
+		"multi-cluster-target-group", "healthcheck-port", "healthcheck-protocol", "healthcheck-path", "healthcheck-interval-seconds",
+		"healthcheck-timeout-seconds", "healthy-threshold-count", "unhealthy-threshold-count", "success-codes", "frontend-nlb-eip-allocations",
+	} {
+		field := naming.SettingField(model.Service, setting)
+		if !slices.ContainsFunc(rows, func(r settings.Row) bool {
+			key := r.Key
+			if !strings.Contains(key, "/") {
+				key = settings.ServicePrefix + key
+			}
+			return key == field || strings.HasPrefix(key, field+".<")
+		}) {
+			t.Errorf("%s is spelt %s, which is not read", setting, field)
 		}
 	}
 }
