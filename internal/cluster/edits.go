@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -11,15 +12,24 @@ import (
 // ClassAnnotation names the class of an Ingress in the way of before IngressClass objects.
 const ClassAnnotation = "kubernetes.io/ingress.class"
 
+// Annotations that hand a Service without a class to a controller.
+const (
+	serviceTypeAnnotation = servicePrefix + "aws-load-balancer-type"
+	targetTypeAnnotation  = servicePrefix + "aws-load-balancer-nlb-target-type"
+)
+
 // What the API server notes in managedFields for a field that is part of an edit.
 // https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
 var (
-	classFields     = [][]byte{[]byte(`"f:ingressClassName"`), []byte(`"f:` + ClassAnnotation + `"`)}
+	classFields = [][]byte{
+		[]byte(`"f:ingressClassName"`), []byte(`"f:` + ClassAnnotation + `"`),
+		[]byte(`"f:loadBalancerClass"`), []byte(`"f:type"`), []byte(`"f:` + serviceTypeAnnotation + `"`), []byte(`"f:` + targetTypeAnnotation + `"`),
+	}
 	finalizerFields = [][]byte{[]byte(`"f:finalizers"`)}
 )
 
-// ClassEdited returns when the manager that owns the class of an Ingress last edited the object: at that
-// time at the latest its class was what it is. It is zero if that is not noted.
+// ClassEdited returns when the manager that owns what hands an Ingress or a Service to a controller, its
+// class above all, last edited the object: at that time at the latest that was what it is. It is zero if that is not noted.
 func ClassEdited(obj Object) time.Time { return edited(obj, classFields) }
 
 // Claimed returns when a manager of finalizers last edited the object; zero if that is not noted.
@@ -44,10 +54,11 @@ func mentions(raw []byte, fields [][]byte) bool {
 	return false
 }
 
-// reduceEdits keeps of the managed fields of an Ingress when its class and its finalizers were edited.
+// reduceEdits keeps of the managed fields of an Ingress, and of a Service with a load balancer, when its class
+// and its finalizers were edited.
 func reduceEdits(obj Object) {
 	var kept []metav1.ManagedFieldsEntry
-	if _, ok := obj.(*networkingv1.Ingress); ok {
+	if _, ok := obj.(*networkingv1.Ingress); ok || len(finalizerValues(obj)) > 0 {
 		kept = editNotes(ClassEdited(obj), Claimed(obj))
 	}
 	obj.SetManagedFields(kept)
@@ -66,32 +77,43 @@ func editNotes(class, finalizers time.Time) []metav1.ManagedFieldsEntry {
 	return out
 }
 
-// noteEdits does for the Kubernetes in memory what the API server does for managed fields of an Ingress.
-// cur is nil for a new object.
+// noteEdits does for the Kubernetes in memory what the API server does for managed fields of an Ingress or a
+// Service. cur is nil for a new object.
 func noteEdits(cur, next Object, now time.Time) {
-	ing, ok := next.(*networkingv1.Ingress)
+	of, ok := classOf(next)
 	if !ok {
 		return
 	}
 	var class, finalizers time.Time
-	old, _ := cur.(*networkingv1.Ingress)
-	if old != nil {
-		class, finalizers = ClassEdited(old), Claimed(old)
+	var was [4]string
+	if cur != nil {
+		class, finalizers = ClassEdited(cur), Claimed(cur)
+		was, _ = classOf(cur)
 	}
-	if old == nil || classOf(old) != classOf(ing) {
+	if cur == nil || was != of {
 		class = now
 	}
-	if len(ing.Finalizers) > 0 && (old == nil || len(old.Finalizers) != len(ing.Finalizers)) {
+	if len(next.GetFinalizers()) > 0 && (cur == nil || len(cur.GetFinalizers()) != len(next.GetFinalizers())) {
 		finalizers = now
 	}
-	ing.SetManagedFields(editNotes(class, finalizers))
+	next.SetManagedFields(editNotes(class, finalizers))
 }
 
-// classOf is the class that an Ingress names, by field and by annotation.
-func classOf(ing *networkingv1.Ingress) [2]string {
-	out := [2]string{1: ing.Annotations[ClassAnnotation]}
-	if ing.Spec.IngressClassName != nil {
-		out[0] = *ing.Spec.IngressClassName
+// classOf is what hands an object to a controller; false for kinds that have nothing of that sort.
+func classOf(obj Object) ([4]string, bool) {
+	switch o := obj.(type) {
+	case *networkingv1.Ingress:
+		out := [4]string{1: o.Annotations[ClassAnnotation]}
+		if o.Spec.IngressClassName != nil {
+			out[0] = *o.Spec.IngressClassName
+		}
+		return out, true
+	case *corev1.Service:
+		out := [4]string{1: o.Annotations[serviceTypeAnnotation], 2: o.Annotations[targetTypeAnnotation], 3: string(o.Spec.Type)}
+		if o.Spec.LoadBalancerClass != nil {
+			out[0] = *o.Spec.LoadBalancerClass
+		}
+		return out, true
 	}
-	return out
+	return [4]string{}, false
 }

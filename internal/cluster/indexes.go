@@ -35,6 +35,10 @@ func IndexValues(kind Kind, index Index, obj Object) []string {
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:
 		return ingressValues(index, o)
+	case *corev1.Service:
+		if name, ok := o.Annotations[LoadBalancerGroupAnnotation]; ok && index == ServiceByGroup {
+			return []string{name}
+		}
 	case *networkingv1.IngressClass:
 		if index == ClassByParams && o.Spec.Parameters != nil {
 			return []string{o.Spec.Parameters.Name}

@@ -22,6 +22,9 @@ const (
 // others and never reads what it says, so a change of it is no change of the Ingress.
 const PlanAnnotation = "alb.ingress.kubernetes.io/dry-run-plan"
 
+// LoadBalancerGroupAnnotation of a Service names the load balancer that it shares.
+const LoadBalancerGroupAnnotation = "fulcrum.dev/load-balancer-group"
+
 // Index names a way to look objects up by something else than their name. IndexValues computes
 // the values of an object.
 type Index string
@@ -38,6 +41,8 @@ const (
 	ClassByParams Index = "params"
 	// ParamsByGroup: spec.group.name of IngressClassParams.
 	ParamsByGroup Index = "paramsGroup"
+	// ServiceByGroup: value of the LoadBalancerGroupAnnotation.
+	ServiceByGroup Index = "loadBalancerGroup"
 	// SliceByService: "namespace/service" of an EndpointSlice.
 	SliceByService Index = "service"
 	// BindingByService: "namespace/service" of a TargetGroupBinding.

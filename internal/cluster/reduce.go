@@ -18,6 +18,7 @@ import (
 // Annotations that are read, besides those with annotationPrefix.
 const (
 	annotationPrefix       = "alb.ingress.kubernetes.io/"
+	servicePrefix          = "service.beta.kubernetes.io/"
 	defaultClassAnnotation = "ingressclass.kubernetes.io/is-default-class"
 	podENIAnnotation       = "vpc.amazonaws.com/pod-eni" // network interfaces of a pod with security groups of its own
 	quicAnnotation         = "service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers"
@@ -41,14 +42,16 @@ func Reduce(obj Object, quicEnv string) Object {
 		return &corev1.Namespace{TypeMeta: o.TypeMeta, ObjectMeta: reduceMeta(o.ObjectMeta, o.Labels, nil)}
 	case *networkingv1.Ingress:
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, func(k string) bool {
-			return ours(k) || nearlyOurs(k) || k == ClassAnnotation || len(o.Annotations[k]) > largeAnnotation && k != corev1.LastAppliedConfigAnnotation
+			return ours(k) || nearly(k, annotationPrefix) || k == ClassAnnotation || len(o.Annotations[k]) > largeAnnotation && k != corev1.LastAppliedConfigAnnotation
 		})
 	case *networkingv1.IngressClass:
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, func(k string) bool { return k == defaultClassAnnotation })
 	case *elbv2.IngressClassParams:
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, nil)
 	case *corev1.Service:
-		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, ours)
+		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, func(k string) bool {
+			return ours(k) || strings.HasPrefix(k, servicePrefix) || k == LoadBalancerGroupAnnotation || nearly(k, servicePrefix)
+		})
 		shown := o.Status.LoadBalancer.Ingress
 		o.Status = corev1.ServiceStatus{}
 		if len(finalizerValues(o)) > 0 {
@@ -67,10 +70,10 @@ func Reduce(obj Object, quicEnv string) Object {
 
 func ours(annotation string) bool { return strings.HasPrefix(annotation, annotationPrefix) }
 
-// nearlyOurs reports whether the prefix of an annotation is a mistyped annotationPrefix, which is reported.
-func nearlyOurs(annotation string) bool {
-	prefix, _, _ := strings.Cut(annotation, "/")
-	return finding.Nearest(prefix+"/", []string{annotationPrefix}) != ""
+// nearly reports whether the prefix of an annotation is a mistyped one, which is reported.
+func nearly(annotation, prefix string) bool {
+	has, _, _ := strings.Cut(annotation, "/")
+	return finding.Nearest(has+"/", []string{prefix}) != ""
 }
 
 // reduceMeta keeps the identity of an object, the labels that are given and the annotations that are read.

@@ -64,8 +64,14 @@ func TestAChangeOfWhatIsNotReadIsNoEvent(t *testing.T) {
 			map[string]func(Object){"label": label, "annotation of others": set("argocd.argoproj.io/tracking-id", "b"), "plan": set(PlanAnnotation, "{}"), "manifest": set(corev1.LastAppliedConfigAnnotation, strings.Repeat("b", 5000))}},
 		"Service": {&corev1.Service{ObjectMeta: meta("n", "s")},
 			map[string]func(Object){
-				"annotation": set("alb.ingress.kubernetes.io/target-type", "ip"),
+				"annotation":               set("alb.ingress.kubernetes.io/target-type", "ip"),
+				"load balancer annotation": set("service.beta.kubernetes.io/aws-load-balancer-scheme", "internal"),
+				"load balancer group":      set("fulcrum.dev/load-balancer-group", "g"),
+				"mistyped prefix":          set("service.beta.kubernets.io/aws-load-balancer-scheme", "internal"),
+				"finalizer":                func(o Object) { o.SetFinalizers([]string{serviceFinalizer}) }, "deletion": leave,
 				"port":       func(o Object) { o.(*corev1.Service).Spec.Ports = []corev1.ServicePort{{Port: 1}} },
+				"class":      func(o Object) { o.(*corev1.Service).Spec.LoadBalancerClass = new("c") },
+				"check port": func(o Object) { o.(*corev1.Service).Spec.HealthCheckNodePort = 1 },
 			},
 			map[string]func(Object){"label": label, "annotation of others": set("a", "b")}},
 		"EndpointSlice": {&discoveryv1.EndpointSlice{ObjectMeta: meta("n", "e"), Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}}},
@@ -244,4 +250,25 @@ func heap() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+// TestServicesWithALoadBalancerKeepWhenTheirClassWasEdited reads it of what the API server notes.
+func TestServicesWithALoadBalancerKeepWhenTheirClassWasEdited(t *testing.T) {
+	at := func(s int64) *metav1.Time { return &metav1.Time{Time: time.Unix(s, 0)} }
+	svc := func(finalizers ...string) Object {
+		return Reduce(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Finalizers: finalizers, ManagedFields: []metav1.ManagedFieldsEntry{
+			{Time: at(1), FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:loadBalancerClass":{},"f:type":{}}}`)},
+			{Time: at(2), FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:finalizers":{}}}`)},
+			{Time: at(3), FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{}}}`)},
+		}}}, "")
+	}
+	for range 2 {
+		o := Reduce(svc(serviceFinalizer), "")
+		if c, f := ClassEdited(o), Claimed(o); c.Unix() != 1 || f.Unix() != 2 {
+			t.Errorf("class edited at %s, claimed at %s", c, f)
+		}
+	}
+	if o := svc(); len(o.GetManagedFields()) > 0 {
+		t.Errorf("%v", o.GetManagedFields())
+	}
 }

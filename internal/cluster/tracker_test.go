@@ -59,6 +59,7 @@ func TestIndexValues(t *testing.T) {
 			Status: corev1.PodStatus{PodIP: "10.0.0.1"}}, []string{"shop/10.0.0.1"}},
 		"addresses given back": {PodByAddress, &corev1.Pod{ObjectMeta: meta("shop", "p"), Status: corev1.PodStatus{
 			Phase: corev1.PodFailed, PodIP: "10.0.0.1"}}, nil},
+		"shared load balancer": {ServiceByGroup, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{LoadBalancerGroupAnnotation: "g"}}}, []string{"g"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +81,7 @@ func TestEveryIndexHasAKind(t *testing.T) {
 	}
 	slices.Sort(all)
 	all = slices.Compact(all) // that of finalizers is one of every root
-	want := []Index{IngressByGroup, ByFinalizer, IngressByClass, ClassByParams, ParamsByGroup,
+	want := []Index{IngressByGroup, ServiceByGroup, ByFinalizer, IngressByClass, ClassByParams, ParamsByGroup,
 		SliceByService, BindingByService, BindingByStack, BindingByTargetGroup, PodByGate, PodByAddress}
 	slices.Sort(want)
 	if d := cmp.Diff(want, all); d != "" {

@@ -43,7 +43,7 @@ var (
 			func() Object { return &networkingv1.IngressClass{} }, func() client.ObjectList { return &networkingv1.IngressClassList{} }},
 		{KindIngressClassParams, elbv2.GroupVersion.WithKind("IngressClassParams"), false, []Index{ParamsByGroup},
 			func() Object { return &elbv2.IngressClassParams{} }, func() client.ObjectList { return &elbv2.IngressClassParamsList{} }},
-		{KindService, coreV1.WithKind("Service"), true, []Index{ByFinalizer},
+		{KindService, coreV1.WithKind("Service"), true, []Index{ByFinalizer, ServiceByGroup},
 			func() Object { return &corev1.Service{} }, func() client.ObjectList { return &corev1.ServiceList{} }},
 		{KindSecret, coreV1.WithKind("Secret"), true, nil,
 			func() Object { return &corev1.Secret{} }, func() client.ObjectList { return &corev1.SecretList{} }},
