@@ -89,7 +89,8 @@ var layers = map[string]layer{
 	"internal/reference": {pure: true, own: []string{"internal/finding", "internal/settings", "internal/model"}},
 
 	// Only tests use it.
-	"internal/plan/plantest": {pure: true, own: core},
+	"internal/plan/plantest":     {pure: true, own: core},
+	"internal/engine/enginetest": {own: append([]string{"internal/cluster", "internal/engine", "internal/goldentest", "internal/kube", "internal/plan/plantest"}, core...)},
 
 	// Only tests use these; they put everything together.
 	"internal/goldentest": {},

@@ -64,18 +64,3 @@ func TestClassify(t *testing.T) {
 		})
 	}
 }
-
-func TestDeletionWaitsWhereProtectionIsAskedFor(t *testing.T) {
-	for raw, waits := range map[string]bool{
-		"": false, "idle_timeout.timeout_seconds=60": false, "deletion_protection.enabled=false": false, "deletion_protection.enabled=0": false,
-		"deletion_protection.enabled=true": true, "a=b, deletion_protection.enabled = T": true, `deletion\_protection.enabled=true`: true,
-		"deletion_protection.enabled=perhaps": true, "deletion_protection.enabled=": true, "deletion_protection.enabled=true,oops": true,
-		"oops": false, "a=b,oops": false, "Deletion_Protection.Enabled=true": false,
-	} {
-		ing := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "i",
-			Annotations: map[string]string{"alb.ingress.kubernetes.io/load-balancer-attributes": raw}}}
-		if got := deletionGuard(ing); (got != nil) != waits {
-			t.Errorf("%q: %v", raw, got)
-		}
-	}
-}

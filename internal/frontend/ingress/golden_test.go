@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // options are those of the case: options.json laid over a plain controller.
@@ -29,25 +31,7 @@ func options(t *testing.T, c goldentest.Case) ingress.Options {
 // stacks are all stacks that the Ingresses of a source belong to.
 func stacks(t *testing.T, f *ingress.Frontend, src cluster.Source) []model.StackID {
 	t.Helper()
-	v := cluster.NewView(&cluster.Reduced{Source: src})
-	var out []model.StackID
-	seen := map[model.StackID]bool{}
-	objs, err := src.List(cluster.Query{Kind: cluster.KindIngress})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range objs {
-		for _, id := range f.Stacks(v, o) {
-			if !seen[id] {
-				seen[id] = true
-				out = append(out, id)
-			}
-		}
-	}
-	if v.Err() != nil {
-		t.Fatal(v.Err())
-	}
-	return out
+	return enginetest.Stacks(t, f, src, cluster.KindIngress)
 }
 
 func translate(t *testing.T, f *ingress.Frontend, src cluster.Source, id model.StackID) (model.Stack, finding.List) {
@@ -94,7 +78,8 @@ func TestTranslate(t *testing.T) {
 				}
 			}
 		}
-		plans, status := runLine(t, src, f, options(t, c))
+		opt := options(t, c)
+		plans, status := enginetest.RunLine(t, src, f, stacks(t, f, src), plan.Options{Cluster: opt.Cluster, StrictGroups: opt.StrictGroups, ManageCertificates: opt.ManageCertificates})
 		return []goldentest.File{
 			{Name: "model.yaml", Text: models.String()}, {Name: "findings.txt", Text: findings.String()},
 			{Name: "plan.txt", Text: plans}, {Name: "status.yaml", Text: status},

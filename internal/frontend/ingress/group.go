@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
 
@@ -142,7 +140,7 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 		if claimed {
 			g.leaving = append(g.leaving, leave)
 			if p := f.place(v, ing); p.fault == nil && p.managed && p.id == id {
-				if guard := deletionGuard(ing); guard != nil {
+				if guard := members.DeletionGuard(refOf(ing), ing.Annotations, settings.Prefix+"load-balancer-attributes"); guard != nil {
 					m := newMember(ing, p)
 					m.Guarded = true
 					g.guarded, g.guard = append(g.guarded, m), cmp.Or(g.guard, guard)
@@ -193,32 +191,4 @@ func newMember(ing *networkingv1.Ingress, p placed) *member {
 		m.ClaimedAt = p.params.CreationTimestamp.Time
 	}
 	return &member{Member: m, ing: ing, set: p.set, order: p.set.GroupOrder.Or(0)}
-}
-
-const protectionAttribute = "deletion_protection.enabled"
-
-// deletionGuard says why the load balancer must not go with the Ingress: it asks for protection,
-// or what it says about protection cannot be read.
-func deletionGuard(ing *networkingv1.Ingress) *finding.Finding {
-	key := settings.Prefix + "load-balancer-attributes"
-	raw := ing.Annotations[key]
-	attributes, err := settings.Map(raw)
-	if err != nil && !strings.Contains(raw, protectionAttribute) {
-		return nil
-	}
-	if err == nil {
-		value, ok := attributes[protectionAttribute]
-		if !ok {
-			return nil
-		}
-		on, parseErr := strconv.ParseBool(value)
-		if parseErr == nil && !on {
-			return nil
-		}
-	}
-	return &finding.Finding{
-		Object: refOf(ing), Field: key, Reason: finding.DeletionProtected, Severity: finding.Error,
-		Message: "the Ingress is being deleted while it asks for deletion protection of its load balancer",
-		Fix:     "set " + protectionAttribute + "=false first", Blocks: finding.BlocksStack,
-	}
 }

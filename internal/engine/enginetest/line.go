@@ -1,4 +1,4 @@
-package ingress_test
+package enginetest
 
 import (
 	"fmt"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
-	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -22,19 +21,45 @@ import (
 // maxRuns is how often a stack is run; every case is at rest before that, or waits for what never comes.
 const maxRuns = 8
 
-// runLine runs all stacks of a source against an AWS without load balancers, and returns their first plans and
-// what the objects show at the end.
-func runLine(t *testing.T, src *cluster.Memory, f *ingress.Frontend, opt ingress.Options) (plans, status string) {
+// Stacks are all stacks that the objects of a kind belong to.
+func Stacks(t testing.TB, f engine.Frontend, src cluster.Source, kind cluster.Kind) []model.StackID {
 	t.Helper()
+	v := cluster.NewView(&cluster.Reduced{Source: src})
+	var out []model.StackID
+	objs, err := src.List(cluster.Query{Kind: kind})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objs {
+		for _, id := range f.Stacks(v, o) {
+			if !slices.Contains(out, id) {
+				out = append(out, id)
+			}
+		}
+	}
+	if v.Err() != nil {
+		t.Fatal(v.Err())
+	}
+	return out
+}
+
+// RunLine runs stacks of one kind against an AWS without load balancers, and returns their first plans and what
+// the objects show at the end.
+func RunLine(t testing.TB, src *cluster.Memory, f engine.Frontend, ids []model.StackID, opt plan.Options) (plans, status string) {
+	t.Helper()
+	if len(ids) == 0 {
+		return "", shown(src)
+	}
 	now := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
+	opt.VPC, opt.RuleTags, opt.SubnetClusterCheck = "vpc-1", true, true
 	e := engine.New(engine.Config{
 		Cloud: newAWS(t), Cluster: kube.New(src, kube.InMemory{Store: src}, clock), Now: clock,
-		Frontends: map[model.Kind]engine.Frontend{model.Ingress: f},
-		Options:   plan.Options{Cluster: opt.Cluster, VPC: "vpc-1", RuleTags: true, SubnetClusterCheck: true, StrictGroups: opt.StrictGroups, ManageCertificates: opt.ManageCertificates},
+		Frontends: map[model.Kind]engine.Frontend{ids[0].Kind: f},
+		Options:   opt,
 	})
 	var out strings.Builder
-	for _, id := range stacks(t, f, src) {
+	for _, id := range ids {
 		d, err := e.Draft(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
@@ -56,11 +81,12 @@ func runLine(t *testing.T, src *cluster.Memory, f *ingress.Frontend, opt ingress
 	return out.String(), shown(src)
 }
 
-// shown is what the status of each Ingress and the events of each object say.
+// shown is what the status of each Ingress and Service and the events of each object say. Services without
+// finalizer are left out.
 func shown(src *cluster.Memory) string {
 	type entry struct {
 		Hostname string
-		Ports    []int32
+		Ports    []string
 	}
 	type object struct {
 		Object       string
@@ -83,7 +109,20 @@ func shown(src *cluster.Memory) string {
 			for _, lb := range ing.Status.LoadBalancer.Ingress {
 				e := entry{Hostname: lb.Hostname}
 				for _, p := range lb.Ports {
-					e.Ports = append(e.Ports, p.Port)
+					e.Ports = append(e.Ports, fmt.Sprint(p.Port))
+				}
+				o.LoadBalancer = append(o.LoadBalancer, e)
+			}
+		}
+	}
+	for _, obj := range src.All(cluster.KindService) {
+		if svc, ok := obj.(*corev1.Service); ok && len(svc.Finalizers)+len(svc.Status.LoadBalancer.Ingress) > 0 {
+			o := of(cluster.RefOf(svc).String())
+			o.Finalizers = svc.Finalizers
+			for _, lb := range svc.Status.LoadBalancer.Ingress {
+				e := entry{Hostname: lb.Hostname}
+				for _, p := range lb.Ports {
+					e.Ports = append(e.Ports, fmt.Sprintf("%d/%s", p.Port, p.Protocol))
 				}
 				o.LoadBalancer = append(o.LoadBalancer, e)
 			}

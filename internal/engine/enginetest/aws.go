@@ -1,4 +1,6 @@
-package ingress_test
+// Package enginetest runs frontends over a Kubernetes in memory and an AWS that answers everything, for golden
+// tests. Only tests use it.
+package enginetest
 
 import (
 	"context"
@@ -19,17 +21,17 @@ const (
 	testAccount = "123456789012"
 )
 
-// simulatedAWS has no load balancers at first, and whatever a case refers to: subnets, security groups,
+// AWS has no load balancers at first, and whatever a case refers to: subnets, security groups,
 // target groups, web ACLs and trust stores exist under every name, and ACM has certificates for
 // example.com and app.test. Each target is healthy and each call succeeds at once.
-type simulatedAWS struct {
-	t       *testing.T
+type AWS struct {
+	t       testing.TB
 	stacks  map[model.StackID]observed.Stack
 	backend *observed.SecurityGroup // shared by all stacks
 }
 
-func newAWS(t *testing.T) *simulatedAWS {
-	return &simulatedAWS{t: t, stacks: map[model.StackID]observed.Stack{}}
+func newAWS(t testing.TB) *AWS {
+	return &AWS{t: t, stacks: map[model.StackID]observed.Stack{}}
 }
 
 func arn(service, resource string) string {
@@ -37,7 +39,7 @@ func arn(service, resource string) string {
 }
 
 // Observe implements engine.Cloud.
-func (a *simulatedAWS) Observe(_ context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
+func (a *AWS) Observe(_ context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
 	have := a.stacks[id]
 	f := &have.Facts
 	*f = observed.Facts{
@@ -56,7 +58,7 @@ func (a *simulatedAWS) Observe(_ context.Context, id model.StackID, questions []
 	return have, nil
 }
 
-func (a *simulatedAWS) answer(have *observed.Stack, q model.Question) {
+func (a *AWS) answer(have *observed.Stack, q model.Question) {
 	f := &have.Facts
 	switch q := q.(type) {
 	case model.AskBackendGroup, model.AskComparison, model.AskListings, model.AskSecurityGroups, model.AskAttributes:
@@ -144,7 +146,7 @@ func subnetsOf(q model.AskSubnets) []observed.Subnet {
 }
 
 // Apply implements engine.Cloud.
-func (a *simulatedAWS) Apply(_ context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error) {
+func (a *AWS) Apply(_ context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error) {
 	have := plantest.Simulate(a.stacks[id], known, []plan.Step{s})
 	a.stacks[id], a.backend = have, have.Facts.BackendGroup
 	out := plan.Result{ID: s.Address.String()}
@@ -155,4 +157,4 @@ func (a *simulatedAWS) Apply(_ context.Context, id model.StackID, s plan.Step, k
 }
 
 // Class implements engine.Cloud.
-func (a *simulatedAWS) Class(error) engine.Class { return engine.Unknown }
+func (a *AWS) Class(error) engine.Class { return engine.Unknown }
