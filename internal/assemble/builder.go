@@ -24,6 +24,8 @@ type Options struct {
 	NoBackendGroup bool
 	// ManageBackendRules is the default of the setting of that name.
 	ManageBackendRules bool
+	// NoSecurityGroups makes network load balancers without security groups.
+	NoSecurityGroups bool
 	// NoCapacity, NoWAFv2, NoWAFClassic and NoShield leave these alone.
 	NoCapacity   bool
 	NoWAFv2      bool
@@ -42,8 +44,13 @@ type Builder struct {
 	// OwnerUID is that of the one object that makes up the stack, where names are made of it: of a Service or a
 	// Gateway.
 	OwnerUID string
+	// Type of the load balancer.
+	Type model.LoadBalancerType
 	// Peer is where traffic to the targets comes from; nil: their rules are not managed.
 	Peer *model.Peer
+	// ByAddress reports that the load balancer has no security groups, so that rules of targets, which are to be
+	// managed, can only name addresses.
+	ByAddress bool
 	// Redirect is the HTTPS port that HTTP listeners redirect to.
 	Redirect settings.Opt[int32]
 }

@@ -3,6 +3,7 @@ package assemble
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/members"
@@ -15,16 +16,16 @@ import (
 func (b *Builder) sources(p *members.Port, ipv6, managed bool) []model.IngressRule {
 	ranges := func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.InboundCIDRs) }
 	prefixLists := func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.PrefixLists) }
-	cidrs := b.clients(p, b.name("inbound-cidrs"), ranges, prefixLists, func() members.Incumbent[[]string] { return b.liveCIDRs(p.Number, ipv6) })
-	lists := b.clients(p, b.name("security-group-prefix-lists"), prefixLists, ranges, func() members.Incumbent[[]string] { return b.livePrefixLists(p.Number) })
+	cidrs := b.clients(p, b.name("inbound-cidrs"), ranges, prefixLists, func() members.Incumbent[[]string] { return b.liveCIDRs(p, ipv6) })
+	lists := b.clients(p, b.name("security-group-prefix-lists"), prefixLists, ranges, func() members.Incumbent[[]string] { return b.livePrefixLists(p) })
 	if len(cidrs.Value)+len(lists.Value) == 0 && !cidrs.Kept && !lists.Kept {
 		if !slices.ContainsFunc(p.Members, func(m *members.Member) bool { return m.Set.InboundCIDRs.Check() == nil }) {
 			// Everything on the port is held, and to open it to everybody would be worse than to wait.
 			return nil
 		}
-		return Sources("tcp", p.Number, Everybody(), nil, ipv6)
+		return b.admit(p, Everybody(), nil, ipv6)
 	}
-	out := Sources("tcp", p.Number, members.Sorted(cidrs.Value), members.Sorted(lists.Value), ipv6)
+	out := b.admit(p, members.Sorted(cidrs.Value), members.Sorted(lists.Value), ipv6)
 	if len(out) == 0 && managed && cidrs.Set && !cidrs.Kept {
 		m := p.Members[0]
 		b.Found.Add(finding.Finding{
@@ -32,6 +33,32 @@ func (b *Builder) sources(p *members.Port, ipv6, managed bool) []model.IngressRu
 			Message: fmt.Sprintf("port %d admits nobody, since all its ranges are IPv6 and the load balancer has IPv4 only", p.Number),
 			Fix:     "add an IPv4 range, or set " + b.name("ip-address-type") + " to dualstack",
 		})
+	}
+	return out
+}
+
+// admit are the rules that admit clients to a port, over each of its protocols, and to path MTU discovery.
+func (b *Builder) admit(p *members.Port, cidrs, prefixLists []string, ipv6 bool) []model.IngressRule {
+	var out []model.IngressRule
+	for _, protocol := range protocolsOf(p) {
+		out = append(out, Sources(protocol, p.Number, cidrs, prefixLists, ipv6)...)
+	}
+	if !slices.ContainsFunc(p.Members, func(m *members.Member) bool { return m.Set.PathMTU.Value == "on" }) {
+		return out
+	}
+	for _, c := range cidrs {
+		if ipv6 || !IsIPv6(c) {
+			out = append(out, PathMTU(c))
+		}
+	}
+	return out
+}
+
+// protocolsOf are the protocols of a port in rules of security groups.
+func protocolsOf(p *members.Port) []string {
+	var out []string
+	for _, t := range transports(string(p.Base)) {
+		out = append(out, strings.ToLower(t))
 	}
 	return out
 }
@@ -57,9 +84,9 @@ func (b *Builder) clients(p *members.Port, key string, get, other func(*members.
 
 // liveSources are the rules of the managed group for a port, if the live load balancer carries it and
 // listens there.
-func (b *Builder) liveSources(port int32) (rules []model.IngressRule, known bool) {
+func (b *Builder) liveSources(p *members.Port) (rules []model.IngressRule, known bool) {
 	lb := b.LiveLoadBalancer()
-	if members.ListenerOf(lb, port) == nil {
+	if members.ListenerOf(lb, p.Number) == nil {
 		return nil, false
 	}
 	for _, g := range b.Live.SecurityGroups {
@@ -68,7 +95,7 @@ func (b *Builder) liveSources(port int32) (rules []model.IngressRule, known bool
 		}
 		known = true
 		for _, r := range g.Ingress {
-			if r.Protocol == "tcp" && r.From == port && r.To == port && r.Group == "" {
+			if r.Protocol == protocolsOf(p)[0] && r.From == p.Number && r.To == p.Number && r.Group == "" {
 				rules = append(rules, r)
 			}
 		}
@@ -77,16 +104,16 @@ func (b *Builder) liveSources(port int32) (rules []model.IngressRule, known bool
 }
 
 // liveCIDRs and livePrefixLists compare client ranges with those that the managed group admits.
-func (b *Builder) liveCIDRs(port int32, ipv6 bool) members.Incumbent[[]string] {
-	return b.liveClients(port, func(v []string) []model.IngressRule { return Sources("tcp", port, v, nil, ipv6) }, func(r model.IngressRule) string { return r.CIDR })
+func (b *Builder) liveCIDRs(p *members.Port, ipv6 bool) members.Incumbent[[]string] {
+	return b.liveClients(p, func(v []string) []model.IngressRule { return Sources(protocolsOf(p)[0], p.Number, v, nil, ipv6) }, func(r model.IngressRule) string { return r.CIDR })
 }
 
-func (b *Builder) livePrefixLists(port int32) members.Incumbent[[]string] {
-	return b.liveClients(port, func(v []string) []model.IngressRule { return Sources("tcp", port, nil, v, true) }, func(r model.IngressRule) string { return r.PrefixList })
+func (b *Builder) livePrefixLists(p *members.Port) members.Incumbent[[]string] {
+	return b.liveClients(p, func(v []string) []model.IngressRule { return Sources(protocolsOf(p)[0], p.Number, nil, v, true) }, func(r model.IngressRule) string { return r.PrefixList })
 }
 
-func (b *Builder) liveClients(port int32, rules func([]string) []model.IngressRule, part func(model.IngressRule) string) members.Incumbent[[]string] {
-	live, known := b.liveSources(port)
+func (b *Builder) liveClients(p *members.Port, rules func([]string) []model.IngressRule, part func(model.IngressRule) string) members.Incumbent[[]string] {
+	live, known := b.liveSources(p)
 	parts := func(rs []model.IngressRule) []string {
 		var out []string
 		for _, r := range rs {

@@ -24,6 +24,7 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	pool := members.Agree(&b.Translation, b.Members, b.name("customer-owned-ipv4-pool"), func(m *members.Member) settings.Opt[string] { return m.Set.CoIPPool }, members.Equal[string],
 		members.FieldOf(live, func(lb *observed.LoadBalancer) string { return lb.CoIPPool }))
 	alb := &model.LoadBalancer{
+		Type:        b.Type,
 		Scheme:      scheme.Or(b.DefaultScheme),
 		AddressType: address.Or(model.IPv4),
 		CoIPPool:    pool.Value,
@@ -40,7 +41,9 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	name := b.loadBalancerName()
 	alb.Name = cmp.Or(name.Value, b.defaultName(alb.Scheme))
 	alb.Subnets = b.subnets()
-	alb.SecurityGroups = b.securityGroups(alb)
+	if b.Type != model.Network || !(networkBuilder{b}).withoutGroups() {
+		alb.SecurityGroups = b.securityGroups(alb)
+	}
 	b.unheardClasses(alb)
 	b.origin(alb, "scheme", scheme.Origin)
 	b.origin(alb, "addressType", address.Origin)
@@ -49,6 +52,9 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	ipam, from := b.ipamPool()
 	alb.IPAMPool = ipam
 	b.origin(alb, "ipamPool", from)
+	if b.Type == model.Network {
+		networkBuilder{b}.settle(alb)
+	}
 	return alb
 }
 

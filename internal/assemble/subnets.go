@@ -49,7 +49,9 @@ func (b *Builder) subnets() model.SubnetChoice {
 			return settings.Of(subnetWish{ids: s.Value}, s.Origin)
 		}
 		return settings.Opt[subnetWish]{}
-	}, subnetWish.same, func() members.Incumbent[subnetWish] { return b.liveSubnets(b.LiveLoadBalancer(), false) })
+	}, subnetWish.same, func() members.Incumbent[subnetWish] {
+		return b.liveSubnets(b.LiveLoadBalancer(), b.Type == model.Network)
+	})
 	if !wish.Set || wish.Kept {
 		return model.SubnetsDiscovered{} // those that are live
 	}

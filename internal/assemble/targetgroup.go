@@ -125,7 +125,7 @@ func (g *Group) place(r GroupRequest, port *corev1.ServicePort, found *finding.L
 	if r.NoIPTargets {
 		found.Add(r.fault(finding.FeatureDisabled, "ip targets are switched off", "use target type instance, or ask the operator for feature gate EnableIPTargetType"))
 	}
-	g.Data = targetPort(port)
+	g.Data = TargetPort(port)
 	g.Port = g.Data.IntVal
 	if g.Data.Type == intstr.String {
 		// Pods may differ in what the name stands for; each target carries its own port.
@@ -181,10 +181,10 @@ func (g *Group) checkPort(r GroupRequest, found *finding.List) string {
 		fault(fmt.Sprintf("Service %s/%s has no port named %q", r.Service.Namespace, r.Service.Name, raw), "use traffic-port, a number or a port name of the Service")
 	case g.Type == model.InstanceTargets:
 		return strconv.Itoa(int(port.NodePort))
-	case targetPort(port).Type == intstr.String:
+	case TargetPort(port).Type == intstr.String:
 		fault(fmt.Sprintf("port %q of Service %s/%s has a named target port, which a health check cannot use", raw, r.Service.Namespace, r.Service.Name), "use traffic-port or a number")
 	default:
-		return strconv.Itoa(int(targetPort(port).IntVal))
+		return strconv.Itoa(int(TargetPort(port).IntVal))
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
@@ -14,6 +15,7 @@ import (
 // another protocol are outvoted: their rules are held.
 type Port struct {
 	Number   int32
+	Base     model.Base
 	TLS      bool
 	Members  []*Member
 	Outvoted []*Member
@@ -24,7 +26,7 @@ type Port struct {
 
 // Listens is the port with its protocol.
 func (p *Port) Listens() settings.ListenPort {
-	return settings.ListenPort{Port: p.Number, TLS: p.TLS}
+	return settings.ListenPort{Port: p.Number, Base: p.Base, TLS: p.TLS}
 }
 
 // All are the members with rules to place on the port, in the order given.

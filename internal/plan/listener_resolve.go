@@ -53,8 +53,8 @@ func (lr *listenerResolver) resolve(lb *loadBalancerPlan, w model.Listener) list
 		blocked = append(slices.Clone(blocked), lr.resolveMutualAuth(&l)...)
 	}
 	lr.resolveRules(&l, blocked)
-	if l.network() && l.wish.DefaultHeld != 0 && l.live == nil {
-		l.make = false // it cannot answer by itself in the meantime
+	if l.network() && l.wish.DefaultHeld != 0 {
+		l.make = false // it is all of the listener, which cannot answer by itself in the meantime
 	}
 	return l
 }

@@ -30,7 +30,8 @@ type Names struct {
 
 // Kind is what a kind of object has of its own.
 type Kind struct {
-	// Status are the fields of a member's status that show the load balancer, as the API type has them.
+	// Status are the fields of a member's status that show the load balancer, as the API type has them; nil for
+	// a member whose status is not written.
 	Status func(v *cluster.View, m model.Member, n Names) any
 	// Shows reports whether the status of a member shows a load balancer.
 	Shows func(v *cluster.View, m model.Member) bool
@@ -121,7 +122,9 @@ func statuses(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 		if (m.Blocked || o.Findings.On(m.Ref).Reach() >= finding.BlocksMember) && !k.Shows(v, m) {
 			continue
 		}
-		out = append(out, cluster.ObjectStatus{Ref: RefTo(m.Ref), Fields: k.Status(v, m, n)})
+		if fields := k.Status(v, m, n); fields != nil {
+			out = append(out, cluster.ObjectStatus{Ref: RefTo(m.Ref), Fields: fields})
+		}
 	}
 	return out
 }

@@ -14,15 +14,17 @@ import (
 // ListenPort is a port that a member listens on.
 type ListenPort struct {
 	Port int32
+	Base model.Base
 	TLS  bool
 }
 
-// Protocol is HTTP or HTTPS.
+// Protocol is HTTP or HTTPS, or of a network load balancer AWS's word for its protocol.
 func (p ListenPort) Protocol() string {
+	l := model.Listener{Base: p.Base}
 	if p.TLS {
-		return "HTTPS"
+		l.TLS = &model.TLS{}
 	}
-	return "HTTP"
+	return l.Protocol()
 }
 
 // Key is the protocol and the port, as in listener-attributes.HTTPS-443.
