@@ -1,0 +1,90 @@
+package service
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/members"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
+)
+
+// member is a Service that takes part in the stack.
+type member struct {
+	*members.Member
+	svc   *corev1.Service
+	set   settings.LoadBalancerService
+	ports []*port
+}
+
+// group is what was found for a stack.
+type group struct {
+	members []*member
+	leaving []model.Member
+	guard   *finding.Finding
+	found   finding.List
+	// excluded says that the controller's own flags exclude a Service that is served.
+	excluded bool
+}
+
+// load finds the members of a stack.
+func (f *Frontend) load(v *cluster.View, id model.StackID) group {
+	var g group
+	if svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, id.Namespace, id.Name); ok {
+		f.add(v, &g, id, svc)
+	}
+	g.leaving = append(g.leaving, ownership.Vanished(v, id)...)
+	return g
+}
+
+// add sorts one candidate in: a member, one that leaves, or unrelated.
+func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, svc *corev1.Service) {
+	claimed := ownership.ClaimOn(v, svc, id).Known
+	switch {
+	case f.accepts(svc) && own(svc) == id:
+		g.members = append(g.members, f.newMember(svc))
+	case !claimed:
+	case svc.DeletionTimestamp == nil && !f.opt.AllowMassRemoval && !turnedByEdit(svc):
+		g.excluded = true
+		g.found.Add(notTrusted(svc))
+	default:
+		g.leaving = append(g.leaving, ownership.Member(v, svc, id))
+		if g.guard == nil {
+			g.guard = members.DeletionGuard(ownership.RefOf(svc), svc.Annotations, attributesAnnotation)
+		}
+	}
+}
+
+const sourceRanges = "spec.loadBalancerSourceRanges"
+
+// newMember reads a Service.
+func (f *Frontend) newMember(svc *corev1.Service) *member {
+	ref := ownership.RefOf(svc)
+	m := &member{svc: svc, set: settings.ParseLoadBalancerService(svc.Annotations, ref)}
+	if of := svc.Spec.LoadBalancerSourceRanges; len(of) > 0 {
+		at := finding.Origin{Object: ref, Field: sourceRanges}
+		ranges, err := settings.CIDRs(strings.Join(of, ","))
+		m.set.InboundCIDRs = settings.Opt[[]string]{Value: ranges, Set: err == nil, Fault: err, Origin: at}
+	}
+	m.Member = &members.Member{
+		Ref: ref, Created: svc.CreationTimestamp.Time, ClaimedAt: svc.CreationTimestamp.Time,
+		Set: m.set.Shared, OwnTags: m.set.Tags, Faults: m.set.MemberFaults(),
+	}
+	if fault := m.set.InboundCIDRs.Check(); fault != nil && fault.Origin.Field == sourceRanges {
+		m.Faults = append(m.Faults, *fault)
+	}
+	if n := len(svc.Spec.Ports); n > f.opt.MaxListeners {
+		m.Oversized = true
+		m.Faults = append(m.Faults, settings.Fault{
+			Origin: finding.Origin{Object: ref, Field: "spec.ports"},
+			Err:    fmt.Errorf("%d ports are more than the %d that one Service may have", n, f.opt.MaxListeners),
+		})
+	}
+	m.Blocked = len(m.Faults) > 0
+	return m
+}

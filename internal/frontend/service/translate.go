@@ -1,0 +1,107 @@
+package service
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/members"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/ownership"
+)
+
+// Translate builds the desired state of a stack and what is wrong with it. Findings are sorted and without
+// repeats. A view with an error makes the result meaningless. live is what is observed of the stack; nil: it is
+// not known yet.
+func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
+	g := f.load(v, id)
+	t := &translation{
+		Builder: assemble.Builder{
+			Translation: members.Translation{ID: id, Live: live, BackendGroup: f.opt.BackendGroup},
+			Options:     f.opt.shared(), Type: model.Network,
+		},
+		opt: f.opt, view: v,
+	}
+	t.Found = g.found
+	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard = id, g.leaving, g.guard
+	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
+	if len(g.members) == 0 {
+		t.Stack.Held.Everything = g.excluded
+		t.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id)
+		return t.Stack, t.Found.Sorted()
+	}
+	t.services = g.members
+	for _, m := range g.members {
+		t.Members = append(t.Members, m.Member)
+	}
+	t.OwnerUID = string(g.members[0].svc.UID)
+	t.build()
+	return t.Stack, t.Found.Sorted()
+}
+
+// translation is one run of Translate over a stack with members.
+type translation struct {
+	assemble.Builder
+	opt  Options
+	view *cluster.View
+	// services are Members as the Services that they are.
+	services []*member
+	groups   assemble.Groups
+}
+
+func (t *translation) build() {
+	var ports []*port
+	for _, m := range t.services {
+		t.MemberTags(m.Member)
+		t.Stack.Held.Tags = t.Stack.Held.Tags || m.OwnTags.Fault != nil
+		m.ports = t.listeners(m)
+		t.misspelt(m)
+		ports = append(ports, m.ports...)
+	}
+	slices.SortStableFunc(ports, func(a, b *port) int { return cmp.Compare(a.Number, b.Number) })
+	for _, p := range ports {
+		t.Ports = append(t.Ports, p.Port)
+	}
+	lb := t.LoadBalancer()
+	t.MemberFaults()
+	t.unreachable(lb)
+	t.Stack.LoadBalancer = lb
+	for _, p := range ports {
+		lb.Listeners = append(lb.Listeners, t.listener(p))
+	}
+	t.groups.Finish(&t.Stack)
+	blocked := 0
+	for _, m := range t.services {
+		if m.Blocked {
+			blocked++
+		}
+		of := ownership.Member(t.view, m.svc, t.ID)
+		of.Blocked = m.Blocked
+		t.Stack.Members = append(t.Stack.Members, of)
+	}
+	strict := t.opt.StrictGroups && slices.ContainsFunc(t.Found, func(f finding.Finding) bool { return f.Severity == finding.Error })
+	t.Stack.Held.Everything = blocked == len(t.services) || t.Found.Reach() == finding.BlocksStack || strict
+}
+
+// unreachable reports client ranges of IPv6 where the load balancer has IPv4 addresses only. They are left out.
+func (t *translation) unreachable(lb *model.LoadBalancer) {
+	if _, managed := lb.SecurityGroups.(model.GroupsManaged); !managed || lb.AddressType.HasIPv6() {
+		return
+	}
+	for _, m := range t.services {
+		ranges := m.set.InboundCIDRs
+		i := slices.IndexFunc(ranges.Value, assemble.IsIPv6)
+		if i < 0 {
+			continue
+		}
+		t.Found.Add(finding.Finding{
+			Object: m.Ref, Field: ranges.Origin.Field, Reason: finding.AnnotationInvalid, Severity: finding.Error,
+			Message: fmt.Sprintf("range %q is IPv6, and the load balancer has the address type %s; ranges of IPv6 are left out", ranges.Value[i], lb.AddressType),
+			Fix:     "set " + addressTypeAnnotation + " to dualstack, or remove the range",
+		})
+	}
+}
