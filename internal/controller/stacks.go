@@ -51,7 +51,7 @@ func PlanOptions(c config.Config, vpc string) plan.Options {
 	return plan.Options{
 		Cluster: c.ClusterName, VPC: vpc, ExternalTags: c.Defaults.ExternalManagedTags,
 		RuleTags:           c.Gates.On(config.ListenerRulesTagging),
-		SubnetClusterCheck: c.Gates.On(config.SubnetsClusterTagCheck),
+		SubnetClusterCheck: c.Gates.On(config.SubnetsClusterTagCheck), ReplaceForHealthChecks: !c.Gates.On(config.NLBHealthCheckAdvancedConfig),
 		SingleSubnet:       c.Gates.On(config.ALBSingleSubnet),
 		EnhancedDefaults:   c.Gates.On(config.EnhancedDefaultBehavior),
 		StrictGroups:       c.StrictGroups,

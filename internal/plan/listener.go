@@ -44,6 +44,14 @@ func (l *listenerPlan) address() Address { return l.lb.listenerAddress(l.wish.Po
 // network reports whether it is the listener of a network load balancer.
 func (l *listenerPlan) network() bool { return l.lb.wish != nil && l.lb.wish.Type == model.Network }
 
+// attributes are those asked for. AWS has none of TLS listeners.
+func (l *listenerPlan) attributes() map[string]string {
+	if l.wish.Protocol() == "TLS" {
+		return nil
+	}
+	return l.wish.Attributes
+}
+
 // rulePlan is a rule at its place in the order of precedence.
 type rulePlan struct {
 	wish model.Rule
@@ -187,7 +195,7 @@ func (p *listenerPlanner) plan(lb []StepID) []StepID {
 		}
 		made = p.changeFirst(settings, lb)
 		steps = append(steps, made...)
-		p.planAttributes(a, p.l.live.ARN, p.l.wish.Attributes, p.l.live.Attributes, true, append(slices.Clone(lb), made...), p.l.wish.Members, p.l.wish.AttributesOf...)
+		p.planAttributes(a, p.l.live.ARN, p.l.attributes(), p.l.live.Attributes, true, append(slices.Clone(lb), made...), p.l.wish.Members, p.l.wish.AttributesOf...)
 	}
 	certificates := p.addCertificates(a, made)
 	steps = append(steps, certificates...)
@@ -229,11 +237,12 @@ func (p *listenerPlanner) createListener(settings ListenerSettings, tags Tags, a
 		Why: why, Blames: p.l.wish.Members,
 		After: slices.Concat(after, []StepID{p.opened[p.l.wish.Port]}, p.holdersOf(p.l.wish.Members)),
 	})
-	p.planAttributes(a, "", p.l.wish.Attributes, nil, false, []StepID{id}, p.l.wish.Members)
+	p.planAttributes(a, "", p.l.attributes(), nil, false, []StepID{id}, p.l.wish.Members)
 	return id
 }
 
-// resolveDefault settles what the default action of a live listener is to be now.
+// resolveDefault settles what the default action of a live listener is to be now. Traffic moves to another target
+// group only when that has healthy targets.
 func (p *listenerPlanner) resolveDefault() {
 	p.l.defaultNow = p.l.live.Default
 	if !p.otherDefault(p.l.defaults) {
@@ -242,19 +251,17 @@ func (p *listenerPlanner) resolveDefault() {
 		return
 	}
 	now, wait := p.l.defaults, Wait{}
-	if p.l.stages() {
+	switch {
+	case p.l.wish.DefaultInPlace || p.toALB(p.l.defaults):
+	case p.l.network() && !p.together(p.l):
+		now, wait = p.afterRegistration(p.l)
+	default:
 		now, wait = p.shiftDefault(p.l)
 	}
 	p.l.defaultWait = wait
 	if p.otherDefault(now) {
 		p.l.defaultNow = now
 	}
-}
-
-// stages reports whether traffic moves to another target group only when that has healthy targets. A
-// network load balancer sends new connections there at once.
-func (l *listenerPlan) stages() bool {
-	return !l.wish.DefaultInPlace && !l.network()
 }
 
 // otherDefault reports whether the default action of a live listener is another than the given one.
@@ -292,6 +299,9 @@ func (p *listenerPlanner) modifyListener(settings ListenerSettings, after []Step
 		impact = BriefImpact
 	}
 	a := p.l.address()
+	if wait.For != "" && live.Protocol != settings.Protocol {
+		return []StepID{p.changeLater(settings, changes, wait, after)}
+	}
 	var steps []StepID
 	if len(changes) > 0 {
 		id := p.add(Step{

@@ -201,7 +201,7 @@ func (b *builder) pick(first, second *observed.LoadBalancer) *observed.LoadBalan
 	return first
 }
 
-// sameGroup says whether a live target group can serve the wish, or has to be replaced because
+// sameGroup reports whether a live target group can serve the wish, or has to be replaced because
 // of something that AWS cannot change.
 func sameGroup(w model.TargetGroup, h observed.TargetGroup) bool {
 	control := func(p *int32) int32 {
@@ -214,6 +214,18 @@ func sameGroup(w model.TargetGroup, h observed.TargetGroup) bool {
 		(w.ProtocolVersion == "" || w.ProtocolVersion == h.ProtocolVersion) &&
 		control(w.ControlPort) == control(h.ControlPort) &&
 		(w.AddressType == "" || h.AddressType == "" || w.AddressType == h.AddressType)
+}
+
+// sameFixedChecks reports whether a live target group of a network load balancer has what AWS once could not change of
+// the health check.
+func sameFixedChecks(w model.TargetGroup, h observed.TargetGroup) bool {
+	switch w.Protocol {
+	case "HTTP", "HTTPS":
+		return true
+	}
+	a, b := w.HealthCheck, h.HealthCheck
+	return (a.Protocol == "" || a.Protocol == b.Protocol) && (a.HTTPCodes == "" || a.HTTPCodes == b.HTTPCodes) &&
+		(a.IntervalSeconds == 0 || a.IntervalSeconds == b.IntervalSeconds) && (a.TimeoutSeconds == 0 || a.TimeoutSeconds == b.TimeoutSeconds)
 }
 
 // ruleAddress names a live rule; rules that are yet to be made are named by port and priority.

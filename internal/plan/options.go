@@ -15,6 +15,9 @@ type Options struct {
 	SingleSubnet       bool
 	// EnhancedDefaults resets listener settings that are not wished for any more.
 	EnhancedDefaults bool
+	// ReplaceForHealthChecks replaces a target group of a network load balancer where protocol, success codes,
+	// interval or timeout of its health check change, as AWS once could not change these.
+	ReplaceForHealthChecks bool
 	// StrictGroups lets one fault stop the whole group.
 	StrictGroups bool
 	// AllowedCAs limits certificate discovery to these private CAs; empty admits all.

@@ -83,6 +83,9 @@ func (sg *securityGroups) openPorts(authorize, revoke []model.IngressRule, total
 	changes := map[string]*change{}
 	of := func(r model.IngressRule) *change {
 		members := sg.listensOn(r.From)
+		if isICMP(r) {
+			members = sg.members() // for clients of all ports
+		}
 		tenants := namespacesOf(members)
 		c := changes[tenants]
 		if c == nil {
@@ -118,7 +121,9 @@ func (sg *securityGroups) openPorts(authorize, revoke []model.IngressRule, total
 			Why:     "clients must reach the listeners, and nothing else", Blames: blames, After: after,
 		})
 		for _, r := range append(slices.Clone(c.authorize), c.revoke...) {
-			sg.opened[r.From] = id
+			if !isICMP(r) {
+				sg.opened[r.From] = id
+			}
 		}
 	}
 }
@@ -155,9 +160,7 @@ func (sg *securityGroups) keepsOpen(r model.IngressRule) bool {
 	return sg.opensKept(r) || sg.opensFront(r)
 }
 
-// tellRevoked names the rules that are taken away and that no controller has made. Its own admit TCP
-// clients to one port of a listener and have no description. After a change that was cut short the
-// listener may be missing.
+// tellRevoked names the rules that are taken away and that no controller has made.
 func (sg *securityGroups) tellRevoked(live *observed.SecurityGroup, revoke []model.IngressRule) {
 	ports := map[int32]bool{}
 	for _, lb := range sg.have.LoadBalancers {
@@ -167,7 +170,7 @@ func (sg *securityGroups) tellRevoked(live *observed.SecurityGroup, revoke []mod
 	}
 	var foreign []string
 	for _, r := range revoke {
-		if !sg.admits(r.Protocol) || r.From != r.To || r.Group != "" || r.Description != "" || !ports[r.From] && !sg.opt.Unfinished {
+		if !sg.makes(r, ports) {
 			foreign = append(foreign, ruleText(r))
 		}
 	}
@@ -181,18 +184,40 @@ func (sg *securityGroups) tellRevoked(live *observed.SecurityGroup, revoke []mod
 	})
 }
 
-// admits reports whether rules of the managed group are for a protocol. Those for ICMP are not told from
-// others by a port.
-func (sg *securityGroups) admits(protocol string) bool {
-	return protocol == "tcp" || protocol == "udp" && sg.lb.wish.Type == model.Network
+// makes reports whether the controller may have made a rule. Its own have no description, and admit clients to one
+// port of a listener, or, for a network load balancer, messages about the size of packets. After a change that was
+// cut short the listener may be missing.
+func (sg *securityGroups) makes(r model.IngressRule, ports map[int32]bool) bool {
+	network := sg.lb.wish.Type == model.Network
+	switch {
+	case r.Group != "" || r.Description != "":
+		return false
+	case isICMP(r):
+		return network && (r.Protocol == "icmp" && r.From == 3 && r.To == 4 || r.Protocol == "icmpv6" && r.From == 2 && r.To == 0)
+	}
+	return (r.Protocol == "tcp" || r.Protocol == "udp" && network) && r.From == r.To && (ports[r.From] || sg.opt.Unfinished)
 }
+
+// isICMP reports whether the numbers of a rule are a type and a code of ICMP rather than ports.
+func isICMP(r model.IngressRule) bool { return r.Protocol == "icmp" || r.Protocol == "icmpv6" }
 
 // opensKept says whether a rule opens a port whose live listener stays although it is not wished
 // for as it is.
 func (sg *securityGroups) opensKept(r model.IngressRule) bool {
 	return slices.ContainsFunc(sg.lb.listeners, func(l listenerPlan) bool {
-		return !l.make && l.live != nil && r.Protocol == "tcp" && r.From == l.live.Port && r.To == l.live.Port
+		return !l.make && l.live != nil && r.From == l.live.Port && r.To == l.live.Port && carries(l.live.Protocol, r.Protocol)
 	})
+}
+
+// carries reports whether the clients of a listener's protocol come by a protocol of rules.
+func carries(listener, rule string) bool {
+	switch listener {
+	case "UDP", "QUIC":
+		return rule == "udp"
+	case "TCP_UDP", "TCP_QUIC":
+		return rule == "tcp" || rule == "udp"
+	}
+	return rule == "tcp"
 }
 
 // opensFront says whether a rule opens a live port of it that stays although it is not wished for.

@@ -127,7 +127,7 @@ func (gp *groupPlanner) matchGroups() {
 		for _, w := range gp.want.TargetGroups {
 			for _, h := range candidates(w) {
 				_, taken := gp.liveGroups[h.ARN]
-				if gp.groupARN[w.ID] == "" && !taken && fits(w, h) && sameGroup(w, h) && gp.albs.sameALBGroup(w, h) {
+				if gp.groupARN[w.ID] == "" && !taken && fits(w, h) && gp.same(w, h) && gp.albs.sameALBGroup(w, h) {
 					gp.groupARN[w.ID] = h.ARN
 					gp.liveGroups[h.ARN] = h
 					gp.known[GroupAddress(w.ID)] = h.ARN
@@ -146,6 +146,11 @@ func (gp *groupPlanner) matchGroups() {
 	pass(sameName, func(w model.TargetGroup, h observed.TargetGroup) bool { return h.ResourceID == w.ID })
 	pass(sameName, func(model.TargetGroup, observed.TargetGroup) bool { return true })
 	pass(sameID, func(w model.TargetGroup, h observed.TargetGroup) bool { return !names[h.Name] && !gp.servesOther(w, h) })
+}
+
+// same reports whether a live target group can become the desired one.
+func (gp *groupPlanner) same(w model.TargetGroup, h observed.TargetGroup) bool {
+	return sameGroup(w, h) && (!gp.opt.ReplaceForHealthChecks || sameFixedChecks(w, h))
 }
 
 // matchable are the live target groups that a desired one may be, and of which the load balancers that are kept
