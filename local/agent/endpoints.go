@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/loopback"
 )
 
-// endpoints are where a connection to a node port may go, as addresses to
+// endpoints are where a connection or datagram to a node port may go, as addresses to
 // dial: the ready endpoints, on this node only where the Service wants it.
 // Where none is ready, those that terminate but still serve are used.
 func (a *agent) endpoints(key frontKey) []string {
@@ -64,7 +64,11 @@ func (a *agent) eachEndpoint(key frontKey, f func(e discoveryv1.Endpoint, port i
 			if p.Name != nil {
 				name = *p.Name
 			}
-			if name != key.portName || p.Port == nil || (p.Protocol != nil && *p.Protocol != corev1.ProtocolTCP) {
+			protocol := corev1.ProtocolTCP
+			if p.Protocol != nil {
+				protocol = *p.Protocol
+			}
+			if name != key.portName || p.Port == nil || protocol != key.protocol {
 				continue
 			}
 			for _, e := range slice.Endpoints {

@@ -92,9 +92,14 @@ func (a *agent) start(ctx context.Context, key string, pod *corev1.Pod) error {
 		}
 		a.put(key, c)
 	}
-	for _, port := range a.ports(pod) {
+	for _, port := range a.ports(pod, corev1.ProtocolTCP) {
 		if err := c.server.Listen(port); err != nil {
 			return fmt.Errorf("open port %d: %w", port, err)
+		}
+	}
+	for _, port := range a.ports(pod, corev1.ProtocolUDP) {
+		if err := c.server.ListenUDP(port); err != nil {
+			return fmt.Errorf("open port %d for datagrams: %w", port, err)
 		}
 	}
 	if pod.Annotations[annotationAddress] != c.address.String() {

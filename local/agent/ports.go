@@ -12,21 +12,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/echo"
 )
 
-// ports are the TCP ports that a pod's program opens: those its containers
-// declare, and numbers that Services send to it (declaring is optional in
-// Kubernetes).
-func (a *agent) ports(pod *corev1.Pod) []int {
+// ports are the ports of a protocol that a pod's program opens: those its
+// containers declare, and numbers that Services send to it (declaring is
+// optional in Kubernetes).
+func (a *agent) ports(pod *corev1.Pod, protocol corev1.Protocol) []int {
 	set := map[int]bool{}
 	for _, c := range pod.Spec.Containers {
 		for _, p := range c.Ports {
-			if isTCP(p.Protocol) {
+			if transport(p.Protocol) == protocol {
 				set[int(p.ContainerPort)] = true
 			}
 		}
 	}
 	for _, s := range a.servicesOf(pod) {
 		for _, p := range s.Spec.Ports {
-			if n := targetPort(pod, p); n > 0 && isTCP(p.Protocol) {
+			if n := targetPort(pod, p); n > 0 && transport(p.Protocol) == protocol {
 				set[n] = true
 			}
 		}
@@ -34,7 +34,8 @@ func (a *agent) ports(pod *corev1.Pod) []int {
 	return slices.Sorted(maps.Keys(set))
 }
 
-func isTCP(p corev1.Protocol) bool { return p == corev1.ProtocolTCP || p == "" }
+// transport is the protocol of a port, TCP by default.
+func transport(p corev1.Protocol) corev1.Protocol { return cmp.Or(p, corev1.ProtocolTCP) }
 
 // targetPort resolves where a Service's port leads in a pod, 0 for nowhere.
 func targetPort(pod *corev1.Pod, p corev1.ServicePort) int {

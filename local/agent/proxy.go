@@ -36,6 +36,7 @@ type frontKey struct {
 	// portName is the name of the Service's port. For the health check of a
 	// Service it is not used.
 	portName string
+	protocol corev1.Protocol
 	node     string
 	health   bool
 }
@@ -112,15 +113,16 @@ func (p *proxy) wanted() (map[frontKey]bool, error) {
 		for _, s := range services {
 			key := frontKey{address: node.Address, node: name, service: types.NamespacedName{Namespace: s.Namespace, Name: s.Name}}
 			for _, sp := range s.Spec.Ports {
-				if sp.NodePort != 0 && isTCP(sp.Protocol) {
+				protocol := transport(sp.Protocol)
+				if sp.NodePort != 0 && (protocol == corev1.ProtocolTCP || protocol == corev1.ProtocolUDP) {
 					k := key
-					k.port, k.portName = sp.NodePort, sp.Name
+					k.port, k.portName, k.protocol = sp.NodePort, sp.Name, protocol
 					out[k] = true
 				}
 			}
 			if s.Spec.HealthCheckNodePort != 0 {
 				k := key
-				k.port, k.health = s.Spec.HealthCheckNodePort, true
+				k.port, k.protocol, k.health = s.Spec.HealthCheckNodePort, corev1.ProtocolTCP, true
 				out[k] = true
 			}
 		}
@@ -129,6 +131,9 @@ func (p *proxy) wanted() (map[frontKey]bool, error) {
 }
 
 func (p *proxy) listen(key frontKey) (io.Closer, error) {
+	if key.protocol == corev1.ProtocolUDP {
+		return p.listenUDP(key)
+	}
 	l, err := net.Listen("tcp4", loopback.HostPort(key.address, int(key.port)))
 	if err != nil {
 		return nil, err

@@ -16,8 +16,12 @@
 // JSON in the header metadata "fulcrum-echo". The method grpc.health.v1.
 // Health/Check answers SERVING. A method called Fail answers INTERNAL.
 //
+// Datagrams are answered with one that has the Answer, and the first 4 KiB of
+// what was asked as its body.
+//
 // # Protocols
 //
 // A port has its configured protocol and no other, like a program of that kind: a plain
 // HTTP port does not accept TLS, an HTTP port does not accept HTTP/2 in clear text.
+// Connections and datagrams of one number are two ports.
 package echo

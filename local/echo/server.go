@@ -45,6 +45,7 @@ type Server struct {
 
 	mu        sync.Mutex
 	listeners map[int]net.Listener
+	datagrams map[int]net.PacketConn
 	raw       map[net.Conn]struct{}
 	closed    bool
 	wg        sync.WaitGroup
@@ -55,6 +56,7 @@ func New(cfg Config) *Server {
 	s := &Server{
 		cfg:       cfg,
 		listeners: map[int]net.Listener{},
+		datagrams: map[int]net.PacketConn{},
 		raw:       map[net.Conn]struct{}{},
 		conns1:    newFunnel(),
 		conns2:    newFunnel(),
@@ -166,6 +168,9 @@ func (s *Server) Shutdown(ctx context.Context) {
 	s.closed = true
 	for _, l := range s.listeners {
 		l.Close()
+	}
+	for _, c := range s.datagrams {
+		c.Close()
 	}
 	s.mu.Unlock()
 

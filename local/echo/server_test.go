@@ -242,6 +242,41 @@ func TestShutdownFinishesWhatIsUnderWay(t *testing.T) {
 	}
 }
 
+func TestDatagramsAreAnswered(t *testing.T) {
+	s, at := start(t, HTTP, nil) // both on one port
+	conn, err := net.Dial("udp4", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	port := conn.RemoteAddr().(*net.UDPAddr).Port
+	for range 2 { // a port that is open stays as it is
+		if err := s.ListenUDP(port); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := conn.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	conn.SetDeadline(time.Now().Add(5 * time.Second))
+	buf := make([]byte, 64<<10)
+	n, err := conn.Read(buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a Answer
+	if err := json.Unmarshal(buf[:n], &a); err != nil {
+		t.Fatal(err)
+	}
+	if a.Pod != "web-0" || a.Protocol != "UDP" || a.Port != port || a.Body != "hello" || a.Client != conn.LocalAddr().String() {
+		t.Errorf("answer %+v", a)
+	}
+	s.Shutdown(t.Context())
+	if err := s.ListenUDP(port); err == nil {
+		t.Error("a server that is shut down opens ports")
+	}
+}
+
 func certificate(t *testing.T) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

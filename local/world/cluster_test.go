@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"testing"
@@ -37,7 +38,7 @@ spec:
       topologySpreadConstraints:
       - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}}
       containers:
-      - {name: web, image: "echo", ports: [{name: http, containerPort: 8080}]}
+      - {name: web, image: "echo", ports: [{name: http, containerPort: 8080}, {name: dns, containerPort: 8053, protocol: UDP}]}
 ---
 apiVersion: v1
 kind: Service
@@ -55,6 +56,14 @@ spec:
   externalTrafficPolicy: Local
   selector: {app: web}
   ports: [{name: http, port: 80, targetPort: 8080}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web-datagrams, namespace: default}
+spec:
+  type: NodePort
+  selector: {app: web}
+  ports: [{name: dns, port: 53, targetPort: dns, protocol: UDP}]
 `
 
 // TestClusterServesPods proves the Kubernetes half of the world: workloads
@@ -102,6 +111,25 @@ func TestClusterServesPods(t *testing.T) {
 			}
 			c.settles(n.Address, port, want)
 		}
+	})
+
+	t.Run("a node port for datagrams reaches every ready pod, and a flow stays with one", func(t *testing.T) {
+		at := loopback.HostPort(w.Layout().Nodes[0].Address, c.nodePort("web-datagrams"))
+		answered := map[string]bool{}
+		worldtest.Eventually(t, 20*time.Second, func(context.Context) error {
+			first, second, err := twoDatagrams(at)
+			if err != nil {
+				return err
+			}
+			if first.Pod != second.Pod || first.Protocol != "UDP" || second.Body != "two" {
+				t.Fatalf("one flow was answered by %+v and %+v", first, second)
+			}
+			answered[first.Pod] = true
+			if len(answered) < len(pods) {
+				return fmt.Errorf("only %v answered", answered)
+			}
+			return nil
+		})
 	})
 
 	t.Run("a pod whose probes fail gets no traffic, and gets it back", func(t *testing.T) {
@@ -332,4 +360,28 @@ func TestVersionIsReadable(t *testing.T) {
 			t.Errorf("node %s has version %s, the API server %s", n.Name, n.Status.NodeInfo.KubeletVersion, got.GitVersion)
 		}
 	}
+}
+
+// twoDatagrams sends two datagrams from one socket and returns both answers.
+func twoDatagrams(at string) (first, second echo.Answer, err error) {
+	conn, err := net.Dial("udp4", at)
+	if err != nil {
+		return first, second, err
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(2 * time.Second))
+	buf := make([]byte, 64<<10)
+	for i, into := range []*echo.Answer{&first, &second} {
+		if _, err := io.WriteString(conn, []string{"one", "two"}[i]); err != nil {
+			return first, second, err
+		}
+		n, err := conn.Read(buf)
+		if err != nil {
+			return first, second, err
+		}
+		if err := json.Unmarshal(buf[:n], into); err != nil {
+			return first, second, err
+		}
+	}
+	return first, second, nil
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,6 +35,8 @@ type Listener struct {
 	// Real are where it listens on this machine, one for each zone. The port
 	// differs from Port where this user may not open that one.
 	Real []netip.AddrPort
+	// Datagrams are the same for datagrams.
+	Datagrams []netip.AddrPort
 }
 
 // AWSConfig is what SDK clients for this world are made from.
@@ -56,7 +59,11 @@ func (w *World) LoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
 			if byPort[port] == nil {
 				byPort[port] = &Listener{Protocol: e.Protocol, Port: port}
 			}
-			byPort[port].Real = append(byPort[port].Real, e.Address)
+			if e.UDP {
+				byPort[port].Datagrams = append(byPort[port].Datagrams, e.Address)
+			} else {
+				byPort[port].Real = append(byPort[port].Real, e.Address)
+			}
 		}
 		for _, port := range slices.Sorted(maps.Keys(byPort)) {
 			lb.Listeners = append(lb.Listeners, *byPort[port])
@@ -73,6 +80,7 @@ type servedBalancer struct {
 	Endpoints                         []struct {
 		Protocol      string
 		Node, Address netip.AddrPort
+		UDP           bool
 	}
 }
 
@@ -98,14 +106,14 @@ func (w *World) served(ctx context.Context) ([]servedBalancer, error) {
 
 // realEndpoint finds where a port of a load balancer's node listens, if it is not at
 // its name and port.
-func (w *World) realEndpoint(ctx context.Context, node netip.Addr, port string) (string, bool) {
+func (w *World) realEndpoint(ctx context.Context, node netip.Addr, port string, udp bool) (string, bool) {
 	served, err := w.served(ctx)
 	if err != nil {
 		return "", false
 	}
 	for _, s := range served {
 		for _, e := range s.Endpoints {
-			if loopback.Addr(e.Node.Addr()) == node && fmt.Sprint(e.Node.Port()) == port && e.Address.Port() != e.Node.Port() {
+			if e.UDP == udp && loopback.Addr(e.Node.Addr()) == node && fmt.Sprint(e.Node.Port()) == port && e.Address.Port() != e.Node.Port() {
 				return e.Address.String(), true
 			}
 		}
@@ -173,13 +181,19 @@ func (w *World) Dialer(to string) func(ctx context.Context, network, address str
 		}
 		var d net.Dialer
 		var last error
+		udp := strings.HasPrefix(network, "udp")
 		for _, a := range addrs {
+			if udp && shifted(port) { // a wrong port would not be noticed
+				if real, ok := w.realEndpoint(ctx, a, port, udp); ok {
+					return d.DialContext(ctx, network, real)
+				}
+			}
 			c, err := d.DialContext(ctx, network, net.JoinHostPort(a.String(), port))
 			if err == nil {
 				return c, nil
 			}
 			last = err
-			if real, ok := w.realEndpoint(ctx, a, port); ok {
+			if real, ok := w.realEndpoint(ctx, a, port, udp); ok {
 				if c, err = d.DialContext(ctx, network, real); err == nil {
 					return c, nil
 				}
@@ -187,4 +201,11 @@ func (w *World) Dialer(to string) func(ctx context.Context, network, address str
 		}
 		return nil, last
 	}
+}
+
+// shifted reports whether this user may not open a port, so that load balancers
+// listen at another.
+func shifted(port string) bool {
+	n, err := strconv.Atoi(port)
+	return err == nil && loopback.Port(n) != n
 }

@@ -31,7 +31,8 @@ func printAccess(out io.Writer, w *world.World, fulcrum string) {
 	fmt.Fprintf(out, "logs are in %s/logs; Ctrl-C ends this world\n", w.Dir())
 }
 
-// curlLines has one line for each listener that takes HTTP requests. hosts are
+// curlLines has one line for each listener, as if what listens behind it took HTTP
+// requests or datagrams. hosts are
 // those that rules want; without any, the load balancer's own name is used.
 func curlLines(w *world.World, lb world.LoadBalancer, hosts []string) string {
 	host := lb.DNSName
@@ -42,15 +43,16 @@ func curlLines(w *world.World, lb world.LoadBalancer, hosts []string) string {
 	for _, l := range lb.Listeners {
 		scheme, extra := "http", ""
 		switch l.Protocol {
-		case "HTTP", "TCP":
 		case "HTTPS", "TLS":
 			scheme, extra = "https", " --cacert "+w.CA()
 			if host == lb.DNSName {
 				// The certificate is for the hosts of rules.
 				extra = " -k"
 			}
-		default:
-			continue
+		}
+		if len(l.Datagrams) > 0 {
+			at := l.Datagrams[0]
+			fmt.Fprintf(&b, "  echo hello | nc -u -w 1 %s %d\n", at.Addr(), at.Port())
 		}
 		if len(l.Real) > 0 {
 			fmt.Fprintf(&b, "  curl%s --connect-to ::%s %s://%s/\n", extra, l.Real[0], scheme, authority(host, scheme, l.Port))

@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/local/loopback"
+)
+
+// flowIdle is how long the kernel remembers a flow of datagrams that are answered.
+const flowIdle = 2 * time.Minute
+
+// datagramPort is an open node port for datagrams with its flows.
+type datagramPort struct {
+	proxy *proxy
+	key   frontKey
+	conn  *net.UDPConn
+
+	mu    sync.Mutex
+	flows map[netip.AddrPort]*datagramFlow
+}
+
+// datagramFlow is a client's way to one endpoint.
+type datagramFlow struct {
+	endpoint string
+	conn     net.Conn
+}
+
+func (p *proxy) listenUDP(key frontKey) (io.Closer, error) {
+	at, err := net.ResolveUDPAddr("udp4", loopback.HostPort(key.address, int(key.port)))
+	if err != nil {
+		return nil, err
+	}
+	conn, err := net.ListenUDP("udp4", at)
+	if err != nil {
+		return nil, err
+	}
+	d := &datagramPort{proxy: p, key: key, conn: conn, flows: map[netip.AddrPort]*datagramFlow{}}
+	go d.read()
+	return d, nil
+}
+
+// Close ends the port with its flows.
+func (d *datagramPort) Close() error {
+	err := d.conn.Close()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, f := range d.flows {
+		f.conn.Close()
+	}
+	return err
+}
+
+func (d *datagramPort) read() {
+	buf := make([]byte, 64<<10)
+	for {
+		n, from, err := d.conn.ReadFromUDPAddrPort(buf)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue // A client is gone.
+		}
+		if f := d.flowOf(from); f != nil {
+			f.conn.Write(buf[:n])
+		}
+	}
+}
+
+// flowOf returns the flow of a client. As with kube-proxy, which deletes what
+// the kernel remembers about endpoints that have gone, a flow whose endpoint
+// gets no traffic any more begins again with another. It is nil where there is
+// no endpoint.
+func (d *datagramPort) flowOf(from netip.AddrPort) *datagramFlow {
+	endpoints := d.proxy.agent.endpoints(d.key)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f := d.flows[from]; f != nil {
+		if slices.Contains(endpoints, f.endpoint) {
+			f.conn.SetReadDeadline(time.Now().Add(flowIdle))
+			return f
+		}
+		f.conn.Close()
+		delete(d.flows, from)
+	}
+	if len(endpoints) == 0 {
+		return nil
+	}
+	at := endpoints[rand.IntN(len(endpoints))]
+	conn, err := net.Dial("udp4", at)
+	if err != nil {
+		return nil
+	}
+	conn.SetReadDeadline(time.Now().Add(flowIdle))
+	f := &datagramFlow{endpoint: at, conn: conn}
+	d.flows[from] = f
+	go d.answer(from, f)
+	return f
+}
+
+// answer carries what an endpoint sends to the client, until the flow is idle
+// or closed.
+func (d *datagramPort) answer(to netip.AddrPort, f *datagramFlow) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := f.conn.Read(buf)
+		var timeout net.Error
+		if errors.Is(err, net.ErrClosed) || errors.As(err, &timeout) && timeout.Timeout() {
+			break
+		}
+		if err != nil {
+			continue // Nothing listens there; the client is not informed.
+		}
+		d.conn.WriteToUDPAddrPort(buf[:n], to)
+	}
+	f.conn.Close()
+	d.mu.Lock()
+	if d.flows[to] == f {
+		delete(d.flows, to)
+	}
+	d.mu.Unlock()
+}
