@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
+	"github.com/fulcrum-lb/fulcrum/internal/frontend/service"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/ownership"
@@ -23,7 +24,7 @@ import (
 // Frontends are the dialects that the configuration switches on.
 func Frontends(c config.Config) map[model.Kind]engine.Frontend {
 	key, value, _ := c.SecretsLabel()
-	return map[model.Kind]engine.Frontend{
+	out := map[model.Kind]engine.Frontend{
 		model.Ingress: ingress.New(ingress.Options{
 			Cluster: c.ClusterName, Class: c.Ingress.Class,
 			DefaultScheme:     model.Scheme(c.Defaults.Scheme),
@@ -43,6 +44,27 @@ func Frontends(c config.Config) map[model.Kind]engine.Frontend {
 			DescribePlan: c.Gates.On(config.IngressPlanAnnotation),
 			NoWAFv2:      !c.Ingress.WAFv2, NoWAFClassic: !c.Ingress.WAFClassic, NoShield: !c.Ingress.Shield,
 		}),
+	}
+	if c.Gates.On(config.EnableServiceController) {
+		out[model.Service] = service.New(serviceOptions(c))
+	}
+	return out
+}
+
+func serviceOptions(c config.Config) service.Options {
+	return service.Options{
+		Cluster: c.ClusterName, Class: c.Later.LoadBalancerClass, OnlyLoadBalancers: c.Gates.On(config.ServiceTypeLoadBalancerOnly),
+		DefaultScheme:     model.Scheme(c.Defaults.Scheme),
+		DefaultTargetType: model.TargetType(c.Defaults.TargetType),
+		DefaultSSLPolicy:  c.Defaults.SSLPolicy,
+		DefaultTags:       c.Defaults.Tags, DefaultTagsLow: c.Gates.On(config.EnableDefaultTagsLowPriority),
+		ExternalTags: c.Defaults.ExternalManagedTags,
+		BackendGroup: c.Security.BackendGroupID, NoBackendGroup: !c.Security.BackendGroup,
+		ManageBackendRules: c.Security.ManageBackendRules, UnrestrictedRules: c.Security.Unrestricted,
+		NoSecurityGroups: !c.Gates.On(config.NLBSecurityGroup),
+		MergeTCPUDP:      c.Gates.On(config.EnableTCPUDPListener), PlainChecks: !c.Gates.On(config.NLBHealthCheckAdvancedConfig),
+		NoIPTargets: !c.Gates.On(config.EnableIPTargetType), NoCapacity: !c.Gates.On(config.LBCapacityReservation),
+		NoWeights: !c.Gates.On(config.WeightedTargetGroups), StrictGroups: c.StrictGroups, AllowMassRemoval: c.AllowMassRemoval,
 	}
 }
 

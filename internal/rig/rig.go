@@ -20,6 +20,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
+	services "github.com/fulcrum-lb/fulcrum/internal/frontend/service"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/ownership"
@@ -35,11 +36,12 @@ const (
 
 // Options of a rig. The zero value is a controller with the documented defaults.
 type Options struct {
-	// Ingress, Plan, Cloud change settings before each start of the controller.
+	// Ingress, Service, Plan, Cloud change settings before each start of the controller.
 	Ingress func(*ingress.Options)
+	Service func(*services.Options)
 	Plan    func(*plan.Options)
 	Cloud   func(*cloud.Config)
-	// Frontends are those of other kinds than Ingresses, in the same process.
+	// Frontends take the place of those of their kinds.
 	Frontends map[model.Kind]engine.Frontend
 	// Fence returns an error once the controller must not write any more. Nil: it always may.
 	Fence func() error
@@ -175,7 +177,11 @@ func (r *Rig) Start() {
 		r.opt.Ingress(&in)
 	}
 	p.frontend = ingress.New(in)
-	frontends := map[model.Kind]engine.Frontend{model.Ingress: p.frontend}
+	of := services.Options{Cluster: ClusterName, StrictGroups: in.StrictGroups}
+	if r.opt.Service != nil {
+		r.opt.Service(&of)
+	}
+	frontends := map[model.Kind]engine.Frontend{model.Ingress: p.frontend, model.Service: services.New(of)}
 	maps.Copy(frontends, r.opt.Frontends)
 	p.stacks = controller.StackTriggers(k8s.View, frontends)
 	p.stacks.Saw = k8s.Members.Saw
@@ -397,7 +403,13 @@ func (r *Rig) Orphans() []controller.Orphan {
 
 // Stacks are those that an object belongs to.
 func (r *Rig) Stacks(obj cluster.Object) []model.StackID {
-	return r.process.frontend.Stacks(r.process.k8s.View(), obj)
+	var out []model.StackID
+	for _, kind := range model.Kinds {
+		if f := r.process.line.Frontends[kind]; f != nil {
+			out = append(out, f.Stacks(r.process.k8s.View(), obj)...)
+		}
+	}
+	return out
 }
 
 // transport reaches the emulator while the process lives.

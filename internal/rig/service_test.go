@@ -1,0 +1,81 @@
+package rig
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	services "github.com/fulcrum-lb/fulcrum/internal/frontend/service"
+)
+
+// exposedService is a Service of the class that the controller serves, with an annotation block and ports.
+func exposedService(name, annotations, ports string) string {
+	return `
+apiVersion: v1
+kind: Service
+metadata: {name: ` + name + `, namespace: shop, uid: 22222222-0000-4000-8000-000000000001, annotations: {` + annotations + `}}
+spec: {type: LoadBalancer, loadBalancerClass: ` + services.DefaultClass + `, selector: {app: ` + name + `}, ports: [` + ports + `]}
+`
+}
+
+const ipTargets = `service.beta.kubernetes.io/aws-load-balancer-nlb-target-type: ip`
+
+// A Service has a network load balancer for as long as it asks for one, and leaves nothing behind.
+func TestServiceLife(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		annotations, ports string
+		status             string
+	}{
+		"instance targets": {"", "{port: 80, targetPort: 8080, nodePort: 30080}", "80/TCP"},
+		"ip targets":       {ipTargets, "{port: 80, targetPort: 8080}", "80/TCP"},
+		"without security groups": {ipTargets + `, service.beta.kubernetes.io/aws-load-balancer-disable-nlb-sg: "true"`,
+			"{port: 80, targetPort: 8080}", "80/TCP"},
+		"TCP and UDP on one port": {ipTargets + `, service.beta.kubernetes.io/aws-load-balancer-enable-tcp-udp-listener: "true"`,
+			"{name: a, port: 53, targetPort: 5353, protocol: TCP}, {name: b, port: 53, targetPort: 5353, protocol: UDP}", "53/TCP,53/UDP"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := shopWith(t, Options{})
+				before := r.State()
+				r.Apply(pods("mail", podAddresses[:3]...), exposedService("mail", c.annotations, c.ports))
+				r.during(8 * time.Minute)
+				obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := portsShown(obj); got != c.status {
+					t.Errorf("the status shows %q, want %q\n%s\n%v", got, c.status, strings.Join(r.State(), "\n"), r.Store.All("Event"))
+				}
+				r.Emulator.Calls().Reset()
+				r.during(11 * time.Hour)
+				if n := r.Emulator.Calls().Mutating(); n > 0 {
+					t.Errorf("a Service without edits causes %d changes: %v", n, r.Emulator.Calls().Counts())
+				}
+				r.drop(cluster.KindService, "shop", "mail")
+				r.during(20 * time.Minute)
+				if d := cmp.Diff(before, r.State()); d != "" {
+					t.Errorf("left behind (-before +after):\n%s", d)
+				}
+			})
+		})
+	}
+}
+
+// portsShown are the ports of the load balancer in the status of a Service.
+func portsShown(obj cluster.Object) string {
+	var out []string
+	for _, lb := range obj.(*corev1.Service).Status.LoadBalancer.Ingress {
+		for _, p := range lb.Ports {
+			out = append(out, fmt.Sprintf("%d/%s", p.Port, p.Protocol))
+		}
+	}
+	return strings.Join(out, ",")
+}
