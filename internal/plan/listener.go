@@ -33,6 +33,8 @@ type listenerPlan struct {
 	// what the desired one waits.
 	defaultNow  []model.Action
 	defaultWait Wait
+	// atOnce is set where protocol and target groups only change in one call.
+	atOnce bool
 	// redirectsAll says that the listener has no rules because it redirects everything; ownDefault
 	// that its default action serves a backend.
 	redirectsAll, ownDefault bool
@@ -254,6 +256,7 @@ func (p *listenerPlanner) resolveDefault() {
 	switch {
 	case p.l.wish.DefaultInPlace || p.toALB(p.l.defaults):
 	case p.l.network() && !p.together(p.l):
+		p.l.atOnce = p.l.live.Protocol != p.l.wish.Protocol()
 		now, wait = p.afterRegistration(p.l)
 	default:
 		now, wait = p.shiftDefault(p.l)
@@ -299,7 +302,7 @@ func (p *listenerPlanner) modifyListener(settings ListenerSettings, after []Step
 		impact = BriefImpact
 	}
 	a := p.l.address()
-	if wait.For != "" && live.Protocol != settings.Protocol {
+	if wait.For != "" && p.l.atOnce {
 		return []StepID{p.changeLater(settings, changes, wait, after)}
 	}
 	var steps []StepID

@@ -67,12 +67,15 @@ func randomNetworkStack(r *rand.Rand) model.Stack {
 	return networkStack([]model.Scheme{model.Internal, model.InternetFacing}[r.IntN(2)], ports, certificates...)
 }
 
+// fits are the protocols of target groups to which a listener of a network load balancer may forward.
+var fits = map[string][]string{"TCP": {"TCP", "TCP_UDP"}, "TLS": {"TCP", "TLS"}, "UDP": {"UDP", "TCP_UDP"}, "TCP_UDP": {"TCP_UDP"}}
+
 // wellFormed fails if AWS would not take the listeners of a network load balancer as they are.
 func wellFormed(t *testing.T, have observed.Stack, text string) {
 	t.Helper()
-	protocols := map[string]string{}
+	groups := map[string]observed.TargetGroup{}
 	for _, g := range have.TargetGroups {
-		protocols[g.ARN] = g.Protocol
+		groups[g.ARN] = g
 	}
 	for _, lb := range have.LoadBalancers {
 		for _, l := range lb.Listeners {
@@ -80,12 +83,14 @@ func wellFormed(t *testing.T, have observed.Stack, text string) {
 			if to == nil {
 				t.Fatalf("port %d of a network load balancer does not forward:\n%s", l.Port, text)
 			}
-			want := l.Protocol
-			if want == "TLS" {
-				want = "TCP"
+			for _, g := range to.Groups {
+				is, first := groups[g.Group.ARN], groups[to.Groups[0].Group.ARN]
+				if !slices.Contains(fits[l.Protocol], is.Protocol) || is.Protocol != first.Protocol || is.AddressType != first.AddressType {
+					t.Fatalf("port %d serves %s and forwards to %s besides %s:\n%s", l.Port, l.Protocol, is.Protocol, first.Protocol, text)
+				}
 			}
-			if got := protocols[to.Groups[0].Group.ARN]; got != want || (l.Protocol == "TLS") != (l.Certificate != "") || l.Protocol != "TLS" && len(l.Certificates) > 0 {
-				t.Fatalf("port %d serves %s with certificate %q and %q, and forwards to %s:\n%s", l.Port, l.Protocol, l.Certificate, l.Certificates, got, text)
+			if (l.Protocol == "TLS") != (l.Certificate != "") || l.Protocol != "TLS" && len(l.Certificates) > 0 {
+				t.Fatalf("port %d serves %s with certificate %q and %q:\n%s", l.Port, l.Protocol, l.Certificate, l.Certificates, text)
 			}
 		}
 	}

@@ -102,13 +102,8 @@ func (lb *loadBalancerPlan) excludes(old observed.LoadBalancer, have observed.St
 	if lb.named() && w.Name == old.Name {
 		return fmt.Sprintf("the name %q", w.Name)
 	}
-	for _, a := range w.Addresses {
-		if slices.Contains(old.Addresses, a) {
-			return fmt.Sprintf("the elastic address %q", a)
-		}
-	}
-	if len(w.PrivateIPv4) > 0 && old.Type == model.Network.String() {
-		return fmt.Sprintf("the private address %q", w.PrivateIPv4[0])
+	if shared := lb.sharedAddress(old); shared != "" {
+		return shared
 	}
 	used := map[string]bool{}
 	eachForward(old.Listeners, func(arn string) { used[arn] = true })
@@ -131,6 +126,27 @@ func (lb *loadBalancerPlan) excludes(old observed.LoadBalancer, have observed.St
 		}
 	}
 	return shared
+}
+
+// sharedAddress is an address that is asked for and that another load balancer has; empty if there is none.
+func (lb *loadBalancerPlan) sharedAddress(old observed.LoadBalancer) string {
+	w := lb.wish
+	for _, a := range w.Addresses {
+		if slices.Contains(old.Addresses, a) {
+			return fmt.Sprintf("the elastic address %q", a)
+		}
+	}
+	for _, m := range old.Mappings {
+		switch {
+		case m.PrivateIPv4 != "" && slices.Contains(w.PrivateIPv4, m.PrivateIPv4):
+			return fmt.Sprintf("the private address %q", m.PrivateIPv4)
+		case m.IPv6 != "" && slices.Contains(w.IPv6, m.IPv6):
+			return fmt.Sprintf("the IPv6 address %q", m.IPv6)
+		case m.SourceNATPrefix != "" && slices.Contains(w.SourceNATPrefixes, m.SourceNATPrefix):
+			return fmt.Sprintf("the source NAT prefix %q", m.SourceNATPrefix)
+		}
+	}
+	return ""
 }
 
 // named reports whether the name is asked for, so that no other will do.

@@ -9,8 +9,7 @@ import (
 )
 
 // A network load balancer moves new connections at once. The new target group is attached with weight 0, as for an
-// ALB, where AWS takes both in one action: when their protocols and address types are the same, and that of the
-// listener stays. Otherwise AWS does not check the new targets before the listener forwards to them, so that this
+// ALB, where AWS takes both in one action: when their protocols and address types are the same. Otherwise AWS does not check the new targets before the listener forwards to them, so that this
 // waits for them to be registered.
 
 // toALB reports whether actions forward to load balancers.
@@ -25,9 +24,6 @@ func (t *traffic) toALB(actions []model.Action) bool {
 // together reports whether AWS takes the live and the desired target groups of a listener in one action. Those of
 // others are taken to fit.
 func (t *traffic) together(l *listenerPlan) bool {
-	if l.live.Protocol != l.wish.Protocol() {
-		return false
-	}
 	type kind struct {
 		protocol string
 		address  model.AddressType

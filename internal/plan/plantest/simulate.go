@@ -384,6 +384,9 @@ func sortRules(l *observed.Listener) {
 }
 
 func (s *simulation) settings(l *observed.Listener, set plan.ListenerSettings) {
+	if l.Protocol != "" && l.Protocol != set.Protocol {
+		l.Attributes = map[string]string{} // each protocol has its own
+	}
 	l.Protocol, l.Policy, l.Certificate, l.ALPN = set.Protocol, set.Policy, set.Certificate, cmp.Or(set.ALPN, l.ALPN)
 	l.MutualAuth, l.Default = set.MutualAuth, s.actions(set.Default)
 	if set.Certificate == "" {
