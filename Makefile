@@ -67,6 +67,7 @@ soak-order:
 soak-seeds:
 	FULCRUM_SEEDS=100 go test -count=1 -timeout 24h ./internal/laws ./internal/plan
 	FULCRUM_SEEDS=100 go test -count=1 -timeout 24h -run 'TestHistoryDecidesNothing$$|TestRefusedPriorities' ./internal/rig
+	cd local && FULCRUM_SEEDS=100 go test -count=1 -timeout 24h -run 'TestLongScripts$$' ./e2e
 	FULCRUM_ADVERSARY=20000 go test -count=1 -timeout 24h -v -run 'TestHistories$$' ./internal/adversary
 
 ## bench: benchmarks, with AWS calls counted, and CPU and latencies beside a real API server

@@ -18,7 +18,7 @@ import (
 
 // awaits are the things that await can wait for:
 //
-//	await hostname NS/INGRESS           its status shows a load balancer
+//	await hostname NS/INGRESS           its status shows a load balancer; or service:NS/NAME
 //	await targets NS/SERVICE N          exactly N targets are healthy, others at most drain
 //	await pods NS/LABEL=VALUE N         exactly N pods are ready
 //	await event NS/OBJECT REASON [RE]   an event about an object of that name, its message matching RE
@@ -36,9 +36,8 @@ func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.C
 	what, args := args[0], args[1:]
 	switch {
 	case what == "hostname" && len(args) == 1:
-		ns, name := split(ts, args[0])
 		return func(ctx context.Context) error {
-			_, err := s.Hostname(ctx, ns, name)
+			_, err := s.hostname(ctx, args[0])
 			return err
 		}, nil
 	case what == "targets" && len(args) == 2:

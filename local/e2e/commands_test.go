@@ -37,7 +37,8 @@ const defaultLimit = 60 * time.Second
 //	hold [-for D] THING               that is true and stays so; D is 3s by default
 //	curl [-until RE] [-via NS/INGRESS [-front]] [-H 'K: V']… [-n N] URL
 //	                                  GET; prints "STATUS pod=… app=… path=…" or "STATUS location=…",
-//	                                  with certificate=… over TLS, then the body; -n sends N requests, which must all be answered
+//	                                  with certificate=… over TLS, then the body; -n sends N requests, which must all be answered;
+//	                                  udp://HOST:PORT sends a datagram; service:NS/NAME in place of NS/INGRESS is a Service
 //	grpc [-until RE] NS/INGRESS HOST METHOD
 //	                                  call /PACKAGE.SERVICE/METHOD over TLS; prints "CODE pod=… app=… path=…"
 //	scale NS/DEPLOYMENT N
@@ -47,9 +48,11 @@ const defaultLimit = 60 * time.Second
 //	rollout NS/DEPLOYMENT             replace all its pods
 //	drain NODE                        cordon it and evict its pods
 //	uncordon NODE
-//	load start [-app APP] NS/INGRESS URL
-//	                                  send requests at a steady rate, beside those of earlier loads; an
-//	                                  answer from another application than APP counts as failure
+//	load start [-app APP] [-keep] [-ttl D] NS/INGRESS|service:NS/NAME URL
+//	                                  send requests (udp://HOST:PORT: datagrams) at a steady rate, beside those
+//	                                  of earlier loads; an answer from another application than APP counts as
+//	                                  failure; -keep: by one connection, whose end counts too, or from one
+//	                                  socket; -ttl: look at the name in the status again after D
 //	load stop                         end all loads; print how many were sent and how many failed
 //	calls reset                       forget the AWS calls so far
 //	calls [-mutating]                 print the counts of AWS calls
@@ -207,7 +210,7 @@ func (s *stage) startRole(role string) error {
 	if role != world.RoleController {
 		return s.World.StartRole(ctx, role)
 	}
-	if err := s.World.StartController(s.controller); err != nil {
+	if err := s.World.StartController(s.controller, s.arguments...); err != nil {
 		return err
 	}
 	return s.World.ControllerReady(ctx)
@@ -240,19 +243,18 @@ func cmdCurl(ts *testscript.TestScript, neg bool, args []string) {
 	once := func(ctx context.Context) error {
 		host := ""
 		if via != "" {
-			ns, name := split(ts, via)
 			var err error
-			of := s.Hostname
-			if front {
-				of = s.FrontHostname
+			if host, err = s.hostname(ctx, via); front {
+				ns, name := split(ts, via)
+				host, err = s.FrontHostname(ctx, ns, name)
 			}
-			if host, err = of(ctx, ns, name); err != nil {
+			if err != nil {
 				return err
 			}
 		}
 		text = ""
 		for range n {
-			r, err := scenario.Get(ctx, s.World.HTTPClient(host), f.Arg(0), header)
+			r, err := s.get(ctx, host, f.Arg(0), header)
 			if err != nil {
 				return err
 			}
@@ -274,6 +276,20 @@ func cmdCurl(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	io.WriteString(ts.Stdout(), text)
 	outcome(ts, neg, err)
+}
+
+// get sends a request to a load balancer, or with a URL of the scheme udp a datagram.
+func (s *stage) get(ctx context.Context, host, address string, header http.Header) (scenario.Reply, error) {
+	to, isDatagram := strings.CutPrefix(address, "udp://")
+	if !isDatagram {
+		return scenario.Get(ctx, s.World.HTTPClient(host), address, header)
+	}
+	conn, err := s.World.Dialer(host)(ctx, "udp", to)
+	if err != nil {
+		return scenario.Reply{}, err
+	}
+	defer conn.Close()
+	return scenario.Datagram(ctx, conn, "GET")
 }
 
 // line is a reply in one line for scripts to match.

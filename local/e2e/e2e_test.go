@@ -24,9 +24,22 @@ import (
 // FULCRUM_KEEP=1 keeps the worlds' logs.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	runScripts(t, "testdata")
+}
+
+// TestLongScripts runs testdata/long/*.txtar, in `make soak` or with FULCRUM_SEEDS=1.
+func TestLongScripts(t *testing.T) {
+	if os.Getenv("FULCRUM_SEEDS") == "" {
+		t.Skip("long; FULCRUM_SEEDS is not set")
+	}
+	t.Parallel()
+	runScripts(t, filepath.Join("testdata", "long"))
+}
+
+func runScripts(t *testing.T, dir string) {
 	binary, controller := worldtest.Binary(t), worldtest.Controller(t)
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata",
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
@@ -41,6 +54,7 @@ type stage struct {
 	*scenario.Scenario
 	ctx        context.Context
 	controller string
+	arguments  []string // of the controller
 	applier    *manifest.Applier
 	before     inspect.Inventory // what the world began with
 	loads      []*load           // those that run
@@ -54,7 +68,7 @@ func setup(env *testscript.Env, binary, controller string) error {
 	// A script that hangs is ended by go test's own limit; what it started
 	// ends with the world.
 	ctx, cancel := context.WithCancel(context.Background())
-	opts, err := options(env)
+	opts, arguments, err := options(env)
 	if err != nil {
 		cancel()
 		return err
@@ -65,7 +79,7 @@ func setup(env *testscript.Env, binary, controller string) error {
 		cancel()
 		return err
 	}
-	s := &stage{ctx: ctx, controller: controller, propagation: opts.PropagationDelay}
+	s := &stage{ctx: ctx, controller: controller, arguments: arguments, propagation: opts.PropagationDelay}
 	env.Defer(func() {
 		s.endLoads()
 		cancel()
@@ -88,7 +102,7 @@ func setup(env *testscript.Env, binary, controller string) error {
 	if err := s.apply([]byte(shared)); err != nil {
 		return err
 	}
-	if err := w.StartController(controller); err != nil {
+	if err := w.StartController(controller, arguments...); err != nil {
 		return err
 	}
 	limit, stop := context.WithTimeout(ctx, time.Minute)
@@ -109,29 +123,31 @@ func setup(env *testscript.Env, binary, controller string) error {
 	return nil
 }
 
-// options reads world.yaml of a script, which has the options of its local world.
-func options(env *testscript.Env) (world.Options, error) {
+// options reads world.yaml of a script, which has the options of its local world and
+// further arguments of its controller.
+func options(env *testscript.Env) (world.Options, []string, error) {
 	var file struct {
 		Domains          []string `json:"domains"`
 		PropagationDelay string   `json:"propagationDelay"`
+		Controller       []string `json:"controller"`
 	}
 	b, err := os.ReadFile(filepath.Join(env.WorkDir, "world.yaml"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return world.Options{}, nil
+		return world.Options{}, nil, nil
 	}
 	if err != nil {
-		return world.Options{}, err
+		return world.Options{}, nil, err
 	}
 	if err := yaml.UnmarshalStrict(b, &file); err != nil {
-		return world.Options{}, fmt.Errorf("world.yaml: %w", err)
+		return world.Options{}, nil, fmt.Errorf("world.yaml: %w", err)
 	}
 	opts := world.Options{Domains: file.Domains}
 	if file.PropagationDelay != "" {
 		if opts.PropagationDelay, err = time.ParseDuration(file.PropagationDelay); err != nil {
-			return opts, fmt.Errorf("world.yaml: %w", err)
+			return opts, nil, fmt.Errorf("world.yaml: %w", err)
 		}
 	}
-	return opts, nil
+	return opts, file.Controller, nil
 }
 
 // shared is in every world before its script begins.

@@ -44,24 +44,30 @@ type failure struct {
 	first, last time.Duration // when the requests were sent
 }
 
+const loadUsage = "usage: load start [-app APP] [-keep] [-ttl D] NS/INGRESS|service:NS/NAME URL, later load stop"
+
 // cmdLoad: `load start` begins, `load stop` ends and prints "requests N failed
 // M" and a line for each kind of failure.
 func cmdLoad(ts *testscript.TestScript, neg bool, args []string) {
 	s := of(ts)
 	if neg || len(args) == 0 {
-		ts.Fatalf("usage: load start [-app APP] NS/INGRESS URL, later load stop")
+		ts.Fatalf(loadUsage)
 	}
 	f := flag.NewFlagSet("load", flag.ContinueOnError)
 	app := f.String("app", "", "the application that has to answer")
+	keep := f.Bool("keep", false, "send all requests by one connection, or from one socket")
+	ttl := f.Duration("ttl", time.Hour, "how long clients remember the name in the status")
 	if err := f.Parse(args[1:]); err != nil {
 		ts.Fatalf("%v", err)
 	}
 	switch {
 	case args[0] == "start" && f.NArg() == 2:
-		ns, name := split(ts, f.Arg(0))
-		host, err := s.Hostname(s.ctx, ns, name)
+		at := &named{stage: s, ref: f.Arg(0), ttl: *ttl}
+		_, err := at.name(s.ctx)
 		ts.Check(err)
-		s.loads = append(s.loads, s.startLoad(host, f.Arg(1), *app))
+		c, err := newClient(at, f.Arg(1), *keep)
+		ts.Check(err)
+		s.loads = append(s.loads, s.startLoad(c, f.Arg(1), *app))
 	case args[0] == "stop" && f.NArg() == 0 && len(s.loads) > 0:
 		// The last change has not reached the load balancers yet.
 		select {
@@ -70,15 +76,17 @@ func cmdLoad(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		fmt.Fprint(ts.Stdout(), s.endLoads())
 	default:
-		ts.Fatalf("usage: load start [-app APP] NS/INGRESS URL, later load stop")
+		ts.Fatalf(loadUsage)
 	}
 }
 
-func (s *stage) startLoad(host, url, app string) *load {
+func (s *stage) startLoad(c client, url, app string) *load {
 	ctx, cancel := context.WithCancel(s.ctx)
 	l := &load{url: url, app: app, began: time.Now(), stop: cancel, failures: map[string]*failure{}}
-	client := s.World.HTTPClient(host)
 	l.done.Go(func() {
+		defer c.close()
+		var under sync.WaitGroup
+		defer under.Wait()
 		tick := time.NewTicker(loadInterval)
 		defer tick.Stop()
 		for {
@@ -87,12 +95,17 @@ func (s *stage) startLoad(host, url, app string) *load {
 				return
 			case <-tick.C:
 			}
-			l.done.Go(func() {
+			one := func() {
 				sent := time.Since(l.began)
 				// A request under way when the load ends still counts.
-				r, err := scenario.Get(context.WithoutCancel(ctx), client, url, nil)
+				r, err := c.ask(context.WithoutCancel(ctx))
 				l.note(sent, l.fault(r, err))
-			})
+			}
+			if c.oneByOne() {
+				one()
+			} else {
+				under.Go(one)
+			}
 		}
 	})
 	return l

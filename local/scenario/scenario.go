@@ -186,6 +186,11 @@ func Get(ctx context.Context, client *http.Client, url string, header http.Heade
 	if err != nil {
 		return Reply{}, err
 	}
+	return replyOf(res)
+}
+
+// replyOf reads an answer to its end.
+func replyOf(res *http.Response) (Reply, error) {
 	defer res.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	if err != nil {

@@ -1,0 +1,188 @@
+package e2e
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/local/scenario"
+)
+
+// hostname is the name of the load balancer in the status of NS/INGRESS or
+// service:NS/NAME.
+func (s *stage) hostname(ctx context.Context, ref string) (string, error) {
+	ref, ofService := strings.CutPrefix(ref, "service:")
+	ns, name, ok := strings.Cut(ref, "/")
+	if !ok {
+		return "", fmt.Errorf("%q is not NAMESPACE/NAME", ref)
+	}
+	if ofService {
+		return s.ServiceHostname(ctx, ns, name)
+	}
+	return s.Hostname(ctx, ns, name)
+}
+
+// named is the name of a load balancer as clients know it: a record of DNS with the name
+// in the status, which they remember for a while.
+type named struct {
+	stage *stage
+	ref   string
+	ttl   time.Duration
+
+	mu    sync.Mutex
+	known string
+	until time.Time
+}
+
+func (n *named) name(ctx context.Context) (string, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if time.Now().Before(n.until) {
+		return n.known, nil
+	}
+	name, err := n.stage.hostname(ctx, n.ref)
+	if err != nil {
+		return "", err
+	}
+	n.known, n.until = name, time.Now().Add(n.ttl)
+	return name, nil
+}
+
+// client sends the requests of a load.
+type client interface {
+	ask(ctx context.Context) (scenario.Reply, error)
+	// oneByOne reports whether a request has to wait for the one before it.
+	oneByOne() bool
+	close()
+}
+
+// newClient makes the client for a URL: http and https make a connection for each
+// request, udp a socket for each datagram, unless they keep it.
+func newClient(at *named, address string, keep bool) (client, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	if u.Port() == "" {
+		u.Host = net.JoinHostPort(u.Host, map[string]string{"http": "80", "https": "443", "udp": "53"}[u.Scheme])
+	}
+	c := caller{at: at, url: u}
+	switch {
+	case u.Scheme == "udp":
+		return &datagrams{caller: c, keep: keep}, nil
+	case keep:
+		return &keptConnection{caller: c}, nil
+	}
+	return requests{c}, nil
+}
+
+// caller is what clients have in common.
+type caller struct {
+	at  *named
+	url *url.URL
+}
+
+func (c caller) dial(ctx context.Context, network string) (net.Conn, error) {
+	name, err := c.at.name(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.at.stage.World.Dialer(name)(ctx, network, c.url.Host)
+}
+
+// requests makes a connection for each request.
+type requests struct{ caller }
+
+func (c requests) ask(ctx context.Context) (scenario.Reply, error) {
+	name, err := c.at.name(ctx)
+	if err != nil {
+		return scenario.Reply{}, err
+	}
+	return scenario.Get(ctx, c.at.stage.World.HTTPClient(name), c.url.String(), nil)
+}
+
+func (c requests) oneByOne() bool { return false }
+func (c requests) close()         {}
+
+// keptConnection keeps its connection until that breaks, which is the failure of a
+// request.
+type keptConnection struct {
+	caller
+	conn *scenario.Kept
+}
+
+func (c *keptConnection) ask(ctx context.Context) (scenario.Reply, error) {
+	if c.conn == nil {
+		conn, err := c.dial(ctx, "tcp")
+		if err != nil {
+			return scenario.Reply{}, err
+		}
+		if c.url.Scheme == "https" {
+			secure := tls.Client(conn, &tls.Config{RootCAs: c.at.stage.World.RootCAs(), ServerName: c.url.Hostname()})
+			if err := secure.HandshakeContext(ctx); err != nil {
+				conn.Close()
+				return scenario.Reply{}, err
+			}
+			conn = secure
+		}
+		c.conn = scenario.Keep(conn)
+	}
+	r, err := c.conn.Get(c.url.String())
+	if err != nil {
+		c.close()
+	}
+	return r, err
+}
+
+func (c *keptConnection) oneByOne() bool { return true }
+
+func (c *keptConnection) close() {
+	if c.conn != nil {
+		c.conn.Close()
+		c.conn = nil
+	}
+}
+
+// datagrams sends each datagram from a socket of its own, or all from one.
+type datagrams struct {
+	caller
+	keep bool
+	conn net.Conn
+	sent int
+}
+
+func (c *datagrams) ask(ctx context.Context) (scenario.Reply, error) {
+	conn := c.conn
+	if conn == nil {
+		var err error
+		if conn, err = c.dial(ctx, "udp"); err != nil {
+			return scenario.Reply{}, err
+		}
+		if c.keep {
+			c.conn = conn
+		} else {
+			defer conn.Close()
+		}
+	}
+	text := http.MethodGet
+	if c.keep { // a late answer is not that to another datagram
+		c.sent++
+		text += strconv.Itoa(c.sent)
+	}
+	return scenario.Datagram(ctx, conn, text)
+}
+
+func (c *datagrams) oneByOne() bool { return c.keep }
+
+func (c *datagrams) close() {
+	if c.conn != nil {
+		c.conn.Close()
+	}
+}
