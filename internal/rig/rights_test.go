@@ -21,7 +21,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/config/rbac"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	servicefrontend "github.com/fulcrum-lb/fulcrum/internal/frontend/service"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
@@ -42,7 +45,7 @@ func (l *ledger) note(obj cluster.Object, part cluster.Part, verb string) {
 		return // granted by name, with the lease
 	}
 	resource := map[string]string{
-		"ConfigMap": "configmaps", "Event": "events", "Ingress": "ingresses", "Pod": "pods", "TargetGroupBinding": "targetgroupbindings",
+		"ConfigMap": "configmaps", "Event": "events", "Ingress": "ingresses", "Pod": "pods", "Service": "services", "TargetGroupBinding": "targetgroupbindings",
 	}[kindOf(obj)]
 	if part == cluster.Status {
 		resource += "/status"
@@ -125,7 +128,8 @@ func TestRolesHoldWhatIsUsedAndNoMore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := &ledger{used: map[string]bool{}}
-		r := New(t, Options{Checkpoints: true, API: func(api kube.API) kube.API {
+		services := map[model.Kind]engine.Frontend{model.Service: servicefrontend.New(servicefrontend.Options{Cluster: ClusterName})}
+		r := New(t, Options{Checkpoints: true, Frontends: services, API: func(api kube.API) kube.API {
 			l.api = api
 			return l
 		}})
@@ -144,7 +148,9 @@ func TestRolesHoldWhatIsUsedAndNoMore(t *testing.T) {
 		r.calm(10 * time.Minute)
 		r.drop(cluster.KindBinding, "shop", "shared")
 		r.calm(10 * time.Minute)
-		r.Apply(ingressOf(annotated("scheme", "nowhere"), "/=web"))
+		r.Apply(ingressOf(annotated("scheme", "nowhere"), "/=web"), strings.ReplaceAll(mail(""), ownClass, servicefrontend.DefaultClass))
+		r.calm(10 * time.Minute)
+		r.drop(cluster.KindService, "shop", "mail")
 		r.calm(10 * time.Minute)
 		time.Sleep(time.Hour)
 		r.process.k8s.RaiseEvents(t.Context())

@@ -79,6 +79,7 @@ func TestManifestsFitTheServer(t *testing.T) {
 		"alb-target-control.namespace.elbv2.k8s.aws /mutate-alb-target-control-namespace-v1-pod [pods] [CREATE] Fail",
 		"alb-target-control.object.elbv2.k8s.aws /mutate-alb-target-control-object-v1-pod [pods] [CREATE] Fail",
 		"mpod.elbv2.k8s.aws /mutate-v1-pod [pods] [CREATE] Ignore",
+		"mservice.elbv2.k8s.aws /mutate-v1-service [services] [CREATE] Fail",
 		"mtargetgroupbinding.elbv2.k8s.aws /mutate-elbv2-k8s-aws-v1beta1-targetgroupbinding [targetgroupbindings] [CREATE UPDATE] Fail",
 		"quicid.elbv2.k8s.aws /mutate-v1-pod-server-id [pods] [CREATE] Fail",
 		"vingress.elbv2.k8s.aws /validate-networking-v1-ingress [ingresses] [CREATE UPDATE] Fail",
