@@ -11,6 +11,7 @@ type Config struct {
 	AWS         AWS
 	Defaults    Defaults
 	Ingress     Ingress
+	Service     Service
 	Replacement Replacement
 	Security    Security
 	Targets     Targets
@@ -94,6 +95,12 @@ type Ingress struct {
 	WAFv2, WAFClassic, Shield bool
 }
 
+// Service are settings of the frontend of Services with a load balancer.
+type Service struct {
+	// Class is the spec.loadBalancerClass that is served.
+	Class string
+}
+
 // Security are settings about security groups.
 type Security struct {
 	BackendGroup       bool
@@ -116,9 +123,11 @@ type Targets struct {
 	Deferral time.Duration
 }
 
-// Workers are how many items each controller reconciles concurrently.
+// Workers are how many items each controller reconciles concurrently. Load balancers of Ingresses and Services
+// are worked on together, by the sum of both.
 type Workers struct {
 	Ingress int
+	Service int
 	Binding int
 }
 
@@ -149,9 +158,8 @@ type Admission struct {
 // Later are flags that are accepted so that the command line of an installation stays valid, and
 // that have no effect in this version. A value other than the default is reported at start.
 type Later struct {
-	ServiceWorkers, ALBGatewayWorkers, NLBGatewayWorkers, GatewayClassWorkers, AcceleratorWorkers int
-	AcceleratorMaxBackoff                                                                         time.Duration
-	LoadBalancerClass                                                                             string
+	ALBGatewayWorkers, NLBGatewayWorkers, GatewayClassWorkers, AcceleratorWorkers int
+	AcceleratorMaxBackoff                                                         time.Duration
 }
 
 // Default returns the defaults.
@@ -165,19 +173,20 @@ func Default() Config {
 			Class: "alb", TolerateMissingService: true, TolerateMissingAction: true, WAFv2: true, WAFClassic: true, Shield: true,
 			ConditionValues: 5, ConditionWildcards: 5, Tenancy: "cooperative", MaxListeners: 100, MaxRules: 4000,
 		},
+		Service:     Service{Class: "service.k8s.aws/nlb"},
 		Replacement: Replacement{Order: CreateFirst, DeletionDelay: 15 * time.Minute},
 		Security:    Security{BackendGroup: true},
 		Targets: Targets{
 			RequeueDuration: 15 * time.Second, MaxBackoff: 1000 * time.Second, QUICVariable: "AWS_LBC_QUIC_SERVER_ID",
 			EndpointSlices: true, Deferral: 30 * time.Minute,
 		},
-		Workers:   Workers{Ingress: 3, Binding: 3},
+		Workers:   Workers{Ingress: 3, Service: 3, Binding: 3},
 		Election:  Election{Enabled: true, ID: "aws-load-balancer-controller-leader"},
 		Serving:   Serving{Metrics: ":8080", Probes: ":61779", WebhookPort: 9443},
 		Admission: Admission{ReadinessGates: true},
 		Later: Later{
-			ServiceWorkers: 3, ALBGatewayWorkers: 3, NLBGatewayWorkers: 3, GatewayClassWorkers: 3, AcceleratorWorkers: 1,
-			AcceleratorMaxBackoff: 1000 * time.Second, LoadBalancerClass: "service.k8s.aws/nlb",
+			ALBGatewayWorkers: 3, NLBGatewayWorkers: 3, GatewayClassWorkers: 3, AcceleratorWorkers: 1,
+			AcceleratorMaxBackoff: 1000 * time.Second,
 		},
 	}
 }

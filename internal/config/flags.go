@@ -54,6 +54,8 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&i.WAFClassic, "enable-waf", i.WAFClassic, "associate the WAF Classic web ACLs that Ingresses name")
 	fs.BoolVar(&i.Shield, "enable-shield", i.Shield, "manage the Shield Advanced protections that Ingresses enable")
 
+	fs.StringVar(&c.Service.Class, "load-balancer-class", c.Service.Class, "spec.loadBalancerClass of the Services to serve")
+
 	r := &c.Replacement
 	fs.StringVar(&r.Order, "replacement", r.Order, "order of steps when a changed scheme replaces a load balancer: create-first (no gap) or delete-first (as aws-load-balancer-controller)")
 	fs.DurationVar(&r.DeletionDelay, "replacement-deletion-delay", r.DeletionDelay, "how long a replaced load balancer is kept after the status shows the new one; longer than DNS answers are cached")
@@ -74,7 +76,8 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&t.QUICVariable, "quic-environment-variable-name", t.QUICVariable, "environment variable of pods with the QUIC server id")
 
 	w := &c.Workers
-	fs.IntVar(&w.Ingress, "ingress-max-concurrent-reconciles", w.Ingress, "load balancers of Ingresses that are reconciled concurrently")
+	fs.IntVar(&w.Ingress, "ingress-max-concurrent-reconciles", w.Ingress, "load balancers that are reconciled concurrently, added to --service-max-concurrent-reconciles")
+	fs.IntVar(&w.Service, "service-max-concurrent-reconciles", w.Service, "load balancers that are reconciled concurrently, added to --ingress-max-concurrent-reconciles")
 	fs.IntVar(&w.Binding, "targetgroupbinding-max-concurrent-reconciles", w.Binding, "TargetGroupBindings that are reconciled concurrently")
 
 	e := &c.Election
@@ -106,13 +109,11 @@ const noEffect = "; accepted, no effect in this version"
 func (c *Config) bindLater(fs *pflag.FlagSet) {
 	l := &c.Later
 	const note = noEffect
-	fs.IntVar(&l.ServiceWorkers, "service-max-concurrent-reconciles", l.ServiceWorkers, "Services that are reconciled concurrently"+note)
 	fs.IntVar(&l.ALBGatewayWorkers, "alb-gateway-max-concurrent-reconciles", l.ALBGatewayWorkers, "ALB Gateways that are reconciled concurrently"+note)
 	fs.IntVar(&l.NLBGatewayWorkers, "nlb-gateway-max-concurrent-reconciles", l.NLBGatewayWorkers, "NLB Gateways that are reconciled concurrently"+note)
 	fs.IntVar(&l.GatewayClassWorkers, "gateway-class-max-concurrent-reconciles", l.GatewayClassWorkers, "GatewayClasses that are reconciled concurrently"+note)
 	fs.IntVar(&l.AcceleratorWorkers, "globalaccelerator-max-concurrent-reconciles", l.AcceleratorWorkers, "GlobalAccelerators that are reconciled concurrently"+note)
 	fs.DurationVar(&l.AcceleratorMaxBackoff, "globalaccelerator-max-exponential-backoff-delay", l.AcceleratorMaxBackoff, "maximum back-off after failures"+note)
-	fs.StringVar(&l.LoadBalancerClass, "load-balancer-class", l.LoadBalancerClass, "class of Services to serve"+note)
 }
 
 // switchedOff are flags without effect whose other value switches a feature off that this

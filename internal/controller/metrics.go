@@ -31,7 +31,7 @@ type Metrics struct {
 func NewMetrics(now func() time.Time) *Metrics {
 	m := &Metrics{talkers: newTalkers(now), findings: newFindings()}
 	m.orphans = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fulcrum_orphans",
-		Help: "Load balancers, target groups and security groups with the tags of the cluster that no Ingress asks for, as of the last look, which is every 6 hours."}, nil)
+		Help: "Load balancers, target groups and security groups with the tags of the cluster that no object asks for, as of the last look, which is every 6 hours."}, nil)
 	m.collectors = append(m.collectors, m.talkers, m.findings, m.orphans, &m.rateLimits)
 	full := []string{"service", "operation", "status_code", "error_code"}
 	short := []string{"service", "operation"}
@@ -119,6 +119,9 @@ var stages = map[string]map[string]string{
 	ingressController: {
 		"view": "fetch_ingress", "claim": "add_group_finalizer", "release": "remove_group_finalizer", "plan": "build_model", "apply": "deploy_model", "report": "dns_resolve_and_update_status",
 	},
+	serviceController: {
+		"view": "fetch_service", "claim": "add_finalizers", "release": "cleanup_load_balancer", "plan": "build_model", "apply": "deploy_model", "report": "update_status",
+	},
 	bindingController: {
 		"view": "fetch_targetGroupBinding", "claim": "add_finalizers", "run": "reconcile_targetgroupbinding", "report": "update_status",
 	},
@@ -143,17 +146,24 @@ var synthesizers = map[plan.ResourceKind]string{
 
 // phase measures a phase of a run. Phases without a known stage keep their own name.
 func (m *Metrics) phase(controller, phase string, took time.Duration) {
+	m.stage.WithLabelValues(controller, stageOf(controller, phase)).Observe(took.Seconds())
+}
+
+// stageOf is the known stage for a phase of a run of a controller, or the phase itself.
+func stageOf(controller, phase string) string {
 	if s, ok := stages[controller][phase]; ok {
-		phase = s
-	} else if s, ok := synthesizers[plan.ResourceKind(phase)]; ok {
-		phase = s
+		return s
 	}
-	m.stage.WithLabelValues(controller, phase).Observe(took.Seconds())
+	if s, ok := synthesizers[plan.ResourceKind(phase)]; ok {
+		return s
+	}
+	return phase
 }
 
 // The names of the controllers in logs, metrics and queues.
 const (
 	ingressController = "ingress"
+	serviceController = "service"
 	bindingController = "targetGroupBinding"
 )
 
@@ -161,7 +171,7 @@ const (
 func controllerOf(k model.Kind) string {
 	switch k {
 	case model.Service:
-		return "service"
+		return serviceController
 	case model.ALBGateway:
 		return "gateway.k8s.aws/alb"
 	case model.NLBGateway:

@@ -22,6 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // AWS is what the controller needs of it.
@@ -113,6 +114,9 @@ func Run(ctx context.Context, s Setup) error {
 		return err
 	}
 	st.Workers = config.AtLeastOne(s.Config.Workers.Ingress)
+	if frontends[model.Service] != nil {
+		st.Workers += config.AtLeastOne(s.Config.Workers.Service)
+	}
 	lines := s.Log.WithName("controllers")
 	if err := st.Add(mgr, source, withEndpoints(s.Config, StackKinds()), lines); err != nil {
 		return err

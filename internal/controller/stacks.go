@@ -53,7 +53,7 @@ func Frontends(c config.Config) map[model.Kind]engine.Frontend {
 
 func serviceOptions(c config.Config) service.Options {
 	return service.Options{
-		Cluster: c.ClusterName, Class: c.Later.LoadBalancerClass, OnlyLoadBalancers: c.Gates.On(config.ServiceTypeLoadBalancerOnly),
+		Cluster: c.ClusterName, Class: c.Service.Class, OnlyLoadBalancers: c.Gates.On(config.ServiceTypeLoadBalancerOnly),
 		DefaultScheme:     model.Scheme(c.Defaults.Scheme),
 		DefaultTargetType: model.TargetType(c.Defaults.TargetType),
 		DefaultSSLPolicy:  c.Defaults.SSLPolicy,
@@ -179,7 +179,7 @@ func (s *stacks) run(ctx context.Context, id model.StackID) (Next, error) {
 	if err != nil && s.fenced() {
 		return Next{After: fencedDelay}, nil
 	}
-	for _, c := range categories(out) {
+	for _, c := range categories(id.Kind, out) {
 		s.metrics.errors.WithLabelValues(controllerOf(id.Kind), c).Inc()
 	}
 	if err != nil {
@@ -200,19 +200,18 @@ func held(l finding.List) (n int) {
 
 // categories are the words that dashboards know for what went wrong in a run, each once. A fault in
 // what users wrote, which stopped the run of older controllers, counts as one of the build.
-func categories(out engine.Outcome) []string {
+func categories(kind model.Kind, out engine.Outcome) []string {
 	found := map[string]bool{}
+	failed := func(phase string) { found[stageOf(controllerOf(kind), phase)+"_error"] = true }
 	switch {
 	case out.Err == nil || out.FailedIn == engine.Applying:
-	case out.FailedIn == engine.Viewing:
-		found["fetch_ingress_error"] = true
-	case out.FailedIn == engine.Reporting:
-		found["dns_resolve_and_update_status_error"] = true
+	case out.FailedIn == engine.Viewing, out.FailedIn == engine.Reporting:
+		failed(string(out.FailedIn))
 	default:
-		found["build_model_error"] = true
+		failed("plan")
 	}
 	if out.Findings.Reach() > finding.BlocksNothing {
-		found["build_model_error"] = true
+		failed("plan")
 	}
 	for _, f := range out.Failed {
 		switch f.Class {
@@ -221,11 +220,11 @@ func categories(out engine.Outcome) []string {
 		}
 		switch f.Step.Do.(type) {
 		case plan.ClaimFinalizer:
-			found["add_group_finalizer_error"] = true
+			failed("claim")
 		case plan.ReleaseFinalizer:
-			found["remove_group_finalizer_error"] = true
+			failed("release")
 		default:
-			found["deploy_model_error"] = true
+			failed("apply")
 		}
 	}
 	return slices.Sorted(maps.Keys(found))
@@ -243,5 +242,9 @@ func tenantOf(id model.StackID) string { return cmp.Or(id.Namespace, "group "+id
 
 // label names a stack in logs.
 func (s *stacks) label(id model.StackID) []any {
-	return []any{"stack", id.String(), "ingressGroup", id.String(), "namespace", id.Namespace, "name", id.Name}
+	known := "ingressGroup" // what tools that read logs look for
+	if id.Kind == model.Service {
+		known = "service"
+	}
+	return []any{"stack", id.String(), known, id.String(), "namespace", id.Namespace, "name", id.Name}
 }

@@ -115,7 +115,7 @@ func webhookRules(c config.Config, aws AWS, frontends map[model.Kind]engine.Fron
 	}
 	// A Service that is given our class is served by nobody else, so that waits for us to serve it.
 	if frontends[model.Service] != nil {
-		out.LoadBalancerClass = c.Later.LoadBalancerClass
+		out.LoadBalancerClass = c.Service.Class
 	}
 	return out, nil
 }

@@ -21,10 +21,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/config/rbac"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
-	servicefrontend "github.com/fulcrum-lb/fulcrum/internal/frontend/service"
+	services "github.com/fulcrum-lb/fulcrum/internal/frontend/service"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
-	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
@@ -128,8 +126,7 @@ func TestRolesHoldWhatIsUsedAndNoMore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := &ledger{used: map[string]bool{}}
-		services := map[model.Kind]engine.Frontend{model.Service: servicefrontend.New(servicefrontend.Options{Cluster: ClusterName})}
-		r := New(t, Options{Checkpoints: true, Frontends: services, API: func(api kube.API) kube.API {
+		r := New(t, Options{Checkpoints: true, API: func(api kube.API) kube.API {
 			l.api = api
 			return l
 		}})
@@ -148,7 +145,7 @@ func TestRolesHoldWhatIsUsedAndNoMore(t *testing.T) {
 		r.calm(10 * time.Minute)
 		r.drop(cluster.KindBinding, "shop", "shared")
 		r.calm(10 * time.Minute)
-		r.Apply(ingressOf(annotated("scheme", "nowhere"), "/=web"), strings.ReplaceAll(mail(""), ownClass, servicefrontend.DefaultClass))
+		r.Apply(ingressOf(annotated("scheme", "nowhere"), "/=web"), strings.ReplaceAll(mail(""), ownClass, services.DefaultClass))
 		r.calm(10 * time.Minute)
 		r.drop(cluster.KindService, "shop", "mail")
 		r.calm(10 * time.Minute)
