@@ -19,6 +19,7 @@ const (
 	implicitFinalizer   = "ingress.k8s.aws/resources"
 	explicitFinalizer   = "group.ingress.k8s.aws/" // then the name of the group
 	serviceFinalizer    = "service.k8s.aws/resources"
+	sharedFinalizer     = "group.service.k8s.aws/" // then namespace and name of the load balancer, with a dot between
 	gatePrefix          = "target-health.elbv2.k8s.aws/"
 	legacyGatePrefix    = "target-health.alb.ingress.k8s.aws/"
 )
@@ -36,8 +37,8 @@ func IndexValues(kind Kind, index Index, obj Object) []string {
 	case *networkingv1.Ingress:
 		return ingressValues(index, o)
 	case *corev1.Service:
-		if name, ok := o.Annotations[LoadBalancerGroupAnnotation]; ok && index == ServiceByGroup {
-			return []string{name}
+		if index == ServiceByGroup {
+			return groupValues(o)
 		}
 	case *networkingv1.IngressClass:
 		if index == ClassByParams && o.Spec.Parameters != nil {
@@ -71,7 +72,7 @@ func finalizerValues(obj Object) []string {
 	case *networkingv1.Ingress:
 		of = func(f string) bool { return f == implicitFinalizer || strings.HasPrefix(f, explicitFinalizer) }
 	case *corev1.Service:
-		of = func(f string) bool { return f == serviceFinalizer }
+		of = func(f string) bool { return f == serviceFinalizer || strings.HasPrefix(f, sharedFinalizer) }
 	default:
 		return nil
 	}
@@ -82,6 +83,30 @@ func finalizerValues(obj Object) []string {
 		}
 	}
 	return compacted(out)
+}
+
+// groupValues are "namespace/name" of the load balancers that a Service shares, or has shared and is not done
+// with, which the empty value stands for too.
+func groupValues(o *corev1.Service) []string {
+	var out []string
+	if name, ok := o.Annotations[LoadBalancerGroupAnnotation]; ok {
+		out = append(out, QualifiedGroup(o.Namespace, name))
+	}
+	for _, f := range o.Finalizers {
+		if shared, ok := strings.CutPrefix(f, sharedFinalizer); ok {
+			out = append(out, "", strings.Replace(shared, ".", "/", 1))
+		}
+	}
+	return compacted(out)
+}
+
+// QualifiedGroup is "namespace/name" of the load balancer that a Service of a namespace names; without a
+// namespace it is one of its own.
+func QualifiedGroup(namespace, name string) string {
+	if strings.Contains(name, "/") {
+		return name
+	}
+	return namespace + "/" + name
 }
 
 func ingressValues(index Index, o *networkingv1.Ingress) []string {

@@ -41,7 +41,8 @@ const (
 	ClassByParams Index = "params"
 	// ParamsByGroup: spec.group.name of IngressClassParams.
 	ParamsByGroup Index = "paramsGroup"
-	// ServiceByGroup: value of the LoadBalancerGroupAnnotation.
+	// ServiceByGroup: "namespace/name" of each load balancer that a Service shares, by the LoadBalancerGroupAnnotation
+	// or a finalizer; "" for each Service with the finalizer of any.
 	ServiceByGroup Index = "loadBalancerGroup"
 	// SliceByService: "namespace/service" of an EndpointSlice.
 	SliceByService Index = "service"

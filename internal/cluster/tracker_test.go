@@ -59,7 +59,12 @@ func TestIndexValues(t *testing.T) {
 			Status: corev1.PodStatus{PodIP: "10.0.0.1"}}, []string{"shop/10.0.0.1"}},
 		"addresses given back": {PodByAddress, &corev1.Pod{ObjectMeta: meta("shop", "p"), Status: corev1.PodStatus{
 			Phase: corev1.PodFailed, PodIP: "10.0.0.1"}}, nil},
-		"shared load balancer": {ServiceByGroup, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{LoadBalancerGroupAnnotation: "g"}}}, []string{"g"}},
+		"shared load balancer": {ServiceByGroup, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Annotations: map[string]string{LoadBalancerGroupAnnotation: "g"}}}, []string{"shop/g"}},
+		"load balancers shared, now and before": {ServiceByGroup, &corev1.Service{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Annotations: map[string]string{LoadBalancerGroupAnnotation: "bank/g"}, Finalizers: []string{sharedFinalizer + "shop.old", serviceFinalizer}}},
+			[]string{"", "bank/g", "shop/old"}},
+		"finalizers of a Service": {ByFinalizer, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Finalizers: []string{sharedFinalizer + "shop.old", serviceFinalizer, "x"}}},
+			[]string{sharedFinalizer + "shop.old", serviceFinalizer}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -56,6 +56,9 @@ const (
 	ExplicitFinalizerPrefix = "group.ingress.k8s.aws/"
 	// ServiceFinalizer is on Services with a load balancer.
 	ServiceFinalizer = "service.k8s.aws/resources"
+	// SharedFinalizerPrefix, followed by the namespace and the name of a load balancer that Services share, is on
+	// these.
+	SharedFinalizerPrefix = "group.service.k8s.aws/"
 	// ALBGatewayFinalizer and NLBGatewayFinalizer are on Gateways.
 	ALBGatewayFinalizer = "gateway.k8s.aws/alb"
 	NLBGatewayFinalizer = "gateway.k8s.aws/nlb"
@@ -65,6 +68,9 @@ const (
 func Finalizer(id model.StackID) string {
 	switch id.Kind {
 	case model.Service:
+		if name, ok := SharedName(id); ok {
+			return SharedFinalizerPrefix + id.Namespace + "." + name
+		}
 		return ServiceFinalizer
 	case model.ALBGateway:
 		return ALBGatewayFinalizer
@@ -90,6 +96,10 @@ func StackOf(finalizer, namespace, name string) (model.StackID, bool) {
 	case NLBGatewayFinalizer:
 		id.Kind = model.NLBGateway
 	default:
+		if shared, ok := strings.CutPrefix(finalizer, SharedFinalizerPrefix); ok {
+			namespace, name, ok := strings.Cut(shared, ".")
+			return SharedStack(namespace, name), ok
+		}
 		group, ok := strings.CutPrefix(finalizer, ExplicitFinalizerPrefix)
 		return model.StackID{Kind: model.Ingress, Name: group}, ok
 	}

@@ -58,11 +58,19 @@ func TestServiceAnnotationsOfSettingsExist(t *testing.T) {
 func TestFinalizersNameTheirStacks(t *testing.T) {
 	for _, id := range []model.StackID{
 		{Kind: model.Ingress, Namespace: "shop", Name: "web"}, {Kind: model.Ingress, Name: "team"},
-		{Kind: model.Service, Namespace: "shop", Name: "web"},
+		{Kind: model.Service, Namespace: "shop", Name: "web"}, naming.SharedStack("bank", "public"),
 		{Kind: model.ALBGateway, Namespace: "shop", Name: "web"}, {Kind: model.NLBGateway, Namespace: "shop", Name: "web"},
 	} {
 		if got, ok := naming.StackOf(naming.Finalizer(id), "shop", "web"); !ok || got != id {
 			t.Errorf("the finalizer of %v is one of %v, %v", id, got, ok)
+		}
+	}
+	if name, ok := naming.SharedName(naming.SharedStack("bank", "public")); !ok || name != "public" {
+		t.Errorf("%q, %v", name, ok)
+	}
+	for name, valid := range map[string]bool{"public": true, "a-1": true, "": false, "-a": false, "A": false, "a.b": false, "a/b": false, strings.Repeat("x", 58): true, strings.Repeat("x", 59): false} {
+		if fault := naming.SharedNameFault("bank", name); (fault == "") != valid {
+			t.Errorf("%q: %s", name, fault)
 		}
 	}
 	if got, ok := naming.StackOf("elbv2.k8s.aws/resources", "shop", "web"); ok {

@@ -95,7 +95,7 @@ func OthersLive(v *cluster.View, id model.StackID) bool {
 }
 
 // claimants are the objects that may have claims on stacks of a kind: all Ingresses, whose finalizers hold
-// names of IngressGroups, and of other kinds those with the one finalizer.
+// names of IngressGroups, and of other kinds those with the one finalizer, or those of shared load balancers.
 func claimants(v *cluster.View, kind model.Kind) []cluster.Object {
 	root := Root(kind)
 	if _, known := cluster.TypeOf(root); !known {
@@ -106,6 +106,9 @@ func claimants(v *cluster.View, kind model.Kind) []cluster.Object {
 	}
 	finalizer := naming.Finalizer(model.StackID{Kind: kind})
 	out := cluster.List[cluster.Object](v, cluster.Query{Kind: root, Index: cluster.ByFinalizer, Value: finalizer})
+	if kind == model.Service {
+		out = append(out, cluster.List[cluster.Object](v, cluster.Query{Kind: root, Index: cluster.ServiceByGroup})...)
+	}
 	for _, ref := range v.Left(finalizer) {
 		if obj, there := cluster.Get[cluster.Object](v, ref.Kind, ref.Namespace, ref.Name); there {
 			out = append(out, obj)
@@ -122,7 +125,7 @@ func Wanted(v *cluster.View, id model.StackID, namespace string) bool {
 	if _, known := cluster.TypeOf(root); !known {
 		return false
 	}
-	if id.Namespace != "" {
+	if _, shared := naming.SharedName(id); id.Namespace != "" && !shared {
 		if obj, ok := cluster.Get[cluster.Object](v, root, id.Namespace, id.Name); ok {
 			all = append(all, obj)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/ownership"
 )
 
@@ -20,6 +21,7 @@ const (
 	ingress  = "kind: Ingress\napiVersion: networking.k8s.io/v1\nmetadata: {namespace: shop, name: web, finalizers: [ingress.k8s.aws/resources, service.k8s.aws/resources]}\n"
 	service  = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, finalizers: [service.k8s.aws/resources, ingress.k8s.aws/resources]}\n"
 	leaving  = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, deletionTimestamp: 2026-01-01T00:00:00Z, finalizers: [service.k8s.aws/resources]}\n"
+	sharing  = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, finalizers: [group.service.k8s.aws/bank.public]}\n"
 	ofOthers = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, finalizers: [service.kubernetes.io/load-balancer-cleanup]}\n"
 )
 
@@ -54,11 +56,13 @@ func TestObjectsOfEveryKindKeepWhatStacksShare(t *testing.T) {
 		id   model.StackID
 		want bool
 	}{
-		"the last Ingress beside a Service":  {ingress + "---\n" + service, web, true},
-		"the last Service beside an Ingress": {ingress + "---\n" + service, mail, true},
-		"alone":                              {service, mail, false},
-		"beside one that goes as well":       {ingress + "---\n" + leaving, web, false},
-		"beside a Service of others":         {ingress + "---\n" + ofOthers, web, false},
+		"the last Ingress beside a shared one": {ingress + "---\n" + sharing, web, true},
+		"the last of a shared one":             {sharing, naming.SharedStack("bank", "public"), false},
+		"the last Ingress beside a Service":    {ingress + "---\n" + service, web, true},
+		"the last Service beside an Ingress":   {ingress + "---\n" + service, mail, true},
+		"alone":                                {service, mail, false},
+		"beside one that goes as well":         {ingress + "---\n" + leaving, web, false},
+		"beside a Service of others":           {ingress + "---\n" + ofOthers, web, false},
 	} {
 		v := view(t, c.docs)
 		if got := ownership.OthersLive(v, c.id); got != c.want || v.Err() != nil {
@@ -79,6 +83,7 @@ func TestStacksAreWantedByObjectsOfTheirKind(t *testing.T) {
 		"one that is being deleted":   {leaving, mail, "shop", false},
 		"one that was never claimed":  {ofOthers, mail, "shop", false},
 		"a binding elsewhere":         {service, mail, "other", false},
+		"a shared load balancer":      {sharing, naming.SharedStack("bank", "public"), "shop", true},
 		"a group of which it is not":  {ingress, team, "shop", false},
 		"a kind that is not read yet": {service, model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "mail"}, "shop", false},
 	} {

@@ -24,8 +24,8 @@ func serviceRows() []row[LoadBalancerService] {
 		{Row: Row{Group: group, Key: "aws-load-balancer-type", Type: "external, nlb-ip", Merge: mergeOwn,
 			Doc: "Hands the Service to this controller where spec.loadBalancerClass is not set: external together with aws-load-balancer-nlb-target-type, or nlb-ip for ip targets. Compared exactly."}},
 		{Row: Row{Group: group, Key: "fulcrum.dev/load-balancer-group", Type: "string", Merge: mergeOwn,
-			Doc: "Puts the ports of the Service on the network load balancer that all Services with this name share."},
-			read: field(loadBalancerGroup, func(in *LoadBalancerService) *Opt[string] { return &in.Group })},
+			Doc: "Puts the ports of the Service on the network load balancer that all Services of the namespace with this name share; with --cross-namespace-load-balancer-groups also NAMESPACE/NAME. See load-balancer-group.md."},
+			read: field(String, func(in *LoadBalancerService) *Opt[string] { return &in.Group })},
 	}
 }
 

@@ -4,22 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strconv"
 )
 
 // onOff accepts the two words.
 func onOff(raw string) (string, error) { return Enum("on", "off")(raw) }
-
-var groupName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-
-// loadBalancerGroup accepts the name of a load balancer that Services share.
-func loadBalancerGroup(raw string) (string, error) {
-	if !groupName.MatchString(raw) {
-		return "", errors.New("not a name of at most 63 lower-case letters, digits and hyphens")
-	}
-	return raw, nil
-}
 
 // preserveClientIP is the one attribute of target groups whose value is checked here.
 const preserveClientIP = "preserve_client_ip.enabled"
