@@ -47,29 +47,14 @@ func own(svc *corev1.Service) model.StackID {
 
 // accepts reports whether a Service asks this controller for a load balancer.
 func (f *Frontend) accepts(svc *corev1.Service) bool {
-	return svc.DeletionTimestamp == nil && (!f.opt.OnlyLoadBalancers || svc.Spec.Type == corev1.ServiceTypeLoadBalancer) && f.hasClass(svc)
+	return settings.ServiceSelection{Class: f.opt.Class, LoadBalancersOnly: f.opt.OnlyLoadBalancers}.Serves(svc)
 }
 
 const (
-	typeAnnotation        = settings.ServicePrefix + "aws-load-balancer-type"
 	targetTypeAnnotation  = settings.ServicePrefix + "aws-load-balancer-nlb-target-type"
 	addressTypeAnnotation = settings.ServicePrefix + "aws-load-balancer-ip-address-type"
 	attributesAnnotation  = settings.ServicePrefix + "aws-load-balancer-attributes"
 )
-
-// hasClass reports whether the class of a Service, or where it has none its annotations, name this controller.
-func (f *Frontend) hasClass(svc *corev1.Service) bool {
-	if class := svc.Spec.LoadBalancerClass; class != nil {
-		return *class == f.opt.Class
-	}
-	switch svc.Annotations[typeAnnotation] {
-	case "nlb-ip":
-		return true
-	case "external":
-		return slices.Contains([]string{string(model.IPTargets), string(model.InstanceTargets)}, svc.Annotations[targetTypeAnnotation])
-	}
-	return false
-}
 
 // turnedByEdit reports whether a user has edited what names the controller of a Service since it was claimed.
 // Otherwise it is excluded by the controller's own flags.
