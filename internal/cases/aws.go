@@ -221,7 +221,7 @@ func (rd *reader) securityGroup(g ec2types.SecurityGroup) {
 	}
 	tags := groupTags(g)
 	out := plainMap(rd.t, map[string]any{
-		"Name": aws.ToString(g.GroupName), "Description": aws.ToString(g.Description), "Tags": tags,
+		"Name": ownedName(aws.ToString(g.GroupName), tags), "Description": aws.ToString(g.Description), "Tags": tags,
 	})
 	out["Ingress"] = sortedStrings(ingress)
 	rd.out.put(securityGroups, stackKey(tags), out)

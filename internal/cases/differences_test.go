@@ -36,6 +36,15 @@ var onPurpose = map[string][]difference{
 			replace(r, "ingress-group-conflict-scheme")
 		},
 	}},
+	"service-tls-bad-port": {{
+		what: "the Service carries the finalizer although nothing can be built",
+		why:  "the finalizer comes first, so that nothing is ever made that a deletion would leave behind",
+		change: func(r Record) {
+			r.put(objects, "Service service-tls-bad-port/web", map[string]any{
+				"finalizers": []any{"service.k8s.aws/resources"}, "status": map[string]any{"loadBalancer": map[string]any{}},
+			})
+		},
+	}},
 }
 
 // later are cases whose feature does not exist yet: what is missing, and how that changes the

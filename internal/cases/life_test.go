@@ -54,7 +54,7 @@ func live(t *testing.T, lag time.Duration) {
 		t.Errorf("a restart changed AWS (-before +after):\n%s", found)
 	}
 
-	for _, obj := range r.Store.All(cluster.KindIngress) {
+	for _, obj := range append(r.Store.All(cluster.KindIngress), r.Store.All(cluster.KindService)...) {
 		if err := r.Store.Delete(cluster.RefOf(obj)); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func live(t *testing.T, lag time.Duration) {
 	if found := cmp.Diff(before, r.State()); found != "" {
 		t.Errorf("deletion leaves something behind (-before +after):\n%s", found)
 	}
-	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindBinding} {
+	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindBinding} {
 		for _, obj := range r.Store.All(kind) {
 			t.Errorf("%s is left, with finalizers %v", cluster.RefOf(obj), obj.GetFinalizers())
 		}

@@ -23,7 +23,7 @@ func (rd *reader) loadBalancer(lb elbtypes.LoadBalancer) {
 		return
 	}
 	out := map[string]any{
-		"Name": aws.ToString(lb.LoadBalancerName), "Type": string(lb.Type), "Scheme": string(lb.Scheme),
+		"Name": ownedName(aws.ToString(lb.LoadBalancerName), rd.tags[arn]), "Type": string(lb.Type), "Scheme": string(lb.Scheme),
 		"IpAddressType": string(lb.IpAddressType), "Tags": Exact(rd.t, rd.tags[arn]),
 	}
 	if v := lb.EnablePrefixForIpv6SourceNat; v != "" && v != elbtypes.EnablePrefixForIpv6SourceNatEnumOff {
@@ -52,7 +52,7 @@ func (rd *reader) loadBalancer(lb elbtypes.LoadBalancer) {
 	for _, id := range lb.SecurityGroups {
 		groups = append(groups, rd.names.of(id))
 	}
-	if len(groups) > 0 {
+	if len(groups) > 0 || lb.Type == elbtypes.LoadBalancerTypeEnumNetwork {
 		out["SecurityGroups"] = sortedStrings(groups)
 	}
 	attrs, err := rd.elb.DescribeLoadBalancerAttributes(rd.t.Context(), &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: &arn})

@@ -93,5 +93,13 @@ func portText(s string) string {
 
 var generatedHash = regexp.MustCompile(`^(k8s-.*-)[0-9a-f]{10}$`)
 
+// ownedName is the name of a load balancer or its security group, in which the UID of a Service is hashed.
+func ownedName(name string, tags map[string]string) string {
+	if tags["service.k8s.aws/stack"] != "" {
+		return withoutHash(name)
+	}
+	return name
+}
+
 // withoutHash replaces the hash of a generated name.
 func withoutHash(name string) string { return generatedHash.ReplaceAllString(name, "${1}#") }

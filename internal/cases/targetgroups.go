@@ -108,6 +108,11 @@ func targetGroupDefaults(tg elbtypes.TargetGroup) map[string]string {
 			out["preserve_client_ip.enabled"] = "false"
 		}
 	}
+	switch tg.Protocol {
+	case elbtypes.ProtocolEnumUdp, elbtypes.ProtocolEnumTcpUdp:
+		out["deregistration_delay.connection_termination.enabled"] = "true"
+		out["target_health_state.unhealthy.connection_termination.enabled"] = "false"
+	}
 	return out
 }
 
