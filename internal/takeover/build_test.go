@@ -3,6 +3,7 @@ package takeover
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	"github.com/aws/aws-sdk-go-v2/service/shield"
@@ -38,11 +40,14 @@ type loadBalancer struct {
 	Name, Type, Scheme, IpAddressType string
 	AvailabilityZones, SecurityGroups []string
 	Attributes, Tags                  map[string]string
+	FixedAddresses                    []fixedAddress
 	MinimumLoadBalancerCapacity       *elbtypes.MinimumLoadBalancerCapacity
 	WebACL                            string
 	Shield                            bool
 	Listeners                         map[string]listener
 }
+
+type fixedAddress struct{ SubnetId, AllocationId, PrivateIPv4Address string }
 
 type listener struct {
 	Port                 int32
@@ -148,8 +153,10 @@ type builder struct {
 	ids   map[string]string // by the names of the recording: sg:…, tg:…, cert:…, lb:…, subnets
 	dns   map[string]string // host names of load balancers by stack and id
 	nodes []rig.Instance
-	// wanted are the ranges of ports that the backend group reaches on the nodes.
+	// wanted are the ranges of ports that the backend group reaches on the nodes, ranges the ports for address
+	// ranges.
 	wanted map[string]portRange
+	ranges []ec2types.IpPermission
 	// renamed counts names that were made up.
 	renamed int
 }
@@ -164,6 +171,9 @@ func newBuilder(t *testing.T, r *rig.Rig, odd oddities) *builder {
 		t: t, rig: r, odd: odd, elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), nodes: w.Instances,
 		ids: map[string]string{"vpc": w.VPC, "sg:nodes": w.NodeSG, "sg:extra": w.ExtraSG, "webacl": w.WebACL, "prefix-list": w.PrefixList},
 		dns: map[string]string{}, wanted: map[string]portRange{},
+	}
+	for i, id := range w.EIPs {
+		b.ids[fmt.Sprintf("eip-%d", i)] = id
 	}
 	for domain, arn := range w.Certs {
 		b.ids["cert:"+domain] = arn
@@ -229,7 +239,19 @@ func split(key string) (model.StackID, string) {
 	if !ok {
 		ns, name = "", stack
 	}
-	return model.StackID{Kind: model.Ingress, Namespace: ns, Name: name}, id
+	kind := model.Ingress
+	if strings.HasPrefix(stack, "service-") {
+		kind = model.Service // as the cases are named
+	}
+	return model.StackID{Kind: kind, Namespace: ns, Name: name}, id
+}
+
+// filled is a generated name in place of a recorded one without its hash.
+func filled(recorded, name string) string {
+	if strings.HasSuffix(recorded, "#") {
+		return name
+	}
+	return recorded
 }
 
 func (b *builder) name(recorded string) string {
@@ -251,16 +273,35 @@ func (b *builder) tags(tags map[string]string) (out []elbtypes.Tag) {
 
 func (b *builder) loadBalancer(key string, lb loadBalancer) {
 	b.t.Helper()
+	id, _ := split(key)
+	if id.Kind == model.Service {
+		lb.Name = filled(lb.Name, naming.OwnedLoadBalancer(rig.ClusterName, id, string(b.service(id.Namespace, id.Name).UID), model.Scheme(lb.Scheme)))
+	}
 	in := &elb.CreateLoadBalancerInput{
 		Name: aws.String(b.name(lb.Name)), Type: elbtypes.LoadBalancerTypeEnum(lb.Type), Scheme: elbtypes.LoadBalancerSchemeEnum(lb.Scheme),
 		IpAddressType: elbtypes.IpAddressType(lb.IpAddressType), Tags: b.tags(lb.Tags),
 	}
-	if len(lb.AvailabilityZones) > 2 && b.odd.fewer {
+	// Without security groups, bindings have the address ranges of the zones.
+	if len(lb.AvailabilityZones) > 2 && len(lb.SecurityGroups) > 0 && b.odd.fewer {
 		lb.AvailabilityZones = lb.AvailabilityZones[:2]
 	}
 	lb.Attributes = b.tuned(lb.Attributes, "routing.http.xff_client_port.enabled", "true", lb.Type == "application")
 	for _, z := range lb.AvailabilityZones {
-		in.Subnets = append(in.Subnets, b.id(z))
+		if lb.Type == "application" {
+			in.Subnets = append(in.Subnets, b.id(z))
+			continue
+		}
+		m := elbtypes.SubnetMapping{SubnetId: aws.String(b.id(z))}
+		for _, a := range lb.FixedAddresses {
+			switch {
+			case a.SubnetId != z:
+			case a.AllocationId != "":
+				m.AllocationId = aws.String(b.id(a.AllocationId))
+			default:
+				m.PrivateIPv4Address = aws.String(a.PrivateIPv4Address)
+			}
+		}
+		in.SubnetMappings = append(in.SubnetMappings, m)
 	}
 	for _, g := range lb.SecurityGroups {
 		in.SecurityGroups = append(in.SecurityGroups, b.id(g))
@@ -321,7 +362,7 @@ func (b *builder) listener(lb *string, l listener) {
 		})
 		must(b.t, 0, err)
 	}
-	l.Attributes = b.tuned(l.Attributes, "routing.http.response.server.enabled", "false", l.Protocol != "TCP")
+	l.Attributes = b.tuned(l.Attributes, "routing.http.response.server.enabled", "false", strings.HasPrefix(l.Protocol, "HTTP"))
 	if len(l.Attributes) > 0 {
 		in := &elb.ModifyListenerAttributesInput{ListenerArn: arn}
 		for _, k := range slices.Sorted(maps.Keys(l.Attributes)) {

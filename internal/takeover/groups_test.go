@@ -38,6 +38,10 @@ func (b *builder) createGroup(name, description string, tags map[string]string) 
 // securityGroup makes a managed one. Rules are recorded as "<protocol> <from>-<to> <source>".
 func (b *builder) securityGroup(key string, g securityGroup) {
 	b.t.Helper()
+	stack, _ := split(key)
+	if stack.Kind == model.Service {
+		g.Name = filled(g.Name, naming.OwnedManagedGroup(rig.ClusterName, stack, string(b.service(stack.Namespace, stack.Name).UID)))
+	}
 	id := b.createGroup(g.Name, g.Description, g.Tags)
 	b.ids["sg:"+key] = id
 	var permissions []ec2types.IpPermission
@@ -90,6 +94,7 @@ func (b *builder) nodeRules() {
 		r := b.wanted[protocol]
 		permissions = append(permissions, b.permission(protocol, r.from, r.to, "sg:backend", "elbv2.k8s.aws/targetGroupBinding=shared"))
 	}
+	permissions = append(permissions, b.ranges...)
 	if b.odd.described {
 		permissions = append(permissions, b.permission("tcp", 22, 22, "192.0.2.0/24", ""))
 	}
@@ -122,6 +127,9 @@ func (b *builder) targetGroup(key string, g targetGroup, bound binding) {
 		in.ProtocolVersion = aws.String(g.ProtocolVersion)
 	}
 	port := b.groupPort(g, bound)
+	if g.HealthCheckPort == "nodeport" {
+		in.HealthCheckPort = aws.String(fmt.Sprint(b.service(bound.namespace, bound.Spec.ServiceRef.Name).Spec.HealthCheckNodePort))
+	}
 	in.Port = aws.Int32(port)
 	in.Name = aws.String(b.name(b.groupName(key, g, bound, port)))
 	out, err := b.elb.CreateTargetGroup(b.ctx(), in)
@@ -157,6 +165,17 @@ func (b *builder) groupName(key string, g targetGroup, bound binding, port int32
 	stack, id := split(key)
 	ns, rest, _ := strings.Cut(id, "/")
 	ref := bound.Spec.ServiceRef
+	if stack.Kind == model.Service {
+		n := naming.ServiceTargetGroup{
+			Cluster: rig.ClusterName, Backend: finding.Ref{Kind: "Service", Namespace: ns, Name: ref.Name}, BackendUID: string(b.service(ns, ref.Name).UID),
+			Port: port, ServicePort: ref.Port.IntVal, Type: model.TargetType(g.TargetType), Protocol: g.Protocol,
+			HealthProtocol: g.HealthCheckProtocol, HealthInterval: *g.HealthCheckIntervalSeconds,
+		}
+		if ref.Name != stack.Name {
+			n.BaseUID = string(b.service(stack.Namespace, stack.Name).UID)
+		}
+		return n.Name()
+	}
 	ingress := strings.TrimSuffix(rest, "-"+ref.Name+":"+ref.Port.String())
 	name := naming.IngressTargetGroup{
 		Cluster: rig.ClusterName, Stack: stack, Ingress: finding.Ref{Kind: "Ingress", Namespace: ns, Name: ingress},

@@ -72,14 +72,22 @@ func (b *builder) binding(key string, bound binding) {
 	spec.TargetGroupARN, spec.VpcID = arn, b.id(spec.VpcID)
 	if n := spec.Networking; n != nil {
 		for i := range n.Ingress {
+			for j := range n.Ingress[i].Ports {
+				p := &n.Ingress[i].Ports[j]
+				switch {
+				case p.Port.StrVal != "nodeport":
+				case j == 0:
+					p.Port = &traffic
+				default: // that of health checks
+					p.Port = new(intstr.FromInt32(b.service(bound.namespace, bound.Spec.ServiceRef.Name).Spec.HealthCheckNodePort))
+				}
+				b.opens(n.Ingress[i].From, strings.ToLower(string(*p.Protocol)), b.portNumber(*p.Port, bound))
+			}
 			for _, from := range n.Ingress[i].From {
-				from.SecurityGroup.GroupID = b.id(from.SecurityGroup.GroupID)
+				if from.SecurityGroup != nil {
+					from.SecurityGroup.GroupID = b.id(from.SecurityGroup.GroupID)
+				}
 			}
-			p := &n.Ingress[i].Ports[0]
-			if p.Port.StrVal == "nodeport" {
-				p.Port = &traffic
-			}
-			b.want("tcp", b.portNumber(*p.Port, bound))
 		}
 		slices.SortStableFunc(n.Ingress, func(x, y elbv2.NetworkingIngressRule) int {
 			return rank(*x.Ports[0].Port, traffic) - rank(*y.Ports[0].Port, traffic)
@@ -99,6 +107,17 @@ func (b *builder) binding(key string, bound binding) {
 		stored.Annotations = nil
 	}
 	must(b.t, 0, b.rig.Store.Put(stored))
+}
+
+// opens notes the rules of nodes for a port of a binding. Those from the backend group are united.
+func (b *builder) opens(peers []elbv2.NetworkingPeer, protocol string, port int32) {
+	for _, from := range peers {
+		if from.SecurityGroup != nil {
+			b.want(protocol, port)
+		} else {
+			b.ranges = append(b.ranges, b.permission(protocol, port, port, from.IPBlock.CIDR, "elbv2.k8s.aws/targetGroupBinding=shared"))
+		}
+	}
 }
 
 func rank(p, first intstr.IntOrString) int {
@@ -134,11 +153,31 @@ func (b *builder) checkpoint(bound binding, spec elbv2.TargetGroupBindingSpec) s
 	return hash(strings.Join(all, ",")) + "/" + hash(string(text))
 }
 
-// object gives an Ingress its finalizers and its status. Its load balancer is found by the rules
+// exposed gives a Service its finalizers and its status.
+func (b *builder) exposed(path string, o object) {
+	b.t.Helper()
+	ns, name, _ := strings.Cut(path, "/")
+	svc := b.service(ns, name).DeepCopy()
+	svc.Finalizers = o.Finalizers
+	for _, lb := range o.Status.LoadBalancer.Ingress {
+		out := corev1.LoadBalancerIngress{Hostname: b.dns[path+":LoadBalancer"]}
+		for _, p := range lb.Ports {
+			out.Ports = append(out.Ports, corev1.PortStatus{Port: p.Port, Protocol: p.Protocol})
+		}
+		svc.Status.LoadBalancer.Ingress = append(svc.Status.LoadBalancer.Ingress, out)
+	}
+	must(b.t, 0, b.rig.Store.Put(svc))
+}
+
+// object gives an Ingress or a Service its finalizers and its status. Its load balancer is found by the rules
 // of the group; of several addresses, the first is that of the application load balancer.
 func (b *builder) object(key string, o object) {
 	b.t.Helper()
-	_, path, _ := strings.Cut(key, " ")
+	kind, path, _ := strings.Cut(key, " ")
+	if kind == string(cluster.KindService) {
+		b.exposed(path, o)
+		return
+	}
 	ns, name, _ := strings.Cut(path, "/")
 	obj, err := b.rig.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: ns, Name: name})
 	stored, ok := must(b.t, obj, err).(*networkingv1.Ingress)

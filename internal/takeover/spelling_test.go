@@ -92,7 +92,7 @@ func TestDeletionAfterTakeOver(t *testing.T) {
 				before := world(t, f.odd, false).State()
 				r := leave(t, f.odd, healthy(t)...)
 				r.Start()
-				for _, obj := range r.Store.All(cluster.KindIngress) {
+				for _, obj := range append(r.Store.All(cluster.KindIngress), r.Store.All(cluster.KindService)...) {
 					must(t, 0, r.Store.Delete(cluster.RefOf(obj)))
 				}
 				for k, err := range r.Settle(time.Hour) {

@@ -17,6 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cases"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
+	"github.com/fulcrum-lb/fulcrum/internal/frontend/service"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/rig"
@@ -73,6 +74,7 @@ func world(t *testing.T, odd oddities, strict bool) *rig.Rig {
 	return cases.NewWorld(t, rig.Options{
 		TaggingLag: odd.lag,
 		Ingress:    func(o *ingress.Options) { o.StrictGroups, o.ExternalTags = strict, external },
+		Service:    func(o *service.Options) { o.ExternalTags = external },
 		Plan:       func(o *plan.Options) { o.ExternalTags = external },
 	})
 }
@@ -185,7 +187,7 @@ func faithful(t *testing.T, r *rig.Rig, names []string) {
 }
 
 // objects are what a take-over must not change of the cluster: specs, labels and finalizers of
-// bindings, finalizers and status of Ingresses. The protocol of ports may be filled in.
+// bindings, finalizers and status of Ingresses and Services. The protocol of ports may be filled in.
 func objects(r *rig.Rig) map[string]any {
 	out := map[string]any{}
 	for _, obj := range r.Store.All(cluster.KindBinding) {
@@ -205,6 +207,12 @@ func objects(r *rig.Rig) map[string]any {
 			}
 		}
 		out[cluster.RefOf(i).String()] = []any{status, i.Finalizers, i.Labels, i.Annotations}
+	}
+	for _, obj := range r.Store.All(cluster.KindService) {
+		// One of which nothing is made gets the finalizer beforehand.
+		if s, ok := obj.(*corev1.Service); ok && len(s.Status.LoadBalancer.Ingress) > 0 {
+			out[cluster.RefOf(s).String()] = []any{s.Status, s.Finalizers, s.Labels, s.Annotations}
+		}
 	}
 	return out
 }
