@@ -62,9 +62,6 @@ type Binding struct {
 	Networking []BindingRule
 	// Managed says that rules are asked for: an empty Networking then differs from none.
 	Managed bool
-	// WithoutGroups takes the place of Networking where security groups are desired and the live network load
-	// balancer has none, as AWS adds none to it; empty where rules are not managed then.
-	WithoutGroups []BindingRule
 }
 
 // BindingRule asks for the ports to be open from the peers.

@@ -117,51 +117,16 @@ func publicFacts() observed.Facts {
 	return f
 }
 
-// AWS adds the first security group of a network load balancer only when that is made.
-func TestANetworkLoadBalancerWithoutSecurityGroupsKeepsNone(t *testing.T) {
-	wish := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
-	backend := []model.BindingRule{{From: []model.Peer{{BackendGroup: true}}}}
-	byRange := []model.BindingRule{{From: []model.Peer{{CIDR: "0.0.0.0/0"}}}}
-	wish.LoadBalancer.SecurityGroups = nil
-	wish.TargetGroups[0].Binding.Networking, wish.TargetGroups[0].Binding.Managed = byRange, true
-	have := converge(t, wish, observed.Stack{Facts: frontFacts()})
-	have.Facts.Groups = map[string]observed.GroupAnswer{"groups sg-1": {ByID: []string{"sg-1"}}}
-	given := finding.Origin{Object: testMember, Field: "aws-load-balancer-security-groups"}
-	for _, choice := range []model.GroupChoice{model.GroupsManaged{Backend: true}, model.GroupsGiven{Refs: []string{"sg-1"}, Of: given}} {
-		wish.LoadBalancer.SecurityGroups, wish.BackendGroup.Needed = choice, true
-		b := wish.TargetGroups[0].Binding
-		b.Networking, b.Managed, b.WithoutGroups = backend, true, byRange
-		p, found := plan.Make(wish, have, testOptions)
-		reason := ""
-		if _, named := choice.(model.GroupsGiven); named {
-			reason = "SettingFixed"
+// AWS adds the first security group of a network load balancer, and removes the last one, only with it.
+func TestANetworkLoadBalancerKeepsWhetherItHasSecurityGroups(t *testing.T) {
+	with := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
+	without := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
+	without.LoadBalancer.SecurityGroups = nil
+	for _, c := range [][2]model.Stack{{with, without}, {without, with}} {
+		have := converge(t, c[0], observed.Stack{Facts: frontFacts()})
+		p, found := plan.Make(c[1], have, testOptions)
+		if slices.ContainsFunc(p.Steps, func(s plan.Step) bool { _, ok := s.Do.(plan.SetSecurityGroups); return ok }) || told(found) != "SettingFixed" {
+			t.Errorf("findings %q, steps\n%s", told(found), p.Text())
 		}
-		if !p.Empty() || told(found) != reason {
-			t.Errorf("%T: findings %q, steps\n%s", choice, told(found), p.Text())
-		}
-		// The load balancer of another scheme is a new one.
-		other := wish
-		lb := *wish.LoadBalancer
-		lb.Scheme, lb.Name = model.InternetFacing, "another"
-		other.LoadBalancer = &lb
-		p, _ = plan.Make(other, have, testOptions)
-		if !slices.ContainsFunc(p.Steps, func(s plan.Step) bool {
-			do, ok := s.Do.(plan.CreateLoadBalancer)
-			return ok && len(do.SecurityGroups) > 0
-		}) {
-			t.Errorf("%T: the new load balancer has no security groups:\n%s", choice, p.Text())
-		}
-	}
-}
-
-// AWS removes the last security group of a network load balancer as little.
-func TestANetworkLoadBalancerKeepsSecurityGroupsThatAreNotWanted(t *testing.T) {
-	wish := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
-	have := converge(t, wish, observed.Stack{Facts: frontFacts()})
-	wish.LoadBalancer.SecurityGroups = nil
-	wish.TargetGroups[0].Binding.Networking = []model.BindingRule{{From: []model.Peer{{CIDR: "0.0.0.0/0"}}}}
-	p, found := plan.Make(wish, have, testOptions)
-	if !p.Empty() || told(found) != "SettingFixed" {
-		t.Errorf("findings %q, steps\n%s", told(found), p.Text())
 	}
 }

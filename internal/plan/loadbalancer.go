@@ -109,11 +109,14 @@ func (b *builder) changeLoadBalancer(lb *loadBalancerPlan, after []StepID) {
 	b.planCapacity(lb, after)
 }
 
-// changeGroups changes the security groups, and whether traffic through AWS PrivateLink obeys their rules. AWS adds
-// the first group of a network load balancer only when that is made.
+// changeGroups changes the security groups, and whether traffic through AWS PrivateLink obeys their rules. AWS gives a
+// network load balancer its first group, and takes its last one, only when it is made or deleted.
 func (ls loadBalancerSettings) changeGroups(lb *loadBalancerPlan, after []StepID) {
 	live, a := lb.live, lb.address()
-	if lb.wish.Type == model.Network && len(live.SecurityGroups) == 0 {
+	if lb.wish.Type == model.Network && (len(live.SecurityGroups) == 0 || len(lb.groups) == 0) {
+		if len(live.SecurityGroups)+len(lb.groups) > 0 {
+			ls.fixed("securityGroups", lb.wish.Origins, "the security groups", strings.Join(live.SecurityGroups, ", "), cmp.Or(groupsText(lb.groups), "none"))
+		}
 		return
 	}
 	do := SetSecurityGroups{LoadBalancer: a, Groups: lb.groups}

@@ -40,7 +40,6 @@ func planOf(want model.Stack, have observed.Stack, opt Options) *builder {
 		}
 	default:
 		b.tellScheme(want)
-		b.tellWithoutGroups(want.LoadBalancer)
 		b.build()
 	}
 	b.plan.Known = b.known
@@ -99,7 +98,7 @@ func newBuilder(want model.Stack, have observed.Stack, opt Options) *builder {
 	have.Bindings = ownBindings(want, have)
 	d := &draft{
 		steps: newSteps(want.ID, opt.Waited),
-		want:  withoutGroups(holdReplacements(withLiveSchemes(want, have), have), have), have: have, opt: opt,
+		want:  holdReplacements(withLiveSchemes(want, have), have), have: have, opt: opt,
 		known: Known{},
 	}
 	b := &builder{

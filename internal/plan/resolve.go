@@ -120,8 +120,6 @@ func (r *resolution) holdCreation() {
 func (r *resolution) resolveGroups() {
 	backend := false
 	switch c := r.lb.wish.SecurityGroups.(type) {
-	case nil:
-		r.keepUnwantedGroups()
 	case model.GroupsShared:
 		r.lb.groups = r.shared
 	case model.GroupsManaged:
