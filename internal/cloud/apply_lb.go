@@ -228,8 +228,22 @@ func (w *writer) setSubnets(ctx context.Context, a plan.SetSubnets, known plan.K
 func (w *writer) setAddressType(ctx context.Context, a plan.SetAddressType, known plan.Known) error {
 	return w.changeLoadBalancer(known, a.LoadBalancer, "set the address type", func(arn string) (func(*lbEntry), error) {
 		_, err := w.api.elb.SetIpAddressType(ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: aws.String(arn), IpAddressType: elbtypes.IpAddressType(a.Type)})
-		return func(e *lbEntry) { e.lb.AddressType = a.Type }, err
+		return func(e *lbEntry) {
+			e.lb.AddressType = a.Type
+			if !a.Type.HasIPv6() {
+				e.lb.Mappings = withoutIPv6(e.lb.Mappings)
+			}
+		}, err
 	})
+}
+
+// withoutIPv6 are the subnets of a load balancer that has no IPv6 any more.
+func withoutIPv6(mappings []model.SubnetMapping) (out []model.SubnetMapping) {
+	for _, m := range mappings {
+		m.IPv6, m.SourceNATPrefix = "", ""
+		out = append(out, m)
+	}
+	return out
 }
 
 func (w *writer) setIPAMPool(ctx context.Context, a plan.SetIPAMPool, known plan.Known) error {

@@ -86,6 +86,44 @@ func TestNetworkLoadBalancerIsMadeChangedAndDeleted(t *testing.T) {
 				s.LoadBalancer.PrivateIPv4 = []string{"10.0.144.9", "10.0.128.9"}
 			}
 		},
+		"source NAT": func(r *rig) func(*model.Stack) {
+			return func(s *model.Stack) {
+				s.LoadBalancer.AddressType, s.LoadBalancer.SourceNAT = model.DualStack, "on"
+			}
+		},
+		"traffic of PrivateLink": func(*rig) func(*model.Stack) {
+			return func(s *model.Stack) { s.LoadBalancer.PrivateLinkRules = "off" }
+		},
+		"PrivateLink and another scheme": func(*rig) func(*model.Stack) {
+			return func(s *model.Stack) {
+				s.LoadBalancer.Scheme, s.LoadBalancer.Name = model.Internal, "k8s-shop-nlb-internal"
+				s.LoadBalancer.PrivateLinkRules, s.LoadBalancer.SourceNAT = "off", "off"
+			}
+		},
+		"a rule for ICMP": func(*rig) func(*model.Stack) {
+			return func(s *model.Stack) {
+				managed := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+				managed.Group.Ingress = append(managed.Group.Ingress, model.IngressRule{Protocol: "icmp", From: 3, To: 4, CIDR: "0.0.0.0/0"},
+					model.IngressRule{Protocol: "icmpv6", From: 2, CIDR: "::/0"})
+				s.LoadBalancer.SecurityGroups = managed
+			}
+		},
+		"attributes of a listener": func(*rig) func(*model.Stack) {
+			return func(s *model.Stack) {
+				s.LoadBalancer.Listeners[1].Attributes = map[string]string{"tcp.idle_timeout.seconds": "900"}
+			}
+		},
+		"two target groups": func(*rig) func(*model.Stack) {
+			return func(s *model.Stack) {
+				next, on, one, nine := s.TargetGroups[1], true, int32(1), int32(9)
+				next.ID, next.Name = "shop/next:80", "k8s-shop-next-80"
+				s.TargetGroups = append(s.TargetGroups, next)
+				s.LoadBalancer.Listeners[1].Default = []model.Action{model.Forward{
+					Groups:     []model.WeightedGroup{{Group: model.GroupRef{ID: s.TargetGroups[1].ID}, Weight: &one}, {Group: model.GroupRef{ID: next.ID}, Weight: &nine}},
+					Stickiness: &model.GroupStickiness{Enabled: &on},
+				}}
+			}
+		},
 		"attributes": func(*rig) func(*model.Stack) {
 			return func(s *model.Stack) {
 				s.LoadBalancer.Attributes = map[string]string{"load_balancing.cross_zone.enabled": "true"}

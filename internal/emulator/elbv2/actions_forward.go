@@ -29,7 +29,7 @@ func (s *listeners) checkForward(sc actionScope, a types.Action, done *types.Act
 	if err := checkWeights(tuples); err != nil {
 		return err
 	}
-	if err := checkGroupStickiness(sticky, groups); err != nil {
+	if err := checkGroupStickiness(sc, sticky, groups); err != nil {
 		return err
 	}
 	if err := checkFit(sc, groups); err != nil {
@@ -115,9 +115,10 @@ func checkWeights(tuples []types.TargetGroupTuple) error {
 	return nil
 }
 
-func checkGroupStickiness(sticky *types.TargetGroupStickinessConfig, groups []*store.TargetGroup) error {
+// checkGroupStickiness judges the stickiness of an action. That of a network load balancer has no duration.
+func checkGroupStickiness(sc actionScope, sticky *types.TargetGroupStickinessConfig, groups []*store.TargetGroup) error {
 	on := sticky != nil && val(sticky.Enabled)
-	if on && sticky.DurationSeconds == nil {
+	if on && sticky.DurationSeconds == nil && sc.lb.IsALB() {
 		return invalid(store.Unproven, "A duration must be specified to enable target group stickiness")
 	}
 	if sticky != nil && sticky.DurationSeconds != nil && (*sticky.DurationSeconds < 1 || *sticky.DurationSeconds > 604800) {
