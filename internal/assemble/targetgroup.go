@@ -107,6 +107,14 @@ func (r GroupRequest) fault(reason finding.Reason, message, fix string) finding.
 	return finding.Finding{Object: r.Origin.Object, Field: r.Origin.Field, Reason: reason, Message: message, Fix: fix, Blocks: finding.BlocksRule}
 }
 
+// nodePortWay is how a Service gets node ports.
+func nodePortWay(svc *corev1.Service) string {
+	if svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
+		return "set spec.allocateLoadBalancerNodePorts to true"
+	}
+	return "change its type to NodePort"
+}
+
 // place fills in what depends on the target type.
 func (g *Group) place(r GroupRequest, port *corev1.ServicePort, found *finding.List) {
 	if g.Type == model.InstanceTargets {
@@ -114,7 +122,7 @@ func (g *Group) place(r GroupRequest, port *corev1.ServicePort, found *finding.L
 		if port.NodePort == 0 {
 			found.Add(r.fault(finding.BackendTypeUnsupported,
 				fmt.Sprintf("Service %s/%s is of type %s and has no node port, which instance targets need", r.Service.Namespace, r.Service.Name, r.Service.Spec.Type),
-				"change its type to NodePort, or set "+r.name("target-type")+" to ip"))
+				nodePortWay(r.Service)+", or set "+r.name("target-type")+" to ip"))
 		}
 		if r.ControlPort.Set {
 			found.Add(finding.Finding{Object: r.ControlPort.Origin.Object, Field: r.ControlPort.Origin.Field, Reason: finding.AnnotationInvalid,

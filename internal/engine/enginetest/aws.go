@@ -62,6 +62,8 @@ func (a *AWS) answer(have *observed.Stack, q model.Question) {
 	f := &have.Facts
 	switch q := q.(type) {
 	case model.AskBackendGroup, model.AskComparison, model.AskListings, model.AskSecurityGroups, model.AskAttributes:
+	case model.AskVPC:
+		f.VPCRanges = []string{"10.0.0.0/16", "2001:db8::/56"}
 	case model.AskSubnets:
 		f.Subnets[q.Key()] = observed.SubnetAnswer{Candidates: subnetsOf(q)}
 	case model.AskGroups:

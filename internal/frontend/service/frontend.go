@@ -57,8 +57,11 @@ const (
 )
 
 // turnedByEdit reports whether a user has edited what names the controller of a Service since it was claimed.
-// Otherwise it is excluded by the controller's own flags.
+// Otherwise it is excluded by the controller's own flags. Where it asks for nothing, no flag excludes it.
 func turnedByEdit(svc *corev1.Service) bool {
+	if svc.Spec.LoadBalancerClass == nil && !(settings.ServiceSelection{}).Serves(svc) {
+		return true
+	}
 	edited := cluster.ClassEdited(svc)
 	if edited.IsZero() {
 		edited = svc.CreationTimestamp.Time

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -54,9 +55,11 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, svc *corev1.
 		g.found.Add(notTrusted(svc))
 	default:
 		g.leaving = append(g.leaving, ownership.Member(v, svc, id))
-		if g.guard == nil {
-			g.guard = members.DeletionGuard(ownership.RefOf(svc), svc.Annotations, attributesAnnotation)
+		guard := members.DeletionGuard(ownership.RefOf(svc), svc.Annotations, attributesAnnotation)
+		if guard != nil && svc.DeletionTimestamp == nil {
+			guard.Message = "the Service gives its load balancer up while it asks for deletion protection of it"
 		}
+		g.guard = cmp.Or(g.guard, guard)
 	}
 }
 
