@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
 // State is what the controller has made in AWS, a line per resource in order, with generated ids
@@ -37,9 +39,12 @@ func (r *Rig) State() []string {
 			subnets = append(subnets, z.Subnet)
 		}
 		line("load-balancer", generated(lb.Name), lb.Type, lb.Scheme, lb.Addressing, subnets, groups, lb.Attributes, lb.Tags)
+		if !lb.IsALB() {
+			line("network-load-balancer", generated(lb.Name), lb.PrefixForSourceNAT, lb.EnforcePrivateLink)
+		}
 	}
 	for _, l := range p.ELB.Listeners {
-		line("listener", l.LoadBalancer, l.Port, l.Protocol, l.SSLPolicy, l.Certificate, slices.Sorted(slices.Values(l.SNI)), l.Attributes, l.Tags)
+		line("listener", l.LoadBalancer, l.Port, l.Protocol, l.SSLPolicy, l.ALPN, l.Certificate, slices.Sorted(slices.Values(l.SNI)), l.Attributes, l.Tags)
 	}
 	for _, rule := range p.ELB.Rules {
 		l := p.ELB.Listeners[rule.Listener]
@@ -56,7 +61,7 @@ func (r *Rig) State() []string {
 			}
 		}
 		slices.Sort(ts)
-		line("target-group", generated(g.Name), g.Type, g.Port, g.Protocol, g.ProtocolVersion, g.Check, g.Attributes, ts, g.Tags)
+		line("target-group", groupName(g), g.Type, g.Port, g.Protocol, g.ProtocolVersion, g.Check, g.Attributes, ts, g.Tags)
 	}
 	for id, g := range p.SecurityGroups {
 		var rules []string
@@ -72,6 +77,14 @@ func (r *Rig) State() []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// groupName is what a target group is for. The name of one of a Service depends on health checks that it once had.
+func groupName(g *store.TargetGroup) string {
+	if of := g.Tags[naming.ResourceTag(model.Service)]; of != "" {
+		return of
+	}
+	return generated(g.Name)
 }
 
 // generated is a name without the number that it has where the name itself was taken.
@@ -99,7 +112,7 @@ func (r *Rig) names(p *store.Partition) *strings.Replacer {
 		of[arn] = "lb:" + generated(lb.Name)
 	}
 	for arn, g := range p.ELB.TargetGroups {
-		of[arn] = "tg:" + generated(g.Name)
+		of[arn] = "tg:" + groupName(g)
 	}
 	for id, g := range p.SecurityGroups {
 		of[id] = "sg:" + g.Name
