@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -26,6 +27,7 @@ var (
 		[]byte(`"f:loadBalancerClass"`), []byte(`"f:type"`), []byte(`"f:` + serviceTypeAnnotation + `"`), []byte(`"f:` + targetTypeAnnotation + `"`),
 	}
 	finalizerFields = [][]byte{[]byte(`"f:finalizers"`)}
+	shownFields     = [][]byte{[]byte(`"f:loadBalancer"`)}
 )
 
 // ClassEdited returns when the manager that owns what hands an Ingress or a Service to a controller, its
@@ -34,6 +36,10 @@ func ClassEdited(obj Object) time.Time { return edited(obj, classFields) }
 
 // Claimed returns when a manager of finalizers last edited the object; zero if that is not noted.
 func Claimed(obj Object) time.Time { return edited(obj, finalizerFields) }
+
+// ShownSince returns when a manager of the load balancer in the status last edited that; zero if that is not
+// noted.
+func ShownSince(obj Object) time.Time { return edited(obj, shownFields) }
 
 func edited(obj Object, fields [][]byte) time.Time {
 	var last time.Time
@@ -55,17 +61,17 @@ func mentions(raw []byte, fields [][]byte) bool {
 }
 
 // reduceEdits keeps of the managed fields of an Ingress, and of a Service with a load balancer, when its class
-// and its finalizers were edited.
+// and its finalizers were edited, and its status.
 func reduceEdits(obj Object) {
 	var kept []metav1.ManagedFieldsEntry
 	if _, ok := obj.(*networkingv1.Ingress); ok || len(finalizerValues(obj)) > 0 {
-		kept = editNotes(ClassEdited(obj), Claimed(obj))
+		kept = editNotes(ClassEdited(obj), Claimed(obj), ShownSince(obj))
 	}
 	obj.SetManagedFields(kept)
 }
 
 // editNotes is the short form of managed fields in which the times are noted.
-func editNotes(class, finalizers time.Time) []metav1.ManagedFieldsEntry {
+func editNotes(class, finalizers, shown time.Time) []metav1.ManagedFieldsEntry {
 	var out []metav1.ManagedFieldsEntry
 	note := func(at time.Time, fields []byte) {
 		if !at.IsZero() {
@@ -74,6 +80,7 @@ func editNotes(class, finalizers time.Time) []metav1.ManagedFieldsEntry {
 	}
 	note(class, classFields[0])
 	note(finalizers, finalizerFields[0])
+	note(shown, shownFields[0])
 	return out
 }
 
@@ -84,11 +91,14 @@ func noteEdits(cur, next Object, now time.Time) {
 	if !ok {
 		return
 	}
-	var class, finalizers time.Time
+	var class, finalizers, shown time.Time
 	var was [4]string
 	if cur != nil {
-		class, finalizers = ClassEdited(cur), Claimed(cur)
+		class, finalizers, shown = ClassEdited(cur), Claimed(cur), ShownSince(cur)
 		was, _ = classOf(cur)
+	}
+	if cur != nil && !equality.Semantic.DeepEqual(StatusOf(cur), StatusOf(next)) {
+		shown = now
 	}
 	if cur == nil || was != of {
 		class = now
@@ -96,7 +106,7 @@ func noteEdits(cur, next Object, now time.Time) {
 	if len(next.GetFinalizers()) > 0 && (cur == nil || len(cur.GetFinalizers()) != len(next.GetFinalizers())) {
 		finalizers = now
 	}
-	next.SetManagedFields(editNotes(class, finalizers))
+	next.SetManagedFields(editNotes(class, finalizers, shown))
 }
 
 // classOf is what hands an object to a controller; false for kinds that have nothing of that sort.

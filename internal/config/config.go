@@ -99,6 +99,8 @@ type Ingress struct {
 type Service struct {
 	// Class is the spec.loadBalancerClass that is served.
 	Class string
+	// CrossNamespaceGroups lets Services share load balancers of other namespaces.
+	CrossNamespaceGroups bool
 }
 
 // Security are settings about security groups.

@@ -55,6 +55,7 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&i.Shield, "enable-shield", i.Shield, "manage the Shield Advanced protections that Ingresses enable")
 
 	fs.StringVar(&c.Service.Class, "load-balancer-class", c.Service.Class, "spec.loadBalancerClass of the Services to serve")
+	fs.BoolVar(&c.Service.CrossNamespaceGroups, "cross-namespace-load-balancer-groups", c.Service.CrossNamespaceGroups, "let Services share load balancers of other namespaces by fulcrum.dev/load-balancer-group: NAMESPACE/NAME")
 
 	r := &c.Replacement
 	fs.StringVar(&r.Order, "replacement", r.Order, "order of steps when a changed scheme replaces a load balancer: create-first (no gap) or delete-first (as aws-load-balancer-controller)")

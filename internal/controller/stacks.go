@@ -65,6 +65,7 @@ func serviceOptions(c config.Config) service.Options {
 		MergeTCPUDP:      c.Gates.On(config.EnableTCPUDPListener), PlainChecks: !c.Gates.On(config.NLBHealthCheckAdvancedConfig),
 		NoIPTargets: !c.Gates.On(config.EnableIPTargetType), NoCapacity: !c.Gates.On(config.LBCapacityReservation),
 		NoWeights: !c.Gates.On(config.WeightedTargetGroups), StrictGroups: c.StrictGroups, AllowMassRemoval: c.AllowMassRemoval,
+		CrossNamespaceGroups: c.Service.CrossNamespaceGroups,
 	}
 }
 

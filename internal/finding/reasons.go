@@ -68,6 +68,7 @@ const (
 	IngressTooLarge        Reason = "IngressTooLarge"
 	WaitExpired            Reason = "WaitExpired"
 	LoadBalancerReplaced   Reason = "LoadBalancerReplaced"
+	LoadBalancerMoved      Reason = "LoadBalancerMoved"
 	ReplacedWithGap        Reason = "ReplacedWithGap"
 	ReplacementHeld        Reason = "ReplacementHeld"
 )
@@ -108,6 +109,7 @@ var Reasons = []Explanation{
 	{IngressTooLarge, "An Ingress specifies more listeners or rules than the operator allows one namespace in an IngressGroup, or more target groups of others or client ranges than AWS accepts.", "Name fewer ports or paths, or split the Ingress over several IngressGroups.", BlocksMember},
 	{ListenerConflict, "Members of an IngressGroup need different settings of one port. The settings in AWS stay while a member specifies them; otherwise the first member in the order of the IngressGroup decides.", "Use the same protocol and settings, or another port.", BlocksMember},
 	{LoadBalancerDoubled, "Two load balancers carry the tags of one stack; one is used and the other is not changed.", "Delete the other one, or remove the controller's tags from it.", BlocksNothing},
+	{LoadBalancerMoved, "A Service moves to or from a load balancer that it shares. The status shows the other one when that serves the Service as well; the former one serves on for --replacement-deletion-delay.", "Nothing. To stay, restore the annotation fulcrum.dev/load-balancer-group; a port that another Service has on the shared load balancer must be changed first.", BlocksNothing},
 	{LoadBalancerReplaced, "A new load balancer takes the place of the live one, because AWS cannot change what is asked for. The status shows the new one when it serves as the old one does; the old one is deleted after --replacement-deletion-delay.", "Nothing. To go back, restore the former value; until the old load balancer is deleted it is taken again.", BlocksNothing},
 	{MoreFindings, "An object has more faults than events are written for.", "Correct the faults in the other events; fulcrum plan shows all of them.", BlocksNothing},
 	{NameTaken, "A resource of that name exists and has another owner.", "Choose another name, or remove the other resource.", BlocksStack},

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
@@ -90,6 +91,12 @@ type Stack struct {
 	Members []Member
 	// Leaving are objects that carry the stack's finalizer but do not belong to it any more.
 	Leaving []Member
+	// Departing are members that ask for another stack by now. This one serves them on until clients know the
+	// load balancer of the other.
+	Departing []Departure
+	// Arriving are members whose status shows the load balancer of another stack. It shows that of this one when it
+	// serves them as well.
+	Arriving []Arrival
 	// DeletionGuard is set when a member under deletion asked for deletion protection; the load
 	// balancer must then not be deleted.
 	DeletionGuard *finding.Finding
@@ -122,6 +129,20 @@ type Member struct {
 	Deleting bool
 	// Blocked says that a finding blocks everything that the member contributes.
 	Blocked bool
+}
+
+// Departure is a member on its way to another stack.
+type Departure struct {
+	Member finding.Ref
+	// Since is when its status went on to show the load balancer of the other stack; zero: it shows that of this.
+	Since time.Time
+}
+
+// Arrival is a member on its way from another stack.
+type Arrival struct {
+	Member finding.Ref
+	// Partial reports that this stack does not serve all of its ports, so that it stays where it is.
+	Partial bool
 }
 
 // BackendGroupUse tells the plan what may happen to the shared backend security group.

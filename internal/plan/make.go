@@ -14,11 +14,15 @@ import (
 // prefix leaves a working load balancer. Findings are faults that only AWS facts could show. A
 // plan with Asks is preliminary: answer them and make it again.
 func Make(want model.Stack, have observed.Stack, opt Options) (Plan, finding.List) {
+	want, again := departed(want, have, opt)
 	b := planOf(want, have, opt)
 	if why := b.irreplaceable(); why != "" && len(b.plan.Asks) == 0 {
 		b = b.heldReplacement(want, have, why)
 	} else if want.Held.Replacement {
 		b.tellReplacementHeld(want.LoadBalancer, "the new one cannot be made, as another finding says")
+	}
+	if again > 0 && (b.plan.Again == 0 || again < b.plan.Again) {
+		b.plan.Again = again
 	}
 	return b.plan, b.found
 }
@@ -41,6 +45,7 @@ func planOf(want model.Stack, have observed.Stack, opt Options) *builder {
 	default:
 		b.tellScheme(want)
 		b.build()
+		b.planArrivals()
 	}
 	b.plan.Known = b.known
 	b.plan.Shown = map[Address]string{}

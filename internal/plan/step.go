@@ -112,11 +112,13 @@ type Plan struct {
 	// Ports that the load balancer of the stack listens on when the plan is done, ascending. While the
 	// status shows another in its place, those of that.
 	Ports []int32
+	// Unshown are members whose status goes on to show the load balancer of another stack.
+	Unshown []finding.Ref
 	// Secrets are marks of client secrets that listeners and rules, by ARN, are taken to have
 	// because nothing is known to the contrary.
 	Secrets map[string]string
 	// Again is when to plan again at the latest, because AWS did not answer a question that the plan
-	// could do without; 0 if it answered all.
+	// could do without, or because members move between stacks; 0 if there is nothing of that.
 	Again time.Duration
 }
 

@@ -93,7 +93,7 @@ func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 		}
 	case finding.WaitingForTargets:
 		e.Warning, e.Reason = false, string(x.Reason)
-	case finding.WaitingToDelete, finding.LoadBalancerReplaced:
+	case finding.WaitingToDelete, finding.LoadBalancerReplaced, finding.LoadBalancerMoved:
 		e.Warning, e.Once, e.Reason = false, true, string(x.Reason)
 	case finding.CertificatePending:
 		e.Reason = string(x.Reason)
@@ -119,6 +119,9 @@ func statuses(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 	}
 	var out []cluster.Patch
 	for _, m := range o.Stack.Members {
+		if elsewhere(o, m.Ref) {
+			continue
+		}
 		if (m.Blocked || o.Findings.On(m.Ref).Reach() >= finding.BlocksMember) && !k.Shows(v, m) {
 			continue
 		}
@@ -127,6 +130,13 @@ func statuses(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 		}
 	}
 	return out
+}
+
+// elsewhere reports whether the status of a member shows the load balancer of another stack, from which it comes
+// or to which it goes.
+func elsewhere(o engine.Outcome, ref finding.Ref) bool {
+	return slices.Contains(o.Plan.Unshown, ref) ||
+		slices.ContainsFunc(o.Stack.Departing, func(d model.Departure) bool { return d.Member == ref })
 }
 
 // unmade reports whether a listener is to be made and was not: AWS refuses it, or the web ACL that it

@@ -24,11 +24,14 @@ type follower struct {
 	seen map[string]time.Time // when the status last showed a name
 	// shown are the names in their order, lost the requests that nothing has served.
 	shown, lost []string
+	// host is the name that is shown now, unserved why nothing answers at a name.
+	host     func(*Rig) string
+	unserved func(r *Rig, name string) string
 }
 
 // follow looks after every call to AWS.
 func follow(r *Rig) *follower {
-	f := &follower{r: r, ttl: time.Minute, seen: map[string]time.Time{}}
+	f := &follower{r: r, ttl: time.Minute, seen: map[string]time.Time{}, host: host, unserved: unserved}
 	r.Emulator.Faults().SetHook(f.hook)
 	return f
 }
@@ -51,7 +54,7 @@ func host(r *Rig) string {
 }
 
 func (f *follower) look(why string) {
-	name := host(f.r)
+	name := f.host(f.r)
 	if name != "" {
 		if len(f.shown) == 0 || f.shown[len(f.shown)-1] != name {
 			f.shown = append(f.shown, name)
@@ -62,7 +65,7 @@ func (f *follower) look(why string) {
 		if time.Since(at) > f.ttl {
 			continue
 		}
-		if why := unserved(f.r, name); why != "" && len(f.lost) < 10 {
+		if why := f.unserved(f.r, name); why != "" && len(f.lost) < 10 {
 			f.lost = append(f.lost, fmt.Sprintf("%s, last shown %s ago: %s", name, time.Since(at), why))
 		}
 	}

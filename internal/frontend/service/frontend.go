@@ -28,7 +28,8 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	}
 	out := ownership.Claims(v, svc)
 	if f.accepts(svc) {
-		out = append(out, own(svc))
+		id, _ := f.place(v, svc)
+		out = append(out, id)
 	}
 	slices.SortFunc(out, model.StackID.Compare)
 	return slices.Compact(out)

@@ -169,6 +169,13 @@ func (t *translation) buildGroup(a target) *model.TargetGroup {
 	if a.svc != m.svc {
 		name.BaseUID = string(m.svc.UID)
 	}
+	if t.shared {
+		// Beside that of the Service's own load balancer, and of one that backs another Service.
+		name.BaseUID = t.ID.String() + name.BaseUID
+		if a.svc != m.svc {
+			g.ID = naming.DistinctID(g.ID, m.Ref.String())
+		}
+	}
 	g.Name = name.Name()
 	g.Tags = t.WithDefaults(m.Tags)
 	g.Members = []finding.Ref{m.Ref}

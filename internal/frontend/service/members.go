@@ -21,6 +21,10 @@ type member struct {
 	svc   *corev1.Service
 	set   settings.LoadBalancerService
 	ports []*port
+	// departing reports that it asks for another stack, and is served here until clients know that.
+	departing bool
+	// lost reports that another Service has one of its ports.
+	lost bool
 }
 
 // group is what was found for a stack.
@@ -36,19 +40,35 @@ type group struct {
 // load finds the members of a stack.
 func (f *Frontend) load(v *cluster.View, id model.StackID) group {
 	var g group
-	if svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, id.Namespace, id.Name); ok {
+	for _, svc := range candidates(v, id) {
 		f.add(v, &g, id, svc)
 	}
 	g.leaving = append(g.leaving, ownership.Vanished(v, id)...)
+	g.sort()
 	return g
 }
 
 // add sorts one candidate in: a member, one that leaves, or unrelated.
 func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, svc *corev1.Service) {
-	claimed := ownership.ClaimOn(v, svc, id).Known
+	claim := ownership.ClaimOn(v, svc, id)
+	claimed := claim.Known
+	if f.accepts(svc) {
+		at, fault := f.place(v, svc)
+		if at == id || claim.Carried {
+			m := f.newMember(svc)
+			m.departing = at != id
+			if fault != nil {
+				m.Faults, m.Blocked = append(m.Faults, *fault), true
+			}
+			g.members = append(g.members, m)
+			return
+		}
+		if claimed {
+			g.leaving = append(g.leaving, ownership.Member(v, svc, id))
+		}
+		return
+	}
 	switch {
-	case f.accepts(svc) && own(svc) == id:
-		g.members = append(g.members, f.newMember(svc))
 	case !claimed:
 	case svc.DeletionTimestamp == nil && !f.opt.AllowMassRemoval && !turnedByEdit(svc):
 		g.excluded = true

@@ -50,6 +50,8 @@ type Options struct {
 	NoWeights   bool
 	// MaxListeners is on how many ports one Service may listen; 100 if 0.
 	MaxListeners int
+	// CrossNamespaceGroups lets Services share load balancers of other namespaces.
+	CrossNamespaceGroups bool
 	// StrictGroups lets one fault stop the whole load balancer.
 	StrictGroups bool
 	// AllowMassRemoval lets load balancers go of Services that the controller's own flags exclude.

@@ -27,6 +27,8 @@ type port struct {
 	targets string
 	// held reports that its protocol is at fault, so that what is live of it stays.
 	held bool
+	// lost reports that another Service has the port.
+	lost bool
 }
 
 // is reports whether an entry of an annotation means the port, by its name or number.

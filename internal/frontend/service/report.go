@@ -32,6 +32,9 @@ func status(v *cluster.View, m model.Member, n report.Names, stack model.Stack) 
 			lb.Ports = append(lb.Ports, corev1.PortStatus{Port: p.Port, Protocol: corev1.Protocol(baseOf(&p))})
 		}
 	}
+	if len(lb.Ports) == 0 {
+		return nil // others have its ports
+	}
 	return corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{lb}}}
 }
 

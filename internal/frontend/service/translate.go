@@ -10,6 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/ownership"
 )
@@ -38,7 +39,9 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	for _, m := range g.members {
 		t.Members = append(t.Members, m.Member)
 	}
-	t.OwnerUID = string(g.members[0].svc.UID)
+	if _, t.shared = naming.SharedName(id); !t.shared {
+		t.OwnerUID = string(g.members[0].svc.UID)
+	}
 	t.build()
 	return t.Stack, t.Found.Sorted()
 }
@@ -50,7 +53,9 @@ type translation struct {
 	view *cluster.View
 	// services are Members as the Services that they are.
 	services []*member
-	groups   assemble.Groups
+	// shared reports that the load balancer is one of several Services.
+	shared bool
+	groups assemble.Groups
 }
 
 func (t *translation) build() {
@@ -63,6 +68,7 @@ func (t *translation) build() {
 		ports = append(ports, m.ports...)
 	}
 	slices.SortStableFunc(ports, func(a, b *port) int { return cmp.Compare(a.Number, b.Number) })
+	ports = t.share(ports)
 	for _, p := range ports {
 		t.Ports = append(t.Ports, p.Port)
 	}
@@ -74,6 +80,7 @@ func (t *translation) build() {
 		lb.Listeners = append(lb.Listeners, t.listener(p))
 	}
 	t.groups.Finish(&t.Stack)
+	t.moves()
 	blocked := 0
 	for _, m := range t.services {
 		if m.Blocked {

@@ -1,0 +1,177 @@
+package service
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/members"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
+)
+
+// One load balancer for several Services: which Service belongs to it, who has a port, and how a Service moves to
+// it and away.
+
+// place is the stack that an accepted Service asks for: its own, or one that it shares. A Service whose annotation is
+// not valid stays where it is.
+func (f *Frontend) place(v *cluster.View, svc *corev1.Service) (model.StackID, *settings.Fault) {
+	name, shares := svc.Annotations[cluster.LoadBalancerGroupAnnotation]
+	if !shares {
+		return own(svc), nil
+	}
+	namespace, name, _ := strings.Cut(cluster.QualifiedGroup(svc.Namespace, name), "/")
+	fault := naming.SharedNameFault(namespace, name)
+	if namespace != svc.Namespace && fault == "" && !f.opt.CrossNamespaceGroups {
+		fault = "Services of other namespaces are not allowed to share it; use a name without a namespace, or ask the operator for --cross-namespace-load-balancer-groups"
+	}
+	if fault == "" {
+		return naming.SharedStack(namespace, name), nil
+	}
+	stays := own(svc)
+	if claims := ownership.Claims(v, svc); len(claims) > 0 {
+		stays = claims[0]
+	}
+	return stays, &settings.Fault{
+		Origin: finding.Origin{Object: ownership.RefOf(svc), Field: cluster.LoadBalancerGroupAnnotation},
+		Err:    fmt.Errorf("load balancer group %q is not valid: %s", cut(svc.Annotations[cluster.LoadBalancerGroupAnnotation]), fault),
+	}
+}
+
+// candidates are the Services that may belong to a stack, or did.
+func candidates(v *cluster.View, id model.StackID) []*corev1.Service {
+	name, shared := naming.SharedName(id)
+	if !shared {
+		if svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, id.Namespace, id.Name); ok {
+			return []*corev1.Service{svc}
+		}
+		return nil
+	}
+	out := cluster.List[*corev1.Service](v, cluster.Query{Kind: cluster.KindService, Index: cluster.ServiceByGroup, Value: id.Namespace + "/" + name})
+	for _, ref := range v.Left(naming.Finalizer(id)) {
+		if svc, ok := cluster.Get[*corev1.Service](v, ref.Kind, ref.Namespace, ref.Name); ok {
+			out = append(out, svc)
+		}
+	}
+	slices.SortFunc(out, func(a, b *corev1.Service) int { return ownership.RefOf(a).Compare(ownership.RefOf(b)) })
+	return slices.CompactFunc(out, func(a, b *corev1.Service) bool {
+		return a.UID == b.UID && a.Name == b.Name && a.Namespace == b.Namespace
+	})
+}
+
+// sort puts the members of a shared load balancer in order: the oldest first.
+func (g *group) sort() {
+	slices.SortFunc(g.members, func(a, b *member) int {
+		switch {
+		case members.Older(a.Member, b.Member):
+			return -1
+		case members.Older(b.Member, a.Member):
+			return 1
+		}
+		return 0
+	})
+	slices.SortFunc(g.leaving, func(a, b model.Member) int { return a.Ref.Compare(b.Ref) })
+}
+
+// share leaves each number to one Service: the one that has the live listener, or else the oldest that asks for it.
+func (t *translation) share(ports []*port) []*port {
+	byNumber := map[int32][]*port{}
+	for _, p := range ports {
+		byNumber[p.Number] = append(byNumber[p.Number], p)
+	}
+	for _, all := range byNumber {
+		if len(all) < 2 {
+			continue
+		}
+		t.Stack.Contested = true
+		won := all[0]
+		if valid := slices.IndexFunc(all, func(p *port) bool { return !p.of.Blocked }); valid > 0 {
+			won = all[valid]
+		}
+		if i := slices.IndexFunc(all, t.incumbent); i >= 0 {
+			won = all[i]
+		}
+		for _, p := range all {
+			if p != won {
+				t.lose(p, won)
+			}
+		}
+	}
+	return slices.DeleteFunc(ports, func(p *port) bool { return p.lost })
+}
+
+// incumbent reports whether the live listener of a port forwards to the target group of its Service for it.
+func (t *translation) incumbent(p *port) bool {
+	l := members.ListenerOf(t.LiveLoadBalancer(), p.Number)
+	if l == nil {
+		return false
+	}
+	id := naming.ServiceTargetGroupID(p.of.svc.Namespace, p.of.svc.Name, p.Number)
+	return slices.ContainsFunc(t.Live.TargetGroups, func(g observed.TargetGroup) bool {
+		return g.ResourceID == id && slices.ContainsFunc(l.Default, func(a model.Action) bool {
+			to, ok := a.(model.Forward)
+			return ok && slices.ContainsFunc(to.Groups, func(w model.WeightedGroup) bool { return w.Group.ARN == g.ARN })
+		})
+	})
+}
+
+func (t *translation) lose(p, to *port) {
+	p.lost, p.of.lost = true, true
+	p.of.ports = slices.DeleteFunc(slices.Clone(p.of.ports), func(o *port) bool { return o == p })
+	why := "is older"
+	if t.incumbent(to) {
+		why = "has it already"
+	}
+	t.Found.Add(finding.Finding{
+		Object: p.of.Ref, Field: p.at.Field, Reason: finding.ListenerConflict, Severity: finding.Error,
+		Message: fmt.Sprintf("port %d of the shared load balancer is that of %s, which %s; this port is not served", p.Number, to.of.Ref, why),
+		Fix:     "use another port, or another load balancer", Blocks: finding.BlocksListener,
+	})
+}
+
+// moves notes the members that come from another stack, and those that go to one.
+func (t *translation) moves() {
+	for _, m := range t.services {
+		shows := ""
+		if at := m.svc.Status.LoadBalancer.Ingress; len(at) > 0 {
+			shows = at[0].Hostname
+		}
+		elsewhere := slices.ContainsFunc(ownership.Claims(t.view, m.svc), func(o model.StackID) bool { return o != t.ID })
+		switch {
+		case m.departing:
+			t.Stack.Contested = true // what is live tells which load balancer the status shows
+			d := model.Departure{Member: m.Ref}
+			if t.Live != nil && !t.isOurs(shows) {
+				d.Since = cluster.ShownSince(m.svc)
+				if d.Since.IsZero() || shows == "" {
+					d.Since = time.Unix(0, 0)
+				}
+			}
+			t.Stack.Departing = append(t.Stack.Departing, d)
+		case elsewhere && shows != "":
+			t.Stack.Contested = true
+			if t.Live != nil && !t.isOurs(shows) {
+				partial := m.lost || m.Blocked || slices.ContainsFunc(m.ports, func(p *port) bool { return p.held })
+				t.Stack.Arriving = append(t.Stack.Arriving, model.Arrival{Member: m.Ref, Partial: partial})
+			}
+		}
+	}
+}
+
+// isOurs reports whether a name in a status is that of a load balancer of the stack.
+func (t *translation) isOurs(name string) bool {
+	for _, lb := range t.Live.LoadBalancers {
+		if name != "" && strings.EqualFold(name, lb.DNSName) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,116 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// Members that move
+//
+// A member that asks for another stack gets target groups and listeners there while this one serves it on. The
+// other stack writes its load balancer into the status when it serves the member as well. Then clients have the
+// same time to follow as when a load balancer is replaced, and after that the member leaves this stack. The status
+// and the time of its last edit say how far this has come, so a restart loses nothing.
+
+// departed returns the stack without the members whose clients have followed them to another one, and when to look
+// again for the others.
+func departed(want model.Stack, have observed.Stack, opt Options) (model.Stack, time.Duration) {
+	gone := map[finding.Ref]bool{}
+	var again time.Duration
+	for _, d := range want.Departing {
+		rest := d.Since.Add(opt.DeletionDelay).Sub(have.Facts.Now)
+		switch {
+		case !opt.CreateFirst || !d.Since.IsZero() && rest <= 0:
+			gone[d.Member] = true
+		case !d.Since.IsZero() && (again == 0 || rest < again):
+			again = rest
+		}
+	}
+	if len(gone) == 0 || want.Held.Everything {
+		return want, again
+	}
+	stays := want.Members[:0:0]
+	for _, m := range want.Members {
+		if gone[m.Ref] {
+			want.Leaving = append(slices.Clip(want.Leaving), m)
+		} else {
+			stays = append(stays, m)
+		}
+	}
+	want.Members = stays
+	all := func(of []finding.Ref) bool {
+		return len(of) > 0 && !slices.ContainsFunc(of, func(r finding.Ref) bool { return !gone[r] })
+	}
+	if len(stays) == 0 {
+		want.LoadBalancer, want.TargetGroups = nil, nil
+		return want, again
+	}
+	lb := *want.LoadBalancer
+	lb.Listeners = slices.DeleteFunc(slices.Clone(lb.Listeners), func(l model.Listener) bool { return all(l.Members) })
+	want.LoadBalancer = &lb
+	want.TargetGroups = slices.DeleteFunc(slices.Clone(want.TargetGroups), func(g model.TargetGroup) bool { return all(g.Members) })
+	return want, again
+}
+
+// planArrivals says which members that come from another stack are not shown here yet.
+func (b *builder) planArrivals() {
+	for _, a := range b.want.Arriving {
+		wait := Wait{For: "all of its ports"}
+		if !a.Partial {
+			wait = b.arrival(a.Member)
+		}
+		if wait.For == "" {
+			continue
+		}
+		b.plan.Unshown = append(b.plan.Unshown, a.Member)
+		if again := cmp.Or(wait.Again, firstPoll); !a.Partial && (b.plan.Again == 0 || again < b.plan.Again) {
+			b.plan.Again = again
+		}
+		b.found.Add(finding.Finding{
+			Object: a.Member, Reason: finding.LoadBalancerMoved,
+			Message: fmt.Sprintf("load balancer %q is to serve this %s; the status shows the former load balancer until the new one has %s", b.want.LoadBalancer.Name, a.Member.Kind, wait.For),
+			Fix:     "to stay with the former load balancer, restore the annotation",
+		})
+	}
+}
+
+// arrival is what the load balancer lacks to serve a member; a zero Wait if nothing.
+func (b *builder) arrival(ref finding.Ref) Wait {
+	var pending []model.GroupRef
+	for _, l := range b.listeners {
+		if !slices.Contains(l.wish.Members, ref) {
+			continue
+		}
+		to, live := forwardOf(l.wish.Default), (*model.Forward)(nil)
+		if l.live != nil {
+			live = forwardOf(l.live.Default)
+		}
+		if to == nil || live == nil {
+			return Wait{For: fmt.Sprintf("a listener on port %d", l.wish.Port)}
+		}
+		for _, g := range to.Groups {
+			arn := b.traffic.arn(g.Group)
+			if !slices.ContainsFunc(live.Groups, func(h model.WeightedGroup) bool { return h.Group.ARN == arn }) {
+				return Wait{For: fmt.Sprintf("the targets of port %d", l.wish.Port)}
+			}
+			if weight(g.Weight) > 0 && g.Group.ID != "" && !b.traffic.ready(arn) {
+				pending = append(pending, g.Group)
+			}
+		}
+	}
+	if len(pending) == 0 {
+		return Wait{}
+	}
+	deadline := b.traffic.targetsDeadline(pending)
+	wait := b.wait("arrive "+ref.String(), "healthy targets in "+refTexts(pending), deadline)
+	if wait.For == "" {
+		b.expired(finding.Origin{}, []finding.Ref{ref}, "the status", pending, deadline)
+	}
+	return wait
+}
