@@ -66,6 +66,7 @@ const (
 	SettingOfClass         Reason = "SettingOfClass"
 	RuleUnreachable        Reason = "RuleUnreachable"
 	IngressTooLarge        Reason = "IngressTooLarge"
+	ServiceTooLarge        Reason = "ServiceTooLarge"
 	WaitExpired            Reason = "WaitExpired"
 	LoadBalancerReplaced   Reason = "LoadBalancerReplaced"
 	LoadBalancerMoved      Reason = "LoadBalancerMoved"
@@ -132,6 +133,7 @@ var Reasons = []Explanation{
 	{SecretNotFound, "A Secret does not exist.", "Create the Secret in the namespace of the Ingress.", BlocksRule},
 	{SecurityGroupNotFound, "A security group given by id or name does not exist in the VPC.", "Correct the id or name.", BlocksStack},
 	{ServerIDMissing, "A pod of a QUIC target group has no QUIC server id, by which connections would find it; it is not registered.", "Name its containers in the annotation service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers; ids are injected when pods are made.", BlocksNothing},
+	{ServiceTooLarge, "A Service has more ports than one Service may have, or more client ranges or attributes than AWS accepts. Its load balancer stays as it is.", "Use several Services, or name fewer ranges.", BlocksMember},
 	{ServiceUnavailable, "Another service of AWS that a setting needs gives no answer, or the account has not subscribed to it.", "Check the service in the account and region, or remove the setting.", BlocksNothing},
 	{SettingFixed, "A setting that AWS accepts only when a load balancer is created differs from the load balancer in AWS; it has no effect.", "Restore the former value, or create a new load balancer in another IngressGroup.", BlocksNothing},
 	{SettingOfClass, "In isolated tenancy the IngressClass alone decides what the load balancer of an IngressGroup has once; the annotation has no effect.", "Remove the annotation, or ask the owner of the IngressClassParams to set it there.", BlocksNothing},

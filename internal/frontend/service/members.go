@@ -2,7 +2,6 @@ package service
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -100,13 +99,6 @@ func (f *Frontend) newMember(svc *corev1.Service) *member {
 	}
 	if fault := m.set.InboundCIDRs.Check(); fault != nil && fault.Origin.Field == sourceRanges {
 		m.Faults = append(m.Faults, *fault)
-	}
-	if n := len(svc.Spec.Ports); n > f.opt.MaxListeners {
-		m.Oversized = true
-		m.Faults = append(m.Faults, settings.Fault{
-			Origin: finding.Origin{Object: ref, Field: "spec.ports"},
-			Err:    fmt.Errorf("%d ports are more than the %d that one Service may have", n, f.opt.MaxListeners),
-		})
 	}
 	m.Blocked = len(m.Faults) > 0
 	return m

@@ -58,9 +58,6 @@ type Options struct {
 	AllowMassRemoval bool
 }
 
-// defaultListeners is how many listeners a Service may have.
-const defaultListeners = 100
-
 func (o Options) filled() Options {
 	o.Class = cmp.Or(o.Class, DefaultClass)
 	o.DefaultScheme = cmp.Or(o.DefaultScheme, model.Internal)

@@ -63,6 +63,7 @@ func (t *translation) build() {
 	for _, m := range t.services {
 		t.MemberTags(m.Member)
 		t.Stack.Held.Tags = t.Stack.Held.Tags || m.OwnTags.Fault != nil
+		t.limitSize(m)
 		m.ports = t.listeners(m)
 		t.misspelt(m)
 		ports = append(ports, m.ports...)

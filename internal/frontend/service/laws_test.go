@@ -1,0 +1,257 @@
+package service_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/enginetest"
+	"github.com/fulcrum-lb/fulcrum/internal/frontend/service"
+	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
+)
+
+// eachCase calls f with the objects of every golden case.
+func eachCase(t *testing.T, f func(t *testing.T, src *cluster.Memory)) {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no cases", err)
+	}
+	for _, path := range paths {
+		a, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range a.Files {
+			if file.Name == "cluster.yaml" {
+				t.Run(filepath.Base(path), func(t *testing.T) { f(t, load(t, string(file.Data))) })
+			}
+		}
+	}
+}
+
+// shuffled is a source that answers lists in another order.
+type shuffled struct {
+	cluster.Source
+	r *rand.Rand
+}
+
+func (s shuffled) List(q cluster.Query) ([]cluster.Object, error) {
+	out, err := s.Source.List(q)
+	out = slices.Clone(out)
+	s.r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out, err
+}
+
+func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
+	eachCase(t, func(t *testing.T, src *cluster.Memory) {
+		f := service.New(service.Options{Cluster: "rig"})
+		for _, id := range enginetest.Stacks(t, f, src, cluster.KindService) {
+			want, wantFound := translate(t, f, src, id, nil)
+			for seed := range uint64(5) {
+				v := cluster.NewView(&cluster.Reduced{Source: shuffled{src, rand.New(rand.NewPCG(seed, 0))}})
+				got, found := f.Translate(v, id, nil)
+				if diff := cmp.Diff(goldentest.Dump(want), goldentest.Dump(got)); diff != "" {
+					t.Fatalf("stack %s:\n%s", id, diff)
+				}
+				if diff := cmp.Diff(wantFound, found); diff != "" {
+					t.Fatalf("findings of %s:\n%s", id, diff)
+				}
+			}
+		}
+	})
+}
+
+// remembered answers only what has been asked before.
+type remembered struct {
+	cluster.Source
+	refs    map[cluster.Ref]bool
+	queries map[cluster.Query]bool
+}
+
+func (r remembered) Get(ref cluster.Ref) (cluster.Object, error) {
+	if !r.refs[ref] {
+		return nil, nil
+	}
+	return r.Source.Get(ref)
+}
+
+func (r remembered) List(q cluster.Query) ([]cluster.Object, error) {
+	if !r.queries[q] {
+		return nil, nil
+	}
+	return r.Source.List(q)
+}
+
+// What a translation does not read cannot wake it up again, such as the Service of a weighted backend.
+func TestTranslationNeedsOnlyWhatItsViewRemembers(t *testing.T) {
+	eachCase(t, func(t *testing.T, src *cluster.Memory) {
+		f := service.New(service.Options{Cluster: "rig"})
+		for _, id := range enginetest.Stacks(t, f, src, cluster.KindService) {
+			reduced := &cluster.Reduced{Source: src}
+			v := cluster.NewView(reduced)
+			want, _ := f.Translate(v, id, nil)
+			only := remembered{Source: reduced, refs: map[cluster.Ref]bool{}, queries: map[cluster.Query]bool{}}
+			for _, r := range v.Refs() {
+				only.refs[r] = true
+			}
+			for _, q := range v.Queries() {
+				only.queries[q] = true
+			}
+			got, _ := f.Translate(cluster.NewView(only), id, nil)
+			if diff := cmp.Diff(goldentest.Dump(want), goldentest.Dump(got)); diff != "" {
+				t.Fatalf("stack %s:\n%s", id, diff)
+			}
+		}
+	})
+}
+
+// Whatever the annotation of one port says, the other port is served, unless the annotation concerns the whole
+// Service. Then nothing is taken away.
+func FuzzOnePortNeverStopsTheOther(f *testing.F) {
+	rows := settings.ServiceAnnotations.Rows()
+	for i := range rows {
+		f.Add(i, "TCP-80", "x", uint16(80), uint8(0))
+		f.Add(i, "80", "a=b", uint16(81), uint8(1))
+		f.Add(i, "TLS-80", `{"type":"forward"}`, uint16(82), uint8(2))
+	}
+	ofPort := []string{"actions.", "aws-load-balancer-listener-attributes.", "aws-load-balancer-target-group-attributes."}
+	f.Fuzz(func(t *testing.T, row int, name, value string, number uint16, protocol uint8) {
+		if row < 0 || row >= len(rows) {
+			t.Skip()
+		}
+		head, _, open := strings.Cut(rows[row].Key, "<")
+		if open {
+			head += name
+		}
+		if !strings.Contains(head, "/") {
+			head = settings.ServicePrefix + head
+		}
+		class := service.DefaultClass
+		svc := &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", Annotations: map[string]string{head: value}},
+			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class, Ports: []corev1.ServicePort{
+				{Name: "good", Port: 70000, TargetPort: intstr.FromInt32(8080), NodePort: 30080},
+				{Name: "odd", Port: int32(number), Protocol: corev1.Protocol([]string{"TCP", "UDP", "SCTP", ""}[protocol%4]), TargetPort: intstr.FromString(name), NodePort: 30081},
+			}},
+		}
+		src, err := cluster.NewMemory(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := src.Put(svc); err != nil {
+			t.Skip()
+		}
+		id := model.StackID{Kind: model.Service, Namespace: "ns", Name: "web"}
+		front := service.New(service.Options{Cluster: "rig"})
+		live := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", Scheme: model.Internal}}}
+		for _, have := range []*observed.Stack{nil, live} {
+			stack, found := front.Translate(cluster.NewView(src), id, have)
+			if stack.LoadBalancer == nil {
+				t.Fatalf("%v", found)
+			}
+			perPort := open && slices.ContainsFunc(ofPort, func(h string) bool { return strings.HasPrefix(rows[row].Key, h) })
+			for _, l := range stack.LoadBalancer.Listeners {
+				if l.Port == 70000 && l.DefaultHeld != 0 && perPort && !strings.Contains(name, "70000") {
+					t.Errorf("%v\n%s", found, goldentest.Dump(stack))
+				}
+				if l.DefaultHeld == 0 && len(l.Default) == 0 {
+					t.Errorf("a listener does nothing:\n%s", goldentest.Dump(stack))
+				}
+			}
+			for _, x := range found {
+				if x.Message == "" || x.Object != stack.Members[0].Ref {
+					t.Errorf("%s", x)
+				}
+			}
+		}
+	})
+}
+
+// What one Service can be multiplied with is bounded.
+func TestHostileSizesAreBounded(t *testing.T) {
+	list := func(n int, format string) string {
+		var out []string
+		for i := range n {
+			out = append(out, fmt.Sprintf(format, i))
+		}
+		return strings.Join(out, ",")
+	}
+	const prefix = settings.ServicePrefix + "aws-load-balancer-"
+	others := `{"type":"forward","forwardConfig":{"baseServiceWeight":1,"targetGroups":[` + list(4, `{"serviceName":"s%d","servicePort":80,"weight":1}`) + `]}}`
+	for name, c := range map[string]struct {
+		ports       int
+		ranges      int
+		annotations map[string]string
+	}{
+		"ranges times ports":     {ports: 100, ranges: 9000},
+		"prefix lists and ports": {ports: 100, annotations: map[string]string{prefix + "security-group-prefix-lists": list(20000, "pl-%d")}},
+		"ports":                  {ports: 50000},
+		"lists of ports":         {ports: 100, annotations: map[string]string{prefix + "ssl-cert": "arn", prefix + "ssl-ports": list(20000, "p%d"), prefix + "quic-enabled-ports": list(20000, "q%d")}},
+		"attributes":             {ports: 100, annotations: map[string]string{prefix + "target-group-attributes": list(20000, "k%d=v")}},
+		"attributes of a port":   {ports: 100, annotations: map[string]string{prefix + "target-group-attributes.1000": list(20000, "k%d=v")}},
+		"certificates":           {ports: 100, annotations: map[string]string{prefix + "ssl-cert": list(9000, "arn:aws:acm:%d")}},
+		"ranges without groups":  {ports: 100, ranges: 9000, annotations: map[string]string{prefix + "disable-nlb-sg": "true", prefix + "nlb-target-type": "ip"}},
+		"weighted backends": {ports: 100, annotations: func() map[string]string {
+			out := map[string]string{}
+			for i := range 100 {
+				out[fmt.Sprintf("%sactions.TCP-%d", settings.ServicePrefix, 1000+i)] = others
+			}
+			return out
+		}()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			class := service.DefaultClass
+			svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", Annotations: c.annotations},
+				Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class}}
+			for i := range c.ports {
+				svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", i), Port: int32(1000 + i), NodePort: int32(30000 + i%2768)})
+			}
+			for i := range c.ranges {
+				svc.Spec.LoadBalancerSourceRanges = append(svc.Spec.LoadBalancerSourceRanges, fmt.Sprintf("10.%d.%d.0/24", i/256, i%256))
+			}
+			src, err := cluster.NewMemory(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := src.Put(svc); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 4 {
+				if err := src.Put(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprintf("s%d", i)}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80, NodePort: 30080}}}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			stack, found := service.New(service.Options{Cluster: "rig"}).Translate(cluster.NewView(src), model.StackID{Kind: model.Service, Namespace: "ns", Name: "web"}, nil)
+			questions := len(stack.Questions())
+			runtime.ReadMemStats(&after)
+			if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 100 {
+				t.Errorf("the translation takes %d MB", mb)
+			}
+			if questions > 20 {
+				t.Errorf("%d questions", questions)
+			}
+			for _, x := range found {
+				if len(x.Text()) > 1000 {
+					t.Errorf("a finding of %d characters: %.200s", len(x.Text()), x.Text())
+				}
+			}
+		})
+	}
+}
