@@ -102,7 +102,8 @@ func (p *Plane) applyNames(cfg Config) {
 	p.names.Store(&names)
 }
 
-// forwarded are the target groups that the listeners of a load balancer forward to.
+// forwarded are the target groups that the listeners of a load balancer forward to. One with
+// weight 0 gets nothing, so its targets make no zone unhealthy.
 func (p *Plane) forwarded(lb LoadBalancer) []*targetGroup {
 	var out []*targetGroup
 	for _, l := range lb.Listeners {
@@ -111,7 +112,7 @@ func (p *Plane) forwarded(lb LoadBalancer) []*targetGroup {
 			continue
 		}
 		for _, w := range f.Groups {
-			if g := p.groups[w.ARN]; g != nil && !slices.Contains(out, g) {
+			if g := p.groups[w.ARN]; g != nil && w.Weight > 0 && !slices.Contains(out, g) {
 				out = append(out, g)
 			}
 		}

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -142,6 +143,22 @@ func TestNameFollowsTheShareOfHealthyTargets(t *testing.T) {
 	g.Attributes["target_group_health.dns_failover.minimum_healthy_targets.percentage"] = "50"
 	apply(t, p, cfg)
 	resolves("127.250.1.5", "127.250.2.5")
+}
+
+func TestTargetGroupWithoutWeightMakesNoZoneUnhealthy(t *testing.T) {
+	g := streamGroup("g", TCP, startPeer(t, "b", "127.0.0.1"))
+	g.Targets[0].Zone = "b"
+	next := streamGroup("next", TCP, startPeer(t, "c", "127.0.0.1"))
+	next.Targets[0].State, next.HealthCheck = StateInitial, HealthCheck{Protocol: TCP, Interval: time.Hour}
+	cfg := network(Listener{Default: Rule{Then: Forward{Groups: []WeightedGroup{{ARN: "g", Weight: 1}, {ARN: "next"}}}}}, g, next)
+	cfg.LoadBalancers[0].DNSName = "net"
+	cfg.LoadBalancers[0].Nodes = append(cfg.LoadBalancers[0].Nodes, Node{Zone: "b", Address: netip.MustParseAddr("10.250.2.5")})
+	p := startPlane(t)
+	apply(t, p, cfg)
+	want := []netip.Addr{netip.MustParseAddr("127.250.2.5")}
+	if got, _ := p.Resolve("net"); !slices.Equal(want, got) {
+		t.Errorf("the name is %s, want %s", got, want)
+	}
 }
 
 func TestFlowsEndWithTheirTargetGroup(t *testing.T) {
