@@ -97,6 +97,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 
 // react decides whether the plan is to be made again after its steps failed, and for which stack.
 func (r *run) react(options *plan.Options, stack model.Stack, p plan.Plan) (next model.Stack, again bool) {
+	h := &holding{stack: stack}
 	for _, f := range r.out.Failed {
 		switch {
 		case (f.Class == Gone || f.Class == Conflict) && f.Called:
@@ -104,13 +105,13 @@ func (r *run) react(options *plan.Options, stack model.Stack, p plan.Plan) (next
 		case f.Class == Quota && f.Called && !options.Tight && isRule(f.Step) && !f.Step.Staged && removesRules(p):
 			options.Tight, again = true, true
 		case f.held():
-			if held, ok := hold(stack, f); ok {
+			if h.hold(f) {
 				r.held = append(r.held, f)
-				stack, again = held, true
+				again = true
 			}
 		}
 	}
-	return stack, again
+	return h.stack, again
 }
 
 // removesRules reports whether a plan makes room for rules.
@@ -121,11 +122,12 @@ func removesRules(p plan.Plan) bool {
 // holdKnown holds what AWS has refused in earlier runs and is not to be called yet, so that the plan is
 // made without it from the start.
 func (r *run) holdKnown(stack model.Stack) model.Stack {
+	h := &holding{stack: stack}
 	for range maxReplans {
 		changed := false
-		for _, f := range r.e.refused.pending(stack, r.e.now()) {
-			if next, ok := hold(stack, f); ok && f.held() {
-				stack, changed = next, true
+		for _, f := range r.e.refused.pending(h.stack, r.e.now()) {
+			if f.held() && h.hold(f) {
+				changed = true
 				r.held = append(r.held, f)
 			}
 		}
@@ -133,7 +135,7 @@ func (r *run) holdKnown(stack model.Stack) model.Stack {
 			break
 		}
 	}
-	return stack
+	return h.stack
 }
 
 // dnsName is that of the live load balancer at an address: the one that the plan keeps, or else the

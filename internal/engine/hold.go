@@ -25,21 +25,32 @@ func (f FailedStep) held() bool {
 	return false
 }
 
-// hold returns the stack with that held whose step AWS has refused: exactly the rule that the step is
-// for, all that forward to a target group that could not be made, the tags of something shared that is
-// to be made, or else the default action of a listener. False means that the step is about nothing of
-// these. What is refused for its values is held as what its member wrote wrong; what is refused for
-// another reason stays as it is.
-func hold(stack model.Stack, f FailedStep) (model.Stack, bool) {
-	if stack.LoadBalancer == nil {
-		return stack, false
+// holding is a stack while steps of it are held. What it changes it copies, once for all steps, because a
+// stack may have thousands of rules and hundreds of refusals.
+type holding struct {
+	stack model.Stack
+	own   bool         // the load balancer and its list of listeners are copies
+	rules map[int]bool // listeners, by index, whose rules are copies
+}
+
+func (h *holding) loadBalancer() *model.LoadBalancer {
+	if !h.own {
+		lb := *h.stack.LoadBalancer
+		lb.Listeners = slices.Clone(lb.Listeners)
+		h.stack.LoadBalancer, h.own, h.rules = &lb, true, map[int]bool{}
 	}
-	lb := *stack.LoadBalancer
-	lb.Listeners = slices.Clone(lb.Listeners)
-	for i := range lb.Listeners {
-		lb.Listeners[i].Rules = slices.Clone(lb.Listeners[i].Rules)
+	return h.stack.LoadBalancer
+}
+
+// hold holds that of the stack whose step AWS has refused, and reports whether this changes it: exactly the
+// rule that the step is for, all that forward to a target group that could not be made, the tags of
+// something shared that is to be made, or else the default action of a listener. What is refused for its
+// values is held as what its member wrote wrong; what is refused for another reason stays as it is.
+func (h *holding) hold(f FailedStep) bool {
+	if h.stack.LoadBalancer == nil {
+		return false
 	}
-	stack.LoadBalancer = &lb
+	lb := h.loadBalancer()
 	invalid, why := f.Class == Invalid && !f.PutOff, model.HeldRefused
 	if invalid {
 		why = model.HeldInvalid
@@ -48,45 +59,45 @@ func hold(stack model.Stack, f FailedStep) (model.Stack, bool) {
 	switch do := s.Do.(type) {
 	case plan.CreateRule, plan.ModifyRule:
 		its := func(port int32, r model.Rule) bool { return !s.Rule.IsZero() && r.Key(port) == s.Rule }
-		return stack, f.Class == Quota && s.Staged && changeInPlace(lb, its) || invalid && holdRules(lb, model.HeldInvalid, its) || holdRules(lb, model.HeldRefused, its)
+		return f.Class == Quota && s.Staged && h.changeInPlace(its) || invalid && h.holdRules(model.HeldInvalid, its) || h.holdRules(model.HeldRefused, its)
 	case plan.CreateTargetGroup:
-		if s.Impact == plan.ReplaceImpact && !invalid && !stack.Held.Replacement {
+		if s.Impact == plan.ReplaceImpact && !invalid && !h.stack.Held.Replacement {
 			// Without it the new load balancer would serve less than the one whose place it takes.
-			stack.Held.Replacement = true
-			return stack, true
+			h.stack.Held.Replacement = true
+			return true
 		}
 		its := func(_ int32, r model.Rule) bool { return forwards(r.Actions, do.Group.ID) }
-		rules := holdRules(lb, why, its)
+		rules := h.holdRules(why, its)
 		byDefault := holdDefaults(lb, func(l model.Listener) bool { return forwards(l.Default, do.Group.ID) })
-		return stack, rules || byDefault
+		return rules || byDefault
 	case plan.CreateLoadBalancer:
 		// Made without the tags, which are refused by themselves then, it serves.
 		its := s.Address.ID == model.LoadBalancerID
 		if its && invalid && len(lb.Tags) > 0 {
 			lb.Tags = nil
-			return stack, true
+			return true
 		}
-		if its && s.Impact == plan.ReplaceImpact && !stack.Held.Replacement {
-			stack.Held.Replacement = true
-			return stack, true
+		if its && s.Impact == plan.ReplaceImpact && !h.stack.Held.Replacement {
+			h.stack.Held.Replacement = true
+			return true
 		}
-		return stack, false
+		return false
 	case plan.CreateListener:
-		return stack, invalid && (untag(lb, s.Address) || holdDefaults(lb, ownDefault(s.Address)))
+		return invalid && (untag(lb, s.Address) || holdDefaults(lb, ownDefault(s.Address)))
 	case plan.ModifyListener:
 		its := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) }
 		if f.Class == Quota && s.Staged && defaultInPlace(lb, its) {
-			return stack, true
+			return true
 		}
 		if invalid {
 			its = ownDefault(s.Address)
 		}
-		return stack, holdDefaults(lb, its)
+		return holdDefaults(lb, its)
 	case plan.SetPriorities:
 		its := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) }
-		return stack, changeListeners(lb, its, func(l *model.Listener) bool { return raise(&l.OrderHeld, model.HeldRefused) })
+		return changeListeners(lb, its, func(l *model.Listener) bool { return raise(&l.OrderHeld, model.HeldRefused) })
 	}
-	return stack, false
+	return false
 }
 
 // raise adds a reason to hold, and reports whether it was not there.
@@ -96,13 +107,13 @@ func raise(h *model.Held, why model.Held) bool {
 	return *h != before
 }
 
-func holdRules(lb model.LoadBalancer, why model.Held, refused func(port int32, r model.Rule) bool) bool {
-	return changeRules(lb, refused, func(r *model.Rule) bool { return raise(&r.Held, why) })
+func (h *holding) holdRules(why model.Held, refused func(port int32, r model.Rule) bool) bool {
+	return h.changeRules(refused, func(r *model.Rule) bool { return raise(&r.Held, why) })
 }
 
 // changeInPlace lets rules change in one call, where AWS has no room for the stages between.
-func changeInPlace(lb model.LoadBalancer, refused func(port int32, r model.Rule) bool) bool {
-	return changeRules(lb, refused, func(r *model.Rule) bool {
+func (h *holding) changeInPlace(refused func(port int32, r model.Rule) bool) bool {
+	return h.changeRules(refused, func(r *model.Rule) bool {
 		before := r.InPlace
 		r.InPlace = true
 		return !before
@@ -110,13 +121,18 @@ func changeInPlace(lb model.LoadBalancer, refused func(port int32, r model.Rule)
 }
 
 // changeRules changes some rules, and reports whether one was not so before.
-func changeRules(lb model.LoadBalancer, which func(port int32, r model.Rule) bool, change func(*model.Rule) bool) (changed bool) {
+func (h *holding) changeRules(which func(port int32, r model.Rule) bool, change func(*model.Rule) bool) (changed bool) {
+	lb := h.loadBalancer()
 	for i := range lb.Listeners {
 		l, here := &lb.Listeners[i], false
 		for j := range l.Rules {
-			if which(l.Port, l.Rules[j]) {
-				here = change(&l.Rules[j]) || here
+			if !which(l.Port, l.Rules[j]) {
+				continue
 			}
+			if !h.rules[i] {
+				l.Rules, h.rules[i] = slices.Clone(l.Rules), true
+			}
+			here = change(&l.Rules[j]) || here
 		}
 		if here {
 			l.Uncover()
@@ -126,11 +142,11 @@ func changeRules(lb model.LoadBalancer, which func(port int32, r model.Rule) boo
 	return changed
 }
 
-func holdDefaults(lb model.LoadBalancer, refused func(model.Listener) bool) bool {
+func holdDefaults(lb *model.LoadBalancer, refused func(model.Listener) bool) bool {
 	return changeListeners(lb, refused, func(l *model.Listener) bool { return raise(&l.DefaultHeld, model.HeldRefused) })
 }
 
-func defaultInPlace(lb model.LoadBalancer, refused func(model.Listener) bool) bool {
+func defaultInPlace(lb *model.LoadBalancer, refused func(model.Listener) bool) bool {
 	return changeListeners(lb, refused, func(l *model.Listener) bool {
 		before := l.DefaultInPlace
 		l.DefaultInPlace = true
@@ -139,7 +155,7 @@ func defaultInPlace(lb model.LoadBalancer, refused func(model.Listener) bool) bo
 }
 
 // changeListeners changes some listeners, and reports whether one was not so before.
-func changeListeners(lb model.LoadBalancer, which func(model.Listener) bool, change func(*model.Listener) bool) (changed bool) {
+func changeListeners(lb *model.LoadBalancer, which func(model.Listener) bool, change func(*model.Listener) bool) (changed bool) {
 	for i := range lb.Listeners {
 		if l := &lb.Listeners[i]; which(*l) {
 			changed = change(l) || changed
@@ -155,7 +171,7 @@ func ownDefault(a plan.Address) func(model.Listener) bool {
 	}
 }
 
-func untag(lb model.LoadBalancer, a plan.Address) (changed bool) {
+func untag(lb *model.LoadBalancer, a plan.Address) (changed bool) {
 	for i := range lb.Listeners {
 		if l := &lb.Listeners[i]; a.ID == naming.ListenerID(l.Port) && len(l.Tags) > 0 {
 			l.Tags, changed = nil, true
