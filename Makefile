@@ -22,17 +22,26 @@ help:
 demo: build
 	bin/fulcrum-demo
 
-## test: lint, unit tests, goldens, laws, emulator round trips, recorded cases, end-to-end scripts
+## test: lint, unit tests, goldens, property tests, recorded cases, end-to-end scripts
+# The end-to-end scripts mostly wait, so the others run beside them, with less right to the processors:
+# what the scripts wait for has deadlines.
 .PHONY: test
-test: lint test-unit test-race test-local
+test: lint build
+	@$(MAKE) --no-print-directory --output-sync=line -j2 test-go test-local
+
+.PHONY: test-go
+test-go:
+	nice $(MAKE) --no-print-directory test-unit
+	nice $(MAKE) --no-print-directory test-race
 
 .PHONY: test-unit
 test-unit:
 	go test -timeout 40m ./...
 
+# -short leaves out what is long and has one goroutine: test-unit has run it.
 .PHONY: test-race
 test-race:
-	go test -timeout 40m -race $(RACE)
+	go test -timeout 40m -short -race $(RACE)
 
 # The recorded cases and the end-to-end scripts run against a real API server.
 .PHONY: test-local
@@ -53,15 +62,21 @@ $(TOOLS): tools/go.mod tools/go.sum
 	cd tools && GOBIN=$(TOOLS) go install tool
 	@touch $(TOOLS)
 
-## soak: every test 50 times in random order, then 100 times the seeds and 20,000 histories; a night
+## soak: every test 50 times in random order, the long forms, 100 times the seeds, 20,000 histories; a night
 .PHONY: soak
-soak: soak-order soak-seeds
+soak: soak-order soak-long soak-seeds
 
 # Finds tests that depend on luck: the order of maps or of tests, or the speed of the machine. -short leaves a
 # tenth of the seeds of each property test, which depend on none of these.
 .PHONY: soak-order
 soak-order:
 	go test -short -count=50 -shuffle=on -timeout 24h ./...
+
+# Each call and each pair, where "make test" takes a part of them (see seeds.Long).
+.PHONY: soak-long
+soak-long:
+	FULCRUM_LONG=1 go test -count=1 -timeout 24h ./...
+	FULCRUM_LONG=1 go test -count=1 -timeout 24h -race $(RACE)
 
 .PHONY: soak-seeds
 soak-seeds:

@@ -124,6 +124,9 @@ func TestAnEventThatMayNotBeChangedIsWrittenAgain(t *testing.T) {
 
 // To look which of ten thousand warnings are due is cheap, and they are not all written at once.
 func TestTenThousandWarningsAreRaisedInParts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector, and there is one goroutine")
+	}
 	c, _, api, now := warned(t, 10_000, 1, false)
 	*now = now.Add(raiseAfter)
 	for range 19 {

@@ -62,7 +62,7 @@ func TestOneObjectGetsFewEventsHoweverMuchIsWrongWithIt(t *testing.T) {
 		before := len(m.All("Event"))
 		var patches []cluster.Patch
 		for i := range n {
-			patches = append(patches, cluster.Event{Ref: cluster.RefOf(ing), Warning: true, Reason: "R", Message: fmt.Sprint(kind, i, strings.Repeat("x", 100_000))})
+			patches = append(patches, cluster.Event{Ref: cluster.RefOf(ing), Warning: true, Reason: "R", Message: fmt.Sprint(kind, i, strings.Repeat("x", 10*maxEventMessage))})
 		}
 		if err := c.Write(t.Context(), patches); err != nil {
 			t.Fatal(err)

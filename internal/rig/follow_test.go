@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -65,8 +66,11 @@ func TestEachWishCanFollowEachOther(t *testing.T) {
 	for _, name := range names {
 		synctest.Test(t, func(t *testing.T) { first[name] = start(t, name) })
 	}
-	for _, before := range names {
-		for _, after := range names {
+	for i, before := range names {
+		for j, after := range names {
+			if (i+j)%3 != 0 && !seeds.Long() {
+				continue
+			}
 			t.Run(strings.ReplaceAll(fmt.Sprintf("%s then %s", before, after), " ", "_"), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					if d := cmp.Diff(first[after], start(t, before, after)); d != "" {

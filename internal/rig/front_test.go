@@ -13,6 +13,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
 // fronts tells where the ports of network load balancers lead, by what is registered.
@@ -144,7 +145,11 @@ func TestFaultsInTheLifeOfALoadBalancerInFront(t *testing.T) {
 			}
 		})
 	}
-	for n := 1; n <= calls && !t.Failed(); n += 3 {
+	step := 9
+	if seeds.Long() {
+		step = 1
+	}
+	for n := 1; n <= calls && !t.Failed(); n += step {
 		try(n, "killed after call", func(r *Rig) fault.Hook {
 			return func(c fault.Call) fault.Action {
 				if c.Sequence == n {
@@ -154,7 +159,7 @@ func TestFaultsInTheLifeOfALoadBalancerInFront(t *testing.T) {
 			}
 		})
 	}
-	for n := 1; n <= mutations && !t.Failed(); n += 3 {
+	for n := 1; n <= mutations && !t.Failed(); n += step {
 		try(n, "answer lost of write", func(*Rig) fault.Hook {
 			return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
 		})

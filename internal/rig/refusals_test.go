@@ -11,6 +11,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
 // mostAnHour is how many calls of one kind that AWS refuses a load balancer may make in an hour,
@@ -102,6 +103,7 @@ func TestARefusedCallIsRepeatedAHandfulOfTimesAnHour(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		c := cases[name]
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := newShop(t)
 				r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3:]...), team(), teammate("/=web"))
@@ -115,7 +117,10 @@ func TestARefusedCallIsRepeatedAHandfulOfTimesAnHour(t *testing.T) {
 				}
 				r.Emulator.Calls().Reset()
 				r.Apply(c.edit())
-				every := 3 * time.Second
+				every := 12 * time.Second
+				if seeds.Long() {
+					every = 3 * time.Second
+				}
 				if name == "the quota of rules" {
 					every = 30 * time.Second // each look is a lot of work
 				}

@@ -11,6 +11,10 @@ import (
 // lots is how many batches of seeds run in parallel: at most one for each processor.
 const lots = 8
 
+// Long reports whether tests run in their long form, as in "make soak" (FULCRUM_LONG=1): all pairs instead of
+// a third of them, each call instead of each ninth one.
+func Long() bool { return os.Getenv("FULCRUM_LONG") != "" }
+
 // Each checks a property for the seeds from 0 to n-1, in parallel batches that each end with their first
 // failure. FULCRUM_SEEDS=20 checks 20 times as many, FULCRUM_SEED=17 that one alone, and -short a tenth.
 func Each(t *testing.T, n int, property func(t *testing.T, seed uint64)) {
