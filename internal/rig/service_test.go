@@ -2,6 +2,7 @@ package rig
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	services "github.com/fulcrum-lb/fulcrum/internal/frontend/service"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // exposedService is a Service of the class that the controller serves, with an annotation block and ports.
@@ -78,4 +80,53 @@ func portsShown(obj cluster.Object) string {
 		}
 	}
 	return strings.Join(out, ",")
+}
+
+// A port whose settings are not valid keeps its live listener with its targets, while the others follow edits.
+func TestHeldPortStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	const ports = "{name: a, port: 80, targetPort: 8080}, {name: b, port: 81, targetPort: 8080}"
+	of80 := func(r *Rig) (out []string) {
+		for _, line := range owned(r, model.Service) {
+			if strings.Contains(line, "shop/mail:80") || strings.Contains(line, `/resource":"80"`) {
+				out = append(out, line)
+			}
+		}
+		return out
+	}
+	for name, fault := range map[string]string{
+		"an action":                   `service.beta.kubernetes.io/actions.TCP-80: '{"type":"forward","forwardConfig":{"baseServiceWeight":1,"targetGroups":[{"serviceName":"none","servicePort":80,"weight":1}]}}'`,
+		"QUIC":                        `service.beta.kubernetes.io/aws-load-balancer-quic-enabled-ports: a`,
+		"attributes of target groups": `service.beta.kubernetes.io/aws-load-balancer-target-group-attributes.80: junk`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := shopWith(t, Options{})
+				r.Apply(pods("mail", podAddresses[:3]...), exposedService("mail", ipTargets, ports))
+				r.during(8 * time.Minute)
+				before := of80(r)
+				if len(before) < 2 {
+					t.Fatalf("%v\n%s", before, strings.Join(r.State(), "\n"))
+				}
+				r.Apply(exposedService("mail", ipTargets+`, service.beta.kubernetes.io/aws-load-balancer-target-group-attributes.81: "deregistration_delay.timeout_seconds=17", `+fault, ports))
+				r.during(20 * time.Minute)
+				if d := cmp.Diff(before, of80(r)); d != "" {
+					t.Errorf("the held port changes (-before +after):\n%s", d)
+				}
+				if !slices.ContainsFunc(owned(r, model.Service), func(line string) bool {
+					return strings.Contains(line, "shop/mail:81") && strings.Contains(line, `"deregistration_delay.timeout_seconds":"17"`)
+				}) {
+					t.Errorf("the other port does not follow its edit:\n%s", strings.Join(owned(r, model.Service), "\n"))
+				}
+				obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := portsShown(obj); got != "80/TCP,81/TCP" {
+					t.Errorf("the status shows %q", got)
+				}
+			})
+		})
+	}
 }

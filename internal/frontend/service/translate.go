@@ -81,6 +81,7 @@ func (t *translation) build() {
 		lb.Listeners = append(lb.Listeners, t.listener(p))
 	}
 	t.groups.Finish(&t.Stack)
+	t.dropUnused()
 	t.moves()
 	blocked := 0
 	for _, m := range t.services {
@@ -93,6 +94,21 @@ func (t *translation) build() {
 	}
 	strict := t.opt.StrictGroups && slices.ContainsFunc(t.Found, func(f finding.Finding) bool { return f.Severity == finding.Error })
 	t.Stack.Held.Everything = blocked == len(t.services) || t.Found.Reach() == finding.BlocksStack || strict
+}
+
+// dropUnused leaves out target groups of listeners that are held: what is live of them stays, and others are not made.
+func (t *translation) dropUnused() {
+	used := map[string]bool{}
+	for _, l := range t.Stack.LoadBalancer.Listeners {
+		for _, a := range l.Default {
+			if f, ok := a.(model.Forward); ok {
+				for _, g := range f.Groups {
+					used[g.Group.ID] = true
+				}
+			}
+		}
+	}
+	t.Stack.TargetGroups = slices.DeleteFunc(t.Stack.TargetGroups, func(g model.TargetGroup) bool { return !used[g.ID] })
 }
 
 // unreachable reports client ranges of IPv6 where the load balancer has IPv4 addresses only. They are left out.
