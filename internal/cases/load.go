@@ -167,9 +167,14 @@ func (l *Loader) allocate(svc *corev1.Service) {
 		return
 	}
 	port := func() int32 { l.nodePort++; return l.nodePort - 1 }
+	ofNumber := map[int32]int32{} // the API server gives TCP and UDP of one number the same
 	for i := range s.Ports {
-		if s.Ports[i].NodePort == 0 {
-			s.Ports[i].NodePort = port()
+		if p := &s.Ports[i]; p.NodePort == 0 {
+			p.NodePort = ofNumber[p.Port]
+			if p.NodePort == 0 {
+				p.NodePort = port()
+			}
+			ofNumber[p.Port] = p.NodePort
 		}
 	}
 	if s.Type == corev1.ServiceTypeLoadBalancer && s.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal && s.HealthCheckNodePort == 0 {

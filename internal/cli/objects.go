@@ -264,13 +264,16 @@ func exampleNodePorts(store *cluster.Memory, born []*corev1.Service) ([]string, 
 			continue
 		}
 		changed := false
+		ofNumber := map[int32]int32{} // as Kubernetes does, the same for TCP and UDP of one number
 		for i := range s.Spec.Ports {
 			for taken[next] && next < lastNodePort {
 				next++
 			}
-			if p := &s.Spec.Ports[i]; p.NodePort == 0 {
-				p.NodePort, taken[next], changed = next, true, true
+			p := &s.Spec.Ports[i]
+			if p.NodePort == 0 {
+				p.NodePort, taken[next], changed = cmp.Or(ofNumber[p.Port], next), true, true
 			}
+			ofNumber[p.Port] = p.NodePort
 		}
 		if changed {
 			names = append(names, s.Namespace+"/"+s.Name)

@@ -17,7 +17,7 @@ import (
 func newOrphans(env Environment) *cobra.Command {
 	d := &drafting{env: env}
 	cmd := &cobra.Command{
-		Use: "orphans", Short: "List AWS resources with the tags of the cluster that no Ingress asks for", Args: noArguments,
+		Use: "orphans", Short: "List AWS resources with the tags of the cluster that no object asks for", Args: noArguments,
 	}
 	d.bind(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -64,9 +64,9 @@ func showOrphans(w io.Writer, cluster string, stacks int, found []controller.Orp
 	case stacks == 0:
 		fmt.Fprintf(w, "no resource in AWS has the tags of cluster %q; check --cluster-name and the region if there are load balancers\n", cluster)
 	case len(found) == 0:
-		fmt.Fprintf(w, "every resource with the tags of cluster %q belongs to an Ingress\n", cluster)
+		fmt.Fprintf(w, "every resource with the tags of cluster %q belongs to an object\n", cluster)
 	default:
-		fmt.Fprintf(w, "no Ingress asks for these resources; they stay; %s\n", controller.OrphanFix)
+		fmt.Fprintf(w, "no object asks for these resources; they stay; %s\n", controller.OrphanFix)
 	}
 }
 

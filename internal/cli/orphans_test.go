@@ -25,7 +25,7 @@ func TestOrphansOfAnUnknownClusterAreNoGoodNews(t *testing.T) {
 	orphan := controller.Orphan{ID: model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, Resources: []string{"load balancer k8s-shop-web"}}
 	for want, found := range map[string][]controller.Orphan{
 		"no resource in AWS has the tags of cluster \"prdo\"; check --cluster-name": nil,
-		"Ingress shop/web\n  load balancer k8s-shop-web\nno Ingress asks for":       {orphan},
+		"Ingress shop/web\n  load balancer k8s-shop-web\nno object asks for":        {orphan},
 	} {
 		var out strings.Builder
 		showOrphans(&out, "prdo", len(found), found)
@@ -35,7 +35,7 @@ func TestOrphansOfAnUnknownClusterAreNoGoodNews(t *testing.T) {
 	}
 	var out strings.Builder
 	showOrphans(&out, "prod", 3, nil)
-	if want := "every resource with the tags of cluster \"prod\" belongs to an Ingress\n"; out.String() != want {
+	if want := "every resource with the tags of cluster \"prod\" belongs to an object\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }

@@ -162,7 +162,9 @@ func (t treeText) listener(l treeListener) {
 	t.compared(l.compared, 1, fmt.Sprintf("listener %s:%d", l.Protocol, l.Port))
 	some(l.Certificates, mostCertificates, t.certificate, func(n int) { t.line(live, 2, fmt.Sprintf("… and %d more certificates", n)) })
 	some(l.Rules, mostRules, t.rule, func(n int) { t.line(live, 2, fmt.Sprintf("… and %d more rules", n)) })
-	t.line(map[bool]state{true: l.State}[l.State != differs], 2, "otherwise -> "+l.Default)
+	if l.Default != "" {
+		t.line(map[bool]state{true: l.State}[l.State != differs], 2, "otherwise -> "+l.Default)
+	}
 }
 
 func (t treeText) certificate(c treeCertificate) {
