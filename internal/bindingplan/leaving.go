@@ -36,7 +36,7 @@ func (p *planner) leave() {
 		p.findings.Add(finding.Finding{
 			Object: targets.Ref(p.Stored), Reason: finding.RemovalNotTrusted, Severity: finding.Warning,
 			Message: "the binding is deleted while its load balancer still sends requests to the target group; the targets stay, and the binding is made anew",
-			Fix:     "to end the traffic, delete the Ingress or its backend",
+			Fix:     "to end the traffic, delete the object that sends it, or its backend",
 		})
 		p.do(OldServe, "")
 		p.do(Left, "")

@@ -61,7 +61,7 @@ func before(a, b *elbv2.TargetGroupBinding, owner string) bool {
 func (r Rival) finding(b *elbv2.TargetGroupBinding) finding.Finding {
 	f := finding.Finding{
 		Object: targets.Ref(b), Field: "spec.targetGroupARN", Reason: finding.TargetGroupShared, Severity: finding.Error,
-		Message: fmt.Sprintf("target group %q was made for an Ingress of another namespace; this binding registers nothing", b.Spec.TargetGroupARN),
+		Message: fmt.Sprintf("target group %q was made for an object of another namespace; this binding registers nothing", b.Spec.TargetGroupARN),
 		Fix:     "delete the binding, or name a target group of its own",
 	}
 	if r.Owner == "" {

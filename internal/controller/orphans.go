@@ -21,7 +21,7 @@ type Orphan struct {
 }
 
 // OrphanFix says what to do about an orphan.
-const OrphanFix = "delete the resources in AWS; or, to have the controller delete them, create an Ingress of this name or IngressGroup and delete it"
+const OrphanFix = "delete the resources in AWS; or, to have the controller delete them, create an object of that kind and name, or an Ingress of that IngressGroup, and delete it"
 
 // Owner lists what AWS has of the cluster, by stack.
 type Owner interface {
@@ -89,7 +89,7 @@ func watchOrphans(ctx context.Context, synced func(context.Context) error, find 
 			text := fmt.Sprint(o)
 			still[text] = true
 			if !known[text] {
-				log.Info("found orphans", "stack", o.ID.String(), "resources", o.Resources, "effect", "no Ingress asks for them; they stay", "fix", OrphanFix)
+				log.Info("found orphans", "stack", o.ID.String(), "resources", o.Resources, "effect", "no object asks for them; they stay", "fix", OrphanFix)
 			}
 		}
 		m.orphans.WithLabelValues().Set(float64(resources))

@@ -38,7 +38,7 @@ func TestOrphansAreLoggedOnceAndCounted(t *testing.T) {
 		if n := testutil.ToFloat64(m.orphans); n != 2 || looks.Load() != 3 {
 			t.Errorf("%v orphans after %d looks", n, looks.Load())
 		}
-		if len(lines) != 1 || !strings.Contains(lines[0], `"stack"="one"`) || !strings.Contains(lines[0], "create an Ingress") {
+		if len(lines) != 1 || !strings.Contains(lines[0], `"stack"="one"`) || !strings.Contains(lines[0], "create an object") {
 			t.Errorf("lines: %q", lines)
 		}
 		time.Sleep(nextOrphans)

@@ -168,7 +168,7 @@ func (lr *listenerResolver) unresolved(actions []model.Action, of finding.Origin
 				missing = true
 				lr.found.Add(finding.Finding{
 					Object: of.Object, Field: of.Field, Reason: finding.TargetGroupNotOwned,
-					Message: fmt.Sprintf("target group %q belongs to an Ingress of another namespace; the rule is held", cmp.Or(g.Group.Name, g.Group.ARN)),
+					Message: fmt.Sprintf("target group %q belongs to another namespace; what names it is held", cmp.Or(g.Group.Name, g.Group.ARN)),
 					Fix:     "name a Service, or correct " + key, Blocks: finding.BlocksRule,
 				})
 			}
