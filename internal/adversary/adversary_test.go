@@ -115,6 +115,18 @@ func TestGrammarKnowsEverything(t *testing.T) {
 		}
 	}
 	g := &grammar{Rand: rand.New(rand.NewPCG(1, 1)), access: classOwner, rows: settings.Rows()}
+	written := servicesWritten(g)
+	for _, r := range settings.ServiceAnnotations.Rows() {
+		head, _, _ := strings.Cut(r.Key, "<")
+		if !slices.ContainsFunc(written, func(k string) bool { return strings.HasSuffix(k, head) || strings.Contains(k, head) }) {
+			t.Errorf("annotation %s of Services is never written", r.Key)
+		}
+	}
+	for key := range serviceChoices {
+		if !slices.ContainsFunc(settings.ServiceAnnotations.Rows(), func(r settings.Row) bool { return r.Key == key }) {
+			t.Errorf("there is no annotation %s of Services", key)
+		}
+	}
 	keys, fields, kinds := map[string]bool{}, map[string]bool{}, map[cluster.Kind]bool{}
 	for range 20000 {
 		m := g.move()

@@ -127,7 +127,7 @@ func inWorld(t *testing.T, s setup, opt rig.Options, f func(w *testCluster)) (fa
 		w := &testCluster{
 			Rig: r, setup: s, rec: rec, lbs: map[string]string{}, driven: opt.Workers == 0,
 			log:    eventLog{store: r.Store, begun: time.Now()},
-			rights: &attackerRights{setup: s, store: r.Store, asked: map[opened]bool{}},
+			rights: &attackerRights{setup: s, store: r.Store, asked: map[opened]bool{}, exposed: map[int32]bool{}},
 		}
 		w.begin()
 		f(w)
@@ -137,14 +137,15 @@ func inWorld(t *testing.T, s setup, opt rig.Options, f func(w *testCluster)) (fa
 
 // begin brings the victims up.
 func (w *testCluster) begin() {
-	w.fill = strings.NewReplacer(
+	placeholders := []string{
 		"$SUBNET0", w.World.Public[0], "$SUBNET1", w.World.Public[1], "$SUBNET2", w.World.Private[0],
 		"$PRIVATE", strings.Join(w.World.Private, ","), "$PUBLIC", strings.Join(w.World.Public, ","),
 		"$CERTAPP", w.World.Certs["app.test"], "$CERT", w.World.Certs["example.com"],
 		"$WEBACL", w.World.WebACL, "$PREFIXLIST", w.World.PrefixList,
 		"$EXTRASG", w.World.ExtraSG, "$NODESG", w.World.NodeSG,
 		"$EXTERNAL", w.World.TargetGroups["external"], "$EIPS", strings.Join(w.World.EIPs, ","),
-	)
+	}
+	w.fill = strings.NewReplacer(placeholders...)
 	w.assign()
 	w.Emulator.Faults().SetHook(func(c fault.Call) fault.Action {
 		if !c.Mutating {
@@ -169,6 +170,7 @@ func (w *testCluster) begin() {
 	for stack, name := range stackOf {
 		w.lbs[stack] = w.arnOf(name)
 	}
+	w.fill = strings.NewReplacer(append(w.mailPlaceholders(), placeholders...)...)
 	w.Emulator.Calls().Reset()
 }
 
@@ -202,13 +204,16 @@ func (w *testCluster) arnOf(name string) string {
 			return arn
 		}
 	}
-	w.rec.Fatalf("Ingress %s has no load balancer before the attack: %v", name, w.log.events())
+	w.rec.Fatalf("%s has no load balancer before the attack: %v", name, w.log.events())
 	return ""
 }
 
-// status is the host name that an Ingress shows, empty if it shows none.
+// status is the host name that an Ingress or Service shows, empty if it shows none.
 func (w *testCluster) status(name string) string {
 	namespace, short, _ := strings.Cut(name, "/")
+	if name == mailService {
+		return w.mailStatus()
+	}
 	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: short})
 	if err != nil {
 		w.rec.Fatal(err)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	emulated "github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
 // facts are what the victims have in AWS and what their clients get.
@@ -77,6 +79,7 @@ func (a *awsReading) objects() {
 		}
 		a.settings["status of "+name] = shown
 	}
+	a.settings["finalizers of Service "+mailService] = a.w.finalizersOf(cluster.KindService, mailService)
 	for name := range ingresses() {
 		a.settings["finalizers of Ingress "+name] = a.w.finalizers(name)
 	}
@@ -85,8 +88,12 @@ func (a *awsReading) objects() {
 // finalizers are those of an Ingress of a victim: one that is deleted must not wait for other
 // members.
 func (w *testCluster) finalizers(name string) string {
+	return w.finalizersOf(cluster.KindIngress, name)
+}
+
+func (w *testCluster) finalizersOf(kind cluster.Kind, name string) string {
 	namespace, short, _ := strings.Cut(name, "/")
-	obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: short})
+	obj, err := w.Store.Get(cluster.Ref{Kind: kind, Namespace: namespace, Name: short})
 	switch {
 	case err != nil:
 		w.rec.Fatal(err)
@@ -147,10 +154,20 @@ func (a *awsReading) loadBalancer(stack string, lb *emulated.LoadBalancer) {
 	}
 	set("Shield protection", "%t", protected)
 	for _, other := range a.p.ELB.LoadBalancers {
-		if other.ARN != lb.ARN && other.Tags["ingress.k8s.aws/stack"] == lb.Tags["ingress.k8s.aws/stack"] && other.Tags["elbv2.k8s.aws/cluster"] == lb.Tags["elbv2.k8s.aws/cluster"] {
+		if other.ARN != lb.ARN && stackTag(other) == stackTag(lb) && other.Tags["elbv2.k8s.aws/cluster"] == lb.Tags["elbv2.k8s.aws/cluster"] {
 			set("other load balancer "+other.Name, "present")
 		}
 	}
+}
+
+// stackTag is the stack of a load balancer by its tags.
+func stackTag(lb *emulated.LoadBalancer) string {
+	for _, k := range []model.Kind{model.Ingress, model.Service} {
+		if id := lb.Tags[naming.StackTag(k)]; id != "" {
+			return string(k) + " " + id
+		}
+	}
+	return ""
 }
 
 // strict reports whether the attacker may add nothing at all to what the victims have: no class
@@ -287,7 +304,7 @@ func (a *awsReading) nodeGroup() {
 			switch {
 			case strings.HasPrefix(name, "k8s-traffic-") && proto == "tcp":
 				a.settings[fmt.Sprintf("%s%d of the nodes", fromLoadBalancers, port)] = "yes"
-			case !a.w.rights.askedFor(id, port):
+			case !a.w.rights.askedFor(id, port) && !a.w.rights.exposes(proto, id, port):
 				sources = append(sources, s)
 			}
 		}

@@ -43,8 +43,10 @@ var waits = []time.Duration{0, 0, 0, 200 * time.Millisecond, time.Second, 5 * ti
 func (g *grammar) move() move {
 	m := move{wait: pick(g, waits...), strip: g.chance(5)}
 	switch n := g.IntN(100); {
-	case n < 48:
+	case n < 36:
 		m.object = g.ingress()
+	case n < 48:
+		m.object = g.exposed()
 	case n < 56:
 		m.object = g.service()
 	case n < 66:

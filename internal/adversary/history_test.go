@@ -264,6 +264,7 @@ func (w *testCluster) leave() {
 		}
 		w.rights.remember(ing)
 	}
+	w.unguardServices()
 	if obj, err := w.Store.Get(cluster.Ref{Kind: cluster.KindIngressClassParams, Name: attackerClass}); err == nil && obj != nil {
 		params := obj.DeepCopyObject().(*elbv2.IngressClassParams)
 		params.Spec.LoadBalancerAttributes = slices.DeleteFunc(params.Spec.LoadBalancerAttributes, func(a elbv2.Attribute) bool { return a.Key == protection })
@@ -322,7 +323,7 @@ func (w *testCluster) longestDraining() time.Duration {
 // checkLeft compares what is left with the end of a run without the attacker. An attacker that has
 // removed the controller's finalizers has to live with what stays of its own load balancers.
 func (w *testCluster) checkLeft(c course, stripped bool) {
-	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindBinding} {
+	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindBinding} {
 		for _, o := range w.Store.All(kind) {
 			if o.GetNamespace() == attackerNamespace {
 				w.rec.Errorf("%s %s is left after its deletion, with finalizers %v: %v", kind, o.GetName(), o.GetFinalizers(), w.log.about(string(kind)+" evil/"+o.GetName()))

@@ -110,8 +110,8 @@ func scenarios() [][]act {
 	vault := change("pay/vault", route{"vault.app.test", "/new", "api"})
 	solo := change("pay/solo", route{"solo.example.com", "/new", "api"})
 	return [][]act{
-		{open, rollout(), deletion("blog/vault-extra")},
-		{deletion("blog/extra"), vault, rollout()},
+		{open, rollout(), deletion("blog/vault-extra"), exposure()},
+		{deletion("blog/extra"), vault, rollout(), exposure()},
 		{rollout(), deletion("blog/extra"), solo},
 		{deletion("blog/vault-extra"), open, rollout()},
 

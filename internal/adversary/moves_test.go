@@ -226,6 +226,7 @@ type attackerRights struct {
 	store       *cluster.Memory
 	memberships []membership
 	asked       map[opened]bool // what the attacker opens to its targets
+	exposed     map[int32]bool  // ports of its targets that it serves by network load balancers
 }
 
 // remember notes what the attacker has written, for what is openly given to it.
@@ -243,6 +244,8 @@ func (a *attackerRights) remember(obj cluster.Object) {
 		}
 	case *elbv2.TargetGroupBinding:
 		a.rememberOpened(o)
+	case *corev1.Service:
+		a.rememberExposed(o)
 	}
 }
 

@@ -121,6 +121,9 @@ var texts = []string{
 func choiceFor(r settings.Row) choice {
 	c, listed := choices[r.Key]
 	if !listed {
+		c, listed = serviceChoices[r.Key]
+	}
+	if !listed {
 		c = byType(r.Type)
 	}
 	c.bad = append(c.bad[:len(c.bad):len(c.bad)], texts...)

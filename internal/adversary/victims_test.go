@@ -126,6 +126,7 @@ func workloads() []workload {
 		{"pay", "solo", 30080, []string{"10.0.164.11"}},
 		{"blog", "blog", 0, []string{"10.0.132.12", "10.0.148.12"}},
 		{"blog", "extra", 0, []string{"10.0.164.12"}},
+		{"pay", "mail", 0, []string{"10.0.132.14", "10.0.164.14"}},
 	}
 }
 
@@ -148,6 +149,9 @@ metadata: {name: %[2]s, namespace: %[1]s, uid: uid-%[1]s-%[2]s}
 spec: {type: %[3]s, selector: {app: %[2]s}, ports: [{port: 80, targetPort: 8080%[4]s}]}
 `, w.namespace, w.name, kind, port)
 	b.WriteString(w.podDocs())
+	if w.key() == mailService {
+		return exposedMail("") + w.podDocs()
+	}
 	return b.String()
 }
 
@@ -167,14 +171,22 @@ apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
 metadata: {name: %[2]s-1, namespace: %[1]s, labels: {kubernetes.io/service-name: %[2]s}}
 addressType: IPv4
-ports: [{name: "", port: 8080, protocol: TCP}]
-endpoints:`, w.namespace, w.name)
+ports: [%[3]s]
+endpoints:`, w.namespace, w.name, w.slicePorts())
 	for _, address := range w.pods {
 		fmt.Fprintf(&b, `
 - {addresses: [%[1]s], conditions: {ready: true}, nodeName: %[2]s, targetRef: {kind: Pod, namespace: %[3]s, name: %[4]s, uid: uid-%[4]s}}`,
 			address, nodeOf(address), w.namespace, w.podName(address))
 	}
 	return b.String() + "\n"
+}
+
+// slicePorts are the ports of its EndpointSlice.
+func (w workload) slicePorts() string {
+	if w.key() == mailService {
+		return "{name: plain, port: 8080, protocol: TCP}, {name: tls, port: 8080, protocol: TCP}"
+	}
+	return `{name: "", port: 8080, protocol: TCP}`
 }
 
 func (w workload) podName(address string) string {
@@ -276,8 +288,8 @@ metadata: {name: login, namespace: pay}
 stringData: {clientID: solo-client, clientSecret: ` + victimSecret + `}
 `
 
-// stackOf names the victims' load balancers by the Ingress whose status shows them.
-var stackOf = map[string]string{"open": "pay/shop", "vault": "pay/vault", "solo": "pay/solo"}
+// stackOf names the victims' load balancers by the Ingress or Service whose status shows them.
+var stackOf = map[string]string{"open": "pay/shop", "vault": "pay/vault", "solo": "pay/solo", "mail": mailService}
 
 // request is what a client of the victims sends.
 type request struct {
@@ -311,6 +323,9 @@ func requests() []request {
 				request{"vault", "blog.app.test", port, path, "blog/vault", 20},
 				request{"vault", "extra.app.test", port, path, "blog/vault-extra", 30})
 		}
+	}
+	for _, port := range []int32{80, 443} {
+		out = append(out, request{"mail", "", port, "/", mailService, 0})
 	}
 	for _, path := range []string{"/", "/new", "/x"} {
 		out = append(out, request{"solo", "solo.example.com", 443, path, "pay/solo", 0})

@@ -44,7 +44,7 @@ func (r *Rig) State() []string {
 		}
 	}
 	for _, l := range p.ELB.Listeners {
-		line("listener", l.LoadBalancer, l.Port, l.Protocol, l.SSLPolicy, l.ALPN, l.Certificate, slices.Sorted(slices.Values(l.SNI)), l.Attributes, l.Tags)
+		line("listener", l.LoadBalancer, l.Port, l.Protocol, l.SSLPolicy, l.Certificate, slices.Sorted(slices.Values(l.SNI)), l.Attributes, l.Tags, l.ALPN)
 	}
 	for _, rule := range p.ELB.Rules {
 		l := p.ELB.Listeners[rule.Listener]
