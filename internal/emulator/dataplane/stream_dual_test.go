@@ -180,19 +180,11 @@ func TestFlowsEndWithTheirTargetGroup(t *testing.T) {
 		name, _, _ := c.ask("x", 100*time.Millisecond)
 		return name == "b"
 	})
-	// Connections stay, unless the target group ends those of targets that leave.
+	// Connections stay.
 	one, two := startPeer(t, "one", "127.0.0.1"), startPeer(t, "two", "127.0.0.1")
-	kept, cut := streamGroup("kept", TCP, one), streamGroup("cut", TCP, two)
-	cut.Attributes["deregistration_delay.connection_termination.enabled"] = "true"
-	for _, g := range []TargetGroup{kept, cut} {
-		apply(t, p, network(Listener{Default: Rule{Then: to(g.ARN)}}, g))
-		l := connect(t, where(t, p))
-		l.greeting(t)
-		apply(t, p, network(Listener{Default: Rule{Then: to("other")}}, streamGroup("other", TCP, one)))
-		if g.ARN == "kept" {
-			l.echoes(t, "after its target group has gone")
-		} else {
-			l.wantReset(t)
-		}
-	}
+	apply(t, p, network(Listener{Default: Rule{Then: to("kept")}}, streamGroup("kept", TCP, one)))
+	l := connect(t, where(t, p))
+	l.greeting(t)
+	apply(t, p, network(Listener{Default: Rule{Then: to("other")}}, streamGroup("other", TCP, two)))
+	l.echoes(t, "after its target group has gone")
 }

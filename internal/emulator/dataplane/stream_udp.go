@@ -131,7 +131,7 @@ func (s *udpSocket) answer(key udpKey, f *udpFlow) {
 		if err != nil {
 			break
 		}
-		f.idle.Reset(s.stream.plane.opt.UDPIdleTimeout)
+		s.answered(key, f)
 		_, _ = s.conn.WriteToUDPAddrPort(buf[:n], key.peer)
 	}
 	f.idle.Stop()
@@ -142,6 +142,30 @@ func (s *udpSocket) answer(key udpKey, f *udpFlow) {
 	}
 	s.mu.Unlock()
 	f.log()
+}
+
+// answered keeps a flow from being idle, unless it was forgotten.
+func (s *udpSocket) answered(key udpKey, f *udpFlow) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.flows[key] == f {
+		f.idle.Reset(s.stream.plane.opt.UDPIdleTimeout)
+	}
+}
+
+// lastAnswers is how long a flow that was forgotten still carries answers.
+const lastAnswers = time.Second
+
+// forget ends the flows to a target group, except for answers that are on their way.
+func (s *udpSocket) forget(g *targetGroup) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, f := range s.flows {
+		if f.group == g {
+			delete(s.flows, key)
+			f.idle.Reset(lastAnswers)
+		}
+	}
 }
 
 // send carries a client's datagram. What cannot be sent is lost, as datagrams

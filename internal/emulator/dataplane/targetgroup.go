@@ -127,24 +127,28 @@ func (p *Plane) applyGroups(cfg Config) []error {
 	for arn, g := range p.groups {
 		if !wanted[arn] {
 			g.close()
-			p.endFlows(g)
+			p.forgetFlows(g)
 			delete(p.groups, arn)
 		}
 	}
 	return errs
 }
 
-// endFlows ends the connections and flows of a target group that no listener of a Network
-// Load Balancer uses any more, if it is configured to end those of targets that leave.
-// AWS does not document what becomes of them. Datagrams that never pause would go to a
-// target that no health check watches for as long as the client sends them.
-func (p *Plane) endFlows(g *targetGroup) {
+// forgetFlows has the next datagram of each flow of a target group that no listener uses any
+// more begin another flow, if the group is configured to end those of targets that leave. AWS
+// does not document what becomes of them; a client that never pauses would else send to a
+// target that no health check watches for as long as it runs. Connections stay.
+func (p *Plane) forgetFlows(g *targetGroup) {
 	v := g.view.Load()
-	if !v.cfg.Protocol.network() || !v.attr.resetRemoved {
+	if !v.cfg.Protocol.datagrams() || !v.attr.resetRemoved {
 		return
 	}
-	for _, m := range v.members {
-		p.calls.cancel(errRemoved, m.target)
+	for _, s := range p.streams {
+		s.mu.Lock()
+		if s.udp != nil {
+			s.udp.forget(g)
+		}
+		s.mu.Unlock()
 	}
 }
 
