@@ -53,7 +53,7 @@ const defaultLimit = 60 * time.Second
 //	                                  of earlier loads; an answer from another application than APP counts as
 //	                                  failure; -keep: by one connection, whose end counts too, or from one
 //	                                  socket; -ttl: look at the name in the status again after D
-//	load stop                         end all loads; print how many were sent and how many failed
+//	load stop                         end all loads; print how many requests were sent and how many failed, of all and of each load
 //	calls reset                       forget the AWS calls so far
 //	calls [-mutating]                 print the counts of AWS calls
 //	inventory                         print what is in AWS

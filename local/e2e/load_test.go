@@ -28,10 +28,11 @@ const settling = 300 * time.Millisecond
 
 // load sends requests at a steady rate, whatever becomes of them.
 type load struct {
-	url, app string // of any application if app is empty
-	began    time.Time
-	stop     context.CancelFunc
-	done     sync.WaitGroup
+	title string
+	app   string // of any application if empty
+	began time.Time
+	stop  context.CancelFunc
+	done  sync.WaitGroup
 
 	mu       sync.Mutex
 	served   int
@@ -47,7 +48,8 @@ type failure struct {
 const loadUsage = "usage: load start [-app APP] [-keep] [-ttl D] NS/INGRESS|service:NS/NAME URL, later load stop"
 
 // cmdLoad: `load start` begins, `load stop` ends and prints "requests N failed
-// M" and a line for each kind of failure.
+// M" for all together, "URL requests N failed M" for each ("URL kept …" with
+// -keep), and a line for each kind of failure.
 func cmdLoad(ts *testscript.TestScript, neg bool, args []string) {
 	s := of(ts)
 	if neg || len(args) == 0 {
@@ -67,7 +69,11 @@ func cmdLoad(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		c, err := newClient(at, f.Arg(1), *keep)
 		ts.Check(err)
-		s.loads = append(s.loads, s.startLoad(c, f.Arg(1), *app))
+		title := f.Arg(1)
+		if *keep {
+			title += " kept"
+		}
+		s.loads = append(s.loads, s.startLoad(c, title, *app))
 	case args[0] == "stop" && f.NArg() == 0 && len(s.loads) > 0:
 		// The last change has not reached the load balancers yet.
 		select {
@@ -80,9 +86,9 @@ func cmdLoad(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func (s *stage) startLoad(c client, url, app string) *load {
+func (s *stage) startLoad(c client, title, app string) *load {
 	ctx, cancel := context.WithCancel(s.ctx)
-	l := &load{url: url, app: app, began: time.Now(), stop: cancel, failures: map[string]*failure{}}
+	l := &load{title: title, app: app, began: time.Now(), stop: cancel, failures: map[string]*failure{}}
 	l.done.Go(func() {
 		defer c.close()
 		var under sync.WaitGroup
@@ -142,7 +148,8 @@ func (l *load) note(sent time.Duration, fault string) {
 	f.first, f.last = min(f.first, sent), max(f.last, sent)
 }
 
-// endLoads ends all loads and sums up what has become of their requests.
+// endLoads ends all loads and sums up what has become of their requests, of all
+// and of each.
 func (s *stage) endLoads() string {
 	for _, l := range s.loads {
 		l.stop()
@@ -151,13 +158,16 @@ func (s *stage) endLoads() string {
 	var b strings.Builder
 	for _, l := range s.loads {
 		l.done.Wait()
-		all += l.served
+		var faults strings.Builder
+		bad := 0
 		for _, fault := range slices.Sorted(maps.Keys(l.failures)) {
 			f := l.failures[fault]
-			all, failed = all+f.times, failed+f.times
-			fmt.Fprintf(&b, "%s: %d times %s, %.1fs to %.1fs after %s\n",
-				l.url, f.times, fault, f.first.Seconds(), f.last.Seconds(), l.began.Format("15:04:05.0"))
+			bad += f.times
+			fmt.Fprintf(&faults, "  %d times %s, %.1fs to %.1fs after %s\n",
+				f.times, fault, f.first.Seconds(), f.last.Seconds(), l.began.Format("15:04:05.0"))
 		}
+		fmt.Fprintf(&b, "%s requests %d failed %d\n%s", l.title, l.served+bad, bad, faults.String())
+		all, failed = all+l.served+bad, failed+bad
 	}
 	s.loads = nil
 	return fmt.Sprintf("requests %d failed %d\n%s", all, failed, b.String())
