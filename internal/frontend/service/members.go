@@ -24,6 +24,9 @@ type member struct {
 	departing bool
 	// lost reports that another Service has one of its ports.
 	lost bool
+	// uninvited reports that only its finalizer says that it belongs to the load balancer of another namespace. Its
+	// tenant can write that.
+	uninvited bool
 }
 
 // group is what was found for a stack.
@@ -56,6 +59,7 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, svc *corev1.
 		if at == id || claim.Carried {
 			m := f.newMember(svc)
 			m.departing = at != id
+			m.uninvited = id.Namespace != svc.Namespace && !f.opt.CrossNamespaceGroups
 			if fault != nil {
 				m.Faults, m.Blocked = append(m.Faults, *fault), true
 			}

@@ -67,6 +67,24 @@ func candidates(v *cluster.View, id model.StackID) []*corev1.Service {
 	})
 }
 
+// turnAway makes members of other namespaces leave that are not served. Those that are have joined while that was
+// allowed, and stay. It reports whether there are any.
+func (g *group) turnAway(v *cluster.View, id model.StackID, live *observed.Stack) bool {
+	any := false
+	g.members = slices.DeleteFunc(g.members, func(m *member) bool {
+		if !m.uninvited {
+			return false
+		}
+		any = true
+		served := live != nil && slices.ContainsFunc(m.svc.Spec.Ports, func(p corev1.ServicePort) bool { return serves(live, m.svc, p.Port) })
+		if !served {
+			g.leaving = append(g.leaving, ownership.Member(v, m.svc, id))
+		}
+		return !served
+	})
+	return any
+}
+
 // sort puts the members of a shared load balancer in order: the oldest first.
 func (g *group) sort() {
 	slices.SortFunc(g.members, func(a, b *member) int {
@@ -110,12 +128,18 @@ func (t *translation) share(ports []*port) []*port {
 
 // incumbent reports whether the live listener of a port forwards to the target group of its Service for it.
 func (t *translation) incumbent(p *port) bool {
-	l := members.ListenerOf(t.LiveLoadBalancer(), p.Number)
+	return t.Live != nil && serves(t.Live, p.of.svc, p.Number)
+}
+
+// serves reports whether a live listener forwards to the target group of a Service for the port.
+func serves(live *observed.Stack, svc *corev1.Service, port int32) bool {
+	t := members.Translation{Live: live}
+	l := members.ListenerOf(t.LiveLoadBalancer(), port)
 	if l == nil {
 		return false
 	}
-	id := naming.ServiceTargetGroupID(p.of.svc.Namespace, p.of.svc.Name, p.Number)
-	return slices.ContainsFunc(t.Live.TargetGroups, func(g observed.TargetGroup) bool {
+	id := naming.ServiceTargetGroupID(svc.Namespace, svc.Name, port)
+	return slices.ContainsFunc(live.TargetGroups, func(g observed.TargetGroup) bool {
 		return g.ResourceID == id && slices.ContainsFunc(l.Default, func(a model.Action) bool {
 			to, ok := a.(model.Forward)
 			return ok && slices.ContainsFunc(to.Groups, func(w model.WeightedGroup) bool { return w.Group.ARN == g.ARN })

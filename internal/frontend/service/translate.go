@@ -20,6 +20,7 @@ import (
 // not known yet.
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	g := f.load(v, id)
+	uninvited := g.turnAway(v, id, live)
 	t := &translation{
 		Builder: assemble.Builder{
 			Translation: members.Translation{ID: id, Live: live, BackendGroup: f.opt.BackendGroup},
@@ -29,6 +30,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	}
 	t.Found = g.found
 	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard = id, g.leaving, g.guard
+	t.Stack.Contested = uninvited // what is live tells whether they are served
 	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
 	if len(g.members) == 0 {
 		t.Stack.Held.Everything = g.excluded
