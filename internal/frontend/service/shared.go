@@ -70,19 +70,19 @@ func candidates(v *cluster.View, id model.StackID) []*corev1.Service {
 // turnAway makes members of other namespaces leave that are not served. Those that are have joined while that was
 // allowed, and stay. It reports whether there are any.
 func (g *group) turnAway(v *cluster.View, id model.StackID, live *observed.Stack) bool {
-	any := false
+	some := false
 	g.members = slices.DeleteFunc(g.members, func(m *member) bool {
 		if !m.uninvited {
 			return false
 		}
-		any = true
+		some = true
 		served := live != nil && slices.ContainsFunc(m.svc.Spec.Ports, func(p corev1.ServicePort) bool { return serves(live, m.svc, p.Port) })
 		if !served {
 			g.leaving = append(g.leaving, ownership.Member(v, m.svc, id))
 		}
 		return !served
 	})
-	return any
+	return some
 }
 
 // sort puts the members of a shared load balancer in order: the oldest first.
