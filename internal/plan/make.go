@@ -46,6 +46,7 @@ func planOf(want model.Stack, have observed.Stack, opt Options) *builder {
 		b.tellScheme(want)
 		b.build()
 		b.planArrivals()
+		b.tellProtected()
 	}
 	b.plan.Known = b.known
 	b.plan.Shown = map[Address]string{}

@@ -35,6 +35,7 @@ func departed(want model.Stack, have observed.Stack, opt Options) (model.Stack, 
 	if len(gone) == 0 || want.Held.Everything {
 		return want, again
 	}
+	original := want
 	stays := want.Members[:0:0]
 	for _, m := range want.Members {
 		if gone[m.Ref] {
@@ -47,6 +48,12 @@ func departed(want model.Stack, have observed.Stack, opt Options) (model.Stack, 
 	all := func(of []finding.Ref) bool {
 		return len(of) > 0 && !slices.ContainsFunc(of, func(r finding.Ref) bool { return !gone[r] })
 	}
+	if len(stays) == 0 && want.LoadBalancer.Attributes[protectionAttribute] == "true" {
+		return original, again
+	}
+	if len(stays) == 0 && lifts(want.LoadBalancer, have) {
+		return original, lastPoll
+	}
 	if len(stays) == 0 {
 		want.LoadBalancer, want.TargetGroups = nil, nil
 		return want, again
@@ -56,6 +63,27 @@ func departed(want model.Stack, have observed.Stack, opt Options) (model.Stack, 
 	want.LoadBalancer = &lb
 	want.TargetGroups = slices.DeleteFunc(slices.Clone(want.TargetGroups), func(g model.TargetGroup) bool { return all(g.Members) })
 	return want, again
+}
+
+// lifts reports whether the protection of the live load balancer is still to be lifted.
+func lifts(wish *model.LoadBalancer, have observed.Stack) bool {
+	_, named := wish.Attributes[protectionAttribute]
+	live := Serving(have, model.LoadBalancerID)
+	return named && live != nil && (live.Attributes == nil || live.Attributes[protectionAttribute] == "true")
+}
+
+// tellProtected reports that the last members cannot leave for another stack, as they ask for protection of the load
+// balancer that they share with nobody any more.
+func (b *builder) tellProtected() {
+	for _, d := range b.want.Departing {
+		if !d.Since.IsZero() && len(b.want.Departing) == len(b.want.Members) && b.want.LoadBalancer.Attributes[protectionAttribute] == "true" {
+			b.found.Add(finding.Finding{
+				Object: d.Member, Reason: finding.DeletionProtected, Severity: finding.Warning,
+				Message: fmt.Sprintf("the former load balancer %q is protected against deletion; it stays", b.want.LoadBalancer.Name),
+				Fix:     "set " + protectionAttribute + "=false until it is deleted",
+			})
+		}
+	}
 }
 
 // planArrivals says which members that come from another stack are not shown here yet.

@@ -258,3 +258,23 @@ func TestAServiceMovesBetweenLoadBalancersWithoutAGap(t *testing.T) {
 		})
 	}
 }
+
+// The former load balancer stays while the Service asks for its protection, and goes when that is lifted.
+func TestAProtectedLoadBalancerStaysWhenItsServiceMoves(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const protected = `, service.beta.kubernetes.io/aws-load-balancer-attributes: "deletion_protection.enabled=true"`
+		r := shopWith(t, Options{})
+		r.Apply(pods("web", podAddresses[0]), sharing("web", "10", ipTargets+protected, portOf("80")))
+		r.during(10 * time.Minute)
+		r.Apply(sharing("web", "10", sharesPublic+protected, portOf("80")))
+		r.during(time.Hour)
+		expect(t, "load balancers of a Service that moves", "internal internal", schemes(r))
+		if host := hostShown(serviceNamed(r, "web")); !strings.HasPrefix(host, "internal-k8s-shop-grouppub") && !strings.HasPrefix(host, "k8s-shop-grouppub") {
+			t.Errorf("the status shows %q", host)
+		}
+		r.Apply(sharing("web", "10", sharesPublic+strings.Replace(protected, "true", "false", 1), portOf("80")))
+		r.during(time.Hour)
+		expect(t, "load balancers when the protection is lifted", "internal", schemes(r))
+	})
+}

@@ -47,13 +47,17 @@ func (t *translation) fault(p *port, field string, reason finding.Reason, messag
 
 // listeners settles which listeners a Service asks for, in ascending order.
 func (t *translation) listeners(m *member) []*port {
-	if m.Oversized {
+	asked := m.svc.Spec.Ports
+	switch {
+	case m.Oversized && t.shared:
+		asked = asked[:t.opt.MaxListeners] // those that are live stay
+	case m.Oversized:
 		return nil
 	}
 	byNumber := map[int32][]int{}
 	var out []*port
-	for i := range m.svc.Spec.Ports {
-		p := &m.svc.Spec.Ports[i]
+	for i := range asked {
+		p := &asked[i]
 		if byNumber[p.Port] == nil {
 			out = append(out, &port{
 				Port: &members.Port{Number: p.Port, Base: baseOf(p), Members: []*members.Member{m.Member}},
