@@ -12,7 +12,9 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -139,5 +141,74 @@ func TestSourcesByProtocol(t *testing.T) {
 	want := []string{"udp 53 from 10.0.0.0/8", "udp 53 from pl-1", "icmp 3-4 from 10.0.0.0/8", "icmpv6 2-0 from 2001:db8::/32"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+}
+
+// AWS takes security groups of a network load balancer only when it is made, so that what is live decides whether
+// it has any.
+func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
+	with := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", Scheme: model.InternetFacing, SecurityGroups: []string{"sg-1"}}}}
+	without := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", Scheme: model.InternetFacing}}}
+	yes := func(s *settings.Shared, of func(string) finding.Origin) {
+		s.NoSecurityGroups = settings.Of(true, of("disable"))
+	}
+	given := func(s *settings.Shared, of func(string) finding.Origin) {
+		s.SecurityGroups = settings.Of([]string{"sg-2"}, of("groups"))
+	}
+	manage := func(on bool) func(*settings.Shared, func(string) finding.Origin) {
+		return func(s *settings.Shared, of func(string) finding.Origin) {
+			given(s, of)
+			s.ManageBackendRules = settings.Of(on, of("manage"))
+		}
+	}
+	none := func(*settings.Shared, func(string) finding.Origin) {}
+	for name, c := range map[string]struct {
+		live      *observed.Stack
+		set       func(*settings.Shared, func(string) finding.Origin)
+		options   assemble.Options
+		want      string
+		byAddress bool
+		found     finding.Reason
+	}{
+		"live without":                 {live: without, set: none, want: "none", byAddress: true},
+		"live without, given":          {live: without, set: given, want: "none", byAddress: true, found: finding.SettingFixed},
+		"live without, rules left":     {live: without, set: manage(false), want: "none", found: finding.SettingFixed},
+		"live with, disabled":          {live: with, set: yes, want: "managed, backend", found: finding.SettingFixed},
+		"live with, gate off":          {live: with, set: none, options: assemble.Options{NoSecurityGroups: true}, want: "managed, backend", found: finding.SettingFixed},
+		"disabled":                     {set: yes, want: "none", byAddress: true},
+		"gate off":                     {set: none, options: assemble.Options{NoSecurityGroups: true}, want: "none", byAddress: true},
+		"managed":                      {set: none, want: "managed, backend"},
+		"managed, no shared group":     {set: none, options: assemble.Options{NoBackendGroup: true}, want: "managed"},
+		"given":                        {set: given, want: "given"},
+		"given, rules managed":         {set: manage(true), want: "given, backend"},
+		"given, managed by default":    {set: given, options: assemble.Options{ManageBackendRules: true}, want: "given, backend"},
+		"given, nothing to manage by":  {set: manage(true), options: assemble.Options{NoBackendGroup: true}, want: "given", found: finding.FeatureDisabled},
+		"live with, nothing asked for": {live: with, set: none, want: "managed, backend"},
+	} {
+		m := member("Service", "web", c.set)
+		c.options.Cluster, c.options.DefaultScheme = "rig", model.Internal
+		b := &assemble.Builder{
+			Translation: members.Translation{ID: model.StackID{Kind: model.Service, Namespace: "shop", Name: "web"}, Live: c.live, Members: []*members.Member{m}},
+			Options:     c.options, Type: model.Network,
+		}
+		b.MemberTags(m)
+		lb := b.LoadBalancer()
+		got := "none"
+		switch g := lb.SecurityGroups.(type) {
+		case model.GroupsManaged:
+			got = map[bool]string{true: "managed, backend", false: "managed"}[g.Backend]
+		case model.GroupsGiven:
+			got = map[bool]string{true: "given, backend", false: "given"}[g.Backend]
+		}
+		var reason finding.Reason
+		for _, x := range b.Found {
+			reason = x.Reason
+		}
+		if got != c.want || b.ByAddress != c.byAddress || reason != c.found {
+			t.Errorf("%s: %s, by address %v, finding %q; want %s, %v, %q", name, got, b.ByAddress, reason, c.want, c.byAddress, c.found)
+		}
+		if c.live != nil && b.SchemeNow(lb) != model.InternetFacing {
+			t.Errorf("%s: the scheme is %s, and the live load balancer has another", name, b.SchemeNow(lb))
+		}
 	}
 }

@@ -11,6 +11,14 @@ import (
 
 const protectionAttribute = "deletion_protection.enabled"
 
+// Unprotected reports whether the attributes of an object, in an annotation, say outright that its load balancer is
+// not protected from deletion.
+func Unprotected(annotations map[string]string, annotation string) bool {
+	attributes, err := settings.Map(annotations[annotation])
+	on, parseErr := strconv.ParseBool(attributes[protectionAttribute])
+	return err == nil && parseErr == nil && !on
+}
+
 // DeletionGuard says why a load balancer must not go with an object: its attributes, in an annotation, ask for
 // protection, or what they say about that cannot be read.
 func DeletionGuard(object finding.Ref, annotations map[string]string, annotation string) *finding.Finding {

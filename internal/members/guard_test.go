@@ -19,3 +19,14 @@ func TestDeletionWaitsWhereProtectionIsAskedFor(t *testing.T) {
 		}
 	}
 }
+
+func TestProtectionIsGivenUpOutright(t *testing.T) {
+	for raw, up := range map[string]bool{
+		"": false, "a=b": false, "deletion_protection.enabled=false": true, "a=b,deletion_protection.enabled=0": true,
+		"deletion_protection.enabled=true": false, "deletion_protection.enabled=": false, "deletion_protection.enabled=false,oops": false,
+	} {
+		if got := members.Unprotected(map[string]string{"attributes": raw}, "attributes"); got != up {
+			t.Errorf("%q: %v", raw, got)
+		}
+	}
+}

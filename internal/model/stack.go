@@ -100,6 +100,9 @@ type Stack struct {
 	// DeletionGuard is set when a member under deletion asked for deletion protection; the load
 	// balancer must then not be deleted.
 	DeletionGuard *finding.Finding
+	// Unprotected is set when a leaving member says outright that the load balancer is not protected from
+	// deletion. Then a protection that is live is switched off; one that no member speaks of stays.
+	Unprotected bool
 	// Describe asks for a description of what the stack becomes, to be shown on a member.
 	Describe bool
 	// BackendGroup says whether the shared backend security group is used here and by others.

@@ -9,11 +9,28 @@ import (
 // tearDown plans towards nothing: the load balancer, which ends the traffic and frees everything
 // else, then bindings, target groups, security groups, and last the members' finalizers.
 func (b *builder) tearDown() {
-	lbs := b.deleteLoadBalancers("no object wants the load balancer any more", nil)
+	lbs := b.deleteLoadBalancers("no object wants the load balancer any more", b.unprotect())
 	b.removeSurplusGroups()
 	b.managed.remove(b.listeners, lbs)
 	b.deleteGroups(b.allSteps(), lbs)
 	b.release().all(b.allSteps())
+}
+
+// unprotect switches off the deletion protection of load balancers that go, where a member says that they have none.
+func (b *builder) unprotect() []StepID {
+	if !b.want.Unprotected {
+		return nil
+	}
+	first := len(b.plan.Steps)
+	for _, lb := range b.surplus {
+		a := Address{Kind: LoadBalancer, ID: lb.ARN}
+		b.planAttributes(a, lb.ARN, map[string]string{protectionAttribute: "false"}, lb.Attributes, true, nil, b.members())
+	}
+	var out []StepID
+	for _, s := range b.plan.Steps[first:] {
+		out = append(out, s.ID)
+	}
+	return out
 }
 
 // giveUp makes the load balancer one that is to go, after nothing was found on it that stays.

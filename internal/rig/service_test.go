@@ -130,3 +130,56 @@ func TestHeldPortStaysAsItIs(t *testing.T) {
 		})
 	}
 }
+
+// A load balancer goes when its Service asks for none any more, and not before that gives up deletion protection.
+func TestServiceLeaves(t *testing.T) {
+	t.Parallel()
+	const ports = "{port: 80, targetPort: 8080}"
+	protected := ipTargets + `, service.beta.kubernetes.io/aws-load-balancer-attributes: "deletion_protection.enabled=true"`
+	unprotected := strings.Replace(protected, "true\"", "false\"", 1)
+	otherType := strings.NewReplacer("type: LoadBalancer, loadBalancerClass: "+services.DefaultClass, "type: ClusterIP")
+	for name, c := range map[string]struct {
+		first       string
+		leave       func(r *Rig)
+		stays, then func(r *Rig)
+	}{
+		"another type": {exposedService("mail", ipTargets, ports), func(r *Rig) { r.Apply(otherType.Replace(exposedService("mail", ipTargets, ports))) }, nil, nil},
+		"deleted with protection": {exposedService("mail", protected, ports), func(r *Rig) { r.drop(cluster.KindService, "shop", "mail") }, func(*Rig) {},
+			func(r *Rig) { r.Apply(exposedService("mail", unprotected, ports)) }},
+		"another type with protection": {exposedService("mail", protected, ports), func(r *Rig) { r.Apply(otherType.Replace(exposedService("mail", protected, ports))) }, func(*Rig) {},
+			func(r *Rig) { r.Apply(otherType.Replace(exposedService("mail", unprotected, ports))) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := shopWith(t, Options{})
+				before := r.State()
+				r.Apply(pods("mail", podAddresses[:3]...), c.first)
+				r.during(8 * time.Minute)
+				made := owned(r, model.Service)
+				if len(made) == 0 {
+					t.Fatal("nothing is made")
+				}
+				c.leave(r)
+				r.during(20 * time.Minute)
+				if c.stays != nil {
+					if d := cmp.Diff(made, owned(r, model.Service)); d != "" {
+						t.Errorf("what is protected changes: %s", d)
+					}
+					c.then(r)
+					r.during(20 * time.Minute)
+				}
+				if d := cmp.Diff(before, r.State()); d != "" {
+					t.Errorf("left behind (-before +after):\n%s", d)
+				}
+				obj, err := r.Store.Get(cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if svc, ok := obj.(*corev1.Service); ok && (len(svc.Finalizers) > 0 || len(svc.Status.LoadBalancer.Ingress) > 0) {
+					t.Errorf("finalizers %v, status %v", svc.Finalizers, svc.Status)
+				}
+			})
+		})
+	}
+}

@@ -69,6 +69,8 @@ type group struct {
 	// guarded are those of the leaving that ask for deletion protection, guard what is said about the first.
 	guarded []*member
 	guard   *finding.Finding
+	// unprotected says that one of the leaving gives deletion protection up.
+	unprotected bool
 	// astray says that an Ingress of the stack's name cannot be placed and was never claimed.
 	astray bool
 }
@@ -140,6 +142,7 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 		if claimed {
 			g.leaving = append(g.leaving, leave)
 			if p := f.place(v, ing); p.fault == nil && p.managed && p.id == id {
+				g.unprotected = g.unprotected || members.Unprotected(ing.Annotations, settings.Prefix+"load-balancer-attributes")
 				if guard := members.DeletionGuard(refOf(ing), ing.Annotations, settings.Prefix+"load-balancer-attributes"); guard != nil {
 					m := newMember(ing, p)
 					m.Guarded = true

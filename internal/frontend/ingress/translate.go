@@ -23,7 +23,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t := newTranslation(f.opt, v, id, live)
 	t.with(g.members, g.former)
 	t.Found = g.found
-	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard = id, g.leaving, g.guard
+	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.guard, g.unprotected
 	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
 	t.FindMissingClass()
 	if len(t.Members) == 0 {

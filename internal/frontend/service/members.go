@@ -34,7 +34,9 @@ type group struct {
 	members []*member
 	leaving []model.Member
 	guard   *finding.Finding
-	found   finding.List
+	// unprotected says that one of those that leave gives deletion protection up.
+	unprotected bool
+	found       finding.List
 	// excluded says that the controller's own flags exclude a Service that is served.
 	excluded bool
 }
@@ -83,6 +85,7 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, svc *corev1.
 			guard.Message = "the Service gives its load balancer up while it asks for deletion protection of it"
 		}
 		g.guard = cmp.Or(g.guard, guard)
+		g.unprotected = g.unprotected || members.Unprotected(svc.Annotations, attributesAnnotation)
 	}
 }
 
