@@ -96,7 +96,7 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 		case f.PutOff:
 			message = fmt.Sprintf("%s is not tried now, because AWS refuses others: %s", f.Step.Address, failure.Because(f.Err))
 		case ofAWS && f.Class == Invalid && (reason == finding.RejectedByAWS || reason == finding.WebACLNotFound):
-			message = fmt.Sprintf("%s; %s", refused.text(""), meanwhile(f.Step, opensAfter(p, f.Step.ID)))
+			message = fmt.Sprintf("%s; %s", refused.text(""), meanwhile(p.Stack.Kind, f.Step, opensAfter(p, f.Step.ID)))
 			field, fix = cmp.Or(refused.setting, field), failure.ChangeValue
 		}
 	}

@@ -96,7 +96,7 @@ func listenerSetting(l plan.ListenerSettings, code, words string, tags plan.Tags
 		return "mutual-authentication", store
 	case strings.Contains(words, "tags."):
 		return "tags", oneOf(tags, words)
-	case strings.Contains(words, "defaultactions.") || code == "InvalidLoadBalancerAction":
+	case strings.HasPrefix(l.Protocol, "HTTP") && (strings.Contains(words, "defaultactions.") || code == "InvalidLoadBalancerAction"):
 		return "spec.defaultBackend", ""
 	}
 	return "", ""
@@ -104,9 +104,12 @@ func listenerSetting(l plan.ListenerSettings, code, words string, tags plan.Tags
 
 // meanwhile is what happens as long as AWS refuses a step. opens reports whether a listener of a new
 // load balancer waits for it.
-func meanwhile(s plan.Step, opens bool) string {
+func meanwhile(kind model.Kind, s plan.Step, opens bool) string {
 	switch do := s.Do.(type) {
 	case plan.CreateTargetGroup:
+		if !kind.HasRules() {
+			return "its listeners stay as they are, or are not made"
+		}
 		return "its rules are held: requests that no live rule serves get 503"
 	case plan.CreateLoadBalancer:
 		return "the load balancer is not made with it"

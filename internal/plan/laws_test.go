@@ -137,7 +137,8 @@ func settled(t *testing.T, want model.Stack, have *observed.Stack, state func(st
 		}
 		answer(have, p.Asks, state)
 	}
-	t.Fatal("the plan keeps asking")
+	p, _ := plan.Make(want, *have, testOptions)
+	t.Fatalf("the plan keeps asking %#v", p.Asks)
 	return plan.Plan{}
 }
 

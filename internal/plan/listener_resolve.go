@@ -43,7 +43,7 @@ func (b *builder) listenerResolver() *listenerResolver {
 func (lr *listenerResolver) resolve(lb *loadBalancerPlan, w model.Listener) listenerPlan {
 	l := listenerPlan{lb: lb, wish: w, make: true, live: lb.liveListener(w.Port)}
 	var blocked []finding.Ref
-	if w.TLS != nil {
+	if w.TLS != nil && !(l.network() && w.DefaultHeld != 0) {
 		l.certs = lr.certs.resolve(w, l.live)
 		blocked = l.certs.Blocked
 		if l.certs.Default == "" {

@@ -51,6 +51,9 @@ func (k *lookups) noteForwards(listeners []listenerPlan) {
 	}
 	for _, l := range listeners {
 		note(k.forwarded, l.defaults)
+		if l.network() && l.wish.DefaultHeld != 0 {
+			note(k.heldOnly, l.wish.Default)
+		}
 		for _, r := range l.rules {
 			note(k.forwarded, r.wish.Actions)
 			if r.held() {

@@ -150,6 +150,24 @@ func TestHeldPortOfNetworkLoadBalancerStaysAsItIs(t *testing.T) {
 	}
 }
 
+// A port that is held keeps its protocol, which goes with its target group.
+func TestHeldPortOfNetworkLoadBalancerKeepsItsProtocol(t *testing.T) {
+	have := converge(t, networkStack(model.Internal, map[int32]model.Base{53: model.UDP, 80: model.TCP}), observed.Stack{Facts: frontFacts()})
+	want := networkStack(model.Internal, map[int32]model.Base{53: model.TCP, 80: model.TCP}, "arn:one")
+	want.LoadBalancer.Listeners[0].DefaultHeld = model.HeldRefused
+	have = converge(t, want, have)
+	wellFormed(t, have, "")
+	ports := have.Live(model.LoadBalancerID).Listeners
+	if ports[0].Protocol != "UDP" || ports[1].Protocol != "TLS" || len(have.TargetGroups) != 2 {
+		t.Errorf("got %+v and %d target groups", ports, len(have.TargetGroups))
+	}
+	for _, g := range have.SecurityGroups {
+		if !slices.ContainsFunc(g.Ingress, func(r model.IngressRule) bool { return r.Protocol == "udp" && r.From == 53 }) {
+			t.Errorf("UDP clients of port 53 are shut out: %v", g.Ingress)
+		}
+	}
+}
+
 func TestAddressesGoToTheSubnetsOfTheirRanges(t *testing.T) {
 	want := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
 	facts := frontFacts()
