@@ -63,6 +63,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 		{"Start a world: Kubernetes, an AWS, Fulcrum", d.start},
 		{"Apply two applications behind one IngressGroup", d.apply},
 		{"Send requests through the load balancer", d.request},
+		{"Publish a TCP, a UDP and a TLS application with Services", d.applyStreams},
 		{"Scale the storefront from 2 to 3 pods", d.scale},
 		{"Delete everything", d.remove},
 	} {
