@@ -20,13 +20,13 @@ const (
 // RequestCertificate settles whether a member gets a certificate of its own: if it asks for one
 // and names none.
 func (b *Builder) RequestCertificate(m *members.Member) {
-	wish := m.Set.CreateCertificate
-	if m.Lost || !wish.Or(false) || len(m.Set.Certificates.Value) > 0 {
+	chosen := m.Set.CreateCertificate
+	if m.Lost || !chosen.Or(false) || len(m.Set.Certificates.Value) > 0 {
 		return
 	}
 	if !b.ManageCertificates {
 		b.Found.Add(finding.Finding{
-			Object: m.Ref, Field: members.FieldOn(m.Ref, wish.Origin), Reason: finding.FeatureDisabled,
+			Object: m.Ref, Field: members.FieldOn(m.Ref, chosen.Origin), Reason: finding.FeatureDisabled,
 			Message: "certificates are not requested here; existing ones are looked for by host",
 			Fix:     "ask the operator for feature gate EnableCertificateManagement, or remove the setting",
 		})
@@ -37,7 +37,7 @@ func (b *Builder) RequestCertificate(m *members.Member) {
 	if len(hosts) == 0 {
 		m.Blocked = true
 		b.Found.Add(finding.Finding{
-			Object: m.Ref, Field: members.FieldOn(m.Ref, wish.Origin), Reason: finding.CertificateMissing,
+			Object: m.Ref, Field: members.FieldOn(m.Ref, chosen.Origin), Reason: finding.CertificateMissing,
 			Message: "a certificate is to be requested, but there is no host to request it for",
 			Fix:     "give the rules hosts", Blocks: finding.BlocksMember,
 		})
@@ -50,7 +50,7 @@ func (b *Builder) RequestCertificate(m *members.Member) {
 	}
 	m.Certificate = &model.ManagedCertificate{
 		ID: naming.CertificateID(kind, m.Ref, hosts[0]), Member: m.Ref, CA: ca, Domain: hosts[0], Hosts: hosts,
-		Tags: Overlay(m.Tags, b.DefaultTags), Of: wish.Origin,
+		Tags: Overlay(m.Tags, b.DefaultTags), Of: chosen.Origin,
 	}
 }
 

@@ -166,15 +166,15 @@ func (b *Builder) frontPorts(out *model.LoadBalancer) []*frontPort {
 	byNumber := map[int32][]frontAsk{}
 	var unmatched []string
 	for _, m := range b.Members {
-		wish := m.Set.FrontendPorts.Value
-		if len(wish) == 0 && m.Set.FrontendPorts.Fault == nil {
-			wish = map[int32]int32{}
+		chosen := m.Set.FrontendPorts.Value
+		if len(chosen) == 0 && m.Set.FrontendPorts.Fault == nil {
+			chosen = map[int32]int32{}
 			for _, p := range m.Ports {
-				wish[p.Port] = p.Port
+				chosen[p.Port] = p.Port
 			}
 		}
-		for _, number := range slices.Sorted(maps.Keys(wish)) {
-			target := wish[number]
+		for _, number := range slices.Sorted(maps.Keys(chosen)) {
+			target := chosen[number]
 			if !slices.ContainsFunc(m.Ports, func(p settings.ListenPort) bool { return p.Port == target }) {
 				unmatched = append(unmatched, fmt.Sprintf("%d (%s)", target, m.Ref))
 				continue
@@ -281,7 +281,7 @@ func (b *Builder) FrontendSources(alb, front *model.LoadBalancer) {
 // liveFrontSubnets compares the subnets that members give by id or name with those of the frontend NLB.
 func (b *Builder) liveFrontSubnets(lb *observed.LoadBalancer) members.Incumbent[[]string] {
 	live := b.liveSubnets(lb, true)
-	return members.Incumbent[[]string]{Known: live.Known, Value: live.Value.ids, Is: func(refs []string) bool { return live.Is(subnetWish{ids: refs}) }}
+	return members.Incumbent[[]string]{Known: live.Known, Value: live.Value.ids, Is: func(refs []string) bool { return live.Is(subnetSetting{ids: refs}) }}
 }
 
 // liveFrontTarget is the port of the ALB to which a port of the live frontend NLB leads, 0 if there is none.

@@ -14,7 +14,7 @@ import (
 // SSLRedirect is the HTTPS port that HTTP listeners redirect to. One that is not an HTTPS listener of
 // the group holds its member, whose rules must not be served in the clear instead.
 func (b *Builder) SSLRedirect() settings.Opt[int32] {
-	wishes := map[*members.Member]settings.Opt[int32]{}
+	chosen := map[*members.Member]settings.Opt[int32]{}
 	for _, m := range b.Members {
 		o := m.Set.SSLRedirect
 		switch {
@@ -33,9 +33,9 @@ func (b *Builder) SSLRedirect() settings.Opt[int32] {
 			})
 			o = settings.Opt[int32]{Fault: err, Origin: o.Origin}
 		}
-		wishes[m] = o
+		chosen[m] = o
 	}
-	return members.Agree(&b.Translation, b.Members, b.name("ssl-redirect"), func(m *members.Member) settings.Opt[int32] { return wishes[m] }, members.Equal[int32], b.liveRedirect).Opt
+	return members.Agree(&b.Translation, b.Members, b.name("ssl-redirect"), func(m *members.Member) settings.Opt[int32] { return chosen[m] }, members.Equal[int32], b.liveRedirect).Opt
 }
 
 // liveRedirect is the port to which the HTTP listeners of the live load balancer redirect everything.

@@ -15,51 +15,51 @@ import (
 )
 
 // subnetWish is one member's way to find subnets.
-type subnetWish struct {
+type subnetSetting struct {
 	ids  []string
 	tags map[string][]string
 }
 
-// String shows the wish in conflicts.
-func (w subnetWish) String() string {
+// String shows the choice in conflicts.
+func (w subnetSetting) String() string {
 	if len(w.tags) > 0 {
 		return fmt.Sprintf("by tags %v", w.tags)
 	}
 	return strings.Join(w.ids, ",")
 }
 
-func (w subnetWish) same(o subnetWish) bool {
+func (w subnetSetting) same(o subnetSetting) bool {
 	return members.SameSet(w.ids, o.ids) && len(w.tags) == len(o.tags) && !slices.ContainsFunc(slices.Sorted(maps.Keys(w.tags)), func(k string) bool {
 		return !slices.Equal(w.tags[k], o.tags[k])
 	})
 }
 
 func (b *Builder) subnets() model.SubnetChoice {
-	wish := members.Agree(&b.Translation, b.Members, b.name("subnets"), func(m *members.Member) settings.Opt[subnetWish] {
+	chosen := members.Agree(&b.Translation, b.Members, b.name("subnets"), func(m *members.Member) settings.Opt[subnetSetting] {
 		c := m.Set.Class
 		from := c.Origin
 		switch s := settings.Filled(m.Set.Subnets); {
 		case len(c.SubnetIDs) > 0:
 			from.Field = "spec.subnets.ids"
-			return settings.Of(subnetWish{ids: c.SubnetIDs}, from)
+			return settings.Of(subnetSetting{ids: c.SubnetIDs}, from)
 		case len(c.SubnetTags) > 0:
 			from.Field = "spec.subnets.tags"
-			return settings.Of(subnetWish{tags: c.SubnetTags}, from)
+			return settings.Of(subnetSetting{tags: c.SubnetTags}, from)
 		case s.Set:
-			return settings.Of(subnetWish{ids: s.Value}, s.Origin)
+			return settings.Of(subnetSetting{ids: s.Value}, s.Origin)
 		}
-		return settings.Opt[subnetWish]{}
-	}, subnetWish.same, func() members.Incumbent[subnetWish] {
+		return settings.Opt[subnetSetting]{}
+	}, subnetSetting.same, func() members.Incumbent[subnetSetting] {
 		return b.liveSubnets(b.LiveLoadBalancer(), b.Type == model.Network)
 	})
-	if !wish.Set || wish.Kept {
+	if !chosen.Set || chosen.Kept {
 		return model.SubnetsDiscovered{} // those that are live
 	}
-	return wish.Value.choice(wish.Origin)
+	return chosen.Value.choice(chosen.Origin)
 }
 
-// choice is the wish as the model has it.
-func (w subnetWish) choice(from finding.Origin) model.SubnetChoice {
+// choice is what the model has for it.
+func (w subnetSetting) choice(from finding.Origin) model.SubnetChoice {
 	if len(w.ids) > 0 {
 		return model.SubnetsNamed{Refs: w.ids, Of: from}
 	}
@@ -67,11 +67,11 @@ func (w subnetWish) choice(from finding.Origin) model.SubnetChoice {
 }
 
 // liveSubnets compares what is asked for with the subnets of a live load balancer.
-func (b *Builder) liveSubnets(lb *observed.LoadBalancer, nlb bool) members.Incumbent[subnetWish] {
+func (b *Builder) liveSubnets(lb *observed.LoadBalancer, nlb bool) members.Incumbent[subnetSetting] {
 	if lb == nil {
-		return members.Incumbent[subnetWish]{}
+		return members.Incumbent[subnetSetting]{}
 	}
-	is := func(w subnetWish) bool {
+	is := func(w subnetSetting) bool {
 		if len(w.tags) == 0 && !slices.ContainsFunc(w.ids, func(s string) bool { return !network.IsSubnetID(s) }) {
 			return members.SameSet(w.ids, lb.Subnets)
 		}
@@ -85,5 +85,5 @@ func (b *Builder) liveSubnets(lb *observed.LoadBalancer, nlb bool) members.Incum
 		}, answer)
 		return fault == nil && members.SameSet(chosen.IDs, lb.Subnets)
 	}
-	return members.Incumbent[subnetWish]{Known: true, Is: is, Value: subnetWish{ids: lb.Subnets}}
+	return members.Incumbent[subnetSetting]{Known: true, Is: is, Value: subnetSetting{ids: lb.Subnets}}
 }

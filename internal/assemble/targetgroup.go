@@ -172,8 +172,8 @@ func (g *Group) check(r GroupRequest, found *finding.List) {
 const TrafficPort = "traffic-port"
 
 func (g *Group) checkPort(r GroupRequest, found *finding.List) string {
-	wish := r.Settings.HealthPort
-	raw := wish.Or(g.defaultCheckPort(r))
+	chosen := r.Settings.HealthPort
+	raw := chosen.Or(g.defaultCheckPort(r))
 	if raw == TrafficPort {
 		return raw
 	}
@@ -181,7 +181,7 @@ func (g *Group) checkPort(r GroupRequest, found *finding.List) string {
 		return strconv.FormatInt(n, 10)
 	}
 	fault := func(message, fix string) {
-		found.Add(finding.Finding{Object: wish.Origin.Object, Field: wish.Origin.Field, Reason: finding.AnnotationInvalid, Message: message, Fix: fix, Blocks: finding.BlocksRule})
+		found.Add(finding.Finding{Object: chosen.Origin.Object, Field: chosen.Origin.Field, Reason: finding.AnnotationInvalid, Message: message, Fix: fix, Blocks: finding.BlocksRule})
 	}
 	port := ServicePort(r.Service, intstr.FromString(raw))
 	switch {

@@ -54,7 +54,7 @@ func (p *planner) converge() {
 		if o := p.Rival.First; o != nil { // its going is noticed at once
 			p.Watch = append(p.Watch, cluster.Ref{Kind: cluster.KindBinding, Namespace: o.Namespace, Name: o.Name})
 		}
-		p.again(patience, "")
+		p.again(LongestBackOff, "")
 		p.stop(p.Rival.finding(p.Described))
 	case p.Found.NotFound:
 		p.withdraw()
@@ -109,10 +109,10 @@ func (p *planner) clearCheckpoint() {
 // withdraw takes everything out for a Service that is not there, and keeps the binding.
 func (p *planner) withdraw() {
 	p.do(BackendMissing, "")
-	if p.Memory.AbsentFor < grace {
+	if p.Memory.AbsentFor < absenceDelay {
 		// The Service may have been made a moment ago and not have arrived here.
 		p.do(Settled, "")
-		p.again(grace, "the Service may be on its way")
+		p.again(absenceDelay, "the Service may be on its way")
 		return
 	}
 	p.clearCheckpoint()
@@ -123,8 +123,8 @@ func (p *planner) withdraw() {
 // stay leaves everything as it is while that which endpoints are read from is missing as a whole.
 func (p *planner) stay() {
 	p.do(BackendMissing, "")
-	if p.Memory.AbsentFor < grace {
-		p.again(grace, "what endpoints are read from may be on its way, as for a new Service")
+	if p.Memory.AbsentFor < absenceDelay {
+		p.again(absenceDelay, "what endpoints are read from may be on its way, as for a new Service")
 		return
 	}
 	p.stop()

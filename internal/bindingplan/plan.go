@@ -12,9 +12,10 @@ import (
 
 // How soon a run is repeated.
 const (
-	patience = 5 * time.Minute // for what AWS refused and only a change of input mends
-	lacking  = time.Minute     // for a target group that does not exist
-	grace    = 5 * time.Second // before the absence of a backend is believed
+	// LongestBackOff is for what AWS refused and only a change of input corrects.
+	LongestBackOff = 5 * time.Minute
+	lacking        = time.Minute     // for a target group that does not exist
+	absenceDelay   = 5 * time.Second // before the absence of a backend is believed
 	// handover is how soon it is looked again whether new targets can take over.
 	handover = 2 * time.Second
 	// comeback is for how long no rule is taken away after a binding has disappeared without letting
@@ -22,9 +23,6 @@ const (
 	// or later, if its definition has to come back first.
 	comeback = time.Minute
 )
-
-// Patience is for how long what only a change of input mends is not tried again.
-const Patience = patience
 
 // HealthAge is how old a list of targets may be that changes are made from. Our own writes are always in it.
 const HealthAge = 5 * time.Minute

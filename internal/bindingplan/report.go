@@ -202,7 +202,7 @@ func (r *reporter) moved(m *moves, failed *Failure) {
 	r.write(r.events(r.Findings, reason))
 	r.againIf(!rules.Done && !rules.Faulty || rules.Again, r.Options.Requeue, "rules are not all there")
 	r.againIf(len(m.Over) > 0, r.Options.Requeue, "the target group has no room")
-	r.againIf(rules.Faulty, patience, "")
+	r.againIf(rules.Faulty, LongestBackOff, "")
 	r.againIf(waiting > noGate, r.Options.poll(waiting), "pods wait for their targets to become healthy")
 	r.againIf(len(m.retained) > 0, handover, "old targets serve on until new ones are healthy")
 	if r.Waiting || !rules.Done || len(m.Over) > 0 || waiting > noGate || len(m.retained) > 0 || r.Found.Unsure {
@@ -227,13 +227,13 @@ func (r *reporter) stoppedAfter(f Failure, a *Attempt) {
 		r.note(f.Err, reasonFailedReconcile, "Failed reconcile due to ")
 		return
 	}
-	r.RetryAfter, r.Why = patience, ""
+	r.RetryAfter, r.Why = LongestBackOff, ""
 	if a != nil && a.Untried > 0 {
 		r.again(a.Untried, "a refused target is tried again")
 	}
 	if x.Reason == finding.TargetGroupNotFound {
 		r.RetryAfter = lacking
-		if r.Now.Sub(r.Stored.CreationTimestamp.Time) < patience {
+		if r.Now.Sub(r.Stored.CreationTimestamp.Time) < LongestBackOff {
 			r.RetryAfter = r.Options.Requeue // it may have been made a moment ago
 		}
 	}

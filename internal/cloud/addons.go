@@ -97,7 +97,7 @@ func (a *addOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time
 	}
 	out, err := asked(ctx, a.client, q.Key(), cached, func() error {
 		tie, err := brief(ctx, func(ctx context.Context) (observed.AddOn, error) { return a.readAddOn(ctx, q) })
-		if code(err) == "WAFNonexistentItemException" && !a.younger(a.inv.madeAt(plan.LoadBalancer, q.ARN), grace) {
+		if code(err) == "WAFNonexistentItemException" && !a.younger(a.inv.madeAt(plan.LoadBalancer, q.ARN), settleWindow) {
 			return &Error{What: "read " + q.Key(), class: engine.Gone, err: err}
 		}
 		if err == nil {

@@ -88,7 +88,7 @@ func (w *writer) changeALBTargets(known plan.Known, a plan.Address, what string,
 		w.targets.forgetALB(arn)
 		return w.failure(what+" "+arn, err, owned.made, forgetTargetGroups)
 	}
-	w.targets.changeALB(arn, w.younger(owned.made, grace), next)
+	w.targets.changeALB(arn, w.younger(owned.made, settleWindow), next)
 	return nil
 }
 

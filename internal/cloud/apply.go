@@ -115,7 +115,7 @@ func lookup(known plan.Known, a plan.Address) (string, error) {
 // what is known of the resource cannot be trusted any more; made is when it was made from here.
 func (w *writer) failure(what string, err error, made time.Time, forget func(v *inventory)) error {
 	class := classify(err)
-	if class == engine.Gone && w.younger(made, grace) {
+	if class == engine.Gone && w.younger(made, settleWindow) {
 		return &Error{What: what, class: engine.NotReady, err: err}
 	}
 	if forget != nil && (mayHaveHappened(err) || class == engine.Gone || class == engine.Conflict) {

@@ -44,7 +44,7 @@ func (w *writer) tie(ctx context.Context, known plan.Known, a plan.Address, of m
 func (w *writer) tieFailure(of model.AddOn, what string, err error, made time.Time) error {
 	switch code(err) {
 	case "WAFNonexistentItemException", "ResourceNotFoundException":
-		if w.younger(made, grace) {
+		if w.younger(made, settleWindow) {
 			return &Error{What: what, class: engine.NotReady, err: err}
 		}
 		var reason finding.Reason

@@ -49,7 +49,7 @@ func (w *writer) groupNameTaken(ctx context.Context, a plan.CreateSecurityGroup,
 	known, fresh := false, false
 	w.inv.read(func() {
 		if e := w.inv.sgs.get(g.ID); e != nil {
-			known, fresh = true, w.younger(e.made, grace) // another worker made it meanwhile
+			known, fresh = true, w.younger(e.made, settleWindow) // another worker made it meanwhile
 		}
 	})
 	if (!known || fresh) && carries(g.Tags, tracking(a.Tags)) {

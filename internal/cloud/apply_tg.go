@@ -32,7 +32,7 @@ func (w *writer) createTargetGroup(ctx context.Context, id model.StackID, a plan
 	what := "create target group " + g.Name
 	start := w.cfg.Now()
 	// The list is read again at most once a minute, however many target groups are made.
-	if err := w.reader.refresh(ctx, w.reader.targetGroups(), start.Add(-grace), w.essential); err != nil {
+	if err := w.reader.refresh(ctx, w.reader.targetGroups(), start.Add(-settleWindow), w.essential); err != nil {
 		return plan.Result{}, fmt.Errorf("%s: list target groups: %w", what, err)
 	}
 	out, err := w.api.elb.CreateTargetGroup(ctx, in)

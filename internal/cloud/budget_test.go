@@ -25,7 +25,7 @@ func live(t *testing.T, edit ...func(*cloud.Config)) *rig {
 	return r
 }
 
-// run brings one stack to its wish, and comes back when AWS wants it.
+// run brings one stack to its desired state, and comes back when AWS wants it.
 func (r *rig) run(ctx context.Context, want model.Stack) error {
 	for {
 		questions := want.Questions()
@@ -72,16 +72,16 @@ func (r *rig) run(ctx context.Context, want model.Stack) error {
 func many(n int) []model.Stack {
 	var out []model.Stack
 	for i := range n {
-		out = append(out, wish(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: fmt.Sprintf("web%d", i)}))
+		out = append(out, desired(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: fmt.Sprintf("web%d", i)}))
 	}
 	return out
 }
 
-func (r *rig) runAll(wishes []model.Stack) {
+func (r *rig) runAll(stacks []model.Stack) {
 	r.t.Helper()
 	var wg sync.WaitGroup
-	errs := make([]error, len(wishes))
-	for i, w := range wishes {
+	errs := make([]error, len(stacks))
+	for i, w := range stacks {
 		wg.Go(func() { errs[i] = r.run(r.ctx, w) })
 	}
 	wg.Wait()
@@ -130,23 +130,23 @@ func TestRestartOverManyLoadBalancers(t *testing.T) {
 		r.em.Faults().SetLimits(fault.Limits{})
 		r.cfg.Paces = []cloud.Pace{}
 		r.restart()
-		wishes := many(n)
-		r.runAll(wishes)
+		stacks := many(n)
+		r.runAll(stacks)
 		r.restart()
 		r.em.Calls().Reset()
 		// The first look at one of them costs the lists and its own detail.
-		if err := r.run(r.ctx, wishes[0]); err != nil {
+		if err := r.run(r.ctx, stacks[0]); err != nil {
 			t.Fatal(err)
 		}
 		if total := r.em.Calls().Total(); total > 1+1+1+(3*n+19)/20+3 {
 			t.Errorf("%d calls:\n%s", total, r.calls())
 		}
 		r.calls()
-		r.runAll(wishes)
+		r.runAll(stacks)
 		if got := r.calls(); got != strings.Join([]string{fmt.Sprintf("DescribeListeners %d", n-1), fmt.Sprintf("DescribeRules %d", n-1), fmt.Sprintf("DescribeTags %d", n-1)}, "\n") {
 			t.Errorf("calls for the others:\n%s", got)
 		}
-		r.runAll(wishes)
+		r.runAll(stacks)
 		if got := r.calls(); got != "" {
 			t.Errorf("calls for a second look at all:\n%s", got)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Every change is applied to a live stack, and back. After each the wish must be reached both by
+// Every change is applied to a live stack, and back. After each the desired state must be reached both by
 // what is remembered and by what AWS says, and the two must be the same.
 func TestChangesAreReachedAndRemembered(t *testing.T) {
 	member := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
@@ -102,11 +102,11 @@ func TestChangesAreReachedAndRemembered(t *testing.T) {
 	for name, edit := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
-			r.reach(wish(web))
-			r.reach(wish(web, edit))
-			r.reach(wish(web))
+			r.reach(desired(web))
+			r.reach(desired(web, edit))
+			r.reach(desired(web))
 			r = newRig(t)
-			r.reach(wish(web, edit))
+			r.reach(desired(web, edit))
 		})
 	}
 }

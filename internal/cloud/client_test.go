@@ -29,7 +29,7 @@ func TestFenceStopsWritesAndNoReads(t *testing.T) {
 			return nil
 		}
 	})
-	p, _, _ := r.draft(wish(web))
+	p, _, _ := r.draft(desired(web))
 	fenced = true
 	err := r.apply(p)
 	if r.cloud.Class(err) != engine.Fenced {
@@ -39,9 +39,9 @@ func TestFenceStopsWritesAndNoReads(t *testing.T) {
 		t.Errorf("%d mutating calls left the process", n)
 	}
 	r.cloud.Forget()
-	r.draft(wish(web))
+	r.draft(desired(web))
 	fenced = false
-	r.reach(wish(web))
+	r.reach(desired(web))
 }
 
 func TestCallsAreReported(t *testing.T) {
@@ -50,7 +50,7 @@ func TestCallsAreReported(t *testing.T) {
 		c.OnCall = func(x cloud.Call) { calls = append(calls, x) }
 		c.OnRequest = func(x cloud.Call) { requests = append(requests, x) }
 	})
-	r.draft(wish(web))
+	r.draft(desired(web))
 	if len(calls) == 0 || len(calls) != len(requests) || len(calls) != r.em.Calls().Total() {
 		t.Fatalf("%d calls and %d requests reported, %d made", len(calls), len(requests), r.em.Calls().Total())
 	}
@@ -82,7 +82,7 @@ func TestUserAgent(t *testing.T) {
 		check.next = c.HTTP.Transport
 		c.HTTP = &http.Client{Transport: check}
 	})
-	r.draft(wish(web))
+	r.draft(desired(web))
 	if diff := cmp.Diff(map[string]bool{"elbv2.k8s.aws/test": true}, check.seen); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -141,14 +141,14 @@ func TestListsMayOvertakeAnswers(t *testing.T) {
 				r.clock.Advance(time.Hour)
 				_, err = r.cloud.Observe(r.ctx, other, nil)
 			}}})
-			p, _, _ := r.draft(wish(web))
+			p, _, _ := r.draft(desired(web))
 			if err := r.apply(p); err != nil {
 				t.Fatal(err)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.settled(wish(web))
+			r.settled(desired(web))
 			r.counts(1, 2)
 		})
 	}

@@ -187,15 +187,15 @@ func (r *reader) distrust(id model.StackID) (young bool) {
 	now := r.cfg.Now()
 	r.inv.write(func() {
 		for _, e := range r.inv.stackLoadBalancers(id) {
-			young = young || now.Sub(e.made) < grace
+			young = young || now.Sub(e.made) < settleWindow
 			e.at, e.detailAt, e.attributesAt, e.capacityAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 			for _, le := range e.listeners {
-				young = young || now.Sub(le.made) < grace
+				young = young || now.Sub(le.made) < settleWindow
 				le.attributesAt = time.Time{}
 			}
 		}
 		for _, e := range r.inv.stackTargetGroups(id) {
-			young = young || now.Sub(e.made) < grace
+			young = young || now.Sub(e.made) < settleWindow
 			e.at, e.attributesAt = time.Time{}, time.Time{}
 		}
 		for _, e := range r.inv.stackSecurityGroups(id) {

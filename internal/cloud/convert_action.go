@@ -190,7 +190,7 @@ func actionFromAWS(a elbtypes.Action) model.Action {
 		}
 		return out
 	}
-	// Equal to no wish, since no wish has an empty status: the rule will be put right.
+	// Equal to no desired rule, since none has an empty status: the rule is corrected.
 	return model.FixedResponse{Body: "unknown action of type " + string(a.Type)}
 }
 

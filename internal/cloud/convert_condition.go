@@ -101,7 +101,7 @@ func conditionFromAWS(c elbtypes.RuleCondition) model.Condition {
 			return model.SourceIP{CIDRs: list(c.SourceIpConfig.Values)}
 		}
 	}
-	// Equal to no wish: the rule will be put right.
+	// Equal to no desired rule: the rule is corrected.
 	return model.HTTPHeader{Name: "", Values: []string{"unknown condition " + aws.ToString(c.Field)}}
 }
 

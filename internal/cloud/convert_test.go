@@ -12,21 +12,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// What is written and read back must be what was wished.
+// What is written and read back must be what was desired.
 func TestActionsComeBackAsWished(t *testing.T) {
 	cases := map[string]struct {
-		wish model.Action
-		back model.Action // nil: the wish itself
+		desired model.Action
+		back    model.Action // nil: the desired one itself
 	}{
-		"redirect":                   {wish: model.Redirect{Protocol: "HTTPS", Port: "443", Status: "HTTP_301"}},
-		"redirect without the query": {wish: model.Redirect{Path: "/b", DropQuery: true, Status: "HTTP_302"}},
-		"fixed response":             {wish: model.FixedResponse{Status: "404", ContentType: "text/plain", Body: "no"}},
+		"redirect":                   {desired: model.Redirect{Protocol: "HTTPS", Port: "443", Status: "HTTP_301"}},
+		"redirect without the query": {desired: model.Redirect{Path: "/b", DropQuery: true, Status: "HTTP_302"}},
+		"fixed response":             {desired: model.FixedResponse{Status: "404", ContentType: "text/plain", Body: "no"}},
 		"forward to a group of the stack": {
-			wish: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "api"}}}},
-			back: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-api"}}}},
+			desired: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "api"}}}},
+			back:    model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-api"}}}},
 		},
 		"forward by weight": {
-			wish: model.Forward{
+			desired: model.Forward{
 				Groups: []model.WeightedGroup{
 					{Group: model.GroupRef{ARN: "arn-a"}, Weight: aws.Int32(0)}, {Group: model.GroupRef{ARN: "arn-b"}, Weight: aws.Int32(9)},
 				},
@@ -34,35 +34,35 @@ func TestActionsComeBackAsWished(t *testing.T) {
 			},
 		},
 		"one of several groups without weight gets 1": {
-			wish: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}}, {Group: model.GroupRef{ARN: "arn-b"}, Weight: aws.Int32(2)}}},
-			back: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}, Weight: aws.Int32(1)}, {Group: model.GroupRef{ARN: "arn-b"}, Weight: aws.Int32(2)}}},
+			desired: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}}, {Group: model.GroupRef{ARN: "arn-b"}, Weight: aws.Int32(2)}}},
+			back:    model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}, Weight: aws.Int32(1)}, {Group: model.GroupRef{ARN: "arn-b"}, Weight: aws.Int32(2)}}},
 		},
 		"stickiness that is off is none": {
-			wish: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}}}, Stickiness: &model.GroupStickiness{Enabled: aws.Bool(false)}},
-			back: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}}}},
+			desired: model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}}}, Stickiness: &model.GroupStickiness{Enabled: aws.Bool(false)}},
+			back:    model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "arn-a"}}}},
 		},
-		"cognito": {wish: model.AuthCognito{
+		"cognito": {desired: model.AuthCognito{
 			AuthCommon:  model.AuthCommon{OnUnauthenticated: "deny", Scope: "openid", SessionCookie: "c", SessionTimeout: 60, ExtraParams: map[string]string{"a": "b"}},
 			UserPoolARN: "p", ClientID: "i", Domain: "d",
 		}},
 		"oidc comes back without its secret": {
-			wish: model.AuthOIDC{Issuer: "i", AuthorizationEndpoint: "a", TokenEndpoint: "t", UserInfoEndpoint: "u", ClientID: "id", ClientSecret: "s"},
-			back: model.AuthOIDC{Issuer: "i", AuthorizationEndpoint: "a", TokenEndpoint: "t", UserInfoEndpoint: "u", ClientID: "id"},
+			desired: model.AuthOIDC{Issuer: "i", AuthorizationEndpoint: "a", TokenEndpoint: "t", UserInfoEndpoint: "u", ClientID: "id", ClientSecret: "s"},
+			back:    model.AuthOIDC{Issuer: "i", AuthorizationEndpoint: "a", TokenEndpoint: "t", UserInfoEndpoint: "u", ClientID: "id"},
 		},
-		"jwt": {wish: model.ValidateJWT{JWKSEndpoint: "j", Issuer: "i", Claims: []model.JWTClaim{{Format: "string-array", Name: "n", Values: []string{"v"}}}}},
+		"jwt": {desired: model.ValidateJWT{JWKSEndpoint: "j", Issuer: "i", Claims: []model.JWTClaim{{Format: "string-array", Name: "n", Values: []string{"v"}}}}},
 	}
 	known := plan.Known{plan.GroupAddress("api"): "arn-api"}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			sent, err := actionsToAWS([]model.Action{c.wish}, known)
+			sent, err := actionsToAWS([]model.Action{c.desired}, known)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := c.wish
+			want := c.desired
 			if c.back != nil {
 				want = c.back
 			}
-			if o, ok := c.wish.(model.AuthOIDC); ok && *sent[0].AuthenticateOidcConfig.ClientSecret != o.ClientSecret.Reveal() {
+			if o, ok := c.desired.(model.AuthOIDC); ok && *sent[0].AuthenticateOidcConfig.ClientSecret != o.ClientSecret.Reveal() {
 				t.Error("the secret was not sent")
 			}
 			if diff := cmp.Diff([]model.Action{want}, actionsFromAWS(sent)); diff != "" {
@@ -104,7 +104,7 @@ func TestForwardToAGroupThatIsNotMadeIsAConflict(t *testing.T) {
 }
 
 func TestConditionsAndTransformsComeBackAsWished(t *testing.T) {
-	wish := []model.Condition{
+	desired := []model.Condition{
 		model.HostHeader{Values: []string{"*.example.com"}}, model.HostHeader{Regex: []string{"^a"}},
 		model.PathPattern{Values: []string{"/a", "/b/*"}}, model.PathPattern{Regex: []string{"^/x"}},
 		model.HTTPHeader{Name: "X", Values: []string{"1"}}, model.HTTPHeader{Name: "X", Regex: []string{"."}},
@@ -112,13 +112,13 @@ func TestConditionsAndTransformsComeBackAsWished(t *testing.T) {
 		model.QueryString{Pairs: []model.QueryPair{{Key: "a", Value: "1"}, {Value: "2"}}},
 		model.SourceIP{CIDRs: []string{"10.0.0.0/8"}},
 	}
-	sent, err := conditionsToAWS(wish)
+	sent, err := conditionsToAWS(desired)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// AWS shows values of hosts and paths a second time at the top.
 	sent[0].Values, sent[2].Values = sent[0].HostHeaderConfig.Values, sent[2].PathPatternConfig.Values
-	if diff := cmp.Diff(wish, conditionsFromAWS(sent)); diff != "" {
+	if diff := cmp.Diff(desired, conditionsFromAWS(sent)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	transforms := []model.Transform{

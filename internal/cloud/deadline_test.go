@@ -89,7 +89,7 @@ func TestACallThatHangsIsLookedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRigOn(t, nil, func(c *cloud.Config) { c.MaxAttempts = 10 })
 		r.em.Faults().Add(fault.Rule{Operation: "CreateLoadBalancer", Count: 1, Action: fault.Action{Hang: true, Lose: true}})
-		if err := r.converge(wish(web)); err != nil {
+		if err := r.converge(desired(web)); err != nil {
 			t.Fatal(err)
 		}
 		r.counts(1, 2)

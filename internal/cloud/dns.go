@@ -107,7 +107,7 @@ func (c *certificates) recordMade(name, value string) bool {
 	return c.younger(c.dns.made[recordKey{name, value}], madeFor)
 }
 
-// createRecord makes a record. One that is there is what was wished for, or else ACM will not be
+// createRecord makes a record. One that is there is the desired one, or else ACM will not be
 // content with it and the finding says so.
 func (c *certificates) createRecord(ctx context.Context, a plan.CreateRecord) error {
 	what := "make DNS record " + a.Name + " CNAME " + a.Value

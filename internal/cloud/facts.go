@@ -49,7 +49,7 @@ func (f *facts) answer(ctx context.Context, id model.StackID, out *observed.Stac
 		if q.Discover != "" && serves(*out, q) {
 			return nil // what is live keeps its subnets
 		}
-		return answered(facts.Subnets, q.Key())(f.network.askSubnets(ctx, q, f.patience(*out)))
+		return answered(facts.Subnets, q.Key())(f.network.askSubnets(ctx, q, f.maxAge(*out)))
 	case model.AskVPC:
 		facts.VPCRanges, err = f.endpoints.VPCRanges(ctx, f.vpc)
 	case model.AskGroups:
@@ -122,7 +122,7 @@ func serves(s observed.Stack, q model.AskSubnets) bool {
 
 // patience is how old facts of the network may be: where nothing is to be made they only confirm
 // what is there.
-func (f *facts) patience(s observed.Stack) time.Duration {
+func (f *facts) maxAge(s observed.Stack) time.Duration {
 	if s.Live(model.LoadBalancerID) != nil {
 		return f.cfg.Refresh
 	}

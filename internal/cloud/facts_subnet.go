@@ -47,24 +47,24 @@ func (n *networkFacts) reset() {
 
 // askSubnets finds the candidates among all subnets of the VPC, which one call reads for all
 // questions of all stacks. An answer that lacks something is not given from an old reading.
-func (n *networkFacts) askSubnets(ctx context.Context, q model.AskSubnets, patience time.Duration) (observed.SubnetAnswer, error) {
+func (n *networkFacts) askSubnets(ctx context.Context, q model.AskSubnets, maxAge time.Duration) (observed.SubnetAnswer, error) {
 	for {
-		all, err := n.subnets(ctx, patience)
+		all, err := n.subnets(ctx, maxAge)
 		if err != nil {
 			return observed.SubnetAnswer{}, err
 		}
-		out, err := n.matchSubnets(ctx, q, all, patience)
+		out, err := n.matchSubnets(ctx, q, all, maxAge)
 		if err != nil {
 			return observed.SubnetAnswer{}, err
 		}
-		if (len(out.Missing) == 0 && len(out.Candidates) > 0) || patience <= noneFor {
+		if (len(out.Missing) == 0 && len(out.Candidates) > 0) || maxAge <= noneFor {
 			return out, nil
 		}
-		patience = noneFor
+		maxAge = noneFor
 	}
 }
 
-func (n *networkFacts) matchSubnets(ctx context.Context, q model.AskSubnets, all []observed.Subnet, patience time.Duration) (observed.SubnetAnswer, error) {
+func (n *networkFacts) matchSubnets(ctx context.Context, q model.AskSubnets, all []observed.Subnet, maxAge time.Duration) (observed.SubnetAnswer, error) {
 	var out observed.SubnetAnswer
 	pick := func(fits func(observed.Subnet) bool) {
 		for _, s := range all {
@@ -87,7 +87,7 @@ func (n *networkFacts) matchSubnets(ctx context.Context, q model.AskSubnets, all
 		if len(out.Candidates) > 0 || !n.cfg.Reachability {
 			return out, nil
 		}
-		public, err := n.publicSubnets(ctx, all, patience)
+		public, err := n.publicSubnets(ctx, all, maxAge)
 		if err != nil {
 			return out, err
 		}
@@ -163,9 +163,9 @@ func glob(pattern, text string) bool {
 }
 
 // subnets are all subnets of the VPC, by id, with the types of their zones.
-func (n *networkFacts) subnets(ctx context.Context, patience time.Duration) ([]observed.Subnet, error) {
+func (n *networkFacts) subnets(ctx context.Context, maxAge time.Duration) ([]observed.Subnet, error) {
 	cached := func() (out []observed.Subnet, ok bool) {
-		n.with(func() { out, ok = n.list, n.younger(n.listAt, patience) })
+		n.with(func() { out, ok = n.list, n.younger(n.listAt, maxAge) })
 		return out, ok
 	}
 	return asked(ctx, n.client, "subnets", cached, func() error {
@@ -258,9 +258,9 @@ func (n *networkFacts) setZoneTypes(ctx context.Context, subnets []observed.Subn
 
 // publicSubnets tells which subnets have a route to an internet gateway: by the route table that
 // is associated with the subnet, else by the VPC's main one.
-func (n *networkFacts) publicSubnets(ctx context.Context, all []observed.Subnet, patience time.Duration) (map[string]bool, error) {
+func (n *networkFacts) publicSubnets(ctx context.Context, all []observed.Subnet, maxAge time.Duration) (map[string]bool, error) {
 	cached := func() (out map[string]bool, ok bool) {
-		n.with(func() { out, ok = n.public, n.younger(n.publicAt, patience) })
+		n.with(func() { out, ok = n.public, n.younger(n.publicAt, maxAge) })
 		return out, ok
 	}
 	return asked(ctx, n.client, "routes", cached, func() error {

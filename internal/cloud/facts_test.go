@@ -196,7 +196,7 @@ func TestTargetGroupByName(t *testing.T) {
 func TestNamesOfOthersAreNotTaken(t *testing.T) {
 	r := newRig(t)
 	must(r.elb.CreateLoadBalancer(r.ctx, &elb.CreateLoadBalancerInput{Name: aws.String("k8s-shop-web"), Subnets: r.public, SecurityGroups: []string{r.nodes}}))(t)
-	p, _, _ := r.draft(wish(web))
+	p, _, _ := r.draft(desired(web))
 	err := r.apply(p)
 	var reason interface{ Reason() finding.Reason }
 	if !asReason(err, &reason) || reason.Reason() != finding.NameTaken || r.cloud.Class(err) != engine.Invalid {
@@ -221,7 +221,7 @@ func TestTargetGroupOfOthersIsNotTaken(t *testing.T) {
 			}
 		}
 	})
-	p, _, _ := r.draft(wish(web))
+	p, _, _ := r.draft(desired(web))
 	makeGroup := func(c *cloud.Cloud) error {
 		i := slices.IndexFunc(p.Steps, func(s plan.Step) bool { _, is := s.Do.(plan.CreateTargetGroup); return is })
 		_, err := c.Apply(r.ctx, p.Stack, p.Steps[i], plan.Known{})
@@ -241,14 +241,14 @@ func TestTargetGroupOfOthersIsNotTaken(t *testing.T) {
 	if !asReason(err, &reason) || reason.Reason() != finding.NameTaken || r.cloud.Class(err) != engine.Invalid {
 		t.Errorf("got %v", err)
 	}
-	if _, have, _ := r.draft(wish(web)); len(have.TargetGroups) != 0 {
+	if _, have, _ := r.draft(desired(web)); len(have.TargetGroups) != 0 {
 		t.Errorf("taken for the stack's: %+v", have.TargetGroups)
 	}
 }
 
 func TestLoadBalancersOfOtherVPCsAndClustersAreNotSeen(t *testing.T) {
 	r := newRig(t)
-	r.reach(wish(web))
+	r.reach(desired(web))
 	r.cfg.Cluster = "other"
 	r.restart()
 	have, err := r.cloud.Observe(r.ctx, web, nil)

@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// whole is a wish that takes a call of nearly every kind to make.
+// whole is a desired state that takes a call of nearly every kind to make.
 func whole() model.Stack {
-	return wish(web, func(s *model.Stack) {
+	return desired(web, func(s *model.Stack) {
 		s.LoadBalancer.Attributes = map[string]string{"idle_timeout.timeout_seconds": "120"}
 		s.TargetGroups[0].Attributes = map[string]string{"deregistration_delay.timeout_seconds": "10"}
 		g := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
@@ -114,7 +114,7 @@ func TestEveryCallMayFail(t *testing.T) {
 					})
 					for i, want := range []model.Stack{whole(), changed(), whole()} {
 						if err := r.converge(want); err != nil {
-							t.Fatalf("call %d, wish %d: %v", n, i, err)
+							t.Fatalf("call %d, state %d: %v", n, i, err)
 						}
 					}
 					r.em.Faults().SetHook(nil)

@@ -69,7 +69,7 @@ func TestAnEssentialReadThatIsDeniedFailsTheRun(t *testing.T) {
 	for _, operation := range []string{"DescribeLoadBalancers", "DescribeTargetGroups", "DescribeTags", "DescribeListeners", "DescribeRules"} {
 		t.Run(operation, func(t *testing.T) {
 			r := newRig(t)
-			r.reach(wish(web))
+			r.reach(desired(web))
 			r.restart()
 			r.em.Faults().Add(fault.Rule{Operation: operation, Action: fault.Action{Deny: true}})
 			r.calls()
@@ -110,7 +110,7 @@ func TestAReadThatIsPutOffIsNoFault(t *testing.T) {
 func TestTheTaggingServiceMayBeDenied(t *testing.T) {
 	r := newRig(t, func(c *cloud.Config) { c.TaggingAPI = true })
 	r.em.Faults().Add(fault.Rule{Service: "tagging", Action: fault.Action{Deny: true}})
-	r.reach(wish(web))
+	r.reach(desired(web))
 	if calls := r.calls(); !strings.Contains(calls, "DescribeTags") {
 		t.Errorf("calls:\n%s", calls)
 	}

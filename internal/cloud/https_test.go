@@ -63,14 +63,14 @@ func TestCertificates(t *testing.T) {
 	member := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 	a, b, c := r.certificate("a.example.com"), r.certificate("b.example.com", "*.example.com"), r.certificate("c.test")
 	given := func(arns ...string) model.Stack {
-		return wish(web, secure(model.CertARNs{Member: member, ARNs: arns}, nil))
+		return desired(web, secure(model.CertARNs{Member: member, ARNs: arns}, nil))
 	}
 	r.reach(given(a, b))
 	r.reach(given(b, c)) // another default, one comes, one goes
-	r.reach(wish(web, secure(model.CertHosts{Member: member, Hosts: []string{"a.example.com"}}, nil)))
+	r.reach(desired(web, secure(model.CertHosts{Member: member, Hosts: []string{"a.example.com"}}, nil)))
 	r.reach(given(c))
-	r.reach(wish(web, secure(model.CertARNs{Member: member, ARNs: []string{c}}, &model.MutualAuth{Mode: "passthrough"})))
-	r.reach(wish(web))
+	r.reach(desired(web, secure(model.CertARNs{Member: member, ARNs: []string{c}}, &model.MutualAuth{Mode: "passthrough"})))
+	r.reach(desired(web))
 }
 
 func TestCertificatesOfTheRegion(t *testing.T) {

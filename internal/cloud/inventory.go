@@ -12,7 +12,7 @@ import (
 
 // grace is how long AWS may take to show what was just made, or to stop showing what was just
 // deleted.
-const grace = time.Minute
+const settleWindow = time.Minute
 
 // inventory is what is known of AWS. Values that have been handed out are never changed: an entry
 // gets new maps and slices instead. A zero time means "not read, or not to be trusted".
@@ -123,7 +123,7 @@ func freshFor(refresh time.Duration, key string) time.Duration {
 // bury notes a deletion, and forgets old ones.
 func (v *inventory) bury(id string, now time.Time) {
 	for k, at := range v.buried {
-		if now.Sub(at) > grace {
+		if now.Sub(at) > settleWindow {
 			delete(v.buried, k)
 		}
 	}
@@ -132,7 +132,7 @@ func (v *inventory) bury(id string, now time.Time) {
 
 func (v *inventory) isBuried(id string, now time.Time) bool {
 	at, ok := v.buried[id]
-	return ok && now.Sub(at) <= grace
+	return ok && now.Sub(at) <= settleWindow
 }
 
 // view puts a load balancer together with its listeners and rules, in their order, and with what was

@@ -12,7 +12,7 @@ import (
 
 func TestCreateReadsLittleAndRemembersItsWrites(t *testing.T) {
 	r := newRig(t)
-	want := wish(web)
+	want := desired(web)
 	p, _, found := r.draft(want)
 	if len(found) > 0 {
 		t.Fatalf("findings: %v", found)
@@ -32,7 +32,7 @@ func TestCreateReadsLittleAndRemembersItsWrites(t *testing.T) {
 		t.Errorf("a look after our own writes costs calls:\n%s", got)
 	}
 	// Another one needs no reading at all.
-	p, _, _ = r.draft(wish(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "second"}))
+	p, _, _ = r.draft(desired(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "second"}))
 	if got := r.calls(); got != "" {
 		t.Errorf("planning another one costs calls:\n%s", got)
 	}
@@ -46,17 +46,17 @@ func TestCreateReadsLittleAndRemembersItsWrites(t *testing.T) {
 
 func TestNoChangeCostsNothingWithinTheRefreshPeriod(t *testing.T) {
 	r := newRig(t)
-	r.reach(wish(web))
+	r.reach(desired(web))
 	r.calls()
 	for range 8 {
 		r.clock.Advance(time.Minute)
-		r.settled(wish(web))
+		r.settled(desired(web))
 	}
 	if got := r.calls(); got != "" {
 		t.Errorf("calls:\n%s", got)
 	}
 	r.clock.Advance(5 * time.Minute)
-	r.settled(wish(web))
+	r.settled(desired(web))
 	expect := strings.Join([]string{
 		"DescribeListeners 1", "DescribeLoadBalancers 1", "DescribeRules 1", "DescribeSecurityGroups 1", "DescribeTags 1", "DescribeTargetGroups 1",
 	}, "\n")
@@ -67,7 +67,7 @@ func TestNoChangeCostsNothingWithinTheRefreshPeriod(t *testing.T) {
 
 func TestDeleteLeavesNothing(t *testing.T) {
 	r := newRig(t)
-	r.reach(wish(web))
+	r.reach(desired(web))
 	for range 10 {
 		p, _, _ := r.draft(empty(web))
 		_ = r.apply(p) // "in use" while interfaces linger

@@ -142,7 +142,7 @@ func (v *inventory) enterLoadBalancers(seen map[string]foundLoadBalancer, asked 
 	}
 	for arn := range asked {
 		e := v.lbs.get(arn)
-		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.made) > grace {
+		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.made) > settleWindow {
 			v.dropLoadBalancer(arn)
 		}
 	}
@@ -191,7 +191,7 @@ func (v *inventory) enterTargetGroups(seen map[string]foundTargetGroup, asked it
 	}
 	for arn := range asked {
 		e := v.groups.get(arn)
-		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.made) > grace {
+		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.made) > settleWindow {
 			v.groups.drop(arn)
 		}
 	}
@@ -256,7 +256,7 @@ func (v *inventory) enterSecurityGroups(seen map[string]observed.SecurityGroup, 
 	}
 	for id := range asked {
 		e := v.sgs.get(id)
-		if _, ok := seen[id]; !ok && e != nil && start.Sub(e.made) > grace {
+		if _, ok := seen[id]; !ok && e != nil && start.Sub(e.made) > settleWindow {
 			v.sgs.drop(id)
 		}
 	}

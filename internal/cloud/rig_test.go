@@ -183,7 +183,7 @@ func (r *rig) apply(p plan.Plan) error {
 	return nil
 }
 
-// reach applies a wish and checks that nothing is left to do in AWS, neither by what the cloud
+// reach applies a desired state and checks that nothing is left to do in AWS, neither by what the cloud
 // remembers nor by what AWS says.
 func (r *rig) reach(want model.Stack) {
 	r.t.Helper()
@@ -243,8 +243,8 @@ func (r *rig) calls() string {
 
 var web = model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 
-// wish is a load balancer with one HTTP listener and two services.
-func wish(id model.StackID, edit ...func(*model.Stack)) model.Stack {
+// desired is a load balancer with one HTTP listener and two services.
+func desired(id model.StackID, edit ...func(*model.Stack)) model.Stack {
 	member := finding.Ref{Kind: "Ingress", Namespace: id.Namespace, Name: id.Name}
 	s := model.Stack{
 		ID: id, Members: []model.Member{{Ref: member, Claimed: true, Finalizer: "ingress.k8s.aws/resources"}},

@@ -161,7 +161,7 @@ func TestAVPCThatIsNotSeenIsRememberedForAWhile(t *testing.T) {
 
 func TestAWSAsksForZones(t *testing.T) {
 	r := newRig(t)
-	r.reach(wish(web))
+	r.reach(desired(web))
 	arn := r.groupARN("api")
 	err := r.cloud.As(bindings.Account{}).Register(r.ctx, arn, bindings.Turn{}, []bindings.Target{{ID: "100.64.0.1", Port: 80}})
 	if !errors.Is(err, bindings.ErrZoneNeeded) || r.cloud.Class(err) != engine.Invalid {

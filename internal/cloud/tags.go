@@ -71,14 +71,14 @@ func (r *reader) readTags(ctx context.Context, arns []string) error {
 		for _, arn := range arns {
 			tags, there := got[arn]
 			if e := r.inv.lbs.get(arn); e != nil && !e.written.After(start) {
-				if !there && start.Sub(e.made) > grace {
+				if !there && start.Sub(e.made) > settleWindow {
 					r.inv.dropLoadBalancer(arn)
 					continue
 				}
 				r.inv.lbs.edit(arn, func(e *lbEntry) { e.lb.Tags, e.tagsAt = tags, start })
 			}
 			if e := r.inv.groups.get(arn); e != nil && !e.written.After(start) {
-				if !there && start.Sub(e.made) > grace {
+				if !there && start.Sub(e.made) > settleWindow {
 					r.inv.groups.drop(arn)
 					continue
 				}

@@ -98,7 +98,7 @@ func TestTaggingServiceShowsWhatIsGone(t *testing.T) {
 		t.Errorf("calls %s for what is gone", got)
 	}
 	// Of two that it shows one is gone; the other is found.
-	other := wish(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "other"})
+	other := desired(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "other"})
 	if err := r.converge(other); err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestTaggingServiceAndFaults(t *testing.T) {
 		})
 		for i, want := range []model.Stack{whole(), changed()} {
 			if err := r.converge(want); err != nil {
-				t.Fatalf("call %d, wish %d: %v", n, i, err)
+				t.Fatalf("call %d, state %d: %v", n, i, err)
 			}
 		}
 		r.counts(1, 2)
@@ -192,13 +192,13 @@ func TestTaggingServiceSparesCalls(t *testing.T) {
 		must(r.elb.CreateListener(r.ctx, &elb.CreateListenerInput{LoadBalancerArn: lb.LoadBalancerArn, Port: aws.Int32(80), Protocol: "HTTP",
 			DefaultActions: []elbtypes.Action{{Type: "forward", TargetGroupArn: g.TargetGroupArn}}}))(t)
 	}
-	if err := r.converge(wish(web)); err != nil {
+	if err := r.converge(desired(web)); err != nil {
 		t.Fatal(err)
 	}
 	r.clock.Advance(time.Hour)
 	r.restart()
 	r.calls()
-	r.settled(wish(web))
+	r.settled(desired(web))
 	expect := strings.Join([]string{
 		"DescribeListeners 1", "DescribeLoadBalancers 1", "DescribeRules 1", "DescribeSecurityGroups 1",
 		"DescribeTags 1", // of listeners and rules

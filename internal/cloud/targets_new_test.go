@@ -13,7 +13,7 @@ import (
 
 func TestNobodyAsksWhatIsInATargetGroupMadeAMomentAgo(t *testing.T) {
 	r := newRig(t)
-	p, _, _ := r.draft(wish(web))
+	p, _, _ := r.draft(desired(web))
 	if err := r.apply(p); err != nil {
 		t.Fatal(err)
 	}

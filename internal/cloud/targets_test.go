@@ -17,10 +17,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// groupARN is the ARN of a live target group of the wish.
+// groupARN is the ARN of a live target group of the desired state.
 func (r *rig) groupARN(id string) string {
 	r.t.Helper()
-	_, have, _ := r.draft(wish(web))
+	_, have, _ := r.draft(desired(web))
 	for _, g := range have.TargetGroups {
 		if g.ResourceID == id {
 			return g.ARN
@@ -45,7 +45,7 @@ func (r *rig) states(arn string, age time.Duration) map[string]string {
 
 func TestTargetsAreRememberedWithOwnWrites(t *testing.T) {
 	r := newRig(t)
-	r.reach(wish(web))
+	r.reach(desired(web))
 	arn := r.groupARN("api")
 	r.calls()
 	if got := r.states(arn, time.Minute); len(got) != 0 {
@@ -80,7 +80,7 @@ func TestTargetsAreRememberedWithOwnWrites(t *testing.T) {
 
 func TestTargetGroupOfAnybody(t *testing.T) {
 	r := newRig(t)
-	r.reach(wish(web))
+	r.reach(desired(web))
 	arn := r.groupARN("api")
 	want := bindings.TargetGroup{ARN: arn, Type: model.IPTargets, Protocol: "HTTP", AddressType: model.IPv4, VPC: r.vpc}
 	for _, q := range [][2]string{{arn, ""}, {"", "k8s-web-api"}} {

@@ -19,13 +19,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-type wish struct {
+type desired struct {
 	stack    model.Stack
 	findings finding.List
 }
 
 // The same law as above, with real Ingresses: whatever is changed in the cluster, every load
-// balancer whose wish or findings become others is named. Brute force translates all of them anew.
+// balancer whose desired state or findings change is named. Brute force translates all of them again.
 func TestIngressTranslationsAreMadeAnewWhenTheyBecomeOthers(t *testing.T) {
 	seeds := int64(60)
 	if testing.Short() {
@@ -42,11 +42,11 @@ func TestIngressTranslationsAreMadeAnewWhenTheyBecomeOthers(t *testing.T) {
 		front := Frontends(cfg)[model.Ingress]
 		view := func() *cluster.View { return cluster.NewView(m) }
 		tr := NewTriggers(view, []cluster.Kind{cluster.KindIngress}, front.Stacks)
-		known := map[model.StackID]wish{}
-		translate := func(id model.StackID) (wish, *cluster.View) {
+		known := map[model.StackID]desired{}
+		translate := func(id model.StackID) (desired, *cluster.View) {
 			v := view()
 			s, f := front.Translate(v, id, nil)
-			return wish{s, f.Sorted()}, v
+			return desired{s, f.Sorted()}, v
 		}
 		m.Watch(func(old, new cluster.Object) {
 			concerned, err := tr.Concerned(old, new)

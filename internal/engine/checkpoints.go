@@ -30,27 +30,27 @@ func (e *Engine) digest(v *cluster.View, stack model.Stack, desired string) stri
 }
 
 // putOff says for how long a stack may be left alone. One that is to be emptied never waits.
-func (e *Engine) putOff(stack model.Stack, wish string) time.Duration {
+func (e *Engine) putOff(stack model.Stack, digest string) time.Duration {
 	if e.Checkpoints == nil {
 		return 0
 	}
 	if stack.Empty() {
-		wish = ""
+		digest = ""
 	}
-	return e.Checkpoints.PutOff(stack.ID, wish)
+	return e.Checkpoints.PutOff(stack.ID, digest)
 }
 
-// note remembers a wish that was brought about completely, and forgets every other. What the
+// note remembers a desired state that was carried out in full, and forgets every other. What the
 // translation alone found wrong stays as it is until somebody mends it; what AWS refused may be
 // taken the next time.
-func (e *Engine) note(out Outcome, reported bool, found finding.List, wish string) {
+func (e *Engine) note(out Outcome, reported bool, found finding.List, digest string) {
 	if e.Checkpoints == nil {
 		return
 	}
 	if !reported || out.Err != nil || !out.Done || out.Stack.Empty() || faults(out.Findings) > faults(found.Sorted()) {
-		wish = ""
+		digest = ""
 	}
-	e.Checkpoints.Note(out.ID, wish)
+	e.Checkpoints.Note(out.ID, digest)
 }
 
 func faults(found finding.List) (n int) {

@@ -89,7 +89,7 @@ type Outcome struct {
 	refused bool
 	// Changed says that at least one step was carried out.
 	Changed bool
-	// Deferred says that the stack's wish is the one that was brought about before this process
+	// Deferred says that the stack's desired state is the one that was carried out before this process
 	// began, and that its turn to be compared with AWS has not come. Nothing was done.
 	Deferred bool
 	// DNSNames of the load balancers that clients may use, lower case, by their ids in the stack.

@@ -43,5 +43,5 @@ func (r *repeats) count(id model.StackID, what string) (wait time.Duration) {
 	if now.row < tooOften {
 		return 0
 	}
-	return min(soon<<min(now.row-tooOften+1, 10), patience)
+	return min(soon<<min(now.row-tooOften+1, 10), longestBackOff)
 }

@@ -24,7 +24,7 @@ func TestTheSameChangeIsNotMadeForEver(t *testing.T) {
 		t.Errorf("waits %s, want %s", got, want)
 	}
 	for range 20 {
-		if w := r.count(a, "modify x"); w > patience {
+		if w := r.count(a, "modify x"); w > longestBackOff {
 			t.Errorf("waits %s", w)
 		}
 	}

@@ -46,13 +46,13 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Checkpoints remember the wishes that were brought about completely, as hashes. They decide when a
+// Checkpoints remember the desired states that were carried out in full, as hashes. They decide when a
 // stack is looked at and nothing else.
 type Checkpoints interface {
-	// PutOff says for how long a stack with this wish may be left alone; zero: look at it now.
-	PutOff(id model.StackID, wish string) time.Duration
-	// Note remembers a wish that was brought about completely; "" forgets the stack.
-	Note(id model.StackID, wish string)
+	// PutOff says for how long a stack with this desired state may be left alone; zero: look at it now.
+	PutOff(id model.StackID, digest string) time.Duration
+	// Note remembers a desired state that was carried out in full; "" forgets the stack.
+	Note(id model.StackID, digest string)
 }
 
 // Secrets remember by marks which client secret each listener and rule of a stack was given last.
@@ -109,11 +109,11 @@ func (d Draft) Describe() *plan.Document { return plan.Describe(d.Stack, d.Have,
 
 // How soon a run is repeated that waits for something.
 const (
-	soon       = 2 * time.Second  // for what AWS settles by itself, such as released interfaces
-	polling    = 3 * time.Second  // for targets to become healthy or to drain
-	lacking    = time.Minute      // for what is missing in AWS, such as a certificate
-	patience   = 15 * time.Minute // for a value that AWS refused and only a change of input mends
-	maxReplans = 4                // within one run
+	soon           = 2 * time.Second  // for what AWS settles by itself, such as released interfaces
+	polling        = 3 * time.Second  // for targets to become healthy or to drain
+	lacking        = time.Minute      // for what is missing in AWS, such as a certificate
+	longestBackOff = 15 * time.Minute // for a value that AWS refused and only a change of input mends
+	maxReplans     = 4                // within one run
 )
 
 // errStopped ends a run whose process lost its right to write.
@@ -256,7 +256,7 @@ func (e *Engine) draft(ctx context.Context, v *cluster.View, stack model.Stack, 
 
 func isError(f finding.Finding) bool { return f.Severity == finding.Error }
 
-// Reconcile brings one stack to what is wished, as far as this is possible now. The error is that
+// Reconcile brings one stack to its desired state, as far as this is possible now. The error is that
 // of the run as a whole; faults of users and of single steps are in the outcome.
 func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, err error) {
 	out.ID = id
@@ -277,15 +277,15 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 		return e.failed(out, Viewing, err)
 	}
 	desired := desired(stack, found)
-	wish := e.digest(v, stack, desired)
-	if d := e.comparisons.putOff(id, desired, e.putOff(stack, wish), start); d > 0 {
+	digest := e.digest(v, stack, desired)
+	if d := e.comparisons.putOff(id, desired, e.putOff(stack, digest), start); d > 0 {
 		out.Stack, out.Findings, out.Deferred, out.RetryAfter = stack, found.Sorted(), true, d
 		return out, nil
 	}
 	e.comparisons.begin(stack, desired, start)
 	e.refused.begin(id, start)
 	reported := false
-	defer func() { e.note(out, reported, found, wish) }()
+	defer func() { e.note(out, reported, found, digest) }()
 	defer func() { e.past.ended(out) }()
 	run := run{e: e, out: &out, v: v}
 	stack, found, err = run.bring(ctx, stack, found)

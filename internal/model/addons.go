@@ -10,13 +10,13 @@ type AddOns struct {
 	Shield     *Shield
 }
 
-// WebACL is the wished web ACL of WAFv2, by ARN or by name. With neither there is to be none.
+// WebACL is the desired web ACL of WAFv2, by ARN or by name. With neither there is to be none.
 type WebACL struct {
 	ARN, Name string
 	Of        finding.Origin
 }
 
-// ClassicACL is the wished web ACL of WAF Classic by id. Without one there is to be none.
+// ClassicACL is the desired web ACL of WAF Classic by id. Without one there is to be none.
 type ClassicACL struct {
 	ID string
 	Of finding.Origin

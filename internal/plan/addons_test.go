@@ -36,14 +36,14 @@ func addOnFacts() observed.Facts {
 	return f
 }
 
-func TestAddOnsBecomeWhatIsWishedAndThenStay(t *testing.T) {
+func TestAddOnsBecomeWhatIsDesiredAndThenStay(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 300, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		have := observed.Stack{Facts: addOnFacts()}
-		wished := map[model.AddOn]string{}
+		asked := map[model.AddOn]string{}
 		for range 4 {
-			want := randomWish(r)
+			want := randomDesired(r)
 			want.LoadBalancer.AddOns = randomAddOns(r)
 			have = converge(t, want, have)
 			lb := have.Live(model.LoadBalancerID)
@@ -51,18 +51,18 @@ func TestAddOnsBecomeWhatIsWishedAndThenStay(t *testing.T) {
 				continue
 			}
 			if w := want.LoadBalancer.AddOns.WebACL; w != nil {
-				wished[model.WAFv2] = strings.Replace(w.ARN+w.Name, "edge", "arn:edge", 1)
+				asked[model.WAFv2] = strings.Replace(w.ARN+w.Name, "edge", "arn:edge", 1)
 			}
 			if w := want.LoadBalancer.AddOns.ClassicACL; w != nil {
-				wished[model.WAFClassic] = w.ID
+				asked[model.WAFClassic] = w.ID
 			}
 			if w := want.LoadBalancer.AddOns.Shield; w != nil {
-				wished[model.ShieldPlan] = ""
+				asked[model.ShieldPlan] = ""
 				if w.On {
-					wished[model.ShieldPlan] = "protection/" + model.LoadBalancerID
+					asked[model.ShieldPlan] = "protection/" + model.LoadBalancerID
 				}
 			}
-			for of, id := range wished {
+			for of, id := range asked {
 				if got := have.Facts.AddOns[model.AskAddOn{Of: of, ARN: lb.ARN}.Key()].ID; got != id {
 					t.Fatalf("seed %d: %s is %q, want %q", seed, of, got, id)
 				}
@@ -72,39 +72,39 @@ func TestAddOnsBecomeWhatIsWishedAndThenStay(t *testing.T) {
 }
 
 func TestAddOnsOfOthers(t *testing.T) {
-	live := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: addOnFacts()})
+	live := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: addOnFacts()})
 	arn := live.Live(model.LoadBalancerID).ARN
 	of := finding.Origin{Object: testMember, Field: "x"}
 	for name, c := range map[string]struct {
-		wish  model.AddOns
-		have  map[model.AddOn]observed.AddOn
-		steps string
+		desired model.AddOns
+		have    map[model.AddOn]observed.AddOn
+		steps   string
 	}{
-		"nothing wished leaves everything": {
+		"nothing desired leaves everything": {
 			have: map[model.AddOn]observed.AddOn{model.WAFv2: {ID: "arn"}, model.ShieldPlan: {ID: "1", Name: plan.ProtectionName}},
 		},
 		"a protection of somebody else stays": {
-			wish: model.AddOns{Shield: &model.Shield{Of: of}},
-			have: map[model.AddOn]observed.AddOn{model.ShieldPlan: {ID: "1", Name: "security team"}},
+			desired: model.AddOns{Shield: &model.Shield{Of: of}},
+			have:    map[model.AddOn]observed.AddOn{model.ShieldPlan: {ID: "1", Name: "security team"}},
 		},
 		"a protection of an older controller goes": {
-			wish:  model.AddOns{Shield: &model.Shield{Of: of}},
-			have:  map[model.AddOn]observed.AddOn{model.ShieldPlan: {ID: "1", Name: plan.LegacyProtectionName}},
-			steps: "dissociate protection/LoadBalancer",
+			desired: model.AddOns{Shield: &model.Shield{Of: of}},
+			have:    map[model.AddOn]observed.AddOn{model.ShieldPlan: {ID: "1", Name: plan.LegacyProtectionName}},
+			steps:   "dissociate protection/LoadBalancer",
 		},
 		"a protection of anybody is enough": {
-			wish: model.AddOns{Shield: &model.Shield{On: true, Of: of}},
-			have: map[model.AddOn]observed.AddOn{model.ShieldPlan: {ID: "1", Name: "security team"}},
+			desired: model.AddOns{Shield: &model.Shield{On: true, Of: of}},
+			have:    map[model.AddOn]observed.AddOn{model.ShieldPlan: {ID: "1", Name: "security team"}},
 		},
 		"a classic web ACL goes before a new one comes": {
-			wish:  model.AddOns{WebACL: &model.WebACL{ARN: "arn", Of: of}, ClassicACL: &model.ClassicACL{Of: of}},
-			have:  map[model.AddOn]observed.AddOn{model.WAFv2: {}, model.WAFClassic: {ID: "old"}},
-			steps: "dissociate classic-web-acl/LoadBalancer\nassociate web-acl/LoadBalancer",
+			desired: model.AddOns{WebACL: &model.WebACL{ARN: "arn", Of: of}, ClassicACL: &model.ClassicACL{Of: of}},
+			have:    map[model.AddOn]observed.AddOn{model.WAFv2: {}, model.WAFClassic: {ID: "old"}},
+			steps:   "dissociate classic-web-acl/LoadBalancer\nassociate web-acl/LoadBalancer",
 		},
 		"a service that does not answer is asked again": {
-			wish:  model.AddOns{WebACL: &model.WebACL{ARN: "arn", Of: of}},
-			have:  map[model.AddOn]observed.AddOn{model.WAFv2: {Fault: &observed.Fault{Message: "down"}}},
-			steps: "associate web-acl/LoadBalancer",
+			desired: model.AddOns{WebACL: &model.WebACL{ARN: "arn", Of: of}},
+			have:    map[model.AddOn]observed.AddOn{model.WAFv2: {Fault: &observed.Fault{Message: "down"}}},
+			steps:   "associate web-acl/LoadBalancer",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,8 +113,8 @@ func TestAddOnsOfOthers(t *testing.T) {
 			for of, v := range c.have {
 				have.Facts.AddOns[model.AskAddOn{Of: of, ARN: arn}.Key()] = v
 			}
-			want := claimed(wishOf(ruleTo("/*", "g1")))
-			want.LoadBalancer.AddOns = c.wish
+			want := claimed(desiredOf(ruleTo("/*", "g1")))
+			want.LoadBalancer.AddOns = c.desired
 			p, _ := plan.Make(want, have, testOptions)
 			if diff := cmp.Diff(c.steps, stepIDs(p)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -127,25 +127,25 @@ func TestAddOnsOfOthers(t *testing.T) {
 }
 
 func TestTrustStoreByName(t *testing.T) {
-	wish := func(store string) model.Stack {
-		s := claimed(wishOf(ruleTo("/*", "g1")))
+	desired := func(store string) model.Stack {
+		s := claimed(desiredOf(ruleTo("/*", "g1")))
 		s.LoadBalancer.Listeners[0].TLS = &model.TLS{
 			Policy: "p", Certificates: []model.CertChoice{model.CertARNs{Member: testMember, ARNs: []string{"iam"}}},
 			MutualAuth: &model.MutualAuth{Mode: "verify", TrustStore: store, Of: finding.Origin{Object: testMember, Field: "mutual"}},
 		}
 		return s
 	}
-	have := converge(t, wish("clients"), observed.Stack{Facts: addOnFacts()})
+	have := converge(t, desired("clients"), observed.Stack{Facts: addOnFacts()})
 	got := have.Live(model.LoadBalancerID).Listeners[0].MutualAuth
 	if diff := cmp.Diff(&model.MutualAuth{Mode: "verify", TrustStore: "arn:clients"}, got); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-	p, found := plan.Make(wish("missing"), have, testOptions)
+	p, found := plan.Make(desired("missing"), have, testOptions)
 	if len(runnable(p)) > 0 || found.Reach() != finding.BlocksListener {
 		t.Errorf("an unknown trust store is not held: %v\n%s", found, p.Text())
 	}
-	open := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: addOnFacts()})
-	p, _ = plan.Make(wish("missing"), open, testOptions)
+	open := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: addOnFacts()})
+	p, _ = plan.Make(desired("missing"), open, testOptions)
 	if len(runnable(p)) > 0 {
 		t.Errorf("a listener without mutual authentication changes:\n%s", p.Text())
 	}

@@ -26,7 +26,7 @@ func manyRules(n int, conditions func(i int) []model.Condition) model.Stack {
 		r.Origin = finding.Origin{Object: r.Member, Field: fmt.Sprintf("spec.rules[%d]", i)}
 		rules = append(rules, r)
 	}
-	s := claimed(wishOf(rules...))
+	s := claimed(desiredOf(rules...))
 	for m := range 40 {
 		s.Members = append(s.Members, model.Member{Ref: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: fmt.Sprintf("m%d", m)}, Finalizer: "f", Claimed: true})
 	}

@@ -22,7 +22,7 @@ var managing = func() plan.Options {
 	return o
 }()
 
-// certified serves a wish over TLS with a managed certificate for the hosts.
+// certified serves a stack over TLS with a managed certificate for the hosts.
 func certified(s model.Stack, hosts ...string) model.Stack {
 	const id = "amazon_issued/x-1"
 	s.Certificates = []model.ManagedCertificate{{ID: id, Member: testMember, Domain: hosts[0], Hosts: hosts, Of: finding.Origin{Object: testMember, Field: "create"}}}
@@ -85,7 +85,7 @@ func TestManagedCertificatesFollowTheirHosts(t *testing.T) {
 		have := observed.Stack{Facts: ownFacts()}
 		hosts := []string{"a", "b", "c"}
 		for range 4 {
-			want := randomWish(r)
+			want := randomDesired(r)
 			n := r.IntN(3)
 			if n > 0 {
 				want = certified(want, hosts[:n]...)
@@ -151,7 +151,7 @@ func TestManagedCertificatesByState(t *testing.T) {
 			steps: []string{"delete certificate/2"}, made: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := certified(claimed(wishOf(ruleTo("/*", "g1"))), "a")
+			want := certified(claimed(desiredOf(ruleTo("/*", "g1"))), "a")
 			have := observed.Stack{Facts: ownFacts(c.own...)}
 			p, _ := plan.Make(want, have, managing)
 			answerCertificates(&have, p.Asks)

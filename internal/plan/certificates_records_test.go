@@ -40,7 +40,7 @@ func namesOf(domains ...[]string) names {
 	return out
 }
 
-// randomCertificates are wishes of up to three members for hosts that overlap.
+// randomCertificates are desired states of up to three members for hosts that overlap.
 func randomCertificates(r *rand.Rand, s model.Stack) model.Stack {
 	choice := []string{"a", "*.a", "x.a", "b", "c"}
 	var choices []model.CertChoice
@@ -70,7 +70,7 @@ func randomCertificates(r *rand.Rand, s model.Stack) model.Stack {
 	return s
 }
 
-// TestRecordsFollowTheCertificates lets wishes change and the process die at any step. No record
+// TestRecordsFollowTheCertificates lets desired states change and the process die at any step. No record
 // that a certificate in use, or one of somebody else, needs is ever missing; at the end exactly the
 // records of the certificates are there.
 func TestRecordsFollowTheCertificates(t *testing.T) {
@@ -132,7 +132,7 @@ func TestRecordsFollowTheCertificates(t *testing.T) {
 			}
 		}
 		for range 4 {
-			base := randomWish(r)
+			base := randomDesired(r)
 			for i := range base.LoadBalancer.Listeners { // of one shape, so that most rounds are about certificates
 				base.LoadBalancer.Listeners[i].Rules = nil
 			}
@@ -214,7 +214,7 @@ func TestRecordsOfAPendingCertificate(t *testing.T) {
 			says: []string{"no public hosted zone: _z.b. CNAME _w.aws.;", "create the zone"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := certified(claimed(wishOf(ruleTo("/*", "g1"))), "a", "b")
+			want := certified(claimed(desiredOf(ruleTo("/*", "g1"))), "a", "b")
 			own := observed.OwnCertificate{ARN: "1", ResourceID: want.Certificates[0].ID, Status: observed.PendingValidation, Domains: []string{"a", "b"},
 				Public: true, Records: c.records, Unnamed: c.unnamed, Created: ownFacts().Now.Add(-c.age)}
 			have := observed.Stack{Facts: ownFacts(own)}
@@ -266,7 +266,7 @@ func TestNothingIsRequestedWithoutAZone(t *testing.T) {
 		"the pace is kept": {zones: &observed.HostedZones{Fault: &observed.Fault{}}, steps: []string{issue + "an answer of Route 53, 30s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := certified(claimed(wishOf(ruleTo("/*", "g1"))), "a", "b")
+			want := certified(claimed(desiredOf(ruleTo("/*", "g1"))), "a", "b")
 			want.Certificates[0].CA = c.ca
 			have := observed.Stack{Facts: ownFacts(c.own...)}
 			have.Facts.Zones = c.zones
@@ -346,7 +346,7 @@ func TestRemovalOfACertificate(t *testing.T) {
 }
 
 func TestARecordThatCannotBeMadeHoldsNothingElseUp(t *testing.T) {
-	want := certified(claimed(wishOf(ruleTo("/*", "g1"))), "a")
+	want := certified(claimed(desiredOf(ruleTo("/*", "g1"))), "a")
 	pending := observed.OwnCertificate{ARN: "1", ResourceID: want.Certificates[0].ID, Status: observed.PendingValidation, Domains: []string{"a"},
 		Public: true, Records: plantest.Records([]string{"a"})}
 	old := observed.OwnCertificate{ARN: "0", ResourceID: want.Certificates[0].ID, Status: observed.Issued, Domains: []string{"b"}, Public: true}

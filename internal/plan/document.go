@@ -11,7 +11,7 @@ import (
 )
 
 // Document says what a stack is to be once its plan is carried out, as a value for tools that
-// compare stacks. It holds what the wish says and what the plan chose for it, so that it does not
+// compare stacks. It holds what the desired state says and what the plan chose for it, so that it does not
 // change while the plan is being carried out. Its form is that of earlier controllers.
 type Document struct {
 	ID string `json:"id"`
@@ -38,7 +38,7 @@ const (
 	TypeALBTargets ResourceType = "FrontendNLBTargetGroup"
 )
 
-// Describe says what the wish becomes: with the subnets, security groups, certificates and web ACLs
+// Describe says what the desired state becomes: with the subnets, security groups, certificates and web ACLs
 // that a plan for it would choose. It is nil where a plan would make nothing, because the whole
 // stack is held or a choice cannot be made, or where facts are missing that the plan has to ask for.
 //
@@ -46,7 +46,7 @@ const (
 // with the 503 in its place; a listener or network load balancer that stays as it is with its live
 // settings but without attributes, which nobody reads then; security group rules that stay open;
 // target groups that only held rules use by their ARN. A listener that cannot be made is left out,
-// and so are a web ACL, networking rules of bindings and tags of others that stay because a wish
+// and so are a web ACL, networking rules of bindings and tags of others that stay because a desired state
 // cannot be read. A certificate that is still on its way counts as issued.
 func Describe(want model.Stack, have observed.Stack, opt Options) *Document {
 	b := newBuilder(want, have, opt)
@@ -63,7 +63,7 @@ func Describe(want model.Stack, have observed.Stack, opt Options) *Document {
 		return nil
 	}
 	d := describer{
-		draft: b.draft, desired: b.desired, groupARN: b.groupARN, makes: b.makes,
+		draft: b.draft, desiredGroups: b.desiredGroups, groupARN: b.groupARN, makes: b.makes,
 		lb: &b.loadBalancerPlan, front: &b.front.loadBalancerPlan,
 		opens: b.securityGroups.keepsOpen, webACL: b.addOns.webACL, issued: issued, doc: doc,
 	}
@@ -93,14 +93,14 @@ func (d *Document) JSON() string {
 // describer fills in a document from choices that are made.
 type describer struct {
 	*draft
-	desired   map[string]*model.TargetGroup  // by id
-	groupARN  map[string]string              // of live target groups, by the id of the desired one
-	makes     func(w model.TargetGroup) bool // whether a desired target group is made
-	lb, front *loadBalancerPlan
-	opens     func(r model.IngressRule) bool // whether a live rule that is not desired stays
-	webACL    *string                        // nil: left as it is
-	issued    map[string]string              // ids of the stack's own certificates, by ARN
-	doc       *Document
+	desiredGroups map[string]*model.TargetGroup  // by id
+	groupARN      map[string]string              // of live target groups, by the id of the desired one
+	makes         func(w model.TargetGroup) bool // whether a desired target group is made
+	lb, front     *loadBalancerPlan
+	opens         func(r model.IngressRule) bool // whether a live rule that is not desired stays
+	webACL        *string                        // nil: left as it is
+	issued        map[string]string              // ids of the stack's own certificates, by ARN
+	doc           *Document
 }
 
 // resource is one of a document.

@@ -45,11 +45,11 @@ func (d *describer) frontNLB() {
 		if !l.make {
 			continue
 		}
-		group := *d.desired[l.wish.Target()]
-		d.wishedGroup(group)
+		group := *d.desiredGroups[l.desired.Target()]
+		d.desiredGroup(group)
 		d.listener(l)
 		targets.TargetGroups[group.Name] = albTargetSpec{
-			Name: group.Name, ARN: targetGroupToken(group.ID), Port: l.wish.Port,
+			Name: group.Name, ARN: targetGroupToken(group.ID), Port: l.desired.Port,
 			TargetARN: loadBalancerToken(model.LoadBalancerID), TargetPort: group.Port,
 		}
 	}

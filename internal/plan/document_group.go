@@ -99,12 +99,12 @@ type portSpec struct {
 func (d *describer) targetGroups() {
 	for _, w := range d.want.TargetGroups {
 		if w.Type != model.ALBTargets && d.makes(w) {
-			d.wishedGroup(w)
+			d.desiredGroup(w)
 		}
 	}
 }
 
-func (d *describer) wishedGroup(w model.TargetGroup) {
+func (d *describer) desiredGroup(w model.TargetGroup) {
 	d.put(TypeTargetGroup, w.ID, targetGroupSpec{
 		Name: w.Name, Type: w.Type, Port: w.Port, Protocol: w.Protocol, ProtocolVersion: w.ProtocolVersion,
 		AddressType: w.AddressType, HealthCheck: healthCheckOf(w.HealthCheck), Attributes: settings(w.Attributes),

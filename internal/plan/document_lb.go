@@ -40,7 +40,7 @@ type capacity struct {
 }
 
 func (d *describer) loadBalancer(lb *loadBalancerPlan) {
-	w := lb.wish
+	w := lb.desired
 	spec := loadBalancerSpec{
 		Name: w.Name, Type: w.Type.String(), Scheme: w.Scheme, AddressType: w.AddressType,
 		Subnets: subnetMappings(lb.mappings()), SecurityGroups: d.securityGroups(lb.groups),

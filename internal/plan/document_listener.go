@@ -57,25 +57,25 @@ func (d *describer) listener(l listenerPlan) {
 	}
 	id := l.address().ID
 	spec := listenerSpec{
-		LoadBalancer: loadBalancerToken(l.lb.id), Port: l.wish.Port, Protocol: l.wish.Protocol(),
-		Default: d.actions(l.defaults), Tags: d.ruleTags(l.wish.Tags),
+		LoadBalancer: loadBalancerToken(l.lb.id), Port: l.desired.Port, Protocol: l.desired.Protocol(),
+		Default: d.actions(l.defaults), Tags: d.ruleTags(l.desired.Tags),
 	}
-	for _, s := range settings(l.wish.Attributes) {
+	for _, s := range settings(l.desired.Attributes) {
 		spec.Attributes = append(spec.Attributes, listenerSetting(s))
 	}
-	if t := l.wish.TLS; t != nil {
+	if t := l.desired.TLS; t != nil {
 		spec.Policy = t.Policy
 		if t.ALPN != "" {
 			spec.ALPN = []string{t.ALPN}
 		}
 		if t.MutualAuth != nil {
-			spec.MutualAuth = mutualAuth(l.mutual) // without a wish nobody is checked in the end
+			spec.MutualAuth = mutualAuth(l.mutual) // without one no client is checked
 		}
 		spec.Certificates = d.certificates(l.certs.Default, l.certs.Extra)
 	}
 	d.put(TypeListener, id, spec)
 	for i, r := range l.rules {
-		d.rule(l.wish.Port, int32(i+1), r.wish)
+		d.rule(l.desired.Port, int32(i+1), r.desired)
 	}
 }
 
@@ -104,7 +104,7 @@ func (d *describer) liveListener(id, lb string, l *observed.Listener) {
 	}
 }
 
-// certificates are in the order of the wish, the default first.
+// certificates are in the order of the desired state, the default first.
 func (d *describer) certificates(first string, more []string) []certificateSpec {
 	var out []certificateSpec
 	for _, arn := range append([]string{first}, more...) {

@@ -15,7 +15,7 @@ import (
 )
 
 // heldWish is a stack of which much is held, and heldWorld what is live of it.
-func heldWish() model.Stack {
+func heldStack() model.Stack {
 	rule := func(path string, held model.Held) model.Rule {
 		return model.Rule{
 			Conditions: []model.Condition{model.PathPattern{Values: []string{path}}}, Held: held, Member: testMember,
@@ -77,7 +77,7 @@ func TestADocumentHasWhatIsHeldAsItIsKept(t *testing.T) {
 	var doc struct {
 		Resources map[plan.ResourceType]map[string]json.RawMessage
 	}
-	if err := json.Unmarshal([]byte(plan.Describe(heldWish(), heldWorld(), testOptions).JSON()), &doc); err != nil {
+	if err := json.Unmarshal([]byte(plan.Describe(heldStack(), heldWorld(), testOptions).JSON()), &doc); err != nil {
 		t.Fatal(err)
 	}
 	short := strings.NewReplacer(`{"$ref":"#/resources/AWS::ElasticLoadBalancingV2::`, `{"`, `{"$ref":"#/resources/AWS::EC2::`, `{"`)
@@ -103,7 +103,7 @@ func TestADocumentHasWhatIsHeldAsItIsKept(t *testing.T) {
 }
 
 func TestADocumentOfNothing(t *testing.T) {
-	held, empty, homeless, strange := heldWish(), heldWish(), heldWish(), heldWish()
+	held, empty, homeless, strange := heldStack(), heldStack(), heldStack(), heldStack()
 	held.Held.Everything = true
 	empty.LoadBalancer, empty.TargetGroups = nil, nil
 	homeless.LoadBalancer.Subnets = model.SubnetsNamed{Refs: []string{"gone"}}
@@ -129,7 +129,7 @@ func TestADocumentOfNothing(t *testing.T) {
 }
 
 func TestTheSharedGroupIsNamedUntilItIsMade(t *testing.T) {
-	want, have := heldWish(), heldWorld()
+	want, have := heldStack(), heldWorld()
 	if text := plan.Describe(want, have, testOptions).JSON(); !strings.Contains(text, `status/groupID"},"k8s-traffic-rig-`) {
 		t.Error(text)
 	}
@@ -145,7 +145,7 @@ func TestTheSharedGroupIsNamedUntilItIsMade(t *testing.T) {
 
 // The spec of a binding is that of the object that is made, with tokens in place of ids.
 func TestBindingsOfADocumentAreObjects(t *testing.T) {
-	want := heldWish()
+	want := heldStack()
 	want.TargetGroups[0].AddressType = model.IPv4
 	want.TargetGroups[0].Binding = &model.Binding{
 		Namespace: "shop", Name: "g1", Service: "web", MultiCluster: true, Managed: true,

@@ -49,8 +49,8 @@ func sortedUnique(in []string) []string {
 	return slices.Compact(out)
 }
 
-// healthCheckDrift says whether a wanted health check differs from the live one. Fields without a
-// wish are not compared.
+// healthCheckDrift says whether a wanted health check differs from the live one. Fields that the
+// desired state leaves open are not compared.
 func healthCheckDrift(want, have model.HealthCheck) []Change {
 	var out []Change
 	text := func(path, w, h string) {
@@ -281,7 +281,7 @@ func sameSelector(a, b *metav1.LabelSelector) bool {
 	return a == nil || metav1.FormatLabelSelector(a) == metav1.FormatLabelSelector(b)
 }
 
-// SameMutualAuth reports whether a live setting is what is asked for. It takes a wish that says nothing for content with what there is.
+// SameMutualAuth reports whether a live setting is what is asked for. A desired state that says nothing accepts what is there.
 func SameMutualAuth(want, have *model.MutualAuth) bool {
 	mode := func(m *model.MutualAuth) string {
 		if m == nil || m.Mode == "" {

@@ -29,7 +29,7 @@ func (b *builder) showsFront() bool {
 // resolveFrontListeners settles which ports of the ALB its listeners lead to. One whose port is not
 // served yet is not made.
 func (b *builder) resolveFrontListeners() {
-	for _, w := range b.front.wish.Listeners {
+	for _, w := range b.front.desired.Listeners {
 		l := b.listenerResolver().resolve(&b.front.loadBalancerPlan, w)
 		_, _, l.make = b.leads(w)
 		b.front.listeners = append(b.front.listeners, l)
@@ -39,7 +39,7 @@ func (b *builder) resolveFrontListeners() {
 // planFront makes the frontend NLB fit, once the ALB has its listeners.
 func (b *builder) planFront(after []StepID) {
 	lb := &b.front.loadBalancerPlan
-	if lb.wish == nil || b.frontStays() || !b.switched {
+	if lb.desired == nil || b.frontStays() || !b.switched {
 		lb.until = Wait{For: "the load balancer behind it"}
 		return
 	}
@@ -52,8 +52,8 @@ func (b *builder) planFront(after []StepID) {
 	}
 	groups := map[string][]StepID{}
 	for _, l := range lb.listeners {
-		if to, group, ok := b.leads(l.wish); ok {
-			groups[group.ID] = b.planALBTarget(group, to, l.wish.Members, made)
+		if to, group, ok := b.leads(l.desired); ok {
+			groups[group.ID] = b.planALBTarget(group, to, l.desired.Members, made)
 		}
 	}
 	b.planListeners(lb, made, groups)
@@ -72,11 +72,11 @@ func (b *builder) planALBTarget(group model.TargetGroup, to listenerPlan, member
 // leads finds the listener of the ALB and the target group of a port; false if there is nothing to
 // lead to yet.
 func (b *builder) leads(l model.Listener) (to listenerPlan, group model.TargetGroup, ok bool) {
-	g := b.desired[l.Target()]
+	g := b.desiredGroups[l.Target()]
 	if g == nil {
 		return listenerPlan{}, model.TargetGroup{}, false
 	}
-	at := slices.IndexFunc(b.listeners, func(p listenerPlan) bool { return p.wish.Port == g.Port && (p.make || p.live != nil) })
+	at := slices.IndexFunc(b.listeners, func(p listenerPlan) bool { return p.desired.Port == g.Port && (p.make || p.live != nil) })
 	if at < 0 {
 		return listenerPlan{}, model.TargetGroup{}, false
 	}

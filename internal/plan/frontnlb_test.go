@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
-// fronted puts a network load balancer in front of a wish that maps its ports to ports of the ALB.
+// fronted puts a network load balancer in front of an ALB that maps its ports to ports of the ALB.
 func fronted(s model.Stack, scheme model.Scheme, ports map[int32]int32) model.Stack {
 	s.FrontendNLB = &model.LoadBalancer{
 		Type: model.Network, Name: "lb-nlb", Scheme: scheme, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{}, SecurityGroups: model.GroupsShared{},
@@ -83,22 +83,22 @@ func TestTheOneInFrontBecomesWhatIsWishedAndLeavesNothing(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		have := observed.Stack{Facts: frontFacts()}
 		for range 4 {
-			want := randomWish(r)
+			want := randomDesired(r)
 			want.LoadBalancer.Scheme = []model.Scheme{model.Internal, model.InternetFacing}[r.IntN(2)]
 			want = randomFront(r, want)
 			have = converge(t, want, have)
 			if lb := have.Live(model.LoadBalancerID); lb == nil || lb.Scheme != want.LoadBalancer.Scheme {
 				continue // all rules are held, so there is nothing to serve
 			}
-			wished := map[int32]int32(nil)
+			asked := map[int32]int32(nil)
 			if want.FrontendNLB != nil {
-				wished = map[int32]int32{}
+				asked = map[int32]int32{}
 				for _, l := range want.FrontendNLB.Listeners {
-					wished[l.Port] = want.TargetGroup(l.Target()).Port
+					asked[l.Port] = want.TargetGroup(l.Target()).Port
 				}
 			}
-			if got := leads(have); !maps.Equal(got, wished) {
-				t.Fatalf("seed %d: want %v, got %v", seed, wished, got)
+			if got := leads(have); !maps.Equal(got, asked) {
+				t.Fatalf("seed %d: want %v, got %v", seed, asked, got)
 			}
 		}
 		empty := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
@@ -113,7 +113,7 @@ func TestTheOneInFrontBecomesWhatIsWishedAndLeavesNothing(t *testing.T) {
 }
 
 func TestWhatCannotBeReadOfTheOneInFrontHoldsItAlone(t *testing.T) {
-	first := claimed(wishOf(ruleTo("/*", "g1")))
+	first := claimed(desiredOf(ruleTo("/*", "g1")))
 	have := converge(t, fronted(first, model.InternetFacing, map[int32]int32{80: 80}), observed.Stack{Facts: frontFacts()})
 	for name, edit := range map[string]func(s *model.Stack, f *model.LoadBalancer){
 		"held": func(s *model.Stack, _ *model.LoadBalancer) { s.Held.Frontend = true },
@@ -128,7 +128,7 @@ func TestWhatCannotBeReadOfTheOneInFrontHoldsItAlone(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := fronted(claimed(wishOf(ruleTo("/*", "g1"), ruleTo("/b", "g2"))), model.Internal, nil)
+			want := fronted(claimed(desiredOf(ruleTo("/*", "g1"), ruleTo("/b", "g2"))), model.Internal, nil)
 			edit(&want, want.FrontendNLB)
 			if want.Held.Frontend {
 				want.FrontendNLB.Scheme = model.InternetFacing
@@ -150,9 +150,9 @@ func TestWhatCannotBeReadOfTheOneInFrontHoldsItAlone(t *testing.T) {
 }
 
 func TestThePortsOfMembersThatCannotBeReadStay(t *testing.T) {
-	want := fronted(claimed(wishOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80, 8080: 80})
+	want := fronted(claimed(desiredOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80, 8080: 80})
 	have := converge(t, want, observed.Stack{Facts: frontFacts()})
-	want = fronted(claimed(wishOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80})
+	want = fronted(claimed(desiredOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80})
 	want.Held.FrontendPorts = true
 	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, model.IngressRule{Protocol: "tcp", From: 8080, To: 8080, CIDR: "10.0.0.0/8"})
 	if p := settled(t, want, &have, func(string) string { return "healthy" }); !p.Empty() {

@@ -40,17 +40,17 @@ func (lr *listenerResolver) leaveOut(l *listenerPlan) {
 	for i := range l.rules {
 		p := &l.rules[i]
 		in, ok := accepted[p.conditions()]
-		if !ok && p.wish.Instead != nil {
-			in, ok = accepted[conditionsKey(p.wish.Instead)]
+		if !ok && p.desired.Instead != nil {
+			in, ok = accepted[conditionsKey(p.desired.Instead)]
 		}
-		if !p.wish.Held.Has(model.HeldInvalid) || !ok {
+		if !p.desired.Held.Has(model.HeldInvalid) || !ok {
 			rest = append(rest, *p)
 			continue
 		}
 		l.leftOut = append(l.leftOut, *p)
 		lr.found.Add(finding.Finding{
-			Object: p.wish.Member, Field: p.wish.Origin.Field, Reason: finding.HeldRuleLeftOut, Blocks: finding.BlocksRule,
-			Message: fmt.Sprintf("%s is held; %s has the same conditions and serves these requests", p.wish.Text(l.wish.Port), in.Origin),
+			Object: p.desired.Member, Field: p.desired.Origin.Field, Reason: finding.HeldRuleLeftOut, Blocks: finding.BlocksRule,
+			Message: fmt.Sprintf("%s is held; %s has the same conditions and serves these requests", p.desired.Text(l.desired.Port), in.Origin),
 			Fix:     "correct what the other finding about this rule names, or remove the rule",
 		})
 	}
@@ -64,7 +64,7 @@ func acceptedRules(l *listenerPlan) map[string]model.Rule {
 		p := &l.rules[i]
 		key := p.conditions()
 		if _, taken := out[key]; !p.held() && !taken {
-			out[key] = p.wish
+			out[key] = p.desired
 		}
 	}
 	return out
@@ -99,7 +99,7 @@ func (lr *listenerResolver) holdRules(l *listenerPlan) map[string]bool {
 				continue
 			}
 			of := rules[key(p)]
-			if at := slices.IndexFunc(of, func(r *observed.Rule) bool { return lr.mayBeOf(p.wish.Member, *r) }); at >= 0 {
+			if at := slices.IndexFunc(of, func(r *observed.Rule) bool { return lr.mayBeOf(p.desired.Member, *r) }); at >= 0 {
 				r := of[at]
 				taken[r.ARN] = true
 				rules[key(p)] = slices.Delete(of, at, at+1)
@@ -110,7 +110,7 @@ func (lr *listenerResolver) holdRules(l *listenerPlan) map[string]bool {
 	if l.holds() {
 		isReal := func(r *observed.Rule) bool { return !isPlaceholder(r) }
 		keep(byKey(lr.keys.of, isReal), (*rulePlan).conditions)
-		keep(byKey(placeOfLive, isReal), func(p *rulePlan) string { return placeKey(p.wish.Conditions) })
+		keep(byKey(placeOfLive, isReal), func(p *rulePlan) string { return placeKey(p.desired.Conditions) })
 		keep(byKey(lr.keys.of, isPlaceholder), func(p *rulePlan) string { return conditionsKey(p.placeholder()) })
 	}
 	for i := range l.rules {
@@ -119,7 +119,7 @@ func (lr *listenerResolver) holdRules(l *listenerPlan) map[string]bool {
 		}
 	}
 	l.rules = slices.DeleteFunc(l.rules, func(p rulePlan) bool {
-		absent := p.kept == nil && p.wish.Held.Has(model.HeldRefused)
+		absent := p.kept == nil && p.desired.Held.Has(model.HeldRefused)
 		if absent {
 			l.leftOut = append(l.leftOut, p)
 		}
@@ -131,7 +131,7 @@ func (lr *listenerResolver) holdRules(l *listenerPlan) map[string]bool {
 // conditions identify the conditions of a rule.
 func (p *rulePlan) conditions() string {
 	if p.key == "" {
-		p.key = conditionsKey(p.wish.Conditions)
+		p.key = conditionsKey(p.desired.Conditions)
 	}
 	return p.key
 }
@@ -152,7 +152,7 @@ func (lr *listenerResolver) ownRules(l *listenerPlan) map[string]bool {
 	}
 	refused := map[string]bool{}
 	for i := range l.rules {
-		if p := &l.rules[i]; p.wish.Held == model.HeldRefused {
+		if p := &l.rules[i]; p.desired.Held == model.HeldRefused {
 			refused[p.conditions()] = true
 		}
 	}
@@ -186,13 +186,13 @@ func (lr *listenerResolver) ownRules(l *listenerPlan) map[string]bool {
 
 // isJust reports whether a live rule of the same conditions does exactly what a desired one is to do.
 func (lr *listenerResolver) isJust(p rulePlan, o observed.Rule) bool {
-	return sameActions(p.wish.Actions, o.Actions, lr.arn) && sameTransforms(p.wish.Transforms, o.Transforms)
+	return sameActions(p.desired.Actions, o.Actions, lr.arn) && sameTransforms(p.desired.Transforms, o.Transforms)
 }
 
 // onItsWay reports whether a live rule of the same conditions has been made for a desired one: it
 // forwards to the same target groups and to others, as rules do until new targets are healthy.
 func (lr *listenerResolver) onItsWay(p rulePlan, o observed.Rule) bool {
-	w, h := forwardOf(p.wish.Actions), forwardOf(o.Actions)
+	w, h := forwardOf(p.desired.Actions), forwardOf(o.Actions)
 	if w == nil || h == nil || len(h.Groups) <= len(w.Groups) {
 		return false
 	}
@@ -204,25 +204,25 @@ func (lr *listenerResolver) onItsWay(p rulePlan, o observed.Rule) bool {
 // keep makes a held rule what is live.
 func (p *rulePlan) keep(live *observed.Rule) {
 	p.kept, p.key = live, ""
-	p.wish.Conditions, p.wish.Transforms, p.wish.Actions = live.Conditions, live.Transforms, live.Actions
+	p.desired.Conditions, p.desired.Transforms, p.desired.Actions = live.Conditions, live.Transforms, live.Actions
 }
 
 // standIn puts a 503 in the place of a held rule of which nothing is live.
 func (p *rulePlan) standIn() {
 	p.key = ""
-	p.wish.Conditions = p.placeholder()
-	p.wish.Actions, p.wish.Transforms = []model.Action{unavailable}, nil
+	p.desired.Conditions = p.placeholder()
+	p.desired.Actions, p.desired.Transforms = []model.Action{unavailable}, nil
 }
 
 // placeholder are the conditions of the 503 of a held rule.
 func (p *rulePlan) placeholder() []model.Condition {
 	switch {
-	case p.wish.Instead != nil:
-		return p.wish.Instead
-	case len(p.wish.Conditions) == 0:
+	case p.desired.Instead != nil:
+		return p.desired.Instead
+	case len(p.desired.Conditions) == 0:
 		return []model.Condition{model.PathPattern{Values: []string{"/*"}}}
 	}
-	return p.wish.Conditions
+	return p.desired.Conditions
 }
 
 // userTags are the live tags of a kept rule without the tracking tags.

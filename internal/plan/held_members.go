@@ -162,7 +162,7 @@ func (rt *retention) retainRules(l *listenerPlan, taken map[string]bool) {
 		if n := at - (len(l.rules) - len(rest)); n > 0 {
 			rules, rest = append(rules, rest[:n]...), rest[n:]
 		}
-		rules = append(rules, rulePlan{kept: r, wish: model.Rule{
+		rules = append(rules, rulePlan{kept: r, desired: model.Rule{
 			Conditions: r.Conditions, Transforms: r.Transforms, Actions: r.Actions, Member: x.Member, Held: model.HeldInvalid,
 			Tags: userTags(r.Tags),
 		}})
@@ -181,7 +181,7 @@ func (b *builder) retainListeners() {
 		if hasListener(b.want.LoadBalancer, l.Port) || !b.held.retainsListener(l) {
 			continue
 		}
-		kept := listenerPlan{lb: &b.loadBalancerPlan, wish: model.Listener{Port: l.Port}, live: l}
+		kept := listenerPlan{lb: &b.loadBalancerPlan, desired: model.Listener{Port: l.Port}, live: l}
 		for j := range l.Rules {
 			r := &l.Rules[j]
 			if b.held.retains(r) == nil {
@@ -201,7 +201,7 @@ func (b *builder) retainListeners() {
 		slices.Sort(b.plan.Ports)
 	}
 	for _, l := range b.listeners {
-		if !l.make && l.live != nil && hasListener(b.want.LoadBalancer, l.wish.Port) {
+		if !l.make && l.live != nil && hasListener(b.want.LoadBalancer, l.desired.Port) {
 			b.keep(l.live.Default)
 			for _, r := range l.live.Rules {
 				b.keep(r.Actions)
@@ -291,7 +291,7 @@ func (b *builder) keepRetained() bool {
 	}
 	// The other listeners go, and so do rules of others on those that are retained.
 	for _, l := range b.live.Listeners {
-		i := slices.IndexFunc(b.listeners, func(p listenerPlan) bool { return p.wish.Port == l.Port })
+		i := slices.IndexFunc(b.listeners, func(p listenerPlan) bool { return p.desired.Port == l.Port })
 		if i < 0 {
 			b.deleteListener(l, nil)
 			continue

@@ -20,7 +20,7 @@ func told(found finding.List) string {
 	return strings.Join(out, " ")
 }
 
-// named is the wish of somebody who names the scheme.
+// named is a desired state that names the scheme.
 func named(s model.Stack) model.Stack {
 	alb := *s.LoadBalancer
 	alb.Origins = map[string]finding.Origin{"scheme": {Object: testMember, Field: "scheme"}}
@@ -29,79 +29,79 @@ func named(s model.Stack) model.Stack {
 }
 
 func TestASchemeThatNobodyNamesStays(t *testing.T) {
-	wish := claimed(wishOf(ruleTo("/*", "g1")))
-	wish.LoadBalancer.Scheme = model.InternetFacing
-	have := converge(t, wish, observed.Stack{Facts: publicFacts()})
-	wish = claimed(wishOf(ruleTo("/*", "g1")))
-	p, found := plan.Make(wish, have, testOptions)
+	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+	desired.LoadBalancer.Scheme = model.InternetFacing
+	have := converge(t, desired, observed.Stack{Facts: publicFacts()})
+	desired = claimed(desiredOf(ruleTo("/*", "g1")))
+	p, found := plan.Make(desired, have, testOptions)
 	if !p.Empty() || told(found) != "SchemeKept" {
 		t.Errorf("findings %q, steps\n%s", told(found), p.Text())
 	}
-	if p, found := plan.Make(named(wish), have, testOptions); !has(p, "create load-balancer/LoadBalancer") || told(found) != "" {
+	if p, found := plan.Make(named(desired), have, testOptions); !has(p, "create load-balancer/LoadBalancer") || told(found) != "" {
 		t.Errorf("it is named: findings %q, steps\n%s", told(found), p.Text())
 	}
 }
 
 // What somebody else has tagged like the load balancer of the stack is neither changed nor deleted.
 func TestAnotherLoadBalancerOfTheSameTagsIsLeftAlone(t *testing.T) {
-	wish := claimed(wishOf(ruleTo("/*", "g1")))
-	have := converge(t, wish, observed.Stack{Facts: testFacts()})
+	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+	have := converge(t, desired, observed.Stack{Facts: testFacts()})
 	double := have.LoadBalancers[0]
 	double.ARN, double.Listeners, double.SecurityGroups = "a-double", nil, []string{"sg-other"}
 	have.LoadBalancers = append([]observed.LoadBalancer{double}, have.LoadBalancers...)
-	p, found := plan.Make(wish, have, testOptions)
+	p, found := plan.Make(desired, have, testOptions)
 	if !p.Empty() || told(found) != "LoadBalancerDoubled" || p.Known[plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}] == double.ARN {
 		t.Errorf("findings %q, steps\n%s", told(found), p.Text())
 	}
 }
 
 func TestRulesOfOthersAreNamedWhenTheyGo(t *testing.T) {
-	wish := claimed(wishOf(ruleTo("/*", "g1")))
-	have := converge(t, wish, observed.Stack{Facts: testFacts()})
-	// A range that was wished before is no stranger.
+	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+	have := converge(t, desired, observed.Stack{Facts: testFacts()})
+	// A range that was desired before is not one of others.
 	own := model.IngressRule{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}
 	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, own)
-	if _, found := plan.Make(wish, have, testOptions); told(found) != "" {
+	if _, found := plan.Make(desired, have, testOptions); told(found) != "" {
 		t.Errorf("findings %v", found)
 	}
 	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, model.IngressRule{Protocol: "tcp", From: 22, To: 22, CIDR: "10.1.0.0/16"})
-	p, found := plan.Make(wish, have, testOptions)
+	p, found := plan.Make(desired, have, testOptions)
 	if told(found) != "RulesRevoked" || !strings.Contains(found[0].Message, "tcp 22-22 10.1.0.0/16") || strings.Contains(found[0].Message, own.CIDR) {
 		t.Errorf("findings %v, steps\n%s", found, p.Text())
 	}
 	// After a change that was cut short it may be a rule for a listener that was never made.
 	unfinished := testOptions
 	unfinished.Unfinished = true
-	if p, found := plan.Make(wish, have, unfinished); told(found) != "" || p.Empty() {
+	if p, found := plan.Make(desired, have, unfinished); told(found) != "" || p.Empty() {
 		t.Errorf("findings %v, steps\n%s", found, p.Text())
 	}
 	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, model.IngressRule{Protocol: "tcp", From: 23, To: 23, CIDR: "10.1.0.0/16", Description: "telnet"})
-	if _, found := plan.Make(wish, have, unfinished); told(found) != "RulesRevoked" || strings.Contains(found[0].Message, "22-22") {
+	if _, found := plan.Make(desired, have, unfinished); told(found) != "RulesRevoked" || strings.Contains(found[0].Message, "22-22") {
 		t.Errorf("findings %v", found)
 	}
 }
 
 func TestSettingsThatAWSDoesNotChangeAreTold(t *testing.T) {
-	wish := claimed(wishOf(ruleTo("/*", "g1")))
-	wish.LoadBalancer.CoIPPool = "pool-1"
-	have := converge(t, wish, observed.Stack{Facts: testFacts()})
-	wish.LoadBalancer.CoIPPool = "pool-2"
-	p, found := plan.Make(wish, have, testOptions)
+	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+	desired.LoadBalancer.CoIPPool = "pool-1"
+	have := converge(t, desired, observed.Stack{Facts: testFacts()})
+	desired.LoadBalancer.CoIPPool = "pool-2"
+	p, found := plan.Make(desired, have, testOptions)
 	if !p.Empty() || told(found) != "SettingFixed" {
 		t.Errorf("findings %q, steps\n%s", told(found), p.Text())
 	}
 }
 
 func TestOfTwoTargetGroupsOfOneIDTheOneInUseStays(t *testing.T) {
-	wish := claimed(wishOf(ruleTo("/*", "g1")))
-	have := converge(t, wish, observed.Stack{Facts: testFacts()})
+	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+	have := converge(t, desired, observed.Stack{Facts: testFacts()})
 	used := &have.TargetGroups[0]
 	used.Name, used.LoadBalancers = "renamed", []string{have.LoadBalancers[0].ARN}
 	double := *used
 	double.ARN, double.LoadBalancers = "a-double", nil
 	have.TargetGroups = append([]observed.TargetGroup{double}, have.TargetGroups...)
 	have.Facts.Health = map[string]observed.Health{}
-	p := settled(t, wish, &have, func(string) string { return "healthy" })
+	p := settled(t, desired, &have, func(string) string { return "healthy" })
 	if ids := stepIDs(p); ids != "delete target-group/a-double" {
 		t.Errorf("got\n%s", ids)
 	}

@@ -29,7 +29,7 @@ var groupChoice = []string{"g1", "g2", "g3", "g4"}
 
 // randomWish makes a load balancer with one or two listeners and few hosts, paths and groups, so
 // that rules often cover each other.
-func randomWish(r *rand.Rand) model.Stack {
+func randomDesired(r *rand.Rand) model.Stack {
 	s := model.Stack{ID: testStack, Members: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true}}}
 	alb := &model.LoadBalancer{
 		Name: "lb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{},
@@ -292,7 +292,7 @@ func TestPlanAfterItsOwnStepsIsEmpty(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		have := observed.Stack{Facts: testFacts()}
 		for range 3 {
-			have = converge(t, randomWish(r), have)
+			have = converge(t, randomDesired(r), have)
 		}
 		empty := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 		for range 4 {
@@ -309,9 +309,9 @@ func TestEveryPrefixOfAPlanAnswersOldOrNew(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 4000, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		have := converge(t, randomWish(r), observed.Stack{Facts: testFacts()})
+		have := converge(t, randomDesired(r), observed.Stack{Facts: testFacts()})
 		before := have
-		want := randomWish(r)
+		want := randomDesired(r)
 		// In the first pass some of the target groups have no healthy target yet.
 		sick := groupChoice[r.IntN(len(groupChoice))]
 		if r.IntN(3) == 0 {
@@ -363,7 +363,7 @@ func TestTrafficStaysUntilTheNewTargetsAreHealthy(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 2000, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		first := randomWish(r)
+		first := randomDesired(r)
 		have := converge(t, first, observed.Stack{Facts: testFacts()})
 		old := map[string]bool{}
 		for _, g := range have.TargetGroups {
@@ -376,7 +376,7 @@ func TestTrafficStaysUntilTheNewTargetsAreHealthy(t *testing.T) {
 			}
 			return "initial"
 		}
-		p := settled(t, randomWish(r), &have, state)
+		p := settled(t, randomDesired(r), &have, state)
 		before, after := outcomes(have), outcomes(plantest.Simulate(have, p.Known, runnable(p)))
 		for i, is := range after {
 			if is == before[i] || !forwardsTo(before[i], old) {

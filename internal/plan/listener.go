@@ -11,13 +11,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// listenerPlan is a wished listener with its choices resolved and its held parts filled in.
+// listenerPlan is a desired listener with its choices resolved and its held parts filled in.
 type listenerPlan struct {
-	lb    *loadBalancerPlan // that it belongs to
-	wish  model.Listener
-	live  *observed.Listener
-	make  bool // false: it cannot be made, and what is live of it stays
-	certs certificates
+	lb      *loadBalancerPlan // that it belongs to
+	desired model.Listener
+	live    *observed.Listener
+	make    bool // false: it cannot be made, and what is live of it stays
+	certs   certificates
 	// mutual is the client certificate setting with the trust store by ARN.
 	mutual *model.MutualAuth
 	// defaults is the default action to set; the live one where it is held.
@@ -41,31 +41,33 @@ type listenerPlan struct {
 }
 
 // address is that of the listener that is kept or made.
-func (l *listenerPlan) address() Address { return l.lb.listenerAddress(l.wish.Port) }
+func (l *listenerPlan) address() Address { return l.lb.listenerAddress(l.desired.Port) }
 
 // network reports whether it is the listener of a network load balancer.
-func (l *listenerPlan) network() bool { return l.lb.wish != nil && l.lb.wish.Type == model.Network }
+func (l *listenerPlan) network() bool {
+	return l.lb.desired != nil && l.lb.desired.Type == model.Network
+}
 
 // attributes are those asked for. AWS has none of TLS listeners.
 func (l *listenerPlan) attributes() map[string]string {
-	if l.wish.Protocol() == "TLS" {
+	if l.desired.Protocol() == "TLS" {
 		return nil
 	}
-	return l.wish.Attributes
+	return l.desired.Attributes
 }
 
 // rulePlan is a rule at its place in the order of precedence.
 type rulePlan struct {
-	wish model.Rule
+	desired model.Rule
 	// key identifies the conditions; empty until it is asked for.
 	key string
-	// wished are the actions as the member wrote them.
-	wished []model.Action
+	// written are the actions as the member wrote them.
+	written []model.Action
 	// kept is the live rule that a held one keeps, nil if there is none.
 	kept *observed.Rule
 }
 
-func (p *rulePlan) held() bool { return p.wish.Held != 0 }
+func (p *rulePlan) held() bool { return p.desired.Held != 0 }
 
 // planListeners makes the listeners of a load balancer fit in ascending order of their ports. after are
 // the steps that make the load balancer, and what has to be there before its first listener.
@@ -95,7 +97,7 @@ func (b *builder) deleteListeners(lb *loadBalancerPlan, after []StepID) {
 	}
 	for _, l := range lb.live.Listeners {
 		switch {
-		case slices.ContainsFunc(lb.listeners, func(p listenerPlan) bool { return p.wish.Port == l.Port }):
+		case slices.ContainsFunc(lb.listeners, func(p listenerPlan) bool { return p.desired.Port == l.Port }):
 		case !lb.isFrontend() && b.leadsTo(lb.live, l.Port):
 			b.front.postponed = append(b.front.postponed, l)
 		default:
@@ -168,9 +170,9 @@ func (b *builder) listenerPlanner(l *listenerPlan, groups map[string][]StepID) *
 // plan makes the listener fit after the steps that make its load balancer.
 func (p *listenerPlanner) plan(lb []StepID) []StepID {
 	a := p.l.address()
-	tags := p.tags(a.ID, p.l.wish.Tags)
-	settings := ListenerSettings{Port: p.l.wish.Port, Protocol: p.l.wish.Protocol(), Default: p.l.defaults}
-	if t := p.l.wish.TLS; t != nil {
+	tags := p.tags(a.ID, p.l.desired.Tags)
+	settings := ListenerSettings{Port: p.l.desired.Port, Protocol: p.l.desired.Protocol(), Default: p.l.defaults}
+	if t := p.l.desired.TLS; t != nil {
 		settings.Policy, settings.ALPN, settings.Certificate, settings.MutualAuth = t.Policy, p.alpn(), p.l.certs.Default, p.l.mutual
 	}
 	var steps []StepID
@@ -193,11 +195,11 @@ func (p *listenerPlanner) plan(lb []StepID) []StepID {
 		steps = append(steps, id)
 	} else {
 		if p.opt.RuleTags {
-			p.retagBelow(p.l.lb.live.ARN, a, tags, p.l.live.Tags, lb, p.l.wish.Members)
+			p.retagBelow(p.l.lb.live.ARN, a, tags, p.l.live.Tags, lb, p.l.desired.Members)
 		}
 		made = p.changeFirst(settings, lb)
 		steps = append(steps, made...)
-		p.planAttributes(a, p.l.live.ARN, p.l.attributes(), p.l.live.Attributes, true, append(slices.Clone(lb), made...), p.l.wish.Members, p.l.wish.AttributesOf...)
+		p.planAttributes(a, p.l.live.ARN, p.l.attributes(), p.l.live.Attributes, true, append(slices.Clone(lb), made...), p.l.desired.Members, p.l.desired.AttributesOf...)
 	}
 	certificates := p.addCertificates(a, made)
 	steps = append(steps, certificates...)
@@ -208,7 +210,7 @@ func (p *listenerPlanner) plan(lb []StepID) []StepID {
 			return []StepID{p.add(Step{
 				ID: stepID("default", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: settings},
 				Changes: []Change{{Path: "default", From: actionsText([]model.Action{unavailable}), To: actionsText(p.l.defaults)}},
-				Why:     "all rules are in place", After: append(slices.Clone(after), made...), Blames: p.l.wish.Members,
+				Why:     "all rules are in place", After: append(slices.Clone(after), made...), Blames: p.l.desired.Members,
 			})}
 		}
 		if p.l.live == nil || p.l.network() {
@@ -230,16 +232,16 @@ func (p *listenerPlanner) plan(lb []StepID) []StepID {
 // createListener makes a listener, once clients may reach its port.
 func (p *listenerPlanner) createListener(settings ListenerSettings, tags Tags, after []StepID) StepID {
 	a, why := p.l.address(), "objects listen on this port"
-	if g := p.desired[p.l.wish.Target()]; g != nil && g.Type == model.ALBTargets {
+	if g := p.desiredGroups[p.l.desired.Target()]; g != nil && g.Type == model.ALBTargets {
 		why = fmt.Sprintf("it leads to port %d", g.Port)
 	}
 	id := p.add(Step{
 		ID: stepID("create", a), Address: a, Verb: Create,
 		Do:  CreateListener{LoadBalancer: p.l.lb.address(), Settings: settings, Tags: p.ruleTags(tags)},
-		Why: why, Blames: p.l.wish.Members,
-		After: slices.Concat(after, []StepID{p.opened[p.l.wish.Port]}, p.holdersOf(p.l.wish.Members)),
+		Why: why, Blames: p.l.desired.Members,
+		After: slices.Concat(after, []StepID{p.opened[p.l.desired.Port]}, p.holdersOf(p.l.desired.Members)),
 	})
-	p.planAttributes(a, "", p.l.attributes(), nil, false, []StepID{id}, p.l.wish.Members)
+	p.planAttributes(a, "", p.l.attributes(), nil, false, []StepID{id}, p.l.desired.Members)
 	return id
 }
 
@@ -254,9 +256,9 @@ func (p *listenerPlanner) resolveDefault() {
 	}
 	now, wait := p.l.defaults, Wait{}
 	switch {
-	case p.l.wish.DefaultInPlace || p.toALB(p.l.defaults):
+	case p.l.desired.DefaultInPlace || p.toALB(p.l.defaults):
 	case p.l.network() && !p.together(p.l):
-		p.l.atOnce = p.l.live.Protocol != p.l.wish.Protocol()
+		p.l.atOnce = p.l.live.Protocol != p.l.desired.Protocol()
 		now, wait = p.afterRegistration(p.l)
 	default:
 		now, wait = p.shiftDefault(p.l)
@@ -283,7 +285,7 @@ func (p *listenerPlanner) modifyListener(settings ListenerSettings, after []Step
 		}
 	}
 	diff("protocol", live.Protocol, settings.Protocol)
-	if p.l.wish.TLS != nil {
+	if p.l.desired.TLS != nil {
 		diff("certificate", live.Certificate, settings.Certificate)
 		diff("policy", live.Policy, settings.Policy)
 		if settings.ALPN != "" {
@@ -309,7 +311,7 @@ func (p *listenerPlanner) modifyListener(settings ListenerSettings, after []Step
 	if len(changes) > 0 {
 		id := p.add(Step{
 			ID: stepID("modify", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: settings},
-			Changes: changes, Why: "the listener differs", Impact: impact, Blames: p.l.wish.Members, Staged: wait.For != "",
+			Changes: changes, Why: "the listener differs", Impact: impact, Blames: p.l.desired.Members, Staged: wait.For != "",
 			After: append(slices.Clone(after), groupSteps(settings.Default, p.groups)...),
 		})
 		if slices.ContainsFunc(changes, func(c Change) bool { return c.Path == "protocol" || c.Path == "default" }) || wait.For != "" {
@@ -318,11 +320,11 @@ func (p *listenerPlanner) modifyListener(settings ListenerSettings, after []Step
 		p.freed(live.Default, id)
 	}
 	if wait.For != "" {
-		p.waitForTargets(p.l.wish.DefaultOf, p.l.wish.Members, fmt.Sprintf("the default action of port %d", p.l.wish.Port), wait)
+		p.waitForTargets(p.l.desired.DefaultOf, p.l.desired.Members, fmt.Sprintf("the default action of port %d", p.l.desired.Port), wait)
 		id := p.add(Step{
 			ID: stepID("switch", a), Address: a, Verb: Update, Wait: wait,
 			Do:  ModifyListener{Listener: a, Settings: settings.with(p.l.defaults)},
-			Why: "traffic moves when the new targets are healthy", After: steps, Blames: p.l.wish.Members,
+			Why: "traffic moves when the new targets are healthy", After: steps, Blames: p.l.desired.Members,
 		})
 		p.freed(live.Default, id)
 		steps = append(steps, id)

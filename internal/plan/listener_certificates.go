@@ -9,7 +9,7 @@ import (
 
 // addCertificates attaches additional certificates, before anything relies on them.
 func (p *listenerPlanner) addCertificates(a Address, after []StepID) []StepID {
-	if p.l.wish.TLS == nil || p.l.certs.AttachedUnread {
+	if p.l.desired.TLS == nil || p.l.certs.AttachedUnread {
 		return nil
 	}
 	var live []string
@@ -31,7 +31,7 @@ func (p *listenerPlanner) addCertificates(a Address, after []StepID) []StepID {
 // removeCertificates detaches certificates, once others are in their place. The default one is not
 // taken from the list before another is the default.
 func (p *listenerPlanner) removeCertificates(a Address, after []StepID) []StepID {
-	if p.l.wish.TLS == nil || p.l.live == nil || p.l.certs.AttachedUnread {
+	if p.l.desired.TLS == nil || p.l.live == nil || p.l.certs.AttachedUnread {
 		return nil
 	}
 	if modify := stepID("modify", a); p.l.live.Certificate != p.l.certs.Default && p.planned(modify) {
@@ -42,7 +42,7 @@ func (p *listenerPlanner) removeCertificates(a Address, after []StepID) []StepID
 		if !slices.Contains(p.l.certs.Extra, arn) {
 			steps = append(steps, p.add(Step{
 				ID: stepID("uncertificate", a, arn), Address: a, Verb: Update, Do: RemoveCertificate{Listener: a, ARN: arn},
-				Changes: []Change{{Path: "certificates", From: arn}}, Why: "no object asks for it any more", After: after, Blames: p.l.wish.Members,
+				Changes: []Change{{Path: "certificates", From: arn}}, Why: "no object asks for it any more", After: after, Blames: p.l.desired.Members,
 			}))
 		}
 	}
@@ -52,13 +52,13 @@ func (p *listenerPlanner) removeCertificates(a Address, after []StepID) []StepID
 // certificateOwners are the members that named a certificate, or all of the listener.
 func (p *listenerPlanner) certificateOwners(arn string) []finding.Ref {
 	var out []finding.Ref
-	for _, c := range p.l.wish.TLS.Certificates {
+	for _, c := range p.l.desired.TLS.Certificates {
 		if c, ok := c.(model.CertARNs); ok && slices.Contains(c.ARNs, arn) {
 			out = append(out, c.Member)
 		}
 	}
 	if len(out) == 0 {
-		return p.l.wish.Members
+		return p.l.desired.Members
 	}
 	return out
 }

@@ -12,10 +12,10 @@ const noALPN = "None"
 
 // alpn is the ALPN policy to set, empty to leave the live one.
 func (p *listenerPlanner) alpn() string {
-	if p.l.wish.TLS.ALPN == "" && p.opt.EnhancedDefaults && p.l.live != nil && p.l.live.ALPN != "" {
+	if p.l.desired.TLS.ALPN == "" && p.opt.EnhancedDefaults && p.l.live != nil && p.l.live.ALPN != "" {
 		return noALPN
 	}
-	return p.l.wish.TLS.ALPN
+	return p.l.desired.TLS.ALPN
 }
 
 // changeFirst plans what has to be changed of a live listener before its certificates and rules are. A
@@ -33,7 +33,7 @@ func (p *listenerPlanner) changeFirst(settings ListenerSettings, after []StepID)
 // listeners take further certificates and rules that authenticate. What follows is planned for the
 // listener as it is then.
 func (p *listenerPlanner) secureFirst(settings ListenerSettings, after []StepID) []StepID {
-	if p.l.live == nil || p.l.wish.TLS == nil || p.l.live.Protocol == settings.Protocol {
+	if p.l.live == nil || p.l.desired.TLS == nil || p.l.live.Protocol == settings.Protocol {
 		return nil
 	}
 	settings.Default = p.l.live.Default
@@ -47,7 +47,7 @@ func (p *listenerPlanner) secureFirst(settings ListenerSettings, after []StepID)
 // plainLast says that a TLS listener that is to be a plain one has to stay as it is until its rules
 // are changed, because some of them do what only TLS listeners can.
 func plainLast(l *listenerPlan) bool {
-	if l.live == nil || l.wish.TLS != nil || l.network() || l.live.Protocol == l.wish.Protocol() {
+	if l.live == nil || l.desired.TLS != nil || l.network() || l.live.Protocol == l.desired.Protocol() {
 		return false
 	}
 	return needsTLS(l.live.Default) || slices.ContainsFunc(l.live.Rules, func(r observed.Rule) bool { return needsTLS(r.Actions) })
@@ -68,6 +68,6 @@ func (p *listenerPlanner) changeProtocol(settings ListenerSettings, after []Step
 	return p.add(Step{
 		ID: stepID("protocol", a), Address: a, Verb: Update, Do: ModifyListener{Listener: a, Settings: settings},
 		Changes: []Change{{Path: "protocol", From: p.l.live.Protocol, To: settings.Protocol}},
-		Why:     "the listener differs", Impact: BriefImpact, After: slices.Clone(after), Blames: p.l.wish.Members,
+		Why:     "the listener differs", Impact: BriefImpact, After: slices.Clone(after), Blames: p.l.desired.Members,
 	})
 }

@@ -14,13 +14,13 @@ import (
 // resolveListeners settles certificates, target groups of others and held rules.
 func (b *builder) resolveListeners() {
 	resolver := b.listenerResolver()
-	for _, w := range b.wish.Listeners {
+	for _, w := range b.desired.Listeners {
 		b.listeners = append(b.listeners, resolver.resolve(&b.loadBalancerPlan, w))
 	}
 	stopDanglingRedirects(b.listeners)
 	for _, l := range b.listeners {
 		if l.make || l.live != nil {
-			b.plan.Ports = append(b.plan.Ports, l.wish.Port)
+			b.plan.Ports = append(b.plan.Ports, l.desired.Port)
 		}
 	}
 	b.retainListeners()
@@ -41,7 +41,7 @@ func (b *builder) listenerResolver() *listenerResolver {
 }
 
 func (lr *listenerResolver) resolve(lb *loadBalancerPlan, w model.Listener) listenerPlan {
-	l := listenerPlan{lb: lb, wish: w, make: true, live: lb.liveListener(w.Port)}
+	l := listenerPlan{lb: lb, desired: w, make: true, live: lb.liveListener(w.Port)}
 	var blocked []finding.Ref
 	if w.TLS != nil && !(l.network() && w.DefaultHeld != 0) {
 		l.certs = lr.certs.resolve(w, l.live)
@@ -53,7 +53,7 @@ func (lr *listenerResolver) resolve(lb *loadBalancerPlan, w model.Listener) list
 		blocked = append(slices.Clone(blocked), lr.resolveMutualAuth(&l)...)
 	}
 	lr.resolveRules(&l, blocked)
-	if l.network() && l.wish.DefaultHeld != 0 {
+	if l.network() && l.desired.DefaultHeld != 0 {
 		l.make = false // it is all of the listener, which cannot answer by itself in the meantime
 	}
 	return l
@@ -69,7 +69,7 @@ func stopDanglingRedirects(listeners []listenerPlan) {
 			continue
 		}
 		if !slices.ContainsFunc(listeners, func(o listenerPlan) bool {
-			return o.wish.Port == port && (o.make && o.wish.TLS != nil || !o.make && o.live != nil && o.live.Protocol == "HTTPS")
+			return o.desired.Port == port && (o.make && o.desired.TLS != nil || !o.make && o.live != nil && o.live.Protocol == "HTTPS")
 		}) {
 			l.make = false
 		}
@@ -90,17 +90,17 @@ func (lr *listenerResolver) uncertified(w model.Listener, live *observed.Listene
 }
 
 func (lr *listenerResolver) resolveRules(l *listenerPlan, blocked []finding.Ref) {
-	l.defaults = l.wish.Default
-	l.ownDefault = !l.wish.DefaultOf.Object.IsZero()
-	for _, a := range l.wish.Default {
-		if _, ok := a.(model.Redirect); ok && len(l.wish.Rules) == 0 {
+	l.defaults = l.desired.Default
+	l.ownDefault = !l.desired.DefaultOf.Object.IsZero()
+	for _, a := range l.desired.Default {
+		if _, ok := a.(model.Redirect); ok && len(l.desired.Rules) == 0 {
 			l.redirectsAll = true
 		}
 	}
-	if l.ownDefault && slices.Contains(blocked, l.wish.DefaultOf.Object) || lr.unresolved(l.wish.Default, l.wish.DefaultOf) {
-		l.wish.DefaultHeld |= model.HeldInvalid
+	if l.ownDefault && slices.Contains(blocked, l.desired.DefaultOf.Object) || lr.unresolved(l.desired.Default, l.desired.DefaultOf) {
+		l.desired.DefaultHeld |= model.HeldInvalid
 	}
-	if l.wish.DefaultHeld != 0 {
+	if l.desired.DefaultHeld != 0 {
 		l.ownDefault = false
 		l.defaults = []model.Action{notFound}
 		if l.live != nil {
@@ -108,27 +108,27 @@ func (lr *listenerResolver) resolveRules(l *listenerPlan, blocked []finding.Ref)
 		}
 	}
 	l.defaults = lr.resolved(l.defaults)
-	for _, r := range l.wish.Rules {
+	for _, r := range l.desired.Rules {
 		if r.Held.Has(model.HeldInvalid) || slices.Contains(blocked, r.Member) || lr.unresolved(r.Actions, r.Origin) {
 			r.Held |= model.HeldInvalid
 		}
-		p := rulePlan{wish: r, wished: r.Actions}
+		p := rulePlan{desired: r, written: r.Actions}
 		if !p.held() {
-			p.wish.Actions = lr.resolved(p.wish.Actions)
+			p.desired.Actions = lr.resolved(p.desired.Actions)
 		}
 		l.rules = append(l.rules, p)
 	}
 	lr.leaveOut(l)
 	taken := lr.holdRules(l)
 	for i := range l.rules {
-		l.rules[i].wish.Actions = lr.resolved(l.rules[i].wish.Actions)
+		l.rules[i].desired.Actions = lr.resolved(l.rules[i].desired.Actions)
 	}
 	lr.held.retainRules(l, taken)
 	lr.tellUnreachable(l)
 	lr.keep(l.defaults)
 	for _, r := range l.rules {
 		if r.held() {
-			lr.keep(r.wish.Actions)
+			lr.keep(r.desired.Actions)
 		}
 	}
 }

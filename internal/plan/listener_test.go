@@ -14,7 +14,7 @@ func TestGroupsGivenByNameReachTheStepsAsARNs(t *testing.T) {
 	named := []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{Name: "external"}}}}}
 	rule := ruleTo("/a", "")
 	rule.Actions = named
-	want := wishOf(rule)
+	want := desiredOf(rule)
 	want.TargetGroups = nil
 	want.LoadBalancer.Listeners[0].Default, want.LoadBalancer.Listeners[0].DefaultOf = named, rule.Origin
 	have := observed.Stack{Facts: testFacts()}
@@ -45,18 +45,18 @@ func TestGroupsGivenByNameReachTheStepsAsARNs(t *testing.T) {
 		t.Errorf("%d steps with actions, want a listener and a rule:\n%s", seen, stepIDs(p))
 	}
 	if diff := cmp.Diff(model.GroupRef{Name: "external"}, named[0].(model.Forward).Groups[0].Group); diff != "" {
-		t.Errorf("the wish was changed (-want +got):\n%s", diff)
+		t.Errorf("the desired state was changed (-want +got):\n%s", diff)
 	}
 }
 
 func TestClientCertificatesThatNobodyAsksForAnyMore(t *testing.T) {
-	first := claimed(wishOf(ruleTo("/a", "g1")))
+	first := claimed(desiredOf(ruleTo("/a", "g1")))
 	l := &first.LoadBalancer.Listeners[0]
 	l.Port, l.TLS = 443, &model.TLS{Policy: "p", MutualAuth: &model.MutualAuth{Mode: "passthrough"}, Certificates: []model.CertChoice{
 		model.CertARNs{Member: testMember, ARNs: []string{"iam-certificate"}},
 	}}
 	have := converge(t, first, observed.Stack{Facts: testFacts()})
-	second := claimed(wishOf(ruleTo("/a", "g1")))
+	second := claimed(desiredOf(ruleTo("/a", "g1")))
 	second.LoadBalancer.Listeners[0].Port = 443
 	second.LoadBalancer.Listeners[0].TLS = &model.TLS{Policy: "p", Certificates: l.TLS.Certificates}
 	t.Run("stay on", func(t *testing.T) {

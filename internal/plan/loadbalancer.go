@@ -14,8 +14,8 @@ import (
 
 // loadBalancerPlan is a desired load balancer with its choices resolved.
 type loadBalancerPlan struct {
-	id   string // in the stack
-	wish *model.LoadBalancer
+	id      string // in the stack
+	desired *model.LoadBalancer
 	// live is the one that is kept; nil if one has to be made.
 	live    *observed.LoadBalancer
 	subnets []string
@@ -58,7 +58,7 @@ func (lb *loadBalancerPlan) liveListener(port int32) *observed.Listener {
 
 // origin explains a setting by where it was written.
 func (lb *loadBalancerPlan) origin(field string) string {
-	return "from " + lb.wish.Origins[field].String()
+	return "from " + lb.desired.Origins[field].String()
 }
 
 // planLoadBalancers makes the load balancer of the stack, and deletes those that the stack does not keep.
@@ -80,7 +80,7 @@ type loadBalancerSettings struct{ *draft }
 
 // changeLoadBalancer changes a live load balancer where it differs.
 func (b *builder) changeLoadBalancer(lb *loadBalancerPlan, after []StepID) {
-	want, live, a := lb.wish, lb.live, lb.address()
+	want, live, a := lb.desired, lb.live, lb.address()
 	var pool StepID
 	if want.Type == model.Application && live.IPAMPool != "" && want.IPAMPool == "" {
 		pool = b.setPool(lb, "", after)
@@ -113,9 +113,9 @@ func (b *builder) changeLoadBalancer(lb *loadBalancerPlan, after []StepID) {
 // network load balancer its first group, and takes its last one, only when it is made or deleted.
 func (ls loadBalancerSettings) changeGroups(lb *loadBalancerPlan, after []StepID) {
 	live, a := lb.live, lb.address()
-	if lb.wish.Type == model.Network && (len(live.SecurityGroups) == 0 || len(lb.groups) == 0) {
+	if lb.desired.Type == model.Network && (len(live.SecurityGroups) == 0 || len(lb.groups) == 0) {
 		if len(live.SecurityGroups)+len(lb.groups) > 0 {
-			ls.fixed("securityGroups", lb.wish.Origins, "the security groups", strings.Join(live.SecurityGroups, ", "), cmp.Or(groupsText(lb.groups), "none"))
+			ls.fixed("securityGroups", lb.desired.Origins, "the security groups", strings.Join(live.SecurityGroups, ", "), cmp.Or(groupsText(lb.groups), "none"))
 		}
 		return
 	}
@@ -124,7 +124,7 @@ func (ls loadBalancerSettings) changeGroups(lb *loadBalancerPlan, after []StepID
 	if ids, complete := ls.idsOf(lb.groups); !complete || !sameSet(ids, live.SecurityGroups) {
 		changes = append(changes, Change{Path: "securityGroups", From: strings.Join(live.SecurityGroups, ", "), To: groupsText(lb.groups)})
 	}
-	if w := lb.wish.PrivateLinkRules; w != "" && w != live.PrivateLinkRules {
+	if w := lb.desired.PrivateLinkRules; w != "" && w != live.PrivateLinkRules {
 		do.PrivateLinkRules = w
 		changes = append(changes, Change{Path: "privateLinkRules", From: live.PrivateLinkRules, To: w})
 	}
@@ -138,18 +138,18 @@ func (ls loadBalancerSettings) changeGroups(lb *loadBalancerPlan, after []StepID
 }
 
 // fixed reports a setting that AWS takes only when a load balancer is made.
-func (ls loadBalancerSettings) fixed(field string, origins map[string]finding.Origin, what, is, wish string) {
+func (ls loadBalancerSettings) fixed(field string, origins map[string]finding.Origin, what, is, desired string) {
 	of := origins[field]
 	ls.found.Add(finding.Finding{
 		Object: ls.blameable(of.Object), Field: of.Field, Reason: finding.SettingFixed, Severity: finding.Warning,
-		Message: fmt.Sprintf("%s of the live load balancer cannot be changed from %s to %s, so nothing is changed", what, cmp.Or(is, "none"), wish),
+		Message: fmt.Sprintf("%s of the live load balancer cannot be changed from %s to %s, so nothing is changed", what, cmp.Or(is, "none"), desired),
 		Fix:     "go back to the former value, or make a new load balancer in another group",
 	})
 }
 
 // createLoadBalancer makes a load balancer, after those that go: one of the same name may be among them.
 func (b *builder) createLoadBalancer(lb *loadBalancerPlan, after []StepID) []StepID {
-	want, a := lb.wish, lb.address()
+	want, a := lb.desired, lb.address()
 	why, impact := "the stack has no load balancer", NoImpact
 	if lb.isFrontend() {
 		why = "from " + want.Of.String()
@@ -198,7 +198,7 @@ func (ls loadBalancerSettings) deletions() []StepID {
 // a default that does.
 func (ls loadBalancerSettings) askedBy(lb *loadBalancerPlan, field string) []finding.Ref {
 	for _, m := range ls.want.Members {
-		if m.Ref == lb.wish.Origins[field].Object {
+		if m.Ref == lb.desired.Origins[field].Object {
 			return []finding.Ref{m.Ref}
 		}
 	}
@@ -218,14 +218,14 @@ func (ls loadBalancerSettings) setPool(lb *loadBalancerPlan, pool string, after 
 // planCapacity compares the capacity reservation, which is asked for only if one is desired. It is
 // made when the load balancer is active; the rest of the plan does not wait for that.
 func (ls loadBalancerSettings) planCapacity(lb *loadBalancerPlan, after []StepID) {
-	want, live := lb.wish.Capacity, lb.live
+	want, live := lb.desired.Capacity, lb.live
 	if want == nil {
 		return
 	}
 	if live != nil && live.Capacity == nil {
 		q := model.AskCapacity{ARN: live.ARN}
 		if f := ls.unread(q); f != nil {
-			ls.tellUnread(*f, "the load balancer keeps its capacity", finding.BlocksNothing, lb.wish.Origins["capacity"])
+			ls.tellUnread(*f, "the load balancer keeps its capacity", finding.BlocksNothing, lb.desired.Origins["capacity"])
 			return
 		}
 		ls.ask(q)
@@ -272,7 +272,7 @@ func (d *draft) planAttributes(a Address, arn string, want, have map[string]stri
 	})
 }
 
-// deleteLoadBalancers deletes what the wish does not keep.
+// deleteLoadBalancers deletes what the desired state does not keep.
 func (b *builder) deleteLoadBalancers(why string, after []StepID) []StepID {
 	var out []StepID
 	surplus := slices.Clone(b.surplus)

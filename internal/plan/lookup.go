@@ -55,13 +55,13 @@ func (k *lookups) noteForwards(listeners []listenerPlan) {
 			note(k.heldOnly, l.wish.Default)
 		}
 		for _, r := range l.rules {
-			note(k.forwarded, r.wish.Actions)
+			note(k.forwarded, r.desired.Actions)
 			if r.held() {
-				note(k.heldOnly, r.wished)
+				note(k.heldOnly, r.written)
 			}
 		}
 		for _, r := range l.leftOut {
-			note(k.heldOnly, r.wished)
+			note(k.heldOnly, r.written)
 		}
 	}
 }

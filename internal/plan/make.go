@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Make computes what has to be done so that the wish comes true, in an order in which every
+// Make computes what has to be done to reach the desired state, in an order in which every
 // prefix leaves a working load balancer. Findings are faults that only AWS facts could show. A
 // plan with Asks is preliminary: answer them and make it again.
 func Make(want model.Stack, have observed.Stack, opt Options) (Plan, finding.List) {
@@ -92,7 +92,7 @@ type builder struct {
 	// loadBalancerPlan is the load balancer of the stack, front that in front of it.
 	loadBalancerPlan
 	front front
-	// surplus are load balancers that the wish does not keep.
+	// surplus are load balancers that the desired state does not keep.
 	surplus []observed.LoadBalancer
 
 	managed        *managedCertificates
@@ -114,8 +114,8 @@ func newBuilder(want model.Stack, have observed.Stack, opt Options) *builder {
 	b.groupPlanner = &groupPlanner{newLookups(d), b.targetGroups, b.finalizers, b.attachments, &b.loadBalancerPlan, &b.front.loadBalancerPlan}
 	b.traffic = &traffic{b.targetGroups}
 	b.held = newRetention(b.targetGroups, b.keys)
-	b.loadBalancerPlan = loadBalancerPlan{id: model.LoadBalancerID, wish: b.want.LoadBalancer}
-	b.front.loadBalancerPlan = loadBalancerPlan{id: model.FrontendNLBID, wish: b.want.FrontendNLB}
+	b.loadBalancerPlan = loadBalancerPlan{id: model.LoadBalancerID, desired: b.want.LoadBalancer}
+	b.front.loadBalancerPlan = loadBalancerPlan{id: model.FrontendNLBID, desired: b.want.FrontendNLB}
 	b.managed = newManagedCertificates(d, b.finalizers)
 	b.matchLive()
 	b.addOns = &addOns{draft: d, live: b.live}
@@ -123,7 +123,7 @@ func newBuilder(want model.Stack, have observed.Stack, opt Options) *builder {
 	return b
 }
 
-// matchLive decides which live resources the wish keeps.
+// matchLive decides which live resources the desired state keeps.
 func (b *builder) matchLive() {
 	for i := range b.have.LoadBalancers {
 		lb := &b.have.LoadBalancers[i]
@@ -178,15 +178,15 @@ func (b *builder) matchLive() {
 func (b *builder) keeps(lb *loadBalancerPlan, live *observed.LoadBalancer) bool {
 	held := b.want.Held.Everything
 	if lb.isFrontend() {
-		held = held || lb.wish != nil && b.want.Held.Frontend
+		held = held || lb.desired != nil && b.want.Held.Frontend
 	} else {
-		held = held || lb.wish == nil && len(b.want.Held.Members) > 0
+		held = held || lb.desired == nil && len(b.want.Held.Members) > 0
 	}
 	return live.ResourceID == lb.id &&
-		(held || lb.wish != nil && live.Type == lb.wish.Type.String() && live.Scheme == lb.wish.Scheme)
+		(held || lb.desired != nil && live.Type == lb.desired.Type.String() && live.Scheme == lb.desired.Scheme)
 }
 
-// pick chooses between two load balancers that both are what the wish wants, of which one must come
+// pick chooses between two load balancers that both are what is desired, of which one must come
 // from somewhere else: the one that listens on more ports. The other is left alone, since nobody can
 // say who uses it.
 func (b *builder) pick(first, second *observed.LoadBalancer) *observed.LoadBalancer {
@@ -206,7 +206,7 @@ func (b *builder) pick(first, second *observed.LoadBalancer) *observed.LoadBalan
 	return first
 }
 
-// sameGroup reports whether a live target group can serve the wish, or has to be replaced because
+// sameGroup reports whether a live target group can serve the desired one, or has to be replaced because
 // of something that AWS cannot change.
 func sameGroup(w model.TargetGroup, h observed.TargetGroup) bool {
 	control := func(p *int32) int32 {
@@ -273,12 +273,12 @@ func (b *builder) build() {
 	b.waitLater()
 }
 
-// resolve makes the choices that the wish leaves open, and completes what is held.
+// resolve makes the choices that the desired state leaves open, and completes what is held.
 func (b *builder) resolve() {
 	b.resolveLoadBalancer(&b.loadBalancerPlan, nil)
 	b.resolveListeners()
 	b.addOns.resolve()
-	if b.front.wish != nil && !b.want.Held.Frontend {
+	if b.front.desired != nil && !b.want.Held.Frontend {
 		b.resolveLoadBalancer(&b.front.loadBalancerPlan, b.groups)
 		b.resolveFrontListeners()
 	}

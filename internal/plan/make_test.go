@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// wishOf makes a load balancer with one listener of the given rules.
-func wishOf(rules ...model.Rule) model.Stack {
+// desiredOf makes a load balancer with one listener of the given rules.
+func desiredOf(rules ...model.Rule) model.Stack {
 	s := model.Stack{
 		ID: testStack, Members: []model.Member{{Ref: testMember, Finalizer: "f"}},
 		BackendGroup: model.BackendGroupUse{Needed: true},
@@ -51,7 +51,7 @@ func ruleTo(path, group string) model.Rule {
 	}
 }
 
-// claimed is the wish once its members carry the finalizer.
+// claimed is the desired state once its members carry the finalizer.
 func claimed(s model.Stack) model.Stack {
 	for i := range s.Members {
 		s.Members[i].Claimed = true
@@ -68,7 +68,7 @@ func stepIDs(p plan.Plan) string {
 }
 
 func TestFirstPlanClaimsThenMakesEverythingInOrder(t *testing.T) {
-	p, found := plan.Make(wishOf(ruleTo("/*", "g1")), observed.Stack{Facts: testFacts()}, testOptions)
+	p, found := plan.Make(desiredOf(ruleTo("/*", "g1")), observed.Stack{Facts: testFacts()}, testOptions)
 	if len(found) > 0 {
 		t.Fatalf("findings: %v", found)
 	}
@@ -89,14 +89,14 @@ func TestFirstPlanClaimsThenMakesEverythingInOrder(t *testing.T) {
 }
 
 func TestNothingIsDeletedWhenNobodyAsksForIt(t *testing.T) {
-	have := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
 	if p, _ := plan.Make(model.Stack{ID: testStack}, have, testOptions); !p.Empty() {
 		t.Errorf("want no steps, got\n%s", p.Text())
 	}
 }
 
 func TestDeletionGoesByDependencyAndReleasesLast(t *testing.T) {
-	have := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
 	gone := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 	p, _ := plan.Make(gone, have, testOptions)
 	order := []string{"delete load-balancer/", "unbind binding/", "delete target-group/", "delete security-group/", "delete backend-security-group/", "release finalizer/"}
@@ -117,7 +117,7 @@ func TestDeletionGoesByDependencyAndReleasesLast(t *testing.T) {
 }
 
 func TestProtectionOfADeletedMemberKeepsTheLoadBalancer(t *testing.T) {
-	have := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
 	guard := finding.Finding{Object: testMember, Reason: finding.DeletionProtected, Blocks: finding.BlocksStack}
 	gone := model.Stack{ID: testStack, DeletionGuard: &guard, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 	p, found := plan.Make(gone, have, testOptions)
@@ -128,8 +128,8 @@ func TestProtectionOfADeletedMemberKeepsTheLoadBalancer(t *testing.T) {
 
 func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 	other := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "tenth"}
-	wish := wishOf(ruleTo("/a", "g1"))
-	l := &wish.LoadBalancer.Listeners[0]
+	desired := desiredOf(ruleTo("/a", "g1"))
+	l := &desired.LoadBalancer.Listeners[0]
 	l.Port = 443
 	l.TLS = &model.TLS{Policy: "p", Certificates: []model.CertChoice{
 		model.CertARNs{Member: testMember, ARNs: []string{"arn:aws:acm:us-west-2:1:certificate/good"}},
@@ -141,7 +141,7 @@ func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 	facts := testFacts()
 	facts.Region, facts.Account, facts.CertificatesAsked = "us-west-2", "1", true
 	facts.Certificates = []observed.Certificate{{ARN: "arn:aws:acm:us-west-2:1:certificate/good", Status: "ISSUED"}}
-	p, found := plan.Make(wish, observed.Stack{Facts: facts}, testOptions)
+	p, found := plan.Make(desired, observed.Stack{Facts: facts}, testOptions)
 	if len(found) != 1 || found[0].Object != other || found[0].Reason != finding.CertificateNotFound {
 		t.Fatalf("want one finding on %s, got %v", other, found)
 	}
@@ -160,7 +160,7 @@ func TestMissingCertificateHoldsOnlyItsMember(t *testing.T) {
 func TestNothingIsMadeWhenEveryRuleIsHeld(t *testing.T) {
 	bad := ruleTo("/b", "g2")
 	bad.Held = model.HeldInvalid
-	p, _ := plan.Make(wishOf(bad), observed.Stack{Facts: testFacts()}, testOptions)
+	p, _ := plan.Make(desiredOf(bad), observed.Stack{Facts: testFacts()}, testOptions)
 	if got, want := stepIDs(p), "claim finalizer/Ingress shop/web"; got != want {
 		t.Errorf("want\n%s\ngot\n%s", want, got)
 	}
@@ -169,7 +169,7 @@ func TestNothingIsMadeWhenEveryRuleIsHeld(t *testing.T) {
 func TestNoTargetGroupIsMadeForAHeldRuleAlone(t *testing.T) {
 	bad := ruleTo("/b", "g2")
 	bad.Held = model.HeldInvalid
-	p, _ := plan.Make(claimed(wishOf(ruleTo("/a", "g1"), bad)), observed.Stack{Facts: testFacts()}, testOptions)
+	p, _ := plan.Make(claimed(desiredOf(ruleTo("/a", "g1"), bad)), observed.Stack{Facts: testFacts()}, testOptions)
 	if ids := stepIDs(p); strings.Contains(ids, "g2") || !strings.Contains(ids, "create target-group/g1") {
 		t.Errorf("want g1 and not g2, got\n%s", ids)
 	}
@@ -177,13 +177,13 @@ func TestNoTargetGroupIsMadeForAHeldRuleAlone(t *testing.T) {
 
 // Anybody may write our labels on a binding of a namespace of theirs.
 func TestABindingOfAnotherNamespaceIsNotTakenForOurs(t *testing.T) {
-	wish := claimed(wishOf(ruleTo("/a", "g1")))
-	have := converge(t, wish, observed.Stack{Facts: testFacts()})
+	desired := claimed(desiredOf(ruleTo("/a", "g1")))
+	have := converge(t, desired, observed.Stack{Facts: testFacts()})
 	if len(have.Bindings) != 1 {
 		t.Fatalf("%d bindings", len(have.Bindings))
 	}
 	have.Bindings[0].Namespace = "other"
-	p := settled(t, wish, &have, func(string) string { return "healthy" })
+	p := settled(t, desired, &have, func(string) string { return "healthy" })
 	if diff := cmp.Diff("bind binding/g1", stepIDs(p)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

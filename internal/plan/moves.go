@@ -112,20 +112,20 @@ func (b *builder) planArrivals() {
 func (b *builder) arrival(ref finding.Ref) Wait {
 	var pending []model.GroupRef
 	for _, l := range b.listeners {
-		if !slices.Contains(l.wish.Members, ref) {
+		if !slices.Contains(l.desired.Members, ref) {
 			continue
 		}
-		to, live := forwardOf(l.wish.Default), (*model.Forward)(nil)
+		to, live := forwardOf(l.desired.Default), (*model.Forward)(nil)
 		if l.live != nil {
 			live = forwardOf(l.live.Default)
 		}
 		if to == nil || live == nil {
-			return Wait{For: fmt.Sprintf("a listener on port %d", l.wish.Port)}
+			return Wait{For: fmt.Sprintf("a listener on port %d", l.desired.Port)}
 		}
 		for _, g := range to.Groups {
 			arn := b.traffic.arn(g.Group)
 			if !slices.ContainsFunc(live.Groups, func(h model.WeightedGroup) bool { return h.Group.ARN == arn }) {
-				return Wait{For: fmt.Sprintf("the targets of port %d", l.wish.Port)}
+				return Wait{For: fmt.Sprintf("the targets of port %d", l.desired.Port)}
 			}
 			if weight(g.Weight) > 0 && g.Group.ID != "" && !b.traffic.ready(arn) {
 				pending = append(pending, g.Group)

@@ -18,20 +18,20 @@ const (
 // made, as it would let everybody in. A live one that checks nobody is served as it is, but for the
 // members that ask for the check: they are returned, and their rules are held.
 func (lr *listenerResolver) resolveMutualAuth(l *listenerPlan) (blocked []finding.Ref) {
-	wish := l.wish.TLS.MutualAuth
-	if wish == nil {
+	desired := l.desired.TLS.MutualAuth
+	if desired == nil {
 		if lr.opt.EnhancedDefaults && l.live != nil && l.live.MutualAuth != nil {
 			l.mutual = &model.MutualAuth{Mode: off}
 		}
 		return nil
 	}
-	m := *wish
+	m := *desired
 	m.Of, m.Members = finding.Origin{}, nil
 	l.mutual = &m
-	if !wish.ByName() {
+	if !desired.ByName() {
 		return nil
 	}
-	arn, asked := lr.have.Facts.TrustStores[wish.TrustStore]
+	arn, asked := lr.have.Facts.TrustStores[desired.TrustStore]
 	if arn != "" {
 		m.TrustStore = arn
 		return nil
@@ -39,24 +39,24 @@ func (lr *listenerResolver) resolveMutualAuth(l *listenerPlan) (blocked []findin
 	l.mutual = nil
 	checks := l.live != nil && l.live.MutualAuth != nil && l.live.MutualAuth.Mode == verify
 	switch {
-	case l.live == nil, l.live.Protocol != l.wish.Protocol(), !checks && len(wish.Members) == 0:
+	case l.live == nil, l.live.Protocol != l.desired.Protocol(), !checks && len(desired.Members) == 0:
 		l.make = false
 	case checks:
 		l.mutual = l.live.MutualAuth
 	default:
-		l.mutual, blocked = l.live.MutualAuth, wish.Members
+		l.mutual, blocked = l.live.MutualAuth, desired.Members
 	}
 	q := model.TrustStoreQuestion(lr.want.LoadBalancer.Listeners)
 	f := lr.unread(q)
 	switch {
 	case f != nil:
-		lr.tellUnread(*f, fmt.Sprintf("port %d keeps its client certificate settings", l.wish.Port), finding.BlocksListener, wish.Of)
+		lr.tellUnread(*f, fmt.Sprintf("port %d keeps its client certificate settings", l.desired.Port), finding.BlocksListener, desired.Of)
 	case !asked:
 		lr.ask(q)
 	default:
 		lr.found.Add(finding.Finding{
-			Object: lr.blameable(wish.Of.Object), Field: wish.Of.Field, Reason: finding.TrustStoreNotFound,
-			Message: fmt.Sprintf("no trust store is named %q; port %d keeps its client certificate settings", wish.TrustStore, l.wish.Port),
+			Object: lr.blameable(desired.Of.Object), Field: desired.Of.Field, Reason: finding.TrustStoreNotFound,
+			Message: fmt.Sprintf("no trust store is named %q; port %d keeps its client certificate settings", desired.TrustStore, l.desired.Port),
 			Fix:     "correct the name, or create the trust store", Blocks: finding.BlocksListener,
 		})
 	}

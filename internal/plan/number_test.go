@@ -12,8 +12,8 @@ import (
 // cost a call for each of them. A tag that a user changes waits for no rule.
 func TestRulesAreRenumberedAfterNewOnesAreMade(t *testing.T) {
 	t.Parallel()
-	have := converge(t, claimed(wishOf(ruleTo("/a", "g1"), ruleTo("/b", "g1"))), observed.Stack{Facts: testFacts()})
-	desired := claimed(wishOf(ruleTo("/new", "g1"), ruleTo("/a", "g1"), ruleTo("/b", "g1")))
+	have := converge(t, claimed(desiredOf(ruleTo("/a", "g1"), ruleTo("/b", "g1"))), observed.Stack{Facts: testFacts()})
+	desired := claimed(desiredOf(ruleTo("/new", "g1"), ruleTo("/a", "g1"), ruleTo("/b", "g1")))
 	desired.LoadBalancer.Listeners[0].Rules[2].Tags = map[string]string{"team": "a"}
 	p, _ := plan.Make(desired, have, testOptions)
 	var created plan.StepID

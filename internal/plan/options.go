@@ -13,7 +13,7 @@ type Options struct {
 	// SubnetClusterCheck, SingleSubnet: see the feature gates of these names.
 	SubnetClusterCheck bool
 	SingleSubnet       bool
-	// EnhancedDefaults resets listener settings that are not wished for any more.
+	// EnhancedDefaults resets listener settings that are no longer desired.
 	EnhancedDefaults bool
 	// ReplaceForHealthChecks replaces a target group of a network load balancer where protocol, success codes,
 	// interval or timeout of its health check change, as AWS once could not change these.

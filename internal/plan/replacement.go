@@ -81,7 +81,7 @@ func holdReplacements(want model.Stack, have observed.Stack) model.Stack {
 // precede takes a load balancer that is not kept for a predecessor, and reports whether it is one. One that
 // the status has never shown is not.
 func (lb *loadBalancerPlan) precede(have observed.Stack, old observed.LoadBalancer) bool {
-	if lb.wish == nil || old.ResourceID != lb.id {
+	if lb.desired == nil || old.ResourceID != lb.id {
 		return false
 	}
 	if old.Tags[naming.SuccessorTag] != "" && Serving(have, lb.id).ARN != old.ARN {
@@ -98,7 +98,7 @@ func (lb *loadBalancerPlan) precede(have observed.Stack, old observed.LoadBalanc
 
 // excludes is what two load balancers cannot have at a time, and both would; empty if there is nothing.
 func (lb *loadBalancerPlan) excludes(old observed.LoadBalancer, have observed.Stack) string {
-	w := lb.wish
+	w := lb.desired
 	if lb.named() && w.Name == old.Name {
 		return fmt.Sprintf("the name %q", w.Name)
 	}
@@ -130,7 +130,7 @@ func (lb *loadBalancerPlan) excludes(old observed.LoadBalancer, have observed.St
 
 // sharedAddress is an address that is asked for and that another load balancer has; empty if there is none.
 func (lb *loadBalancerPlan) sharedAddress(old observed.LoadBalancer) string {
-	w := lb.wish
+	w := lb.desired
 	for _, a := range w.Addresses {
 		if slices.Contains(old.Addresses, a) {
 			return fmt.Sprintf("the elastic address %q", a)
@@ -150,14 +150,14 @@ func (lb *loadBalancerPlan) sharedAddress(old observed.LoadBalancer) string {
 }
 
 // named reports whether the name is asked for, so that no other will do.
-func (lb *loadBalancerPlan) named() bool { return lb.wish.Origins["name"] != finding.Origin{} }
+func (lb *loadBalancerPlan) named() bool { return lb.desired.Origins["name"] != finding.Origin{} }
 
 // freeName is the name for a new load balancer.
 func (lb *loadBalancerPlan) freeName(have observed.Stack) string {
 	if lb.named() {
-		return lb.wish.Name
+		return lb.desired.Name
 	}
-	return firstFree(lb.wish.Name, func(name string) bool {
+	return firstFree(lb.desired.Name, func(name string) bool {
 		return slices.ContainsFunc(have.LoadBalancers, func(o observed.LoadBalancer) bool { return o.Name == name })
 	})
 }
@@ -188,7 +188,7 @@ func (lb *loadBalancerPlan) serving(have observed.Stack) *observed.LoadBalancer 
 
 // unlike names in what a live load balancer differs from the desired one that AWS cannot change.
 func (lb *loadBalancerPlan) unlike(old *observed.LoadBalancer) string {
-	if old.Type != lb.wish.Type.String() {
+	if old.Type != lb.desired.Type.String() {
 		return "type"
 	}
 	return "scheme"
@@ -347,8 +347,8 @@ func (b *builder) readiness(lb *loadBalancerPlan, old *observed.LoadBalancer, ma
 // lacks is what a new load balancer does not have yet; empty if it is complete.
 func (lb *loadBalancerPlan) lacks(old *observed.LoadBalancer, made []Step) string {
 	for _, l := range lb.listeners {
-		if l.live == nil && slices.ContainsFunc(old.Listeners, func(o observed.Listener) bool { return o.Port == l.wish.Port }) {
-			return fmt.Sprintf("a listener on port %d", l.wish.Port)
+		if l.live == nil && slices.ContainsFunc(old.Listeners, func(o observed.Listener) bool { return o.Port == l.desired.Port }) {
+			return fmt.Sprintf("a listener on port %d", l.desired.Port)
 		}
 	}
 	if slices.ContainsFunc(made, concerns) {
@@ -404,7 +404,7 @@ func (b *builder) planPredecessors() {
 				wait = front
 			}
 			if wait.For == "" {
-				b.deleteLoadBalancer(*old, "clients know "+lb.wish.Name, b.detachEverywhere(old.ARN, nil))
+				b.deleteLoadBalancer(*old, "clients know "+lb.desired.Name, b.detachEverywhere(old.ARN, nil))
 				continue
 			}
 			if lb.isFrontend() {

@@ -27,7 +27,7 @@ func (b *builder) irreplaceable() string {
 	}
 	for _, l := range b.listeners {
 		for _, o := range old.Listeners {
-			if !l.make && o.Port == l.wish.Port {
+			if !l.make && o.Port == l.desired.Port {
 				return fmt.Sprintf("the new one could not listen on port %d, as another finding says", o.Port)
 			}
 		}
@@ -62,8 +62,8 @@ func (b *builder) heldReplacement(want model.Stack, have observed.Stack, why str
 			held.found.Add(f)
 		}
 	}
-	held.tellReplacementHeld(b.wish, why)
-	if SameAttribute(b.wish.Attributes[protectionAttribute], "false") {
+	held.tellReplacementHeld(b.desired, why)
+	if SameAttribute(b.desired.Attributes[protectionAttribute], "false") {
 		held.again(firstPoll) // this plan may lift the protection
 	}
 	return held

@@ -16,7 +16,7 @@ import (
 func TestAReplacementHasRoomForItsTags(t *testing.T) {
 	t.Parallel()
 	tagged := func(scheme model.Scheme) model.Stack {
-		s := of(scheme, claimed(wishOf(ruleTo("/*", "g1"))))
+		s := of(scheme, claimed(desiredOf(ruleTo("/*", "g1"))))
 		s.LoadBalancer.Tags = map[string]string{}
 		for i := range naming.MaxTags - 3 { // the others are those of the controller
 			s.LoadBalancer.Tags[fmt.Sprintf("user-%02d", i)] = "a"

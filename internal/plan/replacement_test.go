@@ -149,7 +149,7 @@ func TestThePredecessorServesUntilClientsHaveFollowed(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 200, func(t *testing.T, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 11))
-		was, will := of(model.Internal, randomWish(rnd)), of(model.InternetFacing, randomWish(rnd))
+		was, will := of(model.Internal, randomDesired(rnd)), of(model.InternetFacing, randomDesired(rnd))
 		r := newReplacing(observed.Stack{Facts: publicFacts()})
 		r.run(t, was, time.Minute)
 		if r.have.Live(model.LoadBalancerID) == nil {
@@ -227,9 +227,9 @@ func TestSchemesThatChangeAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 60, func(t *testing.T, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 12))
-		wish := randomWish(rnd)
+		desired := randomDesired(rnd)
 		r := newReplacing(observed.Stack{Facts: publicFacts()})
-		r.run(t, of(model.Internal, wish), time.Minute)
+		r.run(t, of(model.Internal, desired), time.Minute)
 		if r.have.Live(model.LoadBalancerID) == nil {
 			return // all its rules are held
 		}
@@ -257,10 +257,10 @@ func TestSchemesThatChangeAgainAndAgain(t *testing.T) {
 		}
 		schemes := []model.Scheme{model.Internal, model.InternetFacing}
 		for range 6 {
-			r.run(t, of(schemes[rnd.IntN(2)], wish), time.Duration(rnd.IntN(4))*time.Minute)
+			r.run(t, of(schemes[rnd.IntN(2)], desired), time.Duration(rnd.IntN(4))*time.Minute)
 		}
 		last := schemes[rnd.IntN(2)]
-		if p := r.run(t, of(last, wish), time.Hour); !p.Empty() {
+		if p := r.run(t, of(last, desired), time.Hour); !p.Empty() {
 			t.Fatalf("seed %d: the plan is not empty in the end\n%s", seed, p.Text())
 		}
 		if len(r.have.LoadBalancers) != 1 || r.have.LoadBalancers[0].Scheme != last || made > 6 {
@@ -275,11 +275,11 @@ func TestSchemesThatChangeAgainAndAgain(t *testing.T) {
 // The end of a stack is the end of both load balancers.
 func TestAStackThatIsDeletedWhileItsLoadBalancerIsReplaced(t *testing.T) {
 	t.Parallel()
-	wish := claimed(wishOf(ruleTo("/*", "g1")))
+	desired := claimed(desiredOf(ruleTo("/*", "g1")))
 	for _, after := range []time.Duration{0, 10 * time.Second, 5 * time.Minute} {
 		r := newReplacing(observed.Stack{Facts: publicFacts()})
-		r.run(t, of(model.Internal, wish), time.Minute)
-		r.run(t, of(model.InternetFacing, wish), after)
+		r.run(t, of(model.Internal, desired), time.Minute)
+		r.run(t, of(model.InternetFacing, desired), after)
 		if n := len(r.have.LoadBalancers); n != 2 {
 			t.Fatalf("%d load balancers", n)
 		}
@@ -293,7 +293,7 @@ func TestAStackThatIsDeletedWhileItsLoadBalancerIsReplaced(t *testing.T) {
 
 func TestWhenALoadBalancerIsNotReplacedByASecondOne(t *testing.T) {
 	t.Parallel()
-	wish := claimed(wishOf(ruleTo("/*", "g1")))
+	desired := claimed(desiredOf(ruleTo("/*", "g1")))
 	cases := map[string]struct {
 		was, will func(*model.Stack)
 		live      func(*observed.LoadBalancer)
@@ -318,7 +318,7 @@ func TestWhenALoadBalancerIsNotReplacedByASecondOne(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			was, will := of(model.Internal, wish), of(model.InternetFacing, wish)
+			was, will := of(model.Internal, desired), of(model.InternetFacing, desired)
 			if c.was != nil {
 				c.was(&was)
 				c.was(&will)
@@ -352,8 +352,8 @@ func TestWhenALoadBalancerIsNotReplacedByASecondOne(t *testing.T) {
 // The owner of a protection takes it off with the same edit that changes the scheme.
 func TestAProtectionThatIsLiftedTogetherWithTheChange(t *testing.T) {
 	t.Parallel()
-	wish := claimed(wishOf(ruleTo("/*", "g1")))
-	was, will := of(model.Internal, wish), of(model.InternetFacing, wish)
+	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+	was, will := of(model.Internal, desired), of(model.InternetFacing, desired)
 	was.LoadBalancer.Attributes = map[string]string{"deletion_protection.enabled": "true"}
 	will.LoadBalancer.Attributes = map[string]string{"deletion_protection.enabled": "false"}
 	r := newReplacing(observed.Stack{Facts: publicFacts()})
@@ -369,7 +369,7 @@ func TestAProtectionThatIsLiftedTogetherWithTheChange(t *testing.T) {
 // The new load balancer is not shown before its targets are healthy, and not waited for without end.
 func TestTheStatusWaitsForHealthyTargets(t *testing.T) {
 	t.Parallel()
-	wish := claimed(wishOf(ruleTo("/*", "g1"), ruleTo("/sick", "g2")))
+	desired := claimed(desiredOf(ruleTo("/*", "g1"), ruleTo("/sick", "g2")))
 	r := newReplacing(observed.Stack{Facts: publicFacts()})
 	r.health = func(arn string) string {
 		if strings.Contains(arn, "g2") {
@@ -377,7 +377,7 @@ func TestTheStatusWaitsForHealthyTargets(t *testing.T) {
 		}
 		return "healthy"
 	}
-	r.run(t, of(model.Internal, wish), time.Hour)
+	r.run(t, of(model.Internal, desired), time.Hour)
 	for _, g := range r.have.TargetGroups {
 		t.Log(g.ARN, g.Name)
 	}
@@ -394,11 +394,11 @@ func TestTheStatusWaitsForHealthyTargets(t *testing.T) {
 			shown = r.have.Facts.Now
 		}
 	}
-	r.run(t, of(model.InternetFacing, wish), 4*time.Minute)
+	r.run(t, of(model.InternetFacing, desired), 4*time.Minute)
 	if !shown.IsZero() {
 		t.Errorf("shown after %s", shown.Sub(start))
 	}
-	r.run(t, of(model.InternetFacing, wish), time.Minute)
+	r.run(t, of(model.InternetFacing, desired), time.Minute)
 	if took := shown.Sub(start); shown.IsZero() || took > plan.LongestWait || !r.told[finding.WaitExpired] {
 		t.Errorf("shown after %s, told %v", took, r.told)
 	}
@@ -411,7 +411,7 @@ func TestAMemberThatLeavesWhileTheLoadBalancerIsReplaced(t *testing.T) {
 	id := naming.IngressTargetGroupID("shop", "other", "svc", "80")
 	theirs := ruleTo("/theirs", id)
 	theirs.Member = other
-	both := claimed(wishOf(ruleTo("/*", "shop/web-svc:80"), theirs))
+	both := claimed(desiredOf(ruleTo("/*", "shop/web-svc:80"), theirs))
 	both.Members = append(both.Members, model.Member{Ref: other, Finalizer: "f", Claimed: true})
 	both.TargetGroups[1].Members = []finding.Ref{other}
 	for i, g := range both.TargetGroups {
@@ -421,7 +421,7 @@ func TestAMemberThatLeavesWhileTheLoadBalancerIsReplaced(t *testing.T) {
 	r := newReplacing(observed.Stack{Facts: publicFacts()})
 	r.run(t, of(model.Internal, both), time.Minute)
 	r.run(t, of(model.InternetFacing, both), time.Minute)
-	alone := claimed(wishOf(ruleTo("/*", "shop/web-svc:80")))
+	alone := claimed(desiredOf(ruleTo("/*", "shop/web-svc:80")))
 	alone.TargetGroups[0].Name, alone.TargetGroups[0].Binding.Name = "tg0", "tg0"
 	alone.Leaving = []model.Member{{Ref: other, Finalizer: "f", Claimed: true, Deleting: true}}
 	released := time.Time{}
@@ -451,11 +451,11 @@ func TestAMemberThatLeavesWhileTheLoadBalancerIsReplaced(t *testing.T) {
 func TestAChangeOfTheTypeMakesTheNewOneFirst(t *testing.T) {
 	t.Parallel()
 	network := networkStack(model.Internal, map[int32]model.Base{80: model.TCP})
-	application := claimed(wishOf(ruleTo("/*", "g1")))
+	application := claimed(desiredOf(ruleTo("/*", "g1")))
 	application.ID = network.ID
-	for _, wishes := range [][]model.Stack{{network, application}, {application, network}} {
+	for _, desires := range [][]model.Stack{{network, application}, {application, network}} {
 		r := newReplacing(observed.Stack{Facts: frontFacts()})
-		r.run(t, wishes[0], time.Minute)
+		r.run(t, desires[0], time.Minute)
 		old := r.have.LoadBalancers[0].ARN
 		var switched, deleted time.Time
 		r.each = func(p plan.Plan, _ plan.StepID) {
@@ -468,7 +468,7 @@ func TestAChangeOfTheTypeMakesTheNewOneFirst(t *testing.T) {
 				deleted = r.have.Facts.Now
 			}
 		}
-		if p := r.run(t, wishes[1], time.Hour); !p.Empty() || len(r.have.LoadBalancers) != 1 || r.have.LoadBalancers[0].ARN == old {
+		if p := r.run(t, desires[1], time.Hour); !p.Empty() || len(r.have.LoadBalancers) != 1 || r.have.LoadBalancers[0].ARN == old {
 			t.Errorf("%d load balancers\n%s", len(r.have.LoadBalancers), p.Text())
 		}
 		if kept := deleted.Sub(switched); kept < deletionDelay || kept > deletionDelay+time.Minute {

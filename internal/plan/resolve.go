@@ -29,7 +29,7 @@ type resolution struct {
 }
 
 func (r *resolution) resolveSubnets() {
-	w := r.lb.wish
+	w := r.lb.desired
 	var live []string
 	if r.lb.live != nil {
 		live = r.lb.live.Subnets
@@ -95,7 +95,7 @@ func (r *resolution) unreadPart(f observed.Fault, part string, of finding.Origin
 	if r.lb.isFrontend() {
 		what, reach, made = "the network load balancer in front", finding.BlocksNothing, "the network load balancer in front is not made"
 		if of.Object.IsZero() {
-			of = r.lb.wish.Of
+			of = r.lb.desired.Of
 		}
 	}
 	if r.lb.live == nil {
@@ -119,7 +119,7 @@ func (r *resolution) holdCreation() {
 // are not known, as it would be open to others than it is meant for.
 func (r *resolution) resolveGroups() {
 	backend := false
-	switch c := r.lb.wish.SecurityGroups.(type) {
+	switch c := r.lb.desired.SecurityGroups.(type) {
 	case model.GroupsShared:
 		r.lb.groups = r.shared
 	case model.GroupsManaged:

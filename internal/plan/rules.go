@@ -179,13 +179,13 @@ func (s *ruleSet) split() (modifyLast bool) {
 	}
 	var changed []*ruleChange
 	for i := range s.desired {
-		if w := &s.desired[i]; w.live != nil && w.modify && w.wait.For == "" && !w.plan.wish.InPlace && s.interferes(int32(i), ordered) {
+		if w := &s.desired[i]; w.live != nil && w.modify && w.wait.For == "" && !w.plan.desired.InPlace && s.interferes(int32(i), ordered) {
 			changed = append(changed, w)
 		}
 	}
 	for _, w := range changed {
 		d := goneRule{Rule: *w.live, shape: w.shape}
-		if m := w.plan.wish.Member; !m.IsZero() {
+		if m := w.plan.desired.Member; !m.IsZero() {
 			d.of = []finding.Ref{m}
 		}
 		s.deleted = append(s.deleted, d)
@@ -227,7 +227,7 @@ func (ro *ruleRollout) plan(listener []StepID, groups map[string][]StepID, middl
 	ro.s = ro.pairRules()
 	ro.stage()
 	modifyLast := true
-	if ro.l.wish.OrderHeld != 0 {
+	if ro.l.desired.OrderHeld != 0 {
 		ro.keepOrder()
 	} else {
 		modifyLast = ro.s.split()
@@ -250,7 +250,7 @@ func (ro *ruleRollout) plan(listener []StepID, groups map[string][]StepID, middl
 	r.create(early)
 	changed := middle(r.before())
 	r.steps = append(r.steps, changed...)
-	if ro.l.wish.OrderHeld == 0 {
+	if ro.l.desired.OrderHeld == 0 {
 		r.reorder()
 	}
 	if modifyLast {

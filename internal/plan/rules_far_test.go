@@ -29,12 +29,12 @@ func far(have observed.Stack, n int) observed.Stack {
 }
 
 func TestRulesAtTheEndLeaveRoomForOthers(t *testing.T) {
-	have := converge(t, claimed(wishOf(ruleTo("/a", "g1"), ruleTo("/b", "g2"))), observed.Stack{Facts: testFacts()})
+	have := converge(t, claimed(desiredOf(ruleTo("/a", "g1"), ruleTo("/b", "g2"))), observed.Stack{Facts: testFacts()})
 	have = far(have, 1)
-	wish := claimed(wishOf(ruleTo("/c", "g3"), ruleTo("/a", "g1")))
+	desired := claimed(desiredOf(ruleTo("/c", "g3"), ruleTo("/a", "g1")))
 	have.Facts.Health = map[string]observed.Health{}
 	for range 10 {
-		p := settled(t, wish, &have, func(string) string { return "healthy" })
+		p := settled(t, desired, &have, func(string) string { return "healthy" })
 		steps := runnable(p)
 		if len(steps) == 0 {
 			break
@@ -52,8 +52,8 @@ func TestEveryPrefixAnswersOldOrNewFromFarRules(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 1000, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 9))
-		have := far(converge(t, randomWish(r), observed.Stack{Facts: testFacts()}), 1+r.IntN(3))
-		before, want := have, randomWish(r)
+		have := far(converge(t, randomDesired(r), observed.Stack{Facts: testFacts()}), 1+r.IntN(3))
+		before, want := have, randomDesired(r)
 		var worlds []observed.Stack
 		for pass := range 20 {
 			have.Facts.Health = map[string]observed.Health{}

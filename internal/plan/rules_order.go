@@ -57,16 +57,16 @@ func (ro *ruleRollout) takesOver(d *goneRule, waiting *overlap.Index) (what Wait
 	}
 	own = found
 	if !found {
-		n, found = waiting.FindThat(d.shape, overlap.Every, func(n int32) bool { return d.sameNamespace(ro.s.desired[n].plan.wish.Member) })
-		own = found && d.sameOwner(ro.s.desired[n].plan.wish.Member)
+		n, found = waiting.FindThat(d.shape, overlap.Every, func(n int32) bool { return d.sameNamespace(ro.s.desired[n].plan.desired.Member) })
+		own = found && d.sameOwner(ro.s.desired[n].plan.desired.Member)
 	}
 	if found {
 		w := &ro.s.desired[n]
 		return cmp.Or(w.below, w.wait), own
 	}
-	own = d.sameOwner(ro.l.wish.DefaultOf.Object)
+	own = d.sameOwner(ro.l.desired.DefaultOf.Object)
 	switch {
-	case ro.l.live == nil, !d.sameNamespace(ro.l.wish.DefaultOf.Object):
+	case ro.l.live == nil, !d.sameNamespace(ro.l.desired.DefaultOf.Object):
 		return Wait{}, own
 	case ro.l.defaultWait.For != "":
 		return ro.l.defaultWait, own
@@ -141,7 +141,7 @@ func (ro *ruleRollout) interim() order {
 	at, ok := ro.s.between(base, late)
 	if !ok {
 		wait := late[0].wait
-		out.wait = ro.wait(waitKey("order", fmt.Sprint(ro.l.wish.Port)), wait.For, wait.Deadline)
+		out.wait = ro.wait(waitKey("order", fmt.Sprint(ro.l.desired.Port)), wait.For, wait.Deadline)
 	}
 	last := int32(0)
 	next := func(wanted int32) int32 {
@@ -193,7 +193,7 @@ func (s *ruleSet) late() (out []lateRule, base []int) {
 		wait := w.wait
 		if wait.For == "" && !ordered {
 			// Another order of the rules behind one of the same member that is not in force would show.
-			below := s.indexOf("below", w.plan.wish.Member, isBelow)
+			below := s.indexOf("below", w.plan.desired.Member, isBelow)
 			if n, found := below.Find(w.shape, overlap.Before(i)); found {
 				wait = s.desired[n].below
 			}

@@ -19,7 +19,7 @@ func (ro *ruleRollout) pairRules() *ruleSet {
 	}
 	for i := range ro.l.rules {
 		p := &ro.l.rules[i]
-		s.desired[i] = ruleChange{plan: p, priority: int32(i + 1), actions: p.wish.Actions, transforms: p.wish.Transforms, shape: overlap.ShapeOf(p.wish.Conditions)}
+		s.desired[i] = ruleChange{plan: p, priority: int32(i + 1), actions: p.desired.Actions, transforms: p.desired.Transforms, shape: overlap.ShapeOf(p.desired.Conditions)}
 	}
 	taken := ro.pair(s.desired, live)
 	for j := range live {
@@ -33,11 +33,11 @@ func (ro *ruleRollout) pairRules() *ruleSet {
 			continue
 		}
 		if ro.isEqual(w, w.live) {
-			ro.assumeSecret(w.live.ARN, w.plan.wish.Actions)
+			ro.assumeSecret(w.live.ARN, w.plan.desired.Actions)
 			continue
 		}
-		now := w.plan.wish.Actions
-		if !w.plan.wish.InPlace {
+		now := w.plan.desired.Actions
+		if !w.plan.desired.InPlace {
 			now, w.wait = ro.shiftRule(w, w.live.Actions)
 		}
 		if w.wait.For != "" {
@@ -82,7 +82,7 @@ func (ro *ruleRollout) pair(desired []ruleChange, live []observed.Rule) (taken [
 		keys[i] = w.plan.conditions()
 		equalKeys[i] = keys[i]
 		if len(alike.lists[keys[i]]) > 1 {
-			equalKeys[i] = equalKey(keys[i], w.plan.wish.Actions, ro.arn)
+			equalKeys[i] = equalKey(keys[i], w.plan.desired.Actions, ro.arn)
 		}
 	}
 	pass := func(keys []string, lists *liveLists, here bool, fits func(w *ruleChange, o *observed.Rule) bool) {
@@ -107,7 +107,7 @@ func (ro *ruleRollout) pair(desired []ruleChange, live []observed.Rule) (taken [
 	// A rule of another namespace goes at once, and does not wait for what takes its place.
 	anyOf := func(w *ruleChange, o *observed.Rule) bool {
 		d := goneRule{of: ro.ownersOf(o.Actions)}
-		return w.plan.wish.InPlace || d.sameNamespace(w.plan.wish.Member)
+		return w.plan.desired.InPlace || d.sameNamespace(w.plan.desired.Member)
 	}
 	pass(equalKeys, equal, true, ro.isEqual)
 	pass(equalKeys, equal, false, ro.isEqual)
@@ -143,8 +143,8 @@ func (l *liveLists) free(key string, taken []bool) []int {
 
 // isEqual reports whether a live rule of the same conditions does just what is desired.
 func (ro *ruleRollout) isEqual(w *ruleChange, o *observed.Rule) bool {
-	return sameActions(w.plan.wish.Actions, o.Actions, ro.arn) && !ro.otherSecret(o.ARN, w.plan.wish.Actions) &&
-		sameTransforms(w.plan.wish.Transforms, o.Transforms)
+	return sameActions(w.plan.desired.Actions, o.Actions, ro.arn) && !ro.otherSecret(o.ARN, w.plan.desired.Actions) &&
+		sameTransforms(w.plan.desired.Transforms, o.Transforms)
 }
 
 // equalKey is the same for rules of the same conditions whose actions are the same; those of other

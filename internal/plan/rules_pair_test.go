@@ -25,7 +25,7 @@ func plainPairs(ro *ruleRollout, desired []ruleChange, live []observed.Rule) []s
 		}
 	}
 	alike := func(w *ruleChange, o *observed.Rule) bool {
-		return w.plan.kept == nil && sameConditions(w.plan.wish.Conditions, o.Conditions)
+		return w.plan.kept == nil && sameConditions(w.plan.desired.Conditions, o.Conditions)
 	}
 	equal := func(w *ruleChange, o *observed.Rule) bool { return alike(w, o) && ro.isEqual(w, o) }
 	here := func(w *ruleChange, o *observed.Rule) bool { return w.priority == o.Priority }
@@ -70,9 +70,9 @@ func TestRulesArePairedAsIfEachWasComparedWithEach(t *testing.T) {
 		}
 		var desired []ruleChange
 		for i := range r.IntN(8) {
-			p := &rulePlan{wish: model.Rule{Conditions: conditions(), Actions: action()}}
+			p := &rulePlan{desired: model.Rule{Conditions: conditions(), Actions: action()}}
 			if len(live) > 0 && r.IntN(8) == 0 {
-				p.wish.Held = model.HeldInvalid
+				p.desired.Held = model.HeldInvalid
 				p.keep(&live[r.IntN(len(live))])
 			}
 			desired = append(desired, ruleChange{plan: p, priority: int32(i + 1)})

@@ -11,7 +11,7 @@ import (
 // others have room below them. A run that was interrupted may have left them there on their way out.
 // What follows is planned for the rules as they stand then.
 func (ro *ruleRollout) makeRoom(after []StepID) []StepID {
-	if ro.l.live == nil || len(ro.l.live.Rules) == 0 || ro.l.wish.OrderHeld != 0 {
+	if ro.l.live == nil || len(ro.l.live.Rules) == 0 || ro.l.desired.OrderHeld != 0 {
 		return nil
 	}
 	rules := slices.Clone(ro.l.live.Rules)
@@ -37,7 +37,7 @@ func (ro *ruleRollout) makeRoom(after []StepID) []StepID {
 	return []StepID{ro.add(Step{
 		ID: stepID("room", a), Address: a, Verb: Update, Do: SetPriorities{Priorities: to},
 		Changes: []Change{{Path: "priorities", To: fmt.Sprintf("%d and below", stagePriority)}},
-		Why:     "there is no room below the last rule", After: slices.Clone(after), Blames: ro.l.wish.Members,
+		Why:     "there is no room below the last rule", After: slices.Clone(after), Blames: ro.l.desired.Members,
 	})}
 }
 

@@ -26,7 +26,7 @@ func (ro *ruleRollout) stage() {
 	}
 	for i := range ro.s.desired {
 		w := &ro.s.desired[i]
-		f := forwardOf(w.plan.wish.Actions)
+		f := forwardOf(w.plan.desired.Actions)
 		if f == nil {
 			continue
 		}
@@ -34,9 +34,9 @@ func (ro *ruleRollout) stage() {
 			ro.stageChange(i, f)
 			continue
 		}
-		if w.live == nil && !w.plan.held() && !w.plan.wish.InPlace {
+		if w.live == nil && !w.plan.held() && !w.plan.desired.InPlace {
 			w.actions, w.wait = ro.shiftRule(w, ro.l.live.Default)
-			w.transforms = w.plan.wish.Transforms
+			w.transforms = w.plan.desired.Transforms
 			if w.wait.For != "" {
 				w.transforms = nil // default actions have none
 			}
@@ -50,7 +50,7 @@ func (ro *ruleRollout) stage() {
 // from rules that answer them now with healthy targets.
 func (ro *ruleRollout) stageChange(i int, f *model.Forward) {
 	w := &ro.s.desired[i]
-	if !w.modify || w.wait.For != "" || w.plan.wish.InPlace {
+	if !w.modify || w.wait.For != "" || w.plan.desired.InPlace {
 		return
 	}
 	if wait := ro.masked(i, f); wait.For != "" {
@@ -76,7 +76,7 @@ func (s *ruleSet) followBelow() {
 			if isBelow(me) || !me.comes() {
 				continue
 			}
-			of := first[me.plan.wish.Member]
+			of := first[me.plan.desired.Member]
 			if of == nil {
 				continue
 			}
@@ -99,7 +99,7 @@ func (s *ruleSet) followBelow() {
 func (s *ruleSet) indexThese(numbers []int32) map[finding.Ref]*overlap.Index {
 	lists := map[finding.Ref][]int32{}
 	for _, n := range numbers {
-		m := s.desired[n].plan.wish.Member
+		m := s.desired[n].plan.desired.Member
 		lists[m] = append(lists[m], n)
 	}
 	out := map[finding.Ref]*overlap.Index{}
@@ -164,7 +164,7 @@ func (ro *ruleRollout) ruleWait(w *ruleChange, pending []model.GroupRef) Wait {
 	deadline := ro.targetsDeadline(pending)
 	wait := ro.wait(ruleWaitKey(ro.l, w), "healthy targets in "+refTexts(pending), deadline)
 	if wait.For == "" {
-		ro.expired(w.plan.wish.Origin, memberOf(ro.l, w), w.plan.wish.Text(ro.l.wish.Port), pending, deadline)
+		ro.expired(w.plan.desired.Origin, memberOf(ro.l, w), w.plan.desired.Text(ro.l.desired.Port), pending, deadline)
 	}
 	return wait
 }
@@ -172,19 +172,19 @@ func (ro *ruleRollout) ruleWait(w *ruleChange, pending []model.GroupRef) Wait {
 // ruleWaitKey identifies the change of a rule: who wants it, for which requests, and where they go.
 func ruleWaitKey(l *listenerPlan, w *ruleChange) string {
 	to := ""
-	if f := forwardOf(w.plan.wish.Actions); f != nil {
+	if f := forwardOf(w.plan.desired.Actions); f != nil {
 		for _, g := range f.Groups {
 			to += " " + refText(g.Group)
 		}
 	}
-	return waitKey("rule", fmt.Sprint(l.wish.Port), w.plan.wish.Member.String(), w.plan.conditions(), to)
+	return waitKey("rule", fmt.Sprint(l.desired.Port), w.plan.desired.Member.String(), w.plan.conditions(), to)
 }
 
 func memberOf(l *listenerPlan, w *ruleChange) []finding.Ref {
-	if w.plan.wish.Member.IsZero() {
-		return l.wish.Members
+	if w.plan.desired.Member.IsZero() {
+		return l.desired.Members
 	}
-	return []finding.Ref{w.plan.wish.Member}
+	return []finding.Ref{w.plan.desired.Member}
 }
 
 // place chooses where new rules are created.

@@ -30,16 +30,16 @@ func (r *rulePlanner) address(w *ruleChange) Address {
 	if w.live != nil {
 		return ruleAddress(w.live.ARN)
 	}
-	return Address{Kind: Rule, ID: naming.RuleID(r.l.wish.Port, w.priority)}
+	return Address{Kind: Rule, ID: naming.RuleID(r.l.desired.Port, w.priority)}
 }
 
 func (r *rulePlanner) tagsOf(w *ruleChange) Tags {
-	return r.tags(naming.RuleID(r.l.wish.Port, w.priority), w.plan.wish.Tags)
+	return r.tags(naming.RuleID(r.l.desired.Port, w.priority), w.plan.desired.Tags)
 }
 
 func (r *rulePlanner) blame(w *ruleChange) []finding.Ref { return memberOf(r.l, w) }
 
-func (r *rulePlanner) key(w *ruleChange) model.RuleKey { return w.plan.wish.Key(r.l.wish.Port) }
+func (r *rulePlanner) key(w *ruleChange) model.RuleKey { return w.plan.desired.Key(r.l.desired.Port) }
 
 // create emits the new rules, after what makes room for them.
 func (r *rulePlanner) create(after []StepID) {
@@ -52,10 +52,10 @@ func (r *rulePlanner) create(after []StepID) {
 			continue
 		}
 		a := r.address(w)
-		need := slices.Concat(r.listener, after, r.claimsOf(w.plan.wish.Member), groupSteps(w.actions, r.groups))
+		need := slices.Concat(r.listener, after, r.claimsOf(w.plan.desired.Member), groupSteps(w.actions, r.groups))
 		// A request that two new rules of a member match must meet the first of them first.
-		need = append(need, r.stepsOf(r.s.indexOf("new", w.plan.wish.Member, isNew), w.shape, overlap.Before(i), &r.created, isAny)...)
-		rule := w.plan.wish
+		need = append(need, r.stepsOf(r.s.indexOf("new", w.plan.desired.Member, isNew), w.shape, overlap.Before(i), &r.created, isAny)...)
+		rule := w.plan.desired
 		rule.Actions, rule.Transforms = w.actions, w.transforms
 		w.step = r.add(Step{
 			ID: stepID("create", a), Address: a, Verb: Create,
@@ -84,13 +84,13 @@ func (r *rulePlanner) stepsOf(x *overlap.Index, shape *overlap.Shape, in overlap
 // before are the steps that come before a change of the default action: those that create the rules
 // of the member whose it is, or all where that is not known.
 func (r *rulePlanner) before() []StepID {
-	of := r.l.wish.DefaultOf.Object
+	of := r.l.desired.DefaultOf.Object
 	if of.IsZero() || r.l.live == nil {
 		return r.steps
 	}
 	var out []StepID
 	for i := range r.s.desired {
-		if w := &r.s.desired[i]; w.live == nil && w.plan.wish.Member == of {
+		if w := &r.s.desired[i]; w.live == nil && w.plan.desired.Member == of {
 			out = append(out, w.step)
 		}
 	}
@@ -99,9 +99,9 @@ func (r *rulePlanner) before() []StepID {
 
 func ruleReason(w *ruleChange) string {
 	if w.plan.held() {
-		return "the rule of " + w.plan.wish.Origin.String() + " is held and has no live form to keep"
+		return "the rule of " + w.plan.desired.Origin.String() + " is held and has no live form to keep"
 	}
-	return "from " + w.plan.wish.Origin.String()
+	return "from " + w.plan.desired.Origin.String()
 }
 
 // modify emits the changes of actions that can be made now: with last, after the new rules that take
@@ -113,16 +113,16 @@ func (r *rulePlanner) modify(last bool) {
 			continue
 		}
 		a := r.address(w)
-		need := append(r.claimsOf(w.plan.wish.Member), groupSteps(w.actions, r.groups)...)
+		need := append(r.claimsOf(w.plan.desired.Member), groupSteps(w.actions, r.groups)...)
 		ahead := overlap.Before(i)
-		fresh, below := r.s.indexOf("new", w.plan.wish.Member, isNew), r.s.indexOf("below", w.plan.wish.Member, isBelow)
+		fresh, below := r.s.indexOf("new", w.plan.desired.Member, isNew), r.s.indexOf("below", w.plan.desired.Member, isBelow)
 		if last {
 			need = append(need, r.stepsOf(fresh, w.shape, ahead, &r.created, isAny)...)
 			need = append(need, r.orderOf(w.shape)...)
 		}
 		s := Step{
 			ID: stepID("modify", a), Address: a, Verb: Update,
-			Do:      ModifyRule{Rule: a, Conditions: w.plan.wish.Conditions, Actions: w.actions, Transforms: w.transforms},
+			Do:      ModifyRule{Rule: a, Conditions: w.plan.desired.Conditions, Actions: w.actions, Transforms: w.transforms},
 			Changes: []Change{{Path: "actions", From: actionsText(w.live.Actions), To: actionsText(w.actions)}},
 			Why:     ruleReason(w), After: need, Blames: r.blame(w), Rule: r.key(w), Staged: w.wait.For != "",
 		}
@@ -157,7 +157,7 @@ func (r *rulePlanner) later() {
 		a := r.address(w)
 		id := r.add(Step{
 			ID: stepID("switch", a), Address: a, Verb: Update, Wait: w.wait,
-			Do:  ModifyRule{Rule: a, Conditions: w.plan.wish.Conditions, Actions: w.plan.wish.Actions, Transforms: w.plan.wish.Transforms},
+			Do:  ModifyRule{Rule: a, Conditions: w.plan.desired.Conditions, Actions: w.plan.desired.Actions, Transforms: w.plan.desired.Transforms},
 			Why: "traffic moves when the new targets are healthy", After: []StepID{w.step}, Blames: r.blame(w), Rule: r.key(w),
 		})
 		if w.live != nil {
@@ -227,7 +227,7 @@ func (r *rulePlanner) prioritise(what string, to map[Address]int32, wait Wait, a
 	slices.SortFunc(changes, func(x, y Change) int { return cmp.Compare(x.Path, y.Path) })
 	return r.add(Step{
 		ID: stepID(what, a), Address: a, Verb: Update, Do: SetPriorities{Priorities: to}, Changes: changes,
-		Why: "rules have to stand in order of precedence", Wait: wait, After: after, Blames: r.l.wish.Members,
+		Why: "rules have to stand in order of precedence", Wait: wait, After: after, Blames: r.l.desired.Members,
 	})
 }
 
@@ -241,10 +241,10 @@ func (r *rulePlanner) remove(middle []StepID) (now []StepID) {
 		d := &r.s.deleted[i]
 		a := ruleAddress(d.ARN)
 		after := r.stepsOf(changed, d.shape, overlap.Every, &all, func(o *ruleChange) bool {
-			return !o.held || d.sameOwner(o.plan.wish.Member)
+			return !o.held || d.sameOwner(o.plan.desired.Member)
 		})
 		after = append(after, r.orderOf(d.shape)...)
-		if d.sameOwner(r.l.wish.DefaultOf.Object) {
+		if d.sameOwner(r.l.desired.DefaultOf.Object) {
 			after = append(after, middle...)
 		}
 		// What it covers would show.
@@ -262,7 +262,7 @@ func (r *rulePlanner) remove(middle []StepID) (now []StepID) {
 		d.step = r.add(Step{
 			ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteRule{ARN: d.ARN},
 			Changes: []Change{{Path: "actions", From: actionsText(d.Actions)}, {Path: "priority", From: fmt.Sprint(d.Priority)}},
-			Why:     "no object asks for it any more", Wait: d.stays, Impact: DeleteImpact, Blames: r.l.wish.Members,
+			Why:     "no object asks for it any more", Wait: d.stays, Impact: DeleteImpact, Blames: r.l.desired.Members,
 			After: after,
 		})
 		r.freed(d.Actions, d.step)
@@ -308,7 +308,7 @@ func (r *rulePlanner) report() {
 	for i := range r.s.desired {
 		w := &r.s.desired[i]
 		if wait := cmp.Or(w.wait, w.below); wait.For != "" && !w.plan.held() {
-			r.waitForTargets(w.plan.wish.Origin, r.blame(w), fmt.Sprintf("a rule of port %d", r.l.wish.Port), wait)
+			r.waitForTargets(w.plan.desired.Origin, r.blame(w), fmt.Sprintf("a rule of port %d", r.l.desired.Port), wait)
 		}
 	}
 }

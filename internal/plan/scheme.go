@@ -42,7 +42,7 @@ func schemeOf(have observed.Stack, resourceID string, byDefault model.Scheme) mo
 }
 
 // tellScheme reports load balancers that keep a scheme which is not the default.
-func (d *draft) tellScheme(wished model.Stack) {
+func (d *draft) tellScheme(original model.Stack) {
 	tell := func(what string, is, byDefault model.Scheme, setting string) {
 		if is == byDefault || len(d.want.Members) == 0 {
 			return
@@ -53,10 +53,10 @@ func (d *draft) tellScheme(wished model.Stack) {
 			Fix:     "set the annotation " + naming.SettingField(d.want.ID.Kind, setting),
 		})
 	}
-	if wished.LoadBalancer != nil && wished.LoadBalancer.SchemeOpen() {
-		tell("load balancer", d.want.LoadBalancer.Scheme, wished.LoadBalancer.Scheme, "scheme")
+	if original.LoadBalancer != nil && original.LoadBalancer.SchemeOpen() {
+		tell("load balancer", d.want.LoadBalancer.Scheme, original.LoadBalancer.Scheme, "scheme")
 	}
-	if wished.FrontendNLB != nil && wished.FrontendNLB.SchemeOpen() && !wished.Held.Frontend {
-		tell("network load balancer in front", d.want.FrontendNLB.Scheme, wished.FrontendNLB.Scheme, "frontend-nlb-scheme")
+	if original.FrontendNLB != nil && original.FrontendNLB.SchemeOpen() && !original.Held.Frontend {
+		tell("network load balancer in front", d.want.FrontendNLB.Scheme, original.FrontendNLB.Scheme, "frontend-nlb-scheme")
 	}
 }

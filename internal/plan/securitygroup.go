@@ -188,7 +188,7 @@ func (sg *securityGroups) tellRevoked(live *observed.SecurityGroup, revoke []mod
 // port of a listener, or, for a network load balancer, messages about the size of packets. After a change that was
 // cut short the listener may be missing.
 func (sg *securityGroups) makes(r model.IngressRule, ports map[int32]bool) bool {
-	network := sg.lb.wish.Type == model.Network
+	network := sg.lb.desired.Type == model.Network
 	switch {
 	case r.Group != "" || r.Description != "":
 		return false
@@ -201,7 +201,7 @@ func (sg *securityGroups) makes(r model.IngressRule, ports map[int32]bool) bool 
 // isICMP reports whether the numbers of a rule are a type and a code of ICMP rather than ports.
 func isICMP(r model.IngressRule) bool { return r.Protocol == "icmp" || r.Protocol == "icmpv6" }
 
-// opensKept says whether a rule opens a port whose live listener stays although it is not wished
+// opensKept says whether a rule opens a port whose live listener stays although it is not desired
 // for as it is.
 func (sg *securityGroups) opensKept(r model.IngressRule) bool {
 	return slices.ContainsFunc(sg.lb.listeners, func(l listenerPlan) bool {
@@ -220,7 +220,7 @@ func carries(listener, rule string) bool {
 	return rule == "tcp"
 }
 
-// opensFront says whether a rule opens a live port of it that stays although it is not wished for.
+// opensFront says whether a rule opens a live port of it that stays although it is not desired.
 func (sg *securityGroups) opensFront(r model.IngressRule) bool {
 	return sg.front.live != nil && (sg.frontStays() || sg.want.FrontendNLB != nil && sg.want.Held.FrontendPorts) &&
 		slices.ContainsFunc(sg.front.live.Listeners, func(l observed.Listener) bool { return l.Port == r.From && l.Port == r.To })

@@ -12,17 +12,17 @@ import (
 )
 
 func TestTheSharedGroupGetsDefaultTagsAndLosesNone(t *testing.T) {
-	wish := claimed(wishOf(ruleTo("/*", "g1")))
-	wish.BackendGroup.Tags = map[string]string{"team": "a"}
-	have := converge(t, wish, observed.Stack{Facts: testFacts()})
+	desired := claimed(desiredOf(ruleTo("/*", "g1")))
+	desired.BackendGroup.Tags = map[string]string{"team": "a"}
+	have := converge(t, desired, observed.Stack{Facts: testFacts()})
 	have.Facts.BackendGroup.Tags["foreign"] = "x"
-	if p, _ := plan.Make(wish, have, testOptions); !p.Empty() {
+	if p, _ := plan.Make(desired, have, testOptions); !p.Empty() {
 		t.Errorf("want no steps, got\n%s", p.Text())
 	}
-	wish.BackendGroup.Tags = map[string]string{"team": "b", "cost": "1", "elsewhere": "set"}
+	desired.BackendGroup.Tags = map[string]string{"team": "b", "cost": "1", "elsewhere": "set"}
 	opt := testOptions
 	opt.ExternalTags = []string{"elsewhere"}
-	p, _ := plan.Make(wish, have, opt)
+	p, _ := plan.Make(desired, have, opt)
 	have = plantest.Simulate(have, p.Known, p.Steps)
 	want := map[string]string{"team": "b", "cost": "1", "foreign": "x", "elbv2.k8s.aws/cluster": "rig", "elbv2.k8s.aws/resource": model.BackendGroupTag}
 	if d := cmp.Diff(want, have.Facts.BackendGroup.Tags); d != "" || len(p.Steps) != 1 {
@@ -30,14 +30,14 @@ func TestTheSharedGroupGetsDefaultTagsAndLosesNone(t *testing.T) {
 	}
 }
 
-// While the wished groups do not exist, what is live of groups and of the rules that go with them
+// While the desired target groups do not exist, what is live of groups and of the rules that go with them
 // stays, and everything else goes on.
 func TestGroupsThatDoNotExistKeepTheLiveOnes(t *testing.T) {
-	have := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
-	wish := claimed(wishOf(ruleTo("/*", "g1"), ruleTo("/b", "g2")))
-	wish.LoadBalancer.SecurityGroups = model.GroupsGiven{Refs: []string{"no-such"}}
+	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	desired := claimed(desiredOf(ruleTo("/*", "g1"), ruleTo("/b", "g2")))
+	desired.LoadBalancer.SecurityGroups = model.GroupsGiven{Refs: []string{"no-such"}}
 	have.Facts.Health = map[string]observed.Health{}
-	p := settled(t, wish, &have, func(string) string { return "healthy" })
+	p := settled(t, desired, &have, func(string) string { return "healthy" })
 	for _, s := range p.Steps {
 		switch s.Do.(type) {
 		case plan.SetSecurityGroups, plan.ChangeIngress, plan.DeleteSecurityGroup:

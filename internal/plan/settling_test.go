@@ -33,8 +33,8 @@ func frees(s plan.Step) bool {
 }
 
 func TestTargetsStayUntilAllNodesKnowTheNewRoutes(t *testing.T) {
-	have := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
-	want := claimed(wishOf(ruleTo("/*", "g2")))
+	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	want := claimed(desiredOf(ruleTo("/*", "g2")))
 	opt := testOptions
 	opt.Propagation = 10 * time.Second
 	rerouted := false
@@ -76,7 +76,7 @@ func TestTargetsStayUntilAllNodesKnowTheNewRoutes(t *testing.T) {
 }
 
 func TestDeletionOfALoadBalancerDoesNotWaitForItsNodes(t *testing.T) {
-	have := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
+	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: testFacts()})
 	gone := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 	opt := testOptions
 	opt.Propagation, opt.Unsettled = 10*time.Second, 10*time.Second

@@ -86,10 +86,10 @@ func TestHeldRulesBesideOthersOfTheSamePlace(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			have := converge(t, claimed(wishOf(c.before...)), observed.Stack{Facts: testFacts()})
-			wish := wishOf(c.after...)
-			wish.TargetGroups = slices.DeleteFunc(wish.TargetGroups, func(g model.TargetGroup) bool { return g.ID == "" })
-			have = converge(t, claimed(wish), have)
+			have := converge(t, claimed(desiredOf(c.before...)), observed.Stack{Facts: testFacts()})
+			desired := desiredOf(c.after...)
+			desired.TargetGroups = slices.DeleteFunc(desired.TargetGroups, func(g model.TargetGroup) bool { return g.ID == "" })
+			have = converge(t, claimed(desired), have)
 			if diff := cmp.Diff(c.want, answers(have)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -99,12 +99,12 @@ func TestHeldRulesBesideOthersOfTheSamePlace(t *testing.T) {
 
 // While a new rule still sends its requests where the default action did, it does not rewrite them.
 func TestTransformsComeWithTheTargetsThatTheyAreFor(t *testing.T) {
-	old := wishOf(ruleTo("/a", "g1"))
+	old := desiredOf(ruleTo("/a", "g1"))
 	old.LoadBalancer.Listeners[0].Default, old.LoadBalancer.Listeners[0].Rules = old.LoadBalancer.Listeners[0].Rules[0].Actions, nil
 	have := converge(t, claimed(old), observed.Stack{Facts: testFacts()})
 	rule := ruleTo("/a", "g2")
 	rule.Transforms = []model.Transform{{Kind: model.URLRewrite, Rewrites: []model.Rewrite{{Regex: "^/a", Replace: "/"}}}}
-	want := wishOf(rule)
+	want := desiredOf(rule)
 	want.TargetGroups = append(want.TargetGroups, old.TargetGroups...)
 	want.LoadBalancer.Listeners[0].Default = old.LoadBalancer.Listeners[0].Default
 	have.Facts.Health = map[string]observed.Health{}
@@ -129,7 +129,7 @@ func TestTransformsComeWithTheTargetsThatTheyAreFor(t *testing.T) {
 // Ids of target groups can be spelled alike: Service b-c of Ingress a, Service c of Ingress a-b. A
 // live group stays with the Service whose targets it holds.
 func TestAnIDThatIsSpelledAlikeDoesNotMoveTargets(t *testing.T) {
-	wish := func(id, name, service string) model.TargetGroup {
+	desired := func(id, name, service string) model.TargetGroup {
 		return model.TargetGroup{
 			ID: id, Name: name, Type: model.IPTargets, Port: 80, Protocol: "HTTP", AddressType: model.IPv4,
 			Binding: &model.Binding{Namespace: "shop", Name: name, Service: service},
@@ -140,13 +140,13 @@ func TestAnIDThatIsSpelledAlikeDoesNotMoveTargets(t *testing.T) {
 		TargetGroups: []observed.TargetGroup{live},
 		Bindings:     []observed.Binding{{Namespace: "shop", Name: "k8s-shop-c-1", ARN: "arn:c", Service: model.Binding{Service: "c"}}},
 	}
-	other := wish("shop/a-b-c:80", "k8s-shop-bc-2", "b-c")
+	other := desired("shop/a-b-c:80", "k8s-shop-bc-2", "b-c")
 	for name, c := range map[string]struct {
 		want []model.TargetGroup
-		ids  map[string]string // of the wish, to ARNs
+		ids  map[string]string // of the desired state, to ARNs
 	}{
-		"its own, by another name as after another controller": {[]model.TargetGroup{wish("shop/a-b-c:80", "k8s-shop-c-9", "c")}, map[string]string{"shop/a-b-c:80": "arn:c"}},
-		"another that comes first":                             {[]model.TargetGroup{other, wish("shop/a-b-c:80:ffff", "k8s-shop-c-1", "c")}, map[string]string{"shop/a-b-c:80:ffff": "arn:c"}},
+		"its own, by another name as after another controller": {[]model.TargetGroup{desired("shop/a-b-c:80", "k8s-shop-c-9", "c")}, map[string]string{"shop/a-b-c:80": "arn:c"}},
+		"another that comes first":                             {[]model.TargetGroup{other, desired("shop/a-b-c:80:ffff", "k8s-shop-c-1", "c")}, map[string]string{"shop/a-b-c:80:ffff": "arn:c"}},
 		"another in its place":                                 {[]model.TargetGroup{other}, map[string]string{}},
 	} {
 		t.Run(name, func(t *testing.T) {

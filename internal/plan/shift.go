@@ -66,13 +66,13 @@ func (t *traffic) shift(want, have []model.Action) (now []model.Action, pending 
 
 // shiftRule is the shift of a rule's actions, which waits no longer than until its deadline.
 func (ro *ruleRollout) shiftRule(w *ruleChange, have []model.Action) ([]model.Action, Wait) {
-	now, pending := ro.shift(w.plan.wish.Actions, have)
+	now, pending := ro.shift(w.plan.desired.Actions, have)
 	if len(pending) == 0 {
 		return now, Wait{}
 	}
 	wait := ro.ruleWait(w, pending)
 	if wait.For == "" {
-		return w.plan.wish.Actions, Wait{}
+		return w.plan.desired.Actions, Wait{}
 	}
 	return now, wait
 }
@@ -83,11 +83,11 @@ func (t *traffic) shiftDefault(l *listenerPlan) ([]model.Action, Wait) {
 	if len(pending) == 0 {
 		return now, Wait{}
 	}
-	what := fmt.Sprintf("default action of port %d", l.wish.Port)
+	what := fmt.Sprintf("default action of port %d", l.desired.Port)
 	deadline := t.targetsDeadline(pending)
-	wait := t.wait(waitKey("default", fmt.Sprint(l.wish.Port), actionsText(l.defaults)), "healthy targets in "+refTexts(pending), deadline)
+	wait := t.wait(waitKey("default", fmt.Sprint(l.desired.Port), actionsText(l.defaults)), "healthy targets in "+refTexts(pending), deadline)
 	if wait.For == "" {
-		t.expired(l.wish.DefaultOf, l.wish.Members, what, pending, deadline)
+		t.expired(l.desired.DefaultOf, l.desired.Members, what, pending, deadline)
 		return l.defaults, Wait{}
 	}
 	return now, wait

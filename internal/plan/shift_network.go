@@ -16,7 +16,7 @@ import (
 func (t *traffic) toALB(actions []model.Action) bool {
 	f := forwardOf(actions)
 	return f != nil && slices.ContainsFunc(f.Groups, func(g model.WeightedGroup) bool {
-		w := t.desired[g.Group.ID]
+		w := t.desiredGroups[g.Group.ID]
 		return w != nil && w.Type == model.ALBTargets
 	})
 }
@@ -31,7 +31,7 @@ func (t *traffic) together(l *listenerPlan) bool {
 	kinds := map[kind]bool{}
 	if f := forwardOf(l.defaults); f != nil {
 		for _, g := range f.Groups {
-			if w := t.desired[g.Group.ID]; w != nil {
+			if w := t.desiredGroups[g.Group.ID]; w != nil {
 				kinds[kind{w.Protocol, w.AddressType}] = true
 			}
 		}
@@ -65,9 +65,9 @@ func (t *traffic) afterRegistration(l *listenerPlan) ([]model.Action, Wait) {
 		return l.defaults, Wait{}
 	}
 	deadline := t.targetsDeadline(pending)
-	wait := t.wait(waitKey("register", fmt.Sprint(l.wish.Port), actionsText(l.defaults)), "targets in "+refTexts(pending), deadline)
+	wait := t.wait(waitKey("register", fmt.Sprint(l.desired.Port), actionsText(l.defaults)), "targets in "+refTexts(pending), deadline)
 	if wait.For == "" {
-		t.expired(l.wish.DefaultOf, l.wish.Members, fmt.Sprintf("default action of port %d", l.wish.Port), pending, deadline)
+		t.expired(l.desired.DefaultOf, l.desired.Members, fmt.Sprintf("default action of port %d", l.desired.Port), pending, deadline)
 		return l.defaults, Wait{}
 	}
 	return l.live.Default, wait
@@ -88,12 +88,12 @@ func (t *traffic) registered(arn string) bool {
 // changeLater changes a listener to another protocol, and with it to other target groups, when these have targets.
 func (p *listenerPlanner) changeLater(settings ListenerSettings, changes []Change, wait Wait, after []StepID) StepID {
 	a := p.l.address()
-	p.waitForTargets(p.l.wish.DefaultOf, p.l.wish.Members, fmt.Sprintf("the protocol of port %d", p.l.wish.Port), wait)
+	p.waitForTargets(p.l.desired.DefaultOf, p.l.desired.Members, fmt.Sprintf("the protocol of port %d", p.l.desired.Port), wait)
 	id := p.add(Step{
 		ID: stepID("modify", a), Address: a, Verb: Update, Wait: wait,
 		Do:      ModifyListener{Listener: a, Settings: settings.with(p.l.defaults)},
 		Changes: append(changes, Change{Path: "default", From: actionsText(p.l.live.Default), To: actionsText(p.l.defaults)}),
-		Why:     "the listener differs", Impact: BriefImpact, Blames: p.l.wish.Members,
+		Why:     "the listener differs", Impact: BriefImpact, Blames: p.l.desired.Members,
 		After: append(slices.Clone(after), groupSteps(p.l.defaults, p.groups)...),
 	})
 	p.freed(p.l.live.Default, id)

@@ -80,7 +80,7 @@ type Step struct {
 	After []StepID
 	// Wait is what the step has to wait for; with it, it is not carried out in this run.
 	Wait Wait
-	// Blames are the objects whose wish the step carries out; a refusal by AWS is reported there.
+	// Blames are the objects that ask for what the step does; a refusal by AWS is reported there.
 	Blames []finding.Ref
 	// Rule identifies the desired rule that the step creates or changes; zero if it is about none.
 	Rule model.RuleKey

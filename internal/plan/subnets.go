@@ -60,7 +60,7 @@ func (lb *loadBalancerPlan) liveMapping(subnet string) *SubnetMapping {
 // that it adds, the source NAT of a network load balancer, and the address type where it depends on these. It
 // returns the step, and whether that sets the address type.
 func (ls loadBalancerSettings) changeSubnets(lb *loadBalancerPlan, after []StepID) (StepID, bool) {
-	live, w, a := lb.live, lb.wish, lb.address()
+	live, w, a := lb.live, lb.desired, lb.address()
 	changes := lb.subnetChanges()
 	ls.tellFixedAddresses(lb, len(changes) > 0)
 	if len(changes) == 0 {
@@ -83,13 +83,13 @@ func (ls loadBalancerSettings) changeSubnets(lb *loadBalancerPlan, after []StepI
 }
 
 func addressTypeChange(lb *loadBalancerPlan) Change {
-	return Change{Path: "ipAddressType", From: string(lb.live.AddressType), To: string(lb.wish.AddressType)}
+	return Change{Path: "ipAddressType", From: string(lb.live.AddressType), To: string(lb.desired.AddressType)}
 }
 
 // subnetChanges are the differences that only setting the subnets mends. The same prefixes are taken for the
 // same whatever subnets they are in, and AWS's own for any that nobody asks for.
 func (lb *loadBalancerPlan) subnetChanges() (out []Change) {
-	live, w := lb.live, lb.wish
+	live, w := lb.live, lb.desired
 	if !sameSet(lb.subnets, live.Subnets) {
 		out = append(out, Change{Path: "subnets", From: strings.Join(live.Subnets, ", "), To: strings.Join(lb.subnets, ", ")})
 	}
@@ -123,14 +123,14 @@ func sameRange(a, b string) bool {
 // tellFixedAddresses reports addresses that differ in subnets that stay.
 func (ls loadBalancerSettings) tellFixedAddresses(lb *loadBalancerPlan, changing bool) {
 	if len(lb.addresses) > 0 && !changing && !sameSet(lb.addresses, lb.live.Addresses) {
-		ls.fixed("addresses", lb.wish.Origins, "the elastic addresses", strings.Join(lb.live.Addresses, ", "), strings.Join(lb.addresses, ", "))
+		ls.fixed("addresses", lb.desired.Origins, "the elastic addresses", strings.Join(lb.live.Addresses, ", "), strings.Join(lb.addresses, ", "))
 	}
 	for _, m := range lb.live.Mappings {
 		if want := lb.privateIPv4[m.Subnet]; want != "" && m.PrivateIPv4 != "" && want != m.PrivateIPv4 {
-			ls.fixed("privateIPv4Addresses", lb.wish.Origins, "the private address in subnet "+m.Subnet, m.PrivateIPv4, want)
+			ls.fixed("privateIPv4Addresses", lb.desired.Origins, "the private address in subnet "+m.Subnet, m.PrivateIPv4, want)
 		}
 		if want := lb.ipv6[m.Subnet]; want != "" && m.IPv6 != "" && want != m.IPv6 {
-			ls.fixed("ipv6Addresses", lb.wish.Origins, "the IPv6 address in subnet "+m.Subnet, m.IPv6, want)
+			ls.fixed("ipv6Addresses", lb.desired.Origins, "the IPv6 address in subnet "+m.Subnet, m.IPv6, want)
 		}
 	}
 }
@@ -140,7 +140,7 @@ func (ls loadBalancerSettings) tellFixedAddresses(lb *loadBalancerPlan, changing
 func (d *draft) subnetFacts(lb *loadBalancerPlan) (out []observed.Subnet, known bool, fault *observed.Fault) {
 	q := subnetsByID(lb.subnets)
 	for _, id := range lb.subnets {
-		for _, key := range []string{lb.wish.SubnetQuestion().Key(), q.Key()} {
+		for _, key := range []string{lb.desired.SubnetQuestion().Key(), q.Key()} {
 			of := d.have.Facts.Subnets[key].Candidates
 			if at := slices.IndexFunc(of, func(s observed.Subnet) bool { return s.ID == id }); at >= 0 {
 				out = append(out, of[at])
@@ -167,7 +167,7 @@ func subnetsByID(ids []string) model.AskSubnets {
 
 // resolveAddresses takes the addresses if there is one for each subnet.
 func (r *resolution) resolveAddresses() {
-	w := r.lb.wish
+	w := r.lb.desired
 	r.lb.addresses = w.Addresses
 	if n := len(w.Addresses); n > 0 && len(r.lb.subnets) > 0 && n != len(r.lb.subnets) {
 		r.lb.addresses = nil
@@ -230,7 +230,7 @@ func addressNoun(field string) string {
 }
 
 func (r *resolution) unfitAddresses(field, message string) {
-	of := r.lb.wish.Origins[field]
+	of := r.lb.desired.Origins[field]
 	r.unfit(finding.Finding{
 		Object: r.blameable(of.Object), Field: of.Field, Reason: finding.SubnetsUnsuitable, Blocks: finding.BlocksStack,
 		Message: message, Fix: "give one address for each subnet",

@@ -104,10 +104,10 @@ func (gp *groupPlanner) groupReason(w model.TargetGroup) string {
 	return "a rule forwards to it, " + w.Origin.String()
 }
 
-// matchGroups decides which live target groups the wish keeps. They are known by their ids, and by
+// matchGroups decides which live target groups the desired state keeps. They are known by their ids, and by
 // their names before that: ids can be spelled alike, so that the one that has an id today may not be
-// the one that had it yesterday, while a name holds all that a group is made of. A name that nobody
-// wishes for says nothing.
+// the one that had it yesterday, while a name holds all that a group is made of. A name that no
+// desired target group has says nothing.
 func (gp *groupPlanner) matchGroups() {
 	names := map[string]bool{}
 	for _, w := range gp.want.TargetGroups {

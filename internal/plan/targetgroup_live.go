@@ -13,8 +13,8 @@ import (
 // targetGroups says which live target groups serve the desired ones, and whose they are.
 type targetGroups struct {
 	*draft
-	desired map[string]*model.TargetGroup // by id
-	idOf    map[string]string             // of live target groups, by ARN
+	desiredGroups map[string]*model.TargetGroup // by id
+	idOf          map[string]string             // of live target groups, by ARN
 	// groupARN maps ids of desired target groups to the live ones that stay.
 	groupARN map[string]string
 	// liveGroups are those by ARN.
@@ -24,11 +24,11 @@ type targetGroups struct {
 
 func newTargetGroups(d *draft) *targetGroups {
 	tg := &targetGroups{
-		draft: d, desired: map[string]*model.TargetGroup{}, idOf: map[string]string{},
+		draft: d, desiredGroups: map[string]*model.TargetGroup{}, idOf: map[string]string{},
 		groupARN: map[string]string{}, liveGroups: map[string]observed.TargetGroup{},
 	}
 	for i := range d.want.TargetGroups {
-		tg.desired[d.want.TargetGroups[i].ID] = &d.want.TargetGroups[i]
+		tg.desiredGroups[d.want.TargetGroups[i].ID] = &d.want.TargetGroups[i]
 	}
 	for _, g := range d.have.TargetGroups {
 		tg.idOf[g.ARN] = g.ResourceID

@@ -15,7 +15,7 @@ import (
 func (lr *listenerResolver) tellUnreachable(l *listenerPlan) {
 	rules := make([]model.Rule, 0, len(l.rules))
 	for _, p := range l.rules {
-		r := p.wish
+		r := p.desired
 		r.Held = 0
 		rules = append(rules, r)
 	}

@@ -51,7 +51,7 @@ func heldBack(t *testing.T, p plan.Plan, found finding.List, action string, forb
 }
 
 func TestTargetsOfTheFrontendNLBThatCannotBeReadStay(t *testing.T) {
-	want := fronted(claimed(wishOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80})
+	want := fronted(claimed(desiredOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{80: 80})
 	have := converge(t, want, observed.Stack{Facts: frontFacts()})
 	arn := ""
 	for _, g := range have.TargetGroups {
@@ -62,7 +62,7 @@ func TestTargetsOfTheFrontendNLBThatCannotBeReadStay(t *testing.T) {
 	delete(have.Facts.ALBTargets, arn)
 	denied := unanswered(have, "elasticloadbalancing:DescribeTargetHealth", model.AskALBTargets{ARN: arn})
 	t.Run("where its port moves", func(t *testing.T) {
-		moved := fronted(claimed(wishOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{81: 8080})
+		moved := fronted(claimed(desiredOf(ruleTo("/*", "g1"))), model.Internal, map[int32]int32{81: 8080})
 		moved.LoadBalancer.Listeners[0].Port = 8080
 		p, found := plan.Make(moved, denied, testOptions)
 		heldBack(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "delete listener/"+have.Live(model.LoadBalancerID).Listeners[0].ARN, "deregister", "delete target-group/"+arn)
@@ -74,12 +74,12 @@ func TestTargetsOfTheFrontendNLBThatCannotBeReadStay(t *testing.T) {
 }
 
 func TestSecurityGroupsThatCannotBeReadStay(t *testing.T) {
-	want := claimed(wishOf(ruleTo("/*", "g1")))
+	want := claimed(desiredOf(ruleTo("/*", "g1")))
 	have := converge(t, want, observed.Stack{Facts: frontFacts()})
 	denied := unanswered(have, "ec2:DescribeSecurityGroups", model.AskSecurityGroups{})
 	forbidden := []string{"create security-group", "rules", "security-groups", "delete security-group", "create backend"}
 	t.Run("where clients change", func(t *testing.T) {
-		next := claimed(wishOf(ruleTo("/*", "g1"), ruleTo("/b", "g2")))
+		next := claimed(desiredOf(ruleTo("/*", "g1"), ruleTo("/b", "g2")))
 		g := next.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 		g.Group.Ingress = []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}}
 		next.LoadBalancer.SecurityGroups = g
@@ -103,13 +103,13 @@ func TestSecurityGroupsThatCannotBeReadStay(t *testing.T) {
 }
 
 func TestTrafficDoesNotMoveToTargetsWhoseHealthCannotBeRead(t *testing.T) {
-	have := converge(t, claimed(wishOf(ruleTo("/*", "g1"))), observed.Stack{Facts: frontFacts()})
+	have := converge(t, claimed(desiredOf(ruleTo("/*", "g1"))), observed.Stack{Facts: frontFacts()})
 	have.Facts.Health = nil
 	var questions []model.Question
 	for _, g := range have.TargetGroups {
 		questions = append(questions, model.AskHealth{ARN: g.ARN})
 	}
-	p, found := plan.Make(claimed(wishOf(ruleTo("/*", "g2"))), unanswered(have, "elasticloadbalancing:DescribeTargetHealth", questions...), testOptions)
+	p, found := plan.Make(claimed(desiredOf(ruleTo("/*", "g2"))), unanswered(have, "elasticloadbalancing:DescribeTargetHealth", questions...), testOptions)
 	heldBack(t, p, found, "elasticloadbalancing:DescribeTargetHealth", "delete target-group")
 }
 

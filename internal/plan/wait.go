@@ -85,7 +85,7 @@ func (t *traffic) targetsDeadline(groups []model.GroupRef) time.Duration {
 // healthCheck returns the health check of a target group, as far as it is known.
 func (t *traffic) healthCheck(g model.GroupRef) model.HealthCheck {
 	var c model.HealthCheck
-	if w := t.desired[g.ID]; w != nil {
+	if w := t.desiredGroups[g.ID]; w != nil {
 		c = w.HealthCheck
 	}
 	live := t.liveGroups[t.arn(g)].HealthCheck

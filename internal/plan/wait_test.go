@@ -96,8 +96,8 @@ func TestNoWaitIsForEver(t *testing.T) {
 	const drain = 6 * time.Minute
 	seeds.Each(t, 400, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 4))
-		have := converge(t, randomWish(r), observed.Stack{Facts: testFacts()})
-		want := randomWish(r)
+		have := converge(t, randomDesired(r), observed.Stack{Facts: testFacts()})
+		want := randomDesired(r)
 		desired := converge(t, want, have)
 		got, took := (&clock{}).rest(t, want, have, stuck(r))
 		// Rules, then those behind them, then what they forwarded to.
@@ -123,7 +123,7 @@ func TestADeadlineIsWhatHealthChecksNeed(t *testing.T) {
 		"nothing known":               {model.HealthCheck{}, 270 * time.Second},
 		"as slow as can be":           {model.HealthCheck{IntervalSeconds: 300, HealthyThreshold: 10}, 5 * time.Minute},
 	} {
-		want := claimed(wishOf(ruleTo("/a", "g1")))
+		want := claimed(desiredOf(ruleTo("/a", "g1")))
 		want.TargetGroups[0].HealthCheck = c.check
 		if got := plan.TargetsDeadline(want, observed.Stack{Facts: testFacts()}, testOptions, []model.GroupRef{{ID: "g1"}}); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
@@ -167,9 +167,9 @@ func TestAPassedDeadlineMovesTrafficAndIsReported(t *testing.T) {
 		return "healthy"
 	}
 	for name, c := range map[string]struct{ before, after model.Stack }{
-		"another backend": {claimed(wishOf(ruleTo("/a", "g1"))), claimed(wishOf(ruleTo("/a", "g2")))},
-		"another path":    {claimed(wishOf(ruleTo("/a", "g1"))), claimed(wishOf(ruleTo("/a*", "g2")))},
-		"a new rule":      {claimed(wishOf(ruleTo("/*", "g1"))), claimed(wishOf(ruleTo("/a", "g2"), ruleTo("/*", "g1")))},
+		"another backend": {claimed(desiredOf(ruleTo("/a", "g1"))), claimed(desiredOf(ruleTo("/a", "g2")))},
+		"another path":    {claimed(desiredOf(ruleTo("/a", "g1"))), claimed(desiredOf(ruleTo("/a*", "g2")))},
+		"a new rule":      {claimed(desiredOf(ruleTo("/*", "g1"))), claimed(desiredOf(ruleTo("/a", "g2"), ruleTo("/*", "g1")))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			have := converge(t, c.before, observed.Stack{Facts: testFacts()})
@@ -208,7 +208,7 @@ func TestNobodyKeepsARemovedRuleOfAnother(t *testing.T) {
 		}
 		return out
 	}
-	have := converge(t, byOther(wishOf(mine("/a", "/b")...)), observed.Stack{Facts: testFacts()})
+	have := converge(t, byOther(desiredOf(mine("/a", "/b")...)), observed.Stack{Facts: testFacts()})
 	sick := func(arn string) string {
 		if strings.Contains(arn, "theirs") {
 			return "unhealthy"
@@ -221,7 +221,7 @@ func TestNobodyKeepsARemovedRuleOfAnother(t *testing.T) {
 			t.Fatalf("/b is still served after %s", k.now)
 		}
 		n := int(k.now / time.Minute)
-		want := byOther(wishOf(append(mine("/a"), ofOther(ruleTo("/*", fmt.Sprint("theirs", n))))...))
+		want := byOther(desiredOf(append(mine("/a"), ofOther(ruleTo("/*", fmt.Sprint("theirs", n))))...))
 		p := k.plan(t, want, &have, sick)
 		have = plantest.Simulate(have, p.Known, runnable(p))
 		k.now += 5 * time.Second
@@ -266,11 +266,11 @@ func TestTheRulesOfOthersAreNotWaitedFor(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			have := converge(t, byOther(wishOf(c.before...)), observed.Stack{Facts: testFacts()})
+			have := converge(t, byOther(desiredOf(c.before...)), observed.Stack{Facts: testFacts()})
 			var k clock
-			p := k.plan(t, byOther(wishOf(c.after...)), &have, sick)
+			p := k.plan(t, byOther(desiredOf(c.after...)), &have, sick)
 			have = plantest.Simulate(have, p.Known, runnable(p))
-			p = k.plan(t, byOther(wishOf(c.after...)), &have, sick) // with the target groups that were made
+			p = k.plan(t, byOther(desiredOf(c.after...)), &have, sick) // with the target groups that were made
 			have = plantest.Simulate(have, p.Known, runnable(p))
 			for _, path := range slices.Sorted(maps.Keys(c.want)) {
 				if got := strings.TrimPrefix(served(have, path), "target-group/"); got != c.want[path] {

@@ -33,7 +33,7 @@ func (m *memory) noteRefused(key Key, x bindingplan.Refusal) {
 		m.refused[key] = all
 	}
 	for _, e := range x.Endpoints {
-		delay := min(max(2*all[e.Identity()].delay, firstRefusal), bindingplan.Patience)
+		delay := min(max(2*all[e.Identity()].delay, firstRefusal), bindingplan.LongestBackOff)
 		all[e.Identity()] = refusedTarget{bindingplan.RefusedTarget{Because: x.Because, Run: x.Run, Until: m.now().Add(delay)}, delay}
 	}
 }

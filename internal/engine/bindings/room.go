@@ -35,7 +35,7 @@ func (m *memory) noteSent(key Key, arn string, n int, err error, full bool) {
 	defer m.mu.Unlock()
 	switch c := m.crowds[key]; {
 	case full:
-		m.crowds[key] = crowd{arn: arn, size: n, err: err, until: m.now().Add(bindingplan.Patience)}
+		m.crowds[key] = crowd{arn: arn, size: n, err: err, until: m.now().Add(bindingplan.LongestBackOff)}
 	case err == nil && c.arn == arn:
 		c.size = max(1, c.size-n)
 		m.crowds[key] = c

@@ -54,10 +54,10 @@ func (b *Book) Begin(stored string) {
 
 // PutOff says for how long a stack may still be left alone; zero: it is to be looked at now. A
 // stack that was looked at once since Begin is never put off again.
-func (b *Book) PutOff(id model.StackID, wish string) time.Duration {
+func (b *Book) PutOff(id model.StackID, digest string) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.looked[id] && !b.begun.IsZero() && wish != "" && b.marks[id] == wish {
+	if !b.looked[id] && !b.begun.IsZero() && digest != "" && b.marks[id] == digest {
 		if d := b.begun.Add(slot(id)).Sub(b.now()); d > 0 {
 			return d
 		}
@@ -66,20 +66,20 @@ func (b *Book) PutOff(id model.StackID, wish string) time.Duration {
 	return 0
 }
 
-// Note remembers the wish with which a stack was brought about completely; "" forgets the stack,
+// Note remembers the desired state of a stack that was carried out in full; "" forgets the stack,
 // which is not complete or is gone.
-func (b *Book) Note(id model.StackID, wish string) {
+func (b *Book) Note(id model.StackID, digest string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.marks[id] == wish {
+	if b.marks[id] == digest {
 		return
 	}
 	b.news = true
-	if wish == "" {
+	if digest == "" {
 		delete(b.marks, id)
 		return
 	}
-	b.marks[id] = wish
+	b.marks[id] = digest
 }
 
 // Given returns the mark of the client secret that a listener or rule was given, empty if none is

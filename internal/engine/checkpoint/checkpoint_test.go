@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-func wish(edit func(*model.Stack)) model.Stack {
+func desired(edit func(*model.Stack)) model.Stack {
 	s := model.Stack{
 		ID: model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"},
 		LoadBalancer: &model.LoadBalancer{
@@ -32,7 +32,7 @@ func wish(edit func(*model.Stack)) model.Stack {
 
 func TestDigestTellsWishesApart(t *testing.T) {
 	seven := int32(7)
-	wishes := map[string]func(*model.Stack){
+	stacks := map[string]func(*model.Stack){
 		"as it is":           nil,
 		"another attribute":  func(s *model.Stack) { s.LoadBalancer.Attributes["c"] = "4" },
 		"attributes swapped": func(s *model.Stack) { s.LoadBalancer.Attributes["a"], s.LoadBalancer.Attributes["b"] = "2", "1" },
@@ -51,19 +51,19 @@ func TestDigestTellsWishesApart(t *testing.T) {
 		"empty":        func(s *model.Stack) { s.LoadBalancer = nil },
 	}
 	seen := map[string]string{}
-	for name, edit := range wishes {
-		d := Digest(wish(edit), finding.List(nil))
+	for name, edit := range stacks {
+		d := Digest(desired(edit), finding.List(nil))
 		if other, ok := seen[d]; ok {
 			t.Errorf("%q and %q have one digest", name, other)
 		}
 		seen[d] = name
 		for range 20 {
-			if again := Digest(wish(edit), finding.List(nil)); again != d {
+			if again := Digest(desired(edit), finding.List(nil)); again != d {
 				t.Fatalf("%q has two digests", name)
 			}
 		}
 	}
-	if Digest(wish(nil), finding.List{{Reason: finding.AccessDenied}}) == Digest(wish(nil), finding.List(nil)) {
+	if Digest(desired(nil), finding.List{{Reason: finding.AccessDenied}}) == Digest(desired(nil), finding.List(nil)) {
 		t.Error("a finding makes no difference")
 	}
 }
@@ -125,7 +125,7 @@ func TestUnchangedStacksComeSlowly(t *testing.T) {
 		}
 	}
 	if d := b.PutOff(ids[0], "other"); d != 0 {
-		t.Errorf("one whose wish changed is put off by %v", d)
+		t.Errorf("one whose desired state changed is put off by %v", d)
 	}
 	if d := b.PutOff(ids[0], "w"); d != 0 {
 		t.Errorf("one that was looked at is put off by %v", d)

@@ -91,7 +91,7 @@ func TestDigestIsThatOfThePlainEncoding(t *testing.T) {
 		deep map[string]map[int]inner
 		list [2]*inner
 	}
-	large := wish(nil)
+	large := desired(nil)
 	l := &large.LoadBalancer.Listeners[0]
 	for i := range 2000 {
 		r := l.Rules[0]
@@ -112,7 +112,7 @@ func TestDigestIsThatOfThePlainEncoding(t *testing.T) {
 			deep:  map[string]map[int]inner{"a": {1: {nil, "text"}, 2: {map[string]string{"k": "v"}, map[string]string{"a": "b"}}}, "b": nil},
 			list:  [2]*inner{{names: map[string]string{"m": "n"}}, nil},
 		}},
-		"a stack":       {wish(nil), finding.List{{Reason: finding.AccessDenied, Message: "m"}}},
+		"a stack":       {desired(nil), finding.List{{Reason: finding.AccessDenied, Message: "m"}}},
 		"a large stack": {large, finding.List(nil), "behind"},
 	} {
 		if got, want := Digest(values...), plainDigest(values...); got != want {
@@ -141,7 +141,7 @@ func TestDigestOfAFunctionPanics(t *testing.T) {
 
 func BenchmarkDigest(b *testing.B) {
 	for _, n := range []int{10, 1000} {
-		s := wish(nil)
+		s := desired(nil)
 		l := &s.LoadBalancer.Listeners[0]
 		for i := range n {
 			l.Rules = append(l.Rules, model.Rule{

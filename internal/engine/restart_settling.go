@@ -22,7 +22,7 @@ type past struct {
 
 // hazy is how long the answers of AWS may lack what an earlier process made. AWS documents none; it
 // shows what it made after some seconds at most.
-const hazy = 15 * time.Second
+const settleWindow = 15 * time.Second
 
 // begin notes the time of the first run; later calls do nothing.
 func (p *past) begin(now time.Time) {
@@ -85,7 +85,7 @@ func (p *past) since(s model.Stack, now time.Time) time.Time {
 	if _, ok := p.own[s.ID]; ok {
 		return time.Time{}
 	}
-	return p.begun.Add(hazy)
+	return p.begun.Add(settleWindow)
 }
 
 // holds says for how long a step that lets a stack go for good has to wait.
