@@ -12,7 +12,7 @@ import (
 func (f *Facts) leaving() bool { return f.Absent || f.Stored.DeletionTimestamp != nil }
 
 // leave takes everything out that a binding put in and lets the object go. The controller deletes a binding only after
-// the last rule that forwards to its group, so one whose group is in use is deleted by somebody else: by hand, with
+// the last rule that forwards to its group, so one whose group is in use is deleted by another: by hand, with
 // the definition of the kind, or by a tool that takes it for a leftover. It will be made again, and taking its targets
 // out meanwhile would stop the traffic.
 func (p *planner) leave() {
@@ -35,7 +35,7 @@ func (p *planner) leave() {
 	case p.InUse.Is:
 		p.findings.Add(finding.Finding{
 			Object: targets.Ref(p.Stored), Reason: finding.RemovalNotTrusted, Severity: finding.Warning,
-			Message: "the binding is deleted while its load balancer still sends requests to the target group; the targets stay, and the binding is made anew",
+			Message: "the binding is deleted while its load balancer still sends requests to the target group; the targets stay, and the binding is created again",
 			Fix:     "to end the traffic, delete the object that sends it, or its backend",
 		})
 		p.do(OldServe, "")

@@ -19,7 +19,7 @@ const (
 	// handover is how soon it is looked again whether new targets can take over.
 	handover = 2 * time.Second
 	// comeback is for how long no rule is taken away after a binding has disappeared without letting
-	// go, and how often it is looked then whether its group is still in use: it is made anew in a moment,
+	// go, and how often it is looked then whether its group is still in use: it is made again in a moment,
 	// or later, if its definition has to come back first.
 	comeback = time.Minute
 )
@@ -66,7 +66,7 @@ const (
 	quietly      ending = iota // nothing
 	withStrays                 // pods that will not become targets
 	withFailure                // what could not be read
-	withFindings               // what a person has to mend
+	withFindings               // what a user has to correct
 	withTargets                // the health of targets, and success
 	withdrawn                  // that the backend is not there
 	released                   // nothing but failures, with the reason of a cleanup

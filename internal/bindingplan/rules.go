@@ -17,7 +17,7 @@ import (
 type InterfaceQuery struct {
 	Instances []string // by instance id
 	// Carried are addresses that the interfaces of an instance are expected to carry. Addresses
-	// come and go with pods, so an answer from memory that lacks one has to be read anew.
+	// come and go with pods, so an answer from memory that lacks one has to be read again.
 	Carried   map[string][]string
 	IDs       []string // by id of the interface
 	Addresses []string // by a private IPv4 or IPv6 address of the interface itself

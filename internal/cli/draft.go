@@ -109,7 +109,7 @@ func (d *drafting) connect(ctx context.Context) (engine.Cloud, string, error) {
 	return aws, aws.VPC(), nil
 }
 
-// cloudConfig is the controller's, for somebody who sits and waits: it changes nothing, and AWS has
+// cloudConfig is the controller's, for a user who waits: it changes nothing, and AWS has
 // seconds to answer. Retries that the user asks for are made.
 func (d *drafting) cloudConfig() (cloud.Config, error) {
 	cc, err := cloudConfig(d.cfg, d.env)

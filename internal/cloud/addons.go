@@ -111,7 +111,7 @@ func (a *addOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time
 	return out, nil
 }
 
-// setTie notes what a load balancer is tied to, and forgets what nobody has asked for in a while.
+// setTie notes what a load balancer is tied to, and forgets what was not asked for in a while.
 func (a *addOns) setTie(q model.AskAddOn, tie observed.AddOn) {
 	now := a.cfg.Now()
 	a.with(func() {

@@ -125,7 +125,7 @@ func (w *writer) failure(what string, err error, made time.Time, forget func(v *
 }
 
 // Of each write the inventory is asked first whether the resource is ours, so that a mistake
-// elsewhere cannot reach what belongs to somebody else.
+// elsewhere cannot reach what belongs to others.
 
 func (v *inventory) ownedLoadBalancer(arn string) (e lbEntry, err error) {
 	v.read(func() {

@@ -159,7 +159,7 @@ func nameTaken(what, format string, args ...any) error {
 func ownerOf(tags map[string]string) string {
 	cluster := tags[naming.ClusterTag]
 	if cluster == "" {
-		return "somebody else, as it carries no tag of a cluster"
+		return "another owner, as it carries no tag of a cluster"
 	}
 	for _, k := range model.Kinds {
 		if s := tags[naming.StackTag(k)]; s != "" {

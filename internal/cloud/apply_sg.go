@@ -63,7 +63,7 @@ func (w *writer) groupNameTaken(ctx context.Context, a plan.CreateSecurityGroup,
 
 // changeIngress admits sources before it shuts others out. At the limit of rules it is the other way
 // round, and as many sources are admitted as there is room for: AWS refuses all of a call that would
-// exceed the limit, and nobody would be admitted any more.
+// exceed the limit, and no client would be admitted any more.
 func (w *writer) changeIngress(ctx context.Context, a plan.ChangeIngress, known plan.Known) error {
 	id, err := lookup(known, a.Group)
 	if err != nil {

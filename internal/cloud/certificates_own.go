@@ -98,7 +98,7 @@ func (c *certificates) readOwnCertificates(ctx context.Context) ([]ownCertificat
 		}
 		for _, s := range page.CertificateSummaryList {
 			if s.Type == acmtypes.CertificateTypeImported {
-				continue // nobody requested it
+				continue // it was not requested
 			}
 			tags, err := c.certificateTags(ctx, aws.ToString(s.CertificateArn))
 			if isGone(err) || err == nil && !c.ours(tags) {

@@ -134,7 +134,7 @@ func (c *certificates) deleteRecord(ctx context.Context, a plan.DeleteRecord) (p
 	if !c.ownRecord(a) {
 		return plan.Result{}, failed(engine.Conflict, what, "it is not known as one of a certificate that cluster %s requested", c.cfg.Cluster)
 	}
-	// Whoever still needs it makes it anew.
+	// Whoever still needs it makes it again.
 	c.with(func() { delete(c.dns.made, recordKey{a.Name, a.Value}) })
 	err := c.changeRecord(ctx, what, dnstypes.ChangeActionDelete, a.CreateRecord)
 	switch {

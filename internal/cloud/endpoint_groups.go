@@ -163,7 +163,7 @@ func (p *endpoints) endpointRulesChanged(group string, change func([]model.Ingre
 	})
 }
 
-// endpointRulesFailed makes the group be read anew unless nothing can have changed.
+// endpointRulesFailed makes the security group be read again unless nothing can have changed.
 func (p *endpoints) endpointRulesFailed(group string, err error) error {
 	switch class := classify(err); {
 	case mayHaveHappened(err), class == engine.Conflict, class == engine.Gone, class == engine.Invalid, class == engine.Quota:

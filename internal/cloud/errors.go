@@ -110,7 +110,7 @@ func mayHaveHappened(err error) bool {
 	}
 	var api smithy.APIError
 	if !errors.As(err, &api) {
-		// A request that was given up before it left is told by nobody.
+		// A request that was given up before it left is reported by no answer.
 		return true
 	}
 	if api.ErrorFault() == smithy.FaultServer {

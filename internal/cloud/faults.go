@@ -29,7 +29,7 @@ import (
 // each further failure, and at most.
 const (
 	firstFaultWait  = 5 * time.Second
-	firstDeniedWait = time.Minute // nobody is likely to have changed the policy before
+	firstDeniedWait = time.Minute // the policy has hardly changed before
 	longestWait     = 4 * time.Minute
 )
 

@@ -19,7 +19,7 @@ const (
 // shortSecret is too short to be taken out of a text without taking out other things.
 const shortSecret = 4
 
-// withoutSecrets hides in an error what a step sends that is nobody's to read.
+// withoutSecrets hides in an error what a step sends that must not be read.
 func withoutSecrets(err error, do plan.Action) error {
 	if err == nil {
 		return nil
@@ -76,7 +76,7 @@ func (e *redactedError) Error() string { return e.text }
 // Unwrap gives the error as it is.
 func (e *redactedError) Unwrap() error { return e.error }
 
-// asAWS is the error as one of AWS, if it is that, so that nobody finds AWS's own words behind it.
+// asAWS is the error as one of AWS, if it is that, so that AWS's own words are not behind it.
 func (e *redactedError) asAWS() error {
 	var api smithy.APIError
 	if !errors.As(e.error, &api) {

@@ -77,7 +77,7 @@ func (r *reader) settleTags(shown map[string]string, young bool, tags *map[strin
 	case shown != nil && maps.Equal(shown, *tags):
 		*at = now
 	case shown == nil && unknown && !young, shown == nil && !unknown && !r.ours(*tags):
-		*at = now // of somebody else; with which tags is nobody's business
+		*at = now // of another owner, whose tags do not matter
 	default:
 		*at = time.Time{}
 	}
@@ -87,7 +87,7 @@ func (r *reader) settleTags(shown map[string]string, young bool, tags *map[strin
 func (e *lbEntry) young(c *client) bool { return c.younger(e.created, tagLag) }
 
 // ofOthers says whether a target group is in use by an old load balancer that is not the
-// cluster's. When a target group was made is told by nobody.
+// cluster's. AWS does not say when a target group was made.
 func (v *inventory) ofOthers(c *client, e *groupEntry, shown map[string]map[string]string) bool {
 	for _, arn := range e.g.LoadBalancers {
 		if lb := v.lbs.get(arn); lb != nil && shown[arn] == nil && !c.ours(lb.lb.Tags) && !lb.young(c) {

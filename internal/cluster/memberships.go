@@ -10,7 +10,7 @@ import (
 
 // Memberships remember which finalizers of stacks objects of root kinds carry. `kubectl replace` with a manifest
 // that names none takes them off, and with them all that the cluster tells of the load balancer that an
-// object was part of. An object has left a stack if its finalizer was taken off by somebody else than
+// object was part of. An object has left a stack if its finalizer was taken off by another writer than
 // this process. Memberships are safe for concurrent use.
 type Memberships struct {
 	mu sync.Mutex
@@ -27,7 +27,7 @@ type membership int
 const (
 	carried   membership = iota // the object carries the finalizer
 	releasing                   // this process takes the finalizer off
-	left                        // somebody else has taken it off
+	left                        // another writer has taken it off
 )
 
 // NewMemberships returns an empty memory.
@@ -97,7 +97,7 @@ func (m *Memberships) Claimed(ref Ref, finalizer string) {
 }
 
 // Releasing notes that this process is about to take a finalizer off, so that the event which follows
-// is not taken for somebody else's edit.
+// is not taken for the edit of another.
 func (m *Memberships) Releasing(ref Ref, finalizer string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -142,7 +142,7 @@ func (m *Memberships) LeftBy(ref Ref) []string {
 
 // Begin takes up what an earlier process has stored, compared with the objects that there are now. It
 // returns the objects that have left a stack and are gone: no event will come of them. What the earlier
-// process saw carried and is gone without a trace is forgotten, as somebody may have taken the finalizer
+// process saw carried and is gone without a trace is forgotten, as a user may have taken the finalizer
 // off to keep the load balancer. watched reports whether the objects of a namespace are seen at all.
 func (m *Memberships) Begin(text string, watched func(namespace string) bool, now []Object) (gone []Ref) {
 	m.mu.Lock()

@@ -47,7 +47,7 @@ func (m *Memory) Put(objs ...Object) error {
 
 // Apply creates an object, or changes it as a user's apply does: what the API server and controllers
 // have written stays, finalizers and status among it. Of pods and nodes the status is given, as
-// nobody else writes it here. An object with another uid takes the place of the present one.
+// nothing else writes it here. An object with another uid takes the place of the present one.
 func (m *Memory) Apply(obj Object) error {
 	ref, _, err := m.refOf(obj)
 	if err != nil {

@@ -22,7 +22,7 @@ type questions struct {
 	queries []Query
 }
 
-// NewTracker returns a tracker that knows nobody.
+// NewTracker returns a tracker without dependents.
 func NewTracker[K comparable]() *Tracker[K] {
 	return &Tracker[K]{
 		order: map[K]uint64{}, asked: map[K]questions{},

@@ -5,7 +5,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// The lanes of a queue, higher first: traffic that would go to the wrong place waits for nobody,
+// The lanes of a queue, higher first: traffic that would go to the wrong place does not wait for others,
 // and looking again at what has not changed waits for everybody.
 const (
 	laneTargets = 10

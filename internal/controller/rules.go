@@ -21,7 +21,7 @@ const (
 
 // tidyRules brings the rules of nodes and pods up to date after the start, so that rules go whose
 // last binding went while no process was there to see it, and then once an hour: a rule that is left
-// over, because AWS showed less than there was or somebody added it again, keeps the shared security
+// over, because AWS showed less than there was or another added it again, keeps the shared security
 // group from being deleted, and there may be no binding any more whose run would find it. Without a
 // complete cache every rule would seem to be unwanted.
 func tidyRules(ctx context.Context, synced, sync func(context.Context) error, log logr.Logger) error {

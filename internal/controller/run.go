@@ -48,7 +48,7 @@ var kinds = []cluster.Kind{
 	cluster.KindNamespace, cluster.KindNode, cluster.KindPod, cluster.KindEndpointSlice, cluster.KindBinding,
 }
 
-// pruneEvery is how often watches of Secrets that nobody asks for any more are ended.
+// pruneEvery is how often watches of Secrets that are not used any more are ended.
 const pruneEvery = 5 * time.Minute
 
 // Run is the controller. It returns when ctx ends and everything has stopped, or with the error
@@ -218,7 +218,7 @@ func addProbes(mgr manager.Manager, source *kube.Source) error {
 	})
 }
 
-// tend marks the cache as complete once it is, and ends watches that nobody needs any more.
+// tend marks the cache as complete once it is, and ends watches that are not needed any more.
 func tend(ctx context.Context, source *kube.Source, secrets *kube.Secrets, asked func(cluster.Ref) bool) error {
 	if err := source.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping

@@ -10,7 +10,7 @@ import (
 )
 
 // talkers finds the items that are worked on most: a loop shows here before it shows in a bill.
-// Each window of time is counted by itself; the last full one is shown.
+// Each window of time is counted separately; the last full one is shown.
 type talkers struct {
 	now func() time.Time
 

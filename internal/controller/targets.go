@@ -39,7 +39,7 @@ func BindingConfig(c config.Config, vpc string, fence func() error) bindings.Con
 
 // BindingOf says which bindings an object concerns in any case: the binding itself, and those that
 // the readiness gates of a pod name. A binding that does not exist has asked for no pod, and yet
-// somebody has to open its gate.
+// its gate has to be opened.
 func BindingOf(_ *cluster.View, obj cluster.Object) []bindings.Key {
 	switch k, _ := cluster.KindOf(obj); k {
 	case cluster.KindBinding:

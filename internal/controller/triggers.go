@@ -82,7 +82,7 @@ func (t *Triggers[K]) End(k K) (again bool) {
 	return r != nil && r.again
 }
 
-// Gone forgets an item that nobody wants and of which nothing is left.
+// Gone forgets an item without members of which nothing is left.
 func (t *Triggers[K]) Gone(k K) { t.runs.Forget(k) }
 
 // Asked says whether any item, or the membership of any object, depends on an object.

@@ -113,7 +113,7 @@ func webhookRules(c config.Config, aws AWS, frontends map[model.Kind]engine.Fron
 		Accounts: aws.Targets, VPC: aws.VPC,
 		ReadinessGates: c.Admission.ReadinessGates, ServerIDVariable: c.Targets.QUICVariable,
 	}
-	// A Service that is given our class is served by nobody else, so that waits for us to serve it.
+	// A Service that is given our class is served by no other controller, so it waits for this one.
 	if frontends[model.Service] != nil {
 		out.LoadBalancerClass = c.Service.Class
 	}

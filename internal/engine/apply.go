@@ -333,7 +333,7 @@ func (r *run) slowDown() {
 		r.out.Findings.Add(finding.Finding{
 			Object: m.Ref, Reason: finding.CallFailed, Severity: finding.Warning,
 			Message: "AWS shows something else again and again after the same change: " + r.did[0],
-			Fix:     "look for somebody else who changes the load balancer; if there is nobody, report this",
+			Fix:     "look in CloudTrail for another controller or user who changes the load balancer; if there is none, report this as a fault of the controller",
 		})
 	}
 	r.out.Findings = r.out.Findings.Sorted()

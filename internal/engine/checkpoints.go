@@ -41,7 +41,7 @@ func (e *Engine) putOff(stack model.Stack, digest string) time.Duration {
 }
 
 // note remembers a desired state that was carried out in full, and forgets every other. What the
-// translation alone found wrong stays as it is until somebody mends it; what AWS refused may be
+// translation alone found wrong stays as it is until its input changes; what AWS refused may be
 // taken the next time.
 func (e *Engine) note(out Outcome, reported bool, found finding.List, digest string) {
 	if e.Checkpoints == nil {

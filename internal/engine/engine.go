@@ -21,7 +21,7 @@ type Frontend interface {
 	// Stacks says which stacks an object belongs to, by what it is now and by the finalizers that
 	// it still carries. Translation errors make no difference here.
 	Stacks(v *cluster.View, obj cluster.Object) []model.StackID
-	// Translate never fails: faults are findings. A stack that nobody wants is empty. live is nil at
+	// Translate never fails: faults are findings. A stack without members is empty. live is nil at
 	// first; where the stack comes out Contested, it is translated again with what is observed.
 	Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List)
 	// Report says what to write back after a run. Of one that was cut short, no name is known and

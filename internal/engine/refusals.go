@@ -34,7 +34,7 @@ const (
 	mostBackOff  = 15 * time.Minute // however often AWS has refused
 	busyBackOff  = 2 * time.Second  // after something was in use, or not there yet
 	mostBusy     = 5 * time.Minute
-	failBackOff  = time.Second // after a failure that may pass by itself
+	failBackOff  = time.Second // after a failure that may pass
 	kubeBackOff  = time.Minute // at most, for the API server: it costs no call to AWS
 )
 

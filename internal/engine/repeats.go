@@ -8,7 +8,7 @@ import (
 )
 
 // repeats counts how often in a row a stack was given the very same changes with success. Once more
-// may be somebody else's doing; again and again means that AWS shows something else than what it was
+// may be the change of another; again and again means that AWS shows something else than what it was
 // given, and it would be given for ever.
 type repeats struct {
 	mu   sync.Mutex

@@ -109,10 +109,10 @@ func (d Draft) Describe() *plan.Document { return plan.Describe(d.Stack, d.Have,
 
 // How soon a run is repeated that waits for something.
 const (
-	soon           = 2 * time.Second  // for what AWS settles by itself, such as released interfaces
+	soon           = 2 * time.Second  // for what passes without a change, such as ENIs that are being released
 	polling        = 3 * time.Second  // for targets to become healthy or to drain
 	lacking        = time.Minute      // for what is missing in AWS, such as a certificate
-	longestBackOff = 15 * time.Minute // for a value that AWS refused and only a change of input mends
+	longestBackOff = 15 * time.Minute // for a value that AWS refused and only a change of input corrects
 	maxReplans     = 4                // within one run
 )
 

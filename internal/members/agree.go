@@ -99,7 +99,7 @@ func Agree[T any](t *Translation, members []*Member, what string, get func(*Memb
 		}
 		return Merged[T]{Opt: settings.Opt[T]{Value: live.Value, Set: true, Origin: unread.o.Origin}, Kept: true}
 	case at < 0 && !live.None && t.missingClass != nil && t.LiveLoadBalancer() != nil:
-		// None of them is live, and nobody new decides while those that are served cannot be heard.
+		// None of them is live, and no new member decides while those that are served cannot be heard.
 		for _, a := range asks {
 			t.NotTaken(a.m, a.o.Origin, finding.AnnotationConflict, what, a.o.Value, live.Value, t.missingClass.Ref, true)
 		}

@@ -19,7 +19,7 @@ type Port struct {
 	TLS      bool
 	Members  []*Member
 	Outvoted []*Member
-	// Held reports that all want another protocol than the live one, with which somebody is served whose
+	// Held reports that all want another protocol than the live one, with which a member is served whose
 	// class cannot be read.
 	Held bool
 }

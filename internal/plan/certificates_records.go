@@ -41,7 +41,7 @@ const (
 
 // mayRequest says whether a certificate can be validated once it is requested: a private one
 // without more, a public one if each host has a hosted zone. Where Route 53 tells nothing to this
-// controller somebody else makes the records. If another certificate serves nothing is held.
+// controller another has to make the records. If another certificate serves nothing is held.
 func (m *managedCertificates) mayRequest(w model.ManagedCertificate, a Address, serves bool) bool {
 	if w.CA != "" {
 		return true
@@ -163,7 +163,7 @@ func byHand(f *observed.Fault) string {
 	return "for DNS records that the controller cannot make (" + f.Message + ")"
 }
 
-// pending tells why a certificate is not issued yet, and which records somebody has to make.
+// pending tells why a certificate is not issued yet, and which records have to be made.
 func (m *managedCertificates) pending(w model.ManagedCertificate, why string, records []observed.DNSRecord, fix string) {
 	f := finding.Finding{
 		Object: w.Member, Field: w.Of.Field, Reason: finding.CertificatePending,

@@ -51,7 +51,7 @@ func (m *managedCertificates) remove(listeners []listenerPlan, after []StepID) {
 		}
 		free = append(free, c)
 	}
-	// The records go first: once the certificate is gone nobody knows them any more. Until both are
+	// The records go first: once the certificate is gone they cannot be found any more. Until both are
 	// gone each attempt finds the certificate, and removes what is left.
 	needed := m.neededDomains(free)
 	for _, c := range free {

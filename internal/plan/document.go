@@ -44,7 +44,7 @@ const (
 //
 // What is held stands there as the plan keeps it: a rule with the live conditions and actions, or
 // with the 503 in its place; a listener or network load balancer that stays as it is with its live
-// settings but without attributes, which nobody reads then; security group rules that stay open;
+// settings but without attributes, which are not read then; security group rules that stay open;
 // target groups that only held rules use by their ARN. A listener that cannot be made is left out,
 // and so are a web ACL, networking rules of bindings and tags of others that stay because a desired state
 // cannot be read. A certificate that is still on its way counts as issued.

@@ -28,7 +28,7 @@ type requestSpec struct {
 	Tags       map[string]string `json:"tags,omitempty"`
 }
 
-// addOns describes what the load balancer is tied to. What nobody asks for, or what cannot be found,
+// addOns describes what the load balancer is tied to. What no member asks for, or what cannot be found,
 // is left as it is and so left out.
 func (d *describer) addOns() {
 	lb := loadBalancerToken(model.LoadBalancerID)

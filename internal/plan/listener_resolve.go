@@ -54,7 +54,7 @@ func (lr *listenerResolver) resolve(lb *loadBalancerPlan, w model.Listener) list
 	}
 	lr.resolveRules(&l, blocked)
 	if l.network() && l.desired.DefaultHeld != 0 {
-		l.make = false // it is all of the listener, which cannot answer by itself in the meantime
+		l.make = false // it is all of the listener, which cannot answer on its own in the meantime
 	}
 	return l
 }

@@ -248,7 +248,7 @@ func (ls loadBalancerSettings) planCapacity(lb *loadBalancerPlan, after []StepID
 }
 
 // planAttributes changes the attributes that differ; those of a live resource have to be read
-// first. Attributes that nobody asks for are left alone. Who asks for the others is in of.
+// first. Attributes that no member sets are left alone. Who asks for the others is in of.
 func (d *draft) planAttributes(a Address, arn string, want, have map[string]string, live bool, after []StepID, blames []finding.Ref, of ...finding.Origin) {
 	if len(want) == 0 {
 		return
@@ -283,7 +283,7 @@ func (b *builder) deleteLoadBalancers(why string, after []StepID) []StepID {
 			if b.frontStays() {
 				continue
 			}
-			why := "nobody wants a network load balancer in front any more"
+			why := "no member asks for a frontend NLB any more"
 			if b.want.FrontendNLB != nil {
 				why = "the network load balancer has to be replaced, because its scheme cannot be changed"
 			}

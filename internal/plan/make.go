@@ -187,7 +187,7 @@ func (b *builder) keeps(lb *loadBalancerPlan, live *observed.LoadBalancer) bool 
 }
 
 // pick chooses between two load balancers that both are what is desired, of which one must come
-// from somewhere else: the one that listens on more ports. The other is left alone, since nobody can
+// from somewhere else: the one that listens on more ports. The other is left alone, since no rule can
 // say who uses it.
 func (b *builder) pick(first, second *observed.LoadBalancer) *observed.LoadBalancer {
 	if first == nil {

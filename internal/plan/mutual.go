@@ -15,7 +15,7 @@ const (
 
 // resolveMutualAuth finds the trust store that is given by name. While there is none, or AWS does not
 // say which, a listener that checks clients goes on with the store that it has, and a new one is not
-// made, as it would let everybody in. A live one that checks nobody is served as it is, but for the
+// made, as it would admit every client. A live one that checks no client is served as it is, but for the
 // members that ask for the check: they are returned, and their rules are held.
 func (lr *listenerResolver) resolveMutualAuth(l *listenerPlan) (blocked []finding.Ref) {
 	desired := l.desired.TLS.MutualAuth

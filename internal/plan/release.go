@@ -122,7 +122,7 @@ func (r *release) removes(s Step) (of []finding.Ref, ok bool) {
 	case DeleteRecord:
 		return r.certificateOf(do.Certificate), true
 	case ModifyListener:
-		// The default action was somebody's.
+		// The default action was a member's.
 		for _, l := range r.listeners {
 			if l.live != nil && s.Address == l.address() {
 				if f := forwardOf(l.live.Default); f != nil {

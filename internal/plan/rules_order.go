@@ -10,7 +10,7 @@ import (
 )
 
 // keepInPlace decides which of the rules to be deleted stay for now: those whose requests are to be
-// taken over by something that is not in force yet. Each waits by itself and no longer than until its
+// taken over by something that is not in force yet. Each waits separately and no longer than until its
 // deadline, whoever changes what meanwhile.
 func (ro *ruleRollout) keepInPlace() {
 	waiting := ro.s.index("waiting", isWaiting)
@@ -24,7 +24,7 @@ func (ro *ruleRollout) keepInPlace() {
 				what, own = cmp.Or(what, o.stays), true
 			}
 		}
-		// A rule whose targets do not answer stays for nobody but its own member.
+		// A rule whose targets do not answer stays for its own member alone.
 		if what.For == "" || !own && !ro.servingRule(d.Actions) {
 			continue
 		}

@@ -231,7 +231,7 @@ func (r *rulePlanner) prioritise(what string, to map[Address]int32, wait Wait, a
 	})
 }
 
-// remove deletes what nobody desires, from the bottom up, after what takes its place. It returns the
+// remove deletes what is not desired, from the bottom up, after what takes its place. It returns the
 // deletions that do not wait.
 func (r *rulePlanner) remove(middle []StepID) (now []StepID) {
 	changed := r.s.index("changed", func(w *ruleChange) bool { return w.step != "" })

@@ -108,7 +108,7 @@ func (sg *securityGroups) openPorts(authorize, revoke []model.IngressRule, total
 		c := changes[tenants]
 		id := stepID("rules", managedGroupAddress)
 		if len(changes) > 1 {
-			id = stepID("rules", managedGroupAddress, cmp.Or(tenants, "nobody"))
+			id = stepID("rules", managedGroupAddress, cmp.Or(tenants, "unowned"))
 		}
 		blames := sg.members()
 		if len(c.members) > 0 {

@@ -99,7 +99,7 @@ type Plan struct {
 	// Options.Waited is to hold, in the next plan, since when these are in the plans of the stack.
 	Waiting []string
 	// Asks are questions whose answers the plan still needs; the caller observes again with them
-	// and makes the plan anew.
+	// and makes the plan again.
 	Asks []model.Question
 	// Known holds the addresses that exist already.
 	Known Known

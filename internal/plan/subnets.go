@@ -86,8 +86,8 @@ func addressTypeChange(lb *loadBalancerPlan) Change {
 	return Change{Path: "ipAddressType", From: string(lb.live.AddressType), To: string(lb.desired.AddressType)}
 }
 
-// subnetChanges are the differences that only setting the subnets mends. The same prefixes are taken for the
-// same whatever subnets they are in, and AWS's own for any that nobody asks for.
+// subnetChanges are the differences that only setting the subnets corrects. The same prefixes are taken for the
+// same whatever subnets they are in, and AWS's own for any that are not set.
 func (lb *loadBalancerPlan) subnetChanges() (out []Change) {
 	live, w := lb.live, lb.desired
 	if !sameSet(lb.subnets, live.Subnets) {

@@ -51,7 +51,7 @@ func (d *draft) retagBelow(lb string, a Address, want Tags, have map[string]stri
 	d.retag(a, want, have, false, after, blames)
 }
 
-// tagDrift says which tags to put and which to remove. Keys of AWS, keys that somebody else
+// tagDrift says which tags to put and which to remove. Keys of AWS, keys that another
 // manages and, for removal, keys of the older controller are left alone.
 func (d *draft) tagDrift(want Tags, have map[string]string, legacy bool) (Tags, []string) {
 	ignored := func(k string) bool {

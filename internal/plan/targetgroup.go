@@ -182,7 +182,7 @@ func (gp *groupPlanner) freeGroupName(name string) string {
 }
 
 // servesOther reports whether a live target group holds the targets of another Service than the desired
-// one. Rules may still lead to it, so that it cannot be given to somebody else. One that no binding
+// one. Rules may still lead to it, so that it cannot be given to another. One that no binding
 // fills and no load balancer uses is on its way out, and may have been another's.
 func (gp *groupPlanner) servesOther(w model.TargetGroup, h observed.TargetGroup) bool {
 	if w.Binding == nil {

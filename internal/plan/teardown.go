@@ -67,8 +67,8 @@ func (b *builder) deleteGroups(bindings, lbs []StepID) {
 	b.add(s)
 }
 
-// guarded says whether what is live has to stay although nobody wants it: because a member that is
-// being deleted asked for protection, or because nobody asks for the removal.
+// guarded says whether what is live has to stay although it is not desired: because a member that is
+// being deleted asked for protection, or because no member asks for the removal.
 func (b *builder) guarded() bool {
 	if !b.want.Empty() {
 		return false
@@ -78,6 +78,6 @@ func (b *builder) guarded() bool {
 		return true
 	}
 	// Without an object that carries the finalizer, the objects went without being served, or the
-	// view is incomplete. What is there stays until somebody decides.
+	// view is incomplete. What is there stays until it is decided.
 	return len(b.want.Leaving) == 0
 }

@@ -42,7 +42,7 @@ type TargetGroups interface {
 	// has it now. An error of class Gone says that it does not exist.
 	InUse(ctx context.Context, arn string) (bool, error)
 	// TargetHealth lists all targets of a target group, draining ones included. The answer may be
-	// as old as maxAge; our own writes since are laid over it. Zero reads anew.
+	// as old as maxAge; our own writes since are laid over it. Zero reads again.
 	TargetHealth(ctx context.Context, arn string, maxAge time.Duration) (observed.Health, error)
 	// MadeFor says for an object of which namespace the controller has made a target group, "" if it
 	// has not made it, as the controller's own rights show. Without read it makes no call, and the answer may be "" for want of knowledge.
@@ -99,6 +99,6 @@ type EndpointGroups interface {
 	EndpointGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]EndpointGroup, error)
 	// ChangeEndpointRules authorizes and then revokes rules of one group, each in one call; an
 	// error of the first keeps it from the second. Where the group is not as it was last read (a
-	// rule to add exists, one to revoke does not) it is read anew, so that a repetition works out.
+	// rule to add exists, one to revoke does not) it is read again, so that a repetition works out.
 	ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error
 }

@@ -28,7 +28,7 @@ func (p *run) inUse(ctx context.Context, b *elbv2.TargetGroupBinding) (bool, err
 	return used, nil
 }
 
-// wanted reports whether an object that nobody deletes asks for the stack of a binding. Bindings are made in
+// wanted reports whether an object that is not being deleted asks for the stack of a binding. Bindings are made in
 // the namespace of the object whose backends they are for, so other members of the stack do not count.
 func (r *Reconciler) wanted(b *elbv2.TargetGroupBinding) (bool, error) {
 	id, ok := naming.StackFromLabels(b.Labels)

@@ -238,7 +238,7 @@ func (p *run) readRival(ctx context.Context, f *bindingplan.Facts) (*bindingplan
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	// Without knowledge the first comes first, as where nobody has made the group.
+	// Without knowledge the first comes first, as where the target group was not made by the controller.
 	owner, _ := p.r.Cloud.As(Account{}).MadeFor(ctx, w.Spec.TargetGroupARN, len(others) > 0)
 	out := bindingplan.RivalOf(b, others, owner)
 	return &out, nil

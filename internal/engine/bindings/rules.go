@@ -20,7 +20,7 @@ import (
 
 // SyncRules makes the rules of all endpoint groups equal to what the bindings of the cluster ask
 // for together. Runs over bindings do it by themselves; this is for the start of the process, so
-// that rules go whose last binding went while nobody was there to see it. It is to be called once
+// that rules are removed whose last binding was deleted while no controller ran. It is to be called once
 // the cluster's cache is synced, and is to be tried again after an error.
 func (r *Reconciler) SyncRules(ctx context.Context) error {
 	_, err := r.updateRules(ctx, Key{}, false, 0)

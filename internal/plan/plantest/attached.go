@@ -46,7 +46,7 @@ func (s *simulation) albTarget(st plan.Step) {
 		}
 		lb := s.lb(do.LoadBalancer)
 		if !slices.ContainsFunc(lb.Listeners, func(l observed.Listener) bool { return l.Port == do.Port }) {
-			panic(fmt.Sprintf("simulate: nobody listens on port %d", do.Port))
+			panic(fmt.Sprintf("simulate: no listener on port %d", do.Port))
 		}
 		all[g.ARN] = append(slices.Clone(all[g.ARN]), observed.Target{ID: lb.ARN, Port: do.Port})
 	case plan.DeregisterALB:
