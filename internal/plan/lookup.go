@@ -51,8 +51,8 @@ func (k *lookups) noteForwards(listeners []listenerPlan) {
 	}
 	for _, l := range listeners {
 		note(k.forwarded, l.defaults)
-		if l.network() && l.wish.DefaultHeld != 0 {
-			note(k.heldOnly, l.wish.Default)
+		if l.network() && l.desired.DefaultHeld != 0 {
+			note(k.heldOnly, l.desired.Default)
 		}
 		for _, r := range l.rules {
 			note(k.forwarded, r.desired.Actions)
