@@ -156,8 +156,8 @@ func FuzzOnePortNeverStopsTheOther(f *testing.F) {
 		if err := src.Put(svc); err != nil {
 			t.Skip()
 		}
-		id := model.StackID{Kind: model.Service, Namespace: "ns", Name: "web"}
 		front := service.New(service.Options{Cluster: "rig"})
+		id := front.Stacks(cluster.NewView(src), svc)[0] // its own, or one that it shares
 		live := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", Scheme: model.Internal}}}
 		for _, have := range []*observed.Stack{nil, live} {
 			stack, found := front.Translate(cluster.NewView(src), id, have)
