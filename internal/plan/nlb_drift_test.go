@@ -248,3 +248,17 @@ func TestSharedAddressesCostAGap(t *testing.T) {
 		})
 	}
 }
+
+// A load balancer that is to be protected from deletion is not replaced, also while AWS does not protect it yet.
+func TestNoReplacementWhileProtectionIsAskedFor(t *testing.T) {
+	options := testOptions
+	options.CreateFirst = true
+	have := converge(t, networkStack(model.Internal, map[int32]model.Base{80: model.TCP}), observed.Stack{Facts: serviceFacts()})
+	have.LoadBalancers[0].Attributes = map[string]string{"deletion_protection.enabled": "false"}
+	want := networkStack(model.InternetFacing, map[int32]model.Base{80: model.TCP})
+	want.LoadBalancer.Attributes = map[string]string{"deletion_protection.enabled": "true"}
+	p, found := plan.Make(want, have, options)
+	if stepIDs(p) != "attributes load-balancer/LoadBalancer" || told(found) != "ReplacementHeld" {
+		t.Errorf("findings %q, steps\n%s", told(found), p.Text())
+	}
+}

@@ -37,6 +37,9 @@ func (b *builder) irreplaceable() string {
 
 // undeletable says why a load balancer could not be deleted; empty if it can be, or if that is asked for.
 func (b *builder) undeletable(old *observed.LoadBalancer) string {
+	if SameAttribute(b.wish.Attributes[protectionAttribute], "true") {
+		return "protection from deletion is asked for"
+	}
 	if old.Attributes == nil {
 		q := model.AskAttributes{Of: string(LoadBalancer), ARN: old.ARN}
 		if b.unread(q) != nil {
