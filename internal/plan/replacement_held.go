@@ -37,7 +37,7 @@ func (b *builder) irreplaceable() string {
 
 // undeletable says why a load balancer could not be deleted; empty if it can be, or if that is asked for.
 func (b *builder) undeletable(old *observed.LoadBalancer) string {
-	if SameAttribute(b.wish.Attributes[protectionAttribute], "true") {
+	if SameAttribute(b.desired.Attributes[protectionAttribute], "true") {
 		return "protection from deletion is asked for"
 	}
 	if old.Attributes == nil {
