@@ -2,15 +2,12 @@ package service_test
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -24,46 +21,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
-// eachCase calls f with the objects of every golden case.
-func eachCase(t *testing.T, f func(t *testing.T, src *cluster.Memory)) {
-	t.Helper()
-	paths, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(paths) == 0 {
-		t.Fatal("no cases", err)
-	}
-	for _, path := range paths {
-		a, err := txtar.ParseFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range a.Files {
-			if file.Name == "cluster.yaml" {
-				t.Run(filepath.Base(path), func(t *testing.T) { f(t, load(t, string(file.Data))) })
-			}
-		}
-	}
-}
-
-// shuffled is a source that answers lists in another order.
-type shuffled struct {
-	cluster.Source
-	r *rand.Rand
-}
-
-func (s shuffled) List(q cluster.Query) ([]cluster.Object, error) {
-	out, err := s.Source.List(q)
-	out = slices.Clone(out)
-	s.r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
-	return out, err
-}
-
 func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
-	eachCase(t, func(t *testing.T, src *cluster.Memory) {
+	enginetest.EachCase(t, func(t *testing.T, src *cluster.Memory) {
 		f := service.New(service.Options{Cluster: "rig"})
 		for _, id := range enginetest.Stacks(t, f, src, cluster.KindService) {
 			want, wantFound := translate(t, f, src, id, nil)
 			for seed := range uint64(5) {
-				v := cluster.NewView(&cluster.Reduced{Source: shuffled{src, rand.New(rand.NewPCG(seed, 0))}})
+				v := cluster.NewView(&cluster.Reduced{Source: enginetest.Shuffled(src, seed)})
 				got, found := f.Translate(v, id, nil)
 				if diff := cmp.Diff(goldentest.Dump(want), goldentest.Dump(got)); diff != "" {
 					t.Fatalf("stack %s:\n%s", id, diff)
@@ -76,43 +40,15 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	})
 }
 
-// remembered answers only what has been asked before.
-type remembered struct {
-	cluster.Source
-	refs    map[cluster.Ref]bool
-	queries map[cluster.Query]bool
-}
-
-func (r remembered) Get(ref cluster.Ref) (cluster.Object, error) {
-	if !r.refs[ref] {
-		return nil, nil
-	}
-	return r.Source.Get(ref)
-}
-
-func (r remembered) List(q cluster.Query) ([]cluster.Object, error) {
-	if !r.queries[q] {
-		return nil, nil
-	}
-	return r.Source.List(q)
-}
-
 // What a translation does not read cannot wake it up again, such as the Service of a weighted backend.
 func TestTranslationNeedsOnlyWhatItsViewRemembers(t *testing.T) {
-	eachCase(t, func(t *testing.T, src *cluster.Memory) {
+	enginetest.EachCase(t, func(t *testing.T, src *cluster.Memory) {
 		f := service.New(service.Options{Cluster: "rig"})
 		for _, id := range enginetest.Stacks(t, f, src, cluster.KindService) {
 			reduced := &cluster.Reduced{Source: src}
 			v := cluster.NewView(reduced)
 			want, _ := f.Translate(v, id, nil)
-			only := remembered{Source: reduced, refs: map[cluster.Ref]bool{}, queries: map[cluster.Query]bool{}}
-			for _, r := range v.Refs() {
-				only.refs[r] = true
-			}
-			for _, q := range v.Queries() {
-				only.queries[q] = true
-			}
-			got, _ := f.Translate(cluster.NewView(only), id, nil)
+			got, _ := f.Translate(cluster.NewView(enginetest.Remembered(reduced, v)), id, nil)
 			if diff := cmp.Diff(goldentest.Dump(want), goldentest.Dump(got)); diff != "" {
 				t.Fatalf("stack %s:\n%s", id, diff)
 			}

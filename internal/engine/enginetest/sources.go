@@ -1,0 +1,89 @@
+package enginetest
+
+import (
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// EachCase calls f with the objects of every golden case.
+func EachCase(t *testing.T, f func(t *testing.T, src *cluster.Memory)) {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no cases", err)
+	}
+	for _, path := range paths {
+		a, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range a.Files {
+			if file.Name != "cluster.yaml" {
+				continue
+			}
+			src, err := cluster.FromYAML(nil, file.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Run(filepath.Base(path), func(t *testing.T) { f(t, src) })
+		}
+	}
+}
+
+// Shuffled is a source that answers lists in another order.
+func Shuffled(src cluster.Source, seed uint64) cluster.Source {
+	return shuffled{src, rand.New(rand.NewPCG(seed, 0))}
+}
+
+type shuffled struct {
+	cluster.Source
+	r *rand.Rand
+}
+
+// List implements cluster.Source.
+func (s shuffled) List(q cluster.Query) ([]cluster.Object, error) {
+	out, err := s.Source.List(q)
+	out = slices.Clone(out)
+	s.r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out, err
+}
+
+// Remembered is a source that answers only what a view has asked before.
+func Remembered(src cluster.Source, v *cluster.View) cluster.Source {
+	only := remembered{Source: src, refs: map[cluster.Ref]bool{}, queries: map[cluster.Query]bool{}}
+	for _, r := range v.Refs() {
+		only.refs[r] = true
+	}
+	for _, q := range v.Queries() {
+		only.queries[q] = true
+	}
+	return only
+}
+
+type remembered struct {
+	cluster.Source
+	refs    map[cluster.Ref]bool
+	queries map[cluster.Query]bool
+}
+
+// Get implements cluster.Source.
+func (r remembered) Get(ref cluster.Ref) (cluster.Object, error) {
+	if !r.refs[ref] {
+		return nil, nil
+	}
+	return r.Source.Get(ref)
+}
+
+// List implements cluster.Source.
+func (r remembered) List(q cluster.Query) ([]cluster.Object, error) {
+	if !r.queries[q] {
+		return nil, nil
+	}
+	return r.Source.List(q)
+}
