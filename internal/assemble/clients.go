@@ -30,7 +30,7 @@ func (b *Builder) sources(p *members.Port, ipv6, managed bool) []model.IngressRu
 		m := p.Members[0]
 		b.Found.Add(finding.Finding{
 			Object: m.Ref, Field: members.FieldOn(m.Ref, cidrs.Origin), Reason: finding.AnnotationInvalid,
-			Message: fmt.Sprintf("port %d admits nobody, since all its ranges are IPv6 and the load balancer has IPv4 only", p.Number),
+			Message: fmt.Sprintf("port %d admits no client, because all its ranges are IPv6 and the load balancer has IPv4 only", p.Number),
 			Fix:     "add an IPv4 range, or set " + b.name("ip-address-type") + " to dualstack",
 		})
 	}

@@ -16,13 +16,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
-// frontPort is a port of the network load balancer in front, with the members that asked for it.
+// frontPort is a port of the frontend NLB, with the members that asked for it.
 type frontPort struct {
 	number, target int32
 	members        []*members.Member
 }
 
-// FrontendNLB builds the network load balancer in front of the ALB, nil if nobody wants one. What cannot
+// FrontendNLB builds the frontend NLB of the ALB, nil if nobody wants one. What cannot
 // be read of it stays as it is, and the rest follows those who can be read. A new one is made when somebody
 // asks for it in whose settings for it nothing is wrong.
 func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
@@ -123,7 +123,7 @@ func (b *Builder) frontFault(out *model.LoadBalancer, o finding.Origin, message,
 	ref := b.MemberOf(o).Ref
 	b.Found.Add(finding.Finding{
 		Object: ref, Field: members.FieldOn(ref, o), Reason: finding.AnnotationInvalid, Severity: finding.Error,
-		Message: message + ", so the network load balancer in front stays as it is", Fix: fix,
+		Message: message + ", so the frontend NLB stays as it is", Fix: fix,
 	})
 	b.Stack.Held.Frontend = true
 }
@@ -183,7 +183,7 @@ func (b *Builder) frontPorts(out *model.LoadBalancer) []*frontPort {
 		}
 	}
 	if len(byNumber) == 0 && !b.Stack.Held.FrontendPorts {
-		b.frontFault(out, out.Of, "nobody listens on the mapped ports "+strings.Join(unmatched, ", "), "map to ports of "+b.name("listen-ports"))
+		b.frontFault(out, out.Of, "no listener of the ALB has the mapped ports "+strings.Join(unmatched, ", "), "map to ports of "+b.name("listen-ports"))
 	}
 	var ports []*frontPort
 	for _, number := range slices.Sorted(maps.Keys(byNumber)) {

@@ -72,7 +72,7 @@ func (w *writer) createLoadBalancer(ctx context.Context, id model.StackID, a pla
 		return plan.Result{}, w.failure(what, err, time.Time{}, forgetLoadBalancers)
 	}
 	if len(out.LoadBalancers) != 1 {
-		return plan.Result{}, failed(engine.Unknown, what, "AWS told of %d load balancers", len(out.LoadBalancers))
+		return plan.Result{}, failed(engine.Unknown, what, "AWS returned %d load balancers", len(out.LoadBalancers))
 	}
 	made := out.LoadBalancers[0]
 	lb := loadBalancerFromAWS(made)

@@ -58,7 +58,7 @@ func (w *writer) createListener(ctx context.Context, a plan.CreateListener, know
 		return plan.Result{}, w.failure(what, err, w.inv.latest(owned.made, a.Settings.Default, known), forget)
 	}
 	if len(out.Listeners) != 1 {
-		return plan.Result{}, failed(engine.Unknown, what, "AWS told of %d listeners", len(out.Listeners))
+		return plan.Result{}, failed(engine.Unknown, what, "AWS returned %d listeners", len(out.Listeners))
 	}
 	l := listenerFromAWS(out.Listeners[0])
 	if a.Tags != nil {

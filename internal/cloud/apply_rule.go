@@ -39,7 +39,7 @@ func (w *writer) createRule(ctx context.Context, a plan.CreateRule, known plan.K
 		return plan.Result{}, w.failure(what, err, w.inv.latest(made, a.Rule.Actions, known), forgetListener(listener))
 	}
 	if len(out.Rules) != 1 {
-		return plan.Result{}, failed(engine.Unknown, what, "AWS told of %d rules", len(out.Rules))
+		return plan.Result{}, failed(engine.Unknown, what, "AWS returned %d rules", len(out.Rules))
 	}
 	r, err := ruleFromAWS(out.Rules[0])
 	if err != nil {

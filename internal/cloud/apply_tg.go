@@ -43,7 +43,7 @@ func (w *writer) createTargetGroup(ctx context.Context, id model.StackID, a plan
 		return plan.Result{}, w.failure(what, err, time.Time{}, forgetTargetGroups)
 	}
 	if len(out.TargetGroups) != 1 {
-		return plan.Result{}, failed(engine.Unknown, what, "AWS told of %d target groups", len(out.TargetGroups))
+		return plan.Result{}, failed(engine.Unknown, what, "AWS returned %d target groups", len(out.TargetGroups))
 	}
 	made := targetGroupFromAWS(out.TargetGroups[0])
 	seen, err := w.checkTargetGroup(ctx, id, made.ARN, what)

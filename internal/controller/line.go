@@ -211,7 +211,7 @@ func (f *feed[K]) WaitForSync(ctx context.Context) error {
 func (f *feed[K]) take(queue priorityqueue.PriorityQueue[K], e kube.Event) {
 	keys, err := f.line.Triggers.Concerned(e.Old, e.New)
 	if err != nil {
-		f.log.Error(err, "an event was taken up in part")
+		f.log.Error(err, "could not resolve all objects affected by an event")
 	}
 	if len(keys) == 0 {
 		return

@@ -332,7 +332,7 @@ func (r *run) slowDown() {
 	for _, m := range r.out.Stack.Members {
 		r.out.Findings.Add(finding.Finding{
 			Object: m.Ref, Reason: finding.CallFailed, Severity: finding.Warning,
-			Message: "AWS shows something else again and again after the same change: " + r.did[0],
+			Message: fmt.Sprintf("a change is applied more than %d times in a row and AWS does not keep it: %s; it is repeated with back-off", tooOften, r.did[0]),
 			Fix:     "look in CloudTrail for another controller or user who changes the load balancer; if there is none, report this as a fault of the controller",
 		})
 	}

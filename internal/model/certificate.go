@@ -39,7 +39,7 @@ type AskHostedZones struct{ Anew bool }
 // Key implements Question.
 func (q AskHostedZones) Key() string {
 	if q.Anew {
-		return "hosted zones anew"
+		return "hosted zones again"
 	}
 	return "hosted zones"
 }

@@ -39,7 +39,7 @@ type HeldParts struct {
 	Replacement bool
 	// SecurityGroups are those of the load balancer, and the rules of nodes and pods that go with them.
 	SecurityGroups bool
-	// Frontend is the network load balancer in front of the ALB.
+	// Frontend is the frontend NLB of the ALB.
 	Frontend bool
 	// Of ports of the one in front, tags and requested certificates none is taken away that the stack
 	// does not ask for: a member that cannot be read may ask for it.

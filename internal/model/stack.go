@@ -74,7 +74,7 @@ type Stack struct {
 	ID StackID
 	// LoadBalancer is of either type; nil when the stack is to be empty.
 	LoadBalancer *LoadBalancer
-	// FrontendNLB is a network load balancer in front of an ALB, for addresses that do not change; nil if
+	// FrontendNLB is a frontend NLB of an ALB, for addresses that do not change; nil if
 	// there is to be none. Each of its listeners forwards to a target group of type alb, whose port is
 	// that of the ALB.
 	FrontendNLB *LoadBalancer

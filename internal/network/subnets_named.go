@@ -59,7 +59,7 @@ func chooseNamed(r SubnetRequest, c model.SubnetsNamed, a observed.SubnetAnswer)
 		return Subnets{}, r.fault(finding.SubnetsNotFound, "there is no subnet "+strings.Join(missing, ", "), "correct the id or name")
 	case len(repeated) > 0:
 		return Subnets{}, r.fault(finding.SubnetsUnsuitable,
-			"a subnet is asked for more often than there are subnets of that id or name: "+strings.Join(repeated, ", "), "name each subnet once")
+			"a subnet is named more often than there are subnets of that ID or name: "+strings.Join(repeated, ", "), "name each subnet once")
 	case len(chosen) == 0:
 		return Subnets{}, r.fault(finding.SubnetsNotFound, "the list of subnets is empty", "name at least one subnet")
 	}

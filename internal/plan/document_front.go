@@ -20,7 +20,7 @@ type albTargetSpec struct {
 	TargetPort int32
 }
 
-// frontNLB describes the network load balancer in front of the ALB.
+// frontNLB describes the frontend NLB of the ALB.
 func (d *describer) frontNLB() {
 	targets := albTargetsSpec{map[string]albTargetSpec{}}
 	if d.want.ID.Kind != model.Service {

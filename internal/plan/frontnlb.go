@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// front is what the plan knows of the network load balancer in front.
+// front is what the plan knows of the frontend NLB.
 type front struct {
 	loadBalancerPlan
 	// postponed are ALB listeners to be deleted once nothing leads to them any more.

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/seeds"
 )
 
-// fronted puts a network load balancer in front of an ALB that maps its ports to ports of the ALB.
+// fronted puts a frontend NLB of an ALB that maps its ports to ports of the ALB.
 func fronted(s model.Stack, scheme model.Scheme, ports map[int32]int32) model.Stack {
 	s.FrontendNLB = &model.LoadBalancer{
 		Type: model.Network, Name: "lb-nlb", Scheme: scheme, AddressType: model.IPv4, Subnets: model.SubnetsDiscovered{}, SecurityGroups: model.GroupsShared{},

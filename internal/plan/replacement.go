@@ -404,7 +404,7 @@ func (b *builder) planPredecessors() {
 				wait = front
 			}
 			if wait.For == "" {
-				b.deleteLoadBalancer(*old, "clients know "+lb.desired.Name, b.detachEverywhere(old.ARN, nil))
+				b.deleteLoadBalancer(*old, "clients have had time to resolve "+lb.desired.Name, b.detachEverywhere(old.ARN, nil))
 				continue
 			}
 			if lb.isFrontend() {
@@ -414,7 +414,7 @@ func (b *builder) planPredecessors() {
 			a := Address{Kind: LoadBalancer, ID: old.ARN}
 			b.add(Step{
 				ID: stepID("delete", a), Address: a, Verb: Delete, Do: DeleteLoadBalancer{ARN: old.ARN},
-				Changes: []Change{{Path: "name", From: old.Name}}, Why: "another load balancer takes its place",
+				Changes: []Change{{Path: "name", From: old.Name}}, Why: "another load balancer replaces it",
 				Impact: ReplaceImpact, Wait: wait, Blames: b.members(),
 			})
 		}
@@ -481,7 +481,7 @@ func (b *builder) tellReplacement(lb *loadBalancerPlan) {
 	}
 	b.found.Add(finding.Finding{
 		Object: b.want.Members[0].Ref, Reason: finding.LoadBalancerReplaced,
-		Message: fmt.Sprintf("load balancer %q cannot change its %s; a new load balancer takes its place, the status shows the new one when it serves, and %q is deleted %s later",
+		Message: fmt.Sprintf("load balancer %q cannot change its %s; a new load balancer replaces it, the status shows the new one when it serves, and %q is deleted %s later",
 			old.Name, lb.unlike(old), old.Name, b.opt.DeletionDelay),
 		Fix: "to go back without a new load balancer, restore the former value before the old one is deleted",
 	})

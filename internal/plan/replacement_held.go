@@ -90,7 +90,7 @@ func (b *builder) tellReplacementHeld(desired *model.LoadBalancer, why string) {
 	of := desired.Origins["scheme"]
 	b.found.Add(finding.Finding{
 		Object: b.blameable(of.Object), Field: of.Field, Reason: finding.ReplacementHeld, Severity: finding.Error,
-		Message: fmt.Sprintf("load balancer %q cannot change its scheme from %q to %q, and no other takes its place, because %s; it serves on with its scheme",
+		Message: fmt.Sprintf("load balancer %q cannot change its scheme from %q to %q, and is not replaced, because %s; it keeps its scheme and serves",
 			b.live.Name, b.live.Scheme, desired.Scheme, why),
 		Fix: "remove what is in the way, or restore the former scheme",
 	})

@@ -78,9 +78,9 @@ func (r *resolution) unfit(f finding.Finding, part string) {
 	if r.lb.isFrontend() {
 		f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
 		if r.lb.live == nil {
-			f.Message += ", so the network load balancer in front is not made"
+			f.Message += ", so the frontend NLB is not made"
 		} else {
-			f.Message += ", so the network load balancer in front keeps its " + part
+			f.Message += ", so the frontend NLB keeps its " + part
 		}
 	}
 	r.found.Add(f)
@@ -93,7 +93,7 @@ func (r *resolution) unfit(f finding.Finding, part string) {
 func (r *resolution) unreadPart(f observed.Fault, part string, of finding.Origin) {
 	what, reach, made := "the load balancer", finding.BlocksStack, "no load balancer is made"
 	if r.lb.isFrontend() {
-		what, reach, made = "the network load balancer in front", finding.BlocksNothing, "the network load balancer in front is not made"
+		what, reach, made = "the frontend NLB", finding.BlocksNothing, "the frontend NLB is not made"
 		if of.Object.IsZero() {
 			of = r.lb.desired.Of
 		}

@@ -227,7 +227,7 @@ func (r *rulePlanner) prioritise(what string, to map[Address]int32, wait Wait, a
 	slices.SortFunc(changes, func(x, y Change) int { return cmp.Compare(x.Path, y.Path) })
 	return r.add(Step{
 		ID: stepID(what, a), Address: a, Verb: Update, Do: SetPriorities{Priorities: to}, Changes: changes,
-		Why: "rules have to stand in order of precedence", Wait: wait, After: after, Blames: r.l.desired.Members,
+		Why: "rules have to be in order of precedence", Wait: wait, After: after, Blames: r.l.desired.Members,
 	})
 }
 

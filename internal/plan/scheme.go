@@ -49,7 +49,7 @@ func (d *draft) tellScheme(original model.Stack) {
 		}
 		d.found.Add(finding.Finding{
 			Object: d.want.Members[0].Ref, Reason: finding.SchemeKept, Severity: finding.Warning,
-			Message: fmt.Sprintf("the %s is %s and nobody asks for a scheme; it stays so, since to make it %s, as is the default, another would have to take its place", what, is, byDefault),
+			Message: fmt.Sprintf("scheme of the %s is not set; keeping %q (default %q), because changing the scheme replaces the load balancer", what, is, byDefault),
 			Fix:     "set the annotation " + naming.SettingField(d.want.ID.Kind, setting),
 		})
 	}
@@ -57,6 +57,6 @@ func (d *draft) tellScheme(original model.Stack) {
 		tell("load balancer", d.want.LoadBalancer.Scheme, original.LoadBalancer.Scheme, "scheme")
 	}
 	if original.FrontendNLB != nil && original.FrontendNLB.SchemeOpen() && !original.Held.Frontend {
-		tell("network load balancer in front", d.want.FrontendNLB.Scheme, original.FrontendNLB.Scheme, "frontend-nlb-scheme")
+		tell("frontend NLB", d.want.FrontendNLB.Scheme, original.FrontendNLB.Scheme, "frontend-nlb-scheme")
 	}
 }

@@ -60,9 +60,9 @@ func (r *groupRemoval) unbind(h observed.Binding, why string, after []StepID) *S
 	return &r.plan.Steps[len(r.plan.Steps)-1]
 }
 
-// settling is what the end of a target group waits for: a node that does not know yet that
-// nothing forwards to the group would have no target for the requests it sends there.
-const settling = "the nodes of the load balancer to know that nothing forwards there"
+// settling is what the end of a target group waits for: a node that still forwards to the target group
+// would have no target for the requests it sends there.
+const settling = "all nodes of the load balancer to stop forwarding there"
 
 // settled is for how long nodes of the load balancer may still use a target group that nothing
 // forwards to once some steps are done. Later changes of other rules do not make it longer.
@@ -97,12 +97,12 @@ func (r *groupRemoval) remove(g observed.TargetGroup, bindings []*observed.Bindi
 			unbind.Wait = settle
 			s.After = append(s.After, unbind.ID)
 		}
-		s.Wait = r.wait("unbind "+g.ARN, "binding "+h.Namespace+"/"+h.Name+" to let go of its targets", longestWait)
+		s.Wait = r.wait("unbind "+g.ARN, "binding "+h.Namespace+"/"+h.Name+" to deregister its targets", longestWait)
 		if s.Waits() && r.opt.Waited["unbind "+g.ARN] >= tellAfter {
 			r.waitToDelete(g, s.Wait)
 		}
 		if !s.Waits() {
-			r.gaveUp(g, "binding "+h.Namespace+"/"+h.Name+" does not let go of its targets", longestWait)
+			r.gaveUp(g, "binding "+h.Namespace+"/"+h.Name+" does not deregister its targets", longestWait)
 		}
 	}
 	if len(bindings) == 0 && drain {

@@ -156,7 +156,7 @@ func TestWhatWasMissingIsFoundWhenItAppears(t *testing.T) {
 			},
 			reason: "TargetGroupNotFound", served: "tg:external",
 		},
-		"subnets of a network load balancer in front": {
+		"subnets of a frontend NLB": {
 			given: func(*testing.T, *Rig) step {
 				return func(t *testing.T, r *Rig) { named(t, r, "front-1", r.World.Public[0]) }
 			},

@@ -12,7 +12,7 @@ import (
 )
 
 // All members show the name in lower case with every port of the load balancer, and then that of the
-// network load balancer in front, as long as there is one.
+// frontend NLB, as long as there is one.
 func TestStatusShowsNamesAndPorts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestStatusShowsNamesAndPorts(t *testing.T) {
 				}
 			}
 		}
-		check("with a network load balancer in front", 2)
+		check("with a frontend NLB", 2)
 		r.Apply(first(`"false"`))
 		check("without it", 1)
 	})

@@ -97,7 +97,7 @@ func (p *run) plan(ctx context.Context, f *bindingplan.Facts, make func(*binding
 			}
 		}
 	}
-	return bindingplan.Plan{}, fmt.Errorf("the plan of binding %s asks for facts again and again", p.key)
+	return bindingplan.Plan{}, fmt.Errorf("the plan of binding %s asks for facts without end", p.key)
 }
 
 // watch has the run repeated when one of more objects changes.
