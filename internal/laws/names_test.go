@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
@@ -49,8 +50,8 @@ func valid(t *testing.T, seed uint64, want model.Stack, have observed.Stack) {
 		if !tracked {
 			return
 		}
-		id := tags["ingress.k8s.aws/resource"]
-		if id == "" || tags["ingress.k8s.aws/stack"] != want.ID.String() || tags["elbv2.k8s.aws/cluster"] != options.Cluster {
+		id := tags[naming.ResourceTag(want.ID.Kind)]
+		if id == "" || tags[naming.StackTag(want.ID.Kind)] != want.ID.String() || tags["elbv2.k8s.aws/cluster"] != options.Cluster {
 			t.Errorf("seed %d: %s is not tracked: %v", seed, kind, tags)
 		}
 		if kind != "target group" || !holds(want) {

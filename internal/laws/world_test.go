@@ -29,8 +29,8 @@ func emptyWorld() observed.Stack {
 }
 
 var subnets = []observed.Subnet{
-	{ID: "subnet-a", Name: "net-a", Zone: "a", ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1"},
-	{ID: "subnet-b", Name: "net-b", Zone: "b", ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1"},
+	{ID: "subnet-a", Name: "net-a", Zone: "a", ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1", CIDR: "10.0.1.0/24"},
+	{ID: "subnet-b", Name: "net-b", Zone: "b", ZoneType: "availability-zone", FreeIPs: 100, VPC: "vpc-1", CIDR: "10.0.2.0/24"},
 }
 
 // answer gives the facts that are asked for; state is the health of each target group's target.
@@ -40,6 +40,8 @@ func answer(have *observed.Stack, asks []model.Question, state func(arn string) 
 		switch q := q.(type) {
 		case model.AskSubnets:
 			f.Subnets[q.Key()] = subnetsFor(q)
+		case model.AskVPC:
+			f.VPCRanges = []string{"10.0.0.0/16", "2001:db8::/56"}
 		case model.AskGroups:
 			a := observed.GroupAnswer{ByName: map[string][]string{}}
 			for _, ref := range q.List {
