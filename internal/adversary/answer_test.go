@@ -182,5 +182,5 @@ func (w *testCluster) ownerOf(id string, port int32) string {
 	if slices.Contains(attackerAddresses, id) || strings.HasPrefix(id, "i-") {
 		return "the attacker"
 	}
-	return "somebody at " + id
+	return "another owner at " + id
 }

@@ -189,7 +189,7 @@ spec: {group: {name: %s}, %s: %s}
 			if !isolated && order == "-1000" {
 				continue // would come first
 			}
-			fixed(t, fmt.Sprintf("22-a-deletion-waits-for-nobody/path %s, isolated %t", path, isolated), setup{access: openClass, scenario: 9, isolated: isolated}, func(w *testCluster) {
+			fixed(t, fmt.Sprintf("22-a-deletion-waits-for-no-other/path %s, isolated %t", path, isolated), setup{access: openClass, scenario: 9, isolated: isolated}, func(w *testCluster) {
 				w.sick = func(string) bool { return true }
 				w.evil(served, attacker{class: "alb", host: "extra.example.com", path: path, pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`, "certificate-arn", "$CERT"}}.docs())
 				w.drive(short)

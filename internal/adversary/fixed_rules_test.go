@@ -88,7 +88,7 @@ func TestFixedRules(t *testing.T) {
 
 	// No member waits for another member's health.
 	for name, service := range map[string]string{"not healthy": "ill", "no targets": "none"} {
-		fixed(t, "03-nobody-waits-for-anothers-health/"+name, setup{access: openClass, scenario: 6}, func(w *testCluster) {
+		fixed(t, "03-no-member-waits-for-anothers-health/"+name, setup{access: openClass, scenario: 6}, func(w *testCluster) {
 			w.sick = func(target string) bool { return target == "10.0.149.1" }
 			w.evil(failingService, strings.ReplaceAll(strings.Split(failingService, "---")[0], "ill", "none"),
 				attacker{class: "alb", service: service, pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}.docs())

@@ -67,7 +67,7 @@ func TestFixedShared(t *testing.T) {
 	}
 
 	// A member that leaves does not wait for what another one waits for.
-	fixed(t, "23-leaving-waits-for-nobody", setup{access: openClass, scenario: 9}, func(w *testCluster) {
+	fixed(t, "23-leaving-waits-for-no-other", setup{access: openClass, scenario: 9}, func(w *testCluster) {
 		w.sick = func(target string) bool { return target == "10.0.149.1" }
 		x := attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip", "listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}
 		for _, a := range w.acts() {
