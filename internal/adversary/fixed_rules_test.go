@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -157,7 +158,7 @@ func TestFixedRules(t *testing.T) {
 			if many.group == "" {
 				id = model.StackID{Kind: model.Ingress, Namespace: "evil", Name: "x"}
 			}
-			stack, _ := ingress.New(ingress.Options{Cluster: "rig", Class: "alb"}).Translate(cluster.NewView(other), id, nil)
+			stack, _ := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"}).Translate(cluster.NewView(other), id, nil)
 			formed := 0
 			if stack.LoadBalancer != nil {
 				for _, l := range stack.LoadBalancer.Listeners {

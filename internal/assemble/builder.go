@@ -1,6 +1,8 @@
 package assemble
 
 import (
+	"cmp"
+
 	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -12,22 +14,32 @@ type Options struct {
 	// Cluster is the name that AWS resources are tagged with.
 	Cluster string
 
-	DefaultScheme    model.Scheme
-	DefaultSSLPolicy string
+	DefaultScheme     model.Scheme     // internal if empty
+	DefaultTargetType model.TargetType // instance if empty
+	DefaultSSLPolicy  string           // ELBSecurityPolicy-2016-08 if empty
+
 	// DefaultTags for all resources; DefaultTagsLow lets users' tags win over them.
 	DefaultTags    map[string]string
 	DefaultTagsLow bool
 	// ExternalTags are keys that users may not set.
 	ExternalTags []string
 
-	// NoBackendGroup switches the shared backend group off.
+	// BackendGroup is the id of a shared backend security group that the operator provides.
+	BackendGroup string
+	// NoBackendGroup switches the shared backend security group off.
 	NoBackendGroup bool
 	// ManageBackendRules is the default of the setting of that name.
 	ManageBackendRules bool
+	// UnrestrictedRules opens all ports of targets to the load balancer, not single ones.
+	UnrestrictedRules bool
 	// NoSecurityGroups makes network load balancers without security groups.
 	NoSecurityGroups bool
-	// NoCapacity, NoWAFv2, NoWAFClassic and NoShield leave these alone.
-	NoCapacity   bool
+
+	// NoIPTargets, NoCapacity and NoWeights switch features off.
+	NoIPTargets bool
+	NoCapacity  bool
+	NoWeights   bool
+	// NoWAFv2, NoWAFClassic and NoShield leave web ACLs and protections alone.
 	NoWAFv2      bool
 	NoWAFClassic bool
 	NoShield     bool
@@ -35,6 +47,20 @@ type Options struct {
 	// a private authority, where neither names one.
 	ManageCertificates bool
 	DefaultCA          string
+
+	// StrictGroups lets one fault stop the whole load balancer.
+	StrictGroups bool
+	// AllowMassRemoval lets load balancers go of objects that the controller's own flags or many classes at
+	// once exclude.
+	AllowMassRemoval bool
+}
+
+// Filled are the options with their defaults.
+func (o Options) Filled() Options {
+	o.DefaultScheme = cmp.Or(o.DefaultScheme, model.Internal)
+	o.DefaultTargetType = cmp.Or(o.DefaultTargetType, model.InstanceTargets)
+	o.DefaultSSLPolicy = cmp.Or(o.DefaultSSLPolicy, "ELBSecurityPolicy-2016-08")
+	return o
 }
 
 // Builder builds what the members of a stack share.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/config"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -23,37 +24,17 @@ import (
 
 // Frontends are the dialects that the configuration switches on.
 func Frontends(c config.Config) map[model.Kind]engine.Frontend {
-	key, value, _ := c.SecretsLabel()
-	out := map[model.Kind]engine.Frontend{
-		model.Ingress: ingress.New(ingress.Options{
-			Cluster: c.ClusterName, Class: c.Ingress.Class,
-			DefaultScheme:     model.Scheme(c.Defaults.Scheme),
-			DefaultTargetType: model.TargetType(c.Defaults.TargetType),
-			DefaultSSLPolicy:  c.Defaults.SSLPolicy,
-			DefaultTags:       c.Defaults.Tags, DefaultTagsLow: c.Gates.On(config.EnableDefaultTagsLowPriority),
-			ExternalTags: c.Defaults.ExternalManagedTags,
-			BackendGroup: c.Security.BackendGroupID, NoBackendGroup: !c.Security.BackendGroup,
-			ManageBackendRules: c.Security.ManageBackendRules, UnrestrictedRules: c.Security.Unrestricted,
-			RequireServices: !c.Ingress.TolerateMissingService, RequireActions: !c.Ingress.TolerateMissingAction,
-			SecretLabel: ingress.Label{Key: key, Value: value},
-			NoIPTargets: !c.Gates.On(config.EnableIPTargetType), NoCapacity: !c.Gates.On(config.LBCapacityReservation),
-			Tenancy: ingress.Tenancy(c.Ingress.Tenancy), MaxListeners: c.Ingress.MaxListeners, MaxRules: c.Ingress.MaxRules, ConditionValues: c.Ingress.ConditionValues, ConditionWildcards: c.Ingress.ConditionWildcards,
-			ExactRegexHosts: c.Ingress.ExactRegexHosts,
-			NoWeights:       !c.Gates.On(config.WeightedTargetGroups), StrictGroups: c.StrictGroups, AllowMassRemoval: c.AllowMassRemoval,
-			ManageCertificates: c.Gates.On(config.EnableCertificateManagement), DefaultCA: c.Ingress.DefaultPCA,
-			DescribePlan: c.Gates.On(config.IngressPlanAnnotation),
-			NoWAFv2:      !c.Ingress.WAFv2, NoWAFClassic: !c.Ingress.WAFClassic, NoShield: !c.Ingress.Shield,
-		}),
-	}
+	out := map[model.Kind]engine.Frontend{model.Ingress: ingress.New(ingressOptions(c))}
 	if c.Gates.On(config.EnableServiceController) {
 		out[model.Service] = service.New(serviceOptions(c))
 	}
 	return out
 }
 
-func serviceOptions(c config.Config) service.Options {
-	return service.Options{
-		Cluster: c.ClusterName, Class: c.Service.Class, OnlyLoadBalancers: c.Gates.On(config.ServiceTypeLoadBalancerOnly),
+// sharedOptions are those of every dialect.
+func sharedOptions(c config.Config) assemble.Options {
+	return assemble.Options{
+		Cluster:           c.ClusterName,
 		DefaultScheme:     model.Scheme(c.Defaults.Scheme),
 		DefaultTargetType: model.TargetType(c.Defaults.TargetType),
 		DefaultSSLPolicy:  c.Defaults.SSLPolicy,
@@ -62,9 +43,31 @@ func serviceOptions(c config.Config) service.Options {
 		BackendGroup: c.Security.BackendGroupID, NoBackendGroup: !c.Security.BackendGroup,
 		ManageBackendRules: c.Security.ManageBackendRules, UnrestrictedRules: c.Security.Unrestricted,
 		NoSecurityGroups: !c.Gates.On(config.NLBSecurityGroup),
-		MergeTCPUDP:      c.Gates.On(config.EnableTCPUDPListener), PlainChecks: !c.Gates.On(config.NLBHealthCheckAdvancedConfig),
-		NoIPTargets: !c.Gates.On(config.EnableIPTargetType), NoCapacity: !c.Gates.On(config.LBCapacityReservation),
-		NoWeights: !c.Gates.On(config.WeightedTargetGroups), StrictGroups: c.StrictGroups, AllowMassRemoval: c.AllowMassRemoval,
+		NoIPTargets:      !c.Gates.On(config.EnableIPTargetType), NoCapacity: !c.Gates.On(config.LBCapacityReservation),
+		NoWeights: !c.Gates.On(config.WeightedTargetGroups),
+		NoWAFv2:   !c.Ingress.WAFv2, NoWAFClassic: !c.Ingress.WAFClassic, NoShield: !c.Ingress.Shield,
+		ManageCertificates: c.Gates.On(config.EnableCertificateManagement), DefaultCA: c.Ingress.DefaultPCA,
+		StrictGroups: c.StrictGroups, AllowMassRemoval: c.AllowMassRemoval,
+	}
+}
+
+func ingressOptions(c config.Config) ingress.Options {
+	key, value, _ := c.SecretsLabel()
+	return ingress.Options{
+		Options: sharedOptions(c), Class: c.Ingress.Class,
+		RequireServices: !c.Ingress.TolerateMissingService, RequireActions: !c.Ingress.TolerateMissingAction,
+		SecretLabel: ingress.Label{Key: key, Value: value},
+		Tenancy:     ingress.Tenancy(c.Ingress.Tenancy), MaxListeners: c.Ingress.MaxListeners, MaxRules: c.Ingress.MaxRules,
+		ConditionValues: c.Ingress.ConditionValues, ConditionWildcards: c.Ingress.ConditionWildcards,
+		ExactRegexHosts: c.Ingress.ExactRegexHosts,
+		DescribePlan:    c.Gates.On(config.IngressPlanAnnotation),
+	}
+}
+
+func serviceOptions(c config.Config) service.Options {
+	return service.Options{
+		Options: sharedOptions(c), Class: c.Service.Class, OnlyLoadBalancers: c.Gates.On(config.ServiceTypeLoadBalancerOnly),
+		MergeTCPUDP: c.Gates.On(config.EnableTCPUDPListener), PlainChecks: !c.Gates.On(config.NLBHealthCheckAdvancedConfig),
 		CrossNamespaceGroups: c.Service.CrossNamespaceGroups,
 	}
 }

@@ -161,3 +161,8 @@ func (l List) Reach() Reach {
 	}
 	return r
 }
+
+// Stops reports whether a finding holds the whole stack: one that says so, or any error where strict is set.
+func (l List) Stops(strict bool) bool {
+	return l.Reach() == BlocksStack || strict && slices.ContainsFunc(l, func(f Finding) bool { return f.Severity == Error })
+}

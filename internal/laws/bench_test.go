@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
@@ -77,7 +78,7 @@ func BenchmarkDraft(b *testing.B) {
 			b.Fatal(err)
 		}
 		id := model.StackID{Kind: model.Ingress, Name: "g"}
-		f := ingress.New(ingress.Options{Cluster: "rig", Class: "alb", MaxRules: n, MaxListeners: 10})
+		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb", MaxRules: n, MaxListeners: 10})
 		have := emptyWorld()
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			runtime.GC()

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
@@ -23,7 +24,9 @@ import (
 // groups is how many random groups are tried.
 const groups = 3000
 
-func frontend() *ingress.Frontend { return ingress.New(ingress.Options{Cluster: "rig", Class: "alb"}) }
+func frontend() *ingress.Frontend {
+	return ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
+}
 
 func translate(t *testing.T, src cluster.Source, id model.StackID) (model.Stack, finding.List) {
 	t.Helper()

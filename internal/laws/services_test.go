@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/service"
@@ -104,7 +105,7 @@ var exposedID = model.StackID{Kind: model.Service, Namespace: "shop", Name: "web
 // translateService translates as the engine does: what is live decides where the frontend says so.
 func translateService(t *testing.T, src cluster.Source, have *observed.Stack) (model.Stack, finding.List) {
 	t.Helper()
-	f := service.New(service.Options{Cluster: "rig"})
+	f := service.New(service.Options{Options: assemble.Options{Cluster: "rig"}})
 	v := cluster.NewView(&cluster.Reduced{Source: src})
 	s, found := f.Translate(v, exposedID, nil)
 	for range 6 {

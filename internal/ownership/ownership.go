@@ -65,6 +65,19 @@ func Member(v *cluster.View, obj cluster.Object, id model.StackID) model.Member 
 	}
 }
 
+// Members are the objects of a stack; blocked reports that a finding blocks all that each of them contributes.
+func Members[M any](v *cluster.View, id model.StackID, all []M, of func(M) (obj cluster.Object, blocked bool)) (out []model.Member, blocked bool) {
+	blocked = true
+	for _, m := range all {
+		obj, held := of(m)
+		member := Member(v, obj, id)
+		member.Blocked = held
+		blocked = blocked && held
+		out = append(out, member)
+	}
+	return out, blocked
+}
+
 // Vanished are objects that had left the stack, or were being deleted, and are gone.
 func Vanished(v *cluster.View, id model.StackID) []model.Member {
 	finalizer := naming.Finalizer(id)

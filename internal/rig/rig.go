@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/go-logr/logr"
 
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
@@ -172,12 +173,12 @@ func (r *Rig) Start() {
 		api = r.opt.API(api)
 	}
 	k8s := kube.New(&cluster.Reduced{Source: r.Store, QUICEnv: targets.DefaultQUICVariable}, mortal{p, api}, time.Now)
-	in := ingress.Options{Cluster: ClusterName, Class: "alb"}
+	in := ingress.Options{Options: assemble.Options{Cluster: ClusterName}, Class: "alb"}
 	if r.opt.Ingress != nil {
 		r.opt.Ingress(&in)
 	}
 	p.frontend = ingress.New(in)
-	of := services.Options{Cluster: ClusterName, StrictGroups: in.StrictGroups}
+	of := services.Options{Options: assemble.Options{Cluster: ClusterName, StrictGroups: in.StrictGroups}}
 	if r.opt.Service != nil {
 		r.opt.Service(&of)
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
@@ -141,7 +142,7 @@ func configOf(t *testing.T, world amazon, opt caseOptions, objects string) webho
 	cfg := rules(store(t, objects))
 	if opt.Class != nil {
 		cfg.IngressClass = *opt.Class
-		cfg.Ingress = ingress.New(ingress.Options{Cluster: "rig", Class: *opt.Class})
+		cfg.Ingress = ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: *opt.Class})
 	}
 	cfg.DenyClassAnnotation, cfg.DenyGroupName = opt.DenyClassAnnotation, opt.DenyGroupName
 	cfg.ReadinessGates, cfg.Namespace, cfg.LoadBalancerClass = !opt.NoReadinessGates, opt.Namespace, opt.LoadBalancerClass

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
@@ -32,7 +33,7 @@ func store(t testing.TB, docs string) *cluster.Memory {
 // rules are those of a plain controller over a store.
 func rules(src cluster.Source) webhook.Config {
 	return webhook.Config{
-		Source: src, Ingress: ingress.New(ingress.Options{Cluster: "rig", Class: "alb"}), IngressClass: "alb",
+		Source: src, Ingress: ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"}), IngressClass: "alb",
 		ReadinessGates: true, Log: logr.Discard(), Metrics: webhook.NewMetrics(),
 	}
 }

@@ -114,7 +114,7 @@ func TestWebhookCertificate(t *testing.T) {
 		if named != 2 {
 			t.Errorf("%d match conditions name the controller's own account", named)
 		}
-		if len(bundles) != 6 {
+		if len(bundles) != 7 {
 			t.Errorf("%d webhooks", len(bundles))
 		}
 		now = now.Add(250 * 24 * time.Hour)

@@ -8,6 +8,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
@@ -53,7 +54,7 @@ func FuzzOneMemberNeverStopsTheOther(f *testing.F) {
 			t.Fatal(err)
 		}
 		v := cluster.NewView(src)
-		stack, found := ingress.New(ingress.Options{Cluster: "rig", Class: "alb"}).Translate(v, model.StackID{Kind: model.Ingress, Name: "g"}, nil)
+		stack, found := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"}).Translate(v, model.StackID{Kind: model.Ingress, Name: "g"}, nil)
 		served := false
 		for _, l := range stack.LoadBalancer.Listeners {
 			for _, r := range l.Rules {
@@ -94,7 +95,7 @@ func BenchmarkTranslateGroupOfHundred(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	f := ingress.New(ingress.Options{Cluster: "rig", Class: "alb"})
+	f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
 	for b.Loop() {
 		f.Translate(cluster.NewView(src), model.StackID{Kind: model.Ingress, Name: "g"}, nil)
 	}

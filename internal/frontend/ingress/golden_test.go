@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -17,7 +18,7 @@ import (
 // options are those of the case: options.json laid over a plain controller.
 func options(t *testing.T, c goldentest.Case) ingress.Options {
 	t.Helper()
-	opt := ingress.Options{Cluster: "rig", Class: "alb"}
+	opt := ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"}
 	if raw := c.Text("options.json"); raw != "" {
 		d := json.NewDecoder(strings.NewReader(raw))
 		d.DisallowUnknownFields()

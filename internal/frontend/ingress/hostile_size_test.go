@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -80,7 +81,7 @@ func TestHostileSizesAreBounded(t *testing.T) {
 		for _, tenancy := range []ingress.Tenancy{ingress.Cooperative, ingress.Isolated} {
 			t.Run(name+", "+string(tenancy), func(t *testing.T) {
 				objects := load(t, sizedClass+doc)
-				f := ingress.New(ingress.Options{Cluster: "rig", Class: "alb", Tenancy: tenancy})
+				f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb", Tenancy: tenancy})
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
 				stack, _ := f.Translate(cluster.NewView(objects), model.StackID{Kind: model.Ingress, Name: "g"}, nil)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
@@ -13,7 +14,7 @@ import (
 
 func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	enginetest.EachCase(t, func(t *testing.T, src *cluster.Memory) {
-		f := ingress.New(ingress.Options{Cluster: "rig", Class: "alb"})
+		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
 		for _, id := range stacks(t, f, src) {
 			want, wantFound := translate(t, f, src, id)
 			for seed := range uint64(5) {
@@ -33,7 +34,7 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 // the references or lists of its view.
 func TestTranslationNeedsOnlyWhatItsViewRemembers(t *testing.T) {
 	enginetest.EachCase(t, func(t *testing.T, src *cluster.Memory) {
-		f := ingress.New(ingress.Options{Cluster: "rig", Class: "alb"})
+		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
 		for _, id := range stacks(t, f, src) {
 			v := cluster.NewView(src)
 			want, _ := f.Translate(v, id, nil)

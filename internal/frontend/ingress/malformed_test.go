@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
@@ -152,6 +153,6 @@ func findingsOf(t *testing.T, key, value string) finding.List {
 	); err != nil {
 		t.Fatal(err)
 	}
-	_, found := translate(t, ingress.New(ingress.Options{Cluster: "rig", Class: "alb"}), src, model.StackID{Kind: model.Ingress, Namespace: "ns", Name: "web"})
+	_, found := translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"}), src, model.StackID{Kind: model.Ingress, Namespace: "ns", Name: "web"})
 	return found
 }

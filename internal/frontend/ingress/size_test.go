@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
@@ -50,7 +51,7 @@ func TestAnIngressThatIsTooLargeFormsNoRules(t *testing.T) {
 	}{
 		{100, 40, ""}, {100, 41, "spec.rules"}, {101, 1, "alb.ingress.kubernetes.io/listen-ports"}, {1000, 400, "alb.ingress.kubernetes.io/listen-ports"},
 	} {
-		f := ingress.New(ingress.Options{Cluster: "rig", Class: "alb"})
+		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
 		stack, found := translate(t, f, load(t, product(c.ports, c.paths)), large)
 		rules := 0
 		if stack.LoadBalancer != nil {
@@ -76,7 +77,7 @@ func BenchmarkLargestIngress(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			f := ingress.New(ingress.Options{Cluster: "rig", Class: "alb"})
+			f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
 			var stack model.Stack
 			var before, after runtime.MemStats
 			runtime.GC()

@@ -63,7 +63,7 @@ func newTranslation(opt Options, v *cluster.View, id model.StackID, live *observ
 				ID: id, Live: live, Isolated: opt.Tenancy == Isolated && id.Namespace == "", // one alone has no others
 				ClassField: classNameField, ClassKind: paramsKind, BackendGroup: opt.BackendGroup,
 			},
-			Options: opt.shared(),
+			Options: opt.Options,
 		},
 		opt: opt, view: v, of: map[*members.Member]*member{},
 		rules: map[string]int{}, named: map[string]map[string]bool{}, backends: map[finding.Ref]settings.Backend{},
@@ -104,17 +104,9 @@ func (t *translation) build() {
 	t.retainLost()
 	t.groups.Finish(&t.Stack)
 	t.Requested()
-	blocked := 0
-	for _, m := range t.ingresses {
-		if m.Blocked {
-			blocked++
-		}
-		of := ownership.Member(t.view, m.ing, t.ID)
-		of.Blocked = m.Blocked
-		t.Stack.Members = append(t.Stack.Members, of)
-	}
-	strict := t.opt.StrictGroups && slices.ContainsFunc(t.Found, func(f finding.Finding) bool { return f.Severity == finding.Error })
-	t.Stack.Held.Everything = blocked == len(t.ingresses) || t.Found.Reach() == finding.BlocksStack || strict
+	var blocked bool
+	t.Stack.Members, blocked = ownership.Members(t.view, t.ID, t.ingresses, func(m *member) (cluster.Object, bool) { return m.ing, m.Blocked })
+	t.Stack.Held.Everything = blocked || t.Found.Stops(t.opt.StrictGroups)
 }
 
 // prepare settles what a member says by itself.

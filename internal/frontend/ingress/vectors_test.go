@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
@@ -55,7 +56,7 @@ func TestFrozenNames(t *testing.T) {
 			alb: "k8s-tulips-f74bc9fcc6", sg: "k8s-tulips-8a54a747e3", tg: "k8s-garden-kiosk-b9ddd19958", tgID: "garden/rose-bed-kiosk:80"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := ingress.New(ingress.Options{Cluster: "orchid-7", Class: "alb"})
+			f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "orchid-7"}, Class: "alb"})
 			stack, found := translate(t, f, load(t, fmt.Sprintf(roseBed, c.annotations, c.port)), c.id)
 			if len(found) > 0 {
 				t.Fatal(found)
@@ -75,7 +76,7 @@ func TestFrozenNames(t *testing.T) {
 }
 
 func TestFrozenNamesOfExtras(t *testing.T) {
-	f := ingress.New(ingress.Options{Cluster: "orchid-7", Class: "alb", ManageCertificates: true})
+	f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "orchid-7", ManageCertificates: true}, Class: "alb"})
 	doc := fmt.Sprintf(roseBed, `, alb.ingress.kubernetes.io/scheme: internet-facing, alb.ingress.kubernetes.io/enable-frontend-nlb: "true",
     alb.ingress.kubernetes.io/create-acm-cert: "true", alb.ingress.kubernetes.io/listen-ports: '[{"HTTP":80}]'`, "number: 80")
 	stack, found := translate(t, f, load(t, strings.Replace(doc, "rose.garden.example", `"*.garden.example"`, 1)), model.StackID{Kind: model.Ingress, Namespace: "garden", Name: "rose-bed"})
@@ -151,7 +152,7 @@ func TestConflictsOfMembers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			src := load(t, twoMembers(c.first, c.second))
 			id := model.StackID{Kind: model.Ingress, Name: "g"}
-			stack, found := translate(t, ingress.New(ingress.Options{Cluster: "c", Class: "alb"}), src, id)
+			stack, found := translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c"}, Class: "alb"}), src, id)
 			if len(found) == 0 || stack.Held.Everything {
 				t.Fatalf("hold %v, %v", stack.Held.Everything, found)
 			}
@@ -160,10 +161,10 @@ func TestConflictsOfMembers(t *testing.T) {
 					t.Errorf("got %s", f)
 				}
 			}
-			if strict, _ := translate(t, ingress.New(ingress.Options{Cluster: "c", Class: "alb", StrictGroups: true}), src, id); !strict.Held.Everything {
+			if strict, _ := translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c", StrictGroups: true}, Class: "alb"}), src, id); !strict.Held.Everything {
 				t.Error("strict groups are not held")
 			}
-			alike, _ := translate(t, ingress.New(ingress.Options{Cluster: "c", Class: "alb"}), load(t, twoMembers(c.first, c.first)), id)
+			alike, _ := translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c"}, Class: "alb"}), load(t, twoMembers(c.first, c.first)), id)
 			stack.LoadBalancer.Listeners, alike.LoadBalancer.Listeners = nil, nil
 			if d := cmp.Diff(alike.LoadBalancer, stack.LoadBalancer); d != "" && c.field != "listen-ports" {
 				t.Errorf("the first member does not win:\n%s", d)
@@ -211,7 +212,7 @@ spec: {loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "33"}
 
 func agrees(t *testing.T, doc string) model.Stack {
 	t.Helper()
-	stack, found := translate(t, ingress.New(ingress.Options{Cluster: "c", Class: "alb"}), load(t, doc), model.StackID{Kind: model.Ingress, Name: "g"})
+	stack, found := translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c"}, Class: "alb"}), load(t, doc), model.StackID{Kind: model.Ingress, Name: "g"})
 	if len(found) > 0 {
 		t.Errorf("got %v", found)
 	}
@@ -260,7 +261,7 @@ func TestOrderOfMembers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	stack, found := translate(t, ingress.New(ingress.Options{Cluster: "c", Class: "alb"}), src, model.StackID{Kind: model.Ingress, Name: "g"})
+	stack, found := translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c"}, Class: "alb"}), src, model.StackID{Kind: model.Ingress, Name: "g"})
 	var got []string
 	for _, m := range stack.Members {
 		got = append(got, m.Ref.Namespace+"/"+m.Ref.Name)

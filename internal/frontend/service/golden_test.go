@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -18,7 +19,7 @@ import (
 // options are those of the case: options.json laid over a plain controller.
 func options(t *testing.T, c goldentest.Case) service.Options {
 	t.Helper()
-	opt := service.Options{Cluster: "rig"}
+	opt := service.Options{Options: assemble.Options{Cluster: "rig"}}
 	if raw := c.Text("options.json"); raw != "" {
 		d := json.NewDecoder(strings.NewReader(raw))
 		d.DisallowUnknownFields()

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/service"
@@ -23,7 +24,7 @@ import (
 
 func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	enginetest.EachCase(t, func(t *testing.T, src *cluster.Memory) {
-		f := service.New(service.Options{Cluster: "rig"})
+		f := service.New(service.Options{Options: assemble.Options{Cluster: "rig"}})
 		for _, id := range enginetest.Stacks(t, f, src, cluster.KindService) {
 			want, wantFound := translate(t, f, src, id, nil)
 			for seed := range uint64(5) {
@@ -43,7 +44,7 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 // What a translation does not read cannot wake it up again, such as the Service of a weighted backend.
 func TestTranslationNeedsOnlyWhatItsViewRemembers(t *testing.T) {
 	enginetest.EachCase(t, func(t *testing.T, src *cluster.Memory) {
-		f := service.New(service.Options{Cluster: "rig"})
+		f := service.New(service.Options{Options: assemble.Options{Cluster: "rig"}})
 		for _, id := range enginetest.Stacks(t, f, src, cluster.KindService) {
 			reduced := &cluster.Reduced{Source: src}
 			v := cluster.NewView(reduced)
@@ -92,7 +93,7 @@ func FuzzOnePortNeverStopsTheOther(f *testing.F) {
 		if err := src.Put(svc); err != nil {
 			t.Skip()
 		}
-		front := service.New(service.Options{Cluster: "rig"})
+		front := service.New(service.Options{Options: assemble.Options{Cluster: "rig"}})
 		id := front.Stacks(cluster.NewView(src), svc)[0] // its own, or one that it shares
 		live := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", Scheme: model.Internal}}}
 		for _, have := range []*observed.Stack{nil, live} {
@@ -174,7 +175,7 @@ func TestHostileSizesAreBounded(t *testing.T) {
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			stack, found := service.New(service.Options{Cluster: "rig"}).Translate(cluster.NewView(src), model.StackID{Kind: model.Service, Namespace: "ns", Name: "web"}, nil)
+			stack, found := service.New(service.Options{Options: assemble.Options{Cluster: "rig"}}).Translate(cluster.NewView(src), model.StackID{Kind: model.Service, Namespace: "ns", Name: "web"}, nil)
 			questions := len(stack.Questions())
 			runtime.ReadMemStats(&after)
 			if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 100 {

@@ -24,7 +24,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t := &translation{
 		Builder: assemble.Builder{
 			Translation: members.Translation{ID: id, Live: live, BackendGroup: f.opt.BackendGroup},
-			Options:     f.opt.shared(), Type: model.Network,
+			Options:     f.opt.Options, Type: model.Network,
 		},
 		opt: f.opt, view: v,
 	}
@@ -85,17 +85,9 @@ func (t *translation) build() {
 	t.groups.Finish(&t.Stack)
 	t.dropUnused()
 	t.moves()
-	blocked := 0
-	for _, m := range t.services {
-		if m.Blocked {
-			blocked++
-		}
-		of := ownership.Member(t.view, m.svc, t.ID)
-		of.Blocked = m.Blocked
-		t.Stack.Members = append(t.Stack.Members, of)
-	}
-	strict := t.opt.StrictGroups && slices.ContainsFunc(t.Found, func(f finding.Finding) bool { return f.Severity == finding.Error })
-	t.Stack.Held.Everything = blocked == len(t.services) || t.Found.Reach() == finding.BlocksStack || strict
+	var blocked bool
+	t.Stack.Members, blocked = ownership.Members(t.view, t.ID, t.services, func(m *member) (cluster.Object, bool) { return m.svc, m.Blocked })
+	t.Stack.Held.Everything = blocked || t.Found.Stops(t.opt.StrictGroups)
 }
 
 // dropUnused leaves out target groups of listeners that are held: what is live of them stays, and others are not made.
