@@ -212,3 +212,35 @@ func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
 		}
 	}
 }
+
+// AWS refuses a timeout longer than the interval. The timeout has a default, which the one who sets the interval
+// does not see.
+func TestTimesOfHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
+	at := func(field string, v int32) settings.Opt[int32] { return settings.Of(v, finding.Origin{Field: field}) }
+	for name, c := range map[string]struct {
+		local, plain bool
+		set          settings.TargetGroup
+		field, says  string
+	}{
+		"an interval alone":              {set: settings.TargetGroup{HealthInterval: at("interval", 5)}, field: "interval", says: `the interval "5" is shorter than the default timeout of 10 seconds; the health check and its listeners stay as they are, or are not made; set healthcheck-timeout to 5 or less, or the interval to 10 or more`},
+		"an interval with local traffic": {local: true, set: settings.TargetGroup{HealthInterval: at("interval", 5)}, field: "interval", says: "default timeout of 6 seconds"},
+		"6 is enough for local traffic":  {local: true, set: settings.TargetGroup{HealthInterval: at("interval", 6)}},
+		"without advanced checks":        {plain: true, set: settings.TargetGroup{HealthInterval: at("interval", 5), HealthTimeout: at("timeout", 2)}, field: "interval", says: "set the interval to 10 or more"},
+		"both":                           {set: settings.TargetGroup{HealthInterval: at("interval", 5), HealthTimeout: at("timeout", 5)}},
+		"a timeout":                      {set: settings.TargetGroup{HealthTimeout: at("timeout", 11)}, field: "timeout", says: `the timeout "11" is longer than the interval of 10 seconds`},
+		"too long":                       {set: settings.TargetGroup{HealthInterval: at("interval", 1000)}, field: "interval", says: `"1000" is not from 5 to 300`},
+		"too few":                        {set: settings.TargetGroup{HealthyThreshold: at("healthy", 1)}, field: "healthy", says: `"1" is not from 2 to 10`},
+		"the slowest":                    {set: settings.TargetGroup{HealthInterval: at("interval", 300), HealthTimeout: at("timeout", 120), UnhealthyThreshold: at("unhealthy", 10)}},
+	} {
+		_, found := assemble.TargetGroup(assemble.GroupRequest{
+			Kind: model.Service, Service: exposedPort(c.local, 80, 30080, intstr.FromInt32(8080)), Port: intstr.FromInt32(80), Settings: c.set,
+			DefaultType: model.InstanceTargets, Protocol: "TCP", PlainChecks: c.plain,
+		})
+		switch {
+		case c.says == "" && len(found) > 0:
+			t.Errorf("%s: %v", name, found)
+		case c.says != "" && (len(found) != 1 || found[0].Field != c.field || !strings.Contains(found[0].Message+"; "+found[0].Fix, c.says)):
+			t.Errorf("%s: %v, want %q", name, found, c.says)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
 // localTraffic reports whether only nodes with a pod of the Service take its traffic. Kubernetes answers on a
@@ -43,6 +45,7 @@ func (g *Group) networkCheck(r GroupRequest, found *finding.List) {
 	if !r.PlainChecks {
 		g.HealthCheck.TimeoutSeconds = s.HealthTimeout.Or(defaults.TimeoutSeconds)
 	}
+	g.checkTimes(r, found)
 	if g.HealthCheck.Protocol == "TCP" {
 		return
 	}
@@ -50,4 +53,43 @@ func (g *Group) networkCheck(r GroupRequest, found *finding.List) {
 	if !r.PlainChecks {
 		g.HealthCheck.HTTPCodes = s.SuccessCodes.Or("200-399")
 	}
+}
+
+// checkTimes reports numbers of a health check that AWS refuses. The timeout has a default, so that an interval
+// alone can be at fault.
+func (g *Group) checkTimes(r GroupRequest, found *finding.List) {
+	s, c := r.Settings, g.HealthCheck
+	fault := func(at finding.Origin, what, fix string) {
+		found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: finding.AnnotationInvalid, Blocks: finding.BlocksRule,
+			Message: what + "; the health check and its listeners stay as they are, or are not made", Fix: fix})
+	}
+	for _, n := range []struct {
+		of          settings.Opt[int32]
+		value       int32
+		least, most int32
+	}{
+		{s.HealthInterval, c.IntervalSeconds, 5, 300},
+		{s.HealthTimeout, c.TimeoutSeconds, 2, 120},
+		{s.HealthyThreshold, c.HealthyThreshold, 2, 10},
+		{s.UnhealthyThreshold, c.UnhealthyThreshold, 2, 10},
+	} {
+		if n.of.Set && (n.value < n.least || n.value > n.most) {
+			fault(n.of.Origin, fmt.Sprintf("\"%d\" is not from %d to %d", n.of.Value, n.least, n.most), "correct the value or remove it")
+			return
+		}
+	}
+	if c.TimeoutSeconds <= c.IntervalSeconds {
+		return
+	}
+	timeout := r.name("healthcheck-timeout-seconds")
+	if s.HealthTimeout.Set && !r.PlainChecks {
+		fault(s.HealthTimeout.Origin, fmt.Sprintf("the timeout \"%d\" is longer than the interval of %d seconds", c.TimeoutSeconds, c.IntervalSeconds),
+			"set it to the interval or less, or set "+r.name("healthcheck-interval-seconds")+" to a longer one")
+		return
+	}
+	fix := fmt.Sprintf("set %s to %d or less, or the interval to %[3]d or more", timeout, c.IntervalSeconds, c.TimeoutSeconds)
+	if r.PlainChecks {
+		fix = fmt.Sprintf("set the interval to %d or more", c.TimeoutSeconds)
+	}
+	fault(s.HealthInterval.Origin, fmt.Sprintf("the interval \"%d\" is shorter than the default timeout of %d seconds", c.IntervalSeconds, c.TimeoutSeconds), fix)
 }
