@@ -220,6 +220,8 @@ var codes = map[string]engine.Class{
 	"SubnetNotFound":                          engine.Invalid,
 	"InvalidSubnetID.NotFound":                engine.Invalid,
 	"InvalidPrefixListID.NotFound":            engine.Invalid,
+	"InvalidPrefixListId.NotFound":            engine.Invalid,
+	"InvalidPrefixListId.Malformed":           engine.Invalid,
 	"AllocationIdNotFound":                    engine.Invalid,
 	"AvailabilityZoneNotSupported":            engine.Invalid,
 	"InvalidTarget":                           engine.Invalid,

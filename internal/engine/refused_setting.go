@@ -86,7 +86,7 @@ func listenerSetting(l plan.ListenerSettings, code, words string, tags plan.Tags
 	switch {
 	case code == "SSLPolicyNotFound":
 		return "ssl-policy", l.Policy
-	case code == "CertificateNotFound" || code == "UnsupportedCertificate":
+	case code == "CertificateNotFound" || code == "UnsupportedCertificate" || strings.Contains(words, "certificate arn"):
 		return "certificate-arn", l.Certificate
 	case strings.HasPrefix(code, "TrustStore"):
 		store := ""

@@ -60,8 +60,12 @@ func refusedValueOf(kind model.Kind, s plan.Step, err error) (refusedValue, bool
 	}
 	var known string
 	r.setting, known = settingOf(s, c.ErrorCode(), strings.ToLower(at+" "+words))
-	if r.setting != "" {
+	switch {
+	case r.setting == "":
+	case kind.HasRules():
 		r.setting = naming.SettingName(kind, r.setting)
+	default:
+		r.setting = naming.SettingField(kind, r.setting)
 	}
 	if known != "" {
 		r.value = known

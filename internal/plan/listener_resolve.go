@@ -161,7 +161,7 @@ func (lr *listenerResolver) unresolved(actions []model.Action, of finding.Origin
 				missing = true
 				lr.found.Add(finding.Finding{
 					Object: of.Object, Field: of.Field, Reason: finding.TargetGroupNotFound,
-					Message: fmt.Sprintf("target group %s does not exist", cmp.Or(g.Group.Name, g.Group.ARN)),
+					Message: fmt.Sprintf("target group %q does not exist; what names it is held", cmp.Or(g.Group.Name, g.Group.ARN)),
 					Fix:     "correct " + key + ", or create the target group", Blocks: finding.BlocksRule,
 				})
 			case g.Group.ID == "" && lr.ownedElsewhere(cmp.Or(have, g.Group.ARN), of.Object.Namespace):

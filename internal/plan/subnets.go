@@ -231,6 +231,11 @@ func addressNoun(field string) string {
 
 func (r *resolution) unfitAddresses(field, message string) {
 	of := r.lb.desired.Origins[field]
+	if r.lb.live != nil {
+		message += "; the load balancer keeps the addresses that it has"
+	} else {
+		message += "; no load balancer is made"
+	}
 	r.unfit(finding.Finding{
 		Object: r.blameable(of.Object), Field: of.Field, Reason: finding.SubnetsUnsuitable, Blocks: finding.BlocksStack,
 		Message: message, Fix: "give one address for each subnet",

@@ -2,6 +2,7 @@ package service
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -42,6 +43,9 @@ func (t *translation) listener(p *port) model.Listener {
 			"set "+settings.ServicePrefix+`aws-load-balancer-disable-nlb-sg to "true" before the load balancer is made`)
 	}
 	forward, ok := t.forward(p, key)
+	if named := p.of.set.Actions[key]; slices.ContainsFunc(named.Value.Targets, func(to settings.NetworkTarget) bool { return to.ARN != "" }) {
+		l.DefaultOf.Field = named.Origin.Field // AWS tells whether there are such target groups
+	}
 	if !ok || p.held || p.of.Blocked {
 		l.DefaultHeld = model.HeldInvalid
 		return l
