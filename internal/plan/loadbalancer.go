@@ -96,7 +96,7 @@ func (b *builder) changeLoadBalancer(lb *loadBalancerPlan, after []StepID) {
 			Why:     lb.origin("addressType"), After: append(slices.Clone(after), pool, subnets), Blames: b.askedBy(lb, "addressType"),
 		})
 	}
-	b.planAttributes(a, live.ARN, want.Attributes, live.Attributes, true, after, b.members(), want.AttributesOf...)
+	b.planAttributes(a, live.ARN, want.Attributes, live.Attributes, true, after, b.askers(want.AttributesOf), want.AttributesOf...)
 	if want.IPAMPool != "" && want.IPAMPool != live.IPAMPool {
 		b.setPool(lb, want.IPAMPool, after)
 	}
@@ -176,7 +176,7 @@ func (b *builder) createLoadBalancer(lb *loadBalancerPlan, after []StepID) []Ste
 			Changes: []Change{{Path: "privateLinkRules", To: off}}, Why: lb.origin("privateLinkRules"), After: []StepID{id}, Blames: b.members(),
 		})
 	}
-	b.planAttributes(a, "", want.Attributes, nil, false, []StepID{id}, b.members())
+	b.planAttributes(a, "", want.Attributes, nil, false, []StepID{id}, b.askers(want.AttributesOf))
 	if want.Capacity != nil && *want.Capacity > 0 {
 		b.planCapacity(lb, []StepID{id})
 	}
@@ -270,6 +270,20 @@ func (d *draft) planAttributes(a Address, arn string, want, have map[string]stri
 		ID: stepID("attributes", a), Address: a, Verb: Update, Do: SetAttributes{Of: a, Values: drift},
 		Changes: changesOf("attributes.", drift, have), Why: "attributes differ", After: after, Blames: blames,
 	})
+}
+
+// askers are the members that ask for a setting; all of them where none does, or something else than a member.
+func (b *builder) askers(of []finding.Origin) []finding.Ref {
+	var out []finding.Ref
+	for _, m := range b.members() {
+		if slices.ContainsFunc(of, func(o finding.Origin) bool { return o.Object == m }) {
+			out = append(out, m)
+		}
+	}
+	if len(out) == 0 || slices.ContainsFunc(of, func(o finding.Origin) bool { return !slices.Contains(out, o.Object) }) {
+		return b.members()
+	}
+	return out
 }
 
 // deleteLoadBalancers deletes what the desired state does not keep.
