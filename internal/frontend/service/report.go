@@ -55,8 +55,10 @@ func takes(listener, sent model.Base) bool {
 		return true
 	case model.QUIC:
 		return sent == model.UDP
+	case model.TCP, model.UDP:
+		return listener == sent
 	}
-	return listener == sent
+	return false // of another protocol there is no listener, and one that is held is of another
 }
 
 func shown(v *cluster.View, m model.Member) bool {
