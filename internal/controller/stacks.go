@@ -250,5 +250,5 @@ func (s *stacks) label(id model.StackID) []any {
 	if id.Kind == model.Service {
 		known = "service"
 	}
-	return []any{"stack", id.String(), known, id.String(), "namespace", id.Namespace, "name", id.Name}
+	return []any{"kind", string(id.Kind), "stack", id.String(), known, id.String(), "namespace", id.Namespace, "name", id.Name}
 }
