@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,15 +12,25 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
+// errIPv6Only is the fault of client ranges that a network load balancer with IPv4 addresses has no use for.
+var errIPv6Only = errors.New("all ranges are IPv6")
+
 // sources are the clients that a managed security group admits to a port. Where groups are given
 // the answer is not used, but what the members disagree on is still worth saying.
 func (b *Builder) sources(p *members.Port, ipv6, managed bool) []model.IngressRule {
-	ranges := func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.InboundCIDRs) }
+	ranges := func(m *members.Member) settings.Opt[[]string] {
+		o := settings.Filled(m.Set.InboundCIDRs)
+		if b.Type == model.Network && !ipv6 && o.Set && !slices.ContainsFunc(o.Value, func(c string) bool { return !IsIPv6(c) }) {
+			// To shut out all clients for it would be worse than to wait.
+			return settings.Opt[[]string]{Fault: errIPv6Only, Origin: o.Origin}
+		}
+		return o
+	}
 	prefixLists := func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.PrefixLists) }
 	cidrs := b.clients(p, b.name("inbound-cidrs"), ranges, prefixLists, func() members.Incumbent[[]string] { return b.liveCIDRs(p, ipv6) })
 	lists := b.clients(p, b.name("security-group-prefix-lists"), prefixLists, ranges, func() members.Incumbent[[]string] { return b.livePrefixLists(p) })
 	if len(cidrs.Value)+len(lists.Value) == 0 && !cidrs.Kept && !lists.Kept {
-		if !slices.ContainsFunc(p.Members, func(m *members.Member) bool { return m.Set.InboundCIDRs.Check() == nil }) {
+		if !slices.ContainsFunc(p.Members, func(m *members.Member) bool { return ranges(m).Check() == nil }) {
 			// Everything on the port is held, and to open it to everybody would be worse than to wait.
 			return nil
 		}

@@ -116,9 +116,13 @@ func (t *translation) unreachable(lb *model.LoadBalancer) {
 		if i < 0 {
 			continue
 		}
+		now := "ranges of IPv6 are left out"
+		if !slices.ContainsFunc(ranges.Value, func(c string) bool { return !assemble.IsIPv6(c) }) {
+			now = "the clients that are admitted stay, and a new port admits none"
+		}
 		t.Found.Add(finding.Finding{
 			Object: m.Ref, Field: ranges.Origin.Field, Reason: finding.AnnotationInvalid, Severity: finding.Error,
-			Message: fmt.Sprintf("range %q is IPv6, and the load balancer has the address type %s; ranges of IPv6 are left out", ranges.Value[i], lb.AddressType),
+			Message: fmt.Sprintf("range %q is IPv6, and the load balancer has the address type %s; %s", ranges.Value[i], lb.AddressType, now),
 			Fix:     "set " + addressTypeAnnotation + " to dualstack, or remove the range",
 		})
 	}
