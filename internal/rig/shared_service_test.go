@@ -47,3 +47,34 @@ func TestAForgedFinalizerIsNoMembership(t *testing.T) {
 		})
 	}
 }
+
+// A newcomer, an older one too, does not open a shared load balancer to the internet whose members name no scheme.
+func TestANewcomerDoesNotDecideTheScheme(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := shopWith(t, Options{})
+		const shares = ", fulcrum.dev/load-balancer-group: public"
+		const public = ", service.beta.kubernetes.io/aws-load-balancer-scheme: internet-facing"
+		schemes := func() (out []string) {
+			for _, line := range r.State() {
+				if strings.HasPrefix(line, "load-balancer ") && strings.Contains(line, "shop/group.public") {
+					out = append(out, strings.Split(line, ",")[2])
+				}
+			}
+			return out
+		}
+		r.Apply(pods("mail", podAddresses[:3]...), exposedService("mail", ipTargets+shares, "{port: 80, targetPort: 8080}"))
+		r.during(8 * time.Minute)
+		newcomer := strings.Replace(exposedService("bulk", ipTargets+shares+public, "{port: 25, targetPort: 8080}"), "uid: 22222222-0000-4000-8000-000000000001", `uid: 33333333-0000-4000-8000-000000000001, creationTimestamp: "1999-01-01T00:00:00Z"`, 1)
+		r.Apply(newcomer)
+		r.during(40 * time.Minute)
+		if got := schemes(); len(got) != 1 || got[0] != `"internal"` {
+			t.Fatalf("the schemes are %v, want internal alone", got)
+		}
+		r.Apply(exposedService("mail", ipTargets+shares+public, "{port: 80, targetPort: 8080}"))
+		r.during(40 * time.Minute)
+		if got := schemes(); len(got) != 1 || got[0] != `"internet-facing"` {
+			t.Errorf("each member asks for it, and the schemes are %v", got)
+		}
+	})
+}

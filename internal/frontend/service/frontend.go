@@ -53,6 +53,7 @@ func (f *Frontend) accepts(svc *corev1.Service) bool {
 
 const (
 	targetTypeAnnotation  = settings.ServicePrefix + "aws-load-balancer-nlb-target-type"
+	schemeAnnotation      = settings.ServicePrefix + "aws-load-balancer-scheme"
 	addressTypeAnnotation = settings.ServicePrefix + "aws-load-balancer-ip-address-type"
 	attributesAnnotation  = settings.ServicePrefix + "aws-load-balancer-attributes"
 )

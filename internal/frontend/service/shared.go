@@ -161,6 +161,23 @@ func (t *translation) lose(p, to *port) {
 	})
 }
 
+// keepScheme lets members that name no scheme ask for the live one. Otherwise one newcomer could open an internal load
+// balancer of others to the internet.
+func (t *translation) keepScheme() {
+	live := t.LiveLoadBalancer()
+	if !t.shared || live == nil {
+		return
+	}
+	if !slices.ContainsFunc(t.services, func(m *member) bool { return m.Set.Scheme.Set && m.Set.Scheme.Value != live.Scheme }) {
+		return
+	}
+	for _, m := range t.services {
+		if !m.Set.Scheme.Present() {
+			m.Set.Scheme = settings.Of(live.Scheme, finding.Origin{Object: m.Ref, Field: schemeAnnotation})
+		}
+	}
+}
+
 // moves notes the members that come from another stack, and those that go to one.
 func (t *translation) moves() {
 	for _, m := range t.services {

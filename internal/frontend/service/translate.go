@@ -75,6 +75,7 @@ func (t *translation) build() {
 	for _, p := range ports {
 		t.Ports = append(t.Ports, p.Port)
 	}
+	t.keepScheme()
 	lb := t.LoadBalancer()
 	t.MemberFaults()
 	t.unreachable(lb)
