@@ -22,9 +22,9 @@ type frontPort struct {
 	members        []*members.Member
 }
 
-// FrontendNLB builds the frontend NLB of the ALB, nil if nobody wants one. What cannot
-// be read of it stays as it is, and the rest follows those who can be read. A new one is made when somebody
-// asks for it in whose settings for it nothing is wrong.
+// FrontendNLB builds the frontend NLB of the ALB, nil if no member asks for one. What cannot
+// be read of it stays as it is, and the rest follows those who can be read. A new one is made when a member
+// asks for it whose settings of it are valid.
 func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 	live := b.LiveFrontend()
 	on := members.Agree(&b.Translation, b.Members, b.name("enable-frontend-nlb"), func(m *members.Member) settings.Opt[bool] { return m.Set.FrontendNLB }, members.Equal[bool],

@@ -104,7 +104,7 @@ func (b *Builder) origin(alb *model.LoadBalancer, field string, o finding.Origin
 // capacityKey is the one key of the capacity annotation.
 const capacityKey = "CapacityUnits"
 
-// capacity is the reservation, nil if nobody speaks of one. Parameters of the first member's
+// capacity is the reservation, nil if no member sets one. Parameters of the first member's
 // class decide alone; annotations are not even read then.
 func (b *Builder) capacity() (*int32, finding.Origin) {
 	class := func(c settings.Class) map[string]string {

@@ -90,7 +90,7 @@ func (b *Builder) sharedRoom(sharing []*members.Member, of func(*members.Member)
 	return out
 }
 
-// Allowed leaves out tags that nobody may set here, and reports them.
+// Allowed leaves out tags that users may not set, and reports them.
 func (b *Builder) Allowed(m *members.Member, tags map[string]string, from finding.Origin) map[string]string {
 	out := map[string]string{}
 	for _, k := range slices.Sorted(maps.Keys(tags)) {

@@ -29,7 +29,7 @@ type GroupRequest struct {
 	// PlainChecks leaves it to AWS which codes of a health check mean success, and reads no timeout: feature gate
 	// NLBHealthCheckAdvancedConfig is off.
 	PlainChecks bool
-	// DefaultType where nobody says anything.
+	// DefaultType where no setting names one.
 	DefaultType model.TargetType
 	// NoIPTargets refuses ip targets.
 	NoIPTargets bool

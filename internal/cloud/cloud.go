@@ -104,5 +104,5 @@ func (c *Cloud) Forget() {
 	c.endpoints.reset()
 }
 
-// isGone says whether AWS says that a thing does not exist.
+// isGone reports whether AWS says that a thing does not exist.
 func isGone(err error) bool { return err != nil && classify(err) == engine.Gone }

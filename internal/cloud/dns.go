@@ -92,7 +92,7 @@ func (c *certificates) readHostedZones(ctx context.Context) (out []observed.Host
 	return out, nil
 }
 
-// lock is why records cannot be changed, as far as was told a short while ago. The lock of the facts
+// lock is why records cannot be changed, as AWS answered a short while ago. The lock of the facts
 // is held.
 func (c *certificates) lock() *observed.Fault {
 	if d := &c.dns; c.younger(d.lockedAt, lockedFor) {
@@ -101,7 +101,7 @@ func (c *certificates) lock() *observed.Fault {
 	return nil
 }
 
-// recordMade says whether a record was made or found there a short while ago. The lock of the facts
+// recordMade reports whether a record was made or found there a short while ago. The lock of the facts
 // is held.
 func (c *certificates) recordMade(name, value string) bool {
 	return c.younger(c.dns.made[recordKey{name, value}], madeFor)
@@ -146,7 +146,7 @@ func (c *certificates) deleteRecord(ctx context.Context, a plan.DeleteRecord) (p
 	return plan.Result{}, err
 }
 
-// ownRecord says whether a record is one that a certificate of the cluster is validated by.
+// ownRecord reports whether a record is one that a certificate of the cluster is validated by.
 func (c *certificates) ownRecord(a plan.DeleteRecord) (ok bool) {
 	c.with(func() {
 		ok = slices.ContainsFunc(c.certs.own, func(o ownCertificate) bool { return o.ARN == a.Certificate }) &&
@@ -187,7 +187,7 @@ func (c *certificates) changeRecord(ctx context.Context, what string, action dns
 	return nil
 }
 
-// batchRefused says whether a batch was refused for a reason, which Route 53 tells in words alone.
+// batchRefused reports whether a batch was refused for a reason, which Route 53 tells in words alone.
 func batchRefused(err error, words string) bool {
 	var batch *dnstypes.InvalidChangeBatch
 	if !errors.As(err, &batch) {

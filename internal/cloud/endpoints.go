@@ -128,7 +128,7 @@ func (p *endpoints) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (
 	return p.interfaceAnswer(q), nil
 }
 
-// carry says whether interfaces carry all of the addresses.
+// carry reports whether interfaces carry all of the addresses.
 func carry(list []network.Interface, addresses []string) bool {
 	return !slices.ContainsFunc(addresses, func(a string) bool {
 		_, ok := network.InterfaceOf(a, list)

@@ -90,7 +90,7 @@ func code(err error) string {
 	return ""
 }
 
-// mayHaveHappened says whether a call that failed may have taken effect all the same: its answer
+// mayHaveHappened reports whether a call that failed may have taken effect all the same: its answer
 // did not arrive, or AWS failed on the way.
 func mayHaveHappened(err error) bool {
 	var doubt *doubtful
@@ -123,7 +123,7 @@ func mayHaveHappened(err error) bool {
 	return false
 }
 
-// interrupted says whether an error only tells that the caller gave up.
+// interrupted reports whether an error only tells that the caller gave up.
 func interrupted(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

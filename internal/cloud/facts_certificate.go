@@ -158,7 +158,7 @@ func (c *certificates) certificateDetail(ctx context.Context, arn string, kind a
 	return d, nil
 }
 
-// certificateManaged says whether a certificate was requested by a controller for a stack of any kind.
+// certificateManaged reports whether a certificate was requested by a controller for a stack of any kind.
 func (c *certificates) certificateManaged(ctx context.Context, arn string) (bool, error) {
 	tags, err := c.certificateTags(ctx, arn)
 	_, cluster := tags[naming.ClusterTag]

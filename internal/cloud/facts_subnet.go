@@ -131,7 +131,7 @@ func (n *networkFacts) namedSubnets(ctx context.Context, refs []string, all []ob
 	return out, nil
 }
 
-// tagged says whether tags have each key with one of its values; a key without values only has
+// tagged reports whether tags have each key with one of its values; a key without values only has
 // to be there. Values may hold the wildcards * and ?, as in AWS's own filters.
 func tagged(tags map[string]string, want map[string][]string) bool {
 	for k, values := range want {

@@ -150,7 +150,7 @@ func withDoubt(meta middleware.Metadata, err error) error {
 	return err
 }
 
-// mutating says whether an operation changes anything.
+// mutating reports whether an operation changes anything.
 func mutating(operation string) bool {
 	for _, p := range []string{"Describe", "Get", "List", "Search", "AssumeRole"} {
 		if strings.HasPrefix(operation, p) {

@@ -89,7 +89,7 @@ func since(questions []model.Question) (t time.Time) {
 	return t
 }
 
-// belongs says whether tags mark a resource of the stack, by today's tags or those of the first
+// belongs reports whether tags mark a resource of the stack, by today's tags or those of the first
 // generation. What has no resource id cannot be matched and does not count.
 func belongs(cluster string, id model.StackID, tags map[string]string) bool {
 	if tags[naming.ResourceTag(id.Kind)] == "" {
@@ -98,7 +98,7 @@ func belongs(cluster string, id model.StackID, tags map[string]string) bool {
 	return carries(tags, naming.StackTags(cluster, id)) || carries(tags, naming.LegacyStackTags(cluster, id))
 }
 
-// carries says whether tags hold all of the wanted ones.
+// carries reports whether tags hold all of the wanted ones.
 func carries(tags, want map[string]string) bool {
 	for k, v := range want {
 		if have, ok := tags[k]; !ok || have != v {

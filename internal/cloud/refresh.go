@@ -25,7 +25,7 @@ type reader struct {
 // legacyClusterTag marks resources of the first generation of controllers.
 const legacyClusterTag = "ingress.k8s.aws/cluster"
 
-// ours says whether tags mark a resource of the cluster.
+// ours reports whether tags mark a resource of the cluster.
 func (c *client) ours(tags map[string]string) bool { return ours(c.cfg.Cluster, tags) }
 
 func ours(cluster string, tags map[string]string) bool {

@@ -86,7 +86,7 @@ func (r *reader) settleTags(shown map[string]string, young bool, tags *map[strin
 // young reports whether a load balancer may be too new for the tagging service.
 func (e *lbEntry) young(c *client) bool { return c.younger(e.created, tagLag) }
 
-// ofOthers says whether a target group is in use by an old load balancer that is not the
+// ofOthers reports whether a target group is in use by an old load balancer that is not the
 // cluster's. AWS does not say when a target group was made.
 func (v *inventory) ofOthers(c *client, e *groupEntry, shown map[string]map[string]string) bool {
 	for _, arn := range e.g.LoadBalancers {

@@ -105,7 +105,7 @@ func (t *Tracker[K]) Affected(old, new Object) []K {
 	return out
 }
 
-// Asked says whether any consumer asked for the object by name.
+// Asked reports whether any consumer asked for the object by name.
 func (t *Tracker[K]) Asked(r Ref) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -131,7 +131,7 @@ func queriesOf(kind Kind, obj Object) []Query {
 	return out
 }
 
-// Selects says whether an object belongs to the answer of a query.
+// Selects reports whether an object belongs to the answer of a query.
 func (q Query) Selects(obj Object) bool {
 	kind, ok := KindOf(obj)
 	if !ok || kind != q.Kind || q.Namespace != "" && q.Namespace != obj.GetNamespace() {

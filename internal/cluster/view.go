@@ -79,7 +79,7 @@ func (v *View) SubscribeList(q Query) {
 	}
 }
 
-// Left returns the objects that carried a finalizer and have lost it by somebody else's edit, in order.
+// Left returns the objects that carried a finalizer and have lost it by an edit of others, in order.
 // Events of them, and of nothing else, change the answer.
 func (v *View) Left(finalizer string) []Ref {
 	if v.members == nil {
@@ -88,7 +88,7 @@ func (v *View) Left(finalizer string) []Ref {
 	return v.members.Left(finalizer)
 }
 
-// LeftBy returns the finalizers that an object carried and has lost by somebody else's edit, in order.
+// LeftBy returns the finalizers that an object carried and has lost by an edit of others, in order.
 func (v *View) LeftBy(ref Ref) []string {
 	if v.members == nil {
 		return nil

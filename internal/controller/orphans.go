@@ -14,7 +14,7 @@ import (
 )
 
 // Orphan is what AWS has of a stack that no object of the cluster asks for. It is never deleted without an
-// object: somebody may have taken the finalizer off to keep the load balancer.
+// object: a user may have taken the finalizer off to keep the load balancer.
 type Orphan struct {
 	ID        model.StackID
 	Resources []string // ARNs and ids, in order

@@ -85,7 +85,7 @@ func (t *Triggers[K]) End(k K) (again bool) {
 // Gone forgets an item without members of which nothing is left.
 func (t *Triggers[K]) Gone(k K) { t.runs.Forget(k) }
 
-// Asked says whether any item, or the membership of any object, depends on an object.
+// Asked reports whether any item, or the membership of any object, depends on an object.
 func (t *Triggers[K]) Asked(r cluster.Ref) bool { return t.runs.Asked(r) || t.members.Asked(r) }
 
 func (t *Triggers[K]) isRoot(obj cluster.Object) bool {

@@ -22,7 +22,7 @@ type ClassicACL struct {
 	Of finding.Origin
 }
 
-// Shield says whether Shield Advanced is to protect the load balancer.
+// Shield reports whether Shield Advanced is to protect the load balancer.
 type Shield struct {
 	On bool
 	Of finding.Origin

@@ -89,7 +89,7 @@ func queryHolds(c QueryString, query string) bool {
 	return false
 }
 
-// letterCase says whether letters of different case are the same.
+// letterCase reports whether letters of different case are the same.
 type letterCase bool
 
 const (
@@ -153,7 +153,7 @@ func queryPattern(s string) []token {
 	return out
 }
 
-// wildcard says whether the pattern describes the whole text. It keeps the set of places in the
+// wildcard reports whether the pattern describes the whole text. It keeps the set of places in the
 // pattern that can be reached, so that no pattern takes more than the product of the lengths.
 func wildcard(p []token, text string) bool {
 	reach := make([]bool, len(p)+1)

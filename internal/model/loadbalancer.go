@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Scheme says whether a load balancer has public addresses.
+// Scheme reports whether a load balancer has public addresses.
 type Scheme string
 
 // The schemes.
@@ -60,7 +60,7 @@ type LoadBalancer struct {
 	// subnets, or auto_assigned for one where AWS chooses; it chooses all where there are none.
 	SourceNAT         string
 	SourceNATPrefixes []string
-	// PrivateLinkRules says whether traffic through AWS PrivateLink obeys the rules of the security groups: on,
+	// PrivateLinkRules reports whether traffic through AWS PrivateLink obeys the rules of the security groups: on,
 	// off, or empty where it is not managed.
 	PrivateLinkRules string
 

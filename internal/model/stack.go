@@ -108,7 +108,7 @@ type Stack struct {
 	Unprotected bool
 	// Describe asks for a description of what the stack becomes, to be shown on a member.
 	Describe bool
-	// BackendGroup says whether the shared backend security group is used here and by others.
+	// BackendGroup reports whether the shared backend security group is used here and by others.
 	BackendGroup BackendGroupUse
 }
 

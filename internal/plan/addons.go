@@ -193,7 +193,7 @@ func (o *addOns) planProtection() {
 	}
 }
 
-// subscribed says whether protections can be made at all.
+// subscribed reports whether protections can be made at all.
 func (o *addOns) subscribed(of finding.Origin, do Action) bool {
 	s := o.have.Facts.Subscription
 	switch {

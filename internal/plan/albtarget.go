@@ -97,7 +97,7 @@ func (at *attachments) detachEverywhere(lb string, after []StepID) []StepID {
 	return out
 }
 
-// sameALBGroup says whether a live target group can go on to serve: it has the port of the ALB, or
+// sameALBGroup reports whether a live target group can go on to serve: it has the port of the ALB, or
 // has the right target all the same.
 func (at *attachments) sameALBGroup(w model.TargetGroup, h observed.TargetGroup) bool {
 	if w.Type != model.ALBTargets || w.Port == h.Port {

@@ -229,7 +229,7 @@ func (cc *certificateChoice) heldHosts(l model.Listener, live *observed.Listener
 	return sortedUnique(out)
 }
 
-// certificateMissing says whether a certificate that a user named is known not to exist. Only
+// certificateMissing reports whether a certificate that a user named is known not to exist. Only
 // certificates of the controller's own account and region can be known; one that is attached
 // already is not asked for.
 func (cc *certificateChoice) certificateMissing(arn string, live *observed.Listener) bool {
@@ -277,7 +277,7 @@ func (cc *certificateChoice) discover(hosts []string) (arns, missing []string) {
 	return sortedUnique(arns), missing
 }
 
-// covers says whether a certificate's domain covers a host: equal, or a wildcard for exactly one
+// covers reports whether a certificate's domain covers a host: equal, or a wildcard for exactly one
 // label.
 func covers(domain, host string) bool {
 	if domain == host {

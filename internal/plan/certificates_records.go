@@ -39,7 +39,7 @@ const (
 	slowAfter = 30 * time.Minute
 )
 
-// mayRequest says whether a certificate can be validated once it is requested: a private one
+// mayRequest reports whether a certificate can be validated once it is requested: a private one
 // without more, a public one if each host has a hosted zone. Where Route 53 tells nothing to this
 // controller another has to make the records. If another certificate serves nothing is held.
 func (m *managedCertificates) mayRequest(w model.ManagedCertificate, a Address, serves bool) bool {

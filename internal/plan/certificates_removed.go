@@ -59,7 +59,7 @@ func (m *managedCertificates) remove(listeners []listenerPlan, after []StepID) {
 	}
 }
 
-// removalKnown says whether all is known that the removal of a certificate depends on; what is not
+// removalKnown reports whether all is known that the removal of a certificate depends on; what is not
 // is asked.
 func (m *managedCertificates) removalKnown(c observed.OwnCertificate) bool {
 	if !c.Public {

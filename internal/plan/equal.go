@@ -38,7 +38,7 @@ func attributeDrift(want, have map[string]string) map[string]string {
 	return out
 }
 
-// sameSet says whether two lists hold the same members, whatever their order and repetition.
+// sameSet reports whether two lists hold the same members, whatever their order and repetition.
 func sameSet(a, b []string) bool {
 	return slices.Equal(sortedUnique(a), sortedUnique(b))
 }
@@ -49,7 +49,7 @@ func sortedUnique(in []string) []string {
 	return slices.Compact(out)
 }
 
-// healthCheckDrift says whether a wanted health check differs from the live one. Fields that the
+// healthCheckDrift reports whether a wanted health check differs from the live one. Fields that the
 // desired state leaves open are not compared.
 func healthCheckDrift(want, have model.HealthCheck) []Change {
 	var out []Change
@@ -82,7 +82,7 @@ func healthCheckDrift(want, have model.HealthCheck) []Change {
 // yet.
 type resolver func(model.GroupRef) string
 
-// sameActions says whether the wanted actions are what the live ones are.
+// sameActions reports whether the wanted actions are what the live ones are.
 func sameActions(want, have []model.Action, arn resolver) bool {
 	return slices.EqualFunc(want, have, func(w, h model.Action) bool { return sameAction(w, h, arn) })
 }

@@ -21,7 +21,7 @@ func (d *draft) frontStays() bool {
 	return d.want.FrontendNLB != nil && d.want.Held.Frontend
 }
 
-// showsFront says whether its name is to be shown.
+// showsFront reports whether its name is to be shown.
 func (b *builder) showsFront() bool {
 	return b.want.FrontendNLB != nil && (b.front.live != nil || len(b.front.predecessors) > 0 || !b.frontStays() && !b.want.Held.Creation)
 }

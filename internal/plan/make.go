@@ -287,7 +287,7 @@ func (b *builder) resolve() {
 	}
 }
 
-// serves says whether a new load balancer would have anything to serve: a rule or default action
+// serves reports whether a new load balancer would have anything to serve: a rule or default action
 // that is not held, or no rule at all.
 func (b *builder) serves() bool {
 	held, made := 0, 0

@@ -66,14 +66,14 @@ func departed(want model.Stack, have observed.Stack, opt Options) (model.Stack, 
 }
 
 // lifts reports whether the protection of the live load balancer is still to be lifted.
-func lifts(wish *model.LoadBalancer, have observed.Stack) bool {
-	_, named := wish.Attributes[protectionAttribute]
+func lifts(desired *model.LoadBalancer, have observed.Stack) bool {
+	_, named := desired.Attributes[protectionAttribute]
 	live := Serving(have, model.LoadBalancerID)
 	return named && live != nil && (live.Attributes == nil || live.Attributes[protectionAttribute] == "true")
 }
 
 // tellProtected reports that the last members cannot leave for another stack, as they ask for protection of the load
-// balancer that they share with nobody any more.
+// balancer that they do not share any more.
 func (b *builder) tellProtected() {
 	for _, d := range b.want.Departing {
 		if !d.Since.IsZero() && len(b.want.Departing) == len(b.want.Members) && b.want.LoadBalancer.Attributes[protectionAttribute] == "true" {

@@ -201,8 +201,7 @@ func (sg *securityGroups) makes(r model.IngressRule, ports map[int32]bool) bool 
 // isICMP reports whether the numbers of a rule are a type and a code of ICMP rather than ports.
 func isICMP(r model.IngressRule) bool { return r.Protocol == "icmp" || r.Protocol == "icmpv6" }
 
-// opensKept says whether a rule opens a port whose live listener stays although it is not desired
-// for as it is.
+// opensKept reports whether a rule opens the port of a live listener that stays although it is not desired.
 func (sg *securityGroups) opensKept(r model.IngressRule) bool {
 	return slices.ContainsFunc(sg.lb.listeners, func(l listenerPlan) bool {
 		return !l.make && l.live != nil && r.From == l.live.Port && r.To == l.live.Port && carries(l.live.Protocol, r.Protocol)
@@ -220,7 +219,7 @@ func carries(listener, rule string) bool {
 	return rule == "tcp"
 }
 
-// opensFront says whether a rule opens a live port of it that stays although it is not desired.
+// opensFront reports whether a rule opens a live port of it that stays although it is not desired.
 func (sg *securityGroups) opensFront(r model.IngressRule) bool {
 	return sg.front.live != nil && (sg.frontStays() || sg.want.FrontendNLB != nil && sg.want.Held.FrontendPorts) &&
 		slices.ContainsFunc(sg.front.live.Listeners, func(l observed.Listener) bool { return l.Port == r.From && l.Port == r.To })

@@ -360,7 +360,7 @@ type ModifyRule struct {
 // SetPriorities moves rules, all at once. Rules are named by address.
 type SetPriorities struct{ Priorities map[Address]int32 }
 
-// Reroutes says whether an action changes where requests go.
+// Reroutes reports whether an action changes where requests go.
 func Reroutes(do Action) bool {
 	switch do.(type) {
 	case CreateListener, ModifyListener, DeleteListener, CreateRule, ModifyRule, SetPriorities, DeleteRule:
@@ -401,7 +401,7 @@ func (ModifyRule) action()          {}
 func (SetPriorities) action()       {}
 func (DeleteRule) action()          {}
 
-// InKubernetes says whether the action is carried out by the cluster side.
+// InKubernetes reports whether the action is carried out by the cluster side.
 func InKubernetes(a Action) bool {
 	switch a.(type) {
 	case ClaimFinalizer, ReleaseFinalizer, PutBinding, DeleteBinding:

@@ -35,7 +35,7 @@ func (gp *groupPlanner) planTargetGroups(lb, groups []StepID) map[string][]StepI
 	return done
 }
 
-// makes says whether the plan brings a group about: not if only held rules would use it.
+// makes reports whether the plan brings a group about: not if only held rules would use it.
 func (gp *groupPlanner) makes(w model.TargetGroup) bool { return gp.used(w) || gp.groupARN[w.ID] != "" }
 
 // used reports whether something forwards to the group that is not held, or the group stands for

@@ -67,7 +67,7 @@ func (b *builder) deleteGroups(bindings, lbs []StepID) {
 	b.add(s)
 }
 
-// guarded says whether what is live has to stay although it is not desired: because a member that is
+// guarded reports whether what is live has to stay although it is not desired: because a member that is
 // being deleted asked for protection, or because no member asks for the removal.
 func (b *builder) guarded() bool {
 	if !b.want.Empty() {

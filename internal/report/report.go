@@ -58,7 +58,7 @@ func Patches(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 	return out
 }
 
-// faulty says whether something of the object is held, lost to another member, or could not be
+// faulty reports whether something of the object is held, lost to another member, or could not be
 // carried out.
 func faulty(o engine.Outcome, ref finding.Ref) bool {
 	return slices.ContainsFunc(o.Findings.On(ref), func(f finding.Finding) bool { return f.Severity == finding.Error }) || slices.ContainsFunc(o.Failed, func(f engine.FailedStep) bool {

@@ -239,7 +239,7 @@ func (r *Rig) Start() {
 // Kill ends the controller's life at once: no call of it reaches anybody any more.
 func (r *Rig) Kill() { r.process.kill() }
 
-// Dead says whether the controller was killed.
+// Dead reports whether the controller was killed.
 func (r *Rig) Dead() bool { return r.process.ctx.Err() != nil }
 
 // loadMemberships takes up what the process before has stored, and queues what no event will name.

@@ -49,7 +49,7 @@ func (s *seeder) certificates(ctx context.Context) error {
 	return nil
 }
 
-// arnLeavesRoom says whether the random part of an ARN is in the lower half, so that another one
+// arnLeavesRoom reports whether the random part of an ARN is in the lower half, so that another one
 // above it is soon found.
 func arnLeavesRoom(arn string) bool {
 	const uuid = 36

@@ -38,7 +38,7 @@ type TargetGroups interface {
 	// TargetGroup describes a target group by ARN or, if that is empty, by name. An error of class
 	// Gone says that there is none. The answer may be as old as maxAge, a refusal some seconds old.
 	TargetGroup(ctx context.Context, arn, name string, maxAge time.Duration) (TargetGroup, error)
-	// InUse says whether a listener or rule of any load balancer forwards to a target group, as AWS
+	// InUse reports whether a listener or rule of any load balancer forwards to a target group, as AWS
 	// has it now. An error of class Gone says that it does not exist.
 	InUse(ctx context.Context, arn string) (bool, error)
 	// TargetHealth lists all targets of a target group, draining ones included. The answer may be

@@ -25,7 +25,7 @@ const (
 	fieldOfClassDefault = "spec.ingressClassName (default class)"
 )
 
-// classified says whether an Ingress is served here, and by which class parameters. With a fault
+// classified reports whether an Ingress is served here, and by which class parameters. With a fault
 // it is not known; the class parameters still are, if it has them.
 type classified struct {
 	managed bool

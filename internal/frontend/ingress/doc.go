@@ -4,5 +4,5 @@
 //
 // One bad member never stops the others. Each annotation is read by itself; a fault in a rule
 // holds that rule, a fault in a member's own settings holds its rules, and only where a guess
-// could replace the load balancer or admit clients that nobody asked for is the whole stack held.
+// could replace the load balancer or admit clients that no member asks for is the whole stack held.
 package ingress

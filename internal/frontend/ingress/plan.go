@@ -50,7 +50,7 @@ func planOn(v *cluster.View, ref finding.Ref) string {
 	return ing.Annotations[cluster.PlanAnnotation]
 }
 
-// describes says whether a plan is one of the stack.
+// describes reports whether a plan is one of the stack.
 func describes(plan string, id model.StackID) bool {
 	var doc struct{ ID string }
 	return json.Unmarshal([]byte(plan), &doc) == nil && doc.ID == id.String()

@@ -36,8 +36,8 @@ func (t *translation) rule(m *member, p *members.Port, path rulePath, held model
 	if ok {
 		r.Held = held
 	} else if pathFault(path) != "" {
-		// A live rule of these patterns is kept, but no new one is put on paths that nobody
-		// can have meant.
+		// A live rule of these patterns is kept, but no new one is put on paths that cannot
+		// be meant.
 		t.retainUnplaced(m, r)
 		return model.Rule{}, false
 	} else {
