@@ -192,3 +192,50 @@ func TestHostileSizesAreBounded(t *testing.T) {
 		})
 	}
 }
+
+// The client ranges of a weighted backend are bounded as those of the Service itself: each is a rule of nodes and pods.
+func TestClientRangesOfABackendAreBounded(t *testing.T) {
+	class := service.DefaultClass
+	for name, c := range map[string]struct {
+		ranges int
+		held   bool
+	}{"as many as a security group takes": {1000, false}, "one more": {1001, true}} {
+		t.Run(name, func(t *testing.T) {
+			backend := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "api"}, Spec: corev1.ServiceSpec{
+				Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080), NodePort: 30080}},
+			}}
+			for i := range c.ranges {
+				backend.Spec.LoadBalancerSourceRanges = append(backend.Spec.LoadBalancerSourceRanges, fmt.Sprintf("10.%d.%d.0/24", i/256, i%256))
+			}
+			web := &corev1.Service{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", Annotations: map[string]string{
+					settings.ServicePrefix + "aws-load-balancer-disable-nlb-sg": "true",
+					settings.ServicePrefix + "actions.TCP-80":                   `{"type":"forward","forwardConfig":{"baseServiceWeight":1,"targetGroups":[{"serviceName":"api","servicePort":80,"weight":1}]}}`,
+				}},
+				Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080), NodePort: 30081}, {Port: 81, TargetPort: intstr.FromInt32(8080), NodePort: 30082}}},
+			}
+			src, err := cluster.NewMemory(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := src.Put(backend, web); err != nil {
+				t.Fatal(err)
+			}
+			stack, found := service.New(service.Options{Options: assemble.Options{Cluster: "rig"}}).Translate(cluster.NewView(src), model.StackID{Kind: model.Service, Namespace: "ns", Name: "web"}, nil)
+			for _, l := range stack.LoadBalancer.Listeners {
+				if held := l.DefaultHeld != 0; held != (c.held && l.Port == 80) {
+					t.Errorf("listener %d: held %v\n%v", l.Port, held, found)
+				}
+			}
+			most := 0
+			for _, g := range stack.TargetGroups {
+				for _, r := range g.Binding.Networking {
+					most = max(most, len(r.From))
+				}
+			}
+			if want := 1000; !c.held && most != want || most > want {
+				t.Errorf("a rule has %d peers", most)
+			}
+		})
+	}
+}

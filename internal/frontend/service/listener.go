@@ -44,7 +44,7 @@ func (t *translation) listener(p *port) model.Listener {
 	}
 	forward, ok := t.forward(p, key)
 	if named := p.of.set.Actions[key]; slices.ContainsFunc(named.Value.Targets, func(to settings.NetworkTarget) bool { return to.ARN != "" }) {
-		l.DefaultOf.Field = named.Origin.Field // AWS tells whether there are such target groups
+		l.DefaultOf.Field = named.Origin.Field // only AWS knows whether there are such target groups
 	}
 	if !ok || p.held || p.of.Blocked {
 		l.DefaultHeld = model.HeldInvalid
@@ -188,7 +188,12 @@ func (t *translation) buildGroup(a target) *model.TargetGroup {
 		MultiCluster: set.MultiCluster.Or(false), Peer: t.Peer, AllPorts: t.opt.UnrestrictedRules,
 	}
 	if t.ByAddress {
-		r.Clients = &assemble.Clients{Ranges: ranges(a.svc, m), Internal: t.SchemeNow(t.Stack.LoadBalancer) == model.Internal, Preserved: preserved}
+		clients := ranges(a.svc, m)
+		if len(clients) > mostRules {
+			t.tooManyClients(a, len(clients))
+			return nil
+		}
+		r.Clients = &assemble.Clients{Ranges: clients, Internal: t.SchemeNow(t.Stack.LoadBalancer) == model.Internal, Preserved: preserved}
 	}
 	g.Binding = assemble.Binding(r)
 	return &g.TargetGroup

@@ -44,3 +44,14 @@ func (t *translation) limitSize(m *member) {
 	m.Blocked, m.Oversized = true, true
 	m.Set.InboundCIDRs, m.Set.PrefixLists = settings.Opt[[]string]{}, settings.Opt[[]string]{}
 }
+
+// tooManyClients reports the client ranges of a target group, each of which needs a rule on nodes and pods. Those of
+// the Service itself are reported by limitSize.
+func (t *translation) tooManyClients(a target, n int) {
+	if a.svc == a.port.of.svc {
+		return
+	}
+	t.fault(a.port, a.at.Field, finding.ServiceTooLarge,
+		fmt.Sprintf("the %d client ranges of Service %s/%s make more rules than the %d that a security group takes", n, a.svc.Namespace, a.svc.Name, mostRules),
+		"give that Service fewer ranges, or name another one")
+}
