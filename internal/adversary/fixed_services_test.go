@@ -27,7 +27,7 @@ spec: {type: NodePort,`, `metadata:
 }
 
 // Services meet in names, security groups, addresses, target groups and quotas. Who has them keeps them, and the other
-// is told.
+// gets a finding.
 func TestFixedServices(t *testing.T) {
 	t.Parallel()
 	const internetFacing = "aws-load-balancer-scheme"

@@ -187,7 +187,7 @@ func (c *certificates) changeRecord(ctx context.Context, what string, action dns
 	return nil
 }
 
-// batchRefused reports whether a batch was refused for a reason, which Route 53 tells in words alone.
+// batchRefused reports whether a batch was refused for a reason, which Route 53 gives in words alone.
 func batchRefused(err error, words string) bool {
 	var batch *dnstypes.InvalidChangeBatch
 	if !errors.As(err, &batch) {

@@ -123,7 +123,7 @@ func mayHaveHappened(err error) bool {
 	return false
 }
 
-// interrupted reports whether an error only tells that the caller gave up.
+// interrupted reports whether an error only means that the caller gave up.
 func interrupted(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

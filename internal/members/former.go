@@ -9,7 +9,7 @@ import (
 // FindMissingClass looks for a former member whose class cannot be read and that is served.
 func (t *Translation) FindMissingClass() {
 	for _, m := range t.Former {
-		t.Stack.Contested = true // what is live tells what is theirs
+		t.Stack.Contested = true // what is theirs depends on what is live
 		if t.missingClass == nil && m.ClassMissing && t.Serves(m) && !t.hearsTheClassBefore(m) {
 			t.missingClass = m
 			t.Stack.Held.Tags = true

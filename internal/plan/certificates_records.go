@@ -163,7 +163,7 @@ func byHand(f *observed.Fault) string {
 	return "for DNS records that the controller cannot make (" + f.Message + ")"
 }
 
-// pending tells why a certificate is not issued yet, and which records have to be made.
+// pending says why a certificate is not issued yet, and which records have to be made.
 func (m *managedCertificates) pending(w model.ManagedCertificate, why string, records []observed.DNSRecord, fix string) {
 	f := finding.Finding{
 		Object: w.Member, Field: w.Of.Field, Reason: finding.CertificatePending,

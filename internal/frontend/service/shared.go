@@ -188,7 +188,7 @@ func (t *translation) moves() {
 		elsewhere := slices.ContainsFunc(ownership.Claims(t.view, m.svc), func(o model.StackID) bool { return o != t.ID })
 		switch {
 		case m.departing:
-			t.Stack.Contested = true // what is live tells which load balancer the status shows
+			t.Stack.Contested = true // which load balancer the status shows depends on what is live
 			d := model.Departure{Member: m.Ref}
 			if t.Live != nil && !t.isOurs(shows) {
 				d.Since = cluster.ShownSince(m.svc)
