@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fulcrum-lb/fulcrum/internal/engine/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -46,7 +47,7 @@ func TestADocumentStaysTheSameWhileItsPlanIsCarriedOut(t *testing.T) {
 				}
 			}
 			r.Shuffle(len(objs), func(i, j int) { objs[i], objs[j] = objs[j], objs[i] })
-			again, _ := translate(t, shuffled{store(t, objs), r}, s.id())
+			again, _ := translate(t, enginetest.Shuffled(store(t, objs), r.Uint64()), s.id())
 			if now := plan.Describe(again, end, options); !moves && parts(first) != parts(now) {
 				t.Errorf("seed %d: at the end, and in another order:\n%s\n%s", seed, cmp.Diff(parts(first), parts(now)), describe(objs))
 				return

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
@@ -38,19 +39,6 @@ func translate(t *testing.T, src cluster.Source, id model.StackID) (model.Stack,
 	return s, found
 }
 
-// shuffled is a source that answers lists in another order.
-type shuffled struct {
-	cluster.Source
-	r *rand.Rand
-}
-
-func (s shuffled) List(q cluster.Query) ([]cluster.Object, error) {
-	out, err := s.Source.List(q)
-	out = slices.Clone(out)
-	s.r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
-	return out, err
-}
-
 func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, groups, func(t *testing.T, seed uint64) {
@@ -59,7 +47,7 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 		objs := s.objects(r)
 		want, wantFound := translate(t, store(t, objs), s.id())
 		r.Shuffle(len(objs), func(i, j int) { objs[i], objs[j] = objs[j], objs[i] })
-		got, gotFound := translate(t, shuffled{store(t, objs), r}, s.id())
+		got, gotFound := translate(t, enginetest.Shuffled(store(t, objs), r.Uint64()), s.id())
 		if diff := cmp.Diff(goldentest.Dump(want), goldentest.Dump(got)); diff != "" {
 			t.Errorf("seed %d: the stack differs:\n%s\n%s", seed, diff, describe(objs))
 		}

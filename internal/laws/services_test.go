@@ -14,6 +14,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/service"
 	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
@@ -128,7 +129,7 @@ func TestTranslationOfServicesIsOneAndNamesFaults(t *testing.T) {
 		objs := exposed(r)
 		src, have, again := store(t, objs), emptyWorld(), emptyWorld()
 		want, found := translateService(t, src, &have)
-		twice, _ := translateService(t, shuffled{src, r}, &again)
+		twice, _ := translateService(t, enginetest.Shuffled(src, r.Uint64()), &again)
 		if d := cmp.Diff(goldentest.Dump(want), goldentest.Dump(twice)); d != "" {
 			t.Errorf("seed %d: the stack differs:\n%s\n%s", seed, d, describe(objs))
 		}
