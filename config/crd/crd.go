@@ -7,8 +7,8 @@ import (
 	"io/fs"
 )
 
-//go:generate go tool -modfile=../../tools/go.mod controller-gen object paths=../../api/elbv2/...
-//go:generate go tool -modfile=../../tools/go.mod controller-gen crd paths=../../api/elbv2/... output:crd:dir=.
+//go:generate go tool -modfile=../../tools/go.mod controller-gen object paths=../../api/...
+//go:generate go tool -modfile=../../tools/go.mod controller-gen crd paths=../../api/... output:crd:dir=.
 
 //go:embed *.yaml
 var files embed.FS

@@ -34,6 +34,8 @@ type definition struct {
 		Versions []struct {
 			Name            string
 			Served, Storage bool
+			Deprecated      bool
+			Warning         string `json:"deprecationWarning"`
 			Subresources    map[string]any
 			Columns         []struct {
 				Name, JSONPath, Type, Description string
@@ -52,6 +54,7 @@ type schema struct {
 	Default                                  any
 	Minimum, Maximum                         *float64
 	MinItems, MaxItems, MinLength, MaxLength *int64
+	MaxProperties                            *int64
 	Properties                               map[string]schema
 	Items, AdditionalProperties              *schema
 	AnyOf                                    []schema
@@ -80,7 +83,11 @@ func TestSchemaIsTheContract(t *testing.T) {
 		fmt.Fprintf(&out, "%s %s: %s %s %s %s %s, short %v, categories %v, labels %v\n", d.APIVersion, d.Metadata.Name, n.Kind, n.ListKind, n.Plural, n.Singular, d.Spec.Scope,
 			n.ShortNames, n.Categories, d.Metadata.Labels)
 		for _, v := range d.Spec.Versions {
-			fmt.Fprintf(&out, "\n%s %s: served %v, stored %v, subresources %v\n", n.Kind, v.Name, v.Served, v.Storage, slices.Sorted(maps.Keys(v.Subresources)))
+			fmt.Fprintf(&out, "\n%s %s: served %v, stored %v, subresources %v", n.Kind, v.Name, v.Served, v.Storage, slices.Sorted(maps.Keys(v.Subresources)))
+			if v.Deprecated {
+				fmt.Fprintf(&out, ", deprecated: %s", v.Warning)
+			}
+			out.WriteString("\n")
 			for _, c := range v.Columns {
 				fmt.Fprintf(&out, "column %s %s %s %d\n", c.Name, c.JSONPath, c.Type, c.Priority)
 			}
@@ -135,6 +142,7 @@ func fields(out *strings.Builder, path string, s schema, required bool) {
 	add("at most %s items", s.MaxItems)
 	add("at least %s characters", s.MinLength)
 	add("at most %s characters", s.MaxLength)
+	add("at most %s keys", s.MaxProperties)
 	add("list %s", s.ListType)
 	add("by %s", s.ListKeys)
 	add("map %s", s.MapType)

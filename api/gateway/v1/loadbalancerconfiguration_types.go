@@ -1,0 +1,315 @@
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// MergingMode says whose values win where a GatewayClass and a Gateway both have a LoadBalancerConfiguration.
+//
+// +kubebuilder:validation:Enum=prefer-gateway;prefer-gateway-class
+type MergingMode string
+
+// The merging modes.
+const (
+	PreferGateway      MergingMode = "prefer-gateway"
+	PreferGatewayClass MergingMode = "prefer-gateway-class"
+)
+
+// LoadBalancerScheme is whether a load balancer has public addresses.
+//
+// +kubebuilder:validation:Enum=internal;internet-facing
+type LoadBalancerScheme string
+
+// The schemes.
+const (
+	SchemeInternal       LoadBalancerScheme = "internal"
+	SchemeInternetFacing LoadBalancerScheme = "internet-facing"
+)
+
+// LoadBalancerIPAddressType of a load balancer.
+//
+// +kubebuilder:validation:Enum=ipv4;dualstack;dualstack-without-public-ipv4
+type LoadBalancerIPAddressType string
+
+// The address types of load balancers.
+const (
+	LoadBalancerIPv4                       LoadBalancerIPAddressType = "ipv4"
+	LoadBalancerDualStack                  LoadBalancerIPAddressType = "dualstack"
+	LoadBalancerDualStackWithoutPublicIPv4 LoadBalancerIPAddressType = "dualstack-without-public-ipv4"
+)
+
+// ALPNPolicy of a TLS listener of a Network Load Balancer.
+//
+// +kubebuilder:validation:Enum=HTTP1Only;HTTP2Only;HTTP2Optional;HTTP2Preferred;None
+type ALPNPolicy string
+
+// MutualAuthenticationMode is what a listener does with certificates of clients.
+//
+// +kubebuilder:validation:Enum=off;passthrough;verify
+type MutualAuthenticationMode string
+
+// The modes.
+const (
+	MutualAuthenticationOff         MutualAuthenticationMode = "off"
+	MutualAuthenticationPassthrough MutualAuthenticationMode = "passthrough"
+	MutualAuthenticationVerify      MutualAuthenticationMode = "verify"
+)
+
+// AdvertiseTrustStoreCANames is whether a listener sends the names of its certificate authorities to clients.
+//
+// +kubebuilder:validation:Enum=on;off
+type AdvertiseTrustStoreCANames string
+
+// Attribute of a load balancer, a listener or a target group.
+type Attribute struct {
+	// Key of the attribute.
+	Key string `json:"key"`
+
+	// Value of the attribute.
+	Value string `json:"value"`
+}
+
+// SubnetConfiguration is a subnet of a load balancer and the addresses in it. A field that one entry of the list
+// has, all have.
+type SubnetConfiguration struct {
+	// Identifier is the id or the Name tag of the subnet.
+	// +optional
+	Identifier string `json:"identifier,omitempty"`
+
+	// EIPAllocation is the allocation id of an Elastic IP address. Network Load Balancers, internet-facing.
+	// +optional
+	EIPAllocation *string `json:"eipAllocation,omitempty"`
+
+	// PrivateIPv4Allocation is an IPv4 address of the subnet. Network Load Balancers, internal.
+	// +optional
+	PrivateIPv4Allocation *string `json:"privateIPv4Allocation,omitempty"`
+
+	// IPv6Allocation is an IPv6 address of the subnet. Network Load Balancers, dualstack.
+	// +optional
+	IPv6Allocation *string `json:"ipv6Allocation,omitempty"`
+
+	// SourceNatIPv6Prefix is a /80 prefix of the subnet, or auto_assigned, for source NAT. Network Load Balancers.
+	// +optional
+	SourceNatIPv6Prefix *string `json:"sourceNatIPv6Prefix,omitempty"`
+}
+
+// MutualAuthentication is what a listener demands of clients' certificates.
+//
+// +kubebuilder:validation:XValidation:rule="!(self.mode == 'verify' && !has(self.trustStore))",message="trustStore is required when mode is 'verify'"
+// +kubebuilder:validation:XValidation:rule="!(self.mode != 'verify' && has(self.trustStore))",message="trustStore is only for mode 'verify'"
+// +kubebuilder:validation:XValidation:rule="!(self.mode != 'verify' && has(self.ignoreClientCertificateExpiry))",message="ignoreClientCertificateExpiry is only for mode 'verify'"
+// +kubebuilder:validation:XValidation:rule="!(self.mode != 'verify' && has(self.advertiseTrustStoreCaNames))",message="advertiseTrustStoreCaNames is only for mode 'verify'"
+type MutualAuthentication struct {
+	// Mode of the authentication.
+	Mode MutualAuthenticationMode `json:"mode"`
+
+	// TrustStore is the name or ARN of a trust store.
+	// +optional
+	TrustStore *string `json:"trustStore,omitempty"`
+
+	// IgnoreClientCertificateExpiry admits certificates that have expired. Default: false.
+	// +optional
+	IgnoreClientCertificateExpiry *bool `json:"ignoreClientCertificateExpiry,omitempty"`
+
+	// AdvertiseTrustStoreCANames sends the names of the trust store's authorities to clients. Default: off.
+	// +optional
+	AdvertiseTrustStoreCANames *AdvertiseTrustStoreCANames `json:"advertiseTrustStoreCaNames,omitempty"`
+}
+
+// ListenerConfiguration is what a listener has beyond its protocol and port.
+type ListenerConfiguration struct {
+	// ProtocolPort is the protocol and port of the listener, such as HTTPS:443.
+	// +kubebuilder:validation:Pattern=`^(HTTP|HTTPS|TLS|TCP|UDP|TCP_UDP)?:(6553[0-5]|655[0-2]\d|65[0-4]\d{2}|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3})?$`
+	ProtocolPort string `json:"protocolPort"`
+
+	// DefaultCertificate is the ARN of the certificate for clients that name no host that another one covers.
+	// +optional
+	DefaultCertificate *string `json:"defaultCertificate,omitempty"`
+
+	// Certificates are ARNs of further certificates. Without a default certificate the first of these is it.
+	// +optional
+	Certificates []string `json:"certificates,omitempty"`
+
+	// SSLPolicy is the name of a security policy. Default: the flag --default-ssl-policy of the controller.
+	// +optional
+	SSLPolicy *string `json:"sslPolicy,omitempty"`
+
+	// ALPNPolicy of a TLS listener of a Network Load Balancer.
+	// +kubebuilder:default="None"
+	// +optional
+	ALPNPolicy *ALPNPolicy `json:"alpnPolicy,omitempty"`
+
+	// TargetGroupStickiness keeps a client on the target group that it got first. Network Load Balancers.
+	// +optional
+	TargetGroupStickiness *bool `json:"targetGroupStickiness,omitempty"`
+
+	// MutualAuthentication of an HTTPS listener of an Application Load Balancer. Default: off.
+	// +optional
+	MutualAuthentication *MutualAuthentication `json:"mutualAuthentication,omitempty"`
+
+	// ListenerAttributes are attributes to set. Those that are not listed are left alone.
+	// +optional
+	ListenerAttributes []Attribute `json:"listenerAttributes,omitempty"`
+
+	// QUICEnabled makes a UDP listener one of protocol QUIC, and a TCP_UDP listener one of TCP_QUIC.
+	// Network Load Balancers. Default: false.
+	// +optional
+	QUICEnabled *bool `json:"quicEnabled,omitempty"`
+}
+
+// MinimumLoadBalancerCapacity is a reservation of capacity.
+type MinimumLoadBalancerCapacity struct {
+	// CapacityUnits to reserve; 0 resets the reservation.
+	CapacityUnits int32 `json:"capacityUnits"`
+}
+
+// WAFv2Configuration associates a web ACL.
+type WAFv2Configuration struct {
+	// WebACL is the ARN of a web ACL.
+	WebACL string `json:"webACL"`
+}
+
+// ShieldConfiguration switches Shield Advanced on.
+type ShieldConfiguration struct {
+	// Enabled protects the load balancer.
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
+}
+
+// DefaultTargetGroupConfiguration names a TargetGroupConfiguration of the same namespace.
+type DefaultTargetGroupConfiguration struct {
+	// Name of the TargetGroupConfiguration, which must have no targetReference.
+	Name string `json:"name"`
+}
+
+// LoadBalancerConfigurationSpec is what a load balancer has. A field that is not set has the controller's default.
+type LoadBalancerConfigurationSpec struct {
+	// MergingMode says whose values win; it is read from the configuration of the GatewayClass.
+	// Default: prefer-gateway-class.
+	// +optional
+	MergingMode *MergingMode `json:"mergingMode,omitempty"`
+
+	// LoadBalancerName is the name of the load balancer. Default: generated.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +optional
+	LoadBalancerName *string `json:"loadBalancerName,omitempty"`
+
+	// Scheme of the load balancer. Default: the flag --default-load-balancer-scheme of the controller.
+	// +optional
+	Scheme *LoadBalancerScheme `json:"scheme,omitempty"`
+
+	// IPAddressType of the load balancer. Default: ipv4.
+	// +optional
+	IPAddressType *LoadBalancerIPAddressType `json:"ipAddressType,omitempty"`
+
+	// EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic is on or off. Network Load Balancers.
+	// +optional
+	EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic *string `json:"enforceSecurityGroupInboundRulesOnPrivateLinkTraffic,omitempty"`
+
+	// CustomerOwnedIPv4Pool is the id of a pool of an Outpost. Application Load Balancers.
+	// +optional
+	CustomerOwnedIPv4Pool *string `json:"customerOwnedIpv4Pool,omitempty"`
+
+	// IPv4IPAMPoolID is the id of an IPAM pool for public addresses. Application Load Balancers.
+	// +optional
+	IPv4IPAMPoolID *string `json:"ipv4IPAMPoolId,omitempty"`
+
+	// LoadBalancerSubnets are the subnets. Default: those that the selector or discovery finds.
+	// +optional
+	LoadBalancerSubnets *[]SubnetConfiguration `json:"loadBalancerSubnets,omitempty"`
+
+	// LoadBalancerSubnetsSelector chooses subnets by tags, for each key one of the values.
+	// +optional
+	LoadBalancerSubnetsSelector *map[string][]string `json:"loadBalancerSubnetsSelector,omitempty"`
+
+	// ListenerConfigurations are those of the listeners, by protocol and port.
+	// +optional
+	ListenerConfigurations *[]ListenerConfiguration `json:"listenerConfigurations,omitempty"`
+
+	// DisableSecurityGroup makes a Network Load Balancer without security groups. Default: false.
+	// +optional
+	DisableSecurityGroup *bool `json:"disableSecurityGroup,omitempty"`
+
+	// SecurityGroups are ids or names. Default: a security group that the controller manages.
+	// +optional
+	SecurityGroups *[]string `json:"securityGroups,omitempty"`
+
+	// SecurityGroupPrefixes are ids of prefix lists that the managed security group admits.
+	// +optional
+	SecurityGroupPrefixes *[]string `json:"securityGroupPrefixes,omitempty"`
+
+	// SourceRanges are the address ranges, in CIDR notation, that the managed security group admits.
+	// Default: 0.0.0.0/0 and ::/0. An empty list admits none.
+	// +optional
+	SourceRanges *[]string `json:"sourceRanges,omitempty"`
+
+	// LoadBalancerAttributes are attributes to set. Those that are not listed are left alone.
+	// +optional
+	LoadBalancerAttributes []Attribute `json:"loadBalancerAttributes,omitempty"`
+
+	// Tags of the load balancer, its listeners and the managed security group.
+	// +optional
+	Tags *map[string]string `json:"tags,omitempty"`
+
+	// EnableICMP admits the messages of path MTU discovery in the managed security group. Default: false.
+	// +optional
+	EnableICMP *bool `json:"enableICMP,omitempty"`
+
+	// ManageBackendSecurityGroupRules opens nodes and pods for the load balancer where securityGroups is set.
+	// Default: false.
+	// +optional
+	ManageBackendSecurityGroupRules *bool `json:"manageBackendSecurityGroupRules,omitempty"`
+
+	// MinimumLoadBalancerCapacity is a reservation of capacity.
+	// +optional
+	MinimumLoadBalancerCapacity *MinimumLoadBalancerCapacity `json:"minimumLoadBalancerCapacity,omitempty"`
+
+	// WAFv2 web ACL of the load balancer. Application Load Balancers.
+	// +optional
+	WAFv2 *WAFv2Configuration `json:"wafV2,omitempty"`
+
+	// ShieldConfiguration of the load balancer. Application Load Balancers.
+	// +optional
+	ShieldConfiguration *ShieldConfiguration `json:"shieldConfiguration,omitempty"`
+
+	// DefaultTargetGroupConfiguration is that of backends without a configuration of their own.
+	// +optional
+	DefaultTargetGroupConfiguration *DefaultTargetGroupConfiguration `json:"defaultTargetGroupConfiguration,omitempty"`
+}
+
+// ConfigurationStatus says which generations of a configuration are in use.
+type ConfigurationStatus struct {
+	// ObservedGatewayConfigurationGeneration is the generation that Gateways use.
+	// +optional
+	ObservedGatewayConfigurationGeneration *int64 `json:"observedGatewayConfigurationGeneration,omitempty"`
+
+	// ObservedGatewayClassConfigurationGeneration is the generation that GatewayClasses use.
+	// +optional
+	ObservedGatewayClassConfigurationGeneration *int64 `json:"observedGatewayClassConfigurationGeneration,omitempty"`
+}
+
+// LoadBalancerConfiguration describes the load balancers of a GatewayClass, by spec.parametersRef, or of a
+// Gateway, by spec.infrastructure.parametersRef.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:storageversion
+// +kubebuilder:resource:scope=Namespaced
+// +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
+type LoadBalancerConfiguration struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +optional
+	Spec LoadBalancerConfigurationSpec `json:"spec,omitempty"`
+	// +optional
+	Status ConfigurationStatus `json:"status,omitempty"`
+}
+
+// LoadBalancerConfigurationList is a list of LoadBalancerConfigurations.
+//
+// +kubebuilder:object:root=true
+type LoadBalancerConfigurationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []LoadBalancerConfiguration `json:"items"`
+}

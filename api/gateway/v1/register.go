@@ -1,0 +1,21 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion of the types in this package.
+var GroupVersion = schema.GroupVersion{Group: "gateway.k8s.aws", Version: "v1"}
+
+// AddToScheme registers the types of this package.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion,
+		&LoadBalancerConfiguration{}, &LoadBalancerConfigurationList{},
+		&TargetGroupConfiguration{}, &TargetGroupConfigurationList{},
+		&ListenerRuleConfiguration{}, &ListenerRuleConfigurationList{},
+	)
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}

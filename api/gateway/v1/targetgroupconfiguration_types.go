@@ -1,0 +1,216 @@
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// TargetType is how targets are registered.
+//
+// +kubebuilder:validation:Enum=instance;ip
+type TargetType string
+
+// The target types.
+const (
+	TargetTypeInstance TargetType = "instance"
+	TargetTypeIP       TargetType = "ip"
+)
+
+// TargetGroupIPAddressType of a target group.
+//
+// +kubebuilder:validation:Enum=ipv4;ipv6
+type TargetGroupIPAddressType string
+
+// The address types of target groups.
+const (
+	TargetGroupIPv4 TargetGroupIPAddressType = "ipv4"
+	TargetGroupIPv6 TargetGroupIPAddressType = "ipv6"
+)
+
+// Protocol of a target group.
+//
+// +kubebuilder:validation:Enum=HTTP;HTTPS;TCP;TLS;UDP;TCP_UDP
+type Protocol string
+
+// ProtocolVersion of a target group of an Application Load Balancer.
+//
+// +kubebuilder:validation:Enum=HTTP1;HTTP2;GRPC
+type ProtocolVersion string
+
+// HealthCheckProtocol is the protocol of a health check.
+//
+// +kubebuilder:validation:Enum=HTTP;HTTPS;TCP
+type HealthCheckProtocol string
+
+// TargetReference names the object whose target groups are configured, in the same namespace.
+type TargetReference struct {
+	// Group of the object.
+	// +kubebuilder:default=""
+	// +optional
+	Group *string `json:"group,omitempty"`
+
+	// Kind of the object: Service or Gateway.
+	// +kubebuilder:default=Service
+	// +optional
+	Kind *string `json:"kind,omitempty"`
+
+	// Name of the object.
+	Name string `json:"name"`
+}
+
+// HealthCheckMatcher is which answers are healthy.
+type HealthCheckMatcher struct {
+	// HTTPCode are codes or ranges of HTTP, such as 200-399.
+	// +optional
+	HTTPCode *string `json:"httpCode,omitempty"`
+
+	// GRPCCode are codes or ranges of gRPC, such as 0-12.
+	// +optional
+	GRPCCode *string `json:"grpcCode,omitempty"`
+}
+
+// HealthCheckConfiguration is the health check of a target group. A field that is not set has its default.
+type HealthCheckConfiguration struct {
+	// HealthyThresholdCount is the number of successes after which a target is healthy.
+	// +optional
+	HealthyThresholdCount *int32 `json:"healthyThresholdCount,omitempty"`
+
+	// HealthCheckInterval is the time between checks, in seconds.
+	// +optional
+	HealthCheckInterval *int32 `json:"healthCheckInterval,omitempty"`
+
+	// HealthCheckPath is the path of a check by HTTP.
+	// +optional
+	HealthCheckPath *string `json:"healthCheckPath,omitempty"`
+
+	// HealthCheckPort is traffic-port, a number, or the name of a port of the Service.
+	// +optional
+	HealthCheckPort *string `json:"healthCheckPort,omitempty"`
+
+	// HealthCheckProtocol is the protocol of the check.
+	// +optional
+	HealthCheckProtocol *HealthCheckProtocol `json:"healthCheckProtocol,omitempty"`
+
+	// HealthCheckTimeout is how long an answer may take, in seconds.
+	// +optional
+	HealthCheckTimeout *int32 `json:"healthCheckTimeout,omitempty"`
+
+	// UnhealthyThresholdCount is the number of failures after which a target is unhealthy.
+	// +optional
+	UnhealthyThresholdCount *int32 `json:"unhealthyThresholdCount,omitempty"`
+
+	// Matcher is which answers are healthy.
+	// +optional
+	Matcher *HealthCheckMatcher `json:"matcher,omitempty"`
+}
+
+// TargetGroupProps are properties of target groups. A field that is not set has its default.
+type TargetGroupProps struct {
+	// TargetGroupName is the name of the target group. Default: generated.
+	// +optional
+	TargetGroupName *string `json:"targetGroupName,omitempty"`
+
+	// IPAddressType of the targets. Default: that of the Service.
+	// +optional
+	IPAddressType *TargetGroupIPAddressType `json:"ipAddressType,omitempty"`
+
+	// HealthCheckConfig is the health check.
+	// +optional
+	HealthCheckConfig *HealthCheckConfiguration `json:"healthCheckConfig,omitempty"`
+
+	// NodeSelector chooses the nodes that are registered, for target type instance. Default: all.
+	// +optional
+	NodeSelector *metav1.LabelSelector `json:"nodeSelector,omitempty"`
+
+	// TargetGroupAttributes are attributes to set. Those that are not listed are left alone.
+	// +optional
+	TargetGroupAttributes []Attribute `json:"targetGroupAttributes,omitempty"`
+
+	// TargetType is how targets are registered. Default: the flag --default-target-type of the controller.
+	// +optional
+	TargetType *TargetType `json:"targetType,omitempty"`
+
+	// Protocol between load balancer and targets. Default: that of the route.
+	// +optional
+	Protocol *Protocol `json:"protocol,omitempty"`
+
+	// ProtocolVersion between an Application Load Balancer and targets. Default: that of the route.
+	// +optional
+	ProtocolVersion *ProtocolVersion `json:"protocolVersion,omitempty"`
+
+	// TargetControlPort is the port of the target optimizer.
+	// +optional
+	TargetControlPort *int32 `json:"targetControlPort,omitempty"`
+
+	// EnableMultiCluster lets other clusters register targets in the target group as well. Default: false.
+	// +optional
+	EnableMultiCluster *bool `json:"enableMultiCluster,omitempty"`
+
+	// Tags of the target group.
+	// +optional
+	Tags *map[string]string `json:"tags,omitempty"`
+}
+
+// RouteIdentifier chooses routes. An empty field chooses any.
+type RouteIdentifier struct {
+	// Kind of the route, such as HTTPRoute.
+	// +optional
+	RouteKind string `json:"kind,omitempty"`
+
+	// Namespace of the route.
+	// +optional
+	RouteNamespace string `json:"namespace,omitempty"`
+
+	// Name of the route.
+	// +optional
+	RouteName string `json:"name,omitempty"`
+}
+
+// RouteConfiguration has the properties of the target groups of some routes.
+type RouteConfiguration struct {
+	// RouteIdentifier chooses the routes.
+	RouteIdentifier RouteIdentifier `json:"routeIdentifier"`
+
+	// TargetGroupProps are the properties.
+	TargetGroupProps TargetGroupProps `json:"targetGroupProps"`
+}
+
+// TargetGroupConfigurationSpec says what the target groups of an object are like.
+type TargetGroupConfigurationSpec struct {
+	// TargetReference names the Service or Gateway. Without it the configuration can be a default, which a
+	// LoadBalancerConfiguration names.
+	// +optional
+	TargetReference *TargetReference `json:"targetReference,omitempty"`
+
+	// DefaultConfiguration is that of all routes.
+	// +optional
+	DefaultConfiguration TargetGroupProps `json:"defaultConfiguration,omitempty"`
+
+	// RouteConfigurations are those of some routes.
+	// +optional
+	RouteConfigurations []RouteConfiguration `json:"routeConfigurations,omitempty"`
+}
+
+// TargetGroupConfiguration describes target groups of a Service or a Gateway.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:storageversion
+// +kubebuilder:resource:scope=Namespaced
+// +kubebuilder:printcolumn:name="SERVICE-NAME",type="string",JSONPath=".spec.targetReference.name"
+// +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
+type TargetGroupConfiguration struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +optional
+	Spec TargetGroupConfigurationSpec `json:"spec,omitempty"`
+	// +optional
+	Status ConfigurationStatus `json:"status,omitempty"`
+}
+
+// TargetGroupConfigurationList is a list of TargetGroupConfigurations.
+//
+// +kubebuilder:object:root=true
+type TargetGroupConfigurationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []TargetGroupConfiguration `json:"items"`
+}
