@@ -158,6 +158,9 @@ func (d *drafting) readCluster(ctx context.Context, store *cluster.Memory, notes
 		}
 		list := typ.NewList()
 		err := c.List(ctx, list, client.InNamespace(d.cfg.Kubernetes.WatchNamespace))
+		if meta.IsNoMatchError(err) && typ.Optional() {
+			continue // clusters without the Gateway API are common
+		}
 		if meta.IsNoMatchError(err) {
 			fmt.Fprintf(notes, "# the cluster has no kind %s; install its definition with \"kubectl apply -f config/crd\"\n", typ.Kind)
 			continue

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
@@ -18,6 +19,8 @@ const (
 	groupNameAnnotation = "alb.ingress.kubernetes.io/group.name"
 	implicitFinalizer   = "ingress.k8s.aws/resources"
 	explicitFinalizer   = "group.ingress.k8s.aws/" // then the name of the group
+	albFinalizer        = "gateway.k8s.aws/alb"
+	nlbFinalizer        = "gateway.k8s.aws/nlb"
 	serviceFinalizer    = "service.k8s.aws/resources"
 	sharedFinalizer     = "group.service.k8s.aws/" // then namespace and name of the load balancer, with a dot between
 	gatePrefix          = "target-health.elbv2.k8s.aws/"
@@ -62,7 +65,7 @@ func IndexValues(kind Kind, index Index, obj Object) []string {
 			return addressValues(o)
 		}
 	}
-	return nil
+	return gatewayValues(index, obj)
 }
 
 // finalizerValues are the finalizers of stacks that an object carries.
@@ -73,6 +76,8 @@ func finalizerValues(obj Object) []string {
 		of = func(f string) bool { return f == implicitFinalizer || strings.HasPrefix(f, explicitFinalizer) }
 	case *corev1.Service:
 		of = func(f string) bool { return f == serviceFinalizer || strings.HasPrefix(f, sharedFinalizer) }
+	case *gwv1.Gateway:
+		of = func(f string) bool { return f == albFinalizer || f == nlbFinalizer }
 	default:
 		return nil
 	}

@@ -16,7 +16,24 @@ const (
 	KindEndpointSlice      Kind = "EndpointSlice"
 	KindEndpoints          Kind = "Endpoints"
 	KindBinding            Kind = "TargetGroupBinding"
+
+	KindGatewayClass   Kind = "GatewayClass"
+	KindGateway        Kind = "Gateway"
+	KindListenerSet    Kind = "ListenerSet"
+	KindHTTPRoute      Kind = "HTTPRoute"
+	KindGRPCRoute      Kind = "GRPCRoute"
+	KindTCPRoute       Kind = "TCPRoute"
+	KindUDPRoute       Kind = "UDPRoute"
+	KindTLSRoute       Kind = "TLSRoute"
+	KindReferenceGrant Kind = "ReferenceGrant"
+
+	KindLoadBalancerConfiguration Kind = "LoadBalancerConfiguration"
+	KindTargetGroupConfiguration  Kind = "TargetGroupConfiguration"
+	KindListenerRuleConfiguration Kind = "ListenerRuleConfiguration"
 )
+
+// RouteKinds are the kinds of routes of the Gateway API.
+var RouteKinds = []Kind{KindHTTPRoute, KindGRPCRoute, KindTCPRoute, KindUDPRoute, KindTLSRoute}
 
 // PlanAnnotation of an Ingress holds the plan of its load balancer. The controller writes it for
 // others and never reads what it says, so a change of it is no change of the Ingress.
@@ -57,4 +74,26 @@ const (
 	// PodByAddress: each address that a Pod which has not finished holds, in canonical form;
 	// "namespace/address" for a Pod of the host network.
 	PodByAddress Index = "address"
+
+	// GatewayByClass: name of the GatewayClass of a Gateway.
+	GatewayByClass Index = "gatewayClass"
+	// GatewayByConfiguration: name of the LoadBalancerConfiguration, of its namespace, that a Gateway names.
+	GatewayByConfiguration Index = "gatewayConfiguration"
+	// ClassByConfiguration: "namespace/name" of the LoadBalancerConfiguration that a GatewayClass names.
+	ClassByConfiguration Index = "classConfiguration"
+	// ClassByController: name of the controller of a GatewayClass.
+	ClassByController Index = "controller"
+	// SetByGateway: "namespace/name" of the Gateway of a ListenerSet.
+	SetByGateway Index = "setGateway"
+	// RouteByParent: ParentValue of each parent that a route names, or that its status has an entry for.
+	RouteByParent Index = "parent"
+	// RouteByBackend: BackendValue of each backend of a route.
+	RouteByBackend Index = "backend"
+	// RouteByConfiguration: name of each ListenerRuleConfiguration, of its namespace, that rules of a route name.
+	RouteByConfiguration Index = "routeConfiguration"
+	// ConfigurationByDefault: name of the TargetGroupConfiguration, of its namespace, that a
+	// LoadBalancerConfiguration has as its default.
+	ConfigurationByDefault Index = "defaultConfiguration"
+	// TargetsByReference: BackendValue of the object that a TargetGroupConfiguration is about.
+	TargetsByReference Index = "targetReference"
 )

@@ -13,8 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+	gwv1beta1 "sigs.k8s.io/gateway-api/apis/v1beta1"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
 )
 
 // Type is what there is to know about a kind: where the API serves it and which Go types carry it.
@@ -35,6 +38,7 @@ func Types() []Type { return slices.Clone(kindTable) }
 var (
 	coreV1 = corev1.SchemeGroupVersion
 	netV1  = networkingv1.SchemeGroupVersion
+	gwV1   = gwv1.SchemeGroupVersion
 
 	kindTable = []Type{
 		{KindIngress, netV1.WithKind("Ingress"), true, []Index{IngressByGroup, ByFinalizer, IngressByClass},
@@ -60,8 +64,38 @@ var (
 			func() Object { return &corev1.Endpoints{} }, func() client.ObjectList { return &corev1.EndpointsList{} }}, //nolint:staticcheck // see above
 		{KindBinding, elbv2.GroupVersion.WithKind("TargetGroupBinding"), true, []Index{BindingByService, BindingByStack, BindingByTargetGroup},
 			func() Object { return &elbv2.TargetGroupBinding{} }, func() client.ObjectList { return &elbv2.TargetGroupBindingList{} }},
+		{KindGatewayClass, gwV1.WithKind("GatewayClass"), false, []Index{ClassByController, ClassByConfiguration},
+			func() Object { return &gwv1.GatewayClass{} }, func() client.ObjectList { return &gwv1.GatewayClassList{} }},
+		{KindGateway, gwV1.WithKind("Gateway"), true, []Index{ByFinalizer, GatewayByClass, GatewayByConfiguration},
+			func() Object { return &gwv1.Gateway{} }, func() client.ObjectList { return &gwv1.GatewayList{} }},
+		{KindListenerSet, gwV1.WithKind("ListenerSet"), true, []Index{SetByGateway},
+			func() Object { return &gwv1.ListenerSet{} }, func() client.ObjectList { return &gwv1.ListenerSetList{} }},
+		{KindHTTPRoute, gwV1.WithKind("HTTPRoute"), true, []Index{RouteByParent, RouteByBackend, RouteByConfiguration},
+			func() Object { return &gwv1.HTTPRoute{} }, func() client.ObjectList { return &gwv1.HTTPRouteList{} }},
+		{KindGRPCRoute, gwV1.WithKind("GRPCRoute"), true, []Index{RouteByParent, RouteByBackend, RouteByConfiguration},
+			func() Object { return &gwv1.GRPCRoute{} }, func() client.ObjectList { return &gwv1.GRPCRouteList{} }},
+		{KindTCPRoute, gwV1.WithKind("TCPRoute"), true, []Index{RouteByParent, RouteByBackend},
+			func() Object { return &gwv1.TCPRoute{} }, func() client.ObjectList { return &gwv1.TCPRouteList{} }},
+		{KindUDPRoute, gwV1.WithKind("UDPRoute"), true, []Index{RouteByParent, RouteByBackend},
+			func() Object { return &gwv1.UDPRoute{} }, func() client.ObjectList { return &gwv1.UDPRouteList{} }},
+		{KindTLSRoute, gwV1.WithKind("TLSRoute"), true, []Index{RouteByParent, RouteByBackend},
+			func() Object { return &gwv1.TLSRoute{} }, func() client.ObjectList { return &gwv1.TLSRouteList{} }},
+		{KindReferenceGrant, gwv1beta1.SchemeGroupVersion.WithKind("ReferenceGrant"), true, nil,
+			func() Object { return &gwv1beta1.ReferenceGrant{} }, func() client.ObjectList { return &gwv1beta1.ReferenceGrantList{} }},
+		{KindLoadBalancerConfiguration, gwconfig.GroupVersion.WithKind("LoadBalancerConfiguration"), true, []Index{ConfigurationByDefault},
+			func() Object { return &gwconfig.LoadBalancerConfiguration{} }, func() client.ObjectList { return &gwconfig.LoadBalancerConfigurationList{} }},
+		{KindTargetGroupConfiguration, gwconfig.GroupVersion.WithKind("TargetGroupConfiguration"), true, []Index{TargetsByReference},
+			func() Object { return &gwconfig.TargetGroupConfiguration{} }, func() client.ObjectList { return &gwconfig.TargetGroupConfigurationList{} }},
+		{KindListenerRuleConfiguration, gwconfig.GroupVersion.WithKind("ListenerRuleConfiguration"), true, nil,
+			func() Object { return &gwconfig.ListenerRuleConfiguration{} }, func() client.ObjectList { return &gwconfig.ListenerRuleConfigurationList{} }},
 	}
 )
+
+// Optional reports whether a cluster works without the kind: those of the Gateway API are used where they are
+// installed.
+func (t Type) Optional() bool {
+	return t.GVK.Group == gwV1.Group || t.GVK.Group == gwconfig.GroupVersion.Group
+}
 
 // Roots are the kinds whose objects make up load balancers, and carry finalizers of stacks.
 func Roots() []Kind {
@@ -110,6 +144,37 @@ func KindOf(obj Object) (Kind, bool) {
 	case *elbv2.TargetGroupBinding:
 		return KindBinding, true
 	}
+	return gatewayKindOf(obj)
+}
+
+// gatewayKindOf is KindOf for the kinds of the Gateway API.
+func gatewayKindOf(obj Object) (Kind, bool) {
+	switch obj.(type) {
+	case *gwv1.GatewayClass:
+		return KindGatewayClass, true
+	case *gwv1.Gateway:
+		return KindGateway, true
+	case *gwv1.ListenerSet:
+		return KindListenerSet, true
+	case *gwv1.HTTPRoute:
+		return KindHTTPRoute, true
+	case *gwv1.GRPCRoute:
+		return KindGRPCRoute, true
+	case *gwv1.TCPRoute:
+		return KindTCPRoute, true
+	case *gwv1.UDPRoute:
+		return KindUDPRoute, true
+	case *gwv1.TLSRoute:
+		return KindTLSRoute, true
+	case *gwv1beta1.ReferenceGrant:
+		return KindReferenceGrant, true
+	case *gwconfig.LoadBalancerConfiguration:
+		return KindLoadBalancerConfiguration, true
+	case *gwconfig.TargetGroupConfiguration:
+		return KindTargetGroupConfiguration, true
+	case *gwconfig.ListenerRuleConfiguration:
+		return KindListenerRuleConfiguration, true
+	}
 	return "", false
 }
 
@@ -132,6 +197,7 @@ func NewScheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, networkingv1.AddToScheme, discoveryv1.AddToScheme, elbv2.AddToScheme,
+		gwv1.Install, gwv1beta1.Install, gwconfig.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			return nil, fmt.Errorf("register API types: %w", err)

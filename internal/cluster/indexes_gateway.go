@@ -1,0 +1,174 @@
+package cluster
+
+import (
+	"cmp"
+
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+)
+
+// ParentValue is the value of the RouteByParent index for a Gateway or a ListenerSet.
+func ParentValue(kind Kind, namespace, name string) string {
+	return string(kind) + " " + namespace + "/" + name
+}
+
+// BackendValue is the value of the RouteByBackend and TargetsByReference indexes for a Service or a Gateway.
+func BackendValue(kind Kind, namespace, name string) string {
+	return string(kind) + " " + namespace + "/" + name
+}
+
+// gatewayValues is IndexValues for the kinds of the Gateway API.
+func gatewayValues(index Index, obj Object) []string {
+	switch o := obj.(type) {
+	case *gwv1.GatewayClass:
+		return classValues(index, o)
+	case *gwv1.Gateway:
+		switch p := o.Spec.Infrastructure; {
+		case index == GatewayByClass:
+			return []string{string(o.Spec.GatewayClassName)}
+		case index == GatewayByConfiguration && p != nil && p.ParametersRef != nil:
+			return []string{p.ParametersRef.Name}
+		}
+	case *gwv1.ListenerSet:
+		if p := o.Spec.ParentRef; index == SetByGateway {
+			return []string{namespaceOr(p.Namespace, o.Namespace) + "/" + string(p.Name)}
+		}
+	case *gwconfig.LoadBalancerConfiguration:
+		if d := o.Spec.DefaultTargetGroupConfiguration; index == ConfigurationByDefault && d != nil {
+			return []string{d.Name}
+		}
+	case *gwconfig.TargetGroupConfiguration:
+		if r := o.Spec.TargetReference; index == TargetsByReference && r != nil {
+			return []string{BackendValue(kindOr(r.Kind, KindService), o.Namespace, r.Name)}
+		}
+	}
+	return routeValues(index, obj)
+}
+
+func classValues(index Index, o *gwv1.GatewayClass) []string {
+	switch p := o.Spec.ParametersRef; {
+	case index == ClassByController:
+		return []string{string(o.Spec.ControllerName)}
+	case index == ClassByConfiguration && p != nil && p.Namespace != nil:
+		return []string{string(*p.Namespace) + "/" + p.Name}
+	}
+	return nil
+}
+
+// routeValues are the values of a route in its indexes.
+func routeValues(index Index, obj Object) []string {
+	parents, status := RouteParents(obj)
+	var out []string
+	switch index {
+	case RouteByParent:
+		for _, p := range parents {
+			out = append(out, parentValue(obj, p))
+		}
+		for _, p := range status {
+			out = append(out, parentValue(obj, p.ParentRef))
+		}
+	case RouteByBackend:
+		for _, b := range RouteBackends(obj) {
+			out = append(out, BackendValue(kindOr(b.Kind, KindService), namespaceOr(b.Namespace, obj.GetNamespace()), string(b.Name)))
+		}
+	case RouteByConfiguration:
+		for _, r := range routeExtensions(obj) {
+			if string(r.Group) == gwconfig.GroupVersion.Group && string(r.Kind) == string(KindListenerRuleConfiguration) {
+				out = append(out, string(r.Name))
+			}
+		}
+	}
+	return compacted(out)
+}
+
+func parentValue(route Object, p gwv1.ParentReference) string {
+	return ParentValue(kindOr(p.Kind, KindGateway), namespaceOr(p.Namespace, route.GetNamespace()), string(p.Name))
+}
+
+func namespaceOr(n *gwv1.Namespace, or string) string {
+	if n == nil {
+		return or
+	}
+	return cmp.Or(string(*n), or)
+}
+
+func kindOr[K ~string](k *K, or Kind) Kind {
+	if k == nil {
+		return or
+	}
+	return cmp.Or(Kind(*k), or)
+}
+
+// RouteParents are the parents that a route names, and the entries of its status; none for other objects.
+func RouteParents(obj Object) ([]gwv1.ParentReference, []gwv1.RouteParentStatus) {
+	switch o := obj.(type) {
+	case *gwv1.HTTPRoute:
+		return o.Spec.ParentRefs, o.Status.Parents
+	case *gwv1.GRPCRoute:
+		return o.Spec.ParentRefs, o.Status.Parents
+	case *gwv1.TCPRoute:
+		return o.Spec.ParentRefs, o.Status.Parents
+	case *gwv1.UDPRoute:
+		return o.Spec.ParentRefs, o.Status.Parents
+	case *gwv1.TLSRoute:
+		return o.Spec.ParentRefs, o.Status.Parents
+	}
+	return nil, nil
+}
+
+// RouteBackends are the backends of all rules of a route, in order; none for other objects.
+func RouteBackends(obj Object) []gwv1.BackendRef {
+	var out []gwv1.BackendRef
+	switch o := obj.(type) {
+	case *gwv1.HTTPRoute:
+		for _, r := range o.Spec.Rules {
+			for _, b := range r.BackendRefs {
+				out = append(out, b.BackendRef)
+			}
+		}
+	case *gwv1.GRPCRoute:
+		for _, r := range o.Spec.Rules {
+			for _, b := range r.BackendRefs {
+				out = append(out, b.BackendRef)
+			}
+		}
+	case *gwv1.TCPRoute:
+		for _, r := range o.Spec.Rules {
+			out = append(out, r.BackendRefs...)
+		}
+	case *gwv1.UDPRoute:
+		for _, r := range o.Spec.Rules {
+			out = append(out, r.BackendRefs...)
+		}
+	case *gwv1.TLSRoute:
+		for _, r := range o.Spec.Rules {
+			out = append(out, r.BackendRefs...)
+		}
+	}
+	return out
+}
+
+// routeExtensions are the objects that filters of a route's rules name.
+func routeExtensions(obj Object) []gwv1.LocalObjectReference {
+	var out []gwv1.LocalObjectReference
+	switch o := obj.(type) {
+	case *gwv1.HTTPRoute:
+		for _, r := range o.Spec.Rules {
+			for _, f := range r.Filters {
+				if f.ExtensionRef != nil {
+					out = append(out, *f.ExtensionRef)
+				}
+			}
+		}
+	case *gwv1.GRPCRoute:
+		for _, r := range o.Spec.Rules {
+			for _, f := range r.Filters {
+				if f.ExtensionRef != nil {
+					out = append(out, *f.ExtensionRef)
+				}
+			}
+		}
+	}
+	return out
+}
