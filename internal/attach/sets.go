@@ -1,0 +1,39 @@
+package attach
+
+import (
+	"cmp"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// loadSets finds the ListenerSets that name the Gateway, and decides which of them it admits.
+func (e *evaluation) loadSets() {
+	gw := e.gateway
+	allowed := selection{from: gatewayv1.NamespacesFromNone}
+	if a := gw.Spec.AllowedListeners; a != nil && a.Namespaces != nil {
+		allowed = selectionOf(a.Namespaces.From, gatewayv1.NamespacesFromNone, gw.Namespace, a.Namespaces.Selector)
+	}
+	for _, s := range cluster.List[*gatewayv1.ListenerSet](e.view, cluster.Query{
+		Kind: cluster.KindListenerSet, Index: cluster.SetByGateway, Value: gw.Namespace + "/" + gw.Name,
+	}) {
+		if p := s.Spec.ParentRef; foreignGroup(p.Group) || p.Kind != nil && *p.Kind != "" && *p.Kind != gatewayv1.Kind(cluster.KindGateway) {
+			continue
+		}
+		e.out.Sets = append(e.out.Sets, Set{Object: s, Accepted: e.admits(allowed, s.Namespace)})
+	}
+	slices.SortStableFunc(e.out.Sets, func(a, b Set) int {
+		return cmp.Or(olderFirst(a.Object, b.Object), cmp.Compare(a.Object.Namespace+"/"+a.Object.Name, b.Object.Namespace+"/"+b.Object.Name))
+	})
+}
+
+// olderFirst compares the times of creation, which the API server has in whole seconds.
+func olderFirst(a, b metav1.Object) int {
+	return cmp.Compare(a.GetCreationTimestamp().Unix(), b.GetCreationTimestamp().Unix())
+}
+
+// foreignGroup reports whether a reference names an API group that is not of the Gateway API.
+func foreignGroup(g *gatewayv1.Group) bool { return g != nil && *g != "" && *g != gatewayv1.GroupName }
