@@ -16,6 +16,10 @@ type BindingRequest struct {
 	Service    string
 	Port       intstr.IntOrString // as the backend names it
 	NodeLabels map[string]string
+	// NodeSelector is in place of NodeLabels.
+	NodeSelector *metav1.LabelSelector
+	// Labels and Annotations of the binding, besides those of the stack.
+	Labels, Annotations map[string]string
 	// MultiCluster leaves targets of others alone.
 	MultiCluster bool
 	// Peer is where traffic comes from; nil asks for no rules on nodes and pods.
@@ -24,16 +28,21 @@ type BindingRequest struct {
 	Clients *Clients
 	// AllPorts asks for one rule over all ports instead of one per port.
 	AllPorts bool
+	// PerPort asks for a rule for each port that differs, as Gateways have it, and Ingresses and Services do not.
+	PerPort bool
 }
 
 // Binding builds the binding of a target group.
 func Binding(r BindingRequest) *model.Binding {
 	b := &model.Binding{
 		Namespace: r.Namespace, Name: r.Group.Name, Service: r.Service, Port: r.Port,
-		MultiCluster: r.MultiCluster, Managed: r.Peer != nil || r.Clients != nil,
+		MultiCluster: r.MultiCluster, Managed: r.Peer != nil || r.Clients != nil, Labels: r.Labels, Annotations: r.Annotations,
 	}
-	if r.Group.Type == model.InstanceTargets && len(r.NodeLabels) > 0 {
-		b.NodeSelector = &metav1.LabelSelector{MatchLabels: r.NodeLabels}
+	if r.Group.Type == model.InstanceTargets {
+		b.NodeSelector = r.NodeSelector
+		if len(r.NodeLabels) > 0 {
+			b.NodeSelector = &metav1.LabelSelector{MatchLabels: r.NodeLabels}
+		}
 	}
 	switch {
 	case r.Clients != nil:
@@ -41,7 +50,16 @@ func Binding(r BindingRequest) *model.Binding {
 		return b
 	case r.Peer == nil:
 		return b
-	case r.Group.ProtocolVersion == "":
+	case r.PerPort && !r.AllPorts:
+		ports := r.networkPorts()
+		if r.Group.ControlPort != nil {
+			ports = append(ports, model.PeerPort{Protocol: "TCP", Port: new(intstr.FromInt32(*r.Group.ControlPort))})
+		}
+		for _, p := range ports {
+			b.Networking = append(b.Networking, model.BindingRule{From: []model.Peer{*r.Peer}, Ports: []model.PeerPort{p}})
+		}
+		return b
+	case r.PerPort || r.Group.ProtocolVersion == "":
 		b.Networking = []model.BindingRule{{From: []model.Peer{*r.Peer}, Ports: r.networkPorts()}}
 		return b
 	}

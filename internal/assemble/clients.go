@@ -18,6 +18,9 @@ var errIPv6Only = errors.New("all ranges are IPv6")
 // sources are the clients that a managed security group admits to a port. Where groups are given
 // the answer is not used, but what the members disagree on is still worth saying.
 func (b *Builder) sources(p *members.Port, ipv6, managed bool) []model.IngressRule {
+	if b.NoClients {
+		return nil
+	}
 	ranges := func(m *members.Member) settings.Opt[[]string] {
 		o := settings.Filled(m.Set.InboundCIDRs)
 		if b.Type == model.Network && !ipv6 && o.Set && !slices.ContainsFunc(o.Value, func(c string) bool { return !IsIPv6(c) }) {

@@ -31,6 +31,9 @@ func (g *Group) defaultCheckPort(r GroupRequest) string {
 func (g *Group) networkCheck(r GroupRequest, found *finding.List) {
 	s := r.Settings
 	defaults := model.HealthCheck{Protocol: "TCP", Path: "/", IntervalSeconds: 10, TimeoutSeconds: 10, HealthyThreshold: 3, UnhealthyThreshold: 3}
+	if r.ofGateway() {
+		defaults.IntervalSeconds, defaults.TimeoutSeconds = 15, 5
+	}
 	if g.localTraffic(r) {
 		defaults = model.HealthCheck{Protocol: "HTTP", Path: "/healthz", IntervalSeconds: 10, TimeoutSeconds: 6, HealthyThreshold: 2, UnhealthyThreshold: 2}
 	}

@@ -47,6 +47,8 @@ func (b *Builder) subnets() model.SubnetChoice {
 			return settings.Of(subnetSetting{tags: c.SubnetTags}, from)
 		case s.Set:
 			return settings.Of(subnetSetting{ids: s.Value}, s.Origin)
+		case m.Set.SubnetTags.Set:
+			return settings.Of(subnetSetting{tags: m.Set.SubnetTags.Value}, m.Set.SubnetTags.Origin)
 		}
 		return settings.Opt[subnetSetting]{}
 	}, subnetSetting.same, func() members.Incumbent[subnetSetting] {

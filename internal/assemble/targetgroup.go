@@ -37,6 +37,8 @@ type GroupRequest struct {
 	ControlPort settings.Opt[int32]
 	// LoadBalancer is the address type of the load balancer.
 	LoadBalancer model.AddressType
+	// AddressType of the targets; unset, it is that of the Service.
+	AddressType settings.Opt[model.AddressType]
 	// Origin is the backend reference.
 	Origin finding.Origin
 }
@@ -85,7 +87,7 @@ func TargetGroup(r GroupRequest) (Group, finding.List) {
 	} else {
 		out.networkCheck(r, &found)
 	}
-	if hasIPv6(r.Service) {
+	if r.hasIPv6() {
 		out.AddressType = model.IPv6
 		if !r.LoadBalancer.HasIPv6() {
 			found.Add(r.fault(finding.BackendTypeUnsupported,
@@ -94,6 +96,22 @@ func TargetGroup(r GroupRequest) (Group, finding.List) {
 		}
 	}
 	return out, found
+}
+
+// ofGateway reports whether routes use the target group, which have defaults of their own.
+func (r GroupRequest) ofGateway() bool {
+	return r.Kind == model.ALBGateway || r.Kind == model.NLBGateway
+}
+
+// hasIPv6 reports whether the targets have IPv6 addresses.
+func (r GroupRequest) hasIPv6() bool {
+	switch {
+	case r.AddressType.Set:
+		return r.AddressType.Value == model.IPv6
+	case r.ofGateway() && !r.LoadBalancer.HasIPv6() && len(r.Service.Spec.IPFamilies) > 1:
+		return r.Service.Spec.IPFamilies[0] == corev1.IPv6Protocol // the load balancer reaches one family only
+	}
+	return hasIPv6(r.Service)
 }
 
 // name is how objects of the stack spell a setting.
@@ -148,7 +166,10 @@ func (g *Group) place(r GroupRequest, port *corev1.ServicePort, found *finding.L
 func (g *Group) check(r GroupRequest, found *finding.List) {
 	s := r.Settings
 	grpc := g.ProtocolVersion == "GRPC"
-	path := "/"
+	path, threshold, codes := "/", int32(2), "200"
+	if r.ofGateway() {
+		threshold, codes = 3, "200-399"
+	}
 	if grpc {
 		path = "/AWS.ALB/healthcheck"
 	}
@@ -158,13 +179,16 @@ func (g *Group) check(r GroupRequest, found *finding.List) {
 		Path:               s.HealthPath.Or(path),
 		IntervalSeconds:    s.HealthInterval.Or(15),
 		TimeoutSeconds:     s.HealthTimeout.Or(5),
-		HealthyThreshold:   s.HealthyThreshold.Or(2),
-		UnhealthyThreshold: s.UnhealthyThreshold.Or(2),
+		HealthyThreshold:   s.HealthyThreshold.Or(threshold),
+		UnhealthyThreshold: s.UnhealthyThreshold.Or(threshold),
 	}
-	if grpc {
+	switch {
+	case grpc:
 		g.HealthCheck.GRPCCodes = s.SuccessCodes.Or("12")
-	} else {
-		g.HealthCheck.HTTPCodes = s.SuccessCodes.Or("200")
+	case g.HealthCheck.Protocol == "TCP" && r.ofGateway():
+		g.HealthCheck.Path = "" // which such checks do not have, nor codes
+	default:
+		g.HealthCheck.HTTPCodes = s.SuccessCodes.Or(codes)
 	}
 }
 

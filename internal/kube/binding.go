@@ -22,7 +22,7 @@ func wantedBinding(p plan.PutBinding, known plan.Known) (*elbv2.TargetGroupBindi
 	}
 	typ, protocol, address := elbv2.TargetType(p.Type), elbv2.Protocol(p.Protocol), elbv2.TargetGroupIPAddressType(p.Address)
 	b := &elbv2.TargetGroupBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.Binding.Namespace, Name: p.Binding.Name, Labels: maps.Clone(p.Labels)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Binding.Namespace, Name: p.Binding.Name, Labels: maps.Clone(p.Labels), Annotations: maps.Clone(p.Binding.Annotations)},
 		Spec: elbv2.TargetGroupBindingSpec{
 			TargetGroupARN:          arn,
 			MultiClusterTargetGroup: p.Binding.MultiCluster,
@@ -98,6 +98,7 @@ func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
 		Deleting:      b.DeletionTimestamp != nil,
 		Settled:       b.Status.ObservedGeneration != nil && *b.Status.ObservedGeneration >= b.Generation,
 		Labels:        b.Labels,
+		Annotations:   b.Annotations,
 	}
 	if t := b.Spec.TargetType; t != nil {
 		out.Type = model.TargetType(*t)
@@ -140,20 +141,24 @@ func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
 // elbv2NetworkingTCP is what a port without a protocol means.
 const elbv2NetworkingTCP elbv2.NetworkingProtocol = "TCP"
 
-// mergeInto gives a live binding the wanted spec and labels and keeps what others wrote beside
+// mergeInto gives a live binding the wanted spec, labels and annotations and keeps what others wrote beside
 // them. It reports whether anything differs.
 func mergeInto(live, want *elbv2.TargetGroupBinding, same func(a, b any) bool) bool {
 	changed := false
-	for _, k := range slices.Sorted(maps.Keys(want.Labels)) {
-		if v, ok := live.Labels[k]; ok && v == want.Labels[k] {
-			continue
+	put := func(into *map[string]string, from map[string]string) {
+		for _, k := range slices.Sorted(maps.Keys(from)) {
+			if v, ok := (*into)[k]; ok && v == from[k] {
+				continue
+			}
+			if *into == nil {
+				*into = map[string]string{}
+			}
+			(*into)[k] = from[k]
+			changed = true
 		}
-		if live.Labels == nil {
-			live.Labels = map[string]string{}
-		}
-		live.Labels[k] = want.Labels[k]
-		changed = true
 	}
+	put(&live.Labels, want.Labels)
+	put(&live.Annotations, want.Annotations)
 	if !same(live.Spec, want.Spec) {
 		live.Spec = *want.Spec.DeepCopy()
 		changed = true

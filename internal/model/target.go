@@ -58,6 +58,8 @@ type Binding struct {
 	Port         intstr.IntOrString
 	NodeSelector *metav1.LabelSelector
 	MultiCluster bool
+	// Labels and Annotations besides those of the stack.
+	Labels, Annotations map[string]string
 	// Networking is nil when rules of nodes and pods are not managed.
 	Networking []BindingRule
 	// Managed says that rules are asked for: an empty Networking then differs from none.

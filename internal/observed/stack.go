@@ -130,7 +130,7 @@ type Binding struct {
 	// Settled is set if the targets of the present generation are registered.
 	Settled bool
 	// Labels and Annotations that the controller owns or finds.
-	Labels map[string]string
+	Labels, Annotations map[string]string
 }
 
 // BindingRule is a networking rule whose peers are ids and ranges.

@@ -213,7 +213,7 @@ func (gp *groupPlanner) planBinding(w model.TargetGroup, after []StepID) {
 	}
 	put := PutBinding{
 		Binding: *w.Binding, Group: GroupAddress(w.ID), Type: w.Type, Protocol: w.Protocol, Address: w.AddressType,
-		VPC: gp.opt.VPC, Labels: naming.StackLabels(gp.want.ID),
+		VPC: gp.opt.VPC, Labels: bindingLabels(gp.want.ID, w.Binding.Labels),
 		BackendGroup: backendGroupAddress, ManagedGroup: managedGroupAddress,
 	}
 	rules, known := gp.networking(w)
@@ -237,6 +237,17 @@ func (gp *groupPlanner) planBinding(w model.TargetGroup, after []StepID) {
 	})
 }
 
+// bindingLabels are those of the stack over others.
+func bindingLabels(id model.StackID, others map[string]string) map[string]string {
+	out := naming.StackLabels(id)
+	for k, v := range others {
+		if _, own := out[k]; !own {
+			out[k] = v
+		}
+	}
+	return out
+}
+
 // bindingName is the name of a new binding: that of its target group, where this has another than the desired
 // one because a predecessor has that.
 func (gp *groupPlanner) bindingName(w model.TargetGroup) string {
@@ -256,6 +267,11 @@ func (gp *groupPlanner) bindingName(w model.TargetGroup) string {
 func (gp *groupPlanner) sameBinding(w PutBinding, h observed.Binding) bool {
 	for k, v := range w.Labels {
 		if h.Labels[k] != v {
+			return false
+		}
+	}
+	for k, v := range w.Binding.Annotations {
+		if h.Annotations[k] != v {
 			return false
 		}
 	}

@@ -40,10 +40,12 @@ type Shared struct {
 
 // LoadBalancer are settings that a load balancer has once.
 type LoadBalancer struct {
-	Name               Opt[string]
-	Scheme             Opt[model.Scheme]
-	AddressType        Opt[model.AddressType]
-	Subnets            Opt[[]string]
+	Name        Opt[string]
+	Scheme      Opt[model.Scheme]
+	AddressType Opt[model.AddressType]
+	Subnets     Opt[[]string]
+	// SubnetTags choose subnets by their tags.
+	SubnetTags         Opt[map[string][]string]
 	SecurityGroups     Opt[[]string]
 	ManageBackendRules Opt[bool]
 	CoIPPool           Opt[string]
