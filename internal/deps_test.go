@@ -56,6 +56,7 @@ var layers = map[string]layer{
 	"internal/members":           {pure: true, own: append([]string{"internal/settings"}, core...)},
 	"internal/assemble":          {pure: true, own: append([]string{"internal/members", "internal/settings"}, core...)},
 	"internal/ownership":         {pure: true, own: append([]string{"internal/cluster"}, core...)},
+	"internal/gatewayconfig":     {pure: true, api: true, own: append([]string{"internal/cluster", "internal/settings"}, core...)},
 	"internal/attach":            {pure: true, own: append([]string{"internal/cluster"}, core[:2]...)},
 	"internal/targets":           {pure: true, api: true, own: append([]string{"internal/cluster"}, core...)},
 	"internal/bindingplan":       {pure: true, api: true, own: append([]string{"internal/cluster", "internal/failure", "internal/targets"}, core...)},
@@ -64,7 +65,7 @@ var layers = map[string]layer{
 	"internal/engine/bindings":   {pure: true, api: true, own: append([]string{"internal/bindingplan", "internal/cluster", "internal/engine", "internal/failure", "internal/ownership", "internal/targets"}, core...)},
 	"internal/report":            {pure: true, own: append([]string{"internal/cluster", "internal/engine"}, core...)},
 	"internal/frontend/*": {pure: true, api: true,
-		own: append([]string{"internal/assemble", "internal/attach", "internal/cluster", "internal/engine", "internal/members", "internal/ownership", "internal/plan/overlap", "internal/report", "internal/settings"}, core...)},
+		own: append([]string{"internal/assemble", "internal/attach", "internal/cluster", "internal/engine", "internal/gatewayconfig", "internal/members", "internal/ownership", "internal/plan/overlap", "internal/report", "internal/settings"}, core...)},
 
 	"internal/cloud": {own: append([]string{"internal/engine", "internal/engine/bindings", "internal/failure"}, core...), libraries: []string{"github.com/aws/"}},
 	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/engine/bindings"}, core...),

@@ -72,6 +72,16 @@ const (
 	LoadBalancerMoved      Reason = "LoadBalancerMoved"
 	ReplacedWithGap        Reason = "ReplacedWithGap"
 	ReplacementHeld        Reason = "ReplacementHeld"
+
+	GatewayClassInvalid      Reason = "GatewayClassInvalid"
+	ParametersInvalid        Reason = "ParametersInvalid"
+	RouteValueUnsupported    Reason = "RouteValueUnsupported"
+	RouteFieldIgnored        Reason = "RouteFieldIgnored"
+	RouteFiltersIncompatible Reason = "RouteFiltersIncompatible"
+	ReferenceNotPermitted    Reason = "ReferenceNotPermitted"
+	BackendKindUnknown       Reason = "BackendKindUnknown"
+	GatewayTooLarge          Reason = "GatewayTooLarge"
+	TargetsConfiguredTwice   Reason = "TargetsConfiguredTwice"
 )
 
 // Explanation documents one reason. The findings page of the documentation is made from it.
@@ -88,6 +98,7 @@ var Reasons = []Explanation{
 	{ActionNotFound, "A backend has the port use-annotation, but the actions annotation of that name does not exist, and missing actions are not tolerated.", "Add the annotation or change the backend.", BlocksRule},
 	{AnnotationConflict, "Members of an IngressGroup give different values for a setting that the load balancer has once. The value in AWS stays while a class or an accepted member sets it; otherwise the first member in the order of the IngressGroup decides.", "Give all members the same value, or remove it from all but one.", BlocksNothing},
 	{AnnotationInvalid, "An annotation, class parameter or selector does not have the expected form.", "Write the value in the form that the message shows.", BlocksMember},
+	{BackendKindUnknown, "A backend of a route is of a kind that load balancers cannot forward to. It gets no requests.", "Name a Service, or a TargetGroupName.", BlocksNothing},
 	{BackendNotFound, "A backend names a Service that does not exist, and missing Services are not tolerated.", "Create the Service or correct its name.", BlocksRule},
 	{BackendPortNotFound, "A backend names a port that its Service does not have.", "Use a port number or port name of the Service.", BlocksRule},
 	{BackendTypeUnsupported, "Instance targets need a Service of type NodePort or LoadBalancer.", "Change the Service's type, or use target type ip.", BlocksRule},
@@ -101,6 +112,8 @@ var Reasons = []Explanation{
 	{EndpointIgnored, "An EndpointSlice names an address that is not one of a pod of its namespace, or that a newer pod has; it is not registered.", "Check who writes the EndpointSlices of the Service.", BlocksNothing},
 	{EndpointMissing, "A pod has the readiness gate of a TargetGroupBinding but is not one of its endpoints, so its gate stays closed.", "Check the selector and the address family of the Service, and the node of the pod.", BlocksNothing},
 	{FeatureDisabled, "A setting needs a feature gate or flag that is off.", "Ask the operator to switch it on, or remove the setting.", BlocksRule},
+	{GatewayClassInvalid, "The GatewayClass of a Gateway does not exist, or the configuration that it names does not. What is live stays.", "Create the class or its LoadBalancerConfiguration, or correct the reference.", BlocksMember},
+	{GatewayTooLarge, "The routes of one namespace ask for more rules than the operator allows on one Gateway. The live rules of the route stay, and no new ones are made.", "Use fewer matches and hostnames, or several Gateways.", BlocksMember},
 	{GroupNameInvalid, "The name of an IngressGroup has characters other than lower-case letters, digits, dots and hyphens, or is longer than 63 characters.", "Choose a valid name.", BlocksMember},
 	{GroupOrderInvalid, "group.order is not a whole number from -1000 to 1000.", "Correct the number.", BlocksMember},
 	{HeldRuleLeftOut, "A rule cannot be created as its object specifies, and a valid rule of the listener has the same conditions; the valid rule serves the requests.", "Correct the rule as its other finding describes, or remove it.", BlocksRule},
@@ -117,14 +130,19 @@ var Reasons = []Explanation{
 	{NamespaceNotAllowed, "The class does not admit Ingresses of this namespace.", "Use another class, or label the namespace as the class demands.", BlocksMember},
 	{NetworkingInvalid, "A networking rule of a TargetGroupBinding cannot be turned into security group rules.", "Correct the peer or the port that the message names.", BlocksNothing},
 	{NodeUnusable, "A node is not an EC2 instance, so it cannot be an instance target; it is not registered.", "Exclude the node by label, or use target type ip.", BlocksNothing},
+	{ParametersInvalid, "The LoadBalancerConfiguration or TargetGroupConfiguration that a Gateway, a route or a Service uses does not exist, or has a value that cannot be used. What is live stays.", "Correct the reference or the value that the message names.", BlocksMember},
 	{PathInvalid, "A path has wildcards where its type does not allow them, or a path type is unknown.", "Use ImplementationSpecific for wildcards.", BlocksRule},
 	{PlanTooLarge, "The plan does not fit into the annotations of the Ingress, which Kubernetes limits to 256 KiB in all.", "Read it with fulcrum plan -o json, or split the IngressGroup.", BlocksNothing},
 	{QuotaReached, "An AWS quota is reached.", "Ask AWS for a higher quota, or remove what is not needed.", BlocksNothing},
 	{RedirectPortInvalid, "ssl-redirect names a port that is not an HTTPS listener of the IngressGroup. The Ingress is held, because its rules must not be served without TLS instead.", "Add the HTTPS port to listen-ports, or correct ssl-redirect.", BlocksMember},
+	{ReferenceNotPermitted, "A route refers to a backend of another namespace, and no ReferenceGrant there permits it. The backend gets no requests.", "Create a ReferenceGrant in the namespace of the backend.", BlocksNothing},
 	{RejectedByAWS, "AWS rejects a value. The message names the setting, the value, AWS's reason and what is served meanwhile.", "Change the value.", BlocksNothing},
 	{RemovalNotTrusted, "What serves traffic would be removed without a deletion by a user: three or more Ingresses that were not edited get another controller at once, flags of the controller exclude a Service that was not edited, endpoints or nodes are missing as a whole, or a TargetGroupBinding is deleted while requests are sent to its target group. What serves traffic stays.", "Restore what is missing; the message says how to confirm the removal if it is intended.", BlocksMember},
 	{ReplacedWithGap, "A load balancer has to be replaced, and two cannot be there at a time, because both would need the same name, address or target group. The old one is deleted first.", "To replace without a gap, change or remove in the same edit what the message names.", BlocksNothing},
 	{ReplacementHeld, "A load balancer would have to be replaced to become what is asked for, and it is protected from deletion, or the new one cannot be made. It serves on with its scheme; other changes are carried out.", "Remove what the message names, or restore the former value.", BlocksNothing},
+	{RouteFieldIgnored, "A field of a route has no effect, because a load balancer has nothing like it. The rule is served without it.", "Remove the field, or do the same in the backend.", BlocksNothing},
+	{RouteFiltersIncompatible, "A rule names a ListenerRuleConfiguration that does not exist or cannot be used, or more than one. Requests for the rule are answered 500.", "Name one ListenerRuleConfiguration of the namespace of the route.", BlocksRule},
+	{RouteValueUnsupported, "A rule of a route asks for something that an Application Load Balancer cannot do, such as a filter, a redirect code or a match. Requests for the rule are answered 500; a rule whose match cannot be expressed is left out.", "Remove the filter or value that the message names, or do it in the backend.", BlocksRule},
 	{RuleTooLarge, "A rule has more condition values or wildcards, or longer ones, than AWS accepts.", "Split the rule, or shorten its values.", BlocksRule},
 	{RuleUnreachable, "Rules that come first, of other members or with the same conditions, answer every request that this rule matches.", "Change the conditions of one of them, remove one, or set group.order.", BlocksNothing},
 	{RulesRevoked, "A security group that the controller owns has rules that were added by others; they are removed.", "Set inbound-cidrs or security-group-prefix-lists, or give the load balancer security groups of your own.", BlocksNothing},
@@ -145,6 +163,7 @@ var Reasons = []Explanation{
 	{TargetGroupNotOwned, "An action names a target group that was made for an object of another namespace. The rule, or the listener of a Service, is held.", "Forward to a Service of the namespace, or to a target group that no other object owns.", BlocksRule},
 	{TargetGroupShared, "Another TargetGroupBinding fills the same target group, or the target group was created for an object of another namespace. The binding of that namespace is served, otherwise the older one.", "Delete the other binding, or give each a target group of its own.", BlocksStack},
 	{TargetsCapped, "A target group has as many targets as the operator allows; the other endpoints are not registered.", "Raise --max-targets-per-target-group, or run fewer pods.", BlocksNothing},
+	{TargetsConfiguredTwice, "Two TargetGroupConfigurations are about one Service. The older one counts.", "Delete one of them.", BlocksNothing},
 	{TrustStoreNotFound, "A trust store given by name does not exist.", "Correct the name, or create the trust store.", BlocksListener},
 	{Unsupported, "The configuration is valid but this version cannot build it yet.", "Remove the setting.", BlocksRule},
 	{WaitExpired, "What a change waited for did not happen before its deadline; the change was made without it.", "Check the pods and the health check, or what else the message names.", BlocksNothing},

@@ -1,0 +1,62 @@
+package gatewayconfig
+
+import (
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// The names of the controllers that GatewayClasses choose.
+const (
+	ALBController gwv1.GatewayController = "gateway.k8s.aws/alb"
+	NLBController gwv1.GatewayController = "gateway.k8s.aws/nlb"
+	// AnyController chooses the kind of load balancer for each Gateway from the protocols of its listeners.
+	AnyController gwv1.GatewayController = "gateway.fulcrum.dev/aws"
+)
+
+// Controllers are the names of all of them.
+var Controllers = []gwv1.GatewayController{ALBController, NLBController, AnyController}
+
+// KindFor is the kind of stack that a Gateway of a controller makes up; false for controllers of others.
+func KindFor(controller gwv1.GatewayController, gw *gwv1.Gateway) (model.Kind, bool) {
+	switch controller {
+	case ALBController:
+		return model.ALBGateway, true
+	case NLBController:
+		return model.NLBGateway, true
+	case AnyController:
+		return kindByProtocols(gw), true
+	}
+	return "", false
+}
+
+// kindByProtocols is the kind of load balancer that has the protocol of the first listener.
+func kindByProtocols(gw *gwv1.Gateway) model.Kind {
+	if len(gw.Spec.Listeners) > 0 {
+		switch gw.Spec.Listeners[0].Protocol {
+		case gwv1.TCPProtocolType, gwv1.UDPProtocolType, gwv1.TLSProtocolType:
+			return model.NLBGateway
+		}
+	}
+	return model.ALBGateway
+}
+
+// ClassOf is the class of a Gateway; nil if it does not exist.
+func ClassOf(v *cluster.View, gw *gwv1.Gateway) *gwv1.GatewayClass {
+	class, ok := cluster.Get[*gwv1.GatewayClass](v, cluster.KindGatewayClass, "", string(gw.Spec.GatewayClassName))
+	if !ok {
+		return nil
+	}
+	return class
+}
+
+// StackKind is the kind of stack that a Gateway makes up by its class; false if the class does not exist or is one
+// of another controller.
+func StackKind(v *cluster.View, gw *gwv1.Gateway) (model.Kind, bool) {
+	class := ClassOf(v, gw)
+	if class == nil {
+		return "", false
+	}
+	return KindFor(class.Spec.ControllerName, gw)
+}
