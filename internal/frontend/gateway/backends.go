@@ -1,0 +1,128 @@
+package gateway
+
+import (
+	"cmp"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/attach"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// The kinds of backends.
+const (
+	serviceBackend     = "Service"
+	gatewayBackend     = "Gateway"
+	targetGroupBackend = "TargetGroupName"
+)
+
+// backendKind is the kind of object that a backend names.
+func backendKind(ref gwv1.BackendRef) string {
+	if ref.Kind == nil {
+		return serviceBackend
+	}
+	return cmp.Or(string(*ref.Kind), serviceBackend)
+}
+
+// backendNamespace is the namespace of the object that a backend of a route names.
+func backendNamespace(route finding.Ref, ref gwv1.BackendRef) string {
+	if ref.Namespace == nil {
+		return route.Namespace
+	}
+	return cmp.Or(string(*ref.Namespace), route.Namespace)
+}
+
+// invalid reports a backend that leads nowhere. Its share of the requests is answered as if it were not there.
+func (t *translation) invalid(at finding.Origin, reason finding.Reason, message, fix string) {
+	t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: reason, Severity: finding.Error, Message: message + "; requests get the other backends, or 500 where there are none", Fix: fix})
+}
+
+// granted reports whether a route may refer to an object of another namespace.
+func (t *translation) granted(at finding.Origin, group, kind, namespace, name string) bool {
+	route := at.Object
+	if t.attached.Grants.Permit(attach.From{Group: gwv1.GroupName, Kind: route.Kind, Namespace: route.Namespace}, attach.To{Group: group, Kind: kind, Namespace: namespace, Name: name}) {
+		return true
+	}
+	// Whether the object exists is not revealed.
+	t.invalid(at, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", namespace, kind, cut(name)), "create a ReferenceGrant there, or use a backend of the namespace of the route")
+	return false
+}
+
+// serviceTarget finds the Service port of a backend; false if it leads nowhere.
+func (t *translation) serviceTarget(ref gwv1.BackendRef, at finding.Origin) (target, bool) {
+	route, namespace, name := at.Object, backendNamespace(at.Object, ref), string(ref.Name)
+	if ref.Port == nil {
+		t.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", cut(name)), "set port")
+		return target{}, false
+	}
+	if !t.granted(at, "", serviceBackend, namespace, name) {
+		return target{}, false
+	}
+	svc, ok := cluster.Get[*corev1.Service](t.view, cluster.KindService, namespace, name)
+	if !ok {
+		t.invalid(at, finding.BackendNotFound, fmt.Sprintf("Service %q does not exist", namespace+"/"+cut(name)), "create the Service, or correct the name")
+		return target{}, false
+	}
+	for i := range svc.Spec.Ports {
+		if p := &svc.Spec.Ports[i]; p.Port == int32(*ref.Port) {
+			return target{route: route, svc: svc, port: p, at: at}, true
+		}
+	}
+	t.invalid(at, finding.BackendPortNotFound, fmt.Sprintf("Service %q has no port %d", namespace+"/"+cut(name), *ref.Port), "use a port of the Service")
+	return target{}, false
+}
+
+// weights are the weights of backends as AWS takes them: where one is greater than AWS's greatest, all are made smaller
+// in proportion, and none becomes 0 by that.
+func weights(of []gwv1.BackendRef) []int32 {
+	const most = 999
+	out := make([]int32, len(of))
+	greatest := int32(0)
+	for i, b := range of {
+		out[i] = 1
+		if b.Weight != nil {
+			out[i] = max(0, *b.Weight)
+		}
+		greatest = max(greatest, out[i])
+	}
+	if greatest <= most {
+		return out
+	}
+	for i, w := range out {
+		if w > 0 {
+			out[i] = max(1, int32(int64(w)*most/int64(greatest)))
+		}
+	}
+	return out
+}
+
+// mostGroups is how many target groups AWS takes in one forward action.
+const mostGroups = 5
+
+// clients are those of a network load balancer without security groups.
+func (t *translation) clients(g assemble.Group) *assemble.Clients {
+	return &assemble.Clients{Ranges: t.set.InboundCIDRs.Value, Internal: t.SchemeNow(t.Stack.LoadBalancer) == model.Internal, Preserved: preserved(g)}
+}
+
+// preserved reports whether targets see the addresses of clients.
+func preserved(g assemble.Group) bool {
+	switch v, set := g.Attributes["preserve_client_ip.enabled"]; {
+	case g.Protocol != "TCP" && g.Protocol != "TLS":
+		return true
+	case set:
+		return v == "true"
+	}
+	return g.Type == model.InstanceTargets
+}
+
+func cut(s string) string {
+	if r := []rune(s); len(r) > 80 {
+		return string(r[:77]) + "..."
+	}
+	return s
+}

@@ -1,0 +1,78 @@
+package gateway
+
+import (
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+	"github.com/fulcrum-lb/fulcrum/internal/attach"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/gatewayconfig"
+	"github.com/fulcrum-lb/fulcrum/internal/members"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// port is one port of valid listeners.
+type port struct {
+	*members.Port
+	// listeners are the valid ones of the port, in order of validation.
+	listeners []*attach.Listener
+	// routes are those that the listeners serve, oldest first.
+	routes []attach.PortRoute
+	// entry is what the configuration says of the listener, and at where; nil if it says nothing.
+	entry *gwconfig.ListenerConfiguration
+	at    finding.Origin
+}
+
+// applicationPorts are the ports of an application load balancer.
+func (t *translation) applicationPorts() []*port {
+	out := t.portsOf(func(p *port) { p.TLS = p.listeners[0].Spec.Protocol == gwv1.HTTPSProtocolType })
+	for _, p := range out {
+		if p.TLS {
+			for _, r := range p.routes {
+				t.encrypted[r.Route] = true
+			}
+		}
+	}
+	return out
+}
+
+// portsOf are the ports of valid listeners, ascending. settle gives a port its protocol.
+func (t *translation) portsOf(settle func(*port)) []*port {
+	var out []*port
+	byNumber := map[int32]*port{}
+	for i := range t.attached.Listeners {
+		l := &t.attached.Listeners[i]
+		if !l.Valid() {
+			continue
+		}
+		n := int32(l.Spec.Port)
+		if byNumber[n] == nil {
+			byNumber[n] = &port{Port: &members.Port{Number: n, Members: []*members.Member{t.member}}}
+		}
+		byNumber[n].listeners = append(byNumber[n].listeners, l)
+	}
+	for _, n := range t.attached.Ports() {
+		p := byNumber[n]
+		p.routes = t.attached.OnPort(n)
+		settle(p)
+		p.entry, p.at = t.config.Listener(t.ref, p.Listens().Protocol(), p.Number)
+		out = append(out, p)
+	}
+	return out
+}
+
+// listener is what listeners of both kinds of load balancers have.
+func (t *translation) listener(p *port) model.Listener {
+	l := model.Listener{Port: p.Number, Base: p.Base, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{t.ref}}
+	if p.TLS {
+		l.TLS = &model.TLS{Policy: t.opt.DefaultSSLPolicy, Certificates: t.certificates(p)}
+		if p.entry != nil && p.entry.SSLPolicy != nil && *p.entry.SSLPolicy != "" {
+			l.TLS.Policy = *p.entry.SSLPolicy
+		}
+	}
+	if p.entry != nil && (p.Base == model.HTTP || !p.TLS) && len(p.entry.ListenerAttributes) > 0 {
+		l.Attributes = gatewayconfig.Attributes(p.entry.ListenerAttributes)
+		l.AttributesOf = []finding.Origin{p.at}
+	}
+	return l
+}

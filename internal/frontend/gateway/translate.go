@@ -1,0 +1,126 @@
+package gateway
+
+import (
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/attach"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/gatewayconfig"
+	"github.com/fulcrum-lb/fulcrum/internal/members"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/ownership"
+)
+
+// Translate builds the desired state of a stack and what is wrong with it. Findings are sorted and without repeats. A
+// view with an error makes the result meaningless. live is what is observed of the stack; nil: it is not known yet.
+func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
+	l := f.load(v, id)
+	t := &translation{
+		Builder: assemble.Builder{
+			Translation: members.Translation{ID: id, Live: live, BackendGroup: f.opt.BackendGroup, ClassField: classField, ClassKind: string(cluster.KindGatewayClass)},
+			Options:     f.opt.Options,
+		},
+		opt: f.opt, view: v, gw: l.gw,
+	}
+	if id.Kind == model.NLBGateway {
+		t.Type = model.Network
+	}
+	t.Found = l.found
+	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, l.leaving, l.guard, l.unprotected
+	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
+	if l.class == nil {
+		t.Stack.Held.Everything = l.excluded
+		t.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id)
+		return t.Stack, t.Found.Sorted()
+	}
+	t.ref, t.OwnerUID = ownership.RefOf(l.gw), string(l.gw.UID)
+	t.load(l.class)
+	t.build()
+	return t.Stack, t.Found.Sorted()
+}
+
+// translation is one run of Translate over a Gateway that is served.
+type translation struct {
+	assemble.Builder
+	opt    Options
+	view   *cluster.View
+	gw     *gwv1.Gateway
+	ref    finding.Ref
+	config gatewayconfig.Configuration
+	set    gatewayconfig.Settings
+	// member is the Gateway, the one member of the stack.
+	member   *members.Member
+	attached attach.Result
+	groups   assemble.Groups
+	// targets are the configurations of target groups that were asked for.
+	targets map[backendKey]gatewayconfig.Targets
+	// encrypted are routes that HTTPS listeners serve.
+	encrypted map[int]bool
+	// rules counts the rules of each namespace.
+	rules map[string]int
+}
+
+// load reads the configuration.
+func (t *translation) load(class *gwv1.GatewayClass) {
+	t.targets, t.encrypted, t.rules = map[backendKey]gatewayconfig.Targets{}, map[int]bool{}, map[string]int{}
+	config, faults := gatewayconfig.Of(t.view, t.gw, class)
+	t.config, t.set = config, config.Settings(t.ref, t.ID.Kind)
+	t.member = &members.Member{Ref: t.ref, Created: t.gw.CreationTimestamp.Time, ClaimedAt: t.gw.CreationTimestamp.Time, Set: t.set.Shared, OwnTags: t.set.Tags}
+	t.Members = []*members.Member{t.member}
+	t.Found.Add(faults...)
+	for _, fault := range t.set.Faults {
+		x := fault.Finding(finding.BlocksMember)
+		x.Reason = finding.ParametersInvalid
+		t.Found.Add(x)
+		faults = append(faults, x)
+	}
+	t.member.Blocked = len(faults) > 0
+	t.NoClients = t.set.NoClients
+}
+
+func (t *translation) build() {
+	if !t.member.Blocked {
+		t.MemberTags(t.member)
+		t.attached = attach.Of(t.view, t.gw, t.ID.Kind, attach.Options{ListenerSets: t.opt.ListenerSets})
+		t.balance()
+	}
+	var blocked bool
+	t.Stack.Members, blocked = ownership.Members(t.view, t.ID, t.Members, func(m *members.Member) (cluster.Object, bool) { return t.gw, m.Blocked })
+	t.Stack.Held.Everything = blocked || t.Found.Stops(t.opt.StrictGroups)
+}
+
+// balance builds the load balancer. A port has a listener only where a route is attached; clients are admitted to
+// all.
+func (t *translation) balance() {
+	var ports []*port
+	if t.Type == model.Network {
+		ports = t.networkPorts()
+	} else {
+		ports = t.applicationPorts()
+	}
+	for _, p := range ports {
+		t.Ports = append(t.Ports, p.Port)
+	}
+	t.addOnSettings()
+	lb := t.LoadBalancer()
+	if t.Type == model.Application {
+		t.AddOns(lb)
+	}
+	t.Stack.LoadBalancer = lb
+	for _, p := range ports {
+		var l model.Listener
+		made := false
+		if t.Type == model.Network {
+			l, made = t.networkListener(p)
+		} else {
+			l, made = t.applicationListener(p)
+		}
+		if made {
+			lb.Listeners = append(lb.Listeners, l)
+		}
+	}
+	t.groups.Finish(&t.Stack)
+}
