@@ -21,6 +21,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fulcrum-lb/fulcrum/local/echo"
+	"github.com/fulcrum-lb/fulcrum/local/images"
 )
 
 // Annotations of pods, explained in the package comment.
@@ -31,13 +32,23 @@ const (
 	annotationSigterm = "local.fulcrum/sigterm"
 )
 
-// container is what runs for one pod: its address and its server.
+// container is what runs for one pod: its address and its server, or the program of
+// its image.
 type container struct {
 	uid     types.UID
 	node    string
 	address netip.Addr
 	host    bool // the address is the node's
 	server  *echo.Server
+	program *images.Program
+}
+
+// shutdown ends what runs in the pod.
+func (c *container) shutdown(ctx context.Context) {
+	c.server.Shutdown(ctx)
+	if c.program != nil {
+		c.program.Shutdown(ctx)
+	}
 }
 
 // syncPod brings what runs in line with a pod. again is when to look at it
@@ -92,6 +103,21 @@ func (a *agent) start(ctx context.Context, key string, pod *corev1.Pod) error {
 		}
 		a.put(key, c)
 	}
+	known, err := a.startImage(ctx, pod, c)
+	if !known {
+		err = a.openPorts(pod, c)
+	}
+	if err != nil {
+		return err
+	}
+	if pod.Annotations[annotationAddress] != c.address.String() {
+		return a.annotate(ctx, pod, annotationAddress, c.address.String())
+	}
+	return nil
+}
+
+// openPorts opens the ports of a pod that are not open yet.
+func (a *agent) openPorts(pod *corev1.Pod, c *container) error {
 	for _, port := range a.ports(pod, corev1.ProtocolTCP) {
 		if err := c.server.Listen(port); err != nil {
 			return fmt.Errorf("open port %d: %w", port, err)
@@ -101,9 +127,6 @@ func (a *agent) start(ctx context.Context, key string, pod *corev1.Pod) error {
 		if err := c.server.ListenUDP(port); err != nil {
 			return fmt.Errorf("open port %d for datagrams: %w", port, err)
 		}
-	}
-	if pod.Annotations[annotationAddress] != c.address.String() {
-		return a.annotate(ctx, pod, annotationAddress, c.address.String())
 	}
 	return nil
 }
@@ -150,7 +173,7 @@ func (a *agent) silence(ctx context.Context, key string, pod *corev1.Pod) {
 	limit := time.Until(pod.DeletionTimestamp.Time)
 	ctx, cancel := context.WithTimeout(ctx, max(limit, 100*time.Millisecond))
 	defer cancel()
-	c.server.Shutdown(ctx)
+	c.shutdown(ctx)
 }
 
 // end stops what runs under a key and gives the address back.
@@ -161,7 +184,7 @@ func (a *agent) end(ctx context.Context, key string) error {
 	}
 	now, cancel := context.WithCancel(ctx)
 	cancel()
-	c.server.Shutdown(now)
+	c.shutdown(now)
 	if !c.host {
 		if err := a.mirror.Unassign(ctx, a.nodes[c.node], c.address); err != nil {
 			return fmt.Errorf("unassign %s: %w", c.address, err)
@@ -194,7 +217,7 @@ func (a *agent) stopAll(ctx context.Context) {
 	a.mu.Unlock()
 	var wg sync.WaitGroup
 	for _, c := range all {
-		wg.Go(func() { c.server.Shutdown(ctx) })
+		wg.Go(func() { c.shutdown(ctx) })
 	}
 	wg.Wait()
 }

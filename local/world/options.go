@@ -32,6 +32,9 @@ type Options struct {
 	// Domains get one certificate each in ACM, valid for the domain and all
 	// its direct subdomains. Default: example.com and app.test.
 	Domains []string
+	// GatewayAPI is the channel of the CRDs of Gateway API that the cluster has,
+	// "standard" or "experimental". Default: none.
+	GatewayAPI string
 	// Manifests are files or directories of YAML, applied once the cluster is
 	// up, after Fulcrum's own CRDs and before any controller runs.
 	Manifests []string

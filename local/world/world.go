@@ -187,6 +187,11 @@ func (w *World) loadManifests() error {
 			shipped = append(shipped, parsed...)
 		}
 	}
+	gateway, err := gatewayAPI(w.opts.GatewayAPI)
+	if err != nil {
+		return err
+	}
+	shipped = append(gateway, shipped...)
 	named, err := manifest.LoadChecked(shipped, w.opts.Manifests...)
 	if err != nil {
 		return fmt.Errorf("the objects to apply have faults; nothing is started:\n%w", err)

@@ -55,6 +55,7 @@ func newUpCommand() *cobra.Command {
 	fl.StringVar(&f.opts.Region, "region", "us-west-2", "region of the emulated AWS")
 	fl.IntVar(&f.opts.Nodes, "nodes", 3, "count of nodes, over three zones")
 	fl.StringArrayVar(&f.opts.Domains, "domain", nil, "domain with a certificate in ACM, for itself and its subdomains; may be repeated (default: example.com, app.test)")
+	fl.StringVar(&f.opts.GatewayAPI, "gateway-api", "standard", "channel of the CRDs of Gateway API, standard or experimental; empty: no such CRDs")
 	fl.DurationVar(&f.opts.PropagationDelay, "propagation-delay", 0, "how late load balancers learn of changes that AWS has accepted")
 	fl.BoolVar(&f.opts.WithoutAWS, "without-aws", false, "a cluster alone, without AWS and controller")
 	fl.StringVar(&f.opts.Base, "base", "", "directory of the state of all worlds (default: one in the temporary directory)")

@@ -1,0 +1,115 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fulcrum-lb/fulcrum/local/images"
+)
+
+// startImage runs the program of the first container whose image package images has,
+// in place of the echo server. It reports whether there is one.
+func (a *agent) startImage(ctx context.Context, pod *corev1.Pod, c *container) (bool, error) {
+	if c.program != nil {
+		return true, nil
+	}
+	for i := range pod.Spec.Containers {
+		spec := &pod.Spec.Containers[i]
+		if !images.Known(spec.Image) {
+			continue
+		}
+		var err error
+		c.program, err = images.Start(spec.Image, images.Config{
+			Address:  c.address,
+			Env:      environment(pod, spec, c),
+			ReadFile: func(name string) ([]byte, error) { return a.readMounted(ctx, pod, spec, name) },
+		})
+		if err != nil {
+			return true, fmt.Errorf("start container %s: %w", spec.Name, err)
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
+// environment is the environment of a container, except for what comes from other objects.
+func environment(pod *corev1.Pod, spec *corev1.Container, c *container) map[string]string {
+	out := map[string]string{}
+	for _, e := range spec.Env {
+		out[e.Name] = e.Value
+		if e.ValueFrom == nil || e.ValueFrom.FieldRef == nil {
+			continue
+		}
+		switch e.ValueFrom.FieldRef.FieldPath {
+		case "metadata.name":
+			out[e.Name] = pod.Name
+		case "metadata.namespace":
+			out[e.Name] = pod.Namespace
+		case "spec.nodeName":
+			out[e.Name] = pod.Spec.NodeName
+		case "status.podIP":
+			out[e.Name] = c.address.String()
+		}
+	}
+	return out
+}
+
+// readMounted reads a file of a mounted Secret or ConfigMap, as it is when the container starts.
+func (a *agent) readMounted(ctx context.Context, pod *corev1.Pod, spec *corev1.Container, name string) ([]byte, error) {
+	for _, m := range spec.VolumeMounts {
+		file, below := strings.CutPrefix(path.Clean(name), path.Clean(m.MountPath)+"/")
+		if !below {
+			continue
+		}
+		for _, v := range pod.Spec.Volumes {
+			if v.Name == m.Name {
+				return a.readVolume(ctx, pod.Namespace, v, file)
+			}
+		}
+	}
+	return nil, fmt.Errorf("%s is in no volume", name)
+}
+
+func (a *agent) readVolume(ctx context.Context, namespace string, v corev1.Volume, file string) ([]byte, error) {
+	switch {
+	case v.Secret != nil:
+		s, err := a.kube.CoreV1().Secrets(namespace).Get(ctx, v.Secret.SecretName, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		b, ok := s.Data[keyOf(v.Secret.Items, file)]
+		if !ok {
+			return nil, fmt.Errorf("secret %s has nothing for %s", s.Name, file)
+		}
+		return b, nil
+	case v.ConfigMap != nil:
+		m, err := a.kube.CoreV1().ConfigMaps(namespace).Get(ctx, v.ConfigMap.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		text, ok := m.Data[keyOf(v.ConfigMap.Items, file)]
+		if !ok {
+			return nil, fmt.Errorf("config map %s has nothing for %s", m.Name, file)
+		}
+		return []byte(text), nil
+	}
+	return nil, fmt.Errorf("volume %s is of a kind that local pods do not have", v.Name)
+}
+
+// keyOf is the key that a file of a volume comes from.
+func keyOf(items []corev1.KeyToPath, file string) string {
+	for _, i := range items {
+		if i.Path == file {
+			return i.Key
+		}
+	}
+	if len(items) > 0 {
+		return "" // Only the items are there.
+	}
+	return file
+}

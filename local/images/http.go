@@ -1,0 +1,302 @@
+package images
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// podContext is who answers.
+type podContext struct {
+	Namespace string `json:"namespace"`
+	Ingress   string `json:"ingress"`
+	Service   string `json:"service"`
+	Pod       string `json:"pod"`
+}
+
+func (c Config) context() podContext {
+	return podContext{
+		Namespace: c.Env["NAMESPACE"], Ingress: c.Env["INGRESS_NAME"],
+		Service: c.Env["SERVICE_NAME"], Pod: c.Env["POD_NAME"],
+	}
+}
+
+// httpAnswer is the body of an HTTP answer.
+type httpAnswer struct {
+	Path     string      `json:"path"`
+	Host     string      `json:"host"`
+	Method   string      `json:"method"`
+	Proto    string      `json:"proto"`
+	Headers  http.Header `json:"headers"`
+	HTTPPort string      `json:"httpPort"`
+
+	podContext `json:",inline"`
+
+	TLS *tlsAnswer `json:"tls,omitempty"`
+}
+
+type tlsAnswer struct {
+	Version            string   `json:"version"`
+	PeerCertificates   []string `json:"peerCertificates,omitempty"`
+	ServerName         string   `json:"serverName"`
+	NegotiatedProtocol string   `json:"negotiatedProtocol,omitempty"`
+	CipherSuite        string   `json:"cipherSuite"`
+}
+
+// httpEcho answers the requests of one pod.
+type httpEcho struct {
+	program *Program
+	pod     podContext
+	port    int
+
+	mu       sync.Mutex
+	attempts map[string]int // of /retry/, by uuid
+}
+
+func echoHTTP(p *Program, cfg Config) error {
+	var ports [3]int
+	for i, v := range []struct {
+		name  string
+		unset int
+	}{{"HTTP_PORT", 3000}, {"H2C_PORT", 3001}, {"HTTPS_PORT", 8443}} {
+		var err error
+		if ports[i], err = cfg.port(v.name, v.unset); err != nil {
+			return err
+		}
+	}
+	e := &httpEcho{program: p, pod: cfg.context(), port: ports[0], attempts: map[string]int{}}
+	if err := e.serve(cfg, ports[0], &http.Server{Handler: e.handler()}, nil); err != nil {
+		return err
+	}
+	var both http.Protocols
+	both.SetHTTP1(true)
+	both.SetUnencryptedHTTP2(true)
+	if err := e.serve(cfg, ports[1], &http.Server{Handler: http.HandlerFunc(e.h2c), Protocols: &both}, nil); err != nil {
+		return err
+	}
+	secure, err := cfg.tls()
+	if secure == nil || err != nil {
+		return err
+	}
+	return e.serve(cfg, ports[2], &http.Server{Handler: e.handler()}, secure)
+}
+
+func (e *httpEcho) serve(cfg Config, port int, srv *http.Server, secure *tls.Config) error {
+	l, err := cfg.listen(port)
+	if err != nil {
+		return err
+	}
+	srv.ReadHeaderTimeout = time.Minute
+	srv.TLSConfig = secure
+	e.program.ends = append(e.program.ends, func(ctx context.Context) {
+		if err := srv.Shutdown(ctx); errors.Is(err, ctx.Err()) {
+			srv.Close()
+		}
+	})
+	e.program.wg.Go(func() {
+		if secure != nil {
+			srv.ServeTLS(l, "", "")
+			return
+		}
+		srv.Serve(l)
+	})
+	return nil
+}
+
+// tls is the configuration of the HTTPS port, nil if the pod has none.
+func (c Config) tls() (*tls.Config, error) {
+	cert, key, ok, err := c.files("TLS_SERVER_CERT", "TLS_SERVER_PRIVKEY")
+	if !ok || err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, err
+	}
+	out := &tls.Config{Certificates: []tls.Certificate{pair}}
+	if name := c.Env["TLS_CLIENT_CACERTS"]; name != "" {
+		ca, err := c.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		out.ClientCAs = x509.NewCertPool()
+		if !out.ClientCAs.AppendCertsFromPEM(ca) {
+			return nil, fmt.Errorf("%s has no certificates", name)
+		}
+		out.ClientAuth = tls.VerifyClientCertIfGiven
+	}
+	return out, nil
+}
+
+func (e *httpEcho) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/health", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("OK")) })
+	mux.HandleFunc("/status/", answerStatus)
+	mux.HandleFunc("/retry/", e.retry)
+	mux.HandleFunc("/ws", e.webSocket)
+	mux.HandleFunc("/", e.answer)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// The mux would answer a path with "//" with a redirect.
+		r.URL.Path = strings.ReplaceAll(r.URL.Path, "//", "/")
+		mux.ServeHTTP(w, r)
+	})
+}
+
+func (e *httpEcho) h2c(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor != 2 && r.Header.Get("Upgrade") != "h2c" {
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, "Expected h2c request")
+		return
+	}
+	e.answer(w, r)
+}
+
+func (e *httpEcho) answer(w http.ResponseWriter, r *http.Request) {
+	if err := wait(r, "delay"); err != nil {
+		answerError(w, err)
+		return
+	}
+	b, err := json.MarshalIndent(httpAnswer{
+		Path: r.RequestURI, Host: r.Host, Method: r.Method, Proto: r.Proto, Headers: r.Header,
+		HTTPPort: strconv.Itoa(e.port), podContext: e.pod, TLS: describeTLS(r.TLS),
+	}, "", " ")
+	if err != nil {
+		answerError(w, err)
+		return
+	}
+	setHeaders(w.Header(), r.Header["X-Echo-Set-Header"])
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Write(b)
+}
+
+// setHeaders adds the headers that a request asks for, as "name:value" with commas
+// between them, in the case in which they are asked for.
+func setHeaders(h http.Header, wanted []string) {
+	for _, list := range wanted {
+		for pair := range strings.SplitSeq(list, ",") {
+			name, value, _ := strings.Cut(strings.TrimSpace(pair), ":")
+			if len(h[name]) == 0 {
+				h[name] = []string{value}
+				continue
+			}
+			h[name][0] += "," + strings.TrimSpace(value)
+		}
+	}
+}
+
+var statusPath = regexp.MustCompile(`^/status/(\d\d\d)$`)
+
+func answerStatus(w http.ResponseWriter, r *http.Request) {
+	status := http.StatusBadRequest
+	if m := statusPath.FindStringSubmatch(r.RequestURI); m != nil {
+		status, _ = strconv.Atoi(m[1])
+	}
+	w.WriteHeader(status)
+}
+
+// retry fails until a request with a uuid has been made succeedAfter times.
+func (e *httpEcho) retry(w http.ResponseWriter, r *http.Request) {
+	id := r.URL.Query().Get("uuid")
+	after, err := strconv.Atoi(r.URL.Query().Get("succeedAfter"))
+	if id == "" || err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.attempts[id] >= after {
+		e.answer(w, r)
+		return
+	}
+	e.attempts[id]++
+	if err := wait(r, "delayRetry"); err != nil {
+		answerError(w, err)
+		return
+	}
+	if status, err := strconv.Atoi(r.URL.Query().Get("responseCode")); err == nil {
+		w.WriteHeader(status)
+		return
+	}
+	c, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		answerError(w, err)
+		return
+	}
+	if t, ok := c.(*net.TCPConn); ok {
+		t.SetLinger(0)
+	}
+	c.Close()
+}
+
+// webSocket sends every message back.
+func (e *httpEcho) webSocket(w http.ResponseWriter, r *http.Request) {
+	up := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
+	c, err := up.Upgrade(w, r, nil)
+	if err != nil {
+		return // Upgrade has answered.
+	}
+	defer e.program.adopt(c)()
+	for {
+		kind, message, err := c.ReadMessage()
+		if err != nil || c.WriteMessage(kind, message) != nil {
+			return
+		}
+	}
+}
+
+// wait waits as long as a parameter of the request says.
+func wait(r *http.Request, parameter string) error {
+	text := r.FormValue(parameter)
+	if text == "" {
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return err
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-r.Context().Done():
+		return r.Context().Err()
+	}
+}
+
+func answerError(w http.ResponseWriter, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusInternalServerError)
+	json.NewEncoder(w).Encode(map[string]string{"message": err.Error()})
+}
+
+func describeTLS(s *tls.ConnectionState) *tlsAnswer {
+	if s == nil {
+		return nil
+	}
+	a := &tlsAnswer{
+		Version: versionName(s.Version), ServerName: s.ServerName,
+		NegotiatedProtocol: s.NegotiatedProtocol, CipherSuite: tls.CipherSuiteName(s.CipherSuite),
+	}
+	for _, c := range s.PeerCertificates {
+		a.PeerCertificates = append(a.PeerCertificates, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})))
+	}
+	return a
+}
+
+// versionName is "TLSv1.3" for what Go calls "TLS 1.3".
+func versionName(v uint16) string { return strings.Replace(tls.VersionName(v), " ", "v", 1) }

@@ -1,0 +1,151 @@
+package images
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/fulcrum-lb/fulcrum/local/loopback"
+)
+
+// Config is what a container is given.
+type Config struct {
+	// Address is the address of the pod in the VPC; programs listen on its loopback
+	// mirror.
+	Address netip.Addr
+	// Env is the environment of the container.
+	Env map[string]string
+	// ReadFile reads a file of a mounted volume.
+	ReadFile func(path string) ([]byte, error)
+}
+
+// Program is what runs in a container.
+type Program struct {
+	mu     sync.Mutex
+	closed bool
+	ends   []func(context.Context) // one for each server
+	conns  map[io.Closer]struct{}
+	wg     sync.WaitGroup
+}
+
+// Known reports whether the package has the program of an image.
+func Known(image string) bool { return mainOf(image) != nil }
+
+// Start runs the program of an image until Shutdown. On an error nothing runs.
+func Start(image string, cfg Config) (*Program, error) {
+	main := mainOf(image)
+	if main == nil {
+		return nil, fmt.Errorf("no program for image %q", image)
+	}
+	p := &Program{conns: map[io.Closer]struct{}{}}
+	if err := main(p, cfg); err != nil {
+		now, cancel := context.WithCancel(context.Background())
+		cancel()
+		p.Shutdown(now)
+		return nil, err
+	}
+	return p, nil
+}
+
+// mainOf finds the program of an image by the last element of its name.
+func mainOf(image string) func(*Program, Config) error {
+	name, _, _ := strings.Cut(path.Base(image), "@")
+	name, _, _ = strings.Cut(name, ":")
+	switch name {
+	case "echo-basic":
+		return echoBasic
+	case "coredns":
+		return coreDNS
+	}
+	return nil
+}
+
+// echoBasic chooses the form of the image by its environment, as the image does.
+func echoBasic(p *Program, cfg Config) error {
+	switch {
+	case cfg.Env["GRPC_ECHO_SERVER"] != "":
+		return echoGRPC(p, cfg)
+	case cfg.Env["TCP_ECHO_SERVER"] != "":
+		return echoTCP(p, cfg)
+	case cfg.Env["UDP_ECHO_SERVER"] != "":
+		return echoUDP(p, cfg)
+	}
+	return echoHTTP(p, cfg)
+}
+
+// Shutdown closes the ports, lets requests that are being answered finish until ctx
+// ends, then drops every connection.
+func (p *Program) Shutdown(ctx context.Context) {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return
+	}
+	p.closed = true
+	p.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, end := range p.ends {
+		wg.Go(func() { end(ctx) })
+	}
+	wg.Wait()
+	p.mu.Lock()
+	for c := range p.conns {
+		c.Close()
+	}
+	p.mu.Unlock()
+	p.wg.Wait()
+}
+
+// adopt closes a connection at the end of the program, or now if that is over. The
+// caller calls the result when the connection has ended.
+func (p *Program) adopt(c io.Closer) (forget func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		c.Close()
+		return func() {}
+	}
+	p.conns[c] = struct{}{}
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.conns, c)
+		c.Close()
+	}
+}
+
+// port is the number of a port in the environment.
+func (c Config) port(name string, unset int) (int, error) {
+	text := c.Env[name]
+	if text == "" {
+		return unset, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	return int(n), nil
+}
+
+func (c Config) listen(port int) (net.Listener, error) {
+	return net.Listen("tcp4", loopback.HostPort(c.Address, port))
+}
+
+// files reads the certificate and the key that two variables name. ok is false where
+// one of them is not set.
+func (c Config) files(certificate, key string) (cert, private []byte, ok bool, err error) {
+	if c.Env[certificate] == "" || c.Env[key] == "" {
+		return nil, nil, false, nil
+	}
+	if cert, err = c.ReadFile(c.Env[certificate]); err != nil {
+		return nil, nil, false, err
+	}
+	private, err = c.ReadFile(c.Env[key])
+	return cert, private, err == nil, err
+}

@@ -1,0 +1,96 @@
+package images
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net"
+	"strconv"
+
+	"sigs.k8s.io/gateway-api/conformance/echo-basic/tcpserver"
+)
+
+func echoTCP(p *Program, cfg Config) error {
+	plain, err := cfg.port("TCP_PORT", 3000)
+	if err != nil {
+		return err
+	}
+	secure, err := cfg.port("TLS_PORT", 8443)
+	if err != nil {
+		return err
+	}
+	pod := cfg.context()
+	who := tcpserver.Context{
+		Namespace: pod.Namespace, Ingress: pod.Ingress, Service: pod.Service, Pod: pod.Pod,
+		TCPPort: strconv.Itoa(plain), TLSPort: strconv.Itoa(secure),
+	}
+	l, err := cfg.listen(plain)
+	if err != nil {
+		return err
+	}
+	serveTCP(p, l, who)
+	cert, key, ok, err := cfg.files("TLS_SERVER_CERT", "TLS_SERVER_PRIV_KEY")
+	if !ok || err != nil {
+		return err
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return err
+	}
+	if l, err = cfg.listen(secure); err != nil {
+		return err
+	}
+	serveTCP(p, tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}}), who)
+	return nil
+}
+
+func serveTCP(p *Program, l net.Listener, who tcpserver.Context) {
+	p.ends = append(p.ends, func(context.Context) { l.Close() })
+	p.wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			p.wg.Go(func() {
+				defer p.adopt(c)()
+				talk(c, who)
+			})
+		}
+	})
+}
+
+// talk greets and then answers line by line.
+func talk(c net.Conn, who tcpserver.Context) {
+	a := tcpserver.TCPAssertions{Context: who}
+	if t, ok := c.(*tls.Conn); ok {
+		if t.Handshake() != nil {
+			return
+		}
+		s := t.ConnectionState()
+		a.IsTLS = true
+		a.TLSAssertion = &tcpserver.TLSAssertions{
+			Version: tls.VersionName(s.Version), ServerName: s.ServerName,
+			NegotiatedProtocol: s.NegotiatedProtocol, CipherSuite: tls.CipherSuiteName(s.CipherSuite),
+			Curves: s.CurveID.String(),
+		}
+	}
+	b, err := json.Marshal(a)
+	if err != nil {
+		return
+	}
+	fmt.Fprint(c, tcpserver.WelcomeMessage)
+	lines := bufio.NewScanner(c)
+	for lines.Scan() {
+		switch lines.Text() {
+		case "TEST":
+			fmt.Fprintf(c, "%s\n", b)
+		case "IS_TLS":
+			fmt.Fprintf(c, "%t\n", a.IsTLS)
+		case "PING":
+			fmt.Fprint(c, "PONG\n")
+		}
+	}
+}

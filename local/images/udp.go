@@ -1,0 +1,56 @@
+package images
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+
+	"github.com/fulcrum-lb/fulcrum/local/loopback"
+)
+
+// udpAnswer is the answer to a datagram.
+type udpAnswer struct {
+	Request    string `json:"request"`
+	podContext `json:",inline"`
+}
+
+func echoUDP(p *Program, cfg Config) error {
+	port, err := cfg.port("UDP_PORT", 8080)
+	if err != nil {
+		return err
+	}
+	pod := cfg.context()
+	return serveUDP(p, cfg, port, func(datagram []byte) []byte {
+		b, err := json.Marshal(udpAnswer{Request: string(datagram), podContext: pod})
+		if err != nil {
+			return nil
+		}
+		return b
+	})
+}
+
+// serveUDP answers each datagram, of at most 1,024 bytes, unless the answer is empty.
+func serveUDP(p *Program, cfg Config, port int, answer func([]byte) []byte) error {
+	c, err := net.ListenPacket("udp4", loopback.HostPort(cfg.Address, port))
+	if err != nil {
+		return err
+	}
+	p.ends = append(p.ends, func(context.Context) { c.Close() })
+	p.wg.Go(func() {
+		buf := make([]byte, 1024)
+		for {
+			n, from, err := c.ReadFrom(buf)
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err != nil {
+				continue // The sender of an earlier one is gone.
+			}
+			if b := answer(buf[:n]); b != nil {
+				c.WriteTo(b, from)
+			}
+		}
+	})
+	return nil
+}

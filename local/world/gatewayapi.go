@@ -1,0 +1,52 @@
+package world
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/gateway-api/pkg/consts"
+
+	"github.com/fulcrum-lb/fulcrum/local/manifest"
+)
+
+// gatewayChannels are the channels in which Gateway API is published.
+var gatewayChannels = []string{"standard", "experimental"}
+
+// gatewayAPI reads the CRDs of a channel of Gateway API, none for the empty name. They
+// are those of the Go module that this program is built with, in the version that it is
+// built with.
+func gatewayAPI(channel string) ([]*unstructured.Unstructured, error) {
+	if channel == "" {
+		return nil, nil
+	}
+	if !slices.Contains(gatewayChannels, channel) {
+		return nil, fmt.Errorf("world: Gateway API has no channel %q, only %s", channel, strings.Join(gatewayChannels, " and "))
+	}
+	module := "sigs.k8s.io/gateway-api@" + consts.BundleVersion
+	dir := filepath.Join(moduleCache(), filepath.FromSlash(module), "config", "crd", channel)
+	files, err := filepath.Glob(filepath.Join(dir, "gateway.networking.*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("world: the CRDs of Gateway API are not in %s; `go mod download %s` puts them there: %w", dir, module, fs.ErrNotExist)
+	}
+	slices.Sort(files)
+	return manifest.Load(files...)
+}
+
+// moduleCache is the directory of downloaded Go modules.
+func moduleCache() string {
+	if out, err := exec.Command("go", "env", "GOMODCACHE").Output(); err == nil {
+		return strings.TrimSpace(string(out))
+	}
+	home, _ := os.UserHomeDir()
+	return cmp.Or(os.Getenv("GOMODCACHE"), filepath.Join(cmp.Or(os.Getenv("GOPATH"), filepath.Join(home, "go")), "pkg", "mod"))
+}
