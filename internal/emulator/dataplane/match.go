@@ -65,7 +65,9 @@ func compileCondition(c Condition) (func(Facts) bool, error) {
 	switch c := c.(type) {
 	case HostHeader:
 		any, err := compileTexts(c.Values, c.Regexes, foldCase)
-		return func(f Facts) bool { return any(hostWithoutPort(f.Host)) }, err
+		// With the port, if the client sends one: there are reports of conditions that
+		// match only without it, and of regular expressions that have to contain it.
+		return func(f Facts) bool { return any(f.Host) }, err
 	case PathPattern:
 		any, err := compileTexts(c.Values, c.Regexes, keepCase)
 		return func(f Facts) bool { return any(f.Path) }, err

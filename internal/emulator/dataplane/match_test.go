@@ -21,7 +21,8 @@ func TestMatch(t *testing.T) {
 		"no condition matches everything": {nil, Facts{}, true},
 
 		"host is compared without regard to case":     {[]Condition{host("example.com")}, Facts{Host: "Example.COM"}, true},
-		"host is compared without its port":           {[]Condition{host("example.com")}, Facts{Host: "example.com:8443"}, true},
+		"host is compared with its port":              {[]Condition{host("example.com")}, Facts{Host: "example.com:8443"}, false},
+		"expressions see the port of the host":        {[]Condition{HostHeader{Regexes: []string{`^example\.com(:[0-9]+)?$`}}}, Facts{Host: "example.com:8443"}, true},
 		"host values may have capitals":               {[]Condition{host("Example.com")}, Facts{Host: "example.com"}, true},
 		"host star matches one label":                 {[]Condition{host("*.example.com")}, Facts{Host: "a.example.com"}, true},
 		"host star spans dots":                        {[]Condition{host("*.example.com")}, Facts{Host: "a.b.example.com"}, true},
@@ -30,7 +31,7 @@ func TestMatch(t *testing.T) {
 		"host question mark is one character":         {[]Condition{host("a?.example.com")}, Facts{Host: "a1.example.com"}, true},
 		"host question mark is not nothing":           {[]Condition{host("a?.example.com")}, Facts{Host: "a.example.com"}, false},
 		"host second value":                           {[]Condition{host("a.org", "b.org")}, Facts{Host: "b.org"}, true},
-		"host regex ignores case":                     {[]Condition{HostHeader{Regexes: values(`^[a-z]+\.example\.com$`)}}, Facts{Host: "WWW.example.com:80"}, true},
+		"host regex ignores case":                     {[]Condition{HostHeader{Regexes: values(`^[a-z]+\.example\.com$`)}}, Facts{Host: "WWW.example.com"}, true},
 		"host regex is not anchored":                  {[]Condition{HostHeader{Regexes: values(`ample`)}}, Facts{Host: "example.com"}, true},
 		"host IPv6 literal":                           {[]Condition{host("*::1*")}, Facts{Host: "[::1]:80"}, true},
 		"path is compared with regard to case":        {[]Condition{path("/Img")}, Facts{Path: "/img"}, false},
