@@ -8,6 +8,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
 // ClassAnnotation names the class of an Ingress in the way of before IngressClass objects.
@@ -25,9 +26,10 @@ var (
 	classFields = [][]byte{
 		[]byte(`"f:ingressClassName"`), []byte(`"f:` + ClassAnnotation + `"`),
 		[]byte(`"f:loadBalancerClass"`), []byte(`"f:type"`), []byte(`"f:` + serviceTypeAnnotation + `"`), []byte(`"f:` + targetTypeAnnotation + `"`),
+		[]byte(`"f:gatewayClassName"`),
 	}
 	finalizerFields = [][]byte{[]byte(`"f:finalizers"`)}
-	shownFields     = [][]byte{[]byte(`"f:loadBalancer"`)}
+	shownFields     = [][]byte{[]byte(`"f:loadBalancer"`), []byte(`"f:addresses"`)}
 )
 
 // ClassEdited returns when the manager that owns what hands an Ingress or a Service to a controller, its
@@ -60,7 +62,7 @@ func mentions(raw []byte, fields [][]byte) bool {
 	return false
 }
 
-// reduceEdits keeps of the managed fields of an Ingress, and of a Service with a load balancer, when its class
+// reduceEdits keeps of the managed fields of an Ingress, and of a Service or a Gateway with a load balancer, when its class
 // and its finalizers were edited, and its status.
 func reduceEdits(obj Object) {
 	var kept []metav1.ManagedFieldsEntry
@@ -84,8 +86,8 @@ func editNotes(class, finalizers, shown time.Time) []metav1.ManagedFieldsEntry {
 	return out
 }
 
-// noteEdits does for the Kubernetes in memory what the API server does for managed fields of an Ingress or a
-// Service. cur is nil for a new object.
+// noteEdits does for the Kubernetes in memory what the API server does for managed fields of an Ingress, a Service
+// or a Gateway. cur is nil for a new object.
 func noteEdits(cur, next Object, now time.Time) {
 	of, ok := classOf(next)
 	if !ok {
@@ -124,6 +126,8 @@ func classOf(obj Object) ([4]string, bool) {
 			out[0] = *o.Spec.LoadBalancerClass
 		}
 		return out, true
+	case *gwv1.Gateway:
+		return [4]string{string(o.Spec.GatewayClassName)}, true
 	}
 	return [4]string{}, false
 }

@@ -39,6 +39,23 @@ var RouteKinds = []Kind{KindHTTPRoute, KindGRPCRoute, KindTCPRoute, KindUDPRoute
 // others and never reads what it says, so a change of it is no change of the Ingress.
 const PlanAnnotation = "alb.ingress.kubernetes.io/dry-run-plan"
 
+// Annotations of a Gateway.
+const (
+	// DryRunAnnotation asks for the plan of a Gateway instead of its load balancer.
+	DryRunAnnotation = "gateway.k8s.aws/dry-run"
+	// GatewayPlanAnnotation holds that plan, for others to read.
+	GatewayPlanAnnotation = "gateway.k8s.aws/dry-run-plan"
+	// AddonAnnotationPrefix is followed by the name of an add-on of the load balancer, and reports whether it
+	// is in use.
+	AddonAnnotationPrefix = "gateway.k8s.aws.addon."
+)
+
+// Annotations of a GatewayClass that aws-load-balancer-controller reads after a take-over.
+const (
+	ProcessedConfigAnnotation   = "elbv2.k8s.aws/last-processed-config"
+	ProcessedConfigAtAnnotation = "elbv2.k8s.aws/last-processed-config-timestamp"
+)
+
 // LoadBalancerGroupAnnotation of a Service names the load balancer that it shares.
 const LoadBalancerGroupAnnotation = "fulcrum.dev/load-balancer-group"
 

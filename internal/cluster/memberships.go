@@ -143,8 +143,9 @@ func (m *Memberships) LeftBy(ref Ref) []string {
 // Begin takes up what an earlier process has stored, compared with the objects that there are now. It
 // returns the objects that have left a stack and are gone: no event will come of them. What the earlier
 // process saw carried and is gone without a trace is forgotten, as a user may have taken the finalizer
-// off to keep the load balancer. watched reports whether the objects of a namespace are seen at all.
-func (m *Memberships) Begin(text string, watched func(namespace string) bool, now []Object) (gone []Ref) {
+// off to keep the load balancer. watched reports whether an object would be seen at all; what is
+// stored of others is lost.
+func (m *Memberships) Begin(text string, watched func(Ref) bool, now []Object) (gone []Ref) {
 	m.mu.Lock()
 	stored := parseMemberships(text)
 	is := map[Ref]bool{}
@@ -153,7 +154,7 @@ func (m *Memberships) Begin(text string, watched func(namespace string) bool, no
 	}
 	for ref, fs := range stored {
 		for f, s := range fs {
-			if watched(ref.Namespace) && (is[ref] || s == left) {
+			if watched(ref) && (is[ref] || s == left) {
 				m.set(ref, f, s)
 			}
 		}

@@ -112,7 +112,7 @@ func TestMembershipsSurviveAsText(t *testing.T) {
 	const stored = "shop/web " + groupA + "\nshop/other ingress.k8s.aws/resources\nshop/gone ingress.k8s.aws/resources left\n" +
 		"far/gone ingress.k8s.aws/resources left\nno line\n\n"
 	m := cluster.NewMemberships()
-	watched := func(namespace string) bool { return namespace == "shop" }
+	watched := func(ref cluster.Ref) bool { return ref.Namespace == "shop" }
 	gone := m.Begin(stored, watched, []cluster.Object{with()})
 	if diff := cmp.Diff([]cluster.Ref{{Kind: cluster.KindIngress, Namespace: "shop", Name: "gone"}}, gone); diff != "" {
 		t.Errorf("gone (-want +got):\n%s", diff)
@@ -161,7 +161,7 @@ func TestMembershipsOfOtherKindsOutliveAProcess(t *testing.T) {
 	text, _ := m.Text()
 	next := cluster.NewMemberships()
 	ref := cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"}
-	if d := cmp.Diff([]cluster.Ref{ref}, next.Begin(text, func(string) bool { return true }, []cluster.Object{with(groupA)})); d != "" {
+	if d := cmp.Diff([]cluster.Ref{ref}, next.Begin(text, func(cluster.Ref) bool { return true }, []cluster.Object{with(groupA)})); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff([]cluster.Ref{ref}, next.Left("service.k8s.aws/resources")); d != "" {

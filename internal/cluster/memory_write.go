@@ -111,6 +111,7 @@ func (m *Memory) born(o Object) {
 	if o.GetGeneration() == 0 {
 		o.SetGeneration(1)
 	}
+	fillGatewayStatus(o)
 	if at := o.GetCreationTimestamp(); at.IsZero() {
 		o.SetCreationTimestamp(metav1.Time{Time: m.now()})
 	}
@@ -284,6 +285,8 @@ func keepStatus(dst, src Object) {
 		if s, ok := src.(*elbv2.TargetGroupBinding); ok {
 			s.Status.DeepCopyInto(&d.Status)
 		}
+	default:
+		keepGatewayStatus(dst, src)
 	}
 }
 
@@ -301,7 +304,7 @@ func specOf(obj Object) any {
 	case *corev1.Pod:
 		return o.Spec
 	}
-	return nil
+	return gatewaySpecOf(obj)
 }
 
 // Read copies the stored object of the same kind and name into obj. It fails with NotFound.

@@ -60,6 +60,9 @@ func Reduce(obj Object, quicEnv string) Object {
 	case *discoveryv1.EndpointSlice:
 		reduceSlice(o)
 	default:
+		if reduceGateway(obj) {
+			return obj
+		}
 		if a := obj.GetAnnotations(); a[corev1.LastAppliedConfigAnnotation] != "" {
 			delete(a, corev1.LastAppliedConfigAnnotation)
 			obj.SetAnnotations(a)
@@ -208,8 +211,11 @@ func Same(a, b Object) bool {
 	c := b.DeepCopyObject().(Object)
 	c.SetResourceVersion(a.GetResourceVersion())
 	c.SetManagedFields(a.GetManagedFields())
-	if kind, _ := KindOf(a); kind == KindIngress {
+	switch kind, _ := KindOf(a); kind {
+	case KindIngress:
 		setAnnotation(c, PlanAnnotation, a)
+	case KindGateway:
+		setAnnotation(c, GatewayPlanAnnotation, a)
 	}
 	return equality.Semantic.DeepEqual(a, c)
 }

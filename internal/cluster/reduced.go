@@ -39,6 +39,9 @@ func (r *Reduced) List(q Query) ([]Object, error) {
 	return out, err
 }
 
+// Installed implements Installer.
+func (r *Reduced) Installed(kind Kind) bool { return installed(r.Source, kind) }
+
 // Reduce returns what informers keep of an object, nil if nothing. The object stays as it is.
 func (r *Reduced) Reduce(obj Object) Object {
 	if p, ok := obj.(*corev1.Pod); obj == nil || ok && PodFinished(p) {

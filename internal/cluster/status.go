@@ -5,9 +5,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// StatusOf is the status of an object of a root kind; nil for others.
+// StatusOf is the status of an object whose status the controller writes by fields; nil for others.
 func StatusOf(obj Object) any {
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:
@@ -15,7 +16,7 @@ func StatusOf(obj Object) any {
 	case *corev1.Service:
 		return o.Status
 	}
-	return nil
+	return gatewayStatusOf(obj)
 }
 
 // ClearedStatus are fields of the status, as ObjectStatus has them, that take our load balancer off an object whose
@@ -31,9 +32,14 @@ func ClearedStatus(obj Object, finalizer string) any {
 	case *corev1.Service:
 		shown := o.Status.LoadBalancer.Ingress
 		shows = len(shown) > 0 && shown[0].Hostname != ""
+	case *gwv1.Gateway:
+		shows = len(o.Status.Addresses) > 0
 	}
 	if !shows || slices.ContainsFunc(finalizerValues(obj), func(f string) bool { return f != finalizer }) {
 		return nil
+	}
+	if o, ok := obj.(*gwv1.Gateway); ok {
+		return clearedGateway(o)
 	}
 	return map[string]any{"loadBalancer": map[string]any{"ingress": nil}}
 }

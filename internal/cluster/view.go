@@ -39,6 +39,11 @@ type Source interface {
 	List(q Query) ([]Object, error)
 }
 
+// Installer is a Source that reads kinds which may not be installed. Such a kind has no objects.
+type Installer interface {
+	Installed(kind Kind) bool
+}
+
 // View reads through a Source. Reading subscribes: the view remembers every question, found or not, and an
 // event that changes an answer brings the next run about. Subscribe and SubscribeList do so without
 // reading; what is read through Unsubscribed brings no run about. The first error of the source sticks:
@@ -77,6 +82,15 @@ func (v *View) SubscribeList(q Query) {
 	if v.queries != nil {
 		v.queries[q] = struct{}{}
 	}
+}
+
+// Installed reports whether a kind is served by the API and read by this process. When that changes, the objects
+// of the kind, and all Gateways and GatewayClasses, come as events.
+func (v *View) Installed(kind Kind) bool { return installed(v.src, kind) }
+
+func installed(src Source, kind Kind) bool {
+	i, ok := src.(Installer)
+	return !ok || i.Installed(kind)
 }
 
 // Left returns the objects that carried a finalizer and have lost it by an edit of others, in order.

@@ -144,6 +144,8 @@ func fillDefaults(obj Object) {
 			o.Data[k] = []byte(v)
 		}
 		o.StringData = nil
+	default:
+		fillGatewayDefaults(obj)
 	}
 }
 

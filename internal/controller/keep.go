@@ -44,7 +44,9 @@ func keep(s Setup, mgr manager.Manager, live client.Client, source *kube.Source,
 			}
 			now = append(now, some...)
 		}
-		gone = m.Load(ctx, now, func(namespace string) bool { return only == "" || namespace == only })
+		gone = m.Load(ctx, now, func(ref cluster.Ref) bool {
+			return (only == "" || ref.Namespace == only) && source.Installed(ref.Kind)
+		})
 	}
 	line.Also = func() []model.StackID {
 		return slices.DeleteFunc(ownership.Left(cl.View().Unsubscribed(), gone), func(id model.StackID) bool {

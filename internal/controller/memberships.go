@@ -31,9 +31,9 @@ type Memberships struct {
 const keepFor = 5 * time.Second
 
 // Load takes up what the process before has stored, and compares it with the Ingresses that there are.
-// It returns those that have left a stack and are gone. watched reports whether Ingresses of a namespace
-// are seen at all.
-func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watched func(namespace string) bool) []cluster.Ref {
+// It returns those that have left a stack and are gone. watched reports whether an object would be
+// seen at all.
+func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watched func(cluster.Ref) bool) []cluster.Ref {
 	text, err := m.Store.Read(ctx)
 	if err != nil {
 		m.Log.Error(err, "failed to read memberships", "effect", "Ingresses that left a load balancer while no controller ran are not noticed")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -65,13 +66,21 @@ type Event struct {
 type Source struct {
 	ctx     context.Context
 	cache   cache.Cache
-	kinds   map[cluster.Kind]cluster.Type
 	only    string // the only namespace that is watched; empty: all
 	synced  atomic.Bool
 	secrets *Secrets
+
+	mu    sync.RWMutex
+	kinds map[cluster.Kind]cluster.Type
+	// optional are kinds that may be taken up later; until then they have no objects.
+	optional map[cluster.Kind]bool
+	watchers []watcher
 }
 
-var _ cluster.Source = (*Source)(nil)
+var (
+	_ cluster.Source    = (*Source)(nil)
+	_ cluster.Installer = (*Source)(nil)
+)
 
 // errNotSynced is returned by reads that come too early.
 var errNotSynced = errors.New("the cache of the cluster is not complete yet")
@@ -82,22 +91,31 @@ var errNotSynced = errors.New("the cache of the cluster is not complete yet")
 func NewSource(ctx context.Context, c cache.Cache, namespace string, kinds []cluster.Kind, secrets *Secrets) (*Source, error) {
 	s := &Source{ctx: ctx, cache: c, only: namespace, kinds: map[cluster.Kind]cluster.Type{}, secrets: secrets}
 	for _, k := range kinds {
-		typ, ok := cluster.TypeOf(k)
-		if !ok || k == cluster.KindSecret {
-			return nil, fmt.Errorf("kind %s cannot be cached", k)
-		}
-		if _, err := c.GetInformer(ctx, typ.New(), cache.BlockUntilSynced(false)); err != nil {
-			return nil, fmt.Errorf("watch %s: %w", k, err)
-		}
-		for _, ix := range typ.Indexes {
-			values := func(o client.Object) []string { return cluster.IndexValues(k, ix, o) }
-			if err := c.IndexField(ctx, typ.New(), string(ix), values); err != nil {
-				return nil, fmt.Errorf("index %s by %s: %w", k, ix, err)
-			}
+		typ, err := s.inform(k)
+		if err != nil {
+			return nil, err
 		}
 		s.kinds[k] = typ
 	}
 	return s, nil
+}
+
+// inform makes the informer of a kind, with its indexes, without waiting for its first listing.
+func (s *Source) inform(k cluster.Kind) (cluster.Type, error) {
+	typ, ok := cluster.TypeOf(k)
+	if !ok || k == cluster.KindSecret {
+		return typ, fmt.Errorf("kind %s cannot be cached", k)
+	}
+	if _, err := s.cache.GetInformer(s.ctx, typ.New(), cache.BlockUntilSynced(false)); err != nil {
+		return typ, fmt.Errorf("watch %s: %w", k, err)
+	}
+	for _, ix := range typ.Indexes {
+		values := func(o client.Object) []string { return cluster.IndexValues(k, ix, o) }
+		if err := s.cache.IndexField(s.ctx, typ.New(), string(ix), values); err != nil {
+			return typ, fmt.Errorf("index %s by %s: %w", k, ix, err)
+		}
+	}
+	return typ, nil
 }
 
 // WaitForSync blocks until every informer has its first listing, or the context ends.
@@ -120,18 +138,12 @@ func (s *Source) Get(ref cluster.Ref) (cluster.Object, error) {
 		}
 		return s.secrets.Get(s.ctx, ref)
 	}
-	typ, ok := s.kinds[ref.Kind]
-	if !ok {
-		return nil, fmt.Errorf("kind %s is not watched", ref.Kind)
-	}
-	if !s.Synced() {
-		return nil, errNotSynced
-	}
-	if s.unseen(ref.Namespace) {
-		return nil, nil
+	typ, read, err := s.typeOf(ref.Kind)
+	if err != nil || !read || s.unseen(ref.Namespace) {
+		return nil, err
 	}
 	obj := typ.New()
-	err := s.cache.Get(s.ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, obj)
+	err = s.cache.Get(s.ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, obj)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
@@ -149,15 +161,9 @@ func (s *Source) unseen(namespace string) bool {
 
 // List implements cluster.Source.
 func (s *Source) List(q cluster.Query) ([]cluster.Object, error) {
-	typ, ok := s.kinds[q.Kind]
-	if !ok {
-		return nil, fmt.Errorf("kind %s is not watched", q.Kind)
-	}
-	if !s.Synced() {
-		return nil, errNotSynced
-	}
-	if s.unseen(q.Namespace) {
-		return nil, nil
+	typ, read, err := s.typeOf(q.Kind)
+	if err != nil || !read || s.unseen(q.Namespace) {
+		return nil, err
 	}
 	list := typ.NewList()
 	opts := &client.ListOptions{Namespace: q.Namespace}
@@ -171,7 +177,7 @@ func (s *Source) List(q cluster.Query) ([]cluster.Object, error) {
 }
 
 // Watch calls notify for every event of the kinds, from one goroutine per kind, beginning with the
-// objects that exist. It returns at once; the calls end with the context.
+// objects that exist. Events of a kind that is taken up later begin then. It returns at once; the calls end with the context.
 func (s *Source) Watch(ctx context.Context, kinds []cluster.Kind, notify func(Event)) error {
 	for _, k := range kinds {
 		if k == cluster.KindSecret {
@@ -180,22 +186,9 @@ func (s *Source) Watch(ctx context.Context, kinds []cluster.Kind, notify func(Ev
 			}
 			continue
 		}
-		typ, ok := s.kinds[k]
-		if !ok {
-			return fmt.Errorf("kind %s is not watched", k)
+		if err := s.watch(watcher{ctx, k, notify}); err != nil {
+			return err
 		}
-		informer, err := s.cache.GetInformer(ctx, typ.New(), cache.BlockUntilSynced(false))
-		if err != nil {
-			return fmt.Errorf("watch %s: %w", k, err)
-		}
-		h, err := informer.AddEventHandler(handler{notify})
-		if err != nil {
-			return fmt.Errorf("watch %s: %w", k, err)
-		}
-		go func() {
-			<-ctx.Done()
-			_ = informer.RemoveEventHandler(h)
-		}()
 	}
 	return nil
 }

@@ -247,7 +247,7 @@ func (p *process) loadMemberships() {
 	if p.memberships == nil {
 		return
 	}
-	gone := p.memberships.Load(p.ctx, p.rig.owners(), func(string) bool { return true })
+	gone := p.memberships.Load(p.ctx, p.rig.owners(), func(cluster.Ref) bool { return true })
 	for _, id := range ownership.Left(p.k8s.View(), gone) {
 		p.queue.add(key{stack: id}, time.Now())
 	}

@@ -27,7 +27,7 @@ func (p *process) work(workers int) (stop func()) {
 		var gone []cluster.Ref
 		stacks.Prepare = func(ctx context.Context) {
 			p.checkpoints.Load(ctx)
-			gone = p.memberships.Load(ctx, p.rig.owners(), func(string) bool { return true })
+			gone = p.memberships.Load(ctx, p.rig.owners(), func(cluster.Ref) bool { return true })
 		}
 		stacks.Also = func() []model.StackID { return ownership.Left(p.k8s.View(), gone) }
 		for _, start := range []func(context.Context) error{p.checkpoints.Start, p.memberships.Start} {

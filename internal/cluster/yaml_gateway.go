@@ -1,0 +1,119 @@
+package cluster
+
+import (
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+)
+
+// fillGatewayDefaults is fillDefaults for the kinds of the Gateway API: what their schemas fill in.
+func fillGatewayDefaults(obj Object) {
+	switch o := obj.(type) {
+	case *gwv1.Gateway:
+		for i := range o.Spec.Listeners {
+			l := &o.Spec.Listeners[i]
+			fillListener(&l.AllowedRoutes, l.TLS)
+		}
+	case *gwv1.ListenerSet:
+		for i := range o.Spec.Listeners {
+			l := &o.Spec.Listeners[i]
+			fillListener(&l.AllowedRoutes, l.TLS)
+		}
+	case *gwv1.HTTPRoute:
+		fillHTTPRules(o)
+	case *gwconfig.LoadBalancerConfiguration:
+		if o.Spec.ListenerConfigurations != nil {
+			for i := range *o.Spec.ListenerConfigurations {
+				fill(&(*o.Spec.ListenerConfigurations)[i].ALPNPolicy, "None")
+			}
+		}
+	case *gwconfig.TargetGroupConfiguration:
+		if r := o.Spec.TargetReference; r != nil {
+			fill(&r.Group, "")
+			fill(&r.Kind, string(KindService))
+		}
+	case *gwconfig.ListenerRuleConfiguration:
+		for i := range o.Spec.Actions {
+			fillAction(&o.Spec.Actions[i])
+		}
+	}
+	parents, _ := RouteParents(obj)
+	for i := range parents {
+		fill(&parents[i].Group, gwv1.GroupName)
+		fill(&parents[i].Kind, gwv1.Kind(KindGateway))
+	}
+	fillGatewayStatus(obj)
+}
+
+func fill[T any](field **T, value T) {
+	if *field == nil {
+		*field = &value
+	}
+}
+
+func fillListener(routes **gwv1.AllowedRoutes, tls *gwv1.ListenerTLSConfig) {
+	fill(routes, gwv1.AllowedRoutes{})
+	fill(&(*routes).Namespaces, gwv1.RouteNamespaces{})
+	fill(&(*routes).Namespaces.From, gwv1.NamespacesFromSame)
+	for i := range (*routes).Kinds {
+		fill(&(*routes).Kinds[i].Group, gwv1.GroupName)
+	}
+	if tls == nil {
+		return
+	}
+	fill(&tls.Mode, gwv1.TLSModeTerminate)
+	for i := range tls.CertificateRefs {
+		fill(&tls.CertificateRefs[i].Group, "")
+		fill(&tls.CertificateRefs[i].Kind, gwv1.Kind(KindSecret))
+	}
+}
+
+func fillHTTPRules(o *gwv1.HTTPRoute) {
+	if o.Spec.Rules == nil {
+		o.Spec.Rules = []gwv1.HTTPRouteRule{{}}
+	}
+	for i := range o.Spec.Rules {
+		r := &o.Spec.Rules[i]
+		if r.Matches == nil {
+			r.Matches = []gwv1.HTTPRouteMatch{{}}
+		}
+		for j := range r.Matches {
+			m := &r.Matches[j]
+			fill(&m.Path, gwv1.HTTPPathMatch{})
+			fill(&m.Path.Type, gwv1.PathMatchPathPrefix)
+			fill(&m.Path.Value, "/")
+		}
+		for j := range r.Filters {
+			if redirect := r.Filters[j].RequestRedirect; redirect != nil {
+				fill(&redirect.StatusCode, 302)
+			}
+		}
+	}
+}
+
+func fillAction(a *gwconfig.Action) {
+	if c := a.ForwardConfig; c != nil {
+		fill(&c.TargetGroupStickinessConfig, gwconfig.TargetGroupStickinessConfig{})
+		fill(&c.TargetGroupStickinessConfig.DurationSeconds, 3600)
+		fill(&c.TargetGroupStickinessConfig.Enabled, false)
+	}
+	if c := a.RedirectConfig; c != nil {
+		fill(&c.Query, "#{query}")
+	}
+	if c := a.FixedResponseConfig; c != nil {
+		fill(&c.ContentType, "text/plain")
+	}
+	const scope, cookie, seconds = "openid", "AWSELBAuthSessionCookie", 604800
+	if c := a.AuthenticateCognitoConfig; c != nil {
+		fill(&c.OnUnauthenticatedRequest, "authenticate")
+		fill(&c.Scope, scope)
+		fill(&c.SessionCookieName, cookie)
+		fill(&c.SessionTimeout, seconds)
+	}
+	if c := a.AuthenticateOIDCConfig; c != nil {
+		fill(&c.OnUnauthenticatedRequest, "authenticate")
+		fill(&c.Scope, scope)
+		fill(&c.SessionCookieName, cookie)
+		fill(&c.SessionTimeout, seconds)
+	}
+}

@@ -1,0 +1,76 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// Installation is which kinds an API server serves at the version that is read.
+type Installation struct {
+	// Served are the kinds that may be listed.
+	Served map[cluster.Kind]bool
+	// Denied are errors of those that may not.
+	Denied map[cluster.Kind]error
+}
+
+// Installed finds out which kinds an API server serves at the version that is read, and whether this process may list
+// them in a namespace, empty for all: an informer without the right to list would never be complete. A group or
+// version that is not there serves nothing.
+func Installed(ctx context.Context, d discovery.ServerResourcesInterface, c client.Reader, namespace string, kinds []cluster.Kind) (Installation, error) {
+	out := Installation{Served: map[cluster.Kind]bool{}, Denied: map[cluster.Kind]error{}}
+	served := map[schema.GroupVersion]map[string]bool{}
+	for _, k := range kinds {
+		typ, ok := cluster.TypeOf(k)
+		if !ok {
+			return out, fmt.Errorf("kind %s cannot be read", k)
+		}
+		gv := typ.GVK.GroupVersion()
+		if served[gv] == nil {
+			found, err := kindsOf(d, gv)
+			if err != nil {
+				return out, err
+			}
+			served[gv] = found
+		}
+		if !served[gv][typ.GVK.Kind] {
+			continue
+		}
+		opts := &client.ListOptions{Limit: 1}
+		if typ.Namespaced {
+			opts.Namespace = namespace
+		}
+		switch err := c.List(ctx, typ.NewList(), opts); {
+		case err == nil:
+			out.Served[k] = true
+		case apierrors.IsForbidden(err):
+			out.Denied[k] = err
+		case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // it has just gone
+		default:
+			return out, fmt.Errorf("list %s: %w", k, err)
+		}
+	}
+	return out, nil
+}
+
+func kindsOf(d discovery.ServerResourcesInterface, gv schema.GroupVersion) (map[string]bool, error) {
+	out := map[string]bool{}
+	list, err := d.ServerResourcesForGroupVersion(gv.String())
+	if apierrors.IsNotFound(err) {
+		return out, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask the API server for the kinds of %s: %w", gv, err)
+	}
+	for _, r := range list.APIResources {
+		out[r.Kind] = true
+	}
+	return out, nil
+}

@@ -1,0 +1,160 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// Optional adds kinds that need not be installed. They have no objects until TakeUp is called for them.
+func (s *Source) Optional(kinds []cluster.Kind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.optional == nil {
+		s.optional = map[cluster.Kind]bool{}
+	}
+	for _, k := range kinds {
+		s.optional[k] = true
+	}
+}
+
+// Installed implements cluster.Installer.
+func (s *Source) Installed(kind cluster.Kind) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	_, read := s.kinds[kind]
+	return read || kind == cluster.KindSecret
+}
+
+// typeOf returns the type of a kind that may be read now; read is false for an optional kind that is not taken up.
+func (s *Source) typeOf(kind cluster.Kind) (typ cluster.Type, read bool, err error) {
+	s.mu.RLock()
+	typ, read = s.kinds[kind]
+	optional := s.optional[kind]
+	s.mu.RUnlock()
+	switch {
+	case !read && !optional:
+		return typ, false, fmt.Errorf("kind %s is not watched", kind)
+	case !s.Synced():
+		return typ, false, errNotSynced
+	}
+	return typ, read, nil
+}
+
+// watcher gets the events of a kind.
+type watcher struct {
+	ctx    context.Context
+	kind   cluster.Kind
+	notify func(Event)
+}
+
+// watch begins the events of a watcher, or leaves that to TakeUp where the kind is not installed. Watchers of kinds
+// of the Gateway API are kept, as they are notified again.
+func (s *Source) watch(w watcher) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.optional[w.kind] {
+		s.watchers = append(s.watchers, w)
+	}
+	if _, read := s.kinds[w.kind]; !read && s.optional[w.kind] {
+		return nil
+	} else if !read {
+		return fmt.Errorf("kind %s is not watched", w.kind)
+	}
+	return s.attach(w)
+}
+
+// attach connects a watcher with the informer of its kind. The lock is held, so that no kind is taken up meanwhile.
+func (s *Source) attach(w watcher) error {
+	typ := s.kinds[w.kind]
+	informer, err := s.cache.GetInformer(w.ctx, typ.New(), cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", w.kind, err)
+	}
+	h, err := informer.AddEventHandler(handler{w.notify})
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", w.kind, err)
+	}
+	context.AfterFunc(w.ctx, func() { _ = informer.RemoveEventHandler(h) })
+	return nil
+}
+
+// TakeUp begins to read optional kinds that the API server serves now, all at once: what reads one of them finds
+// the objects of all. Before the source is synced it only makes their informers. Afterwards it waits for their first
+// listings; then their events begin, and the objects of the kinds in again, which were read before, come once more:
+// they may mean something else now.
+func (s *Source) TakeUp(ctx context.Context, kinds, again []cluster.Kind) error {
+	types := map[cluster.Kind]cluster.Type{}
+	for _, k := range kinds {
+		if s.Installed(k) {
+			continue
+		}
+		typ, err := s.inform(k)
+		if err != nil {
+			return err
+		}
+		types[k] = typ
+	}
+	again = slices.DeleteFunc(slices.Clone(again), func(k cluster.Kind) bool { return !s.Installed(k) })
+	if s.Synced() {
+		if err := s.listed(ctx, types); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, typ := range types {
+		s.kinds[k] = typ
+	}
+	for _, w := range s.watchers {
+		if _, fresh := types[w.kind]; fresh {
+			if err := s.attach(w); err != nil {
+				return err
+			}
+		}
+	}
+	if len(types) > 0 && s.Synced() {
+		go s.repeat(slices.Clone(s.watchers), again)
+	}
+	return nil
+}
+
+// listed waits for the first listings of kinds.
+func (s *Source) listed(ctx context.Context, types map[cluster.Kind]cluster.Type) error {
+	var synced []toolscache.InformerSynced
+	for k, typ := range types {
+		informer, err := s.cache.GetInformer(ctx, typ.New(), cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("watch %s: %w", k, err)
+		}
+		synced = append(synced, informer.HasSynced)
+	}
+	if !toolscache.WaitForCacheSync(ctx.Done(), synced...) {
+		return errNotSynced
+	}
+	return nil
+}
+
+// repeat notifies watchers of all objects of kinds, as a resync does.
+func (s *Source) repeat(watchers []watcher, kinds []cluster.Kind) {
+	for _, w := range watchers {
+		if !slices.Contains(kinds, w.kind) {
+			continue
+		}
+		objs, err := s.List(cluster.Query{Kind: w.kind})
+		if err != nil {
+			continue // the process is stopping
+		}
+		for _, obj := range objs {
+			if w.ctx.Err() != nil {
+				break
+			}
+			w.notify(Event{Old: obj, New: obj, Stale: true})
+		}
+	}
+}
