@@ -3,6 +3,7 @@ package bindingplan
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -13,30 +14,28 @@ import (
 // Rival is why a binding may not fill its target group. The zero value: it may.
 type Rival struct {
 	First *elbv2.TargetGroupBinding // fills the group already
-	Owner string                    // namespace that the group was made for
+	Owned bool                      // the group was made for an object of another namespace
 }
 
-func (r Rival) lost() bool { return r.First != nil || r.Owner != "" }
+func (r Rival) lost() bool { return r.First != nil || r.Owned }
 
 // RivalOf finds, among the other bindings of a target group, one that was there first. Two bindings
 // would take each other's targets out for ever, unless both know that the group is shared. A group that
-// the controller has made for an object of a namespace, its owner, is for bindings of that namespace: its name
-// can be foretold, so that anybody could be there first.
-func RivalOf(b *elbv2.TargetGroupBinding, others []*elbv2.TargetGroupBinding, owner string) Rival {
+// the controller has made for an object of one of the owners, which are namespaces, is for bindings of these: its
+// name can be foretold, so that anybody could be there first.
+func RivalOf(b *elbv2.TargetGroupBinding, others []*elbv2.TargetGroupBinding, owners []string) Rival {
 	var out Rival
 	agreed := false // a binding of the owner shares the group
 	for _, o := range others {
 		if o.Spec.MultiClusterTargetGroup && b.Spec.MultiClusterTargetGroup {
-			agreed = agreed || o.Namespace == owner
+			agreed = agreed || slices.Contains(owners, o.Namespace)
 			continue
 		}
-		if before(o, b, owner) && (out.First == nil || before(o, out.First, owner)) {
+		if before(o, b, owners) && (out.First == nil || before(o, out.First, owners)) {
 			out.First = o
 		}
 	}
-	if owner != "" && owner != b.Namespace && !agreed {
-		out.Owner = owner
-	}
+	out.Owned = len(owners) > 0 && !slices.Contains(owners, b.Namespace) && !agreed
 	return out
 }
 
@@ -48,9 +47,9 @@ func SameTargetGroup(a, b *elbv2.TargetGroupBinding) bool {
 	return a.Spec.IamRoleArnToAssume == b.Spec.IamRoleArnToAssume && cluster.TargetGroupName(a) == cluster.TargetGroupName(b)
 }
 
-// before orders the bindings of a group: those of its owner, then the older ones.
-func before(a, b *elbv2.TargetGroupBinding, owner string) bool {
-	if x, y := owner != "" && a.Namespace == owner, owner != "" && b.Namespace == owner; x != y {
+// before orders the bindings of a group: those of its owners, then the older ones.
+func before(a, b *elbv2.TargetGroupBinding, owners []string) bool {
+	if x, y := slices.Contains(owners, a.Namespace), slices.Contains(owners, b.Namespace); x != y {
 		return x
 	}
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
@@ -64,7 +63,7 @@ func (r Rival) finding(b *elbv2.TargetGroupBinding) finding.Finding {
 		Message: fmt.Sprintf("target group %q was made for an object of another namespace; this binding registers nothing", b.Spec.TargetGroupARN),
 		Fix:     "delete the binding, or name a target group of its own",
 	}
-	if r.Owner == "" {
+	if !r.Owned {
 		f.Message = fmt.Sprintf("target group %s%s is filled by TargetGroupBinding %s/%s already", b.Spec.TargetGroupARN, b.Spec.TargetGroupName, r.First.Namespace, r.First.Name)
 		f.Fix = "delete one of the two"
 	}

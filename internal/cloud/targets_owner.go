@@ -19,13 +19,13 @@ type groupOwners struct {
 }
 
 type groupOwner struct {
-	namespace string
-	at        time.Time
+	namespaces []string
+	at         time.Time
 }
 
-// MadeFor implements bindings.TargetGroups. The namespace is read from the tags that the controller
+// MadeFor implements bindings.TargetGroups. The namespaces are read from the tags that the controller
 // gives to what it makes, and that nothing in Kubernetes can set.
-func (t targetGroups) MadeFor(ctx context.Context, arn string, read bool) (string, error) {
+func (t targetGroups) MadeFor(ctx context.Context, arn string, read bool) ([]string, error) {
 	ctx = forTargetGroup(ctx, arn)
 	var tags map[string]string
 	t.inv.read(func() {
@@ -59,20 +59,24 @@ func (t targetGroups) MadeFor(ctx context.Context, arn string, read bool) (strin
 		o.of[arn] = groupOwner{t.madeFor(tags[arn]), start}
 		return nil
 	})
-	return out.namespace, err
+	return out.namespaces, err
 }
 
-// madeFor is the namespace of the object that a target group with these tags was made for, "" if this
-// cluster's controller did not make it.
-func (c *client) madeFor(tags map[string]string) string {
+// madeFor are the namespaces of which one has the Service that a target group with these tags was made for, none
+// if this cluster's controller did not make it.
+func (c *client) madeFor(tags map[string]string) []string {
 	if !c.ours(tags) {
-		return ""
+		return nil
 	}
-	// Backends of a Gateway may be in other namespaces than the Gateway, which its tags name.
 	for _, kind := range []model.Kind{model.Ingress, model.Service} {
 		if namespace, _, ok := strings.Cut(tags[naming.ResourceTag(kind)], "/"); ok {
-			return namespace
+			return []string{namespace}
 		}
 	}
-	return ""
+	for _, kind := range []model.Kind{model.ALBGateway, model.NLBGateway} {
+		if id, ok := tags[naming.ResourceTag(kind)]; ok {
+			return naming.BackendNamespaces(id)
+		}
+	}
+	return nil
 }

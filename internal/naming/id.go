@@ -57,6 +57,23 @@ func ListenerID(port int32) string { return number(port) }
 // RuleID is the logical id of a listener rule.
 func RuleID(port, priority int32) string { return number(port) + ":" + number(priority) }
 
+// BackendNamespaces are the namespaces of which one has the backend of a target group of a Gateway stack, by its
+// logical id. The id does not show where the namespace ends and the name begins.
+func BackendNamespaces(id string) []string {
+	parts := strings.Split(id, ":")
+	if len(parts) != 4 {
+		return nil
+	}
+	_, backend, _ := strings.Cut(parts[2], "-")
+	var out []string
+	for i, c := range backend {
+		if c == '-' && i > 0 && i < len(backend)-1 {
+			out = append(out, backend[:i])
+		}
+	}
+	return out
+}
+
 // CertificateID is the logical id of a certificate that the controller requests for an Ingress;
 // kind is amazon_issued or private, host the first of its hosts in lexical order.
 func CertificateID(kind string, ingress finding.Ref, host string) string {

@@ -44,9 +44,10 @@ type TargetGroups interface {
 	// TargetHealth lists all targets of a target group, draining ones included. The answer may be
 	// as old as maxAge; our own writes since are laid over it. Zero reads again.
 	TargetHealth(ctx context.Context, arn string, maxAge time.Duration) (observed.Health, error)
-	// MadeFor says for an object of which namespace the controller has made a target group, "" if it
-	// has not made it, as the controller's own rights show. Without read it makes no call, and the answer may be "" for want of knowledge.
-	MadeFor(ctx context.Context, arn string, read bool) (namespace string, err error)
+	// MadeFor returns the namespaces of which one has the object that the controller has made a target group for,
+	// none if it has not made it, as the controller's own rights show. Without read it makes no call, and the answer
+	// may be none for want of knowledge.
+	MadeFor(ctx context.Context, arn string, read bool) (namespaces []string, err error)
 	// Register adds at most MaxTargets targets. It is idempotent. Where AWS's limits do not admit the
 	// call now, nothing is sent, and the error has a method RetryAfter that says when it has its turn.
 	Register(ctx context.Context, arn string, turn Turn, targets []Target) error

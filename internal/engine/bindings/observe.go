@@ -239,8 +239,8 @@ func (p *run) readRival(ctx context.Context, f *bindingplan.Facts) (*bindingplan
 		return nil, err
 	}
 	// Without knowledge the first comes first, as where the target group was not made by the controller.
-	owner, _ := p.r.Cloud.As(Account{}).MadeFor(ctx, w.Spec.TargetGroupARN, len(others) > 0)
-	out := bindingplan.RivalOf(b, others, owner)
+	owners, _ := p.r.Cloud.As(Account{}).MadeFor(ctx, w.Spec.TargetGroupARN, len(others) > 0)
+	out := bindingplan.RivalOf(b, others, owners)
 	return &out, nil
 }
 

@@ -81,7 +81,13 @@ func (a *aws) InUse(_ context.Context, arn string) (bool, error) {
 	return a.used[arn], nil
 }
 
-func (a *aws) MadeFor(_ context.Context, arn string, _ bool) (string, error) { return a.made[arn], nil }
+func (a *aws) MadeFor(_ context.Context, arn string, _ bool) ([]string, error) {
+	if of := a.made[arn]; of != "" {
+		return []string{of}, nil
+	}
+	return nil, nil
+}
+
 
 func (a *aws) TargetHealth(_ context.Context, arn string, maxAge time.Duration) (observed.Health, error) {
 	list, ok := a.groups[arn]
