@@ -125,12 +125,13 @@ type Targets struct {
 	Deferral time.Duration
 }
 
-// Workers are how many items each controller reconciles concurrently. Load balancers of Ingresses and Services
-// are worked on together, by the sum of both.
+// Workers are how many items each controller reconciles concurrently. Load balancers of Ingresses, Services and
+// Gateways are worked on together, by the sum of these.
 type Workers struct {
-	Ingress int
-	Service int
-	Binding int
+	Ingress, Service       int
+	ALBGateway, NLBGateway int
+	GatewayClass           int // and the kinds of gateway.k8s.aws
+	Binding                int
 }
 
 // Election is about the Lease.
@@ -160,8 +161,8 @@ type Admission struct {
 // Later are flags that are accepted so that the command line of an installation stays valid, and
 // that have no effect in this version. A value other than the default is reported at start.
 type Later struct {
-	ALBGatewayWorkers, NLBGatewayWorkers, GatewayClassWorkers, AcceleratorWorkers int
-	AcceleratorMaxBackoff                                                         time.Duration
+	AcceleratorWorkers    int
+	AcceleratorMaxBackoff time.Duration
 }
 
 // Default returns the defaults.
@@ -182,13 +183,10 @@ func Default() Config {
 			RequeueDuration: 15 * time.Second, MaxBackoff: 1000 * time.Second, QUICVariable: "AWS_LBC_QUIC_SERVER_ID",
 			EndpointSlices: true, Deferral: 30 * time.Minute,
 		},
-		Workers:   Workers{Ingress: 3, Service: 3, Binding: 3},
+		Workers:   Workers{Ingress: 3, Service: 3, ALBGateway: 3, NLBGateway: 3, GatewayClass: 3, Binding: 3},
 		Election:  Election{Enabled: true, ID: "aws-load-balancer-controller-leader"},
 		Serving:   Serving{Metrics: ":8080", Probes: ":61779", WebhookPort: 9443},
 		Admission: Admission{ReadinessGates: true},
-		Later: Later{
-			ALBGatewayWorkers: 3, NLBGatewayWorkers: 3, GatewayClassWorkers: 3, AcceleratorWorkers: 1,
-			AcceleratorMaxBackoff: 1000 * time.Second,
-		},
+		Later:     Later{AcceleratorWorkers: 1, AcceleratorMaxBackoff: 1000 * time.Second},
 	}
 }

@@ -77,8 +77,11 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&t.QUICVariable, "quic-environment-variable-name", t.QUICVariable, "environment variable of pods with the QUIC server id")
 
 	w := &c.Workers
-	fs.IntVar(&w.Ingress, "ingress-max-concurrent-reconciles", w.Ingress, "load balancers that are reconciled concurrently, added to --service-max-concurrent-reconciles")
-	fs.IntVar(&w.Service, "service-max-concurrent-reconciles", w.Service, "load balancers that are reconciled concurrently, added to --ingress-max-concurrent-reconciles")
+	fs.IntVar(&w.Ingress, "ingress-max-concurrent-reconciles", w.Ingress, "load balancers that are reconciled concurrently, added to those of the flags for Services and Gateways")
+	fs.IntVar(&w.Service, "service-max-concurrent-reconciles", w.Service, "load balancers that are reconciled concurrently, added to those of the flags for Ingresses and Gateways")
+	fs.IntVar(&w.ALBGateway, "alb-gateway-max-concurrent-reconciles", w.ALBGateway, "load balancers that are reconciled concurrently, added to those of the flags for Ingresses and Services")
+	fs.IntVar(&w.NLBGateway, "nlb-gateway-max-concurrent-reconciles", w.NLBGateway, "load balancers that are reconciled concurrently, added to those of the flags for Ingresses and Services")
+	fs.IntVar(&w.GatewayClass, "gateway-class-max-concurrent-reconciles", w.GatewayClass, "GatewayClasses and configurations of Gateways that are reconciled concurrently")
 	fs.IntVar(&w.Binding, "targetgroupbinding-max-concurrent-reconciles", w.Binding, "TargetGroupBindings that are reconciled concurrently")
 
 	e := &c.Election
@@ -110,9 +113,6 @@ const noEffect = "; accepted, no effect in this version"
 func (c *Config) bindLater(fs *pflag.FlagSet) {
 	l := &c.Later
 	const note = noEffect
-	fs.IntVar(&l.ALBGatewayWorkers, "alb-gateway-max-concurrent-reconciles", l.ALBGatewayWorkers, "ALB Gateways that are reconciled concurrently"+note)
-	fs.IntVar(&l.NLBGatewayWorkers, "nlb-gateway-max-concurrent-reconciles", l.NLBGatewayWorkers, "NLB Gateways that are reconciled concurrently"+note)
-	fs.IntVar(&l.GatewayClassWorkers, "gateway-class-max-concurrent-reconciles", l.GatewayClassWorkers, "GatewayClasses that are reconciled concurrently"+note)
 	fs.IntVar(&l.AcceleratorWorkers, "globalaccelerator-max-concurrent-reconciles", l.AcceleratorWorkers, "GlobalAccelerators that are reconciled concurrently"+note)
 	fs.DurationVar(&l.AcceleratorMaxBackoff, "globalaccelerator-max-exponential-backoff-delay", l.AcceleratorMaxBackoff, "maximum back-off after failures"+note)
 }
