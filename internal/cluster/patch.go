@@ -1,5 +1,7 @@
 package cluster
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 // Patch is something to write back: a status, an annotation or an event. Implementations are the
 // types below.
 type Patch interface{ patch() }
@@ -9,6 +11,15 @@ type ObjectStatus struct {
 	Ref Ref
 	// Fields has them as the API type of the status has.
 	Fields any
+}
+
+// StatusEdit changes the status of an object that others write as well: what they write is not lost, whoever comes
+// first.
+type StatusEdit struct {
+	Ref Ref
+	// Edit returns the fields to set, as ObjectStatus has them, for an object as it is now; nil if nothing is to change.
+	// Transition times that it sets are now. It is called again where others wrote meanwhile, and changes nothing else.
+	Edit func(obj Object, now metav1.Time) any
 }
 
 // Annotation sets an annotation of an object that is there for others to read; an empty value
@@ -41,5 +52,6 @@ type Lasting struct{ Of string }
 
 func (Lasting) patch()      {}
 func (ObjectStatus) patch() {}
+func (StatusEdit) patch()   {}
 func (Annotation) patch()   {}
 func (Event) patch()        {}

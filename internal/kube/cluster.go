@@ -107,6 +107,8 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 					Warning: true, Reason: eventStatus, Message: string(finding.CallFailed) + ": " + err.Error()})
 			}
 			errs = append(errs, err)
+		case cluster.StatusEdit:
+			errs = append(errs, c.editStatus(ctx, p))
 		case cluster.Annotation:
 			if err := c.annotate(ctx, p); err != nil {
 				log.FromContext(ctx).Info("an annotation was not written", "object", p.Ref.String(), "annotation", p.Key, "error", err.Error())

@@ -1,0 +1,56 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// editStatus changes a status that others write as well, by a patch that fails if one of them wrote meanwhile. The
+// cache comes first, since it mostly is what the API server has.
+func (c *Cluster) editStatus(ctx context.Context, p cluster.StatusEdit) error {
+	obj, err := c.source.Get(p.Ref)
+	if err != nil || obj == nil {
+		return err
+	}
+	uid := obj.GetUID()
+	for n := 1; ; n++ {
+		fields := p.Edit(obj, metav1.NewTime(c.now()).Rfc3339Copy())
+		if fields == nil {
+			return nil
+		}
+		data, err := json.Marshal(map[string]any{
+			"metadata": map[string]any{"resourceVersion": obj.GetResourceVersion()}, "status": fields,
+		})
+		if err != nil {
+			return err
+		}
+		err = c.api.Patch(ctx, obj, cluster.Status, types.MergePatchType, data)
+		if err == nil || apierrors.IsNotFound(err) {
+			return nil
+		}
+		if !apierrors.IsConflict(err) || n == attempts {
+			return fmt.Errorf("update status of %s: %w", p.Ref, err)
+		}
+		typ, ok := cluster.TypeOf(p.Ref.Kind)
+		if !ok {
+			return err
+		}
+		live := typ.New()
+		live.SetNamespace(p.Ref.Namespace)
+		live.SetName(p.Ref.Name)
+		if err := c.api.Read(ctx, live); err != nil {
+			return ignoreNotFound(err)
+		}
+		if live.GetUID() != uid {
+			return nil // another object has taken the name, and brings a run about
+		}
+		obj = live
+	}
+}

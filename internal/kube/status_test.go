@@ -1,0 +1,64 @@
+package kube
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// addEntry adds an entry to the status of an Ingress, unless it is there.
+func addEntry(host string) cluster.StatusEdit {
+	return cluster.StatusEdit{
+		Ref: cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"},
+		Edit: func(obj cluster.Object, _ metav1.Time) any {
+			all := obj.(*networkingv1.Ingress).Status.LoadBalancer.Ingress
+			entry := networkingv1.IngressLoadBalancerIngress{Hostname: host}
+			if slices.ContainsFunc(all, func(x networkingv1.IngressLoadBalancerIngress) bool { return x.Hostname == host }) {
+				return nil
+			}
+			return networkingv1.IngressStatus{LoadBalancer: networkingv1.IngressLoadBalancerStatus{Ingress: append(slices.Clone(all), entry)}}
+		},
+	}
+}
+
+// racing lets another controller write between a read and the patch that follows.
+type racing struct {
+	InMemory
+	t       *testing.T
+	others  []cluster.StatusEdit
+	patches int
+}
+
+func (r *racing) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+	if r.patches++; len(r.others) > 0 {
+		next := r.others[0]
+		r.others = r.others[1:]
+		if err := New(r.Store, r.InMemory, time.Now).Write(ctx, []cluster.Patch{next}); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	return r.InMemory.Patch(ctx, obj, part, kind, data)
+}
+
+// A list of a status is written as a whole, and no writer loses what another one wrote meanwhile.
+func TestStatusEditsLoseNothingOfOthers(t *testing.T) {
+	_, m := world(t, ingress())
+	api := &racing{InMemory: InMemory{m}, t: t, others: []cluster.StatusEdit{addEntry("b"), addEntry("c")}}
+	c := New(m, api, time.Now)
+	if err := c.Write(context.Background(), []cluster.Patch{addEntry("a")}); err != nil {
+		t.Fatal(err)
+	}
+	if got := get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web").Status.LoadBalancer.Ingress; len(got) != 3 || api.patches != 3 {
+		t.Errorf("%d patches, entries %v", api.patches, got)
+	}
+	if err := c.Write(context.Background(), []cluster.Patch{addEntry("a")}); err != nil || api.patches != 3 {
+		t.Errorf("%d patches, error %v", api.patches, err)
+	}
+}
