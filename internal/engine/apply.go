@@ -66,7 +66,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		}
 		r.out.Findings = d.Findings
 		for _, a := range d.Plan.LoadBalancers {
-			r.name(a, dnsName(d, a))
+			r.show(a, serving(d, a))
 		}
 		r.out.Failed, r.out.RetryAfter = nil, 0
 		start := r.e.now()
@@ -138,19 +138,32 @@ func (r *run) holdKnown(stack model.Stack) model.Stack {
 	return h.stack
 }
 
-// dnsName is that of the live load balancer at an address: the one that the plan keeps, or else the
-// one whose place will be taken.
-func dnsName(d Draft, a plan.Address) string {
+// serving is the live load balancer at an address: the one that the plan keeps, or else the one whose place will
+// be taken; nil if there is none.
+func serving(d Draft, a plan.Address) *observed.LoadBalancer {
 	live := plan.Serving(d.Have, a.ID)
 	for i := range d.Have.LoadBalancers {
 		if d.Have.LoadBalancers[i].ARN == cmp.Or(d.Plan.Shown[a], d.Plan.Known[a]) {
 			live = &d.Have.LoadBalancers[i]
 		}
 	}
-	if live == nil {
-		return ""
+	return live
+}
+
+// show notes a live load balancer.
+func (r *run) show(a plan.Address, lb *observed.LoadBalancer) {
+	if lb == nil {
+		return
 	}
-	return live.DNSName
+	r.name(a, lb.DNSName)
+	r.live(a, Live{ARN: lb.ARN, Active: lb.State == "active" || lb.State == "active_impaired"})
+}
+
+func (r *run) live(a plan.Address, lb Live) {
+	if r.out.Live == nil {
+		r.out.Live = map[string]Live{}
+	}
+	r.out.Live[a.ID] = lb
 }
 
 // apply carries out the steps of a plan that have nothing to wait for. A failed step stops those
@@ -248,6 +261,7 @@ func (r *run) call(ctx context.Context, p plan.Plan, s plan.Step, key stepKey, k
 	}
 	if slices.Contains(p.LoadBalancers, s.Address) && p.Shown[s.Address] == "" {
 		r.name(s.Address, res.DNSName)
+		r.live(s.Address, Live{ARN: known[s.Address]})
 	}
 	return FailedStep{}, nil
 }

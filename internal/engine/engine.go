@@ -94,6 +94,8 @@ type Outcome struct {
 	Deferred bool
 	// DNSNames of the load balancers that clients may use, lower case, by their ids in the stack.
 	DNSNames map[string]string
+	// Live are those load balancers in AWS, by their ids in the stack.
+	Live map[string]Live
 	// RetryAfter is when to look again; zero: only on a change.
 	RetryAfter time.Duration
 	// Idle reports that nothing is left to do, and RetryAfter is when the stack is compared with AWS
@@ -105,6 +107,13 @@ type Outcome struct {
 	// then the phase in which it did.
 	Err      error
 	FailedIn Phase
+}
+
+// Live is a load balancer in AWS that clients may use.
+type Live struct {
+	ARN string
+	// Active reports that AWS has made it.
+	Active bool
 }
 
 // Over reports whether nothing is left of the stack and no object asks for it any more.

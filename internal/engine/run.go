@@ -295,7 +295,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 		out.Findings = out.Findings.Sorted()
 		out, err = e.failed(out, out.FailedIn, err)
 		told := out
-		told.DNSNames, told.Changed = nil, false // a run that was cut short shows only what is wrong
+		told.DNSNames, told.Live, told.Changed = nil, nil, false // a run that was cut short shows only what is wrong
 		return out, errors.Join(err, e.report(ctx, v, told))
 	}
 	start = e.now()

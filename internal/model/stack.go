@@ -39,6 +39,9 @@ func (k Kind) TagPrefix() string {
 // HasRules reports whether load balancers of the kind have rules and answers of their own, as ALBs do.
 func (k Kind) HasRules() bool { return k == Ingress || k == ALBGateway }
 
+// OfGateway reports whether stacks of the kind are Gateways.
+func (k Kind) OfGateway() bool { return k == ALBGateway || k == NLBGateway }
+
 // StackID names a stack: the key of the work queue and, as String, the value of the stack tag.
 // An explicit Ingress group has no namespace.
 type StackID struct {

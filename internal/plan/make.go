@@ -47,6 +47,7 @@ func planOf(want model.Stack, have observed.Stack, opt Options) *builder {
 		b.build()
 		b.planArrivals()
 		b.tellProtected()
+		b.awaitActive()
 	}
 	b.plan.Known = b.known
 	b.plan.Shown = map[Address]string{}
@@ -288,8 +289,11 @@ func (b *builder) resolve() {
 }
 
 // serves reports whether a new load balancer would have anything to serve: a rule or default action
-// that is not held, or no rule at all.
+// that is not held, or no rule at all. That of a Gateway is made before routes are attached to it.
 func (b *builder) serves() bool {
+	if b.want.ID.Kind.OfGateway() {
+		return true
+	}
 	held, made := 0, 0
 	for _, l := range b.listeners {
 		if !l.make {
