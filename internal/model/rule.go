@@ -1,9 +1,11 @@
 package model
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -67,7 +69,11 @@ func hosts(cs []Condition) []string {
 	var out []string
 	for _, c := range cs {
 		if h, ok := c.(HostHeader); ok {
-			out = append(append(out, h.Values...), h.Regex...)
+			out = append(out, h.Values...)
+			for _, expr := range h.Regex {
+				host, _ := PlainHost(expr)
+				out = append(out, cmp.Or(host, expr))
+			}
 		}
 	}
 	return out
@@ -89,6 +95,31 @@ type Condition interface{ condition() }
 
 // HostHeader matches the Host header, case-insensitively; Values may have wildcards * and ?.
 type HostHeader struct{ Values, Regex []string }
+
+// anyPort is the end of a Host header, with and without a port.
+const anyPort = "(:[0-9]+)?$"
+
+// HostPattern is the expression for a hostname, which may begin with a wildcard label. AWS compares a port in the Host
+// header with plain values too.
+func HostPattern(host string) string {
+	if rest, wild := strings.CutPrefix(host, "*"); wild {
+		return "^.+" + regexp.QuoteMeta(rest) + anyPort
+	}
+	return "^" + regexp.QuoteMeta(host) + anyPort
+}
+
+// PlainHost is the hostname whose HostPattern an expression is; false if it is another one.
+func PlainHost(expr string) (host string, ok bool) {
+	host, ok = strings.CutSuffix(strings.TrimPrefix(expr, "^"), anyPort)
+	if rest, wild := strings.CutPrefix(host, ".+"); wild {
+		host = "*" + rest
+	}
+	host = strings.ReplaceAll(host, `\`, "")
+	if !ok || HostPattern(host) != expr {
+		return "", false
+	}
+	return host, true
+}
 
 // PathPattern matches the path, case-sensitively; Values may have wildcards * and ?.
 type PathPattern struct{ Values, Regex []string }

@@ -20,8 +20,12 @@ func ShapeOf(cs []model.Condition) *Shape {
 	for _, c := range cs {
 		switch c := c.(type) {
 		case model.HostHeader:
-			anyHost = anyHost || len(c.Regex) > 0
 			s.hosts = append(s.hosts, hostPatterns(c.Values)...)
+			for _, expr := range c.Regex {
+				host, plain := model.PlainHost(expr)
+				anyHost = anyHost || !plain
+				s.hosts = append(s.hosts, hostPatterns([]string{host})...)
+			}
 		case model.PathPattern:
 			anyPath = anyPath || len(c.Regex) > 0
 			for _, v := range c.Values {
