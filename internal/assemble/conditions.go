@@ -11,10 +11,12 @@ import (
 // What AWS takes in the conditions of a rule. Character sets are left to AWS to judge.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
 const (
-	conditionValues    = 5   // over all conditions of a rule
-	conditionWildcards = 5   // likewise
-	valueLength        = 128 // of hosts, paths, header and query values, plain or regex
-	nameLength         = 40  // of header names and methods
+	// ValueLength is how long hosts, paths, header and query values may be, plain or regex.
+	ValueLength = 128
+
+	conditionValues    = 5  // over all conditions of a rule
+	conditionWildcards = 5  // likewise
+	nameLength         = 40 // of header names and methods
 )
 
 // ConditionLimits are how many values and wildcards AWS takes in the conditions of a rule, which quotas can
@@ -38,11 +40,11 @@ func (l ConditionLimits) Excess(cs []model.Condition) (why, flag string) {
 	patterns := func(what string, plain, regex []string) {
 		values += len(plain) + len(regex)
 		for _, s := range plain {
-			length(what, s, valueLength)
+			length(what, s, ValueLength)
 			wildcards += strings.Count(s, "*") + strings.Count(s, "?")
 		}
 		for _, s := range regex {
-			length(what+" expression", s, valueLength)
+			length(what+" expression", s, ValueLength)
 		}
 	}
 	for _, c := range cs {
@@ -62,8 +64,8 @@ func (l ConditionLimits) Excess(cs []model.Condition) (why, flag string) {
 		case model.QueryString:
 			values += len(c.Pairs)
 			for _, p := range c.Pairs {
-				length("query key", p.Key, valueLength)
-				length("query value", p.Value, valueLength)
+				length("query key", p.Key, ValueLength)
+				length("query value", p.Value, ValueLength)
 				wildcards += unescapedWildcards(p.Key) + unescapedWildcards(p.Value)
 			}
 		case model.SourceIP:

@@ -20,9 +20,6 @@ type Options struct {
 	ConditionWildcards int
 	// MaxRules is how many rules the routes of one namespace may have on one Gateway; 4000 if 0.
 	MaxRules int
-	// ExactMatches takes wildcards in values that are to match exactly for the characters that they are, which older
-	// controllers do not.
-	ExactMatches bool
 }
 
 // Label is a key and a value.

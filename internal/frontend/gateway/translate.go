@@ -45,10 +45,13 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 // translation is one run of Translate over a Gateway that is served.
 type translation struct {
 	assemble.Builder
-	opt    Options
-	view   *cluster.View
-	gw     *gwv1.Gateway
-	ref    finding.Ref
+	opt  Options
+	view *cluster.View
+	gw   *gwv1.Gateway
+	ref  finding.Ref
+	// strict follows the Gateway API where older controllers differ. It goes with the name of the controller that they do
+	// not have, so that nothing is changed that they made.
+	strict bool
 	config gatewayconfig.Configuration
 	set    gatewayconfig.Settings
 	// member is the Gateway, the one member of the stack.
@@ -59,13 +62,16 @@ type translation struct {
 	targets map[backendKey]gatewayconfig.Targets
 	// encrypted are routes that HTTPS listeners serve.
 	encrypted map[int]bool
+	// parsed are routes by their number.
+	parsed map[int]*parsed
 	// rules counts the rules of each namespace.
 	rules map[string]int
 }
 
 // load reads the configuration.
 func (t *translation) load(class *gwv1.GatewayClass) {
-	t.targets, t.encrypted, t.rules = map[backendKey]gatewayconfig.Targets{}, map[int]bool{}, map[string]int{}
+	t.targets, t.encrypted, t.parsed, t.rules = map[backendKey]gatewayconfig.Targets{}, map[int]bool{}, map[int]*parsed{}, map[string]int{}
+	t.strict = class.Spec.ControllerName == gatewayconfig.AnyController
 	config, faults := gatewayconfig.Of(t.view, t.gw, class)
 	t.config, t.set = config, config.Settings(t.ref, t.ID.Kind)
 	t.member = &members.Member{Ref: t.ref, Created: t.gw.CreationTimestamp.Time, ClaimedAt: t.gw.CreationTimestamp.Time, Set: t.set.Shared, OwnTags: t.set.Tags}

@@ -1,0 +1,195 @@
+package gateway
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// filtered is what the filters of a rule make of it.
+type filtered struct {
+	redirect   *gwv1.HTTPRequestRedirectFilter
+	rewrites   []*gwv1.HTTPURLRewriteFilter
+	extensions []gwv1.LocalObjectReference
+	// unsupported is the first filter that an application load balancer has nothing for, "" if there is none.
+	unsupported string
+	// ignored are filters after a redirect, which have no effect.
+	ignored []string
+}
+
+// read sorts the filters of a rule by what they do.
+func (r routeRule) read() filtered {
+	var out filtered
+	for i, f := range r.filters {
+		name := fmt.Sprintf("filters[%d] of type %q", i, cut(string(f.Type)))
+		switch {
+		case f.Type == gwv1.HTTPRouteFilterExtensionRef && f.ExtensionRef != nil && isRuleConfiguration(*f.ExtensionRef):
+			out.extensions = append(out.extensions, *f.ExtensionRef)
+		case f.Type == gwv1.HTTPRouteFilterRequestRedirect && f.RequestRedirect != nil && !r.grpc:
+			out.redirect = cmp.Or(out.redirect, f.RequestRedirect)
+		case f.Type == gwv1.HTTPRouteFilterURLRewrite && f.URLRewrite != nil && !r.grpc:
+			out.rewrites = append(out.rewrites, f.URLRewrite)
+		case out.redirect != nil:
+			out.ignored = append(out.ignored, name)
+		case out.unsupported == "":
+			out.unsupported = name
+			if f.Type == gwv1.HTTPRouteFilterExtensionRef && f.ExtensionRef != nil {
+				out.unsupported += fmt.Sprintf(" with kind %q of group %q", cut(string(f.ExtensionRef.Kind)), cut(string(f.ExtensionRef.Group)))
+			}
+		}
+	}
+	return out
+}
+
+// redirectFault is why AWS has no redirect as a filter asks for.
+type redirectFault struct{ why, fix string }
+
+// redirectOf is the redirect of a filter on a port, and the transform that it needs.
+func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, m *match, query *string) (to model.Redirect, rewrite []model.Transform, fault *redirectFault) {
+	status := 302
+	if f.StatusCode != nil {
+		status = *f.StatusCode
+	}
+	if status != 301 && status != 302 {
+		return to, nil, &redirectFault{fmt.Sprintf("redirect code \"%d\" is not one that AWS has", status), "use 301 or 302"}
+	}
+	to.Status = "HTTP_" + strconv.Itoa(status)
+	if f.Scheme != nil {
+		switch to.Protocol = strings.ToUpper(*f.Scheme); {
+		case to.Protocol == "HTTPS":
+			to.Port = "443"
+		case to.Protocol != "HTTP":
+			return to, nil, &redirectFault{fmt.Sprintf("redirect scheme %q is not one that AWS has", cut(*f.Scheme)), "use http or https"}
+		case p.TLS:
+			return to, nil, &redirectFault{fmt.Sprintf("port %d is HTTPS, and AWS does not redirect from HTTPS to HTTP", p.Number), "remove scheme, or attach the route to the HTTP listener alone by sectionName"}
+		default:
+			to.Port = "80"
+		}
+	}
+	if f.Port != nil {
+		to.Port = strconv.Itoa(int(*f.Port))
+	}
+	if f.Hostname != nil {
+		to.Host = string(*f.Hostname)
+	}
+	if f.Path != nil {
+		if rewrite, fault = redirectPath(&to, f.Path, m); fault != nil {
+			return to, nil, fault
+		}
+	}
+	if query != nil {
+		to.Query, to.DropQuery = strings.TrimPrefix(*query, "#{query}"), *query == ""
+	}
+	if why := loop(&to, f.Path, p, m); why != "" {
+		return to, nil, &redirectFault{why, "change the host, the port, the scheme or the path, or attach the route to another listener alone by sectionName"}
+	}
+	return to, rewrite, nil
+}
+
+// redirectPath settles the path of a redirect. The prefix alone is replaced by a transform.
+func redirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) ([]model.Transform, *redirectFault) {
+	full, prefix := path.ReplaceFullPath, path.ReplacePrefixMatch
+	for _, v := range []*string{full, prefix} {
+		if v != nil && strings.ContainsAny(*v, wildcards) {
+			return nil, &redirectFault{fmt.Sprintf("redirect path %q has wildcards", cut(*v)), "remove the wildcards"}
+		}
+	}
+	switch {
+	case path.Type == gwv1.FullPathHTTPPathModifier && full != nil:
+		to.Path = *full
+	case path.Type == gwv1.PrefixMatchHTTPPathModifier && prefix != nil:
+		rewrite, why := prefixRewrite(m, *prefix)
+		if rewrite == nil {
+			return nil, &redirectFault{why, "use a match of type PathPrefix, and a replacement without references"}
+		}
+		return []model.Transform{*rewrite}, nil
+	}
+	return nil, nil
+}
+
+// loop says that a redirect leads back to the same URL, "" if it does not. One that replaces nothing but the prefix of
+// the path gets the port of the listener: AWS takes no redirect in which every part is that of the request.
+func loop(to *model.Redirect, path *gwv1.HTTPPathModifier, p *port, m *match) string {
+	number := strconv.Itoa(int(p.Number))
+	if to.Protocol != "" && to.Protocol != p.Listens().Protocol() || to.Host != "" || to.Port != "" && to.Port != number {
+		return ""
+	}
+	replaced := path != nil && path.ReplacePrefixMatch != nil && strings.TrimSuffix(*path.ReplacePrefixMatch, "/") != strings.TrimSuffix(m.value, "/")
+	switch {
+	case to.Path != "" && !(m.path == exactPath && m.value == to.Path):
+		return ""
+	case to.Path == "" && replaced:
+		to.Port = number
+		return ""
+	}
+	return fmt.Sprintf("on port %d the redirect leads back to the same URL", p.Number)
+}
+
+// prefixRewrite replaces the prefix of a match; why is set where AWS cannot.
+func prefixRewrite(m *match, replace string) (_ *model.Transform, why string) {
+	prefix := strings.TrimSuffix(m.value, "/")
+	rewrite := model.Rewrite{Regex: "(^" + pattern(prefix) + "(/)?)"}
+	switch {
+	case m.path != prefixPath:
+		return nil, "replacePrefixMatch needs a match of a prefix"
+	case reference.MatchString(replace):
+		return nil, fmt.Sprintf("replacement %q has a reference, which AWS cannot take literally", cut(replace))
+	case prefix == "" && replace != "" && !strings.HasSuffix(replace, "/"):
+		// The slash of the path stays in front of what follows.
+		rewrite = model.Rewrite{Regex: "^/", Replace: replace + "/"}
+	case prefix == "" && replace != "":
+		rewrite = model.Rewrite{Regex: "(^/(/)?)", Replace: replace}
+	case prefix == "":
+		rewrite = model.Rewrite{Regex: "(^/(/)?)", Replace: "/"}
+	case replace == "":
+		rewrite.Replace = "/"
+	case strings.HasSuffix(replace, "/"):
+		rewrite.Replace = replace
+	default:
+		rewrite.Replace = replace + "$2"
+	}
+	return &model.Transform{Kind: model.URLRewrite, Rewrites: []model.Rewrite{rewrite}}, ""
+}
+
+// reference is what AWS replaces by a group of an expression.
+var reference = regexp.MustCompile(`\$[0-9{]`)
+
+// pattern is a prefix as a regular expression. One that fits itself as it stands is left so: the condition of the rule
+// admits no other path, and rewrites that older controllers made stay equal.
+func pattern(prefix string) string {
+	if re, err := regexp.Compile("^" + prefix); err == nil && re.FindString(prefix) == prefix && re.NumSubexp() == 0 {
+		return prefix
+	}
+	return regexp.QuoteMeta(prefix)
+}
+
+// transforms are those of the rewrites of a rule, in order; why is set where AWS has none for one.
+func transforms(of []*gwv1.HTTPURLRewriteFilter, m *match) (out []model.Transform, why string) {
+	for _, f := range of {
+		if p := f.Path; p != nil {
+			switch {
+			case p.Type == gwv1.FullPathHTTPPathModifier && p.ReplaceFullPath != nil:
+				if reference.MatchString(*p.ReplaceFullPath) {
+					return nil, fmt.Sprintf("replacement %q has a reference, which AWS cannot take literally", cut(*p.ReplaceFullPath))
+				}
+				out = append(out, model.Transform{Kind: model.URLRewrite, Rewrites: []model.Rewrite{{Regex: "^([^?]*)", Replace: *p.ReplaceFullPath}}})
+			case p.Type == gwv1.PrefixMatchHTTPPathModifier && p.ReplacePrefixMatch != nil:
+				rewrite, fault := prefixRewrite(m, *p.ReplacePrefixMatch)
+				if rewrite == nil {
+					return nil, fault
+				}
+				out = append(out, *rewrite)
+			}
+		}
+		if f.Hostname != nil {
+			out = append(out, model.Transform{Kind: model.HostRewrite, Rewrites: []model.Rewrite{{Regex: ".*", Replace: string(*f.Hostname)}}})
+		}
+	}
+	return out, ""
+}
