@@ -18,18 +18,20 @@ import (
 
 // awaits are the things that await can wait for:
 //
-//	await hostname NS/INGRESS           its status shows a load balancer; or service:NS/NAME
+//	await hostname NS/INGRESS           its status shows a load balancer; or service:NS/NAME, gateway:NS/NAME
+//	await condition KIND NS/NAME TYPE=STATUS [REASON]
+//	                                    a condition of an object of Gateway API, for each parent of a route
 //	await targets NS/SERVICE N          exactly N targets are healthy, others at most drain
 //	await pods NS/LABEL=VALUE N         exactly N pods are ready
 //	await event NS/OBJECT REASON [RE]   an event about an object of that name, its message matching RE
 //	await rollout NS/DEPLOYMENT         all its pods are new and available, the old ones gone
-//	await gone KIND NS/NAME             an object (Ingress, Service, Namespace -/NAME) is no more
+//	await gone KIND NS/NAME             an object (Ingress, Service, Namespace -/NAME, Gateway) is no more
 //	await aws empty                     AWS holds what the world began with
 //	await lbs N                         N load balancers exist
 //	await groups N                      N target groups exist
 //	await call OPERATION                AWS has been called so since the last reset of calls
 func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.Context) error, error) {
-	usage := errors.New("usage: await [-for D] hostname|targets|pods|event|rollout|gone|aws|lbs|groups|call …, see awaits")
+	usage := errors.New("usage: await [-for D] hostname|condition|targets|pods|event|rollout|gone|aws|lbs|groups|call …, see awaits")
 	if len(args) == 0 {
 		return nil, usage
 	}
@@ -40,6 +42,13 @@ func (s *stage) awaits(ts *testscript.TestScript, args []string) (func(context.C
 			_, err := s.hostname(ctx, args[0])
 			return err
 		}, nil
+	case what == "condition" && (len(args) == 3 || len(args) == 4):
+		ns, name := split(ts, args[1])
+		kind, state := args[0], args[2]
+		if len(args) == 4 {
+			state += " " + args[3]
+		}
+		return func(ctx context.Context) error { return s.Condition(ctx, kind, ns, name, state) }, nil
 	case what == "targets" && len(args) == 2:
 		ns, name := split(ts, args[0])
 		n := number(ts, args[1])
@@ -184,6 +193,8 @@ func (s *stage) gone(ctx context.Context, kind, namespace, name string) error {
 		_, err = s.World.Kube().CoreV1().Services(namespace).Get(ctx, name, get)
 	case "Namespace":
 		_, err = s.World.Kube().CoreV1().Namespaces().Get(ctx, name, get)
+	case "Gateway", "HTTPRoute", "TCPRoute":
+		_, err = s.GatewayObject(ctx, kind, namespace, name)
 	default:
 		return fmt.Errorf("await gone does not support kind %s", kind)
 	}

@@ -15,18 +15,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/scenario"
 )
 
-// hostname is the name of the load balancer in the status of NS/INGRESS or
-// service:NS/NAME.
+// hostname is the name of the load balancer in the status of NS/INGRESS,
+// service:NS/NAME or gateway:NS/NAME.
 func (s *stage) hostname(ctx context.Context, ref string) (string, error) {
-	ref, ofService := strings.CutPrefix(ref, "service:")
-	ns, name, ok := strings.Cut(ref, "/")
+	kind, object, ok := strings.Cut(ref, ":")
 	if !ok {
-		return "", fmt.Errorf("%q is not NAMESPACE/NAME", ref)
+		kind, object = "", ref
 	}
-	if ofService {
+	ns, name, ok := strings.Cut(object, "/")
+	if !ok {
+		return "", fmt.Errorf("%q is not NAMESPACE/NAME", object)
+	}
+	switch kind {
+	case "":
+		return s.Hostname(ctx, ns, name)
+	case "service":
 		return s.ServiceHostname(ctx, ns, name)
+	case "gateway":
+		return s.GatewayHostname(ctx, ns, name)
 	}
-	return s.Hostname(ctx, ns, name)
+	return "", fmt.Errorf("%q has no load balancer in its status", kind)
 }
 
 // named is the name of a load balancer as clients know it: a record of DNS with the name

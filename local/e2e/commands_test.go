@@ -38,8 +38,8 @@ const defaultLimit = 60 * time.Second
 //	curl [-until RE] [-via NS/INGRESS [-front]] [-H 'K: V']… [-n N] URL
 //	                                  GET; prints "STATUS pod=… app=… path=…" or "STATUS location=…",
 //	                                  with certificate=… over TLS, then the body; -n sends N requests, which must all be answered;
-//	                                  udp://HOST:PORT sends a datagram; service:NS/NAME in place of NS/INGRESS is a Service
-//	grpc [-until RE] NS/INGRESS HOST METHOD
+//	                                  udp://HOST:PORT sends a datagram; service:NS/NAME or gateway:NS/NAME may be in place of NS/INGRESS
+//	grpc [-until RE] NS/INGRESS|gateway:NS/NAME HOST METHOD
 //	                                  call /PACKAGE.SERVICE/METHOD over TLS; prints "CODE pod=… app=… path=…"
 //	scale NS/DEPLOYMENT N
 //	annotate NS/POD KEY=VALUE         merge an annotation into a pod; -selector chooses the first of many

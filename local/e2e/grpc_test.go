@@ -19,20 +19,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/echo"
 )
 
-// cmdGRPC: `grpc [-until RE] NS/INGRESS HOST METHOD` calls a method as gRPC's
+// cmdGRPC: `grpc [-until RE] NS/INGRESS|gateway:NS/NAME HOST METHOD` calls a method as gRPC's
 // own client does.
 func cmdGRPC(ts *testscript.TestScript, neg bool, args []string) {
 	s := of(ts)
 	f := flag.NewFlagSet("grpc", flag.ContinueOnError)
 	until := f.String("until", "", "regular expression that the output must match at last")
 	if err := f.Parse(args); err != nil || f.NArg() != 3 {
-		ts.Fatalf("usage: grpc [-until RE] NS/INGRESS HOST METHOD")
+		ts.Fatalf("usage: grpc [-until RE] NS/INGRESS|gateway:NS/NAME HOST METHOD")
 	}
 	pattern := regexp.MustCompile("(?m)" + *until)
-	ns, name := split(ts, f.Arg(0))
 	var text string
 	once := func(ctx context.Context) error {
-		to, err := s.Hostname(ctx, ns, name)
+		to, err := s.hostname(ctx, f.Arg(0))
 		if err != nil {
 			return err
 		}

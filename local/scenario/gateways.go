@@ -1,0 +1,86 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+)
+
+// GatewayHostname is the name of the load balancer in a Gateway's status. It is an error
+// that there is none, or that it is not known to serve what the Gateway says.
+func (s *Scenario) GatewayHostname(ctx context.Context, namespace, gateway string) (string, error) {
+	got, err := s.GatewayObject(ctx, "Gateway", namespace, gateway)
+	if err != nil {
+		return "", err
+	}
+	if err := condition(got, "Programmed=True"); err != nil {
+		return "", err
+	}
+	addresses, _, err := unstructured.NestedSlice(got.Object, "status", "addresses")
+	if err != nil {
+		return "", err
+	}
+	for _, a := range addresses {
+		if m, _ := a.(map[string]any); m["type"] == string(gatewayv1.HostnameAddressType) {
+			return fmt.Sprint(m["value"]), nil
+		}
+	}
+	return "", fmt.Errorf("gateway %s/%s has no host name in its status", namespace, gateway)
+}
+
+// Condition is an error unless an object of Gateway API has a condition, which is
+// "TYPE=STATUS" or "TYPE=STATUS REASON", about its newest form; a route has to have it for
+// each of its parents.
+func (s *Scenario) Condition(ctx context.Context, kind, namespace, name, state string) error {
+	got, err := s.GatewayObject(ctx, kind, namespace, name)
+	if err != nil {
+		return err
+	}
+	return condition(got, state)
+}
+
+// GatewayObject reads an object of Gateway API.
+func (s *Scenario) GatewayObject(ctx context.Context, kind, namespace, name string) (*unstructured.Unstructured, error) {
+	resource := strings.ToLower(kind) + "s"
+	if kind == "GatewayClass" {
+		resource = "gatewayclasses"
+	}
+	return s.dynamic.Resource(gatewayv1.SchemeGroupVersion.WithResource(resource)).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+func condition(u *unstructured.Unstructured, state string) error {
+	lists := [][]any{}
+	if own, ok, _ := unstructured.NestedSlice(u.Object, "status", "conditions"); ok {
+		lists = append(lists, own)
+	}
+	parents, _, _ := unstructured.NestedSlice(u.Object, "status", "parents")
+	for _, p := range parents {
+		m, _ := p.(map[string]any)
+		of, _, _ := unstructured.NestedSlice(m, "conditions")
+		lists = append(lists, of)
+	}
+	if len(lists) == 0 {
+		return fmt.Errorf("%s %s/%s has no conditions", u.GetKind(), u.GetNamespace(), u.GetName())
+	}
+	for _, l := range lists {
+		if !hasCondition(l, state, u.GetGeneration()) {
+			return fmt.Errorf("%s %s/%s is not %s: %v", u.GetKind(), u.GetNamespace(), u.GetName(), state, l)
+		}
+	}
+	return nil
+}
+
+func hasCondition(conditions []any, state string, generation int64) bool {
+	for _, c := range conditions {
+		m, _ := c.(map[string]any)
+		is := fmt.Sprintf("%s=%s %s", m["type"], m["status"], m["reason"])
+		if (is == state || strings.HasPrefix(is, state+" ")) && m["observedGeneration"] == generation {
+			return true
+		}
+	}
+	return false
+}
