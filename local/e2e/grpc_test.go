@@ -2,21 +2,13 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"net"
 	"regexp"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/fulcrum-lb/fulcrum/local/await"
-	"github.com/fulcrum-lb/fulcrum/local/echo"
 )
 
 // cmdGRPC: `grpc [-until RE] NS/INGRESS|gateway:NS/NAME HOST METHOD` calls a method as gRPC's
@@ -56,24 +48,12 @@ func cmdGRPC(ts *testscript.TestScript, neg bool, args []string) {
 // callGRPC calls a method with an empty message. A status that is not OK is no
 // error.
 func (s *stage) callGRPC(ctx context.Context, to, host, method string) (string, error) {
-	dial := s.World.Dialer(to)
-	conn, err := grpc.NewClient("passthrough:///"+net.JoinHostPort(host, "443"),
-		grpc.WithTransportCredentials(credentials.NewClientTLSFromCert(s.World.RootCAs(), host)),
-		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return dial(ctx, "tcp", address) }),
-	)
+	st, a, err := s.Call(ctx, to, host, method)
 	if err != nil {
 		return "", err
 	}
-	defer conn.Close()
-	var header metadata.MD
-	err = conn.Invoke(ctx, method, &emptypb.Empty{}, &emptypb.Empty{}, grpc.Header(&header))
-	st := status.Convert(err)
 	text := st.Code().String()
-	if values := header.Get(echo.MetadataKey); len(values) > 0 {
-		var a echo.Answer
-		if err := json.Unmarshal([]byte(values[0]), &a); err != nil {
-			return "", fmt.Errorf("the answer's header %s: %w", echo.MetadataKey, err)
-		}
+	if a != nil {
 		text += fmt.Sprintf(" pod=%s app=%s host=%s path=%s", a.Pod, a.App, a.Host, a.Path)
 	}
 	return text + "\n" + st.Message() + "\n", nil

@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
@@ -100,9 +101,22 @@ func (c *credentials) issue(name string, dns []string, ips []net.IP) error {
 }
 
 func (c *credentials) issueFor(name string, key crypto.Signer, dns []string, ips []net.IP) error {
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 100))
+	der, err := c.sign(key.Public(), dns, ips)
 	if err != nil {
 		return err
+	}
+	crt := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	if err := os.WriteFile(c.path(name+".crt"), crt, 0o600); err != nil {
+		return err
+	}
+	return c.writeKey(name+".key", key)
+}
+
+// sign makes the certificate of a server.
+func (c *credentials) sign(key crypto.PublicKey, dns []string, ips []net.IP) ([]byte, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 100))
+	if err != nil {
+		return nil, err
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial,
@@ -114,15 +128,22 @@ func (c *credentials) issueFor(name string, key crypto.Signer, dns []string, ips
 		DNSNames:     dns,
 		IPAddresses:  ips,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, c.caCert, key.Public(), c.caKey)
+	return x509.CreateCertificate(rand.Reader, template, c.caCert, key, c.caKey)
+}
+
+// IssueCertificate makes a certificate for names of servers that clients of this world
+// trust, as PEM.
+func (w *World) IssueCertificate(names ...string) (certificate, key []byte, err error) {
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	crt := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	if err := os.WriteFile(c.path(name+".crt"), crt, 0o600); err != nil {
-		return err
+	der, err := w.creds.sign(private.Public(), names, nil)
+	if err != nil {
+		return nil, nil, err
 	}
-	return c.writeKey(name+".key", key)
+	key, err = encodeKey(private)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key, err
 }
 
 func (c *credentials) writeKey(name string, key crypto.Signer) error {

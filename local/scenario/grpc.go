@@ -1,0 +1,42 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/fulcrum-lb/fulcrum/local/echo"
+)
+
+// Call calls a gRPC method of a host with an empty message, over TLS and by the load
+// balancer named to. It returns the status, which may be that of an error, and the pod
+// that answered, if one did.
+func (s *Scenario) Call(ctx context.Context, to, host, method string) (*status.Status, *echo.Answer, error) {
+	dial := s.World.Dialer(to)
+	conn, err := grpc.NewClient("passthrough:///"+net.JoinHostPort(host, "443"),
+		grpc.WithTransportCredentials(credentials.NewClientTLSFromCert(s.World.RootCAs(), host)),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return dial(ctx, "tcp", address) }),
+	)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer conn.Close()
+	var header metadata.MD
+	st := status.Convert(conn.Invoke(ctx, method, &emptypb.Empty{}, &emptypb.Empty{}, grpc.Header(&header)))
+	values := header.Get(echo.MetadataKey)
+	if len(values) == 0 {
+		return st, nil, nil
+	}
+	var a echo.Answer
+	if err := json.Unmarshal([]byte(values[0]), &a); err != nil {
+		return nil, nil, fmt.Errorf("the answer's header %s: %w", echo.MetadataKey, err)
+	}
+	return st, &a, nil
+}
