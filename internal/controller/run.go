@@ -82,6 +82,9 @@ func Run(ctx context.Context, s Setup) error {
 	if err != nil {
 		return err
 	}
+	if err := addGatewayKinds(ctx, s, mgr, source); err != nil {
+		return err
+	}
 	if err := ctrlmetrics.Registry.Register(census{source, source.Synced}); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
@@ -114,8 +117,12 @@ func Run(ctx context.Context, s Setup) error {
 		return err
 	}
 	st.Workers = config.AtLeastOne(s.Config.Workers.Ingress)
-	if frontends[model.Service] != nil {
-		st.Workers += config.AtLeastOne(s.Config.Workers.Service)
+	for kind, n := range map[model.Kind]int{
+		model.Service: s.Config.Workers.Service, model.ALBGateway: s.Config.Workers.ALBGateway, model.NLBGateway: s.Config.Workers.NLBGateway,
+	} {
+		if frontends[kind] != nil {
+			st.Workers += config.AtLeastOne(n)
+		}
 	}
 	lines := s.Log.WithName("controllers")
 	if err := st.Add(mgr, source, withEndpoints(s.Config, StackKinds()), lines); err != nil {
@@ -201,7 +208,11 @@ func newSource(ctx context.Context, s Setup, mgr manager.Manager) (*kube.Source,
 	if meta.IsNoMatchError(err) {
 		return nil, nil, fmt.Errorf("the custom resource definitions of elbv2.k8s.aws are not installed: %w", err)
 	}
-	return source, secrets, err
+	if err != nil {
+		return nil, nil, err
+	}
+	source.Optional(gatewayKinds())
+	return source, secrets, nil
 }
 
 // addProbes serves liveness, which is always given, and readiness, which is the completeness of

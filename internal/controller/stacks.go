@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/config"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/frontend/gateway"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/service"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
@@ -27,6 +28,11 @@ func Frontends(c config.Config) map[model.Kind]engine.Frontend {
 	out := map[model.Kind]engine.Frontend{model.Ingress: ingress.New(ingressOptions(c))}
 	if c.Gates.On(config.EnableServiceController) {
 		out[model.Service] = service.New(serviceOptions(c))
+	}
+	for kind, gate := range map[model.Kind]config.Gate{model.ALBGateway: config.ALBGatewayAPI, model.NLBGateway: config.NLBGatewayAPI} {
+		if c.Gates.On(gate) {
+			out[kind] = gateway.New(kind, gatewayOptions(c))
+		}
 	}
 	return out
 }
@@ -72,6 +78,14 @@ func serviceOptions(c config.Config) service.Options {
 	}
 }
 
+func gatewayOptions(c config.Config) gateway.Options {
+	key, value, _ := c.SecretsLabel()
+	return gateway.Options{
+		Options: sharedOptions(c), ListenerSets: c.Gates.On(config.GatewayListenerSet), SecretLabel: gateway.Label{Key: key, Value: value},
+		ConditionValues: c.Ingress.ConditionValues, ConditionWildcards: c.Ingress.ConditionWildcards, MaxRules: c.Ingress.MaxRules,
+	}
+}
+
 // PlanOptions are the settings that plans depend on.
 func PlanOptions(c config.Config, vpc string) plan.Options {
 	return plan.Options{
@@ -110,7 +124,9 @@ func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 }
 
 // StackKinds are the kinds that load balancers are made from.
-func StackKinds() []cluster.Kind { return append([]cluster.Kind{cluster.KindSecret}, kinds...) }
+func StackKinds() []cluster.Kind {
+	return slices.Concat([]cluster.Kind{cluster.KindSecret}, kinds, gatewayKinds())
+}
 
 func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *stacks {
 	s := &stacks{cluster: cl, metrics: m, fence: cfg.Fence}
@@ -247,8 +263,11 @@ func tenantOf(id model.StackID) string { return cmp.Or(id.Namespace, "group "+id
 // label names a stack in logs.
 func (s *stacks) label(id model.StackID) []any {
 	known := "ingressGroup" // what tools that read logs look for
-	if id.Kind == model.Service {
+	switch id.Kind {
+	case model.Service:
 		known = "service"
+	case model.ALBGateway, model.NLBGateway:
+		known = "gateway"
 	}
 	return []any{"kind", string(id.Kind), "stack", id.String(), known, id.String(), "namespace", id.Namespace, "name", id.Name}
 }

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -58,6 +59,23 @@ func Installed(ctx context.Context, d discovery.ServerResourcesInterface, c clie
 		}
 	}
 	return out, nil
+}
+
+// Lacking returns why not all of the kinds can be read; nil if they can.
+func (i Installation) Lacking(kinds []cluster.Kind) error {
+	var missing []string
+	for _, k := range kinds {
+		if err := i.Denied[k]; err != nil {
+			return fmt.Errorf("kind %s may not be listed; apply config/rbac: %w", k, err)
+		}
+		if typ, _ := cluster.TypeOf(k); !i.Served[k] {
+			missing = append(missing, fmt.Sprintf("%s of %s", k, typ.GVK.GroupVersion()))
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("not installed: %s", strings.Join(missing, ", "))
 }
 
 func kindsOf(d discovery.ServerResourcesInterface, gv schema.GroupVersion) (map[string]bool, error) {

@@ -38,10 +38,19 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 
 func (f *Frontend) stacksOf(v *cluster.View, gw *gwv1.Gateway) []model.StackID {
 	out := slices.DeleteFunc(ownership.Claims(v, gw), func(id model.StackID) bool { return id.Kind != f.kind })
-	if kind, ours := gatewayconfig.StackKind(v, gw); ours && kind == f.kind && gw.DeletionTimestamp == nil {
+	if kind, ours := gatewayconfig.StackKind(v, gw); ours && kind == f.kind && gw.DeletionTimestamp == nil && f.installed(v) {
 		out = append(out, model.StackID{Kind: f.kind, Namespace: gw.Namespace, Name: gw.Name})
 	}
 	return out
+}
+
+// installed reports whether the routes of the kind of load balancer are read. Where they are not, its Gateways are not
+// served: without routes their listeners would go.
+func (f *Frontend) installed(v *cluster.View) bool {
+	if f.kind == model.NLBGateway {
+		return v.Installed(cluster.KindTCPRoute)
+	}
+	return v.Installed(cluster.KindHTTPRoute)
 }
 
 // Asked reports whether the Gateway makes up the stack, or did and is not done with it.

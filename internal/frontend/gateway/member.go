@@ -42,6 +42,8 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) loaded {
 	claimed := ownership.ClaimOn(v, gw, id).Known
 	class := gatewayconfig.ClassOf(v, gw)
 	switch {
+	case !f.installed(v):
+		l.excluded = claimed
 	case gw.DeletionTimestamp != nil:
 		if claimed {
 			l.leave(v, id, class)

@@ -1,0 +1,223 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/config"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+)
+
+// addGatewayKinds takes up what is installed of the Gateway API, now and later.
+func addGatewayKinds(ctx context.Context, s Setup, mgr manager.Manager, source *kube.Source) error {
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(s.REST, mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("client of discovery: %w", err)
+	}
+	w := &kindsWatch{
+		gates: s.Config.Gates, source: source, log: s.Log.WithName("gateways"),
+		find: func(ctx context.Context, kinds []cluster.Kind) (kube.Installation, error) {
+			return kube.Installed(ctx, d, mgr.GetAPIReader(), s.Config.Kubernetes.WatchNamespace, kinds)
+		},
+	}
+	if err := w.begin(ctx); err != nil {
+		return err
+	}
+	return mgr.Add(always{manager.RunnableFunc(func(ctx context.Context) error {
+		return w.run(ctx, source.WaitForSync)
+	})})
+}
+
+// gatewayFeature is what a gate switches on, and the kinds without which it is off.
+type gatewayFeature struct {
+	gate  config.Gate
+	kinds []cluster.Kind
+}
+
+// configurations are the kinds of gateway.k8s.aws.
+var configurations = []cluster.Kind{
+	cluster.KindLoadBalancerConfiguration, cluster.KindTargetGroupConfiguration, cluster.KindListenerRuleConfiguration,
+}
+
+var (
+	albGateways = gatewayFeature{config.ALBGatewayAPI, append([]cluster.Kind{
+		cluster.KindGatewayClass, cluster.KindGateway, cluster.KindHTTPRoute, cluster.KindGRPCRoute}, configurations...)}
+	nlbGateways = gatewayFeature{config.NLBGatewayAPI, append([]cluster.Kind{
+		cluster.KindGatewayClass, cluster.KindGateway, cluster.KindTLSRoute, cluster.KindTCPRoute, cluster.KindUDPRoute}, configurations...)}
+	listenerSets = gatewayFeature{config.GatewayListenerSet, []cluster.Kind{cluster.KindListenerSet}}
+)
+
+// gatewayKinds are all kinds of the Gateway API that may be read.
+func gatewayKinds() []cluster.Kind {
+	var out []cluster.Kind
+	for _, t := range cluster.Types() {
+		if t.Optional() {
+			out = append(out, t.Kind)
+		}
+	}
+	return out
+}
+
+// servesGateways reports whether the gates let Gateways be served where their kinds are installed.
+func servesGateways(g config.Gates) bool {
+	return g.On(config.ALBGatewayAPI) || g.On(config.NLBGatewayAPI)
+}
+
+// wantedKinds are the kinds of the Gateway API that the gates ask for.
+func wantedKinds(g config.Gates) []cluster.Kind {
+	if !servesGateways(g) {
+		return nil
+	}
+	out := []cluster.Kind{cluster.KindReferenceGrant}
+	for _, f := range []gatewayFeature{albGateways, nlbGateways, listenerSets} {
+		if g.On(f.gate) {
+			out = append(out, f.kinds...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// usableKinds are the kinds to read where some are installed: a feature whose kinds are not all there is off. The
+// error names the features that the operator has set and that are off for that reason.
+func usableKinds(g config.Gates, found kube.Installation) ([]cluster.Kind, error) {
+	if !servesGateways(g) {
+		return nil, nil
+	}
+	var out []cluster.Kind
+	var errs []error
+	use := func(f gatewayFeature) {
+		if !g.On(f.gate) {
+			return
+		}
+		fault := found.Lacking(f.kinds)
+		if fault == nil {
+			out = append(out, f.kinds...)
+		} else if g.Explicit(f.gate) {
+			errs = append(errs, fmt.Errorf("feature gate %s is set to true: %w", f.gate, fault))
+		}
+	}
+	use(albGateways)
+	use(nlbGateways)
+	served := len(out) > 0
+	use(listenerSets)
+	if !served {
+		out = nil
+	} else if found.Served[cluster.KindReferenceGrant] {
+		out = append(out, cluster.KindReferenceGrant)
+	}
+	slices.Sort(out)
+	return slices.Compact(out), errors.Join(errs...)
+}
+
+// finder finds out which kinds are installed.
+type finder func(ctx context.Context, kinds []cluster.Kind) (kube.Installation, error)
+
+// takeUpEvery is how often a process looks for kinds that are not installed yet.
+const takeUpEvery = 15 * time.Second
+
+// takesUp is what reads kinds.
+type takesUp interface {
+	Installed(kind cluster.Kind) bool
+	TakeUp(ctx context.Context, kinds, again []cluster.Kind) error
+}
+
+// kindsWatch takes up kinds of the Gateway API when they are installed.
+type kindsWatch struct {
+	gates  config.Gates
+	find   finder
+	source takesUp
+	log    logr.Logger
+
+	said string // the state that was logged last
+}
+
+// begin takes up what is installed when the process starts. A feature that the operator has set must be among that.
+func (w *kindsWatch) begin(ctx context.Context) error {
+	found, err := w.find(ctx, wantedKinds(w.gates))
+	if err != nil {
+		return err
+	}
+	kinds, err := usableKinds(w.gates, found)
+	if err != nil {
+		return err
+	}
+	w.note(kinds, found)
+	return w.source.TakeUp(ctx, kinds, nil)
+}
+
+// look takes up what has been installed since, and reports whether everything is there.
+func (w *kindsWatch) look(ctx context.Context) (bool, error) {
+	wanted := wantedKinds(w.gates)
+	missing := func(k cluster.Kind) bool { return !w.source.Installed(k) }
+	if !slices.ContainsFunc(wanted, missing) {
+		return true, nil
+	}
+	found, err := w.find(ctx, wanted)
+	if err != nil {
+		return false, err
+	}
+	kinds, _ := usableKinds(w.gates, found)
+	w.note(kinds, found)
+	fresh := slices.DeleteFunc(kinds, w.source.Installed)
+	if len(fresh) == 0 {
+		return false, nil
+	}
+	// What a class or a Gateway means depends on which kinds are there.
+	return false, w.source.TakeUp(ctx, fresh, []cluster.Kind{cluster.KindGatewayClass, cluster.KindGateway})
+}
+
+// run looks until everything is there, and in case of a failure again.
+func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error) error {
+	if err := synced(ctx); err != nil {
+		return nil //nolint:nilerr // the process is stopping
+	}
+	tick := time.NewTicker(takeUpEvery)
+	defer tick.Stop()
+	for {
+		done, err := w.look(ctx)
+		if done || ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			w.say("error "+err.Error(), func() { w.log.Error(err, "failed to look for kinds of the Gateway API") })
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// note logs which features are on, when that has changed.
+func (w *kindsWatch) note(kinds []cluster.Kind, found kube.Installation) {
+	var on, off []string
+	for _, f := range []gatewayFeature{albGateways, nlbGateways, listenerSets} {
+		if !w.gates.On(f.gate) {
+			continue
+		}
+		if slices.Contains(kinds, f.kinds[len(f.kinds)-1]) && found.Lacking(f.kinds) == nil {
+			on = append(on, string(f.gate))
+		} else if fault := found.Lacking(f.kinds); fault != nil {
+			off = append(off, fmt.Sprintf("%s: %v", f.gate, fault))
+		}
+	}
+	w.say(strings.Join(on, ",")+"|"+strings.Join(off, ","), func() { w.log.Info("found kinds of the Gateway API", "served", on, "notServed", off) })
+}
+
+func (w *kindsWatch) say(state string, log func()) {
+	if state != w.said {
+		w.said = state
+		log()
+	}
+}

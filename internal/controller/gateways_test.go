@@ -1,0 +1,79 @@
+package controller
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/config"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+)
+
+func TestFeaturesOfGatewaysNeedTheirKinds(t *testing.T) {
+	all := gatewayKinds()
+	without := func(kinds ...cluster.Kind) []cluster.Kind {
+		return slices.DeleteFunc(slices.Clone(all), func(k cluster.Kind) bool { return slices.Contains(kinds, k) })
+	}
+	albOnly := without(cluster.KindTCPRoute, cluster.KindUDPRoute, cluster.KindTLSRoute)
+	for name, c := range map[string]struct {
+		gates  string
+		served []cluster.Kind
+		denied cluster.Kind
+		want   []cluster.Kind
+		fails  string
+	}{
+		"everything":                {served: all, want: all},
+		"nothing":                   {},
+		"older than 1.6":            {served: without(cluster.KindTCPRoute, cluster.KindUDPRoute), want: albOnly},
+		"no ListenerSets":           {served: without(cluster.KindListenerSet), want: without(cluster.KindListenerSet)},
+		"no ReferenceGrants":        {served: without(cluster.KindReferenceGrant), want: without(cluster.KindReferenceGrant)},
+		"configurations at v1beta1": {served: without(configurations...)},
+		"only ListenerSets":         {served: []cluster.Kind{cluster.KindListenerSet, cluster.KindReferenceGrant}},
+		"ALB off":                   {gates: "ALBGatewayAPI=false", served: all, want: without(cluster.KindHTTPRoute, cluster.KindGRPCRoute)},
+		"NLB off":                   {gates: "NLBGatewayAPI=false", served: all, want: albOnly},
+		"all off":                   {gates: "ALBGatewayAPI=false,NLBGatewayAPI=false,GatewayListenerSet=true"},
+		"ListenerSets off":          {gates: "GatewayListenerSet=false", served: all, want: without(cluster.KindListenerSet)},
+		"set and there":             {gates: "ALBGatewayAPI=true,NLBGatewayAPI=true,GatewayListenerSet=true", served: all, want: all},
+		"ALB set":                   {gates: "ALBGatewayAPI=true", served: without(cluster.KindGRPCRoute), fails: "ALBGatewayAPI is set to true: not installed: GRPCRoute of gateway.networking.k8s.io/v1"},
+		"NLB set":                   {gates: "NLBGatewayAPI=true", served: without(cluster.KindUDPRoute), fails: "NLBGatewayAPI is set to true: not installed: UDPRoute"},
+		"ListenerSets set":          {gates: "GatewayListenerSet=true", served: without(cluster.KindListenerSet), fails: "GatewayListenerSet is set to true"},
+		"not permitted":             {served: without(cluster.KindGRPCRoute), denied: cluster.KindGRPCRoute, want: without(cluster.KindHTTPRoute, cluster.KindGRPCRoute)},
+		"set and not permitted":     {gates: "ALBGatewayAPI=true", served: without(cluster.KindGRPCRoute), denied: cluster.KindGRPCRoute, fails: "may not be listed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var gates config.Gates
+			if err := gates.Set(c.gates); err != nil {
+				t.Fatal(err)
+			}
+			found := kube.Installation{Served: map[cluster.Kind]bool{}, Denied: map[cluster.Kind]error{}}
+			for _, k := range c.served {
+				found.Served[k] = true
+			}
+			if c.denied != "" {
+				found.Denied[c.denied] = errors.New("forbidden")
+			}
+			got, err := usableKinds(gates, found)
+			if c.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), c.fails) {
+					t.Errorf("%v, want an error with %q", err, c.fails)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := slices.Clone(c.want)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("%v\nwant %v", got, want)
+			}
+			for _, k := range got {
+				if !slices.Contains(wantedKinds(gates), k) {
+					t.Errorf("%s was not looked for", k)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,226 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// kindServer is as much of an API server as finding, listing and watching kinds needs. Each kind that is installed
+// has one object, x.
+type kindServer struct {
+	mu        sync.Mutex
+	installed map[cluster.Kind]bool
+	denied    map[cluster.Kind]bool
+}
+
+func (s *kindServer) set(of map[cluster.Kind]bool, kinds ...cluster.Kind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range kinds {
+		of[k] = true
+	}
+}
+
+func (s *kindServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	fail := func(code int, reason metav1.StatusReason) {
+		w.WriteHeader(code)
+		_ = json.NewEncoder(w).Encode(metav1.Status{Status: "Failure", Reason: reason, Code: int32(code)})
+	}
+	resource := func(k cluster.Kind) string { return strings.ToLower(string(k)) + "s" }
+	path := strings.Split(strings.TrimPrefix(r.URL.Path, "/apis/"), "/")
+	for _, typ := range cluster.Types() {
+		plural := resource(typ.Kind)
+		if typ.Kind == cluster.KindGatewayClass {
+			plural = "gatewayclasses"
+		}
+		if !s.installed[typ.Kind] || len(path) < 3 || path[0] != typ.GVK.Group || path[1] != typ.GVK.Version || path[len(path)-1] != plural {
+			continue
+		}
+		switch {
+		case s.denied[typ.Kind]:
+			fail(http.StatusForbidden, metav1.StatusReasonForbidden)
+		case r.URL.Query().Get("sendInitialEvents") == "true":
+			fail(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid) // an API server that cannot stream lists
+		case r.URL.Query().Get("watch") != "":
+			w.(http.Flusher).Flush()
+			s.mu.Unlock()
+			<-r.Context().Done()
+			s.mu.Lock()
+		default:
+			_ = json.NewEncoder(w).Encode(map[string]any{
+				"apiVersion": typ.GVK.GroupVersion().String(), "kind": string(typ.Kind) + "List", "metadata": map[string]any{"resourceVersion": "1"},
+				"items": []any{map[string]any{"metadata": map[string]any{"namespace": "n", "name": "x", "uid": "u", "resourceVersion": "1"}}},
+			})
+		}
+		return
+	}
+	if len(path) > 2 {
+		fail(http.StatusNotFound, metav1.StatusReasonNotFound)
+		return
+	}
+	groups := map[string]*metav1.APIGroup{}
+	lists := map[string]*metav1.APIResourceList{}
+	all := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
+	for _, typ := range cluster.Types() {
+		if !s.installed[typ.Kind] {
+			continue
+		}
+		gv := typ.GVK.GroupVersion().String()
+		if lists[gv] == nil {
+			lists[gv] = &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv}
+			version := metav1.GroupVersionForDiscovery{GroupVersion: gv, Version: typ.GVK.Version}
+			if g := groups[typ.GVK.Group]; g != nil {
+				g.Versions = append(g.Versions, version)
+			} else {
+				groups[typ.GVK.Group] = &metav1.APIGroup{TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: typ.GVK.Group,
+					Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version}
+			}
+		}
+		plural := resource(typ.Kind)
+		if typ.Kind == cluster.KindGatewayClass {
+			plural = "gatewayclasses"
+		}
+		lists[gv].APIResources = append(lists[gv].APIResources, metav1.APIResource{
+			Name: plural, Kind: string(typ.Kind), Namespaced: typ.Namespaced, Verbs: metav1.Verbs{"list", "watch"},
+		})
+	}
+	for _, g := range groups {
+		all.Groups = append(all.Groups, *g)
+	}
+	switch name := strings.TrimPrefix(r.URL.Path, "/apis/"); {
+	case r.URL.Path == "/api":
+		_ = json.NewEncoder(w).Encode(&metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"}})
+	case r.URL.Path == "/apis":
+		_ = json.NewEncoder(w).Encode(all)
+	case groups[name] != nil:
+		_ = json.NewEncoder(w).Encode(groups[name])
+	case lists[name] != nil:
+		_ = json.NewEncoder(w).Encode(lists[name])
+	default:
+		fail(http.StatusNotFound, metav1.StatusReasonNotFound)
+	}
+}
+
+// serveKinds returns what reads kinds of such a server.
+func serveKinds(t *testing.T, s *kindServer) (*Source, func(kinds ...cluster.Kind) Installation) {
+	t.Helper()
+	server := httptest.NewServer(s)
+	ctx, stop := context.WithCancel(t.Context())
+	cfg := &rest.Config{Host: server.URL, QPS: -1}
+	scheme, err := cluster.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := CacheOptions(scheme, "", 0, "")
+	opts.ByObject = nil // pods are not served
+	c, err := cache.New(cfg, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := NewSource(ctx, c, "", []cluster.Kind{cluster.KindIngressClass}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Start(ctx) }()
+	t.Cleanup(func() { stop(); server.CloseClientConnections(); <-ended; server.Close() })
+	d, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, err := client.New(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source, func(kinds ...cluster.Kind) Installation {
+		t.Helper()
+		out, err := Installed(ctx, d, live, "", kinds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+}
+
+func TestKindsAreTakenUpWhenTheyAreInstalled(t *testing.T) {
+	s := &kindServer{installed: map[cluster.Kind]bool{}, denied: map[cluster.Kind]bool{}}
+	s.set(s.installed, cluster.KindIngressClass, cluster.KindGateway)
+	source, find := serveKinds(t, s)
+	gateways, routes := []cluster.Kind{cluster.KindGateway}, []cluster.Kind{cluster.KindTCPRoute, cluster.KindUDPRoute}
+	source.Optional(append(gateways, routes...))
+
+	if _, err := source.List(cluster.Query{Kind: cluster.KindGateway}); err == nil {
+		t.Error("a kind that may be there is empty before the source is synced")
+	}
+	if err := source.TakeUp(t.Context(), gateways, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := source.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	events := make(chan string, 10)
+	if err := source.Watch(t.Context(), append(gateways, routes...), func(e Event) { events <- cluster.RefOf(e.New).String() }); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-events; got != "Gateway n/x" {
+		t.Error(got)
+	}
+	list := func(k cluster.Kind) int {
+		t.Helper()
+		objs, err := source.List(cluster.Query{Kind: k})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(objs)
+	}
+	if obj, err := source.Get(cluster.Ref{Kind: cluster.KindTCPRoute, Namespace: "n", Name: "x"}); obj != nil || err != nil {
+		t.Error(obj, err)
+	}
+	if list(cluster.KindGateway) != 1 || list(cluster.KindTCPRoute) != 0 || !source.Installed(cluster.KindGateway) || source.Installed(cluster.KindTCPRoute) {
+		t.Error("only Gateways are there")
+	}
+	if _, err := source.List(cluster.Query{Kind: cluster.KindHTTPRoute}); err == nil {
+		t.Error("a kind that nobody asked for is empty")
+	}
+
+	found := find(append(gateways, routes...)...)
+	if err := found.Lacking(gateways); err != nil {
+		t.Error(err)
+	}
+	if err := found.Lacking(routes); err == nil || !strings.Contains(err.Error(), "TCPRoute of gateway.networking.k8s.io/v1, UDPRoute of") {
+		t.Error(err)
+	}
+	s.set(s.installed, routes...)
+	s.set(s.denied, cluster.KindUDPRoute)
+	if err := find(routes...).Lacking(routes); err == nil || !strings.Contains(err.Error(), "kind UDPRoute may not be listed; apply config/rbac") {
+		t.Error(err)
+	}
+	if err := source.TakeUp(t.Context(), []cluster.Kind{cluster.KindTCPRoute}, gateways); err != nil {
+		t.Fatal(err)
+	}
+	if list(cluster.KindTCPRoute) != 1 || list(cluster.KindUDPRoute) != 0 {
+		t.Error("TCPRoutes are there, UDPRoutes are not")
+	}
+	if got := map[string]bool{<-events: true, <-events: true}; !got["Gateway n/x"] || !got["TCPRoute n/x"] {
+		t.Error("events of", got)
+	}
+	if v := cluster.NewView(source); !v.Installed(cluster.KindTCPRoute) || v.Installed(cluster.KindUDPRoute) {
+		t.Error("a view does not know what is installed")
+	}
+}
