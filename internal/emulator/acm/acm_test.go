@@ -1,6 +1,8 @@
 package acm_test
 
 import (
+	"bytes"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -306,5 +308,139 @@ func TestPrivateCertificateIsIssuedAtOnce(t *testing.T) {
 	d := must(r.client.DescribeCertificate(t.Context(), &acm.DescribeCertificateInput{CertificateArn: arn}))(t).Certificate
 	if d.Type != types.CertificateTypePrivate || d.Status != types.CertificateStatusIssued || d.CertificateAuthorityArn == nil {
 		t.Errorf("described as %+v", d)
+	}
+}
+
+// signed makes a certificate by an issuer, nil: by itself, and its key.
+func (r *harness) signed(by *x509.Certificate, issuerKey, key crypto.Signer, edit func(*x509.Certificate)) (*x509.Certificate, []byte) {
+	r.t.Helper()
+	now := r.clock.Now()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "a.example.com"}, DNSNames: []string{"a.example.com"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour), KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	if edit != nil {
+		edit(template)
+	}
+	parent := template
+	if by != nil {
+		parent = by
+	} else {
+		issuerKey = key
+	}
+	der := must(x509.CreateCertificate(rand.Reader, template, parent, key.Public(), issuerKey))(r.t)
+	return must(x509.ParseCertificate(der))(r.t), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+func pkcs8(t *testing.T, key crypto.Signer) []byte {
+	t.Helper()
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: must(x509.MarshalPKCS8PrivateKey(key))(t)})
+}
+
+func TestChainsOfImports(t *testing.T) {
+	r := newHarness(t)
+	key := func() crypto.Signer { return must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t) }
+	authority := func(c *x509.Certificate) {
+		c.Subject.CommonName, c.DNSNames, c.IsCA, c.BasicConstraintsValid, c.KeyUsage, c.ExtKeyUsage = c.SerialNumber.String(), nil, true, true, x509.KeyUsageCertSign, nil
+	}
+	rootKey, lowKey, leafKey := key(), key(), key()
+	root, rootPEM := r.signed(nil, nil, rootKey, authority)
+	r.clock.Advance(time.Second)
+	low, lowPEM := r.signed(root, rootKey, lowKey, authority)
+	r.clock.Advance(time.Second)
+	_, leaf := r.signed(low, lowKey, leafKey, nil)
+	for name, c := range map[string]struct {
+		body, chain []byte
+		want        string
+	}{
+		"in order":           {leaf, append(slices.Clone(lowPEM), rootPEM...), ""},
+		"without the root":   {leaf, lowPEM, ""},
+		"in another order":   {leaf, append(slices.Clone(rootPEM), lowPEM...), "Could not validate the certificate with the certificate chain."},
+		"without the issuer": {leaf, rootPEM, "Could not validate the certificate with the certificate chain."},
+		"without a chain":    {leaf, nil, "valid self-signed certificate or certificate chain"},
+		"all in one":         {append(slices.Clone(leaf), lowPEM...), nil, "more than one certificate"},
+	} {
+		_, err := r.client.ImportCertificate(t.Context(), &acm.ImportCertificateInput{Certificate: c.body, CertificateChain: c.chain, PrivateKey: pkcs8(t, leafKey)})
+		if c.want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		wantError(t, err, "ValidationException")
+		if !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestWhatTakesThePlaceOfAnImport(t *testing.T) {
+	r := newHarness(t)
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	other := must(ecdsa.GenerateKey(elliptic.P384(), rand.Reader))(t)
+	_, first := r.signed(nil, nil, key, nil)
+	arn := must(r.client.ImportCertificate(t.Context(), &acm.ImportCertificateInput{Certificate: first, PrivateKey: pkcs8(t, key)}))(t).CertificateArn
+	for name, c := range map[string]struct {
+		key  crypto.Signer
+		edit func(*x509.Certificate)
+		tags []types.Tag
+		want string
+	}{
+		"renewed":             {key: key},
+		"with another name":   {key: key, edit: func(c *x509.Certificate) { c.DNSNames = []string{"b.example.com"} }},
+		"without client auth": {key: key, edit: func(c *x509.Certificate) { c.ExtKeyUsage = c.ExtKeyUsage[:1] }},
+		"without server auth": {key: key, edit: func(c *x509.Certificate) { c.ExtKeyUsage = c.ExtKeyUsage[1:] }, want: "Extended Key Usage"},
+		"with a usage less":   {key: key, edit: func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageDigitalSignature }, want: "Key Usage"},
+		"with a larger key":   {key: other, want: "key type and size"},
+		"with tags":           {key: key, tags: []types.Tag{{Key: aws.String("a")}}, want: "Tagging is not permitted on re-import."},
+	} {
+		_, body := r.signed(nil, nil, c.key, c.edit)
+		in := &acm.ImportCertificateInput{Certificate: first, PrivateKey: pkcs8(t, key), CertificateArn: arn}
+		must(r.client.ImportCertificate(t.Context(), in))(t)
+		in.Certificate, in.PrivateKey, in.Tags = body, pkcs8(t, c.key), c.tags
+		_, err := r.client.ImportCertificate(t.Context(), in)
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.want != "":
+			wantError(t, err, "ValidationException")
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if c.want == "" {
+			// What it was is taken again only where nothing is lost.
+			arn = must(r.client.ImportCertificate(t.Context(), &acm.ImportCertificateInput{Certificate: first, PrivateKey: pkcs8(t, key)}))(t).CertificateArn
+		}
+	}
+}
+
+func TestImportsOfAYearAreCounted(t *testing.T) {
+	r := newHarness(t)
+	r.em.Store().Config.Quotas["imported-certificates-per-year"] = 2
+	cert, key := r.material("a.example.com")
+	in := &acm.ImportCertificateInput{Certificate: cert, PrivateKey: key}
+	arn := must(r.client.ImportCertificate(t.Context(), in))(t).CertificateArn
+	again := &acm.ImportCertificateInput{Certificate: cert, PrivateKey: key, CertificateArn: arn}
+	must(r.client.ImportCertificate(t.Context(), again))(t)
+	for _, next := range []*acm.ImportCertificateInput{in, again} {
+		_, err := r.client.ImportCertificate(t.Context(), next)
+		wantError(t, err, "LimitExceededException")
+	}
+	r.clock.Advance(366 * 24 * time.Hour)
+	cert, key = r.material("a.example.com")
+	must(r.client.ImportCertificate(t.Context(), &acm.ImportCertificateInput{Certificate: cert, PrivateKey: key}))(t)
+}
+
+func TestSizesOfImports(t *testing.T) {
+	r := newHarness(t)
+	cert, key := r.material("a.example.com")
+	for _, in := range []*acm.ImportCertificateInput{
+		{Certificate: append(bytes.Repeat([]byte("x"), 33000), cert...), PrivateKey: key},
+		{Certificate: cert, PrivateKey: append(bytes.Repeat([]byte("x"), 5200), key...)},
+	} {
+		_, err := r.client.ImportCertificate(t.Context(), in)
+		wantError(t, err, "ValidationException")
 	}
 }

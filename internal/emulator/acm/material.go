@@ -1,7 +1,6 @@
 package acm
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -27,20 +26,6 @@ func parse(certificate, key, chain []byte) (*store.Certificate, error) {
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
 		return nil, fmt.Errorf("the certificate and the private key cannot be used: %w", err)
-	}
-	if len(bytes.TrimSpace(chain)) > 0 {
-		for rest := chain; ; {
-			var block *pem.Block
-			if block, rest = pem.Decode(rest); block == nil {
-				if len(bytes.TrimSpace(rest)) > 0 {
-					return nil, errors.New("the certificate chain is not in PEM format")
-				}
-				break
-			}
-			if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-				return nil, fmt.Errorf("the certificate chain cannot be read: %w", err)
-			}
-		}
 	}
 	leaf, err := x509.ParseCertificate(pair.Certificate[0])
 	if err != nil {

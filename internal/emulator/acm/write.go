@@ -24,44 +24,6 @@ var (
 	tokenPattern  = regexp.MustCompile(`^\w{1,32}$`)
 )
 
-// ImportCertificate takes a certificate with its key, or replaces the one of
-// an imported certificate.
-func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInput) (*acm.ImportCertificateOutput, error) {
-	p := s.partition(c)
-	parsed, err := parse(in.Certificate, in.PrivateKey, in.CertificateChain)
-	if err != nil {
-		return nil, invalid(store.Unproven, "The certificate cannot be imported: %v", err)
-	}
-	if c.Now.Before(parsed.NotBefore) || c.Now.After(parsed.NotAfter) {
-		return nil, invalid(store.Unproven, "The certificate is not valid now: it is valid from %s to %s", parsed.NotBefore, parsed.NotAfter)
-	}
-	if in.CertificateArn != nil {
-		have, err := find(p, in.CertificateArn)
-		if err != nil {
-			return nil, err
-		}
-		if have.Type != types.CertificateTypeImported {
-			return nil, invalid(store.Unproven, "The certificate %s was not imported", have.ARN)
-		}
-		if len(in.Tags) > 0 {
-			return nil, invalid(store.Unproven, "You cannot specify tags when you import a certificate again")
-		}
-		parsed.ARN, parsed.Created, parsed.Imported, parsed.Issued, parsed.Tags = have.ARN, have.Created, c.Now, time.Time{}, have.Tags
-		*have = *parsed
-		return &acm.ImportCertificateOutput{CertificateArn: ptr(have.ARN)}, nil
-	}
-	if parsed.Tags, err = mergeTags(nil, in.Tags); err != nil {
-		return nil, err
-	}
-	if err := s.room(p); err != nil {
-		return nil, err
-	}
-	parsed.ARN = p.ARN("acm", "certificate/"+s.w.UUID())
-	parsed.Created, parsed.Imported = c.Now, c.Now
-	p.ACM.Certificates[parsed.ARN] = parsed
-	return &acm.ImportCertificateOutput{CertificateArn: ptr(parsed.ARN)}, nil
-}
-
 func (s *Service) room(p *store.Partition) error {
 	if most := s.w.Quota(quotaCerts, 2500); len(p.ACM.Certificates) >= most {
 		return fail(store.Unproven, "LimitExceededException", "The maximum number of certificates '%d' has been reached", most)

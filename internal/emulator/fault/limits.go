@@ -128,6 +128,8 @@ func documented(name string, elbReads, elbReadRate, factor float64) Limits {
 		{Service: "acm", Name: "list", Capacity: 8, Refill: 8, Operations: []string{"ListCertificates"}},
 		{Service: "acm", Name: "describe", PerOperation: true, Capacity: 10, Refill: 10, Operations: []string{"DescribeCertificate", "ListTagsForCertificate"}},
 		{Service: "acm", Name: "request", Capacity: 5, Refill: 5, Operations: []string{"RequestCertificate"}},
+		{Service: "acm", Name: "import", Capacity: 1, Refill: 1, Operations: []string{"ImportCertificate"}},
+		{Service: "acm", Name: "get", Capacity: 10, Refill: 10, Operations: []string{"GetCertificate"}},
 		{Service: "tagging", Name: "read", Capacity: 15, Refill: 15, Operations: []string{"GetResources"}},
 		{Service: "route53", Name: "all", Capacity: 5, Refill: 5, Operations: []string{"*"}},
 		{Service: "sts", Name: "all", Capacity: 600, Refill: 600, Operations: []string{"*"}},

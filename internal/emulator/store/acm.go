@@ -9,6 +9,7 @@ import (
 // ACMState holds the certificates of one account and region, by ARN.
 type ACMState struct {
 	Certificates map[string]*Certificate
+	Imports      []time.Time // of the last 365 days
 }
 
 // Request completes a certificate that was asked for at c.Created: a public

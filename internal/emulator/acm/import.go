@@ -1,0 +1,179 @@
+package acm
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/asn1"
+	"encoding/pem"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	"github.com/aws/aws-sdk-go-v2/service/acm/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+const (
+	quotaImports = "imported-certificates-per-year"
+	year         = 365 * 24 * time.Hour
+
+	// The largest sizes of what is imported, by the service model.
+	maxBody  = 32768
+	maxKey   = 5120
+	maxChain = 2097152
+)
+
+// ImportCertificate takes a certificate with its key, or replaces the one of
+// an imported certificate.
+func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInput) (*acm.ImportCertificateOutput, error) {
+	p := s.partition(c)
+	if err := checkImport(in); err != nil {
+		return nil, err
+	}
+	parsed, err := parse(in.Certificate, in.PrivateKey, in.CertificateChain)
+	if err != nil {
+		return nil, invalid(store.Unproven, "The certificate cannot be imported: %v", err)
+	}
+	if c.Now.Before(parsed.NotBefore) || c.Now.After(parsed.NotAfter) {
+		return nil, invalid(store.Unproven, "The certificate is not valid now: it is valid from %s to %s", parsed.NotBefore, parsed.NotAfter)
+	}
+	if in.CertificateArn != nil {
+		have, err := find(p, in.CertificateArn)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkReimport(have, parsed, in); err != nil {
+			return nil, err
+		}
+		if err := s.countImport(p, c.Now); err != nil {
+			return nil, err
+		}
+		parsed.ARN, parsed.Created, parsed.Imported, parsed.Issued, parsed.Tags = have.ARN, have.Created, c.Now, time.Time{}, have.Tags
+		*have = *parsed
+		return &acm.ImportCertificateOutput{CertificateArn: ptr(have.ARN)}, nil
+	}
+	if parsed.Tags, err = mergeTags(nil, in.Tags); err != nil {
+		return nil, err
+	}
+	if err := s.room(p); err != nil {
+		return nil, err
+	}
+	if err := s.countImport(p, c.Now); err != nil {
+		return nil, err
+	}
+	parsed.ARN = p.ARN("acm", "certificate/"+s.w.UUID())
+	parsed.Created, parsed.Imported = c.Now, c.Now
+	p.ACM.Certificates[parsed.ARN] = parsed
+	return &acm.ImportCertificateOutput{CertificateArn: ptr(parsed.ARN)}, nil
+}
+
+// countImport counts an import of the last 365 days. AWS does not say whether one in place of
+// another counts; here it does.
+func (s *Service) countImport(p *store.Partition, now time.Time) error {
+	p.ACM.Imports = slices.DeleteFunc(p.ACM.Imports, func(t time.Time) bool { return now.Sub(t) >= year })
+	if len(p.ACM.Imports) >= s.w.Quota(quotaImports, 5000) {
+		return fail(store.Document("acm-import-troubleshooting"), "LimitExceededException",
+			"You have reached the maximum number of certificates. Delete certificates that are not in use, or contact AWS Support to request an increase.")
+	}
+	p.ACM.Imports = append(p.ACM.Imports, now)
+	return nil
+}
+
+// checkImport checks sizes, and the chain: each certificate must certify the one before.
+func checkImport(in *acm.ImportCertificateInput) error {
+	for _, x := range []struct {
+		name string
+		blob []byte
+		most int
+	}{{"certificate", in.Certificate, maxBody}, {"privateKey", in.PrivateKey, maxKey}, {"certificateChain", in.CertificateChain, maxChain}} {
+		if len(x.blob) > x.most {
+			return invalid(store.Unproven, "1 validation error detected: Value at '%s' failed to satisfy constraint: Member must have length less than or equal to %d", x.name, x.most)
+		}
+	}
+	body, rest := certificatesIn(in.Certificate)
+	switch {
+	case len(body) == 0 || rest:
+		return invalid(store.Unproven, "The certificate field contains no certificate in PEM format")
+	case len(body) > 1:
+		return invalid(store.Quoted("aws/aws-cli#6569"), "The certificate field contains more than one certificate. You can specify only one certificate in this field.")
+	}
+	chain, rest := certificatesIn(in.CertificateChain)
+	switch {
+	case rest:
+		return invalid(store.Unproven, "The certificate chain is not in PEM format")
+	case len(chain) == 0 && !bytes.Equal(body[0].RawIssuer, body[0].RawSubject):
+		return invalid(store.Unproven, "Provided certificate is not a valid self signed. Please provide either a valid self-signed certificate or certificate chain.")
+	}
+	for last := body[0]; len(chain) > 0; last, chain = chain[0], chain[1:] {
+		if last.CheckSignatureFrom(chain[0]) != nil {
+			return invalid(store.Quoted("go-acme/lego#1506"), "Could not validate the certificate with the certificate chain.")
+		}
+	}
+	if body[0].Issuer.String() == "" {
+		return invalid(store.Unproven, "The Issuer field of the certificate must not be empty")
+	}
+	return nil
+}
+
+// certificatesIn are the certificates of PEM; rest reports whether there is something else.
+func certificatesIn(text []byte) (out []*x509.Certificate, rest bool) {
+	for {
+		block, after := pem.Decode(text)
+		if block == nil {
+			return out, len(bytes.TrimSpace(text)) > 0
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return out, true
+		}
+		out, text = append(out, c), after
+	}
+}
+
+// checkReimport checks what AWS demands of a certificate that takes the place of another.
+func checkReimport(have, next *store.Certificate, in *acm.ImportCertificateInput) error {
+	if have.Type != types.CertificateTypeImported {
+		return invalid(store.Unproven, "The certificate %s was not imported", have.ARN)
+	}
+	if len(in.Tags) > 0 {
+		return invalid(store.Quoted("hashicorp/terraform-provider-aws#15055"), "Tagging is not permitted on re-import.")
+	}
+	if have.Algorithm != next.Algorithm {
+		return invalid(store.Unproven, "The key type and size cannot be changed: the certificate has %s", have.Algorithm)
+	}
+	if len(have.Names) > 0 && len(next.Names) == 0 {
+		return invalid(store.Unproven, "You cannot remove all of the domain names from a certificate")
+	}
+	was, _ := certificatesIn([]byte(have.CertificatePEM))
+	is, _ := certificatesIn([]byte(next.CertificatePEM))
+	if len(was) == 0 || len(is) == 0 {
+		return nil
+	}
+	lost := was[0].KeyUsage&^is[0].KeyUsage != 0
+	now := extendedUsages(is[0])
+	for _, u := range extendedUsages(was[0]) {
+		lost = lost || !slices.ContainsFunc(now, u.Equal) && !u.Equal(clientAuth)
+	}
+	if lost {
+		return invalid(store.Unproven, "You cannot remove existing values of Key Usage or Extended Key Usage extensions")
+	}
+	return nil
+}
+
+var (
+	extendedKeyUsage = asn1.ObjectIdentifier{2, 5, 29, 37}
+	// clientAuth may be removed, as public authorities do not issue it any more.
+	clientAuth = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 2}
+)
+
+func extendedUsages(c *x509.Certificate) (out []asn1.ObjectIdentifier) {
+	for _, e := range c.Extensions {
+		if e.Id.Equal(extendedKeyUsage) {
+			if _, err := asn1.Unmarshal(e.Value, &out); err != nil {
+				return nil
+			}
+		}
+	}
+	return out
+}
