@@ -47,14 +47,16 @@ var layers = map[string]layer{
 	"internal/observed": {pure: true, own: core[:2]},
 	"internal/naming":   {pure: true, own: core[:3]},
 	"internal/network":  {pure: true, own: core[:3]},
-	"internal/plan":     {pure: true, own: append([]string{"internal/plan/overlap"}, core[:5]...)},
-	"internal/settings": {pure: true, api: true, own: core[:2]},
+	// It sees private keys.
+	"internal/certificate": {pure: true, own: core[:2]},
+	"internal/plan":        {pure: true, own: append([]string{"internal/plan/overlap"}, core[:5]...)},
+	"internal/settings":    {pure: true, api: true, own: core[:2]},
 	// The interface of all Kubernetes objects is controller-runtime's, without a client behind it.
 	"internal/cluster": {pure: true, api: true, own: core[:1], libraries: []string{"sigs.k8s.io/controller-runtime/pkg/client"}},
 
 	"internal/plan/overlap":      {pure: true, own: core[:2]},
 	"internal/members":           {pure: true, own: append([]string{"internal/settings"}, core...)},
-	"internal/assemble":          {pure: true, own: append([]string{"internal/members", "internal/settings"}, core...)},
+	"internal/assemble":          {pure: true, own: append([]string{"internal/certificate", "internal/members", "internal/settings"}, core...)},
 	"internal/ownership":         {pure: true, own: append([]string{"internal/cluster"}, core...)},
 	"internal/gatewayconfig":     {pure: true, api: true, own: append([]string{"internal/cluster", "internal/settings"}, core...)},
 	"internal/attach":            {pure: true, own: append([]string{"internal/cluster"}, core[:2]...)},
@@ -67,7 +69,7 @@ var layers = map[string]layer{
 	"internal/frontend/*": {pure: true, api: true,
 		own: append([]string{"internal/assemble", "internal/attach", "internal/cluster", "internal/engine", "internal/gatewayconfig", "internal/members", "internal/ownership", "internal/plan/overlap", "internal/report", "internal/settings"}, core...)},
 
-	"internal/cloud": {own: append([]string{"internal/engine", "internal/engine/bindings", "internal/failure"}, core...), libraries: []string{"github.com/aws/"}},
+	"internal/cloud": {own: append([]string{"internal/certificate", "internal/engine", "internal/engine/bindings", "internal/failure"}, core...), libraries: []string{"github.com/aws/"}},
 	"internal/kube": {api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/engine/bindings"}, core...),
 		libraries: []string{"k8s.io/client-go/", "sigs.k8s.io/controller-runtime/"}},
 	"internal/config": {own: []string{"internal/naming"}, libraries: []string{"github.com/spf13/"}},

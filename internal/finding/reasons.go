@@ -19,6 +19,8 @@ const (
 	PathInvalid            Reason = "PathInvalid"
 	CertificateNotFound    Reason = "CertificateNotFound"
 	CertificateMissing     Reason = "CertificateMissing"
+	CertificateInvalid     Reason = "CertificateInvalid"
+	ImportsLimited         Reason = "ImportsLimited"
 	HeldRuleLeftOut        Reason = "HeldRuleLeftOut"
 	HostedZoneNotFound     Reason = "HostedZoneNotFound"
 	SettingFixed           Reason = "SettingFixed"
@@ -104,6 +106,7 @@ var Reasons = []Explanation{
 	{BackendTypeUnsupported, "Instance targets need a Service of type NodePort or LoadBalancer.", "Change the Service's type, or use target type ip.", BlocksRule},
 	{BackendUnsupported, "A backend is something other than a Service.", "Use a Service backend or an action annotation.", BlocksRule},
 	{CallFailed, "A call to AWS or to Kubernetes failed for a reason that may be temporary; it is tried again.", "Wait; if the error persists, check what the message names.", BlocksNothing},
+	{CertificateInvalid, "The certificate in a TLS Secret cannot be imported into ACM: it does not belong to the key, is not valid now, or is not one that load balancers accept. The certificate that was imported last stays.", "Correct the Secret as the message says.", BlocksNothing},
 	{CertificateMissing, "A listener serves TLS, but no certificate is set and no rule has a host by which to find one.", "Set certificate-arn, or give the rules hosts.", BlocksMember},
 	{CertificateNotFound, "A certificate does not exist, or no issued certificate covers a host.", "Request or import the certificate in ACM, or correct certificate-arn.", BlocksMember},
 	{CertificatePending, "A requested certificate is not issued yet, and something prevents it.", "Create the DNS records that the message names, or give the controller the right to make them in Route 53.", BlocksNothing},
@@ -119,6 +122,7 @@ var Reasons = []Explanation{
 	{HeldRuleLeftOut, "A rule cannot be created as its object specifies, and a valid rule of the listener has the same conditions; the valid rule serves the requests.", "Correct the rule as its other finding describes, or remove it.", BlocksRule},
 	{HostNotOwned, "In isolated tenancy a host belongs to the namespace whose Ingress used it first, and this rule is of another namespace. It is held.", "Use another host, or another IngressGroup.", BlocksRule},
 	{HostedZoneNotFound, "A certificate is to be requested for a host for which the account has no public hosted zone, so that it could not be validated.", "Create the hosted zone, or import a certificate and name it in certificate-arn.", BlocksMember},
+	{ImportsLimited, "A TLS Secret changes so often that its certificate is not imported into ACM each time, as the account has a quota of imports. The certificate that was imported last stays.", "Find out who changes the Secret; the certificate is imported at the time that the message names.", BlocksNothing},
 	{IngressClassInvalid, "The IngressClass or its parameters do not exist or do not fit.", "Create or correct the class.", BlocksMember},
 	{IngressTooLarge, "An Ingress specifies more listeners or rules than the operator allows one namespace in an IngressGroup, or more target groups of others or client ranges than AWS accepts.", "Name fewer ports or paths, or split the Ingress over several IngressGroups.", BlocksMember},
 	{ListenerConflict, "Members of an IngressGroup, ports of a Service, or Services that share a load balancer need different settings of one port. The settings in AWS stay while a member specifies them; otherwise the first one decides.", "Use the same protocol and settings, or another port.", BlocksMember},

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 
@@ -259,8 +260,8 @@ type Secret string
 // String hides the value.
 func (Secret) String() string { return "[redacted]" }
 
-// GoString hides the value from %#v.
-func (Secret) GoString() string { return "[redacted]" }
+// Format hides the value from every verb.
+func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "[redacted]") }
 
 // MarshalText hides the value from encoders.
 func (Secret) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }

@@ -1,0 +1,335 @@
+package certificate
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/asn1"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// What ACM takes, and how much is looked at.
+const (
+	maxBody         = 32 << 10
+	maxKey          = 5 << 10
+	maxInput        = 256 << 10 // of certificates, and of a key with what stands around it
+	maxCertificates = 10        // with the chain; more is no chain but a bundle of authorities
+	maxNames        = 100       // that load balancers look at
+	minRSA          = 2048
+)
+
+// Fault is why a certificate cannot be imported.
+type Fault struct{ Message, Fix string }
+
+func fault(fix, format string, args ...any) *Fault {
+	return &Fault{Message: fmt.Sprintf(format, args...), Fix: fix}
+}
+
+// Parse reads a certificate with its chain, the private key, and certificates of authorities, of which one
+// stands for a chain that is missing. Of a chain in another order the order is restored if there is only one.
+func Parse(certificates, key, authorities []byte) (*model.CertificateContent, *Fault) {
+	all, f := readCertificates("tls.crt", certificates)
+	if f != nil {
+		return nil, f
+	}
+	signer, block, f := readKey(key)
+	if f != nil {
+		return nil, f
+	}
+	leaf, f := leafOf(all, signer.Public())
+	if f != nil {
+		return nil, f
+	}
+	if f := usable(leaf); f != nil {
+		return nil, f
+	}
+	body := string(pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: leaf.Raw}))
+	if len(body) > maxBody {
+		return nil, fault("issue a certificate with fewer names or extensions", "the certificate has %d bytes, and ACM takes %d", len(body), maxBody)
+	}
+	chain, f := chainOf(leaf, all)
+	if f == nil && len(chain) == 0 && !selfSigned(leaf) {
+		chain, f = issuerOf(leaf, authorities)
+	}
+	if f != nil {
+		return nil, f
+	}
+	return &model.CertificateContent{Body: body, Chain: chainText(chain), Key: model.Secret(block), Is: identity(leaf, chain)}, nil
+}
+
+// Identify returns what is public of a certificate that was imported.
+func Identify(body, chain string) (model.CertificateIdentity, error) {
+	leaf, f := readCertificates("certificate", []byte(body))
+	if f != nil {
+		return model.CertificateIdentity{}, errors.New(f.Message)
+	}
+	var rest []*x509.Certificate
+	if strings.TrimSpace(chain) != "" {
+		if rest, f = readCertificates("certificate", []byte(chain)); f != nil {
+			return model.CertificateIdentity{}, errors.New(f.Message)
+		}
+	}
+	return identity(leaf[0], append(leaf[1:len(leaf):len(leaf)], rest...)), nil
+}
+
+const certificateBlock = "CERTIFICATE"
+
+func chainText(chain []*x509.Certificate) string {
+	var out strings.Builder
+	for _, c := range chain {
+		_ = pem.Encode(&out, &pem.Block{Type: certificateBlock, Bytes: c.Raw}) // a builder never fails
+	}
+	return out.String()
+}
+
+const fixPEM = "store the certificate and its chain in PEM format in tls.crt, and the unencrypted private key in tls.key"
+
+// readCertificates reads PEM, each certificate once.
+func readCertificates(where string, text []byte) ([]*x509.Certificate, *Fault) {
+	fix := "store the certificate and its chain alone in tls.crt"
+	if len(text) > maxInput {
+		return nil, fault(fix, "%s has %d bytes, more than the %d that are read", where, len(text), maxInput)
+	}
+	var out []*x509.Certificate
+	for rest := text; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		if block.Type != certificateBlock {
+			return nil, fault(fixPEM, "%s has a PEM block other than a certificate", where)
+		}
+		if slices.ContainsFunc(out, func(c *x509.Certificate) bool { return bytes.Equal(c.Raw, block.Bytes) }) {
+			continue
+		}
+		if len(out) == maxCertificates {
+			return nil, fault(fix, "%s has more than %d certificates", where, maxCertificates)
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fault(fixPEM, "certificate %d of %s cannot be read", len(out)+1, where)
+		}
+		out = append(out, c)
+	}
+	if len(out) == 0 {
+		return nil, fault(fixPEM, "%s has no certificate in PEM format", where)
+	}
+	return out, nil
+}
+
+// readKey reads a private key, and returns its PEM block without what stands around it.
+func readKey(text []byte) (crypto.Signer, string, *Fault) {
+	if len(text) > maxInput {
+		return nil, "", fault("store one private key in tls.key", "tls.key has %d bytes, more than the %d that are read", len(text), maxInput)
+	}
+	for rest := text; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return nil, "", fault(fixPEM, "tls.key has no private key in PEM format")
+		}
+		var key any
+		var err error
+		switch {
+		case block.Type == "ENCRYPTED PRIVATE KEY", block.Headers["DEK-Info"] != "":
+			return nil, "", fault("store the key without a passphrase", "the private key in tls.key is encrypted")
+		case block.Type == "PRIVATE KEY":
+			key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+		case block.Type == "RSA PRIVATE KEY":
+			key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+		case block.Type == "EC PRIVATE KEY":
+			key, err = x509.ParseECPrivateKey(block.Bytes)
+		default:
+			continue // such as the parameters of an elliptic curve
+		}
+		signer, ok := key.(crypto.Signer)
+		if err != nil || !ok {
+			return nil, "", fault(fixPEM, "the private key in tls.key cannot be read")
+		}
+		block.Headers = nil
+		out := string(pem.EncodeToMemory(block))
+		if len(out) > maxKey {
+			return nil, "", fault(fixKey, "the private key has %d bytes, and ACM takes %d", len(out), maxKey)
+		}
+		return signer, out, nil
+	}
+}
+
+const fixKey = "issue the certificate for an RSA key of 2048, 3072 or 4096 bits, or an ECDSA key on P-256, P-384 or P-521"
+
+// algorithmOf names a public key as ACM does; "" if load balancers do not take it.
+func algorithmOf(key any) string {
+	switch k := key.(type) {
+	case *rsa.PublicKey:
+		switch bits := k.N.BitLen(); bits {
+		case minRSA, 3072, 4096:
+			return fmt.Sprintf("RSA_%d", bits)
+		}
+	case *ecdsa.PublicKey:
+		switch k.Curve {
+		case elliptic.P256():
+			return "EC_prime256v1"
+		case elliptic.P384():
+			return "EC_secp384r1"
+		case elliptic.P521():
+			return "EC_secp521r1"
+		}
+	}
+	return ""
+}
+
+// keyText names a key that load balancers do not take.
+func keyText(key any) string {
+	switch k := key.(type) {
+	case *rsa.PublicKey:
+		return fmt.Sprintf("RSA with %d bits", k.N.BitLen())
+	case *ecdsa.PublicKey:
+		return "ECDSA on " + k.Curve.Params().Name
+	case ed25519.PublicKey:
+		return "Ed25519"
+	}
+	return "of an unknown type"
+}
+
+// leafOf is the one certificate that the key belongs to.
+func leafOf(all []*x509.Certificate, key crypto.PublicKey) (*x509.Certificate, *Fault) {
+	var out *x509.Certificate
+	comparable, ok := key.(interface{ Equal(crypto.PublicKey) bool })
+	for _, c := range all {
+		if !ok || !comparable.Equal(c.PublicKey) {
+			continue
+		}
+		if out != nil {
+			return nil, fault("keep one certificate and its chain", "two certificates in tls.crt belong to the private key")
+		}
+		out = c
+	}
+	if out == nil {
+		return nil, fault("store the private key that the certificate was issued for in tls.key", "the private key in tls.key does not belong to the certificate in tls.crt")
+	}
+	return out, nil
+}
+
+// usable says why load balancers do not take a certificate.
+func usable(leaf *x509.Certificate) *Fault {
+	if algorithmOf(leaf.PublicKey) == "" {
+		return fault(fixKey, "the key is %s, which load balancers do not accept", keyText(leaf.PublicKey))
+	}
+	switch leaf.SignatureAlgorithm {
+	case x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1, x509.UnknownSignatureAlgorithm:
+		return fault("issue the certificate with a signature by SHA-256 or longer", "the certificate is signed by %s, which load balancers do not accept", leaf.SignatureAlgorithm)
+	}
+	switch names := namesOf(leaf); {
+	case len(names) == 0:
+		return fault("issue the certificate for the DNS names of the hosts", "the certificate has no DNS name")
+	case len(names) > maxNames:
+		return fault("issue several certificates", "the certificate has %d DNS names, more than %d", len(names), maxNames)
+	}
+	if len(leaf.Issuer.String()) == 0 {
+		return fault("issue the certificate by an authority that has a name", "the certificate names no issuer, which ACM demands")
+	}
+	return nil
+}
+
+// namesOf are the DNS names of a certificate; without any, its common name if that is one.
+func namesOf(leaf *x509.Certificate) []string {
+	var out []string
+	for _, n := range leaf.DNSNames {
+		if n = strings.ToLower(n); !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	if name := strings.ToLower(leaf.Subject.CommonName); len(out) == 0 && strings.Contains(name, ".") && !strings.ContainsAny(name, " @/") {
+		out = append(out, name)
+	}
+	return out
+}
+
+// chainOf orders the certificates besides the leaf, each issued by the next. An order that is not the only
+// one, or a certificate that has no place in it, is a fault.
+func chainOf(leaf *x509.Certificate, all []*x509.Certificate) ([]*x509.Certificate, *Fault) {
+	var rest, chain []*x509.Certificate
+	for _, c := range all {
+		if c != leaf {
+			rest = append(rest, c)
+		}
+	}
+	for last := leaf; len(rest) > 0; {
+		var next []int
+		for i, c := range rest {
+			if bytes.Equal(last.RawIssuer, c.RawSubject) && last.CheckSignatureFrom(c) == nil {
+				next = append(next, i)
+			}
+		}
+		switch {
+		case len(next) == 0:
+			return nil, fault("store the certificate first, and after each certificate the one that issued it",
+				"the chain in tls.crt is not complete: %d of its certificates did not issue the one before them", len(rest))
+		case len(next) > 1:
+			return nil, fault("keep one chain in tls.crt", "the chain in tls.crt has more than one order, as two certificates issued the same one")
+		}
+		last = rest[next[0]]
+		chain = append(chain, last)
+		rest = slices.Delete(rest, next[0], next[0]+1)
+	}
+	return chain, nil
+}
+
+// selfSigned reports whether a certificate is its own issuer.
+func selfSigned(c *x509.Certificate) bool {
+	return bytes.Equal(c.RawIssuer, c.RawSubject) && c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil
+}
+
+// issuerOf is the chain of a certificate that comes without one. ACM takes none without.
+func issuerOf(leaf *x509.Certificate, authorities []byte) ([]*x509.Certificate, *Fault) {
+	all, f := readCertificates("ca.crt", authorities)
+	if f == nil {
+		all = slices.DeleteFunc(all, func(c *x509.Certificate) bool {
+			return !bytes.Equal(leaf.RawIssuer, c.RawSubject) || leaf.CheckSignatureFrom(c) != nil
+		})
+	}
+	if len(all) != 1 {
+		return nil, fault("add the certificate of the issuer to tls.crt after the certificate, or to ca.crt",
+			"the certificate is not signed by itself, and neither tls.crt nor ca.crt has the one certificate of its issuer, which ACM demands")
+	}
+	return all, nil
+}
+
+func identity(leaf *x509.Certificate, chain []*x509.Certificate) model.CertificateIdentity {
+	sum := sha256.New()
+	for _, c := range append([]*x509.Certificate{leaf}, chain...) {
+		one := sha256.Sum256(c.Raw)
+		sum.Write(one[:])
+	}
+	out := model.CertificateIdentity{
+		Fingerprint: hex.EncodeToString(sum.Sum(nil)), Names: namesOf(leaf), Algorithm: algorithmOf(leaf.PublicKey), KeyUsages: int(leaf.KeyUsage),
+		NotBefore: leaf.NotBefore.Unix(), NotAfter: leaf.NotAfter.Unix(),
+	}
+	for _, e := range leaf.Extensions {
+		var usages []asn1.ObjectIdentifier
+		if !e.Id.Equal(extendedKeyUsage) {
+			continue
+		}
+		if _, err := asn1.Unmarshal(e.Value, &usages); err != nil {
+			continue
+		}
+		for _, u := range usages {
+			out.ExtendedKeyUsages = append(out.ExtendedKeyUsages, u.String())
+		}
+	}
+	slices.Sort(out.ExtendedKeyUsages)
+	return out
+}
+
+var extendedKeyUsage = asn1.ObjectIdentifier{2, 5, 29, 37}
