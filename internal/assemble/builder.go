@@ -47,6 +47,10 @@ type Options struct {
 	// a private authority, where neither names one.
 	ManageCertificates bool
 	DefaultCA          string
+	// ImportCertificates imports the certificates of TLS Secrets that members name.
+	ImportCertificates bool
+	// SecretLabel, if its key is set, must be on every Secret that is read.
+	SecretLabel Label
 
 	// StrictGroups lets one fault stop the whole load balancer.
 	StrictGroups bool

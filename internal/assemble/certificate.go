@@ -8,6 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -54,30 +55,57 @@ func (b *Builder) RequestCertificate(m *members.Member) {
 	}
 }
 
-// Requested lists the certificates of all members.
-func (b *Builder) Requested() {
-	if !b.ManageCertificates {
+// ManagedCertificates lists the certificates that are requested or imported for all members.
+func (b *Builder) ManagedCertificates() {
+	if !b.ManageCertificates && !b.ImportCertificates {
 		return
 	}
+	imports := map[string]*model.CertificateImport{}
 	for _, m := range b.Members {
 		if m.Certificate != nil {
 			b.Stack.Certificates = append(b.Stack.Certificates, *m.Certificate)
+		}
+		for _, c := range m.Imports {
+			if known := imports[c.ID]; known != nil {
+				known.Uses = append(known.Uses, c.Import.Uses...)
+				continue
+			}
+			imports[c.ID] = c.Import
+			b.Stack.Certificates = append(b.Stack.Certificates, c)
 		}
 		b.Stack.Held.Certificates = b.Stack.Held.Certificates || m.Lost || m.Secure && m.Certificate == nil
 	}
 	slices.SortFunc(b.Stack.Certificates, func(a, b model.ManagedCertificate) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// certificates are a member's contribution to a secure listener.
-func certificates(m *members.Member) model.CertChoice {
+// certificates are a member's contribution to a secure listener: those that it names, otherwise those of its
+// own, and those that are found for its other hosts.
+func certificates(m *members.Member) []model.CertChoice {
 	if c := m.Set.Certificates; len(c.Value) > 0 {
-		return model.CertARNs{Member: m.Ref, ARNs: c.Value, Field: members.FieldOn(m.Ref, c.Origin)}
+		return []model.CertChoice{model.CertARNs{Member: m.Ref, ARNs: c.Value, Field: members.FieldOn(m.Ref, c.Origin)}}
 	}
-	if m.Certificate != nil {
-		return model.CertManaged{Member: m.Ref, ID: m.Certificate.ID}
+	if c := m.Certificate; c != nil {
+		return []model.CertChoice{model.CertManaged{Member: m.Ref, IDs: []string{c.ID}, Field: members.FieldOn(m.Ref, c.Of)}}
 	}
-	if len(m.Hosts) > 0 {
-		return model.CertHosts{Member: m.Ref, Hosts: m.Hosts, Fields: m.HostFields}
+	var out []model.CertChoice
+	if len(m.Imports) > 0 {
+		own := model.CertManaged{Member: m.Ref, Field: m.Imports[0].Of.Field}
+		for _, c := range m.Imports {
+			if !slices.Contains(own.IDs, c.ID) {
+				own.IDs = append(own.IDs, c.ID)
+			}
+		}
+		out = append(out, own)
 	}
-	return nil
+	found := model.CertHosts{Member: m.Ref}
+	for i, h := range m.Hosts {
+		if slices.ContainsFunc(m.Imported, func(name string) bool { return plan.Covers(name, h) }) {
+			continue
+		}
+		found.Hosts, found.Fields = append(found.Hosts, h), append(found.Fields, m.HostFields[i])
+	}
+	if len(found.Hosts) > 0 {
+		out = append(out, found)
+	}
+	return out
 }

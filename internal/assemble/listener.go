@@ -58,9 +58,7 @@ func (b *Builder) TLS(p *members.Port) *model.TLS {
 		})
 	}
 	for _, m := range order {
-		if c := certificates(m); c != nil {
-			out.Certificates = append(out.Certificates, c)
-		}
+		out.Certificates = append(out.Certificates, certificates(m)...)
 	}
 	return out
 }

@@ -18,7 +18,7 @@ func cloudConfig(c config.Config, env Environment) (cloud.Config, error) {
 		RuleTags:            c.Gates.On(config.ListenerRulesTagging),
 		TaggingAPI:          c.Gates.On(config.EnableRGTAPI),
 		Reachability:        c.Gates.On(config.SubnetDiscoveryByReachability),
-		ManagedCertificates: c.Gates.On(config.EnableCertificateManagement),
+		ManagedCertificates: c.Gates.On(config.EnableCertificateManagement), ImportedCertificates: len(c.ImportTLSSecrets) > 0,
 	}
 	if out.MaxAttempts <= 0 {
 		out.MaxAttempts = 3 // what the SDK does where nothing is said

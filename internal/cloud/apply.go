@@ -81,6 +81,8 @@ func (w *writer) apply(ctx context.Context, id model.StackID, s plan.Step, known
 		return none(w.deleteRule(ctx, a))
 	case plan.RequestCertificate:
 		return w.certificates.requestCertificate(ctx, a)
+	case plan.ImportCertificate:
+		return w.certificates.importCertificate(ctx, a)
 	case plan.DeleteCertificate:
 		return none(w.certificates.deleteCertificate(ctx, a))
 	case plan.CreateRecord:

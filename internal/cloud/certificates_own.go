@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -88,6 +87,7 @@ func (c *certificates) askOwnCertificates(ctx context.Context, id model.StackID)
 
 func (c *certificates) readOwnCertificates(ctx context.Context) ([]ownCertificate, error) {
 	var out []ownCertificate
+	begun := c.cfg.Now()
 	pages := acm.NewListCertificatesPaginator(c.api.acm, &acm.ListCertificatesInput{
 		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
 	})
@@ -97,8 +97,8 @@ func (c *certificates) readOwnCertificates(ctx context.Context) ([]ownCertificat
 			return nil, fmt.Errorf("list certificates: %w", err)
 		}
 		for _, s := range page.CertificateSummaryList {
-			if s.Type == acmtypes.CertificateTypeImported {
-				continue // it was not requested
+			if !c.cfg.manages(s.Type) {
+				continue
 			}
 			tags, err := c.certificateTags(ctx, aws.ToString(s.CertificateArn))
 			if isGone(err) || err == nil && !c.ours(tags) {
@@ -107,7 +107,11 @@ func (c *certificates) readOwnCertificates(ctx context.Context) ([]ownCertificat
 			if err != nil {
 				return nil, err
 			}
-			x, err := c.readOwnCertificate(ctx, s)
+			read := c.readOwnCertificate
+			if s.Type == acmtypes.CertificateTypeImported {
+				read = c.readImported
+			}
+			x, err := read(ctx, s)
 			if isGone(err) {
 				continue
 			}
@@ -118,8 +122,7 @@ func (c *certificates) readOwnCertificates(ctx context.Context) ([]ownCertificat
 			out = append(out, x)
 		}
 	}
-	slices.SortFunc(out, func(a, b ownCertificate) int { return strings.Compare(a.ARN, b.ARN) })
-	return out, nil
+	return c.withWritten(out, begun), nil
 }
 
 // readOwnCertificate completes what the list says: what is missing for one that is not issued. Its
@@ -192,7 +195,7 @@ func (c *certificates) deleteCertificate(ctx context.Context, a plan.DeleteCerti
 		ours = slices.ContainsFunc(c.certs.own, func(o ownCertificate) bool { return o.ARN == a.ARN })
 	})
 	if !ours {
-		return failed(engine.Conflict, "delete certificate "+a.ARN, "it is not known as one that cluster %s requested", c.cfg.Cluster)
+		return failed(engine.Conflict, "delete certificate "+a.ARN, "it is not known as one that cluster %s requested or imported", c.cfg.Cluster)
 	}
 	_, err := c.api.acm.DeleteCertificate(ctx, &acm.DeleteCertificateInput{CertificateArn: aws.String(a.ARN)})
 	if err != nil && !isGone(err) {
@@ -202,6 +205,7 @@ func (c *certificates) deleteCertificate(ctx context.Context, a plan.DeleteCerti
 		return fmt.Errorf("delete certificate %s: %w", a.ARN, err)
 	}
 	c.forgetOwnCertificates()
+	c.write(writtenCertificate{ownCertificate: ownCertificate{OwnCertificate: observed.OwnCertificate{ARN: a.ARN}}, deleted: true, at: c.cfg.Now()})
 	c.with(func() { delete(c.certs.validations, a.ARN) })
 	return nil
 }

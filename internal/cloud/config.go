@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 )
 
 // Service ids as the SDK spells them. They are the keys of endpoint overrides and throttle tables
@@ -81,6 +82,9 @@ type Config struct {
 	// ManagedCertificates tells certificates with tracking tags from others, at one call for
 	// each certificate.
 	ManagedCertificates bool
+	// ImportedCertificates does so for imported certificates alone, and finds those that the cluster
+	// has imported.
+	ImportedCertificates bool
 
 	// Now is the clock, time.Now if nil.
 	Now func() time.Time
@@ -153,4 +157,12 @@ func (c Config) withDefaults() (Config, error) {
 		c.Env = func(string) string { return "" }
 	}
 	return c, nil
+}
+
+// manages reports whether certificates of a type are requested or imported, and deleted.
+func (c Config) manages(t acmtypes.CertificateType) bool {
+	if t == acmtypes.CertificateTypeImported {
+		return c.ImportedCertificates
+	}
+	return c.ManagedCertificates
 }

@@ -25,7 +25,7 @@ const (
 	certificateTagsFor = 10 * time.Minute
 )
 
-// certificates reads those of ACM, requests and deletes those of the cluster, and makes the DNS records
+// certificates reads those of ACM, requests, imports and deletes those of the cluster, and makes the DNS records
 // that validate them.
 type certificates struct {
 	*client
@@ -48,6 +48,9 @@ type certificateCache struct {
 	// own are those of the cluster, in any state.
 	own   []ownCertificate
 	ownAt time.Time
+	// imported and written are by ARN.
+	imported map[string]importedCertificate
+	written  map[string]writtenCertificate
 	// public are those of anybody that DNS records keep valid; validations are by ARN.
 	public      publicList
 	validations map[string]validationEntry
@@ -65,7 +68,10 @@ type certificateTags struct {
 }
 
 func newCertificateCache() certificateCache {
-	return certificateCache{details: map[string]certificateDetail{}, tags: map[string]certificateTags{}, validations: map[string]validationEntry{}}
+	return certificateCache{
+		details: map[string]certificateDetail{}, tags: map[string]certificateTags{}, validations: map[string]validationEntry{},
+		imported: map[string]importedCertificate{}, written: map[string]writtenCertificate{},
+	}
 }
 
 // askCertificates reads the issued certificates of the region with their domains.
@@ -126,7 +132,7 @@ func (c *certificates) certificate(ctx context.Context, s acmtypes.CertificateSu
 		}
 		out.Domains, out.CA = d.domains, d.ca
 	}
-	if !c.cfg.ManagedCertificates {
+	if !c.cfg.ManagedCertificates && !c.cfg.manages(s.Type) {
 		return out, nil
 	}
 	managed, err := c.certificateManaged(ctx, out.ARN)
@@ -158,7 +164,7 @@ func (c *certificates) certificateDetail(ctx context.Context, arn string, kind a
 	return d, nil
 }
 
-// certificateManaged reports whether a certificate was requested by a controller for a stack of any kind.
+// certificateManaged reports whether a certificate was requested or imported by a controller for a stack of any kind.
 func (c *certificates) certificateManaged(ctx context.Context, arn string) (bool, error) {
 	tags, err := c.certificateTags(ctx, arn)
 	_, cluster := tags[naming.ClusterTag]

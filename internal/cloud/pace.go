@@ -40,6 +40,7 @@ func DefaultPaces() []Pace {
 		p(serviceWAFv2, "^GetWebACLForResource|ListResourcesForWebACL", 1, 1),
 		p(serviceWAFRegional, "^AssociateWebACL|DisassociateWebACL", 0.5, 1),
 		p(serviceWAFRegional, "^GetWebACLForResource|ListResourcesForWebACL", 1, 1),
+		p(serviceACM, "^ImportCertificate", 1, 1),
 		p(serviceRoute53, ".*", 3, 5), // AWS takes 5 a second, from all of the account together
 	}
 }

@@ -18,7 +18,7 @@ import (
 // behind are rights that AWS asks of the caller for what it does on its own behind a call of ours:
 // load balancers in a VPC, their certificates, web ACLs and user pools.
 var behind = []string{
-	"acm:AddTagsToCertificate", // of RequestCertificate with tags
+	"acm:AddTagsToCertificate", // of RequestCertificate and ImportCertificate with tags
 	"cognito-idp:DescribeUserPoolClient", "ec2:DescribeAccountAttributes", "ec2:DescribeAddresses", "ec2:DescribeCoipPools",
 	"ec2:DescribeInternetGateways", "ec2:DescribeIpamPools", "ec2:DescribeVpcPeeringConnections", "ec2:GetCoipPoolUsage",
 	"ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:SetWebAcl", "iam:CreateServiceLinkedRole", "iam:GetServerCertificate",

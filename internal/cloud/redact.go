@@ -10,10 +10,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Texts in place of client secrets in errors. AWS quotes what it refuses.
+// Texts in place of secrets in errors. AWS quotes what it refuses.
 const (
 	hiddenText  = "[redacted]"
-	hiddenError = "the words of AWS are not shown, because they contain a client secret"
+	hiddenError = "the words of AWS are not shown, because they contain a secret"
 )
 
 // shortSecret is too short to be taken out of a text without taking out other things.
@@ -42,7 +42,7 @@ func withoutSecrets(err error, do plan.Action) error {
 	return hidden.asAWS()
 }
 
-// secretsIn are the client secrets that a step sends.
+// secretsIn are the client secrets and private keys that a step sends.
 func secretsIn(do plan.Action) (out []string) {
 	var actions []model.Action
 	switch do := do.(type) {
@@ -54,6 +54,8 @@ func secretsIn(do plan.Action) (out []string) {
 		actions = do.Settings.Default
 	case plan.ModifyListener:
 		actions = do.Settings.Default
+	case plan.ImportCertificate:
+		return keyTexts(do.Content.Key)
 	}
 	for _, a := range actions {
 		if a, ok := a.(model.AuthOIDC); ok {

@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Config is everything that an operator can set. Default has the defaults of all fields.
 type Config struct {
@@ -20,6 +23,9 @@ type Config struct {
 	Serving     Serving
 	Admission   Admission
 	Later       Later
+	// ImportTLSSecrets are the kinds of objects whose TLS Secrets are imported into ACM: IngressSecrets,
+	// GatewaySecrets.
+	ImportTLSSecrets []string
 	// StrictGroups lets one fault of a member stop its whole IngressGroup.
 	StrictGroups bool
 	// AllowMassRemoval disables the check that keeps load balancers when most Ingresses change
@@ -27,6 +33,15 @@ type Config struct {
 	AllowMassRemoval bool
 	Gates            Gates
 }
+
+// The kinds of objects whose TLS Secrets can be imported.
+const (
+	IngressSecrets = "ingress"
+	GatewaySecrets = "gateway"
+)
+
+// Imports reports whether the TLS Secrets of a kind of objects are imported.
+func (c Config) Imports(kind string) bool { return slices.Contains(c.ImportTLSSecrets, kind) }
 
 // Kubernetes is how to reach the API server and which of its objects to read.
 type Kubernetes struct {

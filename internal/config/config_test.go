@@ -117,7 +117,7 @@ func TestFlagsAndDefaults(t *testing.T) {
 		"health-probe-bind-addr": ":61779", "webhook-bind-port": "9443", "webhook-cert-dir": "",
 		"webhook-cert-file": "", "webhook-key-file": "", "kube-ca-pem-filepath": "", "enable-leader-election": "true",
 		"leader-election-id": "aws-load-balancer-controller-leader", "leader-election-namespace": "",
-		"watch-namespace": "", "sync-period": "10h0m0s",
+		"import-tls-secrets": "[]", "watch-namespace": "", "sync-period": "10h0m0s",
 		"max-condition-values-per-rule": "5", "max-condition-wildcards-per-rule": "5",
 		"ingress-group-tenancy": "cooperative", "max-listeners-per-ingress": "100", "max-rules-per-namespace": "4000", "exact-regex-hosts": "false",
 		"strict-groups": "false", "allow-mass-removal": "false", "targetgroupbinding-deferral-window": "30m0s",

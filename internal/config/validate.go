@@ -50,6 +50,11 @@ func (c Config) Validate() error {
 	if s := c.Ingress.Tenancy; s != "cooperative" && s != "isolated" {
 		return fmt.Errorf("--ingress-group-tenancy: %q is neither cooperative nor isolated", s)
 	}
+	for _, kind := range c.ImportTLSSecrets {
+		if kind != IngressSecrets && kind != GatewaySecrets {
+			return fmt.Errorf("--import-tls-secrets: %q is neither ingress nor gateway", kind)
+		}
+	}
 	if n := c.Ingress.MaxListeners; n < 1 {
 		return fmt.Errorf("--max-listeners-per-ingress: %d is less than one", n)
 	}

@@ -39,7 +39,9 @@ func Frontends(c config.Config) map[model.Kind]engine.Frontend {
 
 // sharedOptions are those of every dialect.
 func sharedOptions(c config.Config) assemble.Options {
+	key, value, _ := c.SecretsLabel()
 	return assemble.Options{
+		SecretLabel:       assemble.Label{Key: key, Value: value},
 		Cluster:           c.ClusterName,
 		DefaultScheme:     model.Scheme(c.Defaults.Scheme),
 		DefaultTargetType: model.TargetType(c.Defaults.TargetType),
@@ -58,12 +60,12 @@ func sharedOptions(c config.Config) assemble.Options {
 }
 
 func ingressOptions(c config.Config) ingress.Options {
-	key, value, _ := c.SecretsLabel()
+	shared := sharedOptions(c)
+	shared.ImportCertificates = c.Imports(config.IngressSecrets)
 	return ingress.Options{
-		Options: sharedOptions(c), Class: c.Ingress.Class,
+		Options: shared, Class: c.Ingress.Class,
 		RequireServices: !c.Ingress.TolerateMissingService, RequireActions: !c.Ingress.TolerateMissingAction,
-		SecretLabel: ingress.Label{Key: key, Value: value},
-		Tenancy:     ingress.Tenancy(c.Ingress.Tenancy), MaxListeners: c.Ingress.MaxListeners, MaxRules: c.Ingress.MaxRules,
+		Tenancy: ingress.Tenancy(c.Ingress.Tenancy), MaxListeners: c.Ingress.MaxListeners, MaxRules: c.Ingress.MaxRules,
 		ConditionValues: c.Ingress.ConditionValues, ConditionWildcards: c.Ingress.ConditionWildcards,
 		ExactRegexHosts: c.Ingress.ExactRegexHosts,
 		DescribePlan:    c.Gates.On(config.IngressPlanAnnotation),
@@ -96,8 +98,9 @@ func PlanOptions(c config.Config, vpc string) plan.Options {
 		EnhancedDefaults:   c.Gates.On(config.EnhancedDefaultBehavior),
 		StrictGroups:       c.StrictGroups,
 		AllowedCAs:         c.Ingress.CertificateAuthorities,
-		ManageCertificates: c.Gates.On(config.EnableCertificateManagement), SkipManagedCertificates: c.Gates.On(config.EnableCertificateManagement),
-		CreateFirst: c.Replacement.Order == config.CreateFirst, DeletionDelay: c.Replacement.DeletionDelay,
+		ManageCertificates: c.Gates.On(config.EnableCertificateManagement), ImportCertificates: len(c.ImportTLSSecrets) > 0,
+		SkipManagedCertificates: c.Gates.On(config.EnableCertificateManagement) || len(c.ImportTLSSecrets) > 0,
+		CreateFirst:             c.Replacement.Order == config.CreateFirst, DeletionDelay: c.Replacement.DeletionDelay,
 		Propagation: propagation, Stabilization: max(c.AWS.Stabilization, 0),
 	}
 }

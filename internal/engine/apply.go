@@ -50,6 +50,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 	stack = r.holdKnown(stack)
 	for n := 0; ; n++ {
 		options.Unsettled = r.e.routes.unsettled(r.out.ID, r.e.now(), options.Propagation)
+		options.ImportsPaused = r.e.imports.paused(stack, r.e.now())
 		options.Waited = r.e.deadlines.waited(r.out.ID, r.e.now())
 		d, err := r.e.draft(ctx, r.v, stack, found, by, options)
 		if err != nil {
@@ -321,6 +322,7 @@ func (r *run) step(ctx context.Context, s plan.Step, known plan.Known) (plan.Res
 	if err != nil {
 		return res, fmt.Errorf("%s%w", attempted(s), err)
 	}
+	r.e.imports.note(r.out.ID, s, r.e.now())
 	return res, nil
 }
 

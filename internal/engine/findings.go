@@ -83,6 +83,13 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 		message, field = f.refusedRule(p.Stack.Kind, do.Conditions, do.Actions, n), f.ruleField(n)
 	case plan.SetPriorities:
 		message = fmt.Sprintf("AWS refuses to reorder the rules of %s: %s; no rule is moved, and those that would have to be stay as they are", f.Step.Address, failure.Because(f.Err))
+	case plan.ImportCertificate:
+		if (f.Class == Invalid || f.Class == Quota) && !f.PutOff {
+			message = fmt.Sprintf("AWS refuses to import the certificate of Secret %q: %s; a certificate that was imported before stays", do.Secret, failure.Because(f.Err))
+		}
+		if f.Class == Invalid {
+			fix = "correct the certificate in the Secret"
+		}
 	default:
 		refused, ofAWS := refusedValueOf(p.Stack.Kind, f.Step, f.Err)
 		ingress, sources := do.(plan.ChangeIngress)

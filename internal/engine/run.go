@@ -74,6 +74,7 @@ type Engine struct {
 	past    *past
 	repeats *repeats
 	refused *refusals
+	imports *imports
 	// deadlines are since when what is waited for.
 	deadlines *deadlines
 	// comparisons are since when what is compared must have been read.
@@ -86,7 +87,7 @@ func New(c Config) *Engine {
 		c.Resync = DefaultResync
 	}
 	return &Engine{
-		Config: c, routes: &routes{}, past: &past{}, repeats: &repeats{}, refused: &refusals{}, deadlines: &deadlines{},
+		Config: c, routes: &routes{}, past: &past{}, repeats: &repeats{}, refused: &refusals{}, imports: &imports{}, deadlines: &deadlines{},
 		comparisons: &comparisons{period: c.Resync},
 	}
 }

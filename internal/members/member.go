@@ -45,6 +45,9 @@ type Member struct {
 	// Certificate is one to be requested; Secure says that one was asked for.
 	Certificate *model.ManagedCertificate
 	Secure      bool
+	// Imports are certificates of TLS Secrets that it names, Imported the names that they are for.
+	Imports  []model.ManagedCertificate
+	Imported []string
 }
 
 // ByClass reports whether something that the member asks for comes from its class.

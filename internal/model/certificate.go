@@ -2,11 +2,13 @@ package model
 
 import "github.com/fulcrum-lb/fulcrum/internal/finding"
 
-// ManagedCertificate is a certificate that is to be requested from ACM for a member, and deleted
-// when nobody wants it any more.
+// ManagedCertificate is a certificate that is to be requested from ACM for a member, or imported into it,
+// and deleted when no listener needs it any more.
 type ManagedCertificate struct {
 	ID     string // logical id, value of the resource tag
 	Member finding.Ref
+	// Import is what is to be imported; nil: the certificate is requested.
+	Import *CertificateImport
 	// CA is the ARN of a private authority; empty asks for a public certificate, which is issued
 	// once its DNS records exist.
 	CA     string
@@ -17,11 +19,12 @@ type ManagedCertificate struct {
 	Of   finding.Origin
 }
 
-// CertManaged is a member's contribution to a listener's certificates by the id of a
-// ManagedCertificate of the stack.
+// CertManaged is a member's contribution to a listener's certificates by the ids of
+// ManagedCertificates of the stack. Those that can be had serve without the others.
 type CertManaged struct {
 	Member finding.Ref
-	ID     string
+	IDs    []string
+	Field  string // of the member that asks for them
 }
 
 func (CertManaged) certChoice() {}

@@ -83,7 +83,7 @@ type Stack struct {
 	FrontendNLB *LoadBalancer
 	// TargetGroups in ascending order of ID.
 	TargetGroups []TargetGroup
-	// Certificates that are requested for members, ascending by ID.
+	// Certificates that are requested or imported for members, ascending by ID.
 	Certificates []ManagedCertificate
 	// Held are the parts that stay as they are live.
 	Held HeldParts

@@ -83,3 +83,16 @@ func CertificateID(kind string, ingress finding.Ref, host string) string {
 	}
 	return fit(kind+"/"+domain+"-"+hexHash(ingress.Namespace, "/", ingress.Name)[:8], tagValueLimit)
 }
+
+// importedCertificate begins the ids of certificates that the controller imports.
+const importedCertificate = "imported/"
+
+// ImportedCertificateID is the logical id of a certificate that the controller imports from a Secret.
+func ImportedCertificateID(namespace, name string) string {
+	return fit(importedCertificate+namespace+"/"+name, tagValueLimit)
+}
+
+// ImportedFrom reports whether a certificate was imported from a Secret of a namespace, by its logical id.
+func ImportedFrom(id, namespace string) bool {
+	return strings.HasPrefix(id, importedCertificate+namespace+"/")
+}

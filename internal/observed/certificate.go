@@ -1,6 +1,10 @@
 package observed
 
-import "time"
+import (
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
 
 // The statuses of a certificate that matter.
 const (
@@ -13,6 +17,8 @@ type OwnCertificate struct {
 	ARN        string
 	ResourceID string
 	Domains    []string
+	// Imported is what was imported; nil if the certificate was requested.
+	Imported *model.CertificateIdentity
 	// Public is set if DNS records validate the certificate; a private CA needs none.
 	Public  bool
 	Status  string

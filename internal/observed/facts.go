@@ -42,7 +42,7 @@ type Facts struct {
 	// ALBTargets are the load balancers in target groups of type alb, by the target group's ARN,
 	// for those asked. Those that are being deregistered do not count.
 	ALBTargets map[string][]Target
-	// OwnCertificates are those that the controller requested for the stack, ascending by ARN.
+	// OwnCertificates are those that the controller requested or imported for the stack, ascending by ARN.
 	OwnCertificates      []OwnCertificate
 	OwnCertificatesAsked bool
 	// Zones of DNS; nil if not asked.

@@ -67,12 +67,16 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 				all = append(all, arn)
 			}
 		case model.CertManaged:
-			arn := cc.own[c.ID]
 			if f := cc.unread(model.AskOwnCertificates{}); f != nil {
 				cc.keepUnreadCertificates(&out, l, live, c, *f)
-			} else if arn != "" {
-				all = append(all, arn)
-			} else {
+				continue
+			}
+			for _, id := range c.IDs {
+				if arn := cc.own[id]; arn != "" {
+					all = append(all, arn)
+				}
+			}
+			if len(all) == before {
 				out.Blocked = append(out.Blocked, c.Member)
 			}
 		case model.CertHosts:
@@ -169,7 +173,7 @@ func (cc *certificateChoice) keptCertificates(l model.Listener, live *observed.L
 		known[c.ARN] = c
 	}
 	serves := func(arn, host string) bool {
-		return slices.ContainsFunc(known[arn].Domains, func(d string) bool { return d == host || covers(d, host) })
+		return slices.ContainsFunc(known[arn].Domains, func(d string) bool { return d == host || Covers(d, host) })
 	}
 	hosts = slices.DeleteFunc(hosts, func(h string) bool {
 		// A rule without a host is served with any certificate.
@@ -266,7 +270,7 @@ func (cc *certificateChoice) discover(hosts []string) (arns, missing []string) {
 				len(cc.opt.AllowedCAs) > 0 && !slices.Contains(cc.opt.AllowedCAs, c.CA) {
 				continue
 			}
-			if slices.ContainsFunc(c.Domains, func(d string) bool { return covers(d, host) }) {
+			if slices.ContainsFunc(c.Domains, func(d string) bool { return Covers(d, host) }) {
 				arns = append(arns, c.ARN)
 			}
 		}
@@ -277,9 +281,9 @@ func (cc *certificateChoice) discover(hosts []string) (arns, missing []string) {
 	return sortedUnique(arns), missing
 }
 
-// covers reports whether a certificate's domain covers a host: equal, or a wildcard for exactly one
+// Covers reports whether a certificate's domain covers a host: equal, or a wildcard for exactly one
 // label.
-func covers(domain, host string) bool {
+func Covers(domain, host string) bool {
 	if domain == host {
 		return true
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Certificate is the kind of certificates that are requested from ACM.
+// Certificate is the kind of certificates that are requested from ACM or imported into it.
 const Certificate ResourceKind = "certificate"
 
 // RequestCertificate asks ACM for a certificate. It is not issued yet when the step is done.
@@ -37,7 +37,7 @@ const (
 	refusedFor     = time.Hour
 )
 
-// managedCertificates are those that the stack requests from ACM, and deletes.
+// managedCertificates are those that the stack requests from ACM or imports into it, and deletes.
 type managedCertificates struct {
 	*draft
 	*finalizers
@@ -50,17 +50,21 @@ func newManagedCertificates(d *draft, f *finalizers) *managedCertificates {
 	return &managedCertificates{draft: d, finalizers: f, records: map[string]bool{}}
 }
 
-// resolve finds or requests the certificates that the stack manages. One for other
+// resolve finds, requests or imports the certificates that the stack manages. One for other
 // hosts serves on until the one that takes its place is issued.
 func (m *managedCertificates) resolve() {
-	if !m.opt.ManageCertificates {
+	if !m.opt.managesCertificates() {
 		return
 	}
 	if !m.allKnown() {
 		return
 	}
 	m.own, m.kept = map[string]string{}, map[string]bool{}
-	for _, w := range m.want.Certificates {
+	for _, w := range m.limitImports(m.want.Certificates) {
+		if w.Import != nil {
+			m.resolveImport(w)
+			continue
+		}
 		m.resolveOne(w)
 	}
 }

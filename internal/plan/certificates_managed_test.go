@@ -28,7 +28,7 @@ func certified(s model.Stack, hosts ...string) model.Stack {
 	s.Certificates = []model.ManagedCertificate{{ID: id, Member: testMember, Domain: hosts[0], Hosts: hosts, Of: finding.Origin{Object: testMember, Field: "create"}}}
 	for i := range s.LoadBalancer.Listeners {
 		l := &s.LoadBalancer.Listeners[i]
-		l.TLS = &model.TLS{Policy: "p", Certificates: []model.CertChoice{model.CertManaged{Member: testMember, ID: id}}}
+		l.TLS = &model.TLS{Policy: "p", Certificates: []model.CertChoice{model.CertManaged{Member: testMember, IDs: []string{id}}}}
 	}
 	return s
 }

@@ -60,7 +60,7 @@ func randomCertificates(r *rand.Rand, s model.Stack) model.Stack {
 			w.ID, w.CA = fmt.Sprint("private/", i), "arn:ca"
 		}
 		s.Certificates = append(s.Certificates, w)
-		choices = append(choices, model.CertManaged{Member: ref, ID: w.ID})
+		choices = append(choices, model.CertManaged{Member: ref, IDs: []string{w.ID}})
 	}
 	if len(choices) > 0 {
 		for i := range s.LoadBalancer.Listeners {

@@ -16,7 +16,7 @@ const unusedWait = 5 * time.Second
 
 // remove deletes what none of the listeners uses any more.
 func (m *managedCertificates) remove(listeners []listenerPlan, after []StepID) {
-	if !m.opt.ManageCertificates || m.want.Held.Certificates {
+	if !m.opt.managesCertificates() || m.want.Held.Certificates {
 		return
 	}
 	if f := m.unread(model.AskOwnCertificates{}); f != nil && m.want.Empty() {

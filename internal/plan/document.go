@@ -75,7 +75,7 @@ func Describe(want model.Stack, have observed.Stack, opt Options) *Document {
 	}
 	d.frontNLB()
 	d.addOns()
-	d.requested()
+	d.managed()
 	return doc
 }
 

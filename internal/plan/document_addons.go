@@ -47,7 +47,7 @@ func (d *describer) addOns() {
 // serves until then is on its way out. It returns the ids of these and of those that they take the place
 // of, by ARN.
 func (m *managedCertificates) assumeIssued() map[string]string {
-	if !m.opt.ManageCertificates {
+	if !m.opt.managesCertificates() {
 		return nil
 	}
 	issued := map[string]string{}
@@ -64,12 +64,28 @@ func (m *managedCertificates) assumeIssued() map[string]string {
 	return issued
 }
 
-// requested describes the certificates that the stack requests from ACM.
-func (d *describer) requested() {
-	if !d.opt.ManageCertificates {
+// importSpec has no certificate, as it would be of little use without its key, which is never shown.
+type importSpec struct {
+	Type   string            `json:"type"`
+	Secret string            `json:"secret"`
+	Names  []string          `json:"subjectAlternativeNames,omitempty"`
+	Tags   map[string]string `json:"tags,omitempty"`
+}
+
+// managed describes the certificates that the stack requests from ACM or imports into it.
+func (d *describer) managed() {
+	if !d.opt.managesCertificates() {
 		return
 	}
 	for _, w := range d.want.Certificates {
+		if i := w.Import; i != nil {
+			spec := importSpec{Type: "IMPORTED", Secret: i.Secret, Tags: w.Tags}
+			if i.Content != nil {
+				spec.Names = i.Content.Is.Names
+			}
+			d.put(TypeCertificate, w.ID, spec)
+			continue
+		}
 		kind := "AMAZON_ISSUED"
 		if w.CA != "" {
 			kind = "PRIVATE"

@@ -26,6 +26,11 @@ type Options struct {
 	SkipManagedCertificates bool
 	// ManageCertificates requests and deletes certificates where members ask for it.
 	ManageCertificates bool
+	// ImportCertificates imports the certificates of TLS Secrets that members name, and deletes them.
+	ImportCertificates bool
+	// ImportsPaused are certificates, by id, that were imported so often that they are not imported for so
+	// long.
+	ImportsPaused map[string]time.Duration
 	// Propagation is how long a change of listeners and rules takes to reach the nodes of a load
 	// balancer. Until then they send requests the old way, so what was in use is left alone.
 	Propagation time.Duration
@@ -46,3 +51,6 @@ type Options struct {
 	// Tight deletes before it creates; set after AWS has reported a full quota.
 	Tight bool
 }
+
+// managesCertificates reports whether stacks have certificates of their own.
+func (o Options) managesCertificates() bool { return o.ManageCertificates || o.ImportCertificates }

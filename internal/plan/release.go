@@ -134,14 +134,15 @@ func (r *release) removes(s Step) (of []finding.Ref, ok bool) {
 	return nil, false
 }
 
-// certificateOf are the members that a managed certificate was requested for.
+// certificateOf are the members that a managed certificate was requested for, or that may have named its Secret.
 func (r *release) certificateOf(arn string) (out []finding.Ref) {
 	for _, c := range r.have.Facts.OwnCertificates {
 		if c.ARN != arn {
 			continue
 		}
 		for _, m := range append(slices.Clone(r.want.Members), r.want.Leaving...) {
-			if _, mark, _ := strings.Cut(naming.CertificateID("", m.Ref, ""), "/"); strings.HasSuffix(c.ResourceID, mark) {
+			_, mark, _ := strings.Cut(naming.CertificateID("", m.Ref, ""), "/")
+			if strings.HasSuffix(c.ResourceID, mark) || naming.ImportedFrom(c.ResourceID, m.Ref.Namespace) {
 				out = append(out, m.Ref)
 			}
 		}

@@ -18,7 +18,7 @@ func (cc *certificateChoice) keepUnreadCertificates(out *certificates, l model.L
 	case model.CertARNs:
 		of.Object, of.Field = c.Member, c.Field
 	case model.CertManaged:
-		of.Object, of.Field = c.Member, "create-acm-cert"
+		of.Object, of.Field = c.Member, c.Field
 	case model.CertHosts:
 		of.Object = c.Member
 		if len(c.Fields) > 0 {

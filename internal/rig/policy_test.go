@@ -232,6 +232,16 @@ func TestThePolicyAdmitsWhatIsCalled(t *testing.T) {
 		"an Ingress":               func(t *testing.T, r *Rig) { life(t, r) },
 		"a load balancer in front": func(t *testing.T, r *Rig) { frontLife(t, r) },
 		"requested certificates":   func(t *testing.T, r *Rig) { certificateLife(t, r) },
+		"imported certificates": func(t *testing.T, r *Rig) {
+			set := r.opt.Cloud
+			r.opt = importing(r.opt)
+			r.opt.Cloud = func(c *cloud.Config) {
+				set(c)
+				c.ImportedCertificates = true
+			}
+			r.Start()
+			importLife(t, r, newIssuer(t))
+		},
 		"settings of many kinds": func(t *testing.T, r *Rig) {
 			r.Apply(shop, pods("web", podAddresses[:3]...), pods("api", podAddresses[3]), bindingTo(r.World.TargetGroups["external"]))
 			for _, annotations := range []string{

@@ -6,7 +6,6 @@ import (
 	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -130,18 +129,8 @@ func (t *translation) clientSecret(m *member, o settings.Opt[settings.OIDCIDP]) 
 			Object: o.Origin.Object, Field: o.Origin.Field, Reason: reason, Message: message, Fix: fix, Blocks: finding.BlocksRule,
 		})
 	}
-	if len(validation.IsDNS1123Subdomain(name)) > 0 {
-		// It is not asked for: a name with a slash is refused by the client of the API server.
-		fault(finding.SecretInvalid, fmt.Sprintf("secretName %q is not the name of a Secret", name), "name a Secret in the namespace of the Ingress")
-		return "", "", false
-	}
-	s, exists := cluster.Get[*corev1.Secret](t.view, cluster.KindSecret, m.Ref.Namespace, name)
-	if !exists {
-		fault(finding.SecretNotFound, fmt.Sprintf("Secret %s/%s does not exist", m.Ref.Namespace, name), "create the Secret")
-		return "", "", false
-	}
-	if l := t.opt.SecretLabel; l.Key != "" && s.Labels[l.Key] != l.Value {
-		fault(finding.SecretInvalid, fmt.Sprintf("Secret %s/%s lacks the label %s=%s that the operator demands", m.Ref.Namespace, name, l.Key, l.Value), "add the label")
+	s, ok := t.opt.ReadSecret(m.Ref.Namespace, name, t.secret, fault)
+	if !ok {
 		return "", "", false
 	}
 	rawID, hasID := s.Data["clientID"]
@@ -156,4 +145,9 @@ func (t *translation) clientSecret(m *member, o settings.Opt[settings.OIDCIDP]) 
 	// A newline at the end of a file is no part of a credential.
 	return model.Secret(strings.TrimRightFunc(string(rawID), unicode.IsSpace)),
 		model.Secret(strings.TrimRightFunc(string(rawSecret), unicode.IsControl)), true
+}
+
+// secret reads a Secret through the view.
+func (t *translation) secret(namespace, name string) (*corev1.Secret, bool) {
+	return cluster.Get[*corev1.Secret](t.view, cluster.KindSecret, namespace, name)
 }

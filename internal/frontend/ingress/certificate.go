@@ -2,9 +2,11 @@ package ingress
 
 import (
 	"fmt"
+	"slices"
 
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -31,10 +33,39 @@ func hostFields(ing *networkingv1.Ingress, hosts []string) []string {
 	return out
 }
 
-// defaultPorts are the ports of a member that names none.
-func defaultPorts(m *member) []settings.ListenPort {
+// defaultPorts are the ports of a member that names none. TLS Secrets come on top of what is served without
+// them.
+func (t *translation) defaultPorts(m *member) []settings.ListenPort {
 	if len(m.set.Certificates.Value) > 0 || m.Secure {
 		return []settings.ListenPort{{Port: 443, TLS: true}}
 	}
-	return []settings.ListenPort{{Port: 80}}
+	ports := []settings.ListenPort{{Port: 80}}
+	if len(t.tlsSecrets(m)) > 0 {
+		ports = append(ports, settings.ListenPort{Port: 443, TLS: true})
+	}
+	return ports
+}
+
+// tlsSecrets are the Secrets in spec.tls whose certificates are to be imported: those of a member that names
+// no certificate and does not request one.
+func (t *translation) tlsSecrets(m *member) []assemble.TLSSecret {
+	if !t.opt.ImportCertificates || m.set.Certificates.Fault != nil || len(m.set.Certificates.Value) > 0 || m.Secure || m.Lost {
+		return nil
+	}
+	var out []assemble.TLSSecret
+	for i, s := range m.ing.Spec.TLS {
+		if s.SecretName != "" {
+			out = append(out, assemble.TLSSecret{
+				Namespace: m.Ref.Namespace, Name: s.SecretName, Hosts: s.Hosts, Field: fmt.Sprintf("spec.tls[%d].secretName", i),
+			})
+		}
+	}
+	return out
+}
+
+// importCertificates imports the certificates of a member that serves TLS.
+func (t *translation) importCertificates(m *member) {
+	if slices.ContainsFunc(m.Ports, func(p settings.ListenPort) bool { return p.TLS }) {
+		assemble.ImportTLSSecrets(&t.Builder, m.Member, t.tlsSecrets(m), t.secret)
+	}
 }

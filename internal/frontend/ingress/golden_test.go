@@ -80,7 +80,7 @@ func TestTranslate(t *testing.T) {
 			}
 		}
 		opt := options(t, c)
-		plans, status := enginetest.RunLine(t, src, f, stacks(t, f, src), plan.Options{Cluster: opt.Cluster, StrictGroups: opt.StrictGroups, ManageCertificates: opt.ManageCertificates})
+		plans, status := enginetest.RunLine(t, src, f, stacks(t, f, src), plan.Options{Cluster: opt.Cluster, StrictGroups: opt.StrictGroups, ManageCertificates: opt.ManageCertificates, ImportCertificates: opt.ImportCertificates})
 		return []goldentest.File{
 			{Name: "model.yaml", Text: models.String()}, {Name: "findings.txt", Text: findings.String()},
 			{Name: "plan.txt", Text: plans}, {Name: "status.yaml", Text: status},

@@ -18,8 +18,6 @@ type Options struct {
 	// instead of a 503.
 	RequireServices bool
 	RequireActions  bool
-	// SecretLabel, if its key is set, must be on every Secret that is read.
-	SecretLabel Label
 	// ConditionValues and ConditionWildcards are how many AWS takes in a rule; 5 of each if 0.
 	ConditionValues    int
 	ConditionWildcards int
@@ -35,9 +33,6 @@ type Options struct {
 	// which older controllers drop.
 	ExactRegexHosts bool
 }
-
-// Label is a key and a value.
-type Label struct{ Key, Value string }
 
 func (o Options) filled() Options {
 	o.Options = o.Filled()

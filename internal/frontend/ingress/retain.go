@@ -15,7 +15,7 @@ func (t *translation) retainFormer() {
 	for _, m := range t.formerIngresses {
 		m.Ports = m.set.ListenPorts.Value
 		if len(m.Ports) == 0 {
-			m.Ports = defaultPorts(m)
+			m.Ports = t.defaultPorts(m)
 		}
 		t.retain(m)
 	}

@@ -103,7 +103,7 @@ func (t *translation) build() {
 	t.retainFormer()
 	t.retainLost()
 	t.groups.Finish(&t.Stack)
-	t.Requested()
+	t.ManagedCertificates()
 	var blocked bool
 	t.Stack.Members, blocked = ownership.Members(t.view, t.ID, t.ingresses, func(m *member) (cluster.Object, bool) { return m.ing, m.Blocked })
 	t.Stack.Held.Everything = blocked || t.Found.Stops(t.opt.StrictGroups)
@@ -125,9 +125,10 @@ func (t *translation) prepare(m *member) {
 	case p.Set:
 		m.Ports = p.Value
 	default:
-		m.Ports = defaultPorts(m)
+		m.Ports = t.defaultPorts(m)
 	}
 	t.limitSize(m)
+	t.importCertificates(m)
 	for _, key := range slices.Sorted(maps.Keys(m.set.ListenerAttributes)) {
 		used := slices.ContainsFunc(m.Ports, func(p settings.ListenPort) bool { return p.Key() == key })
 		t.Block(m.Member, m.set.ListenerAttributes[key].Check(), used)

@@ -23,6 +23,12 @@ func (s *simulation) ownCertificate(st plan.Step) {
 			c.Status, c.Records = observed.PendingValidation, Records(do.Hosts)
 		}
 		all = append(all, c)
+	case plan.ImportCertificate:
+		c := observed.OwnCertificate{ARN: do.ARN, ResourceID: st.Address.ID, Status: observed.Issued, Domains: do.Content.Is.Names, Imported: &do.Content.Is}
+		if c.ARN == "" {
+			c.ARN = st.Address.String() + " " + do.Content.Is.Fingerprint
+		}
+		all = append(slices.DeleteFunc(all, func(o observed.OwnCertificate) bool { return o.ARN == c.ARN }), c)
 	case plan.CreateRecord:
 		for i := range all {
 			found(&all[i], do)

@@ -307,7 +307,7 @@ func (s *simulation) listeners(st plan.Step) {
 		s.addOn(st)
 	case plan.RegisterALB, plan.DeregisterALB:
 		s.albTarget(st)
-	case plan.RequestCertificate, plan.DeleteCertificate, plan.CreateRecord, plan.DeleteRecord:
+	case plan.RequestCertificate, plan.ImportCertificate, plan.DeleteCertificate, plan.CreateRecord, plan.DeleteRecord:
 		s.ownCertificate(st)
 	case plan.CreateListener:
 		lb := s.lb(do.LoadBalancer)

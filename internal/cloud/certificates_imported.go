@@ -1,0 +1,149 @@
+package cloud
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/certificate"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// importedCertificate is what was read of a certificate, which tells it from all that are imported in its
+// place.
+type importedCertificate struct {
+	is    model.CertificateIdentity
+	shown importedSummary
+	until time.Time
+}
+
+// importedSummary is what the list says about an imported certificate.
+type importedSummary struct{ imported, notBefore, notAfter time.Time }
+
+func summaryOf(s acmtypes.CertificateSummary) importedSummary {
+	return importedSummary{aws.ToTime(s.ImportedAt), aws.ToTime(s.NotBefore), aws.ToTime(s.NotAfter)}
+}
+
+// readImported completes what the list says about an imported certificate of the cluster. It reads the
+// certificate when the list shows another one, and now and then.
+func (c *certificates) readImported(ctx context.Context, s acmtypes.CertificateSummary) (ownCertificate, error) {
+	out := ownCertificate{OwnCertificate: observed.OwnCertificate{
+		ARN: aws.ToString(s.CertificateArn), Status: string(s.Status), Domains: s.SubjectAlternativeNameSummaries, Created: aws.ToTime(s.CreatedAt),
+	}}
+	var known importedCertificate
+	c.with(func() { known = c.certs.imported[out.ARN] })
+	now := c.cfg.Now()
+	if shown := summaryOf(s); known.shown != shown || !now.Before(known.until) {
+		res, err := brief(ctx, func(ctx context.Context) (*acm.GetCertificateOutput, error) {
+			return c.api.acm.GetCertificate(ctx, &acm.GetCertificateInput{CertificateArn: s.CertificateArn})
+		})
+		if err != nil {
+			return out, fmt.Errorf("read certificate %s: %w", out.ARN, err)
+		}
+		known = importedCertificate{shown: shown, until: now.Add(issuedDomainsFor)}
+		// One that cannot be read is another one than any that is desired.
+		known.is, _ = certificate.Identify(aws.ToString(res.Certificate), aws.ToString(res.CertificateChain))
+		c.with(func() { c.certs.imported[out.ARN] = known })
+	}
+	out.Imported = &known.is
+	return out, nil
+}
+
+// writtenCertificate is an import that the list may not show yet.
+type writtenCertificate struct {
+	ownCertificate
+	deleted bool
+	at      time.Time
+}
+
+// withWritten lays what was written a short while ago over the certificates of a list that was begun at
+// a time.
+func (c *certificates) withWritten(own []ownCertificate, begun time.Time) []ownCertificate {
+	c.with(func() {
+		for arn, w := range c.certs.written {
+			if begun.Sub(w.at) > settleWindow {
+				delete(c.certs.written, arn)
+				continue
+			}
+			own = slices.DeleteFunc(own, func(o ownCertificate) bool { return o.ARN == arn })
+			if !w.deleted {
+				own = append(own, w.ownCertificate)
+			}
+		}
+	})
+	slices.SortFunc(own, func(a, b ownCertificate) int { return strings.Compare(a.ARN, b.ARN) })
+	return own
+}
+
+// importCertificate imports a certificate, in place of one of the cluster or as a new one.
+func (c *certificates) importCertificate(ctx context.Context, a plan.ImportCertificate) (plan.Result, error) {
+	what := "import the certificate of Secret " + a.Secret
+	in := &acm.ImportCertificateInput{
+		Certificate: []byte(a.Content.Body), PrivateKey: []byte(a.Content.Key.Reveal()), CertificateArn: optional(a.ARN),
+	}
+	if a.Content.Chain != "" {
+		in.CertificateChain = []byte(a.Content.Chain)
+	}
+	w := writtenCertificate{ownCertificate: ownCertificate{tags: a.Tags, OwnCertificate: observed.OwnCertificate{Status: observed.Issued, Created: c.cfg.Now()}}}
+	if a.ARN == "" {
+		for _, t := range tagsToAWS(a.Tags) {
+			in.Tags = append(in.Tags, acmtypes.Tag{Key: t.Key, Value: t.Value})
+		}
+	} else {
+		known := false
+		c.with(func() {
+			i := slices.IndexFunc(c.certs.own, func(o ownCertificate) bool { return o.ARN == a.ARN && o.Imported != nil })
+			if known = i >= 0; known {
+				w.ownCertificate = c.certs.own[i]
+			}
+		})
+		if !known {
+			return plan.Result{}, failed(engine.Conflict, what, "certificate %s is not known as one that cluster %s imported", a.ARN, c.cfg.Cluster)
+		}
+	}
+	// One attempt: ACM has no token by which a second one would find what the first has made, and AWS's SDK
+	// takes a full quota for one that passes. The next run sees what is there.
+	out, err := c.api.acm.ImportCertificate(ctx, in, func(o *acm.Options) { o.Retryer = aws.NopRetryer{} })
+	if err != nil {
+		if class := classify(err); mayHaveHappened(err) || class == engine.Gone || class == engine.Conflict {
+			c.forgetOwnCertificates()
+		}
+		return plan.Result{}, fmt.Errorf("%s: %w", what, err)
+	}
+	w.ARN, w.Domains, w.Imported, w.at = aws.ToString(out.CertificateArn), a.Content.Is.Names, &a.Content.Is, c.cfg.Now()
+	c.write(w)
+	return plan.Result{ID: w.ARN}, nil
+}
+
+// write notes an import or its deletion.
+func (c *certificates) write(w writtenCertificate) {
+	var own []ownCertificate
+	c.with(func() {
+		c.certs.written[w.ARN] = w
+		own = slices.Clone(c.certs.own)
+	})
+	own = c.withWritten(own, c.cfg.Now())
+	c.with(func() { c.certs.own = own })
+}
+
+// keyTexts are the forms in which an error might quote a private key.
+func keyTexts(key model.Secret) []string {
+	text := key.Reveal()
+	out := []string{text, base64.StdEncoding.EncodeToString([]byte(text))}
+	for _, line := range strings.Split(text, "\n") {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "-----") {
+			out = append(out, line)
+		}
+	}
+	return out
+}

@@ -1,0 +1,172 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// ImportCertificate imports a certificate from a TLS Secret into ACM.
+type ImportCertificate struct {
+	ARN     string // of the one whose place it takes; empty: a new one
+	Secret  string // namespace and name
+	Content model.CertificateContent
+	Tags    Tags // of a new one
+}
+
+func (ImportCertificate) action() {}
+
+const (
+	// importedWait is when to look again for a certificate that was imported a moment ago.
+	importedWait = 2 * time.Second
+	// maxImports is how many certificates AWS attaches to a load balancer.
+	maxImports = 25
+)
+
+// resolveImport finds or imports the certificate of a TLS Secret. Whatever prevents it, the one that was
+// imported last serves on.
+func (m *managedCertificates) resolveImport(w model.ManagedCertificate) {
+	live := m.imported(w)
+	use := func(c observed.OwnCertificate) { m.own[w.ID], m.kept[c.ARN] = c.ARN, true }
+	content := w.Import.Content
+	same := -1
+	if content != nil {
+		same = slices.IndexFunc(live, func(c observed.OwnCertificate) bool { return c.Imported.Fingerprint == content.Is.Fingerprint })
+	}
+	switch {
+	case same >= 0:
+		use(live[same])
+	case len(live) > 0:
+		use(live[0])
+	}
+	if content == nil {
+		return // the finding is the frontend's
+	}
+	now := m.have.Facts.Now
+	begins, ends := time.Unix(content.Is.NotBefore, 0), time.Unix(content.Is.NotAfter, 0)
+	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+	if !now.IsZero() && now.After(ends) {
+		m.tellImport(w, finding.CertificateInvalid, "the certificate is valid until "+at(ends)+" only", "renew the certificate in the Secret")
+	}
+	if same >= 0 {
+		return
+	}
+	a := Address{Kind: Certificate, ID: w.ID}
+	switch {
+	case now.IsZero():
+	case now.After(ends):
+		return
+	case now.Before(begins):
+		m.tellImport(w, finding.CertificateInvalid, "the certificate is not valid before "+at(begins), "wait until then, or correct the clock of who issues it")
+		m.again(min(begins.Sub(now), time.Hour))
+		return
+	}
+	if rest := m.opt.ImportsPaused[w.ID]; rest > 0 {
+		m.tellImport(w, finding.CertificateImportsLimited,
+			"the Secret has changed so often that its certificate is not imported before "+at(now.Add(rest)), "find out who changes the Secret")
+		m.awaitImport(w, a, "its turn to be imported", rest)
+		return
+	}
+	do := ImportCertificate{Secret: w.Import.Secret, Content: *content}
+	why, verb := "from "+w.Of.String(), Create
+	i := slices.IndexFunc(live, func(c observed.OwnCertificate) bool { return content.Is.TakesPlaceOf(*c.Imported) })
+	change := Change{Path: "certificate", To: identityText(content.Is)}
+	switch {
+	case i >= 0:
+		use(live[i])
+		do.ARN, verb, change.From = live[i].ARN, Update, identityText(*live[i].Imported)
+		why = "the Secret has another certificate, " + why
+	default:
+		do.Tags = m.tags(w.ID, w.Tags)
+	}
+	m.add(Step{
+		ID: stepID("import", a), Address: a, Verb: verb, Do: do, Changes: []Change{change},
+		Why: why, After: m.claimsOf(w.Import.Members()...), Blames: w.Import.Members(),
+	})
+	if do.ARN == "" {
+		m.awaitImport(w, a, "its ARN", importedWait)
+	}
+}
+
+// imported are the live certificates of a Secret, first those that listeners have.
+func (m *managedCertificates) imported(w model.ManagedCertificate) []observed.OwnCertificate {
+	var out []observed.OwnCertificate
+	for _, c := range m.have.Facts.OwnCertificates {
+		if c.ResourceID == w.ID && c.Imported != nil {
+			out = append(out, c)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b observed.OwnCertificate) int {
+		return cmp.Or(m.attached(b.ARN)-m.attached(a.ARN), cmp.Compare(b.Imported.NotAfter, a.Imported.NotAfter))
+	})
+	return out
+}
+
+// attached is 1 if a live listener of the stack has a certificate.
+func (m *managedCertificates) attached(arn string) int {
+	for _, lb := range m.have.LoadBalancers {
+		for _, l := range lb.Listeners {
+			if l.Certificate == arn || slices.Contains(l.Certificates, arn) {
+				return 1
+			}
+		}
+	}
+	return 0
+}
+
+// limitImports leaves out what is more than a load balancer takes: certificates that are not live, the
+// last ones first.
+func (m *managedCertificates) limitImports(all []model.ManagedCertificate) []model.ManagedCertificate {
+	count := 0
+	for _, w := range all {
+		if w.Import != nil && len(m.imported(w)) > 0 {
+			count++
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(w model.ManagedCertificate) bool {
+		if w.Import == nil || len(m.imported(w)) > 0 {
+			return false
+		}
+		if count++; count <= maxImports {
+			return false
+		}
+		m.tellImport(w, finding.QuotaReached, fmt.Sprintf("a load balancer has %d certificates at most", maxImports), "use fewer Secrets, or another load balancer")
+		return true
+	})
+}
+
+// tellImport reports why the certificate of a Secret is not imported to all who name the Secret.
+func (m *managedCertificates) tellImport(w model.ManagedCertificate, reason finding.Reason, what, fix string) {
+	now := "nothing serves it yet"
+	if m.own[w.ID] != "" {
+		now = "the certificate that was imported before stays"
+	}
+	for _, use := range w.Import.Uses {
+		m.found.Add(finding.Finding{
+			Object: use.Object, Field: use.Field, Reason: reason, Severity: finding.Error,
+			Message: fmt.Sprintf("Secret %q: %s; %s", w.Import.Secret, what, now), Fix: fix,
+		})
+	}
+}
+
+func (m *managedCertificates) awaitImport(w model.ManagedCertificate, a Address, what string, again time.Duration) {
+	m.later = append(m.later, Step{
+		ID: stepID("await", a), Address: a, Verb: Update, Wait: Wait{For: what, Again: again},
+		Do: ImportCertificate{}, Why: "from " + w.Of.String(), Blames: w.Import.Members(),
+	})
+}
+
+// identityText is what people recognise a certificate by.
+func identityText(c model.CertificateIdentity) string {
+	names := strings.Join(c.Names[:min(len(c.Names), 5)], ", ")
+	if more := len(c.Names) - 5; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%s until %s (%.16s)", names, time.Unix(c.NotAfter, 0).UTC().Format(time.DateOnly), c.Fingerprint)
+}
