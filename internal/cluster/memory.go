@@ -23,12 +23,18 @@ type Memory struct {
 	version int64
 	serial  int64
 	objects map[Ref]Object
-	sorted  map[Kind][]Ref // ascending by namespace and name
+	sorted  map[Kind][]stored // ascending by namespace and name
 	indexed map[indexKey]map[Ref]struct{}
 
 	watchers []*watcher
 	pending  []event
 	draining bool
+}
+
+// stored is an object with its name.
+type stored struct {
+	Ref
+	obj Object
 }
 
 type watcher struct {
@@ -48,7 +54,7 @@ func NewMemory(now func() time.Time) (*Memory, error) {
 	if now == nil {
 		now = func() time.Time { return time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC) }
 	}
-	return &Memory{scheme: s, now: now, objects: map[Ref]Object{}, sorted: map[Kind][]Ref{}, indexed: map[indexKey]map[Ref]struct{}{}}, nil
+	return &Memory{scheme: s, now: now, objects: map[Ref]Object{}, sorted: map[Kind][]stored{}, indexed: map[indexKey]map[Ref]struct{}{}}, nil
 }
 
 // Scheme returns the types that the store can hold. All stores share it, so it must not be changed.
@@ -68,9 +74,12 @@ func (m *Memory) Get(ref Ref) (Object, error) {
 func (m *Memory) List(q Query) ([]Object, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if q.Index == "" {
+		return m.all(q.Kind, q.Namespace), nil
+	}
 	var out []Object
-	for _, ref := range m.candidates(q) {
-		if o := m.objects[ref]; q.Selects(o) {
+	for _, o := range m.candidates(q) {
+		if q.Selects(o) {
 			out = append(out, o)
 		}
 	}
@@ -81,9 +90,16 @@ func (m *Memory) List(q Query) ([]Object, error) {
 func (m *Memory) All(kind Kind) []Object {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.all(kind, "")
+}
+
+// all are the objects of a kind in a namespace, or in all. The lock is held.
+func (m *Memory) all(kind Kind, namespace string) []Object {
 	out := make([]Object, 0, len(m.sorted[kind]))
-	for _, ref := range m.sorted[kind] {
-		out = append(out, m.objects[ref])
+	for i := range m.sorted[kind] {
+		if s := &m.sorted[kind][i]; namespace == "" || s.Namespace == namespace {
+			out = append(out, s.obj)
+		}
 	}
 	return out
 }
@@ -109,14 +125,16 @@ func (m *Memory) Watch(notify func(old, new Object)) (stop func()) {
 func (m *Memory) store(ref Ref, obj Object) {
 	old, had := m.objects[ref]
 	m.reindex(ref, old, obj)
-	switch at, found := slices.BinarySearchFunc(m.sorted[ref.Kind], ref, byName); {
+	switch at, found := slices.BinarySearchFunc(m.sorted[ref.Kind], ref, func(s stored, r Ref) int { return byName(s.Ref, r) }); {
 	case obj == nil && found:
 		delete(m.objects, ref)
 		m.sorted[ref.Kind] = slices.Delete(m.sorted[ref.Kind], at, at+1)
 	case obj != nil:
 		m.objects[ref] = obj
-		if !found {
-			m.sorted[ref.Kind] = slices.Insert(m.sorted[ref.Kind], at, ref)
+		if found {
+			m.sorted[ref.Kind][at].obj = obj
+		} else {
+			m.sorted[ref.Kind] = slices.Insert(m.sorted[ref.Kind], at, stored{ref, obj})
 		}
 	}
 	e := event{new: obj}

@@ -33,10 +33,14 @@ func (m *Memory) reindex(ref Ref, old, new Object) {
 }
 
 // candidates are the objects among which the answer of a query is, in order. The lock is held.
-func (m *Memory) candidates(q Query) []Ref {
+func (m *Memory) candidates(q Query) []Object {
 	typ, ok := TypeOf(q.Kind)
 	if !ok || !slices.Contains(typ.Indexes, q.Index) {
-		return m.sorted[q.Kind]
+		return m.all(q.Kind, q.Namespace)
 	}
-	return slices.SortedFunc(maps.Keys(m.indexed[indexKey{q.Kind, q.Index, q.Value}]), byName)
+	var out []Object
+	for _, ref := range slices.SortedFunc(maps.Keys(m.indexed[indexKey{q.Kind, q.Index, q.Value}]), byName) {
+		out = append(out, m.objects[ref])
+	}
+	return out
 }
