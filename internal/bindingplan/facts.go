@@ -72,9 +72,8 @@ type Memory struct {
 	HasDone   bool
 	LetGo     bool          // it has taken back what it put in
 	AbsentFor time.Duration // since when the binding, or what its endpoints are read from, is not there
-	// Registered are the targets, by canonical identity, that this process knows to be registered for it; nil if it
-	// has not looked.
-	Registered map[string]bool
+	// Registered are the targets that this process knows to be registered for it; nil if it has not looked.
+	Registered *targets.IdentitySet
 	// Refused are the targets that AWS has refused and that are not sent again yet, by identity.
 	Refused map[string]RefusedTarget
 	// Reworded is when the text of a fault was last written.

@@ -202,7 +202,7 @@ func (p *planner) removeGone() {
 		return
 	}
 	list := slices.DeleteFunc(p.mine(p.Health.Targets), func(t observed.Target) bool {
-		return targets.Draining(t) || limited && !known[targets.CanonicalIdentity(targets.IdentityOf(t))]
+		return targets.Draining(t) || limited && !known.Has(t)
 	})
 	if p.Gone == nil {
 		p.ask(AskGone{list})

@@ -71,11 +71,7 @@ func (p *planner) moveTargets(maxAge time.Duration) {
 
 // prepare does what has to be done before targets are changed.
 func (p *planner) prepare(m *moves, maxAge time.Duration) {
-	var ids []string
-	for _, x := range m.Matched {
-		ids = append(ids, x.Endpoint.Identity())
-	}
-	p.do(NoteRegistered{ids}, "")
+	p.do(NoteRegistered{m.Stay()}, "")
 	if len(m.retained) > 0 {
 		p.do(OldServe, "")
 	}
@@ -142,7 +138,7 @@ func (a *Attempt) full() bool {
 // serve stay.
 func (p *planner) drop(m *moves, old []observed.Target) {
 	a := m.attempt
-	if a != nil && a.Failed != nil && !a.full() && len(m.Matched)+len(without(m.Register, a.Refused)) == 0 {
+	if a != nil && a.Failed != nil && !a.full() && len(m.Stay())+len(without(m.Register, a.Refused)) == 0 {
 		var ok bool
 		if old, ok = p.useless(old); !ok {
 			return
@@ -257,11 +253,18 @@ func (p *planner) recordAndHealth(age time.Duration) bool {
 // diff is computed once for the same health.
 func (f *Facts) diff() targets.Diff {
 	if f.compared == nil || f.compared.of != f.Health {
-		d := targets.Compare(f.registrable(), f.Health.Targets, f.Options.MaxTargets)
+		d := f.compareTargets()
 		d.Deregister = f.mine(d.Deregister)
 		f.compared = &comparison{f.Health, d}
 	}
 	return f.compared.diff
+}
+
+func (f *Facts) compareTargets() targets.Diff {
+	if targets.IsQUIC(f.Described) {
+		return targets.Compare(f.registrable(), f.Health.Targets, f.Options.MaxTargets)
+	}
+	return f.Found.Compare(f.Health.Targets, f.Options.MaxTargets)
 }
 
 // opensGate reports whether the gate of a pod is to be opened.

@@ -20,14 +20,14 @@ func (f *Facts) mine(list []observed.Target) []observed.Target {
 	r := f.Record
 	return slices.DeleteFunc(slices.Clone(list), func(t observed.Target) bool {
 		id := targets.CanonicalIdentity(targets.IdentityOf(t))
-		return r.Others[id] || r.Shared && !r.Identities[id] && !f.Memory.Registered[id]
+		return r.Others[id] || r.Shared && !r.Identities[id] && !f.Memory.Registered.Has(t)
 	})
 }
 
 // wanted are the endpoints by canonical identity.
 func (f *Facts) wanted() map[string]bool {
 	out := map[string]bool{}
-	for _, e := range f.Found.Endpoints {
+	for _, e := range f.Found.Endpoints() {
 		out[targets.CanonicalIdentity(e.Identity())] = true
 	}
 	return out

@@ -110,7 +110,7 @@ func RulesAsked(d Demand, found Interfaces, o RuleOptions) AskedRules {
 	a := AskedRules{Rules: RuleSet{}, Complete: !d.Lost && !d.Faulty, Absent: d.Lost}
 	a.Findings.Add(d.Findings...)
 	var last added
-	for _, n := range d.Needs {
+	for n := range d.All() {
 		group, candidates, err := o.groupOf(n, found)
 		if err != nil {
 			a.Complete = false
@@ -167,7 +167,7 @@ func (d *RuleDemand) add(a Demand, isMine bool, found Interfaces, o RuleOptions)
 	}
 	rules, complete := RuleSet{}, !a.Leaving && !a.Lost && !a.Faulty
 	var last added
-	for _, n := range a.Needs {
+	for n := range a.All() {
 		group, candidates, err := o.groupOf(n, found)
 		if err != nil {
 			complete = false
@@ -238,7 +238,7 @@ var errNoInterface = errors.New("AWS has no network interface with the address")
 func QueryFor(asks ...Demand) InterfaceQuery {
 	q := InterfaceQuery{Carried: map[string][]string{}}
 	for _, a := range asks {
-		for _, n := range a.Needs {
+		for n := range a.All() {
 			for i, p := range n.Places {
 				switch {
 				case p.Instance != "":

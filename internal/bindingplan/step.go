@@ -103,7 +103,7 @@ const (
 )
 
 // NoteRegistered remembers targets that are registered.
-type NoteRegistered struct{ Identities []string }
+type NoteRegistered struct{ Targets []*observed.Target }
 
 // KeepRefusals forgets the refusals of other endpoints.
 type KeepRefusals struct{ Of []targets.Endpoint }

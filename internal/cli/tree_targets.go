@@ -29,9 +29,10 @@ func boundTo(store *cluster.Memory, c config.Config) map[string][]targets.Endpoi
 		}
 		v := cluster.NewView(store)
 		found := targets.Resolve(v, b, opt.Targets)
-		tooMany := opt.MaxTargets > 0 && len(found.Endpoints) > opt.MaxTargets
+		endpoints := found.Endpoints()
+		tooMany := opt.MaxTargets > 0 && len(endpoints) > opt.MaxTargets
 		if v.Err() == nil && !found.NotFound && !found.Blind && !found.Faulty && !found.Unsure && !tooMany {
-			out[arn] = found.Endpoints
+			out[arn] = endpoints
 		}
 	}
 	for arn := range several {

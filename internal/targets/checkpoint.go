@@ -25,14 +25,19 @@ func Checkpoint(endpoints []Endpoint, spec elbv2.TargetGroupBindingSpec) (string
 		stamps[i] = e.stamped()
 	}
 	slices.Sort(stamps)
+	return joinDigests(digest([]byte(strings.Join(stamps, ","))), spec)
+}
+
+// joinDigests makes a checkpoint of the hash of the endpoints.
+func joinDigests(endpoints string, spec elbv2.TargetGroupBindingSpec) (string, error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return "", fmt.Errorf("hash the spec: %w", err)
 	}
-	return digest(strings.Join(stamps, ",")) + "/" + digest(string(text)), nil
+	return endpoints + "/" + digest(text), nil
 }
 
-func digest(s string) string {
-	sum := sha256.Sum256([]byte(s))
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -20,7 +21,11 @@ import (
 
 // Demand is what one binding needs from the security groups of its endpoints.
 type Demand struct {
+	// Needs are those of pods.
 	Needs []Need
+	// Nodes are the endpoints that are nodes, which all need NodeRules.
+	Nodes     *NodeList
+	NodeRules []model.IngressRule
 	// Faulty is set if some rules cannot be determined, so that none may be removed from the
 	// security groups of these endpoints.
 	Faulty bool
@@ -50,26 +55,40 @@ type Place struct {
 	On      string
 }
 
+// All are the needs of pods and of nodes. The places of a node are overwritten by the next.
+func (d Demand) All() iter.Seq[Need] {
+	return func(yield func(Need) bool) {
+		for _, n := range d.Needs {
+			if !yield(n) {
+				return
+			}
+		}
+		places := make([]Place, 1)
+		for i := range d.Nodes.Len() {
+			id, node := d.Nodes.At(i)
+			places[0] = Place{Instance: id}
+			if !yield(Need{node.Name, places, d.NodeRules}) {
+				return
+			}
+		}
+	}
+}
+
 // Ask returns which rules a binding needs; nothing for one without networking.
-func Ask(v *cluster.View, b *elbv2.TargetGroupBinding, endpoints []Endpoint) Demand {
+func Ask(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution) Demand {
 	var d Demand
 	if b.Spec.Networking == nil {
 		return d
 	}
 	warnEmptyPorts(b, &d)
+	if found.Nodes.Len() > 0 {
+		d.Nodes, d.NodeRules = found.Nodes, d.rules(b, nil)
+		d.Findings = d.Findings.Sorted()
+		return d
+	}
 	seen := map[string]bool{}
-	var ofNodes []model.IngressRule // the same for all
-	var nodes []Place
-	d.Needs = make([]Need, 0, len(endpoints))
-	for i, e := range endpoints {
-		if e.Node != nil {
-			if i == 0 {
-				ofNodes, nodes = d.rules(b, nil), make([]Place, len(endpoints))
-			}
-			nodes[i].Instance = e.ID
-			d.Needs = append(d.Needs, Need{e.Node.Name, nodes[i : i+1 : i+1], ofNodes})
-			continue
-		}
+	d.Needs = make([]Need, 0, len(found.endpoints))
+	for _, e := range found.endpoints {
 		if seen[e.Pod.Name] {
 			continue // a pod with several addresses or ports needs one entry
 		}

@@ -94,7 +94,7 @@ func look(t *testing.T, words ...string) (targets.Resolution, targets.Demand) {
 		t.Fatal("no binding", v.Err())
 	}
 	r := targets.Resolve(v, b, targets.Options{})
-	d := targets.Ask(v, b, r.Endpoints)
+	d := targets.Ask(v, b, r)
 	if v.Err() != nil {
 		t.Fatal(v.Err())
 	}
@@ -113,7 +113,7 @@ func TestPortsByServicePort(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r, _ := look(t, "PORT", tt.port, "FAMILY", tt.family)
 			var got []string
-			for _, e := range r.Endpoints {
+			for _, e := range r.Endpoints() {
 				got = append(got, e.Identity())
 			}
 			if r.NotFound {

@@ -56,7 +56,7 @@ func defined(want []Endpoint, have []observed.Target, limit int) Diff {
 					i = slices.IndexFunc(want, func(o Endpoint) bool { return o == e })
 				}
 			}
-			d.Matched = append(d.Matched, Pair{want[i], t})
+			d.Matched = append(d.Matched, Pair{&want[i], &t})
 		}
 	}
 	for i, e := range want {
@@ -77,7 +77,7 @@ func defined(want []Endpoint, have []observed.Target, limit int) Diff {
 func diffText(d Diff) string {
 	var b strings.Builder
 	for _, p := range d.Matched {
-		fmt.Fprintf(&b, "=%s/%s %s ", p.Endpoint.Identity(), IdentityOf(p.Target), p.Target.State)
+		fmt.Fprintf(&b, "=%s/%s %s ", p.Endpoint.Identity(), IdentityOf(*p.Target), p.Target.State)
 	}
 	for _, e := range d.Register {
 		fmt.Fprintf(&b, "+%s ", e.Identity())

@@ -89,8 +89,11 @@ func targetKey(t observed.Target) string {
 
 // Resolution is what the cluster has as endpoints of a binding.
 type Resolution struct {
-	// Endpoints in ascending order of identity. One identity may appear more than once.
-	Endpoints []Endpoint
+	// endpoints in ascending order of identity; empty where they are nodes that are in this order already.
+	endpoints []Endpoint
+	// Nodes are the nodes that are endpoints, nil where these are pods, and NodePort is the port of each.
+	Nodes    *NodeList
+	NodePort int32
 	// NotFound is set if the Service or its port does not exist: nothing is to be registered.
 	NotFound bool
 	// Faulty is set if the endpoints cannot be determined, and those given are only where they
@@ -103,6 +106,15 @@ type Resolution struct {
 	// has been asked for what is missing, so its appearance triggers another run.
 	Unsure   bool
 	Findings finding.List
+}
+
+// Endpoints are the endpoints in ascending order of identity. One identity may appear more than once. They are not to be
+// changed.
+func (r Resolution) Endpoints() []Endpoint {
+	if r.Nodes.inOrder() {
+		return r.Nodes.at(r.NodePort)
+	}
+	return r.endpoints
 }
 
 // blind records that the endpoints are unknown. An empty answer counts as desired state only where
@@ -124,18 +136,22 @@ func Resolve(v *cluster.View, b *elbv2.TargetGroupBinding, o Options) Resolution
 	}
 	if IsInstance(b) {
 		resolveNodes(v, b, svc, port, o, &r)
+		if r.Nodes.inOrder() {
+			return r
+		}
+		r.endpoints = r.Nodes.at(r.NodePort)
 	} else {
 		resolvePods(v, b, svc, port, o, &r)
 		if IsQUIC(b) {
-			for i, e := range r.Endpoints {
-				r.Endpoints[i].ServerID = serverID(e.Pod, e.Port, o.QUICVariable)
+			for i, e := range r.endpoints {
+				r.endpoints[i].ServerID = serverID(e.Pod, e.Port, o.QUICVariable)
 			}
 		}
 	}
-	for i, e := range r.Endpoints {
-		r.Endpoints[i].text = identity(e.ID, e.Port, e.ServerID)
+	for i, e := range r.endpoints {
+		r.endpoints[i].text = identity(e.ID, e.Port, e.ServerID)
 	}
-	slices.SortStableFunc(r.Endpoints, func(a, b Endpoint) int { return cmp.Compare(a.text, b.text) })
+	slices.SortStableFunc(r.endpoints, func(a, b Endpoint) int { return cmp.Compare(a.text, b.text) })
 	return r
 }
 

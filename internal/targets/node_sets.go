@@ -27,15 +27,9 @@ const mostNodeSets = 32
 type nodeSet struct {
 	nodes  []*corev1.Node // ascending by name, as listed
 	judged []judgedNode   // of the same index
-	// ready and unknown are the nodes that may be registered, by their state, ascending by instance id as a part of an
-	// identity.
-	ready, unknown []nodeTarget
+	// ready and unknown are the nodes that may be registered, by their state.
+	ready, unknown *NodeList
 	findings       finding.List
-}
-
-type nodeTarget struct {
-	id   string
-	node *corev1.Node
 }
 
 // judgedNode is what a selector makes of one node.
@@ -48,7 +42,7 @@ type judgedNode struct {
 // of returns the set of a selector. A nil NodeSets computes it in full.
 func (s *NodeSets) set(selector *metav1.LabelSelector, match labels.Selector, nodes []*corev1.Node) *nodeSet {
 	if s == nil {
-		return newNodeSet(nil, match, nodes)
+		return newNodeSet("", nil, match, nodes)
 	}
 	key := metav1.FormatLabelSelector(selector)
 	s.mu.Lock()
@@ -57,7 +51,7 @@ func (s *NodeSets) set(selector *metav1.LabelSelector, match labels.Selector, no
 	if old != nil && slices.Equal(old.nodes, nodes) {
 		return old
 	}
-	out := newNodeSet(old, match, nodes)
+	out := newNodeSet(key, old, match, nodes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.of == nil || len(s.of) >= mostNodeSets && s.of[key] == nil {
@@ -68,66 +62,60 @@ func (s *NodeSets) set(selector *metav1.LabelSelector, match labels.Selector, no
 }
 
 // newNodeSet judges the nodes that are not as they were in an old set of the same selector.
-func newNodeSet(old *nodeSet, match labels.Selector, nodes []*corev1.Node) *nodeSet {
+func newNodeSet(selector string, old *nodeSet, match labels.Selector, nodes []*corev1.Node) *nodeSet {
 	out := &nodeSet{nodes: nodes, judged: make([]judgedNode, len(nodes))}
-	var fresh []bool // judged now
-	at := 0
-	if old != nil {
-		fresh = make([]bool, len(nodes))
+	if old == nil {
+		old = &nodeSet{ready: &NodeList{}, unknown: &NodeList{}}
 	}
+	var fresh []int // indexes of the nodes that are judged now
+	gone := map[*corev1.Node]bool{}
+	at := 0
 	for i, n := range nodes {
-		if old != nil {
-			for at < len(old.nodes) && old.nodes[at].Name < n.Name {
-				at++
-			}
-			if at < len(old.nodes) && old.nodes[at] == n {
-				out.judged[i] = old.judged[at]
-				continue
-			}
-			fresh[i] = true
+		for at < len(old.nodes) && old.nodes[at] != n && old.nodes[at].Name <= n.Name {
+			gone[old.nodes[at]] = true
+			at++
 		}
+		if at < len(old.nodes) && old.nodes[at] == n {
+			out.judged[i] = old.judged[at]
+			at++
+			continue
+		}
+		fresh = append(fresh, i)
 		out.judged[i] = judge(match, n)
 	}
-	for _, j := range out.judged {
-		if j.finding != nil {
-			out.findings.Add(*j.finding)
+	for _, n := range old.nodes[at:] {
+		gone[n] = true
+	}
+	for i := range out.judged {
+		if f := out.judged[i].finding; f != nil {
+			out.findings.Add(*f)
 		}
 	}
-	out.ready = out.targetsOf(corev1.ConditionTrue, old, fresh)
-	out.unknown = out.targetsOf(corev1.ConditionUnknown, old, fresh)
+	out.ready = newNodeList(selector, out.targetsOf(corev1.ConditionTrue, old.ready, gone, fresh))
+	out.unknown = newNodeList(selector, out.targetsOf(corev1.ConditionUnknown, old.unknown, gone, fresh))
 	return out
 }
 
-// targetsOf are the nodes of a state. What is left of the old set is in order already.
-func (s *nodeSet) targetsOf(status corev1.ConditionStatus, old *nodeSet, fresh []bool) []nodeTarget {
+// targetsOf are the nodes of a state: those of the old list that are not gone, which are in order already, and those that
+// are judged now.
+func (s *nodeSet) targetsOf(status corev1.ConditionStatus, old *NodeList, gone map[*corev1.Node]bool, fresh []int) []nodeTarget {
 	var added []nodeTarget
-	kept := make(map[*corev1.Node]bool, len(s.nodes))
-	for i, j := range s.judged {
-		switch {
-		case j.status != status:
-		case old != nil && !fresh[i]:
-			kept[s.nodes[i]] = true
-		default:
-			added = append(added, nodeTarget{j.id, s.nodes[i]})
+	for _, i := range fresh {
+		if j := &s.judged[i]; j.status == status {
+			added = append(added, newNodeTarget(j.id, s.nodes[i]))
 		}
 	}
 	slices.SortStableFunc(added, byID)
-	if old == nil {
-		return added
-	}
-	was := old.ready
-	if status == corev1.ConditionUnknown {
-		was = old.unknown
-	}
-	out := make([]nodeTarget, 0, len(kept)+len(added))
-	for _, t := range was {
-		if !kept[t.node] {
+	out := make([]nodeTarget, 0, len(old.nodes)+len(added))
+	for i := range old.nodes {
+		t := &old.nodes[i]
+		if len(gone) > 0 && gone[t.node] {
 			continue
 		}
-		for len(added) > 0 && byID(added[0], t) < 0 {
+		for len(added) > 0 && byID(added[0], *t) < 0 {
 			out, added = append(out, added[0]), added[1:]
 		}
-		out = append(out, t)
+		out = append(out, *t)
 	}
 	return append(out, added...)
 }

@@ -12,10 +12,11 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// TestSharedNodesEqualComputation lets nodes come, change and go at random, and compares the endpoints that bindings
-// with different selectors share with those that a look at all nodes finds.
+// TestSharedNodesEqualComputation lets nodes come, change and go at random, and compares what bindings with different
+// selectors share, and what follows from it, with a look at all nodes.
 func TestSharedNodesEqualComputation(t *testing.T) {
 	selectors := []*metav1.LabelSelector{
 		nil, {MatchLabels: map[string]string{"pool": "a"}}, {MatchLabels: map[string]string{"pool": "b"}},
@@ -52,12 +53,92 @@ func TestSharedNodesEqualComputation(t *testing.T) {
 				if resolutionText(got) != resolutionText(want) {
 					t.Fatalf("seed %d, step %d, selector %d: want\n%s\ngot\n%s", seed, step, i, resolutionText(want), resolutionText(got))
 				}
-				if !slices.IsSortedFunc(got.Endpoints, func(a, b Endpoint) int { return strings.Compare(a.Identity(), b.Identity()) }) {
+				checkShared(t, r, got)
+				if !slices.IsSortedFunc(got.Endpoints(), func(a, b Endpoint) int { return strings.Compare(a.Identity(), b.Identity()) }) {
 					t.Fatalf("seed %d, step %d: not in order: %s", seed, step, resolutionText(got))
 				}
 			}
 		}
 	}
+}
+
+// checkShared compares the hash and the differences that walk along the nodes with those of all endpoints.
+func checkShared(t *testing.T, r *rand.Rand, got Resolution) {
+	t.Helper()
+	spec := elbv2.TargetGroupBindingSpec{TargetGroupARN: "arn"}
+	full, err := Checkpoint(got.Endpoints(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second from memory
+		if have, err := got.Checkpoint(spec); err != nil || have != full {
+			t.Fatalf("checkpoint %s, %v; want %s of\n%s", have, err, full, resolutionText(got))
+		}
+	}
+	have := someTargets(r, got.Endpoints())
+	limit := r.IntN(2) * (1 + r.IntN(8))
+	want, diff := Compare(got.Endpoints(), have, limit), got.Compare(have, limit)
+	if nodeDiffText(want) != nodeDiffText(diff) {
+		t.Fatalf("of %v want\n%s\ngot\n%s", have, nodeDiffText(want), nodeDiffText(diff))
+	}
+}
+
+// someTargets are most of the endpoints and some others, in order or not.
+func someTargets(r *rand.Rand, endpoints []Endpoint) []observed.Target {
+	var out []observed.Target
+	for _, e := range endpoints {
+		switch target := (observed.Target{ID: e.ID, Port: e.Port, State: "healthy"}); r.IntN(12) {
+		case 0:
+		case 1:
+			target.State = "draining"
+			out = append(out, target)
+		case 2:
+			target.Port++
+			out = append(out, target)
+		case 3:
+			other := target
+			other.ServerID = "0x1"
+			out = append(out, other, target)
+		case 4:
+			out = append(out, target, target)
+		default:
+			out = append(out, target)
+		}
+	}
+	for range r.IntN(3) {
+		out = append(out, observed.Target{ID: []string{"i-0", "i-12b", "10.0.0.1", "i-4"}[r.IntN(4)], Port: 30080})
+	}
+	switch r.IntN(4) {
+	case 0:
+		r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	case 1:
+		for i := range 40 {
+			out = append(out, observed.Target{ID: fmt.Sprintf("i-9%d", i), Port: 30080})
+		}
+	default:
+		slices.SortStableFunc(out, func(a, b observed.Target) int { return strings.Compare(a.ID, b.ID) })
+	}
+	return out
+}
+
+func nodeDiffText(d Diff) string {
+	var b strings.Builder
+	var stay []string
+	for _, t := range d.Stay() {
+		stay = append(stay, IdentityOf(*t)+" "+t.State)
+	}
+	slices.Sort(stay)
+	fmt.Fprintln(&b, "stay", stay)
+	for _, e := range d.Register {
+		fmt.Fprintln(&b, "register", e.Identity(), e.Node.Name)
+	}
+	for _, e := range d.Over {
+		fmt.Fprintln(&b, "over", e.Identity(), e.Node.Name)
+	}
+	for _, t := range d.Deregister {
+		fmt.Fprintln(&b, "deregister", IdentityOf(t))
+	}
+	return b.String()
 }
 
 func TestNodeSetsAreBounded(t *testing.T) {
@@ -77,7 +158,7 @@ func TestNodeSetsAreBounded(t *testing.T) {
 
 func resolutionText(r Resolution) string {
 	var b strings.Builder
-	for _, e := range r.Endpoints {
+	for _, e := range r.Endpoints() {
 		fmt.Fprintln(&b, e.Identity(), e.Node.Name, e.Node.ResourceVersion)
 	}
 	fmt.Fprintln(&b, r.NotFound, r.Faulty, r.Blind, r.Unsure)

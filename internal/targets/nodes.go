@@ -54,13 +54,10 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 	set := o.Nodes.set(b.Spec.NodeSelector, selector, nodes)
 	r.Findings.Add(set.findings...)
 	chosen := set.ready
-	if len(chosen) == 0 && o.FailOpen {
+	if chosen.Len() == 0 && o.FailOpen {
 		chosen = set.unknown
 	}
-	r.Endpoints = make([]Endpoint, len(chosen))
-	for i, t := range chosen {
-		r.Endpoints[i] = Endpoint{ID: t.id, Port: port.NodePort, Node: t.node}
-	}
+	r.Nodes, r.NodePort = chosen, port.NodePort
 }
 
 // judge finds out whether a node can forward to node ports.

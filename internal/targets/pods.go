@@ -42,9 +42,9 @@ func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Servi
 			}
 		}
 	}
-	r.Endpoints = ready
+	r.endpoints = ready
 	if len(ready) == 0 && o.FailOpen {
-		r.Endpoints = unknown
+		r.endpoints = unknown
 	}
 }
 

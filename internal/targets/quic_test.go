@@ -74,10 +74,10 @@ func TestServerIDsAreReadFromThePod(t *testing.T) {
 			b.Spec.TargetType, b.Spec.TargetGroupProtocol = ptr(elbv2.TargetTypeIP), &tt.protocol
 			b.Spec.ServiceRef = elbv2.ServiceReference{Name: "web", Port: intstr.FromInt32(80)}
 			r := targets.Resolve(cluster.NewView(store), b, targets.Options{QUICVariable: tt.variable})
-			if len(r.Endpoints) != 1 {
-				t.Fatalf("endpoints %v", r.Endpoints)
+			if len(r.Endpoints()) != 1 {
+				t.Fatalf("endpoints %v", r.Endpoints())
 			}
-			if got := r.Endpoints[0].ServerID; got != tt.want {
+			if got := r.Endpoints()[0].ServerID; got != tt.want {
 				t.Errorf("want %q, got %q", tt.want, got)
 			}
 		})

@@ -36,7 +36,7 @@ func resolved(t *testing.T, o targets.Options, docs ...string) string {
 		t.Fatal(v.Err())
 	}
 	var out []string
-	for _, e := range r.Endpoints {
+	for _, e := range r.Endpoints() {
 		out = append(out, e.Identity())
 	}
 	if r.Faulty {

@@ -2,6 +2,7 @@ package bindings
 
 import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
@@ -9,7 +10,7 @@ import (
 // Kubernetes is missing, changed by its owner, or was never kept.
 type filling struct {
 	binding    *elbv2.TargetGroupBinding // as last described
-	identities map[string]bool           // in canonical form
+	registered *targets.IdentitySet
 }
 
 // filledBy returns a binding as it was when targets were last registered for it, nil if none were.
@@ -22,30 +23,37 @@ func (m *memory) filledBy(key Key) *elbv2.TargetGroupBinding {
 	return nil
 }
 
-// noteFilled remembers targets that are registered for a binding, or no longer.
-func (m *memory) noteFilled(key Key, described *elbv2.TargetGroupBinding, registered bool, identities ...string) {
+// noteFound remembers targets of a binding that were found to be registered.
+func (m *memory) noteFound(key Key, described *elbv2.TargetGroupBinding, list []*observed.Target) {
+	if len(list) > 0 {
+		m.noteFilled(key, described, func(s *targets.IdentitySet) *targets.IdentitySet { return s.WithTargets(list) })
+	}
+}
+
+// noteRegistered remembers targets that were registered for a binding.
+func (m *memory) noteRegistered(key Key, described *elbv2.TargetGroupBinding, list []targets.Endpoint) {
+	if len(list) > 0 {
+		m.noteFilled(key, described, func(s *targets.IdentitySet) *targets.IdentitySet { return s.With(list) })
+	}
+}
+
+func (m *memory) noteFilled(key Key, described *elbv2.TargetGroupBinding, change func(*targets.IdentitySet) *targets.IdentitySet) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(identities) == 0 {
-		return
-	}
 	f := m.fillings[key]
 	if f == nil || f.binding.Spec.TargetGroupARN != described.Spec.TargetGroupARN {
-		if !registered {
-			return
-		}
-		f = &filling{identities: map[string]bool{}}
+		f = &filling{}
 		m.fillings[key] = f
 	}
-	if registered {
-		f.binding = described
-	}
-	for _, id := range identities {
-		if id = targets.CanonicalIdentity(id); registered {
-			f.identities[id] = true
-		} else {
-			delete(f.identities, id)
-		}
+	f.binding, f.registered = described, change(f.registered)
+}
+
+// noteDeregistered remembers that targets are not registered for a binding any more.
+func (m *memory) noteDeregistered(key Key, described *elbv2.TargetGroupBinding, list []observed.Target) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if f := m.fillings[key]; f != nil && f.binding.Spec.TargetGroupARN == described.Spec.TargetGroupARN {
+		f.registered = f.registered.Without(list)
 	}
 }
 

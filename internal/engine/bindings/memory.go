@@ -3,7 +3,6 @@ package bindings
 import (
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"sync"
 	"time"
 
@@ -56,7 +55,7 @@ func (m *memory) of(key Key) bindingplan.Memory {
 		out.AbsentFor = now.Sub(since)
 	}
 	if f := m.fillings[key]; f != nil {
-		out.Registered = maps.Clone(f.identities)
+		out.Registered = f.registered
 	}
 	if all := m.refused[key]; len(all) > 0 {
 		out.Refused = make(map[string]bindingplan.RefusedTarget, len(all))

@@ -68,14 +68,14 @@ func (p *run) resolve(ctx context.Context, f *bindingplan.Facts) error {
 	p.describe(ctx, f)
 	if f.Undescribed == nil {
 		f.Found = targets.Resolve(p.v, f.Described, p.r.Targets)
-		p.demand = targets.Ask(p.v, f.Described, f.Found.Endpoints)
+		p.demand = targets.Ask(p.v, f.Described, f.Found)
 	}
 	p.r.viewed(p.key, p.v)
 	if err := p.v.Err(); err != nil {
 		return err
 	}
 	var err error
-	f.Want, err = targets.Checkpoint(f.Found.Endpoints, f.Stored.Spec)
+	f.Want, err = f.Found.Checkpoint(f.Stored.Spec)
 	return err
 }
 

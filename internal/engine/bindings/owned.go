@@ -52,7 +52,7 @@ func (r *Reconciler) wantedByOthers(ctx context.Context, b *elbv2.TargetGroupBin
 		if err != nil {
 			continue // it cannot register anything either
 		}
-		for _, e := range targets.Resolve(v, w, r.Targets).Endpoints {
+		for _, e := range targets.Resolve(v, w, r.Targets).Endpoints() {
 			out[targets.CanonicalIdentity(e.Identity())] = true
 		}
 	}

@@ -26,10 +26,38 @@ type ruleMemory struct {
 	epoch    int                 // see currentEpoch
 	changing bool                // rules are being changed
 	groups   map[string]bool     // security groups that have carried rules
+
+	nodes map[string]*bindingplan.NodeGroups // by selector
 }
 
 func newRuleMemory() *ruleMemory {
-	return &ruleMemory{token: make(chan struct{}, 1), opened: map[Key]openedRules{}, groups: map[string]bool{}}
+	return &ruleMemory{token: make(chan struct{}, 1), opened: map[Key]openedRules{}, groups: map[string]bool{}, nodes: map[string]*bindingplan.NodeGroups{}}
+}
+
+// nodesOf are the security groups of the nodes that a selector takes, as they were found last; nil if none were.
+func (m *ruleMemory) nodesOf(selector string) *bindingplan.NodeGroups {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.nodes[selector]
+}
+
+// mostSelectors bounds the selectors that are remembered: they are what users choose.
+const mostSelectors = 32
+
+func (m *ruleMemory) noteNodes(selector string, g *bindingplan.NodeGroups) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.nodes) >= mostSelectors && m.nodes[selector] == nil {
+		clear(m.nodes)
+	}
+	m.nodes[selector] = g
+}
+
+// forgetNodes is for when the security groups of nodes may be others.
+func (m *ruleMemory) forgetNodes() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.nodes)
 }
 
 // openedEnough reports whether a computation for all bindings would change nothing on behalf of this one: the

@@ -150,6 +150,9 @@ func (r *Reconciler) planRules(ctx context.Context, me Key, leaving bool, age ti
 	if err != nil {
 		return u, fmt.Errorf("find network interfaces: %w", err)
 	}
+	if age > 0 {
+		r.rules.forgetNodes() // the groups of ENIs were read again
+	}
 	u.RuleDemand = bindingplan.DemandOf(me, asks, found, r.memory.anyServing(), r.ruleOptions())
 	groups, err := r.Cloud.EndpointGroups(ctx, r.rules.remember(u.Asked), age)
 	if err != nil {
@@ -165,11 +168,37 @@ func (r *Reconciler) ruleOptions() bindingplan.RuleOptions {
 
 // rulesAsked finds the security groups of the endpoints of one binding.
 func (r *Reconciler) rulesAsked(ctx context.Context, d bindingplan.Demand) (bindingplan.AskedRules, error) {
+	if d.Nodes.Len() > 0 {
+		g, err := r.groupsOf(ctx, d.Nodes)
+		if err != nil {
+			return bindingplan.AskedRules{}, err
+		}
+		return bindingplan.RulesOfNodes(d, g), nil
+	}
 	found, err := r.Cloud.Interfaces(ctx, bindingplan.QueryFor(d))
 	if err != nil {
 		return bindingplan.AskedRules{}, fmt.Errorf("find network interfaces: %w", err)
 	}
 	return bindingplan.RulesAsked(d, found, r.ruleOptions()), nil
+}
+
+// groupsOf finds the security groups of nodes, of which only those that have changed since the last time are looked at.
+func (r *Reconciler) groupsOf(ctx context.Context, list *targets.NodeList) (*bindingplan.NodeGroups, error) {
+	old := r.rules.nodesOf(list.Selector())
+	if old.Current(list, r.Now()) {
+		return old, nil
+	}
+	g, query := bindingplan.NewNodeGroups(list, old, r.Now())
+	var found bindingplan.Interfaces
+	if len(query.Instances) > 0 {
+		var err error
+		if found, err = r.Cloud.Interfaces(ctx, query); err != nil {
+			return nil, fmt.Errorf("find network interfaces: %w", err)
+		}
+	}
+	g.Find(found, r.ruleOptions())
+	r.rules.noteNodes(list.Selector(), g)
+	return g, nil
 }
 
 // collectDemands reads what all bindings ask for, in a view of its own: a change of another binding
@@ -197,7 +226,7 @@ func (r *Reconciler) collectDemands(ctx context.Context, me Key, leaving bool) (
 			continue
 		}
 		found := targets.Resolve(v, w, r.Targets)
-		a.Demand = targets.Ask(v, w, found.Endpoints)
+		a.Demand = targets.Ask(v, w, found)
 		a.Faulty = a.Faulty || found.Faulty
 		a.Lost = a.Lost || found.Blind
 		out = append(out, a)

@@ -48,7 +48,7 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []obser
 		case err == nil:
 			p.changed()
 			p.r.memory.noteRoom(p.key)
-			p.r.memory.noteFilled(p.key, f.Described, false, namesOf(chunk)...)
+			p.r.memory.noteDeregistered(p.key, f.Described, chunk)
 			p.r.did(Deregistered, arn, namesOf(chunk))
 		case failure.Turn(err) > 0:
 			// Should one of the addresses be given to another tenant meanwhile, the call is urgent.
@@ -104,7 +104,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 		queue = queue[1:]
 		if err == nil {
 			p.changed()
-			p.r.memory.noteFilled(p.key, f.Described, true, endpointNames(chunk)...)
+			p.r.memory.noteRegistered(p.key, f.Described, chunk)
 			p.r.did(Registered, arn, endpointNames(chunk))
 			continue
 		}

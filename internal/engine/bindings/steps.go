@@ -142,7 +142,7 @@ func (p *run) write(ctx context.Context, f *bindingplan.Facts, do bindingplan.Ac
 	case bindingplan.KeepRefusals:
 		p.r.memory.keepRefusals(p.key, do.Of)
 	case bindingplan.NoteRegistered:
-		p.r.memory.noteFilled(p.key, f.Described, true, do.Identities...)
+		p.r.memory.noteFound(p.key, f.Described, do.Targets)
 	default:
 		return fmt.Errorf("no step of type %T is known", do)
 	}

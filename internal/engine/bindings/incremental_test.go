@@ -1,0 +1,120 @@
+package bindings_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/network"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
+)
+
+// TestWhatIsRememberedChangesNothing lets nodes, pods and Services come, change and go at random. A process that remembers
+// what it found brings targets, rules and checkpoints to where one comes that starts again before each run.
+func TestWhatIsRememberedChangesNothing(t *testing.T) {
+	for seed := range uint64(15) {
+		r := rand.New(rand.NewPCG(seed, 12))
+		old, fresh := manyBindings(t), manyBindings(t)
+		for step := range 25 {
+			event := randomEvent(r)
+			for _, w := range []*world{old, fresh} {
+				event(w)
+				w.now = w.now.Add(3 * time.Second)
+			}
+			if r.IntN(3) == 0 {
+				continue // several changes between two runs
+			}
+			order := r.Perm(6)
+			for _, w := range []*world{old, fresh} {
+				for range 2 {
+					for _, i := range order {
+						if w == fresh {
+							w.restart()
+						}
+						_, _ = w.rec.Reconcile(t.Context(), keyOf(fmt.Sprintf("b%d", i))) // may fail, and is tried again
+					}
+					w.now = w.now.Add(10 * time.Second) // what is missing is believed
+				}
+			}
+			if a, b := stateOf(old), stateOf(fresh); a != b {
+				t.Fatalf("seed %d, step %d: by memory\n%s\nwithout\n%s", seed, step, a, b)
+			}
+		}
+	}
+}
+
+// manyBindings are bindings of nodes with different ports and selectors, and some of pods.
+func manyBindings(t *testing.T) *world {
+	w := newWorld(t)
+	clear(w.aws.groups)
+	for i := range 6 {
+		name, service := fmt.Sprintf("b%d", i), fmt.Sprintf("s%d", i)
+		w.aws.groups["arn/"+name] = nil
+		typ, kind := "instance", "NodePort"
+		if i > 3 {
+			typ, kind = "ip", "ClusterIP"
+		}
+		doc := bindingDoc(name, service, typ, 8000+i)
+		if i == 2 {
+			doc += "  nodeSelector: {matchLabels: {pool: a}}\n"
+		}
+		w.put(nodePort(serviceDoc(service, kind), 30080+i), doc, podDocs(service, p1))
+	}
+	return w
+}
+
+func nodePort(service string, port int) string {
+	return strings.ReplaceAll(service, "30080", fmt.Sprint(port))
+}
+
+// randomEvent is a change that can be made to several worlds.
+func randomEvent(r *rand.Rand) func(w *world) {
+	i := r.IntN(8)
+	name, instance := fmt.Sprintf("m%d", i), fmt.Sprintf("i-m%d", i)
+	pool, ready := []string{"a", "b"}[r.IntN(2)], []string{"True", "True", "False"}[r.IntN(3)]
+	service, port := fmt.Sprintf("s%d", r.IntN(4)), 30080+r.IntN(5)
+	groups := []network.InterfaceGroup{{ID: "sg-node"}}
+	if i == 7 {
+		groups = []network.InterfaceGroup{{ID: "sg-other"}}
+	}
+	pods := randomPods(r)
+	switch r.IntN(6) {
+	case 0:
+		return func(w *world) {
+			if err := w.store.Delete(cluster.Ref{Kind: cluster.KindNode, Name: name}); err != nil && !strings.Contains(err.Error(), "not found") {
+				w.t.Fatal(err)
+			}
+		}
+	case 1:
+		return func(w *world) { w.put(nodePort(serviceDoc(service, "NodePort"), port)) }
+	case 2:
+		return func(w *world) { w.put(podDocs("s4", pods...)) }
+	}
+	return func(w *world) {
+		w.aws.rules["sg-other"] = slices.Clip(w.aws.rules["sg-other"])
+		w.aws.enis[instance] = []network.Interface{{ID: "eni-" + name, Groups: groups}}
+		w.put(fmt.Sprintf(`
+apiVersion: v1
+kind: Node
+metadata: {name: %s, creationTimestamp: "2026-01-01T00:00:00Z", labels: {pool: %s}}
+spec: {providerID: aws:///a/%s}
+status: {conditions: [{type: Ready, status: %q}]}
+`, name, pool, instance, ready))
+	}
+}
+
+// stateOf is what a world has come to: the targets, the rules, and the checkpoints.
+func stateOf(w *world) string {
+	var b strings.Builder
+	for i := range 6 {
+		name := fmt.Sprintf("b%d", i)
+		fmt.Fprintln(&b, name, w.aws.ids("arn/"+name), w.ready(name), w.binding(name).Annotations[targets.CheckpointAnnotation])
+	}
+	fmt.Fprintln(&b, w.aws.rulesOf("sg-node"))
+	fmt.Fprintln(&b, w.aws.rulesOf("sg-other"))
+	return b.String()
+}

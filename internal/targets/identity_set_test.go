@@ -1,0 +1,62 @@
+package targets
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// TestIdentitySetEqualsMap adds and takes out identities at random, and compares with a map of canonical texts.
+func TestIdentitySetEqualsMap(t *testing.T) {
+	for seed := range uint64(50) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		some := func() []observed.Target {
+			out := make([]observed.Target, r.IntN(60))
+			for i := range out {
+				ids := []string{fmt.Sprintf("i-%x", r.IntN(300)), fmt.Sprintf("10.0.0.%d", r.IntN(200)), "fd00::1", "FD00:0::1", "fd00::1:2"}
+				out[i] = observed.Target{ID: ids[r.IntN(len(ids))], Port: int32(80 + r.IntN(2))}
+				if r.IntN(8) == 0 {
+					out[i].ServerID = []string{"0xAB", "0xab"}[r.IntN(2)]
+				}
+			}
+			return out
+		}
+		var set *IdentitySet
+		want := map[string]bool{}
+		key := func(t observed.Target) string { return CanonicalIdentity(IdentityOf(t)) }
+		for step := range 40 {
+			list := some()
+			switch r.IntN(4) {
+			case 0:
+				var endpoints []Endpoint
+				for _, t := range list {
+					endpoints = append(endpoints, Endpoint{ID: t.ID, Port: t.Port, ServerID: t.ServerID})
+					want[key(t)] = true
+				}
+				set = set.With(endpoints)
+			case 1:
+				set = set.Without(list)
+				for _, t := range list {
+					delete(want, key(t))
+				}
+			default:
+				var found []*observed.Target
+				for _, t := range list {
+					found = append(found, &t)
+					want[key(t)] = true
+				}
+				set = set.WithTargets(found)
+			}
+			if set.Len() != len(want) {
+				t.Fatalf("seed %d, step %d: %d identities, want %d", seed, step, set.Len(), len(want))
+			}
+			for _, x := range some() {
+				if set.Has(x) != want[key(x)] {
+					t.Fatalf("seed %d, step %d: %s: %v", seed, step, IdentityOf(x), set.Has(x))
+				}
+			}
+		}
+	}
+}

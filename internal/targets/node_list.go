@@ -1,0 +1,192 @@
+package targets
+
+import (
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// NodeList is the nodes that bindings with the same selector register, ascending by instance id as a part of an
+// identity. The bindings share it and what follows from it, so that it is not changed once it is made.
+type NodeList struct {
+	selector string
+	nodes    []nodeTarget
+	// distinct: no instance is there twice and no id has a colon, so that the order is that of the identities too.
+	distinct bool
+
+	mu      sync.Mutex
+	digests map[int32]string // of the endpoints, by node port
+}
+
+// nodeTarget is a node that may be registered.
+type nodeTarget struct {
+	id   string
+	made string // creation time in milliseconds
+	node *corev1.Node
+}
+
+func newNodeTarget(id string, n *corev1.Node) nodeTarget {
+	return nodeTarget{id, strconv.FormatInt(n.CreationTimestamp.UnixMilli(), 10), n}
+}
+
+func newNodeList(selector string, nodes []nodeTarget) *NodeList {
+	l := &NodeList{selector: selector, nodes: nodes, distinct: true, digests: map[int32]string{}}
+	for i, t := range nodes {
+		if strings.IndexByte(t.id, ':') >= 0 || i > 0 && compareBeforeColon(nodes[i-1].id, t.id) >= 0 {
+			l.distinct = false
+			break
+		}
+	}
+	return l
+}
+
+// Len is the number of nodes; a nil list has none.
+func (l *NodeList) Len() int {
+	if l == nil {
+		return 0
+	}
+	return len(l.nodes)
+}
+
+// At returns a node and the id of its instance.
+func (l *NodeList) At(i int) (id string, n *corev1.Node) { return l.nodes[i].id, l.nodes[i].node }
+
+// Selector identifies the selector that has taken the nodes.
+func (l *NodeList) Selector() string { return l.selector }
+
+// Kept are the indexes of the nodes that are as they were in an old list, and those that they had there.
+func (l *NodeList) Kept(old *NodeList) iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
+		at := 0
+		for i := range l.nodes {
+			t := &l.nodes[i]
+			for at < len(old.nodes) && old.nodes[at].node != t.node && byID(old.nodes[at], *t) <= 0 {
+				at++
+			}
+			if at == len(old.nodes) {
+				return
+			}
+			if old.nodes[at].node == t.node {
+				if !yield(i, at) {
+					return
+				}
+				at++
+			}
+		}
+	}
+}
+
+// inOrder reports whether the endpoints made from the list are in the order of their identities, which are distinct.
+func (l *NodeList) inOrder() bool { return l != nil && l.distinct }
+
+// Checkpoint is what the function of that name returns for the endpoints. That of nodes is made once for all bindings
+// with the same node port.
+func (r Resolution) Checkpoint(spec elbv2.TargetGroupBindingSpec) (string, error) {
+	if !r.Nodes.inOrder() {
+		return Checkpoint(r.endpoints, spec)
+	}
+	return joinDigests(r.Nodes.digest(r.NodePort), spec)
+}
+
+// texts are buffers for what is hashed: it is long in a cluster with many nodes.
+var texts = sync.Pool{New: func() any { return new([]byte) }}
+
+// digest is the part of a checkpoint that stands for the endpoints at a node port.
+func (l *NodeList) digest(port int32) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if d, ok := l.digests[port]; ok {
+		return d
+	}
+	buffer := texts.Get().(*[]byte)
+	defer texts.Put(buffer)
+	text := (*buffer)[:0]
+	middle := ":" + strconv.FormatInt(int64(port), 10) + ":"
+	for i := range l.nodes {
+		t := &l.nodes[i]
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, t.id...)
+		text = append(text, middle...)
+		text = append(text, t.made...)
+	}
+	*buffer = text
+	d := digest(text)
+	l.digests[port] = d
+	return d
+}
+
+// mostStrays is how many differences are looked for one by one; with more, as when a target group is filled for the
+// first time, looking at all at once takes less work.
+const mostStrays = 32
+
+// at are the endpoints at a node port.
+func (l *NodeList) at(port int32) []Endpoint {
+	out := make([]Endpoint, l.Len())
+	for i := range out {
+		out[i] = Endpoint{ID: l.nodes[i].id, Port: port, Node: l.nodes[i].node}
+	}
+	return out
+}
+
+// Compare is what the function of that name returns for the endpoints, with the targets that stay in Nodes if these are
+// nodes. Where few targets differ, it walks along both lists.
+func (r Resolution) Compare(have []observed.Target, limit int) Diff {
+	if r.Nodes.inOrder() {
+		if d, ok := r.Nodes.compare(r.NodePort, have); ok {
+			d.order(have, limit)
+			return d
+		}
+	}
+	return Compare(r.Endpoints(), have, limit)
+}
+
+// compare finds the differences; false if there are many, or if the targets are in another order than the nodes.
+func (l *NodeList) compare(port int32, have []observed.Target) (Diff, bool) {
+	d := Diff{Nodes: make([]*observed.Target, 0, len(l.nodes))}
+	i := 0
+	register := func() {
+		d.Register = append(d.Register, Endpoint{ID: l.nodes[i].id, Port: port, Node: l.nodes[i].node})
+		i++
+	}
+	few := func() bool { return len(d.Register)+len(d.Deregister) <= mostStrays }
+	for j := range have {
+		t := &have[j]
+		if Draining(*t) {
+			continue
+		}
+		for i < len(l.nodes) && l.nodes[i].id != t.ID && compareBeforeColon(l.nodes[i].id, t.ID) < 0 && few() {
+			register()
+		}
+		ours := t.Port == port && t.ServerID == ""
+		if i < len(l.nodes) && l.nodes[i].id == t.ID && ours {
+			d.Nodes = append(d.Nodes, t)
+			i++
+			continue
+		}
+		if ours && l.has(t.ID) {
+			return d, false // twice there, or the targets are in another order
+		}
+		if d.Deregister = append(d.Deregister, *t); !few() {
+			return d, false
+		}
+	}
+	for i < len(l.nodes) && few() {
+		register()
+	}
+	return d, few()
+}
+
+// has reports whether an instance is that of a node.
+func (l *NodeList) has(instance string) bool {
+	_, ok := slices.BinarySearchFunc(l.nodes, instance, func(t nodeTarget, id string) int { return compareBeforeColon(t.id, id) })
+	return ok
+}
