@@ -68,7 +68,7 @@ func (m *managedCertificates) resolveImport(w model.ManagedCertificate) {
 		return
 	}
 	if rest := m.opt.ImportsPaused[w.ID]; rest > 0 {
-		m.tellImport(w, finding.CertificateImportsLimited,
+		m.tellImport(w, finding.ImportsLimited,
 			"the Secret has changed so often that its certificate is not imported before "+at(now.Add(rest)), "find out who changes the Secret")
 		m.awaitImport(w, a, "its turn to be imported", rest)
 		return

@@ -411,7 +411,7 @@ func TestASecretThatChangesAllTheTimeIsImportedRarely(t *testing.T) {
 		if n := r.Emulator.Calls().Count("ImportCertificate"); n != 5 {
 			t.Errorf("%d imports in ten minutes", n)
 		}
-		if w := strings.Join(warnings(r)["web"], "\n"); strings.Count(w, "CertificateImportsLimited") != 1 || !strings.Contains(w, "shop/shop") {
+		if w := strings.Join(warnings(r)["web"], "\n"); strings.Count(w, "ImportsLimited") != 1 || !strings.Contains(w, "shop/shop") {
 			t.Errorf("warnings: %s", w)
 		}
 		r.Apply(two[0])
