@@ -41,7 +41,9 @@ type Event struct {
 	// Fault tells a warning about what is held, refused or lost from advice.
 	Fault bool
 	// Once reports that the event is no news when it comes again, although it is no warning.
-	Once    bool
+	Once bool
+	// Source is what the event is recorded with; "" for that of the kind of object.
+	Source  string
 	Reason  string
 	Message string
 }

@@ -66,6 +66,10 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			r.out.Document = d.Describe()
 		}
 		r.out.Findings = d.Findings
+		if d.Stack.DryRun {
+			r.out.Done = true
+			return nil
+		}
 		for _, a := range d.Plan.LoadBalancers {
 			r.show(a, serving(d, a))
 		}

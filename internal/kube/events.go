@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -42,6 +43,7 @@ func eventFor(obj cluster.Object, ev cluster.Event, r record, serial uint64) *co
 		kind = corev1.EventTypeWarning
 	}
 	name := fmt.Sprintf("%s.%s%s", beginning(obj.GetName()), strconv.FormatInt(r.last.UnixNano(), 16), strconv.FormatUint(serial, 16))
+	source := cmp.Or(ev.Source, component(ev.Ref.Kind))
 	apiVersion, k := typ.GVK.ToAPIVersionAndKind()
 	return &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -51,8 +53,8 @@ func eventFor(obj cluster.Object, ev cluster.Event, r record, serial uint64) *co
 		},
 		Type: kind, Reason: ev.Reason, Message: eventMessage(ev.Message), Count: r.count,
 		FirstTimestamp: metav1.NewTime(r.first), LastTimestamp: metav1.NewTime(r.last),
-		Source:              corev1.EventSource{Component: component(ev.Ref.Kind)},
-		ReportingController: component(ev.Ref.Kind),
+		Source:              corev1.EventSource{Component: source},
+		ReportingController: source,
 	}
 }
 

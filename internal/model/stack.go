@@ -109,6 +109,8 @@ type Stack struct {
 	// Unprotected is set when a leaving member says outright that the load balancer is not protected from
 	// deletion. Then a protection that is live is switched off; one that no member speaks of stays.
 	Unprotected bool
+	// DryRun has the stack described and nothing carried out.
+	DryRun bool
 	// Describe asks for a description of what the stack becomes, to be shown on a member.
 	Describe bool
 	// BackendGroup reports whether the shared backend security group is used here and by others.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -13,7 +14,7 @@ import (
 // The reasons of events. They are those that older controllers gave, since alerts are built on
 // them; the message begins with the reason of the finding.
 const (
-	eventReconciled = "SuccessfullyReconciled"
+	EventReconciled = "SuccessfullyReconciled" // the stack is as its objects ask for
 	eventLoad       = "FailedLoadGroupID"
 	eventClaim      = "FailedAddFinalizer"
 	eventBuild      = "FailedBuildModel"
@@ -51,7 +52,7 @@ func Patches(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 	if o.Changed && (o.Done || len(o.Failed) > 0) && !o.Stack.Held.Everything {
 		for _, m := range o.Stack.Members {
 			if !m.Blocked && !faulty(o, m.Ref) {
-				out = append(out, cluster.Event{Ref: RefTo(m.Ref), Reason: eventReconciled, Message: "Successfully reconciled"})
+				out = append(out, cluster.Event{Ref: RefTo(m.Ref), Reason: EventReconciled, Message: "Successfully reconciled"})
 			}
 		}
 	}
@@ -110,10 +111,7 @@ func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 // yet is not served, and keeps showing nothing.
 func statuses(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 	n := Names{LoadBalancer: o.DNSNames[model.LoadBalancerID], Frontend: o.DNSNames[model.FrontendNLBID]}
-	n.Ports = slices.Clone(o.Plan.Ports)
-	if len(o.Plan.Shown) == 0 {
-		n.Ports = slices.DeleteFunc(n.Ports, func(port int32) bool { return unmade(o, port) })
-	}
+	n.Ports = Listens(o)
 	if n.LoadBalancer == "" || len(n.Ports) == 0 || o.Stack.Held.Everything {
 		return nil
 	}
@@ -130,6 +128,25 @@ func statuses(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 		}
 	}
 	return out
+}
+
+// Listens are the ports on which the load balancer that clients use listens after a run.
+func Listens(o engine.Outcome) []int32 {
+	ports := slices.Clone(o.Plan.Ports)
+	if len(o.Plan.Shown) == 0 {
+		ports = slices.DeleteFunc(ports, func(port int32) bool { return unmade(o, port) })
+	}
+	return ports
+}
+
+// PlanTooLarge is the event of a plan for which the annotations of an object have no room.
+func PlanTooLarge(ref finding.Ref, annotation string, size int, fix string) cluster.Event {
+	e, _ := Event(finding.Finding{
+		Object: ref, Field: annotation, Reason: finding.PlanTooLarge,
+		Message: fmt.Sprintf("the plan has %d bytes, for which the annotations of the object have no room, so it is not shown", size),
+		Fix:     fix,
+	}, nil)
+	return e
 }
 
 // elsewhere reports whether the status of a member shows the load balancer of another stack, from which it comes

@@ -37,6 +37,8 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 		t.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id)
 		return t.Stack, t.Found.Sorted()
 	}
+	t.Stack.DryRun = dryRun(l.gw, id)
+	t.Stack.Describe = t.Stack.DryRun
 	t.ref, t.OwnerUID = ownership.RefOf(l.gw), string(l.gw.UID)
 	t.load(l.class)
 	t.build()

@@ -2,7 +2,6 @@ package ingress
 
 import (
 	"encoding/json"
-	"fmt"
 
 	networkingv1 "k8s.io/api/networking/v1"
 
@@ -30,7 +29,7 @@ func (f *Frontend) plans(v *cluster.View, o engine.Outcome) []cluster.Patch {
 			want = text
 		}
 		if planOn(v, m.Ref) != want {
-			out = append(out, cluster.Annotation{Ref: report.RefTo(m.Ref), Key: cluster.PlanAnnotation, Value: want, TooLarge: tooLarge(m.Ref, len(want))})
+			out = append(out, cluster.Annotation{Ref: report.RefTo(m.Ref), Key: cluster.PlanAnnotation, Value: want, TooLarge: report.PlanTooLarge(m.Ref, cluster.PlanAnnotation, len(want), "read it with fulcrum plan -o json, or split the group")})
 		}
 	}
 	for _, m := range o.Stack.Leaving {
@@ -54,13 +53,4 @@ func planOn(v *cluster.View, ref finding.Ref) string {
 func describes(plan string, id model.StackID) bool {
 	var doc struct{ ID string }
 	return json.Unmarshal([]byte(plan), &doc) == nil && doc.ID == id.String()
-}
-
-func tooLarge(ref finding.Ref, size int) cluster.Event {
-	e, _ := report.Event(finding.Finding{
-		Object: ref, Field: cluster.PlanAnnotation, Reason: finding.PlanTooLarge,
-		Message: fmt.Sprintf("the plan has %d bytes, for which the annotations of the object have no room, so it is not shown", size),
-		Fix:     "read it with fulcrum plan -o json, or split the group",
-	}, nil)
-	return e
 }

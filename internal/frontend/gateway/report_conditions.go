@@ -1,0 +1,93 @@
+package gateway
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// maxMessage is how long a message of a condition may be.
+const maxMessage = 32700
+
+// condition makes a condition. The message may have values of users in it.
+func condition[T, R ~string](of T, status metav1.ConditionStatus, reason R, message string, generation int64) metav1.Condition {
+	message = finding.Printable(message)
+	if len(message) > maxMessage {
+		message = message[:maxMessage] + "..."
+	}
+	return metav1.Condition{Type: string(of), Status: status, Reason: string(reason), Message: message, ObservedGeneration: generation}
+}
+
+// merged are the wanted conditions, then those of other types that are there. The transition time of a condition whose
+// status stays is kept.
+func merged(have, want []metav1.Condition, now metav1.Time) []metav1.Condition {
+	out := slices.Clone(want)
+	for i := range out {
+		out[i].LastTransitionTime = now
+	}
+	for _, h := range have {
+		i := slices.IndexFunc(out, func(w metav1.Condition) bool { return w.Type == h.Type })
+		switch {
+		case i < 0:
+			out = append(out, h)
+		case out[i].Status == h.Status:
+			out[i].LastTransitionTime = h.LastTransitionTime
+		}
+	}
+	return out
+}
+
+// sameConditions compares conditions without their order and times.
+func sameConditions(a, b []metav1.Condition) bool {
+	return equality.Semantic.DeepEqual(timeless(a), timeless(b))
+}
+
+func timeless(all []metav1.Condition) []metav1.Condition {
+	out := slices.Clone(all)
+	for i := range out {
+		out[i].LastTransitionTime = metav1.Time{}
+	}
+	slices.SortFunc(out, func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
+	return out
+}
+
+// mergedListeners are the wanted entries with the transition times of those that are there, and reports whether any of
+// them differs. Neither the order of entries nor that of their kinds matters.
+func mergedListeners(have, want []gwv1.ListenerStatus, now metav1.Time) (out []gwv1.ListenerStatus, differ bool) {
+	differ = len(have) != len(want)
+	for _, w := range want {
+		w.SupportedKinds = slices.Clone(w.SupportedKinds)
+		i := slices.IndexFunc(have, func(h gwv1.ListenerStatus) bool { return h.Name == w.Name })
+		if i < 0 {
+			differ = true
+			w.Conditions = merged(nil, w.Conditions, now)
+		} else {
+			h := have[i]
+			w.Conditions = merged(h.Conditions, w.Conditions, now)
+			differ = differ || h.AttachedRoutes != w.AttachedRoutes || !sameConditions(h.Conditions, w.Conditions) || !sameKinds(h.SupportedKinds, w.SupportedKinds)
+		}
+		out = append(out, w)
+	}
+	return out, differ
+}
+
+func sameKinds(a, b []gwv1.RouteGroupKind) bool {
+	names := func(all []gwv1.RouteGroupKind) []string {
+		var out []string
+		for _, k := range all {
+			group := gwv1.Group(gwv1.GroupName)
+			if k.Group != nil {
+				group = *k.Group
+			}
+			out = append(out, string(group)+"/"+string(k.Kind))
+		}
+		slices.Sort(out)
+		return out
+	}
+	return slices.Equal(names(a), names(b))
+}

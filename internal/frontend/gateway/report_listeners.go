@@ -1,0 +1,165 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/attach"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+)
+
+// listenerVerdict is what is wrong with a listener. Zero problems are none.
+type listenerVerdict struct {
+	accepted, resolved, programmed attach.Problem
+	// valid reports that the listener takes part in the load balancer, though perhaps not with all it refers to.
+	valid bool
+	// attached counts the routes that are attached and accepted.
+	attached int32
+}
+
+// wrong is what is wrong with a listener, "" if nothing is.
+func (v listenerVerdict) wrong() string {
+	return firstProblem(v.accepted, v.resolved).Message
+}
+
+// judgeListeners says of each listener what is wrong with it, once that is known of routes.
+func (r *report) judgeListeners() {
+	r.listeners = make([]listenerVerdict, len(r.attached.Listeners))
+	for i, route := range r.attached.Routes {
+		if r.routes[i].accepted.Reason != "" {
+			continue
+		}
+		counted := map[int]bool{}
+		for _, p := range route.Parents {
+			for _, a := range p.Attachments {
+				if !counted[a.Listener] {
+					counted[a.Listener] = true
+					r.listeners[a.Listener].attached++
+				}
+			}
+		}
+	}
+	for i := range r.listeners {
+		l, v := &r.attached.Listeners[i], &r.listeners[i]
+		v.accepted, v.resolved = l.Problem, l.Refs
+		if v.accepted.Reason == string(gwv1.ListenerReasonInvalidRouteKinds) {
+			v.accepted = attach.Problem{} // a matter of references
+		}
+		stops := r.onListener(l, v)
+		v.valid = l.Valid() && !stops
+		if v.programmed.Reason == "" {
+			v.programmed = r.unprogrammed(l, v)
+		}
+	}
+}
+
+// onListener sorts the findings on a listener, and reports whether it cannot serve.
+func (r *report) onListener(l *attach.Listener, v *listenerVerdict) (stops bool) {
+	field := fmt.Sprintf("spec.listeners[%d]", l.Index)
+	for _, x := range r.found[l.Parent] {
+		if rest, ok := strings.CutPrefix(x.Field, field); !ok || rest != "" && rest[0] != '.' {
+			continue
+		}
+		if reason, ok := listenerReasons[x.Reason]; ok && v.resolved.Reason == "" {
+			v.resolved = attach.Problem{Reason: reason, Message: x.Text()}
+		}
+		if x.Blocks >= finding.BlocksListener {
+			stops = true
+			v.programmed = firstProblem(v.programmed, attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: x.Text()})
+		}
+	}
+	return stops || len(l.Certificates) == 0 && !r.configured(l) && slices.Contains([]string{
+		string(gwv1.ListenerReasonInvalidCertificateRef), string(gwv1.ListenerReasonRefNotPermitted),
+	}, l.Refs.Reason)
+}
+
+// configured reports whether the configuration names certificates for a listener, so that it needs none of its own.
+func (r *report) configured(l *attach.Listener) bool {
+	entry, _ := r.config.Listener(r.ref(), string(l.Spec.Protocol), int32(l.Spec.Port))
+	return entry != nil && (entry.DefaultCertificate != nil && *entry.DefaultCertificate != "" || len(entry.Certificates) > 0)
+}
+
+// unprogrammed is why a listener is not in service.
+func (r *report) unprogrammed(l *attach.Listener, v *listenerVerdict) attach.Problem {
+	lb, live := r.live()
+	switch {
+	case !l.Valid():
+		return attach.Problem{Reason: l.Problem.Reason, Message: "Listener is not accepted."}
+	case !v.valid:
+		return attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: v.resolved.Message}
+	case !live && r.isProgrammed() && r.o.Err != nil:
+		return attach.Problem{} // the load balancer was there, and serves on
+	case !live || !lb.Active:
+		return attach.Problem{Reason: string(gwv1.ListenerReasonPending), Message: "Listener is pending to be programmed."}
+	case len(r.attached.OnPort(l.Spec.Port)) > 0 && !slices.Contains(r.ports, int32(l.Spec.Port)):
+		return attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: fmt.Sprintf(
+			"the load balancer does not listen on port %d; requests to it are not answered; see the events of the Gateway and the status of the routes", l.Spec.Port)}
+	}
+	return attach.Problem{}
+}
+
+// countListeners counts the listeners of a Gateway or a ListenerSet that are valid, and all.
+func (r *report) countListeners(parent finding.Ref) (valid, all int) {
+	for i, l := range r.attached.Listeners {
+		if l.Parent == parent {
+			all++
+			if r.listeners[i].valid && r.listeners[i].wrong() == "" {
+				valid++
+			}
+		}
+	}
+	return valid, all
+}
+
+// listenerEntries are the statuses of the listeners of a Gateway or a ListenerSet.
+func (r *report) listenerEntries(parent finding.Ref) []gwv1.ListenerStatus {
+	out := []gwv1.ListenerStatus{}
+	for i, l := range r.attached.Listeners {
+		if l.Parent == parent {
+			out = append(out, gwv1.ListenerStatus{
+				Name: l.Spec.Name, SupportedKinds: l.Kinds, AttachedRoutes: r.listeners[i].attached,
+				Conditions: r.listenerConditions(l, r.listeners[i]),
+			})
+		}
+	}
+	return out
+}
+
+// listenerConditions are the conditions of a listener, in a fixed order.
+func (r *report) listenerConditions(l attach.Listener, v listenerVerdict) []metav1.Condition {
+	generation := r.generationOf(l.Parent)
+	out := []metav1.Condition{
+		condition(gwv1.ListenerConditionConflicted, metav1.ConditionFalse, gwv1.ListenerReasonNoConflicts, "Listener has no conflict.", generation),
+		condition(gwv1.ListenerConditionAccepted, metav1.ConditionTrue, gwv1.ListenerReasonAccepted, "Listener is accepted.", generation),
+		condition(gwv1.ListenerConditionResolvedRefs, metav1.ConditionTrue, gwv1.ListenerReasonResolvedRefs, "Listener has all refs resolved.", generation),
+		condition(gwv1.ListenerConditionProgrammed, metav1.ConditionTrue, gwv1.ListenerReasonProgrammed, "Listener is programmed.", generation),
+	}
+	if p := v.accepted; p.Reason != "" {
+		if p.Reason == string(gwv1.ListenerReasonHostnameConflict) || p.Reason == string(gwv1.ListenerReasonProtocolConflict) {
+			out[0] = condition(gwv1.ListenerConditionConflicted, metav1.ConditionTrue, p.Reason, p.Message, generation)
+		}
+		out[1] = condition(gwv1.ListenerConditionAccepted, metav1.ConditionFalse, p.Reason, p.Message, generation)
+	}
+	if p := v.resolved; p.Reason != "" {
+		out[2] = condition(gwv1.ListenerConditionResolvedRefs, metav1.ConditionFalse, p.Reason, p.Message, generation)
+	}
+	if p := v.programmed; p.Reason != "" {
+		out[3] = condition(gwv1.ListenerConditionProgrammed, metav1.ConditionFalse, p.Reason, p.Message, generation)
+	}
+	return out
+}
+
+// generationOf is the generation of a Gateway or a ListenerSet that was read.
+func (r *report) generationOf(parent finding.Ref) int64 {
+	for _, s := range r.attached.Sets {
+		if parent == refOf(cluster.KindListenerSet, s.Object.Namespace, s.Object.Name) {
+			return s.Object.Generation
+		}
+	}
+	return r.gw.Generation
+}
