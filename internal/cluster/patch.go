@@ -33,6 +33,13 @@ type Annotation struct {
 	TooLarge Event
 }
 
+// Finalizer puts a finalizer on an object that is not a root, or takes it off.
+type Finalizer struct {
+	Ref    Ref
+	Name   string
+	Remove bool
+}
+
 // Event is to be recorded on an object. Equal events in a row are written once per object until
 // something else happens to it.
 type Event struct {
@@ -56,4 +63,5 @@ func (Lasting) patch()      {}
 func (ObjectStatus) patch() {}
 func (StatusEdit) patch()   {}
 func (Annotation) patch()   {}
+func (Finalizer) patch()    {}
 func (Event) patch()        {}

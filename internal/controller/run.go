@@ -136,6 +136,15 @@ func Run(ctx context.Context, s Setup) error {
 	if err := tg.Add(mgr, source, withEndpoints(s.Config, BindingKinds()), lines); err != nil {
 		return err
 	}
+	asked := st.Triggers.Asked
+	if servesGateways(s.Config.Gates) {
+		gc := ClassLine(s.Config, cl, metrics, fence, time.Now)
+		gc.Workers = config.AtLeastOne(s.Config.Workers.GatewayClass)
+		if err := gc.Add(mgr, source, ClassKinds(), lines); err != nil {
+			return err
+		}
+		asked = func(r cluster.Ref) bool { return st.Triggers.Asked(r) || gc.Triggers.Asked(r) }
+	}
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		return tidyRules(ctx, afterQuiet(source.WaitForSync), reg.reconciler.SyncRules, lines.WithName(bindingController))
 	})); err != nil {
@@ -157,7 +166,7 @@ func Run(ctx context.Context, s Setup) error {
 		}
 	}
 	if err := mgr.Add(always{manager.RunnableFunc(func(ctx context.Context) error {
-		return tend(ctx, source, secrets, st.Triggers.Asked)
+		return tend(ctx, source, secrets, asked)
 	})}); err != nil {
 		return err
 	}

@@ -107,6 +107,8 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 					Warning: true, Reason: eventStatus, Message: string(finding.CallFailed) + ": " + err.Error()})
 			}
 			errs = append(errs, err)
+		case cluster.Finalizer:
+			errs = append(errs, c.setFinalizer(ctx, p))
 		case cluster.StatusEdit:
 			errs = append(errs, c.editStatus(ctx, p))
 		case cluster.Annotation:

@@ -53,6 +53,21 @@ func (c *Cluster) editFinalizers(ctx context.Context, ref cluster.Ref, edit func
 	}
 }
 
+// setFinalizer puts a finalizer on an object that is not being deleted, or takes it off.
+func (c *Cluster) setFinalizer(ctx context.Context, p cluster.Finalizer) error {
+	err := c.editFinalizers(ctx, p.Ref, func(obj cluster.Object) ([]string, error) {
+		have := slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(f string) bool { return p.Remove && f == p.Name })
+		if p.Remove || obj.GetDeletionTimestamp() != nil || slices.Contains(have, p.Name) {
+			return have, nil
+		}
+		return append(have, p.Name), nil
+	})
+	if err := ignoreNotFound(err); err != nil {
+		return fmt.Errorf("update finalizers of %s: %w", p.Ref, err)
+	}
+	return nil
+}
+
 func (c *Cluster) claim(ctx context.Context, do plan.ClaimFinalizer) error {
 	ref := refOf(do.Ref)
 	err := c.editFinalizers(ctx, ref, func(obj cluster.Object) ([]string, error) {

@@ -1,0 +1,94 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/config"
+	"github.com/fulcrum-lb/fulcrum/internal/gatewayclass"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+)
+
+// classController is the name of what works on GatewayClasses and configurations of Gateways.
+const classController = "aws-lbc-gateway-class-controller"
+
+// classes is the line of what belongs to Gateways and is no load balancer.
+type classes struct {
+	cluster  *kube.Cluster
+	opt      gatewayclass.Options
+	triggers *Triggers[cluster.Ref]
+	metrics  *Metrics
+	fence    func() error
+	now      func() time.Time
+}
+
+// ClassLine is the controller of GatewayClasses and of the configurations of Gateways. now is the clock of what is
+// noted on classes.
+func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence func() error, now func() time.Time) Line[cluster.Ref] {
+	s := newClasses(c, cl, m, fence, now)
+	return Line[cluster.Ref]{
+		Name: classController, MaxDelay: maxDelay, Triggers: s.triggers, Run: s.run,
+		Label: func(r cluster.Ref) []any {
+			return []any{"kind", string(r.Kind), "namespace", r.Namespace, "name", r.Name}
+		},
+		Tenant: func(r cluster.Ref) string { return r.Namespace },
+	}
+}
+
+func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence func() error, now func() time.Time) *classes {
+	key, value, _ := c.SecretsLabel()
+	s := &classes{cluster: cl, metrics: m, fence: fence, now: now, opt: gatewayclass.Options{
+		ALB: c.Gates.On(config.ALBGatewayAPI), NLB: c.Gates.On(config.NLBGatewayAPI), ListenerSets: c.Gates.On(config.GatewayListenerSet),
+		SecretKey: key, SecretValue: value,
+	}}
+	s.triggers = NewTriggers(cl.View, nil, classOf)
+	return s
+}
+
+// ClassKinds are the kinds that the line of classes reads.
+func ClassKinds() []cluster.Kind {
+	return append([]cluster.Kind{cluster.KindSecret, cluster.KindService}, gatewayKinds()...)
+}
+
+// classOf is the item of an object: the object itself.
+func classOf(_ *cluster.View, obj cluster.Object) []cluster.Ref {
+	if ref := cluster.RefOf(obj); slices.Contains(gatewayclass.Kinds, ref.Kind) {
+		return []cluster.Ref{ref}
+	}
+	return nil
+}
+
+// run writes what is due to one object. What goes wrong with it is tried again with back-off, and concerns no other.
+func (s *classes) run(ctx context.Context, ref cluster.Ref) (Next, error) {
+	v := s.cluster.View()
+	patches := gatewayclass.Patches(v, ref, s.opt, s.now())
+	if err := v.Err(); err != nil {
+		return Next{}, err
+	}
+	if obj, err := v.Object(ref.Kind, ref.Namespace, ref.Name); obj == nil && err == nil {
+		s.triggers.Gone(ref)
+		return Next{}, nil
+	}
+	s.triggers.Ran(ref, v)
+	var errs []error
+	for _, p := range patches {
+		errs = append(errs, s.cluster.Write(ctx, []cluster.Patch{p}))
+	}
+	err := errors.Join(errs...)
+	if err != nil && s.fence != nil && s.fence() != nil {
+		return Next{After: fencedDelay}, nil
+	}
+	if err != nil {
+		s.metrics.errors.WithLabelValues(classController, "update_status_error").Inc()
+		return Next{}, err
+	}
+	if len(patches) > 0 {
+		logr.FromContextOrDiscard(ctx).V(1).Info("updated object", "patches", len(patches))
+	}
+	return Next{}, nil
+}

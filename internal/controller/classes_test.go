@@ -1,0 +1,332 @@
+package controller
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/config"
+	"github.com/fulcrum-lb/fulcrum/internal/gatewayclass"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+)
+
+const classDocs = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: plain}
+spec: {controllerName: gateway.k8s.aws/alb}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: full, annotations: {elbv2.k8s.aws/last-processed-config: old}}
+spec: {controllerName: gateway.fulcrum.dev/aws, parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, namespace: infra, name: lb}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: lost}
+spec: {controllerName: gateway.k8s.aws/nlb, parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, namespace: infra, name: none}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: foreign-kind}
+spec: {controllerName: gateway.k8s.aws/nlb, parametersRef: {group: "", kind: ConfigMap, namespace: infra, name: lb}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: homeless}
+spec: {controllerName: gateway.k8s.aws/nlb, parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: lb}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: theirs}
+spec: {controllerName: example.com/other}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: shop, name: gate}
+spec:
+  gatewayClassName: plain
+  infrastructure: {parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: own}}
+  listeners: [{name: web, port: 80, protocol: HTTP}]
+---
+apiVersion: gateway.k8s.aws/v1
+kind: LoadBalancerConfiguration
+metadata: {namespace: infra, name: lb}
+spec: {defaultTargetGroupConfiguration: {name: targets}}
+---
+apiVersion: gateway.k8s.aws/v1
+kind: TargetGroupConfiguration
+metadata: {namespace: infra, name: targets}
+---
+apiVersion: gateway.k8s.aws/v1
+kind: LoadBalancerConfiguration
+metadata: {namespace: shop, name: own}
+---
+apiVersion: gateway.k8s.aws/v1
+kind: LoadBalancerConfiguration
+metadata: {namespace: shop, name: unused}
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: shop, name: web}
+spec: {ports: [{port: 80}]}
+---
+apiVersion: gateway.k8s.aws/v1
+kind: TargetGroupConfiguration
+metadata: {namespace: shop, name: web}
+spec: {targetReference: {name: web}}
+---
+apiVersion: gateway.k8s.aws/v1
+kind: TargetGroupConfiguration
+metadata: {namespace: shop, name: other}
+spec: {targetReference: {name: other}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: shop, name: web}
+spec:
+  parentRefs: [{name: gate}]
+  rules:
+  - backendRefs: [{name: web, port: 80}]
+    filters: [{type: ExtensionRef, extensionRef: {group: gateway.k8s.aws, kind: ListenerRuleConfiguration, name: login}}]
+---
+apiVersion: gateway.k8s.aws/v1
+kind: ListenerRuleConfiguration
+metadata: {namespace: shop, name: login}
+spec:
+  actions:
+  - type: authenticate-oidc
+    authenticateOIDCConfig: {issuer: i, authorizationEndpoint: a, tokenEndpoint: t, userInfoEndpoint: u, secret: {name: client}}
+---
+apiVersion: gateway.k8s.aws/v1
+kind: ListenerRuleConfiguration
+metadata: {namespace: shop, name: unused}
+`
+
+// classWorld runs the line of classes over a store.
+type classWorld struct {
+	*testing.T
+	store *cluster.Memory
+	line  *classes
+	now   time.Time
+}
+
+func newClassWorld(t *testing.T, gates string) *classWorld {
+	t.Helper()
+	w := &classWorld{T: t, now: time.Unix(1000, 0)}
+	store, err := cluster.FromYAML(func() time.Time { return w.now }, []byte(classDocs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.store = store
+	cfg := config.Default()
+	if err := cfg.Gates.Set(gates); err != nil {
+		t.Fatal(err)
+	}
+	cl := kube.New(&cluster.Reduced{Source: store}, kube.InMemory{Store: store}, func() time.Time { return w.now })
+	w.line = newClasses(cfg, cl, NewMetrics(time.Now), nil, func() time.Time { return w.now })
+	return w
+}
+
+// settle runs all objects until nothing is written any more, and returns how many rounds wrote.
+func (w *classWorld) settle() (wrote int) {
+	w.Helper()
+	for ; wrote < 10; wrote++ {
+		changed := false
+		stop := w.store.Watch(func(_, _ cluster.Object) { changed = true })
+		for _, kind := range gatewayclass.Kinds {
+			for _, obj := range w.store.All(kind) {
+				if _, err := w.line.run(w.Context(), cluster.RefOf(obj)); err != nil {
+					w.Fatal(err)
+				}
+			}
+		}
+		stop()
+		w.now = w.now.Add(time.Minute)
+		if !changed {
+			return wrote
+		}
+	}
+	w.Fatal("the objects are written again and again")
+	return
+}
+
+func object[T cluster.Object](w *classWorld, kind cluster.Kind, namespace, name string) T {
+	w.Helper()
+	obj, ok := cluster.Get[T](cluster.NewView(w.store), kind, namespace, name)
+	if !ok {
+		w.Fatalf("%s %s/%s is gone", kind, namespace, name)
+	}
+	return obj
+}
+
+func (w *classWorld) finalizers(kind cluster.Kind, namespace, name string, want ...string) {
+	w.Helper()
+	if got := object[cluster.Object](w, kind, namespace, name).GetFinalizers(); !slices.Equal(got, want) {
+		w.Errorf("%s %s/%s has finalizers %v, want %v", kind, namespace, name, got, want)
+	}
+}
+
+func (w *classWorld) delete(kind cluster.Kind, namespace, name string, goes bool) {
+	w.Helper()
+	ref := cluster.Ref{Kind: kind, Namespace: namespace, Name: name}
+	if err := w.store.Delete(ref); err != nil {
+		w.Fatal(err)
+	}
+	w.settle()
+	if obj, _ := w.store.Get(ref); (obj == nil) != goes {
+		w.Errorf("%s is gone: %t, want %t", ref, obj == nil, goes)
+	}
+}
+
+func TestClassesAreAccepted(t *testing.T) {
+	w := newClassWorld(t, "")
+	if n := w.settle(); n == 0 {
+		t.Error("nothing was written")
+	}
+	for name, c := range map[string]struct{ status, reason, message string }{
+		"plain":        {"True", "Accepted", "Accepted"},
+		"full":         {"True", "Accepted", "Accepted"},
+		"lost":         {"False", "InvalidParameters", `"infra/none" does not exist`},
+		"foreign-kind": {"False", "InvalidParameters", `kind "ConfigMap"`},
+		"homeless":     {"False", "InvalidParameters", "has no namespace"},
+	} {
+		o := object[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", name)
+		got := meta.FindStatusCondition(o.Status.Conditions, "Accepted")
+		if string(got.Status) != c.status || got.Reason != c.reason || !strings.Contains(got.Message, c.message) || got.ObservedGeneration != 1 {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if !meta.IsStatusConditionTrue(o.Status.Conditions, "SupportedVersion") || len(o.Status.Conditions) != 2 {
+			t.Errorf("%s: %+v", name, o.Status.Conditions)
+		}
+		w.finalizers(cluster.KindGatewayClass, "", name, gatewayclass.ClassFinalizer)
+		if f := o.Status.SupportedFeatures; !slices.IsSortedFunc(f, func(a, b gwv1.SupportedFeature) int { return strings.Compare(string(a.Name), string(b.Name)) }) || len(f) < 5 {
+			t.Errorf("%s: %v", name, f)
+		}
+	}
+	if o := object[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "theirs"); len(o.Finalizers) > 0 || o.Status.Conditions[0].Reason != "Pending" {
+		t.Errorf("%+v", o)
+	}
+	lb := object[cluster.Object](w, cluster.KindLoadBalancerConfiguration, "infra", "lb")
+	tg := object[cluster.Object](w, cluster.KindTargetGroupConfiguration, "infra", "targets")
+	full := object[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "full")
+	if got := full.Annotations[cluster.ProcessedConfigAnnotation]; got != lb.GetResourceVersion()+"-"+tg.GetResourceVersion() || full.Annotations[cluster.ProcessedConfigAtAnnotation] == "" {
+		t.Errorf("%v", full.Annotations)
+	}
+	before := meta.FindStatusCondition(full.Status.Conditions, "Accepted").LastTransitionTime
+	if n := w.settle(); n != 0 {
+		t.Errorf("%d rounds wrote without a change", n)
+	}
+
+	// The reason goes away, and the time of the condition that did not change stays.
+	l, err := cluster.LoadYAML([]byte("apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {namespace: infra, name: none}\n"))
+	if err == nil {
+		err = w.store.Put(l.Objects...)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	lost := object[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "lost")
+	if got := meta.FindStatusCondition(lost.Status.Conditions, "Accepted"); got.Message != "Accepted" || !got.LastTransitionTime.After(before.Time) {
+		t.Errorf("%+v", got)
+	}
+	full = object[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "full")
+	if at := meta.FindStatusCondition(full.Status.Conditions, "Accepted").LastTransitionTime; !at.Equal(&before) {
+		t.Errorf("%s, want %s", at, before)
+	}
+}
+
+func TestClassesOfWhatIsOffAreLeftAlone(t *testing.T) {
+	w := newClassWorld(t, "NLBGatewayAPI=false")
+	w.settle()
+	w.finalizers(cluster.KindGatewayClass, "", "lost")
+	full := object[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "full")
+	if slices.ContainsFunc(full.Status.SupportedFeatures, func(f gwv1.SupportedFeature) bool { return f.Name == "TCPRoute" }) {
+		t.Errorf("%v", full.Status.SupportedFeatures)
+	}
+}
+
+func TestConfigurationsStayWhileTheyAreUsed(t *testing.T) {
+	w := newClassWorld(t, "")
+	w.settle()
+	w.finalizers(cluster.KindLoadBalancerConfiguration, "infra", "lb", gatewayclass.LoadBalancerFinalizer)
+	w.finalizers(cluster.KindLoadBalancerConfiguration, "shop", "own", gatewayclass.LoadBalancerFinalizer)
+	w.finalizers(cluster.KindLoadBalancerConfiguration, "shop", "unused")
+	w.finalizers(cluster.KindTargetGroupConfiguration, "infra", "targets", gatewayclass.TargetGroupFinalizer)
+	w.finalizers(cluster.KindTargetGroupConfiguration, "shop", "web", gatewayclass.TargetGroupFinalizer)
+	w.finalizers(cluster.KindTargetGroupConfiguration, "shop", "other")
+	w.finalizers(cluster.KindListenerRuleConfiguration, "shop", "login", gatewayclass.ListenerRuleFinalizer)
+	w.finalizers(cluster.KindListenerRuleConfiguration, "shop", "unused")
+	of := func(kind cluster.Kind, namespace, name string) gwconfig.ConfigurationStatus {
+		if kind == cluster.KindLoadBalancerConfiguration {
+			return object[*gwconfig.LoadBalancerConfiguration](w, kind, namespace, name).Status
+		}
+		return object[*gwconfig.TargetGroupConfiguration](w, kind, namespace, name).Status
+	}
+	if s := of(cluster.KindLoadBalancerConfiguration, "infra", "lb"); s.ObservedGatewayConfigurationGeneration != nil || *s.ObservedGatewayClassConfigurationGeneration != 1 {
+		t.Errorf("%+v", s)
+	}
+	if s := of(cluster.KindTargetGroupConfiguration, "shop", "web"); *s.ObservedGatewayConfigurationGeneration != 1 || s.ObservedGatewayClassConfigurationGeneration != nil {
+		t.Errorf("%+v", s)
+	}
+
+	w.delete(cluster.KindLoadBalancerConfiguration, "shop", "own", false)
+	w.delete(cluster.KindTargetGroupConfiguration, "shop", "web", false)
+	w.delete(cluster.KindTargetGroupConfiguration, "infra", "targets", false)
+	w.delete(cluster.KindListenerRuleConfiguration, "shop", "login", false)
+	w.delete(cluster.KindGatewayClass, "", "plain", false)
+	w.delete(cluster.KindGatewayClass, "", "full", true)
+	for _, ref := range []cluster.Ref{{Kind: cluster.KindTargetGroupConfiguration, Namespace: "infra", Name: "targets"}} {
+		if obj, _ := w.store.Get(ref); obj != nil {
+			t.Errorf("%s is still there", ref)
+		}
+	}
+	w.delete(cluster.KindHTTPRoute, "shop", "web", true)
+	w.delete(cluster.KindGateway, "shop", "gate", true)
+	for _, ref := range []cluster.Ref{
+		{Kind: cluster.KindGatewayClass, Name: "plain"}, {Kind: cluster.KindLoadBalancerConfiguration, Namespace: "shop", Name: "own"},
+		{Kind: cluster.KindTargetGroupConfiguration, Namespace: "shop", Name: "web"}, {Kind: cluster.KindListenerRuleConfiguration, Namespace: "shop", Name: "login"},
+	} {
+		if obj, _ := w.store.Get(ref); obj != nil {
+			t.Errorf("%s is still there", ref)
+		}
+	}
+}
+
+func TestRulesWithoutTheSecretOfTheirClientAreNotAccepted(t *testing.T) {
+	w := newClassWorld(t, "")
+	w.line.opt.SecretKey, w.line.opt.SecretValue = "tls", "yes"
+	status := func(accepted bool, message string) {
+		t.Helper()
+		w.settle()
+		s := object[*gwconfig.ListenerRuleConfiguration](w, cluster.KindListenerRuleConfiguration, "shop", "login").Status
+		if *s.Accepted != accepted || !strings.Contains(*s.Message, message) || *s.ObservedGeneration != 1 {
+			t.Errorf("%t %s %d", *s.Accepted, *s.Message, *s.ObservedGeneration)
+		}
+	}
+	put := func(labels string) {
+		t.Helper()
+		l, err := cluster.LoadYAML([]byte("apiVersion: v1\nkind: Secret\nmetadata: {namespace: shop, name: client, labels: {" + labels + "}}\nstringData: {clientSecret: word}\n"))
+		if err == nil {
+			err = w.store.Put(l.Objects...)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	status(false, `Secret "shop/client" does not exist`)
+	if s := object[*gwconfig.ListenerRuleConfiguration](w, cluster.KindListenerRuleConfiguration, "shop", "unused").Status; !*s.Accepted {
+		t.Errorf("%+v", s)
+	}
+	put("")
+	status(false, "--required-secrets-label")
+	put("tls: 'yes'")
+	status(true, "Accepted")
+}

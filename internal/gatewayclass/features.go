@@ -1,0 +1,40 @@
+package gatewayclass
+
+import (
+	"slices"
+	"strings"
+
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+)
+
+// The features of the Gateway API, by their names in its conformance suite.
+var (
+	sharedFeatures = []gwv1.FeatureName{"Gateway", "GatewayPort8080", "ReferenceGrant"}
+	albFeatures    = []gwv1.FeatureName{
+		"GatewayHTTPListenerIsolation", "GRPCRoute", "GRPCRouteNamedRouteRule", "HTTPRoute", "HTTPRouteBackendProtocolH2C", "HTTPRouteBackendProtocolWebSocket",
+		"HTTPRouteDestinationPortMatching", "HTTPRouteHostRewrite", "HTTPRouteMethodMatching", "HTTPRouteNamedRouteRule",
+		"HTTPRouteParentRefPort", "HTTPRoutePathRedirect", "HTTPRoutePathRewrite", "HTTPRoutePortRedirect", "HTTPRouteQueryParamMatching",
+		"HTTPRouteSchemeRedirect",
+	}
+	nlbFeatures = []gwv1.FeatureName{"TCPRoute", "TLSRoute", "TLSRouteModeTerminate", "UDPRoute"}
+)
+
+// supported are the features of a class in ascending order, as the standard asks for.
+func supported(alb, nlb, listenerSets bool) []gwv1.SupportedFeature {
+	names := slices.Clone(sharedFeatures)
+	if alb {
+		names = append(names, albFeatures...)
+	}
+	if nlb {
+		names = append(names, nlbFeatures...)
+	}
+	if listenerSets {
+		names = append(names, "ListenerSet")
+	}
+	slices.SortFunc(names, func(a, b gwv1.FeatureName) int { return strings.Compare(string(a), string(b)) })
+	out := make([]gwv1.SupportedFeature, len(names))
+	for i, n := range names {
+		out[i].Name = n
+	}
+	return out
+}
