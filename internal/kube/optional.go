@@ -31,19 +31,21 @@ func (s *Source) Installed(kind cluster.Kind) bool {
 	return read || kind == cluster.KindSecret
 }
 
-// typeOf returns the type of a kind that may be read now; read is false for an optional kind that is not taken up.
-func (s *Source) typeOf(kind cluster.Kind) (typ cluster.Type, read bool, err error) {
+// typeOf returns the type of a kind that may be read now, and what is held of it, nil if it is read through the cache's
+// client; read is false for an optional kind that is not taken up.
+func (s *Source) typeOf(kind cluster.Kind) (typ cluster.Type, h *held, read bool, err error) {
 	s.mu.RLock()
 	typ, read = s.kinds[kind]
+	h = s.held[kind]
 	optional := s.optional[kind]
 	s.mu.RUnlock()
 	switch {
 	case !read && !optional:
-		return typ, false, fmt.Errorf("kind %s is not watched", kind)
+		return typ, nil, false, fmt.Errorf("kind %s is not watched", kind)
 	case !s.Synced():
-		return typ, false, errNotSynced
+		return typ, nil, false, errNotSynced
 	}
-	return typ, read, nil
+	return typ, h, read, nil
 }
 
 // watcher gets the events of a kind.
@@ -76,11 +78,20 @@ func (s *Source) attach(w watcher) error {
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", w.kind, err)
 	}
-	h, err := informer.AddEventHandler(handler{w.notify})
+	kept := s.held[w.kind]
+	h, err := informer.AddEventHandler(handler{w.notify, kept})
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", w.kind, err)
 	}
-	context.AfterFunc(w.ctx, func() { _ = informer.RemoveEventHandler(h) })
+	if kept != nil {
+		kept.watchers.Add(1)
+	}
+	context.AfterFunc(w.ctx, func() {
+		if kept != nil {
+			kept.watchers.Add(-1)
+		}
+		_ = informer.RemoveEventHandler(h)
+	})
 	return nil
 }
 

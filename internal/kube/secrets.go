@@ -100,7 +100,7 @@ func (s *Secrets) watchOne(ref cluster.Ref) *oneSecret {
 		}
 		return in, nil
 	}))
-	_, _ = w.informer.AddEventHandler(handler{s.fan})
+	_, _ = w.informer.AddEventHandler(handler{notify: s.fan})
 	s.watched[ref] = w
 	go w.informer.RunWithContext(ctx)
 	return w

@@ -72,6 +72,7 @@ type Source struct {
 
 	mu    sync.RWMutex
 	kinds map[cluster.Kind]cluster.Type
+	held  map[cluster.Kind]*held // nil for a kind that is read through the cache's client
 	// optional are kinds that may be taken up later; until then they have no objects.
 	optional map[cluster.Kind]bool
 	watchers []watcher
@@ -89,7 +90,7 @@ var errNotSynced = errors.New("the cache of the cluster is not complete yet")
 // of the same namespace and be started by the caller; ctx bounds reads. secrets may be nil if no
 // Secret will be read.
 func NewSource(ctx context.Context, c cache.Cache, namespace string, kinds []cluster.Kind, secrets *Secrets) (*Source, error) {
-	s := &Source{ctx: ctx, cache: c, only: namespace, kinds: map[cluster.Kind]cluster.Type{}, secrets: secrets}
+	s := &Source{ctx: ctx, cache: c, only: namespace, kinds: map[cluster.Kind]cluster.Type{}, held: map[cluster.Kind]*held{}, secrets: secrets}
 	for _, k := range kinds {
 		typ, err := s.inform(k)
 		if err != nil {
@@ -106,8 +107,19 @@ func (s *Source) inform(k cluster.Kind) (cluster.Type, error) {
 	if !ok || k == cluster.KindSecret {
 		return typ, fmt.Errorf("kind %s cannot be cached", k)
 	}
-	if _, err := s.cache.GetInformer(s.ctx, typ.New(), cache.BlockUntilSynced(false)); err != nil {
+	informer, err := s.cache.GetInformer(s.ctx, typ.New(), cache.BlockUntilSynced(false))
+	if err != nil {
 		return typ, fmt.Errorf("watch %s: %w", k, err)
+	}
+	h, err := holds(k, typ, informer)
+	if err != nil {
+		return typ, fmt.Errorf("index %s: %w", k, err)
+	}
+	if h != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.held[k] = h
+		return typ, nil
 	}
 	for _, ix := range typ.Indexes {
 		values := func(o client.Object) []string { return cluster.IndexValues(k, ix, o) }
@@ -138,9 +150,12 @@ func (s *Source) Get(ref cluster.Ref) (cluster.Object, error) {
 		}
 		return s.secrets.Get(s.ctx, ref)
 	}
-	typ, read, err := s.typeOf(ref.Kind)
+	typ, h, read, err := s.typeOf(ref.Kind)
 	if err != nil || !read || s.unseen(ref.Namespace) {
 		return nil, err
+	}
+	if h != nil {
+		return h.get(ref)
 	}
 	obj := typ.New()
 	err = s.cache.Get(s.ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, obj)
@@ -161,9 +176,12 @@ func (s *Source) unseen(namespace string) bool {
 
 // List implements cluster.Source.
 func (s *Source) List(q cluster.Query) ([]cluster.Object, error) {
-	typ, read, err := s.typeOf(q.Kind)
+	typ, h, read, err := s.typeOf(q.Kind)
 	if err != nil || !read || s.unseen(q.Namespace) {
 		return nil, err
+	}
+	if h != nil {
+		return h.list(q)
 	}
 	list := typ.NewList()
 	opts := &client.ListOptions{Namespace: q.Namespace}
@@ -194,13 +212,17 @@ func (s *Source) Watch(ctx context.Context, kinds []cluster.Kind, notify func(Ev
 }
 
 // handler turns an informer's callbacks into events.
-type handler struct{ notify func(Event) }
+type handler struct {
+	notify func(Event)
+	held   *held
+}
 
 var _ toolscache.ResourceEventHandler = handler{}
 
 // OnAdd implements the informer's handler.
 func (h handler) OnAdd(obj any, first bool) {
 	if o, ok := obj.(cluster.Object); ok {
+		h.changed()
 		h.notify(Event{New: o, Stale: first})
 	}
 }
@@ -216,6 +238,9 @@ func (h handler) OnUpdate(old, obj any) {
 	if !resync && cluster.Same(a, b) {
 		return // only fields that are not read have changed
 	}
+	if !resync {
+		h.changed()
+	}
 	h.notify(Event{Old: a, New: b, Stale: resync})
 }
 
@@ -225,6 +250,14 @@ func (h handler) OnDelete(obj any) {
 		obj = gone.Obj
 	}
 	if o, ok := obj.(cluster.Object); ok {
+		h.changed()
 		h.notify(Event{Old: o})
+	}
+}
+
+// changed notes a change before a watcher is notified of it, so that its runs find it.
+func (h handler) changed() {
+	if h.held != nil {
+		h.held.changes.Add(1)
 	}
 }

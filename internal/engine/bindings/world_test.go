@@ -88,7 +88,6 @@ func (a *aws) MadeFor(_ context.Context, arn string, _ bool) ([]string, error) {
 	return nil, nil
 }
 
-
 func (a *aws) TargetHealth(_ context.Context, arn string, maxAge time.Duration) (observed.Health, error) {
 	list, ok := a.groups[arn]
 	if !ok {

@@ -1,0 +1,134 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	testingcache "k8s.io/client-go/tools/cache/testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// TestHeldObjectsAreThoseOfTheInformer changes objects at random. A watcher finds at least what it is notified of, and
+// afterwards each way to read finds what there is; an object that has not changed is the same one.
+func TestHeldObjectsAreThoseOfTheInformer(t *testing.T) {
+	t.Run("nodes", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			readWhileChanging(t, cluster.KindNode, func() cluster.Object { return &corev1.Node{} }, "")
+		})
+	})
+	t.Run("pods", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			readWhileChanging(t, cluster.KindPod, func() cluster.Object { return &corev1.Pod{} }, "a", "b")
+		})
+	})
+}
+
+func readWhileChanging(t *testing.T, kind cluster.Kind, make func() cluster.Object, namespaces ...string) {
+	r := rand.New(rand.NewPCG(1, 2))
+	ctx, cancel := context.WithCancel(t.Context())
+	api := testingcache.NewFakeControllerSource()
+	informer := toolscache.NewSharedIndexInformer(api, make(), 0, toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
+	typ, _ := cluster.TypeOf(kind)
+	h, err := holds(kind, typ, informer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Source{ctx: ctx, kinds: map[cluster.Kind]cluster.Type{kind: typ}, held: map[cluster.Kind]*held{kind: h}}
+	s.synced.Store(true)
+	read := func(q cluster.Query) map[string]cluster.Object {
+		q.Kind = kind
+		list, err := s.List(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.IsSortedFunc(list, func(a, b cluster.Object) int { return strings.Compare(nameOf(a), nameOf(b)) }) {
+			t.Fatal("not in order")
+		}
+		out := map[string]cluster.Object{}
+		for _, o := range list {
+			out[nameOf(o)] = o
+		}
+		return out
+	}
+	notify := func(e Event) {
+		all := read(cluster.Query{})
+		switch {
+		case e.New == nil: // it may have come again
+		case all[nameOf(e.New)] == nil:
+			// It may be gone again.
+			if o, err := s.Get(cluster.RefOf(e.New)); err != nil || o != nil {
+				t.Errorf("%s is not listed", nameOf(e.New))
+			}
+		case versionOf(all[nameOf(e.New)]) < versionOf(e.New):
+			t.Errorf("%s is listed as it was before", nameOf(e.New))
+		}
+	}
+	if _, err := informer.AddEventHandler(handler{notify, h}); err != nil {
+		t.Fatal(err)
+	}
+	h.watchers.Add(1)
+	go informer.RunWithContext(ctx)
+	synctest.Wait()
+	there := map[string]cluster.Object{}
+	for step := range 400 {
+		o := make()
+		o.SetNamespace(namespaces[r.IntN(len(namespaces))])
+		o.SetName(fmt.Sprintf("o%d", r.IntN(20)))
+		o.SetLabels(map[string]string{"turn": fmt.Sprint(r.IntN(3))})
+		o.SetGeneration(int64(step))
+		if pod, ok := o.(*corev1.Pod); ok {
+			pod.Status.PodIPs = []corev1.PodIP{{IP: fmt.Sprintf("10.0.0.%d", r.IntN(10))}}
+		}
+		switch known := there[nameOf(o)] != nil; {
+		case known && r.IntN(3) == 0:
+			api.Delete(o)
+			delete(there, nameOf(o))
+		case known:
+			api.Modify(o)
+			there[nameOf(o)] = o
+		default:
+			api.Add(o)
+			there[nameOf(o)] = o
+		}
+		if r.IntN(3) > 0 {
+			continue // several changes at once
+		}
+		synctest.Wait()
+		all := read(cluster.Query{})
+		if len(all) != len(there) {
+			t.Fatalf("step %d: %d objects are listed, want %d", step, len(all), len(there))
+		}
+		for name, o := range there {
+			got, err := s.Get(cluster.RefOf(o))
+			if err != nil || got == nil || read(cluster.Query{})[name] != all[name] || read(cluster.Query{Namespace: o.GetNamespace()})[name] != got {
+				t.Fatalf("step %d: %s is not the same in all answers, %v", step, name, err)
+			}
+			if kind != cluster.KindNode && all[name] != got || all[name].GetLabels()["turn"] != o.GetLabels()["turn"] {
+				t.Fatalf("step %d: %s is %v, want %v", step, name, all[name].GetLabels(), o.GetLabels())
+			}
+			for _, ix := range typ.Indexes {
+				for _, v := range cluster.IndexValues(kind, ix, got) {
+					if read(cluster.Query{Namespace: o.GetNamespace(), Index: ix, Value: v})[name] != got {
+						t.Fatalf("step %d: %s is not found by %s", step, name, ix)
+					}
+				}
+			}
+		}
+	}
+	cancel()
+	api.Shutdown()
+	synctest.Wait()
+}
+
+func nameOf(o metav1.Object) string { return o.GetNamespace() + "/" + o.GetName() }
+
+func versionOf(o cluster.Object) int64 { return o.GetGeneration() }
