@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"unique"
@@ -208,7 +210,7 @@ func Same(a, b Object) bool {
 	if a.GetResourceVersion() != "" && a.GetResourceVersion() == b.GetResourceVersion() {
 		return true
 	}
-	c := b.DeepCopyObject().(Object)
+	c := shallow(b)
 	c.SetResourceVersion(a.GetResourceVersion())
 	c.SetManagedFields(a.GetManagedFields())
 	switch kind, _ := KindOf(a); kind {
@@ -220,9 +222,16 @@ func Same(a, b Object) bool {
 	return equality.Semantic.DeepEqual(a, c)
 }
 
+// shallow copies the fields of an object, but not what they point to.
+func shallow(o Object) Object {
+	out := reflect.New(reflect.TypeOf(o).Elem())
+	out.Elem().Set(reflect.ValueOf(o).Elem())
+	return out.Interface().(Object)
+}
+
 // setAnnotation gives an object the annotation that another one has, or takes it away.
 func setAnnotation(obj Object, key string, like Object) {
-	all := obj.GetAnnotations()
+	all := maps.Clone(obj.GetAnnotations())
 	v, ok := like.GetAnnotations()[key]
 	switch {
 	case ok && all == nil:

@@ -89,6 +89,7 @@ func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log log
 	}
 	cfg.Did = logDeed(log)
 	r.reconciler = bindings.New(cfg)
+	r.triggers.Ignores = r.reconciler.Echo
 	return r
 }
 

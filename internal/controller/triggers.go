@@ -23,6 +23,9 @@ type Triggers[K comparable] struct {
 	// it.
 	Saw func(old, new cluster.Object)
 
+	// Ignores, if not nil, reports whether a change concerns no item, although it is one of an object that runs read.
+	Ignores func(old, new cluster.Object) bool
+
 	members *cluster.Tracker[cluster.Ref]
 	runs    *cluster.Tracker[K]
 
@@ -96,6 +99,9 @@ func (t *Triggers[K]) isRoot(obj cluster.Object) bool {
 // Concerned returns the items that a change concerns, each once. The error is that of reading the
 // cluster; the items found in spite of it are returned too.
 func (t *Triggers[K]) Concerned(old, new cluster.Object) ([]K, error) {
+	if t.Ignores != nil && t.Ignores(old, new) {
+		return nil, nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, r := range t.running {

@@ -230,6 +230,7 @@ func (r *Rig) Start() {
 		return
 	}
 	p.engine, p.bindings = engine.New(line), bindings.New(fill)
+	p.tracked.Ignores = p.bindings.Echo
 	p.loadMemberships()
 	p.listAll()
 	unwatch := r.Store.Watch(p.event)

@@ -5,8 +5,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
@@ -17,6 +20,25 @@ const (
 	CheckpointAnnotation     = "elbv2.k8s.aws/checkpoint"
 	CheckpointTimeAnnotation = "elbv2.k8s.aws/checkpoint-timestamp" // Unix seconds
 )
+
+// OnlyCheckpointDiffers reports whether two states of a binding have the same spec and status, and differ in nothing but
+// their checkpoints.
+func OnlyCheckpointDiffers(a, b *elbv2.TargetGroupBinding) bool {
+	return a.UID == b.UID && a.Generation == b.Generation && a.DeletionTimestamp.Equal(b.DeletionTimestamp) &&
+		slices.Equal(a.Finalizers, b.Finalizers) && maps.Equal(a.Labels, b.Labels) &&
+		equality.Semantic.DeepEqual(a.OwnerReferences, b.OwnerReferences) && sameAnnotations(a, b) && sameAnnotations(b, a) &&
+		equality.Semantic.DeepEqual(a.Status, b.Status) && equality.Semantic.DeepEqual(a.Spec, b.Spec)
+}
+
+// sameAnnotations reports whether a binding has all annotations of another, besides the checkpoint.
+func sameAnnotations(a, b *elbv2.TargetGroupBinding) bool {
+	for k, v := range b.Annotations {
+		if got, ok := a.Annotations[k]; (!ok || got != v) && k != CheckpointAnnotation && k != CheckpointTimeAnnotation {
+			return false
+		}
+	}
+	return true
+}
 
 // Checkpoint is a hash of the endpoints and one of the spec.
 func Checkpoint(endpoints []Endpoint, spec elbv2.TargetGroupBindingSpec) (string, error) {

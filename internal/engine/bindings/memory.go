@@ -25,6 +25,7 @@ type memory struct {
 	fillings map[Key]*filling                  // what was registered for each binding
 	crowds   map[Key]crowd                     // what did not fit into target groups
 	done     map[Key]string                    // the checkpoint that was set last
+	written  map[Key]writtenCheckpoints        // the annotations for that
 	refused  map[Key]map[string]refusedTarget  // by identity
 	letGo    map[Key]bool                      // bindings that let go in order
 	left     map[Key]*elbv2.TargetGroupBinding // that went while their groups were in use
@@ -34,7 +35,7 @@ func newMemory(c Config) *memory {
 	return &memory{
 		now: c.Now, firstLook: c.FirstLook, resync: c.Resync,
 		worded: map[Key]time.Time{}, due: map[Key]time.Time{}, missing: map[Key]time.Time{}, serving: map[Key]bool{}, zoned: map[Key]time.Time{},
-		fillings: map[Key]*filling{}, crowds: map[Key]crowd{}, done: map[Key]string{}, refused: map[Key]map[string]refusedTarget{},
+		fillings: map[Key]*filling{}, crowds: map[Key]crowd{}, done: map[Key]string{}, written: map[Key]writtenCheckpoints{}, refused: map[Key]map[string]refusedTarget{},
 		letGo: map[Key]bool{}, left: map[Key]*elbv2.TargetGroupBinding{},
 	}
 }
@@ -121,6 +122,7 @@ func (m *memory) forget(key Key) {
 	delete(m.fillings, key)
 	delete(m.crowds, key)
 	delete(m.done, key)
+	delete(m.written, key)
 	delete(m.refused, key)
 }
 

@@ -155,7 +155,9 @@ func (p *run) setCheckpoint(ctx context.Context, value string) error {
 	if p.checkpoint == value {
 		return nil
 	}
-	if err := p.r.change(ctx, SetCheckpoint{p.key, value, p.r.Now().Unix()}); err != nil {
+	at := p.r.Now().Unix()
+	p.r.memory.noteWritten(p.key, value, at)
+	if err := p.r.change(ctx, SetCheckpoint{p.key, value, at}); err != nil {
 		return fmt.Errorf("write checkpoint: %w", err)
 	}
 	p.checkpoint = value

@@ -1,0 +1,61 @@
+package bindings_test
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
+)
+
+// TestOwnCheckpointsNeedNoRun writes a binding in several ways: only what the process itself has written as a checkpoint
+// a moment ago needs no run.
+func TestOwnCheckpointsNeedNoRun(t *testing.T) {
+	w := ipWorld(t)
+	echoes := 0
+	defer w.store.Watch(func(old, new cluster.Object) {
+		if b, ok := new.(*elbv2.TargetGroupBinding); ok && old != nil && w.rec.Echo(old, b) {
+			echoes++
+		}
+	})()
+	w.put(podDocs("web", p1))
+	w.run("a")
+	w.aws.setAll("arn/a", "healthy")
+	w.run("a")
+	if echoes == 0 {
+		t.Error("no checkpoint was written")
+	}
+	for name, change := range map[string]func(b *elbv2.TargetGroupBinding){
+		"another checkpoint": func(b *elbv2.TargetGroupBinding) { b.Annotations[targets.CheckpointAnnotation] = "x" },
+		"no checkpoint":      func(b *elbv2.TargetGroupBinding) { delete(b.Annotations, targets.CheckpointAnnotation) },
+		"another time":       func(b *elbv2.TargetGroupBinding) { b.Annotations[targets.CheckpointTimeAnnotation] = "1" },
+		"an annotation":      func(b *elbv2.TargetGroupBinding) { b.Annotations["x"] = "y" },
+		"a label":            func(b *elbv2.TargetGroupBinding) { b.Labels = map[string]string{"x": "y"} },
+		"a finalizer":        func(b *elbv2.TargetGroupBinding) { b.Finalizers = nil },
+		"the spec":           func(b *elbv2.TargetGroupBinding) { b.Spec.ServiceRef.Name = "other" },
+		"the status":         func(b *elbv2.TargetGroupBinding) { b.Status.Conditions = nil },
+		"the deletion":       func(b *elbv2.TargetGroupBinding) { b.DeletionTimestamp = &metav1.Time{Time: w.now} },
+		"its identity":       func(b *elbv2.TargetGroupBinding) { b.UID = "other" },
+	} {
+		old := w.binding("a")
+		new := old.DeepCopy()
+		change(new)
+		if w.rec.Echo(old, new) {
+			t.Errorf("%s has changed, and no run is needed", name)
+		}
+	}
+	same := w.binding("a")
+	if w.rec.Echo(nil, same) || w.rec.Echo(same, nil) {
+		t.Error("a binding that comes or goes needs no run")
+	}
+	w.now = w.now.Add(time.Second)
+	w.restart()
+	old := same.DeepCopy()
+	old.Annotations[targets.CheckpointAnnotation] = ""
+	if w.rec.Echo(old, same) {
+		t.Error("a checkpoint of another process needs no run")
+	}
+}
