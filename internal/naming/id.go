@@ -17,12 +17,15 @@ func IngressTargetGroupID(ns, ingress, service, port string) string {
 }
 
 // IsTargetGroupOf reports whether a logical id is one of a target group that rules of an object use: an
-// Ingress, or the Service or Gateway that a stack is of. Two Ingresses of one namespace can share ids, if the
-// name of one begins with the other's and a hyphen; Ingresses of different namespaces cannot.
+// Ingress, the Service or Gateway that a stack is of, or a route of a Gateway. Two Ingresses of one namespace can
+// share ids, if the name of one begins with the other's and a hyphen; Ingresses of different namespaces cannot.
 func IsTargetGroupOf(id string, ref finding.Ref) bool {
 	end := ":"
-	if ref.Kind == string(model.Ingress) {
+	switch ref.Kind {
+	case string(model.Ingress):
 		end = "-"
+	case "HTTPRoute", "GRPCRoute", "TCPRoute", "UDPRoute", "TLSRoute":
+		return strings.Contains(id, ":"+ref.Namespace+"-"+ref.Name+":"+ref.Kind+"-")
 	}
 	return strings.HasPrefix(id, fit(ref.Namespace+"/"+ref.Name+end, tagValueLimit))
 }
@@ -61,7 +64,7 @@ func RuleID(port, priority int32) string { return number(port) + ":" + number(pr
 // logical id. The id does not show where the namespace ends and the name begins.
 func BackendNamespaces(id string) []string {
 	parts := strings.Split(id, ":")
-	if len(parts) != 4 {
+	if len(parts) < 4 { // and one more where the id had to be made distinct
 		return nil
 	}
 	_, backend, _ := strings.Cut(parts[2], "-")

@@ -96,7 +96,7 @@ func (t *translation) buildGroup(a target) *model.TargetGroup {
 		tags = t.Allowed(t.member, *of.Tags, finding.Origin{Object: t.ref, Field: at.Field})
 	}
 	g.Tags = t.WithDefaults(tags)
-	g.Members = []finding.Ref{t.ref}
+	g.Members = []finding.Ref{a.route}
 	labels, annotations := t.infrastructure()
 	r := assemble.BindingRequest{
 		Group: g, Namespace: a.svc.Namespace, Service: a.svc.Name, Port: intstr.FromInt32(a.port.Port), NodeSelector: of.NodeSelector,
