@@ -7,6 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
@@ -19,7 +23,7 @@ func (rd *reader) cluster() {
 			rd.binding(b)
 		}
 	}
-	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindService} {
+	for _, kind := range append([]cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindGatewayClass, cluster.KindGateway, cluster.KindListenerSet, cluster.KindListenerRuleConfiguration}, cluster.RouteKinds...) {
 		for _, obj := range rd.rig.Store.All(kind) {
 			rd.object(kind, obj)
 		}
@@ -54,6 +58,24 @@ func (rd *reader) object(kind cluster.Kind, obj cluster.Object) {
 	case *networkingv1.Ingress:
 		status = Exact(rd.t, o.Status)
 	case *corev1.Service:
+		status = Exact(rd.t, o.Status)
+	case *gwv1.GatewayClass:
+		status = Exact(rd.t, o.Status)
+	case *gwv1.Gateway:
+		status = Exact(rd.t, o.Status)
+	case *gwv1.ListenerSet:
+		status = Exact(rd.t, o.Status)
+	case *gwv1.HTTPRoute:
+		status = Exact(rd.t, o.Status)
+	case *gwv1.GRPCRoute:
+		status = Exact(rd.t, o.Status)
+	case *gwv1.TCPRoute:
+		status = Exact(rd.t, o.Status)
+	case *gwv1.UDPRoute:
+		status = Exact(rd.t, o.Status)
+	case *gwv1.TLSRoute:
+		status = Exact(rd.t, o.Status)
+	case *gwconfig.ListenerRuleConfiguration:
 		status = Exact(rd.t, o.Status)
 	}
 	touched := len(obj.GetFinalizers()) > 0

@@ -63,9 +63,7 @@ func (rd *reader) loadBalancer(lb elbtypes.LoadBalancer) {
 	setAttributes(out, values, loadBalancerDefaults(lb))
 	rd.capacity(arn, out)
 	rd.addons(arn, lb, out)
-	if listeners := rd.listeners(arn, lb); len(listeners) > 0 {
-		out["Listeners"] = listeners
-	}
+	out["Listeners"] = rd.listeners(arn, lb)
 	rd.out.put(loadBalancers, key, out)
 }
 

@@ -93,9 +93,14 @@ func portText(s string) string {
 
 var generatedHash = regexp.MustCompile(`^(k8s-.*-)[0-9a-f]{10}$`)
 
-// ownedName is the name of a load balancer or its security group, in which the UID of a Service is hashed.
+// ofGateway reports whether tags are those of a resource of a Gateway.
+func ofGateway(tags map[string]string) bool {
+	return tags["gateway.k8s.aws.alb/stack"]+tags["gateway.k8s.aws.nlb/stack"] != ""
+}
+
+// ownedName is the name of a load balancer or its security group, in which the UID of a Service or a Gateway is hashed.
 func ownedName(name string, tags map[string]string) string {
-	if tags["service.k8s.aws/stack"] != "" {
+	if tags["service.k8s.aws/stack"] != "" || ofGateway(tags) {
 		return withoutHash(name)
 	}
 	return name

@@ -24,8 +24,8 @@ func (rd *reader) targetGroup(tg elbtypes.TargetGroup) {
 	if p := aws.ToString(tg.HealthCheckPort); p != "" {
 		out["HealthCheckPort"] = portText(p)
 	}
-	// The name of a group for an ALB holds nothing that chance decides.
-	if tg.TargetType != elbtypes.TargetTypeEnumAlb {
+	// The name of a group for an ALB, or of a Gateway's group of pods, holds nothing that chance decides.
+	if tg.TargetType != elbtypes.TargetTypeEnumAlb && !(tg.TargetType == elbtypes.TargetTypeEnumIp && ofGateway(rd.tags[arn])) {
 		out["Name"] = withoutHash(aws.ToString(tg.TargetGroupName))
 	} else {
 		out["Name"] = aws.ToString(tg.TargetGroupName)

@@ -20,6 +20,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/frontend/gateway"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	services "github.com/fulcrum-lb/fulcrum/internal/frontend/service"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
@@ -37,9 +38,10 @@ const (
 
 // Options of a rig. The zero value is a controller with the documented defaults.
 type Options struct {
-	// Ingress, Service, Plan, Cloud change settings before each start of the controller.
+	// Ingress, Service, Gateway, Plan, Cloud change settings before each start of the controller.
 	Ingress func(*ingress.Options)
 	Service func(*services.Options)
+	Gateway func(*gateways.Options)
 	Plan    func(*plan.Options)
 	Cloud   func(*cloud.Config)
 	// Frontends take the place of those of their kinds.
@@ -182,7 +184,14 @@ func (r *Rig) Start() {
 	if r.opt.Service != nil {
 		r.opt.Service(&of)
 	}
-	frontends := map[model.Kind]engine.Frontend{model.Ingress: p.frontend, model.Service: services.New(of)}
+	routed := gateways.Options{Options: assemble.Options{Cluster: ClusterName, StrictGroups: in.StrictGroups}, ListenerSets: true}
+	if r.opt.Gateway != nil {
+		r.opt.Gateway(&routed)
+	}
+	frontends := map[model.Kind]engine.Frontend{
+		model.Ingress: p.frontend, model.Service: services.New(of),
+		model.ALBGateway: gateways.New(model.ALBGateway, routed), model.NLBGateway: gateways.New(model.NLBGateway, routed),
+	}
 	maps.Copy(frontends, r.opt.Frontends)
 	p.stacks = controller.StackTriggers(k8s.View, frontends)
 	p.stacks.Saw = k8s.Members.Saw
