@@ -17,6 +17,8 @@ type certificates struct {
 	Extra   []string // to be attached besides, the default again among them; in order
 	// Blocked are members whose certificates could not be found.
 	Blocked []finding.Ref
+	// Coming says that a new listener waits for certificates.
+	Coming bool
 	// Unread says that something is not known, so that the live ones stay; AttachedUnread that it is
 	// not even known which ones are attached.
 	Unread, AttachedUnread bool
@@ -26,7 +28,10 @@ type certificates struct {
 type certificateChoice struct {
 	*draft
 	own  map[string]string // ARNs of managed certificates that serve, by id
-	held *retention
+	// coming are the ids of those that are imported right now. A new listener waits for them, so that its
+	// default certificate is the first one.
+	coming map[string]bool
+	held   *retention
 }
 
 // resolve merges the members' choices: the default is the first certificate of one member,
@@ -75,6 +80,7 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 				if arn := cc.own[id]; arn != "" {
 					all = append(all, arn)
 				}
+				out.Coming = out.Coming || live == nil && cc.coming[id]
 			}
 			if len(all) == before {
 				out.Blocked = append(out.Blocked, c.Member)
@@ -107,6 +113,9 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 			out.Default = live.Certificate
 		}
 		all = append(all, kept...)
+	}
+	if out.Coming {
+		return certificates{Coming: true, Blocked: out.Blocked, Unread: out.Unread}
 	}
 	if out.Default == "" && len(all) > 0 {
 		out.Default = defaultCertificate(choices, all[0], live)

@@ -25,6 +25,8 @@ func (ImportCertificate) action() {}
 const (
 	// importedWait is when to look again for a certificate that was imported a moment ago.
 	importedWait = 2 * time.Second
+	// longestImport is how long a new listener waits for a certificate that is imported.
+	longestImport = 10 * time.Second
 	// maxImports is how many certificates AWS attaches to a load balancer.
 	maxImports = 25
 )
@@ -91,6 +93,7 @@ func (m *managedCertificates) resolveImport(w model.ManagedCertificate) {
 	})
 	if do.ARN == "" {
 		m.awaitImport(w, a, "its ARN", importedWait)
+		m.coming[w.ID] = m.wait("import "+w.ID, "its ARN", longestImport) != Wait{}
 	}
 }
 

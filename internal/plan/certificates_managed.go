@@ -42,6 +42,7 @@ type managedCertificates struct {
 	*draft
 	*finalizers
 	own     map[string]string // ARNs of those that serve, by id
+	coming  map[string]bool   // ids of those that are imported right now
 	kept    map[string]bool   // ARNs of those that must not be deleted
 	records map[string]bool   // names of DNS records that the plan makes or removes
 }
@@ -59,7 +60,7 @@ func (m *managedCertificates) resolve() {
 	if !m.allKnown() {
 		return
 	}
-	m.own, m.kept = map[string]string{}, map[string]bool{}
+	m.own, m.kept, m.coming = map[string]string{}, map[string]bool{}, map[string]bool{}
 	for _, w := range m.limitImports(m.want.Certificates) {
 		if w.Import != nil {
 			m.resolveImport(w)

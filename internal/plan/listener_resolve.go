@@ -37,7 +37,7 @@ type listenerResolver struct {
 }
 
 func (b *builder) listenerResolver() *listenerResolver {
-	return &listenerResolver{b.targetGroups, b.usage, certificateChoice{b.draft, b.managed.own, b.held}, b.held, b.keys}
+	return &listenerResolver{b.targetGroups, b.usage, certificateChoice{b.draft, b.managed.own, b.managed.coming, b.held}, b.held, b.keys}
 }
 
 func (lr *listenerResolver) resolve(lb *loadBalancerPlan, w model.Listener) listenerPlan {
@@ -48,7 +48,9 @@ func (lr *listenerResolver) resolve(lb *loadBalancerPlan, w model.Listener) list
 		blocked = l.certs.Blocked
 		if l.certs.Default == "" {
 			l.make = false
-			lr.uncertified(w, l.live, blocked)
+			if !l.certs.Coming {
+				lr.uncertified(w, l.live, blocked)
+			}
 		}
 		blocked = append(slices.Clone(blocked), lr.resolveMutualAuth(&l)...)
 	}
