@@ -42,33 +42,39 @@ const caKey = "ca.crt"
 // MaxTLSSecrets is how many TLS Secrets of a member are read: as many as a load balancer has certificates.
 const MaxTLSSecrets = 25
 
-// TLSSecret is a TLS Secret that a member names for its listeners.
+// TLSSecret is a TLS Secret that is named for listeners of a member.
 type TLSSecret struct {
 	Namespace, Name string
-	Field           string   // of the member that names it
-	Hosts           []string // that it is meant for
+	By              finding.Origin // the object that names it, and its field
+	Hosts           []string       // that it is meant for
 }
+
+// ID is the logical id of the certificate.
+func (s TLSSecret) ID() string { return naming.ImportedCertificateID(s.Namespace, s.Name) }
 
 // ImportTLSSecrets has the certificates of TLS Secrets imported for a member. One that cannot be
 // used is reported, and what was imported of it before serves on. The caller has checked that the member
 // may use the Secrets.
 func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, get func(namespace, name string) (*corev1.Secret, bool)) {
-	if more := len(secrets) - MaxTLSSecrets; more > 0 {
-		b.Found.Add(finding.Finding{
-			Object: m.Ref, Field: secrets[MaxTLSSecrets].Field, Reason: finding.QuotaReached, Severity: finding.Error,
-			Message: fmt.Sprintf("%d TLS Secrets are named, and a load balancer has %d certificates at most; the last %d are not imported", len(secrets), MaxTLSSecrets, more),
-			Fix:     "use fewer Secrets, or another load balancer",
-		})
-		secrets = secrets[:MaxTLSSecrets]
-	}
+	known := map[string]*model.CertificateImport{}
 	for _, s := range secrets {
-		use := finding.Origin{Object: m.Ref, Field: s.Field}
-		c := model.ManagedCertificate{
-			ID: naming.ImportedCertificateID(s.Namespace, s.Name), Member: m.Ref, Of: use, Tags: Overlay(m.Tags, b.DefaultTags),
-			Import: &model.CertificateImport{Secret: s.Namespace + "/" + s.Name, Uses: []finding.Origin{use}, Content: b.tlsSecret(s, use, &b.Found, get)},
-		}
-		m.Imports = append(m.Imports, c)
 		m.Imported = append(m.Imported, s.Hosts...)
+		c := model.ManagedCertificate{ID: s.ID(), Member: s.By.Object, Of: s.By, Tags: Overlay(m.Tags, b.DefaultTags)}
+		if before := known[c.ID]; before != nil {
+			before.Uses = append(before.Uses, s.By)
+			continue
+		}
+		if len(known) == MaxTLSSecrets {
+			b.Found.Add(finding.Finding{
+				Object: s.By.Object, Field: s.By.Field, Reason: finding.QuotaReached, Severity: finding.Error,
+				Message: fmt.Sprintf("more than %d TLS Secrets are named, and a load balancer has no more certificates; Secret \"%s/%s\" and those after it are not imported", MaxTLSSecrets, s.Namespace, s.Name),
+				Fix:     "use fewer Secrets, or another load balancer",
+			})
+			return
+		}
+		c.Import = &model.CertificateImport{Secret: s.Namespace + "/" + s.Name, Uses: []finding.Origin{s.By}, Content: b.tlsSecret(s, &b.Found, get)}
+		known[c.ID] = c.Import
+		m.Imports = append(m.Imports, c)
 		if content := c.Import.Content; content != nil {
 			m.Imported = append(m.Imported, content.Is.Names...)
 		}
@@ -76,10 +82,10 @@ func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, get fu
 }
 
 // tlsSecret reads the certificate of a TLS Secret; nil if it cannot be used.
-func (o Options) tlsSecret(s TLSSecret, use finding.Origin, found *finding.List, get func(namespace, name string) (*corev1.Secret, bool)) *model.CertificateContent {
+func (o Options) tlsSecret(s TLSSecret, found *finding.List, get func(namespace, name string) (*corev1.Secret, bool)) *model.CertificateContent {
 	fault := func(r finding.Reason, message, fix string) {
 		found.Add(finding.Finding{
-			Object: use.Object, Field: use.Field, Reason: r, Severity: finding.Error,
+			Object: s.By.Object, Field: s.By.Field, Reason: r, Severity: finding.Error,
 			Message: message + "; a certificate that was imported from it before stays", Fix: fix,
 		})
 	}

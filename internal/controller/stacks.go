@@ -81,9 +81,10 @@ func serviceOptions(c config.Config) service.Options {
 }
 
 func gatewayOptions(c config.Config) gateway.Options {
-	key, value, _ := c.SecretsLabel()
+	shared := sharedOptions(c)
+	shared.ImportCertificates = c.Imports(config.GatewaySecrets)
 	return gateway.Options{
-		Options: sharedOptions(c), ListenerSets: c.Gates.On(config.GatewayListenerSet), SecretLabel: gateway.Label{Key: key, Value: value},
+		Options: shared, ListenerSets: c.Gates.On(config.GatewayListenerSet),
 		ConditionValues: c.Ingress.ConditionValues, ConditionWildcards: c.Ingress.ConditionWildcards, MaxRules: c.Ingress.MaxRules,
 	}
 }

@@ -3,34 +3,38 @@ package gateway
 import (
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/fulcrum-lb/fulcrum/internal/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/attach"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// certificates are those of a listener with TLS: the ones that the configuration names, or else those that ACM has for
-// the hostnames of listeners and routes. A hostname without a certificate is a fault of the object that names it.
+// certificates are those of a listener with TLS: the ones that the configuration names; or else those of the Secrets
+// that listeners name, where these are imported; or else those that ACM has for the hostnames of listeners and routes.
+// A hostname without a certificate is a fault of the object that names it.
 func (t *translation) certificates(p *port) []model.CertChoice {
-	if p.entry != nil {
-		var arns []string
-		if c := p.entry.DefaultCertificate; c != nil && *c != "" {
-			arns = append(arns, *c)
-		}
-		for _, c := range p.entry.Certificates {
-			if !slices.Contains(arns, c) {
-				arns = append(arns, c)
-			}
-		}
-		if len(arns) > 0 {
-			return []model.CertChoice{model.CertARNs{Member: t.ref, ARNs: arns, Field: members.FieldOn(t.ref, p.at)}}
-		}
+	if arns := p.arns(); len(arns) > 0 {
+		return []model.CertChoice{model.CertARNs{Member: t.ref, ARNs: arns, Field: members.FieldOn(t.ref, p.at)}}
 	}
 	var out []model.CertChoice
 	covered := map[string]bool{}
 	for _, l := range p.listeners {
-		if h := l.Hostname(); h != "" && !covered[h] {
+		h := l.Hostname()
+		if secrets := t.secretsOf(l); len(secrets) > 0 {
+			own := model.CertManaged{Member: l.Parent, Field: secrets[0].By.Field}
+			for _, s := range secrets {
+				own.IDs = append(own.IDs, s.ID())
+			}
+			out = append(out, own)
+		}
+		if t.named(l) {
+			covered[h] = true
+		} else if h != "" && !covered[h] {
 			covered[h] = true
 			out = append(out, model.CertHosts{Member: l.Parent, Hosts: []string{h}, Fields: []string{fmt.Sprintf("spec.listeners[%d].hostname", l.Index)}})
 		}
@@ -38,7 +42,7 @@ func (t *translation) certificates(p *port) []model.CertChoice {
 	for _, r := range p.routes {
 		var hosts, fields []string
 		for _, h := range r.Hostnames {
-			if h != "" && !covered[h] && !slices.Contains(r.Isolated, h) {
+			if h != "" && !covered[h] && !slices.Contains(r.Isolated, h) && !t.servedByName(p, h) {
 				hosts, fields = append(hosts, h), append(fields, "spec.hostnames")
 			}
 		}
@@ -47,6 +51,66 @@ func (t *translation) certificates(p *port) []model.CertChoice {
 		}
 	}
 	return out
+}
+
+// named reports whether a listener names its certificates, so that none are looked for.
+func (t *translation) named(l *attach.Listener) bool {
+	return t.opt.ImportCertificates && l.Spec.TLS != nil && len(l.Spec.TLS.CertificateRefs) > 0
+}
+
+// servedByName reports whether a hostname of a route is one of a listener that names its certificates.
+func (t *translation) servedByName(p *port, host string) bool {
+	return slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool {
+		h := l.Hostname()
+		return t.named(l) && (h == "" || plan.Covers(h, host) || strings.HasPrefix(h, "*.") && strings.HasSuffix(host, h[1:]))
+	})
+}
+
+// secretsOf are the TLS Secrets of a listener that are imported.
+func (t *translation) secretsOf(l *attach.Listener) []assemble.TLSSecret {
+	if !t.opt.ImportCertificates {
+		return nil
+	}
+	var out []assemble.TLSSecret
+	for _, s := range l.Certificates {
+		out = append(out, assemble.TLSSecret{
+			Namespace: s.Namespace, Name: s.Name,
+			By: finding.Origin{Object: l.Parent, Field: fmt.Sprintf("spec.listeners[%d].tls.certificateRefs", l.Index)},
+		})
+	}
+	return out
+}
+
+// importCertificates imports the certificates of all listeners with TLS whose configuration names none.
+func (t *translation) importCertificates(ports []*port) {
+	var all []assemble.TLSSecret
+	for _, p := range ports {
+		if !p.TLS || len(p.arns()) > 0 {
+			continue
+		}
+		for _, l := range p.listeners {
+			all = append(all, t.secretsOf(l)...)
+		}
+	}
+	assemble.ImportTLSSecrets(&t.Builder, t.member, all, t.secret)
+	t.ManagedCertificates()
+}
+
+// arns are the certificates that the configuration names for a port, the default one first.
+func (p *port) arns() []string {
+	if p.entry == nil {
+		return nil
+	}
+	var arns []string
+	if c := p.entry.DefaultCertificate; c != nil && *c != "" {
+		arns = append(arns, *c)
+	}
+	for _, c := range p.entry.Certificates {
+		if !slices.Contains(arns, c) {
+			arns = append(arns, c)
+		}
+	}
+	return arns
 }
 
 // routeRef names a route of the Gateway in findings.

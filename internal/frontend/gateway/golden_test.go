@@ -82,7 +82,7 @@ func TestTranslate(t *testing.T) {
 					}
 				}
 			}
-			p, status := enginetest.RunLine(t, src, f, ids, plan.Options{Cluster: opt.Cluster, StrictGroups: opt.StrictGroups})
+			p, status := enginetest.RunLine(t, src, f, ids, plan.Options{Cluster: opt.Cluster, ImportCertificates: opt.ImportCertificates, StrictGroups: opt.StrictGroups})
 			plans.WriteString(p)
 			statuses.WriteString(status)
 		}

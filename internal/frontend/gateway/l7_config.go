@@ -8,7 +8,6 @@ import (
 	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
@@ -136,18 +135,8 @@ func (t *translation) clientSecret(name string, at finding.Origin) (id, secret m
 	fault := func(reason finding.Reason, message, fix string) {
 		t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: reason, Message: message + "; a live rule stays as it is, and requests for a new one are answered 503", Fix: fix, Blocks: finding.BlocksRule})
 	}
-	if len(validation.IsDNS1123Subdomain(name)) > 0 {
-		// It is not asked for: a name with a slash is refused by the client of the API server.
-		fault(finding.SecretInvalid, fmt.Sprintf("%q is not the name of a Secret", cut(name)), "name a Secret of the namespace of the route")
-		return "", "", false
-	}
-	s, exists := cluster.Get[*corev1.Secret](t.view, cluster.KindSecret, namespace, name)
-	if !exists {
-		fault(finding.SecretNotFound, fmt.Sprintf("Secret %q does not exist", namespace+"/"+name), "create the Secret")
-		return "", "", false
-	}
-	if l := t.opt.SecretLabel; l.Key != "" && s.Labels[l.Key] != l.Value {
-		fault(finding.SecretInvalid, fmt.Sprintf("Secret %q lacks the label %s=%s that the operator demands", namespace+"/"+name, l.Key, l.Value), "add the label")
+	s, ok := t.opt.ReadSecret(namespace, name, t.secret, fault)
+	if !ok {
 		return "", "", false
 	}
 	rawID, hasID := s.Data["clientID"]
@@ -161,6 +150,11 @@ func (t *translation) clientSecret(name string, at finding.Origin) (id, secret m
 	}
 	// A newline at the end of a file is no part of a credential.
 	return model.Secret(strings.TrimRightFunc(string(rawID), unicode.IsSpace)), model.Secret(strings.TrimRightFunc(string(rawSecret), unicode.IsControl)), true
+}
+
+// secret reads a Secret through the view.
+func (t *translation) secret(namespace, name string) (*corev1.Secret, bool) {
+	return cluster.Get[*corev1.Secret](t.view, cluster.KindSecret, namespace, name)
 }
 
 // clients are the conditions on client addresses for one match.

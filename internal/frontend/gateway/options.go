@@ -13,17 +13,12 @@ type Options struct {
 
 	// ListenerSets reports whether ListenerSets are read.
 	ListenerSets bool
-	// SecretLabel, if its key is set, must be on every Secret that is read.
-	SecretLabel Label
 	// ConditionValues and ConditionWildcards are how many AWS takes in a rule; 5 of each if 0.
 	ConditionValues    int
 	ConditionWildcards int
 	// MaxRules is how many rules the routes of one namespace may have on one Gateway; 4000 if 0.
 	MaxRules int
 }
-
-// Label is a key and a value.
-type Label struct{ Key, Value string }
 
 const defaultRules = 4000
 

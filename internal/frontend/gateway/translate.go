@@ -119,6 +119,7 @@ func (t *translation) balance() {
 		t.AddOns(lb)
 	}
 	t.Stack.LoadBalancer = lb
+	t.importCertificates(ports)
 	for _, p := range ports {
 		var l model.Listener
 		made := false

@@ -7,6 +7,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -56,7 +57,8 @@ func (t *translation) tlsSecrets(m *member) []assemble.TLSSecret {
 	for i, s := range m.ing.Spec.TLS {
 		if s.SecretName != "" {
 			out = append(out, assemble.TLSSecret{
-				Namespace: m.Ref.Namespace, Name: s.SecretName, Hosts: s.Hosts, Field: fmt.Sprintf("spec.tls[%d].secretName", i),
+				Namespace: m.Ref.Namespace, Name: s.SecretName, Hosts: s.Hosts,
+				By: finding.Origin{Object: m.Ref, Field: fmt.Sprintf("spec.tls[%d].secretName", i)},
 			})
 		}
 	}
