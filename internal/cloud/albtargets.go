@@ -93,16 +93,20 @@ func (w *writer) changeALBTargets(known plan.Known, a plan.Address, what string,
 }
 
 func (w *writer) registerALB(ctx context.Context, a plan.RegisterALB, known plan.Known) error {
-	lb, err := lookup(known, a.LoadBalancer)
-	if err != nil {
-		return err
-	}
-	owned, err := w.inv.ownedLoadBalancer(lb)
-	if err != nil {
-		return err
+	lb, made := a.ARN, time.Time{}
+	if lb == "" {
+		found, err := lookup(known, a.LoadBalancer)
+		if err != nil {
+			return err
+		}
+		owned, err := w.inv.ownedLoadBalancer(found)
+		if err != nil {
+			return err
+		}
+		lb, made = found, owned.made
 	}
 	what := "register the application load balancer in"
-	err = w.changeALBTargets(known, a.Group, what, func(group string) error {
+	err := w.changeALBTargets(known, a.Group, what, func(group string) error {
 		p, err := w.targets.own().takeTurn(registerTargets, group, bindings.Turn{}, 1)
 		if err != nil {
 			return err
@@ -115,7 +119,7 @@ func (w *writer) registerALB(ctx context.Context, a plan.RegisterALB, known plan
 	}, func(have []observed.Target) []observed.Target {
 		return append(have, observed.Target{ID: lb, Port: a.Port})
 	})
-	if code(err) == "InvalidTarget" && w.younger(owned.made, newborn) {
+	if code(err) == "InvalidTarget" && (a.ARN != "" || w.younger(made, newborn)) {
 		// A load balancer that is being made is not accepted yet.
 		return &Error{What: what, class: engine.NotReady, err: err}
 	}

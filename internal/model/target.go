@@ -32,6 +32,9 @@ type TargetGroup struct {
 	Attributes      map[string]string
 	Tags            map[string]string
 	Binding         *Binding
+	// LoadBalancer is the ARN of the load balancer of another stack that is the target; empty for others. Where the type is
+	// alb and it is empty, the target is the stack's own.
+	LoadBalancer string
 	// Members whose rules use the group.
 	Members []finding.Ref
 	Origin  finding.Origin

@@ -16,7 +16,9 @@ const ALBTarget ResourceKind = "alb-target"
 type RegisterALB struct {
 	Group        Address
 	LoadBalancer Address
-	Port         int32
+	// ARN is that of a load balancer of another stack, which has no address.
+	ARN  string
+	Port int32
 }
 
 // DeregisterALB takes one out, by its ARN.
@@ -77,6 +79,31 @@ func (at *attachments) detach(group string, t observed.Target, after []StepID) S
 	})
 	at.detached[key] = id
 	return id
+}
+
+// attach makes a port of another stack's load balancer the target of a group with an ARN, empty if it is made by the
+// plan, in place of what else is in it. AWS takes one target.
+func (at *attachments) attach(group model.TargetGroup, arn string, after []StepID) StepID {
+	if arn != "" {
+		targets, known := at.albTargets(arn)
+		if !known {
+			return ""
+		}
+		to := observed.Target{ID: group.LoadBalancer, Port: group.Port}
+		if slices.ContainsFunc(targets, func(t observed.Target) bool { return t.ID == to.ID && t.Port == to.Port }) {
+			return ""
+		}
+		for _, t := range targets {
+			after = append(after, at.detach(arn, t, nil))
+		}
+	}
+	a := Address{Kind: ALBTarget, ID: group.ID}
+	return at.add(Step{
+		ID: stepID("register", a), Address: a, Verb: Create,
+		Do:      RegisterALB{Group: GroupAddress(group.ID), ARN: group.LoadBalancer, Port: group.Port},
+		Changes: []Change{{Path: "target", To: fmt.Sprintf("%s:%d", group.LoadBalancer, group.Port)}},
+		Why:     "the network load balancer leads to the load balancer of another Gateway", After: after, Blames: group.Members,
+	})
 }
 
 // detachEverywhere takes a load balancer that is to be deleted out of all target groups, as AWS

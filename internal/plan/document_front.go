@@ -23,6 +23,11 @@ type albTargetSpec struct {
 // frontNLB describes the frontend NLB of the ALB.
 func (d *describer) frontNLB() {
 	targets := albTargetsSpec{map[string]albTargetSpec{}}
+	for _, g := range d.want.TargetGroups {
+		if g.LoadBalancer != "" {
+			targets.TargetGroups[g.Name] = albTargetSpec{Name: g.Name, ARN: targetGroupToken(g.ID), Port: g.Port, TargetARN: literal(g.LoadBalancer), TargetPort: g.Port}
+		}
+	}
 	if d.want.ID.Kind != model.Service {
 		d.note(TypeALBTargets, string(TypeALBTargets), targets)
 	}

@@ -98,7 +98,7 @@ type portSpec struct {
 // targetGroups describes the groups that forward actions lead to, with their bindings.
 func (d *describer) targetGroups() {
 	for _, w := range d.want.TargetGroups {
-		if w.Type != model.ALBTargets && d.makes(w) {
+		if (w.Type != model.ALBTargets || w.LoadBalancer != "") && d.makes(w) {
 			d.desiredGroup(w)
 		}
 	}

@@ -24,13 +24,19 @@ type groupPlanner struct {
 func (gp *groupPlanner) planTargetGroups(lb, groups []StepID) map[string][]StepID {
 	done := map[string][]StepID{}
 	for _, w := range gp.want.TargetGroups {
-		if w.Type == model.ALBTargets {
+		if w.Type == model.ALBTargets && w.LoadBalancer == "" {
 			continue // made with what leads to it
 		}
 		if !gp.makes(w) {
 			continue
 		}
-		done[w.ID] = gp.planTargetGroup(w, lb, groups)
+		ready := gp.planTargetGroup(w, lb, groups)
+		if w.LoadBalancer != "" {
+			if id := gp.albs.attach(w, gp.groupARN[w.ID], ready); id != "" {
+				ready = append(ready, id)
+			}
+		}
+		done[w.ID] = ready
 	}
 	return done
 }

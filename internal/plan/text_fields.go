@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -48,7 +49,7 @@ func (s Step) Fields() []Change {
 		f.add("value", do.Value)
 	case RegisterALB:
 		f.add("target group", do.Group.ID)
-		f.add("load balancer", do.LoadBalancer.ID)
+		f.add("load balancer", cmp.Or(do.ARN, do.LoadBalancer.ID))
 		f.add("port", number(do.Port))
 	case Protect:
 		f.add("name", do.Name)

@@ -39,7 +39,11 @@ func backendNamespace(route finding.Ref, ref gwv1.BackendRef) string {
 
 // invalid reports a backend that leads nowhere. Its share of the requests is answered as if it were not there.
 func (t *translation) invalid(at finding.Origin, reason finding.Reason, message, fix string) {
-	t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: reason, Severity: finding.Error, Message: message + "; requests get the other backends, or 500 where there are none", Fix: fix})
+	now := "; requests get the other backends, or 500 where there are none"
+	if t.Type == model.Network {
+		now = "; connections get the other backends, and without one the port has no listener"
+	}
+	t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: reason, Severity: finding.Error, Message: message + now, Fix: fix})
 }
 
 // granted reports whether a route may refer to an object of another namespace.

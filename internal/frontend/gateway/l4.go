@@ -1,28 +1,245 @@
 package gateway
 
 import (
+	"fmt"
+	"slices"
+
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/fulcrum-lb/fulcrum/internal/attach"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // networkPorts are the ports of a network load balancer.
 func (t *translation) networkPorts() []*port {
-	return t.portsOf(func(p *port) {
-		for _, l := range p.listeners {
-			switch base := model.Base(l.Spec.Protocol); {
-			case l.Spec.Protocol == gwv1.TLSProtocolType:
-				p.Base, p.TLS = model.TCP, l.Spec.TLS == nil || l.Spec.TLS.Mode == nil || *l.Spec.TLS.Mode == gwv1.TLSModeTerminate
-			case p.Base != "" && p.Base != base:
-				p.Base = model.TCPUDP
-			default:
-				p.Base = base
-			}
+	out := t.portsOf(settleProtocol)
+	t.outvoted = map[int]int{}
+	t.fixed = map[int]string{}
+	for _, p := range out {
+		t.upgrade(p)
+		if len(p.routes) == 0 {
+			continue
 		}
-	})
+		// AWS takes a target group of both protocols behind a listener of one of them, and not the other way round.
+		if protocol := p.Listens().Protocol(); takesProtocol(protocol) {
+			t.fixed[p.routes[0].Route] = protocol
+		}
+		t.outvote(p)
+	}
+	t.reportOutvoted(out)
+	return out
 }
 
-// networkListener builds one port.
+// settleProtocol gives a port the protocol of its first listener. A listener for TCP beside one for UDP makes it one of
+// both.
+func settleProtocol(p *port) {
+	first := p.listeners[0].Spec
+	if first.Protocol == gwv1.TLSProtocolType {
+		p.Base, p.TLS = model.TCP, terminates(first.TLS)
+		return
+	}
+	p.Base = model.Base(first.Protocol)
+	if slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool { return l.Spec.Protocol != first.Protocol }) {
+		p.Base = model.TCPUDP
+	}
+}
+
+func terminates(tls *gwv1.ListenerTLSConfig) bool {
+	return tls == nil || tls.Mode == nil || *tls.Mode == gwv1.TLSModeTerminate
+}
+
+// upgrade makes a port one of QUIC where the configuration asks for that.
+func (t *translation) upgrade(p *port) {
+	if p.entry == nil || !or(p.entry.QUICEnabled, false) {
+		return
+	}
+	quic, ok := map[model.Base]model.Base{model.UDP: model.QUIC, model.TCPUDP: model.TCPQUIC}[p.Base]
+	if !ok || p.TLS {
+		t.Found.Add(finding.Finding{
+			Object: p.at.Object, Field: p.at.Field, Reason: finding.ParametersInvalid, Severity: finding.Warning, Blocks: finding.BlocksNothing,
+			Message: fmt.Sprintf("quicEnabled is for UDP, and port %d is %s; it has no effect", p.Number, p.Listens().Protocol()), Fix: "remove quicEnabled, or add a UDP listener on the port",
+		})
+		return
+	}
+	p.Base = quic
+}
+
+// takesProtocol reports whether the target groups of a listener have its protocol whatever their configuration says.
+func takesProtocol(protocol string) bool {
+	return protocol == "TCP_UDP" || protocol == "QUIC" || protocol == "TCP_QUIC"
+}
+
+// outvote counts the ports on which a route gets nothing, because an older one has the port. One with the same backends
+// loses nothing.
+func (t *translation) outvote(p *port) {
+	won := p.routes[0].Route
+	for _, r := range p.routes[1:] {
+		if r.Route != won && !sameBackends(t.attached.Routes[won].Object, t.attached.Routes[r.Route].Object) {
+			t.outvoted[r.Route]++
+		}
+	}
+}
+
+// sameBackends reports whether two routes of one namespace name the same backends.
+func sameBackends(a, b cluster.Object) bool {
+	if a.GetNamespace() != b.GetNamespace() {
+		return false
+	}
+	type backend struct {
+		kind, namespace, name string
+		port                  int32
+	}
+	of := func(route cluster.Object) map[backend]bool {
+		out := map[backend]bool{}
+		for _, ref := range cluster.RouteBackends(route) {
+			out[backend{backendKind(ref), backendNamespace(finding.Ref{Namespace: route.GetNamespace()}, ref), string(ref.Name), int32(or(ref.Port, 0))}] = true
+		}
+		return out
+	}
+	x, y := of(a), of(b)
+	if len(x) != len(y) {
+		return false
+	}
+	for k := range x {
+		if !y[k] {
+			return false
+		}
+	}
+	return true
+}
+
+// reportOutvoted says which routes get nothing from ports that they are attached to.
+func (t *translation) reportOutvoted(ports []*port) {
+	for n := range t.attached.Routes {
+		lost := t.outvoted[n]
+		if lost == 0 {
+			continue
+		}
+		attached, first := 0, int32(0)
+		for _, p := range ports {
+			if slices.ContainsFunc(p.routes, func(r attach.PortRoute) bool { return r.Route == n }) {
+				attached++
+				if first == 0 && p.routes[0].Route != n {
+					first = p.Number
+				}
+			}
+		}
+		f := finding.Finding{
+			Object: t.routeRef(n), Field: "spec.parentRefs", Reason: finding.RouteValueUnsupported, Severity: finding.Error, Blocks: finding.BlocksNothing,
+			Message: fmt.Sprintf("an older route has port %d, and a network load balancer takes the backends of one route for each port; this route gets no connections there", first),
+			Fix:     "attach the route to a listener of another port, or name the backends in one route",
+		}
+		if lost < attached {
+			f.Reason, f.Severity = finding.RouteFieldIgnored, finding.Warning
+		}
+		t.Found.Add(f)
+	}
+}
+
+// networkListener builds one port; false where nothing gets its connections.
 func (t *translation) networkListener(p *port) (model.Listener, bool) {
-	return model.Listener{}, false
+	if len(p.routes) == 0 {
+		return model.Listener{}, false
+	}
+	l := t.listener(p)
+	if l.TLS != nil {
+		l.TLS.ALPN = "None"
+		if p.entry != nil && p.entry.ALPNPolicy != nil {
+			l.TLS.ALPN = string(*p.entry.ALPNPolicy)
+		}
+	}
+	route := t.attached.Routes[p.routes[0].Route]
+	l.DefaultOf = finding.Origin{Object: t.routeRef(p.routes[0].Route), Field: "spec.rules[0].backendRefs"}
+	if quic := p.Base == model.QUIC || p.Base == model.TCPQUIC; quic && t.Stack.LoadBalancer.SecurityGroups != nil {
+		t.Found.Add(finding.Finding{
+			Object: p.at.Object, Field: p.at.Field, Reason: finding.ParametersInvalid, Blocks: finding.BlocksListener,
+			Message: fmt.Sprintf("AWS has no QUIC listeners on load balancers with security groups; port %d stays as it is", p.Number),
+			Fix:     "set disableSecurityGroup to true before the load balancer is made",
+		})
+		l.DefaultHeld = model.HeldInvalid
+		return l, true
+	}
+	forward, serving, held := t.networkForward(p, route)
+	switch {
+	case held:
+		l.DefaultHeld = model.HeldInvalid
+		return l, true
+	case !serving:
+		return model.Listener{}, false
+	}
+	if p.entry != nil && p.entry.TargetGroupStickiness != nil {
+		forward.Stickiness = &model.GroupStickiness{Enabled: p.entry.TargetGroupStickiness}
+	}
+	l.Default = []model.Action{forward}
+	return l, true
+}
+
+// networkForward is the forward to the backends of all rules of a route. It is held where the target group of one cannot
+// be built.
+func (t *translation) networkForward(p *port, route attach.Route) (out model.Forward, serving, held bool) {
+	refs := cluster.RouteBackends(route.Object)
+	weight := weights(refs)
+	ref := t.routeRef(p.routes[0].Route)
+	for i, b := range refs {
+		at := finding.Origin{Object: ref, Field: fmt.Sprintf("spec.rules[0].backendRefs[%d]", i)}
+		group, ok, fault := t.networkBackend(p, route, b, at)
+		held = held || fault
+		if !ok {
+			continue
+		}
+		w := model.WeightedGroup{Group: group, Weight: &weight[i]}
+		if p.Base == model.QUIC || p.Base == model.TCPQUIC {
+			w.Weight = nil // AWS takes none
+		}
+		out.Groups = append(out.Groups, w)
+		serving = serving || weight[i] > 0
+	}
+	if len(out.Groups) > mostGroups {
+		t.Found.Add(finding.Finding{
+			Object: ref, Field: "spec.rules[0].backendRefs", Reason: finding.RouteValueUnsupported, Blocks: finding.BlocksRule,
+			Message: fmt.Sprintf("%d backends are more than the %d target groups that AWS takes in one listener; port %d stays as it is", len(out.Groups), mostGroups, p.Number),
+			Fix:     "name fewer backends",
+		})
+		held = true
+	}
+	return out, serving, held
+}
+
+// networkBackend is the target group of one backend. Not ok: it leads nowhere, and its share goes to the others.
+func (t *translation) networkBackend(p *port, route attach.Route, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
+	switch kind := backendKind(ref); kind {
+	case serviceBackend:
+		a, ok := t.serviceTarget(ref, at)
+		if !ok {
+			return model.GroupRef{}, false, false
+		}
+		a.protocol, a.fixed = t.targetProtocol(p, route)
+		handle, ok := t.group(a)
+		return model.GroupRef{ID: handle}, ok, !ok
+	case targetGroupBackend:
+		return model.GroupRef{Name: string(ref.Name)}, true, false
+	case gatewayBackend:
+		return t.chained(p, ref, at)
+	default:
+		t.invalid(at, finding.BackendKindUnknown, fmt.Sprintf("backend kind %q is not one that network load balancers forward to", cut(kind)), "name a Service, a Gateway with an application load balancer, or a TargetGroupName")
+		return model.GroupRef{}, false, false
+	}
+}
+
+// targetProtocol is the protocol of the target groups of a route, and whether the listener fixes it.
+func (t *translation) targetProtocol(p *port, route attach.Route) (protocol string, fixed bool) {
+	if protocol := t.fixed[p.routes[0].Route]; protocol != "" {
+		return protocol, true
+	}
+	switch route.Kind {
+	case cluster.KindUDPRoute:
+		return "UDP", false
+	case cluster.KindTLSRoute:
+		if p.TLS {
+			return "TLS", false
+		}
+	}
+	return "TCP", false
 }

@@ -44,6 +44,10 @@ func (s *simulation) albTarget(st plan.Step) {
 		if len(all[g.ARN]) > 0 {
 			panic("simulate: " + g.Name + " has a target already")
 		}
+		if do.ARN != "" { // of another stack, which the simulation does not have
+			all[g.ARN] = append(slices.Clone(all[g.ARN]), observed.Target{ID: do.ARN, Port: do.Port})
+			return
+		}
 		lb := s.lb(do.LoadBalancer)
 		if !slices.ContainsFunc(lb.Listeners, func(l observed.Listener) bool { return l.Port == do.Port }) {
 			panic(fmt.Sprintf("simulate: no listener on port %d", do.Port))
