@@ -5,19 +5,24 @@ import (
 	"container/heap"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// key is an item of work: a stack or a binding.
+// key is an item of work: a stack, a binding, or a GatewayClass or configuration of Gateways.
 type key struct {
 	stack   model.StackID
 	binding bindings.Key
+	class   cluster.Ref
 }
 
 func (k key) String() string {
 	if k.binding != (bindings.Key{}) {
 		return "binding " + k.binding.String()
+	}
+	if k.class != (cluster.Ref{}) {
+		return k.class.String()
 	}
 	return string(k.stack.Kind) + " " + k.stack.String()
 }

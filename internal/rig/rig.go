@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/config"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
@@ -23,6 +24,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/frontend/gateway"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	services "github.com/fulcrum-lb/fulcrum/internal/frontend/service"
+	"github.com/fulcrum-lb/fulcrum/internal/gatewayclass"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/ownership"
@@ -134,6 +136,7 @@ type process struct {
 	bindings *bindings.Reconciler
 	stacks   *controller.Triggers[model.StackID]
 	tracked  *controller.Triggers[bindings.Key]
+	classes  controller.Line[cluster.Ref]
 	queue    queue
 
 	k8s  *kube.Cluster
@@ -195,6 +198,7 @@ func (r *Rig) Start() {
 	maps.Copy(frontends, r.opt.Frontends)
 	p.stacks = controller.StackTriggers(k8s.View, frontends)
 	p.stacks.Saw = k8s.Members.Saw
+	p.classes = controller.ClassLine(config.Default(), k8s, controller.NewMetrics(time.Now), r.opt.Fence, time.Now)
 	p.tracked = controller.NewTriggers(k8s.View, []cluster.Kind{cluster.KindBinding}, controller.BindingOf)
 	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second, Stabilization: 2 * time.Minute,
 		CreateFirst: true, DeletionDelay: 15 * time.Minute}
@@ -274,7 +278,11 @@ func (r *Rig) owners() []cluster.Object {
 
 // listAll queues everything that exists, as informers do at their start.
 func (p *process) listAll() {
-	for _, obj := range append(p.rig.owners(), p.rig.Store.All(cluster.KindBinding)...) {
+	all := append(p.rig.owners(), p.rig.Store.All(cluster.KindBinding)...)
+	for _, kind := range gatewayclass.Kinds {
+		all = append(all, p.rig.Store.All(kind)...)
+	}
+	for _, obj := range all {
 		p.event(nil, obj)
 	}
 }
@@ -311,6 +319,13 @@ func (p *process) event(old, new cluster.Object) {
 	}
 	for _, k := range keys {
 		p.queue.add(key{binding: k}, now)
+	}
+	classes, err := p.classes.Triggers.Concerned(old, new)
+	if err != nil {
+		p.rig.T.Error(err)
+	}
+	for _, ref := range classes {
+		p.queue.add(key{class: ref}, now)
 	}
 }
 
@@ -371,6 +386,12 @@ func (p *process) run(k key) (time.Duration, error) {
 	if k.binding != (bindings.Key{}) {
 		out, err := p.bindings.Reconcile(p.ctx, k.binding)
 		return out.RetryAfter, err
+	}
+	if k.class != (cluster.Ref{}) {
+		p.classes.Triggers.Begin(k.class)
+		next, err := p.classes.Run(p.ctx, k.class)
+		p.classes.Triggers.End(k.class)
+		return next.After, err
 	}
 	if p.k8s.Keep != nil {
 		p.k8s.Keep(p.ctx)

@@ -58,6 +58,12 @@ func (p *process) work(workers int) (stop func()) {
 			p.rig.T.Error(err)
 		}
 	})
+	p.classes.Workers = workers
+	running.Go(func() {
+		if err := p.classes.Start(p.ctx, src, controller.ClassKinds(), p.rig.opt.Log); err != nil {
+			p.rig.T.Error(err)
+		}
+	})
 	return func() {
 		p.kill()
 		running.Wait()
