@@ -52,14 +52,24 @@ func Normalise(r Record) {
 			delete(m, "message")
 		}
 	}
+	maps.DeleteFunc(r[objects], func(key string, _ any) bool {
+		// The line of classes writes them, which does not run here.
+		return strings.HasPrefix(key, "GatewayClass ") || strings.HasPrefix(key, "ListenerRuleConfiguration ")
+	})
 	for _, section := range r {
+		// The wording of what is not true is free.
+		walk(map[string]any(section), func(m map[string]any) {
+			if _, condition := m["observedGeneration"]; condition && m["status"] != nil && m["status"] != "True" {
+				delete(m, "message")
+			}
+		})
 		walk(map[string]any(section), func(m map[string]any) {
 			normaliseAction(m)
 			normaliseCondition(m)
 			if list, ok := m["Conditions"].([]any); ok {
 				m["Conditions"] = sorted(list)
 			}
-			for _, unordered := range []string{"Certificates", "from", "ports"} {
+			for _, unordered := range []string{"Certificates", "from", "ports", "conditions", "supportedKinds", "parents", "listeners"} {
 				if list, ok := m[unordered].([]any); ok {
 					m[unordered] = sorted(list)
 				}

@@ -89,6 +89,12 @@ func (rd *reader) object(kind cluster.Kind, obj cluster.Object) {
 		if _, ok := m["conditions"]; ok {
 			touched = true
 		}
+		if m["type"] == "Hostname" {
+			m["value"] = "<dns>"
+		}
+		if text, ok := m["message"].(string); ok && strings.HasPrefix(text, "arn:") {
+			m["message"] = rd.names.of(text)
+		}
 		delete(m, "lastTransitionTime")
 	})
 	if !touched {

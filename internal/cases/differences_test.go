@@ -36,6 +36,63 @@ var onPurpose = map[string][]difference{
 			replace(r, "ingress-group-conflict-scheme")
 		},
 	}},
+	"gateway-class-missing-config": {{
+		what: "the Gateway carries the finalizer, an event tells what is wrong, and it is not programmed",
+		why:  "the finalizer comes first, so that nothing is ever made that a deletion would leave behind",
+		change: func(r Record) {
+			const key = "Gateway gateway-class-missing-config/edge"
+			r.put(objects, key, map[string]any{
+				"finalizers": []any{"gateway.k8s.aws/alb"},
+				"status": map[string]any{"conditions": []any{
+					map[string]any{"observedGeneration": 1, "reason": "Invalid", "status": "False", "type": "Accepted"},
+					map[string]any{"observedGeneration": 1, "reason": "Invalid", "status": "False", "type": "Programmed"},
+				}},
+			})
+			r.put(events, key, map[string]any{"reason": "FailedBuildModel", "type": "Warning"})
+		},
+	}},
+	"gateway-listeners": {{
+		what: "a condition of the Gateway names the listener that is not valid, which supports no kind of route",
+		why:  "no route can be served by a protocol that the load balancer does not have",
+		change: func(r Record) {
+			walk(map[string]any(r[objects]), func(m map[string]any) {
+				if m["reason"] == "ListenersNotValid" {
+					m["message"] = `listener "tcp": this load balancer has no protocol "TCP"; the listener is not served; use one of HTTP, HTTPS`
+				}
+				if kinds, ok := m["supportedKinds"].([]any); ok && m["name"] == "tcp" {
+					m["supportedKinds"] = kinds[:0]
+				}
+			})
+		},
+	}},
+	"gateway-rule-auth": {{
+		what: "rules that authenticate are not served on HTTP, and the route says so",
+		why:  "AWS authenticates on HTTPS alone, and backends that are to be reached with authentication must not be reached without it",
+		change: func(r Record) {
+			held := []any{map[string]any{"Type": "fixed-response", "FixedResponseConfig": map[string]any{
+				"ContentType": "text/plain", "MessageBody": "Rule is held because its configuration is not valid", "StatusCode": "503",
+			}}}
+			walk(map[string]any(r[loadBalancers]), func(m map[string]any) {
+				if rules, ok := m["Rules"].(map[string]any); ok && m["Protocol"] == "HTTP" {
+					walk(rules, func(m map[string]any) {
+						if m["Actions"] != nil {
+							m["Actions"] = held
+						}
+					})
+				}
+			})
+			walk(map[string]any(r[objects]), func(m map[string]any) {
+				if m["attachedRoutes"] != nil {
+					m["attachedRoutes"] = 0
+				}
+			})
+			walk(r[objects]["HTTPRoute gateway-rule-auth/web"], func(m map[string]any) {
+				if m["type"] == "Accepted" {
+					m["status"], m["reason"] = "False", "UnsupportedValue"
+				}
+			})
+		},
+	}},
 	"service-tls-bad-port": {{
 		what: "the Service carries the finalizer although nothing can be built",
 		why:  "the finalizer comes first, so that nothing is ever made that a deletion would leave behind",

@@ -41,11 +41,12 @@ func seedTrustStore(r *rig.Rig) {
 func raised(o *ingress.Options) { o.ConditionValues = 10 }
 
 // lenient switches off checks of AWS that the recorded configurations would not pass: six values in
-// the conditions of a rule, a comma in a tag.
+// the conditions of a rule, a comma in a tag, more load balancers than the default quota.
 func lenient(r *rig.Rig) {
 	w := r.Emulator.Store()
 	w.Lock()
 	defer w.Unlock()
 	w.Config.Quotas["condition-values-per-alb-rule"] = 10
+	w.Config.Quotas["application-load-balancers"] = 200 // all cases are in one account
 	w.Config.ELB.AnyTagCharacters = true
 }

@@ -54,7 +54,7 @@ func live(t *testing.T, lag time.Duration) {
 		t.Errorf("a restart changed AWS (-before +after):\n%s", found)
 	}
 
-	for _, obj := range append(r.Store.All(cluster.KindIngress), r.Store.All(cluster.KindService)...) {
+	for _, obj := range slices.Concat(r.Store.All(cluster.KindIngress), r.Store.All(cluster.KindService), r.Store.All(cluster.KindGateway)) {
 		if err := r.Store.Delete(cluster.RefOf(obj)); err != nil {
 			t.Fatal(err)
 		}

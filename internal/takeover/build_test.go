@@ -239,9 +239,14 @@ func split(key string) (model.StackID, string) {
 	if !ok {
 		ns, name = "", stack
 	}
-	kind := model.Ingress
-	if strings.HasPrefix(stack, "service-") {
-		kind = model.Service // as the cases are named
+	kind := model.Ingress // as the cases are named
+	switch {
+	case strings.HasPrefix(stack, "service-"):
+		kind = model.Service
+	case slices.Contains([]string{"gateway-tcp", "gateway-tls-nlb", "gateway-udp"}, ns):
+		kind = model.NLBGateway
+	case strings.HasPrefix(stack, "gateway-"):
+		kind = model.ALBGateway
 	}
 	return model.StackID{Kind: kind, Namespace: ns, Name: name}, id
 }
@@ -274,8 +279,8 @@ func (b *builder) tags(tags map[string]string) (out []elbtypes.Tag) {
 func (b *builder) loadBalancer(key string, lb loadBalancer) {
 	b.t.Helper()
 	id, _ := split(key)
-	if id.Kind == model.Service {
-		lb.Name = filled(lb.Name, naming.OwnedLoadBalancer(rig.ClusterName, id, string(b.service(id.Namespace, id.Name).UID), model.Scheme(lb.Scheme)))
+	if id.Kind != model.Ingress {
+		lb.Name = filled(lb.Name, naming.OwnedLoadBalancer(rig.ClusterName, id, b.ownerUID(id), model.Scheme(lb.Scheme)))
 	}
 	in := &elb.CreateLoadBalancerInput{
 		Name: aws.String(b.name(lb.Name)), Type: elbtypes.LoadBalancerTypeEnum(lb.Type), Scheme: elbtypes.LoadBalancerSchemeEnum(lb.Scheme),
@@ -395,6 +400,16 @@ func (b *builder) service(namespace, name string) *corev1.Service {
 		b.t.Fatalf("there is no Service %s/%s", namespace, name)
 	}
 	return svc
+}
+
+// ownerUID is the UID of the Service or the Gateway that makes up a stack.
+func (b *builder) ownerUID(id model.StackID) string {
+	b.t.Helper()
+	if id.Kind == model.Service {
+		return string(b.service(id.Namespace, id.Name).UID)
+	}
+	obj, err := b.rig.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: id.Namespace, Name: id.Name})
+	return string(must(b.t, obj, err).GetUID())
 }
 
 // backendGroup is the one that all load balancers of the cluster share.

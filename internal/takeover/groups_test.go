@@ -39,8 +39,8 @@ func (b *builder) createGroup(name, description string, tags map[string]string) 
 func (b *builder) securityGroup(key string, g securityGroup) {
 	b.t.Helper()
 	stack, _ := split(key)
-	if stack.Kind == model.Service {
-		g.Name = filled(g.Name, naming.OwnedManagedGroup(rig.ClusterName, stack, string(b.service(stack.Namespace, stack.Name).UID)))
+	if stack.Kind != model.Ingress {
+		g.Name = filled(g.Name, naming.OwnedManagedGroup(rig.ClusterName, stack, b.ownerUID(stack)))
 	}
 	id := b.createGroup(g.Name, g.Description, g.Tags)
 	b.ids["sg:"+key] = id
@@ -176,6 +176,13 @@ func (b *builder) groupName(key string, g targetGroup, bound binding, port int32
 		}
 		return n.Name()
 	}
+	if stack.Kind != model.Ingress {
+		return naming.GatewayTargetGroup{
+			Cluster: rig.ClusterName, Gateway: finding.Ref{Kind: "Gateway", Namespace: stack.Namespace, Name: stack.Name}, Route: b.route(id),
+			Backend: finding.Ref{Kind: "Service", Namespace: bound.namespace, Name: ref.Name}, Port: fmt.Sprint(port), Type: model.TargetType(g.TargetType),
+			Protocol: g.Protocol, Version: g.ProtocolVersion,
+		}.Name()
+	}
 	ingress := strings.TrimSuffix(rest, "-"+ref.Name+":"+ref.Port.String())
 	name := naming.IngressTargetGroup{
 		Cluster: rig.ClusterName, Stack: stack, Ingress: finding.Ref{Kind: "Ingress", Namespace: ns, Name: ingress},
@@ -186,6 +193,20 @@ func (b *builder) groupName(key string, g targetGroup, bound binding, port int32
 		b.t.Fatalf("%s: %s does not begin like the recorded %s", key, name, g.Name)
 	}
 	return name
+}
+
+// route is the route whose name is in the id of a target group.
+func (b *builder) route(id string) finding.Ref {
+	b.t.Helper()
+	parts := strings.Split(id, ":")
+	kind, _, _ := strings.Cut(parts[2], "-")
+	for _, obj := range b.rig.Store.All(cluster.Kind(kind)) {
+		if obj.GetNamespace()+"-"+obj.GetName() == parts[1] {
+			return finding.Ref{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+		}
+	}
+	b.t.Fatalf("there is no route of target group %s", id)
+	return finding.Ref{}
 }
 
 // register registers the targets that are recorded, which the endpoints of the cluster give.

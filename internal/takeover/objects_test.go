@@ -1,6 +1,7 @@
 package takeover
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -18,6 +19,7 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // binding is a TargetGroupBinding; its key is that of the target group.
@@ -30,15 +32,20 @@ type binding struct {
 }
 
 type object struct {
-	Finalizers []string                   `json:"finalizers"`
-	Status     networkingv1.IngressStatus `json:"status"`
+	Finalizers []string        `json:"finalizers"`
+	Status     json.RawMessage `json:"status"`
 }
 
-// placed gives the bindings their namespace, which is the first part of the target group's id.
+// placed gives the bindings their namespace: the first part of the target group's id, or that of the backend of a
+// Gateway's.
 func (l *left) placed() {
 	for key, bound := range l.Bindings {
-		_, id := split(key)
+		stack, id := split(key)
 		bound.namespace, _, _ = strings.Cut(id, "/")
+		if stack.Kind == model.ALBGateway || stack.Kind == model.NLBGateway {
+			_, backend, _ := strings.Cut(strings.Split(id, ":")[2], "-")
+			bound.namespace = strings.TrimSuffix(backend, "-"+bound.Spec.ServiceRef.Name)
+		}
 		l.Bindings[key] = bound
 	}
 }
@@ -90,7 +97,8 @@ func (b *builder) binding(key string, bound binding) {
 			}
 		}
 		slices.SortStableFunc(n.Ingress, func(x, y elbv2.NetworkingIngressRule) int {
-			return rank(*x.Ports[0].Port, traffic) - rank(*y.Ports[0].Port, traffic)
+			// UDP comes before the checks over TCP on the same port.
+			return cmp.Or(rank(*x.Ports[0].Port, traffic)-rank(*y.Ports[0].Port, traffic), cmp.Compare(*y.Ports[0].Protocol, *x.Ports[0].Protocol))
 		})
 	}
 	stored := &elbv2.TargetGroupBinding{
@@ -159,7 +167,9 @@ func (b *builder) exposed(path string, o object) {
 	ns, name, _ := strings.Cut(path, "/")
 	svc := b.service(ns, name).DeepCopy()
 	svc.Finalizers = o.Finalizers
-	for _, lb := range o.Status.LoadBalancer.Ingress {
+	var status networkingv1.IngressStatus
+	must(b.t, 0, json.Unmarshal(o.Status, &status))
+	for _, lb := range status.LoadBalancer.Ingress {
 		out := corev1.LoadBalancerIngress{Hostname: b.dns[path+":LoadBalancer"]}
 		for _, p := range lb.Ports {
 			out.Ports = append(out.Ports, corev1.PortStatus{Port: p.Port, Protocol: p.Protocol})
@@ -174,8 +184,13 @@ func (b *builder) exposed(path string, o object) {
 func (b *builder) object(key string, o object) {
 	b.t.Helper()
 	kind, path, _ := strings.Cut(key, " ")
-	if kind == string(cluster.KindService) {
+	switch cluster.Kind(kind) {
+	case cluster.KindIngress:
+	case cluster.KindService:
 		b.exposed(path, o)
+		return
+	default:
+		b.gatewayObject(cluster.Kind(kind), path, o)
 		return
 	}
 	ns, name, _ := strings.Cut(path, "/")
@@ -185,7 +200,8 @@ func (b *builder) object(key string, o object) {
 		b.t.Fatalf("there is no Ingress %s", path)
 	}
 	stored = stored.DeepCopy()
-	stored.Finalizers, stored.Status = o.Finalizers, o.Status
+	stored.Finalizers = o.Finalizers
+	must(b.t, 0, json.Unmarshal(o.Status, &stored.Status))
 	stack := path
 	for _, f := range o.Finalizers {
 		if group, ok := strings.CutPrefix(f, "group.ingress.k8s.aws/"); ok {
@@ -198,5 +214,25 @@ func (b *builder) object(key string, o object) {
 			to.Hostname = b.dns[stack+":"+[]string{"LoadBalancer", "FrontendNlb"}[i]]
 		}
 	}
+	must(b.t, 0, b.rig.Store.Put(stored))
+}
+
+// gatewayObject gives an object of the Gateway API its finalizers and its status.
+func (b *builder) gatewayObject(kind cluster.Kind, path string, o object) {
+	b.t.Helper()
+	ns, name, _ := strings.Cut(path, "/")
+	obj, err := b.rig.Store.Get(cluster.Ref{Kind: kind, Namespace: ns, Name: name})
+	if must(b.t, obj, err) == nil {
+		b.t.Fatalf("there is no %s %s", kind, path)
+	}
+	stored, _ := obj.DeepCopyObject().(cluster.Object)
+	status := strings.NewReplacer("lb:"+path+":LoadBalancer", b.ids["lb:"+path+":LoadBalancer"], "<dns>", strings.ToLower(b.dns[path+":LoadBalancer"]), `\u003cdns\u003e`, strings.ToLower(b.dns[path+":LoadBalancer"])).Replace(string(o.Status))
+	if status == "" {
+		status = "{}"
+	}
+	finalizers, err := json.Marshal(o.Finalizers)
+	must(b.t, finalizers, err)
+	must(b.t, 0, json.Unmarshal([]byte(`{"status":null}`), stored))
+	must(b.t, 0, json.Unmarshal(fmt.Appendf(nil, `{"metadata":{"finalizers":%s},"status":%s}`, finalizers, status), stored))
 	must(b.t, 0, b.rig.Store.Put(stored))
 }

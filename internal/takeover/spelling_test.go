@@ -1,6 +1,7 @@
 package takeover
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -92,7 +93,7 @@ func TestDeletionAfterTakeOver(t *testing.T) {
 				before := world(t, f.odd, false).State()
 				r := leave(t, f.odd, healthy(t)...)
 				r.Start()
-				for _, obj := range append(r.Store.All(cluster.KindIngress), r.Store.All(cluster.KindService)...) {
+				for _, obj := range slices.Concat(r.Store.All(cluster.KindIngress), r.Store.All(cluster.KindService), r.Store.All(cluster.KindGateway)) {
 					must(t, 0, r.Store.Delete(cluster.RefOf(obj)))
 				}
 				for k, err := range r.Settle(time.Hour) {
