@@ -27,7 +27,7 @@ type certificates struct {
 // certificateChoice finds the certificates of listeners.
 type certificateChoice struct {
 	*draft
-	own  map[string]string // ARNs of managed certificates that serve, by id
+	own map[string]string // ARNs of managed certificates that serve, by id
 	// coming are the ids of those that are imported right now. A new listener waits for them, so that its
 	// default certificate is the first one.
 	coming map[string]bool
