@@ -122,12 +122,18 @@ func (r *report) routeEdits() []cluster.Patch {
 	return sortedEdits(out)
 }
 
-// entries are those of a route for the parents that are the Gateway or one of its sets.
+// entries are those of a route for the parents that are the Gateway or one of its sets, one for each that is named.
 func (r *report) entries(i int) []gwv1.RouteParentStatus {
 	route := r.attached.Routes[i]
 	refs, _ := cluster.RouteParents(route.Object)
 	var out []gwv1.RouteParentStatus
+	named := map[parentKey]bool{}
 	for _, p := range route.Parents {
+		key := parentKeyOf(refs[p.Index], route.Object.GetNamespace())
+		if named[key] {
+			continue
+		}
+		named[key] = true
 		out = append(out, gwv1.RouteParentStatus{
 			ParentRef: refs[p.Index], ControllerName: r.controller, Conditions: routeConditions(route, p, r.routes[i]),
 		})

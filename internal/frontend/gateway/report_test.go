@@ -273,6 +273,16 @@ func TestEntriesGoWithTheirParents(t *testing.T) {
 	}
 }
 
+// A parent that is named twice has one entry, which is not written again and again.
+func TestAParentNamedTwiceHasOneEntry(t *testing.T) {
+	s := newStage(t, oneGateway)
+	s.edit(cluster.KindHTTPRoute, "a", "r", `{"spec": {"parentRefs": [{"name": "g"}, {"name": "g", "namespace": "a"}]}}`)
+	s.report()
+	if n := s.report(); n != 0 || len(s.route("r").Status.Parents) != 1 {
+		t.Errorf("%d writes, entries %+v", n, s.route("r").Status.Parents)
+	}
+}
+
 // An entry about a later state of the route than the one that was read is left alone.
 func TestEntriesOfLaterGenerationsStay(t *testing.T) {
 	s := newStage(t, oneGateway)
