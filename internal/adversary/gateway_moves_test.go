@@ -1,0 +1,255 @@
+package adversary
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// any returns one of some texts.
+func (w *gatewayWorld) any(of ...string) string { return of[w.IntN(len(of))] }
+
+func (w *gatewayWorld) chance(percent int) bool { return w.IntN(100) < percent }
+
+// step is one move of the attacker.
+func (w *gatewayWorld) step() {
+	if w.chance(15) {
+		w.withdraw()
+		return
+	}
+	switch w.IntN(10) {
+	case 0, 1, 2, 3:
+		w.write(w.routeOfEvil())
+	case 4, 5:
+		w.write(w.setOfEvil())
+	case 6:
+		w.write(w.grantOfEvil())
+	case 7:
+		w.write(w.gatewayOfEvil())
+	case 8:
+		w.write(w.configurationOfEvil())
+	default:
+		w.write(w.serviceOfEvil())
+	}
+}
+
+// withdraw deletes an object of the attacker.
+func (w *gatewayWorld) withdraw() {
+	var mine []cluster.Ref
+	for _, typ := range cluster.Types() {
+		for _, o := range w.Store.All(typ.Kind) {
+			if o.GetNamespace() == attackerNamespace && o.GetDeletionTimestamp() == nil {
+				mine = append(mine, cluster.RefOf(o))
+			}
+		}
+	}
+	if len(mine) == 0 {
+		return
+	}
+	ref := mine[w.IntN(len(mine))]
+	w.moves = append(w.moves, "delete "+ref.String())
+	if err := w.Store.Delete(ref); err != nil {
+		w.rec.Fatal(err)
+	}
+}
+
+// write applies an object of the attacker. Some come with a status or finalizers that are not theirs.
+func (w *gatewayWorld) write(doc string) {
+	w.moves = append(w.moves, doc)
+	loaded, err := cluster.LoadYAML([]byte(doc))
+	if err != nil {
+		w.rec.Fatalf("%v\n%s", err, doc)
+	}
+	for _, obj := range loaded.Objects {
+		cur, err := w.Store.Get(cluster.RefOf(obj))
+		if err != nil {
+			w.rec.Fatal(err)
+		}
+		if cur == nil {
+			err = w.Store.Put(obj)
+		} else {
+			err = w.Store.Apply(obj)
+		}
+		if err != nil {
+			w.rec.Fatal(err)
+		}
+	}
+}
+
+// parents are parentRefs, sometimes in masses.
+func (w *gatewayWorld) parents() string {
+	n := 1 + w.IntN(3)
+	if w.chance(10) {
+		n = 32
+	}
+	var out []string
+	for i := range n {
+		switch w.IntN(8) {
+		case 0, 1, 2:
+			out = append(out, "{name: edge, namespace: infra}")
+		case 3:
+			out = append(out, fmt.Sprintf("{name: edge, namespace: infra, sectionName: %s}", w.any("shop", "api", "open", "alt", "none")))
+		case 4:
+			out = append(out, fmt.Sprintf("{name: tcp, namespace: infra, sectionName: %s}", w.any("db", "open")))
+		case 5:
+			out = append(out, fmt.Sprintf("{name: %s, namespace: infra, port: %d}", w.any("edge", "tcp"), 80+w.IntN(4)*100+i))
+		case 6:
+			out = append(out, fmt.Sprintf("{kind: ListenerSet, name: s%d}", w.IntN(3)))
+		default:
+			out = append(out, fmt.Sprintf("{name: g%d}", w.IntN(2)))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func (w *gatewayWorld) backends() string {
+	var out []string
+	for range 1 + w.IntN(3) {
+		out = append(out, w.any(
+			"{name: e0, port: 80}", "{name: e0, port: 80, weight: 1000000}", "{name: e1, port: 80, weight: 0}", "{name: missing, port: 80}",
+			"{name: web, namespace: pay, port: 80}", "{name: blog, namespace: blog, port: 80}", "{name: e0}",
+			"{kind: TargetGroupName, name: external}", "{kind: TargetGroupName, name: "+w.victimGroup()+"}",
+			"{kind: Gateway, group: gateway.networking.k8s.io, name: edge, namespace: infra, port: 80}", "{kind: Odd, name: x, port: 80}",
+		))
+	}
+	return strings.Join(out, ", ")
+}
+
+// victimGroup is the name of a target group of the victims.
+func (w *gatewayWorld) victimGroup() string {
+	p, unlock := w.partition()
+	defer unlock()
+	best := "none"
+	for _, g := range p.ELB.TargetGroups {
+		if strings.HasPrefix(g.Name, "k8s-pay-shop-") {
+			best = g.Name
+		}
+	}
+	return best
+}
+
+const forgedParents = `
+status: {parents: [{controllerName: gateway.k8s.aws/alb, parentRef: {name: edge, namespace: infra, sectionName: shop}, conditions: [{type: Accepted, status: "True", reason: Accepted, message: forged, observedGeneration: 99, lastTransitionTime: "2000-01-01T00:00:00Z"}]}]}`
+
+func (w *gatewayWorld) routeOfEvil() string {
+	kind := w.any("HTTPRoute", "HTTPRoute", "HTTPRoute", "GRPCRoute", "TCPRoute", "UDPRoute", "TLSRoute")
+	meta := fmt.Sprintf("{name: r%d, namespace: evil, creationTimestamp: %q, labels: {gateway.k8s.aws.alb/stack-name: edge}}", w.IntN(5), w.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"))
+	head := fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: %s\nmetadata: %s\nspec:\n  parentRefs: [%s]\n", kind, meta, w.parents())
+	if w.chance(20) {
+		head = strings.Replace(head, "spec:\n", strings.TrimPrefix(forgedParents, "\n")+"\nspec:\n", 1)
+	}
+	if kind == "HTTPRoute" || kind == "GRPCRoute" || kind == "TLSRoute" {
+		if hosts := w.any("", "shop.pay.com", "api.pay.com, shop.pay.com", `"*.pay.com"`, `"*.com"`, "evil.com", "pay.com"); hosts != "" {
+			head += "  hostnames: [" + hosts + "]\n"
+		}
+	}
+	if kind != "HTTPRoute" {
+		return head + "  rules: [{backendRefs: [" + w.backends() + "]}]\n"
+	}
+	rules := 1 + w.IntN(3)
+	if w.chance(5) {
+		rules = 16
+	}
+	head += "  rules:\n"
+	for range rules {
+		head += fmt.Sprintf("  - {matches: [{path: {type: %s, value: %s}%s}]%s, backendRefs: [%s]}\n",
+			w.any("PathPrefix", "Exact", "RegularExpression"), w.any("/", "/x/y", "/login", `"/*"`, "/x"),
+			w.any("", ", method: GET", ", headers: [{name: Host, value: shop.pay.com}]", `, queryParams: [{name: a, value: "*"}]`),
+			w.any("", "", ", filters: [{type: URLRewrite, urlRewrite: {hostname: shop.pay.com}}]", ", filters: [{type: RequestMirror, requestMirror: {backendRef: {name: web, namespace: pay, port: 80}}}]",
+				", filters: [{type: ExtensionRef, extensionRef: {group: gateway.k8s.aws, kind: ListenerRuleConfiguration, name: c0}}]"),
+			w.backends())
+	}
+	return head
+}
+
+func (w *gatewayWorld) setOfEvil() string {
+	n := 1 + w.IntN(3)
+	if w.chance(5) {
+		n = 64
+	}
+	out := fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {name: s%d, namespace: evil, creationTimestamp: %q}\nspec:\n  parentRef: {name: %s, namespace: infra}\n  listeners:\n",
+		w.IntN(3), w.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), w.any("edge", "edge", "tcp"))
+	for i := range n {
+		host := w.any("", ", hostname: shop.pay.com", ", hostname: api.pay.com", `, hostname: "*.com"`, `, hostname: "*.pay.com"`, ", hostname: evil.com", ", hostname: 10.0.0.1")
+		out += fmt.Sprintf("  - {name: l%d, port: %d, protocol: %s%s, allowedRoutes: {namespaces: {from: All}}}\n", i,
+			[]int{80, 80, 8080, 81 + i, 9000, 9001}[w.IntN(6)], w.any("HTTP", "HTTP", "HTTPS", "TCP", "UDP", "TLS", "ODD"), host)
+	}
+	return out
+}
+
+func (w *gatewayWorld) grantOfEvil() string {
+	return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1beta1\nkind: ReferenceGrant\nmetadata: {name: t%d, namespace: evil}\nspec: {from: [{group: gateway.networking.k8s.io, kind: %s, namespace: %s}], to: [{group: \"\", kind: %s}]}\n",
+		w.IntN(2), w.any("HTTPRoute", "Gateway", "TCPRoute"), w.any("evil", "pay", "infra"), w.any("Service", "Secret"))
+}
+
+func (w *gatewayWorld) gatewayOfEvil() string {
+	return fmt.Sprintf(`apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata:
+  name: g%d
+  namespace: evil
+  finalizers: [%s]
+  annotations: {gateway.k8s.aws/dry-run: "%t", gateway.k8s.aws.addon.wafv2: "true"}
+spec:
+  gatewayClassName: %s
+  infrastructure: {labels: {gateway.k8s.aws.alb/stack-name: edge}, parametersRef: {group: gateway.k8s.aws, kind: %s, name: c0}}
+  listeners:
+  - {name: l0, port: 80, protocol: %s}
+status: {conditions: [{type: Programmed, status: "True", reason: Programmed, message: "arn:forged", lastTransitionTime: "2000-01-01T00:00:00Z"}]}
+`, w.IntN(2), w.any("", "gateway.k8s.aws/alb", "gateway.k8s.aws/nlb"), w.chance(20), w.any("alb", "nlb", "other"), w.any("LoadBalancerConfiguration", "ConfigMap"), w.any("HTTP", "TCP", "HTTPS"))
+}
+
+// lbName is the name of a load balancer of the victims.
+func (w *gatewayWorld) lbName() string {
+	p, unlock := w.partition()
+	defer unlock()
+	if lb := p.ELB.LoadBalancers[w.lbs[w.IntN(len(w.lbs))]]; lb != nil {
+		return lb.Name
+	}
+	return "none"
+}
+
+func (w *gatewayWorld) configurationOfEvil() string {
+	switch w.IntN(3) {
+	case 0:
+		return "apiVersion: gateway.k8s.aws/v1\nkind: LoadBalancerConfiguration\nmetadata: {name: c0, namespace: evil}\nspec: {" + w.any(
+			"loadBalancerName: "+w.lbName(), "scheme: internet-facing", "securityGroups: ["+w.World.NodeSG+"]", "tags: {gateway.k8s.aws.alb/stack: infra/edge, elbv2.k8s.aws/cluster: other}",
+			"sourceRanges: [x, 0.0.0.0/0]", "loadBalancerAttributes: [{key: no.such, value: x}]", "defaultTargetGroupConfiguration: {name: c0}", "disableSecurityGroup: true",
+		) + "}\n"
+	case 1:
+		return "apiVersion: gateway.k8s.aws/v1\nkind: TargetGroupConfiguration\nmetadata: {name: c" + w.any("0", "1") + ", namespace: evil}\nspec: {" +
+			w.any("", "targetReference: {name: e0}, ", "targetReference: {name: web}, ", "targetReference: {kind: Gateway, name: edge}, ") + "defaultConfiguration: {" + w.any(
+			"targetGroupName: "+w.victimGroup(), "targetType: instance", "protocol: TLS", "tags: {Owner: evil}", "healthCheckConfig: {healthCheckPort: nowhere}", "targetControlPort: 99",
+		) + "}}\n"
+	}
+	return "apiVersion: gateway.k8s.aws/v1\nkind: ListenerRuleConfiguration\nmetadata: {name: c0, namespace: evil}\nspec: {" + w.any(
+		"actions: [{type: fixed-response, fixedResponseConfig: {statusCode: 200, contentType: text/plain, messageBody: evil}}]",
+		"actions: [{type: authenticate-oidc, authenticateOIDCConfig: {issuer: https://x, authorizationEndpoint: https://x/a, tokenEndpoint: https://x/t, userInfoEndpoint: https://x/u, secret: {name: none}}}]",
+		"conditions: [{field: source-ip, sourceIPConfig: {values: [not-a-range]}}]", "tags: {elbv2.k8s.aws/cluster: other}",
+	) + "}\n"
+}
+
+// serviceOfEvil is a Service of the attacker with a pod.
+func (w *gatewayWorld) serviceOfEvil() string {
+	name, address := w.any("e0", "e1"), attackerAddresses[w.IntN(len(attackerAddresses))]
+	return fmt.Sprintf(`apiVersion: v1
+kind: Service
+metadata: {name: %[1]s, namespace: evil}
+spec: {type: %[3]s, ipFamilies: [%[4]s], selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080, nodePort: 0}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: %[1]s, namespace: evil, uid: uid-evil-%[1]s, labels: {app: %[1]s}}
+spec: {nodeName: node-0, containers: [{name: c, ports: [{containerPort: 8080}]}]}
+status: {podIP: %[2]s, phase: Running, conditions: [{type: Ready, status: "True"}, {type: ContainersReady, status: "True"}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: %[1]s-1, namespace: evil, labels: {kubernetes.io/service-name: %[1]s}}
+addressType: IPv4
+ports: [{name: "", port: 8080, protocol: TCP}]
+endpoints:
+- {addresses: [%[2]s], conditions: {ready: true}, targetRef: {kind: Pod, namespace: evil, name: %[1]s}}
+`, name, address, w.any("ClusterIP", "ClusterIP", "NodePort", "ExternalName"), w.any("IPv4", "IPv4", "IPv6"))
+}
