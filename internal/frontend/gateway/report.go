@@ -23,7 +23,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	if l.class == nil {
 		return append(events(o, l.gw, f.source(o.ID.Kind), false), f.forget(v, o.ID, l)...)
 	}
-	r := &report{v: v, o: o, gw: l.gw, controller: l.class.Spec.ControllerName, sets: f.opt.ListenerSets, found: map[finding.Ref]finding.List{}}
+	r := &report{v: v, o: o, gw: l.gw, controller: l.class.Spec.ControllerName, sets: f.opt.ListenerSets, imports: f.opt.ImportCertificates, found: map[finding.Ref]finding.List{}}
 	for _, x := range o.Findings {
 		r.found[x.Object] = append(r.found[x.Object], x)
 	}
@@ -60,6 +60,7 @@ type report struct {
 	gw         *gwv1.Gateway
 	controller gwv1.GatewayController
 	sets       bool // ListenerSets are read
+	imports    bool // TLS Secrets are imported
 	attached   attach.Result
 	config     gatewayconfig.Configuration
 	// ports are those on which the load balancer listens.

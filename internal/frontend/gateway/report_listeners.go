@@ -73,9 +73,21 @@ func (r *report) onListener(l *attach.Listener, v *listenerVerdict) (stops bool)
 			v.programmed = firstProblem(v.programmed, attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: x.Text()})
 		}
 	}
-	return stops || len(l.Certificates) == 0 && !r.configured(l) && slices.Contains([]string{
-		string(gwv1.ListenerReasonInvalidCertificateRef), string(gwv1.ListenerReasonRefNotPermitted),
-	}, l.Refs.Reason)
+	return stops || r.uncertified(l)
+}
+
+// uncertified reports whether a listener may use none of the Secrets that it names, and has no other certificates.
+func (r *report) uncertified(l *attach.Listener) bool {
+	switch l.Refs.Reason {
+	case string(gwv1.ListenerReasonInvalidCertificateRef), string(gwv1.ListenerReasonRefNotPermitted):
+	default:
+		return false
+	}
+	if len(l.Certificates) > 0 || r.configured(l) {
+		return false
+	}
+	// Where Secrets are not imported, certificates are found by the hostnames.
+	return r.imports || !slices.Contains(r.ports, int32(l.Spec.Port))
 }
 
 // configured reports whether the configuration names certificates for a listener, so that it needs none of its own.

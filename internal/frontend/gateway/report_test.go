@@ -52,6 +52,7 @@ func newStage(t *testing.T, yaml string) *stage {
 		t.Fatal(err)
 	}
 	s := &stage{t: t, src: src, now: time.Unix(1000, 0), f: New(model.ALBGateway, Options{Options: assemble.Options{Cluster: "rig"}, ListenerSets: true})}
+	s.f.opt.ImportCertificates = true
 	s.o = engine.Outcome{
 		ID: stageID, Done: true, Changed: true, DNSNames: map[string]string{model.LoadBalancerID: "X.elb.amazonaws.com"},
 		Live: map[string]engine.Live{model.LoadBalancerID: {ARN: stageARN, Active: true}}, Plan: plan.Plan{Ports: []int32{80, 443}},
