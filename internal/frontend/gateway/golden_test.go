@@ -62,10 +62,10 @@ func usualReach(r finding.Reason) finding.Reach {
 
 func TestTranslate(t *testing.T) {
 	goldentest.Run(t, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
-		src := load(t, c.Text("cluster.yaml"))
 		opt := options(t, c)
 		var models, findings, plans, statuses strings.Builder
 		for _, kind := range []model.Kind{model.ALBGateway, model.NLBGateway} {
+			src := load(t, c.Text("cluster.yaml")) // without what the other kind has written
 			f := gateway.New(kind, opt)
 			ids := enginetest.Stacks(t, f, src, cluster.KindGateway)
 			ids = slices.DeleteFunc(ids, func(id model.StackID) bool { return id.Kind != kind })
