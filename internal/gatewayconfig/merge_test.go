@@ -1,0 +1,128 @@
+package gatewayconfig
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
+)
+
+// TestMerge has one row for each field and each way to merge it.
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	list := func(s ...string) *[]string { return &s }
+	attrs := func(kv ...string) (out []gwconfig.Attribute) {
+		for i := 0; i < len(kv); i += 2 {
+			out = append(out, gwconfig.Attribute{Key: kv[i], Value: kv[i+1]})
+		}
+		return out
+	}
+	listeners := func(l ...gwconfig.ListenerConfiguration) *[]gwconfig.ListenerConfiguration { return &l }
+	type spec = gwconfig.LoadBalancerConfigurationSpec
+	for name, c := range map[string]struct{ class, gateway, class1, gateway1 spec }{
+		// The class wins in the third column, the Gateway in the fourth.
+		"name":     {spec{LoadBalancerName: new("a")}, spec{LoadBalancerName: new("b")}, spec{LoadBalancerName: new("a")}, spec{LoadBalancerName: new("b")}},
+		"one side": {spec{Scheme: new(gwconfig.SchemeInternal)}, spec{}, spec{Scheme: new(gwconfig.SchemeInternal)}, spec{Scheme: new(gwconfig.SchemeInternal)}},
+		"capacity": {
+			spec{MinimumLoadBalancerCapacity: &gwconfig.MinimumLoadBalancerCapacity{CapacityUnits: 100}}, spec{},
+			spec{MinimumLoadBalancerCapacity: &gwconfig.MinimumLoadBalancerCapacity{CapacityUnits: 100}}, spec{MinimumLoadBalancerCapacity: &gwconfig.MinimumLoadBalancerCapacity{CapacityUnits: 100}},
+		},
+		"lists as a whole": {
+			spec{SecurityGroups: list("a", "b"), SourceRanges: list()}, spec{SecurityGroups: list("c"), SourceRanges: list("10.0.0.0/8")},
+			spec{SecurityGroups: list("a", "b"), SourceRanges: list()}, spec{SecurityGroups: list("c"), SourceRanges: list("10.0.0.0/8")},
+		},
+		"tags by key": {
+			spec{Tags: &map[string]string{"env": "prod", "team": "a"}}, spec{Tags: &map[string]string{"team": "b", "app": "x"}},
+			spec{Tags: &map[string]string{"env": "prod", "team": "a", "app": "x"}}, spec{Tags: &map[string]string{"env": "prod", "team": "b", "app": "x"}},
+		},
+		"attributes by key": {
+			spec{LoadBalancerAttributes: attrs("idle", "60")}, spec{LoadBalancerAttributes: attrs("idle", "30", "guard", "true")},
+			spec{LoadBalancerAttributes: attrs("guard", "true", "idle", "60")}, spec{LoadBalancerAttributes: attrs("guard", "true", "idle", "30")},
+		},
+		"listeners by key, an entry as a whole": {
+			spec{ListenerConfigurations: listeners(gwconfig.ListenerConfiguration{ProtocolPort: "HTTPS:443", SSLPolicy: new("P")})},
+			spec{ListenerConfigurations: listeners(gwconfig.ListenerConfiguration{ProtocolPort: "HTTPS:443", DefaultCertificate: new("C")}, gwconfig.ListenerConfiguration{ProtocolPort: "HTTP:80"})},
+			spec{ListenerConfigurations: listeners(gwconfig.ListenerConfiguration{ProtocolPort: "HTTP:80"}, gwconfig.ListenerConfiguration{ProtocolPort: "HTTPS:443", SSLPolicy: new("P")})},
+			spec{ListenerConfigurations: listeners(gwconfig.ListenerConfiguration{ProtocolPort: "HTTP:80"}, gwconfig.ListenerConfiguration{ProtocolPort: "HTTPS:443", DefaultCertificate: new("C")})},
+		},
+	} {
+		for _, mode := range []*gwconfig.MergingMode{nil, new(gwconfig.PreferGatewayClass), new(gwconfig.PreferGateway)} {
+			class, want := c.class, c.class1
+			if class.MergingMode = mode; prefersGateway(&class) {
+				want = c.gateway1
+			}
+			if want.Tags == nil {
+				want.Tags = &map[string]string{}
+			}
+			if d := cmp.Diff(want, Merge(&class, &c.gateway)); d != "" {
+				t.Errorf("%s (-want +got):\n%s", name, d)
+			}
+		}
+	}
+}
+
+// One configuration alone counts as it is.
+func TestMergeOfOne(t *testing.T) {
+	t.Parallel()
+	only := gwconfig.LoadBalancerConfigurationSpec{MergingMode: new(gwconfig.PreferGateway), LoadBalancerName: new("a")}
+	for _, got := range []gwconfig.LoadBalancerConfigurationSpec{Merge(&only, nil), Merge(nil, &only)} {
+		if d := cmp.Diff(only, got); d != "" {
+			t.Error(d)
+		}
+	}
+	if d := cmp.Diff(gwconfig.LoadBalancerConfigurationSpec{}, Merge(nil, nil)); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestForRoute has the order in which route configurations are chosen.
+func TestForRoute(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		ids  []gwconfig.RouteIdentifier
+		want string
+	}{
+		{[]gwconfig.RouteIdentifier{{RouteKind: "HTTPRoute"}, {RouteKind: "HTTPRoute", RouteNamespace: "ns1"}}, "1"},
+		{[]gwconfig.RouteIdentifier{{RouteKind: "HTTPRoute", RouteNamespace: "ns1"}, {RouteKind: "HTTPRoute", RouteNamespace: "ns1", RouteName: "b"}}, "0"},
+		{[]gwconfig.RouteIdentifier{{RouteKind: "HTTPRoute", RouteNamespace: "ns1"}, {RouteKind: "HTTPRoute", RouteNamespace: "ns1", RouteName: "a"}}, "1"},
+		{[]gwconfig.RouteIdentifier{{RouteKind: "HTTPRoute"}, {RouteKind: "HTTPRoute"}}, "0"},
+		{[]gwconfig.RouteIdentifier{{RouteKind: "HTTPRoute", RouteNamespace: "ns2"}}, ""},
+		{[]gwconfig.RouteIdentifier{{RouteNamespace: "ns1"}}, ""},
+		{[]gwconfig.RouteIdentifier{{RouteKind: "HTTPRoute", RouteName: "a"}}, ""},
+		{[]gwconfig.RouteIdentifier{{RouteKind: "GRPCRoute"}}, ""},
+	} {
+		spec := gwconfig.TargetGroupConfigurationSpec{DefaultConfiguration: gwconfig.TargetGroupProps{TargetType: new(gwconfig.TargetTypeIP)}}
+		for i, id := range c.ids {
+			spec.RouteConfigurations = append(spec.RouteConfigurations, gwconfig.RouteConfiguration{RouteIdentifier: id, TargetGroupProps: gwconfig.TargetGroupProps{TargetGroupName: new(string(rune('0' + i)))}})
+		}
+		got := ForRoute(spec, "HTTPRoute", "ns1", "a")
+		name := ""
+		if got.TargetGroupName != nil {
+			name = *got.TargetGroupName
+		}
+		if name != c.want || got.TargetType == nil {
+			t.Errorf("%v: want entry %q over the defaults, got %q, %v", c.ids, c.want, name, got.TargetType)
+		}
+	}
+}
+
+// The health check is merged as a block, attributes and tags by key.
+func TestMergeProps(t *testing.T) {
+	t.Parallel()
+	high := gwconfig.TargetGroupProps{
+		HealthCheckConfig:     &gwconfig.HealthCheckConfiguration{HealthCheckInterval: new(int32(30))},
+		TargetGroupAttributes: []gwconfig.Attribute{{Key: "b", Value: "1"}, {Key: "b", Value: "2"}}, Tags: &map[string]string{"a": "1"},
+	}
+	low := gwconfig.TargetGroupProps{
+		TargetType: new(gwconfig.TargetTypeIP), HealthCheckConfig: &gwconfig.HealthCheckConfiguration{HealthCheckPath: new("/a")},
+		TargetGroupAttributes: []gwconfig.Attribute{{Key: "a", Value: "0"}, {Key: "b", Value: "0"}}, Tags: &map[string]string{"a": "0", "b": "0"},
+	}
+	want := gwconfig.TargetGroupProps{
+		TargetType: new(gwconfig.TargetTypeIP), HealthCheckConfig: &gwconfig.HealthCheckConfiguration{HealthCheckInterval: new(int32(30))},
+		TargetGroupAttributes: []gwconfig.Attribute{{Key: "a", Value: "0"}, {Key: "b", Value: "2"}}, Tags: &map[string]string{"a": "1", "b": "0"},
+	}
+	if d := cmp.Diff(want, MergeProps(high, low)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
