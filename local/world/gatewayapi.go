@@ -19,6 +19,10 @@ import (
 // gatewayChannels are the channels in which Gateway API is published.
 var gatewayChannels = []string{"standard", "experimental"}
 
+// GatewayAPI reads the CRDs of a channel of Gateway API, for tests that install them
+// later.
+func GatewayAPI(channel string) ([]*unstructured.Unstructured, error) { return gatewayAPI(channel) }
+
 // gatewayAPI reads the CRDs of a channel of Gateway API, none for the empty name. They
 // are those of the Go module that this program is built with, in the version that it is
 // built with.

@@ -1,0 +1,115 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubeclient "sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/local/manifest"
+	"github.com/fulcrum-lb/fulcrum/local/world"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+// plainGateway is a Gateway of a controller; %[1]s is its name.
+const plainGateway = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: alb}
+spec: {controllerName: gateway.k8s.aws/alb}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: %[1]s, namespace: default}
+spec: {gatewayClassName: alb, listeners: [{name: http, port: 80, protocol: HTTP}]}
+`
+
+// TestGatewayKindsInstalledLater: the controller starts in a cluster without the Gateway API,
+// serves Gateways once it is installed, and goes on when a part of it is removed.
+func TestGatewayKindsInstalledLater(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts a world")
+	}
+	w := worldtest.Start(t, world.Options{Cluster: "later", Nodes: 1})
+	if err := w.StartController(worldtest.Controller(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.ControllerReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	applier, err := manifest.NewApplier(w.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds, err := world.GatewayAPI("standard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply := func(objects []*unstructured.Unstructured) {
+		t.Helper()
+		if err := applier.Apply(t.Context(), objects); err != nil {
+			t.Fatal(err)
+		}
+	}
+	serve := func(name string) {
+		t.Helper()
+		objects, err := manifest.Parse(fmt.Appendf(nil, plainGateway, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		apply(objects)
+		worldtest.Eventually(t, 2*time.Minute, programmed(t, w, name))
+	}
+	apply(kinds)
+	serve("first")
+
+	var gone []*unstructured.Unstructured
+	for _, crd := range kinds {
+		if strings.HasPrefix(crd.GetName(), "udproutes.") {
+			gone = append(gone, crd)
+		}
+	}
+	if len(gone) != 1 {
+		t.Fatalf("%d of the CRDs are that of UDPRoutes", len(gone))
+	}
+	if err := applier.Delete(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	serve("second")
+	if !w.Alive(world.RoleController) {
+		t.Error(w.LogTail(world.RoleController, 20))
+	}
+}
+
+// programmed reports whether a Gateway has its load balancer.
+func programmed(t *testing.T, w *world.World, name string) func(context.Context) error {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := gatewayv1.Install(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c, err := kubeclient.New(w.RESTConfig(), kubeclient.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(ctx context.Context) error {
+		gw := &gatewayv1.Gateway{}
+		if err := c.Get(ctx, kubeclient.ObjectKey{Namespace: metav1.NamespaceDefault, Name: name}, gw); err != nil {
+			return err
+		}
+		if !meta.IsStatusConditionTrue(gw.Status.Conditions, string(gatewayv1.GatewayConditionProgrammed)) {
+			return fmt.Errorf("%w: %+v", errors.New("the Gateway has no load balancer"), gw.Status.Conditions)
+		}
+		return nil
+	}
+}
