@@ -64,22 +64,22 @@ type Config struct {
 	// Paces is the client-side throttle table; nil means DefaultPaces, an empty one none.
 	Paces []Pace
 	// MaxWait is how long a call waits for its turn; 1 s if zero. One that would have to wait for
-	// longer fails at once with class Throttled and an Error that tells when to try again, so that
+	// longer fails at once with class Throttled and an Error that says when to try again, so that
 	// no worker is held up.
 	MaxWait time.Duration
-	// Version is told to AWS in the user agent.
+	// Version is sent to AWS in the user agent.
 	Version string
 
 	// Refresh is how long what was read is taken as so, give or take a tenth; 10 min if zero.
 	Refresh time.Duration
 	// RuleTags says that the tags of listeners and rules are wanted.
 	RuleTags bool
-	// TaggingAPI tells whose load balancers and target groups are by the Resource Groups Tagging
+	// TaggingAPI finds the owners of load balancers and target groups by the Resource Groups Tagging
 	// API, which knows those of the cluster, instead of reading the tags of all in the VPC.
 	TaggingAPI bool
 	// Reachability looks for subnets by their routes where none has the role tag.
 	Reachability bool
-	// ManagedCertificates tells certificates with tracking tags from others, at one call for
+	// ManagedCertificates distinguishes certificates with tracking tags from others, at one call for
 	// each certificate.
 	ManagedCertificates bool
 	// ImportedCertificates does so for imported certificates alone, and finds those that the cluster
@@ -91,11 +91,11 @@ type Config struct {
 	// Fence is asked before every attempt of a mutating call, retries included, and once more when
 	// the request is about to leave; an error stops the call. Nil admits all.
 	Fence func() error
-	// OnCall is told of every call when it is done, retries and waiting included: the service
+	// OnCall is called with every call when it is done, retries and waiting included: the service
 	// id, the operation, AWS's error code ("" on success, "internal" for other errors), and the
 	// HTTP status, 0 if there was no answer.
 	OnCall func(c Call)
-	// OnRequest is told of every attempt likewise.
+	// OnRequest is called with every attempt likewise.
 	OnRequest func(c Call)
 }
 

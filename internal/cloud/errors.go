@@ -19,7 +19,7 @@ type Error struct {
 	// What was attempted, such as "create load balancer k8s-shop".
 	What  string
 	class engine.Class
-	// reason is the finding that tells users, "" if there is none beside the class.
+	// reason is the finding for users, "" if there is none beside the class.
 	reason finding.Reason
 	// after is when to try again, 0 if not known.
 	after time.Duration
@@ -35,7 +35,7 @@ func (e *Error) Unwrap() error { return e.err }
 // Class is what to do about the error.
 func (e *Error) Class() engine.Class { return e.class }
 
-// Reason is the finding that tells users about the error, "" if the class says it all.
+// Reason is the finding for users about the error, "" if the class says it all.
 func (e *Error) Reason() finding.Reason { return e.reason }
 
 // RetryAfter is when a call that had to be put off can be made, 0 if not known.

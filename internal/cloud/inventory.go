@@ -27,7 +27,7 @@ type inventory struct {
 	sgs    *table[sgEntry]    // those of the cluster in its VPC, by id
 
 	lbsAt, groupsAt, sgsAt time.Time
-	// taggedAt is when the tagging service last told whose they are, where it is used.
+	// taggedAt is when the tagging service last listed their tags, where it is used.
 	taggedAt time.Time
 	// tagsDue says that old tags may be read again, and nextTags before when there are none.
 	tagsDue  bool
@@ -51,7 +51,7 @@ type lbEntry struct {
 	ruleTagsAt   time.Time // when the tags of all listeners and rules were read
 	// ruleTagsDue says that the tags of listeners and rules could not be read with them.
 	ruleTagsDue bool
-	created     time.Time // as AWS tells, zero if it was not listed yet
+	created     time.Time // as AWS says, zero if it was not listed yet
 	made        time.Time // when it was made from here, zero if it was not
 	written     time.Time // when it was last changed from here
 	listeners   map[string]*listenerEntry

@@ -15,13 +15,13 @@ import (
 const (
 	// tagLag is how long the tagging service may take to show a new resource, generously.
 	tagLag = 15 * time.Minute
-	// taggedPage is how many resources it tells of in one call.
+	// taggedPage is how many resources it lists in one call.
 	taggedPage = 100
 )
 
 // listTagged asks the tagging service for the load balancers and target groups that carry a tag of
 // the cluster, today's or that of the first generation. The service lags behind: it does not know
-// what was made a moment ago, tells of what is gone, and shows tags as they were. So it only spares
+// what was made a moment ago, lists what is gone, and shows tags as they were. So it only spares
 // calls: what there is the load balancing service has said, and where the two disagree, or may be
 // about to, that one is asked for the tags.
 func (r *reader) listTagged(ctx context.Context) error {
@@ -67,7 +67,7 @@ func (r *reader) listTagged(ctx context.Context) error {
 }
 
 // settleTags takes over what the tagging service says of a resource, or leaves it in doubt, so that
-// its tags are read. Shown are the tags it told of, nil if it does not count the resource among
+// its tags are read. Shown are the tags that it listed, nil if it does not count the resource among
 // the cluster's; young is a resource that it perhaps does not know yet.
 func (r *reader) settleTags(shown map[string]string, young bool, tags *map[string]string, at *time.Time, now time.Time) {
 	unknown := at.IsZero()

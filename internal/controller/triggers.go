@@ -31,15 +31,15 @@ type Triggers[K comparable] struct {
 
 	// mu keeps the order of what is noted about an object the order in which it was read.
 	mu sync.Mutex
-	// running holds, for each item whose run has not told its questions yet, the changes since it
+	// running holds, for each item whose run has not recorded its questions yet, the changes since it
 	// began: it may have read before a change and is not known to have asked.
 	running map[K]*running
 }
 
 type running struct {
-	changes []change
-	told    bool
-	again   bool
+	changes  []change
+	recorded bool
+	again    bool
 }
 
 type change struct{ old, new cluster.Object }
@@ -66,13 +66,13 @@ func (t *Triggers[K]) Ran(k K, v *cluster.View) {
 	defer t.mu.Unlock()
 	t.runs.Record(k, v)
 	r := t.running[k]
-	if r == nil || r.told {
+	if r == nil || r.recorded {
 		return
 	}
 	for _, c := range r.changes {
 		r.again = r.again || slices.Contains(t.runs.Affected(c.old, c.new), k)
 	}
-	r.told, r.changes = true, nil
+	r.recorded, r.changes = true, nil
 }
 
 // End notes that the run is over, and says whether a change has come between its reading and its
@@ -105,7 +105,7 @@ func (t *Triggers[K]) Concerned(old, new cluster.Object) ([]K, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, r := range t.running {
-		if !r.told {
+		if !r.recorded {
 			r.changes = append(r.changes, change{old, new})
 		}
 	}

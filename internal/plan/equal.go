@@ -100,7 +100,7 @@ func sameAction(want, have model.Action, arn resolver) bool {
 		return ok && w == h
 	case model.AuthOIDC:
 		h, ok := have.(model.AuthOIDC)
-		// AWS never tells the client secret, so it takes no part.
+		// AWS never returns the client secret, so it takes no part.
 		return ok && sameAuth(w.AuthCommon, h.AuthCommon) && w.Issuer == h.Issuer &&
 			w.AuthorizationEndpoint == h.AuthorizationEndpoint && w.TokenEndpoint == h.TokenEndpoint &&
 			w.UserInfoEndpoint == h.UserInfoEndpoint && w.ClientID == h.ClientID
@@ -244,7 +244,7 @@ func appendSet(to []byte, texts []string, fold bool) []byte {
 	return to
 }
 
-// appendText writes a text so that where it ends can be told.
+// appendText writes a text so that its end is unambiguous.
 func appendText(to []byte, s string) []byte {
 	return append(append(strconv.AppendInt(to, int64(len(s)), 10), ':'), s...)
 }

@@ -29,7 +29,7 @@ type Cloud interface {
 	Class(err error) engine.Class
 }
 
-// ErrZoneNeeded is in the error of Register where AWS wants to be told the zone of an address that
+// ErrZoneNeeded is in the error of Register where AWS requires the zone of an address that
 // is outside of the VPC, and not that it is in all of them.
 var ErrZoneNeeded = errors.New("the zone of the target has to be given")
 

@@ -37,18 +37,18 @@ type Config struct {
 	FirstLook time.Duration
 	// Fence returns an error once this process must not write any more. Nil: there is no other.
 	Fence func() error
-	// Viewed is told which questions the run of a binding asked, before anything is done with the
+	// Viewed is called with the questions that the run of a binding asked, before anything is done with the
 	// answers. The view is nil once the binding is gone, which is then to be forgotten.
 	Viewed func(key Key, v *cluster.View)
-	// Phase is told how long a run took, and its parts: view, claim, health, rules, apply, report, and
+	// Phase is called with how long a run took, and its parts: view, claim, health, rules, apply, report, and
 	// run for all of them after the view. Nil to ignore.
 	Phase func(phase string, took time.Duration)
-	// PodReady is told how long a pod's readiness gate took to become true. Nil to ignore.
+	// PodReady is called with how long a pod's readiness gate took to become true. Nil to ignore.
 	PodReady func(binding Key, took time.Duration)
-	// NoServerID is told how many endpoints of a QUIC target group were left out for want of a
+	// NoServerID is called with how many endpoints of a QUIC target group were left out for want of a
 	// server id. Nil to ignore.
 	NoServerID func(binding Key, endpoints int)
-	// Did is told of each change of AWS that was carried out. Nil to ignore.
+	// Did is called with each change of AWS that was carried out. Nil to ignore.
 	Did func(Deed)
 	// Now is the clock.
 	Now func() time.Time

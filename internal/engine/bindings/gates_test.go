@@ -37,7 +37,7 @@ func gated(p pod) pod {
 	return p
 }
 
-// A pod must not wait for ever without being told why.
+// A pod that waits shows why.
 func TestPodsThatCannotBecomeTargetsAreToldWhy(t *testing.T) {
 	const annotation = targets.QUICAnnotation
 	role := func(doc string) string { return with(doc, "iamRoleArnToAssume: role") }
@@ -112,7 +112,7 @@ func TestPodsThatCannotBecomeTargetsAreToldWhy(t *testing.T) {
 			if out := w.run("a"); out.RetryAfter > 0 && out.RetryAfter < 15*time.Second {
 				t.Errorf("looked at again after %s", out.RetryAfter)
 			}
-			want(t, "version, as the same fault is told once", before, version())
+			want(t, "version, as the same fault is written once", before, version())
 			if tt.mended != nil {
 				tt.mended(w)
 				w.now = w.now.Add(15 * time.Second)

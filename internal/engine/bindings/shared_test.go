@@ -170,7 +170,7 @@ func TestQUICTargetsHaveServerIDs(t *testing.T) {
 	out := w.run("a")
 	want(t, "calls", "list a; authorize sg-node tcp 8080-8080 sg-b; register a 10.0.1.1:80800x1c717e8000001505", w.aws.take())
 	if len(out.Findings) != 1 || lacking != 1 {
-		t.Errorf("%d endpoints are told of, findings %v", lacking, out.Findings)
+		t.Errorf("%d endpoints are reported, findings %v", lacking, out.Findings)
 	}
 	// A pod with the same address and another id is another target; the old one has to go first.
 	w.put(quicDocs(docs, map[string]string{p1.name: "HHF+gAAAFQY=", p2.name: "HHF+gAAAFQc="}))
