@@ -220,7 +220,7 @@ func (w *gatewayWorld) begin() {
 		w.rec.Fatalf("the victims have %d load balancers", len(w.lbs))
 	}
 	w.facts = w.look()
-	for key, want := range map[string]string{"shop.pay.com/": "forward to pay/web", "shop.pay.com/x/y": "forward to pay/web", "api.pay.com/": "forward to blog/blog"} {
+	for key, want := range map[string]string{"shop.pay.com/": "forward to pay/web", "shop.pay.com/x/y": "forward to pay/web", "api.pay.com/": "forward to blog/blog", "db": "pay/web"} {
 		if w.facts[key] != want {
 			w.rec.Fatalf("at the beginning %s is %q", key, w.facts[key])
 		}
