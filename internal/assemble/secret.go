@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
 // Label is a key and a value.
@@ -47,6 +48,10 @@ type TLSSecret struct {
 	Namespace, Name string
 	By              finding.Origin // the object that names it, and its field
 	Hosts           []string       // that it is meant for
+	// Rank is the place of the object among those that share the load balancer, the first one first. Within is what all
+	// names of the certificate have to fit; "" for nothing.
+	Rank   int
+	Within string
 }
 
 // ID is the logical id of the certificate.
@@ -55,7 +60,7 @@ func (s TLSSecret) ID() string { return naming.ImportedCertificateID(s.Namespace
 // ImportTLSSecrets has the certificates of TLS Secrets imported for a member. One that cannot be
 // used is reported, and what was imported of it before serves on. The caller has checked that the member
 // may use the Secrets.
-func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, get func(namespace, name string) (*corev1.Secret, bool)) {
+func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, claims *HostClaims, get func(namespace, name string) (*corev1.Secret, bool)) {
 	known := map[string]*model.CertificateImport{}
 	for _, s := range secrets {
 		m.Imported = append(m.Imported, s.Hosts...)
@@ -72,7 +77,7 @@ func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, get fu
 			})
 			return
 		}
-		c.Import = &model.CertificateImport{Secret: s.Namespace + "/" + s.Name, Uses: []finding.Origin{s.By}, Content: b.tlsSecret(s, &b.Found, get)}
+		c.Import = &model.CertificateImport{Secret: s.Namespace + "/" + s.Name, Uses: []finding.Origin{s.By}, Content: b.tlsSecret(s, &b.Found, claims, get)}
 		known[c.ID] = c.Import
 		m.Imports = append(m.Imports, c)
 		if content := c.Import.Content; content != nil {
@@ -82,7 +87,7 @@ func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, get fu
 }
 
 // tlsSecret reads the certificate of a TLS Secret; nil if it cannot be used.
-func (o Options) tlsSecret(s TLSSecret, found *finding.List, get func(namespace, name string) (*corev1.Secret, bool)) *model.CertificateContent {
+func (o Options) tlsSecret(s TLSSecret, found *finding.List, claims *HostClaims, get func(namespace, name string) (*corev1.Secret, bool)) *model.CertificateContent {
 	fault := func(r finding.Reason, message, fix string) {
 		found.Add(finding.Finding{
 			Object: s.By.Object, Field: s.By.Field, Reason: r, Severity: finding.Error,
@@ -107,6 +112,17 @@ func (o Options) tlsSecret(s TLSSecret, found *finding.List, get func(namespace,
 	content, why := certificate.Parse(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey], secret.Data[caKey])
 	if why != nil {
 		fault(finding.CertificateInvalid, fmt.Sprintf("Secret %q: %s", name, why.Message), why.Fix)
+		return nil
+	}
+	for _, n := range content.Is.Names {
+		if host, by := claims.first(n, s.By.Object.Namespace, s.Rank); host != "" {
+			fault(finding.HostNotOwned, fmt.Sprintf("Secret %q: the certificate is for %q, and host %q is served by %s, which came first", name, n, host, by), "issue the certificate for your own hosts alone")
+			return nil
+		}
+		if w := s.Within; w != "" && n != w && !plan.Covers(w, n) && !plan.Covers(n, w) {
+			fault(finding.HostNotOwned, fmt.Sprintf("Secret %q: the certificate is for %q, which is not a name of hostname %q", name, n, w), "issue the certificate for the hostname of the listener")
+			return nil
+		}
 	}
 	return content
 }

@@ -84,15 +84,28 @@ func (t *translation) secretsOf(l *attach.Listener) []assemble.TLSSecret {
 // importCertificates imports the certificates of all listeners with TLS whose configuration names none.
 func (t *translation) importCertificates(ports []*port) {
 	var all []assemble.TLSSecret
+	claims := &assemble.HostClaims{}
+	rank := map[*attach.Listener]int{}
+	for i := range t.attached.Listeners {
+		rank[&t.attached.Listeners[i]] = i
+	}
 	for _, p := range ports {
 		if !p.TLS || len(p.arns()) > 0 {
 			continue
 		}
 		for _, l := range p.listeners {
-			all = append(all, t.secretsOf(l)...)
+			if h := l.Hostname(); h != "" {
+				claims.Add(h, l.Parent, rank[l])
+			}
+			for _, s := range t.secretsOf(l) {
+				if s.Rank = rank[l]; l.Parent != t.ref {
+					s.Within = l.Hostname()
+				}
+				all = append(all, s)
+			}
 		}
 	}
-	assemble.ImportTLSSecrets(&t.Builder, t.member, all, t.secret)
+	assemble.ImportTLSSecrets(&t.Builder, t.member, all, claims, t.secret)
 	t.ManagedCertificates()
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/members"
 	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
@@ -68,6 +69,37 @@ func (t *translation) tlsSecrets(m *member) []assemble.TLSSecret {
 // importCertificates imports the certificates of a member that serves TLS.
 func (t *translation) importCertificates(m *member) {
 	if slices.ContainsFunc(m.Ports, func(p settings.ListenPort) bool { return p.TLS }) {
-		assemble.ImportTLSSecrets(&t.Builder, m.Member, t.tlsSecrets(m), t.secret)
+		secrets := t.tlsSecrets(m)
+		if len(secrets) == 0 {
+			return
+		}
+		claims, rank := t.claims()
+		for i := range secrets {
+			secrets[i].Rank = rank[m]
+		}
+		assemble.ImportTLSSecrets(&t.Builder, m.Member, secrets, claims, t.secret)
 	}
+}
+
+// claims are the hosts of all members, and the places of the members by age.
+func (t *translation) claims() (*assemble.HostClaims, map[*member]int) {
+	if t.hosts != nil {
+		return t.hosts, t.ages
+	}
+	t.hosts, t.ages = &assemble.HostClaims{}, map[*member]int{}
+	for i, m := range slices.SortedStableFunc(slices.Values(t.ingresses), func(a, b *member) int {
+		switch {
+		case members.Older(a.Member, b.Member):
+			return -1
+		case members.Older(b.Member, a.Member):
+			return 1
+		}
+		return 0
+	}) {
+		t.ages[m] = i
+		for _, h := range hostsOf(m.ing) {
+			t.hosts.Add(h, m.Ref, i)
+		}
+	}
+	return t.hosts, t.ages
 }

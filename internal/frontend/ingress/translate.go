@@ -51,8 +51,11 @@ type translation struct {
 	// rules counts the rules of each namespace.
 	rules map[string]int
 	// named are the target groups of others that each namespace names.
-	named    map[string]map[string]bool
-	groups   assemble.Groups
+	named  map[string]map[string]bool
+	groups assemble.Groups
+	// hosts are those of all members, ages the places of these by age; nil until they are needed.
+	hosts    *assemble.HostClaims
+	ages     map[*member]int
 	backends map[finding.Ref]settings.Backend
 }
 
