@@ -78,10 +78,11 @@ func newClient(at *named, address string, keep bool) (client, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Clients name a port in their requests only where it is not the usual one.
+	c := caller{at: at, url: u, address: u.Host}
 	if u.Port() == "" {
-		u.Host = net.JoinHostPort(u.Host, map[string]string{"http": "80", "https": "443", "udp": "53"}[u.Scheme])
+		c.address = net.JoinHostPort(u.Host, map[string]string{"http": "80", "https": "443", "udp": "53"}[u.Scheme])
 	}
-	c := caller{at: at, url: u}
 	switch {
 	case u.Scheme == "udp":
 		return &datagrams{caller: c, keep: keep}, nil
@@ -93,8 +94,9 @@ func newClient(at *named, address string, keep bool) (client, error) {
 
 // caller is what clients have in common.
 type caller struct {
-	at  *named
-	url *url.URL
+	at      *named
+	url     *url.URL
+	address string // host and port
 }
 
 func (c caller) dial(ctx context.Context, network string) (net.Conn, error) {
@@ -102,7 +104,7 @@ func (c caller) dial(ctx context.Context, network string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.at.stage.World.Dialer(name)(ctx, network, c.url.Host)
+	return c.at.stage.World.Dialer(name)(ctx, network, c.address)
 }
 
 // requests makes a connection for each request.

@@ -54,6 +54,7 @@ const defaultLimit = 60 * time.Second
 //	                                  failure; -keep: by one connection, whose end counts too, or from one
 //	                                  socket; -ttl: look at the name in the status again after D
 //	load stop                         end all loads; print how many requests were sent and how many failed, of all and of each load
+//	tls-secret NS/NAME HOST...        make a TLS Secret with a certificate for the hosts, or renew it
 //	calls reset                       forget the AWS calls so far
 //	calls [-mutating]                 print the counts of AWS calls
 //	inventory                         print what is in AWS
@@ -87,7 +88,8 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 			arguments(ts, args, 1, "start ROLE")
 			outcome(ts, neg, of(ts).startRole(args[0]))
 		},
-		"load": cmdLoad,
+		"load":       cmdLoad,
+		"tls-secret": cmdTLSSecret,
 		"rollout": func(ts *testscript.TestScript, neg bool, args []string) {
 			arguments(ts, args, 1, "rollout NS/DEPLOYMENT")
 			ns, name := split(ts, args[0])
