@@ -12,6 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/settings"
 )
 
 // Translate builds the desired state of a stack and what is wrong with it. Findings are sorted and without repeats. A
@@ -75,12 +76,28 @@ type translation struct {
 	rules map[string]int
 }
 
+// preserveHost lets targets see the Host header as clients send it, unless a configuration says something else of it: by
+// default AWS removes its port on ports 80 and 443 and adds one on others, and no filter of a route asks for that.
+func (t *translation) preserveHost() {
+	const key = "routing.http.preserve_host_header.enabled"
+	a := &t.set.Shared.LoadBalancer.Attributes
+	switch {
+	case !a.Set:
+		*a = settings.Of(map[string]string{key: "true"}, finding.Origin{Object: t.ref, Field: "spec.gatewayClassName"})
+	case a.Value[key] == "":
+		a.Value[key] = "true"
+	}
+}
+
 // load reads the configuration.
 func (t *translation) load(class *gwv1.GatewayClass) {
 	t.targets, t.encrypted, t.parsed, t.rules = map[backendKey]gatewayconfig.Targets{}, map[int]bool{}, map[int]*parsed{}, map[string]int{}
 	t.strict = class.Spec.ControllerName == gatewayconfig.AnyController
 	config, faults := gatewayconfig.Of(t.view, t.gw, class)
 	t.config, t.set = config, config.Settings(t.ref, t.ID.Kind)
+	if t.strict && t.ID.Kind == model.ALBGateway {
+		t.preserveHost()
+	}
 	t.member = &members.Member{Ref: t.ref, Created: t.gw.CreationTimestamp.Time, ClaimedAt: t.gw.CreationTimestamp.Time, Set: t.set.Shared, OwnTags: t.set.Tags}
 	t.Members = []*members.Member{t.member}
 	t.Found.Add(faults...)
