@@ -17,6 +17,12 @@ var (
 	iamPattern = regexp.MustCompile(`^arn:aws[a-z-]*:iam::(\d{12}):server-certificate/.+$`)
 )
 
+// qualified reports whether a certificate is for a fully-qualified domain name. Clients
+// look at the alternative names where there are any, whatever the common name is.
+func qualified(cert *store.Certificate) bool {
+	return slices.ContainsFunc(append([]string{cert.Domain}, cert.Names...), func(name string) bool { return strings.Contains(name, ".") })
+}
+
 // checkCertificate judges a certificate for use on a listener. Server certificates of
 // IAM are not checked, because the emulator has no IAM.
 func checkCertificate(p *store.Partition, c *store.Call, arn string) error {
@@ -31,7 +37,7 @@ func checkCertificate(p *store.Partition, c *store.Call, arn string) error {
 	if cert == nil {
 		return fail(store.Quoted("hashicorp/terraform-provider-aws#11334"), "CertificateNotFound", "Certificate '%s' not found", arn)
 	}
-	if p.CertificateStatus(cert, c.Now) != acmtypes.CertificateStatusIssued || !strings.Contains(cert.Domain, ".") || !supportedKey(cert.Algorithm) {
+	if p.CertificateStatus(cert, c.Now) != acmtypes.CertificateStatusIssued || !qualified(cert) || !supportedKey(cert.Algorithm) {
 		return fail(store.Quoted("medplum/medplum#5804"), "UnsupportedCertificate", "The certificate '%s' must have a fully-qualified domain name, a supported signature, and a supported key size.", arn)
 	}
 	return nil
