@@ -118,7 +118,11 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 		return certificates{Coming: true, Blocked: out.Blocked, Unread: out.Unread}
 	}
 	if out.Default == "" && len(all) > 0 {
-		out.Default = defaultCertificate(choices, all[0], live)
+		first := all[0]
+		if _, found := l.TLS.Certificates[0].(model.CertHosts); found && ofGateway(cc.want.ID) {
+			first = slices.Min(all) // whatever listener or route it was found for
+		}
+		out.Default = defaultCertificate(choices, first, live)
 	}
 	for _, arn := range all {
 		if !slices.Contains(out.Extra, arn) {
