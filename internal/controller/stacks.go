@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/config"
@@ -21,6 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/targets"
 )
 
 // Frontends are the dialects that the configuration switches on.
@@ -146,13 +148,23 @@ func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 // StackTriggers find the stacks of all frontends that a change concerns.
 func StackTriggers(view func() *cluster.View, frontends map[model.Kind]engine.Frontend) *Triggers[model.StackID] {
 	kinds := slices.Sorted(maps.Keys(frontends))
-	return NewTriggers(view, rootsOf(frontends), func(v *cluster.View, obj cluster.Object) []model.StackID {
+	t := NewTriggers(view, rootsOf(frontends), func(v *cluster.View, obj cluster.Object) []model.StackID {
 		var out []model.StackID
 		for _, k := range kinds {
 			out = append(out, frontends[k].Stacks(v, obj)...)
 		}
 		return out
 	})
+	t.Ignores = onlyCheckpoint
+	return t
+}
+
+// onlyCheckpoint reports whether nothing but the checkpoint of a binding has changed, as with each pod that is replaced.
+// It is between the binding and its line.
+func onlyCheckpoint(old, new cluster.Object) bool {
+	a, ok := old.(*elbv2.TargetGroupBinding)
+	b, ok2 := new.(*elbv2.TargetGroupBinding)
+	return ok && ok2 && a != nil && b != nil && targets.OnlyCheckpointDiffers(a, b)
 }
 
 // rootsOf are the kinds of the objects that the stacks of frontends are made of, in order.

@@ -98,7 +98,7 @@ func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
 		Deleting:      b.DeletionTimestamp != nil,
 		Settled:       b.Status.ObservedGeneration != nil && *b.Status.ObservedGeneration >= b.Generation,
 		Labels:        b.Labels,
-		Annotations:   b.Annotations,
+		Annotations:   withoutCheckpoint(b.Annotations),
 	}
 	if t := b.Spec.TargetType; t != nil {
 		out.Type = model.TargetType(*t)
@@ -134,6 +134,21 @@ func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
 			rule.Ports = append(rule.Ports, port)
 		}
 		out.Networking = append(out.Networking, rule)
+	}
+	return out
+}
+
+// withoutCheckpoint leaves out what changes with each pod: the stack of a binding is not compared again for it.
+func withoutCheckpoint(annotations map[string]string) map[string]string {
+	var out map[string]string
+	for k, v := range annotations {
+		if k == checkpointAnnotation || k == checkpointTimeAnnotation {
+			continue
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[k] = v
 	}
 	return out
 }
