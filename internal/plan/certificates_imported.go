@@ -93,7 +93,7 @@ func (m *managedCertificates) resolveImport(w model.ManagedCertificate) {
 	})
 	if do.ARN == "" {
 		m.awaitImport(w, a, "its ARN", importedWait)
-		m.coming[w.ID] = m.wait("import "+w.ID, "its ARN", longestImport) != Wait{}
+		m.coming[w.ID] = len(live) == 0 && m.wait("import "+w.ID, "its ARN", longestImport) != Wait{}
 	}
 }
 

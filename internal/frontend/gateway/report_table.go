@@ -76,6 +76,7 @@ var listenerReasons = map[finding.Reason]string{
 	finding.SecretNotFound:        string(gwv1.ListenerReasonInvalidCertificateRef),
 	finding.SecretInvalid:         string(gwv1.ListenerReasonInvalidCertificateRef),
 	finding.CertificateInvalid:    string(gwv1.ListenerReasonInvalidCertificateRef),
+	finding.HostNotOwned:          string(gwv1.ListenerReasonInvalidCertificateRef),
 }
 
 // conditionOf says where a finding on a route or a listener shows. An error that has no row of its own keeps its
