@@ -131,7 +131,7 @@ func (t *translation) reportOutvoted(ports []*port) {
 			Message: fmt.Sprintf("an older route has port %d, and a network load balancer takes the backends of one route for each port; this route gets no connections there", first),
 			Fix:     "attach the route to a listener of another port, or name the backends in one route",
 		}
-		if lost < attached {
+		if lost < attached || t.strict { // the standard accepts routes that get nothing
 			f.Reason, f.Severity = finding.RouteFieldIgnored, finding.Warning
 		}
 		t.Found.Add(f)

@@ -11,6 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/attach"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/gatewayconfig"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // listenerVerdict is what is wrong with a listener. Zero problems are none.
@@ -96,6 +98,15 @@ func (r *report) configured(l *attach.Listener) bool {
 	return entry != nil && (entry.DefaultCertificate != nil && *entry.DefaultCertificate != "" || len(entry.Certificates) > 0)
 }
 
+// refuses reports whether connections to a port are refused because that is what its routes ask for, as none of them
+// has a backend. A network load balancer has no other way: AWS makes no listener without a target group. Older
+// controllers never said of such a port that it is programmed, so their classes do not either.
+func (r *report) refuses(port int32) bool {
+	lb := r.o.Stack.LoadBalancer
+	return r.controller == gatewayconfig.AnyController && r.o.ID.Kind == model.NLBGateway && lb != nil &&
+		!slices.ContainsFunc(lb.Listeners, func(l model.Listener) bool { return l.Port == port }) && !slices.Contains(r.ports, port)
+}
+
 // unprogrammed is why a listener is not in service.
 func (r *report) unprogrammed(l *attach.Listener, v *listenerVerdict) attach.Problem {
 	lb, live := r.live()
@@ -108,6 +119,8 @@ func (r *report) unprogrammed(l *attach.Listener, v *listenerVerdict) attach.Pro
 		return attach.Problem{} // the load balancer was there, and serves on
 	case !live || !lb.Active:
 		return attach.Problem{Reason: string(gwv1.ListenerReasonPending), Message: "Listener is pending to be programmed."}
+	case r.refuses(int32(l.Spec.Port)):
+		return attach.Problem{}
 	case len(r.attached.OnPort(l.Spec.Port)) > 0 && !slices.Contains(r.ports, int32(l.Spec.Port)):
 		return attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: fmt.Sprintf(
 			"the load balancer does not listen on port %d; requests to it are not answered; see the events of the Gateway and the status of the routes", l.Spec.Port)}
