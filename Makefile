@@ -62,6 +62,12 @@ $(TOOLS): tools/go.mod tools/go.sum
 	cd tools && GOBIN=$(TOOLS) go install tool
 	@touch $(TOOLS)
 
+## conformance: the conformance suite of Gateway API, against a local Kubernetes and the AWS emulator; TEST=NAME runs one test
+.PHONY: conformance
+conformance: build
+	cd local && FULCRUM_BIN=$(CURDIR)/bin FULCRUM_CONFORMANCE_REPORT=$(CURDIR)/bin/conformance-report.yaml \
+		go test -timeout 25m -count=1 -v ./conformance $(if $(TEST),-run-test $(TEST))
+
 ## soak: every test 50 times in random order, the long forms, 100 times the seeds, 20,000 histories; a night
 .PHONY: soak
 soak: soak-order soak-long soak-seeds

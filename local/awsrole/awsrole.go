@@ -24,7 +24,7 @@ type flags struct {
 	listen, resolver, state, region string
 	seed                            uint64
 	enforce                         bool
-	propagation                     time.Duration
+	propagation, provisioning       time.Duration
 }
 
 // NewCommand is the role's command line.
@@ -49,6 +49,7 @@ func NewCommand() *cobra.Command {
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of identifiers and orders")
 	fl.BoolVar(&f.enforce, "enforce-security-groups", true, "drop connections that security groups do not allow")
 	fl.DurationVar(&f.propagation, "propagation-delay", 0, "how late load balancers learn of changes that the API has accepted")
+	fl.DurationVar(&f.provisioning, "provisioning-delay", time.Second, "how long new load balancers are not active yet")
 	return cmd
 }
 
@@ -58,6 +59,9 @@ func (f flags) run(ctx context.Context) error {
 	if err := f.load(em); err != nil {
 		return err
 	}
+	em.Store().Lock()
+	em.Store().Config.ELB.ProvisioningDelay = f.provisioning
+	em.Store().Unlock()
 	stop, err := f.startDataPlane(ctx, em)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/gateway-api/conformance/utils/roundtripper"
 	"sigs.k8s.io/gateway-api/conformance/utils/suite"
 
+	"github.com/fulcrum-lb/fulcrum/local/manifest"
 	"github.com/fulcrum-lb/fulcrum/local/world"
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
@@ -36,15 +38,14 @@ const className = "fulcrum"
 
 // TestConformance runs the suite. What it skips is in docs/conformance.md.
 func TestConformance(t *testing.T) {
-	if os.Getenv(reportVariable) == "" {
-		t.Skip(reportVariable + " is not set")
-	}
-	w := worldtest.Start(t, world.Options{GatewayAPI: "standard", Keep: os.Getenv("FULCRUM_KEEP") != ""})
+	w := worldtest.Start(t, world.Options{GatewayAPI: "standard", ActiveAtOnce: true, Keep: os.Getenv("FULCRUM_KEEP") != ""})
 	resolveIn(t, w)
 	t.Setenv("KUBECONFIG", w.Kubeconfig())
 	opts := gatewayconformance.DefaultOptions(t)
 	opts.RestConfig.QPS = -1
+	grantSecrets(t, w)
 	startController(t, w)
+	configure(t, w)
 	createClass(t, opts.Client)
 
 	opts.GatewayClassName = className
@@ -79,9 +80,31 @@ func resolveIn(t *testing.T, w *world.World) {
 	t.Cleanup(func() { net.DefaultResolver = before })
 }
 
+// grantSecrets lets Fulcrum read the Secrets that Gateways name, which no right of
+// config/rbac does.
+func grantSecrets(t *testing.T, w *world.World) {
+	t.Helper()
+	const name = "gateway-secrets"
+	_, err := w.Kube().RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch"}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.Kube().RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: "fulcrum"}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func startController(t *testing.T, w *world.World) {
 	t.Helper()
-	if err := w.StartController(worldtest.Controller(t), "--default-target-type=ip"); err != nil {
+	if err := w.StartController(worldtest.Controller(t), "--default-target-type=ip", "--import-tls-secrets=gateway"); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -96,12 +119,51 @@ func startController(t *testing.T, w *world.World) {
 	})
 }
 
+// configuration is what the operator of the class says of all load balancers. The UDP
+// servers of the suite answer no health check that AWS has, so a load balancer reaches
+// them only by failing open, and across zones as there is one of each.
+const configuration = `
+apiVersion: gateway.k8s.aws/v1
+kind: LoadBalancerConfiguration
+metadata: {name: conformance, namespace: default}
+spec:
+  defaultTargetGroupConfiguration: {name: conformance}
+---
+apiVersion: gateway.k8s.aws/v1
+kind: TargetGroupConfiguration
+metadata: {name: conformance, namespace: default}
+spec:
+  defaultConfiguration:
+    healthCheckConfig: {healthCheckInterval: 5, healthCheckTimeout: 2, healthyThresholdCount: 2, unhealthyThresholdCount: 2}
+    targetGroupAttributes:
+    - {key: load_balancing.cross_zone.enabled, value: "true"}
+    - {key: deregistration_delay.timeout_seconds, value: "1"}
+`
+
+func configure(t *testing.T, w *world.World) {
+	t.Helper()
+	objects, err := manifest.Parse([]byte(configuration))
+	if err != nil {
+		t.Fatal(err)
+	}
+	applier, err := manifest.NewApplier(w.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := applier.Apply(t.Context(), objects); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // createClass makes the GatewayClass and waits until the controller has accepted it,
 // because the suite reads the features that it supports from it.
 func createClass(t *testing.T, c client.Client) {
 	t.Helper()
 	class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: className}}
 	class.Spec.ControllerName = gatewayv1.GatewayController(cmp.Or(os.Getenv(controllerVariable), "gateway.fulcrum.dev/aws"))
+	class.Spec.ParametersRef = &gatewayv1.ParametersReference{
+		Group: "gateway.k8s.aws", Kind: "LoadBalancerConfiguration", Name: "conformance", Namespace: new(gatewayv1.Namespace("default")),
+	}
 	if err := c.Create(t.Context(), class); err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,10 @@ type Options struct {
 	// accepted: new listeners, rules, target groups and targets. Removals apply at
 	// once, so that the delay hides no fault. Default: none.
 	PropagationDelay time.Duration
+	// ActiveAtOnce lets new load balancers be active from the start, for tests that make
+	// many and whose subject is not how long that takes. Default: they are after a second,
+	// which a controller may see many seconds later.
+	ActiveAtOnce bool
 	// Domains get one certificate each in ACM, valid for the domain and all
 	// its direct subdomains. Default: example.com and app.test.
 	Domains []string

@@ -139,6 +139,9 @@ func (w *World) roleCommand(role string) (args, env []string) {
 			"--region=" + w.layout.Region,
 			"--propagation-delay=" + w.opts.PropagationDelay.String(),
 		}
+		if w.opts.ActiveAtOnce {
+			args = append(args, "--provisioning-delay=0s")
+		}
 	}
 	return append([]string{role}, args...), env
 }
