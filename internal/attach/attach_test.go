@@ -117,6 +117,14 @@ func TestPassthroughConflictsWithTermination(t *testing.T) {
 	}
 }
 
+// A listener on the port of another protocol is in conflict with it, also where no listener could have its own.
+func TestProtocolsOfOtherLoadBalancersConflict(t *testing.T) {
+	r := evaluate(t, model.ALBGateway, attach.Options{}, gateway(listener("http", "HTTP", 80, ""), listener("tcp", "TCP", 80, ""), listener("alone", "TCP", 81, "")))
+	if !r.Listeners[0].Valid() || r.Listeners[1].Problem.Reason != "ProtocolConflict" || r.Listeners[2].Problem.Reason != "UnsupportedProtocol" {
+		t.Errorf("problems %v, %v, %v", r.Listeners[0].Problem, r.Listeners[1].Problem, r.Listeners[2].Problem)
+	}
+}
+
 func TestListenerSets(t *testing.T) {
 	gw := gateway(listener("http", "HTTP", 80, ""))
 	gw.Spec.AllowedListeners = &gatewayv1.AllowedListeners{Namespaces: &gatewayv1.ListenerNamespaces{From: ptr(gatewayv1.NamespacesFromSame)}}

@@ -146,17 +146,27 @@ func (e *evaluation) validate() {
 	for i := range e.out.Listeners {
 		l := &e.out.Listeners[i]
 		l.Problem = e.ownProblem(i, l)
-		if l.Problem.Reason != "" {
-			continue
-		}
 		port, protocol, host := l.Spec.Port, shown(l.Spec), l.Hostname()
 		first, taken := protocols[port]
+		conflict := Problem{}
+		if taken && !together(first, protocol) {
+			conflict = Problem{string(gatewayv1.ListenerReasonProtocolConflict), fmt.Sprintf(
+				"port %d has protocol %q of an earlier listener, and this listener has %q; it is not served; use another port", port, first, protocol)}
+		}
+		switch l.Problem.Reason {
+		case "":
+			l.Problem = conflict
+		case string(gatewayv1.ListenerReasonUnsupportedProtocol):
+			// The standard names the conflict also where no listener could have the protocol.
+			if conflict.Reason != "" {
+				l.Problem = conflict
+			}
+			continue
+		default:
+			continue
+		}
 		if !taken {
 			protocols[port] = protocol
-		}
-		if taken && !together(first, protocol) {
-			l.Problem = Problem{string(gatewayv1.ListenerReasonProtocolConflict), fmt.Sprintf(
-				"port %d has protocol %q of an earlier listener, and this listener has %q; it is not served; use another port", port, first, protocol)}
 		}
 		if host == "" {
 			continue
