@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
@@ -49,7 +50,7 @@ func (s *Scenario) GatewayObject(ctx context.Context, kind, namespace, name stri
 	if kind == "GatewayClass" {
 		resource = "gatewayclasses"
 	}
-	return s.dynamic.Resource(gatewayv1.SchemeGroupVersion.WithResource(resource)).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	return s.dynamic.Resource(schema.GroupVersionResource{Group: gatewayv1.GroupName, Version: gatewayv1.GroupVersion.Version, Resource: resource}).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
 func condition(u *unstructured.Unstructured, state string) error {
