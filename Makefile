@@ -17,7 +17,7 @@ RACE := ./internal/cluster/... ./internal/controller/... ./internal/engine/... .
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST) | awk -F': ' '{printf "  %-10s %s\n", $$1, $$2}'
 
-## demo: a local Kubernetes, an AWS emulator, Fulcrum, and applications behind an IngressGroup and behind Services; traffic is shown
+## demo: a local Kubernetes, an AWS emulator, Fulcrum, and applications behind an IngressGroup, Services and Gateways; traffic is shown
 .PHONY: demo
 demo: build
 	bin/fulcrum-demo

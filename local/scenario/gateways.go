@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
@@ -46,11 +45,11 @@ func (s *Scenario) Condition(ctx context.Context, kind, namespace, name, state s
 
 // GatewayObject reads an object of Gateway API.
 func (s *Scenario) GatewayObject(ctx context.Context, kind, namespace, name string) (*unstructured.Unstructured, error) {
-	resource := strings.ToLower(kind) + "s"
 	if kind == "GatewayClass" {
-		resource = "gatewayclasses"
+		return s.dynamic.Resource(gatewayv1.SchemeGroupVersion.WithResource("gatewayclasses")).Get(ctx, name, metav1.GetOptions{})
 	}
-	return s.dynamic.Resource(schema.GroupVersionResource{Group: gatewayv1.GroupName, Version: gatewayv1.GroupVersion.Version, Resource: resource}).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	resource := strings.ToLower(kind) + "s"
+	return s.dynamic.Resource(gatewayv1.SchemeGroupVersion.WithResource(resource)).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
 func condition(u *unstructured.Unstructured, state string) error {

@@ -132,7 +132,7 @@ func (c *credentials) sign(key crypto.PublicKey, dns []string, ips []net.IP) ([]
 }
 
 // IssueCertificate makes a certificate for names of servers that clients of this world
-// trust, as PEM.
+// trust, as PEM, with that of its issuer after it.
 func (w *World) IssueCertificate(names ...string) (certificate, key []byte, err error) {
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -143,7 +143,7 @@ func (w *World) IssueCertificate(names ...string) (certificate, key []byte, err 
 		return nil, nil, err
 	}
 	key, err = encodeKey(private)
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key, err
+	return append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), w.creds.caPEM...), key, err
 }
 
 func (c *credentials) writeKey(name string, key crypto.Signer) error {

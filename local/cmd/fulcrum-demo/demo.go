@@ -64,6 +64,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 		{"Apply two applications behind one IngressGroup", d.apply},
 		{"Send requests through the load balancer", d.request},
 		{"Publish a TCP, a UDP and a TLS application with Services", d.applyStreams},
+		{"Publish HTTP, gRPC and TCP applications with Gateways", d.applyGateways},
 		{"Scale the storefront from 2 to 3 pods", d.scale},
 		{"Delete everything", d.remove},
 	} {
@@ -83,9 +84,10 @@ func (d *demo) seen(format string, args ...any) {
 
 func (d *demo) start(ctx context.Context) error {
 	w, err := world.Start(ctx, world.Options{
-		Binary:   d.local,
-		Keep:     d.keep,
-		Progress: func(s world.Step) { d.seen("%s (%.1f s)", s.Name, s.Took.Seconds()) },
+		Binary:     d.local,
+		Keep:       d.keep,
+		GatewayAPI: "standard",
+		Progress:   func(s world.Step) { d.seen("%s (%.1f s)", s.Name, s.Took.Seconds()) },
 	})
 	if err != nil {
 		return err
@@ -100,7 +102,7 @@ func (d *demo) start(ctx context.Context) error {
 	if d.before, err = d.see.Inspector.Inventory(ctx); err != nil {
 		return err
 	}
-	if err := w.StartController(d.controller); err != nil {
+	if err := w.StartController(d.controller, "--import-tls-secrets=gateway"); err != nil {
 		return err
 	}
 	limit, cancel := context.WithTimeout(ctx, limitController)

@@ -1,6 +1,8 @@
 // Command fulcrum-demo shows Fulcrum at work in a local world: an IngressGroup becomes
 // a load balancer, requests reach pods, Services become Network Load Balancers for TCP,
-// UDP and TLS, a new pod comes into service, and deleting everything leaves nothing in AWS. It exits with 0 only if it has seen each of these.
+// UDP and TLS, Gateways become load balancers for HTTP, gRPC and TCP, a new pod comes
+// into service, and deleting everything leaves nothing in AWS. It exits with 0 only if it
+// has seen each of these.
 package main
 
 import (
