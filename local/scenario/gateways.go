@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
@@ -46,10 +47,14 @@ func (s *Scenario) Condition(ctx context.Context, kind, namespace, name, state s
 // GatewayObject reads an object of Gateway API.
 func (s *Scenario) GatewayObject(ctx context.Context, kind, namespace, name string) (*unstructured.Unstructured, error) {
 	if kind == "GatewayClass" {
-		return s.dynamic.Resource(gatewayv1.SchemeGroupVersion.WithResource("gatewayclasses")).Get(ctx, name, metav1.GetOptions{})
+		return s.dynamic.Resource(gatewayResource("gatewayclasses")).Get(ctx, name, metav1.GetOptions{})
 	}
 	resource := strings.ToLower(kind) + "s"
-	return s.dynamic.Resource(gatewayv1.SchemeGroupVersion.WithResource(resource)).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	return s.dynamic.Resource(gatewayResource(resource)).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+func gatewayResource(name string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: gatewayv1.GroupName, Version: gatewayv1.GroupVersion.Version, Resource: name}
 }
 
 func condition(u *unstructured.Unstructured, state string) error {
