@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -34,7 +35,7 @@ func (l ConditionLimits) Excess(cs []model.Condition) (why, flag string) {
 	values, wildcards, long := 0, 0, ""
 	length := func(what, s string, most int) {
 		if long == "" && len(s) > most {
-			long = fmt.Sprintf("%s %q has %d characters, and AWS takes %d", what, cut(s), len(s), most)
+			long = fmt.Sprintf("%s %q has %d characters, and AWS takes %d", what, finding.CutTo(40, s), len(s), most)
 		}
 	}
 	patterns := func(what string, plain, regex []string) {
@@ -95,11 +96,4 @@ func unescapedWildcards(s string) int {
 		}
 	}
 	return n
-}
-
-func cut(s string) string {
-	if r := []rune(s); len(r) > 40 {
-		return string(r[:37]) + "..."
-	}
-	return s
 }

@@ -115,7 +115,7 @@ func (b *Builder) Allowed(m *members.Member, tags map[string]string, from findin
 			object, field = from.Object, from.Field
 		}
 		b.Found.Add(finding.Finding{Object: object, Field: field, Reason: reason, Severity: severity,
-			Message: fmt.Sprintf("tag %q %s and is left out", cut(k), why), Fix: "remove the tag"})
+			Message: fmt.Sprintf("tag %q %s and is left out", finding.CutTo(40, k), why), Fix: "remove the tag"})
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/gatewayconfig"
 )
 
@@ -168,7 +169,7 @@ func secretFault(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Opt
 			continue
 		}
 		name := a.AuthenticateOIDCConfig.Secret.Name
-		where := fmt.Sprintf("Secret %q", o.Namespace+"/"+cut(name))
+		where := fmt.Sprintf("Secret %q", o.Namespace+"/"+finding.Cut(name))
 		const now = "; rules with this configuration do not change; "
 		secret, ok := cluster.Get[*corev1.Secret](v, cluster.KindSecret, o.Namespace, name)
 		switch {
@@ -179,12 +180,4 @@ func secretFault(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Opt
 		}
 	}
 	return ""
-}
-
-// cut shortens what users write for a message.
-func cut(s string) string {
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:77]) + "..."
-	}
-	return s
 }

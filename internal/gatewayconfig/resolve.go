@@ -53,7 +53,7 @@ func OfClass(v *cluster.View, class *gwv1.GatewayClass) (Level, *Problem) {
 		return Level{}, foreignKind(field, ref.Group, ref.Kind)
 	case ref.Namespace == nil || *ref.Namespace == "":
 		return Level{}, &Problem{Field: field, Reason: ReasonNamespaceMissing,
-			Message: fmt.Sprintf("parametersRef %q has no namespace", cut(ref.Name)), Fix: "set spec.parametersRef.namespace"}
+			Message: fmt.Sprintf("parametersRef %q has no namespace", finding.Cut(ref.Name)), Fix: "set spec.parametersRef.namespace"}
 	}
 	return level(v, field, string(*ref.Namespace), ref.Name)
 }
@@ -77,7 +77,7 @@ func isConfiguration(group gwv1.Group, kind gwv1.Kind) bool {
 
 func foreignKind(field string, group gwv1.Group, kind gwv1.Kind) *Problem {
 	return &Problem{Field: field, Reason: ReasonInvalid,
-		Message: fmt.Sprintf("kind %q of group %q is not a configuration of load balancers", cut(string(kind)), cut(string(group))),
+		Message: fmt.Sprintf("kind %q of group %q is not a configuration of load balancers", finding.Cut(string(kind)), finding.Cut(string(group))),
 		Fix:     "name a LoadBalancerConfiguration of group " + gwconfig.GroupVersion.Group}
 }
 
@@ -86,7 +86,7 @@ func level(v *cluster.View, field, namespace, name string) (Level, *Problem) {
 	lb, ok := cluster.Get[*gwconfig.LoadBalancerConfiguration](v, cluster.KindLoadBalancerConfiguration, namespace, name)
 	if !ok {
 		return Level{}, &Problem{Field: field, Reason: ReasonNotFound,
-			Message: fmt.Sprintf("LoadBalancerConfiguration %q does not exist", namespace+"/"+cut(name)), Fix: "create it, or correct the reference"}
+			Message: fmt.Sprintf("LoadBalancerConfiguration %q does not exist", namespace+"/"+finding.Cut(name)), Fix: "create it, or correct the reference"}
 	}
 	out := Level{LoadBalancer: lb}
 	if lb.Spec.DefaultTargetGroupConfiguration == nil {
@@ -98,10 +98,10 @@ func level(v *cluster.View, field, namespace, name string) (Level, *Problem) {
 	switch {
 	case !ok:
 		return out, &Problem{Field: where, Reason: ReasonInvalid,
-			Message: fmt.Sprintf("TargetGroupConfiguration %q does not exist", lb.Namespace+"/"+cut(name)), Fix: "create it, or correct the name"}
+			Message: fmt.Sprintf("TargetGroupConfiguration %q does not exist", lb.Namespace+"/"+finding.Cut(name)), Fix: "create it, or correct the name"}
 	case targets.Spec.TargetReference != nil:
 		return out, &Problem{Field: where, Reason: ReasonInvalid,
-			Message: fmt.Sprintf("TargetGroupConfiguration %q has a targetReference, so it is no default", lb.Namespace+"/"+cut(name)),
+			Message: fmt.Sprintf("TargetGroupConfiguration %q has a targetReference, so it is no default", lb.Namespace+"/"+finding.Cut(name)),
 			Fix:     "remove spec.targetReference, or name another one"}
 	}
 	out.Targets = targets
@@ -173,12 +173,4 @@ func (c Configuration) origin(gw finding.Ref, field string, given func(*gwconfig
 		}
 	}
 	return finding.Origin{Object: gw, Field: "spec.infrastructure.parametersRef"}
-}
-
-// cut shortens what users write for a message.
-func cut(s string) string {
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:77]) + "..."
-	}
-	return s
 }

@@ -87,7 +87,7 @@ func parsed[T, S ~string](r reader, value *S, field string, given func(*spec) bo
 	at := r.origin(r.gw, field, given)
 	v, err := parse(string(*value))
 	if err != nil {
-		r.fault(at, fmt.Errorf("%q: %w", cut(string(*value)), err))
+		r.fault(at, fmt.Errorf("%q: %w", finding.Cut(string(*value)), err))
 		return settings.Opt[T]{}
 	}
 	return settings.Of(v, at)
@@ -98,7 +98,7 @@ func (r reader) fault(at finding.Origin, err error) {
 }
 
 // clients are the ranges that the managed security group admits. Without ranges everybody is admitted, whatever the
-// prefix lists; an empty list of ranges admits nobody.
+// prefix lists; an empty list of ranges admits no client.
 func (r reader) clients() {
 	s, out := &r.LoadBalancer, r.out
 	at := r.origin(r.gw, "sourceRanges", func(s *spec) bool { return s.SourceRanges != nil })
@@ -174,7 +174,7 @@ func (r reader) addresses(at finding.Origin, entries []gwconfig.SubnetConfigurat
 		}
 		for _, v := range values {
 			if err := check(v); err != nil {
-				r.fault(at, fmt.Errorf("%s %q %w", field, cut(v), err))
+				r.fault(at, fmt.Errorf("%s %q %w", field, finding.Cut(v), err))
 				return settings.Opt[[]string]{}
 			}
 		}

@@ -53,7 +53,7 @@ func (t *translation) granted(at finding.Origin, group, kind, namespace, name st
 		return true
 	}
 	// Whether the object exists is not revealed.
-	t.invalid(at, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", namespace, kind, cut(name)), "create a ReferenceGrant there, or use a backend of the namespace of the route")
+	t.invalid(at, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", namespace, kind, finding.Cut(name)), "create a ReferenceGrant there, or use a backend of the namespace of the route")
 	return false
 }
 
@@ -61,7 +61,7 @@ func (t *translation) granted(at finding.Origin, group, kind, namespace, name st
 func (t *translation) serviceTarget(ref gwv1.BackendRef, at finding.Origin) (target, bool) {
 	route, namespace, name := at.Object, backendNamespace(at.Object, ref), string(ref.Name)
 	if ref.Port == nil {
-		t.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", cut(name)), "set port")
+		t.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", finding.Cut(name)), "set port")
 		return target{}, false
 	}
 	if !t.granted(at, "", serviceBackend, namespace, name) {
@@ -69,7 +69,7 @@ func (t *translation) serviceTarget(ref gwv1.BackendRef, at finding.Origin) (tar
 	}
 	svc, ok := cluster.Get[*corev1.Service](t.view, cluster.KindService, namespace, name)
 	if !ok {
-		t.invalid(at, finding.BackendNotFound, fmt.Sprintf("Service %q does not exist", namespace+"/"+cut(name)), "create the Service, or correct the name")
+		t.invalid(at, finding.BackendNotFound, fmt.Sprintf("Service %q does not exist", namespace+"/"+finding.Cut(name)), "create the Service, or correct the name")
 		return target{}, false
 	}
 	for i := range svc.Spec.Ports {
@@ -77,7 +77,7 @@ func (t *translation) serviceTarget(ref gwv1.BackendRef, at finding.Origin) (tar
 			return target{route: route, svc: svc, port: p, at: at}, true
 		}
 	}
-	t.invalid(at, finding.BackendPortNotFound, fmt.Sprintf("Service %q has no port %d", namespace+"/"+cut(name), *ref.Port), "use a port of the Service")
+	t.invalid(at, finding.BackendPortNotFound, fmt.Sprintf("Service %q has no port %d", namespace+"/"+finding.Cut(name), *ref.Port), "use a port of the Service")
 	return target{}, false
 }
 
@@ -122,11 +122,4 @@ func preserved(g assemble.Group) bool {
 		return v == "true"
 	}
 	return g.Type == model.InstanceTargets
-}
-
-func cut(s string) string {
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:77]) + "..."
-	}
-	return s
 }

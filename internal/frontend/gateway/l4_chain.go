@@ -23,7 +23,7 @@ import (
 func (t *translation) chained(p *port, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
 	namespace, name := backendNamespace(at.Object, ref), string(ref.Name)
 	if ref.Port == nil {
-		t.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", cut(name)), "set port")
+		t.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", finding.Cut(name)), "set port")
 		return model.GroupRef{}, false, false
 	}
 	if p.Listens().Protocol() != "TCP" {
@@ -39,14 +39,14 @@ func (t *translation) chained(p *port, ref gwv1.BackendRef, at finding.Origin) (
 		found = ours && kind == model.ALBGateway && gw.DeletionTimestamp == nil
 	}
 	if !found {
-		t.invalid(at, finding.BackendNotFound, fmt.Sprintf("Gateway %q with an application load balancer does not exist", namespace+"/"+cut(name)), "create the Gateway, or correct the name")
+		t.invalid(at, finding.BackendNotFound, fmt.Sprintf("Gateway %q with an application load balancer does not exist", namespace+"/"+finding.Cut(name)), "create the Gateway, or correct the name")
 		return model.GroupRef{}, false, false
 	}
 	arn := applicationARN(gw)
 	if arn == "" {
 		t.Found.Add(finding.Finding{
 			Object: at.Object, Field: at.Field, Reason: finding.BackendNotFound, Blocks: finding.BlocksRule,
-			Message: fmt.Sprintf("Gateway %q has no load balancer yet; port %d stays as it is until it has one", namespace+"/"+cut(name), p.Number),
+			Message: fmt.Sprintf("Gateway %q has no load balancer yet; port %d stays as it is until it has one", namespace+"/"+finding.Cut(name), p.Number),
 			Fix:     "see why its condition Programmed is not True",
 		})
 		return model.GroupRef{}, false, true

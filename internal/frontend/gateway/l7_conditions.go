@@ -100,7 +100,7 @@ func (t *translation) pathCondition(c *conditions, m *match) model.PathPattern {
 // expression checks what AWS takes as a regular expression, which is near to what Go does.
 func (c *conditions) expression(what, v string) {
 	if _, err := regexp.Compile(v); err != nil {
-		c.unsupported(fmt.Sprintf("%s expression %q is not one that AWS takes", what, cut(v)), "use an expression without look-around, back references and possessive quantifiers")
+		c.unsupported(fmt.Sprintf("%s expression %q is not one that AWS takes", what, finding.Cut(v)), "use an expression without look-around, back references and possessive quantifiers")
 	}
 }
 
@@ -113,7 +113,7 @@ func (t *translation) headerCondition(c *conditions, h fieldMatch, grpc bool) mo
 	if strings.ContainsAny(h.value, wildcards) {
 		c.inexact = h.value
 		if t.strict {
-			c.unsupported(fmt.Sprintf("value %q of header %q has wildcards, which AWS cannot take literally", cut(h.value), cut(h.name)), "use type RegularExpression")
+			c.unsupported(fmt.Sprintf("value %q of header %q has wildcards, which AWS cannot take literally", finding.Cut(h.value), finding.Cut(h.name)), "use type RegularExpression")
 		}
 	}
 	return out
@@ -140,7 +140,7 @@ func headerValues(v string) []string {
 
 func (t *translation) queryCondition(c *conditions, q fieldMatch) model.QueryString {
 	if q.regex && !isLiteral(q.value) {
-		c.unsupported(fmt.Sprintf("parameter %q is to match the expression %q, and AWS has no expressions for parameters", cut(q.name), cut(q.value)), "use type Exact, with * and ? as wildcards")
+		c.unsupported(fmt.Sprintf("parameter %q is to match the expression %q, and AWS has no expressions for parameters", finding.Cut(q.name), finding.Cut(q.value)), "use type Exact, with * and ? as wildcards")
 	}
 	if !q.regex && strings.ContainsAny(q.name+q.value, wildcards) {
 		if t.strict {

@@ -53,7 +53,7 @@ func (t *translation) ruleConfig(named []gwv1.LocalObjectReference, at finding.O
 	namespace, name := at.Object.Namespace, string(named[0].Name)
 	c, ok := cluster.Get[*gwconfig.ListenerRuleConfiguration](t.view, cluster.KindListenerRuleConfiguration, namespace, name)
 	if !ok {
-		return fault(fmt.Sprintf("ListenerRuleConfiguration %q does not exist", namespace+"/"+cut(name)), "create it, or correct the name")
+		return fault(fmt.Sprintf("ListenerRuleConfiguration %q does not exist", namespace+"/"+finding.Cut(name)), "create it, or correct the name")
 	}
 	out = &ruleConfig{name: namespace + "/" + name, conditions: c.Spec.Conditions}
 	if c.Spec.Tags != nil {

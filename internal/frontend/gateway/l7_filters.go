@@ -9,6 +9,7 @@ import (
 
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -27,7 +28,7 @@ type filtered struct {
 func (r routeRule) read() filtered {
 	var out filtered
 	for i, f := range r.filters {
-		name := fmt.Sprintf("filters[%d] of type %q", i, cut(string(f.Type)))
+		name := fmt.Sprintf("filters[%d] of type %q", i, finding.Cut(string(f.Type)))
 		switch {
 		case f.Type == gwv1.HTTPRouteFilterExtensionRef && f.ExtensionRef != nil && isRuleConfiguration(*f.ExtensionRef):
 			out.extensions = append(out.extensions, *f.ExtensionRef)
@@ -40,7 +41,7 @@ func (r routeRule) read() filtered {
 		case out.unsupported == "":
 			out.unsupported = name
 			if f.Type == gwv1.HTTPRouteFilterExtensionRef && f.ExtensionRef != nil {
-				out.unsupported += fmt.Sprintf(" with kind %q of group %q", cut(string(f.ExtensionRef.Kind)), cut(string(f.ExtensionRef.Group)))
+				out.unsupported += fmt.Sprintf(" with kind %q of group %q", finding.Cut(string(f.ExtensionRef.Kind)), finding.Cut(string(f.ExtensionRef.Group)))
 			}
 		}
 	}
@@ -65,7 +66,7 @@ func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, m *match, query *str
 		case to.Protocol == "HTTPS":
 			to.Port = "443"
 		case to.Protocol != "HTTP":
-			return to, nil, &redirectFault{fmt.Sprintf("redirect scheme %q is not one that AWS has", cut(*f.Scheme)), "use http or https"}
+			return to, nil, &redirectFault{fmt.Sprintf("redirect scheme %q is not one that AWS has", finding.Cut(*f.Scheme)), "use http or https"}
 		case p.TLS:
 			return to, nil, &redirectFault{fmt.Sprintf("port %d is HTTPS, and AWS does not redirect from HTTPS to HTTP", p.Number), "remove scheme, or attach the route to the HTTP listener alone by sectionName"}
 		default:
@@ -97,7 +98,7 @@ func redirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) ([]
 	full, prefix := path.ReplaceFullPath, path.ReplacePrefixMatch
 	for _, v := range []*string{full, prefix} {
 		if v != nil && strings.ContainsAny(*v, wildcards) {
-			return nil, &redirectFault{fmt.Sprintf("redirect path %q has wildcards", cut(*v)), "remove the wildcards"}
+			return nil, &redirectFault{fmt.Sprintf("redirect path %q has wildcards", finding.Cut(*v)), "remove the wildcards"}
 		}
 	}
 	switch {
@@ -139,7 +140,7 @@ func prefixRewrite(m *match, replace string) (_ *model.Transform, why string) {
 	case m.path != prefixPath:
 		return nil, "replacePrefixMatch needs a match of a prefix"
 	case reference.MatchString(replace):
-		return nil, fmt.Sprintf("replacement %q has a reference, which AWS cannot take literally", cut(replace))
+		return nil, fmt.Sprintf("replacement %q has a reference, which AWS cannot take literally", finding.Cut(replace))
 	case prefix == "" && replace != "" && !strings.HasSuffix(replace, "/"):
 		// The slash of the path stays in front of what follows.
 		rewrite = model.Rewrite{Regex: "^/", Replace: replace + "/"}
@@ -176,7 +177,7 @@ func transforms(of []*gwv1.HTTPURLRewriteFilter, m *match) (out []model.Transfor
 			switch {
 			case p.Type == gwv1.FullPathHTTPPathModifier && p.ReplaceFullPath != nil:
 				if reference.MatchString(*p.ReplaceFullPath) {
-					return nil, fmt.Sprintf("replacement %q has a reference, which AWS cannot take literally", cut(*p.ReplaceFullPath))
+					return nil, fmt.Sprintf("replacement %q has a reference, which AWS cannot take literally", finding.Cut(*p.ReplaceFullPath))
 				}
 				out = append(out, model.Transform{Kind: model.URLRewrite, Rewrites: []model.Rewrite{{Regex: "^([^?]*)", Replace: *p.ReplaceFullPath}}})
 			case p.Type == gwv1.PrefixMatchHTTPPathModifier && p.ReplacePrefixMatch != nil:

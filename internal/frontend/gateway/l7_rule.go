@@ -52,7 +52,7 @@ func (t *translation) rule(p *port, u *unit) (model.Rule, bool) {
 	if c.inexact != "" {
 		t.Found.Add(finding.Finding{
 			Object: u.route, Field: b.at.Field, Reason: finding.RouteFieldIgnored, Severity: finding.Warning,
-			Message: fmt.Sprintf("value %q is to match exactly, and AWS takes * and ? in it for any characters", cut(c.inexact)),
+			Message: fmt.Sprintf("value %q is to match exactly, and AWS takes * and ? in it for any characters", finding.Cut(c.inexact)),
 			Fix:     "remove them, or use a GatewayClass of controller " + string(gatewayconfig.AnyController),
 		})
 	}
@@ -235,7 +235,7 @@ func (b *ruleBuilder) backend(ref gwv1.BackendRef, at finding.Origin) (_ model.G
 	case targetGroupBackend:
 		return model.GroupRef{Name: string(ref.Name)}, true, 0
 	default:
-		b.invalid(at, finding.BackendKindUnknown, fmt.Sprintf("backend kind %q is not one that application load balancers forward to", cut(kind)), "name a Service, or a TargetGroupName")
+		b.invalid(at, finding.BackendKindUnknown, fmt.Sprintf("backend kind %q is not one that application load balancers forward to", finding.Cut(kind)), "name a Service, or a TargetGroupName")
 		return model.GroupRef{}, false, 0
 	}
 }

@@ -61,7 +61,7 @@ func (r *report) accepted() metav1.Condition {
 	if i := slices.IndexFunc(r.gw.Spec.Addresses, func(a gwv1.GatewaySpecAddress) bool { return a.Value != "" }); i >= 0 {
 		return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonUnsupportedAddress, fmt.Sprintf(
 			"spec.addresses names %q, and AWS assigns the addresses of load balancers; the Gateway is served at those; remove the address, or set loadBalancerSubnets in a LoadBalancerConfiguration",
-			cut(r.gw.Spec.Addresses[i].Value)), generation)
+			finding.Cut(r.gw.Spec.Addresses[i].Value)), generation)
 	}
 	valid, wrong := 0, ""
 	for i, v := range r.listeners {

@@ -89,14 +89,14 @@ func (t *translation) weighted(p *port, to settings.NetworkTarget, at finding.Or
 	if to.Service != svc.Name {
 		other, ok := cluster.Get[*corev1.Service](t.view, cluster.KindService, svc.Namespace, to.Service)
 		if !ok {
-			t.fault(p, at.Field, finding.BackendNotFound, fmt.Sprintf("%s names Service %q, which does not exist", entry, svc.Namespace+"/"+cut(to.Service)), "create the Service, or correct serviceName")
+			t.fault(p, at.Field, finding.BackendNotFound, fmt.Sprintf("%s names Service %q, which does not exist", entry, svc.Namespace+"/"+finding.Cut(to.Service)), "create the Service, or correct serviceName")
 			return model.GroupRef{}, false
 		}
 		svc = other
 	}
 	found := assemble.ServicePort(svc, to.Port)
 	if found == nil {
-		t.fault(p, at.Field, finding.BackendPortNotFound, fmt.Sprintf("%s names port %q, which Service %s/%s does not have", entry, cut(to.Port.String()), svc.Namespace, svc.Name), "use a port number or, in quotes, a port name of the Service")
+		t.fault(p, at.Field, finding.BackendPortNotFound, fmt.Sprintf("%s names port %q, which Service %s/%s does not have", entry, finding.Cut(to.Port.String()), svc.Namespace, svc.Name), "use a port number or, in quotes, a port name of the Service")
 		return model.GroupRef{}, false
 	}
 	a := target{port: p, svc: svc, service: found, protocol: p.Listens().Protocol(), at: at}

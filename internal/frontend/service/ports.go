@@ -173,7 +173,7 @@ func (t *translation) misspelt(m *member) {
 	}
 	x := finding.Finding{
 		Object: m.Ref, Field: list.Origin.Field, Reason: finding.AnnotationInvalid,
-		Message: fmt.Sprintf("the Service has no port %q", cut(strings.Join(wrong, ", "))), Fix: "use names or numbers of its ports",
+		Message: fmt.Sprintf("the Service has no port %q", finding.Cut(strings.Join(wrong, ", "))), Fix: "use names or numbers of its ports",
 	}
 	var held []string
 	for _, p := range m.ports {
@@ -187,12 +187,4 @@ func (t *translation) misspelt(m *member) {
 		x.Blocks = finding.BlocksListener
 	}
 	t.Found.Add(x)
-}
-
-// cut shortens a text that users choose.
-func cut(s string) string {
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:77]) + "..."
-	}
-	return s
 }

@@ -42,7 +42,7 @@ func (f *Frontend) place(v *cluster.View, svc *corev1.Service) (model.StackID, *
 	}
 	return stays, &settings.Fault{
 		Origin: finding.Origin{Object: ownership.RefOf(svc), Field: cluster.LoadBalancerGroupAnnotation},
-		Err:    fmt.Errorf("load balancer group %q is not valid: %s", cut(svc.Annotations[cluster.LoadBalancerGroupAnnotation]), fault),
+		Err:    fmt.Errorf("load balancer group %q is not valid: %s", finding.Cut(svc.Annotations[cluster.LoadBalancerGroupAnnotation]), fault),
 	}
 }
 
