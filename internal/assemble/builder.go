@@ -81,7 +81,7 @@ type Builder struct {
 	// ByAddress reports that the load balancer has no security groups, so that rules of targets, which are to be
 	// managed, can only name addresses.
 	ByAddress bool
-	// NoClients reports that the managed security group is to admit nobody.
+	// NoClients reports that the managed security group admits no client.
 	NoClients bool
 	// Redirect is the HTTPS port that HTTP listeners redirect to.
 	Redirect settings.Opt[int32]

@@ -37,7 +37,7 @@ var onPurpose = map[string][]difference{
 		},
 	}},
 	"gateway-class-missing-config": {{
-		what: "the Gateway carries the finalizer, an event tells what is wrong, and it is not programmed",
+		what: "the Gateway carries the finalizer, an event says what is wrong, and it is not programmed",
 		why:  "the finalizer comes first, so that nothing is ever made that a deletion would leave behind",
 		change: func(r Record) {
 			const key = "Gateway gateway-class-missing-config/edge"

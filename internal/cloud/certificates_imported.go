@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// importedCertificate is what was read of a certificate, which tells it from all that are imported in its
+// importedCertificate is what was read of a certificate, which distinguishes it from all that are imported in its
 // place.
 type importedCertificate struct {
 	is    model.CertificateIdentity

@@ -196,7 +196,7 @@ func TestKindsAreTakenUpWhenTheyAreInstalled(t *testing.T) {
 		t.Error("only Gateways are there")
 	}
 	if _, err := source.List(cluster.Query{Kind: cluster.KindHTTPRoute}); err == nil {
-		t.Error("a kind that nobody asked for is empty")
+		t.Error("a kind that was not asked for is empty")
 	}
 
 	found := find(append(gateways, routes...)...)

@@ -165,7 +165,7 @@ func TestOddServicesAreSteady(t *testing.T) {
 	}
 }
 
-// A new load balancer admits nobody where it can admit none of the client ranges.
+// A new load balancer admits no client where it can admit none of the client ranges.
 func TestClientRangesThatCannotBeAdmitted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
