@@ -165,21 +165,7 @@ func TestCertificatesAreRequestedAndDeleted(t *testing.T) {
 			}
 		})
 	}
-	for n := 1; n <= calls && !t.Failed(); n += 2 {
-		try(n, "killed after call", func(r *Rig) fault.Hook {
-			return func(c fault.Call) fault.Action {
-				if c.Sequence == n {
-					r.Kill()
-				}
-				return fault.Action{}
-			}
-		})
-	}
-	for n := 1; n <= mutations && !t.Failed(); n++ {
-		try(n, "answer lost of write", func(*Rig) fault.Hook {
-			return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
-		})
-	}
+	interrupt(t, calls, mutations, try)
 }
 
 func TestAPendingCertificateCostsLittle(t *testing.T) {
@@ -291,6 +277,26 @@ func TestWithoutRightsInRoute53SomebodyElseMakesTheRecords(t *testing.T) {
 			if diff := cmp.Diff([]string(nil), served(r)); diff != "" {
 				t.Errorf("%s, deleted (-want +got):\n%s", operation, diff)
 			}
+		})
+	}
+}
+
+// interrupt kills the controller after every second of so many calls, then loses the answer of each of so many writes.
+func interrupt(t *testing.T, calls, mutations int, try func(n int, what string, hook func(*Rig) fault.Hook)) {
+	t.Helper()
+	for n := 1; n <= calls && !t.Failed(); n += 2 {
+		try(n, "killed after call", func(r *Rig) fault.Hook {
+			return func(c fault.Call) fault.Action {
+				if c.Sequence == n {
+					r.Kill()
+				}
+				return fault.Action{}
+			}
+		})
+	}
+	for n := 1; n <= mutations && !t.Failed(); n++ {
+		try(n, "answer lost of write", func(*Rig) fault.Hook {
+			return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
 		})
 	}
 }

@@ -232,21 +232,7 @@ func TestTLSSecretsAreImportedRenewedAndDeleted(t *testing.T) {
 			}
 		})
 	}
-	for n := 1; n <= calls && !t.Failed(); n += 2 {
-		try(n, "killed after call", func(r *Rig) fault.Hook {
-			return func(c fault.Call) fault.Action {
-				if c.Sequence == n {
-					r.Kill()
-				}
-				return fault.Action{}
-			}
-		})
-	}
-	for n := 1; n <= mutations && !t.Failed(); n++ {
-		try(n, "answer lost of write", func(*Rig) fault.Hook {
-			return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
-		})
-	}
+	interrupt(t, calls, mutations, try)
 }
 
 // A renewal is one call, and a restart none that changes anything.
