@@ -37,6 +37,7 @@ test-go:
 .PHONY: test-unit
 test-unit:
 	go test -timeout 40m ./...
+	cd tools && go test -timeout 10m ./...
 
 # -short leaves out what is long and has one goroutine: test-unit has run it.
 .PHONY: test-race
@@ -56,8 +57,10 @@ lint: $(TOOLS)
 	@out=$$(gofmt -l $(GO_FILES)); if [ -n "$$out" ]; then echo "gofmt is needed for:"; echo "$$out"; exit 1; fi
 	go vet ./...
 	cd local && go vet ./...
+	cd tools && go vet ./...
 	$(TOOLS)/staticcheck ./...
 	cd local && $(TOOLS)/staticcheck ./...
+	cd tools && $(TOOLS)/staticcheck ./...
 	tools/govulncheck.sh
 
 $(TOOLS): tools/go.mod tools/go.sum
@@ -115,6 +118,13 @@ generate:
 build:
 	tools/build.sh . bin/
 	tools/build.sh local bin/
+
+## image: the container image as an OCI layout with SBOMs, into bin/image; no container engine and no registry is needed
+.PHONY: image
+image:
+	rm -rf bin/image
+	cd tools && go run ./image --source .. --out ../bin/image --version "$$(git describe --tags --always)" \
+		--commit "$$(git rev-parse HEAD)" --date "$$(git log -1 --format=%cI)"
 
 ## clean: remove what was built
 .PHONY: clean

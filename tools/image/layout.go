@@ -1,0 +1,168 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"golang.org/x/crypto/x509roots/fallback/bundle"
+)
+
+const (
+	// user is the account that the program runs as. The chart demands runAsNonRoot, for which the kubelet
+	// needs a number.
+	user = 65532
+
+	sbomPath = "usr/share/sbom/fulcrum.cdx.json"
+	license  = "Apache-2.0"
+	title    = "Fulcrum"
+)
+
+// write makes a folder with an OCI image layout of one image for all platforms, and beside it the SBOMs.
+// It returns the digest under which a registry will have the image.
+func write(out string, r release, programs []program) (v1.Hash, error) {
+	base, err := layer(baseFiles(), r.date)
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	for _, p := range programs {
+		img, err := image(base, r, p)
+		if err != nil {
+			return v1.Hash{}, err
+		}
+		platform := p.platform
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &platform}})
+	}
+	index = mutate.Annotations(index, labels(r)).(v1.ImageIndex)
+
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return v1.Hash{}, err
+	}
+	path, err := layout.Write(filepath.Join(out, "image"), empty.Index)
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	if err := path.AppendIndex(index); err != nil {
+		return v1.Hash{}, err
+	}
+	for _, p := range programs {
+		name := fmt.Sprintf("sbom-%s-%s.cdx.json", p.platform.OS, p.platform.Architecture)
+		if err := os.WriteFile(filepath.Join(out, name), p.sbom, 0o644); err != nil {
+			return v1.Hash{}, err
+		}
+	}
+	return index.Digest()
+}
+
+func image(base v1.Layer, r release, p program) (v1.Image, error) {
+	own, err := layer([]file{
+		{name: "fulcrum", mode: 0o755, content: p.binary},
+		{name: "usr/share/sbom/", mode: 0o755},
+		{name: sbomPath, mode: 0o644, content: p.sbom},
+	}, r.date)
+	if err != nil {
+		return nil, err
+	}
+	img, err := mutate.Append(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON),
+		mutate.Addendum{Layer: base, History: v1.History{Created: v1.Time{Time: r.date}, CreatedBy: "certificates and accounts"}},
+		mutate.Addendum{Layer: own, History: v1.History{Created: v1.Time{Time: r.date}, CreatedBy: "go build"}})
+	if err != nil {
+		return nil, err
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture, config.Variant = p.platform.OS, p.platform.Architecture, p.platform.Variant
+	config.Created = v1.Time{Time: r.date}
+	config.Config = v1.Config{
+		User:       fmt.Sprintf("%d:%d", user, user),
+		Entrypoint: []string{"/fulcrum"},
+		WorkingDir: "/",
+		Env:        []string{"PATH=/", "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt"},
+		Labels:     labels(r),
+	}
+	return mutate.ConfigFile(img, config)
+}
+
+// labels are the keys of the OCI image specification, annotations.md.
+func labels(r release) map[string]string {
+	return map[string]string{
+		"org.opencontainers.image.title":    title,
+		"org.opencontainers.image.version":  r.version,
+		"org.opencontainers.image.revision": r.commit,
+		"org.opencontainers.image.created":  r.date.Format(time.RFC3339),
+		"org.opencontainers.image.licenses": license,
+		"org.opencontainers.image.source":   "https://github.com/fulcrum-lb/fulcrum",
+	}
+}
+
+// file is an entry of a layer; a name that ends with a slash is a folder.
+type file struct {
+	name    string
+	mode    int64
+	content []byte
+}
+
+// baseFiles are what a static program needs of a system, and nothing else: no shell, no package manager.
+func baseFiles() []file {
+	return []file{
+		{name: "etc/", mode: 0o755},
+		{name: "etc/group", mode: 0o644, content: fmt.Appendf(nil, "root:x:0:\nnonroot:x:%d:\n", user)},
+		{name: "etc/passwd", mode: 0o644, content: fmt.Appendf(nil, "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:%[1]d:%[1]d:nonroot:/:/sbin/nologin\n", user)},
+		{name: "etc/ssl/", mode: 0o755},
+		{name: "etc/ssl/certs/", mode: 0o755},
+		{name: "etc/ssl/certs/ca-certificates.crt", mode: 0o644, content: roots()},
+		// The certificate of the webhooks is mounted below; the rest is read-only in the chart.
+		{name: "tmp/", mode: 0o1777},
+		{name: "usr/", mode: 0o755},
+		{name: "usr/share/", mode: 0o755},
+	}
+}
+
+// roots are the certificate authorities that Mozilla trusts without restriction. A restricted one is left
+// out, since a file of certificates cannot hold its restriction.
+func roots() []byte {
+	var out []byte
+	for root := range bundle.Roots() {
+		if root.Constraint == nil {
+			out = append(out, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate})...)
+		}
+	}
+	return out
+}
+
+func layer(files []file, at time.Time) (v1.Layer, error) {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, f := range files {
+		h := &tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.content)), ModTime: at, Format: tar.FormatPAX, Typeflag: tar.TypeReg}
+		if f.name[len(f.name)-1] == '/' {
+			h.Typeflag = tar.TypeDir
+		}
+		if err := w.WriteHeader(h); err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(f.content); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil },
+		tarball.WithMediaType(types.OCILayer))
+}

@@ -1,0 +1,120 @@
+// Command image builds the container image of the controller for several platforms, without a container
+// engine and without a registry. It writes an OCI image layout, which any registry client can push, and a
+// list of what the programs are made of (SBOM) for each platform. The same source gives the same digest on
+// every machine with the same Go: no clock, no path and no account of the builder gets into the image.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+}
+
+// settings are the flags.
+type settings struct {
+	release   release
+	source    string // folder of the module
+	program   string // package in it
+	out       string
+	platforms []v1.Platform
+}
+
+// release is what the image says of its origin.
+type release struct {
+	version, commit string
+	date            time.Time // of the commit; every time in the image
+}
+
+func run(ctx context.Context, args []string, stdout io.Writer) error {
+	s, err := parse(args)
+	if err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "fulcrum-image-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+
+	var programs []program
+	for _, p := range s.platforms {
+		file := filepath.Join(work, p.OS+"-"+p.Architecture)
+		if err := build(ctx, s, p, file); err != nil {
+			return err
+		}
+		b, err := describe(p, file, s.release)
+		if err != nil {
+			return err
+		}
+		programs = append(programs, b)
+	}
+	digest, err := write(s.out, s.release, programs)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "%s\n", digest)
+	return nil
+}
+
+// word is what the linker takes as one value.
+var word = regexp.MustCompile(`^[A-Za-z0-9._+-]+$`)
+
+func parse(args []string) (settings, error) {
+	var s settings
+	var platforms, date string
+	f := flag.NewFlagSet("image", flag.ContinueOnError)
+	f.StringVar(&s.source, "source", ".", "folder of the module")
+	f.StringVar(&s.program, "program", "./cmd/fulcrum", "package of the program")
+	f.StringVar(&s.out, "out", "", "new folder for the image layout and the SBOMs (required)")
+	f.StringVar(&s.release.version, "version", "development", "version that the program prints")
+	f.StringVar(&s.release.commit, "commit", "unknown", "commit that the program prints")
+	f.StringVar(&date, "date", "1970-01-01T00:00:00Z", "time of the commit as in RFC 3339, which is every time in the image")
+	f.StringVar(&platforms, "platforms", "linux/amd64,linux/arm64", "platforms")
+	if err := f.Parse(args); err != nil {
+		return s, err
+	}
+	if s.out == "" {
+		return s, errors.New("--out is empty; name a folder that does not exist yet")
+	}
+	if _, err := os.Stat(s.out); err == nil {
+		return s, fmt.Errorf("--out %q exists; name a folder that does not exist yet", s.out)
+	}
+	for _, v := range [][2]string{{"--version", s.release.version}, {"--commit", s.release.commit}} {
+		if !word.MatchString(v[1]) {
+			return s, fmt.Errorf("%s %q has characters other than letters, digits and ._+-; name a version as of git describe", v[0], v[1])
+		}
+	}
+	var err error
+	if s.release.date, err = time.Parse(time.RFC3339, date); err != nil {
+		return s, fmt.Errorf("--date %q is not a time as in RFC 3339, such as 2026-01-31T12:00:00Z", date)
+	}
+	s.release.date = s.release.date.UTC()
+	for _, text := range strings.Split(platforms, ",") {
+		p, err := v1.ParsePlatform(text)
+		if err != nil || p.OS == "" || p.Architecture == "" {
+			return s, fmt.Errorf("--platforms has %q, which is not OS/ARCHITECTURE such as linux/arm64", text)
+		}
+		s.platforms = append(s.platforms, *p)
+	}
+	return s, nil
+}

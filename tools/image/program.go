@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// program is one build of the controller.
+type program struct {
+	platform v1.Platform
+	binary   []byte
+	sbom     []byte // CycloneDX, JSON
+}
+
+// versionPackage has the variables of the version that the linker sets.
+const versionPackage = "github.com/fulcrum-lb/fulcrum/internal/cli"
+
+// build compiles the program for a platform. Neither the folder of the source nor the state of its
+// repository gets into the file: the flags say all that it knows.
+func build(ctx context.Context, s settings, p v1.Platform, out string) error {
+	ldflags := fmt.Sprintf("-s -w -buildid= -X %[1]s.gitVersion=%[2]s -X %[1]s.gitCommit=%[3]s -X %[1]s.buildDate=%[4]s",
+		versionPackage, s.release.version, s.release.commit, s.release.date.Format(time.RFC3339))
+	path, err := filepath.Abs(out)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", path, s.program)
+	cmd.Dir = s.source
+	// The machine's own settings for Go are not to show in the file.
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.OS, "GOARCH="+p.Architecture, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=-mod=readonly")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build for %s: %w\n%s", p, err, output)
+	}
+	return nil
+}
+
+// describe reads a program and makes its SBOM of what the linker wrote into it.
+func describe(p v1.Platform, file string, r release) (program, error) {
+	binary, err := os.ReadFile(file)
+	if err != nil {
+		return program{}, err
+	}
+	info, err := buildinfo.Read(bytes.NewReader(binary))
+	if err != nil {
+		return program{}, fmt.Errorf("list the modules of the program for %s: %w", p, err)
+	}
+	sum := sha256.Sum256(binary)
+	main := component(cdx.ComponentTypeApplication, info.Main.Path, r.version)
+	main.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}}
+	parts := []cdx.Component{component(cdx.ComponentTypeLibrary, "std", info.GoVersion)}
+	for _, m := range info.Deps {
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		parts = append(parts, component(cdx.ComponentTypeLibrary, m.Path, m.Version))
+	}
+	slices.SortFunc(parts, func(a, b cdx.Component) int { return bytes.Compare([]byte(a.PackageURL), []byte(b.PackageURL)) })
+
+	bom := cdx.NewBOM()
+	bom.SerialNumber = "" // would be random
+	bom.Metadata = &cdx.Metadata{Timestamp: r.date.Format(time.RFC3339), Component: &main}
+	bom.Components = &parts
+	var text bytes.Buffer
+	if err := cdx.NewBOMEncoder(&text, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cdx.SpecVersion1_6); err != nil {
+		return program{}, err
+	}
+	return program{platform: p, binary: binary, sbom: text.Bytes()}, nil
+}
+
+func component(t cdx.ComponentType, path, version string) cdx.Component {
+	url := "pkg:golang/" + path + "@" + version
+	return cdx.Component{BOMRef: url, Type: t, Name: path, Version: version, PackageURL: url}
+}
