@@ -67,10 +67,10 @@ $(TOOLS): tools/go.mod tools/go.sum
 	cd tools && GOBIN=$(TOOLS) go install tool
 	@touch $(TOOLS)
 
-## conformance: the conformance suite of Gateway API, against a local Kubernetes and the AWS emulator; TEST=NAME runs one test
+## conformance: the conformance suite of Gateway API, against a local Kubernetes and the AWS emulator; TEST=NAME runs one test, CLASS=NAME a class of another controller
 .PHONY: conformance
 conformance: build
-	cd local && FULCRUM_BIN=$(CURDIR)/bin FULCRUM_CONFORMANCE_REPORT=$(CURDIR)/bin/conformance-report.yaml \
+	cd local && FULCRUM_BIN=$(CURDIR)/bin FULCRUM_CONFORMANCE_CONTROLLER=$(CLASS) FULCRUM_CONFORMANCE_REPORT=$(CURDIR)/bin/conformance-report.yaml \
 		go test -timeout 25m -count=1 -v ./conformance $(if $(TEST),-run-test $(TEST))
 
 ## soak: every test 50 times in random order, the long forms, 100 times the seeds, 20,000 histories; a night

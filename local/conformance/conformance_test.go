@@ -33,6 +33,20 @@ const (
 	reportVariable     = "FULCRUM_CONFORMANCE_REPORT"     // file that the report is written to
 )
 
+// The controllers of classes: the one that picks a load balancer for each Gateway, and that of Application Load Balancers.
+const (
+	anyController = "gateway.fulcrum.dev/aws"
+	albController = "gateway.k8s.aws/alb"
+)
+
+// profilesOf are the profiles that a class of a controller claims.
+func profilesOf(controller string) string {
+	if controller == albController {
+		return string(suite.GatewayHTTPConformanceProfileName)
+	}
+	return "GATEWAY-HTTP,GATEWAY-TCP,GATEWAY-UDP"
+}
+
 // className is the GatewayClass of all Gateways of the suite.
 const className = "fulcrum"
 
@@ -46,7 +60,8 @@ func TestConformance(t *testing.T) {
 	grantSecrets(t, w)
 	startController(t, w)
 	configure(t, w)
-	createClass(t, opts.Client)
+	controller := cmp.Or(os.Getenv(controllerVariable), anyController)
+	createClass(t, opts.Client, controller)
 
 	opts.GatewayClassName = className
 	opts.Implementation = confv1.Implementation{
@@ -54,11 +69,11 @@ func TestConformance(t *testing.T) {
 		Version: "main", Contact: []string{"https://github.com/fulcrum-lb/fulcrum/issues"},
 	}
 	if opts.ConformanceProfiles == nil {
-		for name := range strings.SplitSeq(cmp.Or(os.Getenv(profilesVariable), "GATEWAY-HTTP,GATEWAY-TCP,GATEWAY-UDP"), ",") {
+		for name := range strings.SplitSeq(cmp.Or(os.Getenv(profilesVariable), profilesOf(controller)), ",") {
 			opts.ConformanceProfiles = append(opts.ConformanceProfiles, suite.ConformanceProfileName(name))
 		}
 	}
-	opts.SkipTests = append(opts.SkipTests, skipped()...)
+	opts.SkipTests = append(opts.SkipTests, skipped(controller)...)
 	opts.ReportOutputPath = cmp.Or(opts.ReportOutputPath, os.Getenv(reportVariable))
 	opts.RoundTripper = &roundtripper.DefaultRoundTripper{
 		Debug: opts.Debug, TimeoutConfig: opts.TimeoutConfig, CustomDialContext: w.Dialer(""),
@@ -157,10 +172,10 @@ func configure(t *testing.T, w *world.World) {
 
 // createClass makes the GatewayClass and waits until the controller has accepted it,
 // because the suite reads the features that it supports from it.
-func createClass(t *testing.T, c client.Client) {
+func createClass(t *testing.T, c client.Client, controller string) {
 	t.Helper()
 	class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: className}}
-	class.Spec.ControllerName = gatewayv1.GatewayController(cmp.Or(os.Getenv(controllerVariable), "gateway.fulcrum.dev/aws"))
+	class.Spec.ControllerName = gatewayv1.GatewayController(controller)
 	class.Spec.ParametersRef = &gatewayv1.ParametersReference{
 		Group: "gateway.k8s.aws", Kind: "LoadBalancerConfiguration", Name: "conformance", Namespace: new(gatewayv1.Namespace("default")),
 	}
