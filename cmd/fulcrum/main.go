@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 
+	"golang.org/x/term"
 	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli"
@@ -14,6 +15,7 @@ func main() {
 	// The first signal stops in order, the second at once.
 	ctx := signals.SetupSignalHandler()
 	os.Exit(cli.Run(ctx, cli.Environment{
+		Program: os.Args[0], Terminal: term.IsTerminal(int(os.Stdout.Fd())),
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
 	}))
 }

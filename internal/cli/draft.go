@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -23,6 +24,7 @@ import (
 
 // drafting is what the commands have in common that make plans without carrying them out.
 type drafting struct {
+	scope
 	env   Environment
 	cfg   config.Config
 	files []string
@@ -37,6 +39,8 @@ type drafting struct {
 	vpc       string
 	// live: the objects of a cluster were read.
 	live bool
+	// chosen is what the command is about.
+	chosen selection
 }
 
 // bind registers the controller's flags, since they decide what it would do, and where objects are
@@ -44,6 +48,9 @@ type drafting struct {
 func (d *drafting) bind(cmd *cobra.Command) {
 	d.cfg = config.Default()
 	d.cfg.Bind(cmd.Flags())
+	hideControllerFlags(cmd.Flags())
+	d.scope.bind(cmd)
+	d.complete(cmd)
 	cmd.Flags().StringArrayVarP(&d.files, "filename", "f", nil, "file or directory with Kubernetes objects, - for standard input; may be repeated. They take the place of the cluster's objects of the same name")
 	cmd.Flags().BoolVar(&d.filesOnly, "files-only", false, "plan for the objects of -f alone, also where --kubeconfig or KUBECONFIG names a cluster")
 	cmd.Flags().StringVar(&d.observed, "observed", "", "file with recorded answers of AWS, to be used instead of AWS")
@@ -51,7 +58,15 @@ func (d *drafting) bind(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("observed", "record")
 }
 
-// each makes the plan of every stack of the objects, in order, and passes it on.
+// shownControllerFlags are those that help lists for every command; the others are the same, and are listed for the
+// controller.
+var shownControllerFlags = []string{"cluster-name", "aws-region", "aws-vpc-id", "kubeconfig"}
+
+func hideControllerFlags(fs *pflag.FlagSet) {
+	fs.VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shownControllerFlags, f.Name) })
+}
+
+// each makes the plan of every stack that the command is about, in order, and passes it on.
 func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(engine.Draft) error) error {
 	if err := d.cfg.Validate(); err != nil {
 		return err
@@ -69,8 +84,8 @@ func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(en
 		Frontends: frontends, Options: controller.PlanOptions(d.cfg, vpc),
 		Fence: func() error { return errReadOnly },
 	})
-	ids := stacksOf(store, frontends)
-	for _, id := range ids {
+	d.chosen = d.of(store, frontends)
+	for _, id := range d.chosen.stacks {
 		draft, err := eng.Draft(ctx, id)
 		if err != nil {
 			return cloud.Explain(err)
@@ -79,7 +94,7 @@ func (d *drafting) each(ctx context.Context, store *cluster.Memory, show func(en
 			return err
 		}
 	}
-	return d.save(vpc, ids, rec.answers)
+	return d.save(vpc, d.chosen.stacks, rec.answers)
 }
 
 // askMore observes a stack once more, with more questions than its plan has.

@@ -13,6 +13,9 @@ import (
 func newExplain() *cobra.Command {
 	return &cobra.Command{
 		Use: "explain [REASON]", Short: "Say what a reason in an event or condition means", Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return completeReasons(typed), cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out := cmd.OutOrStdout()
 			if len(args) == 0 {

@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
 // errNoCluster says that nothing names a cluster.
@@ -19,11 +23,9 @@ var errNoCluster = errors.New("no cluster: neither --kubeconfig nor KUBECONFIG i
 
 // restConfig finds the API server by the flag --kubeconfig, by KUBECONFIG, or as a pod does.
 func restConfig(kubeconfig string, env Environment) (*rest.Config, error) {
-	if kubeconfig != "" {
-		return configOf("--kubeconfig", kubeconfig, &clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig})
-	}
-	if list := env.Getenv("KUBECONFIG"); list != "" {
-		return configOf("KUBECONFIG", list, &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(list)})
+	source, rules := namedKubeconfig(kubeconfig, env)
+	if rules != nil {
+		return configOf(source, "", rules)
 	}
 	c, err := rest.InClusterConfig()
 	if errors.Is(err, rest.ErrNotInCluster) {
@@ -32,33 +34,65 @@ func restConfig(kubeconfig string, env Environment) (*rest.Config, error) {
 	return c, err
 }
 
-// readOnlyConfig is restConfig for commands that change nothing. Like kubectl they also take the
-// cluster of ~/.kube/config, which the controller does not: its cluster has to be named.
-func readOnlyConfig(kubeconfig string, env Environment) (*rest.Config, error) {
-	c, err := restConfig(kubeconfig, env)
-	home := env.Getenv("HOME")
-	if !errors.Is(err, errNoCluster) || home == "" {
-		return c, err
+// namedKubeconfig is the kubeconfig that a flag or the environment names, with what names it; nil if there
+// is none.
+func namedKubeconfig(kubeconfig string, env Environment) (source string, rules *clientcmd.ClientConfigLoadingRules) {
+	if kubeconfig != "" {
+		return fmt.Sprintf("--kubeconfig %q", kubeconfig), &clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}
 	}
-	file := filepath.Join(home, clientcmd.RecommendedHomeDir, clientcmd.RecommendedFileName)
-	if _, statErr := os.Stat(file); statErr != nil {
-		return nil, fmt.Errorf("%w; %q cannot be read either", err, file)
+	if list := env.Getenv("KUBECONFIG"); list != "" {
+		return fmt.Sprintf("KUBECONFIG %q", list), &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(list)}
 	}
-	return configOf("kubeconfig", file, &clientcmd.ClientConfigLoadingRules{ExplicitPath: file})
+	return "", nil
 }
 
-// configOf reads a kubeconfig; source says what names it.
-func configOf(source, kubeconfig string, rules *clientcmd.ClientConfigLoadingRules) (*rest.Config, error) {
+// userKubeconfig is the kubeconfig of a command that changes nothing. Like kubectl it also takes
+// ~/.kube/config, which the controller does not: its cluster has to be named.
+func userKubeconfig(kubeconfig string, env Environment) (source string, rules *clientcmd.ClientConfigLoadingRules, err error) {
+	if source, rules = namedKubeconfig(kubeconfig, env); rules != nil {
+		return source, rules, nil
+	}
+	home := env.Getenv("HOME")
+	if home == "" {
+		return "", nil, errNoCluster
+	}
+	file := filepath.Join(home, clientcmd.RecommendedHomeDir, clientcmd.RecommendedFileName)
+	if _, err := os.Stat(file); err != nil {
+		return "", nil, fmt.Errorf("%w; %q cannot be read either", errNoCluster, file)
+	}
+	return fmt.Sprintf("kubeconfig %q", file), &clientcmd.ClientConfigLoadingRules{ExplicitPath: file}, nil
+}
+
+// readOnlyConfig is restConfig for commands that change nothing.
+func readOnlyConfig(kubeconfig, context string, env Environment) (*rest.Config, error) {
+	if _, rules := namedKubeconfig(kubeconfig, env); rules == nil && context == "" {
+		if c, err := restConfig(kubeconfig, env); !errors.Is(err, errNoCluster) {
+			return c, err
+		}
+	}
+	source, rules, err := userKubeconfig(kubeconfig, env)
+	if err != nil {
+		return nil, err
+	}
+	return configOf(source, context, rules)
+}
+
+// configOf reads a kubeconfig; source names it, and context chooses a context other than the current one.
+func configOf(source, context string, rules *clientcmd.ClientConfigLoadingRules) (*rest.Config, error) {
 	raw, err := rules.Load()
 	if err != nil {
-		return nil, fmt.Errorf("%s %q cannot be read: %w", source, kubeconfig, err)
+		return nil, fmt.Errorf("%s cannot be read: %w", source, err)
 	}
-	c, err := clientcmd.NewDefaultClientConfig(*raw, nil).ClientConfig()
+	if _, known := raw.Contexts[context]; context != "" && !known {
+		return nil, fmt.Errorf("%s has no context %q%s; see \"kubectl config get-contexts\"", source, context,
+			finding.DidYouMean(context, slices.Sorted(maps.Keys(raw.Contexts))))
+	}
+	c, err := clientcmd.NewDefaultClientConfig(*raw, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, fmt.Errorf("%s %q names no cluster; check that the file exists and has a current context", source, kubeconfig)
+		return nil, fmt.Errorf("%s names no cluster; check that the file exists and has a current context", source)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s %q: %w", source, kubeconfig, err)
+		return nil, fmt.Errorf("%s: %w", source, err)
 	}
 	return c, nil
 }

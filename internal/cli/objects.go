@@ -37,7 +37,14 @@ func (d *drafting) objects(ctx context.Context, stdin io.Reader, notes io.Writer
 	if err := d.readCluster(ctx, store, notes); err != nil {
 		return nil, err
 	}
-	return store, apply(store, files, notes)
+	touched, err := apply(store, files, notes)
+	if err != nil {
+		return nil, err
+	}
+	if d.live {
+		d.touched = touched // without a cluster there is nothing else
+	}
+	return store, d.exists(store)
 }
 
 // fromFile is an object and the file that it was read from.
@@ -133,7 +140,7 @@ func (d *drafting) readCluster(ctx context.Context, store *cluster.Memory, notes
 	if d.filesOnly && len(d.files) > 0 {
 		return nil
 	}
-	rc, err := readOnlyConfig(d.cfg.Kubernetes.Kubeconfig, d.env)
+	rc, err := readOnlyConfig(d.cfg.Kubernetes.Kubeconfig, d.context, d.env)
 	switch {
 	case errors.Is(err, errNoCluster) && len(d.files) > 0:
 		return nil
@@ -180,11 +187,13 @@ func (d *drafting) readCluster(ctx context.Context, store *cluster.Memory, notes
 	return nil
 }
 
-// apply puts the objects of files in place of those that are there, as a user's apply does.
-func apply(store *cluster.Memory, files []fromFile, notes io.Writer) error {
+// apply puts the objects of files in place of those that are there, as a user's apply does, and returns
+// what it did.
+func apply(store *cluster.Memory, files []fromFile, notes io.Writer) ([]change, error) {
 	seen := map[cluster.Ref]string{}
 	var born []*corev1.Service
 	var examples []string
+	var touched []change
 	for _, f := range files {
 		ref := cluster.RefOf(f.Object)
 		if first, twice := seen[ref]; twice {
@@ -193,8 +202,9 @@ func apply(store *cluster.Memory, files []fromFile, notes io.Writer) error {
 		seen[ref] = f.file
 		cur, err := store.Get(ref)
 		if err != nil {
-			return err
+			return nil, err
 		}
+		touched = append(touched, change{before: cur, after: f.Object})
 		svc, isService := f.Object.(*corev1.Service)
 		if cur != nil {
 			// What a file has of these is that of an earlier state.
@@ -211,19 +221,19 @@ func apply(store *cluster.Memory, files []fromFile, notes io.Writer) error {
 			born = append(born, svc)
 		}
 		if err := store.Apply(f.Object); err != nil {
-			return fmt.Errorf("%s: %w", f.file, err)
+			return nil, fmt.Errorf("%s: %w", f.file, err)
 		}
 	}
 	ported, err := exampleNodePorts(store, born)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	examples = append(examples, ported...)
 	slices.Sort(examples)
 	if examples = slices.Compact(examples); len(examples) > 0 {
 		fmt.Fprintf(notes, "# these Services do not exist yet: %s; their node ports, and the names of their target groups, are examples\n", few(examples))
 	}
-	return nil
+	return touched, nil
 }
 
 // exampleUID stands for the one that the API server will give, of which the names of target groups are

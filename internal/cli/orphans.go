@@ -9,62 +9,110 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fulcrum-lb/fulcrum/internal/cloud"
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 func newOrphans(env Environment) *cobra.Command {
-	d := &drafting{env: env}
+	o := &orphaning{drafting: drafting{env: env}}
 	cmd := &cobra.Command{
 		Use: "orphans", Short: "List AWS resources with the tags of the cluster that no object asks for", Args: noArguments,
 	}
-	d.bind(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		ctx, out := cmd.Context(), cmd.OutOrStdout()
-		if len(d.files) > 0 || d.filesOnly || d.observed != "" {
-			return errors.New("--filename, --files-only and --observed show a part of the cluster or of AWS, and the rest would seem to be orphans; leave them out to compare the cluster with AWS")
-		}
-		store, err := d.objects(ctx, cmd.InOrStdin(), out)
-		if err != nil {
-			return err
-		}
-		if err := d.cfg.Validate(); err != nil {
-			return err
-		}
-		aws, _, err := d.connect(ctx)
-		if err != nil {
-			return err
-		}
-		owner, ok := aws.(controller.Owner)
-		if !ok {
-			return errors.New("AWS cannot be listed")
-		}
-		cl := kube.New(store, kube.InMemory{Store: store}, time.Now)
-		counted := &countedOwner{Owner: owner}
-		found, err := controller.FindOrphans(ctx, counted, cl.View, controller.Frontends(d.cfg), d.cfg.Kubernetes.WatchNamespace)
-		if err != nil {
-			return err
-		}
-		showOrphans(out, d.cfg.ClusterName, counted.stacks, found)
-		return nil
-	}
+	o.bind(cmd)
+	o.form.bind(cmd, env)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return o.run(cmd) }
 	return cmd
 }
 
-// showOrphans writes what was found among the resources of so many load balancers.
-func showOrphans(w io.Writer, cluster string, stacks int, found []controller.Orphan) {
-	for _, o := range found {
-		fmt.Fprintf(w, "%s %s\n", o.ID.Kind, o.ID)
+// orphaning is the command orphans.
+type orphaning struct {
+	drafting
+	form output
+}
+
+// orphansDocument is what orphans prints for tools.
+type orphansDocument struct {
+	Cluster string `json:"cluster"`
+	// Stacks counts the load balancers that resources in AWS belong to.
+	Stacks  int              `json:"stacks"`
+	Orphans []orphanDocument `json:"orphans"`
+}
+
+type orphanDocument struct {
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+	// Resources are ARNs and ids.
+	Resources []string `json:"resources"`
+}
+
+func (o *orphaning) run(cmd *cobra.Command) error {
+	if err := o.form.check(); err != nil {
+		return err
+	}
+	if len(o.files) > 0 || o.filesOnly || o.observed != "" {
+		return errors.New("--filename, --files-only and --observed show a part of the cluster or of AWS, and the rest would seem to be orphans; leave them out to compare the cluster with AWS")
+	}
+	store, err := o.objects(cmd.Context(), cmd.InOrStdin(), o.form.notes())
+	if err != nil {
+		return err
+	}
+	if err := o.cfg.Validate(); err != nil {
+		return err
+	}
+	aws, _, err := o.connect(cmd.Context())
+	if err != nil {
+		return err
+	}
+	doc, err := o.find(cmd.Context(), aws, store)
+	if err != nil {
+		return err
+	}
+	if !o.form.text() {
+		return o.form.document(doc)
+	}
+	showOrphans(o.form.out(), doc)
+	return nil
+}
+
+// find compares AWS with the objects of a cluster.
+func (d *drafting) find(ctx context.Context, aws engine.Cloud, store *cluster.Memory) (orphansDocument, error) {
+	doc := orphansDocument{Cluster: d.cfg.ClusterName, Orphans: []orphanDocument{}}
+	owner, ok := aws.(controller.Owner)
+	if !ok {
+		return doc, errors.New("AWS cannot be listed")
+	}
+	counted := &countedOwner{Owner: owner}
+	view := kube.New(store, kube.InMemory{Store: store}, time.Now).View
+	found, err := controller.FindOrphans(ctx, counted, view, controller.Frontends(d.cfg), d.cfg.Kubernetes.WatchNamespace)
+	if err != nil {
+		return doc, cloud.Explain(err)
+	}
+	doc.Stacks = counted.stacks
+	for _, f := range found {
+		if d.namespace == "" || f.ID.Namespace == d.namespace {
+			doc.Orphans = append(doc.Orphans, orphanDocument{string(f.ID.Kind), f.ID.String(), f.Resources})
+		}
+	}
+	return doc, nil
+}
+
+// showOrphans writes what was found.
+func showOrphans(w io.Writer, doc orphansDocument) {
+	for _, o := range doc.Orphans {
+		fmt.Fprintf(w, "%s %s\n", o.Kind, o.ID)
 		for _, r := range o.Resources {
 			fmt.Fprintf(w, "  %s\n", r)
 		}
 	}
 	switch {
-	case stacks == 0:
-		fmt.Fprintf(w, "no resource in AWS has the tags of cluster %q; check --cluster-name and the region if there are load balancers\n", cluster)
-	case len(found) == 0:
-		fmt.Fprintf(w, "every resource with the tags of cluster %q belongs to an object\n", cluster)
+	case doc.Stacks == 0:
+		fmt.Fprintf(w, "no resource in AWS has the tags of cluster %q; check --cluster-name and the region if there are load balancers\n", doc.Cluster)
+	case len(doc.Orphans) == 0:
+		fmt.Fprintf(w, "every resource with the tags of cluster %q belongs to an object\n", doc.Cluster)
 	default:
 		fmt.Fprintf(w, "no object asks for these resources; they stay; %s\n", controller.OrphanFix)
 	}

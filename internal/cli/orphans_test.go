@@ -3,9 +3,6 @@ package cli
 import (
 	"strings"
 	"testing"
-
-	"github.com/fulcrum-lb/fulcrum/internal/controller"
-	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // Of a part of the cluster everything else would seem to be an orphan, and people delete orphans.
@@ -22,19 +19,19 @@ func TestOrphansAreNotLookedForInFiles(t *testing.T) {
 
 // A mistyped name of the cluster looks like a clean cluster otherwise.
 func TestOrphansOfAnUnknownClusterAreNoGoodNews(t *testing.T) {
-	orphan := controller.Orphan{ID: model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, Resources: []string{"load balancer k8s-shop-web"}}
-	for want, found := range map[string][]controller.Orphan{
+	orphan := orphanDocument{Kind: "Ingress", ID: "shop/web", Resources: []string{"load balancer k8s-shop-web"}}
+	for want, found := range map[string][]orphanDocument{
 		"no resource in AWS has the tags of cluster \"prdo\"; check --cluster-name": nil,
 		"Ingress shop/web\n  load balancer k8s-shop-web\nno object asks for":        {orphan},
 	} {
 		var out strings.Builder
-		showOrphans(&out, "prdo", len(found), found)
+		showOrphans(&out, orphansDocument{"prdo", len(found), found})
 		if !strings.HasPrefix(out.String(), want) {
 			t.Errorf("got %q, want %q", out.String(), want)
 		}
 	}
 	var out strings.Builder
-	showOrphans(&out, "prod", 3, nil)
+	showOrphans(&out, orphansDocument{"prod", 3, nil})
 	if want := "every resource with the tags of cluster \"prod\" belongs to an object\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}

@@ -12,73 +12,87 @@ import (
 )
 
 func newPlan(env Environment) *cobra.Command {
-	d := &drafting{env: env}
+	p := &planning{drafting: drafting{env: env}}
 	cmd := &cobra.Command{
-		Use: "plan", Short: "Show what the controller would change in AWS, and change nothing", Args: noArguments,
+		Use: "plan [KIND/NAME ...]", Short: "Show what the controller would change in AWS, and change nothing",
 		Long: `plan reads Kubernetes objects from a cluster, from files, or from both, and AWS as it is, and prints the
-steps that the controller would take. It takes the controller's flags, because they decide about the plan.
+steps that the controller would take: for everything, for a namespace (-n), for the load balancers that
+objects have a part in (KIND/NAME), or for those that files touch (-f). It takes all flags of the controller,
+because they decide about the plan.
 For TargetGroupBindings that exist it shows which targets are registered and deregistered, and which rules of
 the security groups of nodes and pods change. Without a cluster, and with --observed, it shows less of these.
 
 Signs: + create, ~ change, - delete, . wait; the reason follows #. A line that begins with # is a finding
 about an object or a note.
 
-Exit codes: 0 the plan was made, 1 it was not. With --detailed-exitcode: 0 nothing to change, 1 no plan,
-2 something to change. Findings about objects do not count.
+Exit codes: 0 nothing to change, 2 something to change, 1 no plan was made. Findings about objects do not
+count.
 
 AWS is found by AWS_PROFILE, AWS_REGION or AWS_DEFAULT_REGION, AWS_ENDPOINT_URL and
 AWS_ENDPOINT_URL_SERVICE as by AWS's own tools; flags win.`,
-		Example: `  fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123              what the cluster of KUBECONFIG lacks
-  fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123 -f web.yaml  what applying web.yaml would change
+		Example: `  fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123               everything
+  fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123 -n shop       the load balancers of a namespace
+  fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123 -f web.yaml   what applying web.yaml would change
   fulcrum plan --cluster-name=prod --aws-vpc-id=vpc-0123 -f shop/ --files-only -o json`,
+		ValidArgsFunction: p.completeObjects,
 	}
-	d.bind(cmd)
-	output := cmd.Flags().StringP("output", "o", "text", "text, or json: one document with the steps and what each load balancer becomes")
-	detailed := cmd.Flags().Bool("detailed-exitcode", false, "exit with 2 if there is something to change")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		out, notes := cmd.OutOrStdout(), cmd.OutOrStdout()
-		switch *output {
-		case "text":
-		case "json":
-			notes = cmd.ErrOrStderr()
-		default:
-			return usageError{fmt.Errorf("--output %q is neither text nor json; %s", *output, seeHelp(cmd)), exitFailed}
-		}
-		store, err := d.objects(cmd.Context(), cmd.InOrStdin(), notes)
-		if err != nil {
-			return err
-		}
-		all := planDocument{Cluster: d.cfg.ClusterName, Stacks: []planStack{}, Bindings: []bindingDocument{}}
-		err = d.each(cmd.Context(), store, func(draft engine.Draft) error {
-			all.add(draft)
-			if *output == "text" {
-				showSteps(out, draft)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		targets, err := d.planBindings(cmd.Context(), store)
-		if err != nil {
-			return err
-		}
-		targets.document(&all)
-		if *output == "json" {
-			for _, n := range targets.notes {
-				fmt.Fprintf(notes, "# %s\n", finding.Printable(n))
-			}
-			err = all.write(out)
-		} else {
-			showSummary(out, all)
-			targets.show(out)
-		}
-		if err == nil && *detailed && (all.Summary != (plan.Summary{}) || all.Targets != (targetsSummary{})) {
-			err = errChanges
-		}
+	p.bind(cmd)
+	p.form.bind(cmd, env)
+	fs := cmd.Flags()
+	fs.BoolVar(&p.all, "all", false, "the same as --all-namespaces")
+	fs.Bool("detailed-exitcode", true, "")
+	must(fs.MarkDeprecated("detailed-exitcode", "exit code 2 now always says that there is something to change"))
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return p.run(cmd, args) }
+	return cmd
+}
+
+// planning is the command plan.
+type planning struct {
+	drafting
+	form output
+}
+
+func (p *planning) run(cmd *cobra.Command, args []string) error {
+	if err := p.form.check(); err != nil {
 		return err
 	}
-	return cmd
+	ctx, out, notes := cmd.Context(), p.form.out(), p.form.notes()
+	if err := p.parse(args, p.namespaceOfObjects()); err != nil {
+		return err
+	}
+	store, err := p.drafting.objects(ctx, cmd.InOrStdin(), notes)
+	if err != nil {
+		return err
+	}
+	all := planDocument{Cluster: p.cfg.ClusterName, Stacks: []planStack{}, Bindings: []bindingDocument{}}
+	err = p.each(ctx, store, func(draft engine.Draft) error {
+		all.add(draft)
+		if p.form.text() {
+			showSteps(out, draft)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	targets, err := p.planBindings(ctx, store)
+	if err != nil {
+		return err
+	}
+	targets.document(&all)
+	if p.form.text() {
+		showSummary(out, all, cmd.Root().CommandPath())
+		targets.show(out)
+	} else {
+		for _, n := range targets.notes {
+			fmt.Fprintf(notes, "# %s\n", finding.Printable(n))
+		}
+		err = p.form.document(all)
+	}
+	if err == nil && (all.Summary != (plan.Summary{}) || all.Targets != (targetsSummary{})) {
+		err = errChanges
+	}
+	return err
 }
 
 func showSteps(w io.Writer, d engine.Draft) {
@@ -87,14 +101,16 @@ func showSteps(w io.Writer, d engine.Draft) {
 	fmt.Fprintln(w, d.Plan.Text())
 }
 
-func showSummary(w io.Writer, all planDocument) {
+func showSummary(w io.Writer, all planDocument, program string) {
 	if len(all.Stacks) == 0 {
-		fmt.Fprintln(w, noStacks)
+		if len(all.Bindings) == 0 {
+			fmt.Fprintln(w, noStacks)
+		}
 		return
 	}
 	fmt.Fprintf(w, "plan: %s\n", all.Summary)
 	if all.Errors+all.Warnings > 0 {
-		fmt.Fprintf(w, "findings: %s, %s; \"fulcrum explain REASON\" says more\n", amount(all.Errors, "error"), amount(all.Warnings, "warning"))
+		fmt.Fprintf(w, "findings: %s, %s; \"%s explain REASON\" says more\n", amount(all.Errors, "error"), amount(all.Warnings, "warning"), program)
 	}
 }
 

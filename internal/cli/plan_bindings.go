@@ -50,6 +50,9 @@ func (d *drafting) planBindings(ctx context.Context, store *cluster.Memory) (bin
 	}
 	for _, o := range all {
 		key := bindings.Key{Namespace: o.GetNamespace(), Name: o.GetName()}
+		if d.chosen.bindings != nil && !d.chosen.bindings[key] {
+			continue
+		}
 		draft, ok, err := r.Draft(ctx, key)
 		switch {
 		case ctx.Err() != nil:
@@ -60,6 +63,12 @@ func (d *drafting) planBindings(ctx context.Context, store *cluster.Memory) (bin
 			out.bindings = append(out.bindings, bindingPlan{key, draft.Findings(), shown(draft.AWSItems())})
 		}
 	}
+	if d.chosen.bindings != nil {
+		if len(out.bindings) > 0 {
+			out.notes = append(out.notes, "rules of the security groups of nodes and pods are those of all TargetGroupBindings together; --all-namespaces shows them")
+		}
+		return out.leftOut(leftOut), nil
+	}
 	changes, err := r.DraftRules(ctx)
 	if err != nil {
 		out.notes = append(out.notes, fmt.Sprintf("no plan of the rules of TargetGroupBindings: %v", cloud.Explain(err)))
@@ -67,10 +76,15 @@ func (d *drafting) planBindings(ctx context.Context, store *cluster.Memory) (bin
 	for _, c := range changes {
 		out.rules = append(out.rules, shown(c.Items())...)
 	}
-	if leftOut > 0 {
-		out.notes = append(out.notes, fmt.Sprintf("%d targets and rules of TargetGroupBindings that no object asks for are not planned to be taken out, because no cluster was read", leftOut))
+	return out.leftOut(leftOut), nil
+}
+
+// leftOut adds a note about what is not planned.
+func (p bindingPlans) leftOut(n int) bindingPlans {
+	if n > 0 {
+		p.notes = append(p.notes, fmt.Sprintf("%d targets and rules of TargetGroupBindings that no object asks for are not planned to be taken out, because no cluster was read", n))
 	}
-	return out, nil
+	return p
 }
 
 // shown leaves out what is taken out, unless the objects of a cluster were read.

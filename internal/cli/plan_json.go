@@ -113,8 +113,6 @@ func findingDocuments(found finding.List) []findingDocument {
 	return out
 }
 
-func (all planDocument) write(w io.Writer) error { return writeJSON(w, all) }
-
 func writeJSON(w io.Writer, v any) error {
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)

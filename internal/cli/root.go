@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +20,18 @@ type Environment struct {
 	Stdout io.Writer
 	Stderr io.Writer
 	Getenv func(string) string
+	// Program is the name that the process was started by; "fulcrum" if empty.
+	Program string
+	// Terminal reports that Stdout is one.
+	Terminal bool
+}
+
+// plugin is the name by which kubectl starts a binary as its command "fulcrum".
+const plugin = "kubectl-fulcrum"
+
+// isPlugin reports whether kubectl has started the program, or somebody under kubectl's name for it.
+func (e Environment) isPlugin() bool {
+	return strings.TrimSuffix(filepath.Base(e.Program), ".exe") == plugin
 }
 
 // Run carries a command line out and returns the exit code.
@@ -47,7 +61,7 @@ func Run(ctx context.Context, env Environment) int {
 // errReported ends a command whose failure has been logged already.
 var errReported = errors.New("failed")
 
-// errChanges ends a plan that has changes, for whoever asked for that as an exit code.
+// errChanges ends a plan that has changes.
 var errChanges = errors.New("there are changes")
 
 func newRoot(env Environment) *cobra.Command {
@@ -62,8 +76,13 @@ func newRoot(env Environment) *cobra.Command {
 		SuggestionsMinimumDistance: 2,
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return runController(cmd.Context(), env, cfg) },
 	}
-	root.CompletionOptions.DisableDefaultCmd = true
-	cfg.Bind(root.Flags())
+	if env.isPlugin() {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl fulcrum"}
+		root.Long = "kubectl fulcrum shows what the controller Fulcrum does for Kubernetes objects, would do, and why. It changes nothing."
+		root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	} else {
+		cfg.Bind(root.Flags())
+	}
 	root.SetFlagErrorFunc(wrongFlag)
 	root.SetHelpCommand(newHelp(root))
 	root.AddCommand(newVersion(), newPlan(env), newTree(env), newOrphans(env), newExplain())

@@ -15,56 +15,64 @@ import (
 )
 
 func newTree(env Environment) *cobra.Command {
-	d := &drafting{env: env}
+	t := &treeing{drafting: drafting{env: env}}
 	cmd := &cobra.Command{
-		Use: "tree", Short: "Show load balancers as they are in AWS, and what is missing there or surplus", Args: noArguments,
+		Use: "tree [KIND/NAME ...]", Short: "Show load balancers as they are in AWS, and what is missing there or surplus",
 		Long: `tree shows what AWS has for the objects: load balancers, listeners, certificates, rules, target groups and
 the health of their targets; where each comes from; and how it compares with the desired state. It
 changes nothing.
 
 Signs: + missing in AWS, ~ differs from the desired state, - surplus. Without a sign it is as desired, or
 held. A line that begins with # is a finding about an object or a note. "fulcrum plan" shows the steps.`,
+		ValidArgsFunction: t.completeObjects,
 	}
-	d.bind(cmd)
-	output := cmd.Flags().StringP("output", "o", "text", "text, or json: one document, with everything that text cuts short")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		out, notes := cmd.OutOrStdout(), cmd.OutOrStdout()
-		switch *output {
-		case "text":
-		case "json":
-			notes = cmd.ErrOrStderr()
-		default:
-			return usageError{fmt.Errorf("--output %q is neither text nor json; %s", *output, seeHelp(cmd)), exitFailed}
-		}
-		store, err := d.objects(cmd.Context(), cmd.InOrStdin(), notes)
+	t.bind(cmd)
+	t.form.bind(cmd, env)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return t.run(cmd, args) }
+	return cmd
+}
+
+// treeing is the command tree.
+type treeing struct {
+	drafting
+	form output
+}
+
+func (t *treeing) run(cmd *cobra.Command, args []string) error {
+	if err := t.form.check(); err != nil {
+		return err
+	}
+	ctx, out := cmd.Context(), t.form.out()
+	if err := t.parse(args, t.namespaceOfObjects()); err != nil {
+		return err
+	}
+	store, err := t.drafting.objects(ctx, cmd.InOrStdin(), t.form.notes())
+	if err != nil {
+		return err
+	}
+	all := treeDocument{Cluster: t.cfg.ClusterName, Stacks: []treeStack{}}
+	bound := boundTo(store, t.cfg)
+	err = t.each(ctx, store, func(draft engine.Draft) error {
+		have, err := t.askMore(ctx, draft.Stack.ID, healthAndCertificates(draft))
 		if err != nil {
 			return err
 		}
-		all := treeDocument{Cluster: d.cfg.ClusterName, Stacks: []treeStack{}}
-		bound := boundTo(store, d.cfg)
-		err = d.each(cmd.Context(), store, func(draft engine.Draft) error {
-			have, err := d.askMore(cmd.Context(), draft.Stack.ID, healthAndCertificates(draft))
-			if err != nil {
-				return err
-			}
-			s := compare(draft, have.Facts, bound)
-			all.Stacks = append(all.Stacks, s)
-			if *output == "text" {
-				showTree(out, s)
-			}
-			return nil
-		})
-		switch {
-		case err != nil:
-			return err
-		case *output == "json":
-			return writeJSON(out, all)
-		case len(all.Stacks) == 0:
-			fmt.Fprintln(out, noStacks)
+		s := compare(draft, have.Facts, bound)
+		all.Stacks = append(all.Stacks, s)
+		if t.form.text() {
+			showTree(out, s)
 		}
 		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case !t.form.text():
+		return t.form.document(all)
+	case len(all.Stacks) == 0:
+		fmt.Fprintln(out, noStacks)
 	}
-	return cmd
+	return nil
 }
 
 const noStacks = "no object belongs to a load balancer of this controller"

@@ -36,9 +36,6 @@ func TestCommandsShowWhatIsInAWS(t *testing.T) {
 		var out []goldentest.File
 		for _, o := range []struct{ command, name string }{{"tree", "tree.txt"}, {"plan", "plan.txt"}} {
 			args := append([]string{o.command}, flags...)
-			if o.command == "plan" {
-				args = append(args, "--detailed-exitcode")
-			}
 			code, stdout, stderr := run(t, args...)
 			if stderr != "" {
 				t.Fatalf("%s: %s", o.command, stderr)

@@ -21,7 +21,7 @@ type usageError struct {
 const (
 	exitFailed  = 1
 	exitUsage   = 2 // the controller has an unknown flag, or one whose value cannot be parsed
-	exitChanges = 2 // plan with --detailed-exitcode found something to change
+	exitChanges = 2 // plan found something to change
 )
 
 // noArguments refuses arguments: of a command because it has none, without a command because the

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// apiServer serves objects as the API server of a cluster does, to be read only. It fails the test if
+// anything is written.
+type apiServer struct {
+	t       *testing.T
+	objects map[schema.GroupVersion]map[string][]cluster.Object // by plural name
+	kinds   map[schema.GroupVersion][]metav1.APIResource
+	mu      sync.Mutex
+	reads   map[string]int
+}
+
+// serveCluster puts the objects of a text on an address and returns a kubeconfig that leads there. Its
+// contexts are "shop", whose namespace is shop, and "other", whose cluster does not answer.
+func serveCluster(t *testing.T, text string) (*apiServer, string) {
+	t.Helper()
+	a := &apiServer{t: t, objects: map[schema.GroupVersion]map[string][]cluster.Object{}, kinds: map[schema.GroupVersion][]metav1.APIResource{}, reads: map[string]int{}}
+	for _, typ := range cluster.Types() {
+		gv := typ.GVK.GroupVersion()
+		a.kinds[gv] = append(a.kinds[gv], metav1.APIResource{
+			Name: plural(typ.Kind), Kind: typ.GVK.Kind, Namespaced: typ.Namespaced, Verbs: metav1.Verbs{"get", "list", "watch"},
+		})
+		a.objects[gv] = map[string][]cluster.Object{}
+	}
+	l, err := cluster.LoadYAML([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range l.Objects {
+		a.add(o)
+	}
+	server := httptest.NewServer(a)
+	t.Cleanup(server.Close)
+	text = strings.ReplaceAll(kubeconfigOf(strings.TrimPrefix(server.URL, "http://")), "contexts: [", "contexts: [{name: shop, context: {cluster: c, user: u, namespace: shop}}, {name: other, context: {cluster: gone, user: u}}, ")
+	text = strings.Replace(text, "clusters: [", `clusters: [{name: gone, cluster: {server: "http://`+refused(t)+`"}}, `, 1)
+	return a, filepath.Join(filesIn(t, map[string]string{"config": text}), "config")
+}
+
+func (a *apiServer) add(o cluster.Object) {
+	kind, _ := cluster.KindOf(o)
+	typ, _ := cluster.TypeOf(kind)
+	o.GetObjectKind().SetGroupVersionKind(typ.GVK)
+	byName := a.objects[typ.GVK.GroupVersion()]
+	byName[plural(kind)] = append(byName[plural(kind)], o)
+}
+
+// ServeHTTP implements http.Handler.
+func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		a.t.Errorf("%s %s: a command has written to the cluster", r.Method, r.URL.Path)
+		http.Error(w, "read only", http.StatusMethodNotAllowed)
+		return
+	}
+	a.mu.Lock()
+	a.reads[r.URL.Path]++
+	a.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	switch {
+	case r.URL.Path == "/version":
+		a.answer(w, map[string]string{"major": "1", "minor": "36", "gitVersion": "v1.36.3"})
+	case r.URL.Path == "/api":
+		a.answer(w, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"}, Versions: []string{"v1"}})
+	case r.URL.Path == "/apis":
+		a.answer(w, a.groups())
+	case parts[0] == "api":
+		a.version(w, schema.GroupVersion{Version: parts[1]}, parts[2:])
+	case len(parts) >= 3:
+		a.version(w, schema.GroupVersion{Group: parts[1], Version: parts[2]}, parts[3:])
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func (a *apiServer) groups() metav1.APIGroupList {
+	out := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
+	for gv := range a.kinds {
+		if gv.Group == "" {
+			continue
+		}
+		v := metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: gv.Version}
+		out.Groups = append(out.Groups, metav1.APIGroup{Name: gv.Group, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v})
+	}
+	return out
+}
+
+// version answers for what follows the version in a path.
+func (a *apiServer) version(w http.ResponseWriter, gv schema.GroupVersion, rest []string) {
+	namespace := ""
+	if len(rest) >= 3 && rest[0] == "namespaces" {
+		namespace, rest = rest[1], rest[2:]
+	}
+	byName := a.objects[gv]
+	switch {
+	case byName == nil:
+		http.Error(w, "no such version", http.StatusNotFound)
+	case len(rest) == 0:
+		a.answer(w, metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String(), APIResources: a.kinds[gv]})
+	case len(rest) == 1:
+		items := []cluster.Object{}
+		for _, o := range byName[rest[0]] {
+			if namespace == "" || o.GetNamespace() == namespace {
+				items = append(items, o)
+			}
+		}
+		a.answer(w, map[string]any{"kind": a.kindOf(gv, rest[0]) + "List", "apiVersion": gv.String(), "metadata": map[string]string{"resourceVersion": "1"}, "items": items})
+	default:
+		for _, o := range byName[rest[0]] {
+			if o.GetName() == rest[1] && (namespace == "" || o.GetNamespace() == namespace) {
+				a.answer(w, o)
+				return
+			}
+		}
+		w.WriteHeader(http.StatusNotFound)
+		a.answer(w, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound})
+	}
+}
+
+func (a *apiServer) answer(w http.ResponseWriter, v any) {
+	if err := json.NewEncoder(w).Encode(v); err != nil {
+		a.t.Error(err)
+	}
+}
+
+func (a *apiServer) kindOf(gv schema.GroupVersion, name string) string {
+	for _, k := range a.kinds[gv] {
+		if k.Name == name {
+			return k.Kind
+		}
+	}
+	return ""
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+)
+
+// output is the form in which a command answers.
+type output struct {
+	form    string
+	forms   []string
+	command *cobra.Command
+	env     Environment
+}
+
+// bind registers the flag. Forms besides text, json and yaml are drawn by the command itself.
+func (o *output) bind(cmd *cobra.Command, env Environment, more ...string) {
+	o.forms, o.command, o.env = append([]string{"text", "json", "yaml"}, more...), cmd, env
+	cmd.Flags().StringVarP(&o.form, "output", "o", "text", strings.Join(o.forms, ", ")+"; docs/cli-json.md describes the documents")
+	must(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.forms, cobra.ShellCompDirectiveNoFileComp)))
+}
+
+func (o *output) check() error {
+	if slices.Contains(o.forms, o.form) {
+		return nil
+	}
+	last := len(o.forms) - 1
+	return usageError{fmt.Errorf("--output %q is none of %s and %s; %s", o.form, strings.Join(o.forms[:last], ", "), o.forms[last], seeHelp(o.command)), exitFailed}
+}
+
+func (o *output) text() bool { return o.form == "text" }
+
+// out is where the answer goes, in colours if it is text for a terminal.
+func (o *output) out() io.Writer {
+	w := o.command.OutOrStdout()
+	if o.text() && o.env.coloured() {
+		return &painter{w: w}
+	}
+	return w
+}
+
+// notes is where goes what is no part of a document.
+func (o *output) notes() io.Writer {
+	if o.text() {
+		return o.out()
+	}
+	return o.command.ErrOrStderr()
+}
+
+// document writes an answer for tools.
+func (o *output) document(v any) error {
+	if o.form != "yaml" {
+		return writeJSON(o.command.OutOrStdout(), v)
+	}
+	var doc bytes.Buffer
+	if err := writeJSON(&doc, v); err != nil {
+		return err
+	}
+	text, err := yaml.JSONToYAML(doc.Bytes())
+	if err != nil {
+		return err
+	}
+	_, err = o.command.OutOrStdout().Write(text)
+	return err
+}
+
+// must stops on a fault of the program itself.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

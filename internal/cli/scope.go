@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+// scope is what a command is about: everything, a namespace, some objects, or what manifests touch.
+type scope struct {
+	namespace string
+	all       bool
+	context   string
+	// named are the objects that the command line names.
+	named []cluster.Ref
+	// touched are the objects of manifests, as they were and as they are.
+	touched []change
+}
+
+// change is an object before and after; before is nil for one that is new.
+type change struct{ before, after cluster.Object }
+
+func (s *scope) bind(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVarP(&s.namespace, "namespace", "n", "", "namespace of the objects; all namespaces if neither it nor an object is given")
+	fs.BoolVarP(&s.all, "all-namespaces", "A", false, "all namespaces, and with -f also what the files do not touch")
+	fs.StringVar(&s.context, "context", "", "context of the kubeconfig to use; the current one if empty")
+	cmd.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
+}
+
+// whole reports whether the command is about everything that was read.
+func (s *scope) whole() bool {
+	return s.all || s.namespace == "" && len(s.named) == 0 && len(s.touched) == 0
+}
+
+// parse reads the objects that the command line names, as KIND/NAME or KIND NAME. in is the namespace
+// of those without one.
+func (s *scope) parse(args []string, in string) error {
+	if len(args) > 1 && !strings.Contains(args[0], "/") {
+		kind := args[0]
+		args = slices.Clone(args[1:])
+		for i := range args {
+			args[i] = kind + "/" + args[i]
+		}
+	}
+	for _, arg := range args {
+		ref, err := parseObject(arg)
+		if err != nil {
+			return err
+		}
+		if typ, _ := cluster.TypeOf(ref.Kind); typ.Namespaced {
+			ref.Namespace = in
+		}
+		s.named = append(s.named, ref)
+	}
+	return nil
+}
+
+// exists returns an error for an object that the command line names and that was not read.
+func (s *scope) exists(store *cluster.Memory) error {
+	for _, ref := range s.named {
+		obj, err := store.Get(ref)
+		if err != nil {
+			return err
+		}
+		if obj == nil {
+			return fmt.Errorf("%s does not exist; check its name, and its namespace with -n", ref)
+		}
+	}
+	return nil
+}
+
+// selection is what of a cluster a scope is about.
+type selection struct {
+	stacks []model.StackID
+	// bindings are nil where all are meant.
+	bindings map[bindings.Key]bool
+}
+
+// of finds the stacks and TargetGroupBindings that a scope is about. A stack belongs to the scope if one of
+// the objects belongs to it, or if its translation has asked for one of them.
+func (s *scope) of(store *cluster.Memory, frontends map[model.Kind]engine.Frontend) selection {
+	all := stacksOf(store, frontends)
+	if s.whole() {
+		return selection{stacks: all}
+	}
+	tracker := cluster.NewTracker[model.StackID]()
+	for _, id := range all {
+		v := cluster.NewView(store)
+		frontends[id.Kind].Translate(v, id, nil)
+		tracker.Record(id, v)
+	}
+	hit := map[model.StackID]bool{}
+	keys := map[bindings.Key]bool{}
+	for _, c := range s.changes(store) {
+		for _, id := range tracker.Affected(c.before, c.after) {
+			hit[id] = true
+		}
+		for _, obj := range []cluster.Object{c.before, c.after} {
+			if obj == nil {
+				continue
+			}
+			for _, f := range frontends {
+				for _, id := range f.Stacks(cluster.NewView(store), obj) {
+					hit[id] = true
+				}
+			}
+			if ref := cluster.RefOf(obj); ref.Kind == cluster.KindBinding {
+				keys[bindings.Key{Namespace: ref.Namespace, Name: ref.Name}] = true
+			}
+		}
+	}
+	out := selection{bindings: keys}
+	for _, id := range all {
+		if hit[id] {
+			out.stacks = append(out.stacks, id)
+		}
+	}
+	out.addBindings(store, s.changes(store))
+	return out
+}
+
+// addBindings adds the bindings of the stacks, and those of Services that are concerned.
+func (s *selection) addBindings(store *cluster.Memory, changes []change) {
+	values := map[string]bool{}
+	for _, id := range s.stacks {
+		values[cluster.StackValue(id.Kind.TagPrefix(), id.Namespace, id.Name)] = true
+	}
+	services := map[string]bool{}
+	for _, c := range changes {
+		if ref := cluster.RefOf(c.after); ref.Kind == cluster.KindService {
+			services[ref.Namespace+"/"+ref.Name] = true
+		}
+	}
+	for _, b := range store.All(cluster.KindBinding) {
+		of := func(index cluster.Index, known map[string]bool) bool {
+			return slices.ContainsFunc(cluster.IndexValues(cluster.KindBinding, index, b), func(v string) bool { return known[v] })
+		}
+		if of(cluster.BindingByStack, values) || of(cluster.BindingByService, services) {
+			s.bindings[bindings.Key{Namespace: b.GetNamespace(), Name: b.GetName()}] = true
+		}
+	}
+}
+
+// changes are the objects that a scope names.
+func (s *scope) changes(store *cluster.Memory) []change {
+	switch {
+	case len(s.named) > 0:
+		var out []change
+		for _, ref := range s.named {
+			if obj, err := store.Get(ref); err == nil && obj != nil {
+				out = append(out, change{after: obj})
+			}
+		}
+		return out
+	case len(s.touched) > 0:
+		return slices.DeleteFunc(slices.Clone(s.touched), func(c change) bool {
+			return s.namespace != "" && c.after.GetNamespace() != s.namespace
+		})
+	}
+	var out []change
+	for _, typ := range cluster.Types() {
+		if !typ.Namespaced || typ.Kind == cluster.KindPod || typ.Kind == cluster.KindEndpointSlice || typ.Kind == cluster.KindEndpoints {
+			continue // a namespace is looked at by what its users write
+		}
+		for _, obj := range store.All(typ.Kind) {
+			if obj.GetNamespace() == s.namespace {
+				out = append(out, change{after: obj})
+			}
+		}
+	}
+	return out
+}

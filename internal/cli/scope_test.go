@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+// namespaced is a text with other names in place of those of the examples.
+func namespaced(text, namespace, name string) string {
+	return strings.NewReplacer("namespace: shop", "namespace: "+namespace, "name: web", "name: "+name, "{name: web,", "{name: "+name+",").Replace(text)
+}
+
+// planned are the stacks of a plan in JSON.
+func planned(t *testing.T, out string) []string {
+	t.Helper()
+	var doc planDocument
+	if err := json.Unmarshal([]byte(out), &doc); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	ids := []string{}
+	for _, s := range doc.Stacks {
+		ids = append(ids, s.Kind+" "+s.ID)
+	}
+	return ids
+}
+
+const nlbYAML = `apiVersion: v1
+kind: Service
+metadata: {name: dns, namespace: infra}
+spec: {type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb, ports: [{port: 53}]}
+`
+
+// A plan is about what the command line names: with files, about the load balancers that they touch.
+func TestAPlanIsAboutWhatIsAskedFor(t *testing.T) {
+	_, flags := aws(t)
+	a, b := serviceYAML+"---\n"+ingressYAML, namespaced(serviceYAML+"---\n"+ingressYAML, "bank", "pay")
+	_, config := serveCluster(t, strings.Join([]string{classYAML, a, b, nlbYAML}, "---\n"))
+	dir := filesIn(t, map[string]string{
+		"edit.yaml":    strings.Replace(namespaced(ingressYAML, "bank", "pay"), "spec:", "spec: # edited", 1),
+		"service.yaml": serviceYAML, "class.yaml": classYAML,
+		"new.yaml":  namespaced(ingressYAML, "bank", "new"),
+		"none.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: alone, namespace: shop}\nspec: {ports: [{port: 1}]}\n",
+	})
+	file := func(n string) string { return "-f=" + filepath.Join(dir, n) }
+	bank, shop, dns := "Ingress bank/pay", "Ingress shop/web", "Service infra/dns"
+	for name, tc := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"everything":                     {nil, []string{bank, shop, dns}},
+		"all, said":                      {[]string{"-A"}, []string{bank, shop, dns}},
+		"all, as plan has it":            {[]string{"--all"}, []string{bank, shop, dns}},
+		"a namespace":                    {[]string{"-n", "bank"}, []string{bank}},
+		"an empty namespace":             {[]string{"-n", "none"}, []string{}},
+		"an object of the context":       {[]string{"ingress/web", "--context=shop"}, []string{shop}},
+		"an object of a namespace":       {[]string{"ing/pay", "-n", "bank"}, []string{bank}},
+		"kind and name apart":            {[]string{"ingresses", "pay", "-n", "bank"}, []string{bank}},
+		"a backend":                      {[]string{"svc/pay", "-n", "bank"}, []string{bank}},
+		"a Service":                      {[]string{"services/dns", "-n", "infra"}, []string{dns}},
+		"a class":                        {[]string{"ingressclass/alb"}, []string{bank, shop}},
+		"a file":                         {[]string{file("edit.yaml")}, []string{bank}},
+		"a new object":                   {[]string{file("new.yaml")}, []string{"Ingress bank/new"}},
+		"a backend in a file":            {[]string{file("service.yaml")}, []string{shop}},
+		"a class in a file":              {[]string{file("class.yaml")}, []string{bank, shop}},
+		"what no load balancer asks for": {[]string{file("none.yaml")}, []string{}},
+		"a file and everything":          {[]string{file("new.yaml"), "-A"}, []string{"Ingress bank/new", bank, shop, dns}},
+		"files of one namespace":         {[]string{file("new.yaml"), file("service.yaml"), "-n", "shop"}, []string{shop}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "-o", "json"}, tc.args, flags)...)
+			if d := cmp.Diff(tc.want, planned(t, out)); d != "" || code != exitChanges && len(tc.want) > 0 || code != 0 && len(tc.want) == 0 {
+				t.Errorf("exit %d: %s%s", code, stderr, d)
+			}
+		})
+	}
+	for args, want := range map[string]string{
+		"ingress/none -n shop":       "Ingress shop/none does not exist; check its name, and its namespace with -n",
+		"ingress/web --context=shpo": `has no context "shpo" (did you mean "shop"?)`,
+		"--context=other":            "does not answer",
+	} {
+		code, _, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan"}, strings.Fields(args), flags)...)
+		if code != 1 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: exit %d: %s", args, code, stderr)
+		}
+	}
+}
+
+// The forms of a document say the same.
+func TestYAMLSaysWhatJSONSays(t *testing.T) {
+	_, flags := aws(t)
+	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
+	for _, command := range []string{"plan", "tree"} {
+		_, asJSON, _ := with(t, text, nil, slices.Concat([]string{command, "-o=json", "-f=-"}, flags)...)
+		_, asYAML, _ := with(t, text, nil, slices.Concat([]string{command, "-o=yaml", "-f=-"}, flags)...)
+		converted, err := yaml.YAMLToJSON([]byte(asYAML))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a, b any
+		if err := json.Unmarshal([]byte(asJSON), &a); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(converted, &b); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(a, b); d != "" || strings.HasPrefix(asYAML, "{") {
+			t.Error(command, d)
+		}
+	}
+}
+
+// Colours are for terminals.
+func TestColoursAreForTerminals(t *testing.T) {
+	_, flags := aws(t)
+	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
+	var plain string
+	for _, tc := range []struct {
+		terminal bool
+		env      map[string]string
+		output   string
+		coloured bool
+	}{
+		{false, nil, "text", false}, {true, nil, "text", true}, {true, map[string]string{"NO_COLOR": "1"}, "text", false},
+		{true, map[string]string{"TERM": "dumb"}, "text", false}, {true, nil, "json", false},
+	} {
+		var out, errs bytes.Buffer
+		Run(t.Context(), Environment{
+			Args: slices.Concat([]string{"plan", "-f=-", "-o", tc.output}, flags), Stdin: strings.NewReader(text), Stdout: &out, Stderr: &errs,
+			Terminal: tc.terminal, Getenv: func(k string) string { return tc.env[k] },
+		})
+		if got := strings.Contains(out.String(), "\x1b["); got != tc.coloured || out.Len() == 0 {
+			t.Errorf("%+v: colours %v: %s%s", tc, got, errs.String(), out.String())
+		}
+		bare := out.String()
+		for _, c := range []string{plainText, red, green, yellow, grey} {
+			bare = strings.ReplaceAll(bare, c, "")
+		}
+		if plain == "" {
+			plain = bare
+		}
+		if tc.output == "text" && bare != plain {
+			t.Errorf("colours change the text: %s", cmp.Diff(plain, bare))
+		}
+	}
+}
+
+// Under the name of a plugin the program is a command of kubectl and never the controller.
+func TestAsAPluginOfKubectl(t *testing.T) {
+	plugged := func(args ...string) (int, string, string) {
+		var out, errs bytes.Buffer
+		code := Run(t.Context(), Environment{Args: args, Program: "/usr/local/bin/kubectl-fulcrum", Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }})
+		return code, out.String(), errs.String()
+	}
+	if code, out, _ := plugged(); code != 0 || !strings.Contains(out, "kubectl fulcrum [command]") || strings.Contains(out, "--leader-election-id") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	if _, out, _ := plugged("plan", "--help"); !strings.Contains(out, "kubectl fulcrum plan [KIND/NAME ...] [flags]") {
+		t.Error(out)
+	}
+	if code, _, stderr := plugged("paln"); code != 1 || !strings.Contains(stderr, `did you mean "plan"? run "kubectl fulcrum --help"`) {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+// A shell completes kinds, names, namespaces, contexts and reasons.
+func TestShellsComplete(t *testing.T) {
+	_, config := serveCluster(t, strings.Join([]string{classYAML, ingressYAML, namespaced(ingressYAML, "bank", "pay"),
+		"apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n", "apiVersion: v1\nkind: Namespace\nmetadata: {name: bank}\n"}, "---\n"))
+	for args, want := range map[string]string{
+		"plan|":                           "gateway/ grpcroute/ httproute/ ingress/ listenerset/ service/ targetgroupbinding/ tcproute/ tlsroute/ udproute/",
+		"tree|ing":                        "ingress/",
+		"plan|--context=shop|ingress/":    "ingress/web",
+		"plan|-n=bank|ing/":               "ing/pay",
+		"plan|-n=bank|ing/x":              "",
+		"plan|-A|ing/":                    "ing/pay ing/web",
+		"plan|-n|":                        "bank shop",
+		"plan|--namespace|s":              "shop",
+		"plan|--context|":                 "c other shop",
+		"plan|--context=other|ingress/":   "",
+		"plan|-o|":                        "json text yaml",
+		"explain|certificaten":            "CertificateNotFound",
+		"plan|--kubeconfig=none|ingress/": "",
+	} {
+		t.Run(args, func(t *testing.T) {
+			code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, append([]string{"__complete"}, strings.Split(args, "|")...)...)
+			var got []string
+			for line := range strings.Lines(out) {
+				if line = strings.TrimSpace(line); !strings.HasPrefix(line, ":") {
+					got = append(got, line)
+				}
+			}
+			slices.Sort(got)
+			if strings.Join(got, " ") != want || code != 0 {
+				t.Errorf("exit %d: %q: %s", code, got, stderr)
+			}
+		})
+	}
+}
