@@ -165,7 +165,18 @@ type Serving struct {
 	WebhookCertFile string
 	WebhookKeyFile  string
 	WebhookClientCA string
+	// WebhookPrefix begins the names of the objects that webhooks hang on.
+	WebhookPrefix string
 }
+
+// WebhookService is the name of the Service through which the API server reaches the webhooks.
+func (s Serving) WebhookService() string { return s.WebhookPrefix + "-webhook-service" }
+
+// WebhookSecret is the name of the Secret with the certificate of the webhooks.
+func (s Serving) WebhookSecret() string { return s.WebhookPrefix + "-tls" }
+
+// WebhookConfiguration is the name of both webhook configurations.
+func (s Serving) WebhookConfiguration() string { return s.WebhookPrefix + "-webhook" }
 
 // Admission is what webhooks do besides their fixed checks.
 type Admission struct {
@@ -200,7 +211,7 @@ func Default() Config {
 		},
 		Workers:   Workers{Ingress: 3, Service: 3, ALBGateway: 3, NLBGateway: 3, GatewayClass: 3, Binding: 3},
 		Election:  Election{Enabled: true, ID: "aws-load-balancer-controller-leader"},
-		Serving:   Serving{Metrics: ":8080", Probes: ":61779", WebhookPort: 9443},
+		Serving:   Serving{Metrics: ":8080", Probes: ":61779", WebhookPort: 9443, WebhookPrefix: "aws-load-balancer"},
 		Admission: Admission{ReadinessGates: true},
 		Later:     Later{AcceleratorWorkers: 1, AcceleratorMaxBackoff: 1000 * time.Second},
 	}

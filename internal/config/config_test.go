@@ -115,7 +115,7 @@ func TestFlagsAndDefaults(t *testing.T) {
 		"aws-region": "", "aws-vpc-id": "", "aws-vpc-tags": "[]", "aws-vpc-tag-key": "Name", "aws-max-retries": "10",
 		"aws-api-endpoints": "[]", "aws-api-throttle": "", "kubeconfig": "", "metrics-bind-addr": ":8080",
 		"health-probe-bind-addr": ":61779", "webhook-bind-port": "9443", "webhook-cert-dir": "",
-		"webhook-cert-file": "", "webhook-key-file": "", "kube-ca-pem-filepath": "", "enable-leader-election": "true",
+		"webhook-cert-file": "", "webhook-key-file": "", "webhook-name-prefix": "aws-load-balancer", "kube-ca-pem-filepath": "", "enable-leader-election": "true",
 		"leader-election-id": "aws-load-balancer-controller-leader", "leader-election-namespace": "",
 		"import-tls-secrets": "[]", "watch-namespace": "", "sync-period": "10h0m0s",
 		"max-condition-values-per-rule": "5", "max-condition-wildcards-per-rule": "5",

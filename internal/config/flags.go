@@ -97,6 +97,7 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&v.WebhookCertDir, "webhook-cert-dir", v.WebhookCertDir, "directory of the webhooks' certificate")
 	fs.StringVar(&v.WebhookCertFile, "webhook-cert-file", v.WebhookCertFile, "file of the certificate; tls.crt if empty")
 	fs.StringVar(&v.WebhookKeyFile, "webhook-key-file", v.WebhookKeyFile, "file of the key; tls.key if empty")
+	fs.StringVar(&v.WebhookPrefix, "webhook-name-prefix", v.WebhookPrefix, "beginning of the names of the webhooks' Service, Secret and configurations")
 	fs.StringVar(&v.WebhookClientCA, "kube-ca-pem-filepath", v.WebhookClientCA, "CA that must have signed the certificates of webhook callers")
 
 	m := &c.Admission

@@ -28,13 +28,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook/serving"
 )
 
-// The objects that webhooks hang on, by the names that installations have.
-const (
-	webhookService       = "aws-load-balancer-webhook-service"
-	webhookSecret        = "aws-load-balancer-tls"
-	webhookConfiguration = "aws-load-balancer-webhook"
-	ownNamespaceFile     = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-)
+const ownNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 // addWebhooks serves admission, on every replica, and adds its readiness check.
 func addWebhooks(s Setup, mgr manager.Manager, source cluster.Source, live client.Reader, aws AWS, frontends map[model.Kind]engine.Frontend) error {
@@ -47,8 +41,10 @@ func addWebhooks(s Setup, mgr manager.Manager, source cluster.Source, live clien
 	if err != nil {
 		return fmt.Errorf("client of webhooks: %w", err)
 	}
+	v := s.Config.Serving
 	keeper := &serving.Keeper{
-		Hooks: hooks, Secret: webhookSecret, Service: webhookService, Configuration: webhookConfiguration, Now: time.Now, Log: log,
+		Hooks: hooks, Now: time.Now, Log: log,
+		Secret: v.WebhookSecret(), Service: v.WebhookService(), Configuration: v.WebhookConfiguration(),
 	}
 	who, err := authenticationclient.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
@@ -62,7 +58,6 @@ func addWebhooks(s Setup, mgr manager.Manager, source cluster.Source, live clien
 	if keeper.Namespace != "" {
 		keeper.Secrets = core.Secrets(keeper.Namespace)
 	}
-	v := s.Config.Serving
 	server, err := serving.NewServer(serving.Options{
 		Port: v.WebhookPort, CertDir: v.WebhookCertDir, CertFile: v.WebhookCertFile, KeyFile: v.WebhookKeyFile,
 		ClientCA: v.WebhookClientCA, Own: keeper, Log: log,
