@@ -91,7 +91,7 @@ var layers = map[string]layer{
 	"internal/emulator/*/*":   {own: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
 	"internal/emulator/*/*/*": {own: []string{"internal/emulator", "internal/emulator/*", "internal/emulator/*/*"}, libraries: []string{"github.com/aws/"}},
 
-	"internal/reference": {pure: true, own: []string{"internal/finding", "internal/settings", "internal/model"}},
+	"internal/reference": {pure: true, own: []string{"config/crd", "internal/config", "internal/finding", "internal/settings", "internal/model"}, libraries: []string{"github.com/spf13/"}},
 
 	// Only tests use it.
 	"internal/plan/plantest":     {pure: true, own: core},

@@ -11,7 +11,7 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.SortFlags = true
 	fs.StringVar(&c.ClusterName, "cluster-name", c.ClusterName, "name of the cluster, used in names and tags of AWS resources (required)")
 	fs.StringVar(&c.LogLevel, "log-level", c.LogLevel, "info or debug")
-	fs.Var(&c.Gates, "feature-gates", c.Gates.describe())
+	fs.Var(&c.Gates, GatesFlag, c.Gates.describe())
 	fs.BoolVar(&c.AllowMassRemoval, "allow-mass-removal", c.AllowMassRemoval, "disable the safety check that keeps load balancers when a class or flag gives 3 or more Ingresses that were not edited to another controller")
 	fs.StringSliceVar(&c.ImportTLSSecrets, "import-tls-secrets", c.ImportTLSSecrets, "kinds of objects whose TLS Secrets are imported into ACM: ingress (spec.tls), gateway (certificateRefs); none if empty")
 	fs.BoolVar(&c.StrictGroups, "strict-groups", c.StrictGroups, "stop a whole IngressGroup when one of its Ingresses has a fault")

@@ -145,18 +145,36 @@ func (g *Gates) String() string {
 // Type implements the flag value.
 func (*Gates) Type() string { return "mapStringBool" }
 
-// describe lists the gates for --help.
-func (g Gates) describe() string {
-	var b strings.Builder
-	b.WriteString("comma list of Name=bool. The gates and their defaults:")
-	rows := slices.Clone(gateTable)
-	slices.SortFunc(rows, func(x, y gateRow) int { return strings.Compare(string(x.gate), string(y.gate)) })
-	for _, r := range rows {
+// GatesFlag is the name of the flag that sets gates.
+const GatesFlag = "feature-gates"
+
+// GateRow describes a gate to people.
+type GateRow struct {
+	Name Gate
+	On   bool // by default
+	Does string
+}
+
+// GateRows are all gates by name.
+func GateRows() []GateRow {
+	var out []GateRow
+	for _, r := range gateTable {
 		does := r.does
 		if r.later {
 			does += noEffect
 		}
-		fmt.Fprintf(&b, "\n%s=%t (%s)", r.gate, r.on, does)
+		out = append(out, GateRow{r.gate, r.on, does})
+	}
+	slices.SortFunc(out, func(x, y GateRow) int { return strings.Compare(string(x.Name), string(y.Name)) })
+	return out
+}
+
+// describe lists the gates for --help.
+func (g Gates) describe() string {
+	var b strings.Builder
+	b.WriteString("comma list of Name=bool. The gates and their defaults:")
+	for _, r := range GateRows() {
+		fmt.Fprintf(&b, "\n%s=%t (%s)", r.Name, r.On, r.Does)
 	}
 	return b.String()
 }

@@ -39,7 +39,9 @@ func pages(t *testing.T) map[string]string {
 // TestLinksOfPagesLeadSomewhere looks for the target of each link within the tree.
 func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	code := regexp.MustCompile("`[^`\n]*`")
 	for page, text := range pages(t) {
+		text = code.ReplaceAllString(text, "") // an expression in it may look like a link
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			target, _, _ := strings.Cut(m[1], "#")
 			if target == "" || strings.Contains(target, "://") {
@@ -48,6 +50,20 @@ func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 			if _, err := os.Stat(filepath.Join("..", "..", filepath.Dir(page), filepath.FromSlash(target))); err != nil {
 				t.Errorf("%s links to %s, which is not there", page, m[1])
 			}
+		}
+	}
+}
+
+// TestIndexHasEveryPage compares the index of the documentation with the files beside it.
+func TestIndexHasEveryPage(t *testing.T) {
+	all := pages(t)
+	index := all[filepath.Join("docs", "README.md")]
+	for page := range all {
+		if filepath.Dir(page) != "docs" || filepath.Base(page) == "README.md" {
+			continue
+		}
+		if link := "](" + filepath.Base(page) + ")"; !strings.Contains(index, link) {
+			t.Errorf("docs/README.md has no link to %s", page)
 		}
 	}
 }

@@ -16,7 +16,9 @@ func Pages() map[string]string {
 	return map[string]string{
 		"annotations-ingress.md": ingressAnnotations(),
 		"annotations-service.md": serviceAnnotations(),
+		"custom-resources.md":    customResources(),
 		"findings.md":            findings(),
+		"flags.md":               flags(),
 	}
 }
 
