@@ -37,3 +37,32 @@ func olderFirst(a, b metav1.Object) int {
 
 // foreignGroup reports whether a reference names an API group that is not of the Gateway API.
 func foreignGroup(g *gatewayv1.Group) bool { return g != nil && *g != "" && *g != gatewayv1.GroupName }
+
+// Messages of the conditions of a ListenerSet, which tools compare. By them a status is known again as one of this
+// controller, or of one that it took over from: it has no name of a controller in it.
+const (
+	SetAccepted       = "Accepted"
+	SetSomeInvalid    = "Some listeners are not valid"
+	SetProgrammed     = "Programmed"
+	SetNotProgrammed  = "Parent gateway not yet programmed"
+	SetNothingToServe = "No valid listeners to materialize"
+	SetNotAllowed     = "the Gateway does not admit ListenerSets of this namespace; its listeners are not served; ask the owner of the Gateway for allowedListeners"
+	setRejected       = "Parent Gateway rejected ListenerSet" // of older controllers
+)
+
+// SetWaiting is the status of a ListenerSet that no controller has looked at, as the API server makes it.
+func SetWaiting() []metav1.Condition {
+	waiting := func(of gatewayv1.ListenerSetConditionType) metav1.Condition {
+		return metav1.Condition{Type: string(of), Status: metav1.ConditionUnknown, Reason: string(gatewayv1.ListenerSetReasonPending), Message: "Waiting for controller"}
+	}
+	return []metav1.Condition{waiting(gatewayv1.ListenerSetConditionAccepted), waiting(gatewayv1.ListenerSetConditionProgrammed)}
+}
+
+// SetJudged reports whether the status of a ListenerSet is a verdict of this controller.
+func SetJudged(s *gatewayv1.ListenerSet) bool {
+	said := func(of gatewayv1.ListenerSetConditionType, texts ...string) bool {
+		return slices.ContainsFunc(s.Status.Conditions, func(c metav1.Condition) bool { return c.Type == string(of) && slices.Contains(texts, c.Message) })
+	}
+	return said(gatewayv1.ListenerSetConditionAccepted, SetAccepted, SetSomeInvalid, SetNotAllowed, setRejected) &&
+		said(gatewayv1.ListenerSetConditionProgrammed, SetProgrammed, SetNotProgrammed, SetNothingToServe, SetNotAllowed, setRejected)
+}

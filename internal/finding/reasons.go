@@ -82,6 +82,7 @@ const (
 	RouteFiltersIncompatible Reason = "RouteFiltersIncompatible"
 	ReferenceNotPermitted    Reason = "ReferenceNotPermitted"
 	BackendKindUnknown       Reason = "BackendKindUnknown"
+	GatewayFieldIgnored      Reason = "GatewayFieldIgnored"
 	GatewayTooLarge          Reason = "GatewayTooLarge"
 	TargetsConfiguredTwice   Reason = "TargetsConfiguredTwice"
 )
@@ -116,6 +117,7 @@ var Reasons = []Explanation{
 	{EndpointMissing, "A pod has the readiness gate of a TargetGroupBinding but is not one of its endpoints, so its gate stays closed.", "Check the selector and the address family of the Service, and the node of the pod.", BlocksNothing},
 	{FeatureDisabled, "A setting needs a feature gate or flag that is off.", "Ask the operator to switch it on, or remove the setting.", BlocksRule},
 	{GatewayClassInvalid, "The GatewayClass of a Gateway does not exist, or the configuration that it names does not. What is live stays.", "Create the class or its LoadBalancerConfiguration, or correct the reference.", BlocksMember},
+	{GatewayFieldIgnored, "A field of a Gateway has no effect. The Gateway is served without it.", "Remove the field, or do the same in a LoadBalancerConfiguration as the message says.", BlocksNothing},
 	{GatewayTooLarge, "The routes of one namespace ask for more rules than the operator allows on one Gateway. The live rules of the route stay, and no new ones are made.", "Use fewer matches and hostnames, or several Gateways.", BlocksMember},
 	{GroupNameInvalid, "The name of an IngressGroup has characters other than lower-case letters, digits, dots and hyphens, or is longer than 63 characters.", "Choose a valid name.", BlocksMember},
 	{GroupOrderInvalid, "group.order is not a whole number from -1000 to 1000.", "Correct the number.", BlocksMember},

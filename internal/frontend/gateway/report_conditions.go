@@ -24,7 +24,7 @@ func condition[T, R ~string](of T, status metav1.ConditionStatus, reason R, mess
 }
 
 // merged are the wanted conditions, then those of other types that are there. The transition time of a condition whose
-// status stays is kept.
+// status stays is kept. PartiallyInvalid is there only where it is True.
 func merged(have, want []metav1.Condition, now metav1.Time) []metav1.Condition {
 	out := slices.Clone(want)
 	for i := range out {
@@ -33,6 +33,7 @@ func merged(have, want []metav1.Condition, now metav1.Time) []metav1.Condition {
 	for _, h := range have {
 		i := slices.IndexFunc(out, func(w metav1.Condition) bool { return w.Type == h.Type })
 		switch {
+		case i < 0 && h.Type == string(gwv1.RouteConditionPartiallyInvalid):
 		case i < 0:
 			out = append(out, h)
 		case out[i].Status == h.Status:

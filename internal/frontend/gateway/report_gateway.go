@@ -63,6 +63,16 @@ func (r *report) accepted() metav1.Condition {
 			"spec.addresses names %q, and AWS assigns the addresses of load balancers; the Gateway is served at those; remove the address, or set loadBalancerSubnets in a LoadBalancerConfiguration",
 			finding.Cut(r.gw.Spec.Addresses[i].Value)), generation)
 	}
+	advice := ""
+	for _, x := range r.found[r.ref()] {
+		switch {
+		case x.Reason != finding.GatewayFieldIgnored:
+		case x.Severity == finding.Error: // clients or backends are less safe than they are meant to be
+			return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonInvalid, x.Text(), generation)
+		default:
+			advice = x.Text()
+		}
+	}
 	valid, wrong := 0, ""
 	for i, v := range r.listeners {
 		if v.valid {
@@ -82,7 +92,7 @@ func (r *report) accepted() metav1.Condition {
 	case wrong != "":
 		return condition(of, metav1.ConditionTrue, gwv1.GatewayReasonListenersNotValid, wrong, generation)
 	}
-	return condition(of, metav1.ConditionTrue, gwv1.GatewayReasonAccepted, "", generation)
+	return condition(of, metav1.ConditionTrue, gwv1.GatewayReasonAccepted, advice, generation)
 }
 
 // programmed is the condition of the Gateway about its load balancer. Where that is True its message is the ARN, which
@@ -101,7 +111,7 @@ func (r *report) programmed() (metav1.Condition, bool) {
 		return metav1.Condition{}, false
 	}
 	for _, x := range r.found[r.ref()] {
-		if x.Severity == finding.Error {
+		if x.Severity == finding.Error && x.Reason != finding.GatewayFieldIgnored {
 			return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonInvalid, x.Text(), r.gw.Generation), true
 		}
 	}

@@ -2,7 +2,11 @@ package gateway
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/attach"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/gatewayconfig"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/ownership"
 )
@@ -18,6 +23,8 @@ import (
 // routeVerdict is what is wrong with a route whatever its parents are. Zero problems are none.
 type routeVerdict struct {
 	accepted, resolved attach.Problem
+	// partial is why some rules are not served, where the others are and the route is accepted for them.
+	partial attach.Problem
 	// advice is about what has no effect, or not the one that is meant.
 	advice string
 }
@@ -25,8 +32,48 @@ type routeVerdict struct {
 // judgeRoutes sorts the findings on routes into conditions.
 func (r *report) judgeRoutes() {
 	for _, route := range r.attached.Routes {
-		r.routes = append(r.routes, routeVerdictOf(r.found[ownership.RefOf(route.Object)]))
+		verdict := routeVerdictOf(r.found[ownership.RefOf(route.Object)])
+		if r.controller == gatewayconfig.AnyController {
+			verdict.divide(r.found[ownership.RefOf(route.Object)], ruleCount(route.Object))
+		}
+		r.routes = append(r.routes, verdict)
 	}
+}
+
+// ruleCount is the number of rules of a route.
+func ruleCount(route cluster.Object) int {
+	switch o := route.(type) {
+	case *gwv1.HTTPRoute:
+		return len(o.Spec.Rules)
+	case *gwv1.GRPCRoute:
+		return len(o.Spec.Rules)
+	}
+	return 1 // others have one
+}
+
+// divide accepts a route of which only some rules are wrong, as the Gateway API asks for. Older controllers accept all of
+// a route or nothing, so their classes do too.
+func (v *routeVerdict) divide(found finding.List, rules int) {
+	wrong := map[int]bool{}
+	for _, x := range found {
+		if conditionOf(x).of != onAccepted {
+			continue
+		}
+		var n int
+		if _, err := fmt.Sscanf(x.Field, "spec.rules[%d]", &n); err != nil {
+			return // it concerns the whole route
+		}
+		wrong[n] = true
+	}
+	if len(wrong) == 0 || len(wrong) >= rules {
+		return
+	}
+	var names []string
+	for _, n := range slices.Sorted(maps.Keys(wrong)) {
+		names = append(names, strconv.Itoa(n))
+	}
+	v.partial = attach.Problem{Reason: v.accepted.Reason, Message: "Dropped Rule " + strings.Join(names, ", ") + ": " + v.accepted.Message}
+	v.accepted = attach.Problem{}
 }
 
 func routeVerdictOf(found finding.List) routeVerdict {
@@ -56,7 +103,11 @@ func routeConditions(route attach.Route, p attach.Parent, verdict routeVerdict) 
 	if bad := verdict.resolved; bad.Reason != "" {
 		resolved = condition(gwv1.RouteConditionResolvedRefs, metav1.ConditionFalse, bad.Reason, bad.Message, generation)
 	}
-	return []metav1.Condition{resolved, accepted}
+	out := []metav1.Condition{resolved, accepted}
+	if bad := verdict.partial; bad.Reason != "" && accepted.Status == metav1.ConditionTrue {
+		out = append(out, condition(gwv1.RouteConditionPartiallyInvalid, metav1.ConditionTrue, bad.Reason, bad.Message, generation))
+	}
+	return out
 }
 
 func firstProblem(all ...attach.Problem) attach.Problem {
@@ -103,7 +154,8 @@ func (r *report) routeEdits() []cluster.Patch {
 	}
 	mine := func(e gwv1.RouteParentStatus, namespace string) bool {
 		k := parentKeyOf(e.ParentRef, namespace)
-		return e.ControllerName == r.controller && ours[finding.Ref{Kind: k.kind, Namespace: k.namespace, Name: k.name}]
+		// The Gateway may have had another of our classes, and a ListenerSet another Gateway.
+		return slices.Contains(gatewayconfig.Controllers, e.ControllerName) && ours[finding.Ref{Kind: k.kind, Namespace: k.namespace, Name: k.name}]
 	}
 	var out []cluster.Patch
 	attached := map[finding.Ref]bool{}
@@ -185,7 +237,7 @@ func routeEdit(route cluster.Object, want []gwv1.RouteParentStatus, mine func(e 
 				used[i] = true
 				w := want[i]
 				w.Conditions = merged(h.Conditions, w.Conditions, now)
-				differ = differ || !sameConditions(h.Conditions, w.Conditions) || !equality.Semantic.DeepEqual(h.ParentRef, w.ParentRef)
+				differ = differ || !sameConditions(h.Conditions, w.Conditions) || h.ControllerName != w.ControllerName || !equality.Semantic.DeepEqual(h.ParentRef, w.ParentRef)
 				out = append(out, w)
 			}
 		}

@@ -59,36 +59,32 @@ func (r *report) setConditions(s attach.Set) []metav1.Condition {
 		}
 	}
 	if !s.Accepted {
-		return both(metav1.ConditionFalse, gwv1.ListenerSetReasonNotAllowed,
-			"the Gateway does not admit ListenerSets of this namespace; its listeners are not served; ask the owner of the Gateway for allowedListeners")
+		return both(metav1.ConditionFalse, gwv1.ListenerSetReasonNotAllowed, attach.SetNotAllowed)
 	}
-	out := both(metav1.ConditionTrue, gwv1.ListenerSetReasonAccepted, "Accepted")
+	out := both(metav1.ConditionTrue, gwv1.ListenerSetReasonAccepted, attach.SetAccepted)
 	valid, all := r.countListeners(refOf(cluster.KindListenerSet, s.Object.Namespace, s.Object.Name))
 	lb, live := r.live()
 	ready := live && lb.Active || !live && r.isProgrammed() && r.o.Err != nil
 	switch {
 	case valid == 0:
-		out[0] = condition(gwv1.ListenerSetConditionAccepted, metav1.ConditionFalse, gwv1.ListenerSetReasonListenersNotValid, "Some listeners are not valid", generation)
+		out[0] = condition(gwv1.ListenerSetConditionAccepted, metav1.ConditionFalse, gwv1.ListenerSetReasonListenersNotValid, attach.SetSomeInvalid, generation)
 	case valid < all:
-		out[0] = condition(gwv1.ListenerSetConditionAccepted, metav1.ConditionTrue, gwv1.ListenerSetReasonListenersNotValid, "Some listeners are not valid", generation)
+		out[0] = condition(gwv1.ListenerSetConditionAccepted, metav1.ConditionTrue, gwv1.ListenerSetReasonListenersNotValid, attach.SetSomeInvalid, generation)
 	}
 	switch {
 	case !ready:
-		out[1] = condition(gwv1.ListenerSetConditionProgrammed, metav1.ConditionFalse, gwv1.ListenerSetReasonPending, "Parent gateway not yet programmed", generation)
+		out[1] = condition(gwv1.ListenerSetConditionProgrammed, metav1.ConditionFalse, gwv1.ListenerSetReasonPending, attach.SetNotProgrammed, generation)
 	case valid == 0:
-		out[1] = condition(gwv1.ListenerSetConditionProgrammed, metav1.ConditionFalse, gwv1.ListenerSetReasonListenersNotValid, "No valid listeners to materialize", generation)
+		out[1] = condition(gwv1.ListenerSetConditionProgrammed, metav1.ConditionFalse, gwv1.ListenerSetReasonListenersNotValid, attach.SetNothingToServe, generation)
 	default:
-		out[1] = condition(gwv1.ListenerSetConditionProgrammed, metav1.ConditionTrue, gwv1.ListenerSetReasonProgrammed, "Programmed", generation)
+		out[1] = condition(gwv1.ListenerSetConditionProgrammed, metav1.ConditionTrue, gwv1.ListenerSetReasonProgrammed, attach.SetProgrammed, generation)
 	}
 	return out
 }
 
 // forgetSet gives a ListenerSet whose Gateway is not served any more the status of a new one.
 func forgetSet(set *gwv1.ListenerSet) cluster.StatusEdit {
-	waiting := func(of gwv1.ListenerSetConditionType) metav1.Condition {
-		return condition(of, metav1.ConditionUnknown, gwv1.ListenerSetReasonPending, "Waiting for controller", 0)
-	}
-	edit := setEdit(set, []metav1.Condition{waiting(gwv1.ListenerSetConditionAccepted), waiting(gwv1.ListenerSetConditionProgrammed)}, []gwv1.ListenerStatus{})
+	edit := setEdit(set, attach.SetWaiting(), []gwv1.ListenerStatus{})
 	inner := edit.Edit
 	edit.Edit = func(obj cluster.Object, now metav1.Time) any {
 		if !slices.ContainsFunc(obj.(*gwv1.ListenerSet).Status.Conditions, func(c metav1.Condition) bool { return c.Status != metav1.ConditionUnknown }) {

@@ -21,7 +21,7 @@ var gatewayAlone = []finding.Reason{
 	finding.ReplacementHeld, finding.WebACLNotFound, finding.TrustStoreNotFound, finding.ServiceUnavailable, finding.RulesRevoked,
 	finding.RedirectPortInvalid, finding.SettingOfClass, finding.HostNotOwned, finding.IngressTooLarge, finding.ServiceTooLarge,
 	finding.IngressClassInvalid, finding.GroupNameInvalid, finding.GroupOrderInvalid, finding.NamespaceNotAllowed,
-	finding.HostedZoneNotFound, finding.PlanTooLarge, finding.EndpointGroupUnclear,
+	finding.HostedZoneNotFound, finding.PlanTooLarge, finding.EndpointGroupUnclear, finding.GatewayFieldIgnored,
 }
 
 // ownReason are reasons that a condition gives as they are, because the Gateway API has none for them.

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"fmt"
+
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
@@ -109,6 +111,32 @@ func (t *translation) load(class *gwv1.GatewayClass) {
 	}
 	t.member.Blocked = len(faults) > 0
 	t.NoClients = t.set.NoClients
+	t.reportIgnored()
+}
+
+// Fields of a Gateway that nothing is made of.
+const (
+	frontendTLSField  = "spec.tls.frontend"
+	backendTLSField   = "spec.tls.backend"
+	defaultScopeField = "spec.defaultScope"
+)
+
+// reportIgnored names the fields of the Gateway that have no effect.
+func (t *translation) reportIgnored() {
+	ignored := func(field string, severity finding.Severity, message, fix string) {
+		t.Found.Add(finding.Finding{Object: t.ref, Field: field, Reason: finding.GatewayFieldIgnored, Severity: severity, Message: message, Fix: fix})
+	}
+	if tls := t.gw.Spec.TLS; tls != nil && tls.Frontend != nil {
+		ignored(frontendTLSField, finding.Error, "certificates of clients are validated by a trust store of AWS alone; the listeners serve clients without a certificate",
+			"remove the field, and set mutualAuthentication in a LoadBalancerConfiguration")
+	}
+	if tls := t.gw.Spec.TLS; tls != nil && tls.Backend != nil {
+		ignored(backendTLSField, finding.Error, "load balancers have no certificate of their own for connections to backends; backends that demand one are not reached", "remove the field")
+	}
+	if scope := t.gw.Spec.DefaultScope; scope != "" && scope != gwv1.GatewayDefaultScopeNone {
+		ignored(defaultScopeField, finding.Warning, fmt.Sprintf("scope %q has no effect; the Gateway serves the routes that name it in parentRefs", finding.Cut(string(scope))),
+			"remove the field, and name the Gateway in the routes")
+	}
 }
 
 func (t *translation) build() {
