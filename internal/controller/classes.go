@@ -71,10 +71,10 @@ func (s *classes) run(ctx context.Context, ref cluster.Ref) (Next, error) {
 		return Next{}, err
 	}
 	if obj, err := v.Object(ref.Kind, ref.Namespace, ref.Name); obj == nil && err == nil {
-		s.triggers.Gone(ref)
-		return Next{}, nil
+		s.triggers.Gone(ref) // routes may still have what was said of a ListenerSet
+	} else {
+		s.triggers.Ran(ref, v)
 	}
-	s.triggers.Ran(ref, v)
 	var errs []error
 	for _, p := range patches {
 		errs = append(errs, s.cluster.Write(ctx, []cluster.Patch{p}))

@@ -34,6 +34,7 @@ type Options struct {
 // Kinds are the kinds that Patches is for.
 var Kinds = []cluster.Kind{
 	cluster.KindGatewayClass, cluster.KindLoadBalancerConfiguration, cluster.KindTargetGroupConfiguration, cluster.KindListenerRuleConfiguration,
+	cluster.KindListenerSet,
 }
 
 // Patches are what is to be written to an object of one of the Kinds so that it is as it should be; none where it is.
@@ -56,6 +57,8 @@ func Patches(v *cluster.View, ref cluster.Ref, opt Options, now time.Time) []clu
 		if o, ok := cluster.Get[*gwconfig.ListenerRuleConfiguration](v, ref.Kind, ref.Namespace, ref.Name); ok {
 			return listenerRule(v, o, opt)
 		}
+	case cluster.KindListenerSet:
+		return listenerSet(v, ref, opt)
 	}
 	return nil
 }
