@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/certificate"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -123,6 +125,32 @@ func (c *certificates) importCertificate(ctx context.Context, a plan.ImportCerti
 	w.ARN, w.Domains, w.Imported, w.at = aws.ToString(out.CertificateArn), a.Content.Is.Names, &a.Content.Is, c.cfg.Now()
 	c.write(w)
 	return plan.Result{ID: w.ARN}, nil
+}
+
+// imports counts the certificates that are imported, those of all and those of who has a stack.
+func (c *certificates) imports(id model.StackID) observed.Imports {
+	out := observed.Imports{Of: map[string]int{}}
+	c.with(func() {
+		out.All = c.certs.foreign
+		for _, o := range c.certs.own {
+			if o.Imported == nil {
+				continue
+			}
+			out.All++
+			for _, k := range model.Kinds {
+				if namespace, ok := naming.NamespaceOfImport(o.tags[naming.ResourceTag(k)]); ok && ownerOfStack(o.tags[naming.StackTag(k)]) == cmp.Or(id.Namespace, id.Name) {
+					out.Of[namespace]++
+				}
+			}
+		}
+	})
+	return out
+}
+
+// ownerOfStack is the namespace of a stack, or its IngressGroup, from its tag.
+func ownerOfStack(tag string) string {
+	owner, _, _ := strings.Cut(tag, "/")
+	return owner
 }
 
 // write notes an import or its deletion.

@@ -58,11 +58,11 @@ func (c *certificates) askOwnCertificates(ctx context.Context, id model.StackID)
 				return nil
 			}
 			start := c.cfg.Now()
-			own, err := c.readOwnCertificates(ctx)
+			own, foreign, err := c.readOwnCertificates(ctx)
 			if err != nil {
 				return err
 			}
-			c.with(func() { c.certs.own, c.certs.ownAt = own, start })
+			c.with(func() { c.certs.own, c.certs.foreign, c.certs.ownAt = own, foreign, start })
 			return nil
 		})
 		if err != nil {
@@ -85,8 +85,8 @@ func (c *certificates) askOwnCertificates(ctx context.Context, id model.StackID)
 	return out, nil
 }
 
-func (c *certificates) readOwnCertificates(ctx context.Context) ([]ownCertificate, error) {
-	var out []ownCertificate
+// readOwnCertificates reads the certificates of the cluster, and counts those that others have imported.
+func (c *certificates) readOwnCertificates(ctx context.Context) (out []ownCertificate, foreign int, err error) {
 	begun := c.cfg.Now()
 	pages := acm.NewListCertificatesPaginator(c.api.acm, &acm.ListCertificatesInput{
 		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
@@ -94,18 +94,21 @@ func (c *certificates) readOwnCertificates(ctx context.Context) ([]ownCertificat
 	for pages.HasMorePages() {
 		page, err := brief(ctx, func(ctx context.Context) (*acm.ListCertificatesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
-			return nil, fmt.Errorf("list certificates: %w", err)
+			return nil, 0, fmt.Errorf("list certificates: %w", err)
 		}
 		for _, s := range page.CertificateSummaryList {
 			if !c.cfg.manages(s.Type) {
 				continue
 			}
 			tags, err := c.certificateTags(ctx, aws.ToString(s.CertificateArn))
+			if err == nil && !c.ours(tags) && s.Type == acmtypes.CertificateTypeImported {
+				foreign++
+			}
 			if isGone(err) || err == nil && !c.ours(tags) {
 				continue
 			}
 			if err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			read := c.readOwnCertificate
 			if s.Type == acmtypes.CertificateTypeImported {
@@ -116,13 +119,13 @@ func (c *certificates) readOwnCertificates(ctx context.Context) ([]ownCertificat
 				continue
 			}
 			if err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			x.tags = tags
 			out = append(out, x)
 		}
 	}
-	return c.withWritten(out, begun), nil
+	return c.withWritten(out, begun), foreign, nil
 }
 
 // readOwnCertificate completes what the list says: what is missing for one that is not issued. Its

@@ -70,7 +70,7 @@ func (f *facts) answer(ctx context.Context, id model.StackID, out *observed.Stac
 		return answered(facts.Health, q.ARN)(f.targets.askHealth(ctx, q.ARN))
 	case model.AskOwnCertificates:
 		facts.OwnCertificates, err = f.certificates.askOwnCertificates(ctx, id)
-		facts.OwnCertificatesAsked = err == nil
+		facts.OwnCertificatesAsked, facts.Imports = err == nil, f.certificates.imports(id)
 	case model.AskHostedZones:
 		facts.Zones, err = f.certificates.askHostedZones(ctx, q)
 	case model.AskValidation:

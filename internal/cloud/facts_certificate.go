@@ -48,6 +48,8 @@ type certificateCache struct {
 	// own are those of the cluster, in any state.
 	own   []ownCertificate
 	ownAt time.Time
+	// foreign is how many certificates others have imported.
+	foreign int
 	// imported and written are by ARN.
 	imported map[string]importedCertificate
 	written  map[string]writtenCertificate

@@ -1,29 +1,38 @@
 package engine
 
 import (
+	"math"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// imports bounds how often certificates are imported, as ACM counts the imports of a year, and a TLS
-// Secret can change at any rate. A certificate that was imported a few times gets its next turn later;
-// so do the certificates of a namespace, which are told apart by names that its users choose. It outlives the
-// stack, which can be made again. After a restart all counts begin at zero.
+// imports bounds how often certificates are imported, as ACM counts the imports of a year for the whole account, and
+// a TLS Secret can change at any rate. It limits each certificate, the Secrets that one namespace uses of one
+// namespace, and the share that these have of a year. It outlives the stack, which can be made again. After a restart
+// all counts begin at zero.
 type imports struct {
 	mu    sync.Mutex
 	spent map[importBudget]spentImports
+	// years are the imports of a year by their owners, year those of all of them.
+	years map[importOwner]fadingImports
+	year  fadingImports
 }
 
-// importBudget is that of one certificate of a stack, or of the Secrets of a namespace.
+// importBudget is that of one certificate of a stack, or of an owner.
 type importBudget struct {
-	stack     model.StackID
-	id        string
-	namespace string
+	stack model.StackID
+	id    string
+	owner importOwner
 }
+
+// importOwner is to whom imports are counted: who uses a Secret decides how often stacks are made that need it, and who
+// writes it how often it changes. Neither can spend what another one has with the same Secret or for the same stack.
+type importOwner struct{ user, secret string } // namespaces
 
 type spentImports struct {
 	count float64
@@ -32,16 +41,37 @@ type spentImports struct {
 
 // The budgets: so many at once, and one more after each such time.
 const (
-	importsAtOnce          = 5
-	importsEvery           = 2 * time.Hour
-	namespaceImportsAtOnce = 250
-	namespaceImportsEvery  = 5 * time.Minute
-	mostImportBudgets      = 10000
+	importsAtOnce      = 5
+	importsEvery       = 2 * time.Hour
+	ownerImportsAtOnce = 250
+	ownerImportsEvery  = 5 * time.Minute
+	mostImportBudgets  = 10000
 )
 
+// yearlyImports is how many imports are counted at the same time at most. What is counted fades over a year, so that no
+// year has more than twice as many, which is ACM's default quota of 5,000.
+const (
+	yearlyImports = 2500
+	importYear    = 365 * 24 * time.Hour
+)
+
+// fadingImports are imports that are counted less from day to day.
+type fadingImports struct {
+	count float64
+	at    time.Time
+}
+
+func (f fadingImports) after(now time.Time) float64 {
+	return f.count * math.Exp(-float64(now.Sub(f.at))/float64(importYear))
+}
+
+func (f fadingImports) plusOne(now time.Time) fadingImports {
+	return fadingImports{count: f.after(now) + 1, at: now}
+}
+
 func (b importBudget) limits() (atOnce float64, every time.Duration) {
-	if b.namespace != "" {
-		return namespaceImportsAtOnce, namespaceImportsEvery
+	if b.owner != (importOwner{}) {
+		return ownerImportsAtOnce, ownerImportsEvery
 	}
 	return importsAtOnce, importsEvery
 }
@@ -52,9 +82,32 @@ func (s spentImports) after(b importBudget, now time.Time) float64 {
 	return max(s.count-float64(now.Sub(s.at))/float64(every), 0)
 }
 
-func importBudgets(id model.StackID, certificate, secret string) []importBudget {
+func ownerOfImport(members []finding.Ref, secret string) importOwner {
 	namespace, _, _ := strings.Cut(secret, "/")
-	return []importBudget{{stack: id, id: certificate}, {namespace: namespace}}
+	owner := importOwner{user: namespace, secret: namespace}
+	if len(members) > 0 && members[0].Namespace != "" {
+		owner.user = members[0].Namespace
+	}
+	return owner
+}
+
+func importBudgets(id model.StackID, certificate string, owner importOwner) []importBudget {
+	return []importBudget{{stack: id, id: certificate}, {owner: owner}}
+}
+
+// shareSpent returns for how long an owner has no more imports of this year: it may have as many as are left for all.
+// So the first one can have a half, two of them a third each, and one that has had few is always admitted.
+func (m *imports) shareSpent(owner importOwner, now time.Time) time.Duration {
+	have := m.years[owner].after(now)
+	left := yearlyImports - m.year.after(now)
+	if have+1 <= left {
+		return 0
+	}
+	if have < 1 {
+		return time.Hour
+	}
+	// By then it is counted one less, or the whole is.
+	return min(time.Duration(float64(importYear)/have), 24*time.Hour)
 }
 
 // paused returns for how long certificates of a stack are not imported.
@@ -69,15 +122,18 @@ func (m *imports) paused(stack model.Stack, now time.Time) map[string]time.Durat
 		if c.Import == nil {
 			continue
 		}
-		for _, b := range importBudgets(stack.ID, c.ID, c.Import.Secret) {
+		owner := ownerOfImport(c.Import.Members(), c.Import.Secret)
+		rest := m.shareSpent(owner, now)
+		for _, b := range importBudgets(stack.ID, c.ID, owner) {
 			most, every := b.limits()
 			over := m.spent[b].after(b, now) + 1 - most
-			if rest := time.Duration(over * float64(every)); over > 0 && rest > out[c.ID] {
-				if out == nil {
-					out = map[string]time.Duration{}
-				}
-				out[c.ID] = rest
+			rest = max(rest, time.Duration(over*float64(every)))
+		}
+		if rest > 0 {
+			if out == nil {
+				out = map[string]time.Duration{}
 			}
+			out[c.ID] = rest
 		}
 	}
 	return out
@@ -91,6 +147,17 @@ func (m *imports) note(id model.StackID, s plan.Step, now time.Time) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.forget(now)
+	owner := ownerOfImport(s.Blames, do.Secret)
+	for _, b := range importBudgets(id, s.Address.ID, owner) {
+		m.spent[b] = spentImports{count: m.spent[b].after(b, now) + 1, at: now}
+	}
+	m.years[owner], m.year = m.years[owner].plusOne(now), m.year.plusOne(now)
+}
+
+// forget drops what no longer counts, once there is much. Owners with a part of an import are among them: together they
+// are bounded by the whole.
+func (m *imports) forget(now time.Time) {
 	if m.spent == nil || len(m.spent) > mostImportBudgets {
 		kept := map[importBudget]spentImports{}
 		for b, s := range m.spent {
@@ -100,7 +167,13 @@ func (m *imports) note(id model.StackID, s plan.Step, now time.Time) {
 		}
 		m.spent = kept
 	}
-	for _, b := range importBudgets(id, s.Address.ID, do.Secret) {
-		m.spent[b] = spentImports{count: m.spent[b].after(b, now) + 1, at: now}
+	if m.years == nil || len(m.years) > mostImportBudgets {
+		kept := map[importOwner]fadingImports{}
+		for o, y := range m.years {
+			if y.after(now) >= 0.5 {
+				kept[o] = y
+			}
+		}
+		m.years = kept
 	}
 }

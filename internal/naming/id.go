@@ -95,6 +95,13 @@ func ImportedCertificateID(namespace, name string) string {
 	return fit(importedCertificate+namespace+"/"+name, tagValueLimit)
 }
 
+// NamespaceOfImport returns the namespace of the Secret that a certificate was imported from, by its logical id.
+func NamespaceOfImport(id string) (namespace string, ok bool) {
+	rest, ok := strings.CutPrefix(id, importedCertificate)
+	namespace, _, _ = strings.Cut(rest, "/")
+	return namespace, ok
+}
+
 // ImportedFrom reports whether a certificate was imported from a Secret of a namespace, by its logical id.
 func ImportedFrom(id, namespace string) bool {
 	return strings.HasPrefix(id, importedCertificate+namespace+"/")

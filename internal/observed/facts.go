@@ -45,6 +45,8 @@ type Facts struct {
 	// OwnCertificates are those that the controller requested or imported for the stack, ascending by ARN.
 	OwnCertificates      []OwnCertificate
 	OwnCertificatesAsked bool
+	// Imports count certificates, once OwnCertificates were asked for.
+	Imports Imports
 	// Zones of DNS; nil if not asked.
 	Zones *HostedZones
 	// Validations by certificate ARN, for those asked.
@@ -61,6 +63,13 @@ type Facts struct {
 	Faults map[string]Fault
 	// Now is the time of the observation.
 	Now time.Time
+}
+
+// Imports count the imported certificates that are there.
+type Imports struct {
+	All int // of the account, whoever imported them
+	// Of are those that the namespace of the stack, or its IngressGroup, has from the Secrets of a namespace.
+	Of map[string]int
 }
 
 // Fault returns why a question has no answer, nil if it has one or was not asked.

@@ -27,8 +27,12 @@ const (
 	importedWait = 2 * time.Second
 	// longestImport is how long a new listener waits for a certificate that is imported.
 	longestImport = 10 * time.Second
+	// fullWait is when to look again where the account has no room for a certificate.
+	fullWait = time.Hour
 	// maxImports is how many certificates AWS attaches to a load balancer.
 	maxImports = 25
+	// defaultAccountImports is how many imported certificates an account has by default.
+	defaultAccountImports = 2500
 )
 
 // resolveImport finds or imports the certificate of a TLS Secret. Whatever prevents it, the one that was
@@ -71,7 +75,7 @@ func (m *managedCertificates) resolveImport(w model.ManagedCertificate) {
 	}
 	if rest := m.opt.ImportsPaused[w.ID]; rest > 0 {
 		m.tellImport(w, finding.ImportsLimited,
-			"the Secret has changed so often that its certificate is not imported before "+at(now.Add(rest)), "find out who changes the Secret")
+			"there were so many imports of it, or for its namespace, that its certificate is not imported before "+at(now.Add(rest)), "find out which Secrets change or are added all the time")
 		m.awaitImport(w, a, "its turn to be imported", rest)
 		return
 	}
@@ -84,8 +88,14 @@ func (m *managedCertificates) resolveImport(w model.ManagedCertificate) {
 		use(live[i])
 		do.ARN, verb, change.From = live[i].ARN, Update, identityText(*live[i].Imported)
 		why = "the Secret has another certificate, " + why
+	case !m.roomForImport(w):
+		m.tellImport(w, finding.QuotaReached, fmt.Sprintf("of the %d certificates that an account imports, there are %d, and the ones of this namespace are as many as are left for all",
+			m.accountImports(), m.have.Facts.Imports.All), "delete what is not needed, or use certificates by ARN")
+		m.awaitImport(w, a, "room for its certificate", fullWait)
+		return
 	default:
 		do.Tags = m.tags(w.ID, w.Tags)
+		m.imports++
 	}
 	m.add(Step{
 		ID: stepID("import", a), Address: a, Verb: verb, Do: do, Changes: []Change{change},
@@ -95,6 +105,19 @@ func (m *managedCertificates) resolveImport(w model.ManagedCertificate) {
 		m.awaitImport(w, a, "its ARN", importedWait)
 		m.coming[w.ID] = len(live) == 0 && m.wait("import "+w.ID, "its ARN", longestImport) != Wait{}
 	}
+}
+
+// roomForImport reports whether who has the stack may have one more imported certificate: there must be more room left
+// than it has certificates. So one namespace can use a half of the quota, two of them a third each, and one that has few
+// certificates is always admitted.
+func (m *managedCertificates) roomForImport(w model.ManagedCertificate) bool {
+	namespace, _, _ := strings.Cut(w.Import.Secret, "/")
+	counted := m.have.Facts.Imports
+	return counted.Of[namespace]+m.imports < m.accountImports()-counted.All-m.imports
+}
+
+func (m *managedCertificates) accountImports() int {
+	return cmp.Or(m.opt.AccountImports, defaultAccountImports)
 }
 
 // imported are the live certificates of a Secret, first those that listeners have.

@@ -63,6 +63,7 @@ func TestImportsByState(t *testing.T) {
 		is     *model.CertificateIdentity
 		own    []observed.OwnCertificate
 		paused time.Duration
+		counts observed.Imports
 		steps  []string // about certificates
 		in     string   // ARN in whose place it is imported
 		serves string
@@ -80,11 +81,17 @@ func TestImportsByState(t *testing.T) {
 		"expired and live":                 {is: &expired, own: []observed.OwnCertificate{live("1", expired)}, serves: "1", found: finding.CertificateInvalid},
 		"not valid yet":                    {is: &early, own: []observed.OwnCertificate{live("1", old)}, serves: "1", found: finding.CertificateInvalid},
 		"too often":                        {is: &fit, own: []observed.OwnCertificate{live("1", old)}, serves: "1", paused: time.Hour, steps: []string{"await"}, found: finding.ImportsLimited},
+		"others have nearly all":           {is: &fit, counts: observed.Imports{All: 2499}, steps: []string{"import", "await"}},
+		"there is no room":                 {is: &fit, counts: observed.Imports{All: 2500}, steps: []string{"await"}, found: finding.QuotaReached},
+		"it has as many as are left":       {is: &fit, counts: observed.Imports{All: 1250, Of: map[string]int{"ns": 1250}}, steps: []string{"await"}, found: finding.QuotaReached},
+		"it has as many and is renewed":    {is: &fit, own: []observed.OwnCertificate{live("1", old)}, counts: observed.Imports{All: 1250, Of: map[string]int{"ns": 1250}}, serves: "1", steps: []string{"import"}, in: "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opt := importing
 			opt.ImportsPaused = map[string]time.Duration{importedID: c.paused}
-			p, found := plan.Make(imported(claimed(desiredOf(ruleTo("/*", "g1"))), c.is), observed.Stack{Facts: ownFacts(c.own...)}, opt)
+			facts := ownFacts(c.own...)
+			facts.Imports = c.counts
+			p, found := plan.Make(imported(claimed(desiredOf(ruleTo("/*", "g1"))), c.is), observed.Stack{Facts: facts}, opt)
 			var got []string
 			serves := ""
 			for _, s := range p.Steps {

@@ -44,6 +44,7 @@ type managedCertificates struct {
 	own     map[string]string // ARNs of those that serve, by id
 	coming  map[string]bool   // ids of those that are imported right now
 	kept    map[string]bool   // ARNs of those that must not be deleted
+	imports int               // how many certificates the plan imports as new ones
 	records map[string]bool   // names of DNS records that the plan makes or removes
 }
 

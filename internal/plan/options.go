@@ -28,6 +28,8 @@ type Options struct {
 	ManageCertificates bool
 	// ImportCertificates imports the certificates of TLS Secrets that members name, and deletes them.
 	ImportCertificates bool
+	// AccountImports is how many imported certificates an account has; 0: 2,500, which is AWS's default.
+	AccountImports int
 	// ImportsPaused are certificates, by id, that were imported so often that they are not imported for so
 	// long.
 	ImportsPaused map[string]time.Duration

@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// importing is a stack of a namespace with the certificate of a Secret.
+func importing(user, name, secret string) (model.Stack, plan.Step) {
+	by := finding.Origin{Object: finding.Ref{Kind: "Gateway", Namespace: user, Name: name}}
+	s := model.Stack{ID: model.StackID{Kind: model.ALBGateway, Namespace: user, Name: name}}
+	s.Certificates = []model.ManagedCertificate{{ID: "imported/" + secret, Import: &model.CertificateImport{Secret: secret, Uses: []finding.Origin{by}}}}
+	return s, plan.Step{
+		Address: plan.Address{Kind: plan.Certificate, ID: "imported/" + secret}, Blames: []finding.Ref{by.Object}, Do: plan.ImportCertificate{Secret: secret},
+	}
+}
+
+// tryImport imports the certificate of a Secret if it is admitted.
+func (m *imports) tryImport(user, name, secret string, now time.Time) bool {
+	stack, step := importing(user, name, secret)
+	if len(m.paused(stack, now)) > 0 {
+		return false
+	}
+	m.note(stack.ID, step, now)
+	return true
+}
+
+// ACM counts the imports of a year for the whole account. Tenants that spend what they can, in one namespace or in
+// many, leave room for the renewals and the new certificates of others, and for the quota.
+func TestNoTenantSpendsTheImportsOfTheAccount(t *testing.T) {
+	t.Parallel()
+	const quota, day = 5000, 24 * time.Hour
+	for _, namespaces := range []int{1, 2, 10, 40} {
+		m := &imports{}
+		begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		byDay := make([]int, 2*365)
+		for d := range byDay {
+			for hour := 0; hour < 24; hour += 6 {
+				now := begin.Add(time.Duration(d)*day + time.Duration(hour)*time.Hour)
+				for n := range namespaces {
+					for i := range 40 { // another Gateway or another Secret each time
+						name := fmt.Sprintf("g%d-%d-%d", d, hour, i)
+						if !m.tryImport(fmt.Sprint("evil", n), name, fmt.Sprintf("evil%d/%s", n, name), now) {
+							break
+						}
+						byDay[d]++
+					}
+				}
+			}
+			// Six certificates of a victim are renewed, each after sixty days.
+			for i := range 6 {
+				if (d+10*i)%60 == 0 {
+					if !m.tryImport("shop", "edge", fmt.Sprint("shop/tls", i), begin.Add(time.Duration(d)*day)) {
+						t.Fatalf("%d namespaces: on day %d certificate %d of the victim is not renewed", namespaces, d, i)
+					}
+					byDay[d]++
+				}
+			}
+		}
+		year, most := 0, 0
+		for d, n := range byDay {
+			if year += n; d >= 365 {
+				year -= byDay[d-365]
+			}
+			most = max(most, year)
+		}
+		t.Logf("%d namespaces: %d imports within a year at most", namespaces, most)
+		if most > quota {
+			t.Errorf("%d namespaces: %d imports within a year", namespaces, most)
+		}
+	}
+}
+
+// Who may use a Secret of another namespace makes and deletes stacks with it as often as it can, and the Secret's own
+// namespace has its imports. So it is with a Secret that changes all the time, for those who use it.
+func TestImportsOfASharedSecretAreCountedToWhoCausesThem(t *testing.T) {
+	t.Parallel()
+	m := &imports{}
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range 400 {
+		m.tryImport("evil", fmt.Sprint("g", i), "vault/tls", now)
+		m.tryImport("shop", fmt.Sprint("g", i), "evil/tls", now)
+	}
+	for _, c := range [][2]string{{"vault", "vault/tls"}, {"shop", "vault/tls"}, {"shop", "shop/tls"}} {
+		if !m.tryImport(c[0], "edge", c[1], now) {
+			t.Errorf("%s has no imports left of Secret %s", c[0], c[1])
+		}
+	}
+	if m.tryImport("evil", "more", "vault/tls", now) {
+		t.Error("the one who has spent its imports has more")
+	}
+}
