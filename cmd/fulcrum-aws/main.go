@@ -36,13 +36,17 @@ func run(ctx context.Context, args []string) error {
 	seed := flags.Uint64("seed", uint64(time.Now().UnixNano()), "seed of identifiers and orders; the time if not given")
 	state := flags.String("state", "", "file with an exported state to begin with")
 	clock := flags.String("clock", "real", "real, manual (moved by POST /_fulcrum/clock alone), or a factor such as 60 (a minute per second)")
+	partition := flags.String("partition", "aws", "AWS partition: aws, aws-cn or aws-us-gov")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return nil
 		}
 		return err
 	}
-	o := emulator.Options{Seed: *seed, Account: *account}
+	if _, ok := store.AWSPartitionNamed(*partition); !ok {
+		return fmt.Errorf("--partition must be aws, aws-cn or aws-us-gov, not %q", *partition)
+	}
+	o := emulator.Options{Seed: *seed, Account: *account, Partition: *partition}
 	switch factor, err := strconv.ParseFloat(*clock, 64); {
 	case *clock == "real":
 	case *clock == "manual":

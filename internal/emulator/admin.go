@@ -1,15 +1,18 @@
 package emulator
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/iam"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/imds"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
@@ -38,6 +41,7 @@ func (em *Emulator) registerAdmin() {
 	em.HandleAdmin("clock", em.adminClock)
 	em.HandleAdmin("config", em.adminConfig)
 	em.HandleAdmin("accounts", em.adminAccounts)
+	em.HandleAdmin("permissions", em.adminPermissions)
 	em.HandleAdmin("imds", em.adminIMDS)
 	em.HandleAdmin("force", em.adminForce)
 	em.HandleAdmin("check", em.adminCheck)
@@ -247,8 +251,8 @@ func (em *Emulator) adminConfig(r *http.Request, body []byte) (any, error) {
 	return em.store.Config, nil
 }
 
-// adminAccounts: POST {"accessKeys": {key: account}, "roles": [store.Role]}
-// registers keys and roles.
+// adminAccounts: POST {"accessKeys": {key: account}, "roles": [store.Role], "policies": {key: [policy]}}
+// registers keys, roles and what keys may do.
 func (em *Emulator) adminAccounts(r *http.Request, body []byte) (any, error) {
 	if r.Method != http.MethodPost {
 		return nil, errMethod
@@ -256,6 +260,7 @@ func (em *Emulator) adminAccounts(r *http.Request, body []byte) (any, error) {
 	var in struct {
 		AccessKeys map[string]string
 		Roles      []store.Role
+		Policies   map[string][]iam.Policy
 	}
 	if err := strict(body, &in); err != nil {
 		return nil, err
@@ -265,10 +270,31 @@ func (em *Emulator) adminAccounts(r *http.Request, body []byte) (any, error) {
 	for key, account := range in.AccessKeys {
 		em.store.AddAccessKey(key, account)
 	}
+	for key, policies := range in.Policies {
+		em.store.PutPrincipal(key, store.Principal{Policies: policies})
+	}
 	for _, role := range in.Roles {
 		em.store.PutRole(role)
 	}
 	return done, nil
+}
+
+// adminPermissions: GET lists the permissions that callers with policies were allowed calls by, with how
+// often: {"action": …, "sid": …, "count": …}.
+func (em *Emulator) adminPermissions(r *http.Request, _ []byte) (any, error) {
+	if r.Method != http.MethodGet {
+		return nil, errMethod
+	}
+	type permission struct {
+		Action, Sid string
+		Count       int
+	}
+	out := []permission{}
+	for p, n := range em.Permissions() {
+		out = append(out, permission{p.Action, p.Sid, n})
+	}
+	slices.SortFunc(out, func(a, b permission) int { return cmp.Or(cmp.Compare(a.Action, b.Action), cmp.Compare(a.Sid, b.Sid)) })
+	return out, nil
 }
 
 // adminIMDS: GET shows the instance whose metadata is served, PUT sets it.

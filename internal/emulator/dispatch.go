@@ -9,18 +9,26 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/authz"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// errBroken is a connection that closed without an answer.
-var errBroken = errors.New("connection reset by peer")
+var (
+	// errBroken is a connection that closed without an answer.
+	errBroken = errors.New("connection reset by peer")
+	// errNoHost is a host name that the partition does not have.
+	errNoHost = errors.New("no such host")
+)
 
 // dispatch serves one API request. Its errors mean that no answer arrives.
 func (em *Emulator) dispatch(ctx context.Context, r *http.Request) (wire.Response, error) {
 	requestID := em.newRequestID()
 	req, refused := em.identify(r)
+	if !em.reachable(r.URL.Host, req.service) {
+		return wire.Response{}, errNoHost
+	}
 	if refused != nil {
 		codec := wire.Query("")
 		if req.service != nil {
@@ -97,7 +105,7 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 
 	call := store.Call{
 		Account: account, Region: req.region, RequestID: entry.RequestID, AccessKey: req.accessKey,
-		Service: entry.Service, Operation: op.Name,
+		Service: entry.Service, Operation: op.Name, Caller: em.caller(req, account),
 	}
 	if entry.Mutating {
 		em.rememberFirst()
@@ -141,6 +149,11 @@ func (em *Emulator) execute(s *service, op wire.Operation, call store.Call, in a
 	}()
 	call.Now = w.Clock.Now()
 	call.Partition = w.Partition(call.Account, call.Region)
+	used, denied := authz.Check(&call, in)
+	if denied != nil {
+		return wire.Response{}, denied
+	}
+	em.use(used)
 	out, err := op.Call(&call, in)
 	if err != nil {
 		return wire.Response{}, asError(err)

@@ -1,9 +1,11 @@
 package emulator
 
 import (
+	"maps"
 	"net/http"
 	"sync"
 
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/authz"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/imds"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
@@ -19,6 +21,9 @@ type Options struct {
 	Config *store.Config
 	// Account of access keys without an account of their own, "123456789012" if empty.
 	Account string
+	// Partition is the AWS partition that the emulator is, "aws" if empty; "aws-cn" and "aws-us-gov" are
+	// the others. Regions of another partition are not served.
+	Partition string
 }
 
 // Emulator is an emulated AWS. It is safe for concurrent use.
@@ -32,6 +37,9 @@ type Emulator struct {
 	historyMu sync.Mutex
 	history   []pastState
 
+	usedMu sync.Mutex
+	used   map[authz.Used]int
+
 	adminMu sync.Mutex
 	admin   map[string]AdminFunc
 }
@@ -39,7 +47,7 @@ type Emulator struct {
 // New returns an emulator with nothing in it but the default VPC that each
 // account has in each region.
 func New(o Options) *Emulator {
-	w := store.New(store.Options{Clock: o.Clock, Seed: o.Seed, Config: o.Config, Account: o.Account})
+	w := store.New(store.Options{Clock: o.Clock, Seed: o.Seed, Config: o.Config, Account: o.Account, Partition: o.Partition})
 	em := &Emulator{
 		store:    w,
 		services: services(w),
@@ -47,6 +55,7 @@ func New(o Options) *Emulator {
 		calls:    newCalls(),
 		imds:     imds.New(w),
 		admin:    map[string]AdminFunc{},
+		used:     map[authz.Used]int{},
 	}
 	em.registerAdmin()
 	return em
@@ -63,6 +72,22 @@ func (em *Emulator) Calls() *Calls { return em.calls }
 
 // IMDS is the instance metadata service.
 func (em *Emulator) IMDS() *imds.Server { return em.imds }
+
+// Permissions counts the permissions that callers with policies were allowed calls by.
+func (em *Emulator) Permissions() map[authz.Used]int {
+	em.usedMu.Lock()
+	defer em.usedMu.Unlock()
+	return maps.Clone(em.used)
+}
+
+// use notes the permissions that a call was allowed by.
+func (em *Emulator) use(permissions []authz.Used) {
+	em.usedMu.Lock()
+	defer em.usedMu.Unlock()
+	for _, p := range permissions {
+		em.used[p]++
+	}
+}
 
 // Reset removes state, calls and faults; clock and configuration stay.
 func (em *Emulator) Reset() {

@@ -72,7 +72,7 @@ func (em *Emulator) past(ago time.Duration) *pastStore {
 		return nil
 	}
 	cfg := em.store.Config
-	w := store.New(store.Options{Clock: frozenClock{em.store.Clock, then}, Config: &cfg, Account: em.store.DefaultAccount()})
+	w := store.New(store.Options{Clock: frozenClock{em.store.Clock, then}, Config: &cfg, Account: em.store.DefaultAccount(), Partition: em.store.AWS().Name})
 	if err := w.Restore(em.history[found].state); err != nil {
 		panic(fmt.Sprintf("a remembered state cannot be restored: %v", err))
 	}

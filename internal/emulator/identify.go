@@ -118,6 +118,24 @@ func credentialScope(authorization string) scope {
 	return scope{accessKey: f[0], region: f[2], service: f[3]}
 }
 
+// reachable reports whether the partition has a host: one below its suffix, or an address that is none of
+// AWS's names, by which clients are led to the emulator.
+func (em *Emulator) reachable(host string, s *service) bool {
+	aws := em.store.AWS()
+	if s != nil && s.name == "shield" && !aws.Shield {
+		return false
+	}
+	host, _, _ = strings.Cut(host, ":")
+	return !strings.Contains(host, ".amazonaws.") || strings.HasSuffix(host, "."+aws.Suffix)
+}
+
+// caller is who a request is from.
+func (em *Emulator) caller(r request, account string) store.Principal {
+	em.store.Lock()
+	defer em.store.Unlock()
+	return em.store.PrincipalOf(r.accessKey, account)
+}
+
 // authorize finds the account of a request, or returns why it is rejected.
 func (em *Emulator) authorize(r request) (account string, refused *store.Error) {
 	json := r.service.target != ""
@@ -137,7 +155,8 @@ func (em *Emulator) authorize(r request) (account string, refused *store.Error) 
 		return "", err
 	}
 	account, known := em.store.AccountOf(r.accessKey)
-	if known || !em.store.Config.RequireKnownKeys {
+	foreign := store.AWSPartitionOf(r.region).Name != em.store.AWS().Name
+	if !foreign && (known || !em.store.Config.RequireKnownKeys) {
 		return account, nil
 	}
 	switch {

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -54,6 +55,9 @@ func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.em.handle(r)
 	if ctxErr := r.Context().Err(); ctxErr != nil {
 		return nil, ctxErr // the caller left while the call was served
+	}
+	if errors.Is(err, errNoHost) {
+		return nil, &net.DNSError{Err: err.Error(), Name: r.URL.Host, IsNotFound: true}
 	}
 	if err != nil {
 		return nil, &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}

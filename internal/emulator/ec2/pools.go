@@ -55,7 +55,7 @@ func (s *networks) DescribeIpamPools(c *store.Call, in *ec2.DescribeIpamPoolsInp
 func (s *networks) ipamPool(p *store.Partition, x *store.IPAMPool) types.IpamPool {
 	return types.IpamPool{
 		IpamPoolId: aws.String(x.ID), AddressFamily: types.AddressFamily(x.Family), Description: some(x.Description),
-		IpamPoolArn: aws.String("arn:aws:ec2::" + p.Account + ":ipam-pool/" + x.ID), Locale: some(x.Locale),
+		IpamPoolArn: aws.String("arn:" + p.AWS().Name + ":ec2::" + p.Account + ":ipam-pool/" + x.ID), Locale: some(x.Locale),
 		OwnerId: aws.String(p.Account), IpamRegion: aws.String(p.Region), State: types.IpamPoolStateCreateComplete,
 		Tags: s.tagList(p, x.ID),
 	}

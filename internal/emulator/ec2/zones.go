@@ -73,12 +73,16 @@ func (s *networks) DescribeAvailabilityZones(c *store.Call, in *ec2.DescribeAvai
 func (s *networks) DescribeRegions(c *store.Call, in *ec2.DescribeRegionsInput) (*ec2.DescribeRegionsOutput, error) {
 	names := in.RegionNames
 	if len(names) == 0 {
-		names = slices.Compact(slices.Sorted(slices.Values([]string{c.Region, "us-east-1", "us-west-2"})))
+		names = []string{c.Region, s.w.AWS().Home}
+		if s.w.AWS().Name == "aws" {
+			names = append(names, "us-west-2")
+		}
+		names = slices.Compact(slices.Sorted(slices.Values(names)))
 	}
 	out := &ec2.DescribeRegionsOutput{}
 	for _, name := range names {
 		out.Regions = append(out.Regions, types.Region{
-			RegionName: aws.String(name), Endpoint: aws.String("ec2." + name + ".amazonaws.com"),
+			RegionName: aws.String(name), Endpoint: aws.String("ec2." + name + "." + s.w.AWS().Suffix),
 			OptInStatus: aws.String("opt-in-not-required"),
 		})
 	}

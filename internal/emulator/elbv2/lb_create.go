@@ -98,6 +98,7 @@ func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBala
 	}
 	lb.Attributes = initialLoadBalancerAttributes(lb)
 	st.LoadBalancers[lb.ARN] = lb
+	s.w.LinkRole(c.Account)
 	return &elb.CreateLoadBalancerOutput{LoadBalancers: []types.LoadBalancer{s.loadBalancer(c, lb)}}, nil
 }
 
@@ -192,12 +193,12 @@ func (s *loadBalancers) nameLoadBalancer(p *store.Partition, lb *store.LoadBalan
 	lb.ID = s.w.Hex(16)
 	lb.ARN = newARN(p, fmt.Sprintf("loadbalancer/%s/%s/%s", shortType(lb), lb.Name, lb.ID))
 	if lb.IsALB() {
-		lb.DNSName = fmt.Sprintf("%s-%s.%s.elb.amazonaws.com", lb.Name, s.w.Decimal(10), p.Region)
+		lb.DNSName = fmt.Sprintf("%s-%s.%s.elb.%s", lb.Name, s.w.Decimal(10), p.Region, p.AWS().Suffix)
 		if lb.Scheme == types.LoadBalancerSchemeEnumInternal {
 			lb.DNSName = "internal-" + lb.DNSName
 		}
 	} else {
-		lb.DNSName = fmt.Sprintf("%s-%s.elb.%s.amazonaws.com", lb.Name, lb.ID, p.Region)
+		lb.DNSName = fmt.Sprintf("%s-%s.elb.%s.%s", lb.Name, lb.ID, p.Region, p.AWS().Suffix)
 	}
 	lb.HostedZone = hostedZone(p.Region, lb.IsALB())
 }

@@ -3,6 +3,7 @@ package fault
 import (
 	"time"
 
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/authz"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
@@ -154,23 +155,9 @@ func Throttle(service string) *store.Error {
 	return store.Errorf(store.Unproven, "ThrottlingException", "Rate exceeded").WithStatus(400)
 }
 
-// permissionPrefix is IAM's name of a service in actions, if it differs from the emulator's name.
-var permissionPrefix = map[string]string{"tagging": "tag"}
-
 // Deny returns the error of a service for a caller whom no policy allows an operation.
 func Deny(service, operation string) *store.Error {
-	prefix := service
-	if p := permissionPrefix[service]; p != "" {
-		prefix = p
-	}
-	code, status, before := "AccessDeniedException", 400, ""
-	switch service {
-	case "ec2":
-		code, status, before = "UnauthorizedOperation", 403, "You are not authorized to perform this operation. "
-	case "elasticloadbalancing", "sts", "iam", "route53":
-		code, status = "AccessDenied", 403
-	}
-	return store.Errorf(store.Document("IAM User Guide, Troubleshoot access denied error messages"), code,
-		"%sUser: arn:aws:sts::123456789012:assumed-role/controller/fulcrum is not authorized to perform: %s:%s because no identity-based policy allows the %s:%s action",
-		before, prefix, operation, prefix, operation).WithStatus(status)
+	action := authz.Prefix(service) + ":" + operation
+	return authz.Refusal(service, "arn:aws:sts::123456789012:assumed-role/controller/fulcrum", action, "",
+		"no identity-based policy allows the "+action+" action")
 }

@@ -61,7 +61,15 @@ func New(w *store.Store) *Server {
 func (s *Server) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.identity, s.tokens = Identity{Region: "us-west-2"}, map[string]time.Time{}
+	s.identity, s.tokens = Identity{Region: s.region()}, map[string]time.Time{}
+}
+
+// region is where an instance is if nothing else is set.
+func (s *Server) region() string {
+	if aws := s.store.AWS(); aws.Name != "aws" {
+		return aws.Home
+	}
+	return "us-west-2"
 }
 
 // SetIdentity sets the instance whose metadata is served.
@@ -69,7 +77,7 @@ func (s *Server) SetIdentity(i Identity) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i.Region == "" {
-		i.Region = "us-west-2"
+		i.Region = s.region()
 	}
 	s.identity = i
 }
@@ -147,7 +155,10 @@ func (s *Server) metadata(id Identity) metadata {
 		account = s.store.DefaultAccount()
 	}
 	p := s.store.Partition(account, id.Region)
-	md := metadata{paths: map[string]string{"meta-data/placement/region": id.Region}}
+	md := metadata{paths: map[string]string{
+		"meta-data/placement/region": id.Region,
+		"meta-data/services/domain":  s.store.AWS().Suffix, "meta-data/services/partition": s.store.AWS().Name,
+	}}
 	document := map[string]string{"version": "2017-09-30", "accountId": account, "region": id.Region}
 	if i := find(p, id.InstanceID); i != nil {
 		md.tokensRequired = i.HTTPTokens == "required"

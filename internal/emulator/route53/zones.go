@@ -68,7 +68,7 @@ func (s *Service) CreateHostedZone(c *store.Call, in *route53.CreateHostedZoneIn
 	st.Zones[z.ID] = z
 	out := &route53.CreateHostedZoneOutput{
 		HostedZone: ptr(describe(z)), ChangeInfo: s.submit(c, ""), VPC: in.VPC,
-		Location: ptr("https://route53.amazonaws.com" + base + "hostedzone/" + z.ID),
+		Location: ptr("https://route53." + s.w.AWS().Suffix + base + "hostedzone/" + z.ID),
 	}
 	if !z.Private {
 		out.DelegationSet = &types.DelegationSet{NameServers: z.NameServers}

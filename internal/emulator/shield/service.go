@@ -17,7 +17,6 @@ import (
 )
 
 const (
-	home             = "us-east-1"
 	quotaProtections = "shield-protections-per-resource-type"
 	pageMost         = 1000
 )
@@ -69,7 +68,7 @@ func missing() error {
 // state returns the account's state, after it has removed the protections whose
 // resource is deleted.
 func (s *Service) state(c *store.Call) *store.ShieldState {
-	st := s.w.Partition(c.Account, home).Shield
+	st := s.w.Partition(c.Account, s.w.AWS().Home).Shield
 	for id, p := range st.Protections {
 		if s.check(c, p.Resource) != nil {
 			delete(st.Protections, id)
@@ -145,7 +144,7 @@ func (s *Service) CreateProtection(c *store.Call, in *shield.CreateProtectionInp
 	}
 	id := s.w.UUID()
 	p := &store.Protection{
-		ID: id, ARN: "arn:aws:shield::" + c.Account + ":protection/" + id, Name: *in.Name, Resource: *in.ResourceArn, Tags: map[string]string{},
+		ID: id, ARN: "arn:" + s.w.AWS().Name + ":shield::" + c.Account + ":protection/" + id, Name: *in.Name, Resource: *in.ResourceArn, Tags: map[string]string{},
 	}
 	for _, t := range in.Tags {
 		p.Tags[val(t.Key)] = val(t.Value)

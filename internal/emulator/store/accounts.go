@@ -3,6 +3,8 @@ package store
 import (
 	"regexp"
 	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/iam"
 )
 
 // Role is an IAM role that can be assumed. Roles that were never registered can be
@@ -13,6 +15,16 @@ type Role struct {
 	ExternalID string
 	// Trusted are the accounts that may assume the role; empty means all.
 	Trusted []string
+	// Policies are what its sessions may do; nil: everything.
+	Policies []iam.Policy `json:",omitempty"`
+}
+
+// Principal is who an access key stands for.
+type Principal struct {
+	// ARN is of the user or of the session of a role.
+	ARN string
+	// Policies are what it may do; nil: everything.
+	Policies []iam.Policy `json:",omitempty"`
 }
 
 var accountInKey = regexp.MustCompile(`(?:^|[^0-9])([0-9]{12})(?:[^0-9]|$)`)
@@ -42,6 +54,25 @@ func (w *Store) AccountOf(key string) (account string, known bool) {
 	}
 	return w.account, false
 }
+
+// PutPrincipal sets who an access key stands for. Without it the key is a user who may do everything.
+func (w *Store) PutPrincipal(key string, p Principal) { w.principals[key] = p }
+
+// PrincipalOf returns who an access key of an account stands for.
+func (w *Store) PrincipalOf(key, account string) Principal {
+	p := w.principals[key]
+	if p.ARN == "" {
+		p.ARN = "arn:" + w.aws.Name + ":iam::" + account + ":user/" + key
+	}
+	return p
+}
+
+// LinkRole notes that an account has the service-linked role of Elastic Load Balancing, which its first
+// load balancer brings about.
+func (w *Store) LinkRole(account string) { w.linked[account] = true }
+
+// RoleLinked reports whether an account has that role.
+func (w *Store) RoleLinked(account string) bool { return w.linked[account] }
 
 // DefaultAccount is the account of access keys without an account of their own.
 func (w *Store) DefaultAccount() string { return w.account }

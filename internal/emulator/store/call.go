@@ -14,6 +14,8 @@ type Call struct {
 	RequestID string
 	// AccessKey is the caller's access key identifier; empty when unsigned.
 	AccessKey string
+	// Caller is who the key stands for.
+	Caller Principal
 	// Service and Operation name the call, such as "ec2" and "CreateVpc".
 	Service, Operation string
 	// Partition is the state of Account in Region.

@@ -13,6 +13,10 @@ type exported struct {
 	Partitions []*Partition
 	AccessKeys map[string]string `json:",omitempty"`
 	Roles      map[string]Role   `json:",omitempty"`
+	// Principals are who access keys stand for, with their policies.
+	Principals map[string]Principal `json:",omitempty"`
+	// Linked are the accounts with the service-linked role.
+	Linked map[string]bool `json:",omitempty"`
 	// Identifiers is the position in the stream of identifiers, so that a restored
 	// state never reuses one.
 	Identifiers []byte
@@ -25,7 +29,8 @@ func (w *Store) Export() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("export the stream of identifiers: %w", err)
 	}
-	out, err := json.Marshal(exported{Partitions: w.Partitions(), AccessKeys: w.accessKeys, Roles: w.roles, Identifiers: stream})
+	out, err := json.Marshal(exported{Partitions: w.Partitions(), AccessKeys: w.accessKeys, Roles: w.roles,
+		Principals: w.principals, Linked: w.linked, Identifiers: stream})
 	if err != nil {
 		return nil, fmt.Errorf("export the state: %w", err)
 	}
@@ -53,6 +58,9 @@ func (w *Store) Restore(state []byte) error {
 		w.partitions[partitionKey{p.Account, p.Region}] = p
 	}
 	w.accessKeys, w.roles = map[string]string{}, map[string]Role{}
+	w.principals, w.linked = map[string]Principal{}, map[string]bool{}
+	maps.Copy(w.principals, in.Principals)
+	maps.Copy(w.linked, in.Linked)
 	maps.Copy(w.accessKeys, in.AccessKeys)
 	maps.Copy(w.roles, in.Roles)
 	return nil

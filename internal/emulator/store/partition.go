@@ -97,5 +97,5 @@ func (p *Partition) now() time.Time { return p.store.Clock.Now() }
 // ARN returns the name of an EC2 resource, such as
 // arn:aws:ec2:us-west-2:123456789012:subnet/subnet-0….
 func (p *Partition) ARN(service, resource string) string {
-	return "arn:aws:" + service + ":" + p.Region + ":" + p.Account + ":" + resource
+	return "arn:" + p.AWS().Name + ":" + service + ":" + p.Region + ":" + p.Account + ":" + resource
 }

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// GlobalRegion is where the state of services without regions is kept.
+// GlobalRegion is where the state of services without regions is kept in the partition aws.
 const GlobalRegion = "us-east-1"
 
-// Route53State holds the hosted zones of an account; see [GlobalRegion].
+// Route53State holds the hosted zones of an account; see [AWSPartition.Home].
 type Route53State struct {
 	Zones   map[string]*HostedZone // by id, without the path before it
 	Changes map[string]*DNSChange  // by id, likewise
@@ -55,11 +55,11 @@ func DNSName(name string) string {
 }
 
 // DNS is the Route 53 of an account.
-func (w *Store) DNS(account string) *Route53State { return w.Partition(account, GlobalRegion).Route53 }
+func (w *Store) DNS(account string) *Route53State { return w.Partition(account, w.aws.Home).Route53 }
 
 // hasCNAME reports whether a public zone of the account has the record.
 func (w *Store) hasCNAME(account, name, value string) bool {
-	home, ok := w.partitions[partitionKey{account, GlobalRegion}]
+	home, ok := w.partitions[partitionKey{account, w.aws.Home}]
 	if !ok {
 		return false
 	}

@@ -21,6 +21,8 @@ type Options struct {
 	// Account is the account of unknown access keys, [DefaultAccount] if
 	// empty.
 	Account string
+	// Partition is the name of the AWS partition, "aws" if empty.
+	Partition string
 }
 
 // Store is the emulator state. Everything but Lock, Unlock, Generation, Wait and the
@@ -39,10 +41,13 @@ type Store struct {
 
 	mu         sync.Mutex
 	account    string
+	aws        AWSPartition
 	seed       uint64
 	partitions map[partitionKey]*Partition
 	accessKeys map[string]string
 	secrets    map[string]string // never exported
+	principals map[string]Principal
+	linked     map[string]bool // see LinkRole
 	roles      map[string]Role
 
 	genMu   sync.Mutex
@@ -65,7 +70,11 @@ func New(o Options) *Store {
 	if o.Config != nil {
 		cfg = *o.Config
 	}
-	w := &Store{Clock: o.Clock, Config: cfg, account: o.Account, seed: o.Seed, changed: make(chan struct{})}
+	aws, ok := AWSPartitionNamed(o.Partition)
+	if !ok {
+		panic("the emulator has no AWS partition " + o.Partition)
+	}
+	w := &Store{Clock: o.Clock, Config: cfg, account: o.Account, aws: aws, seed: o.Seed, changed: make(chan struct{})}
 	w.clear()
 	return w
 }
@@ -78,6 +87,8 @@ func (w *Store) clear() {
 	w.accessKeys = map[string]string{}
 	w.secrets = map[string]string{}
 	w.roles = map[string]Role{}
+	w.principals = map[string]Principal{}
+	w.linked = map[string]bool{}
 }
 
 // Reset removes all state; clock, configuration and seed stay.

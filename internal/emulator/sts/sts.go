@@ -37,11 +37,9 @@ func (s *Service) GetCallerIdentity(c *store.Call, _ *sts.GetCallerIdentityInput
 	id := "AIDAFULCRUM" + c.Account
 	return &sts.GetCallerIdentityOutput{
 		Account: aws.String(c.Account), UserId: aws.String(id),
-		Arn: aws.String(callerARN(c)),
+		Arn: aws.String(c.Caller.ARN),
 	}, nil
 }
-
-func callerARN(c *store.Call) string { return "arn:aws:iam::" + c.Account + ":user/" + c.AccessKey }
 
 var (
 	roleARN     = regexp.MustCompile(`^arn:aws[a-z-]*:iam::([0-9]{12}):role/([\w+=,.@/-]+)$`)
@@ -59,14 +57,16 @@ func (s *Service) AssumeRole(c *store.Call, in *sts.AssumeRoleInput) (*sts.Assum
 		return nil, invalid("externalId", external, "length between 2 and 1224")
 	}
 	denied := store.Errorf(store.Unproven, "AccessDenied", "User: %s is not authorized to perform: sts:AssumeRole on resource: %s",
-		callerARN(c), *in.RoleArn).WithStatus(403)
-	if role, ok := s.w.RoleByARN(*in.RoleArn); ok {
+		c.Caller.ARN, *in.RoleArn).WithStatus(403)
+	role, ok := s.w.RoleByARN(*in.RoleArn)
+	if ok {
 		if role.ExternalID != "" && role.ExternalID != external || !role.Trusts(c.Account) {
 			return nil, denied
 		}
 	}
-	creds := s.credentials(c, account, in.DurationSeconds)
-	return &sts.AssumeRoleOutput{Credentials: creds, AssumedRoleUser: s.user(account, name, *in.RoleSessionName)}, nil
+	user := s.user(account, name, *in.RoleSessionName)
+	creds := s.credentials(c, account, store.Principal{ARN: *user.Arn, Policies: role.Policies}, in.DurationSeconds)
+	return &sts.AssumeRoleOutput{Credentials: creds, AssumedRoleUser: user}, nil
 }
 
 // AssumeRoleWithWebIdentity gives credentials of the role's account to the
@@ -80,9 +80,11 @@ func (s *Service) AssumeRoleWithWebIdentity(c *store.Call, in *sts.AssumeRoleWit
 	if tokenErr != nil {
 		return nil, tokenErr
 	}
+	user := s.user(account, name, *in.RoleSessionName)
+	role, _ := s.w.RoleByARN(*in.RoleArn)
 	return &sts.AssumeRoleWithWebIdentityOutput{
-		Credentials:                 s.credentials(c, account, in.DurationSeconds),
-		AssumedRoleUser:             s.user(account, name, *in.RoleSessionName),
+		Credentials:                 s.credentials(c, account, store.Principal{ARN: *user.Arn, Policies: role.Policies}, in.DurationSeconds),
+		AssumedRoleUser:             user,
 		SubjectFromWebIdentityToken: aws.String(subject),
 	}, nil
 }
@@ -106,7 +108,7 @@ func invalid(member, value, constraint string) *store.Error {
 		"1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: Member must satisfy %s", value, member, constraint)
 }
 
-func (s *Service) credentials(c *store.Call, account string, duration *int32) *types.Credentials {
+func (s *Service) credentials(c *store.Call, account string, who store.Principal, duration *int32) *types.Credentials {
 	seconds := aws.ToInt32(duration)
 	if seconds == 0 {
 		seconds = 3600
@@ -115,6 +117,7 @@ func (s *Service) credentials(c *store.Call, account string, duration *int32) *t
 	secret := s.w.Hex(40)
 	s.w.AddAccessKey(key, account)
 	s.w.AddSecret(key, secret)
+	s.w.PutPrincipal(key, who)
 	return &types.Credentials{
 		AccessKeyId: aws.String(key), SecretAccessKey: aws.String(secret), SessionToken: aws.String(s.w.Hex(64)),
 		Expiration: aws.Time(c.Now.Add(time.Duration(seconds) * time.Second)),
@@ -124,7 +127,7 @@ func (s *Service) credentials(c *store.Call, account string, duration *int32) *t
 func (s *Service) user(account, role, session string) *types.AssumedRoleUser {
 	return &types.AssumedRoleUser{
 		AssumedRoleId: aws.String("AROA" + strings.ToUpper(s.w.Hex(16)) + ":" + session),
-		Arn:           aws.String("arn:aws:sts::" + account + ":assumed-role/" + role + "/" + session),
+		Arn:           aws.String("arn:" + s.w.AWS().Name + ":sts::" + account + ":assumed-role/" + role + "/" + session),
 	}
 }
 

@@ -1,0 +1,144 @@
+package authz
+
+import (
+	"maps"
+	"net/netip"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/iam"
+)
+
+// behind are the permissions that a service asks of the caller besides the action. Elastic Load Balancing
+// looks at the caller's network with the caller's rights. Where AWS does not document which call asks for
+// what, it is as public reports of denials show it:
+//
+//   - ec2:DescribeAccountAttributes, ec2:DescribeInternetGateways and the service-linked role, of
+//     CreateLoadBalancer: terraform-aws-modules/terraform-aws-eks#900, pulumi/pulumi-eks#576
+//   - ec2:GetSecurityGroupsForVpc, of CreateLoadBalancer: automat-it/terraform-aws-eks-auxiliary#54
+//   - ec2:DescribeVpcPeeringConnections, of RegisterTargets with IPv6 addresses:
+//     terraform-aws-modules/terraform-aws-iam#425
+//   - the permissions for web ACLs and the tags of what is created: the column of dependent actions in the
+//     Service Authorization Reference
+//
+// For pools of addresses, certificates of IAM and user pools it is an assumption.
+func (c call) behind(tags map[string]string) []iam.Request {
+	switch c.Service + ":" + c.Operation {
+	case "ec2:CreateSecurityGroup":
+		return c.tagged("ec2:CreateTags", tags, c.newSecurityGroup())
+	case "elasticloadbalancing:CreateLoadBalancer":
+		return append(c.tagged("elasticloadbalancing:AddTags", tags, c.newLoadBalancer()), c.network()...)
+	case "elasticloadbalancing:CreateTargetGroup":
+		return c.tagged("elasticloadbalancing:AddTags", tags, c.newTargetGroup())
+	case "elasticloadbalancing:CreateListener":
+		return append(c.tagged("elasticloadbalancing:AddTags", tags, newPart(c.text("LoadBalancerArn"), "listener", "loadbalancer")), c.actions()...)
+	case "elasticloadbalancing:CreateRule":
+		return append(c.tagged("elasticloadbalancing:AddTags", tags, newPart(c.text("ListenerArn"), "listener-rule", "listener")), c.actions()...)
+	case "elasticloadbalancing:ModifyListener", "elasticloadbalancing:ModifyRule", "elasticloadbalancing:AddListenerCertificates":
+		return c.actions()
+	case "elasticloadbalancing:SetSecurityGroups", "elasticloadbalancing:ModifyIpPools":
+		return c.pools()
+	case "elasticloadbalancing:RegisterTargets":
+		return c.peers()
+	case "acm:RequestCertificate", "acm:ImportCertificate":
+		return c.tagged("acm:AddTagsToCertificate", tags, c.arn("acm", "certificate/"+created))
+	case "wafv2:AssociateWebACL", "wafv2:DisassociateWebACL", "waf-regional:AssociateWebACL", "waf-regional:DisassociateWebACL":
+		return []iam.Request{{Action: "elasticloadbalancing:SetWebAcl", Resource: c.text("ResourceArn")}}
+	case "wafv2:GetWebACLForResource", "waf-regional:GetWebACLForResource":
+		return c.webACL()
+	}
+	return nil
+}
+
+// tagged is the permission to tag what a call creates with tags.
+func (c call) tagged(action string, tags map[string]string, arn string) []iam.Request {
+	if len(tags) == 0 {
+		return nil
+	}
+	keys := map[string]string{"aws:RequestedRegion": c.Region, Prefix(c.Service) + ":CreateAction": c.Operation}
+	maps.Copy(keys, tags)
+	return []iam.Request{{Action: action, Resource: arn, Keys: keys}}
+}
+
+// network is what a new load balancer needs of the account and the VPC.
+func (c call) network() []iam.Request {
+	out := []iam.Request{{Action: "ec2:DescribeAccountAttributes"}}
+	if !c.Partition.Store().RoleLinked(c.Account) {
+		out = append(out, iam.Request{
+			Action:   "iam:CreateServiceLinkedRole",
+			Resource: c.global("iam", c.Account, "role/aws-service-role/elasticloadbalancing.amazonaws.com/AWSServiceRoleForElasticLoadBalancing"),
+			Keys:     map[string]string{"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"},
+		})
+	}
+	if c.text("Scheme") != "internal" {
+		out = append(out, iam.Request{Action: "ec2:DescribeInternetGateways"})
+	}
+	for _, m := range c.list("SubnetMappings") {
+		if m.has("AllocationId") {
+			out = append(out, iam.Request{Action: "ec2:DescribeAddresses"})
+			break
+		}
+	}
+	return append(out, c.pools()...)
+}
+
+// pools is what security groups and pools of addresses need.
+func (c call) pools() []iam.Request {
+	var out []iam.Request
+	if c.has("SecurityGroups") {
+		out = append(out, iam.Request{Action: "ec2:GetSecurityGroupsForVpc"})
+	}
+	if c.has("CustomerOwnedIpv4Pool") {
+		out = append(out, iam.Request{Action: "ec2:DescribeCoipPools"}, iam.Request{Action: "ec2:GetCoipPoolUsage"})
+	}
+	if c.has("IpamPools") {
+		out = append(out, iam.Request{Action: "ec2:DescribeIpamPools"})
+	}
+	return out
+}
+
+// actions is what the certificates and the actions of a listener or rule need.
+func (c call) actions() []iam.Request {
+	var out []iam.Request
+	for _, x := range c.list("Certificates") {
+		if arn := x.text("CertificateArn"); strings.Contains(arn, ":iam:") {
+			out = append(out, iam.Request{Action: "iam:GetServerCertificate", Resource: arn}, iam.Request{Action: "iam:ListServerCertificates"})
+		}
+	}
+	list := c.list("Actions")
+	if c.has("DefaultActions") {
+		list = c.list("DefaultActions")
+	}
+	for _, a := range list {
+		if !a.has("AuthenticateCognitoConfig") {
+			continue
+		}
+		pool := call{c.Call, a.in.FieldByName("AuthenticateCognitoConfig").Elem()}.text("UserPoolArn")
+		out = append(out, iam.Request{Action: "cognito-idp:DescribeUserPoolClient", Resource: pool})
+	}
+	return out
+}
+
+// peers is what targets need that may be in another VPC.
+func (c call) peers() []iam.Request {
+	for _, t := range c.list("Targets") {
+		if a, err := netip.ParseAddr(t.text("Id")); err == nil && a.Is6() {
+			return []iam.Request{{Action: "ec2:DescribeVpcPeeringConnections"}}
+		}
+	}
+	return nil
+}
+
+// webACL is the permission to read the web ACL that a load balancer has.
+func (c call) webACL() []iam.Request {
+	arn := c.text("ResourceArn")
+	if c.Service == "wafv2" {
+		if acl := c.Partition.WAFv2.Associations[arn]; acl != "" {
+			return []iam.Request{{Action: "wafv2:GetWebACL", Resource: acl}}
+		}
+		return nil
+	}
+	if id := c.Partition.WAFRegional.Associations[arn]; id != "" {
+		return []iam.Request{{Action: "waf-regional:GetWebACL", Resource: c.arn("waf-regional", "webacl/"+id)}}
+	}
+	return nil
+}

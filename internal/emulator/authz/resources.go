@@ -1,0 +1,212 @@
+package authz
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+)
+
+// call is a call with its decoded input.
+type call struct {
+	*store.Call
+	in reflect.Value
+}
+
+func newCall(c *store.Call, in any) call { return call{c, reflect.ValueOf(in).Elem()} }
+
+// text returns a member of the input that is one string, "" if it is absent.
+func (c call) text(member string) string {
+	f := c.in.FieldByName(member)
+	if !f.IsValid() || f.Kind() != reflect.Pointer || f.IsNil() || f.Elem().Kind() != reflect.String {
+		if f.IsValid() && f.Kind() == reflect.String {
+			return f.String()
+		}
+		return ""
+	}
+	return f.Elem().String()
+}
+
+// texts returns a member of the input that is a list of strings.
+func (c call) texts(member string) []string {
+	f := c.in.FieldByName(member)
+	if !f.IsValid() || f.Kind() != reflect.Slice || f.Type().Elem().Kind() != reflect.String {
+		return nil
+	}
+	out := make([]string, f.Len())
+	for i := range out {
+		out[i] = f.Index(i).String()
+	}
+	return out
+}
+
+// list returns the structures of a member of the input.
+func (c call) list(member string) []call {
+	f := c.in.FieldByName(member)
+	if !f.IsValid() || f.Kind() != reflect.Slice || f.Type().Elem().Kind() != reflect.Struct {
+		return nil
+	}
+	out := make([]call, f.Len())
+	for i := range out {
+		out[i] = call{c.Call, f.Index(i)}
+	}
+	return out
+}
+
+// has reports whether a member of the input is set.
+func (c call) has(member string) bool {
+	f := c.in.FieldByName(member)
+	return f.IsValid() && !f.IsZero()
+}
+
+// requestTags are the condition keys of the tags that the request names.
+func (c call) requestTags() map[string]string {
+	out := map[string]string{}
+	note := func(tags []call) {
+		for _, t := range tags {
+			out["aws:RequestTag/"+t.text("Key")] = t.text("Value")
+		}
+	}
+	note(c.list("Tags"))
+	for _, s := range c.list("TagSpecifications") {
+		note(s.list("Tags"))
+	}
+	for _, k := range c.texts("TagKeys") {
+		out["aws:RequestTag/"+k] = ""
+	}
+	return out
+}
+
+// arnMembers are the members of inputs that name a resource of the call by its ARN.
+var arnMembers = []string{
+	"LoadBalancerArn", "TargetGroupArn", "ListenerArn", "RuleArn", "TrustStoreArn", "CertificateArn", "ResourceArn", "WebACLArn", "RoleArn",
+}
+
+// resources are the ARNs that the action itself is judged on; one empty text for an action that knows no
+// resources, as reads of most services.
+func (c call) resources() []string {
+	var out []string
+	switch {
+	case (c.Service == "ec2" || c.Service == "elasticloadbalancing") && strings.HasPrefix(c.Operation, "Describe"):
+	case c.Service == "ec2":
+		out = c.ec2Resources()
+	case c.Service == "elasticloadbalancing" && c.Operation == "CreateLoadBalancer":
+		out = append(out, c.newLoadBalancer())
+	case c.Service == "elasticloadbalancing" && c.Operation == "CreateTargetGroup":
+		out = append(out, c.newTargetGroup())
+	case c.Service == "route53" && c.has("HostedZoneId"):
+		out = append(out, c.global("route53", "", "hostedzone/"+strings.TrimPrefix(c.text("HostedZoneId"), "/hostedzone/")))
+	case c.Service == "shield" && !strings.HasPrefix(c.Operation, "Get"):
+		out = append(out, c.global("shield", c.Account, "protection/"+c.text("ProtectionId")))
+	case c.Service == "waf-regional" && c.has("WebACLId"):
+		out = append(out, c.arn("waf-regional", "webacl/"+c.text("WebACLId")), c.text("ResourceArn"))
+	default:
+		for _, m := range arnMembers {
+			if arn := c.text(m); arn != "" {
+				out = append(out, arn)
+			}
+		}
+		out = append(out, c.texts("ResourceArns")...)
+		for _, p := range c.list("RulePriorities") {
+			out = append(out, p.text("RuleArn"))
+		}
+	}
+	if len(out) == 0 {
+		return []string{""}
+	}
+	return out
+}
+
+// ec2Kinds are the resource types of EC2, by the beginnings of identifiers.
+var ec2Kinds = map[string]string{
+	"sg": "security-group", "sgr": "security-group-rule", "subnet": "subnet", "vpc": "vpc", "i": "instance", "eni": "network-interface",
+	"rtb": "route-table", "igw": "internet-gateway", "eipalloc": "elastic-ip", "pl": "prefix-list",
+}
+
+func (c call) ec2ARN(id string) string {
+	prefix, _, _ := strings.Cut(id, "-")
+	kind := ec2Kinds[prefix]
+	if kind == "" {
+		kind = prefix
+	}
+	return c.arn("ec2", kind+"/"+id)
+}
+
+func (c call) ec2Resources() []string {
+	var out []string
+	if c.Operation == "CreateSecurityGroup" {
+		out = append(out, c.newSecurityGroup())
+		if vpc := c.text("VpcId"); vpc != "" {
+			out = append(out, c.ec2ARN(vpc))
+		}
+		return out
+	}
+	if id := c.text("GroupId"); id != "" {
+		out = append(out, c.ec2ARN(id))
+	}
+	for _, id := range c.texts("Resources") {
+		out = append(out, c.ec2ARN(id))
+	}
+	return out
+}
+
+func (c call) newSecurityGroup() string { return c.arn("ec2", "security-group/sg-"+created) }
+
+func (c call) newTargetGroup() string {
+	return c.arn("elasticloadbalancing", "targetgroup/"+c.text("Name")+"/"+created)
+}
+
+func (c call) newLoadBalancer() string {
+	kind := "app"
+	if c.text("Type") == "network" {
+		kind = "net"
+	}
+	return c.arn("elasticloadbalancing", "loadbalancer/"+kind+"/"+c.text("Name")+"/"+created)
+}
+
+// newPart is the ARN of what is made under something: a listener of a load balancer, a rule of a listener.
+func newPart(parent, kind, of string) string {
+	return strings.Replace(parent, ":"+of+"/", ":"+kind+"/", 1) + "/" + created
+}
+
+// tagsOf are the tags of a resource that exists.
+func (c call) tagsOf(arn string) map[string]string {
+	p := c.Partition
+	switch parts := strings.SplitN(arn, ":", 6); {
+	case len(parts) < 6:
+		return nil
+	case parts[2] == "ec2":
+		_, id, _ := strings.Cut(parts[5], "/")
+		return p.Tags[id]
+	case parts[2] == "acm":
+		if x := p.ACM.Certificates[arn]; x != nil {
+			return x.Tags
+		}
+	case parts[2] == "shield":
+		if x := p.Store().Partition(c.Account, p.AWS().Home).Shield.Protections[strings.TrimPrefix(parts[5], "protection/")]; x != nil {
+			return x.Tags
+		}
+	case parts[2] == "elasticloadbalancing":
+		return elbTags(p.ELB, arn)
+	}
+	return nil
+}
+
+func elbTags(s *store.ELBState, arn string) map[string]string {
+	if x := s.LoadBalancers[arn]; x != nil {
+		return x.Tags
+	}
+	if x := s.TargetGroups[arn]; x != nil {
+		return x.Tags
+	}
+	if x := s.Listeners[arn]; x != nil {
+		return x.Tags
+	}
+	if x := s.Rules[arn]; x != nil {
+		return x.Tags
+	}
+	if x := s.TrustStores[arn]; x != nil {
+		return x.Tags
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+// Package iam judges requests by IAM policies, as AWS documents it: actions and resources with
+// wildcards, conditions on keys of the request, an explicit denial before any permission. An element
+// or operator that it does not know is an error when the policy is read, never a permission.
+package iam
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Policy is a policy document.
+type Policy struct {
+	Version   string
+	Statement []Statement
+}
+
+// Statement allows or denies actions on resources under conditions.
+type Statement struct {
+	Sid      string `json:",omitempty"`
+	Effect   string
+	Action   Strings
+	Resource Strings
+	// Condition is operator, then key, then values.
+	Condition map[string]map[string]Strings `json:",omitempty"`
+}
+
+// Strings is one string or a list of them, as policies are written.
+type Strings []string
+
+// UnmarshalJSON reads either form.
+func (s *Strings) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*s = Strings{one}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(s))
+}
+
+// Parse reads a policy document.
+func Parse(document []byte) (Policy, error) {
+	var p Policy
+	d := json.NewDecoder(bytes.NewReader(document))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil {
+		return Policy{}, fmt.Errorf("read the policy: %w", err)
+	}
+	return p, p.check()
+}
+
+// UnmarshalJSON reads a document, and refuses what it does not know.
+func (p *Policy) UnmarshalJSON(data []byte) error {
+	type plain Policy
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode((*plain)(p)); err != nil {
+		return err
+	}
+	return p.check()
+}
+
+func (p Policy) check() error {
+	if p.Version != "2012-10-17" {
+		return fmt.Errorf("policy: version %q is not known", p.Version)
+	}
+	for i, s := range p.Statement {
+		switch {
+		case s.Effect != "Allow" && s.Effect != "Deny":
+			return fmt.Errorf("policy: statement %d (%s): effect %q is neither Allow nor Deny", i, s.Sid, s.Effect)
+		case len(s.Action) == 0 || len(s.Resource) == 0:
+			return fmt.Errorf("policy: statement %d (%s): action or resource is missing", i, s.Sid)
+		}
+		for operator := range s.Condition {
+			if _, ok := operators[operator]; !ok {
+				return fmt.Errorf("policy: statement %d (%s): condition operator %q is not known to this emulator", i, s.Sid, operator)
+			}
+		}
+	}
+	return nil
+}
+
+// Request is one permission that a call needs.
+type Request struct {
+	// Action is such as "ec2:CreateTags".
+	Action string
+	// Resource is an ARN; empty for an action that has none, which only "*" matches.
+	Resource string
+	// Keys are the condition keys that AWS has values for.
+	Keys map[string]string
+}
+
+// Decision is how a request was judged.
+type Decision struct {
+	Allowed bool
+	// Explicit is a denial by a statement.
+	Explicit bool
+	// Sids are the statements that decided; more than one may allow the same.
+	Sids []string
+}
+
+// Decide judges a request by policies. Without a statement that allows it, it is denied.
+func Decide(policies []Policy, r Request) Decision {
+	var d Decision
+	for _, p := range policies {
+		for _, s := range p.Statement {
+			if !s.matches(r) {
+				continue
+			}
+			if s.Effect == "Deny" {
+				return Decision{Explicit: true, Sids: []string{s.Sid}}
+			}
+			d.Allowed = true
+			d.Sids = append(d.Sids, s.Sid)
+		}
+	}
+	return d
+}
+
+func (s Statement) matches(r Request) bool {
+	action := strings.ToLower(r.Action)
+	if !slices.ContainsFunc(s.Action, func(p string) bool { return Like(strings.ToLower(p), action) }) {
+		return false
+	}
+	if !slices.ContainsFunc(s.Resource, func(p string) bool { return p == "*" || r.Resource != "" && Like(p, r.Resource) }) {
+		return false
+	}
+	for operator, keys := range s.Condition {
+		holds := operators[operator]
+		for key, values := range keys {
+			have, there := lookUp(r.Keys, key)
+			if !holds(have, there, values) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// lookUp finds a condition key, whose name has no case but for the key of a tag behind the slash.
+func lookUp(keys map[string]string, name string) (string, bool) {
+	if v, ok := keys[name]; ok {
+		return v, true
+	}
+	for k, v := range keys {
+		if strings.EqualFold(k, name) {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// operators are the condition operators. Those that are negated hold for a key that is not there.
+var operators = map[string]func(have string, there bool, values []string) bool{
+	"StringEquals":    func(have string, there bool, values []string) bool { return there && slices.Contains(values, have) },
+	"StringNotEquals": func(have string, there bool, values []string) bool { return !there || !slices.Contains(values, have) },
+	"StringLike":      func(have string, there bool, values []string) bool { return there && anyLike(values, have) },
+	"StringNotLike":   func(have string, there bool, values []string) bool { return !there || !anyLike(values, have) },
+	"ArnLike":         func(have string, there bool, values []string) bool { return there && anyLike(values, have) },
+	"ArnEquals":       func(have string, there bool, values []string) bool { return there && anyLike(values, have) },
+	"StringEqualsIfExists": func(have string, there bool, values []string) bool {
+		return !there || slices.Contains(values, have)
+	},
+	"Null": func(_ string, there bool, values []string) bool {
+		return slices.ContainsFunc(values, func(v string) bool { return (v == "true") != there })
+	},
+}
+
+func anyLike(patterns []string, s string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return Like(p, s) })
+}
+
+// Like matches a text with a pattern of * and ?, of which * also matches slashes and colons.
+func Like(pattern, s string) bool {
+	p, n := 0, 0
+	star, mark := -1, 0
+	for n < len(s) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, n
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == s[n]):
+			p++
+			n++
+		case star >= 0:
+			mark++
+			p, n = star+1, mark
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}

@@ -1,0 +1,51 @@
+package store
+
+import "strings"
+
+// AWSPartition is a set of regions with identities, ARNs and host names of their own.
+type AWSPartition struct {
+	// Name is the second part of every ARN.
+	Name string
+	// Suffix ends the host names of endpoints and load balancers.
+	Suffix string
+	// Home is the region of the services that have none, such as Route 53.
+	Home string
+	// Shield says that the partition has Shield; without it its endpoint has no address.
+	Shield  bool
+	regions []string // how the names of its regions begin
+}
+
+// AWSPartitions are those that the emulator can be.
+var AWSPartitions = []AWSPartition{
+	{Name: "aws", Suffix: "amazonaws.com", Home: GlobalRegion, Shield: true},
+	{Name: "aws-cn", Suffix: "amazonaws.com.cn", Home: "cn-northwest-1", regions: []string{"cn-"}},
+	{Name: "aws-us-gov", Suffix: "amazonaws.com", Home: "us-gov-west-1", regions: []string{"us-gov-"}},
+}
+
+// AWSPartitionNamed returns a partition by its name; "" is aws.
+func AWSPartitionNamed(name string) (AWSPartition, bool) {
+	for _, p := range AWSPartitions {
+		if p.Name == name || name == "" {
+			return p, true
+		}
+	}
+	return AWSPartition{}, false
+}
+
+// AWSPartitionOf returns the partition of a region.
+func AWSPartitionOf(region string) AWSPartition {
+	for _, p := range AWSPartitions {
+		for _, prefix := range p.regions {
+			if strings.HasPrefix(region, prefix) {
+				return p
+			}
+		}
+	}
+	return AWSPartitions[0]
+}
+
+// AWS returns the partition that the emulator is.
+func (w *Store) AWS() AWSPartition { return w.aws }
+
+// AWS returns the partition that the region is of.
+func (p *Partition) AWS() AWSPartition { return AWSPartitionOf(p.Region) }
