@@ -1,8 +1,11 @@
-// Package iam holds the rights in AWS that the controller needs, as IAM policies. It grants
-// nothing itself.
+// Package iam holds the rights in AWS that the controller needs, as IAM policies. They are generated from
+// the table in config/rights. It grants nothing itself.
 package iam
 
-import _ "embed"
+import "embed"
+
+//go:embed *.json
+var files embed.FS
 
 // Policy is what the controller needs with default settings.
 //
@@ -13,3 +16,11 @@ var Policy []byte
 //
 //go:embed optional.json
 var Optional []byte
+
+// PolicyOf is Policy in an AWS partition: "aws", "aws-cn" or "aws-us-gov".
+func PolicyOf(partition string) ([]byte, error) {
+	if partition == "aws" {
+		return Policy, nil
+	}
+	return files.ReadFile("policy-" + partition + ".json")
+}

@@ -122,11 +122,7 @@ func TestLoadBalancersNeedRightsInTheNetwork(t *testing.T) {
 func TestSessionsHaveTheRightsOfTheirRole(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	const role = "arn:aws:iam::444455556666:role/reader"
-	p, err := iam.Parse([]byte(`{"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": "ec2:DescribeVpcs", "Resource": "*"}}`))
-	if err == nil {
-		t.Error("one statement without a list is taken, which the emulator does not know")
-	}
-	p, err = iam.Parse([]byte(`{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "ec2:DescribeVpcs", "Resource": "*"}]}`))
+	p, err := iam.Parse([]byte(`{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "ec2:DescribeVpcs", "Resource": "*"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,281 @@
+package rights
+
+// The scenarios in which the permissions in AWS are used.
+const (
+	Ingress         Scenario = "an Ingress from its creation to its deletion"
+	Settings        Scenario = "an Ingress whose settings change"
+	Nodes           Scenario = "targets that are nodes"
+	Networks        Scenario = "subnets without tags, and address types"
+	Addresses       Scenario = "a Service with elastic addresses"
+	PeeredIPv6      Scenario = "targets with IPv6 addresses"
+	Pools           Scenario = "pools of addresses"
+	Cognito         Scenario = "authentication by Cognito"
+	IAMCertificate  Scenario = "a certificate of IAM"
+	Certificates    Scenario = "certificates that are found by host"
+	TrustStores     Scenario = "client certificates"
+	Capacity        Scenario = "reserved capacity"
+	WebACLs         Scenario = "a web ACL"
+	ClassicWebACLs  Scenario = "a web ACL of WAF Classic"
+	Protection      Scenario = "Shield Advanced"
+	OwnCertificates Scenario = "certificates that the controller requests"
+	Imports         Scenario = "TLS Secrets"
+	Tagging         Scenario = "resources that the tagging API finds"
+	OtherAccounts   Scenario = "a target group of another account"
+)
+
+// The features that need more than the defaults.
+const (
+	gateCertificates = "--feature-gates=EnableCertificateManagement=true"
+	flagImports      = "--import-tls-secrets"
+	gateTagging      = "--feature-gates=EnableRGTAPI=true"
+	fieldRole        = "spec.iamRoleArnToAssume of a TargetGroupBinding"
+)
+
+// The conditions by the tag of the cluster.
+var (
+	requested    = Condition{"Null", "aws:RequestTag/" + clusterTag, []string{"false"}}
+	notRequested = Condition{"Null", "aws:RequestTag/" + clusterTag, []string{"true"}}
+	own          = Condition{"Null", "aws:ResourceTag/" + clusterTag, []string{"false"}}
+)
+
+var (
+	securityGroups = []string{"ec2:*:*:security-group/*"}
+	balancers      = []string{
+		"elasticloadbalancing:*:*:targetgroup/*/*",
+		"elasticloadbalancing:*:*:loadbalancer/net/*/*",
+		"elasticloadbalancing:*:*:loadbalancer/app/*/*",
+	}
+	listenersAndRules = []string{
+		"elasticloadbalancing:*:*:listener/net/*/*/*",
+		"elasticloadbalancing:*:*:listener/app/*/*/*",
+		"elasticloadbalancing:*:*:listener-rule/net/*/*/*/*",
+		"elasticloadbalancing:*:*:listener-rule/app/*/*/*/*",
+	}
+	targetGroups = balancers[:1]
+)
+
+// AWS is the table of permissions in AWS.
+var AWS = []Statement{
+	{
+		Sid:       "ServiceLinkedRole",
+		Condition: []Condition{{"StringEquals", "iam:AWSServiceName", []string{"elasticloadbalancing.amazonaws.com"}}},
+		Actions: []Action{
+			{"iam:CreateServiceLinkedRole", "let Elastic Load Balancing make its role, with the first load balancer of an account", Ingress},
+		},
+	},
+	{
+		Sid: "Read",
+		Actions: []Action{
+			{"acm:DescribeCertificate", "read the names of certificates, to find those for a host", Certificates},
+			{"acm:ListCertificates", "find certificates for a host", Certificates},
+			{"ec2:DescribeAvailabilityZones", "choose subnets: one of each zone, and none of a zone that the load balancer cannot be in", Ingress},
+			{"ec2:DescribeInstances", "find the security groups of nodes", Nodes},
+			{"ec2:DescribeNetworkInterfaces", "find the security groups of pods", Ingress},
+			{"ec2:DescribeRouteTables", "tell public from private subnets where they have no role tag", Networks},
+			{"ec2:DescribeSecurityGroups", "read the security groups of load balancers, nodes and pods", Ingress},
+			{"ec2:DescribeSubnets", "choose subnets", Ingress},
+			{"ec2:DescribeVpcs", "know the address ranges of the VPC", Networks},
+			{"elasticloadbalancing:DescribeCapacityReservation", "compare reserved capacity", Capacity},
+			{"elasticloadbalancing:DescribeListenerAttributes", "compare attributes of listeners", Settings},
+			{"elasticloadbalancing:DescribeListenerCertificates", "compare certificates of listeners", Settings},
+			{"elasticloadbalancing:DescribeListeners", "compare listeners", Ingress},
+			{"elasticloadbalancing:DescribeLoadBalancerAttributes", "compare attributes of load balancers", Ingress},
+			{"elasticloadbalancing:DescribeLoadBalancers", "find and compare load balancers", Ingress},
+			{"elasticloadbalancing:DescribeRules", "compare listener rules", Ingress},
+			{"elasticloadbalancing:DescribeTags", "know what belongs to the cluster, and to which object", Ingress},
+			{"elasticloadbalancing:DescribeTargetGroupAttributes", "compare attributes of target groups", Ingress},
+			{"elasticloadbalancing:DescribeTargetGroups", "find and compare target groups", Ingress},
+			{"elasticloadbalancing:DescribeTargetHealth", "compare targets, and show their health on pods", Ingress},
+			{"elasticloadbalancing:DescribeTrustStores", "find trust stores by name", TrustStores},
+		},
+	},
+	{
+		Sid: "AskedByElasticLoadBalancing",
+		Actions: []Action{
+			{"cognito-idp:DescribeUserPoolClient", "let Elastic Load Balancing check the client of a user pool", Cognito},
+			{"ec2:DescribeAccountAttributes", "let Elastic Load Balancing see the account's network when a load balancer is created", Ingress},
+			{"ec2:DescribeAddresses", "let Elastic Load Balancing see elastic addresses", Addresses},
+			{"ec2:DescribeCoipPools", "let Elastic Load Balancing see customer-owned addresses", Pools},
+			{"ec2:DescribeInternetGateways", "let Elastic Load Balancing see that the VPC of an internet-facing load balancer has a gateway", Ingress},
+			{"ec2:DescribeIpamPools", "let Elastic Load Balancing see IPAM pools", Pools},
+			{"ec2:DescribeVpcPeeringConnections", "let Elastic Load Balancing see whether IPv6 targets are in a peered VPC", PeeredIPv6},
+			{"ec2:GetCoipPoolUsage", "let Elastic Load Balancing see which customer-owned addresses are free", Pools},
+			{"ec2:GetSecurityGroupsForVpc", "let Elastic Load Balancing see the security groups that a load balancer gets", Ingress},
+			{"elasticloadbalancing:SetWebAcl", "let WAF put a web ACL on a load balancer", WebACLs},
+			{"iam:GetServerCertificate", "let Elastic Load Balancing use a certificate of IAM", IAMCertificate},
+			{"iam:ListServerCertificates", "let Elastic Load Balancing find a certificate of IAM", IAMCertificate},
+			{"waf-regional:GetWebACL", "let WAF Classic say which web ACL a load balancer has", ClassicWebACLs},
+			{"wafv2:GetWebACL", "let WAF say which web ACL a load balancer has", WebACLs},
+		},
+	},
+	{
+		Sid: "AddOns",
+		Actions: []Action{
+			{"shield:CreateProtection", "protect a load balancer by Shield Advanced", Protection},
+			{"shield:DeleteProtection", "end the protection by Shield Advanced", Protection},
+			{"shield:DescribeProtection", "compare the protection by Shield Advanced", Protection},
+			{"shield:GetSubscriptionState", "know whether the account has Shield Advanced", Protection},
+			{"waf-regional:AssociateWebACL", "put a web ACL of WAF Classic on a load balancer", ClassicWebACLs},
+			{"waf-regional:DisassociateWebACL", "take a web ACL of WAF Classic off a load balancer", ClassicWebACLs},
+			{"waf-regional:GetWebACLForResource", "compare the web ACL of WAF Classic of a load balancer", ClassicWebACLs},
+			{"wafv2:AssociateWebACL", "put a web ACL on a load balancer", WebACLs},
+			{"wafv2:DisassociateWebACL", "take a web ACL off a load balancer", WebACLs},
+			{"wafv2:GetWebACLForResource", "compare the web ACL of a load balancer", WebACLs},
+			{"wafv2:ListWebACLs", "find a web ACL by its name", WebACLs},
+		},
+	},
+	{
+		Sid: "RulesOfNodesAndPods",
+		Actions: []Action{
+			{"ec2:AuthorizeSecurityGroupIngress", "let clients reach load balancers, and load balancers reach nodes and pods", Ingress},
+			{"ec2:RevokeSecurityGroupIngress", "remove such rules when nothing needs them any more", Ingress},
+		},
+	},
+	{
+		Sid: "CreateSecurityGroups",
+		Actions: []Action{
+			{"ec2:CreateSecurityGroup", "make the security groups of load balancers", Ingress},
+		},
+	},
+	{
+		Sid:       "TagNewSecurityGroups",
+		Resources: securityGroups,
+		Condition: []Condition{{"StringEquals", "ec2:CreateAction", []string{"CreateSecurityGroup"}}, requested},
+		Actions: []Action{
+			{"ec2:CreateTags", "tag security groups when they are made", Ingress},
+		},
+	},
+	{
+		Sid:       "TagOwnSecurityGroups",
+		Resources: securityGroups,
+		Condition: []Condition{notRequested, own},
+		Actions: []Action{
+			{"ec2:CreateTags", "change tags of own security groups", Settings},
+			{"ec2:DeleteTags", "remove tags of own security groups", Settings},
+		},
+	},
+	{
+		Sid:       "DeleteOwnSecurityGroups",
+		Condition: []Condition{own},
+		Actions: []Action{
+			{"ec2:DeleteSecurityGroup", "delete own security groups", Ingress},
+		},
+	},
+	{
+		Sid:       "Create",
+		Condition: []Condition{requested},
+		Actions: []Action{
+			{"elasticloadbalancing:CreateLoadBalancer", "make load balancers", Ingress},
+			{"elasticloadbalancing:CreateTargetGroup", "make target groups", Ingress},
+		},
+	},
+	{
+		Sid:       "TagNew",
+		Resources: balancers,
+		Condition: []Condition{{"StringEquals", "elasticloadbalancing:CreateAction", []string{"CreateTargetGroup", "CreateLoadBalancer"}}, requested},
+		Actions: []Action{
+			{"elasticloadbalancing:AddTags", "tag load balancers and target groups when they are made", Ingress},
+		},
+	},
+	{
+		Sid:       "TagOwn",
+		Resources: balancers,
+		Condition: []Condition{notRequested, own},
+		Actions: []Action{
+			{"elasticloadbalancing:AddTags", "change tags of own load balancers and target groups", Settings},
+			{"elasticloadbalancing:RemoveTags", "remove tags of own load balancers and target groups", Settings},
+		},
+	},
+	{
+		Sid:       "TagListenersAndRules",
+		Resources: listenersAndRules,
+		Actions: []Action{
+			{"elasticloadbalancing:AddTags", "tag listeners and rules", Ingress},
+			{"elasticloadbalancing:RemoveTags", "remove tags of listeners and rules", Settings},
+		},
+	},
+	{
+		Sid: "ListenersAndRules",
+		Actions: []Action{
+			{"elasticloadbalancing:AddListenerCertificates", "add certificates to listeners", Settings},
+			{"elasticloadbalancing:CreateListener", "make listeners", Ingress},
+			{"elasticloadbalancing:CreateRule", "make listener rules", Ingress},
+			{"elasticloadbalancing:DeleteListener", "delete listeners", Ingress},
+			{"elasticloadbalancing:DeleteRule", "delete listener rules", Ingress},
+			{"elasticloadbalancing:ModifyListener", "change listeners", Settings},
+			{"elasticloadbalancing:ModifyRule", "change listener rules", Ingress},
+			{"elasticloadbalancing:RemoveListenerCertificates", "remove certificates from listeners", Settings},
+			{"elasticloadbalancing:SetRulePriorities", "order listener rules", Ingress},
+		},
+	},
+	{
+		Sid:       "ChangeOwn",
+		Condition: []Condition{own},
+		Actions: []Action{
+			{"elasticloadbalancing:DeleteLoadBalancer", "delete own load balancers", Ingress},
+			{"elasticloadbalancing:DeleteTargetGroup", "delete own target groups", Ingress},
+			{"elasticloadbalancing:ModifyCapacityReservation", "reserve capacity", Capacity},
+			{"elasticloadbalancing:ModifyIpPools", "change IPAM pools", Pools},
+			{"elasticloadbalancing:ModifyListenerAttributes", "change attributes of listeners", Settings},
+			{"elasticloadbalancing:ModifyLoadBalancerAttributes", "change attributes of load balancers", Settings},
+			{"elasticloadbalancing:ModifyTargetGroup", "change health checks", Settings},
+			{"elasticloadbalancing:ModifyTargetGroupAttributes", "change attributes of target groups", Settings},
+			{"elasticloadbalancing:SetIpAddressType", "change the address type of a load balancer", Networks},
+			{"elasticloadbalancing:SetSecurityGroups", "change the security groups of a load balancer", Settings},
+			{"elasticloadbalancing:SetSubnets", "change the subnets of a load balancer", Networks},
+		},
+	},
+	{
+		Sid:       "Targets",
+		Resources: targetGroups,
+		Actions: []Action{
+			{"elasticloadbalancing:DeregisterTargets", "take targets out of target groups", Ingress},
+			{"elasticloadbalancing:RegisterTargets", "put targets into target groups", Ingress},
+		},
+	},
+
+	{
+		Sid: "WithEnableCertificateManagement", Feature: gateCertificates,
+		Actions: []Action{
+			{"acm:AddTagsToCertificate", "tag certificates when they are requested", OwnCertificates},
+			{"acm:ListTagsForCertificate", "know the certificates of the cluster", OwnCertificates},
+			{"route53:ChangeResourceRecordSets", "make and remove the records that validate certificates", OwnCertificates},
+			{"route53:ListHostedZones", "find the zone of a host", OwnCertificates},
+		},
+	},
+	{
+		Sid: "RequestWithEnableCertificateManagement", Feature: gateCertificates, Condition: []Condition{requested},
+		Actions: []Action{{"acm:RequestCertificate", "request certificates", OwnCertificates}},
+	},
+	{
+		Sid: "DeleteWithEnableCertificateManagement", Feature: gateCertificates, Condition: []Condition{own},
+		Actions: []Action{{"acm:DeleteCertificate", "delete certificates that were requested and are not used any more", OwnCertificates}},
+	},
+	{
+		Sid: "ReadWithImportTLSSecrets", Feature: flagImports,
+		Actions: []Action{{"acm:ListTagsForCertificate", "know the certificates that were imported from Secrets", Imports}},
+	},
+	{
+		Sid: "ImportWithImportTLSSecrets", Feature: flagImports, Condition: []Condition{requested},
+		Actions: []Action{
+			{"acm:AddTagsToCertificate", "tag certificates when they are imported", Imports},
+			{"acm:ImportCertificate", "import the certificate of a Secret", Imports},
+		},
+	},
+	{
+		Sid: "RenewAndDeleteWithImportTLSSecrets", Feature: flagImports, Condition: []Condition{own},
+		Actions: []Action{
+			{"acm:DeleteCertificate", "delete an imported certificate that nothing uses any more", Imports},
+			{"acm:GetCertificate", "compare an imported certificate with its Secret", Imports},
+			{"acm:ImportCertificate", "renew an imported certificate in its place", Imports},
+		},
+	},
+	{
+		Sid: "WithEnableRGTAPI", Feature: gateTagging,
+		Actions: []Action{{"tag:GetResources", "find the resources of the cluster by their tags", Tagging}},
+	},
+	{
+		Sid: "WithRolesOfOtherAccounts", Feature: fieldRole,
+		Actions: []Action{{"sts:AssumeRole", "work on target groups of another account", OtherAccounts}},
+	},
+}

@@ -1,0 +1,140 @@
+package rights
+
+import "slices"
+
+// Role is a Role or ClusterRole, which the service account of the controller is bound to.
+type Role struct {
+	// File in config/rbac holds it; roles of one file come in the order of the table.
+	File string
+	Name string
+	// Namespaced is a Role in the namespace of the controller.
+	Namespaced bool
+	// Feature is what needs the role besides the defaults, empty for the roles that every installation
+	// needs. Why is the comment before the role.
+	Feature, Why string
+	Rules        []Rule
+}
+
+// Rule are verbs on resources of one API group.
+type Rule struct {
+	Group     string
+	Resources []string
+	// Names are the only objects that it is about; nil: all.
+	Names []string
+	Verbs []string
+	// Why is what the controller uses the verbs for, as the end of the sentence "It is needed to …".
+	Why string
+}
+
+// Namespace and ServiceAccount are those of the controller in config/rbac.
+const (
+	Namespace      = "kube-system"
+	ServiceAccount = "fulcrum"
+)
+
+// Test is the name of the test that fails without a verb of a rule of a role.
+func (r Role) Test(rule Rule, resource, verb string) string {
+	if verb == "list" || verb == "watch" {
+		return "internal/kube TestWithoutListOrWatch/" + resource + "/" + verb
+	}
+	return "internal/rig TestWithoutVerb/" + r.Name + "/" + resource + "/" + verb
+}
+
+// Kubernetes is the table of rights in Kubernetes. All of the ClusterRole fulcrum and of the lease is a
+// part of what controllers of this kind are granted before a take-over, so that an existing role is enough.
+var Kubernetes = []Role{
+	{
+		File: "clusterrole.yaml", Name: "fulcrum",
+		Why: "What the controller may do in the whole cluster. It is a part of what earlier controllers of this\n" +
+			"kind were granted, so an existing installation's role is enough too.\n" +
+			"Secrets are not in it: OIDC client secrets are granted one by one, by a Role in their namespace\n" +
+			"with get, list and watch on the name.",
+		Rules: []Rule{
+			{"", []string{"namespaces", "nodes"}, nil, []string{"list", "watch"}, "choose namespaces by label, and nodes as targets"},
+			{"", []string{"services"}, nil, []string{"get", "list", "patch", "watch"}, "read Services and set their finalizers and annotations"},
+			{"", []string{"services/status"}, nil, []string{"patch"}, "show host names and conditions of load balancers"},
+			{"", []string{"pods"}, nil, []string{"get", "list", "watch"}, "find targets, and read a pod again where another client has written a condition meanwhile"},
+			{"", []string{"pods/status"}, nil, []string{"patch"}, "set readiness gates"},
+			{"", []string{"events"}, nil, []string{"create", "patch"}, "report findings"},
+			{"", []string{"endpoints"}, nil, []string{"list", "watch"}, "find targets with --enable-endpoint-slices=false"},
+			{"discovery.k8s.io", []string{"endpointslices"}, nil, []string{"list", "watch"}, "find targets"},
+			{"networking.k8s.io", []string{"ingressclasses"}, nil, []string{"list", "watch"}, "know which Ingresses to serve"},
+			{"networking.k8s.io", []string{"ingresses"}, nil, []string{"get", "list", "patch", "watch"}, "read Ingresses, and set their finalizers and plans"},
+			{"networking.k8s.io", []string{"ingresses/status"}, nil, []string{"patch"}, "show host names of load balancers"},
+			{"elbv2.k8s.aws", []string{"ingressclassparams"}, nil, []string{"list", "watch"}, "read the settings of classes"},
+			{"elbv2.k8s.aws", []string{"targetgroupbindings"}, nil, []string{"create", "delete", "get", "list", "patch", "watch"}, "bind target groups to Services"},
+			{"elbv2.k8s.aws", []string{"targetgroupbindings/status"}, nil, []string{"patch"}, "show what was observed of a binding"},
+			{"gateway.networking.k8s.io", []string{"gatewayclasses", "gateways"}, nil, []string{"get", "list", "patch", "watch"}, "read Gateways and their classes, and set their finalizers"},
+			{"gateway.networking.k8s.io", []string{"referencegrants"}, nil, []string{"list", "watch"}, "know which references between namespaces are allowed"},
+			{"gateway.networking.k8s.io", []string{"grpcroutes", "httproutes", "listenersets", "tcproutes", "tlsroutes", "udproutes"}, nil, []string{"get", "list", "watch"},
+				"read routes, and read one again where another client has written its status meanwhile"},
+			{"gateway.networking.k8s.io", []string{"gatewayclasses/status", "gateways/status", "grpcroutes/status", "httproutes/status", "listenersets/status",
+				"tcproutes/status", "tlsroutes/status", "udproutes/status"}, nil, []string{"patch"}, "show addresses and conditions"},
+			{"gateway.k8s.aws", []string{"listenerruleconfigurations", "loadbalancerconfigurations", "targetgroupconfigurations"}, nil, []string{"get", "list", "patch", "watch"},
+				"read the configurations of Gateways, and set their finalizers"},
+			{"gateway.k8s.aws", []string{"listenerruleconfigurations/status", "loadbalancerconfigurations/status", "targetgroupconfigurations/status"}, nil, []string{"patch"},
+				"show conditions of configurations"},
+		},
+	},
+	{
+		File: "role.yaml", Name: "fulcrum-leader-election", Namespaced: true,
+		Why: "Leader election, in the namespace of the controller. The name is that of the Lease that earlier\n" +
+			"controllers of this kind use, so that two of them never write at the same time. The Secrets hold what\n" +
+			"was carried out, so that a start need not compare everything with AWS at once, notices client secrets\n" +
+			"that changed meanwhile, and removes what Ingresses left meanwhile; without them that is lost.",
+		Rules: []Rule{
+			{"coordination.k8s.io", []string{"leases"}, nil, []string{"create"}, "make the lease"},
+			{"coordination.k8s.io", []string{"leases"}, []string{"aws-load-balancer-controller-leader"}, []string{"get", "update"}, "hold the lease, so that one process writes at a time"},
+			{"", []string{"secrets"}, nil, []string{"create"}, "make the Secrets of the next rule"},
+			{"", []string{"secrets"}, []string{"fulcrum-checkpoints", "fulcrum-memberships"}, []string{"get", "update"}, "keep what was carried out over restarts"},
+		},
+	},
+	{
+		File: "shared-targets.yaml", Name: "fulcrum-shared-targets", Feature: "spec.multiClusterTargetGroup of a TargetGroupBinding",
+		Why: "Records of the targets in target groups that several clusters fill. Each is in the namespace of its\n" +
+			"TargetGroupBinding. Leave this file out where no binding has multiClusterTargetGroup.",
+		Rules: []Rule{
+			{"", []string{"configmaps"}, nil, []string{"create", "delete", "get", "update"}, "record the targets that this cluster has registered"},
+		},
+	},
+	{
+		File: "webhook.yaml", Name: "fulcrum-webhook-certificate", Namespaced: true, Feature: "webhooks with a certificate that the controller makes",
+		Why: "What admission needs besides. Without the rights of the first two roles the controller works as well,\n" +
+			"and the certificate and the CA bundle have to come from elsewhere.",
+		Rules: []Rule{
+			{"", []string{"secrets"}, nil, []string{"create"}, "make the Secret of the certificate"},
+			{"", []string{"secrets"}, []string{"aws-load-balancer-tls"}, []string{"get", "update"}, "share the certificate between replicas, and renew it"},
+		},
+	},
+	{
+		File: "webhook.yaml", Name: "fulcrum-webhook-certificate", Feature: "webhooks with a certificate that the controller makes",
+		Rules: []Rule{
+			{"admissionregistration.k8s.io", []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, []string{"aws-load-balancer-webhook"},
+				[]string{"get", "patch"}, "let the API server trust the certificate"},
+		},
+	},
+	{
+		File: "webhook.yaml", Name: "fulcrum-server-ids", Namespaced: true, Feature: "QUIC server ids",
+		Why: "Worker numbers of QUIC server ids.",
+		Rules: []Rule{
+			{"", []string{"configmaps"}, nil, []string{"create"}, "make the ConfigMap of the next rule"},
+			{"", []string{"configmaps"}, []string{"quic-server-id-worker-tracker"}, []string{"get", "update"}, "claim a worker number"},
+		},
+	},
+	{
+		File: "webhook.yaml", Name: "fulcrum-target-control", Feature: "target control agents in pods",
+		Why:   "Configuration of the target control agent.",
+		Rules: []Rule{{"elbv2.k8s.aws", []string{"albtargetcontrolconfigs"}, nil, []string{"get"}, "read the configuration of the agent that is put into a pod"}},
+	},
+}
+
+// RoleFiles are the files of config/rbac that hold roles, in the order of the table.
+func RoleFiles() []string {
+	var out []string
+	for _, r := range Kubernetes {
+		if !slices.Contains(out, r.File) {
+			out = append(out, r.File)
+		}
+	}
+	return out
+}

@@ -1,0 +1,76 @@
+package rights
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Tables are the parts of docs/permissions.md that list the permissions.
+func Tables() string {
+	var b strings.Builder
+	b.WriteString("## Permissions in AWS\n\nEach row of a table is needed. The last column names the part of the test that fails without it; the whole name is " +
+		"`internal/rig TestWithoutPermission/STATEMENT/ACTION`.\n")
+	feature := "none"
+	for _, s := range AWS {
+		if s.Feature != feature {
+			feature = s.Feature
+			if feature == "" {
+				b.WriteString("\n### Always, in `policy.json`\n")
+			} else {
+				fmt.Fprintf(&b, "\n### With `%s`, in `optional.json`\n", feature)
+			}
+		}
+		fmt.Fprintf(&b, "\n`%s`, on %s%s:\n\n| Action | It is needed to | Tested by |\n|---|---|---|\n", s.Sid, s.on(), s.when())
+		for _, a := range s.Actions {
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", a.Name, a.Why, a.Scenario)
+		}
+	}
+	b.WriteString("\n## Rights in Kubernetes\n")
+	for _, r := range Kubernetes {
+		fmt.Fprintf(&b, "\n### %s `%s` in `%s`", r.kind(), r.Name, r.File)
+		if r.Feature != "" {
+			fmt.Fprintf(&b, ", for %s", r.Feature)
+		}
+		b.WriteString("\n\n| Group | Resources | Verbs | They are needed to |\n|---|---|---|---|\n")
+		for _, rule := range r.Rules {
+			group := rule.Group
+			if group == "" {
+				group = "core"
+			}
+			resources := strings.Join(rule.Resources, ", ")
+			if rule.Names != nil {
+				resources += " named " + strings.Join(rule.Names, ", ")
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", group, resources, strings.Join(rule.Verbs, ", "), rule.Why)
+		}
+	}
+	return b.String()
+}
+
+// on says which resources a statement is about.
+func (s Statement) on() string {
+	if s.Resources == nil {
+		return "every resource"
+	}
+	out := make([]string, len(s.Resources))
+	for i, r := range s.Resources {
+		out[i] = "`" + strings.SplitN(r, ":", 4)[3] + "`"
+	}
+	return strings.Join(out, ", ")
+}
+
+// when says under which conditions a statement allows.
+func (s Statement) when() string {
+	out := ""
+	for _, c := range s.Condition {
+		switch {
+		case c.Operator == "Null" && c.Values[0] == "false":
+			out += fmt.Sprintf(", with `%s`", c.Key)
+		case c.Operator == "Null":
+			out += fmt.Sprintf(", without `%s`", c.Key)
+		default:
+			out += fmt.Sprintf(", where `%s` is `%s`", c.Key, strings.Join(c.Values, "` or `"))
+		}
+	}
+	return out
+}

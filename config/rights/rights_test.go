@@ -1,0 +1,141 @@
+package rights_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/config/rights"
+)
+
+//go:generate go test -run TestFilesAreUpToDate . -update
+
+var update = flag.Bool("update", false, "rewrite the files that are generated from the table")
+
+// files are the generated ones, by their paths from here.
+func files(t *testing.T) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{"../iam/optional.json": rights.Optional(), "../rbac/serviceaccount.yaml": rights.ServiceAccountFile()}
+	for _, p := range rights.Partitions {
+		out["../iam/"+rights.PolicyFile(p)] = rights.Policy(p)
+	}
+	for _, f := range rights.RoleFiles() {
+		out["../rbac/"+f] = rights.RoleFile(f)
+	}
+	const page = "../../docs/permissions.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, found := bytes.Cut(text, []byte("## Permissions in AWS\n"))
+	if !found {
+		t.Fatalf("%s has no place for the tables", page)
+	}
+	out[page] = append(bytes.Clone(before), rights.Tables()...)
+	return out
+}
+
+func TestFilesAreUpToDate(t *testing.T) {
+	want := files(t)
+	for name, content := range want {
+		if *update {
+			if err := os.WriteFile(name, content, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		have, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(string(content), string(have)); d != "" {
+			t.Errorf("%s is not what the table says; run go generate in config/rights (-table +file):\n%s", name, d)
+		}
+	}
+	for _, pattern := range []string{"../iam/*.json", "../rbac/*.yaml"} {
+		there, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range there {
+			if _, ok := want[f]; !ok {
+				t.Errorf("%s is not in the table", f)
+			}
+		}
+	}
+}
+
+// AWS takes a managed policy of 6,144 characters, white space left out.
+func TestPoliciesFit(t *testing.T) {
+	for _, p := range rights.Partitions {
+		var small bytes.Buffer
+		if err := json.Compact(&small, rights.Policy(p)); err != nil {
+			t.Fatal(err)
+		}
+		if n := small.Len(); n > 6144 {
+			t.Errorf("the policy of %s has %d characters", p, n)
+		}
+	}
+}
+
+// The policies differ in the partition of their ARNs alone.
+func TestPoliciesOfPartitionsAreEqual(t *testing.T) {
+	arn := regexp.MustCompile(`"arn:([a-z-]+):`)
+	plain := func(p string) string {
+		for _, m := range arn.FindAllSubmatch(rights.Policy(p), -1) {
+			if string(m[1]) != p {
+				t.Errorf("the policy of %s has an ARN of %s", p, m[1])
+			}
+		}
+		return arn.ReplaceAllString(string(rights.Policy(p)), `"arn:P:`)
+	}
+	for _, p := range rights.Partitions[1:] {
+		if d := cmp.Diff(plain(rights.Partitions[0]), plain(p)); d != "" {
+			t.Errorf("%s:\n%s", p, d)
+		}
+	}
+	if bytes.Contains(rights.Optional(), []byte("arn:")) {
+		t.Error("the statements of the features have ARNs, so that they differ between partitions")
+	}
+}
+
+func TestRowsAreComplete(t *testing.T) {
+	sids, names := map[string]bool{}, map[string]bool{}
+	for _, s := range rights.AWS {
+		if sids[s.Sid] || !regexp.MustCompile(`^[A-Za-z0-9]+$`).MatchString(s.Sid) {
+			t.Errorf("statement id %q is taken, or has other characters than letters and digits", s.Sid)
+		}
+		sids[s.Sid] = true
+		for i, a := range s.Actions {
+			if a.Why == "" || a.Scenario == "" || strings.HasSuffix(a.Why, ".") {
+				t.Errorf("%s %s: why %q, tested by %q", s.Sid, a.Name, a.Why, a.Scenario)
+			}
+			if i > 0 && s.Actions[i-1].Name >= a.Name {
+				t.Errorf("%s: %s is not in order", s.Sid, a.Name)
+			}
+		}
+	}
+	for _, r := range rights.Kubernetes {
+		for _, rule := range r.Rules {
+			if rule.Why == "" {
+				t.Errorf("%s %v: no reason", r.Name, rule.Resources)
+			}
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					test := r.Test(rule, resource, verb)
+					if names[test] && verb != "create" {
+						t.Errorf("%s is there twice", test)
+					}
+					names[test] = true
+				}
+			}
+		}
+	}
+}
