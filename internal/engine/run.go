@@ -108,6 +108,9 @@ type Draft struct {
 // Describe returns what the stack becomes; nil if that cannot be told.
 func (d Draft) Describe() *plan.Document { return plan.Describe(d.Stack, d.Have, d.options) }
 
+// Choices returns what the plan has chosen and how.
+func (d Draft) Choices() plan.Choices { return plan.Choose(d.Stack, d.Have, d.options) }
+
 // How soon a run is repeated that waits for something.
 const (
 	soon           = 2 * time.Second  // for what passes without a change, such as ENIs that are being released

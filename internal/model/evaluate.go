@@ -30,6 +30,17 @@ func Evaluate(rules []Rule, r Request) (int, bool) {
 	return 0, false
 }
 
+// Matching returns the places of all rules that a request meets. The first of them answers it.
+func Matching(rules []Rule, r Request) []int {
+	var out []int
+	for i, rule := range rules {
+		if rule.matches(r) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
 // matches says that all conditions hold.
 func (r Rule) matches(req Request) bool {
 	for _, c := range r.Conditions {

@@ -22,7 +22,11 @@ type certificates struct {
 	// Unread says that something is not known, so that the live ones stay; AttachedUnread that it is
 	// not even known which ones are attached.
 	Unread, AttachedUnread bool
+	// sources note how certificates were found.
+	sources []CertificateSource
 }
+
+func (c *certificates) note(s CertificateSource) { c.sources = append(c.sources, s) }
 
 // certificateChoice finds the certificates of listeners.
 type certificateChoice struct {
@@ -71,6 +75,7 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 				}
 				all = append(all, arn)
 			}
+			out.note(CertificateSource{Member: c.Member, Field: c.Field, How: CertificateNamed, ARNs: slices.Clone(all[before:])})
 		case model.CertManaged:
 			if f := cc.unread(model.AskOwnCertificates{}); f != nil {
 				cc.keepUnreadCertificates(&out, l, live, c, *f)
@@ -85,12 +90,15 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 			if len(all) == before {
 				out.Blocked = append(out.Blocked, c.Member)
 			}
+			out.note(CertificateSource{Member: c.Member, How: CertificateOwn, ARNs: slices.Clone(all[before:])})
 		case model.CertHosts:
 			if f := cc.unread(model.AskCertificates{}); f != nil {
 				cc.keepUnreadCertificates(&out, l, live, c, *f)
 				continue
 			}
-			found, missing := cc.discover(c.Hosts)
+			found, missing := cc.discover(c.Hosts, func(host string, arns []string) {
+				out.note(CertificateSource{Member: c.Member, Field: c.Field(host), Host: host, How: CertificateByHost, ARNs: arns})
+			})
 			for _, host := range missing {
 				lacking.Add(finding.Finding{
 					Object: c.Member, Field: c.Field(host), Reason: finding.CertificateNotFound,
@@ -113,9 +121,10 @@ func (cc *certificateChoice) resolve(l model.Listener, live *observed.Listener) 
 			out.Default = live.Certificate
 		}
 		all = append(all, kept...)
+		out.note(CertificateSource{How: CertificateKept, ARNs: kept})
 	}
 	if out.Coming {
-		return certificates{Coming: true, Blocked: out.Blocked, Unread: out.Unread}
+		return certificates{Coming: true, Blocked: out.Blocked, Unread: out.Unread, sources: out.sources}
 	}
 	if out.Default == "" && len(all) > 0 {
 		first := all[0]
@@ -271,7 +280,7 @@ func (cc *certificateChoice) certificateMissing(arn string, live *observed.Liste
 }
 
 // discover finds the certificates that cover the hosts, in order of their ARNs.
-func (cc *certificateChoice) discover(hosts []string) (arns, missing []string) {
+func (cc *certificateChoice) discover(hosts []string, note func(host string, arns []string)) (arns, missing []string) {
 	if !cc.have.Facts.CertificatesAsked {
 		cc.ask(model.AskCertificates{})
 		return nil, nil
@@ -290,6 +299,7 @@ func (cc *certificateChoice) discover(hosts []string) (arns, missing []string) {
 		if len(arns) == n {
 			missing = append(missing, host)
 		}
+		note(host, slices.Clone(arns[n:]))
 	}
 	return sortedUnique(arns), missing
 }

@@ -27,6 +27,10 @@ type loadBalancerPlan struct {
 	groups    []GroupID
 	listeners []listenerPlan
 	replacement
+
+	// subnetChoices and groupsKept note how subnets and security groups were found.
+	subnetChoices SubnetChoices
+	groupsKept    bool
 }
 
 // isFrontend reports whether it is the NLB in front of the load balancer of the stack.

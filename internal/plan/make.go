@@ -14,6 +14,12 @@ import (
 // prefix leaves a working load balancer. Findings are faults that only AWS facts could show. A
 // plan with Asks is preliminary: answer them and make it again.
 func Make(want model.Stack, have observed.Stack, opt Options) (Plan, finding.List) {
+	b := makePlan(want, have, opt)
+	return b.plan, b.found
+}
+
+// makePlan is Make with all that the plan was made of.
+func makePlan(want model.Stack, have observed.Stack, opt Options) *builder {
 	want, again := departed(want, have, opt)
 	b := planOf(want, have, opt)
 	if why := b.irreplaceable(); why != "" && len(b.plan.Asks) == 0 {
@@ -24,7 +30,7 @@ func Make(want model.Stack, have observed.Stack, opt Options) (Plan, finding.Lis
 	if again > 0 && (b.plan.Again == 0 || again < b.plan.Again) {
 		b.plan.Again = again
 	}
-	return b.plan, b.found
+	return b
 }
 
 // planOf is a builder with its plan.

@@ -35,13 +35,13 @@ func (r *resolution) resolveSubnets() {
 		live = r.lb.live.Subnets
 	}
 	if _, discovered := w.Subnets.(model.SubnetsDiscovered); discovered && r.lb.live != nil {
-		r.lb.subnets = live
+		r.keepSubnets(live)
 		return
 	}
 	of := r.subnetsOf(w)
 	q := w.SubnetQuestion()
 	if f := r.unread(q); f != nil {
-		r.lb.subnets = live
+		r.keepSubnets(live)
 		r.unreadPart(*f, "subnets", of)
 		return
 	}
@@ -50,11 +50,15 @@ func (r *resolution) resolveSubnets() {
 		Cluster: r.opt.Cluster, ClusterTagCheck: r.opt.SubnetClusterCheck, SingleSubnet: r.opt.SingleSubnet,
 		Live: live, Blame: r.blameable(of.Object),
 	}, r.have.Facts.Subnets[q.Key()])
-	r.lb.subnets = chosen.IDs
+	r.lb.subnets, r.lb.subnetChoices.Refused = chosen.IDs, chosen.Refused
 	if fault != nil {
-		r.lb.subnets = live
+		r.keepSubnets(live)
 		r.unfit(*fault, "subnets")
 	}
+}
+
+func (r *resolution) keepSubnets(live []string) {
+	r.lb.subnets, r.lb.subnetChoices.Kept = live, len(live) > 0
 }
 
 // subnetsOf is where the choice of subnets comes from: an object that names them, or else the one that
@@ -181,6 +185,7 @@ func (r *resolution) keepGroups() {
 	if r.lb.live == nil {
 		return
 	}
+	r.lb.groupsKept = true
 	if !r.lb.isFrontend() {
 		r.want.Held.SecurityGroups = true
 	}
