@@ -2,13 +2,16 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -44,6 +47,8 @@ func serveCluster(t *testing.T, text string) (*apiServer, string) {
 	for _, o := range l.Objects {
 		a.add(o)
 	}
+	core := schema.GroupVersion{Version: "v1"}
+	a.kinds[core] = append(a.kinds[core], metav1.APIResource{Name: "events", Kind: "Event", Namespaced: true, Verbs: metav1.Verbs{"list"}})
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)
 	text = strings.ReplaceAll(kubeconfigOf(strings.TrimPrefix(server.URL, "http://")), "contexts: [", "contexts: [{name: shop, context: {cluster: c, user: u, namespace: shop}}, {name: other, context: {cluster: gone, user: u}}, ")
@@ -144,4 +149,18 @@ func (a *apiServer) kindOf(gv schema.GroupVersion, name string) string {
 		}
 	}
 	return ""
+}
+
+// event adds an event about an object.
+func (a *apiServer) event(namespace, kind, name, class, reason, message, last string, count int32) {
+	at, err := time.Parse(time.RFC3339, last)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	gv := schema.GroupVersion{Version: "v1"}
+	a.objects[gv]["events"] = append(a.objects[gv]["events"], &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%s.%d", name, len(a.objects[gv]["events"]))},
+		InvolvedObject: corev1.ObjectReference{Kind: kind, Namespace: namespace, Name: name},
+		Type:           class, Reason: reason, Message: message, LastTimestamp: metav1.NewTime(at), Count: count,
+	})
 }

@@ -10,29 +10,92 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-func newExplain() *cobra.Command {
-	return &cobra.Command{
-		Use: "explain [REASON]", Short: "Say what a reason in an event or condition means", Args: cobra.MaximumNArgs(1),
-		ValidArgsFunction: func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-			return completeReasons(typed), cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			out := cmd.OutOrStdout()
-			if len(args) == 0 {
-				for _, r := range finding.Reasons {
-					fmt.Fprintf(out, "%-24s %s\n", r.Reason, r.Means)
-				}
-				return nil
+func newExplain(env Environment) *cobra.Command {
+	e := &explaining{drafting: drafting{env: env}}
+	cmd := &cobra.Command{
+		Use: "explain [KIND/NAME | REASON]", Short: "Say what was decided about an object and why, or what a reason means",
+		Long: `explain KIND/NAME says what was decided about an Ingress, Service, Gateway, route or TargetGroupBinding and
+why: the subnets that were considered and those that were refused, certificates and how they were found,
+security groups, listeners, rules in order with the object and field that each comes from, what is held,
+and findings with their way out. From a cluster it adds what only the controller knows: the last warnings
+in the object's events and conditions. It changes nothing.
+
+A rule that comes from the object, or that forwards to the Service, is marked with >.
+
+explain REASON says what the first word of an event or condition means; without an argument it lists all
+reasons. "fulcrum explain request" says which rule answers a request.`,
+		Example: `  fulcrum explain ingress/web -n shop --cluster-name=prod --aws-vpc-id=vpc-0123
+  fulcrum explain httproute/pay -n bank --cluster-name=prod --aws-vpc-id=vpc-0123 -o json
+  fulcrum explain CertificateNotFound`,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if reasons := completeReasons(typed); len(reasons) > 0 && typed != "" && !strings.Contains(typed, "/") {
+				return reasons, cobra.ShellCompDirectiveNoFileComp
 			}
-			i := slices.IndexFunc(finding.Reasons, func(r finding.Explanation) bool {
-				return strings.EqualFold(string(r.Reason), args[0])
-			})
-			if i < 0 {
-				return fmt.Errorf("unknown reason %q; run \"fulcrum explain\" for the list", args[0])
-			}
-			r := finding.Reasons[i]
-			_, err := fmt.Fprintf(out, "%s\n  %s\n  Way out: %s\n  Usually holds: %s\n", r.Reason, r.Means, r.WayOut, r.Reaches)
-			return err
+			return e.completeObjects(cmd, args, typed)
 		},
+		Args: cobra.ArbitraryArgs,
 	}
+	e.bind(cmd)
+	e.form.bind(cmd, env)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := e.form.check(); err != nil {
+			return err
+		}
+		switch {
+		case len(args) == 0:
+			return e.reasons(finding.Reasons, true)
+		case len(args) == 1 && !strings.Contains(args[0], "/"):
+			return e.reason(cmd, args[0])
+		}
+		return e.run(cmd, args)
+	}
+	cmd.AddCommand(newExplainRequest(env))
+	return cmd
+}
+
+// reasonDocument is a reason for tools.
+type reasonDocument struct {
+	Reason finding.Reason `json:"reason"`
+	Means  string         `json:"means"`
+	WayOut string         `json:"wayOut"`
+	// Blocks is what a finding of the reason usually holds: nothing, rule, listener, member or stack.
+	Blocks string `json:"blocks"`
+}
+
+// reasonsDocument is what explain prints for tools where it is asked for no object.
+type reasonsDocument struct {
+	Reasons []reasonDocument `json:"reasons"`
+}
+
+func (e *explaining) reason(cmd *cobra.Command, word string) error {
+	i := slices.IndexFunc(finding.Reasons, func(r finding.Explanation) bool { return strings.EqualFold(string(r.Reason), word) })
+	if i < 0 {
+		var known []string
+		for _, r := range finding.Reasons {
+			known = append(known, string(r.Reason))
+		}
+		program := cmd.Root().CommandPath()
+		return fmt.Errorf("unknown reason %q%s; run \"%s explain\" for the list, or \"%s explain KIND/NAME\" about an object",
+			word, finding.DidYouMean(word, known), program, program)
+	}
+	return e.reasons(finding.Reasons[i:i+1], false)
+}
+
+func (e *explaining) reasons(all []finding.Explanation, list bool) error {
+	doc := reasonsDocument{Reasons: []reasonDocument{}}
+	out := e.form.out()
+	for _, r := range all {
+		switch {
+		case !e.form.text():
+			doc.Reasons = append(doc.Reasons, reasonDocument{r.Reason, r.Means, r.WayOut, r.Reaches.String()})
+		case list:
+			fmt.Fprintf(out, "%-24s %s\n", r.Reason, r.Means)
+		default:
+			fmt.Fprintf(out, "%s\n  %s\n  Way out: %s\n  Usually holds: %s\n", r.Reason, r.Means, r.WayOut, r.Reaches)
+		}
+	}
+	if e.form.text() {
+		return nil
+	}
+	return e.form.document(doc)
 }

@@ -175,9 +175,13 @@ type bindingDocument struct {
 func (p bindingPlans) document(all *planDocument) {
 	all.Targets = p.count()
 	for _, b := range p.bindings {
-		all.Bindings = append(all.Bindings, bindingDocument{b.key.Namespace, b.key.Name, findingDocuments(b.findings), itemDocuments(b.items)})
+		all.Bindings = append(all.Bindings, b.document())
 	}
 	all.Rules = itemDocuments(p.rules)
+}
+
+func (b bindingPlan) document() bindingDocument {
+	return bindingDocument{b.key.Namespace, b.key.Name, findingDocuments(b.findings), itemDocuments(b.items)}
 }
 
 // itemDocuments has a step for each item.

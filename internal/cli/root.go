@@ -85,6 +85,6 @@ func newRoot(env Environment) *cobra.Command {
 	}
 	root.SetFlagErrorFunc(wrongFlag)
 	root.SetHelpCommand(newHelp(root))
-	root.AddCommand(newVersion(), newPlan(env), newTree(env), newOrphans(env), newExplain())
+	root.AddCommand(newVersion(), newPlan(env), newTree(env), newOrphans(env), newExplain(env))
 	return root
 }

@@ -121,7 +121,15 @@ type comparer struct {
 // compare makes the document of a stack. facts are those of the draft with the health of target groups
 // and certificates, and bound are the endpoints of target groups.
 func compare(d engine.Draft, facts observed.Facts, bound map[string][]targets.Endpoint) treeStack {
-	c := comparer{Draft: d, facts: facts, bound: bound, addresses: map[string][]plan.Address{}, steps: map[plan.Address][]plan.Step{}, groups: map[string]string{}}
+	c := newComparer(d, facts, bound)
+	return treeStack{
+		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Findings: findingDocuments(d.Findings), found: d.Findings,
+		LoadBalancers: c.loadBalancers(), TargetGroups: c.targetGroups(), SecurityGroups: c.securityGroups(),
+	}
+}
+
+func newComparer(d engine.Draft, facts observed.Facts, bound map[string][]targets.Endpoint) *comparer {
+	c := &comparer{Draft: d, facts: facts, bound: bound, addresses: map[string][]plan.Address{}, steps: map[plan.Address][]plan.Step{}, groups: map[string]string{}}
 	for a, arn := range d.Plan.Known {
 		c.addresses[arn] = append(c.addresses[arn], a)
 	}
@@ -131,10 +139,7 @@ func compare(d engine.Draft, facts observed.Facts, bound map[string][]targets.En
 	for _, g := range d.Have.TargetGroups {
 		c.groups[g.ARN] = g.ResourceID
 	}
-	return treeStack{
-		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Findings: findingDocuments(d.Findings), found: d.Findings,
-		LoadBalancers: c.loadBalancers(), TargetGroups: c.targetGroups(), SecurityGroups: c.securityGroups(),
-	}
+	return c
 }
 
 // stepsOf are the steps about a resource of AWS, in the order of the plan.

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
+)
+
+// TestCommands runs the command lines of commands.txt one after the other, with the objects of cluster.yaml. With
+// a file live.txt the controller has made the load balancers before; drift.txt and edit.yaml then say what has
+// changed since.
+func TestCommands(t *testing.T) {
+	goldentest.Run(t, "testdata/commands/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+		em, flags := aws(t)
+		file := filepath.Join(t.TempDir(), "cluster.yaml")
+		if err := os.WriteFile(file, []byte(c.Text("cluster.yaml")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if c.Text("live.txt") != "" {
+			var vpc string
+			em, vpc, file = made(t, c)
+			flags = flagsOf(t, em, vpc)
+		}
+		var out strings.Builder
+		for line := range strings.Lines(c.Text("commands.txt")) {
+			line = strings.TrimSpace(line)
+			args := words(line)
+			if args[0] != "explain" || len(args) != 2 || strings.Contains(args[1], "/") {
+				args = slices.Concat(args, []string{"-f", file}, flags)
+			}
+			code, stdout, stderr := run(t, args...)
+			fmt.Fprintf(&out, "$ fulcrum %s\n%s%s", line, strings.ReplaceAll(stdout, file, "cluster.yaml"), stderr)
+			if code != 0 {
+				fmt.Fprintf(&out, "exit code %d\n", code)
+			}
+			fmt.Fprintln(&out)
+		}
+		if n := em.Calls().Mutating(); n > 0 {
+			t.Errorf("%d calls that change something", n)
+		}
+		return []goldentest.File{{Name: "output.txt", Text: out.String()}}
+	})
+}
+
+// words splits a command line at spaces, but not within quotation marks.
+func words(line string) []string {
+	var out []string
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			out = append(out, part)
+			continue
+		}
+		out = append(out, strings.Fields(part)...)
+	}
+	return out
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/rig"
+)
+
+// A subnet that was considered and not taken is named with the reason.
+func TestRefusedSubnetsAreExplained(t *testing.T) {
+	em, flags := aws(t)
+	client := ec2.NewFromConfig(rig.AWSConfig(em))
+	vpcs, err := client.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{Filters: []types.Filter{{Name: awssdk.String("tag:Name"), Values: []string{rig.ClusterName}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := client.CreateSubnet(t.Context(), &ec2.CreateSubnetInput{
+		VpcId: vpcs.Vpcs[0].VpcId, AvailabilityZone: awssdk.String(rig.Region + "a"), CidrBlock: awssdk.String("10.0.96.0/20"),
+		TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeSubnet, Tags: []types.Tag{
+			{Key: awssdk.String("kubernetes.io/role/internal-elb"), Value: awssdk.String("1")},
+			{Key: awssdk.String("kubernetes.io/cluster/other"), Value: awssdk.String("shared")},
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	em.Calls().Reset()
+	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
+	code, out, stderr := with(t, text, nil, slices.Concat([]string{"explain", "ingress/web", "-n=shop", "-f=-"}, flags)...)
+	if want := "      not " + *made.Subnet.SubnetId + " us-west-2a: it is tagged for other clusters only\n"; code != 0 || !strings.Contains(out, want) {
+		t.Errorf("exit %d: %s%s", code, stderr, out)
+	}
+	code, out, stderr = with(t, text, nil, slices.Concat([]string{"explain", "ingress/web", "-n=shop", "-f=-", "-o=json"}, flags)...)
+	var doc explainDocument
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 {
+		t.Fatalf("exit %d, %v: %s", code, err, stderr)
+	}
+	subnets := doc.Stacks[0].LoadBalancers[0].Subnets
+	if len(subnets.Refused) != 1 || subnets.Refused[0].ID != *made.Subnet.SubnetId || len(subnets.Chosen) != 3 || subnets.How != "discovered" {
+		t.Errorf("%+v", subnets)
+	}
+	if n := em.Calls().Mutating(); n > 0 {
+		t.Errorf("%d calls that change something", n)
+	}
+}
+
+// What only the controller knows, such as the last error of AWS, is read from events and conditions.
+func TestWarningsOfTheControllerAreShown(t *testing.T) {
+	_, flags := aws(t)
+	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, strings.ReplaceAll(`apiVersion: elbv2.k8s.aws/v1beta1
+kind: TargetGroupBinding
+metadata: {name: web, namespace: shop}
+spec: {targetGroupARN: "@", targetType: ip, serviceRef: {name: web, port: 80}}
+status: {conditions: [{type: Ready, status: "False", reason: AccessDenied, message: "AWS denies elasticloadbalancing:RegisterTargets", lastTransitionTime: "2026-01-02T03:04:05Z"}]}
+`, "@", "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/web/1")}, "---\n"))
+	server.event("shop", "Ingress", "web", "Warning", "AccessDenied", "AccessDenied: AWS denies elasticloadbalancing:CreateRule", "2026-01-02T03:04:05Z", 7)
+	server.event("shop", "Ingress", "web", "Warning", "QuotaExceeded", "QuotaExceeded: no more rules", "2026-01-02T03:00:00Z", 1)
+	server.event("shop", "Ingress", "web", "Normal", "SuccessfullyReconciled", "done", "2026-01-02T04:04:05Z", 1)
+	server.event("shop", "Ingress", "other", "Warning", "AccessDenied", "another one", "2026-01-02T04:04:05Z", 1)
+	for object, want := range map[string]string{
+		"ingress/web": "\nwarnings of the controller, the last first\n" +
+			"  2026-01-02T03:04:05Z event AccessDenied (7 times): AccessDenied: AWS denies elasticloadbalancing:CreateRule\n" +
+			"  2026-01-02T03:00:00Z event QuotaExceeded: QuotaExceeded: no more rules\n",
+		"tgb/web": "  2026-01-02T03:04:05Z condition Ready AccessDenied: AWS denies elasticloadbalancing:RegisterTargets\n",
+	} {
+		code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"explain", object, "-n=shop"}, flags)...)
+		if code != 0 || !strings.HasSuffix(out, want) {
+			t.Errorf("exit %d: %s%s", code, stderr, out)
+		}
+	}
+}
