@@ -1,9 +1,11 @@
 package cost
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"net/netip"
 	"os"
 	"slices"
@@ -25,10 +27,17 @@ import (
 
 const (
 	namespace = "shop"
-	groups    = 50 // target groups, two to a load balancer
-	podsEach  = 20
 	latency   = 30 * time.Millisecond // of each call to AWS
 )
+
+// shape is what a cluster has.
+type shape struct {
+	world    world.Options
+	quotas   map[string]int // of AWS, where they differ from its defaults
+	services int            // each with a target group
+	pods     int
+	objects  string // Services and what leads to them
+}
 
 // TestChurn measures one controller beside a real API server while pods are replaced: 1,000 pods
 // behind 50 target groups, each call to AWS takes 30 ms, within the limits that AWS documents.
@@ -36,36 +45,13 @@ func TestChurn(t *testing.T) {
 	if os.Getenv("FULCRUM_BENCH") == "" {
 		t.Skip("a measurement of ten minutes; FULCRUM_BENCH=1 runs it")
 	}
-	duration := 5 * time.Minute
-	if d := os.Getenv("FULCRUM_BENCH_DURATION"); d != "" {
-		var err error
-		if duration, err = time.ParseDuration(d); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w := worldtest.Start(t, world.Options{})
-	// Nodes, pods and EndpointSlices are written by the test alone from here on.
-	for _, role := range []string{world.RoleControllerManager, world.RoleScheduler, world.RoleKwok, world.RoleAgent} {
-		if err := w.Kill(role); err != nil {
-			t.Fatal(err)
-		}
-	}
-	h := newHerd(t, w)
-	if err := w.StartController(worldtest.Controller(t)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.ControllerReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	h.awaitTargets(t)
-	h.admin(t, "PUT", "limits", map[string]any{"name": "documented", "factor": 1})
-	h.admin(t, "POST", "faults", map[string]any{"Action": map[string]any{"Latency": latency}})
-	h.rest(t)
-	t.Logf("BENCH %d pods, %d target groups: %.0f MiB resident", groups*podsEach, groups, h.usage(t).resident/(1<<20))
+	const groups, pods = 50, 1000
+	h := settled(t, shape{services: groups, pods: pods, objects: services(groups) + ingresses(groups/2, 2)})
+	t.Logf("BENCH %d pods, %d target groups: %.0f MiB resident", pods, groups, h.usage(t).resident/(1<<20))
 	for _, rate := range []int{1, 4} {
 		t.Run(fmt.Sprintf("%d a second", rate), func(t *testing.T) {
-			h.admin(t, "DELETE", "calls", nil)
-			before := h.usage(t)
+			h.admin(t, http.MethodDelete, "calls", nil)
+			before, duration := h.usage(t), duration(t)
 			h.churn(t, rate, duration)
 			after := h.usage(t)
 			in, out := h.answered(t)
@@ -75,11 +61,47 @@ func TestChurn(t *testing.T) {
 	}
 }
 
+// duration is how long a cluster is measured.
+func duration(t *testing.T) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(cmp.Or(os.Getenv("FULCRUM_BENCH_DURATION"), "5m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// settled starts a world of a shape with a controller, and waits until all of it is served and at rest. From then on AWS
+// has the limits that it documents, and takes its time.
+func settled(t *testing.T, of shape, flags ...string) *herd {
+	t.Helper()
+	w := worldtest.Start(t, of.world)
+	// Nodes, pods and EndpointSlices are written by the test alone from here on.
+	for _, role := range []string{world.RoleControllerManager, world.RoleScheduler, world.RoleKwok, world.RoleAgent} {
+		if err := w.Kill(role); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := newHerd(t, w, of)
+	h.admin(t, http.MethodPatch, "config", map[string]any{"Quotas": of.quotas})
+	if err := w.StartController(worldtest.Controller(t), flags...); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.ControllerReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitTargets(t, of.pods)
+	h.admin(t, http.MethodPut, "limits", map[string]any{"name": "documented", "factor": 1})
+	h.admin(t, http.MethodPost, "faults", map[string]any{"Action": map[string]any{"Latency": latency}})
+	h.rest(t)
+	return h
+}
+
 // herd is Services with many pods each.
 type herd struct {
 	*world.World
-	pods     [][]pod // by Service, oldest first
-	next     netip.Addr
+	pods     [][]pod      // by Service, oldest first
+	next     []netip.Addr // by node
 	count    int
 	replaced int
 	asked    map[string]time.Time // address: when its EndpointSlice was written
@@ -88,50 +110,55 @@ type herd struct {
 
 type pod struct{ name, uid, address string }
 
-func newHerd(t *testing.T, w *world.World) *herd {
+func newHerd(t *testing.T, w *world.World, of shape) *herd {
 	t.Helper()
-	h := &herd{World: w, pods: make([][]pod, groups), next: w.Layout().Nodes[0].Pods.Addr()}
-	h.assign(t)
+	h := &herd{World: w, pods: make([][]pod, of.services)}
+	for i := range w.Layout().Nodes {
+		h.next = append(h.next, w.Layout().Nodes[i].Pods.Addr())
+		h.assign(t, i)
+	}
 	applier, err := manifest.NewApplier(w.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := manifest.Parse([]byte(frontends()))
+	objects, err := manifest.Parse([]byte(header + of.objects))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := applier.Apply(t.Context(), objects); err != nil {
 		t.Fatal(err)
 	}
-	for g := range groups {
-		for range podsEach {
-			h.add(t, g)
-		}
-		slice := h.slice(g)
-		if _, err := w.Kube().DiscoveryV1().EndpointSlices(namespace).Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
+	for i := range of.pods {
+		h.add(t, i%of.services)
+	}
+	for g := range of.services {
+		if _, err := w.Kube().DiscoveryV1().EndpointSlices(namespace).Create(t.Context(), h.slice(g), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return h
 }
 
-// frontends is a namespace, its Services, and an Ingress for every two of them.
-func frontends() string {
-	text := fmt.Sprintf(`
+// header is the namespace and the classes.
+const header = `
 apiVersion: v1
 kind: Namespace
-metadata: {name: %[1]s}
+metadata: {name: ` + namespace + `}
 ---
 apiVersion: v1
 kind: ServiceAccount
-metadata: {name: default, namespace: %[1]s}
+metadata: {name: default, namespace: ` + namespace + `}
 ---
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
 metadata: {name: alb}
 spec: {controller: ingress.k8s.aws/alb}
-`, namespace)
-	for g := range groups {
+`
+
+// services are Services of type ClusterIP.
+func services(n int) string {
+	text := ""
+	for g := range n {
 		text += fmt.Sprintf(`---
 apiVersion: v1
 kind: Service
@@ -139,7 +166,13 @@ metadata: {name: %s, namespace: %s}
 spec: {ports: [{port: 80, targetPort: 8080}]}
 `, service(g), namespace)
 	}
-	for i := range groups / 2 {
+	return text
+}
+
+// ingresses are Ingresses that lead to the first Services, each to a number of them.
+func ingresses(n, each int) string {
+	text := ""
+	for i := range n {
 		text += fmt.Sprintf(`---
 apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -154,30 +187,31 @@ spec:
   rules:
   - http:
       paths:
-      - {path: /a, pathType: Prefix, backend: {service: {name: %s, port: {number: 80}}}}
-      - {path: /b, pathType: Prefix, backend: {service: {name: %s, port: {number: 80}}}}
-`, i, namespace, service(2*i), service(2*i+1))
+`, i, namespace)
+		for j := range each {
+			text += fmt.Sprintf("      - {path: /%c, pathType: Prefix, backend: {service: {name: %s, port: {number: 80}}}}\n", 'a'+j, service(each*i+j))
+		}
 	}
 	return text
 }
 
 func service(g int) string { return fmt.Sprintf("s%d", g) }
 
-// addresses are enough for all pods that there will ever be.
+// addresses are those of pods on one node: all nodes together have enough for each pod that there will ever be.
 const addresses = 2700
 
-// assign adds the addresses of pods to the ENI of the first node.
-func (h *herd) assign(t *testing.T) {
+// assign adds the addresses of pods to the ENI of a node.
+func (h *herd) assign(t *testing.T, node int) {
 	t.Helper()
 	api := ec2.NewFromConfig(h.AWSConfig())
 	var all []string
-	for a := h.next; len(all) < addresses; {
+	for a := h.next[node]; len(all) < addresses; {
 		a = following(a)
 		all = append(all, a.String())
 	}
 	for part := range slices.Chunk(all, 500) {
 		if _, err := api.AssignPrivateIpAddresses(t.Context(), &ec2.AssignPrivateIpAddressesInput{
-			NetworkInterfaceId: aws.String(h.Layout().Nodes[0].Interface), PrivateIpAddresses: part,
+			NetworkInterfaceId: aws.String(h.Layout().Nodes[node].Interface), PrivateIpAddresses: part,
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -194,13 +228,15 @@ func following(a netip.Addr) netip.Addr {
 // add makes a pod that is ready.
 func (h *herd) add(t *testing.T, g int) {
 	t.Helper()
-	h.next = following(h.next)
+	node := h.count % len(h.next)
+	h.next[node] = following(h.next[node])
+	address := h.next[node].String()
 	h.count++
 	pods := h.Kube().CoreV1().Pods(namespace)
 	p, err := pods.Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%d", h.count), Labels: map[string]string{"app": service(g)}},
 		Spec: corev1.PodSpec{
-			NodeName:                      h.Layout().Nodes[0].Name,
+			NodeName:                      h.Layout().Nodes[node].Name,
 			TerminationGracePeriodSeconds: new(int64),
 			AutomountServiceAccountToken:  new(bool),
 			Containers:                    []corev1.Container{{Name: "c", Image: "app", Ports: []corev1.ContainerPort{{ContainerPort: 8080}}}},
@@ -210,13 +246,13 @@ func (h *herd) add(t *testing.T, g int) {
 		t.Fatal(err)
 	}
 	p.Status = corev1.PodStatus{
-		Phase: corev1.PodRunning, PodIP: h.next.String(), PodIPs: []corev1.PodIP{{IP: h.next.String()}},
+		Phase: corev1.PodRunning, PodIP: address, PodIPs: []corev1.PodIP{{IP: address}},
 		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: corev1.ContainersReady, Status: corev1.ConditionTrue}},
 	}
 	if _, err := pods.UpdateStatus(t.Context(), p, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	h.pods[g] = append(h.pods[g], pod{name: p.Name, uid: string(p.UID), address: h.next.String()})
+	h.pods[g] = append(h.pods[g], pod{name: p.Name, uid: string(p.UID), address: address})
 }
 
 // slice is the EndpointSlice of a Service.
@@ -242,7 +278,7 @@ func (h *herd) replace(t *testing.T, g int) {
 	h.pods[g] = h.pods[g][1:]
 	h.add(t, g)
 	h.replaced++
-	h.left[old.address], h.asked[h.next.String()] = time.Now(), time.Now()
+	h.left[old.address], h.asked[h.pods[g][len(h.pods[g])-1].address] = time.Now(), time.Now()
 	if _, err := h.Kube().DiscoveryV1().EndpointSlices(namespace).Update(t.Context(), h.slice(g), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +297,7 @@ func (h *herd) churn(t *testing.T, rate int, d time.Duration) {
 	for end := next.Add(d); next.Before(end); {
 		next = next.Add(time.Duration(random.ExpFloat64() * float64(time.Second) / float64(rate)))
 		time.Sleep(time.Until(next))
-		h.replace(t, random.IntN(groups))
+		h.replace(t, random.IntN(len(h.pods)))
 	}
 	if err := await.True(t.Context(), 2*time.Minute, func(ctx context.Context) error {
 		in, out, err := h.seen(ctx)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	k8stypes "k8s.io/apimachinery/pkg/types"
 
 	"github.com/fulcrum-lb/fulcrum/local/await"
@@ -50,24 +51,28 @@ func (h *herd) usage(t *testing.T) usage {
 }
 
 // awaitTargets waits until all pods are registered.
-func (h *herd) awaitTargets(t *testing.T) {
+func (h *herd) awaitTargets(t *testing.T, want int) {
 	t.Helper()
 	api := elb.NewFromConfig(h.AWSConfig())
-	if err := await.True(t.Context(), 5*time.Minute, func(ctx context.Context) error {
-		out, err := api.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{})
-		if err != nil {
-			return err
+	if err := await.True(t.Context(), 15*time.Minute, func(ctx context.Context) error {
+		var all []elbtypes.TargetGroup
+		for pages := elb.NewDescribeTargetGroupsPaginator(api, &elb.DescribeTargetGroupsInput{}); pages.HasMorePages(); {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return err
+			}
+			all = append(all, page.TargetGroups...)
 		}
 		n := 0
-		for _, g := range out.TargetGroups {
+		for _, g := range all {
 			health, err := api.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: g.TargetGroupArn})
 			if err != nil {
 				return err
 			}
 			n += len(health.TargetHealthDescriptions)
 		}
-		if n < groups*podsEach {
-			return fmt.Errorf("%d of %d targets are registered", n, groups*podsEach)
+		if n < want {
+			return fmt.Errorf("%d of %d targets are registered", n, want)
 		}
 		return nil
 	}); err != nil {
@@ -94,6 +99,16 @@ func (h *herd) rest(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// calls counts the calls to AWS since the log was emptied.
+func (h *herd) calls(t *testing.T) int {
+	t.Helper()
+	var log struct{ Total int }
+	if err := h.ask(t.Context(), http.MethodGet, "calls?operation=none", nil, &log); err != nil {
+		t.Fatal(err)
+	}
+	return log.Total
 }
 
 // targets returns when AWS had answered the first call of an operation that names each of the

@@ -1,0 +1,84 @@
+package cost
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/local/world"
+)
+
+// TestMixedCluster measures one controller at rest and under load beside a real API server: 200 Ingresses, 400 Services,
+// of which 150 have load balancers of their own, 50 Gateways and 5,000 pods.
+func TestMixedCluster(t *testing.T) {
+	if os.Getenv("FULCRUM_BENCH") == "" {
+		t.Skip("a measurement of twenty minutes; FULCRUM_BENCH=1 runs it")
+	}
+	const ingressed, balanced, routed, pods = 200, 150, 50, 5000
+	const all = ingressed + routed + balanced
+	objects := services(ingressed+routed) + ingresses(ingressed, 1) + gateways(ingressed, routed) + balancers(ingressed+routed, balanced)
+	h := settled(t, shape{
+		world:    world.Options{GatewayAPI: "standard", ActiveAtOnce: true},
+		quotas:   map[string]int{"application-load-balancers": 500, "network-load-balancers": 500, "security-groups": 5000},
+		services: all, pods: pods, objects: objects,
+	}, "--default-target-type=ip")
+	d := duration(t)
+
+	h.admin(t, http.MethodDelete, "calls", nil)
+	before := h.usage(t)
+	time.Sleep(d)
+	after := h.usage(t)
+	t.Logf("BENCH %d Ingresses, %d Services, %d Gateways, %d pods at rest for %v: %.1f s of CPU, %.0f MiB resident, %d calls", ingressed, all, routed, pods, d, after.cpu-before.cpu, after.resident/(1<<20), h.calls(t))
+
+	h.admin(t, http.MethodDelete, "calls", nil)
+	before = after
+	h.churn(t, 4, d)
+	after = h.usage(t)
+	in, out := h.answered(t)
+	t.Logf("BENCH the same while %d pods are replaced in %v: %.1f s of CPU, %.0f MiB resident, %d calls", h.replaced, d, after.cpu-before.cpu, after.resident/(1<<20), h.calls(t))
+	t.Logf("BENCH from EndpointSlice to RegisterTargets answered: %s; to DeregisterTargets answered: %s", quantiles(in), quantiles(out))
+}
+
+// gateways are Gateways with a route each, which lead to the Services from first on.
+func gateways(first, n int) string {
+	text := `---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: alb}
+spec: {controllerName: gateway.k8s.aws/alb}
+`
+	for i := range n {
+		text += fmt.Sprintf(`---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: g%[1]d, namespace: %[2]s}
+spec:
+  gatewayClassName: alb
+  listeners: [{name: http, port: 80, protocol: HTTP}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: g%[1]d, namespace: %[2]s}
+spec:
+  parentRefs: [{name: g%[1]d}]
+  rules: [{backendRefs: [{name: %[3]s, port: 80}]}]
+`, i, namespace, service(first+i))
+	}
+	return text
+}
+
+// balancers are Services of type LoadBalancer.
+func balancers(first, n int) string {
+	text := ""
+	for g := first; g < first+n; g++ {
+		text += fmt.Sprintf(`---
+apiVersion: v1
+kind: Service
+metadata: {name: %s, namespace: %s}
+spec: {type: LoadBalancer, loadBalancerClass: service.k8s.aws/nlb, allocateLoadBalancerNodePorts: false, ports: [{port: 80, targetPort: 8080}]}
+`, service(g), namespace)
+	}
+	return text
+}
