@@ -81,33 +81,46 @@ func RunLine(t testing.TB, src *cluster.Memory, f engine.Frontend, ids []model.S
 	return out.String(), shown(src)
 }
 
-// shown is what the status of each Ingress and Service and the events of each object say. Services without
-// finalizer are left out.
+// shownEntry is one load balancer in the status of an Ingress or a Service.
+type shownEntry struct {
+	Hostname string
+	Ports    []string
+}
+
+// shownObject is what an object says to people.
+type shownObject struct {
+	Object               string
+	LoadBalancer         []shownEntry
+	Finalizers           []string
+	Addresses            []string
+	AttachedListenerSets *int32
+	Conditions           []string
+	Listeners            []shownListener
+	Parents              []shownParent
+	Events               []string
+}
+
+type shownObjects []*shownObject
+
+// of is the object of a name, which is added at its first use.
+func (o *shownObjects) of(name string) *shownObject {
+	i := slices.IndexFunc(*o, func(s *shownObject) bool { return s.Object == name })
+	if i < 0 {
+		i, *o = len(*o), append(*o, &shownObject{Object: name})
+	}
+	return (*o)[i]
+}
+
+// shown is what the status of each Ingress and Service, of each object of the Gateway API, and the events of each object
+// say. Services without finalizer are left out.
 func shown(src *cluster.Memory) string {
-	type entry struct {
-		Hostname string
-		Ports    []string
-	}
-	type object struct {
-		Object       string
-		LoadBalancer []entry
-		Finalizers   []string
-		Events       []string
-	}
-	var out []*object
-	of := func(name string) *object {
-		i := slices.IndexFunc(out, func(o *object) bool { return o.Object == name })
-		if i < 0 {
-			i, out = len(out), append(out, &object{Object: name})
-		}
-		return out[i]
-	}
+	var out shownObjects
 	for _, obj := range src.All(cluster.KindIngress) {
 		if ing, ok := obj.(*networkingv1.Ingress); ok {
-			o := of(cluster.RefOf(ing).String())
+			o := out.of(cluster.RefOf(ing).String())
 			o.Finalizers = ing.Finalizers
 			for _, lb := range ing.Status.LoadBalancer.Ingress {
-				e := entry{Hostname: lb.Hostname}
+				e := shownEntry{Hostname: lb.Hostname}
 				for _, p := range lb.Ports {
 					e.Ports = append(e.Ports, fmt.Sprint(p.Port))
 				}
@@ -117,10 +130,10 @@ func shown(src *cluster.Memory) string {
 	}
 	for _, obj := range src.All(cluster.KindService) {
 		if svc, ok := obj.(*corev1.Service); ok && len(svc.Finalizers)+len(svc.Status.LoadBalancer.Ingress) > 0 {
-			o := of(cluster.RefOf(svc).String())
+			o := out.of(cluster.RefOf(svc).String())
 			o.Finalizers = svc.Finalizers
 			for _, lb := range svc.Status.LoadBalancer.Ingress {
-				e := entry{Hostname: lb.Hostname}
+				e := shownEntry{Hostname: lb.Hostname}
 				for _, p := range lb.Ports {
 					e.Ports = append(e.Ports, fmt.Sprintf("%d/%s", p.Port, p.Protocol))
 				}
@@ -128,9 +141,10 @@ func shown(src *cluster.Memory) string {
 			}
 		}
 	}
+	out.gateways(src)
 	for _, obj := range src.All("Event") {
 		if ev, ok := obj.(*corev1.Event); ok {
-			o := of(strings.Replace(fmt.Sprintf("%s %s/%s", ev.InvolvedObject.Kind, ev.InvolvedObject.Namespace, ev.InvolvedObject.Name), " /", " ", 1))
+			o := out.of(strings.Replace(fmt.Sprintf("%s %s/%s", ev.InvolvedObject.Kind, ev.InvolvedObject.Namespace, ev.InvolvedObject.Name), " /", " ", 1))
 			o.Events = append(o.Events, ev.Type+" "+ev.Reason+" "+ev.Message)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/gateway"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
@@ -55,7 +56,7 @@ func BenchmarkTranslate(b *testing.B) {
 			src := manyRoutes(b, n)
 			f := gateway.New(model.ALBGateway, gateway.Options{Options: assemble.Options{Cluster: "rig"}})
 			for b.Loop() {
-				stack, _ := translate(b, f, src, model.StackID{Kind: model.ALBGateway, Namespace: "a", Name: "edge"}, nil)
+				stack, _ := enginetest.Translate(b, f, src, model.StackID{Kind: model.ALBGateway, Namespace: "a", Name: "edge"}, nil)
 				if got := len(stack.LoadBalancer.Listeners[0].Rules); got != 2*n {
 					b.Fatalf("%d rules", got)
 				}
@@ -68,7 +69,7 @@ func BenchmarkTranslate(b *testing.B) {
 func TestRoutesBeyondTheLimitAreHeld(t *testing.T) {
 	t.Parallel()
 	f := gateway.New(model.ALBGateway, gateway.Options{Options: assemble.Options{Cluster: "rig"}, MaxRules: 7})
-	stack, found := translate(t, f, manyRoutes(t, 5), model.StackID{Kind: model.ALBGateway, Namespace: "a", Name: "edge"}, nil)
+	stack, found := enginetest.Translate(t, f, manyRoutes(t, 5), model.StackID{Kind: model.ALBGateway, Namespace: "a", Name: "edge"}, nil)
 	if got := len(stack.LoadBalancer.Listeners[0].Rules); got != 6 {
 		t.Errorf("%d rules, want those of 3 routes", got)
 	}

@@ -29,7 +29,7 @@ func eachStack(t *testing.T, property func(t *testing.T, f *gateway.Frontend, sr
 
 func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	eachStack(t, func(t *testing.T, f *gateway.Frontend, src *cluster.Memory, id model.StackID) {
-		want, wantFound := translate(t, f, src, id, nil)
+		want, wantFound := enginetest.Translate(t, f, src, id, nil)
 		for seed := range uint64(5) {
 			v := cluster.NewView(&cluster.Reduced{Source: enginetest.Shuffled(src, seed)})
 			got, found := f.Translate(v, id, nil)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/gateway"
 	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -27,7 +28,7 @@ func TestRulesGiveRequestsToTheRouteThatTheStandardNames(t *testing.T) {
 	t.Parallel()
 	seeds.Each(t, 600, func(t *testing.T, seed uint64) {
 		w := randomRoutes(seed)
-		stack, _ := translate(t, gateway.New(model.ALBGateway, gateway.Options{Options: assemble.Options{Cluster: "rig"}}), w.store(t),
+		stack, _ := enginetest.Translate(t, gateway.New(model.ALBGateway, gateway.Options{Options: assemble.Options{Cluster: "rig"}}), w.store(t),
 			model.StackID{Kind: model.ALBGateway, Namespace: "infra", Name: "edge"}, nil)
 		var rules []model.Rule
 		for _, l := range stack.LoadBalancer.Listeners {

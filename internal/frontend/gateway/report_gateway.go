@@ -101,7 +101,7 @@ func (r *report) programmed() (metav1.Condition, bool) {
 	const of = gwv1.GatewayConditionProgrammed
 	lb, live := r.live()
 	switch {
-	case live && r.blocked():
+	case live && r.blocked() && r.isProgrammed():
 		return metav1.Condition{}, false // it serves what was asked for before, as its observedGeneration shows
 	case live && lb.Active:
 		return condition(of, metav1.ConditionTrue, gwv1.GatewayReasonProgrammed, lb.ARN, r.gw.Generation), true

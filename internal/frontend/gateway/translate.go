@@ -127,14 +127,14 @@ func (t *translation) reportIgnored() {
 		t.Found.Add(finding.Finding{Object: t.ref, Field: field, Reason: finding.GatewayFieldIgnored, Severity: severity, Message: message, Fix: fix})
 	}
 	if tls := t.gw.Spec.TLS; tls != nil && tls.Frontend != nil {
-		ignored(frontendTLSField, finding.Error, "certificates of clients are validated by a trust store of AWS alone; the listeners serve clients without a certificate",
+		ignored(frontendTLSField, finding.Error, "tls.frontend has no effect, because certificates of clients are validated by a trust store of AWS alone; the listeners serve clients without a certificate",
 			"remove the field, and set mutualAuthentication in a LoadBalancerConfiguration")
 	}
 	if tls := t.gw.Spec.TLS; tls != nil && tls.Backend != nil {
-		ignored(backendTLSField, finding.Error, "load balancers have no certificate of their own for connections to backends; backends that demand one are not reached", "remove the field")
+		ignored(backendTLSField, finding.Error, "tls.backend has no effect, because load balancers have no certificate of their own for connections to backends; backends that demand one are not reached", "remove the field")
 	}
 	if scope := t.gw.Spec.DefaultScope; scope != "" && scope != gwv1.GatewayDefaultScopeNone {
-		ignored(defaultScopeField, finding.Warning, fmt.Sprintf("scope %q has no effect; the Gateway serves the routes that name it in parentRefs", finding.Cut(string(scope))),
+		ignored(defaultScopeField, finding.Warning, fmt.Sprintf("defaultScope %q has no effect; the Gateway serves the routes that name it in parentRefs", finding.Cut(string(scope))),
 			"remove the field, and name the Gateway in the routes")
 	}
 }

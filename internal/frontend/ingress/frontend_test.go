@@ -9,6 +9,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -59,7 +60,7 @@ metadata: {name: shop}
 `
 
 func TestStacks(t *testing.T) {
-	src := load(t, world)
+	src := enginetest.Load(t, world)
 	f := ingress.New(ingress.Options{Class: "alb"})
 	id := func(ns, name string) model.StackID {
 		return model.StackID{Kind: model.Ingress, Namespace: ns, Name: name}
@@ -191,7 +192,7 @@ func TestReport(t *testing.T) {
 }
 
 func TestReportKeepsTheStatusOfBlockedMembersTrue(t *testing.T) {
-	src := load(t, `
+	src := enginetest.Load(t, `
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata: {name: bad, namespace: ns}
@@ -215,7 +216,7 @@ var _ engine.Frontend = (*ingress.Frontend)(nil)
 
 // A change of the class must find Ingresses that name no class, too.
 func TestStacksOfAClassThatIsNoDefaultAnyMore(t *testing.T) {
-	src := load(t, world)
+	src := enginetest.Load(t, world)
 	obj, err := src.Get(cluster.Ref{Kind: cluster.KindIngressClass, Name: "usual"})
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
@@ -80,7 +81,7 @@ func TestHostileSizesAreBounded(t *testing.T) {
 	} {
 		for _, tenancy := range []ingress.Tenancy{ingress.Cooperative, ingress.Isolated} {
 			t.Run(name+", "+string(tenancy), func(t *testing.T) {
-				objects := load(t, sizedClass+doc)
+				objects := enginetest.Load(t, sizedClass+doc)
 				f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb", Tenancy: tenancy})
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)

@@ -16,9 +16,9 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	enginetest.EachCase(t, func(t *testing.T, src *cluster.Memory) {
 		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
 		for _, id := range stacks(t, f, src) {
-			want, wantFound := translate(t, f, src, id)
+			want, wantFound := enginetest.Translate(t, f, src, id, nil)
 			for seed := range uint64(5) {
-				got, gotFound := translate(t, f, enginetest.Shuffled(src, seed), id)
+				got, gotFound := enginetest.Translate(t, f, enginetest.Shuffled(src, seed), id, nil)
 				if diff := cmp.Diff(goldentest.Dump(want), goldentest.Dump(got)); diff != "" {
 					t.Fatalf("stack %s:\n%s", id, diff)
 				}
@@ -38,7 +38,7 @@ func TestTranslationNeedsOnlyWhatItsViewRemembers(t *testing.T) {
 		for _, id := range stacks(t, f, src) {
 			v := cluster.NewView(src)
 			want, _ := f.Translate(v, id, nil)
-			got, _ := translate(t, f, enginetest.Remembered(src, v), id)
+			got, _ := enginetest.Translate(t, f, enginetest.Remembered(src, v), id, nil)
 			if diff := cmp.Diff(goldentest.Dump(want), goldentest.Dump(got)); diff != "" {
 				t.Fatalf("stack %s:\n%s", id, diff)
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -153,6 +154,6 @@ func findingsOf(t *testing.T, key, value string) finding.List {
 	); err != nil {
 		t.Fatal(err)
 	}
-	_, found := translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"}), src, model.StackID{Kind: model.Ingress, Namespace: "ns", Name: "web"})
+	_, found := enginetest.Translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"}), src, model.StackID{Kind: model.Ingress, Namespace: "ns", Name: "web"}, nil)
 	return found
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -52,7 +53,7 @@ func TestAnIngressThatIsTooLargeFormsNoRules(t *testing.T) {
 		{100, 40, ""}, {100, 41, "spec.rules"}, {101, 1, "alb.ingress.kubernetes.io/listen-ports"}, {1000, 400, "alb.ingress.kubernetes.io/listen-ports"},
 	} {
 		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
-		stack, found := translate(t, f, load(t, product(c.ports, c.paths)), large)
+		stack, found := enginetest.Translate(t, f, enginetest.Load(t, product(c.ports, c.paths)), large, nil)
 		rules := 0
 		if stack.LoadBalancer != nil {
 			for _, l := range stack.LoadBalancer.Listeners {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -57,7 +58,7 @@ func TestFrozenNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "orchid-7"}, Class: "alb"})
-			stack, found := translate(t, f, load(t, fmt.Sprintf(roseBed, c.annotations, c.port)), c.id)
+			stack, found := enginetest.Translate(t, f, enginetest.Load(t, fmt.Sprintf(roseBed, c.annotations, c.port)), c.id, nil)
 			if len(found) > 0 {
 				t.Fatal(found)
 			}
@@ -79,7 +80,7 @@ func TestFrozenNamesOfExtras(t *testing.T) {
 	f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "orchid-7", ManageCertificates: true}, Class: "alb"})
 	doc := fmt.Sprintf(roseBed, `, alb.ingress.kubernetes.io/scheme: internet-facing, alb.ingress.kubernetes.io/enable-frontend-nlb: "true",
     alb.ingress.kubernetes.io/create-acm-cert: "true", alb.ingress.kubernetes.io/listen-ports: '[{"HTTP":80}]'`, "number: 80")
-	stack, found := translate(t, f, load(t, strings.Replace(doc, "rose.garden.example", `"*.garden.example"`, 1)), model.StackID{Kind: model.Ingress, Namespace: "garden", Name: "rose-bed"})
+	stack, found := enginetest.Translate(t, f, enginetest.Load(t, strings.Replace(doc, "rose.garden.example", `"*.garden.example"`, 1)), model.StackID{Kind: model.Ingress, Namespace: "garden", Name: "rose-bed"}, nil)
 	if len(found) > 0 {
 		t.Fatal(found)
 	}
@@ -150,9 +151,9 @@ func TestConflictsOfMembers(t *testing.T) {
 		"attributes":               {"load-balancer-attributes: idle_timeout.timeout_seconds=60\n", "load-balancer-attributes: idle_timeout.timeout_seconds=120\n", "load-balancer-attributes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			src := load(t, twoMembers(c.first, c.second))
+			src := enginetest.Load(t, twoMembers(c.first, c.second))
 			id := model.StackID{Kind: model.Ingress, Name: "g"}
-			stack, found := translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c"}, Class: "alb"}), src, id)
+			stack, found := enginetest.Translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c"}, Class: "alb"}), src, id, nil)
 			if len(found) == 0 || stack.Held.Everything {
 				t.Fatalf("hold %v, %v", stack.Held.Everything, found)
 			}
@@ -161,10 +162,10 @@ func TestConflictsOfMembers(t *testing.T) {
 					t.Errorf("got %s", f)
 				}
 			}
-			if strict, _ := translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c", StrictGroups: true}, Class: "alb"}), src, id); !strict.Held.Everything {
+			if strict, _ := enginetest.Translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c", StrictGroups: true}, Class: "alb"}), src, id, nil); !strict.Held.Everything {
 				t.Error("strict groups are not held")
 			}
-			alike, _ := translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c"}, Class: "alb"}), load(t, twoMembers(c.first, c.first)), id)
+			alike, _ := enginetest.Translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c"}, Class: "alb"}), enginetest.Load(t, twoMembers(c.first, c.first)), id, nil)
 			stack.LoadBalancer.Listeners, alike.LoadBalancer.Listeners = nil, nil
 			if d := cmp.Diff(alike.LoadBalancer, stack.LoadBalancer); d != "" && c.field != "listen-ports" {
 				t.Errorf("the first member does not win:\n%s", d)
@@ -212,7 +213,7 @@ spec: {loadBalancerAttributes: [{key: idle_timeout.timeout_seconds, value: "33"}
 
 func agrees(t *testing.T, doc string) model.Stack {
 	t.Helper()
-	stack, found := translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c"}, Class: "alb"}), load(t, doc), model.StackID{Kind: model.Ingress, Name: "g"})
+	stack, found := enginetest.Translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c"}, Class: "alb"}), enginetest.Load(t, doc), model.StackID{Kind: model.Ingress, Name: "g"}, nil)
 	if len(found) > 0 {
 		t.Errorf("got %v", found)
 	}
@@ -261,7 +262,7 @@ func TestOrderOfMembers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	stack, found := translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c"}, Class: "alb"}), src, model.StackID{Kind: model.Ingress, Name: "g"})
+	stack, found := enginetest.Translate(t, ingress.New(ingress.Options{Options: assemble.Options{Cluster: "c"}, Class: "alb"}), src, model.StackID{Kind: model.Ingress, Name: "g"}, nil)
 	var got []string
 	for _, m := range stack.Members {
 		got = append(got, m.Ref.Namespace+"/"+m.Ref.Name)

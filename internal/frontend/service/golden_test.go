@@ -1,7 +1,6 @@
 package service_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -11,68 +10,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/service"
 	"github.com/fulcrum-lb/fulcrum/internal/goldentest"
-	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// options are those of the case: options.json laid over a plain controller.
-func options(t *testing.T, c goldentest.Case) service.Options {
-	t.Helper()
-	opt := service.Options{Options: assemble.Options{Cluster: "rig"}}
-	if raw := c.Text("options.json"); raw != "" {
-		d := json.NewDecoder(strings.NewReader(raw))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&opt); err != nil {
-			t.Fatalf("options.json: %v", err)
-		}
-	}
-	return opt
-}
-
-func translate(t testing.TB, f *service.Frontend, src cluster.Source, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
-	t.Helper()
-	v := cluster.NewView(&cluster.Reduced{Source: src})
-	stack, found := f.Translate(v, id, live)
-	if v.Err() != nil {
-		t.Fatal(v.Err())
-	}
-	return stack, found
-}
-
-func load(t testing.TB, yaml string) *cluster.Memory {
-	t.Helper()
-	m, err := cluster.FromYAML(nil, []byte(yaml))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
-// usualReach is what the page of findings says of a reason.
-func usualReach(r finding.Reason) finding.Reach {
-	for _, e := range finding.Reasons {
-		if e.Reason == r {
-			return e.Reaches
-		}
-	}
-	return finding.BlocksNothing
-}
-
 func TestTranslate(t *testing.T) {
 	goldentest.Run(t, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
-		src := load(t, c.Text("cluster.yaml"))
-		opt := options(t, c)
+		src := enginetest.Load(t, c.Text("cluster.yaml"))
+		opt := enginetest.Options(t, c, service.Options{Options: assemble.Options{Cluster: "rig"}})
 		f := service.New(opt)
 		ids := enginetest.Stacks(t, f, src, cluster.KindService)
 		var models, findings strings.Builder
 		for _, id := range ids {
-			stack, found := translate(t, f, src, id, nil)
+			stack, found := enginetest.Translate(t, f, src, id, nil)
 			models.WriteString("--- # stack " + id.String() + "\n" + goldentest.Dump(stack))
 			for _, x := range found {
 				findings.WriteString(x.String() + " (blocks " + x.Blocks.String() + ")\n")
 				// The default action is all that a listener of a network load balancer has.
-				if usual := usualReach(x.Reason); x.Blocks > max(usual, finding.BlocksListener) || usual == finding.BlocksNothing && x.Blocks > usual {
+				if usual := enginetest.UsualReach(x.Reason); x.Blocks > max(usual, finding.BlocksListener) || usual == finding.BlocksNothing && x.Blocks > usual {
 					t.Errorf("%s blocks %s, and its page says %s", x.Reason, x.Blocks, usual)
 				}
 			}

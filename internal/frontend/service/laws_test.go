@@ -26,7 +26,7 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	enginetest.EachCase(t, func(t *testing.T, src *cluster.Memory) {
 		f := service.New(service.Options{Options: assemble.Options{Cluster: "rig"}})
 		for _, id := range enginetest.Stacks(t, f, src, cluster.KindService) {
-			want, wantFound := translate(t, f, src, id, nil)
+			want, wantFound := enginetest.Translate(t, f, src, id, nil)
 			for seed := range uint64(5) {
 				v := cluster.NewView(&cluster.Reduced{Source: enginetest.Shuffled(src, seed)})
 				got, found := f.Translate(v, id, nil)

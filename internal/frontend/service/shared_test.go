@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fulcrum-lb/fulcrum/internal/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/frontend/service"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -70,7 +71,7 @@ func TestAPortHasOneServiceWhateverTheOrder(t *testing.T) {
 			for _, s := range of {
 				docs = append(docs, s.yaml())
 			}
-			out, _ := translate(t, service.New(service.Options{Options: assemble.Options{Cluster: "rig"}}), load(t, strings.Join(docs, "---")), id, nil)
+			out, _ := enginetest.Translate(t, service.New(service.Options{Options: assemble.Options{Cluster: "rig"}}), enginetest.Load(t, strings.Join(docs, "---")), id, nil)
 			return out
 		}
 		got := stack(all)

@@ -1,0 +1,106 @@
+package enginetest
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+)
+
+// shownListener is the status of a listener.
+type shownListener struct {
+	Name           string
+	AttachedRoutes int32
+	Kinds          []string
+	Conditions     []string
+}
+
+// shownParent is what one controller says of a route for one parent.
+type shownParent struct {
+	Parent, Controller string
+	Conditions         []string
+}
+
+// gateways adds what Gateways, ListenerSets and routes say. Those that no controller has looked at are left out.
+func (o *shownObjects) gateways(src *cluster.Memory) {
+	for _, kind := range append([]cluster.Kind{cluster.KindGateway, cluster.KindListenerSet}, cluster.RouteKinds...) {
+		for _, obj := range src.All(kind) {
+			name := cluster.RefOf(obj).String()
+			switch obj := obj.(type) {
+			case *gwv1.Gateway:
+				if judged(obj.Status.Conditions) {
+					s := o.of(name)
+					s.Finalizers, s.Conditions, s.Listeners = obj.Finalizers, conditions(obj.Status.Conditions), listeners(obj.Status.Listeners)
+					for _, a := range obj.Status.Addresses {
+						s.Addresses = append(s.Addresses, a.Value)
+					}
+					s.AttachedListenerSets = obj.Status.AttachedListenerSets
+				}
+			case *gwv1.ListenerSet:
+				if judged(obj.Status.Conditions) {
+					s := o.of(name)
+					s.Conditions = conditions(obj.Status.Conditions)
+					for _, l := range obj.Status.Listeners {
+						s.Listeners = append(s.Listeners, listeners([]gwv1.ListenerStatus{gwv1.ListenerStatus(l)})...)
+					}
+				}
+			default:
+				_, parents := cluster.RouteParents(obj)
+				for _, p := range parents {
+					s := o.of(name)
+					s.Parents = append(s.Parents, shownParent{parentName(p.ParentRef), string(p.ControllerName), conditions(p.Conditions)})
+				}
+			}
+		}
+	}
+}
+
+// judged reports whether a controller has looked at an object.
+func judged(all []metav1.Condition) bool {
+	return slices.ContainsFunc(all, func(c metav1.Condition) bool { return c.Message != "Waiting for controller" })
+}
+
+func conditions(all []metav1.Condition) []string {
+	var out []string
+	for _, c := range all {
+		text := fmt.Sprintf("%s %s %s", c.Type, c.Status, c.Reason)
+		if c.Message != "" {
+			text += ": " + c.Message
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+func listeners(all []gwv1.ListenerStatus) []shownListener {
+	var out []shownListener
+	for _, l := range all {
+		s := shownListener{Name: string(l.Name), AttachedRoutes: l.AttachedRoutes, Conditions: conditions(l.Conditions)}
+		for _, k := range l.SupportedKinds {
+			s.Kinds = append(s.Kinds, string(k.Kind))
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// parentName names a parent with the part of it that a route means.
+func parentName(p gwv1.ParentReference) string {
+	out := string(p.Name)
+	if p.Namespace != nil {
+		out = string(*p.Namespace) + "/" + out
+	}
+	if p.Kind != nil {
+		out = string(*p.Kind) + " " + out
+	}
+	if p.SectionName != nil {
+		out += " listener " + string(*p.SectionName)
+	}
+	if p.Port != nil {
+		out += fmt.Sprintf(" port %d", *p.Port)
+	}
+	return out
+}
