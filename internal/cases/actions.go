@@ -52,10 +52,6 @@ func Normalise(r Record) {
 			delete(m, "message")
 		}
 	}
-	maps.DeleteFunc(r[objects], func(key string, _ any) bool {
-		// The line of classes writes them, which does not run here.
-		return strings.HasPrefix(key, "GatewayClass ") || strings.HasPrefix(key, "ListenerRuleConfiguration ")
-	})
 	for _, section := range r {
 		// The wording of what is not true is free.
 		walk(map[string]any(section), func(m map[string]any) {

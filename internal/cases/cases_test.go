@@ -157,7 +157,8 @@ func of(all Record, name string) Record {
 			if section == objects || section == events {
 				_, rest, _ = strings.Cut(key, " ")
 			}
-			if rest, ok := strings.CutPrefix(rest, name); ok && (strings.HasPrefix(rest, "/") || strings.HasPrefix(rest, "--")) {
+			end, ok := strings.CutPrefix(rest, name)
+			if ok && (strings.HasPrefix(end, "/") || strings.HasPrefix(end, "--")) || rest == "/"+name { // the latter has no namespace
 				out.put(section, key, exactValue(v))
 			}
 		}

@@ -1,15 +1,11 @@
 package cases
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-
-	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
-
-	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -23,13 +19,19 @@ func (rd *reader) cluster() {
 			rd.binding(b)
 		}
 	}
-	for _, kind := range append([]cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindGatewayClass, cluster.KindGateway, cluster.KindListenerSet, cluster.KindListenerRuleConfiguration}, cluster.RouteKinds...) {
-		for _, obj := range rd.rig.Store.All(kind) {
-			rd.object(kind, obj)
+	for _, typ := range cluster.Types() {
+		if cluster.StatusOf(typ.New()) == nil || slices.Contains(unrecorded, typ.Kind) {
+			continue
+		}
+		for _, obj := range rd.rig.Store.All(typ.Kind) {
+			rd.object(typ.Kind, obj)
 		}
 	}
 	rd.events()
 }
+
+// unrecorded are kinds with a status of which the recordings have nothing.
+var unrecorded = []cluster.Kind{cluster.KindLoadBalancerConfiguration, cluster.KindTargetGroupConfiguration}
 
 func (rd *reader) binding(b *elbv2.TargetGroupBinding) {
 	rd.t.Helper()
@@ -53,31 +55,7 @@ func (rd *reader) binding(b *elbv2.TargetGroupBinding) {
 // object writes down finalizers and status, unless it was never touched.
 func (rd *reader) object(kind cluster.Kind, obj cluster.Object) {
 	rd.t.Helper()
-	var status any
-	switch o := obj.(type) {
-	case *networkingv1.Ingress:
-		status = Exact(rd.t, o.Status)
-	case *corev1.Service:
-		status = Exact(rd.t, o.Status)
-	case *gwv1.GatewayClass:
-		status = Exact(rd.t, o.Status)
-	case *gwv1.Gateway:
-		status = Exact(rd.t, o.Status)
-	case *gwv1.ListenerSet:
-		status = Exact(rd.t, o.Status)
-	case *gwv1.HTTPRoute:
-		status = Exact(rd.t, o.Status)
-	case *gwv1.GRPCRoute:
-		status = Exact(rd.t, o.Status)
-	case *gwv1.TCPRoute:
-		status = Exact(rd.t, o.Status)
-	case *gwv1.UDPRoute:
-		status = Exact(rd.t, o.Status)
-	case *gwv1.TLSRoute:
-		status = Exact(rd.t, o.Status)
-	case *gwconfig.ListenerRuleConfiguration:
-		status = Exact(rd.t, o.Status)
-	}
+	status := Exact(rd.t, cluster.StatusOf(obj))
 	touched := len(obj.GetFinalizers()) > 0
 	walk(status, func(m map[string]any) {
 		if h, ok := m["hostname"]; ok {

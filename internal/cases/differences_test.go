@@ -3,6 +3,8 @@ package cases
 import (
 	"encoding/json"
 	"maps"
+	"slices"
+	"strings"
 )
 
 // difference is one that is meant: what the recorded expectation becomes, and why. The change is as
@@ -25,7 +27,42 @@ var everywhere = []difference{
 			})
 		},
 	},
+	{
+		what: "a GatewayClass shows the features that are supported and that the version of the Gateway API is",
+		why:  "the standard asks for both, and older controllers wrote neither",
+		change: func(r Record) {
+			features := albFeatures
+			for key, obj := range r[objects] {
+				if f, ok := obj.(map[string]any)["finalizers"].([]any); ok && strings.HasPrefix(key, "Gateway ") && slices.Contains(f, any("gateway.k8s.aws/nlb")) {
+					features = nlbFeatures
+				}
+			}
+			var names []any
+			for _, f := range features {
+				names = append(names, map[string]any{"name": f})
+			}
+			for key, obj := range r[objects] {
+				if !strings.HasPrefix(key, "GatewayClass ") {
+					continue
+				}
+				status := obj.(map[string]any)["status"].(map[string]any)
+				status["supportedFeatures"] = names
+				status["conditions"] = append(status["conditions"].([]any), map[string]any{
+					"type": "SupportedVersion", "status": "True", "reason": "SupportedVersion", "observedGeneration": 1,
+					"message": "The Gateway API is installed at a version that the controller reads",
+				})
+			}
+		},
+	},
 }
+
+var (
+	albFeatures = []string{
+		"Gateway", "GatewayAddressEmpty", "GatewayHTTPListenerIsolation", "HTTPRoute", "HTTPRouteBackendProtocolWebSocket", "HTTPRouteDestinationPortMatching",
+		"HTTPRouteMethodMatching", "HTTPRouteNamedRouteRule", "HTTPRouteParentRefPort", "HTTPRoutePortRedirect", "HTTPRouteSchemeRedirect", "ListenerSet", "ReferenceGrant",
+	}
+	nlbFeatures = []string{"Gateway", "GatewayAddressEmpty", "ListenerSet", "ReferenceGrant", "TCPRoute", "UDPRoute"}
+)
 
 // onPurpose are the differences of single cases.
 var onPurpose = map[string][]difference{
@@ -37,7 +74,7 @@ var onPurpose = map[string][]difference{
 		},
 	}},
 	"gateway-class-missing-config": {{
-		what: "the Gateway carries the finalizer, an event says what is wrong, and it is not programmed",
+		what: "the Gateway carries the finalizer, an event says what is wrong, and it is not programmed; the class has the standard reason",
 		why:  "the finalizer comes first, so that nothing is ever made that a deletion would leave behind",
 		change: func(r Record) {
 			const key = "Gateway gateway-class-missing-config/edge"
@@ -49,6 +86,11 @@ var onPurpose = map[string][]difference{
 				}},
 			})
 			r.put(events, key, map[string]any{"reason": "FailedBuildModel", "type": "Warning"})
+			walk(r[objects]["GatewayClass /gateway-class-missing-config"], func(m map[string]any) {
+				if m["reason"] == "NotFound" {
+					m["reason"] = "InvalidParameters"
+				}
+			})
 		},
 	}},
 	"gateway-listeners": {{
