@@ -17,10 +17,17 @@ var (
 	iamPattern = regexp.MustCompile(`^arn:aws[a-z-]*:iam::(\d{12}):server-certificate/.+$`)
 )
 
-// qualified reports whether a certificate is for a fully-qualified domain name. Clients
-// look at the alternative names where there are any, whatever the common name is.
+// qualified reports whether a certificate is for a fully-qualified domain name, which AWS asks for:
+// "such as www.example.com or an apex domain name such as example.com", or one of them with an
+// asterisk as its leftmost label. So a name needs a dot, and neither "default" nor "*" is one. AWS
+// does not say which of the names it looks at; one that is qualified is taken to be enough, because
+// clients look at the alternative names where there are any, whatever the common name is.
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/application/https-listener-certificates.html
 func qualified(cert *store.Certificate) bool {
-	return slices.ContainsFunc(append([]string{cert.Domain}, cert.Names...), func(name string) bool { return strings.Contains(name, ".") })
+	return slices.ContainsFunc(append([]string{cert.Domain}, cert.Names...), func(name string) bool {
+		first, rest, ok := strings.Cut(name, ".")
+		return ok && first != "" && strings.Trim(rest, ".") != "" && !strings.Contains(rest, "*")
+	})
 }
 
 // checkCertificate judges a certificate for use on a listener. Server certificates of
