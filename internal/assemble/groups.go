@@ -18,10 +18,21 @@ type GroupKey struct {
 	Owner   finding.Ref
 	Service string
 	Port    intstr.IntOrString
+	// Variant tells apart target groups of one backend that listeners need with different protocols; usually empty.
+	Variant string
+}
+
+// parts are what tells a target group from another one that spells the same id.
+func (k GroupKey) parts() []string {
+	out := []string{k.Owner.String(), k.Service, k.Port.String()}
+	if k.Variant != "" {
+		out = append(out, k.Variant)
+	}
+	return out
 }
 
 func (k GroupKey) compare(o GroupKey) int {
-	return cmp.Or(k.Owner.Compare(o.Owner), cmp.Compare(k.Service, o.Service), cmp.Compare(k.Port.String(), o.Port.String()), cmp.Compare(k.Port.Type, o.Port.Type))
+	return cmp.Or(k.Owner.Compare(o.Owner), cmp.Compare(k.Service, o.Service), cmp.Compare(k.Port.String(), o.Port.String()), cmp.Compare(k.Port.Type, o.Port.Type), cmp.Compare(k.Variant, o.Variant))
 }
 
 // Groups are the target groups that the rules of a stack ask for. The zero value has none.
@@ -53,8 +64,8 @@ func (g *Groups) Ask(key GroupKey, build func() *model.TargetGroup) (handle stri
 }
 
 // Finish adds the target groups to the stack and puts their ids into the actions of its load balancer. Two groups
-// whose parts are divided differently can spell the same id ("a"+"b-c", "a-b"+"c"): the first in order keeps it
-// and the others get one of their own.
+// whose parts are divided differently can spell the same id ("a"+"b-c", "a-b"+"c"), and so do variants: the first in
+// order keeps it and the others get one of their own.
 func (g *Groups) Finish(stack *model.Stack) {
 	var all []*askedGroup
 	for _, asked := range g.of {
@@ -67,7 +78,7 @@ func (g *Groups) Finish(stack *model.Stack) {
 	ids := map[string]string{}
 	for _, asked := range all {
 		if taken[asked.group.ID] {
-			asked.group.ID = naming.DistinctID(asked.group.ID, asked.key.Owner.String(), asked.key.Service, asked.key.Port.String())
+			asked.group.ID = naming.DistinctID(asked.group.ID, asked.key.parts()...)
 		}
 		taken[asked.group.ID] = true
 		ids[asked.handle] = asked.group.ID

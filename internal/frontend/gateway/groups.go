@@ -27,6 +27,8 @@ type target struct {
 	// it has no say.
 	protocol string
 	fixed    bool
+	// variant is the protocol of a target group that is not the first one of the route for its backend.
+	variant string
 	// encrypted reports that the listener is HTTPS, which versions of HTTP other than 1.1 need.
 	encrypted bool
 	at        finding.Origin
@@ -36,9 +38,9 @@ type target struct {
 type backendKey struct{ route, backend finding.Ref }
 
 // group is what stands for the target group in actions; false if its configuration is at fault. A route has one for
-// each backend and target port; its first use decides.
+// each backend and target port, and one more where listeners of QUIC and of others share it; its first use decides.
 func (t *translation) group(a target) (handle string, ok bool) {
-	key := assemble.GroupKey{Owner: a.route, Service: a.svc.Namespace + "/" + a.svc.Name, Port: assemble.TargetPort(a.port)}
+	key := assemble.GroupKey{Owner: a.route, Service: a.svc.Namespace + "/" + a.svc.Name, Port: assemble.TargetPort(a.port), Variant: a.variant}
 	return t.groups.Ask(key, func() *model.TargetGroup { return t.buildGroup(a) })
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -16,15 +17,19 @@ import (
 func (t *translation) networkPorts() []*port {
 	out := t.portsOf(settleProtocol)
 	t.outvoted = map[int]int{}
-	t.fixed = map[int]string{}
+	t.fixed, t.first = map[int]string{}, map[int]string{}
 	for _, p := range out {
 		t.upgrade(p)
 		if len(p.routes) == 0 {
 			continue
 		}
+		route := p.routes[0].Route
+		if _, known := t.first[route]; !known {
+			t.first[route] = quicProtocol(p)
+		}
 		// AWS takes a target group of both protocols behind a listener of one of them, and not the other way round.
-		if protocol := p.Listens().Protocol(); takesProtocol(protocol) {
-			t.fixed[p.routes[0].Route] = protocol
+		if p.Base == model.TCPUDP {
+			t.fixed[route] = p.Listens().Protocol()
 		}
 		t.outvote(p)
 	}
@@ -66,9 +71,13 @@ func (t *translation) upgrade(p *port) {
 	p.Base = quic
 }
 
-// takesProtocol reports whether the target groups of a listener have its protocol whatever their configuration says.
-func takesProtocol(protocol string) bool {
-	return protocol == "TCP_UDP" || protocol == "QUIC" || protocol == "TCP_QUIC"
+// quicProtocol is the protocol of a port with QUIC, whose target groups have the same and no other listener takes; "" for
+// others.
+func quicProtocol(p *port) string {
+	if p.Base == model.QUIC || p.Base == model.TCPQUIC {
+		return p.Listens().Protocol()
+	}
+	return ""
 }
 
 // outvote counts the ports on which a route gets nothing, because an older one has the port. One with the same backends
@@ -152,7 +161,7 @@ func (t *translation) networkListener(p *port) (model.Listener, bool) {
 	}
 	route := t.attached.Routes[p.routes[0].Route]
 	l.DefaultOf = finding.Origin{Object: t.routeRef(p.routes[0].Route), Field: "spec.rules[0].backendRefs"}
-	if quic := p.Base == model.QUIC || p.Base == model.TCPQUIC; quic && t.Stack.LoadBalancer.SecurityGroups != nil {
+	if quicProtocol(p) != "" && t.Stack.LoadBalancer.SecurityGroups != nil {
 		t.Found.Add(finding.Finding{
 			Object: p.at.Object, Field: p.at.Field, Reason: finding.ParametersInvalid, Blocks: finding.BlocksListener,
 			Message: fmt.Sprintf("AWS has no QUIC listeners on load balancers with security groups; port %d stays as it is", p.Number),
@@ -190,7 +199,7 @@ func (t *translation) networkForward(p *port, route attach.Route) (out model.For
 			continue
 		}
 		w := model.WeightedGroup{Group: group, Weight: &weight[i]}
-		if p.Base == model.QUIC || p.Base == model.TCPQUIC {
+		if quicProtocol(p) != "" {
 			w.Weight = nil // AWS takes none
 		}
 		out.Groups = append(out.Groups, w)
@@ -216,6 +225,9 @@ func (t *translation) networkBackend(p *port, route attach.Route, ref gwv1.Backe
 			return model.GroupRef{}, false, false
 		}
 		a.protocol, a.fixed = t.targetProtocol(p, route)
+		if quicProtocol(p) != t.first[p.routes[0].Route] {
+			a.variant = a.protocol
+		}
 		handle, ok := t.group(a)
 		return model.GroupRef{ID: handle}, ok, !ok
 	case targetGroupBackend:
@@ -230,7 +242,7 @@ func (t *translation) networkBackend(p *port, route attach.Route, ref gwv1.Backe
 
 // targetProtocol is the protocol of the target groups of a route, and whether the listener fixes it.
 func (t *translation) targetProtocol(p *port, route attach.Route) (protocol string, fixed bool) {
-	if protocol := t.fixed[p.routes[0].Route]; protocol != "" {
+	if protocol := cmp.Or(quicProtocol(p), t.fixed[p.routes[0].Route]); protocol != "" {
 		return protocol, true
 	}
 	switch route.Kind {

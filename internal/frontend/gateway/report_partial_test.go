@@ -1,11 +1,16 @@
 package gateway
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/gatewayconfig"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // A route of which some rules are wrong is accepted for the others, and the condition that says so goes with the fault.
@@ -54,6 +59,48 @@ func TestPartiallyInvalidRoutes(t *testing.T) {
 		}
 		if n := s.gateway().Status.Listeners[0].AttachedRoutes; n != c.attached {
 			t.Errorf("%s: %d routes are attached", c.name, n)
+		}
+	}
+}
+
+// A network load balancer refuses connections to a port whose routes have no backends, as those ask for: AWS makes no
+// listener without a target group. Classes that follow the standard call such a port programmed, others do not.
+func TestAPortWithoutBackendsIsProgrammed(t *testing.T) {
+	const docs = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: nlb}
+spec: {controllerName: %s}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: a, name: g}
+spec:
+  gatewayClassName: nlb
+  listeners: [{name: served, port: 80, protocol: TCP}, {name: refuses, port: 81, protocol: TCP}, {name: held, port: 82, protocol: TCP}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {namespace: a, name: r}
+spec:
+  parentRefs: [{name: g}]
+  rules: [{backendRefs: []}]
+`
+	for controller, refuses := range map[gwv1.GatewayController]string{
+		gatewayconfig.AnyController: "Programmed=True/Programmed", gatewayconfig.NLBController: "Programmed=False/Invalid",
+	} {
+		s := newStage(t, fmt.Sprintf(docs, controller))
+		s.f = New(model.NLBGateway, s.f.opt)
+		s.o.ID.Kind = model.NLBGateway
+		// A listener of port 81 is neither asked for nor there; one of port 82 is asked for, and AWS did not make it.
+		s.o.Stack.LoadBalancer = &model.LoadBalancer{Type: model.Network, Listeners: []model.Listener{{Port: 80}, {Port: 82}}}
+		s.o.Plan.Ports = []int32{80}
+		s.report()
+		for i, want := range []string{"Programmed=True/Programmed", refuses, "Programmed=False/Invalid"} {
+			l := s.gateway().Status.Listeners[i]
+			if got := text(l.Conditions); !strings.HasSuffix(got, want) {
+				t.Errorf("%s, listener %s: %s, want %s", controller, l.Name, got, want)
+			}
 		}
 	}
 }

@@ -70,10 +70,11 @@ type translation struct {
 	encrypted map[int]bool
 	// parsed are routes by their number.
 	parsed map[int]*parsed
-	// outvoted counts the ports of a network load balancer that each route loses to an older one, and fixed has the
-	// protocol of target groups where the listeners of a route leave no choice.
+	// outvoted counts the ports of a network load balancer that each route loses to an older one.
 	outvoted map[int]int
-	fixed    map[int]string
+	// fixed has the protocol of target groups where the listeners of a route leave no choice, and first the protocol of
+	// QUIC of its first port, "" for others.
+	fixed, first map[int]string
 	// rules counts the rules of each namespace.
 	rules map[string]int
 }
